@@ -1,0 +1,35 @@
+# Compile options every target shares, and the two helpers that make a folder a target.
+
+add_library(tandem_options INTERFACE)
+target_compile_options(tandem_options INTERFACE
+  -Wall -Wextra -Werror
+  -ffp-contract=off)  # the numeric contract writes every fma explicitly; the compiler may not add its own
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  # Debian's clang 14 reads gcc 12's headers, some of which trip this one.
+  target_compile_options(tandem_options INTERFACE -Wno-unknown-warning-option)
+endif()
+if(TANDEM_SANITIZE)
+  target_compile_options(tandem_options INTERFACE -fsanitize=${TANDEM_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(tandem_options INTERFACE -fsanitize=${TANDEM_SANITIZE})
+endif()
+
+# tandem_library(NAME SOURCES ... LINK ...): one static library per folder, includes written from the root of the tree.
+function(tandem_library name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK;PRIVATE_LINK" ${ARGN})
+  add_library(${name} STATIC ${arg_SOURCES})
+  target_include_directories(${name} PUBLIC "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>" "$<INSTALL_INTERFACE:include/tandem>")
+  target_link_libraries(${name} PUBLIC ${arg_LINK} PRIVATE "$<BUILD_INTERFACE:tandem_options>" ${arg_PRIVATE_LINK})
+  set_property(GLOBAL APPEND PROPERTY TANDEM_LIBRARIES ${name})
+endfunction()
+
+# tandem_test(NAME SOURCES ... LINK ... LABELS ...): one GoogleTest program; every TEST becomes a ctest case.
+function(tandem_test name)
+  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}")
+  target_link_libraries(${name} PRIVATE ${arg_LINK} tandem_options GTest::gmock GTest::gtest_main)
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 300)
+  endif()
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
+endfunction()

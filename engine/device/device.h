@@ -1,0 +1,87 @@
+// What every processor looks like: a GPU through OpenCL, the emulated NPU, the host.
+//
+// Contract
+//   Two phases. prepare() resolves shapes, compiles, binds arguments; it may take milliseconds and must not be called between a run's
+//   launches. launch() never blocks: it queues the program behind what was launched before (devices are in-order), to start when every
+//   WaitFor is satisfied and to raise Signal when all results are visible to every other device. Programs may be launched
+//   again and again; what changes between launches (positions, ids) is read from memory.
+//   Waits for flags that this same device raises earlier in its queue are allowed and cost nothing.
+//   Threads: prepare() and launch() are called from one thread, the orchestrator's. estimate(), supports(), info() from any.
+//   Failure: prepare() throws tandem::Error. A failure after launch() is stored on the step's signal flag (Flag::fail) and on the
+//   device (finish() throws it); later launches of the run are skipped, their flags fail too.
+//   Ownership: programs and device objects are released before the pool whose slots they import.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/device/operator.h"
+#include "sync/flag.h"
+
+namespace tandem {
+
+enum class DeviceKind { gpu, npu, host };
+enum class KernelFamily { none, simd, simt };
+
+struct PolicyTest {
+  std::string policy;  // "blocking", "spin", "predict", "gate"
+  bool passed = false;
+  std::string reason;  // why not, or what was measured
+};
+
+struct DeviceInfo {
+  std::string id;      // "opencl:0"
+  std::string name, driver;
+  DeviceKind kind = DeviceKind::host;
+  KernelFamily family = KernelFamily::none;
+  int64_t memory_bytes = 0, max_allocation_bytes = 0;
+  int compute_units = 0;
+  std::vector<int> cores;      // host cores its work runs on; empty: none or unknown
+  bool zero_copy = false;      // proven at start
+  std::string zero_copy_note;  // how it was proven, or why not
+  bool fused_fma = false;      // proven at start: the numeric contract holds across devices
+  bool f16_operands = false;   // rounds matmul operands to f16 (NPU)
+  std::vector<PolicyTest> policies;
+};
+
+struct Support {
+  bool yes = true;
+  std::string reason;  // why not
+};
+
+struct Cost {  // on the model clock: computed, never measured
+  double seconds = 0, joules = 0, bytes = 0, flops = 0;
+};
+
+class Program {
+ public:
+  virtual ~Program() = default;
+};
+
+// One executed program on the wall clock; devices that can measure append here (see take_spans).
+struct DeviceSpan {
+  const Program* program = nullptr;
+  double start_seconds = 0, end_seconds = 0;  // steady clock
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual const DeviceInfo& info() const = 0;
+  virtual Support supports(const Operator& op) const = 0;
+  virtual std::unique_ptr<Program> prepare(std::span<const Operator> operators) = 0;
+  virtual void launch(Program& program, std::span<const sync::WaitFor> waits, sync::Signal signal) = 0;
+  virtual Cost estimate(std::span<const Operator> operators) const = 0;
+
+  // Blocks until everything launched has ended; throws the first stored failure and clears it.
+  virtual void finish(std::chrono::milliseconds deadline) = 0;
+  // Spans measured since the last call, in order of execution. Recording is off until record_spans(true).
+  virtual void record_spans(bool on) = 0;
+  virtual std::vector<DeviceSpan> take_spans() = 0;
+};
+
+}  // namespace tandem

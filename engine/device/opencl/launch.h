@@ -1,0 +1,59 @@
+// What an operator becomes on an OpenCL device: a list of kernel launches, as plain values made by pure functions (lower_*.cpp) and
+// carried out by the runtime. Lowering is tested without any device.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "engine/device/device.h"
+#include "engine/device/operator.h"
+
+namespace tandem::opencl {
+
+// Becomes two kernel arguments: `__global uchar* NAME_base, ulong NAME_offset` (kernels/common.cl: BUFFER(NAME), AT(TYPE, NAME)).
+// An absent operand binds a dummy buffer and offset 0; the kernel must not read it.
+struct BufferArg {
+  Operand at;
+  bool writes = false;
+};
+struct LocalArg {
+  size_t bytes = 0;
+};
+using Arg = std::variant<BufferArg, int32_t, uint32_t, uint64_t, float, LocalArg>;
+
+struct KernelLaunch {
+  std::string source;   // file stem in kernels/: "rms_norm_simd"; kernels/common.cl is put in front of it
+  std::string kernel;   // function name: the same stem unless a file holds several
+  std::string options;  // build options of this variant: "-DGROUP=32 ..."; part of the program cache's key
+  std::vector<Arg> args;
+  std::array<size_t, 3> global{1, 1, 1}, local{1, 1, 1};  // global is a multiple of local
+};
+
+struct LoweringContext {
+  KernelFamily family = KernelFamily::simd;
+  int compute_units = 1;
+  size_t local_memory_bytes = 32768;
+  size_t max_work_group = 256;
+};
+
+// Error when the operator is malformed; the device's supports() has been asked before.
+std::vector<KernelLaunch> lower(const Operator& op, const LoweringContext& context);
+
+// One function per operator, each in its own lower_<operator>.cpp; lower() dispatches.
+std::vector<KernelLaunch> lower_matmul(const MatMul& op, const LoweringContext& context);
+std::vector<KernelLaunch> lower_embed(const Embed& op, const LoweringContext& context);
+std::vector<KernelLaunch> lower_rms_norm(const RmsNorm& op, const LoweringContext& context);
+std::vector<KernelLaunch> lower_rope(const Rope& op, const LoweringContext& context);
+std::vector<KernelLaunch> lower_kv_append(const KvAppend& op, const LoweringContext& context);
+std::vector<KernelLaunch> lower_attention(const Attention& op, const LoweringContext& context);
+std::vector<KernelLaunch> lower_swiglu(const SwiGlu& op, const LoweringContext& context);
+std::vector<KernelLaunch> lower_add(const Add& op, const LoweringContext& context);
+std::vector<KernelLaunch> lower_bias(const Bias& op, const LoweringContext& context);
+std::vector<KernelLaunch> lower_softmax(const Softmax& op, const LoweringContext& context);
+std::vector<KernelLaunch> lower_argmax(const ArgMax& op, const LoweringContext& context);
+std::vector<KernelLaunch> lower_top_k(const TopK& op, const LoweringContext& context);
+
+}  // namespace tandem::opencl

@@ -1,0 +1,32 @@
+// Opens devices by the names of --device: "opencl:0", "npu:0", "host".
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/device/device.h"
+
+namespace tandem {
+
+struct DeviceOptions {
+  std::vector<int> gpu_cores, npu_cores;  // layout of the host's cores (run/core_layout.h); empty: not pinned
+  std::string opencl_family;              // "", "simd", "simt": override what the device reports (tests)
+  bool force_copies = false;              // pretend memory is not shared (tests)
+  std::string sync_policy = "predict";    // "blocking", "spin", "predict"
+  std::string npu_params;                 // parameter file (JSON); empty: the built-in one
+};
+
+struct DeviceFactory {
+  const char* prefix;  // "opencl"
+  const char* explains;
+  int (*count)();      // how many can be opened now; 0 with no driver, never throws
+  std::unique_ptr<Device> (*open)(int index, const DeviceOptions& options);
+};
+
+std::vector<DeviceFactory> device_factories();
+std::unique_ptr<Device> open_device(std::string_view id, const DeviceOptions& options);  // Error lists what is there
+std::vector<std::string> available_devices();                                            // ids in order of preference
+
+}  // namespace tandem

@@ -1,0 +1,67 @@
+// GGUF v2/v3 files, memory-mapped and fully validated.
+//
+// Contract: open() checks everything a reader relies on (magic, version, counts, lengths, types, alignment, offsets, overlap with the
+// file's end, duplicate names) before it returns; a bad file is an Error naming file, field and what was expected. Split files
+// (NAME-00001-of-0000N.gguf) are opened through their first part and look like one. Owns the mappings; views handed out live as
+// long as the GgufFile. Thread-safe for reading.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/tensor/types.h"
+
+namespace tandem {
+
+struct GgufTensor {
+  std::string name;
+  std::vector<int64_t> shape;  // as in the file: shape[0] is the row length (K), shape[1] the rows (N)
+  StorageType type = StorageType::f32;
+  const std::byte* data = nullptr;
+  size_t bytes = 0;
+};
+
+class GgufFile {
+ public:
+  static GgufFile open(const std::string& path);
+  // The same from memory (fuzzing, tests); `name` stands for the path in errors. The bytes must outlive the object.
+  static GgufFile parse(std::span<const std::byte> bytes, const std::string& name);
+  GgufFile(GgufFile&&) noexcept;
+  GgufFile& operator=(GgufFile&&) noexcept;
+  ~GgufFile();
+
+  const std::string& path() const;
+  uint64_t file_bytes() const;  // of all parts
+  uint32_t version() const;
+
+  bool has(std::string_view key) const;
+  // Typed metadata. get_*: std::nullopt when the key is absent; Error when it has another type or does not fit. require_*: Error when absent.
+  std::optional<uint64_t> get_uint(std::string_view key) const;   // any non-negative integer type
+  std::optional<int64_t> get_int(std::string_view key) const;
+  std::optional<double> get_float(std::string_view key) const;    // f32, f64 or integer
+  std::optional<bool> get_bool(std::string_view key) const;
+  std::optional<std::string> get_string(std::string_view key) const;
+  std::optional<std::vector<std::string_view>> get_strings(std::string_view key) const;
+  std::optional<std::vector<float>> get_floats(std::string_view key) const;
+  std::optional<std::vector<int32_t>> get_ints(std::string_view key) const;  // any integer array that fits
+  uint64_t require_uint(std::string_view key) const;
+  double require_float(std::string_view key) const;
+  std::string require_string(std::string_view key) const;
+  std::vector<std::string> keys() const;
+
+  std::span<const GgufTensor> tensors() const;
+  const GgufTensor* find(std::string_view name) const;     // nullptr when absent
+  const GgufTensor& require(std::string_view name) const;  // Error when absent
+
+ private:
+  struct State;
+  explicit GgufFile(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tandem

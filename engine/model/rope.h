@@ -1,0 +1,18 @@
+// The rotation table of RoPE: cos and sin for every position, with every scaling the architectures need already applied.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/model/config.h"
+
+namespace tandem {
+
+// theta_i of pair i at position 1, after frequency factors, linear scaling or YaRN; [rope_dim / 2], double precision.
+std::vector<double> rope_frequencies(const ModelConfig& config);
+// Factor on cos and sin (YaRN's attention factor; 1 otherwise).
+double rope_magnitude(const ModelConfig& config);
+// [positions, rope_dim / 2, 2]: cos, sin.
+void fill_rope_table(const ModelConfig& config, int64_t positions, float* table);
+
+}  // namespace tandem

@@ -1,0 +1,51 @@
+// Text to token ids and back, from the vocabulary in a GGUF file.
+//
+// Contract: make_tokenizer() throws an Error that lists what is supported when the model or pre-tokenizer is unknown. encode() takes any
+// bytes (invalid UTF-8 too). decode(encode(text)) gives the text back. Thread-safe after construction.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/model/gguf.h"
+
+namespace tandem {
+
+struct EncodeOptions {
+  bool add_bos_eos = true;    // as the file's add_bos_token / add_eos_token say
+  bool parse_special = true;  // special tokens in the text become their ids; else they are plain text
+};
+
+class Tokenizer {
+ public:
+  virtual ~Tokenizer() = default;
+  virtual std::vector<int32_t> encode(std::string_view text, const EncodeOptions& options) const = 0;
+  // The bytes of one token, as they appear in text; special tokens: their text when `special`, else nothing. May be part of a character.
+  virtual std::string piece(int32_t id, bool special) const = 0;
+  virtual std::string decode(std::span<const int32_t> ids, bool special) const = 0;
+
+  virtual int64_t size() const = 0;
+  virtual int32_t bos() const = 0;  // -1: none
+  virtual int32_t eos() const = 0;
+  virtual bool is_end(int32_t id) const = 0;      // EOS, EOT, EOM ...: generation stops here
+  virtual bool is_special(int32_t id) const = 0;  // control tokens
+};
+
+std::unique_ptr<Tokenizer> make_tokenizer(const GgufFile& file);
+
+// Passes on only whole UTF-8 characters: bytes of an unfinished one wait for the rest. flush() gives what is left, invalid bytes replaced
+// by U+FFFD.
+class Utf8Stream {
+ public:
+  std::string push(std::string_view bytes);
+  std::string flush();
+
+ private:
+  std::string pending_;
+};
+
+}  // namespace tandem

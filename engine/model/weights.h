@@ -1,0 +1,61 @@
+// A model's weights, packed into the shared pool.
+//
+// Matmuls that read the same input write one output buffer; a MatrixGroup is the list of packed matrices that does it, one where all its
+// parts have the same packed format (q, k and v of most files), else one per format change.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "engine/model/config.h"
+#include "engine/model/gguf.h"
+#include "engine/tensor/packed.h"
+#include "sync/pool.h"
+
+namespace tandem {
+
+struct MatrixPart {
+  PackedMatrix matrix;      // [rows, K]
+  int64_t column_begin = 0; // where its rows go in the output buffer
+};
+
+struct MatrixGroup {
+  std::vector<MatrixPart> parts;
+  int64_t rows = 0, columns = 0;  // N in total, K
+  Operand bias;                   // f32 [rows]; absent: none
+  size_t bytes() const;
+};
+
+struct LayerWeights {
+  Operand attention_norm;  // f32 [H]
+  MatrixGroup qkv;         // [q_width + k_width + v_width, H]
+  Operand q_norm, k_norm;  // f32 [head_dim], with ModelConfig::qk_norm
+  MatrixGroup attention_output;  // [H, heads * head_dim_v]
+  Operand ffn_norm;        // f32 [H]
+  MatrixGroup gate_up;     // [2 I, H]: gate rows, then up rows
+  MatrixGroup down;        // [H, I]
+};
+
+struct ModelWeights {
+  PackedMatrix embedding;  // [vocabulary, H]
+  std::vector<LayerWeights> layers;
+  Operand output_norm;     // f32 [H]
+  MatrixGroup output;      // [vocabulary, H]; the embedding's bytes again when tied
+  size_t bytes = 0;        // packed, in the pool
+};
+
+struct Model {
+  ModelConfig config;
+  ModelWeights weights;
+};
+
+// done and total in bytes of the file; called from the loading thread.
+using LoadProgress = std::function<void(uint64_t done, uint64_t total)>;
+
+// Packs every weight of the file into pool slots with `threads` threads. Error: a missing or misshapen tensor, an unknown architecture.
+Model load_model(const GgufFile& file, sync::Pool& pool, int threads, const LoadProgress& progress = {});
+ModelConfig read_config(const GgufFile& file);  // the shapes alone
+
+}  // namespace tandem

@@ -1,0 +1,21 @@
+#include "sync/error.h"
+
+#include <string_view>
+#include <utility>
+
+namespace tandem {
+
+Error::Error(std::string what, std::string on, std::string hint)
+    : what_(std::move(what)), on_(std::move(on)), hint_(std::move(hint)) {
+  paragraph_ = what_;
+  if (!on_.empty()) paragraph_ += ": " + on_;
+  if (!hint_.empty()) paragraph_ += ". " + hint_;
+}
+
+void throw_check_failed(const char* expression, const char* file, int line, const std::string& detail) {
+  std::string_view name(file);
+  if (auto slash = name.rfind('/'); slash != std::string_view::npos) name.remove_prefix(slash + 1);
+  throw Error("internal check failed", std::string(name) + ":" + std::to_string(line) + ": " + expression, detail);
+}
+
+}  // namespace tandem

@@ -1,0 +1,72 @@
+// The pool of shared buffers that every processor maps once (H7, H10).
+//
+// Contract
+//   Ownership: the pool owns all memory; a Slot& stays valid, at the same address, until the pool is destroyed.
+//     release() puts a slot back for reuse; its memory stays mapped, so a device that imported it stays correct.
+//     Devices drop their imports before the pool dies (the pool outlives every device).
+//   Memory: every slot starts on a 4096-byte boundary, its length is a multiple of 4096, and it starts zeroed.
+//     Slots of 2 MiB and more ask for huge pages.
+//   Threads: acquire() and release() may be called from any thread.
+//   Failure: tandem::Error when the system has no memory left.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tandem::sync {
+
+// What a slot holds; a device that cannot share memory decides from it what to copy, and when.
+enum class SlotUse {
+  weights,       // written by the host before the first launch, read-only afterwards
+  activations,   // written and read by several devices; handed over by flags
+  device_local,  // KV cache and scratch: only one device touches it within a plan
+  flags,         // flag lines (sync/flag.h)
+};
+
+class Slot {
+ public:
+  std::byte* data() const { return data_; }
+  size_t size_bytes() const { return size_bytes_; }
+  uint64_t id() const { return id_; }  // unique within the process, never reused
+  SlotUse use() const { return use_; }
+  const std::string& label() const { return label_; }
+  template <typename T>
+  T* as(size_t offset_bytes = 0) const {
+    return reinterpret_cast<T*>(data_ + offset_bytes);
+  }
+
+ private:
+  friend class Pool;
+  std::byte* data_ = nullptr;
+  size_t size_bytes_ = 0;
+  uint64_t id_ = 0;
+  SlotUse use_ = SlotUse::activations;
+  std::string label_;
+};
+
+class Pool {
+ public:
+  Pool();
+  ~Pool();
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+
+  // A slot of at least `bytes` (> 0). Prefers a released slot of the same use whose size is at most twice what is asked.
+  Slot& acquire(size_t bytes, SlotUse use, std::string label);
+  void release(Slot& slot);
+
+  size_t mapped_bytes() const;  // all memory the pool holds, in use or waiting for reuse
+
+ private:
+  struct Entry;
+  mutable std::mutex mutex_;
+  std::deque<std::unique_ptr<Entry>> entries_;
+};
+
+}  // namespace tandem::sync

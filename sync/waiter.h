@@ -1,0 +1,59 @@
+// Waiting policies of the host for a flag (H7). Each is a small struct with the same two calls; all of them have a deadline.
+//
+// Contract
+//   wait() returns when the flag reached the epoch, and throws tandem::Error naming step, flag, device, wanted and seen
+//   epoch when the deadline passes or the flag failed. predicted_seconds is the expected time from now (<= 0: unknown).
+//   Threads: a waiter object belongs to one thread. Waiters never spin without a bound: spin -> yield -> block.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sync/flag.h"
+
+namespace tandem::sync {
+
+struct WaitContext {
+  std::string_view step;    // for the error message
+  std::string_view device;  // who is expected to raise the flag
+  double predicted_seconds = 0;
+  std::chrono::milliseconds deadline{10000};
+  // Blocks (without using the core) until the signaller has made progress, e.g. clFinish; empty: futex on the flag.
+  std::function<void(std::chrono::milliseconds)> block;
+};
+
+struct WaitReport {
+  double seconds = 0;      // wall time spent waiting
+  double spun_seconds = 0; // of it: with the core busy
+};
+
+class Waiter {
+ public:
+  virtual ~Waiter() = default;
+  virtual const char* name() const = 0;
+  virtual WaitReport wait(const Flag& flag, uint32_t epoch, const WaitContext& context) = 0;
+};
+
+// The policies by name: "blocking", "spin", "predict". Unknown name: Error listing these.
+std::unique_ptr<Waiter> make_waiter(std::string_view policy);
+std::vector<std::string> waiter_names();
+
+// The prediction of H7: kernels of one operator and shape take the same time in every layer. One per (program, shape).
+// Running estimate; the first sample (hidden compile) is discarded once a second one is there.
+class DurationPredictor {
+ public:
+  void observe(double seconds);
+  double predict() const;         // 0: unknown
+  double relative_error() const;  // mean |predicted - observed| / observed of the samples so far
+  int samples() const { return samples_; }
+
+ private:
+  double estimate_ = 0, error_sum_ = 0;
+  int samples_ = 0;
+};
+
+}  // namespace tandem::sync
