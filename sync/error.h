@@ -1,8 +1,8 @@
 // The one error type of the project, and the checks that throw it.
 //
-// Contract: an Error says what failed, on what, and what to do next. It is thrown where the failure is noticed and caught
-// at the edge (main, an HTTP handler). Checks of invariants (TANDEM_CHECK) stay on in release builds; hot-loop ones
-// (TANDEM_DCHECK) are compiled only into debug builds.
+// Contract: an Error says what failed, on what, and what to do next. It is thrown where the failure is noticed and
+// caught at the edge (main, an HTTP handler). Checks of invariants (TANDEM_CHECK) stay on in release builds; hot-loop
+// ones (TANDEM_DCHECK) are compiled only into debug builds.
 #pragma once
 
 #include <exception>

@@ -1,14 +1,14 @@
 // Flags: how one processor tells another that a step is done (H7).
 //
 // Rules
-//   A flag is one 64-byte line in a pool slot, so that a device can write it. Its epoch only rises; waiting for epoch e is
-//   satisfied by any epoch >= e, and a wait may begin before the signal. Epochs are never reset while a flag is in use.
-//   The signaller stores the epoch with release order after its data; the waiter loads it with acquire order before it
-//   reads the data. Kernels do the same with memory_scope_device (the pair is named in kernels/gate.cl).
-//   A failure is a value: fail() stores the message host-side and then sets the line's failure word; every wait on the flag then
-//   throws. Nobody but sync/ and the device kernels touches the atomics.
-// Threads: all calls are thread-safe. Ownership: a FlagBank owns its slot's lines; Flag is a borrowed handle that must not
-// outlive its bank.
+//   A flag is one 64-byte line in a pool slot, so that a device can write it. Its epoch only rises; waiting for epoch e
+//   is satisfied by any epoch >= e, and a wait may begin before the signal. Epochs are never reset while a flag is in
+//   use. The signaller stores the epoch with release order after its data; the waiter loads it with acquire order
+//   before it reads the data. Kernels do the same with memory_scope_device (the pair is named in kernels/gate.cl). A
+//   failure is a value: fail() stores the message host-side and then sets the line's failure word; every wait on the
+//   flag then throws. Nobody but sync/ and the device kernels touches the atomics.
+// Threads: all calls are thread-safe. Ownership: a FlagBank owns its slot's lines; Flag is a borrowed handle that must
+// not outlive its bank.
 #pragma once
 
 #include <atomic>
@@ -24,12 +24,14 @@
 namespace tandem::sync {
 
 // Memory layout shared with kernels: 16 32-bit words. Word 0: epoch, word 1: failure (0 = none), word 2: arrivals
-// (used by kernels of several work-groups to find the last one), the rest unused.
+// (used by kernels of several work-groups to find the last one), word 3: host threads asleep on the epoch, the rest
+// unused.
 struct alignas(64) FlagLine {
   std::atomic<uint32_t> epoch{0};
   std::atomic<uint32_t> failure{0};
   std::atomic<uint32_t> arrivals{0};
-  uint32_t unused[13] = {};
+  std::atomic<uint32_t> sleepers{0};
+  uint32_t unused[12] = {};
 };
 static_assert(sizeof(FlagLine) == 64);
 static_assert(std::atomic<uint32_t>::is_always_lock_free);
@@ -39,18 +41,21 @@ class FlagBank;
 class Flag {
  public:
   Flag() = default;
-  uint32_t epoch() const;               // acquire load
+  uint32_t epoch() const;                                                                          // acquire load
   bool reached(uint32_t epoch) const { return static_cast<int32_t>(this->epoch() - epoch) >= 0; }  // wraps safely
-  void raise(uint32_t epoch) const;     // release store, then wakes blocked host waiters
+  void raise(uint32_t epoch) const;             // release store, then wakes blocked host waiters
   void fail(const std::string& message) const;  // first failure wins; wakes blocked host waiters
-  bool failed() const;                  // acquire load
-  std::string failure() const;          // "" when not failed
-  void clear_failure() const;           // between runs, when nobody waits
+  bool failed() const;                          // acquire load
+  std::string failure() const;                  // "" when not failed
+  void clear_failure() const;                   // between runs, when nobody waits
 
   const std::string& name() const;
-  const Slot& slot() const;             // for a device that imports the bank
-  size_t offset_bytes() const;          // of this line in the slot
+  const Slot& slot() const;     // for a device that imports the bank
+  size_t offset_bytes() const;  // of this line in the slot
   FlagLine& line() const;
+  // Sleeps until the epoch reaches `epoch`, the flag fails, or about `milliseconds` have passed. A device's kernel
+  // cannot wake a sleeper.
+  void sleep_until(uint32_t epoch, int milliseconds) const;
   FlagBank& bank() const { return *bank_; }
   explicit operator bool() const { return bank_ != nullptr; }
 

@@ -57,7 +57,8 @@ class Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  // A slot of at least `bytes` (> 0). Prefers a released slot of the same use whose size is at most twice what is asked.
+  // A slot of at least `bytes` (> 0). Prefers a released slot of the same use whose size is at most twice what is
+  // asked.
   Slot& acquire(size_t bytes, SlotUse use, std::string label);
   void release(Slot& slot);
 

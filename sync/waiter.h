@@ -1,4 +1,5 @@
-// Waiting policies of the host for a flag (H7). Each is a small struct with the same two calls; all of them have a deadline.
+// Waiting policies of the host for a flag (H7). Each is a small struct with the same two calls; all of them have a
+// deadline.
 //
 // Contract
 //   wait() returns when the flag reached the epoch, and throws tandem::Error naming step, flag, device, wanted and seen
@@ -27,8 +28,8 @@ struct WaitContext {
 };
 
 struct WaitReport {
-  double seconds = 0;      // wall time spent waiting
-  double spun_seconds = 0; // of it: with the core busy
+  double seconds = 0;       // wall time spent waiting
+  double spun_seconds = 0;  // of it: with the core busy
 };
 
 class Waiter {

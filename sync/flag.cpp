@@ -1,0 +1,98 @@
+#include "sync/flag.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <climits>
+#include <new>
+#include <utility>
+
+#include "sync/error.h"
+
+namespace tandem::sync {
+namespace {
+
+void wake_sleepers(FlagLine& line) {
+  if (line.sleepers.load(std::memory_order_seq_cst) == 0) return;  // a system call only where somebody sleeps
+  syscall(SYS_futex, &line.epoch, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+}
+
+}  // namespace
+
+FlagLine& Flag::line() const {
+  TANDEM_DCHECK(bank_ != nullptr, "an empty flag has no line");
+  return bank_->slot_.as<FlagLine>()[index_];
+}
+
+uint32_t Flag::epoch() const { return line().epoch.load(std::memory_order_acquire); }  // pairs with raise() and gate.cl
+
+void Flag::raise(uint32_t epoch) const {
+  // Release for the data (pairs with epoch() and the gate kernel's acquire load); sequentially consistent, so that
+  // either this thread sees the sleeper or the sleeper sees the epoch.
+  line().epoch.store(epoch, std::memory_order_seq_cst);
+  wake_sleepers(line());
+}
+
+void Flag::fail(const std::string& message) const {
+  {
+    std::lock_guard lock(bank_->mutex_);
+    std::string& text = bank_->entries_[index_]->failure;
+    if (text.empty()) text = message;
+  }
+  line().failure.store(1, std::memory_order_seq_cst);
+  wake_sleepers(line());
+}
+
+void Flag::sleep_until(uint32_t epoch, int milliseconds) const {
+  FlagLine& shared = line();
+  shared.sleepers.fetch_add(1, std::memory_order_seq_cst);
+  const uint32_t seen = shared.epoch.load(std::memory_order_seq_cst);
+  if (static_cast<int32_t>(seen - epoch) < 0 && shared.failure.load(std::memory_order_seq_cst) == 0) {
+    const timespec time{milliseconds / 1000, (milliseconds % 1000) * 1'000'000L};
+    syscall(SYS_futex, &shared.epoch, FUTEX_WAIT_PRIVATE, seen, &time, nullptr, 0);
+  }
+  shared.sleepers.fetch_sub(1, std::memory_order_seq_cst);
+}
+
+bool Flag::failed() const { return line().failure.load(std::memory_order_acquire) != 0; }
+
+std::string Flag::failure() const {
+  if (!failed()) return "";
+  std::lock_guard lock(bank_->mutex_);
+  const std::string& text = bank_->entries_[index_]->failure;
+  return text.empty() ? "the device set the flag's failure word" : text;  // a kernel cannot store a message
+}
+
+void Flag::clear_failure() const {
+  std::lock_guard lock(bank_->mutex_);
+  bank_->entries_[index_]->failure.clear();
+  line().failure.store(0, std::memory_order_release);
+}
+
+const std::string& Flag::name() const { return bank_->entries_[index_]->name; }
+const Slot& Flag::slot() const { return bank_->slot_; }
+size_t Flag::offset_bytes() const { return index_ * sizeof(FlagLine); }
+
+FlagBank::FlagBank(Pool& pool, uint32_t capacity, std::string label)
+    : pool_(pool),
+      slot_(pool.acquire(capacity * sizeof(FlagLine), SlotUse::flags, std::move(label))),
+      capacity_(capacity) {
+  for (uint32_t i = 0; i < capacity; ++i) new (slot_.as<FlagLine>() + i) FlagLine;
+  entries_.reserve(capacity);  // names are read without the lock, so entries never move
+}
+
+FlagBank::~FlagBank() { pool_.release(slot_); }
+
+Flag FlagBank::make(std::string name) {
+  std::lock_guard lock(mutex_);
+  if (entries_.size() == capacity_) {
+    throw Error("no flag left", slot_.label() + ", capacity " + std::to_string(capacity_) + ", wanted " + name);
+  }
+  entries_.push_back(std::make_unique<Entry>());
+  entries_.back()->name = std::move(name);
+  return Flag(this, static_cast<uint32_t>(entries_.size() - 1));
+}
+
+}  // namespace tandem::sync

@@ -1,0 +1,111 @@
+#include "sync/flag.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "sync/error.h"
+
+namespace tandem::sync {
+namespace {
+
+TEST(Flag, has_a_cache_line_of_its_own) {
+  Pool pool;
+  FlagBank bank(pool, 4, "bank");
+  Flag a = bank.make("a"), b = bank.make("b");
+  EXPECT_EQ(b.offset_bytes() - a.offset_bytes(), 64u);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(&a.line()) % 64, 0u);
+  EXPECT_EQ(a.slot().use(), SlotUse::flags);
+  EXPECT_EQ(b.name(), "b");
+}
+
+TEST(Flag, is_reached_by_its_epoch_and_every_later_one) {
+  Pool pool;
+  FlagBank bank(pool, 1, "bank");
+  Flag flag = bank.make("f");
+  EXPECT_TRUE(flag.reached(0));
+  EXPECT_FALSE(flag.reached(1));
+  flag.raise(3);
+  EXPECT_TRUE(flag.reached(2));
+  EXPECT_TRUE(flag.reached(3));
+  EXPECT_FALSE(flag.reached(4));
+}
+
+TEST(Flag, counts_on_past_the_largest_epoch) {
+  Pool pool;
+  FlagBank bank(pool, 1, "bank");
+  Flag flag = bank.make("f");
+  flag.raise(0xffffffffu);
+  EXPECT_FALSE(flag.reached(1));
+  flag.raise(1);
+  EXPECT_TRUE(flag.reached(0xffffffffu));
+}
+
+TEST(Flag, keeps_the_first_failure) {
+  Pool pool;
+  FlagBank bank(pool, 1, "bank");
+  Flag flag = bank.make("f");
+  flag.fail("first");
+  flag.fail("second");
+  EXPECT_TRUE(flag.failed());
+  EXPECT_EQ(flag.failure(), "first");
+  flag.clear_failure();
+  EXPECT_FALSE(flag.failed());
+}
+
+TEST(Flag, says_so_when_a_device_set_the_failure_word_without_a_message) {
+  Pool pool;
+  FlagBank bank(pool, 1, "bank");
+  Flag flag = bank.make("f");
+  flag.line().failure.store(1);
+  EXPECT_THAT(flag.failure(), ::testing::HasSubstr("device"));
+}
+
+TEST(FlagBank, refuses_more_flags_than_it_has_lines) {
+  Pool pool;
+  FlagBank bank(pool, 1, "bank");
+  bank.make("one");
+  EXPECT_THROW(bank.make("two"), Error);
+}
+
+// Message passing: data written before raise() is seen after epoch() shows it, over many cache lines.
+class FlagThreads : public ::testing::TestWithParam<int> {};
+
+TEST_P(FlagThreads, publish_all_data_written_before_the_flag) {
+  const int readers = GetParam();
+  constexpr int kWords = 1024, kRounds = 300;
+  Pool pool;
+  FlagBank bank(pool, 1 + readers, "bank");
+  Flag ready = bank.make("ready");
+  std::vector<Flag> taken;
+  for (int r = 0; r < readers; ++r) taken.push_back(bank.make("taken"));
+  std::vector<uint32_t> data(kWords);
+  std::vector<uint64_t> wrong(readers, 0);
+  std::vector<std::thread> threads;
+  for (int r = 0; r < readers; ++r) {
+    threads.emplace_back([&, r] {
+      for (uint32_t round = 1; round <= kRounds; ++round) {
+        while (!ready.reached(round)) std::this_thread::yield();
+        for (uint32_t word : data) wrong[r] += word != round;
+        taken[r].raise(round);
+      }
+    });
+  }
+  for (uint32_t round = 1; round <= kRounds; ++round) {
+    for (uint32_t& word : data) word = round;
+    ready.raise(round);
+    for (Flag& flag : taken) {
+      while (!flag.reached(round)) std::this_thread::yield();
+    }
+  }
+  for (auto& thread : threads) thread.join();
+  for (uint64_t count : wrong) EXPECT_EQ(count, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Readers, FlagThreads, ::testing::Values(1, 2, 4));
+
+}  // namespace
+}  // namespace tandem::sync

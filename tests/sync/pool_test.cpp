@@ -1,0 +1,91 @@
+#include "sync/pool.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "sync/error.h"
+
+namespace tandem::sync {
+namespace {
+
+TEST(Pool, gives_zeroed_page_aligned_slots_of_whole_pages) {
+  Pool pool;
+  for (size_t bytes : {size_t{1}, size_t{4096}, size_t{4097}, size_t{3} << 20}) {
+    Slot& slot = pool.acquire(bytes, SlotUse::activations, "a");
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(slot.data()) % 4096, 0u);
+    EXPECT_EQ(slot.size_bytes() % 4096, 0u);
+    EXPECT_GE(slot.size_bytes(), bytes);
+    EXPECT_LT(slot.size_bytes(), bytes + 4096);
+    EXPECT_TRUE(
+        std::all_of(slot.data(), slot.data() + slot.size_bytes(), [](std::byte b) { return b == std::byte{0}; }));
+  }
+}
+
+TEST(Pool, reuses_a_released_slot_at_the_same_address_and_zeroes_it) {
+  Pool pool;
+  Slot& first = pool.acquire(8192, SlotUse::activations, "first");
+  std::byte* address = first.data();
+  const uint64_t id = first.id();
+  std::memset(first.data(), 0xff, first.size_bytes());
+  pool.release(first);
+  Slot& second = pool.acquire(5000, SlotUse::activations, "second");
+  EXPECT_EQ(second.data(), address);
+  EXPECT_EQ(second.id(), id) << "an import made for the slot stays valid";
+  EXPECT_EQ(second.label(), "second");
+  EXPECT_EQ(second.data()[100], std::byte{0});
+  EXPECT_EQ(pool.mapped_bytes(), 8192u);
+}
+
+TEST(Pool, does_not_reuse_a_slot_of_another_use_or_one_far_too_large) {
+  Pool pool;
+  Slot& large = pool.acquire(1 << 20, SlotUse::activations, "large");
+  pool.release(large);
+  EXPECT_NE(&pool.acquire(4096, SlotUse::activations, "small"), &large);
+  EXPECT_NE(&pool.acquire(1 << 20, SlotUse::weights, "weights"), &large);
+  EXPECT_EQ(&pool.acquire(1 << 20, SlotUse::activations, "again"), &large);
+}
+
+TEST(Pool, refuses_a_second_release_a_foreign_slot_and_an_empty_one) {
+  Pool pool, other;
+  Slot& slot = pool.acquire(1, SlotUse::activations, "twice");
+  EXPECT_THROW(other.release(slot), Error);
+  pool.release(slot);
+  EXPECT_THROW(pool.release(slot), Error);
+  EXPECT_THROW(pool.acquire(0, SlotUse::activations, "empty"), Error);
+}
+
+TEST(Pool, says_what_it_could_not_map) {
+  Pool pool;
+  try {
+    pool.acquire(size_t{1} << 60, SlotUse::weights, "blk.0.everything");
+    FAIL() << "2^60 bytes were mapped";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("blk.0.everything"));
+  }
+}
+
+TEST(Pool, serves_several_threads_at_once) {
+  Pool pool;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&pool, t] {
+      for (int i = 0; i < 200; ++i) {
+        Slot& slot = pool.acquire(4096, SlotUse::activations, "t");
+        slot.data()[0] = static_cast<std::byte>(t);
+        ASSERT_EQ(slot.data()[0], static_cast<std::byte>(t));
+        pool.release(slot);
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_LE(pool.mapped_bytes(), 4u * 4096u) << "slots are reused, not added";
+}
+
+}  // namespace
+}  // namespace tandem::sync

@@ -1,0 +1,145 @@
+#include "sync/waiter.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "sync/error.h"
+
+namespace tandem::sync {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::HasSubstr;
+
+class EveryWaiter : public ::testing::TestWithParam<std::string> {
+ protected:
+  Pool pool_;
+  FlagBank bank_{pool_, 8, "bank"};
+  Flag flag_ = bank_.make("attention done");
+  WaitContext context_{"blk.3.attention", "opencl:0", 0, milliseconds(5000), {}};
+};
+
+TEST_P(EveryWaiter, returns_at_once_when_the_flag_is_already_up) {
+  flag_.raise(7);
+  EXPECT_LT(make_waiter(GetParam())->wait(flag_, 7, context_).seconds, 5.0);
+}
+
+TEST_P(EveryWaiter, returns_only_after_the_flag_was_raised) {
+  std::atomic<bool> raised = false;
+  std::thread signaller([&] {
+    std::this_thread::sleep_for(milliseconds(20));
+    raised = true;
+    flag_.raise(1);
+  });
+  context_.predicted_seconds = 0.010;
+  const WaitReport report = make_waiter(GetParam())->wait(flag_, 1, context_);
+  EXPECT_TRUE(raised);
+  EXPECT_GT(report.seconds, 0.0);
+  EXPECT_LE(report.spun_seconds, report.seconds);
+  signaller.join();
+}
+
+TEST_P(EveryWaiter, survives_a_prediction_that_is_far_too_long_or_too_short) {
+  for (double predicted : {1e-9, 0.030}) {
+    const uint32_t epoch = flag_.epoch() + 1;
+    std::thread signaller([&] {
+      std::this_thread::sleep_for(milliseconds(3));
+      flag_.raise(epoch);
+    });
+    context_.predicted_seconds = predicted;
+    make_waiter(GetParam())->wait(flag_, epoch, context_);
+    EXPECT_TRUE(flag_.reached(epoch));
+    signaller.join();
+  }
+}
+
+TEST_P(EveryWaiter, names_step_flag_device_and_epochs_when_the_deadline_passes) {
+  context_.deadline = milliseconds(30);
+  flag_.raise(4);
+  try {
+    make_waiter(GetParam())->wait(flag_, 9, context_);
+    FAIL() << "the wait ended without the flag";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("deadline"));
+    EXPECT_THAT(error.what(), HasSubstr("blk.3.attention"));
+    EXPECT_THAT(error.what(), HasSubstr("attention done"));
+    EXPECT_THAT(error.what(), HasSubstr("opencl:0"));
+    EXPECT_THAT(error.what(), HasSubstr("wanted epoch 9, seen 4"));
+  }
+}
+
+TEST_P(EveryWaiter, throws_the_failure_a_device_stored_while_it_waited) {
+  std::thread signaller([&] {
+    std::this_thread::sleep_for(milliseconds(5));
+    flag_.fail("the kernel ran out of registers");
+  });
+  try {
+    make_waiter(GetParam())->wait(flag_, 1, context_);
+    FAIL() << "a failed flag ended the wait normally";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("the kernel ran out of registers"));
+  }
+  signaller.join();
+}
+
+TEST_P(EveryWaiter, hands_a_value_to_and_fro_between_threads) {
+  for (int workers : {1, 2, 4}) {
+    Pool pool;
+    FlagBank bank(pool, 2 * workers, "pairs");
+    std::vector<std::thread> threads;
+    std::vector<int> values(workers, 0);
+    for (int w = 0; w < workers; ++w) {
+      Flag ping = bank.make("ping"), pong = bank.make("pong");
+      constexpr uint32_t kRounds = 25;
+      threads.emplace_back([&, w, ping, pong] {
+        auto waiter = make_waiter(GetParam());
+        for (uint32_t round = 1; round <= kRounds; ++round) {
+          waiter->wait(ping, round, context_);
+          ++values[w];
+          pong.raise(round);
+        }
+      });
+      threads.emplace_back([&, w, ping, pong] {
+        auto waiter = make_waiter(GetParam());
+        for (uint32_t round = 1; round <= kRounds; ++round) {
+          ++values[w];
+          ping.raise(round);
+          waiter->wait(pong, round, context_);
+        }
+      });
+    }
+    for (auto& thread : threads) thread.join();
+    for (int value : values) EXPECT_EQ(value, 50);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Policies, EveryWaiter, ::testing::ValuesIn(waiter_names()));
+
+TEST(BlockingWaiter, uses_the_signallers_own_blocking_call) {
+  Pool pool;
+  FlagBank bank(pool, 1, "bank");
+  Flag flag = bank.make("f");
+  int calls = 0;
+  WaitContext context{"step", "device", 0, milliseconds(1000), [&](milliseconds) {
+                        ++calls;
+                        flag.raise(1);
+                      }};
+  make_waiter("blocking")->wait(flag, 1, context);
+  EXPECT_EQ(calls, 1);
+}
+
+TEST(Waiter, lists_the_policies_when_asked_for_an_unknown_one) {
+  try {
+    make_waiter("hope");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("blocking, spin, predict"));
+  }
+}
+
+}  // namespace
+}  // namespace tandem::sync
