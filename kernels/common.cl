@@ -4,18 +4,85 @@
 // every fma of the numeric contract (docs/numbers.md) is written out, and nothing else may be contracted.
 #pragma OPENCL FP_CONTRACT OFF
 
+// Helpers are forced inline: a C99 `inline` function that is not inlined has no definition to link to.
+#define INLINE static inline __attribute__((always_inline))
+
 // A buffer argument is a base pointer and a byte offset; AT() is the typed pointer.
 #define BUFFER(name) __global uchar *name##_base, const ulong name##_offset
 #define AT(type, name) ((__global type *)(name##_base + name##_offset))
 
 // Rounds to f16 (nearest even) and back: how --act f16 stores activations.
-inline float round_f16(float x) {
+INLINE float round_f16(float x) {
   ushort h;
   vstore_half_rte(x, 0, (__private half *)&h);
   return vload_half(0, (__private half *)&h);
 }
-inline float16 round_f16x16(float16 x) {
+INLINE float16 round_f16x16(float16 x) {
   ushort h[16];
   vstore_half16_rte(x, 0, (__private half *)h);
   return vload_half16(0, (__private half *)h);
 }
+
+// Asks for the cache line at p. Only PoCL's compiler is known to take the builtin for global memory; elsewhere it is nothing.
+#ifdef POCL_DEVICE_ADDRESS_BITS
+#define PREFETCH(p) __builtin_prefetch((__private const void *)(size_t)(p))
+#else
+#define PREFETCH(p)
+#endif
+
+// Trees over the 16 lanes of a vector: the halves are folded onto each other, 16 -> 8 -> 4 -> 2 -> 1. Sums are part of the bit rules.
+INLINE float sum_lanes(const float16 v) {
+  const float8 a = v.lo + v.hi;
+  const float4 b = a.lo + a.hi;
+  const float2 c = b.lo + b.hi;
+  return c.lo + c.hi;
+}
+INLINE float16 larger16(const float16 a, const float16 b) { return b > a ? b : a; }
+INLINE float larger(const float a, const float b) { return b > a ? b : a; }
+INLINE float largest_lane(const float16 v) {
+  const float8 a = v.hi > v.lo ? v.hi : v.lo;
+  const float4 b = a.hi > a.lo ? a.hi : a.lo;
+  const float2 c = b.hi > b.lo ? b.hi : b.lo;
+  return larger(c.lo, c.hi);
+}
+
+// The first `count` (< 16) of 16 values; the other lanes are `fill`, and memory past the count is not touched.
+INLINE float16 load_part(__global const float *p, const int count, const float fill) {
+  float lanes[16];
+  for (int i = 0; i < 16; ++i) lanes[i] = i < count ? p[i] : fill;
+  return vload16(0, lanes);
+}
+INLINE void store_part(const float16 v, __global float *p, const int count) {
+  float lanes[16];
+  vstore16(v, 0, lanes);
+  for (int i = 0; i < count; ++i) p[i] = lanes[i];
+}
+
+// e^x, the one definition that softmax, attention and SwiGLU share; the scalar and the vector form give the same bits.
+//   x = n ln 2 + r with n the nearest integer (taken from the low bits of x / ln 2 + 1.5 * 2^23) and ln 2 in two parts (Cody and
+//   Waite); e^r = 1 + r + r^2 P(r), P of degree 5, |r| <= ln 2 / 2; n is added to the exponent field.
+// Below -87.33 (the smallest normal number) it is 0, above 88.7228 infinity. At most 1 ulp off in between (measured over a sweep of all
+// exponents), e^0 is exactly 1.
+#define EXP_BODY(FLOAT, INT, x)                                                                                    \
+  const FLOAT shifted = fma(x, (FLOAT)(1.44269504f), (FLOAT)(12582912.0f));                                        \
+  const FLOAT n = shifted - (FLOAT)(12582912.0f);                                                                  \
+  const FLOAT r = fma(n, (FLOAT)(2.12194440e-4f), fma(n, (FLOAT)(-0.693359375f), x));                              \
+  FLOAT p = (FLOAT)(1.9875691500e-4f);                                                                             \
+  p = fma(p, r, (FLOAT)(1.3981999507e-3f));                                                                        \
+  p = fma(p, r, (FLOAT)(8.3334519073e-3f));                                                                        \
+  p = fma(p, r, (FLOAT)(4.1665795894e-2f));                                                                        \
+  p = fma(p, r, (FLOAT)(1.6666665459e-1f));                                                                        \
+  p = fma(p, r, (FLOAT)(5.0000001201e-1f));                                                                        \
+  p = fma(p, r * r, r) + (FLOAT)(1.0f);                                                                            \
+  FLOAT e = as_##FLOAT(as_##INT(p) + (as_##INT(shifted) << 23));                                                   \
+  e = x > (FLOAT)(88.7228f) ? (FLOAT)(INFINITY) : e;                                                               \
+  return x < (FLOAT)(-87.33f) ? (FLOAT)(0.0f) : e
+INLINE float exp1(const float x) { EXP_BODY(float, int, x); }
+INLINE float16 exp16(const float16 x) { EXP_BODY(float16, int16, x); }
+
+// A hint to fetch the cache line at `bytes` after `pointer`; nothing where the compiler has no such builtin (the device tries it at start).
+#ifdef HAS_PREFETCH
+#define PREFETCH(pointer, bytes) __builtin_prefetch((__private const void *)((size_t)(pointer) + (bytes)))
+#else
+#define PREFETCH(pointer, bytes)
+#endif
