@@ -180,6 +180,12 @@ std::vector<Region> writes(const Operator& op);
 struct Work {
   double flops = 0, bytes = 0;  // multiply and add count as two; bytes: weights, activations and cache read and written once
 };
+// Slices; they compute the same bits as the whole. Error when the cut does not fit.
+//   slice_rows: output rows [begin, end), counted as row_begin and row_end are; multiples of 64, or the operator's last row.
+//   slice_tokens: tokens [begin, end) of the operator's S; x, y, positions, ids and scratch advance.
+MatMul slice_rows(const MatMul& op, int64_t begin, int64_t end);
+Operator slice_tokens(const Operator& op, int64_t begin, int64_t end);
+
 Work work(const Operator& op);  // attention: with a full cache of positions unknown, counts `capacity / 2`
 
 }  // namespace tandem

@@ -1,0 +1,81 @@
+#include "engine/device/registry.h"
+
+#include <charconv>
+#include <optional>
+
+#include "sync/error.h"
+#ifdef TANDEM_HAS_HOST
+#include "engine/device/host/host_device.h"
+#endif
+#ifdef TANDEM_HAS_OPENCL
+#include "engine/device/opencl/opencl_device.h"
+#endif
+#ifdef TANDEM_HAS_NPU
+#include "engine/device/npu/npu_device.h"
+#endif
+
+namespace tandem {
+namespace {
+
+struct DeviceId {
+  std::string prefix;
+  int index = 0;
+};
+
+// "opencl:1" or "opencl" (= opencl:0); nothing when the index is no number.
+std::optional<DeviceId> parse(std::string_view id) {
+  const size_t colon = id.find(':');
+  DeviceId parsed{std::string(id.substr(0, colon))};
+  if (colon == std::string_view::npos) return parsed;
+  const std::string_view digits = id.substr(colon + 1);
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), parsed.index);
+  if (error != std::errc() || end != digits.data() + digits.size() || parsed.index < 0) return std::nullopt;
+  return parsed;
+}
+
+std::string joined(const std::vector<std::string>& ids) {
+  std::string text;
+  for (const std::string& id : ids) text += (text.empty() ? "" : ", ") + id;
+  return text.empty() ? "none" : text;
+}
+
+}  // namespace
+
+std::vector<DeviceFactory> device_factories() {
+  return {
+#ifdef TANDEM_HAS_OPENCL
+      {"opencl", "GPUs and CPU devices through OpenCL", opencl_device_count, open_opencl_device},
+#endif
+#ifdef TANDEM_HAS_NPU
+      {"npu", "the emulated neural processing unit", npu_device_count, open_npu_device},
+#endif
+#ifdef TANDEM_HAS_HOST
+      {"host", "plain loops on the host's cores", host_device_count, open_host_device},
+#endif
+  };
+}
+
+std::unique_ptr<Device> open_device(std::string_view id, const DeviceOptions& options) {
+  if (const auto parsed = parse(id))
+    for (const DeviceFactory& factory : device_factories())
+      if (parsed->prefix == factory.prefix && parsed->index < factory.count())
+        return factory.open(parsed->index, options);
+  throw Error("there is no such device", std::string(id), "available: " + joined(available_devices()));
+}
+
+// The factories' order is the order of preference; among OpenCL devices the driver's own order, GPUs first, is kept by
+// opencl:N.
+std::vector<std::string> available_devices() {
+  std::vector<std::string> ids;
+  for (const DeviceFactory& factory : device_factories()) {
+    const int count = factory.count();
+    for (int index = 0; index < count; ++index) {
+      std::string id = factory.prefix;
+      if (id != "host") id.append(":").append(std::to_string(index));  // there is one host
+      ids.push_back(std::move(id));
+    }
+  }
+  return ids;
+}
+
+}  // namespace tandem

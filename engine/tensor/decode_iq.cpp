@@ -1,0 +1,26 @@
+#include "engine/tensor/decode.h"
+#include "engine/tensor/types.h"
+
+namespace tandem::blocks {
+
+void decode_iq4_nl(const uint8_t* block, float* out) {
+  const float d = half_to_float(read_u16(block));
+  for (int j = 0; j < 16; ++j) {
+    out[j] = d * static_cast<float>(kIq4Values[block[2 + j] & 15]);
+    out[j + 16] = d * static_cast<float>(kIq4Values[block[2 + j] >> 4]);
+  }
+}
+
+void decode_iq4_xs(const uint8_t* block, float* out) {
+  const float d = half_to_float(read_u16(block));
+  for (int group = 0; group < 8; ++group) {
+    const float dl = d * static_cast<float>(iq4_xs_scale(block, group));
+    const uint8_t* values = block + 8 + 16 * group;
+    for (int j = 0; j < 16; ++j) {
+      out[32 * group + j] = dl * static_cast<float>(kIq4Values[values[j] & 15]);
+      out[32 * group + j + 16] = dl * static_cast<float>(kIq4Values[values[j] >> 4]);
+    }
+  }
+}
+
+}  // namespace tandem::blocks

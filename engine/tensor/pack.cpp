@@ -1,0 +1,149 @@
+// Panels are filled tile by tile: the rows of a tile are taken apart into one small buffer, transposed in 8 x 8 byte
+// blocks, and the columns of the rows at hand are copied to their place, so that neighbouring rows of a shared panel
+// stay untouched.
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <type_traits>
+
+#include "engine/tensor/packed.h"
+#include "engine/tensor/unpack.h"
+#include "sync/error.h"
+
+namespace tandem {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "blocks and panels are little-endian");
+
+// The rows of one panel that are packed now: source rows lie `stride` bytes apart and become rows [first, first +
+// count).
+struct Rows {
+  const uint8_t* source;
+  size_t stride;
+  int first, count;
+};
+
+struct alignas(64) Integers {
+  uint8_t q[kPanelRows][kSuperColumns];
+  uint16_t scale[kPanelRows], min[kPanelRows];
+  int8_t scales[16][kPanelRows];
+  uint8_t mins[16][kPanelRows];
+};
+
+void exchange(uint64_t& low, uint64_t& high, int bits, uint64_t mask) {
+  const uint64_t t = (low >> bits ^ high) & mask;
+  high ^= t;
+  low ^= t << bits;
+}
+
+// out[k * 64 + r] = in[r][k] for 8 rows r and 8 columns k.
+void transpose_8x8(const uint8_t* in, size_t pitch, uint8_t* out) {
+  uint64_t m[8];
+  for (int r = 0; r < 8; ++r) std::memcpy(&m[r], in + r * pitch, 8);
+  for (int r = 0; r < 4; ++r) exchange(m[r], m[r + 4], 32, 0x00000000ffffffff);
+  for (int r : {0, 1, 4, 5}) exchange(m[r], m[r + 2], 16, 0x0000ffff0000ffff);
+  for (int r : {0, 2, 4, 6}) exchange(m[r], m[r + 1], 8, 0x00ff00ff00ff00ff);
+  for (int k = 0; k < 8; ++k) std::memcpy(out + k * kPanelRows, &m[k], 8);
+}
+
+// Quants of one tile: columns [column, column + 32) of every row in `from`.
+void write_quants(const PackedFormat& format, const Integers& from, int column, const Rows& rows, uint8_t* quants) {
+  const bool nibbles = format.kind == PackedKind::i4;
+  const int lines = nibbles ? 16 : 32;  // of 64 bytes
+  alignas(64) uint8_t line[32 * kPanelRows];
+  alignas(64) uint8_t bytes[kPanelRows][32];
+  for (int r = 0; r < kPanelRows; ++r) {
+    const uint8_t* q = from.q[r] + column;
+    if (nibbles)
+      for (int i = 0; i < 16; ++i) bytes[r][i] = static_cast<uint8_t>(q[2 * i] | q[2 * i + 1] << 4);
+    else
+      std::memcpy(bytes[r], q, 32);
+  }
+  for (int r = 0; r < kPanelRows; r += 8)
+    for (int i = 0; i < lines; i += 8) transpose_8x8(&bytes[r][i], 32, line + i * kPanelRows + r);
+  for (int i = 0; i < lines; ++i)
+    std::memcpy(quants + i * kPanelRows + rows.first, line + i * kPanelRows + rows.first, rows.count);
+}
+
+template <typename T>
+void write_line(const T* line, const Rows& rows, uint8_t*& to) {
+  std::memcpy(to + rows.first * sizeof(T), line + rows.first, rows.count * sizeof(T));
+  to += kPanelRows * sizeof(T);
+}
+
+void pack_blocks(StorageType type, const PackedFormat& format, int64_t columns, const Rows& rows, uint8_t* panel) {
+  const StorageTypeInfo& block = info(type);
+  const blocks::Unpacker unpack = blocks::unpacker(type);
+  const bool with_min = format.min == MinKind::explicit_;
+  const int block_columns = static_cast<int>(block.block_values), groups = kTileColumns / format.group;
+  Integers integers{};
+  for (int64_t b = 0; b < columns / block_columns; ++b) {
+    for (int i = 0; i < rows.count; ++i) {
+      const int r = rows.first + i;
+      blocks::Unpacked to;
+      to.q = integers.q[r];
+      unpack(rows.source + i * rows.stride + b * block.block_bytes, to);
+      integers.scale[r] = to.scale;
+      integers.min[r] = to.min;
+      if (format.scale == ScaleKind::super)
+        for (int g = 0; g < block_columns / format.group; ++g) {
+          integers.scales[g][r] = to.scales[g];
+          integers.mins[g][r] = to.mins[g];
+        }
+    }
+    if (format.scale == ScaleKind::super) {
+      write_line(integers.scale, rows, panel);
+      if (with_min) write_line(integers.min, rows, panel);
+    }
+    for (int tile = 0; tile < block_columns / kTileColumns; ++tile) {
+      if (format.scale == ScaleKind::half) {
+        write_line(integers.scale, rows, panel);
+        if (with_min) write_line(integers.min, rows, panel);
+      } else {
+        for (int g = 0; g < groups; ++g) write_line(integers.scales[tile * groups + g], rows, panel);
+        for (int g = 0; g < groups && with_min; ++g) write_line(integers.mins[tile * groups + g], rows, panel);
+      }
+      write_quants(format, integers, tile * kTileColumns, rows, panel);
+      panel += format.kind == PackedKind::i4 ? 1024 : 2048;
+    }
+  }
+}
+
+template <typename T>
+void pack_dense(int64_t columns, const Rows& rows, uint8_t* panel) {
+  T* out = reinterpret_cast<T*>(panel);
+  constexpr int64_t kColumnsAtOnce = 64 / sizeof(T);  // one cache line of every row
+  for (int64_t k0 = 0; k0 < columns; k0 += kColumnsAtOnce) {
+    const int64_t count = std::min(kColumnsAtOnce, columns - k0);
+    T in[kPanelRows][kColumnsAtOnce] = {};
+    for (int i = 0; i < rows.count; ++i)
+      std::memcpy(in[i], rows.source + i * rows.stride + k0 * sizeof(T), count * sizeof(T));
+    for (int64_t k = 0; k < count; ++k)
+      for (int i = 0; i < rows.count; ++i) out[(k0 + k) * kPanelRows + rows.first + i] = in[i][k];
+  }
+}
+
+}  // namespace
+
+void pack_rows(StorageType type, const void* source, int64_t columns, int64_t row_begin, int64_t row_count,
+               std::byte* panels) {
+  const PackedFormat format = packed_format(type);
+  const size_t stride = row_bytes(type, columns), panel_size = panel_bytes(format, columns);
+  TANDEM_CHECK(row_begin >= 0 && row_count >= 0, "pack_rows");
+  const auto* bytes = static_cast<const uint8_t*>(source);
+  for (int64_t row = row_begin, end = row_begin + row_count; row < end;) {
+    const int64_t next = std::min(end, (row / kPanelRows + 1) * kPanelRows);
+    const Rows rows{bytes + (row - row_begin) * stride, stride, static_cast<int>(row % kPanelRows),
+                    static_cast<int>(next - row)};
+    auto* panel = reinterpret_cast<uint8_t*>(panels) + row / kPanelRows * panel_size;
+    if (!format.dense())
+      pack_blocks(type, format, columns, rows, panel);
+    else if (type == StorageType::f32)
+      pack_dense<uint32_t>(columns, rows, panel);
+    else
+      pack_dense<uint16_t>(columns, rows, panel);
+    row = next;
+  }
+}
+
+}  // namespace tandem

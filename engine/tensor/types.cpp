@@ -1,0 +1,98 @@
+#include "engine/tensor/types.h"
+
+#include <cstring>
+
+#include "engine/tensor/decode.h"
+#include "sync/error.h"
+
+namespace tandem {
+namespace {
+
+constexpr StorageTypeInfo kTypes[] = {
+    {StorageType::f32, "F32", 1, 4},           {StorageType::f16, "F16", 1, 2},
+    {StorageType::bf16, "BF16", 1, 2},         {StorageType::q8_0, "Q8_0", 32, 34},
+    {StorageType::q4_0, "Q4_0", 32, 18},       {StorageType::q4_1, "Q4_1", 32, 20},
+    {StorageType::q5_0, "Q5_0", 32, 22},       {StorageType::q5_1, "Q5_1", 32, 24},
+    {StorageType::q2_k, "Q2_K", 256, 84},      {StorageType::q3_k, "Q3_K", 256, 110},
+    {StorageType::q4_k, "Q4_K", 256, 144},     {StorageType::q5_k, "Q5_K", 256, 176},
+    {StorageType::q6_k, "Q6_K", 256, 210},     {StorageType::iq4_nl, "IQ4_NL", 32, 18},
+    {StorageType::iq4_xs, "IQ4_XS", 256, 136},
+};
+
+using BlockDecoder = void (*)(const uint8_t* block, float* out);
+
+BlockDecoder block_decoder(StorageType type) {
+  switch (type) {
+    case StorageType::q4_0:
+      return blocks::decode_q4_0;
+    case StorageType::q4_1:
+      return blocks::decode_q4_1;
+    case StorageType::q5_0:
+      return blocks::decode_q5_0;
+    case StorageType::q5_1:
+      return blocks::decode_q5_1;
+    case StorageType::q8_0:
+      return blocks::decode_q8_0;
+    case StorageType::q2_k:
+      return blocks::decode_q2_k;
+    case StorageType::q3_k:
+      return blocks::decode_q3_k;
+    case StorageType::q4_k:
+      return blocks::decode_q4_k;
+    case StorageType::q5_k:
+      return blocks::decode_q5_k;
+    case StorageType::q6_k:
+      return blocks::decode_q6_k;
+    case StorageType::iq4_nl:
+      return blocks::decode_iq4_nl;
+    case StorageType::iq4_xs:
+      return blocks::decode_iq4_xs;
+    case StorageType::f32:
+    case StorageType::f16:
+    case StorageType::bf16:
+      break;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::span<const StorageTypeInfo> storage_types() { return kTypes; }
+
+std::optional<StorageType> storage_type_from_number(uint32_t gguf_number) {
+  for (const StorageTypeInfo& entry : kTypes)
+    if (static_cast<uint32_t>(entry.type) == gguf_number) return entry.type;
+  return std::nullopt;
+}
+
+const StorageTypeInfo& info(StorageType type) {
+  for (const StorageTypeInfo& entry : kTypes)
+    if (entry.type == type) return entry;
+  throw Error("unknown storage type", "type number " + std::to_string(static_cast<uint32_t>(type)));
+}
+
+size_t row_bytes(StorageType type, int64_t values) {
+  const StorageTypeInfo& entry = info(type);
+  if (values < 0 || values % entry.block_values != 0)
+    throw Error("a row does not consist of whole blocks", std::to_string(values) + " values of type " + entry.name,
+                "the row length must be a multiple of " + std::to_string(entry.block_values));
+  return static_cast<size_t>(values) / entry.block_values * entry.block_bytes;
+}
+
+void decode_row(StorageType type, const void* source, float* out, int64_t values) {
+  const size_t bytes = row_bytes(type, values);
+  const auto* block = static_cast<const uint8_t*>(source);
+  if (type == StorageType::f32) {
+    std::memcpy(out, block, bytes);
+  } else if (type == StorageType::f16) {
+    for (int64_t i = 0; i < values; ++i) out[i] = half_to_float(blocks::read_u16(block + 2 * i));
+  } else if (type == StorageType::bf16) {
+    for (int64_t i = 0; i < values; ++i) out[i] = bf16_to_float(blocks::read_u16(block + 2 * i));
+  } else {
+    const StorageTypeInfo& entry = info(type);
+    const BlockDecoder decode = block_decoder(type);
+    for (int64_t v = 0; v < values; v += entry.block_values, block += entry.block_bytes) decode(block, out + v);
+  }
+}
+
+}  // namespace tandem

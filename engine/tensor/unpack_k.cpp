@@ -1,0 +1,87 @@
+#include "engine/tensor/decode.h"
+#include "engine/tensor/unpack.h"
+
+namespace tandem::blocks {
+namespace {
+
+// 64 bytes of 2-bit values: value 128 h + 32 j + l is bits 2j of byte 32 h + l.
+void split_pairs_of_bits(const uint8_t* values, uint8_t* q) {
+  for (int h = 0; h < 2; ++h)
+    for (int j = 0; j < 4; ++j)
+      for (int l = 0; l < 32; ++l) q[128 * h + 32 * j + l] = values[32 * h + l] >> 2 * j & 3;
+}
+
+// 128 bytes: value 64 g + l is the low, 64 g + 32 + l the high half of byte 32 g + l.
+void split_nibbles(const uint8_t* values, uint8_t* q) {
+  for (int g = 0; g < 4; ++g) {
+    for (int l = 0; l < 32; ++l) q[64 * g + l] = values[32 * g + l] & 15;
+    for (int l = 0; l < 32; ++l) q[64 * g + 32 + l] = values[32 * g + l] >> 4;
+  }
+}
+
+void read_k4_header(const uint8_t* block, Unpacked& to) {
+  to.scale = read_u16(block);
+  to.min = read_u16(block + 2);
+  for (int j = 0; j < 8; ++j) {
+    uint8_t scale;
+    k4_scale_min(block + 4, j, scale, to.mins[j]);
+    to.scales[j] = static_cast<int8_t>(scale);
+  }
+}
+
+}  // namespace
+
+void unpack_q2_k(const uint8_t* block, Unpacked& to) {
+  for (int j = 0; j < 16; ++j) {
+    to.scales[j] = static_cast<int8_t>(block[j] & 15);
+    to.mins[j] = block[j] >> 4;
+  }
+  split_pairs_of_bits(block + 16, to.q);
+  to.scale = read_u16(block + 80);
+  to.min = read_u16(block + 82);
+}
+
+// q is 0..7 with the high bit in place; the zero point 4 takes its absence into account.
+void unpack_q3_k(const uint8_t* block, Unpacked& to) {
+  split_pairs_of_bits(block + 32, to.q);
+  for (int g = 0; g < 8; ++g)
+    for (int l = 0; l < 32; ++l) to.q[32 * g + l] |= static_cast<uint8_t>((block[l] >> g & 1) << 2);
+  for (int j = 0; j < 16; ++j) to.scales[j] = static_cast<int8_t>(q3_scale(block + 96, j));
+  to.scale = read_u16(block + 108);
+}
+
+void unpack_q4_k(const uint8_t* block, Unpacked& to) {
+  read_k4_header(block, to);
+  split_nibbles(block + 16, to.q);
+}
+
+void unpack_q5_k(const uint8_t* block, Unpacked& to) {
+  read_k4_header(block, to);
+  split_nibbles(block + 48, to.q);
+  for (int g = 0; g < 8; ++g)
+    for (int l = 0; l < 32; ++l) to.q[32 * g + l] |= static_cast<uint8_t>((block[16 + l] >> g & 1) << 4);
+}
+
+void unpack_q6_k(const uint8_t* block, Unpacked& to) {
+  for (int h = 0; h < 2; ++h)
+    for (int j = 0; j < 4; ++j)
+      for (int l = 0; l < 32; ++l) {
+        const int low = block[64 * h + 32 * (j & 1) + l] >> 4 * (j >> 1) & 15;
+        const int high = block[128 + 32 * h + l] >> 2 * j & 3;
+        to.q[128 * h + 32 * j + l] = static_cast<uint8_t>((low | high << 4) - 32);
+      }
+  for (int j = 0; j < 16; ++j) to.scales[j] = static_cast<int8_t>(block[192 + j]);
+  to.scale = read_u16(block + 208);
+}
+
+void unpack_iq4_xs(const uint8_t* block, Unpacked& to) {
+  to.scale = read_u16(block);
+  for (int g = 0; g < 8; ++g) {
+    to.scales[g] = static_cast<int8_t>(iq4_xs_scale(block, g));
+    const uint8_t* values = block + 8 + 16 * g;
+    for (int j = 0; j < 16; ++j) to.q[32 * g + j] = static_cast<uint8_t>(kIq4Values[values[j] & 15]);
+    for (int j = 0; j < 16; ++j) to.q[32 * g + 16 + j] = static_cast<uint8_t>(kIq4Values[values[j] >> 4]);
+  }
+}
+
+}  // namespace tandem::blocks

@@ -1,0 +1,90 @@
+#include <cstring>
+
+#include "engine/tensor/decode.h"
+#include "engine/tensor/unpack.h"
+
+namespace tandem::blocks {
+namespace {
+
+void split_nibbles(const uint8_t* pairs, uint8_t* q) {
+  for (int j = 0; j < 16; ++j) q[j] = pairs[j] & 15;
+  for (int j = 0; j < 16; ++j) q[j + 16] = pairs[j] >> 4;
+}
+
+void add_high_bits(uint32_t high, uint8_t* q) {
+  for (int j = 0; j < 32; ++j) q[j] |= static_cast<uint8_t>((high >> j & 1) << 4);
+}
+
+void unpack_q4_0(const uint8_t* block, Unpacked& to) {
+  to.scale = read_u16(block);
+  split_nibbles(block + 2, to.q);
+}
+
+void unpack_q4_1(const uint8_t* block, Unpacked& to) {
+  to.scale = read_u16(block);
+  to.min = read_u16(block + 2);
+  split_nibbles(block + 4, to.q);
+}
+
+void unpack_q5_0(const uint8_t* block, Unpacked& to) {
+  to.scale = read_u16(block);
+  split_nibbles(block + 6, to.q);
+  add_high_bits(read_u32(block + 2), to.q);
+  for (int j = 0; j < 32; ++j) to.q[j] = static_cast<uint8_t>(to.q[j] - 16);
+}
+
+void unpack_q5_1(const uint8_t* block, Unpacked& to) {
+  to.scale = read_u16(block);
+  to.min = read_u16(block + 2);
+  split_nibbles(block + 8, to.q);
+  add_high_bits(read_u32(block + 4), to.q);
+}
+
+void unpack_q8_0(const uint8_t* block, Unpacked& to) {
+  to.scale = read_u16(block);
+  std::memcpy(to.q, block + 2, 32);
+}
+
+void unpack_iq4_nl(const uint8_t* block, Unpacked& to) {
+  to.scale = read_u16(block);
+  split_nibbles(block + 2, to.q);
+  for (int j = 0; j < 32; ++j) to.q[j] = static_cast<uint8_t>(kIq4Values[to.q[j]]);
+}
+
+}  // namespace
+
+Unpacker unpacker(StorageType type) {
+  switch (type) {
+    case StorageType::q4_0:
+      return unpack_q4_0;
+    case StorageType::q4_1:
+      return unpack_q4_1;
+    case StorageType::q5_0:
+      return unpack_q5_0;
+    case StorageType::q5_1:
+      return unpack_q5_1;
+    case StorageType::q8_0:
+      return unpack_q8_0;
+    case StorageType::iq4_nl:
+      return unpack_iq4_nl;
+    case StorageType::q2_k:
+      return unpack_q2_k;
+    case StorageType::q3_k:
+      return unpack_q3_k;
+    case StorageType::q4_k:
+      return unpack_q4_k;
+    case StorageType::q5_k:
+      return unpack_q5_k;
+    case StorageType::q6_k:
+      return unpack_q6_k;
+    case StorageType::iq4_xs:
+      return unpack_iq4_xs;
+    case StorageType::f32:
+    case StorageType::f16:
+    case StorageType::bf16:
+      break;
+  }
+  return nullptr;
+}
+
+}  // namespace tandem::blocks

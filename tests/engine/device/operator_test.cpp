@@ -1,0 +1,113 @@
+#include "engine/device/operator.h"
+
+#include <gtest/gtest.h>
+
+#include "sync/error.h"
+#include "sync/pool.h"
+
+namespace tandem {
+namespace {
+
+struct OperatorTest : ::testing::Test {
+  sync::Pool pool;
+  sync::Slot& slot = pool.acquire(1 << 20, sync::SlotUse::activations, "operator test");
+  Operand at(size_t bytes) const { return {&slot, bytes}; }
+
+  MatMul matmul() const {
+    MatMul op;
+    op.S = 5, op.K = 64, op.row_begin = 64, op.row_end = 200;
+    op.w = {packed_format(StorageType::q4_1), 200, 64, at(4096)};
+    op.x = at(0), op.x_stride = 80;
+    op.y = at(65536), op.y_stride = 256;
+    return op;
+  }
+};
+
+TEST_F(OperatorTest, a_matmul_reads_only_the_panels_of_its_rows) {
+  const Operator op{"m", matmul()};
+  const auto read = reads(op);
+  ASSERT_EQ(read.size(), 2u);
+  EXPECT_EQ(read[0].at.offset_bytes, 4096u + 2560);  // one panel of two tiles of 1280 bytes is skipped
+  EXPECT_EQ(read[0].width_bytes, 3u * 2560);         // rows 64..199 lie in panels 1 to 3
+  EXPECT_EQ(read[1].rows, 5);
+  EXPECT_EQ(read[1].width_bytes, 256u);
+  EXPECT_EQ(read[1].pitch_bytes, 320u);
+  const auto written = writes(op);
+  ASSERT_EQ(written.size(), 1u);
+  EXPECT_EQ(written[0].at.offset_bytes, 65536u + 64 * 4);
+  EXPECT_EQ(written[0].width_bytes, 136u * 4);
+}
+
+TEST_F(OperatorTest, the_work_of_a_matmul_counts_multiply_and_add) {
+  const Work of = work({"m", matmul()});
+  EXPECT_EQ(of.flops, 2.0 * 5 * 64 * 136);
+  EXPECT_EQ(of.bytes, 3 * 2560.0 + 5 * 64 * 4 + 5 * 136 * 4);
+}
+
+TEST_F(OperatorTest, slices_of_rows_add_up_to_the_whole_work) {
+  const MatMul whole = matmul();
+  const MatMul upper = slice_rows(whole, 64, 128), lower = slice_rows(whole, 128, 200);
+  EXPECT_EQ(work({"u", upper}).flops + work({"l", lower}).flops, work({"w", whole}).flops);
+  EXPECT_EQ(upper.y, whole.y) << "y stays column 0";
+}
+
+TEST_F(OperatorTest, a_row_slice_off_the_panels_is_refused) {
+  EXPECT_THROW(slice_rows(matmul(), 64, 100), Error);
+  EXPECT_THROW(slice_rows(matmul(), 0, 128), Error);
+  EXPECT_THROW(slice_rows(matmul(), 64, 256), Error);
+  EXPECT_NO_THROW(slice_rows(matmul(), 192, 200));
+}
+
+TEST_F(OperatorTest, a_token_slice_advances_what_belongs_to_tokens) {
+  const Operator part = slice_tokens({"m", matmul()}, 2, 5);
+  const auto& op = std::get<MatMul>(part.body);
+  EXPECT_EQ(op.S, 3);
+  EXPECT_EQ(op.x.offset_bytes, 2u * 80 * 4);
+  EXPECT_EQ(op.y.offset_bytes, 65536u + 2 * 256 * 4);
+  EXPECT_EQ(op.w.data.offset_bytes, 4096u);
+}
+
+TEST_F(OperatorTest, a_token_slice_of_attention_has_its_own_scratch_and_positions) {
+  Attention op;
+  op.S = 4, op.heads = 6, op.q = at(0), op.q_stride = 6 * 32, op.y = at(8192), op.y_stride = 6 * 32;
+  op.positions = at(16384), op.scratch = at(32768);
+  op.cache = {KvType::f16, 2, 32, 32, 512, at(65536), at(131072)};
+  const Operator part = slice_tokens({"a", op}, 1, 4);
+  const auto& slice = std::get<Attention>(part.body);
+  EXPECT_EQ(slice.positions.offset_bytes, 16384u + 4);
+  EXPECT_EQ(slice.scratch.offset_bytes, 32768u + 6 * 2 * 48 * 4);  // 2 + 32 floats become 48, two splits of 256
+  EXPECT_EQ(slice.cache.k, op.cache.k);
+}
+
+TEST_F(OperatorTest, a_token_slice_beyond_the_end_is_refused) {
+  EXPECT_THROW(slice_tokens({"m", matmul()}, 3, 6), Error);
+  EXPECT_THROW(slice_tokens({"m", matmul()}, 3, 2), Error);
+}
+
+TEST_F(OperatorTest, a_norm_writes_its_input_only_with_an_addition) {
+  RmsNorm norm;
+  norm.S = 2, norm.width = 16, norm.x = at(0), norm.y = at(1024), norm.x_stride = norm.y_stride = 16;
+  norm.weight = at(2048);
+  EXPECT_EQ(writes({"n", norm}).size(), 1u);
+  norm.add = at(4096), norm.add_stride = 16;
+  EXPECT_EQ(writes({"n", norm}).size(), 2u);
+  EXPECT_EQ(reads({"n", norm}).size(), 3u);
+}
+
+TEST_F(OperatorTest, shape_only_operators_have_work_too) {
+  MatMul op = matmul();
+  op.x = op.y = op.w.data = {};
+  EXPECT_EQ(work({"m", op}).flops, 2.0 * 5 * 64 * 136);
+  EXPECT_NO_THROW(slice_tokens({"m", op}, 1, 2));
+}
+
+TEST(Operator, every_kind_has_its_name) {
+  EXPECT_STREQ(kind_name({"", MatMul{}}), "matmul");
+  EXPECT_STREQ(kind_name({"", Embed{}}), "embed");
+  EXPECT_STREQ(kind_name({"", RmsNorm{}}), "rms_norm");
+  EXPECT_STREQ(kind_name({"", KvAppend{}}), "kv_append");
+  EXPECT_STREQ(kind_name({"", TopK{}}), "top_k");
+}
+
+}  // namespace
+}  // namespace tandem

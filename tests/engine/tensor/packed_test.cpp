@@ -1,0 +1,128 @@
+#include "engine/tensor/packed.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <thread>
+#include <vector>
+
+#include "sync/error.h"
+#include "tests/engine/tensor/random_blocks.h"
+
+namespace tandem {
+namespace {
+
+int64_t columns_for(StorageType type) {
+  const uint32_t block = info(type).block_values;
+  return block == 1 ? 37 : block == 32 ? 96 : 768;
+}
+
+// Equal bits, but for the sign of zero: a zero-point format gives fma(8, d, -8 d) = +0 where (8 - 8) * d is -0 with a
+// negative d.
+bool same_value(const PackedFormat& format, float contract, float published) {
+  if (format.min == MinKind::zero_point && contract == 0 && published == 0) return true;
+  return std::bit_cast<uint32_t>(contract) == std::bit_cast<uint32_t>(published);
+}
+
+std::vector<std::byte> packed_of(StorageType type, const std::vector<uint8_t>& source, int64_t rows, int64_t columns) {
+  std::vector<std::byte> panels(packed_bytes(packed_format(type), rows, columns));
+  pack_rows(type, source.data(), columns, 0, rows, panels.data());
+  return panels;
+}
+
+class PackedOfEveryType : public ::testing::TestWithParam<StorageType> {};
+
+TEST_P(PackedOfEveryType, loses_no_bit_of_the_published_value) {
+  const StorageType type = GetParam();
+  const PackedFormat format = packed_format(type);
+  const int64_t rows = 150, columns = columns_for(type);  // two panels and a part
+  const auto source = testing::random_rows(type, rows, columns, 7);
+  const auto panels = packed_of(type, source, rows, columns);
+  std::vector<float> contract(columns), published(columns);
+  for (int64_t row = 0; row < rows; ++row) {
+    decode_packed_row(format, panels.data(), columns, row, contract.data());
+    decode_row(type, source.data() + row * row_bytes(type, columns), published.data(), columns);
+    for (int64_t k = 0; k < columns; ++k)
+      ASSERT_TRUE(same_value(format, contract[k], published[k]))
+          << "row " << row << " column " << k << ": " << contract[k] << " against " << published[k];
+  }
+}
+
+TEST_P(PackedOfEveryType, pads_the_last_panel_with_zero_rows) {
+  const StorageType type = GetParam();
+  const int64_t rows = 65, columns = columns_for(type);
+  const auto panels = packed_of(type, testing::random_rows(type, rows, columns, 8), rows, columns);
+  std::vector<float> values(columns, 1.0f);
+  for (int64_t row = rows; row < 128; ++row) {
+    decode_packed_row(packed_format(type), panels.data(), columns, row, values.data());
+    for (float value : values) ASSERT_EQ(value, 0.0f) << "row " << row;
+  }
+}
+
+TEST_P(PackedOfEveryType, is_the_same_packed_by_two_threads_in_pieces) {
+  const StorageType type = GetParam();
+  const int64_t rows = 200, columns = columns_for(type);
+  const auto source = testing::random_rows(type, rows, columns, 9);
+  const auto whole = packed_of(type, source, rows, columns);
+  std::vector<std::byte> pieces(whole.size());
+  const auto pack = [&](int64_t begin, int64_t end) {
+    pack_rows(type, source.data() + begin * row_bytes(type, columns), columns, begin, end - begin, pieces.data());
+  };
+  std::thread other([&] {
+    pack(128, 131);  // one panel in three parts, one after the other
+    pack(131, 190);
+    pack(190, 200);
+  });
+  pack(0, 100);
+  pack(100, 128);
+  other.join();
+  EXPECT_EQ(pieces, whole);
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, PackedOfEveryType, ::testing::ValuesIn([] {
+                           std::vector<StorageType> types;
+                           for (const StorageTypeInfo& entry : storage_types()) types.push_back(entry.type);
+                           return types;
+                         }()),
+                         [](const auto& test) { return std::string(tandem::info(test.param).name); });
+
+TEST(PackedFormat, names_are_those_of_the_kernels_builds) {
+  EXPECT_EQ(to_string(packed_format(StorageType::q4_0)), "i4.g32.half.zero8");
+  EXPECT_EQ(to_string(packed_format(StorageType::q4_1)), "i4.g32.half.min");
+  EXPECT_EQ(to_string(packed_format(StorageType::q4_k)), "i4.g32.super.min");
+  EXPECT_EQ(to_string(packed_format(StorageType::q2_k)), "i4.g16.super.min");
+  EXPECT_EQ(to_string(packed_format(StorageType::q3_k)), "i4.g16.super.zero4");
+  EXPECT_EQ(to_string(packed_format(StorageType::q8_0)), "i8.g32.half");
+  EXPECT_EQ(to_string(packed_format(StorageType::q5_0)), "i8.g32.half");
+  EXPECT_EQ(to_string(packed_format(StorageType::iq4_nl)), "i8.g32.half");
+  EXPECT_EQ(to_string(packed_format(StorageType::q5_1)), "i8.g32.half.min");
+  EXPECT_EQ(to_string(packed_format(StorageType::q5_k)), "i8.g32.super.min");
+  EXPECT_EQ(to_string(packed_format(StorageType::q6_k)), "i8.g16.super");
+  EXPECT_EQ(to_string(packed_format(StorageType::iq4_xs)), "i8.g32.super");
+  EXPECT_EQ(to_string(packed_format(StorageType::bf16)), "bf16");
+}
+
+TEST(PackedFormat, panels_are_whole_cache_lines_of_the_stated_size) {
+  EXPECT_EQ(panel_bytes(packed_format(StorageType::q4_1), 64), 2u * (256 + 1024));
+  EXPECT_EQ(panel_bytes(packed_format(StorageType::q6_k), 256), 128u + 8 * (128 + 2048));
+  EXPECT_EQ(panel_bytes(packed_format(StorageType::q2_k), 512), 2u * (256 + 8 * (256 + 1024)));
+  EXPECT_EQ(panel_bytes(packed_format(StorageType::f16), 5), 640u);
+  EXPECT_EQ(packed_bytes(packed_format(StorageType::q8_0), 65, 32), 2u * (128 + 2048));
+}
+
+TEST(PackedFormat, a_row_length_that_does_not_fit_is_refused) {
+  EXPECT_THROW(panel_bytes(packed_format(StorageType::q4_0), 48), Error);
+  EXPECT_THROW(panel_bytes(packed_format(StorageType::q4_k), 320), Error);
+  EXPECT_THROW(panel_bytes(packed_format(StorageType::f32), 0), Error);
+}
+
+TEST(PackedFormat, quants_of_columns_k_and_k_plus_one_share_a_byte) {
+  std::vector<uint8_t> block(18, 0);
+  block[1] = 0x3c;                   // scale 1
+  block[2] = 0x0a, block[3] = 0x0b;  // columns 0 and 1
+  const auto panels = packed_of(StorageType::q4_0, block, 1, 32);
+  EXPECT_EQ(panels[128], std::byte{0xba});
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,61 @@
+// Random but valid weight bytes of any storage type: every integer field takes all its values, every half stays finite.
+#pragma once
+
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "engine/tensor/types.h"
+
+namespace tandem::testing {
+
+// Byte offsets of the halves in one block: scales and minima.
+inline std::vector<int> half_offsets(StorageType type) {
+  switch (type) {
+    case StorageType::q2_k:
+      return {80, 82};
+    case StorageType::q3_k:
+      return {108};
+    case StorageType::q6_k:
+      return {208};
+    case StorageType::q4_1:
+    case StorageType::q5_1:
+    case StorageType::q4_k:
+    case StorageType::q5_k:
+      return {0, 2};
+    case StorageType::f32:
+    case StorageType::bf16:
+      return {};
+    default:
+      return {0};
+  }
+}
+
+// Rows of `columns` values. magnitude: about the largest |scale|; quantised values are up to 127 times that, K types
+// more.
+inline std::vector<uint8_t> random_rows(StorageType type, int64_t rows, int64_t columns, uint32_t seed,
+                                        float magnitude = 1.0f) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> scale(-magnitude, magnitude);
+  const StorageTypeInfo& block = info(type);
+  std::vector<uint8_t> bytes(static_cast<size_t>(rows) * row_bytes(type, columns));
+  for (size_t at = 0; at < bytes.size(); at += block.block_bytes) {
+    if (type == StorageType::f32) {
+      const float value = scale(random);
+      std::memcpy(&bytes[at], &value, 4);
+      continue;
+    }
+    for (uint32_t i = 0; i < block.block_bytes; ++i) bytes[at + i] = static_cast<uint8_t>(random());
+    if (type == StorageType::bf16) {
+      const uint16_t value = float_to_bf16(scale(random));
+      std::memcpy(&bytes[at], &value, 2);
+    }
+    for (int offset : half_offsets(type)) {
+      const uint16_t half = float_to_half(scale(random));
+      std::memcpy(&bytes[at + offset], &half, 2);
+    }
+  }
+  return bytes;
+}
+
+}  // namespace tandem::testing
