@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# Proves that a bare Debian 12 needs nothing but this repository: makes a minimal Debian 12 in a folder, clones the committed tree into it
+# and runs the README's two commands there. Needs root and debootstrap. Ends with PASS or FAIL.
+#
+#   tests/fresh_machine.sh [COMMAND...]   each COMMAND is run in the clone, in order; default: the README's two
+#   KEEP=1                                leaves the folder, and says where it is
+#
+# Package sources, keys, proxies and certificates are those of the machine it runs on.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+[ "$(id -u)" = 0 ] || { echo "fresh_machine: needs root (chroot, mounts)" >&2; exit 1; }
+command -v debootstrap >/dev/null || { echo "fresh_machine: needs debootstrap (apt-get install debootstrap)" >&2; exit 1; }
+[ $# -gt 0 ] || set -- './dev run "Once upon a time"' './dev test'
+
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/fresh_machine.XXXXXX")
+machine=$scratch/machine
+clean_up() {
+  local mount
+  for mount in "$machine/dev/shm" "$machine/dev" "$machine/proc" "$machine/sys"; do
+    ! mountpoint -q "$mount" || umount "$mount" || umount -l "$mount"
+  done
+  # A mount that stayed would make the removal reach into the host.
+  if grep -q " $scratch" /proc/mounts; then
+    echo "fresh_machine: something is still mounted under $scratch; left as it is" >&2
+  elif [ "${KEEP:-0}" = 1 ]; then
+    echo "fresh_machine: kept $machine" >&2
+  else
+    rm -rf "$scratch"
+  fi
+}
+trap clean_up EXIT
+trap 'exit 130' INT TERM
+
+# The first mirror of bookworm's main part in this machine's apt sources, one-line or deb822.
+mirror() {
+  { cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list 2>/dev/null || true; } |
+    sed -nE 's/^deb +(\[[^]]*\] +)?([^ ]+) +bookworm +.*main.*/\2/p'
+  { cat /etc/apt/sources.list.d/*.sources 2>/dev/null || true; } | awk -v RS= '/Suites:[^\n]*bookworm( |\n)/ && /Components:[^\n]*main/' |
+    sed -nE 's/^URIs: *([^ ]+).*/\1/p'
+}
+url=$(mirror | sed -n 1p)
+[ -n "$url" ] || { echo "fresh_machine: no bookworm mirror in this machine's apt sources" >&2; exit 1; }
+
+debootstrap --variant=minbase bookworm "$machine" "$url" >"$scratch/debootstrap.log" 2>&1 ||
+  { tail -n 20 "$scratch/debootstrap.log" >&2; echo "fresh_machine: FAIL (debootstrap)"; exit 1; }
+
+# Only the sources of Debian itself: any other one may need a package that a bare machine has not.
+rm -f "$machine/etc/apt/sources.list"
+for file in /etc/apt/sources.list /etc/apt/sources.list.d/*; do
+  if [ -s "$file" ] && grep -q bookworm "$file" && grep -q 'debian' "$file" && ! grep -q 'https:' "$file"; then
+    cp "$file" "$machine/etc/apt${file#/etc/apt}"
+  fi
+done
+cp -r /etc/apt/apt.conf.d/. "$machine/etc/apt/apt.conf.d/"
+# Configuration of packages that are not there would make apt complain or fail.
+grep -lE 'Post-Invoke|Pre-Install|DPkg::(Pre|Post)' "$machine"/etc/apt/apt.conf.d/* | xargs -r rm -f
+cp /etc/resolv.conf /etc/hosts "$machine/etc/" 2>/dev/null || true
+cp -r /usr/share/keyrings/. "$machine/usr/share/keyrings/" 2>/dev/null || true
+mkdir -p "$machine/etc/apt/keyrings" && cp -r /etc/apt/keyrings/. "$machine/etc/apt/keyrings/" 2>/dev/null || true
+
+# Certificates lie where the ca-certificates package, once installed, does not replace them.
+environment=(HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 TERM=dumb)
+bundle=${SSL_CERT_FILE:-/etc/ssl/certs/ca-certificates.crt}
+if [ -f "$bundle" ]; then
+  mkdir -p "$machine/opt/certificates"
+  cp -L "$bundle" "$machine/opt/certificates/bundle.crt"
+  for name in PIP_CERT SSL_CERT_FILE REQUESTS_CA_BUNDLE CURL_CA_BUNDLE; do
+    environment+=("$name=/opt/certificates/bundle.crt")
+  done
+fi
+for name in $(compgen -e); do
+  case $name in
+    PIP_CERT | PIP_FIND_LINKS) ;;
+    PIP_* | [hH][tT][tT][pP]_[pP][rR][oO][xX][yY] | [hH][tT][tT][pP][sS]_[pP][rR][oO][xX][yY] | [nN][oO]_[pP][rR][oO][xX][yY])
+      environment+=("$name=${!name}") ;;
+  esac
+done
+if [ -f /etc/pip.conf ]; then
+  sed 's|^\( *cert *= *\).*|\1/opt/certificates/bundle.crt|' /etc/pip.conf >"$machine/etc/pip.conf"
+fi
+
+git clone --quiet --no-hardlinks "$here" "$machine/root/tandem"
+mount -t proc proc "$machine/proc"
+mount --bind /dev "$machine/dev"
+mount --bind /sys "$machine/sys" 2>/dev/null && mount -o remount,bind,ro "$machine/sys" 2>/dev/null || true
+mkdir -p /dev/shm && mount --bind /dev/shm "$machine/dev/shm" 2>/dev/null || true
+
+for command in "$@"; do
+  echo "=== $command"
+  started=$SECONDS
+  if chroot "$machine" /usr/bin/env -i "${environment[@]}" bash -c "cd /root/tandem && $command" </dev/null; then
+    echo "=== ok, $((SECONDS - started)) s"
+  else
+    echo "fresh_machine: FAIL ($command)"
+    exit 1
+  fi
+done
+echo "fresh_machine: PASS"
