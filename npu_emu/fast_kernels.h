@@ -1,0 +1,38 @@
+// The inner loops of the fast functional path, one table per instruction set; the best one is chosen at run time.
+//
+// Contract
+//   Every table computes the same bits: acc = fma(w, x, acc) in f32, k ascending, one chain for each output.
+//   Threads: pure functions over the caller's memory. Pointers to scratch (tile, x, acc) are 64-byte aligned.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "npu_emu/weights.h"
+
+namespace tandem::npu_emu {
+
+inline constexpr int64_t kTileColumns = 64;    // k extent of a resident tile; with 64 rows it is 16 KiB of f32, a third of L1
+inline constexpr int64_t kTokenBlock = 8;      // tokens that stream past a tile together (8 x 2 zmm accumulators)
+inline constexpr int64_t kGemvTokens = 4;      // most tokens that read packed weights directly (4 x 4 zmm accumulators)
+
+struct FastKernels {
+  const char* name;  // "avx512", "avx2", "plain"
+
+  // Weight load: columns [column, column + count) of a panel, decoded to tile[count][64]. count <= 64.
+  void (*decode_tile)(const PanelFormat& format, const std::byte* panel, int64_t column, int64_t count, float* tile);
+  // One residency: x[blocks][64][8] streams past the tile; the partial sums acc[blocks*8][64] enter and leave.
+  void (*stream_tile)(const float* tile, int64_t count, const float* x, int64_t blocks, float* acc);
+  // A whole panel against 1..4 tokens, weights read packed: acc[tokens][64] = chain over all K from zero.
+  void (*gemv_panel)(const PanelFormat& format, const std::byte* panel, int64_t columns, const float* x, int64_t x_stride,
+                     int64_t tokens, float* acc);
+  // out[i] = in[i] rounded to f16.
+  void (*round_half)(const float* in, float* out, int64_t count);
+};
+
+const FastKernels& plain_kernels();               // std::fma, any processor
+std::span<const FastKernels* const> all_kernels();  // those this processor can run, best first
+const FastKernels& best_kernels();
+
+}  // namespace tandem::npu_emu

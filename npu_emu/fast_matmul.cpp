@@ -1,0 +1,119 @@
+#include "npu_emu/fast_matmul.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+namespace tandem::npu_emu {
+
+namespace {
+
+// Tokens that stream past a tile in one residency. Their partial sums (256 B each) and their slice of the input (256 B each)
+// take half of a 1 MiB L2.
+constexpr int64_t kChunkTokens = 1024;
+
+int64_t blocks_of(int64_t tokens) { return (tokens + kTokenBlock - 1) / kTokenBlock; }
+int64_t tiles_of(int64_t columns) { return (columns + kTileColumns - 1) / kTileColumns; }
+
+void store_rows(const float* sums, int64_t tokens, int64_t rows, float* y, int64_t y_stride) {
+  for (int64_t s = 0; s < tokens; ++s)
+    std::memcpy(y + s * y_stride, sums + s * kPanelRows, static_cast<size_t>(rows) * sizeof(float));
+}
+
+}  // namespace
+
+void AlignedFloats::Free::operator()(float* data) const { std::free(data); }
+
+float* AlignedFloats::reserve(int64_t count) {
+  if (count > capacity_) {
+    const size_t bytes = (static_cast<size_t>(count) * sizeof(float) + 63) / 64 * 64;
+    data_.reset(static_cast<float*>(std::aligned_alloc(64, bytes)));
+    if (!data_) throw std::bad_alloc();
+    capacity_ = count;
+  }
+  return data_.get();
+}
+
+// Few tokens: dense rows [S][K]. Many: [K/64][S/8][64][8], so that the slice of one tile is contiguous and the 8 tokens of a
+// block lie side by side. Token rows past S and columns past K are never read into a result.
+void FastMatmul::prepare_activations(const MatmulCall& call, AlignedFloats& activations) const {
+  const int64_t S = call.tokens, K = call.columns;
+  if (S <= kGemvTokens) {
+    float* out = activations.reserve(S * K);
+    for (int64_t s = 0; s < S; ++s) kernels_->round_half(call.x + s * call.x_stride, out + s * K, K);
+    return;
+  }
+  const int64_t blocks = blocks_of(S), tiles = tiles_of(K);
+  float* out = activations.reserve(tiles * blocks * kTileColumns * kTokenBlock);
+  alignas(64) float rounded[kTileColumns];
+  for (int64_t tile = 0; tile < tiles; ++tile) {
+    const int64_t first = tile * kTileColumns, count = std::min(kTileColumns, K - first);
+    for (int64_t s = 0; s < blocks * kTokenBlock; ++s) {
+      float* lane = out + (tile * blocks + s / kTokenBlock) * kTileColumns * kTokenBlock + s % kTokenBlock;
+      if (s < S) {
+        kernels_->round_half(call.x + s * call.x_stride + first, rounded, count);
+        for (int64_t k = 0; k < count; ++k) lane[k * kTokenBlock] = rounded[k];
+      } else {
+        for (int64_t k = 0; k < count; ++k) lane[k * kTokenBlock] = 0;
+      }
+    }
+  }
+}
+
+void FastMatmul::multiply(const MatmulCall& call, const AlignedFloats& activations, AlignedFloats& sums, int part,
+                          int parts) const {
+  const int64_t begin = call.row_begin / kPanelRows, panels = panel_count(call.row_end) - begin;
+  const int64_t first = begin + panels * part / parts, last = begin + panels * (part + 1) / parts;
+  if (first == last) return;
+  if (call.tokens <= kGemvTokens) {
+    gemv(call, activations.data(), sums, first, last);
+  } else {
+    gemm(call, activations.data(), sums, first, last);
+  }
+}
+
+void FastMatmul::gemv(const MatmulCall& call, const float* x, AlignedFloats& sums, int64_t first_panel,
+                      int64_t last_panel) const {
+  const size_t bytes = panel_bytes(call.format, call.columns);
+  float* acc = sums.reserve(kGemvTokens * kPanelRows);
+  for (int64_t panel = first_panel; panel < last_panel; ++panel) {
+    const int64_t row = panel * kPanelRows;
+    kernels_->gemv_panel(call.format, call.panels + static_cast<size_t>(panel) * bytes, call.columns, x, call.columns,
+                         call.tokens, acc);
+    store_rows(acc, call.tokens, std::min(kPanelRows, call.row_end - row), call.y + row, call.y_stride);
+  }
+}
+
+void FastMatmul::gemm(const MatmulCall& call, const float* x, AlignedFloats& sums, int64_t first_panel,
+                      int64_t last_panel) const {
+  const size_t bytes = panel_bytes(call.format, call.columns);
+  const int64_t blocks = blocks_of(call.tokens), tiles = tiles_of(call.columns);
+  const int64_t chunk_blocks = kChunkTokens / kTokenBlock;
+  float* tile = sums.reserve(kTileColumns * kPanelRows + std::min(blocks, chunk_blocks) * kTokenBlock * kPanelRows);
+  float* acc = tile + kTileColumns * kPanelRows;
+  for (int64_t panel = first_panel; panel < last_panel; ++panel) {
+    const std::byte* weights = call.panels + static_cast<size_t>(panel) * bytes;
+    const int64_t row = panel * kPanelRows, rows = std::min(kPanelRows, call.row_end - row);
+    for (int64_t block = 0; block < blocks; block += chunk_blocks) {
+      const int64_t count = std::min(chunk_blocks, blocks - block), token = block * kTokenBlock;
+      std::memset(acc, 0, static_cast<size_t>(count * kTokenBlock * kPanelRows) * sizeof(float));
+      for (int64_t t = 0; t < tiles; ++t) {
+        const int64_t columns = std::min(kTileColumns, call.columns - t * kTileColumns);
+        kernels_->decode_tile(call.format, weights, t * kTileColumns, columns, tile);
+        kernels_->stream_tile(tile, columns, x + (t * blocks + block) * kTileColumns * kTokenBlock, count, acc);
+      }
+      store_rows(acc, std::min(count * kTokenBlock, call.tokens - token), rows, call.y + token * call.y_stride + row,
+                 call.y_stride);
+    }
+  }
+}
+
+void fast_matmul(const MatmulCall& call, const FastKernels& kernels) {
+  const FastMatmul matmul(kernels);
+  AlignedFloats activations, sums;
+  matmul.prepare_activations(call, activations);
+  matmul.multiply(call, activations, sums, 0, 1);
+}
+
+}  // namespace tandem::npu_emu

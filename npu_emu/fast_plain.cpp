@@ -1,0 +1,52 @@
+// The fast path's loops for processors without AVX2 or AVX-512: the definition itself, std::fma element by element.
+#include <cmath>
+
+#include "npu_emu/fast_kernels.h"
+#include "npu_emu/number_format.h"
+
+namespace tandem::npu_emu {
+
+namespace {
+
+void decode_tile(const PanelFormat& format, const std::byte* panel, int64_t column, int64_t count, float* tile) {
+  for (int64_t k = 0; k < count; ++k)
+    for (int64_t r = 0; r < kPanelRows; ++r) tile[k * kPanelRows + r] = decode_weight(format, panel, column + k, r);
+}
+
+void stream_tile(const float* tile, int64_t count, const float* x, int64_t blocks, float* acc) {
+  for (int64_t s = 0; s < blocks * kTokenBlock; ++s) {
+    const float* token = x + s / kTokenBlock * kTileColumns * kTokenBlock + s % kTokenBlock;
+    float* sums = acc + s * kPanelRows;
+    for (int64_t k = 0; k < count; ++k) {
+      const float a = token[k * kTokenBlock];
+      for (int64_t r = 0; r < kPanelRows; ++r) sums[r] = std::fma(tile[k * kPanelRows + r], a, sums[r]);
+    }
+  }
+}
+
+void gemv_panel(const PanelFormat& format, const std::byte* panel, int64_t columns, const float* x, int64_t x_stride,
+                int64_t tokens, float* acc) {
+  for (int64_t i = 0; i < tokens * kPanelRows; ++i) acc[i] = 0;
+  for (int64_t k = 0; k < columns; ++k) {
+    for (int64_t r = 0; r < kPanelRows; ++r) {
+      const float w = decode_weight(format, panel, k, r);
+      for (int64_t s = 0; s < tokens; ++s) {
+        float& sum = acc[s * kPanelRows + r];
+        sum = std::fma(w, x[s * x_stride + k], sum);
+      }
+    }
+  }
+}
+
+void round_half(const float* in, float* out, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) out[i] = round_to_half(in[i]);
+}
+
+}  // namespace
+
+const FastKernels& plain_kernels() {
+  static constexpr FastKernels kKernels = {"plain", decode_tile, stream_tile, gemv_panel, round_half};
+  return kKernels;
+}
+
+}  // namespace tandem::npu_emu
