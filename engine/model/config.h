@@ -1,6 +1,7 @@
 // The shapes and constants of a decoder model: all that graph, planner and model clock need (a shape-only model is just this).
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -37,6 +38,8 @@ struct ModelConfig {
   bool qk_norm = false;       // RMSNorm per head on q and k
   bool tied_output = false;
 
+  // Factor on the scores before the softmax.
+  float attention_scale() const { return 1.0f / std::sqrt(static_cast<float>(head_dim)); }
   int64_t q_width() const { return heads * head_dim; }
   int64_t k_width() const { return kv_heads * head_dim; }
   int64_t v_width() const { return kv_heads * head_dim_v; }

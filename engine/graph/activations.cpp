@@ -1,0 +1,50 @@
+#include "engine/graph/activations.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/model/rope.h"
+#include "sync/error.h"
+
+namespace tandem {
+
+Activations::Activations(const ModelConfig& c, const ActivationSizes& s, sync::Pool* pool) : sizes(s), pool_(pool) {
+  TANDEM_CHECK(s.tokens > 0 && s.outputs >= 0 && s.positions > 0 && s.positions % 64 == 0, "activation sizes");
+  const auto floats = [this](int64_t rows, int64_t width, const char* label) {
+    return take(static_cast<size_t>(rows * width) * sizeof(float), sync::SlotUse::activations, label);
+  };
+  ids = floats(s.tokens, 1, "ids");
+  positions = floats(s.tokens, 1, "positions");
+  hidden = floats(s.tokens, c.hidden, "hidden");
+  normed = floats(s.tokens, c.hidden, "normed");
+  qkv = floats(s.tokens, c.qkv_width(), "qkv");
+  attended = floats(s.tokens, c.heads * c.head_dim_v, "attended");
+  projected = floats(s.tokens, c.hidden, "projected");
+  gate_up = floats(s.tokens, 2 * c.feed_forward, "gate_up");
+  activated = floats(s.tokens, c.feed_forward, "activated");
+  logits = floats(std::max<int64_t>(s.outputs, 1), c.vocabulary, "logits");
+  chosen = floats(std::max<int64_t>(s.outputs, 1), 1, "chosen");
+  rope_table = floats(s.positions, c.rope_dim, "rope table");
+  if (pool_ && c.rope_dim > 0) fill_rope_table(c, s.positions, rope_table.as<float>());
+  scratch = take(std::max<size_t>(64, attention_scratch_bytes(s.tokens, c.heads, c.head_dim_v, s.positions)),
+                 sync::SlotUse::device_local, "attention scratch");
+  for (int64_t layer = 0; layer < c.layers; ++layer) {
+    KvCache cache{s.kv_type, c.kv_heads, c.head_dim, c.head_dim_v, s.positions, {}, {}};
+    const std::string name = "blk." + std::to_string(layer);
+    cache.k = take(cache.k_bytes(), sync::SlotUse::device_local, name + ".k_cache");
+    cache.v = take(cache.v_bytes(), sync::SlotUse::device_local, name + ".v_cache");
+    caches.push_back(cache);
+  }
+}
+
+Activations::~Activations() {
+  for (sync::Slot* slot : slots_) pool_->release(*slot);
+}
+
+Operand Activations::take(size_t bytes, sync::SlotUse use, std::string label) {
+  if (!pool_) return {};
+  slots_.push_back(&pool_->acquire(std::max<size_t>(bytes, 64), use, std::move(label)));
+  return {slots_.back(), 0};
+}
+
+}  // namespace tandem

@@ -1,0 +1,160 @@
+#include "engine/graph/decoder.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "sync/error.h"
+
+namespace tandem {
+namespace {
+
+// Appends operators for one pass; each method is one part of a layer.
+class Builder {
+ public:
+  Builder(const Model& model, const Activations& buffers, const Batch& batch, const GraphOptions& options)
+      : c_(model.config), w_(model.weights), b_(buffers), batch_(batch), options_(options) {}
+
+  std::vector<Operator> build() {
+    add("token_embd", Embed{batch_.S, c_.hidden, w_.embedding, b_.ids, b_.hidden});
+    for (size_t layer = 0; layer < w_.layers.size(); ++layer) {
+      prefix_ = "blk." + std::to_string(layer) + ".";
+      attention(w_.layers[layer], b_.caches[layer], layer > 0);
+      feed_forward(w_.layers[layer]);
+    }
+    prefix_.clear();
+    if (batch_.outputs > 0) output();
+    return std::move(operators_);
+  }
+
+ private:
+  void attention(const LayerWeights& layer, const KvCache& cache, bool has_residual) {
+    const int64_t S = batch_.S, q_width = c_.q_width(), qk_width = q_width + c_.k_width(), stride = c_.qkv_width();
+    norm("attn_norm", layer.attention_norm, has_residual);
+    matmul("attn_qkv", layer.qkv, b_.normed, S, b_.qkv);
+    const Operand q = b_.qkv, k = column(b_.qkv, q_width), v = column(b_.qkv, qk_width);
+    if (c_.qk_norm) {
+      head_norm("attn_q_norm", q, c_.heads, layer.q_norm);
+      head_norm("attn_k_norm", k, c_.kv_heads, layer.k_norm);
+    }
+    // q and k lie side by side with heads of one size: one rotation for both.
+    if (c_.rope_dim > 0) {
+      add("rope", Rope{S, c_.heads + c_.kv_heads, c_.head_dim, c_.rope_dim,
+                       c_.rope_halves ? RopeLayout::halves : RopeLayout::interleaved, q, stride, b_.positions,
+                       b_.rope_table, b_.sizes.positions});
+    }
+    add("kv_append", KvAppend{S, k, v, stride, stride, b_.positions, cache});
+    Attention op;
+    op.S = S;
+    op.heads = c_.heads;
+    op.q = q;
+    op.q_stride = stride;
+    op.y = b_.attended;
+    op.y_stride = c_.heads * c_.head_dim_v;
+    op.positions = b_.positions;
+    op.cache = cache;
+    op.scale = c_.attention_scale();
+    op.round_f16 = options_.round_f16;
+    op.scratch = b_.scratch;
+    add("attention", op);
+    matmul("attn_output", layer.attention_output, b_.attended, S, b_.projected);
+  }
+
+  void feed_forward(const LayerWeights& layer) {
+    const int64_t S = batch_.S, I = c_.feed_forward;
+    norm("ffn_norm", layer.ffn_norm, true);
+    matmul("ffn_gate_up", layer.gate_up, b_.normed, S, b_.gate_up);
+    add("swiglu", SwiGlu{S, I, b_.gate_up, column(b_.gate_up, I), 2 * I, 2 * I, b_.activated, I, options_.round_f16});
+    matmul("ffn_down", layer.down, b_.activated, S, b_.projected);
+  }
+
+  void output() {
+    const int64_t first = batch_.S - batch_.outputs, bytes = first * c_.hidden * static_cast<int64_t>(sizeof(float));
+    RmsNorm op = norm_of(w_.output_norm);
+    op.S = batch_.outputs;
+    op.x = advanced(b_.hidden, bytes);
+    op.add = advanced(b_.projected, bytes);
+    add("output_norm", op);
+    matmul("output", w_.output, b_.normed, batch_.outputs, b_.logits);
+    if (batch_.choose) {
+      add("choose", ArgMax{batch_.outputs, c_.vocabulary, b_.logits, c_.vocabulary, b_.chosen});
+    }
+  }
+
+  RmsNorm norm_of(const Operand& weight) const {
+    RmsNorm op;
+    op.S = batch_.S;
+    op.width = op.x_stride = op.y_stride = op.add_stride = c_.hidden;
+    op.x = b_.hidden;
+    op.y = b_.normed;
+    op.weight = weight;
+    op.eps = c_.norm_eps;
+    op.round_f16 = options_.round_f16;
+    return op;
+  }
+
+  // The norm before a block; it first adds what the block before produced to the residual stream.
+  void norm(const char* name, const Operand& weight, bool has_residual) {
+    RmsNorm op = norm_of(weight);
+    if (has_residual) op.add = b_.projected;
+    add(name, op);
+  }
+
+  void head_norm(const char* name, const Operand& heads, int64_t count, const Operand& weight) {
+    RmsNorm op;
+    op.S = batch_.S;
+    op.groups = count;
+    op.width = c_.head_dim;
+    op.x = op.y = heads;
+    op.x_stride = op.y_stride = c_.qkv_width();
+    op.weight = weight;
+    op.eps = c_.norm_eps;
+    add(name, op);
+  }
+
+  void matmul(const char* name, const MatrixGroup& group, const Operand& x, int64_t S, const Operand& y) {
+    for (size_t i = 0; i < group.parts.size(); ++i) {
+      const MatrixPart& part = group.parts[i];
+      MatMul op;
+      op.S = S;
+      op.K = group.columns;
+      op.row_end = part.matrix.rows;
+      op.w = part.matrix;
+      op.x = x;
+      op.x_stride = group.columns;
+      op.y = column(y, part.column_begin);
+      op.y_stride = group.rows;
+      add(group.parts.size() == 1 ? name : name + ("." + std::to_string(i)), op);
+    }
+    if (group.bias) add(std::string(name) + ".bias", Bias{S, group.rows, y, group.rows, group.bias});
+  }
+
+  Operand column(const Operand& matrix, int64_t index) const {
+    return advanced(matrix, index * static_cast<int64_t>(sizeof(float)));
+  }
+  static Operand advanced(const Operand& operand, int64_t bytes) {
+    return operand ? operand.advanced(static_cast<size_t>(bytes)) : operand;
+  }
+  void add(const std::string& name, OperatorBody body) { operators_.push_back({prefix_ + name, std::move(body)}); }
+
+  const ModelConfig& c_;
+  const ModelWeights& w_;
+  const Activations& b_;
+  const Batch& batch_;
+  const GraphOptions& options_;
+  std::string prefix_;
+  std::vector<Operator> operators_;
+};
+
+}  // namespace
+
+std::vector<Operator> build_decoder(const Model& model, const Activations& buffers, const Batch& batch,
+                                    const GraphOptions& options) {
+  TANDEM_CHECK(batch.S > 0 && batch.S <= buffers.sizes.tokens, "tokens of a pass");
+  TANDEM_CHECK(
+      batch.outputs >= 0 && batch.outputs <= batch.S && batch.outputs <= std::max<int64_t>(buffers.sizes.outputs, 1),
+      "outputs of a pass");
+  return Builder(model, buffers, batch, options).build();
+}
+
+}  // namespace tandem

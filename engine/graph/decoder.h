@@ -1,0 +1,31 @@
+// The decoder as a list of operators in the order of the computation. Which device runs what is not its business.
+//
+// Every matmul's input is written with `round_f16` where the numeric contract asks for f16 activations (--act f16), so
+// that each device that takes part multiplies the same numbers. The residual stream stays f32.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/device/operator.h"
+#include "engine/graph/activations.h"
+#include "engine/model/weights.h"
+
+namespace tandem {
+
+struct Batch {
+  int64_t S = 1;        // tokens of this pass
+  int64_t outputs = 1;  // the last `outputs` of them get logits; 0: only the cache is filled
+  bool choose = false;  // also write the greedy choice of each output
+  bool operator==(const Batch&) const = default;
+};
+
+struct GraphOptions {
+  bool round_f16 = false;
+};
+
+// Reads ids and positions, appends to the caches, writes logits. Operators are named "blk.L.WHAT".
+std::vector<Operator> build_decoder(const Model& model, const Activations& buffers, const Batch& batch,
+                                    const GraphOptions& options);
+
+}  // namespace tandem

@@ -1,0 +1,47 @@
+// A plan is a list of steps. A step is a program on a device, the steps of other devices it waits for, and whether
+// others wait for it.
+//
+// Plans are values, made by pure functions and printed, compared and tested without any device. Devices are in-order,
+// so one flag a device is enough: step i of the plan raises its device's flag to (base + i), and waiting for it is
+// waiting for all before it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/device/operator.h"
+
+namespace tandem {
+
+// One operator (or a slice of one) on one device (an index into the plan's devices).
+struct Placed {
+  int device = 0;
+  Operator op;
+};
+
+struct Step {
+  int device = 0;
+  std::vector<Operator> operators;
+  std::vector<int> waits;  // indices of earlier steps on other devices, at most one a device
+  bool signals = false;    // some later step, or the end of the plan, waits for it
+
+  std::string name() const;  // "blk.3.attn_qkv" or "first .. last"
+};
+
+struct Plan {
+  std::string name;
+  std::vector<std::string> devices;  // ids
+  std::vector<Step> steps;
+  std::vector<std::string> notes;  // fallbacks, with their reasons
+};
+
+// Turns operators in order of the computation into steps: waits where an operator touches what another device wrote or
+// still reads, and nowhere else; neighbours on one device become one step. The last step of every device signals.
+Plan schedule(std::string name, std::vector<std::string> devices, std::span<const Placed> placed);
+
+// True when writing `a` could touch bytes of `b`.
+bool overlaps(const Region& a, const Region& b);
+
+}  // namespace tandem

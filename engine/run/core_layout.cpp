@@ -1,0 +1,57 @@
+#include "engine/run/core_layout.h"
+
+#include <sched.h>
+
+#include <algorithm>
+
+#include "sync/error.h"
+
+namespace tandem {
+namespace {
+
+std::string list(std::span<const int> cores) {
+  std::string text;
+  for (int core : cores) text += (text.empty() ? "" : ",") + std::to_string(core);
+  return text;
+}
+
+}  // namespace
+
+CoreLayout lay_out_cores(std::span<const int> usable, int threads) {
+  TANDEM_CHECK(!usable.empty(), "a process runs on at least one core");
+  const size_t count = threads > 0 ? std::min(usable.size(), static_cast<size_t>(threads)) : usable.size();
+  const std::span<const int> cores = usable.first(count);
+  if (count == 1) return {{cores[0]}, {cores[0]}, cores[0], false};
+  const size_t gpu = (count + 1) / 2;
+  return {{cores.begin(), cores.begin() + static_cast<ptrdiff_t>(gpu)},
+          {cores.begin() + static_cast<ptrdiff_t>(gpu), cores.end()},
+          cores.back(),
+          true};
+}
+
+std::vector<int> usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> cores;
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) {
+    for (int core = 0; core < CPU_SETSIZE; ++core) {
+      if (CPU_ISSET(core, &set)) cores.push_back(core);
+    }
+  }
+  if (cores.empty()) cores.push_back(0);
+  return cores;
+}
+
+std::string to_string(const CoreLayout& layout) {
+  return "GPU worker on core " + list(layout.gpu) + ", NPU on core " + list(layout.npu) + ", orchestrator on core " +
+         std::to_string(layout.orchestrator) + (layout.may_spin ? "" : ", blocking waits only");
+}
+
+void pin_this_thread(std::span<const int> cores) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (int core : cores) CPU_SET(core, &set);
+  if (!cores.empty()) sched_setaffinity(0, sizeof(set), &set);
+}
+
+}  // namespace tandem

@@ -1,0 +1,296 @@
+#include "engine/run/engine.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <utility>
+
+#include "engine/run/measure.h"
+#include "sync/error.h"
+
+namespace tandem {
+namespace {
+
+constexpr int64_t kDefaultContext = 4096, kDefaultChunk = 256;
+constexpr size_t kPreparedPlans = 12;
+// Up to this many tokens a pass is bound by reading the weights, like decoding.
+constexpr int64_t kDecodeTokens = 4;
+
+bool starts_with(const std::string& text, const char* prefix) { return text.rfind(prefix, 0) == 0; }
+
+std::string join(const std::vector<std::string>& names, const char* between) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : between) + name;
+  return text;
+}
+
+// The devices a plan asks for when the user named none.
+std::vector<std::string> default_devices(const std::string& plan, std::vector<std::string>& notes) {
+  if (plan == "host-only") return {"host"};
+  std::string gpu;
+  for (const std::string& id : available_devices()) {
+    if (gpu.empty() && starts_with(id, "opencl")) gpu = id;
+  }
+  if (plan == "gpu-only") {
+    if (gpu.empty())
+      throw Error("no GPU device was found", "plan gpu-only",
+                  "Install an OpenCL driver: ./dev setup, or pocl-opencl-icd");
+    return {gpu};
+  }
+  if (!gpu.empty()) return {gpu, "npu:0"};
+  notes.push_back("no OpenCL device was found; the host's plain loops stand in for the GPU (install pocl-opencl-icd)");
+  return {"npu:0", "host"};
+}
+
+}  // namespace
+
+std::unique_ptr<Engine> Engine::open(const EngineOptions& options) {
+  std::unique_ptr<Engine> engine(new Engine(options));
+  return engine;
+}
+
+Engine::Engine(const EngineOptions& options)
+    : options_(options),
+      layout_(lay_out_cores(usable_cores(), options.threads)),
+      cache_(options.measurements ? *options.measurements : DiskCache::default_path()),
+      file_(GgufFile::open(options.model_path)) {
+  if (options_.plan != "auto") find_strategy(options_.plan);  // an unknown name is an Error before anything is loaded
+  const ModelConfig config = read_config(file_);
+  tokenizer_ = make_tokenizer(file_);
+  if (tokenizer_->size() > config.vocabulary) {
+    throw Error("the tokenizer has more tokens than the model", file_.path(),
+                std::to_string(tokenizer_->size()) + " against " + std::to_string(config.vocabulary) +
+                    " rows of token_embd.weight");
+  }
+  open_devices();
+  // Loading uses every core; the orchestrator takes its own only afterwards, so that loading threads do not inherit the
+  // mask.
+  model_ = load_model(file_, pool_, static_cast<int>(usable_cores().size()), options.load_progress);
+  if (layout_.may_spin) pin_this_thread(std::vector{layout_.orchestrator});
+
+  const bool uses_npu =
+      first_of(DeviceKind::npu) != nullptr && options_.plan != "gpu-only" && options_.plan != "host-only";
+  act_ = options_.act.empty() ? (uses_npu ? "f16" : "f32") : options_.act;
+  if (act_ != "f16" && act_ != "f32") throw Error("unknown activation format", act_, "Use f16 or f32");
+
+  ActivationSizes sizes;
+  const int64_t trained = model_.config.context_length;
+  sizes.context =
+      options_.context > 0 ? options_.context : std::min(kDefaultContext, trained > 0 ? trained : kDefaultContext);
+  sizes.positions = (sizes.context + 63) / 64 * 64;
+  sizes.tokens = std::min(sizes.context, options_.chunk > 0 ? options_.chunk : kDefaultChunk);
+  sizes.outputs = std::min(options_.outputs, sizes.tokens);
+  sizes.kv_type = options_.kv_type;
+  activations_ = std::make_unique<Activations>(model_.config, sizes, &pool_);
+
+  ExecutorOptions executor;
+  executor.sync_policy = layout_.may_spin ? options_.sync_policy : "blocking";
+  for (const auto& device : devices_) {
+    const auto& cores = device->info().cores;
+    if (std::ranges::find(cores, layout_.orchestrator) != cores.end())
+      executor.shares_core.push_back(device->info().id);
+  }
+  std::vector<Device*> borrowed;
+  for (const auto& device : devices_) borrowed.push_back(device.get());
+  executor_ = std::make_unique<Executor>(pool_, borrowed, executor);
+  choose_plans();
+}
+
+Engine::~Engine() { cache_.save(); }
+
+void Engine::open_devices() {
+  DeviceOptions device_options;
+  device_options.gpu_cores = layout_.gpu;
+  device_options.npu_cores = layout_.npu;
+  device_options.opencl_family = options_.opencl_family;
+  device_options.force_copies = options_.force_copies;
+  device_options.sync_policy = layout_.may_spin ? options_.sync_policy : "blocking";
+  device_options.npu_params = options_.npu_params;
+  const auto names = options_.devices.empty() ? default_devices(options_.plan, notes_) : options_.devices;
+  std::set<std::string> seen;
+  for (const std::string& id : names) {
+    if (!seen.insert(id).second) throw Error("a device is named twice", id, "Name each device once in --device");
+    devices_.push_back(open_device(id, device_options));
+  }
+}
+
+Device* Engine::first_of(DeviceKind kind) const {
+  for (const auto& device : devices_) {
+    if (device->info().kind == kind) return device.get();
+  }
+  return nullptr;
+}
+
+std::vector<const DeviceInfo*> Engine::devices() const {
+  std::vector<const DeviceInfo*> infos;
+  for (const auto& device : devices_) infos.push_back(&device->info());
+  return infos;
+}
+
+std::string Engine::device_names() const {
+  std::vector<std::string> names;
+  for (const auto& device : devices_) names.push_back(device->info().id);
+  return join(names, ",");
+}
+
+std::string Engine::plan_name() const {
+  if (options_.plan != "auto") return options_.plan;
+  if (prefill_plan_ == decode_plan_) return "auto: " + decode_plan_;
+  return "auto: prefill " + prefill_plan_ + ", decode " + decode_plan_;
+}
+
+const std::string& Engine::plan_of(const Batch& batch) const {
+  return batch.S <= kDecodeTokens ? decode_plan_ : prefill_plan_;
+}
+
+// `auto` is the best measured: one short prefill piece and some decode steps with every plan the devices allow.
+void Engine::choose_plans() {
+  prefill_plan_ = decode_plan_ = options_.plan;
+  if (options_.plan == "auto") {
+    std::vector<std::string> candidates;
+    if (first_of(DeviceKind::gpu)) candidates.push_back("gpu-only");
+    if (first_of(DeviceKind::npu) && (first_of(DeviceKind::gpu) || first_of(DeviceKind::host))) {
+      candidates.push_back("layer");
+      candidates.push_back("tensor");
+    }
+    if (candidates.empty() || first_of(DeviceKind::host)) candidates.push_back("host-only");
+    std::string key = "auto|" + model_.config.architecture + "|" + std::to_string(file_.file_bytes()) + "|" + act_ +
+                      "|" + options_.sync_policy + "|" +
+                      (options_.split ? std::to_string(*options_.split) : "measured");
+    for (const auto& device : devices_) key += "|" + measurement_key(device->info());
+    const auto choose = [&](const std::string& phase, const Batch& batch) {
+      if (const auto known = cache_.text(key + "|" + phase); known && std::ranges::count(candidates, *known))
+        return *known;
+      std::string best;
+      double best_seconds = 0;
+      for (const std::string& candidate : candidates) {
+        const double seconds = candidates.size() == 1 ? 1 : time_plan(candidate, batch, batch.S == 1 ? 9 : 3);
+        if (best.empty() || seconds < best_seconds) {
+          best = candidate;
+          best_seconds = seconds;
+        }
+      }
+      cache_.set(key + "|" + phase, best);
+      return best;
+    };
+    decode_plan_ = choose("decode", {1, 1});
+    prefill_plan_ = choose("prefill", {std::min<int64_t>(activations_->sizes.tokens, 64), 0});
+    cache_.save();
+  }
+  for (const std::string& note : make_plan(decode_plan_, {1, 1}).notes) notes_.push_back(note);
+  cache_.save();
+}
+
+double Engine::time_plan(const std::string& name, const Batch& batch, int repetitions) {
+  const auto prepared = executor_->prepare(make_plan(name, batch));
+  for (int64_t s = 0; s < batch.S; ++s) {
+    activations_->ids.as<int32_t>()[s] = 0;
+    activations_->positions.as<int32_t>()[s] = static_cast<int32_t>(s);
+  }
+  executor_->run(*prepared);  // compiles
+  std::vector<double> seconds;
+  for (int i = 0; i < repetitions; ++i) seconds.push_back(executor_->run(*prepared));
+  std::nth_element(seconds.begin(), seconds.begin() + repetitions / 2, seconds.end());
+  return seconds[static_cast<size_t>(repetitions / 2)];
+}
+
+Plan Engine::make_plan(const std::string& name, const Batch& batch) {
+  const std::vector<Operator> operators = build_decoder(model_, *activations_, batch, {act_ == "f16"});
+  std::vector<DeviceTraits> traits;
+  for (const auto& device : devices_) {
+    Device* borrowed = device.get();
+    traits.push_back(
+        {device->info().id, device->info().kind, [borrowed](const Operator& op) { return borrowed->supports(op); }});
+  }
+  PlanRequest request{operators, traits, {}, options_.strict_device};
+  if (name == "tensor") {
+    Device* first = first_of(DeviceKind::gpu) ? first_of(DeviceKind::gpu) : first_of(DeviceKind::host);
+    Device* second = first_of(DeviceKind::npu);
+    if (options_.split) {
+      request.shares.otherwise = *options_.split;
+    } else if (first && second) {
+      request.shares = Measurer{*executor_, cache_}.row_shares(operators, *first, *second);
+    }
+  }
+  return find_strategy(name).make(request);
+}
+
+Plan Engine::plan_for(const Batch& batch) { return make_plan(plan_of(batch), batch); }
+
+PreparedPlan& Engine::prepared_for(const Batch& batch) {
+  const auto same = [&](const CachedPlan& cached) { return cached.batch == batch; };
+  const auto found = std::ranges::find_if(prepared_, same);
+  if (found != prepared_.end()) {
+    std::rotate(found, found + 1, prepared_.end());
+    return *prepared_.back().prepared;
+  }
+  if (prepared_.size() == kPreparedPlans) prepared_.erase(prepared_.begin());
+  const std::string& name = plan_of(batch);
+  prepared_.push_back({batch, name, executor_->prepare(make_plan(name, batch))});
+  return *prepared_.back().prepared;
+}
+
+void Engine::pass(std::span<const int32_t> ids, const Batch& batch) {
+  std::memcpy(activations_->ids.as<int32_t>(), ids.data(), ids.size_bytes());
+  for (size_t s = 0; s < ids.size(); ++s) {
+    activations_->positions.as<int32_t>()[s] = static_cast<int32_t>(position_ + static_cast<int64_t>(s));
+  }
+  PreparedPlan& prepared = prepared_for(batch);
+  // Measuring a plan may have used the same buffers.
+  std::memcpy(activations_->ids.as<int32_t>(), ids.data(), ids.size_bytes());
+  executor_->run(prepared);
+  position_ += batch.S;
+}
+
+void Engine::check_fits(std::span<const int32_t> ids) const {
+  const int64_t total = static_cast<int64_t>(ids.size()), V = model_.config.vocabulary;
+  TANDEM_CHECK(total > 0, "no tokens to append");
+  for (int32_t id : ids) {
+    if (id < 0 || id >= V) {
+      throw Error("a token id is outside the vocabulary", std::to_string(id), "Ids are 0 to " + std::to_string(V - 1));
+    }
+  }
+  if (position_ + total > context()) {
+    throw Error("the context is full",
+                std::to_string(position_) + " tokens are in it, " + std::to_string(total) + " more do not fit into " +
+                    std::to_string(context()),
+                "Ask for a larger one with --ctx-size");
+  }
+}
+
+std::span<const float> Engine::extend(std::span<const int32_t> ids) {
+  const int64_t total = static_cast<int64_t>(ids.size()), V = model_.config.vocabulary,
+                chunk = activations_->sizes.tokens;
+  check_fits(ids);
+  for (int64_t first = 0; first < total; first += chunk) {
+    if (first > 0 && interrupted && interrupted()) throw Interrupted();
+    const int64_t S = std::min(chunk, total - first);
+    const bool is_last = first + S == total;
+    pass(ids.subspan(static_cast<size_t>(first), static_cast<size_t>(S)), {S, is_last ? 1 : 0});
+    if (prefill_progress && total > chunk) prefill_progress(first + S, total);
+  }
+  return {activations_->logits.as<float>(), static_cast<size_t>(V)};
+}
+
+void Engine::extend_all(std::span<const int32_t> ids, const LogitsSink& sink) {
+  const int64_t total = static_cast<int64_t>(ids.size()), V = model_.config.vocabulary;
+  const int64_t chunk = std::min(activations_->sizes.tokens, activations_->sizes.outputs);
+  TANDEM_CHECK(chunk > 0, "an engine opened without outputs has no logits to give");
+  check_fits(ids);
+  for (int64_t first = 0; first < total; first += chunk) {
+    if (first > 0 && interrupted && interrupted()) throw Interrupted();
+    const int64_t S = std::min(chunk, total - first);
+    pass(ids.subspan(static_cast<size_t>(first), static_cast<size_t>(S)), {S, S});
+    sink(first, {activations_->logits.as<float>(), static_cast<size_t>(S * V)});
+    if (prefill_progress && total > chunk) prefill_progress(first + S, total);
+  }
+}
+
+void Engine::rewind(int64_t position) {
+  TANDEM_CHECK(position >= 0 && position <= position_, "a context can only be shortened");
+  position_ = position;
+}
+
+void Engine::record(Timeline* timeline) { executor_->record(timeline); }
+
+}  // namespace tandem

@@ -1,0 +1,125 @@
+// One loaded model on its devices: tokens in, logits out.
+//
+// Contract
+//   open() loads the model, opens devices, measures what the plan needs. extend() appends tokens to the context (in
+//   pieces of `chunk`) and gives logits; results lie in the shared pool and are valid until the next call. A context
+//   that would overflow is an Error before anything runs. rewind() forgets tokens from the end. Threads: one thread,
+//   the orchestrator's, which open() pins to the layout's core. Ownership: owns pool, weights, devices, plans.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/device/device.h"
+#include "engine/device/registry.h"
+#include "engine/graph/activations.h"
+#include "engine/graph/decoder.h"
+#include "engine/model/gguf.h"
+#include "engine/model/tokenizer.h"
+#include "engine/model/weights.h"
+#include "engine/plan/strategy.h"
+#include "engine/run/core_layout.h"
+#include "engine/run/disk_cache.h"
+#include "engine/run/executor.h"
+#include "engine/run/timeline.h"
+
+namespace tandem {
+
+struct EngineOptions {
+  std::string model_path;
+  std::vector<std::string> devices;  // ids; empty: what the plan needs, the best GPU first
+  bool strict_device = false;
+  std::string plan = "auto";
+  std::optional<double> split;  // share of rows for the NPU; nothing: measured
+  std::string act;              // "f16", "f32", "": f16 where the plan uses the NPU
+  KvType kv_type = KvType::f16;
+  int64_t context = 0;  // 0: what the model was trained with, at most 4096
+  int64_t chunk = 0;    // prefill piece; 0: 256
+  int threads = 0;      // cores to use; 0: all
+  int64_t outputs = 1;  // most tokens of one piece that get logits
+  std::string sync_policy = "predict";
+  std::string opencl_family;                // tests: "simd", "simt"
+  bool force_copies = false;                // tests: no zero copy
+  std::string npu_params;                   // NPU parameter file; empty: built in
+  std::optional<std::string> measurements;  // file that keeps them; nothing: the user's cache
+  LoadProgress load_progress;
+};
+
+class Engine {
+ public:
+  static std::unique_ptr<Engine> open(const EngineOptions& options);
+  ~Engine();
+
+  // Appends tokens; logits [vocabulary] of the last one.
+  std::span<const float> extend(std::span<const int32_t> ids);
+  // Appends tokens; hands over logits [n, vocabulary] of each piece, `first` being the index of its first token in ids.
+  using LogitsSink = std::function<void(int64_t first, std::span<const float> logits)>;
+  void extend_all(std::span<const int32_t> ids, const LogitsSink& sink);
+  void rewind(int64_t position);  // 0: forget everything
+
+  int64_t position() const { return position_; }
+  int64_t context() const { return activations_->sizes.context; }
+  const ModelConfig& config() const { return model_.config; }
+  const Tokenizer& tokenizer() const { return *tokenizer_; }
+  const GgufFile& file() const { return file_; }
+  size_t weight_bytes() const { return model_.weights.bytes; }
+  size_t pool_bytes() const { return pool_.mapped_bytes(); }
+
+  std::string plan_name() const;     // "tensor", or "auto: prefill tensor, decode layer"
+  std::string device_names() const;  // "opencl:0,npu:0"
+  const std::string& act() const { return act_; }
+  const std::vector<std::string>& notes() const { return notes_; }  // fallbacks and choices, for people
+  const CoreLayout& layout() const { return layout_; }
+  std::vector<const DeviceInfo*> devices() const;
+  Plan plan_for(const Batch& batch);  // as it would run
+
+  void record(Timeline* timeline);  // spans of every pass; nullptr: stop
+  // Asked between pieces of a long prefill; true: extend() throws Interrupted.
+  std::function<bool()> interrupted;
+  std::function<void(int64_t done, int64_t total)> prefill_progress;
+
+  struct Interrupted : std::exception {
+    const char* what() const noexcept override { return "interrupted"; }
+  };
+
+ private:
+  explicit Engine(const EngineOptions& options);
+  void open_devices();
+  void choose_plans();
+  double time_plan(const std::string& plan, const Batch& batch, int repetitions);
+  void check_fits(std::span<const int32_t> ids) const;
+  void pass(std::span<const int32_t> ids, const Batch& batch);
+  PreparedPlan& prepared_for(const Batch& batch);
+  const std::string& plan_of(const Batch& batch) const;
+  Plan make_plan(const std::string& name, const Batch& batch);
+  Device* first_of(DeviceKind kind) const;
+
+  EngineOptions options_;
+  CoreLayout layout_;
+  DiskCache cache_;
+  GgufFile file_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+  sync::Pool pool_;
+  Model model_;
+  std::string act_;
+  std::vector<std::unique_ptr<Device>> devices_;
+  std::unique_ptr<Activations> activations_;
+  std::unique_ptr<Executor> executor_;
+  struct CachedPlan {
+    Batch batch;
+    std::string plan;
+    std::unique_ptr<PreparedPlan> prepared;
+  };
+  std::vector<CachedPlan> prepared_;  // most recently used last
+  std::string prefill_plan_, decode_plan_;
+  std::vector<std::string> notes_;
+  int64_t position_ = 0;
+};
+
+}  // namespace tandem

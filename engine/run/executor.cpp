@@ -1,0 +1,160 @@
+#include "engine/run/executor.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sync/error.h"
+
+namespace tandem {
+
+Executor::Executor(sync::Pool& pool, std::vector<Device*> devices, ExecutorOptions options)
+    : devices_(std::move(devices)),
+      options_(std::move(options)),
+      bank_(pool, static_cast<uint32_t>(devices_.size()) + 1, "executor flags"),
+      waiter_(sync::make_waiter(options_.sync_policy)),
+      blocking_(sync::make_waiter("blocking")) {
+  for (Device* device : devices_) flags_.emplace(device->info().id, bank_.make(device->info().id + " done"));
+}
+
+Device& Executor::device(const std::string& id) const {
+  for (Device* device : devices_) {
+    if (device->info().id == id) return *device;
+  }
+  throw Error("the plan names a device that is not open", id, "See `tandem devices`");
+}
+
+std::unique_ptr<PreparedPlan> Executor::prepare(Plan plan) {
+  auto prepared = std::make_unique<PreparedPlan>();
+  for (const std::string& id : plan.devices) prepared->devices_.push_back(&device(id));
+  prepared->launch_order_.resize(plan.devices.size());
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    const Step& step = plan.steps[i];
+    prepared->programs_.push_back(prepared->devices_[step.device]->prepare(step.operators));
+    prepared->launch_order_[step.device].push_back(static_cast<int>(i));
+  }
+  prepared->plan_ = std::move(plan);
+  return prepared;
+}
+
+void Executor::record(Timeline* timeline) {
+  timeline_ = timeline;
+  for (Device* device : devices_) device->record_spans(timeline != nullptr);
+}
+
+double Executor::run(PreparedPlan& prepared) {
+  const uint32_t base = epoch_ + 1;
+  epoch_ += static_cast<uint32_t>(prepared.plan_.steps.size()) + 1;
+  const double start = now_seconds();
+  try {
+    launch_all(prepared, base);
+    wait_all(prepared, base);
+  } catch (...) {
+    recover(prepared, epoch_);
+    throw;
+  }
+  const double end = now_seconds();
+  prepared.predictor_.observe(end - start);
+  if (timeline_) collect(prepared, start, end);
+  return end - start;
+}
+
+void Executor::launch_all(PreparedPlan& prepared, uint32_t base) {
+  // Devices that share the orchestrator's core come last: once they have work, they may keep that core from launching
+  // the rest.
+  std::vector<size_t> order(prepared.devices_.size());
+  for (size_t d = 0; d < order.size(); ++d) order[d] = d;
+  std::stable_partition(order.begin(), order.end(), [&](size_t d) {
+    return std::ranges::find(options_.shares_core, prepared.plan_.devices[d]) == options_.shares_core.end();
+  });
+  std::vector<sync::WaitFor> waits;
+  for (size_t d : order) {
+    for (int index : prepared.launch_order_[d]) {
+      const Step& step = prepared.plan_.steps[index];
+      waits.clear();
+      for (int awaited : step.waits) {
+        waits.push_back({flags_.at(prepared.plan_.devices[prepared.plan_.steps[awaited].device]),
+                         base + static_cast<uint32_t>(awaited)});
+      }
+      sync::Signal signal;
+      if (step.signals) signal = {flags_.at(prepared.plan_.devices[d]), base + static_cast<uint32_t>(index)};
+      prepared.devices_[d]->launch(*prepared.programs_[index], waits, signal);
+    }
+  }
+}
+
+void Executor::wait_all(PreparedPlan& prepared, uint32_t base) {
+  const double start = now_seconds();
+  const auto wait = [&](size_t d, sync::Waiter& waiter) {
+    if (prepared.launch_order_[d].empty()) return;
+    const int last = prepared.launch_order_[d].back();
+    Device* device = prepared.devices_[d];
+    sync::WaitContext context;
+    const std::string name = prepared.plan_.steps[last].name();
+    context.step = name;
+    context.device = prepared.plan_.devices[d];
+    context.predicted_seconds = prepared.predictor_.predict() - (now_seconds() - start);
+    context.deadline = options_.deadline;
+    context.block = [device](std::chrono::milliseconds deadline) { device->finish(deadline); };
+    waiter.wait(flags_.at(prepared.plan_.devices[d]), base + static_cast<uint32_t>(last), context);
+  };
+  const auto shares_core = [&](size_t d) {
+    return std::ranges::find(options_.shares_core, prepared.plan_.devices[d]) != options_.shares_core.end();
+  };
+  for (size_t d = 0; d < prepared.devices_.size(); ++d) {
+    if (shares_core(d)) wait(d, *blocking_);
+  }
+  for (size_t d = 0; d < prepared.devices_.size(); ++d) {
+    if (!shares_core(d)) wait(d, *waiter_);
+  }
+}
+
+// After a failure: let every device run dry, then lift all flags past this run, so that the next one starts clean.
+void Executor::recover(PreparedPlan& prepared, uint32_t final_epoch) noexcept {
+  for (auto& [id, flag] : flags_) flag.fail("the run was abandoned after a failure");
+  for (Device* device : prepared.devices_) {
+    try {
+      device->finish(options_.deadline);
+    } catch (const std::exception&) {
+      // The run's first failure is already on its way to the caller.
+    }
+  }
+  for (auto& [id, flag] : flags_) {
+    flag.clear_failure();
+    flag.raise(final_epoch);
+  }
+}
+
+void Executor::collect(const PreparedPlan& prepared, double start, double end) {
+  std::map<const Program*, int> step_of;
+  for (size_t i = 0; i < prepared.programs_.size(); ++i) step_of[prepared.programs_[i].get()] = static_cast<int>(i);
+  for (size_t d = 0; d < prepared.devices_.size(); ++d) {
+    Device& device = *prepared.devices_[d];
+    const std::string& id = prepared.plan_.devices[d];
+    double free_since = start;
+    for (const DeviceSpan& measured : device.take_spans()) {
+      const auto found = step_of.find(measured.program);
+      if (found == step_of.end()) continue;
+      const Step& step = prepared.plan_.steps[found->second];
+      Span span{id, step.name(), measured.start_seconds, measured.end_seconds, 0, 0, 0, false};
+      for (const Operator& op : step.operators) {
+        const Work w = work(op);
+        span.bytes += w.bytes;
+        span.flops += w.flops;
+      }
+      // What the device waited for others: from its last step's end to this one's start, where this one had to wait.
+      if (!step.waits.empty() && measured.start_seconds > free_since) {
+        timeline_->add({"waits of " + id, "before " + step.name(), free_since, measured.start_seconds, 0, 0, 0, false});
+      }
+      free_since = measured.end_seconds;
+      if (device.info().kind == DeviceKind::npu) {
+        const Cost cost = device.estimate(step.operators);
+        timeline_->add({id + " (model clock)", step.name(), measured.start_seconds,
+                        measured.start_seconds + cost.seconds, cost.bytes, cost.flops, cost.joules, true});
+      }
+      timeline_->add(std::move(span));
+    }
+  }
+  timeline_->add({"orchestrator", prepared.plan_.name, start, end, 0, 0, 0, false});
+}
+
+}  // namespace tandem

@@ -1,0 +1,74 @@
+// Runs plans on devices: binds steps to programs once, then launches them again and again.
+//
+// Contract
+//   run() launches every step without waiting in between (devices wait for each other by flags), then waits until all
+//   devices are done. It throws tandem::Error naming step, flag and device when one fails or the deadline passes; the
+//   executor stays usable. Threads: one executor, one thread (the orchestrator's). Ownership: devices and pool outlive
+//   the executor, the executor its prepared plans.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/device/device.h"
+#include "engine/plan/plan.h"
+#include "engine/run/timeline.h"
+#include "sync/flag.h"
+#include "sync/pool.h"
+#include "sync/waiter.h"
+
+namespace tandem {
+
+struct ExecutorOptions {
+  std::string sync_policy = "predict";
+  std::chrono::milliseconds deadline{120000};  // of one run
+  // Devices whose host threads share the orchestrator's core: it never spins for them.
+  std::vector<std::string> shares_core;
+};
+
+class PreparedPlan {
+ public:
+  const Plan& plan() const { return plan_; }
+  double predicted_seconds() const { return predictor_.predict(); }
+
+ private:
+  friend class Executor;
+  Plan plan_;
+  std::vector<Device*> devices_;                    // borrowed, per plan device
+  std::vector<std::unique_ptr<Program>> programs_;  // per step
+  std::vector<std::vector<int>> launch_order_;      // step indices per device
+  sync::DurationPredictor predictor_;
+};
+
+class Executor {
+ public:
+  Executor(sync::Pool& pool, std::vector<Device*> devices, ExecutorOptions options);
+
+  std::unique_ptr<PreparedPlan> prepare(Plan plan);
+  // Returns the wall time in seconds.
+  double run(PreparedPlan& prepared);
+
+  // Spans of every run are added here until it is set to nullptr. Measuring costs some time on some devices.
+  void record(Timeline* timeline);
+
+ private:
+  Device& device(const std::string& id) const;
+  void launch_all(PreparedPlan& prepared, uint32_t base);
+  void wait_all(PreparedPlan& prepared, uint32_t base);
+  void recover(PreparedPlan& prepared, uint32_t final_epoch) noexcept;
+  void collect(const PreparedPlan& prepared, double start, double end);
+
+  std::vector<Device*> devices_;
+  ExecutorOptions options_;
+  sync::FlagBank bank_;
+  std::map<std::string, sync::Flag> flags_;  // one per device
+  std::unique_ptr<sync::Waiter> waiter_, blocking_;
+  uint32_t epoch_ = 0;
+  Timeline* timeline_ = nullptr;
+};
+
+}  // namespace tandem

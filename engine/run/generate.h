@@ -1,0 +1,59 @@
+// Generates text: prompt in, tokens out one by one, until a stop.
+//
+// Contract: text is handed over in whole UTF-8 characters, and never a part of a stop string. An interrupt ends
+// generation after the current token, with the text so far. One thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/run/engine.h"
+#include "engine/run/sampler.h"
+
+namespace tandem {
+
+struct GenerateOptions {
+  int64_t predict = 128;  // most tokens; < 0: until a stop or the context is full
+  SamplerOptions sampler;
+  std::vector<std::string> stop;  // stop strings, not printed
+  bool ignore_end = false;        // go on after EOS
+  bool print_special = false;     // print special tokens' text
+  std::function<void(std::string_view)> on_text;
+  std::function<bool()> interrupted;
+};
+
+enum class StopReason { end_of_text, length, stop_string, context_full, interrupted };
+const char* to_string(StopReason reason);  // "eos", "length", "stop", "context_full", "interrupted"
+
+struct Generation {
+  std::vector<int32_t> ids;  // generated, an end token included
+  std::string text;
+  StopReason reason = StopReason::length;
+  int64_t prompt_tokens = 0;
+  double prompt_seconds = 0;     // until the first logits
+  double predicted_seconds = 0;  // after that
+};
+
+Generation generate(Engine& engine, std::span<const int32_t> prompt, const GenerateOptions& options);
+
+// Holds back text that may turn out to be the beginning of a stop string. Pure but for its own state.
+class StopMatcher {
+ public:
+  explicit StopMatcher(std::vector<std::string> stops);
+  // Returns what may be printed now; stopped() afterwards tells whether a stop string was completed (it is not part of
+  // the text).
+  std::string push(std::string_view text);
+  std::string flush();
+  bool stopped() const { return stopped_; }
+
+ private:
+  std::vector<std::string> stops_;
+  std::string held_;
+  bool stopped_ = false;
+};
+
+}  // namespace tandem

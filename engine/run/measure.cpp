@@ -1,0 +1,70 @@
+#include "engine/run/measure.h"
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+namespace tandem {
+namespace {
+
+// Enough bytes that launching and waking (about 50 us) stays below a few per cent of what is timed.
+constexpr double kBytesPerSample = 48e6;
+constexpr int kSamples = 5;
+constexpr int64_t kMostOperators = 256;
+
+MatMul with_tokens(MatMul op, int64_t S) {
+  op.S = std::min(op.S, S);
+  return op;
+}
+
+}  // namespace
+
+int64_t token_class(int64_t S) { return S < 4 ? 1 : S < 24 ? 8 : 64; }
+
+std::string measurement_key(const DeviceInfo& device) {
+  std::string key = device.id + "|" + device.name + "|" + device.driver + "|cores";
+  for (int core : device.cores) key += " " + std::to_string(core);
+  return key;
+}
+
+double Measurer::matmul_seconds(Device& device, std::span<const MatMul> same) {
+  const int64_t S = std::min(same.front().S, token_class(same.front().S));
+  MatMulShape shape = shape_of(same.front());
+  shape.S = S;
+  const std::string key = measurement_key(device.info()) + "|" + to_string(shape);
+  if (const auto known = cache.number(key)) return *known;
+
+  double bytes = 0;
+  std::vector<Placed> placed;
+  while (bytes < kBytesPerSample && static_cast<int64_t>(placed.size()) < kMostOperators) {
+    for (const MatMul& op : same) {
+      placed.push_back({0, {"measured", with_tokens(op, S)}});
+      // At more tokens a matmul is bound by arithmetic: each token weighs like one more reading of the weights.
+      bytes += static_cast<double>(op.w.bytes()) * static_cast<double>(std::max<int64_t>(1, S / 4));
+    }
+  }
+  const auto prepared = executor.prepare(schedule("measure", {device.info().id}, placed));
+  executor.run(*prepared);  // compiles, touches pages
+  std::vector<double> seconds;
+  for (int i = 0; i < kSamples; ++i) seconds.push_back(executor.run(*prepared));
+  std::nth_element(seconds.begin(), seconds.begin() + kSamples / 2, seconds.end());
+  const double median = seconds[kSamples / 2] / static_cast<double>(placed.size());
+  cache.set(key, median);
+  return median;
+}
+
+RowShares Measurer::row_shares(std::span<const Operator> operators, Device& first, Device& second) {
+  std::map<MatMulShape, std::vector<MatMul>> by_shape;
+  for (const Operator& op : operators) {
+    const MatMul* matmul = std::get_if<MatMul>(&op.body);
+    if (matmul && first.supports(op).yes && second.supports(op).yes) by_shape[shape_of(*matmul)].push_back(*matmul);
+  }
+  RowShares shares;
+  for (const auto& [shape, same] : by_shape) {
+    const RowCut cut = best_row_cut(shape.N, matmul_seconds(first, same), matmul_seconds(second, same), kJoinSeconds);
+    shares.npu[shape] = cut.share;
+  }
+  return shares;
+}
+
+}  // namespace tandem

@@ -1,0 +1,40 @@
+// Measures, by running them, how long matmuls of each shape take on each device (H8, real-execution mode), and cuts
+// rows by it.
+//
+// Kernels of one operator and shape take the same time in every layer (H7), so one figure a shape is enough. Weights
+// are read as in a real pass: all matrices of one shape in turn, so that they come from memory and not from a cache.
+// Results are kept on disk, keyed by device, driver, cores and shape.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "engine/device/device.h"
+#include "engine/plan/strategy.h"
+#include "engine/run/disk_cache.h"
+#include "engine/run/executor.h"
+
+namespace tandem {
+
+// Tokens a measurement stands for: 1 (decode), 8 (a few), 64 (prefill). Time per token hardly changes within a class.
+int64_t token_class(int64_t S);
+
+struct Measurer {
+  Executor& executor;
+  DiskCache& cache;
+
+  // Median seconds of one matmul of this shape on the device; `same` are all operators of that shape (not empty).
+  double matmul_seconds(Device& device, std::span<const MatMul> same);
+
+  // Best cut of every matmul among the operators between the GPU-like and the NPU device.
+  RowShares row_shares(std::span<const Operator> operators, Device& first, Device& second);
+};
+
+// What joining two parts costs beyond their own time: two flags and the gate kernel (measured: 0.1 us a flag, 0.7 us a
+// gate kernel).
+inline constexpr double kJoinSeconds = 2e-6;
+
+std::string measurement_key(const DeviceInfo& device);
+
+}  // namespace tandem

@@ -1,0 +1,54 @@
+// The sampler chain: repeat penalty, temperature, top-k, top-p, min-p, draw. Temperature 0 is greedy.
+//
+// Contract: deterministic for a seed on every machine (its own generator and its own uniform draw). Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <random>
+#include <span>
+#include <vector>
+
+namespace tandem {
+
+struct SamplerOptions {
+  float temperature = 0.0f;     // 0: greedy
+  int top_k = 40;               // 0: off
+  float top_p = 0.95f;          // 1: off
+  float min_p = 0.05f;          // 0: off
+  float repeat_penalty = 1.0f;  // 1: off; applied to the last `repeat_last` tokens
+  int repeat_last = 64;
+  uint64_t seed = 0;
+};
+
+struct Candidate {
+  int32_t id = 0;
+  float logit = 0;
+  float probability = 0;
+};
+
+class Sampler {
+ public:
+  explicit Sampler(const SamplerOptions& options);
+  int32_t sample(std::span<const float> logits);  // [vocabulary]; remembers the token it returns
+  void accept(int32_t id);                        // a token from elsewhere (the prompt), for the repeat penalty
+  bool plain_greedy() const { return options_.temperature <= 0 && options_.repeat_penalty == 1.0f; }
+
+ private:
+  SamplerOptions options_;
+  std::mt19937_64 random_;
+  std::deque<int32_t> recent_;
+};
+
+// The parts, pure. Each keeps `candidates` sorted by falling logit.
+int32_t greedy_choice(std::span<const float> logits);  // lowest index of equals
+// Positive logits are divided by the penalty, negative ones multiplied (Keskar et al. 2019).
+void apply_repeat_penalty(std::span<float> logits, std::span<const int32_t> recent, float penalty);
+std::vector<Candidate> keep_top_k(std::span<const float> logits, int k);  // k <= 0: all
+void to_probabilities(std::vector<Candidate>& candidates, float temperature);
+void keep_top_p(std::vector<Candidate>& candidates,
+                float p);  // smallest prefix with probability mass >= p, at least one
+void keep_min_p(std::vector<Candidate>& candidates, float p);  // those with at least p times the best one's probability
+int32_t draw(std::span<const Candidate> candidates, double uniform);  // uniform in [0, 1)
+
+}  // namespace tandem
