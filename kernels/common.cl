@@ -23,13 +23,6 @@ INLINE float16 round_f16x16(float16 x) {
   return vload_half16(0, (__private half *)h);
 }
 
-// Asks for the cache line at p. Only PoCL's compiler is known to take the builtin for global memory; elsewhere it is nothing.
-#ifdef POCL_DEVICE_ADDRESS_BITS
-#define PREFETCH(p) __builtin_prefetch((__private const void *)(size_t)(p))
-#else
-#define PREFETCH(p)
-#endif
-
 // Trees over the 16 lanes of a vector: the halves are folded onto each other, 16 -> 8 -> 4 -> 2 -> 1. Sums are part of the bit rules.
 INLINE float sum_lanes(const float16 v) {
   const float8 a = v.lo + v.hi;

@@ -1,0 +1,21 @@
+// Add: one launch over runs of every row.
+#include "engine/device/opencl/launch.h"
+#include "engine/device/opencl/lower_support.h"
+
+namespace tandem::opencl {
+
+std::vector<KernelLaunch> lower_add(const Add& op, const LoweringContext& context) {
+  if (op.S == 0) return {};
+  TANDEM_CHECK(op.S > 0 && op.width > 0, "add of nothing");
+  const RowCut cut = cut_rows(op.width, context.family, context.compute_units);
+  KernelLaunch launch;
+  launch.source = in_family("elementwise", context.family);
+  launch.kernel = in_family("add", context.family);
+  launch.args = {BufferArg{op.x, true}, BufferArg{op.y},     narrow(op.width),
+                 narrow(op.x_stride),   narrow(op.y_stride), narrow(cut.chunk)};
+  launch.global = {cut.global, static_cast<size_t>(op.S), 1};
+  launch.local = {cut.local, 1, 1};
+  return {launch};
+}
+
+}  // namespace tandem::opencl

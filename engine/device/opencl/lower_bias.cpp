@@ -1,0 +1,20 @@
+// Bias: one launch over runs of every row.
+#include "engine/device/opencl/launch.h"
+#include "engine/device/opencl/lower_support.h"
+
+namespace tandem::opencl {
+
+std::vector<KernelLaunch> lower_bias(const Bias& op, const LoweringContext& context) {
+  if (op.S == 0) return {};
+  TANDEM_CHECK(op.S > 0 && op.width > 0, "bias of nothing");
+  const RowCut cut = cut_rows(op.width, context.family, context.compute_units);
+  KernelLaunch launch;
+  launch.source = in_family("elementwise", context.family);
+  launch.kernel = in_family("bias", context.family);
+  launch.args = {BufferArg{op.x, true}, BufferArg{op.bias}, narrow(op.width), narrow(op.x_stride), narrow(cut.chunk)};
+  launch.global = {cut.global, static_cast<size_t>(op.S), 1};
+  launch.local = {cut.local, 1, 1};
+  return {launch};
+}
+
+}  // namespace tandem::opencl

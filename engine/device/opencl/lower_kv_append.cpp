@@ -1,0 +1,29 @@
+// KvAppend: one launch for keys and values.
+#include "engine/device/opencl/launch.h"
+#include "engine/device/opencl/lower_support.h"
+
+namespace tandem::opencl {
+
+std::vector<KernelLaunch> lower_kv_append(const KvAppend& op, const LoweringContext& context) {
+  const KvCache& cache = op.cache;
+  if (op.S == 0) return {};
+  TANDEM_CHECK(op.S > 0 && cache.kv_heads > 0 && cache.head_dim > 0 && cache.head_dim_v > 0, "kv_append of nothing");
+  TANDEM_CHECK(cache.capacity > 0 && cache.capacity % 64 == 0, "cache capacity: " + std::to_string(cache.capacity));
+  KernelLaunch launch;
+  launch.source = launch.kernel = in_family("kv_append", context.family);
+  launch.options = define("KV_F16", cache.type == KvType::f16);
+  launch.args = {BufferArg{op.k},          BufferArg{op.v},       BufferArg{op.positions}, BufferArg{cache.k, true},
+                 BufferArg{cache.v, true}, narrow(op.k_stride),   narrow(op.v_stride),     narrow(cache.head_dim),
+                 narrow(cache.head_dim_v), narrow(cache.capacity)};
+  const auto S = static_cast<size_t>(op.S), kv_heads = static_cast<size_t>(cache.kv_heads);
+  if (context.family == KernelFamily::simt) {
+    launch.global = {round_up(static_cast<size_t>(std::max(cache.head_dim, cache.head_dim_v)), kWorkGroup), S,
+                     kv_heads};
+    launch.local = {kWorkGroup, 1, 1};
+  } else {
+    launch.global = {S, kv_heads, 1};
+  }
+  return {launch};
+}
+
+}  // namespace tandem::opencl

@@ -1,0 +1,33 @@
+// RmsNorm: one launch, the residual addition included.
+#include "engine/device/opencl/launch.h"
+#include "engine/device/opencl/lower_support.h"
+
+namespace tandem::opencl {
+
+std::vector<KernelLaunch> lower_rms_norm(const RmsNorm& op, const LoweringContext& context) {
+  if (op.S == 0) return {};
+  TANDEM_CHECK(op.S > 0 && op.groups > 0 && op.width > 0, "rms_norm of nothing");
+  KernelLaunch launch;
+  launch.source = launch.kernel = in_family("rms_norm", context.family);
+  launch.options = define("HAS_ADD", op.add ? 1 : 0) + " " + define("ROUND_F16", op.round_f16);
+  launch.args = {BufferArg{op.x, static_cast<bool>(op.add)},
+                 BufferArg{op.y, true},
+                 BufferArg{op.add},
+                 BufferArg{op.weight},
+                 narrow(op.width),
+                 narrow(op.x_stride),
+                 narrow(op.y_stride),
+                 narrow(op.add_stride),
+                 op.weight_offset,
+                 op.eps};
+  const auto S = static_cast<size_t>(op.S), groups = static_cast<size_t>(op.groups);
+  if (context.family == KernelFamily::simt) {
+    launch.global = {S * kWorkGroup, groups, 1};
+    launch.local = {kWorkGroup, 1, 1};
+  } else {
+    launch.global = {S, groups, 1};
+  }
+  return {launch};
+}
+
+}  // namespace tandem::opencl

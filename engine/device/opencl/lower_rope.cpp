@@ -1,0 +1,27 @@
+// Rope: one launch for q or k.
+#include "engine/device/opencl/launch.h"
+#include "engine/device/opencl/lower_support.h"
+
+namespace tandem::opencl {
+
+std::vector<KernelLaunch> lower_rope(const Rope& op, const LoweringContext& context) {
+  if (op.S == 0) return {};
+  TANDEM_CHECK(op.S > 0 && op.heads > 0, "rope of nothing");
+  TANDEM_CHECK(op.rot_dim > 0 && op.rot_dim % 2 == 0 && op.rot_dim <= op.head_dim,
+               "rotated dimensions: " + std::to_string(op.rot_dim));
+  KernelLaunch launch;
+  launch.source = launch.kernel = in_family("rope", context.family);
+  launch.options = define("INTERLEAVED", op.layout == RopeLayout::interleaved);
+  launch.args = {BufferArg{op.x, true}, BufferArg{op.positions}, BufferArg{op.table}, narrow(op.heads),
+                 narrow(op.head_dim),   narrow(op.rot_dim),      narrow(op.x_stride)};
+  const auto S = static_cast<size_t>(op.S);
+  if (context.family == KernelFamily::simt) {
+    launch.global = {round_up(static_cast<size_t>(op.heads * op.rot_dim / 2), kWorkGroup), S, 1};
+    launch.local = {kWorkGroup, 1, 1};
+  } else {
+    launch.global = {S, 1, 1};
+  }
+  return {launch};
+}
+
+}  // namespace tandem::opencl

@@ -1,0 +1,19 @@
+// Softmax: one launch, a row to a work-item (simd) or to a work-group (simt).
+#include "engine/device/opencl/launch.h"
+#include "engine/device/opencl/lower_support.h"
+
+namespace tandem::opencl {
+
+std::vector<KernelLaunch> lower_softmax(const Softmax& op, const LoweringContext& context) {
+  if (op.S == 0) return {};
+  TANDEM_CHECK(op.S > 0 && op.width > 0, "softmax of nothing");
+  KernelLaunch launch;
+  launch.source = launch.kernel = in_family("softmax", context.family);
+  launch.args = {BufferArg{op.x, true}, narrow(op.width), narrow(op.x_stride)};
+  const size_t local = context.family == KernelFamily::simt ? kWorkGroup : 1;
+  launch.global = {static_cast<size_t>(op.S) * local, 1, 1};
+  launch.local = {local, 1, 1};
+  return {launch};
+}
+
+}  // namespace tandem::opencl

@@ -1,0 +1,21 @@
+// SwiGlu: one launch over runs of every row.
+#include "engine/device/opencl/launch.h"
+#include "engine/device/opencl/lower_support.h"
+
+namespace tandem::opencl {
+
+std::vector<KernelLaunch> lower_swiglu(const SwiGlu& op, const LoweringContext& context) {
+  if (op.S == 0) return {};
+  TANDEM_CHECK(op.S > 0 && op.I > 0, "swiglu of nothing");
+  const RowCut cut = cut_rows(op.I, context.family, context.compute_units);
+  KernelLaunch launch;
+  launch.source = launch.kernel = in_family("swiglu", context.family);
+  launch.options = define("ROUND_F16", op.round_f16);
+  launch.args = {BufferArg{op.gate},     BufferArg{op.up},     BufferArg{op.y, true}, narrow(op.I),
+                 narrow(op.gate_stride), narrow(op.up_stride), narrow(op.y_stride),   narrow(cut.chunk)};
+  launch.global = {cut.global, static_cast<size_t>(op.S), 1};
+  launch.local = {cut.local, 1, 1};
+  return {launch};
+}
+
+}  // namespace tandem::opencl

@@ -1,0 +1,22 @@
+// TopK: one launch, a row to a work-item (simd) or to a work-group (simt).
+#include "engine/device/opencl/launch.h"
+#include "engine/device/opencl/lower_support.h"
+
+namespace tandem::opencl {
+
+std::vector<KernelLaunch> lower_top_k(const TopK& op, const LoweringContext& context) {
+  if (op.S == 0) return {};
+  TANDEM_CHECK(op.S > 0 && op.width > 0, "top_k of nothing");
+  TANDEM_CHECK(op.k > 0 && op.k <= 64 && op.k <= op.width,
+               "top_k with k = " + std::to_string(op.k) + " of " + std::to_string(op.width));
+  KernelLaunch launch;
+  launch.source = launch.kernel = in_family("top_k", context.family);
+  launch.args = {BufferArg{op.x}, BufferArg{op.ids, true}, BufferArg{op.values, true}, narrow(op.width),
+                 narrow(op.k),    narrow(op.x_stride)};
+  const size_t local = context.family == KernelFamily::simt ? kWorkGroup : 1;
+  launch.global = {static_cast<size_t>(op.S) * local, 1, 1};
+  launch.local = {local, 1, 1};
+  return {launch};
+}
+
+}  // namespace tandem::opencl

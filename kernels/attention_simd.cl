@@ -1,0 +1,294 @@
+// Causal attention over the cache of one layer with grouped query heads: softmax(scale * q k^T) v without an S x S buffer.
+//
+// Idea: the online softmax of Milakov and Gimelshein (2018, arXiv:1805.02867) over splits of the cache, as in FlashAttention (Dao et al.
+//   2022, arXiv:2205.14135) and its split-cache decoding; a tile of queries shares every load of K and V.
+// Layout: q f32 at s*q_stride + head*HEAD_DIM + i; y f32 at s*y_stride + head*HEAD_DIM_V + i.
+//   cache_k [kv_heads][capacity/16][HEAD_DIM][16], cache_v [kv_heads][capacity][HEAD_DIM_V], f16 with -DKV_F16=1, else f32.
+//   scratch f32 [S*heads][capacity/SPLIT][2 + HEAD_DIM_V]: maximum, sum and unscaled values of each split.
+// Work (local size 1):
+//   attention_simd        dimension 0 is a tile of TILE queries of KV head (dimension 1). The queries of a KV head are numbered
+//                         token*group + head in the group: one token's group in decode, tokens and heads together in prefill.
+//   attention_split_simd  the same, dimension 2 is the split; its results go to scratch.
+//   attention_merge_simd  dimension 0 is token*heads + head: merges the splits of scratch.
+// Order, the same for both ways and every tile: the cache is cut into splits of SPLIT absolute positions. In a split a score is one fma
+//   chain over i = 0 .. HEAD_DIM-1, then times scale; the maximum is exact; exp is exp16 of common.cl; their sum is 16 lane sums (lane =
+//   position % 16) and the tree of sum_lanes; a value element is one fma chain over ascending positions. Splits are merged in
+//   ascending order by merge(). What lies beyond a token's position adds an exact zero or is not touched, so neither the tile nor S matters.
+// Limits: HEAD_DIM, HEAD_DIM_V >= 1; capacity a multiple of 64; TILE 1..8; positions[s] < capacity.
+#ifndef HEAD_DIM
+#define HEAD_DIM 64
+#endif
+#ifndef HEAD_DIM_V
+#define HEAD_DIM_V HEAD_DIM
+#endif
+#ifndef KV_F16
+#define KV_F16 1
+#endif
+#ifndef TILE  // queries that share the loads of K and V
+#define TILE 8
+#endif
+#ifndef SPLIT  // kAttentionSplit
+#define SPLIT 256
+#endif
+#ifndef ROUND_F16
+#define ROUND_F16 0
+#endif
+
+#if KV_F16
+#define ELEMENT half
+#define ELEMENT_BYTES 2
+#define LOAD16(p) vload_half16(0, p)
+#define LOAD1(p) vload_half(0, p)
+#else
+#define ELEMENT float
+#define ELEMENT_BYTES 4
+#define LOAD16(p) vload16(0, p)
+#define LOAD1(p) (*(p))
+#endif
+
+// Accumulators of the two inner loops: enough chains to hide the latency of fma (8 and more), few enough for 32 registers.
+#define K_BLOCKS (TILE <= 4 ? 4 : 2)  // blocks of 16 positions at once
+#define VECTORS ((HEAD_DIM_V + 15) / 16)
+#if TILE <= 4 && VECTORS % 4 == 0
+#define V_VECTORS 4  // vectors of a value row at once
+#elif VECTORS % 2 == 0
+#define V_VECTORS 2
+#else
+#define V_VECTORS 1
+#endif
+#define RECORD (2 + HEAD_DIM_V)
+
+// Vector `c` of a value row; the last one may be short.
+INLINE float16 load_values(__global const ELEMENT *row, const int c) {
+#if HEAD_DIM_V % 16
+  if (c == VECTORS - 1) {
+    float lanes[16];
+    for (int i = 0; i < 16; ++i) lanes[i] = i < HEAD_DIM_V % 16 ? LOAD1(row + c * 16 + i) : 0.0f;
+    return vload16(0, lanes);
+  }
+#endif
+  return LOAD16(row + c * 16);
+}
+
+INLINE void store_values(const float16 v, __global float *row, const int c) {
+#if HEAD_DIM_V % 16
+  if (c == VECTORS - 1) {
+    store_part(v, row + c * 16, HEAD_DIM_V % 16);
+    return;
+  }
+#endif
+  vstore16(v, 0, row + c * 16);
+}
+
+// How much of the old and of the new part is kept when a split with maximum `next` joins a running maximum `top`.
+typedef struct {
+  float top, keep, take;
+} Merge;
+INLINE Merge merge(const float top, const float next) {
+  Merge m;
+  m.top = larger(top, next);
+  const float base = m.top == -INFINITY ? 0.0f : m.top;
+  m.keep = exp1(top - base);
+  m.take = exp1(next - base);
+  return m;
+}
+
+// A tile of queries and what the splits so far gave for each.
+typedef struct {
+  float q[TILE][HEAD_DIM];
+  int last[TILE];  // absolute position of the query: the last one it sees
+  int common;      // the smallest and the largest of them
+  int furthest;
+  float top[TILE], sum[TILE];
+  float values[TILE][VECTORS * 16];
+} Tile;
+
+// Adds the positions [first, first + SPLIT) to the tile.
+INLINE void attend_split(Tile *t, __global const ELEMENT *k, __global const ELEMENT *v, const int first, const float scale) {
+  float p[TILE][SPLIT];  // scores, then weights
+  const int end = min(first + SPLIT, t->furthest + 1);
+  const int blocks = (end - first + 16 * K_BLOCKS - 1) / (16 * K_BLOCKS) * K_BLOCKS;
+  const int16 lanes = (int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+
+  float16 tops[TILE];
+#pragma unroll
+  for (int i = 0; i < TILE; ++i) tops[i] = -INFINITY;
+  for (int b = 0; b < blocks; b += K_BLOCKS) {
+    __global const ELEMENT *block = k + (size_t)(first / 16 + b) * HEAD_DIM * 16;
+    float16 scores[TILE][K_BLOCKS];
+#pragma unroll
+    for (int i = 0; i < TILE; ++i) {
+#pragma unroll
+      for (int j = 0; j < K_BLOCKS; ++j) scores[i][j] = 0.0f;
+    }
+    for (int d = 0; d < HEAD_DIM; ++d) {
+      float16 keys[K_BLOCKS];
+#pragma unroll
+      for (int j = 0; j < K_BLOCKS; ++j) {
+        keys[j] = LOAD16(block + (j * HEAD_DIM + d) * 16);
+        if (d * 16 * ELEMENT_BYTES % 64 == 0) PREFETCH(block + (j * HEAD_DIM + d) * 16, K_BLOCKS * HEAD_DIM * 16 * ELEMENT_BYTES);
+      }
+#pragma unroll
+      for (int i = 0; i < TILE; ++i) {
+#pragma unroll
+        for (int j = 0; j < K_BLOCKS; ++j) scores[i][j] = fma((float16)(t->q[i][d]), keys[j], scores[i][j]);
+      }
+    }
+#pragma unroll
+    for (int j = 0; j < K_BLOCKS; ++j) {
+      const int16 position = first + (b + j) * 16 + lanes;
+#pragma unroll
+      for (int i = 0; i < TILE; ++i) {
+        const float16 score = position > (int16)(t->last[i]) ? (float16)(-INFINITY) : scores[i][j] * scale;
+        tops[i] = larger16(tops[i], score);
+        vstore16(score, b + j, p[i]);
+      }
+    }
+  }
+
+  float keep[TILE], take[TILE];
+  for (int i = 0; i < TILE; ++i) {
+    const float top = largest_lane(tops[i]);
+    const float base = top == -INFINITY ? 0.0f : top;
+    float16 sums = 0.0f;
+    for (int b = 0; b < blocks; ++b) {
+      const float16 e = exp16(vload16(b, p[i]) - base);
+      vstore16(e, b, p[i]);
+      sums += e;
+    }
+    const Merge m = merge(t->top[i], top);
+    t->top[i] = m.top;
+    t->sum[i] = fma(sum_lanes(sums), m.take, t->sum[i] * m.keep);
+    keep[i] = m.keep;
+    take[i] = m.take;
+  }
+
+  const int shared_end = min(end, t->common + 1);
+  for (int c = 0; c < VECTORS; c += V_VECTORS) {
+    float16 acc[TILE][V_VECTORS];
+#pragma unroll
+    for (int i = 0; i < TILE; ++i) {
+#pragma unroll
+      for (int j = 0; j < V_VECTORS; ++j) acc[i][j] = 0.0f;
+    }
+    int n = first;
+    for (; n < shared_end; ++n) {
+      __global const ELEMENT *row = v + (size_t)n * HEAD_DIM_V;
+      float16 values[V_VECTORS];
+#pragma unroll
+      for (int j = 0; j < V_VECTORS; ++j) values[j] = load_values(row, c + j);
+      PREFETCH(row + c * 16, 4096);
+#pragma unroll
+      for (int i = 0; i < TILE; ++i) {
+#pragma unroll
+        for (int j = 0; j < V_VECTORS; ++j) acc[i][j] = fma((float16)(p[i][n - first]), values[j], acc[i][j]);
+      }
+    }
+    for (; n < end; ++n) {  // only some queries see these: the others must not even multiply by zero (the cache may hold anything)
+      __global const ELEMENT *row = v + (size_t)n * HEAD_DIM_V;
+#pragma unroll
+      for (int i = 0; i < TILE; ++i) {
+        if (n > t->last[i]) continue;
+#pragma unroll
+        for (int j = 0; j < V_VECTORS; ++j) {
+          acc[i][j] = fma((float16)(p[i][n - first]), load_values(row, c + j), acc[i][j]);
+        }
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < TILE; ++i) {
+#pragma unroll
+      for (int j = 0; j < V_VECTORS; ++j) {
+        const float16 old = vload16(c + j, t->values[i]);
+        vstore16(fma(acc[i][j], (float16)(take[i]), old * keep[i]), c + j, t->values[i]);
+      }
+    }
+  }
+}
+
+// Loads the tile's queries; a last tile that is not full repeats its last query, which is not stored again.
+INLINE void load_tile(Tile *t, __global const float *q, __global const int *positions, const int tile, const int kv_head,
+                      const int queries, const int group, const int q_stride) {
+  t->common = INT_MAX;
+  t->furthest = 0;
+  for (int i = 0; i < TILE; ++i) {
+    const int n = min(tile * TILE + i, queries - 1);
+    __global const float *from = q + (size_t)(n / group) * q_stride + (size_t)(kv_head * group + n % group) * HEAD_DIM;
+    for (int d = 0; d < HEAD_DIM; ++d) t->q[i][d] = from[d];
+    t->last[i] = positions[n / group];
+    t->common = min(t->common, t->last[i]);
+    t->furthest = max(t->furthest, t->last[i]);
+    t->top[i] = -INFINITY;
+    t->sum[i] = 0.0f;
+    for (int c = 0; c < VECTORS * 16; ++c) t->values[i][c] = 0.0f;
+  }
+}
+
+INLINE void store_result(const float16 values, const float sum, __global float *y, const int c) {
+#if ROUND_F16
+  store_values(round_f16x16(values / sum), y, c);
+#else
+  store_values(values / sum, y, c);
+#endif
+}
+
+#define CACHE_HEAD(name, width) (AT(const ELEMENT, name) + (size_t)kv_head * capacity * (width))
+
+__kernel void attention_simd(BUFFER(q), BUFFER(y), BUFFER(positions), BUFFER(cache_k), BUFFER(cache_v), const int S,
+                             const int group, const int capacity, const int q_stride, const int y_stride, const float scale) {
+  const int tile = get_global_id(0), kv_head = get_global_id(1);
+  Tile t;
+  load_tile(&t, AT(const float, q), AT(const int, positions), tile, kv_head, S * group, group, q_stride);
+  for (int first = 0; first <= t.furthest; first += SPLIT) {
+    attend_split(&t, CACHE_HEAD(cache_k, HEAD_DIM), CACHE_HEAD(cache_v, HEAD_DIM_V), first, scale);
+  }
+  for (int i = 0; i < TILE && tile * TILE + i < S * group; ++i) {
+    const int n = tile * TILE + i;
+    __global float *y = AT(float, y) + (size_t)(n / group) * y_stride + (size_t)(kv_head * group + n % group) * HEAD_DIM_V;
+    for (int c = 0; c < VECTORS; ++c) store_result(vload16(c, t.values[i]), t.sum[i], y, c);
+  }
+}
+
+__kernel void attention_split_simd(BUFFER(q), BUFFER(positions), BUFFER(cache_k), BUFFER(cache_v), BUFFER(scratch), const int S,
+                                   const int group, const int capacity, const int q_stride, const float scale) {
+  const int tile = get_global_id(0), kv_head = get_global_id(1), split = get_global_id(2);
+  const int heads = get_global_size(1) * group;
+  Tile t;
+  load_tile(&t, AT(const float, q), AT(const int, positions), tile, kv_head, S * group, group, q_stride);
+  if (split * SPLIT > t.furthest) return;  // the merge does not look at it
+  attend_split(&t, CACHE_HEAD(cache_k, HEAD_DIM), CACHE_HEAD(cache_v, HEAD_DIM_V), split * SPLIT, scale);
+  for (int i = 0; i < TILE && tile * TILE + i < S * group; ++i) {
+    const int n = tile * TILE + i;
+    const size_t query = (size_t)(n / group) * heads + kv_head * group + n % group;
+    __global float *record = AT(float, scratch) + (query * get_global_size(2) + split) * RECORD;
+    record[0] = t.top[i];
+    record[1] = t.sum[i];
+    for (int c = 0; c < VECTORS; ++c) store_values(vload16(c, t.values[i]), record + 2, c);
+  }
+}
+
+__kernel void attention_merge_simd(BUFFER(y), BUFFER(positions), BUFFER(scratch), const int heads, const int splits,
+                                   const int y_stride) {
+  const size_t query = get_global_id(0);
+  const size_t s = query / heads, head = query % heads;
+  const int last = AT(const int, positions)[s];
+  float top = -INFINITY, sum = 0.0f;
+  float16 values[VECTORS];
+  for (int c = 0; c < VECTORS; ++c) values[c] = 0.0f;
+  for (int split = 0; split * SPLIT <= last; ++split) {
+    __global const float *record = AT(const float, scratch) + (query * splits + split) * RECORD;
+    const Merge m = merge(top, record[0]);
+    top = m.top;
+    sum = fma(record[1], m.take, sum * m.keep);
+    for (int c = 0; c < VECTORS; ++c) {
+#if HEAD_DIM_V % 16
+      const float16 next = c == VECTORS - 1 ? load_part(record + 2 + c * 16, HEAD_DIM_V % 16, 0.0f) : vload16(c, record + 2);
+#else
+      const float16 next = vload16(c, record + 2);
+#endif
+      values[c] = fma(next, (float16)(m.take), values[c] * m.keep);
+    }
+  }
+  __global float *y = AT(float, y) + s * y_stride + head * HEAD_DIM_V;
+  for (int c = 0; c < VECTORS; ++c) store_result(values[c], sum, y, c);
+}

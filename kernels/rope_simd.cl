@@ -1,0 +1,45 @@
+// Rotary position embedding, in place (Su et al. 2021, arXiv:2104.09864).
+//
+//   A pair (a, b) of head h of token s turns by the angle of its frequency at positions[s]:
+//     a' = fma(a, cos, -(b * sin)),  b' = fma(a, sin, b * cos)
+// Layout: x f32 at s*x_stride + h*head_dim + i; pair j is (2j, 2j+1) with -DINTERLEAVED=1, else (j, j + rot_dim/2).
+//   table f32 [positions, rot_dim/2, 2]: cos and sin of pair j at position p are at (p * rot_dim/2 + j) * 2 and one after it.
+// Work: one work-item (local size 1) per token; a token's table row is read once from memory and then lies in L1 for all heads.
+// Limits: rot_dim even, <= head_dim; values beyond rot_dim stay as they are.
+#ifndef INTERLEAVED
+#define INTERLEAVED 0
+#endif
+
+__kernel void rope_simd(BUFFER(x), BUFFER(positions), BUFFER(table), const int heads, const int head_dim,
+                        const int rot_dim, const int x_stride) {
+  const size_t s = get_global_id(0);
+  const int pairs = rot_dim / 2;
+  __global const float *turns = AT(const float, table) + (size_t)AT(const int, positions)[s] * rot_dim;
+  for (int h = 0; h < heads; ++h) {
+    __global float *x = AT(float, x) + s * x_stride + (size_t)h * head_dim;
+    int j = 0;
+#if INTERLEAVED
+    for (; j + 8 <= pairs; j += 8) {
+      const float16 v = vload16(0, x + 2 * j), turn = vload16(0, turns + 2 * j);
+      float16 out;
+      out.even = fma(v.even, turn.even, -(v.odd * turn.odd));
+      out.odd = fma(v.even, turn.odd, v.odd * turn.even);
+      vstore16(out, 0, x + 2 * j);
+    }
+#else
+    for (; j + 16 <= pairs; j += 16) {
+      const float16 first = vload16(0, turns + 2 * j), second = vload16(0, turns + 2 * j + 16);
+      const float16 cosine = (float16)(first.even, second.even), sine = (float16)(first.odd, second.odd);
+      const float16 a = vload16(0, x + j), b = vload16(0, x + j + pairs);
+      vstore16(fma(a, cosine, -(b * sine)), 0, x + j);
+      vstore16(fma(a, sine, b * cosine), 0, x + j + pairs);
+    }
+#endif
+    for (; j < pairs; ++j) {
+      const int at = INTERLEAVED ? 2 * j : j, other = INTERLEAVED ? 2 * j + 1 : j + pairs;
+      const float a = x[at], b = x[other], cosine = turns[2 * j], sine = turns[2 * j + 1];
+      x[at] = fma(a, cosine, -(b * sine));
+      x[other] = fma(a, sine, b * cosine);
+    }
+  }
+}
