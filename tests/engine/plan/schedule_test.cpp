@@ -1,0 +1,127 @@
+#include <gtest/gtest.h>
+
+#include "engine/plan/plan.h"
+
+namespace tandem {
+namespace {
+
+// A [rows x width] f32 matrix in a slot of its own.
+struct Matrix {
+  Operand at;
+  int64_t width;
+};
+
+class Schedule : public ::testing::Test {
+ protected:
+  Matrix matrix(int64_t rows, int64_t width) {
+    return {{&pool_.acquire(static_cast<size_t>(rows * width) * 4, sync::SlotUse::activations, "m"), 0}, width};
+  }
+  // x += y over two tokens.
+  static Operator add(const char* name, const Matrix& x, const Matrix& y) {
+    return {name, Add{2, x.width, x.at, y.at, x.width, y.width}};
+  }
+  // Rows [begin, end) of y = W x for two tokens.
+  Operator matmul(const char* name, const Matrix& x, const Matrix& y, int64_t begin, int64_t end) {
+    MatMul op;
+    op.S = 2;
+    op.K = x.width;
+    op.row_begin = begin;
+    op.row_end = end;
+    op.w = {
+        packed_format(StorageType::f16),
+        y.width,
+        x.width,
+        {&pool_.acquire(packed_bytes(packed_format(StorageType::f16), y.width, x.width), sync::SlotUse::weights, "w"),
+         0}};
+    op.x = x.at;
+    op.y = y.at;
+    op.x_stride = x.width;
+    op.y_stride = y.width;
+    return {name, op};
+  }
+  Plan plan(std::vector<Placed> placed) { return schedule("test", {"gpu", "npu"}, placed); }
+  sync::Pool pool_;
+};
+
+TEST_F(Schedule, joins_neighbours_on_one_device_into_one_step) {
+  const Matrix a = matrix(2, 128), b = matrix(2, 128);
+  const Plan p = plan({{0, add("one", a, b)}, {0, add("two", b, a)}, {0, add("three", a, b)}});
+  ASSERT_EQ(p.steps.size(), 1u);
+  EXPECT_EQ(p.steps[0].operators.size(), 3u);
+  EXPECT_TRUE(p.steps[0].waits.empty());
+  EXPECT_TRUE(p.steps[0].signals) << "the end of the plan waits for it";
+  EXPECT_EQ(p.steps[0].name(), "one .. three");
+}
+
+TEST_F(Schedule, waits_where_an_operator_reads_what_another_device_wrote) {
+  const Matrix a = matrix(2, 128), b = matrix(2, 128), c = matrix(2, 128);
+  const Plan p = plan({{0, add("write a", a, b)}, {1, add("read a", c, a)}});
+  ASSERT_EQ(p.steps.size(), 2u);
+  EXPECT_EQ(p.steps[1].waits, std::vector<int>{0});
+  EXPECT_TRUE(p.steps[0].signals);
+}
+
+TEST_F(Schedule, waits_before_overwriting_what_another_device_still_reads) {
+  const Matrix a = matrix(2, 128), b = matrix(2, 128), c = matrix(2, 128);
+  const Plan p = plan({{0, add("read b", a, b)}, {1, add("write b", b, c)}});
+  EXPECT_EQ(p.steps[1].waits, std::vector<int>{0});
+}
+
+TEST_F(Schedule, lets_two_devices_write_disjoint_columns_of_one_matrix_at_once) {
+  const Matrix x = matrix(2, 64), y = matrix(2, 256), z = matrix(2, 256);
+  const Plan p = plan({{0, add("make x", x, x)},
+                       {0, matmul("rows 0..128", x, y, 0, 128)},
+                       {1, matmul("rows 128..256", x, y, 128, 256)},
+                       {0, add("use y", z, y)}});
+  // gpu: make x | rows 0..128 | use y; npu: rows 128..256
+  ASSERT_EQ(p.steps.size(), 4u);
+  EXPECT_EQ(p.steps[0].operators[0].name, "make x");
+  EXPECT_EQ(p.steps[1].operators[0].name, "rows 0..128");
+  EXPECT_TRUE(p.steps[1].waits.empty());
+  EXPECT_EQ(p.steps[2].waits, std::vector<int>{0}) << "the NPU starts with x, beside the GPU's rows";
+  EXPECT_EQ(p.steps[3].waits, std::vector<int>{2});
+  EXPECT_FALSE(p.steps[1].signals) << "nobody else waits for the GPU's rows";
+}
+
+TEST_F(Schedule, does_not_wait_again_for_what_is_known_to_have_ended) {
+  const Matrix a = matrix(2, 128), b = matrix(2, 128), c = matrix(2, 128);
+  const Plan p = plan({{0, add("write a", a, a)}, {1, add("read a once", b, a)}, {1, add("read a twice", c, a)}});
+  ASSERT_EQ(p.steps.size(), 2u) << "the second reader needs no wait, so both are one step";
+}
+
+TEST_F(Schedule, knows_what_the_device_it_waited_for_had_waited_for) {
+  const Matrix a = matrix(2, 128), b = matrix(2, 128), c = matrix(2, 128);
+  // npu writes a; gpu reads it into b; npu reads b; gpu overwrites a after reading c: the last one must wait for "read
+  // b" only.
+  const Plan p =
+      plan({{1, add("write a", a, a)}, {0, add("a to b", b, a)}, {1, add("b to c", c, b)}, {0, add("c to a", a, c)}});
+  ASSERT_EQ(p.steps.size(), 4u);
+  EXPECT_EQ(p.steps[1].waits, std::vector<int>{0});
+  EXPECT_EQ(p.steps[2].waits, std::vector<int>{1});
+  EXPECT_EQ(p.steps[3].waits, std::vector<int>{2});
+}
+
+TEST_F(Schedule, has_every_device_signal_its_last_step) {
+  const Matrix a = matrix(2, 128), b = matrix(2, 128);
+  const Plan p = plan({{0, add("a", a, a)}, {1, add("b", b, b)}});
+  ASSERT_EQ(p.steps.size(), 2u);
+  EXPECT_TRUE(p.steps[0].signals);
+  EXPECT_TRUE(p.steps[1].signals);
+}
+
+TEST(Overlap, compares_columns_of_matrices_with_one_pitch) {
+  sync::Pool pool;
+  const sync::Slot& slot = pool.acquire(4096, sync::SlotUse::activations, "m");
+  const auto columns = [&](size_t first, size_t width, int64_t rows) {
+    return Region{{&slot, first}, rows, width, 256};
+  };
+  EXPECT_FALSE(overlaps(columns(0, 128, 4), columns(128, 128, 4)));
+  EXPECT_TRUE(overlaps(columns(0, 132, 4), columns(128, 128, 4)));
+  EXPECT_FALSE(overlaps(columns(0, 256, 2), columns(512, 256, 2))) << "rows apart";
+  EXPECT_TRUE(overlaps(columns(0, 256, 2), columns(256, 256, 2))) << "one row in common";
+  EXPECT_FALSE(overlaps(Region{{nullptr, 0}, 1, 8, 8}, Region{{nullptr, 0}, 1, 8, 8}))
+      << "shape-only models share nothing";
+}
+
+}  // namespace
+}  // namespace tandem

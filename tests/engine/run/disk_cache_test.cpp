@@ -1,0 +1,61 @@
+#include "engine/run/disk_cache.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace tandem {
+namespace {
+
+class DiskCacheFile : public ::testing::Test {
+ protected:
+  ~DiskCacheFile() override { std::filesystem::remove_all(folder_); }
+  const std::filesystem::path folder_ =
+      std::filesystem::temp_directory_path() / ("tandem_disk_cache_" + std::to_string(getpid()));
+  const std::string path_ = (folder_ / "deep" / "measured.json").string();
+};
+
+TEST_F(DiskCacheFile, gives_back_in_another_process_what_was_measured_in_this_one) {
+  DiskCache first(path_);
+  first.set("npu:0|i4 S1 K64 N64", 1.5e-6);
+  first.set("auto", "tensor");
+  first.save();
+  const DiskCache second(path_);
+  EXPECT_EQ(second.number("npu:0|i4 S1 K64 N64"), 1.5e-6);
+  EXPECT_EQ(second.text("auto"), "tensor");
+  EXPECT_EQ(second.number("auto"), std::nullopt) << "of another type";
+  EXPECT_EQ(second.number("other"), std::nullopt);
+}
+
+TEST_F(DiskCacheFile, starts_empty_when_the_file_is_broken_or_of_another_format) {
+  std::filesystem::create_directories(folder_ / "deep");
+  for (const char* content :
+       {"", "{", "[1,2]", R"({"format":"other","values":{"a":1}})", R"({"format":"tandem measurements 1"})"}) {
+    std::ofstream(path_) << content;
+    EXPECT_EQ(DiskCache(path_).number("a"), std::nullopt) << content;
+  }
+}
+
+TEST_F(DiskCacheFile, keeps_nothing_without_a_path_and_leaves_no_part_behind) {
+  DiskCache nowhere("");
+  nowhere.set("a", 1.0);
+  nowhere.save();
+  DiskCache cache(path_);
+  cache.set("a", 1.0);
+  cache.save();
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_ / "deep")) files += entry.is_regular_file();
+  EXPECT_EQ(files, 1);
+}
+
+TEST(DiskCache, survives_a_folder_it_cannot_write) {
+  DiskCache cache("/proc/no/such/folder/measured.json");
+  cache.set("a", 2.0);
+  cache.save();
+  EXPECT_EQ(cache.number("a"), 2.0);
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,104 @@
+#include "engine/run/sampler.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace tandem {
+namespace {
+
+std::vector<int32_t> ids(const std::vector<Candidate>& candidates) {
+  std::vector<int32_t> list;
+  for (const Candidate& c : candidates) list.push_back(c.id);
+  return list;
+}
+
+std::vector<Candidate> with_probabilities(std::initializer_list<float> probabilities) {
+  std::vector<Candidate> list;
+  for (float p : probabilities) list.push_back({static_cast<int32_t>(list.size()), 0, p});
+  return list;
+}
+
+TEST(GreedyChoice, takes_the_lowest_index_of_equals) {
+  const float logits[] = {1, 5, 5, 2};
+  EXPECT_EQ(greedy_choice(logits), 1);
+}
+
+TEST(RepeatPenalty, divides_positive_and_multiplies_negative_logits_once_per_token) {
+  float logits[] = {2, -2, 4, 8};
+  const int32_t recent[] = {0, 0, 1, 99};
+  apply_repeat_penalty(logits, recent, 2);
+  EXPECT_THAT(logits, ::testing::ElementsAre(1, -4, 4, 8));
+}
+
+TEST(TopK, keeps_the_largest_in_falling_order) {
+  const float logits[] = {1, 4, 2, 4, 3};
+  EXPECT_EQ(ids(keep_top_k(logits, 3)), (std::vector<int32_t>{1, 3, 4}));
+  EXPECT_EQ(keep_top_k(logits, 0).size(), 5u);
+  EXPECT_EQ(keep_top_k(logits, 99).size(), 5u);
+}
+
+TEST(Probabilities, are_the_softmax_at_the_temperature) {
+  std::vector<Candidate> c{{0, std::log(9.0f), 0}, {1, 0, 0}};
+  to_probabilities(c, 1);
+  EXPECT_NEAR(c[0].probability, 0.9, 1e-6);
+  to_probabilities(c, 2);  // e^(ln 9 / 2) = 3
+  EXPECT_NEAR(c[0].probability, 0.75, 1e-6);
+}
+
+TEST(TopP, keeps_the_smallest_prefix_that_holds_the_mass) {
+  auto c = with_probabilities({0.5f, 0.25f, 0.125f, 0.125f});
+  keep_top_p(c, 0.75f);
+  EXPECT_EQ(c.size(), 2u);
+  keep_top_p(c, 0.01f);
+  EXPECT_EQ(c.size(), 1u) << "at least one";
+}
+
+TEST(MinP, keeps_those_with_their_share_of_the_best) {
+  auto c = with_probabilities({0.5f, 0.25f, 0.125f, 0.0625f});
+  keep_min_p(c, 0.25f);
+  EXPECT_EQ(c.size(), 3u);
+}
+
+TEST(Draw, walks_the_cumulated_mass) {
+  const auto c = with_probabilities({0.5f, 0.25f, 0.25f});
+  EXPECT_EQ(draw(c, 0.0), 0);
+  EXPECT_EQ(draw(c, 0.49), 0);
+  EXPECT_EQ(draw(c, 0.5), 1);
+  EXPECT_EQ(draw(c, 0.75), 2);
+  EXPECT_EQ(draw(c, 0.999999), 2);
+}
+
+TEST(Sampler, repeats_itself_with_the_same_seed_and_not_with_another) {
+  std::vector<float> logits(100);
+  for (size_t i = 0; i < logits.size(); ++i) logits[i] = 0.01f * static_cast<float>(i % 7);
+  const auto run = [&](uint64_t seed) {
+    Sampler sampler({.temperature = 1, .top_k = 0, .top_p = 1, .min_p = 0, .seed = seed});
+    std::vector<int32_t> out;
+    for (int i = 0; i < 20; ++i) out.push_back(sampler.sample(logits));
+    return out;
+  };
+  EXPECT_EQ(run(7), run(7));
+  EXPECT_NE(run(7), run(8));
+}
+
+TEST(Sampler, draws_tokens_as_often_as_their_probability_says) {
+  const float logits[] = {std::log(0.7f), std::log(0.2f), std::log(0.1f)};
+  Sampler sampler({.temperature = 1, .top_k = 0, .top_p = 1, .min_p = 0, .seed = 1});
+  int counts[3] = {};
+  for (int i = 0; i < 10000; ++i) ++counts[sampler.sample(logits)];
+  // Standard deviation at most sqrt(10000 * 0.7 * 0.3) = 46; five of them.
+  EXPECT_NEAR(counts[0], 7000, 230);
+  EXPECT_NEAR(counts[1], 2000, 230);
+}
+
+TEST(Sampler, avoids_repeating_itself_when_asked_to) {
+  const float logits[] = {1.0f, 0.9f};
+  Sampler sampler({.temperature = 0, .repeat_penalty = 2});
+  EXPECT_EQ(sampler.sample(logits), 0);
+  EXPECT_EQ(sampler.sample(logits), 1) << "0 was halved to 0.5";
+}
+
+}  // namespace
+}  // namespace tandem

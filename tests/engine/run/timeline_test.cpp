@@ -1,0 +1,61 @@
+#include "engine/run/timeline.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "sync/error.h"
+
+namespace tandem {
+namespace {
+
+Timeline two_tracks() {
+  Timeline timeline;
+  timeline.add({"opencl:0", "norm", 10.0, 10.5, 64, 128, 0, false});
+  timeline.add({"opencl:0", "matmul", 11.0, 12.0, 0, 0, 0, false});
+  timeline.add({"npu:0 (model clock)", "matmul", 10.5, 10.6, 0, 0, 0.25, true});
+  return timeline;
+}
+
+TEST(Timeline, adds_up_the_time_a_track_was_busy) {
+  EXPECT_DOUBLE_EQ(two_tracks().busy_seconds("opencl:0"), 1.5);
+  EXPECT_EQ(two_tracks().busy_seconds("nobody"), 0);
+}
+
+TEST(Timeline, writes_one_thread_per_track_with_microseconds_from_the_first_span) {
+  const auto trace = nlohmann::json::parse(two_tracks().trace_json());
+  std::map<int, std::string> tracks;
+  std::vector<nlohmann::json> spans;
+  for (const auto& event : trace.at("traceEvents")) {
+    if (event.at("name") == "thread_name") tracks[event.at("tid")] = event.at("args").at("name");
+    if (event.at("ph") == "X") spans.push_back(event);
+  }
+  ASSERT_EQ(tracks.size(), 2u);
+  ASSERT_EQ(spans.size(), 3u);
+  EXPECT_EQ(tracks[spans[0].at("tid")], "opencl:0");
+  EXPECT_DOUBLE_EQ(spans[0].at("ts"), 0);
+  EXPECT_DOUBLE_EQ(spans[1].at("ts"), 1e6);
+  EXPECT_DOUBLE_EQ(spans[1].at("dur"), 1e6);
+  EXPECT_EQ(spans[0].at("args").at("flops"), 128);
+}
+
+TEST(Timeline, marks_measured_and_modelled_time) {
+  for (const auto& event : nlohmann::json::parse(two_tracks().trace_json()).at("traceEvents")) {
+    if (event.at("ph") != "X") continue;
+    const bool model_clock = event.at("args").contains("joules");
+    EXPECT_EQ(event.at("args").at("clock"), model_clock ? "modelled" : "measured");
+  }
+}
+
+TEST(Timeline, leaves_no_file_behind_when_it_cannot_write_one) {
+  EXPECT_THROW(two_tracks().write_trace("/proc/no/such/folder/trace.json"), Error);
+  const auto path = std::filesystem::temp_directory_path() / ("tandem_trace_" + std::to_string(getpid()) + ".json");
+  two_tracks().write_trace(path.string());
+  EXPECT_GT(std::filesystem::file_size(path), 100u);
+  std::filesystem::remove(path);
+}
+
+}  // namespace
+}  // namespace tandem
