@@ -13,9 +13,10 @@
 
 namespace tandem::npu_emu {
 
-inline constexpr int64_t kTileColumns = 64;    // k extent of a resident tile; with 64 rows it is 16 KiB of f32, a third of L1
-inline constexpr int64_t kTokenBlock = 8;      // tokens that stream past a tile together (8 x 2 zmm accumulators)
-inline constexpr int64_t kGemvTokens = 4;      // most tokens that read packed weights directly (4 x 4 zmm accumulators)
+inline constexpr int64_t kTileColumns =
+    64;  // k extent of a resident tile; with 64 rows it is 16 KiB of f32, a third of L1
+inline constexpr int64_t kTokenBlock = 8;  // tokens that stream past a tile together (8 x 2 zmm accumulators)
+inline constexpr int64_t kGemvTokens = 4;  // most tokens that read packed weights directly (4 x 4 zmm accumulators)
 
 struct FastKernels {
   const char* name;  // "avx512", "avx2", "plain"
@@ -25,13 +26,13 @@ struct FastKernels {
   // One residency: x[blocks][64][8] streams past the tile; the partial sums acc[blocks*8][64] enter and leave.
   void (*stream_tile)(const float* tile, int64_t count, const float* x, int64_t blocks, float* acc);
   // A whole panel against 1..4 tokens, weights read packed: acc[tokens][64] = chain over all K from zero.
-  void (*gemv_panel)(const PanelFormat& format, const std::byte* panel, int64_t columns, const float* x, int64_t x_stride,
-                     int64_t tokens, float* acc);
+  void (*gemv_panel)(const PanelFormat& format, const std::byte* panel, int64_t columns, const float* x,
+                     int64_t x_stride, int64_t tokens, float* acc);
   // out[i] = in[i] rounded to f16.
   void (*round_half)(const float* in, float* out, int64_t count);
 };
 
-const FastKernels& plain_kernels();               // std::fma, any processor
+const FastKernels& plain_kernels();                 // std::fma, any processor
 std::span<const FastKernels* const> all_kernels();  // those this processor can run, best first
 const FastKernels& best_kernels();
 

@@ -9,8 +9,8 @@ namespace tandem::npu_emu {
 
 namespace {
 
-// Tokens that stream past a tile in one residency. Their partial sums (256 B each) and their slice of the input (256 B each)
-// take half of a 1 MiB L2.
+// Tokens that stream past a tile in one residency. Their partial sums (256 B each) and their slice of the input (256 B
+// each) take half of a 1 MiB L2.
 constexpr int64_t kChunkTokens = 1024;
 
 int64_t blocks_of(int64_t tokens) { return (tokens + kTokenBlock - 1) / kTokenBlock; }
@@ -35,8 +35,8 @@ float* AlignedFloats::reserve(int64_t count) {
   return data_.get();
 }
 
-// Few tokens: dense rows [S][K]. Many: [K/64][S/8][64][8], so that the slice of one tile is contiguous and the 8 tokens of a
-// block lie side by side. Token rows past S and columns past K are never read into a result.
+// Few tokens: dense rows [S][K]. Many: [K/64][S/8][64][8], so that the slice of one tile is contiguous and the 8 tokens
+// of a block lie side by side. Token rows past S and columns past K are never read into a result.
 void FastMatmul::prepare_activations(const MatmulCall& call, AlignedFloats& activations) const {
   const int64_t S = call.tokens, K = call.columns;
   if (S <= kGemvTokens) {

@@ -1,12 +1,13 @@
-// The fast functional path of the array: y[s, n] = chain over k of fma(w[n, k], half(x[s, k]), acc), blocked for caches and registers.
+// The fast functional path of the array: y[s, n] = chain over k of fma(w[n, k], half(x[s, k]), acc), blocked for caches
+// and registers.
 //
 // Contract
-//   Numbers: equal to the stepped simulation bit for bit, for every token count, slice and thread count (each output is one chain).
-//   One token up to kGemvTokens reads the packed weights directly; more tokens decode a 64 x 64 tile once per residency, and
-//   all tokens stream past it.
-//   Only rows [row_begin, row_end) of y are written. row_begin is a multiple of 64.
-//   Ownership: borrows all memory of the call; Scratch belongs to the caller and is reused between calls, one per command in flight.
-//   Threads: prepare_activations() first, by one thread; then multiply() with part = 0 .. parts-1, each by any thread.
+//   Numbers: equal to the stepped simulation bit for bit, for every token count, slice and thread count (each output is
+//   one chain). One token up to kGemvTokens reads the packed weights directly; more tokens decode a 64 x 64 tile once
+//   per residency, and all tokens stream past it. Only rows [row_begin, row_end) of y are written. row_begin is a
+//   multiple of 64. Ownership: borrows all memory of the call; Scratch belongs to the caller and is reused between
+//   calls, one per command in flight. Threads: prepare_activations() first, by one thread; then multiply() with part =
+//   0 .. parts-1, each by any thread.
 #pragma once
 
 #include <cstddef>
@@ -18,13 +19,13 @@
 namespace tandem::npu_emu {
 
 struct MatmulCall {
-  int64_t tokens = 0, columns = 0;        // S, K
-  int64_t row_begin = 0, row_end = 0;     // of W and y
+  int64_t tokens = 0, columns = 0;     // S, K
+  int64_t row_begin = 0, row_end = 0;  // of W and y
   PanelFormat format;
-  const std::byte* panels = nullptr;      // panel 0 of W
-  const float* x = nullptr;               // [S, K], stride x_stride
+  const std::byte* panels = nullptr;  // panel 0 of W
+  const float* x = nullptr;           // [S, K], stride x_stride
   int64_t x_stride = 0;
-  float* y = nullptr;                     // [S, N] column 0, stride y_stride
+  float* y = nullptr;  // [S, N] column 0, stride y_stride
   int64_t y_stride = 0;
 };
 
@@ -50,7 +51,8 @@ class FastMatmul {
   // Rounds the activations to f16 and lays them out as the array's input buffers read them.
   void prepare_activations(const MatmulCall& call, AlignedFloats& activations) const;
   // Computes the panels of one part; `sums` is this thread's own scratch.
-  void multiply(const MatmulCall& call, const AlignedFloats& activations, AlignedFloats& sums, int part, int parts) const;
+  void multiply(const MatmulCall& call, const AlignedFloats& activations, AlignedFloats& sums, int part,
+                int parts) const;
 
  private:
   void gemv(const MatmulCall& call, const float* x, AlignedFloats& sums, int64_t first_panel, int64_t last_panel) const;

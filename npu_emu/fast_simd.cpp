@@ -1,7 +1,8 @@
 // The fast path's loops for AVX-512 and AVX2. Highway compiles this file once for each instruction set.
 //
-// Numbers behind the shape (feasibility: Zen 5, one core): 64 x 64 tiles with 8 tokens x 2 zmm reach 1.0-1.1 x OpenBLAS, 32 x 32 tiles
-// 0.8-0.9; packed 4-bit weights stream at 24-28 GB/s with 64 rows in flight and a prefetch 8-16 KiB ahead (without: a third less).
+// Numbers behind the shape (feasibility: Zen 5, one core): 64 x 64 tiles with 8 tokens x 2 zmm reach 1.0-1.1 x
+// OpenBLAS, 32 x 32 tiles 0.8-0.9; packed 4-bit weights stream at 24-28 GB/s with 64 rows in flight and a prefetch 8-16
+// KiB ahead (without: a third less).
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "npu_emu/fast_simd.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
@@ -27,10 +28,10 @@ using I = hn::Rebind<int32_t, F>;
 using Half = hn::Rebind<hwy::float16_t, F>;
 using Vec = hn::Vec<F>;
 constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(F()));
-constexpr int kVectors = 4;                         // accumulators of one token: 64 rows (AVX-512) or 32 (AVX2)
-constexpr int64_t kChunk = kVectors * kLanes;       // rows handled together
+constexpr int kVectors = 4;                              // accumulators of one token: 64 rows (AVX-512) or 32 (AVX2)
+constexpr int64_t kChunk = kVectors * kLanes;            // rows handled together
 constexpr int kTokens = HWY_TARGET == HWY_AVX3 ? 8 : 4;  // tokens in flight in stream_tile: 16 or 8 accumulators
-constexpr int64_t kAheadBytes = 12 * 1024;          // packed bytes fetched ahead of their use
+constexpr int64_t kAheadBytes = 12 * 1024;               // packed bytes fetched ahead of their use
 
 HWY_INLINE Vec load_half(const uint16_t* from) {
   return hn::PromoteTo(F(), hn::LoadU(Half(), reinterpret_cast<const hwy::float16_t*>(from)));
@@ -49,7 +50,8 @@ struct Affine {
   Vec scale[kVectors], minimum[kVectors];
 };
 
-HWY_INLINE void load_affine(const PanelFormat& format, const TileView& view, int64_t group, int64_t row, Affine& affine) {
+HWY_INLINE void load_affine(const PanelFormat& format, const TileView& view, int64_t group, int64_t row,
+                            Affine& affine) {
   const int64_t shared = group * kPanelRows + row;
   TANDEM_UNROLL
   for (int v = 0; v < kVectors; ++v) {
@@ -62,8 +64,9 @@ HWY_INLINE void load_affine(const PanelFormat& format, const TileView& view, int
     if (format.minimum == Minimum::zero_point) {
       affine.minimum[v] = hn::Neg(hn::Mul(hn::Set(F(), static_cast<float>(format.zero_point)), scale));
     } else if (format.minimum == Minimum::stored) {
-      affine.minimum[v] = super ? hn::Neg(hn::Mul(load_half(view.minimum + row + at), load_u8(view.sub_minimum + shared + at)))
-                                : load_half(view.minimum + shared + at);
+      affine.minimum[v] =
+          super ? hn::Neg(hn::Mul(load_half(view.minimum + row + at), load_u8(view.sub_minimum + shared + at)))
+                : load_half(view.minimum + shared + at);
     }
   }
 }
@@ -111,7 +114,8 @@ HWY_INLINE Vec load_dense(const std::byte* panel, int64_t index) {
   if constexpr (kElement == Element::f32) {
     return to_half_and_back(hn::LoadU(F(), reinterpret_cast<const float*>(panel) + index));
   }
-  const auto bits = hn::PromoteTo(I(), hn::LoadU(hn::Rebind<uint16_t, F>(), reinterpret_cast<const uint16_t*>(panel) + index));
+  const auto bits =
+      hn::PromoteTo(I(), hn::LoadU(hn::Rebind<uint16_t, F>(), reinterpret_cast<const uint16_t*>(panel) + index));
   return to_half_and_back(hn::BitCast(F(), hn::ShiftLeft<16>(bits)));
 }
 
@@ -197,7 +201,8 @@ void decode_tile(const PanelFormat& format, const std::byte* panel, int64_t colu
 }
 
 // kTokens tokens against 2 vectors of rows: the register block.
-HWY_INLINE void stream_block(const float* HWY_RESTRICT tile, int64_t count, const float* HWY_RESTRICT x, float* HWY_RESTRICT acc) {
+HWY_INLINE void stream_block(const float* HWY_RESTRICT tile, int64_t count, const float* HWY_RESTRICT x,
+                             float* HWY_RESTRICT acc) {
   const F d;
   Vec a0[kTokens], a1[kTokens];
   TANDEM_UNROLL
@@ -295,9 +300,8 @@ struct GemvDense {
       for (int64_t row = 0; row < kPanelRows; row += kChunk) {
         Sums<kCount> sums;
         sums.load(g.acc + row);
-        decode_dense<kElement>(g.panel, column, count, row, [&](int64_t k, int v, Vec w) HWY_ATTR {
-          sums.add(v, w, g.x + column + k, g.x_stride);
-        });
+        decode_dense<kElement>(g.panel, column, count, row,
+                               [&](int64_t k, int v, Vec w) HWY_ATTR { sums.add(v, w, g.x + column + k, g.x_stride); });
         sums.store(g.acc + row);
       }
     }
@@ -339,8 +343,8 @@ void round_half(const float* in, float* out, int64_t count) {
 }  // namespace
 
 const FastKernels& kernels() {
-  static constexpr FastKernels kKernels = {HWY_TARGET == HWY_AVX3 ? "avx512" : "avx2", decode_tile, stream_tile, gemv_panel,
-                                           round_half};
+  static constexpr FastKernels kKernels = {HWY_TARGET == HWY_AVX3 ? "avx512" : "avx2", decode_tile, stream_tile,
+                                           gemv_panel, round_half};
   return kKernels;
 }
 

@@ -15,7 +15,7 @@ namespace tandem::npu_emu {
 
 enum class NumberFormat : uint8_t { fp16, int8, int4_fp16 };
 
-const char* to_string(NumberFormat format);                      // "fp16", "int8", "int4"
+const char* to_string(NumberFormat format);                        // "fp16", "int8", "int4"
 std::optional<NumberFormat> number_format(std::string_view name);  // the inverse
 
 float half_to_float(uint16_t half);

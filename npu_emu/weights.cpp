@@ -56,7 +56,8 @@ const char* misfit(const PanelFormat& format, int64_t columns) {
   if (format.element != Element::i4 && format.element != Element::i8) return "only integer codes have scales";
   if (format.group != 16 && format.group != 32) return "a scale is shared by 16 or 32 columns";
   if (columns % kGroupTile != 0) return "K must be a multiple of 32 for grouped scales";
-  if (format.scales == Scales::super && columns % kSuperColumns != 0) return "K must be a multiple of 256 for super blocks";
+  if (format.scales == Scales::super && columns % kSuperColumns != 0)
+    return "K must be a multiple of 256 for super blocks";
   return nullptr;
 }
 

@@ -1,8 +1,8 @@
 // The weights' layout in memory as the array's weight loader reads it: panels of 64 rows, columns ascending.
 //
 // Contract
-//   A plain description; the caller maps its own formats to it. W is [N, K]; panel p holds rows 64p .. 64p+63, the last one
-//   padded with rows whose content does not matter. Within a panel, r = row, k = column:
+//   A plain description; the caller maps its own formats to it. W is [N, K]; panel p holds rows 64p .. 64p+63, the last
+//   one padded with rows whose content does not matter. Within a panel, r = row, k = column:
 //     f32/f16/bf16   element (r, k) at index k*64 + r
 //     i4/i8          tiles of 64 rows x 32 columns (K a multiple of 32):
 //       half scales    tile = [half scale[G][64]] [half min[G][64] if with_min] [codes], G = 32 / group
@@ -20,7 +20,7 @@
 namespace tandem::npu_emu {
 
 inline constexpr int64_t kPanelRows = 64;
-inline constexpr int64_t kGroupTile = 32;    // columns of one tile of codes
+inline constexpr int64_t kGroupTile = 32;  // columns of one tile of codes
 inline constexpr int64_t kSuperColumns = 256;
 
 enum class Element : uint8_t { f32, f16, bf16, i4, i8 };
@@ -43,7 +43,8 @@ const char* misfit(const PanelFormat& format, int64_t columns);
 size_t panel_bytes(const PanelFormat& format, int64_t columns);
 inline int64_t panel_count(int64_t rows) { return (rows + kPanelRows - 1) / kPanelRows; }
 
-// Where the parts of one tile of 32 columns lie. scale and minimum are halves (half scales) or d and dmin (super scales).
+// Where the parts of one tile of 32 columns lie. scale and minimum are halves (half scales) or d and dmin (super
+// scales).
 struct TileView {
   const uint16_t* scale = nullptr;
   const uint16_t* minimum = nullptr;

@@ -1,0 +1,217 @@
+#include "engine/device/npu/npu_device.h"
+
+#include <unistd.h>
+
+#include <cmath>
+#include <mutex>
+#include <utility>
+
+#include "engine/device/npu/npu_program.h"
+#include "engine/device/npu/npu_support.h"
+#include "npu_emu/queue.h"
+#include "npu_emu/self_test.h"
+#include "sync/error.h"
+#include "sync/waiter.h"
+
+namespace tandem {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double now_seconds() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
+
+class NpuDevice final : public Device {
+ public:
+  NpuDevice(int index, const DeviceOptions& options);
+
+  const DeviceInfo& info() const override { return info_; }
+  Support supports(const Operator& op) const override { return npu_support(params_, op); }
+  std::unique_ptr<Program> prepare(std::span<const Operator> operators) override {
+    return std::make_unique<NpuProgram>(this, params_, operators);
+  }
+  void launch(Program& program, std::span<const sync::WaitFor> waits, sync::Signal signal) override;
+  Cost estimate(std::span<const Operator> operators) const override;
+  void finish(std::chrono::milliseconds deadline) override;
+  void record_spans(bool on) override;
+  std::vector<DeviceSpan> take_spans() override;
+
+ private:
+  void execute(npu_emu::Team& team, NpuProgram& program, const std::vector<sync::WaitFor>& waits,
+               const sync::Signal& signal);
+  void await(NpuProgram& program, const std::vector<sync::WaitFor>& waits);
+  std::string failure() const;
+  void fail(const std::string& message);
+  void test_policies();
+
+  npu_emu::NpuParams params_;
+  DeviceInfo info_;
+  std::string policy_;
+  std::unique_ptr<sync::Waiter> waiter_;  // the worker's; made on its thread, where its timer settings belong
+  NpuProgram::Scratch scratch_;           // the worker's
+  mutable std::mutex mutex_;              // of the fields up to the queue
+  std::string failure_;
+  bool recording_ = false;
+  std::vector<DeviceSpan> spans_;
+  npu_emu::CommandQueue queue_;  // last: its worker uses everything above and ends first
+};
+
+NpuDevice::NpuDevice(int index, const DeviceOptions& options)
+    : params_(options.npu_params.empty() ? npu_emu::NpuParams() : npu_emu::load_params(options.npu_params)),
+      policy_(options.sync_policy),
+      queue_(options.npu_cores) {
+  const npu_emu::FastKernels& kernels = npu_emu::best_kernels();
+  sync::make_waiter(policy_);  // an unknown policy is the caller's error, now and not on the worker
+  info_.id = "npu:" + std::to_string(index);
+  info_.name = params_.name + " " + std::to_string(params_.array.rows) + "x" + std::to_string(params_.array.cols) +
+               " " + npu_emu::to_string(params_.dataflow);
+  info_.driver = std::string("emulated, ") + kernels.name;
+  info_.kind = DeviceKind::npu;
+  info_.memory_bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
+  info_.max_allocation_bytes = params_.compiler.max_graph_bytes;
+  info_.compute_units = queue_.threads();
+  info_.cores = options.npu_cores;
+  info_.zero_copy = true;
+  info_.zero_copy_note = "the worker reads and writes the pool's own addresses";
+  info_.fused_fma = npu_emu::fma_is_fused(kernels);
+  info_.f16_operands = true;
+  test_policies();
+}
+
+// Each policy waits for a flag that the worker raises a moment later, as a step of a plan would.
+void NpuDevice::test_policies() {
+  sync::Pool pool;
+  sync::FlagBank bank(pool, 8, "npu self-test");
+  for (const std::string& name : sync::waiter_names()) {
+    const sync::Flag flag = bank.make("npu self-test " + name);
+    PolicyTest test{name, false, ""};
+    try {
+      queue_.push([flag](npu_emu::Team&) { flag.raise(1); });
+      sync::WaitContext context;
+      context.step = "self-test";
+      context.device = info_.id;
+      context.deadline = std::chrono::milliseconds(2000);
+      const sync::WaitReport report = sync::make_waiter(name)->wait(flag, 1, context);
+      test.passed = true;
+      test.reason = "seen after " + std::to_string(std::lround(report.seconds * 1e6)) + " us";
+    } catch (const Error& error) {
+      test.reason = error.what();
+    }
+    // The flag lives on this stack: its command has ended before the next one begins.
+    if (!queue_.drain(std::chrono::milliseconds(10000)))
+      throw Error("the NPU's worker does not answer", info_.id, "its core may be taken");
+    info_.policies.push_back(test);
+  }
+}
+
+void NpuDevice::launch(Program& program, std::span<const sync::WaitFor> waits, sync::Signal signal) {
+  auto* mine = dynamic_cast<NpuProgram*>(&program);
+  if (mine == nullptr || mine->owner() != this) {
+    throw Error("a program was launched on a device that did not prepare it", info_.id, "prepare it on this device");
+  }
+  queue_.push([this, mine, waits = std::vector<sync::WaitFor>(waits.begin(), waits.end()),
+               signal](npu_emu::Team& team) { execute(team, *mine, waits, signal); });
+}
+
+void NpuDevice::execute(npu_emu::Team& team, NpuProgram& program, const std::vector<sync::WaitFor>& waits,
+                        const sync::Signal& signal) {
+  std::string broken = failure();
+  if (broken.empty()) {
+    try {
+      await(program, waits);
+      const double start = now_seconds();
+      program.run(team, scratch_);
+      std::lock_guard lock(mutex_);
+      if (recording_) spans_.push_back({&program, start, now_seconds()});
+    } catch (const std::exception& error) {
+      broken = info_.id + ", step '" + program.name() + "': " + error.what();
+      fail(broken);
+    }
+  }
+  if (!signal.flag) return;
+  broken.empty() ? signal.flag.raise(signal.epoch) : signal.flag.fail(broken);
+}
+
+void NpuDevice::await(NpuProgram& program, const std::vector<sync::WaitFor>& waits) {
+  if (waits.empty()) return;
+  if (!waiter_) waiter_ = sync::make_waiter(policy_);
+  const std::string raiser = "that raises it (" + info_.id + " waits)";  // WaitContext borrows
+  double waited = 0;
+  for (const sync::WaitFor& wait : waits) {
+    sync::WaitContext context;
+    context.step = program.name();
+    context.device = raiser;
+    context.predicted_seconds = program.wait_predictor().predict() - waited;
+    // Nobody wakes this thread when a kernel raises the flag, so it looks again by itself.
+    context.block = [](std::chrono::milliseconds) { std::this_thread::sleep_for(std::chrono::microseconds(100)); };
+    waited += waiter_->wait(wait.flag, wait.epoch, context).seconds;
+  }
+  program.wait_predictor().observe(waited);
+}
+
+Cost NpuDevice::estimate(std::span<const Operator> operators) const {
+  Cost cost;
+  for (const Operator& op : operators) {
+    const Support support = supports(op);
+    if (!support.yes) throw Error("the NPU does not take an operator", op.name, support.reason);
+    const npu_emu::GraphProduct product = graph_product(op, std::get<MatMul>(op.body));
+    const npu_emu::ProductCost each =
+        npu_emu::product_cost(params_, product.shape(), product.number_format(), product.weight_bytes());
+    cost.seconds += each.seconds;
+    cost.joules += each.joules;
+    cost.bytes += each.dram_bytes;
+    cost.flops += 2.0 * static_cast<double>(product.tokens) * static_cast<double>(product.rows) *
+                  static_cast<double>(product.columns);
+  }
+  if (!operators.empty()) cost.seconds += params_.launch_seconds;
+  return cost;
+}
+
+void NpuDevice::finish(std::chrono::milliseconds deadline) {
+  if (!queue_.drain(deadline)) {
+    throw Error("the NPU did not finish within " + std::to_string(deadline.count()) + " ms", info_.id,
+                "a step before it may hang; the wait's own message follows");
+  }
+  std::lock_guard lock(mutex_);
+  const std::string message = std::exchange(failure_, "");
+  if (!message.empty()) throw Error("a step failed on the NPU", info_.id, message);
+}
+
+void NpuDevice::record_spans(bool on) {
+  std::lock_guard lock(mutex_);
+  recording_ = on;
+}
+
+std::vector<DeviceSpan> NpuDevice::take_spans() {
+  std::lock_guard lock(mutex_);
+  return std::exchange(spans_, {});
+}
+
+std::string NpuDevice::failure() const {
+  std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+void NpuDevice::fail(const std::string& message) {
+  std::lock_guard lock(mutex_);
+  if (failure_.empty()) failure_ = message;
+}
+
+}  // namespace
+
+int npu_device_count() { return 1; }
+
+std::unique_ptr<Device> open_npu_device(int index, const DeviceOptions& options) {
+  if (index < 0 || index >= npu_device_count()) {
+    throw Error("no such NPU", "npu:" + std::to_string(index), "there is one emulated NPU: npu:0");
+  }
+  return std::make_unique<NpuDevice>(index, options);
+}
+
+double npu_compile_seconds(const Program& program) {
+  const auto* mine = dynamic_cast<const NpuProgram*>(&program);
+  if (mine == nullptr) throw Error("not an NPU program", "npu", "ask the device that prepared it");
+  return mine->graph().compile_seconds;
+}
+
+}  // namespace tandem

@@ -1,0 +1,23 @@
+// The emulated NPU as a device: matrix products in static graphs, everything else refused by name.
+//
+// Contract: as engine/device/device.h, and
+//   Its operands are halves: activations are rounded to f16 on entry (already rounded ones stay as they are), f32 and
+//   bf16 weights too; sums are f32, one ascending fma chain for each output, whatever the slice, token count or number
+//   of cores. prepare() compiles a graph; what that costs on the chip is modelled (compile_seconds), nothing is slept
+//   away. launch() queues to the NPU's worker thread, tied to npu_cores[0]; further npu_cores take parts of every
+//   product. The worker waits on the flags with DeviceOptions.sync_policy and sleeps when its queue is empty.
+#pragma once
+
+#include <memory>
+
+#include "engine/device/registry.h"
+
+namespace tandem {
+
+int npu_device_count();  // the emulator needs nothing: 1
+std::unique_ptr<Device> open_npu_device(int index, const DeviceOptions& options);
+
+// Modelled seconds that compiling the program took on the chip; Error when it is not an NPU program.
+double npu_compile_seconds(const Program& program);
+
+}  // namespace tandem

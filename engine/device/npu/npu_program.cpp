@@ -1,0 +1,71 @@
+#include "engine/device/npu/npu_program.h"
+
+#include <functional>
+
+#include "engine/device/npu/npu_support.h"
+#include "sync/error.h"
+
+namespace tandem {
+
+namespace {
+
+npu_emu::MatmulCall bind(const Operator& op, const MatMul& matmul) {
+  if (!matmul.w.data || !matmul.x || !matmul.y) {
+    throw Error("an operand has no memory", op.name, "a shape-only model can be planned but not run");
+  }
+  npu_emu::MatmulCall call;
+  call.tokens = matmul.S;
+  call.columns = matmul.K;
+  call.row_begin = matmul.row_begin;
+  call.row_end = matmul.row_end;
+  call.format = panel_format(matmul.w.format);
+  call.panels = matmul.w.data.as<const std::byte>();
+  call.x = matmul.x.as<const float>();
+  call.x_stride = matmul.x_stride;
+  call.y = matmul.y.as<float>();
+  call.y_stride = matmul.y_stride;
+  return call;
+}
+
+// Queries, keys and values, or gate and up, read the same input: it is laid out once.
+bool same_activations(const npu_emu::MatmulCall& before, const npu_emu::MatmulCall& now) {
+  if (before.x != now.x || before.x_stride != now.x_stride || before.tokens != now.tokens ||
+      before.columns != now.columns)
+    return false;
+  const float* x_end = now.x + (now.tokens - 1) * now.x_stride + now.columns;
+  const float* y_end = before.y + (before.tokens - 1) * before.y_stride + before.row_end;
+  const std::less_equal<const float*> up_to;
+  return up_to(x_end, before.y + before.row_begin) || up_to(y_end, now.x);
+}
+
+}  // namespace
+
+NpuProgram::NpuProgram(const Device* owner, const npu_emu::NpuParams& params, std::span<const Operator> operators)
+    : owner_(owner) {
+  std::vector<npu_emu::GraphProduct> products;
+  for (const Operator& op : operators) {
+    const Support support = npu_support(params, op);
+    if (!support.yes) throw Error("the NPU does not take an operator", op.name, support.reason);
+    const MatMul& matmul = std::get<MatMul>(op.body);
+    products.push_back(graph_product(op, matmul));
+    Step step{bind(op, matmul)};
+    if (!steps_.empty()) step.same_activations = same_activations(steps_.back().call, step.call);
+    steps_.push_back(step);
+  }
+  if (products.empty()) throw Error("an NPU program has no operators", "npu", "prepare at least one matmul");
+  const std::string name = products.front().name;
+  graph_ = npu_emu::compile(params, name, std::move(products));
+}
+
+void NpuProgram::run(npu_emu::Team& team, Scratch& scratch) const {
+  const int parts = team.size();
+  scratch.sums.resize(static_cast<size_t>(parts));
+  for (const Step& step : steps_) {
+    if (!step.same_activations) matmul_.prepare_activations(step.call, scratch.activations);
+    team.run([&](int part) {
+      matmul_.multiply(step.call, scratch.activations, scratch.sums[static_cast<size_t>(part)], part, parts);
+    });
+  }
+}
+
+}  // namespace tandem

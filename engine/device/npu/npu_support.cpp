@@ -1,0 +1,109 @@
+#include "engine/device/npu/npu_support.h"
+
+#include <variant>
+
+namespace tandem {
+
+namespace {
+
+// One reason for each operator the chip has no hardware for; a new operator does not compile until it has a line here.
+struct WhyNot {
+  const char* operator()(const MatMul&) const { return nullptr; }
+  const char* operator()(const Embed&) const {
+    return "gather: addresses that depend on data are not in a static graph";
+  }
+  const char* operator()(const RmsNorm&) const {
+    return "norm: the array has no reduction across a row and no square root";
+  }
+  const char* operator()(const Rope&) const {
+    return "rotation by position: element-wise tables indexed by data are a gather";
+  }
+  const char* operator()(const KvAppend&) const {
+    return "scatter: addresses that depend on data are not in a static graph";
+  }
+  const char* operator()(const Attention&) const {
+    return "dynamic shape: the number of visible positions changes with every token";
+  }
+  const char* operator()(const SwiGlu&) const { return "activation: the array has no exponential"; }
+  const char* operator()(const Add&) const {
+    return "element-wise sum: the array only multiplies and accumulates along K";
+  }
+  const char* operator()(const Bias&) const {
+    return "element-wise sum: the array only multiplies and accumulates along K";
+  }
+  const char* operator()(const Softmax&) const { return "softmax: the array has no exponential and no maximum"; }
+  const char* operator()(const ArgMax&) const { return "comparison: the array has no comparators"; }
+  const char* operator()(const TopK&) const {
+    return "top-k: the array has no comparators, and its result decides later addresses";
+  }
+};
+
+std::string matmul_refusal(const npu_emu::NpuParams& params, const Operator& op, const MatMul& matmul) {
+  if (matmul.w.columns != matmul.K) return "the weight's columns are not K";
+  if (matmul.row_begin < 0 || matmul.row_end > matmul.w.rows) return "the row slice lies outside the weight";
+  if (matmul.row_begin % kPanelRows != 0 || (matmul.row_end % kPanelRows != 0 && matmul.row_end != matmul.w.rows)) {
+    return "a row slice begins and ends at a multiple of 64 rows or at the last row";
+  }
+  if (matmul.x_stride < matmul.K || matmul.y_stride < matmul.row_end) return "a stride is shorter than its row";
+  return npu_emu::refusal(params, graph_product(op, matmul));
+}
+
+}  // namespace
+
+npu_emu::PanelFormat panel_format(const PackedFormat& format) {
+  npu_emu::PanelFormat panel;
+  switch (format.kind) {
+    case PackedKind::f32:
+      panel.element = npu_emu::Element::f32;
+      break;
+    case PackedKind::f16:
+      panel.element = npu_emu::Element::f16;
+      break;
+    case PackedKind::bf16:
+      panel.element = npu_emu::Element::bf16;
+      break;
+    case PackedKind::i4:
+      panel.element = npu_emu::Element::i4;
+      break;
+    case PackedKind::i8:
+      panel.element = npu_emu::Element::i8;
+      break;
+  }
+  switch (format.scale) {
+    case ScaleKind::none:
+      panel.scales = npu_emu::Scales::none;
+      break;
+    case ScaleKind::half:
+      panel.scales = npu_emu::Scales::half;
+      break;
+    case ScaleKind::super:
+      panel.scales = npu_emu::Scales::super;
+      break;
+  }
+  switch (format.min) {
+    case MinKind::none:
+      panel.minimum = npu_emu::Minimum::none;
+      break;
+    case MinKind::zero_point:
+      panel.minimum = npu_emu::Minimum::zero_point;
+      break;
+    case MinKind::explicit_:
+      panel.minimum = npu_emu::Minimum::stored;
+      break;
+  }
+  panel.group = format.group;
+  panel.zero_point = format.zero_point;
+  return panel;
+}
+
+npu_emu::GraphProduct graph_product(const Operator& op, const MatMul& matmul) {
+  return {op.name, matmul.S, matmul.row_end - matmul.row_begin, matmul.K, panel_format(matmul.w.format)};
+}
+
+Support npu_support(const npu_emu::NpuParams& params, const Operator& op) {
+  if (const char* reason = std::visit(WhyNot(), op.body)) return {false, reason};
+  const std::string reason = matmul_refusal(params, op, std::get<MatMul>(op.body));
+  return {reason.empty(), reason};
+}
+
+}  // namespace tandem

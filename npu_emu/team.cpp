@@ -1,0 +1,122 @@
+#include "npu_emu/team.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <chrono>
+#include <cstring>
+
+#include "sync/error.h"
+
+namespace tandem::npu_emu {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Longer than the gap between two operators of a decode step, shorter than what a user would notice as load.
+constexpr std::chrono::microseconds kSpin{200};
+
+// Polls until `ready` or the time is over; gives the core away now and then, in case the other side needs it.
+template <typename Ready>
+bool spin_until(const Ready& ready, std::chrono::microseconds limit) {
+  const auto end = Clock::now() + limit;
+  while (true) {
+    for (int i = 0; i < 64; ++i)
+      if (ready()) return true;
+    if (Clock::now() > end) return false;
+    std::this_thread::yield();
+  }
+}
+
+}  // namespace
+
+void pin_thread(std::thread& thread, int core) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  int code = EINVAL;
+  if (core >= 0 && core < CPU_SETSIZE) {
+    CPU_SET(static_cast<size_t>(core), &set);
+    code = pthread_setaffinity_np(thread.native_handle(), sizeof(set), &set);
+  }
+  if (code != 0) {
+    throw Error("cannot tie an NPU thread to its core", "core " + std::to_string(core) + ": " + std::strerror(code),
+                "name cores that this process may use");
+  }
+}
+
+Team::Team(const std::vector<int>& helper_cores)
+    : bank_(pool_, static_cast<uint32_t>(helper_cores.size()) + 1, "npu team"), started_(bank_.make("npu team start")) {
+  try {
+    for (const int core : helper_cores) {
+      const int part = size();
+      helpers_.push_back(std::make_unique<Helper>());
+      Helper& helper = *helpers_.back();
+      helper.done = bank_.make("npu part " + std::to_string(part));
+      helper.thread = std::thread([this, &helper, part] { help(helper, part); });
+      pin_thread(helper.thread, core);
+    }
+  } catch (...) {
+    stop();
+    throw;
+  }
+}
+
+Team::~Team() { stop(); }
+
+void Team::stop() {
+  work_ = nullptr;
+  start(++epoch_);
+  for (auto& helper : helpers_)
+    if (helper->thread.joinable()) helper->thread.join();
+}
+
+void Team::start(uint32_t epoch) {
+  started_.raise(epoch);
+  // A helper checks the flag under this lock before it sleeps: it either sees the epoch or is counted here.
+  std::lock_guard lock(mutex_);
+  if (sleeping_ > 0) wake_.notify_all();
+}
+
+void Team::await_start(uint32_t epoch) {
+  const auto ready = [&] { return started_.reached(epoch); };
+  if (spin_until(ready, kSpin)) return;
+  std::unique_lock lock(mutex_);
+  ++sleeping_;
+  wake_.wait(lock, ready);
+  --sleeping_;
+}
+
+void Team::help(Helper& helper, int part) {
+  for (uint32_t epoch = 1;; ++epoch) {
+    await_start(epoch);
+    if (work_ == nullptr) return;
+    try {
+      (*work_)(part);
+    } catch (...) {
+      helper.failure = std::current_exception();
+    }
+    helper.done.raise(epoch);
+  }
+}
+
+void Team::run(const std::function<void(int part)>& work) {
+  if (helpers_.empty()) return work(0);
+  work_ = &work;
+  start(++epoch_);
+  std::exception_ptr failure;
+  try {
+    work(0);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  for (auto& helper : helpers_) {
+    const auto ready = [&] { return helper->done.reached(epoch_); };
+    while (!spin_until(ready, kSpin)) std::this_thread::yield();
+    if (!failure) failure = helper->failure;
+    helper->failure = nullptr;
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace tandem::npu_emu

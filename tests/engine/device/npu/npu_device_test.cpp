@@ -1,0 +1,436 @@
+// The NPU as a device: bits against a plain fma loop over decoded weights, slices, failures, deadlines, support.
+#include "engine/device/npu/npu_device.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <thread>
+
+#include "engine/tensor/types.h"
+#include "sync/error.h"
+#include "sync/waiter.h"
+
+namespace tandem {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr float kCanary = -12345.5f;
+constexpr StorageType kTypes[] = {StorageType::f32,  StorageType::f16,    StorageType::bf16,  StorageType::q4_0,
+                                  StorageType::q4_1, StorageType::q5_0,   StorageType::q5_1,  StorageType::q8_0,
+                                  StorageType::q2_k, StorageType::q3_k,   StorageType::q4_k,  StorageType::q5_k,
+                                  StorageType::q6_k, StorageType::iq4_nl, StorageType::iq4_xs};
+
+bool is_half_of(StorageType type, uint32_t byte_in_block) {
+  switch (type) {
+    case StorageType::q4_0:
+    case StorageType::q5_0:
+    case StorageType::q8_0:
+    case StorageType::iq4_nl:
+    case StorageType::iq4_xs:
+      return byte_in_block < 2;
+    case StorageType::q4_1:
+    case StorageType::q5_1:
+    case StorageType::q4_k:
+    case StorageType::q5_k:
+      return byte_in_block < 4;
+    case StorageType::q2_k:
+      return byte_in_block >= 80;
+    case StorageType::q3_k:
+      return byte_in_block >= 108;
+    case StorageType::q6_k:
+      return byte_in_block >= 208;
+    default:
+      return true;
+  }
+}
+
+// One row of valid blocks: random codes, halves of moderate size where the block keeps halves.
+std::vector<std::byte> random_row(StorageType type, int64_t columns, std::mt19937& random) {
+  std::vector<std::byte> row(row_bytes(type, columns));
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  if (type == StorageType::f32) {
+    for (size_t i = 0; i < row.size(); i += 4) {
+      const float value = uniform(random);
+      std::memcpy(&row[i], &value, 4);
+    }
+    return row;
+  }
+  const uint32_t block = info(type).block_bytes;
+  for (size_t i = 0; i < row.size(); ++i) row[i] = static_cast<std::byte>(random());
+  for (size_t i = 0; i + 1 < row.size(); i += 2) {
+    if (!is_half_of(type, static_cast<uint32_t>(i % block))) continue;
+    const uint16_t bits =
+        type == StorageType::bf16 ? float_to_bf16(uniform(random)) : float_to_half(0.1f * uniform(random));
+    std::memcpy(&row[i], &bits, 2);
+  }
+  return row;
+}
+
+// A weight, an input and an output in pool slots, and the definition of the result.
+struct Case {
+  Case(StorageType type, int64_t S, int64_t N, int64_t K, uint32_t seed = 1) {
+    std::mt19937 random(seed);
+    matmul.S = S;
+    matmul.K = K;
+    matmul.row_end = N;
+    matmul.w.format = packed_format(type);
+    matmul.w.rows = N;
+    matmul.w.columns = K;
+    matmul.x_stride = K + 3;
+    matmul.y_stride = N + 5;
+    matmul.w.data = {&pool.acquire(matmul.w.bytes(), sync::SlotUse::weights, "w"), 0};
+    matmul.x = {&pool.acquire(static_cast<size_t>(S * matmul.x_stride) * 4, sync::SlotUse::activations, "x"), 0};
+    matmul.y = {&pool.acquire(static_cast<size_t>(S * matmul.y_stride) * 4, sync::SlotUse::activations, "y"), 0};
+    for (int64_t n = 0; n < N; ++n) {
+      const std::vector<std::byte> row = random_row(type, K, random);
+      pack_rows(type, row.data(), K, n, 1, matmul.w.data.as<std::byte>());
+    }
+    std::uniform_real_distribution<float> uniform(-1, 1);
+    for (int64_t i = 0; i < S * matmul.x_stride; ++i) matmul.x.as<float>()[i] = uniform(random);
+    clear();
+  }
+  void clear() {
+    for (int64_t i = 0; i < matmul.S * matmul.y_stride; ++i) matmul.y.as<float>()[i] = kCanary;
+  }
+  Operator op() const { return {"blk.0.test", matmul}; }
+  std::vector<float> result() const {
+    return {matmul.y.as<float>(), matmul.y.as<float>() + matmul.S * matmul.y_stride};
+  }
+  // acc = fma(w_k, half(x_k), acc) for the rows of the slice; canaries elsewhere.
+  std::vector<float> expected() const {
+    std::vector<float> y(static_cast<size_t>(matmul.S * matmul.y_stride), kCanary), w(static_cast<size_t>(matmul.K));
+    for (int64_t n = matmul.row_begin; n < matmul.row_end; ++n) {
+      decode_packed_row(matmul.w.format, matmul.w.data.as<std::byte>(), matmul.K, n, w.data());
+      for (int64_t s = 0; s < matmul.S; ++s) {
+        float acc = 0;
+        for (int64_t k = 0; k < matmul.K; ++k) {
+          float weight = w[static_cast<size_t>(k)];
+          if (!matmul.w.format.exact_in_f16_contract()) weight = half_to_float(float_to_half(weight));
+          acc = std::fma(weight, half_to_float(float_to_half(matmul.x.as<float>()[s * matmul.x_stride + k])), acc);
+        }
+        y[static_cast<size_t>(s * matmul.y_stride + n)] = acc;
+      }
+    }
+    return y;
+  }
+
+  sync::Pool pool;
+  MatMul matmul;
+};
+
+void expect_same_bits(const std::vector<float>& expected, const std::vector<float>& actual, const std::string& what) {
+  ASSERT_EQ(expected.size(), actual.size());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    ASSERT_EQ(0, std::memcmp(&expected[i], &actual[i], 4))
+        << what << ": element " << i << " is " << actual[i] << ", not " << expected[i];
+  }
+}
+
+void run(Device& device, const std::vector<Operator>& operators) {
+  const auto program = device.prepare(operators);
+  device.launch(*program, {}, {});
+  device.finish(std::chrono::seconds(60));
+}
+
+std::string error_of(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(NpuDevice, computes_every_packed_format_bit_for_bit_at_odd_shapes) {
+  const auto device = open_npu_device(0, {});
+  for (const StorageType type : kTypes) {
+    for (const int64_t S : {1, 2, 3, 4, 5, 8, 9, 17}) {
+      Case test(type, S, 131, info(type).block_values <= 1 ? 97 : 512, static_cast<uint32_t>(S));
+      run(*device, {test.op()});
+      expect_same_bits(test.expected(), test.result(), std::string(info(type).name) + " S " + std::to_string(S));
+    }
+  }
+}
+
+TEST(NpuDevice, writes_only_the_rows_of_its_slice) {
+  const auto device = open_npu_device(0, {});
+  for (const int64_t S : {1, 11}) {
+    for (const auto& [begin, end] : {std::pair<int64_t, int64_t>{0, 64}, {64, 192}, {128, 200}, {192, 200}}) {
+      Case test(StorageType::q4_1, S, 200, 96);
+      test.matmul.row_begin = begin;
+      test.matmul.row_end = end;
+      run(*device, {test.op()});
+      expect_same_bits(test.expected(), test.result(), "rows from " + std::to_string(begin));
+    }
+  }
+}
+
+TEST(NpuDevice, gives_the_same_bits_for_a_slice_of_the_tokens) {
+  const auto device = open_npu_device(0, {});
+  Case test(StorageType::q4_0, 13, 64, 128);
+  const std::vector<float> expected = test.expected();
+  MatMul head = test.matmul, tail = test.matmul;
+  head.S = 9;
+  tail.S = 4;
+  tail.x = tail.x.advanced(static_cast<size_t>(9 * tail.x_stride) * 4);
+  tail.y = tail.y.advanced(static_cast<size_t>(9 * tail.y_stride) * 4);
+  run(*device, {{"head", head}, {"tail", tail}});
+  expect_same_bits(expected, test.result(), "9 + 4 tokens");
+}
+
+TEST(NpuDevice, gives_the_same_bits_on_any_number_of_cores) {
+  DeviceOptions options;
+  options.npu_cores = {0, 0, 0};  // three threads, whatever this machine has
+  const auto device = open_npu_device(0, options);
+  EXPECT_EQ(3, device->info().compute_units);
+  for (const int64_t S : {1, 20}) {
+    Case test(StorageType::q8_0, S, 330, 64);
+    for (int repeat = 0; repeat < 5; ++repeat) {
+      test.clear();
+      run(*device, {test.op()});
+      expect_same_bits(test.expected(), test.result(), "three threads");
+    }
+  }
+}
+
+TEST(NpuDevice, reads_activations_again_when_a_step_of_the_program_wrote_them) {
+  const auto device = open_npu_device(0, {});
+  Case test(StorageType::f16, 6, 64, 64);
+  test.matmul.x_stride = test.matmul.y_stride = 64;
+  // y = W x, then x = W x in place of the input's memory, then y = W x of the new x.
+  MatMul forward = test.matmul, back = test.matmul;
+  sync::Slot& spare = test.pool.acquire(6 * 64 * 4, sync::SlotUse::activations, "spare");
+  back.x = forward.y;
+  back.y = forward.x;
+  MatMul again = forward;
+  again.y = {&spare, 0};
+  const auto program = device->prepare(std::vector<Operator>{{"a", forward}, {"b", back}, {"c", again}});
+  device->launch(*program, {}, {});
+  device->finish(std::chrono::seconds(10));
+  Case check(StorageType::f16, 6, 64, 64);
+  check.matmul.x_stride = check.matmul.y_stride = 64;
+  std::memcpy(check.matmul.x.as<float>(), test.matmul.x.as<float>(), 6 * 64 * 4);
+  const std::vector<float> expected = check.expected();
+  expect_same_bits({expected.begin(), expected.begin() + 6 * 64}, {spare.as<float>(), spare.as<float>() + 6 * 64},
+                   "third step");
+}
+
+TEST(NpuDevice, takes_rounded_activations_as_they_are) {
+  const auto device = open_npu_device(0, {});
+  for (const int64_t S : {2, 7}) {
+    Case test(StorageType::q4_1, S, 64, 64);
+    run(*device, {test.op()});
+    const std::vector<float> once = test.result();
+    for (int64_t i = 0; i < S * test.matmul.x_stride; ++i) {
+      float& value = test.matmul.x.as<float>()[i];
+      value = half_to_float(float_to_half(value));
+    }
+    run(*device, {test.op()});
+    expect_same_bits(once, test.result(), "rounded before");
+  }
+}
+
+TEST(NpuDevice, starts_after_the_flag_it_waits_for_and_raises_its_own) {
+  for (const char* policy : {"blocking", "spin", "predict"}) {
+    DeviceOptions options;
+    options.sync_policy = policy;
+    const auto device = open_npu_device(0, options);
+    sync::Pool pool;
+    sync::FlagBank bank(pool, 4, "test");
+    const sync::Flag ready = bank.make("ready"), done = bank.make("done");
+    Case test(StorageType::q4_0, 2, 64, 64);
+    const std::vector<float> expected = test.expected();
+    const float kept = test.matmul.x.as<float>()[0];
+    test.matmul.x.as<float>()[0] = 1000;
+    const auto program = device->prepare(std::vector<Operator>{test.op()});
+    device->record_spans(true);
+    device->launch(*program, std::vector<sync::WaitFor>{{ready, 7}}, {done, 3});
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_FALSE(done.reached(3)) << policy;
+    test.matmul.x.as<float>()[0] = kept;
+    ready.raise(7);
+    sync::WaitContext context;
+    context.step = "test";
+    context.device = "npu:0";
+    sync::make_waiter("blocking")->wait(done, 3, context);
+    expect_same_bits(expected, test.result(), policy);
+    device->finish(std::chrono::seconds(10));
+    const std::vector<DeviceSpan> spans = device->take_spans();
+    ASSERT_EQ(1u, spans.size());
+    EXPECT_EQ(program.get(), spans[0].program);
+    EXPECT_GE(spans[0].end_seconds, spans[0].start_seconds);
+    EXPECT_TRUE(device->take_spans().empty());
+  }
+}
+
+TEST(NpuDevice, runs_launches_in_order_and_takes_its_own_earlier_flags) {
+  const auto device = open_npu_device(0, {});
+  sync::Pool pool;
+  sync::FlagBank bank(pool, 2, "test");
+  const sync::Flag step = bank.make("step");
+  Case first(StorageType::f16, 5, 64, 64);
+  Case second(StorageType::f16, 5, 64, 64, 2);
+  second.matmul.x = first.matmul.y;
+  second.matmul.x_stride = first.matmul.y_stride;
+  const auto a = device->prepare(std::vector<Operator>{first.op()}),
+             b = device->prepare(std::vector<Operator>{second.op()});
+  for (uint32_t epoch = 1; epoch <= 20; ++epoch) {
+    device->launch(*a, {}, {step, 2 * epoch});
+    device->launch(*b, std::vector<sync::WaitFor>{{step, 2 * epoch}}, {step, 2 * epoch + 1});
+  }
+  device->finish(std::chrono::seconds(10));
+  EXPECT_EQ(41u, step.epoch());
+  expect_same_bits(second.expected(), second.result(), "chained");
+}
+
+TEST(NpuDevice, passes_a_failure_on_to_its_flags_and_to_finish_and_recovers) {
+  const auto device = open_npu_device(0, {});
+  sync::Pool pool;
+  sync::FlagBank bank(pool, 8, "test");
+  const sync::Flag ready = bank.make("ready"), first = bank.make("first"), second = bank.make("second"),
+                   third = bank.make("third");
+  Case test(StorageType::f16, 1, 64, 32);
+  const auto program = device->prepare(std::vector<Operator>{test.op()});
+  ready.fail("the producer broke");
+  device->launch(*program, std::vector<sync::WaitFor>{{ready, 1}}, {first, 1});
+  device->launch(*program, {}, {second, 1});
+  const std::string message = error_of([&] { device->finish(std::chrono::seconds(10)); });
+  EXPECT_THAT(message, HasSubstr("the producer broke"));
+  EXPECT_THAT(message, HasSubstr("blk.0.test"));
+  EXPECT_THAT(message, HasSubstr("npu:0"));
+  EXPECT_THAT(first.failure(), HasSubstr("the producer broke"));
+  EXPECT_THAT(second.failure(), HasSubstr("the producer broke"));
+  expect_same_bits(std::vector<float>(test.result().size(), kCanary), test.result(), "skipped");
+
+  device->launch(*program, {}, {third, 1});
+  device->finish(std::chrono::seconds(10));
+  EXPECT_TRUE(third.reached(1));
+  expect_same_bits(test.expected(), test.result(), "after the failure");
+}
+
+TEST(NpuDevice, says_so_when_it_does_not_finish_in_time) {
+  const auto device = open_npu_device(0, {});
+  sync::Pool pool;
+  sync::FlagBank bank(pool, 2, "test");
+  const sync::Flag ready = bank.make("ready");
+  Case test(StorageType::f16, 1, 64, 32);
+  const auto program = device->prepare(std::vector<Operator>{test.op()});
+  device->launch(*program, std::vector<sync::WaitFor>{{ready, 1}}, {});
+  EXPECT_THAT(error_of([&] { device->finish(std::chrono::milliseconds(20)); }),
+              HasSubstr("did not finish within 20 ms"));
+  ready.raise(1);
+  device->finish(std::chrono::seconds(10));
+  expect_same_bits(test.expected(), test.result(), "late");
+}
+
+TEST(NpuDevice, refuses_every_operator_but_matmul_with_a_reason) {
+  const auto device = open_npu_device(0, {});
+  const std::pair<OperatorBody, const char*> refused[] = {{Embed(), "gather"},
+                                                          {RmsNorm(), "norm"},
+                                                          {Rope(), "rotation"},
+                                                          {KvAppend(), "scatter"},
+                                                          {Attention(), "dynamic shape"},
+                                                          {SwiGlu(), "activation"},
+                                                          {Add(), "element-wise"},
+                                                          {Bias(), "element-wise"},
+                                                          {Softmax(), "softmax"},
+                                                          {ArgMax(), "comparison"},
+                                                          {TopK(), "top-k"}};
+  static_assert(std::size(refused) + 1 == std::variant_size_v<OperatorBody>);
+  for (const auto& [body, reason] : refused) {
+    const Operator op{"blk.1.thing", body};
+    EXPECT_FALSE(device->supports(op).yes);
+    EXPECT_THAT(device->supports(op).reason, HasSubstr(reason));
+    const std::string message = error_of([&] { device->prepare(std::vector<Operator>{op}); });
+    EXPECT_THAT(message, HasSubstr("blk.1.thing"));
+    EXPECT_THAT(message, HasSubstr(reason));
+  }
+}
+
+TEST(NpuDevice, refuses_matmuls_that_do_not_fit_with_a_reason) {
+  const auto device = open_npu_device(0, {});
+  const Case good(StorageType::q4_0, 2, 200, 64);
+  EXPECT_TRUE(device->supports(good.op()).yes) << device->supports(good.op()).reason;
+  const auto reason_after = [&](const std::function<void(MatMul&)>& change) {
+    MatMul changed = good.matmul;
+    change(changed);
+    const Support support = device->supports({"m", changed});
+    return support.yes ? std::string() : support.reason;
+  };
+  EXPECT_THAT(reason_after([](MatMul& m) { m.S = 0; }), HasSubstr("dynamic shape"));
+  EXPECT_THAT(reason_after([](MatMul& m) { m.row_begin = 32; }), HasSubstr("multiple of 64"));
+  EXPECT_THAT(reason_after([](MatMul& m) { m.row_end = 100; }), HasSubstr("multiple of 64"));
+  EXPECT_THAT(reason_after([](MatMul& m) { m.row_end = 256; }), HasSubstr("outside"));
+  EXPECT_THAT(reason_after([](MatMul& m) { m.K = m.w.columns = 40; }), HasSubstr("multiple of 32"));
+  EXPECT_THAT(reason_after([](MatMul& m) { m.K = 32; }), HasSubstr("not K"));
+  EXPECT_THAT(reason_after([](MatMul& m) { m.x_stride = 63; }), HasSubstr("stride"));
+  EXPECT_THAT(reason_after([](MatMul& m) { m.S = int64_t{1} << 21; }), HasSubstr("limit"));
+}
+
+TEST(NpuDevice, plans_but_does_not_prepare_a_shape_without_memory) {
+  const auto device = open_npu_device(0, {});
+  MatMul shape;
+  shape.S = 256;
+  shape.K = shape.w.columns = 4096;
+  shape.row_end = shape.w.rows = 4096;
+  shape.w.format = packed_format(StorageType::f16);
+  shape.x_stride = shape.y_stride = 4096;
+  const Operator op{"big", shape};
+  EXPECT_TRUE(device->supports(op).yes);
+  // 64 x 64 folds of (64 load + 256 stream + 63 skew + 63 drain) cycles, less one, at 1 GHz, plus 10 us to launch;
+  // the memory needs (4096*4096*2 + 256*8192*4) / 42e9 = 1.0 ms, less than the array's 1.83 ms.
+  const Cost cost = device->estimate(std::vector<Operator>{op});
+  EXPECT_DOUBLE_EQ((4096.0 * 446 - 1) / 1e9 + 10e-6, cost.seconds);
+  EXPECT_DOUBLE_EQ(2.0 * 256 * 4096 * 4096, cost.flops);
+  EXPECT_DOUBLE_EQ(4096.0 * 4096 * 2 + 256.0 * 8192 * 4, cost.bytes);
+  EXPECT_GT(cost.joules, 0);
+  EXPECT_THAT(error_of([&] { device->prepare(std::vector<Operator>{op}); }), HasSubstr("shape-only"));
+}
+
+TEST(NpuDevice, reports_modelled_compile_time_that_grows_with_the_tensors) {
+  const auto device = open_npu_device(0, {});
+  const Case small(StorageType::f16, 1, 64, 64), large(StorageType::f16, 1, 640, 640);
+  const double few = npu_compile_seconds(*device->prepare(std::vector<Operator>{small.op()}));
+  const double many = npu_compile_seconds(*device->prepare(std::vector<Operator>{large.op()}));
+  // 1 ns a byte: weights 640*640*2 against 64*64*2, activations 4*1280 against 4*128.
+  EXPECT_NEAR(1e-9 * ((640.0 * 640 - 64 * 64) * 2 + 4 * (1280 - 128)), many - few, 1e-12);
+}
+
+TEST(NpuDevice, tells_what_it_is_and_has_proven) {
+  const auto device = open_npu_device(0, {});
+  const DeviceInfo& info = device->info();
+  EXPECT_EQ("npu:0", info.id);
+  EXPECT_EQ(DeviceKind::npu, info.kind);
+  EXPECT_TRUE(info.zero_copy);
+  EXPECT_TRUE(info.f16_operands);
+  EXPECT_TRUE(info.fused_fma);
+  EXPECT_EQ(sync::waiter_names().size(), info.policies.size());
+  for (const PolicyTest& policy : info.policies) EXPECT_TRUE(policy.passed) << policy.policy << ": " << policy.reason;
+}
+
+TEST(NpuDevice, refuses_bad_options_when_it_is_opened) {
+  EXPECT_THAT(error_of([] { open_npu_device(1, {}); }), HasSubstr("npu:1"));
+  DeviceOptions options;
+  options.sync_policy = "hope";
+  EXPECT_THAT(error_of([&] { open_npu_device(0, options); }), HasSubstr("hope"));
+  options = {};
+  options.npu_params = "/nonexistent/npu.json";
+  EXPECT_THAT(error_of([&] { open_npu_device(0, options); }), HasSubstr("/nonexistent/npu.json"));
+  options = {};
+  options.npu_cores = {4095};
+  EXPECT_THAT(error_of([&] { open_npu_device(0, options); }), HasSubstr("core"));
+}
+
+TEST(NpuDevice, refuses_a_program_of_another_device) {
+  const auto device = open_npu_device(0, {}), other = open_npu_device(0, {});
+  const Case test(StorageType::f16, 1, 64, 32);
+  const auto program = device->prepare(std::vector<Operator>{test.op()});
+  EXPECT_THAT(error_of([&] { other->launch(*program, {}, {}); }), HasSubstr("did not prepare"));
+}
+
+}  // namespace
+}  // namespace tandem
