@@ -1,0 +1,162 @@
+// How fast is the matmul of an OpenCL device, by format, shape and number of tokens?
+//
+// Prints a table and one JSON line a row: GB/s of packed weights (few tokens) and GFLOP/s (many). Each shape is
+// verified against a host loop before it is timed. Weights are cold for few tokens: copies that exceed the last cache
+// are used in turn. Judge single worker figures by the DRAM read rate and the fma peak of one core; the host thread
+// stays off the worker's core. Usage: opencl_matmul [--device N] [--quick]
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "engine/device/opencl/opencl_device.h"
+#include "sync/error.h"
+#include "sync/pool.h"
+
+namespace {
+
+using namespace tandem;
+using Clock = std::chrono::steady_clock;
+
+struct Shape {
+  int64_t rows, columns;
+  StorageType type;
+};
+
+void pin_to_core(int core) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(core, &set);
+  sched_setaffinity(0, sizeof set, &set);  // best effort: a machine with one core has no other place
+}
+
+// Random rows in the storage type: f16 scales are made small so that nothing overflows.
+std::vector<std::byte> random_rows(const Shape& shape, std::mt19937& random) {
+  const size_t bytes = row_bytes(shape.type, shape.columns) * shape.rows;
+  const StorageTypeInfo& type = info(shape.type);
+  std::vector<std::byte> rows(bytes);
+  for (std::byte& b : rows) b = static_cast<std::byte>(random());
+  if (shape.type == StorageType::f32) {
+    for (size_t i = 0; i < bytes / 4; ++i) {
+      const float value = static_cast<float>(random() % 2001) / 1000.0f - 1.0f;
+      std::memcpy(&rows[4 * i], &value, 4);
+    }
+    return rows;
+  }
+  for (size_t block = 0; block < bytes; block += type.block_bytes) {
+    const int halves = shape.type == StorageType::f16 ? type.block_bytes / 2 : shape.type == StorageType::q8_0 ? 1 : 2;
+    for (int h = 0; h < halves; ++h) {
+      const uint16_t scale = float_to_half(0.001f * static_cast<float>(random() % 1000));
+      std::memcpy(&rows[block + 2 * h], &scale, 2);
+    }
+  }
+  return rows;
+}
+
+bool verify(const MatMul& op) {
+  std::vector<float> row(op.K);
+  for (int64_t n = op.row_begin; n < op.row_end; n += 1 + op.row_end / 37) {
+    decode_packed_row(op.w.format, op.w.data.as<std::byte>(), op.K, n, row.data());
+    for (int64_t s = 0; s < op.S; ++s) {
+      float sum = 0;
+      for (int64_t k = 0; k < op.K; ++k) sum = std::fma(row[k], op.x.as<float>()[s * op.x_stride + k], sum);
+      const float got = op.y.as<float>()[s * op.y_stride + n];
+      if (std::memcmp(&sum, &got, sizeof sum) != 0) {
+        std::fprintf(stderr, "row %ld token %ld: %.9g instead of %.9g\n", n, s, got, sum);
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+int bench(Device& device, const Shape& shape, int64_t S) {
+  sync::Pool pool;
+  std::mt19937 random(42);
+  const PackedFormat format = packed_format(shape.type);
+  const size_t bytes = packed_bytes(format, shape.rows, shape.columns);
+  const int copies = S > 8 ? 1 : static_cast<int>(std::clamp<size_t>((size_t{96} << 20) / bytes, 1, 256));
+  const auto rows = random_rows(shape, random);
+  sync::Slot& weights = pool.acquire(bytes * copies, sync::SlotUse::weights, "w");
+  pack_rows(shape.type, rows.data(), shape.columns, 0, shape.rows, weights.data());
+  for (int c = 1; c < copies; ++c) std::memcpy(weights.data() + c * bytes, weights.data(), bytes);
+  sync::Slot& x = pool.acquire(S * shape.columns * 4, sync::SlotUse::activations, "x");
+  sync::Slot& y = pool.acquire(S * shape.rows * 4, sync::SlotUse::activations, "y");
+  for (int64_t i = 0; i < S * shape.columns; ++i)
+    x.as<float>()[i] = static_cast<float>(random() % 2001) / 1000.0f - 1.0f;
+  std::vector<Operator> operators;
+  for (int c = 0; c < copies; ++c) {
+    MatMul op;
+    op.S = S, op.K = shape.columns, op.row_end = shape.rows;
+    op.w = {format, shape.rows, shape.columns, {&weights, c * bytes}};
+    op.x = {&x, 0}, op.y = {&y, 0};
+    op.x_stride = shape.columns, op.y_stride = shape.rows;
+    operators.push_back({std::to_string(c), op});
+  }
+  const auto program = device.prepare(operators);
+  std::vector<double> seconds;
+  for (int round = 0; round < 9; ++round) {
+    const auto begin = Clock::now();
+    device.launch(*program, {}, {});
+    device.finish(std::chrono::seconds(60));
+    seconds.push_back(std::chrono::duration<double>(Clock::now() - begin).count() / copies);
+    if (round == 0 && device.info().fused_fma && !verify(std::get<MatMul>(operators.back().body))) return 1;
+  }
+  std::sort(seconds.begin(), seconds.end());
+  const double median = seconds[seconds.size() / 2];
+  const double gbps = static_cast<double>(bytes) / median * 1e-9;
+  const double gflops = 2.0 * static_cast<double>(S * shape.rows * shape.columns) / median * 1e-9;
+  std::printf("%-10s %6ld x %-5ld S=%-4ld %10.1f us (%.1f..%.1f) %7.1f GB/s %8.1f GFLOP/s\n", info(shape.type).name,
+              shape.rows, shape.columns, S, median * 1e6, seconds.front() * 1e6, seconds.back() * 1e6, gbps, gflops);
+  std::printf(
+      R"({"schema":1,"bench":"opencl_matmul","device":"%s","format":"%s","N":%ld,"K":%ld,"S":%ld,"clock":"wall","us":%.2f,"gb_per_s":%.2f,"gflop_per_s":%.2f,"status":"ok"})"
+      "\n",
+      device.info().id.c_str(), to_string(format).c_str(), shape.rows, shape.columns, S, median * 1e6, gbps, gflops);
+  std::fflush(stdout);
+  return 0;
+}
+
+int run(int argc, char** argv) {
+  int index = 0;
+  bool quick = false;
+  for (int i = 1; i < argc; ++i) {
+    if (std::string(argv[i]) == "--quick") quick = true;
+    if (std::string(argv[i]) == "--device" && i + 1 < argc) index = std::atoi(argv[++i]);
+  }
+  pin_to_core(1);
+  const auto device = open_opencl_device(index, {});
+  std::printf("%s %s, %d compute units, measured\n", device->info().id.c_str(), device->info().name.c_str(),
+              device->info().compute_units);
+  std::vector<Shape> shapes = {{576, 576, StorageType::q4_1},  {1536, 576, StorageType::q4_1},
+                               {576, 1536, StorageType::q4_1}, {49152, 576, StorageType::q8_0},
+                               {1536, 576, StorageType::q4_k}, {4096, 4096, StorageType::q4_0},
+                               {1536, 576, StorageType::f16}};
+  shapes[4].columns = 768;  // Q4_K has blocks of 256 columns
+  std::vector<int64_t> tokens = {1, 2, 4, 8, 16, 64, 256};
+  if (quick) tokens = {1, 4, 64};
+  int failures = 0;
+  for (const Shape& shape : shapes) {
+    for (int64_t S : tokens) {
+      if (shape.rows > 10000 && S > 64) continue;  // only the last tokens of a prompt need logits
+      failures += bench(*device, shape, S);
+    }
+  }
+  return failures;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const tandem::Error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,102 @@
+#include "engine/device/opencl/gate_launcher.h"
+
+#include <sched.h>
+
+#include <thread>
+
+#include "sync/error.h"
+
+namespace tandem::opencl {
+namespace {
+
+bool at_least(uint32_t epoch, uint32_t wanted) { return static_cast<int32_t>(epoch - wanted) >= 0; }
+
+}  // namespace
+
+GateLauncher::GateLauncher(cl::CommandQueue queue, Gates& gates, SpanRecorder& spans, std::string id)
+    : queue_(std::move(queue)), gates_(gates), spans_(spans), id_(std::move(id)) {}
+
+GateLauncher::~GateLauncher() {
+  gates_.cancel();
+  queue_.finish();  // a destructor cannot report; the gates are bounded in any case
+}
+
+void GateLauncher::enqueue(const Prepared& program, std::span<const sync::WaitFor> waits, const sync::Signal& signal) {
+  // A poisoned device skips the work, but the signal still goes through the queue, so that flags fail in order.
+  if (!gates_.poisoned() && stored_failure_.empty()) {
+    for (const sync::WaitFor& wait : waits) {
+      const auto own = raised_here_.find(&wait.flag.line());
+      if (own != raised_here_.end() && at_least(own->second.epoch, wait.epoch)) continue;  // earlier in this very queue
+      if (wait.flag.reached(wait.epoch) && !wait.flag.failed()) continue;
+      gates_.enqueue_wait(queue_, wait);
+    }
+    if (spans_.recording() && !program.kernels.empty()) {
+      cl::Event first, last;
+      enqueue_kernels(queue_, program, &first, &last);
+      spans_.add(program.owner, std::move(first), std::move(last));
+    } else {
+      enqueue_kernels(queue_, program, nullptr, nullptr);
+    }
+  }
+  if (signal.flag) {
+    gates_.enqueue_signal(queue_, signal);
+    raised_here_[&signal.flag.line()] = signal;
+  }
+  check(queue_.flush(), "clFlush", id_);
+}
+
+void GateLauncher::launch(std::shared_ptr<Prepared> program, std::span<const sync::WaitFor> waits,
+                          sync::Signal signal) {
+  try {
+    enqueue(*program, waits, signal);
+  } catch (const std::exception& error) {
+    if (stored_failure_.empty()) stored_failure_ = "step '" + program->name + "': " + error.what();
+    gates_.cancel();  // what is queued already passes the failure on
+    if (signal.flag) signal.flag.fail(stored_failure_);
+  }
+}
+
+// OpenCL has no wait with a deadline: a marker is polled, first closely, then off the core.
+void GateLauncher::wait_until_idle(std::chrono::milliseconds deadline) {
+  using Clock = std::chrono::steady_clock;
+  cl::Event marker;
+  check(queue_.enqueueMarkerWithWaitList(nullptr, &marker), "clEnqueueMarkerWithWaitList", id_);
+  check(queue_.flush(), "clFlush", id_);
+  const auto begin = Clock::now();
+  for (;;) {
+    cl_int status = CL_QUEUED;
+    check(clGetEventInfo(marker(), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr),
+          "clGetEventInfo", id_);
+    if (status < 0) throw Error("the queue ended with " + code_name(status), id_);
+    if (status == CL_COMPLETE) return;
+    const auto waited = Clock::now() - begin;
+    if (waited > deadline) {
+      throw Error("the device did not finish within " + std::to_string(deadline.count()) + " ms", id_,
+                  "A step may wait for a flag that nobody raises; try --sync blocking");
+    }
+    if (waited < std::chrono::microseconds(500)) {
+      sched_yield();
+    } else {
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  }
+}
+
+void GateLauncher::fail(const std::string& failure) {
+  for (const auto& [line, signal] : raised_here_) {
+    if (signal.flag.failed()) signal.flag.fail(failure);  // the kernel set the word; the message is the host's to add
+  }
+  raised_here_.clear();
+  gates_.reset();
+  stored_failure_.clear();
+  throw Error("a program failed", id_, failure);
+}
+
+void GateLauncher::finish(std::chrono::milliseconds deadline) {
+  wait_until_idle(deadline);
+  const std::string failure = stored_failure_.empty() ? gates_.failure() : stored_failure_;
+  if (!failure.empty()) fail(failure);
+  raised_here_.clear();
+}
+
+}  // namespace tandem::opencl

@@ -1,0 +1,116 @@
+#include "engine/device/opencl/gates.h"
+
+#include <algorithm>
+
+#include "sync/error.h"
+
+namespace tandem::opencl {
+namespace {
+
+enum FailureCode : uint32_t { kNone = 0, kFlagFailed = 1, kTimeOut = 2, kCancelled = 3 };
+
+// The first two words of the state line have the layout of a flag line: only sync/ knows atomics, so its type is
+// borrowed.
+sync::FlagLine& line_of(const sync::Slot& state) { return *state.as<sync::FlagLine>(); }
+
+template <typename T>
+void set_arg(cl::Kernel& kernel, cl_uint index, const T& value) {
+  check(kernel.setArg(index, sizeof value, &value), "clSetKernelArg",
+        "argument " + std::to_string(index) + " of gate.cl");
+}
+
+void set_buffer(cl::Kernel& kernel, cl_uint index, const cl::Buffer& buffer, cl_ulong offset) {
+  const cl_mem memory = buffer();
+  set_arg(kernel, index, memory);
+  set_arg(kernel, index + 1, offset);
+}
+
+void enqueue_single(const cl::CommandQueue& queue, const cl::Kernel& kernel, const std::string& object) {
+  check(queue.enqueueNDRangeKernel(kernel, cl::NullRange, cl::NDRange(1), cl::NDRange(1)), "clEnqueueNDRangeKernel",
+        object);
+}
+
+}  // namespace
+
+Gates::Gates(ProgramCache& programs, SlotMemory& memory, sync::Pool& pool)
+    : memory_(memory),
+      state_(pool.acquire(sizeof(sync::FlagLine), sync::SlotUse::flags, "gate state")),
+      state_buffer_(memory.buffer(state_)),
+      id_(programs.handle().id) {
+  std::string options = "-cl-std=CL3.0 -DC11_ATOMICS";
+  orders_ = "C11 atomics, device scope";
+  try {
+    gate_ = programs.kernel("gate", "gate", options);
+  } catch (const Error&) {  // a compiler of OpenCL C 1.2: the kept reason is what is used instead
+    options.clear();
+    orders_ = "fence and atomic exchange (no C11 atomics)";
+    gate_ = programs.kernel("gate", "gate", options);
+  }
+  signal_ = programs.kernel("gate", "signal_flag", options);
+  set_buffer(gate_, 3, state_buffer_, 0);
+  set_buffer(signal_, 3, state_buffer_, 0);
+}
+
+cl_ulong Gates::spins() const {
+  const double seconds = std::chrono::duration<double>(bound_).count();
+  return static_cast<cl_ulong>(std::max(1.0, seconds / look_seconds_));
+}
+
+void Gates::calibrate(const cl::CommandQueue& queue) {
+  constexpr cl_ulong kLooks = 1 << 18;
+  set_buffer(gate_, 0, state_buffer_, sizeof(sync::FlagLine));  // a line of zeros that nobody raises
+  set_arg(gate_, 2, cl_uint{1});
+  set_arg(gate_, 5, cl_uint{0});
+  for (int round = 0; round < 2; ++round) {  // the first one compiles
+    reset();
+    set_arg(gate_, 6, round == 0 ? cl_ulong{1} : kLooks);
+    const auto begin = std::chrono::steady_clock::now();
+    enqueue_single(queue, gate_, "gate calibration on " + id_);
+    check(queue.finish(), "clFinish", "gate calibration on " + id_);
+    look_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / kLooks;
+    if (line_of(state_).epoch.load(std::memory_order_acquire) != kTimeOut) {
+      throw Error("a gate kernel did not report its time-out", id_);
+    }
+  }
+  reset();
+}
+
+void Gates::enqueue_wait(const cl::CommandQueue& queue, const sync::WaitFor& wait) {
+  ++serial_;
+  gates_[serial_ % kRemembered] = {wait.flag.name(), wait.epoch};
+  set_buffer(gate_, 0, memory_.buffer(wait.flag.slot()), wait.flag.offset_bytes());
+  set_arg(gate_, 2, cl_uint{wait.epoch});
+  set_arg(gate_, 5, cl_uint{serial_});
+  set_arg(gate_, 6, spins());
+  enqueue_single(queue, gate_, "gate for flag '" + wait.flag.name() + "' on " + id_);
+}
+
+void Gates::enqueue_signal(const cl::CommandQueue& queue, const sync::Signal& signal) {
+  set_buffer(signal_, 0, memory_.buffer(signal.flag.slot()), signal.flag.offset_bytes());
+  set_arg(signal_, 2, cl_uint{signal.epoch});
+  enqueue_single(queue, signal_, "signal of flag '" + signal.flag.name() + "' on " + id_);
+}
+
+bool Gates::poisoned() const { return line_of(state_).epoch.load(std::memory_order_acquire) != kNone; }
+
+std::string Gates::failure() const {
+  const uint32_t code = line_of(state_).epoch.load(std::memory_order_acquire);
+  if (code == kNone) return "";
+  if (code == kCancelled) return "the wait was cancelled";
+  const uint32_t serial = line_of(state_).failure.load(std::memory_order_relaxed);
+  const Gate& gate = gates_[serial % kRemembered];
+  const std::string what = code == kFlagFailed ? "the awaited step failed" : "a gate's deadline passed";
+  return what + ": flag '" + gate.flag + "', wanted epoch " + std::to_string(gate.epoch);
+}
+
+void Gates::reset() {
+  line_of(state_).failure.store(0, std::memory_order_relaxed);
+  line_of(state_).epoch.store(kNone, std::memory_order_release);
+}
+
+void Gates::cancel() {
+  uint32_t none = kNone;
+  line_of(state_).epoch.compare_exchange_strong(none, kCancelled);
+}
+
+}  // namespace tandem::opencl

@@ -1,0 +1,58 @@
+// The kernels that wait for and raise flags inside the queue (kernels/gate.cl), and the state line they share.
+//
+// Contract: every gate's spin ends: after the flag, after a failure, after cancel(), or after the bound. Threads: one,
+// but cancel() and
+//   failure() from any. The state line lies in memory of the device object itself, in place (only used where sharing is
+//   proven).
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <string>
+
+#include "engine/device/opencl/memory.h"
+#include "engine/device/opencl/program_cache.h"
+#include "sync/flag.h"
+#include "sync/pool.h"
+
+namespace tandem::opencl {
+
+class Gates {
+ public:
+  Gates(ProgramCache& programs, SlotMemory& memory, sync::Pool& pool);
+
+  // Measures how long one look at a flag takes, with a gate that must time out. Error when it does not.
+  void calibrate(const cl::CommandQueue& queue);
+  void set_bound(std::chrono::milliseconds bound) { bound_ = bound; }
+
+  void enqueue_wait(const cl::CommandQueue& queue, const sync::WaitFor& wait);
+  void enqueue_signal(const cl::CommandQueue& queue, const sync::Signal& signal);
+
+  bool poisoned() const;        // a gate has failed since the last reset()
+  std::string failure() const;  // which one and why; "" when none
+  void reset();                 // while the queue is idle
+  void cancel();                // running and queued gates end at once, as failures
+  double look_seconds() const { return look_seconds_; }
+  const std::string& orders() const { return orders_; }  // which atomics the kernels were built with
+
+ private:
+  struct Gate {
+    std::string flag;
+    uint32_t epoch = 0;
+  };
+  static constexpr size_t kRemembered = 4096;  // gates in flight whose names are kept for an error message
+
+  cl_ulong spins() const;
+
+  SlotMemory& memory_;
+  sync::Slot& state_;
+  cl::Buffer state_buffer_;
+  cl::Kernel gate_, signal_;
+  std::string id_, orders_;
+  std::chrono::milliseconds bound_{10000};
+  double look_seconds_ = 5e-9;
+  uint32_t serial_ = 0;
+  std::array<Gate, kRemembered> gates_;  // ring by serial
+};
+
+}  // namespace tandem::opencl

@@ -1,0 +1,28 @@
+#include "engine/device/opencl/launch.h"
+
+namespace tandem::opencl {
+namespace {
+
+struct Lowering {
+  const LoweringContext& context;
+  auto operator()(const MatMul& op) const { return lower_matmul(op, context); }
+  auto operator()(const Embed& op) const { return lower_embed(op, context); }
+  auto operator()(const RmsNorm& op) const { return lower_rms_norm(op, context); }
+  auto operator()(const Rope& op) const { return lower_rope(op, context); }
+  auto operator()(const KvAppend& op) const { return lower_kv_append(op, context); }
+  auto operator()(const Attention& op) const { return lower_attention(op, context); }
+  auto operator()(const SwiGlu& op) const { return lower_swiglu(op, context); }
+  auto operator()(const Add& op) const { return lower_add(op, context); }
+  auto operator()(const Bias& op) const { return lower_bias(op, context); }
+  auto operator()(const Softmax& op) const { return lower_softmax(op, context); }
+  auto operator()(const ArgMax& op) const { return lower_argmax(op, context); }
+  auto operator()(const TopK& op) const { return lower_top_k(op, context); }
+};
+
+}  // namespace
+
+std::vector<KernelLaunch> lower(const Operator& op, const LoweringContext& context) {
+  return std::visit(Lowering{context}, op.body);
+}
+
+}  // namespace tandem::opencl

@@ -1,0 +1,89 @@
+#include "engine/device/opencl/memory.h"
+
+#include <array>
+
+#include "sync/error.h"
+
+namespace tandem::opencl {
+namespace {
+
+using Coordinates = std::array<cl::size_type, 3>;
+
+}  // namespace
+
+cl::Buffer SlotMemory::buffer(const sync::Slot& slot) {
+  std::lock_guard lock(mutex_);
+  const auto found = imports_.find(slot.id());
+  if (found != imports_.end()) return found->second.buffer;
+  const std::string object =
+      "slot '" + slot.label() + "' (" + std::to_string(slot.size_bytes()) + " bytes) on " + handle_.id;
+  if (slot.size_bytes() > max_allocation_bytes_) {
+    throw Error(
+        "a slot is larger than the device's largest buffer of " + std::to_string(max_allocation_bytes_) + " bytes",
+        object, "Cut the tensor into shards, or use another device");
+  }
+  // A pool that is gone may have left imports of memory which the system has since given to this slot.
+  std::erase_if(imports_, [&](const auto& entry) {
+    const Import& old = entry.second;
+    return old.begin < slot.data() + slot.size_bytes() && slot.data() < old.begin + old.bytes;
+  });
+  cl_int code = CL_SUCCESS;
+  const cl_mem_flags flags = CL_MEM_READ_WRITE | (shared_ ? CL_MEM_USE_HOST_PTR : 0);
+  cl::Buffer buffer(handle_.context, flags, slot.size_bytes(), shared_ ? slot.data() : nullptr, &code);
+  check(code, "clCreateBuffer", object);
+  if (!shared_) {
+    cl::CommandQueue queue(handle_.context, handle_.device, 0, &code);
+    check(code, "clCreateCommandQueue", object);
+    check(queue.enqueueFillBuffer(buffer, cl_uint{0}, 0, slot.size_bytes()), "clEnqueueFillBuffer", object);
+    check(queue.finish(), "clFinish", object);
+  }
+  imports_[slot.id()] = {buffer, slot.data(), slot.size_bytes()};
+  return buffer;
+}
+
+// Rectangles go as one command where the API can say them: a row that starts in one pitch and ends in the next it
+// cannot.
+template <typename OneRow, typename AllRows>
+void SlotMemory::copy(const Region& region, OneRow one_row, AllRows all_rows) {
+  const size_t offset = region.at.offset_bytes, pitch = region.pitch_bytes;
+  if (region.rows > 1 && pitch >= region.width_bytes && offset % pitch + region.width_bytes <= pitch) {
+    all_rows(Coordinates{offset % pitch, offset / pitch, 0},
+             Coordinates{region.width_bytes, static_cast<size_t>(region.rows), 1}, pitch);
+    return;
+  }
+  for (int64_t row = 0; row < region.rows; ++row) one_row(offset + row * pitch, region.width_bytes);
+}
+
+void SlotMemory::upload(const cl::CommandQueue& queue, const Region& region) {
+  const sync::Slot& slot = *region.at.slot;
+  const cl::Buffer target = buffer(slot);
+  const std::string object = "slot '" + slot.label() + "' on " + handle_.id;
+  copy(
+      region,
+      [&](size_t offset, size_t bytes) {
+        check(queue.enqueueWriteBuffer(target, CL_FALSE, offset, bytes, slot.data() + offset), "clEnqueueWriteBuffer",
+              object);
+      },
+      [&](const Coordinates& origin, const Coordinates& extent, size_t pitch) {
+        check(queue.enqueueWriteBufferRect(target, CL_FALSE, origin, origin, extent, pitch, 0, pitch, 0, slot.data()),
+              "clEnqueueWriteBufferRect", object);
+      });
+}
+
+void SlotMemory::download(const cl::CommandQueue& queue, const Region& region) {
+  const sync::Slot& slot = *region.at.slot;
+  const cl::Buffer source = buffer(slot);
+  const std::string object = "slot '" + slot.label() + "' on " + handle_.id;
+  copy(
+      region,
+      [&](size_t offset, size_t bytes) {
+        check(queue.enqueueReadBuffer(source, CL_FALSE, offset, bytes, slot.data() + offset), "clEnqueueReadBuffer",
+              object);
+      },
+      [&](const Coordinates& origin, const Coordinates& extent, size_t pitch) {
+        check(queue.enqueueReadBufferRect(source, CL_FALSE, origin, origin, extent, pitch, 0, pitch, 0, slot.data()),
+              "clEnqueueReadBufferRect", object);
+      });
+}
+
+}  // namespace tandem::opencl

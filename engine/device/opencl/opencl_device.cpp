@@ -1,0 +1,193 @@
+#include "engine/device/opencl/opencl_device.h"
+
+#include <numeric>
+
+#include "engine/device/opencl/gate_launcher.h"
+#include "engine/device/opencl/host_launcher.h"
+#include "engine/device/opencl/platform.h"
+#include "engine/device/opencl/prepared.h"
+#include "engine/device/opencl/roofline.h"
+#include "engine/device/opencl/self_test.h"
+#include "engine/device/opencl/spans.h"
+#include "sync/error.h"
+
+namespace tandem {
+namespace opencl {
+namespace {
+
+class OpenclProgram final : public Program {
+ public:
+  explicit OpenclProgram(std::shared_ptr<Prepared> prepared) : prepared_(std::move(prepared)) {
+    prepared_->owner = this;
+  }
+  const std::shared_ptr<Prepared>& prepared() const { return prepared_; }
+
+ private:
+  std::shared_ptr<Prepared> prepared_;  // shared with launches in flight
+};
+
+bool is_cpu(const cl::Device& device) { return (device.getInfo<CL_DEVICE_TYPE>() & CL_DEVICE_TYPE_CPU) != 0; }
+
+Handle open_handle(int index) {
+  const std::string id = "opencl:" + std::to_string(index);
+  const std::vector<FoundDevice> found = find_devices();
+  if (found.empty()) {
+    throw Error("there is no OpenCL device", id,
+                "Install an OpenCL driver; on Debian without a GPU: apt-get install pocl-opencl-icd");
+  }
+  if (index < 0 || index >= static_cast<int>(found.size())) {
+    throw Error("no such OpenCL device", id, "There are " + std::to_string(found.size()) + ", counted from opencl:0");
+  }
+  Handle handle{found[index].platform, found[index].device, {}, id, ""};
+  cl_int code = CL_SUCCESS;
+  cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, reinterpret_cast<cl_context_properties>(handle.platform()),
+                                        0};
+  handle.context = cl::Context(handle.device, properties, nullptr, nullptr, &code);
+  check(code, "clCreateContext", id);
+  handle.build_options = probe_build_options(handle);
+  return handle;
+}
+
+KernelFamily family_of(const cl::Device& device, const std::string& wanted) {
+  if (wanted == "simd") return KernelFamily::simd;
+  if (wanted == "simt") return KernelFamily::simt;
+  if (!wanted.empty()) throw Error("unknown kernel family", wanted, "Use simd or simt");
+  return is_cpu(device) ? KernelFamily::simd : KernelFamily::simt;
+}
+
+DeviceInfo describe(const Handle& handle, const DeviceOptions& options) {
+  const cl::Device& device = handle.device;
+  DeviceInfo info;
+  info.id = handle.id;
+  info.name = device.getInfo<CL_DEVICE_NAME>();
+  info.driver = handle.platform.getInfo<CL_PLATFORM_NAME>() + " " + device.getInfo<CL_DRIVER_VERSION>();
+  info.kind = DeviceKind::gpu;
+  info.family = family_of(device, options.opencl_family);
+  info.memory_bytes = static_cast<int64_t>(device.getInfo<CL_DEVICE_GLOBAL_MEM_SIZE>());
+  info.max_allocation_bytes = static_cast<int64_t>(device.getInfo<CL_DEVICE_MAX_MEM_ALLOC_SIZE>());
+  info.compute_units = static_cast<int>(device.getInfo<CL_DEVICE_MAX_COMPUTE_UNITS>());
+  if (is_cpu(device)) {  // PoCL pins worker i to core i
+    info.cores.resize(info.compute_units);
+    std::iota(info.cores.begin(), info.cores.end(), 0);
+  }
+  return info;
+}
+
+LoweringContext lowering_context(const Handle& handle, const DeviceInfo& info) {
+  LoweringContext context;
+  context.family = info.family;
+  context.compute_units = info.compute_units;
+  context.local_memory_bytes = handle.device.getInfo<CL_DEVICE_LOCAL_MEM_SIZE>();
+  context.max_work_group = handle.device.getInfo<CL_DEVICE_MAX_WORK_GROUP_SIZE>();
+  return context;
+}
+
+cl::CommandQueue make_queue(const Handle& handle) {
+  cl_int code = CL_SUCCESS;
+  // Profiling is always allowed for: time stamps cost nothing that shows, and spans may be asked for at any time.
+  cl::CommandQueue queue(handle.context, handle.device, CL_QUEUE_PROFILING_ENABLE, &code);
+  check(code, "clCreateCommandQueue", handle.id);
+  return queue;
+}
+
+// The parts, in the order they need each other.
+class OpenclDevice final : public Device {
+ public:
+  OpenclDevice(Handle handle, const DeviceOptions& options, const Tuning& tuning)
+      : handle_(handle),
+        programs_(handle),
+        queue_(make_queue(handle)),
+        spans_(handle.id),
+        info_(describe(handle, options)) {
+    const bool cpu = is_cpu(handle.device);
+    const Proof zero_copy =
+        options.force_copies ? Proof{false, "copies were asked for"} : prove_zero_copy(programs_, queue_);
+    info_.zero_copy = zero_copy.holds;
+    info_.zero_copy_note = zero_copy.note;
+    info_.fused_fma = prove_fused_fma(programs_, queue_);
+    memory_ = std::make_unique<SlotMemory>(handle, zero_copy.holds, info_.max_allocation_bytes);
+    if (zero_copy.holds) gates_ = std::make_unique<Gates>(programs_, *memory_, pool_);
+    info_.policies = test_policies(queue_, gates_.get(), pool_, cpu);
+    const bool use_gates = gates_ && options.sync_policy != "blocking" && info_.policies.back().passed;
+    if (use_gates) {
+      gates_->set_bound(tuning.gate_deadline);
+      launcher_ = std::make_unique<GateLauncher>(queue_, *gates_, spans_, handle.id);
+    } else {
+      launcher_ = std::make_unique<HostLauncher>(queue_, *memory_, spans_, handle.id, options.sync_policy,
+                                                 tuning.gate_deadline);
+    }
+    preparer_ = std::make_unique<Preparer>(programs_, *memory_, lowering_context(handle, info_), cpu);
+    roofline_ = roofline(cpu, info_.compute_units, handle.device.getInfo<CL_DEVICE_MAX_CLOCK_FREQUENCY>() * 1e6);
+  }
+
+  const DeviceInfo& info() const override { return info_; }
+  Support supports(const Operator& op) const override;
+  std::unique_ptr<Program> prepare(std::span<const Operator> operators) override {
+    return std::make_unique<OpenclProgram>(preparer_->prepare(operators));
+  }
+  void launch(Program& program, std::span<const sync::WaitFor> waits, sync::Signal signal) override {
+    launcher_->launch(dynamic_cast<OpenclProgram&>(program).prepared(), waits, signal);
+  }
+  Cost estimate(std::span<const Operator> operators) const override { return cost(roofline_, operators); }
+  void finish(std::chrono::milliseconds deadline) override { launcher_->finish(deadline); }
+  void record_spans(bool on) override { on ? spans_.start(queue_) : spans_.stop(); }
+  std::vector<DeviceSpan> take_spans() override { return spans_.take(); }
+
+  const cl::Context& context() const { return handle_.context; }
+
+ private:
+  Handle handle_;
+  sync::Pool pool_;  // flags and state of the device itself
+  ProgramCache programs_;
+  cl::CommandQueue queue_;
+  SpanRecorder spans_;
+  DeviceInfo info_;
+  std::unique_ptr<SlotMemory> memory_;
+  std::unique_ptr<Gates> gates_;        // only where memory is shared
+  std::unique_ptr<Launcher> launcher_;  // dies before what it uses
+  std::unique_ptr<Preparer> preparer_;
+  Roofline roofline_;
+};
+
+Support OpenclDevice::supports(const Operator& op) const {
+  if (const auto* top = std::get_if<TopK>(&op.body); top && top->k > 64) return {false, "top-k of more than 64"};
+  auto too_large = [this](const Region& region) {
+    return region.at && region.at.slot->size_bytes() > static_cast<size_t>(info_.max_allocation_bytes);
+  };
+  for (const auto& regions : {reads(op), writes(op)}) {
+    for (const Region& region : regions) {
+      if (too_large(region)) {
+        return {false, "slot '" + region.at.slot->label() + "' is larger than the device's largest buffer of " +
+                           std::to_string(info_.max_allocation_bytes) + " bytes"};
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::unique_ptr<Device> open_device_tuned(int index, const DeviceOptions& options, const Tuning& tuning) {
+  configure_process(options.gpu_cores.size());
+  return std::make_unique<OpenclDevice>(open_handle(index), options, tuning);
+}
+
+int context_references(const Device& device) {
+  return static_cast<int>(dynamic_cast<const OpenclDevice&>(device).context().getInfo<CL_CONTEXT_REFERENCE_COUNT>());
+}
+
+}  // namespace opencl
+
+int opencl_device_count() {
+  try {
+    return static_cast<int>(opencl::find_devices().size());
+  } catch (const std::exception&) {
+    return 0;  // a broken driver: opening a device says why
+  }
+}
+
+std::unique_ptr<Device> open_opencl_device(int index, const DeviceOptions& options) {
+  return opencl::open_device_tuned(index, options, {});
+}
+
+}  // namespace tandem

@@ -1,0 +1,31 @@
+// Any OpenCL 1.2 device as a Device: PoCL on CPU cores, or a real GPU.
+//
+// Contract: engine/device/device.h. What was proven at start is in info(): zero copy, fused fma, waiting policies.
+// Where zero copy does not
+//   hold, weights are uploaded before a program's first launch and every launch copies the regions it reads and writes.
+//   Slots of SlotUse::device_local are never copied.
+#pragma once
+
+#include <memory>
+
+#include "engine/device/device.h"
+#include "engine/device/registry.h"
+
+namespace tandem {
+
+int opencl_device_count();  // 0 without a driver; never throws
+std::unique_ptr<Device> open_opencl_device(int index, const DeviceOptions& options);
+
+namespace opencl {
+
+// What tests change. gate_deadline bounds every wait for another device's flag.
+struct Tuning {
+  std::chrono::milliseconds gate_deadline{10000};
+};
+std::unique_ptr<Device> open_device_tuned(int index, const DeviceOptions& options, const Tuning& tuning);
+
+// The reference count of the device's context: each buffer, queue, program and kernel alive holds one. For leak tests.
+int context_references(const Device& device);
+
+}  // namespace opencl
+}  // namespace tandem

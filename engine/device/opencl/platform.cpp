@@ -1,0 +1,42 @@
+#include "engine/device/opencl/platform.h"
+
+#include <stdlib.h>
+
+#include <algorithm>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace tandem::opencl {
+
+void configure_process(size_t workers) {
+  static std::once_flag once;
+  std::call_once(once, [workers] {
+    const size_t half = std::max<size_t>(1, std::thread::hardware_concurrency() / 2);
+    setenv("POCL_MAX_PTHREAD_COUNT", std::to_string(workers ? workers : half).c_str(), 0);
+    setenv("POCL_AFFINITY", "1", 0);
+    setenv("POCL_SIGFPE_HANDLER", "0", 0);
+  });
+}
+
+std::vector<FoundDevice> find_devices() {
+  configure_process(0);
+  std::vector<cl::Platform> platforms;
+  const cl_int code = cl::Platform::get(&platforms);
+  if (code == -1001) return {};  // no driver is registered with the loader
+  check(code, "clGetPlatformIDs", "the OpenCL loader");
+  std::vector<FoundDevice> gpus, others;
+  for (const cl::Platform& platform : platforms) {
+    std::vector<cl::Device> devices;
+    if (platform.getDevices(CL_DEVICE_TYPE_ALL, &devices) != CL_SUCCESS)
+      continue;  // CL_DEVICE_NOT_FOUND: an empty platform
+    for (const cl::Device& device : devices) {
+      const bool cpu = (device.getInfo<CL_DEVICE_TYPE>() & CL_DEVICE_TYPE_CPU) != 0;
+      (cpu ? others : gpus).push_back({platform, device});
+    }
+  }
+  gpus.insert(gpus.end(), others.begin(), others.end());
+  return gpus;
+}
+
+}  // namespace tandem::opencl

@@ -1,0 +1,154 @@
+#include "engine/device/opencl/prepared.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <map>
+
+#include "sync/error.h"
+
+namespace tandem::opencl {
+namespace {
+
+// Memory of a slot's size that nobody else sees: pages are zero until written, and reading takes no memory.
+class ShadowPages {
+ public:
+  explicit ShadowPages(size_t bytes) : bytes_(bytes) {
+    data_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (data_ == MAP_FAILED) throw Error("cannot map memory for a kernel's warm-up", std::to_string(bytes) + " bytes");
+  }
+  ~ShadowPages() { munmap(data_, bytes_); }
+  ShadowPages(const ShadowPages&) = delete;
+  ShadowPages& operator=(const ShadowPages&) = delete;
+  void* data() const { return data_; }
+
+ private:
+  size_t bytes_;
+  void* data_;
+};
+
+struct Shadow {
+  std::unique_ptr<ShadowPages> pages;
+  cl::Buffer buffer;
+};
+
+bool same(const Region& a, const Region& b) {
+  return a.at == b.at && a.rows == b.rows && a.width_bytes == b.width_bytes && a.pitch_bytes == b.pitch_bytes;
+}
+
+void add_region(std::vector<Region>& regions, const Region& region) {
+  const bool known = std::any_of(regions.begin(), regions.end(), [&](const Region& r) { return same(r, region); });
+  if (!known) regions.push_back(region);
+}
+
+void collect_regions(const Operator& op, Prepared& prepared) {
+  for (const Region& region : reads(op)) {
+    if (!region.at || region.at.slot->use() == sync::SlotUse::device_local) continue;
+    add_region(region.at.slot->use() == sync::SlotUse::weights ? prepared.weights : prepared.uploads, region);
+  }
+  for (const Region& region : writes(op)) {
+    if (region.at && region.at.slot->use() != sync::SlotUse::device_local) add_region(prepared.downloads, region);
+  }
+}
+
+void enqueue(const cl::CommandQueue& queue, const BoundKernel& bound, cl::Event* event) {
+  const auto& [gx, gy, gz] = bound.global;
+  const auto& [lx, ly, lz] = bound.local;
+  check(queue.enqueueNDRangeKernel(bound.kernel, cl::NullRange, cl::NDRange(gx, gy, gz), cl::NDRange(lx, ly, lz),
+                                   nullptr, event),
+        "clEnqueueNDRangeKernel", bound.name);
+}
+
+}  // namespace
+
+Preparer::Preparer(ProgramCache& programs, SlotMemory& memory, LoweringContext context, bool warm_up)
+    : programs_(programs), memory_(memory), context_(context), warm_up_(warm_up) {
+  cl_int code = CL_SUCCESS;
+  dummy_ = cl::Buffer(programs.handle().context, CL_MEM_READ_WRITE, 4096, nullptr, &code);
+  check(code, "clCreateBuffer", "the dummy argument on " + programs.handle().id);
+}
+
+cl::Kernel Preparer::bind(const KernelLaunch& launch, const std::string& object,
+                          const std::function<cl::Buffer(const sync::Slot&)>& buffer_of) {
+  cl::Kernel kernel = programs_.kernel(launch.source, launch.kernel, launch.options);
+  cl_uint index = 0;
+  auto set = [&](size_t bytes, const void* value) {
+    check(kernel.setArg(index, bytes, value), "clSetKernelArg", "argument " + std::to_string(index) + " of " + object);
+    ++index;
+  };
+  for (const Arg& arg : launch.args) {
+    if (const auto* operand = std::get_if<BufferArg>(&arg)) {
+      const cl::Buffer buffer = operand->at ? buffer_of(*operand->at.slot) : dummy_;
+      const cl_mem memory = buffer();
+      const cl_ulong offset = operand->at ? operand->at.offset_bytes : 0;
+      set(sizeof memory, &memory);
+      set(sizeof offset, &offset);
+    } else if (const auto* local = std::get_if<LocalArg>(&arg)) {
+      set(local->bytes, nullptr);
+    } else {
+      std::visit([&](const auto& value) { set(sizeof value, &value); }, arg);
+    }
+  }
+  return kernel;
+}
+
+// PoCL compiles a kernel a second time at the first launch of each (kernel, local size) variant, 40 to 200 ms in the
+// worker thread, which looks like a hung step and ruins the first prediction. Here that launch happens on shadow
+// memory: zero weights, ids and positions, and writes that nobody sees.
+void Preparer::warm_up(const KernelLaunch& launch, const std::string& object) {
+  std::string key = launch.source + "|" + launch.kernel + "|" + launch.options;
+  for (int d = 0; d < 3; ++d) {
+    // Grids beyond 65535 groups are a variant of their own.
+    key.append("|")
+        .append(std::to_string(launch.local[d]))
+        .append(launch.global[d] / launch.local[d] > 65535 ? "+" : "");
+  }
+  if (!warmed_.insert(key).second) return;
+  std::map<uint64_t, Shadow> shadows;
+  const Handle& handle = programs_.handle();
+  auto shadow_of = [&](const sync::Slot& slot) {
+    Shadow& shadow = shadows[slot.id()];
+    if (!shadow.pages) {
+      shadow.pages = std::make_unique<ShadowPages>(slot.size_bytes());
+      cl_int code = CL_SUCCESS;
+      shadow.buffer = cl::Buffer(handle.context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, slot.size_bytes(),
+                                 shadow.pages->data(), &code);
+      check(code, "clCreateBuffer", "the warm-up of " + object);
+    }
+    return shadow.buffer;
+  };
+  const BoundKernel bound{bind(launch, object, shadow_of), launch.global, launch.local, object};
+  cl_int code = CL_SUCCESS;
+  cl::CommandQueue queue(handle.context, handle.device, 0, &code);
+  check(code, "clCreateCommandQueue", object);
+  enqueue(queue, bound, nullptr);
+  check(queue.finish(), "clFinish", object);
+}
+
+std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators) {
+  auto prepared = std::make_shared<Prepared>();
+  if (!operators.empty()) prepared->name = operators.front().name;
+  if (operators.size() > 1) prepared->name += " .. " + operators.back().name;
+  for (const Operator& op : operators) {
+    if (!memory_.shared()) collect_regions(op, *prepared);
+    for (const KernelLaunch& launch : lower(op, context_)) {
+      if (launch.global[0] * launch.global[1] * launch.global[2] == 0) continue;
+      const std::string object = op.name + " (" + launch.kernel + ") on " + programs_.handle().id;
+      if (warm_up_) warm_up(launch, object);
+      cl::Kernel kernel = bind(launch, object, [this](const sync::Slot& slot) { return memory_.buffer(slot); });
+      prepared->kernels.push_back({std::move(kernel), launch.global, launch.local, object});
+    }
+  }
+  return prepared;
+}
+
+void enqueue_kernels(const cl::CommandQueue& queue, const Prepared& prepared, cl::Event* first, cl::Event* last) {
+  const auto& kernels = prepared.kernels;
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    cl::Event* event = i + 1 == kernels.size() ? last : i == 0 ? first : nullptr;
+    enqueue(queue, kernels[i], event);
+  }
+  if (kernels.size() == 1 && first && last) *first = *last;
+}
+
+}  // namespace tandem::opencl

@@ -1,0 +1,55 @@
+// A program with everything bound: kernel objects, their arguments, and the regions to copy where memory is not shared.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/device/device.h"
+#include "engine/device/opencl/launch.h"
+#include "engine/device/opencl/memory.h"
+#include "engine/device/opencl/program_cache.h"
+
+namespace tandem::opencl {
+
+struct BoundKernel {
+  cl::Kernel kernel;
+  std::array<size_t, 3> global{}, local{};
+  std::string name;  // operator and kernel, for errors
+};
+
+struct Prepared {
+  std::string name;  // first operator's (.. last's)
+  std::vector<BoundKernel> kernels;
+  std::vector<Region> weights;             // uploaded before the first launch (memory not shared)
+  std::vector<Region> uploads, downloads;  // around every launch (memory not shared)
+  bool weights_uploaded = false;
+  const Program* owner = nullptr;  // identity in DeviceSpan; never dereferenced
+};
+
+class Preparer {
+ public:
+  Preparer(ProgramCache& programs, SlotMemory& memory, LoweringContext context, bool warm_up);
+
+  std::shared_ptr<Prepared> prepare(std::span<const Operator> operators);
+
+ private:
+  cl::Kernel bind(const KernelLaunch& launch, const std::string& object,
+                  const std::function<cl::Buffer(const sync::Slot&)>& buffer_of);
+  void warm_up(const KernelLaunch& launch, const std::string& object);
+
+  ProgramCache& programs_;
+  SlotMemory& memory_;
+  LoweringContext context_;
+  bool warm_up_;
+  cl::Buffer dummy_;              // bound for absent operands
+  std::set<std::string> warmed_;  // kernel variants whose machine code is known to exist
+};
+
+// Queues all kernels of the program; the first and the last event are wanted by the span recorder only.
+void enqueue_kernels(const cl::CommandQueue& queue, const Prepared& prepared, cl::Event* first, cl::Event* last);
+
+}  // namespace tandem::opencl

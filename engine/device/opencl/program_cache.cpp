@@ -1,0 +1,60 @@
+#include "engine/device/opencl/program_cache.h"
+
+#include "kernels/kernels.h"
+#include "sync/error.h"
+
+namespace tandem::opencl {
+namespace {
+
+void append_expanded(std::string_view stem, std::string& out) {
+  constexpr std::string_view kInclude = "#include \"";
+  std::string_view rest = kernel_source(stem);
+  while (!rest.empty()) {
+    const size_t end = rest.find('\n');
+    const std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+    const size_t suffix = line.find(".cl\"");
+    if (line.starts_with(kInclude) && suffix != std::string_view::npos) {
+      append_expanded(line.substr(kInclude.size(), suffix - kInclude.size()), out);
+    } else {
+      out.append(line).push_back('\n');
+    }
+  }
+}
+
+}  // namespace
+
+std::string assemble_source(std::string_view stem) {
+  std::string text;
+  append_expanded("common", text);
+  append_expanded(stem, text);
+  return text;
+}
+
+const cl::Program& ProgramCache::program(const std::string& source, const std::string& options) {
+  const auto key = std::make_pair(source, options);
+  if (const auto found = programs_.find(key); found != programs_.end()) return found->second;
+  const std::string object = source + ".cl (" + options + ") on " + handle_.id;
+  cl_int code = CL_SUCCESS;
+  cl::Program program(handle_.context, assemble_source(source), false, &code);
+  check(code, "clCreateProgramWithSource", object);
+  // The oldest language version every driver has, unless the variant asks for another one.
+  const std::string standard = options.find("-cl-std=") == std::string::npos ? "-cl-std=CL1.2 " : "";
+  code = program.build(handle_.device, (standard + handle_.build_options + " " + options).c_str());
+  if (code != CL_SUCCESS) {
+    std::string log;
+    program.getBuildInfo(handle_.device, CL_PROGRAM_BUILD_LOG, &log);
+    while (!log.empty() && (log.back() == '\0' || log.back() == '\n')) log.pop_back();
+    throw Error("clBuildProgram failed with " + code_name(code), object, "Build log: " + log);
+  }
+  return programs_.emplace(key, std::move(program)).first->second;
+}
+
+cl::Kernel ProgramCache::kernel(const std::string& source, const std::string& kernel, const std::string& options) {
+  cl_int code = CL_SUCCESS;
+  cl::Kernel made(program(source, options), kernel.c_str(), &code);
+  check(code, "clCreateKernel", kernel + " of " + source + ".cl (" + options + ") on " + handle_.id);
+  return made;
+}
+
+}  // namespace tandem::opencl

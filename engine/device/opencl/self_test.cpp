@@ -1,0 +1,191 @@
+#include "engine/device/opencl/self_test.h"
+
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <random>
+#include <thread>
+
+#include "sync/error.h"
+#include "sync/waiter.h"
+
+namespace tandem::opencl {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::milliseconds kBound{5000};  // generous: the first launch of a kernel may compile it
+
+std::string microseconds_since(Clock::time_point begin) {
+  return std::to_string(std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin).count()) + " us";
+}
+
+void run_single(const cl::CommandQueue& queue, const cl::Kernel& kernel, size_t items, const std::string& object) {
+  check(queue.enqueueNDRangeKernel(kernel, cl::NullRange, cl::NDRange(items), cl::NDRange(1)), "clEnqueueNDRangeKernel",
+        object);
+  check(queue.finish(), "clFinish", object);
+}
+
+void set_buffer(cl::Kernel& kernel, cl_uint index, const cl::Buffer& buffer, const std::string& object) {
+  const cl_mem memory = buffer();
+  const cl_ulong offset = 0;
+  check(kernel.setArg(index, sizeof memory, &memory), "clSetKernelArg", object);
+  check(kernel.setArg(index + 1, sizeof offset, &offset), "clSetKernelArg", object);
+}
+
+PolicyTest test_policy(const char* policy, const std::function<std::string()>& body) {
+  try {
+    return {policy, true, body()};
+  } catch (const std::exception& error) {
+    return {policy, false, error.what()};
+  }
+}
+
+sync::WaitContext bounded(const char* step) {
+  sync::WaitContext context;
+  context.step = step;
+  context.device = "self-test";
+  context.deadline = kBound;
+  return context;
+}
+
+// A kernel's store of a flag is seen by a polling host, with no map and no finish.
+std::string flag_reaches_host(const char* policy, const cl::CommandQueue& queue, Gates& gates, const sync::Flag& flag,
+                              uint32_t epoch) {
+  gates.enqueue_signal(queue, {flag, epoch});
+  check(queue.flush(), "clFlush", "self-test");
+  const auto begin = Clock::now();
+  sync::make_waiter(policy)->wait(flag, epoch, bounded(policy));
+  return "a kernel's flag was seen after " + microseconds_since(begin);
+}
+
+// A queued gate holds the queue until the host raises its flag, and then lets it go.
+std::string gate_opens(const cl::CommandQueue& queue, Gates& gates, const sync::Flag& in, const sync::Flag& out) {
+  gates.set_bound(kBound);
+  gates.enqueue_wait(queue, {in, 1});
+  gates.enqueue_signal(queue, {out, 3});
+  check(queue.flush(), "clFlush", "self-test");
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  if (out.reached(3)) throw Error("a gate opened before its flag was raised", "self-test");
+  const auto begin = Clock::now();
+  in.raise(1);
+  sync::make_waiter("spin")->wait(out, 3, bounded("gate"));
+  const std::string time = microseconds_since(begin);
+  check(queue.finish(), "clFinish", "self-test");
+  return "opened " + time + " after the host's store; " + gates.orders();
+}
+
+}  // namespace
+
+std::string probe_build_options(const Handle& handle) {
+  Handle trial = handle;
+  trial.build_options = "-DHAS_PREFETCH";
+  try {
+    ProgramCache(trial).kernel("probe", "probe_increment", "");
+    return trial.build_options;
+  } catch (const Error&) {
+    trial.build_options.clear();  // the compiler has no such builtin; if anything else is wrong, this build says so
+    ProgramCache(trial).kernel("probe", "probe_increment", "");
+    return "";
+  }
+}
+
+Proof prove_zero_copy(ProgramCache& programs, const cl::CommandQueue& queue) {
+  const std::string object = "zero-copy test on " + programs.handle().id;
+  sync::Pool pool;
+  sync::Slot& slot = pool.acquire(4096, sync::SlotUse::activations, "zero-copy test");
+  try {
+    cl_int code = CL_SUCCESS;
+    const cl::Buffer buffer(programs.handle().context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, slot.size_bytes(),
+                            slot.data(), &code);
+    check(code, "clCreateBuffer", object);
+    void* mapped = queue.enqueueMapBuffer(buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, slot.size_bytes(), nullptr,
+                                          nullptr, &code);
+    check(code, "clEnqueueMapBuffer", object);
+    const bool in_place = mapped == slot.data();
+    check(queue.enqueueUnmapMemObject(buffer, mapped), "clEnqueueUnmapMemObject", object);
+    check(queue.finish(), "clFinish", object);
+    if (!in_place) return {false, "a map gives another pointer than the host's"};
+    cl::Kernel kernel = programs.kernel("probe", "probe_increment", "");
+    set_buffer(kernel, 0, buffer, object);
+    volatile uint32_t* word = slot.as<uint32_t>();
+    for (uint32_t value : {41u, 1000u}) {
+      *word = value;  // after the import, with no map: only shared memory shows it to the kernel
+      run_single(queue, kernel, 1, object);
+      if (*word != value + 1) return {false, "a kernel and the host do not see each other's stores without a map"};
+    }
+    return {true, "a map gives the same pointer, stores are seen both ways without it"};
+  } catch (const Error& error) {
+    return {false, error.what()};
+  }
+}
+
+bool prove_fused_fma(ProgramCache& programs, const cl::CommandQueue& queue) {
+  constexpr size_t kCases = 512;
+  const std::string object = "fma test on " + programs.handle().id;
+  std::mt19937 random(7);
+  std::uniform_real_distribution<float> values(1.0f, 2.0f);
+  std::vector<float> in(kCases * 3), out(kCases);
+  size_t distinguishing = 0;
+  for (size_t i = 0; i < kCases; ++i) {
+    float* v = &in[3 * i];
+    v[0] = values(random), v[1] = values(random);
+    v[2] = -(v[0] * v[1]);  // what remains is the product's rounding error, which only a fused fma keeps
+    distinguishing += std::fma(v[0], v[1], v[2]) != 0.0f;
+  }
+  TANDEM_CHECK(distinguishing > kCases / 2, "the fma cases do not distinguish");
+  cl_int code = CL_SUCCESS;
+  const cl::Buffer in_buffer(programs.handle().context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR,
+                             in.size() * sizeof(float), in.data(), &code);
+  check(code, "clCreateBuffer", object);
+  const cl::Buffer out_buffer(programs.handle().context, CL_MEM_READ_WRITE, out.size() * sizeof(float), nullptr, &code);
+  check(code, "clCreateBuffer", object);
+  cl::Kernel kernel = programs.kernel("probe", "probe_fma", "");
+  set_buffer(kernel, 0, in_buffer, object);
+  set_buffer(kernel, 2, out_buffer, object);
+  run_single(queue, kernel, kCases, object);
+  check(queue.enqueueReadBuffer(out_buffer, CL_TRUE, 0, out.size() * sizeof(float), out.data()), "clEnqueueReadBuffer",
+        object);
+  for (size_t i = 0; i < kCases; ++i) {
+    const float expected = std::fma(in[3 * i], in[3 * i + 1], in[3 * i + 2]);
+    if (std::memcmp(&expected, &out[i], sizeof expected) != 0) return false;
+  }
+  return true;
+}
+
+std::vector<PolicyTest> test_policies(const cl::CommandQueue& queue, Gates* gates, sync::Pool& pool, bool cpu_device) {
+  std::vector<PolicyTest> tests;
+  tests.push_back(test_policy("blocking", [&] {
+    const auto begin = Clock::now();
+    check(queue.enqueueMarkerWithWaitList(), "clEnqueueMarkerWithWaitList", "self-test");
+    check(queue.finish(), "clFinish", "self-test");
+    return "clFinish returned after " + microseconds_since(begin);
+  }));
+  if (!gates) {
+    for (const char* policy : {"spin", "predict"}) {
+      tests.push_back({policy, true, "flags are raised by the device's host thread: memory is not shared"});
+    }
+    tests.push_back({"gate", false, "memory is not shared"});
+    return tests;
+  }
+  sync::FlagBank bank(pool, 8, "self-test flags");
+  const sync::Flag in = bank.make("self-test in"), out = bank.make("self-test out");
+  tests.push_back(test_policy("spin", [&] { return flag_reaches_host("spin", queue, *gates, out, 1); }));
+  tests.push_back(test_policy("predict", [&] { return flag_reaches_host("predict", queue, *gates, out, 2); }));
+  if (cpu_device && std::thread::hardware_concurrency() < 2) {
+    tests.push_back({"gate", false, "a spinning gate would hold the only core"});
+    return tests;
+  }
+  tests.push_back(test_policy("gate", [&] {
+    gates->calibrate(queue);
+    return gate_opens(queue, *gates, in, out);
+  }));
+  if (!tests.back().passed) {
+    gates->cancel();
+    queue.finish();
+    gates->reset();
+  }
+  return tests;
+}
+
+}  // namespace tandem::opencl

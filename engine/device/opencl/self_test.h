@@ -1,0 +1,31 @@
+// What a device must show at start before anything relies on it. Every test is bounded in time.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/device/device.h"
+#include "engine/device/opencl/gates.h"
+#include "engine/device/opencl/program_cache.h"
+
+namespace tandem::opencl {
+
+// Builds and finds the options every program of the device gets (the prefetch builtin, where the compiler has it).
+// Error with the build log when not even the plain probe builds.
+std::string probe_build_options(const Handle& handle);
+
+struct Proof {
+  bool holds = false;
+  std::string note;  // how it was shown, or why not
+};
+// Kernel and host see each other's stores in one allocation, without map or copy, and a map gives the host's own
+// pointer.
+Proof prove_zero_copy(ProgramCache& programs, const cl::CommandQueue& queue);
+// fma rounds once: cases in which multiply-then-add gives other bits.
+bool prove_fused_fma(ProgramCache& programs, const cl::CommandQueue& queue);
+
+// "blocking", "spin", "predict", "gate". gates: nullptr where memory is not shared; cpu_device and one core only: no
+// gates.
+std::vector<PolicyTest> test_policies(const cl::CommandQueue& queue, Gates* gates, sync::Pool& pool, bool cpu_device);
+
+}  // namespace tandem::opencl

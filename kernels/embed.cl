@@ -1,0 +1,59 @@
+// y[s, :] = w[ids[s], :] decoded: the embedding lookup, one source for both families and every packed format.
+//
+// Layout: engine/tensor/packed.h; y f32 [S, H] dense; ids int32 [S]. Options: KIND 0 f32, 1 f16, 2 bf16, 3 i4, 4 i8, and GROUP, SUPER,
+//   MIN_KIND, ZERO_POINT as in packed_simd.cl.
+// Work mapping: work-item (i, s) decodes `columns` columns of token s from column i * columns on: 32 on a CPU device, 1 on a GPU.
+// Limits: an id outside the vocabulary gives a row of NaN and reads nothing.
+#if KIND >= 3
+#define QUANT_BYTES (KIND == 3 ? 1024 : 2048)
+#define GROUPS (32 / GROUP)
+#define ENTRY_BYTES (SUPER ? 1 : 2)
+#define SCALE_BYTES (GROUPS * 64 * ENTRY_BYTES)
+#define HEADER_BYTES (SUPER ? (MIN_KIND == 2 ? 256 : 128) : 0)
+#define TILES (SUPER ? 8 : 1)  // behind one header
+#define TILE_BYTES (SCALE_BYTES * (MIN_KIND == 2 ? 2 : 1) + QUANT_BYTES)
+#endif
+
+inline float element(__global const uchar *panel, int r, int k) {
+#if KIND == 0
+  return ((__global const float *)panel)[(size_t)k * 64 + r];
+#elif KIND == 1
+  return vload_half((size_t)k * 64 + r, (__global const half *)panel);
+#elif KIND == 2
+  return as_float((uint)((__global const ushort *)panel)[(size_t)k * 64 + r] << 16);
+#else
+  const int tile = k / 32, column = k % 32, entry = column / GROUP * 64 + r;
+  __global const uchar *header = panel + (size_t)(tile / TILES) * (HEADER_BYTES + TILES * TILE_BYTES);
+  __global const uchar *at = header + HEADER_BYTES + (tile % TILES) * TILE_BYTES;
+  __global const uchar *quants = at + SCALE_BYTES * (MIN_KIND == 2 ? 2 : 1);
+#if KIND == 3
+  const float q = (float)((quants[column / 2 * 64 + r] >> (column % 2 * 4)) & 15);
+#else
+  const float q = (float)((__global const char *)quants)[column * 64 + r];
+#endif
+#if SUPER
+  const float scale = vload_half(r, (__global const half *)header) * (float)((__global const char *)at)[entry];
+#else
+  const float scale = vload_half(entry, (__global const half *)at);
+#endif
+#if MIN_KIND == 0
+  return q * scale;
+#elif MIN_KIND == 1
+  return fma(q, scale, -((float)ZERO_POINT * scale));
+#elif SUPER
+  return fma(q, scale, -(vload_half(64 + r, (__global const half *)header) * (float)at[SCALE_BYTES + entry]));
+#else
+  return fma(q, scale, vload_half(entry, (__global const half *)(at + SCALE_BYTES)));
+#endif
+#endif
+}
+
+__kernel void embed(BUFFER(w), BUFFER(ids), BUFFER(y), const ulong panel_bytes, const int vocabulary, const int H,
+                    const int columns) {
+  const int s = get_global_id(1), begin = (int)get_global_id(0) * columns;
+  const int id = AT(const int, ids)[s];
+  __global float *row = AT(float, y) + (long)s * H;
+  const int known = id >= 0 && id < vocabulary;
+  __global const uchar *panel = AT(const uchar, w) + (known ? id / 64 : 0) * panel_bytes;
+  for (int k = begin; k < min(begin + columns, H); ++k) row[k] = known ? element(panel, id % 64, k) : NAN;
+}

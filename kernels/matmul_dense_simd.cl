@@ -1,0 +1,43 @@
+// y[s, n] = sum over k of w[n, k] * x[s, k] with f32, f16 or bf16 packed weights, for CPU devices (simd family).
+//
+// Layout: element (row r of the panel, column k) at index k*64 + r. Options: ELEMENT 0 f32, 1 f16, 2 bf16.
+// Work mapping and limits: matmul_simd.cl. Any K, odd ones too.
+#define RUN 32
+#if ELEMENT == 0
+#define ELEMENT_BYTES 4
+#else
+#define ELEMENT_BYTES 2
+#endif
+
+typedef struct {
+  __global const uchar *quants;
+} Run;
+
+inline Run load_run(__global const uchar *panel, int run, int lane) {
+  Run r;
+  r.quants = panel + ((size_t)run * RUN * 64 + lane) * ELEMENT_BYTES;
+  return r;
+}
+
+inline float16 load_column(const Run *r, int column, int b) {
+  __global const uchar *at = r->quants + (column * 64 + b * 16) * ELEMENT_BYTES;
+#if ELEMENT == 0
+  PREFETCH(at, 8192);
+  return vload16(0, (__global const float *)at);
+#elif ELEMENT == 1
+  if (b % 2 == 0) PREFETCH(at, 8192);
+  return vload_half16(0, (__global const half *)at);
+#else
+  if (b % 2 == 0) PREFETCH(at, 8192);
+  return as_float16(convert_uint16(vload16(0, (__global const ushort *)at)) << 16);
+#endif
+}
+
+inline void load_pair(const Run *r, int pair, float16 *first, float16 *second) {
+#pragma unroll
+  for (int b = 0; b < BLOCKS; ++b) first[b] = load_column(r, 2 * pair, b);
+#pragma unroll
+  for (int b = 0; b < BLOCKS; ++b) second[b] = load_column(r, 2 * pair + 1, b);
+}
+#define ANY_COLUMNS  // K may end inside a run
+#include "matmul_simd.cl"

@@ -1,0 +1,148 @@
+// The matmul kernels of the simd family, over load_run(), load_pair() and RUN of a weight format. Not a source of its own; included.
+//
+// Contract (docs/numbers.md): acc = fma(w, a, acc), k ascending, one chain per output element. All variants give the same bits: speed comes
+//   from many rows (lanes) and tokens (registers) at once.
+// Layout: x f32 [S, K] with x_stride, y f32 [S, N] with y_stride, both unaligned (vload/vstore only). panel p of w starts at p * panel_bytes.
+// Work mapping, local size 1, no barriers:
+//   matmul_few (option TOKENS = 1..8, BLOCKS = 4 or 2): work-item u computes rows row_begin + u*16*BLOCKS and the next, TOKENS tokens; the
+//     weights are decoded once, the sums stay in registers. TOKENS = 1 is the GEMV.
+//   matmul_gemm (no TOKENS, BLOCKS = 2): work-item u owns 32 rows and all S tokens. It decodes 256 columns to a local f32 panel and
+//     passes the tokens over it, eight at a time (8 x 32 sums in registers); between panels the sums wait in y.
+// Limits: rows from row_end on are padding and never written. 32 KiB of local memory (gemm).
+#define ROWS (BLOCKS * 16)
+
+// Rows that do not fill a vector: only the last ones of a matrix.
+inline void store_rows(float16 value, __global float *y, int rows) {
+  if (rows >= 16) {
+    vstore16(value, 0, y);
+  } else {
+    float lanes[16];
+    vstore16(value, 0, lanes);
+    for (int r = 0; r < rows; ++r) y[r] = lanes[r];
+  }
+}
+
+#ifdef TOKENS
+__kernel void matmul_few(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_bytes, const int K, const int row_begin,
+                         const int row_end, const int x_stride, const int y_stride) {
+  const int row = row_begin + (int)get_global_id(0) * ROWS;
+  const int lane = row % 64;
+  __global const uchar *panel = AT(const uchar, w) + (row / 64) * panel_bytes;
+  __global const float *a = AT(const float, x);
+  float16 sum[TOKENS][BLOCKS];
+#pragma unroll
+  for (int t = 0; t < TOKENS; ++t)
+#pragma unroll
+    for (int b = 0; b < BLOCKS; ++b) sum[t][b] = 0;
+  for (int run = 0; run < K / RUN; ++run) {
+    const Run r = load_run(panel, run, lane);
+    for (int pair = 0; pair < RUN / 2; ++pair, a += 2) {
+      float16 first[BLOCKS], second[BLOCKS];
+      load_pair(&r, pair, first, second);
+#pragma unroll
+      for (int t = 0; t < TOKENS; ++t) {
+        const float a0 = a[(long)t * x_stride], a1 = a[(long)t * x_stride + 1];
+#pragma unroll
+        for (int b = 0; b < BLOCKS; ++b) sum[t][b] = fma(first[b], (float16)(a0), sum[t][b]);
+#pragma unroll
+        for (int b = 0; b < BLOCKS; ++b) sum[t][b] = fma(second[b], (float16)(a1), sum[t][b]);
+      }
+    }
+  }
+#ifdef ANY_COLUMNS
+  const Run r = load_run(panel, K / RUN, lane);
+  for (int column = 0; column < K % RUN; ++column, ++a)
+#pragma unroll
+    for (int t = 0; t < TOKENS; ++t)
+#pragma unroll
+      for (int b = 0; b < BLOCKS; ++b)
+        sum[t][b] = fma(load_column(&r, column, b), (float16)(a[(long)t * x_stride]), sum[t][b]);
+#endif
+#pragma unroll
+  for (int t = 0; t < TOKENS; ++t)
+#pragma unroll
+    for (int b = 0; b < BLOCKS; ++b)
+      store_rows(sum[t][b], AT(float, y) + (long)t * y_stride + row + b * 16, row_end - row - b * 16);
+}
+
+#else
+#define CHUNK 256
+
+inline float16 load_rows(__global const float *y, int rows) {
+  if (rows >= 16) return vload16(0, y);
+  float lanes[16];
+  for (int r = 0; r < 16; ++r) lanes[r] = r < rows ? y[r] : 0.0f;
+  return vload16(0, lanes);
+}
+
+// T tokens x 32 rows over `columns` columns of the decoded panel; continues the sums in y unless `first`.
+#define DEFINE_TOKENS(T)                                                                                              \
+  inline void tokens_##T(__local const float *panel, __global const float *x, __global float *y, int columns,         \
+                         int first, long x_stride, long y_stride, int rows) {                                         \
+    float16 sum[T][2];                                                                                                \
+    _Pragma("unroll") for (int t = 0; t < T; ++t) {                                                                   \
+      sum[t][0] = first ? (float16)(0.0f) : load_rows(y + t * y_stride, rows);                                        \
+      sum[t][1] = first ? (float16)(0.0f) : load_rows(y + t * y_stride + 16, rows - 16);                              \
+    }                                                                                                                 \
+    for (int k = 0; k < columns; ++k) {                                                                               \
+      const float16 w0 = vload16(0, panel + k * 32), w1 = vload16(0, panel + k * 32 + 16);                            \
+      _Pragma("unroll") for (int t = 0; t < T; ++t) {                                                                 \
+        const float16 a = (float16)(x[t * x_stride + k]);                                                             \
+        sum[t][0] = fma(w0, a, sum[t][0]);                                                                            \
+        sum[t][1] = fma(w1, a, sum[t][1]);                                                                            \
+      }                                                                                                               \
+    }                                                                                                                 \
+    _Pragma("unroll") for (int t = 0; t < T; ++t) {                                                                   \
+      store_rows(sum[t][0], y + t * y_stride, rows);                                                                  \
+      store_rows(sum[t][1], y + t * y_stride + 16, rows - 16);                                                        \
+    }                                                                                                                 \
+  }
+DEFINE_TOKENS(8)
+DEFINE_TOKENS(4)
+DEFINE_TOKENS(2)
+DEFINE_TOKENS(1)
+
+__kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_bytes, const int K, const int row_begin,
+                          const int row_end, const int x_stride, const int y_stride, const int S) {
+  __local float decoded[CHUNK * 32];
+  const int row = row_begin + (int)get_global_id(0) * ROWS;
+  const int lane = row % 64, rows = row_end - row;
+  __global const uchar *panel = AT(const uchar, w) + (row / 64) * panel_bytes;
+  for (int k0 = 0; k0 < K; k0 += CHUNK) {
+    const int columns = min(CHUNK, K - k0);
+    for (int k = 0; k < columns; k += RUN) {
+      const Run r = load_run(panel, (k0 + k) / RUN, lane);
+      const int pairs = min(RUN, columns - k) / 2;
+      for (int pair = 0; pair < pairs; ++pair) {
+        float16 first[BLOCKS], second[BLOCKS];
+        load_pair(&r, pair, first, second);
+        __local float *at = decoded + (k + 2 * pair) * 32;
+        vstore16(first[0], 0, at);
+        vstore16(first[1], 0, at + 16);
+        vstore16(second[0], 0, at + 32);
+        vstore16(second[1], 0, at + 48);
+      }
+#ifdef ANY_COLUMNS
+      if (columns - k < RUN && columns % 2) {
+        vstore16(load_column(&r, columns - k - 1, 0), 0, decoded + (columns - 1) * 32);
+        vstore16(load_column(&r, columns - k - 1, 1), 0, decoded + (columns - 1) * 32 + 16);
+      }
+#endif
+    }
+    const long xs = x_stride, ys = y_stride;
+    __global const float *a = AT(const float, x) + k0;
+    __global float *out = AT(float, y) + row;
+    int s = 0;
+    for (; s + 8 <= S; s += 8) tokens_8(decoded, a + s * xs, out + s * ys, columns, k0 == 0, xs, ys, rows);
+    if (S - s >= 4) {
+      tokens_4(decoded, a + s * xs, out + s * ys, columns, k0 == 0, xs, ys, rows);
+      s += 4;
+    }
+    if (S - s >= 2) {
+      tokens_2(decoded, a + s * xs, out + s * ys, columns, k0 == 0, xs, ys, rows);
+      s += 2;
+    }
+    if (S > s) tokens_1(decoded, a + s * xs, out + s * ys, columns, k0 == 0, xs, ys, rows);
+  }
+}
+#endif

@@ -1,0 +1,65 @@
+// Decoding packed weights 16 rows at a time: the part that the simd kernels of i4 and i8 share. Not a source of its own; included.
+//
+// Layout (engine/tensor/packed.h): a panel is 64 rows. SUPER == 0: tile = [half scale[G][64]] [half min[G][64] if explicit] [quants];
+//   SUPER == 1: 8 tiles behind a header [half d[64]] [half dmin[64] if explicit], tile = [int8 sc[G][64]] [uint8 m[G][64]] [quants];
+//   G = 32 / GROUP. Options: GROUP 32|16, SUPER 0|1, MIN_KIND 0 none, 1 zero point, 2 explicit, ZERO_POINT, QUANT_BYTES of one tile.
+// A run is GROUP columns that share their scales. BLOCKS blocks of 16 rows are decoded at a time, from row `lane` of the panel.
+#define RUN GROUP
+#define RUNS_PER_TILE (32 / GROUP)
+#if SUPER
+#define SCALE_BYTES (RUNS_PER_TILE * 64)
+#define HEADER_BYTES (MIN_KIND == 2 ? 256 : 128)
+#else
+#define SCALE_BYTES (RUNS_PER_TILE * 128)
+#define HEADER_BYTES 0
+#endif
+#define TILE_BYTES (SCALE_BYTES * (MIN_KIND == 2 ? 2 : 1) + QUANT_BYTES)
+
+typedef struct {
+  float16 scale[BLOCKS];
+  float16 low[BLOCKS];  // what fma adds; unused with MIN_KIND 0
+  __global const uchar *quants;
+} Run;
+
+inline Run load_run(__global const uchar *panel, int run, int lane) {
+  Run r;
+  const int tile = run / RUNS_PER_TILE, part = run % RUNS_PER_TILE;
+#if SUPER
+  __global const uchar *header = panel + (size_t)(tile / 8) * (HEADER_BYTES + 8 * TILE_BYTES);
+  __global const uchar *at = header + HEADER_BYTES + (tile % 8) * TILE_BYTES;
+#else
+  __global const uchar *at = panel + (size_t)tile * TILE_BYTES;
+#endif
+  PREFETCH(at, 8192);
+  PREFETCH(at, 8256);
+#pragma unroll
+  for (int b = 0; b < BLOCKS; ++b) {
+    const int row = part * 64 + lane + b * 16;
+#if SUPER
+    const float16 d = vload_half16(0, (__global const half *)header + lane + b * 16);
+    r.scale[b] = d * convert_float16(vload16(0, (__global const char *)at + row));
+#if MIN_KIND == 2
+    const float16 dmin = vload_half16(0, (__global const half *)header + 64 + lane + b * 16);
+    r.low[b] = -(dmin * convert_float16(vload16(0, at + SCALE_BYTES + row)));
+#endif
+#else
+    r.scale[b] = vload_half16(0, (__global const half *)at + row);
+#if MIN_KIND == 2
+    r.low[b] = vload_half16(0, (__global const half *)(at + SCALE_BYTES) + row);
+#endif
+#endif
+#if MIN_KIND == 1
+    r.low[b] = -((float)ZERO_POINT * r.scale[b]);
+#endif
+  }
+  r.quants = at + SCALE_BYTES * (MIN_KIND == 2 ? 2 : 1) + part * (QUANT_BYTES / RUNS_PER_TILE) + lane;
+  return r;
+}
+
+inline float16 decode(const Run *r, int b, float16 q) {
+#if MIN_KIND == 0
+  return q * r->scale[b];
+#else
+  return fma(q, r->scale[b], r->low[b]);
+#endif
+}
