@@ -15,6 +15,8 @@
 //   position % 16) and the tree of sum_lanes; a value element is one fma chain over ascending positions. Splits are merged in
 //   ascending order by merge(). What lies beyond a token's position adds an exact zero or is not touched, so neither the tile nor S matters.
 // Limits: HEAD_DIM, HEAD_DIM_V >= 1; capacity a multiple of 64; TILE 1..8; positions[s] < capacity.
+// Measured (PoCL 3.1, one worker of a 4.3 GHz Zen 5 core, f16 cache, launch included; 9 heads, 3 KV heads, d = 64): 256 tokens at 0: 143-148
+//   GFLOP/s, at 768: 169-176; decode at 64 positions 8 us, of which 7 are the launch, at 1024: 23 us. 32 heads, 8 KV heads, d = 128: 146 and 193.
 #ifndef HEAD_DIM
 #define HEAD_DIM 64
 #endif

@@ -73,6 +73,25 @@ INLINE void store_part(const float16 v, __global float *p, const int count) {
 INLINE float exp1(const float x) { EXP_BODY(float, int, x); }
 INLINE float16 exp16(const float16 x) { EXP_BODY(float16, int16, x); }
 
+// Trees over the 64 work-items of a group (simt family): 32 + 32, 16 + 16, ... Every work-item gets the result; all of them must call it.
+// `lanes` holds 64 values and may be used again at once.
+#define GROUP_TREE(name, combine)                                                   \
+  INLINE float name(__local float *lanes, const float value) {                      \
+    const int lane = get_local_id(0);                                               \
+    lanes[lane] = value;                                                            \
+    barrier(CLK_LOCAL_MEM_FENCE);                                                   \
+    for (int width = 32; width > 0; width /= 2) {                                   \
+      if (lane < width) lanes[lane] = combine(lanes[lane], lanes[lane + width]);    \
+      barrier(CLK_LOCAL_MEM_FENCE);                                                 \
+    }                                                                               \
+    const float result = lanes[0];                                                  \
+    barrier(CLK_LOCAL_MEM_FENCE);                                                   \
+    return result;                                                                  \
+  }
+INLINE float plus(const float a, const float b) { return a + b; }
+GROUP_TREE(group_sum, plus)
+GROUP_TREE(group_largest, larger)
+
 // A hint to fetch the cache line at `bytes` after `pointer`; nothing where the compiler has no such builtin (the device tries it at start).
 #ifdef HAS_PREFETCH
 #define PREFETCH(pointer, bytes) __builtin_prefetch((__private const void *)((size_t)(pointer) + (bytes)))

@@ -4,12 +4,6 @@
 #include "engine/device/opencl/lower_support.h"
 
 namespace tandem::opencl {
-namespace {
-
-// simd: queries of a KV head that share the loads of K and V. In decode: one token's group of heads.
-int64_t tile_of(int64_t queries) { return std::min<int64_t>(queries, 8); }
-
-}  // namespace
 
 std::vector<KernelLaunch> lower_attention(const Attention& op, const LoweringContext& context) {
   const KvCache& cache = op.cache;
@@ -21,7 +15,8 @@ std::vector<KernelLaunch> lower_attention(const Attention& op, const LoweringCon
   TANDEM_CHECK(cache.capacity > 0 && cache.capacity % 64 == 0, "cache capacity: " + std::to_string(cache.capacity));
   const bool simt = context.family == KernelFamily::simt;
   const int64_t group = op.heads / cache.kv_heads, queries = op.S * group;
-  const int64_t tile = simt ? 1 : tile_of(queries);
+  // Queries of a KV head that share the loads of K and V; in decode one token's group of heads.
+  const int64_t tile = std::min<int64_t>(queries, simt ? 4 : 8);
   const auto kv_heads = static_cast<size_t>(cache.kv_heads);
   const size_t tiles = ceil_div(queries, tile), splits = ceil_div(cache.capacity, kAttentionSplit);
   const size_t wanted =

@@ -1,0 +1,27 @@
+// Index of the largest value of each row, the lowest index of equals.
+//
+// Layout: x f32 at s*x_stride + i; ids int32 [S].
+// Work: one work-group of 64 per row. Each work-item keeps the first index of its largest value; then the largest of all by a tree, and
+//   the lowest index among the work-items that have it.
+// Limits: any width >= 1; NaN is never the largest, a row of NaN gives 0.
+
+__kernel void argmax_simt(BUFFER(x), BUFFER(ids), const int width, const int x_stride) {
+  __local float lanes[64];
+  __local int lowest;
+  const int lane = get_local_id(0);
+  const size_t s = get_group_id(0);
+  __global const float *x = AT(const float, x) + s * x_stride;
+  if (lane == 0) lowest = INT_MAX;
+  float best = -INFINITY;
+  int best_at = INT_MAX;
+  for (int i = lane; i < width; i += 64) {
+    if (x[i] > best) {
+      best = x[i];
+      best_at = i;
+    }
+  }
+  const float top = group_largest(lanes, best);  // its barriers also order the start value of `lowest`
+  if (best == top) atomic_min(&lowest, best_at);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (lane == 0) AT(int, ids)[s] = lowest == INT_MAX ? 0 : lowest;  // nothing above -inf: the first of equals
+}

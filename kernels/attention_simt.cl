@@ -1,0 +1,199 @@
+// Causal attention over the cache of one layer with grouped query heads: softmax(scale * q k^T) v without an S x S buffer.
+//
+// Idea: the online softmax of Milakov and Gimelshein (2018, arXiv:1805.02867) over splits of the cache, as in FlashAttention (Dao et al.
+//   2022, arXiv:2205.14135) and its split-cache decoding; a tile of queries shares every load of K and V.
+// Layout: q f32 at s*q_stride + head*HEAD_DIM + i; y f32 at s*y_stride + head*HEAD_DIM_V + i.
+//   cache_k [kv_heads][capacity/16][HEAD_DIM][16], cache_v [kv_heads][capacity][HEAD_DIM_V], f16 with -DKV_F16=1, else f32.
+//   scratch f32 [S*heads][capacity/SPLIT][2 + HEAD_DIM_V]: maximum, sum and unscaled values of each split.
+// Work (groups of 64): attention_simt, attention_split_simt and attention_merge_simt map groups as attention_simd.cl maps work-items.
+//   In a group a work-item takes positions lane, lane + 64, ... of the split for the scores (neighbours read neighbouring K lanes) and the
+//   value elements lane, lane + 64, ... for the weighted sum (neighbours read neighbouring V elements).
+// Order, the same for both ways and every tile: the cache is cut into splits of SPLIT absolute positions. In a split a score is one fma
+//   chain over i = 0 .. HEAD_DIM-1, then times scale; the maximum is exact; exp is exp1 of common.cl; their sum is 64 lane sums and the
+//   tree of group_sum; a value element is one fma chain over ascending positions. Splits are merged in ascending order by merge().
+// Limits: HEAD_DIM, HEAD_DIM_V >= 1; TILE 1..8; positions[s] < capacity; local memory TILE * (SPLIT + HEAD_DIM) * 4 + 256 bytes.
+#ifndef HEAD_DIM
+#define HEAD_DIM 64
+#endif
+#ifndef HEAD_DIM_V
+#define HEAD_DIM_V HEAD_DIM
+#endif
+#ifndef KV_F16
+#define KV_F16 1
+#endif
+#ifndef TILE  // queries that share the loads of K and V
+#define TILE 4
+#endif
+#ifndef SPLIT  // kAttentionSplit
+#define SPLIT 256
+#endif
+#ifndef ROUND_F16
+#define ROUND_F16 0
+#endif
+
+#if KV_F16
+#define ELEMENT half
+#define LOAD1(p) vload_half(0, p)
+#else
+#define ELEMENT float
+#define LOAD1(p) (*(p))
+#endif
+#define VALUES ((HEAD_DIM_V + 63) / 64)  // value elements of one work-item
+#define RECORD (2 + HEAD_DIM_V)
+
+// How much of the old and of the new part is kept when a split with maximum `next` joins a running maximum `top`.
+typedef struct {
+  float top, keep, take;
+} Merge;
+INLINE Merge merge(const float top, const float next) {
+  Merge m;
+  m.top = larger(top, next);
+  const float base = m.top == -INFINITY ? 0.0f : m.top;
+  m.keep = exp1(top - base);
+  m.take = exp1(next - base);
+  return m;
+}
+
+// What the splits so far gave for each query of the tile; `values` are this work-item's elements.
+typedef struct {
+  int last[TILE];  // absolute position of the query: the last one it sees
+  int furthest;
+  float top[TILE], sum[TILE];
+  float values[TILE][VALUES];
+} Tile;
+
+INLINE void attend_split(Tile *t, __local float *lanes, __local const float *q, __local float *p, __global const ELEMENT *k,
+                         __global const ELEMENT *v, const int first, const float scale) {
+  const int lane = get_local_id(0);
+  const int end = min(first + SPLIT, t->furthest + 1);
+  for (int n = first + lane; n < first + SPLIT; n += 64) {
+    float scores[TILE];
+    for (int i = 0; i < TILE; ++i) scores[i] = 0.0f;
+    if (n < end) {
+      __global const ELEMENT *key = k + (size_t)(n / 16) * HEAD_DIM * 16 + n % 16;
+      for (int d = 0; d < HEAD_DIM; ++d) {
+        const float element = LOAD1(key + d * 16);
+        for (int i = 0; i < TILE; ++i) scores[i] = fma(q[i * HEAD_DIM + d], element, scores[i]);
+      }
+    }
+    for (int i = 0; i < TILE; ++i) p[i * SPLIT + n - first] = n <= t->last[i] ? scores[i] * scale : -INFINITY;
+  }
+
+  float keep[TILE], take[TILE];
+  for (int i = 0; i < TILE; ++i) {  // a work-item reads back only the scores it wrote
+    float part = -INFINITY;
+    for (int n = lane; n < SPLIT; n += 64) part = larger(part, p[i * SPLIT + n]);
+    const float top = group_largest(lanes, part);
+    const float base = top == -INFINITY ? 0.0f : top;
+    part = 0.0f;
+    for (int n = lane; n < SPLIT; n += 64) {
+      const float e = exp1(p[i * SPLIT + n] - base);
+      p[i * SPLIT + n] = e;
+      part += e;
+    }
+    const float sum = group_sum(lanes, part);  // its barriers also order the weights for the sums of values
+    const Merge m = merge(t->top[i], top);
+    t->top[i] = m.top;
+    t->sum[i] = fma(sum, m.take, t->sum[i] * m.keep);
+    keep[i] = m.keep;
+    take[i] = m.take;
+  }
+
+  for (int c = 0; c < VALUES; ++c) {
+    const int d = lane + c * 64;
+    if (d >= HEAD_DIM_V) break;
+    float acc[TILE];
+    for (int i = 0; i < TILE; ++i) acc[i] = 0.0f;
+    for (int n = first; n < end; ++n) {
+      const float element = LOAD1(v + (size_t)n * HEAD_DIM_V + d);
+      for (int i = 0; i < TILE; ++i) {
+        // A query must not even multiply by zero what it does not see: the cache may hold anything there.
+        if (n <= t->last[i]) acc[i] = fma(p[i * SPLIT + n - first], element, acc[i]);
+      }
+    }
+    for (int i = 0; i < TILE; ++i) t->values[i][c] = fma(acc[i], take[i], t->values[i][c] * keep[i]);
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);  // the next split writes p
+}
+
+// Loads the tile's queries; a last tile that is not full repeats its last query, which is not stored again.
+INLINE void load_tile(Tile *t, __local float *to, __global const float *q, __global const int *positions, const int tile,
+                      const int kv_head, const int queries, const int group, const int q_stride) {
+  t->furthest = 0;
+  for (int i = 0; i < TILE; ++i) {
+    const int n = min(tile * TILE + i, queries - 1);
+    __global const float *from = q + (size_t)(n / group) * q_stride + (size_t)(kv_head * group + n % group) * HEAD_DIM;
+    for (int d = get_local_id(0); d < HEAD_DIM; d += 64) to[i * HEAD_DIM + d] = from[d];
+    t->last[i] = positions[n / group];
+    t->furthest = max(t->furthest, t->last[i]);
+    t->top[i] = -INFINITY;
+    t->sum[i] = 0.0f;
+    for (int c = 0; c < VALUES; ++c) t->values[i][c] = 0.0f;
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+}
+
+INLINE float result(const float value, const float sum) {
+#if ROUND_F16
+  return round_f16(value / sum);
+#else
+  return value / sum;
+#endif
+}
+
+#define CACHE_HEAD(name, width) (AT(const ELEMENT, name) + (size_t)kv_head * capacity * (width))
+
+__kernel void attention_simt(BUFFER(q), BUFFER(y), BUFFER(positions), BUFFER(cache_k), BUFFER(cache_v), const int S,
+                             const int group, const int capacity, const int q_stride, const int y_stride, const float scale) {
+  __local float lanes[64], queries[TILE * HEAD_DIM], p[TILE * SPLIT];
+  const int tile = get_group_id(0), kv_head = get_group_id(1);
+  Tile t;
+  load_tile(&t, queries, AT(const float, q), AT(const int, positions), tile, kv_head, S * group, group, q_stride);
+  for (int first = 0; first <= t.furthest; first += SPLIT) {
+    attend_split(&t, lanes, queries, p, CACHE_HEAD(cache_k, HEAD_DIM), CACHE_HEAD(cache_v, HEAD_DIM_V), first, scale);
+  }
+  for (int i = 0; i < TILE && tile * TILE + i < S * group; ++i) {
+    const int n = tile * TILE + i;
+    __global float *y = AT(float, y) + (size_t)(n / group) * y_stride + (size_t)(kv_head * group + n % group) * HEAD_DIM_V;
+    for (int d = get_local_id(0), c = 0; d < HEAD_DIM_V; d += 64, ++c) y[d] = result(t.values[i][c], t.sum[i]);
+  }
+}
+
+__kernel void attention_split_simt(BUFFER(q), BUFFER(positions), BUFFER(cache_k), BUFFER(cache_v), BUFFER(scratch), const int S,
+                                   const int group, const int capacity, const int q_stride, const float scale) {
+  __local float lanes[64], queries[TILE * HEAD_DIM], p[TILE * SPLIT];
+  const int tile = get_group_id(0), kv_head = get_group_id(1), split = get_group_id(2);
+  const int heads = get_num_groups(1) * group;
+  Tile t;
+  load_tile(&t, queries, AT(const float, q), AT(const int, positions), tile, kv_head, S * group, group, q_stride);
+  // A split beyond the tile runs over nothing (barriers must be met by all) and the merge does not look at it.
+  attend_split(&t, lanes, queries, p, CACHE_HEAD(cache_k, HEAD_DIM), CACHE_HEAD(cache_v, HEAD_DIM_V), split * SPLIT, scale);
+  for (int i = 0; i < TILE && tile * TILE + i < S * group; ++i) {
+    const int n = tile * TILE + i;
+    const size_t query = (size_t)(n / group) * heads + kv_head * group + n % group;
+    __global float *record = AT(float, scratch) + (query * get_num_groups(2) + split) * RECORD;
+    if (get_local_id(0) == 0) {
+      record[0] = t.top[i];
+      record[1] = t.sum[i];
+    }
+    for (int d = get_local_id(0), c = 0; d < HEAD_DIM_V; d += 64, ++c) record[2 + d] = t.values[i][c];
+  }
+}
+
+__kernel void attention_merge_simt(BUFFER(y), BUFFER(positions), BUFFER(scratch), const int heads, const int splits,
+                                   const int y_stride) {
+  const size_t query = get_group_id(0);
+  const size_t s = query / heads, head = query % heads;
+  const int last = AT(const int, positions)[s];
+  for (int d = get_local_id(0); d < HEAD_DIM_V; d += 64) {
+    float top = -INFINITY, sum = 0.0f, value = 0.0f;
+    for (int split = 0; split * SPLIT <= last; ++split) {
+      __global const float *record = AT(const float, scratch) + (query * splits + split) * RECORD;
+      const Merge m = merge(top, record[0]);
+      top = m.top;
+      sum = fma(record[1], m.take, sum * m.keep);
+      value = fma(record[2 + d], m.take, value * m.keep);
+    }
+    AT(float, y)[s * y_stride + head * HEAD_DIM_V + d] = result(value, sum);
+  }
+}
