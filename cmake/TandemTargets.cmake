@@ -8,6 +8,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # Debian's clang 14 reads gcc 12's headers, some of which trip this one.
   target_compile_options(tandem_options INTERFACE -Wno-unknown-warning-option)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # g++ 12 sees overlapping copies in `"literal" + std::string` at -O2 and above where there are none (GCC bug 105651).
+  target_compile_options(tandem_options INTERFACE -Wno-restrict)
+endif()
 if(TANDEM_SANITIZE)
   target_compile_options(tandem_options INTERFACE -fsanitize=${TANDEM_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(tandem_options INTERFACE -fsanitize=${TANDEM_SANITIZE})
@@ -24,7 +28,7 @@ endfunction()
 
 # tandem_test(NAME SOURCES ... LINK ... LABELS ... TIMEOUT seconds): one GoogleTest program; every TEST becomes a ctest case called
 # FOLDER/Topic.says_what_holds, so that `./dev test engine/model` runs a folder. The target tests_in_FOLDER (engine_model) builds one folder's
-# programs and those of its sub-folders. Tests labelled "gpu" use a device whole, so they run one at a time.
+# programs and those of its sub-folders. Tests labelled gpu, opencl or npu use cores as devices, so they run one at a time.
 function(tandem_test name)
   cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
@@ -39,8 +43,8 @@ function(tandem_test name)
     math(EXPR slow "3 * ${arg_TIMEOUT}")
     set(properties TIMEOUT ${slow})
   endif()
-  if("gpu" IN_LIST arg_LABELS)
-    list(APPEND properties RESOURCE_LOCK gpu)
+  if(arg_LABELS MATCHES "gpu|opencl|npu")
+    list(APPEND properties RESOURCE_LOCK devices)
   endif()
   if(arg_LABELS)
     list(GET arg_LABELS 0 label)  # a list does not survive gtest_discover_tests; the folder in the name says the rest

@@ -34,9 +34,8 @@ trap 'exit 130' INT TERM
 
 # The first mirror of bookworm's main part in this machine's apt sources, one-line or deb822.
 mirror() {
-  { cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list 2>/dev/null || true; } |
-    sed -nE 's/^deb +(\[[^]]*\] +)?([^ ]+) +bookworm +.*main.*/\2/p'
-  { cat /etc/apt/sources.list.d/*.sources 2>/dev/null || true; } | awk -v RS= '/Suites:[^\n]*bookworm( |\n)/ && /Components:[^\n]*main/' |
+  find /etc/apt -name '*.list' -exec cat {} + | sed -nE 's/^deb +(\[[^]]*\] +)?([^ ]+) +bookworm +.*main.*/\2/p'
+  find /etc/apt -name '*.sources' -exec awk 1 {} + | awk -v RS= '/Suites:[^\n]*bookworm( |\n)/ && /Components:[^\n]*main/' |
     sed -nE 's/^URIs: *([^ ]+).*/\1/p'
 }
 url=$(mirror | sed -n 1p)
@@ -48,16 +47,24 @@ debootstrap --variant=minbase bookworm "$machine" "$url" >"$scratch/debootstrap.
 # Only the sources of Debian itself: any other one may need a package that a bare machine has not.
 rm -f "$machine/etc/apt/sources.list"
 for file in /etc/apt/sources.list /etc/apt/sources.list.d/*; do
-  if [ -s "$file" ] && grep -q bookworm "$file" && grep -q 'debian' "$file" && ! grep -q 'https:' "$file"; then
+  if [ -s "$file" ] && grep -q bookworm "$file" && grep -q debian "$file"; then
     cp "$file" "$machine/etc/apt${file#/etc/apt}"
   fi
 done
 cp -r /etc/apt/apt.conf.d/. "$machine/etc/apt/apt.conf.d/"
 # Configuration of packages that are not there would make apt complain or fail.
 grep -lE 'Post-Invoke|Pre-Install|DPkg::(Pre|Post)' "$machine"/etc/apt/apt.conf.d/* | xargs -r rm -f
-cp /etc/resolv.conf /etc/hosts "$machine/etc/" 2>/dev/null || true
-cp -r /usr/share/keyrings/. "$machine/usr/share/keyrings/" 2>/dev/null || true
-mkdir -p "$machine/etc/apt/keyrings" && cp -r /etc/apt/keyrings/. "$machine/etc/apt/keyrings/" 2>/dev/null || true
+# copy_if_there FROM... TO_FOLDER
+copy_if_there() {
+  local folder=${!#} from
+  mkdir -p "$folder"
+  for from in "${@:1:$#-1}"; do
+    if [ -e "$from" ]; then cp -r "$from" "$folder/"; fi
+  done
+}
+copy_if_there /etc/resolv.conf /etc/hosts "$machine/etc"
+copy_if_there /usr/share/keyrings "$machine/usr/share"
+copy_if_there /etc/apt/keyrings /etc/apt/trusted.gpg.d "$machine/etc/apt"
 
 # Certificates lie where the ca-certificates package, once installed, does not replace them.
 environment=(HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 TERM=dumb)
@@ -65,6 +72,7 @@ bundle=${SSL_CERT_FILE:-/etc/ssl/certs/ca-certificates.crt}
 if [ -f "$bundle" ]; then
   mkdir -p "$machine/opt/certificates"
   cp -L "$bundle" "$machine/opt/certificates/bundle.crt"
+  echo 'Acquire::https::CAInfo "/opt/certificates/bundle.crt";' >"$machine/etc/apt/apt.conf.d/99certificates"
   for name in PIP_CERT SSL_CERT_FILE REQUESTS_CA_BUNDLE CURL_CA_BUNDLE; do
     environment+=("$name=/opt/certificates/bundle.crt")
   done
@@ -83,8 +91,9 @@ fi
 git clone --quiet --no-hardlinks "$here" "$machine/root/tandem"
 mount -t proc proc "$machine/proc"
 mount --bind /dev "$machine/dev"
-mount --bind /sys "$machine/sys" 2>/dev/null && mount -o remount,bind,ro "$machine/sys" 2>/dev/null || true
-mkdir -p /dev/shm && mount --bind /dev/shm "$machine/dev/shm" 2>/dev/null || true
+mount --bind /sys "$machine/sys"
+mount -o remount,bind,ro "$machine/sys"
+if [ -d /dev/shm ]; then mount --bind /dev/shm "$machine/dev/shm"; fi
 
 for command in "$@"; do
   echo "=== $command"

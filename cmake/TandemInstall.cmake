@@ -1,0 +1,27 @@
+# `cmake --install`: the program, the headers under include/tandem with their paths, the libraries, and a CMake package, so that
+#   find_package(tandem REQUIRED)
+#   target_link_libraries(mine PRIVATE tandem::engine)
+# gives `#include "engine/run/engine.h"`.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+get_property(tandem_libraries GLOBAL PROPERTY TANDEM_LIBRARIES)
+add_library(tandem_engine INTERFACE)
+target_link_libraries(tandem_engine INTERFACE ${tandem_libraries})
+set_target_properties(tandem_engine PROPERTIES EXPORT_NAME engine)
+
+install(TARGETS ${tandem_libraries} tandem_engine EXPORT tandemTargets
+  ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}/tandem" LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/tandem")
+if(TARGET tandem)
+  install(TARGETS tandem RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+endif()
+foreach(folder IN ITEMS sync kernels npu_emu engine)
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tandem" FILES_MATCHING PATTERN "*.h")
+endforeach()
+
+set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/tandem")
+install(EXPORT tandemTargets NAMESPACE tandem:: DESTINATION "${package_dir}")
+configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/tandemConfig.cmake.in" "${PROJECT_BINARY_DIR}/tandemConfig.cmake"
+  INSTALL_DESTINATION "${package_dir}")
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/tandemConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+install(FILES "${PROJECT_BINARY_DIR}/tandemConfig.cmake" "${PROJECT_BINARY_DIR}/tandemConfigVersion.cmake" DESTINATION "${package_dir}")

@@ -1,0 +1,28 @@
+// A command of the program: its name, what it does, and how it adds its flags.
+//
+// Contract: add() declares the sub-command's flags and a callback that sets `action`; the action runs after the whole
+// command line has been accepted, returns the exit status, and throws tandem::Error. Flags live as long as the CLI::App
+// (shared by its callback).
+#pragma once
+
+#include <functional>
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace tandem::app {
+
+using Action = std::function<int()>;
+
+struct Command {
+  const char* name;
+  const char* explains;
+  void (*add)(CLI::App& app, Action& action);
+};
+
+// Exit statuses of the program.
+inline constexpr int kDone = 0, kFailed = 1, kWrongUsage = 2, kInterrupted = 130;
+
+}  // namespace tandem::app

@@ -1,0 +1,21 @@
+// `tandem bench`: tokens per second of prompt processing and token generation.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/app/common_flags.h"
+
+namespace tandem::app {
+
+struct BenchFlags {
+  std::vector<int64_t> n_prompt{512};  // one test each; 0: none
+  std::vector<int64_t> n_gen{128};
+  int repetitions = 5;
+  std::string output = "md";  // "md", "json", "csv"
+};
+
+int bench_command(const CommonFlags& flags, const BenchFlags& bench);
+
+}  // namespace tandem::app

@@ -1,0 +1,165 @@
+#include "engine/app/commands/devices.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "engine/app/report.h"
+#include "engine/device/registry.h"
+#include "engine/run/core_layout.h"
+#include "sync/error.h"
+
+namespace tandem::app {
+
+namespace {
+
+using nlohmann::json;
+
+const char* name_of(DeviceKind kind) {
+  switch (kind) {
+    case DeviceKind::gpu:
+      return "gpu";
+    case DeviceKind::npu:
+      return "npu";
+    case DeviceKind::host:
+      break;
+  }
+  return "host";
+}
+
+const char* name_of(KernelFamily family) {
+  switch (family) {
+    case KernelFamily::simd:
+      return "simd";
+    case KernelFamily::simt:
+      return "simt";
+    case KernelFamily::none:
+      break;
+  }
+  return "none";
+}
+
+// What the report says of one id: the device, or why it could not be opened.
+struct Finding {
+  std::string id;
+  std::optional<DeviceInfo> info;
+  std::string problem;
+};
+
+Finding look_at(const std::string& id, const DeviceOptions& options) {
+  Finding finding{id, {}, {}};
+  try {
+    finding.info = open_device(id, options)->info();
+  } catch (const Error& error) {
+    finding.problem = error.what();
+  }
+  return finding;
+}
+
+json to_json(const Finding& finding) {
+  if (!finding.info) return {{"id", finding.id}, {"error", finding.problem}};
+  const DeviceInfo& info = *finding.info;
+  json policies = json::array();
+  for (const PolicyTest& test : info.policies)
+    policies.push_back({{"policy", test.policy}, {"passed", test.passed}, {"reason", test.reason}});
+  return {{"id", info.id},
+          {"name", info.name},
+          {"driver", info.driver},
+          {"kind", name_of(info.kind)},
+          {"kernels", name_of(info.family)},
+          {"memory_bytes", info.memory_bytes},
+          {"max_allocation_bytes", info.max_allocation_bytes},
+          {"compute_units", info.compute_units},
+          {"cores", info.cores},
+          {"zero_copy", info.zero_copy},
+          {"zero_copy_note", info.zero_copy_note},
+          {"fused_fma", info.fused_fma},
+          {"f16_operands", info.f16_operands},
+          {"policies", policies}};
+}
+
+void print(const Finding& finding) {
+  if (!finding.info) {
+    std::cout << finding.id << "\n  cannot be used: " << finding.problem << "\n";
+    return;
+  }
+  const DeviceInfo& info = *finding.info;
+  auto noted = [](bool yes, const std::string& note) {
+    return std::string(yes ? "yes" : "no") + (note.empty() ? "" : ", " + note);
+  };
+  std::cout << info.id << "  " << info.name << "\n";
+  if (!info.driver.empty()) std::cout << "  driver     " << info.driver << "\n";
+  std::cout << "  kind       " << name_of(info.kind);
+  if (info.family != KernelFamily::none) std::cout << ", kernels for " << name_of(info.family);
+  std::cout << ", " << info.compute_units << " compute unit" << (info.compute_units == 1 ? "" : "s");
+  if (!info.cores.empty()) {
+    std::cout << ", on host core";
+    for (int core : info.cores) std::cout << " " << core;
+  }
+  std::cout << "\n  memory     " << info.memory_bytes / 1000000 << " MB, one allocation at most "
+            << info.max_allocation_bytes / 1000000 << " MB\n";
+  std::cout << "  zero copy  " << noted(info.zero_copy, info.zero_copy_note) << "\n";
+  std::cout << "  fused fma  " << noted(info.fused_fma, info.f16_operands ? "matmul operands rounded to f16" : "")
+            << "\n";
+  for (const PolicyTest& test : info.policies) {
+    std::cout << "  wait       " << test.policy << ": " << noted(test.passed, test.reason) << "\n";
+  }
+}
+
+void require(const char* variable, const std::string& prefix, const std::vector<Finding>& findings) {
+  const char* value = std::getenv(variable);
+  if (!value || std::string(value) != "1") return;
+  for (const Finding& finding : findings) {
+    if (finding.info && finding.id.starts_with(prefix)) return;
+  }
+  throw Error("a required device is missing", prefix + " (" + variable + "=1)",
+              "Install its driver; `./dev setup` installs PoCL for OpenCL");
+}
+
+}  // namespace
+
+int devices_command(const CommonFlags& flags) {
+  apply_verbosity(flags);
+  const CoreLayout layout = lay_out_cores(usable_cores(), flags.threads);
+  DeviceOptions options;
+  options.gpu_cores = layout.gpu;
+  options.npu_cores = layout.npu;
+  std::vector<Finding> findings;
+  for (const std::string& id : flags.devices.empty() ? available_devices() : flags.devices)
+    findings.push_back(look_at(id, options));
+  require("REQUIRE_OPENCL", "opencl", findings);
+  require("REQUIRE_VULKAN", "vulkan", findings);
+  if (flags.json) {
+    json devices = json::array();
+    for (const Finding& finding : findings) devices.push_back(to_json(finding));
+    print_json({{"devices", devices},
+                {"layout",
+                 {{"gpu_cores", layout.gpu},
+                  {"npu_cores", layout.npu},
+                  {"orchestrator_core", layout.orchestrator},
+                  {"may_spin", layout.may_spin}}}});
+  } else {
+    for (const Finding& finding : findings) print(finding);
+    std::cout << "cores: " << to_string(layout) << "\n";
+  }
+  // A device that was asked for by name and cannot be used is a failure; one that was merely found is a report.
+  for (const Finding& finding : findings) {
+    if (!finding.info && !flags.devices.empty()) return kFailed;
+  }
+  return kDone;
+}
+
+void add_devices(CLI::App& app, Action& action) {
+  auto flags = std::make_shared<CommonFlags>();
+  add_device_flag(app, *flags);
+  app.add_option("-t,--threads", flags->threads, "cores to use; 0: all")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+  add_output_flags(app, *flags);
+  app.callback([flags, &action] { action = [flags] { return devices_command(*flags); }; });
+}
+
+}  // namespace tandem::app

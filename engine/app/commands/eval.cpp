@@ -1,0 +1,122 @@
+#include "engine/app/commands/eval.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "engine/app/command.h"
+#include "engine/app/commands/open_engine.h"
+#include "engine/app/commands/tokenize.h"
+#include "engine/app/progress.h"
+#include "engine/app/report.h"
+#include "engine/app/text_input.h"
+#include "engine/run/perplexity.h"
+#include "sync/error.h"
+
+namespace tandem::app {
+namespace {
+
+// A file that appears only when it is complete.
+class LogitsFile {
+ public:
+  explicit LogitsFile(const std::string& path)
+      : path_(path), part_(path + ".part"), out_(part_, std::ios::binary | std::ios::trunc) {
+    if (!out_) throw Error("cannot write the logits", path_, "Check the folder");
+  }
+  ~LogitsFile() {
+    if (!done_) std::remove(part_.c_str());
+  }
+  void append(std::span<const float> logits) {
+    out_.write(reinterpret_cast<const char*>(logits.data()), static_cast<std::streamsize>(logits.size_bytes()));
+  }
+  void finish() {
+    out_.close();
+    if (!out_ || std::rename(part_.c_str(), path_.c_str()) != 0)
+      throw Error("cannot write the logits", path_, "Is the disk full?");
+    done_ = true;
+  }
+
+ private:
+  std::string path_, part_;
+  std::ofstream out_;
+  bool done_ = false;
+};
+
+std::vector<int32_t> tokens_of(const CommonFlags& flags, const EvalFlags& eval) {
+  const GgufFile file = GgufFile::open(flags.model);
+  if (!eval.ids_file.empty()) return parse_ids(read_file(eval.ids_file), read_config(file).vocabulary);
+  EncodeOptions encode;
+  encode.parse_special = !flags.no_special;
+  return make_tokenizer(file)->encode(input_text(flags.text), encode);
+}
+
+}  // namespace
+
+int eval_command(const CommonFlags& flags, const EvalFlags& eval) {
+  const std::vector<int32_t> ids = tokens_of(flags, eval);
+  if (ids.empty())
+    throw Error("there is nothing to evaluate", eval.ids_file.empty() ? "the text" : eval.ids_file,
+                "Give at least one token");
+  const auto count = static_cast<int64_t>(ids.size());
+  constexpr int64_t kPiece = 256;
+  const int64_t chunk = std::min(count, flags.chunk > 0 ? flags.chunk : kPiece);
+  const auto engine = open_engine(flags, {std::max<int64_t>(count, flags.ctx_size), chunk, chunk});
+  print_notes(flags, *engine);
+
+  std::unique_ptr<LogitsFile> logits_file;
+  if (!eval.logits_out.empty()) logits_file = std::make_unique<LogitsFile>(eval.logits_out);
+  Progress progress("evaluating", ProgressUnit::tokens, !flags.quiet() && Progress::stderr_is_terminal());
+  engine->prefill_progress = [&](int64_t done, int64_t total) {
+    progress.update(static_cast<uint64_t>(done), static_cast<uint64_t>(total));
+  };
+  TraceFile trace(flags, *engine);
+  LogLikelihood likelihood;
+  const auto V = static_cast<size_t>(engine->config().vocabulary);
+  const double start = now_seconds();
+  double judging = 0;  // writing and summing up is not evaluating
+  engine->extend_all(ids, [&](int64_t first, std::span<const float> logits) {
+    const double begin = now_seconds();
+    if (logits_file) logits_file->append(logits);
+    if (eval.perplexity) {
+      for (size_t s = 0; s * V < logits.size(); ++s) {
+        const size_t next = static_cast<size_t>(first) + s + 1;
+        if (next >= ids.size()) break;
+        likelihood.negative_log_sum += negative_log_likelihood(logits.subspan(s * V, V), ids[next]);
+        ++likelihood.tokens;
+      }
+    }
+    judging += now_seconds() - begin;
+  });
+  const double seconds = now_seconds() - start - judging;
+  trace.finish();
+  progress.clear();
+  if (logits_file) logits_file->finish();
+
+  if (flags.json) {
+    nlohmann::json out = {{"n_tokens", count},           {"n_vocab", V},        {"chunk", chunk},
+                          {"eval_ms", seconds * 1e3},    {"clock", "measured"}, {"device", engine->device_names()},
+                          {"plan", engine->plan_name()}, {"act", engine->act()}};
+    if (eval.perplexity) {
+      out["perplexity"] = likelihood.perplexity();
+      out["mean_nll"] = likelihood.mean();
+      out["nll_tokens"] = likelihood.tokens;
+    }
+    if (!eval.logits_out.empty()) out["logits"] = eval.logits_out;
+    print_json(out);
+    return kDone;
+  }
+  if (eval.perplexity) {
+    std::cout << "perplexity " << likelihood.perplexity() << " (mean negative log-likelihood " << likelihood.mean()
+              << " of " << likelihood.tokens << " tokens)\n";
+  }
+  if (!flags.quiet()) {
+    std::fprintf(stderr, "evaluated %lld tokens in pieces of %lld, %.1f tokens/s (measured); device %s; plan %s\n",
+                 static_cast<long long>(count), static_cast<long long>(chunk), static_cast<double>(count) / seconds,
+                 engine->device_names().c_str(), engine->plan_name().c_str());
+  }
+  return kDone;
+}
+
+}  // namespace tandem::app

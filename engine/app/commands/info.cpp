@@ -1,0 +1,180 @@
+#include "engine/app/commands/info.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "engine/app/report.h"
+#include "engine/device/registry.h"
+#include "engine/model/config.h"
+#include "engine/model/gguf.h"
+#include "engine/model/weights.h"
+#include "engine/run/core_layout.h"
+#include "sync/error.h"
+
+namespace tandem::app {
+
+namespace {
+
+using nlohmann::json;
+
+struct TypeCount {
+  StorageType type = StorageType::f32;
+  int64_t tensors = 0, parameters = 0;
+  size_t bytes = 0;
+  std::optional<GgufTensor> matrix;  // the largest one: what a device is asked about
+};
+
+int64_t elements(const GgufTensor& tensor) {
+  int64_t product = 1;
+  for (int64_t extent : tensor.shape) product *= extent;
+  return product;
+}
+
+std::vector<TypeCount> count_types(const GgufFile& file) {
+  std::map<StorageType, TypeCount> counts;
+  for (const GgufTensor& tensor : file.tensors()) {
+    TypeCount& count = counts[tensor.type];
+    count.type = tensor.type;
+    ++count.tensors;
+    count.parameters += elements(tensor);
+    count.bytes += tensor.bytes;
+    if (tensor.shape.size() == 2 && (!count.matrix || elements(tensor) > elements(*count.matrix)))
+      count.matrix = tensor;
+  }
+  std::vector<TypeCount> sorted;
+  for (auto& [type, count] : counts) sorted.push_back(std::move(count));
+  std::sort(sorted.begin(), sorted.end(), [](const TypeCount& a, const TypeCount& b) { return a.bytes > b.bytes; });
+  return sorted;
+}
+
+json config_json(const ModelConfig& config) {
+  return {{"layers", config.layers},
+          {"hidden", config.hidden},
+          {"feed_forward", config.feed_forward},
+          {"heads", config.heads},
+          {"kv_heads", config.kv_heads},
+          {"head_dim", config.head_dim},
+          {"vocabulary", config.vocabulary},
+          {"context_length", config.context_length},
+          {"norm_eps", config.norm_eps},
+          {"rope_base", config.rope_base},
+          {"rope_dim", config.rope_dim},
+          {"rope_layout", config.rope_halves ? "halves" : "interleaved"},
+          {"qkv_bias", config.qkv_bias},
+          {"qk_norm", config.qk_norm},
+          {"tied_output", config.tied_output}};
+}
+
+// Asks every device whether it multiplies with each stored type: {"device", "type", "packed", "supported", "reason"}.
+json placement(const std::vector<TypeCount>& types, const std::vector<std::string>& ids) {
+  const CoreLayout layout = lay_out_cores(usable_cores());
+  DeviceOptions options;
+  options.gpu_cores = layout.gpu;
+  options.npu_cores = layout.npu;
+  json rows = json::array();
+  for (const std::string& id : ids) {
+    const std::unique_ptr<Device> device = open_device(id, options);
+    for (const TypeCount& type : types) {
+      if (!type.matrix) continue;
+      const int64_t K = type.matrix->shape[0], N = type.matrix->shape[1];
+      const PackedFormat format = packed_format(type.type);
+      const MatMul op{.S = 1,
+                      .K = K,
+                      .row_begin = 0,
+                      .row_end = N,
+                      .w = {format, N, K, {}},
+                      .x = {},
+                      .y = {},
+                      .x_stride = K,
+                      .y_stride = N};
+      const Support support = device->supports({type.matrix->name, op});
+      rows.push_back({{"device", id},
+                      {"type", info(type.type).name},
+                      {"packed", to_string(format)},
+                      {"supported", support.yes},
+                      {"reason", support.reason}});
+    }
+  }
+  return rows;
+}
+
+void print(const json& report) {
+  auto text = [&](const char* key) { return report.value(key, std::string()); };
+  std::cout << text("model") << "\n"
+            << "  architecture  " << text("architecture") << (text("name").empty() ? "" : "  (" + text("name") + ")")
+            << "\n";
+  std::printf("  file          %.1f MB, GGUF v%u, %lld tensors, %.1f M parameters\n",
+              report["file_bytes"].get<double>() / 1e6, report["gguf_version"].get<unsigned>(),
+              report["tensors"].get<long long>(), report["parameters"].get<double>() / 1e6);
+  if (report.contains("shapes")) {
+    std::cout << "  shapes       ";
+    for (const auto& [key, value] : report["shapes"].items()) std::cout << " " << key << "=" << value.dump();
+    std::cout << "\n";
+  }
+  for (const json& type : report["storage"]) {
+    std::printf("  stored as     %-7s %5lld tensors  %9.1f MB\n", type["type"].get<std::string>().c_str(),
+                type["tensors"].get<long long>(), type["bytes"].get<double>() / 1e6);
+  }
+  std::fflush(stdout);
+  for (const json& row : report["placement"]) {
+    std::cout << "  matmul        " << row["type"].get<std::string>() << " (packed " << row["packed"].get<std::string>()
+              << ") on " << row["device"].get<std::string>() << ": "
+              << (row["supported"].get<bool>() ? "yes" : "no, " + row["reason"].get<std::string>()) << "\n";
+  }
+  if (report.contains("note")) std::cout << "  note          " << text("note") << "\n";
+}
+
+}  // namespace
+
+int info_command(const CommonFlags& flags) {
+  apply_verbosity(flags);
+  const GgufFile file = GgufFile::open(flags.model);
+  const std::vector<TypeCount> types = count_types(file);
+  json report = {{"model", flags.model},
+                 {"architecture", file.get_string("general.architecture").value_or("")},
+                 {"name", file.get_string("general.name").value_or("")},
+                 {"file_bytes", file.file_bytes()},
+                 {"gguf_version", file.version()},
+                 {"tensors", file.tensors().size()},
+                 {"tokenizer", file.get_string("tokenizer.ggml.model").value_or("")},
+                 {"pre_tokenizer", file.get_string("tokenizer.ggml.pre").value_or("")}};
+  int64_t parameters = 0;
+  report["storage"] = json::array();
+  for (const TypeCount& type : types) {
+    parameters += type.parameters;
+    report["storage"].push_back({{"type", info(type.type).name},
+                                 {"tensors", type.tensors},
+                                 {"parameters", type.parameters},
+                                 {"bytes", type.bytes}});
+  }
+  report["parameters"] = parameters;
+  report["placement"] = json::array();
+  if (file.tensors().empty()) {
+    report["note"] = "a vocabulary without weights: it tokenizes, but does not run";
+  } else {
+    report["shapes"] = config_json(read_config(file));
+    report["placement"] = placement(types, flags.devices.empty() ? available_devices() : flags.devices);
+  }
+  if (flags.json) {
+    print_json(report);
+  } else {
+    print(report);
+  }
+  return kDone;
+}
+
+void add_info(CLI::App& app, Action& action) {
+  auto flags = std::make_shared<CommonFlags>();
+  add_model_flag(app, *flags);
+  add_device_flag(app, *flags);
+  add_output_flags(app, *flags);
+  app.callback([flags, &action] { action = [flags] { return info_command(*flags); }; });
+}
+
+}  // namespace tandem::app

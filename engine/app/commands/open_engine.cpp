@@ -1,0 +1,51 @@
+#include "engine/app/commands/open_engine.h"
+
+#include <cstdio>
+
+#include "engine/app/interrupt.h"
+#include "engine/app/progress.h"
+#include "sync/error.h"
+
+namespace tandem::app {
+
+std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds& needs) {
+  if (!flags.soc.empty()) {
+    throw Error("unknown processor profile", "--soc " + flags.soc,
+                "This version has none; the NPU's own modelled time is in --trace and `tandem npu gemm`");
+  }
+  Progress progress("loading", ProgressUnit::bytes, !flags.quiet() && Progress::stderr_is_terminal());
+  EngineOptions options;
+  options.model_path = flags.model;
+  options.devices = flags.devices;
+  options.strict_device = flags.strict_device;
+  options.plan = flags.plan;
+  if (flags.split >= 0) options.split = flags.split;
+  options.act = flags.act;
+  options.kv_type = flags.cache_type == "f32" ? KvType::f32 : KvType::f16;
+  options.context = needs.context > 0 ? needs.context : flags.ctx_size;
+  options.chunk = flags.chunk > 0 ? flags.chunk : needs.chunk;
+  options.threads = flags.threads;
+  options.outputs = needs.outputs;
+  options.sync_policy = flags.sync;
+  options.load_progress = [&](uint64_t done, uint64_t total) { progress.update(done, total); };
+  auto engine = Engine::open(options);
+  engine->interrupted = [] { return interrupted(); };
+  return engine;
+}
+
+void print_notes(const CommonFlags& flags, const Engine& engine) {
+  if (flags.quiet()) return;
+  for (const std::string& note : engine.notes()) std::fprintf(stderr, "note: %s\n", note.c_str());
+}
+
+TraceFile::TraceFile(const CommonFlags& flags, Engine& engine) : path_(flags.trace), engine_(engine) {
+  if (!path_.empty()) engine_.record(&timeline_);
+}
+
+void TraceFile::finish() {
+  if (path_.empty()) return;
+  engine_.record(nullptr);
+  timeline_.write_trace(path_);
+}
+
+}  // namespace tandem::app

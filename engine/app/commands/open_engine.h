@@ -1,0 +1,35 @@
+// Opens the engine a command asks for with its flags: load progress, notes, trace.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "engine/app/common_flags.h"
+#include "engine/run/engine.h"
+
+namespace tandem::app {
+
+struct EngineNeeds {
+  int64_t context = 0;  // 0: the flags' or the model's
+  int64_t chunk = 0;    // 0: the flags' or the engine's
+  int64_t outputs = 1;
+};
+
+std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds& needs);
+
+// Says on stderr what is not as a user might expect: fallbacks, stand-ins. Nothing with -q.
+void print_notes(const CommonFlags& flags, const Engine& engine);
+
+// Records a command's spans for --trace, and writes the file in finish(); nothing without the flag.
+class TraceFile {
+ public:
+  TraceFile(const CommonFlags& flags, Engine& engine);
+  void finish();
+
+ private:
+  std::string path_;
+  Engine& engine_;
+  Timeline timeline_;
+};
+
+}  // namespace tandem::app

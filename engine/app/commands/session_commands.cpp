@@ -1,0 +1,79 @@
+#include "engine/app/commands/session_commands.h"
+
+#include <CLI/CLI.hpp>
+#include <limits>
+#include <memory>
+
+#include "engine/app/commands/bench.h"
+#include "engine/app/commands/eval.h"
+#include "engine/app/commands/run.h"
+#include "engine/app/common_flags.h"
+
+namespace tandem::app {
+
+namespace {
+
+// Owns a command's flags for as long as its CLI::App lives.
+template <typename Own>
+struct Flags {
+  CommonFlags common;
+  Own own;
+};
+struct Nothing {};
+
+constexpr int64_t kMostTokens = std::numeric_limits<int32_t>::max();
+
+}  // namespace
+
+void add_run(CLI::App& app, Action& action) {
+  auto flags = std::make_shared<Flags<Nothing>>();
+  add_model_flag(app, flags->common);
+  add_text_flags(app, flags->common);
+  add_sampling_flags(app, flags->common);
+  add_engine_flags(app, flags->common);
+  add_output_flags(app, flags->common);
+  app.callback([flags, &action] { action = [flags] { return run_command(flags->common); }; });
+}
+
+void add_eval(CLI::App& app, Action& action) {
+  auto flags = std::make_shared<Flags<EvalFlags>>();
+  add_model_flag(app, flags->common);
+  add_text_flags(app, flags->common);
+  app.get_option_group("text")->add_option("--ids", flags->own.ids_file,
+                                           "a file of token ids separated by white space, used as they are");
+  app.add_option("--logits", flags->own.logits_out,
+                 "write float32 logits, little-endian, [tokens, vocabulary], to this file");
+  app.add_flag("--perplexity", flags->own.perplexity, "report the perplexity of the tokens");
+  add_engine_flags(app, flags->common);
+  add_output_flags(app, flags->common);
+  app.callback([flags, &action] { action = [flags] { return eval_command(flags->common, flags->own); }; });
+}
+
+void add_bench(CLI::App& app, Action& action) {
+  auto flags = std::make_shared<Flags<BenchFlags>>();
+  add_model_flag(app, flags->common);
+  app.add_option("-p,--n-prompt", flags->own.n_prompt, "prompt lengths to time, comma separated; 0: none")
+      ->delimiter(',')
+      ->check(CLI::Range(int64_t{0}, kMostTokens))
+      ->capture_default_str();
+  app.add_option("-n,--n-gen", flags->own.n_gen, "numbers of generated tokens to time, comma separated; 0: none")
+      ->delimiter(',')
+      ->check(CLI::Range(int64_t{0}, kMostTokens))
+      ->capture_default_str();
+  app.add_option("-r,--repetitions", flags->own.repetitions, "runs of each test")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  app.add_option("-o,--output", flags->own.output, "md, json or csv")
+      ->check(CLI::IsMember({"md", "json", "csv"}))
+      ->capture_default_str();
+  add_engine_flags(app, flags->common);
+  add_output_flags(app, flags->common);
+  app.callback([flags, &action] {
+    action = [flags] {
+      if (flags->common.json) flags->own.output = "json";
+      return bench_command(flags->common, flags->own);
+    };
+  });
+}
+
+}  // namespace tandem::app

@@ -1,0 +1,12 @@
+// The flags of the commands that run a model: run, eval, bench.
+#pragma once
+
+#include "engine/app/command.h"
+
+namespace tandem::app {
+
+void add_run(CLI::App& app, Action& action);
+void add_eval(CLI::App& app, Action& action);
+void add_bench(CLI::App& app, Action& action);
+
+}  // namespace tandem::app

@@ -1,0 +1,158 @@
+#include "engine/app/common_flags.h"
+
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <limits>
+#include <regex>
+
+#include "sync/waiter.h"
+
+namespace tandem::app {
+
+namespace {
+
+constexpr int64_t kMostTokens = std::numeric_limits<int32_t>::max();
+
+// "opencl:0", "npu", "host": what an id looks like; whether the device is there is found out when it is opened.
+std::string check_device_id(const std::string& id) {
+  static const std::regex pattern("[a-z]+(:[0-9]{1,4})?");
+  return std::regex_match(id, pattern) ? "" : "'" + id + "' is no device id (opencl:0, vulkan:0, npu:0, host)";
+}
+
+// NaN passes a range check, since no comparison with it holds.
+CLI::Validator finite_range(double low, double high) {
+  return {[low, high](const std::string& text) -> std::string {
+            char* end = nullptr;
+            double value = std::strtod(text.c_str(), &end);
+            if (end != text.c_str() && *end == '\0' && value >= low && value <= high) return "";
+            std::ostringstream message;
+            message << text << " is not a number from " << low << " to " << high;
+            return message.str();
+          },
+          "", "finite range"};
+}
+
+}  // namespace
+
+void add_model_flag(CLI::App& app, CommonFlags& flags) {
+  app.add_option("-m,--model", flags.model, "the model file (GGUF; the first part of a split one)")
+      ->envname("TANDEM_MODEL")
+      ->required();
+}
+
+void add_text_flags(CLI::App& app, CommonFlags& flags) {
+  auto* source = app.add_option_group("text");
+  source->add_option_function<std::string>(
+      "-p,--prompt",
+      [&flags](const std::string& text) {
+        flags.text.prompt = text;
+        flags.text.has_prompt = true;
+      },
+      "the text");
+  source->add_option_function<std::string>(
+      "-f,--file",
+      [&flags](const std::string& path) {
+        flags.text.file = path;
+        flags.text.has_file = true;
+      },
+      "a file that holds the text, taken byte for byte (a last newline too); - is standard input");
+  source->require_option(1);
+  app.add_flag("--no-special", flags.no_special, "special tokens written in the text are plain text");
+}
+
+void add_sampling_flags(CLI::App& app, CommonFlags& flags) {
+  app.add_option("-n,--predict", flags.predict,
+                 "most tokens to generate; -1: until the model ends or the context is full")
+      ->check(CLI::Range(int64_t{-1}, kMostTokens))
+      ->capture_default_str();
+  app.add_option("-s,--seed", flags.seed, "seed of the sampler; the same seed gives the same text")
+      ->capture_default_str();
+  app.add_option("--temp", flags.temp, "temperature; 0: always the most likely token")
+      ->check(finite_range(0, 100))
+      ->capture_default_str();
+  app.add_option("--top-k", flags.top_k, "draw from the k most likely tokens; 0: off")
+      ->check(CLI::Range(0, std::numeric_limits<int>::max()))
+      ->capture_default_str();
+  app.add_option("--top-p", flags.top_p, "draw from the fewest tokens with this probability together; 1: off")
+      ->check(finite_range(0, 1))
+      ->capture_default_str();
+  app.add_option("--min-p", flags.min_p,
+                 "leave out tokens with less than this share of the best one's probability; 0: off")
+      ->check(finite_range(0, 1))
+      ->capture_default_str();
+  app.add_option("--repeat-penalty", flags.repeat_penalty, "makes recent tokens less likely; 1: off")
+      ->check(finite_range(0.01, 100))
+      ->capture_default_str();
+  app.add_option("--stop", flags.stop, "end where this text appears (it is not printed); may be given several times")
+      ->expected(1)
+      ->take_all()
+      ->check([](const std::string& text) {
+        return text.empty() ? std::string("a stop string may not be empty") : std::string();
+      });
+  app.add_flag("--ignore-eos", flags.ignore_eos, "go on after the model's end token");
+}
+
+void add_device_flag(CLI::App& app, CommonFlags& flags) {
+  app.add_option("--device", flags.devices,
+                 "devices to use, comma separated: opencl:0, npu:0, host; default: the best GPU and the NPU")
+      ->delimiter(',')
+      ->envname("TANDEM_DEVICE")
+      ->check(CLI::Validator(check_device_id, "ID"));
+}
+
+void add_engine_flags(CLI::App& app, CommonFlags& flags) {
+  app.add_option("-c,--ctx-size", flags.ctx_size, "tokens the context holds; 0: as trained, at most 4096")
+      ->check(CLI::Range(int64_t{0}, kMostTokens))
+      ->capture_default_str();
+  app.add_option("-t,--threads", flags.threads, "cores to use; 0: all")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+  add_device_flag(app, flags);
+  app.add_flag("--strict-device", flags.strict_device,
+               "an operator that has to fall back to another device is an error");
+  app.add_option("--plan", flags.plan,
+                 "what runs where: gpu-only, npu-only, host-only, layer, tensor, auto; `list` explains them")
+      ->capture_default_str();
+  app.add_option("--split", flags.split,
+                 "the NPU's share of a matmul's rows in plans that cut them, 0 to 1; -1: measured")
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            return text == "-1" ? std::string() : finite_range(0, 1)(const_cast<std::string&>(text));
+          },
+          "SHARE"))
+      ->capture_default_str();
+  app.add_option("--act", flags.act,
+                 "activations at matmul inputs: f32 or f16; default: f16 where the plan uses the NPU")
+      ->check(CLI::IsMember({"f32", "f16"}));
+  app.add_option("--cache-type", flags.cache_type, "elements of the KV cache: f16 or f32")
+      ->check(CLI::IsMember({"f16", "f32"}))
+      ->capture_default_str();
+  app.add_option("--chunk", flags.chunk, "tokens of the prompt that are computed at once; 0: the engine's choice")
+      ->check(CLI::Range(int64_t{0}, kMostTokens))
+      ->capture_default_str();
+  app.add_option("--sync", flags.sync, "how the host waits for a device")
+      ->check(CLI::IsMember(sync::waiter_names()))
+      ->capture_default_str();
+  app.add_option("--soc", flags.soc, "report the model clock of this chip too");
+  app.add_option("--trace", flags.trace, "write a Perfetto trace to this file (.json)");
+}
+
+void add_output_flags(CLI::App& app, CommonFlags& flags) {
+  app.add_flag("--json", flags.json, "one JSON object on standard output instead of text");
+  app.add_flag_function(
+      "-v,--verbose", [&flags](int64_t times) { flags.verbosity = static_cast<int>(times); },
+      "say more; twice: still more");
+  app.add_flag_function(
+      "-q,--quiet", [&flags](int64_t) { flags.verbosity = -1; }, "say nothing but the result and errors");
+}
+
+void apply_verbosity(const CommonFlags& flags) {
+  if (std::getenv("TANDEM_LOG")) return;
+  if (flags.verbosity > 1) spdlog::set_level(spdlog::level::debug);
+  if (flags.verbosity == 1) spdlog::set_level(spdlog::level::info);
+  if (flags.verbosity < 0) spdlog::set_level(spdlog::level::err);
+}
+
+}  // namespace tandem::app

@@ -1,0 +1,61 @@
+// The flags that commands share, as plain values with their defaults, and the functions that declare them in groups.
+//
+// Contract: what is out of range never reaches a command: the command line is refused with exit status 2. A flag
+// without a value here
+// ("" or 0 or -1, as said beside it) leaves the choice to the engine.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/app/text_input.h"
+
+namespace CLI {
+class App;
+}
+
+namespace tandem::app {
+
+struct CommonFlags {
+  std::string model;      // path
+  TextFlags text;         // -p or -f
+  int64_t predict = 128;  // < 0: until the model ends or the context is full
+  int64_t ctx_size = 0;   // 0: what the model was trained with, at most 4096
+  int threads = 0;        // 0: all cores
+  uint64_t seed = 0;
+  float temp = 0;            // 0: greedy
+  int top_k = 40;            // 0: off
+  float top_p = 0.95f;       // 1: off
+  float min_p = 0.05f;       // 0: off
+  float repeat_penalty = 1;  // 1: off
+  std::vector<std::string> stop;
+  bool ignore_eos = false;
+  bool no_special = false;           // special tokens in the text are plain text
+  std::vector<std::string> devices;  // ids; empty: the best GPU and the NPU
+  bool strict_device = false;
+  std::string plan = "auto";
+  double split = -1;  // NPU's share of rows; < 0: measured
+  std::string act;    // "", "f32", "f16"
+  std::string cache_type = "f16";
+  int64_t chunk = 0;  // prefill piece; 0: the engine's choice
+  std::string sync = "predict";
+  std::string soc;    // chip whose model clock is reported too; "": none
+  std::string trace;  // Perfetto file; "": none
+  bool json = false;
+  int verbosity = 0;  // -q: -1, -v: 1, -vv: 2
+
+  bool quiet() const { return verbosity < 0; }
+};
+
+void add_model_flag(CLI::App& app, CommonFlags& flags);      // -m, required
+void add_text_flags(CLI::App& app, CommonFlags& flags);      // -p or -f, exactly one; --no-special
+void add_sampling_flags(CLI::App& app, CommonFlags& flags);  // -n -s --temp ... --stop
+void add_device_flag(CLI::App& app, CommonFlags& flags);     // --device
+void add_engine_flags(CLI::App& app, CommonFlags& flags);    // -c -t --device --plan --act ... --trace
+void add_output_flags(CLI::App& app, CommonFlags& flags);    // --json -v -q
+
+// The log level that -v and -q ask for; TANDEM_LOG wins.
+void apply_verbosity(const CommonFlags& flags);
+
+}  // namespace tandem::app

@@ -1,0 +1,33 @@
+#include "engine/app/interrupt.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include "engine/app/command.h"
+
+namespace tandem::app {
+
+namespace {
+
+// A handler may write nothing but this type, and main's loops only read it.
+volatile sig_atomic_t asked_to_stop = 0;
+
+extern "C" void on_signal(int) {
+  if (asked_to_stop) _exit(kInterrupted);
+  asked_to_stop = 1;
+}
+
+}  // namespace
+
+void watch_for_interrupt() {
+  struct sigaction action = {};
+  action.sa_handler = on_signal;
+  sigemptyset(&action.sa_mask);
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+bool interrupted() { return asked_to_stop != 0; }
+
+}  // namespace tandem::app

@@ -1,0 +1,26 @@
+#include "engine/app/report.h"
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+namespace tandem::app {
+
+nlohmann::json error_json(const Error& error) {
+  return {{"error",
+           {{"message", error.what()}, {"what", error.failure()}, {"on", error.object()}, {"hint", error.hint()}}}};
+}
+
+void print_json(const nlohmann::json& value) {
+  std::cout << value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
+}
+
+void report_error(const Error& error, bool json) {
+  std::cerr << "tandem: " << error.what() << std::endl;
+  if (json) print_json(error_json(error));
+}
+
+void report_usage(const std::string& message, bool json) {
+  report_error(Error("wrong usage", message, "`tandem --help` and `tandem COMMAND --help` tell what there is"), json);
+}
+
+}  // namespace tandem::app

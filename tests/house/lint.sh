@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# What `./dev lint` checks: format, clang-tidy, floors, shader trip counts, and stray marks. Every check runs; the status is 1 when one found
+# something.   tests/house/lint.sh ROOT BUILD_DIR
+set -uo pipefail
+root=$1
+build=$2
+cd "$root" || exit 1
+failed=0
+# check NAME COMMAND...
+check() {
+  local name=$1 started=$SECONDS
+  shift
+  if "$@"; then
+    echo "lint: $name: ok, $((SECONDS - started)) s"
+  else
+    echo "lint: $name: FAILED"
+    failed=1
+  fi
+}
+
+# Files of the tree: what git has or would add, and without git everything outside build/.
+files() {
+  { git ls-files --cached --others --exclude-standard 2>/dev/null || find . -path ./build -prune -o -type f -print; } |
+    sed 's|^\./||' | sort -u | while IFS= read -r file; do [ -f "$file" ] && printf '%s\n' "$file"; done
+}
+sources() { files | grep -E '\.(h|cpp)$'; }
+
+format() { sources | xargs -r clang-format --dry-run -Werror; }
+
+# clang-tidy parses every file as a compiler does, so a file that passed is remembered by what went into it: its text and all headers'.
+tidy() {
+  local stamps=$build/lint key
+  mkdir -p "$stamps"
+  key=$({ cat .clang-tidy; sources | grep '\.h$' | xargs cat; } | sha256sum | cut -c1-32)
+  find "$stamps" -type f ! -name "$key-*" -delete
+  sources | grep -E '^(sync|npu_emu|kernels|engine)/.*\.cpp$' | while IFS= read -r file; do
+    stamp=$stamps/$key-$(sha256sum "$file" | cut -c1-32)
+    if grep -q "/$file\"" "$build/compile_commands.json" && [ ! -e "$stamp" ]; then printf '%s\n%s\n' "$file" "$stamp"; fi
+  done | xargs -r -d '\n' -n 2 -P "$(nproc)" bash -c 'clang-tidy --quiet -p "$0" "$1" 2>/dev/null && touch "$2"' "$build"
+}
+
+floors() { "$build/tests/house/test_floors" --gtest_brief=1; }
+shader_trips() { "$build/tests/house/test_shader_trips" --gtest_brief=1; }
+
+# The patterns are written so that this file does not hold what it looks for.
+marks() {
+  local found
+  found=$(files | grep -vE '\.(gguf|png|bin)$' |
+    xargs -r -d '\n' grep -nIE 'TO''DO|FIX''ME|[|][|] tr''ue|/wo''rk/|/ho''me/[a-z]|/tmp/bu''ild')
+  [ -z "$found" ] || { printf '%s\n' "$found"; return 1; }
+}
+
+# Scripts are checked where shellcheck is there.
+scripts() { ! command -v shellcheck >/dev/null || shellcheck --severity=warning dev .ci/run tests/fresh_machine.sh tests/house/lint.sh; }
+
+check format format
+check "stray marks" marks
+check scripts scripts
+check floors floors
+check "shader trips" shader_trips
+check clang-tidy tidy
+exit $failed
