@@ -1,0 +1,181 @@
+// Question: is cutting every matmul between GPU and NPU faster than either of them alone, on this machine's wall clock?
+//
+// Three engines on one model in one process: gpu-only (its cores alone), npu-only (matmuls on the NPU), tensor (H2/H6).
+// First their logits must be equal bit for bit; then rounds of all three alternate, and the median of the ratios within
+// a round is what counts: absolute times of a shared machine move by a factor of two.
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "engine/run/engine.h"
+#include "engine/run/timeline.h"
+#include "sync/error.h"
+
+namespace {
+
+using tandem::Engine;
+
+constexpr const char* kPlans[] = {"gpu-only", "npu-only", "tensor"};
+constexpr int64_t kPromptTokens = 256, kDecodeTokens = 48, kDecodeContext = 64;
+
+struct Options {
+  std::string model;
+  int rounds = 9;
+  bool json = false;
+};
+
+std::string default_model() {
+  const char* named = std::getenv("TANDEM_MODEL");
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  if (named && *named) return named;
+  const std::string folder = cache && *cache ? cache : std::string(home ? home : "") + "/.cache";
+  return folder + "/tandem/models/SmolLM2-135M-Instruct.Q4_1.gguf";
+}
+
+std::vector<int32_t> some_ids(int64_t vocabulary, int64_t count) {
+  std::vector<int32_t> ids;
+  for (int64_t i = 0; i < count; ++i) ids.push_back(static_cast<int32_t>((i * 7919 + 31) % vocabulary));
+  return ids;
+}
+
+std::unique_ptr<Engine> open(const std::string& model, const char* plan) {
+  tandem::EngineOptions options;
+  options.model_path = model;
+  options.plan = plan;
+  options.act = "f16";
+  options.context = 512;
+  return Engine::open(options);
+}
+
+double time_prompt(Engine& engine, const std::vector<int32_t>& ids) {
+  engine.rewind(0);
+  const double start = tandem::now_seconds();
+  engine.extend(ids);
+  return tandem::now_seconds() - start;
+}
+
+double time_decode(Engine& engine, const std::vector<int32_t>& ids) {
+  engine.rewind(0);
+  engine.extend(std::span(ids).first(kDecodeContext));
+  const double start = tandem::now_seconds();
+  for (int64_t i = 0; i < kDecodeTokens; ++i) engine.extend(std::span(&ids[static_cast<size_t>(i)], 1));
+  return (tandem::now_seconds() - start) / static_cast<double>(kDecodeTokens);
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+struct Phase {
+  const char* name;
+  double tokens;
+  double (*time)(Engine&, const std::vector<int32_t>&);
+  std::vector<double> seconds[3];  // per plan, per round
+  std::vector<double> ratios;      // per round: better of the first two / tensor
+};
+
+void verify(std::vector<std::unique_ptr<Engine>>& engines, const std::vector<int32_t>& ids) {
+  std::vector<float> first;
+  for (size_t e = 0; e < engines.size(); ++e) {
+    engines[e]->rewind(0);
+    engines[e]->extend(ids);
+    const auto logits = engines[e]->extend(std::span(ids).first(1));  // a prefill and a decode step
+    if (e == 0) {
+      first.assign(logits.begin(), logits.end());
+    } else if (std::memcmp(first.data(), logits.data(), logits.size_bytes()) != 0) {
+      throw tandem::Error("plans disagree, so there is nothing to time", std::string(kPlans[0]) + " and " + kPlans[e]);
+    }
+  }
+}
+
+int run(const Options& options) {
+  if (!std::filesystem::exists(options.model)) {
+    throw tandem::Error("no model file", options.model,
+                        "Run `./dev run \"Hello\"` once, or name one: split MODEL.gguf");
+  }
+  std::vector<std::unique_ptr<Engine>> engines;
+  for (const char* plan : kPlans) engines.push_back(open(options.model, plan));
+  const auto ids = some_ids(engines[0]->config().vocabulary, kPromptTokens);
+  verify(engines, ids);
+
+  Phase phases[] = {{"prefill 256", static_cast<double>(kPromptTokens), time_prompt, {}, {}},
+                    {"decode", 1, time_decode, {}, {}}};
+  for (int round = -1; round < options.rounds; ++round) {  // round -1 warms up
+    for (Phase& phase : phases) {
+      double seconds[3];
+      for (int i = 0; i < 3; ++i) {
+        const int e = (i + std::max(round, 0)) % 3;  // no plan always comes first
+        seconds[e] = phase.time(*engines[static_cast<size_t>(e)], ids);
+      }
+      if (round < 0) continue;
+      for (int e = 0; e < 3; ++e) phase.seconds[e].push_back(seconds[e]);
+      phase.ratios.push_back(std::min(seconds[0], seconds[1]) / seconds[2]);
+    }
+  }
+
+  nlohmann::json rows = nlohmann::json::array();
+  if (!options.json) {
+    std::printf("%s, act f16, %s; %d rounds, medians, all times measured (wall clock)\n\n",
+                std::filesystem::path(options.model).filename().c_str(),
+                tandem::to_string(engines[0]->layout()).c_str(), options.rounds);
+    std::printf(
+        "| phase | gpu-only t/s | npu-only t/s | tensor t/s | tensor / better of both: median | lowest | highest |\n");
+    std::printf("| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n");
+  }
+  for (const Phase& phase : phases) {
+    double rate[3];
+    for (int e = 0; e < 3; ++e) rate[e] = phase.tokens / median(phase.seconds[e]);
+    const auto [low, high] = std::minmax_element(phase.ratios.begin(), phase.ratios.end());
+    if (!options.json) {
+      std::printf("| %s | %.1f | %.1f | %.1f | %.2f | %.2f | %.2f |\n", phase.name, rate[0], rate[1], rate[2],
+                  median(phase.ratios), *low, *high);
+    }
+    rows.push_back({{"phase", phase.name},
+                    {"clock", "measured"},
+                    {"gpu_only_ts", rate[0]},
+                    {"npu_only_ts", rate[1]},
+                    {"tensor_ts", rate[2]},
+                    {"ratio_median", median(phase.ratios)},
+                    {"ratio_min", *low},
+                    {"ratio_max", *high},
+                    {"rounds", options.rounds}});
+  }
+  if (options.json)
+    std::printf("%s\n", nlohmann::json{{"schema", 1}, {"bench", "split"}, {"rows", rows}}.dump(1).c_str());
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  options.model = default_model();
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    if (argument == "--json") {
+      options.json = true;
+    } else if (argument == "--rounds" && i + 1 < argc) {
+      options.rounds = std::max(1, std::atoi(argv[++i]));
+    } else if (argument == "--help" || argument[0] == '-') {
+      std::printf("split [MODEL.gguf] [--rounds N] [--json]: GPU and NPU together against either alone\n");
+      return argument == "--help" ? 0 : 2;
+    } else {
+      options.model = argument;
+    }
+  }
+  try {
+    return run(options);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}

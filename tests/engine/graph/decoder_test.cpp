@@ -1,0 +1,169 @@
+#include "engine/graph/decoder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "sync/error.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::ElementsAre;
+
+MatrixGroup group(int64_t rows, int64_t columns) {
+  return {{{{packed_format(StorageType::q4_0), rows, columns, {}}, 0}}, rows, columns, {}};
+}
+
+// A shape-only model of two layers: no pool, no weights.
+Model two_layers() {
+  Model model;
+  ModelConfig& c = model.config;
+  c.layers = 2;
+  c.hidden = 64;
+  c.feed_forward = 128;
+  c.heads = 4;
+  c.kv_heads = 2;
+  c.head_dim = c.head_dim_v = 16;
+  c.vocabulary = 512;
+  c.rope_dim = 16;
+  model.weights.embedding = {packed_format(StorageType::q4_0), 512, 64, {}};
+  for (int i = 0; i < 2; ++i) {
+    LayerWeights layer;
+    layer.qkv = group(c.qkv_width(), 64);
+    layer.attention_output = group(64, 64);
+    layer.gate_up = group(256, 64);
+    layer.down = group(64, 128);
+    model.weights.layers.push_back(layer);
+  }
+  model.weights.output = group(512, 64);
+  return model;
+}
+
+std::vector<std::string> names(const std::vector<Operator>& operators, const std::string& prefix) {
+  std::vector<std::string> list;
+  for (const Operator& op : operators) {
+    if (op.name.rfind(prefix, 0) == 0) list.push_back(op.name.substr(prefix.size()));
+  }
+  return list;
+}
+
+const Operator& find(const std::vector<Operator>& operators, const std::string& name) {
+  for (const Operator& op : operators) {
+    if (op.name == name) return op;
+  }
+  throw Error("no such operator", name);
+}
+
+TEST(Decoder, is_a_list_of_operators_in_the_order_of_the_computation) {
+  const Model model = two_layers();
+  const Activations buffers(model.config, {8, 8, 64, 64, KvType::f16}, nullptr);
+  const auto operators = build_decoder(model, buffers, {8, 1}, {});
+  EXPECT_EQ(operators.front().name, "token_embd");
+  EXPECT_THAT(names(operators, "blk.1."), ElementsAre("attn_norm", "attn_qkv", "rope", "kv_append", "attention",
+                                                      "attn_output", "ffn_norm", "ffn_gate_up", "swiglu", "ffn_down"));
+  EXPECT_THAT(names(operators, "output"), ElementsAre("_norm", ""));
+}
+
+TEST(Decoder, computes_logits_only_of_the_tokens_that_need_them) {
+  const Model model = two_layers();
+  const Activations buffers(model.config, {8, 8, 64, 64, KvType::f16}, nullptr);
+  const auto some = build_decoder(model, buffers, {8, 3}, {});
+  EXPECT_EQ(std::get<MatMul>(find(some, "output").body).S, 3);
+  EXPECT_EQ(std::get<RmsNorm>(find(some, "output_norm").body).S, 3);
+  const auto none = build_decoder(model, buffers, {8, 0}, {});
+  EXPECT_TRUE(names(none, "output").empty());
+}
+
+TEST(Decoder, takes_the_last_rows_of_the_residual_stream_for_the_output) {
+  const Model model = two_layers();
+  sync::Pool pool;
+  const Activations buffers(model.config, {8, 8, 64, 64, KvType::f16}, &pool);
+  const auto operators = build_decoder(model, buffers, {8, 3}, {});
+  const RmsNorm& norm = std::get<RmsNorm>(find(operators, "output_norm").body);
+  EXPECT_EQ(norm.x.slot, buffers.hidden.slot);
+  EXPECT_EQ(norm.x.offset_bytes, 5u * 64u * 4u);
+  EXPECT_EQ(norm.add.offset_bytes, 5u * 64u * 4u);
+}
+
+TEST(Decoder, adds_the_previous_blocks_result_in_the_norm_that_follows_it) {
+  const Model model = two_layers();
+  sync::Pool pool;
+  const Activations buffers(model.config, {8, 8, 64, 64, KvType::f16}, &pool);
+  const auto operators = build_decoder(model, buffers, {8, 1}, {});
+  EXPECT_FALSE(std::get<RmsNorm>(find(operators, "blk.0.attn_norm").body).add) << "nothing came before the first block";
+  for (const char* name : {"blk.0.ffn_norm", "blk.1.attn_norm", "blk.1.ffn_norm", "output_norm"}) {
+    EXPECT_EQ(std::get<RmsNorm>(find(operators, name).body).add.slot, buffers.projected.slot) << name;
+  }
+}
+
+TEST(Decoder, rounds_exactly_the_inputs_of_matmuls_when_asked_to) {
+  const Model model = two_layers();
+  const Activations buffers(model.config, {8, 8, 64, 64, KvType::f16}, nullptr);
+  for (bool round : {false, true}) {
+    for (const Operator& op : build_decoder(model, buffers, {8, 1}, {round})) {
+      if (const auto* norm = std::get_if<RmsNorm>(&op.body)) EXPECT_EQ(norm->round_f16, round) << op.name;
+      if (const auto* attention = std::get_if<Attention>(&op.body)) EXPECT_EQ(attention->round_f16, round);
+      if (const auto* swiglu = std::get_if<SwiGlu>(&op.body)) EXPECT_EQ(swiglu->round_f16, round);
+    }
+  }
+}
+
+TEST(Decoder, normalises_heads_and_adds_biases_where_the_model_has_them) {
+  Model model = two_layers();
+  model.config.qk_norm = true;
+  sync::Pool pool;
+  const Operand bias{&pool.acquire(4096, sync::SlotUse::weights, "bias"), 0};
+  for (LayerWeights& layer : model.weights.layers) layer.qkv.bias = bias;
+  const Activations buffers(model.config, {8, 8, 64, 64, KvType::f16}, &pool);
+  const auto operators = build_decoder(model, buffers, {8, 1}, {});
+  EXPECT_THAT(names(operators, "blk.0.attn_"), ElementsAre("norm", "qkv", "qkv.bias", "q_norm", "k_norm", "output"));
+  const RmsNorm& k_norm = std::get<RmsNorm>(find(operators, "blk.0.attn_k_norm").body);
+  EXPECT_EQ(k_norm.groups, 2);
+  EXPECT_EQ(k_norm.x.offset_bytes, 64u * 4u) << "k starts behind q";
+  EXPECT_FALSE(k_norm.round_f16) << "it is no matmul's input";
+}
+
+TEST(Decoder, writes_matrices_of_different_formats_side_by_side) {
+  Model model = two_layers();
+  MatrixGroup& qkv = model.weights.layers[0].qkv;
+  qkv.parts = {{{packed_format(StorageType::q4_0), 96, 64, {}}, 0},
+               {{packed_format(StorageType::q6_k), 32, 64, {}}, 96}};
+  sync::Pool pool;
+  const Activations buffers(model.config, {8, 8, 64, 64, KvType::f16}, &pool);
+  const auto operators = build_decoder(model, buffers, {8, 1}, {});
+  const MatMul& second = std::get<MatMul>(find(operators, "blk.0.attn_qkv.1").body);
+  EXPECT_EQ(second.y.offset_bytes, 96u * 4u);
+  EXPECT_EQ(second.y_stride, 128);
+  EXPECT_EQ(second.row_end, 32);
+}
+
+TEST(Activations, are_one_set_for_all_layers_and_return_to_the_pool) {
+  const Model model = two_layers();
+  sync::Pool pool;
+  size_t mapped = 0;
+  for (int round = 0; round < 2; ++round) {
+    const Activations buffers(model.config, {8, 8, 64, 64, KvType::f16}, &pool);
+    std::set<const sync::Slot*> written;
+    for (const Operator& op : build_decoder(model, buffers, {8, 1}, {})) {
+      for (const Region& region : writes(op)) {
+        if (region.at.slot->use() == sync::SlotUse::activations) written.insert(region.at.slot);
+      }
+    }
+    EXPECT_EQ(written.size(), 8u) << "hidden, normed, qkv, attended, projected, gate_up, activated, logits";
+    if (round == 1) EXPECT_EQ(pool.mapped_bytes(), mapped) << "slots are reused";
+    mapped = pool.mapped_bytes();
+  }
+}
+
+TEST(Decoder, refuses_more_tokens_than_its_buffers_hold) {
+  const Model model = two_layers();
+  const Activations buffers(model.config, {8, 1, 64, 64, KvType::f16}, nullptr);
+  EXPECT_THROW(build_decoder(model, buffers, {9, 1}, {}), Error);
+  EXPECT_THROW(build_decoder(model, buffers, {8, 2}, {}), Error);
+  EXPECT_THROW(build_decoder(model, buffers, {0, 0}, {}), Error);
+}
+
+}  // namespace
+}  // namespace tandem

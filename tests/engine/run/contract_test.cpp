@@ -1,0 +1,90 @@
+// The numeric contract on whole models: cutting work differently never changes a bit.
+
+#include "tests/engine/run/golden.h"
+
+namespace tandem::testing {
+namespace {
+
+std::vector<int32_t> some_ids(int64_t vocabulary, int64_t count) {
+  std::vector<int32_t> ids;
+  for (int64_t i = 0; i < count; ++i) ids.push_back(static_cast<int32_t>((i * i * 7 + 13 * i + 3) % vocabulary));
+  return ids;
+}
+
+// Logits of the last tokens when the prompt is evaluated in pieces of each size, all compared with one piece.
+void expect_same_bits_in_pieces(const std::string& model, const Way& way, int64_t tokens) {
+  SCOPED_TRACE(model.substr(model.rfind('/') + 1) + " " + way.name());
+  const auto whole = open_engine(model, way, tokens);
+  const auto ids = some_ids(whole->config().vocabulary, tokens);
+  const auto expected = all_logits(*whole, ids);
+  for (int64_t piece : {1, 7, 64}) {
+    const auto engine = open_engine(model, way, piece);
+    EXPECT_EQ(different_bits(all_logits(*engine, ids), expected), 0u) << "in pieces of " << piece;
+  }
+}
+
+class Pieces : public ::testing::TestWithParam<Way> {};
+
+TEST_P(Pieces, of_a_prompt_give_the_bits_of_the_whole) {
+  if (!test_data("quant-models/golden.json")) GTEST_SKIP() << "skipped: no data";
+  for (const char* model :
+       {"quant-models/quant-Q4_K.gguf", "quant-models/quant-Q8_0.gguf", "arch-models/qwen3-F32.gguf",
+        "arch-models/internlm2-F32.gguf", "tiny-models/stories260K-F16.gguf"}) {
+    expect_same_bits_in_pieces(*test_data(model), GetParam(), 150);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Plans, Pieces,
+                         ::testing::Values(Way{"host-only", {}}, Way{"gpu-only", {}, "simd"},
+                                           Way{"gpu-only", {}, "simd", "f16", KvType::f16}, Way{"layer", {}, "simd"},
+                                           Way{"tensor", 0.4, "simd", "", KvType::f16}),
+                         [](const auto& info) {
+                           std::string name = info.param.name();
+                           std::ranges::replace_if(
+                               name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+                           return name;
+                         });
+
+void expect_same_bits_on_every_plan(const std::string& model, int64_t tokens, KvType kv) {
+  const auto gpu = open_engine(model, {"gpu-only", {}, "simd", "f16", kv}, tokens);
+  const auto ids = some_ids(gpu->config().vocabulary, tokens);
+  const auto expected = all_logits(*gpu, ids);
+  const auto expected_ids = greedy(*gpu, ids, 8);
+  for (const Way& way : {Way{"npu-only", {}}, Way{"layer", {}}, Way{"tensor", 0.1}, Way{"tensor", 0.5},
+                         Way{"tensor", 0.9}, Way{"tensor", {}}}) {
+    Way full = way;
+    full.family = "simd";
+    full.act = "f16";
+    full.kv = kv;
+    SCOPED_TRACE(model.substr(model.rfind('/') + 1) + " " + full.name());
+    const auto engine = open_engine(model, full, tokens);
+    EXPECT_EQ(different_bits(all_logits(*engine, ids), expected), 0u);
+    EXPECT_EQ(greedy(*engine, ids, 8), expected_ids);
+  }
+}
+
+// F32 and BF16 weights are rounded to f16 on the NPU, so the contract holds for all others.
+TEST(Contract, gives_one_result_on_gpu_npu_and_any_cut_between_them) {
+  const auto golden = test_data("quant-models/golden.json");
+  if (!golden) GTEST_SKIP() << "skipped: no data";
+  for (const auto& [type, entry] : read_json(*golden).at("types").items()) {
+    if (type == "BF16") continue;
+    expect_same_bits_on_every_plan(*test_data("quant-models/quant-" + type + ".gguf"), 33, KvType::f32);
+  }
+}
+
+TEST(Contract, holds_for_the_default_model) {
+  const auto model = default_model();
+  if (!model) GTEST_SKIP() << "skipped: no data";
+  expect_same_bits_on_every_plan(*model, 70, KvType::f16);
+}
+
+TEST(Contract, pieces_of_a_prompt_of_the_default_model_give_the_bits_of_the_whole) {
+  const auto model = default_model();
+  if (!model) GTEST_SKIP() << "skipped: no data";
+  expect_same_bits_in_pieces(*model, {"tensor", 0.5, "simd", "f16", KvType::f16}, 80);
+  expect_same_bits_in_pieces(*model, {"gpu-only", {}, "simd", "f32", KvType::f16}, 80);
+}
+
+}  // namespace
+}  // namespace tandem::testing

@@ -1,0 +1,84 @@
+// SmolLM2-135M-Instruct Q4_1, the model a newcomer runs first: golden tokens and perplexity on every plan.
+
+#include "engine/run/perplexity.h"
+#include "tests/engine/run/golden.h"
+
+namespace tandem::testing {
+namespace {
+
+class DefaultModel : public ::testing::TestWithParam<Way> {
+ protected:
+  void SetUp() override {
+    golden_path_ = test_data("smollm2/golden.json");
+    model_ = default_model();
+    if (!golden_path_ || !model_) GTEST_SKIP() << "skipped: no data";
+    golden_ = read_json(*golden_path_);
+  }
+  // Below these a choice may go either way.
+  double margin() const { return GetParam().uses_npu() ? 0.1 : 0.05; }
+  std::optional<std::string> golden_path_, model_;
+  nlohmann::json golden_;
+};
+
+// The text may part from the golden one at a near-tie; from there on the golden tokens are fed, so that every choice is
+// judged.
+TEST_P(DefaultModel, makes_every_golden_choice_that_is_not_a_near_tie) {
+  const auto engine = open_engine(*model_, GetParam());
+  for (const auto& prompt : golden_.at("prompts")) {
+    SCOPED_TRACE(prompt.at("name").get<std::string>() + " " + GetParam().name());
+    const auto ids = prompt.at("ids").get<std::vector<int32_t>>();
+    EXPECT_EQ(engine->tokenizer().encode(prompt.at("text").get<std::string>(), {}), ids);
+    const auto expected = prompt.at("greedy").get<std::vector<int32_t>>();
+    const auto margins = prompt.at("margins").get<std::vector<double>>();
+    engine->rewind(0);
+    std::span<const float> logits = engine->extend(ids);
+    for (const auto& pair : prompt.at("top20_last")) {
+      EXPECT_NEAR(logits[pair.at(0).get<size_t>()], pair.at(1).get<double>(), 0.15);
+    }
+    for (size_t i = 0; i < expected.size(); ++i) {
+      if (margins[i] > margin()) EXPECT_EQ(greedy_choice(logits), expected[i]) << "token " << i;
+      if (i + 1 < expected.size()) logits = engine->extend(std::span(&expected[i], 1));
+    }
+  }
+}
+
+TEST_P(DefaultModel, has_the_golden_perplexity) {
+  const auto text_path = test_data("text/wikitext-2_valid.txt");
+  if (!text_path) GTEST_SKIP() << "skipped: no data";
+  std::ifstream in(*text_path, std::ios::binary);
+  std::string text(40000, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  const auto engine = open_engine(*model_, GetParam());
+  std::vector<int32_t> ids = engine->tokenizer().encode(text, {});
+  ids.resize(golden_.at("perplexity").at("tokens").get<size_t>());
+  const auto first = golden_.at("perplexity").at("ids_first16").get<std::vector<int32_t>>();
+  ASSERT_TRUE(std::equal(first.begin(), first.end(), ids.begin()));
+  LogLikelihood sum;
+  const size_t V = static_cast<size_t>(engine->config().vocabulary);
+  engine->extend_all(ids, [&](int64_t begin, std::span<const float> logits) {
+    for (size_t s = 0; s * V < logits.size(); ++s) {
+      const size_t next = static_cast<size_t>(begin) + s + 1;
+      if (next >= ids.size()) break;
+      sum.negative_log_sum += negative_log_likelihood(logits.subspan(s * V, V), ids[next]);
+      ++sum.tokens;
+    }
+  });
+  const double expected = golden_.at("perplexity").at("ppl"), allowed = GetParam().uses_npu() ? 0.01 : 0.005;
+  EXPECT_NEAR(sum.perplexity(), expected, allowed * expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(Plans, DefaultModel,
+                         ::testing::Values(Way{"host-only", {}, "", "", KvType::f16},
+                                           Way{"gpu-only", {}, "", "", KvType::f16},
+                                           Way{"layer", {}, "", "", KvType::f16},
+                                           Way{"tensor", {}, "", "", KvType::f16},
+                                           Way{"auto", {}, "", "", KvType::f16}),
+                         [](const auto& info) {
+                           std::string name = info.param.name();
+                           std::ranges::replace_if(
+                               name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace tandem::testing

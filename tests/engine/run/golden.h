@@ -1,0 +1,120 @@
+// Golden data of whole models: where it lies, how it is read, and how an engine's logits are compared with it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/run/engine.h"
+#include "engine/run/sampler.h"
+#include "tests/support/data.h"
+
+namespace tandem::testing {
+
+inline nlohmann::json read_json(const std::string& path) { return nlohmann::json::parse(std::ifstream(path)); }
+
+inline std::vector<float> read_floats(const std::string& path) {
+  std::vector<float> values(std::filesystem::file_size(path) / sizeof(float));
+  std::ifstream(path, std::ios::binary)
+      .read(reinterpret_cast<char*>(values.data()), static_cast<std::streamsize>(values.size() * sizeof(float)));
+  return values;
+}
+
+// The default model, where `./dev run` keeps it, or TANDEM_MODEL.
+inline std::optional<std::string> default_model() {
+  const char* named = std::getenv("TANDEM_MODEL");
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  const std::string folder = cache && *cache ? cache : std::string(home ? home : "") + "/.cache";
+  const std::string path = named && *named ? named : folder + "/tandem/models/SmolLM2-135M-Instruct.Q4_1.gguf";
+  if (!std::filesystem::exists(path)) return std::nullopt;
+  return path;
+}
+
+// A way to run a model: what a user would put on the command line.
+struct Way {
+  std::string plan;
+  std::optional<double> split;
+  std::string family = "";
+  std::string act = "";
+  KvType kv = KvType::f32;
+  bool copies = false;
+  std::string sync = "predict";
+
+  std::string name() const {
+    std::string text = plan;
+    if (split) text += " split " + std::to_string(*split);
+    if (!family.empty()) text += " " + family;
+    if (!act.empty()) text += " act " + act;
+    text += kv == KvType::f16 ? " kv f16" : " kv f32";
+    if (copies) text += " copies";
+    if (sync != "predict") text += " sync " + sync;
+    return text;
+  }
+  bool uses_npu() const { return plan != "gpu-only" && plan != "host-only"; }
+};
+
+inline std::unique_ptr<Engine> open_engine(const std::string& model, const Way& way, int64_t chunk = 512) {
+  EngineOptions options;
+  options.model_path = model;
+  options.plan = way.plan;
+  options.split = way.split;
+  options.opencl_family = way.family;
+  options.act = way.act;
+  options.kv_type = way.kv;
+  options.force_copies = way.copies;
+  options.sync_policy = way.sync;
+  options.chunk = chunk;
+  options.outputs = chunk;
+  options.measurements = "";
+  return Engine::open(options);
+}
+
+inline std::vector<float> all_logits(Engine& engine, std::span<const int32_t> ids) {
+  std::vector<float> out;
+  engine.rewind(0);
+  engine.extend_all(
+      ids, [&](int64_t, std::span<const float> logits) { out.insert(out.end(), logits.begin(), logits.end()); });
+  return out;
+}
+
+inline double largest_difference(std::span<const float> a, std::span<const float> b) {
+  if (a.size() != b.size()) return INFINITY;
+  double largest = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const double difference = std::abs(static_cast<double>(a[i]) - b[i]);
+    if (!(difference <= largest)) largest = difference;  // a NaN counts as largest
+  }
+  return largest;
+}
+
+// How many values differ in any bit.
+inline size_t different_bits(std::span<const float> a, std::span<const float> b) {
+  if (a.size() != b.size()) return std::max(a.size(), b.size());
+  size_t count = 0;
+  for (size_t i = 0; i < a.size(); ++i) count += std::memcmp(&a[i], &b[i], sizeof(float)) != 0;
+  return count;
+}
+
+inline std::vector<int32_t> greedy(Engine& engine, std::span<const int32_t> prompt, size_t count) {
+  std::vector<int32_t> ids;
+  engine.rewind(0);
+  std::span<const float> logits = engine.extend(prompt);
+  while (ids.size() < count) {
+    ids.push_back(greedy_choice(logits));
+    if (ids.size() < count) logits = engine.extend(std::span(&ids.back(), 1));
+  }
+  return ids;
+}
+
+}  // namespace tandem::testing

@@ -1,0 +1,79 @@
+// Every dense architecture and every storage type, on every plan, against golden logits and greedy runs.
+
+#include "tests/engine/run/golden.h"
+
+namespace tandem::testing {
+namespace {
+
+constexpr const char* kDense[] = {"llama", "llama3-rope", "internlm2", "qwen2", "qwen3"};
+
+// 2e-3 where everything is f32; 3e-2 where keys and values or NPU operands are rounded to f16.
+double tolerance(const Way& way) { return way.uses_npu() || way.kv == KvType::f16 || way.act == "f16" ? 3e-2 : 2e-3; }
+
+class GoldenModels : public ::testing::TestWithParam<Way> {};
+
+TEST_P(GoldenModels, dense_architectures_have_golden_logits_and_greedy_runs) {
+  const auto golden_path = test_data("arch-models/golden.json");
+  if (!golden_path) GTEST_SKIP() << "skipped: no data";
+  const auto golden = read_json(*golden_path);
+  for (const char* name : kDense) {
+    const auto engine = open_engine(*test_data("arch-models/" + std::string(name) + "-F32.gguf"), GetParam());
+    for (const char* prompt_name : {"short", "text"}) {
+      SCOPED_TRACE(std::string(name) + " " + prompt_name + " " + GetParam().name());
+      const auto& entry = golden.at("models").at(name).at(prompt_name);
+      auto ids = entry.at("prompt").get<std::vector<int32_t>>();
+      const auto expected_greedy = entry.at("greedy").get<std::vector<int32_t>>();
+      EXPECT_EQ(greedy(*engine, ids, expected_greedy.size()), expected_greedy);
+      ids.insert(ids.end(), expected_greedy.begin(), expected_greedy.end());
+      const auto expected =
+          read_floats(*test_data("arch-models/" + std::string(name) + "-F32." + prompt_name + ".logits.f32"));
+      EXPECT_LE(largest_difference(all_logits(*engine, ids), expected), tolerance(GetParam()));
+    }
+  }
+}
+
+TEST_P(GoldenModels, storage_types_have_golden_logits) {
+  const auto golden_path = test_data("quant-models/golden.json");
+  if (!golden_path) GTEST_SKIP() << "skipped: no data";
+  const auto golden = read_json(*golden_path);
+  const auto ids = golden.at("prompt").get<std::vector<int32_t>>();
+  for (const auto& [type, entry] : golden.at("types").items()) {
+    SCOPED_TRACE(type + " " + GetParam().name());
+    const auto engine = open_engine(*test_data("quant-models/quant-" + type + ".gguf"), GetParam());
+    const auto expected = read_floats(*test_data("quant-models/quant-" + type + ".logits.f32"));
+    EXPECT_LE(largest_difference(all_logits(*engine, ids), expected), tolerance(GetParam()));
+  }
+}
+
+TEST_P(GoldenModels, tiny_trained_models_write_their_golden_text) {
+  const auto golden_path = test_data("tiny-models/golden/golden.json");
+  if (!golden_path) GTEST_SKIP() << "skipped: no data";
+  for (const auto& entry : read_json(*golden_path)) {
+    const std::string file = entry.at("gguf");
+    SCOPED_TRACE(file + " '" + entry.at("prompt").get<std::string>() + "' " + GetParam().name());
+    const auto engine = open_engine(*test_data("tiny-models/" + file), GetParam());
+    const auto ids = entry.at("prompt_ids").get<std::vector<int32_t>>();
+    EXPECT_EQ(engine->tokenizer().encode(entry.at("prompt").get<std::string>(), {}), ids);
+    const auto expected = read_floats(*test_data("tiny-models/golden/" + entry.at("logits_file").get<std::string>()));
+    EXPECT_LE(largest_difference(all_logits(*engine, ids), expected), tolerance(GetParam()));
+    if (GetParam().uses_npu()) continue;  // no margins in this file: rounded operands may turn a near-tie
+    const auto expected_greedy = entry.at("greedy_ids").get<std::vector<int32_t>>();
+    EXPECT_EQ(greedy(*engine, ids, expected_greedy.size()), expected_greedy);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Plans, GoldenModels,
+                         ::testing::Values(Way{"host-only", {}}, Way{"gpu-only", {}, "simd"},
+                                           Way{"gpu-only", {}, "simt"}, Way{"gpu-only", {}, "simd", "", KvType::f16},
+                                           Way{"gpu-only", {}, "simd", "", KvType::f32, true}, Way{"npu-only", {}},
+                                           Way{"layer", {}}, Way{"tensor", 0.5}, Way{"tensor", 0.5, "simt"},
+                                           Way{"tensor", {}, "", "", KvType::f32, false, "blocking"}),
+                         [](const auto& info) {
+                           std::string name = info.param.name();
+                           std::ranges::replace_if(
+                               name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace tandem::testing
