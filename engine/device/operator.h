@@ -176,6 +176,7 @@ struct Region {
 };
 std::vector<Region> reads(const Operator& op);
 std::vector<Region> writes(const Operator& op);
+void check_regions(const Operator& op);  // Error when an operand is absent or leaves its slot
 
 struct Work {
   double flops = 0, bytes = 0;  // multiply and add count as two; bytes: weights, activations and cache read and written once

@@ -1,0 +1,35 @@
+// The two ways the host computes an operator.
+#pragma once
+
+#include "engine/device/host/loops.h"
+#include "engine/device/host/workers.h"
+#include "engine/device/operator.h"
+
+namespace tandem::host {
+
+// Obvious loops with sums in double precision: the reference that every device is compared with. Each result is rounded
+// to f32 once.
+void run_reference(const Operator& op);
+
+// The numeric contract (docs/numbers.md), with the given loops.
+void run_contract(const Operator& op, const HostLoops& loops, Workers& workers);
+
+// What both share, because it has no rounding to choose: moving values and comparing them. One file: exact.cpp.
+void run_embed(const Embed& op);
+void run_kv_append(const KvAppend& op);
+void run_argmax(const ArgMax& op);
+void run_top_k(const TopK& op);
+void run_add(const Add& op);
+void run_bias(const Bias& op);
+
+// One overload per operator, for std::visit.
+void reference(const MatMul& op);
+void reference(const RmsNorm& op);
+void reference(const Rope& op);
+void reference(const Attention& op);
+void reference(const SwiGlu& op);
+void reference(const Softmax& op);
+
+float round_to_f16(float value);
+
+}  // namespace tandem::host

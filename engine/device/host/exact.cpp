@@ -1,0 +1,97 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "engine/device/host/arithmetic.h"
+#include "sync/error.h"
+
+namespace tandem::host {
+
+float round_to_f16(float value) { return half_to_float(float_to_half(value)); }
+
+void run_embed(const Embed& op) {
+  const auto* ids = op.ids.as<int32_t>();
+  for (int64_t s = 0; s < op.S; ++s) {
+    if (ids[s] < 0 || ids[s] >= op.w.rows)
+      throw Error("a token id is outside the vocabulary",
+                  "id " + std::to_string(ids[s]) + " of " + std::to_string(op.w.rows) + " rows");
+    decode_packed_row(op.w.format, op.w.data.as<std::byte>(), op.H, ids[s], op.y.as<float>() + s * op.H);
+  }
+}
+
+namespace {
+
+template <typename T>
+T to_cache(float value) {
+  if constexpr (sizeof(T) == sizeof(uint16_t))
+    return float_to_half(value);
+  else
+    return value;
+}
+
+template <typename T>
+void append(const KvAppend& op) {
+  const KvCache& cache = op.cache;
+  auto *k = cache.k.as<T>(), *v = cache.v.as<T>();
+  for (int64_t s = 0; s < op.S; ++s) {
+    const int64_t position = op.positions.as<int32_t>()[s];
+    if (position < 0 || position >= cache.capacity)
+      throw Error("a position is outside the cache",
+                  "position " + std::to_string(position) + " of " + std::to_string(cache.capacity));
+    for (int64_t h = 0; h < cache.kv_heads; ++h) {
+      const float* from_k = op.k.as<float>() + s * op.k_stride + h * cache.head_dim;
+      const float* from_v = op.v.as<float>() + s * op.v_stride + h * cache.head_dim_v;
+      T* block = k + (h * (cache.capacity / 16) + position / 16) * cache.head_dim * 16 + position % 16;
+      T* row = v + (h * cache.capacity + position) * cache.head_dim_v;
+      for (int64_t i = 0; i < cache.head_dim; ++i) block[i * 16] = to_cache<T>(from_k[i]);
+      for (int64_t i = 0; i < cache.head_dim_v; ++i) row[i] = to_cache<T>(from_v[i]);
+    }
+  }
+}
+
+// NaN sorts as the lowest value.
+float sort_key(float value) { return std::isnan(value) ? -std::numeric_limits<float>::infinity() : value; }
+
+}  // namespace
+
+void run_kv_append(const KvAppend& op) { op.cache.type == KvType::f16 ? append<uint16_t>(op) : append<float>(op); }
+
+void run_argmax(const ArgMax& op) {
+  for (int64_t s = 0; s < op.S; ++s) {
+    const float* x = op.x.as<float>() + s * op.x_stride;
+    int32_t best = 0;
+    for (int64_t i = 1; i < op.width; ++i)
+      if (sort_key(x[i]) > sort_key(x[best])) best = static_cast<int32_t>(i);
+    op.ids.as<int32_t>()[s] = best;
+  }
+}
+
+void run_top_k(const TopK& op) {
+  std::vector<int32_t> order(static_cast<size_t>(op.width));
+  for (int64_t s = 0; s < op.S; ++s) {
+    const float* x = op.x.as<float>() + s * op.x_stride;
+    for (int64_t i = 0; i < op.width; ++i) order[i] = static_cast<int32_t>(i);
+    std::partial_sort(order.begin(), order.begin() + op.k, order.end(), [x](int32_t a, int32_t b) {
+      const float left = sort_key(x[a]), right = sort_key(x[b]);
+      return left > right || (left == right && a < b);
+    });
+    for (int64_t i = 0; i < op.k; ++i) {
+      op.ids.as<int32_t>()[s * op.k + i] = order[i];
+      op.values.as<float>()[s * op.k + i] = x[order[i]];
+    }
+  }
+}
+
+void run_add(const Add& op) {
+  for (int64_t s = 0; s < op.S; ++s)
+    for (int64_t i = 0; i < op.width; ++i)
+      op.x.as<float>()[s * op.x_stride + i] += op.y.as<float>()[s * op.y_stride + i];
+}
+
+void run_bias(const Bias& op) {
+  for (int64_t s = 0; s < op.S; ++s)
+    for (int64_t i = 0; i < op.width; ++i) op.x.as<float>()[s * op.x_stride + i] += op.bias.as<float>()[i];
+}
+
+}  // namespace tandem::host

@@ -1,0 +1,26 @@
+// The host's own cores as a device: the double-precision reference, and the numeric contract as a usable fallback.
+//
+// Contract: as device.h. One thread takes programs from a queue in order, waits for their flags off the core where the
+// policy blocks, and computes them; with more than one thread, the parts of large operators are shared.
+#pragma once
+
+#include <memory>
+
+#include "engine/device/device.h"
+#include "engine/device/registry.h"
+
+namespace tandem {
+
+enum class HostArithmetic {
+  reference,  // sums in double precision; other bits than the contract by design
+  contract,   // docs/numbers.md: the bits of the simd kernels and of the NPU
+};
+
+int host_device_count();
+std::unique_ptr<Device> open_host_device(int index, const DeviceOptions& options);  // contract, on all given cores
+
+// threads >= 1; loops: "avx512", "avx2", "portable", or "" for the fastest. Error when the machine cannot run them.
+std::unique_ptr<Device> make_host_device(HostArithmetic arithmetic, int threads, const DeviceOptions& options = {},
+                                         const char* loops = "");
+
+}  // namespace tandem

@@ -1,0 +1,70 @@
+// The inner loops of the numeric contract, compiled once per instruction set and chosen when the program starts.
+//
+// Contract: every variant gives the same bits (docs/numbers.md); they differ in speed alone. Arguments are plain
+// pointers: the loops files are compiled with instructions that the machine may not have, so they must not instantiate
+// inline functions that the linker could share with the rest of the program.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/tensor/packed.h"
+
+namespace tandem::host {
+
+// y[s, r] = one fma chain over k of panel row r and x[s], for all S tokens and `rows` rows of one panel.
+struct PanelArgs {
+  const PackedFormat* format;
+  const std::byte* panel;
+  int64_t S, K;
+  int rows;  // 1..64
+  const float* x;
+  int64_t x_stride;
+  float* y;  // row 0 of the panel
+  int64_t y_stride;
+  float* sums;  // scratch [S, 64], 64-byte aligned
+};
+
+// One token and group of RmsNorm.
+struct NormArgs {
+  float* x;
+  const float* add;  // may be null
+  const float* weight;
+  float* y;
+  int64_t width;
+  float weight_offset, eps;
+  bool round_f16;
+};
+
+// One token and query head of Attention; k and v point to the KV head.
+struct AttendArgs {
+  const float* q;
+  const void *k, *v;
+  bool f16;
+  int64_t head_dim, head_dim_v;
+  int64_t last;  // position of the token
+  float scale;
+  bool round_f16;
+  float* y;
+};
+
+struct HostLoops {
+  const char* name;  // instruction set
+  void (*matmul_panel)(const PanelArgs& args);
+  void (*rms_norm)(const NormArgs& args);
+  void (*attend)(const AttendArgs& args);
+  void (*rope)(float* x, const float* turns, int64_t rot_dim, bool interleaved);  // one head
+  void (*swiglu)(const float* gate, const float* up, float* y, int64_t count, bool round_f16);
+  void (*softmax)(float* x, int64_t count);
+};
+
+const HostLoops& best_loops();  // for this machine
+const HostLoops* find_loops(
+    const char* name);  // "avx512", "avx2", "portable"; nullptr where the machine cannot run them
+
+extern const HostLoops kPortableLoops;
+#if defined(__x86_64__)
+extern const HostLoops kAvx2Loops, kAvx512Loops;
+#endif
+
+}  // namespace tandem::host

@@ -1,0 +1,13 @@
+// One variant of the loops: the including file says its name and is compiled for its instruction set.
+#include "engine/device/host/loops.h"
+#include "engine/device/host/loops_lanes.h"
+// These build on the lanes.
+#include "engine/device/host/loops_attention.h"
+#include "engine/device/host/loops_matmul.h"
+#include "engine/device/host/loops_rows.h"
+
+namespace tandem::host {
+
+const HostLoops LOOPS_TABLE = {LOOPS_NAME, matmul_panel, rms_norm, attend, rope, swiglu, softmax};
+
+}  // namespace tandem::host

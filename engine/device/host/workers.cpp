@@ -1,0 +1,67 @@
+#include "engine/device/host/workers.h"
+
+#include <sched.h>
+
+namespace tandem::host {
+
+void pin_this_thread(const std::vector<int>& cores) {
+  if (cores.empty()) return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (int core : cores)
+    if (core >= 0 && core < CPU_SETSIZE) CPU_SET(core, &set);
+  sched_setaffinity(0, sizeof set, &set);  // a core that is not there leaves the thread where it was
+}
+
+Workers::Workers(int threads, const std::vector<int>& cores) {
+  for (int thread = 1; thread < threads; ++thread)
+    threads_.emplace_back([this, thread, cores] {
+      pin_this_thread(cores);
+      serve(thread);
+    });
+}
+
+Workers::~Workers() {
+  {
+    std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void Workers::run(int64_t count, const std::function<void(int64_t, int64_t, int)>& part) {
+  if (threads_.empty() || count <= 1) return part(0, count, 0);
+  {
+    std::lock_guard lock(mutex_);
+    part_ = &part;
+    count_ = count;
+    busy_ = static_cast<int>(threads_.size());
+    ++generation_;
+  }
+  wake_.notify_all();
+  run_share(0);
+  std::unique_lock lock(mutex_);
+  done_.wait(lock, [this] { return busy_ == 0; });
+}
+
+void Workers::serve(int thread) {
+  uint64_t seen = 0;
+  std::unique_lock lock(mutex_);
+  while (true) {
+    wake_.wait(lock, [&] { return stop_ || generation_ != seen; });
+    if (stop_) return;
+    seen = generation_;
+    lock.unlock();
+    run_share(thread);
+    lock.lock();
+    if (--busy_ == 0) done_.notify_one();
+  }
+}
+
+void Workers::run_share(int thread) const {
+  const int64_t begin = count_ * thread / threads(), end = count_ * (thread + 1) / threads();
+  if (begin < end) (*part_)(begin, end, thread);
+}
+
+}  // namespace tandem::host
