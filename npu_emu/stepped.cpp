@@ -1,0 +1,144 @@
+#include "npu_emu/stepped.h"
+
+#include "sync/error.h"
+
+namespace tandem::npu_emu {
+
+template <typename Mac>
+SteppedArray<Mac>::SteppedArray(const ArrayShape& array, Dataflow dataflow, const SteppedProduct<Mac>& product)
+    : array_(array),
+      dataflow_(dataflow),
+      product_(product),
+      mapping_(map_product(array, dataflow, product.shape)),
+      cells_(static_cast<size_t>(array.rows * array.cols)) {
+  const auto& [m, k, n] = product.shape;
+  TANDEM_CHECK(m > 0 && k > 0 && n > 0 && array.rows > 0 && array.cols > 0, "a stepped product needs positive extents");
+  begin_fold();
+}
+
+template <typename Mac>
+int64_t SteppedArray<Mac>::run() {
+  while (!done()) step();
+  return cycles_;
+}
+
+// Row folds run innermost: partial sums enter a tile from the tile before.
+template <typename Mac>
+void SteppedArray<Mac>::begin_fold() {
+  row_base_ = fold_ % mapping_.row_folds * array_.rows;
+  col_base_ = fold_ / mapping_.row_folds * array_.cols;
+  fold_cycle_ = 0;
+  for (Cell& cell : cells_) cell = Cell();
+}
+
+template <typename Mac>
+void SteppedArray<Mac>::step() {
+  TANDEM_CHECK(!done(), "the product is complete");
+  const int64_t fold = fold_;
+  if (dataflow_ == Dataflow::output_stationary) {
+    step_output(fold_cycle_);
+  } else if (fold_cycle_ < array_.rows) {
+    load_row(fold_cycle_);
+  } else {
+    step_stationary(fold_cycle_ - array_.rows);
+  }
+  ++fold_cycle_;
+  ++cycles_;
+  if (fold_ != fold && !done()) begin_fold();
+}
+
+// The tile moves down a row and its next row enters at the top, the bottom row first.
+template <typename Mac>
+void SteppedArray<Mac>::load_row(int64_t cycle) {
+  for (int64_t row = array_.rows - 1; row > 0; --row)
+    for (int64_t col = 0; col < array_.cols; ++col) at(row, col).held = at(row - 1, col).held;
+  for (int64_t col = 0; col < array_.cols; ++col)
+    at(0, col).held = stationary(row_base_ + array_.rows - 1 - cycle, col_base_ + col);
+}
+
+// Cells are visited from the last to the first, so that each still finds what its neighbours held in the cycle before.
+template <typename Mac>
+void SteppedArray<Mac>::step_stationary(int64_t cycle) {
+  for (int64_t row = array_.rows - 1; row >= 0; --row) {
+    for (int64_t col = array_.cols - 1; col >= 0; --col) {
+      Cell& cell = at(row, col);
+      // Skew: row r is fed r cycles, column c c cycles later.
+      cell.right = col > 0 ? at(row, col - 1).right : streamed(cycle - row, row_base_ + row);
+      if (row > 0) {
+        cell.sum = at(row - 1, col).sum;
+        cell.sum_index = at(row - 1, col).sum_index;
+      } else {
+        cell.sum_index = cycle - col >= 0 && cycle - col < mapping_.streamed ? cycle - col : -1;
+        const Sum* partial = cell.sum_index < 0 || row_base_ == 0 ? nullptr : result(cell.sum_index, col_base_ + col);
+        cell.sum = partial ? *partial : Sum{};
+      }
+      TANDEM_CHECK(cell.right.index == cell.sum_index, "an operand and the sum it belongs to met in different cycles");
+      if (cell.sum_index < 0 || !cell.right.useful || !cell.held.useful) continue;  // an idle cell passes the sum on
+      cell.sum = Mac::multiply_add(cell.held.value, cell.right.value, cell.sum);
+      ++multiply_adds_;
+    }
+  }
+  for (int64_t col = 0; col < array_.cols; ++col) {
+    const Cell& last = at(array_.rows - 1, col);
+    if (last.sum_index < 0) continue;
+    if (Sum* out = result(last.sum_index, col_base_ + col)) *out = last.sum;
+    if (last.sum_index == mapping_.streamed - 1 && col == array_.cols - 1) ++fold_;
+  }
+}
+
+template <typename Mac>
+void SteppedArray<Mac>::step_output(int64_t cycle) {
+  const auto& [m, k, n] = product_.shape;
+  for (int64_t row = array_.rows - 1; row >= 0; --row) {
+    for (int64_t col = array_.cols - 1; col >= 0; --col) {
+      Cell& cell = at(row, col);
+      cell.right = col > 0 ? at(row, col - 1).right : operand(product_.x, row_base_ + row, m, cycle - row);
+      cell.down = row > 0 ? at(row - 1, col).down : operand(product_.w, col_base_ + col, n, cycle - col);
+      TANDEM_CHECK(cell.right.index == cell.down.index, "two operands with different k met in a cell");
+      if (!cell.right.present()) continue;
+      if (cell.right.useful && cell.down.useful) {
+        cell.sum = Mac::multiply_add(cell.down.value, cell.right.value, cell.sum);
+        ++multiply_adds_;
+      }
+      if (cell.right.index != k - 1) continue;
+      // The sum is complete: a shadow register takes it out while the next fold streams.
+      if (cell.right.useful && cell.down.useful) product_.y[(row_base_ + row) * n + col_base_ + col] = cell.sum;
+      if (row == array_.rows - 1 && col == array_.cols - 1) ++fold_;
+    }
+  }
+}
+
+template <typename Mac>
+typename SteppedArray<Mac>::Moving SteppedArray<Mac>::operand(const Operand* matrix, int64_t row, int64_t rows,
+                                                              int64_t k) const {
+  if (k < 0 || k >= product_.shape.k) return {};
+  const bool useful = row < rows;
+  return {useful ? matrix[row * product_.shape.k + k] : Operand{}, k, useful};
+}
+
+template <typename Mac>
+typename SteppedArray<Mac>::Moving SteppedArray<Mac>::stationary(int64_t k, int64_t col) const {
+  const bool weights = dataflow_ == Dataflow::weight_stationary;
+  return operand(weights ? product_.w : product_.x, col, mapping_.along_cols, k);
+}
+
+template <typename Mac>
+typename SteppedArray<Mac>::Moving SteppedArray<Mac>::streamed(int64_t element, int64_t k) const {
+  if (element < 0 || element >= mapping_.streamed) return {};
+  const bool weights = dataflow_ == Dataflow::weight_stationary;
+  Moving moving = operand(weights ? product_.x : product_.w, element, mapping_.streamed, k);
+  moving.index = element;  // a row past K carries the wave, but nothing useful
+  return moving;
+}
+
+template <typename Mac>
+typename Mac::Sum* SteppedArray<Mac>::result(int64_t element, int64_t col) const {
+  if (col >= mapping_.along_cols) return nullptr;
+  const int64_t n = product_.shape.n;
+  return product_.y + (dataflow_ == Dataflow::weight_stationary ? element * n + col : col * n + element);
+}
+
+template class SteppedArray<FloatMac>;
+template class SteppedArray<IntMac>;
+
+}  // namespace tandem::npu_emu

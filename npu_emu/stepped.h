@@ -1,0 +1,95 @@
+// The array cycle by cycle and cell by cell: values move one cell a cycle, nothing is computed ahead of its operands.
+//
+// Contract
+//   Function: the same bits as the fast path, in every dataflow (acc = fma(w, a, acc), k ascending, one chain; int32
+//   sums are exact). Timing: step() runs one cycle; done() turns true in the cycle in which the last wave leaves the
+//   array, found by watching the cells, not by a formula; cycles() then is one more than count_cycles().cycles ("last
+//   index"). The caller owns operands and results, all dense row-major: x[M][K], w[N][K], y[M][N]. y doubles as the
+//   partial-sum memory. Meant for small sizes: a cycle costs R x C cell updates. One thread.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "npu_emu/array.h"
+
+namespace tandem::npu_emu {
+
+struct FloatMac {  // fp16 and decoded int4 operands, already rounded; f32 sums
+  using Operand = float;
+  using Sum = float;
+  static Sum multiply_add(Operand w, Operand a, Sum sum) { return std::fma(w, a, sum); }
+};
+
+struct IntMac {  // int8 operands, int32 sums
+  using Operand = int8_t;
+  using Sum = int32_t;
+  static Sum multiply_add(Operand w, Operand a, Sum sum) { return sum + static_cast<Sum>(w) * static_cast<Sum>(a); }
+};
+
+template <typename Mac>
+struct SteppedProduct {
+  ProductShape shape;
+  const typename Mac::Operand* x = nullptr;
+  const typename Mac::Operand* w = nullptr;
+  typename Mac::Sum* y = nullptr;
+};
+
+template <typename Mac>
+class SteppedArray {
+ public:
+  using Operand = typename Mac::Operand;
+  using Sum = typename Mac::Sum;
+
+  // An operand travelling through the array. `index` says which one it is: the streamed element of ws and is, the k of
+  // os. A wave also passes cells outside the product; there it is present but not useful.
+  struct Moving {
+    Operand value{};
+    int64_t index = -1;
+    bool useful = false;
+    bool present() const { return index >= 0; }
+  };
+  struct Cell {
+    Moving held;   // ws, is: the stationary operand
+    Moving right;  // on its way to the next column
+    Moving down;   // os: on its way to the next row
+    Sum sum{};     // ws, is: on its way down; os: stays
+    int64_t sum_index = -1;
+  };
+
+  SteppedArray(const ArrayShape& array, Dataflow dataflow, const SteppedProduct<Mac>& product);
+
+  bool done() const { return fold_ == mapping_.folds(); }
+  void step();
+  int64_t run();  // steps to the end; the cycles it took
+
+  int64_t cycles() const { return cycles_; }
+  int64_t multiply_adds() const { return multiply_adds_; }  // useful ones
+  int64_t fold() const { return fold_; }
+  const Cell& cell(int64_t row, int64_t col) const { return cells_[static_cast<size_t>(row * array_.cols + col)]; }
+
+ private:
+  Cell& at(int64_t row, int64_t col) { return cells_[static_cast<size_t>(row * array_.cols + col)]; }
+  void begin_fold();
+  void load_row(int64_t cycle);
+  void step_stationary(int64_t cycle);
+  void step_output(int64_t cycle);
+  Moving stationary(int64_t k, int64_t col) const;
+  Moving streamed(int64_t element, int64_t k) const;
+  Moving operand(const Operand* matrix, int64_t row, int64_t rows, int64_t k) const;
+  Sum* result(int64_t element, int64_t col) const;  // nullptr outside the product
+
+  ArrayShape array_;
+  Dataflow dataflow_;
+  SteppedProduct<Mac> product_;
+  Mapping mapping_;
+  std::vector<Cell> cells_;
+  int64_t fold_ = 0, row_base_ = 0, col_base_ = 0;  // of the current fold, in elements
+  int64_t fold_cycle_ = 0, cycles_ = 0, multiply_adds_ = 0;
+};
+
+extern template class SteppedArray<FloatMac>;
+extern template class SteppedArray<IntMac>;
+
+}  // namespace tandem::npu_emu
