@@ -1,0 +1,125 @@
+// The fast path: every instruction set, format, token count and number of threads gives the definition's bits.
+#include "npu_emu/fast_matmul.h"
+
+#include <gtest/gtest.h>
+
+#include "npu_emu/self_test.h"
+#include "tests/npu_emu/random_product.h"
+
+namespace tandem::npu_emu {
+namespace {
+
+constexpr float kCanary = -777.25f;
+
+struct Problem {
+  Problem(const PanelFormat& format, const ProductShape& shape, uint32_t seed)
+      : format(format), shape(shape), random(seed) {
+    panels = random_panels(format, shape.n, shape.k, random);
+    x = std::vector<float>(static_cast<size_t>(shape.m * (shape.k + 1)));
+    std::uniform_real_distribution<float> uniform(-1, 1);
+    for (float& value : x) value = uniform(random);
+    y.assign(static_cast<size_t>(shape.m * (shape.n + 1)), kCanary);
+  }
+  MatmulCall call() {
+    return {shape.m, shape.k, 0, shape.n, format, panels.data(), x.data(), shape.k + 1, y.data(), shape.n + 1};
+  }
+  std::vector<float> expected() const {
+    const std::vector<float> w = decode_all(format, panels, shape.n, shape.k);
+    std::vector<float> rounded;
+    for (int64_t s = 0; s < shape.m; ++s)
+      for (int64_t k = 0; k < shape.k; ++k)
+        rounded.push_back(round_to_half(x[static_cast<size_t>(s * (shape.k + 1) + k)]));
+    const std::vector<float> dense = chain(shape, rounded, w);
+    std::vector<float> result(y.size(), kCanary);
+    for (int64_t s = 0; s < shape.m; ++s)
+      std::copy_n(dense.begin() + s * shape.n, shape.n, result.begin() + s * (shape.n + 1));
+    return result;
+  }
+
+  PanelFormat format;
+  ProductShape shape;
+  std::mt19937 random;
+  std::vector<std::byte> panels;
+  std::vector<float> x, y;
+};
+
+TEST(FastMatmul, gives_the_definitions_bits_in_every_format_on_every_instruction_set) {
+  for (const PanelFormat& format : all_formats()) {
+    for (const int64_t tokens : {1, 2, 3, 4, 5, 8, 9}) {
+      Problem setup(format, {tokens, format.dense() ? 67 : 256, 70}, static_cast<uint32_t>(tokens));
+      const std::vector<float> expected = setup.expected();
+      for (const FastKernels* kernels : all_kernels()) {
+        std::fill(setup.y.begin(), setup.y.end(), kCanary);
+        fast_matmul(setup.call(), *kernels);
+        ASSERT_TRUE(same_bits(expected, setup.y)) << kernels->name << " " << describe(format) << " tokens " << tokens;
+      }
+    }
+  }
+}
+
+TEST(FastMatmul, gives_the_same_bits_however_many_tokens_go_together) {
+  const PanelFormat format = {Element::i4, Scales::half, Minimum::stored, 32, 0};
+  Problem all(format, {23, 96, 130}, 3);
+  fast_matmul(all.call());
+  const std::vector<float> together = all.y;
+  for (const int64_t piece : {1, 2, 4, 7}) {
+    std::fill(all.y.begin(), all.y.end(), kCanary);
+    for (int64_t first = 0; first < 23; first += piece) {
+      MatmulCall call = all.call();
+      call.tokens = std::min(piece, 23 - first);
+      call.x += first * call.x_stride;
+      call.y += first * call.y_stride;
+      fast_matmul(call);
+    }
+    EXPECT_TRUE(same_bits(together, all.y)) << "pieces of " << piece;
+  }
+}
+
+TEST(FastMatmul, gives_the_same_bits_for_tokens_beyond_one_residency) {
+  // 1100 tokens are more than stream past a tile at once (1024); compare with single tokens.
+  Problem setup({Element::f16}, {1100, 65, 64}, 4);
+  fast_matmul(setup.call());
+  const std::vector<float> expected = setup.expected();
+  EXPECT_TRUE(same_bits(expected, setup.y));
+}
+
+TEST(FastMatmul, gives_the_same_bits_in_any_number_of_parts) {
+  for (const int64_t tokens : {1, 6}) {
+    Problem setup({Element::i8, Scales::super, Minimum::stored, 16, 0}, {tokens, 256, 450}, 5);
+    const std::vector<float> expected = setup.expected();
+    for (const int parts : {1, 2, 3, 8, 20}) {
+      std::fill(setup.y.begin(), setup.y.end(), kCanary);
+      const FastMatmul matmul;
+      AlignedFloats activations;
+      matmul.prepare_activations(setup.call(), activations);
+      for (int part = parts - 1; part >= 0; --part) {
+        AlignedFloats sums;
+        matmul.multiply(setup.call(), activations, sums, part, parts);
+      }
+      EXPECT_TRUE(same_bits(expected, setup.y)) << parts << " parts";
+    }
+  }
+}
+
+TEST(FastMatmul, fuses_its_multiply_add_on_every_instruction_set) {
+  ASSERT_FALSE(all_kernels().empty());
+  EXPECT_STREQ("plain", all_kernels().back()->name);
+  for (const FastKernels* kernels : all_kernels()) EXPECT_TRUE(fma_is_fused(*kernels)) << kernels->name;
+}
+
+TEST(FastMatmul, tells_why_columns_do_not_fit_a_format) {
+  const PanelFormat half = {Element::i4, Scales::half, Minimum::none, 32, 0},
+                    super = {Element::i4, Scales::super, Minimum::none, 32, 0};
+  EXPECT_EQ(nullptr, misfit({Element::f16}, 7));
+  EXPECT_EQ(nullptr, misfit(half, 96));
+  EXPECT_NE(nullptr, misfit(half, 33));
+  EXPECT_NE(nullptr, misfit(super, 96));
+  EXPECT_EQ(nullptr, misfit(super, 512));
+  EXPECT_NE(nullptr, misfit({Element::i4}, 32));
+  EXPECT_NE(nullptr, misfit({Element::f16, Scales::half, Minimum::none, 32, 0}, 32));
+  EXPECT_NE(nullptr, misfit({Element::i8, Scales::half, Minimum::none, 24, 0}, 96));
+  EXPECT_NE(nullptr, misfit({Element::f16}, 0));
+}
+
+}  // namespace
+}  // namespace tandem::npu_emu

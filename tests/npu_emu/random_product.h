@@ -1,0 +1,118 @@
+// Random products for the array's tests: dense operands that fit the format, and the plain loops that define the
+// result.
+#pragma once
+
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "npu_emu/array.h"
+#include "npu_emu/number_format.h"
+#include "npu_emu/weights.h"
+
+namespace tandem::npu_emu {
+
+inline std::vector<float> random_halves(int64_t count, std::mt19937& random) {
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  std::vector<float> values(static_cast<size_t>(count));
+  for (float& value : values) value = round_to_half(uniform(random));
+  return values;
+}
+
+inline std::vector<int8_t> random_bytes(int64_t count, std::mt19937& random) {
+  std::vector<int8_t> values(static_cast<size_t>(count));
+  for (int8_t& value : values) value = static_cast<int8_t>(random());
+  return values;
+}
+
+inline uint16_t random_half(std::mt19937& random) {
+  return float_to_half(std::uniform_real_distribution<float>(-0.2f, 0.2f)(random));
+}
+
+// Panels of any format for [rows, columns]: random codes, moderate halves, finite floats.
+inline std::vector<std::byte> random_panels(const PanelFormat& format, int64_t rows, int64_t columns,
+                                            std::mt19937& random) {
+  std::vector<std::byte> panels(panel_bytes(format, columns) * static_cast<size_t>(panel_count(rows)));
+  if (format.element == Element::f32) {
+    for (size_t i = 0; i < panels.size(); i += 4) {
+      const float value = std::uniform_real_distribution<float>(-1, 1)(random);
+      std::memcpy(&panels[i], &value, 4);
+    }
+    return panels;
+  }
+  if (format.dense()) {
+    for (size_t i = 0; i < panels.size(); i += 2) {
+      const float value = std::uniform_real_distribution<float>(-1, 1)(random);
+      uint32_t bits;
+      std::memcpy(&bits, &value, 4);
+      const uint16_t narrow =
+          format.element == Element::bf16 ? static_cast<uint16_t>(bits >> 16) : float_to_half(value);
+      std::memcpy(&panels[i], &narrow, 2);
+    }
+    return panels;
+  }
+  for (std::byte& byte : panels) byte = static_cast<std::byte>(random());
+  for (int64_t panel = 0; panel < panel_count(rows); ++panel) {
+    for (int64_t tile = 0; tile < columns / kGroupTile; ++tile) {
+      const TileView view =
+          tile_view(format, panels.data() + static_cast<size_t>(panel) * panel_bytes(format, columns), tile);
+      const int64_t halves = format.scales == Scales::super ? kPanelRows : kGroupTile / format.group * kPanelRows;
+      for (int64_t i = 0; i < halves; ++i) {
+        const_cast<uint16_t*>(view.scale)[i] = random_half(random);
+        if (format.minimum == Minimum::stored) const_cast<uint16_t*>(view.minimum)[i] = random_half(random);
+      }
+    }
+  }
+  return panels;
+}
+
+// Every layout the weight loader reads.
+inline std::vector<PanelFormat> all_formats() {
+  std::vector<PanelFormat> formats = {{Element::f32}, {Element::f16}, {Element::bf16}};
+  for (const Element element : {Element::i4, Element::i8})
+    for (const Scales scales : {Scales::half, Scales::super})
+      for (const Minimum minimum : {Minimum::none, Minimum::zero_point, Minimum::stored})
+        for (const int group : {16, 32})
+          formats.push_back({element, scales, minimum, group, minimum == Minimum::zero_point ? 8 : 0});
+  return formats;
+}
+
+inline std::string describe(const PanelFormat& format) {
+  return "element " + std::to_string(static_cast<int>(format.element)) + " scales " +
+         std::to_string(static_cast<int>(format.scales)) + " minimum " +
+         std::to_string(static_cast<int>(format.minimum)) + " group " + std::to_string(format.group);
+}
+
+// y[m][n] = chain over k; x[M][K], w[N][K] already hold what the cells see.
+inline std::vector<float> chain(const ProductShape& shape, const std::vector<float>& x, const std::vector<float>& w) {
+  std::vector<float> y(static_cast<size_t>(shape.m * shape.n));
+  for (int64_t s = 0; s < shape.m; ++s) {
+    for (int64_t n = 0; n < shape.n; ++n) {
+      float acc = 0;
+      for (int64_t k = 0; k < shape.k; ++k)
+        acc = std::fma(w[static_cast<size_t>(n * shape.k + k)], x[static_cast<size_t>(s * shape.k + k)], acc);
+      y[static_cast<size_t>(s * shape.n + n)] = acc;
+    }
+  }
+  return y;
+}
+
+// Dense [N][K] of decoded weights.
+inline std::vector<float> decode_all(const PanelFormat& format, const std::vector<std::byte>& panels, int64_t rows,
+                                     int64_t columns) {
+  std::vector<float> w(static_cast<size_t>(rows * columns));
+  for (int64_t n = 0; n < rows; ++n) {
+    const std::byte* panel = panels.data() + static_cast<size_t>(n / kPanelRows) * panel_bytes(format, columns);
+    for (int64_t k = 0; k < columns; ++k)
+      w[static_cast<size_t>(n * columns + k)] = decode_weight(format, panel, k, n % kPanelRows);
+  }
+  return w;
+}
+
+inline bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+}  // namespace tandem::npu_emu
