@@ -1,0 +1,135 @@
+// The numeric contract (docs/numbers.md): which results have equal bits, on one device and between devices.
+#include <cmath>
+
+#include "engine/device/host/host_device.h"
+#include "tests/engine/device/run_case.h"
+
+namespace tandem::testing {
+namespace {
+
+// The chain as the contract states it, with the library's fma and the plain decoder.
+void run_stated_chain(const MatMul& op) {
+  std::vector<float> w(static_cast<size_t>(op.K));
+  for (int64_t n = op.row_begin; n < op.row_end; ++n) {
+    decode_packed_row(op.w.format, op.w.data.as<std::byte>(), op.K, n, w.data());
+    for (int64_t s = 0; s < op.S; ++s) {
+      float sum = 0;
+      for (int64_t k = 0; k < op.K; ++k) sum = std::fma(w[k], op.x.as<float>()[s * op.x_stride + k], sum);
+      op.y.as<float>()[s * op.y_stride + n] = sum;
+    }
+  }
+}
+
+class Bits : public ::testing::TestWithParam<Target> {
+ protected:
+  void SetUp() override {
+    if (const std::string reason = missing(GetParam()); !reason.empty()) GTEST_SKIP() << "skipped: " << reason;
+    bench_.device = open_target(GetParam());
+  }
+
+  // Builds the case, runs `operators` of it as one program, and returns it; nothing when the device does not support
+  // it.
+  template <typename Cut>
+  std::optional<BuiltCase> run(const OpCase& op_case, const Cut& cut) {
+    CaseMemory memory(bench_.pool);
+    BuiltCase built = op_case.build(memory);
+    if (!bench_.device->supports(built.op).yes) return std::nullopt;
+    const std::vector<Operator> operators = cut(built.op);
+    for (const Operator& op : operators)
+      if (!bench_.device->supports(op).yes) return std::nullopt;
+    bench_.run(operators);
+    return built;
+  }
+
+  Bench bench_;
+};
+
+std::vector<Operator> whole(const Operator& op) { return {op}; }
+
+std::vector<Operator> in_chunks(const Operator& op, int64_t chunk) {
+  const int64_t S = std::visit([](const auto& body) { return body.S; }, op.body);
+  std::vector<Operator> parts;
+  for (int64_t begin = 0; begin < S; begin += chunk)
+    parts.push_back(slice_tokens(op, begin, std::min(S, begin + chunk)));
+  return parts;
+}
+
+std::vector<Operator> in_panels(const Operator& op) {
+  const auto& matmul = std::get<MatMul>(op.body);
+  std::vector<Operator> parts;
+  for (int64_t row = 0; row < matmul.row_end; row += kPanelRows)
+    parts.push_back({op.name, slice_rows(matmul, row, std::min(matmul.row_end, row + kPanelRows))});
+  return parts;
+}
+
+TEST_P(Bits, matmul_is_the_stated_chain) {
+  if (!GetParam().same_bits) GTEST_SKIP() << "skipped: this family may split the chain";
+  const bool f16_operands = bench_.device->info().f16_operands;
+  int compared = 0;
+  for (const OpCase& op_case : matmul_cases()) {
+    if (f16_operands && !op_case.f16_exact) continue;  // f32 and bf16 weights are rounded there
+    SCOPED_TRACE(op_case.name);
+    CaseMemory memory(bench_.pool);
+    const BuiltCase stated = op_case.build(memory);
+    run_stated_chain(std::get<MatMul>(stated.op.body));
+    const auto actual = run(op_case, whole);
+    if (!actual) continue;
+    ASSERT_TRUE(same_bits(stated, *actual));
+    ++compared;
+  }
+  EXPECT_GT(compared, 0);
+}
+
+TEST_P(Bits, matmul_gives_equal_bits_cut_into_rows) {
+  int compared = 0;
+  for (const OpCase& op_case : matmul_cases()) {
+    SCOPED_TRACE(op_case.name);
+    const auto together = run(op_case, whole), cut = run(op_case, in_panels);
+    if (!together || !cut) continue;
+    ASSERT_TRUE(same_bits(*together, *cut));
+    ++compared;
+  }
+  EXPECT_GT(compared, 0);
+}
+
+TEST_P(Bits, every_operator_gives_equal_bits_in_chunks_of_one_and_seven_tokens) {
+  int compared = 0;
+  for (const OpCase& op_case : all_cases()) {
+    SCOPED_TRACE(op_case.name);
+    const auto together = run(op_case, whole);
+    if (!together) continue;
+    for (int64_t chunk : {1, 7}) {
+      const auto cut = run(op_case, [chunk](const Operator& op) { return in_chunks(op, chunk); });
+      if (!cut) continue;
+      ASSERT_TRUE(same_bits(*together, *cut)) << "in chunks of " << chunk;
+      ++compared;
+    }
+  }
+  EXPECT_GT(compared, 0);
+}
+
+TEST_P(Bits, every_operator_gives_the_bits_of_the_host) {
+  if (!GetParam().same_bits) GTEST_SKIP() << "skipped: this family may split the chain";
+  Bench host;
+  host.device = make_host_device(HostArithmetic::contract, 1);
+  const bool f16_operands = bench_.device->info().f16_operands;
+  int compared = 0;
+  for (const OpCase& op_case : all_cases()) {
+    if (f16_operands && !op_case.f16_exact) continue;
+    SCOPED_TRACE(op_case.name);
+    const auto actual = run(op_case, whole);
+    if (!actual) continue;
+    CaseMemory memory(host.pool);
+    const BuiltCase expected = op_case.build(memory);
+    host.run({&expected.op, 1});
+    EXPECT_TRUE(same_bits(expected, *actual));
+    ++compared;
+  }
+  EXPECT_GT(compared, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, Bits, ::testing::ValuesIn(targets()),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+}  // namespace
+}  // namespace tandem::testing

@@ -1,0 +1,81 @@
+// Every operator, in every format and odd shape, on every device, against the double-precision reference.
+#include <cstdlib>
+
+#include "engine/device/host/host_device.h"
+#include "tests/engine/device/run_case.h"
+
+namespace tandem::testing {
+namespace {
+
+class Conformance : public ::testing::TestWithParam<Target> {
+ protected:
+  void SetUp() override {
+    if (const std::string reason = missing(GetParam()); !reason.empty()) {
+      const bool required = std::string_view(GetParam().id) == "opencl:0" && std::getenv("REQUIRE_OPENCL") != nullptr;
+      if (required) FAIL() << reason << ", and REQUIRE_OPENCL is set";
+      GTEST_SKIP() << "skipped: " << reason;
+    }
+    bench_.device = open_target(GetParam());
+    reference_.device = make_host_device(HostArithmetic::reference, 1);
+  }
+
+  bool unsupported(const Operator& op) {
+    const Support support = bench_.device->supports(op);
+    if (support.yes) return false;
+    EXPECT_EQ(bench_.device->info().kind, DeviceKind::npu) << "only the NPU may refuse operators: " << support.reason;
+    EXPECT_FALSE(support.reason.empty()) << "a refusal has a reason";
+    ++unsupported_;
+    return true;
+  }
+
+  void run_case(const OpCase& op_case) {
+    SCOPED_TRACE(op_case.name);
+    CaseMemory expected_memory(reference_.pool), memory(bench_.pool);
+    const BuiltCase actual = op_case.build(memory);
+    if (unsupported(actual.op)) return;
+    const BuiltCase expected = op_case.build(expected_memory);
+    reference_.run({&expected.op, 1});
+    const Snapshot before = snapshot(memory);
+    ASSERT_NO_THROW(bench_.run({&actual.op, 1}));
+    EXPECT_TRUE(close_to(expected, actual, bench_.device->info().f16_operands));
+    if (actual.outputs[0].type == ElementType::bytes) {
+      EXPECT_TRUE(same_bits(expected, actual));
+    }
+    EXPECT_TRUE(untouched_elsewhere(memory, before, actual.op));
+    ++run_;
+  }
+
+  void run_cases(const std::vector<OpCase>& cases) {
+    for (const OpCase& op_case : cases) {
+      run_case(op_case);
+      if (HasFatalFailure()) return;
+    }
+    RecordProperty("run", run_);
+    RecordProperty("unsupported", unsupported_);
+    if (run_ == 0 && unsupported_ > 0)
+      GTEST_SKIP() << "skipped: unsupported by " << bench_.device->info().id << " (" << unsupported_ << " cases)";
+    EXPECT_GT(run_, 0) << "no case ran";
+  }
+
+  Bench bench_, reference_;
+  int run_ = 0, unsupported_ = 0;
+};
+
+TEST_P(Conformance, matmul_stays_within_its_error_bound) {
+  run_cases(matmul_cases());
+  EXPECT_GT(run_, 0) << "a device without matmul is of no use";
+}
+TEST_P(Conformance, embed_decodes_rows_exactly) { run_cases(embed_cases()); }
+TEST_P(Conformance, rms_norm_stays_within_its_error_bound) { run_cases(norm_cases()); }
+TEST_P(Conformance, rope_turns_pairs_of_both_layouts) { run_cases(rope_cases()); }
+TEST_P(Conformance, kv_append_writes_its_positions_and_nothing_else) { run_cases(kv_append_cases()); }
+TEST_P(Conformance, attention_sees_exactly_the_positions_up_to_its_own) { run_cases(attention_cases()); }
+TEST_P(Conformance, elementwise_operators_stay_within_their_error_bounds) { run_cases(elementwise_cases()); }
+TEST_P(Conformance, softmax_stays_within_its_error_bound) { run_cases(softmax_cases()); }
+TEST_P(Conformance, argmax_and_top_k_take_the_lowest_index_of_equals) { run_cases(selection_cases()); }
+
+INSTANTIATE_TEST_SUITE_P(Devices, Conformance, ::testing::ValuesIn(targets()),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+}  // namespace
+}  // namespace tandem::testing

@@ -1,0 +1,85 @@
+// One operator with inputs, expected precision and work: what the conformance suite runs on every device, and bench
+// measures.
+//
+// Contract: a case builds itself into pool slots, the same bytes every time (its seed is part of it). Every operand has
+// a slot of its own, filled with NaN words before the inputs are written, at an offset that is only 4-byte aligned
+// where the rules allow it.
+#pragma once
+
+#include <cstring>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "engine/device/operator.h"
+#include "sync/pool.h"
+
+namespace tandem::testing {
+
+inline constexpr double kEpsilon = 0x1p-24;  // half an ulp of f32 at 1: the relative error of one rounding
+inline constexpr double kHalfStep =
+    0x1p-10;  // one ulp of f16 at 1: two f32 values on both sides of a tie round one step apart
+
+// Memory of one built case.
+class CaseMemory {
+ public:
+  explicit CaseMemory(sync::Pool& pool) : pool_(pool) {}
+
+  // `bytes` bytes in a slot of their own; aligned: at a multiple of 64, as weights and caches need.
+  Operand take(size_t bytes, sync::SlotUse use, bool aligned, const std::string& label);
+  Operand floats(const std::vector<float>& values, const std::string& label);
+  Operand ids(const std::vector<int32_t>& values, const std::string& label);
+  // [rows, width] with `stride` elements from row to row; what lies between stays filled.
+  Operand matrix(const std::vector<float>& values, int64_t width, int64_t stride, const std::string& label);
+  Operand empty_matrix(int64_t rows, int64_t width, int64_t stride, const std::string& label);
+
+  const std::vector<sync::Slot*>& slots() const { return slots_; }
+
+ private:
+  sync::Pool& pool_;
+  std::vector<sync::Slot*> slots_;
+};
+
+enum class ElementType { f32, i32, bytes };
+
+// What the operator computes: [rows, width] elements. Bytes and integers are compared exactly.
+struct Output {
+  std::string name;
+  Operand at;
+  int64_t rows = 0, width = 0, stride = 0;
+  ElementType type = ElementType::f32;
+  // Largest |difference| from the reference allowed at (row, column) where the reference says `expected`; with
+  // f16_operands the device rounds weights to f16.
+  std::function<double(int64_t row, int64_t column, double expected, bool f16_operands)> tolerance;
+};
+
+struct BuiltCase {
+  Operator op;
+  std::vector<Output> outputs;
+};
+
+struct OpCase {
+  std::string name;  // "matmul Q4_1 S=7 N=65 K=96"
+  std::function<BuiltCase(CaseMemory& memory)> build;
+  bool f16_exact = true;  // inputs and weights fit the 16-bit operands of an NPU
+};
+
+std::vector<OpCase> matmul_cases();
+std::vector<OpCase> embed_cases();
+std::vector<OpCase> norm_cases();
+std::vector<OpCase> rope_cases();
+std::vector<OpCase> kv_append_cases();
+std::vector<OpCase> attention_cases();
+std::vector<OpCase> elementwise_cases();  // swiglu, add, bias
+std::vector<OpCase> softmax_cases();
+std::vector<OpCase> selection_cases();  // argmax, top-k
+std::vector<OpCase> all_cases();
+
+// `count` values spread over [-magnitude, magnitude]; f16: rounded to f16, as the inputs of a matmul are with --act
+// f16.
+std::vector<float> random_floats(std::mt19937& random, int64_t count, float magnitude, bool f16 = false);
+// A packed matrix of random blocks in a weights slot.
+PackedMatrix random_weights(CaseMemory& memory, StorageType type, int64_t rows, int64_t columns, uint32_t seed);
+
+}  // namespace tandem::testing

@@ -1,0 +1,144 @@
+#include <algorithm>
+#include <cmath>
+
+#include "tests/engine/device/op_case.h"
+
+namespace tandem::testing {
+namespace {
+
+struct Shape {
+  int64_t S, first;  // positions first .. first + S - 1
+  int64_t heads, kv_heads, head_dim, head_dim_v, capacity;
+  KvType type;
+  bool round;
+};
+
+constexpr float kKeyMagnitude = 1.5f, kQueryMagnitude = 2.0f, kValueMagnitude = 1.0f;
+
+std::string name_of(const char* op, const Shape& shape) {
+  return std::string(op) + (shape.type == KvType::f16 ? " f16" : " f32") + " S=" + std::to_string(shape.S) +
+         " from=" + std::to_string(shape.first) + " heads=" + std::to_string(shape.heads) + "/" +
+         std::to_string(shape.kv_heads) + " dim=" + std::to_string(shape.head_dim) + "/" +
+         std::to_string(shape.head_dim_v) + (shape.round ? " rounded" : "");
+}
+
+template <typename T>
+void put(const Operand& operand, int64_t index, float value) {
+  if constexpr (sizeof(T) == sizeof(uint16_t))
+    operand.as<uint16_t>()[index] = float_to_half(value);
+  else
+    operand.as<float>()[index] = value;
+}
+
+// Fills the positions 0 .. count-1; the others keep the NaN fill, so that a kernel that lets them in is caught.
+template <typename T>
+void fill(const KvCache& cache, int64_t count, std::mt19937& random) {
+  for (int64_t h = 0; h < cache.kv_heads; ++h)
+    for (int64_t p = 0; p < count; ++p) {
+      const auto keys = random_floats(random, cache.head_dim, kKeyMagnitude);
+      for (int64_t d = 0; d < cache.head_dim; ++d)
+        put<T>(cache.k, ((h * (cache.capacity / 16) + p / 16) * cache.head_dim + d) * 16 + p % 16, keys[d]);
+      const auto values = random_floats(random, cache.head_dim_v, kValueMagnitude);
+      for (int64_t d = 0; d < cache.head_dim_v; ++d)
+        put<T>(cache.v, (h * cache.capacity + p) * cache.head_dim_v + d, values[d]);
+    }
+}
+
+KvCache make_cache(CaseMemory& memory, const Shape& shape) {
+  KvCache cache{shape.type, shape.kv_heads, shape.head_dim, shape.head_dim_v, shape.capacity, {}, {}};
+  cache.k = memory.take(cache.k_bytes(), sync::SlotUse::device_local, true, "cache k");
+  cache.v = memory.take(cache.v_bytes(), sync::SlotUse::device_local, true, "cache v");
+  return cache;
+}
+
+std::vector<int32_t> positions_of(const Shape& shape) {
+  std::vector<int32_t> positions;
+  for (int64_t s = 0; s < shape.S; ++s) positions.push_back(static_cast<int32_t>(shape.first + s));
+  return positions;
+}
+
+BuiltCase build_attention(CaseMemory& memory, const Shape& shape) {
+  std::mt19937 random(static_cast<uint32_t>(shape.first * 7 + shape.S));
+  Attention op;
+  op.S = shape.S, op.heads = shape.heads, op.round_f16 = shape.round;
+  op.scale = 1.0f / std::sqrt(static_cast<float>(shape.head_dim));
+  op.cache = make_cache(memory, shape);
+  const int64_t count = shape.first + shape.S;
+  shape.type == KvType::f16 ? fill<uint16_t>(op.cache, count, random) : fill<float>(op.cache, count, random);
+  const int64_t q_width = shape.heads * shape.head_dim, y_width = shape.heads * shape.head_dim_v;
+  op.q_stride = q_width + 5, op.y_stride = y_width + 3;
+  op.q = memory.matrix(random_floats(random, shape.S * q_width, kQueryMagnitude), q_width, op.q_stride, "q");
+  op.y = memory.empty_matrix(shape.S, y_width, op.y_stride, "y");
+  op.positions = memory.ids(positions_of(shape), "positions");
+  op.scratch = memory.take(attention_scratch_bytes(shape.S, shape.heads, shape.head_dim_v, shape.capacity),
+                           sync::SlotUse::device_local, true, "scratch");
+  // A score is off by d + 1 roundings of at most scale * d * |q| * |k|, so a weight by that factor; softmax, the sum
+  // over the positions and the quotient add count + 30 roundings. All weights are positive and sum to one, so the value
+  // is off by that factor of |v|, twice (numerator and denominator).
+  const double dim = static_cast<double>(shape.head_dim);
+  const double score = (dim + 1) * kEpsilon * op.scale * dim * kQueryMagnitude * kKeyMagnitude;
+  const double bound = 2 * kValueMagnitude * (score + (static_cast<double>(count) + 30) * kEpsilon);
+  const auto tolerance = [=, round = shape.round](int64_t, int64_t, double expected, bool) {
+    return bound + (round ? std::fabs(expected) * kHalfStep + 0x1p-24 : 0);
+  };
+  return {{"attention", op}, {{"y", op.y, shape.S, y_width, op.y_stride, ElementType::f32, tolerance}}};
+}
+
+BuiltCase build_append(CaseMemory& memory, const Shape& shape) {
+  std::mt19937 random(static_cast<uint32_t>(shape.first + shape.S));
+  KvAppend op;
+  op.S = shape.S;
+  op.cache = make_cache(memory, shape);
+  const int64_t k_width = shape.kv_heads * shape.head_dim, v_width = shape.kv_heads * shape.head_dim_v;
+  op.k_stride = k_width + 3, op.v_stride = v_width + 7;
+  op.k = memory.matrix(random_floats(random, shape.S * k_width, 3.0f), k_width, op.k_stride, "k");
+  op.v = memory.matrix(random_floats(random, shape.S * v_width, 3.0f), v_width, op.v_stride, "v");
+  op.positions = memory.ids(positions_of(shape), "positions");
+  const auto k_bytes = static_cast<int64_t>(op.cache.k_bytes()), v_bytes = static_cast<int64_t>(op.cache.v_bytes());
+  return {{"kv_append", op},
+          {{"cache k", op.cache.k, 1, k_bytes, k_bytes, ElementType::bytes, {}},
+           {"cache v", op.cache.v, 1, v_bytes, v_bytes, ElementType::bytes, {}}}};
+}
+
+}  // namespace
+
+std::vector<OpCase> attention_cases() {
+  std::vector<Shape> shapes;
+  for (KvType type : {KvType::f16, KvType::f32}) {
+    shapes.insert(shapes.end(), {{1, 0, 3, 1, 64, 64, 64, type, false},
+                                 {1, 15, 2, 2, 16, 16, 64, type, false},
+                                 {1, 16, 4, 1, 32, 32, 64, type, false},
+                                 {1, 63, 3, 1, 64, 64, 128, type, true},
+                                 {1, 64, 9, 3, 64, 64, 128, type, false},
+                                 {1, 255, 4, 4, 80, 80, 320, type, false},
+                                 {1, 256, 3, 1, 64, 64, 512, type, false},
+                                 {1, 600, 4, 1, 128, 128, 640, type, true},
+                                 {7, 0, 9, 3, 64, 64, 64, type, true},
+                                 {9, 12, 4, 1, 32, 32, 64, type, false},
+                                 {8, 250, 3, 1, 64, 64, 512, type, false},
+                                 {33, 240, 2, 2, 80, 80, 320, type, false},
+                                 {64, 0, 3, 1, 16, 16, 64, type, false},
+                                 {3, 509, 4, 1, 128, 128, 512, type, false},
+                                 {2, 70, 6, 2, 48, 20, 128, type, false},
+                                 {70, 200, 3, 3, 32, 32, 320, type, true}});
+  }
+  std::vector<OpCase> cases;
+  for (const Shape& shape : shapes)
+    cases.push_back(
+        {name_of("attention", shape), [shape](CaseMemory& memory) { return build_attention(memory, shape); }});
+  return cases;
+}
+
+std::vector<OpCase> kv_append_cases() {
+  std::vector<OpCase> cases;
+  for (KvType type : {KvType::f16, KvType::f32})
+    for (const Shape& shape :
+         {Shape{1, 0, 0, 1, 64, 64, 64, type, false}, Shape{1, 63, 0, 3, 80, 80, 64, type, false},
+          Shape{7, 13, 0, 3, 64, 64, 64, type, false}, Shape{33, 15, 0, 2, 20, 36, 128, type, false},
+          Shape{64, 64, 0, 4, 128, 128, 128, type, false}})
+      cases.push_back(
+          {name_of("kv_append", shape), [shape](CaseMemory& memory) { return build_append(memory, shape); }});
+  return cases;
+}
+
+}  // namespace tandem::testing

@@ -1,0 +1,99 @@
+#include <cmath>
+
+#include "tests/engine/device/op_case.h"
+
+namespace tandem::testing {
+namespace {
+
+// One storage type for each of the 13 packed formats.
+constexpr StorageType kTypes[] = {StorageType::q4_0, StorageType::q4_1,   StorageType::q4_k, StorageType::q2_k,
+                                  StorageType::q3_k, StorageType::q8_0,   StorageType::q5_1, StorageType::q5_k,
+                                  StorageType::q6_k, StorageType::iq4_xs, StorageType::f16,  StorageType::bf16,
+                                  StorageType::f32};
+
+struct Shape {
+  int64_t S, N, K;
+};
+
+// Every S, every N and every K of the lists at least once with each other's neighbours.
+std::vector<Shape> shapes(StorageType type) {
+  static constexpr int64_t kTokens[] = {1, 2, 3, 7, 8, 9, 33, 64}, kRows[] = {1, 63, 64, 65, 192, 200};
+  const uint32_t block = info(type).block_values;
+  const std::vector<int64_t> columns = block == 1    ? std::vector<int64_t>{5, 33, 96, 577}
+                                       : block == 32 ? std::vector<int64_t>{32, 96, 256, 512}
+                                                     : std::vector<int64_t>{256, 512, 768};
+  std::vector<Shape> all;
+  for (size_t i = 0; i < 16; ++i)
+    all.push_back({kTokens[i % 8], kRows[(i * 5 + i / 8) % 6], columns[(i + i / 8) % columns.size()]});
+  all.push_back({1, 192, columns.back()});
+  all.push_back({1, 200, columns.back()});
+  all.push_back({64, 192, columns.back()});
+  return all;
+}
+
+BuiltCase build_matmul(CaseMemory& memory, StorageType type, const Shape& shape, uint32_t seed) {
+  const auto [S, N, K] = shape;
+  std::mt19937 random(seed);
+  MatMul op;
+  op.S = S, op.K = K, op.row_end = N;
+  op.w = random_weights(memory, type, N, K, seed);
+  op.x_stride = K + 3, op.y_stride = N + 5;
+  const auto x = random_floats(random, S * K, 2.0f, true);
+  op.x = memory.matrix(x, K, op.x_stride, "x");
+  op.y = memory.empty_matrix(S, N, op.y_stride, "y");
+
+  // A chain of K fused steps, in any order, is off by at most K roundings of partial sums, none of which is above sum
+  // |w| |x|; one rounding more is the decoding of w. Weights rounded to f16 add half an f16 ulp of each product: 2^-11.
+  std::vector<double> magnitude(static_cast<size_t>(S * N));
+  std::vector<float> row(static_cast<size_t>(K));
+  for (int64_t n = 0; n < N; ++n) {
+    decode_packed_row(op.w.format, op.w.data.as<std::byte>(), K, n, row.data());
+    for (int64_t s = 0; s < S; ++s)
+      for (int64_t k = 0; k < K; ++k) magnitude[s * N + n] += std::fabs(static_cast<double>(row[k]) * x[s * K + k]);
+  }
+  const bool rounds = !op.w.format.exact_in_f16_contract();
+  const auto tolerance = [=](int64_t s, int64_t n, double, bool f16_operands) {
+    return magnitude[s * N + n] * ((K + 1) * kEpsilon + (rounds && f16_operands ? 0x1p-11 : 0)) + 1e-30;
+  };
+  return {{"matmul", op}, {{"y", op.y, S, N, op.y_stride, ElementType::f32, tolerance}}};
+}
+
+}  // namespace
+
+std::vector<OpCase> matmul_cases() {
+  std::vector<OpCase> cases;
+  for (StorageType type : kTypes)
+    for (const Shape& shape : shapes(type)) {
+      const auto seed = static_cast<uint32_t>(cases.size() + 1);
+      cases.push_back({std::string("matmul ") + info(type).name + " S=" + std::to_string(shape.S) +
+                           " N=" + std::to_string(shape.N) + " K=" + std::to_string(shape.K),
+                       [=](CaseMemory& memory) { return build_matmul(memory, type, shape, seed); },
+                       packed_format(type).exact_in_f16_contract()});
+    }
+  return cases;
+}
+
+std::vector<OpCase> embed_cases() {
+  std::vector<OpCase> cases;
+  for (StorageType type : kTypes)
+    for (int64_t S : {1, 7}) {
+      const int64_t H = info(type).block_values == 1 ? 37 : info(type).block_values == 32 ? 96 : 512;
+      cases.push_back(
+          {std::string("embed ") + info(type).name + " S=" + std::to_string(S), [=](CaseMemory& memory) -> BuiltCase {
+             const int64_t vocabulary = 131;
+             std::mt19937 random(5);
+             std::vector<int32_t> ids{130, 0, 64, 63, 64, 1, 99};
+             ids.resize(static_cast<size_t>(S));
+             Embed op;
+             op.S = S, op.H = H;
+             op.w = random_weights(memory, type, vocabulary, H, 17);
+             op.ids = memory.ids(ids, "ids");
+             op.y = memory.empty_matrix(S, H, H, "y");
+             const auto exact = [](int64_t, int64_t, double, bool) { return 0.0; };
+             return {{"embed", op}, {{"y", op.y, S, H, H, ElementType::f32, exact}}};
+           }});
+    }
+  return cases;
+}
+
+}  // namespace tandem::testing

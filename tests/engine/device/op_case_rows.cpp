@@ -1,0 +1,224 @@
+#include <algorithm>
+#include <cmath>
+
+#include "tests/engine/device/op_case.h"
+
+namespace tandem::testing {
+namespace {
+
+double exact(int64_t, int64_t, double, bool) { return 0; }
+
+std::string text(const char* name, int64_t value) { return std::string(" ") + name + "=" + std::to_string(value); }
+
+struct NormShape {
+  int64_t S, groups, width;
+  bool add, in_place, round;
+  float offset;
+};
+
+BuiltCase build_norm(CaseMemory& memory, const NormShape& shape) {
+  const auto [S, groups, width, add, in_place, round, offset] = shape;
+  std::mt19937 random(static_cast<uint32_t>(S * 1000 + width));
+  const int64_t row = groups * width;
+  RmsNorm op;
+  op.S = S, op.groups = groups, op.width = width, op.weight_offset = offset, op.eps = 1e-5f, op.round_f16 = round;
+  op.x_stride = row + 7;
+  op.x = memory.matrix(random_floats(random, S * row, 3.0f), row, op.x_stride, "x");
+  if (add)
+    op.add_stride = row + 1, op.add = memory.matrix(random_floats(random, S * row, 1.0f), row, op.add_stride, "add");
+  op.weight = memory.floats(random_floats(random, width, 1.5f), "weight");
+  op.y_stride = in_place ? op.x_stride : row + 2;
+  op.y = in_place ? op.x : memory.empty_matrix(S, row, op.y_stride, "y");
+  // The sum of squares is off by at most width + 2 roundings, its root by half of that; four more for the quotient,
+  // root and products.
+  const double relative = (width / 2.0 + 6) * kEpsilon + (round ? kHalfStep : 0);
+  const auto tolerance = [=](int64_t, int64_t, double expected, bool) {
+    return std::fabs(expected) * relative + (round ? 0x1p-24 : 1e-30);
+  };
+  BuiltCase built{{"rms_norm", op}, {{"y", op.y, S, row, op.y_stride, ElementType::f32, tolerance}}};
+  if (add && !in_place) built.outputs.push_back({"x", op.x, S, row, op.x_stride, ElementType::f32, exact});
+  return built;
+}
+
+struct RopeShape {
+  int64_t S, heads, head_dim, rot_dim;
+  RopeLayout layout;
+};
+
+BuiltCase build_rope(CaseMemory& memory, const RopeShape& shape) {
+  const auto [S, heads, head_dim, rot_dim, layout] = shape;
+  std::mt19937 random(static_cast<uint32_t>(S * 100 + rot_dim));
+  Rope op;
+  op.S = S, op.heads = heads, op.head_dim = head_dim, op.rot_dim = rot_dim, op.layout = layout;
+  op.x_stride = heads * head_dim + 9;
+  op.x = memory.matrix(random_floats(random, S * heads * head_dim, 2.0f), heads * head_dim, op.x_stride, "x");
+  std::vector<int32_t> positions;
+  for (int64_t s = 0; s < S; ++s) positions.push_back(static_cast<int32_t>(11 + s));
+  op.positions = memory.ids(positions, "positions");
+  op.table_positions = 11 + S;
+  std::vector<float> table;
+  for (int64_t p = 0; p < op.table_positions; ++p)
+    for (int64_t j = 0; j < rot_dim / 2; ++j) {
+      const double angle =
+          static_cast<double>(p) * std::pow(10000.0, -2.0 * static_cast<double>(j) / static_cast<double>(rot_dim));
+      table.push_back(static_cast<float>(std::cos(angle)));
+      table.push_back(static_cast<float>(std::sin(angle)));
+    }
+  op.table = memory.floats(table, "table");
+  // Two products of at most 2 * 1 and their sum: three roundings of at most 4.
+  const auto tolerance = [](int64_t, int64_t, double, bool) { return 3 * 4 * kEpsilon; };
+  return {{"rope", op}, {{"x", op.x, S, heads * head_dim, op.x_stride, ElementType::f32, tolerance}}};
+}
+
+BuiltCase build_swiglu(CaseMemory& memory, int64_t S, int64_t I, bool round) {
+  std::mt19937 random(static_cast<uint32_t>(S + I));
+  SwiGlu op;
+  op.S = S, op.I = I, op.round_f16 = round;
+  op.gate_stride = I + 3, op.up_stride = I + 4, op.y_stride = I + 5;
+  auto gate = random_floats(random, S * I, 12.0f);
+  gate[0] = 0, gate.back() = -30, gate[gate.size() / 2] = 40;
+  op.gate = memory.matrix(gate, I, op.gate_stride, "gate");
+  op.up = memory.matrix(random_floats(random, S * I, 3.0f), I, op.up_stride, "up");
+  op.y = memory.empty_matrix(S, I, op.y_stride, "y");
+  // exp is off by 2 ulp (4 roundings); sum, quotient and product add one each. simt kernels may use the driver's exp: 3
+  // ulp more.
+  const double relative = 14 * kEpsilon + (round ? kHalfStep : 0);
+  const auto tolerance = [=](int64_t, int64_t, double expected, bool) {
+    return std::fabs(expected) * relative + (round ? 0x1p-24 : 1e-30);
+  };
+  return {{"swiglu", op}, {{"y", op.y, S, I, op.y_stride, ElementType::f32, tolerance}}};
+}
+
+BuiltCase build_add(CaseMemory& memory, int64_t S, int64_t width) {
+  std::mt19937 random(3);
+  Add op;
+  op.S = S, op.width = width, op.x_stride = width + 1, op.y_stride = width + 6;
+  op.x = memory.matrix(random_floats(random, S * width, 3.0f), width, op.x_stride, "x");
+  op.y = memory.matrix(random_floats(random, S * width, 3.0f), width, op.y_stride, "y");
+  return {{"add", op}, {{"x", op.x, S, width, op.x_stride, ElementType::f32, exact}}};
+}
+
+BuiltCase build_bias(CaseMemory& memory, int64_t S, int64_t width) {
+  std::mt19937 random(4);
+  Bias op;
+  op.S = S, op.width = width, op.x_stride = width + 11;
+  op.x = memory.matrix(random_floats(random, S * width, 3.0f), width, op.x_stride, "x");
+  op.bias = memory.floats(random_floats(random, width, 1.0f), "bias");
+  return {{"bias", op}, {{"x", op.x, S, width, op.x_stride, ElementType::f32, exact}}};
+}
+
+BuiltCase build_softmax(CaseMemory& memory, int64_t S, int64_t width) {
+  std::mt19937 random(static_cast<uint32_t>(width));
+  Softmax op;
+  op.S = S, op.width = width, op.x_stride = width + 3;
+  op.x = memory.matrix(random_floats(random, S * width, 8.0f), width, op.x_stride, "x");
+  // x - max rounds once: at most 16 ulp/2 in the exponent; exp 7 roundings on both sides of the quotient; the sum
+  // `width` roundings.
+  const double relative = (2 * (16 + 7) + width + 1) * kEpsilon;
+  const auto tolerance = [=](int64_t, int64_t, double expected, bool) { return expected * relative + 1e-30; };
+  return {{"softmax", op}, {{"x", op.x, S, width, op.x_stride, ElementType::f32, tolerance}}};
+}
+
+// Few distinct values, so that every row has many equals, also of its largest value.
+std::vector<float> values_with_ties(int64_t count, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::vector<float> values(static_cast<size_t>(count));
+  for (float& value : values) value = static_cast<float>(static_cast<int>(random() % 9) - 4);
+  return values;
+}
+
+BuiltCase build_argmax(CaseMemory& memory, int64_t S, int64_t width, bool ties) {
+  std::mt19937 random(6);
+  ArgMax op;
+  op.S = S, op.width = width, op.x_stride = width + 2;
+  const auto x = ties ? values_with_ties(S * width, 6) : random_floats(random, S * width, 9.0f);
+  op.x = memory.matrix(x, width, op.x_stride, "x");
+  op.ids = memory.take(static_cast<size_t>(S) * sizeof(int32_t), sync::SlotUse::activations, false, "ids");
+  return {{"argmax", op}, {{"ids", op.ids, S, 1, 1, ElementType::i32, exact}}};
+}
+
+BuiltCase build_top_k(CaseMemory& memory, int64_t S, int64_t width, int64_t k, bool ties) {
+  std::mt19937 random(7);
+  TopK op;
+  op.S = S, op.width = width, op.k = k, op.x_stride = width + 2;
+  const auto x = ties ? values_with_ties(S * width, 8) : random_floats(random, S * width, 9.0f);
+  op.x = memory.matrix(x, width, op.x_stride, "x");
+  op.ids = memory.take(static_cast<size_t>(S * k) * sizeof(int32_t), sync::SlotUse::activations, false, "ids");
+  op.values = memory.empty_matrix(S, k, k, "values");
+  return {{"top_k", op},
+          {{"ids", op.ids, S, k, k, ElementType::i32, exact}, {"values", op.values, S, k, k, ElementType::f32, exact}}};
+}
+
+}  // namespace
+
+std::vector<OpCase> norm_cases() {
+  std::vector<OpCase> cases;
+  for (const NormShape& shape : std::vector<NormShape>{{1, 1, 576, true, false, true, 0},
+                                                       {1, 1, 1, false, false, false, 0},
+                                                       {3, 1, 15, true, true, false, 0},
+                                                       {7, 3, 64, false, true, false, 0},
+                                                       {2, 9, 80, false, false, false, 1},
+                                                       {9, 1, 577, true, false, false, 1},
+                                                       {8, 2, 17, true, false, true, 0},
+                                                       {33, 1, 256, false, false, true, 0}}) {
+    const std::string name = "rms_norm" + text("S", shape.S) + text("groups", shape.groups) +
+                             text("width", shape.width) + (shape.add ? " add" : "") +
+                             (shape.in_place ? " in place" : "") + (shape.round ? " f16" : "") +
+                             (shape.offset != 0 ? " offset" : "");
+    cases.push_back({name, [shape](CaseMemory& memory) { return build_norm(memory, shape); }});
+  }
+  return cases;
+}
+
+std::vector<OpCase> rope_cases() {
+  std::vector<OpCase> cases;
+  for (RopeLayout layout : {RopeLayout::interleaved, RopeLayout::halves})
+    for (const RopeShape& shape :
+         {RopeShape{1, 9, 64, 64, layout}, RopeShape{7, 3, 64, 32, layout}, RopeShape{33, 2, 128, 128, layout},
+          RopeShape{2, 5, 20, 10, layout}, RopeShape{3, 1, 80, 80, layout}}) {
+      const std::string name = std::string("rope ") + (layout == RopeLayout::halves ? "halves" : "interleaved") +
+                               text("S", shape.S) + text("heads", shape.heads) + text("head_dim", shape.head_dim) +
+                               text("rot_dim", shape.rot_dim);
+      cases.push_back({name, [shape](CaseMemory& memory) { return build_rope(memory, shape); }});
+    }
+  return cases;
+}
+
+std::vector<OpCase> elementwise_cases() {
+  std::vector<OpCase> cases;
+  for (int64_t S : {1, 3, 33})
+    for (int64_t width : {1, 15, 64, 577, 1536}) {
+      const std::string shape = text("S", S) + text("width", width);
+      cases.push_back({"swiglu" + shape, [=](CaseMemory& memory) { return build_swiglu(memory, S, width, false); }});
+      cases.push_back({"swiglu f16" + shape, [=](CaseMemory& memory) { return build_swiglu(memory, S, width, true); }});
+      cases.push_back({"add" + shape, [=](CaseMemory& memory) { return build_add(memory, S, width); }});
+      cases.push_back({"bias" + shape, [=](CaseMemory& memory) { return build_bias(memory, S, width); }});
+    }
+  return cases;
+}
+
+std::vector<OpCase> softmax_cases() {
+  std::vector<OpCase> cases;
+  for (int64_t S : {1, 3, 9})
+    for (int64_t width : {1, 16, 63, 577})
+      cases.push_back({"softmax" + text("S", S) + text("width", width),
+                       [=](CaseMemory& memory) { return build_softmax(memory, S, width); }});
+  return cases;
+}
+
+std::vector<OpCase> selection_cases() {
+  std::vector<OpCase> cases;
+  for (bool ties : {false, true})
+    for (int64_t S : {1, 3})
+      for (int64_t width : {1, 17, 64, 1000, 5003}) {
+        const std::string shape = text("S", S) + text("width", width) + (ties ? " ties" : "");
+        cases.push_back({"argmax" + shape, [=](CaseMemory& memory) { return build_argmax(memory, S, width, ties); }});
+        for (int64_t k : {1, 8, 64})
+          if (k <= width)
+            cases.push_back({"top_k" + shape + text("k", k),
+                             [=](CaseMemory& memory) { return build_top_k(memory, S, width, k, ties); }});
+      }
+  return cases;
+}
+
+}  // namespace tandem::testing

@@ -1,0 +1,108 @@
+#include "tests/engine/device/run_case.h"
+
+#include <bit>
+#include <cmath>
+
+#include "engine/device/host/host_device.h"
+#include "sync/error.h"
+
+namespace tandem::testing {
+namespace {
+
+std::string place(const Output& output, int64_t row, int64_t column) {
+  return output.name + "[" + std::to_string(row) + ", " + std::to_string(column) + "]";
+}
+
+}  // namespace
+
+void Bench::run(std::span<const Operator> operators) {
+  const auto program = device->prepare(operators);
+  device->launch(*program, {}, {done, ++epoch});
+  device->finish(std::chrono::seconds(60));
+  if (!done.reached(epoch)) throw Error("the device finished without raising its signal", device->info().id);
+}
+
+std::vector<Target> targets() {
+  return {{"host", "host"},
+          {"host_portable", "host"},
+          {"opencl_simd", "opencl:0", "simd"},
+          {"opencl_copies", "opencl:0", "simd", true},
+          {"opencl_simt", "opencl:0", "simt", false, false},
+          {"npu", "npu:0"}};
+}
+
+std::string missing(const Target& target) {
+  for (const std::string& id : available_devices())
+    if (id == target.id) return "";
+  return std::string("there is no device ") + target.id;
+}
+
+std::unique_ptr<Device> open_target(const Target& target) {
+  DeviceOptions options;
+  options.opencl_family = target.family;
+  options.force_copies = target.force_copies;
+  if (std::string_view(target.name) == "host_portable")
+    return make_host_device(HostArithmetic::contract, 2, options, "portable");
+  return open_device(target.id, options);
+}
+
+Snapshot snapshot(const CaseMemory& memory) {
+  Snapshot all;
+  for (const sync::Slot* slot : memory.slots()) all.emplace_back(slot->data(), slot->data() + slot->size_bytes());
+  return all;
+}
+
+::testing::AssertionResult untouched_elsewhere(const CaseMemory& memory, const Snapshot& before, const Operator& op) {
+  const std::vector<Region> written = writes(op);
+  for (size_t i = 0; i < before.size(); ++i) {
+    const sync::Slot& slot = *memory.slots()[i];
+    std::vector<bool> allowed(before[i].size());
+    for (const Region& region : written)
+      for (int64_t row = 0; row < region.rows && region.at.slot == &slot; ++row)
+        for (size_t b = 0; b < region.width_bytes; ++b)
+          allowed[region.at.offset_bytes + static_cast<size_t>(row) * region.pitch_bytes + b] = true;
+    for (size_t b = 0; b < before[i].size(); ++b)
+      if (!allowed[b] && slot.data()[b] != before[i][b])
+        return ::testing::AssertionFailure() << "byte " << b << " of '" << slot.label() << "' was overwritten";
+  }
+  return ::testing::AssertionSuccess();
+}
+
+::testing::AssertionResult close_to(const BuiltCase& reference, const BuiltCase& actual, bool f16_operands) {
+  for (size_t o = 0; o < reference.outputs.size(); ++o) {
+    const Output &want = reference.outputs[o], &have = actual.outputs[o];
+    if (want.type == ElementType::bytes) continue;  // same_bits judges them
+    for (int64_t row = 0; row < want.rows; ++row)
+      for (int64_t column = 0; column < want.width; ++column) {
+        const int64_t at = row * want.stride + column;
+        const bool ids = want.type == ElementType::i32;
+        const double expected = ids ? want.at.as<int32_t>()[at] : want.at.as<float>()[at];
+        const double value = ids ? have.at.as<int32_t>()[at] : have.at.as<float>()[at];
+        const double allowed = want.tolerance(row, column, expected, f16_operands);
+        if (!(std::fabs(value - expected) <= allowed))
+          return ::testing::AssertionFailure() << place(want, row, column) << " is " << value << ", the reference says "
+                                               << expected << ", allowed difference " << allowed;
+      }
+  }
+  return ::testing::AssertionSuccess();
+}
+
+::testing::AssertionResult same_bits(const BuiltCase& one, const BuiltCase& other) {
+  for (size_t o = 0; o < one.outputs.size(); ++o) {
+    const Output &a = one.outputs[o], &b = other.outputs[o];
+    const size_t element = a.type == ElementType::bytes ? 1 : 4;
+    for (int64_t row = 0; row < a.rows; ++row)
+      for (int64_t column = 0; column < a.width; ++column) {
+        const size_t at = static_cast<size_t>(row * a.stride + column) * element;
+        if (std::memcmp(a.at.as<std::byte>() + at, b.at.as<std::byte>() + at, element) == 0) continue;
+        ::testing::AssertionResult failure = ::testing::AssertionFailure();
+        failure << place(a, row, column) << " has other bits";
+        if (a.type == ElementType::f32)
+          failure << ": " << a.at.advanced(at).as<float>()[0] << " and " << b.at.advanced(at).as<float>()[0];
+        return failure;
+      }
+  }
+  return ::testing::AssertionSuccess();
+}
+
+}  // namespace tandem::testing

@@ -1,0 +1,55 @@
+// Runs built cases on a device and judges what it left in memory.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <ostream>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/device/device.h"
+#include "engine/device/registry.h"
+#include "sync/flag.h"
+#include "tests/engine/device/op_case.h"
+
+namespace tandem::testing {
+
+// A device under test; its pool and flags die after it.
+struct Bench {
+  sync::Pool pool;
+  sync::FlagBank flags{pool, 4, "conformance flags"};
+  sync::Flag done = flags.make("done");
+  uint32_t epoch = 0;
+  std::unique_ptr<Device> device;
+
+  // Prepares, launches, waits for the signal. Throws what the device throws.
+  void run(std::span<const Operator> operators);
+};
+
+// A way to open a device: "host", "host_portable", "opencl_simd", "opencl_simt", "opencl_copies", "npu".
+struct Target {
+  const char* name;
+  const char* id;  // of open_device
+  const char* family = "";
+  bool force_copies = false;
+  bool same_bits = true;  // keeps the numeric contract across devices
+};
+inline void PrintTo(const Target& target, std::ostream* out) { *out << target.name; }
+std::vector<Target> targets();
+// Why the target cannot be opened here; empty when it can.
+std::string missing(const Target& target);
+std::unique_ptr<Device> open_target(const Target& target);
+
+// The bytes of all slots of a case.
+using Snapshot = std::vector<std::vector<std::byte>>;
+Snapshot snapshot(const CaseMemory& memory);
+// Every byte outside the operator's writes is as it was.
+::testing::AssertionResult untouched_elsewhere(const CaseMemory& memory, const Snapshot& before, const Operator& op);
+// The outputs are within the case's tolerance of the reference's.
+::testing::AssertionResult close_to(const BuiltCase& reference, const BuiltCase& actual, bool f16_operands);
+// The outputs have equal bits.
+::testing::AssertionResult same_bits(const BuiltCase& one, const BuiltCase& other);
+
+}  // namespace tandem::testing
