@@ -52,7 +52,7 @@ struct BareRunner::State {
     cl_int code = 0;
     found = clCreateProgramWithSource(context, 1, &source, nullptr, &code);
     check(code, "clCreateProgramWithSource");
-    const std::string all = options + (is_pocl ? " -DHAS_PREFETCH" : "");
+    const std::string all = options + (is_pocl ? " -DHAS_PREFETCH" : "") + " -I " + TANDEM_SOURCE_DIR + "/kernels";
     if (clBuildProgram(found, 1, &device, all.c_str(), nullptr, nullptr) != CL_SUCCESS) {
       std::vector<char> log(65536);
       clGetProgramBuildInfo(found, device, CL_PROGRAM_BUILD_LOG, log.size(), log.data(), nullptr);

@@ -1,0 +1,96 @@
+// The matmul kernels of the simt family, over load_columns() of a weight format. Not a source of its own; included.
+//
+// Contract: K is cut into tiles of 32 columns and the tiles into PARTS runs, run p from tile tiles*p/PARTS on. A run is one ascending chain
+//   acc = fma(w, a, acc); the runs are added in ascending order. Both kernels do exactly this, so S and the tile of rows do not matter.
+//   (The simd family has one chain over all of K: it and this one agree within a tolerance only.)
+// Layout: x f32 [S, K] with x_stride, y f32 [S, N] with y_stride. Panel p of w (64 rows) starts at p * panel_bytes.
+// Work mapping:
+//   matmul_few (option TOKENS = S): a group of 64 x PARTS per panel; work-item (r, p) is row r and run p. TOKENS = 1 is the GEMV.
+//   matmul_gemm: a group of 256 per 64 rows (dimension 0) and 64 tokens (dimension 1). It decodes a tile of 64 rows x 32 columns and one
+//     of 64 tokens x 32 columns to local memory; work-item (tx, ty) of 16 x 16 sums rows tx, tx+16, tx+32, tx+48 of tokens 4 ty .. 4 ty + 3.
+// Limits: groups of 256; local memory 1 KiB * TOKENS (few) and 17 KiB (gemm). Rows from row_end on are padding and never written.
+#define PARTS 4
+
+#ifdef TOKENS
+__kernel void matmul_few(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_bytes, const int K, const int row_begin,
+                         const int row_end, const int x_stride, const int y_stride) {
+  __local float parts[PARTS * TOKENS * 64];
+  const int r = get_local_id(0), part = get_local_id(1);
+  const int first_row = row_begin + (int)get_group_id(0) * 64, row = first_row + r;
+  __global const uchar *panel = AT(const uchar, w) + (first_row / 64) * panel_bytes;
+  __global const float *x = AT(const float, x);
+  const int tiles = (K + 31) / 32;
+  const int begin = (int)((long)tiles * part / PARTS) * 32, end = (int)((long)tiles * (part + 1) / PARTS) * 32;
+  float sums[TOKENS];
+  for (int t = 0; t < TOKENS; ++t) sums[t] = 0.0f;
+  for (int k = begin; k < end; k += 8) {
+    float weights[8];
+    load_columns(panel, r, k, K, weights);
+    for (int j = 0; j < 8; ++j) {
+      if (k + j >= K) break;
+      for (int t = 0; t < TOKENS; ++t) sums[t] = fma(weights[j], x[(size_t)t * x_stride + k + j], sums[t]);
+    }
+  }
+  for (int t = 0; t < TOKENS; ++t) parts[(part * TOKENS + t) * 64 + r] = sums[t];
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (row < row_end) {
+    for (int t = part; t < TOKENS; t += PARTS) {
+      float sum = 0.0f;
+      for (int p = 0; p < PARTS; ++p) sum += parts[(p * TOKENS + t) * 64 + r];
+      AT(float, y)[(size_t)t * y_stride + row] = sum;
+    }
+  }
+}
+
+#else
+#define PITCH 33  // of a token's columns in local memory: one more than 32, so that 16 tokens lie in different banks
+
+__kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_bytes, const int K, const int row_begin,
+                          const int row_end, const int x_stride, const int y_stride, const int S) {
+  __local float weights[32 * 64], tokens[64 * PITCH];
+  const int id = get_local_id(0), tx = id % 16, ty = id / 16;
+  const int first_row = row_begin + (int)get_group_id(0) * 64, first_token = (int)get_group_id(1) * 64;
+  __global const uchar *panel = AT(const uchar, w) + (first_row / 64) * panel_bytes;
+  __global const float *x = AT(const float, x);
+  const int tiles = (K + 31) / 32;
+  float total[4][4], run[4][4];  // [token][row]
+  for (int t = 0; t < 4; ++t) {
+    for (int r = 0; r < 4; ++r) total[t][r] = run[t][r] = 0.0f;
+  }
+  int part = 0;
+  for (int tile = 0; tile < tiles; ++tile) {
+    for (; tile >= (int)((long)tiles * (part + 1) / PARTS); ++part) {  // a run has ended (or is empty)
+      for (int t = 0; t < 4; ++t) {
+        for (int r = 0; r < 4; ++r) {
+          total[t][r] += run[t][r];
+          run[t][r] = 0.0f;
+        }
+      }
+    }
+    float columns[8];
+    load_columns(panel, id % 64, tile * 32 + id / 64 * 8, K, columns);
+    for (int j = 0; j < 8; ++j) weights[(id / 64 * 8 + j) * 64 + id % 64] = columns[j];
+    for (int i = id; i < 64 * 32; i += 256) {
+      const int token = first_token + i / 32, k = tile * 32 + i % 32;
+      tokens[i / 32 * PITCH + i % 32] = token < S && k < K ? x[(size_t)token * x_stride + k] : 0.0f;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int k = 0; k < 32; ++k) {
+      float a[4], b[4];
+      for (int r = 0; r < 4; ++r) b[r] = weights[k * 64 + tx + r * 16];
+      for (int t = 0; t < 4; ++t) a[t] = tokens[(ty * 4 + t) * PITCH + k];
+      for (int t = 0; t < 4; ++t) {
+        for (int r = 0; r < 4; ++r) run[t][r] = fma(b[r], a[t], run[t][r]);
+      }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+  for (int t = 0; t < 4; ++t) {
+    const int token = first_token + ty * 4 + t;
+    for (int r = 0; r < 4; ++r) {
+      const int row = first_row + tx + r * 16;
+      if (token < S && row < row_end) AT(float, y)[(size_t)token * y_stride + row] = total[t][r] + run[t][r];
+    }
+  }
+}
+#endif

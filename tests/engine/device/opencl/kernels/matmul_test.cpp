@@ -1,0 +1,120 @@
+// MatMul in both families and every packed format against a double loop over the decoded weights.
+#include "engine/tensor/types.h"
+#include "tests/engine/device/opencl/kernels/kernel_test.h"
+
+namespace tandem::opencl::test {
+namespace {
+
+constexpr StorageType kTypes[] = {StorageType::f32,  StorageType::f16,  StorageType::bf16,   StorageType::q4_0,
+                                  StorageType::q4_1, StorageType::q8_0, StorageType::q5_1,   StorageType::q4_k,
+                                  StorageType::q2_k, StorageType::q6_k, StorageType::iq4_nl, StorageType::q3_k};
+
+class MatMulKernel : public KernelTest {
+ protected:
+  // Random blocks of a storage type, packed; f16 scales of blocks are kept small and finite by the mask.
+  PackedMatrix make_weights(StorageType type, int64_t rows, int64_t columns) {
+    const StorageTypeInfo& kind = info(type);
+    std::vector<std::byte> blocks(static_cast<size_t>(rows) * row_bytes(type, columns));
+    std::vector<float> values = random(static_cast<size_t>(rows * columns));
+    PackedMatrix w;
+    w.format = packed_format(type);
+    w.rows = rows, w.columns = columns;
+    w.data = memory_.room(w.bytes());
+    if (kind.block_values == 1) {
+      for (size_t i = 0; i < values.size(); ++i) {
+        if (type == StorageType::f32) std::memcpy(&blocks[i * 4], &values[i], 4);
+        const uint16_t half = type == StorageType::f16 ? float_to_half(values[i]) : float_to_bf16(values[i]);
+        if (type != StorageType::f32) std::memcpy(&blocks[i * 2], &half, 2);
+      }
+    } else {
+      // Every byte pattern is a block; clearing bit 6 of each byte keeps all halves in it finite and below 2.
+      for (std::byte& b : blocks) b = static_cast<std::byte>(generator_() & 0xbf);
+    }
+    pack_rows(type, blocks.data(), columns, 0, rows, w.data.as<std::byte>());
+    return w;
+  }
+
+  std::vector<float> multiply(MatMul op, const std::vector<float>& x) {
+    op.x_stride = op.K + 5, op.y_stride = op.w.rows + 3;
+    std::vector<float> spread(static_cast<size_t>(op.S * op.x_stride), NAN);  // between the rows of x: never read
+    for (int64_t s = 0; s < op.S; ++s)
+      std::copy_n(&x[static_cast<size_t>(s * op.K)], op.K, &spread[static_cast<size_t>(s * op.x_stride)]);
+    op.x = memory_.put(spread);
+    op.y = memory_.put(std::vector<float>(static_cast<size_t>(op.S * op.y_stride), 77.0f));
+    const auto launches = lower_matmul(op, context_);
+    EXPECT_TRUE(launches.at(0).source.ends_with(GetParam() == KernelFamily::simt ? "_simt" : "_simd"));
+    runner_->run(launches);
+    return values_at<float>(op.y, static_cast<size_t>(op.S * op.y_stride));
+  }
+};
+
+TEST_P(MatMulKernel, equals_the_decoded_product_for_every_format_and_stays_within_its_rows) {
+  for (StorageType type : kTypes) {
+    const bool dense = packed_format(type).dense();
+    const int64_t N = 150, K = dense ? 77 : 512;
+    SCOPED_TRACE(info(type).name);
+    const PackedMatrix w = make_weights(type, N, K);
+    for (int64_t S : {1, 3, 8, 9, 70}) {
+      // Each number of few tokens is a build of its own: all of them for one format only.
+      if ((S == 3 || S == 8) && type != StorageType::q4_1) continue;
+      for (auto [begin, end] : {std::pair<int64_t, int64_t>{0, N}, {64, 128}, {64, N}}) {
+        if (S == 70 && begin != 64) continue;
+        MatMul op;
+        op.S = S, op.K = K, op.row_begin = begin, op.row_end = end, op.w = w;
+        const auto x = random(static_cast<size_t>(S * K));
+        const auto y = multiply(op, x);
+        std::vector<float> row(static_cast<size_t>(K));
+        for (int64_t n = 0; n < N + 3; ++n) {
+          if (n < N) decode_packed_row(w.format, w.data.as<std::byte>(), K, n, row.data());
+          for (int64_t s = 0; s < S; ++s) {
+            const float got = y[static_cast<size_t>(s * (N + 3) + n)];
+            if (n < begin || n >= end) {
+              ASSERT_EQ(got, 77.0f) << "row " << n << " is not asked for";
+              continue;
+            }
+            double want = 0, magnitude = 0;
+            for (int64_t k = 0; k < K; ++k) {
+              const double product =
+                  static_cast<double>(row[static_cast<size_t>(k)]) * x[static_cast<size_t>(s * K + k)];
+              want += product;
+              magnitude += std::abs(product);
+            }
+            // K roundings of partial sums that are at most `magnitude`.
+            ASSERT_NEAR(got, want, magnitude * static_cast<double>(K) / (1 << 24) + 1e-30)
+                << "token " << s << " row " << n << " of " << S;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(MatMulKernel, gives_a_token_the_same_bits_in_any_batch_and_a_row_in_any_cut) {
+  for (StorageType type : {StorageType::f32, StorageType::q4_1, StorageType::q6_k}) {
+    for (int64_t K : {256, 1280}) {
+      const int64_t N = 130;
+      const PackedMatrix w = make_weights(type, N, K);
+      const auto x = random(static_cast<size_t>(70 * K));
+      MatMul op;
+      op.S = 70, op.K = K, op.row_end = N, op.w = w;
+      const auto all = multiply(op, x);
+      for (int64_t S : {1, 2, 7, 20}) {
+        op.S = S;
+        const std::vector<float> part(x.begin() + 3 * K, x.begin() + (3 + S) * K);
+        op.row_begin = 64;
+        const auto some = multiply(op, part);
+        for (int64_t s = 0; s < S; ++s) {
+          for (int64_t n = 64; n < N; ++n) {
+            ASSERT_EQ(some[static_cast<size_t>(s * (N + 3) + n)], all[static_cast<size_t>((s + 3) * (N + 3) + n)])
+                << info(type).name << " S " << S;
+          }
+        }
+        op.row_begin = 0;
+      }
+    }
+  }
+}
+TANDEM_BOTH_FAMILIES(MatMulKernel);
+
+}  // namespace
+}  // namespace tandem::opencl::test
