@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <limits>
+#include <random>
 #include <regex>
 
 #include "sync/waiter.h"
@@ -19,6 +20,13 @@ constexpr int64_t kMostTokens = std::numeric_limits<int32_t>::max();
 std::string check_device_id(const std::string& id) {
   static const std::regex pattern("[a-z]+(:[0-9]{1,4})?");
   return std::regex_match(id, pattern) ? "" : "'" + id + "' is no device id (opencl:0, vulkan:0, npu:0, host)";
+}
+
+// A seed is a whole number below 2^64; -1 becomes a random one.
+std::string take_seed(std::string& text) {
+  if (text == "-1") text = std::to_string(std::random_device()());
+  const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+  return digits ? "" : "'" + text + "' is no seed (a whole number, or -1 for a random one)";
 }
 
 // NaN passes a range check, since no comparison with it holds.

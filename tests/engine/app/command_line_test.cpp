@@ -1,0 +1,83 @@
+// Exit statuses, help and errors of the program.
+#include "engine/app/command_line.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "tests/engine/app/program.h"
+
+namespace tandem {
+namespace {
+
+using ::tandem::testing::Outcome;
+using ::tandem::testing::tandem_program;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+TEST(CommandLine, help_is_there_for_the_program_and_for_every_command) {
+  Outcome whole = tandem_program({"--help"});
+  EXPECT_EQ(whole.status, 0);
+  EXPECT_THAT(whole.out, HasSubstr("TANDEM_MODEL"));
+  ASSERT_GE(app::commands().size(), 6u);
+  for (const app::Command& command : app::commands()) {
+    EXPECT_THAT(whole.out, HasSubstr(command.name));
+    Outcome own = tandem_program({command.name, "--help"});
+    EXPECT_EQ(own.status, 0) << command.name;
+    EXPECT_THAT(own.out, HasSubstr(command.explains));
+    EXPECT_THAT(own.err, IsEmpty());
+  }
+}
+
+TEST(CommandLine, wrong_usage_is_status_2_with_one_line_on_stderr_and_nothing_on_stdout) {
+  const std::vector<std::vector<std::string>> wrong = {{},
+                                                       {"nonsense"},
+                                                       {"info"},
+                                                       {"tokenize", "-m", "x.gguf"},
+                                                       {"tokenize", "-m", "x.gguf", "-p", "a", "-f", "b"},
+                                                       {"info", "-m", "x", "--nonsense"},
+                                                       {"eval", "-m", "x.gguf"},
+                                                       {"eval", "-m", "x.gguf", "--ids", "a", "-f", "b"},
+                                                       {"run", "-m", "x.gguf", "-p", "a", "--temp", "-1"}};
+  unsetenv("TANDEM_MODEL");
+  for (const auto& arguments : wrong) {
+    Outcome outcome = tandem_program(arguments);
+    EXPECT_EQ(outcome.status, 2) << ::testing::PrintToString(arguments);
+    EXPECT_THAT(outcome.out, IsEmpty());
+    EXPECT_THAT(outcome.err, HasSubstr("tandem: wrong usage: "));
+  }
+}
+
+TEST(CommandLine, failed_work_is_status_1_with_what_on_what_and_what_to_do) {
+  Outcome outcome = tandem_program({"info", "-m", "/nowhere/missing.gguf"});
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.out, IsEmpty());
+  EXPECT_THAT(outcome.err, HasSubstr("tandem: "));
+  EXPECT_THAT(outcome.err, HasSubstr("/nowhere/missing.gguf"));
+}
+
+TEST(CommandLine, with_json_an_error_is_an_object_on_stdout_too) {
+  Outcome failed = tandem_program({"info", "-m", "/nowhere/missing.gguf", "--json"});
+  EXPECT_EQ(failed.status, 1);
+  nlohmann::json object = nlohmann::json::parse(failed.out);
+  EXPECT_THAT(object["error"]["message"].get<std::string>(), HasSubstr("/nowhere/missing.gguf"));
+  EXPECT_THAT(object["error"]["what"].get<std::string>(), Not(IsEmpty()));
+  EXPECT_TRUE(object["error"].contains("hint"));
+  Outcome wrong = tandem_program({"info", "--json", "--nonsense"});
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_EQ(nlohmann::json::parse(wrong.out)["error"]["what"], "wrong usage");
+}
+
+TEST(CommandLine, the_model_may_come_from_the_environment) {
+  setenv("TANDEM_MODEL", "/nowhere/from_environment.gguf", 1);
+  Outcome outcome = tandem_program({"info"});
+  unsetenv("TANDEM_MODEL");
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("from_environment.gguf"));
+}
+
+}  // namespace
+}  // namespace tandem

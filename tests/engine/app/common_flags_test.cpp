@@ -1,0 +1,115 @@
+// The shared flags: what they set, and what is refused.
+#include "engine/app/common_flags.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+
+namespace tandem::app {
+namespace {
+
+using ::testing::ElementsAre;
+
+CommonFlags parse(std::vector<std::string> arguments) {
+  CLI::App app;
+  CommonFlags flags;
+  add_text_flags(app, flags);
+  add_sampling_flags(app, flags);
+  add_engine_flags(app, flags);
+  add_output_flags(app, flags);
+  std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
+  app.parse(arguments);
+  return flags;
+}
+
+bool accepts(const std::string& flag, const std::string& value) {
+  try {
+    parse({"-p", "x", flag, value});
+    return true;
+  } catch (const CLI::ParseError&) {
+    return false;
+  }
+}
+
+TEST(CommonFlags, take_the_values_of_the_command_line) {
+  CommonFlags flags = parse({"-p",      "Hi",     "-n",           "-1",
+                             "-c",      "512",    "-t",           "2",
+                             "-s",      "7",      "--temp",       "0.5",
+                             "--top-k", "3",      "--device",     "opencl:0,npu:0",
+                             "--plan",  "tensor", "--split",      "0.25",
+                             "--act",   "f16",    "--cache-type", "f32",
+                             "--chunk", "64",     "--sync",       "spin",
+                             "--trace", "t.json", "--stop",       "a,b",
+                             "--stop",  "-c",     "-vv",          "--strict-device"});
+  EXPECT_EQ(flags.text.prompt, "Hi");
+  EXPECT_TRUE(flags.text.has_prompt);
+  EXPECT_FALSE(flags.text.has_file);
+  EXPECT_EQ(flags.predict, -1);
+  EXPECT_EQ(flags.ctx_size, 512);
+  EXPECT_EQ(flags.threads, 2);
+  EXPECT_EQ(flags.seed, 7u);
+  EXPECT_FLOAT_EQ(flags.temp, 0.5f);
+  EXPECT_EQ(flags.top_k, 3);
+  EXPECT_THAT(flags.devices, ElementsAre("opencl:0", "npu:0"));
+  EXPECT_EQ(flags.plan, "tensor");
+  EXPECT_EQ(flags.split, 0.25);
+  EXPECT_EQ(flags.act, "f16");
+  EXPECT_EQ(flags.cache_type, "f32");
+  EXPECT_EQ(flags.chunk, 64);
+  EXPECT_EQ(flags.sync, "spin");
+  EXPECT_EQ(flags.trace, "t.json");
+  EXPECT_THAT(flags.stop, ElementsAre("a,b", "-c"));
+  EXPECT_EQ(flags.verbosity, 2);
+  EXPECT_TRUE(flags.strict_device);
+}
+
+TEST(CommonFlags, leave_the_defaults_when_nothing_is_said) {
+  unsetenv("TANDEM_DEVICE");
+  CommonFlags flags = parse({"-p", ""});
+  EXPECT_TRUE(flags.text.has_prompt);  // an empty prompt is a prompt
+  EXPECT_EQ(flags.predict, 128);
+  EXPECT_EQ(flags.split, -1);
+  EXPECT_EQ(flags.temp, 0);
+  EXPECT_EQ(flags.plan, "auto");
+  EXPECT_TRUE(flags.devices.empty());
+}
+
+TEST(CommonFlags, accept_values_at_the_edges_of_their_ranges) {
+  EXPECT_TRUE(accepts("--top-p", "1"));
+  EXPECT_TRUE(accepts("--top-p", "0"));
+  EXPECT_TRUE(accepts("--split", "-1"));
+  EXPECT_TRUE(accepts("--split", "0"));
+  EXPECT_TRUE(accepts("--split", "1"));
+  EXPECT_TRUE(accepts("-n", "0"));
+  EXPECT_TRUE(accepts("--device", "host"));
+  EXPECT_TRUE(accepts("--seed", "18446744073709551615"));
+  EXPECT_TRUE(accepts("--seed", "-1"));  // a random one
+}
+
+TEST(CommonFlags, refuse_what_is_out_of_range_or_no_value) {
+  const std::vector<std::pair<std::string, std::string>> wrong = {
+      {"-n", "-2"},          {"-n", "many"},     {"-n", "99999999999"},
+      {"-c", "-1"},          {"-t", "-1"},       {"--temp", "-0.1"},
+      {"--temp", "nan"},     {"--top-k", "-1"},  {"--top-p", "1.1"},
+      {"--min-p", "-0.1"},   {"--split", "1.5"}, {"--split", "-0.5"},
+      {"--split", "nan"},    {"--act", "f64"},   {"--cache-type", "q8"},
+      {"--chunk", "-1"},     {"--sync", "hope"}, {"--device", "GPU 0"},
+      {"--device", "npu:x"}, {"--stop", ""},     {"--repeat-penalty", "0"},
+      {"--seed", "-2"},      {"--seed", "x"}};
+  for (const auto& [flag, value] : wrong) EXPECT_FALSE(accepts(flag, value)) << flag << " " << value;
+}
+
+TEST(CommonFlags, take_devices_from_the_environment_when_none_are_named) {
+  setenv("TANDEM_DEVICE", "host,npu:0", 1);
+  CommonFlags from_environment = parse({"-p", "x"});
+  CommonFlags named = parse({"-p", "x", "--device", "opencl:1"});
+  unsetenv("TANDEM_DEVICE");
+  EXPECT_THAT(from_environment.devices, ElementsAre("host", "npu:0"));
+  EXPECT_THAT(named.devices, ElementsAre("opencl:1"));
+}
+
+}  // namespace
+}  // namespace tandem::app

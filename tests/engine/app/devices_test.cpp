@@ -1,0 +1,60 @@
+// `tandem devices`: the report, and devices that are required or named.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "engine/device/registry.h"
+#include "tests/engine/app/program.h"
+
+namespace tandem {
+namespace {
+
+using ::tandem::testing::Outcome;
+using ::tandem::testing::tandem_program;
+using ::testing::HasSubstr;
+
+TEST(DevicesCommand, reports_every_available_device_as_json) {
+  Outcome outcome = tandem_program({"devices", "--json"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  nlohmann::json report = nlohmann::json::parse(outcome.out);
+  std::vector<std::string> ids;
+  for (const auto& device : report["devices"]) {
+    ids.push_back(device["id"]);
+    EXPECT_FALSE(device.contains("error")) << device.dump();
+    for (const char* key :
+         {"name", "driver", "kind", "memory_bytes", "zero_copy", "zero_copy_note", "fused_fma", "policies"}) {
+      EXPECT_TRUE(device.contains(key)) << key;
+    }
+    for (const auto& policy : device["policies"]) {
+      EXPECT_TRUE(policy["passed"].get<bool>() || policy["reason"] != "") << device["id"] << " " << policy["policy"];
+    }
+  }
+  EXPECT_EQ(ids, available_devices());
+  EXPECT_FALSE(report["layout"]["gpu_cores"].empty());
+}
+
+TEST(DevicesCommand, names_one_device_when_asked_for_it) {
+  Outcome outcome = tandem_program({"devices", "--device", "host"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("host  "));
+  EXPECT_THAT(outcome.out, HasSubstr("zero copy"));
+}
+
+TEST(DevicesCommand, fails_for_a_named_device_that_is_not_there) {
+  Outcome outcome = tandem_program({"devices", "--device", "opencl:99"});
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.out, HasSubstr("cannot be used"));
+}
+
+TEST(DevicesCommand, fails_when_a_required_device_is_missing) {
+  setenv("REQUIRE_VULKAN", "1", 1);
+  Outcome outcome = tandem_program({"devices", "--device", "host"});
+  unsetenv("REQUIRE_VULKAN");
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("REQUIRE_VULKAN"));
+}
+
+}  // namespace
+}  // namespace tandem
