@@ -75,7 +75,8 @@ void add_sampling_flags(CLI::App& app, CommonFlags& flags) {
                  "most tokens to generate; -1: until the model ends or the context is full")
       ->check(CLI::Range(int64_t{-1}, kMostTokens))
       ->capture_default_str();
-  app.add_option("-s,--seed", flags.seed, "seed of the sampler; the same seed gives the same text")
+  app.add_option("-s,--seed", flags.seed, "seed of the sampler; the same seed gives the same text; -1: a random one")
+      ->transform(CLI::Validator(take_seed, "SEED"))
       ->capture_default_str();
   app.add_option("--temp", flags.temp, "temperature; 0: always the most likely token")
       ->check(finite_range(0, 100))
