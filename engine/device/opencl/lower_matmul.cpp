@@ -55,12 +55,10 @@ KernelLaunch lower_simd(const MatMul& op) {
 
 }  // namespace
 
-std::vector<KernelLaunch> lower_matmul(const MatMul& op, [[maybe_unused]] const LoweringContext& context) {
+std::vector<KernelLaunch> lower_matmul(const MatMul& op, const LoweringContext& context) {
   validate(op);
   if (op.S == 0 || op.row_begin == op.row_end) return {};
-#ifdef TANDEM_HAS_MATMUL_SIMT
   if (context.family == KernelFamily::simt) return lower_matmul_simt(op, context);
-#endif
   return {lower_simd(op)};
 }
 

@@ -4,6 +4,7 @@
 
 #include "engine/device/opencl/gate_launcher.h"
 #include "engine/device/opencl/host_launcher.h"
+#include "engine/device/opencl/opencl_tuning.h"
 #include "engine/device/opencl/platform.h"
 #include "engine/device/opencl/prepared.h"
 #include "engine/device/opencl/roofline.h"
@@ -172,9 +173,7 @@ std::unique_ptr<Device> open_device_tuned(int index, const DeviceOptions& option
   return std::make_unique<OpenclDevice>(open_handle(index), options, tuning);
 }
 
-int context_references(const Device& device) {
-  return static_cast<int>(dynamic_cast<const OpenclDevice&>(device).context().getInfo<CL_CONTEXT_REFERENCE_COUNT>());
-}
+const cl::Context& context_of(const Device& device) { return dynamic_cast<const OpenclDevice&>(device).context(); }
 
 }  // namespace opencl
 

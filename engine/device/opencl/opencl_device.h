@@ -16,16 +16,4 @@ namespace tandem {
 int opencl_device_count();  // 0 without a driver; never throws
 std::unique_ptr<Device> open_opencl_device(int index, const DeviceOptions& options);
 
-namespace opencl {
-
-// What tests change. gate_deadline bounds every wait for another device's flag.
-struct Tuning {
-  std::chrono::milliseconds gate_deadline{10000};
-};
-std::unique_ptr<Device> open_device_tuned(int index, const DeviceOptions& options, const Tuning& tuning);
-
-// The reference count of the device's context: each buffer, queue, program and kernel alive holds one. For leak tests.
-int context_references(const Device& device);
-
-}  // namespace opencl
 }  // namespace tandem

@@ -1,0 +1,20 @@
+// What tests and benches may change or look at in an OpenCL device; nothing else includes this.
+#pragma once
+
+#include <chrono>
+#include <memory>
+
+#include "engine/device/opencl/cl.h"
+#include "engine/device/opencl/opencl_device.h"
+
+namespace tandem::opencl {
+
+struct Tuning {
+  std::chrono::milliseconds gate_deadline{10000};  // bounds every wait for another device's flag
+};
+std::unique_ptr<Device> open_device_tuned(int index, const DeviceOptions& options, const Tuning& tuning);
+
+// Every buffer, queue, program and kernel alive holds one reference to it.
+const cl::Context& context_of(const Device& device);
+
+}  // namespace tandem::opencl

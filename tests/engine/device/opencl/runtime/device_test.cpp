@@ -1,0 +1,128 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/device/opencl/opencl_tuning.h"
+#include "sync/error.h"
+#include "tests/engine/device/opencl/runtime/weights.h"
+
+namespace tandem {
+namespace {
+
+using test::MatMulCase;
+using testing::HasSubstr;
+
+#define NEEDS_DEVICE() \
+  if (opencl_device_count() == 0) GTEST_SKIP() << "skipped: no OpenCL device"
+
+TEST(OpenclDevice, reports_what_it_proved_at_start) {
+  NEEDS_DEVICE();
+  const auto device = open_opencl_device(0, {});
+  const DeviceInfo& info = device->info();
+  EXPECT_EQ(info.id, "opencl:0");
+  EXPECT_FALSE(info.name.empty());
+  EXPECT_FALSE(info.zero_copy_note.empty());
+  EXPECT_GT(info.max_allocation_bytes, 0);
+  EXPECT_GE(info.compute_units, 1);
+  ASSERT_EQ(info.policies.size(), 4u);
+  const char* names[] = {"blocking", "spin", "predict", "gate"};
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(info.policies[i].policy, names[i]);
+    EXPECT_FALSE(info.policies[i].reason.empty()) << names[i];
+  }
+  EXPECT_TRUE(info.policies[0].passed) << info.policies[0].reason;
+}
+
+TEST(OpenclDevice, an_index_that_is_not_there_says_how_many_are) {
+  NEEDS_DEVICE();
+  try {
+    open_opencl_device(99, {});
+    FAIL() << "opened opencl:99";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("opencl:99"));
+    EXPECT_THAT(error.hint(), HasSubstr(std::to_string(opencl_device_count())));
+  }
+}
+
+TEST(OpenclDevice, the_kernel_family_can_be_chosen_and_a_wrong_name_is_an_error) {
+  NEEDS_DEVICE();
+  DeviceOptions options;
+  options.opencl_family = "simt";
+  EXPECT_EQ(open_opencl_device(0, options)->info().family, KernelFamily::simt);
+  options.opencl_family = "simp";
+  EXPECT_THROW(open_opencl_device(0, options), Error);
+}
+
+TEST(OpenclDevice, gives_every_opencl_object_back) {
+  NEEDS_DEVICE();
+  cl::Context context;
+  {
+    MatMulCase test(StorageType::q4_0, 3, 100, 64);
+    const Operator op = test.as_operator();
+    const auto device = open_opencl_device(0, {});
+    context = opencl::context_of(*device);
+    auto use = [&] {
+      const auto program = device->prepare(std::span(&op, 1));
+      device->record_spans(true);
+      device->launch(*program, {}, {});
+      device->finish(std::chrono::seconds(60));
+      EXPECT_EQ(device->take_spans().size(), 1u);
+      device->record_spans(false);
+    };
+    use();  // fills the caches of programs and slots
+    const auto filled = context.getInfo<CL_CONTEXT_REFERENCE_COUNT>();
+    for (int i = 0; i < 3; ++i) use();
+    EXPECT_EQ(context.getInfo<CL_CONTEXT_REFERENCE_COUNT>(), filled) << "programs leak";
+  }
+  EXPECT_EQ(context.getInfo<CL_CONTEXT_REFERENCE_COUNT>(), 1u) << "the device leaks";
+}
+
+TEST(OpenclDevice, estimates_grow_with_the_work) {
+  NEEDS_DEVICE();
+  const auto device = open_opencl_device(0, {});
+  MatMulCase small(StorageType::q4_0, 1, 64, 64), large(StorageType::q4_0, 64, 640, 640);
+  const Operator a = small.as_operator(), b = large.as_operator();
+  const Cost cheap = device->estimate(std::span(&a, 1)), dear = device->estimate(std::span(&b, 1));
+  EXPECT_GT(cheap.seconds, 0);
+  EXPECT_GT(dear.seconds, cheap.seconds);
+  EXPECT_DOUBLE_EQ(dear.flops, 2.0 * 64 * 640 * 640);
+  EXPECT_GT(dear.joules, cheap.joules);
+}
+
+TEST(OpenclDevice, spans_lie_on_the_steady_clock_in_order_of_execution) {
+  NEEDS_DEVICE();
+  const auto device = open_opencl_device(0, {});
+  MatMulCase test(StorageType::q4_0, 1, 640, 640);
+  const Operator op = test.as_operator();
+  const auto first = device->prepare(std::span(&op, 1)), second = device->prepare(std::span(&op, 1));
+  auto now = [] { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); };
+  device->launch(*first, {}, {});
+  device->finish(std::chrono::seconds(60));
+  EXPECT_TRUE(device->take_spans().empty()) << "recording is off";
+  device->record_spans(true);
+  const double before = now();
+  device->launch(*first, {}, {});
+  device->launch(*second, {}, {});
+  device->finish(std::chrono::seconds(60));
+  const double after = now();
+  const auto spans = device->take_spans();
+  ASSERT_EQ(spans.size(), 2u);
+  EXPECT_EQ(spans[0].program, first.get());
+  EXPECT_EQ(spans[1].program, second.get());
+  constexpr double kClockError = 5e-3;  // the two clocks are matched once, by a marker
+  EXPECT_GE(spans[0].start_seconds, before - kClockError);
+  EXPECT_LT(spans[0].start_seconds, spans[0].end_seconds);
+  EXPECT_LE(spans[0].end_seconds, spans[1].start_seconds);
+  EXPECT_LE(spans[1].end_seconds, after + kClockError);
+}
+
+TEST(OpenclDevice, an_unsupported_top_k_says_why) {
+  NEEDS_DEVICE();
+  TopK op;
+  op.S = 1, op.width = 100, op.k = 65;
+  const Support support = open_opencl_device(0, {})->supports({"top", op});
+  EXPECT_FALSE(support.yes);
+  EXPECT_THAT(support.reason, HasSubstr("64"));
+}
+
+}  // namespace
+}  // namespace tandem

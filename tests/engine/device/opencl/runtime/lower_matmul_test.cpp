@@ -1,0 +1,79 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/device/opencl/launch.h"
+#include "engine/device/opencl/packed_options.h"
+#include "sync/error.h"
+
+namespace tandem::opencl {
+namespace {
+
+using testing::HasSubstr;
+
+MatMul shape_only(StorageType type, int64_t S, int64_t N, int64_t K) {
+  MatMul op;
+  op.S = S, op.K = K, op.row_end = N, op.x_stride = K, op.y_stride = N;
+  op.w = {packed_format(type), N, K, {}};
+  return op;
+}
+
+TEST(LowerMatMul, one_token_is_one_work_item_for_each_panel_of_64_rows) {
+  const auto launches = lower_matmul(shape_only(StorageType::q4_1, 1, 130, 64), {});
+  ASSERT_EQ(launches.size(), 1u);
+  EXPECT_EQ(launches[0].source, "matmul_i4_simd");
+  EXPECT_EQ(launches[0].kernel, "matmul_few");
+  EXPECT_EQ(launches[0].global, (std::array<size_t, 3>{3, 1, 1}));
+  EXPECT_THAT(launches[0].options, HasSubstr("-DTOKENS=1"));
+}
+
+TEST(LowerMatMul, many_tokens_become_one_gemm_with_32_rows_a_work_item) {
+  MatMul op = shape_only(StorageType::q8_0, 64, 200, 64);
+  op.row_begin = 64;
+  const auto launches = lower_matmul(op, {});
+  ASSERT_EQ(launches.size(), 1u);
+  EXPECT_EQ(launches[0].source, "matmul_i8_simd");
+  EXPECT_EQ(launches[0].kernel, "matmul_gemm");
+  EXPECT_EQ(launches[0].global[0], 5u);  // 136 rows = 4 * 32 + 8
+  EXPECT_EQ(std::get<int32_t>(launches[0].args.back()), 64);
+}
+
+TEST(LowerMatMul, the_result_is_the_only_buffer_that_is_written) {
+  const auto launch = lower_matmul(shape_only(StorageType::f16, 1, 64, 7), {}).at(0);
+  int written = 0;
+  for (const Arg& arg : launch.args) {
+    if (const auto* buffer = std::get_if<BufferArg>(&arg)) written += buffer->writes;
+  }
+  EXPECT_EQ(written, 1);
+  EXPECT_TRUE(std::get<BufferArg>(launch.args[2]).writes);
+}
+
+TEST(LowerMatMul, malformed_slices_are_errors_that_name_the_shape) {
+  auto message = [](const MatMul& op) -> std::string {
+    try {
+      lower_matmul(op, {});
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  MatMul op = shape_only(StorageType::q4_0, 1, 128, 64);
+  op.row_begin = 32;
+  EXPECT_THAT(message(op), HasSubstr("multiple of 64"));
+  op.row_begin = 0, op.row_end = 129;
+  EXPECT_THAT(message(op), HasSubstr("[128, 64]"));
+  op.row_end = 128, op.K = 32;
+  EXPECT_THAT(message(op), HasSubstr("K=32"));
+  op.K = 64, op.y_stride = 100;
+  EXPECT_THAT(message(op), HasSubstr("strides"));
+}
+
+TEST(PackedOptions, name_the_variant_of_every_format) {
+  EXPECT_EQ(packed_options({PackedKind::i4, ScaleKind::half, MinKind::zero_point, 32, 8}),
+            "-DGROUP=32 -DSUPER=0 -DMIN_KIND=1 -DZERO_POINT=8");
+  EXPECT_EQ(packed_options({PackedKind::i8, ScaleKind::super, MinKind::none, 16, 0}),
+            "-DGROUP=16 -DSUPER=1 -DMIN_KIND=0 -DZERO_POINT=0");
+  EXPECT_EQ(packed_options({PackedKind::bf16, ScaleKind::none, MinKind::none, 0, 0}), "-DELEMENT=2");
+}
+
+}  // namespace
+}  // namespace tandem::opencl
