@@ -69,7 +69,13 @@ INLINE float16 load_values(__global const ELEMENT *row, const int c) {
     return vload16(0, lanes);
   }
 #endif
+#if KV_F16 && HEAD_DIM_V % 8  // PoCL's vload_half16 faults off 16-byte boundaries, which such rows do not keep
+  float lanes[16];
+  for (int i = 0; i < 16; ++i) lanes[i] = LOAD1(row + c * 16 + i);
+  return vload16(0, lanes);
+#else
   return LOAD16(row + c * 16);
+#endif
 }
 
 INLINE void store_values(const float16 v, __global float *row, const int c) {

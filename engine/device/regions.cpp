@@ -37,9 +37,11 @@ struct Reads {
     return {rows(op.x, op.S, op.heads * op.head_dim, op.x_stride), run(op.positions, ids(op.S)),
             run(op.table, floats(op.table_positions * op.rot_dim))};
   }
+  // The cache is read too: only some positions of the region that Writes names are written, the others keep their values.
   std::vector<Region> operator()(const KvAppend& op) const {
     return {rows(op.k, op.S, op.cache.kv_heads * op.cache.head_dim, op.k_stride),
-            rows(op.v, op.S, op.cache.kv_heads * op.cache.head_dim_v, op.v_stride), run(op.positions, ids(op.S))};
+            rows(op.v, op.S, op.cache.kv_heads * op.cache.head_dim_v, op.v_stride), run(op.positions, ids(op.S)),
+            run(op.cache.k, op.cache.k_bytes()), run(op.cache.v, op.cache.v_bytes())};
   }
   std::vector<Region> operator()(const Attention& op) const {
     return {rows(op.q, op.S, op.heads * op.cache.head_dim, op.q_stride), run(op.positions, ids(op.S)),

@@ -44,10 +44,11 @@ void fill(const KvCache& cache, int64_t count, std::mt19937& random) {
     }
 }
 
+// In activations, not device_local: here the host fills and reads the cache as well.
 KvCache make_cache(CaseMemory& memory, const Shape& shape) {
   KvCache cache{shape.type, shape.kv_heads, shape.head_dim, shape.head_dim_v, shape.capacity, {}, {}};
-  cache.k = memory.take(cache.k_bytes(), sync::SlotUse::device_local, true, "cache k");
-  cache.v = memory.take(cache.v_bytes(), sync::SlotUse::device_local, true, "cache v");
+  cache.k = memory.take(cache.k_bytes(), sync::SlotUse::activations, true, "cache k");
+  cache.v = memory.take(cache.v_bytes(), sync::SlotUse::activations, true, "cache v");
   return cache;
 }
 
