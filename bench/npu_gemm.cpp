@@ -1,8 +1,9 @@
 // How fast is the emulated array's functional path, against OpenBLAS on one core and against the memory's read rate?
 //
-// Prefill: GFLOP/s at 64 x 64 tiles over fp16 weights, beside OpenBLAS sgemm of the same shape in the same rounds. Decode: GB/s
-// of packed 4-bit weights (one token, weights colder than the caches). Results are verified before anything is timed. Measured.
-// OpenBLAS must be told what this processor is: OPENBLAS_CORETYPE=SkylakeX on AVX-512 machines; the program sets it for itself.
+// Prefill: GFLOP/s at 64 x 64 tiles over fp16 weights, beside OpenBLAS sgemm of the same shape in the same rounds.
+// Decode: GB/s of packed 4-bit weights (one token, weights colder than the caches). Results are verified before
+// anything is timed. Measured. OpenBLAS must be told what this processor is: OPENBLAS_CORETYPE=SkylakeX on AVX-512
+// machines; the program sets it for itself.
 #include <sched.h>
 #include <unistd.h>
 
@@ -20,7 +21,7 @@
 #include "npu_emu/fast_matmul.h"
 #include "npu_emu/number_format.h"
 
-#if TANDEM_HAVE_OPENBLAS
+#ifdef TANDEM_HAVE_OPENBLAS
 #include <cblas.h>
 #endif
 
@@ -69,7 +70,8 @@ float expected(const MatmulCall& call, int64_t token, int64_t row) {
   const std::byte* panel = call.panels + static_cast<size_t>(row / kPanelRows) * panel_bytes(call.format, call.columns);
   float acc = 0;
   for (int64_t k = 0; k < call.columns; ++k)
-    acc = std::fma(decode_weight(call.format, panel, k, row % kPanelRows), round_to_half(call.x[token * call.x_stride + k]), acc);
+    acc = std::fma(decode_weight(call.format, panel, k, row % kPanelRows),
+                   round_to_half(call.x[token * call.x_stride + k]), acc);
   return acc;
 }
 
@@ -89,13 +91,15 @@ struct Shape {
 
 nlohmann::json prefill(const Shape& shape, int rounds) {
   const auto [S, N, K] = shape;
-  const std::vector<float> x = random_floats(static_cast<size_t>(S * K), 1), w = random_floats(static_cast<size_t>(N * K), 2);
+  const std::vector<float> x = random_floats(static_cast<size_t>(S * K), 1),
+                           w = random_floats(static_cast<size_t>(N * K), 2);
   std::vector<uint16_t> halves(static_cast<size_t>(panel_count(N) * kPanelRows * K));
   for (int64_t n = 0; n < N; ++n)
     for (int64_t k = 0; k < K; ++k)
       halves[static_cast<size_t>((n / 64 * K + k) * 64 + n % 64)] = float_to_half(w[static_cast<size_t>(n * K + k)]);
   std::vector<float> y(static_cast<size_t>(S * N));
-  const MatmulCall call = {S, K, 0, N, PanelFormat{}, reinterpret_cast<const std::byte*>(halves.data()), x.data(), K, y.data(), N};
+  const MatmulCall call = {S,        K, 0,        N, PanelFormat{}, reinterpret_cast<const std::byte*>(halves.data()),
+                           x.data(), K, y.data(), N};
   FastMatmul matmul;
   AlignedFloats activations, sums;
   auto array = [&] {
@@ -106,25 +110,27 @@ nlohmann::json prefill(const Shape& shape, int rounds) {
   verify(call);
   const double flops = 2.0 * static_cast<double>(S) * static_cast<double>(N) * static_cast<double>(K);
   std::vector<double> ours, ratios;
-#if TANDEM_HAVE_OPENBLAS
+#ifdef TANDEM_HAVE_OPENBLAS
   std::vector<double> theirs;
   std::vector<float> z(y.size());
   auto blas = [&] {
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(S), static_cast<int>(N), static_cast<int>(K), 1.0f, x.data(),
-                static_cast<int>(K), w.data(), static_cast<int>(K), 0.0f, z.data(), static_cast<int>(N));
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(S), static_cast<int>(N), static_cast<int>(K),
+                1.0f, x.data(), static_cast<int>(K), w.data(), static_cast<int>(K), 0.0f, z.data(),
+                static_cast<int>(N));
   };
   blas();
 #endif
   for (int round = 0; round < rounds; ++round) {
     ours.push_back(flops / seconds_of(array) / 1e9);
-#if TANDEM_HAVE_OPENBLAS
+#ifdef TANDEM_HAVE_OPENBLAS
     theirs.push_back(flops / seconds_of(blas) / 1e9);
     ratios.push_back(ours.back() / theirs.back());
 #endif
   }
-  nlohmann::json row = {{"test", "prefill fp16"}, {"S", S}, {"N", N}, {"K", K}, {"kernels", matmul.name()}, {"clock", "measured"},
-                        {"gflops", median(ours)}};
-#if TANDEM_HAVE_OPENBLAS
+  nlohmann::json row = {
+      {"test", "prefill fp16"}, {"S", S}, {"N", N}, {"K", K}, {"kernels", matmul.name()}, {"clock", "measured"},
+      {"gflops", median(ours)}};
+#ifdef TANDEM_HAVE_OPENBLAS
   row["openblas_gflops"] = median(theirs);
   row["ratio"] = median(ratios);
 #endif
@@ -160,8 +166,14 @@ nlohmann::json decode(const Shape& shape, int rounds) {
     rates.push_back(bytes / seconds_of(array) / 1e9);
     reads.push_back(bytes / seconds_of(read) / 1e9);
   }
-  return {{"test", "decode i4"}, {"S", S}, {"N", N}, {"K", K}, {"kernels", matmul.name()}, {"clock", "measured"},
-          {"gb_per_s", median(rates)}, {"read_gb_per_s", median(reads)}};
+  return {{"test", "decode i4"},
+          {"S", S},
+          {"N", N},
+          {"K", K},
+          {"kernels", matmul.name()},
+          {"clock", "measured"},
+          {"gb_per_s", median(rates)},
+          {"read_gb_per_s", median(reads)}};
 }
 
 }  // namespace
@@ -181,22 +193,27 @@ int main(int argc, char** argv) {
   sched_setaffinity(0, sizeof(cores), &cores);
 
   nlohmann::json table = nlohmann::json::array();
-  for (const Shape& shape : {Shape{32, 1536, 576}, Shape{256, 1536, 576}, Shape{256, 4096, 4096}, Shape{512, 2048, 2048}})
+  for (const Shape& shape :
+       {Shape{32, 1536, 576}, Shape{256, 1536, 576}, Shape{256, 4096, 4096}, Shape{512, 2048, 2048}})
     table.push_back(prefill(shape, shape.rows * shape.columns > (1 << 22) ? 9 : 31));
   // 70 MB and more: past any cache of this kind of machine.
-  for (const Shape& shape : {Shape{1, 49152, 2304}, Shape{2, 49152, 2304}, Shape{4, 49152, 2304}, Shape{8, 49152, 2304}})
+  for (const Shape& shape :
+       {Shape{1, 49152, 2304}, Shape{2, 49152, 2304}, Shape{4, 49152, 2304}, Shape{8, 49152, 2304}})
     table.push_back(decode(shape, 9));
   if (json) {
     std::printf("%s\n", nlohmann::json({{"schema", 1}, {"bench", "npu_gemm"}, {"rows", table}}).dump(2).c_str());
     return 0;
   }
-  std::printf("measured, one core, medians\n%-14s %5s %6s %6s %8s %18s %18s %8s\n", "test", "S", "N", "K", "kernels", "array", "judged by", "ratio");
+  std::printf("measured, one core, medians\n%-14s %5s %6s %6s %8s %18s %18s %8s\n", "test", "S", "N", "K", "kernels",
+              "array", "judged by", "ratio");
   for (const auto& row : table) {
     const bool gemm = row.contains("gflops");
-    const double value = gemm ? row["gflops"] : row["gb_per_s"], peer = gemm ? row.value("openblas_gflops", 0.0) : row["read_gb_per_s"].get<double>();
-    std::printf("%-14s %5ld %6ld %6ld %8s %10.1f %-7s %10.1f %-7s %8.2f\n", row["test"].get<std::string>().c_str(), row["S"].get<long>(),
-                row["N"].get<long>(), row["K"].get<long>(), row["kernels"].get<std::string>().c_str(), value, gemm ? "GFLOP/s" : "GB/s",
-                peer, gemm ? "BLAS" : "read", peer > 0 ? value / peer : 0.0);
+    const double value = gemm ? row["gflops"] : row["gb_per_s"],
+                 peer = gemm ? row.value("openblas_gflops", 0.0) : row["read_gb_per_s"].get<double>();
+    std::printf("%-14s %5ld %6ld %6ld %8s %10.1f %-7s %10.1f %-7s %8.2f\n", row["test"].get<std::string>().c_str(),
+                row["S"].get<long>(), row["N"].get<long>(), row["K"].get<long>(),
+                row["kernels"].get<std::string>().c_str(), value, gemm ? "GFLOP/s" : "GB/s", peer,
+                gemm ? "BLAS" : "read", peer > 0 ? value / peer : 0.0);
   }
   return 0;
 }
