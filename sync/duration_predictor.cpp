@@ -17,6 +17,12 @@ void DurationPredictor::observe(double seconds) {
   ++samples_;
 }
 
+void DurationPredictor::observe_overslept() {
+  constexpr double kShrink = 0.75;
+  estimate_ *= kShrink;
+  ++samples_;
+}
+
 double DurationPredictor::predict() const { return samples_ == 0 ? 0.0 : estimate_; }
 
 double DurationPredictor::relative_error() const { return samples_ <= 2 ? 0.0 : error_sum_ / (samples_ - 2); }

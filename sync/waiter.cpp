@@ -136,9 +136,15 @@ class PredictWaiter final : public Waiter {
     Attempt attempt(flag, epoch, context);
     if (attempt.done()) return attempt.report();
     // A sleep ends 15 to 25 us late (measured, median); below about 100 us spinning costs less than it.
-    constexpr double kWakeSeconds = 50e-6, kWorthSleeping = 100e-6;
-    if (context.predicted_seconds > kWorthSleeping)
-      attempt.sleep(std::min(context.predicted_seconds - kWakeSeconds, 1.0));
+    constexpr double kWakeSeconds = 50e-6, kWorthSleeping = 100e-6, kLongestSleep = 1.0;
+    if (context.predicted_seconds > kWorthSleeping) {
+      attempt.sleep(std::min(context.predicted_seconds - kWakeSeconds, kLongestSleep));
+      if (attempt.done()) {
+        WaitReport report = attempt.report();
+        report.overslept = true;
+        return report;
+      }
+    }
     spin_yield_block(attempt);
     return attempt.report();
   }

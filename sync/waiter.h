@@ -30,6 +30,7 @@ struct WaitContext {
 struct WaitReport {
   double seconds = 0;       // wall time spent waiting
   double spun_seconds = 0;  // of it: with the core busy
+  bool overslept = false;   // the flag was already up when a predicted sleep ended: the true time is shorter
 };
 
 class Waiter {
@@ -48,6 +49,9 @@ std::vector<std::string> waiter_names();
 class DurationPredictor {
  public:
   void observe(double seconds);
+  // The wait was longer than it had to be, nobody knows by how much: without this a prediction that is too long
+  // confirms itself for ever.
+  void observe_overslept();
   double predict() const;         // 0: unknown
   double relative_error() const;  // mean |predicted - observed| / observed of the samples so far
   int samples() const { return samples_; }

@@ -45,15 +45,16 @@ double Executor::run(PreparedPlan& prepared) {
   const uint32_t base = epoch_ + 1;
   epoch_ += static_cast<uint32_t>(prepared.plan_.steps.size()) + 1;
   const double start = now_seconds();
+  bool overslept = false;
   try {
     launch_all(prepared, base);
-    wait_all(prepared, base);
+    overslept = wait_all(prepared, base);
   } catch (...) {
     recover(prepared, epoch_);
     throw;
   }
   const double end = now_seconds();
-  prepared.predictor_.observe(end - start);
+  overslept ? prepared.predictor_.observe_overslept() : prepared.predictor_.observe(end - start);
   if (timeline_) collect(prepared, start, end);
   return end - start;
 }
@@ -82,7 +83,8 @@ void Executor::launch_all(PreparedPlan& prepared, uint32_t base) {
   }
 }
 
-void Executor::wait_all(PreparedPlan& prepared, uint32_t base) {
+bool Executor::wait_all(PreparedPlan& prepared, uint32_t base) {
+  bool overslept = false;
   const double start = now_seconds();
   const auto wait = [&](size_t d, sync::Waiter& waiter) {
     if (prepared.launch_order_[d].empty()) return;
@@ -95,7 +97,8 @@ void Executor::wait_all(PreparedPlan& prepared, uint32_t base) {
     context.predicted_seconds = prepared.predictor_.predict() - (now_seconds() - start);
     context.deadline = options_.deadline;
     context.block = [device](std::chrono::milliseconds deadline) { device->finish(deadline); };
-    waiter.wait(flags_.at(prepared.plan_.devices[d]), base + static_cast<uint32_t>(last), context);
+    overslept |=
+        waiter.wait(flags_.at(prepared.plan_.devices[d]), base + static_cast<uint32_t>(last), context).overslept;
   };
   const auto shares_core = [&](size_t d) {
     return std::ranges::find(options_.shares_core, prepared.plan_.devices[d]) != options_.shares_core.end();
@@ -106,6 +109,7 @@ void Executor::wait_all(PreparedPlan& prepared, uint32_t base) {
   for (size_t d = 0; d < prepared.devices_.size(); ++d) {
     if (!shares_core(d)) wait(d, *waiter_);
   }
+  return overslept;
 }
 
 // After a failure: let every device run dry, then lift all flags past this run, so that the next one starts clean.

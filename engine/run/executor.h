@@ -58,7 +58,7 @@ class Executor {
  private:
   Device& device(const std::string& id) const;
   void launch_all(PreparedPlan& prepared, uint32_t base);
-  void wait_all(PreparedPlan& prepared, uint32_t base);
+  bool wait_all(PreparedPlan& prepared, uint32_t base);  // true: slept longer than the work took
   void recover(PreparedPlan& prepared, uint32_t final_epoch) noexcept;
   void collect(const PreparedPlan& prepared, double start, double end);
 

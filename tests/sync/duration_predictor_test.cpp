@@ -26,5 +26,15 @@ TEST(DurationPredictor, moves_an_eighth_of_the_way_to_each_new_sample) {
   EXPECT_DOUBLE_EQ(predictor.relative_error(), 0.25);
 }
 
+TEST(DurationPredictor, comes_down_from_a_prediction_that_made_its_waiter_oversleep) {
+  DurationPredictor predictor;
+  predictor.observe(1.0);
+  predictor.observe(1.0);
+  predictor.observe_overslept();
+  EXPECT_DOUBLE_EQ(predictor.predict(), 0.75);
+  for (int i = 0; i < 30; ++i) predictor.observe_overslept();
+  EXPECT_LT(predictor.predict(), 0.001);
+}
+
 }  // namespace
 }  // namespace tandem::sync

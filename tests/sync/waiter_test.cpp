@@ -119,6 +119,21 @@ TEST_P(EveryWaiter, hands_a_value_to_and_fro_between_threads) {
 
 INSTANTIATE_TEST_SUITE_P(Policies, EveryWaiter, ::testing::ValuesIn(waiter_names()));
 
+TEST(PredictWaiter, says_that_it_overslept_when_the_flag_was_up_before_it_woke) {
+  Pool pool;
+  FlagBank bank(pool, 1, "bank");
+  Flag flag = bank.make("f");
+  std::thread signaller([&] {
+    std::this_thread::sleep_for(milliseconds(1));
+    flag.raise(1);
+  });
+  WaitContext context{"step", "device", 0.2, milliseconds(5000), {}};
+  EXPECT_TRUE(make_waiter("predict")->wait(flag, 1, context).overslept);
+  signaller.join();
+  context.predicted_seconds = 0.2;
+  EXPECT_FALSE(make_waiter("predict")->wait(flag, 1, context).overslept) << "it did not sleep at all";
+}
+
 TEST(BlockingWaiter, uses_the_signallers_own_blocking_call) {
   Pool pool;
   FlagBank bank(pool, 1, "bank");

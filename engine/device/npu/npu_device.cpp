@@ -137,6 +137,7 @@ void NpuDevice::await(NpuProgram& program, const std::vector<sync::WaitFor>& wai
   if (!waiter_) waiter_ = sync::make_waiter(policy_);
   const std::string raiser = "that raises it (" + info_.id + " waits)";  // WaitContext borrows
   double waited = 0;
+  bool overslept = false;
   for (const sync::WaitFor& wait : waits) {
     sync::WaitContext context;
     context.step = program.name();
@@ -144,9 +145,11 @@ void NpuDevice::await(NpuProgram& program, const std::vector<sync::WaitFor>& wai
     context.predicted_seconds = program.wait_predictor().predict() - waited;
     // Nobody wakes this thread when a kernel raises the flag, so it looks again by itself.
     context.block = [](std::chrono::milliseconds) { std::this_thread::sleep_for(std::chrono::microseconds(100)); };
-    waited += waiter_->wait(wait.flag, wait.epoch, context).seconds;
+    const sync::WaitReport report = waiter_->wait(wait.flag, wait.epoch, context);
+    waited += report.seconds;
+    overslept |= report.overslept;
   }
-  program.wait_predictor().observe(waited);
+  overslept ? program.wait_predictor().observe_overslept() : program.wait_predictor().observe(waited);
 }
 
 Cost NpuDevice::estimate(std::span<const Operator> operators) const {
