@@ -46,17 +46,20 @@ void FastMatmul::prepare_activations(const MatmulCall& call, AlignedFloats& acti
   }
   const int64_t blocks = blocks_of(S), tiles = tiles_of(K);
   float* out = activations.reserve(tiles * blocks * kTileColumns * kTokenBlock);
-  alignas(64) float rounded[kTileColumns];
+  alignas(64) float rounded[kTokenBlock][kTileColumns] = {};
   for (int64_t tile = 0; tile < tiles; ++tile) {
     const int64_t first = tile * kTileColumns, count = std::min(kTileColumns, K - first);
-    for (int64_t s = 0; s < blocks * kTokenBlock; ++s) {
-      float* lane = out + (tile * blocks + s / kTokenBlock) * kTileColumns * kTokenBlock + s % kTokenBlock;
-      if (s < S) {
-        kernels_->round_half(call.x + s * call.x_stride + first, rounded, count);
-        for (int64_t k = 0; k < count; ++k) lane[k * kTokenBlock] = rounded[k];
-      } else {
-        for (int64_t k = 0; k < count; ++k) lane[k * kTokenBlock] = 0;
+    for (int64_t block = 0; block < blocks; ++block, out += kTileColumns * kTokenBlock) {
+      for (int64_t lane = 0; lane < kTokenBlock; ++lane) {
+        const int64_t s = block * kTokenBlock + lane;
+        if (s < S) {
+          kernels_->round_half(call.x + s * call.x_stride + first, rounded[lane], count);
+        } else {
+          std::fill_n(rounded[lane], count, 0.0f);
+        }
       }
+      for (int64_t k = 0; k < count; ++k)
+        for (int64_t lane = 0; lane < kTokenBlock; ++lane) out[k * kTokenBlock + lane] = rounded[lane][k];
     }
   }
 }

@@ -200,7 +200,8 @@ void decode_tile(const PanelFormat& format, const std::byte* panel, int64_t colu
   }
 }
 
-// kTokens tokens against 2 vectors of rows: the register block.
+// kTokens tokens against 2 vectors of rows: the register block. Fetches the next block's sums and inputs, which lie in
+// L2 or L3 at hundreds of tokens (512 x 2048 x 2048: 0.86 of OpenBLAS without, 0.96 with).
 HWY_INLINE void stream_block(const float* HWY_RESTRICT tile, int64_t count, const float* HWY_RESTRICT x,
                              float* HWY_RESTRICT acc) {
   const F d;
@@ -209,8 +210,11 @@ HWY_INLINE void stream_block(const float* HWY_RESTRICT tile, int64_t count, cons
   for (int s = 0; s < kTokens; ++s) {
     a0[s] = hn::Load(d, acc + s * kPanelRows);
     a1[s] = hn::Load(d, acc + s * kPanelRows + kLanes);
+    __builtin_prefetch(acc + (kTokenBlock + s) * kPanelRows);
+    __builtin_prefetch(acc + (kTokenBlock + s) * kPanelRows + kLanes);
   }
   for (int64_t k = 0; k < count; ++k) {
+    __builtin_prefetch(x + (kTileColumns + k) * kTokenBlock);
     const Vec w0 = hn::Load(d, tile + k * kPanelRows), w1 = hn::Load(d, tile + k * kPanelRows + kLanes);
     TANDEM_UNROLL
     for (int s = 0; s < kTokens; ++s) {
