@@ -14,7 +14,7 @@
 //   chain over i = 0 .. HEAD_DIM-1, then times scale; the maximum is exact; exp is exp16 of common.cl; their sum is 16 lane sums (lane =
 //   position % 16) and the tree of sum_lanes; a value element is one fma chain over ascending positions. Splits are merged in
 //   ascending order by merge(). What lies beyond a token's position adds an exact zero or is not touched, so neither the tile nor S matters.
-// Limits: HEAD_DIM, HEAD_DIM_V >= 1; capacity a multiple of 64; TILE 1..8; positions[s] < capacity.
+// Limits: HEAD_DIM, HEAD_DIM_V >= 1; capacity a multiple of 64, the caches 64-byte aligned; TILE 1..8; positions[s] < capacity.
 // Measured (PoCL 3.1, one worker of a 4.3 GHz Zen 5 core, f16 cache, launch included; 9 heads, 3 KV heads, d = 64): 256 tokens at 0: 143-148
 //   GFLOP/s, at 768: 169-176; decode at 64 positions 8 us, of which 7 are the launch, at 1024: 23 us. 32 heads, 8 KV heads, d = 128: 146 and 193.
 #ifndef HEAD_DIM
@@ -40,12 +40,10 @@
 #define ELEMENT half
 #define ELEMENT_BYTES 2
 #define LOAD16(p) vload_half16(0, p)
-#define LOAD1(p) vload_half(0, p)
 #else
 #define ELEMENT float
 #define ELEMENT_BYTES 4
 #define LOAD16(p) vload16(0, p)
-#define LOAD1(p) (*(p))
 #endif
 
 // Accumulators of the two inner loops: enough chains to hide the latency of fma (8 and more), few enough for 32 registers.
@@ -60,19 +58,16 @@
 #endif
 #define RECORD (2 + HEAD_DIM_V)
 
-// Vector `c` of a value row; the last one may be short.
+// Vector `c` of a value row; the last one may be short. PoCL compiles vload_half16 to aligned loads, so a row that is not a multiple of 32
+// bytes goes through an aligned copy.
 INLINE float16 load_values(__global const ELEMENT *row, const int c) {
-#if HEAD_DIM_V % 16
-  if (c == VECTORS - 1) {
-    float lanes[16];
-    for (int i = 0; i < 16; ++i) lanes[i] = i < HEAD_DIM_V % 16 ? LOAD1(row + c * 16 + i) : 0.0f;
-    return vload16(0, lanes);
-  }
-#endif
-#if KV_F16 && HEAD_DIM_V % 8  // PoCL's vload_half16 faults off 16-byte boundaries, which such rows do not keep
-  float lanes[16];
-  for (int i = 0; i < 16; ++i) lanes[i] = LOAD1(row + c * 16 + i);
-  return vload16(0, lanes);
+#if HEAD_DIM_V % 16 && KV_F16
+  ushort lanes[16] __attribute__((aligned(64)));
+  __global const ushort *from = (__global const ushort *)row + c * 16;
+  for (int i = 0; i < 16; ++i) lanes[i] = c * 16 + i < HEAD_DIM_V ? from[i] : 0;
+  return vload_half16(0, (__private const half *)lanes);
+#elif HEAD_DIM_V % 16
+  return c == VECTORS - 1 ? load_part(row + c * 16, HEAD_DIM_V % 16, 0.0f) : vload16(c, row);
 #else
   return LOAD16(row + c * 16);
 #endif

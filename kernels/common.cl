@@ -18,7 +18,7 @@ INLINE float round_f16(float x) {
   return vload_half(0, (__private half *)&h);
 }
 INLINE float16 round_f16x16(float16 x) {
-  ushort h[16];
+  ushort h[16] __attribute__((aligned(64)));  // PoCL's vstore_half16 and vload_half16 may use aligned moves
   vstore_half16_rte(x, 0, (__private half *)h);
   return vload_half16(0, (__private half *)h);
 }

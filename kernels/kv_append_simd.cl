@@ -25,7 +25,7 @@ __kernel void kv_append_simd(BUFFER(k), BUFFER(v), BUFFER(positions), BUFFER(cac
   __global ELEMENT *to_k =
       AT(ELEMENT, cache_k) + (h * (capacity / 16) + position / 16) * head_dim * 16 + position % 16;
   __global ELEMENT *to_v = AT(ELEMENT, cache_v) + (h * capacity + position) * head_dim_v;
-  ELEMENT lanes[16];
+  ELEMENT lanes[16] __attribute__((aligned(64)));
   for (int i = 0; i < head_dim; i += 16) {
     const int count = min(16, head_dim - i);
     store_elements(count == 16 ? vload16(0, k + i) : load_part(k + i, count, 0.0f), lanes);

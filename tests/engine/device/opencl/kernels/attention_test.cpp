@@ -179,11 +179,17 @@ TEST_P(AttentionKernel, equals_the_formula_for_odd_heads_and_positions) {
     std::vector<int32_t> positions;
   };
   const std::vector<Case> cases = {
-      {KvType::f16, 9, 3, 64, 64, 640, ascending(0, 40)},     {KvType::f16, 9, 3, 64, 64, 640, {519}},
-      {KvType::f32, 4, 4, 16, 16, 320, ascending(250, 20)},   {KvType::f32, 2, 1, 8, 8, 64, {0}},
-      {KvType::f16, 6, 2, 20, 35, 320, {0, 3, 17, 255, 256}}, {KvType::f16, 14, 2, 64, 64, 320, {300}},
-      {KvType::f32, 3, 1, 80, 80, 128, ascending(60, 7)},     {KvType::f16, 12, 1, 128, 128, 576, {63, 511, 512}},
-      {KvType::f32, 1, 1, 5, 3, 64, ascending(0, 9)},         {KvType::f16, 4, 1, 96, 96, 64, {15}},
+      {KvType::f16, 9, 3, 64, 64, 640, ascending(0, 40)},
+      {KvType::f16, 9, 3, 64, 64, 640, {519}},
+      {KvType::f32, 4, 4, 16, 16, 320, ascending(250, 20)},
+      {KvType::f32, 2, 1, 8, 8, 64, {0}},
+      {KvType::f16, 6, 2, 20, 35, 320, {0, 3, 17, 255, 256}},
+      {KvType::f16, 14, 2, 64, 64, 320, {300}},
+      {KvType::f16, 6, 2, 48, 20, 128, {70, 71}},  // rows of 40 bytes: no multiple of a vector
+      {KvType::f32, 3, 1, 80, 80, 128, ascending(60, 7)},
+      {KvType::f16, 12, 1, 128, 128, 576, {63, 511, 512}},
+      {KvType::f32, 1, 1, 5, 3, 64, ascending(0, 9)},
+      {KvType::f16, 4, 1, 96, 96, 64, {15}},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(::testing::Message() << "heads " << c.heads << "/" << c.kv_heads << " d " << c.head_dim
