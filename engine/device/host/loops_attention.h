@@ -32,10 +32,10 @@ LANES_INLINE Lanes load_cache_part(const CacheElement& cache, int64_t index, int
 LANES_INLINE float score_split(const AttendArgs& args, int64_t first, int64_t end, float* p) {
   const CacheElement k{args.k, args.f16};
   const int64_t dim = args.head_dim;
-  const Words lanes = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   Lanes tops = all(-__builtin_inff());
   for (int64_t block = first; block < end; block += 16 * kAtOnce) {  // the capacity is a multiple of 64
-    Lanes scores[kAtOnce] = {};
+    Lanes scores[kAtOnce];
+    for (Lanes& score : scores) score = all(0.0f);
     for (int64_t d = 0; d < dim; ++d) {
       const Lanes q = all(args.q[d]);
 #pragma GCC unroll 4
@@ -43,8 +43,9 @@ LANES_INLINE float score_split(const AttendArgs& args, int64_t first, int64_t en
     }
 #pragma GCC unroll 4
     for (int j = 0; j < kAtOnce; ++j) {
-      const Words beyond = (lanes + static_cast<int32_t>(block + 16 * j)) > static_cast<int32_t>(args.last);
-      const Lanes score = select(beyond, all(-__builtin_inff()), scores[j] * args.scale);
+      const Words beyond =
+          greater(counting_from(static_cast<int32_t>(block + 16 * j)), static_cast<int32_t>(args.last));
+      const Lanes score = select(beyond, all(-__builtin_inff()), scores[j] * all(args.scale));
       tops = larger(tops, score);
       store(p + (block - first) + 16 * j, score);
     }
@@ -59,7 +60,8 @@ LANES_INLINE void weigh_split(const AttendArgs& args, int64_t first, int64_t end
   const int64_t width = args.head_dim_v;
   int64_t c = 0;
   for (; c + 16 * kAtOnce <= width; c += 16 * kAtOnce) {
-    Lanes acc[kAtOnce] = {};
+    Lanes acc[kAtOnce];
+    for (Lanes& sum : acc) sum = all(0.0f);
     for (int64_t n = first; n < end; ++n) {
       const Lanes weight = all(p[n - first]);
 #pragma GCC unroll 4
@@ -68,16 +70,16 @@ LANES_INLINE void weigh_split(const AttendArgs& args, int64_t first, int64_t end
 #pragma GCC unroll 4
     for (int j = 0; j < kAtOnce; ++j) {
       float* to = values + c + 16 * j;
-      store(to, fma(acc[j], all(take), load(to) * keep));
+      store(to, fma(acc[j], all(take), load(to) * all(keep)));
     }
   }
   for (; c < width; c += 16) {
     const int64_t left = width - c;
-    Lanes acc = {};
+    Lanes acc = all(0.0f);
     for (int64_t n = first; n < end; ++n)
       acc = fma(all(p[n - first]), left >= 16 ? load_cache(v, n * width + c) : load_cache_part(v, n * width + c, left),
                 acc);
-    store(values + c, fma(acc, all(take), load(values + c) * keep));
+    store(values + c, fma(acc, all(take), load(values + c) * all(keep)));
   }
 }
 
@@ -89,20 +91,20 @@ void attend(const AttendArgs& args) {
     const int64_t end = args.last + 1 < first + kSplit ? args.last + 1 : first + kSplit;
     const float split_top = score_split(args, first, end, p);
     const float split_base = split_top == lowest ? 0.0f : split_top;
-    Lanes sums = {};
+    Lanes sums = all(0.0f);
     for (int64_t n = 0; n < end - first; n += 16) {
-      const Lanes e = exp(load(p + n) - split_base);
+      const Lanes e = exp(load(p + n) - all(split_base));
       store(p + n, e);
-      sums += e;
+      sums = sums + e;
     }
     const float next = split_top > top ? split_top : top, base = next == lowest ? 0.0f : next;
-    const float keep = exp(all(top - base))[0], take = exp(all(split_top - base))[0];
+    const float keep = exp1(top - base), take = exp1(split_top - base);
     sum = __builtin_fmaf(sum_lanes(sums), take, sum * keep);
     weigh_split(args, first, end, p, keep, take, values);
     top = next;
   }
   for (int64_t c = 0; c < args.head_dim_v; c += 16) {
-    Lanes y = load(values + c) / sum;
+    Lanes y = load(values + c) / all(sum);
     if (args.round_f16) y = round_f16(y);
     args.head_dim_v - c >= 16 ? store(args.y + c, y) : store_part(args.y + c, y, args.head_dim_v - c);
   }

@@ -1,7 +1,9 @@
 // 16 lanes of f32 and what the contract does with them. Internal to the loops files: everything is static and inlined.
 //
-// The compilers' vector type carries +, *, / and comparisons on every machine; only fma and half conversions name
-// instructions.
+// The lanes are as many of the compilers' vectors as the machine's registers need: those carry +, *, / and comparisons
+// everywhere, and only fma and the conversions of halves and bytes name instructions. (One 64-byte vector type for all
+// machines is 100 times slower with AVX2: gcc 12 keeps vectors wider than a register in memory and takes them apart
+// into scalars.)
 #pragma once
 
 #include <cstdint>
@@ -11,114 +13,215 @@
 #endif
 
 #define LANES_INLINE static inline __attribute__((always_inline, unused))
+#define EACH_PART _Pragma("GCC unroll 4") for (int i = 0; i < kParts; ++i)
 
 namespace tandem::host {
 namespace {
 
-typedef float Lanes __attribute__((vector_size(64)));
-typedef int32_t Words __attribute__((vector_size(64)));
-typedef float LooseLanes __attribute__((vector_size(64), aligned(4), may_alias));
-typedef uint8_t Bytes __attribute__((vector_size(16)));
-typedef int8_t SignedBytes __attribute__((vector_size(16)));
+#if defined(__AVX512F__)
+constexpr int kPartLanes = 16;
+#elif defined(__AVX2__) && defined(__FMA__)
+constexpr int kPartLanes = 8;
+#else
+constexpr int kPartLanes = 4;
+#endif
+constexpr int kParts = 16 / kPartLanes;
 
-LANES_INLINE Lanes load(const float* p) { return *reinterpret_cast<const LooseLanes*>(p); }
-LANES_INLINE void store(float* p, Lanes v) { *reinterpret_cast<LooseLanes*>(p) = v; }
-LANES_INLINE Lanes all(float value) { return Lanes{} + value; }
+typedef float Part __attribute__((vector_size(4 * kPartLanes)));
+typedef int32_t WordPart __attribute__((vector_size(4 * kPartLanes)));
+typedef uint32_t BitPart __attribute__((vector_size(4 * kPartLanes)));
+
+struct Lanes {
+  Part p[kParts];
+};
+struct Words {
+  WordPart p[kParts];
+};
+
+LANES_INLINE Lanes load(const float* from) {
+  Lanes v;
+  EACH_PART std::memcpy(&v.p[i], from + kPartLanes * i, sizeof(Part));
+  return v;
+}
+LANES_INLINE void store(float* to, Lanes v) { EACH_PART std::memcpy(to + kPartLanes * i, &v.p[i], sizeof(Part)); }
+LANES_INLINE Lanes all(float value) {
+  Lanes v;
+  EACH_PART v.p[i] = Part{} + value;
+  return v;
+}
+
+LANES_INLINE Lanes operator+(Lanes a, Lanes b) {
+  EACH_PART a.p[i] += b.p[i];
+  return a;
+}
+LANES_INLINE Lanes operator-(Lanes a, Lanes b) {
+  EACH_PART a.p[i] -= b.p[i];
+  return a;
+}
+LANES_INLINE Lanes operator*(Lanes a, Lanes b) {
+  EACH_PART a.p[i] *= b.p[i];
+  return a;
+}
+LANES_INLINE Lanes operator/(Lanes a, Lanes b) {
+  EACH_PART a.p[i] /= b.p[i];
+  return a;
+}
+LANES_INLINE Lanes operator-(Lanes a) {
+  EACH_PART a.p[i] = -a.p[i];
+  return a;
+}
+LANES_INLINE Words operator>(Lanes a, Lanes b) {
+  Words words;
+  EACH_PART words.p[i] = a.p[i] > b.p[i];
+  return words;
+}
+LANES_INLINE Words greater(Words a, int32_t b) {
+  EACH_PART a.p[i] = a.p[i] > b;
+  return a;
+}
 LANES_INLINE Lanes select(Words mask, Lanes a, Lanes b) {
-  return reinterpret_cast<Lanes>((reinterpret_cast<Words>(a) & mask) | (reinterpret_cast<Words>(b) & ~mask));
+  EACH_PART a.p[i] = reinterpret_cast<Part>((reinterpret_cast<WordPart>(a.p[i]) & mask.p[i]) |
+                                            (reinterpret_cast<WordPart>(b.p[i]) & ~mask.p[i]));
+  return a;
+}
+LANES_INLINE Words counting_from(int32_t first) {
+  int32_t words[16];
+  for (int n = 0; n < 16; ++n) words[n] = first + n;
+  Words v;
+  std::memcpy(&v, words, sizeof v);
+  return v;
 }
 
 #if defined(__AVX512F__)
-LANES_INLINE Lanes fma(Lanes a, Lanes b, Lanes c) {
-  return reinterpret_cast<Lanes>(
+LANES_INLINE Part fma_part(Part a, Part b, Part c) {
+  return reinterpret_cast<Part>(
       _mm512_fmadd_ps(reinterpret_cast<__m512>(a), reinterpret_cast<__m512>(b), reinterpret_cast<__m512>(c)));
 }
-LANES_INLINE Lanes from_halves(const uint16_t* p) {
-  return reinterpret_cast<Lanes>(_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))));
+LANES_INLINE Part part_from_halves(const uint16_t* from) {
+  return reinterpret_cast<Part>(_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from))));
 }
-LANES_INLINE Lanes round_f16(Lanes v) {
-  return reinterpret_cast<Lanes>(_mm512_cvtph_ps(_mm512_cvtps_ph(reinterpret_cast<__m512>(v), 0)));
+LANES_INLINE Part round_part(Part v) {
+  return reinterpret_cast<Part>(_mm512_cvtph_ps(_mm512_cvtps_ph(reinterpret_cast<__m512>(v), 0)));
+}
+LANES_INLINE WordPart part_from_bytes(const uint8_t* from) {
+  return reinterpret_cast<WordPart>(_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
+}
+LANES_INLINE WordPart part_from_signed(const int8_t* from) {
+  return reinterpret_cast<WordPart>(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
 }
 #elif defined(__AVX2__) && defined(__FMA__)
-struct Halves {
-  __m256 low, high;
-};
-LANES_INLINE Halves split(Lanes v) {
-  Halves halves;
-  std::memcpy(&halves, &v, sizeof v);
-  return halves;
+LANES_INLINE Part fma_part(Part a, Part b, Part c) {
+  return reinterpret_cast<Part>(
+      _mm256_fmadd_ps(reinterpret_cast<__m256>(a), reinterpret_cast<__m256>(b), reinterpret_cast<__m256>(c)));
 }
-LANES_INLINE Lanes join(__m256 low, __m256 high) {
-  const Halves halves{low, high};
-  Lanes v;
-  std::memcpy(&v, &halves, sizeof v);
-  return v;
+LANES_INLINE Part part_from_halves(const uint16_t* from) {
+  return reinterpret_cast<Part>(_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
 }
-LANES_INLINE Lanes fma(Lanes a, Lanes b, Lanes c) {
-  const Halves x = split(a), y = split(b), z = split(c);
-  return join(_mm256_fmadd_ps(x.low, y.low, z.low), _mm256_fmadd_ps(x.high, y.high, z.high));
+LANES_INLINE Part round_part(Part v) {
+  return reinterpret_cast<Part>(_mm256_cvtph_ps(_mm256_cvtps_ph(reinterpret_cast<__m256>(v), 0)));
 }
-LANES_INLINE Lanes from_halves(const uint16_t* p) {
-  return join(_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))),
-              _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 8))));
+LANES_INLINE WordPart part_from_bytes(const uint8_t* from) {
+  return reinterpret_cast<WordPart>(_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from))));
 }
-LANES_INLINE Lanes round_f16(Lanes v) {
-  const Halves x = split(v);
-  return join(_mm256_cvtph_ps(_mm256_cvtps_ph(x.low, 0)), _mm256_cvtph_ps(_mm256_cvtps_ph(x.high, 0)));
+LANES_INLINE WordPart part_from_signed(const int8_t* from) {
+  return reinterpret_cast<WordPart>(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from))));
 }
 #else
-LANES_INLINE Lanes fma(Lanes a, Lanes b, Lanes c) {
-  for (int i = 0; i < 16; ++i) c[i] = __builtin_fmaf(a[i], b[i], c[i]);
+LANES_INLINE Part fma_part(Part a, Part b, Part c) {
+  for (int n = 0; n < kPartLanes; ++n) c[n] = __builtin_fmaf(a[n], b[n], c[n]);
   return c;
 }
-LANES_INLINE Lanes from_halves(const uint16_t* p) {
-  Lanes v = {};
-  for (int i = 0; i < 16; ++i) v[i] = half_to_float(p[i]);
+LANES_INLINE Part part_from_halves(const uint16_t* from) {
+  Part v = {};
+  for (int n = 0; n < kPartLanes; ++n) v[n] = half_to_float(from[n]);
   return v;
 }
-LANES_INLINE Lanes round_f16(Lanes v) {
-  for (int i = 0; i < 16; ++i) v[i] = half_to_float(float_to_half(v[i]));
+LANES_INLINE Part round_part(Part v) {
+  for (int n = 0; n < kPartLanes; ++n) v[n] = half_to_float(float_to_half(v[n]));
   return v;
+}
+LANES_INLINE WordPart part_from_bytes(const uint8_t* from) {
+  WordPart words = {};
+  for (int n = 0; n < kPartLanes; ++n) words[n] = from[n];
+  return words;
+}
+LANES_INLINE WordPart part_from_signed(const int8_t* from) {
+  WordPart words = {};
+  for (int n = 0; n < kPartLanes; ++n) words[n] = from[n];
+  return words;
 }
 #endif
 
-LANES_INLINE Lanes from_bf16(const uint16_t* p) {
-  Words words = {};
-  for (int i = 0; i < 16; ++i) words[i] = static_cast<int32_t>(static_cast<uint32_t>(p[i]) << 16);
-  return reinterpret_cast<Lanes>(words);
+LANES_INLINE Lanes fma(Lanes a, Lanes b, Lanes c) {
+  EACH_PART c.p[i] = fma_part(a.p[i], b.p[i], c.p[i]);
+  return c;
 }
-LANES_INLINE Words from_bytes(const uint8_t* p) {
-  Bytes bytes;
-  std::memcpy(&bytes, p, sizeof bytes);
-  return __builtin_convertvector(bytes, Words);
-}
-LANES_INLINE Words from_signed(const int8_t* p) {
-  SignedBytes bytes;
-  std::memcpy(&bytes, p, sizeof bytes);
-  return __builtin_convertvector(bytes, Words);
-}
-LANES_INLINE Lanes to_float(Words words) { return __builtin_convertvector(words, Lanes); }
-
-// The first `count` (< 16) values; the other lanes are `fill`, and memory past the count is not touched.
-LANES_INLINE Lanes load_part(const float* p, int64_t count, float fill) {
-  Lanes v = all(fill);
-  for (int64_t i = 0; i < count; ++i) v[i] = p[i];
+LANES_INLINE Lanes from_halves(const uint16_t* from) {
+  Lanes v;
+  EACH_PART v.p[i] = part_from_halves(from + kPartLanes * i);
   return v;
 }
-LANES_INLINE void store_part(float* p, Lanes v, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) p[i] = v[i];
+LANES_INLINE Lanes round_f16(Lanes v) {
+  EACH_PART v.p[i] = round_part(v.p[i]);
+  return v;
+}
+LANES_INLINE Lanes from_bf16(const uint16_t* from) {
+  uint32_t words[16];
+  for (int n = 0; n < 16; ++n) words[n] = static_cast<uint32_t>(from[n]) << 16;
+  Lanes v;
+  std::memcpy(&v, words, sizeof v);
+  return v;
+}
+LANES_INLINE Words from_bytes(const uint8_t* from) {
+  Words words;
+  EACH_PART words.p[i] = part_from_bytes(from + kPartLanes * i);
+  return words;
+}
+LANES_INLINE Words from_signed(const int8_t* from) {
+  Words words;
+  EACH_PART words.p[i] = part_from_signed(from + kPartLanes * i);
+  return words;
+}
+LANES_INLINE Lanes to_float(Words words) {
+  Lanes v;
+  EACH_PART v.p[i] = __builtin_convertvector(words.p[i], Part);
+  return v;
+}
+LANES_INLINE Lanes low_nibbles(Words bytes) {
+  EACH_PART bytes.p[i] &= 15;
+  return to_float(bytes);
+}
+LANES_INLINE Lanes high_nibbles(Words bytes) {
+  EACH_PART bytes.p[i] >>= 4;
+  return to_float(bytes);
+}
+
+// The first `count` (< 16) values; the other lanes are `fill`, and memory past the count is not touched.
+LANES_INLINE Lanes load_part(const float* from, int64_t count, float fill) {
+  float lanes[16];
+  for (int64_t n = 0; n < 16; ++n) lanes[n] = n < count ? from[n] : fill;
+  return load(lanes);
+}
+LANES_INLINE void store_part(float* to, Lanes v, int64_t count) {
+  float lanes[16];
+  store(lanes, v);
+  for (int64_t n = 0; n < count; ++n) to[n] = lanes[n];
 }
 
 // The trees of the bit rules: halves folded onto each other, 16 -> 8 -> 4 -> 2 -> 1.
 LANES_INLINE float sum_lanes(Lanes v) {
+  float lanes[16];
+  store(lanes, v);
   for (int half = 8; half > 0; half /= 2)
-    for (int i = 0; i < half; ++i) v[i] = v[i] + v[i + half];
-  return v[0];
+    for (int n = 0; n < half; ++n) lanes[n] = lanes[n] + lanes[n + half];
+  return lanes[0];
 }
 LANES_INLINE Lanes larger(Lanes a, Lanes b) { return select(b > a, b, a); }
 LANES_INLINE float largest_lane(Lanes v) {
-  float top = v[0];
-  for (int i = 1; i < 16; ++i) top = v[i] > top ? v[i] : top;
+  float lanes[16];
+  store(lanes, v);
+  float top = lanes[0];
+  for (int n = 1; n < 16; ++n) top = lanes[n] > top ? lanes[n] : top;
   return top;
 }
 
@@ -135,11 +238,18 @@ LANES_INLINE Lanes exp(Lanes x) {
   p = fma(p, r, all(4.1665795894e-2f));
   p = fma(p, r, all(1.6666665459e-1f));
   p = fma(p, r, all(5.0000001201e-1f));
-  p = fma(p, r * r, r) + 1.0f;
-  typedef uint32_t Bits __attribute__((vector_size(64)));  // shifts of negative words are not defined for signed ones
-  const Bits bits = reinterpret_cast<Bits>(p) + (reinterpret_cast<Bits>(shifted) << 23);
-  const Lanes e = select(x > 88.7228f, all(__builtin_inff()), reinterpret_cast<Lanes>(bits));
-  return select(x < -87.33f, Lanes{}, e);
+  p = fma(p, r * r, r) + all(1.0f);
+  Lanes e;
+  EACH_PART e.p[i] =
+      reinterpret_cast<Part>(reinterpret_cast<BitPart>(p.p[i]) + (reinterpret_cast<BitPart>(shifted.p[i]) << 23));
+  e = select(x > all(88.7228f), all(__builtin_inff()), e);
+  return select(all(-87.33f) > x, all(0.0f), e);
+}
+
+LANES_INLINE float exp1(float x) {
+  float lanes[16];
+  store(lanes, exp(all(x)));
+  return lanes[0];
 }
 
 }  // namespace

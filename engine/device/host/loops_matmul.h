@@ -20,7 +20,7 @@ LANES_INLINE void read_group(const PackedFormat& format, const uint8_t* header, 
   const bool with_min = format.min == MinKind::explicit_;
   for (int j = 0; j < kVectors; ++j) {
     const int at = g * kRows + 16 * j, mins = groups * kRows;
-    Lanes scale, min = {};
+    Lanes scale, min = all(0.0f);
     if (format.scale == ScaleKind::half) {
       scale = from_halves(reinterpret_cast<const uint16_t*>(tile) + at);
       if (with_min) min = from_halves(reinterpret_cast<const uint16_t*>(tile) + mins + at);
@@ -41,8 +41,8 @@ LANES_INLINE void decode_i4(const uint8_t* quants, const TileGroup* groups, int 
     for (int j = 0; j < kVectors; ++j) {
       const Words pairs = from_bytes(quants + k / 2 * kRows + 16 * j);
       const Lanes scale = load(of.scale + 16 * j), min = load(of.min + 16 * j);
-      store(w + k * kRows + 16 * j, fma(to_float(pairs & 15), scale, min));
-      store(w + (k + 1) * kRows + 16 * j, fma(to_float(pairs >> 4), scale, min));
+      store(w + k * kRows + 16 * j, fma(low_nibbles(pairs), scale, min));
+      store(w + (k + 1) * kRows + 16 * j, fma(high_nibbles(pairs), scale, min));
     }
   }
 }

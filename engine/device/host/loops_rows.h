@@ -14,19 +14,19 @@ LANES_INLINE void store_upto(float* p, Lanes v, int64_t left) { left >= 16 ? sto
 
 void rms_norm(const NormArgs& args) {
   const int64_t width = args.width;
-  Lanes squares = {};
+  Lanes squares = all(0.0f);
   for (int64_t i = 0; i < width; i += 16) {
     Lanes v = load_upto(args.x + i, width - i, 0);
     if (args.add) {
-      v += load_upto(args.add + i, width - i, 0);
+      v = v + load_upto(args.add + i, width - i, 0);
       store_upto(args.x + i, v, width - i);
     }
     squares = fma(v, v, squares);
   }
   const float inverse = 1.0f / __builtin_sqrtf(sum_lanes(squares) / static_cast<float>(width) + args.eps);
   for (int64_t i = 0; i < width; i += 16) {
-    Lanes v =
-        load_upto(args.x + i, width - i, 0) * inverse * (load_upto(args.weight + i, width - i, 0) + args.weight_offset);
+    Lanes v = load_upto(args.x + i, width - i, 0) * all(inverse) *
+              (load_upto(args.weight + i, width - i, 0) + all(args.weight_offset));
     if (args.round_f16) v = round_f16(v);
     store_upto(args.y + i, v, width - i);
   }
@@ -47,7 +47,7 @@ void rope(float* x, const float* turns, int64_t rot_dim, bool interleaved) {
 void swiglu(const float* gate, const float* up, float* y, int64_t count, bool to_f16) {
   for (int64_t i = 0; i < count; i += 16) {
     const Lanes g = load_upto(gate + i, count - i, 0);
-    Lanes v = g / (1.0f + exp(-g)) * load_upto(up + i, count - i, 0);
+    Lanes v = g / (all(1.0f) + exp(-g)) * load_upto(up + i, count - i, 0);
     if (to_f16) v = round_f16(v);
     store_upto(y + i, v, count - i);
   }
@@ -58,14 +58,14 @@ void softmax(float* x, int64_t count) {
   Lanes top = all(lowest);
   for (int64_t i = 0; i < count; i += 16) top = larger(top, load_upto(x + i, count - i, lowest));
   const float largest = largest_lane(top);
-  Lanes sums = {};
+  Lanes sums = all(0.0f);
   for (int64_t i = 0; i < count; i += 16) {
-    const Lanes e = exp(load_upto(x + i, count - i, lowest) - largest);
+    const Lanes e = exp(load_upto(x + i, count - i, lowest) - all(largest));
     store_upto(x + i, e, count - i);
-    sums += e;
+    sums = sums + e;
   }
   const float sum = sum_lanes(sums);
-  for (int64_t i = 0; i < count; i += 16) store_upto(x + i, load_upto(x + i, count - i, 0) / sum, count - i);
+  for (int64_t i = 0; i < count; i += 16) store_upto(x + i, load_upto(x + i, count - i, 0) / all(sum), count - i);
 }
 
 }  // namespace

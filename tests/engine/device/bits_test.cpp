@@ -98,7 +98,9 @@ TEST_P(Bits, every_operator_gives_equal_bits_in_chunks_of_one_and_seven_tokens) 
     SCOPED_TRACE(op_case.name);
     const auto together = run(op_case, whole);
     if (!together) continue;
+    const int64_t S = std::visit([](const auto& body) { return body.S; }, together->op.body);
     for (int64_t chunk : {1, 7}) {
+      if (chunk == 1 && S > 9) continue;  // dozens of launches that say nothing new
       const auto cut = run(op_case, [chunk](const Operator& op) { return in_chunks(op, chunk); });
       if (!cut) continue;
       ASSERT_TRUE(same_bits(*together, *cut)) << "in chunks of " << chunk;

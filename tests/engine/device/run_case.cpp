@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "engine/device/host/host_device.h"
+#include "engine/device/host/loops.h"
 #include "sync/error.h"
 
 namespace tandem::testing {
@@ -24,6 +25,7 @@ void Bench::run(std::span<const Operator> operators) {
 
 std::vector<Target> targets() {
   return {{"host", "host"},
+          {"host_avx2", "host"},
           {"host_portable", "host"},
           {"opencl_simd", "opencl:0", "simd"},
           {"opencl_copies", "opencl:0", "simd", true},
@@ -31,7 +33,19 @@ std::vector<Target> targets() {
           {"npu", "npu:0"}};
 }
 
+namespace {
+
+// Loops of a host target: "" for the fastest.
+const char* loops_of(const Target& target) {
+  const std::string_view name = target.name;
+  return name == "host_portable" ? "portable" : name == "host_avx2" ? "avx2" : "";
+}
+
+}  // namespace
+
 std::string missing(const Target& target) {
+  const char* loops = loops_of(target);
+  if (*loops && !host::find_loops(loops)) return std::string("this machine cannot run the loops ") + loops;
   for (const std::string& id : available_devices())
     if (id == target.id) return "";
   return std::string("there is no device ") + target.id;
@@ -41,9 +55,8 @@ std::unique_ptr<Device> open_target(const Target& target) {
   DeviceOptions options;
   options.opencl_family = target.family;
   options.force_copies = target.force_copies;
-  if (std::string_view(target.name) == "host_portable")
-    return make_host_device(HostArithmetic::contract, 2, options, "portable");
-  return open_device(target.id, options);
+  const char* loops = loops_of(target);
+  return *loops ? make_host_device(HostArithmetic::contract, 2, options, loops) : open_device(target.id, options);
 }
 
 Snapshot snapshot(const CaseMemory& memory) {

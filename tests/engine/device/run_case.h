@@ -28,7 +28,7 @@ struct Bench {
   void run(std::span<const Operator> operators);
 };
 
-// A way to open a device: "host", "host_portable", "opencl_simd", "opencl_simt", "opencl_copies", "npu".
+// A way to open a device: "host", "host_avx2", "host_portable", "opencl_simd", "opencl_simt", "opencl_copies", "npu".
 struct Target {
   const char* name;
   const char* id;  // of open_device
