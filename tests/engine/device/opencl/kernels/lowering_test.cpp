@@ -1,0 +1,130 @@
+// Lowering is made of pure functions: what it promises about launches holds for every operator, without any device.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "engine/device/opencl/launch.h"
+
+namespace tandem::opencl::test {
+namespace {
+
+struct Named {
+  std::string name;
+  std::vector<KernelLaunch> launches;
+};
+
+// One operator of each kind with S tokens, shapes only.
+std::vector<Named> lower_all(int64_t S, const LoweringContext& context) {
+  MatMul matmul;
+  matmul.S = S, matmul.K = 96, matmul.row_end = matmul.w.rows = 130, matmul.w.columns = 96;
+  matmul.x_stride = 96, matmul.y_stride = 130;
+  RmsNorm norm;
+  norm.S = S, norm.groups = 3, norm.width = 20;
+  Rope rope;
+  rope.S = S, rope.heads = 3, rope.head_dim = 20, rope.rot_dim = 10;
+  KvAppend append;
+  append.S = S;
+  append.cache.kv_heads = 2, append.cache.head_dim = 20, append.cache.head_dim_v = 12, append.cache.capacity = 640;
+  Attention attention;
+  attention.S = S, attention.heads = 6, attention.cache = append.cache;
+  SwiGlu swiglu;
+  swiglu.S = S, swiglu.I = 700;
+  Add add;
+  add.S = S, add.width = 700;
+  Bias bias;
+  bias.S = S, bias.width = 700;
+  Softmax softmax;
+  softmax.S = S, softmax.width = 700;
+  ArgMax argmax;
+  argmax.S = S, argmax.width = 700;
+  TopK top_k;
+  top_k.S = S, top_k.width = 700, top_k.k = 5;
+  return {{"matmul", lower_matmul(matmul, context)},
+          {"rms_norm", lower_rms_norm(norm, context)},
+          {"rope", lower_rope(rope, context)},
+          {"kv_append", lower_kv_append(append, context)},
+          {"attention", lower_attention(attention, context)},
+          {"swiglu", lower_swiglu(swiglu, context)},
+          {"add", lower_add(add, context)},
+          {"bias", lower_bias(bias, context)},
+          {"softmax", lower_softmax(softmax, context)},
+          {"argmax", lower_argmax(argmax, context)},
+          {"top_k", lower_top_k(top_k, context)}};
+}
+
+constexpr KernelFamily kFamilies[] = {KernelFamily::simd, KernelFamily::simt};
+
+TEST(Lowering, makes_one_launch_of_whole_groups_in_the_family_asked_for) {
+  for (KernelFamily family : kFamilies) {
+    const std::string suffix = family == KernelFamily::simt ? "_simt" : "_simd";
+    for (int64_t S : {1, 3, 200}) {
+      for (const Named& op : lower_all(S, {.family = family, .compute_units = 1})) {
+        ASSERT_EQ(op.launches.size(), 1u) << op.name;
+        const KernelLaunch& launch = op.launches[0];
+        EXPECT_TRUE(launch.source.ends_with(suffix)) << op.name << " took " << launch.source;
+        size_t group = 1;
+        for (int axis = 0; axis < 3; ++axis) {
+          EXPECT_GT(launch.global[axis], 0u) << op.name;
+          EXPECT_EQ(launch.global[axis] % launch.local[axis], 0u) << op.name << " axis " << axis;
+          group *= launch.local[axis];
+        }
+        EXPECT_LE(group, 256u) << op.name;
+        if (family == KernelFamily::simd) {
+          EXPECT_EQ(group, 1u) << op.name << ": barriers and groups are slow on a CPU device";
+        }
+      }
+    }
+  }
+}
+
+TEST(Lowering, binds_the_same_arguments_in_the_same_order_in_both_families) {
+  for (int64_t S : {1, 200}) {
+    const auto simd = lower_all(S, {.family = KernelFamily::simd}), simt = lower_all(S, {.family = KernelFamily::simt});
+    for (size_t i = 0; i < simd.size(); ++i) {
+      const auto &a = simd[i].launches[0].args, &b = simt[i].launches[0].args;
+      ASSERT_EQ(a.size(), b.size()) << simd[i].name;
+      for (size_t n = 0; n < a.size(); ++n) EXPECT_EQ(a[n].index(), b[n].index()) << simd[i].name << " argument " << n;
+    }
+  }
+}
+
+TEST(Lowering, makes_nothing_of_no_tokens) {
+  for (KernelFamily family : kFamilies) {
+    for (const Named& op : lower_all(0, {.family = family})) EXPECT_TRUE(op.launches.empty()) << op.name;
+  }
+}
+
+TEST(Lowering, splits_the_cache_only_where_scratch_and_units_are_there_and_queries_are_few) {
+  sync::Pool pool;
+  Attention op;
+  op.S = 1, op.heads = 6;
+  op.cache.kv_heads = 2, op.cache.head_dim = op.cache.head_dim_v = 64, op.cache.capacity = 640;
+  const Operand scratch{&pool.acquire(64, sync::SlotUse::device_local, "scratch"), 0};
+  for (KernelFamily family : kFamilies) {
+    const auto launches = [&](int64_t S, const Operand& at, int units) {
+      op.S = S, op.scratch = at;
+      return lower_attention(op, {.family = family, .compute_units = units}).size();
+    };
+    EXPECT_EQ(launches(1, scratch, 16), 2u);
+    EXPECT_EQ(launches(1, scratch, 1), 1u) << "one worker gains nothing from the merge";
+    EXPECT_EQ(launches(1, {}, 16), 1u);
+    EXPECT_EQ(launches(2000, scratch, 16), 1u);
+  }
+}
+
+TEST(Lowering, refuses_malformed_operators) {
+  Attention attention;
+  attention.S = 1, attention.heads = 5;
+  attention.cache.kv_heads = 2, attention.cache.head_dim = attention.cache.head_dim_v = 64,
+  attention.cache.capacity = 64;
+  EXPECT_ANY_THROW(lower_attention(attention, {})) << "5 heads over 2 KV heads";
+  attention.heads = 4, attention.cache.capacity = 100;
+  EXPECT_ANY_THROW(lower_attention(attention, {})) << "capacity no multiple of 64";
+  Rope rope;
+  rope.S = rope.heads = 1, rope.head_dim = 16, rope.rot_dim = 18;
+  EXPECT_ANY_THROW(lower_rope(rope, {})) << "more rotated than there is";
+}
+
+}  // namespace
+}  // namespace tandem::opencl::test
