@@ -31,5 +31,7 @@ void reference(const SwiGlu& op);
 void reference(const Softmax& op);
 
 float round_to_f16(float value);
+// Error unless every position is in [0, limit). They are data, so prepare() cannot know.
+void check_positions(const Operand& positions, int64_t S, int64_t limit, const char* of);
 
 }  // namespace tandem::host

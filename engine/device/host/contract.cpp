@@ -55,6 +55,7 @@ struct Contract {
       }
   }
   void operator()(const Rope& op) const {
+    check_positions(op.positions, op.S, op.table_positions, "rotation table");
     for (int64_t s = 0; s < op.S; ++s)
       for (int64_t h = 0; h < op.heads; ++h)
         loops.rope(op.x.as<float>() + s * op.x_stride + h * op.head_dim,
@@ -64,6 +65,7 @@ struct Contract {
   void operator()(const Attention& op) const {
     const KvCache& cache = op.cache;
     const int64_t per_kv = op.heads / cache.kv_heads;
+    check_positions(op.positions, op.S, cache.capacity, "cache");
     const auto* positions = op.positions.as<int32_t>();
     double multiplications = 0;
     for (int64_t s = 0; s < op.S; ++s)

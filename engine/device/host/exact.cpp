@@ -10,6 +10,15 @@ namespace tandem::host {
 
 float round_to_f16(float value) { return half_to_float(float_to_half(value)); }
 
+void check_positions(const Operand& positions, int64_t S, int64_t limit, const char* of) {
+  for (int64_t s = 0; s < S; ++s) {
+    const int32_t position = positions.as<int32_t>()[s];
+    if (position < 0 || position >= limit)
+      throw Error(std::string("a position is outside the ") + of,
+                  "position " + std::to_string(position) + " of " + std::to_string(limit));
+  }
+}
+
 void run_embed(const Embed& op) {
   const auto* ids = op.ids.as<int32_t>();
   for (int64_t s = 0; s < op.S; ++s) {
@@ -33,12 +42,10 @@ T to_cache(float value) {
 template <typename T>
 void append(const KvAppend& op) {
   const KvCache& cache = op.cache;
+  check_positions(op.positions, op.S, cache.capacity, "cache");
   auto *k = cache.k.as<T>(), *v = cache.v.as<T>();
   for (int64_t s = 0; s < op.S; ++s) {
     const int64_t position = op.positions.as<int32_t>()[s];
-    if (position < 0 || position >= cache.capacity)
-      throw Error("a position is outside the cache",
-                  "position " + std::to_string(position) + " of " + std::to_string(cache.capacity));
     for (int64_t h = 0; h < cache.kv_heads; ++h) {
       const float* from_k = op.k.as<float>() + s * op.k_stride + h * cache.head_dim;
       const float* from_v = op.v.as<float>() + s * op.v_stride + h * cache.head_dim_v;
@@ -68,6 +75,7 @@ void run_argmax(const ArgMax& op) {
 }
 
 void run_top_k(const TopK& op) {
+  TANDEM_CHECK(op.k >= 1 && op.k <= op.width, "top-k of a row");
   std::vector<int32_t> order(static_cast<size_t>(op.width));
   for (int64_t s = 0; s < op.S; ++s) {
     const float* x = op.x.as<float>() + s * op.x_stride;

@@ -59,12 +59,19 @@ class HostDevice : public Device {
   }
 
   const DeviceInfo& info() const override { return info_; }
-  Support supports(const Operator&) const override { return {}; }
+  Support supports(const Operator& op) const override {
+    const auto* attention = std::get_if<Attention>(&op.body);
+    if (attention && attention->cache.head_dim_v > host::kMaxHeadDimV)
+      return {false, "a value head of more than " + std::to_string(host::kMaxHeadDimV) + " elements"};
+    return {};
+  }
 
   std::unique_ptr<Program> prepare(std::span<const Operator> operators) override {
     auto program = std::make_unique<HostProgram>();
     for (const Operator& op : operators) {
       check_regions(op);
+      if (const Support support = supports(op); !support.yes)
+        throw Error("the device does not support an operator", op.name + " on " + info_.id, support.reason);
       program->operators.push_back(op);
     }
     return program;

@@ -48,6 +48,8 @@ struct AttendArgs {
   float* y;
 };
 
+inline constexpr int64_t kMaxHeadDimV = 512;  // attend() keeps the values of a head on the stack
+
 struct HostLoops {
   const char* name;  // instruction set
   void (*matmul_panel)(const PanelArgs& args);

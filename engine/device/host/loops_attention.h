@@ -3,14 +3,14 @@
 // merged in ascending order.
 #pragma once
 
+#include "engine/device/host/loops.h"
 #include "engine/device/host/loops_lanes.h"
 
 namespace tandem::host {
 namespace {
 
-constexpr int kSplit = 256;      // kAttentionSplit
-constexpr int kAtOnce = 4;       // independent chains: blocks of 16 positions, or vectors of a value row
-constexpr int kMaxVectors = 32;  // head_dim_v up to 512
+constexpr int kSplit = 256;  // kAttentionSplit
+constexpr int kAtOnce = 4;   // independent chains: blocks of 16 positions, or vectors of a value row
 
 struct CacheElement {
   const void* base;
@@ -85,7 +85,7 @@ LANES_INLINE void weigh_split(const AttendArgs& args, int64_t first, int64_t end
 
 void attend(const AttendArgs& args) {
   const float lowest = -__builtin_inff();
-  alignas(64) float p[kSplit], values[kMaxVectors * 16] = {};
+  alignas(64) float p[kSplit], values[kMaxHeadDimV] = {};
   float top = lowest, sum = 0;
   for (int64_t first = 0; first <= args.last; first += kSplit) {
     const int64_t end = args.last + 1 < first + kSplit ? args.last + 1 : first + kSplit;

@@ -64,6 +64,7 @@ void reference(const RmsNorm& op) {
 }
 
 void reference(const Rope& op) {
+  check_positions(op.positions, op.S, op.table_positions, "rotation table");
   for (int64_t s = 0; s < op.S; ++s) {
     const float* turns = op.table.as<float>() + op.positions.as<int32_t>()[s] * op.rot_dim;
     for (int64_t h = 0; h < op.heads; ++h) {
@@ -81,6 +82,7 @@ void reference(const Rope& op) {
 }
 
 void reference(const Attention& op) {
+  check_positions(op.positions, op.S, op.cache.capacity, "cache");
   const KvCache& cache = op.cache;
   const int64_t queries_per_kv = op.heads / cache.kv_heads;
   for (int64_t s = 0; s < op.S; ++s) {

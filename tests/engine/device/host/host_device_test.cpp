@@ -97,6 +97,28 @@ TEST_F(HostDeviceTest, an_operand_outside_its_slot_is_refused_by_prepare) {
   EXPECT_THROW(device->prepare({&op, 1}), Error);
 }
 
+TEST_F(HostDeviceTest, a_position_outside_the_rotation_table_fails_the_step) {
+  Rope op;
+  op.S = 1, op.heads = 1, op.head_dim = op.rot_dim = 4, op.x = {&slot, 0}, op.x_stride = 4;
+  op.positions = {&slot, 128}, op.table = {&slot, 256}, op.table_positions = 3;
+  const Operator rope{"rope", op};
+  const auto program = device->prepare({&rope, 1});
+  *slot.as<int32_t>(128) = 3;
+  device->launch(*program, {}, {});
+  EXPECT_THROW(device->finish(seconds(10)), Error);
+  *slot.as<int32_t>(128) = 2;
+  device->launch(*program, {}, {});
+  EXPECT_NO_THROW(device->finish(seconds(10)));
+}
+
+TEST_F(HostDeviceTest, what_it_does_not_support_is_refused_by_prepare_with_the_reason) {
+  Attention op;
+  op.cache.head_dim_v = 1024;
+  const Operator attention{"attention", op};
+  EXPECT_FALSE(device->supports(attention).yes);
+  EXPECT_THROW(device->prepare({&attention, 1}), Error);
+}
+
 TEST_F(HostDeviceTest, spans_are_recorded_only_when_asked_for) {
   const Operator op = add_ones();
   const auto program = device->prepare({&op, 1});
