@@ -1,4 +1,5 @@
-// The shapes and constants of a decoder model: all that graph, planner and model clock need (a shape-only model is just this).
+// The shapes and constants of a decoder model: all that graph, planner and model clock need (a shape-only model is just
+// this).
 #pragma once
 
 #include <cmath>
@@ -14,16 +15,16 @@ struct ModelConfig {
   std::string architecture;  // "llama"
   std::string name;
   int64_t layers = 0;
-  int64_t hidden = 0;         // H
-  int64_t feed_forward = 0;   // I
+  int64_t hidden = 0;        // H
+  int64_t feed_forward = 0;  // I
   int64_t heads = 0, kv_heads = 0;
-  int64_t head_dim = 0;       // of keys and queries
+  int64_t head_dim = 0;  // of keys and queries
   int64_t head_dim_v = 0;
   int64_t vocabulary = 0;
-  int64_t context_length = 0; // trained
+  int64_t context_length = 0;  // trained
   float norm_eps = 1e-5f;
   // RoPE
-  bool rope_halves = false;   // else interleaved pairs
+  bool rope_halves = false;  // else interleaved pairs
   int64_t rope_dim = 0;
   float rope_base = 10000.0f;
   RopeScaling rope_scaling = RopeScaling::none;
@@ -35,7 +36,7 @@ struct ModelConfig {
   // What a layer has
   bool qkv_bias = false;
   bool output_bias = false;
-  bool qk_norm = false;       // RMSNorm per head on q and k
+  bool qk_norm = false;  // RMSNorm per head on q and k
   bool tied_output = false;
 
   // Factor on the scores before the softmax.

@@ -1,9 +1,9 @@
 // GGUF v2/v3 files, memory-mapped and fully validated.
 //
-// Contract: open() checks everything a reader relies on (magic, version, counts, lengths, types, alignment, offsets, overlap with the
-// file's end, duplicate names) before it returns; a bad file is an Error naming file, field and what was expected. Split files
-// (NAME-00001-of-0000N.gguf) are opened through their first part and look like one. Owns the mappings; views handed out live as
-// long as the GgufFile. Thread-safe for reading.
+// Contract: open() checks everything a reader relies on (magic, version, counts, lengths, types, alignment, offsets,
+// overlap with the file's end, duplicate names) before it returns; a bad file is an Error naming file, field and what
+// was expected. Split files (NAME-00001-of-0000N.gguf) are opened through their first part and look like one. Owns the
+// mappings; views handed out live as long as the GgufFile. Thread-safe for reading.
 #pragma once
 
 #include <cstdint>
@@ -40,15 +40,20 @@ class GgufFile {
   uint32_t version() const;
 
   bool has(std::string_view key) const;
-  // Typed metadata. get_*: std::nullopt when the key is absent; Error when it has another type or does not fit. require_*: Error when absent.
-  std::optional<uint64_t> get_uint(std::string_view key) const;   // any non-negative integer type
+  // Typed metadata. get_*: std::nullopt when the key is absent; Error when it has another type or does not fit.
+  // require_*: Error when absent.
+  std::optional<uint64_t> get_uint(std::string_view key) const;  // any non-negative integer type
   std::optional<int64_t> get_int(std::string_view key) const;
-  std::optional<double> get_float(std::string_view key) const;    // f32, f64 or integer
+  std::optional<double> get_float(std::string_view key) const;  // f32, f64 or integer
   std::optional<bool> get_bool(std::string_view key) const;
   std::optional<std::string> get_string(std::string_view key) const;
   std::optional<std::vector<std::string_view>> get_strings(std::string_view key) const;
   std::optional<std::vector<float>> get_floats(std::string_view key) const;
   std::optional<std::vector<int32_t>> get_ints(std::string_view key) const;  // any integer array that fits
+  // "u32", "array of string"; empty when the key is absent.
+  std::string type_of(std::string_view key) const;
+  // Values in the array; nullopt when the key is absent or no array.
+  std::optional<uint64_t> array_length(std::string_view key) const;
   uint64_t require_uint(std::string_view key) const;
   double require_float(std::string_view key) const;
   std::string require_string(std::string_view key) const;
@@ -57,6 +62,11 @@ class GgufFile {
   std::span<const GgufTensor> tensors() const;
   const GgufTensor* find(std::string_view name) const;     // nullptr when absent
   const GgufTensor& require(std::string_view name) const;  // Error when absent
+
+  // Hints for the operating system about tensor bytes of a mapped file; nothing happens for bytes that parse()
+  // borrowed.
+  void expect_sequential_reads() const;
+  void drop_pages(std::span<const std::byte> read_bytes) const;  // they may be read again, from the disk
 
  private:
   struct State;

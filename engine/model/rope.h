@@ -1,4 +1,5 @@
-// The rotation table of RoPE: cos and sin for every position, with every scaling the architectures need already applied.
+// The rotation table of RoPE: cos and sin for every position, with every scaling the architectures need already
+// applied.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@ namespace tandem {
 
 // theta_i of pair i at position 1, after frequency factors, linear scaling or YaRN; [rope_dim / 2], double precision.
 std::vector<double> rope_frequencies(const ModelConfig& config);
-// Factor on cos and sin (YaRN's attention factor; 1 otherwise).
+// Factor on cos and sin: the file's attention factor (1 in most files), and YaRN's 0.1 ln(s) + 1.
 double rope_magnitude(const ModelConfig& config);
 // [positions, rope_dim / 2, 2]: cos, sin.
 void fill_rope_table(const ModelConfig& config, int64_t positions, float* table);

@@ -1,7 +1,8 @@
 // Text to token ids and back, from the vocabulary in a GGUF file.
 //
-// Contract: make_tokenizer() throws an Error that lists what is supported when the model or pre-tokenizer is unknown. encode() takes any
-// bytes (invalid UTF-8 too). decode(encode(text)) gives the text back. Thread-safe after construction.
+// Contract: make_tokenizer() throws an Error that lists what is supported when the model or pre-tokenizer is unknown.
+// encode() takes any bytes (invalid UTF-8 too). decode(encode(text)) gives the text back. Thread-safe after
+// construction.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,8 @@ class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
   virtual std::vector<int32_t> encode(std::string_view text, const EncodeOptions& options) const = 0;
-  // The bytes of one token, as they appear in text; special tokens: their text when `special`, else nothing. May be part of a character.
+  // The bytes of one token, as they appear in text; special tokens: their text when `special`, else nothing. May be
+  // part of a character.
   virtual std::string piece(int32_t id, bool special) const = 0;
   virtual std::string decode(std::span<const int32_t> ids, bool special) const = 0;
 
@@ -37,8 +39,8 @@ class Tokenizer {
 
 std::unique_ptr<Tokenizer> make_tokenizer(const GgufFile& file);
 
-// Passes on only whole UTF-8 characters: bytes of an unfinished one wait for the rest. flush() gives what is left, invalid bytes replaced
-// by U+FFFD.
+// Passes on only whole UTF-8 characters: bytes of an unfinished one wait for the rest. flush() gives what is left,
+// invalid bytes replaced by U+FFFD.
 class Utf8Stream {
  public:
   std::string push(std::string_view bytes);

@@ -1,7 +1,7 @@
 // A model's weights, packed into the shared pool.
 //
-// Matmuls that read the same input write one output buffer; a MatrixGroup is the list of packed matrices that does it, one where all its
-// parts have the same packed format (q, k and v of most files), else one per format change.
+// Matmuls that read the same input write one output buffer; a MatrixGroup is the list of packed matrices that does it,
+// one where all its parts have the same packed format (q, k and v of most files), else one per format change.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@
 namespace tandem {
 
 struct MatrixPart {
-  PackedMatrix matrix;      // [rows, K]
-  int64_t column_begin = 0; // where its rows go in the output buffer
+  PackedMatrix matrix;       // [rows, K]
+  int64_t column_begin = 0;  // where its rows go in the output buffer
 };
 
 struct MatrixGroup {
@@ -29,21 +29,21 @@ struct MatrixGroup {
 };
 
 struct LayerWeights {
-  Operand attention_norm;  // f32 [H]
-  MatrixGroup qkv;         // [q_width + k_width + v_width, H]
-  Operand q_norm, k_norm;  // f32 [head_dim], with ModelConfig::qk_norm
+  Operand attention_norm;        // f32 [H]
+  MatrixGroup qkv;               // [q_width + k_width + v_width, H]
+  Operand q_norm, k_norm;        // f32 [head_dim], with ModelConfig::qk_norm
   MatrixGroup attention_output;  // [H, heads * head_dim_v]
-  Operand ffn_norm;        // f32 [H]
-  MatrixGroup gate_up;     // [2 I, H]: gate rows, then up rows
-  MatrixGroup down;        // [H, I]
+  Operand ffn_norm;              // f32 [H]
+  MatrixGroup gate_up;           // [2 I, H]: gate rows, then up rows
+  MatrixGroup down;              // [H, I]
 };
 
 struct ModelWeights {
   PackedMatrix embedding;  // [vocabulary, H]
   std::vector<LayerWeights> layers;
-  Operand output_norm;     // f32 [H]
-  MatrixGroup output;      // [vocabulary, H]; the embedding's bytes again when tied
-  size_t bytes = 0;        // packed, in the pool
+  Operand output_norm;  // f32 [H]
+  MatrixGroup output;   // [vocabulary, H]; the embedding's bytes again when tied
+  size_t bytes = 0;     // packed, in the pool
 };
 
 struct Model {
@@ -54,7 +54,8 @@ struct Model {
 // done and total in bytes of the file; called from the loading thread.
 using LoadProgress = std::function<void(uint64_t done, uint64_t total)>;
 
-// Packs every weight of the file into pool slots with `threads` threads. Error: a missing or misshapen tensor, an unknown architecture.
+// Packs every weight of the file into pool slots with `threads` threads. Error: a missing or misshapen tensor, an
+// unknown architecture.
 Model load_model(const GgufFile& file, sync::Pool& pool, int threads, const LoadProgress& progress = {});
 ModelConfig read_config(const GgufFile& file);  // the shapes alone
 

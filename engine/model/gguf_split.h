@@ -1,0 +1,22 @@
+// Models that are split into files NAME-00001-of-0000N.gguf: the first part holds the metadata, every part holds some
+// of the tensors.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/model/file_mapping.h"
+#include "engine/model/gguf_reader.h"
+
+namespace tandem {
+
+// How many parts the file says its model has; 1 when it says nothing.
+uint64_t split_count(const GgufContents& contents, const std::string& path);
+
+// Opens the other parts of the split model whose first part is `path`, and adds their tensors and mappings. Does
+// nothing for a whole file. Error: `path` is not the first part, a part is missing or is not the one its name says, a
+// tensor is in two parts, tensors are missing.
+void append_split_parts(const std::string& path, GgufContents& contents, std::vector<FileMapping>& parts);
+
+}  // namespace tandem

@@ -1,0 +1,205 @@
+// Loading: the architecture's specification says what a model is made of; every item gets a place in a slot, in the
+// order in which a token uses it (one slot for the embedding, one for each layer, one for the output), and then all
+// matrices are packed in parallel.
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "engine/model/architecture.h"
+#include "engine/model/packing.h"
+#include "engine/model/weights.h"
+#include "sync/error.h"
+
+namespace tandem {
+namespace {
+
+constexpr size_t kItemAlignment =
+    64;  // of a matrix or vector in its slot: a cache line, and what PackedMatrix promises
+
+size_t aligned(size_t bytes) { return (bytes + kItemAlignment - 1) / kItemAlignment * kItemAlignment; }
+
+std::string shape_text(const std::vector<int64_t>& shape) {
+  std::string text;
+  for (int64_t dimension : shape) text += (text.empty() ? "[" : ", ") + std::to_string(dimension);
+  return text + "]";
+}
+
+// Trailing dimensions of 1 mean nothing.
+std::vector<int64_t> significant(std::vector<int64_t> shape) {
+  while (shape.size() > 1 && shape.back() == 1) shape.pop_back();
+  return shape;
+}
+
+const GgufTensor& require_shaped(const GgufFile& file, const std::string& name, const std::vector<int64_t>& shape) {
+  const GgufTensor& tensor = file.require(name);
+  if (significant(tensor.shape) != significant(shape)) {
+    throw Error("a tensor has the wrong shape: found " + shape_text(tensor.shape) + ", expected " + shape_text(shape),
+                file.path() + ": tensor '" + name + "'", "the tensors contradict the metadata: the file is damaged");
+  }
+  return tensor;
+}
+
+// One item of a slot: a vector, or a matrix of several tensors.
+struct Item {
+  std::vector<const GgufTensor*> sources;
+  size_t bytes = 0;
+  Operand* place = nullptr;              // where the model keeps it
+  const PackedMatrix* matrix = nullptr;  // nullptr: a vector of f32
+};
+
+class Loader {
+ public:
+  Loader(const GgufFile& file, sync::Pool& pool) : file_(file), pool_(pool), packing_(file) {}
+
+  void vector(const std::vector<VectorSpec>& specs, Operand& place) {
+    Item item{{}, 0, &place, nullptr};
+    for (const VectorSpec& spec : specs) {
+      if (spec.name.empty()) continue;
+      const GgufTensor& tensor = known(spec.name, {spec.length});
+      if (tensor.type != StorageType::f32 && tensor.type != StorageType::f16 && tensor.type != StorageType::bf16) {
+        throw Error(std::string("a vector of type ") + info(tensor.type).name + ", expected F32, F16 or BF16",
+                    file_.path() + ": tensor '" + spec.name + "'");
+      }
+      item.sources.push_back(&tensor);
+      item.bytes += static_cast<size_t>(spec.length) * sizeof(float);
+    }
+    if (!item.sources.empty()) items_.push_back(std::move(item));
+  }
+
+  void matrix(const MatrixSpec& spec, PackedMatrix& matrix) {
+    const GgufTensor& tensor = known(spec.name, {spec.columns, spec.rows});
+    matrix = {packed_format(tensor.type), spec.rows, spec.columns, {}};
+    items_.push_back({{&tensor}, matrix.bytes(), &matrix.data, &matrix});
+  }
+
+  void group(const GroupSpec& spec, MatrixGroup& group) {
+    std::vector<std::vector<const GgufTensor*>> sources;  // of each part
+    for (const MatrixSpec& weight : spec.weights) {
+      const GgufTensor& tensor = known(weight.name, {weight.columns, weight.rows});
+      const PackedFormat format = packed_format(tensor.type);
+      if (group.parts.empty() || group.parts.back().matrix.format != format) {
+        group.parts.push_back({{format, 0, weight.columns, {}}, group.rows});
+        sources.emplace_back();
+      }
+      group.parts.back().matrix.rows += weight.rows;
+      sources.back().push_back(&tensor);
+      group.rows += weight.rows;
+      group.columns = weight.columns;
+    }
+    for (size_t i = 0; i < group.parts.size(); ++i) {
+      PackedMatrix& matrix = group.parts[i].matrix;
+      items_.push_back({std::move(sources[i]), matrix.bytes(), &matrix.data, &matrix});
+    }
+    vector(spec.biases, group.bias);
+  }
+
+  // The items listed since the last call share a slot.
+  void end_slot(std::string label) { slots_.push_back({std::move(label), std::exchange(items_, {})}); }
+
+  // Gives every item its place, after everything has been checked, so that a bad file costs no memory. Returns the
+  // bytes used.
+  size_t place_all() {
+    size_t total = 0;
+    for (const SlotPlan& plan : slots_) {
+      size_t bytes = 0;
+      for (const Item& item : plan.items) bytes += aligned(item.bytes);
+      const sync::Slot& slot = pool_.acquire(bytes, sync::SlotUse::weights, plan.label);
+      size_t offset = 0;
+      for (const Item& item : plan.items) {
+        *item.place = {&slot, offset};
+        offset += aligned(item.bytes);
+        item.matrix != nullptr ? packing_.add(*item.matrix, item.sources) : decode_vector(item);
+      }
+      total += bytes;
+    }
+    return total;
+  }
+
+  void pack(int threads, const LoadProgress& progress) const { packing_.run(threads, progress); }
+
+  // A tensor that nobody asked for would be left out of the computation.
+  void refuse_unknown_tensors(const std::string& architecture) const {
+    for (const GgufTensor& tensor : file_.tensors()) {
+      // Redundant: frequency factors are already in the configuration, old files repeat the rotation's own table.
+      if (tensor.name == "rope_freqs.weight" && architecture == "llama") continue;
+      if (tensor.name.ends_with(".attn_rot_embd.weight") || tensor.name.ends_with(".attn_rot_embd")) continue;
+      if (!names_.contains(tensor.name)) {
+        throw Error("a tensor that the architecture " + architecture + " does not know",
+                    file_.path() + ": tensor '" + tensor.name + "'", "this variant of the model is not supported");
+      }
+    }
+  }
+
+ private:
+  struct SlotPlan {
+    std::string label;
+    std::vector<Item> items;
+  };
+
+  static void decode_vector(const Item& item) {
+    float* out = item.place->as<float>();
+    for (const GgufTensor* tensor : item.sources) {
+      decode_row(tensor->type, tensor->data, out, tensor->shape[0]);
+      out += tensor->shape[0];
+    }
+  }
+
+  const GgufTensor& known(const std::string& name, const std::vector<int64_t>& shape) {
+    names_.insert(name);
+    return require_shaped(file_, name, shape);
+  }
+
+  const GgufFile& file_;
+  sync::Pool& pool_;
+  PackingList packing_;
+  std::vector<Item> items_;  // of the slot that is being listed
+  std::vector<SlotPlan> slots_;
+  std::set<std::string> names_;
+};
+
+}  // namespace
+
+size_t MatrixGroup::bytes() const {
+  size_t total = bias ? static_cast<size_t>(rows) * sizeof(float) : 0;
+  for (const MatrixPart& part : parts) total += part.matrix.bytes();
+  return total;
+}
+
+Model load_model(const GgufFile& file, sync::Pool& pool, int threads, const LoadProgress& progress) {
+  const Architecture& architecture = find_architecture(file);
+  Model model;
+  model.config = architecture.read_config(file);
+  const ModelSpec spec = model_spec(architecture, model.config);
+  ModelWeights& weights = model.weights;
+  file.expect_sequential_reads();
+
+  Loader loader(file, pool);
+  loader.matrix(spec.embedding, weights.embedding);
+  loader.end_slot("embedding");
+  weights.layers.resize(spec.layers.size());  // before any place in it is remembered
+  for (size_t i = 0; i < spec.layers.size(); ++i) {
+    const LayerSpec& from = spec.layers[i];
+    LayerWeights& to = weights.layers[i];
+    loader.vector({from.attention_norm}, to.attention_norm);
+    loader.group(from.qkv, to.qkv);
+    loader.vector({from.q_norm}, to.q_norm);
+    loader.vector({from.k_norm}, to.k_norm);
+    loader.group(from.attention_output, to.attention_output);
+    loader.vector({from.ffn_norm}, to.ffn_norm);
+    loader.group(from.gate_up, to.gate_up);
+    loader.group(from.down, to.down);
+    loader.end_slot("layer " + std::to_string(i));
+  }
+  loader.vector({spec.output_norm}, weights.output_norm);
+  loader.group(spec.output, weights.output);
+  loader.end_slot("output");
+  loader.refuse_unknown_tensors(model.config.architecture);
+  weights.bytes = loader.place_all();
+  if (model.config.tied_output) {
+    weights.output = {{{weights.embedding, 0}}, weights.embedding.rows, weights.embedding.columns, {}};
+  }
+  loader.pack(threads, progress);
+  return model;
+}
+
+}  // namespace tandem
