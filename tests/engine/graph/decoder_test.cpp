@@ -103,9 +103,15 @@ TEST(Decoder, rounds_exactly_the_inputs_of_matmuls_when_asked_to) {
   const Activations buffers(model.config, {8, 8, 64, 64, KvType::f16}, nullptr);
   for (bool round : {false, true}) {
     for (const Operator& op : build_decoder(model, buffers, {8, 1}, {round})) {
-      if (const auto* norm = std::get_if<RmsNorm>(&op.body)) EXPECT_EQ(norm->round_f16, round) << op.name;
-      if (const auto* attention = std::get_if<Attention>(&op.body)) EXPECT_EQ(attention->round_f16, round);
-      if (const auto* swiglu = std::get_if<SwiGlu>(&op.body)) EXPECT_EQ(swiglu->round_f16, round);
+      if (const auto* norm = std::get_if<RmsNorm>(&op.body)) {
+        EXPECT_EQ(norm->round_f16, round) << op.name;
+      }
+      if (const auto* attention = std::get_if<Attention>(&op.body)) {
+        EXPECT_EQ(attention->round_f16, round);
+      }
+      if (const auto* swiglu = std::get_if<SwiGlu>(&op.body)) {
+        EXPECT_EQ(swiglu->round_f16, round);
+      }
     }
   }
 }
@@ -152,7 +158,9 @@ TEST(Activations, are_one_set_for_all_layers_and_return_to_the_pool) {
       }
     }
     EXPECT_EQ(written.size(), 8u) << "hidden, normed, qkv, attended, projected, gate_up, activated, logits";
-    if (round == 1) EXPECT_EQ(pool.mapped_bytes(), mapped) << "slots are reused";
+    if (round == 1) {
+      EXPECT_EQ(pool.mapped_bytes(), mapped) << "slots are reused";
+    }
     mapped = pool.mapped_bytes();
   }
 }

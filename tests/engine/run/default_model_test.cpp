@@ -36,7 +36,9 @@ TEST_P(DefaultModel, makes_every_golden_choice_that_is_not_a_near_tie) {
       EXPECT_NEAR(logits[pair.at(0).get<size_t>()], pair.at(1).get<double>(), 0.15);
     }
     for (size_t i = 0; i < expected.size(); ++i) {
-      if (margins[i] > margin()) EXPECT_EQ(greedy_choice(logits), expected[i]) << "token " << i;
+      if (margins[i] > margin()) {
+        EXPECT_EQ(greedy_choice(logits), expected[i]) << "token " << i;
+      }
       if (i + 1 < expected.size()) logits = engine->extend(std::span(&expected[i], 1));
     }
   }
