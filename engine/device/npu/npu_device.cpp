@@ -19,6 +19,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// Longer than what other devices compute between two steps of this one.
+constexpr std::chrono::seconds kWaitDeadline{60};
+
 double now_seconds() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
 
 class NpuDevice final : public Device {
@@ -142,6 +145,7 @@ void NpuDevice::await(NpuProgram& program, const std::vector<sync::WaitFor>& wai
     sync::WaitContext context;
     context.step = program.name();
     context.device = raiser;
+    context.deadline = kWaitDeadline;
     context.predicted_seconds = program.wait_predictor().predict() - waited;
     // Nobody wakes this thread when a kernel raises the flag, so it looks again by itself.
     context.block = [](std::chrono::milliseconds) { std::this_thread::sleep_for(std::chrono::microseconds(100)); };
