@@ -1,5 +1,5 @@
-// What an operator becomes on an OpenCL device: a list of kernel launches, as plain values made by pure functions (lower_*.cpp) and
-// carried out by the runtime. Lowering is tested without any device.
+// What an operator becomes on an OpenCL device: a list of kernel launches, as plain values made by pure functions
+// (lower_*.cpp) and carried out by the runtime. Lowering is tested without any device.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@
 
 namespace tandem::opencl {
 
-// Becomes two kernel arguments: `__global uchar* NAME_base, ulong NAME_offset` (kernels/common.cl: BUFFER(NAME), AT(TYPE, NAME)).
-// An absent operand binds a dummy buffer and offset 0; the kernel must not read it.
+// Becomes two kernel arguments: `__global uchar* NAME_base, ulong NAME_offset` (kernels/common.cl: BUFFER(NAME),
+// AT(TYPE, NAME)). An absent operand binds a dummy buffer and offset 0; the kernel must not read it.
 struct BufferArg {
   Operand at;
   bool writes = false;

@@ -134,8 +134,8 @@ std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators)
     for (const KernelLaunch& launch : lower(op, context_)) {
       if (launch.global[0] * launch.global[1] * launch.global[2] == 0) continue;
       const std::string object = op.name + " (" + launch.kernel + ") on " + programs_.handle().id;
-      if (warm_up_) warm_up(launch, object);
       cl::Kernel kernel = bind(launch, object, [this](const sync::Slot& slot) { return memory_.buffer(slot); });
+      if (warm_up_) warm_up(launch, object);
       prepared->kernels.push_back({std::move(kernel), launch.global, launch.local, object});
     }
   }

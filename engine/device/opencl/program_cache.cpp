@@ -8,7 +8,12 @@ namespace {
 
 void append_expanded(std::string_view stem, std::string& out) {
   constexpr std::string_view kInclude = "#include \"";
-  std::string_view rest = kernel_source(stem);
+  const auto source = kernel_source(stem);
+  if (!source) {
+    throw Error("no such kernel source is embedded", std::string(stem) + ".cl",
+                "Kernel sources live in kernels/; cmake finds new ones when it runs again");
+  }
+  std::string_view rest = *source;
   while (!rest.empty()) {
     const size_t end = rest.find('\n');
     const std::string_view line = rest.substr(0, end);

@@ -50,6 +50,12 @@ TEST_F(ProgramCacheTest, a_kernel_that_the_source_does_not_have_is_named) {
               AllOf(HasSubstr("clCreateKernel"), HasSubstr("CL_INVALID_KERNEL_NAME"), HasSubstr("no_such_kernel")));
 }
 
+TEST_F(ProgramCacheTest, gates_build_without_c11_atomics_too) {
+  ProgramCache programs(handle_);
+  EXPECT_EQ(error_of([&] { programs.kernel("gate", "gate", ""); }), "");
+  EXPECT_EQ(error_of([&] { programs.kernel("gate", "signal_flag", ""); }), "");
+}
+
 TEST_F(ProgramCacheTest, equal_source_and_options_are_built_once) {
   ProgramCache programs(handle_);
   const cl::Kernel first = programs.kernel("probe", "probe_fma", ""),
@@ -59,7 +65,7 @@ TEST_F(ProgramCacheTest, equal_source_and_options_are_built_once) {
 }
 
 TEST(KernelSources, are_embedded_with_their_shared_parts_put_in) {
-  EXPECT_THAT(std::string(kernel_source("matmul_i4_simd")), HasSubstr("#include \"matmul_simd.cl\""));
+  EXPECT_THAT(std::string(kernel_source("matmul_i4_simd").value()), HasSubstr("#include \"matmul_simd.cl\""));
   const std::string whole = assemble_source("matmul_i4_simd");
   EXPECT_THAT(whole,
               AllOf(HasSubstr("FP_CONTRACT OFF"), HasSubstr("__kernel void matmul_gemm"), HasSubstr("load_run")));
@@ -67,7 +73,7 @@ TEST(KernelSources, are_embedded_with_their_shared_parts_put_in) {
 }
 
 TEST(KernelSources, an_unknown_stem_is_an_error) {
-  EXPECT_THAT(error_of([] { kernel_source("nothing_like_it"); }), HasSubstr("nothing_like_it.cl"));
+  EXPECT_THAT(error_of([] { assemble_source("nothing_like_it"); }), HasSubstr("nothing_like_it.cl"));
 }
 
 TEST(CheckedCalls, name_the_call_the_code_and_the_object) {
