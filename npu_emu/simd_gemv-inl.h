@@ -1,0 +1,241 @@
+// A panel of packed weights against 1 to 4 tokens, for the instruction set that fast_simd.cpp is being compiled for.
+//
+// Contract: gemv_panel() as FastKernels says. Sums of a tile stay in registers; between tiles they lie in the caller's
+// scratch.
+#if defined(TANDEM_NPU_EMU_SIMD_GEMV_INL_H_) == defined(HWY_TARGET_TOGGLE)  // once for each instruction set
+#ifdef TANDEM_NPU_EMU_SIMD_GEMV_INL_H_
+#undef TANDEM_NPU_EMU_SIMD_GEMV_INL_H_
+#else
+#define TANDEM_NPU_EMU_SIMD_GEMV_INL_H_
+#endif
+
+#include "npu_emu/simd_decode-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tandem::npu_emu {
+namespace HWY_NAMESPACE {
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
+namespace {
+
+// The running sums of `kCount` tokens x kChunk rows; kept in registers while a run of columns streams past.
+template <int kCount>
+struct Sums {
+  Vec acc[kCount][kVectors];
+
+  HWY_INLINE void load(const float* from) {
+    TANDEM_UNROLL
+    for (int s = 0; s < kCount; ++s) {
+      TANDEM_UNROLL
+      for (int v = 0; v < kVectors; ++v) acc[s][v] = hn::Load(F(), from + s * kPanelRows + v * kLanes);
+    }
+  }
+  HWY_INLINE void store(float* to) const {
+    TANDEM_UNROLL
+    for (int s = 0; s < kCount; ++s) {
+      TANDEM_UNROLL
+      for (int v = 0; v < kVectors; ++v) hn::Store(acc[s][v], F(), to + s * kPanelRows + v * kLanes);
+    }
+  }
+  HWY_INLINE void add(int v, Vec w, const float* x, int64_t x_stride) {
+    TANDEM_UNROLL
+    for (int s = 0; s < kCount; ++s) acc[s][v] = hn::MulAdd(w, hn::Set(F(), x[s * x_stride]), acc[s][v]);
+  }
+};
+
+struct GemvArguments {
+  const PanelFormat& format;
+  const std::byte* panel;
+  int64_t columns;
+  const float* x;
+  int64_t x_stride;
+  float* acc;
+};
+
+// Four bits a weight, straight from memory: the hottest loop of decoding. One vector load takes the codes of a column
+// pair for all rows of the chunk; seen as 32-bit lanes, byte v of lane j belongs to row 4j + v. A nibble is masked
+// where it stands and converted as q * 2^shift, and the scale carries 2^-shift: powers of two are exact, so fma(q,
+// scale, min) rounds as written. That leaves two cheap operations a weight beside the two multiply-adds, on pipes of
+// their own (L2-resident 1536 x 576: 26 GB/s, 21.8 when each byte is widened first). Sums stay in this row order until
+// the panel is done.
+static_assert(kVectors == 4);
+struct Spread {
+  Vec low[kVectors], high[kVectors], minimum[kVectors];
+};
+
+HWY_INLINE void load_half4(const uint16_t* from, Vec (&out)[kVectors]) {
+  const hn::Rebind<uint16_t, F> d;
+  hn::Vec<decltype(d)> v0, v1, v2, v3;
+  hn::LoadInterleaved4(d, from, v0, v1, v2, v3);
+  out[0] = hn::PromoteTo(F(), hn::BitCast(Half(), v0));
+  out[1] = hn::PromoteTo(F(), hn::BitCast(Half(), v1));
+  out[2] = hn::PromoteTo(F(), hn::BitCast(Half(), v2));
+  out[3] = hn::PromoteTo(F(), hn::BitCast(Half(), v3));
+}
+
+// out[v] *= the bytes of row order 4j + v, read as T.
+template <typename T>
+HWY_INLINE void multiply_bytes4(const T* from, Vec (&out)[kVectors]) {
+  const hn::Rebind<uint8_t, F> d;
+  const hn::Rebind<T, F> as;
+  hn::Vec<decltype(d)> v0, v1, v2, v3;
+  hn::LoadInterleaved4(d, reinterpret_cast<const uint8_t*>(from), v0, v1, v2, v3);
+  out[0] = hn::Mul(out[0], hn::ConvertTo(F(), hn::PromoteTo(I(), hn::BitCast(as, v0))));
+  out[1] = hn::Mul(out[1], hn::ConvertTo(F(), hn::PromoteTo(I(), hn::BitCast(as, v1))));
+  out[2] = hn::Mul(out[2], hn::ConvertTo(F(), hn::PromoteTo(I(), hn::BitCast(as, v2))));
+  out[3] = hn::Mul(out[3], hn::ConvertTo(F(), hn::PromoteTo(I(), hn::BitCast(as, v3))));
+}
+
+HWY_INLINE void load_spread(const PanelFormat& format, const TileView& view, int64_t group, int64_t row,
+                            Spread& spread) {
+  const int64_t shared = group * kPanelRows + row;
+  const bool super = format.scales == Scales::super;
+  Vec scale[kVectors];
+  load_half4(view.scale + (super ? row : shared), scale);
+  if (super) multiply_bytes4(view.sub_scale + shared, scale);
+  if (format.minimum == Minimum::stored) {
+    load_half4(view.minimum + (super ? row : shared), spread.minimum);
+    if (super) multiply_bytes4(view.sub_minimum + shared, spread.minimum);
+  }
+  TANDEM_UNROLL
+  for (int v = 0; v < kVectors; ++v) {
+    if (format.minimum == Minimum::zero_point) {
+      spread.minimum[v] = hn::Neg(hn::Mul(hn::Set(F(), static_cast<float>(format.zero_point)), scale[v]));
+    } else if (super && format.minimum == Minimum::stored) {
+      spread.minimum[v] = hn::Neg(spread.minimum[v]);
+    }
+    spread.low[v] = hn::Mul(scale[v], hn::Set(F(), 1.0f / static_cast<float>(1 << 8 * v)));
+    // The topmost nibble would be the sign: it is shifted down instead.
+    spread.high[v] = v == 3 ? scale[v] : hn::Mul(spread.low[v], hn::Set(F(), 0x1p-4f));
+  }
+}
+
+template <bool kWithMin>
+HWY_INLINE Vec decode_spread(Vec q, Vec scale, Vec minimum) {
+  if constexpr (kWithMin) return hn::MulAdd(q, scale, minimum);
+  return hn::Mul(q, scale);
+}
+
+template <int kCount, bool kWithMin>
+HWY_INLINE void gemv_i4_tile(const GemvArguments& g, const TileView& view, const float* x, int64_t row) {
+  Sums<kCount> sums;
+  sums.load(g.acc + row);
+  for (int64_t group = 0; group < kGroupTile / g.format.group; ++group) {
+    Spread spread;
+    prefetch(view.scale + group * kPanelRows);
+    prefetch(view.minimum + group * kPanelRows);
+    load_spread(g.format, view, group, row, spread);
+    const int64_t begin = group * g.format.group, end = begin + g.format.group;
+    for (int64_t k = begin; k < end; k += 2) {
+      const uint8_t* codes = view.codes + k / 2 * kPanelRows + row;
+      prefetch(codes);
+      const auto four = hn::LoadU(I(), reinterpret_cast<const int32_t*>(codes));
+      const auto top = hn::BitCast(I(), hn::ShiftRight<28>(hn::BitCast(hn::RebindToUnsigned<I>(), four)));
+      TANDEM_UNROLL
+      for (int v = 0; v < kVectors; ++v) {
+        const Vec q = hn::ConvertTo(F(), hn::And(four, hn::Set(I(), 15 << 8 * v)));
+        sums.add(v, decode_spread<kWithMin>(q, spread.low[v], spread.minimum[v]), x + k, g.x_stride);
+      }
+      TANDEM_UNROLL
+      for (int v = 0; v < kVectors; ++v) {
+        const Vec q =
+            hn::ConvertTo(F(), v == 3 ? top : hn::And(four, hn::Set(I(), static_cast<int32_t>(15u << (8 * v + 4)))));
+        sums.add(v, decode_spread<kWithMin>(q, spread.high[v], spread.minimum[v]), x + k + 1, g.x_stride);
+      }
+    }
+  }
+  sums.store(g.acc + row);
+}
+
+template <int kCount, bool kWithMin>
+void gemv_i4(const GemvArguments& g) {
+  for (int64_t tile = 0; tile < g.columns / kGroupTile; ++tile) {
+    const TileView view = tile_view(g.format, g.panel, tile);
+    for (int64_t row = 0; row < kPanelRows; row += kChunk)
+      gemv_i4_tile<kCount, kWithMin>(g, view, g.x + tile * kGroupTile, row);
+  }
+  const F d;
+  for (float* sums = g.acc; sums < g.acc + kCount * kPanelRows; sums += kChunk) {
+    const Vec v0 = hn::Load(d, sums), v1 = hn::Load(d, sums + kLanes);
+    const Vec v2 = hn::Load(d, sums + 2 * kLanes), v3 = hn::Load(d, sums + 3 * kLanes);
+    hn::StoreInterleaved4(v0, v1, v2, v3, d, sums);  // lane j of vector v becomes row 4j + v
+  }
+}
+
+template <int kCount, bool kWithMin>
+void gemv_i8(const GemvArguments& g) {
+  for (int64_t tile = 0; tile < g.columns / kGroupTile; ++tile) {
+    const TileView view = tile_view(g.format, g.panel, tile);
+    const float* x = g.x + tile * kGroupTile;
+    for (int64_t row = 0; row < kPanelRows; row += kChunk) {
+      Sums<kCount> sums;
+      sums.load(g.acc + row);
+      decode_codes<false, kWithMin>(g.format, view, row,
+                                    [&](int64_t k, int v, Vec w) HWY_ATTR { sums.add(v, w, x + k, g.x_stride); });
+      sums.store(g.acc + row);
+    }
+  }
+}
+
+template <int kCount>
+struct GemvCodes {
+  const GemvArguments& arguments;
+  template <bool kI4, bool kWithMin>
+  void operator()() const {
+    if constexpr (kI4) {
+      gemv_i4<kCount, kWithMin>(arguments);
+    } else {
+      gemv_i8<kCount, kWithMin>(arguments);
+    }
+  }
+};
+
+template <int kCount>
+struct GemvDense {
+  const GemvArguments& arguments;
+  template <Element kElement>
+  void operator()() const {
+    const GemvArguments& g = arguments;
+    for (int64_t column = 0; column < g.columns; column += kTileColumns) {
+      const int64_t count = column + kTileColumns <= g.columns ? kTileColumns : g.columns - column;
+      for (int64_t row = 0; row < kPanelRows; row += kChunk) {
+        Sums<kCount> sums;
+        sums.load(g.acc + row);
+        decode_dense<kElement>(g.panel, column, count, row,
+                               [&](int64_t k, int v, Vec w) HWY_ATTR { sums.add(v, w, g.x + column + k, g.x_stride); });
+        sums.store(g.acc + row);
+      }
+    }
+  }
+};
+
+template <int kCount>
+void gemv_tokens(const GemvArguments& arguments) {
+  for (int64_t i = 0; i < kCount * kPanelRows; ++i) arguments.acc[i] = 0;
+  if (arguments.format.dense()) {
+    with_dense(arguments.format.element, GemvDense<kCount>{arguments});
+  } else {
+    with_codes(arguments.format, GemvCodes<kCount>{arguments});
+  }
+}
+
+void gemv_panel(const PanelFormat& format, const std::byte* panel, int64_t columns, const float* x, int64_t x_stride,
+                int64_t tokens, float* acc) {
+  const GemvArguments arguments{format, panel, columns, x, x_stride, acc};
+  switch (tokens) {
+    case 1:
+      return gemv_tokens<1>(arguments);
+    case 2:
+      return gemv_tokens<2>(arguments);
+    case 3:
+      return gemv_tokens<3>(arguments);
+    default:
+      return gemv_tokens<4>(arguments);
+  }
+}
+}  // namespace
+#endif
+}  // namespace HWY_NAMESPACE
+}  // namespace tandem::npu_emu
+HWY_AFTER_NAMESPACE();
+
+#endif  // once for each instruction set
