@@ -1,0 +1,161 @@
+#include "engine/model/tokenizer/bpe.h"
+
+#include <algorithm>
+
+#include "engine/model/tokenizer/byte_map.h"
+
+namespace tandem {
+
+namespace {
+
+uint64_t pair_key(int32_t left, int32_t right) {
+  return static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right);
+}
+
+}  // namespace
+
+// A stretch of the word in a doubly linked list; symbol -1: merged into its left neighbour.
+struct BpeModel::Piece {
+  int32_t symbol;
+  uint32_t size;           // bytes
+  int32_t previous, next;  // -1: none
+};
+
+struct BpeModel::Candidate {
+  int32_t rank;
+  int32_t left, right;
+  int32_t left_symbol, right_symbol;  // when pushed: differ when one of the two has changed since
+  int32_t symbol;
+
+  // For a heap whose front has the lowest rank; of equal ones the leftmost.
+  bool operator<(const Candidate& other) const {
+    return rank > other.rank || (rank == other.rank && left > other.left);
+  }
+};
+
+// Reused from word to word: most words are short, and allocating would cost more than merging.
+struct BpeModel::Scratch {
+  std::vector<Piece> pieces;
+  std::vector<Candidate> heap;
+};
+
+BpeModel::BpeModel(const Vocabulary& vocabulary)
+    : vocabulary_(vocabulary), pre_tokenizer_(find_pre_tokenizer(vocabulary.pre_tokenizer, vocabulary.file)) {
+  std::unordered_map<std::string, int32_t> symbols;
+  symbols.reserve(vocabulary.texts.size() * 2);
+  for (int32_t id = 0; id < vocabulary.size(); ++id) {
+    // Where two tokens have one text, the plain one is what merges make.
+    const auto [at, is_new] = symbols.try_emplace(vocabulary.texts[id], id);
+    if (!is_new && (token_of(id) >= 0 || token_of(at->second) < 0)) at->second = id;
+  }
+  int32_t next_symbol = static_cast<int32_t>(vocabulary.texts.size());
+  const auto intern = [&](const std::string& text) {
+    const auto [at, is_new] = symbols.try_emplace(text, next_symbol);
+    if (is_new) ++next_symbol;
+    return at->second;
+  };
+  for (int byte = 0; byte < 256; ++byte)
+    byte_symbols_[byte] = intern(byte_map::character_of(static_cast<uint8_t>(byte)));
+  merges_.reserve(vocabulary.merges.size());
+  for (size_t rank = 0; rank < vocabulary.merges.size(); ++rank) {
+    const auto& [left, right] = vocabulary.merges[rank];
+    const Merge merge = {static_cast<int32_t>(rank), intern(left + right)};
+    merges_.try_emplace(pair_key(intern(left), intern(right)), merge);
+  }
+  if (find_pre_tokenizer(vocabulary.pre_tokenizer, vocabulary.file).ignore_merges) {
+    for (int32_t id = 0; id < vocabulary.size(); ++id) {
+      if (token_of(id) >= 0) whole_words_[bytes(id)] = id;
+    }
+  }
+  Scratch scratch;
+  std::vector<int32_t> ids;
+  encode_word("\xEF\xBF\xBD", scratch, ids);  // the list is empty so far: a byte that is missing here leaves nothing
+  replacement_ = ids;
+}
+
+const BpeModel::Merge* BpeModel::find_merge(int32_t left, int32_t right) const {
+  const auto at = merges_.find(pair_key(left, right));
+  return at == merges_.end() ? nullptr : &at->second;
+}
+
+int32_t BpeModel::token_of(int32_t symbol) const {
+  if (symbol >= vocabulary_.size()) return -1;
+  // Special and user-defined tokens are texts as they are, not byte-mapped ones: the splitter finds them, merges do
+  // not.
+  return vocabulary_.is_special(symbol) || vocabulary_.kinds[symbol] == TokenKind::user_defined ? -1 : symbol;
+}
+
+void BpeModel::encode(std::string_view text, bool /*at_start*/, std::vector<int32_t>& ids) const {
+  Scratch scratch;
+  for (const Span& piece : pre_tokenizer_.cut(text)) {
+    encode_word(text.substr(piece.begin, piece.end - piece.begin), scratch, ids);
+  }
+}
+
+void BpeModel::encode_word(std::string_view word, Scratch& scratch, std::vector<int32_t>& ids) const {
+  if (!whole_words_.empty()) {
+    if (const auto whole = whole_words_.find(std::string(word)); whole != whole_words_.end()) {
+      ids.push_back(whole->second);
+      return;
+    }
+  }
+  std::vector<Piece>& pieces = scratch.pieces;
+  std::vector<Candidate>& heap = scratch.heap;
+  const auto consider = [&](int32_t left, int32_t right) {
+    if (left < 0 || right < 0) return false;
+    const Merge* merge = find_merge(pieces[left].symbol, pieces[right].symbol);
+    if (merge) heap.push_back({merge->rank, left, right, pieces[left].symbol, pieces[right].symbol, merge->symbol});
+    return merge != nullptr;
+  };
+
+  pieces.clear();
+  heap.clear();
+  const auto count = static_cast<int32_t>(word.size());
+  for (int32_t i = 0; i < count; ++i) {
+    pieces.push_back({byte_symbols_[static_cast<uint8_t>(word[i])], 1, i - 1, i + 1 < count ? i + 1 : -1});
+  }
+  for (int32_t i = 1; i < count; ++i) consider(i - 1, i);
+  std::make_heap(heap.begin(), heap.end());
+
+  while (!heap.empty()) {
+    std::pop_heap(heap.begin(), heap.end());
+    const Candidate best = heap.back();
+    heap.pop_back();
+    Piece& left = pieces[best.left];
+    Piece& right = pieces[best.right];
+    if (left.symbol != best.left_symbol || right.symbol != best.right_symbol) continue;
+    left.symbol = best.symbol;
+    left.size += right.size;
+    left.next = right.next;
+    right.symbol = -1;
+    if (left.next >= 0) pieces[left.next].previous = best.left;
+    if (consider(left.previous, best.left)) std::push_heap(heap.begin(), heap.end());
+    if (consider(best.left, left.next)) std::push_heap(heap.begin(), heap.end());
+  }
+
+  size_t at = 0;
+  for (int32_t i = pieces.empty() ? -1 : 0; i >= 0; i = pieces[i].next) {
+    const int32_t id = token_of(pieces[i].symbol);
+    if (id >= 0) {
+      ids.push_back(id);
+    } else {
+      append_bytes(word.substr(at, pieces[i].size), ids);
+    }
+    at += pieces[i].size;
+  }
+}
+
+void BpeModel::append_bytes(std::string_view bytes, std::vector<int32_t>& ids) const {
+  for (const char byte : bytes) {
+    const int32_t id = token_of(byte_symbols_[static_cast<uint8_t>(byte)]);
+    if (id >= 0) {
+      ids.push_back(id);
+    } else {
+      ids.insert(ids.end(), replacement_.begin(), replacement_.end());
+    }
+  }
+}
+
+std::string BpeModel::bytes(int32_t id) const { return byte_map::bytes_of(vocabulary_.texts[id]); }
+
+}  // namespace tandem

@@ -1,0 +1,96 @@
+#include "engine/model/tokenizer/pre_tokenizer.h"
+
+#include "engine/model/tokenizer/utf8.h"
+#include "sync/error.h"
+
+namespace tandem {
+
+namespace {
+
+// Every pattern takes time linear in the text: a run of characters is walked once for each alternative, never once for
+// each start. That needs care where a pattern does not match at every place, as DeepSeek LLM's blanks at the end show.
+
+const std::string kGpt2 = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+
+const std::string kLlama3 =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+
+const std::string kQwen2 =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+
+const std::string kGpt4o =
+    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
+    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
+    R"(\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+
+// The letters with case, as DeepSeek LLM lists them (code points: many look alike, and an editor may normalise them
+// away).
+const std::string kCasedLetters =
+    R"(\x{41}-\x{5A}\x{61}-\x{7A}\x{B5}\x{C0}-\x{D6}\x{D8}-\x{F6}\x{F8}-\x{1BA}\x{1BC}-\x{1BF})"
+    R"(\x{1C4}-\x{293}\x{295}-\x{2AF}\x{370}-\x{373}\x{376}\x{377}\x{37B}-\x{37D}\x{37F}\x{386})"
+    R"(\x{388}-\x{38A}\x{38C}\x{38E}-\x{3A1}\x{3A3}-\x{3F5}\x{3F7}-\x{481}\x{48A}-\x{52F}\x{531}-\x{556})"
+    R"(\x{10A0}-\x{10C5}\x{13A0}-\x{13F5}\x{13F8}-\x{13FD}\x{1C90}-\x{1CBA}\x{1CBD}-\x{1CBF})"
+    R"(\x{1D00}-\x{1D2B}\x{1D6B}-\x{1D77}\x{1D79}-\x{1D9A}\x{1E00}-\x{1F15}\x{1F18}-\x{1F1D})"
+    R"(\x{1F20}-\x{1F45}\x{1F48}-\x{1F4D}\x{1F50}-\x{1F57}\x{1F59}\x{1F5B}\x{1F5D}\x{1F5F}-\x{1F7D})"
+    R"(\x{1F80}-\x{1FB4}\x{1FB6}-\x{1FBC}\x{1FBE}\x{1FC2}-\x{1FC4}\x{1FC6}-\x{1FCC}\x{1FD0}-\x{1FD3})"
+    R"(\x{1FD6}-\x{1FDB}\x{1FE0}-\x{1FEC}\x{1FF2}-\x{1FF4}\x{1FF6}-\x{1FFC}\x{2102}\x{2107})"
+    R"(\x{210A}-\x{2113}\x{2115}\x{2119}-\x{211D}\x{2124}\x{2126}\x{2128}\x{212A}-\x{212D}\x{212F}-\x{2134})"
+    R"(\x{2139}\x{213C}-\x{213F}\x{2145}-\x{2149}\x{214E}\x{2183}\x{2184}\x{2C00}-\x{2C7B}\x{2C7E}-\x{2CE4})"
+    R"(\x{2CEB}-\x{2CEE}\x{2CF2}\x{2CF3}\x{A640}-\x{A66D}\x{A680}-\x{A69B}\x{A722}-\x{A76F})"
+    R"(\x{A771}-\x{A787}\x{A78B}-\x{A78E}\x{AB70}-\x{ABBF}\x{FB00}-\x{FB06}\x{FB13}-\x{FB17})"
+    R"(\x{FF21}-\x{FF3A}\x{FF41}-\x{FF5A}\x{10400}-\x{1044F}\x{104B0}-\x{104D3}\x{104D8}-\x{104FB})"
+    R"(\x{10C80}-\x{10CB2}\x{10CC0}-\x{10CF2}\x{118A0}-\x{118DF}\x{1E900}-\x{1E943})";
+
+const std::string kCjk = R"([\x{4E00}-\x{9FA5}\x{0800}-\x{4E00}\x{AC00}-\x{D7FF}]+)";
+
+const std::vector<PreTokenizerSpec>& table() {
+  static const std::vector<PreTokenizerSpec> specs = {
+      {{"default"}, {R"([\p{P}\$\+<=>\^~\|]+)", kGpt2, R"(\p{N}+)", "[0-9][0-9][0-9]"}},
+      {{"gpt-2", "mpt", "olmo"}, {kGpt2}},
+      {{"llama-bpe", "llama3", "llama-v3"}, {kLlama3}, true, true},
+      {{"smollm", "starcoder", "refact"}, {R"(\p{N})", kGpt2}},
+      {{"qwen2", "deepseek-r1-qwen"}, {kQwen2}},
+      {{"deepseek-llm"},
+       {R"([\r\n])", R"(\s?[)" + kCasedLetters + "]+",
+        R"(\s?[!-/:-~\x{FF01}-\x{FF0F}\x{FF1A}-\x{FF5E}\x{2018}-\x{201F}\x{3000}-\x{3002}]+)",
+        // Published as \s+$. The first match of that begins where the run of blanks begins; saying so keeps long runs
+        // linear.
+        R"((?<!\s)\s++$)", kCjk, R"(\p{N}+)"}},
+      {{"deepseek-coder"}, {R"([\r\n])", R"(\s?\p{L}+)", R"(\s?\p{P}+)", kCjk, R"(\p{N})"}},
+      {{"falcon"}, {R"([\p{P}\$\+<=>\^~\|`]+)", kGpt2, "[0-9][0-9][0-9]"}},
+      {{"gpt-4o", "llama4"}, {kGpt4o}},
+  };
+  return specs;
+}
+
+}  // namespace
+
+std::span<const PreTokenizerSpec> pre_tokenizers() { return table(); }
+
+const PreTokenizerSpec& find_pre_tokenizer(std::string_view name, const std::string& file) {
+  std::string known;
+  for (const PreTokenizerSpec& spec : table()) {
+    for (const std::string_view candidate : spec.names) {
+      if (candidate == name) return spec;
+      known += (known.empty() ? "" : ", ") + std::string(candidate);
+    }
+  }
+  throw Error("unknown pre-tokenizer \"" + std::string(name) + "\"", file + ": tokenizer.ggml.pre",
+              "supported: " + known);
+}
+
+PreTokenizer::PreTokenizer(const PreTokenizerSpec& spec) {
+  for (const std::string& pattern : spec.patterns) patterns_.emplace_back(pattern);
+}
+
+std::vector<Span> PreTokenizer::cut(std::string_view text) const {
+  if (text.empty()) return {};
+  // U+0001 is to these patterns what U+FFFD is: no letter, no number, no punctuation, no white space. Being one byte it
+  // keeps offsets.
+  const std::string readable = utf8::masked(text, '\x01');
+  std::vector<Span> pieces = {{0, text.size()}};
+  for (const Regex& pattern : patterns_) pieces = pattern.cut(readable, pieces);
+  return pieces;
+}
+
+}  // namespace tandem

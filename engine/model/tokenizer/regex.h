@@ -1,0 +1,35 @@
+// One compiled pattern that cuts text into pieces.
+//
+// Contract: PCRE2 with UTF and UCP. \s means Unicode's White_Space property (PCRE2's own also holds U+180E). Every
+// match is a piece and every stretch between matches is a piece. A piece is a text of its own: look-ahead and
+// look-behind do not see past its ends. Thread-safe after construction.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tandem {
+
+// The bytes [begin, end) of a text.
+struct Span {
+  size_t begin, end;
+  bool operator==(const Span&) const = default;
+};
+
+class Regex {
+ public:
+  explicit Regex(const std::string& pattern);
+  Regex(Regex&&) noexcept;
+  ~Regex();
+
+  // Cuts each of `pieces` further. `text` is valid UTF-8, and no piece ends inside a character.
+  std::vector<Span> cut(std::string_view text, const std::vector<Span>& pieces) const;
+
+ private:
+  struct Code;
+  std::unique_ptr<Code> code_;
+};
+
+}  // namespace tandem

@@ -1,0 +1,65 @@
+#include "engine/model/tokenizer/special_tokens.h"
+
+#include <functional>
+#include <map>
+#include <utility>
+
+namespace tandem {
+
+SpecialTokens::SpecialTokens(const Vocabulary& vocabulary)
+    : user_defined_(build(vocabulary, false)), all_(build(vocabulary, true)) {}
+
+SpecialTokens::Levels SpecialTokens::build(const Vocabulary& vocabulary, bool with_control) {
+  std::map<size_t, Level, std::greater<>> by_length;
+  for (int32_t id = 0; id < vocabulary.size(); ++id) {
+    const std::string_view text = vocabulary.texts[id];
+    const bool wanted = with_control ? vocabulary.stands_alone(id) : vocabulary.kinds[id] == TokenKind::user_defined;
+    if (!wanted || text.empty()) continue;
+    Level& level = by_length[text.size()];
+    level.length = text.size();
+    level.ids[text] = id;
+    level.begins[static_cast<uint8_t>(text[0])] = true;
+  }
+  Levels levels;
+  for (auto& [length, level] : by_length) levels.push_back(std::move(level));
+  return levels;
+}
+
+void SpecialTokens::split_level(const Level& level, std::string_view text, std::vector<Fragment>& fragments) {
+  size_t done = 0;
+  for (size_t at = 0; at + level.length <= text.size();) {
+    if (!level.begins[static_cast<uint8_t>(text[at])]) {
+      ++at;
+      continue;
+    }
+    const auto found = level.ids.find(text.substr(at, level.length));
+    if (found == level.ids.end()) {
+      ++at;
+      continue;
+    }
+    if (at > done) fragments.push_back({text.substr(done, at - done)});
+    fragments.push_back({found->first, found->second});
+    done = at += level.length;
+  }
+  if (done < text.size()) fragments.push_back({text.substr(done)});
+}
+
+std::vector<Fragment> SpecialTokens::split(std::string_view text, bool parse_special) const {
+  std::vector<Fragment> fragments;
+  if (!text.empty()) fragments.push_back({text});
+  for (const Level& level : parse_special ? all_ : user_defined_) {
+    std::vector<Fragment> finer;
+    finer.reserve(fragments.size());
+    for (const Fragment& fragment : fragments) {
+      if (fragment.id >= 0) {
+        finer.push_back(fragment);
+      } else {
+        split_level(level, fragment.text, finer);
+      }
+    }
+    fragments = std::move(finer);
+  }
+  return fragments;
+}
+
+}  // namespace tandem

@@ -1,0 +1,168 @@
+#include "engine/model/tokenizer/spm.h"
+
+#include <algorithm>
+
+#include "engine/model/tokenizer/utf8.h"
+
+namespace tandem {
+
+namespace {
+
+constexpr std::string_view kBlank = "\xE2\x96\x81";  // U+2581
+
+// One blank for a run of blanks, none at the ends.
+std::string without_extra_blanks(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c != ' ' || (!result.empty() && result.back() != ' ')) result += c;
+  }
+  if (!result.empty() && result.back() == ' ') result.pop_back();
+  return result;
+}
+
+std::string replaced(std::string_view text, std::string_view from, std::string_view to) {
+  std::string result;
+  result.reserve(text.size());
+  for (size_t at = 0; at < text.size();) {
+    const bool found = text.substr(at).starts_with(from);
+    result += found ? to : text.substr(at, 1);
+    at += found ? from.size() : 1;
+  }
+  return result;
+}
+
+// The length of the first word: blanks and what follows up to the next blank.
+size_t word_length(std::string_view text) {
+  size_t at = 0;
+  while (text.substr(at).starts_with(kBlank)) at += kBlank.size();
+  return std::min(text.find(kBlank, at), text.size());
+}
+
+}  // namespace
+
+// A stretch of the word in a doubly linked list; `size` 0: merged into its left neighbour.
+struct SpmModel::Piece {
+  const char* begin;
+  size_t size;
+  int64_t previous, next;  // -1: none
+  std::string_view text() const { return {begin, size}; }
+};
+
+struct SpmModel::Candidate {
+  float score;
+  int64_t left, right;
+  size_t size;  // of both together when pushed: differs when one of them has changed since
+
+  // For a heap whose front has the highest score; of equal ones the leftmost.
+  bool operator<(const Candidate& other) const {
+    return score < other.score || (score == other.score && left > other.left);
+  }
+};
+
+// Reused from word to word.
+struct SpmModel::Scratch {
+  std::vector<Piece> pieces;
+  std::vector<Candidate> heap;
+};
+
+SpmModel::SpmModel(const Vocabulary& vocabulary) : vocabulary_(vocabulary) {
+  for (int32_t id = 0; id < vocabulary.size(); ++id) {
+    // Text never merges into the others: "<s>" or "<0x0A>" written by a user is text.
+    if (vocabulary.kinds[id] != TokenKind::normal && vocabulary.kinds[id] != TokenKind::unused) continue;
+    const std::string_view text = vocabulary.texts[id];
+    ids_[text] = id;
+    longest_ = std::max(longest_, text.size());
+    words_are_apart_ = words_are_apart_ && word_length(text) == text.size();
+  }
+}
+
+int32_t SpmModel::find(std::string_view text) const {
+  if (text.size() > longest_) return -1;
+  const auto at = ids_.find(text);
+  return at == ids_.end() ? -1 : at->second;
+}
+
+void SpmModel::append_unmerged(std::string_view character, bool& after_unknown, std::vector<int32_t>& ids) const {
+  bool bytes = true;
+  for (const char c : character) bytes = bytes && vocabulary_.byte_ids[static_cast<uint8_t>(c)] >= 0;
+  if (bytes) {
+    for (const char c : character) ids.push_back(vocabulary_.byte_ids[static_cast<uint8_t>(c)]);
+  } else if (!after_unknown && vocabulary_.unknown >= 0) {
+    ids.push_back(vocabulary_.unknown);
+  }
+  after_unknown = !bytes;
+}
+
+void SpmModel::merge(std::string_view word, Scratch& scratch) const {
+  std::vector<Piece>& pieces = scratch.pieces;
+  std::vector<Candidate>& heap = scratch.heap;
+  pieces.clear();
+  heap.clear();
+  for (size_t at = 0; at < word.size();) {
+    const size_t size = utf8::step(word.substr(at)).length;
+    const auto index = static_cast<int64_t>(pieces.size());
+    pieces.push_back({word.data() + at, size, index - 1, index + 1});
+    at += size;
+  }
+  if (!pieces.empty()) pieces.back().next = -1;
+
+  const auto consider = [&](int64_t left, int64_t right) {
+    if (left < 0 || right < 0) return;
+    const size_t size = pieces[left].size + pieces[right].size;
+    const int32_t id = find({pieces[left].begin, size});
+    if (id < 0) return;
+    heap.push_back({vocabulary_.scores[id], left, right, size});
+    std::push_heap(heap.begin(), heap.end());
+  };
+  for (size_t i = 1; i < pieces.size(); ++i) consider(static_cast<int64_t>(i) - 1, static_cast<int64_t>(i));
+
+  while (!heap.empty()) {
+    std::pop_heap(heap.begin(), heap.end());
+    const Candidate best = heap.back();
+    heap.pop_back();
+    Piece& left = pieces[best.left];
+    Piece& right = pieces[best.right];
+    if (left.size == 0 || right.size == 0 || left.size + right.size != best.size) continue;
+    left.size = best.size;
+    right.size = 0;
+    left.next = right.next;
+    if (left.next >= 0) pieces[left.next].previous = best.left;
+    consider(left.previous, best.left);
+    consider(best.left, left.next);
+  }
+}
+
+void SpmModel::encode(std::string_view text, bool at_start, std::vector<int32_t>& ids) const {
+  std::string prepared = vocabulary_.remove_extra_whitespaces ? without_extra_blanks(text) : std::string(text);
+  if (prepared.empty()) return;
+  if (at_start && vocabulary_.add_space_prefix) prepared.insert(prepared.begin(), ' ');
+  prepared = replaced(prepared, " ", kBlank);
+
+  Scratch scratch;
+  bool after_unknown = false;
+  for (std::string_view rest = prepared; !rest.empty();) {
+    const size_t length = words_are_apart_ ? word_length(rest) : rest.size();
+    merge(rest.substr(0, length), scratch);
+    for (int64_t i = 0; i >= 0; i = scratch.pieces[i].next) {
+      const std::string_view piece = scratch.pieces[i].text();
+      const int32_t id = find(piece);
+      if (id < 0) {
+        append_unmerged(piece, after_unknown, ids);
+      } else {
+        ids.push_back(id);
+        after_unknown = false;
+      }
+    }
+    rest.remove_prefix(length);
+  }
+}
+
+std::string SpmModel::bytes(int32_t id) const {
+  const std::string& text = vocabulary_.texts[id];
+  if (vocabulary_.kinds[id] == TokenKind::byte) {
+    return std::string(1, static_cast<char>(std::stoi(text.substr(3, 2), nullptr, 16)));  // <0x0A>, checked at load
+  }
+  return replaced(text, kBlank, " ");
+}
+
+}  // namespace tandem

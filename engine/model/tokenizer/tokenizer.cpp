@@ -1,0 +1,90 @@
+#include "engine/model/tokenizer.h"
+
+#include <utility>
+
+#include "engine/model/tokenizer/bpe.h"
+#include "engine/model/tokenizer/special_tokens.h"
+#include "engine/model/tokenizer/spm.h"
+#include "engine/model/tokenizer/vocabulary.h"
+#include "sync/error.h"
+
+namespace tandem {
+
+namespace {
+
+class GgufTokenizer : public Tokenizer {
+ public:
+  explicit GgufTokenizer(Vocabulary vocabulary)
+      : vocabulary_(std::move(vocabulary)), special_tokens_(vocabulary_), model_(make_model(vocabulary_)) {}
+
+  std::vector<int32_t> encode(std::string_view text, const EncodeOptions& options) const override {
+    std::vector<int32_t> ids;
+    if (options.add_bos_eos && vocabulary_.add_bos) ids.push_back(vocabulary_.bos);
+    bool at_start = true;
+    for (const Fragment& fragment : special_tokens_.split(text, options.parse_special)) {
+      if (fragment.id >= 0) {
+        ids.push_back(fragment.id);
+      } else {
+        model_->encode(fragment.text, at_start, ids);
+      }
+      at_start = fragment.id >= 0;
+    }
+    if (options.add_bos_eos && vocabulary_.add_eos) ids.push_back(vocabulary_.eos);
+    return ids;
+  }
+
+  std::string piece(int32_t id, bool special) const override {
+    check(id);
+    if (vocabulary_.is_special(id)) return special ? vocabulary_.texts[id] : std::string();
+    if (vocabulary_.stands_alone(id)) return vocabulary_.texts[id];
+    return model_->bytes(id);
+  }
+
+  std::string decode(std::span<const int32_t> ids, bool special) const override {
+    std::string text;
+    bool at_start = true;  // where encode() adds the blank that is taken away here
+    for (const int32_t id : ids) {
+      const std::string whole = piece(id, special);
+      std::string_view bytes = whole;
+      const bool stands_alone = vocabulary_.stands_alone(id);
+      if (!stands_alone && at_start && vocabulary_.add_space_prefix && bytes.starts_with(' ')) bytes.remove_prefix(1);
+      text += bytes;
+      at_start = stands_alone;
+    }
+    return text;
+  }
+
+  int64_t size() const override { return vocabulary_.size(); }
+  int32_t bos() const override { return vocabulary_.bos; }
+  int32_t eos() const override { return vocabulary_.eos; }
+  bool is_end(int32_t id) const override { return vocabulary_.ends.contains(id); }
+  bool is_special(int32_t id) const override {
+    check(id);
+    return vocabulary_.is_special(id);
+  }
+
+ private:
+  static std::unique_ptr<TextModel> make_model(const Vocabulary& vocabulary) {
+    if (vocabulary.model == TokenizerModel::spm) return std::make_unique<SpmModel>(vocabulary);
+    return std::make_unique<BpeModel>(vocabulary);
+  }
+
+  void check(int32_t id) const {
+    if (id >= 0 && id < vocabulary_.size()) return;
+    throw Error("token id " + std::to_string(id) + " is out of range", vocabulary_.file,
+                "ids go from 0 to " + std::to_string(vocabulary_.size() - 1));
+  }
+
+  // The two below refer to the vocabulary.
+  const Vocabulary vocabulary_;
+  const SpecialTokens special_tokens_;
+  const std::unique_ptr<TextModel> model_;
+};
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> make_tokenizer(const GgufFile& file) {
+  return std::make_unique<GgufTokenizer>(load_vocabulary(file));
+}
+
+}  // namespace tandem

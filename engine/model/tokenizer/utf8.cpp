@@ -1,0 +1,61 @@
+#include "engine/model/tokenizer/utf8.h"
+
+#include <cstdint>
+
+namespace tandem::utf8 {
+
+namespace {
+
+uint8_t byte_at(std::string_view bytes, size_t i) { return static_cast<uint8_t>(bytes[i]); }
+
+}  // namespace
+
+Step step(std::string_view bytes) {
+  const uint8_t lead = byte_at(bytes, 0);
+  if (lead < 0x80) return {1, Kind::character};
+  if (lead < 0xC2 || lead > 0xF4) return {1, Kind::invalid};
+  const size_t length = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+  // The second byte's range keeps out overlong forms (E0, F0), surrogates (ED) and what lies above U+10FFFF (F4).
+  uint8_t low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
+  uint8_t high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
+  for (size_t i = 1; i < length; ++i) {
+    if (i == bytes.size()) return {i, Kind::unfinished};
+    if (byte_at(bytes, i) < low || byte_at(bytes, i) > high) return {i, Kind::invalid};
+    low = 0x80;
+    high = 0xBF;
+  }
+  return {length, Kind::character};
+}
+
+char32_t code_point(std::string_view character) {
+  const uint8_t lead = byte_at(character, 0);
+  if (character.size() == 1) return lead;
+  char32_t value = lead & (0x7F >> character.size());
+  for (size_t i = 1; i < character.size(); ++i) value = value << 6 | (byte_at(character, i) & 0x3F);
+  return value;
+}
+
+void append(std::string& text, char32_t code_point) {
+  const auto tail = [&](int shift) { return static_cast<char>(0x80 | (code_point >> shift & 0x3F)); };
+  if (code_point < 0x80) {
+    text += static_cast<char>(code_point);
+  } else if (code_point < 0x800) {
+    text += {static_cast<char>(0xC0 | code_point >> 6), tail(0)};
+  } else if (code_point < 0x10000) {
+    text += {static_cast<char>(0xE0 | code_point >> 12), tail(6), tail(0)};
+  } else {
+    text += {static_cast<char>(0xF0 | code_point >> 18), tail(12), tail(6), tail(0)};
+  }
+}
+
+std::string masked(std::string_view bytes, char stand_in) {
+  std::string copy(bytes);
+  for (size_t at = 0; at < bytes.size();) {
+    const Step next = step(bytes.substr(at));
+    if (next.kind != Kind::character) copy.replace(at, next.length, next.length, stand_in);
+    at += next.length;
+  }
+  return copy;
+}
+
+}  // namespace tandem::utf8

@@ -1,0 +1,208 @@
+#include "engine/model/tokenizer/vocabulary.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <string_view>
+
+#include "engine/model/tokenizer/pre_tokenizer.h"
+#include "sync/error.h"
+
+namespace tandem {
+
+namespace {
+
+constexpr std::string_view kPrefix = "tokenizer.ggml.";
+
+// Texts that end a turn or a document in the published chat formats. Files often name only one of theirs by id.
+constexpr std::string_view kEndTexts[] = {
+    "<|eot_id|>",
+    "<|eom_id|>",
+    "<|im_end|>",
+    "<|end|>",
+    "<|return|>",
+    "<|call|>",
+    "<end_of_turn>",
+    "<|endoftext|>",
+    "<|end_of_text|>",
+    "<|endofturn|>",
+    "<EOT>",
+    "_<EOT>",
+    "[EOT]",
+    "[EOS]",
+    "<end_of_utterance>",
+    "<｜end▁of▁sentence｜>",
+};
+
+std::string key_of(std::string_view name) { return std::string(kPrefix) + std::string(name); }
+
+[[noreturn]] void fail(const Vocabulary& vocabulary, std::string_view key, const std::string& what) {
+  throw Error(what, vocabulary.file + ": " + key_of(key), "convert the model again with a current converter");
+}
+
+void read_model(const GgufFile& file, Vocabulary& vocabulary) {
+  const std::optional<std::string> model = file.get_string(key_of("model"));
+  if (!model) fail(vocabulary, "model", "the file has no tokenizer");
+  if (*model == "llama") {
+    vocabulary.model = TokenizerModel::spm;
+  } else if (*model == "gpt2") {
+    vocabulary.model = TokenizerModel::bpe;
+  } else {
+    throw Error("unknown tokenizer model \"" + *model + "\"", vocabulary.file + ": " + key_of("model"),
+                "supported: llama (SentencePiece BPE), gpt2 (byte-level BPE)");
+  }
+}
+
+void check_length(const Vocabulary& vocabulary, std::string_view key, size_t length) {
+  if (length != vocabulary.texts.size()) {
+    fail(vocabulary, key,
+         "the array has " + std::to_string(length) + " entries for " + std::to_string(vocabulary.texts.size()) +
+             " tokens");
+  }
+}
+
+void read_tokens(const GgufFile& file, Vocabulary& vocabulary) {
+  const auto texts = file.get_strings(key_of("tokens"));
+  if (!texts || texts->empty()) fail(vocabulary, "tokens", "the vocabulary has no tokens");
+  if (texts->size() > static_cast<size_t>(std::numeric_limits<int32_t>::max())) {
+    fail(vocabulary, "tokens", "the vocabulary has more tokens than ids");
+  }
+  vocabulary.texts.assign(texts->begin(), texts->end());
+
+  vocabulary.kinds.assign(texts->size(), TokenKind::normal);
+  const auto kinds = file.get_ints(key_of("token_type"));
+  if (!kinds) return;
+  check_length(vocabulary, "token_type", kinds->size());
+  for (size_t id = 0; id < kinds->size(); ++id) {
+    const int32_t kind = (*kinds)[id];
+    if (kind < 0 || kind > 6) {
+      fail(vocabulary, "token_type",
+           "token " + std::to_string(id) + " has type " + std::to_string(kind) + ", not 0 to 6");
+    }
+    if (kind != 0) vocabulary.kinds[id] = static_cast<TokenKind>(kind);  // 0: undefined, like normal
+  }
+}
+
+void read_scores(const GgufFile& file, Vocabulary& vocabulary) {
+  const auto scores = file.get_floats(key_of("scores"));
+  if (!scores) fail(vocabulary, "scores", "a llama vocabulary needs scores: they order the merges");
+  check_length(vocabulary, "scores", scores->size());
+  if (std::any_of(scores->begin(), scores->end(), [](float score) { return std::isnan(score); })) {
+    fail(vocabulary, "scores", "a score is not a number");
+  }
+  vocabulary.scores = *scores;
+}
+
+// <0x00> to <0xFF>
+std::optional<uint8_t> byte_of(std::string_view text) {
+  if (text.size() != 6 || !text.starts_with("<0x") || text.back() != '>') return std::nullopt;
+  unsigned value = 0;
+  const char* end = text.data() + 5;
+  const auto [stop, error] = std::from_chars(text.data() + 3, end, value, 16);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return static_cast<uint8_t>(value);
+}
+
+void read_byte_tokens(Vocabulary& vocabulary) {
+  vocabulary.byte_ids.fill(-1);
+  for (size_t id = 0; id < vocabulary.texts.size(); ++id) {
+    if (vocabulary.kinds[id] != TokenKind::byte) continue;
+    const std::optional<uint8_t> byte = byte_of(vocabulary.texts[id]);
+    if (!byte) {
+      fail(vocabulary, "tokens",
+           "byte token " + std::to_string(id) + " is \"" + vocabulary.texts[id] + "\", not <0x00> to <0xFF>");
+    }
+    vocabulary.byte_ids[*byte] = static_cast<int32_t>(id);
+  }
+}
+
+void read_merges(const GgufFile& file, Vocabulary& vocabulary) {
+  const auto merges = file.get_strings(key_of("merges"));
+  if (!merges) fail(vocabulary, "merges", "a gpt2 vocabulary needs merges");
+  vocabulary.merges.reserve(merges->size());
+  for (size_t rank = 0; rank < merges->size(); ++rank) {
+    const std::string_view merge = (*merges)[rank];
+    const size_t blank = merge.find(' ');
+    if (blank == std::string_view::npos || blank == 0 || blank + 1 == merge.size() ||
+        merge.find(' ', blank + 1) != std::string_view::npos) {
+      fail(vocabulary, "merges",
+           "merge " + std::to_string(rank) + " is \"" + std::string(merge) + "\", not two parts and a blank");
+    }
+    vocabulary.merges.emplace_back(merge.substr(0, blank), merge.substr(blank + 1));
+  }
+}
+
+int32_t read_id(const GgufFile& file, const Vocabulary& vocabulary, std::string_view key, int32_t otherwise) {
+  const std::optional<uint64_t> id = file.get_uint(key_of(key));
+  if (!id) return otherwise < vocabulary.size() ? otherwise : -1;
+  if (*id >= vocabulary.texts.size()) {
+    fail(vocabulary, key,
+         "id " + std::to_string(*id) + " is out of range: there are " + std::to_string(vocabulary.size()) + " tokens");
+  }
+  return static_cast<int32_t>(*id);
+}
+
+void read_ids(const GgufFile& file, Vocabulary& vocabulary) {
+  const bool spm = vocabulary.model == TokenizerModel::spm;  // its ids have defaults
+  vocabulary.bos = read_id(file, vocabulary, "bos_token_id", spm ? 1 : -1);
+  vocabulary.eos = read_id(file, vocabulary, "eos_token_id", spm ? 2 : -1);
+  vocabulary.unknown = read_id(file, vocabulary, "unknown_token_id", spm ? 0 : -1);
+  for (const int32_t id :
+       {vocabulary.eos, read_id(file, vocabulary, "eot_token_id", -1), read_id(file, vocabulary, "eom_token_id", -1)}) {
+    if (id >= 0) vocabulary.ends.insert(id);
+  }
+}
+
+// A known end text is an end, and a control token even where the file calls it something else: its text is never
+// output.
+void find_ends_by_text(Vocabulary& vocabulary) {
+  const auto id_of = [&](std::string_view text) {
+    const auto at = std::find(vocabulary.texts.begin(), vocabulary.texts.end(), text);
+    return at == vocabulary.texts.end() ? -1 : static_cast<int32_t>(at - vocabulary.texts.begin());
+  };
+  // With these two, <|end|> closes one message of several in a turn.
+  const bool several_messages = id_of("<|return|>") >= 0 && id_of("<|call|>") >= 0;
+  for (const std::string_view text : kEndTexts) {
+    const int32_t id = id_of(text);
+    if (id < 0 || (several_messages && text == "<|end|>")) continue;
+    vocabulary.ends.insert(id);
+    vocabulary.kinds[id] = TokenKind::control;
+  }
+}
+
+bool read_add(const GgufFile& file, const Vocabulary& vocabulary, std::string_view key, int32_t id, bool otherwise) {
+  const std::optional<bool> add = file.get_bool(key_of(key));
+  if (add.value_or(false) && id < 0) fail(vocabulary, key, "the file asks for a token that it does not name");
+  return add.value_or(otherwise && id >= 0);
+}
+
+}  // namespace
+
+Vocabulary load_vocabulary(const GgufFile& file) {
+  Vocabulary vocabulary;
+  vocabulary.file = file.path();
+  read_model(file, vocabulary);
+  const bool spm = vocabulary.model == TokenizerModel::spm;
+  bool adds_bos = spm;
+  if (!spm) {
+    vocabulary.pre_tokenizer = file.get_string(key_of("pre")).value_or("default");
+    adds_bos = find_pre_tokenizer(vocabulary.pre_tokenizer, vocabulary.file).adds_bos;
+  }
+  read_tokens(file, vocabulary);
+  if (spm) {
+    read_scores(file, vocabulary);
+    read_byte_tokens(vocabulary);
+    vocabulary.add_space_prefix = file.get_bool(key_of("add_space_prefix")).value_or(true);
+    vocabulary.remove_extra_whitespaces = file.get_bool(key_of("remove_extra_whitespaces")).value_or(false);
+  } else {
+    read_merges(file, vocabulary);
+  }
+  read_ids(file, vocabulary);
+  find_ends_by_text(vocabulary);
+  vocabulary.add_bos = read_add(file, vocabulary, "add_bos_token", vocabulary.bos, adds_bos);
+  vocabulary.add_eos = read_add(file, vocabulary, "add_eos_token", vocabulary.eos, false);
+  return vocabulary;
+}
+
+}  // namespace tandem

@@ -1,0 +1,131 @@
+#include "engine/model/tokenizer/pre_tokenizer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sync/error.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::vector<std::string> cut(std::string_view name, std::string_view text) {
+  std::vector<std::string> pieces;
+  for (const Span& span : PreTokenizer(find_pre_tokenizer(name, "test")).cut(text)) {
+    pieces.emplace_back(text.substr(span.begin, span.end - span.begin));
+  }
+  return pieces;
+}
+
+TEST(PreTokenizer, gpt_2_cuts_contractions_words_numbers_symbols_and_blanks) {
+  for (const char* name : {"gpt-2", "mpt", "olmo"}) {
+    EXPECT_THAT(cut(name, "I've 1234 x2  !?\n\n ok"),
+                ElementsAre("I", "'ve", " 1234", " x", "2", " ", " !?", "\n\n", " ok"));
+    EXPECT_THAT(cut(name, "don'T \t\nend  "), ElementsAre("don", "'", "T", " \t", "\n", "end", "  "));
+  }
+}
+
+TEST(PreTokenizer, smollm_starcoder_and_refact_make_every_digit_a_piece_of_its_own) {
+  for (const char* name : {"smollm", "starcoder", "refact"}) {
+    // The blanks before a digit end their piece, so none of them joins it.
+    EXPECT_THAT(cut(name, "a  12b 3½"), ElementsAre("a", "  ", "1", "2", "b", " ", "3", "½"));
+  }
+}
+
+TEST(PreTokenizer, llama_bpe_takes_three_digits_and_a_leading_symbol_and_line_ends) {
+  for (const char* name : {"llama-bpe", "llama3", "llama-v3"}) {
+    EXPECT_THAT(cut(name, "Don'T 12345 (foo)!\n\n  x\r\n"),
+                ElementsAre("Don", "'T", " ", "123", "45", " (", "foo", ")!\n\n", " ", " x", "\r\n"));
+  }
+}
+
+TEST(PreTokenizer, qwen2_takes_digits_one_by_one) {
+  for (const char* name : {"qwen2", "deepseek-r1-qwen"}) {
+    EXPECT_THAT(cut(name, "We'Ve 33 \n\n y"), ElementsAre("We", "'Ve", " ", "3", "3", " \n\n", " y"));
+  }
+}
+
+TEST(PreTokenizer, gpt_4o_cuts_where_capitals_begin_and_keeps_contractions_with_their_word) {
+  for (const char* name : {"gpt-4o", "llama4"}) {
+    EXPECT_THAT(cut(name, "fooBar HTTPServer don't WE'LL 1234 a/b//\n"),
+                ElementsAre("foo", "Bar", " HTTPServer", " don't", " WE'LL", " ", "123", "4", " a", "/b", "//\n"));
+    // Letters without case go with either side; marks stay with their letters.
+    EXPECT_THAT(cut(name, "Ελλάδα中文ABC"), ElementsAre("Ελλάδα中文", "ABC"));
+    EXPECT_THAT(cut(name, "e\xCC\x81t"), ElementsAre("e\xCC\x81t"));
+  }
+}
+
+TEST(PreTokenizer, falcon_isolates_punctuation_and_cuts_numbers_into_threes_from_the_left) {
+  EXPECT_THAT(cut("falcon", "a, b=1234567 `x`"),
+              ElementsAre("a", ",", " b", "=", "123", "456", "7", " ", "`", "x", "`"));
+  // " 1234567" is one piece before the last pattern, which finds its threes inside.
+  EXPECT_THAT(cut("falcon", " 1234"), ElementsAre(" ", "123", "4"));
+}
+
+TEST(PreTokenizer, default_isolates_punctuation_but_not_the_grave_accent_and_cuts_numbers_off_their_blank) {
+  EXPECT_THAT(cut("default", "a, `b` 1234"), ElementsAre("a", ",", " `", "b", "`", " ", "123", "4"));
+}
+
+TEST(PreTokenizer, deepseek_llm_isolates_line_ends_cased_words_and_cjk) {
+  EXPECT_THAT(cut("deepseek-llm", "Ab c,  12\n\n我想x "),
+              ElementsAre("Ab", " c", ",", "  ", "12", "\n", "\n", "我想", "x", " "));
+  // The symbols' range runs from the colon to the tilde, ASCII letters included: as published, it cuts words at other
+  // letters again.
+  EXPECT_THAT(cut("deepseek-llm", "«Führer»"), ElementsAre("«", "F", "ü", "hrer", "»"));
+  EXPECT_THAT(cut("deepseek-llm", " нещо"), ElementsAre(" нещо"));
+  EXPECT_THAT(cut("deepseek-llm", "a ！中"), ElementsAre("a", " ！", "中"));
+  EXPECT_THAT(cut("deepseek-llm", "1   中"), ElementsAre("1", "   ", "中"));
+}
+
+TEST(PreTokenizer, deepseek_coder_isolates_digits_and_cjk) {
+  EXPECT_THAT(cut("deepseek-coder", "x1 23\r\nfoo (中文a)"),
+              ElementsAre("x", "1", " ", "2", "3", "\r", "\n", "foo", " (", "中文", "a", ")"));
+}
+
+TEST(PreTokenizer, white_space_is_what_unicode_calls_so) {
+  // U+00A0, U+0085 and U+3000 are white space, U+180E and U+200B are not.
+  EXPECT_THAT(cut("gpt-2", "a\xC2\xA0\xE3\x80\x80\xC2\x85z"),
+              ElementsAre("a", "\xC2\xA0\xE3\x80\x80", "\xC2\x85", "z"));
+  EXPECT_THAT(cut("gpt-2", "\xE1\xA0\x8E!\xE2\x80\x8B"), ElementsAre("\xE1\xA0\x8E!\xE2\x80\x8B"));
+}
+
+TEST(PreTokenizer, every_one_keeps_all_bytes_of_any_text_in_order) {
+  std::string all_bytes;
+  for (int i = 0; i < 512; ++i) all_bytes += static_cast<char>(i * 7);
+  const std::string texts[] = {
+      "", " ", "\n", "\xFF", "a\xC3", all_bytes, "x\xF0\x9F\xA6\x99\xED\xA0\x80 y", std::string("\0\0a\0", 4)};
+  int checked = 0;
+  for (const PreTokenizerSpec& spec : pre_tokenizers()) {
+    const PreTokenizer pre_tokenizer(spec);
+    for (const std::string& text : texts) {
+      size_t at = 0;
+      for (const Span& span : pre_tokenizer.cut(text)) {
+        EXPECT_EQ(span.begin, at);
+        EXPECT_GT(span.end, span.begin);
+        at = span.end;
+        ++checked;
+      }
+      EXPECT_EQ(at, text.size()) << spec.names[0];
+    }
+  }
+  EXPECT_GT(checked, 0);
+}
+
+TEST(PreTokenizer, an_unknown_name_is_an_error_that_lists_the_known_ones) {
+  try {
+    find_pre_tokenizer("nonesuch", "model.gguf");
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("nonesuch"));
+    EXPECT_THAT(error.what(), HasSubstr("model.gguf"));
+    for (const char* name : {"default", "gpt-2", "llama-bpe", "smollm", "qwen2", "deepseek-llm", "deepseek-coder",
+                             "deepseek-r1-qwen", "starcoder", "refact", "falcon", "mpt", "gpt-4o", "olmo"}) {
+      EXPECT_THAT(error.hint(), HasSubstr(name));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tandem
