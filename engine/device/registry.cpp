@@ -3,16 +3,10 @@
 #include <charconv>
 #include <optional>
 
-#include "sync/error.h"
-#ifdef TANDEM_HAS_HOST
 #include "engine/device/host/host_device.h"
-#endif
-#ifdef TANDEM_HAS_OPENCL
-#include "engine/device/opencl/opencl_device.h"
-#endif
-#ifdef TANDEM_HAS_NPU
 #include "engine/device/npu/npu_device.h"
-#endif
+#include "engine/device/opencl/opencl_device.h"
+#include "sync/error.h"
 
 namespace tandem {
 namespace {
@@ -43,15 +37,9 @@ std::string joined(const std::vector<std::string>& ids) {
 
 std::vector<DeviceFactory> device_factories() {
   return {
-#ifdef TANDEM_HAS_OPENCL
       {"opencl", "GPUs and CPU devices through OpenCL", opencl_device_count, open_opencl_device},
-#endif
-#ifdef TANDEM_HAS_NPU
       {"npu", "the emulated neural processing unit", npu_device_count, open_npu_device},
-#endif
-#ifdef TANDEM_HAS_HOST
       {"host", "plain loops on the host's cores", host_device_count, open_host_device},
-#endif
   };
 }
 
