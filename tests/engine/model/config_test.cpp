@@ -1,0 +1,188 @@
+#include "engine/model/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
+
+#include "engine/model/weights.h"
+#include "sync/error.h"
+#include "tests/support/data.h"
+#include "tests/support/gguf_writer.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using namespace tandem::testing;
+
+ModelConfig config_of(const GgufWriter& writer) {
+  const auto bytes = writer.bytes();
+  return read_config(GgufFile::parse(bytes, "tiny.gguf"));
+}
+
+TEST(ModelConfig, has_the_shapes_that_the_file_says) {
+  const ModelConfig config =
+      config_of(tiny_writer({.layers = 3, .hidden = 48, .feed_forward = 80, .heads = 6, .kv_heads = 2}));
+  EXPECT_EQ(config.architecture, "llama");
+  EXPECT_EQ(config.name, "tiny");
+  EXPECT_EQ(config.layers, 3);
+  EXPECT_EQ(config.hidden, 48);
+  EXPECT_EQ(config.feed_forward, 80);
+  EXPECT_EQ(config.head_dim, 8);
+  EXPECT_EQ(config.head_dim_v, 8);
+  EXPECT_EQ(config.rope_dim, 8);
+  EXPECT_EQ(config.qkv_width(), 48 + 16 + 16);
+  EXPECT_EQ(config.vocabulary, 320);
+  EXPECT_FALSE(config.tied_output || config.qkv_bias || config.output_bias || config.qk_norm || config.rope_halves);
+}
+
+TEST(ModelConfig, takes_heads_of_their_own_width) {
+  const ModelConfig config =
+      config_of(tiny_writer({.architecture = "qwen3", .heads = 4, .head_dim = 32, .qk_norm = true}));
+  EXPECT_EQ(config.head_dim, 32);
+  EXPECT_EQ(config.head_dim_v, 32);
+  EXPECT_EQ(config.q_width(), 128);
+  EXPECT_TRUE(config.qk_norm && config.rope_halves);
+}
+
+TEST(ModelConfig, defaults_what_a_file_may_leave_out) {
+  GgufWriter writer = tiny_writer({});
+  for (const char* key : {"llama.attention.head_count_kv", "llama.vocab_size", "llama.rope.dimension_count",
+                          "llama.rope.freq_base", "general.name"}) {
+    writer.remove(key);
+  }
+  const ModelConfig config = config_of(writer);
+  EXPECT_EQ(config.kv_heads, config.heads);
+  EXPECT_EQ(config.vocabulary, 320);
+  EXPECT_EQ(config.rope_dim, 16);
+  EXPECT_EQ(config.rope_base, 10000.0f);
+  EXPECT_EQ(config.rope_original_context, config.context_length);
+  EXPECT_EQ(config.name, "llama");
+}
+
+TEST(ModelConfig, notices_biases_and_a_tied_output) {
+  const ModelConfig config =
+      config_of(tiny_writer({.architecture = "qwen2", .tied_output = true, .qkv_bias = true, .output_bias = true}));
+  EXPECT_TRUE(config.tied_output && config.qkv_bias && config.output_bias && config.rope_halves);
+}
+
+TEST(ModelConfig, reads_every_rope_scaling) {
+  GgufWriter writer = tiny_writer({});
+  writer.set("llama.rope.scale_linear", 2.0f);
+  EXPECT_EQ(config_of(writer).rope_scaling, RopeScaling::linear);
+  EXPECT_EQ(config_of(writer).rope_scale_factor, 2.0f);
+  writer.set("llama.rope.scaling.factor", 4.0f);
+  EXPECT_EQ(config_of(writer).rope_scale_factor, 4.0f);
+  writer.set("llama.rope.scaling.type", "none");
+  EXPECT_EQ(config_of(writer).rope_scaling, RopeScaling::none);
+  EXPECT_EQ(config_of(writer).rope_scale_factor, 1.0f);
+  writer.set("llama.rope.scaling.type", "yarn").set("llama.rope.scaling.original_context_length", uint32_t{32});
+  writer.set("llama.rope.scaling.attn_factor", 1.25f);
+  const ModelConfig yarn = config_of(writer);
+  EXPECT_EQ(yarn.rope_scaling, RopeScaling::yarn);
+  EXPECT_EQ(yarn.rope_scale_factor, 4.0f);
+  EXPECT_EQ(yarn.rope_original_context, 32);
+  EXPECT_EQ(yarn.rope_attention_factor, 1.25f);
+  const ModelConfig factors = config_of(tiny_writer({.hidden = 16, .heads = 4, .frequency_factors = {1.0f, 8.0f}}));
+  EXPECT_EQ(factors.rope_scaling, RopeScaling::frequency_factors);
+  EXPECT_THAT(factors.rope_frequency_factors, ElementsAre(1.0f, 8.0f));
+}
+
+struct Refusal {
+  const char* fault;
+  std::function<void(GgufWriter&)> change;
+  const char* expected;
+};
+
+TEST(ModelConfig, refuses_what_it_would_have_to_guess) {
+  const float kNan = std::numeric_limits<float>::quiet_NaN();
+  const Refusal refusals[] = {
+      {"unknown architecture", [](auto& w) { w.set("general.architecture", "mamba"); },
+       "supported are llama, internlm2, qwen2, qwen3"},
+      {"no architecture", [](auto& w) { w.remove("general.architecture"); }, "'general.architecture'"},
+      {"no layers key", [](auto& w) { w.remove("llama.block_count"); }, "'llama.block_count'"},
+      {"0 layers", [](auto& w) { w.set("llama.block_count", uint32_t{0}); }, "found 0, expected 1 to"},
+      {"absurd layers", [](auto& w) { w.set("llama.block_count", uint32_t{4000000000}); }, "'llama.block_count'"},
+      {"negative width", [](auto& w) { w.set("llama.embedding_length", int32_t{-64}); }, "'llama.embedding_length'"},
+      {"text for a width", [](auto& w) { w.set("llama.embedding_length", "64"); }, "expected an integer"},
+      {"absurd width", [](auto& w) { w.set("llama.feed_forward_length", uint64_t{1} << 63); },
+       "'llama.feed_forward_length'"},
+      {"heads do not divide", [](auto& w) { w.set("llama.attention.head_count", uint32_t{5}); },
+       "'llama.attention.head_count"},
+      {"kv heads do not divide", [](auto& w) { w.set("llama.attention.head_count_kv", uint32_t{3}); },
+       "expected a divisor of the 4 heads"},
+      {"kv heads by layer",
+       [](auto& w) {
+         w.set("llama.attention.head_count_kv", std::vector<uint32_t>{2, 4});
+       },
+       "expected one number for all layers"},
+      {"ffn by layer",
+       [](auto& w) {
+         w.set("llama.feed_forward_length", std::vector<int32_t>{96, 64});
+       },
+       "expected one number for all layers"},
+      {"odd rotation", [](auto& w) { w.set("llama.rope.dimension_count", uint32_t{7}); }, "expected an even number"},
+      {"rotation too wide", [](auto& w) { w.set("llama.rope.dimension_count", uint32_t{18}); },
+       "found 18, expected 1 to 16"},
+      {"base NaN", [=](auto& w) { w.set("llama.rope.freq_base", kNan); }, "not finite"},
+      {"base 0", [](auto& w) { w.set("llama.rope.freq_base", 0.0f); }, "'llama.rope.freq_base'"},
+      {"no epsilon", [](auto& w) { w.remove("llama.attention.layer_norm_rms_epsilon"); }, "layer_norm_rms_epsilon"},
+      {"negative epsilon", [](auto& w) { w.set("llama.attention.layer_norm_rms_epsilon", -1e-5f); }, "between 0 and 1"},
+      {"unknown scaling", [](auto& w) { w.set("llama.rope.scaling.type", "longrope"); },
+       "found 'longrope', expected none, linear or yarn"},
+      {"negative factor", [](auto& w) { w.set("llama.rope.scaling.factor", -2.0f); }, "'llama.rope.scaling.factor'"},
+      {"experts", [](auto& w) { w.set("llama.expert_count", uint32_t{8}); }, "'llama.expert_count'"},
+      {"logit scale", [](auto& w) { w.set("llama.logit_scale", 0.5f); }, "'llama.logit_scale'"},
+      {"window", [](auto& w) { w.set("llama.attention.sliding_window", uint32_t{16}); }, "window"},
+      {"absurd vocabulary", [](auto& w) { w.set("llama.vocab_size", uint32_t{1} << 30); }, "'llama.vocab_size'"},
+      {"factors of another width",
+       [](auto& w) { w.tensor("rope_freqs.weight", {2}, StorageType::f32, std::vector<std::byte>(8)); },
+       "expected 8 values of type F32"},
+      {"factors of 0",
+       [](auto& w) { w.tensor("rope_freqs.weight", {8}, StorageType::f32, std::vector<std::byte>(32)); },
+       "expected positive finite"},
+  };
+  for (const Refusal& refusal : refusals) {
+    SCOPED_TRACE(refusal.fault);
+    GgufWriter writer = tiny_writer({});
+    refusal.change(writer);
+    try {
+      config_of(writer);
+      ADD_FAILURE() << "was read";
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr(refusal.expected));
+      EXPECT_THAT(error.what(), HasSubstr("tiny.gguf"));
+    }
+  }
+}
+
+TEST(ModelConfig, of_every_dense_test_model_is_as_published) {
+  if (!test_data("arch-models/llama-F32.gguf")) GTEST_SKIP() << "skipped: no data";
+  for (const char* name : {"llama", "llama3-rope", "internlm2", "qwen2", "qwen3"}) {
+    SCOPED_TRACE(name);
+    const std::string model = name;
+    const ModelConfig config = read_config(GgufFile::open(*test_data("arch-models/" + model + "-F32.gguf")));
+    EXPECT_EQ(config.architecture, model == "llama3-rope" ? "llama" : model);
+    EXPECT_EQ(config.layers, 3);
+    EXPECT_EQ(config.hidden, 64);
+    EXPECT_EQ(config.feed_forward, 128);
+    EXPECT_EQ(config.heads, 4);
+    EXPECT_EQ(config.kv_heads, 2);
+    EXPECT_EQ(config.head_dim, model == "qwen3" ? 32 : 16);
+    EXPECT_EQ(config.rope_dim, config.head_dim);
+    EXPECT_EQ(config.vocabulary, 512);
+    EXPECT_EQ(config.norm_eps, 1e-5f);
+    EXPECT_EQ(config.rope_base, model.starts_with("llama") ? 500000.0f : 1000000.0f);
+    EXPECT_EQ(config.rope_halves, model.starts_with("qwen"));
+    EXPECT_EQ(config.qkv_bias, model == "qwen2");
+    EXPECT_EQ(config.qk_norm, model == "qwen3");
+    EXPECT_EQ(config.tied_output, model == "qwen2");
+    EXPECT_EQ(config.rope_frequency_factors.size(), model == "llama3-rope" ? 8u : 0u);
+  }
+}
+
+}  // namespace
+}  // namespace tandem

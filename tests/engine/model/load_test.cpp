@@ -1,0 +1,236 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <random>
+#include <stdexcept>
+
+#include "engine/model/weights.h"
+#include "sync/error.h"
+#include "tests/support/data.h"
+#include "tests/support/gguf_writer.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::HasSubstr;
+using namespace tandem::testing;
+
+// The rows of these tensors, one below the other, decoded from the file.
+std::vector<float> file_rows(const GgufFile& file, const std::vector<std::string>& names) {
+  std::vector<float> all;
+  for (const std::string& name : names) {
+    const GgufTensor& tensor = file.require(name);
+    const int64_t columns = tensor.shape[0];
+    const size_t step = row_bytes(tensor.type, columns);
+    for (size_t at = 0; at < tensor.bytes; at += step) {
+      all.resize(all.size() + static_cast<size_t>(columns));
+      decode_row(tensor.type, tensor.data + at, all.data() + all.size() - columns, columns);
+    }
+  }
+  return all;
+}
+
+std::vector<float> packed_rows(const PackedMatrix& matrix) {
+  std::vector<float> all(static_cast<size_t>(matrix.rows * matrix.columns));
+  for (int64_t row = 0; row < matrix.rows; ++row) {
+    decode_packed_row(matrix.format, matrix.data.as<std::byte>(), matrix.columns, row,
+                      all.data() + row * matrix.columns);
+  }
+  return all;
+}
+
+std::vector<float> group_rows(const MatrixGroup& group) {
+  std::vector<float> all;
+  for (const MatrixPart& part : group.parts) {
+    EXPECT_EQ(part.column_begin * group.columns, static_cast<int64_t>(all.size()));
+    const std::vector<float> rows = packed_rows(part.matrix);
+    all.insert(all.end(), rows.begin(), rows.end());
+  }
+  EXPECT_EQ(group.rows * group.columns, static_cast<int64_t>(all.size()));
+  return all;
+}
+
+std::vector<float> values(const Operand& vector, int64_t length) {
+  return {vector.as<float>(), vector.as<float>() + length};
+}
+
+void expect_weights_of(const GgufFile& file, const Model& model) {
+  const ModelConfig& config = model.config;
+  EXPECT_EQ(packed_rows(model.weights.embedding), file_rows(file, {"token_embd.weight"}));
+  for (int64_t i = 0; i < config.layers; ++i) {
+    SCOPED_TRACE(i);
+    const LayerWeights& layer = model.weights.layers[static_cast<size_t>(i)];
+    const std::string at = "blk." + std::to_string(i) + ".";
+    EXPECT_EQ(group_rows(layer.qkv),
+              file_rows(file, {at + "attn_q.weight", at + "attn_k.weight", at + "attn_v.weight"}));
+    EXPECT_EQ(group_rows(layer.attention_output), file_rows(file, {at + "attn_output.weight"}));
+    EXPECT_EQ(group_rows(layer.gate_up), file_rows(file, {at + "ffn_gate.weight", at + "ffn_up.weight"}));
+    EXPECT_EQ(group_rows(layer.down), file_rows(file, {at + "ffn_down.weight"}));
+    EXPECT_EQ(values(layer.attention_norm, config.hidden), file_rows(file, {at + "attn_norm.weight"}));
+    EXPECT_EQ(values(layer.ffn_norm, config.hidden), file_rows(file, {at + "ffn_norm.weight"}));
+    EXPECT_EQ(static_cast<bool>(layer.qkv.bias), config.qkv_bias);
+    if (config.qkv_bias) {
+      EXPECT_EQ(values(layer.qkv.bias, layer.qkv.rows),
+                file_rows(file, {at + "attn_q.bias", at + "attn_k.bias", at + "attn_v.bias"}));
+    }
+    if (config.output_bias) {
+      EXPECT_EQ(values(layer.attention_output.bias, config.hidden), file_rows(file, {at + "attn_output.bias"}));
+    }
+    EXPECT_EQ(static_cast<bool>(layer.q_norm), config.qk_norm);
+    if (config.qk_norm) {
+      EXPECT_EQ(values(layer.q_norm, config.head_dim), file_rows(file, {at + "attn_q_norm.weight"}));
+      EXPECT_EQ(values(layer.k_norm, config.head_dim), file_rows(file, {at + "attn_k_norm.weight"}));
+    }
+  }
+  EXPECT_EQ(values(model.weights.output_norm, config.hidden), file_rows(file, {"output_norm.weight"}));
+  EXPECT_EQ(group_rows(model.weights.output),
+            file_rows(file, {config.tied_output ? "token_embd.weight" : "output.weight"}));
+}
+
+TEST(LoadModel, packs_every_weight_of_every_architecture_at_its_place) {
+  const TinyModel models[] = {
+      {.hidden = 36, .feed_forward = 70, .heads = 6, .kv_heads = 3, .vocabulary = 77, .output_bias = true},
+      {.architecture = "internlm2", .type = StorageType::f16},
+      {.architecture = "qwen2", .vocabulary = 300, .type = StorageType::bf16, .tied_output = true, .qkv_bias = true},
+      {.architecture = "qwen3", .heads = 2, .kv_heads = 1, .head_dim = 48, .qk_norm = true},
+  };
+  for (const TinyModel& tiny : models) {
+    SCOPED_TRACE(tiny.architecture);
+    const auto bytes = write_gguf(tiny);
+    const GgufFile file = GgufFile::parse(bytes, "tiny.gguf");
+    for (int threads : {1, 4}) {
+      sync::Pool pool;
+      const Model model = load_model(file, pool, threads);
+      expect_weights_of(file, model);
+      EXPECT_EQ(model.weights.layers[1].qkv.parts.size(), 1u);
+      EXPECT_LE(model.weights.bytes, pool.mapped_bytes());
+    }
+  }
+}
+
+TEST(LoadModel, packs_a_matrix_of_many_jobs) {
+  // 1024 x 3000 f32 are 12 jobs of a mebibyte; the last panel is not full.
+  const auto bytes = write_gguf({.layers = 1, .hidden = 1024, .feed_forward = 40, .heads = 8, .vocabulary = 3000});
+  const GgufFile file = GgufFile::parse(bytes, "tiny.gguf");
+  sync::Pool pool;
+  expect_weights_of(file, load_model(file, pool, 3));
+}
+
+TEST(LoadModel, shares_the_embedding_with_a_tied_output) {
+  const auto bytes = write_gguf({.tied_output = true});
+  sync::Pool pool;
+  const Model model = load_model(GgufFile::parse(bytes, "tiny.gguf"), pool, 2);
+  ASSERT_EQ(model.weights.output.parts.size(), 1u);
+  EXPECT_EQ(model.weights.output.parts[0].matrix.data, model.weights.embedding.data);
+}
+
+TEST(LoadModel, splits_a_group_where_the_packed_format_changes) {
+  GgufWriter writer = tiny_writer({});
+  std::mt19937_64 random(5);
+  writer.tensor("blk.0.attn_v.weight", {64, 32}, StorageType::f16,
+                random_tensor(random, 64 * 32, StorageType::f16, 1.0f));
+  writer.tensor("blk.1.attn_k.weight", {64, 32}, StorageType::f16,
+                random_tensor(random, 64 * 32, StorageType::f16, 1.0f));
+  writer.tensor("blk.0.attn_norm.weight", {64}, StorageType::f16, random_tensor(random, 64, StorageType::f16, 1.0f));
+  const auto bytes = writer.bytes();
+  const GgufFile file = GgufFile::parse(bytes, "tiny.gguf");
+  sync::Pool pool;
+  const Model model = load_model(file, pool, 2);
+  expect_weights_of(file, model);
+  ASSERT_EQ(model.weights.layers[0].qkv.parts.size(), 2u);
+  EXPECT_EQ(model.weights.layers[0].qkv.parts[1].column_begin, 96);
+  EXPECT_EQ(model.weights.layers[1].qkv.parts.size(), 3u);
+}
+
+TEST(LoadModel, reports_progress_up_to_the_whole) {
+  const auto bytes = write_gguf({});
+  sync::Pool pool;
+  uint64_t last = 0, whole = 0;
+  load_model(GgufFile::parse(bytes, "tiny.gguf"), pool, 2, [&](uint64_t done, uint64_t total) {
+    EXPECT_GE(done, last);
+    last = done;
+    whole = total;
+  });
+  EXPECT_GT(whole, 0u);
+  EXPECT_EQ(last, whole);
+}
+
+TEST(LoadModel, ends_with_the_exception_of_the_progress_callback) {
+  const auto bytes = write_gguf({});
+  sync::Pool pool;
+  const auto interrupt = [](uint64_t, uint64_t) { throw std::runtime_error("interrupted"); };
+  EXPECT_THROW(load_model(GgufFile::parse(bytes, "tiny.gguf"), pool, 2, interrupt), std::runtime_error);
+}
+
+struct Refusal {
+  const char* fault;
+  std::function<void(GgufWriter&)> change;
+  const char* expected;
+};
+
+TEST(LoadModel, refuses_missing_misshapen_and_unknown_tensors_before_it_takes_memory) {
+  const std::vector<std::byte> row(64 * 4);
+  const Refusal refusals[] = {
+      {"missing", [](auto& w) { w.remove_tensor("blk.1.ffn_up.weight"); }, "'blk.1.ffn_up.weight'"},
+      {"transposed",
+       [](auto& w) {
+         w.tensor("blk.0.ffn_up.weight", {96, 64}, StorageType::f32, std::vector<std::byte>(96 * 64 * 4));
+       },
+       "found [96, 64], expected [64, 96]"},
+      {"short norm",
+       [](auto& w) { w.tensor("output_norm.weight", {32}, StorageType::f32, std::vector<std::byte>(128)); },
+       "found [32], expected [64]"},
+      {"quantised norm",
+       [](auto& w) { w.tensor("output_norm.weight", {64}, StorageType::q8_0, std::vector<std::byte>(68)); },
+       "type Q8_0, expected F32"},
+      {"unknown bias", [&](auto& w) { w.tensor("blk.0.ffn_down.bias", {64}, StorageType::f32, row); },
+       "'blk.0.ffn_down.bias'"},
+      {"one bias of three", [&](auto& w) { w.tensor("blk.0.attn_q.bias", {64}, StorageType::f32, row); },
+       "'blk.0.attn_k.bias'"},
+      {"a layer too many", [&](auto& w) { w.tensor("blk.2.attn_norm.weight", {64}, StorageType::f32, row); },
+       "does not know"},
+      {"other vocabulary", [](auto& w) { w.set("llama.vocab_size", uint32_t{321}); }, "expected [64, 321]"},
+  };
+  for (const Refusal& refusal : refusals) {
+    SCOPED_TRACE(refusal.fault);
+    GgufWriter writer = tiny_writer({});
+    refusal.change(writer);
+    const auto bytes = writer.bytes();
+    sync::Pool pool;
+    try {
+      load_model(GgufFile::parse(bytes, "tiny.gguf"), pool, 2);
+      ADD_FAILURE() << "was loaded";
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr(refusal.expected));
+      EXPECT_THAT(error.what(), HasSubstr("tiny.gguf"));
+    }
+    EXPECT_EQ(pool.mapped_bytes(), 0u);
+  }
+}
+
+TEST(LoadModel, keeps_every_value_of_every_storage_type) {
+  if (!test_data("quant-models/quant-F16.gguf")) GTEST_SKIP() << "skipped: no data";
+  for (const StorageTypeInfo& type : storage_types()) {
+    if (type.type == StorageType::f32) continue;  // the architectures' models are of this type
+    SCOPED_TRACE(type.name);
+    const auto path = test_data(std::string("quant-models/quant-") + type.name + ".gguf");
+    ASSERT_TRUE(path);
+    const GgufFile file = GgufFile::open(*path);
+    sync::Pool pool;
+    expect_weights_of(file, load_model(file, pool, 2));
+  }
+}
+
+TEST(LoadModel, loads_every_dense_test_model) {
+  if (!test_data("arch-models/llama-F32.gguf")) GTEST_SKIP() << "skipped: no data";
+  for (const char* name : {"llama", "llama3-rope", "internlm2", "qwen2", "qwen3"}) {
+    SCOPED_TRACE(name);
+    const GgufFile file = GgufFile::open(*test_data(std::string("arch-models/") + name + "-F32.gguf"));
+    sync::Pool pool;
+    expect_weights_of(file, load_model(file, pool, 2));
+  }
+}
+
+}  // namespace
+}  // namespace tandem
