@@ -38,14 +38,23 @@ void CommandQueue::push(Command command) {
   bool was_idle;
   {
     std::lock_guard lock(mutex_);
-    was_idle = commands_.empty() && !running_;
+    was_idle = commands_.empty() && !running_ && !held_;
     commands_.push_back(std::move(command));
   }
   // A busy worker looks into the queue by itself; waking costs the pusher a system call.
   if (was_idle) filled_.notify_one();
 }
 
+void CommandQueue::hold(bool on) {
+  {
+    std::lock_guard lock(mutex_);
+    held_ = on;
+  }
+  if (!on) filled_.notify_one();
+}
+
 bool CommandQueue::drain(std::chrono::milliseconds deadline) {
+  hold(false);
   std::unique_lock lock(mutex_);
   return emptied_.wait_for(lock, deadline, [&] { return commands_.empty() && !running_; });
 }
@@ -53,7 +62,7 @@ bool CommandQueue::drain(std::chrono::milliseconds deadline) {
 void CommandQueue::work() {
   std::unique_lock lock(mutex_);
   while (true) {
-    filled_.wait(lock, [&] { return !commands_.empty() || ending_; });
+    filled_.wait(lock, [&] { return (!commands_.empty() && !held_) || ending_; });
     if (commands_.empty()) return;
     Command command = std::move(commands_.front());
     commands_.pop_front();

@@ -32,6 +32,9 @@ class CommandQueue {
 
   int threads() const { return team_.size(); }
   void push(Command command);
+  // While held, an idle worker is not woken by push(): filling the queue does not compete with running it. hold(false)
+  // and drain() wake it.
+  void hold(bool on);
   bool drain(std::chrono::milliseconds deadline);  // false: the deadline passed
 
  private:
@@ -42,7 +45,7 @@ class CommandQueue {
   std::mutex mutex_;
   std::condition_variable filled_, emptied_;
   std::deque<Command> commands_;
-  bool running_ = false, ending_ = false;
+  bool running_ = false, ending_ = false, held_ = false;
   std::thread worker_;
 };
 

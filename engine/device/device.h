@@ -1,15 +1,15 @@
 // What every processor looks like: a GPU through OpenCL, the emulated NPU, the host.
 //
 // Contract
-//   Two phases. prepare() resolves shapes, compiles, binds arguments; it may take milliseconds and must not be called between a run's
-//   launches. launch() never blocks: it queues the program behind what was launched before (devices are in-order), to start when every
-//   WaitFor is satisfied and to raise Signal when all results are visible to every other device. Programs may be launched
-//   again and again; what changes between launches (positions, ids) is read from memory.
-//   Waits for flags that this same device raises earlier in its queue are allowed and cost nothing.
-//   Threads: prepare() and launch() are called from one thread, the orchestrator's. estimate(), supports(), info() from any.
-//   Failure: prepare() throws tandem::Error. A failure after launch() is stored on the step's signal flag (Flag::fail) and on the
-//   device (finish() throws it); later launches of the run are skipped, their flags fail too.
-//   Ownership: programs and device objects are released before the pool whose slots they import.
+//   Two phases. prepare() resolves shapes, compiles, binds arguments; it may take milliseconds and must not be called
+//   between a run's launches. launch() never blocks: it queues the program behind what was launched before (devices are
+//   in-order), to start when every WaitFor is satisfied and to raise Signal when all results are visible to every other
+//   device. Programs may be launched again and again; what changes between launches (positions, ids) is read from
+//   memory. Waits for flags that this same device raises earlier in its queue are allowed and cost nothing. Threads:
+//   prepare() and launch() are called from one thread, the orchestrator's. estimate(), supports(), info() from any.
+//   Failure: prepare() throws tandem::Error. A failure after launch() is stored on the step's signal flag (Flag::fail)
+//   and on the device (finish() throws it); later launches of the run are skipped, their flags fail too. Ownership:
+//   programs and device objects are released before the pool whose slots they import.
 #pragma once
 
 #include <chrono>
@@ -34,7 +34,7 @@ struct PolicyTest {
 };
 
 struct DeviceInfo {
-  std::string id;      // "opencl:0"
+  std::string id;  // "opencl:0"
   std::string name, driver;
   DeviceKind kind = DeviceKind::host;
   KernelFamily family = KernelFamily::none;
@@ -75,6 +75,9 @@ class Device {
   virtual Support supports(const Operator& op) const = 0;
   virtual std::unique_ptr<Program> prepare(std::span<const Operator> operators) = 0;
   virtual void launch(Program& program, std::span<const sync::WaitFor> waits, sync::Signal signal) = 0;
+  // Between batch(true) and batch(false) launches may be held back: queueing many steps then does not compete with
+  // running them for a core.
+  virtual void batch(bool open) = 0;
   virtual Cost estimate(std::span<const Operator> operators) const = 0;
 
   // Blocks until everything launched has ended; throws the first stored failure and clears it.

@@ -1,12 +1,13 @@
-// Operators: plain values with resolved shapes. A slice of one is one, which is all that row- and sequence-cutting need.
+// Operators: plain values with resolved shapes. A slice of one is one, which is all that row- and sequence-cutting
+// need.
 //
 // Conventions
-//   Activations are f32, row-major [S, width] with a stride in elements between rows; S tokens. Ids and positions are int32.
-//   `round_f16`: every value written is rounded to f16 (nearest even) and stored as f32; that is how --act f16 works: the producer of a
-//   matmul's input rounds it, so that every device multiplies the same numbers.
-//   Bit rules (docs/numbers.md): for each output element the order of operations depends on nothing but the element's own inputs: not on S,
-//   not on the slice, not on the number of work-items.
-//   Offsets of Operands are multiples of 4 bytes; weights' and caches' are multiples of 64.
+//   Activations are f32, row-major [S, width] with a stride in elements between rows; S tokens. Ids and positions are
+//   int32. `round_f16`: every value written is rounded to f16 (nearest even) and stored as f32; that is how --act f16
+//   works: the producer of a matmul's input rounds it, so that every device multiplies the same numbers. Bit rules
+//   (docs/numbers.md): for each output element the order of operations depends on nothing but the element's own inputs:
+//   not on S, not on the slice, not on the number of work-items. Offsets of Operands are multiples of 4 bytes; weights'
+//   and caches' are multiples of 64.
 #pragma once
 
 #include <cstdint>
@@ -47,8 +48,8 @@ struct RmsNorm {
   int64_t x_stride = 0, y_stride = 0;
   Operand add;  // optional
   int64_t add_stride = 0;
-  Operand weight;            // f32 [width]
-  float weight_offset = 0;   // 0, or 1 for models that store weight - 1
+  Operand weight;           // f32 [width]
+  float weight_offset = 0;  // 0, or 1 for models that store weight - 1
   float eps = 1e-5f;
   bool round_f16 = false;
 };
@@ -58,8 +59,8 @@ enum class RopeLayout : uint8_t {
   halves,       // pairs (i, i + rot/2)  "neox"
 };
 
-// Rotates in place the first rot_dim values of each of `heads` heads of x (q or k). The table holds cos and sin per position, frequency
-// factors and scaling already in it (engine/model/rope.h): [positions, rot_dim/2, 2] f32.
+// Rotates in place the first rot_dim values of each of `heads` heads of x (q or k). The table holds cos and sin per
+// position, frequency factors and scaling already in it (engine/model/rope.h): [positions, rot_dim/2, 2] f32.
 struct Rope {
   int64_t S = 0, heads = 0, head_dim = 0, rot_dim = 0;
   RopeLayout layout = RopeLayout::halves;
@@ -92,8 +93,10 @@ struct KvAppend {
   KvCache cache;
 };
 
-// Causal attention over the cache: token s sees positions 0 .. positions[s]. Query head h reads KV head h / (heads / kv_heads).
-//   score_p = scale * (q . k_p), y = sum_p softmax(score)_p * v_p, all sums f32 in an order that depends only on absolute positions.
+// Causal attention over the cache: token s sees positions 0 .. positions[s]. Query head h reads KV head h / (heads /
+// kv_heads).
+//   score_p = scale * (q . k_p), y = sum_p softmax(score)_p * v_p, all sums f32 in an order that depends only on
+//   absolute positions.
 struct Attention {
   int64_t S = 0, heads = 0;
   Operand q;  // [S, heads * head_dim], stride q_stride
@@ -168,7 +171,8 @@ struct Operator {
 
 const char* kind_name(const Operator& op);  // "matmul", "rms_norm", ...
 
-// A place an operator touches: rows x width_bytes, row_pitch_bytes apart (rows = 1: one run). Devices without shared memory copy these.
+// A place an operator touches: rows x width_bytes, row_pitch_bytes apart (rows = 1: one run). Devices without shared
+// memory copy these.
 struct Region {
   Operand at;
   int64_t rows = 1;
@@ -179,11 +183,12 @@ std::vector<Region> writes(const Operator& op);
 void check_regions(const Operator& op);  // Error when an operand is absent or leaves its slot
 
 struct Work {
-  double flops = 0, bytes = 0;  // multiply and add count as two; bytes: weights, activations and cache read and written once
+  double flops = 0,
+         bytes = 0;  // multiply and add count as two; bytes: weights, activations and cache read and written once
 };
 // Slices; they compute the same bits as the whole. Error when the cut does not fit.
-//   slice_rows: output rows [begin, end), counted as row_begin and row_end are; multiples of 64, or the operator's last row.
-//   slice_tokens: tokens [begin, end) of the operator's S; x, y, positions, ids and scratch advance.
+//   slice_rows: output rows [begin, end), counted as row_begin and row_end are; multiples of 64, or the operator's last
+//   row. slice_tokens: tokens [begin, end) of the operator's S; x, y, positions, ids and scratch advance.
 MatMul slice_rows(const MatMul& op, int64_t begin, int64_t end);
 Operator slice_tokens(const Operator& op, int64_t begin, int64_t end);
 

@@ -21,7 +21,7 @@ struct DeviceOptions {
 struct DeviceFactory {
   const char* prefix;  // "opencl"
   const char* explains;
-  int (*count)();      // how many can be opened now; 0 with no driver, never throws
+  int (*count)();  // how many can be opened now; 0 with no driver, never throws
   std::unique_ptr<Device> (*open)(int index, const DeviceOptions& options);
 };
 

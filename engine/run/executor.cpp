@@ -69,6 +69,7 @@ void Executor::launch_all(PreparedPlan& prepared, uint32_t base) {
   });
   std::vector<sync::WaitFor> waits;
   for (size_t d : order) {
+    prepared.devices_[d]->batch(true);
     for (int index : prepared.launch_order_[d]) {
       const Step& step = prepared.plan_.steps[index];
       waits.clear();
@@ -80,6 +81,7 @@ void Executor::launch_all(PreparedPlan& prepared, uint32_t base) {
       if (step.signals) signal = {flags_.at(prepared.plan_.devices[d]), base + static_cast<uint32_t>(index)};
       prepared.devices_[d]->launch(*prepared.programs_[index], waits, signal);
     }
+    prepared.devices_[d]->batch(false);
   }
 }
 

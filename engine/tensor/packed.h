@@ -1,7 +1,8 @@
-// Packed weights: the few formats every kernel reads. Every GGUF type becomes one of them at load, without losing a bit.
+// Packed weights: the few formats every kernel reads. Every GGUF type becomes one of them at load, without losing a
+// bit.
 //
-// A weight W[N, K] is cut into panels of 64 rows (the last one padded with zero rows). A panel is one contiguous run of bytes, so a
-// row-cut at a multiple of 64 is a contiguous region, and the GPU and the NPU read the same bytes.
+// A weight W[N, K] is cut into panels of 64 rows (the last one padded with zero rows). A panel is one contiguous run of
+// bytes, so a row-cut at a multiple of 64 is a contiguous region, and the GPU and the NPU read the same bytes.
 //
 // The decoded value that the numeric contract names is (all in f32):
 //   dense          w = value (f16 and bf16 converted exactly)
@@ -53,13 +54,14 @@ struct PackedFormat {
   bool operator==(const PackedFormat&) const = default;
 };
 
-std::string to_string(const PackedFormat& format);  // "i4.g32.half.zero8", "i8.g16.super", "f16": also the kernels' build key
-PackedFormat packed_format(StorageType type);        // the one format a storage type is packed to
+std::string to_string(
+    const PackedFormat& format);  // "i4.g32.half.zero8", "i8.g16.super", "f16": also the kernels' build key
+PackedFormat packed_format(StorageType type);  // the one format a storage type is packed to
 
 // Sizes in bytes of the layout above.
-size_t tile_bytes(const PackedFormat& format);                     // one 64 x 32 tile without the super header; 0 for dense
-size_t super_header_bytes(const PackedFormat& format);             // 0 unless ScaleKind::super
-size_t panel_bytes(const PackedFormat& format, int64_t columns);   // Error if K does not fit the format
+size_t tile_bytes(const PackedFormat& format);          // one 64 x 32 tile without the super header; 0 for dense
+size_t super_header_bytes(const PackedFormat& format);  // 0 unless ScaleKind::super
+size_t panel_bytes(const PackedFormat& format, int64_t columns);  // Error if K does not fit the format
 inline int64_t panel_count(int64_t rows) { return (rows + kPanelRows - 1) / kPanelRows; }
 size_t packed_bytes(const PackedFormat& format, int64_t rows, int64_t columns);
 
@@ -72,10 +74,11 @@ struct PackedMatrix {
   size_t bytes() const { return packed_bytes(format, rows, columns); }
 };
 
-// Packs rows [row_begin, row_begin + row_count) of the destination: source row i (storage type `type`, `columns` values) goes to
-// destination row row_begin + i. `panels` is the first byte of panel 0. Rows nobody packs stay as they are (zero in a fresh slot).
-// Different row ranges may be packed by different threads when no panel is shared.
-void pack_rows(StorageType type, const void* source, int64_t columns, int64_t row_begin, int64_t row_count, std::byte* panels);
+// Packs rows [row_begin, row_begin + row_count) of the destination: source row i (storage type `type`, `columns`
+// values) goes to destination row row_begin + i. `panels` is the first byte of panel 0. Rows nobody packs stay as they
+// are (zero in a fresh slot). Different row ranges may be packed by different threads when no panel is shared.
+void pack_rows(StorageType type, const void* source, int64_t columns, int64_t row_begin, int64_t row_count,
+               std::byte* panels);
 
 // Decodes element row [row, 0..K) by the contract's formula; the plain reference of all kernels.
 void decode_packed_row(const PackedFormat& format, const std::byte* panels, int64_t columns, int64_t row, float* out);

@@ -12,21 +12,34 @@ namespace tandem {
 
 // Values are the type numbers of the GGUF format.
 enum class StorageType : uint32_t {
-  f32 = 0, f16 = 1, q4_0 = 2, q4_1 = 3, q5_0 = 6, q5_1 = 7, q8_0 = 8,
-  q2_k = 10, q3_k = 11, q4_k = 12, q5_k = 13, q6_k = 14, iq4_nl = 20, iq4_xs = 23, bf16 = 30,
+  f32 = 0,
+  f16 = 1,
+  q4_0 = 2,
+  q4_1 = 3,
+  q5_0 = 6,
+  q5_1 = 7,
+  q8_0 = 8,
+  q2_k = 10,
+  q3_k = 11,
+  q4_k = 12,
+  q5_k = 13,
+  q6_k = 14,
+  iq4_nl = 20,
+  iq4_xs = 23,
+  bf16 = 30,
 };
 
 struct StorageTypeInfo {
   StorageType type;
-  const char* name;      // as the field writes it: "Q4_K"
-  uint32_t block_values; // values in one block
+  const char* name;       // as the field writes it: "Q4_K"
+  uint32_t block_values;  // values in one block
   uint32_t block_bytes;
 };
 
-std::span<const StorageTypeInfo> storage_types();                  // all supported ones
+std::span<const StorageTypeInfo> storage_types();  // all supported ones
 std::optional<StorageType> storage_type_from_number(uint32_t gguf_number);
 const StorageTypeInfo& info(StorageType type);
-size_t row_bytes(StorageType type, int64_t values);                // values: a multiple of block_values, else Error
+size_t row_bytes(StorageType type, int64_t values);  // values: a multiple of block_values, else Error
 
 // Decodes one row of `values` values to f32, by the type's published formula (the reference of everything else).
 void decode_row(StorageType type, const void* blocks, float* out, int64_t values);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <numeric>
 
 #include "sync/error.h"
@@ -30,6 +31,21 @@ TEST(CommandQueue, does_not_block_the_pusher_and_tells_a_deadline) {
   EXPECT_FALSE(queue.drain(std::chrono::milliseconds(20)));
   gate.unlock();
   EXPECT_TRUE(queue.drain(kLong));
+}
+
+TEST(CommandQueue, does_not_start_what_is_pushed_while_it_is_held) {
+  CommandQueue queue({});
+  std::atomic<int> ran = 0;
+  queue.hold(true);
+  for (int i = 0; i < 3; ++i) queue.push([&ran](Team&) { ++ran; });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(0, ran);
+  queue.hold(false);
+  ASSERT_TRUE(queue.drain(kLong));
+  EXPECT_EQ(3, ran);
+  queue.hold(true);
+  queue.push([&ran](Team&) { ++ran; });
+  EXPECT_TRUE(queue.drain(kLong)) << "draining ends the hold";
 }
 
 TEST(CommandQueue, runs_what_is_left_before_it_ends) {

@@ -1,4 +1,5 @@
-// Where the test data lies: ../shared/data beside the checkout, or TANDEM_TEST_DATA. Tests say "skipped: no data" without it.
+// Where the test data lies: ../shared/data beside the checkout, or TANDEM_TEST_DATA. Tests say "skipped: no data"
+// without it.
 #pragma once
 
 #include <cstdlib>

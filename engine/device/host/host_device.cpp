@@ -85,6 +85,8 @@ class HostDevice : public Device {
     changed_.notify_all();
   }
 
+  void batch(bool) override {}  // its thread runs beside whoever launches
+
   // A round figure of one core of a server: 32 GFLOP/s with the contract's decoding, 16 GB/s, 8 W.
   Cost estimate(std::span<const Operator> operators) const override {
     const double cores = std::max(1, info_.compute_units);

@@ -34,6 +34,7 @@ class NpuDevice final : public Device {
     return std::make_unique<NpuProgram>(this, params_, operators);
   }
   void launch(Program& program, std::span<const sync::WaitFor> waits, sync::Signal signal) override;
+  void batch(bool open) override { queue_.hold(open); }
   Cost estimate(std::span<const Operator> operators) const override;
   void finish(std::chrono::milliseconds deadline) override;
   void record_spans(bool on) override;

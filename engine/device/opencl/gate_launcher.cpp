@@ -42,7 +42,12 @@ void GateLauncher::enqueue(const Prepared& program, std::span<const sync::WaitFo
     gates_.enqueue_signal(queue_, signal);
     raised_here_[&signal.flag.line()] = signal;
   }
-  check(queue_.flush(), "clFlush", id_);
+  if (!batching_) check(queue_.flush(), "clFlush", id_);
+}
+
+void GateLauncher::batch(bool open) {
+  batching_ = open;
+  if (!open) queue_.flush();  // a failure shows in finish(), which cannot be left out
 }
 
 void GateLauncher::launch(std::shared_ptr<Prepared> program, std::span<const sync::WaitFor> waits,

@@ -16,6 +16,7 @@ class GateLauncher final : public Launcher {
   GateLauncher(cl::CommandQueue queue, Gates& gates, SpanRecorder& spans, std::string id);
   ~GateLauncher() override;
   void launch(std::shared_ptr<Prepared> program, std::span<const sync::WaitFor> waits, sync::Signal signal) override;
+  void batch(bool open) override;
   void finish(std::chrono::milliseconds deadline) override;
 
  private:
@@ -27,6 +28,7 @@ class GateLauncher final : public Launcher {
   Gates& gates_;
   SpanRecorder& spans_;
   std::string id_;
+  bool batching_ = false;
   std::string stored_failure_;                                 // of a launch that could not be queued
   std::map<const sync::FlagLine*, sync::Signal> raised_here_;  // latest epoch queued per flag, since the last finish()
 };

@@ -21,6 +21,7 @@ class HostLauncher final : public Launcher {
                std::chrono::milliseconds wait_deadline);
   ~HostLauncher() override;  // queued programs that have not started fail their flags
   void launch(std::shared_ptr<Prepared> program, std::span<const sync::WaitFor> waits, sync::Signal signal) override;
+  void batch(bool) override {}  // its thread enqueues one program at a time
   void finish(std::chrono::milliseconds deadline) override;
 
  private:

@@ -21,6 +21,7 @@ class Launcher {
   virtual ~Launcher() = default;
   // The program is shared: it may be destroyed by its user while it is still queued here.
   virtual void launch(std::shared_ptr<Prepared> program, std::span<const sync::WaitFor> waits, sync::Signal signal) = 0;
+  virtual void batch(bool open) = 0;  // open: commands need not be flushed one by one
   virtual void finish(std::chrono::milliseconds deadline) = 0;
 };
 

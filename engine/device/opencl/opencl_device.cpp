@@ -129,6 +129,7 @@ class OpenclDevice final : public Device {
   void launch(Program& program, std::span<const sync::WaitFor> waits, sync::Signal signal) override {
     launcher_->launch(dynamic_cast<OpenclProgram&>(program).prepared(), waits, signal);
   }
+  void batch(bool open) override { launcher_->batch(open); }
   Cost estimate(std::span<const Operator> operators) const override { return cost(roofline_, operators); }
   void finish(std::chrono::milliseconds deadline) override { launcher_->finish(deadline); }
   void record_spans(bool on) override { on ? spans_.start(queue_) : spans_.stop(); }
