@@ -1,24 +1,29 @@
+#include <algorithm>
 #include <cmath>
 
 #include "sync/waiter.h"
 
 namespace tandem::sync {
 
-// H7: exponential average over roughly the last eight runs. Sample 0 holds the driver's hidden compile, 100 to 1000
-// times the steady duration on PoCL: it stands only until the second sample replaces it.
+// H7. What is wanted is the time that will pass at the least: a sleeper that wakes too late delays everybody, one that
+// wakes too early only polls. So the estimate falls quickly (half the way) and rises slowly (a sixteenth, from a sample
+// of at most twice the estimate: one interruption of milliseconds must not put the next waits to sleep). Sample 0 holds
+// the driver's hidden compile, 100 to 1000 times the steady duration on PoCL: it stands only until the second sample
+// replaces it.
 void DurationPredictor::observe(double seconds) {
-  constexpr double kWeight = 0.125;
+  constexpr double kFall = 0.5, kRise = 1.0 / 16, kOutlier = 2;
   if (samples_ <= 1) {
     estimate_ = seconds;
   } else {
     if (seconds > 0) error_sum_ += std::abs(estimate_ - seconds) / seconds;
-    estimate_ += kWeight * (seconds - estimate_);
+    const double sample = std::min(seconds, kOutlier * estimate_);
+    estimate_ += (sample < estimate_ ? kFall : kRise) * (sample - estimate_);
   }
   ++samples_;
 }
 
 void DurationPredictor::observe_overslept() {
-  constexpr double kShrink = 0.75;
+  constexpr double kShrink = 0.5;
   estimate_ *= kShrink;
   ++samples_;
 }

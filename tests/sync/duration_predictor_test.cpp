@@ -15,15 +15,23 @@ TEST(DurationPredictor, forgets_the_first_sample_which_holds_the_hidden_compile)
   EXPECT_DOUBLE_EQ(predictor.predict(), 0.001);
 }
 
-TEST(DurationPredictor, moves_an_eighth_of_the_way_to_each_new_sample) {
+TEST(DurationPredictor, falls_quickly_and_rises_slowly) {
   DurationPredictor predictor;
   predictor.observe(1.0);
-  predictor.observe(0.8);
-  predictor.observe(1.6);  // 0.8 + (1.6 - 0.8) / 8 = 0.9; error |0.8 - 1.6| / 1.6 = 0.5
-  EXPECT_DOUBLE_EQ(predictor.predict(), 0.9);
-  EXPECT_DOUBLE_EQ(predictor.relative_error(), 0.5);
-  predictor.observe(0.9);  // error 0: mean 0.25
-  EXPECT_DOUBLE_EQ(predictor.relative_error(), 0.25);
+  predictor.observe(1.0);
+  predictor.observe(0.5);  // half the way down: 0.75; error |1 - 0.5| / 0.5 = 1
+  EXPECT_DOUBLE_EQ(predictor.predict(), 0.75);
+  EXPECT_DOUBLE_EQ(predictor.relative_error(), 1.0);
+  predictor.observe(1.15);  // a sixteenth of the way up: 0.75 + 0.4 / 16 = 0.775
+  EXPECT_DOUBLE_EQ(predictor.predict(), 0.775);
+}
+
+TEST(DurationPredictor, is_not_moved_far_by_one_interruption) {
+  DurationPredictor predictor;
+  predictor.observe(1.0);
+  predictor.observe(1.0);
+  predictor.observe(500.0);  // counts as 2: 1 + 1 / 16
+  EXPECT_DOUBLE_EQ(predictor.predict(), 1.0625);
 }
 
 TEST(DurationPredictor, comes_down_from_a_prediction_that_made_its_waiter_oversleep) {
@@ -31,7 +39,7 @@ TEST(DurationPredictor, comes_down_from_a_prediction_that_made_its_waiter_oversl
   predictor.observe(1.0);
   predictor.observe(1.0);
   predictor.observe_overslept();
-  EXPECT_DOUBLE_EQ(predictor.predict(), 0.75);
+  EXPECT_DOUBLE_EQ(predictor.predict(), 0.5);
   for (int i = 0; i < 30; ++i) predictor.observe_overslept();
   EXPECT_LT(predictor.predict(), 0.001);
 }
