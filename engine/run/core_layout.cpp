@@ -29,7 +29,9 @@ CoreLayout lay_out_cores(std::span<const int> usable, int threads) {
           true};
 }
 
-std::vector<int> usable_cores() {
+namespace {
+
+std::vector<int> read_affinity() {
   cpu_set_t set;
   CPU_ZERO(&set);
   std::vector<int> cores;
@@ -39,6 +41,14 @@ std::vector<int> usable_cores() {
     }
   }
   if (cores.empty()) cores.push_back(0);
+  return cores;
+}
+
+}  // namespace
+
+const std::vector<int>& usable_cores() {
+  // Read once: an engine pins its orchestrator, and the next one opened by that thread must not take this for all there is.
+  static const std::vector<int> cores = read_affinity();
   return cores;
 }
 

@@ -63,8 +63,8 @@ Engine::Engine(const EngineOptions& options)
                     " rows of token_embd.weight");
   }
   open_devices();
-  // Loading uses every core; the orchestrator takes its own only afterwards, so that loading threads do not inherit the
-  // mask.
+  // Loading threads inherit this thread's mask; the orchestrator takes its own core only afterwards.
+  pin_this_thread(usable_cores());
   model_ = load_model(file_, pool_, static_cast<int>(usable_cores().size()), options.load_progress);
   if (layout_.may_spin) pin_this_thread(std::vector{layout_.orchestrator});
 
