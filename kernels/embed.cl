@@ -14,7 +14,7 @@
 #define TILE_BYTES (SCALE_BYTES * (MIN_KIND == 2 ? 2 : 1) + QUANT_BYTES)
 #endif
 
-inline float element(__global const uchar *panel, int r, int k) {
+INLINE float element(__global const uchar *panel, int r, int k) {
 #if KIND == 0
   return ((__global const float *)panel)[(size_t)k * 64 + r];
 #elif KIND == 1

@@ -1,60 +1,12 @@
-// Waiting for and raising flags inside an in-order queue (H7): the queue is filled ahead, and only these kernels look at flags.
+// Waiting for and raising flags inside an in-order queue: the queue is filled ahead, and only these kernels look at flags.
 //
-// Layout: a flag line is 16 words, 0: epoch, 1: failure (sync/flag.h). state, one line of the device: 0: failure code (0 none, 1 a flag
-//   failed, 2 a gate's time ran out, 3 cancelled by the host), 1: serial number of the gate that failed.
-// Work mapping: one work-item. Orders: the gate's acquire load pairs with Flag::raise() or with another device's signal_flag; the
-//   signal's release store pairs with Flag::epoch(). A failure passes through: a gate that fails poisons the device's state, every later
-//   gate returns at once, and every later signal sets its flag's failure word instead of the epoch, so that nobody hangs.
-// Limits: the spin is bounded by `spins` looks (the device measures how long a look takes). With C11_ATOMICS the orders are the language's;
-//   without (OpenCL C 1.2) a fence and an atomic exchange are the best there is, and the device's start-up test decides.
-#ifdef C11_ATOMICS
-#define LOAD_ACQUIRE(p) \
-  atomic_load_explicit((__global atomic_uint *)(p), memory_order_acquire, memory_scope_device)
-#define STORE_RELEASE(p, value) \
-  atomic_store_explicit((__global atomic_uint *)(p), (value), memory_order_release, memory_scope_device)
-#else
-inline uint load_acquire(volatile __global uint *p) {
-  const uint value = *p;
-  mem_fence(CLK_GLOBAL_MEM_FENCE);
-  return value;
-}
-inline void store_release(volatile __global uint *p, uint value) {
-  mem_fence(CLK_GLOBAL_MEM_FENCE);
-  atomic_xchg(p, value);
-}
-#define LOAD_ACQUIRE(p) load_acquire(p)
-#define STORE_RELEASE(p, value) store_release(p, value)
-#endif
+// Layout, orders, limits: flags.cl. Work mapping: one work-item.
+#include "flags.cl"
 
 __kernel void gate(BUFFER(flag), const uint epoch, BUFFER(state), const uint serial, const ulong spins) {
-  volatile __global uint *line = AT(volatile uint, flag);
-  volatile __global uint *device = AT(volatile uint, state);
-  uint code = 2;
-  for (ulong spin = 0; spin < spins; ++spin) {
-    if ((int)(LOAD_ACQUIRE(line) - epoch) >= 0) {
-      code = LOAD_ACQUIRE(line + 1) ? 1 : 0;
-      break;
-    }
-    if ((spin & 63) == 0) {
-      if (LOAD_ACQUIRE(device) != 0) return;
-      if (LOAD_ACQUIRE(line + 1) != 0) {
-        code = 1;
-        break;
-      }
-    }
-  }
-  if (code != 0 && LOAD_ACQUIRE(device) == 0) {
-    device[1] = serial;
-    STORE_RELEASE(device, code);
-  }
+  wait_for_flag(AT(volatile uint, flag), epoch, AT(volatile uint, state), serial, spins);
 }
 
 __kernel void signal_flag(BUFFER(flag), const uint epoch, BUFFER(state)) {
-  volatile __global uint *line = AT(volatile uint, flag);
-  volatile __global uint *device = AT(volatile uint, state);
-  if (LOAD_ACQUIRE(device) != 0) {
-    STORE_RELEASE(line + 1, 1);
-  } else {
-    STORE_RELEASE(line, epoch);
-  }
+  raise_flag(AT(volatile uint, flag), epoch, AT(volatile uint, state));
 }

@@ -13,13 +13,13 @@ typedef struct {
   __global const uchar *quants;
 } Run;
 
-inline Run load_run(__global const uchar *panel, int run, int lane) {
+INLINE Run load_run(__global const uchar *panel, int run, int lane) {
   Run r;
   r.quants = panel + ((size_t)run * RUN * 64 + lane) * ELEMENT_BYTES;
   return r;
 }
 
-inline float16 load_column(const Run *r, int column, int b) {
+INLINE float16 load_column(const Run *r, int column, int b) {
   __global const uchar *at = r->quants + (column * 64 + b * 16) * ELEMENT_BYTES;
 #if ELEMENT == 0
   PREFETCH(at, 8192);
@@ -33,7 +33,7 @@ inline float16 load_column(const Run *r, int column, int b) {
 #endif
 }
 
-inline void load_pair(const Run *r, int pair, float16 *first, float16 *second) {
+INLINE void load_pair(const Run *r, int pair, float16 *first, float16 *second) {
 #pragma unroll
   for (int b = 0; b < BLOCKS; ++b) first[b] = load_column(r, 2 * pair, b);
 #pragma unroll

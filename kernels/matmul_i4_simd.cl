@@ -6,7 +6,7 @@
 #include "packed_simd.cl"
 
 // Decodes columns 2*pair and 2*pair + 1 of the run.
-inline void load_pair(const Run *r, int pair, float16 *first, float16 *second) {
+INLINE void load_pair(const Run *r, int pair, float16 *first, float16 *second) {
   __global const uchar *at = r->quants + pair * 64;
   PREFETCH(at, 8192);
 #pragma unroll

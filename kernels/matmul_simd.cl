@@ -12,7 +12,7 @@
 #define ROWS (BLOCKS * 16)
 
 // Rows that do not fill a vector: only the last ones of a matrix.
-inline void store_rows(float16 value, __global float *y, int rows) {
+INLINE void store_rows(float16 value, __global float *y, int rows) {
   if (rows >= 16) {
     vstore16(value, 0, y);
   } else {
@@ -68,7 +68,7 @@ __kernel void matmul_few(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byte
 #else
 #define CHUNK 256
 
-inline float16 load_rows(__global const float *y, int rows) {
+INLINE float16 load_rows(__global const float *y, int rows) {
   if (rows >= 16) return vload16(0, y);
   float lanes[16];
   for (int r = 0; r < 16; ++r) lanes[r] = r < rows ? y[r] : 0.0f;
@@ -77,7 +77,7 @@ inline float16 load_rows(__global const float *y, int rows) {
 
 // T tokens x 32 rows over `columns` columns of the decoded panel; continues the sums in y unless `first`.
 #define DEFINE_TOKENS(T)                                                                                              \
-  inline void tokens_##T(__local const float *panel, __global const float *x, __global float *y, int columns,         \
+  INLINE void tokens_##T(__local const float *panel, __global const float *x, __global float *y, int columns,         \
                          int first, long x_stride, long y_stride, int rows) {                                         \
     float16 sum[T][2];                                                                                                \
     _Pragma("unroll") for (int t = 0; t < T; ++t) {                                                                   \

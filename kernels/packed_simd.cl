@@ -21,7 +21,7 @@ typedef struct {
   __global const uchar *quants;
 } Run;
 
-inline Run load_run(__global const uchar *panel, int run, int lane) {
+INLINE Run load_run(__global const uchar *panel, int run, int lane) {
   Run r;
   const int tile = run / RUNS_PER_TILE, part = run % RUNS_PER_TILE;
 #if SUPER
@@ -56,7 +56,7 @@ inline Run load_run(__global const uchar *panel, int run, int lane) {
   return r;
 }
 
-inline float16 decode(const Run *r, int b, float16 q) {
+INLINE float16 decode(const Run *r, int b, float16 q) {
 #if MIN_KIND == 0
   return q * r->scale[b];
 #else

@@ -8,8 +8,7 @@ namespace tandem::sync {
 // H7. What is wanted is the time that will pass at the least: a sleeper that wakes too late delays everybody, one that
 // wakes too early only polls. So the estimate falls quickly (half the way) and rises slowly (a sixteenth, from a sample
 // of at most twice the estimate: one interruption of milliseconds must not put the next waits to sleep). Sample 0 holds
-// the driver's hidden compile, 100 to 1000 times the steady duration on PoCL: it stands only until the second sample
-// replaces it.
+// the driver's hidden compile, 100 to 1000 times the steady duration on PoCL: it predicts nothing.
 void DurationPredictor::observe(double seconds) {
   constexpr double kFall = 0.5, kRise = 1.0 / 16, kOutlier = 2;
   if (samples_ <= 1) {
@@ -28,7 +27,7 @@ void DurationPredictor::observe_overslept() {
   ++samples_;
 }
 
-double DurationPredictor::predict() const { return samples_ == 0 ? 0.0 : estimate_; }
+double DurationPredictor::predict() const { return samples_ < 2 ? 0.0 : estimate_; }
 
 double DurationPredictor::relative_error() const { return samples_ <= 2 ? 0.0 : error_sum_ / (samples_ - 2); }
 

@@ -45,7 +45,7 @@ std::unique_ptr<Waiter> make_waiter(std::string_view policy);
 std::vector<std::string> waiter_names();
 
 // The prediction of H7: kernels of one operator and shape take the same time in every layer. One per (program, shape).
-// Running estimate; the first sample (hidden compile) is discarded once a second one is there.
+// Running estimate of the least time; the first sample (hidden compile) is not used.
 class DurationPredictor {
  public:
   void observe(double seconds);

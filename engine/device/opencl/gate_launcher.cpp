@@ -55,10 +55,14 @@ void GateLauncher::launch(std::shared_ptr<Prepared> program, std::span<const syn
   try {
     enqueue(*program, waits, signal);
   } catch (const std::exception& error) {
-    if (stored_failure_.empty()) stored_failure_ = "step '" + program->name + "': " + error.what();
-    gates_.cancel();  // what is queued already passes the failure on
-    if (signal.flag) signal.flag.fail(stored_failure_);
+    reject(program->name, error.what(), signal);
   }
+}
+
+void GateLauncher::reject(const std::string& step, const std::string& reason, const sync::Signal& signal) {
+  if (stored_failure_.empty()) stored_failure_ = "step '" + step + "': " + reason;
+  gates_.cancel();  // what is queued already passes the failure on
+  if (signal.flag) signal.flag.fail(stored_failure_);
 }
 
 // OpenCL has no wait with a deadline: a marker is polled, first closely, then off the core.

@@ -17,6 +17,9 @@ class GateLauncher final : public Launcher {
   ~GateLauncher() override;
   void launch(std::shared_ptr<Prepared> program, std::span<const sync::WaitFor> waits, sync::Signal signal) override;
   void batch(bool open) override;
+  // For whoever queues beside this launcher: a launch that could not be queued, and a flag that the queue will raise.
+  void reject(const std::string& step, const std::string& reason, const sync::Signal& signal);
+  void will_raise(const sync::Signal& signal) { raised_here_[&signal.flag.line()] = signal; }
   void finish(std::chrono::milliseconds deadline) override;
 
  private:

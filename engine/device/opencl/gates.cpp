@@ -37,7 +37,7 @@ Gates::Gates(ProgramCache& programs, SlotMemory& memory, sync::Pool& pool)
       state_(pool.acquire(sizeof(sync::FlagLine), sync::SlotUse::flags, "gate state")),
       state_buffer_(memory.buffer(state_)),
       id_(programs.handle().id) {
-  std::string options = "-cl-std=CL3.0 -DC11_ATOMICS";
+  std::string& options = options_ = "-cl-std=CL3.0 -DC11_ATOMICS";
   orders_ = "C11 atomics, device scope";
   try {
     gate_ = programs.kernel("gate", "gate", options);
@@ -75,9 +75,14 @@ void Gates::calibrate(const cl::CommandQueue& queue) {
   reset();
 }
 
-void Gates::enqueue_wait(const cl::CommandQueue& queue, const sync::WaitFor& wait) {
+uint32_t Gates::remember(const sync::WaitFor& wait) {
   ++serial_;
-  gates_[serial_ % kRemembered] = {wait.flag.name(), wait.epoch};
+  gates_[serial_ % kRemembered] = {&wait.flag.name(), wait.epoch};
+  return serial_;
+}
+
+void Gates::enqueue_wait(const cl::CommandQueue& queue, const sync::WaitFor& wait) {
+  remember(wait);
   set_buffer(gate_, 0, memory_.buffer(wait.flag.slot()), wait.flag.offset_bytes());
   set_arg(gate_, 2, cl_uint{wait.epoch});
   set_arg(gate_, 5, cl_uint{serial_});
@@ -100,7 +105,7 @@ std::string Gates::failure() const {
   const uint32_t serial = line_of(state_).failure.load(std::memory_order_relaxed);
   const Gate& gate = gates_[serial % kRemembered];
   const std::string what = code == kFlagFailed ? "the awaited step failed" : "a gate's deadline passed";
-  return what + ": flag '" + gate.flag + "', wanted epoch " + std::to_string(gate.epoch);
+  return what + ": flag '" + *gate.flag + "', wanted epoch " + std::to_string(gate.epoch);
 }
 
 void Gates::reset() {

@@ -28,6 +28,11 @@ class Gates {
   void enqueue_wait(const cl::CommandQueue& queue, const sync::WaitFor& wait);
   void enqueue_signal(const cl::CommandQueue& queue, const sync::Signal& signal);
 
+  uint32_t remember(const sync::WaitFor& wait);  // a serial number, by which failure() finds its flag's name again
+  cl_ulong spins() const;                        // looks at a flag within the bound
+  const sync::Slot& state() const { return state_; }
+  const std::string& build_options() const { return options_; }
+
   bool poisoned() const;        // a gate has failed since the last reset()
   std::string failure() const;  // which one and why; "" when none
   void reset();                 // while the queue is idle
@@ -37,18 +42,16 @@ class Gates {
 
  private:
   struct Gate {
-    std::string flag;
+    const std::string* flag = nullptr;  // its bank outlives the wait
     uint32_t epoch = 0;
   };
   static constexpr size_t kRemembered = 4096;  // gates in flight whose names are kept for an error message
-
-  cl_ulong spins() const;
 
   SlotMemory& memory_;
   sync::Slot& state_;
   cl::Buffer state_buffer_;
   cl::Kernel gate_, signal_;
-  std::string id_, orders_;
+  std::string id_, orders_, options_;
   std::chrono::milliseconds bound_{10000};
   double look_seconds_ = 5e-9;
   uint32_t serial_ = 0;

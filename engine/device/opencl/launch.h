@@ -30,6 +30,7 @@ struct KernelLaunch {
   std::string options;  // build options of this variant: "-DGROUP=32 ..."; part of the program cache's key
   std::vector<Arg> args;
   std::array<size_t, 3> global{1, 1, 1}, local{1, 1, 1};  // global is a multiple of local
+  bool one_token = false;  // lower(): of an operator on one token, where a launch costs as much as the work
 };
 
 struct LoweringContext {

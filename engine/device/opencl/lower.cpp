@@ -22,7 +22,10 @@ struct Lowering {
 }  // namespace
 
 std::vector<KernelLaunch> lower(const Operator& op, const LoweringContext& context) {
-  return std::visit(Lowering{context}, op.body);
+  std::vector<KernelLaunch> launches = std::visit(Lowering{context}, op.body);
+  const bool one_token = std::visit([](const auto& body) { return body.S == 1; }, op.body);
+  for (KernelLaunch& launch : launches) launch.one_token = one_token;
+  return launches;
 }
 
 }  // namespace tandem::opencl

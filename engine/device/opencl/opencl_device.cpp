@@ -4,6 +4,7 @@
 
 #include "engine/device/opencl/gate_launcher.h"
 #include "engine/device/opencl/host_launcher.h"
+#include "engine/device/opencl/list_launcher.h"
 #include "engine/device/opencl/opencl_tuning.h"
 #include "engine/device/opencl/platform.h"
 #include "engine/device/opencl/prepared.h"
@@ -110,14 +111,21 @@ class OpenclDevice final : public Device {
     if (zero_copy.holds) gates_ = std::make_unique<Gates>(programs_, *memory_, pool_);
     info_.policies = test_policies(queue_, gates_.get(), pool_, cpu);
     const bool use_gates = gates_ && options.sync_policy != "blocking" && info_.policies.back().passed;
-    if (use_gates) {
-      gates_->set_bound(tuning.gate_deadline);
+    // With one worker a one-token pass is one launch of the list kernel; several workers share each kernel's
+    // work-groups instead.
+    const bool use_lists = use_gates && cpu && info_.compute_units == 1 && info_.family == KernelFamily::simd;
+    preparer_ = std::make_unique<Preparer>(programs_, *memory_, lowering_context(handle, info_), cpu,
+                                           use_lists ? &variants_ : nullptr);
+    if (use_gates) gates_->set_bound(tuning.gate_deadline);
+    if (use_lists) {
+      launcher_ = std::make_unique<ListLauncher>(queue_, *gates_, spans_, programs_, *memory_, pool_, *preparer_,
+                                                 variants_, handle.id);
+    } else if (use_gates) {
       launcher_ = std::make_unique<GateLauncher>(queue_, *gates_, spans_, handle.id);
     } else {
       launcher_ = std::make_unique<HostLauncher>(queue_, *memory_, spans_, handle.id, options.sync_policy,
                                                  tuning.gate_deadline);
     }
-    preparer_ = std::make_unique<Preparer>(programs_, *memory_, lowering_context(handle, info_), cpu);
     roofline_ = roofline(cpu, info_.compute_units, handle.device.getInfo<CL_DEVICE_MAX_CLOCK_FREQUENCY>() * 1e6);
   }
 
@@ -145,9 +153,10 @@ class OpenclDevice final : public Device {
   SpanRecorder spans_;
   DeviceInfo info_;
   std::unique_ptr<SlotMemory> memory_;
-  std::unique_ptr<Gates> gates_;        // only where memory is shared
-  std::unique_ptr<Launcher> launcher_;  // dies before what it uses
+  std::unique_ptr<Gates> gates_;  // only where memory is shared
+  ListVariants variants_;
   std::unique_ptr<Preparer> preparer_;
+  std::unique_ptr<Launcher> launcher_;  // dies before what it uses
   Roofline roofline_;
 };
 

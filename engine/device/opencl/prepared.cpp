@@ -61,15 +61,16 @@ void enqueue(const cl::CommandQueue& queue, const BoundKernel& bound, cl::Event*
 
 }  // namespace
 
-Preparer::Preparer(ProgramCache& programs, SlotMemory& memory, LoweringContext context, bool warm_up)
-    : programs_(programs), memory_(memory), context_(context), warm_up_(warm_up) {
+Preparer::Preparer(ProgramCache& programs, SlotMemory& memory, LoweringContext context, bool warm_up,
+                   ListVariants* variants)
+    : programs_(programs), memory_(memory), context_(context), warm_up_(warm_up), variants_(variants) {
   cl_int code = CL_SUCCESS;
   dummy_ = cl::Buffer(programs.handle().context, CL_MEM_READ_WRITE, 4096, nullptr, &code);
   check(code, "clCreateBuffer", "the dummy argument on " + programs.handle().id);
 }
 
-cl::Kernel Preparer::bind(const KernelLaunch& launch, const std::string& object,
-                          const std::function<cl::Buffer(const sync::Slot&)>& buffer_of) {
+cl::Kernel Preparer::bind_one(const KernelLaunch& launch, const std::string& object,
+                              const std::function<cl::Buffer(const sync::Slot&)>& buffer_of) {
   cl::Kernel kernel = programs_.kernel(launch.source, launch.kernel, launch.options);
   cl_uint index = 0;
   auto set = [&](size_t bytes, const void* value) {
@@ -117,7 +118,7 @@ void Preparer::warm_up(const KernelLaunch& launch, const std::string& object) {
     }
     return shadow.buffer;
   };
-  const BoundKernel bound{bind(launch, object, shadow_of), launch.global, launch.local, object};
+  const BoundKernel bound{bind_one(launch, object, shadow_of), launch.global, launch.local, object};
   cl_int code = CL_SUCCESS;
   cl::CommandQueue queue(handle.context, handle.device, 0, &code);
   check(code, "clCreateCommandQueue", object);
@@ -131,15 +132,30 @@ std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators)
   if (operators.size() > 1) prepared->name += " .. " + operators.back().name;
   for (const Operator& op : operators) {
     if (!memory_.shared()) collect_regions(op, *prepared);
-    for (const KernelLaunch& launch : lower(op, context_)) {
+    for (KernelLaunch& launch : lower(op, context_)) {
       if (launch.global[0] * launch.global[1] * launch.global[2] == 0) continue;
-      const std::string object = op.name + " (" + launch.kernel + ") on " + programs_.handle().id;
-      cl::Kernel kernel = bind(launch, object, [this](const sync::Slot& slot) { return memory_.buffer(slot); });
-      if (warm_up_) warm_up(launch, object);
-      prepared->kernels.push_back({std::move(kernel), launch.global, launch.local, object});
+      prepared->launches.push_back(std::move(launch));
     }
   }
+  if (variants_ && std::ranges::all_of(prepared->launches, can_be_listed)) {
+    for (const KernelLaunch& launch : prepared->launches) {
+      append_record(launch, variants_->index_of(launch), prepared->records);
+    }
+    append_end(prepared->records);
+  } else {
+    bind(*prepared);
+  }
   return prepared;
+}
+
+void Preparer::bind(Prepared& prepared) {
+  if (prepared.kernels.size() == prepared.launches.size()) return;
+  for (const KernelLaunch& launch : prepared.launches) {
+    const std::string object = prepared.name + " (" + launch.kernel + ") on " + programs_.handle().id;
+    cl::Kernel kernel = bind_one(launch, object, [this](const sync::Slot& slot) { return memory_.buffer(slot); });
+    if (warm_up_) warm_up(launch, object);
+    prepared.kernels.push_back({std::move(kernel), launch.global, launch.local, object});
+  }
 }
 
 void enqueue_kernels(const cl::CommandQueue& queue, const Prepared& prepared, cl::Event* first, cl::Event* last) {

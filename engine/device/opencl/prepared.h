@@ -10,6 +10,7 @@
 
 #include "engine/device/device.h"
 #include "engine/device/opencl/launch.h"
+#include "engine/device/opencl/list_source.h"
 #include "engine/device/opencl/memory.h"
 #include "engine/device/opencl/program_cache.h"
 
@@ -23,7 +24,9 @@ struct BoundKernel {
 
 struct Prepared {
   std::string name;  // first operator's (.. last's)
-  std::vector<BoundKernel> kernels;
+  std::vector<KernelLaunch> launches;
+  std::vector<BoundKernel> kernels;        // of the launches, made by bind()
+  std::vector<uint64_t> records;           // the same for the list kernel (kernels/list.cl); empty: launched one by one
   std::vector<Region> weights;             // uploaded before the first launch (memory not shared)
   std::vector<Region> uploads, downloads;  // around every launch (memory not shared)
   bool weights_uploaded = false;
@@ -32,19 +35,22 @@ struct Prepared {
 
 class Preparer {
  public:
-  Preparer(ProgramCache& programs, SlotMemory& memory, LoweringContext context, bool warm_up);
+  // variants: of the list kernel; nullptr: everything is launched kernel by kernel.
+  Preparer(ProgramCache& programs, SlotMemory& memory, LoweringContext context, bool warm_up, ListVariants* variants);
 
   std::shared_ptr<Prepared> prepare(std::span<const Operator> operators);
+  void bind(Prepared& prepared);  // makes kernel objects, where they are not made yet
 
  private:
-  cl::Kernel bind(const KernelLaunch& launch, const std::string& object,
-                  const std::function<cl::Buffer(const sync::Slot&)>& buffer_of);
+  cl::Kernel bind_one(const KernelLaunch& launch, const std::string& object,
+                      const std::function<cl::Buffer(const sync::Slot&)>& buffer_of);
   void warm_up(const KernelLaunch& launch, const std::string& object);
 
   ProgramCache& programs_;
   SlotMemory& memory_;
   LoweringContext context_;
   bool warm_up_;
+  ListVariants* variants_;
   cl::Buffer dummy_;              // bound for absent operands
   std::set<std::string> warmed_;  // kernel variants whose machine code is known to exist
 };

@@ -36,12 +36,22 @@ std::string assemble_source(std::string_view stem) {
   return text;
 }
 
+std::string expand_source(std::string_view stem) {
+  std::string text;
+  append_expanded(stem, text);
+  return text;
+}
+
 const cl::Program& ProgramCache::program(const std::string& source, const std::string& options) {
   const auto key = std::make_pair(source, options);
   if (const auto found = programs_.find(key); found != programs_.end()) return found->second;
   const std::string object = source + ".cl (" + options + ") on " + handle_.id;
+  return programs_.emplace(key, build(assemble_source(source), object, options)).first->second;
+}
+
+cl::Program ProgramCache::build(const std::string& text, const std::string& object, const std::string& options) const {
   cl_int code = CL_SUCCESS;
-  cl::Program program(handle_.context, assemble_source(source), false, &code);
+  cl::Program program(handle_.context, text, false, &code);
   check(code, "clCreateProgramWithSource", object);
   // The oldest language version every driver has, unless the variant asks for another one.
   const std::string standard = options.find("-cl-std=") == std::string::npos ? "-cl-std=CL1.2 " : "";
@@ -52,7 +62,17 @@ const cl::Program& ProgramCache::program(const std::string& source, const std::s
     while (!log.empty() && (log.back() == '\0' || log.back() == '\n')) log.pop_back();
     throw Error("clBuildProgram failed with " + code_name(code), object, "Build log: " + log);
   }
-  return programs_.emplace(key, std::move(program)).first->second;
+  return program;
+}
+
+cl::Kernel ProgramCache::generated_kernel(const std::string& stem, const std::string& generated,
+                                          const std::string& options) {
+  const std::string object = stem + ".cl (generated) on " + handle_.id;
+  const cl::Program program = build(expand_source("common") + generated + expand_source(stem), object, options);
+  cl_int code = CL_SUCCESS;
+  cl::Kernel made(program, stem.c_str(), &code);
+  check(code, "clCreateKernel", object);
+  return made;
 }
 
 cl::Kernel ProgramCache::kernel(const std::string& source, const std::string& kernel, const std::string& options) {

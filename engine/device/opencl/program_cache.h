@@ -17,13 +17,19 @@ namespace tandem::opencl {
 // time.
 std::string assemble_source(std::string_view stem);
 
+// The source alone, its includes replaced.
+std::string expand_source(std::string_view stem);
+
 class ProgramCache {
  public:
   explicit ProgramCache(Handle handle) : handle_(std::move(handle)) {}
   cl::Kernel kernel(const std::string& source, const std::string& kernel, const std::string& options);
+  // A kernel of `stem`.cl behind common.cl and generated text; not cached.
+  cl::Kernel generated_kernel(const std::string& stem, const std::string& generated, const std::string& options);
   const Handle& handle() const { return handle_; }
 
  private:
+  cl::Program build(const std::string& text, const std::string& object, const std::string& options) const;
   const cl::Program& program(const std::string& source, const std::string& options);
 
   Handle handle_;

@@ -1,0 +1,139 @@
+#include "engine/device/opencl/list_launcher.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "sync/error.h"
+
+namespace tandem::opencl {
+namespace {
+
+constexpr size_t kHeaderBytes = 64, kEntryWords = 4;
+enum EntryKind : uint64_t { kWait = 0, kSignal = 1, kRun = 2 };  // kernels/list.cl
+
+uint64_t address_of(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
+
+}  // namespace
+
+ListLauncher::ListLauncher(cl::CommandQueue queue, Gates& gates, SpanRecorder& spans, ProgramCache& programs,
+                           SlotMemory& memory, sync::Pool& pool, Preparer& preparer, ListVariants& variants,
+                           std::string id)
+    : queue_(queue),
+      gates_(gates),
+      spans_(spans),
+      programs_(programs),
+      memory_(memory),
+      preparer_(preparer),
+      variants_(variants),
+      id_(id),
+      gate_launcher_(queue, gates, spans, id) {
+  for (List& list : lists_) {
+    list.slot = &pool.acquire(kHeaderBytes + kEntries * kEntryWords * sizeof(uint64_t), sync::SlotUse::flags,
+                              "list of programs");
+  }
+}
+
+void ListLauncher::launch(std::shared_ptr<Prepared> program, std::span<const sync::WaitFor> waits,
+                          sync::Signal signal) {
+  if (program->records.empty() || spans_.recording()) {
+    try {
+      submit();
+      preparer_.bind(*program);
+    } catch (const std::exception& error) {
+      gate_launcher_.reject(program->name, error.what(), signal);
+      return;
+    }
+    gate_launcher_.launch(std::move(program), waits, signal);
+    return;
+  }
+  if (pending_ && lists_[current_].count + waits.size() + 2 > kEntries) submit();
+  for (const sync::WaitFor& wait : waits) {
+    append(kWait, address_of(&wait.flag.line()), wait.epoch, gates_.remember(wait));
+  }
+  append(kRun, address_of(program->records.data()), 0, 0);
+  if (signal.flag) {
+    append(kSignal, address_of(&signal.flag.line()), signal.epoch, 0);
+    gate_launcher_.will_raise(signal);
+  }
+  lists_[current_].programs.push_back(std::move(program));
+  if (!batching_) submit();
+}
+
+ListLauncher::List& ListLauncher::open_list() {
+  List& list = lists_[current_];
+  if (pending_) return list;
+  // The list was submitted kLists batches ago; it has long ended unless somebody launches without ever waiting.
+  const auto& done = *list.slot->as<sync::FlagLine>();
+  while (static_cast<int32_t>(done.epoch.load(std::memory_order_acquire) - list.serial) < 0) sched_yield();
+  list.programs.clear();
+  list.count = 0;
+  pending_ = true;
+  return list;
+}
+
+void ListLauncher::append(uint64_t kind, uint64_t address, uint64_t epoch, uint64_t serial) {
+  List& list = open_list();
+  uint64_t* entry = list.slot->as<uint64_t>(kHeaderBytes) + list.count * kEntryWords;
+  entry[0] = kind;
+  entry[1] = address;
+  entry[2] = epoch;
+  entry[3] = serial;
+  ++list.count;
+}
+
+void ListLauncher::compile() {
+  if (compiled_variants_ == variants_.size()) return;
+  kernel_ = programs_.generated_kernel("list", variants_.source(), gates_.build_options());
+  compiled_variants_ = variants_.size();
+}
+
+void ListLauncher::submit() {
+  if (!pending_) return;
+  pending_ = false;
+  List& list = lists_[current_];
+  current_ = (current_ + 1) % kLists;
+  list.serial = ++serial_;
+  try {
+    compile();
+    cl_uint index = 0;
+    const auto set = [&](const auto& value) {
+      check(kernel_.setArg(index++, sizeof value, &value), "clSetKernelArg", "list.cl on " + id_);
+    };
+    const auto set_buffer = [&](const sync::Slot& slot, cl_ulong offset) {
+      const cl_mem buffer = memory_.buffer(slot)();
+      set(buffer);
+      set(offset);
+    };
+    set_buffer(*list.slot, kHeaderBytes);
+    set(cl_uint{list.count});
+    set_buffer(*list.slot, 0);
+    set(cl_uint{list.serial});
+    set_buffer(gates_.state(), 0);
+    set(gates_.spins());
+    check(queue_.enqueueNDRangeKernel(kernel_, cl::NullRange, cl::NDRange(1), cl::NDRange(1)), "clEnqueueNDRangeKernel",
+          "list.cl on " + id_);
+    check(queue_.flush(), "clFlush", id_);
+  } catch (const std::exception& error) {
+    list.slot->as<sync::FlagLine>()->epoch.store(list.serial, std::memory_order_release);  // nobody will run it
+    gate_launcher_.reject(list.programs.empty() ? "" : list.programs.front()->name, error.what(), {});
+    for (uint32_t i = 0; i < list.count; ++i) {
+      const uint64_t* entry = list.slot->as<uint64_t>(kHeaderBytes) + i * kEntryWords;
+      if (entry[0] == kSignal) reinterpret_cast<sync::FlagLine*>(entry[1])->failure.store(1, std::memory_order_release);
+    }
+  }
+}
+
+void ListLauncher::batch(bool open) {
+  batching_ = open;
+  gate_launcher_.batch(open);
+  if (!open) submit();
+}
+
+void ListLauncher::finish(std::chrono::milliseconds deadline) {
+  submit();
+  gate_launcher_.finish(deadline);
+}
+
+}  // namespace tandem::opencl

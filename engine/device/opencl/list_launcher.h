@@ -1,0 +1,62 @@
+// The launcher of one-token passes on a CPU device: a whole batch of programs, waits and signals becomes one launch of
+// the list kernel (kernels/list.cl). Everything else goes through the gate launcher, in the same in-order queue.
+//
+// Contract: as Launcher. The first pass with kernels that no list had before compiles the list kernel anew (seconds;
+// PoCL keeps the result on disk). While spans are recorded, programs are launched kernel by kernel, because time can
+// only be read between launches.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/device/opencl/gate_launcher.h"
+#include "engine/device/opencl/gates.h"
+#include "engine/device/opencl/launcher.h"
+#include "engine/device/opencl/list_source.h"
+#include "engine/device/opencl/prepared.h"
+
+namespace tandem::opencl {
+
+class ListLauncher final : public Launcher {
+ public:
+  ListLauncher(cl::CommandQueue queue, Gates& gates, SpanRecorder& spans, ProgramCache& programs, SlotMemory& memory,
+               sync::Pool& pool, Preparer& preparer, ListVariants& variants, std::string id);
+  void launch(std::shared_ptr<Prepared> program, std::span<const sync::WaitFor> waits, sync::Signal signal) override;
+  void batch(bool open) override;
+  void finish(std::chrono::milliseconds deadline) override;
+
+ private:
+  // One list in flight: entries in shared memory, and the programs it keeps alive. Its first 64 bytes hold the done
+  // word.
+  struct List {
+    sync::Slot* slot = nullptr;
+    std::vector<std::shared_ptr<Prepared>> programs;
+    uint32_t count = 0, serial = 0;
+  };
+  static constexpr size_t kLists = 4, kEntries = 4096;
+
+  List& open_list();
+  void append(uint64_t kind, uint64_t address, uint64_t epoch, uint64_t serial);
+  void submit();
+  void compile();
+
+  cl::CommandQueue queue_;
+  Gates& gates_;
+  SpanRecorder& spans_;
+  ProgramCache& programs_;
+  SlotMemory& memory_;
+  Preparer& preparer_;
+  ListVariants& variants_;
+  std::string id_;
+  GateLauncher gate_launcher_;
+  cl::Kernel kernel_;
+  size_t compiled_variants_ = 0;
+  std::array<List, kLists> lists_;
+  size_t current_ = 0;
+  bool pending_ = false, batching_ = false;
+  uint32_t serial_ = 0;
+};
+
+}  // namespace tandem::opencl

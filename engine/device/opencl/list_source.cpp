@@ -1,0 +1,150 @@
+#include "engine/device/opencl/list_source.h"
+
+#include <algorithm>
+#include <bit>
+#include <cctype>
+#include <sstream>
+#include <string_view>
+
+#include "engine/device/opencl/program_cache.h"
+#include "sync/error.h"
+
+namespace tandem::opencl {
+namespace {
+
+bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+std::string name_at(std::string_view line, size_t begin) {
+  size_t end = begin;
+  while (end < line.size() && is_name(line[end])) ++end;
+  return std::string(line.substr(begin, end - begin));
+}
+
+// The identifier right before the first '(' of a definition's first line.
+std::string function_name(std::string_view line) {
+  const size_t open = line.find('(');
+  if (open == std::string_view::npos) return "";
+  size_t begin = open;
+  while (begin > 0 && is_name(line[begin - 1])) --begin;
+  return std::string(line.substr(begin, open - begin));
+}
+
+void add_once(std::vector<std::string>& names, const std::string& name) {
+  if (!name.empty() && std::ranges::find(names, name) == names.end()) names.push_back(name);
+}
+
+// "-DA=1 -DB" -> {"A", "1"}, {"B", ""}
+std::vector<std::pair<std::string, std::string>> option_macros(const std::string& options) {
+  std::vector<std::pair<std::string, std::string>> macros;
+  std::istringstream words(options);
+  for (std::string word; words >> word;) {
+    TANDEM_CHECK(word.starts_with("-D"), "a listed kernel is built with macros alone: " + options);
+    const size_t equals = word.find('=');
+    macros.emplace_back(word.substr(2, equals - 2), equals == std::string::npos ? "" : word.substr(equals + 1));
+  }
+  return macros;
+}
+
+std::string with_work_item(std::string text) {
+  constexpr std::string_view kKernel = "__kernel void ";
+  for (size_t at = text.find(kKernel); at != std::string::npos; at = text.find(kKernel, at + 1)) {
+    text.replace(at, kKernel.size(), "INLINE void ");
+    const size_t open = text.find('(', at);
+    text.insert(open + 1, "const size_t *work_item, ");
+  }
+  return text;
+}
+
+}  // namespace
+
+bool can_be_listed(const KernelLaunch& launch) {
+  const bool has_local =
+      std::ranges::any_of(launch.args, [](const Arg& arg) { return std::holds_alternative<LocalArg>(arg); });
+  return launch.one_token && !has_local && launch.local == std::array<size_t, 3>{1, 1, 1};
+}
+
+DefinedNames defined_names(const std::string& source) {
+  DefinedNames names;
+  std::istringstream lines(source);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("#define ")) add_once(names.macros, name_at(line, 8));
+    if (line.starts_with("INLINE ") || line.starts_with("__kernel ")) add_once(names.functions, function_name(line));
+    if (line.starts_with("} ")) add_once(names.functions, name_at(line, 2));  // typedef struct { ... } Name;
+  }
+  return names;
+}
+
+uint64_t ListVariants::index_of(const KernelLaunch& launch) {
+  Variant variant{launch.source, launch.options, launch.kernel, {}};
+  for (const Arg& arg : launch.args) variant.kinds.push_back(arg.index());
+  const auto found = std::ranges::find(variants_, variant);
+  if (found != variants_.end()) return static_cast<uint64_t>(found - variants_.begin());
+  variants_.push_back(std::move(variant));
+  return variants_.size() - 1;
+}
+
+std::string ListVariants::source() const {
+  std::string text = "#define get_global_id(d) work_item[d]\n";
+  for (size_t v = 0; v < variants_.size(); ++v) {
+    const std::string body = expand_source(variants_[v].source), suffix = "_v" + std::to_string(v);
+    const DefinedNames names = defined_names(body);
+    for (const auto& [macro, value] : option_macros(variants_[v].options))
+      text += "#define " + macro + " " + value + "\n";
+    for (const std::string& name : names.functions) text += "#define " + name + " " + name + suffix + "\n";
+    text += with_work_item(body);
+    for (const std::string& name : names.functions) text += "#undef " + name + "\n";
+    for (const std::string& name : names.macros) text += "#undef " + name + "\n";
+    for (const auto& [macro, value] : option_macros(variants_[v].options)) text += "#undef " + macro + "\n";
+  }
+  text += "#undef get_global_id\n#define CASES";
+  for (size_t v = 0; v < variants_.size(); ++v) text += " \\\n" + call(variants_[v], v);
+  return text + "\n";
+}
+
+std::string ListVariants::call(const Variant& variant, size_t index) {
+  std::string arguments = "work_item";
+  size_t word = 0;
+  for (size_t kind : variant.kinds) {
+    const std::string value = "a[" + std::to_string(word++) + "]";
+    const Arg sample[] = {BufferArg{}, int32_t{}, uint32_t{}, uint64_t{}, 0.0f};
+    TANDEM_CHECK(kind < std::size(sample), "local memory in a listed kernel");
+    if (kind == sample[0].index()) {
+      arguments += ", (__global uchar *)(size_t)" + value + ", a[" + std::to_string(word++) + "]";
+    } else if (kind == Arg(0.0f).index()) {
+      arguments += ", as_float((uint)" + value + ")";
+    } else {
+      arguments += kind == Arg(int32_t{}).index()    ? ", (int)" + value
+                   : kind == Arg(uint32_t{}).index() ? ", (uint)" + value
+                                                     : ", " + value;
+    }
+  }
+  return "case " + std::to_string(index) +
+         ": for (work_item[2] = 0; work_item[2] < at[3]; ++work_item[2])"
+         " for (work_item[1] = 0; work_item[1] < at[2]; ++work_item[1])"
+         " for (work_item[0] = 0; work_item[0] < at[1]; ++work_item[0]) " +
+         variant.kernel + "_v" + std::to_string(index) + "(" + arguments + "); break;";
+}
+
+void append_record(const KernelLaunch& launch, uint64_t variant, std::vector<uint64_t>& records) {
+  const size_t begin = records.size();
+  records.insert(records.end(), {variant, launch.global[0], launch.global[1], launch.global[2], 0});
+  for (const Arg& arg : launch.args) {
+    if (const auto* buffer = std::get_if<BufferArg>(&arg)) {
+      const auto address = buffer->at ? reinterpret_cast<uintptr_t>(buffer->at.slot->data()) : 0;
+      records.insert(records.end(), {static_cast<uint64_t>(address), buffer->at ? buffer->at.offset_bytes : 0});
+    } else if (const auto* number = std::get_if<float>(&arg)) {
+      records.push_back(std::bit_cast<uint32_t>(*number));
+    } else if (const auto* whole = std::get_if<int32_t>(&arg)) {
+      records.push_back(static_cast<uint32_t>(*whole));
+    } else if (const auto* positive = std::get_if<uint32_t>(&arg)) {
+      records.push_back(*positive);
+    } else {
+      records.push_back(std::get<uint64_t>(arg));
+    }
+  }
+  records[begin + 4] = records.size() - begin;
+}
+
+void append_end(std::vector<uint64_t>& records) { records.push_back(~uint64_t{0}); }
+
+}  // namespace tandem::opencl

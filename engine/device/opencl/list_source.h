@@ -1,0 +1,48 @@
+// The source of the list kernel (kernels/list.cl) for the kernels that a set of programs uses, and the records it
+// reads. Pure.
+//
+// Every variant (source, build options, kernel) becomes an inlined function with a name of its own; its file-scope
+// names are renamed by macros, so that sources need not know of each other. The sources stay as they are for ordinary
+// launches.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/device/opencl/launch.h"
+
+namespace tandem::opencl {
+
+// Work-items of one token need no work-group, no local memory and no second token's registers.
+bool can_be_listed(const KernelLaunch& launch);
+
+class ListVariants {
+ public:
+  // Its number in the list kernel; a new one is added.
+  uint64_t index_of(const KernelLaunch& launch);
+  size_t size() const { return variants_.size(); }
+  // Everything behind common.cl.
+  std::string source() const;
+
+ private:
+  struct Variant {
+    std::string source, options, kernel;
+    std::vector<size_t> kinds;  // Arg alternatives in order: they decide how a record's words are read
+    bool operator==(const Variant&) const = default;
+  };
+  static std::string call(const Variant& variant, size_t index);
+  std::vector<Variant> variants_;
+};
+
+// Appends the launch's record; addresses are those of its slots.
+void append_record(const KernelLaunch& launch, uint64_t variant, std::vector<uint64_t>& records);
+void append_end(std::vector<uint64_t>& records);
+
+// Names a source defines at file scope: functions, types, macros.
+struct DefinedNames {
+  std::vector<std::string> functions, macros;
+};
+DefinedNames defined_names(const std::string& source);
+
+}  // namespace tandem::opencl
