@@ -16,7 +16,10 @@ INLINE void run_records(__global const ulong *at) {
   for (; at[0] != ALL_ONES; at += at[4]) {
     __global const ulong *a = at + 5;
     size_t work_item[3];
-    switch (at[0]) { CASES }
+    switch (at[0]) {
+      CASES
+      default: break;
+    }
   }
 }
 

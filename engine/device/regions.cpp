@@ -37,7 +37,8 @@ struct Reads {
     return {rows(op.x, op.S, op.heads * op.head_dim, op.x_stride), run(op.positions, ids(op.S)),
             run(op.table, floats(op.table_positions * op.rot_dim))};
   }
-  // The cache is read too: only some positions of the region that Writes names are written, the others keep their values.
+  // The cache is read too: only some positions of the region that Writes names are written, the others keep their
+  // values.
   std::vector<Region> operator()(const KvAppend& op) const {
     return {rows(op.k, op.S, op.cache.kv_heads * op.cache.head_dim, op.k_stride),
             rows(op.v, op.S, op.cache.kv_heads * op.cache.head_dim_v, op.v_stride), run(op.positions, ids(op.S)),

@@ -79,7 +79,8 @@ void PackingList::run(int threads, const LoadProgress& progress) const {
   std::vector<std::jthread> workers;
   for (int i = running; i > 0; --i) workers.emplace_back(work);
   std::unique_lock lock(mutex);
-  for (uint64_t reported = 0; running > 0;) {
+  // Workers may be done before this thread first looks: what they did is reported all the same.
+  for (uint64_t reported = 0; running > 0 || (reported != done && !failure);) {
     changed.wait(lock, [&] { return running == 0 || done != reported; });
     reported = done;
     if (progress && !failure) {

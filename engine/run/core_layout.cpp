@@ -47,7 +47,8 @@ std::vector<int> read_affinity() {
 }  // namespace
 
 const std::vector<int>& usable_cores() {
-  // Read once: an engine pins its orchestrator, and the next one opened by that thread must not take this for all there is.
+  // Read once: an engine pins its orchestrator, and the next one opened by that thread must not take this for all there
+  // is.
   static const std::vector<int> cores = read_affinity();
   return cores;
 }

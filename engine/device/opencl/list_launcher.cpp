@@ -1,7 +1,5 @@
 #include "engine/device/opencl/list_launcher.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -28,12 +26,8 @@ ListLauncher::ListLauncher(cl::CommandQueue queue, Gates& gates, SpanRecorder& s
       preparer_(preparer),
       variants_(variants),
       id_(id),
-      gate_launcher_(queue, gates, spans, id) {
-  for (List& list : lists_) {
-    list.slot = &pool.acquire(kHeaderBytes + kEntries * kEntryWords * sizeof(uint64_t), sync::SlotUse::flags,
-                              "list of programs");
-  }
-}
+      gate_launcher_(queue, gates, spans, id),
+      pool_(pool) {}
 
 void ListLauncher::launch(std::shared_ptr<Prepared> program, std::span<const sync::WaitFor> waits,
                           sync::Signal signal) {
@@ -48,7 +42,7 @@ void ListLauncher::launch(std::shared_ptr<Prepared> program, std::span<const syn
     gate_launcher_.launch(std::move(program), waits, signal);
     return;
   }
-  if (pending_ && lists_[current_].count + waits.size() + 2 > kEntries) submit();
+  if (current_ && current_->count + waits.size() + 2 > kEntries) submit();
   for (const sync::WaitFor& wait : waits) {
     append(kWait, address_of(&wait.flag.line()), wait.epoch, gates_.remember(wait));
   }
@@ -57,20 +51,27 @@ void ListLauncher::launch(std::shared_ptr<Prepared> program, std::span<const syn
     append(kSignal, address_of(&signal.flag.line()), signal.epoch, 0);
     gate_launcher_.will_raise(signal);
   }
-  lists_[current_].programs.push_back(std::move(program));
+  current_->programs.push_back(std::move(program));
   if (!batching_) submit();
 }
 
 ListLauncher::List& ListLauncher::open_list() {
-  List& list = lists_[current_];
-  if (pending_) return list;
-  // The list was submitted kLists batches ago; it has long ended unless somebody launches without ever waiting.
-  const auto& done = *list.slot->as<sync::FlagLine>();
-  while (static_cast<int32_t>(done.epoch.load(std::memory_order_acquire) - list.serial) < 0) sched_yield();
-  list.programs.clear();
-  list.count = 0;
-  pending_ = true;
-  return list;
+  if (current_) return *current_;
+  const auto ended = [](const List& list) {
+    const uint32_t done = list.slot->as<sync::FlagLine>()->epoch.load(std::memory_order_acquire);
+    return static_cast<int32_t>(done - list.serial) >= 0;
+  };
+  const auto free = std::ranges::find_if(lists_, ended);
+  if (free != lists_.end()) {
+    current_ = &*free;
+  } else {
+    current_ = &lists_.emplace_back();
+    current_->slot = &pool_.acquire(kHeaderBytes + kEntries * kEntryWords * sizeof(uint64_t), sync::SlotUse::flags,
+                                    "list of programs");
+  }
+  current_->programs.clear();
+  current_->count = 0;
+  return *current_;
 }
 
 void ListLauncher::append(uint64_t kind, uint64_t address, uint64_t epoch, uint64_t serial) {
@@ -84,16 +85,14 @@ void ListLauncher::append(uint64_t kind, uint64_t address, uint64_t epoch, uint6
 }
 
 void ListLauncher::compile() {
-  if (compiled_variants_ == variants_.size()) return;
+  if (kernel_() != nullptr && compiled_variants_ == variants_.size()) return;
   kernel_ = programs_.generated_kernel("list", variants_.source(), gates_.build_options());
   compiled_variants_ = variants_.size();
 }
 
 void ListLauncher::submit() {
-  if (!pending_) return;
-  pending_ = false;
-  List& list = lists_[current_];
-  current_ = (current_ + 1) % kLists;
+  if (!current_) return;
+  List& list = *std::exchange(current_, nullptr);
   list.serial = ++serial_;
   try {
     compile();

@@ -6,7 +6,7 @@
 // only be read between launches.
 #pragma once
 
-#include <array>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -35,7 +35,7 @@ class ListLauncher final : public Launcher {
     std::vector<std::shared_ptr<Prepared>> programs;
     uint32_t count = 0, serial = 0;
   };
-  static constexpr size_t kLists = 4, kEntries = 4096;
+  static constexpr size_t kEntries = 4096;
 
   List& open_list();
   void append(uint64_t kind, uint64_t address, uint64_t epoch, uint64_t serial);
@@ -53,9 +53,10 @@ class ListLauncher final : public Launcher {
   GateLauncher gate_launcher_;
   cl::Kernel kernel_;
   size_t compiled_variants_ = 0;
-  std::array<List, kLists> lists_;
-  size_t current_ = 0;
-  bool pending_ = false, batching_ = false;
+  sync::Pool& pool_;
+  std::deque<List> lists_;   // as many as were ever in flight at once
+  List* current_ = nullptr;  // being filled
+  bool batching_ = false;
   uint32_t serial_ = 0;
 };
 

@@ -18,20 +18,27 @@ using test::MatMulCase;
 using testing::HasSubstr;
 constexpr std::chrono::seconds kDeadline{60};
 
-// Every test with gates in the queue, and with the host thread that takes their place.
-class Launching : public testing::TestWithParam<const char*> {
+// One token: programs go into a list (kernels/list.cl) where gates work; more: each kernel is launched by itself.
+struct Way {
+  const char* policy;
+  int tokens;
+};
+void PrintTo(const Way& way, std::ostream* out) { *out << way.policy << "_" << way.tokens; }
+
+// Every test with lists, with gates in the queue, and with the host thread that takes their place.
+class Launching : public testing::TestWithParam<Way> {
  protected:
   void SetUp() override {
     if (opencl_device_count() == 0) GTEST_SKIP() << "skipped: no OpenCL device";
     open(std::chrono::milliseconds(30000));
-    if (GetParam() != std::string("blocking") && !device_->info().policies.back().passed) {
+    if (GetParam().policy != std::string("blocking") && !device_->info().policies.back().passed) {
       GTEST_SKIP() << "skipped: no gates here: " << device_->info().policies.back().reason;
     }
   }
   void open(std::chrono::milliseconds gate_deadline) {
     DeviceOptions options;
     options.opencl_family = "simd";
-    options.sync_policy = GetParam();
+    options.sync_policy = GetParam().policy;
     device_ = opencl::open_device_tuned(0, options, {gate_deadline});
   }
   static void wait(const Flag& flag, uint32_t epoch) {
@@ -51,12 +58,13 @@ class Launching : public testing::TestWithParam<const char*> {
   sync::Pool pool_;
   sync::FlagBank flags_{pool_, 8, "flags"};
   Flag in_ = flags_.make("in"), out_ = flags_.make("out"), last_ = flags_.make("last");
-  MatMulCase case_{StorageType::q4_0, 2, 96, 64};
+  MatMulCase case_{StorageType::q4_0, GetParam().tokens, 96, 64};
   Operator op_ = case_.as_operator("blk.7.test");
   std::unique_ptr<Device> device_;  // after the pools: it drops its imports before they go
 };
 
-INSTANTIATE_TEST_SUITE_P(policies, Launching, testing::Values("predict", "blocking"));
+INSTANTIATE_TEST_SUITE_P(policies, Launching,
+                         testing::Values(Way{"predict", 1}, Way{"predict", 2}, Way{"blocking", 2}));
 
 TEST_P(Launching, a_program_starts_after_its_flag_and_raises_its_signal) {
   const auto program = device_->prepare(std::span(&op_, 1));
@@ -103,7 +111,7 @@ TEST_P(Launching, a_launch_queued_ahead_reads_what_was_written_before_its_flag) 
 }
 
 TEST_P(Launching, programs_in_flight_run_in_order_and_may_wait_for_each_other) {
-  MatMulCase next(StorageType::f32, 2, 40, 96);
+  MatMulCase next(StorageType::f32, GetParam().tokens, 40, 96);
   next.op.x = case_.op.y, next.op.x_stride = case_.op.y_stride;
   const Operator second = next.as_operator();
   const auto a = device_->prepare(std::span(&op_, 1)), b = device_->prepare(std::span(&second, 1));

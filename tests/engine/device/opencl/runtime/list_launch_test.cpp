@@ -1,0 +1,88 @@
+// Batches of one-token programs, which run as one list kernel, mixed with programs that do not.
+#include <gtest/gtest.h>
+
+#include "engine/device/opencl/opencl_tuning.h"
+#include "sync/waiter.h"
+#include "tests/engine/device/opencl/runtime/weights.h"
+
+namespace tandem {
+namespace {
+
+using test::MatMulCase;
+constexpr std::chrono::seconds kDeadline{60};
+
+class ListLaunching : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (opencl_device_count() == 0) GTEST_SKIP() << "skipped: no OpenCL device";
+    DeviceOptions options;
+    options.opencl_family = "simd";
+    device_ = open_opencl_device(0, options);
+  }
+  // x += y over `tokens` tokens of 64 values.
+  Operator add(int64_t tokens) { return {"add", Add{tokens, 64, {&x_, 0}, {&y_, 0}, 64, 64}}; }
+  sync::Pool pool_;
+  sync::FlagBank flags_{pool_, 4, "flags"};
+  sync::Flag in_ = flags_.make("in"), out_ = flags_.make("out");
+  sync::Slot& x_ = pool_.acquire(4 * 64 * 4, sync::SlotUse::activations, "x");
+  sync::Slot& y_ = pool_.acquire(4 * 64 * 4, sync::SlotUse::activations, "y");
+  std::unique_ptr<Device> device_;
+};
+
+TEST_F(ListLaunching, a_batch_runs_every_program_in_order_also_when_it_is_longer_than_a_list) {
+  for (int i = 0; i < 4 * 64; ++i) y_.as<float>()[i] = 1;
+  const Operator one = add(1), three = add(3);
+  const auto listed = device_->prepare(std::span(&one, 1)), launched = device_->prepare(std::span(&three, 1));
+  constexpr int kPrograms = 5000;  // a list holds 4096 entries
+  device_->batch(true);
+  int expected_first = 0, expected_third = 0;
+  for (int i = 0; i < kPrograms; ++i) {
+    const bool many = i % 1000 == 999;
+    device_->launch(many ? *launched : *listed, {}, {});
+    ++expected_first;
+    expected_third += many;
+  }
+  device_->launch(*listed, {}, {out_, 1});
+  device_->batch(false);
+  device_->finish(kDeadline);
+  EXPECT_TRUE(out_.reached(1));
+  EXPECT_EQ(x_.as<float>()[0], static_cast<float>(expected_first + 1));
+  EXPECT_EQ(x_.as<float>()[2 * 64], static_cast<float>(expected_third));
+  EXPECT_EQ(x_.as<float>()[3 * 64], 0.0f) << "a fourth token was not asked for";
+}
+
+TEST_F(ListLaunching, a_wait_in_the_middle_of_a_batch_holds_back_what_follows_it_and_nothing_before_it) {
+  for (int i = 0; i < 64; ++i) y_.as<float>()[i] = 1;
+  const Operator one = add(1);
+  const auto program = device_->prepare(std::span(&one, 1));
+  const sync::WaitFor waits[] = {{in_, 1}};
+  device_->batch(true);
+  device_->launch(*program, {}, {out_, 1});
+  device_->launch(*program, waits, {out_, 2});
+  device_->batch(false);
+  sync::WaitContext context;
+  context.step = "first", context.device = "opencl:0", context.deadline = kDeadline;
+  sync::make_waiter("blocking")->wait(out_, 1, context);
+  EXPECT_FALSE(out_.reached(2));
+  EXPECT_EQ(x_.as<float>()[5], 1.0f);
+  in_.raise(1);
+  sync::make_waiter("blocking")->wait(out_, 2, context);
+  EXPECT_EQ(x_.as<float>()[5], 2.0f);
+  device_->finish(kDeadline);
+}
+
+TEST_F(ListLaunching, gives_the_same_bits_while_spans_are_recorded_which_takes_kernels_one_by_one) {
+  MatMulCase matmul(StorageType::q4_k, 1, 128, 256);
+  const Operator op = matmul.as_operator("blk.0.test");
+  const auto program = device_->prepare(std::span(&op, 1));
+  for (bool recording : {false, true, false}) {
+    device_->record_spans(recording);
+    device_->launch(*program, {}, {});
+    device_->finish(kDeadline);
+    EXPECT_TRUE(matmul.correct());
+    EXPECT_EQ(device_->take_spans().size(), recording ? 1u : 0u);
+  }
+}
+
+}  // namespace
+}  // namespace tandem

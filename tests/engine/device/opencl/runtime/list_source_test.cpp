@@ -1,0 +1,89 @@
+// The list kernel's generated source and records, as values.
+#include "engine/device/opencl/list_source.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+
+namespace tandem::opencl {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+KernelLaunch norm_launch() {
+  KernelLaunch launch;
+  launch.source = launch.kernel = "rms_norm_simd";
+  launch.options = "-DHAS_ADD=1 -DROUND_F16=0";
+  launch.args = {BufferArg{}, int32_t{-3}, 1.5f, uint64_t{1} << 40};
+  launch.global = {7, 2, 1};
+  launch.one_token = true;
+  return launch;
+}
+
+TEST(CanBeListed, is_said_of_single_work_items_of_one_token_without_local_memory) {
+  EXPECT_TRUE(can_be_listed(norm_launch()));
+  KernelLaunch many = norm_launch();
+  many.one_token = false;
+  EXPECT_FALSE(can_be_listed(many));
+  KernelLaunch group = norm_launch();
+  group.local = {4, 1, 1};
+  EXPECT_FALSE(can_be_listed(group));
+  KernelLaunch local = norm_launch();
+  local.args.push_back(LocalArg{64});
+  EXPECT_FALSE(can_be_listed(local));
+}
+
+TEST(DefinedNames, are_the_functions_types_and_macros_of_a_source) {
+  const DefinedNames names = defined_names(
+      "#define WIDTH 16\n#ifdef WIDTH\n#define TWICE(x) (2 * (x))\n#endif\ntypedef struct {\n  float a;\n} Pair;\n"
+      "INLINE float16 first(const Pair *p) {\n  return call(p);\n}\n__kernel void entry(BUFFER(x), const int n) {}\n");
+  EXPECT_THAT(names.functions, ElementsAre("Pair", "first", "entry"));
+  EXPECT_THAT(names.macros, ElementsAre("WIDTH", "TWICE"));
+}
+
+TEST(ListVariants, numbers_what_differs_in_source_options_or_arguments) {
+  ListVariants variants;
+  EXPECT_EQ(variants.index_of(norm_launch()), 0u);
+  KernelLaunch other = norm_launch();
+  other.options = "-DHAS_ADD=0 -DROUND_F16=0";
+  EXPECT_EQ(variants.index_of(other), 1u);
+  EXPECT_EQ(variants.index_of(norm_launch()), 0u) << "known already";
+  KernelLaunch arguments = norm_launch();
+  arguments.args.pop_back();
+  EXPECT_EQ(variants.index_of(arguments), 2u);
+  EXPECT_EQ(variants.size(), 3u);
+}
+
+TEST(ListVariants, give_every_variant_names_and_macros_of_its_own) {
+  ListVariants variants;
+  variants.index_of(norm_launch());
+  KernelLaunch other = norm_launch();
+  other.options = "-DHAS_ADD=0";
+  variants.index_of(other);
+  const std::string source = variants.source();
+  EXPECT_THAT(source, HasSubstr("#define HAS_ADD 1\n"));
+  EXPECT_THAT(source, HasSubstr("#define rms_norm_simd rms_norm_simd_v0\n"));
+  EXPECT_THAT(source, HasSubstr("#undef HAS_ADD\n"));
+  EXPECT_THAT(source, HasSubstr("#define HAS_ADD 0\n"));
+  EXPECT_THAT(source, HasSubstr("INLINE void rms_norm_simd(const size_t *work_item, BUFFER(x)"));
+  EXPECT_THAT(source, ::testing::Not(HasSubstr("__kernel")));
+  EXPECT_THAT(source, HasSubstr("rms_norm_simd_v1(work_item, (__global uchar *)(size_t)a[0], a[1], (int)a[2], "
+                                "as_float((uint)a[3]), a[4]); break;"));
+}
+
+TEST(Records, hold_variant_sizes_length_and_arguments) {
+  sync::Pool pool;
+  const sync::Slot& slot = pool.acquire(4096, sync::SlotUse::activations, "x");
+  KernelLaunch launch = norm_launch();
+  launch.args[0] = BufferArg{{&slot, 128}};
+  std::vector<uint64_t> records;
+  append_record(launch, 5, records);
+  append_end(records);
+  EXPECT_THAT(records, ElementsAre(5, 7, 2, 1, 10, reinterpret_cast<uintptr_t>(slot.data()), 128, uint32_t(-3),
+                                   std::bit_cast<uint32_t>(1.5f), uint64_t{1} << 40, ~uint64_t{0}));
+}
+
+}  // namespace
+}  // namespace tandem::opencl
