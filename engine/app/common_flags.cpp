@@ -8,6 +8,7 @@
 #include <random>
 #include <regex>
 
+#include "engine/plan/strategy.h"
 #include "sync/waiter.h"
 
 namespace tandem::app {
@@ -20,6 +21,15 @@ constexpr int64_t kMostTokens = std::numeric_limits<int32_t>::max();
 std::string check_device_id(const std::string& id) {
   static const std::regex pattern("[a-z]+(:[0-9]{1,4})?");
   return std::regex_match(id, pattern) ? "" : "'" + id + "' is no device id (opencl:0, vulkan:0, npu:0, host)";
+}
+
+// `--plan list` is an answer of its own: it ends the program like --help, whatever else is on the command line.
+void explain_plans(const std::string& plan) {
+  if (plan != "list") return;
+  for (const Strategy& strategy : strategies()) std::printf("%-10s %s\n", strategy.name, strategy.explains);
+  std::printf("%-10s %s\n", "auto",
+              "the fastest of these as measured here, for prompts and for single tokens; kept on disk");
+  throw CLI::Success();
 }
 
 // A seed is a whole number below 2^64; -1 becomes a random one.
@@ -123,6 +133,7 @@ void add_engine_flags(CLI::App& app, CommonFlags& flags) {
                "an operator that has to fall back to another device is an error");
   app.add_option("--plan", flags.plan,
                  "what runs where: gpu-only, npu-only, host-only, layer, tensor, auto; `list` explains them")
+      ->each(explain_plans)
       ->capture_default_str();
   app.add_option("--split", flags.split,
                  "the NPU's share of a matmul's rows in plans that cut them, 0 to 1; -1: measured")

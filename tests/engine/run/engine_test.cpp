@@ -1,0 +1,220 @@
+// The engine on a random model written by the test itself: needs no data and no driver.
+#include "engine/run/engine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "engine/run/generate.h"
+#include "sync/error.h"
+#include "tests/engine/run/golden.h"
+#include "tests/support/gguf_writer.h"
+
+namespace tandem::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class TinyEngine : public ::testing::Test {
+ protected:
+  TinyEngine() {
+    TinyModel model;
+    model.type = StorageType::f16;
+    write_file(path_, write_gguf(model));
+  }
+  ~TinyEngine() override { std::filesystem::remove(path_); }
+
+  EngineOptions options(const std::string& plan, std::vector<std::string> devices, int64_t chunk = 64) const {
+    EngineOptions o;
+    o.model_path = path_;
+    o.plan = plan;
+    o.devices = std::move(devices);
+    o.act = "f16";
+    o.chunk = o.outputs = chunk;
+    o.measurements = "";
+    return o;
+  }
+  std::unique_ptr<Engine> host() const { return Engine::open(options("host-only", {"host"})); }
+  static std::vector<int32_t> ids(int count) {
+    std::vector<int32_t> list;
+    for (int i = 0; i < count; ++i) list.push_back(3 + (i * i + 5 * i) % 300);
+    return list;
+  }
+  static std::string message_of(const std::function<void()>& body) {
+    try {
+      body();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  const std::string path_ =
+      (std::filesystem::temp_directory_path() / ("tandem_engine_" + std::to_string(getpid()) + ".gguf")).string();
+};
+
+TEST_F(TinyEngine, gives_the_same_bits_on_every_plan_and_in_every_piece_size) {
+  const auto prompt = ids(50);
+  const auto expected = all_logits(*host(), prompt);
+  ASSERT_EQ(expected.size(), 50u * 320u);
+  for (const char* plan : {"layer", "tensor", "npu-only"}) {
+    for (int64_t chunk : {1, 7, 64}) {
+      EngineOptions o = options(plan, {"npu:0", "host"}, chunk);
+      o.split = 0.5;
+      EXPECT_EQ(different_bits(all_logits(*Engine::open(o), prompt), expected), 0u)
+          << plan << " in pieces of " << chunk;
+    }
+  }
+}
+
+TEST_F(TinyEngine, goes_on_from_where_it_was_rewound_to) {
+  const auto engine = host();
+  const auto prompt = ids(20);
+  const auto logits = engine->extend(prompt);
+  const std::vector<float> expected(logits.begin(), logits.end());
+  EXPECT_EQ(engine->position(), 20);
+  engine->extend(ids(9));
+  engine->rewind(12);
+  const auto again = engine->extend(std::span(prompt).subspan(12));
+  EXPECT_EQ(different_bits(std::vector<float>(again.begin(), again.end()), expected), 0u);
+  EXPECT_THROW(engine->rewind(21), Error);
+}
+
+TEST_F(TinyEngine, refuses_what_does_not_fit_before_anything_runs) {
+  EngineOptions o = options("host-only", {"host"});
+  o.context = 16;
+  const auto engine = Engine::open(o);
+  EXPECT_THAT(message_of([&] { engine->extend(ids(17)); }), HasSubstr("context"));
+  EXPECT_EQ(engine->position(), 0);
+  engine->extend(ids(16));
+  EXPECT_THAT(message_of([&] { engine->extend(ids(1)); }), HasSubstr("--ctx-size"));
+  engine->rewind(0);
+  const std::vector<int32_t> wrong = {3, 320};
+  EXPECT_THAT(message_of([&] { engine->extend(wrong); }), HasSubstr("vocabulary"));
+}
+
+TEST_F(TinyEngine, names_what_is_wrong_with_its_options) {
+  EXPECT_THAT(message_of([&] { Engine::open(options("magic", {"host"})); }), HasSubstr("magic"));
+  EXPECT_THAT(message_of([&] { Engine::open(options("host-only", {"host", "host"})); }), HasSubstr("twice"));
+  EXPECT_THAT(message_of([&] { Engine::open(options("host-only", {"tpu:0"})); }), HasSubstr("tpu"));
+  EXPECT_THAT(message_of([&] { Engine::open(options("gpu-only", {"host"})); }), HasSubstr("GPU"));
+  EngineOptions act = options("host-only", {"host"});
+  act.act = "f8";
+  EXPECT_THAT(message_of([&] { Engine::open(act); }), HasSubstr("f8"));
+  EngineOptions file = options("host-only", {"host"});
+  file.model_path = "/nowhere.gguf";
+  EXPECT_THAT(message_of([&] { Engine::open(file); }), HasSubstr("/nowhere.gguf"));
+}
+
+TEST_F(TinyEngine, says_which_operators_of_an_npu_plan_fall_back_and_refuses_when_strict) {
+  const auto engine = Engine::open(options("npu-only", {"npu:0", "host"}));
+  ASSERT_FALSE(engine->notes().empty());
+  EXPECT_THAT(engine->notes().front(), HasSubstr("npu:0 does not run"));
+  EngineOptions strict = options("npu-only", {"npu:0", "host"});
+  strict.strict_device = true;
+  EXPECT_THAT(message_of([&] { Engine::open(strict); }), HasSubstr("--strict-device"));
+}
+
+TEST_F(TinyEngine, auto_chooses_a_plan_that_its_devices_can_run_and_keeps_the_choice) {
+  EngineOptions o = options("auto", {"npu:0", "host"});
+  o.measurements = path_ + ".measured.json";
+  const std::string first = Engine::open(o)->plan_name();
+  EXPECT_THAT(first, HasSubstr("auto: "));
+  EXPECT_TRUE(std::filesystem::exists(*o.measurements));
+  EXPECT_EQ(Engine::open(o)->plan_name(), first);
+  std::filesystem::remove(*o.measurements);
+}
+
+TEST_F(TinyEngine, a_recorded_pass_shows_each_device_at_work) {
+  EngineOptions o = options("tensor", {"npu:0", "host"});
+  o.split = 0.5;
+  const auto engine = Engine::open(o);
+  Timeline timeline;
+  engine->record(&timeline);
+  engine->extend(ids(8));
+  engine->record(nullptr);
+  EXPECT_GT(timeline.busy_seconds("host"), 0.0);
+  EXPECT_GT(timeline.busy_seconds("npu:0"), 0.0);
+}
+
+class Generating : public TinyEngine {
+ protected:
+  Generation run(Engine& engine, GenerateOptions o) {
+    engine.rewind(0);
+    return generate(engine, ids(5), o);
+  }
+};
+
+TEST_F(Generating, stops_after_the_asked_number_of_tokens) {
+  const auto engine = host();
+  GenerateOptions o;
+  o.predict = 7;
+  o.ignore_end = true;
+  std::string streamed;
+  o.on_text = [&](std::string_view text) { streamed += text; };
+  const Generation g = run(*engine, o);
+  EXPECT_EQ(g.ids.size(), 7u);
+  EXPECT_EQ(g.reason, StopReason::length);
+  EXPECT_EQ(streamed, g.text);
+  EXPECT_EQ(g.prompt_tokens, 5);
+  EXPECT_EQ(engine->position(), 5 + 6) << "the last token needs no pass";
+  o.predict = 0;
+  EXPECT_TRUE(run(*engine, o).ids.empty());
+}
+
+TEST_F(Generating, stops_when_the_context_is_full) {
+  EngineOptions small = options("host-only", {"host"});
+  small.context = 12;
+  const auto engine = Engine::open(small);
+  GenerateOptions o;
+  o.predict = -1;
+  o.ignore_end = true;
+  const Generation g = run(*engine, o);
+  EXPECT_EQ(g.reason, StopReason::context_full);
+  EXPECT_EQ(g.ids.size(), 12u - 5u + 1u)
+      << "every place of the context is used, and the last logits give one more token";
+}
+
+TEST_F(Generating, stops_before_a_stop_string) {
+  const auto engine = host();
+  GenerateOptions o;
+  o.predict = 30;
+  o.ignore_end = true;
+  const std::string whole = run(*engine, o).text;
+  ASSERT_GT(whole.size(), 8u);
+  o.stop = {whole.substr(4, 3)};
+  const Generation g = run(*engine, o);
+  EXPECT_EQ(g.reason, StopReason::stop_string);
+  EXPECT_EQ(g.text, whole.substr(0, whole.find(o.stop[0])));
+}
+
+TEST_F(Generating, ends_cleanly_with_the_text_so_far_when_interrupted) {
+  const auto engine = host();
+  GenerateOptions o;
+  o.predict = 30;
+  o.ignore_end = true;
+  int asked = 0;
+  o.interrupted = [&] { return ++asked > 4; };
+  const Generation g = run(*engine, o);
+  EXPECT_EQ(g.reason, StopReason::interrupted);
+  EXPECT_LT(g.ids.size(), 30u);
+  EXPECT_GT(g.ids.size(), 0u);
+}
+
+TEST_F(Generating, repeats_itself_for_a_seed) {
+  const auto engine = host();
+  GenerateOptions o;
+  o.predict = 20;
+  o.ignore_end = true;
+  o.sampler.temperature = 2;
+  o.sampler.seed = 11;
+  const auto first = run(*engine, o).ids;
+  EXPECT_EQ(run(*engine, o).ids, first);
+  o.sampler.seed = 12;
+  EXPECT_NE(run(*engine, o).ids, first);
+}
+
+}  // namespace
+}  // namespace tandem::testing
