@@ -92,7 +92,7 @@ class Engine {
   explicit Engine(const EngineOptions& options);
   void open_devices();
   void choose_plans();
-  double time_plan(const std::string& plan, const Batch& batch, int repetitions);
+  std::string fastest(const std::vector<std::string>& candidates, const Batch& batch);
   void check_fits(std::span<const int32_t> ids) const;
   void pass(std::span<const int32_t> ids, const Batch& batch);
   PreparedPlan& prepared_for(const Batch& batch);

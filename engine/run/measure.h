@@ -24,7 +24,8 @@ struct Measurer {
   Executor& executor;
   DiskCache& cache;
 
-  // Median seconds of one matmul of this shape on the device; `same` are all operators of that shape (not empty).
+  // Least seconds, of a few samples, of one matmul of this shape on the device; `same` are all operators of that shape
+  // (not empty).
   double matmul_seconds(Device& device, std::span<const MatMul> same);
 
   // Best cut of every matmul among the operators between the GPU-like and the NPU device.
