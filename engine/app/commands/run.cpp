@@ -96,7 +96,10 @@ int run_command(const CommonFlags& flags) {
   } else if (to_terminal) {
     std::cout << '\n' << std::flush;
   }
-  if (!flags.quiet() && !flags.json) print_summary(result, *engine);
+  if (!flags.quiet() && !flags.json) {
+    if (!to_terminal) std::fputc('\n', stderr);  // both may end in one log
+    print_summary(result, *engine);
+  }
   if (result.reason == StopReason::context_full && !flags.quiet()) {
     std::fprintf(stderr, "the context of %lld tokens is full; ask for a larger one with --ctx-size\n",
                  static_cast<long long>(engine->context()));

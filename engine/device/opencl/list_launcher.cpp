@@ -51,6 +51,7 @@ void ListLauncher::launch(std::shared_ptr<Prepared> program, std::span<const syn
     append(kSignal, address_of(&signal.flag.line()), signal.epoch, 0);
     gate_launcher_.will_raise(signal);
   }
+  current_->variants.insert(program->variants.begin(), program->variants.end());
   current_->programs.push_back(std::move(program));
   if (!batching_) submit();
 }
@@ -70,6 +71,7 @@ ListLauncher::List& ListLauncher::open_list() {
                                     "list of programs");
   }
   current_->programs.clear();
+  current_->variants.clear();
   current_->count = 0;
   return *current_;
 }
@@ -84,10 +86,11 @@ void ListLauncher::append(uint64_t kind, uint64_t address, uint64_t epoch, uint6
   ++list.count;
 }
 
-void ListLauncher::compile() {
-  if (kernel_() != nullptr && compiled_variants_ == variants_.size()) return;
-  kernel_ = programs_.generated_kernel("list", variants_.source(), gates_.build_options());
-  compiled_variants_ = variants_.size();
+cl::Kernel& ListLauncher::kernel_for(const std::set<uint64_t>& variants) {
+  const std::vector<uint64_t> chosen(variants.begin(), variants.end());
+  const auto known = kernels_.find(chosen);
+  if (known != kernels_.end()) return known->second;
+  return kernels_[chosen] = programs_.generated_kernel("list", variants_.source(chosen), gates_.build_options());
 }
 
 void ListLauncher::submit() {
@@ -95,10 +98,10 @@ void ListLauncher::submit() {
   List& list = *std::exchange(current_, nullptr);
   list.serial = ++serial_;
   try {
-    compile();
+    cl::Kernel& kernel = kernel_for(list.variants);
     cl_uint index = 0;
     const auto set = [&](const auto& value) {
-      check(kernel_.setArg(index++, sizeof value, &value), "clSetKernelArg", "list.cl on " + id_);
+      check(kernel.setArg(index++, sizeof value, &value), "clSetKernelArg", "list.cl on " + id_);
     };
     const auto set_buffer = [&](const sync::Slot& slot, cl_ulong offset) {
       const cl_mem buffer = memory_.buffer(slot)();
@@ -111,7 +114,7 @@ void ListLauncher::submit() {
     set(cl_uint{list.serial});
     set_buffer(gates_.state(), 0);
     set(gates_.spins());
-    check(queue_.enqueueNDRangeKernel(kernel_, cl::NullRange, cl::NDRange(1), cl::NDRange(1)), "clEnqueueNDRangeKernel",
+    check(queue_.enqueueNDRangeKernel(kernel, cl::NullRange, cl::NDRange(1), cl::NDRange(1)), "clEnqueueNDRangeKernel",
           "list.cl on " + id_);
     check(queue_.flush(), "clFlush", id_);
   } catch (const std::exception& error) {

@@ -7,7 +7,9 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,6 +35,7 @@ class ListLauncher final : public Launcher {
   struct List {
     sync::Slot* slot = nullptr;
     std::vector<std::shared_ptr<Prepared>> programs;
+    std::set<uint64_t> variants;  // that they use
     uint32_t count = 0, serial = 0;
   };
   static constexpr size_t kEntries = 4096;
@@ -40,7 +43,7 @@ class ListLauncher final : public Launcher {
   List& open_list();
   void append(uint64_t kind, uint64_t address, uint64_t epoch, uint64_t serial);
   void submit();
-  void compile();
+  cl::Kernel& kernel_for(const std::set<uint64_t>& variants);
 
   cl::CommandQueue queue_;
   Gates& gates_;
@@ -51,8 +54,7 @@ class ListLauncher final : public Launcher {
   ListVariants& variants_;
   std::string id_;
   GateLauncher gate_launcher_;
-  cl::Kernel kernel_;
-  size_t compiled_variants_ = 0;
+  std::map<std::vector<uint64_t>, cl::Kernel> kernels_;  // by the variants they know
   sync::Pool& pool_;
   std::deque<List> lists_;   // as many as were ever in flight at once
   List* current_ = nullptr;  // being filled

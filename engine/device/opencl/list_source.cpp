@@ -83,9 +83,9 @@ uint64_t ListVariants::index_of(const KernelLaunch& launch) {
   return variants_.size() - 1;
 }
 
-std::string ListVariants::source() const {
+std::string ListVariants::source(std::span<const uint64_t> chosen) const {
   std::string text = "#define get_global_id(d) work_item[d]\n";
-  for (size_t v = 0; v < variants_.size(); ++v) {
+  for (uint64_t v : chosen) {
     const std::string body = expand_source(variants_[v].source), suffix = "_v" + std::to_string(v);
     const DefinedNames names = defined_names(body);
     for (const auto& [macro, value] : option_macros(variants_[v].options))
@@ -97,11 +97,11 @@ std::string ListVariants::source() const {
     for (const auto& [macro, value] : option_macros(variants_[v].options)) text += "#undef " + macro + "\n";
   }
   text += "#undef get_global_id\n#define CASES";
-  for (size_t v = 0; v < variants_.size(); ++v) text += " \\\n" + call(variants_[v], v);
+  for (uint64_t v : chosen) text += " \\\n" + call(variants_[v], v);
   return text + "\n";
 }
 
-std::string ListVariants::call(const Variant& variant, size_t index) {
+std::string ListVariants::call(const Variant& variant, uint64_t index) {
   std::string arguments = "work_item";
   size_t word = 0;
   for (size_t kind : variant.kinds) {

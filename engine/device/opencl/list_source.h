@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,8 @@ class ListVariants {
   // Its number in the list kernel; a new one is added.
   uint64_t index_of(const KernelLaunch& launch);
   size_t size() const { return variants_.size(); }
-  // Everything behind common.cl.
-  std::string source() const;
+  // What goes between common.cl and list.cl, for a kernel that knows the given variants (rising) and no others.
+  std::string source(std::span<const uint64_t> chosen) const;
 
  private:
   struct Variant {
@@ -31,7 +32,7 @@ class ListVariants {
     std::vector<size_t> kinds;  // Arg alternatives in order: they decide how a record's words are read
     bool operator==(const Variant&) const = default;
   };
-  static std::string call(const Variant& variant, size_t index);
+  static std::string call(const Variant& variant, uint64_t index);
   std::vector<Variant> variants_;
 };
 

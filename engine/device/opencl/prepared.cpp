@@ -139,7 +139,9 @@ std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators)
   }
   if (variants_ && std::ranges::all_of(prepared->launches, can_be_listed)) {
     for (const KernelLaunch& launch : prepared->launches) {
-      append_record(launch, variants_->index_of(launch), prepared->records);
+      const uint64_t variant = variants_->index_of(launch);
+      prepared->variants.insert(variant);
+      append_record(launch, variant, prepared->records);
     }
     append_end(prepared->records);
   } else {

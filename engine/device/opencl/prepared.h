@@ -26,6 +26,7 @@ struct Prepared {
   std::string name;  // first operator's (.. last's)
   std::vector<KernelLaunch> launches;
   std::vector<BoundKernel> kernels;        // of the launches, made by bind()
+  std::set<uint64_t> variants;             // that the records name
   std::vector<uint64_t> records;           // the same for the list kernel (kernels/list.cl); empty: launched one by one
   std::vector<Region> weights;             // uploaded before the first launch (memory not shared)
   std::vector<Region> uploads, downloads;  // around every launch (memory not shared)

@@ -62,7 +62,8 @@ TEST(ListVariants, give_every_variant_names_and_macros_of_its_own) {
   KernelLaunch other = norm_launch();
   other.options = "-DHAS_ADD=0";
   variants.index_of(other);
-  const std::string source = variants.source();
+  const uint64_t both[] = {0, 1};
+  const std::string source = variants.source(both);
   EXPECT_THAT(source, HasSubstr("#define HAS_ADD 1\n"));
   EXPECT_THAT(source, HasSubstr("#define rms_norm_simd rms_norm_simd_v0\n"));
   EXPECT_THAT(source, HasSubstr("#undef HAS_ADD\n"));
@@ -71,6 +72,18 @@ TEST(ListVariants, give_every_variant_names_and_macros_of_its_own) {
   EXPECT_THAT(source, ::testing::Not(HasSubstr("__kernel")));
   EXPECT_THAT(source, HasSubstr("rms_norm_simd_v1(work_item, (__global uchar *)(size_t)a[0], a[1], (int)a[2], "
                                 "as_float((uint)a[3]), a[4]); break;"));
+}
+
+TEST(ListVariants, leave_out_what_a_list_does_not_use) {
+  ListVariants variants;
+  variants.index_of(norm_launch());
+  KernelLaunch other = norm_launch();
+  other.options = "-DHAS_ADD=0";
+  const uint64_t second[] = {variants.index_of(other)};
+  const std::string source = variants.source(second);
+  EXPECT_THAT(source, HasSubstr("case 1:"));
+  EXPECT_THAT(source, ::testing::Not(HasSubstr("case 0:")));
+  EXPECT_THAT(source, ::testing::Not(HasSubstr("_v0")));
 }
 
 TEST(Records, hold_variant_sizes_length_and_arguments) {
