@@ -38,12 +38,7 @@ INSTANTIATE_TEST_SUITE_P(Plans, Pieces,
                          ::testing::Values(Way{"host-only", {}}, Way{"gpu-only", {}, "simd"},
                                            Way{"gpu-only", {}, "simd", "f16", KvType::f16}, Way{"layer", {}, "simd"},
                                            Way{"tensor", 0.4, "simd", "", KvType::f16}),
-                         [](const auto& info) {
-                           std::string name = info.param.name();
-                           std::ranges::replace_if(
-                               name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
-                           return name;
-                         });
+                         test_name);
 
 void expect_same_bits_on_every_plan(const std::string& model, int64_t tokens, KvType kv) {
   const auto gpu = open_engine(model, {"gpu-only", {}, "simd", "f16", kv}, tokens);

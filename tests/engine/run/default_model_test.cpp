@@ -75,12 +75,7 @@ INSTANTIATE_TEST_SUITE_P(Plans, DefaultModel,
                                            Way{"layer", {}, "", "", KvType::f16},
                                            Way{"tensor", {}, "", "", KvType::f16},
                                            Way{"auto", {}, "", "", KvType::f16}),
-                         [](const auto& info) {
-                           std::string name = info.param.name();
-                           std::ranges::replace_if(
-                               name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
-                           return name;
-                         });
+                         test_name);
 
 }  // namespace
 }  // namespace tandem::testing

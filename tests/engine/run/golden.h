@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -61,8 +62,17 @@ struct Way {
     if (sync != "predict") text += " sync " + sync;
     return text;
   }
+  friend void PrintTo(const Way& way, std::ostream* out) { *out << way.name(); }
   bool uses_npu() const { return plan != "gpu-only" && plan != "host-only"; }
 };
+
+// For INSTANTIATE_TEST_SUITE_P: letters, digits and underscores only.
+inline std::string test_name(const ::testing::TestParamInfo<Way>& info) {
+  std::string name = info.param.name();
+  std::ranges::replace_if(
+      name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+  return name;
+}
 
 inline std::unique_ptr<Engine> open_engine(const std::string& model, const Way& way, int64_t chunk = 512) {
   EngineOptions options;

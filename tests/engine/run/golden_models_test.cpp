@@ -68,12 +68,7 @@ INSTANTIATE_TEST_SUITE_P(Plans, GoldenModels,
                                            Way{"gpu-only", {}, "simd", "", KvType::f32, true}, Way{"npu-only", {}},
                                            Way{"layer", {}}, Way{"tensor", 0.5}, Way{"tensor", 0.5, "simt"},
                                            Way{"tensor", {}, "", "", KvType::f32, false, "blocking"}),
-                         [](const auto& info) {
-                           std::string name = info.param.name();
-                           std::ranges::replace_if(
-                               name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
-                           return name;
-                         });
+                         test_name);
 
 }  // namespace
 }  // namespace tandem::testing
