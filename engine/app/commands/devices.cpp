@@ -1,6 +1,7 @@
 #include "engine/app/commands/devices.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <memory>
@@ -109,12 +110,18 @@ void print(const Finding& finding) {
   }
 }
 
+// A device that --device left out is not missing; one that was looked at and could not be opened is.
 void require(const char* variable, const std::string& prefix, const std::vector<Finding>& findings) {
   const char* value = std::getenv(variable);
   if (!value || std::string(value) != "1") return;
+  bool looked = false;
   for (const Finding& finding : findings) {
-    if (finding.info && finding.id.starts_with(prefix)) return;
+    if (!finding.id.starts_with(prefix)) continue;
+    if (finding.info) return;
+    looked = true;
   }
+  const auto available = available_devices();
+  if (!looked && std::ranges::any_of(available, [&](const std::string& id) { return id.starts_with(prefix); })) return;
   throw Error("a required device is missing", prefix + " (" + variable + "=1)",
               "Install its driver; `./dev setup` installs PoCL for OpenCL");
 }
