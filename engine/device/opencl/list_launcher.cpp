@@ -17,7 +17,7 @@ uint64_t address_of(const void* pointer) { return reinterpret_cast<uintptr_t>(po
 
 ListLauncher::ListLauncher(cl::CommandQueue queue, Gates& gates, SpanRecorder& spans, ProgramCache& programs,
                            SlotMemory& memory, sync::Pool& pool, Preparer& preparer, ListVariants& variants,
-                           std::string id)
+                           std::string id, bool list_single_programs)
     : queue_(queue),
       gates_(gates),
       spans_(spans),
@@ -27,11 +27,12 @@ ListLauncher::ListLauncher(cl::CommandQueue queue, Gates& gates, SpanRecorder& s
       variants_(variants),
       id_(id),
       gate_launcher_(queue, gates, spans, id),
-      pool_(pool) {}
+      pool_(pool),
+      list_single_programs_(list_single_programs) {}
 
 void ListLauncher::launch(std::shared_ptr<Prepared> program, std::span<const sync::WaitFor> waits,
                           sync::Signal signal) {
-  if (program->records.empty() || spans_.recording()) {
+  if (program->records.empty() || spans_.recording() || !(batching_ || list_single_programs_)) {
     try {
       submit();
       preparer_.bind(*program);

@@ -4,6 +4,8 @@
 // Contract: as Launcher. The first pass with kernels that no list had before compiles the list kernel anew (seconds;
 // PoCL keeps the result on disk). While spans are recorded, programs are launched kernel by kernel, because time can
 // only be read between launches.
+// A program launched outside a batch goes kernel by kernel too, for it would gain nothing; its kernel objects are then
+// made by its first launch.
 #pragma once
 
 #include <deque>
@@ -24,7 +26,7 @@ namespace tandem::opencl {
 class ListLauncher final : public Launcher {
  public:
   ListLauncher(cl::CommandQueue queue, Gates& gates, SpanRecorder& spans, ProgramCache& programs, SlotMemory& memory,
-               sync::Pool& pool, Preparer& preparer, ListVariants& variants, std::string id);
+               sync::Pool& pool, Preparer& preparer, ListVariants& variants, std::string id, bool list_single_programs);
   void launch(std::shared_ptr<Prepared> program, std::span<const sync::WaitFor> waits, sync::Signal signal) override;
   void batch(bool open) override;
   void finish(std::chrono::milliseconds deadline) override;
@@ -58,7 +60,7 @@ class ListLauncher final : public Launcher {
   sync::Pool& pool_;
   std::deque<List> lists_;   // as many as were ever in flight at once
   List* current_ = nullptr;  // being filled
-  bool batching_ = false;
+  bool batching_ = false, list_single_programs_;
   uint32_t serial_ = 0;
 };
 

@@ -119,7 +119,7 @@ class OpenclDevice final : public Device {
     if (use_gates) gates_->set_bound(tuning.gate_deadline);
     if (use_lists) {
       launcher_ = std::make_unique<ListLauncher>(queue_, *gates_, spans_, programs_, *memory_, pool_, *preparer_,
-                                                 variants_, handle.id);
+                                                 variants_, handle.id, tuning.list_single_programs);
     } else if (use_gates) {
       launcher_ = std::make_unique<GateLauncher>(queue_, *gates_, spans_, handle.id);
     } else {

@@ -39,7 +39,7 @@ class Launching : public testing::TestWithParam<Way> {
     DeviceOptions options;
     options.opencl_family = "simd";
     options.sync_policy = GetParam().policy;
-    device_ = opencl::open_device_tuned(0, options, {gate_deadline});
+    device_ = opencl::open_device_tuned(0, options, {gate_deadline, GetParam().tokens == 1});
   }
   static void wait(const Flag& flag, uint32_t epoch) {
     sync::WaitContext context;
@@ -194,7 +194,7 @@ TEST(GateLauncher, closing_the_device_ends_a_gate_that_still_waits) {
   const Flag in = flags.make("in"), out = flags.make("out");
   const auto begin = std::chrono::steady_clock::now();
   {
-    auto device = opencl::open_device_tuned(0, {}, {std::chrono::milliseconds(600000)});
+    auto device = opencl::open_device_tuned(0, {}, {std::chrono::milliseconds(600000), false});
     if (!device->info().policies.back().passed) GTEST_SKIP() << "skipped: " << device->info().policies.back().reason;
     const auto program = device->prepare({});
     const WaitFor waits[] = {{in, 1}};

@@ -77,7 +77,9 @@ TEST_F(ListLaunching, gives_the_same_bits_while_spans_are_recorded_which_takes_k
   const auto program = device_->prepare(std::span(&op, 1));
   for (bool recording : {false, true, false}) {
     device_->record_spans(recording);
+    device_->batch(true);
     device_->launch(*program, {}, {});
+    device_->batch(false);
     device_->finish(kDeadline);
     EXPECT_TRUE(matmul.correct());
     EXPECT_EQ(device_->take_spans().size(), recording ? 1u : 0u);
