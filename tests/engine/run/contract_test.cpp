@@ -62,7 +62,8 @@ void expect_same_bits_on_every_plan(const std::string& model, int64_t tokens, Kv
 TEST(Contract, gives_one_result_on_gpu_npu_and_any_cut_between_them) {
   const auto golden = test_data("quant-models/golden.json");
   if (!golden) GTEST_SKIP() << "skipped: no data";
-  for (const auto& [type, entry] : read_json(*golden).at("types").items()) {
+  const auto file = read_json(*golden);
+  for (const auto& [type, entry] : file.at("types").items()) {
     if (type == "BF16") continue;
     expect_same_bits_on_every_plan(*test_data("quant-models/quant-" + type + ".gguf"), 33, KvType::f32);
   }

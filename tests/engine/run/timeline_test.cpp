@@ -42,7 +42,8 @@ TEST(Timeline, writes_one_thread_per_track_with_microseconds_from_the_first_span
 }
 
 TEST(Timeline, marks_measured_and_modelled_time) {
-  for (const auto& event : nlohmann::json::parse(two_tracks().trace_json()).at("traceEvents")) {
+  const auto trace = nlohmann::json::parse(two_tracks().trace_json());  // outlives the loop over a part of it
+  for (const auto& event : trace.at("traceEvents")) {
     if (event.at("ph") != "X") continue;
     const bool model_clock = event.at("args").contains("joules");
     EXPECT_EQ(event.at("args").at("clock"), model_clock ? "modelled" : "measured");
