@@ -223,19 +223,16 @@ PreparedPlan& Engine::prepared_for(const Batch& batch) {
     return *prepared_.back().prepared;
   }
   if (prepared_.size() == kPreparedPlans) prepared_.erase(prepared_.begin());
-  const std::string& name = plan_of(batch);
-  prepared_.push_back({batch, name, executor_->prepare(make_plan(name, batch))});
+  prepared_.push_back({batch, executor_->prepare(plan_for(batch))});
   return *prepared_.back().prepared;
 }
 
 void Engine::pass(std::span<const int32_t> ids, const Batch& batch) {
+  PreparedPlan& prepared = prepared_for(batch);  // first: measuring for a plan runs matmuls on the same buffers
   std::memcpy(activations_->ids.as<int32_t>(), ids.data(), ids.size_bytes());
   for (size_t s = 0; s < ids.size(); ++s) {
     activations_->positions.as<int32_t>()[s] = static_cast<int32_t>(position_ + static_cast<int64_t>(s));
   }
-  PreparedPlan& prepared = prepared_for(batch);
-  // Measuring a plan may have used the same buffers.
-  std::memcpy(activations_->ids.as<int32_t>(), ids.data(), ids.size_bytes());
   executor_->run(prepared);
   position_ += batch.S;
 }

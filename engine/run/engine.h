@@ -113,7 +113,6 @@ class Engine {
   std::unique_ptr<Executor> executor_;
   struct CachedPlan {
     Batch batch;
-    std::string plan;
     std::unique_ptr<PreparedPlan> prepared;
   };
   std::vector<CachedPlan> prepared_;  // most recently used last

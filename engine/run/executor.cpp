@@ -59,14 +59,16 @@ double Executor::run(PreparedPlan& prepared) {
   return end - start;
 }
 
+bool Executor::shares_core(const PreparedPlan& prepared, size_t device) const {
+  return std::ranges::find(options_.shares_core, prepared.plan_.devices[device]) != options_.shares_core.end();
+}
+
 void Executor::launch_all(PreparedPlan& prepared, uint32_t base) {
   // Devices that share the orchestrator's core come last: once they have work, they may keep that core from launching
   // the rest.
   std::vector<size_t> order(prepared.devices_.size());
   for (size_t d = 0; d < order.size(); ++d) order[d] = d;
-  std::stable_partition(order.begin(), order.end(), [&](size_t d) {
-    return std::ranges::find(options_.shares_core, prepared.plan_.devices[d]) == options_.shares_core.end();
-  });
+  std::stable_partition(order.begin(), order.end(), [&](size_t d) { return !shares_core(prepared, d); });
   std::vector<sync::WaitFor> waits;
   for (size_t d : order) {
     prepared.devices_[d]->batch(true);
@@ -102,14 +104,11 @@ bool Executor::wait_all(PreparedPlan& prepared, uint32_t base) {
     overslept |=
         waiter.wait(flags_.at(prepared.plan_.devices[d]), base + static_cast<uint32_t>(last), context).overslept;
   };
-  const auto shares_core = [&](size_t d) {
-    return std::ranges::find(options_.shares_core, prepared.plan_.devices[d]) != options_.shares_core.end();
-  };
   for (size_t d = 0; d < prepared.devices_.size(); ++d) {
-    if (shares_core(d)) wait(d, *blocking_);
+    if (shares_core(prepared, d)) wait(d, *blocking_);
   }
   for (size_t d = 0; d < prepared.devices_.size(); ++d) {
-    if (!shares_core(d)) wait(d, *waiter_);
+    if (!shares_core(prepared, d)) wait(d, *waiter_);
   }
   return overslept;
 }

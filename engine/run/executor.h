@@ -57,6 +57,7 @@ class Executor {
 
  private:
   Device& device(const std::string& id) const;
+  bool shares_core(const PreparedPlan& prepared, size_t device) const;
   void launch_all(PreparedPlan& prepared, uint32_t base);
   bool wait_all(PreparedPlan& prepared, uint32_t base);  // true: slept longer than the work took
   void recover(PreparedPlan& prepared, uint32_t final_epoch) noexcept;

@@ -1,11 +1,10 @@
 // The launcher of one-token passes on a CPU device: a whole batch of programs, waits and signals becomes one launch of
 // the list kernel (kernels/list.cl). Everything else goes through the gate launcher, in the same in-order queue.
 //
-// Contract: as Launcher. The first pass with kernels that no list had before compiles the list kernel anew (seconds;
-// PoCL keeps the result on disk). While spans are recorded, programs are launched kernel by kernel, because time can
-// only be read between launches.
-// A program launched outside a batch goes kernel by kernel too, for it would gain nothing; its kernel objects are then
-// made by its first launch.
+// Contract: as Launcher. The first batch with a set of kernels that no list had before compiles a list kernel for it
+// (seconds; PoCL keeps the result on disk). While spans are recorded, programs are launched kernel by kernel, because
+// time can only be read between launches. So is a program launched outside a batch, for it would gain nothing. Kernel
+// objects of such programs are made by their first launch.
 #pragma once
 
 #include <deque>
