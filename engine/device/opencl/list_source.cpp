@@ -33,18 +33,6 @@ void add_once(std::vector<std::string>& names, const std::string& name) {
   if (!name.empty() && std::ranges::find(names, name) == names.end()) names.push_back(name);
 }
 
-// "-DA=1 -DB" -> {"A", "1"}, {"B", ""}
-std::vector<std::pair<std::string, std::string>> option_macros(const std::string& options) {
-  std::vector<std::pair<std::string, std::string>> macros;
-  std::istringstream words(options);
-  for (std::string word; words >> word;) {
-    TANDEM_CHECK(word.starts_with("-D"), "a listed kernel is built with macros alone: " + options);
-    const size_t equals = word.find('=');
-    macros.emplace_back(word.substr(2, equals - 2), equals == std::string::npos ? "" : word.substr(equals + 1));
-  }
-  return macros;
-}
-
 std::string with_work_item(std::string text) {
   constexpr std::string_view kKernel = "__kernel void ";
   for (size_t at = text.find(kKernel); at != std::string::npos; at = text.find(kKernel, at + 1)) {
@@ -58,9 +46,7 @@ std::string with_work_item(std::string text) {
 }  // namespace
 
 bool can_be_listed(const KernelLaunch& launch) {
-  const bool has_local =
-      std::ranges::any_of(launch.args, [](const Arg& arg) { return std::holds_alternative<LocalArg>(arg); });
-  return launch.one_token && !has_local && launch.local == std::array<size_t, 3>{1, 1, 1};
+  return launch.one_token && launch.local == std::array<size_t, 3>{1, 1, 1};
 }
 
 DefinedNames defined_names(const std::string& source) {
@@ -88,13 +74,13 @@ std::string ListVariants::source(std::span<const uint64_t> chosen) const {
   for (uint64_t v : chosen) {
     const std::string body = expand_source(variants_[v].source), suffix = "_v" + std::to_string(v);
     const DefinedNames names = defined_names(body);
-    for (const auto& [macro, value] : option_macros(variants_[v].options))
+    for (const auto& [macro, value] : gpu::constants(variants_[v].options))
       text += "#define " + macro + " " + value + "\n";
     for (const std::string& name : names.functions) text += "#define " + name + " " + name + suffix + "\n";
     text += with_work_item(body);
     for (const std::string& name : names.functions) text += "#undef " + name + "\n";
     for (const std::string& name : names.macros) text += "#undef " + name + "\n";
-    for (const auto& [macro, value] : option_macros(variants_[v].options)) text += "#undef " + macro + "\n";
+    for (const auto& [macro, value] : gpu::constants(variants_[v].options)) text += "#undef " + macro + "\n";
   }
   text += "#undef get_global_id\n#define CASES";
   for (uint64_t v : chosen) text += " \\\n" + call(variants_[v], v);
@@ -107,7 +93,6 @@ std::string ListVariants::call(const Variant& variant, uint64_t index) {
   for (size_t kind : variant.kinds) {
     const std::string value = "a[" + std::to_string(word++) + "]";
     const Arg sample[] = {BufferArg{}, int32_t{}, uint32_t{}, uint64_t{}, 0.0f};
-    TANDEM_CHECK(kind < std::size(sample), "local memory in a listed kernel");
     if (kind == sample[0].index()) {
       arguments += ", (__global uchar *)(size_t)" + value + ", a[" + std::to_string(word++) + "]";
     } else if (kind == Arg(0.0f).index()) {

@@ -11,11 +11,13 @@
 #include <string>
 #include <vector>
 
-#include "engine/device/opencl/launch.h"
+#include "engine/device/gpu/launch.h"
 
 namespace tandem::opencl {
 
-// Work-items of one token need no work-group, no local memory and no second token's registers.
+using gpu::Arg, gpu::BufferArg, gpu::KernelLaunch;
+
+// Work-items of one token need no work-group and no second token's registers.
 bool can_be_listed(const KernelLaunch& launch);
 
 class ListVariants {

@@ -2,13 +2,13 @@
 
 #include <numeric>
 
+#include "engine/device/gpu/roofline.h"
 #include "engine/device/opencl/gate_launcher.h"
 #include "engine/device/opencl/host_launcher.h"
 #include "engine/device/opencl/list_launcher.h"
 #include "engine/device/opencl/opencl_tuning.h"
 #include "engine/device/opencl/platform.h"
 #include "engine/device/opencl/prepared.h"
-#include "engine/device/opencl/roofline.h"
 #include "engine/device/opencl/self_test.h"
 #include "engine/device/opencl/spans.h"
 #include "sync/error.h"
@@ -126,7 +126,7 @@ class OpenclDevice final : public Device {
       launcher_ = std::make_unique<HostLauncher>(queue_, *memory_, spans_, handle.id, options.sync_policy,
                                                  tuning.gate_deadline);
     }
-    roofline_ = roofline(cpu, info_.compute_units, handle.device.getInfo<CL_DEVICE_MAX_CLOCK_FREQUENCY>() * 1e6);
+    roofline_ = gpu::roofline(cpu, info_.compute_units, handle.device.getInfo<CL_DEVICE_MAX_CLOCK_FREQUENCY>() * 1e6);
   }
 
   const DeviceInfo& info() const override { return info_; }
@@ -138,7 +138,7 @@ class OpenclDevice final : public Device {
     launcher_->launch(dynamic_cast<OpenclProgram&>(program).prepared(), waits, signal);
   }
   void batch(bool open) override { launcher_->batch(open); }
-  Cost estimate(std::span<const Operator> operators) const override { return cost(roofline_, operators); }
+  Cost estimate(std::span<const Operator> operators) const override { return gpu::cost(roofline_, operators); }
   void finish(std::chrono::milliseconds deadline) override { launcher_->finish(deadline); }
   void record_spans(bool on) override { on ? spans_.start(queue_) : spans_.stop(); }
   std::vector<DeviceSpan> take_spans() override { return spans_.take(); }
@@ -157,7 +157,7 @@ class OpenclDevice final : public Device {
   ListVariants variants_;
   std::unique_ptr<Preparer> preparer_;
   std::unique_ptr<Launcher> launcher_;  // dies before what it uses
-  Roofline roofline_;
+  gpu::Roofline roofline_;
 };
 
 Support OpenclDevice::supports(const Operator& op) const {

@@ -77,15 +77,13 @@ cl::Kernel Preparer::bind_one(const KernelLaunch& launch, const std::string& obj
     check(kernel.setArg(index, bytes, value), "clSetKernelArg", "argument " + std::to_string(index) + " of " + object);
     ++index;
   };
-  for (const Arg& arg : launch.args) {
-    if (const auto* operand = std::get_if<BufferArg>(&arg)) {
+  for (const gpu::Arg& arg : launch.args) {
+    if (const auto* operand = std::get_if<gpu::BufferArg>(&arg)) {
       const cl::Buffer buffer = operand->at ? buffer_of(*operand->at.slot) : dummy_;
       const cl_mem memory = buffer();
       const cl_ulong offset = operand->at ? operand->at.offset_bytes : 0;
       set(sizeof memory, &memory);
       set(sizeof offset, &offset);
-    } else if (const auto* local = std::get_if<LocalArg>(&arg)) {
-      set(local->bytes, nullptr);
     } else {
       std::visit([&](const auto& value) { set(sizeof value, &value); }, arg);
     }
@@ -132,7 +130,7 @@ std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators)
   if (operators.size() > 1) prepared->name += " .. " + operators.back().name;
   for (const Operator& op : operators) {
     if (!memory_.shared()) collect_regions(op, *prepared);
-    for (KernelLaunch& launch : lower(op, context_)) {
+    for (KernelLaunch& launch : gpu::lower(op, context_)) {
       if (launch.global[0] * launch.global[1] * launch.global[2] == 0) continue;
       prepared->launches.push_back(std::move(launch));
     }

@@ -9,12 +9,14 @@
 #include <vector>
 
 #include "engine/device/device.h"
-#include "engine/device/opencl/launch.h"
+#include "engine/device/gpu/launch.h"
 #include "engine/device/opencl/list_source.h"
 #include "engine/device/opencl/memory.h"
 #include "engine/device/opencl/program_cache.h"
 
 namespace tandem::opencl {
+
+using gpu::KernelLaunch, gpu::LoweringContext;
 
 struct BoundKernel {
   cl::Kernel kernel;

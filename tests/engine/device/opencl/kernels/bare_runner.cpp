@@ -120,8 +120,6 @@ double BareRunner::run_source(const std::string& text, const KernelLaunch& launc
       set(sizeof memory, &memory);
       set(sizeof offset, &offset);
       if (buffer->writes && buffer->at.slot) written.push_back(memory);
-    } else if (const auto* local = std::get_if<LocalArg>(&arg)) {
-      set(local->bytes, nullptr);
     } else {
       std::visit(
           [&](const auto& value) {

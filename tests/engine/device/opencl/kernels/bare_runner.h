@@ -8,10 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "engine/device/opencl/launch.h"
+#include "engine/device/gpu/launch.h"
 #include "sync/pool.h"
 
 namespace tandem::opencl::test {
+
+using namespace gpu;  // the launches under test
 
 class BareRunner {
  public:

@@ -22,7 +22,7 @@ KernelLaunch norm_launch() {
   return launch;
 }
 
-TEST(CanBeListed, is_said_of_single_work_items_of_one_token_without_local_memory) {
+TEST(CanBeListed, is_said_of_single_work_items_of_one_token) {
   EXPECT_TRUE(can_be_listed(norm_launch()));
   KernelLaunch many = norm_launch();
   many.one_token = false;
@@ -30,9 +30,6 @@ TEST(CanBeListed, is_said_of_single_work_items_of_one_token_without_local_memory
   KernelLaunch group = norm_launch();
   group.local = {4, 1, 1};
   EXPECT_FALSE(can_be_listed(group));
-  KernelLaunch local = norm_launch();
-  local.args.push_back(LocalArg{64});
-  EXPECT_FALSE(can_be_listed(local));
 }
 
 TEST(DefinedNames, are_the_functions_types_and_macros_of_a_source) {

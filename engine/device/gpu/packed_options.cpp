@@ -1,6 +1,6 @@
-#include "engine/device/opencl/packed_options.h"
+#include "engine/device/gpu/packed_options.h"
 
-namespace tandem::opencl {
+namespace tandem::gpu {
 
 std::string packed_options(const PackedFormat& format) {
   if (format.dense()) {
@@ -12,4 +12,4 @@ std::string packed_options(const PackedFormat& format) {
          " -DMIN_KIND=" + std::to_string(min) + " -DZERO_POINT=" + std::to_string(format.zero_point);
 }
 
-}  // namespace tandem::opencl
+}  // namespace tandem::gpu

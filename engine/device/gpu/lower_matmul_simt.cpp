@@ -1,9 +1,9 @@
 // MatMul on GPUs: a work-group per panel for few tokens, 64 x 64 tiles for more. The operator is already validated.
-#include "engine/device/opencl/launch.h"
-#include "engine/device/opencl/lower_support.h"
-#include "engine/device/opencl/packed_options.h"
+#include "engine/device/gpu/launch.h"
+#include "engine/device/gpu/lower_support.h"
+#include "engine/device/gpu/packed_options.h"
 
-namespace tandem::opencl {
+namespace tandem::gpu {
 namespace {
 
 constexpr int64_t kFewTokens = 8;  // their sums fit the registers beside eight decoded weights
@@ -42,4 +42,4 @@ std::vector<KernelLaunch> lower_matmul_simt(const MatMul& op, const LoweringCont
   return {launch};
 }
 
-}  // namespace tandem::opencl
+}  // namespace tandem::gpu

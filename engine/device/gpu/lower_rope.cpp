@@ -1,8 +1,8 @@
 // Rope: one launch for q or k.
-#include "engine/device/opencl/launch.h"
-#include "engine/device/opencl/lower_support.h"
+#include "engine/device/gpu/launch.h"
+#include "engine/device/gpu/lower_support.h"
 
-namespace tandem::opencl {
+namespace tandem::gpu {
 
 std::vector<KernelLaunch> lower_rope(const Rope& op, const LoweringContext& context) {
   if (op.S == 0) return {};
@@ -24,4 +24,4 @@ std::vector<KernelLaunch> lower_rope(const Rope& op, const LoweringContext& cont
   return {launch};
 }
 
-}  // namespace tandem::opencl
+}  // namespace tandem::gpu

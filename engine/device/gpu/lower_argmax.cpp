@@ -1,8 +1,8 @@
 // ArgMax: one launch, a row to a work-item (simd) or to a work-group (simt).
-#include "engine/device/opencl/launch.h"
-#include "engine/device/opencl/lower_support.h"
+#include "engine/device/gpu/launch.h"
+#include "engine/device/gpu/lower_support.h"
 
-namespace tandem::opencl {
+namespace tandem::gpu {
 
 std::vector<KernelLaunch> lower_argmax(const ArgMax& op, const LoweringContext& context) {
   if (op.S == 0) return {};
@@ -16,4 +16,4 @@ std::vector<KernelLaunch> lower_argmax(const ArgMax& op, const LoweringContext& 
   return {launch};
 }
 
-}  // namespace tandem::opencl
+}  // namespace tandem::gpu

@@ -9,7 +9,7 @@
 #include "engine/device/device.h"
 #include "sync/error.h"
 
-namespace tandem::opencl {
+namespace tandem::gpu {
 
 inline constexpr int64_t kRowChunk = 512;  // elements of an element-wise operator one simd work-item takes: about 50 ns
 inline constexpr size_t kWorkGroup = 64;   // simt: fixed, as the shape of the reduction trees is part of the bit rules
@@ -46,4 +46,4 @@ inline RowCut cut_rows(int64_t width, KernelFamily family, int compute_units) {
   return {chunk, ceil_div(width, chunk), 1};
 }
 
-}  // namespace tandem::opencl
+}  // namespace tandem::gpu

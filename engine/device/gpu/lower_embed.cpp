@@ -1,8 +1,8 @@
-#include "engine/device/opencl/launch.h"
-#include "engine/device/opencl/packed_options.h"
+#include "engine/device/gpu/launch.h"
+#include "engine/device/gpu/packed_options.h"
 #include "sync/error.h"
 
-namespace tandem::opencl {
+namespace tandem::gpu {
 
 std::vector<KernelLaunch> lower_embed(const Embed& op, const LoweringContext& context) {
   if (op.S < 0 || op.H <= 0 || op.H != op.w.columns) {
@@ -29,4 +29,4 @@ std::vector<KernelLaunch> lower_embed(const Embed& op, const LoweringContext& co
   return {launch};
 }
 
-}  // namespace tandem::opencl
+}  // namespace tandem::gpu

@@ -1,8 +1,8 @@
 // RmsNorm: one launch, the residual addition included.
-#include "engine/device/opencl/launch.h"
-#include "engine/device/opencl/lower_support.h"
+#include "engine/device/gpu/launch.h"
+#include "engine/device/gpu/lower_support.h"
 
-namespace tandem::opencl {
+namespace tandem::gpu {
 
 std::vector<KernelLaunch> lower_rms_norm(const RmsNorm& op, const LoweringContext& context) {
   if (op.S == 0) return {};
@@ -30,4 +30,4 @@ std::vector<KernelLaunch> lower_rms_norm(const RmsNorm& op, const LoweringContex
   return {launch};
 }
 
-}  // namespace tandem::opencl
+}  // namespace tandem::gpu

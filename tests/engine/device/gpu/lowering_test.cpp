@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/device/opencl/launch.h"
+#include "engine/device/gpu/launch.h"
 
-namespace tandem::opencl::test {
+namespace tandem::gpu::test {
 namespace {
 
 struct Named {
@@ -127,4 +127,4 @@ TEST(Lowering, refuses_malformed_operators) {
 }
 
 }  // namespace
-}  // namespace tandem::opencl::test
+}  // namespace tandem::gpu::test

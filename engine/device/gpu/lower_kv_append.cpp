@@ -1,8 +1,8 @@
 // KvAppend: one launch for keys and values.
-#include "engine/device/opencl/launch.h"
-#include "engine/device/opencl/lower_support.h"
+#include "engine/device/gpu/launch.h"
+#include "engine/device/gpu/lower_support.h"
 
-namespace tandem::opencl {
+namespace tandem::gpu {
 
 std::vector<KernelLaunch> lower_kv_append(const KvAppend& op, const LoweringContext& context) {
   const KvCache& cache = op.cache;
@@ -26,4 +26,4 @@ std::vector<KernelLaunch> lower_kv_append(const KvAppend& op, const LoweringCont
   return {launch};
 }
 
-}  // namespace tandem::opencl
+}  // namespace tandem::gpu

@@ -1,8 +1,8 @@
-#include "engine/device/opencl/roofline.h"
+#include "engine/device/gpu/roofline.h"
 
 #include <algorithm>
 
-namespace tandem::opencl {
+namespace tandem::gpu {
 
 Roofline roofline(bool cpu, int compute_units, double clock_hz) {
   const double units = std::max(1, compute_units), clock = clock_hz > 0 ? clock_hz : 1e9;
@@ -22,4 +22,4 @@ Cost cost(const Roofline& rates, std::span<const Operator> operators) {
   return sum;
 }
 
-}  // namespace tandem::opencl
+}  // namespace tandem::gpu

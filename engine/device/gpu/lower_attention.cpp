@@ -1,9 +1,9 @@
 // Attention: one launch over the whole cache, or one per split of the cache and a merge when the queries alone do not
 // fill the device. Both give the same bits.
-#include "engine/device/opencl/launch.h"
-#include "engine/device/opencl/lower_support.h"
+#include "engine/device/gpu/launch.h"
+#include "engine/device/gpu/lower_support.h"
 
-namespace tandem::opencl {
+namespace tandem::gpu {
 
 std::vector<KernelLaunch> lower_attention(const Attention& op, const LoweringContext& context) {
   const KvCache& cache = op.cache;
@@ -59,4 +59,4 @@ std::vector<KernelLaunch> lower_attention(const Attention& op, const LoweringCon
   return {launch, merge};
 }
 
-}  // namespace tandem::opencl
+}  // namespace tandem::gpu

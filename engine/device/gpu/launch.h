@@ -1,33 +1,33 @@
-// What an operator becomes on an OpenCL device: a list of kernel launches, as plain values made by pure functions
-// (lower_*.cpp) and carried out by the runtime. Lowering is tested without any device.
+// What an operator becomes on a GPU: a list of kernel launches, as plain values made by pure functions (lower_*.cpp)
+// and carried out by the OpenCL or the Vulkan runtime. Lowering is tested without any device.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "engine/device/device.h"
 #include "engine/device/operator.h"
 
-namespace tandem::opencl {
+namespace tandem::gpu {
 
-// Becomes two kernel arguments: `__global uchar* NAME_base, ulong NAME_offset` (kernels/common.cl: BUFFER(NAME),
-// AT(TYPE, NAME)). An absent operand binds a dummy buffer and offset 0; the kernel must not read it.
+// OpenCL: two kernel arguments `__global uchar* NAME_base, ulong NAME_offset` (kernels/common.cl: BUFFER(NAME),
+// AT(TYPE, NAME)). Vulkan: the next binding, and its offset as the next word of the push constants. An absent operand
+// binds a dummy buffer and offset 0; the kernel must not read it.
 struct BufferArg {
   Operand at;
   bool writes = false;
 };
-struct LocalArg {
-  size_t bytes = 0;
-};
-using Arg = std::variant<BufferArg, int32_t, uint32_t, uint64_t, float, LocalArg>;
+using Arg = std::variant<BufferArg, int32_t, uint32_t, uint64_t, float>;
 
 struct KernelLaunch {
-  std::string source;   // file stem in kernels/: "rms_norm_simd"; kernels/common.cl is put in front of it
-  std::string kernel;   // function name: the same stem unless a file holds several
-  std::string options;  // build options of this variant: "-DGROUP=32 ..."; part of the program cache's key
+  std::string source;  // file stem in kernels/ and shaders/: "rms_norm_simd"
+  std::string kernel;  // function name: the same stem unless a file holds several
+  std::string
+      options;  // this variant: "-DGROUP=32 -DSUPER=0 ...", build options or specialisation constants (constants())
   std::vector<Arg> args;
   std::array<size_t, 3> global{1, 1, 1}, local{1, 1, 1};  // global is a multiple of local
   bool one_token = false;  // lower(): of an operator on one token, where a launch costs as much as the work
@@ -38,7 +38,12 @@ struct LoweringContext {
   int compute_units = 1;
   size_t local_memory_bytes = 32768;
   size_t max_work_group = 256;
+  int64_t loop_budget = 0;       // loop iterations a work-item may run in total; 0: any number (lavapipe: 65,535)
+  int64_t max_buffer_bytes = 0;  // one kernel argument reaches no further; 0: any size
 };
+
+// The names and values of KernelLaunch::options.
+std::vector<std::pair<std::string, std::string>> constants(const std::string& options);
 
 // Error when the operator is malformed; the device's supports() has been asked before.
 std::vector<KernelLaunch> lower(const Operator& op, const LoweringContext& context);
@@ -58,4 +63,4 @@ std::vector<KernelLaunch> lower_softmax(const Softmax& op, const LoweringContext
 std::vector<KernelLaunch> lower_argmax(const ArgMax& op, const LoweringContext& context);
 std::vector<KernelLaunch> lower_top_k(const TopK& op, const LoweringContext& context);
 
-}  // namespace tandem::opencl
+}  // namespace tandem::gpu

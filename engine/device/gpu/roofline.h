@@ -5,7 +5,7 @@
 
 #include "engine/device/device.h"
 
-namespace tandem::opencl {
+namespace tandem::gpu {
 
 struct Roofline {
   double flops_per_second = 0, bytes_per_second = 0;
@@ -21,4 +21,4 @@ Roofline roofline(bool cpu, int compute_units, double clock_hz);
 
 Cost cost(const Roofline& rates, std::span<const Operator> operators);
 
-}  // namespace tandem::opencl
+}  // namespace tandem::gpu

@@ -1,8 +1,8 @@
 // SwiGlu: one launch over runs of every row.
-#include "engine/device/opencl/launch.h"
-#include "engine/device/opencl/lower_support.h"
+#include "engine/device/gpu/launch.h"
+#include "engine/device/gpu/lower_support.h"
 
-namespace tandem::opencl {
+namespace tandem::gpu {
 
 std::vector<KernelLaunch> lower_swiglu(const SwiGlu& op, const LoweringContext& context) {
   if (op.S == 0) return {};
@@ -18,4 +18,4 @@ std::vector<KernelLaunch> lower_swiglu(const SwiGlu& op, const LoweringContext& 
   return {launch};
 }
 
-}  // namespace tandem::opencl
+}  // namespace tandem::gpu

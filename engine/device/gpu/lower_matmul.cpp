@@ -1,10 +1,10 @@
 #include <limits>
 
-#include "engine/device/opencl/launch.h"
-#include "engine/device/opencl/packed_options.h"
+#include "engine/device/gpu/launch.h"
+#include "engine/device/gpu/packed_options.h"
 #include "sync/error.h"
 
-namespace tandem::opencl {
+namespace tandem::gpu {
 namespace {
 
 constexpr int64_t kFewTokens = 8;  // up to here the sums of all tokens fit the registers beside the decoded weights
@@ -62,4 +62,4 @@ std::vector<KernelLaunch> lower_matmul(const MatMul& op, const LoweringContext& 
   return {lower_simd(op)};
 }
 
-}  // namespace tandem::opencl
+}  // namespace tandem::gpu

@@ -1,6 +1,9 @@
-#include "engine/device/opencl/launch.h"
+#include <sstream>
 
-namespace tandem::opencl {
+#include "engine/device/gpu/launch.h"
+#include "sync/error.h"
+
+namespace tandem::gpu {
 namespace {
 
 struct Lowering {
@@ -28,4 +31,15 @@ std::vector<KernelLaunch> lower(const Operator& op, const LoweringContext& conte
   return launches;
 }
 
-}  // namespace tandem::opencl
+std::vector<std::pair<std::string, std::string>> constants(const std::string& options) {
+  std::vector<std::pair<std::string, std::string>> macros;
+  std::istringstream words(options);
+  for (std::string word; words >> word;) {
+    TANDEM_CHECK(word.starts_with("-D"), "a kernel's options are macros alone: " + options);
+    const size_t equals = word.find('=');
+    macros.emplace_back(word.substr(2, equals - 2), equals == std::string::npos ? "" : word.substr(equals + 1));
+  }
+  return macros;
+}
+
+}  // namespace tandem::gpu

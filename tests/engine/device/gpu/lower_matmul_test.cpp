@@ -1,11 +1,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/device/opencl/launch.h"
-#include "engine/device/opencl/packed_options.h"
+#include "engine/device/gpu/launch.h"
+#include "engine/device/gpu/packed_options.h"
 #include "sync/error.h"
 
-namespace tandem::opencl {
+namespace tandem::gpu {
 namespace {
 
 using testing::HasSubstr;
@@ -76,4 +76,4 @@ TEST(PackedOptions, name_the_variant_of_every_format) {
 }
 
 }  // namespace
-}  // namespace tandem::opencl
+}  // namespace tandem::gpu
