@@ -136,13 +136,15 @@ void add_engine_flags(CLI::App& app, CommonFlags& flags) {
       ->each(explain_plans)
       ->capture_default_str();
   app.add_option("--split", flags.split,
-                 "the NPU's share of a matmul's rows in plans that cut them, 0 to 1; -1: measured")
+                 "the NPU's share of a matmul's rows in plans that cut them, or every device's in order (0.5,0.3,0.2); "
+                 "-1: measured")
+      ->delimiter(',')
+      ->allow_extra_args(false)
       ->check(CLI::Validator(
           [](const std::string& text) {
             return text == "-1" ? std::string() : finite_range(0, 1)(const_cast<std::string&>(text));
           },
-          "SHARE"))
-      ->capture_default_str();
+          "SHARE[,SHARE...]"));
   app.add_option("--act", flags.act,
                  "activations at matmul inputs: f32 or f16; default: f16 where the plan uses the NPU")
       ->check(CLI::IsMember({"f32", "f16"}));

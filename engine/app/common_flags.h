@@ -35,8 +35,8 @@ struct CommonFlags {
   std::vector<std::string> devices;  // ids; empty: the best GPU and the NPU
   bool strict_device = false;
   std::string plan = "auto";
-  double split = -1;  // NPU's share of rows; < 0: measured
-  std::string act;    // "", "f32", "f16"
+  std::vector<double> split;  // shares of rows, one a device, or the NPU's alone; empty: measured
+  std::string act;            // "", "f32", "f16"
   std::string cache_type = "f16";
   int64_t chunk = 0;  // prefill piece; 0: the engine's choice
   std::string sync = "predict";

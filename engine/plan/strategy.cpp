@@ -1,5 +1,8 @@
 #include "engine/plan/strategy.h"
 
+#include <algorithm>
+#include <cmath>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -110,24 +113,38 @@ Plan layer(const PlanRequest& request) {
   return placer.finish("layer");
 }
 
-// H2, H6: every matmul cut by rows between GPU and NPU, everything else on the GPU.
+// H2, H6: every matmul cut by rows between the GPUs and the NPU, everything else on the first GPU.
 Plan tensor(const PlanRequest& request) {
-  const int npu = require_device(request, DeviceKind::npu, "an NPU", "tensor");
-  const int gpu = fallback_device(request, "tensor");
+  const std::vector<int> cutters = row_cutters(request.devices);
+  if (cutters.size() < 2) {
+    throw Error("the plan needs two devices to cut rows between, an NPU beside a GPU or two GPUs", "tensor",
+                "Name them in --device, see `tandem devices`");
+  }
   Placer placer(request);
   for (const Operator& op : request.operators) {
     const MatMul* matmul = std::get_if<MatMul>(&op.body);
     if (!matmul) {
-      placer.place_quietly(op, gpu);
+      placer.place_quietly(op, cutters.front());
       continue;
     }
-    if (!placer.runs(npu, op)) {
-      placer.place(op, npu, gpu);
+    // A cutter that refuses the matmul is named, and all of it falls back to the first one.
+    const auto refuses = std::ranges::find_if(cutters, [&](int device) { return !placer.runs(device, op); });
+    if (refuses != cutters.end()) {
+      placer.place(op, *refuses, cutters.front());
       continue;
     }
-    const int64_t cut = cut_rows(matmul->row_end, request.shares.of(*matmul));
-    if (cut > 0) placer.place_quietly({op.name, slice_rows(*matmul, 0, cut)}, gpu);
-    if (cut < matmul->row_end) placer.place_quietly({op.name, slice_rows(*matmul, cut, matmul->row_end)}, npu);
+    std::vector<double> shares = request.shares.of(*matmul);
+    if (shares.empty()) shares.assign(cutters.size(), 1.0 / static_cast<double>(cutters.size()));
+    if (shares.size() != cutters.size() || std::abs(std::reduce(shares.begin(), shares.end()) - 1) > 1e-6) {
+      throw Error("the shares of a row cut must add up to 1, one share a device", "tensor",
+                  std::to_string(cutters.size()) + " devices take part, there are " + std::to_string(shares.size()) +
+                      " shares");
+    }
+    int64_t begin = 0;
+    const std::vector<int64_t> ends = cut_rows(matmul->row_end, shares);
+    for (size_t i = 0; i < cutters.size(); begin = ends[i++]) {
+      if (begin < ends[i]) placer.place_quietly({op.name, slice_rows(*matmul, begin, ends[i])}, cutters[i]);
+    }
   }
   return placer.finish("tensor");
 }
@@ -137,7 +154,8 @@ constexpr Strategy kStrategies[] = {
     {"npu-only", "every operator on the NPU; what it cannot run falls back to the GPU, and is named", npu_only},
     {"host-only", "every operator on the host's plain loops", host_only},
     {"layer", "H1: matmuls on the NPU, everything else on the GPU", layer},
-    {"tensor", "H2/H6: each matmul cut by output rows between GPU and NPU, in the measured ratio (or --split)", tensor},
+    {"tensor", "H2/H6: each matmul cut by output rows between GPUs and NPU, in the measured ratio (or --split)",
+     tensor},
 };
 
 }  // namespace
@@ -160,9 +178,20 @@ std::string to_string(const MatMulShape& shape) {
          std::to_string(shape.N);
 }
 
-double RowShares::of(const MatMul& op) const {
-  const auto found = npu.find(shape_of(op));
-  return found == npu.end() ? otherwise : found->second;
+std::vector<double> RowShares::of(const MatMul& op) const {
+  const auto found = by_shape.find(shape_of(op));
+  return found == by_shape.end() ? otherwise : found->second;
+}
+
+std::vector<int> row_cutters(std::span<const DeviceTraits> devices) {
+  const bool has_gpu =
+      std::ranges::any_of(devices, [](const DeviceTraits& device) { return device.kind == DeviceKind::gpu; });
+  std::vector<int> cutters;
+  for (const DeviceKind kind : {has_gpu ? DeviceKind::gpu : DeviceKind::host, DeviceKind::npu}) {
+    for (size_t d = 0; d < devices.size(); ++d)
+      if (devices[d].kind == kind) cutters.push_back(static_cast<int>(d));
+  }
+  return cutters;
 }
 
 }  // namespace tandem

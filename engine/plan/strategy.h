@@ -30,11 +30,12 @@ struct MatMulShape {
 MatMulShape shape_of(const MatMul& op);
 std::string to_string(const MatMulShape& shape);
 
-// Which share of a matmul's rows goes to the NPU, per shape: 0 = all GPU, 1 = all NPU.
+// Which share of a matmul's rows each of row_cutters() takes, in their order, per shape. The shares of one matmul add
+// up to 1.
 struct RowShares {
-  std::map<MatMulShape, double> npu;
-  double otherwise = 0.5;
-  double of(const MatMul& op) const;
+  std::map<MatMulShape, std::vector<double>> by_shape;
+  std::vector<double> otherwise;                   // of shapes that are not in the map; empty: equal parts
+  std::vector<double> of(const MatMul& op) const;  // empty: equal parts
 };
 
 struct PlanRequest {
@@ -43,6 +44,10 @@ struct PlanRequest {
   RowShares shares;                       // for the strategies that cut rows
   bool strict = false;                    // an operator that has to fall back is an Error
 };
+
+// The devices that `tensor` cuts rows between, as indices: every GPU in order (the host where there is none), then
+// every NPU. The first one also runs what is not a matmul.
+std::vector<int> row_cutters(std::span<const DeviceTraits> devices);
 
 struct Strategy {
   const char* name;
@@ -54,16 +59,17 @@ std::span<const Strategy> strategies();
 // Error listing the names when there is no such strategy.
 const Strategy& find_strategy(std::string_view name);
 
-// H2/H6: rows of an N-row matmul that the first device keeps when `share` of them goes to the second: whole panels of
-// 64, and no part smaller than one panel unless it is empty.
-int64_t cut_rows(int64_t N, double share);
+// H2/H6: where to cut N rows for devices that take the given shares (they add up to 1; empty: equal parts): entry i is
+// the end of device i's rows, which begin where those of device i-1 end. Whole panels of 64; a part may be empty.
+std::vector<int64_t> cut_rows(int64_t N, std::span<const double> shares);
 
-// H9 for one row-cut, on measured times: all rows on one side take t_first and t_second seconds, both sides work at
-// once, joining costs t_sync. Returns the second side's share with the least time; 0 or 1 when cutting does not pay.
+// H9 for row cuts, on measured times: device i takes seconds[i] for all rows (infinite: cannot), all parts run at once,
+// and every part beyond the first device's own costs t_sync to join. Returns the shares with the least time; those of
+// devices that do not pay are 0.
 struct RowCut {
-  double share = 0;
+  std::vector<double> shares;
   double seconds = 0;  // predicted
 };
-RowCut best_row_cut(int64_t N, double t_first, double t_second, double t_sync);
+RowCut best_row_cut(int64_t N, std::span<const double> seconds, double t_sync);
 
 }  // namespace tandem

@@ -25,6 +25,12 @@ std::string join(const std::vector<std::string>& names, const char* between) {
   return text;
 }
 
+std::string join_numbers(const std::vector<double>& numbers) {
+  std::string text;
+  for (const double number : numbers) text += (text.empty() ? "" : " ") + std::to_string(number);
+  return text;
+}
+
 // The devices a plan asks for when the user named none.
 std::vector<std::string> default_devices(const std::string& plan, std::vector<std::string>& notes) {
   if (plan == "host-only") return {"host"};
@@ -157,7 +163,7 @@ void Engine::choose_plans() {
     if (candidates.empty() || first_of(DeviceKind::host)) candidates.push_back("host-only");
     std::string key = "auto|" + model_.config.architecture + "|" + std::to_string(file_.file_bytes()) + "|" + act_ +
                       "|" + options_.sync_policy + "|" +
-                      (options_.split ? std::to_string(*options_.split) : "measured");
+                      (options_.split.empty() ? "measured" : join_numbers(options_.split));
     for (const auto& device : devices_) key += "|" + measurement_key(device->info());
     const auto choose = [&](const std::string& phase, const Batch& batch) {
       if (const auto known = cache_.text(key + "|" + phase); known && std::ranges::count(candidates, *known))
@@ -202,12 +208,14 @@ Plan Engine::make_plan(const std::string& name, const Batch& batch) {
   }
   PlanRequest request{operators, traits, {}, options_.strict_device};
   if (name == "tensor") {
-    Device* first = first_of(DeviceKind::gpu) ? first_of(DeviceKind::gpu) : first_of(DeviceKind::host);
-    Device* second = first_of(DeviceKind::npu);
-    if (options_.split) {
-      request.shares.otherwise = *options_.split;
-    } else if (first && second) {
-      request.shares = Measurer{*executor_, cache_}.row_shares(operators, *first, *second);
+    std::vector<Device*> cutters;
+    for (const int d : row_cutters(traits)) cutters.push_back(devices_[static_cast<size_t>(d)].get());
+    if (!options_.split.empty()) {
+      request.shares.otherwise = options_.split;
+      if (options_.split.size() == 1)
+        request.shares.otherwise.insert(request.shares.otherwise.begin(), 1 - options_.split[0]);
+    } else if (cutters.size() > 1) {
+      request.shares = Measurer{*executor_, cache_}.row_shares(operators, cutters);
     }
   }
   return find_strategy(name).make(request);

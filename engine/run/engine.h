@@ -36,8 +36,10 @@ struct EngineOptions {
   std::vector<std::string> devices;  // ids; empty: what the plan needs, the best GPU first
   bool strict_device = false;
   std::string plan = "auto";
-  std::optional<double> split;  // share of rows for the NPU; nothing: measured
-  std::string act;              // "f16", "f32", "": f16 where the plan uses the NPU
+  // Shares of rows, one for each device that cuts take part in (plan/strategy.h, row_cutters), or the NPU's alone;
+  // empty: measured.
+  std::vector<double> split;
+  std::string act;  // "f16", "f32", "": f16 where the plan uses the NPU
   KvType kv_type = KvType::f16;
   int64_t context = 0;  // 0: what the model was trained with, at most 4096
   int64_t chunk = 0;    // prefill piece; 0: 256

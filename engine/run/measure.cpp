@@ -52,16 +52,18 @@ double Measurer::matmul_seconds(Device& device, std::span<const MatMul> same) {
   return seconds;
 }
 
-RowShares Measurer::row_shares(std::span<const Operator> operators, Device& first, Device& second) {
+RowShares Measurer::row_shares(std::span<const Operator> operators, std::span<Device* const> cutters) {
   std::map<MatMulShape, std::vector<MatMul>> by_shape;
   for (const Operator& op : operators) {
     const MatMul* matmul = std::get_if<MatMul>(&op.body);
-    if (matmul && first.supports(op).yes && second.supports(op).yes) by_shape[shape_of(*matmul)].push_back(*matmul);
+    if (matmul && std::ranges::all_of(cutters, [&](Device* device) { return device->supports(op).yes; }))
+      by_shape[shape_of(*matmul)].push_back(*matmul);
   }
   RowShares shares;
   for (const auto& [shape, same] : by_shape) {
-    const RowCut cut = best_row_cut(shape.N, matmul_seconds(first, same), matmul_seconds(second, same), kJoinSeconds);
-    shares.npu[shape] = cut.share;
+    std::vector<double> seconds;
+    for (Device* device : cutters) seconds.push_back(matmul_seconds(*device, same));
+    shares.by_shape[shape] = best_row_cut(shape.N, seconds, kJoinSeconds).shares;
   }
   return shares;
 }

@@ -28,8 +28,8 @@ struct Measurer {
   // (not empty).
   double matmul_seconds(Device& device, std::span<const MatMul> same);
 
-  // Best cut of every matmul among the operators between the GPU-like and the NPU device.
-  RowShares row_shares(std::span<const Operator> operators, Device& first, Device& second);
+  // Best cut of every matmul among the operators that all the devices run (row_cutters(), in their order).
+  RowShares row_shares(std::span<const Operator> operators, std::span<Device* const> cutters);
 };
 
 // What joining two parts costs beyond their own time: two flags and the gate kernel (measured: 0.1 us a flag, 0.7 us a

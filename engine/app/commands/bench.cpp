@@ -62,7 +62,7 @@ double verify(const CommonFlags& flags, Engine& engine) {
   CommonFlags plain = flags;
   plain.plan = "host-only";
   plain.devices = {"host"};
-  plain.split = -1;
+  plain.split.clear();
   plain.act = engine.act();
   plain.trace.clear();
   plain.verbosity = -1;

@@ -19,7 +19,7 @@ std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds&
   options.devices = flags.devices;
   options.strict_device = flags.strict_device;
   options.plan = flags.plan;
-  if (flags.split >= 0) options.split = flags.split;
+  if (flags.split != std::vector{-1.0}) options.split = flags.split;
   options.act = flags.act;
   options.kv_type = flags.cache_type == "f32" ? KvType::f32 : KvType::f16;
   options.context = needs.context > 0 ? needs.context : flags.ctx_size;

@@ -55,7 +55,7 @@ TEST(CommonFlags, take_the_values_of_the_command_line) {
   EXPECT_EQ(flags.top_k, 3);
   EXPECT_THAT(flags.devices, ElementsAre("opencl:0", "npu:0"));
   EXPECT_EQ(flags.plan, "tensor");
-  EXPECT_EQ(flags.split, 0.25);
+  EXPECT_THAT(flags.split, testing::ElementsAre(0.25));
   EXPECT_EQ(flags.act, "f16");
   EXPECT_EQ(flags.cache_type, "f32");
   EXPECT_EQ(flags.chunk, 64);
@@ -71,7 +71,7 @@ TEST(CommonFlags, leave_the_defaults_when_nothing_is_said) {
   CommonFlags flags = parse({"-p", ""});
   EXPECT_TRUE(flags.text.has_prompt);  // an empty prompt is a prompt
   EXPECT_EQ(flags.predict, 128);
-  EXPECT_EQ(flags.split, -1);
+  EXPECT_TRUE(flags.split.empty());
   EXPECT_EQ(flags.temp, 0);
   EXPECT_EQ(flags.plan, "auto");
   EXPECT_TRUE(flags.devices.empty());
@@ -83,6 +83,7 @@ TEST(CommonFlags, accept_values_at_the_edges_of_their_ranges) {
   EXPECT_TRUE(accepts("--split", "-1"));
   EXPECT_TRUE(accepts("--split", "0"));
   EXPECT_TRUE(accepts("--split", "1"));
+  EXPECT_TRUE(accepts("--split", "0.5,0.25,0.25"));
   EXPECT_TRUE(accepts("-n", "0"));
   EXPECT_TRUE(accepts("--device", "host"));
   EXPECT_TRUE(accepts("--seed", "18446744073709551615"));
@@ -90,15 +91,18 @@ TEST(CommonFlags, accept_values_at_the_edges_of_their_ranges) {
 }
 
 TEST(CommonFlags, refuse_what_is_out_of_range_or_no_value) {
-  const std::vector<std::pair<std::string, std::string>> wrong = {
-      {"-n", "-2"},          {"-n", "many"},     {"-n", "99999999999"},
-      {"-c", "-1"},          {"-t", "-1"},       {"--temp", "-0.1"},
-      {"--temp", "nan"},     {"--top-k", "-1"},  {"--top-p", "1.1"},
-      {"--min-p", "-0.1"},   {"--split", "1.5"}, {"--split", "-0.5"},
-      {"--split", "nan"},    {"--act", "f64"},   {"--cache-type", "q8"},
-      {"--chunk", "-1"},     {"--sync", "hope"}, {"--device", "GPU 0"},
-      {"--device", "npu:x"}, {"--stop", ""},     {"--repeat-penalty", "0"},
-      {"--seed", "-2"},      {"--seed", "x"}};
+  const std::vector<std::pair<std::string, std::string>> wrong = {{"-n", "-2"},          {"-n", "many"},
+                                                                  {"-n", "99999999999"}, {"-c", "-1"},
+                                                                  {"-t", "-1"},          {"--temp", "-0.1"},
+                                                                  {"--temp", "nan"},     {"--top-k", "-1"},
+                                                                  {"--top-p", "1.1"},    {"--min-p", "-0.1"},
+                                                                  {"--split", "1.5"},    {"--split", "-0.5"},
+                                                                  {"--split", "0.5,2"},  {"--split", "nan"},
+                                                                  {"--act", "f64"},      {"--cache-type", "q8"},
+                                                                  {"--chunk", "-1"},     {"--sync", "hope"},
+                                                                  {"--device", "GPU 0"}, {"--device", "npu:x"},
+                                                                  {"--stop", ""},        {"--repeat-penalty", "0"},
+                                                                  {"--seed", "-2"},      {"--seed", "x"}};
   for (const auto& [flag, value] : wrong) EXPECT_FALSE(accepts(flag, value)) << flag << " " << value;
 }
 

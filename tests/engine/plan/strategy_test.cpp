@@ -8,6 +8,7 @@
 namespace tandem {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 Support everything(const Operator&) { return {}; }
@@ -41,7 +42,7 @@ class Strategies : public ::testing::Test {
   Plan make(const char* name, std::vector<DeviceTraits> devices, double share = 0.5, bool strict = false) {
     devices_ = std::move(devices);
     PlanRequest request{operators_, devices_, {}, strict};
-    request.shares.otherwise = share;
+    request.shares.otherwise = {1 - share, share};
     return find_strategy(name).make(request);
   }
   const DeviceTraits gpu_{"opencl:0", DeviceKind::gpu, everything}, npu_{"npu:0", DeviceKind::npu, only_matmul},
@@ -101,6 +102,34 @@ TEST_F(Strategies, tensor_cuts_every_matmul_at_the_given_share) {
   }
 }
 
+TEST_F(Strategies, tensor_cuts_in_three_among_two_gpus_and_an_npu) {
+  const DeviceTraits vulkan{"vulkan:0", DeviceKind::gpu, everything};
+  devices_ = {npu_, vulkan, gpu_};
+  PlanRequest request{operators_, devices_, {}, false};
+  request.shares.otherwise = {0.5, 0.25, 0.25};
+  const Plan plan = find_strategy("tensor").make(request);
+  EXPECT_EQ(rows_on(plan, 1), 128) << "GPUs come first, in the order of --device";
+  EXPECT_EQ(rows_on(plan, 2), 64);
+  EXPECT_EQ(rows_on(plan, 0), 64);
+  request.shares.otherwise = {};
+  EXPECT_EQ(rows_on(find_strategy("tensor").make(request), 0), 64) << "equal parts: 1.33 panels round to 1";
+}
+
+TEST_F(Strategies, tensor_says_what_shares_it_needs) {
+  devices_ = {gpu_, npu_};
+  PlanRequest request{operators_, devices_, {}, false};
+  for (const std::vector<double>& shares : {std::vector{0.5, 0.25, 0.25}, {0.5, 0.4}}) {
+    request.shares.otherwise = shares;
+    try {
+      find_strategy("tensor").make(request);
+      FAIL() << "it took shares that do not fit";
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("add up to 1"));
+      EXPECT_THAT(error.what(), HasSubstr("2 devices"));
+    }
+  }
+}
+
 TEST_F(Strategies, the_host_stands_in_where_there_is_no_gpu) {
   const Plan plan = make("tensor", {npu_, host_});
   EXPECT_EQ(rows_on(plan, 0), 128);
@@ -132,12 +161,12 @@ TEST(RowShares, uses_the_measured_share_of_a_shape_and_the_general_one_otherwise
   op.row_end = 256;
   op.w.format = packed_format(StorageType::q4_1);
   RowShares shares;
-  shares.otherwise = 0.3;
-  EXPECT_EQ(shares.of(op), 0.3);
-  shares.npu[shape_of(op)] = 0.6;
-  EXPECT_EQ(shares.of(op), 0.6);
+  shares.otherwise = {0.7, 0.3};
+  EXPECT_THAT(shares.of(op), ElementsAre(0.7, 0.3));
+  shares.by_shape[shape_of(op)] = {0.4, 0.6};
+  EXPECT_THAT(shares.of(op), ElementsAre(0.4, 0.6));
   op.S = 2;
-  EXPECT_EQ(shares.of(op), 0.3);
+  EXPECT_THAT(shares.of(op), ElementsAre(0.7, 0.3));
 }
 
 }  // namespace

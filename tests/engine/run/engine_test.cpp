@@ -62,7 +62,7 @@ TEST_F(TinyEngine, gives_the_same_bits_on_every_plan_and_in_every_piece_size) {
   for (const char* plan : {"layer", "tensor", "npu-only"}) {
     for (int64_t chunk : {1, 7, 64}) {
       EngineOptions o = options(plan, {"npu:0", "host"}, chunk);
-      o.split = 0.5;
+      o.split = {0.5};
       EXPECT_EQ(different_bits(all_logits(*Engine::open(o), prompt), expected), 0u)
           << plan << " in pieces of " << chunk;
     }
@@ -129,7 +129,7 @@ TEST_F(TinyEngine, auto_chooses_a_plan_that_its_devices_can_run_and_keeps_the_ch
 
 TEST_F(TinyEngine, a_recorded_pass_shows_each_device_at_work) {
   EngineOptions o = options("tensor", {"npu:0", "host"});
-  o.split = 0.5;
+  o.split = {0.5};
   const auto engine = Engine::open(o);
   Timeline timeline;
   engine->record(&timeline);

@@ -45,7 +45,7 @@ inline std::optional<std::string> default_model() {
 // A way to run a model: what a user would put on the command line.
 struct Way {
   std::string plan;
-  std::optional<double> split;
+  std::vector<double> split;
   std::string family = "";
   std::string act = "";
   KvType kv = KvType::f32;
@@ -54,7 +54,7 @@ struct Way {
 
   std::string name() const {
     std::string text = plan;
-    if (split) text += " split " + std::to_string(*split);
+    for (const double share : split) text += " split " + std::to_string(share);
     if (!family.empty()) text += " " + family;
     if (!act.empty()) text += " act " + act;
     text += kv == KvType::f16 ? " kv f16" : " kv f32";
