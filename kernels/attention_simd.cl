@@ -83,18 +83,7 @@ INLINE void store_values(const float16 v, __global float *row, const int c) {
   vstore16(v, 0, row + c * 16);
 }
 
-// How much of the old and of the new part is kept when a split with maximum `next` joins a running maximum `top`.
-typedef struct {
-  float top, keep, take;
-} Merge;
-INLINE Merge merge(const float top, const float next) {
-  Merge m;
-  m.top = larger(top, next);
-  const float base = m.top == -INFINITY ? 0.0f : m.top;
-  m.keep = exp1(top - base);
-  m.take = exp1(next - base);
-  return m;
-}
+#include "softmax_merge.cl"
 
 // A tile of queries and what the splits so far gave for each.
 typedef struct {

@@ -41,18 +41,7 @@
 #define VALUES ((HEAD_DIM_V + 63) / 64)  // value elements of one work-item
 #define RECORD (2 + HEAD_DIM_V)
 
-// How much of the old and of the new part is kept when a split with maximum `next` joins a running maximum `top`.
-typedef struct {
-  float top, keep, take;
-} Merge;
-INLINE Merge merge(const float top, const float next) {
-  Merge m;
-  m.top = larger(top, next);
-  const float base = m.top == -INFINITY ? 0.0f : m.top;
-  m.keep = exp1(top - base);
-  m.take = exp1(next - base);
-  return m;
-}
+#include "softmax_merge.cl"
 
 // What the splits so far gave for each query of the tile; `values` are this work-item's elements.
 typedef struct {
