@@ -1,9 +1,8 @@
-// Included by every shader: buffers, half conversion, and the contract's rules.
+// Included by every shader (after `#version 450` and `#extension GL_GOOGLE_include_directive : require`): buffers, half conversion, and the
+// contract's rules.
 //
 // Bindings and push constants (engine/device/gpu/launch.h): buffer argument i is binding i of set 0; the push constants hold one 32-bit word for
 // every argument in order, for a buffer its offset in words. Every fma of the numeric contract (docs/numbers.md) is written out and `precise`.
-#extension GL_GOOGLE_include_directive : require
-
 #define BUFFER(index, type, name) \
   layout(set = 0, binding = index, std430) buffer name##_block { type name[]; }
 

@@ -1,9 +1,12 @@
-// The largest sizes that shaders run on lavapipe, which ends all loops of an invocation, silently, after 65,535 iterations in total.
-// GLSL and C++ read this file: the trip-count check proves the shaders' bounds from these macros, and lowering refuses what exceeds them
-// (engine/device/gpu/lower_support.h). Plain macros only. Other drivers have no such limit and are not held to these.
+// The largest sizes that shaders run on lavapipe, which ends all loops of an invocation, silently, after 65,535
+// iterations in total. GLSL and C++ read this file: the trip-count check proves the shaders' bounds from these macros,
+// and lowering refuses what exceeds them (engine/device/gpu/lower_support.h). Plain macros only. Other drivers have no
+// such limit and are not held to these.
 #ifndef TANDEM_SHADERS_LIMITS_H
 #define TANDEM_SHADERS_LIMITS_H
 
 #define TANDEM_MAX_K 32768  // columns of a weight matrix
+
+#define TANDEM_MAX_CHUNK 524288  // elements of a row that one work-group of an element-wise operator takes
 
 #endif

@@ -6,6 +6,7 @@
 #include "engine/device/host/host_device.h"
 #include "engine/device/npu/npu_device.h"
 #include "engine/device/opencl/opencl_device.h"
+#include "engine/device/vulkan/vulkan_device.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -38,6 +39,7 @@ std::string joined(const std::vector<std::string>& ids) {
 std::vector<DeviceFactory> device_factories() {
   return {
       {"opencl", "GPUs and CPU devices through OpenCL", opencl_device_count, open_opencl_device},
+      {"vulkan", "GPUs and CPU devices through Vulkan", vulkan_device_count, open_vulkan_device},
       {"npu", "the emulated neural processing unit", npu_device_count, open_npu_device},
       {"host", "plain loops on the host's cores", host_device_count, open_host_device},
   };

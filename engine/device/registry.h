@@ -12,7 +12,7 @@ namespace tandem {
 
 struct DeviceOptions {
   std::vector<int> gpu_cores, npu_cores;  // layout of the host's cores (run/core_layout.h); empty: not pinned
-  std::string opencl_family;              // "", "simd", "simt": override what the device reports (tests)
+  std::string gpu_family;                 // "", "simd", "simt": override what the device reports (tests)
   bool force_copies = false;              // pretend memory is not shared (tests)
   std::string sync_policy = "predict";    // "blocking", "spin", "predict"
   std::string npu_params;                 // parameter file (JSON); empty: the built-in one

@@ -109,7 +109,7 @@ void Engine::open_devices() {
   DeviceOptions device_options;
   device_options.gpu_cores = layout_.gpu;
   device_options.npu_cores = layout_.npu;
-  device_options.opencl_family = options_.opencl_family;
+  device_options.gpu_family = options_.gpu_family;
   device_options.force_copies = options_.force_copies;
   device_options.sync_policy = layout_.may_spin ? options_.sync_policy : "blocking";
   device_options.npu_params = options_.npu_params;

@@ -46,7 +46,7 @@ struct EngineOptions {
   int threads = 0;      // cores to use; 0: all
   int64_t outputs = 1;  // most tokens of one piece that get logits
   std::string sync_policy = "predict";
-  std::string opencl_family;                // tests: "simd", "simt"
+  std::string gpu_family;                   // tests: "simd", "simt"
   bool force_copies = false;                // tests: no zero copy
   std::string npu_params;                   // NPU parameter file; empty: built in
   std::optional<std::string> measurements;  // file that keeps them; nothing: the user's cache

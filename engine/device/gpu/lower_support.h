@@ -7,6 +7,7 @@
 #include <string>
 
 #include "engine/device/device.h"
+#include "shaders/limits.h"
 #include "sync/error.h"
 
 namespace tandem::gpu {
@@ -42,7 +43,9 @@ struct RowCut {
 inline RowCut cut_rows(int64_t width, KernelFamily family, int compute_units) {
   if (family == KernelFamily::simt) return {1, round_up(static_cast<size_t>(width), kWorkGroup), kWorkGroup};
   // A single worker gains nothing from smaller pieces.
-  const int64_t chunk = compute_units == 1 ? static_cast<int64_t>(round_up(static_cast<size_t>(width), 16)) : kRowChunk;
+  const int64_t whole =
+      std::min<int64_t>(static_cast<int64_t>(round_up(static_cast<size_t>(width), 16)), TANDEM_MAX_CHUNK);
+  const int64_t chunk = compute_units == 1 ? whole : kRowChunk;
   return {chunk, ceil_div(width, chunk), 1};
 }
 

@@ -30,6 +30,9 @@ std::vector<Target> targets() {
           {"opencl_simd", "opencl:0", "simd"},
           {"opencl_copies", "opencl:0", "simd", true},
           {"opencl_simt", "opencl:0", "simt", false, false},
+          {"vulkan_simd", "vulkan:0", "simd"},
+          {"vulkan_copies", "vulkan:0", "simd", true},
+          {"vulkan_simt", "vulkan:0", "simt", false, false},
           {"npu", "npu:0"}};
 }
 
@@ -53,7 +56,7 @@ std::string missing(const Target& target) {
 
 std::unique_ptr<Device> open_target(const Target& target) {
   DeviceOptions options;
-  options.opencl_family = target.family;
+  options.gpu_family = target.family;
   options.force_copies = target.force_copies;
   const char* loops = loops_of(target);
   return *loops ? make_host_device(HostArithmetic::contract, 2, options, loops) : open_device(target.id, options);

@@ -79,7 +79,7 @@ inline std::unique_ptr<Engine> open_engine(const std::string& model, const Way& 
   options.model_path = model;
   options.plan = way.plan;
   options.split = way.split;
-  options.opencl_family = way.family;
+  options.gpu_family = way.family;
   options.act = way.act;
   options.kv_type = way.kv;
   options.force_copies = way.copies;

@@ -14,7 +14,7 @@ class Copies : public testing::Test {
   void SetUp() override {
     if (opencl_device_count() == 0) GTEST_SKIP() << "skipped: no OpenCL device";
     DeviceOptions options;
-    options.opencl_family = "simd";
+    options.gpu_family = "simd";
     options.force_copies = true;
     device_ = open_opencl_device(0, options);
     if (!device_->info().fused_fma) GTEST_SKIP() << "skipped: this device does not fuse fma";

@@ -46,9 +46,9 @@ TEST(OpenclDevice, an_index_that_is_not_there_says_how_many_are) {
 TEST(OpenclDevice, the_kernel_family_can_be_chosen_and_a_wrong_name_is_an_error) {
   NEEDS_DEVICE();
   DeviceOptions options;
-  options.opencl_family = "simt";
+  options.gpu_family = "simt";
   EXPECT_EQ(open_opencl_device(0, options)->info().family, KernelFamily::simt);
-  options.opencl_family = "simp";
+  options.gpu_family = "simp";
   EXPECT_THROW(open_opencl_device(0, options), Error);
 }
 

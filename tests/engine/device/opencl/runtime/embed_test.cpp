@@ -13,7 +13,7 @@ INSTANTIATE_TEST_SUITE_P(families, EmbedBits, testing::Values("simd", "simt"));
 TEST_P(EmbedBits, rows_are_decoded_exactly_for_every_storage_type) {
   if (opencl_device_count() == 0) GTEST_SKIP() << "skipped: no OpenCL device";
   DeviceOptions options;
-  options.opencl_family = GetParam();
+  options.gpu_family = GetParam();
   const auto device = open_opencl_device(0, options);
   std::mt19937 random(4);
   for (const StorageTypeInfo& type : storage_types()) {

@@ -37,7 +37,7 @@ class Launching : public testing::TestWithParam<Way> {
   }
   void open(std::chrono::milliseconds gate_deadline) {
     DeviceOptions options;
-    options.opencl_family = "simd";
+    options.gpu_family = "simd";
     options.sync_policy = GetParam().policy;
     device_ = opencl::open_device_tuned(0, options, {gate_deadline, GetParam().tokens == 1});
   }

@@ -16,7 +16,7 @@ class ListLaunching : public testing::Test {
   void SetUp() override {
     if (opencl_device_count() == 0) GTEST_SKIP() << "skipped: no OpenCL device";
     DeviceOptions options;
-    options.opencl_family = "simd";
+    options.gpu_family = "simd";
     device_ = open_opencl_device(0, options);
   }
   // x += y over `tokens` tokens of 64 values.

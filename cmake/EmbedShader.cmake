@@ -1,0 +1,48 @@
+# Compiles FILE, a GLSL compute shader, once per kernel it lists, checks the result, and writes OUTPUT, a C++ file with the SPIR-V words.
+# Run with cmake -P; GLSLANG and SPIRV_VAL are the programs.
+get_filename_component(stem "${FILE}" NAME_WE)
+file(STRINGS "${FILE}" listed REGEX "^// kernels: ")
+if(listed)
+  string(REGEX REPLACE "^// kernels: *" "" kernels "${listed}")
+  string(REGEX REPLACE "[ \t]+" ";" kernels "${kernels}")
+else()
+  set(kernels "${stem}")
+endif()
+
+set(binary "${OUTPUT}.spv")
+set(arrays "")
+set(entries "")
+foreach(kernel IN LISTS kernels)
+  set(macro "")
+  if(listed)
+    set(macro "-DKERNEL_${kernel}")
+  endif()
+  execute_process(COMMAND "${GLSLANG}" -V --target-env vulkan1.2 ${macro} -o "${binary}" "${FILE}"
+    RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "glslangValidator does not compile ${kernel} of ${FILE}:\n${output}")
+  endif()
+  execute_process(COMMAND "${SPIRV_VAL}" --target-env vulkan1.2 "${binary}" RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "spirv-val refuses ${kernel} of ${FILE}:\n${output}")
+  endif()
+  file(READ "${binary}" words HEX)
+  string(REGEX REPLACE "(..)(..)(..)(..)" "0x\\4\\3\\2\\1," words "${words}")
+  string(REGEX REPLACE "(0x........,0x........,0x........,0x........,0x........,0x........,0x........,0x........,)" "\\1\n" words "${words}")
+  string(APPEND arrays "constexpr uint32_t k_${kernel}[] = {\n${words}};\n")
+  string(APPEND entries "    {\"${stem}\", \"${kernel}\", k_${kernel}},\n")
+endforeach()
+file(REMOVE "${binary}")
+file(WRITE "${OUTPUT}" "#include \"shaders/embedded.h\"
+
+namespace tandem {
+namespace {
+${arrays}
+constexpr EmbeddedShader kShaders[] = {
+${entries}};
+}  // namespace
+
+std::span<const EmbeddedShader> shaders_of_${stem}();
+std::span<const EmbeddedShader> shaders_of_${stem}() { return kShaders; }
+}  // namespace tandem
+")

@@ -1,0 +1,30 @@
+#include "engine/device/gpu/regions.h"
+
+#include <algorithm>
+
+namespace tandem::gpu {
+namespace {
+
+bool same(const Region& a, const Region& b) {
+  return a.at == b.at && a.rows == b.rows && a.width_bytes == b.width_bytes && a.pitch_bytes == b.pitch_bytes;
+}
+
+void add_region(std::vector<Region>& regions, const Region& region) {
+  if (region.rows == 0 || region.width_bytes == 0) return;
+  const bool known = std::any_of(regions.begin(), regions.end(), [&](const Region& r) { return same(r, region); });
+  if (!known) regions.push_back(region);
+}
+
+}  // namespace
+
+void collect_regions(const Operator& op, CopiedRegions& all) {
+  for (const Region& region : reads(op)) {
+    if (!region.at || region.at.slot->use() == sync::SlotUse::device_local) continue;
+    add_region(region.at.slot->use() == sync::SlotUse::weights ? all.weights : all.uploads, region);
+  }
+  for (const Region& region : writes(op)) {
+    if (region.at && region.at.slot->use() != sync::SlotUse::device_local) add_region(all.downloads, region);
+  }
+}
+
+}  // namespace tandem::gpu

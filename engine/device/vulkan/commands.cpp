@@ -1,0 +1,55 @@
+#include "engine/device/vulkan/commands.h"
+
+#include "sync/error.h"
+
+namespace tandem::vulkan {
+
+void full_barrier(VkCommandBuffer commands) {
+  auto barrier = typed<VkMemoryBarrier>(VK_STRUCTURE_TYPE_MEMORY_BARRIER);
+  barrier.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
+  barrier.dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_READ_BIT |
+                          VK_ACCESS_TRANSFER_WRITE_BIT | VK_ACCESS_HOST_READ_BIT;
+  constexpr VkPipelineStageFlags kDeviceStages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
+  vkCmdPipelineBarrier(commands, kDeviceStages, kDeviceStages | VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0, nullptr,
+                       0, nullptr);
+}
+
+OwnedCommandPool make_command_pool(const Handle& handle, const std::string& object) {
+  auto info = typed<VkCommandPoolCreateInfo>(VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO);
+  info.queueFamilyIndex = handle.queue_family();
+  return make<OwnedCommandPool>(vkCreateCommandPool, handle.device(), info, "vkCreateCommandPool", object);
+}
+
+VkCommandBuffer allocate_commands(const Handle& handle, VkCommandPool pool, const std::string& object) {
+  auto info = typed<VkCommandBufferAllocateInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO);
+  info.commandPool = pool;
+  info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+  info.commandBufferCount = 1;
+  VkCommandBuffer commands = VK_NULL_HANDLE;
+  check(vkAllocateCommandBuffers(handle.device(), &info, &commands), "vkAllocateCommandBuffers", object);
+  return commands;
+}
+
+void run_now(Handle& handle, const std::string& object, std::chrono::milliseconds deadline,
+             const std::function<void(VkCommandBuffer)>& record) {
+  const OwnedCommandPool pool = make_command_pool(handle, object);
+  const VkCommandBuffer commands = allocate_commands(handle, pool.get(), object);
+  auto begin = typed<VkCommandBufferBeginInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO);
+  begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
+  check(vkBeginCommandBuffer(commands, &begin), "vkBeginCommandBuffer", object);
+  record(commands);
+  full_barrier(commands);
+  check(vkEndCommandBuffer(commands), "vkEndCommandBuffer", object);
+  const auto fence_info = typed<VkFenceCreateInfo>(VK_STRUCTURE_TYPE_FENCE_CREATE_INFO);
+  const auto fence = make<OwnedFence>(vkCreateFence, handle.device(), fence_info, "vkCreateFence", object);
+  auto submit = typed<VkSubmitInfo>(VK_STRUCTURE_TYPE_SUBMIT_INFO);
+  submit.commandBufferCount = 1;
+  submit.pCommandBuffers = &commands;
+  handle.submit(submit, fence.get(), object);
+  const auto nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(deadline).count();
+  const VkResult code = vkWaitForFences(handle.device(), 1, &fence.get(), VK_TRUE, static_cast<uint64_t>(nanoseconds));
+  if (code == VK_TIMEOUT) vkDeviceWaitIdle(handle.device());  // what is recorded must outlive its execution
+  check(code, "vkWaitForFences", object);
+}
+
+}  // namespace tandem::vulkan

@@ -1,0 +1,126 @@
+#include "engine/device/vulkan/handle.h"
+
+#include <cstring>
+#include <set>
+
+#include "sync/error.h"
+
+namespace tandem::vulkan {
+namespace {
+
+// A queue family that computes; one without graphics is the GPU's own compute engine.
+uint32_t find_queue_family(VkPhysicalDevice device, const std::string& id, uint32_t* timestamp_bits) {
+  uint32_t count = 0;
+  vkGetPhysicalDeviceQueueFamilyProperties(device, &count, nullptr);
+  std::vector<VkQueueFamilyProperties> families(count);
+  vkGetPhysicalDeviceQueueFamilyProperties(device, &count, families.data());
+  int found = -1;
+  for (uint32_t i = 0; i < count; ++i) {
+    if (!(families[i].queueFlags & VK_QUEUE_COMPUTE_BIT)) continue;
+    if (found < 0 || !(families[i].queueFlags & VK_QUEUE_GRAPHICS_BIT)) found = static_cast<int>(i);
+  }
+  if (found < 0) throw Error("the device has no queue that computes", id);
+  *timestamp_bits = families[static_cast<uint32_t>(found)].timestampValidBits;
+  return static_cast<uint32_t>(found);
+}
+
+std::set<std::string> extensions_of(VkPhysicalDevice device, const std::string& id) {
+  uint32_t count = 0;
+  check(vkEnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr), "vkEnumerateDeviceExtensionProperties",
+        id);
+  std::vector<VkExtensionProperties> properties(count);
+  check(vkEnumerateDeviceExtensionProperties(device, nullptr, &count, properties.data()),
+        "vkEnumerateDeviceExtensionProperties", id);
+  std::set<std::string> names;
+  for (const VkExtensionProperties& extension : properties) names.insert(extension.extensionName);
+  return names;
+}
+
+Limits limits_of(VkPhysicalDevice device, bool imports) {
+  auto host = typed<VkPhysicalDeviceExternalMemoryHostPropertiesEXT>(
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT);
+  auto maintenance = typed<VkPhysicalDeviceMaintenance3Properties>(
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES, imports ? &host : nullptr);
+  auto properties = typed<VkPhysicalDeviceProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &maintenance);
+  vkGetPhysicalDeviceProperties2(device, &properties);
+  const VkPhysicalDeviceLimits& said = properties.properties.limits;
+  Limits limits;
+  limits.max_buffer_range = said.maxStorageBufferRange;
+  limits.offset_alignment = said.minStorageBufferOffsetAlignment;
+  limits.max_allocation = maintenance.maxMemoryAllocationSize;
+  limits.import_alignment = imports ? host.minImportedHostPointerAlignment : 0;
+  limits.max_push_bytes = said.maxPushConstantsSize;
+  limits.max_invocations = said.maxComputeWorkGroupInvocations;
+  limits.max_shared_bytes = said.maxComputeSharedMemorySize;
+  for (int d = 0; d < 3; ++d) limits.max_groups[d] = said.maxComputeWorkGroupCount[d];
+  limits.timestamp_seconds = said.timestampPeriod * 1e-9;
+  return limits;
+}
+
+}  // namespace
+
+Handle::Handle(int index, const std::vector<int>& cores, Messages* messages) : id_("vulkan:" + std::to_string(index)) {
+  const OnCores pinned(cores);  // a CPU driver's threads start here and inherit it
+  instance_ = std::make_unique<Instance>(messages);
+  const std::vector<VkPhysicalDevice> found = find_devices(*instance_);
+  if (found.empty()) {
+    throw Error("there is no Vulkan 1.2 device", id_,
+                "Install a Vulkan driver; on Debian without a GPU: apt-get install mesa-vulkan-drivers");
+  }
+  if (index < 0 || index >= static_cast<int>(found.size())) {
+    throw Error("no such Vulkan device", id_, "There are " + std::to_string(found.size()) + ", counted from vulkan:0");
+  }
+  physical_ = found[static_cast<size_t>(index)];
+  VkPhysicalDeviceProperties properties;
+  vkGetPhysicalDeviceProperties(physical_, &properties);
+  cpu_ = properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+  const bool imports = extensions_of(physical_, id_).contains(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
+  limits_ = limits_of(physical_, imports);
+  std::vector<const char*> extensions;
+  if (imports) extensions.push_back(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
+  open(extensions);
+  if (imports) {
+    host_pointer_properties_ = reinterpret_cast<PFN_vkGetMemoryHostPointerPropertiesEXT>(
+        vkGetDeviceProcAddr(device_, "vkGetMemoryHostPointerPropertiesEXT"));
+  }
+}
+
+void Handle::open(const std::vector<const char*>& extensions) {
+  queue_family_ = find_queue_family(physical_, id_, &limits_.timestamp_bits);
+  const float priority = 1;
+  auto queue = typed<VkDeviceQueueCreateInfo>(VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO);
+  queue.queueFamilyIndex = queue_family_;
+  queue.queueCount = 1;
+  queue.pQueuePriorities = &priority;
+  auto features = typed<VkPhysicalDeviceVulkan12Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES);
+  features.timelineSemaphore = VK_TRUE;
+  auto info = typed<VkDeviceCreateInfo>(VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &features);
+  info.queueCreateInfoCount = 1;
+  info.pQueueCreateInfos = &queue;
+  info.enabledExtensionCount = static_cast<uint32_t>(extensions.size());
+  info.ppEnabledExtensionNames = extensions.data();
+  check(vkCreateDevice(physical_, &info, nullptr, &device_), "vkCreateDevice", id_);
+  vkGetDeviceQueue(device_, queue_family_, 0, &queue_);
+}
+
+Handle::~Handle() {
+  if (device_ == VK_NULL_HANDLE) return;
+  vkDeviceWaitIdle(device_);
+  vkDestroyDevice(device_, nullptr);
+}
+
+void Handle::submit(const VkSubmitInfo& info, VkFence fence, const std::string& object) {
+  std::lock_guard lock(queue_mutex_);
+  check(vkQueueSubmit(queue_, 1, &info, fence), "vkQueueSubmit", object);
+}
+
+uint32_t Handle::memory_type(uint32_t allowed, VkMemoryPropertyFlags properties) const {
+  VkPhysicalDeviceMemoryProperties memory;
+  vkGetPhysicalDeviceMemoryProperties(physical_, &memory);
+  for (uint32_t i = 0; i < memory.memoryTypeCount; ++i) {
+    if ((allowed >> i & 1) && (memory.memoryTypes[i].propertyFlags & properties) == properties) return i;
+  }
+  throw Error("the device has no memory of the kind that is needed", id_);
+}
+
+}  // namespace tandem::vulkan

@@ -1,0 +1,61 @@
+// One opened device: what every part of the runtime needs to talk to it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "engine/device/vulkan/platform.h"
+
+namespace tandem::vulkan {
+
+struct Limits {
+  uint64_t max_buffer_range = 0;       // bytes one binding reaches (maxStorageBufferRange)
+  uint64_t offset_alignment = 1;       // of a binding's start in its buffer
+  uint64_t max_allocation = 0;         // of one memory object
+  uint64_t import_alignment = 0;       // of host memory; 0: imports are not supported
+  uint32_t max_push_bytes = 128;       // of push constants
+  uint32_t max_invocations = 0;        // of a work-group
+  uint32_t max_shared_bytes = 0;       // of a work-group
+  uint32_t max_groups[3] = {0, 0, 0};  // of a dispatch
+  uint32_t timestamp_bits = 0;         // 0: no timestamps
+  double timestamp_seconds = 0;        // of one tick
+};
+
+// Threads: all calls are thread-safe.
+class Handle {
+ public:
+  Handle(int index, const std::vector<int>& cores, Messages* messages);
+  ~Handle();  // waits until the device is idle
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+
+  const std::string& id() const { return id_; }  // "vulkan:0", for errors
+  VkPhysicalDevice physical() const { return physical_; }
+  VkDevice device() const { return device_; }
+  void submit(const VkSubmitInfo& info, VkFence fence, const std::string& object);  // fence: may be VK_NULL_HANDLE
+  uint32_t queue_family() const { return queue_family_; }
+  bool cpu() const { return cpu_; }
+  const Limits& limits() const { return limits_; }
+  // The first memory type among `allowed` bits that has all these properties; Error when there is none.
+  uint32_t memory_type(uint32_t allowed, VkMemoryPropertyFlags properties) const;
+  PFN_vkGetMemoryHostPointerPropertiesEXT host_pointer_properties() const { return host_pointer_properties_; }
+
+ private:
+  void open(const std::vector<const char*>& extensions);
+
+  std::string id_;
+  std::unique_ptr<Instance> instance_;
+  VkPhysicalDevice physical_ = VK_NULL_HANDLE;
+  VkDevice device_ = VK_NULL_HANDLE;
+  VkQueue queue_ = VK_NULL_HANDLE;
+  std::mutex queue_mutex_;  // Vulkan leaves it to the caller
+  uint32_t queue_family_ = 0;
+  bool cpu_ = false;
+  Limits limits_;
+  PFN_vkGetMemoryHostPointerPropertiesEXT host_pointer_properties_ = nullptr;
+};
+
+}  // namespace tandem::vulkan

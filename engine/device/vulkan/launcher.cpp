@@ -1,0 +1,235 @@
+#include "engine/device/vulkan/launcher.h"
+
+#include <sched.h>
+#include <time.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "sync/error.h"
+
+namespace tandem::vulkan {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double steady_seconds() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
+
+OwnedSemaphore make_timeline(const Handle& handle) {
+  auto type = typed<VkSemaphoreTypeCreateInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO);
+  type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
+  auto info = typed<VkSemaphoreCreateInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, &type);
+  return make<OwnedSemaphore>(vkCreateSemaphore, handle.device(), info, "vkCreateSemaphore", handle.id());
+}
+
+}  // namespace
+
+Launcher::Launcher(Handle& handle, SlotMemory& memory, LauncherOptions options)
+    : handle_(handle), memory_(memory), options_(std::move(options)), timeline_(make_timeline(handle)), thread_([this] {
+        run();
+      }) {}
+
+Launcher::~Launcher() {
+  {
+    std::lock_guard lock(mutex_);
+    stop_ = true;
+    if (failure_.empty()) failure_ = "the device was closed";
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void Launcher::launch(std::shared_ptr<Prepared> program, std::span<const sync::WaitFor> waits, sync::Signal signal) {
+  bool held = false;
+  {
+    std::lock_guard lock(mutex_);
+    jobs_.push_back({std::move(program), {waits.begin(), waits.end()}, signal});
+    ++unfinished_;
+    held = held_;
+  }
+  if (!held) changed_.notify_all();
+}
+
+void Launcher::batch(bool open) {
+  {
+    std::lock_guard lock(mutex_);
+    held_ = open;
+  }
+  if (!open) changed_.notify_all();
+}
+
+void Launcher::finish(std::chrono::milliseconds deadline) {
+  std::unique_lock lock(mutex_);
+  held_ = false;
+  changed_.notify_all();
+  if (!changed_.wait_for(lock, deadline, [this] { return unfinished_ == 0; })) {
+    throw Error("the device did not finish within " + std::to_string(deadline.count()) + " ms",
+                handle_.id() + ", step '" + running_ + "'", "A step may wait for a flag that nobody raises");
+  }
+  if (failure_.empty()) return;
+  const std::string failure = std::exchange(failure_, "");
+  throw Error("a program failed", handle_.id(), failure);
+}
+
+void Launcher::record_spans(bool on) {
+  std::lock_guard lock(mutex_);
+  spans_on_ = on;
+}
+
+std::vector<DeviceSpan> Launcher::take_spans() {
+  std::lock_guard lock(mutex_);
+  return std::exchange(spans_, {});
+}
+
+void Launcher::run() {
+  const auto waiter = sync::make_waiter(options_.sync_policy);
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (flying_.empty()) changed_.wait(lock, [this] { return stop_ || (!jobs_.empty() && !held_); });
+    if (jobs_.empty() && flying_.empty()) return;
+    const std::string failure = failure_;
+    const bool next = !jobs_.empty() && (!held_ || stop_);
+    if (!failure.empty() && next && flying_.empty()) {
+      const Job job = std::move(jobs_.front());
+      jobs_.pop_front();
+      lock.unlock();
+      give_up(job, failure);
+      lock.lock();
+      continue;
+    }
+    if (failure.empty() && next && (flying_.empty() || can_follow(jobs_.front()))) {
+      Job job = std::move(jobs_.front());
+      jobs_.pop_front();
+      if (flying_.empty()) running_ = job.program->name;
+      lock.unlock();
+      start(std::move(job), *waiter);
+    } else {
+      lock.unlock();
+      end_oldest();
+    }
+    lock.lock();
+  }
+}
+
+// Copies are made by this thread before and after a program, so programs that need them go one by one.
+bool Launcher::can_follow(const Job& job) const {
+  constexpr size_t kMostFlying = 64;
+  if (!memory_.shared() || flying_.size() >= kMostFlying) return false;
+  return std::ranges::all_of(job.waits, [this](const sync::WaitFor& wait) {
+    if (wait.flag.failed()) return false;
+    return wait.flag.reached(wait.epoch) || std::ranges::any_of(flying_, [&](const Flying& ahead) {
+             const sync::Signal& signal = ahead.job.signal;
+             return signal.flag && &signal.flag.line() == &wait.flag.line() &&
+                    static_cast<int32_t>(signal.epoch - wait.epoch) >= 0;
+           });
+  });
+}
+
+void Launcher::give_up(const Job& job, const std::string& why) {
+  if (job.signal.flag) job.signal.flag.fail(why);
+  std::lock_guard lock(mutex_);
+  if (failure_.empty()) failure_ = why;
+  --unfinished_;
+  changed_.notify_all();
+}
+
+void Launcher::start(Job job, sync::Waiter& waiter) {
+  const std::string object = "program '" + job.program->name + "' on " + handle_.id();
+  try {
+    if (flying_.empty()) {  // otherwise the flags are up, or will be before this program's turn
+      for (const sync::WaitFor& wait : job.waits) {
+        sync::WaitContext context;
+        context.step = job.program->name;
+        context.device = handle_.id();
+        context.deadline = options_.wait_deadline;
+        waiter.wait(wait.flag, wait.epoch, context);
+      }
+    }
+    Prepared& program = *job.program;
+    if (!memory_.shared()) {
+      if (!std::exchange(program.weights_uploaded, true))
+        for (const Region& region : program.weights) upload(handle_, memory_, region);
+      program.fill_staging();
+    }
+    Flying flying{std::move(job), last_value_ + 1, {}, steady_seconds()};
+    if (options_.sync_policy == "blocking") {
+      const auto info = typed<VkFenceCreateInfo>(VK_STRUCTURE_TYPE_FENCE_CREATE_INFO);
+      flying.fence = make<OwnedFence>(vkCreateFence, handle_.device(), info, "vkCreateFence", object);
+    }
+    auto values = typed<VkTimelineSemaphoreSubmitInfo>(VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO);
+    values.signalSemaphoreValueCount = 1;
+    values.pSignalSemaphoreValues = &flying.value;
+    auto submit = typed<VkSubmitInfo>(VK_STRUCTURE_TYPE_SUBMIT_INFO, &values);
+    submit.commandBufferCount = 1;
+    submit.pCommandBuffers = &program.commands;
+    submit.signalSemaphoreCount = 1;
+    submit.pSignalSemaphores = &timeline_.get();
+    flying_.push_back(std::move(flying));
+    try {
+      handle_.submit(submit, flying_.back().fence.get(), object);
+      ++last_value_;
+    } catch (...) {
+      job = std::move(flying_.back().job);
+      flying_.pop_back();
+      throw;
+    }
+  } catch (const std::exception& error) {
+    give_up(job, "step '" + job.program->name + "': " + error.what());
+  }
+}
+
+void Launcher::end_oldest() {
+  const Flying& oldest = flying_.front();
+  const Job& job = oldest.job;
+  std::string failure;
+  try {
+    wait_for_end(oldest);
+    if (!memory_.shared()) job.program->empty_staging();
+  } catch (const std::exception& error) {
+    failure = "step '" + job.program->name + "': " + error.what();
+  }
+  const double now = steady_seconds();
+  if (failure.empty()) {
+    times_[job.program.get()].observe(now - oldest.start_seconds);
+    if (job.signal.flag) job.signal.flag.raise(job.signal.epoch);
+  } else if (job.signal.flag) {
+    job.signal.flag.fail(failure);
+  }
+  Flying done = std::move(flying_.front());
+  flying_.pop_front();
+  if (!flying_.empty()) flying_.front().start_seconds = now;  // it has just begun
+  std::lock_guard lock(mutex_);
+  if (failure_.empty()) failure_ = failure;
+  if (spans_on_ && failure.empty()) spans_.push_back({done.job.program->owner, done.start_seconds, now});
+  running_ = flying_.empty() ? "" : flying_.front().job.program->name;
+  --unfinished_;
+  changed_.notify_all();
+}
+
+// Sleeps the predicted time, polls for a moment, then sleeps in the driver.
+void Launcher::wait_for_end(const Flying& oldest) {
+  const std::string object = "program '" + oldest.job.program->name + "' on " + handle_.id();
+  const auto nanoseconds =
+      static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(options_.program_deadline).count());
+  if (oldest.fence) {
+    check(vkWaitForFences(handle_.device(), 1, &oldest.fence.get(), VK_TRUE, nanoseconds), "vkWaitForFences", object);
+    return;
+  }
+  auto ended = [&] {
+    uint64_t value = 0;
+    check(vkGetSemaphoreCounterValue(handle_.device(), timeline_.get(), &value), "vkGetSemaphoreCounterValue", object);
+    return value >= oldest.value;
+  };
+  constexpr double kPollSeconds = 200e-6;
+  for (const double begin = steady_seconds(); steady_seconds() - begin < kPollSeconds;) {
+    if (ended()) return;
+    sched_yield();
+  }
+  auto wait = typed<VkSemaphoreWaitInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO);
+  wait.semaphoreCount = 1;
+  wait.pSemaphores = &timeline_.get();
+  wait.pValues = &oldest.value;
+  check(vkWaitSemaphores(handle_.device(), &wait, nanoseconds), "vkWaitSemaphores", object);
+}
+
+}  // namespace tandem::vulkan

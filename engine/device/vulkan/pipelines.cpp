@@ -1,0 +1,115 @@
+#include "engine/device/vulkan/pipelines.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "shaders/shaders.h"
+#include "sync/error.h"
+
+namespace tandem::vulkan {
+namespace {
+
+struct Specialisation {
+  std::vector<VkSpecializationMapEntry> entries;
+  std::vector<uint32_t> words;
+};
+
+Specialisation specialise(const ShaderFacts& facts, const std::string& options, const std::string& object) {
+  Specialisation made;
+  for (const auto& [name, value] : gpu::constants(options)) {
+    const auto found = facts.constants.find(name);
+    if (found == facts.constants.end())
+      throw Error("the shader has no specialisation constant '" + name + "'", object, "Options: " + options);
+    const auto offset = static_cast<uint32_t>(made.words.size() * sizeof(uint32_t));
+    made.entries.push_back({found->second.id, offset, sizeof(uint32_t)});
+    made.words.push_back(constant_word(found->second.type, value, name + " of " + object));
+  }
+  return made;
+}
+
+void check_arguments(const ShaderFacts& facts, const gpu::KernelLaunch& launch, const Limits& limits,
+                     const std::string& object) {
+  auto expect = [&](bool holds, const std::string& what) {
+    if (!holds) throw Error("the shader and its launch do not fit: " + what, object);
+  };
+  const size_t buffers = buffer_count(launch);
+  expect(facts.bindings <= buffers,
+         "it binds " + std::to_string(facts.bindings) + " buffers, the launch has " + std::to_string(buffers));
+  expect(facts.push_words == launch.args.size(), "its push constants have " + std::to_string(facts.push_words) +
+                                                     " words, the launch has " + std::to_string(launch.args.size()) +
+                                                     " arguments");
+  expect(4 * facts.push_words <= limits.max_push_bytes,
+         "the device takes " + std::to_string(limits.max_push_bytes) + " bytes of push constants");
+  const auto [x, y, z] = facts.local_size;
+  expect(uint64_t{x} * y * z <= limits.max_invocations,
+         "the device's work-groups have " + std::to_string(limits.max_invocations) + " invocations");
+  const bool sized = launch.local[0] * launch.local[1] * launch.local[2] > 1;
+  expect(!sized || (x == launch.local[0] && y == launch.local[1] && z == launch.local[2]),
+         "its work-group is " + std::to_string(x) + " x " + std::to_string(y) + " x " + std::to_string(z));
+}
+
+}  // namespace
+
+size_t buffer_count(const gpu::KernelLaunch& launch) {
+  return static_cast<size_t>(std::ranges::count_if(
+      launch.args, [](const gpu::Arg& arg) { return std::holds_alternative<gpu::BufferArg>(arg); }));
+}
+
+Pipeline& Pipelines::of(const gpu::KernelLaunch& launch, const std::string& object) {
+  const auto key = std::make_tuple(launch.source, launch.kernel, launch.options);
+  if (const auto found = pipelines_.find(key); found != pipelines_.end()) return found->second;
+  return pipelines_.emplace(key, build(launch, object)).first->second;
+}
+
+Pipeline Pipelines::build(const gpu::KernelLaunch& launch, const std::string& object) {
+  const auto words = shader_code(launch.source, launch.kernel);
+  if (!words) {
+    throw Error("no such shader is embedded", launch.kernel + " of " + launch.source + ".comp, for " + object,
+                "Shaders live in shaders/; cmake finds new ones when it runs again");
+  }
+  const ShaderFacts facts = read_facts(*words, object);
+  check_arguments(facts, launch, handle_.limits(), object);
+  const Specialisation special = specialise(facts, launch.options, object);
+  const VkDevice device = handle_.device();
+
+  Pipeline made;
+  std::vector<VkDescriptorSetLayoutBinding> bindings(buffer_count(launch));
+  for (uint32_t i = 0; i < bindings.size(); ++i)
+    bindings[i] = {i, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr};
+  auto sets = typed<VkDescriptorSetLayoutCreateInfo>(VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO);
+  sets.bindingCount = static_cast<uint32_t>(bindings.size());
+  sets.pBindings = bindings.data();
+  made.set_layout =
+      make<OwnedSetLayout>(vkCreateDescriptorSetLayout, device, sets, "vkCreateDescriptorSetLayout", object);
+
+  const VkPushConstantRange push{VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                                 static_cast<uint32_t>(launch.args.size() * sizeof(uint32_t))};
+  auto layout = typed<VkPipelineLayoutCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO);
+  layout.setLayoutCount = 1;
+  layout.pSetLayouts = &made.set_layout.get();
+  layout.pushConstantRangeCount = 1;
+  layout.pPushConstantRanges = &push;
+  made.layout = make<OwnedPipelineLayout>(vkCreatePipelineLayout, device, layout, "vkCreatePipelineLayout", object);
+
+  auto code = typed<VkShaderModuleCreateInfo>(VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO);
+  code.codeSize = words->size_bytes();
+  code.pCode = words->data();
+  const auto module = make<OwnedShaderModule>(vkCreateShaderModule, device, code, "vkCreateShaderModule", object);
+  const VkSpecializationInfo values{static_cast<uint32_t>(special.entries.size()), special.entries.data(),
+                                    special.words.size() * sizeof(uint32_t), special.words.data()};
+  auto info = typed<VkComputePipelineCreateInfo>(VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO);
+  info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
+  info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
+  info.stage.module = module.get();
+  info.stage.pName = "main";
+  info.stage.pSpecializationInfo = &values;
+  info.layout = made.layout.get();
+  VkPipeline pipeline = VK_NULL_HANDLE;
+  check(vkCreateComputePipelines(device, cache_.get(), 1, &info, nullptr, &pipeline), "vkCreateComputePipelines",
+        object);
+  made.pipeline = OwnedPipeline(device, pipeline);
+  return made;
+}
+
+}  // namespace tandem::vulkan

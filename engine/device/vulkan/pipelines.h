@@ -1,0 +1,40 @@
+// Shaders become pipelines, once per (source, kernel, options).
+//
+// Contract: options are the macros of a KernelLaunch; each is the specialisation constant of that name. Error when
+// there is no such shader, when it has no such constant, or when it binds other arguments than the launch has. Threads:
+// one. Ownership: keeps every pipeline until it is destroyed.
+#pragma once
+
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "engine/device/gpu/launch.h"
+#include "engine/device/vulkan/handle.h"
+#include "engine/device/vulkan/spirv.h"
+
+namespace tandem::vulkan {
+
+struct Pipeline {
+  OwnedSetLayout set_layout;
+  OwnedPipelineLayout layout;
+  OwnedPipeline pipeline;
+  bool warm = false;  // it has been dispatched: a driver that compiles at the first dispatch has done so
+};
+
+class Pipelines {
+ public:
+  explicit Pipelines(const Handle& handle) : handle_(handle) {}
+  Pipeline& of(const gpu::KernelLaunch& launch, const std::string& object);
+
+ private:
+  Pipeline build(const gpu::KernelLaunch& launch, const std::string& object);
+
+  const Handle& handle_;
+  OwnedPipelineCache cache_;
+  std::map<std::tuple<std::string, std::string, std::string>, Pipeline> pipelines_;
+};
+
+size_t buffer_count(const gpu::KernelLaunch& launch);  // of its arguments
+
+}  // namespace tandem::vulkan

@@ -1,0 +1,141 @@
+#include "engine/device/vulkan/platform.h"
+
+#include <sched.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <thread>
+
+#include "engine/device/vulkan/messages.h"
+#include "sync/error.h"
+
+namespace tandem::vulkan {
+namespace {
+
+constexpr const char* kValidationLayer = "VK_LAYER_KHRONOS_validation";
+
+VKAPI_ATTR VkBool32 VKAPI_CALL receive(VkDebugUtilsMessageSeverityFlagBitsEXT, VkDebugUtilsMessageTypeFlagsEXT,
+                                       const VkDebugUtilsMessengerCallbackDataEXT* data, void* messages) {
+  static_cast<Messages*>(messages)->add(data->pMessage);
+  return VK_FALSE;
+}
+
+VkDebugUtilsMessengerCreateInfoEXT messenger_info(Messages* messages) {
+  auto info = typed<VkDebugUtilsMessengerCreateInfoEXT>(VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT);
+  info.messageSeverity =
+      VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
+  info.messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_TYPE_PERFORMANCE_BIT_EXT;
+  info.pfnUserCallback = receive;
+  info.pUserData = messages;
+  return info;
+}
+
+bool usable(VkPhysicalDevice device) {
+  VkPhysicalDeviceProperties properties;
+  vkGetPhysicalDeviceProperties(device, &properties);
+  if (properties.apiVersion < VK_API_VERSION_1_2) return false;
+  auto features12 = typed<VkPhysicalDeviceVulkan12Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES);
+  auto features = typed<VkPhysicalDeviceFeatures2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &features12);
+  vkGetPhysicalDeviceFeatures2(device, &features);
+  return features12.timelineSemaphore == VK_TRUE;  // every device has a compute queue
+}
+
+bool is_cpu(VkPhysicalDevice device) {
+  VkPhysicalDeviceProperties properties;
+  vkGetPhysicalDeviceProperties(device, &properties);
+  return properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+}
+
+}  // namespace
+
+Instance::Instance(Messages* messages) {
+  configure_process(0);
+  auto application = typed<VkApplicationInfo>(VK_STRUCTURE_TYPE_APPLICATION_INFO);
+  application.pApplicationName = "tandem";
+  application.apiVersion = VK_API_VERSION_1_2;
+  auto info = typed<VkInstanceCreateInfo>(VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO);
+  info.pApplicationInfo = &application;
+  const char* layers[] = {kValidationLayer};
+  const char* extensions[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME};
+  const VkDebugUtilsMessengerCreateInfoEXT messenger = messenger_info(messages);
+  if (messages) {
+    info.enabledLayerCount = info.enabledExtensionCount = 1;
+    info.ppEnabledLayerNames = layers;
+    info.ppEnabledExtensionNames = extensions;
+    info.pNext = &messenger;  // of the creation itself
+  }
+  check(vkCreateInstance(&info, nullptr, &instance_), "vkCreateInstance", "the Vulkan loader");
+  if (!messages) return;
+  const auto create = reinterpret_cast<PFN_vkCreateDebugUtilsMessengerEXT>(
+      vkGetInstanceProcAddr(instance_, "vkCreateDebugUtilsMessengerEXT"));
+  const VkResult code = create(instance_, &messenger, nullptr, &messenger_);
+  if (code != VK_SUCCESS) vkDestroyInstance(instance_, nullptr);
+  check(code, "vkCreateDebugUtilsMessengerEXT", "the Vulkan loader");
+}
+
+Instance::~Instance() {
+  if (messenger_ != VK_NULL_HANDLE) {
+    const auto destroy = reinterpret_cast<PFN_vkDestroyDebugUtilsMessengerEXT>(
+        vkGetInstanceProcAddr(instance_, "vkDestroyDebugUtilsMessengerEXT"));
+    destroy(instance_, messenger_, nullptr);
+  }
+  vkDestroyInstance(instance_, nullptr);
+}
+
+bool validation_layers_present() {
+  uint32_t count = 0;
+  vkEnumerateInstanceLayerProperties(&count, nullptr);
+  std::vector<VkLayerProperties> layers(count);
+  vkEnumerateInstanceLayerProperties(&count, layers.data());
+  return std::any_of(layers.begin(), layers.end(), [](const VkLayerProperties& layer) {
+    return std::strcmp(layer.layerName, kValidationLayer) == 0;
+  });
+}
+
+void configure_process(size_t workers) {
+  static std::once_flag once;
+  std::call_once(once, [workers] {
+    const size_t half = std::max<size_t>(1, std::thread::hardware_concurrency() / 2);
+    const size_t wanted = workers ? workers : half;
+    setenv("LP_NUM_THREADS", std::to_string(wanted == 1 ? 0 : wanted).c_str(), 0);
+  });
+}
+
+int cpu_workers() {
+  const char* threads = getenv("LP_NUM_THREADS");
+  return threads ? std::max(1, atoi(threads)) : static_cast<int>(std::thread::hardware_concurrency());
+}
+
+struct OnCores::Mask {
+  cpu_set_t set;
+};
+
+OnCores::OnCores(const std::vector<int>& cores) {
+  if (cores.empty()) return;
+  auto before = std::make_unique<Mask>();
+  if (sched_getaffinity(0, sizeof before->set, &before->set) != 0) return;
+  Mask wanted;
+  CPU_ZERO(&wanted.set);
+  for (const int core : cores) CPU_SET(core, &wanted.set);
+  if (sched_setaffinity(0, sizeof wanted.set, &wanted.set) == 0) before_ = std::move(before);
+}
+
+OnCores::~OnCores() {
+  if (before_) sched_setaffinity(0, sizeof before_->set, &before_->set);
+}
+
+std::vector<VkPhysicalDevice> find_devices(const Instance& instance) {
+  uint32_t count = 0;
+  check(vkEnumeratePhysicalDevices(instance.get(), &count, nullptr), "vkEnumeratePhysicalDevices", "the Vulkan loader");
+  std::vector<VkPhysicalDevice> devices(count);
+  if (count > 0)
+    check(vkEnumeratePhysicalDevices(instance.get(), &count, devices.data()), "vkEnumeratePhysicalDevices",
+          "the Vulkan loader");
+  std::erase_if(devices, [](VkPhysicalDevice device) { return !usable(device); });
+  std::stable_partition(devices.begin(), devices.end(), [](VkPhysicalDevice device) { return !is_cpu(device); });
+  return devices;
+}
+
+}  // namespace tandem::vulkan

@@ -1,0 +1,258 @@
+#include "engine/device/vulkan/prepared.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+
+#include "engine/device/gpu/regions.h"
+#include "sync/error.h"
+
+namespace tandem::vulkan {
+namespace {
+
+constexpr std::chrono::seconds kCopyDeadline{60}, kWarmUpDeadline{60};
+
+// Where a region's rows lie in the slot; `staged` is where they lie in the staging buffer.
+std::vector<VkBufferCopy> copies(const Staged& staged, bool upload) {
+  const Region& region = staged.region;
+  std::vector<VkBufferCopy> rows;
+  for (int64_t row = 0; row < region.rows; ++row) {
+    const uint64_t in_slot = region.at.offset_bytes + static_cast<uint64_t>(row) * region.pitch_bytes;
+    const uint64_t in_staging = staged.at + static_cast<uint64_t>(row) * region.width_bytes;
+    rows.push_back({upload ? in_staging : in_slot, upload ? in_slot : in_staging, region.width_bytes});
+  }
+  return rows;
+}
+
+uint32_t push_word(const gpu::Arg& arg, const std::string& object) {
+  if (const auto* value = std::get_if<int32_t>(&arg)) return std::bit_cast<uint32_t>(*value);
+  if (const auto* value = std::get_if<uint32_t>(&arg)) return *value;
+  if (const auto* value = std::get_if<float>(&arg)) return std::bit_cast<uint32_t>(*value);
+  const uint64_t wide = std::get<uint64_t>(arg);
+  if (wide > std::numeric_limits<uint32_t>::max())
+    throw Error("a kernel argument of " + std::to_string(wide) + " does not fit the 32 bits that shaders have", object);
+  return static_cast<uint32_t>(wide);
+}
+
+std::array<uint32_t, 3> groups_of(const gpu::KernelLaunch& launch, const Limits& limits, const std::string& object) {
+  std::array<uint32_t, 3> groups{};
+  for (size_t d = 0; d < 3; ++d) {
+    const size_t count = launch.global[d] / launch.local[d];
+    if (count > limits.max_groups[d]) {
+      throw Error("a dispatch of " + std::to_string(count) + " work-groups is larger than the device allows (" +
+                      std::to_string(limits.max_groups[d]) + ")",
+                  object, "Use a smaller batch (--chunk)");
+    }
+    groups[d] = static_cast<uint32_t>(count);
+  }
+  return groups;
+}
+
+template <typename Copy>
+void for_rows(const Staged& staged, const Allocation& staging, const Copy& copy) {
+  const Region& region = staged.region;
+  for (int64_t row = 0; row < region.rows; ++row) {
+    copy(region.at.slot->data() + region.at.offset_bytes + static_cast<size_t>(row) * region.pitch_bytes,
+         staging.data + staged.at + static_cast<size_t>(row) * region.width_bytes, region.width_bytes);
+  }
+}
+
+}  // namespace
+
+void Prepared::fill_staging() const {
+  for (const Staged& staged : uploads)
+    for_rows(staged, staging, [](std::byte* slot, std::byte* copy, size_t bytes) { std::memcpy(copy, slot, bytes); });
+}
+
+void Prepared::empty_staging() const {
+  for (const Staged& staged : downloads)
+    for_rows(staged, staging, [](std::byte* slot, std::byte* copy, size_t bytes) { std::memcpy(slot, copy, bytes); });
+}
+
+struct Preparer::Bound {
+  Pipeline* pipeline = nullptr;
+  VkDescriptorSet set = VK_NULL_HANDLE;
+  std::vector<uint32_t> push;
+  std::array<uint32_t, 3> groups{};
+
+  void record(VkCommandBuffer commands, const std::array<uint32_t, 3>& count) const {
+    vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline->pipeline.get());
+    vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline->layout.get(), 0, 1, &set, 0, nullptr);
+    vkCmdPushConstants(commands, pipeline->layout.get(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                       static_cast<uint32_t>(push.size() * sizeof(uint32_t)), push.data());
+    vkCmdDispatch(commands, count[0], count[1], count[2]);
+  }
+};
+
+Preparer::Preparer(Handle& handle, Pipelines& pipelines, SlotMemory& memory, gpu::LoweringContext context)
+    : handle_(handle),
+      pipelines_(pipelines),
+      memory_(memory),
+      context_(context),
+      dummy_(allocate_device(handle, 4096, "the dummy argument on " + handle.id())) {}
+
+OwnedDescriptorPool Preparer::make_descriptors(std::span<const gpu::KernelLaunch> launches, const std::string& object) {
+  size_t buffers = 0;
+  for (const gpu::KernelLaunch& launch : launches) buffers += buffer_count(launch);
+  const VkDescriptorPoolSize size{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+                                  static_cast<uint32_t>(std::max<size_t>(1, buffers))};
+  auto info = typed<VkDescriptorPoolCreateInfo>(VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO);
+  info.maxSets = static_cast<uint32_t>(std::max<size_t>(1, launches.size()));
+  info.poolSizeCount = 1;
+  info.pPoolSizes = &size;
+  return make<OwnedDescriptorPool>(vkCreateDescriptorPool, handle_.device(), info, "vkCreateDescriptorPool", object);
+}
+
+VkDescriptorSet Preparer::make_set(VkDescriptorPool pool, const Pipeline& pipeline, const std::string& object) {
+  auto info = typed<VkDescriptorSetAllocateInfo>(VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO);
+  info.descriptorPool = pool;
+  info.descriptorSetCount = 1;
+  info.pSetLayouts = &pipeline.set_layout.get();
+  VkDescriptorSet set = VK_NULL_HANDLE;
+  check(vkAllocateDescriptorSets(handle_.device(), &info, &set), "vkAllocateDescriptorSets", object);
+  return set;
+}
+
+// A binding starts at its slot's start. Where the slot is longer than a binding may be, it starts at the operand, down
+// to the alignment of bindings, and reaches as far as it may.
+Preparer::Bound Preparer::bind(const gpu::KernelLaunch& launch, VkDescriptorSet set, const std::string& object) {
+  const Limits& limits = handle_.limits();
+  Bound bound;
+  bound.set = set;
+  bound.groups = groups_of(launch, limits, object);
+  std::vector<VkDescriptorBufferInfo> buffers;
+  buffers.reserve(buffer_count(launch));
+  std::vector<VkWriteDescriptorSet> writes;
+  for (const gpu::Arg& arg : launch.args) {
+    const auto* operand = std::get_if<gpu::BufferArg>(&arg);
+    if (!operand) {
+      bound.push.push_back(push_word(arg, object));
+      continue;
+    }
+    VkDescriptorBufferInfo info{dummy_.buffer.get(), 0, VK_WHOLE_SIZE};
+    uint64_t offset = 0;
+    if (operand->at) {
+      const sync::Slot& slot = *operand->at.slot;
+      offset = operand->at.offset_bytes;
+      TANDEM_CHECK(offset % 4 == 0, "an operand's offset: " + object);
+      info.buffer = memory_.buffer(slot);
+      if (slot.size_bytes() > limits.max_buffer_range) {
+        info.offset = offset / limits.offset_alignment * limits.offset_alignment;
+        info.range = std::min<uint64_t>(limits.max_buffer_range, slot.size_bytes() - info.offset);
+      }
+    }
+    bound.push.push_back(static_cast<uint32_t>((offset - info.offset) / 4));
+    auto write = typed<VkWriteDescriptorSet>(VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET);
+    write.dstSet = set;
+    write.dstBinding = static_cast<uint32_t>(buffers.size());
+    write.descriptorCount = 1;
+    write.descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+    buffers.push_back(info);
+    write.pBufferInfo = &buffers.back();
+    writes.push_back(write);
+  }
+  vkUpdateDescriptorSets(handle_.device(), static_cast<uint32_t>(writes.size()), writes.data(), 0, nullptr);
+  return bound;
+}
+
+std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators) {
+  auto prepared = std::make_shared<Prepared>();
+  prepared->name = operators.empty() ? "(empty)" : operators.front().name;
+  if (operators.size() > 1) prepared->name += " .. " + operators.back().name;
+  const std::string object = prepared->name + " on " + handle_.id();
+  std::vector<gpu::KernelLaunch> launches;
+  for (const Operator& op : operators) {
+    for (gpu::KernelLaunch& launch : gpu::lower(op, context_)) {
+      if (launch.global[0] * launch.global[1] * launch.global[2] > 0) launches.push_back(std::move(launch));
+    }
+  }
+  if (!memory_.shared()) stage(operators, *prepared);
+  prepared->descriptors = make_descriptors(launches, object);
+  std::vector<Bound> bound;
+  for (const gpu::KernelLaunch& launch : launches) {
+    const std::string kernel = prepared->name + " (" + launch.kernel + ") on " + handle_.id();
+    Pipeline& pipeline = pipelines_.of(launch, kernel);
+    bound.push_back(bind(launch, make_set(prepared->descriptors.get(), pipeline, kernel), kernel));
+    bound.back().pipeline = &pipeline;
+  }
+  if (handle_.cpu()) warm_up(bound, object);
+  record(*prepared, bound);
+  return prepared;
+}
+
+void Preparer::stage(std::span<const Operator> operators, Prepared& prepared) {
+  gpu::CopiedRegions regions;
+  for (const Operator& op : operators) gpu::collect_regions(op, regions);
+  prepared.weights = std::move(regions.weights);
+  uint64_t bytes = 0;
+  auto place = [&](const std::vector<Region>& from, std::vector<Staged>& to) {
+    for (const Region& region : from) {
+      to.push_back({region, bytes});
+      bytes += static_cast<uint64_t>(region.rows) * region.width_bytes;
+    }
+  };
+  place(regions.uploads, prepared.uploads);
+  place(regions.downloads, prepared.downloads);
+  for (const Region& region : prepared.weights) memory_.buffer(*region.at.slot);
+  prepared.staging = allocate_staging(handle_, std::max<uint64_t>(bytes, 4), "staging of " + prepared.name);
+}
+
+void Preparer::record(Prepared& prepared, std::span<const Bound> launches) {
+  const std::string object = prepared.name + " on " + handle_.id();
+  prepared.pool = make_command_pool(handle_, object);
+  const VkCommandBuffer commands = prepared.commands = allocate_commands(handle_, prepared.pool.get(), object);
+  auto begin = typed<VkCommandBufferBeginInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO);
+  begin.flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;
+  check(vkBeginCommandBuffer(commands, &begin), "vkBeginCommandBuffer", object);
+  auto copy = [&](const Staged& staged, bool up) {
+    const VkBuffer staging = prepared.staging.buffer.get(), slot = memory_.buffer(*staged.region.at.slot);
+    const std::vector<VkBufferCopy> rows = copies(staged, up);
+    vkCmdCopyBuffer(commands, up ? staging : slot, up ? slot : staging, static_cast<uint32_t>(rows.size()),
+                    rows.data());
+  };
+  full_barrier(commands);
+  for (const Staged& staged : prepared.uploads) copy(staged, true);
+  if (!prepared.uploads.empty()) full_barrier(commands);
+  for (const Bound& launch : launches) {
+    launch.record(commands, launch.groups);
+    full_barrier(commands);
+  }
+  for (const Staged& staged : prepared.downloads) copy(staged, false);
+  if (!prepared.downloads.empty()) full_barrier(commands);
+  check(vkEndCommandBuffer(commands), "vkEndCommandBuffer", object);
+}
+
+// lavapipe compiles a pipeline at its first dispatch, 15 to 220 ms on the queue's thread, which looks like a hung step
+// and ruins the first prediction. A dispatch of no work-groups is enough for it, and touches nothing.
+void Preparer::warm_up(std::span<Bound> launches, const std::string& object) {
+  std::vector<Bound*> cold;
+  for (Bound& launch : launches) {
+    if (!launch.pipeline->warm) cold.push_back(&launch);
+    launch.pipeline->warm = true;
+  }
+  if (cold.empty()) return;
+  run_now(handle_, "warming up " + object, kWarmUpDeadline, [&](VkCommandBuffer commands) {
+    for (const Bound* launch : cold) launch->record(commands, {0, 1, 1});
+  });
+}
+
+void upload(Handle& handle, SlotMemory& memory, const Region& region) {
+  constexpr uint64_t kPiece = uint64_t{16} << 20;
+  const std::string object = "slot '" + region.at.slot->label() + "' on " + handle.id();
+  const VkBuffer target = memory.buffer(*region.at.slot);
+  const Allocation staging = allocate_staging(handle, std::min<uint64_t>(kPiece, region.width_bytes), object);
+  for (int64_t row = 0; row < region.rows; ++row) {
+    const uint64_t begin = region.at.offset_bytes + static_cast<uint64_t>(row) * region.pitch_bytes;
+    for (uint64_t done = 0; done < region.width_bytes; done += kPiece) {
+      const uint64_t bytes = std::min<uint64_t>(kPiece, region.width_bytes - done);
+      std::memcpy(staging.data, region.at.slot->data() + begin + done, bytes);
+      run_now(handle, object, kCopyDeadline, [&](VkCommandBuffer commands) {
+        const VkBufferCopy copy{0, begin + done, bytes};
+        vkCmdCopyBuffer(commands, staging.buffer.get(), target, 1, &copy);
+      });
+    }
+  }
+}
+
+}  // namespace tandem::vulkan

@@ -1,0 +1,68 @@
+// A program with everything bound: descriptor sets and a command buffer recorded once, and the regions to copy where
+// memory is not shared.
+//
+// Contract: commands may be submitted again and again, also while an earlier submission runs; submissions to one queue
+// take effect in their order. Not shared: the command buffer itself copies from and to the staging buffer, which the
+// launcher fills before and empties after.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/device/device.h"
+#include "engine/device/gpu/launch.h"
+#include "engine/device/vulkan/commands.h"
+#include "engine/device/vulkan/memory.h"
+#include "engine/device/vulkan/pipelines.h"
+
+namespace tandem::vulkan {
+
+// A region and where its rows lie, one after the other, in the staging buffer.
+struct Staged {
+  Region region;
+  uint64_t at = 0;
+};
+
+struct Prepared {
+  std::string name;  // first operator's (.. last's)
+  OwnedDescriptorPool descriptors;
+  OwnedCommandPool pool;
+  VkCommandBuffer commands = VK_NULL_HANDLE;  // of the pool
+  std::vector<Region> weights;                // uploaded before the first launch (memory not shared)
+  std::vector<Staged> uploads, downloads;     // around every launch (memory not shared)
+  Allocation staging;
+  bool weights_uploaded = false;
+  const Program* owner = nullptr;  // identity in DeviceSpan; never dereferenced
+
+  void fill_staging() const;   // from the slots
+  void empty_staging() const;  // to the slots
+};
+
+class Preparer {
+ public:
+  Preparer(Handle& handle, Pipelines& pipelines, SlotMemory& memory, gpu::LoweringContext context);
+  std::shared_ptr<Prepared> prepare(std::span<const Operator> operators);
+  const gpu::LoweringContext& context() const { return context_; }
+
+ private:
+  struct Bound;
+  Bound bind(const gpu::KernelLaunch& launch, VkDescriptorSet set, const std::string& object);
+  OwnedDescriptorPool make_descriptors(std::span<const gpu::KernelLaunch> launches, const std::string& object);
+  VkDescriptorSet make_set(VkDescriptorPool pool, const Pipeline& pipeline, const std::string& object);
+  void stage(std::span<const Operator> operators, Prepared& prepared);
+  void record(Prepared& prepared, std::span<const Bound> launches);
+  void warm_up(std::span<Bound> launches, const std::string& object);
+
+  Handle& handle_;
+  Pipelines& pipelines_;
+  SlotMemory& memory_;
+  gpu::LoweringContext context_;
+  Allocation dummy_;  // bound for absent operands
+};
+
+// Copies regions of a slot that was written on the host into its device buffer, through pieces of a staging buffer.
+void upload(Handle& handle, SlotMemory& memory, const Region& region);
+
+}  // namespace tandem::vulkan

@@ -1,0 +1,148 @@
+#include "engine/device/vulkan/self_test.h"
+
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <random>
+
+#include "engine/device/vulkan/prepared.h"
+#include "sync/error.h"
+#include "sync/pool.h"
+
+namespace tandem::vulkan {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::milliseconds kBound{5000};  // generous: the first dispatch of a shader may compile it
+
+std::string microseconds_since(Clock::time_point begin) {
+  return std::to_string(std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin).count()) + " us";
+}
+
+// One dispatch of a kernel of probe.comp on whole buffers.
+void run_probe(Handle& handle, Pipelines& pipelines, const char* kernel, std::span<const VkBuffer> buffers,
+               std::span<const uint32_t> values, uint32_t groups) {
+  const std::string object = std::string(kernel) + " on " + handle.id();
+  gpu::KernelLaunch launch;
+  launch.source = "probe";
+  launch.kernel = kernel;
+  launch.args.assign(buffers.size(), gpu::BufferArg{});
+  for (const uint32_t value : values) launch.args.emplace_back(value);
+  const Pipeline& pipeline = pipelines.of(launch, object);
+
+  const VkDescriptorPoolSize size{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, static_cast<uint32_t>(buffers.size())};
+  auto pool_info = typed<VkDescriptorPoolCreateInfo>(VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO);
+  pool_info.maxSets = pool_info.poolSizeCount = 1;
+  pool_info.pPoolSizes = &size;
+  const auto pool =
+      make<OwnedDescriptorPool>(vkCreateDescriptorPool, handle.device(), pool_info, "vkCreateDescriptorPool", object);
+  auto set_info = typed<VkDescriptorSetAllocateInfo>(VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO);
+  set_info.descriptorPool = pool.get();
+  set_info.descriptorSetCount = 1;
+  set_info.pSetLayouts = &pipeline.set_layout.get();
+  VkDescriptorSet set = VK_NULL_HANDLE;
+  check(vkAllocateDescriptorSets(handle.device(), &set_info, &set), "vkAllocateDescriptorSets", object);
+  for (uint32_t i = 0; i < buffers.size(); ++i) {
+    const VkDescriptorBufferInfo whole{buffers[i], 0, VK_WHOLE_SIZE};
+    auto write = typed<VkWriteDescriptorSet>(VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET);
+    write.dstSet = set;
+    write.dstBinding = i;
+    write.descriptorCount = 1;
+    write.descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+    write.pBufferInfo = &whole;
+    vkUpdateDescriptorSets(handle.device(), 1, &write, 0, nullptr);
+  }
+  std::vector<uint32_t> push(buffers.size(), 0);
+  push.insert(push.end(), values.begin(), values.end());
+  run_now(handle, object, kBound, [&](VkCommandBuffer commands) {
+    vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.pipeline.get());
+    vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.layout.get(), 0, 1, &set, 0, nullptr);
+    vkCmdPushConstants(commands, pipeline.layout.get(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                       static_cast<uint32_t>(push.size() * sizeof(uint32_t)), push.data());
+    vkCmdDispatch(commands, groups, 1, 1);
+  });
+}
+
+PolicyTest test_policy(const char* policy, const std::function<std::string()>& body) {
+  try {
+    return {policy, true, body()};
+  } catch (const std::exception& error) {
+    return {policy, false, error.what()};
+  }
+}
+
+}  // namespace
+
+Proof prove_zero_copy(Handle& handle, Pipelines& pipelines) {
+  constexpr uint32_t kWords = 1024;
+  sync::Pool pool;
+  sync::Slot& slot = pool.acquire(kWords * sizeof(uint32_t), sync::SlotUse::activations, "zero-copy test");
+  try {
+    const Allocation import = import_host(handle, slot.data(), slot.size_bytes(), "zero-copy test on " + handle.id());
+    for (uint32_t round = 0; round < 2; ++round) {
+      for (uint32_t i = 0; i < kWords; ++i) slot.as<uint32_t>()[i] = 1000 * round + i;
+      run_probe(handle, pipelines, "probe_increment", {&import.buffer.get(), 1}, {}, kWords);
+      for (uint32_t i = 0; i < kWords; ++i) {
+        if (slot.as<uint32_t>()[i] != 1000 * round + i + 1)
+          return {false, "shader and host do not see each other's stores in imported memory"};
+      }
+    }
+  } catch (const Error& error) {
+    return {false, error.what()};
+  }
+  return {true, "VK_EXT_external_memory_host: shader and host saw each other's stores"};
+}
+
+bool prove_fused_fma(Handle& handle, Pipelines& pipelines) {
+  constexpr uint32_t kCases = 256;
+  std::mt19937 random(7);
+  std::uniform_real_distribution<float> values(1.0f, 2.0f);
+  std::vector<float> in(kCases * 3);
+  size_t distinguishing = 0;
+  for (size_t i = 0; i < kCases; ++i) {
+    float* v = &in[3 * i];
+    v[0] = values(random), v[1] = values(random);
+    v[2] = -(v[0] * v[1]);  // what remains is the product's rounding error, which only a fused fma keeps
+    distinguishing += std::fma(v[0], v[1], v[2]) != 0.0f;
+  }
+  TANDEM_CHECK(distinguishing > kCases / 2, "the fma cases do not distinguish");
+  const std::string object = "fma test on " + handle.id();
+  const Allocation in_buffer = allocate_staging(handle, in.size() * sizeof(float), object);
+  const Allocation out_buffer = allocate_staging(handle, kCases * sizeof(float), object);
+  std::memcpy(in_buffer.data, in.data(), in.size() * sizeof(float));
+  const VkBuffer buffers[] = {in_buffer.buffer.get(), out_buffer.buffer.get()};
+  run_probe(handle, pipelines, "probe_fma", buffers, {}, kCases);
+  const auto* out = reinterpret_cast<const float*>(out_buffer.data);
+  for (size_t i = 0; i < kCases; ++i) {
+    const float expected = std::fma(in[3 * i], in[3 * i + 1], in[3 * i + 2]);
+    if (std::memcmp(&expected, &out[i], sizeof expected) != 0) return false;
+  }
+  return true;
+}
+
+int64_t find_loop_budget(Handle& handle, Pipelines& pipelines) {
+  constexpr uint32_t kWanted = 70000;
+  const Allocation counted = allocate_staging(handle, sizeof(uint32_t), "loop test on " + handle.id());
+  const uint32_t values[] = {kWanted};
+  run_probe(handle, pipelines, "probe_loop", {&counted.buffer.get(), 1}, values, 1);
+  uint32_t count = 0;
+  std::memcpy(&count, counted.data, sizeof count);
+  return count == kWanted ? 0 : count;
+}
+
+std::vector<PolicyTest> test_policies(Handle& handle, bool shared) {
+  std::vector<PolicyTest> tests;
+  tests.push_back(test_policy("blocking", [&] {
+    const auto begin = Clock::now();
+    run_now(handle, "self-test on " + handle.id(), kBound, [](VkCommandBuffer) {});
+    return "a fence was waited for within " + microseconds_since(begin);
+  }));
+  const std::string how = shared ? "flags are raised by the device's host thread when the timeline semaphore counts on"
+                                 : "flags are raised by the device's host thread: memory is not shared";
+  for (const char* policy : {"spin", "predict"}) tests.push_back({policy, true, how});
+  tests.push_back({"gate", false, "programs are queued by the device's host thread, without gates"});
+  return tests;
+}
+
+}  // namespace tandem::vulkan

@@ -1,0 +1,26 @@
+// What a device must show at start before anything relies on it. Every test is bounded in time.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/device/device.h"
+#include "engine/device/vulkan/pipelines.h"
+
+namespace tandem::vulkan {
+
+struct Proof {
+  bool holds = false;
+  std::string note;  // how it was shown, or why not
+};
+// Shader and host see each other's stores in one allocation.
+Proof prove_zero_copy(Handle& handle, Pipelines& pipelines);
+// fma rounds once: cases in which multiply-then-add gives other bits.
+bool prove_fused_fma(Handle& handle, Pipelines& pipelines);
+// How many loop iterations an invocation may run; 0: as many as it likes. lavapipe ends them after 65,535, silently.
+int64_t find_loop_budget(Handle& handle, Pipelines& pipelines);
+
+std::vector<PolicyTest> test_policies(Handle& handle, bool shared);
+
+}  // namespace tandem::vulkan

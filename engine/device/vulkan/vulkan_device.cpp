@@ -1,0 +1,181 @@
+#include "engine/device/vulkan/vulkan_device.h"
+
+#include <numeric>
+
+#include "engine/device/gpu/roofline.h"
+#include "engine/device/vulkan/launcher.h"
+#include "engine/device/vulkan/messages.h"
+#include "engine/device/vulkan/self_test.h"
+#include "engine/device/vulkan/vulkan_tuning.h"
+#include "sync/error.h"
+
+namespace tandem {
+namespace vulkan {
+namespace {
+
+class VulkanProgram final : public Program {
+ public:
+  explicit VulkanProgram(std::shared_ptr<Prepared> prepared) : prepared_(std::move(prepared)) {
+    prepared_->owner = this;
+  }
+  const std::shared_ptr<Prepared>& prepared() const { return prepared_; }
+
+ private:
+  std::shared_ptr<Prepared> prepared_;  // shared with launches in flight
+};
+
+KernelFamily family_of(const Handle& handle, const std::string& wanted) {
+  if (wanted == "simd") return KernelFamily::simd;
+  if (wanted == "simt") return KernelFamily::simt;
+  if (!wanted.empty()) throw Error("unknown kernel family", wanted, "Use simd or simt");
+  return handle.cpu() ? KernelFamily::simd : KernelFamily::simt;
+}
+
+int64_t memory_bytes(VkPhysicalDevice device) {
+  VkPhysicalDeviceMemoryProperties memory;
+  vkGetPhysicalDeviceMemoryProperties(device, &memory);
+  int64_t most = 0;
+  for (uint32_t i = 0; i < memory.memoryHeapCount; ++i) {
+    if (memory.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT)
+      most = std::max(most, static_cast<int64_t>(memory.memoryHeaps[i].size));
+  }
+  return most;
+}
+
+DeviceInfo describe(const Handle& handle, const DeviceOptions& options) {
+  auto driver = typed<VkPhysicalDeviceDriverProperties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES);
+  auto properties = typed<VkPhysicalDeviceProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &driver);
+  vkGetPhysicalDeviceProperties2(handle.physical(), &properties);
+  DeviceInfo info;
+  info.id = handle.id();
+  info.name = properties.properties.deviceName;
+  info.driver = std::string(driver.driverName) + " " + driver.driverInfo;
+  info.kind = DeviceKind::gpu;
+  info.family = family_of(handle, options.gpu_family);
+  info.memory_bytes = memory_bytes(handle.physical());
+  info.max_allocation_bytes = static_cast<int64_t>(handle.limits().max_allocation);
+  // Vulkan does not say how many units a real GPU has; enough work-groups for a small one.
+  info.compute_units = handle.cpu() ? cpu_workers() : 16;
+  if (handle.cpu()) info.cores = options.gpu_cores;
+  return info;
+}
+
+gpu::LoweringContext lowering_context(const Handle& handle, const DeviceInfo& info, int64_t loop_budget) {
+  const Limits& limits = handle.limits();
+  gpu::LoweringContext context;
+  context.family = info.family;
+  context.compute_units = info.compute_units;
+  context.local_memory_bytes = limits.max_shared_bytes;
+  context.max_work_group = limits.max_invocations;
+  context.loop_budget = loop_budget;
+  // A binding may have to start before its operand, at the alignment of bindings.
+  context.max_buffer_bytes = static_cast<int64_t>(limits.max_buffer_range - limits.offset_alignment);
+  return context;
+}
+
+// How far beyond its first byte a region reaches.
+uint64_t reach_bytes(const Region& region) {
+  if (!region.at || region.rows == 0) return 0;
+  return static_cast<uint64_t>(region.rows - 1) * region.pitch_bytes + region.width_bytes;
+}
+
+// The parts, in the order they need each other.
+class VulkanDevice final : public Device {
+ public:
+  VulkanDevice(int index, const DeviceOptions& options, const Tuning& tuning)
+      : handle_(index, options.gpu_cores, tuning.validation ? &messages_ : nullptr),
+        pipelines_(handle_),
+        info_(describe(handle_, options)) {
+    const Proof zero_copy =
+        options.force_copies ? Proof{false, "copies were asked for"} : prove_zero_copy(handle_, pipelines_);
+    info_.zero_copy = zero_copy.holds;
+    info_.zero_copy_note = zero_copy.note;
+    info_.fused_fma = prove_fused_fma(handle_, pipelines_);
+    info_.policies = test_policies(handle_, zero_copy.holds);
+    const gpu::LoweringContext context = lowering_context(handle_, info_, find_loop_budget(handle_, pipelines_));
+    memory_ = std::make_unique<SlotMemory>(handle_, zero_copy.holds);
+    preparer_ = std::make_unique<Preparer>(handle_, pipelines_, *memory_, context);
+    LauncherOptions launching;
+    launching.sync_policy = options.sync_policy;
+    launching.wait_deadline = tuning.wait_deadline;
+    launcher_ = std::make_unique<Launcher>(handle_, *memory_, launching);
+    roofline_ = gpu::roofline(handle_.cpu(), info_.compute_units, 0);
+  }
+
+  const DeviceInfo& info() const override { return info_; }
+  Support supports(const Operator& op) const override;
+  std::unique_ptr<Program> prepare(std::span<const Operator> operators) override {
+    return std::make_unique<VulkanProgram>(preparer_->prepare(operators));
+  }
+  void launch(Program& program, std::span<const sync::WaitFor> waits, sync::Signal signal) override {
+    launcher_->launch(dynamic_cast<VulkanProgram&>(program).prepared(), waits, signal);
+  }
+  void batch(bool open) override { launcher_->batch(open); }
+  Cost estimate(std::span<const Operator> operators) const override { return gpu::cost(roofline_, operators); }
+  void finish(std::chrono::milliseconds deadline) override { launcher_->finish(deadline); }
+  void record_spans(bool on) override { launcher_->record_spans(on); }
+  std::vector<DeviceSpan> take_spans() override { return launcher_->take_spans(); }
+
+  Messages& messages() { return messages_; }
+
+ private:
+  Messages messages_;  // outlives the instance that reports here
+  Handle handle_;
+  Pipelines pipelines_;
+  DeviceInfo info_;
+  std::unique_ptr<SlotMemory> memory_;
+  std::unique_ptr<Preparer> preparer_;
+  std::unique_ptr<Launcher> launcher_;  // dies before what it uses
+  gpu::Roofline roofline_;
+};
+
+Support VulkanDevice::supports(const Operator& op) const {
+  const auto most_bytes = static_cast<uint64_t>(preparer_->context().max_buffer_bytes);
+  for (const auto& regions : {reads(op), writes(op)}) {
+    for (const Region& region : regions) {
+      if (!region.at) continue;
+      const std::string slot = "slot '" + region.at.slot->label() + "'";
+      if (region.at.slot->size_bytes() > handle_.limits().max_allocation) {
+        return {false, slot + " is larger than the device's largest allocation of " +
+                           std::to_string(handle_.limits().max_allocation) + " bytes"};
+      }
+      if (region.at.slot->use() != sync::SlotUse::weights && reach_bytes(region) > most_bytes) {
+        return {false, slot + " holds an operand of " + std::to_string(reach_bytes(region)) +
+                           " bytes, a shader reaches " + std::to_string(most_bytes)};
+      }
+    }
+  }
+  try {
+    gpu::lower(op, preparer_->context());
+  } catch (const Error& error) {
+    return {false, error.what()};
+  }
+  return {};
+}
+
+}  // namespace
+
+std::unique_ptr<Device> open_device_tuned(int index, const DeviceOptions& options, const Tuning& tuning) {
+  configure_process(options.gpu_cores.size());
+  return std::make_unique<VulkanDevice>(index, options, tuning);
+}
+
+std::vector<std::string> take_validation_messages(Device& device) {
+  return dynamic_cast<VulkanDevice&>(device).messages().take();
+}
+
+}  // namespace vulkan
+
+int vulkan_device_count() {
+  try {
+    return static_cast<int>(vulkan::find_devices(vulkan::Instance(nullptr)).size());
+  } catch (const std::exception&) {
+    return 0;  // no driver, or a broken one: opening a device says why
+  }
+}
+
+std::unique_ptr<Device> open_vulkan_device(int index, const DeviceOptions& options) {
+  return vulkan::open_device_tuned(index, options, {});
+}
+
+}  // namespace tandem

@@ -1,0 +1,20 @@
+// Any Vulkan 1.2 device as a Device: a real GPU, or lavapipe on CPU cores.
+//
+// Contract: engine/device/device.h. What was proven at start is in info(): zero copy, fused fma, waiting policies.
+//   Where zero copy does not hold, weights are uploaded before a program's first launch and every launch copies the
+//   regions it reads and writes. Slots of SlotUse::device_local are never copied.
+//   lavapipe ends all loops of an invocation after 65,535 iterations: supports() and prepare() refuse what would need
+//   more, with the reason.
+#pragma once
+
+#include <memory>
+
+#include "engine/device/device.h"
+#include "engine/device/registry.h"
+
+namespace tandem {
+
+int vulkan_device_count();  // 0 without a driver; never throws
+std::unique_ptr<Device> open_vulkan_device(int index, const DeviceOptions& options);
+
+}  // namespace tandem

@@ -1,0 +1,26 @@
+// The body of elementwise_{simd,simt}.comp.
+#include "common.glsl"
+#include "limits.h"
+#include "runs.glsl"
+
+layout(local_size_x = LANES) in;
+
+#if defined(KERNEL_add_simd) || defined(KERNEL_add_simt)
+BUFFER(0, float, x);
+BUFFER(1, float, y);
+layout(push_constant) uniform Args { uint x_offset, y_offset; int width, x_stride, y_stride, chunk; };
+uint term(const uint s, const int i) { return y_offset + s * uint(y_stride) + uint(i); }
+#define TERM(s, i) y[term(s, i)]
+#else
+BUFFER(0, float, x);
+BUFFER(1, float, bias);
+layout(push_constant) uniform Args { uint x_offset, bias_offset; int width, x_stride, chunk; };
+#define TERM(s, i) bias[bias_offset + uint(i)]
+#endif
+
+void main() {
+  const uint s = gl_WorkGroupID.y;
+  const uint row = x_offset + s * uint(x_stride);
+  // trips <= TANDEM_MAX_CHUNK / 16   a run has at most that many elements, every invocation takes each 16th
+  for (int i = run_begin(chunk); i < run_end(chunk, width); i += LANES) x[row + uint(i)] += TERM(s, i);
+}

@@ -1,0 +1,10 @@
+// Element by element additions in place: the residual connection (add_simd) and a bias vector (bias_simd).
+// kernels: add_simd bias_simd
+//
+// Layout: x f32 at s*x_stride + i; y f32 at s*y_stride + i; bias f32 [width].
+// Work: a work-group of 16 is a run of `chunk` elements of a row (dimension 0) of one token (dimension 1); its invocations take every 16th.
+// Limits: chunk a multiple of 16; on lavapipe at most TANDEM_MAX_CHUNK of them.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#define LANES 16
+#include "elementwise.glsl"
