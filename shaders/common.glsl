@@ -9,3 +9,6 @@
 // The two halves of a word.
 float low_half(uint word) { return unpackHalf2x16(word).x; }
 float high_half(uint word) { return unpackHalf2x16(word).y; }
+
+// Rounds to f16 (nearest even) and back: how --act f16 stores activations.
+float round_f16(float x) { return unpackHalf2x16(packHalf2x16(vec2(x, 0.0))).x; }

@@ -1,0 +1,27 @@
+// The body of swiglu_{simd,simt}.comp.
+#include "common.glsl"
+#include "exp.glsl"
+#include "limits.h"
+#include "runs.glsl"
+
+layout(local_size_x = LANES) in;
+layout(constant_id = 0) const int ROUND_F16 = 0;
+
+BUFFER(0, float, gate);
+BUFFER(1, float, up);
+BUFFER(2, float, y);
+layout(push_constant) uniform Args {
+  uint gate_offset, up_offset, y_offset;
+  int width, gate_stride, up_stride, y_stride, chunk;
+};
+
+void main() {
+  const uint s = gl_WorkGroupID.y;
+  const uint gates = gate_offset + s * uint(gate_stride), ups = up_offset + s * uint(up_stride), ys = y_offset + s * uint(y_stride);
+  // trips <= TANDEM_MAX_CHUNK / 16   a run has at most that many elements, every invocation takes each 16th
+  for (int i = run_begin(chunk); i < run_end(chunk, width); i += LANES) {
+    const float g = gate[gates + uint(i)];
+    precise const float result = g / (1.0 + exp1(-g)) * up[ups + uint(i)];
+    y[ys + uint(i)] = ROUND_F16 != 0 ? round_f16(result) : result;
+  }
+}
