@@ -43,7 +43,9 @@ class Flag {
   Flag() = default;
   uint32_t epoch() const;                                                                          // acquire load
   bool reached(uint32_t epoch) const { return static_cast<int32_t>(this->epoch() - epoch) >= 0; }  // wraps safely
-  void raise(uint32_t epoch) const;             // release store, then wakes blocked host waiters
+  // Release store, then wakes blocked host waiters. An epoch that is not above the last one (a signal raised twice, or
+  // by the wrong step) fails the flag instead: every wait on it throws, naming both epochs.
+  void raise(uint32_t epoch) const;
   void fail(const std::string& message) const;  // first failure wins; wakes blocked host waiters
   bool failed() const;                          // acquire load
   std::string failure() const;                  // "" when not failed

@@ -117,20 +117,51 @@ void spin_yield_block(Attempt& attempt) {
   attempt.block();
 }
 
+// Looks for a moment, for a wait that is all but over, and then asks the signaller's own event (or the futex).
+class EventWaiter final : public Waiter {
+ public:
+  const char* name() const override { return "event"; }
+  WaitReport wait(const Flag& flag, uint32_t epoch, const WaitContext& context) override {
+    constexpr double kLookSeconds = 20e-6;  // what a futex takes to wake a thread
+    Attempt attempt(flag, epoch, context);
+    if (!attempt.spin(kLookSeconds)) attempt.block();
+    return attempt.report();
+  }
+};
+
+// "spin", and the policies whose work is handed over in another way but whose end is seen like this.
 class SpinWaiter final : public Waiter {
  public:
-  const char* name() const override { return "spin"; }
+  explicit SpinWaiter(const char* name) : name_(name) {}
+  const char* name() const override { return name_; }
   WaitReport wait(const Flag& flag, uint32_t epoch, const WaitContext& context) override {
     Attempt attempt(flag, epoch, context);
     spin_yield_block(attempt);
     return attempt.report();
   }
+
+ private:
+  const char* name_;
+};
+
+// Sleeps end when they should, and not the 50 us later that threads are given by default. The thread's own setting
+// comes back: others may run on it.
+class PreciseSleep {
+ public:
+  PreciseSleep() : slack_(prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0)) { prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0); }
+  ~PreciseSleep() {
+    if (slack_ > 0) prctl(PR_SET_TIMERSLACK, slack_, 0, 0, 0);
+  }
+  PreciseSleep(const PreciseSleep&) = delete;
+  PreciseSleep& operator=(const PreciseSleep&) = delete;
+
+ private:
+  int slack_;
 };
 
 // H7: sleep for the predicted time less the time a wake-up takes, then poll.
 class PredictWaiter final : public Waiter {
  public:
-  PredictWaiter() { prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0); }  // else every sleep lasts 50 us longer
   const char* name() const override { return "predict"; }
   WaitReport wait(const Flag& flag, uint32_t epoch, const WaitContext& context) override {
     Attempt attempt(flag, epoch, context);
@@ -138,7 +169,10 @@ class PredictWaiter final : public Waiter {
     // A sleep ends 15 to 25 us late (measured, median); below about 100 us spinning costs less than it.
     constexpr double kWakeSeconds = 50e-6, kWorthSleeping = 100e-6, kLongestSleep = 1.0;
     if (context.predicted_seconds > kWorthSleeping) {
-      attempt.sleep(std::min(context.predicted_seconds - kWakeSeconds, kLongestSleep));
+      {
+        const PreciseSleep precise;
+        attempt.sleep(std::min(context.predicted_seconds - kWakeSeconds, kLongestSleep));
+      }
       if (attempt.done()) {
         WaitReport report = attempt.report();
         report.overslept = true;
@@ -156,8 +190,11 @@ struct Policy {
 };
 constexpr Policy kPolicies[] = {
     {"blocking", [] { return std::unique_ptr<Waiter>(new BlockingWaiter); }},
-    {"spin", [] { return std::unique_ptr<Waiter>(new SpinWaiter); }},
+    {"event", [] { return std::unique_ptr<Waiter>(new EventWaiter); }},
+    {"spin", [] { return std::unique_ptr<Waiter>(new SpinWaiter("spin")); }},
     {"predict", [] { return std::unique_ptr<Waiter>(new PredictWaiter); }},
+    {"gate", [] { return std::unique_ptr<Waiter>(new SpinWaiter("gate")); }},
+    {"doorbell", [] { return std::unique_ptr<Waiter>(new SpinWaiter("doorbell")); }},
 };
 
 }  // namespace

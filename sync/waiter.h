@@ -40,7 +40,8 @@ class Waiter {
   virtual WaitReport wait(const Flag& flag, uint32_t epoch, const WaitContext& context) = 0;
 };
 
-// The policies by name: "blocking", "spin", "predict". Unknown name: Error listing these.
+// The policies by name (docs/sync.md): "blocking", "event", "spin", "predict", "gate", "doorbell". The last two differ
+// from "spin" in how work is handed over, not in how its end is seen. Unknown name: Error listing these.
 std::unique_ptr<Waiter> make_waiter(std::string_view policy);
 std::vector<std::string> waiter_names();
 

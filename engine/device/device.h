@@ -17,9 +17,11 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/device/operator.h"
+#include "engine/device/sync_probe.h"
 #include "sync/flag.h"
 
 namespace tandem {
@@ -28,7 +30,7 @@ enum class DeviceKind { gpu, npu, host };
 enum class KernelFamily { none, simd, simt };
 
 struct PolicyTest {
-  std::string policy;  // "blocking", "spin", "predict", "gate"
+  std::string policy;  // "blocking", "event", "spin", "predict", "gate", "doorbell"
   bool passed = false;
   std::string reason;  // why not, or what was measured
 };
@@ -68,6 +70,9 @@ struct DeviceSpan {
   double start_seconds = 0, end_seconds = 0;  // steady clock
 };
 
+// Error with the reason when the policy did not pass (or is unknown).
+void require_policy(const DeviceInfo& info, std::string_view policy);
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -85,6 +90,10 @@ class Device {
   // Spans measured since the last call, in order of execution. Recording is off until record_spans(true).
   virtual void record_spans(bool on) = 0;
   virtual std::vector<DeviceSpan> take_spans() = 0;
+
+  // A waiting policy by itself, with steps of about work_seconds, to measure what waiting costs. Nothing else may be
+  // launched while it lives. Error with the reason when the policy is unknown or switched off here.
+  virtual std::unique_ptr<SyncProbe> sync_probe(std::string_view policy, double work_seconds);
 };
 
 }  // namespace tandem

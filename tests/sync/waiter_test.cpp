@@ -152,7 +152,7 @@ TEST(Waiter, lists_the_policies_when_asked_for_an_unknown_one) {
     make_waiter("hope");
     FAIL();
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("blocking, spin, predict"));
+    EXPECT_THAT(error.what(), HasSubstr("blocking, event, spin, predict, gate, doorbell"));
   }
 }
 

@@ -6,12 +6,14 @@
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
 
 #include "engine/device/host/arithmetic.h"
+#include "engine/device/thread_probe.h"
 #include "sync/error.h"
 #include "sync/waiter.h"
 
@@ -26,6 +28,7 @@ struct Launch {
   HostProgram* program;
   std::vector<sync::WaitFor> waits;
   sync::Signal signal;
+  std::function<void()> job;  // instead of a program
 };
 
 double now_seconds() {
@@ -44,6 +47,7 @@ class HostDevice : public Device {
       host::Workers workers(threads, cores);
       serve(workers);
     });
+    info_.policies = test_thread_policies(info_.id, thread_queue());
   }
 
   ~HostDevice() override {
@@ -80,7 +84,7 @@ class HostDevice : public Device {
   void launch(Program& program, std::span<const sync::WaitFor> waits, sync::Signal signal) override {
     {
       std::lock_guard lock(mutex_);
-      queue_.push_back({&dynamic_cast<HostProgram&>(program), {waits.begin(), waits.end()}, signal});
+      queue_.push_back({&dynamic_cast<HostProgram&>(program), {waits.begin(), waits.end()}, signal, {}});
     }
     changed_.notify_all();
   }
@@ -102,9 +106,9 @@ class HostDevice : public Device {
   }
 
   void finish(std::chrono::milliseconds deadline) override {
-    std::unique_lock lock(mutex_);
-    if (!changed_.wait_for(lock, deadline, [this] { return queue_.empty() && !running_; }))
+    if (!drained(deadline))
       throw Error("a device did not finish in time", info_.id + ", " + std::to_string(deadline.count()) + " ms");
+    std::lock_guard lock(mutex_);
     if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
   }
 
@@ -117,7 +121,27 @@ class HostDevice : public Device {
     return std::exchange(spans_, {});
   }
 
+  std::unique_ptr<SyncProbe> sync_probe(std::string_view policy, double work_seconds) override {
+    require_policy(info_, policy);
+    return make_thread_probe(info_.id, thread_queue(), policy, work_seconds);
+  }
+
  private:
+  ThreadQueue thread_queue() {
+    return {[this](std::function<void()> job) {
+              {
+                std::lock_guard lock(mutex_);
+                queue_.push_back({nullptr, {}, {}, std::move(job)});
+              }
+              changed_.notify_all();
+            },
+            [this](std::chrono::milliseconds deadline) { return drained(deadline); }};
+  }
+  bool drained(std::chrono::milliseconds deadline) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, deadline, [this] { return queue_.empty() && !running_; });
+  }
+
   void describe(int threads, const std::vector<int>& cores) {
     const bool reference = arithmetic_ == HostArithmetic::reference;
     info_.id = "host";
@@ -132,8 +156,6 @@ class HostDevice : public Device {
     info_.zero_copy_note = "it computes in the pool";
     volatile float third = 1.0f / 3.0f;  // 3 * (1/3) - 1 is zero when the product is rounded first
     info_.fused_fma = !reference && __builtin_fmaf(third, 3.0f, -1.0f) != 0;
-    for (const std::string& policy : sync::waiter_names())
-      info_.policies.push_back({policy, true, "its flags are raised by a host thread"});
   }
 
   void serve(host::Workers& workers) {
@@ -146,7 +168,12 @@ class HostDevice : public Device {
       running_ = true;
       const bool skip = failure_ != nullptr;
       lock.unlock();
-      const std::exception_ptr failed = skip ? skip_launch(launch) : execute(launch, workers);
+      std::exception_ptr failed;
+      if (launch.job) {
+        launch.job();
+      } else {
+        failed = skip ? skip_launch(launch) : execute(launch, workers);
+      }
       lock.lock();
       if (failed && !failure_) failure_ = failed;
       running_ = false;

@@ -8,6 +8,7 @@
 
 #include "engine/device/npu/npu_program.h"
 #include "engine/device/npu/npu_support.h"
+#include "engine/device/thread_probe.h"
 #include "npu_emu/queue.h"
 #include "npu_emu/self_test.h"
 #include "sync/error.h"
@@ -39,8 +40,16 @@ class NpuDevice final : public Device {
   void finish(std::chrono::milliseconds deadline) override;
   void record_spans(bool on) override;
   std::vector<DeviceSpan> take_spans() override;
+  std::unique_ptr<SyncProbe> sync_probe(std::string_view policy, double work_seconds) override {
+    require_policy(info_, policy);
+    return make_thread_probe(info_.id, thread_queue(), policy, work_seconds);
+  }
 
  private:
+  ThreadQueue thread_queue() {
+    return {[this](std::function<void()> job) { queue_.push([job = std::move(job)](npu_emu::Team&) { job(); }); },
+            [this](std::chrono::milliseconds deadline) { return queue_.drain(deadline); }};
+  }
   void execute(npu_emu::Team& team, NpuProgram& program, const std::vector<sync::WaitFor>& waits,
                const sync::Signal& signal);
   void await(NpuProgram& program, const std::vector<sync::WaitFor>& waits);
@@ -82,30 +91,10 @@ NpuDevice::NpuDevice(int index, const DeviceOptions& options)
   test_policies();
 }
 
-// Each policy waits for a flag that the worker raises a moment later, as a step of a plan would.
 void NpuDevice::test_policies() {
-  sync::Pool pool;
-  sync::FlagBank bank(pool, 8, "npu self-test");
-  for (const std::string& name : sync::waiter_names()) {
-    const sync::Flag flag = bank.make("npu self-test " + name);
-    PolicyTest test{name, false, ""};
-    try {
-      queue_.push([flag](npu_emu::Team&) { flag.raise(1); });
-      sync::WaitContext context;
-      context.step = "self-test";
-      context.device = info_.id;
-      context.deadline = std::chrono::milliseconds(2000);
-      const sync::WaitReport report = sync::make_waiter(name)->wait(flag, 1, context);
-      test.passed = true;
-      test.reason = "seen after " + std::to_string(std::lround(report.seconds * 1e6)) + " us";
-    } catch (const Error& error) {
-      test.reason = error.what();
-    }
-    // The flag lives on this stack: its command has ended before the next one begins.
-    if (!queue_.drain(std::chrono::milliseconds(10000)))
-      throw Error("the NPU's worker does not answer", info_.id, "its core may be taken");
-    info_.policies.push_back(test);
-  }
+  info_.policies = test_thread_policies(info_.id, thread_queue());
+  if (!queue_.drain(std::chrono::milliseconds(10000)))
+    throw Error("the NPU's worker does not answer", info_.id, "its core may be taken");
 }
 
 void NpuDevice::launch(Program& program, std::span<const sync::WaitFor> waits, sync::Signal signal) {

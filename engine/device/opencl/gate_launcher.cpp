@@ -1,9 +1,6 @@
 #include "engine/device/opencl/gate_launcher.h"
 
-#include <sched.h>
-
-#include <thread>
-
+#include "engine/device/opencl/event_wait.h"
 #include "sync/error.h"
 
 namespace tandem::opencl {
@@ -65,30 +62,11 @@ void GateLauncher::reject(const std::string& step, const std::string& reason, co
   if (signal.flag) signal.flag.fail(stored_failure_);
 }
 
-// OpenCL has no wait with a deadline: a marker is polled, first closely, then off the core.
 void GateLauncher::wait_until_idle(std::chrono::milliseconds deadline) {
-  using Clock = std::chrono::steady_clock;
   cl::Event marker;
   check(queue_.enqueueMarkerWithWaitList(nullptr, &marker), "clEnqueueMarkerWithWaitList", id_);
   check(queue_.flush(), "clFlush", id_);
-  const auto begin = Clock::now();
-  for (;;) {
-    cl_int status = CL_QUEUED;
-    check(clGetEventInfo(marker(), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr),
-          "clGetEventInfo", id_);
-    if (status < 0) throw Error("the queue ended with " + code_name(status), id_);
-    if (status == CL_COMPLETE) return;
-    const auto waited = Clock::now() - begin;
-    if (waited > deadline) {
-      throw Error("the device did not finish within " + std::to_string(deadline.count()) + " ms", id_,
-                  "A step may wait for a flag that nobody raises; try --sync blocking");
-    }
-    if (waited < std::chrono::microseconds(500)) {
-      sched_yield();
-    } else {
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
-    }
-  }
+  wait_for_event(marker, deadline, id_);
 }
 
 void GateLauncher::fail(const std::string& failure) {

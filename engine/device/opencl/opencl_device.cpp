@@ -1,5 +1,6 @@
 #include "engine/device/opencl/opencl_device.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "engine/device/gpu/roofline.h"
@@ -11,6 +12,7 @@
 #include "engine/device/opencl/prepared.h"
 #include "engine/device/opencl/self_test.h"
 #include "engine/device/opencl/spans.h"
+#include "engine/device/opencl/sync_probe.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -92,6 +94,11 @@ cl::CommandQueue make_queue(const Handle& handle) {
   return queue;
 }
 
+bool passed(const DeviceInfo& info, const std::string& policy) {
+  return std::ranges::any_of(info.policies,
+                             [&](const PolicyTest& test) { return test.policy == policy && test.passed; });
+}
+
 // The parts, in the order they need each other.
 class OpenclDevice final : public Device {
  public:
@@ -109,8 +116,8 @@ class OpenclDevice final : public Device {
     info_.fused_fma = prove_fused_fma(programs_, queue_);
     memory_ = std::make_unique<SlotMemory>(handle, zero_copy.holds, info_.max_allocation_bytes);
     if (zero_copy.holds) gates_ = std::make_unique<Gates>(programs_, *memory_, pool_);
-    info_.policies = test_policies(queue_, gates_.get(), pool_, cpu);
-    const bool use_gates = gates_ && options.sync_policy != "blocking" && info_.policies.back().passed;
+    info_.policies = test_policies(programs_, queue_, gates_.get(), pool_, info_);
+    const bool use_gates = gates_ && options.sync_policy != "blocking" && passed(info_, "gate");
     // With one worker a one-token pass is one launch of the list kernel; several workers share each kernel's
     // work-groups instead.
     const bool use_lists = use_gates && cpu && info_.compute_units == 1 && info_.family == KernelFamily::simd;
@@ -142,6 +149,14 @@ class OpenclDevice final : public Device {
   void finish(std::chrono::milliseconds deadline) override { launcher_->finish(deadline); }
   void record_spans(bool on) override { on ? spans_.start(queue_) : spans_.stop(); }
   std::vector<DeviceSpan> take_spans() override { return spans_.take(); }
+
+  std::unique_ptr<SyncProbe> sync_probe(std::string_view policy, double work_seconds) override {
+    require_policy(info_, policy);
+    if (!memory_->shared())
+      throw Error("a waiting policy cannot be measured alone", std::string(policy) + " on " + info_.id,
+                  info_.zero_copy_note);
+    return make_sync_probe(programs_, static_cast<uint64_t>(info_.max_allocation_bytes), policy, work_seconds);
+  }
 
   const cl::Context& context() const { return handle_.context; }
 

@@ -7,6 +7,8 @@
 #include <random>
 #include <thread>
 
+#include "engine/device/opencl/event_wait.h"
+#include "engine/device/opencl/sync_probe.h"
 #include "sync/error.h"
 #include "sync/waiter.h"
 
@@ -74,6 +76,28 @@ std::string gate_opens(const cl::CommandQueue& queue, Gates& gates, const sync::
   check(queue.finish(), "clFinish", "self-test");
   return "opened " + time + " after the host's store; " + gates.orders();
 }
+
+// The driver's event of a command is seen to end, within a bound.
+std::string event_ends(const cl::CommandQueue& queue) {
+  cl::Event marker;
+  check(queue.enqueueMarkerWithWaitList(nullptr, &marker), "clEnqueueMarkerWithWaitList", "self-test");
+  check(queue.flush(), "clFlush", "self-test");
+  const auto begin = Clock::now();
+  wait_for_event(marker, kBound, "self-test");
+  return "an event's end was seen after " + microseconds_since(begin);
+}
+
+// A resident kernel takes steps from shared memory, ends when it is told to, and comes back.
+std::string doorbell_answers(ProgramCache& programs, uint64_t max_allocation_bytes) {
+  const auto probe = make_sync_probe(programs, max_allocation_bytes, "doorbell", 0);
+  probe->arm();
+  const auto begin = Clock::now();
+  probe->start();
+  probe->wait(0, kBound);
+  return "a resident kernel answered after " + microseconds_since(begin);
+}
+
+bool cpu_device(const Handle& handle) { return (handle.device.getInfo<CL_DEVICE_TYPE>() & CL_DEVICE_TYPE_CPU) != 0; }
 
 }  // namespace
 
@@ -153,7 +177,8 @@ bool prove_fused_fma(ProgramCache& programs, const cl::CommandQueue& queue) {
   return true;
 }
 
-std::vector<PolicyTest> test_policies(const cl::CommandQueue& queue, Gates* gates, sync::Pool& pool, bool cpu_device) {
+std::vector<PolicyTest> test_policies(ProgramCache& programs, const cl::CommandQueue& queue, Gates* gates,
+                                      sync::Pool& pool, const DeviceInfo& info) {
   std::vector<PolicyTest> tests;
   tests.push_back(test_policy("blocking", [&] {
     const auto begin = Clock::now();
@@ -161,19 +186,21 @@ std::vector<PolicyTest> test_policies(const cl::CommandQueue& queue, Gates* gate
     check(queue.finish(), "clFinish", "self-test");
     return "clFinish returned after " + microseconds_since(begin);
   }));
+  tests.push_back(test_policy("event", [&] { return event_ends(queue); }));
   if (!gates) {
     for (const char* policy : {"spin", "predict"}) {
       tests.push_back({policy, true, "flags are raised by the device's host thread: memory is not shared"});
     }
-    tests.push_back({"gate", false, "memory is not shared"});
+    for (const char* policy : {"gate", "doorbell"}) tests.push_back({policy, false, "memory is not shared"});
     return tests;
   }
   sync::FlagBank bank(pool, 8, "self-test flags");
   const sync::Flag in = bank.make("self-test in"), out = bank.make("self-test out");
   tests.push_back(test_policy("spin", [&] { return flag_reaches_host("spin", queue, *gates, out, 1); }));
   tests.push_back(test_policy("predict", [&] { return flag_reaches_host("predict", queue, *gates, out, 2); }));
-  if (cpu_device && std::thread::hardware_concurrency() < 2) {
-    tests.push_back({"gate", false, "a spinning gate would hold the only core"});
+  if (cpu_device(programs.handle()) && std::thread::hardware_concurrency() < 2) {
+    for (const char* policy : {"gate", "doorbell"})
+      tests.push_back({policy, false, "a kernel that spins would hold the only core"});
     return tests;
   }
   tests.push_back(test_policy("gate", [&] {
@@ -185,6 +212,10 @@ std::vector<PolicyTest> test_policies(const cl::CommandQueue& queue, Gates* gate
     queue.finish();
     gates->reset();
   }
+  tests.push_back(test_policy("doorbell", [&] {
+    if (!cpu_device(programs.handle())) throw Error("a GPU may end a kernel that stays for long", info.id);
+    return doorbell_answers(programs, static_cast<uint64_t>(info.max_allocation_bytes));
+  }));
   return tests;
 }
 

@@ -24,8 +24,9 @@ Proof prove_zero_copy(ProgramCache& programs, const cl::CommandQueue& queue);
 // fma rounds once: cases in which multiply-then-add gives other bits.
 bool prove_fused_fma(ProgramCache& programs, const cl::CommandQueue& queue);
 
-// "blocking", "spin", "predict", "gate". gates: nullptr where memory is not shared; cpu_device and one core only: no
-// gates.
-std::vector<PolicyTest> test_policies(const cl::CommandQueue& queue, Gates* gates, sync::Pool& pool, bool cpu_device);
+// Every policy (docs/sync.md). gates: nullptr where memory is not shared; on a CPU device with one core only nothing
+// may spin beside the host.
+std::vector<PolicyTest> test_policies(ProgramCache& programs, const cl::CommandQueue& queue, Gates* gates,
+                                      sync::Pool& pool, const DeviceInfo& info);
 
 }  // namespace tandem::opencl

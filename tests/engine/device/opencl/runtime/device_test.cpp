@@ -23,9 +23,9 @@ TEST(OpenclDevice, reports_what_it_proved_at_start) {
   EXPECT_FALSE(info.zero_copy_note.empty());
   EXPECT_GT(info.max_allocation_bytes, 0);
   EXPECT_GE(info.compute_units, 1);
-  ASSERT_EQ(info.policies.size(), 4u);
-  const char* names[] = {"blocking", "spin", "predict", "gate"};
-  for (int i = 0; i < 4; ++i) {
+  ASSERT_EQ(info.policies.size(), 6u);
+  const char* names[] = {"blocking", "event", "spin", "predict", "gate", "doorbell"};
+  for (int i = 0; i < 6; ++i) {
     EXPECT_EQ(info.policies[i].policy, names[i]);
     EXPECT_FALSE(info.policies[i].reason.empty()) << names[i];
   }

@@ -1,0 +1,37 @@
+#include "engine/device/opencl/event_wait.h"
+
+#include <sched.h>
+
+#include <thread>
+
+#include "sync/error.h"
+
+namespace tandem::opencl {
+
+sync::WaitReport wait_for_event(const cl::Event& event, std::chrono::milliseconds deadline, const std::string& object) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::microseconds kPolled{500}, kBetweenLooks{50};
+  const auto seconds = [](Clock::duration time) { return std::chrono::duration<double>(time).count(); };
+  const auto begin = Clock::now();
+  double polled = 0;
+  for (;;) {
+    cl_int status = CL_QUEUED;
+    check(clGetEventInfo(event(), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr), "clGetEventInfo",
+          object);
+    if (status < 0) throw Error("the queue ended with " + code_name(status), object);
+    const auto waited = Clock::now() - begin;
+    if (waited < kPolled) polled = seconds(waited);
+    if (status == CL_COMPLETE) return {seconds(waited), polled};
+    if (waited > deadline) {
+      throw Error("the device did not finish within " + std::to_string(deadline.count()) + " ms", object,
+                  "A step may wait for a flag that nobody raises; try --sync blocking");
+    }
+    if (waited < kPolled) {
+      sched_yield();
+    } else {
+      std::this_thread::sleep_for(kBetweenLooks);
+    }
+  }
+}
+
+}  // namespace tandem::opencl

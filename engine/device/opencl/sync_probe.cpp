@@ -1,0 +1,256 @@
+#include "engine/device/opencl/sync_probe.h"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+#include <vector>
+
+#include "engine/device/opencl/event_wait.h"
+#include "engine/device/opencl/gates.h"
+#include "engine/device/opencl/memory.h"
+#include "engine/device/stepped_probe.h"
+#include "sync/cycle_clock.h"
+#include "sync/error.h"
+
+namespace tandem::opencl {
+namespace {
+
+template <typename T>
+void set_arg(cl::Kernel& kernel, cl_uint index, const T& value) {
+  check(kernel.setArg(index, sizeof value, &value), "clSetKernelArg",
+        "argument " + std::to_string(index) + " of doorbell.cl");
+}
+
+// What the kernels of doorbell.cl are built with: the gates' atomics, and the cycle counter where there is one.
+struct BuildOptions {
+  std::string text;
+  bool has_cycles = false;
+};
+BuildOptions probe_options(ProgramCache& programs) {
+  const auto builds = [&](const std::string& options) {
+    try {
+      programs.kernel("doorbell", "probe_step", options);
+      return true;
+    } catch (const Error&) {
+      return false;  // tried next: without; what is wrong with the plain source is thrown by its user
+    }
+  };
+  const bool cpu = (programs.handle().device.getInfo<CL_DEVICE_TYPE>() & CL_DEVICE_TYPE_CPU) != 0;
+  const std::string c11 = "-cl-std=CL3.0 -DC11_ATOMICS", cycles = " -DHAS_CYCLES";
+  if (cpu && sync::cycle_counter_usable() && builds(c11 + cycles)) return {c11 + cycles, true};
+  return {builds(c11) ? c11 : "", false};
+}
+
+class OpenclProbe : public SteppedProbe {
+ public:
+  OpenclProbe(ProgramCache& programs, const BuildOptions& options, uint64_t max_allocation_bytes, std::string policy)
+      : SteppedProbe(programs.handle().id, std::move(policy), options.has_cycles),
+        memory_(programs.handle(), true, max_allocation_bytes),
+        step_(programs.kernel("doorbell", "probe_step", options.text)) {
+    cl_int code = CL_SUCCESS;
+    queue_ = cl::CommandQueue(programs.handle().context, programs.handle().device, 0, &code);
+    check(code, "clCreateCommandQueue", device());
+    set_line(step_, 0, done());
+  }
+  ~OpenclProbe() override { queue_.finish(); }
+
+ protected:
+  void begin(uint32_t step) override {
+    enqueue_step(step, nullptr, nullptr);
+    flush();
+  }
+  void abandon() noexcept override { queue_.finish(); }  // its kernels all end
+
+  void set_line(cl::Kernel& kernel, cl_uint index, const sync::Flag& flag) {
+    const cl_mem buffer = memory_.buffer(flag.slot())();
+    set_arg(kernel, index, buffer);
+    set_arg(kernel, index + 1, cl_ulong{flag.offset_bytes()});
+  }
+  void enqueue(const cl::Kernel& kernel, const std::vector<cl::Event>* waits, cl::Event* event) {
+    check(queue_.enqueueNDRangeKernel(kernel, cl::NullRange, cl::NDRange(1), cl::NDRange(1), waits, event),
+          "clEnqueueNDRangeKernel", "doorbell.cl on " + device());
+  }
+  void enqueue_step(uint32_t step, const std::vector<cl::Event>* waits, cl::Event* event) {
+    set_arg(step_, 2, cl_uint{step});
+    set_arg(step_, 3, cl_ulong{work().iterations});
+    set_arg(step_, 4, cl_uint{work().timed});
+    enqueue(step_, waits, event);
+  }
+  void flush() { check(queue_.flush(), "clFlush", device()); }
+
+  SlotMemory memory_;
+  cl::CommandQueue queue_;
+  cl::Kernel step_;
+};
+
+// The flag is raised by the kernel and waited for by the host's waiter of that name.
+class FlagProbe final : public OpenclProbe {
+ public:
+  using OpenclProbe::OpenclProbe;
+};
+
+class BlockingProbe final : public OpenclProbe {
+ public:
+  using OpenclProbe::OpenclProbe;
+
+ protected:
+  // clFinish knows no deadline; the queue holds nothing but steps, which end by themselves.
+  sync::WaitReport await(uint32_t step, const sync::WaitContext& context) override {
+    sync::WaitContext blocked = context;
+    blocked.block = [this](std::chrono::milliseconds) { check(queue_.finish(), "clFinish", device()); };
+    return OpenclProbe::await(step, blocked);
+  }
+};
+
+class EventProbe final : public OpenclProbe {
+ public:
+  using OpenclProbe::OpenclProbe;
+
+ protected:
+  void begin(uint32_t step) override {
+    last_ = cl::Event();
+    enqueue_step(step, nullptr, &last_);
+    flush();
+  }
+  bool begin_chain(uint32_t first, uint32_t last) override {
+    for (uint32_t step = first; step != last + 1; ++step) {
+      const std::vector<cl::Event> before = {last_};
+      cl::Event event;
+      enqueue_step(step, step == first ? nullptr : &before, &event);
+      last_ = event;
+    }
+    flush();
+    return true;
+  }
+  sync::WaitReport await(uint32_t step, const sync::WaitContext& context) override {
+    if (last_() == nullptr) throw Error("a step was never started", std::string(context.step));
+    const sync::WaitReport report = wait_for_event(last_, context.deadline, device());
+    last_ = cl::Event();
+    if (!done().reached(step)) throw Error("the event ended before its step", std::string(context.step));
+    return report;
+  }
+  void abandon() noexcept override {
+    OpenclProbe::abandon();
+    last_ = cl::Event();
+  }
+
+ private:
+  cl::Event last_;
+};
+
+class GateProbe final : public OpenclProbe {
+ public:
+  GateProbe(ProgramCache& programs, const BuildOptions& options, uint64_t max_allocation_bytes)
+      : OpenclProbe(programs, options, max_allocation_bytes, "gate"),
+        go_(bank().make("probe gate")),
+        gates_(programs, memory_, pool()) {
+    gates_.calibrate(queue_);
+  }
+  ~GateProbe() override {
+    gates_.cancel();
+    queue_.finish();
+  }
+
+ protected:
+  void queue_ahead(uint32_t step) override {
+    gates_.enqueue_wait(queue_, {go_, step});
+    enqueue_step(step, nullptr, nullptr);
+    flush();
+  }
+  void begin(uint32_t step) override { go_.raise(step); }
+  bool begin_chain(uint32_t first, uint32_t last) override {
+    gates_.enqueue_wait(queue_, {go_, first});
+    for (uint32_t step = first; step != last + 1; ++step) enqueue_step(step, nullptr, nullptr);
+    flush();
+    go_.raise(first);
+    return true;
+  }
+  sync::WaitReport await(uint32_t step, const sync::WaitContext& context) override {
+    const sync::WaitReport report = OpenclProbe::await(step, context);
+    if (gates_.poisoned()) throw Error("a step began before its gate was opened", device(), gates_.failure());
+    return report;
+  }
+  void abandon() noexcept override {
+    gates_.cancel();
+    OpenclProbe::abandon();
+    gates_.reset();
+  }
+
+ private:
+  sync::Flag go_;
+  Gates gates_;
+};
+
+class DoorbellProbe final : public OpenclProbe {
+ public:
+  DoorbellProbe(ProgramCache& programs, const BuildOptions& options, uint64_t max_allocation_bytes)
+      : OpenclProbe(programs, options, max_allocation_bytes, "doorbell"),
+        bell_(bank().make("probe doorbell")),
+        resident_(programs.kernel("doorbell", "doorbell", options.text)) {
+    Gates gates(programs, memory_, pool());
+    gates.calibrate(queue_);
+    const double idle = std::chrono::duration<double>(kDoorbellIdle).count();
+    set_line(resident_, 0, bell_);
+    set_line(resident_, 2, done());
+    set_arg(resident_, 4, static_cast<cl_ulong>(std::max(1.0, idle / gates.look_seconds())));
+  }
+  ~DoorbellProbe() override { stop(); }
+
+ protected:
+  void queue_ahead(uint32_t) override { make_resident(); }
+  void begin(uint32_t step) override { ring(step); }
+  bool begin_chain(uint32_t, uint32_t last) override {
+    make_resident();
+    ring(last);
+    return true;
+  }
+  void abandon() noexcept override { stop(); }
+
+ private:
+  struct BellWords {  // of the bell's line, from word 4 on (kernels/doorbell.cl)
+    uint32_t timed, unused;
+    uint64_t iterations;
+  };
+  void ring(uint32_t step) {
+    auto& words = *reinterpret_cast<BellWords*>(bell_.line().unused);
+    words = {work().timed, 0, work().iterations};
+    bell_.raise(step);
+    make_resident();  // it may have ended since arm()
+  }
+  // Crosswise with the kernel's end (kernels/doorbell.cl): either it saw the bell, or this sees that it has gone.
+  void make_resident() {
+    std::atomic<uint32_t>& resident = bell_.line().arrivals;
+    if (resident.load(std::memory_order_seq_cst) != 0) return;
+    resident.store(1, std::memory_order_seq_cst);  // it starts later; nobody need queue a second one until then
+    enqueue(resident_, nullptr, nullptr);
+    flush();
+  }
+  void stop() {
+    bell_.fail("the probe stops its kernel");
+    queue_.finish();
+    bell_.line().arrivals.store(0, std::memory_order_seq_cst);
+    bell_.clear_failure();
+  }
+
+  sync::Flag bell_;
+  cl::Kernel resident_;
+};
+
+}  // namespace
+
+std::unique_ptr<SyncProbe> make_sync_probe(ProgramCache& programs, uint64_t max_allocation_bytes,
+                                           std::string_view policy, double work_seconds) {
+  const BuildOptions options = probe_options(programs);
+  std::unique_ptr<SteppedProbe> made = [&]() -> std::unique_ptr<SteppedProbe> {
+    if (policy == "blocking")
+      return std::make_unique<BlockingProbe>(programs, options, max_allocation_bytes, "blocking");
+    if (policy == "event") return std::make_unique<EventProbe>(programs, options, max_allocation_bytes, "event");
+    if (policy == "gate") return std::make_unique<GateProbe>(programs, options, max_allocation_bytes);
+    if (policy == "doorbell") return std::make_unique<DoorbellProbe>(programs, options, max_allocation_bytes);
+    return std::make_unique<FlagProbe>(programs, options, max_allocation_bytes, std::string(policy));
+  }();
+  made->prepare(work_seconds);
+  return made;
+}
+
+}  // namespace tandem::opencl

@@ -1,0 +1,244 @@
+#include "engine/device/stepped_probe.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "engine/device/device.h"
+#include "sync/error.h"
+
+namespace tandem {
+namespace {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+constexpr milliseconds kFirstStep{5000};  // the first launch of a kernel may compile it
+
+// The words of a flag line behind its own four (stepped_probe.h).
+struct ProbeResult {
+  uint32_t value, count;
+  uint64_t begin_cycles, end_cycles;
+};
+constexpr size_t kResultOffset = offsetof(sync::FlagLine, unused);
+
+ProbeResult read_result(const sync::Flag& done) {
+  ProbeResult result;
+  std::memcpy(&result, reinterpret_cast<const std::byte*>(&done.line()) + kResultOffset, sizeof result);
+  return result;
+}
+
+void write_result(const sync::Flag& done, const ProbeResult& result) {
+  std::memcpy(reinterpret_cast<std::byte*>(&done.line()) + kResultOffset, &result, sizeof result);
+}
+
+}  // namespace
+
+void require_policy(const DeviceInfo& info, std::string_view policy) {
+  std::string passed;
+  for (const PolicyTest& test : info.policies) {
+    if (test.policy == policy && test.passed) return;
+    if (test.policy == policy)
+      throw Error("a waiting policy is switched off", test.policy + " on " + info.id, test.reason);
+    if (test.passed) passed += (passed.empty() ? "" : ", ") + test.policy;
+  }
+  throw Error("unknown waiting policy", std::string(policy) + " on " + info.id, "What passed here: " + passed);
+}
+
+std::unique_ptr<SyncProbe> Device::sync_probe(std::string_view policy, double) {
+  throw Error("this device cannot measure its waiting policies", std::string(policy) + " on " + info().id);
+}
+
+// A multiplication, an addition, a shift and an exclusive or, each waiting for the one before: it has no closed form.
+uint32_t probe_chain(uint32_t seed, uint64_t iterations) {
+  uint32_t x = seed;
+  for (uint64_t i = 0; i < iterations; ++i) {
+    x = x * 747796405u + 2891336453u;
+    x ^= x >> 15;
+  }
+  return x;
+}
+
+void run_probe_step(const sync::Flag& done, uint32_t step, const ProbeWork& work) {
+  ProbeResult result = read_result(done);
+  if (work.timed) result.begin_cycles = sync::read_cycles();
+  result.value = probe_chain(kProbeSeed, work.iterations) + step;
+  ++result.count;
+  if (work.timed) result.end_cycles = sync::read_cycles();
+  write_result(done, result);
+  done.raise(step);
+}
+
+SteppedProbe::SteppedProbe(std::string device, std::string policy, bool has_cycles)
+    : device_(std::move(device)),
+      policy_(std::move(policy)),
+      name_("probe of policy '" + policy_ + "'"),
+      bank_(pool_, 8, "probe of " + device_),
+      done_(bank_.make("probe step done")),
+      waiter_(sync::make_waiter(policy_)),
+      comparable_(has_cycles && sync::cycle_counter_usable()) {}
+
+void SteppedProbe::arm() {
+  if (armed_ != started_) return;
+  try {
+    queue_ahead(armed_ + 1);
+    ++armed_;
+  } catch (const std::exception& error) {
+    give_up(armed_ + 1, error.what());
+  }
+}
+
+void SteppedProbe::start() {
+  arm();
+  if (work_.timed) before_ = sync::tie_clocks();
+  try {
+    begin(++started_);
+  } catch (const std::exception& error) {
+    give_up(started_, error.what());
+  }
+}
+
+sync::WaitReport SteppedProbe::wait(double predicted_seconds, milliseconds deadline) {
+  return finish_step(seen_ + 1, seen_ + 1, predicted_seconds, deadline);
+}
+
+void SteppedProbe::chain(int steps, milliseconds deadline) {
+  if (steps <= 0) return;
+  if (armed_ == started_ && started_ == seen_) {
+    const uint32_t first = seen_ + 1, last = seen_ + static_cast<uint32_t>(steps);
+    bool at_once = false;
+    try {
+      at_once = begin_chain(first, last);
+    } catch (const std::exception& error) {
+      give_up(first, error.what());
+    }
+    if (at_once) {
+      armed_ = started_ = last;
+      finish_step(first, last, 0, deadline);
+      return;
+    }
+  }
+  const auto end = Clock::now() + deadline;
+  for (int i = 0; i < steps; ++i) {
+    start();
+    wait(0, std::max(milliseconds(1), std::chrono::duration_cast<milliseconds>(end - Clock::now())));
+  }
+}
+
+sync::WaitReport SteppedProbe::finish_step(uint32_t first, uint32_t last, double predicted, milliseconds deadline) {
+  sync::WaitContext context;
+  context.step = name_;
+  context.device = device_;
+  context.predicted_seconds = predicted;
+  context.deadline = deadline;
+  try {
+    const sync::WaitReport report = await(last, context);
+    check_result(first, last);
+    seen_ = last;
+    return report;
+  } catch (const std::exception& error) {
+    give_up(last, error.what());
+  }
+}
+
+sync::WaitReport SteppedProbe::await(uint32_t step, const sync::WaitContext& context) {
+  return waiter_->wait(done_, step, context);
+}
+
+void SteppedProbe::check_result(uint32_t first, uint32_t last) {
+  const ProbeResult result = read_result(done_);
+  const uint32_t epoch = done_.epoch(), steps = last - first + 1;
+  if (epoch != last) {
+    throw Error("a step raised the wrong epoch", name_,
+                "wanted " + std::to_string(last) + ", got " + std::to_string(epoch));
+  }
+  if (result.count != count_ + steps) {
+    throw Error("steps were lost or ran twice", name_,
+                std::to_string(result.count - count_) + " ran, " + std::to_string(steps) + " were started");
+  }
+  if (result.value != chain_value_ + last) {
+    throw Error("a step computed a wrong value", name_,
+                "wanted " + std::to_string(chain_value_ + last) + ", got " + std::to_string(result.value));
+  }
+  count_ = result.count;
+  times_.reset();
+  if (!work_.timed) return;
+  const sync::ClockTie after = sync::tie_clocks();
+  times_ = {sync::seconds_of(result.begin_cycles, before_, after), sync::seconds_of(result.end_cycles, before_, after)};
+}
+
+// Nothing of the earlier steps may run any more; the flag is lifted to where the numbers go on, and what the device
+// counted meanwhile is the new base.
+void SteppedProbe::give_up(uint32_t step, const std::string& why) {
+  abandon();
+  armed_ = started_ = seen_ = std::max({armed_, started_, step, done_.epoch()});
+  if (done_.failed()) done_.clear_failure();
+  if (!done_.reached(seen_)) done_.raise(seen_);
+  count_ = read_result(done_).count;
+  times_.reset();
+  throw Error("a step of a waiting policy's probe failed",
+              device_ + ", policy '" + policy_ + "', step " + std::to_string(step), why);
+}
+
+std::optional<StepTimes> SteppedProbe::last_step() const { return times_; }
+
+void SteppedProbe::prepare(double work_seconds) {
+  for (int i = 0; i < 2; ++i) {
+    start();
+    wait(0, kFirstStep);
+  }
+  comparable_ = comparable_ && clocks_compare();
+  calibrate(work_seconds);
+}
+
+// A step's times must lie between a look at the counter before its start and one after its end.
+bool SteppedProbe::clocks_compare() {
+  work_.timed = true;
+  bool compare = true;
+  for (int i = 0; i < 3 && compare; ++i) {
+    const uint64_t before = sync::read_cycles();
+    start();
+    wait(0, kFirstStep);
+    const uint64_t after = sync::read_cycles();
+    const ProbeResult result = read_result(done_);
+    compare = before < result.begin_cycles && result.begin_cycles <= result.end_cycles && result.end_cycles < after;
+  }
+  work_.timed = false;
+  times_.reset();
+  return compare;
+}
+
+double SteppedProbe::least_seconds(uint64_t iterations) {
+  work_.iterations = iterations;
+  chain_value_ = probe_chain(kProbeSeed, iterations);
+  double least = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < 3; ++i) {
+    arm();
+    const auto begin = Clock::now();
+    start();
+    wait(0, kFirstStep);
+    least = std::min(least, std::chrono::duration<double>(Clock::now() - begin).count());
+  }
+  return least;
+}
+
+// The hand-over is in both times, so their difference is work alone.
+void SteppedProbe::calibrate(double work_seconds) {
+  uint64_t iterations = 0;
+  if (work_seconds > 0) {
+    constexpr uint64_t kShort = 1 << 14;
+    constexpr double kLongEnough = 1e-3;
+    uint64_t more = 4 * kShort;
+    const double base = least_seconds(kShort);
+    double time = least_seconds(more);
+    while (time - base < kLongEnough && more < (uint64_t{1} << 32)) time = least_seconds(more *= 4);
+    const double per_iteration = std::max((time - base) / static_cast<double>(more - kShort), 1e-12);
+    iterations = static_cast<uint64_t>(std::llround(work_seconds / per_iteration));
+  }
+  work_.iterations = iterations;
+  chain_value_ = probe_chain(kProbeSeed, iterations);
+}
+
+}  // namespace tandem

@@ -1,0 +1,168 @@
+#include "engine/device/thread_probe.h"
+
+#include <sched.h>
+
+#include <atomic>
+#include <cmath>
+#include <utility>
+
+#include "engine/device/stepped_probe.h"
+#include "sync/error.h"
+
+namespace tandem {
+namespace {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+constexpr milliseconds kDrain{10000};
+
+class ThreadProbe : public SteppedProbe {
+ public:
+  ThreadProbe(std::string device, std::string policy, ThreadQueue queue)
+      : SteppedProbe(std::move(device), std::move(policy), true), queue_(std::move(queue)) {}
+  ~ThreadProbe() override { drain(); }
+
+ protected:
+  void begin(uint32_t step) override {
+    queue_.push([this, step, work = work()] { run_probe_step(done(), step, work); });
+  }
+  void abandon() noexcept override { drain(); }
+  // Every job ends by itself within less; when its thread got no core for so long, there is nothing left to wait for.
+  void drain() { TANDEM_CHECK(queue_.drained(kDrain), "the thread of " + this->device() + " does not answer"); }
+
+  ThreadQueue queue_;
+};
+
+class ThreadGateProbe final : public ThreadProbe {
+ public:
+  ThreadGateProbe(std::string device, ThreadQueue queue)
+      : ThreadProbe(std::move(device), "gate", std::move(queue)), go_(bank().make("probe gate")) {}
+  ~ThreadGateProbe() override { open_for_good(); }
+
+ protected:
+  void queue_ahead(uint32_t step) override {
+    queue_.push([this, step, work = work()] { pass_gate(step, step, work); });
+  }
+  void begin(uint32_t step) override { go_.raise(step); }
+  bool begin_chain(uint32_t first, uint32_t last) override {
+    queue_.push([this, first, last, work = work()] { pass_gate(first, last, work); });
+    go_.raise(first);
+    return true;
+  }
+  void abandon() noexcept override {
+    open_for_good();
+    go_.clear_failure();
+  }
+
+ private:
+  void pass_gate(uint32_t first, uint32_t last, const ProbeWork& work) {
+    constexpr milliseconds kBound{5000}, kSlice{50};
+    const auto begin = Clock::now();
+    while (!go_.reached(first) && !go_.failed() && Clock::now() - begin < kBound)
+      go_.sleep_until(first, static_cast<int>(kSlice.count()));
+    if (!go_.reached(first)) return;  // given up: wait() says so
+    for (uint32_t step = first; step != last + 1; ++step) run_probe_step(done(), step, work);
+  }
+  void open_for_good() {
+    go_.fail("the probe gave its step up");
+    drain();
+  }
+
+  sync::Flag go_;
+};
+
+class ThreadDoorbellProbe final : public ThreadProbe {
+ public:
+  ThreadDoorbellProbe(std::string device, ThreadQueue queue)
+      : ThreadProbe(std::move(device), "doorbell", std::move(queue)), bell_(bank().make("probe doorbell")) {}
+  ~ThreadDoorbellProbe() override { stop(); }
+
+ protected:
+  void queue_ahead(uint32_t) override { make_resident(); }
+  void begin(uint32_t step) override {
+    rung_ = work();
+    bell_.raise(step);
+    make_resident();  // it may have ended since arm()
+  }
+  bool begin_chain(uint32_t, uint32_t last) override {
+    begin(last);
+    return true;
+  }
+  void abandon() noexcept override {
+    stop();
+    bell_.clear_failure();
+  }
+
+ private:
+  // Crosswise with serve()'s end: either it saw the bell, or this sees that it has gone.
+  void make_resident() {
+    if (resident().load(std::memory_order_seq_cst) != 0) return;
+    resident().store(1, std::memory_order_seq_cst);
+    queue_.push([this] { serve(); });
+  }
+  void stop() {
+    bell_.fail("the probe stops its thread");
+    drain();
+  }
+  std::atomic<uint32_t>& resident() { return bell_.line().arrivals; }
+
+  void serve() {
+    uint32_t step = done().epoch();
+    auto idle_since = Clock::now();
+    for (uint32_t look = 1; !bell_.failed(); ++look) {
+      if (static_cast<int32_t>(bell_.epoch() - step) > 0) {
+        const ProbeWork work = rung_;  // published by the bell
+        for (const uint32_t wanted = bell_.epoch(); step != wanted;) run_probe_step(done(), ++step, work);
+        idle_since = Clock::now();
+      } else if (look % 32 == 0) {
+        sched_yield();  // the host may need this core to ring
+        if (Clock::now() - idle_since < kThreadDoorbellIdle) continue;
+        resident().store(0, std::memory_order_seq_cst);
+        if (bell_.line().epoch.load(std::memory_order_seq_cst) == step) return;
+        resident().store(1, std::memory_order_seq_cst);
+      }
+    }
+    resident().store(0, std::memory_order_seq_cst);
+  }
+
+  sync::Flag bell_;
+  ProbeWork rung_;  // written before the bell is raised, read after it was seen
+};
+
+}  // namespace
+
+std::unique_ptr<SyncProbe> make_thread_probe(std::string device, ThreadQueue queue, std::string_view policy,
+                                             double work_seconds) {
+  std::unique_ptr<SteppedProbe> made;
+  if (policy == "gate") {
+    made = std::make_unique<ThreadGateProbe>(std::move(device), std::move(queue));
+  } else if (policy == "doorbell") {
+    made = std::make_unique<ThreadDoorbellProbe>(std::move(device), std::move(queue));
+  } else {
+    made = std::make_unique<ThreadProbe>(std::move(device), std::string(policy), std::move(queue));
+  }
+  made->prepare(work_seconds);
+  return made;
+}
+
+std::vector<PolicyTest> test_thread_policies(const std::string& device, const ThreadQueue& queue) {
+  std::vector<PolicyTest> tests;
+  for (const std::string& policy : sync::waiter_names()) {
+    PolicyTest test{policy, false, ""};
+    try {
+      const auto probe = make_thread_probe(device, queue, policy, 0);
+      probe->arm();
+      probe->start();
+      const sync::WaitReport report = probe->wait(0, milliseconds(2000));
+      test.passed = true;
+      test.reason = "a step's end was seen after " + std::to_string(std::lround(report.seconds * 1e6)) + " us";
+    } catch (const std::exception& error) {
+      test.reason = error.what();
+    }
+    tests.push_back(test);
+  }
+  return tests;
+}
+
+}  // namespace tandem
