@@ -4,7 +4,6 @@
 
 #include "engine/device/gpu/roofline.h"
 #include "engine/device/vulkan/launcher.h"
-#include "engine/device/vulkan/messages.h"
 #include "engine/device/vulkan/self_test.h"
 #include "engine/device/vulkan/vulkan_tuning.h"
 #include "sync/error.h"
@@ -83,9 +82,7 @@ uint64_t reach_bytes(const Region& region) {
 class VulkanDevice final : public Device {
  public:
   VulkanDevice(int index, const DeviceOptions& options, const Tuning& tuning)
-      : handle_(index, options.gpu_cores, tuning.validation ? &messages_ : nullptr),
-        pipelines_(handle_),
-        info_(describe(handle_, options)) {
+      : handle_(index, options.gpu_cores, tuning.messages), pipelines_(handle_), info_(describe(handle_, options)) {
     const Proof zero_copy =
         options.force_copies ? Proof{false, "copies were asked for"} : prove_zero_copy(handle_, pipelines_);
     info_.zero_copy = zero_copy.holds;
@@ -116,10 +113,7 @@ class VulkanDevice final : public Device {
   void record_spans(bool on) override { launcher_->record_spans(on); }
   std::vector<DeviceSpan> take_spans() override { return launcher_->take_spans(); }
 
-  Messages& messages() { return messages_; }
-
  private:
-  Messages messages_;  // outlives the instance that reports here
   Handle handle_;
   Pipelines pipelines_;
   DeviceInfo info_;
@@ -158,10 +152,6 @@ Support VulkanDevice::supports(const Operator& op) const {
 std::unique_ptr<Device> open_device_tuned(int index, const DeviceOptions& options, const Tuning& tuning) {
   configure_process(options.gpu_cores.size());
   return std::make_unique<VulkanDevice>(index, options, tuning);
-}
-
-std::vector<std::string> take_validation_messages(Device& device) {
-  return dynamic_cast<VulkanDevice&>(device).messages().take();
 }
 
 }  // namespace vulkan

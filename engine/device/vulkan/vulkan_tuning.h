@@ -3,21 +3,20 @@
 
 #include <chrono>
 #include <memory>
-#include <string>
-#include <vector>
 
+#include "engine/device/vulkan/messages.h"
 #include "engine/device/vulkan/vulkan_device.h"
 
 namespace tandem::vulkan {
 
 struct Tuning {
   std::chrono::milliseconds wait_deadline{10000};  // bounds every wait for another device's flag
-  bool validation = false;                         // switches the validation layers on; Error where there are none
+  // Switches the validation layers on and takes what they say, warnings and errors, until the device is closed; Error
+  // where they are not installed.
+  Messages* messages = nullptr;
 };
 std::unique_ptr<Device> open_device_tuned(int index, const DeviceOptions& options, const Tuning& tuning);
 
 bool validation_layers_present();
-// What the validation layers have said about the device since the last call, warnings and errors.
-std::vector<std::string> take_validation_messages(Device& device);
 
 }  // namespace tandem::vulkan

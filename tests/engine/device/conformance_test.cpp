@@ -11,11 +11,10 @@ class Conformance : public ::testing::TestWithParam<Target> {
  protected:
   void SetUp() override {
     if (const std::string reason = missing(GetParam()); !reason.empty()) {
-      const bool required = std::string_view(GetParam().id) == "opencl:0" && std::getenv("REQUIRE_OPENCL") != nullptr;
-      if (required) FAIL() << reason << ", and REQUIRE_OPENCL is set";
+      if (required(GetParam())) FAIL() << reason << ", and it is required";
       GTEST_SKIP() << "skipped: " << reason;
     }
-    bench_.device = open_target(GetParam());
+    bench_.device = open_target(GetParam(), bench_.messages);
     reference_.device = make_host_device(HostArithmetic::reference, 1);
   }
 

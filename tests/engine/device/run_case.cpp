@@ -2,9 +2,11 @@
 
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 
 #include "engine/device/host/host_device.h"
 #include "engine/device/host/loops.h"
+#include "engine/device/vulkan/vulkan_tuning.h"
 #include "sync/error.h"
 
 namespace tandem::testing {
@@ -15,6 +17,11 @@ std::string place(const Output& output, int64_t row, int64_t column) {
 }
 
 }  // namespace
+
+Bench::~Bench() {
+  device.reset();
+  for (const std::string& message : messages.take()) ADD_FAILURE() << "validation layers: " << message;
+}
 
 void Bench::run(std::span<const Operator> operators) {
   const auto program = device->prepare(operators);
@@ -54,10 +61,21 @@ std::string missing(const Target& target) {
   return std::string("there is no device ") + target.id;
 }
 
-std::unique_ptr<Device> open_target(const Target& target) {
+bool required(const Target& target) {
+  const std::string_view id = target.id;
+  return (id.starts_with("opencl") && std::getenv("REQUIRE_OPENCL")) ||
+         (id.starts_with("vulkan") && std::getenv("REQUIRE_VULKAN"));
+}
+
+std::unique_ptr<Device> open_target(const Target& target, vulkan::Messages& messages) {
   DeviceOptions options;
   options.gpu_family = target.family;
   options.force_copies = target.force_copies;
+  if (std::string_view(target.id).starts_with("vulkan")) {
+    vulkan::Tuning tuning;
+    if (vulkan::validation_layers_present()) tuning.messages = &messages;
+    return vulkan::open_device_tuned(0, options, tuning);
+  }
   const char* loops = loops_of(target);
   return *loops ? make_host_device(HostArithmetic::contract, 2, options, loops) : open_device(target.id, options);
 }

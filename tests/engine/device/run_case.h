@@ -11,13 +11,18 @@
 
 #include "engine/device/device.h"
 #include "engine/device/registry.h"
+#include "engine/device/vulkan/messages.h"
 #include "sync/flag.h"
 #include "tests/engine/device/op_case.h"
 
 namespace tandem::testing {
 
-// A device under test; its pool and flags die after it.
+// A device under test; its pool and flags die after it. What Vulkan's validation layers say about it, to the end, fails
+// the test.
 struct Bench {
+  Bench() = default;
+  ~Bench();
+  vulkan::Messages messages;
   sync::Pool pool;
   sync::FlagBank flags{pool, 4, "conformance flags"};
   sync::Flag done = flags.make("done");
@@ -28,7 +33,8 @@ struct Bench {
   void run(std::span<const Operator> operators);
 };
 
-// A way to open a device: "host", "host_avx2", "host_portable", "opencl_simd", "opencl_simt", "opencl_copies", "npu".
+// A way to open a device: "host", "host_avx2", "host_portable", "opencl_simd", "opencl_simt", "opencl_copies",
+// "vulkan_simd", "vulkan_simt", "vulkan_copies", "npu".
 struct Target {
   const char* name;
   const char* id;  // of open_device
@@ -40,7 +46,9 @@ inline void PrintTo(const Target& target, std::ostream* out) { *out << target.na
 std::vector<Target> targets();
 // Why the target cannot be opened here; empty when it can.
 std::string missing(const Target& target);
-std::unique_ptr<Device> open_target(const Target& target);
+// REQUIRE_OPENCL or REQUIRE_VULKAN makes the absence of the target's device a failure.
+bool required(const Target& target);
+std::unique_ptr<Device> open_target(const Target& target, vulkan::Messages& messages);
 
 // The bytes of all slots of a case.
 using Snapshot = std::vector<std::vector<std::byte>>;
