@@ -2,8 +2,9 @@
 //
 // Layout: engine/tensor/packed.h; y f32 [S, H] dense; ids int32 [S]. Options: KIND 0 f32, 1 f16, 2 bf16, 3 i4, 4 i8, and GROUP, SUPER,
 //   MIN_KIND, ZERO_POINT as in packed_simd.cl.
-// Work mapping: work-item (i, s) decodes `columns` columns of token s from column i * columns on: 32 on a CPU device, 1 on a GPU.
-// Limits: an id outside the vocabulary gives a row of NaN and reads nothing.
+// Work mapping: work-item (i, s) decodes `columns` columns of token s from column i * columns on: 64 on a CPU device, 1 on a GPU.
+// Limits: w holds rows row_begin .. row_end of a table of `vocabulary` rows; ids of other rows are left to other launches. An id outside
+//   the vocabulary gives a row of NaN and reads nothing; the launch with row 0 writes it.
 #if KIND >= 3
 #define QUANT_BYTES (KIND == 3 ? 1024 : 2048)
 #define GROUPS (32 / GROUP)
@@ -48,12 +49,16 @@ INLINE float element(__global const uchar *panel, int r, int k) {
 #endif
 }
 
-__kernel void embed(BUFFER(w), BUFFER(ids), BUFFER(y), const ulong panel_bytes, const int vocabulary, const int H,
-                    const int columns) {
-  const int s = get_global_id(1), begin = (int)get_global_id(0) * columns;
+__kernel void embed(BUFFER(w), BUFFER(ids), BUFFER(y), const ulong panel_bytes, const int vocabulary, const int row_begin,
+                    const int row_end, const int H, const int columns) {
+  const int s = get_global_id(1), begin = (int)get_global_id(0) * columns, end = min(begin + columns, H);
   const int id = AT(const int, ids)[s];
-  __global float *row = AT(float, y) + (long)s * H;
-  const int known = id >= 0 && id < vocabulary;
-  __global const uchar *panel = AT(const uchar, w) + (known ? id / 64 : 0) * panel_bytes;
-  for (int k = begin; k < min(begin + columns, H); ++k) row[k] = known ? element(panel, id % 64, k) : NAN;
+  __global float *y = AT(float, y) + (long)s * H;
+  if (id >= row_begin && id < row_end) {
+    const int row = id - row_begin;
+    __global const uchar *panel = AT(const uchar, w) + (row / 64) * panel_bytes;
+    for (int k = begin; k < end; ++k) y[k] = element(panel, row % 64, k);
+  } else if (row_begin == 0 && (id < 0 || id >= vocabulary)) {
+    for (int k = begin; k < end; ++k) y[k] = NAN;
+  }
 }

@@ -50,7 +50,7 @@ std::vector<KernelLaunch> lower(const Operator& op, const LoweringContext& conte
 
 // One function per operator, each in its own lower_<operator>.cpp; lower() dispatches.
 std::vector<KernelLaunch> lower_matmul(const MatMul& op, const LoweringContext& context);
-std::vector<KernelLaunch> lower_matmul_simt(const MatMul& op, const LoweringContext& context);  // family simt
+KernelLaunch lower_matmul_simt(const MatMul& op, const LoweringContext& context);  // family simt, within reach
 std::vector<KernelLaunch> lower_embed(const Embed& op, const LoweringContext& context);
 std::vector<KernelLaunch> lower_rms_norm(const RmsNorm& op, const LoweringContext& context);
 std::vector<KernelLaunch> lower_rope(const Rope& op, const LoweringContext& context);

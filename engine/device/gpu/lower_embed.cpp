@@ -1,32 +1,62 @@
 #include "engine/device/gpu/launch.h"
+#include "engine/device/gpu/lower_support.h"
 #include "engine/device/gpu/packed_options.h"
 #include "sync/error.h"
 
 namespace tandem::gpu {
+namespace {
 
-std::vector<KernelLaunch> lower_embed(const Embed& op, const LoweringContext& context) {
-  if (op.S < 0 || op.H <= 0 || op.H != op.w.columns) {
-    throw Error("malformed operator: H must be the width of the embedding",
-                "embed S=" + std::to_string(op.S) + " H=" + std::to_string(op.H) + ", weight [" +
-                    std::to_string(op.w.rows) + ", " + std::to_string(op.w.columns) + "]");
-  }
-  if (op.S == 0) return {};
-  // A CPU work-item takes a run of columns, so that the group's scale is read once; on a GPU neighbours take
-  // neighbouring columns.
-  const int32_t columns = context.family == KernelFamily::simd ? 32 : 1;
+constexpr int64_t kColumns = 64;  // a group decodes: one CPU work-item in turn, or neighbours side by side on a GPU
+
+std::string describe(const Embed& op) {
+  return "embed S=" + std::to_string(op.S) + " H=" + std::to_string(op.H) + ", weight [" + std::to_string(op.w.rows) +
+         ", " + std::to_string(op.w.columns) + "]";
+}
+
+// Tokens [begin, begin + tokens), of which the ids in rows [row_begin, row_end) of the table are looked up.
+KernelLaunch look_up(const Embed& op, int64_t begin, int64_t tokens, int64_t row_begin, int64_t row_end,
+                     KernelFamily family) {
+  const bool simt = family == KernelFamily::simt;
+  const size_t panel = panel_bytes(op.w.format, op.H);
   KernelLaunch launch;
   launch.source = launch.kernel = "embed";
-  launch.options = "-DKIND=" + std::to_string(static_cast<int>(op.w.format.kind));
+  launch.options = define("KIND", static_cast<int>(op.w.format.kind));
   if (!op.w.format.dense()) launch.options.append(" ").append(packed_options(op.w.format));
-  launch.args = {BufferArg{op.w.data},
-                 BufferArg{op.ids},
-                 BufferArg{op.y, true},
-                 uint64_t{panel_bytes(op.w.format, op.H)},
-                 static_cast<int32_t>(op.w.rows),
-                 static_cast<int32_t>(op.H),
-                 columns};
-  launch.global = {static_cast<size_t>((op.H + columns - 1) / columns), static_cast<size_t>(op.S), 1};
-  return {launch};
+  launch.args = {BufferArg{op.w.data.advanced(static_cast<size_t>(row_begin / kPanelRows) * panel)},
+                 BufferArg{op.ids.advanced(static_cast<size_t>(begin) * sizeof(int32_t))},
+                 BufferArg{op.y.advanced(static_cast<size_t>(begin * op.H) * sizeof(float)), true},
+                 uint64_t{panel},
+                 narrow(op.w.rows),
+                 narrow(row_begin),
+                 narrow(row_end),
+                 narrow(op.H),
+                 narrow(simt ? 1 : kColumns)};
+  const size_t groups = ceil_div(op.H, kColumns);
+  launch.local = {simt ? kWorkGroup : 1, 1, 1};
+  launch.global = {groups * launch.local[0], static_cast<size_t>(tokens), 1};
+  return launch;
+}
+
+}  // namespace
+
+std::vector<KernelLaunch> lower_embed(const Embed& op, const LoweringContext& context) {
+  if (op.S < 0 || op.H <= 0 || op.H != op.w.columns)
+    throw Error("malformed operator: H must be the width of the embedding", describe(op));
+  if (op.S == 0) return {};
+  // Where one argument does not reach the whole table, every launch takes the ids that fall into its rows.
+  const auto panel = static_cast<int64_t>(panel_bytes(op.w.format, op.H));
+  const int64_t panels = pieces_within_reach(panel, context, "a panel of 64 rows", describe(op));
+  const int64_t rows = std::min(panels, panel_count(op.w.rows)) * kPanelRows;
+  const int64_t tokens = std::min(
+      op.S, pieces_within_reach(op.H * static_cast<int64_t>(sizeof(float)), context, "one token", describe(op)));
+  std::vector<KernelLaunch> launches;
+  for (int64_t begin = 0; begin < op.S; begin += tokens) {
+    for (int64_t row = 0; row < std::max<int64_t>(op.w.rows, 1); row += std::max<int64_t>(rows, 1)) {
+      launches.push_back(
+          look_up(op, begin, std::min(tokens, op.S - begin), row, std::min(op.w.rows, row + rows), context.family));
+    }
+  }
+  return launches;
 }
 
 }  // namespace tandem::gpu

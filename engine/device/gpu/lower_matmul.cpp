@@ -1,19 +1,25 @@
 #include <limits>
 
 #include "engine/device/gpu/launch.h"
+#include "engine/device/gpu/lower_support.h"
 #include "engine/device/gpu/packed_options.h"
+#include "shaders/limits.h"
 #include "sync/error.h"
 
 namespace tandem::gpu {
 namespace {
 
-constexpr int64_t kFewTokens = 8;  // up to here the sums of all tokens fit the registers beside the decoded weights
+constexpr int64_t kFewTokens = 8;      // up to here the sums of all tokens fit the registers beside the decoded weights
+constexpr int64_t kTokensOfTile = 64;  // the largest tile of tokens that a kernel takes
+
+std::string describe(const MatMul& op) {
+  return "matmul S=" + std::to_string(op.S) + " K=" + std::to_string(op.K) + " rows " + std::to_string(op.row_begin) +
+         ".." + std::to_string(op.row_end) + " of [" + std::to_string(op.w.rows) + ", " + std::to_string(op.w.columns) +
+         "] " + to_string(op.w.format);
+}
 
 void validate(const MatMul& op) {
-  const std::string object = "matmul S=" + std::to_string(op.S) + " K=" + std::to_string(op.K) + " rows " +
-                             std::to_string(op.row_begin) + ".." + std::to_string(op.row_end) + " of [" +
-                             std::to_string(op.w.rows) + ", " + std::to_string(op.w.columns) + "] " +
-                             to_string(op.w.format);
+  const std::string object = describe(op);
   auto require = [&](bool holds, const char* what) {
     if (!holds) throw Error(std::string("malformed operator: ") + what, object);
   };
@@ -27,14 +33,70 @@ void validate(const MatMul& op) {
   require(op.x_stride < kMax && op.y_stride < kMax && op.w.rows < kMax, "sizes must fit 32 bits");
 }
 
-KernelLaunch lower_simd(const MatMul& op) {
+// Rows [begin, end) as a matmul of a weight that starts at its first panel: arguments reach as little as they can.
+MatMul rebased(const MatMul& op, int64_t begin, int64_t end) {
+  MatMul part = op;
+  part.w.rows = end - begin;
+  part.w.data = op.w.data.advanced(static_cast<size_t>(begin / kPanelRows) * panel_bytes(op.w.format, op.K));
+  part.y = op.y.advanced(static_cast<size_t>(begin) * sizeof(float));
+  part.row_begin = 0;
+  part.row_end = end - begin;
+  return part;
+}
+
+MatMul tokens_of(const MatMul& op, int64_t begin, int64_t end) {
+  MatMul part = op;
+  part.S = end - begin;
+  part.x = op.x.advanced(static_cast<size_t>(begin * op.x_stride) * sizeof(float));
+  part.y = op.y.advanced(static_cast<size_t>(begin * op.y_stride) * sizeof(float));
+  return part;
+}
+
+// The tokens whose rows of `width` floats, `stride` apart, one argument reaches.
+int64_t reached_tokens(int64_t width, int64_t stride, const LoweringContext& context, const std::string& on) {
+  constexpr int64_t kFloat = sizeof(float);
+  pieces_within_reach(width * kFloat, context, "one token", on);
+  return 1 + (argument_reach(context) / kFloat - width) / stride;
+}
+
+// The operator cut so that every argument reaches all of its part: weights by panels, x and y by tokens. Neither cut
+// changes a bit.
+std::vector<MatMul> within_reach(const MatMul& op, const LoweringContext& context) {
+  const std::string object = describe(op);
+  const auto panel = static_cast<int64_t>(panel_bytes(op.w.format, op.K));
+  const int64_t panels = pieces_within_reach(panel, context, "a panel of 64 rows", object);
+  std::vector<MatMul> by_rows;
+  if (panel_count(op.row_end) <= panels) {
+    by_rows.push_back(op);
+  } else {
+    for (int64_t begin = op.row_begin; begin < op.row_end; begin += panels * kPanelRows)
+      by_rows.push_back(rebased(op, begin, std::min(op.row_end, begin + panels * kPanelRows)));
+  }
+  std::vector<MatMul> parts;
+  for (const MatMul& rows : by_rows) {
+    int64_t tokens = std::min(reached_tokens(rows.K, rows.x_stride, context, object),
+                              reached_tokens(rows.row_end, rows.y_stride, context, object));
+    if (tokens >= op.S) {
+      parts.push_back(rows);
+      continue;
+    }
+    if (tokens > kTokensOfTile) tokens -= tokens % kTokensOfTile;
+    for (int64_t begin = 0; begin < op.S; begin += tokens)
+      parts.push_back(tokens_of(rows, begin, std::min(op.S, begin + tokens)));
+  }
+  return parts;
+}
+
+KernelLaunch lower_simd(const MatMul& op, const LoweringContext& context) {
   KernelLaunch launch;
   const PackedKind kind = op.w.format.kind;
   launch.source = kind == PackedKind::i4   ? "matmul_i4_simd"
                   : kind == PackedKind::i8 ? "matmul_i8_simd"
                                            : "matmul_dense_simd";
   const bool few = op.S <= kFewTokens;
-  const int64_t blocks = few && op.S <= 4 ? 4 : 2;  // of 16 rows: 4 hide the latency of fma when there are few tokens
+  const bool counted = context.loop_budget > 0;
+  // Of 16 rows: 4 hide the latency of fma when there are few tokens. Shaders own four rows a lane anyway.
+  const int64_t blocks = counted || (few && op.S <= 4) ? 4 : 2;
   launch.kernel = few ? "matmul_few" : "matmul_gemm";
   launch.options = packed_options(op.w.format) + " -DBLOCKS=" + std::to_string(blocks);
   if (few) launch.options += " -DTOKENS=" + std::to_string(op.S);
@@ -49,7 +111,8 @@ KernelLaunch lower_simd(const MatMul& op) {
                  static_cast<int32_t>(op.y_stride)};
   if (!few) launch.args.push_back(static_cast<int32_t>(op.S));
   const int64_t rows = 16 * blocks;
-  launch.global[0] = static_cast<size_t>((op.row_end - op.row_begin + rows - 1) / rows);
+  launch.global[0] = ceil_div(op.row_end - op.row_begin, rows);
+  if (!few && counted) launch.global[1] = ceil_div(op.S, kFewTokens);  // a tile of tokens each, not a loop over them
   return launch;
 }
 
@@ -58,8 +121,12 @@ KernelLaunch lower_simd(const MatMul& op) {
 std::vector<KernelLaunch> lower_matmul(const MatMul& op, const LoweringContext& context) {
   validate(op);
   if (op.S == 0 || op.row_begin == op.row_end) return {};
-  if (context.family == KernelFamily::simt) return lower_matmul_simt(op, context);
-  return {lower_simd(op)};
+  require_countable(op.K, TANDEM_MAX_K, context, "K", describe(op));
+  std::vector<KernelLaunch> launches;
+  for (const MatMul& part : within_reach(op, context))
+    launches.push_back(context.family == KernelFamily::simt ? lower_matmul_simt(part, context)
+                                                            : lower_simd(part, context));
+  return launches;
 }
 
 }  // namespace tandem::gpu

@@ -17,7 +17,7 @@ const char* source_of(PackedKind kind) {
 
 }  // namespace
 
-std::vector<KernelLaunch> lower_matmul_simt(const MatMul& op, const LoweringContext& context) {
+KernelLaunch lower_matmul_simt(const MatMul& op, const LoweringContext& context) {
   TANDEM_CHECK(context.max_work_group >= kGroup,
                "the simt matmul needs work-groups of 256, the device allows " + std::to_string(context.max_work_group));
   const bool few = op.S <= kFewTokens;
@@ -39,7 +39,7 @@ std::vector<KernelLaunch> lower_matmul_simt(const MatMul& op, const LoweringCont
     launch.local = {kGroup, 1, 1};
     launch.global = {panels * kGroup, ceil_div(op.S, kTokensOfTile), 1};
   }
-  return {launch};
+  return launch;
 }
 
 }  // namespace tandem::gpu

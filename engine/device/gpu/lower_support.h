@@ -1,4 +1,5 @@
-// What the lowering of several operators shares: checked narrowing of sizes, file stems, cuts of a row.
+// What the lowering of several operators shares: checked narrowing of sizes, file stems, cuts of a row, and the limits
+// of a device's loops and arguments.
 #pragma once
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <string>
 
 #include "engine/device/device.h"
+#include "engine/device/gpu/launch.h"
 #include "shaders/limits.h"
 #include "sync/error.h"
 
@@ -33,6 +35,35 @@ inline std::string define(const char* name, int64_t value) {
 
 inline size_t ceil_div(int64_t value, int64_t by) { return static_cast<size_t>((value + by - 1) / by); }
 inline size_t round_up(size_t value, size_t to) { return (value + to - 1) / to * to; }
+
+// Error when the device counts loop iterations and `size`, which a shader's loops grow with, is above what they were
+// proven for: `limit` is its macro in shaders/limits.h.
+inline void require_countable(int64_t size, int64_t limit, const LoweringContext& context, const std::string& what,
+                              const std::string& on) {
+  if (context.loop_budget == 0 || size <= limit) return;
+  throw Error(what + " " + std::to_string(size) + " exceeds " + std::to_string(limit) +
+                  ", the most its loops are proven for where a driver ends them after " +
+                  std::to_string(context.loop_budget) + " iterations",
+              on, "use another device for it");
+}
+
+// Bytes that an argument reaches from its operand on: a Vulkan binding starts at a multiple of up to 256 bytes before
+// it (the largest minStorageBufferOffsetAlignment there may be).
+inline int64_t argument_reach(const LoweringContext& context) {
+  constexpr int64_t kAlignment = 256;
+  if (context.max_buffer_bytes == 0) return std::numeric_limits<int64_t>::max();
+  return std::max<int64_t>(context.max_buffer_bytes - kAlignment, 0);
+}
+
+// How many pieces of `piece_bytes` an argument reaches; Error when it is none.
+inline int64_t pieces_within_reach(int64_t piece_bytes, const LoweringContext& context, const std::string& what,
+                                   const std::string& on) {
+  const int64_t pieces = argument_reach(context) / std::max<int64_t>(piece_bytes, 1);
+  if (pieces > 0) return pieces;
+  throw Error(what + " takes " + std::to_string(piece_bytes) + " bytes, more than the " +
+                  std::to_string(context.max_buffer_bytes) + " that one argument of a kernel reaches",
+              on, "use another device for it");
+}
 
 // How element-wise operators cut rows of `width`: simd work-items take runs of `chunk`; simt ones single elements,
 // `global` rounded up.

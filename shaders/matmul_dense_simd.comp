@@ -1,0 +1,42 @@
+// y[s, n] = sum over k of w[n, k] * x[s, k] with f32, f16 or bf16 packed weights, for CPU devices (simd family).
+// kernels: matmul_few matmul_gemm
+//
+// Layout: element (row r of the panel, column k) at index k*64 + r. Constants: ELEMENT 0 f32, 1 f16, 2 bf16.
+// Work mapping and limits: matmul_simd.glsl. Any K, odd ones too.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "common.glsl"
+#include "limits.h"
+
+BUFFER(0, uint, w);
+layout(constant_id = 0) const int ELEMENT = 0;
+
+#define RUN 32
+#define MIN_RUN 32
+#define MAX_RUN 32
+#define COLUMN_WORDS (ELEMENT == 0 ? 64u : 32u)
+
+struct Run {
+  uint quants;
+};
+
+Run load_run(uint panel, int run, uint row) {
+  Run r;
+  r.quants = panel + uint(run * RUN) * COLUMN_WORDS + row / (ELEMENT == 0 ? 1u : 2u);
+  return r;
+}
+
+vec4 load_column(Run r, int column) {
+  const uint at = r.quants + uint(column) * COLUMN_WORDS;
+  if (ELEMENT == 0) return uintBitsToFloat(uvec4(w[at], w[at + 1u], w[at + 2u], w[at + 3u]));
+  const uint first = w[at], second = w[at + 1u];
+  if (ELEMENT == 1) return vec4(unpackHalf2x16(first), unpackHalf2x16(second));
+  return uintBitsToFloat(uvec4(first << 16, first & 0xffff0000u, second << 16, second & 0xffff0000u));
+}
+
+void load_pair(Run r, int pair, out vec4 first, out vec4 second) {
+  first = load_column(r, 2 * pair);
+  second = load_column(r, 2 * pair + 1);
+}
+#define ANY_COLUMNS  // K may end inside a run
+#include "matmul_simd.glsl"

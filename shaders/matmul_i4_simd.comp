@@ -1,0 +1,22 @@
+// y[s, n] = sum over k of w[n, k] * x[s, k] with 4-bit packed weights, for CPU devices (simd family).
+// kernels: matmul_few matmul_gemm
+//
+// Layout: quants of a tile: byte (k/2)*64 + r holds q(k) in the low and q(k+1) in the high nibble; the rest in packed_simd.glsl.
+// Work mapping and limits: matmul_simd.glsl. K is a multiple of 32 (of 256 with SUPER).
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "common.glsl"
+#include "limits.h"
+
+BUFFER(0, uint, w);
+
+#define QUANT_WORDS 256
+#include "packed_simd.glsl"
+
+// Decodes columns 2*pair and 2*pair + 1 of the run: one word is both columns of four rows.
+void load_pair(Run r, int pair, out vec4 first, out vec4 second) {
+  const uint word = w[r.quants + uint(pair) * 16u];
+  first = decode(r, four_bytes(word & 0x0f0f0f0fu));
+  second = decode(r, four_bytes((word >> 4) & 0x0f0f0f0fu));
+}
+#include "matmul_simd.glsl"

@@ -1,0 +1,22 @@
+// y[s, n] = sum over k of w[n, k] * x[s, k] with 8-bit packed weights, for CPU devices (simd family).
+// kernels: matmul_few matmul_gemm
+//
+// Layout: quants of a tile: int8 at k*64 + r; the rest in packed_simd.glsl.
+// Work mapping and limits: matmul_simd.glsl. K is a multiple of 32 (of 256 with SUPER).
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "common.glsl"
+#include "limits.h"
+
+BUFFER(0, uint, w);
+
+#define QUANT_WORDS 512
+#include "packed_simd.glsl"
+
+// Decodes columns 2*pair and 2*pair + 1 of the run.
+void load_pair(Run r, int pair, out vec4 first, out vec4 second) {
+  const uint at = r.quants + uint(pair) * 32u;
+  first = decode(r, four_signed_bytes(w[at]));
+  second = decode(r, four_signed_bytes(w[at + 16u]));
+}
+#include "matmul_simd.glsl"

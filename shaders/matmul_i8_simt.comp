@@ -1,0 +1,16 @@
+// y[s, n] = sum over k of w[n, k] * x[s, k] with 8-bit packed weights, for GPUs (simt family).
+// kernels: matmul_few matmul_gemm
+//
+// Layout: quants of a tile: int8 at k*64 + r; the rest in packed_simt.glsl.
+// Work mapping and limits: matmul_simt.glsl. K is a multiple of 32 (of 256 with SUPER).
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "common.glsl"
+#include "limits.h"
+
+BUFFER(0, uint, w);
+
+#define QUANT_WORDS 512u
+#define QUANT(quants, column, r) signed_byte_at(quants, (column) * 64u + (r))
+#include "packed_simt.glsl"
+#include "matmul_simt.glsl"

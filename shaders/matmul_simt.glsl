@@ -1,0 +1,122 @@
+// The matmul kernels of the simt family, over load_columns() of a weight format. Not a shader of its own; included.
+//
+// Contract: K is cut into tiles of 32 columns and the tiles into PARTS runs, run p from tile tiles*p/PARTS on. A run is one ascending chain
+//   acc = fma(w, a, acc); the runs are added in ascending order. Both kernels do exactly this, so S and the tile of rows do not matter.
+//   (The simd family has one chain over all of K: it and this one agree within a tolerance only.)
+// Layout: x f32 [S, K] with x_stride, y f32 [S, N] with y_stride. Panel p of w (64 rows) starts at p * panel_bytes.
+// Work mapping:
+//   matmul_few (constant TOKENS = S): a group of 64 x PARTS per panel; invocation (r, p) is row r and run p. TOKENS = 1 is the GEMV.
+//   matmul_gemm: a group of 256 per 64 rows (dimension 0) and 64 tokens (dimension 1). It decodes a tile of 64 rows x 32 columns and one
+//     of 64 tokens x 32 columns to shared memory; invocation (tx, ty) of 16 x 16 sums rows tx, tx+16, tx+32, tx+48 of tokens
+//     4 ty .. 4 ty + 3.
+// Limits: groups of 256; shared memory 1 KiB * TOKENS (few) and 17 KiB (gemm). Rows from row_end on are padding and never written.
+//   K <= TANDEM_MAX_K where the driver counts loops. Tokens and rows are written out, not looped over, for the same reason.
+#define PARTS 4u
+
+BUFFER(1, float, x);
+BUFFER(2, float, y);
+layout(push_constant) uniform Args {
+  uint w_offset, x_offset, y_offset;
+  uint panel_bytes;
+  int K, row_begin, row_end, x_stride, y_stride;
+#ifdef KERNEL_matmul_gemm
+  int S;
+#endif
+};
+
+#ifdef KERNEL_matmul_few
+layout(local_size_x = 64, local_size_y = 4) in;
+layout(constant_id = 10) const int TOKENS = 1;
+shared float parts[4 * TOKENS * 64];
+
+#define EACH_TOKEN(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
+#define START(t) precise float sum##t = 0.0;
+#define ADD_COLUMN(t) \
+  if (t < TOKENS) sum##t = fma(weights[j], x[x_offset + uint(t * x_stride) + k + j], sum##t);
+#define KEEP(t) \
+  if (t < TOKENS) parts[(part * uint(TOKENS) + uint(t)) * 64u + r] = sum##t;
+
+void main() {
+  const uint r = gl_LocalInvocationID.x, part = gl_LocalInvocationID.y;
+  const uint first_row = uint(row_begin) + gl_WorkGroupID.x * 64u, row = first_row + r;
+  const uint panel = w_offset + first_row / 64u * (panel_bytes / 4u);
+  const uint tiles = (uint(K) + 31u) / 32u;
+  const uint begin = tiles * part / PARTS * 32u, end = tiles * (part + 1u) / PARTS * 32u;
+  EACH_TOKEN(START)
+  // trips <= TANDEM_MAX_K / 32 + 4   a quarter of K, eight columns at a time, and up to a tile more
+  for (uint k = begin; k < end; k += 8u) {
+    float weights[8];
+    load_columns(panel, r, k, uint(K), weights);
+    for (uint j = 0u; j < 8u; ++j) {
+      if (k + j >= uint(K)) break;
+      EACH_TOKEN(ADD_COLUMN)
+    }
+  }
+  EACH_TOKEN(KEEP)
+  barrier();
+  if (row >= uint(row_end)) return;
+  // trips <= 2   TOKENS / PARTS
+  for (uint t = part; t < uint(TOKENS); t += PARTS) {
+    precise float sum = 0.0;
+    for (uint p = 0u; p < 4u; ++p) sum += parts[(p * uint(TOKENS) + t) * 64u + r];
+    y[y_offset + t * uint(y_stride) + row] = sum;
+  }
+}
+
+#else
+layout(local_size_x = 256) in;
+#define PITCH 33u  // of a token's columns in shared memory: one more than 32, so that 16 tokens lie in different banks
+shared float weights[32 * 64], tokens[64 * 33];
+
+#define EACH_TOKEN(DO) DO(0) DO(1) DO(2) DO(3)  // of an invocation's four
+#define START(t) precise vec4 total##t = vec4(0.0), run##t = vec4(0.0);
+#define END_RUN(t)  \
+  total##t += run##t; \
+  run##t = vec4(0.0);
+#define ADD_COLUMN(t) run##t = fma(b, vec4(tokens[(ty * 4u + uint(t)) * PITCH + k]), run##t);
+#define STORE(t)                                          \
+  total##t += run##t;                                     \
+  if (first_token + ty * 4u + uint(t) < uint(S)) store_rows(total##t, first_token + ty * 4u + uint(t), first_row + tx);
+
+void store_rows(vec4 value, uint token, uint row) {
+  const uint at = y_offset + token * uint(y_stride) + row, rows = uint(row_end);
+  if (row < rows) y[at] = value.x;
+  if (row + 16u < rows) y[at + 16u] = value.y;
+  if (row + 32u < rows) y[at + 32u] = value.z;
+  if (row + 48u < rows) y[at + 48u] = value.w;
+}
+
+void main() {
+  const uint id = gl_LocalInvocationID.x, tx = id % 16u, ty = id / 16u;
+  const uint first_row = uint(row_begin) + gl_WorkGroupID.x * 64u, first_token = gl_WorkGroupID.y * 64u;
+  const uint panel = w_offset + first_row / 64u * (panel_bytes / 4u);
+  const uint tiles = (uint(K) + 31u) / 32u;
+  EACH_TOKEN(START)
+  uint part = 0u;
+  // trips <= TANDEM_MAX_K / 32
+  for (uint tile = 0u; tile < tiles; ++tile) {
+    // A run has ended, or is empty.
+    // trips <= 4
+    for (; tile >= tiles * (part + 1u) / PARTS; ++part) {
+      EACH_TOKEN(END_RUN)
+    }
+    float columns[8];
+    load_columns(panel, id % 64u, tile * 32u + id / 64u * 8u, uint(K), columns);
+    for (uint j = 0u; j < 8u; ++j) weights[(id / 64u * 8u + j) * 64u + id % 64u] = columns[j];
+    for (uint i = 0u; i < 8u; ++i) {
+      const uint at = id + i * 256u, token = first_token + at / 32u, k = tile * 32u + at % 32u;
+      float value = 0.0;
+      if (token < uint(S) && k < uint(K)) value = x[x_offset + token * uint(x_stride) + k];
+      tokens[at / 32u * PITCH + at % 32u] = value;
+    }
+    barrier();
+    for (uint k = 0u; k < 32u; ++k) {
+      const uint at = k * 64u + tx;
+      const vec4 b = vec4(weights[at], weights[at + 16u], weights[at + 32u], weights[at + 48u]);
+      EACH_TOKEN(ADD_COLUMN)
+    }
+    barrier();
+  }
+  EACH_TOKEN(STORE)
+}
+#endif

@@ -1,0 +1,62 @@
+// Decoding packed weights four rows at a time: the part that the simd shaders of i4 and i8 share. Not a shader of its own; included.
+//
+// Layout (engine/tensor/packed.h): a panel is 64 rows. SUPER == 0: tile = [half scale[G][64]] [half min[G][64] if explicit] [quants];
+//   SUPER == 1: 8 tiles behind a header [half d[64]] [half dmin[64] if explicit], tile = [int8 sc[G][64]] [uint8 m[G][64]] [quants];
+//   G = 32 / GROUP. Constants: GROUP 32|16, SUPER 0|1, MIN_KIND 0 none, 1 zero point, 2 explicit, ZERO_POINT; from the including file:
+//   QUANT_WORDS of one tile. Everything is counted in words of four bytes, and `row` is a multiple of 4, so four rows are whole words.
+// A run is GROUP columns that share their scales.
+layout(constant_id = 0) const int GROUP = 32;
+layout(constant_id = 1) const int SUPER = 0;
+layout(constant_id = 2) const int MIN_KIND = 0;
+layout(constant_id = 3) const int ZERO_POINT = 0;
+
+#define RUN GROUP
+#define MIN_RUN 16  // the shortest
+#define MAX_RUN 32  // the longest
+#define GROUPS (32 / GROUP)
+#define SCALE_WORDS (SUPER == 1 ? GROUPS * 16 : GROUPS * 32)
+#define HEADER_WORDS (SUPER == 0 ? 0 : MIN_KIND == 2 ? 64 : 32)
+#define TILE_WORDS (SCALE_WORDS * (MIN_KIND == 2 ? 2 : 1) + QUANT_WORDS)
+
+struct Run {
+  vec4 scale;
+  vec4 low;  // what fma adds; unused with MIN_KIND 0
+  uint quants;
+};
+
+vec4 four_halves(uint at) { return vec4(unpackHalf2x16(w[at]), unpackHalf2x16(w[at + 1u])); }
+vec4 four_bytes(uint word) { return vec4(uvec4(word, word >> 8, word >> 16, word >> 24) & 255u); }
+vec4 four_signed_bytes(uint word) { return vec4(ivec4(uvec4(word << 24, word << 16, word << 8, word)) >> 24); }
+
+// Rows row .. row + 3 of the panel that starts at word `panel`.
+Run load_run(uint panel, int run, uint row) {
+  Run r;
+  const uint tile = uint(run / GROUPS), part = uint(run % GROUPS);
+  const uint header = SUPER == 1 ? panel + tile / 8u * uint(HEADER_WORDS + 8 * TILE_WORDS) : panel;
+  const uint at = SUPER == 1 ? header + uint(HEADER_WORDS) + tile % 8u * uint(TILE_WORDS) : header + tile * uint(TILE_WORDS);
+  precise vec4 scale, low = vec4(0.0);
+  if (SUPER == 1) {
+    const uint entry = at + (part * 64u + row) / 4u;
+    scale = four_halves(header + row / 2u) * four_signed_bytes(w[entry]);
+    if (MIN_KIND == 2) low = -(four_halves(header + 32u + row / 2u) * four_bytes(w[entry + uint(SCALE_WORDS)]));
+  } else {
+    const uint entry = at + (part * 64u + row) / 2u;
+    scale = four_halves(entry);
+    if (MIN_KIND == 2) low = four_halves(entry + uint(SCALE_WORDS));
+  }
+  if (MIN_KIND == 1) low = -(float(ZERO_POINT) * scale);
+  r.scale = scale;
+  r.low = low;
+  r.quants = at + uint(SCALE_WORDS * (MIN_KIND == 2 ? 2 : 1)) + part * uint(QUANT_WORDS / GROUPS) + row / 4u;
+  return r;
+}
+
+vec4 decode(Run r, vec4 q) {
+  precise vec4 value;
+  if (MIN_KIND == 0) {
+    value = q * r.scale;
+  } else {
+    value = fma(q, r.scale, r.low);
+  }
+  return value;
+}
