@@ -56,6 +56,25 @@ size_t buffer_count(const gpu::KernelLaunch& launch) {
       launch.args, [](const gpu::Arg& arg) { return std::holds_alternative<gpu::BufferArg>(arg); }));
 }
 
+Pipelines::Pipelines(const Handle& handle, PipelineFile file) : handle_(handle), file_(std::move(file)) {
+  const std::vector<char> kept = file_.load().value_or(std::vector<char>{});
+  loaded_bytes_ = kept.size();
+  auto info = typed<VkPipelineCacheCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO);
+  info.initialDataSize = kept.size();
+  info.pInitialData = kept.empty() ? nullptr : kept.data();
+  cache_ = make<OwnedPipelineCache>(vkCreatePipelineCache, handle.device(), info, "vkCreatePipelineCache", handle.id());
+}
+
+Pipelines::~Pipelines() {
+  size_t bytes = 0;
+  if (vkGetPipelineCacheData(handle_.device(), cache_.get(), &bytes, nullptr) != VK_SUCCESS || bytes <= loaded_bytes_)
+    return;  // nothing new
+  std::vector<char> data(bytes);
+  if (vkGetPipelineCacheData(handle_.device(), cache_.get(), &bytes, data.data()) != VK_SUCCESS) return;
+  data.resize(bytes);
+  file_.save(data);
+}
+
 Pipeline& Pipelines::of(const gpu::KernelLaunch& launch, const std::string& object) {
   const auto key = std::make_tuple(launch.source, launch.kernel, launch.options);
   if (const auto found = pipelines_.find(key); found != pipelines_.end()) return found->second;

@@ -11,6 +11,7 @@
 
 #include "engine/device/gpu/launch.h"
 #include "engine/device/vulkan/handle.h"
+#include "engine/device/vulkan/pipeline_file.h"
 #include "engine/device/vulkan/spirv.h"
 
 namespace tandem::vulkan {
@@ -24,13 +25,18 @@ struct Pipeline {
 
 class Pipelines {
  public:
-  explicit Pipelines(const Handle& handle) : handle_(handle) {}
+  Pipelines(const Handle& handle, PipelineFile file);
+  ~Pipelines();  // keeps what the driver compiled in the file
+  Pipelines(const Pipelines&) = delete;
+  Pipelines& operator=(const Pipelines&) = delete;
   Pipeline& of(const gpu::KernelLaunch& launch, const std::string& object);
 
  private:
   Pipeline build(const gpu::KernelLaunch& launch, const std::string& object);
 
   const Handle& handle_;
+  PipelineFile file_;
+  size_t loaded_bytes_ = 0;
   OwnedPipelineCache cache_;
   std::map<std::tuple<std::string, std::string, std::string>, Pipeline> pipelines_;
 };

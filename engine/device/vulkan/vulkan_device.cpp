@@ -82,7 +82,10 @@ uint64_t reach_bytes(const Region& region) {
 class VulkanDevice final : public Device {
  public:
   VulkanDevice(int index, const DeviceOptions& options, const Tuning& tuning)
-      : handle_(index, options.gpu_cores, tuning.messages), pipelines_(handle_), info_(describe(handle_, options)) {
+      : handle_(index, options.gpu_cores, tuning.messages),
+        pipelines_(handle_, PipelineFile(tuning.cache_folder.value_or(default_cache_folder()),
+                                         pipeline_key(handle_.physical()))),
+        info_(describe(handle_, options)) {
     const Proof zero_copy =
         options.force_copies ? Proof{false, "copies were asked for"} : prove_zero_copy(handle_, pipelines_);
     info_.zero_copy = zero_copy.holds;

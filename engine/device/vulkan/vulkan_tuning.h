@@ -3,6 +3,8 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "engine/device/vulkan/messages.h"
 #include "engine/device/vulkan/vulkan_device.h"
@@ -11,6 +13,7 @@ namespace tandem::vulkan {
 
 struct Tuning {
   std::chrono::milliseconds wait_deadline{10000};  // bounds every wait for another device's flag
+  std::optional<std::string> cache_folder;         // of compiled pipelines; nothing: the user's, empty: none is kept
   // Switches the validation layers on and takes what they say, warnings and errors, until the device is closed; Error
   // where they are not installed.
   Messages* messages = nullptr;

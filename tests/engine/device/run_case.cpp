@@ -73,6 +73,7 @@ std::unique_ptr<Device> open_target(const Target& target, vulkan::Messages& mess
   options.force_copies = target.force_copies;
   if (std::string_view(target.id).starts_with("vulkan")) {
     vulkan::Tuning tuning;
+    tuning.cache_folder = "";
     if (vulkan::validation_layers_present()) tuning.messages = &messages;
     return vulkan::open_device_tuned(0, options, tuning);
   }

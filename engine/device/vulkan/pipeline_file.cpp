@@ -1,0 +1,125 @@
+#include "engine/device/vulkan/pipeline_file.h"
+
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "shaders/shaders.h"
+#include "sync/error.h"
+
+namespace tandem::vulkan {
+namespace {
+
+struct Header {
+  char magic[8] = {'T', 'N', 'D', 'M', 'P', 'I', 'P', 'E'};
+  uint32_t version = 1, header_bytes = sizeof(Header);
+  PipelineKey key;
+  uint64_t data_bytes = 0, checksum = 0;
+};
+static_assert(std::is_trivially_copyable_v<Header> && std::has_unique_object_representations_v<Header>);
+
+uint64_t checksum(const char* data, size_t bytes) {  // FNV-1a
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (size_t i = 0; i < bytes; ++i) hash = (hash ^ static_cast<uint8_t>(data[i])) * 0x100000001b3u;
+  return hash;
+}
+
+std::string hex(const std::array<uint8_t, VK_UUID_SIZE>& uuid) {
+  std::string text;
+  for (const uint8_t byte : uuid) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+// Why the file's content is not to be used; empty: it is.
+std::string refusal(const std::vector<char>& content, const PipelineKey& key) {
+  if (content.size() < sizeof(Header)) return "it is cut off";
+  Header header;
+  std::memcpy(&header, content.data(), sizeof header);
+  const Header wanted;
+  if (std::memcmp(header.magic, wanted.magic, sizeof wanted.magic) != 0 || header.version != wanted.version ||
+      header.header_bytes != wanted.header_bytes)
+    return "it is no pipeline cache of this version";
+  if (std::memcmp(&header.key, &key, sizeof key) != 0) return "it is of another driver, device or set of shaders";
+  if (content.size() - sizeof header != header.data_bytes) return "it is cut off";
+  if (checksum(content.data() + sizeof header, header.data_bytes) != header.checksum) return "it is damaged";
+  return "";
+}
+
+}  // namespace
+
+PipelineKey pipeline_key(VkPhysicalDevice device) {
+  auto driver = typed<VkPhysicalDeviceDriverProperties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES);
+  auto ids = typed<VkPhysicalDeviceIDProperties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES, &driver);
+  auto properties = typed<VkPhysicalDeviceProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &ids);
+  vkGetPhysicalDeviceProperties2(device, &properties);
+  PipelineKey key;
+  std::memcpy(key.device.data(), ids.deviceUUID, VK_UUID_SIZE);
+  std::memcpy(key.driver.data(), ids.driverUUID, VK_UUID_SIZE);
+  std::memcpy(key.cache.data(), properties.properties.pipelineCacheUUID, VK_UUID_SIZE);
+  key.vendor_id = properties.properties.vendorID;
+  key.device_id = properties.properties.deviceID;
+  key.driver_version = properties.properties.driverVersion;
+  key.driver_kind = static_cast<uint32_t>(driver.driverID);
+  key.shaders = shaders_hash();
+  return key;
+}
+
+PipelineFile::PipelineFile(const std::string& folder, const PipelineKey& key) : key_(key) {
+  if (!folder.empty()) path_ = folder + "/vulkan-" + hex(key.device) + "-" + hex(key.driver) + ".pipelines";
+}
+
+std::optional<std::vector<char>> PipelineFile::load() const noexcept {
+  try {
+    std::error_code ignored;
+    if (path_.empty() || !std::filesystem::exists(path_, ignored)) return std::nullopt;
+    std::ifstream in(path_, std::ios::binary);
+    std::vector<char> content{std::istreambuf_iterator<char>(in), {}};
+    const std::string why = in ? refusal(content, key_) : "it cannot be read";
+    if (why.empty()) {
+      content.erase(content.begin(), content.begin() + sizeof(Header));
+      return content;
+    }
+    spdlog::warn("the Vulkan pipeline cache is ignored and will be made anew: {}: {}", path_, why);
+  } catch (const std::exception& error) {
+    spdlog::warn("the Vulkan pipeline cache is ignored: {}: {}", path_, error.what());
+  }
+  return std::nullopt;
+}
+
+void PipelineFile::save(const std::vector<char>& data) const noexcept {
+  if (path_.empty()) return;
+  const std::string temporary = path_ + ".part" + std::to_string(getpid());
+  try {
+    std::filesystem::create_directories(std::filesystem::path(path_).parent_path());
+    Header header;
+    header.key = key_;
+    header.data_bytes = data.size();
+    header.checksum = checksum(data.data(), data.size());
+    std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
+    out.write(reinterpret_cast<const char*>(&header), sizeof header);
+    out.write(data.data(), static_cast<std::streamsize>(data.size()));
+    out.close();
+    if (out && std::rename(temporary.c_str(), path_.c_str()) == 0) return;
+    spdlog::info("the Vulkan pipeline cache is not kept: {}: {}", path_, std::strerror(errno));
+  } catch (const std::exception& error) {
+    spdlog::info("the Vulkan pipeline cache is not kept: {}", error.what());
+  }
+  std::remove(temporary.c_str());
+}
+
+std::string default_cache_folder() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  if (cache && *cache) return std::string(cache) + "/tandem";
+  if (home && *home) return std::string(home) + "/.cache/tandem";
+  return "";
+}
+
+}  // namespace tandem::vulkan
