@@ -87,7 +87,7 @@ int32_t BpeModel::token_of(int32_t symbol) const {
 
 void BpeModel::encode(std::string_view text, bool /*at_start*/, std::vector<int32_t>& ids) const {
   Scratch scratch;
-  for (const Span& piece : pre_tokenizer_.cut(text)) {
+  for (const TextSpan& piece : pre_tokenizer_.cut(text)) {
     encode_word(text.substr(piece.begin, piece.end - piece.begin), scratch, ids);
   }
 }

@@ -83,12 +83,12 @@ PreTokenizer::PreTokenizer(const PreTokenizerSpec& spec) {
   for (const std::string& pattern : spec.patterns) patterns_.emplace_back(pattern);
 }
 
-std::vector<Span> PreTokenizer::cut(std::string_view text) const {
+std::vector<TextSpan> PreTokenizer::cut(std::string_view text) const {
   if (text.empty()) return {};
   // U+0001 is to these patterns what U+FFFD is: no letter, no number, no punctuation, no white space. Being one byte it
   // keeps offsets.
   const std::string readable = utf8::masked(text, '\x01');
-  std::vector<Span> pieces = {{0, text.size()}};
+  std::vector<TextSpan> pieces = {{0, text.size()}};
   for (const Regex& pattern : patterns_) pieces = pattern.cut(readable, pieces);
   return pieces;
 }

@@ -29,7 +29,7 @@ class PreTokenizer {
   explicit PreTokenizer(const PreTokenizerSpec& spec);
 
   // The pieces of any bytes, in order and without gaps. A byte that belongs to no character counts as a symbol.
-  std::vector<Span> cut(std::string_view text) const;
+  std::vector<TextSpan> cut(std::string_view text) const;
 
  private:
   std::vector<Regex> patterns_;

@@ -84,14 +84,14 @@ Regex::Regex(const std::string& pattern) : code_(std::make_unique<Code>()) {
   pcre2_set_heap_limit(code_->context.get(), std::numeric_limits<uint32_t>::max());
 }
 
-std::vector<Span> Regex::cut(std::string_view text, const std::vector<Span>& pieces) const {
+std::vector<TextSpan> Regex::cut(std::string_view text, const std::vector<TextSpan>& pieces) const {
   const std::unique_ptr<pcre2_match_data, Free<pcre2_match_data_free>> data(pcre2_match_data_create(1, nullptr));
   if (!data) throw Error("out of memory", "pre-tokenizer pattern " + code_->pattern);
   const PCRE2_SIZE* found = pcre2_get_ovector_pointer(data.get());
 
-  std::vector<Span> result;
+  std::vector<TextSpan> result;
   result.reserve(pieces.size());
-  for (const Span& piece : pieces) {
+  for (const TextSpan& piece : pieces) {
     const auto* subject = reinterpret_cast<PCRE2_SPTR>(text.data() + piece.begin);
     const size_t length = piece.end - piece.begin;
     size_t done = 0;  // everything before it is in `result`

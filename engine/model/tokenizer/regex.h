@@ -13,9 +13,9 @@
 namespace tandem {
 
 // The bytes [begin, end) of a text.
-struct Span {
+struct TextSpan {
   size_t begin, end;
-  bool operator==(const Span&) const = default;
+  bool operator==(const TextSpan&) const = default;
 };
 
 class Regex {
@@ -25,7 +25,7 @@ class Regex {
   ~Regex();
 
   // Cuts each of `pieces` further. `text` is valid UTF-8, and no piece ends inside a character.
-  std::vector<Span> cut(std::string_view text, const std::vector<Span>& pieces) const;
+  std::vector<TextSpan> cut(std::string_view text, const std::vector<TextSpan>& pieces) const;
 
  private:
   struct Code;

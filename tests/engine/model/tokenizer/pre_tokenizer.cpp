@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 
 std::vector<std::string> cut(std::string_view name, std::string_view text) {
   std::vector<std::string> pieces;
-  for (const Span& span : PreTokenizer(find_pre_tokenizer(name, "test")).cut(text)) {
+  for (const TextSpan& span : PreTokenizer(find_pre_tokenizer(name, "test")).cut(text)) {
     pieces.emplace_back(text.substr(span.begin, span.end - span.begin));
   }
   return pieces;
@@ -101,7 +101,7 @@ TEST(PreTokenizer, every_one_keeps_all_bytes_of_any_text_in_order) {
     const PreTokenizer pre_tokenizer(spec);
     for (const std::string& text : texts) {
       size_t at = 0;
-      for (const Span& span : pre_tokenizer.cut(text)) {
+      for (const TextSpan& span : pre_tokenizer.cut(text)) {
         EXPECT_EQ(span.begin, at);
         EXPECT_GT(span.end, span.begin);
         at = span.end;
