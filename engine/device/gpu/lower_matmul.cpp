@@ -64,7 +64,8 @@ int64_t reached_tokens(int64_t width, int64_t stride, const LoweringContext& con
 std::vector<MatMul> within_reach(const MatMul& op, const LoweringContext& context) {
   const std::string object = describe(op);
   const auto panel = static_cast<int64_t>(panel_bytes(op.w.format, op.K));
-  const int64_t panels = pieces_within_reach(panel, context, "a panel of 64 rows", object);
+  constexpr int64_t kPanelOfY = kPanelRows * static_cast<int64_t>(sizeof(float));
+  const int64_t panels = pieces_within_reach(std::max(panel, kPanelOfY), context, "a panel of 64 rows", object);
   std::vector<MatMul> by_rows;
   if (panel_count(op.row_end) <= panels) {
     by_rows.push_back(op);
