@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "engine/device/registry.h"
 #include "tests/engine/app/program.h"
@@ -62,10 +64,35 @@ TEST(DevicesCommand, fails_for_a_named_device_that_is_not_there) {
   EXPECT_THAT(outcome.out + outcome.err, AnyOf(HasSubstr("cannot be used"), HasSubstr("REQUIRE_OPENCL")));
 }
 
+// The loader reads both names of its list of drivers anew for every instance.
+class NoVulkanDriver {
+ public:
+  NoVulkanDriver() {
+    for (const char* list : kLists) {
+      const char* before = std::getenv(list);
+      kept_.emplace_back(before ? before : "");
+      setenv(list, "/nonexistent.json", 1);
+    }
+  }
+  ~NoVulkanDriver() {
+    for (size_t i = 0; i < kept_.size(); ++i) {
+      unsetenv(kLists[i]);
+      if (!kept_[i].empty()) setenv(kLists[i], kept_[i].c_str(), 1);
+    }
+  }
+
+ private:
+  static constexpr const char* kLists[] = {"VK_DRIVER_FILES", "VK_ICD_FILENAMES"};
+  std::vector<std::string> kept_;
+};
+
 TEST(DevicesCommand, fails_when_a_required_device_is_missing) {
+  const NoVulkanDriver missing;
+  const char* before = std::getenv("REQUIRE_VULKAN");
+  const std::string kept = before ? before : "";
   setenv("REQUIRE_VULKAN", "1", 1);
   Outcome outcome = tandem_program({"devices", "--device", "host"});
-  unsetenv("REQUIRE_VULKAN");
+  if (kept.empty()) unsetenv("REQUIRE_VULKAN");
   EXPECT_EQ(outcome.status, 1);
   EXPECT_THAT(outcome.err, HasSubstr("REQUIRE_VULKAN"));
 }
