@@ -1,0 +1,22 @@
+// e^x, the one definition that softmax, attention and SwiGLU share: kernels/common.cl's, step by step.
+//
+//   x = n ln 2 + r with n the nearest integer (taken from the low bits of x / ln 2 + 1.5 * 2^23) and ln 2 in two parts (Cody and Waite);
+//   e^r = 1 + r + r^2 P(r), P of degree 5, |r| <= ln 2 / 2; n is added to the exponent field.
+// Below -87.33 (the smallest normal number) it is 0, above 88.7228 infinity; e^0 is exactly 1.
+#define INFINITY uintBitsToFloat(0x7f800000u)
+
+float exp1(const float x) {
+  precise const float shifted = fma(x, 1.44269504, 12582912.0);
+  precise const float n = shifted - 12582912.0;
+  precise const float r = fma(n, 2.12194440e-4, fma(n, -0.693359375, x));
+  precise float p = 1.9875691500e-4;
+  p = fma(p, r, 1.3981999507e-3);
+  p = fma(p, r, 8.3334519073e-3);
+  p = fma(p, r, 4.1665795894e-2);
+  p = fma(p, r, 1.6666665459e-1);
+  p = fma(p, r, 5.0000001201e-1);
+  precise const float square = r * r;
+  p = fma(p, square, r) + 1.0;
+  const float e = uintBitsToFloat(floatBitsToUint(p) + (floatBitsToUint(shifted) << 23));
+  return x < -87.33 ? 0.0 : x > 88.7228 ? INFINITY : e;
+}
