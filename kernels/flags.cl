@@ -1,6 +1,6 @@
 // Waiting for flags and raising them inside kernels (H7): the part that gate.cl and list.cl share. Not a source of its own; included.
 //
-// Layout: a flag line is 16 words, 0: epoch, 1: failure (sync/flag.h). device is a state line of the device, 0: failure code (0 none, 1 a flag
+// Layout: a flag line is 16 words, 0: epoch, 1: failure (sync/flag.h; 2: raised twice or by a wrong epoch). device is a state line of the device, 0: failure code (0 none, 1 a flag
 //   failed, 2 a wait's time ran out, 3 cancelled by the host), 1: serial number of the wait that failed.
 // Orders: the acquire load pairs with Flag::raise() or with another device's raise_flag; the release store pairs with Flag::epoch().
 //   A failure passes through: a wait that fails poisons the device's state, every later wait returns at once, and every later signal sets
@@ -48,9 +48,12 @@ INLINE void wait_for_flag(volatile __global uint *line, const uint epoch, volati
   }
 }
 
+// The flag's last epoch is this signaller's own store: an epoch that is not above it was raised twice or by the wrong step (failure 2).
 INLINE void raise_flag(volatile __global uint *line, const uint epoch, volatile __global uint *device) {
   if (LOAD_ACQUIRE(device) != 0) {
     STORE_RELEASE(line + 1, 1);
+  } else if ((int)(epoch - line[0]) <= 0) {
+    STORE_RELEASE(line + 1, 2);
   } else {
     STORE_RELEASE(line, epoch);
   }

@@ -14,6 +14,8 @@
 namespace tandem::sync {
 namespace {
 
+constexpr uint32_t kRaisedWrongly = 2;  // kernels/flags.cl
+
 void wake_sleepers(FlagLine& line) {
   if (line.sleepers.load(std::memory_order_seq_cst) == 0) return;  // a system call only where somebody sleeps
   syscall(SYS_futex, &line.epoch, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
@@ -68,7 +70,11 @@ std::string Flag::failure() const {
   if (!failed()) return "";
   std::lock_guard lock(bank_->mutex_);
   const std::string& text = bank_->entries_[index_]->failure;
-  return text.empty() ? "the device set the flag's failure word" : text;  // a kernel cannot store a message
+  if (!text.empty()) return text;
+  // A kernel cannot store a message.
+  return line().failure.load(std::memory_order_acquire) == kRaisedWrongly
+             ? "the device raised the signal twice or by a wrong epoch, after " + std::to_string(epoch())
+             : "the device set the flag's failure word";
 }
 
 void Flag::clear_failure() const {

@@ -214,7 +214,7 @@ double SteppedProbe::least_seconds(uint64_t iterations) {
   work_.iterations = iterations;
   chain_value_ = probe_chain(kProbeSeed, iterations);
   double least = std::numeric_limits<double>::infinity();
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 5; ++i) {
     arm();
     const auto begin = Clock::now();
     start();
@@ -224,18 +224,18 @@ double SteppedProbe::least_seconds(uint64_t iterations) {
   return least;
 }
 
-// The hand-over is in both times, so their difference is work alone.
+// The hand-over is in both times, so their difference is work alone; a second round at the length found corrects what
+// an interruption spoilt in the first.
 void SteppedProbe::calibrate(double work_seconds) {
   uint64_t iterations = 0;
   if (work_seconds > 0) {
-    constexpr uint64_t kShort = 1 << 14;
-    constexpr double kLongEnough = 1e-3;
-    uint64_t more = 4 * kShort;
-    const double base = least_seconds(kShort);
-    double time = least_seconds(more);
-    while (time - base < kLongEnough && more < (uint64_t{1} << 32)) time = least_seconds(more *= 4);
-    const double per_iteration = std::max((time - base) / static_cast<double>(more - kShort), 1e-12);
-    iterations = static_cast<uint64_t>(std::llround(work_seconds / per_iteration));
+    constexpr double kFirstGuess = 1.5e-9;  // seconds a link takes on a processor of 4 GHz
+    const double handover = least_seconds(0);
+    iterations = static_cast<uint64_t>(std::llround(work_seconds / kFirstGuess)) + 1;
+    for (int round = 0; round < 2; ++round) {
+      const double work = std::max(least_seconds(iterations) - handover, work_seconds / 100);
+      iterations = static_cast<uint64_t>(std::llround(static_cast<double>(iterations) * work_seconds / work)) + 1;
+    }
   }
   work_.iterations = iterations;
   chain_value_ = probe_chain(kProbeSeed, iterations);

@@ -48,7 +48,6 @@ Handle open_handle(int index) {
                                         0};
   handle.context = cl::Context(handle.device, properties, nullptr, nullptr, &code);
   check(code, "clCreateContext", id);
-  handle.build_options = probe_build_options(handle);
   return handle;
 }
 
@@ -102,38 +101,38 @@ bool passed(const DeviceInfo& info, const std::string& policy) {
 // The parts, in the order they need each other.
 class OpenclDevice final : public Device {
  public:
-  OpenclDevice(Handle handle, const DeviceOptions& options, const Tuning& tuning)
-      : handle_(handle),
-        programs_(handle),
-        queue_(make_queue(handle)),
-        spans_(handle.id),
-        info_(describe(handle, options)) {
-    const bool cpu = is_cpu(handle.device);
+  OpenclDevice(Handle opened, const DeviceOptions& options, const Tuning& tuning)
+      : programs_(open_programs(std::move(opened))),
+        handle_(programs_.handle()),
+        queue_(make_queue(handle_)),
+        spans_(handle_.id),
+        info_(describe(handle_, options)) {
+    const bool cpu = is_cpu(handle_.device);
     const Proof zero_copy =
         options.force_copies ? Proof{false, "copies were asked for"} : prove_zero_copy(programs_, queue_);
     info_.zero_copy = zero_copy.holds;
     info_.zero_copy_note = zero_copy.note;
     info_.fused_fma = prove_fused_fma(programs_, queue_);
-    memory_ = std::make_unique<SlotMemory>(handle, zero_copy.holds, info_.max_allocation_bytes);
+    memory_ = std::make_unique<SlotMemory>(handle_, zero_copy.holds, info_.max_allocation_bytes);
     if (zero_copy.holds) gates_ = std::make_unique<Gates>(programs_, *memory_, pool_);
     info_.policies = test_policies(programs_, queue_, gates_.get(), pool_, info_);
     const bool use_gates = gates_ && options.sync_policy != "blocking" && passed(info_, "gate");
     // With one worker a one-token pass is one launch of the list kernel; several workers share each kernel's
     // work-groups instead.
     const bool use_lists = use_gates && cpu && info_.compute_units == 1 && info_.family == KernelFamily::simd;
-    preparer_ = std::make_unique<Preparer>(programs_, *memory_, lowering_context(handle, info_), cpu,
+    preparer_ = std::make_unique<Preparer>(programs_, *memory_, lowering_context(handle_, info_), cpu,
                                            use_lists ? &variants_ : nullptr);
     if (use_gates) gates_->set_bound(tuning.gate_deadline);
     if (use_lists) {
       launcher_ = std::make_unique<ListLauncher>(queue_, *gates_, spans_, programs_, *memory_, pool_, *preparer_,
-                                                 variants_, handle.id, tuning.list_single_programs);
+                                                 variants_, handle_.id, tuning.list_single_programs);
     } else if (use_gates) {
-      launcher_ = std::make_unique<GateLauncher>(queue_, *gates_, spans_, handle.id);
+      launcher_ = std::make_unique<GateLauncher>(queue_, *gates_, spans_, handle_.id);
     } else {
-      launcher_ = std::make_unique<HostLauncher>(queue_, *memory_, spans_, handle.id, options.sync_policy,
+      launcher_ = std::make_unique<HostLauncher>(queue_, *memory_, spans_, handle_.id, options.sync_policy,
                                                  tuning.gate_deadline);
     }
-    roofline_ = gpu::roofline(cpu, info_.compute_units, handle.device.getInfo<CL_DEVICE_MAX_CLOCK_FREQUENCY>() * 1e6);
+    roofline_ = gpu::roofline(cpu, info_.compute_units, handle_.device.getInfo<CL_DEVICE_MAX_CLOCK_FREQUENCY>() * 1e6);
   }
 
   const DeviceInfo& info() const override { return info_; }
@@ -161,9 +160,9 @@ class OpenclDevice final : public Device {
   const cl::Context& context() const { return handle_.context; }
 
  private:
+  ProgramCache programs_;
   Handle handle_;
   sync::Pool pool_;  // flags and state of the device itself
-  ProgramCache programs_;
   cl::CommandQueue queue_;
   SpanRecorder spans_;
   DeviceInfo info_;

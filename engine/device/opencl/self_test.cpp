@@ -101,16 +101,17 @@ bool cpu_device(const Handle& handle) { return (handle.device.getInfo<CL_DEVICE_
 
 }  // namespace
 
-std::string probe_build_options(const Handle& handle) {
-  Handle trial = handle;
-  trial.build_options = "-DHAS_PREFETCH";
+ProgramCache open_programs(Handle handle) {
+  handle.build_options = "-DHAS_PREFETCH";
   try {
-    ProgramCache(trial).kernel("probe", "probe_increment", "");
-    return trial.build_options;
+    ProgramCache programs(handle);
+    programs.kernel("probe", "probe_increment", "");
+    return programs;
   } catch (const Error&) {
-    trial.build_options.clear();  // the compiler has no such builtin; if anything else is wrong, this build says so
-    ProgramCache(trial).kernel("probe", "probe_increment", "");
-    return "";
+    handle.build_options.clear();  // the compiler has no such builtin; if anything else is wrong, this build says so
+    ProgramCache programs(handle);
+    programs.kernel("probe", "probe_increment", "");
+    return programs;
   }
 }
 

@@ -10,9 +10,9 @@
 
 namespace tandem::opencl {
 
-// Builds and finds the options every program of the device gets (the prefetch builtin, where the compiler has it).
-// Error with the build log when not even the plain probe builds.
-std::string probe_build_options(const Handle& handle);
+// Finds the options every program of the device gets (the prefetch builtin, where the compiler has it), and keeps what
+// was built to find them. Error with the build log when not even the plain probe builds.
+ProgramCache open_programs(Handle handle);
 
 struct Proof {
   bool holds = false;
