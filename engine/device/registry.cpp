@@ -28,6 +28,8 @@ std::optional<DeviceId> parse(std::string_view id) {
   return parsed;
 }
 
+int no_gpus() { return 0; }
+
 std::string joined(const std::vector<std::string>& ids) {
   std::string text;
   for (const std::string& id : ids) text += (text.empty() ? "" : ", ") + id;
@@ -38,10 +40,10 @@ std::string joined(const std::vector<std::string>& ids) {
 
 std::vector<DeviceFactory> device_factories() {
   return {
-      {"opencl", "GPUs and CPU devices through OpenCL", opencl_device_count, open_opencl_device},
-      {"vulkan", "GPUs and CPU devices through Vulkan", vulkan_device_count, open_vulkan_device},
-      {"npu", "the emulated neural processing unit", npu_device_count, open_npu_device},
-      {"host", "plain loops on the host's cores", host_device_count, open_host_device},
+      {"opencl", "GPUs and CPU devices through OpenCL", opencl_device_count, opencl_gpu_count, open_opencl_device},
+      {"vulkan", "GPUs and CPU devices through Vulkan", vulkan_device_count, vulkan_gpu_count, open_vulkan_device},
+      {"npu", "the emulated neural processing unit", npu_device_count, no_gpus, open_npu_device},
+      {"host", "plain loops on the host's cores", host_device_count, no_gpus, open_host_device},
   };
 }
 
@@ -53,19 +55,23 @@ std::unique_ptr<Device> open_device(std::string_view id, const DeviceOptions& op
   throw Error("there is no such device", std::string(id), "available: " + joined(available_devices()));
 }
 
-// The factories' order is the order of preference; among OpenCL devices the driver's own order, GPUs first, is kept by
-// opencl:N.
 std::vector<std::string> available_devices() {
-  std::vector<std::string> ids;
+  std::vector<std::string> gpus, others;
   for (const DeviceFactory& factory : device_factories()) {
-    const int count = factory.count();
+    const int count = factory.count(), real = count > 0 ? factory.gpu_count() : 0;
     for (int index = 0; index < count; ++index) {
       std::string id = factory.prefix;
       if (id != "host") id.append(":").append(std::to_string(index));  // there is one host
-      ids.push_back(std::move(id));
+      (index < real ? gpus : others).push_back(std::move(id));
     }
   }
-  return ids;
+  gpus.insert(gpus.end(), others.begin(), others.end());
+  return gpus;
+}
+
+void configure_drivers(const DeviceOptions& options) {
+  configure_opencl(options);
+  configure_vulkan(options);
 }
 
 }  // namespace tandem

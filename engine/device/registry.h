@@ -14,19 +14,24 @@ struct DeviceOptions {
   std::vector<int> gpu_cores, npu_cores;  // layout of the host's cores (run/core_layout.h); empty: not pinned
   std::string gpu_family;                 // "", "simd", "simt": override what the device reports (tests)
   bool force_copies = false;              // pretend memory is not shared (tests)
-  std::string sync_policy = "predict";    // "blocking", "spin", "predict"
+  std::string sync_policy = "predict";    // one of sync::waiter_names(); docs/sync.md
   std::string npu_params;                 // parameter file (JSON); empty: the built-in one
 };
 
 struct DeviceFactory {
   const char* prefix;  // "opencl"
   const char* explains;
-  int (*count)();  // how many can be opened now; 0 with no driver, never throws
+  int (*count)();      // how many can be opened now; 0 with no driver, never throws
+  int (*gpu_count)();  // of them, the first so many are real GPUs
   std::unique_ptr<Device> (*open)(int index, const DeviceOptions& options);
 };
 
 std::vector<DeviceFactory> device_factories();
 std::unique_ptr<Device> open_device(std::string_view id, const DeviceOptions& options);  // Error lists what is there
-std::vector<std::string> available_devices();                                            // ids in order of preference
+std::vector<std::string> available_devices();  // ids in order of preference: real GPUs, CPU devices, NPUs, the host
+
+// Drivers for CPU cores read how many they may use once, at their first call in the process: this goes before any other
+// function here that is to respect options.gpu_cores.
+void configure_drivers(const DeviceOptions& options);
 
 }  // namespace tandem

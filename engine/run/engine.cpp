@@ -36,16 +36,15 @@ std::vector<std::string> default_devices(const std::string& plan, std::vector<st
   if (plan == "host-only") return {"host"};
   std::string gpu;
   for (const std::string& id : available_devices()) {
-    if (gpu.empty() && starts_with(id, "opencl")) gpu = id;
+    if (gpu.empty() && (starts_with(id, "opencl") || starts_with(id, "vulkan"))) gpu = id;
   }
   if (plan == "gpu-only") {
     if (gpu.empty())
-      throw Error("no GPU device was found", "plan gpu-only",
-                  "Install an OpenCL driver: ./dev setup, or pocl-opencl-icd");
+      throw Error("no GPU device was found", "plan gpu-only", "Install a driver: ./dev setup, or pocl-opencl-icd");
     return {gpu};
   }
   if (!gpu.empty()) return {gpu, "npu:0"};
-  notes.push_back("no OpenCL device was found; the host's plain loops stand in for the GPU (install pocl-opencl-icd)");
+  notes.push_back("no GPU device was found; the host's plain loops stand in for the GPU (install pocl-opencl-icd)");
   return {"npu:0", "host"};
 }
 
@@ -112,12 +111,16 @@ void Engine::open_devices() {
   device_options.gpu_family = options_.gpu_family;
   device_options.force_copies = options_.force_copies;
   device_options.sync_policy = layout_.may_spin ? options_.sync_policy : "blocking";
+  if (device_options.sync_policy != options_.sync_policy)
+    notes_.push_back("there is one core: waits are blocking, not " + options_.sync_policy);
   device_options.npu_params = options_.npu_params;
+  configure_drivers(device_options);
   const auto names = options_.devices.empty() ? default_devices(options_.plan, notes_) : options_.devices;
   std::set<std::string> seen;
   for (const std::string& id : names) {
     if (!seen.insert(id).second) throw Error("a device is named twice", id, "Name each device once in --device");
     devices_.push_back(open_device(id, device_options));
+    require_policy(devices_.back()->info(), device_options.sync_policy);
   }
 }
 

@@ -134,6 +134,7 @@ int devices_command(const CommonFlags& flags) {
   DeviceOptions options;
   options.gpu_cores = layout.gpu;
   options.npu_cores = layout.npu;
+  configure_drivers(options);
   std::vector<Finding> findings;
   for (const std::string& id : flags.devices.empty() ? available_devices() : flags.devices)
     findings.push_back(look_at(id, options));

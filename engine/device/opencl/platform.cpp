@@ -7,7 +7,10 @@
 #include <string>
 #include <thread>
 
-namespace tandem::opencl {
+#include "engine/device/opencl/opencl_device.h"
+
+namespace tandem {
+namespace opencl {
 
 void configure_process(size_t workers) {
   static std::once_flag once;
@@ -39,4 +42,19 @@ std::vector<FoundDevice> find_devices() {
   return gpus;
 }
 
-}  // namespace tandem::opencl
+}  // namespace opencl
+
+int opencl_gpu_count() {
+  try {
+    const auto found = opencl::find_devices();
+    return static_cast<int>(std::ranges::count_if(found, [](const opencl::FoundDevice& one) {
+      return (one.device.getInfo<CL_DEVICE_TYPE>() & CL_DEVICE_TYPE_CPU) == 0;
+    }));
+  } catch (const std::exception&) {
+    return 0;
+  }
+}
+
+void configure_opencl(const DeviceOptions& options) { opencl::configure_process(options.gpu_cores.size()); }
+
+}  // namespace tandem

@@ -9,9 +9,11 @@
 #include <thread>
 
 #include "engine/device/vulkan/messages.h"
+#include "engine/device/vulkan/vulkan_device.h"
 #include "sync/error.h"
 
-namespace tandem::vulkan {
+namespace tandem {
+namespace vulkan {
 namespace {
 
 constexpr const char* kValidationLayer = "VK_LAYER_KHRONOS_validation";
@@ -138,4 +140,18 @@ std::vector<VkPhysicalDevice> find_devices(const Instance& instance) {
   return devices;
 }
 
-}  // namespace tandem::vulkan
+}  // namespace vulkan
+
+int vulkan_gpu_count() {
+  try {
+    const vulkan::Instance instance(nullptr);
+    const auto found = vulkan::find_devices(instance);
+    return static_cast<int>(std::ranges::count_if(found, [](VkPhysicalDevice one) { return !vulkan::is_cpu(one); }));
+  } catch (const std::exception&) {
+    return 0;
+  }
+}
+
+void configure_vulkan(const DeviceOptions& options) { vulkan::configure_process(options.gpu_cores.size()); }
+
+}  // namespace tandem
