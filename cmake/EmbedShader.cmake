@@ -17,10 +17,11 @@ foreach(kernel IN LISTS kernels)
   if(listed)
     set(macro "-DKERNEL_${kernel}")
   endif()
-  execute_process(COMMAND "${GLSLANG}" -V --target-env vulkan1.2 ${macro} -o "${binary}" "${FILE}"
+  # glslang 12 may never end where `precise` values depend on themselves through a loop and a function; it takes memory all the while.
+  execute_process(COMMAND "${GLSLANG}" -V --target-env vulkan1.2 ${macro} -o "${binary}" "${FILE}" TIMEOUT 60
     RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT status EQUAL 0)
-    message(FATAL_ERROR "glslangValidator does not compile ${kernel} of ${FILE}:\n${output}")
+    message(FATAL_ERROR "glslangValidator does not compile ${kernel} of ${FILE} (${status}):\n${output}")
   endif()
   execute_process(COMMAND "${SPIRV_VAL}" --target-env vulkan1.2 "${binary}" RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT status EQUAL 0)
