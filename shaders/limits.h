@@ -9,4 +9,12 @@
 
 #define TANDEM_MAX_CHUNK 524288  // elements of a row that one work-group of an element-wise operator takes
 
+#define TANDEM_MAX_ROW 262144  // elements of a row that a norm, softmax, argmax, top-k or rope runs along
+
+// Attention: elements of a head (key or value), positions of a cache, and how many splits of it one work-group runs
+// through; longer caches need one work-group for each split.
+#define TANDEM_MAX_HEAD_DIM 512
+#define TANDEM_MAX_POSITIONS 262144
+#define TANDEM_MAX_SPLITS_IN_TURN 4
+
 #endif

@@ -1,4 +1,4 @@
-// ArgMax: one launch, a row to a work-item (simd) or to a work-group (simt).
+// ArgMax: one launch, a row to a work-item (OpenCL simd) or to a work-group.
 #include "engine/device/gpu/launch.h"
 #include "engine/device/gpu/lower_support.h"
 
@@ -7,6 +7,7 @@ namespace tandem::gpu {
 std::vector<KernelLaunch> lower_argmax(const ArgMax& op, const LoweringContext& context) {
   if (op.S == 0) return {};
   TANDEM_CHECK(op.S > 0 && op.width > 0, "argmax of nothing");
+  require_countable(op.width, TANDEM_MAX_ROW, context, "a row of", "argmax S=" + std::to_string(op.S));
   KernelLaunch launch;
   launch.source = launch.kernel = in_family("argmax", context.family);
   launch.args = {BufferArg{op.x}, BufferArg{op.ids, true}, narrow(op.width), narrow(op.x_stride)};

@@ -9,6 +9,8 @@ std::vector<KernelLaunch> lower_kv_append(const KvAppend& op, const LoweringCont
   if (op.S == 0) return {};
   TANDEM_CHECK(op.S > 0 && cache.kv_heads > 0 && cache.head_dim > 0 && cache.head_dim_v > 0, "kv_append of nothing");
   TANDEM_CHECK(cache.capacity > 0 && cache.capacity % 64 == 0, "cache capacity: " + std::to_string(cache.capacity));
+  require_countable(std::max(cache.head_dim, cache.head_dim_v), TANDEM_MAX_HEAD_DIM, context, "a head of",
+                    "kv_append S=" + std::to_string(op.S));
   KernelLaunch launch;
   launch.source = launch.kernel = in_family("kv_append", context.family);
   launch.options = define("KV_F16", cache.type == KvType::f16);

@@ -7,6 +7,7 @@ namespace tandem::gpu {
 std::vector<KernelLaunch> lower_rms_norm(const RmsNorm& op, const LoweringContext& context) {
   if (op.S == 0) return {};
   TANDEM_CHECK(op.S > 0 && op.groups > 0 && op.width > 0, "rms_norm of nothing");
+  require_countable(op.width, TANDEM_MAX_ROW, context, "a row of", "rms_norm S=" + std::to_string(op.S));
   KernelLaunch launch;
   launch.source = launch.kernel = in_family("rms_norm", context.family);
   launch.options = define("HAS_ADD", op.add ? 1 : 0) + " " + define("ROUND_F16", op.round_f16);

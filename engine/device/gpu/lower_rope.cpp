@@ -9,6 +9,8 @@ std::vector<KernelLaunch> lower_rope(const Rope& op, const LoweringContext& cont
   TANDEM_CHECK(op.S > 0 && op.heads > 0, "rope of nothing");
   TANDEM_CHECK(op.rot_dim > 0 && op.rot_dim % 2 == 0 && op.rot_dim <= op.head_dim,
                "rotated dimensions: " + std::to_string(op.rot_dim));
+  require_countable(op.heads * op.rot_dim, TANDEM_MAX_ROW, context,
+                    "a token's rotated values:", "rope S=" + std::to_string(op.S));
   KernelLaunch launch;
   launch.source = launch.kernel = in_family("rope", context.family);
   launch.options = define("INTERLEAVED", op.layout == RopeLayout::interleaved);

@@ -1,4 +1,4 @@
-// TopK: one launch, a row to a work-item (simd) or to a work-group (simt).
+// TopK: one launch, a row to a work-item (OpenCL simd) or to a work-group.
 #include "engine/device/gpu/launch.h"
 #include "engine/device/gpu/lower_support.h"
 
@@ -7,6 +7,7 @@ namespace tandem::gpu {
 std::vector<KernelLaunch> lower_top_k(const TopK& op, const LoweringContext& context) {
   if (op.S == 0) return {};
   TANDEM_CHECK(op.S > 0 && op.width > 0, "top_k of nothing");
+  require_countable(op.width, TANDEM_MAX_ROW, context, "a row of", "top_k S=" + std::to_string(op.S));
   TANDEM_CHECK(op.k > 0 && op.k <= 64 && op.k <= op.width,
                "top_k with k = " + std::to_string(op.k) + " of " + std::to_string(op.width));
   KernelLaunch launch;

@@ -1,0 +1,13 @@
+// Index of the largest value of each row, the lowest index of equals.
+//
+// Layout: x f32 at s*x_stride + i; ids int32 [S].
+// Work: one work-group of 16 per row. Each invocation keeps the first index of its largest value; then the largest of all, and the lowest
+//   index among the invocations that have it, by atomics in shared memory.
+// Limits: any width >= 1, where the driver counts loops up to TANDEM_MAX_ROW; NaN is never the largest, a row of NaN gives 0.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#define LANES 16
+#include "common.glsl"
+#include "limits.h"
+#include "sort_key.glsl"
+#include "argmax.glsl"

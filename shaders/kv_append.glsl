@@ -1,0 +1,47 @@
+// The body of kv_append_{simd,simt}.comp: element i of one token and KV head.
+//
+// Two f16 elements share a word: of cache_k neighbouring positions, which other invocations of the launch may write; of cache_v neighbouring
+// elements, and with an odd head_dim_v the ends of neighbouring positions. Words with two writers are written by two atomics, which clear
+// and set the writer's half and leave the other half alone: no order of the writers changes the result.
+layout(local_size_x = LANES) in;
+layout(constant_id = 0) const int KV_F16 = 1;
+
+BUFFER(0, uint, k);
+BUFFER(1, uint, v);
+BUFFER(2, int, positions);
+BUFFER(3, uint, cache_k);
+BUFFER(4, uint, cache_v);
+layout(push_constant) uniform Args {
+  uint k_offset, v_offset, positions_offset, cache_k_offset, cache_v_offset;
+  int k_stride, v_stride, head_dim, head_dim_v, capacity;
+};
+
+uint half_bits(const uint low, const uint high) { return packHalf2x16(vec2(uintBitsToFloat(low), uintBitsToFloat(high))); }
+
+void append(const uint s, const uint h, const uint i) {
+  const uint position = uint(positions[positions_offset + s]), dim = uint(head_dim), dim_v = uint(head_dim_v);
+  if (i < dim) {
+    const uint value = k[k_offset + s * uint(k_stride) + h * dim + i];
+    const uint at = ((h * (uint(capacity) / 16u) + position / 16u) * dim + i) * 16u + position % 16u;
+    if (KV_F16 != 0) {
+      const uint shift = 16u * (at % 2u), word = cache_k_offset + at / 2u;
+      atomicAnd(cache_k[word], 0xffff0000u >> shift);
+      atomicOr(cache_k[word], half_bits(value, 0u) << shift);
+    } else {
+      cache_k[cache_k_offset + at] = value;
+    }
+  }
+  if (i < dim_v) {
+    const uint from = v_offset + s * uint(v_stride) + h * dim_v + i;
+    const uint at = (h * uint(capacity) + position) * dim_v + i;
+    if (KV_F16 == 0) {
+      cache_v[cache_v_offset + at] = v[from];
+    } else if (dim_v % 2u == 0u) {
+      if (i % 2u == 0u) cache_v[cache_v_offset + at / 2u] = half_bits(v[from], v[from + 1u]);
+    } else {
+      const uint shift = 16u * (at % 2u), word = cache_v_offset + at / 2u;
+      atomicAnd(cache_v[word], 0xffff0000u >> shift);
+      atomicOr(cache_v[word], half_bits(v[from], 0u) << shift);
+    }
+  }
+}

@@ -1,0 +1,19 @@
+// Writes the keys and values of S tokens to their positions in the cache of one layer, rounded to the cache's type.
+//
+// Layout: k, v f32 at s*stride + h*width + i. Cache elements are f16 (nearest even) with KV_F16 = 1, else f32:
+//   cache_k [kv_heads][capacity/16][head_dim][16]: position p is lane p % 16 of block p / 16
+//   cache_v [kv_heads][capacity][head_dim_v]
+// Work: one work-group of 16 per token (dimension 0) and KV head (dimension 1); its invocations take every 16th element.
+// Limits: positions[s] < capacity, no position twice; capacity a multiple of 16; where the driver counts loops, head_dim and head_dim_v up to
+//   TANDEM_MAX_HEAD_DIM.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#define LANES 16
+#include "common.glsl"
+#include "limits.h"
+#include "kv_append.glsl"
+
+void main() {
+  // trips <= TANDEM_MAX_HEAD_DIM / LANES
+  for (int i = int(gl_LocalInvocationID.x); i < max(head_dim, head_dim_v); i += LANES) append(gl_WorkGroupID.x, gl_WorkGroupID.y, uint(i));
+}
