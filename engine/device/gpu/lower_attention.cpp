@@ -1,9 +1,53 @@
 // Attention: one launch over the whole cache, or one per split of the cache and a merge when the queries alone do not
-// fill the device. Both give the same bits.
+// fill the device, or when a driver's limit of loop iterations is too tight for the whole cache. Both give the same
+// bits.
 #include "engine/device/gpu/launch.h"
 #include "engine/device/gpu/lower_support.h"
 
 namespace tandem::gpu {
+namespace {
+
+std::string describe(const Attention& op) {
+  return "attention S=" + std::to_string(op.S) + " heads " + std::to_string(op.heads) + "/" +
+         std::to_string(op.cache.kv_heads) + " of " + std::to_string(op.cache.head_dim) + "/" +
+         std::to_string(op.cache.head_dim_v) + ", capacity " + std::to_string(op.cache.capacity);
+}
+
+// Queries of a KV head that share the loads of K and V; in decode one token's group of heads. Those of simt kernels and
+// of all shaders lie in shared memory with their scores and sums (shaders/attention.glsl). Error when one does not fit.
+int64_t queries_of_tile(const Attention& op, int64_t queries, const LoweringContext& context) {
+  const bool simt = context.family == KernelFamily::simt;
+  int64_t tile = std::min<int64_t>(queries, simt ? 4 : 8);
+  if (!simt && context.loop_budget == 0) return tile;  // OpenCL's simd kernel keeps them in private memory
+  constexpr int64_t kFloat = sizeof(float), kMaxTile = 8;
+  const int64_t query_bytes = kFloat * (op.cache.head_dim + kAttentionSplit + op.cache.head_dim_v);
+  const int64_t room =
+      static_cast<int64_t>(context.local_memory_bytes) - kFloat * (5 * kMaxTile + static_cast<int64_t>(kWorkGroup));
+  if (query_bytes > room) {
+    throw Error("heads need " + std::to_string(query_bytes) + " bytes of shared memory for one query, there are " +
+                    std::to_string(std::max<int64_t>(room, 0)),
+                describe(op), "use another device for it");
+  }
+  return std::min(tile, room / query_bytes);
+}
+
+// Whether every split of the cache gets a work-group of its own, its results merged by a second launch.
+bool is_split(const Attention& op, size_t tiles, const LoweringContext& context) {
+  const size_t splits = ceil_div(op.cache.capacity, kAttentionSplit);
+  const bool counted = context.loop_budget > 0 && splits > TANDEM_MAX_SPLITS_IN_TURN;
+  if (counted && !op.scratch) {
+    throw Error("a cache of more than " + std::to_string(TANDEM_MAX_SPLITS_IN_TURN * kAttentionSplit) +
+                    " positions needs scratch where a driver ends loops after " + std::to_string(context.loop_budget) +
+                    " iterations",
+                describe(op), "use another device for it, or a smaller --ctx-size");
+  }
+  if (counted) return true;
+  const auto units = static_cast<size_t>(context.compute_units);
+  const size_t wanted = context.family == KernelFamily::simt ? 4 * units : units;
+  return op.scratch && splits > 1 && units > 1 && tiles * static_cast<size_t>(op.cache.kv_heads) < 2 * wanted;
+}
+
+}  // namespace
 
 std::vector<KernelLaunch> lower_attention(const Attention& op, const LoweringContext& context) {
   const KvCache& cache = op.cache;
@@ -13,15 +57,14 @@ std::vector<KernelLaunch> lower_attention(const Attention& op, const LoweringCon
   TANDEM_CHECK(op.heads % cache.kv_heads == 0,
                std::to_string(op.heads) + " heads over " + std::to_string(cache.kv_heads) + " KV heads");
   TANDEM_CHECK(cache.capacity > 0 && cache.capacity % 64 == 0, "cache capacity: " + std::to_string(cache.capacity));
+  require_countable(std::max(cache.head_dim, cache.head_dim_v), TANDEM_MAX_HEAD_DIM, context, "a head of",
+                    describe(op));
+  require_countable(cache.capacity, TANDEM_MAX_POSITIONS, context, "a cache of", describe(op));
   const bool simt = context.family == KernelFamily::simt;
   const int64_t group = op.heads / cache.kv_heads, queries = op.S * group;
-  // Queries of a KV head that share the loads of K and V; in decode one token's group of heads.
-  const int64_t tile = std::min<int64_t>(queries, simt ? 4 : 8);
+  const int64_t tile = queries_of_tile(op, queries, context);
   const auto kv_heads = static_cast<size_t>(cache.kv_heads);
   const size_t tiles = ceil_div(queries, tile), splits = ceil_div(cache.capacity, kAttentionSplit);
-  const size_t wanted =
-      simt ? 4 * static_cast<size_t>(context.compute_units) : static_cast<size_t>(context.compute_units);
-  const bool split = op.scratch && splits > 1 && context.compute_units > 1 && tiles * kv_heads < 2 * wanted;
 
   KernelLaunch launch;
   launch.source = in_family("attention", context.family);
@@ -31,7 +74,7 @@ std::vector<KernelLaunch> lower_attention(const Attention& op, const LoweringCon
   const size_t local = simt ? kWorkGroup : 1;
   launch.local = {local, 1, 1};
   const std::vector<Arg> cache_args = {BufferArg{op.positions}, BufferArg{cache.k}, BufferArg{cache.v}};
-  if (!split) {
+  if (!is_split(op, tiles, context)) {
     launch.kernel = launch.source;
     launch.args = {BufferArg{op.q}, BufferArg{op.y, true}};
     launch.args.insert(launch.args.end(), cache_args.begin(), cache_args.end());

@@ -1,0 +1,261 @@
+// The body of attention_{simd,simt}.comp.
+//
+// Work: LANES invocations share a tile of TILE queries of one KV head. In a split an invocation takes pairs of neighbouring positions for the
+//   scores (one word of an f16 cache_k is both), positions lane, lane + LANES, ... for the softmax, and pairs of neighbouring value elements
+//   for the weighted sum (one word of an f16 cache_v, if rows are whole words). Queries, scores and sums lie in shared memory:
+//   4 * (TILE * (HEAD_DIM + SPLIT + HEAD_DIM_V) + 5 * MAX_TILE + LANES) bytes.
+// The eight accumulators of a pair are written out, not looped over: an array would leave the registers.
+layout(local_size_x = LANES) in;
+layout(constant_id = 0) const int HEAD_DIM = 64;
+layout(constant_id = 1) const int HEAD_DIM_V = 64;
+layout(constant_id = 2) const int KV_F16 = 1;
+layout(constant_id = 3) const int TILE = 4;
+layout(constant_id = 4) const int SPLIT = 256;
+layout(constant_id = 5) const int ROUND_F16 = 0;
+#define MAX_TILE 8
+#define MAX_SPLIT 256
+#define RECORD uint(2 + HEAD_DIM_V)
+
+#if defined(KERNEL_attention_merge_simd) || defined(KERNEL_attention_merge_simt)
+#define MERGE
+BUFFER(0, float, y);
+BUFFER(1, int, positions);
+BUFFER(2, float, scratch);
+layout(push_constant) uniform Args {
+  uint y_offset, positions_offset, scratch_offset;
+  int heads, splits, y_stride;
+};
+#elif defined(KERNEL_attention_split_simd) || defined(KERNEL_attention_split_simt)
+#define SPLIT_KERNEL
+BUFFER(0, float, q);
+BUFFER(1, int, positions);
+BUFFER(2, uint, cache_k);
+BUFFER(3, uint, cache_v);
+BUFFER(4, float, scratch);
+layout(push_constant) uniform Args {
+  uint q_offset, positions_offset, cache_k_offset, cache_v_offset, scratch_offset;
+  int S, group, capacity, q_stride;
+  float scale;
+};
+#else
+BUFFER(0, float, q);
+BUFFER(1, float, y);
+BUFFER(2, int, positions);
+BUFFER(3, uint, cache_k);
+BUFFER(4, uint, cache_v);
+layout(push_constant) uniform Args {
+  uint q_offset, y_offset, positions_offset, cache_k_offset, cache_v_offset;
+  int S, group, capacity, q_stride, y_stride;
+  float scale;
+};
+#endif
+
+float result(const float value, const float sum) {
+  precise const float share = value / sum;
+  return ROUND_F16 != 0 ? round_f16(share) : share;
+}
+
+#ifdef MERGE
+void main() {
+  const uint query = gl_WorkGroupID.x, s = query / uint(heads), head = query % uint(heads);
+  const int last = positions[positions_offset + s];
+  // trips <= TANDEM_MAX_HEAD_DIM / LANES
+  for (int d = int(gl_LocalInvocationID.x); d < HEAD_DIM_V; d += LANES) {
+    float top = -INFINITY, sum = 0.0, value = 0.0;
+    // trips <= TANDEM_MAX_POSITIONS / MAX_SPLIT
+    for (int part = 0; part * SPLIT <= last; ++part) {
+      const uint record = scratch_offset + (query * uint(splits) + uint(part)) * RECORD;
+      const Merge m = merge(top, scratch[record]);
+      top = m.top;
+      sum = join(scratch[record + 1u], m.take, sum, m.keep);
+      value = join(scratch[record + 2u + uint(d)], m.take, value, m.keep);
+    }
+    y[y_offset + s * uint(y_stride) + head * uint(HEAD_DIM_V) + uint(d)] = result(value, sum);
+  }
+}
+
+#else
+shared float queries[TILE * HEAD_DIM];
+shared float weights[TILE * SPLIT];  // scores, then weights
+// What the splits so far gave for each query of the tile, and how the last one joined.
+shared float values[TILE * HEAD_DIM_V];
+shared float tops[MAX_TILE], sums[MAX_TILE], keeps[MAX_TILE], takes[MAX_TILE];
+shared int lasts[MAX_TILE];  // absolute position of the query: the last one it sees
+
+#define EACH_QUERY(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
+#define WITH(i) if (i < TILE)
+#define START_PAIR(i) precise float first##i = 0.0, second##i = 0.0;
+
+// Elements at and at + 1 of a cache, `at` even.
+#define LOAD_EVEN(name, at) \
+  (KV_F16 != 0 ? unpackHalf2x16(name[name##_offset + (at) / 2u]) \
+               : uintBitsToFloat(uvec2(name[name##_offset + (at)], name[name##_offset + (at) + 1u])))
+
+float load_value(const uint at) {
+  if (KV_F16 == 0) return uintBitsToFloat(cache_v[cache_v_offset + at]);
+  return unpackHalf2x16(cache_v[cache_v_offset + at / 2u] >> 16u * (at % 2u)).x;
+}
+// Elements d and d + 1 of a value row; 0 for the one after its end. Rows of odd length start at odd halves.
+vec2 load_values(const uint row, const int d) {
+  if (HEAD_DIM_V % 2 == 0) return LOAD_EVEN(cache_v, row + uint(d));
+  return vec2(load_value(row + uint(d)), d + 1 < HEAD_DIM_V ? load_value(row + uint(d + 1)) : 0.0);
+}
+
+// Scores of the positions [first, first + SPLIT), -inf from `end` on and behind a query's last position.
+void score_split(const uint keys, const int first, const int end) {
+  // trips <= MAX_SPLIT / 2 / LANES
+  for (int at = 2 * int(gl_LocalInvocationID.x); at < SPLIT; at += 2 * LANES) {
+    const int n = first + at;
+    EACH_QUERY(START_PAIR)
+    if (n < end) {
+      const uint key = keys + uint(n / 16 * HEAD_DIM * 16 + n % 16);
+      // trips <= TANDEM_MAX_HEAD_DIM
+      for (int d = 0; d < HEAD_DIM; ++d) {
+        const vec2 pair = LOAD_EVEN(cache_k, key + uint(d) * 16u);
+#define ADD_KEYS(i)                                   \
+  WITH(i) {                                           \
+    const float element = queries[i * HEAD_DIM + d];  \
+    first##i = fma(element, pair.x, first##i);        \
+    second##i = fma(element, pair.y, second##i);      \
+  }
+        EACH_QUERY(ADD_KEYS)
+      }
+    }
+#define STORE_SCORES(i)                                                       \
+  WITH(i) {                                                                   \
+    precise const float one = first##i * scale, other = second##i * scale;    \
+    weights[i * SPLIT + at] = n <= lasts[i] ? one : -INFINITY;                \
+    weights[i * SPLIT + at + 1] = n + 1 <= lasts[i] ? other : -INFINITY;      \
+  }
+    EACH_QUERY(STORE_SCORES)
+  }
+}
+
+// Makes weights of the scores of query i, and joins their maximum and sum to what the splits before gave.
+void weigh_split(const int i) {
+  const int lane = int(gl_LocalInvocationID.x);
+  float part_top = -INFINITY;
+  // trips <= MAX_SPLIT / LANES
+  for (int at = lane; at < SPLIT; at += LANES) part_top = larger(part_top, weights[i * SPLIT + at]);
+  const float top = tree_largest(part_top);
+  const float base = top == -INFINITY ? 0.0 : top;
+  precise float part_sum = 0.0;
+  // trips <= MAX_SPLIT / LANES
+  for (int at = lane; at < SPLIT; at += LANES) {
+    precise const float below = weights[i * SPLIT + at] - base;
+    const float e = exp1(below);
+    weights[i * SPLIT + at] = e;
+    part_sum += e;
+  }
+  const float sum = tree_sum(part_sum);
+  if (lane == 0) {
+    const Merge m = merge(tops[i], top);
+    tops[i] = m.top;
+    sums[i] = join(sum, m.take, sums[i], m.keep);
+    keeps[i] = m.keep;
+    takes[i] = m.take;
+  }
+}
+
+// The weighted sums of values over [first, end); from `shared_end` on only some queries see a position. The others must not even multiply by
+// zero what they do not see: the cache may hold anything there.
+void add_values(const uint rows, const int first, const int shared_end, const int end) {
+  // trips <= (TANDEM_MAX_HEAD_DIM / 2 + LANES - 1) / LANES
+  for (int d = 2 * int(gl_LocalInvocationID.x); d < HEAD_DIM_V; d += 2 * LANES) {
+    EACH_QUERY(START_PAIR)
+    // trips <= MAX_SPLIT
+    for (int n = first; n < shared_end; ++n) {
+      const vec2 pair = load_values(rows + uint(n * HEAD_DIM_V), d);
+#define ADD_SEEN(i)                                           \
+  WITH(i) {                                                   \
+    const float weight = weights[i * SPLIT + n - first];      \
+    first##i = fma(weight, pair.x, first##i);                 \
+    second##i = fma(weight, pair.y, second##i);               \
+  }
+      EACH_QUERY(ADD_SEEN)
+    }
+    // trips <= MAX_SPLIT
+    for (int n = max(first, shared_end); n < end; ++n) {
+      const vec2 pair = load_values(rows + uint(n * HEAD_DIM_V), d);
+#define ADD_IF_SEEN(i) WITH(i) if (n <= lasts[i]) ADD_SEEN(i)
+      EACH_QUERY(ADD_IF_SEEN)
+    }
+#define JOIN(i)                                                                                                        \
+  WITH(i) {                                                                                                            \
+    const int at = i * HEAD_DIM_V + d;                                                                                 \
+    values[at] = join(first##i, takes[i], values[at], keeps[i]);                                                       \
+    if (d + 1 < HEAD_DIM_V) values[at + 1] = join(second##i, takes[i], values[at + 1], keeps[i]);                      \
+  }
+    EACH_QUERY(JOIN)
+  }
+}
+
+// Adds the positions [first, first + SPLIT) to the tile. `nearest` and `furthest`: the smallest and the largest of its last positions.
+void attend_split(const uint keys, const uint rows, const int first, const int nearest, const int furthest) {
+  const int end = min(first + SPLIT, furthest + 1);
+  score_split(keys, first, end);
+  barrier();
+  // trips <= MAX_TILE
+  for (int i = 0; i < TILE; ++i) weigh_split(i);
+  barrier();
+  add_values(rows, first, min(end, nearest + 1), end);
+  barrier();  // the next split writes weights
+}
+
+// The tile's query i: number token * group + head in the group. A last tile that is not full repeats its last query, which is not stored again.
+int query_of(const int i) { return min(int(gl_WorkGroupID.x) * TILE + i, S * group - 1); }
+bool is_stored(const int i) { return int(gl_WorkGroupID.x) * TILE + i < S * group; }
+
+void main() {
+  const int lane = int(gl_LocalInvocationID.x), kv_head = int(gl_WorkGroupID.y);
+  int nearest = 0x7fffffff, furthest = 0;
+  // trips <= MAX_TILE
+  for (int i = 0; i < TILE; ++i) {
+    const int n = query_of(i), last = positions[positions_offset + uint(n / group)];
+    const uint from = q_offset + uint(n / group) * uint(q_stride) + uint((kv_head * group + n % group) * HEAD_DIM);
+    nearest = min(nearest, last);
+    furthest = max(furthest, last);
+    // trips <= TANDEM_MAX_HEAD_DIM / LANES
+    for (int d = lane; d < HEAD_DIM; d += LANES) queries[i * HEAD_DIM + d] = q[from + uint(d)];
+    // trips <= TANDEM_MAX_HEAD_DIM / LANES
+    for (int d = lane; d < HEAD_DIM_V; d += LANES) values[i * HEAD_DIM_V + d] = 0.0;
+    if (lane == 0) {
+      lasts[i] = last;
+      tops[i] = -INFINITY;
+      sums[i] = 0.0;
+    }
+  }
+  barrier();
+  const uint keys = uint(kv_head * capacity) * uint(HEAD_DIM), rows = uint(kv_head * capacity) * uint(HEAD_DIM_V);
+
+#ifdef SPLIT_KERNEL
+  const int part = int(gl_WorkGroupID.z), heads = int(gl_NumWorkGroups.y) * group;
+  if (part * SPLIT > furthest) return;  // the merge does not look at it
+  attend_split(keys, rows, part * SPLIT, nearest, furthest);
+  // trips <= MAX_TILE
+  for (int i = 0; i < TILE; ++i) {
+    if (!is_stored(i)) break;
+    const int n = query_of(i);
+    const uint query = uint(n / group * heads + kv_head * group + n % group);
+    const uint record = scratch_offset + (query * gl_NumWorkGroups.z + uint(part)) * RECORD;
+    if (lane == 0) {
+      scratch[record] = tops[i];
+      scratch[record + 1u] = sums[i];
+    }
+    // trips <= TANDEM_MAX_HEAD_DIM / LANES
+    for (int d = lane; d < HEAD_DIM_V; d += LANES) scratch[record + 2u + uint(d)] = values[i * HEAD_DIM_V + d];
+  }
+#else
+  // trips <= TANDEM_MAX_SPLITS_IN_TURN
+  for (int first = 0; first <= furthest; first += SPLIT) attend_split(keys, rows, first, nearest, furthest);
+  // trips <= MAX_TILE
+  for (int i = 0; i < TILE; ++i) {
+    if (!is_stored(i)) break;
+    const int n = query_of(i);
+    const uint to = y_offset + uint(n / group) * uint(y_stride) + uint((kv_head * group + n % group) * HEAD_DIM_V);
+    // trips <= TANDEM_MAX_HEAD_DIM / LANES
+    for (int d = lane; d < HEAD_DIM_V; d += LANES) y[to + uint(d)] = result(values[i * HEAD_DIM_V + d], sums[i]);
+  }
+#endif
+}
+#endif
