@@ -11,6 +11,7 @@ Executor::Executor(sync::Pool& pool, std::vector<Device*> devices, ExecutorOptio
     : devices_(std::move(devices)),
       options_(std::move(options)),
       bank_(pool, static_cast<uint32_t>(devices_.size()) + 1, "executor flags"),
+      gate_(bank_.make("gate of the run")),
       waiter_(sync::make_waiter(options_.sync_policy)),
       blocking_(sync::make_waiter("blocking")) {
   for (Device* device : devices_) flags_.emplace(device->info().id, bank_.make(device->info().id + " done"));
@@ -65,26 +66,33 @@ bool Executor::shares_core(const PreparedPlan& prepared, size_t device) const {
 
 void Executor::launch_all(PreparedPlan& prepared, uint32_t base) {
   // Devices that share the orchestrator's core come last: once they have work, they may keep that core from launching
-  // the rest.
-  std::vector<size_t> order(prepared.devices_.size());
-  for (size_t d = 0; d < order.size(); ++d) order[d] = d;
-  std::stable_partition(order.begin(), order.end(), [&](size_t d) { return !shares_core(prepared, d); });
-  std::vector<sync::WaitFor> waits;
-  for (size_t d : order) {
-    prepared.devices_[d]->batch(true);
-    for (int index : prepared.launch_order_[d]) {
-      const Step& step = prepared.plan_.steps[index];
-      waits.clear();
-      for (int awaited : step.waits) {
-        waits.push_back({flags_.at(prepared.plan_.devices[prepared.plan_.steps[awaited].device]),
-                         base + static_cast<uint32_t>(awaited)});
-      }
-      sync::Signal signal;
-      if (step.signals) signal = {flags_.at(prepared.plan_.devices[d]), base + static_cast<uint32_t>(index)};
-      prepared.devices_[d]->launch(*prepared.programs_[index], waits, signal);
-    }
-    prepared.devices_[d]->batch(false);
+  // the rest. The gate is opened before them: they must not wait for it on this very core.
+  const bool gated = options_.sync_policy == "gate";
+  for (size_t d = 0; d < prepared.devices_.size(); ++d) {
+    if (!shares_core(prepared, d)) launch_on(d, prepared, base, gated);
   }
+  if (gated) gate_.raise(base);
+  for (size_t d = 0; d < prepared.devices_.size(); ++d) {
+    if (shares_core(prepared, d)) launch_on(d, prepared, base, false);
+  }
+}
+
+void Executor::launch_on(size_t d, PreparedPlan& prepared, uint32_t base, bool gated) {
+  std::vector<sync::WaitFor> waits;
+  prepared.devices_[d]->batch(true);
+  for (int index : prepared.launch_order_[d]) {
+    const Step& step = prepared.plan_.steps[index];
+    waits.clear();
+    if (std::exchange(gated, false)) waits.push_back({gate_, base});
+    for (int awaited : step.waits) {
+      waits.push_back({flags_.at(prepared.plan_.devices[prepared.plan_.steps[awaited].device]),
+                       base + static_cast<uint32_t>(awaited)});
+    }
+    sync::Signal signal;
+    if (step.signals) signal = {flags_.at(prepared.plan_.devices[d]), base + static_cast<uint32_t>(index)};
+    prepared.devices_[d]->launch(*prepared.programs_[index], waits, signal);
+  }
+  prepared.devices_[d]->batch(false);
 }
 
 bool Executor::wait_all(PreparedPlan& prepared, uint32_t base) {
@@ -115,7 +123,9 @@ bool Executor::wait_all(PreparedPlan& prepared, uint32_t base) {
 
 // After a failure: let every device run dry, then lift all flags past this run, so that the next one starts clean.
 void Executor::recover(PreparedPlan& prepared, uint32_t final_epoch) noexcept {
-  for (auto& [id, flag] : flags_) flag.fail("the run was abandoned after a failure");
+  constexpr const char* kAbandoned = "the run was abandoned after a failure";
+  gate_.fail(kAbandoned);
+  for (auto& [id, flag] : flags_) flag.fail(kAbandoned);
   for (Device* device : prepared.devices_) {
     try {
       device->finish(options_.deadline);
@@ -123,10 +133,12 @@ void Executor::recover(PreparedPlan& prepared, uint32_t final_epoch) noexcept {
       // The run's first failure is already on its way to the caller.
     }
   }
-  for (auto& [id, flag] : flags_) {
+  const auto lift = [&](const sync::Flag& flag) {
     flag.clear_failure();
-    flag.raise(final_epoch);
-  }
+    if (!flag.reached(final_epoch)) flag.raise(final_epoch);
+  };
+  lift(gate_);
+  for (auto& [id, flag] : flags_) lift(flag);
 }
 
 void Executor::collect(const PreparedPlan& prepared, double start, double end) {

@@ -24,6 +24,8 @@
 namespace tandem {
 
 struct ExecutorOptions {
+  // How the end of a run is waited for (docs/sync.md). With "gate" the devices' queues are filled first, behind a flag
+  // that is raised when all are.
   std::string sync_policy = "predict";
   std::chrono::milliseconds deadline{120000};  // of one run
   // Devices whose host threads share the orchestrator's core: it never spins for them.
@@ -33,7 +35,8 @@ struct ExecutorOptions {
 class PreparedPlan {
  public:
   const Plan& plan() const { return plan_; }
-  double predicted_seconds() const { return predictor_.predict(); }
+  double predicted_seconds() const { return predictor_.predict(); }        // of the next run; 0: unknown
+  const sync::DurationPredictor& predictor() const { return predictor_; }  // its error, and what it has seen
 
  private:
   friend class Executor;
@@ -59,6 +62,7 @@ class Executor {
   Device& device(const std::string& id) const;
   bool shares_core(const PreparedPlan& prepared, size_t device) const;
   void launch_all(PreparedPlan& prepared, uint32_t base);
+  void launch_on(size_t device, PreparedPlan& prepared, uint32_t base, bool gated);
   bool wait_all(PreparedPlan& prepared, uint32_t base);  // true: slept longer than the work took
   void recover(PreparedPlan& prepared, uint32_t final_epoch) noexcept;
   void collect(const PreparedPlan& prepared, double start, double end);
@@ -66,6 +70,7 @@ class Executor {
   std::vector<Device*> devices_;
   ExecutorOptions options_;
   sync::FlagBank bank_;
+  sync::Flag gate_;
   std::map<std::string, sync::Flag> flags_;  // one per device
   std::unique_ptr<sync::Waiter> waiter_, blocking_;
   uint32_t epoch_ = 0;

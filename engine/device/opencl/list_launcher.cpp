@@ -17,7 +17,7 @@ uint64_t address_of(const void* pointer) { return reinterpret_cast<uintptr_t>(po
 
 ListLauncher::ListLauncher(cl::CommandQueue queue, Gates& gates, SpanRecorder& spans, ProgramCache& programs,
                            SlotMemory& memory, sync::Pool& pool, Preparer& preparer, ListVariants& variants,
-                           std::string id, bool list_single_programs)
+                           std::string id, bool list_single_programs, bool stays)
     : queue_(queue),
       gates_(gates),
       spans_(spans),
@@ -27,14 +27,19 @@ ListLauncher::ListLauncher(cl::CommandQueue queue, Gates& gates, SpanRecorder& s
       variants_(variants),
       id_(id),
       gate_launcher_(queue, gates, spans, id),
+      doorbell_(pool, gates.look_seconds()),
+      stays_(stays),
       pool_(pool),
       list_single_programs_(list_single_programs) {}
+
+ListLauncher::~ListLauncher() { doorbell_.dismiss(); }
 
 void ListLauncher::launch(std::shared_ptr<Prepared> program, std::span<const sync::WaitFor> waits,
                           sync::Signal signal) {
   if (program->records.empty() || spans_.recording() || !(batching_ || list_single_programs_)) {
     try {
       submit();
+      doorbell_.dismiss();
       preparer_.bind(*program);
     } catch (const std::exception& error) {
       gate_launcher_.reject(program->name, error.what(), signal);
@@ -98,26 +103,10 @@ void ListLauncher::submit() {
   if (!current_) return;
   List& list = *std::exchange(current_, nullptr);
   list.serial = ++serial_;
+  if (post(list)) return;
   try {
-    cl::Kernel& kernel = kernel_for(list.variants);
-    cl_uint index = 0;
-    const auto set = [&](const auto& value) {
-      check(kernel.setArg(index++, sizeof value, &value), "clSetKernelArg", "list.cl on " + id_);
-    };
-    const auto set_buffer = [&](const sync::Slot& slot, cl_ulong offset) {
-      const cl_mem buffer = memory_.buffer(slot)();
-      set(buffer);
-      set(offset);
-    };
-    set_buffer(*list.slot, kHeaderBytes);
-    set(cl_uint{list.count});
-    set_buffer(*list.slot, 0);
-    set(cl_uint{list.serial});
-    set_buffer(gates_.state(), 0);
-    set(gates_.spins());
-    check(queue_.enqueueNDRangeKernel(kernel, cl::NullRange, cl::NDRange(1), cl::NDRange(1)), "clEnqueueNDRangeKernel",
-          "list.cl on " + id_);
-    check(queue_.flush(), "clFlush", id_);
+    doorbell_.dismiss();
+    enqueue(list);
   } catch (const std::exception& error) {
     list.slot->as<sync::FlagLine>()->epoch.store(list.serial, std::memory_order_release);  // nobody will run it
     gate_launcher_.reject(list.programs.empty() ? "" : list.programs.front()->name, error.what(), {});
@@ -128,6 +117,42 @@ void ListLauncher::submit() {
   }
 }
 
+// To a kernel that knows all the list's variants.
+bool ListLauncher::post(const List& list) {
+  if (!stays_ || !std::ranges::includes(resident_variants_, list.variants)) return false;
+  const bool taken = doorbell_.post(
+      {address_of(list.slot->as<uint64_t>(kHeaderBytes)), address_of(list.slot->data()), list.count, list.serial});
+  posted_ += taken;
+  return taken;
+}
+
+void ListLauncher::enqueue(const List& list) {
+  cl::Kernel& kernel = kernel_for(list.variants);
+  cl_uint index = 0;
+  const auto set = [&](const auto& value) {
+    check(kernel.setArg(index++, sizeof value, &value), "clSetKernelArg", "list.cl on " + id_);
+  };
+  const auto set_buffer = [&](const sync::Slot& slot, cl_ulong offset) {
+    const cl_mem buffer = memory_.buffer(slot)();
+    set(buffer);
+    set(offset);
+  };
+  set_buffer(*list.slot, kHeaderBytes);
+  set(cl_uint{list.count});
+  set_buffer(*list.slot, 0);
+  set(cl_uint{list.serial});
+  set_buffer(gates_.state(), 0);
+  set(gates_.spins());
+  set_buffer(doorbell_.slot(), 0);
+  set(cl_ulong{stays_ ? doorbell_.idle_looks() : 0});
+  check(queue_.enqueueNDRangeKernel(kernel, cl::NullRange, cl::NDRange(1), cl::NDRange(1)), "clEnqueueNDRangeKernel",
+        "list.cl on " + id_);
+  check(queue_.flush(), "clFlush", id_);
+  if (!stays_) return;
+  doorbell_.launched(list.serial);
+  resident_variants_ = list.variants;
+}
+
 void ListLauncher::batch(bool open) {
   batching_ = open;
   gate_launcher_.batch(open);
@@ -136,6 +161,7 @@ void ListLauncher::batch(bool open) {
 
 void ListLauncher::finish(std::chrono::milliseconds deadline) {
   submit();
+  doorbell_.dismiss();
   gate_launcher_.finish(deadline);
 }
 

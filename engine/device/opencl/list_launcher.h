@@ -4,7 +4,8 @@
 // Contract: as Launcher. The first batch with a set of kernels that no list had before compiles a list kernel for it
 // (seconds; PoCL keeps the result on disk). While spans are recorded, programs are launched kernel by kernel, because
 // time can only be read between launches. So is a program launched outside a batch, for it would gain nothing. Kernel
-// objects of such programs are made by their first launch.
+// objects of such programs are made by their first launch. With a doorbell (--sync doorbell) the list kernel stays for
+// a while after a list and takes the next one from shared memory; anything else that is launched sends it away first.
 #pragma once
 
 #include <deque>
@@ -17,6 +18,7 @@
 #include "engine/device/opencl/gate_launcher.h"
 #include "engine/device/opencl/gates.h"
 #include "engine/device/opencl/launcher.h"
+#include "engine/device/opencl/list_doorbell.h"
 #include "engine/device/opencl/list_source.h"
 #include "engine/device/opencl/prepared.h"
 
@@ -25,10 +27,13 @@ namespace tandem::opencl {
 class ListLauncher final : public Launcher {
  public:
   ListLauncher(cl::CommandQueue queue, Gates& gates, SpanRecorder& spans, ProgramCache& programs, SlotMemory& memory,
-               sync::Pool& pool, Preparer& preparer, ListVariants& variants, std::string id, bool list_single_programs);
+               sync::Pool& pool, Preparer& preparer, ListVariants& variants, std::string id, bool list_single_programs,
+               bool stays);
+  ~ListLauncher() override;
   void launch(std::shared_ptr<Prepared> program, std::span<const sync::WaitFor> waits, sync::Signal signal) override;
   void batch(bool open) override;
   void finish(std::chrono::milliseconds deadline) override;
+  uint32_t posted() const { return posted_; }  // lists that a resident kernel took over
 
  private:
   // One list in flight: entries in shared memory, and the programs it keeps alive. Its first 64 bytes hold the done
@@ -44,6 +49,8 @@ class ListLauncher final : public Launcher {
   List& open_list();
   void append(uint64_t kind, uint64_t address, uint64_t epoch, uint64_t serial);
   void submit();
+  bool post(const List& list);
+  void enqueue(const List& list);
   cl::Kernel& kernel_for(const std::set<uint64_t>& variants);
 
   cl::CommandQueue queue_;
@@ -56,11 +63,14 @@ class ListLauncher final : public Launcher {
   std::string id_;
   GateLauncher gate_launcher_;
   std::map<std::vector<uint64_t>, cl::Kernel> kernels_;  // by the variants they know
+  ListDoorbell doorbell_;
+  bool stays_;
+  std::set<uint64_t> resident_variants_;  // that the kernel launched last knows
   sync::Pool& pool_;
   std::deque<List> lists_;   // as many as were ever in flight at once
   List* current_ = nullptr;  // being filled
   bool batching_ = false, list_single_programs_;
-  uint32_t serial_ = 0;
+  uint32_t serial_ = 0, posted_ = 0;
 };
 
 }  // namespace tandem::opencl

@@ -98,6 +98,18 @@ bool passed(const DeviceInfo& info, const std::string& policy) {
                              [&](const PolicyTest& test) { return test.policy == policy && test.passed; });
 }
 
+Error no_doorbell(const DeviceInfo& info, bool cpu) {
+  std::string passed_ones;
+  for (const PolicyTest& test : info.policies) {
+    if (test.policy == "doorbell" && !test.passed)
+      return Error("a waiting policy is switched off", "doorbell on " + info.id, test.reason);
+    if (test.passed && test.policy != "doorbell") passed_ones += (passed_ones.empty() ? "" : ", ") + test.policy;
+  }
+  return Error("programs cannot wait for a doorbell on this device", info.id,
+               std::string(cpu ? "It needs simd kernels and a single worker (--threads 2)" : "It is no CPU device") +
+                   "; --sync knows here: " + passed_ones);
+}
+
 // The parts, in the order they need each other.
 class OpenclDevice final : public Device {
  public:
@@ -120,12 +132,14 @@ class OpenclDevice final : public Device {
     // With one worker a one-token pass is one launch of the list kernel; several workers share each kernel's
     // work-groups instead.
     const bool use_lists = use_gates && cpu && info_.compute_units == 1 && info_.family == KernelFamily::simd;
+    const bool stays = options.sync_policy == "doorbell" && passed(info_, "doorbell");
+    if (options.sync_policy == "doorbell" && !(use_lists && stays)) throw no_doorbell(info_, cpu);
     preparer_ = std::make_unique<Preparer>(programs_, *memory_, lowering_context(handle_, info_), cpu,
                                            use_lists ? &variants_ : nullptr);
     if (use_gates) gates_->set_bound(tuning.gate_deadline);
     if (use_lists) {
       launcher_ = std::make_unique<ListLauncher>(queue_, *gates_, spans_, programs_, *memory_, pool_, *preparer_,
-                                                 variants_, handle_.id, tuning.list_single_programs);
+                                                 variants_, handle_.id, tuning.list_single_programs, stays);
     } else if (use_gates) {
       launcher_ = std::make_unique<GateLauncher>(queue_, *gates_, spans_, handle_.id);
     } else {
@@ -158,6 +172,7 @@ class OpenclDevice final : public Device {
   }
 
   const cl::Context& context() const { return handle_.context; }
+  const Launcher& launcher() const { return *launcher_; }
 
  private:
   ProgramCache programs_;
@@ -198,6 +213,11 @@ std::unique_ptr<Device> open_device_tuned(int index, const DeviceOptions& option
 }
 
 const cl::Context& context_of(const Device& device) { return dynamic_cast<const OpenclDevice&>(device).context(); }
+
+uint32_t posted_lists(const Device& device) {
+  const auto* lists = dynamic_cast<const ListLauncher*>(&dynamic_cast<const OpenclDevice&>(device).launcher());
+  return lists ? lists->posted() : 0;
+}
 
 }  // namespace opencl
 

@@ -18,4 +18,7 @@ std::unique_ptr<Device> open_device_tuned(int index, const DeviceOptions& option
 // Every buffer, queue, program and kernel alive holds one reference to it.
 const cl::Context& context_of(const Device& device);
 
+// Lists that a resident kernel took over without a launch (--sync doorbell); 0 for a device without lists.
+uint32_t posted_lists(const Device& device);
+
 }  // namespace tandem::opencl

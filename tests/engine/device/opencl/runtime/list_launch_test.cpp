@@ -1,7 +1,10 @@
 // Batches of one-token programs, which run as one list kernel, mixed with programs that do not.
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "engine/device/opencl/opencl_tuning.h"
+#include "sync/error.h"
 #include "sync/waiter.h"
 #include "tests/engine/device/opencl/runtime/weights.h"
 
@@ -84,6 +87,87 @@ TEST_F(ListLaunching, gives_the_same_bits_while_spans_are_recorded_which_takes_k
     EXPECT_TRUE(matmul.correct());
     EXPECT_EQ(device_->take_spans().size(), recording ? 1u : 0u);
   }
+}
+
+// The same lists by a kernel that stays between them.
+class ListDoorbellLaunching : public ListLaunching {
+ protected:
+  void SetUp() override {
+    ListLaunching::SetUp();
+    if (IsSkipped()) return;
+    DeviceOptions options;
+    options.gpu_family = "simd";
+    options.gpu_cores = {0};
+    options.sync_policy = "doorbell";
+    device_.reset();
+    try {
+      device_ = open_opencl_device(0, options);
+    } catch (const Error& error) {
+      GTEST_SKIP() << "skipped: " << error.what();
+    }
+    for (int i = 0; i < 4 * 64; ++i) y_.as<float>()[i] = 1;
+    context_.step = "pass", context_.device = "opencl:0", context_.deadline = kDeadline;
+  }
+  void run(Program& program, uint32_t epoch) {
+    device_->batch(true);
+    device_->launch(program, {}, {out_, epoch});
+    device_->batch(false);
+  }
+  sync::WaitContext context_;
+};
+
+TEST_F(ListDoorbellLaunching, runs_every_list_once_whether_the_kernel_is_still_there_or_has_gone) {
+  const Operator one = add(1);
+  const auto program = device_->prepare(std::span(&one, 1));
+  uint32_t epoch = 0;
+  for (int pause_us : {0, 0, 0, 100, 1000, 1900, 2000, 2100, 5000}) {
+    for (int i = 0; i < 20; ++i) {
+      run(*program, ++epoch);
+      sync::make_waiter("doorbell")->wait(out_, epoch, context_);
+      ASSERT_EQ(x_.as<float>()[0], static_cast<float>(epoch));
+      std::this_thread::sleep_for(std::chrono::microseconds(pause_us));
+    }
+  }
+  device_->finish(kDeadline);
+  EXPECT_EQ(x_.as<float>()[0], static_cast<float>(epoch));
+  EXPECT_GT(opencl::posted_lists(*device_), 0u) << "every list was launched: no kernel stayed";
+  EXPECT_LT(opencl::posted_lists(*device_), epoch) << "no kernel ever left";
+}
+
+TEST_F(ListDoorbellLaunching, keeps_the_order_of_lists_handed_over_while_it_works) {
+  const Operator one = add(1), three = add(3);
+  const auto program = device_->prepare(std::span(&one, 1)), launched = device_->prepare(std::span(&three, 1));
+  uint32_t epoch = 0;
+  for (int i = 0; i < 200; ++i) {
+    run(*program, ++epoch);
+    if (i % 10 == 3) run(*launched, ++epoch);  // no list: it sends the kernel away
+    if (i % 50 == 7) device_->finish(kDeadline);
+  }
+  sync::make_waiter("doorbell")->wait(out_, epoch, context_);
+  EXPECT_EQ(x_.as<float>()[0], static_cast<float>(epoch));
+  device_->finish(kDeadline);
+}
+
+TEST_F(ListDoorbellLaunching, passes_a_failure_on_and_works_again_afterwards) {
+  const Operator one = add(1);
+  const auto program = device_->prepare(std::span(&one, 1));
+  run(*program, 1);
+  sync::make_waiter("doorbell")->wait(out_, 1, context_);
+  const sync::WaitFor waits[] = {{in_, 1}};
+  device_->batch(true);
+  device_->launch(*program, waits, {out_, 2});
+  device_->batch(false);
+  in_.fail("the other device has gone");
+  EXPECT_THROW(sync::make_waiter("doorbell")->wait(out_, 2, context_), Error);
+  EXPECT_THROW(device_->finish(kDeadline), Error);
+  in_.clear_failure();
+  out_.clear_failure();
+  for (uint32_t epoch = 3; epoch < 6; ++epoch) {
+    run(*program, epoch);
+    sync::make_waiter("doorbell")->wait(out_, epoch, context_);
+  }
+  EXPECT_EQ(x_.as<float>()[0], 4.0f) << "the failed pass did not run, the others did once";
+  device_->finish(kDeadline);
 }
 
 }  // namespace
