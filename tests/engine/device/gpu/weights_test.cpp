@@ -1,0 +1,140 @@
+// Weights at the limits of GPU devices: the most columns whose loops are proven, and more bytes than one argument of a
+// kernel may reach. Values are small integers, so that every sum is exact in any order and a lost column shows.
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <string_view>
+
+#include "shaders/limits.h"
+#include "tests/engine/device/run_case.h"
+
+namespace tandem::testing {
+namespace {
+
+std::vector<Target> gpu_targets() {
+  std::vector<Target> gpus;
+  for (const Target& target : targets()) {
+    const std::string_view id = target.id;
+    if (id.starts_with("opencl") || id.starts_with("vulkan")) gpus.push_back(target);
+  }
+  return gpus;
+}
+
+class Weights : public ::testing::TestWithParam<Target> {
+ protected:
+  void SetUp() override {
+    if (const std::string reason = missing(GetParam()); !reason.empty()) {
+      if (required(GetParam())) FAIL() << reason << ", and it is required";
+      GTEST_SKIP() << "skipped: " << reason;
+    }
+    bench_.device = open_target(GetParam(), bench_.messages);
+  }
+
+  Operand take(size_t bytes, sync::SlotUse use, const char* label) {
+    return {&bench_.pool.acquire(bytes, use, label), 0};
+  }
+  void run(const Operator& op) { bench_.run({&op, 1}); }
+
+  Bench bench_;
+  std::mt19937 random_{7};
+};
+
+// Rows of a block type whose decoded values are integers: random bytes, and 1.0 wherever the type keeps an f16.
+std::vector<std::byte> integer_rows(StorageType type, int64_t rows, int64_t columns, std::mt19937& random) {
+  std::vector<std::byte> bytes(row_bytes(type, columns) * static_cast<size_t>(rows));
+  for (std::byte& b : bytes) b = static_cast<std::byte>(random());
+  std::vector<size_t> halves;
+  if (type == StorageType::q4_0 || type == StorageType::q8_0) halves = {0};
+  if (type == StorageType::q4_1) halves = {0, 2};
+  if (type == StorageType::q2_k) halves = {80, 82};
+  if (type == StorageType::q6_k) halves = {208};
+  if (type == StorageType::f16) {
+    for (size_t at = 0; at < bytes.size(); at += 2) {
+      const uint16_t value = float_to_half(static_cast<float>(random() % 7) - 3);
+      std::memcpy(&bytes[at], &value, 2);
+    }
+  }
+  const uint16_t one = float_to_half(1);
+  for (size_t block = 0; !halves.empty() && block < bytes.size(); block += info(type).block_bytes)
+    for (const size_t at : halves) std::memcpy(&bytes[block + at], &one, 2);
+  return bytes;
+}
+
+PackedMatrix packed(StorageType type, const std::vector<std::byte>& source, int64_t rows, int64_t columns,
+                    const Operand& at) {
+  pack_rows(type, source.data(), columns, 0, rows, at.as<std::byte>());
+  return {packed_format(type), rows, columns, at};
+}
+
+void expect_exact_products(const MatMul& op) {
+  std::vector<float> w(static_cast<size_t>(op.K));
+  for (int64_t n = 0; n < op.row_end; ++n) {
+    decode_packed_row(op.w.format, op.w.data.as<std::byte>(), op.K, n, w.data());
+    for (int64_t s = 0; s < op.S; ++s) {
+      const float* x = op.x.as<float>() + s * op.x_stride;
+      ASSERT_EQ(op.y.as<float>()[s * op.y_stride + n], std::inner_product(w.begin(), w.end(), x, 0.0))
+          << "token " << s << " row " << n;
+    }
+  }
+}
+
+TEST_P(Weights, of_the_most_proven_columns_are_multiplied_to_their_last_one) {
+  const int64_t K = TANDEM_MAX_K, N = 65;
+  for (StorageType type : {StorageType::q4_0, StorageType::q4_1, StorageType::q2_k, StorageType::q8_0,
+                           StorageType::q6_k, StorageType::f16}) {
+    const PackedFormat format = packed_format(type);
+    MatMul op;
+    op.K = op.x_stride = K, op.row_end = op.y_stride = N;
+    op.w = packed(type, integer_rows(type, N, K, random_), N, K,
+                  take(packed_bytes(format, N, K), sync::SlotUse::weights, "w"));
+    op.x = take(9 * K * 4, sync::SlotUse::activations, "x");
+    op.y = take(9 * N * 4, sync::SlotUse::activations, "y");
+    for (int64_t i = 0; i < 9 * K; ++i) op.x.as<float>()[i] = static_cast<float>(static_cast<int>(random_() % 3) - 1);
+    for (int64_t S : {1, 8, 9}) {
+      SCOPED_TRACE(to_string(format) + " S=" + std::to_string(S));
+      op.S = S;
+      run({"matmul", op});
+      expect_exact_products(op);
+    }
+  }
+}
+
+// 1,100 rows of 32,768 floats: 137 MiB, where lavapipe's arguments reach 128.
+TEST_P(Weights, beyond_the_reach_of_one_argument_give_every_row_and_every_embedding) {
+  const int64_t K = TANDEM_MAX_K, N = 1100;
+  const PackedFormat format = packed_format(StorageType::f32);
+  const Operand at = take(packed_bytes(format, N, K), sync::SlotUse::weights, "w");
+  const PackedMatrix w{format, N, K, at};
+  const auto value = [](int64_t row, int64_t k) { return static_cast<float>((row * 7 + k * 3) % 11 - 5); };
+  for (int64_t row = 0; row < N; ++row)
+    for (int64_t k = 0; k < K; ++k)
+      at.as<float>()[(row / kPanelRows * K + k) * kPanelRows + row % kPanelRows] = value(row, k);
+
+  MatMul matmul;
+  matmul.S = 2, matmul.K = matmul.x_stride = K, matmul.row_end = matmul.y_stride = N, matmul.w = w;
+  matmul.x = take(2 * K * 4, sync::SlotUse::activations, "x");
+  matmul.y = take(2 * N * 4, sync::SlotUse::activations, "y");
+  for (int64_t i = 0; i < 2 * K; ++i) matmul.x.as<float>()[i] = static_cast<float>(i % 5 - 2);
+  run({"matmul", matmul});
+  expect_exact_products(matmul);
+
+  const std::vector<int32_t> ids{0, 1099, 63, 1024, -1, 1023, 1100, 600, 2'000'000'000};
+  Embed embed;
+  embed.S = std::ssize(ids), embed.H = K, embed.w = w;
+  embed.ids = take(ids.size() * 4, sync::SlotUse::activations, "ids");
+  embed.y = take(ids.size() * K * 4, sync::SlotUse::activations, "y");
+  std::memcpy(embed.ids.as<int32_t>(), ids.data(), ids.size() * 4);
+  run({"embed", embed});
+  for (size_t s = 0; s < ids.size(); ++s) {
+    const float* y = embed.y.as<float>() + static_cast<int64_t>(s) * K;
+    const bool known = ids[s] >= 0 && ids[s] < N;
+    for (int64_t k = 0; k < K; ++k)
+      ASSERT_TRUE(known ? y[k] == value(ids[s], k) : std::isnan(y[k])) << "id " << ids[s] << " column " << k;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, Weights, ::testing::ValuesIn(gpu_targets()),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+}  // namespace
+}  // namespace tandem::testing
