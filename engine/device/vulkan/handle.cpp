@@ -1,6 +1,6 @@
 #include "engine/device/vulkan/handle.h"
 
-#include <cstring>
+#include <algorithm>
 #include <set>
 
 #include "sync/error.h"
@@ -34,6 +34,18 @@ std::set<std::string> extensions_of(VkPhysicalDevice device, const std::string& 
   std::set<std::string> names;
   for (const VkExtensionProperties& extension : properties) names.insert(extension.extensionName);
   return names;
+}
+
+// The driver can compare the device's clock with the one that steady_clock counts.
+bool clocks_comparable(VkInstance instance, VkPhysicalDevice device) {
+  const auto domains = reinterpret_cast<PFN_vkGetPhysicalDeviceCalibrateableTimeDomainsEXT>(
+      vkGetInstanceProcAddr(instance, "vkGetPhysicalDeviceCalibrateableTimeDomainsEXT"));
+  uint32_t count = 0;
+  if (!domains || domains(device, &count, nullptr) != VK_SUCCESS) return false;
+  std::vector<VkTimeDomainEXT> found(count);
+  if (domains(device, &count, found.data()) != VK_SUCCESS) return false;
+  return std::ranges::count(found, VK_TIME_DOMAIN_DEVICE_EXT) > 0 &&
+         std::ranges::count(found, VK_TIME_DOMAIN_CLOCK_MONOTONIC_EXT) > 0;
 }
 
 Limits limits_of(VkPhysicalDevice device, bool imports) {
@@ -74,14 +86,22 @@ Handle::Handle(int index, const std::vector<int>& cores, Messages* messages) : i
   VkPhysicalDeviceProperties properties;
   vkGetPhysicalDeviceProperties(physical_, &properties);
   cpu_ = properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
-  const bool imports = extensions_of(physical_, id_).contains(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
+  const std::set<std::string> known = extensions_of(physical_, id_);
+  const bool imports = known.contains(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
+  const bool clocks =
+      known.contains(VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME) && clocks_comparable(instance_->get(), physical_);
   limits_ = limits_of(physical_, imports);
   std::vector<const char*> extensions;
   if (imports) extensions.push_back(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
+  if (clocks) extensions.push_back(VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME);
   open(extensions);
   if (imports) {
     host_pointer_properties_ = reinterpret_cast<PFN_vkGetMemoryHostPointerPropertiesEXT>(
         vkGetDeviceProcAddr(device_, "vkGetMemoryHostPointerPropertiesEXT"));
+  }
+  if (clocks) {
+    calibrated_timestamps_ = reinterpret_cast<PFN_vkGetCalibratedTimestampsEXT>(
+        vkGetDeviceProcAddr(device_, "vkGetCalibratedTimestampsEXT"));
   }
 }
 

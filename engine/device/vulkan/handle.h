@@ -42,6 +42,8 @@ class Handle {
   // The first memory type among `allowed` bits that has all these properties; Error when there is none.
   uint32_t memory_type(uint32_t allowed, VkMemoryPropertyFlags properties) const;
   PFN_vkGetMemoryHostPointerPropertiesEXT host_pointer_properties() const { return host_pointer_properties_; }
+  // Reads the device's clock and CLOCK_MONOTONIC at once; nullptr where the driver cannot.
+  PFN_vkGetCalibratedTimestampsEXT calibrated_timestamps() const { return calibrated_timestamps_; }
 
  private:
   void open(const std::vector<const char*>& extensions);
@@ -56,6 +58,7 @@ class Handle {
   bool cpu_ = false;
   Limits limits_;
   PFN_vkGetMemoryHostPointerPropertiesEXT host_pointer_properties_ = nullptr;
+  PFN_vkGetCalibratedTimestampsEXT calibrated_timestamps_ = nullptr;
 };
 
 }  // namespace tandem::vulkan

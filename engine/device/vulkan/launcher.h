@@ -11,16 +11,16 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <set>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "engine/device/vulkan/prepared.h"
+#include "engine/device/vulkan/stamps.h"
 #include "sync/flag.h"
 #include "sync/waiter.h"
 
@@ -53,12 +53,14 @@ class Launcher {
     uint64_t value = 0;  // of the timeline at its end
     OwnedFence fence;    // "blocking" only
     double start_seconds = 0;
+    std::optional<Stamps::Place> stamps;
   };
   void run();
   bool can_follow(const Job& job) const;  // without a turn through the host
   void start(Job job, sync::Waiter& waiter);
   void end_oldest();
-  void wait_for_end(const Flying& oldest);
+  void submit(Flying flying, const std::string& object);
+  bool wait_for_end(const Flying& oldest, std::chrono::milliseconds deadline);  // true: it may have ended earlier
   void give_up(const Job& job, const std::string& why);
 
   Handle& handle_;
@@ -66,8 +68,8 @@ class Launcher {
   LauncherOptions options_;
   OwnedSemaphore timeline_;
   uint64_t last_value_ = 0;
-  std::deque<Flying> flying_;                                 // of the launcher's thread
-  std::map<const Prepared*, sync::DurationPredictor> times_;  // of the launcher's thread
+  Stamps stamps_;
+  std::deque<Flying> flying_;  // of the launcher's thread
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;

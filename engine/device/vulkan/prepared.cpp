@@ -85,12 +85,14 @@ struct Preparer::Bound {
   }
 };
 
-Preparer::Preparer(Handle& handle, Pipelines& pipelines, SlotMemory& memory, gpu::LoweringContext context)
-    : handle_(handle),
+Preparer::Preparer(std::shared_ptr<Handle> handle, Pipelines& pipelines, SlotMemory& memory,
+                   gpu::LoweringContext context)
+    : shared_handle_(std::move(handle)),
+      handle_(*shared_handle_),
       pipelines_(pipelines),
       memory_(memory),
       context_(context),
-      dummy_(allocate_device(handle, 4096, "the dummy argument on " + handle.id())) {}
+      dummy_(allocate_device(handle_, 4096, "the dummy argument on " + handle_.id())) {}
 
 OwnedDescriptorPool Preparer::make_descriptors(std::span<const gpu::KernelLaunch> launches, const std::string& object) {
   size_t buffers = 0;
@@ -158,6 +160,7 @@ Preparer::Bound Preparer::bind(const gpu::KernelLaunch& launch, VkDescriptorSet 
 
 std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators) {
   auto prepared = std::make_shared<Prepared>();
+  prepared->handle = shared_handle_;
   prepared->name = operators.empty() ? "(empty)" : operators.front().name;
   if (operators.size() > 1) prepared->name += " .. " + operators.back().name;
   const std::string object = prepared->name + " on " + handle_.id();

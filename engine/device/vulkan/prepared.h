@@ -16,6 +16,7 @@
 #include "engine/device/vulkan/commands.h"
 #include "engine/device/vulkan/memory.h"
 #include "engine/device/vulkan/pipelines.h"
+#include "sync/waiter.h"
 
 namespace tandem::vulkan {
 
@@ -26,7 +27,8 @@ struct Staged {
 };
 
 struct Prepared {
-  std::string name;  // first operator's (.. last's)
+  std::shared_ptr<Handle> handle;  // shared: a program may outlive its device, and what follows needs the API's one
+  std::string name;                // first operator's (.. last's)
   OwnedDescriptorPool descriptors;
   OwnedCommandPool pool;
   VkCommandBuffer commands = VK_NULL_HANDLE;  // of the pool
@@ -34,7 +36,8 @@ struct Prepared {
   std::vector<Staged> uploads, downloads;     // around every launch (memory not shared)
   Allocation staging;
   bool weights_uploaded = false;
-  const Program* owner = nullptr;  // identity in DeviceSpan; never dereferenced
+  sync::DurationPredictor duration;  // of the launcher's thread
+  const Program* owner = nullptr;    // identity in DeviceSpan; never dereferenced
 
   void fill_staging() const;   // from the slots
   void empty_staging() const;  // to the slots
@@ -42,7 +45,7 @@ struct Prepared {
 
 class Preparer {
  public:
-  Preparer(Handle& handle, Pipelines& pipelines, SlotMemory& memory, gpu::LoweringContext context);
+  Preparer(std::shared_ptr<Handle> handle, Pipelines& pipelines, SlotMemory& memory, gpu::LoweringContext context);
   std::shared_ptr<Prepared> prepare(std::span<const Operator> operators);
   const gpu::LoweringContext& context() const { return context_; }
 
@@ -55,6 +58,7 @@ class Preparer {
   void record(Prepared& prepared, std::span<const Bound> launches);
   void warm_up(std::span<Bound> launches, const std::string& object);
 
+  std::shared_ptr<Handle> shared_handle_;
   Handle& handle_;
   Pipelines& pipelines_;
   SlotMemory& memory_;

@@ -82,10 +82,12 @@ uint64_t reach_bytes(const Region& region) {
 class VulkanDevice final : public Device {
  public:
   VulkanDevice(int index, const DeviceOptions& options, const Tuning& tuning)
-      : handle_(index, options.gpu_cores, tuning.messages),
+      : shared_handle_(std::make_shared<Handle>(index, options.gpu_cores, tuning.messages)),
+        handle_(*shared_handle_),
         pipelines_(handle_, PipelineFile(tuning.cache_folder.value_or(default_cache_folder()),
                                          pipeline_key(handle_.physical()))),
         info_(describe(handle_, options)) {
+    sync::make_waiter(options.sync_policy);  // an unknown policy is an error here, not on the launcher's thread
     const Proof zero_copy =
         options.force_copies ? Proof{false, "copies were asked for"} : prove_zero_copy(handle_, pipelines_);
     info_.zero_copy = zero_copy.holds;
@@ -94,7 +96,7 @@ class VulkanDevice final : public Device {
     info_.policies = test_policies(handle_, zero_copy.holds);
     const gpu::LoweringContext context = lowering_context(handle_, info_, find_loop_budget(handle_, pipelines_));
     memory_ = std::make_unique<SlotMemory>(handle_, zero_copy.holds);
-    preparer_ = std::make_unique<Preparer>(handle_, pipelines_, *memory_, context);
+    preparer_ = std::make_unique<Preparer>(shared_handle_, pipelines_, *memory_, context);
     LauncherOptions launching;
     launching.sync_policy = options.sync_policy;
     launching.wait_deadline = tuning.wait_deadline;
@@ -117,7 +119,8 @@ class VulkanDevice final : public Device {
   std::vector<DeviceSpan> take_spans() override { return launcher_->take_spans(); }
 
  private:
-  Handle handle_;
+  std::shared_ptr<Handle> shared_handle_;  // with programs
+  Handle& handle_;
   Pipelines pipelines_;
   DeviceInfo info_;
   std::unique_ptr<SlotMemory> memory_;

@@ -1,0 +1,16 @@
+// A Vulkan device as a side of litmus tests (engine/device/litmus.h), with shaders/litmus.comp.
+//
+// Contract: as LitmusAgent. Memory must be shared (prove_zero_copy). Vulkan promises that host and shader see each
+// other's stores at submissions and fences only; what is shown here is what the driver does while a shader runs.
+#pragma once
+
+#include <memory>
+
+#include "engine/device/litmus.h"
+#include "engine/device/vulkan/pipelines.h"
+
+namespace tandem::vulkan {
+
+std::unique_ptr<LitmusAgent> make_litmus_agent(Handle& handle, Pipelines& pipelines);
+
+}  // namespace tandem::vulkan

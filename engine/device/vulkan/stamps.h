@@ -1,0 +1,50 @@
+// When programs ran, by the queue's timestamps, on the steady clock.
+//
+// Contract: a program that is to be measured takes a place; the place's commands are submitted around the program's,
+// and read() gives its times once it has ended. A queue without timestamps has no places: its times are the host's.
+//   Threads: calibrate() with the queue idle, by any thread; the rest by the submitting thread.
+// Source: VK_EXT_calibrated_timestamps where the driver has it; else a timestamp between two looks at the host's clock.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "engine/device/vulkan/commands.h"
+
+namespace tandem::vulkan {
+
+class Stamps {
+ public:
+  struct Times {
+    double start_seconds = 0, end_seconds = 0;  // steady clock
+  };
+  struct Place {
+    VkCommandBuffer before = VK_NULL_HANDLE, after = VK_NULL_HANDLE;
+    uint32_t index = 0;
+  };
+
+  explicit Stamps(Handle& handle) : handle_(handle) {}
+  void calibrate();
+  std::optional<Place> take();  // nothing: no timestamps, or every place is in use
+  std::optional<Times> read(const Place& place);
+  void give_back(const Place& place) { free_.push_back(place.index); }
+
+ private:
+  void record_places();
+  uint64_t stamp_now();
+  double seconds_of(uint64_t ticks) const;
+
+  Handle& handle_;
+  OwnedQueryPool queries_;  // two a place, one more for calibration
+  OwnedCommandPool pool_;
+  std::vector<VkCommandBuffer> before_, after_;
+  std::vector<uint32_t> free_;
+  std::mutex mutex_;  // guards what follows
+  bool calibrated_ = false;
+  uint64_t ticks_ = 0;  // of the device's clock, when the host's showed seconds_
+  double seconds_ = 0;
+};
+
+}  // namespace tandem::vulkan

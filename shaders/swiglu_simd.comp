@@ -1,0 +1,9 @@
+// The gated activation of a feed-forward block: y = gate / (1 + exp(-gate)) * up (Shazeer 2020, arXiv:2002.05202, "SwiGLU").
+//
+// Layout: gate, up, y f32 at s*stride + i.
+// Work: a work-group of 16 is a run of `chunk` elements of a row (dimension 0) of one token (dimension 1); its invocations take every 16th.
+// Limits: chunk a multiple of 16; on lavapipe at most TANDEM_MAX_CHUNK of them; y may be gate or up. ROUND_F16 rounds y.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#define LANES 16
+#include "swiglu.glsl"

@@ -1,0 +1,9 @@
+// The gated activation of a feed-forward block: y = gate / (1 + exp(-gate)) * up (Shazeer 2020, arXiv:2002.05202, "SwiGLU").
+//
+// Layout: gate, up, y f32 at s*stride + i.
+// Work: one invocation per element: dimension 0 is i in groups of 64, dimension 1 the token. `chunk` is 1.
+// Limits: any width; y may be gate or up. ROUND_F16 rounds y.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#define LANES 64
+#include "swiglu.glsl"

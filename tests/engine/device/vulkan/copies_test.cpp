@@ -1,0 +1,72 @@
+// Devices that do not share memory: what is copied, and what is not.
+#include <gmock/gmock.h>
+
+#include "tests/engine/device/vulkan/vulkan_test.h"
+
+namespace tandem::vulkan {
+namespace {
+
+class VulkanCopies : public VulkanTest {
+ protected:
+  void SetUp() override {
+    VulkanTest::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    DeviceOptions options;
+    options.force_copies = true;
+    device_ = open(options);
+  }
+  void run(std::span<const Operator> operators) {
+    const auto program = device_->prepare(operators);
+    device_->launch(*program, {}, {});
+    device_->finish(kDeadline);
+  }
+};
+
+TEST_F(VulkanCopies, are_reported) {
+  EXPECT_FALSE(device_->info().zero_copy);
+  EXPECT_THAT(device_->info().zero_copy_note, ::testing::HasSubstr("asked for"));
+}
+
+TEST_F(VulkanCopies, of_rows_leave_what_lies_between_them_to_the_host) {
+  AddCase test(pool_, 4, 21);
+  const Operator op = test.as_operator();
+  const auto program = device_->prepare(std::span(&op, 1));
+  for (int round = 1; round <= 3; ++round) {
+    // Another device writes between the rows, all the time.
+    const auto mark = static_cast<float>(100 * round);
+    for (int64_t i = 0; i < test.floats; ++i)
+      if (i % test.op.x_stride >= test.op.width) test.op.x.as<float>()[i] = mark;
+    device_->launch(*program, {}, {});
+    device_->finish(kDeadline);
+    EXPECT_TRUE(test.all_are(static_cast<float>(round), mark));
+  }
+}
+
+TEST_F(VulkanCopies, leave_device_local_slots_on_the_device) {
+  AddCase first(pool_, 2, 48, sync::SlotUse::device_local), second(pool_, 2, 48);
+  second.op.y = first.op.x, second.op.y_stride = first.op.x_stride;
+  first.fill(-1, 5);  // the device's own copy starts zeroed
+  const std::vector<Operator> chain{first.as_operator(), second.as_operator()};
+  run(chain);
+  EXPECT_TRUE(first.all_are(-1, -1)) << "the host's side is untouched";
+  EXPECT_TRUE(second.all_are(5)) << "yet the second operator read the first one's result";
+}
+
+TEST_F(VulkanCopies, bring_weights_once_before_the_first_launch) {
+  AddCase rows(pool_, 3, 40);
+  sync::Slot& weights = pool_.acquire(40 * 4, sync::SlotUse::weights, "bias");
+  std::fill_n(weights.as<float>(), 40, 2.0f);
+  Bias bias;
+  bias.S = 3, bias.width = 40, bias.x = rows.op.x, bias.x_stride = rows.op.x_stride, bias.bias = {&weights, 0};
+  const Operator op{"bias", bias};
+  const auto program = device_->prepare(std::span(&op, 1));
+  for (int round = 1; round <= 2; ++round) {
+    device_->launch(*program, {}, {});
+    device_->finish(kDeadline);
+    EXPECT_TRUE(rows.all_are(static_cast<float>(2 * round)));
+    std::fill_n(weights.as<float>(), 40, 99.0f);  // too late
+  }
+}
+
+}  // namespace
+}  // namespace tandem::vulkan

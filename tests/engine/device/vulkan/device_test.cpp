@@ -1,0 +1,193 @@
+// What a Vulkan device says about itself, what it refuses, and where its operands may lie.
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "engine/device/vulkan/memory.h"
+#include "engine/device/vulkan/self_test.h"
+#include "engine/tensor/types.h"
+#include "tests/engine/device/vulkan/vulkan_test.h"
+
+namespace tandem::vulkan {
+namespace {
+
+using ::testing::HasSubstr;
+
+class VulkanDeviceTest : public VulkanTest {
+ protected:
+  void run(const Operator& op) {
+    const auto program = device_->prepare(std::span(&op, 1));
+    device_->launch(*program, {}, {});
+    device_->finish(kDeadline);
+  }
+};
+
+TEST_F(VulkanDeviceTest, reports_what_it_proved_at_start) {
+  device_ = open();
+  const DeviceInfo& info = device_->info();
+  EXPECT_EQ(info.id, "vulkan:0");
+  EXPECT_FALSE(info.name.empty());
+  EXPECT_FALSE(info.driver.empty());
+  EXPECT_FALSE(info.zero_copy_note.empty());
+  EXPECT_GT(info.max_allocation_bytes, 0);
+  EXPECT_GE(info.compute_units, 1);
+  ASSERT_FALSE(info.policies.empty());
+  EXPECT_EQ(info.policies[0].policy, "blocking");
+  EXPECT_TRUE(info.policies[0].passed) << info.policies[0].reason;
+  for (const PolicyTest& test : info.policies) EXPECT_FALSE(test.reason.empty()) << test.policy;
+}
+
+TEST_F(VulkanDeviceTest, an_index_that_is_not_there_says_how_many_are) {
+  const std::string message = message_of([] { open_vulkan_device(99, {}); });
+  EXPECT_THAT(message, HasSubstr("vulkan:99"));
+  EXPECT_THAT(message, HasSubstr(std::to_string(vulkan_device_count())));
+}
+
+TEST_F(VulkanDeviceTest, the_kernel_family_can_be_chosen_and_a_wrong_name_or_policy_is_an_error) {
+  DeviceOptions options;
+  options.gpu_family = "simt";
+  EXPECT_EQ(open(options)->info().family, KernelFamily::simt);
+  options.gpu_family = "simp";
+  EXPECT_THROW(open(options), Error);
+  options.gpu_family = "";
+  options.sync_policy = "hope";
+  EXPECT_THROW(open(options), Error);
+}
+
+TEST_F(VulkanDeviceTest, is_watched_by_the_validation_layers) {
+  if (!validation_layers_present()) GTEST_SKIP() << "skipped: no validation layers";
+  Messages messages;
+  {
+    const Handle handle(0, {}, &messages);
+    auto info = typed<VkBufferCreateInfo>(VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO);
+    info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;  // of no bytes: an error that drivers let pass
+    VkBuffer buffer = VK_NULL_HANDLE;
+    if (vkCreateBuffer(handle.device(), &info, nullptr, &buffer) == VK_SUCCESS)
+      vkDestroyBuffer(handle.device(), buffer, nullptr);
+  }
+  EXPECT_FALSE(messages.take().empty());
+}
+
+TEST_F(VulkanDeviceTest, finds_the_loop_limit_of_lavapipe) {
+  device_ = open();
+  if (!device_->info().name.starts_with("llvmpipe")) GTEST_SKIP() << "skipped: not lavapipe";
+  Handle handle(0, {}, nullptr);
+  Pipelines pipelines(handle, PipelineFile("", {}));
+  EXPECT_EQ(find_loop_budget(handle, pipelines), 65535);
+}
+
+TEST_F(VulkanDeviceTest, imports_in_place_only_what_is_aligned) {
+  Handle handle(0, {}, nullptr);
+  if (handle.limits().import_alignment <= 1) GTEST_SKIP() << "skipped: no imports here";
+  sync::Slot& slot = pool_.acquire(8192, sync::SlotUse::activations, "page");
+  EXPECT_NO_THROW(import_host(handle, slot.data(), 4096, "aligned"));
+  EXPECT_THROW(import_host(handle, slot.data() + 64, 4096, "pointer"), Error);
+  EXPECT_THROW(import_host(handle, slot.data(), 4000, "size"), Error);
+}
+
+// A binding reaches maxStorageBufferRange bytes, 128 MiB on lavapipe.
+TEST_F(VulkanDeviceTest, reaches_operands_far_into_a_slot_that_is_longer_than_a_binding) {
+  const Handle handle(0, {}, nullptr);
+  const uint64_t range = handle.limits().max_buffer_range;
+  if (range > (uint64_t{512} << 20)) GTEST_SKIP() << "skipped: bindings here are longer than this test has memory";
+  for (const bool copies : {false, true}) {
+    SCOPED_TRACE(copies);
+    DeviceOptions options;
+    options.force_copies = copies;
+    device_ = open(options);
+    sync::Slot& slot = pool_.acquire(range + (size_t{16} << 20), sync::SlotUse::activations, "long");
+    AddCase test(pool_, 3, 40);
+    test.op.x = {&slot, range + 4 * 4099};
+    test.fill(1, 2);
+    run(test.as_operator());
+    EXPECT_TRUE(test.all_are(3, 1));
+    device_.reset();
+    pool_.release(slot);
+  }
+}
+
+TEST_F(VulkanDeviceTest, refuses_activations_beyond_a_bindings_reach_with_the_reason) {
+  device_ = open();
+  const Handle handle(0, {}, nullptr);
+  if (handle.limits().max_buffer_range > (uint64_t{1} << 30)) GTEST_SKIP() << "skipped: bindings here are long";
+  AddCase test(pool_, 2, 16);
+  test.op.x_stride = static_cast<int64_t>(handle.limits().max_buffer_range / 4);
+  const Support support = device_->supports(test.as_operator());
+  EXPECT_FALSE(support.yes);
+  EXPECT_THAT(support.reason, HasSubstr("bytes"));
+  EXPECT_THAT(support.reason, HasSubstr("'x'"));
+}
+
+TEST_F(VulkanDeviceTest, estimates_grow_with_the_work) {
+  device_ = open();
+  const AddCase small(pool_, 1, 64), large(pool_, 64, 6400);
+  const Operator a = small.as_operator(), b = large.as_operator();
+  const Cost cheap = device_->estimate(std::span(&a, 1)), dear = device_->estimate(std::span(&b, 1));
+  EXPECT_GT(cheap.seconds, 0);
+  EXPECT_GT(dear.seconds, cheap.seconds);
+  EXPECT_GT(dear.joules, cheap.joules);
+}
+
+TEST_F(VulkanDeviceTest, spans_lie_on_the_steady_clock_in_order_of_execution) {
+  device_ = open();
+  const AddCase test(pool_, 8, 4000);
+  const Operator op = test.as_operator();
+  const auto first = device_->prepare(std::span(&op, 1)), second = device_->prepare(std::span(&op, 1));
+  auto now = [] { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); };
+  device_->launch(*first, {}, {});
+  device_->finish(kDeadline);
+  EXPECT_TRUE(device_->take_spans().empty()) << "recording is off";
+  device_->record_spans(true);
+  const double before = now();
+  device_->launch(*first, {}, {});
+  device_->launch(*second, {}, {});
+  device_->finish(kDeadline);
+  const double after = now();
+  const auto spans = device_->take_spans();
+  ASSERT_EQ(spans.size(), 2u);
+  EXPECT_EQ(spans[0].program, first.get());
+  EXPECT_EQ(spans[1].program, second.get());
+  constexpr double kClockError = 1e-3;
+  EXPECT_GE(spans[0].start_seconds, before - kClockError);
+  EXPECT_LT(spans[0].start_seconds, spans[0].end_seconds);
+  EXPECT_LE(spans[0].end_seconds, spans[1].start_seconds + kClockError);
+  EXPECT_LE(spans[1].end_seconds, after + kClockError);
+  EXPECT_TRUE(device_->take_spans().empty()) << "taken once";
+}
+
+// gate = 128 makes SwiGLU 128 * up, exactly: what is stored is the rounding of chosen values.
+TEST_F(VulkanDeviceTest, rounds_to_half_to_the_nearest_even_with_denormals_and_overflow) {
+  std::vector<float> values{0.0f,        -0.0f,        1.0f + 0x1p-11f, 1.0f + 0x3p-11f, 1.0f + 0x1.8p-11f,
+                            65504.0f,    65519.0f,     65520.0f,        -65536.0f,       1e30f,
+                            0x1p-14f,    0x1p-24f,     0x1p-25f,        0x1.8p-25f,      0x1.8p-24f,
+                            0x1.4p-23f,  0x1.ffcp-15f, 0x1.ffep-15f,    0x1.fffp-15f,    0x1p-26f,
+                            -0x1.8p-24f, 0.1f,         3.14159274f,     -2047.5f};
+  for (int i = 0; i < 4096; ++i) values.push_back(std::ldexp(1.0f + static_cast<float>(i) / 4096, i % 42 - 26));
+  const auto count = static_cast<int64_t>(values.size());
+  SwiGlu op;
+  op.S = 1, op.I = count, op.round_f16 = true;
+  op.gate_stride = op.up_stride = op.y_stride = count;
+  op.gate = {&pool_.acquire(values.size() * 4, sync::SlotUse::activations, "gate"), 0};
+  op.up = {&pool_.acquire(values.size() * 4, sync::SlotUse::activations, "up"), 0};
+  op.y = {&pool_.acquire(values.size() * 4, sync::SlotUse::activations, "y"), 0};
+  for (size_t i = 0; i < values.size(); ++i) {
+    op.gate.as<float>()[i] = 128;
+    op.up.as<float>()[i] = values[i] / 128;
+  }
+  for (const char* family : {"simd", "simt"}) {
+    DeviceOptions options;
+    options.gpu_family = family;
+    device_ = open(options);
+    run({"half", op});
+    for (size_t i = 0; i < values.size(); ++i) {
+      const float expected = half_to_float(float_to_half(values[i]));
+      EXPECT_EQ(std::memcmp(&op.y.as<float>()[i], &expected, 4), 0)
+          << family << ": " << values[i] << " became " << op.y.as<float>()[i] << ", not " << expected;
+    }
+    device_.reset();
+  }
+}
+
+}  // namespace
+}  // namespace tandem::vulkan

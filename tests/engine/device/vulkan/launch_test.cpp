@@ -1,0 +1,191 @@
+// Launching: flags, order, failures, deadlines; with shared memory and with copies, by semaphore and by fence.
+#include <gmock/gmock.h>
+
+#include <thread>
+
+#include "sync/waiter.h"
+#include "tests/engine/device/vulkan/vulkan_test.h"
+
+namespace tandem::vulkan {
+namespace {
+
+using sync::Flag;
+using sync::WaitFor;
+using ::testing::HasSubstr;
+
+struct Way {
+  const char* policy;
+  bool copies;
+};
+void PrintTo(const Way& way, std::ostream* out) { *out << way.policy << (way.copies ? "_copies" : ""); }
+
+class VulkanLaunching : public VulkanTest, public ::testing::WithParamInterface<Way> {
+ protected:
+  void SetUp() override {
+    VulkanTest::SetUp();
+    if (!IsSkipped() && !HasFatalFailure()) device_ = open_way(std::chrono::milliseconds(30000));
+  }
+  std::unique_ptr<Device> open_way(std::chrono::milliseconds wait_deadline) {
+    DeviceOptions options;
+    options.sync_policy = GetParam().policy;
+    options.force_copies = GetParam().copies;
+    Tuning tuning;
+    tuning.wait_deadline = wait_deadline;
+    return open(options, tuning);
+  }
+  static void wait(const Flag& flag, uint32_t epoch) {
+    sync::WaitContext context;
+    context.step = "test", context.device = "vulkan:0", context.deadline = kDeadline;
+    sync::make_waiter("blocking")->wait(flag, epoch, context);
+  }
+
+  Flag in_ = flags_.make("in"), out_ = flags_.make("out"), last_ = flags_.make("last");
+  AddCase case_{pool_, 3, 50};
+  Operator op_ = case_.as_operator("blk.7.test");
+};
+
+INSTANTIATE_TEST_SUITE_P(Ways, VulkanLaunching,
+                         ::testing::Values(Way{"predict", false}, Way{"blocking", false}, Way{"spin", true},
+                                           Way{"blocking", true}));
+
+TEST_P(VulkanLaunching, a_program_starts_after_its_flag_and_raises_its_signal) {
+  const auto program = device_->prepare(std::span(&op_, 1));
+  const WaitFor waits[] = {{in_, 5}};
+  device_->launch(*program, waits, {out_, 9});
+  in_.raise(4);  // not far enough
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(out_.epoch(), 0u);
+  EXPECT_TRUE(case_.all_are(0));
+  in_.raise(5);
+  wait(out_, 9);
+  EXPECT_TRUE(case_.all_are(1));
+  device_->finish(kDeadline);
+}
+
+TEST_P(VulkanLaunching, launches_queued_ahead_read_what_was_written_before_their_flags) {
+  const auto program = device_->prepare(std::span(&op_, 1));
+  constexpr uint32_t kRounds = 10;
+  for (uint32_t round = 1; round <= kRounds; ++round) {
+    const WaitFor waits[] = {{in_, round}};
+    device_->launch(*program, waits, {out_, round});
+  }
+  for (uint32_t round = 1; round <= kRounds; ++round) {
+    case_.fill(0, static_cast<float>(round));
+    in_.raise(round);
+    wait(out_, round);
+    EXPECT_TRUE(case_.all_are(static_cast<float>(round))) << "round " << round;
+  }
+  device_->finish(kDeadline);
+}
+
+TEST_P(VulkanLaunching, programs_in_flight_run_in_order_and_may_wait_for_each_other) {
+  AddCase next(pool_, 3, 50);  // adds the first one's result to its own
+  next.op.y = case_.op.x, next.op.y_stride = case_.op.x_stride;
+  const Operator second = next.as_operator();
+  const auto a = device_->prepare(std::span(&op_, 1)), b = device_->prepare(std::span(&second, 1));
+  constexpr uint32_t kRounds = 100;  // more than may be in flight
+  device_->batch(true);
+  for (uint32_t round = 1; round <= kRounds; ++round) {
+    const WaitFor first_waits[] = {{in_, 1}, {last_, round - 1}}, second_waits[] = {{out_, round}};
+    device_->launch(*a, first_waits, {out_, round});
+    device_->launch(*b, second_waits, {last_, round});
+  }
+  device_->batch(false);
+  in_.raise(1);
+  wait(last_, kRounds);
+  device_->finish(kDeadline);
+  EXPECT_TRUE(case_.all_are(kRounds));
+  EXPECT_TRUE(next.all_are(kRounds * (kRounds + 1) / 2));
+}
+
+TEST_P(VulkanLaunching, operators_of_one_program_see_each_others_results) {
+  AddCase next(pool_, 3, 50);
+  next.op.y = case_.op.x, next.op.y_stride = case_.op.x_stride;
+  const std::vector<Operator> operators{op_, next.as_operator(), op_, next.as_operator()};
+  const auto program = device_->prepare(operators);
+  device_->launch(*program, {}, {out_, 1});
+  device_->finish(kDeadline);
+  EXPECT_TRUE(case_.all_are(2));
+  EXPECT_TRUE(next.all_are(1 + 2));
+}
+
+TEST_P(VulkanLaunching, a_program_may_be_destroyed_while_it_is_queued) {
+  auto program = device_->prepare(std::span(&op_, 1));
+  const WaitFor waits[] = {{in_, 1}};
+  device_->launch(*program, waits, {out_, 1});
+  program.reset();
+  in_.raise(1);
+  wait(out_, 1);
+  EXPECT_TRUE(case_.all_are(1));
+  device_->finish(kDeadline);
+}
+
+TEST_P(VulkanLaunching, a_failure_passes_through_to_every_later_flag_and_is_thrown_once) {
+  const auto program = device_->prepare(std::span(&op_, 1));
+  const WaitFor waits[] = {{in_, 1}};
+  device_->launch(*program, waits, {out_, 1});
+  device_->launch(*program, {}, {last_, 1});
+  in_.fail("the NPU ran out of luck");
+  const std::string message = message_of([&] { device_->finish(kDeadline); });
+  EXPECT_THAT(message, HasSubstr("'in'"));
+  EXPECT_THAT(message, HasSubstr("vulkan:0"));
+  EXPECT_THAT(message, HasSubstr("blk.7.test"));
+  EXPECT_TRUE(out_.failed());
+  EXPECT_TRUE(last_.failed());
+  EXPECT_THAT(last_.failure(), HasSubstr("'in'"));
+  EXPECT_FALSE(out_.reached(1));
+  EXPECT_TRUE(case_.all_are(0)) << "nothing ran";
+  for (const Flag& flag : {in_, out_, last_}) flag.clear_failure();
+  device_->launch(*program, {}, {out_, 2});
+  device_->finish(kDeadline);
+  EXPECT_TRUE(out_.reached(2));
+  EXPECT_TRUE(case_.all_are(1));
+}
+
+TEST_P(VulkanLaunching, a_flag_that_nobody_raises_ends_at_the_deadline_and_is_named) {
+  device_.reset();
+  device_ = open_way(std::chrono::milliseconds(50));
+  const auto program = device_->prepare(std::span(&op_, 1));
+  const WaitFor waits[] = {{in_, 3}};
+  device_->launch(*program, waits, {out_, 1});
+  const std::string message = message_of([&] { device_->finish(kDeadline); });
+  EXPECT_THAT(message, HasSubstr("deadline"));
+  EXPECT_THAT(message, HasSubstr("'in'"));
+  EXPECT_THAT(message, HasSubstr("epoch 3"));
+  EXPECT_TRUE(out_.failed());
+}
+
+TEST_P(VulkanLaunching, finish_does_not_wait_longer_than_its_own_deadline) {
+  const auto program = device_->prepare(std::span(&op_, 1));
+  const WaitFor waits[] = {{in_, 1}};
+  device_->launch(*program, waits, {out_, 1});
+  EXPECT_THAT(message_of([&] { device_->finish(std::chrono::milliseconds(30)); }), HasSubstr("30 ms"));
+  in_.raise(1);
+  device_->finish(kDeadline);
+  EXPECT_TRUE(out_.reached(1));
+}
+
+TEST_P(VulkanLaunching, an_empty_program_only_passes_the_signal_on) {
+  const auto program = device_->prepare({});
+  const WaitFor waits[] = {{in_, 1}};
+  device_->launch(*program, waits, {out_, 1});
+  in_.raise(1);
+  device_->finish(kDeadline);
+  EXPECT_TRUE(out_.reached(1));
+}
+
+TEST_P(VulkanLaunching, closing_the_device_fails_what_has_not_started_and_programs_may_outlive_it) {
+  device_.reset();
+  device_ = open_way(std::chrono::milliseconds(200));
+  const auto program = device_->prepare(std::span(&op_, 1));
+  const WaitFor waits[] = {{in_, 1}};
+  device_->launch(*program, waits, {out_, 1});
+  device_->launch(*program, {}, {last_, 1});
+  device_.reset();
+  EXPECT_TRUE(out_.failed());
+  EXPECT_TRUE(last_.failed());
+  EXPECT_TRUE(case_.all_are(0));
+}
+
+}  // namespace
+}  // namespace tandem::vulkan

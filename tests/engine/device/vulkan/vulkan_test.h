@@ -1,0 +1,84 @@
+// What the tests of the Vulkan runtime share: a device under the eyes of the validation layers, and an operator whose
+// result is exact on every driver.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "engine/device/vulkan/vulkan_tuning.h"
+#include "sync/error.h"
+#include "sync/pool.h"
+
+namespace tandem::vulkan {
+
+inline constexpr std::chrono::seconds kDeadline{60};
+
+// Skips without a device, and fails without one where REQUIRE_VULKAN is set. What the validation layers say, up to the
+// device's end, fails the test.
+class VulkanTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (vulkan_device_count() > 0) return;
+    if (std::getenv("REQUIRE_VULKAN")) FAIL() << "there is no Vulkan device, and REQUIRE_VULKAN is set";
+    GTEST_SKIP() << "skipped: no Vulkan device";
+  }
+  void TearDown() override {
+    device_.reset();
+    for (const std::string& message : messages_.take()) ADD_FAILURE() << "validation layers: " << message;
+  }
+  std::unique_ptr<Device> open(const DeviceOptions& options = {}, Tuning tuning = {}) {
+    if (!tuning.cache_folder) tuning.cache_folder = "";
+    if (validation_layers_present()) tuning.messages = &messages_;
+    return open_device_tuned(0, options, tuning);
+  }
+  static std::string message_of(const std::function<void()>& body) {
+    try {
+      body();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  Messages messages_;
+  sync::Pool pool_;
+  sync::FlagBank flags_{pool_, 64, "flags"};
+  std::unique_ptr<Device> device_;  // after the pool: it drops its imports before that goes
+};
+
+// x += y over [rows, width] of small integers, with strides and odd offsets.
+struct AddCase {
+  AddCase(sync::Pool& pool, int64_t rows, int64_t width, sync::SlotUse x_use = sync::SlotUse::activations) {
+    op.S = rows, op.width = width;
+    op.x_stride = width + 3, op.y_stride = width + 1;
+    floats = rows * op.x_stride;
+    op.x = {&pool.acquire(static_cast<size_t>(floats + 1) * 4, x_use, "x"), 4};
+    op.y = {&pool.acquire(static_cast<size_t>(rows * op.y_stride + 3) * 4, sync::SlotUse::activations, "y"), 12};
+    fill(0, 1);
+  }
+  void fill(float x, float y) {
+    std::fill_n(op.x.as<float>(), floats, x);
+    std::fill_n(op.y.as<float>(), op.S * op.y_stride, y);
+  }
+  Operator as_operator(const char* name = "test.add") const { return {name, op}; }
+  // Every element of the rows has the value, and what lies between them still has `between`.
+  ::testing::AssertionResult all_are(float value, float between = 0) const {
+    for (int64_t i = 0; i < floats; ++i) {
+      const float wanted = i % op.x_stride < op.width ? value : between;
+      if (op.x.as<float>()[i] != wanted)
+        return ::testing::AssertionFailure() << "x[" << i << "] is " << op.x.as<float>()[i] << ", not " << wanted;
+    }
+    return ::testing::AssertionSuccess();
+  }
+
+  Add op;
+  int64_t floats = 0;
+};
+
+}  // namespace tandem::vulkan
