@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/device/registry.h"
 #include "engine/run/engine.h"
 #include "engine/run/sampler.h"
 #include "tests/support/data.h"
@@ -51,6 +52,7 @@ struct Way {
   KvType kv = KvType::f32;
   bool copies = false;
   std::string sync = "predict";
+  std::vector<std::string> devices = {};  // empty: the plan's default
 
   std::string name() const {
     std::string text = plan;
@@ -60,6 +62,7 @@ struct Way {
     text += kv == KvType::f16 ? " kv f16" : " kv f32";
     if (copies) text += " copies";
     if (sync != "predict") text += " sync " + sync;
+    for (const std::string& id : devices) text += " " + id;
     return text;
   }
   friend void PrintTo(const Way& way, std::ostream* out) { *out << way.name(); }
@@ -84,10 +87,22 @@ inline std::unique_ptr<Engine> open_engine(const std::string& model, const Way& 
   options.kv_type = way.kv;
   options.force_copies = way.copies;
   options.sync_policy = way.sync;
+  options.devices = way.devices;
   options.chunk = chunk;
   options.outputs = chunk;
   options.measurements = "";
   return Engine::open(options);
+}
+
+// Skips where a named device is absent, and fails there when it is required.
+inline void need_devices(const Way& way) {
+  const std::vector<std::string> available = available_devices();
+  for (const std::string& id : way.devices) {
+    if (std::ranges::count(available, id) > 0) continue;
+    ASSERT_FALSE(id.starts_with("vulkan") && std::getenv("REQUIRE_VULKAN")) << id << " is absent, and required";
+    ASSERT_FALSE(id.starts_with("opencl") && std::getenv("REQUIRE_OPENCL")) << id << " is absent, and required";
+    GTEST_SKIP() << "skipped: there is no device " << id;
+  }
 }
 
 inline std::vector<float> all_logits(Engine& engine, std::span<const int32_t> ids) {

@@ -10,7 +10,10 @@ constexpr const char* kDense[] = {"llama", "llama3-rope", "internlm2", "qwen2", 
 // 2e-3 where everything is f32; 3e-2 where keys and values or NPU operands are rounded to f16.
 double tolerance(const Way& way) { return way.uses_npu() || way.kv == KvType::f16 || way.act == "f16" ? 3e-2 : 2e-3; }
 
-class GoldenModels : public ::testing::TestWithParam<Way> {};
+class GoldenModels : public ::testing::TestWithParam<Way> {
+ protected:
+  void SetUp() override { need_devices(GetParam()); }
+};
 
 TEST_P(GoldenModels, dense_architectures_have_golden_logits_and_greedy_runs) {
   const auto golden_path = test_data("arch-models/golden.json");
@@ -66,9 +69,21 @@ INSTANTIATE_TEST_SUITE_P(Plans, GoldenModels,
                          ::testing::Values(Way{"host-only", {}}, Way{"gpu-only", {}, "simd"},
                                            Way{"gpu-only", {}, "simt"}, Way{"gpu-only", {}, "simd", "", KvType::f16},
                                            Way{"gpu-only", {}, "simd", "", KvType::f32, true}, Way{"npu-only", {}},
-                                           Way{"layer", {}}, Way{"tensor", 0.5}, Way{"tensor", 0.5, "simt"},
+                                           Way{"layer", {}}, Way{"tensor", {0.5}}, Way{"tensor", {0.5}, "simt"},
                                            Way{"tensor", {}, "", "", KvType::f32, false, "blocking"}),
                          test_name);
+
+const std::vector<std::string> kVulkan{"vulkan:0"}, kVulkanAndNpu{"vulkan:0", "npu:0"},
+    kThree{"vulkan:0", "opencl:0", "npu:0"};
+INSTANTIATE_TEST_SUITE_P(
+    Vulkan, GoldenModels,
+    ::testing::Values(Way{"gpu-only", {}, "simd", "", KvType::f32, false, "predict", kVulkan},
+                      Way{"gpu-only", {}, "simt", "", KvType::f32, false, "blocking", kVulkan},
+                      Way{"gpu-only", {}, "simd", "", KvType::f16, true, "predict", kVulkan},
+                      Way{"layer", {}, "simd", "", KvType::f32, false, "predict", kVulkanAndNpu},
+                      Way{"tensor", {0.5}, "simd", "", KvType::f16, false, "predict", kVulkanAndNpu},
+                      Way{"tensor", {0.3, 0.3, 0.4}, "simd", "", KvType::f32, false, "predict", kThree}),
+    test_name);
 
 }  // namespace
 }  // namespace tandem::testing
