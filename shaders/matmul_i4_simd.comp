@@ -14,9 +14,9 @@ BUFFER(0, uint, w);
 #include "packed_simd.glsl"
 
 // Decodes columns 2*pair and 2*pair + 1 of the run: one word is both columns of four rows.
-void load_pair(Run r, int pair, out vec4 first, out vec4 second) {
-  const uint word = w[r.quants + uint(pair) * 16u];
-  first = decode(r, four_bytes(word & 0x0f0f0f0fu));
-  second = decode(r, four_bytes((word >> 4) & 0x0f0f0f0fu));
+void load_pair(Run r, int pair, int b, out vec4 first, out vec4 second) {
+  const uint word = w[r.quants + uint(pair) * 16u + uint(b) * 8u];
+  first = decode(r, b, four_bytes(word & 0x0f0f0f0fu));
+  second = decode(r, b, four_bytes((word >> 4) & 0x0f0f0f0fu));
 }
 #include "matmul_simd.glsl"

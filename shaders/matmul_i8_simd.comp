@@ -14,9 +14,9 @@ BUFFER(0, uint, w);
 #include "packed_simd.glsl"
 
 // Decodes columns 2*pair and 2*pair + 1 of the run.
-void load_pair(Run r, int pair, out vec4 first, out vec4 second) {
-  const uint at = r.quants + uint(pair) * 32u;
-  first = decode(r, four_signed_bytes(w[at]));
-  second = decode(r, four_signed_bytes(w[at + 16u]));
+void load_pair(Run r, int pair, int b, out vec4 first, out vec4 second) {
+  const uint at = r.quants + uint(pair) * 32u + uint(b) * 8u;
+  first = decode(r, b, four_signed_bytes(w[at]));
+  second = decode(r, b, four_signed_bytes(w[at + 16u]));
 }
 #include "matmul_simd.glsl"

@@ -3,15 +3,15 @@
 // Contract (docs/numbers.md): acc = fma(w, a, acc), k ascending, one chain per output element. All variants give the same bits: speed comes
 //   from many rows (lanes) and tokens (registers) at once.
 // Layout: x f32 [S, K] with x_stride, y f32 [S, N] with y_stride. panel p of w (64 rows) starts at p * panel_bytes.
-// Work mapping, no shared memory, no barriers: a group of 16 invocations is 64 rows (BLOCKS = 4), or 8 of them are 32 rows (BLOCKS = 2).
-//   Invocation i owns four rows, 4 i on from the group's first: lavapipe gathers a load lane by lane, so a word is worth reading only
-//   for all that is in it, and neighbours read neighbouring words.
+// Work mapping, no shared memory, no barriers: a group of 8 invocations is 64 rows (BLOCKS = 4) or 32 (BLOCKS = 2). Invocation i owns rows
+//   4 i .. 4 i + 3 of the group and, of 64, rows 32 + 4 i .. as well: neighbours read neighbouring words, and use all that is in them. The
+//   more rows and tokens an invocation owns, the better: lavapipe gathers every load lane by lane, as long as 30 multiply-adds take, also
+//   where all lanes load the same x (8 x 8 sums 1.7 times as fast as 4 x 8; measured).
 //   matmul_few (constant TOKENS = 1..8): TOKENS tokens; the weights are decoded once, the sums stay in registers. TOKENS = 1 is the GEMV.
 //   matmul_gemm: tile t of 8 tokens belongs to the groups y of the grid with t % (groups along y) == y.
 // Limits: rows from row_end on are padding and never written. K <= TANDEM_MAX_K and one tile a group where the driver counts loops
 //   (engine/device/gpu/lower_matmul.cpp). The tokens are written out below, not looped over, for the same reason.
-layout(local_size_x = 16) in;
-layout(constant_id = 10) const int BLOCKS = 4;
+layout(local_size_x = 8) in;
 #ifdef KERNEL_matmul_few
 layout(constant_id = 11) const int TOKENS = 1;
 #else
@@ -32,39 +32,49 @@ layout(push_constant) uniform Args {
 #define EACH_TOKEN(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
 // Tokens past the last one of a tile read its last one and are not stored.
 #define LOCATE(t) const uint a##t = first_x + uint(min(t, tokens - 1) * x_stride);
-#define START(t) precise vec4 sum##t = vec4(0.0);
-#define ADD_COLUMN(t) \
-  if (t < TOKENS) sum##t = fma(first, vec4(x[a##t + k]), sum##t);
-#define ADD_PAIR(t)                                          \
-  if (t < TOKENS) {                                          \
-    const float c0 = x[a##t + k], c1 = x[a##t + k + 1u];     \
-    sum##t = fma(first, vec4(c0), sum##t);                   \
-    sum##t = fma(second, vec4(c1), sum##t);                  \
+#define START(t) precise vec4 sum##t = vec4(0.0), far##t = vec4(0.0);
+#define ADD_COLUMN(t)                                     \
+  if (t < TOKENS) {                                       \
+    const vec4 c = vec4(x[a##t + k]);                     \
+    sum##t = fma(first, c, sum##t);                       \
+    if (BLOCKS == 4) far##t = fma(far_first, c, far##t);  \
   }
-#define STORE(t) \
-  if (t < TOKENS && t < tokens) store_rows(sum##t, first_y + uint(t * y_stride), row_end - row);
+#define ADD_PAIR(t)                                                \
+  if (t < TOKENS) {                                                \
+    const vec4 c0 = vec4(x[a##t + k]), c1 = vec4(x[a##t + k + 1u]); \
+    sum##t = fma(first, c0, sum##t);                               \
+    sum##t = fma(second, c1, sum##t);                              \
+    if (BLOCKS == 4) far##t = fma(far_first, c0, far##t);          \
+    if (BLOCKS == 4) far##t = fma(far_second, c1, far##t);         \
+  }
+#define STORE(t)                                                                               \
+  if (t < TOKENS && t < tokens) {                                                              \
+    store_rows(sum##t, first_y + uint(t * y_stride), row_end - row);                           \
+    if (BLOCKS == 4) store_rows(far##t, first_y + uint(t * y_stride) + 32u, row_end - row - 32); \
+  }
 
 void store_rows(vec4 value, uint at, int rows) {
-  y[at] = value.x;
+  if (rows > 0) y[at] = value.x;
   if (rows > 1) y[at + 1u] = value.y;
   if (rows > 2) y[at + 2u] = value.z;
   if (rows > 3) y[at + 3u] = value.w;
 }
 
-// Rows row .. row + 3 of `tokens` tokens from `token` on.
+// Four rows from `row` on, and of 64 four from row + 32 on, of `tokens` tokens from `token` on.
 void multiply(int row, int token, int tokens) {
   const uint first_x = x_offset + uint(token) * uint(x_stride), first_y = y_offset + uint(token) * uint(y_stride) + uint(row);
   const uint panel = w_offset + uint(row / 64) * (panel_bytes / 4u), lane = uint(row % 64);
   EACH_TOKEN(LOCATE)
   EACH_TOKEN(START)
-  vec4 first, second;
+  vec4 first, second, far_first, far_second;
   uint k = 0u;
   // trips <= TANDEM_MAX_K / MIN_RUN
   for (int run = 0; run < K / RUN; ++run) {
     const Run r = load_run(panel, run, lane);
     // trips <= MAX_RUN / 2
     for (int pair = 0; pair < RUN / 2; ++pair) {
-      load_pair(r, pair, first, second);
+      load_pair(r, pair, 0, first, second);
+      if (BLOCKS == 4) load_pair(r, pair, 1, far_first, far_second);
       EACH_TOKEN(ADD_PAIR)
       k += 2u;
     }
@@ -73,7 +83,8 @@ void multiply(int row, int token, int tokens) {
   const Run r = load_run(panel, K / RUN, lane);
   // trips <= MAX_RUN
   for (int column = 0; column < K % RUN; ++column) {
-    first = load_column(r, column);
+    first = load_column(r, column, 0);
+    if (BLOCKS == 4) far_first = load_column(r, column, 1);
     EACH_TOKEN(ADD_COLUMN)
     k += 1u;
   }
@@ -81,22 +92,14 @@ void multiply(int row, int token, int tokens) {
   EACH_TOKEN(STORE)
 }
 
-// The first of the four rows of this invocation; row_end where it has none.
-int first_row() {
-  const int lane = 4 * int(gl_LocalInvocationID.x), rows = 16 * BLOCKS;
-  return lane < rows ? row_begin + int(gl_WorkGroupID.x) * rows + lane : row_end;
-}
+int first_row() { return row_begin + int(gl_WorkGroupID.x) * 16 * BLOCKS + 4 * int(gl_LocalInvocationID.x); }
 
 #ifdef KERNEL_matmul_few
-void main() {
-  const int row = first_row();
-  if (row < row_end) multiply(row, 0, TOKENS);
-}
+void main() { multiply(first_row(), 0, TOKENS); }
 #else
 void main() {
-  const int row = first_row();
-  if (row >= row_end) return;
   // trips <= 1   lowering makes as many groups as there are tiles where the driver counts loops
-  for (int token = 8 * int(gl_WorkGroupID.y); token < S; token += 8 * int(gl_NumWorkGroups.y)) multiply(row, token, min(8, S - token));
+  for (int token = 8 * int(gl_WorkGroupID.y); token < S; token += 8 * int(gl_NumWorkGroups.y))
+    multiply(first_row(), token, min(8, S - token));
 }
 #endif

@@ -1,14 +1,15 @@
-// Decoding packed weights four rows at a time: the part that the simd shaders of i4 and i8 share. Not a shader of its own; included.
+// Decoding packed weights eight rows at a time: the part that the simd shaders of i4 and i8 share. Not a shader of its own; included.
 //
 // Layout (engine/tensor/packed.h): a panel is 64 rows. SUPER == 0: tile = [half scale[G][64]] [half min[G][64] if explicit] [quants];
 //   SUPER == 1: 8 tiles behind a header [half d[64]] [half dmin[64] if explicit], tile = [int8 sc[G][64]] [uint8 m[G][64]] [quants];
 //   G = 32 / GROUP. Constants: GROUP 32|16, SUPER 0|1, MIN_KIND 0 none, 1 zero point, 2 explicit, ZERO_POINT; from the including file:
 //   QUANT_WORDS of one tile. Everything is counted in words of four bytes, and `row` is a multiple of 4, so four rows are whole words.
-// A run is GROUP columns that share their scales.
+// A run is GROUP columns that share their scales. The eight rows are two blocks of four, 32 rows apart.
 layout(constant_id = 0) const int GROUP = 32;
 layout(constant_id = 1) const int SUPER = 0;
 layout(constant_id = 2) const int MIN_KIND = 0;
 layout(constant_id = 3) const int ZERO_POINT = 0;
+layout(constant_id = 4) const int BLOCKS = 4;
 
 #define RUN GROUP
 #define MIN_RUN 16  // the shortest
@@ -19,8 +20,8 @@ layout(constant_id = 3) const int ZERO_POINT = 0;
 #define TILE_WORDS (SCALE_WORDS * (MIN_KIND == 2 ? 2 : 1) + QUANT_WORDS)
 
 struct Run {
-  vec4 scale;
-  vec4 low;  // what fma adds; unused with MIN_KIND 0
+  vec4 scale[2];
+  vec4 low[2];  // what fma adds; unused with MIN_KIND 0
   uint quants;
 };
 
@@ -28,12 +29,8 @@ vec4 four_halves(uint at) { return vec4(unpackHalf2x16(w[at]), unpackHalf2x16(w[
 vec4 four_bytes(uint word) { return vec4(uvec4(word, word >> 8, word >> 16, word >> 24) & 255u); }
 vec4 four_signed_bytes(uint word) { return vec4(ivec4(uvec4(word << 24, word << 16, word << 8, word)) >> 24); }
 
-// Rows row .. row + 3 of the panel that starts at word `panel`.
-Run load_run(uint panel, int run, uint row) {
-  Run r;
-  const uint tile = uint(run / GROUPS), part = uint(run % GROUPS);
-  const uint header = SUPER == 1 ? panel + tile / 8u * uint(HEADER_WORDS + 8 * TILE_WORDS) : panel;
-  const uint at = SUPER == 1 ? header + uint(HEADER_WORDS) + tile % 8u * uint(TILE_WORDS) : header + tile * uint(TILE_WORDS);
+// Four rows from `row` on; `header` and `at` are where their super block (if there is one) and their tile start.
+void load_scales(uint header, uint at, uint part, uint row, out vec4 of_rows, out vec4 added) {
   precise vec4 scale, low = vec4(0.0);
   if (SUPER == 1) {
     const uint entry = at + (part * 64u + row) / 4u;
@@ -45,18 +42,28 @@ Run load_run(uint panel, int run, uint row) {
     if (MIN_KIND == 2) low = four_halves(entry + uint(SCALE_WORDS));
   }
   if (MIN_KIND == 1) low = -(float(ZERO_POINT) * scale);
-  r.scale = scale;
-  r.low = low;
+  of_rows = scale;
+  added = low;
+}
+
+// Rows row .. row + 3 and row + 32 .. row + 35 of the panel that starts at word `panel`.
+Run load_run(uint panel, int run, uint row) {
+  Run r;
+  const uint tile = uint(run / GROUPS), part = uint(run % GROUPS);
+  const uint header = SUPER == 1 ? panel + tile / 8u * uint(HEADER_WORDS + 8 * TILE_WORDS) : panel;
+  const uint at = SUPER == 1 ? header + uint(HEADER_WORDS) + tile % 8u * uint(TILE_WORDS) : header + tile * uint(TILE_WORDS);
+  load_scales(header, at, part, row, r.scale[0], r.low[0]);
+  if (BLOCKS == 4) load_scales(header, at, part, row + 32u, r.scale[1], r.low[1]);
   r.quants = at + uint(SCALE_WORDS * (MIN_KIND == 2 ? 2 : 1)) + part * uint(QUANT_WORDS / GROUPS) + row / 4u;
   return r;
 }
 
-vec4 decode(Run r, vec4 q) {
+vec4 decode(Run r, int b, vec4 q) {
   precise vec4 value;
   if (MIN_KIND == 0) {
-    value = q * r.scale;
+    value = q * r.scale[b];
   } else {
-    value = fma(q, r.scale, r.low);
+    value = fma(q, r.scale[b], r.low[b]);
   }
   return value;
 }
