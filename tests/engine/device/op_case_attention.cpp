@@ -121,6 +121,7 @@ std::vector<OpCase> attention_cases() {
                                  {64, 0, 3, 1, 16, 16, 64, type, false},
                                  {3, 509, 4, 1, 128, 128, 512, type, false},
                                  {2, 70, 6, 2, 48, 20, 128, type, false},
+                                 {4, 61, 6, 2, 33, 17, 128, type, false},
                                  {70, 200, 3, 3, 32, 32, 320, type, true}});
   }
   std::vector<OpCase> cases;
@@ -136,7 +137,7 @@ std::vector<OpCase> kv_append_cases() {
     for (const Shape& shape :
          {Shape{1, 0, 0, 1, 64, 64, 64, type, false}, Shape{1, 63, 0, 3, 80, 80, 64, type, false},
           Shape{7, 13, 0, 3, 64, 64, 64, type, false}, Shape{33, 15, 0, 2, 20, 36, 128, type, false},
-          Shape{64, 64, 0, 4, 128, 128, 128, type, false}})
+          Shape{5, 13, 0, 3, 17, 33, 64, type, false}, Shape{64, 64, 0, 4, 128, 128, 128, type, false}})
       cases.push_back(
           {name_of("kv_append", shape), [shape](CaseMemory& memory) { return build_append(memory, shape); }});
   return cases;

@@ -1,0 +1,45 @@
+// A fixture for tests that run on every way to open an OpenCL or Vulkan device.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "tests/engine/device/run_case.h"
+
+namespace tandem::testing {
+
+inline std::vector<Target> gpu_targets() {
+  std::vector<Target> gpus;
+  for (const Target& target : targets()) {
+    const std::string_view id = target.id;
+    if (id.starts_with("opencl") || id.starts_with("vulkan")) gpus.push_back(target);
+  }
+  return gpus;
+}
+
+class GpuBench : public ::testing::TestWithParam<Target> {
+ protected:
+  void SetUp() override {
+    if (const std::string reason = missing(GetParam()); !reason.empty()) {
+      if (required(GetParam())) FAIL() << reason << ", and it is required";
+      GTEST_SKIP() << "skipped: " << reason;
+    }
+    bench_.device = open_target(GetParam(), bench_.messages);
+  }
+
+  Operand take(size_t bytes, const char* label, sync::SlotUse use = sync::SlotUse::activations) {
+    return {&bench_.pool.acquire(bytes, use, label), 0};
+  }
+  void run(const Operator& op) { bench_.run({&op, 1}); }
+  // Runs what the device supports; else it must say why.
+  bool run_or_refuse(const Operator& op) {
+    const Support support = bench_.device->supports(op);
+    if (support.yes) run(op);
+    EXPECT_EQ(support.yes, support.reason.empty()) << support.reason;
+    return support.yes;
+  }
+
+  Bench bench_;
+};
+
+}  // namespace tandem::testing
