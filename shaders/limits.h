@@ -17,4 +17,6 @@
 #define TANDEM_MAX_POSITIONS 262144
 #define TANDEM_MAX_SPLITS_IN_TURN 4
 
+#define TANDEM_PROBE_LINKS 524288  // links of a waiting policy's work that one dispatch computes
+
 #endif

@@ -93,7 +93,7 @@ class Device {
 
   // A waiting policy by itself, with steps of about work_seconds, to measure what waiting costs. Nothing else may be
   // launched while it lives. Error with the reason when the policy is unknown or switched off here.
-  virtual std::unique_ptr<SyncProbe> sync_probe(std::string_view policy, double work_seconds);
+  virtual std::unique_ptr<SyncProbe> sync_probe(std::string_view policy, double work_seconds) = 0;
 };
 
 }  // namespace tandem

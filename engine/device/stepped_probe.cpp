@@ -47,10 +47,6 @@ void require_policy(const DeviceInfo& info, std::string_view policy) {
   throw Error("unknown waiting policy", std::string(policy) + " on " + info.id, "What passed here: " + passed);
 }
 
-std::unique_ptr<SyncProbe> Device::sync_probe(std::string_view policy, double) {
-  throw Error("this device cannot measure its waiting policies", std::string(policy) + " on " + info().id);
-}
-
 // A multiplication, an addition, a shift and an exclusive or, each waiting for the one before: it has no closed form.
 uint32_t probe_chain(uint32_t seed, uint64_t iterations) {
   uint32_t x = seed;

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "engine/device/vulkan/prepared.h"
+#include "engine/device/vulkan/sync_probe.h"
 #include "sync/error.h"
 #include "sync/pool.h"
 
@@ -131,17 +132,33 @@ int64_t find_loop_budget(Handle& handle, Pipelines& pipelines) {
   return count == kWanted ? 0 : count;
 }
 
-std::vector<PolicyTest> test_policies(Handle& handle, bool shared) {
+std::vector<PolicyTest> test_policies(Handle& handle, Pipelines& pipelines, bool shared, int64_t loop_budget) {
   std::vector<PolicyTest> tests;
-  tests.push_back(test_policy("blocking", [&] {
-    const auto begin = Clock::now();
-    run_now(handle, "self-test on " + handle.id(), kBound, [](VkCommandBuffer) {});
-    return "a fence was waited for within " + microseconds_since(begin);
-  }));
-  const std::string how = shared ? "flags are raised by the device's host thread when the timeline semaphore counts on"
-                                 : "flags are raised by the device's host thread: memory is not shared";
-  for (const char* policy : {"spin", "predict"}) tests.push_back({policy, true, how});
-  tests.push_back({"gate", false, "programs are queued by the device's host thread, without gates"});
+  if (!shared) {
+    tests.push_back(test_policy("blocking", [&] {
+      const auto begin = Clock::now();
+      run_now(handle, "self-test on " + handle.id(), kBound, [](VkCommandBuffer) {});
+      return "a fence was waited for within " + microseconds_since(begin);
+    }));
+    for (const char* policy : {"event", "spin", "predict"})
+      tests.push_back({policy, true, "flags are raised by the device's host thread: memory is not shared"});
+    for (const char* policy : {"gate", "doorbell"}) tests.push_back({policy, false, "memory is not shared"});
+    return tests;
+  }
+  for (const char* policy : {"blocking", "event", "spin", "predict", "gate"}) {
+    tests.push_back(test_policy(policy, [&] {
+      const auto probe = make_sync_probe(handle, pipelines, policy, 0);
+      probe->arm();
+      const auto begin = Clock::now();
+      probe->start();
+      probe->wait(0, kBound);
+      return "a step's end was seen after " + microseconds_since(begin);
+    }));
+  }
+  tests.push_back({"doorbell", false,
+                   loop_budget > 0 ? "no shader can stay: the driver ends an invocation's loops after " +
+                                         std::to_string(loop_budget) + " iterations"
+                                   : "a GPU may end a shader that stays for long"});
   return tests;
 }
 

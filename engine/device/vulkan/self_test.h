@@ -21,6 +21,8 @@ bool prove_fused_fma(Handle& handle, Pipelines& pipelines);
 // How many loop iterations an invocation may run; 0: as many as it likes. lavapipe ends them after 65,535, silently.
 int64_t find_loop_budget(Handle& handle, Pipelines& pipelines);
 
-std::vector<PolicyTest> test_policies(Handle& handle, bool shared);
+// Every policy (docs/sync.md). shared: memory is imported; otherwise flags are the host thread's.
+// loop_budget: find_loop_budget().
+std::vector<PolicyTest> test_policies(Handle& handle, Pipelines& pipelines, bool shared, int64_t loop_budget);
 
 }  // namespace tandem::vulkan

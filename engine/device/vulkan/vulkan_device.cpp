@@ -5,6 +5,7 @@
 #include "engine/device/gpu/roofline.h"
 #include "engine/device/vulkan/launcher.h"
 #include "engine/device/vulkan/self_test.h"
+#include "engine/device/vulkan/sync_probe.h"
 #include "engine/device/vulkan/vulkan_tuning.h"
 #include "sync/error.h"
 
@@ -93,8 +94,9 @@ class VulkanDevice final : public Device {
     info_.zero_copy = zero_copy.holds;
     info_.zero_copy_note = zero_copy.note;
     info_.fused_fma = prove_fused_fma(handle_, pipelines_);
-    info_.policies = test_policies(handle_, zero_copy.holds);
-    const gpu::LoweringContext context = lowering_context(handle_, info_, find_loop_budget(handle_, pipelines_));
+    const int64_t loop_budget = find_loop_budget(handle_, pipelines_);
+    info_.policies = test_policies(handle_, pipelines_, zero_copy.holds, loop_budget);
+    const gpu::LoweringContext context = lowering_context(handle_, info_, loop_budget);
     memory_ = std::make_unique<SlotMemory>(handle_, zero_copy.holds);
     preparer_ = std::make_unique<Preparer>(shared_handle_, pipelines_, *memory_, context);
     LauncherOptions launching;
@@ -117,6 +119,14 @@ class VulkanDevice final : public Device {
   void finish(std::chrono::milliseconds deadline) override { launcher_->finish(deadline); }
   void record_spans(bool on) override { launcher_->record_spans(on); }
   std::vector<DeviceSpan> take_spans() override { return launcher_->take_spans(); }
+  std::unique_ptr<SyncProbe> sync_probe(std::string_view policy, double work_seconds) override {
+    require_policy(info_, policy);
+    if (!memory_->shared()) {
+      throw Error("a waiting policy cannot be measured alone", std::string(policy) + " on " + info_.id,
+                  info_.zero_copy_note);
+    }
+    return make_sync_probe(handle_, pipelines_, policy, work_seconds);
+  }
 
  private:
   std::shared_ptr<Handle> shared_handle_;  // with programs

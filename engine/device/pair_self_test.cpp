@@ -1,0 +1,128 @@
+#include "engine/device/pair_self_test.h"
+
+#include "engine/tensor/packed.h"
+#include "engine/tensor/types.h"
+#include "sync/error.h"
+#include "sync/waiter.h"
+
+namespace tandem {
+namespace {
+
+constexpr int64_t kWidth = 64;
+constexpr int kHandOvers = 8;  // each way, in one queue
+
+// The operator that every device has one of: y += x, or y = W x where W is the identity.
+class PairTrial {
+ public:
+  PairTrial(Device& from, Device& to, sync::Pool& pool, std::chrono::milliseconds bound)
+      : from_(from),
+        to_(to),
+        bound_(bound),
+        pool_(pool),
+        bank_(pool, 2, "pair self-test"),
+        values_(pool.acquire(3 * kWidth * sizeof(float), sync::SlotUse::activations, "pair self-test")),
+        identity_(pool.acquire(kWidth * kWidth * sizeof(uint16_t), sync::SlotUse::weights, "pair self-test")) {
+    auto* element = identity_.as<uint16_t>();  // packed f16: element (r, k) at k * 64 + r
+    for (int64_t i = 0; i < kWidth; ++i) element[i * kWidth + i] = float_to_half(1.0f);
+  }
+  ~PairTrial() {
+    pool_.release(values_);
+    pool_.release(identity_);
+  }
+
+  // Row 0 goes to row 1 on `from`, which goes to row 2 on `to`; the next round only begins on `from` when `to` has
+  // ended.
+  void run() {
+    const auto first = prepare(from_, 0, 1), second = prepare(to_, 1, 2);
+    const sync::Flag sent = bank_.make("pair self-test sent"), taken = bank_.make("pair self-test taken");
+    for (int64_t i = 0; i < kWidth; ++i) values_.as<float>()[i] = static_cast<float>(i + 1);
+    for (uint32_t round = 1; round <= kHandOvers; ++round) {
+      const sync::WaitFor before[] = {{taken, round - 1}}, after[] = {{sent, round}};
+      from_.launch(*first, before, {sent, round});
+      to_.launch(*second, after, {taken, round});
+    }
+    sync::WaitContext context;
+    context.step = "pair self-test";
+    const std::string id = to_.info().id;
+    context.device = id;
+    context.deadline = bound_;
+    std::string failure;
+    try {
+      sync::make_waiter("spin")->wait(taken, kHandOvers, context);
+    } catch (const Error& error) {
+      failure = error.what();
+      sent.fail(failure);  // nobody waits on
+      taken.fail(failure);
+    }
+    for (Device* device : {&from_, &to_}) {
+      try {
+        device->finish(bound_);
+      } catch (const Error& error) {
+        if (failure.empty()) failure = error.what();
+      }
+    }
+    if (!failure.empty()) throw Error("a hand-over failed", from_.info().id + " to " + id, failure);
+    check_values();
+  }
+
+ private:
+  std::unique_ptr<Program> prepare(Device& device, int64_t from_row, int64_t to_row) {
+    const sync::Slot* values = &values_;
+    const auto row = [&](int64_t r) { return Operand{values, static_cast<size_t>(r * kWidth) * sizeof(float)}; };
+    Operator op{"pair self-test", Add{1, kWidth, row(to_row), row(from_row), kWidth, kWidth}};
+    if (!device.supports(op).yes) {
+      MatMul copy;
+      copy.S = 1;
+      copy.K = copy.row_end = copy.x_stride = copy.y_stride = kWidth;
+      copy.w = {packed_format(StorageType::f16), kWidth, kWidth, {&identity_, 0}};
+      copy.x = row(from_row);
+      copy.y = row(to_row);
+      op.body = copy;
+    }
+    adds_[to_row] = std::holds_alternative<Add>(op.body);
+    return device.prepare(std::span(&op, 1));
+  }
+
+  // What kHandOvers rounds leave: an addition accumulates what the one before it wrote.
+  void check_values() const {
+    int64_t first = 0, second = 0;  // times the value of row 0
+    for (int round = 0; round < kHandOvers; ++round) {
+      first = adds_[1] ? first + 1 : 1;
+      second = adds_[2] ? second + first : first;
+    }
+    for (int64_t i = 0; i < kWidth; ++i) {
+      const float wanted = static_cast<float>((i + 1) * second), seen = values_.as<float>()[2 * kWidth + i];
+      if (seen != wanted) {
+        throw Error("a device saw old data behind a new flag", from_.info().id + " to " + to_.info().id,
+                    "wanted " + std::to_string(wanted) + ", got " + std::to_string(seen));
+      }
+    }
+  }
+
+  Device &from_, &to_;
+  std::chrono::milliseconds bound_;
+  sync::Pool& pool_;
+  sync::FlagBank bank_;
+  sync::Slot &values_, &identity_;
+  bool adds_[3] = {};  // by the row written
+};
+
+PairTest test_direction(Device& from, Device& to, sync::Pool& pool, std::chrono::milliseconds bound) {
+  PairTest test{from.info().id, to.info().id, false, ""};
+  try {
+    PairTrial(from, to, pool, bound).run();
+    test.passed = true;
+    test.reason = std::to_string(kHandOvers) + " values behind flags arrived";
+  } catch (const std::exception& error) {
+    test.reason = error.what();
+  }
+  return test;
+}
+
+}  // namespace
+
+std::vector<PairTest> test_pair(Device& a, Device& b, sync::Pool& pool, std::chrono::milliseconds bound) {
+  return {test_direction(a, b, pool, bound), test_direction(b, a, pool, bound)};
+}
+
+}  // namespace tandem

@@ -1,0 +1,262 @@
+#include "engine/device/vulkan/sync_probe.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <utility>
+
+#include "engine/device/stepped_probe.h"
+#include "engine/device/vulkan/commands.h"
+#include "engine/device/vulkan/memory.h"
+#include "shaders/limits.h"
+#include "sync/error.h"
+
+namespace tandem::vulkan {
+namespace {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+using OwnedEvent = Owned<VkEvent, vkDestroyEvent>;
+
+constexpr milliseconds kIdle{20000};  // all steps end by themselves, once their gates are open
+
+uint64_t nanoseconds(milliseconds time) {
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
+}
+
+OwnedSemaphore make_timeline(const Handle& handle) {
+  auto type = typed<VkSemaphoreTypeCreateInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO);
+  type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
+  const auto info = typed<VkSemaphoreCreateInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, &type);
+  return make<OwnedSemaphore>(vkCreateSemaphore, handle.device(), info, "vkCreateSemaphore", handle.id());
+}
+
+class VulkanProbe : public SteppedProbe {
+ public:
+  VulkanProbe(Handle& handle, Pipelines& pipelines, std::string policy)
+      : SteppedProbe(handle.id(), std::move(policy), false),
+        handle_(handle),
+        object_("sync_probe.comp on " + handle.id()),
+        pipeline_(pipelines.of(launch(), object_)),
+        line_(import_host(handle, done().slot().data(), done().slot().size_bytes(), object_)),
+        timeline_(make_timeline(handle)) {
+    make_set();
+    auto pool = typed<VkCommandPoolCreateInfo>(VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO);
+    pool.queueFamilyIndex = handle_.queue_family();
+    pool.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
+    pool_ = make<OwnedCommandPool>(vkCreateCommandPool, handle_.device(), pool, "vkCreateCommandPool", object_);
+    const auto fence = typed<VkFenceCreateInfo>(VK_STRUCTURE_TYPE_FENCE_CREATE_INFO);
+    const auto event = typed<VkEventCreateInfo>(VK_STRUCTURE_TYPE_EVENT_CREATE_INFO);
+    for (Submission& each : ring_) {
+      each.commands = allocate_commands(handle_, pool_.get(), object_);
+      each.fence = make<OwnedFence>(vkCreateFence, handle_.device(), fence, "vkCreateFence", object_);
+      each.gate = make<OwnedEvent>(vkCreateEvent, handle_.device(), event, "vkCreateEvent", object_);
+    }
+  }
+  ~VulkanProbe() override { drain(); }
+
+ protected:
+  struct Submission {
+    VkCommandBuffer commands = VK_NULL_HANDLE;
+    OwnedFence fence;
+    OwnedEvent gate;
+    uint64_t value = 0;  // of the timeline at its end
+  };
+
+  void begin(uint32_t step) override { submit(step, step, false); }
+  void abandon() noexcept override { drain(); }
+
+  // Records and submits steps [first, last], each behind the one before it.
+  void submit(uint32_t first, uint32_t last, bool gated) {
+    Submission& next = ring_[(submitted_ + 1) % ring_.size()];
+    wait_for(next.value, kIdle);  // its commands may still be running, although their flag was seen
+    check(vkResetFences(handle_.device(), 1, &next.fence.get()), "vkResetFences", object_);
+    check(vkResetEvent(handle_.device(), next.gate.get()), "vkResetEvent", object_);
+    auto begin = typed<VkCommandBufferBeginInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO);
+    begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
+    check(vkBeginCommandBuffer(next.commands, &begin), "vkBeginCommandBuffer", object_);
+    vkCmdBindPipeline(next.commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline_.pipeline.get());
+    vkCmdBindDescriptorSets(next.commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline_.layout.get(), 0, 1, &set_, 0,
+                            nullptr);
+    if (gated) {
+      auto barrier = typed<VkMemoryBarrier>(VK_STRUCTURE_TYPE_MEMORY_BARRIER);
+      barrier.srcAccessMask = VK_ACCESS_HOST_WRITE_BIT;
+      barrier.dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
+      vkCmdWaitEvents(next.commands, 1, &next.gate.get(), VK_PIPELINE_STAGE_HOST_BIT,
+                      VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 1, &barrier, 0, nullptr, 0, nullptr);
+    }
+    for (uint32_t step = first; step != last + 1; ++step) record_step(next.commands, step);
+    check(vkEndCommandBuffer(next.commands), "vkEndCommandBuffer", object_);
+
+    const uint64_t value = submitted_ + 1;
+    auto values = typed<VkTimelineSemaphoreSubmitInfo>(VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO);
+    values.signalSemaphoreValueCount = 1;
+    values.pSignalSemaphoreValues = &value;
+    auto info = typed<VkSubmitInfo>(VK_STRUCTURE_TYPE_SUBMIT_INFO, &values);
+    info.commandBufferCount = 1;
+    info.pCommandBuffers = &next.commands;
+    info.signalSemaphoreCount = 1;
+    info.pSignalSemaphores = &timeline_.get();
+    handle_.submit(info, next.fence.get(), object_);
+    submitted_ = next.value = value;
+  }
+  Submission& newest() { return ring_[submitted_ % ring_.size()]; }
+  bool reached(uint64_t value) const {
+    uint64_t now = 0;
+    check(vkGetSemaphoreCounterValue(handle_.device(), timeline_.get(), &now), "vkGetSemaphoreCounterValue", object_);
+    return now >= value;
+  }
+  void wait_for(uint64_t value, milliseconds deadline) const {
+    auto wait = typed<VkSemaphoreWaitInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO);
+    wait.semaphoreCount = 1;
+    wait.pSemaphores = &timeline_.get();
+    wait.pValues = &value;
+    check(vkWaitSemaphores(handle_.device(), &wait, nanoseconds(deadline)), "vkWaitSemaphores", object_);
+  }
+  // Every gate is opened, so everything submitted ends. Never throws: what a lost device makes of it shows in the next
+  // step.
+  void drain() noexcept {
+    for (Submission& each : ring_) vkSetEvent(handle_.device(), each.gate.get());
+    try {
+      wait_for(submitted_, kIdle);
+    } catch (const std::exception&) {
+      vkDeviceWaitIdle(handle_.device());
+    }
+  }
+
+  Handle& handle_;
+  std::string object_;
+
+ private:
+  static gpu::KernelLaunch launch() {
+    gpu::KernelLaunch launch;
+    launch.source = launch.kernel = "sync_probe";
+    launch.args = {gpu::BufferArg{}, 0u, 0u, 0u, 0u};
+    return launch;
+  }
+
+  void make_set() {
+    const VkDescriptorPoolSize size{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1};
+    auto pool = typed<VkDescriptorPoolCreateInfo>(VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO);
+    pool.maxSets = pool.poolSizeCount = 1;
+    pool.pPoolSizes = &size;
+    descriptors_ =
+        make<OwnedDescriptorPool>(vkCreateDescriptorPool, handle_.device(), pool, "vkCreateDescriptorPool", object_);
+    auto set = typed<VkDescriptorSetAllocateInfo>(VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO);
+    set.descriptorPool = descriptors_.get();
+    set.descriptorSetCount = 1;
+    set.pSetLayouts = &pipeline_.set_layout.get();
+    check(vkAllocateDescriptorSets(handle_.device(), &set, &set_), "vkAllocateDescriptorSets", object_);
+    const VkDescriptorBufferInfo whole{line_.buffer.get(), 0, VK_WHOLE_SIZE};
+    auto write = typed<VkWriteDescriptorSet>(VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET);
+    write.dstSet = set_;
+    write.descriptorCount = 1;
+    write.descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+    write.pBufferInfo = &whole;
+    vkUpdateDescriptorSets(handle_.device(), 1, &write, 0, nullptr);
+  }
+
+  // A chain longer than an invocation may loop is cut into dispatches.
+  void record_step(VkCommandBuffer commands, uint32_t step) {
+    uint64_t left = work().iterations;
+    bool first = true;
+    do {
+      const uint64_t links = std::min<uint64_t>(left, TANDEM_PROBE_LINKS);
+      left -= links;
+      const uint32_t push[] = {static_cast<uint32_t>(done().offset_bytes() / sizeof(uint32_t)), step,
+                               static_cast<uint32_t>(links), std::exchange(first, false), left == 0};
+      vkCmdPushConstants(commands, pipeline_.layout.get(), VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof push, push);
+      vkCmdDispatch(commands, 1, 1, 1);
+      full_barrier(commands);
+    } while (left > 0);
+  }
+
+  const Pipeline& pipeline_;
+  Allocation line_;
+  OwnedSemaphore timeline_;
+  OwnedDescriptorPool descriptors_;
+  VkDescriptorSet set_ = VK_NULL_HANDLE;  // of the pool
+  OwnedCommandPool pool_;
+  std::array<Submission, 8> ring_;
+  uint64_t submitted_ = 0;  // = the timeline's value at the end of the newest
+};
+
+class FlagProbe final : public VulkanProbe {
+ public:
+  using VulkanProbe::VulkanProbe;
+};
+
+class FenceProbe final : public VulkanProbe {
+ public:
+  using VulkanProbe::VulkanProbe;
+
+ protected:
+  sync::WaitReport await(uint32_t step, const sync::WaitContext& context) override {
+    const auto begin = Clock::now();
+    check(vkWaitForFences(handle_.device(), 1, &newest().fence.get(), VK_TRUE, nanoseconds(context.deadline)),
+          "vkWaitForFences", object_);
+    if (!done().reached(step)) throw Error("a step was never started", std::string(context.step));
+    return {std::chrono::duration<double>(Clock::now() - begin).count(), 0};
+  }
+};
+
+class TimelineProbe final : public VulkanProbe {
+ public:
+  using VulkanProbe::VulkanProbe;
+
+ protected:
+  sync::WaitReport await(uint32_t step, const sync::WaitContext& context) override {
+    constexpr double kPollSeconds = 200e-6;
+    const uint64_t value = newest().value;
+    const auto begin = Clock::now();
+    const auto waited = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
+    bool ended = reached(value);
+    while (!ended && waited() < kPollSeconds) {
+      sched_yield();
+      ended = reached(value);
+    }
+    const double polled = waited();
+    if (!ended) wait_for(value, context.deadline);
+    if (!done().reached(step)) throw Error("a step was never started", std::string(context.step));
+    return {waited(), polled};
+  }
+};
+
+class EventGateProbe final : public VulkanProbe {
+ public:
+  using VulkanProbe::VulkanProbe;
+
+ protected:
+  void queue_ahead(uint32_t step) override { submit(step, step, true); }
+  void begin(uint32_t) override { open(); }
+  bool begin_chain(uint32_t first, uint32_t last) override {
+    submit(first, last, true);
+    open();
+    return true;
+  }
+
+ private:
+  void open() { check(vkSetEvent(handle_.device(), newest().gate.get()), "vkSetEvent", object_); }
+};
+
+}  // namespace
+
+std::unique_ptr<SyncProbe> make_sync_probe(Handle& handle, Pipelines& pipelines, std::string_view policy,
+                                           double work_seconds) {
+  std::unique_ptr<SteppedProbe> made;
+  if (policy == "blocking") {
+    made = std::make_unique<FenceProbe>(handle, pipelines, "blocking");
+  } else if (policy == "event") {
+    made = std::make_unique<TimelineProbe>(handle, pipelines, "event");
+  } else if (policy == "gate") {
+    made = std::make_unique<EventGateProbe>(handle, pipelines, "gate");
+  } else {
+    made = std::make_unique<FlagProbe>(handle, pipelines, std::string(policy));
+  }
+  made->prepare(work_seconds);
+  return made;
+}
+
+}  // namespace tandem::vulkan
