@@ -1,8 +1,4 @@
 // The body of elementwise_{simd,simt}.comp.
-#include "common.glsl"
-#include "limits.h"
-#include "runs.glsl"
-
 layout(local_size_x = LANES) in;
 
 #if defined(KERNEL_add_simd) || defined(KERNEL_add_simt)

@@ -7,4 +7,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define LANES 16
+#include "common.glsl"
+#include "limits.h"
+#include "runs.glsl"
 #include "elementwise.glsl"

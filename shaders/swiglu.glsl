@@ -1,8 +1,4 @@
 // The body of swiglu_{simd,simt}.comp.
-#include "common.glsl"
-#include "exp.glsl"
-#include "limits.h"
-#include "runs.glsl"
 
 layout(local_size_x = LANES) in;
 layout(constant_id = 0) const int ROUND_F16 = 0;

@@ -6,4 +6,8 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define LANES 64
+#include "common.glsl"
+#include "exp.glsl"
+#include "limits.h"
+#include "runs.glsl"
 #include "swiglu.glsl"
