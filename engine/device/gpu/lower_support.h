@@ -47,12 +47,9 @@ inline void require_countable(int64_t size, int64_t limit, const LoweringContext
               on, "use another device for it");
 }
 
-// Bytes that an argument reaches from its operand on: a Vulkan binding starts at a multiple of up to 256 bytes before
-// it (the largest minStorageBufferOffsetAlignment there may be).
+// Bytes that one argument of a kernel reaches from its operand on.
 inline int64_t argument_reach(const LoweringContext& context) {
-  constexpr int64_t kAlignment = 256;
-  if (context.max_buffer_bytes == 0) return std::numeric_limits<int64_t>::max();
-  return std::max<int64_t>(context.max_buffer_bytes - kAlignment, 0);
+  return context.max_buffer_bytes == 0 ? std::numeric_limits<int64_t>::max() : context.max_buffer_bytes;
 }
 
 // How many pieces of `piece_bytes` an argument reaches; Error when it is none.

@@ -15,7 +15,6 @@ namespace {
 using testing::HasSubstr;
 
 constexpr KernelFamily kFamilies[] = {KernelFamily::simd, KernelFamily::simt};
-constexpr int64_t kSlack = 256;  // a binding may start that far before its operand
 
 // Operators over slots, which are only looked at: nothing runs.
 struct Memory {
@@ -90,7 +89,7 @@ std::vector<int> computed(const MatMul& op, const std::vector<KernelLaunch>& lau
 void expect_every_element_once(const MatMul& op, const LoweringContext& context, size_t launches_wanted) {
   const auto launches = lower_matmul(op, context);
   EXPECT_EQ(launches.size(), launches_wanted);
-  const std::vector<int> times = computed(op, launches, context.max_buffer_bytes - kSlack);
+  const std::vector<int> times = computed(op, launches, context.max_buffer_bytes);
   for (int64_t s = 0; s < op.S; ++s)
     for (int64_t n = 0; n < op.y_stride; ++n)
       ASSERT_EQ(times[static_cast<size_t>(s * op.y_stride + n)], n >= op.row_begin && n < op.row_end) << s << ", " << n;
@@ -101,7 +100,7 @@ TEST(Reach, weights_beyond_one_argument_are_cut_into_launches_of_whole_panels) {
     Memory memory;
     // A panel is 64 x 96 / 2 bytes of quants and 3 x 128 of scales: 3,456; two fit.
     MatMul op = memory.matmul(StorageType::q4_0, 3, 300, 96);
-    const LoweringContext context{.family = family, .max_buffer_bytes = 2 * 3456 + kSlack};
+    const LoweringContext context{.family = family, .max_buffer_bytes = 2 * 3456};
     expect_every_element_once(op, context, 3);
     op.row_begin = 128, op.row_end = 256;  // a slice far into the weight reaches as far as the whole
     expect_every_element_once(op, context, 1);
@@ -114,8 +113,8 @@ TEST(Reach, a_weight_within_reach_stays_one_launch) {
   for (KernelFamily family : kFamilies) {
     Memory memory;
     const MatMul op = memory.matmul(StorageType::q4_0, 3, 300, 96);
-    EXPECT_EQ(lower_matmul(op, {.family = family, .max_buffer_bytes = 5 * 3456 + kSlack}).size(), 1u);
-    EXPECT_EQ(lower_matmul(op, {.family = family, .max_buffer_bytes = 5 * 3456 + kSlack - 1}).size(), 2u);
+    EXPECT_EQ(lower_matmul(op, {.family = family, .max_buffer_bytes = 5 * 3456}).size(), 1u);
+    EXPECT_EQ(lower_matmul(op, {.family = family, .max_buffer_bytes = 5 * 3456 - 1}).size(), 2u);
     EXPECT_EQ(lower_matmul(op, {.family = family}).size(), 1u) << "0 is no limit";
   }
 }
@@ -123,8 +122,8 @@ TEST(Reach, a_weight_within_reach_stays_one_launch) {
 TEST(Reach, rows_are_cut_too_where_a_row_of_the_result_is_beyond_one_argument) {
   Memory memory;
   const MatMul op = memory.matmul(StorageType::f16, 2, 1000, 8);  // panels of 1,024 bytes, rows of y of 4 x 1,005
-  expect_every_element_once(op, {.max_buffer_bytes = 16 * 1024 + kSlack}, 1);
-  expect_every_element_once(op, {.max_buffer_bytes = 3 * 1024 + kSlack}, 12);
+  expect_every_element_once(op, {.max_buffer_bytes = 16 * 1024}, 1);
+  expect_every_element_once(op, {.max_buffer_bytes = 3 * 1024}, 12);
 }
 
 TEST(Reach, activations_beyond_one_argument_are_cut_by_tokens) {
@@ -132,9 +131,9 @@ TEST(Reach, activations_beyond_one_argument_are_cut_by_tokens) {
     Memory memory;
     // Rows of y are 4 x 69 bytes, those of x 4 x 99: 20,000 bytes are 50 tokens of x.
     const MatMul op = memory.matmul(StorageType::q4_0, 120, 64, 96);
-    expect_every_element_once(op, {.family = family, .max_buffer_bytes = 20000 + kSlack}, 3);
+    expect_every_element_once(op, {.family = family, .max_buffer_bytes = 20000}, 3);
     // Tiles of 64 tokens stay whole where more than one fits: 64, 56 rather than 82, 38.
-    const auto launches = lower_matmul(op, {.family = family, .max_buffer_bytes = 32500 + kSlack});
+    const auto launches = lower_matmul(op, {.family = family, .max_buffer_bytes = 32500});
     ASSERT_EQ(launches.size(), 2u);
     EXPECT_EQ(tokens_of(launches[0]), 64);
   }
@@ -158,7 +157,7 @@ TEST(Reach, every_id_of_an_embedding_is_looked_up_by_one_launch) {
     const auto panel = static_cast<int64_t>(panel_bytes(op.w.format, op.H));
     // Two panels and eight tokens are within reach; then one panel and three tokens.
     for (const auto& [reach, wanted] : {std::pair{2 * panel, 3u}, std::pair{3 * panel / 2, 5u}}) {
-      const auto launches = lower_embed(op, {.family = family, .max_buffer_bytes = reach + kSlack});
+      const auto launches = lower_embed(op, {.family = family, .max_buffer_bytes = reach});
       EXPECT_EQ(launches.size(), wanted);
       int rows_zero = 0;
       std::vector<int> times(300);
@@ -181,7 +180,7 @@ TEST(Reach, an_embedding_of_many_tokens_is_cut_by_tokens) {
   Memory memory;
   const Embed op = memory.embed(StorageType::f32, 100, 64, 8);
   // A panel is 2,048 bytes, a token 32.
-  const auto launches = lower_embed(op, {.max_buffer_bytes = 2048 + kSlack});
+  const auto launches = lower_embed(op, {.max_buffer_bytes = 2048});
   ASSERT_EQ(launches.size(), 2u);
   EXPECT_EQ(launches[0].global[1], 64u);
   EXPECT_EQ(launches[1].global[1], 36u);
