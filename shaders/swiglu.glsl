@@ -1,5 +1,4 @@
 // The body of swiglu_{simd,simt}.comp.
-
 layout(local_size_x = LANES) in;
 layout(constant_id = 0) const int ROUND_F16 = 0;
 
