@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "engine/device/pair_self_test.h"
 #include "engine/run/measure.h"
 #include "sync/error.h"
 
@@ -46,6 +47,15 @@ std::vector<std::string> default_devices(const std::string& plan, std::vector<st
   if (!gpu.empty()) return {gpu, "npu:0"};
   notes.push_back("no GPU device was found; the host's plain loops stand in for the GPU (install pocl-opencl-icd)");
   return {"npu:0", "host"};
+}
+
+// A plan on both devices is only as good as what one sees of the other's results.
+void require_hand_over(Device& a, Device& b, sync::Pool& pool) {
+  for (const PairTest& test : test_pair(a, b, pool)) {
+    if (!test.passed)
+      throw Error("two devices cannot work on one plan", test.from + " to " + test.to,
+                  test.reason + ". Name one of them with --device");
+  }
 }
 
 }  // namespace
@@ -121,6 +131,9 @@ void Engine::open_devices() {
     if (!seen.insert(id).second) throw Error("a device is named twice", id, "Name each device once in --device");
     devices_.push_back(open_device(id, device_options));
     require_policy(devices_.back()->info(), device_options.sync_policy);
+  }
+  for (size_t a = 0; a < devices_.size(); ++a) {
+    for (size_t b = a + 1; b < devices_.size(); ++b) require_hand_over(*devices_[a], *devices_[b], pool_);
   }
 }
 

@@ -44,6 +44,41 @@ TEST(Flag, counts_on_past_the_largest_epoch) {
   EXPECT_TRUE(flag.reached(0xffffffffu));
 }
 
+TEST(Flag, fails_when_it_is_raised_twice_and_keeps_its_epoch) {
+  Pool pool;
+  FlagBank bank(pool, 1, "bank");
+  Flag flag = bank.make("f");
+  flag.raise(5);
+  EXPECT_FALSE(flag.failed());
+  flag.raise(5);
+  EXPECT_TRUE(flag.failed());
+  EXPECT_THAT(flag.failure(), ::testing::HasSubstr("raised twice: epoch 5 after 5"));
+  EXPECT_EQ(flag.epoch(), 5u);
+}
+
+TEST(Flag, fails_when_a_wrong_epoch_is_raised_and_never_falls) {
+  Pool pool;
+  FlagBank bank(pool, 1, "bank");
+  Flag flag = bank.make("f");
+  flag.raise(9);
+  flag.raise(7);
+  EXPECT_EQ(flag.epoch(), 9u);
+  EXPECT_THAT(flag.failure(), ::testing::HasSubstr("wrong epoch: epoch 7 after 9"));
+  flag.clear_failure();
+  flag.raise(10);
+  EXPECT_FALSE(flag.failed());
+  EXPECT_EQ(flag.epoch(), 10u);
+}
+
+TEST(Flag, tells_a_kernels_double_signal_from_its_other_failures) {
+  Pool pool;
+  FlagBank bank(pool, 1, "bank");
+  Flag flag = bank.make("f");
+  flag.raise(3);
+  flag.line().failure.store(2);  // what kernels/flags.cl stores
+  EXPECT_THAT(flag.failure(), ::testing::HasSubstr("twice or by a wrong epoch, after 3"));
+}
+
 TEST(Flag, keeps_the_first_failure) {
   Pool pool;
   FlagBank bank(pool, 1, "bank");

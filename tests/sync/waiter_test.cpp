@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 
 #include <atomic>
 #include <thread>
@@ -132,6 +133,47 @@ TEST(PredictWaiter, says_that_it_overslept_when_the_flag_was_up_before_it_woke) 
   signaller.join();
   context.predicted_seconds = 0.2;
   EXPECT_FALSE(make_waiter("predict")->wait(flag, 1, context).overslept) << "it did not sleep at all";
+}
+
+// The flag is raised by nothing but the blocking call, so a policy that spins for ever never gets there.
+TEST_P(EveryWaiter, comes_off_the_core_in_the_end_when_the_flag_does_not_come) {
+  for (double predicted : {0.0, 1e-3, 1e-2}) {
+    const uint32_t epoch = flag_.epoch() + 1;
+    int calls = 0;
+    context_.predicted_seconds = predicted;
+    context_.block = [&](milliseconds) {
+      ++calls;
+      flag_.raise(epoch);
+    };
+    const WaitReport report = make_waiter(GetParam())->wait(flag_, epoch, context_);
+    EXPECT_EQ(calls, 1);
+    EXPECT_LE(report.spun_seconds, report.seconds);
+  }
+}
+
+TEST_P(EveryWaiter, ends_at_once_when_the_signal_was_raised_twice) {
+  flag_.raise(1);
+  flag_.raise(1);
+  try {
+    make_waiter(GetParam())->wait(flag_, 2, context_);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("raised twice: epoch 1 after 1"));
+    EXPECT_THAT(error.what(), HasSubstr("blk.3.attention"));
+  }
+}
+
+TEST(PredictWaiter, gives_the_thread_its_timer_slack_back) {
+  std::thread([] {  // its own: slack belongs to a thread
+    prctl(PR_SET_TIMERSLACK, 40000, 0, 0, 0);
+    Pool pool;
+    FlagBank bank(pool, 1, "bank");
+    Flag flag = bank.make("f");
+    WaitContext context{"step", "device", 1e-3, milliseconds(5000), [&](milliseconds) { flag.raise(1); }};
+    make_waiter("predict")->wait(flag, 1, context);
+    EXPECT_EQ(prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0), 40000);
+  })
+      .join();
 }
 
 TEST(BlockingWaiter, uses_the_signallers_own_blocking_call) {

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "engine/app/report.h"
+#include "engine/device/pair_self_test.h"
 #include "engine/device/registry.h"
 #include "engine/run/core_layout.h"
 #include "sync/error.h"
@@ -46,14 +47,16 @@ const char* name_of(KernelFamily family) {
 // What the report says of one id: the device, or why it could not be opened.
 struct Finding {
   std::string id;
+  std::unique_ptr<Device> device;  // kept open, to be tested together with the others
   std::optional<DeviceInfo> info;
   std::string problem;
 };
 
 Finding look_at(const std::string& id, const DeviceOptions& options) {
-  Finding finding{id, {}, {}};
+  Finding finding{id, {}, {}, {}};
   try {
-    finding.info = open_device(id, options)->info();
+    finding.device = open_device(id, options);
+    finding.info = finding.device->info();
   } catch (const Error& error) {
     finding.problem = error.what();
   }
@@ -110,6 +113,21 @@ void print(const Finding& finding) {
   }
 }
 
+std::vector<PairTest> test_pairs(const std::vector<Finding>& findings, sync::Pool& pool) {
+  std::vector<PairTest> tests;
+  for (size_t a = 0; a < findings.size(); ++a) {
+    for (size_t b = a + 1; b < findings.size(); ++b) {
+      if (!findings[a].device || !findings[b].device) continue;
+      for (PairTest& test : test_pair(*findings[a].device, *findings[b].device, pool)) tests.push_back(std::move(test));
+    }
+  }
+  return tests;
+}
+
+json to_json(const PairTest& test) {
+  return {{"from", test.from}, {"to", test.to}, {"passed", test.passed}, {"reason", test.reason}};
+}
+
 // A device that --device left out is not missing; one that was looked at and could not be opened is.
 void require(const char* variable, const std::string& prefix, const std::vector<Finding>& findings) {
   const char* value = std::getenv(variable);
@@ -135,15 +153,20 @@ int devices_command(const CommonFlags& flags) {
   options.gpu_cores = layout.gpu;
   options.npu_cores = layout.npu;
   configure_drivers(options);
+  sync::Pool pool;  // outlives the devices, which import it
   std::vector<Finding> findings;
   for (const std::string& id : flags.devices.empty() ? available_devices() : flags.devices)
     findings.push_back(look_at(id, options));
   require("REQUIRE_OPENCL", "opencl", findings);
   require("REQUIRE_VULKAN", "vulkan", findings);
+  const std::vector<PairTest> pairs = test_pairs(findings, pool);
   if (flags.json) {
     json devices = json::array();
     for (const Finding& finding : findings) devices.push_back(to_json(finding));
+    json hand_overs = json::array();
+    for (const PairTest& test : pairs) hand_overs.push_back(to_json(test));
     print_json({{"devices", devices},
+                {"pairs", hand_overs},
                 {"layout",
                  {{"gpu_cores", layout.gpu},
                   {"npu_cores", layout.npu},
@@ -151,6 +174,10 @@ int devices_command(const CommonFlags& flags) {
                   {"may_spin", layout.may_spin}}}});
   } else {
     for (const Finding& finding : findings) print(finding);
+    for (const PairTest& test : pairs) {
+      std::cout << "hand-over  " << test.from << " to " << test.to << ": " << (test.passed ? "yes, " : "no, ")
+                << test.reason << "\n";
+    }
     std::cout << "cores: " << to_string(layout) << "\n";
   }
   // A device that was asked for by name and cannot be used is a failure; one that was merely found is a report.

@@ -31,11 +31,14 @@ TEST(DevicesCommand, reports_every_available_device_as_json) {
          {"name", "driver", "kind", "memory_bytes", "zero_copy", "zero_copy_note", "fused_fma", "policies"}) {
       EXPECT_TRUE(device.contains(key)) << key;
     }
+    EXPECT_EQ(device["policies"].size(), 6u) << device["id"];
     for (const auto& policy : device["policies"]) {
       EXPECT_TRUE(policy["passed"].get<bool>() || policy["reason"] != "") << device["id"] << " " << policy["policy"];
     }
   }
   EXPECT_EQ(ids, available_devices());
+  EXPECT_EQ(report["pairs"].size(), ids.size() * (ids.size() - 1)) << "every two devices, both ways";
+  for (const auto& pair : report["pairs"]) EXPECT_TRUE(pair["passed"].get<bool>()) << pair.dump();
   EXPECT_FALSE(report["layout"]["gpu_cores"].empty());
 }
 
