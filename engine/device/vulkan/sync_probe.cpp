@@ -71,7 +71,8 @@ class VulkanProbe : public SteppedProbe {
   // Records and submits steps [first, last], each behind the one before it.
   void submit(uint32_t first, uint32_t last, bool gated) {
     Submission& next = ring_[(submitted_ + 1) % ring_.size()];
-    wait_for(next.value, kIdle);  // its commands may still be running, although their flag was seen
+    wait_for_end(next);  // its commands may still be running, although their flag was seen
+    next.value = 0;
     check(vkResetFences(handle_.device(), 1, &next.fence.get()), "vkResetFences", object_);
     check(vkResetEvent(handle_.device(), next.gate.get()), "vkResetEvent", object_);
     auto begin = typed<VkCommandBufferBeginInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO);
@@ -115,12 +116,18 @@ class VulkanProbe : public SteppedProbe {
     wait.pValues = &value;
     check(vkWaitSemaphores(handle_.device(), &wait, nanoseconds(deadline)), "vkWaitSemaphores", object_);
   }
+  // The fence follows the semaphore; neither may be touched before it has been signalled.
+  void wait_for_end(const Submission& submission) const {
+    if (submission.value == 0) return;  // never used
+    check(vkWaitForFences(handle_.device(), 1, &submission.fence.get(), VK_TRUE, nanoseconds(kIdle)), "vkWaitForFences",
+          object_);
+  }
   // Every gate is opened, so everything submitted ends. Never throws: what a lost device makes of it shows in the next
   // step.
   void drain() noexcept {
     for (Submission& each : ring_) vkSetEvent(handle_.device(), each.gate.get());
     try {
-      wait_for(submitted_, kIdle);
+      for (const Submission& each : ring_) wait_for_end(each);
     } catch (const std::exception&) {
       vkDeviceWaitIdle(handle_.device());
     }
