@@ -89,6 +89,25 @@ TEST_F(ListLaunching, gives_the_same_bits_while_spans_are_recorded_which_takes_k
   }
 }
 
+TEST_F(ListLaunching, a_kernel_that_raises_a_signal_twice_fails_the_flag) {
+  const Operator one = add(1);
+  const auto program = device_->prepare(std::span(&one, 1));
+  uint32_t epoch = 0;
+  for (const bool listed : {true, false}) {
+    ++epoch;
+    for (int i = 0; i < 2; ++i) {
+      device_->batch(listed);
+      device_->launch(*program, {}, {out_, epoch});
+      device_->batch(false);
+    }
+    device_->finish(kDeadline);
+    EXPECT_TRUE(out_.failed());
+    EXPECT_NE(out_.failure().find("twice"), std::string::npos) << out_.failure();
+    EXPECT_EQ(out_.epoch(), epoch);
+    out_.clear_failure();
+  }
+}
+
 // The same lists by a kernel that stays between them.
 class ListDoorbellLaunching : public ListLaunching {
  protected:
