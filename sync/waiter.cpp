@@ -129,12 +129,24 @@ class EventWaiter final : public Waiter {
   }
 };
 
+// Looks without asking the time, for a hand-over that is all but instant: reading the clock takes 20 ns, and the waits
+// of a doorbell 100 (measured). A failed flag is left to who reports it. At most a microsecond.
+bool seen_at_once(const Flag& flag, uint32_t epoch) {
+  constexpr int kLooks = 32;
+  for (int look = 0; look < kLooks; ++look) {
+    if (flag.reached(epoch)) return !flag.failed();
+    pause_core();
+  }
+  return false;
+}
+
 // "spin", and the policies whose work is handed over in another way but whose end is seen like this.
 class SpinWaiter final : public Waiter {
  public:
   explicit SpinWaiter(const char* name) : name_(name) {}
   const char* name() const override { return name_; }
   WaitReport wait(const Flag& flag, uint32_t epoch, const WaitContext& context) override {
+    if (seen_at_once(flag, epoch)) return {};
     Attempt attempt(flag, epoch, context);
     spin_yield_block(attempt);
     return attempt.report();

@@ -28,7 +28,7 @@ struct WaitContext {
 };
 
 struct WaitReport {
-  double seconds = 0;       // wall time spent waiting
+  double seconds = 0;       // wall time spent waiting; 0: below a microsecond, and not measured
   double spun_seconds = 0;  // of it: with the core busy
   bool overslept = false;   // the flag was already up when a predicted sleep ended: the true time is shorter
 };

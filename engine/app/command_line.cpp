@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "engine/app/commands/bench_sync.h"
 #include "engine/app/commands/devices.h"
 #include "engine/app/commands/info.h"
 #include "engine/app/commands/session_commands.h"
@@ -92,6 +93,7 @@ std::span<const Command> commands() {
       {"devices", "what can compute here, and what was proven about it", add_devices},
       {"info", "what is in a model file, and what will run where", add_info},
       {"bench", "speed of prompt processing and token generation", add_bench},
+      {"bench-sync", "what waiting for a device costs, by policy", add_bench_sync},
 #ifdef TANDEM_HAS_NPU_GEMM_COMMAND
       {"npu", "the emulated NPU by itself", add_npu},
 #endif

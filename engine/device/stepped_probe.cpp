@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <thread>
 #include <utility>
 
 #include "engine/device/device.h"
@@ -32,6 +33,22 @@ ProbeResult read_result(const sync::Flag& done) {
 
 void write_result(const sync::Flag& done, const ProbeResult& result) {
   std::memcpy(reinterpret_cast<std::byte*>(&done.line()) + kResultOffset, &result, sizeof result);
+}
+
+double seconds_per_cycle() {
+  static const double seconds = [] {
+    const sync::ClockTie before = sync::tie_clocks();
+    std::this_thread::sleep_for(milliseconds(2));  // 50 ns of error in the ties are 25 millionths of it
+    const sync::ClockTie after = sync::tie_clocks();
+    return (after.seconds - before.seconds) / static_cast<double>(after.cycles - before.cycles);
+  }();
+  return seconds;
+}
+
+// The cycle counter takes half as long to read as the steady clock.
+uint64_t ticks() {
+  if (sync::cycle_counter_usable()) return sync::read_cycles();
+  return static_cast<uint64_t>(std::chrono::nanoseconds(Clock::now().time_since_epoch()).count());
 }
 
 }  // namespace
@@ -89,6 +106,7 @@ void SteppedProbe::arm() {
 void SteppedProbe::start() {
   arm();
   if (work_.timed) before_ = sync::tie_clocks();
+  handed_over_ = ticks();
   try {
     begin(++started_);
   } catch (const std::exception& error) {
@@ -131,6 +149,7 @@ sync::WaitReport SteppedProbe::finish_step(uint32_t first, uint32_t last, double
   context.deadline = deadline;
   try {
     const sync::WaitReport report = await(last, context);
+    seen_end_ = ticks();
     check_result(first, last);
     seen_ = last;
     return report;
@@ -162,7 +181,8 @@ void SteppedProbe::check_result(uint32_t first, uint32_t last) {
   times_.reset();
   if (!work_.timed) return;
   const sync::ClockTie after = sync::tie_clocks();
-  times_ = {sync::seconds_of(result.begin_cycles, before_, after), sync::seconds_of(result.end_cycles, before_, after)};
+  const auto seconds = [&](uint64_t cycles) { return sync::seconds_of(cycles, before_, after); };
+  times_ = {seconds(handed_over_), seconds(result.begin_cycles), seconds(result.end_cycles), seconds(seen_end_)};
 }
 
 // Nothing of the earlier steps may run any more; the flag is lifted to where the numbers go on, and what the device
@@ -178,9 +198,14 @@ void SteppedProbe::give_up(uint32_t step, const std::string& why) {
               device_ + ", policy '" + policy_ + "', step " + std::to_string(step), why);
 }
 
+double SteppedProbe::round_trip_seconds() const {
+  return static_cast<double>(seen_end_ - handed_over_) * tick_seconds_;
+}
+
 std::optional<StepTimes> SteppedProbe::last_step() const { return times_; }
 
 void SteppedProbe::prepare(double work_seconds) {
+  if (sync::cycle_counter_usable()) tick_seconds_ = seconds_per_cycle();
   for (int i = 0; i < 2; ++i) {
     start();
     wait(0, kFirstStep);

@@ -38,6 +38,7 @@ class SteppedProbe : public SyncProbe {
   sync::WaitReport wait(double predicted_seconds, std::chrono::milliseconds deadline) final;
   void chain(int steps, std::chrono::milliseconds deadline) final;
   void time_steps(bool on) final { work_.timed = on && comparable_; }
+  double round_trip_seconds() const final;
   std::optional<StepTimes> last_step() const final;
 
   // Called once by whoever made the probe: shows that steps work (and compiles them), that clocks compare, and finds
@@ -79,6 +80,8 @@ class SteppedProbe : public SyncProbe {
   uint32_t armed_ = 0, started_ = 0, seen_ = 0;  // numbers of the last step that was
   uint32_t count_ = 0;                           // steps that ran, as the device counts
   sync::ClockTie before_;
+  uint64_t handed_over_ = 0, seen_end_ = 0;  // of the last step, as ticks()
+  double tick_seconds_ = 1e-9;
   std::optional<StepTimes> times_;
 };
 

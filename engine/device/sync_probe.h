@@ -23,9 +23,10 @@
 
 namespace tandem {
 
-// When a step's work ran, on the host's steady clock.
+// A step on the host's steady clock: the host hands it over, its work begins and ends on the device, the host sees
+// that.
 struct StepTimes {
-  double begin_seconds = 0, end_seconds = 0;
+  double handed_over_seconds = 0, begin_seconds = 0, end_seconds = 0, seen_seconds = 0;
 };
 
 class SyncProbe {
@@ -43,6 +44,9 @@ class SyncProbe {
   virtual void chain(int steps, std::chrono::milliseconds deadline) = 0;
   // Steps write down their times from now on, which costs some tens of nanoseconds each. Off at first.
   virtual void time_steps(bool on) = 0;
+  // Of the last step that wait() saw: from its hand-over to the moment its end was seen, on the finest clock there is
+  // and without what arming it and checking its result take.
+  virtual double round_trip_seconds() const = 0;
   // Of the last step that wait() saw; nothing: not timed, or the device has no clock that is comparable with the
   // host's.
   virtual std::optional<StepTimes> last_step() const = 0;

@@ -1,0 +1,156 @@
+#include "engine/app/commands/bench_sync.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "engine/app/commands/bench_sync_html.h"
+#include "engine/app/commands/bench_sync_json.h"
+#include "engine/app/commands/bench_sync_text.h"
+#include "engine/app/commands/open_engine.h"
+#include "engine/app/interrupt.h"
+#include "engine/app/report.h"
+#include "engine/device/registry.h"
+#include "engine/run/core_layout.h"
+#include "engine/run/sync_lab/decode_meaning.h"
+#include "engine/run/sync_lab/sync_lab.h"
+#include "engine/run/whole_file.h"
+#include "sync/error.h"
+#include "sync/waiter.h"
+
+namespace tandem::app {
+namespace {
+
+// The best GPU and the NPU, as everywhere; the host where there is neither.
+std::vector<std::string> default_devices() {
+  std::vector<std::string> chosen;
+  const std::vector<std::string> available = available_devices();
+  if (!available.empty()) chosen.push_back(available.front());
+  for (const std::string& id : available) {
+    if (id.starts_with("npu") && id != chosen.front()) {
+      chosen.push_back(id);
+      break;
+    }
+  }
+  return chosen;
+}
+
+// The decode step's plan. The engine is closed again before anything is measured, and the orchestrator's core is given
+// back: its threads would hold the cores that are measured.
+Plan decode_plan(const CommonFlags& flags) {
+  std::optional<Plan> plan;
+  {
+    const auto engine = open_engine(flags, {64, 0, 1});
+    print_notes(flags, *engine);
+    plan = engine->plan_for({1, 1, false});
+  }
+  pin_this_thread(usable_cores());
+  return *plan;
+}
+
+sync_lab::LabOptions lab_options(const CommonFlags& flags, const BenchSyncFlags& bench) {
+  sync_lab::LabOptions options;
+  options.devices = flags.devices;
+  options.policies = bench.policies;
+  options.work_seconds.clear();
+  for (const std::string& size : bench.sizes) options.work_seconds.push_back(parse_duration(size));
+  std::ranges::sort(options.work_seconds);
+  const auto repeated = std::ranges::unique(options.work_seconds);
+  options.work_seconds.erase(repeated.begin(), repeated.end());
+  options.rounds = bench.rounds;
+  options.quick = bench.quick;
+  options.layout = lay_out_cores(usable_cores(), flags.threads);
+  options.device_options.gpu_cores = options.layout.gpu;
+  options.device_options.npu_cores = options.layout.npu;
+  options.check = [] {
+    if (interrupted()) throw Engine::Interrupted();
+  };
+  if (!flags.quiet()) {
+    options.progress = [](const std::string& what) { std::fprintf(stderr, "measuring %s\n", what.c_str()); };
+  }
+  return options;
+}
+
+}  // namespace
+
+double parse_duration(const std::string& text) {
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  const std::string unit = end;
+  const double scale = unit.empty() || unit == "us" ? 1e-6 : unit == "ms" ? 1e-3 : unit == "s" ? 1 : 0;
+  const double seconds = number * scale;
+  if (end == text.c_str() || scale == 0 || !(seconds >= 0 && seconds <= 1)) {
+    throw Error("this is no length of a step", "'" + text + "'", "Say 0, 250us, 1.5ms, 1s; at most a second");
+  }
+  return seconds;
+}
+
+int bench_sync_command(const CommonFlags& given, const BenchSyncFlags& bench) {
+  apply_verbosity(given);
+  CommonFlags flags = given;
+  sync_lab::LabOptions options = lab_options(flags, bench);
+  configure_drivers(options.device_options);
+  if (options.devices.empty()) options.devices = default_devices();
+  flags.devices = options.devices;
+  std::optional<Plan> plan;
+  if (!flags.model.empty()) plan = decode_plan(flags);
+  sync_lab::LabResult result = sync_lab::run_sync_lab(options);
+  if (plan) result.decode = sync_lab::decode_meaning(flags.model, *plan, result);
+
+  if (!bench.html.empty()) write_whole_file(bench.html, sync_html(result));
+  if (flags.json) {
+    print_json(sync_json(result));
+  } else {
+    std::cout << sync_text(result);
+    if (!bench.html.empty() && !flags.quiet()) std::cerr << "report written to " << bench.html << "\n";
+  }
+  for (const sync_lab::DeviceResult& device : result.devices) {
+    if (!device.problem.empty()) throw Error("a device could not be measured", device.id, device.problem);
+  }
+  return result.lost_steps() ? kFailed : kDone;
+}
+
+void add_bench_sync(CLI::App& app, Action& action) {
+  struct Flags {
+    CommonFlags common;
+    BenchSyncFlags own;
+  };
+  auto flags = std::make_shared<Flags>();
+  flags->common.plan = "tensor";
+  add_device_flag(app, flags->common);
+  app.add_option("--policies", flags->own.policies, "waiting policies to measure, comma separated; default: all")
+      ->delimiter(',')
+      ->check(CLI::IsMember(sync::waiter_names()));
+  app.add_option("--sizes", flags->own.sizes, "lengths of a step's work, comma separated")
+      ->delimiter(',')
+      ->check(CLI::Validator(
+          [](const std::string& text) -> std::string {
+            try {
+              parse_duration(text);
+              return "";
+            } catch (const Error& error) {
+              return error.what();
+            }
+          },
+          "DURATION"))
+      ->capture_default_str();
+  app.add_option("--rounds", flags->own.rounds, "steps of each row; 0: by their length")
+      ->check(CLI::Range(0, 1000000))
+      ->capture_default_str();
+  app.add_flag("--quick", flags->own.quick, "few rounds: shows that everything works, and roughly how fast");
+  app.add_option("--html", flags->own.html, "write a report with plots to this file");
+  app.add_option("-m,--model", flags->common.model, "say what this model's decode step gains by each policy");
+  app.add_option("--plan", flags->common.plan, "the plan of that decode step")->capture_default_str();
+  app.add_option("-t,--threads", flags->common.threads, "cores to use; 0: all")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+  add_output_flags(app, flags->common);
+  app.callback([flags, &action] { action = [flags] { return bench_sync_command(flags->common, flags->own); }; });
+}
+
+}  // namespace tandem::app

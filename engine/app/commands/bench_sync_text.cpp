@@ -1,0 +1,173 @@
+#include "engine/app/commands/bench_sync_text.h"
+
+#include <cmath>
+#include <cstdio>
+#include <sstream>
+
+namespace tandem::app {
+namespace {
+
+using namespace sync_lab;
+
+std::string number(double value, int digits) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
+std::string right(const std::string& text, size_t width) {
+  return text.size() >= width ? text : std::string(width - text.size(), ' ') + text;
+}
+
+std::string left(const std::string& text, size_t width) {
+  return text.size() >= width ? text : text + std::string(width - text.size(), ' ');
+}
+
+std::string cores(const std::vector<int>& list) {
+  std::string text;
+  for (const int core : list) text += (text.empty() ? "" : ",") + std::to_string(core);
+  return text.empty() ? "unknown" : text;
+}
+
+struct Column {
+  const char* title;
+  size_t width;
+  std::string (*cell)(const SyncRow& row);
+};
+
+const Column kColumns[] = {
+    {"steps", 6, [](const SyncRow& row) { return std::to_string(row.round_trip.count); }},
+    {"min", 9, [](const SyncRow& row) { return microseconds(row.round_trip.min); }},
+    {"p50", 9, [](const SyncRow& row) { return microseconds(row.round_trip.p50); }},
+    {"p90", 9, [](const SyncRow& row) { return microseconds(row.round_trip.p90); }},
+    {"p99", 9, [](const SyncRow& row) { return microseconds(row.round_trip.p99); }},
+    {"max", 9, [](const SyncRow& row) { return microseconds(row.round_trip.max); }},
+    {"overhead", 9, [](const SyncRow& row) { return microseconds(row.overhead.p50); }},
+    {">device", 8, [](const SyncRow& row) { return row.to_device ? microseconds(row.to_device->p50) : std::string(); }},
+    {">host", 8, [](const SyncRow& row) { return row.to_host ? microseconds(row.to_host->p50) : std::string(); }},
+    {"cpu", 8, [](const SyncRow& row) { return microseconds(row.cpu_thread_seconds); }},
+    {"cpu all", 8, [](const SyncRow& row) { return microseconds(row.cpu_process_seconds); }},
+    {"chain/s", 9, [](const SyncRow& row) { return number(row.chained_per_second, 0); }},
+    {"neighb.", 8,
+     [](const SyncRow& row) {
+       return row.neighbour_slowdown ? number(*row.neighbour_slowdown * 100, 0) + " %" : std::string();
+     }},
+    {"x limit", 8,
+     [](const SyncRow& row) {
+       return row.limit_seconds > 0 ? number(row.overhead.middle / row.limit_seconds, 1) : std::string();
+     }},
+};
+
+constexpr size_t kWorkWidth = 7, kPolicyWidth = 9;
+
+std::string heading() {
+  std::string text = left("work", kWorkWidth) + left("policy", kPolicyWidth);
+  for (const Column& column : kColumns) text += right(column.title, column.width);
+  return text + "\n";
+}
+
+std::string line_of(const SyncRow& row) {
+  std::string text = left(work_name(row.work_seconds), kWorkWidth) + left(row.policy, kPolicyWidth);
+  if (row.status != RowStatus::measured) return text + "  " + name_of(row.status) + ": " + row.reason + "\n";
+  for (const Column& column : kColumns) text += right(column.cell(row), column.width);
+  if (row.prediction_error) text += "  prediction off by " + number(*row.prediction_error * 100, 1) + " %";
+  return text + "\n";
+}
+
+void put_device(std::ostream& out, const DeviceResult& device) {
+  out << "\n" << device.id << "  " << device.name << "\n";
+  if (!device.problem.empty()) {
+    out << "  cannot be used: " << device.problem << "\n";
+    return;
+  }
+  if (!device.driver.empty()) out << "  driver " << device.driver << "\n";
+  out << "  works on core " << cores(device.cores) << ", the waiting thread on core " << device.waiter_core
+      << (device.shares_core ? " (shared)" : "") << "; measured, microseconds of round trips\n";
+  out << heading();
+  double last = -1;
+  int spinners = 0;
+  for (const SyncRow& row : device.rows) {
+    if (row.spinners != spinners) {
+      out << "more spinners than cores: " << row.spinners << " other threads spin, one on each core\n";
+      spinners = row.spinners;
+    } else if (last >= 0 && row.work_seconds != last) {
+      out << "\n";
+    }
+    last = row.work_seconds;
+    out << line_of(row);
+  }
+}
+
+void put_targets(std::ostream& out, const std::vector<Target>& targets) {
+  out << "\ntargets\n";
+  for (const Target& target : targets) {
+    out << "  "
+        << left(!target.figure ? "-"
+                : target.met() ? "met"
+                               : "missed",
+                8)
+        << target.name << ": " << (target.figure ? number(*target.figure, 3) + " " + target.unit : "no figure")
+        << " (wanted " << (target.at_least ? "at least " : "at most ") << number(target.bound, 2) << " " << target.unit
+        << "); " << target.note << "\n";
+  }
+}
+
+void put_meaning(std::ostream& out, const DecodeMeaning& meaning) {
+  out << "\nwhat it means: " << meaning.model << ", plan " << meaning.plan << ": a decode step has " << meaning.steps
+      << " steps and " << meaning.waits << " waits\n"
+      << "  saved per decode step against \"blocking\" (computed: waits x difference of the measured medians)\n";
+  for (const DecodeSaving& saving : meaning.savings) {
+    out << "  " << left(saving.device, 10) << left(saving.policy, kPolicyWidth)
+        << right(std::to_string(saving.waits), 5) << " waits " << right(microseconds(saving.saved_seconds), 9)
+        << " us\n";
+  }
+  for (const std::string& note : meaning.notes) out << "  note: " << note << "\n";
+}
+
+}  // namespace
+
+std::string microseconds(double seconds) {
+  const double us = seconds * 1e6, size = std::abs(us);
+  return number(us, size < 1 ? 3 : size < 10 ? 2 : size < 100 ? 1 : 0);
+}
+
+std::string work_name(double seconds) {
+  if (seconds <= 0) return "empty";
+  char text[32];
+  if (seconds < 1e-3) {
+    std::snprintf(text, sizeof text, "%g us", seconds * 1e6);
+  } else {
+    std::snprintf(text, sizeof text, "%g ms", seconds * 1e3);
+  }
+  return text;
+}
+
+std::string sync_text(const LabResult& result) {
+  std::ostringstream out;
+  const MachineFacts& machine = result.machine;
+  out << machine.processor << ", cores " << cores(machine.cores) << ", " << machine.system << ", "
+      << number(machine.timer_hz, 0) << " ticks a second, load average";
+  for (const double load : machine.load_average) out << " " << number(load, 2);
+  out << (machine.quiet() ? "" : " (not quiet)") << "\n";
+  if (result.limit) {
+    out << "limit: a cache line between core " << cores(result.limit_cores) << ", round trip p50 "
+        << microseconds(result.limit->p50) << " us (min " << microseconds(result.limit->min) << ", p99 "
+        << microseconds(result.limit->p99) << "), one way " << microseconds(result.limit->p50 / 2)
+        << " us; reading the clock " << microseconds(result.clock_seconds) << " us of it\n";
+  } else {
+    out << "limit: none, " << result.no_limit << "\n";
+  }
+  for (const DeviceResult& device : result.devices) put_device(out, device);
+  out << "\nround trip: start() to the return of wait(). overhead: p50 less the work itself. >device, >host: one way, "
+         "p50, "
+         "where clocks compare.\ncpu: of the waiting thread in wait(); cpu all: of the process; a step each, "
+         "microseconds. chain/s: steps handed over together.\nneighb.: what a thread computing on the waiter's core "
+         "loses. x limit: overhead over the cache line's round trip.\n";
+  if (result.decode) put_meaning(out, *result.decode);
+  if (!result.warnings.empty()) out << "\n";
+  for (const std::string& warning : result.warnings) out << "warning: " << warning << "\n";
+  put_targets(out, result.targets);
+  return out.str();
+}
+
+}  // namespace tandem::app

@@ -1,0 +1,17 @@
+// The laboratory's result as tables for a terminal. Pure.
+#pragma once
+
+#include <string>
+
+#include "engine/run/sync_lab/results.h"
+
+namespace tandem::app {
+
+// Microseconds with three digits that count: "0.0934", "12.3", "1046".
+std::string microseconds(double seconds);
+// "empty", "10 us", "1 ms"
+std::string work_name(double seconds);
+
+std::string sync_text(const sync_lab::LabResult& result);
+
+}  // namespace tandem::app

@@ -1,0 +1,37 @@
+#include "engine/run/sync_lab/results.h"
+
+#include <algorithm>
+
+namespace tandem::sync_lab {
+
+const char* name_of(RowStatus status) {
+  switch (status) {
+    case RowStatus::measured:
+      return "measured";
+    case RowStatus::off:
+      return "off";
+    case RowStatus::failed:
+      break;
+  }
+  return "failed";
+}
+
+bool LabResult::lost_steps() const {
+  return std::ranges::any_of(devices, [](const DeviceResult& device) {
+    return std::ranges::any_of(device.rows, [](const SyncRow& row) { return row.status == RowStatus::failed; });
+  });
+}
+
+const SyncRow* LabResult::find(const std::string& device, const std::string& policy, double work_seconds) const {
+  for (const DeviceResult& candidate : devices) {
+    if (candidate.id != device) continue;
+    for (const SyncRow& row : candidate.rows) {
+      if (row.policy == policy && row.work_seconds == work_seconds && row.spinners == 0 &&
+          row.status == RowStatus::measured)
+        return &row;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace tandem::sync_lab

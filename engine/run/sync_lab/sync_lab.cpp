@@ -1,0 +1,201 @@
+#include "engine/run/sync_lab/sync_lab.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+
+#include "engine/run/sync_lab/core_load.h"
+#include "engine/run/sync_lab/measure_policy.h"
+#include "engine/run/sync_lab/targets.h"
+#include "engine/run/timeline.h"
+#include "sync/error.h"
+#include "sync/ping_pong.h"
+#include "sync/waiter.h"
+
+namespace tandem::sync_lab {
+namespace {
+
+bool contains(const std::vector<int>& cores, int core) { return std::ranges::find(cores, core) != cores.end(); }
+
+std::string text_of(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g us", seconds * 1e6);
+  return text;
+}
+
+// The limit, measured again and again: where a machine's cores lie changes within minutes (virtual machines move).
+class Limit {
+ public:
+  Limit(std::vector<int> cores, LabResult& result) : cores_(std::move(cores)) {
+    if (cores_.size() < 2) {
+      result.no_limit = "there is one core only: no cache line can change hands";
+    } else {
+      result.limit_cores = cores_;
+      result.clock_seconds = sync::clock_seconds();
+    }
+  }
+  double measure(int rounds) {  // 0: there is none, or no quiet moment for it
+    constexpr std::chrono::milliseconds kBudget{40};
+    constexpr int kAttempts = 4;
+    if (cores_.size() < 2) return 0;
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+      const std::vector<double> times = sync::ping_pong(cores_[0], cores_[1], rounds, kBudget);
+      if (2 * times.size() < static_cast<size_t>(rounds)) continue;  // one of the cores was taken
+      all_.insert(all_.end(), times.begin(), times.end());
+      return summarise(times).middle;
+    }
+    return 0;
+  }
+  void into(LabResult& result) const {
+    if (!all_.empty()) result.limit = summarise(all_);
+  }
+
+ private:
+  std::vector<int> cores_;
+  std::vector<double> all_;
+};
+
+class Lab {
+ public:
+  explicit Lab(const LabOptions& options)
+      : options_(options),
+        policies_(options.policies.empty() ? sync::waiter_names() : options.policies),
+        usable_(usable_cores()),
+        limit_(two_cores(), result_) {}
+
+  LabResult run() {
+    const double begin = now_seconds();
+    result_.machine = read_machine_facts();
+    for (const std::string& id : options_.devices) result_.devices.push_back(measure_device(id));
+    limit_.into(result_);
+    result_.machine.load_average_at_end = load_average_now();
+    result_.warnings = warnings();
+    result_.targets = judge(result_);
+    result_.seconds = now_seconds() - begin;
+    return std::move(result_);
+  }
+
+ private:
+  std::vector<int> two_cores() const {
+    std::vector<int> cores = {options_.layout.orchestrator};
+    for (const int core : usable_) {
+      if (cores.size() < 2 && core != cores[0]) cores.push_back(core);
+    }
+    return cores;
+  }
+
+  DeviceResult measure_device(const std::string& id) {
+    DeviceResult result;
+    result.id = id;
+    std::unique_ptr<Device> device;
+    try {
+      device = open_device(id, options_.device_options);
+    } catch (const Error& error) {
+      result.problem = error.what();
+      return result;
+    }
+    result.name = device->info().name;
+    result.driver = device->info().driver;
+    result.cores = device->info().cores;
+    result.waiter_core = waiter_core(options_.layout, usable_, result.cores);
+    result.shares_core = contains(result.cores, result.waiter_core);
+    const OnCore pinned(result.waiter_core);
+    // Lengths outside, policies inside: what is compared is measured side by side.
+    for (const double work : options_.work_seconds)
+      for (const std::string& policy : policies_) result.rows.push_back(row(*device, result, policy, work));
+    for (const std::string& policy : policies_) {
+      RowRequest crowded = request(result, policy, crowded_work());
+      crowded.spinner_cores = usable_;
+      crowded.neighbour_seconds = 0;
+      crowded.rounds = options_.quick ? kQuickCrowdedRounds : kCrowdedRounds;
+      announce(id, policy, crowded.work_seconds, ", more spinners than cores");
+      result.rows.push_back(measure_policy(*device, crowded));
+    }
+    return result;
+  }
+
+  SyncRow row(Device& device, const DeviceResult& result, const std::string& policy, double work) {
+    constexpr int kLimitRounds = 2000;
+    announce(result.id, policy, work, "");
+    const double limit = limit_.measure(kLimitRounds);
+    SyncRow row = measure_policy(device, request(result, policy, work));
+    row.limit_seconds = limit;
+    return row;
+  }
+
+  RowRequest request(const DeviceResult& device, const std::string& policy, double work) const {
+    constexpr double kNeighbour = 0.08, kQuickNeighbour = 0.01, kRow = 0.6, kQuickRow = 0.1, kChain = 0.03,
+                     kQuickChain = 0.005;
+    RowRequest request;
+    request.policy = policy;
+    request.work_seconds = work;
+    request.rounds = options_.rounds > 0 ? options_.rounds : default_rounds(work, options_.quick);
+    request.row_seconds = options_.quick ? kQuickRow : kRow;
+    request.neighbour_seconds = options_.quick ? kQuickNeighbour : kNeighbour;
+    request.chain_seconds = options_.quick ? kQuickChain : kChain;
+    request.waiter_core = device.waiter_core;
+    request.check = options_.check;
+    return request;
+  }
+
+  // Long enough to lose the core in, short enough for many steps.
+  double crowded_work() const {
+    constexpr double kWanted = 100e-6;
+    return *std::ranges::min_element(options_.work_seconds, {}, [](double work) { return std::abs(work - kWanted); });
+  }
+
+  void announce(const std::string& id, const std::string& policy, double work, const char* how) const {
+    if (options_.check) options_.check();
+    if (options_.progress) options_.progress(id + ", " + policy + ", steps of " + text_of(work) + how);
+  }
+
+  std::vector<std::string> warnings() const {
+    std::vector<std::string> texts;
+    if (!result_.machine.quiet())
+      texts.push_back(
+          "the machine was not quiet when the run began (load average in the facts): medians may hold, tails do not");
+    if (options_.quick) texts.push_back("--quick: few rounds, percentiles above the median mean little");
+    if (result_.no_limit.empty() == false) texts.push_back(result_.no_limit);
+    for (const DeviceResult& device : result_.devices) {
+      if (device.shares_core)
+        texts.push_back(device.id + ": the waiting thread shares a core with the device's own threads");
+      double least = 0, worst = 0;
+      for (const SyncRow& row : device.rows) {
+        if (row.status != RowStatus::measured || row.policy == "blocking" || row.policy == "event") continue;
+        if (row.spinners > 0) worst = std::max(worst, row.round_trip.max);
+        if (row.spinners == 0 && row.work_seconds == crowded_work())
+          least = least == 0 ? row.round_trip.p50 : std::min(least, row.round_trip.p50);
+      }
+      if (worst > 0) {
+        texts.push_back(device.id + ": with more spinners than cores a polling wait took up to " + text_of(worst) +
+                        " instead of " + text_of(least) +
+                        ": who polls on a core that somebody needs waits for the scheduler; use blocking there");
+      }
+    }
+    return texts;
+  }
+
+  static constexpr int kCrowdedRounds = 40, kQuickCrowdedRounds = 8;
+
+  const LabOptions& options_;
+  const std::vector<std::string> policies_;
+  const std::vector<int> usable_;
+  LabResult result_;
+  Limit limit_;
+};
+
+}  // namespace
+
+int waiter_core(const CoreLayout& layout, const std::vector<int>& usable, const std::vector<int>& device_cores) {
+  if (!contains(device_cores, layout.orchestrator)) return layout.orchestrator;
+  for (const int core : usable) {
+    if (!contains(device_cores, core)) return core;
+  }
+  return layout.orchestrator;
+}
+
+LabResult run_sync_lab(const LabOptions& options) { return Lab(options).run(); }
+
+}  // namespace tandem::sync_lab

@@ -1,0 +1,238 @@
+// `tandem bench-sync`: what it prints, its JSON, its page, its statuses. No time is judged.
+#include "engine/app/commands/bench_sync.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "engine/app/commands/bench_sync_html.h"
+#include "engine/app/commands/bench_sync_json.h"
+#include "engine/app/commands/bench_sync_text.h"
+#include "engine/app/commands/svg.h"
+#include "engine/device/registry.h"
+#include "sync/error.h"
+#include "tests/engine/app/program.h"
+#include "tests/engine/run/sync_lab/lab_values.h"
+
+namespace tandem {
+namespace {
+
+using nlohmann::json;
+using ::tandem::testing::lab_result;
+using ::tandem::testing::Outcome;
+using ::tandem::testing::tandem_program;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Where a text of elements stops being well-formed; "": nowhere. Enough of XML for pages that we write ourselves: every
+// element ends in its order, attributes are quoted, and no bare & or < stands in the text.
+std::string first_fault(const std::string& page) {
+  std::vector<std::string> open;
+  size_t at = page.find('\n') + 1;  // behind the doctype
+  while (at < page.size()) {
+    const char c = page[at];
+    if (c == '&') {
+      const size_t end = page.find(';', at);
+      if (end == std::string::npos || end - at > 8) return "bare & at " + std::to_string(at);
+    }
+    if (c != '<') {
+      ++at;
+      continue;
+    }
+    const size_t end = page.find('>', at);
+    if (end == std::string::npos) return "no end of the tag at " + std::to_string(at);
+    const std::string tag = page.substr(at + 1, end - at - 1);
+    at = end + 1;
+    if (tag.empty() || tag.find('<') != std::string::npos) return "bare < near " + tag;
+    if (std::ranges::count(tag, '"') % 2 != 0) return "odd quotes in " + tag;
+    if (tag[0] == '/') {
+      if (open.empty() || open.back() != tag.substr(1)) return "unexpected " + tag;
+      open.pop_back();
+    } else if (tag.back() != '/') {
+      open.push_back(tag.substr(0, tag.find_first_of(" \n")));
+      if (open.back() == "style") at = page.find("</style>", at);
+    }
+  }
+  return open.empty() ? "" : "never closed: " + open.back();
+}
+
+sync_lab::LabResult with_everything() {
+  sync_lab::LabResult result = lab_result();
+  result.targets = {{"a target", 1.1, 1.2, false, "x", "from <here>"}, {"another", {}, 50, true, "x", "not judged"}};
+  result.decode = sync_lab::DecodeMeaning{
+      "model & co.gguf", "tensor", {"opencl:0"}, 4, 5, {{"opencl:0", "spin", 5, 1e-4}}, {"npu:0 was not measured"}};
+  result.warnings = {"a warning with <brackets>"};
+  return result;
+}
+
+TEST(BenchSync, json_holds_every_row_with_its_units_and_null_for_what_is_not_known) {
+  const json report = app::sync_json(with_everything());
+  EXPECT_EQ(report["schema"], 1);
+  EXPECT_EQ(report["bench"], "sync");
+  EXPECT_EQ(report["clock"], "measured");
+  for (const char* key : {"processor", "system", "cores", "timer_hz", "load_average", "quiet"})
+    EXPECT_TRUE(report["machine"].contains(key)) << key;
+  EXPECT_NEAR(report["limit"]["round_trip"]["p50_us"].get<double>(), 0.1, 1e-9);
+  EXPECT_NEAR(report["limit"]["one_way_p50_us"].get<double>(), 0.05, 1e-9);
+  const json& rows = report["devices"][0]["rows"];
+  ASSERT_EQ(rows.size(), 12u);
+  EXPECT_EQ(report["devices"][0]["driver"], "Driver 1.0");
+  for (const json& row : rows) {
+    for (const char* key : {"policy", "work_us", "spinners", "status", "reason", "verified_steps", "lost_steps"})
+      EXPECT_TRUE(row.contains(key)) << key;
+    if (row["status"] != "measured") continue;
+    for (const char* key : {"round_trip", "overhead", "to_device", "to_host", "cpu_thread_us", "cpu_process_us",
+                            "chained_per_second", "neighbour_slowdown_percent", "prediction_error_percent"})
+      EXPECT_TRUE(row.contains(key)) << key;
+  }
+  EXPECT_NEAR(rows[0]["round_trip"]["p50_us"].get<double>(), 50, 1e-9);
+  EXPECT_TRUE(rows[0]["to_device"].is_null());
+  EXPECT_NEAR(rows[3]["to_host"]["p50_us"].get<double>(), 0.3, 1e-9);
+  EXPECT_EQ(rows[10]["status"], "off");
+  EXPECT_EQ(rows[10]["reason"], "the driver has <no> events");
+  EXPECT_EQ(rows[11]["spinners"], 2);
+  EXPECT_EQ(report["targets"][0]["met"], true);
+  EXPECT_TRUE(report["targets"][1]["met"].is_null());
+  EXPECT_NEAR(report["decode"]["savings"][0]["saved_us"].get<double>(), 100, 1e-9);
+  EXPECT_TRUE(app::sync_json(lab_result())["decode"].is_null());
+}
+
+TEST(BenchSync, text_shows_the_rows_the_reasons_and_the_targets) {
+  const std::string text = app::sync_text(with_everything());
+  for (const char* part : {"doorbell", "off: the driver has <no> events", "more spinners than cores", "a warning",
+                           "prediction off by 3.0 %", "met", "no figure", "5 waits", "(computed"})
+    EXPECT_THAT(text, HasSubstr(part));
+}
+
+TEST(BenchSync, page_is_well_formed_and_needs_nothing_else) {
+  const std::string page = app::sync_html(with_everything());
+  EXPECT_EQ(first_fault(page), "");
+  for (const char* outside : {"http:", "https:", "//", "<script", "<link", "<img", "@import", "url("})
+    EXPECT_THAT(page, Not(HasSubstr(outside)));
+  // Three drawings of the one device.
+  size_t drawings = 0;
+  for (size_t at = page.find("<svg"); at != std::string::npos; at = page.find("<svg", at + 1)) ++drawings;
+  EXPECT_EQ(drawings, 3u);
+  for (const char* part : {"A &lt;processor&gt; &amp; &quot;more&quot;", "model &amp; co.gguf", "policy-doorbell",
+                           "missed", "the driver has &lt;no&gt; events"})
+    EXPECT_THAT(page, HasSubstr(part)) << part;
+  EXPECT_THAT(page, Not(HasSubstr("nan")));
+}
+
+TEST(BenchSync, page_of_nothing_is_well_formed_too) {
+  sync_lab::LabResult empty;
+  empty.no_limit = "one core";
+  sync_lab::DeviceResult broken;
+  broken.id = "vulkan:0";
+  broken.problem = "no driver";
+  empty.devices = {broken};
+  EXPECT_EQ(first_fault(app::sync_html(empty)), "");
+  EXPECT_THAT(app::sync_html(empty), HasSubstr("no driver"));
+  EXPECT_THAT(app::sync_text(empty), HasSubstr("no driver"));
+}
+
+TEST(Svg, escapes_markup_and_replaces_what_is_no_text) {
+  EXPECT_EQ(app::escape_markup("a<b>&\"c\""), "a&lt;b&gt;&amp;&quot;c&quot;");
+  EXPECT_EQ(app::escape_markup("µs ≤ 😀"), "µs ≤ 😀");
+  EXPECT_EQ(app::escape_markup(std::string("x\x01\xff\xc3") + "y"), "x\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdy");
+  EXPECT_EQ(app::escape_markup("\xed\xa0\x80"), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");  // half a surrogate pair
+}
+
+TEST(Svg, log_axis_gives_every_decade_the_same_length) {
+  const auto axis = app::LogAxis::around({0.0, 2e-6, 3e-3}, 0, 400);  // 1e-6 to 1e-2
+  EXPECT_NEAR(axis.at(1e-6), 0, 1e-6);
+  EXPECT_NEAR(axis.at(1e-5), 100, 1e-6);
+  EXPECT_NEAR(axis.at(1e-2), 400, 1e-6);
+  EXPECT_NEAR(axis.at(0), 0, 1e-6);
+  EXPECT_EQ(axis.decades().size(), 5u);
+  EXPECT_EQ(app::LogAxis::around({}, 0, 1).decades().size(), 2u);
+}
+
+TEST(BenchSync, lengths_have_units) {
+  EXPECT_DOUBLE_EQ(app::parse_duration("0"), 0);
+  EXPECT_DOUBLE_EQ(app::parse_duration("40"), 40e-6);
+  EXPECT_DOUBLE_EQ(app::parse_duration("250us"), 250e-6);
+  EXPECT_DOUBLE_EQ(app::parse_duration("1.5ms"), 1.5e-3);
+  EXPECT_DOUBLE_EQ(app::parse_duration("1s"), 1);
+  for (const char* wrong : {"", "us", "-1", "2s", "1min", "nan", "1e9"})
+    EXPECT_THROW(app::parse_duration(wrong), Error) << wrong;
+}
+
+TEST(BenchSync, wrong_usage_is_status_2) {
+  EXPECT_EQ(tandem_program({"bench-sync", "--policies", "hoping"}).status, 2);
+  EXPECT_EQ(tandem_program({"bench-sync", "--sizes", "long"}).status, 2);
+  EXPECT_EQ(tandem_program({"bench-sync", "--rounds", "-1"}).status, 2);
+}
+
+TEST(BenchSync, device_that_is_not_there_is_a_failure_with_its_reason) {
+  const Outcome outcome = tandem_program({"bench-sync", "--device", "opencl:99", "--quick", "-q"});
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("opencl:99"));
+}
+
+TEST(BenchSync, quick_run_on_the_host_writes_rows_and_the_page) {
+  const std::filesystem::path page =
+      std::filesystem::temp_directory_path() / ("bench_sync_" + std::to_string(getpid()));
+  const Outcome outcome =
+      tandem_program({"bench-sync", "--device", "host", "--quick", "--rounds", "5", "--sizes", "0,20us", "--policies",
+                      "blocking,spin,predict", "--json", "--html", page.string(), "-q"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const json report = json::parse(outcome.out);
+  ASSERT_EQ(report["devices"].size(), 1u);
+  ASSERT_EQ(report["devices"][0]["rows"].size(), 9u);  // two lengths and once among spinners
+  int measured = 0;
+  for (const json& row : report["devices"][0]["rows"]) {
+    EXPECT_THAT(row["status"].get<std::string>(), AnyOf("measured", "off"));
+    if (row["status"] != "measured") continue;
+    ++measured;
+    EXPECT_GT(row["round_trip"]["count"].get<int>(), 0);
+    EXPECT_GT(row["verified_steps"].get<int>(), 0);
+    EXPECT_EQ(row["lost_steps"], 0);
+  }
+  EXPECT_GT(measured, 0);
+  EXPECT_EQ(report["targets"].size(), 5u);
+  std::ifstream file(page);
+  std::stringstream text;
+  text << file.rdbuf();
+  EXPECT_EQ(first_fault(text.str()), "");
+  std::filesystem::remove(page);
+}
+
+// In a process of its own: the flag that Ctrl-C sets is never taken back.
+TEST(BenchSync, ctrl_c_ends_the_run_with_status_130_and_no_page) {
+  const std::filesystem::path page =
+      std::filesystem::temp_directory_path() / ("interrupted_" + std::to_string(getpid()));
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const std::string path = page.string();
+    const char* argv[] = {"tandem", "bench-sync", "--device", "host", "-q", "--html", path.c_str()};
+    alarm(60);  // a run that does not end is a failure, not a hang
+    std::thread([] {
+      usleep(300'000);
+      kill(getpid(), SIGINT);
+    }).detach();
+    _exit(app::run_program(std::size(argv), argv));
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 130);
+  EXPECT_FALSE(std::filesystem::exists(page));
+}
+
+}  // namespace
+}  // namespace tandem
