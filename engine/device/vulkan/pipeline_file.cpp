@@ -23,6 +23,7 @@ struct Header {
   PipelineKey key;
   uint64_t data_bytes = 0, checksum = 0;
 };
+constexpr const char* kOther = "it is of another driver, device or set of shaders";
 static_assert(std::is_trivially_copyable_v<Header> && std::has_unique_object_representations_v<Header>);
 
 uint64_t checksum(const char* data, size_t bytes) {  // FNV-1a
@@ -37,6 +38,17 @@ std::string hex(const std::array<uint8_t, VK_UUID_SIZE>& uuid) {
   return text;
 }
 
+// The same device and driver, but this program or the driver is newer or older: what every update brings.
+bool only_updated(const std::vector<char>& content, const PipelineKey& key) {
+  if (content.size() < sizeof(Header)) return false;
+  Header header;
+  std::memcpy(&header, content.data(), sizeof header);
+  header.key.driver_version = key.driver_version;
+  header.key.cache = key.cache;
+  header.key.shaders = key.shaders;
+  return std::memcmp(&header.key, &key, sizeof key) == 0;
+}
+
 // Why the file's content is not to be used; empty: it is.
 std::string refusal(const std::vector<char>& content, const PipelineKey& key) {
   if (content.size() < sizeof(Header)) return "it is cut off";
@@ -46,7 +58,7 @@ std::string refusal(const std::vector<char>& content, const PipelineKey& key) {
   if (std::memcmp(header.magic, wanted.magic, sizeof wanted.magic) != 0 || header.version != wanted.version ||
       header.header_bytes != wanted.header_bytes)
     return "it is no pipeline cache of this version";
-  if (std::memcmp(&header.key, &key, sizeof key) != 0) return "it is of another driver, device or set of shaders";
+  if (std::memcmp(&header.key, &key, sizeof key) != 0) return kOther;
   if (content.size() - sizeof header != header.data_bytes) return "it is cut off";
   if (checksum(content.data() + sizeof header, header.data_bytes) != header.checksum) return "it is damaged";
   return "";
@@ -86,7 +98,8 @@ std::optional<std::vector<char>> PipelineFile::load() const noexcept {
       content.erase(content.begin(), content.begin() + sizeof(Header));
       return content;
     }
-    spdlog::warn("the Vulkan pipeline cache is ignored and will be made anew: {}: {}", path_, why);
+    const auto level = why == kOther && only_updated(content, key_) ? spdlog::level::info : spdlog::level::warn;
+    spdlog::log(level, "the Vulkan pipeline cache is ignored and will be made anew: {}: {}", path_, why);
   } catch (const std::exception& error) {
     spdlog::warn("the Vulkan pipeline cache is ignored: {}: {}", path_, error.what());
   }

@@ -4,8 +4,9 @@
 //   A file belongs to one device and driver (its name says which) and to one set of shaders; its header repeats all of
 //   it, with the length and a checksum of what follows. load() gives the driver's data, or nothing: a file that is
 //   absent, cut off, damaged, or of another driver or other shaders is left alone, with a log line saying why, and is
-//   never an error. save() replaces the file whole or not at all (a temporary beside it, renamed); a folder that cannot
-//   be written is a log line too. Threads: one; processes: any number, the last to save wins.
+//   never an error (after an update of program or driver it is a quiet one). save() replaces the file whole or not at
+//   all (a temporary beside it, renamed); a folder that cannot be written is a log line too. Threads: one; processes:
+//   any number, the last to save wins.
 #pragma once
 
 #include <array>

@@ -15,6 +15,7 @@ namespace tandem::vulkan {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 namespace fs = std::filesystem;
 
 // A folder of its own, and the log of the test.
@@ -92,9 +93,19 @@ TEST_F(PipelineFiles, of_another_driver_version_or_other_shaders_are_ignored_and
   expect_ignored("another driver");
   key_.driver_version = 7, key_.shaders = 43;
   expect_ignored("another driver");
+  EXPECT_THAT(log_.str(), Not(HasSubstr("warning"))) << "an update of program or driver is nothing to warn of";
   const std::vector<char> newer{'n'};
   file().save(newer);
   EXPECT_EQ(file().load(), newer);
+}
+
+TEST_F(PipelineFiles, that_somebody_copied_from_another_device_are_ignored_with_a_warning) {
+  file().save(data_);
+  const std::string other = content();
+  key_.device[3] = 9;
+  set_content(other);
+  expect_ignored("another driver");
+  EXPECT_THAT(log_.str(), HasSubstr("warning"));
 }
 
 TEST_F(PipelineFiles, of_two_devices_do_not_touch_each_other) {
