@@ -20,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/device/litmus.h"
 #include "engine/device/operator.h"
 #include "engine/device/sync_probe.h"
 #include "sync/flag.h"
@@ -94,6 +95,10 @@ class Device {
   // A waiting policy by itself, with steps of about work_seconds, to measure what waiting costs. Nothing else may be
   // launched while it lives. Error with the reason when the policy is unknown or switched off here.
   virtual std::unique_ptr<SyncProbe> sync_probe(std::string_view policy, double work_seconds) = 0;
+
+  // A side of memory-ordering litmus tests on this device. Nothing else may be launched while it lives. Error with the
+  // reason when its memory is not the host's.
+  virtual std::unique_ptr<LitmusAgent> litmus_agent();
 };
 
 }  // namespace tandem

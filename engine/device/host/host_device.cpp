@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "engine/device/host/arithmetic.h"
+#include "engine/device/litmus_agents.h"
 #include "engine/device/thread_probe.h"
 #include "sync/error.h"
 #include "sync/waiter.h"
@@ -125,6 +126,7 @@ class HostDevice : public Device {
     require_policy(info_, policy);
     return make_thread_probe(info_.id, thread_queue(), policy, work_seconds);
   }
+  std::unique_ptr<LitmusAgent> litmus_agent() override { return make_queue_litmus_agent(info_.id, thread_queue()); }
 
  private:
   ThreadQueue thread_queue() {

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "engine/device/litmus_agents.h"
 #include "engine/device/npu/npu_program.h"
 #include "engine/device/npu/npu_support.h"
 #include "engine/device/thread_probe.h"
@@ -44,6 +45,7 @@ class NpuDevice final : public Device {
     require_policy(info_, policy);
     return make_thread_probe(info_.id, thread_queue(), policy, work_seconds);
   }
+  std::unique_ptr<LitmusAgent> litmus_agent() override { return make_queue_litmus_agent(info_.id, thread_queue()); }
 
  private:
   ThreadQueue thread_queue() {

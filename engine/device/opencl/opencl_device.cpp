@@ -7,6 +7,7 @@
 #include "engine/device/opencl/gate_launcher.h"
 #include "engine/device/opencl/host_launcher.h"
 #include "engine/device/opencl/list_launcher.h"
+#include "engine/device/opencl/litmus.h"
 #include "engine/device/opencl/opencl_tuning.h"
 #include "engine/device/opencl/platform.h"
 #include "engine/device/opencl/prepared.h"
@@ -169,6 +170,10 @@ class OpenclDevice final : public Device {
       throw Error("a waiting policy cannot be measured alone", std::string(policy) + " on " + info_.id,
                   info_.zero_copy_note);
     return make_sync_probe(programs_, static_cast<uint64_t>(info_.max_allocation_bytes), policy, work_seconds);
+  }
+  std::unique_ptr<LitmusAgent> litmus_agent() override {
+    if (!memory_->shared()) return Device::litmus_agent();
+    return make_litmus_agent(programs_, static_cast<uint64_t>(info_.max_allocation_bytes));
   }
 
   const cl::Context& context() const { return handle_.context; }

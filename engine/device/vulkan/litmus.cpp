@@ -2,6 +2,7 @@
 
 #include "engine/device/vulkan/commands.h"
 #include "engine/device/vulkan/memory.h"
+#include "shaders/limits.h"
 #include "sync/error.h"
 
 namespace tandem::vulkan {
@@ -42,6 +43,7 @@ class VulkanAgent final : public LitmusAgent {
   }
 
   const std::string& name() const override { return handle_.id(); }
+  uint32_t looks() const override { return TANDEM_LITMUS_LOOKS; }
   void start(const LitmusWalk& walk) override {
     if (imported_ != walk.memory) import(*walk.memory);
     record(walk);

@@ -4,6 +4,7 @@
 
 #include "engine/device/gpu/roofline.h"
 #include "engine/device/vulkan/launcher.h"
+#include "engine/device/vulkan/litmus.h"
 #include "engine/device/vulkan/self_test.h"
 #include "engine/device/vulkan/sync_probe.h"
 #include "engine/device/vulkan/vulkan_tuning.h"
@@ -126,6 +127,9 @@ class VulkanDevice final : public Device {
                   info_.zero_copy_note);
     }
     return make_sync_probe(handle_, pipelines_, policy, work_seconds);
+  }
+  std::unique_ptr<LitmusAgent> litmus_agent() override {
+    return memory_->shared() ? make_litmus_agent(handle_, pipelines_) : Device::litmus_agent();
   }
 
  private:

@@ -1,0 +1,225 @@
+// Sides of litmus tests on threads of this process: the host's own, and those that serve a device's queue.
+#include <pthread.h>
+#include <sched.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "engine/device/litmus_agents.h"
+#include "engine/device/litmus_layout.h"
+#include "sync/error.h"
+
+namespace tandem {
+namespace litmus {
+namespace {
+
+using Word = std::atomic_ref<uint32_t>;
+constexpr auto kAcquire = std::memory_order_acquire, kRelease = std::memory_order_release,
+               kRelaxed = std::memory_order_relaxed;
+
+// Looks at a word of its own that never has this value: some nanoseconds each.
+void pause_looks(uint32_t& mine, uint32_t looks) {
+  for (uint32_t i = 0; i < looks; ++i)
+    if (Word(mine).load(kAcquire) == 0xffffffffu) return;
+}
+
+// kernels/litmus.cl in C++. Data that the flag publishes are plain accesses, as a step's results are, so that a thread
+// sanitizer judges the flag's order too; only where a test races on purpose are they relaxed atomics.
+class Side {
+ public:
+  explicit Side(const LitmusWalk& walk)
+      : side_(walk.side),
+        round_(walk.round),
+        seed_(walk.seed),
+        looks_(walk.looks),
+        words_(walk.memory->as<uint32_t>()),
+        mine_(words_[progress_word(side_)]),
+        theirs_(words_[progress_word(1 - side_)]) {
+    const auto number = static_cast<uint32_t>(walk.test);
+    broken_ = number >= kBroken;
+    kind_ = static_cast<LitmusTest>(broken_ ? number - kBroken : number);
+  }
+
+  void walk() {
+    for (uint32_t i = 0; i < kLitmusInstances; ++i) words_[result_word(side_, i)] = instance(i);
+    Word(mine_).store(round_ * (kLitmusInstances + 1) + kLitmusInstances, kRelease);
+  }
+
+ private:
+  uint32_t instance(uint32_t i) {
+    here_ = round_ * (kLitmusInstances + 1) + i;
+    uint32_t* const at = words_ + instance_word(kind_, i);
+    const uint32_t lines = kind_ == LitmusTest::many_lines ? 1 + mixed(seed_ + i) % kMostLines : 1;
+    const uint32_t met = meet();
+    pause_looks(mine_, pause_before(seed_, side_, i));
+    if (kind_ == LitmusTest::store_buffering) {
+      Word(at[side_ * kLineWords]).store(round_, kRelease);
+      return met | (Word(at[(1 - side_) * kLineWords]).load(kAcquire) == round_ ? kFlagNew : 0);
+    }
+    if (kind_ == LitmusTest::false_sharing) {
+      Word word(at[broken_ ? 0 : side_]);
+      for (uint32_t n = 0; n < kAdditions; ++n) word.store(word.load(kRelaxed) + 1, kRelaxed);
+      return met;
+    }
+    return met | (side_ == 0 ? left(at, lines) : right(at, lines));
+  }
+
+  // Until the other side is here too, as long as looks are left.
+  uint32_t meet() {
+    Word(mine_).store(here_, kRelease);
+    for (; looks_ > 0; --looks_) {
+      const uint32_t ahead = Word(theirs_).load(kAcquire) - here_;
+      if (static_cast<int32_t>(ahead) >= 0) return ahead <= 1 ? kMet : 0;
+    }
+    return 0;
+  }
+
+  static uint32_t& datum(uint32_t* at, uint32_t line) { return at[(1 + line) * kLineWords + line % kLineWords]; }
+  bool racy() const { return broken_ || kind_ == LitmusTest::message_passing; }
+  bool is_new(uint32_t* at, uint32_t line) const {
+    return (racy() ? Word(datum(at, line)).load(kRelaxed) : datum(at, line)) == round_;
+  }
+
+  uint32_t left(uint32_t* at, uint32_t lines) {
+    if (broken_) {
+      Word(at[0]).store(round_, kRelease);
+      pause_looks(mine_, kBrokenPause);
+    }
+    for (uint32_t l = 0; l < lines; ++l) {
+      if (racy()) {
+        Word(datum(at, l)).store(round_, kRelaxed);
+      } else {
+        datum(at, l) = round_;
+      }
+    }
+    if (!broken_) Word(at[0]).store(round_, kRelease);
+    return 0;
+  }
+
+  uint32_t right(uint32_t* at, uint32_t lines) {
+    Word flag(at[0]);
+    uint32_t result = flag.load(kAcquire) == round_ ? kFlagNew : 0;
+    if (kind_ == LitmusTest::message_passing) return result | (is_new(at, 0) ? kDataNew : 0);
+    while (!(result & kFlagNew) && looks_ > 0) {
+      --looks_;
+      const bool gone = static_cast<int32_t>(Word(theirs_).load(kAcquire) - here_) > 0;
+      if (flag.load(kAcquire) == round_) {
+        result |= kFlagNew | kCameWhileWaiting;
+      } else if (gone) {
+        return result | kNeverCame;  // it was stored before that
+      }
+    }
+    if (!(result & kFlagNew)) return result;
+    uint32_t old = 0;
+    for (uint32_t l = 0; l < lines; ++l) old += is_new(at, l) ? 0 : 1;
+    return result | old << kOldLinesShift;
+  }
+
+  uint32_t side_, round_, seed_, looks_;
+  uint32_t* words_;
+  uint32_t &mine_, &theirs_;
+  uint32_t here_ = 0;
+  bool broken_ = false;
+  LitmusTest kind_ = LitmusTest::message_passing;
+};
+
+}  // namespace
+
+void walk_on_thread(const LitmusWalk& walk) { Side(walk).walk(); }
+
+}  // namespace litmus
+
+namespace {
+
+constexpr uint32_t kLooks = 1 << 21;  // some milliseconds: the other side's core may be taken for a time slice
+
+class QueueAgent final : public LitmusAgent {
+ public:
+  QueueAgent(std::string name, ThreadQueue queue) : name_(std::move(name)), queue_(std::move(queue)) {}
+  const std::string& name() const override { return name_; }
+  uint32_t looks() const override { return kLooks; }
+  void start(const LitmusWalk& walk) override {
+    queue_.push([walk] { litmus::walk_on_thread(walk); });
+  }
+  void finish(std::chrono::milliseconds deadline) override {
+    if (!queue_.drained(deadline)) throw Error("a side of a litmus test did not end", name_, "Its core may be taken");
+  }
+  void release_memory() override {}
+
+ private:
+  std::string name_;
+  ThreadQueue queue_;
+};
+
+// Serves one walk after the other.
+class ThreadAgent final : public LitmusAgent {
+ public:
+  ThreadAgent(std::string name, const std::vector<int>& cores) : name_(std::move(name)), thread_([this] { serve(); }) {
+    if (cores.empty()) return;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (const int core : cores) CPU_SET(core, &set);
+    pthread_setaffinity_np(thread_.native_handle(), sizeof set, &set);  // where it is refused, it runs anywhere
+  }
+  ~ThreadAgent() override {
+    {
+      std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+  const std::string& name() const override { return name_; }
+  uint32_t looks() const override { return kLooks; }
+  void start(const LitmusWalk& walk) override {
+    {
+      std::lock_guard lock(mutex_);
+      walk_ = walk;
+    }
+    changed_.notify_all();
+  }
+  void finish(std::chrono::milliseconds deadline) override {
+    std::unique_lock lock(mutex_);
+    if (!changed_.wait_for(lock, deadline, [this] { return !walk_; }))
+      throw Error("a side of a litmus test did not end", name_, "Its core may be taken");
+  }
+  void release_memory() override {}
+
+ private:
+  void serve() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [this] { return stop_ || walk_; });
+      if (stop_) return;
+      const LitmusWalk walk = *walk_;
+      lock.unlock();
+      litmus::walk_on_thread(walk);
+      lock.lock();
+      walk_.reset();
+      changed_.notify_all();
+    }
+  }
+
+  std::string name_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<LitmusWalk> walk_;
+  bool stop_ = false;
+  std::thread thread_;  // last: it uses everything above
+};
+
+}  // namespace
+
+std::unique_ptr<LitmusAgent> make_thread_litmus_agent(std::string name, const std::vector<int>& cores) {
+  return std::make_unique<ThreadAgent>(std::move(name), cores);
+}
+
+std::unique_ptr<LitmusAgent> make_queue_litmus_agent(std::string device, ThreadQueue queue) {
+  return std::make_unique<QueueAgent>(std::move(device), std::move(queue));
+}
+
+}  // namespace tandem

@@ -1,0 +1,71 @@
+#include "engine/device/opencl/litmus.h"
+
+#include "engine/device/opencl/event_wait.h"
+#include "engine/device/opencl/memory.h"
+#include "sync/error.h"
+
+namespace tandem::opencl {
+namespace {
+
+// With the atomics that the gates are built with.
+cl::Kernel build(ProgramCache& programs) {
+  try {
+    return programs.kernel("litmus", "litmus", "-cl-std=CL3.0 -DC11_ATOMICS");
+  } catch (const Error&) {  // a compiler of OpenCL C 1.2
+    return programs.kernel("litmus", "litmus", "");
+  }
+}
+
+class OpenclAgent final : public LitmusAgent {
+ public:
+  OpenclAgent(ProgramCache& programs, uint64_t max_allocation_bytes)
+      : handle_(programs.handle()), max_allocation_bytes_(max_allocation_bytes), kernel_(build(programs)) {
+    cl_int code = CL_SUCCESS;
+    queue_ = cl::CommandQueue(handle_.context, handle_.device, 0, &code);
+    check(code, "clCreateCommandQueue", handle_.id);
+  }
+  ~OpenclAgent() override { queue_.finish(); }
+
+  const std::string& name() const override { return handle_.id; }
+  uint32_t looks() const override { return 1 << 21; }  // some milliseconds
+  void start(const LitmusWalk& walk) override {
+    if (!memory_) memory_ = std::make_unique<SlotMemory>(handle_, true, max_allocation_bytes_);
+    const cl_mem buffer = memory_->buffer(*walk.memory)();
+    set(0, buffer);
+    set(1, cl_ulong{0});
+    set(2, static_cast<cl_uint>(walk.test));
+    set(3, cl_uint{walk.side});
+    set(4, cl_uint{walk.round});
+    set(5, cl_uint{walk.looks});
+    set(6, cl_uint{walk.seed});
+    check(queue_.enqueueNDRangeKernel(kernel_, cl::NullRange, cl::NDRange(1), cl::NDRange(1), nullptr, &ended_),
+          "clEnqueueNDRangeKernel", "litmus.cl on " + handle_.id);
+    check(queue_.flush(), "clFlush", handle_.id);
+  }
+  void finish(std::chrono::milliseconds deadline) override {
+    wait_for_event(ended_, deadline, "litmus.cl on " + handle_.id);
+  }
+  void release_memory() override { memory_.reset(); }
+
+ private:
+  template <typename T>
+  void set(cl_uint index, const T& value) {
+    check(kernel_.setArg(index, sizeof value, &value), "clSetKernelArg",
+          "argument " + std::to_string(index) + " of litmus.cl");
+  }
+
+  Handle handle_;
+  uint64_t max_allocation_bytes_;
+  cl::Kernel kernel_;
+  cl::CommandQueue queue_;
+  std::unique_ptr<SlotMemory> memory_;
+  cl::Event ended_;
+};
+
+}  // namespace
+
+std::unique_ptr<LitmusAgent> make_litmus_agent(ProgramCache& programs, uint64_t max_allocation_bytes) {
+  return std::make_unique<OpenclAgent>(programs, max_allocation_bytes);
+}
+
+}  // namespace tandem::opencl

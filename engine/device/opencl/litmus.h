@@ -1,0 +1,16 @@
+// An OpenCL device as a side of litmus tests (engine/device/litmus.h), with kernels/litmus.cl.
+//
+// Contract: as LitmusAgent. Memory must be shared (prove_zero_copy). The agent has a queue of its own: two agents of
+// one device run at once where the device runs two queues at once (PoCL with two workers).
+#pragma once
+
+#include <memory>
+
+#include "engine/device/litmus.h"
+#include "engine/device/opencl/program_cache.h"
+
+namespace tandem::opencl {
+
+std::unique_ptr<LitmusAgent> make_litmus_agent(ProgramCache& programs, uint64_t max_allocation_bytes);
+
+}  // namespace tandem::opencl

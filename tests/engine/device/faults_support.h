@@ -1,0 +1,216 @@
+// What the fault tests share: a plan of three steps over the host and one device, whose results are known, and a device
+// that misbehaves as it is told.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "engine/device/registry.h"
+#include "engine/run/executor.h"
+#include "engine/tensor/packed.h"
+#include "sync/error.h"
+
+namespace tandem::testing {
+
+// A device in one of its ways of running.
+struct FaultyWay {
+  std::string name;  // in tests' names
+  std::string prefix, policy = "predict";
+  bool copies = false;
+  int64_t tokens = 3;  // one: PoCL takes a pass as a list
+};
+inline void PrintTo(const FaultyWay& way, std::ostream* out) { *out << way.name; }
+
+// Empty when there is no such device; REQUIRE_OPENCL and REQUIRE_VULKAN make that a failure.
+inline std::unique_ptr<Device> open_way(const FaultyWay& way) {
+  for (const DeviceFactory& factory : device_factories()) {
+    if (factory.prefix != way.prefix || factory.count() == 0) continue;
+    DeviceOptions options;
+    if (way.prefix == "opencl") options.gpu_cores = {0};
+    options.sync_policy = way.policy;
+    options.force_copies = way.copies;
+    return factory.open(0, options);
+  }
+  const char* required = std::getenv(way.prefix == "opencl" ? "REQUIRE_OPENCL" : "REQUIRE_VULKAN");
+  if (required && *required) ADD_FAILURE() << "there is no " << way.prefix << " device, and it is required";
+  return nullptr;
+}
+
+// Passes everything on to a device, but one launch goes wrong.
+class FaultyDevice final : public Device {
+ public:
+  enum class Fault {
+    none,
+    mute,         // the step runs and never raises its flag
+    lost,         // the step does not run, the device says that it is lost
+    twice,        // the flag is raised twice
+    wrong_epoch,  // the flag is raised with the epoch of a step long past
+  };
+  explicit FaultyDevice(Device& inner) : inner_(inner) {}
+  void fail_next(Fault fault) { fault_ = fault; }
+
+  const DeviceInfo& info() const override { return inner_.info(); }
+  Support supports(const Operator& op) const override { return inner_.supports(op); }
+  std::unique_ptr<Program> prepare(std::span<const Operator> operators) override { return inner_.prepare(operators); }
+  void launch(Program& program, std::span<const sync::WaitFor> waits, sync::Signal signal) override {
+    switch (std::exchange(fault_, Fault::none)) {
+      case Fault::none:
+        return inner_.launch(program, waits, signal);
+      case Fault::mute:
+        return inner_.launch(program, waits, {});
+      case Fault::lost:
+        lost_ = true;
+        return signal.flag.fail("the device is lost");
+      case Fault::twice:
+        inner_.launch(program, waits, signal);
+        return inner_.launch(program, waits, signal);
+      case Fault::wrong_epoch:
+        return inner_.launch(program, waits, {signal.flag, 1});
+    }
+  }
+  void batch(bool open) override { inner_.batch(open); }
+  Cost estimate(std::span<const Operator> operators) const override { return inner_.estimate(operators); }
+  void finish(std::chrono::milliseconds deadline) override {
+    inner_.finish(deadline);
+    if (std::exchange(lost_, false)) throw Error("the device is lost", inner_.info().id);
+  }
+  void record_spans(bool on) override { inner_.record_spans(on); }
+  std::vector<DeviceSpan> take_spans() override { return inner_.take_spans(); }
+  std::unique_ptr<SyncProbe> sync_probe(std::string_view policy, double work_seconds) override {
+    return inner_.sync_probe(policy, work_seconds);
+  }
+
+ private:
+  Device& inner_;
+  Fault fault_ = Fault::none;
+  bool lost_ = false;
+};
+
+// x += x on the host, y = W x on the device under test, z += y on the host: small integers, exact on every device.
+class FaultPlan {
+ public:
+  static constexpr int64_t kK = 64, kN = 128;
+
+  explicit FaultPlan(int64_t tokens) : S(tokens) {
+    std::vector<uint16_t> row(kK);
+    for (int64_t n = 0; n < kN; ++n) {
+      for (int64_t k = 0; k < kK; ++k)
+        row[static_cast<size_t>(k)] = float_to_half(static_cast<float>((n + 3 * k) % 5) - 2);
+      pack_rows(StorageType::f16, row.data(), kK, n, 1, w_.data());
+    }
+  }
+  Operator product() const {
+    MatMul op;
+    op.S = S;
+    op.K = op.x_stride = kK;
+    op.row_end = op.y_stride = kN;
+    op.w = {packed_format(StorageType::f16), kN, kK, {&w_, 0}};
+    op.x = {&x_, 0};
+    op.y = {&y_, 0};
+    return {"blk.0.product", op};
+  }
+  Plan plan(const std::string& device) const {
+    const Placed placed[] = {{1, {"blk.0.double", Add{S, kK, {&x_, 0}, {&x_, 0}, kK, kK}}},
+                             {0, product()},
+                             {1, {"blk.0.sum", Add{S, kN, {&z_, 0}, {&y_, 0}, kN, kN}}}};
+    return schedule("faults", {device, "host"}, placed);
+  }
+  void reset() {
+    for (int64_t i = 0; i < S * kK; ++i) x_.as<float>()[i] = static_cast<float>(i % 7) - 3;
+    std::fill_n(y_.as<float>(), S * kN, -1.0f);
+    std::fill_n(z_.as<float>(), S * kN, 1.0f);
+  }
+  // Of one run after reset().
+  int wrong() const {
+    int count = 0;
+    for (int64_t s = 0; s < S; ++s) {
+      for (int64_t n = 0; n < kN; ++n) {
+        float sum = 1;
+        for (int64_t k = 0; k < kK; ++k)
+          sum += static_cast<float>((n + 3 * k) % 5 - 2) * 2 * static_cast<float>((s * kK + k) % 7 - 3);
+        count += z_.as<float>()[s * kN + n] != sum;
+      }
+    }
+    return count;
+  }
+
+  const int64_t S;
+  sync::Pool pool;
+
+ private:
+  sync::Slot& x_ = pool.acquire(static_cast<size_t>(S * kK * 4), sync::SlotUse::activations, "x");
+  sync::Slot& y_ = pool.acquire(static_cast<size_t>(S * kN * 4), sync::SlotUse::activations, "y");
+  sync::Slot& z_ = pool.acquire(static_cast<size_t>(S * kN * 4), sync::SlotUse::activations, "z");
+  sync::Slot& w_ =
+      pool.acquire(packed_bytes(packed_format(StorageType::f16), kN, kK), sync::SlotUse::weights, "weights");
+};
+
+// The text of the Error that body throws; "" when it throws none.
+inline std::string message_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// A device under test beside the host, with an executor over both.
+class FaultBench {
+ public:
+  explicit FaultBench(const FaultyWay& way, std::chrono::milliseconds deadline = std::chrono::seconds(60))
+      : plan(way.tokens), host_(open_device("host", {})), device_(open_way(way)) {
+    if (device_) start(way, deadline);
+  }
+  bool open() const { return device_ != nullptr; }
+  // Devices and executor anew, on the same memory.
+  void reopen(const FaultyWay& way) {
+    prepared_.reset();
+    executor_.reset();
+    faulty.reset();
+    device_.reset();
+    device_ = open_way(way);
+    start(way, std::chrono::seconds(60));
+  }
+  void prepare() { prepared_ = executor_->prepare(plan.plan(device_->info().id)); }
+  std::string run() {  // the error, or ""
+    plan.reset();
+    return message_of([&] {
+      if (!prepared_) prepare();
+      executor_->run(*prepared_);
+    });
+  }
+  ::testing::AssertionResult runs_well() {
+    const std::string error = run();
+    if (!error.empty()) return ::testing::AssertionFailure() << error;
+    if (const int wrong = plan.wrong()) return ::testing::AssertionFailure() << wrong << " wrong values";
+    return ::testing::AssertionSuccess();
+  }
+  Device& device() { return *device_; }
+
+  FaultPlan plan;
+
+ private:
+  void start(const FaultyWay& way, std::chrono::milliseconds deadline) {
+    faulty = std::make_unique<FaultyDevice>(*device_);
+    executor_ = std::make_unique<Executor>(plan.pool, std::vector<Device*>{faulty.get(), host_.get()},
+                                           ExecutorOptions{way.policy, deadline, {}});
+  }
+  std::unique_ptr<Device> host_, device_;  // before the plan's pool goes
+
+ public:
+  std::unique_ptr<FaultyDevice> faulty;
+
+ private:
+  std::unique_ptr<Executor> executor_;
+  std::unique_ptr<PreparedPlan> prepared_;
+};
+
+}  // namespace tandem::testing

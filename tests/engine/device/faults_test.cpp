@@ -1,0 +1,228 @@
+// Faults in mid-plan on every kind of device: each ends in the named error within its deadline, and the next run works.
+#include <pthread.h>
+#include <sched.h>
+
+#include <atomic>
+#include <thread>
+
+#include "sync/waiter.h"
+#include "tests/engine/device/faults_support.h"
+
+namespace tandem::testing {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+using Fault = FaultyDevice::Fault;
+
+#if defined(__SANITIZE_THREAD__)
+constexpr bool kDrivers = false;  // their compiled kernels are not instrumented
+#else
+constexpr bool kDrivers = true;
+#endif
+
+std::vector<FaultyWay> ways() {
+  std::vector<FaultyWay> all = {{"npu", "npu"}, {"npu_blocking", "npu", "blocking"}};
+  if (!kDrivers) return all;
+  for (const std::string prefix : {"opencl", "vulkan"}) {
+    all.push_back({prefix, prefix});
+    all.push_back({prefix + "_one_token", prefix, "predict", false, 1});
+    all.push_back({prefix + "_blocking", prefix, "blocking"});
+    all.push_back({prefix + "_copies", prefix, "predict", true});
+  }
+  return all;
+}
+
+class Faults : public ::testing::TestWithParam<FaultyWay> {};
+
+#define OPEN_BENCH(bench, ...)                 \
+  FaultBench bench(GetParam(), ##__VA_ARGS__); \
+  if (!bench.open()) GTEST_SKIP() << "skipped: no " << GetParam().prefix << " device"
+
+TEST_P(Faults, a_step_that_never_raises_its_flag_ends_at_the_deadline_with_its_name) {
+  OPEN_BENCH(bench, milliseconds(3000));
+  ASSERT_TRUE(bench.runs_well());
+  for (int round = 0; round < 2; ++round) {
+    bench.faulty->fail_next(Fault::mute);
+    const std::string error = bench.run();
+    EXPECT_THAT(error, HasSubstr("deadline"));
+    EXPECT_THAT(error, HasSubstr("blk.0.product"));
+    EXPECT_THAT(error, HasSubstr(bench.device().info().id));
+    EXPECT_THAT(error, HasSubstr("wanted epoch"));
+    EXPECT_TRUE(bench.runs_well());
+  }
+}
+
+TEST_P(Faults, a_device_lost_in_mid_plan_is_named_and_the_next_run_works) {
+  OPEN_BENCH(bench);
+  ASSERT_TRUE(bench.runs_well());
+  for (int round = 0; round < 2; ++round) {
+    bench.faulty->fail_next(Fault::lost);
+    const std::string error = bench.run();
+    EXPECT_THAT(error, HasSubstr("the device is lost"));
+    EXPECT_THAT(error, HasSubstr("blk.0.product"));
+    EXPECT_THAT(error, HasSubstr(bench.device().info().id));
+    EXPECT_TRUE(bench.runs_well());
+  }
+}
+
+TEST_P(Faults, a_signal_raised_by_a_wrong_epoch_fails_its_flag_and_the_next_run_works) {
+  OPEN_BENCH(bench);
+  ASSERT_TRUE(bench.runs_well());
+  for (int round = 0; round < 2; ++round) {
+    bench.faulty->fail_next(Fault::wrong_epoch);
+    const std::string error = bench.run();
+    EXPECT_THAT(error, HasSubstr("wrong epoch"));
+    EXPECT_THAT(error, HasSubstr("blk.0.product"));
+    EXPECT_TRUE(bench.runs_well());
+  }
+}
+
+// The run may be over before the second signal comes; then the next wait for the flag meets it.
+TEST_P(Faults, a_signal_raised_twice_fails_its_flag_and_the_next_run_works) {
+  OPEN_BENCH(bench);
+  const Operator op = bench.plan.product();
+  Device& device = bench.device();
+  const auto program = device.prepare(std::span(&op, 1));
+  sync::FlagBank flags(bench.plan.pool, 1, "flags of the test");
+  const sync::Flag done = flags.make("done");
+  for (uint32_t epoch = 5; epoch < 7; ++epoch) {
+    device.launch(*program, {}, {done, epoch});
+    device.launch(*program, {}, {done, epoch});
+    message_of([&] { device.finish(std::chrono::seconds(60)); });  // says so itself on some devices
+    sync::WaitContext context;
+    context.step = "next", context.device = device.info().id, context.deadline = std::chrono::seconds(60);
+    const std::string error = message_of([&] { sync::make_waiter("predict")->wait(done, epoch + 1, context); });
+    EXPECT_THAT(error, HasSubstr("twice"));
+    EXPECT_THAT(error, HasSubstr("'done'"));
+    EXPECT_THAT(error, HasSubstr(device.info().id));
+    done.clear_failure();
+  }
+  EXPECT_TRUE(bench.runs_well());
+}
+
+std::vector<int> usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  sched_getaffinity(0, sizeof set, &set);
+  std::vector<int> cores;
+  for (int core = 0; core < CPU_SETSIZE; ++core)
+    if (CPU_ISSET(core, &set)) cores.push_back(core);
+  return cores;
+}
+
+// Takes a core for a while: a real-time thread where the system allows one, else a crowd of busy ones.
+class TakenCore {
+ public:
+  TakenCore(int core, milliseconds time) {
+    begin(core, time, SCHED_FIFO);
+    if (!refused_) return;
+    for (int i = 0; i < 8; ++i) begin(core, time, SCHED_OTHER);
+  }
+  ~TakenCore() {
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+ private:
+  void begin(int core, milliseconds time, int policy) {
+    std::atomic<int> state{0};
+    threads_.emplace_back([core, time, policy, &state] {
+      cpu_set_t set;
+      CPU_ZERO(&set);
+      CPU_SET(core, &set);
+      pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+      const sched_param priority{policy == SCHED_FIFO ? 10 : 0};
+      const bool allowed = pthread_setschedparam(pthread_self(), policy, &priority) == 0;
+      state.store(allowed ? 1 : 2);
+      if (!allowed) return;
+      for (const auto begin = std::chrono::steady_clock::now(); std::chrono::steady_clock::now() - begin < time;) {
+      }
+    });
+    while (state.load() == 0) sched_yield();
+    refused_ = state.load() == 2;
+  }
+  bool refused_ = false;
+  std::vector<std::thread> threads_;
+};
+
+TEST_P(Faults, a_run_whose_cores_are_taken_one_after_the_other_ends_well) {
+  OPEN_BENCH(bench);
+  ASSERT_TRUE(bench.runs_well());
+  for (const int core : usable_cores()) {
+    const TakenCore taken(core, milliseconds(150));
+    EXPECT_TRUE(bench.runs_well()) << "core " << core;
+  }
+  EXPECT_TRUE(bench.runs_well());
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, Faults, ::testing::ValuesIn(ways()), [](const auto& info) { return info.param.name; });
+
+class TakenWaiter : public ::testing::TestWithParam<std::string> {
+ protected:
+  // Waits on `core` while it is taken; the text of the error, or "".
+  std::string wait_on(int core, milliseconds taken_for, milliseconds deadline, bool raise) {
+    std::atomic<bool> waits{false};
+    std::string error;
+    std::thread waiting([&] {
+      cpu_set_t set;
+      CPU_ZERO(&set);
+      CPU_SET(core, &set);
+      pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+      sync::WaitContext context;
+      context.step = "blk.3.ffn", context.device = "npu:7", context.deadline = deadline;
+      context.predicted_seconds = 1e-3;
+      waits.store(true);
+      error = message_of([&] { sync::make_waiter(GetParam())->wait(flag_, epoch_, context); });
+    });
+    while (!waits.load()) sched_yield();
+    {
+      const TakenCore taken(core, taken_for);
+      if (raise) flag_.raise(epoch_);
+    }
+    waiting.join();
+    return error;
+  }
+  sync::Pool pool_;
+  sync::FlagBank bank_{pool_, 1, "flags"};
+  sync::Flag flag_ = bank_.make("npu:7 done");
+  uint32_t epoch_ = 1;
+};
+
+TEST_P(TakenWaiter, ends_when_its_flag_is_raised) {
+  for (const int core : usable_cores()) {
+    EXPECT_EQ(wait_on(core, milliseconds(100), milliseconds(60000), true), "") << "core " << core;
+    ++epoch_;
+  }
+}
+
+TEST_P(TakenWaiter, ends_at_its_deadline_with_step_flag_device_and_epochs) {
+  const std::string error = wait_on(usable_cores().front(), milliseconds(100), milliseconds(50), false);
+  EXPECT_THAT(error, HasSubstr("deadline"));
+  EXPECT_THAT(error, HasSubstr("step 'blk.3.ffn', flag 'npu:7 done', device npu:7, wanted epoch 1, seen 0"));
+  flag_.raise(1);
+  ++epoch_;
+  EXPECT_EQ(wait_on(usable_cores().front(), milliseconds(20), milliseconds(60000), true), "") << "the next wait";
+}
+
+INSTANTIATE_TEST_SUITE_P(Policies, TakenWaiter, ::testing::ValuesIn(sync::waiter_names()));
+
+TEST(Memory, more_than_the_system_has_is_a_named_error_and_the_pool_goes_on) {
+  sync::Pool pool;
+  const std::string error = message_of([&] { pool.acquire(size_t{1} << 60, sync::SlotUse::weights, "huge weights"); });
+  EXPECT_THAT(error, HasSubstr("huge weights"));
+  EXPECT_NO_THROW(pool.acquire(4096, sync::SlotUse::weights, "small weights"));
+}
+
+// What compiling is on the NPU: a graph of what the chip has.
+TEST(Npu, refuses_a_graph_it_cannot_compile_by_name_and_compiles_the_next_one) {
+  FaultPlan plan(3);
+  const auto npu = open_device("npu:0", {});
+  sync::Slot& x = plan.pool.acquire(4096, sync::SlotUse::activations, "other x");
+  const Operator add{"blk.7.add", Add{1, 64, {&x, 0}, {&x, 0}, 64, 64}}, product = plan.product();
+  EXPECT_THAT(message_of([&] { npu->prepare(std::span(&add, 1)); }), HasSubstr("blk.7.add"));
+  EXPECT_NE(npu->prepare(std::span(&product, 1)), nullptr);
+}
+
+}  // namespace
+}  // namespace tandem::testing

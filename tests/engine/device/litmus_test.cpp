@@ -1,0 +1,223 @@
+// Memory ordering between every two processors that can be opened here, both ways round.
+#include "engine/device/litmus.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <map>
+
+#include "engine/device/registry.h"
+#include "sync/error.h"
+
+namespace tandem {
+namespace {
+
+using testing::HasSubstr;
+
+#if defined(__SANITIZE_THREAD__)
+constexpr bool kThreadSanitizer = true;  // drivers' compiled kernels are not instrumented
+#else
+constexpr bool kThreadSanitizer = false;
+#endif
+
+// Instances at which both sides were there: more by hand, TANDEM_LITMUS_ITERATIONS.
+uint64_t iterations() {
+  const char* wanted = std::getenv("TANDEM_LITMUS_ITERATIONS");
+  return wanted ? std::strtoull(wanted, nullptr, 10) : 1000;
+}
+LitmusLimits limits() {
+  return {100000, std::chrono::milliseconds(std::getenv("TANDEM_LITMUS_ITERATIONS") ? 120000 : 1500)};
+}
+
+// Devices stay open, because opening takes longer than a test; each can take part twice ("npu:0", "npu:0 again") where
+// opening it again gives a queue of its own.
+struct Side {
+  std::string name;    // in tests' names
+  std::string prefix;  // of the factory; empty: a thread of the host
+  bool again = false;
+};
+
+Device* device_of(const Side& side) {
+  static std::map<std::string, std::unique_ptr<Device>> open;
+  for (const DeviceFactory& factory : device_factories()) {
+    if (factory.prefix != side.prefix || factory.count() == 0) continue;
+    std::unique_ptr<Device>& device = open[side.name];
+    DeviceOptions options;
+    options.gpu_cores = {0};  // PoCL's worker is there; other sides find another core
+    if (side.prefix != "opencl") options.gpu_cores.clear();
+    if (!device) device = factory.open(0, options);
+    return device.get();
+  }
+  return nullptr;
+}
+
+// Empty, and why in `reason`, when this side cannot take part.
+std::unique_ptr<LitmusAgent> agent_of(const Side& side, std::string& reason) {
+  if (side.prefix.empty()) return make_thread_litmus_agent(side.name, {});
+  if (kThreadSanitizer && (side.prefix == "opencl" || side.prefix == "vulkan")) {
+    reason = "the thread sanitizer does not see into " + side.prefix + " kernels";
+    return nullptr;
+  }
+  Device* device = device_of(side);
+  if (!device) {
+    reason = "no " + side.prefix + " device";
+  } else if (side.prefix == "opencl" && side.again && device->info().compute_units < 2) {
+    reason = "one worker runs one kernel at a time";
+  } else if (!device->info().zero_copy) {
+    reason = device->info().zero_copy_note;
+  } else {
+    return device->litmus_agent();
+  }
+  return nullptr;
+}
+
+const std::vector<Side> kSides = {{"host_thread", ""}, {"npu", "npu"}, {"opencl", "opencl"}, {"vulkan", "vulkan"}};
+
+struct Pair {
+  Side left, right;
+};
+void PrintTo(const Pair& pair, std::ostream* out) { *out << pair.left.name << " and " << pair.right.name; }
+
+std::vector<Pair> pairs() {
+  std::vector<Pair> all;
+  for (const Side& left : kSides) {
+    for (Side right : kSides) {
+      if (left.name == right.name) right.name += "_again", right.again = true;
+      all.push_back({left, right});
+    }
+  }
+  return all;
+}
+
+class Litmus : public testing::TestWithParam<Pair> {
+ protected:
+  void SetUp() override {
+    std::string reason;
+    left_ = agent_of(GetParam().left, reason);
+    if (left_) right_ = agent_of(GetParam().right, reason);
+    if (left_ && right_) return;
+    const char* required = std::getenv("REQUIRE_VULKAN");
+    if (required && *required && reason == "no vulkan device") FAIL() << "REQUIRE_VULKAN is set and there is none";
+    required = std::getenv("REQUIRE_OPENCL");
+    if (required && *required && reason == "no opencl device") FAIL() << "REQUIRE_OPENCL is set and there is none";
+    GTEST_SKIP() << "skipped: " << reason;
+  }
+  LitmusCounts run(LitmusTest test) {
+    const LitmusCounts counts = run_litmus(*left_, *right_, test, iterations(), limits());
+    std::cout << name_of(test) << ", " << left_->name() << " -> " << right_->name() << ": " << to_string(counts)
+              << "\n";
+    uint64_t sum = 0;
+    for (const LitmusOutcome& outcome : counts.outcomes) sum += outcome.count;
+    EXPECT_EQ(sum, counts.instances);
+    EXPECT_GT(counts.instances, 0u);
+    EXPECT_EQ(counts.instances, counts.launches * kLitmusInstances);
+    return counts;
+  }
+
+  std::unique_ptr<LitmusAgent> left_, right_;
+};
+
+TEST_P(Litmus, a_flag_is_never_seen_before_its_data) { EXPECT_EQ(run(LitmusTest::message_passing).forbidden, 0u); }
+
+TEST_P(Litmus, a_flag_is_never_seen_before_any_of_up_to_64_lines) {
+  EXPECT_EQ(run(LitmusTest::many_lines).forbidden, 0u);
+}
+
+TEST_P(Litmus, stores_wait_in_buffers_and_that_is_allowed) {
+  EXPECT_EQ(run(LitmusTest::store_buffering).forbidden, 0u);
+}
+
+TEST_P(Litmus, writers_of_one_line_lose_no_update) { EXPECT_EQ(run(LitmusTest::false_sharing).forbidden, 0u); }
+
+INSTANTIATE_TEST_SUITE_P(Pairs, Litmus, testing::ValuesIn(pairs()),
+                         [](const auto& info) { return info.param.left.name + "_and_" + info.param.right.name; });
+
+// The harness must be able to see what it looks for. Two sides that share a core do not race, so without a single
+// instance together nothing is asked.
+class BrokenLitmus : public Litmus {
+ protected:
+  void expect_seen(LitmusTest test) {
+    uint64_t together = 0;
+    for (int attempt = 0; attempt < 5; ++attempt) {
+      const LitmusCounts counts = run(test);
+      if (counts.forbidden > 0) return;
+      together += counts.together;
+    }
+    if (together < 1000) GTEST_SKIP() << "skipped: the sides did not run at once here";
+    ADD_FAILURE() << name_of(test) << " was not seen";
+  }
+};
+
+TEST_P(BrokenLitmus, is_seen_when_the_flag_goes_before_its_data) {
+  for (const LitmusTest test : {LitmusTest::broken_message_passing, LitmusTest::broken_many_lines}) expect_seen(test);
+}
+
+TEST_P(BrokenLitmus, is_seen_when_both_sides_add_to_one_word) { expect_seen(LitmusTest::broken_false_sharing); }
+
+INSTANTIATE_TEST_SUITE_P(Pairs, BrokenLitmus, testing::ValuesIn(pairs()),
+                         [](const auto& info) { return info.param.left.name + "_and_" + info.param.right.name; });
+
+// A side that does what a test tells it, alone.
+class ScriptedAgent final : public LitmusAgent {
+ public:
+  explicit ScriptedAgent(std::string name) : name_(std::move(name)) {}
+  const std::string& name() const override { return name_; }
+  uint32_t looks() const override { return 1; }
+  void start(const LitmusWalk& walk) override {
+    if (start_fails) throw Error("cannot start", name_);
+    ++started;
+    EXPECT_EQ(walk.side, name_ == "left" ? 0u : 1u);
+    rounds.push_back(walk.round);
+  }
+  void finish(std::chrono::milliseconds) override {
+    ++finished;
+    if (finish_fails) throw Error("did not end", name_);
+  }
+  void release_memory() override { ++released; }
+
+  bool start_fails = false, finish_fails = false;
+  int started = 0, finished = 0, released = 0;
+  std::vector<uint32_t> rounds;
+
+ private:
+  std::string name_;
+};
+
+TEST(LitmusHarness, gives_up_at_its_limit_when_nothing_ran_together_and_says_so) {
+  ScriptedAgent left("left"), right("right");
+  const LitmusCounts counts =
+      run_litmus(left, right, LitmusTest::message_passing, 1000, {5, std::chrono::milliseconds(60000)});
+  EXPECT_EQ(counts.launches, 5u);
+  EXPECT_EQ(counts.instances, 5u * kLitmusInstances);
+  EXPECT_EQ(counts.together, 0u);
+  EXPECT_EQ(counts.forbidden, 0u);
+  EXPECT_EQ(left.rounds, (std::vector<uint32_t>{1, 2, 3, 4, 5}));
+  EXPECT_EQ(left.released, 1);
+  EXPECT_EQ(right.released, 1);
+  EXPECT_THAT(to_string(counts), HasSubstr("640 instances in 5 launches, 0 together: neither seen 640"));
+}
+
+TEST(LitmusHarness, counts_every_update_that_nobody_made_as_lost) {
+  ScriptedAgent left("left"), right("right");
+  const LitmusCounts counts =
+      run_litmus(left, right, LitmusTest::false_sharing, 1, {2, std::chrono::milliseconds(60000)});
+  EXPECT_EQ(counts.forbidden, 2u * kLitmusInstances);
+}
+
+TEST(LitmusHarness, passes_a_sides_failure_on_and_leaves_the_other_one_ended) {
+  ScriptedAgent left("left"), right("right");
+  right.start_fails = true;
+  EXPECT_THROW(run_litmus(left, right, LitmusTest::store_buffering, 1), Error);
+  EXPECT_EQ(left.finished, 1);
+  right.start_fails = false;
+  right.finish_fails = true;
+  EXPECT_THROW(run_litmus(left, right, LitmusTest::store_buffering, 1), Error);
+  right.finish_fails = false;
+  EXPECT_NO_THROW(run_litmus(left, right, LitmusTest::store_buffering, 1, {1, std::chrono::milliseconds(60000)}));
+  EXPECT_THROW(run_litmus(left, left, LitmusTest::store_buffering, 1), Error) << "one agent cannot be both sides";
+}
+
+}  // namespace
+}  // namespace tandem
