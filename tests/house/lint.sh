@@ -51,7 +51,7 @@ marks() {
 }
 
 # Scripts are checked where shellcheck is there.
-scripts() { ! command -v shellcheck >/dev/null || shellcheck --severity=warning dev .ci/run tests/fresh_machine.sh tests/house/lint.sh; }
+scripts() { ! command -v shellcheck >/dev/null || shellcheck --severity=warning dev .ci/run tests/fresh_machine.sh tests/house/lint.sh tests/house/bench_names.sh; }
 
 check format format
 check "stray marks" marks
