@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 #include <vector>
@@ -161,6 +162,31 @@ TEST_P(EveryWaiter, ends_at_once_when_the_signal_was_raised_twice) {
     EXPECT_THAT(error.what(), HasSubstr("raised twice: epoch 1 after 1"));
     EXPECT_THAT(error.what(), HasSubstr("blk.3.attention"));
   }
+}
+
+// A prediction beyond the deadline would otherwise sleep past it.
+TEST(PredictWaiter, does_not_sleep_past_its_deadline) {
+  Pool pool;
+  FlagBank bank(pool, 1, "bank");
+  Flag flag = bank.make("f");
+  WaitContext context{"step", "device", 3600, milliseconds(20), {}};
+  EXPECT_THROW(make_waiter("predict")->wait(flag, 1, context), Error);
+}
+
+// A signaller whose blocking call returns at once, because it has nothing to do, must not be asked in a tight loop.
+TEST(BlockingWaiter, rests_between_looks_at_a_signaller_that_has_nothing_to_do) {
+  Pool pool;
+  FlagBank bank(pool, 1, "bank");
+  Flag flag = bank.make("f");
+  int calls = 0;
+  milliseconds shortest{1000};
+  WaitContext context{"step", "device", 0, milliseconds(100), [&](milliseconds left) {
+                        ++calls;
+                        shortest = std::min(shortest, left);
+                      }};
+  EXPECT_THROW(make_waiter("blocking")->wait(flag, 1, context), Error);
+  EXPECT_LE(calls, 110) << "one a millisecond";
+  EXPECT_LE(shortest, milliseconds(100)) << "what is left of the deadline is handed on";
 }
 
 TEST(PredictWaiter, gives_the_thread_its_timer_slack_back) {
