@@ -18,12 +18,16 @@ void DurationPredictor::observe(double seconds) {
     const double sample = std::min(seconds, kOutlier * estimate_);
     estimate_ += (sample < estimate_ ? kFall : kRise) * (sample - estimate_);
   }
+  overslept_ = 0;
   ++samples_;
 }
 
+// One late wake-up says little about the duration, and a prediction cut in half is spinning for the many samples it
+// takes to rise again; a row of them says that it is wrong. An eighth less, then a quarter, then half each time.
 void DurationPredictor::observe_overslept() {
-  constexpr double kShrink = 0.5;
-  estimate_ *= kShrink;
+  constexpr double kFirstCut = 1.0 / 8, kLargestCut = 0.5;
+  estimate_ *= 1 - std::min(kFirstCut * (1 << overslept_), kLargestCut);
+  overslept_ = std::min(overslept_ + 1, 2);
   ++samples_;
 }
 

@@ -59,7 +59,7 @@ class DurationPredictor {
 
  private:
   double estimate_ = 0, error_sum_ = 0;
-  int samples_ = 0;
+  int samples_ = 0, overslept_ = 0;  // the latter: in a row, at most 2
 };
 
 }  // namespace tandem::sync

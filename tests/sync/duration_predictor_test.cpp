@@ -39,7 +39,15 @@ TEST(DurationPredictor, comes_down_from_a_prediction_that_made_its_waiter_oversl
   predictor.observe(1.0);
   predictor.observe(1.0);
   predictor.observe_overslept();
-  EXPECT_DOUBLE_EQ(predictor.predict(), 0.5);
+  EXPECT_DOUBLE_EQ(predictor.predict(), 0.875);  // once may be a late wake-up
+  predictor.observe_overslept();
+  EXPECT_DOUBLE_EQ(predictor.predict(), 0.875 * 0.75);
+  predictor.observe_overslept();
+  EXPECT_DOUBLE_EQ(predictor.predict(), 0.875 * 0.75 * 0.5);
+  predictor.observe(10.0);  // seen in time, so it counts; and the row is broken
+  const double risen = predictor.predict();
+  predictor.observe_overslept();
+  EXPECT_DOUBLE_EQ(predictor.predict(), risen * 0.875);
   for (int i = 0; i < 30; ++i) predictor.observe_overslept();
   EXPECT_LT(predictor.predict(), 0.001);
 }

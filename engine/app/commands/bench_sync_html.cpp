@@ -19,15 +19,15 @@ constexpr const char* kStyle = R"css(
 @media (prefers-color-scheme: dark) { :root { --page: #17191b; --ink: #e8e8e3; --soft: #a3a8ad; --rule: #3a3d40;
   --grid: #2b2e31; --good: #58c48a; --bad: #f2837b;
   --blocking: #4aa8e0; --event: #8fd0f7; --spin: #e6a93c; --predict: #3cc79c; --gate: #dd92bf; --doorbell: #f2894a; } }
-body { margin: 0 auto; padding: 2rem 1.25rem 4rem; max-width: 62rem; background: var(--page); color: var(--ink);
+body { margin: 0 auto; padding: 2rem 1.25rem 4rem; max-width: 66rem; background: var(--page); color: var(--ink);
   font: 16px/1.5 system-ui, "DejaVu Sans", sans-serif; }
 h1 { font-size: 1.7rem; margin: 0 0 .25rem; } h2 { font-size: 1.3rem; margin: 2.6rem 0 .5rem; }
 h3 { font-size: 1.02rem; margin: 1.6rem 0 .2rem; } p { max-width: 46rem; margin: .4rem 0; }
 .facts, figcaption, .note { color: var(--soft); font-size: .9rem; }
-figure { margin: .4rem 0 0; } figure svg { width: 100%; max-width: 50rem; height: auto; display: block; }
+figure { margin: .4rem 0 0; } figure svg { width: 100%; max-width: 54rem; height: auto; display: block; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: .84rem; font-variant-numeric: tabular-nums; }
-th, td { padding: .22rem .6rem; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--rule); }
-th { font-weight: 600; color: var(--soft); } td.words, th.words { text-align: left; white-space: normal; }
+th, td { padding: .22rem .5rem; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--rule); }
+th { font-weight: 600; color: var(--soft); } td.words, th.words { text-align: left; white-space: normal; } td.policy { text-align: left; }
 tr.first td { border-top: 2px solid var(--rule); } .met { color: var(--good); } .missed { color: var(--bad); }
 .warning { border-left: 3px solid var(--bad); padding-left: .7rem; }
 svg text { fill: var(--ink); font: 12px system-ui, "DejaVu Sans", sans-serif; } svg .tick, svg .axis { fill: var(--soft); }
@@ -80,7 +80,7 @@ std::string facts(const LabResult& result) {
 std::string row_of(const SyncRow& row, bool first) {
   std::string html = std::string("<tr") + (first ? " class=\"first\"" : "") + ">" +
                      cell(work_name(row.work_seconds) + (row.spinners > 0 ? ", crowded" : ""), "words") +
-                     "<td class=\"words\"><span class=\"" + policy_class(row.policy) + "\">&#9679;</span> " +
+                     "<td class=\"policy\"><span class=\"" + policy_class(row.policy) + "\">&#9679;</span> " +
                      escape_markup(row.policy) + "</td>";
   if (row.status != RowStatus::measured) {
     return html + "<td class=\"words\" colspan=\"13\">" + name_of(row.status) + ": " + escape_markup(row.reason) +

@@ -143,8 +143,14 @@ class GateProbe final : public OpenclProbe {
   GateProbe(ProgramCache& programs, const BuildOptions& options, uint64_t max_allocation_bytes)
       : OpenclProbe(programs, options, max_allocation_bytes, "gate"),
         go_(bank().make("probe gate")),
-        gates_(programs, memory_, pool()) {
+        gates_(programs, memory_, pool()),
+        gated_(programs.kernel("doorbell", "gated_step", options.text)) {
     gates_.calibrate(queue_);
+    set_line(gated_, 0, go_);
+    const cl_mem state = memory_.buffer(gates_.state())();
+    set_arg(gated_, 2, state);
+    set_arg(gated_, 3, cl_ulong{0});
+    set_line(gated_, 6, done());
   }
   ~GateProbe() override {
     gates_.cancel();
@@ -153,14 +159,13 @@ class GateProbe final : public OpenclProbe {
 
  protected:
   void queue_ahead(uint32_t step) override {
-    gates_.enqueue_wait(queue_, {go_, step});
-    enqueue_step(step, nullptr, nullptr);
+    enqueue_gated(step);
     flush();
   }
   void begin(uint32_t step) override { go_.raise(step); }
   bool begin_chain(uint32_t first, uint32_t last) override {
-    gates_.enqueue_wait(queue_, {go_, first});
-    for (uint32_t step = first; step != last + 1; ++step) enqueue_step(step, nullptr, nullptr);
+    enqueue_gated(first);
+    for (uint32_t step = first + 1; step != last + 1; ++step) enqueue_step(step, nullptr, nullptr);
     flush();
     go_.raise(first);
     return true;
@@ -177,14 +182,25 @@ class GateProbe final : public OpenclProbe {
   }
 
  private:
+  void enqueue_gated(uint32_t step) {
+    set_arg(gated_, 4, cl_uint{gates_.remember({go_, step})});
+    set_arg(gated_, 5, gates_.spins());
+    set_arg(gated_, 8, cl_uint{step});
+    set_arg(gated_, 9, cl_ulong{work().iterations});
+    set_arg(gated_, 10, cl_uint{work().timed});
+    enqueue(gated_, nullptr, nullptr);
+  }
+
   sync::Flag go_;
   Gates gates_;
+  cl::Kernel gated_;
 };
 
 class DoorbellProbe final : public OpenclProbe {
  public:
   DoorbellProbe(ProgramCache& programs, const BuildOptions& options, uint64_t max_allocation_bytes)
       : OpenclProbe(programs, options, max_allocation_bytes, "doorbell"),
+        apart_(bank().make("between done and doorbell")),
         bell_(bank().make("probe doorbell")),
         resident_(programs.kernel("doorbell", "doorbell", options.text)) {
     Gates gates(programs, memory_, pool());
@@ -234,6 +250,7 @@ class DoorbellProbe final : public OpenclProbe {
     bell_.clear_failure();
   }
 
+  sync::Flag apart_;  // processors fetch lines in pairs: done and bell are not in one
   sync::Flag bell_;
   cl::Kernel resident_;
 };
