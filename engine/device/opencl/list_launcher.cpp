@@ -112,7 +112,7 @@ void ListLauncher::submit() {
     gate_launcher_.reject(list.programs.empty() ? "" : list.programs.front()->name, error.what(), {});
     for (uint32_t i = 0; i < list.count; ++i) {
       const uint64_t* entry = list.slot->as<uint64_t>(kHeaderBytes) + i * kEntryWords;
-      if (entry[0] == kSignal) reinterpret_cast<sync::FlagLine*>(entry[1])->failure.store(1, std::memory_order_release);
+      if (entry[0] == kSignal) gate_launcher_.fail_flag(reinterpret_cast<sync::FlagLine*>(entry[1]));
     }
   }
 }
