@@ -151,8 +151,9 @@ void Launcher::start(Job job, sync::Waiter& waiter) {
     }
     Prepared& program = *job.program;
     if (!memory_.shared()) {
-      if (!std::exchange(program.weights_uploaded, true))
+      if (!program.weights_uploaded)
         for (const Region& region : program.weights) upload(handle_, memory_, region);
+      program.weights_uploaded = true;  // only now: after a failure the next launch tries again
       program.fill_staging();
     }
     submit({job, last_value_ + 1, {}, steady_seconds(), {}}, object);
