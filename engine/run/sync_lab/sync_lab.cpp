@@ -143,7 +143,7 @@ class Lab {
 
   // Long enough to lose the core in, short enough for many steps.
   double crowded_work() const {
-    constexpr double kWanted = 100e-6, kEmpty = 1e-6;  // what an empty step counts as
+    static constexpr double kWanted = 100e-6, kEmpty = 1e-6;  // what an empty step counts as
     return *std::ranges::min_element(options_.work_seconds, {},
                                      [](double work) { return std::abs(std::log(std::max(work, kEmpty) / kWanted)); });
   }
