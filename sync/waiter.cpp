@@ -138,10 +138,10 @@ class EventWaiter final : public Waiter {
 // Looks without asking the time, for a hand-over that is all but instant: reading the clock takes 20 ns, and the waits
 // of a doorbell 100 (measured). A failed flag is left to who reports it. At most a microsecond.
 bool seen_at_once(const Flag& flag, uint32_t epoch) {
-  constexpr int kLooks = 256, kTight = 128;  // the first ones without the pause, which takes 10 to 40 ns by itself
+  constexpr int kLooks = 32;
   for (int look = 0; look < kLooks; ++look) {
     if (flag.reached(epoch)) return !flag.failed();
-    if (look >= kTight && look % 8 == 0) pause_core();
+    pause_core();  // without it the looks hold the line up on its way
   }
   return false;
 }
