@@ -12,6 +12,7 @@
 #include "engine/app/commands/bench_sync_html.h"
 #include "engine/app/commands/bench_sync_json.h"
 #include "engine/app/commands/bench_sync_text.h"
+#include "engine/app/commands/litmus_table.h"
 #include "engine/app/commands/open_engine.h"
 #include "engine/app/interrupt.h"
 #include "engine/app/report.h"
@@ -95,6 +96,7 @@ int bench_sync_command(const CommonFlags& given, const BenchSyncFlags& bench) {
   CommonFlags flags = given;
   sync_lab::LabOptions options = lab_options(flags, bench);
   configure_drivers(options.device_options);
+  if (bench.litmus) return litmus_command(flags, options.device_options, bench.iterations);
   if (options.devices.empty()) options.devices = default_devices();
   flags.devices = options.devices;
   std::optional<Plan> plan;
@@ -144,6 +146,10 @@ void add_bench_sync(CLI::App& app, Action& action) {
       ->capture_default_str();
   app.add_flag("--quick", flags->own.quick, "few rounds: shows that everything works, and roughly how fast");
   app.add_option("--html", flags->own.html, "write a report with plots to this file");
+  app.add_flag("--litmus", flags->own.litmus, "test memory ordering between every two processors instead");
+  app.add_option("--iterations", flags->own.iterations, "of each litmus test: how often both sides are at it at once")
+      ->check(CLI::Range(1, 1000000000))
+      ->capture_default_str();
   app.add_option("-m,--model", flags->common.model, "say what this model's decode step gains by each policy");
   app.add_option("--plan", flags->common.plan, "the plan of that decode step")->capture_default_str();
   app.add_option("-t,--threads", flags->common.threads, "cores to use; 0: all")

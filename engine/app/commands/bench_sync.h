@@ -1,6 +1,7 @@
 // `tandem bench-sync`: what waiting for a device costs, by policy.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,9 @@ struct BenchSyncFlags {
   std::vector<std::string> sizes{"0", "10us", "100us", "1ms", "10ms"};  // of a step's work
   int rounds = 0;                                                       // of each row; 0: by the length of its steps
   bool quick = false;
-  std::string html;  // report file; "": none
+  std::string html;             // report file; "": none
+  bool litmus = false;          // memory ordering instead of waiting
+  uint64_t iterations = 10000;  // of each litmus test
 };
 
 // "250us", "1.5ms", "1s", "40" (microseconds) to seconds. Error when it is none of these, or above a second.

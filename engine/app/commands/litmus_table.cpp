@@ -1,0 +1,124 @@
+#include "engine/app/commands/litmus_table.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "engine/app/command.h"
+#include "engine/app/interrupt.h"
+#include "engine/app/report.h"
+#include "engine/device/litmus.h"
+#include "engine/run/engine.h"
+
+namespace tandem::app {
+namespace {
+
+constexpr const char* kHostThread = "host thread";
+
+struct Row {
+  std::string left, right;
+  LitmusTest test;
+  LitmusCounts counts;
+  std::string problem;  // why it could not run; "": it did
+};
+
+// Devices stay open until the last row. A device that meets itself is opened twice, where that gives it a second queue.
+class Sides {
+ public:
+  explicit Sides(const DeviceOptions& options) : options_(options) {
+    options_.npu_cores.clear();  // whoever is not tied to a core finds the one that the other side leaves
+  }
+  std::unique_ptr<LitmusAgent> agent(const std::string& id, bool again) {
+    if (id == kHostThread) return make_thread_litmus_agent(id, {});
+    const bool opencl = id.starts_with("opencl");
+    std::unique_ptr<Device>& device = open_[id + (again && !opencl ? " again" : "")];
+    DeviceOptions options = options_;
+    if (!opencl) options.gpu_cores.clear();
+    if (!device) device = open_device(id, options);
+    if (again && opencl && device->info().compute_units < 2)
+      throw Error("a device cannot meet itself", id, "its one worker runs one kernel at a time");
+    return device->litmus_agent();
+  }
+
+ private:
+  DeviceOptions options_;
+  std::map<std::string, std::unique_ptr<Device>> open_;
+};
+
+nlohmann::json to_json(const std::vector<Row>& rows) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const Row& row : rows) {
+    nlohmann::json one = {{"left", row.left}, {"right", row.right}, {"test", name_of(row.test)}};
+    if (!row.problem.empty()) {
+      one["problem"] = row.problem;
+    } else {
+      one["launches"] = row.counts.launches;
+      one["instances"] = row.counts.instances;
+      one["together"] = row.counts.together;
+      one["forbidden"] = row.counts.forbidden;
+      for (const LitmusOutcome& outcome : row.counts.outcomes)
+        one["outcomes"].push_back({{"what", outcome.what}, {"count", outcome.count}, {"forbidden", outcome.forbidden}});
+    }
+    list.push_back(std::move(one));
+  }
+  return {{"schema", "tandem-litmus-1"}, {"rows", std::move(list)}};
+}
+
+void print(const Row& row) {
+  std::printf("%-12s %-12s %-16s ", row.left.c_str(), row.right.c_str(), name_of(row.test));
+  if (!row.problem.empty()) {
+    std::printf("not run: %s\n", row.problem.c_str());
+    return;
+  }
+  std::printf("%9llu %9llu %9llu  ", static_cast<unsigned long long>(row.counts.instances),
+              static_cast<unsigned long long>(row.counts.together),
+              static_cast<unsigned long long>(row.counts.forbidden));
+  const char* between = "";
+  for (const LitmusOutcome& outcome : row.counts.outcomes) {
+    std::printf("%s%s%s %llu", between, outcome.forbidden ? "FORBIDDEN " : "", outcome.what.c_str(),
+                static_cast<unsigned long long>(outcome.count));
+    between = ", ";
+  }
+  std::printf("\n");
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int litmus_command(const CommonFlags& flags, const DeviceOptions& options, uint64_t iterations) {
+  std::vector<std::string> sides = flags.devices.empty() ? available_devices() : flags.devices;
+  std::erase(sides, "host");  // its threads are host threads
+  sides.insert(sides.begin(), kHostThread);
+  Sides opened(options);
+  std::vector<Row> rows;
+  if (!flags.json) {
+    std::printf("Memory ordering (counted): together is at how many instances both sides were there at once\n");
+    std::printf("%-12s %-12s %-16s %9s %9s %9s  outcomes\n", "left", "right", "test", "instances", "together",
+                "forbidden");
+  }
+  for (const std::string& left : sides) {
+    for (const std::string& right : sides) {
+      for (const LitmusTest test : litmus_tests()) {
+        if (interrupted()) throw Engine::Interrupted();
+        Row row{left, right, test, {}, ""};
+        try {
+          const auto a = opened.agent(left, false), b = opened.agent(right, left == right);
+          row.counts = run_litmus(*a, *b, test, iterations);
+        } catch (const Error& error) {
+          row.problem = error.what();
+        }
+        if (!flags.json) print(row);
+        rows.push_back(std::move(row));
+      }
+    }
+  }
+  if (flags.json) print_json(to_json(rows));
+  const bool forbidden = std::ranges::any_of(rows, [](const Row& row) { return row.counts.forbidden > 0; });
+  return forbidden ? kFailed : kDone;
+}
+
+}  // namespace tandem::app
