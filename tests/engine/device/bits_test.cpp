@@ -20,16 +20,8 @@ void run_stated_chain(const MatMul& op) {
   }
 }
 
-class Bits : public ::testing::TestWithParam<Target> {
+class Bits : public OnTarget {
  protected:
-  void SetUp() override {
-    if (const std::string reason = missing(GetParam()); !reason.empty()) {
-      if (required(GetParam())) FAIL() << reason << ", and it is required";
-      GTEST_SKIP() << "skipped: " << reason;
-    }
-    bench_.device = open_target(GetParam(), bench_.messages);
-  }
-
   // Why results need not have the bits of other devices; empty: they must.
   std::string own_bits() const {
     if (!GetParam().same_bits) return "this family may split the chain";
@@ -50,8 +42,6 @@ class Bits : public ::testing::TestWithParam<Target> {
     bench_.run(operators);
     return built;
   }
-
-  Bench bench_;
 };
 
 std::vector<Operator> whole(const Operator& op) { return {op}; }

@@ -7,14 +7,10 @@
 namespace tandem::testing {
 namespace {
 
-class Conformance : public ::testing::TestWithParam<Target> {
+class Conformance : public OnTarget {
  protected:
   void SetUp() override {
-    if (const std::string reason = missing(GetParam()); !reason.empty()) {
-      if (required(GetParam())) FAIL() << reason << ", and it is required";
-      GTEST_SKIP() << "skipped: " << reason;
-    }
-    bench_.device = open_target(GetParam(), bench_.messages);
+    OnTarget::SetUp();
     reference_.device = make_host_device(HostArithmetic::reference, 1);
   }
 
@@ -59,7 +55,7 @@ class Conformance : public ::testing::TestWithParam<Target> {
     EXPECT_GT(run_, 0) << "no case ran";
   }
 
-  Bench bench_, reference_;
+  Bench reference_;
   int run_ = 0, unsupported_ = 0;
 };
 

@@ -50,6 +50,20 @@ std::string missing(const Target& target);
 bool required(const Target& target);
 std::unique_ptr<Device> open_target(const Target& target, vulkan::Messages& messages);
 
+// A test on every target: opens it, or skips with the reason it is missing (a failure where it is required).
+class OnTarget : public ::testing::TestWithParam<Target> {
+ protected:
+  void SetUp() override {
+    if (const std::string reason = missing(GetParam()); !reason.empty()) {
+      if (required(GetParam())) FAIL() << reason << ", and it is required";
+      GTEST_SKIP() << "skipped: " << reason;
+    }
+    bench_.device = open_target(GetParam(), bench_.messages);
+  }
+
+  Bench bench_;
+};
+
 // The bytes of all slots of a case.
 using Snapshot = std::vector<std::vector<std::byte>>;
 Snapshot snapshot(const CaseMemory& memory);

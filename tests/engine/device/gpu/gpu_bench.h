@@ -17,16 +17,8 @@ inline std::vector<Target> gpu_targets() {
   return gpus;
 }
 
-class GpuBench : public ::testing::TestWithParam<Target> {
+class GpuBench : public OnTarget {
  protected:
-  void SetUp() override {
-    if (const std::string reason = missing(GetParam()); !reason.empty()) {
-      if (required(GetParam())) FAIL() << reason << ", and it is required";
-      GTEST_SKIP() << "skipped: " << reason;
-    }
-    bench_.device = open_target(GetParam(), bench_.messages);
-  }
-
   Operand take(size_t bytes, const char* label, sync::SlotUse use = sync::SlotUse::activations) {
     return {&bench_.pool.acquire(bytes, use, label), 0};
   }
@@ -38,8 +30,6 @@ class GpuBench : public ::testing::TestWithParam<Target> {
     EXPECT_EQ(support.yes, support.reason.empty()) << support.reason;
     return support.yes;
   }
-
-  Bench bench_;
 };
 
 }  // namespace tandem::testing

@@ -3,39 +3,15 @@
 #include <cmath>
 #include <cstring>
 #include <numeric>
-#include <string_view>
 
 #include "shaders/limits.h"
-#include "tests/engine/device/run_case.h"
+#include "tests/engine/device/gpu/gpu_bench.h"
 
 namespace tandem::testing {
 namespace {
 
-std::vector<Target> gpu_targets() {
-  std::vector<Target> gpus;
-  for (const Target& target : targets()) {
-    const std::string_view id = target.id;
-    if (id.starts_with("opencl") || id.starts_with("vulkan")) gpus.push_back(target);
-  }
-  return gpus;
-}
-
-class Weights : public ::testing::TestWithParam<Target> {
+class Weights : public GpuBench {
  protected:
-  void SetUp() override {
-    if (const std::string reason = missing(GetParam()); !reason.empty()) {
-      if (required(GetParam())) FAIL() << reason << ", and it is required";
-      GTEST_SKIP() << "skipped: " << reason;
-    }
-    bench_.device = open_target(GetParam(), bench_.messages);
-  }
-
-  Operand take(size_t bytes, sync::SlotUse use, const char* label) {
-    return {&bench_.pool.acquire(bytes, use, label), 0};
-  }
-  void run(const Operator& op) { bench_.run({&op, 1}); }
-
-  Bench bench_;
   std::mt19937 random_{7};
 };
 
@@ -86,9 +62,9 @@ TEST_P(Weights, of_the_most_proven_columns_are_multiplied_to_their_last_one) {
     MatMul op;
     op.K = op.x_stride = K, op.row_end = op.y_stride = N;
     op.w = packed(type, integer_rows(type, N, K, random_), N, K,
-                  take(packed_bytes(format, N, K), sync::SlotUse::weights, "w"));
-    op.x = take(9 * K * 4, sync::SlotUse::activations, "x");
-    op.y = take(9 * N * 4, sync::SlotUse::activations, "y");
+                  take(packed_bytes(format, N, K), "w", sync::SlotUse::weights));
+    op.x = take(9 * K * 4, "x");
+    op.y = take(9 * N * 4, "y");
     for (int64_t i = 0; i < 9 * K; ++i) op.x.as<float>()[i] = static_cast<float>(static_cast<int>(random_() % 3) - 1);
     for (int64_t S : {1, 8, 9}) {
       SCOPED_TRACE(to_string(format) + " S=" + std::to_string(S));
@@ -103,7 +79,7 @@ TEST_P(Weights, of_the_most_proven_columns_are_multiplied_to_their_last_one) {
 TEST_P(Weights, beyond_the_reach_of_one_argument_give_every_row_and_every_embedding) {
   const int64_t K = TANDEM_MAX_K, N = 1100;
   const PackedFormat format = packed_format(StorageType::f32);
-  const Operand at = take(packed_bytes(format, N, K), sync::SlotUse::weights, "w");
+  const Operand at = take(packed_bytes(format, N, K), "w", sync::SlotUse::weights);
   const PackedMatrix w{format, N, K, at};
   const auto value = [](int64_t row, int64_t k) { return static_cast<float>((row * 7 + k * 3) % 11 - 5); };
   for (int64_t row = 0; row < N; ++row)
@@ -112,8 +88,8 @@ TEST_P(Weights, beyond_the_reach_of_one_argument_give_every_row_and_every_embedd
 
   MatMul matmul;
   matmul.S = 2, matmul.K = matmul.x_stride = K, matmul.row_end = matmul.y_stride = N, matmul.w = w;
-  matmul.x = take(2 * K * 4, sync::SlotUse::activations, "x");
-  matmul.y = take(2 * N * 4, sync::SlotUse::activations, "y");
+  matmul.x = take(2 * K * 4, "x");
+  matmul.y = take(2 * N * 4, "y");
   for (int64_t i = 0; i < 2 * K; ++i) matmul.x.as<float>()[i] = static_cast<float>(i % 5 - 2);
   run({"matmul", matmul});
   expect_exact_products(matmul);
@@ -121,8 +97,8 @@ TEST_P(Weights, beyond_the_reach_of_one_argument_give_every_row_and_every_embedd
   const std::vector<int32_t> ids{0, 1099, 63, 1024, -1, 1023, 1100, 600, 2'000'000'000};
   Embed embed;
   embed.S = std::ssize(ids), embed.H = K, embed.w = w;
-  embed.ids = take(ids.size() * 4, sync::SlotUse::activations, "ids");
-  embed.y = take(ids.size() * K * 4, sync::SlotUse::activations, "y");
+  embed.ids = take(ids.size() * 4, "ids");
+  embed.y = take(ids.size() * K * 4, "y");
   std::memcpy(embed.ids.as<int32_t>(), ids.data(), ids.size() * 4);
   run({"embed", embed});
   for (size_t s = 0; s < ids.size(); ++s) {
