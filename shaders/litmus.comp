@@ -55,10 +55,12 @@ void walk() {
       STORE_RELEASE(at + side * LINE, round);
       result |= uint(LOAD_ACQUIRE(at + (1u - side) * LINE) == round);
     } else if (test == FALSE_SHARING) {
+      // trips <= 32
       for (uint n = 0u; n < ADDITIONS; ++n) memory[at + (broken ? 0u : side)] += 1u;
     } else if (side == 0u) {
       if (broken) {
         STORE_RELEASE(at, round);
+        // trips <= 64
         for (uint l = 0u; l < BROKEN_PAUSE; ++l)
           if (LOAD_ACQUIRE(mine) == 0xffffffffu) break;
       }

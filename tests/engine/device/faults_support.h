@@ -54,12 +54,17 @@ class FaultyDevice final : public Device {
     wrong_epoch,  // the flag is raised with the epoch of a step long past
   };
   explicit FaultyDevice(Device& inner) : inner_(inner) {}
-  void fail_next(Fault fault) { fault_ = fault; }
+  // The launch after the next `skip` ones.
+  void fail_next(Fault fault, int skip = 0) {
+    fault_ = fault;
+    skip_ = skip;
+  }
 
   const DeviceInfo& info() const override { return inner_.info(); }
   Support supports(const Operator& op) const override { return inner_.supports(op); }
   std::unique_ptr<Program> prepare(std::span<const Operator> operators) override { return inner_.prepare(operators); }
   void launch(Program& program, std::span<const sync::WaitFor> waits, sync::Signal signal) override {
+    if (fault_ != Fault::none && skip_-- > 0) return inner_.launch(program, waits, signal);
     switch (std::exchange(fault_, Fault::none)) {
       case Fault::none:
         return inner_.launch(program, waits, signal);
@@ -90,6 +95,7 @@ class FaultyDevice final : public Device {
  private:
   Device& inner_;
   Fault fault_ = Fault::none;
+  int skip_ = 0;
   bool lost_ = false;
 };
 
@@ -200,13 +206,13 @@ class FaultBench {
  private:
   void start(const FaultyWay& way, std::chrono::milliseconds deadline) {
     faulty = std::make_unique<FaultyDevice>(*device_);
-    executor_ = std::make_unique<Executor>(plan.pool, std::vector<Device*>{faulty.get(), host_.get()},
+    executor_ = std::make_unique<Executor>(plan.pool, std::vector<Device*>{faulty.get(), faulty_host.get()},
                                            ExecutorOptions{way.policy, deadline, {}});
   }
   std::unique_ptr<Device> host_, device_;  // before the plan's pool goes
 
  public:
-  std::unique_ptr<FaultyDevice> faulty;
+  std::unique_ptr<FaultyDevice> faulty, faulty_host = std::make_unique<FaultyDevice>(*host_);
 
  private:
   std::unique_ptr<Executor> executor_;

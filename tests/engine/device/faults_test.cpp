@@ -156,6 +156,24 @@ TEST_P(Faults, a_run_whose_cores_are_taken_one_after_the_other_ends_well) {
   EXPECT_TRUE(bench.runs_well());
 }
 
+// The host is in every plan; its second step is the plan's last.
+TEST(HostFaults, end_in_an_error_that_names_step_and_device_and_the_next_run_works) {
+  FaultBench bench({"npu", "npu"}, milliseconds(2000));
+  ASSERT_TRUE(bench.runs_well());
+  for (const auto& [fault, text] : {std::pair{Fault::mute, "deadline"}, std::pair{Fault::lost, "is lost"},
+                                    std::pair{Fault::wrong_epoch, "wrong epoch"}}) {
+    bench.faulty_host->fail_next(fault, 1);
+    const std::string error = bench.run();
+    EXPECT_THAT(error, HasSubstr(text));
+    EXPECT_THAT(error, HasSubstr("flag 'host done'"));
+    // A device may be lost before the NPU's step has seen the host's first one: then that step is the one that says so.
+    if (fault != Fault::lost) {
+      EXPECT_THAT(error, HasSubstr("step 'blk.0.sum', flag 'host done', device host"));
+    }
+    EXPECT_TRUE(bench.runs_well()) << text;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Ways, Faults, ::testing::ValuesIn(ways()), [](const auto& info) { return info.param.name; });
 
 class TakenWaiter : public ::testing::TestWithParam<std::string> {
