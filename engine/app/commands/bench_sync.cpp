@@ -61,8 +61,8 @@ sync_lab::LabOptions lab_options(const CommonFlags& flags, const BenchSyncFlags&
   options.work_seconds.clear();
   for (const std::string& size : bench.sizes) options.work_seconds.push_back(parse_duration(size));
   std::ranges::sort(options.work_seconds);
-  const auto repeated = std::ranges::unique(options.work_seconds);
-  options.work_seconds.erase(repeated.begin(), repeated.end());
+  options.work_seconds.erase(std::unique(options.work_seconds.begin(), options.work_seconds.end()),
+                             options.work_seconds.end());
   options.rounds = bench.rounds;
   options.quick = bench.quick;
   options.layout = lay_out_cores(usable_cores(), flags.threads);

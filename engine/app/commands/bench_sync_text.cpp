@@ -46,8 +46,8 @@ const Column kColumns[] = {
     {">device", 8, [](const SyncRow& row) { return row.to_device ? microseconds(row.to_device->p50) : std::string(); }},
     {">host", 8, [](const SyncRow& row) { return row.to_host ? microseconds(row.to_host->p50) : std::string(); }},
     {"cpu", 8, [](const SyncRow& row) { return microseconds(row.cpu_thread_seconds); }},
-    {"cpu all", 8, [](const SyncRow& row) { return microseconds(row.cpu_process_seconds); }},
-    {"chain/s", 9, [](const SyncRow& row) { return number(row.chained_per_second, 0); }},
+    {"cpu all", 9, [](const SyncRow& row) { return microseconds(row.cpu_process_seconds); }},
+    {"chain/s", 11, [](const SyncRow& row) { return number(row.chained_per_second, 0); }},
     {"neighb.", 8,
      [](const SyncRow& row) {
        return row.neighbour_slowdown ? number(*row.neighbour_slowdown * 100, 0) + " %" : std::string();
