@@ -33,24 +33,27 @@ uint32_t Flag::epoch() const { return line().epoch.load(std::memory_order_acquir
 void Flag::raise(uint32_t epoch) const {
   // Release for the data (pairs with epoch() and the gate kernel's acquire load); sequentially consistent, so that
   // either this thread sees the sleeper or the sleeper sees the epoch.
-  const uint32_t before = line().epoch.load(std::memory_order_relaxed);  // there is one signaller: its own last store
+  // Who sees the epoch may drop the bank at once: after the store only the line is touched, which is the pool's.
+  FlagLine& shared = line();
+  const uint32_t before = shared.epoch.load(std::memory_order_relaxed);  // there is one signaller: its own last store
   if (static_cast<int32_t>(before - epoch) >= 0) [[unlikely]] {
     const std::string epochs = "epoch " + std::to_string(epoch) + " after " + std::to_string(before);
     return fail((before == epoch ? "the signal was raised twice: " : "the signal was raised by a wrong epoch: ") +
                 epochs);
   }
-  line().epoch.store(epoch, std::memory_order_seq_cst);
-  wake_sleepers(line());
+  shared.epoch.store(epoch, std::memory_order_seq_cst);
+  wake_sleepers(shared);
 }
 
 void Flag::fail(const std::string& message) const {
+  FlagLine& shared = line();  // as in raise()
   {
     std::lock_guard lock(bank_->mutex_);
     std::string& text = bank_->entries_[index_]->failure;
     if (text.empty()) text = message;
   }
-  line().failure.store(1, std::memory_order_seq_cst);
-  wake_sleepers(line());
+  shared.failure.store(1, std::memory_order_seq_cst);
+  wake_sleepers(shared);
 }
 
 void Flag::sleep_until(uint32_t epoch, int milliseconds) const {
