@@ -4,9 +4,11 @@
 // Runs the cases of the conformance suite (every operator, format and odd shape) on each target, each one built,
 // computed by the reference in double precision, computed by the device, and compared: a case counts only when it is
 // right. Prints a table and, with --json, rows. The peer is llama.cpp's test-backend-ops: --peer PATH runs it on the
-// same Vulkan driver for --peer-seconds at most and counts the cases it calls OK. Wall-clock time; run it twice, the
-// first run fills the drivers' caches.
+// same Vulkan driver, whole or --peer-ops one by one, for --peer-seconds at most each, and counts the cases it calls
+// OK. It leaves CPU drivers out unless GGML_VK_VISIBLE_DEVICES=0 is set. Wall-clock time; run it twice, the first run
+// fills the drivers' caches.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -34,6 +36,7 @@ struct Result {
   std::string suite, device;
   int right = 0, wrong = 0, unsupported = 0;
   double seconds = 0;
+  std::string ended = "finished";
 };
 
 // True when the device's result is right.
@@ -68,15 +71,16 @@ Result run_target(const Target& target) {
   return result;
 }
 
-Result run_peer(const std::string& path, const std::string& backend, int limit_seconds) {
-  Result result{"test-backend-ops", backend};
-  const std::string command =
-      "timeout " + std::to_string(limit_seconds) + " '" + path + "' test -b " + backend + " 2>/dev/null";
+// op: one of the peer's operators, or empty for all.
+Result run_peer(const std::string& path, const std::string& backend, const std::string& op, int limit_seconds) {
+  Result result{op.empty() ? "test-backend-ops" : "test-backend-ops " + op, backend};
+  const std::string command = "timeout " + std::to_string(limit_seconds) + " '" + path + "' test -b " + backend +
+                              (op.empty() ? "" : " -o " + op) + " 2>/dev/null";
   const auto begin = Clock::now();
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
+  FILE* pipe = popen(command.c_str(), "r");
   if (!pipe) throw Error("the peer cannot be started", command);
   std::array<char, 4096> line{};
-  while (std::fgets(line.data(), line.size(), pipe.get())) {
+  while (std::fgets(line.data(), line.size(), pipe)) {
     const std::string text = line.data();
     if (text.find("not supported") != std::string::npos) {
       ++result.unsupported;
@@ -86,9 +90,14 @@ Result run_peer(const std::string& path, const std::string& backend, int limit_s
       ++result.right;
     }
   }
+  const int status = pclose(pipe), code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   result.seconds = seconds_since(begin);
+  if (code == 124)
+    result.ended = "stopped";
+  else if (code != 0)
+    result.ended = "status " + std::to_string(code);
   if (result.right == 0)
-    throw Error("the peer ran no case", command, "Is it built with Vulkan, and does it find the driver?");
+    throw Error("the peer ran no case", command, "Is it built with Vulkan, and is GGML_VK_VISIBLE_DEVICES=0 set?");
   return result;
 }
 
@@ -102,18 +111,19 @@ void print(const std::vector<Result>& results, bool json) {
                       {"wrong", r.wrong},
                       {"unsupported", r.unsupported},
                       {"seconds", r.seconds},
-                      {"cases_per_second", r.right / r.seconds}});
+                      {"cases_per_second", r.right / r.seconds},
+                      {"ended", r.ended}});
     std::printf(
         "%s\n",
         nlohmann::json{{"schema", 1}, {"bench", "op_suite"}, {"clock", "measured"}, {"rows", rows}}.dump(1).c_str());
     return;
   }
   std::printf(
-      "| suite | device | right | wrong | unsupported | s | cases/s (measured) |\n| --- | --- | ---: | ---: | ---: | "
-      "---: | ---: |\n");
+      "| suite | device | right | wrong | unsupported | s | cases/s (measured) | ended |\n"
+      "| --- | --- | ---: | ---: | ---: | ---: | ---: | --- |\n");
   for (const Result& r : results)
-    std::printf("| %s | %s | %d | %d | %d | %.1f | %.1f |\n", r.suite.c_str(), r.device.c_str(), r.right, r.wrong,
-                r.unsupported, r.seconds, r.right / r.seconds);
+    std::printf("| %s | %s | %d | %d | %d | %.1f | %.1f | %s |\n", r.suite.c_str(), r.device.c_str(), r.right, r.wrong,
+                r.unsupported, r.seconds, r.right / r.seconds, r.ended.c_str());
 }
 
 }  // namespace
@@ -121,6 +131,7 @@ void print(const std::vector<Result>& results, bool json) {
 int main(int argc, char** argv) {
   CLI::App app("op_suite: operator tests a second, on each target and of a peer");
   std::vector<std::string> names = {"opencl_simd", "vulkan_simd"};
+  std::vector<std::string> peer_ops = {""};
   std::string peer, backend = "Vulkan0";
   int peer_seconds = 60;
   bool json = false;
@@ -129,6 +140,8 @@ int main(int argc, char** argv) {
       ->delimiter(',');
   app.add_option("--peer", peer, "llama.cpp's test-backend-ops")->check(CLI::ExistingFile);
   app.add_option("--peer-backend", backend)->capture_default_str();
+  app.add_option("--peer-ops", peer_ops, "the peer's operators, comma separated; without: its whole suite")
+      ->delimiter(',');
   app.add_option("--peer-seconds", peer_seconds, "stop the peer after so long")->capture_default_str();
   app.add_flag("--json", json);
   CLI11_PARSE(app, argc, argv);
@@ -142,7 +155,8 @@ int main(int argc, char** argv) {
         throw Error("the target cannot be opened", name, reason);
       results.push_back(run_target(*target));
     }
-    if (!peer.empty()) results.push_back(run_peer(peer, backend, peer_seconds));
+    for (const std::string& op : peer_ops)
+      if (!peer.empty()) results.push_back(run_peer(peer, backend, op, peer_seconds));
     print(results, json);
     return std::ranges::any_of(results, [](const Result& r) { return r.wrong > 0 && r.suite == "tandem"; }) ? 1 : 0;
   } catch (const std::exception& error) {
