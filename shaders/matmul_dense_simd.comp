@@ -40,4 +40,5 @@ void load_pair(Run r, int pair, int b, out vec4 first, out vec4 second) {
   second = load_column(r, 2 * pair + 1, b);
 }
 #define ANY_COLUMNS  // K may end inside a run
+#include "matmul_args.glsl"
 #include "matmul_simd.glsl"

@@ -24,4 +24,5 @@ void load_columns(uint panel, uint r, uint k, uint K, out float columns[8]) {
     if (k + j < K) columns[j] = element_at(panel, (k + j) * 64u + r);
   }
 }
+#include "matmul_args.glsl"
 #include "matmul_simt.glsl"

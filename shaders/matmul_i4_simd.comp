@@ -19,4 +19,5 @@ void load_pair(Run r, int pair, int b, out vec4 first, out vec4 second) {
   first = decode(r, b, four_bytes(word & 0x0f0f0f0fu));
   second = decode(r, b, four_bytes((word >> 4) & 0x0f0f0f0fu));
 }
+#include "matmul_args.glsl"
 #include "matmul_simd.glsl"

@@ -14,4 +14,5 @@ BUFFER(0, uint, w);
 #define QUANT(quants, column, r) nibble_at(quants, (column) / 2u * 64u + (r), (column) % 2u)
 float nibble_at(uint at, uint index, uint high) { return float((w[at + index / 4u] >> (8u * (index % 4u) + 4u * high)) & 15u); }
 #include "packed_simt.glsl"
+#include "matmul_args.glsl"
 #include "matmul_simt.glsl"

@@ -19,4 +19,5 @@ void load_pair(Run r, int pair, int b, out vec4 first, out vec4 second) {
   first = decode(r, b, four_signed_bytes(w[at]));
   second = decode(r, b, four_signed_bytes(w[at + 16u]));
 }
+#include "matmul_args.glsl"
 #include "matmul_simd.glsl"

@@ -13,4 +13,5 @@ BUFFER(0, uint, w);
 #define QUANT_WORDS 512u
 #define QUANT(quants, column, r) signed_byte_at(quants, (column) * 64u + (r))
 #include "packed_simt.glsl"
+#include "matmul_args.glsl"
 #include "matmul_simt.glsl"

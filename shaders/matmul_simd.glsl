@@ -18,17 +18,6 @@ layout(constant_id = 11) const int TOKENS = 1;
 #define TOKENS 8
 #endif
 
-BUFFER(1, float, x);
-BUFFER(2, float, y);
-layout(push_constant) uniform Args {
-  uint w_offset, x_offset, y_offset;
-  uint panel_bytes;
-  int K, row_begin, row_end, x_stride, y_stride;
-#ifdef KERNEL_matmul_gemm
-  int S;
-#endif
-};
-
 #define EACH_TOKEN(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
 // Tokens past the last one of a tile read its last one and are not stored.
 #define LOCATE(t) const uint a##t = first_x + uint(min(t, tokens - 1) * x_stride);

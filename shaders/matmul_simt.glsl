@@ -13,17 +13,6 @@
 //   K <= TANDEM_MAX_K where the driver counts loops. Tokens and rows are written out, not looped over, for the same reason.
 #define PARTS 4u
 
-BUFFER(1, float, x);
-BUFFER(2, float, y);
-layout(push_constant) uniform Args {
-  uint w_offset, x_offset, y_offset;
-  uint panel_bytes;
-  int K, row_begin, row_end, x_stride, y_stride;
-#ifdef KERNEL_matmul_gemm
-  int S;
-#endif
-};
-
 #ifdef KERNEL_matmul_few
 layout(local_size_x = 64, local_size_y = 4) in;
 layout(constant_id = 10) const int TOKENS = 1;

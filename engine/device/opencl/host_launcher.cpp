@@ -81,10 +81,10 @@ void HostLauncher::wait_for_flags(const Job& job, sync::Waiter& waiter) {
 void HostLauncher::execute_kernels(Prepared& program) {
   if (!memory_.shared()) {
     if (!program.weights_uploaded) {
-      for (const Region& region : program.weights) memory_.upload(queue_, region);
+      for (const Region& region : program.copied.weights) memory_.upload(queue_, region);
       program.weights_uploaded = true;
     }
-    for (const Region& region : program.uploads) memory_.upload(queue_, region);
+    for (const Region& region : program.copied.uploads) memory_.upload(queue_, region);
   }
   if (spans_.recording() && !program.kernels.empty()) {
     cl::Event first, last;
@@ -94,7 +94,7 @@ void HostLauncher::execute_kernels(Prepared& program) {
     enqueue_kernels(queue_, program, nullptr, nullptr);
   }
   if (!memory_.shared()) {
-    for (const Region& region : program.downloads) memory_.download(queue_, region);
+    for (const Region& region : program.copied.downloads) memory_.download(queue_, region);
   }
   check(queue_.finish(), "clFinish", program.name + " on " + id_);
 }

@@ -32,25 +32,6 @@ struct Shadow {
   cl::Buffer buffer;
 };
 
-bool same(const Region& a, const Region& b) {
-  return a.at == b.at && a.rows == b.rows && a.width_bytes == b.width_bytes && a.pitch_bytes == b.pitch_bytes;
-}
-
-void add_region(std::vector<Region>& regions, const Region& region) {
-  const bool known = std::any_of(regions.begin(), regions.end(), [&](const Region& r) { return same(r, region); });
-  if (!known) regions.push_back(region);
-}
-
-void collect_regions(const Operator& op, Prepared& prepared) {
-  for (const Region& region : reads(op)) {
-    if (!region.at || region.at.slot->use() == sync::SlotUse::device_local) continue;
-    add_region(region.at.slot->use() == sync::SlotUse::weights ? prepared.weights : prepared.uploads, region);
-  }
-  for (const Region& region : writes(op)) {
-    if (region.at && region.at.slot->use() != sync::SlotUse::device_local) add_region(prepared.downloads, region);
-  }
-}
-
 void enqueue(const cl::CommandQueue& queue, const BoundKernel& bound, cl::Event* event) {
   const auto& [gx, gy, gz] = bound.global;
   const auto& [lx, ly, lz] = bound.local;
@@ -129,7 +110,7 @@ std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators)
   if (!operators.empty()) prepared->name = operators.front().name;
   if (operators.size() > 1) prepared->name += " .. " + operators.back().name;
   for (const Operator& op : operators) {
-    if (!memory_.shared()) collect_regions(op, *prepared);
+    if (!memory_.shared()) gpu::collect_regions(op, prepared->copied);
     for (KernelLaunch& launch : gpu::lower(op, context_)) {
       if (launch.global[0] * launch.global[1] * launch.global[2] == 0) continue;
       prepared->launches.push_back(std::move(launch));

@@ -10,6 +10,7 @@
 
 #include "engine/device/device.h"
 #include "engine/device/gpu/launch.h"
+#include "engine/device/gpu/regions.h"
 #include "engine/device/opencl/list_source.h"
 #include "engine/device/opencl/memory.h"
 #include "engine/device/opencl/program_cache.h"
@@ -27,11 +28,10 @@ struct BoundKernel {
 struct Prepared {
   std::string name;  // first operator's (.. last's)
   std::vector<KernelLaunch> launches;
-  std::vector<BoundKernel> kernels;        // of the launches, made by bind()
-  std::set<uint64_t> variants;             // that the records name
-  std::vector<uint64_t> records;           // the same for the list kernel (kernels/list.cl); empty: launched one by one
-  std::vector<Region> weights;             // uploaded before the first launch (memory not shared)
-  std::vector<Region> uploads, downloads;  // around every launch (memory not shared)
+  std::vector<BoundKernel> kernels;  // of the launches, made by bind()
+  std::set<uint64_t> variants;       // that the records name
+  std::vector<uint64_t> records;     // the same for the list kernel (kernels/list.cl); empty: launched one by one
+  gpu::CopiedRegions copied;         // memory not shared
   bool weights_uploaded = false;
   const Program* owner = nullptr;  // identity in DeviceSpan; never dereferenced
 };

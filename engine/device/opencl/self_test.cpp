@@ -1,10 +1,7 @@
 #include "engine/device/opencl/self_test.h"
 
 #include <chrono>
-#include <cmath>
 #include <cstring>
-#include <functional>
-#include <random>
 #include <thread>
 
 #include "engine/device/opencl/event_wait.h"
@@ -15,12 +12,9 @@
 namespace tandem::opencl {
 namespace {
 
+using gpu::microseconds_since, gpu::test_policy;
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kBound{5000};  // generous: the first launch of a kernel may compile it
-
-std::string microseconds_since(Clock::time_point begin) {
-  return std::to_string(std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin).count()) + " us";
-}
 
 void run_single(const cl::CommandQueue& queue, const cl::Kernel& kernel, size_t items, const std::string& object) {
   check(queue.enqueueNDRangeKernel(kernel, cl::NullRange, cl::NDRange(items), cl::NDRange(1)), "clEnqueueNDRangeKernel",
@@ -33,14 +27,6 @@ void set_buffer(cl::Kernel& kernel, cl_uint index, const cl::Buffer& buffer, con
   const cl_ulong offset = 0;
   check(kernel.setArg(index, sizeof memory, &memory), "clSetKernelArg", object);
   check(kernel.setArg(index + 1, sizeof offset, &offset), "clSetKernelArg", object);
-}
-
-PolicyTest test_policy(const char* policy, const std::function<std::string()>& body) {
-  try {
-    return {policy, true, body()};
-  } catch (const std::exception& error) {
-    return {policy, false, error.what()};
-  }
 }
 
 sync::WaitContext bounded(const char* step) {
@@ -146,36 +132,22 @@ Proof prove_zero_copy(ProgramCache& programs, const cl::CommandQueue& queue) {
 }
 
 bool prove_fused_fma(ProgramCache& programs, const cl::CommandQueue& queue) {
-  constexpr size_t kCases = 512;
   const std::string object = "fma test on " + programs.handle().id;
-  std::mt19937 random(7);
-  std::uniform_real_distribution<float> values(1.0f, 2.0f);
-  std::vector<float> in(kCases * 3), out(kCases);
-  size_t distinguishing = 0;
-  for (size_t i = 0; i < kCases; ++i) {
-    float* v = &in[3 * i];
-    v[0] = values(random), v[1] = values(random);
-    v[2] = -(v[0] * v[1]);  // what remains is the product's rounding error, which only a fused fma keeps
-    distinguishing += std::fma(v[0], v[1], v[2]) != 0.0f;
-  }
-  TANDEM_CHECK(distinguishing > kCases / 2, "the fma cases do not distinguish");
+  const std::vector<float> in = gpu::fma_cases();
+  std::vector<float> out(in.size() / 3);
   cl_int code = CL_SUCCESS;
   const cl::Buffer in_buffer(programs.handle().context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR,
-                             in.size() * sizeof(float), in.data(), &code);
+                             in.size() * sizeof(float), const_cast<float*>(in.data()), &code);
   check(code, "clCreateBuffer", object);
   const cl::Buffer out_buffer(programs.handle().context, CL_MEM_READ_WRITE, out.size() * sizeof(float), nullptr, &code);
   check(code, "clCreateBuffer", object);
   cl::Kernel kernel = programs.kernel("probe", "probe_fma", "");
   set_buffer(kernel, 0, in_buffer, object);
   set_buffer(kernel, 2, out_buffer, object);
-  run_single(queue, kernel, kCases, object);
+  run_single(queue, kernel, out.size(), object);
   check(queue.enqueueReadBuffer(out_buffer, CL_TRUE, 0, out.size() * sizeof(float), out.data()), "clEnqueueReadBuffer",
         object);
-  for (size_t i = 0; i < kCases; ++i) {
-    const float expected = std::fma(in[3 * i], in[3 * i + 1], in[3 * i + 2]);
-    if (std::memcmp(&expected, &out[i], sizeof expected) != 0) return false;
-  }
-  return true;
+  return gpu::rounded_once(in, out);
 }
 
 std::vector<PolicyTest> test_policies(ProgramCache& programs, const cl::CommandQueue& queue, Gates* gates,

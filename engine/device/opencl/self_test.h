@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/device/device.h"
+#include "engine/device/gpu/self_test_parts.h"
 #include "engine/device/opencl/gates.h"
 #include "engine/device/opencl/program_cache.h"
 
@@ -14,10 +15,7 @@ namespace tandem::opencl {
 // was built to find them. Error with the build log when not even the plain probe builds.
 ProgramCache open_programs(Handle handle);
 
-struct Proof {
-  bool holds = false;
-  std::string note;  // how it was shown, or why not
-};
+using gpu::Proof;
 // Kernel and host see each other's stores in one allocation, without map or copy, and a map gives the host's own
 // pointer.
 Proof prove_zero_copy(ProgramCache& programs, const cl::CommandQueue& queue);

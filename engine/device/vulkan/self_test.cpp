@@ -1,10 +1,7 @@
 #include "engine/device/vulkan/self_test.h"
 
 #include <chrono>
-#include <cmath>
 #include <cstring>
-#include <functional>
-#include <random>
 
 #include "engine/device/vulkan/prepared.h"
 #include "engine/device/vulkan/sync_probe.h"
@@ -14,12 +11,9 @@
 namespace tandem::vulkan {
 namespace {
 
+using gpu::microseconds_since, gpu::test_policy;
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kBound{5000};  // generous: the first dispatch of a shader may compile it
-
-std::string microseconds_since(Clock::time_point begin) {
-  return std::to_string(std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin).count()) + " us";
-}
 
 // One dispatch of a kernel of probe.comp on whole buffers.
 void run_probe(Handle& handle, Pipelines& pipelines, const char* kernel, std::span<const VkBuffer> buffers,
@@ -65,14 +59,6 @@ void run_probe(Handle& handle, Pipelines& pipelines, const char* kernel, std::sp
   });
 }
 
-PolicyTest test_policy(const char* policy, const std::function<std::string()>& body) {
-  try {
-    return {policy, true, body()};
-  } catch (const std::exception& error) {
-    return {policy, false, error.what()};
-  }
-}
-
 }  // namespace
 
 Proof prove_zero_copy(Handle& handle, Pipelines& pipelines) {
@@ -96,30 +82,16 @@ Proof prove_zero_copy(Handle& handle, Pipelines& pipelines) {
 }
 
 bool prove_fused_fma(Handle& handle, Pipelines& pipelines) {
-  constexpr uint32_t kCases = 256;
-  std::mt19937 random(7);
-  std::uniform_real_distribution<float> values(1.0f, 2.0f);
-  std::vector<float> in(kCases * 3);
-  size_t distinguishing = 0;
-  for (size_t i = 0; i < kCases; ++i) {
-    float* v = &in[3 * i];
-    v[0] = values(random), v[1] = values(random);
-    v[2] = -(v[0] * v[1]);  // what remains is the product's rounding error, which only a fused fma keeps
-    distinguishing += std::fma(v[0], v[1], v[2]) != 0.0f;
-  }
-  TANDEM_CHECK(distinguishing > kCases / 2, "the fma cases do not distinguish");
+  const std::vector<float> in = gpu::fma_cases();
+  const size_t cases = in.size() / 3;
   const std::string object = "fma test on " + handle.id();
   const Allocation in_buffer = allocate_staging(handle, in.size() * sizeof(float), object);
-  const Allocation out_buffer = allocate_staging(handle, kCases * sizeof(float), object);
+  const Allocation out_buffer = allocate_staging(handle, cases * sizeof(float), object);
   std::memcpy(in_buffer.data, in.data(), in.size() * sizeof(float));
   const VkBuffer buffers[] = {in_buffer.buffer.get(), out_buffer.buffer.get()};
-  run_probe(handle, pipelines, "probe_fma", buffers, {}, kCases);
+  run_probe(handle, pipelines, "probe_fma", buffers, {}, static_cast<uint32_t>(cases));
   const auto* out = reinterpret_cast<const float*>(out_buffer.data);
-  for (size_t i = 0; i < kCases; ++i) {
-    const float expected = std::fma(in[3 * i], in[3 * i + 1], in[3 * i + 2]);
-    if (std::memcmp(&expected, &out[i], sizeof expected) != 0) return false;
-  }
-  return true;
+  return gpu::rounded_once(in, {out, cases});
 }
 
 int64_t find_loop_budget(Handle& handle, Pipelines& pipelines) {

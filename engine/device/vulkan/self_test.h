@@ -6,14 +6,12 @@
 #include <vector>
 
 #include "engine/device/device.h"
+#include "engine/device/gpu/self_test_parts.h"
 #include "engine/device/vulkan/pipelines.h"
 
 namespace tandem::vulkan {
 
-struct Proof {
-  bool holds = false;
-  std::string note;  // how it was shown, or why not
-};
+using gpu::Proof;
 // Shader and host see each other's stores in one allocation.
 Proof prove_zero_copy(Handle& handle, Pipelines& pipelines);
 // fma rounds once: cases in which multiply-then-add gives other bits.

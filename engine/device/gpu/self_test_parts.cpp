@@ -1,0 +1,50 @@
+#include "engine/device/gpu/self_test_parts.h"
+
+#include <cmath>
+#include <cstring>
+#include <exception>
+#include <random>
+
+#include "sync/error.h"
+
+namespace tandem::gpu {
+
+std::vector<float> fma_cases() {
+  constexpr size_t kCases = 512;
+  std::mt19937 random(7);
+  std::uniform_real_distribution<float> values(1.0f, 2.0f);
+  std::vector<float> cases(kCases * 3);
+  size_t distinguishing = 0;
+  for (size_t i = 0; i < kCases; ++i) {
+    float* v = &cases[3 * i];
+    v[0] = values(random), v[1] = values(random);
+    v[2] = -(v[0] * v[1]);  // what remains is the product's rounding error, which only a fused fma keeps
+    distinguishing += std::fma(v[0], v[1], v[2]) != 0.0f;
+  }
+  TANDEM_CHECK(distinguishing > kCases / 2, "the fma cases do not distinguish");
+  return cases;
+}
+
+bool rounded_once(std::span<const float> cases, std::span<const float> out) {
+  TANDEM_CHECK(cases.size() == 3 * out.size(), "one result a case");
+  for (size_t i = 0; i < out.size(); ++i) {
+    const float expected = std::fma(cases[3 * i], cases[3 * i + 1], cases[3 * i + 2]);
+    if (std::memcmp(&expected, &out[i], sizeof expected) != 0) return false;
+  }
+  return true;
+}
+
+PolicyTest test_policy(const char* policy, const std::function<std::string()>& body) {
+  try {
+    return {policy, true, body()};
+  } catch (const std::exception& error) {
+    return {policy, false, error.what()};
+  }
+}
+
+std::string microseconds_since(std::chrono::steady_clock::time_point begin) {
+  const auto passed = std::chrono::steady_clock::now() - begin;
+  return std::to_string(std::chrono::duration_cast<std::chrono::microseconds>(passed).count()) + " us";
+}
+
+}  // namespace tandem::gpu

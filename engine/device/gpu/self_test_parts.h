@@ -1,0 +1,28 @@
+// What the start-up tests of OpenCL and Vulkan devices share. Pure, but for the clock.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/device/device.h"
+
+namespace tandem::gpu {
+
+struct Proof {
+  bool holds = false;
+  std::string note;  // how it was shown, or why not
+};
+
+// [cases, 3] values a, b, c whose a * b + c differs when the product is rounded before the addition.
+std::vector<float> fma_cases();
+// Whether out[i], computed from case i, are those of an fma that rounds once.
+bool rounded_once(std::span<const float> cases, std::span<const float> out);
+
+// A policy passes with the note that `body` returns, and fails with the message of what it throws.
+PolicyTest test_policy(const char* policy, const std::function<std::string()>& body);
+std::string microseconds_since(std::chrono::steady_clock::time_point begin);  // "12 us"
+
+}  // namespace tandem::gpu
