@@ -28,8 +28,6 @@ std::optional<DeviceId> parse(std::string_view id) {
   return parsed;
 }
 
-int no_gpus() { return 0; }
-
 std::string joined(const std::vector<std::string>& ids) {
   std::string text;
   for (const std::string& id : ids) text += (text.empty() ? "" : ", ") + id;
@@ -40,17 +38,17 @@ std::string joined(const std::vector<std::string>& ids) {
 
 std::vector<DeviceFactory> device_factories() {
   return {
-      {"opencl", "GPUs and CPU devices through OpenCL", opencl_device_count, opencl_gpu_count, open_opencl_device},
-      {"vulkan", "GPUs and CPU devices through Vulkan", vulkan_device_count, vulkan_gpu_count, open_vulkan_device},
-      {"npu", "the emulated neural processing unit", npu_device_count, no_gpus, open_npu_device},
-      {"host", "plain loops on the host's cores", host_device_count, no_gpus, open_host_device},
+      {"opencl", "GPUs and CPU devices through OpenCL", opencl_device_count, open_opencl_device},
+      {"vulkan", "GPUs and CPU devices through Vulkan", vulkan_device_count, open_vulkan_device},
+      {"npu", "the emulated neural processing unit", npu_device_count, open_npu_device},
+      {"host", "plain loops on the host's cores", host_device_count, open_host_device},
   };
 }
 
 std::unique_ptr<Device> open_device(std::string_view id, const DeviceOptions& options) {
   if (const auto parsed = parse(id))
     for (const DeviceFactory& factory : device_factories())
-      if (parsed->prefix == factory.prefix && parsed->index < factory.count())
+      if (parsed->prefix == factory.prefix && parsed->index < factory.count().all)
         return factory.open(parsed->index, options);
   throw Error("there is no such device", std::string(id), "available: " + joined(available_devices()));
 }
@@ -58,11 +56,11 @@ std::unique_ptr<Device> open_device(std::string_view id, const DeviceOptions& op
 std::vector<std::string> available_devices() {
   std::vector<std::string> gpus, others;
   for (const DeviceFactory& factory : device_factories()) {
-    const int count = factory.count(), real = count > 0 ? factory.gpu_count() : 0;
-    for (int index = 0; index < count; ++index) {
+    const DeviceCount count = factory.count();
+    for (int index = 0; index < count.all; ++index) {
       std::string id = factory.prefix;
       if (id != "host") id.append(":").append(std::to_string(index));  // there is one host
-      (index < real ? gpus : others).push_back(std::move(id));
+      (index < count.gpus ? gpus : others).push_back(std::move(id));
     }
   }
   gpus.insert(gpus.end(), others.begin(), others.end());

@@ -18,11 +18,15 @@ struct DeviceOptions {
   std::string npu_params;                 // parameter file (JSON); empty: the built-in one
 };
 
+struct DeviceCount {
+  int all = 0;   // that can be opened now
+  int gpus = 0;  // of them real GPUs, which come first
+};
+
 struct DeviceFactory {
   const char* prefix;  // "opencl"
   const char* explains;
-  int (*count)();      // how many can be opened now; 0 with no driver, never throws
-  int (*gpu_count)();  // of them, the first so many are real GPUs
+  DeviceCount (*count)();  // none with no driver, never throws
   std::unique_ptr<Device> (*open)(int index, const DeviceOptions& options);
 };
 

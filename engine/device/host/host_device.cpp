@@ -237,7 +237,7 @@ class HostDevice : public Device {
 
 }  // namespace
 
-int host_device_count() { return 1; }
+DeviceCount host_device_count() { return {1, 0}; }
 
 std::unique_ptr<Device> open_host_device(int, const DeviceOptions& options) {
   const size_t given = options.gpu_cores.size() + options.npu_cores.size();

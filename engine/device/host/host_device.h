@@ -16,7 +16,7 @@ enum class HostArithmetic {
   contract,   // docs/numbers.md: the bits of the simd kernels and of the NPU
 };
 
-int host_device_count();
+DeviceCount host_device_count();
 std::unique_ptr<Device> open_host_device(int index, const DeviceOptions& options);  // contract, on all given cores
 
 // threads >= 1; loops: "avx512", "avx2", "portable", or "" for the fastest. Error when the machine cannot run them.

@@ -198,10 +198,10 @@ void NpuDevice::fail(const std::string& message) {
 
 }  // namespace
 
-int npu_device_count() { return 1; }
+DeviceCount npu_device_count() { return {1, 0}; }
 
 std::unique_ptr<Device> open_npu_device(int index, const DeviceOptions& options) {
-  if (index < 0 || index >= npu_device_count()) {
+  if (index < 0 || index >= npu_device_count().all) {
     throw Error("no such NPU", "npu:" + std::to_string(index), "there is one emulated NPU: npu:0");
   }
   return std::make_unique<NpuDevice>(index, options);

@@ -14,7 +14,7 @@
 
 namespace tandem {
 
-int npu_device_count();  // the emulator needs nothing: 1
+DeviceCount npu_device_count();  // the emulator needs nothing: 1
 std::unique_ptr<Device> open_npu_device(int index, const DeviceOptions& options);
 
 // Modelled seconds that compiling the program took on the chip; Error when it is not an NPU program.

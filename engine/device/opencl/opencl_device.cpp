@@ -226,14 +226,6 @@ uint32_t posted_lists(const Device& device) {
 
 }  // namespace opencl
 
-int opencl_device_count() {
-  try {
-    return static_cast<int>(opencl::find_devices().size());
-  } catch (const std::exception&) {
-    return 0;  // a broken driver: opening a device says why
-  }
-}
-
 std::unique_ptr<Device> open_opencl_device(int index, const DeviceOptions& options) {
   return opencl::open_device_tuned(index, options, {});
 }

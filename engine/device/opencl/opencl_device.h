@@ -13,8 +13,7 @@
 
 namespace tandem {
 
-int opencl_device_count();  // 0 without a driver; never throws
-int opencl_gpu_count();     // of them real GPUs, which come first
+DeviceCount opencl_device_count();  // none without a driver; never throws
 void configure_opencl(const DeviceOptions& options);
 std::unique_ptr<Device> open_opencl_device(int index, const DeviceOptions& options);
 

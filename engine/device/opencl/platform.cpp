@@ -44,14 +44,15 @@ std::vector<FoundDevice> find_devices() {
 
 }  // namespace opencl
 
-int opencl_gpu_count() {
+DeviceCount opencl_device_count() {
   try {
     const auto found = opencl::find_devices();
-    return static_cast<int>(std::ranges::count_if(found, [](const opencl::FoundDevice& one) {
+    const auto gpus = std::ranges::count_if(found, [](const opencl::FoundDevice& one) {
       return (one.device.getInfo<CL_DEVICE_TYPE>() & CL_DEVICE_TYPE_CPU) == 0;
-    }));
+    });
+    return {static_cast<int>(found.size()), static_cast<int>(gpus)};
   } catch (const std::exception&) {
-    return 0;
+    return {};  // a broken driver: opening a device says why
   }
 }
 

@@ -142,13 +142,14 @@ std::vector<VkPhysicalDevice> find_devices(const Instance& instance) {
 
 }  // namespace vulkan
 
-int vulkan_gpu_count() {
+DeviceCount vulkan_device_count() {
   try {
     const vulkan::Instance instance(nullptr);
     const auto found = vulkan::find_devices(instance);
-    return static_cast<int>(std::ranges::count_if(found, [](VkPhysicalDevice one) { return !vulkan::is_cpu(one); }));
+    const auto gpus = std::ranges::count_if(found, [](VkPhysicalDevice one) { return !vulkan::is_cpu(one); });
+    return {static_cast<int>(found.size()), static_cast<int>(gpus)};
   } catch (const std::exception&) {
-    return 0;
+    return {};  // no driver, or a broken one: opening a device says why
   }
 }
 

@@ -176,14 +176,6 @@ std::unique_ptr<Device> open_device_tuned(int index, const DeviceOptions& option
 
 }  // namespace vulkan
 
-int vulkan_device_count() {
-  try {
-    return static_cast<int>(vulkan::find_devices(vulkan::Instance(nullptr)).size());
-  } catch (const std::exception&) {
-    return 0;  // no driver, or a broken one: opening a device says why
-  }
-}
-
 std::unique_ptr<Device> open_vulkan_device(int index, const DeviceOptions& options) {
   return vulkan::open_device_tuned(index, options, {});
 }

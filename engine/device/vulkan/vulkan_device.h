@@ -14,8 +14,7 @@
 
 namespace tandem {
 
-int vulkan_device_count();  // 0 without a driver; never throws
-int vulkan_gpu_count();     // of them real GPUs, which come first
+DeviceCount vulkan_device_count();  // none without a driver; never throws
 void configure_vulkan(const DeviceOptions& options);
 std::unique_ptr<Device> open_vulkan_device(int index, const DeviceOptions& options);
 

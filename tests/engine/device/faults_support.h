@@ -31,7 +31,7 @@ inline void PrintTo(const FaultyWay& way, std::ostream* out) { *out << way.name;
 // Empty when there is no such device; REQUIRE_OPENCL and REQUIRE_VULKAN make that a failure.
 inline std::unique_ptr<Device> open_way(const FaultyWay& way) {
   for (const DeviceFactory& factory : device_factories()) {
-    if (factory.prefix != way.prefix || factory.count() == 0) continue;
+    if (factory.prefix != way.prefix || factory.count().all == 0) continue;
     DeviceOptions options;
     if (way.prefix == "opencl") options.gpu_cores = {0};
     options.sync_policy = way.policy;

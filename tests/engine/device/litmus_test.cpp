@@ -43,7 +43,7 @@ struct Side {
 Device* device_of(const Side& side) {
   static std::map<std::string, std::unique_ptr<Device>> open;
   for (const DeviceFactory& factory : device_factories()) {
-    if (factory.prefix != side.prefix || factory.count() == 0) continue;
+    if (factory.prefix != side.prefix || factory.count().all == 0) continue;
     std::unique_ptr<Device>& device = open[side.name];
     DeviceOptions options;
     options.gpu_cores = {0};  // PoCL's worker is there; other sides find another core

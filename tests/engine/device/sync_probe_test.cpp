@@ -37,7 +37,7 @@ std::vector<Case> cases() {
 Device* device_of(const std::string& prefix) {
   static std::map<std::string, std::unique_ptr<Device>> open;
   for (const DeviceFactory& factory : device_factories()) {
-    if (factory.prefix != prefix || factory.count() == 0) continue;
+    if (factory.prefix != prefix || factory.count().all == 0) continue;
     std::unique_ptr<Device>& device = open[prefix];
     DeviceOptions options;
     options.gpu_cores = {0};

@@ -41,7 +41,7 @@ TEST_F(VulkanDeviceTest, reports_what_it_proved_at_start) {
 TEST_F(VulkanDeviceTest, an_index_that_is_not_there_says_how_many_are) {
   const std::string message = message_of([] { open_vulkan_device(99, {}); });
   EXPECT_THAT(message, HasSubstr("vulkan:99"));
-  EXPECT_THAT(message, HasSubstr(std::to_string(vulkan_device_count())));
+  EXPECT_THAT(message, HasSubstr(std::to_string(vulkan_device_count().all)));
 }
 
 TEST_F(VulkanDeviceTest, the_kernel_family_can_be_chosen_and_a_wrong_name_or_policy_is_an_error) {

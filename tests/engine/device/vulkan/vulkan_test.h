@@ -24,7 +24,7 @@ inline constexpr std::chrono::seconds kDeadline{60};
 class VulkanTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (vulkan_device_count() > 0) return;
+    if (vulkan_device_count().all > 0) return;
     if (std::getenv("REQUIRE_VULKAN")) FAIL() << "there is no Vulkan device, and REQUIRE_VULKAN is set";
     GTEST_SKIP() << "skipped: no Vulkan device";
   }

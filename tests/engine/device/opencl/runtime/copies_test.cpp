@@ -12,7 +12,7 @@ using test::MatMulCase;
 class Copies : public testing::Test {
  protected:
   void SetUp() override {
-    if (opencl_device_count() == 0) GTEST_SKIP() << "skipped: no OpenCL device";
+    if (opencl_device_count().all == 0) GTEST_SKIP() << "skipped: no OpenCL device";
     DeviceOptions options;
     options.gpu_family = "simd";
     options.force_copies = true;

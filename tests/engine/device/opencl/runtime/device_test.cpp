@@ -12,7 +12,7 @@ using test::MatMulCase;
 using testing::HasSubstr;
 
 #define NEEDS_DEVICE() \
-  if (opencl_device_count() == 0) GTEST_SKIP() << "skipped: no OpenCL device"
+  if (opencl_device_count().all == 0) GTEST_SKIP() << "skipped: no OpenCL device"
 
 TEST(OpenclDevice, reports_what_it_proved_at_start) {
   NEEDS_DEVICE();
@@ -39,7 +39,7 @@ TEST(OpenclDevice, an_index_that_is_not_there_says_how_many_are) {
     FAIL() << "opened opencl:99";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("opencl:99"));
-    EXPECT_THAT(error.hint(), HasSubstr(std::to_string(opencl_device_count())));
+    EXPECT_THAT(error.hint(), HasSubstr(std::to_string(opencl_device_count().all)));
   }
 }
 

@@ -29,7 +29,7 @@ void PrintTo(const Way& way, std::ostream* out) { *out << way.policy << "_" << w
 class Launching : public testing::TestWithParam<Way> {
  protected:
   void SetUp() override {
-    if (opencl_device_count() == 0) GTEST_SKIP() << "skipped: no OpenCL device";
+    if (opencl_device_count().all == 0) GTEST_SKIP() << "skipped: no OpenCL device";
     open(std::chrono::milliseconds(30000));
     if (GetParam().policy != std::string("blocking") && !device_->info().policies.back().passed) {
       GTEST_SKIP() << "skipped: no gates here: " << device_->info().policies.back().reason;
@@ -188,7 +188,7 @@ TEST_P(Launching, an_empty_program_only_passes_the_signal_on) {
 }
 
 TEST(GateLauncher, closing_the_device_ends_a_gate_that_still_waits) {
-  if (opencl_device_count() == 0) GTEST_SKIP() << "skipped: no OpenCL device";
+  if (opencl_device_count().all == 0) GTEST_SKIP() << "skipped: no OpenCL device";
   sync::Pool pool;
   sync::FlagBank flags(pool, 2, "flags");
   const Flag in = flags.make("in"), out = flags.make("out");

@@ -12,7 +12,7 @@ constexpr std::chrono::seconds kDeadline{60};
 class MatMulBits : public testing::Test {
  protected:
   void SetUp() override {
-    if (opencl_device_count() == 0) GTEST_SKIP() << "skipped: no OpenCL device";
+    if (opencl_device_count().all == 0) GTEST_SKIP() << "skipped: no OpenCL device";
     DeviceOptions options;
     options.gpu_family = "simd";
     device_ = open_opencl_device(0, options);
