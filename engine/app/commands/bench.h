@@ -12,6 +12,7 @@ namespace tandem::app {
 struct BenchFlags {
   std::vector<int64_t> n_prompt{512};  // one test each; 0: none
   std::vector<int64_t> n_gen{128};
+  std::vector<int64_t> n_depth{0};  // tokens in the context before what is timed; every test at every depth
   int repetitions = 5;
   std::string output = "md";  // "md", "json", "csv"
 };

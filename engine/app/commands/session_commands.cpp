@@ -60,6 +60,11 @@ void add_bench(CLI::App& app, Action& action) {
       ->delimiter(',')
       ->check(CLI::Range(int64_t{0}, kMostTokens))
       ->capture_default_str();
+  app.add_option("-d,--depth", flags->own.n_depth,
+                 "tokens in the context before what is timed, comma separated; every test runs at every depth")
+      ->delimiter(',')
+      ->check(CLI::Range(int64_t{0}, kMostTokens))
+      ->capture_default_str();
   app.add_option("-r,--repetitions", flags->own.repetitions, "runs of each test")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();

@@ -1,0 +1,113 @@
+#include "engine/app/commands/bench_report.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace tandem::app {
+namespace {
+
+struct ModelFacts {
+  std::string type;
+  double size_bytes = 0, parameters = 0;
+};
+
+ModelFacts facts_of(const Engine& engine) {
+  ModelFacts facts;
+  std::map<std::string, double> bytes_of;
+  for (const GgufTensor& tensor : engine.file().tensors()) {
+    double values = 1;
+    for (int64_t extent : tensor.shape) values *= static_cast<double>(extent);
+    facts.parameters += values;
+    facts.size_bytes += static_cast<double>(tensor.bytes);
+    bytes_of[info(tensor.type).name] += static_cast<double>(tensor.bytes);
+  }
+  const auto most =
+      std::max_element(bytes_of.begin(), bytes_of.end(), [](auto& a, auto& b) { return a.second < b.second; });
+  char count[32];
+  std::snprintf(count, sizeof(count), facts.parameters >= 1e9 ? "%.2fB" : "%.2fM",
+                facts.parameters / (facts.parameters >= 1e9 ? 1e9 : 1e6));
+  facts.type = engine.config().architecture + " " + count + " " + (most == bytes_of.end() ? "" : most->first);
+  return facts;
+}
+
+nlohmann::json to_json(const BenchRow& row, const ModelFacts& facts, const CommonFlags& flags, const Engine& engine,
+                       double difference) {
+  std::vector<double> nanoseconds;
+  for (double s : row.seconds) nanoseconds.push_back(s * 1e9);
+  const auto ns = mean_and_spread(nanoseconds), ts = mean_and_spread(row.rates());
+  return {{"schema", 1},
+          {"model_filename", flags.model},
+          {"model_type", facts.type},
+          {"model_size", static_cast<uint64_t>(facts.size_bytes)},
+          {"model_n_params", static_cast<uint64_t>(facts.parameters)},
+          {"backends", engine.device_names()},
+          {"device", engine.device_names()},
+          {"plan", engine.plan_name()},
+          {"act", engine.act()},
+          {"clock", "measured"},
+          {"n_threads", static_cast<int>(usable_cores().size())},
+          {"type_k", flags.cache_type},
+          {"type_v", flags.cache_type},
+          {"n_prompt", row.n_prompt},
+          {"n_gen", row.n_gen},
+          {"n_depth", row.n_depth},
+          {"avg_ns", ns.mean},
+          {"stddev_ns", ns.deviation},
+          {"avg_ts", ts.mean},
+          {"stddev_ts", ts.deviation},
+          {"samples_ns", nanoseconds},
+          {"samples_ts", row.rates()},
+          {"verified_max_difference", difference}};
+}
+
+}  // namespace
+
+nlohmann::json bench_json(const std::vector<BenchRow>& rows, const CommonFlags& flags, const Engine& engine,
+                          double difference) {
+  const ModelFacts facts = facts_of(engine);
+  nlohmann::json array = nlohmann::json::array();
+  for (const BenchRow& row : rows) array.push_back(to_json(row, facts, flags, engine, difference));
+  return array;
+}
+
+void print_bench_csv(const nlohmann::json& array) {
+  constexpr const char* kColumns[] = {"model_filename", "model_type", "model_size", "model_n_params", "backends",
+                                      "device",         "plan",       "act",        "clock",          "n_threads",
+                                      "n_prompt",       "n_gen",      "n_depth",    "avg_ns",         "stddev_ns",
+                                      "avg_ts",         "stddev_ts"};
+  const char* comma = "";
+  for (const char* column : kColumns) {
+    std::cout << comma << column;
+    comma = ",";
+  }
+  std::cout << '\n';
+  for (const auto& object : array) {
+    comma = "";
+    for (const char* column : kColumns) {
+      std::cout << comma << object.at(column).dump();
+      comma = ",";
+    }
+    std::cout << '\n';
+  }
+}
+
+void print_bench_table(const std::vector<BenchRow>& rows, const Engine& engine) {
+  const ModelFacts facts = facts_of(engine);
+  std::printf("| model | size | params | backend | device | plan | clock | test | t/s |\n");
+  std::printf("| --- | ---: | ---: | --- | --- | --- | --- | ---: | ---: |\n");
+  std::string backend;
+  for (const DeviceInfo* device : engine.devices())
+    backend += (backend.empty() ? "" : " + ") + device->id.substr(0, device->id.find(':'));
+  for (const BenchRow& row : rows) {
+    const auto ts = mean_and_spread(row.rates());
+    std::printf("| %s | %.2f MiB | %.2f M | %s | %s | %s | measured | %s | %.2f ± %.2f |\n", facts.type.c_str(),
+                facts.size_bytes / 1048576.0, facts.parameters / 1e6, backend.c_str(), engine.device_names().c_str(),
+                engine.plan_name().c_str(), row.test().c_str(), ts.mean, ts.deviation);
+  }
+}
+
+}  // namespace tandem::app

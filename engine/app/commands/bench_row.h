@@ -1,0 +1,30 @@
+// One test of `tandem bench` and what was measured of it. Plain values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/app/commands/bench.h"
+
+namespace tandem::app {
+
+struct BenchRow {
+  int64_t n_prompt = 0, n_gen = 0;  // one of them is 0
+  int64_t n_depth = 0;              // tokens in the context before
+  std::vector<double> seconds;      // of each repetition
+
+  int64_t tokens() const { return n_prompt + n_gen; }
+  std::string test() const;           // as llama-bench names it: "pp512", "tg128 @ d1024"
+  std::vector<double> rates() const;  // tokens per second
+};
+
+// Every test at every depth, prompts first, in llama-bench's order. Error when there is none.
+std::vector<BenchRow> bench_rows(const BenchFlags& flags);
+
+struct MeanAndSpread {
+  double mean = 0, deviation = 0;  // of a sample: divided by n - 1
+};
+MeanAndSpread mean_and_spread(const std::vector<double>& values);
+
+}  // namespace tandem::app
