@@ -1,0 +1,152 @@
+"""The two programs that compare.py compares: how each is called, and what of its output is a figure."""
+
+import glob
+import json
+import os
+import re
+import subprocess
+from statistics import median
+
+import figures
+import processes
+from processes import Failed
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_ROOT = os.path.dirname(os.path.dirname(_HERE))
+_LLAMA_CPP = os.path.join(_HERE, "llama_cpp.sh")
+
+
+def _parsed(text, program):
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise Failed(f"{program} printed no JSON: {error}") from error
+
+
+def rate_in(output, test, program):
+    """The tokens/s of `test` in what `llama-bench -o json` or `tandem bench -o json` printed."""
+    for row in _parsed(output, program):
+        # Without a depth there may be no key for it.
+        if (row["n_prompt"], row["n_gen"], row.get("n_depth", 0)) == (test.n_prompt, test.n_gen, test.depth):
+            return float(row["avg_ts"])
+    raise Failed(f"{program} printed no row for {test.name}")
+
+
+def shares_in(output, target):
+    """Out of `tandem bench --roofline -o json`: decode's share of the DRAM read rate, prefill's of the FMA peak."""
+    shares = []
+    for row in _parsed(output, "tandem"):
+        if row["n_gen"] > 0:
+            name, keys, unit = f"tg{row['n_gen']} of DRAM read", ("gbps", "dram_read_gbps"), "GB/s"
+        else:
+            name, keys, unit = f"pp{row['n_prompt']} of FMA peak", ("gflops", "fma_peak_gflops"), "GFLOP/s"
+        value, limit = (row.get(key) for key in keys)
+        if not value or not limit:
+            raise Failed(f"tandem bench --roofline printed no {keys[0]} or no {keys[1]} for {name}")
+        share = figures.Share(name, value, limit, unit, target)
+        share.verdict = figures.judge(share.quotient, target)
+        shares.append(share)
+    return shares
+
+
+def handshake_in(output):
+    """Microseconds of a flag handshake in what `tandem bench-sync --json` printed: the round trip of a cache line
+    between two threads (there and back, not one way), mean of the middle half; None if it was not measured.
+
+    The clock ticks in 10 ns steps there, so a median would jump over the bound; reading the clock is part of it."""
+    round_trip = _parsed(output, "tandem bench-sync")["limit"]["round_trip"]
+    return round_trip["middle_us"] if round_trip else None
+
+
+def _bench_arguments(test):
+    depth = ["-d", str(test.depth)] if test.depth else []
+    return ["-p", str(test.n_prompt), "-n", str(test.n_gen), *depth, "-r", "1", "-o", "json"]
+
+
+class Peer:
+    """llama.cpp as llama_cpp.sh builds it."""
+
+    def __init__(self, cores, timeout):
+        folder = _ask_llama_cpp("build").strip()
+        self._folder, self._cores, self._timeout = folder, cores, timeout
+        version = re.search(r"llama_cpp-([\d.]+)-build", folder)
+        self.name = "llama.cpp" + (f" (of llama-cpp-python {version[1]})" if version else "")
+
+    def _run(self, program, model, *arguments):
+        command = [os.path.join(self._folder, program), "-m", model, "-t", str(self._cores), *arguments]
+        return processes.run(command, self._timeout)
+
+    def rate(self, model, test):
+        return rate_in(self._run("llama-bench", model, *_bench_arguments(test)).output, test, "llama-bench")
+
+    def complete(self, model, prompt, count, *more):
+        """Without --no-conversation it would wait for a user's next line."""
+        return self._run("llama-completion", model, "-p", prompt, "-n", str(count), "--temp", "0", "--ignore-eos",
+                         "--no-conversation", *more)
+
+
+class Tandem:
+    """The program under test, with the defaults a user gets."""
+
+    def __init__(self, path, timeout):
+        self._path, self._timeout = path, timeout
+        self._bench_help = processes.run([path, "bench", "--help"], timeout).output
+        self.name = processes.run([path, "--version"], timeout).output.strip()
+
+    def _run(self, *arguments):
+        return processes.run([self._path, *arguments], self._timeout)
+
+    def can_bench(self, flag):
+        return bool(re.search(rf"(?:^|[\s,]){re.escape(flag)}\b", self._bench_help, re.MULTILINE))
+
+    def rate(self, model, test):
+        return rate_in(self._run("bench", "-m", model, *_bench_arguments(test)).output, test, "tandem bench")
+
+    def complete(self, model, prompt, count, *more):
+        return self._run("run", "-m", model, "-p", prompt, "-n", str(count), "--temp", "0", "--ignore-eos", *more)
+
+    def shares(self, model, prefill, decode):
+        """Of both tests, each without a depth."""
+        output = self._run("bench", "-m", model, "-p", str(prefill.n_prompt), "-n", str(decode.n_gen), "-r", "1",
+                           "--roofline", "-o", "json").output
+        return shares_in(output, figures.SHARE_TARGET)
+
+    def kv_cache_bytes(self, model, context):
+        info = _parsed(self._run("info", "-m", model, "--json").output, "tandem info")
+        return figures.kv_cache_bytes(info["shapes"], context)
+
+    def handshake_us(self, readings=5):
+        """The median of a few readings (0.2 s each): single ones differ by a fifth. The step that bench-sync has to
+        measure beside it is the shortest there is."""
+        command = ["bench-sync", "--json", "--quick", "--device", "npu:0", "--policies", "blocking", "--sizes", "0"]
+        values = [handshake_in(self._run(*command).output) for _ in range(readings)]
+        values = [value for value in values if value is not None]
+        return median(values) if values else None
+
+
+def _ask_llama_cpp(*arguments):
+    result = subprocess.run([_LLAMA_CPP, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    if result.returncode != 0:
+        raise Failed(f"llama_cpp.sh {arguments[0]} ended with status {result.returncode}")
+    return result.stdout
+
+
+def variants(model):
+    """{type: file} of the model itself and what the peer's quantiser makes of it."""
+    return dict(line.split(" ", 1) for line in _ask_llama_cpp("variants", model).splitlines())
+
+
+def find_tandem(given):
+    """`given`, else the build that `./dev build` linked last, else the newest one. None: there is none."""
+    if given:
+        return given
+    linked = os.path.join(_ROOT, "build", "tandem")
+    built = sorted(glob.glob(os.path.join(_ROOT, "build", "*", "tandem")), key=os.path.getmtime, reverse=True)
+    return next((path for path in [linked, *built] if os.access(path, os.X_OK)), None)
+
+
+def default_model():
+    """The one `./dev run` fetches."""
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    name = "SmolLM2-135M-Instruct.Q4_1.gguf"
+    return os.environ.get("TANDEM_MODEL") or os.path.join(cache, "tandem", "models", name)
