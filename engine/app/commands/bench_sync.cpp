@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -102,7 +103,10 @@ int bench_sync_command(const CommonFlags& given, const BenchSyncFlags& bench) {
   std::optional<Plan> plan;
   if (!flags.model.empty()) plan = decode_plan(flags);
   sync_lab::LabResult result = sync_lab::run_sync_lab(options);
-  if (plan) result.decode = sync_lab::decode_meaning(flags.model, *plan, result);
+  if (plan) {  // named by its file alone: reports are passed on, and where it lies is nobody else's concern
+    const std::string name = std::filesystem::path(flags.model).filename().string();
+    result.decode = sync_lab::decode_meaning(name, *plan, result);
+  }
 
   if (!bench.html.empty()) write_whole_file(bench.html, sync_html(result));
   if (flags.json) {
