@@ -4,14 +4,8 @@
 
 namespace tandem::vulkan {
 
-void full_barrier(VkCommandBuffer commands) {
-  auto barrier = typed<VkMemoryBarrier>(VK_STRUCTURE_TYPE_MEMORY_BARRIER);
-  barrier.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
-  barrier.dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_READ_BIT |
-                          VK_ACCESS_TRANSFER_WRITE_BIT | VK_ACCESS_HOST_READ_BIT;
-  constexpr VkPipelineStageFlags kDeviceStages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
-  vkCmdPipelineBarrier(commands, kDeviceStages, kDeviceStages | VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0, nullptr,
-                       0, nullptr);
+void full_barrier(const Handle& handle, VkCommandBuffer commands) {
+  handle.synchronization().barrier(commands, kShaders | kTransfers, kShaders | kTransfers | kHost);
 }
 
 OwnedCommandPool make_command_pool(const Handle& handle, const std::string& object) {
@@ -38,14 +32,11 @@ void run_now(Handle& handle, const std::string& object, std::chrono::millisecond
   begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
   check(vkBeginCommandBuffer(commands, &begin), "vkBeginCommandBuffer", object);
   record(commands);
-  full_barrier(commands);
+  full_barrier(handle, commands);
   check(vkEndCommandBuffer(commands), "vkEndCommandBuffer", object);
   const auto fence_info = typed<VkFenceCreateInfo>(VK_STRUCTURE_TYPE_FENCE_CREATE_INFO);
   const auto fence = make<OwnedFence>(vkCreateFence, handle.device(), fence_info, "vkCreateFence", object);
-  auto submit = typed<VkSubmitInfo>(VK_STRUCTURE_TYPE_SUBMIT_INFO);
-  submit.commandBufferCount = 1;
-  submit.pCommandBuffers = &commands;
-  handle.submit(submit, fence.get(), object);
+  handle.submit({{&commands, 1}}, fence.get(), object);
   const auto nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(deadline).count();
   const VkResult code = vkWaitForFences(handle.device(), 1, &fence.get(), VK_TRUE, static_cast<uint64_t>(nanoseconds));
   if (code == VK_TIMEOUT) vkDeviceWaitIdle(handle.device());  // what is recorded must outlive its execution

@@ -11,7 +11,7 @@ namespace tandem::vulkan {
 
 // Everything written by shaders, copies and fills so far is visible to every shader, copy and host read that follows,
 // also in command buffers submitted later.
-void full_barrier(VkCommandBuffer commands);
+void full_barrier(const Handle& handle, VkCommandBuffer commands);
 
 OwnedCommandPool make_command_pool(const Handle& handle, const std::string& object);
 VkCommandBuffer allocate_commands(const Handle& handle, VkCommandPool pool, const std::string& object);  // of the pool

@@ -71,7 +71,8 @@ Limits limits_of(VkPhysicalDevice device, bool imports) {
 
 }  // namespace
 
-Handle::Handle(int index, const std::vector<int>& cores, Messages* messages) : id_("vulkan:" + std::to_string(index)) {
+Handle::Handle(int index, const std::vector<int>& cores, Messages* messages, bool older_calls)
+    : id_("vulkan:" + std::to_string(index)) {
   const OnCores pinned(cores);  // a CPU driver's threads start here and inherit it
   instance_ = std::make_unique<Instance>(messages);
   const std::vector<VkPhysicalDevice> found = find_devices(*instance_);
@@ -91,10 +92,12 @@ Handle::Handle(int index, const std::vector<int>& cores, Messages* messages) : i
   const bool clocks =
       known.contains(VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME) && clocks_comparable(instance_->get(), physical_);
   limits_ = limits_of(physical_, imports);
+  const bool synchronization2 = !older_calls && known.contains(VK_KHR_SYNCHRONIZATION_2_EXTENSION_NAME);
   std::vector<const char*> extensions;
   if (imports) extensions.push_back(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
   if (clocks) extensions.push_back(VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME);
-  open(extensions);
+  if (synchronization2) extensions.push_back(VK_KHR_SYNCHRONIZATION_2_EXTENSION_NAME);
+  open(extensions, synchronization2);
   if (imports) {
     host_pointer_properties_ = reinterpret_cast<PFN_vkGetMemoryHostPointerPropertiesEXT>(
         vkGetDeviceProcAddr(device_, "vkGetMemoryHostPointerPropertiesEXT"));
@@ -105,14 +108,18 @@ Handle::Handle(int index, const std::vector<int>& cores, Messages* messages) : i
   }
 }
 
-void Handle::open(const std::vector<const char*>& extensions) {
+void Handle::open(const std::vector<const char*>& extensions, bool synchronization2) {
   queue_family_ = find_queue_family(physical_, id_, &limits_.timestamp_bits);
   const float priority = 1;
   auto queue = typed<VkDeviceQueueCreateInfo>(VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO);
   queue.queueFamilyIndex = queue_family_;
   queue.queueCount = 1;
   queue.pQueuePriorities = &priority;
-  auto features = typed<VkPhysicalDeviceVulkan12Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES);
+  auto newer =
+      typed<VkPhysicalDeviceSynchronization2Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SYNCHRONIZATION_2_FEATURES);
+  newer.synchronization2 = VK_TRUE;  // a driver that lists the extension has the feature
+  auto features = typed<VkPhysicalDeviceVulkan12Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
+                                                          synchronization2 ? &newer : nullptr);
   features.timelineSemaphore = VK_TRUE;
   auto info = typed<VkDeviceCreateInfo>(VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &features);
   info.queueCreateInfoCount = 1;
@@ -121,6 +128,7 @@ void Handle::open(const std::vector<const char*>& extensions) {
   info.ppEnabledExtensionNames = extensions.data();
   check(vkCreateDevice(physical_, &info, nullptr, &device_), "vkCreateDevice", id_);
   vkGetDeviceQueue(device_, queue_family_, 0, &queue_);
+  synchronization_ = make_synchronization(device_, synchronization2);
 }
 
 Handle::~Handle() {
@@ -129,9 +137,9 @@ Handle::~Handle() {
   vkDestroyDevice(device_, nullptr);
 }
 
-void Handle::submit(const VkSubmitInfo& info, VkFence fence, const std::string& object) {
+void Handle::submit(const Submission& submission, VkFence fence, const std::string& object) {
   std::lock_guard lock(queue_mutex_);
-  check(vkQueueSubmit(queue_, 1, &info, fence), "vkQueueSubmit", object);
+  check(synchronization_->submit(queue_, submission, fence), synchronization_->submit_call(), object);
 }
 
 uint32_t Handle::memory_type(uint32_t allowed, VkMemoryPropertyFlags properties) const {

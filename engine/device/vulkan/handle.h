@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/device/vulkan/platform.h"
+#include "engine/device/vulkan/synchronization.h"
 
 namespace tandem::vulkan {
 
@@ -27,7 +28,8 @@ struct Limits {
 // Threads: all calls are thread-safe.
 class Handle {
  public:
-  Handle(int index, const std::vector<int>& cores, Messages* messages);
+  // older_calls: as on a device without VK_KHR_synchronization2.
+  Handle(int index, const std::vector<int>& cores, Messages* messages, bool older_calls = false);
   ~Handle();  // waits until the device is idle
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
@@ -35,7 +37,8 @@ class Handle {
   const std::string& id() const { return id_; }  // "vulkan:0", for errors
   VkPhysicalDevice physical() const { return physical_; }
   VkDevice device() const { return device_; }
-  void submit(const VkSubmitInfo& info, VkFence fence, const std::string& object);  // fence: may be VK_NULL_HANDLE
+  const Synchronization& synchronization() const { return *synchronization_; }
+  void submit(const Submission& submission, VkFence fence, const std::string& object);  // fence: may be VK_NULL_HANDLE
   uint32_t queue_family() const { return queue_family_; }
   bool cpu() const { return cpu_; }
   const Limits& limits() const { return limits_; }
@@ -46,13 +49,14 @@ class Handle {
   PFN_vkGetCalibratedTimestampsEXT calibrated_timestamps() const { return calibrated_timestamps_; }
 
  private:
-  void open(const std::vector<const char*>& extensions);
+  void open(const std::vector<const char*>& extensions, bool synchronization2);
 
   std::string id_;
   std::unique_ptr<Instance> instance_;
   VkPhysicalDevice physical_ = VK_NULL_HANDLE;
   VkDevice device_ = VK_NULL_HANDLE;
   VkQueue queue_ = VK_NULL_HANDLE;
+  std::unique_ptr<Synchronization> synchronization_;
   std::mutex queue_mutex_;  // Vulkan leaves it to the caller
   uint32_t queue_family_ = 0;
   bool cpu_ = false;

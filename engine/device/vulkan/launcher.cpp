@@ -173,15 +173,7 @@ void Launcher::submit(Flying flying, const std::string& object) {
   }
   std::vector<VkCommandBuffer> commands{flying.job.program->commands};
   if (flying.stamps) commands = {flying.stamps->before, flying.job.program->commands, flying.stamps->after};
-  auto values = typed<VkTimelineSemaphoreSubmitInfo>(VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO);
-  values.signalSemaphoreValueCount = 1;
-  values.pSignalSemaphoreValues = &flying.value;
-  auto info = typed<VkSubmitInfo>(VK_STRUCTURE_TYPE_SUBMIT_INFO, &values);
-  info.commandBufferCount = static_cast<uint32_t>(commands.size());
-  info.pCommandBuffers = commands.data();
-  info.signalSemaphoreCount = 1;
-  info.pSignalSemaphores = &timeline_.get();
-  handle_.submit(info, flying.fence.get(), object);
+  handle_.submit({commands, timeline_.get(), flying.value}, flying.fence.get(), object);
   last_value_ = flying.value;
   flying_.push_back(std::move(flying));
 }

@@ -47,11 +47,8 @@ class VulkanAgent final : public LitmusAgent {
   void start(const LitmusWalk& walk) override {
     if (imported_ != walk.memory) import(*walk.memory);
     record(walk);
-    auto submit = typed<VkSubmitInfo>(VK_STRUCTURE_TYPE_SUBMIT_INFO);
-    submit.commandBufferCount = 1;
-    submit.pCommandBuffers = &commands_;
     check(vkResetFences(handle_.device(), 1, &fence_.get()), "vkResetFences", object_);
-    handle_.submit(submit, fence_.get(), object_);
+    handle_.submit({{&commands_, 1}}, fence_.get(), object_);
     running_ = true;
   }
   void finish(std::chrono::milliseconds deadline) override {
@@ -89,7 +86,7 @@ class VulkanAgent final : public LitmusAgent {
     vkCmdBindDescriptorSets(commands_, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline_.layout.get(), 0, 1, &set_, 0, nullptr);
     vkCmdPushConstants(commands_, pipeline_.layout.get(), VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof push, push);
     vkCmdDispatch(commands_, 1, 1, 1);
-    full_barrier(commands_);
+    full_barrier(handle_, commands_);
     check(vkEndCommandBuffer(commands_), "vkEndCommandBuffer", object_);
   }
 

@@ -60,13 +60,18 @@ Instance::Instance(Messages* messages) {
   auto info = typed<VkInstanceCreateInfo>(VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO);
   info.pApplicationInfo = &application;
   const char* layers[] = {kValidationLayer};
-  const char* extensions[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME};
+  const char* extensions[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME, VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME};
   const VkDebugUtilsMessengerCreateInfoEXT messenger = messenger_info(messages);
+  const VkValidationFeatureEnableEXT enabled[] = {VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT};
+  auto features = typed<VkValidationFeaturesEXT>(VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT, &messenger);
+  features.enabledValidationFeatureCount = 1;
+  features.pEnabledValidationFeatures = enabled;
   if (messages) {
-    info.enabledLayerCount = info.enabledExtensionCount = 1;
+    info.enabledLayerCount = 1;
+    info.enabledExtensionCount = 2;
     info.ppEnabledLayerNames = layers;
     info.ppEnabledExtensionNames = extensions;
-    info.pNext = &messenger;  // of the creation itself
+    info.pNext = &features;  // and the messenger: of the creation itself
   }
   check(vkCreateInstance(&info, nullptr, &instance_), "vkCreateInstance", "the Vulkan loader");
   if (!messages) return;

@@ -16,7 +16,8 @@ class Messages;
 // The loader's instance. Ownership: devices opened through it are destroyed before it.
 class Instance {
  public:
-  // messages: switches the validation layers on and receives what they say; Error where they are not installed.
+  // messages: switches the validation layers on, that of synchronization included, and receives what they say; Error
+  // where they are not installed.
   explicit Instance(Messages* messages);
   ~Instance();
   Instance(const Instance&) = delete;

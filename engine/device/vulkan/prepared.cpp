@@ -214,15 +214,17 @@ void Preparer::record(Prepared& prepared, std::span<const Bound> launches) {
     vkCmdCopyBuffer(commands, up ? staging : slot, up ? slot : staging, static_cast<uint32_t>(rows.size()),
                     rows.data());
   };
-  full_barrier(commands);
+  const Synchronization& order = handle_.synchronization();
+  const Actors actors = memory_.shared() ? kShaders : kShaders | kTransfers;
   for (const Staged& staged : prepared.uploads) copy(staged, true);
-  if (!prepared.uploads.empty()) full_barrier(commands);
+  if (!prepared.uploads.empty()) order.barrier(commands, kTransfers, kShaders);
   for (const Bound& launch : launches) {
+    if (&launch != &launches.front()) order.barrier(commands, kShaders, kShaders);
     launch.record(commands, launch.groups);
-    full_barrier(commands);
   }
+  if (!prepared.downloads.empty()) order.barrier(commands, actors, kTransfers);
   for (const Staged& staged : prepared.downloads) copy(staged, false);
-  if (!prepared.downloads.empty()) full_barrier(commands);
+  order.barrier(commands, actors, actors | kHost);  // also for what is submitted next
   check(vkEndCommandBuffer(commands), "vkEndCommandBuffer", object);
 }
 

@@ -106,11 +106,12 @@ int64_t find_loop_budget(Handle& handle, Pipelines& pipelines) {
 
 std::vector<PolicyTest> test_policies(Handle& handle, Pipelines& pipelines, bool shared, int64_t loop_budget) {
   std::vector<PolicyTest> tests;
+  const std::string submitted = std::string(", submitted by ") + handle.synchronization().submit_call();
   if (!shared) {
     tests.push_back(test_policy("blocking", [&] {
       const auto begin = Clock::now();
       run_now(handle, "self-test on " + handle.id(), kBound, [](VkCommandBuffer) {});
-      return "a fence was waited for within " + microseconds_since(begin);
+      return "a fence was waited for within " + microseconds_since(begin) + submitted;
     }));
     for (const char* policy : {"event", "spin", "predict"})
       tests.push_back({policy, true, "flags are raised by the device's host thread: memory is not shared"});
@@ -124,7 +125,7 @@ std::vector<PolicyTest> test_policies(Handle& handle, Pipelines& pipelines, bool
       const auto begin = Clock::now();
       probe->start();
       probe->wait(0, kBound);
-      return "a step's end was seen after " + microseconds_since(begin);
+      return "a step's end was seen after " + microseconds_since(begin) + submitted;
     }));
   }
   tests.push_back({"doorbell", false,

@@ -92,15 +92,7 @@ class VulkanProbe : public SteppedProbe {
     check(vkEndCommandBuffer(next.commands), "vkEndCommandBuffer", object_);
 
     const uint64_t value = submitted_ + 1;
-    auto values = typed<VkTimelineSemaphoreSubmitInfo>(VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO);
-    values.signalSemaphoreValueCount = 1;
-    values.pSignalSemaphoreValues = &value;
-    auto info = typed<VkSubmitInfo>(VK_STRUCTURE_TYPE_SUBMIT_INFO, &values);
-    info.commandBufferCount = 1;
-    info.pCommandBuffers = &next.commands;
-    info.signalSemaphoreCount = 1;
-    info.pSignalSemaphores = &timeline_.get();
-    handle_.submit(info, next.fence.get(), object_);
+    handle_.submit({{&next.commands, 1}, timeline_.get(), value}, next.fence.get(), object_);
     submitted_ = next.value = value;
   }
   Submission& newest() { return ring_[submitted_ % ring_.size()]; }
@@ -176,7 +168,7 @@ class VulkanProbe : public SteppedProbe {
                                static_cast<uint32_t>(links), std::exchange(first, false), left == 0};
       vkCmdPushConstants(commands, pipeline_.layout.get(), VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof push, push);
       vkCmdDispatch(commands, 1, 1, 1);
-      full_barrier(commands);
+      handle_.synchronization().barrier(commands, kShaders, kShaders | kHost);
     } while (left > 0);
   }
 

@@ -84,7 +84,7 @@ uint64_t reach_bytes(const Region& region) {
 class VulkanDevice final : public Device {
  public:
   VulkanDevice(int index, const DeviceOptions& options, const Tuning& tuning)
-      : shared_handle_(std::make_shared<Handle>(index, options.gpu_cores, tuning.messages)),
+      : shared_handle_(std::make_shared<Handle>(index, options.gpu_cores, tuning.messages, tuning.older_calls)),
         handle_(*shared_handle_),
         pipelines_(handle_, PipelineFile(tuning.cache_folder.value_or(default_cache_folder()),
                                          pipeline_key(handle_.physical()))),

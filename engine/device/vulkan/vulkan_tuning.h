@@ -14,8 +14,9 @@ namespace tandem::vulkan {
 struct Tuning {
   std::chrono::milliseconds wait_deadline{10000};  // bounds every wait for another device's flag
   std::optional<std::string> cache_folder;         // of compiled pipelines; nothing: the user's, empty: none is kept
-  // Switches the validation layers on and takes what they say, warnings and errors, until the device is closed; Error
-  // where they are not installed.
+  bool older_calls = false;  // submissions and barriers as on a device without VK_KHR_synchronization2
+  // Switches the validation layers on, that of synchronization included, and takes what they say, warnings and errors,
+  // until the device is closed; Error where they are not installed.
   Messages* messages = nullptr;
 };
 std::unique_ptr<Device> open_device_tuned(int index, const DeviceOptions& options, const Tuning& tuning);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "engine/device/vulkan/commands.h"
 #include "engine/device/vulkan/memory.h"
 #include "engine/device/vulkan/self_test.h"
 #include "engine/tensor/types.h"
@@ -38,6 +39,15 @@ TEST_F(VulkanDeviceTest, reports_what_it_proved_at_start) {
   for (const PolicyTest& test : info.policies) EXPECT_FALSE(test.reason.empty()) << test.policy;
 }
 
+TEST_F(VulkanDeviceTest, says_by_which_calls_it_submits) {
+  Tuning older;
+  older.older_calls = true;
+  EXPECT_THAT(open({}, older)->info().policies[0].reason, ::testing::EndsWith("submitted by vkQueueSubmit"));
+  device_ = open();
+  if (!device_->info().name.starts_with("llvmpipe")) GTEST_SKIP() << "skipped: not lavapipe, which has both ways";
+  EXPECT_THAT(device_->info().policies[0].reason, ::testing::EndsWith("submitted by vkQueueSubmit2"));
+}
+
 TEST_F(VulkanDeviceTest, an_index_that_is_not_there_says_how_many_are) {
   const std::string message = message_of([] { open_vulkan_device(99, {}); });
   EXPECT_THAT(message, HasSubstr("vulkan:99"));
@@ -67,6 +77,29 @@ TEST_F(VulkanDeviceTest, is_watched_by_the_validation_layers) {
       vkDestroyBuffer(handle.device(), buffer, nullptr);
   }
   EXPECT_FALSE(messages.take().empty());
+}
+
+TEST_F(VulkanDeviceTest, is_watched_for_missing_barriers) {
+  if (!validation_layers_present()) GTEST_SKIP() << "skipped: no validation layers";
+  for (const bool older_calls : {false, true}) {
+    for (const bool barrier : {false, true}) {
+      Messages messages;
+      {
+        Handle handle(0, {}, &messages, older_calls);
+        const Allocation target = allocate_device(handle, 256, "target");
+        run_now(handle, "two fills", kDeadline, [&](VkCommandBuffer commands) {
+          vkCmdFillBuffer(commands, target.buffer.get(), 0, VK_WHOLE_SIZE, 1);
+          if (barrier) handle.synchronization().barrier(commands, kTransfers, kTransfers);
+          vkCmdFillBuffer(commands, target.buffer.get(), 0, VK_WHOLE_SIZE, 2);
+        });
+      }
+      const std::vector<std::string> said = messages.take();
+      if (barrier)
+        EXPECT_THAT(said, ::testing::IsEmpty());
+      else
+        EXPECT_THAT(said, ::testing::ElementsAre(HasSubstr("WRITE_AFTER_WRITE")));
+    }
+  }
 }
 
 TEST_F(VulkanDeviceTest, finds_the_loop_limit_of_lavapipe) {

@@ -1,4 +1,5 @@
-// Launching: flags, order, failures, deadlines; with shared memory and with copies, by semaphore and by fence.
+// Launching: flags, order, failures, deadlines; with shared memory and with copies, by semaphore and by fence, by
+// either way of submitting.
 #include <gmock/gmock.h>
 
 #include <thread>
@@ -15,9 +16,11 @@ using ::testing::HasSubstr;
 
 struct Way {
   const char* policy;
-  bool copies;
+  bool copies, older_calls = false;
 };
-void PrintTo(const Way& way, std::ostream* out) { *out << way.policy << (way.copies ? "_copies" : ""); }
+void PrintTo(const Way& way, std::ostream* out) {
+  *out << way.policy << (way.copies ? "_copies" : "") << (way.older_calls ? "_older_calls" : "");
+}
 
 class VulkanLaunching : public VulkanTest, public ::testing::WithParamInterface<Way> {
  protected:
@@ -31,6 +34,7 @@ class VulkanLaunching : public VulkanTest, public ::testing::WithParamInterface<
     options.force_copies = GetParam().copies;
     Tuning tuning;
     tuning.wait_deadline = wait_deadline;
+    tuning.older_calls = GetParam().older_calls;
     return open(options, tuning);
   }
   static void wait(const Flag& flag, uint32_t epoch) {
@@ -46,7 +50,8 @@ class VulkanLaunching : public VulkanTest, public ::testing::WithParamInterface<
 
 INSTANTIATE_TEST_SUITE_P(Ways, VulkanLaunching,
                          ::testing::Values(Way{"predict", false}, Way{"blocking", false}, Way{"spin", true},
-                                           Way{"blocking", true}));
+                                           Way{"blocking", true}, Way{"predict", false, true},
+                                           Way{"spin", true, true}));
 
 TEST_P(VulkanLaunching, a_program_starts_after_its_flag_and_raises_its_signal) {
   const auto program = device_->prepare(std::span(&op_, 1));
