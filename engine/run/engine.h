@@ -67,6 +67,7 @@ class Engine {
 
   int64_t position() const { return position_; }
   int64_t context() const { return activations_->sizes.context; }
+  int64_t chunk() const { return activations_->sizes.tokens; }  // most tokens of one pass
   const ModelConfig& config() const { return model_.config; }
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   const GgufFile& file() const { return file_; }
