@@ -40,7 +40,7 @@ void ListLauncher::launch(std::shared_ptr<Prepared> program, std::span<const syn
     try {
       submit();
       doorbell_.dismiss();
-      preparer_.bind(*program);
+      preparer_.bind(*program, false);
     } catch (const std::exception& error) {
       gate_launcher_.reject(program->name, error.what(), signal);
       return;

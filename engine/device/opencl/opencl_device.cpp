@@ -161,7 +161,10 @@ class OpenclDevice final : public Device {
   void batch(bool open) override { launcher_->batch(open); }
   Cost estimate(std::span<const Operator> operators) const override { return gpu::cost(roofline_, operators); }
   void finish(std::chrono::milliseconds deadline) override { launcher_->finish(deadline); }
-  void record_spans(bool on) override { on ? spans_.start(queue_) : spans_.stop(); }
+  void record_spans(bool on) override {
+    preparer_->bind_all(on);  // recorded programs are launched kernel by kernel
+    on ? spans_.start(queue_) : spans_.stop();
+  }
   std::vector<DeviceSpan> take_spans() override { return spans_.take(); }
 
   std::unique_ptr<SyncProbe> sync_probe(std::string_view policy, double work_seconds) override {

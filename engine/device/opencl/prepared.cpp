@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "sync/error.h"
 
@@ -123,18 +124,30 @@ std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators)
       append_record(launch, variant, prepared->records);
     }
     append_end(prepared->records);
+  }
+  if (prepared->records.empty() || bind_all_) {
+    bind(*prepared, true);
   } else {
-    bind(*prepared);
+    std::erase_if(unbound_, [](const std::weak_ptr<Prepared>& known) { return known.expired(); });
+    unbound_.push_back(prepared);
   }
   return prepared;
 }
 
-void Preparer::bind(Prepared& prepared) {
+void Preparer::bind_all(bool on) {
+  bind_all_ = on;
+  if (!on) return;
+  for (const std::weak_ptr<Prepared>& known : std::exchange(unbound_, {})) {
+    if (const auto prepared = known.lock()) bind(*prepared, true);
+  }
+}
+
+void Preparer::bind(Prepared& prepared, bool warm) {
   if (prepared.kernels.size() == prepared.launches.size()) return;
   for (const KernelLaunch& launch : prepared.launches) {
     const std::string object = prepared.name + " (" + launch.kernel + ") on " + programs_.handle().id;
     cl::Kernel kernel = bind_one(launch, object, [this](const sync::Slot& slot) { return memory_.buffer(slot); });
-    if (warm_up_) warm_up(launch, object);
+    if (warm && warm_up_) warm_up(launch, object);
     prepared.kernels.push_back({std::move(kernel), launch.global, launch.local, object});
   }
 }

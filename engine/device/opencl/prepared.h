@@ -42,7 +42,12 @@ class Preparer {
   Preparer(ProgramCache& programs, SlotMemory& memory, LoweringContext context, bool warm_up, ListVariants* variants);
 
   std::shared_ptr<Prepared> prepare(std::span<const Operator> operators);
-  void bind(Prepared& prepared);  // makes kernel objects, where they are not made yet
+  // Makes kernel objects, where they are not made yet. warm: launches each new variant once, on shadow memory, and
+  // waits for it; never behind a gate that waits for what this thread has yet to launch.
+  void bind(Prepared& prepared, bool warm);
+  // From now on programs are bound when they are prepared, also those that could be listed; what is not bound yet is
+  // now. Call while the device has no work.
+  void bind_all(bool on);
 
  private:
   cl::Kernel bind_one(const KernelLaunch& launch, const std::string& object,
@@ -54,6 +59,8 @@ class Preparer {
   LoweringContext context_;
   bool warm_up_;
   ListVariants* variants_;
+  bool bind_all_ = false;
+  std::vector<std::weak_ptr<Prepared>> unbound_;
   cl::Buffer dummy_;              // bound for absent operands
   std::set<std::string> warmed_;  // kernel variants whose machine code is known to exist
 };
