@@ -64,6 +64,11 @@ class Report:
     def counts(self):
         return figures.count_verdicts(verdict for one in self.types for verdict in one.verdicts())
 
+    def disturbed(self, one):
+        """Whether something unwanted ran beside. The peer loses more by it than Tandem: ratios come out too high."""
+        load = one.other_load_cores
+        return not self.settings["neighbour"] and load is not None and load >= QUIET_BELOW_CORES
+
 
 def as_json(report):
     tree = {"schema": SCHEMA, "bench": "peers", "clock": "measured", **dataclasses.asdict(report)}
@@ -105,14 +110,12 @@ def _handshake_text(reading):
     return "none" if reading is None else f"{reading:.3f} µs"
 
 
-def _conditions(one, settings, cores):
+def _conditions(one, report, cores):
     """Whether the machine was what the ratios take it for."""
     sentences = [_placement(one, cores)] if cores == figures.JUDGED_CORES else []
     if one.other_load_cores is not None:
-        text = f"Other processes kept {one.other_load_cores:.2f} cores busy"
-        if one.other_load_cores >= QUIET_BELOW_CORES and not settings["neighbour"]:
-            text += ": **not a quiet machine, measure again**"
-        sentences.append(text + ".")
+        warning = ": **not a quiet machine, measure again**" if report.disturbed(one) else ""
+        sentences.append(f"Other processes kept {one.other_load_cores:.2f} cores busy{warning}.")
     return [" ".join(sentences), ""]
 
 
@@ -127,8 +130,8 @@ def _placement(one, cores):
     return text + "."
 
 
-def _type_section(one, settings, cores):
-    lines = [f"## {one.type_name} ({one.file_bytes / 1e6:.1f} MB)", "", *_conditions(one, settings, cores)]
+def _type_section(one, report, cores):
+    lines = [f"## {one.type_name} ({one.file_bytes / 1e6:.1f} MB)", "", *_conditions(one, report, cores)]
     if one.speed:
         lines += _table(["test", "peer t/s", "Tandem t/s", "Tandem / peer [lowest, highest]", "target", "verdict"],
                         [_result_row(result, result.name) for result in one.speed]) + [""]
@@ -148,8 +151,8 @@ def _method(report):
         f"{settings['pairs']} pair(s) after one ignored warm-up pair; every sample is a process of its own, the order "
         "alternates (A B, B A, …), numbers are medians, ratios are the median [lowest, highest] of the pairs.",
         "Both get the same number of tokens, each its own made-up ones: which tokens they are does not change the "
-        "speed of a dense model. Each process warms up untimed (llama-bench with the prompt or one token, Tandem with the "
-        "whole test) and fills the cache to the depth (@d) untimed. Start to a token is the wall time of the whole "
+        "speed of a dense model. Each process warms up untimed (llama-bench with the prompt or one token, Tandem with "
+        "the whole test) and fills the cache to the depth (@d) untimed. Start to a token is the wall time of the whole "
         "process, with files and compiled kernels in the caches of earlier runs.",
     ]
     if len(report.machine["cores"]) == figures.JUDGED_CORES:
@@ -174,9 +177,11 @@ def as_markdown(report):
         *_method(report),
     ]
     for one in report.types:
-        lines += [*_type_section(one, report.settings, cores), ""]
+        lines += [*_type_section(one, report, cores), ""]
     met, missed, not_judged = (counts[kind] for kind in (figures.MET, figures.MISSED, figures.NOT_JUDGED))
     lines.append(f"{met} met, {missed} missed, {not_judged} not judged.")
+    if any(report.disturbed(one) for one in report.types):
+        lines[-1] += " **The machine was not quiet: the ratios are probably too high.**"
     text = "\n".join(lines) + "\n"
     while "\n\n\n" in text:
         text = text.replace("\n\n\n", "\n\n")
