@@ -12,6 +12,7 @@ MET, MISSED, NO_TARGET = "met", "missed", "no target"
 NOT_JUDGED = "not judged"
 ONE_PHYSICAL_CORE = f"{NOT_JUDGED}, one physical core"
 CORES_MOVED = f"{NOT_JUDGED}, one physical core in one of two readings"
+OTHER_LIMIT = f"{NOT_JUDGED}, the limit is not that of its device"
 NO_HANDSHAKE = f"{NOT_JUDGED}, no handshake reading"
 
 

@@ -37,6 +37,11 @@ class Shares(unittest.TestCase):
         self.assertEqual((prefill.quotient, prefill.verdict), (0.8, figures.MISSED))
         self.assertEqual((decode.quotient, decode.verdict), (0.9, figures.MET))
 
+    def test_a_device_elsewhere_is_not_judged_by_the_cores_limits(self):
+        row = {"n_prompt": 0, "n_gen": 64, "gbps": 90, "dram_read_gbps": 40, "dram_share": None, "fma_share": None}
+        (share,) = programs.shares_in(json.dumps([row]), figures.SHARE_TARGET)
+        self.assertEqual(share.verdict, figures.OTHER_LIMIT)
+
     def test_a_missing_figure_is_an_error(self):
         with self.assertRaisesRegex(Failed, "dram_read_gbps"):
             programs.shares_in(json.dumps([{"n_prompt": 0, "n_gen": 64, "gbps": 36}]), figures.SHARE_TARGET)
