@@ -13,7 +13,7 @@ from processes import Failed
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _ROOT = os.path.dirname(os.path.dirname(_HERE))
-_SHARE_REPETITIONS = 5  # the limits are measured between them, and single readings differ by a tenth and more
+_SHARE_REPETITIONS = 5  # the limits are measured between them; one reading alone may meet a disturbance
 _LLAMA_CPP = os.path.join(_HERE, "llama_cpp.sh")
 
 
