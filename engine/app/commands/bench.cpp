@@ -4,10 +4,12 @@
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 
 #include "engine/app/command.h"
 #include "engine/app/commands/bench_report.h"
+#include "engine/app/commands/bench_roofline.h"
 #include "engine/app/commands/bench_row.h"
 #include "engine/app/commands/open_engine.h"
 #include "engine/app/interrupt.h"
@@ -82,6 +84,25 @@ double time_once(Engine& engine, const BenchRow& row) {
   return now_seconds() - start;
 }
 
+// One token behind the row's context: what something else drove out of the caches comes back.
+void warm_up(Engine& engine, const BenchRow& row) {
+  fill_context(engine, row.n_depth);
+  engine.extend(some_tokens(engine.config().vocabulary, row.n_depth, row.n_depth + 1));
+}
+
+void time_row(Engine& engine, BenchRow& row, int repetitions, BenchRoofline* roofline) {
+  time_once(engine, row);  // compiles, fills caches
+  for (int i = 0; i < repetitions; ++i) {
+    if (interrupted()) throw Engine::Interrupted();
+    if (roofline) {
+      roofline->measure_peaks();
+      warm_up(engine, row);
+    }
+    row.seconds.push_back(time_once(engine, row));
+  }
+  if (roofline) row.roofline = roofline->take(row);
+}
+
 }  // namespace
 
 int bench_command(const CommonFlags& flags, const BenchFlags& bench) {
@@ -93,13 +114,9 @@ int bench_command(const CommonFlags& flags, const BenchFlags& bench) {
   print_notes(flags, *engine);
   const double difference = verify(flags, *engine);
   TraceFile trace(flags, *engine);
-  for (BenchRow& row : rows) {
-    time_once(*engine, row);  // compiles, fills caches
-    for (int i = 0; i < bench.repetitions; ++i) {
-      if (interrupted()) throw Engine::Interrupted();
-      row.seconds.push_back(time_once(*engine, row));
-    }
-  }
+  std::optional<BenchRoofline> roofline;
+  if (bench.roofline) roofline.emplace(*engine);
+  for (BenchRow& row : rows) time_row(*engine, row, bench.repetitions, roofline ? &*roofline : nullptr);
   trace.finish();
 
   if (flags.json || bench.output == "json") {
@@ -108,6 +125,7 @@ int bench_command(const CommonFlags& flags, const BenchFlags& bench) {
     print_bench_csv(bench_json(rows, flags, *engine, difference));
   } else {
     print_bench_table(rows, *engine);
+    if (roofline) roofline->print_table(rows);
     if (!flags.quiet()) {
       std::fprintf(stderr, "verified against host-only before timing: largest difference of a logit %.2g; %s\n",
                    difference, to_string(engine->layout()).c_str());

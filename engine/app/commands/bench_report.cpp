@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "engine/app/commands/bench_roofline.h"
+
 namespace tandem::app {
 namespace {
 
@@ -70,7 +72,10 @@ nlohmann::json bench_json(const std::vector<BenchRow>& rows, const CommonFlags& 
                           double difference) {
   const ModelFacts facts = facts_of(engine);
   nlohmann::json array = nlohmann::json::array();
-  for (const BenchRow& row : rows) array.push_back(to_json(row, facts, flags, engine, difference));
+  for (const BenchRow& row : rows) {
+    array.push_back(to_json(row, facts, flags, engine, difference));
+    add_roofline(array.back(), row);
+  }
   return array;
 }
 

@@ -2,17 +2,27 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/app/commands/bench.h"
+#include "engine/run/roofline.h"
 
 namespace tandem::app {
+
+// With --roofline.
+struct RowRoofline {
+  Work work;             // of one repetition
+  CorePeaks peaks;       // measured between the repetitions
+  bool is_roof = false;  // everything was computed on the cores whose peaks these are
+};
 
 struct BenchRow {
   int64_t n_prompt = 0, n_gen = 0;  // one of them is 0
   int64_t n_depth = 0;              // tokens in the context before
   std::vector<double> seconds;      // of each repetition
+  std::optional<RowRoofline> roofline;
 
   int64_t tokens() const { return n_prompt + n_gen; }
   std::string test() const;           // as llama-bench names it: "pp512", "tg128 @ d1024"

@@ -68,6 +68,9 @@ void add_bench(CLI::App& app, Action& action) {
   app.add_option("-r,--repetitions", flags->own.repetitions, "runs of each test")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
+  app.add_flag("--roofline", flags->own.roofline,
+               "measure between the repetitions what the cores can do at most (multiply-adds, reading memory), and say "
+               "how near each test comes");
   app.add_option("-o,--output", flags->own.output, "md, json or csv")
       ->check(CLI::IsMember({"md", "json", "csv"}))
       ->capture_default_str();

@@ -8,7 +8,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "engine/app/commands/bench_roofline.h"
 #include "engine/app/commands/bench_row.h"
+#include "engine/run/roofline_loops.h"
 #include "sync/error.h"
 #include "tests/engine/app/program.h"
 #include "tests/support/gguf_writer.h"
@@ -45,11 +47,21 @@ TEST(BenchRows, cannot_be_none) {
 }
 
 TEST(BenchRows, turn_seconds_into_rates_with_their_mean_and_spread) {
-  BenchRow row{0, 8, 100, {2, 4}};
+  BenchRow row{0, 8, 100, {2, 4}, {}};
   EXPECT_THAT(row.rates(), ElementsAre(4.0, 2.0));  // what was in the context before does not count
   const auto [mean, deviation] = app::mean_and_spread(row.rates());
   EXPECT_DOUBLE_EQ(mean, 3);
   EXPECT_DOUBLE_EQ(deviation, std::sqrt(2.0));  // (1 + 1) / (2 - 1)
+}
+
+std::vector<app::BenchPass> passes(int64_t n_prompt, int64_t n_gen, int64_t n_depth, int64_t chunk) {
+  return app::passes_of({n_prompt, n_gen, n_depth, {}, {}}, chunk);
+}
+
+TEST(BenchRows, are_passes_of_one_piece_each_with_logits_of_the_last_token_of_a_prompt) {
+  EXPECT_THAT(passes(600, 0, 10, 256),
+              ElementsAre(app::BenchPass{{256, 0}, 10}, app::BenchPass{{256, 0}, 266}, app::BenchPass{{88, 1}, 522}));
+  EXPECT_THAT(passes(0, 2, 7, 256), ElementsAre(app::BenchPass{{1, 1}, 7}, app::BenchPass{{1, 1}, 8}));
 }
 
 // The program on a random model of two layers that the test writes itself; its context holds 128 tokens.
@@ -59,7 +71,7 @@ class BenchProgram : public ::testing::Test {
   ~BenchProgram() override { std::filesystem::remove(path_); }
 
   Outcome bench(std::vector<std::string> more) const {
-    std::vector<std::string> arguments{"bench", "-m", path_, "--device", "host", "--plan", "host-only", "-r", "2"};
+    std::vector<std::string> arguments{"bench", "-m", path_, "--device", "host", "--plan", "host-only"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return tandem_program(arguments);
   }
@@ -69,7 +81,7 @@ class BenchProgram : public ::testing::Test {
 };
 
 TEST_F(BenchProgram, times_every_test_at_every_depth) {
-  const Outcome outcome = bench({"-p", "8", "-n", "2", "-d", "0,16", "--json"});
+  const Outcome outcome = bench({"-p", "8", "-n", "2", "-d", "0,16", "-r", "2", "--json"});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   const json rows = json::parse(outcome.out);
   ASSERT_EQ(rows.size(), 4u);
@@ -84,9 +96,39 @@ TEST_F(BenchProgram, times_every_test_at_every_depth) {
 }
 
 TEST_F(BenchProgram, opens_a_context_that_holds_the_deepest_test) {
-  const Outcome outcome = bench({"-p", "0", "-n", "3", "-d", "197"});
+  const Outcome outcome = bench({"-p", "0", "-n", "3", "-d", "197", "-r", "1"});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("| tg3 @ d197 |"));
+}
+
+TEST_F(BenchProgram, compares_each_test_with_what_the_cores_can_do) {
+  const Outcome outcome = bench({"-p", "4", "-n", "1", "-d", "5", "-r", "1", "--roofline", "--json"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const json rows = json::parse(outcome.out);
+  ASSERT_EQ(rows.size(), 2u);
+  // The tiny model: 2 layers; q, k and v of 64 x (64 + 2 x 32), attention's output 64 x 64, gate and up 64 x 192, down
+  // 96 x 64 -> 30720 weights a layer; the output matrix 64 x 320. Rows come in panels of 64, which all of these fill.
+  constexpr double kLayers = 2, kLayerWeights = 64 * 128 + 64 * 64 + 64 * 192 + 96 * 64, kOutputWeights = 64 * 320;
+  // 4 heads of 16: 4 x 16 x 4 flops a position; tokens see 6, 7, 8 and 9 positions.
+  EXPECT_EQ(rows[0].at("flops"), 2 * (4 * kLayers * kLayerWeights + kOutputWeights) + kLayers * 256 * (6 + 7 + 8 + 9));
+  EXPECT_EQ(rows[1].at("flops"), 2 * (kLayers * kLayerWeights + kOutputWeights) + kLayers * 256 * 6);
+  // f32 weights; keys and values of 2 x 16 in f16 at 6 positions; one row of the embedding.
+  EXPECT_EQ(rows[1].at("bytes_per_token"), 4 * (kLayers * kLayerWeights + kOutputWeights) + kLayers * 6 * 128 + 256);
+  for (const json& row : rows) {
+    for (const char* key : {"gbps", "dram_read_gbps", "dram_read_one_thread_gbps", "gflops", "fma_peak_gflops",
+                            "fma_peak_one_core_gflops", "dram_share", "fma_share"}) {
+      EXPECT_GT(row.at(key).get<double>(), 0) << key;
+    }
+    EXPECT_DOUBLE_EQ(row.at("gbps"), row.at("bytes_per_token").get<double>() * row.at("avg_ts").get<double>() * 1e-9);
+    EXPECT_DOUBLE_EQ(row.at("fma_share"), row.at("gflops").get<double>() / row.at("fma_peak_gflops").get<double>());
+  }
+}
+
+TEST_F(BenchProgram, says_under_the_table_what_the_peaks_were_measured_with) {
+  const Outcome outcome = bench({"-p", "4", "-n", "0", "-r", "1", "--roofline"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr(roofline_loops().instruction_set));
+  EXPECT_THAT(outcome.out, HasSubstr("memory read GB/s"));
 }
 
 TEST_F(BenchProgram, refuses_a_depth_that_is_no_number_of_tokens) {

@@ -1,0 +1,111 @@
+#include "engine/app/commands/bench_roofline.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "engine/run/roofline_loops.h"
+
+namespace tandem::app {
+namespace {
+
+std::vector<int> used_cores(const Engine& engine) {
+  std::set<int> cores;
+  for (const DeviceInfo* device : engine.devices()) cores.insert(device->cores.begin(), device->cores.end());
+  if (cores.empty()) cores.insert(engine.layout().gpu.begin(), engine.layout().gpu.end());
+  return {cores.begin(), cores.end()};
+}
+
+std::string devices_elsewhere(const Engine& engine) {
+  std::string names;
+  for (const DeviceInfo* device : engine.devices()) {
+    if (device->cores.empty()) names += (names.empty() ? "" : ", ") + device->id;
+  }
+  return names;
+}
+
+RooflineShares shares_of(const BenchRow& row) {
+  const double seconds = static_cast<double>(row.tokens()) / mean_and_spread(row.rates()).mean;
+  return against(row.roofline->peaks, row.roofline->work, seconds);
+}
+
+std::string percent(double share) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.1f %%", 100 * share);
+  return share > 0 ? text : "-";
+}
+
+}  // namespace
+
+std::vector<BenchPass> passes_of(const BenchRow& row, int64_t chunk) {
+  std::vector<BenchPass> passes;
+  const int64_t piece = row.n_gen == 0 ? chunk : 1;
+  for (int64_t done = 0; done < row.tokens(); done += piece) {
+    const int64_t S = std::min(piece, row.tokens() - done);
+    const bool has_logits = row.n_gen > 0 || done + S == row.tokens();
+    passes.push_back({{S, has_logits ? 1 : 0}, row.n_depth + done});
+  }
+  return passes;
+}
+
+BenchRoofline::BenchRoofline(Engine& engine)
+    : engine_(engine), probe_(used_cores(engine)), elsewhere_(devices_elsewhere(engine)) {}
+
+RowRoofline BenchRoofline::take(const BenchRow& row) {
+  RowRoofline roofline;
+  Batch planned{0, 0};
+  Plan plan;
+  for (const BenchPass& pass : passes_of(row, engine_.chunk())) {
+    if (!(pass.batch == planned)) plan = engine_.plan_for(planned = pass.batch);
+    const Work work = useful_work(plan.steps, pass.first_position);
+    roofline.work.flops += work.flops;
+    roofline.work.bytes += work.bytes;
+  }
+  roofline.peaks = median_of(std::exchange(measured_, {}));
+  roofline.is_roof = elsewhere_.empty();
+  return roofline;
+}
+
+void BenchRoofline::print_table(const std::vector<BenchRow>& rows) const {
+  std::printf(
+      "\n| test | MB/token | GB/s | memory read GB/s, 1 thread | all cores | share | GFLOP/s | FMA peak, 1 core | "
+      "all cores | share |\n");
+  std::printf("| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n");
+  for (const BenchRow& row : rows) {
+    const RooflineShares of = shares_of(row);
+    const CorePeaks& peaks = row.roofline->peaks;
+    std::printf("| %s | %.2f | %.2f | %.1f | %.1f | %s | %.2f | %.1f | %.1f | %s |\n", row.test().c_str(),
+                row.roofline->work.bytes / static_cast<double>(row.tokens()) * 1e-6, of.gbps, peaks.read_one_gbps,
+                peaks.read_all_gbps, percent(row.roofline->is_roof ? of.read_share : 0).c_str(), of.gflops,
+                peaks.fma_one_gflops, peaks.fma_all_gflops, percent(row.roofline->is_roof ? of.fma_share : 0).c_str());
+  }
+  std::string cores;
+  for (int core : probe_.cores()) cores += (cores.empty() ? "" : ",") + std::to_string(core);
+  std::printf(
+      "\nPeaks were measured between the repetitions (medians) on core%s %s: f32 %s with %s, a buffer of %zu MiB.\n",
+      probe_.cores().size() == 1 ? "" : "s", cores.c_str(),
+      roofline_loops().fused ? "fused multiply-adds" : "multiplications and additions",
+      roofline_loops().instruction_set, probe_.buffer_bytes() >> 20);
+  if (!elsewhere_.empty())
+    std::printf("%s computes on none of these cores: their peaks are not its roof.\n", elsewhere_.c_str());
+}
+
+void add_roofline(nlohmann::json& object, const BenchRow& row) {
+  if (!row.roofline) return;
+  const RooflineShares of = shares_of(row);
+  const auto& [work, peaks, is_roof] = *row.roofline;
+  object["bytes_per_token"] = work.bytes / static_cast<double>(row.tokens());
+  object["gbps"] = of.gbps;
+  object["dram_read_gbps"] = peaks.read_all_gbps;
+  object["dram_read_one_thread_gbps"] = peaks.read_one_gbps;
+  object["flops"] = work.flops;
+  object["gflops"] = of.gflops;
+  object["fma_peak_gflops"] = peaks.fma_all_gflops;
+  object["fma_peak_one_core_gflops"] = peaks.fma_one_gflops;
+  object["fma_instruction_set"] = roofline_loops().instruction_set;
+  object["dram_share"] = is_roof ? nlohmann::json(of.read_share) : nullptr;
+  object["fma_share"] = is_roof ? nlohmann::json(of.fma_share) : nullptr;
+}
+
+}  // namespace tandem::app
