@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "engine/device/gpu/regions.h"
+#include "engine/device/vulkan/hazards.h"
 #include "sync/error.h"
 
 namespace tandem::vulkan {
@@ -73,6 +74,7 @@ void Prepared::empty_staging() const {
 struct Preparer::Bound {
   Pipeline* pipeline = nullptr;
   VkDescriptorSet set = VK_NULL_HANDLE;
+  bool behind_barrier = false;
   std::vector<uint32_t> push;
   std::array<uint32_t, 3> groups{};
 
@@ -165,9 +167,14 @@ std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators)
   if (operators.size() > 1) prepared->name += " .. " + operators.back().name;
   const std::string object = prepared->name + " on " + handle_.id();
   std::vector<gpu::KernelLaunch> launches;
+  std::vector<bool> barriers;  // in front of them
+  Hazards hazards;
   for (const Operator& op : operators) {
+    hazards.begin(op);
     for (gpu::KernelLaunch& launch : gpu::lower(op, context_)) {
-      if (launch.global[0] * launch.global[1] * launch.global[2] > 0) launches.push_back(std::move(launch));
+      if (launch.global[0] * launch.global[1] * launch.global[2] == 0) continue;
+      barriers.push_back(hazards.needs_barrier(launch));
+      launches.push_back(std::move(launch));
     }
   }
   if (!memory_.shared()) stage(operators, *prepared);
@@ -178,6 +185,7 @@ std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators)
     Pipeline& pipeline = pipelines_.of(launch, kernel);
     bound.push_back(bind(launch, make_set(prepared->descriptors.get(), pipeline, kernel), kernel));
     bound.back().pipeline = &pipeline;
+    bound.back().behind_barrier = barriers[bound.size() - 1];
   }
   if (handle_.cpu()) warm_up(bound, object);
   record(*prepared, bound);
@@ -219,7 +227,7 @@ void Preparer::record(Prepared& prepared, std::span<const Bound> launches) {
   for (const Staged& staged : prepared.uploads) copy(staged, true);
   if (!prepared.uploads.empty()) order.barrier(commands, kTransfers, kShaders);
   for (const Bound& launch : launches) {
-    if (&launch != &launches.front()) order.barrier(commands, kShaders, kShaders);
+    if (launch.behind_barrier) order.barrier(commands, kShaders, kShaders);
     launch.record(commands, launch.groups);
   }
   if (!prepared.downloads.empty()) order.barrier(commands, actors, kTransfers);
@@ -238,7 +246,10 @@ void Preparer::warm_up(std::span<Bound> launches, const std::string& object) {
   }
   if (cold.empty()) return;
   run_now(handle_, "warming up " + object, kWarmUpDeadline, [&](VkCommandBuffer commands) {
-    for (const Bound* launch : cold) launch->record(commands, {0, 1, 1});
+    for (const Bound* launch : cold) {
+      launch->record(commands, {0, 1, 1});
+      full_barrier(handle_, commands);  // the validation layers take it for a launch
+    }
   });
 }
 

@@ -1,0 +1,78 @@
+#include "engine/device/vulkan/hazards.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+namespace tandem::vulkan {
+namespace {
+
+size_t end_of(const Region& region) {
+  return region.at.offset_bytes + static_cast<size_t>(region.rows - 1) * region.pitch_bytes + region.width_bytes;
+}
+
+bool is_empty(const Region& region) { return !region.at || region.rows == 0 || region.width_bytes == 0; }
+
+// Column ranges of one matrix are told apart; other rows that lie between each other are taken to overlap.
+bool overlap(const Region& a, const Region& b) {
+  if (is_empty(a) || is_empty(b) || a.at.slot != b.at.slot) return false;
+  if (end_of(a) <= b.at.offset_bytes || end_of(b) <= a.at.offset_bytes) return false;
+  const size_t pitch = a.rows > 1 ? a.pitch_bytes : b.pitch_bytes;
+  const bool same_pitch = (a.rows == 1 || a.pitch_bytes == pitch) && (b.rows == 1 || b.pitch_bytes == pitch);
+  if ((a.rows == 1 && b.rows == 1) || !same_pitch || pitch == 0) return true;
+  const size_t a_begin = a.at.offset_bytes % pitch, a_end = a_begin + a.width_bytes;
+  const size_t b_begin = b.at.offset_bytes % pitch, b_end = b_begin + b.width_bytes;
+  if (a_end > pitch || b_end > pitch) return true;  // around the end of a row
+  return a_begin < b_end && b_begin < a_end;
+}
+
+bool any_overlap(const std::vector<Region>& some, const std::vector<Region>& others) {
+  return std::ranges::any_of(some, [&](const Region& a) {
+    return std::ranges::any_of(others, [&](const Region& b) { return overlap(a, b); });
+  });
+}
+
+// Arguments of one operator's launches say where they begin, not how far they reach: two in one slot may meet, but for
+// results that begin apart, which are the parts of one that was cut.
+bool may_meet(const gpu::BufferArg& first, const gpu::BufferArg& second) {
+  if (!first.at || first.at.slot != second.at.slot) return false;
+  if (first.writes && second.writes) return first.at.offset_bytes == second.at.offset_bytes;
+  return first.writes || second.writes;
+}
+
+std::vector<gpu::BufferArg> buffers_of(const gpu::KernelLaunch& launch) {
+  std::vector<gpu::BufferArg> buffers;
+  for (const gpu::Arg& arg : launch.args) {
+    if (const auto* buffer = std::get_if<gpu::BufferArg>(&arg)) buffers.push_back(*buffer);
+  }
+  return buffers;
+}
+
+}  // namespace
+
+bool Hazards::meet(const Regions& first, const Regions& second) {
+  return any_overlap(first.writes, second.reads) || any_overlap(first.writes, second.writes) ||
+         any_overlap(first.reads, second.writes);
+}
+
+void Hazards::begin(const Operator& op) {
+  if (!bound_.empty()) open_.push_back(std::move(current_));
+  bound_.clear();
+  current_ = {reads(op), writes(op)};
+}
+
+bool Hazards::needs_barrier(const gpu::KernelLaunch& launch) {
+  const std::vector<gpu::BufferArg> buffers = buffers_of(launch);
+  const bool barrier = std::ranges::any_of(open_, [this](const Regions& earlier) { return meet(earlier, current_); }) ||
+                       std::ranges::any_of(bound_, [&](const gpu::BufferArg& a) {
+                         return std::ranges::any_of(buffers, [&](const gpu::BufferArg& b) { return may_meet(a, b); });
+                       });
+  if (barrier) {
+    open_.clear();
+    bound_.clear();
+  }
+  bound_.insert(bound_.end(), buffers.begin(), buffers.end());
+  return barrier;
+}
+
+}  // namespace tandem::vulkan

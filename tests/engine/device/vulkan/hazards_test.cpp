@@ -1,0 +1,193 @@
+// Where barriers stand between the launches of a program: worked out by hand here, and by the validation layers, which
+// know nothing of operators.
+#include "engine/device/vulkan/hazards.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "tests/engine/device/vulkan/vulkan_test.h"
+
+namespace tandem::vulkan {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr int64_t kHeads = 2, kHeadDim = 32, kWidth = kHeads * kHeadDim, kCapacity = 512, kTokens = 3;
+constexpr size_t kFloat = sizeof(float);
+
+// One bool a launch, in order: whether a barrier stands in front of it.
+std::vector<bool> barriers(const std::vector<Operator>& operators, const gpu::LoweringContext& context = {}) {
+  std::vector<bool> found;
+  Hazards hazards;
+  for (const Operator& op : operators) {
+    hazards.begin(op);
+    for (const gpu::KernelLaunch& launch : gpu::lower(op, context)) found.push_back(hazards.needs_barrier(launch));
+  }
+  return found;
+}
+
+// Attention of one layer, with q, k and v as columns of one matrix or each in a slot of its own.
+struct Layer {
+  Layer(sync::Pool& from, int64_t tokens, bool together)
+      : pool(from), S(tokens), stride(together ? 3 * kWidth : kWidth) {
+    x = floats(S * kWidth), attended = floats(S * kWidth), out = floats(S * kWidth);
+    q = floats(S * 3 * kWidth);
+    k = together ? q.advanced(kWidth * kFloat) : floats(S * kWidth);
+    v = together ? q.advanced(2 * kWidth * kFloat) : floats(S * kWidth);
+    table = floats(kCapacity * kHeadDim), scratch = floats(1 << 16, sync::SlotUse::device_local);
+    positions = floats(S);
+    for (int64_t s = 0; s < S; ++s) positions.as<int32_t>()[s] = static_cast<int32_t>(s);
+    cache.type = KvType::f32, cache.kv_heads = kHeads, cache.head_dim = cache.head_dim_v = kHeadDim;
+    cache.capacity = kCapacity;
+    cache.k = floats(kCapacity * kWidth), cache.v = floats(kCapacity * kWidth);
+  }
+  Operand floats(int64_t count, sync::SlotUse use = sync::SlotUse::activations) {
+    const Operand made{&pool.acquire(static_cast<size_t>(count) * kFloat, use, "operand"), 0};
+    for (int64_t i = 0; i < count; ++i) made.as<float>()[i] = std::sin(static_cast<float>(i + 7 * ++seed));
+    return made;
+  }
+  Operator product(const char* name, Operand input, Operand y, int64_t y_stride) {
+    MatMul op;
+    op.S = S, op.K = kWidth, op.row_end = kWidth, op.x_stride = kWidth, op.y_stride = y_stride;
+    op.w = {{}, kWidth, kWidth, floats(kWidth * kWidth, sync::SlotUse::weights)};
+    op.x = input, op.y = y;
+    return {name, op};
+  }
+  Operator rotation(const char* name, Operand heads) const {
+    Rope op;
+    op.S = S, op.heads = kHeads, op.head_dim = op.rot_dim = kHeadDim, op.x_stride = stride;
+    op.x = heads, op.positions = positions, op.table = table, op.table_positions = kCapacity;
+    return {name, op};
+  }
+  Operator append() const {
+    KvAppend op;
+    op.S = S, op.k_stride = op.v_stride = stride, op.k = k, op.v = v, op.positions = positions, op.cache = cache;
+    return {"append", op};
+  }
+  Operator attention(Operand y, Operand room) const {
+    Attention op;
+    op.S = S, op.heads = kHeads, op.q_stride = stride, op.y_stride = kWidth;
+    op.q = q, op.y = y, op.positions = positions, op.cache = cache, op.scratch = room;
+    return {"attention", op};
+  }
+  std::vector<Operator> operators() {
+    return {product("q", x, q, stride),   product("k", x, k, stride),
+            product("v", x, v, stride),   rotation("rope q", q),
+            rotation("rope k", k),        append(),
+            attention(attended, scratch), product("o", attended, out, kWidth)};
+  }
+
+  sync::Pool& pool;
+  int64_t S, stride;
+  int seed = 0;
+  Operand x, q, k, v, attended, out, table, positions, scratch;
+  KvCache cache;
+};
+
+class VulkanHazards : public VulkanTest {};
+
+TEST(Hazards, stand_where_a_launch_needs_another_ones_result_and_nowhere_else) {
+  sync::Pool pool;
+  for (const int64_t tokens : {int64_t{1}, kTokens}) {
+    for (const bool together : {false, true}) {
+      Layer layer(pool, tokens, together);
+      // q, k and v: disjoint columns. rope q: reads q; the barrier closes k and v too, so rope k needs none. append:
+      // reads what rope k wrote. attention: reads the cache. o: reads what attention wrote.
+      EXPECT_THAT(barriers(layer.operators()), ElementsAre(false, false, false, true, false, true, true, true))
+          << tokens << (together ? " together" : " apart");
+    }
+  }
+}
+
+TEST(Hazards, stand_between_launches_of_one_operator_that_hand_over_by_scratch) {
+  sync::Pool pool;
+  Layer layer(pool, 1, true);
+  const gpu::LoweringContext many{.compute_units = 16};  // a launch a split, and a merge
+  const Operator one = layer.attention(layer.attended, layer.scratch),
+                 shared = layer.attention(layer.out, layer.scratch),
+                 own = layer.attention(layer.out, layer.floats(1 << 16));
+  EXPECT_THAT(barriers({one}, many), ElementsAre(false, true)) << "the merge reads what the splits wrote";
+  EXPECT_THAT(barriers({one, shared}, many), ElementsAre(false, true, true, true)) << "scratch is written again";
+  EXPECT_THAT(barriers({one, own}, many), ElementsAre(false, true, false, true)) << "nothing but inputs in common";
+}
+
+TEST(Hazards, do_not_stand_between_the_parts_of_a_cut_operator) {
+  sync::Pool pool;
+  Layer layer(pool, 200, true);
+  gpu::LoweringContext little;
+  little.max_buffer_bytes = 1 << 16;  // x and y take 200 rows of 256 and 768 bytes
+  const std::vector<bool> parts = barriers({layer.product("q", layer.x, layer.q, layer.stride)}, little);
+  EXPECT_GT(parts.size(), 1u);
+  EXPECT_THAT(parts, ::testing::Each(false));
+}
+
+TEST(Hazards, are_reads_after_writes_writes_after_reads_and_writes_after_writes) {
+  sync::Pool pool;
+  const AddCase a(pool, 3, 50), b(pool, 3, 50);
+  auto add = [](Operand x, Operand y, int64_t width = 50) {
+    Add op;
+    op.S = 3, op.width = width, op.x = x, op.y = y, op.x_stride = op.y_stride = 53;
+    return Operator{"add", op};
+  };
+  const Operand p = a.op.x, q = b.op.x, r = AddCase(pool, 3, 50).op.x, s = AddCase(pool, 3, 50).op.x;
+  EXPECT_THAT(barriers({add(p, q), add(r, p)}), ElementsAre(false, true)) << "reads what was written";
+  EXPECT_THAT(barriers({add(p, q), add(q, r)}), ElementsAre(false, true)) << "overwrites what is read";
+  EXPECT_THAT(barriers({add(p, q), add(p, r)}), ElementsAre(false, true)) << "overwrites what was written";
+  EXPECT_THAT(barriers({add(p, q), add(r, q)}), ElementsAre(false, false)) << "reads what is read";
+  // Columns [0, 20) and [20, 40) are disjoint, [19, 39) meets both.
+  EXPECT_THAT(barriers({add(p, q, 20), add(p.advanced(20 * kFloat), q, 20)}), ElementsAre(false, false));
+  EXPECT_THAT(barriers({add(p, q, 20), add(p.advanced(19 * kFloat), q, 20)}), ElementsAre(false, true));
+  // The second one's barrier closes the first one too, so the third needs none, although it reads p; the fourth reads
+  // what the third wrote.
+  EXPECT_THAT(barriers({add(p, q), add(r, p), add(s, p), add(q, s)}), ElementsAre(false, true, false, true));
+  // Nothing closes the first one in between.
+  EXPECT_THAT(barriers({add(p, q), add(r, q), add(s, q), add(q, p)}), ElementsAre(false, false, false, true));
+}
+
+// The layers judge by whole bindings, so every operand has a slot of its own here.
+TEST_F(VulkanHazards, agree_with_the_validation_layers) {
+  for (const bool older_calls : {false, true}) {
+    Tuning tuning;
+    tuning.older_calls = older_calls;
+    device_ = open({}, tuning);
+    Layer layer(pool_, kTokens, false);
+    const auto program = device_->prepare(layer.operators());
+    device_->launch(*program, {}, {});
+    device_->launch(*program, {}, {});
+    device_->finish(kDeadline);
+    EXPECT_THAT(messages_.take(), ::testing::IsEmpty());
+    device_.reset();
+  }
+}
+
+TEST_F(VulkanHazards, change_no_bit) {
+  Layer layer(pool_, kTokens, true);
+  const std::vector<Operator> operators = layer.operators();
+  Tuning tuning;
+  tuning.cache_folder = "";
+  device_ = open_device_tuned(0, {}, tuning);  // unwatched: the layers take columns of one matrix for the same place
+  const size_t bytes = kTokens * kWidth * kFloat;
+  auto result = [&] {
+    std::vector<float> values(kTokens * kWidth);
+    std::memcpy(values.data(), layer.out.as<float>(), bytes);
+    std::memset(layer.out.as<float>(), 0, bytes);
+    return values;
+  };
+  for (const Operator& op : operators) {
+    const auto alone = device_->prepare(std::span(&op, 1));
+    device_->launch(*alone, {}, {});
+    device_->finish(kDeadline);
+  }
+  const std::vector<float> one_by_one = result();
+  const auto program = device_->prepare(operators);
+  device_->launch(*program, {}, {});
+  device_->finish(kDeadline);
+  const std::vector<float> at_once = result();
+  EXPECT_EQ(std::memcmp(one_by_one.data(), at_once.data(), bytes), 0);
+  EXPECT_THAT(at_once, ::testing::Contains(::testing::Ne(0.0f)));
+}
+
+}  // namespace
+}  // namespace tandem::vulkan
