@@ -137,18 +137,29 @@ void Launcher::give_up(const Job& job, const std::string& why) {
   changed_.notify_all();
 }
 
+void Launcher::wait_for_flags(const Job& job, sync::Waiter& waiter) {
+  for (const sync::WaitFor& wait : job.waits) {
+    sync::WaitContext context;
+    context.step = job.program->name;
+    context.device = handle_.id();
+    context.deadline = options_.wait_deadline;
+    // In slices, as a kernel cannot wake a sleeper and closing does not know which flag to wake.
+    context.block = [&](std::chrono::milliseconds remaining) {
+      constexpr std::chrono::milliseconds kSlice{50};
+      {
+        std::lock_guard lock(mutex_);
+        if (stop_) throw Error("the device was closed", "flag '" + wait.flag.name() + "', " + handle_.id());
+      }
+      wait.flag.sleep_until(wait.epoch, static_cast<int>(std::min(remaining, kSlice).count()));
+    };
+    waiter.wait(wait.flag, wait.epoch, context);
+  }
+}
+
 void Launcher::start(Job job, sync::Waiter& waiter) {
   const std::string object = "program '" + job.program->name + "' on " + handle_.id();
   try {
-    if (flying_.empty()) {  // otherwise the flags are up, or will be before this program's turn
-      for (const sync::WaitFor& wait : job.waits) {
-        sync::WaitContext context;
-        context.step = job.program->name;
-        context.device = handle_.id();
-        context.deadline = options_.wait_deadline;
-        waiter.wait(wait.flag, wait.epoch, context);
-      }
-    }
+    if (flying_.empty()) wait_for_flags(job, waiter);  // otherwise they are up, or will be before this program's turn
     Prepared& program = *job.program;
     if (!memory_.shared()) {
       if (!program.weights_uploaded)

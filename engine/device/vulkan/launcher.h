@@ -35,7 +35,7 @@ struct LauncherOptions {
 class Launcher {
  public:
   Launcher(Handle& handle, SlotMemory& memory, LauncherOptions options);
-  ~Launcher();  // queued programs that have not started fail their flags
+  ~Launcher();  // programs that have not started fail their flags, the one that waits for others' flags too
   void launch(std::shared_ptr<Prepared> program, std::span<const sync::WaitFor> waits, sync::Signal signal);
   void batch(bool open);  // open: programs are held back until it is closed, or finish()
   void finish(std::chrono::milliseconds deadline);
@@ -58,6 +58,7 @@ class Launcher {
   void run();
   bool can_follow(const Job& job) const;  // without a turn through the host
   void start(Job job, sync::Waiter& waiter);
+  void wait_for_flags(const Job& job, sync::Waiter& waiter);  // Error also when the device is closed meanwhile
   void end_oldest();
   void submit(Flying flying, const std::string& object);
   bool wait_for_end(const Flying& oldest, std::chrono::milliseconds deadline);  // true: it may have ended earlier

@@ -179,16 +179,22 @@ TEST_P(VulkanLaunching, an_empty_program_only_passes_the_signal_on) {
   EXPECT_TRUE(out_.reached(1));
 }
 
-TEST_P(VulkanLaunching, closing_the_device_fails_what_has_not_started_and_programs_may_outlive_it) {
+TEST_P(VulkanLaunching, closing_the_device_ends_waits_and_fails_what_has_not_started_and_programs_may_outlive_it) {
   device_.reset();
-  device_ = open_way(std::chrono::milliseconds(200));
+  device_ = open_way(std::chrono::milliseconds(60000));
   const auto program = device_->prepare(std::span(&op_, 1));
   const WaitFor waits[] = {{in_, 1}};
   device_->launch(*program, waits, {out_, 1});
   device_->launch(*program, {}, {last_, 1});
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the first one waits by now, asleep
+  const auto begin = std::chrono::steady_clock::now();
   device_.reset();
+  // Not speed: whoever waits for the flag's deadline is a minute late, and says so.
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
   EXPECT_TRUE(out_.failed());
   EXPECT_TRUE(last_.failed());
+  EXPECT_THAT(out_.failure(), HasSubstr("the device was closed"));
+  EXPECT_THAT(last_.failure(), HasSubstr("the device was closed"));
   EXPECT_TRUE(case_.all_are(0));
 }
 
