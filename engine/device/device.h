@@ -65,10 +65,13 @@ class Program {
   virtual ~Program() = default;
 };
 
-// One executed program on the wall clock; devices that can measure append here (see take_spans).
+// Work on the wall clock; devices that can measure append here (see take_spans). A device that can tell operators apart
+// gives a span for each thing it launched of them, another one for the whole program.
 struct DeviceSpan {
   const Program* program = nullptr;
   double start_seconds = 0, end_seconds = 0;  // steady clock
+  int op = -1;                                // index of the operator in the program; -1: the whole program
+  bool alone = false;  // launched by itself only because it was measured: otherwise it is a part of a larger launch
 };
 
 // Error with the reason when the policy did not pass (or is unknown).

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/run/timeline_pass.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -144,34 +145,28 @@ void Executor::recover(PreparedPlan& prepared, uint32_t final_epoch) noexcept {
 void Executor::collect(const PreparedPlan& prepared, double start, double end) {
   std::map<const Program*, int> step_of;
   for (size_t i = 0; i < prepared.programs_.size(); ++i) step_of[prepared.programs_[i].get()] = static_cast<int>(i);
+  std::vector<std::vector<StepSpan>> measured(prepared.devices_.size());
   for (size_t d = 0; d < prepared.devices_.size(); ++d) {
     Device& device = *prepared.devices_[d];
-    const std::string& id = prepared.plan_.devices[d];
-    double free_since = start;
-    for (const DeviceSpan& measured : device.take_spans()) {
-      const auto found = step_of.find(measured.program);
+    int last = -1;
+    for (const DeviceSpan& span : device.take_spans()) {
+      const auto found = step_of.find(span.program);
       if (found == step_of.end()) continue;
-      const Step& step = prepared.plan_.steps[found->second];
-      Span span{id, step.name(), measured.start_seconds, measured.end_seconds, 0, 0, 0, false};
-      for (const Operator& op : step.operators) {
-        const Work w = work(op);
-        span.bytes += w.bytes;
-        span.flops += w.flops;
-      }
-      // What the device waited for others: from its last step's end to this one's start, where this one had to wait.
-      if (!step.waits.empty() && measured.start_seconds > free_since) {
-        timeline_->add({"waits of " + id, "before " + step.name(), free_since, measured.start_seconds, 0, 0, 0, false});
-      }
-      free_since = measured.end_seconds;
-      if (device.info().kind == DeviceKind::npu) {
-        const Cost cost = device.estimate(step.operators);
-        timeline_->add({id + " (model clock)", step.name(), measured.start_seconds,
-                        measured.start_seconds + cost.seconds, cost.bytes, cost.flops, cost.joules, true});
-      }
-      timeline_->add(std::move(span));
+      const int step = found->second;
+      measured[d].push_back({step, span.op, span.start_seconds, span.end_seconds, span.alone});
+      if (device.info().kind == DeviceKind::npu && step != last) add_modelled(prepared, d, step, span.start_seconds);
+      last = step;
     }
   }
-  timeline_->add({"orchestrator", prepared.plan_.name, start, end, 0, 0, 0, false});
+  add_pass(*timeline_, prepared.plan_, measured, start, end);
+}
+
+// The whole step on the chip's own clock, from where it began here.
+void Executor::add_modelled(const PreparedPlan& prepared, size_t d, int index, double start) {
+  const Step& step = prepared.plan_.steps[static_cast<size_t>(index)];
+  const Cost cost = prepared.devices_[d]->estimate(step.operators);
+  timeline_->add({prepared.plan_.devices[d] + " (model clock)", step.name(), start, start + cost.seconds, cost.bytes,
+                  cost.flops, cost.joules, true});
 }
 
 }  // namespace tandem

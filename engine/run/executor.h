@@ -66,6 +66,7 @@ class Executor {
   bool wait_all(PreparedPlan& prepared, uint32_t base);  // true: slept longer than the work took
   void recover(PreparedPlan& prepared, uint32_t final_epoch) noexcept;
   void collect(const PreparedPlan& prepared, double start, double end);
+  void add_modelled(const PreparedPlan& prepared, size_t device, int step, double start);
 
   std::vector<Device*> devices_;
   ExecutorOptions options_;

@@ -20,7 +20,9 @@ Work of_embed(const Embed& op) {
   return {0, static_cast<double>(op.S) * row_bytes};
 }
 
-Work of_attention(const Attention& op, int64_t first_position) {
+}  // namespace
+
+Work attention_work(const Attention& op, int64_t first_position) {
   const KvCache& cache = op.cache;
   const double S = static_cast<double>(op.S), first = static_cast<double>(first_position);
   const double seen = S * first + S * (S + 1) / 2;  // token s sees first + s + 1 positions
@@ -28,6 +30,8 @@ Work of_attention(const Attention& op, int64_t first_position) {
   return {2.0 * static_cast<double>(op.heads) * values * seen,
           (first + S) * static_cast<double>(cache.kv_heads) * values * static_cast<double>(cache.element_bytes())};
 }
+
+namespace {
 
 // Where the pass's own positions begin: its first token is some operator's first.
 size_t first_positions_byte(std::span<const Step> steps) {
@@ -63,7 +67,7 @@ Work useful_work(std::span<const Step> steps, int64_t first_position) {
       if (const auto* embed = std::get_if<Embed>(&op.body)) add(of_embed(*embed));
       if (const auto* attention = std::get_if<Attention>(&op.body)) {
         const size_t before = (attention->positions.offset_bytes - first_byte) / sizeof(int32_t);
-        add(of_attention(*attention, first_position + static_cast<int64_t>(before)));
+        add(attention_work(*attention, first_position + static_cast<int64_t>(before)));
       }
     }
   }

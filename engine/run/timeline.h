@@ -12,10 +12,13 @@ namespace tandem {
 
 struct Span {
   std::string track;  // "opencl:0", "npu:0", "waits", "npu:0 model clock"
-  std::string name;   // the step
+  std::string name;   // the operator, or the step where the device measures whole steps
   double start_seconds = 0, end_seconds = 0;
   double bytes = 0, flops = 0, joules = 0;
   bool modelled = false;
+  std::string kind{};    // of the operator: "matmul"; "several": of a step; "wait"; "": not a device's own time
+  std::string device{};  // whose time it is; "": nobody's
+  bool alone = false;    // launched by itself only because it was recorded (DeviceSpan::alone)
 };
 
 double now_seconds();  // steady clock

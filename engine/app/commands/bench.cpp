@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "engine/app/command.h"
+#include "engine/app/commands/bench_breakdown.h"
 #include "engine/app/commands/bench_report.h"
 #include "engine/app/commands/bench_roofline.h"
 #include "engine/app/commands/bench_row.h"
@@ -90,6 +91,17 @@ void warm_up(Engine& engine, const BenchRow& row) {
   engine.extend(some_tokens(engine.config().vocabulary, row.n_depth, row.n_depth + 1));
 }
 
+// Recording changes how some devices are launched, so it has a warm-up of its own.
+Breakdown record_once(Engine& engine, const BenchRow& row) {
+  Timeline warming, timeline;
+  engine.record(&warming);
+  time_once(engine, row);
+  engine.record(&timeline);
+  time_once(engine, row);
+  engine.record(nullptr);
+  return break_down(timeline);
+}
+
 void time_row(Engine& engine, BenchRow& row, int repetitions, BenchRoofline* roofline) {
   time_once(engine, row);  // compiles, fills caches
   for (int i = 0; i < repetitions; ++i) {
@@ -116,7 +128,10 @@ int bench_command(const CommonFlags& flags, const BenchFlags& bench) {
   TraceFile trace(flags, *engine);
   std::optional<BenchRoofline> roofline;
   if (bench.roofline) roofline.emplace(*engine);
-  for (BenchRow& row : rows) time_row(*engine, row, bench.repetitions, roofline ? &*roofline : nullptr);
+  for (BenchRow& row : rows) {
+    time_row(*engine, row, bench.repetitions, roofline ? &*roofline : nullptr);
+    if (bench.breakdown) row.breakdown = record_once(*engine, row);
+  }
   trace.finish();
 
   if (flags.json || bench.output == "json") {
@@ -126,6 +141,7 @@ int bench_command(const CommonFlags& flags, const BenchFlags& bench) {
   } else {
     print_bench_table(rows, *engine);
     if (roofline) roofline->print_table(rows);
+    for (const BenchRow& row : rows) print_breakdown(row);
     if (!flags.quiet()) {
       std::fprintf(stderr, "verified against host-only before timing: largest difference of a logit %.2g; %s\n",
                    difference, to_string(engine->layout()).c_str());

@@ -14,6 +14,7 @@ struct BenchFlags {
   std::vector<int64_t> n_gen{128};
   std::vector<int64_t> n_depth{0};  // tokens in the context before what is timed; every test at every depth
   int repetitions = 5;
+  bool breakdown = false;     // record one more repetition, and say where its time went
   bool roofline = false;      // measure what the cores can do, and compare
   std::string output = "md";  // "md", "json", "csv"
 };

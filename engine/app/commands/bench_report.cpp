@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "engine/app/commands/bench_breakdown.h"
 #include "engine/app/commands/bench_roofline.h"
 
 namespace tandem::app {
@@ -75,6 +76,7 @@ nlohmann::json bench_json(const std::vector<BenchRow>& rows, const CommonFlags& 
   for (const BenchRow& row : rows) {
     array.push_back(to_json(row, facts, flags, engine, difference));
     add_roofline(array.back(), row);
+    add_breakdown(array.back(), row);
   }
   return array;
 }

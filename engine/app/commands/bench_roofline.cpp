@@ -54,11 +54,10 @@ BenchRoofline::BenchRoofline(Engine& engine)
 
 RowRoofline BenchRoofline::take(const BenchRow& row) {
   RowRoofline roofline;
-  Batch planned{0, 0};
-  Plan plan;
-  for (const BenchPass& pass : passes_of(row, engine_.chunk())) {
-    if (!(pass.batch == planned)) plan = engine_.plan_for(planned = pass.batch);
-    const Work work = useful_work(plan.steps, pass.first_position);
+  const std::vector<BenchPass> passes = passes_of(row, engine_.chunk());
+  for (auto pass = passes.rbegin(); pass != passes.rend(); ++pass) {
+    engine_.rewind(pass->first_position);  // a plan may depend on what is in the context; backwards, it holds enough
+    const Work work = useful_work(engine_.plan_for(pass->batch).steps, pass->first_position);
     roofline.work.flops += work.flops;
     roofline.work.bytes += work.bytes;
   }

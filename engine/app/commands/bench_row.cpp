@@ -21,10 +21,10 @@ std::vector<BenchRow> bench_rows(const BenchFlags& flags) {
   std::vector<BenchRow> rows;
   for (int64_t depth : flags.n_depth) {
     for (int64_t n : flags.n_prompt) {
-      if (n > 0) rows.push_back({n, 0, depth, {}, {}});
+      if (n > 0) rows.push_back({n, 0, depth, {}, {}, {}});
     }
     for (int64_t n : flags.n_gen) {
-      if (n > 0) rows.push_back({0, n, depth, {}, {}});
+      if (n > 0) rows.push_back({0, n, depth, {}, {}, {}});
     }
   }
   if (rows.empty()) throw Error("there is nothing to measure", "bench", "Give -p or -n a number above 0");

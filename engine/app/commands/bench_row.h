@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/app/commands/bench.h"
+#include "engine/run/breakdown.h"
 #include "engine/run/roofline.h"
 
 namespace tandem::app {
@@ -23,6 +24,7 @@ struct BenchRow {
   int64_t n_depth = 0;              // tokens in the context before
   std::vector<double> seconds;      // of each repetition
   std::optional<RowRoofline> roofline;
+  std::optional<Breakdown> breakdown;  // of one more repetition, recorded
 
   int64_t tokens() const { return n_prompt + n_gen; }
   std::string test() const;           // as llama-bench names it: "pp512", "tg128 @ d1024"

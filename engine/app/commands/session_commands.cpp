@@ -76,6 +76,9 @@ void add_bench(CLI::App& app, Action& action) {
       ->capture_default_str();
   add_engine_flags(app, flags->common);
   add_output_flags(app, flags->common);
+  app.add_flag("--breakdown", flags->own.breakdown,
+               "record one more repetition of each test, and say where its time went: by device and kind of operator")
+      ->excludes("--trace");
   app.callback([flags, &action] {
     action = [flags] {
       if (flags->common.json) flags->own.output = "json";

@@ -190,15 +190,17 @@ class HostDevice : public Device {
       const std::string step = launch.program->operators.empty() ? "empty" : launch.program->operators.front().name;
       for (const sync::WaitFor& wait : launch.waits)
         waiter_->wait(wait.flag, wait.epoch, {.step = step, .device = info_.id, .block = {}});
-      const double start = now_seconds();
+      double start = now_seconds();
       for (const Operator& op : launch.program->operators) {
         current = &op;
         if (arithmetic_ == HostArithmetic::reference)
           host::run_reference(op);
         else
           host::run_contract(op, loops_, workers);
+        const double end = now_seconds();
+        add_span({launch.program, start, end, static_cast<int>(&op - launch.program->operators.data())});
+        start = end;
       }
-      add_span({launch.program, start, now_seconds()});
       if (launch.signal.flag) launch.signal.flag.raise(launch.signal.epoch);
       return nullptr;
     } catch (const std::exception& error) {

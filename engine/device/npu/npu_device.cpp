@@ -54,7 +54,9 @@ class NpuDevice final : public Device {
   }
   void execute(npu_emu::Team& team, NpuProgram& program, const std::vector<sync::WaitFor>& waits,
                const sync::Signal& signal);
+  void run(npu_emu::Team& team, const NpuProgram& program);
   void await(NpuProgram& program, const std::vector<sync::WaitFor>& waits);
+  bool recording() const;
   std::string failure() const;
   void fail(const std::string& message);
   void test_policies();
@@ -114,10 +116,7 @@ void NpuDevice::execute(npu_emu::Team& team, NpuProgram& program, const std::vec
   if (broken.empty()) {
     try {
       await(program, waits);
-      const double start = now_seconds();
-      program.run(team, scratch_);
-      std::lock_guard lock(mutex_);
-      if (recording_) spans_.push_back({&program, start, now_seconds()});
+      run(team, program);
     } catch (const std::exception& error) {
       broken = info_.id + ", step '" + program.name() + "': " + error.what();
       fail(broken);
@@ -125,6 +124,17 @@ void NpuDevice::execute(npu_emu::Team& team, NpuProgram& program, const std::vec
   }
   if (!signal.flag) return;
   broken.empty() ? signal.flag.raise(signal.epoch) : signal.flag.fail(broken);
+}
+
+void NpuDevice::run(npu_emu::Team& team, const NpuProgram& program) {
+  std::vector<double> ends;
+  double start = now_seconds();
+  program.run(team, scratch_, recording() ? &ends : nullptr);
+  std::lock_guard lock(mutex_);
+  for (size_t i = 0; i < ends.size(); ++i) {
+    spans_.push_back({&program, start, ends[i], static_cast<int>(i)});
+    start = ends[i];
+  }
 }
 
 void NpuDevice::await(NpuProgram& program, const std::vector<sync::WaitFor>& waits) {
@@ -184,6 +194,11 @@ void NpuDevice::record_spans(bool on) {
 std::vector<DeviceSpan> NpuDevice::take_spans() {
   std::lock_guard lock(mutex_);
   return std::exchange(spans_, {});
+}
+
+bool NpuDevice::recording() const {
+  std::lock_guard lock(mutex_);
+  return recording_;
 }
 
 std::string NpuDevice::failure() const {

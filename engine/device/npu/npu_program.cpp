@@ -1,5 +1,6 @@
 #include "engine/device/npu/npu_program.h"
 
+#include <chrono>
 #include <functional>
 
 #include "engine/device/npu/npu_support.h"
@@ -8,6 +9,10 @@
 namespace tandem {
 
 namespace {
+
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 npu_emu::MatmulCall bind(const Operator& op, const MatMul& matmul) {
   if (!matmul.w.data || !matmul.x || !matmul.y) {
@@ -57,7 +62,7 @@ NpuProgram::NpuProgram(const Device* owner, const npu_emu::NpuParams& params, st
   graph_ = npu_emu::compile(params, name, std::move(products));
 }
 
-void NpuProgram::run(npu_emu::Team& team, Scratch& scratch) const {
+void NpuProgram::run(npu_emu::Team& team, Scratch& scratch, std::vector<double>* ends) const {
   const int parts = team.size();
   scratch.sums.resize(static_cast<size_t>(parts));
   for (const Step& step : steps_) {
@@ -65,6 +70,7 @@ void NpuProgram::run(npu_emu::Team& team, Scratch& scratch) const {
     team.run([&](int part) {
       matmul_.multiply(step.call, scratch.activations, scratch.sums[static_cast<size_t>(part)], part, parts);
     });
+    if (ends) ends->push_back(steady_seconds());
   }
 }
 

@@ -27,7 +27,8 @@ class NpuProgram final : public Program {
     npu_emu::AlignedFloats activations;
     std::vector<npu_emu::AlignedFloats> sums;  // one for each thread of the team
   };
-  void run(npu_emu::Team& team, Scratch& scratch) const;
+  // ends: where the steady clock's seconds at each product's end go; nullptr: nobody wants them.
+  void run(npu_emu::Team& team, Scratch& scratch, std::vector<double>* ends = nullptr) const;
 
  private:
   struct Step {

@@ -27,13 +27,7 @@ void GateLauncher::enqueue(const Prepared& program, std::span<const sync::WaitFo
       if (wait.flag.reached(wait.epoch) && !wait.flag.failed()) continue;
       gates_.enqueue_wait(queue_, wait);
     }
-    if (spans_.recording() && !program.kernels.empty()) {
-      cl::Event first, last;
-      enqueue_kernels(queue_, program, &first, &last);
-      spans_.add(program.owner, std::move(first), std::move(last));
-    } else {
-      enqueue_kernels(queue_, program, nullptr, nullptr);
-    }
+    enqueue_measured(queue_, program, spans_);
   }
   if (signal.flag) {
     gates_.enqueue_signal(queue_, signal);

@@ -86,13 +86,7 @@ void HostLauncher::execute_kernels(Prepared& program) {
     }
     for (const Region& region : program.copied.uploads) memory_.upload(queue_, region);
   }
-  if (spans_.recording() && !program.kernels.empty()) {
-    cl::Event first, last;
-    enqueue_kernels(queue_, program, &first, &last);
-    spans_.add(program.owner, std::move(first), std::move(last));
-  } else {
-    enqueue_kernels(queue_, program, nullptr, nullptr);
-  }
+  enqueue_measured(queue_, program, spans_);
   if (!memory_.shared()) {
     for (const Region& region : program.copied.downloads) memory_.download(queue_, region);
   }

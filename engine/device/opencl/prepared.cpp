@@ -110,11 +110,12 @@ std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators)
   auto prepared = std::make_shared<Prepared>();
   if (!operators.empty()) prepared->name = operators.front().name;
   if (operators.size() > 1) prepared->name += " .. " + operators.back().name;
-  for (const Operator& op : operators) {
-    if (!memory_.shared()) gpu::collect_regions(op, prepared->copied);
-    for (KernelLaunch& launch : gpu::lower(op, context_)) {
+  for (size_t i = 0; i < operators.size(); ++i) {
+    if (!memory_.shared()) gpu::collect_regions(operators[i], prepared->copied);
+    for (KernelLaunch& launch : gpu::lower(operators[i], context_)) {
       if (launch.global[0] * launch.global[1] * launch.global[2] == 0) continue;
       prepared->launches.push_back(std::move(launch));
+      prepared->operator_of.push_back(static_cast<int>(i));
     }
   }
   if (variants_ && std::ranges::all_of(prepared->launches, can_be_listed)) {
@@ -152,13 +153,10 @@ void Preparer::bind(Prepared& prepared, bool warm) {
   }
 }
 
-void enqueue_kernels(const cl::CommandQueue& queue, const Prepared& prepared, cl::Event* first, cl::Event* last) {
-  const auto& kernels = prepared.kernels;
-  for (size_t i = 0; i < kernels.size(); ++i) {
-    cl::Event* event = i + 1 == kernels.size() ? last : i == 0 ? first : nullptr;
-    enqueue(queue, kernels[i], event);
+void enqueue_kernels(const cl::CommandQueue& queue, const Prepared& prepared, std::vector<cl::Event>* events) {
+  for (const BoundKernel& kernel : prepared.kernels) {
+    enqueue(queue, kernel, events ? &events->emplace_back() : nullptr);
   }
-  if (kernels.size() == 1 && first && last) *first = *last;
 }
 
 }  // namespace tandem::opencl

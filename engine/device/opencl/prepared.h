@@ -28,6 +28,7 @@ struct BoundKernel {
 struct Prepared {
   std::string name;  // first operator's (.. last's)
   std::vector<KernelLaunch> launches;
+  std::vector<int> operator_of;      // of each launch: index of the operator it is part of
   std::vector<BoundKernel> kernels;  // of the launches, made by bind()
   std::set<uint64_t> variants;       // that the records name
   std::vector<uint64_t> records;     // the same for the list kernel (kernels/list.cl); empty: launched one by one
@@ -65,7 +66,7 @@ class Preparer {
   std::set<std::string> warmed_;  // kernel variants whose machine code is known to exist
 };
 
-// Queues all kernels of the program; the first and the last event are wanted by the span recorder only.
-void enqueue_kernels(const cl::CommandQueue& queue, const Prepared& prepared, cl::Event* first, cl::Event* last);
+// Queues all kernels of the program. Their events, one each, are wanted by the span recorder only; nullptr: by nobody.
+void enqueue_kernels(const cl::CommandQueue& queue, const Prepared& prepared, std::vector<cl::Event>* events);
 
 }  // namespace tandem::opencl

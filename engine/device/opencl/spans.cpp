@@ -55,23 +55,33 @@ bool SpanRecorder::recording() const {
   return on_;
 }
 
-void SpanRecorder::add(const Program* program, cl::Event first, cl::Event last) {
+void SpanRecorder::add(const Prepared& program, std::vector<cl::Event> events) {
+  const bool alone = !program.records.empty();  // else it is a part of a list
   std::lock_guard lock(mutex_);
-  pending_.push_back({program, std::move(first), std::move(last)});
+  for (size_t i = 0; i < events.size(); ++i) {
+    pending_.push_back({{program.owner, 0, 0, program.operator_of[i], alone}, std::move(events[i])});
+  }
 }
 
 std::vector<DeviceSpan> SpanRecorder::take() {
   std::lock_guard lock(mutex_);
   std::vector<DeviceSpan> spans;
   size_t taken = 0;
-  for (; taken < pending_.size() && ended(pending_[taken].last); ++taken) {
-    const Pending& p = pending_[taken];
-    const double begin = profiled_seconds(p.first, CL_PROFILING_COMMAND_START, id_);
-    const double end = profiled_seconds(p.last, CL_PROFILING_COMMAND_END, id_);
-    spans.push_back({p.program, begin + offset_seconds_, end + offset_seconds_});
+  for (; taken < pending_.size() && ended(pending_[taken].event); ++taken) {
+    const cl::Event& event = pending_[taken].event;
+    DeviceSpan& span = spans.emplace_back(pending_[taken].span);
+    span.start_seconds = profiled_seconds(event, CL_PROFILING_COMMAND_START, id_) + offset_seconds_;
+    span.end_seconds = profiled_seconds(event, CL_PROFILING_COMMAND_END, id_) + offset_seconds_;
   }
   pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(taken));
   return spans;
+}
+
+void enqueue_measured(const cl::CommandQueue& queue, const Prepared& program, SpanRecorder& spans) {
+  if (!spans.recording()) return enqueue_kernels(queue, program, nullptr);
+  std::vector<cl::Event> events;
+  enqueue_kernels(queue, program, &events);
+  spans.add(program, std::move(events));
 }
 
 }  // namespace tandem::opencl

@@ -1,4 +1,4 @@
-// Measures how long programs ran, by the queue's profiling events, on the steady clock.
+// Measures how long each kernel of a program ran, by the queue's profiling events, on the steady clock.
 //
 // Contract: off until start(); while off nothing is asked of the queue. Threads: all calls are thread-safe.
 #pragma once
@@ -9,6 +9,7 @@
 
 #include "engine/device/device.h"
 #include "engine/device/opencl/cl.h"
+#include "engine/device/opencl/prepared.h"
 
 namespace tandem::opencl {
 
@@ -18,13 +19,13 @@ class SpanRecorder {
   void start(const cl::CommandQueue& queue);  // maps the device's clock; the queue should be idle
   void stop();
   bool recording() const;
-  void add(const Program* program, cl::Event first, cl::Event last);
-  std::vector<DeviceSpan> take();  // those that have ended
+  void add(const Prepared& program, std::vector<cl::Event> events);  // one event a kernel
+  std::vector<DeviceSpan> take();                                    // those that have ended
 
  private:
   struct Pending {
-    const Program* program;
-    cl::Event first, last;
+    DeviceSpan span;  // without its times
+    cl::Event event;
   };
   std::string id_;
   mutable std::mutex mutex_;
@@ -32,5 +33,8 @@ class SpanRecorder {
   double offset_seconds_ = 0;  // steady clock minus device clock
   std::vector<Pending> pending_;
 };
+
+// Queues the program's kernels, measured where recording is on.
+void enqueue_measured(const cl::CommandQueue& queue, const Prepared& program, SpanRecorder& spans);
 
 }  // namespace tandem::opencl

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "engine/app/commands/bench_roofline.h"
@@ -47,7 +48,7 @@ TEST(BenchRows, cannot_be_none) {
 }
 
 TEST(BenchRows, turn_seconds_into_rates_with_their_mean_and_spread) {
-  BenchRow row{0, 8, 100, {2, 4}, {}};
+  BenchRow row{0, 8, 100, {2, 4}, {}, {}};
   EXPECT_THAT(row.rates(), ElementsAre(4.0, 2.0));  // what was in the context before does not count
   const auto [mean, deviation] = app::mean_and_spread(row.rates());
   EXPECT_DOUBLE_EQ(mean, 3);
@@ -55,7 +56,7 @@ TEST(BenchRows, turn_seconds_into_rates_with_their_mean_and_spread) {
 }
 
 std::vector<app::BenchPass> passes(int64_t n_prompt, int64_t n_gen, int64_t n_depth, int64_t chunk) {
-  return app::passes_of({n_prompt, n_gen, n_depth, {}, {}}, chunk);
+  return app::passes_of({n_prompt, n_gen, n_depth, {}, {}, {}}, chunk);
 }
 
 TEST(BenchRows, are_passes_of_one_piece_each_with_logits_of_the_last_token_of_a_prompt) {
@@ -129,6 +130,46 @@ TEST_F(BenchProgram, says_under_the_table_what_the_peaks_were_measured_with) {
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr(roofline_loops().instruction_set));
   EXPECT_THAT(outcome.out, HasSubstr("memory read GB/s"));
+}
+
+TEST_F(BenchProgram, says_where_the_time_of_each_test_went) {
+  const Outcome outcome = bench({"-p", "8", "-n", "3", "-d", "2", "-r", "1", "--breakdown", "--json"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const json rows = json::parse(outcome.out);
+  ASSERT_EQ(rows.size(), 2u);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const json& breakdown = rows[i].at("breakdown");
+    const int passes = i == 0 ? 1 : 3;
+    EXPECT_EQ(breakdown.at("passes"), passes);
+    EXPECT_EQ(breakdown.at("notices"), json::array()) << "the lines of a device add up to the wall clock";
+    std::map<std::string, json> lines;
+    double sum = 0;
+    for (const json& line : breakdown.at("lines")) {
+      EXPECT_EQ(line.at("device"), "host");
+      lines[line.at("what")] = line;
+      sum += line.at("ms").get<double>();
+    }
+    EXPECT_NEAR(sum, breakdown.at("wall_ms").get<double>(), 0.03 * breakdown.at("wall_ms").get<double>());
+    // Two layers of four matrices each, and the output matrix.
+    EXPECT_EQ(lines.at("matmul").at("launches"), 9 * passes);
+    EXPECT_EQ(lines.at("attention").at("launches"), 2 * passes);
+    EXPECT_EQ(lines.at("embed").at("launches"), passes);
+    EXPECT_EQ(lines.at("waits for others").at("ms"), 0) << "there is nobody else";
+  }
+  // Two layers: 4 heads x 4 x 16 flops a position; tokens see 3 to 10 positions.
+  for (const json& line : rows[0].at("breakdown").at("lines")) {
+    if (line.at("what") != "attention") continue;
+    EXPECT_EQ(line.at("flops"), 2 * 256 * (3 + 4 + 5 + 6 + 7 + 8 + 9 + 10));
+  }
+}
+
+TEST_F(BenchProgram, prints_a_breakdown_under_the_table_and_takes_no_trace_with_it) {
+  const Outcome outcome = bench({"-p", "0", "-n", "1", "-r", "1", "--breakdown"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("tg1: 1 recorded pass,"));
+  EXPECT_THAT(outcome.out, HasSubstr("| host | matmul | 9 |"));
+  EXPECT_THAT(outcome.out, HasSubstr("| host | idle / launching |"));
+  EXPECT_EQ(bench({"--breakdown", "--trace", "trace.json"}).status, 2);
 }
 
 TEST_F(BenchProgram, refuses_a_depth_that_is_no_number_of_tokens) {

@@ -134,6 +134,19 @@ TEST_F(HostDeviceTest, spans_are_recorded_only_when_asked_for) {
   EXPECT_LE(spans[0].start_seconds, spans[0].end_seconds);
 }
 
+TEST_F(HostDeviceTest, spans_are_of_single_operators_one_behind_the_other) {
+  const std::vector<Operator> two{add_ones(), add_ones()};
+  const auto program = device->prepare(two);
+  device->record_spans(true);
+  device->launch(*program, {}, {});
+  device->finish(seconds(10));
+  const auto spans = device->take_spans();
+  ASSERT_EQ(spans.size(), 2u);
+  EXPECT_EQ(spans[0].op, 0);
+  EXPECT_EQ(spans[1].op, 1);
+  EXPECT_EQ(spans[0].end_seconds, spans[1].start_seconds);
+}
+
 TEST_F(HostDeviceTest, a_device_can_be_closed_while_launches_wait) {
   const sync::Flag gate = flags.make("gate"), done = flags.make("done");
   const Operator op = add_ones();

@@ -267,6 +267,23 @@ TEST(NpuDevice, starts_after_the_flag_it_waits_for_and_raises_its_own) {
   }
 }
 
+TEST(NpuDevice, measures_each_product_of_a_program_one_behind_the_other) {
+  const auto device = open_npu_device(0, {});
+  Case first(StorageType::f16, 5, 64, 64), second(StorageType::q4_0, 3, 128, 64);
+  const auto program = device->prepare(std::vector<Operator>{first.op(), second.op()});
+  device->record_spans(true);
+  device->launch(*program, {}, {});
+  device->finish(std::chrono::seconds(10));
+  const std::vector<DeviceSpan> spans = device->take_spans();
+  ASSERT_EQ(2u, spans.size());
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(program.get(), spans[i].program);
+    EXPECT_EQ(i, spans[i].op);
+    EXPECT_LT(spans[i].start_seconds, spans[i].end_seconds);
+  }
+  EXPECT_EQ(spans[0].end_seconds, spans[1].start_seconds);
+}
+
 TEST(NpuDevice, runs_launches_in_order_and_takes_its_own_earlier_flags) {
   const auto device = open_npu_device(0, {});
   sync::Pool pool;

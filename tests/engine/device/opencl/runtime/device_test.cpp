@@ -88,6 +88,24 @@ TEST(OpenclDevice, estimates_grow_with_the_work) {
   EXPECT_GT(dear.joules, cheap.joules);
 }
 
+TEST(OpenclDevice, measures_each_kernel_of_a_program_with_the_operator_it_is_part_of) {
+  NEEDS_DEVICE();
+  const auto device = open_opencl_device(0, {});
+  MatMulCase first(StorageType::q4_0, 3, 64, 64), second(StorageType::q4_0, 3, 128, 64);
+  const auto program = device->prepare(std::vector<Operator>{first.as_operator(), second.as_operator()});
+  device->record_spans(true);
+  device->launch(*program, {}, {});
+  device->finish(std::chrono::seconds(60));
+  const auto spans = device->take_spans();
+  ASSERT_GE(spans.size(), 2u);
+  EXPECT_EQ(spans.front().op, 0);
+  EXPECT_EQ(spans.back().op, 1);
+  for (size_t i = 1; i < spans.size(); ++i) {
+    EXPECT_GE(spans[i].op, spans[i - 1].op);
+    EXPECT_GE(spans[i].start_seconds, spans[i - 1].end_seconds) << "the queue is in order";
+  }
+}
+
 TEST(OpenclDevice, spans_lie_on_the_steady_clock_in_order_of_execution) {
   NEEDS_DEVICE();
   const auto device = open_opencl_device(0, {});

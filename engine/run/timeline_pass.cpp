@@ -1,0 +1,106 @@
+#include "engine/run/timeline_pass.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "engine/run/roofline.h"
+#include "sync/error.h"
+
+namespace tandem {
+namespace {
+
+Work work_here(const Operator& op) {
+  const auto* attention = std::get_if<Attention>(&op.body);
+  if (attention && attention->positions && attention->S > 0)
+    return attention_work(*attention, attention->positions.as<const int32_t>()[0]);
+  return work(op);
+}
+
+// One device's spans of a pass.
+class DevicePass {
+ public:
+  DevicePass(Timeline& timeline, const Plan& plan, std::string id, double start)
+      : timeline_(timeline), plan_(plan), id_(std::move(id)), free_since_(start) {}
+
+  // `others`: when the last of the steps that this one waits for ended.
+  void add(const StepSpan& measured, double others) {
+    const Step& step = plan_.steps[static_cast<size_t>(measured.step)];
+    if (measured.step != step_) {
+      add_wait(step, std::min(others, measured.start_seconds));
+      operator_ = -2;
+    }
+    Span span{id_, step.name(), measured.start_seconds, measured.end_seconds};
+    describe(step, measured.op, span);
+    span.device = id_;
+    span.alone = measured.alone;
+    timeline_.add(std::move(span));
+    step_ = measured.step;
+    operator_ = measured.op;
+    free_since_ = std::max(free_since_, measured.end_seconds);
+  }
+
+ private:
+  void add_wait(const Step& step, double until) {
+    if (step.waits.empty() || until <= free_since_) return;
+    Span wait{"waits of " + id_, "before " + step.name(), free_since_, until};
+    wait.kind = "wait";
+    wait.device = id_;
+    timeline_.add(std::move(wait));
+    free_since_ = until;
+  }
+
+  void describe(const Step& step, int op, Span& span) const {
+    if (op < 0) {
+      for (const Operator& each : step.operators) add_work(each, span);
+      span.kind = step.operators.size() == 1 ? kind_name(step.operators.front()) : "several";
+      return;
+    }
+    const Operator& one = step.operators[static_cast<size_t>(op)];
+    if (op != operator_) add_work(one, span);
+    span.name = one.name;
+    span.kind = kind_name(one);
+  }
+
+  static void add_work(const Operator& op, Span& span) {
+    const Work w = work_here(op);
+    span.bytes += w.bytes;
+    span.flops += w.flops;
+  }
+
+  Timeline& timeline_;
+  const Plan& plan_;
+  std::string id_;
+  double free_since_;
+  int step_ = -1, operator_ = -2;  // of the span before
+};
+
+// When each step ended; `otherwise` for those that nobody measured.
+std::vector<double> step_ends(const Plan& plan, std::span<const std::vector<StepSpan>> measured, double otherwise) {
+  std::vector<double> ends(plan.steps.size(), otherwise);
+  for (const auto& spans : measured) {
+    for (const StepSpan& span : spans) ends[static_cast<size_t>(span.step)] = span.end_seconds;  // in order: the last
+  }
+  return ends;
+}
+
+}  // namespace
+
+void add_pass(Timeline& timeline, const Plan& plan, std::span<const std::vector<StepSpan>> measured, double start,
+              double end) {
+  TANDEM_CHECK(measured.size() == plan.devices.size(), "spans of each of the plan's devices");
+  // A step without a measured end may have kept others waiting for as long as they did.
+  const std::vector<double> ends = step_ends(plan, measured, end);
+  for (size_t d = 0; d < measured.size(); ++d) {
+    DevicePass pass(timeline, plan, plan.devices[d], start);
+    for (const StepSpan& span : measured[d]) {
+      double others = start;
+      for (int awaited : plan.steps[static_cast<size_t>(span.step)].waits)
+        others = std::max(others, ends[static_cast<size_t>(awaited)]);
+      pass.add(span, others);
+    }
+  }
+  timeline.add({kPassTrack, plan.name, start, end});
+}
+
+}  // namespace tandem
