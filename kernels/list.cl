@@ -10,13 +10,27 @@
 //   words: 0 who accepts (0: nobody, a kernel's own serial: that kernel, ALL_POSTED: a list was posted and not yet taken), 1 the last kernel
 //   that is to go, 4 count, 5 serial, 6-7 entries, 8-9 done, of the posted list. The host posts and the kernel leaves by exchanging word 0
 //   from the kernel's serial: exactly one of them succeeds, so a list is never lost and never run twice.
+// Stamps (STAMPS defined): cycle counts at the start, behind every wait and behind every record, one 64-bit word each, in this order; for a
+//   list that is measured (engine/device/opencl/list_stamps.h). Such a kernel does not stay.
 // Limits: CASES, which calls the variants, is generated (engine/device/opencl/list_source.h) and put in front, with their sources. done is
 //   set to `serial` behind the last entry.
 #include "flags.cl"
 
 #define ALL_ONES 0xffffffffffffffffUL
 
-INLINE void run_records(__global const ulong *at) {
+#ifdef STAMPS
+#include "cycles.cl"
+#define STAMPS_PARAMETER , BUFFER(stamps)
+#define FIRST_STAMP AT(volatile ulong, stamps)
+#define STAMP(at) (*(at)++ = cycle_stamp())
+#else
+#define STAMPS_PARAMETER
+#define FIRST_STAMP 0
+#define STAMP(at)
+#endif
+
+// Gives back where the next stamp goes.
+INLINE volatile __global ulong *run_records(__global const ulong *at, volatile __global ulong *stamp) {
   for (; at[0] != ALL_ONES; at += at[4]) {
     __global const ulong *a = at + 5;
     size_t work_item[3];
@@ -24,19 +38,24 @@ INLINE void run_records(__global const ulong *at) {
       CASES
       default: break;
     }
+    STAMP(stamp);
   }
+  return stamp;
 }
 
 #define ALL_POSTED 0xffffffffu
 
-INLINE void run_entries(__global const ulong *entry, const uint count, volatile __global uint *device, const ulong spins) {
+INLINE void run_entries(__global const ulong *entry, const uint count, volatile __global uint *device, const ulong spins,
+                        volatile __global ulong *stamp) {
+  STAMP(stamp);
   for (uint i = 0; i < count; ++i, entry += 4) {
     if (entry[0] == 0) {
       wait_for_flag((volatile __global uint *)(size_t)entry[1], (uint)entry[2], device, (uint)entry[3], spins);
+      STAMP(stamp);
     } else if (entry[0] == 1) {
       raise_flag((volatile __global uint *)(size_t)entry[1], (uint)entry[2], device);
     } else if (LOAD_ACQUIRE(device) == 0) {
-      run_records((__global const ulong *)(size_t)entry[1]);
+      stamp = run_records((__global const ulong *)(size_t)entry[1], stamp);
     }
   }
 }
@@ -59,13 +78,13 @@ INLINE bool stay(volatile __global uint *bell, const uint self, const ulong idle
 }
 
 __kernel void list(BUFFER(entries), const uint count, BUFFER(done), const uint serial, BUFFER(state), const ulong spins, BUFFER(bell),
-                   const ulong idle_looks) {
+                   const ulong idle_looks STAMPS_PARAMETER) {
   volatile __global uint *device = AT(volatile uint, state), *ring = AT(volatile uint, bell), *ended = AT(volatile uint, done);
   volatile __global const ulong *addresses = (volatile __global const ulong *)(ring + 6);
   __global const ulong *entry = AT(const ulong, entries);
   uint left = count, number = serial;
   for (;;) {
-    run_entries(entry, left, device, spins);
+    run_entries(entry, left, device, spins, FIRST_STAMP);
     STORE_RELEASE(ended, number);
     if (!stay(ring, serial, idle_looks)) return;
     left = ring[4];

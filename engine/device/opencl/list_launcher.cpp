@@ -17,7 +17,7 @@ uint64_t address_of(const void* pointer) { return reinterpret_cast<uintptr_t>(po
 
 ListLauncher::ListLauncher(cl::CommandQueue queue, Gates& gates, SpanRecorder& spans, ProgramCache& programs,
                            SlotMemory& memory, sync::Pool& pool, Preparer& preparer, ListVariants& variants,
-                           std::string id, bool list_single_programs, bool stays)
+                           std::string id, bool list_single_programs, bool stays, bool can_stamp)
     : queue_(queue),
       gates_(gates),
       spans_(spans),
@@ -30,13 +30,19 @@ ListLauncher::ListLauncher(cl::CommandQueue queue, Gates& gates, SpanRecorder& s
       doorbell_(pool, gates.look_seconds()),
       stays_(stays),
       pool_(pool),
+      can_stamp_(can_stamp),
       list_single_programs_(list_single_programs) {}
 
 ListLauncher::~ListLauncher() { doorbell_.dismiss(); }
 
+bool ListLauncher::can_list(const Prepared& program) const {
+  if (program.records.empty() || (spans_.recording() && !can_stamp_)) return false;
+  return batching_ || list_single_programs_;
+}
+
 void ListLauncher::launch(std::shared_ptr<Prepared> program, std::span<const sync::WaitFor> waits,
                           sync::Signal signal) {
-  if (program->records.empty() || spans_.recording() || !(batching_ || list_single_programs_)) {
+  if (!can_list(*program)) {
     try {
       submit();
       doorbell_.dismiss();
@@ -49,10 +55,14 @@ void ListLauncher::launch(std::shared_ptr<Prepared> program, std::span<const syn
     return;
   }
   if (current_ && current_->count + waits.size() + 2 > kEntries) submit();
+  if (current_ && current_->stamps && !current_->stamps->has_room(waits.size() + program->launches.size())) submit();
   for (const sync::WaitFor& wait : waits) {
     append(kWait, address_of(&wait.flag.line()), wait.epoch, gates_.remember(wait));
+    if (current_->stamps) current_->stamps->add_wait();
   }
   append(kRun, address_of(program->records.data()), 0, 0);
+  for (size_t i = 0; current_->stamps && i < program->launches.size(); ++i)
+    current_->stamps->add_record(program->owner, program->operator_of[i]);
   if (signal.flag) {
     append(kSignal, address_of(&signal.flag.line()), signal.epoch, 0);
     gate_launcher_.will_raise(signal);
@@ -79,7 +89,19 @@ ListLauncher::List& ListLauncher::open_list() {
   current_->programs.clear();
   current_->variants.clear();
   current_->count = 0;
+  current_->stamps = spans_.recording() ? free_stamps() : nullptr;
   return *current_;
+}
+
+std::shared_ptr<StampedList> ListLauncher::free_stamps() {
+  auto free = std::ranges::find_if(stamps_, [](const auto& stamps) { return stamps.use_count() == 1; });
+  if (free == stamps_.end()) {
+    sync::Slot& slot =
+        pool_.acquire(StampedList::kMostStamps * sizeof(uint64_t), sync::SlotUse::flags, "stamps of a list");
+    free = stamps_.insert(stamps_.end(), std::make_shared<StampedList>(slot));
+  }
+  (*free)->clear();
+  return *free;
 }
 
 void ListLauncher::append(uint64_t kind, uint64_t address, uint64_t epoch, uint64_t serial) {
@@ -92,11 +114,12 @@ void ListLauncher::append(uint64_t kind, uint64_t address, uint64_t epoch, uint6
   ++list.count;
 }
 
-cl::Kernel& ListLauncher::kernel_for(const std::set<uint64_t>& variants) {
+cl::Kernel& ListLauncher::kernel_for(const std::set<uint64_t>& variants, bool stamped) {
   const std::vector<uint64_t> chosen(variants.begin(), variants.end());
-  const auto known = kernels_.find(chosen);
+  const auto known = kernels_.find({chosen, stamped});
   if (known != kernels_.end()) return known->second;
-  return kernels_[chosen] = programs_.generated_kernel("list", variants_.source(chosen), gates_.build_options());
+  const std::string source = (stamped ? "#define STAMPS\n" : "") + variants_.source(chosen);
+  return kernels_[{chosen, stamped}] = programs_.generated_kernel("list", source, gates_.build_options());
 }
 
 void ListLauncher::submit() {
@@ -119,7 +142,7 @@ void ListLauncher::submit() {
 
 // To a kernel that knows all the list's variants.
 bool ListLauncher::post(const List& list) {
-  if (!stays_ || !std::ranges::includes(resident_variants_, list.variants)) return false;
+  if (!stays_ || list.stamps || !std::ranges::includes(resident_variants_, list.variants)) return false;
   const bool taken = doorbell_.post(
       {address_of(list.slot->as<uint64_t>(kHeaderBytes)), address_of(list.slot->data()), list.count, list.serial});
   posted_ += taken;
@@ -127,7 +150,7 @@ bool ListLauncher::post(const List& list) {
 }
 
 void ListLauncher::enqueue(const List& list) {
-  cl::Kernel& kernel = kernel_for(list.variants);
+  cl::Kernel& kernel = kernel_for(list.variants, list.stamps != nullptr);
   cl_uint index = 0;
   const auto set = [&](const auto& value) {
     check(kernel.setArg(index++, sizeof value, &value), "clSetKernelArg", "list.cl on " + id_);
@@ -144,11 +167,17 @@ void ListLauncher::enqueue(const List& list) {
   set_buffer(gates_.state(), 0);
   set(gates_.spins());
   set_buffer(doorbell_.slot(), 0);
-  set(cl_ulong{stays_ ? doorbell_.idle_looks() : 0});
+  const bool stays = stays_ && !list.stamps;
+  set(cl_ulong{stays ? doorbell_.idle_looks() : 0});
+  if (list.stamps) {
+    set_buffer(list.stamps->slot(), 0);
+    list.stamps->arm(*list.slot->as<sync::FlagLine>(), list.serial);
+    spans_.add(list.stamps);
+  }
   check(queue_.enqueueNDRangeKernel(kernel, cl::NullRange, cl::NDRange(1), cl::NDRange(1)), "clEnqueueNDRangeKernel",
         "list.cl on " + id_);
   check(queue_.flush(), "clFlush", id_);
-  if (!stays_) return;
+  if (!stays) return;
   doorbell_.launched(list.serial);
   resident_variants_ = list.variants;
 }

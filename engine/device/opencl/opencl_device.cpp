@@ -7,6 +7,7 @@
 #include "engine/device/opencl/gate_launcher.h"
 #include "engine/device/opencl/host_launcher.h"
 #include "engine/device/opencl/list_launcher.h"
+#include "engine/device/opencl/list_stamps.h"
 #include "engine/device/opencl/litmus.h"
 #include "engine/device/opencl/opencl_tuning.h"
 #include "engine/device/opencl/platform.h"
@@ -134,13 +135,15 @@ class OpenclDevice final : public Device {
     // work-groups instead.
     const bool use_lists = use_gates && cpu && info_.compute_units == 1 && info_.family == KernelFamily::simd;
     const bool stays = options.sync_policy == "doorbell" && passed(info_, "doorbell");
+    lists_stamp_ = use_lists && cycle_stamps_proven(programs_, queue_);
     if (options.sync_policy == "doorbell" && !(use_lists && stays)) throw no_doorbell(info_, cpu);
     preparer_ = std::make_unique<Preparer>(programs_, *memory_, lowering_context(handle_, info_), cpu,
                                            use_lists ? &variants_ : nullptr);
     if (use_gates) gates_->set_bound(tuning.gate_deadline);
     if (use_lists) {
-      launcher_ = std::make_unique<ListLauncher>(queue_, *gates_, spans_, programs_, *memory_, pool_, *preparer_,
-                                                 variants_, handle_.id, tuning.list_single_programs, stays);
+      launcher_ =
+          std::make_unique<ListLauncher>(queue_, *gates_, spans_, programs_, *memory_, pool_, *preparer_, variants_,
+                                         handle_.id, tuning.list_single_programs, stays, lists_stamp_);
     } else if (use_gates) {
       launcher_ = std::make_unique<GateLauncher>(queue_, *gates_, spans_, handle_.id);
     } else {
@@ -162,7 +165,7 @@ class OpenclDevice final : public Device {
   Cost estimate(std::span<const Operator> operators) const override { return gpu::cost(roofline_, operators); }
   void finish(std::chrono::milliseconds deadline) override { launcher_->finish(deadline); }
   void record_spans(bool on) override {
-    preparer_->bind_all(on);  // recorded programs are launched kernel by kernel
+    preparer_->bind_all(on && !lists_stamp_);  // recorded programs are launched kernel by kernel then
     on ? spans_.start(queue_) : spans_.stop();
   }
   std::vector<DeviceSpan> take_spans() override { return spans_.take(); }
@@ -192,6 +195,7 @@ class OpenclDevice final : public Device {
   std::unique_ptr<SlotMemory> memory_;
   std::unique_ptr<Gates> gates_;  // only where memory is shared
   ListVariants variants_;
+  bool lists_stamp_ = false;  // while spans are recorded
   std::unique_ptr<Preparer> preparer_;
   std::unique_ptr<Launcher> launcher_;  // dies before what it uses
   gpu::Roofline roofline_;

@@ -17,7 +17,7 @@ double profiled_seconds(const cl::Event& event, cl_profiling_info what, const st
   return static_cast<double>(nanoseconds) * 1e-9;
 }
 
-bool ended(const cl::Event& event) {
+bool has_ended(const cl::Event& event) {
   cl_int status = CL_QUEUED;
   clGetEventInfo(event(), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
   return status <= CL_COMPLETE;  // negative: it ended with an error
@@ -42,6 +42,7 @@ void SpanRecorder::start(const cl::CommandQueue& queue) {
   }
   std::lock_guard lock(mutex_);
   offset_seconds_ = offset;
+  if (sync::cycle_counter_usable()) started_ = sync::tie_clocks();
   on_ = true;
 }
 
@@ -59,21 +60,35 @@ void SpanRecorder::add(const Prepared& program, std::vector<cl::Event> events) {
   const bool alone = !program.records.empty();  // else it is a part of a list
   std::lock_guard lock(mutex_);
   for (size_t i = 0; i < events.size(); ++i) {
-    pending_.push_back({{program.owner, 0, 0, program.operator_of[i], alone}, std::move(events[i])});
+    pending_.push_back({{program.owner, 0, 0, program.operator_of[i], alone}, std::move(events[i]), nullptr});
   }
+}
+
+void SpanRecorder::add(std::shared_ptr<const StampedList> list) {
+  std::lock_guard lock(mutex_);
+  pending_.push_back({{}, {}, std::move(list)});
+}
+
+void SpanRecorder::take_event(const Pending& pending, std::vector<DeviceSpan>& spans) const {
+  DeviceSpan& span = spans.emplace_back(pending.span);
+  span.start_seconds = profiled_seconds(pending.event, CL_PROFILING_COMMAND_START, id_) + offset_seconds_;
+  span.end_seconds = profiled_seconds(pending.event, CL_PROFILING_COMMAND_END, id_) + offset_seconds_;
 }
 
 std::vector<DeviceSpan> SpanRecorder::take() {
   std::lock_guard lock(mutex_);
+  const auto ended = [](const Pending& p) { return p.list ? p.list->ended() : has_ended(p.event); };
   std::vector<DeviceSpan> spans;
-  size_t taken = 0;
-  for (; taken < pending_.size() && ended(pending_[taken].event); ++taken) {
-    const cl::Event& event = pending_[taken].event;
-    DeviceSpan& span = spans.emplace_back(pending_[taken].span);
-    span.start_seconds = profiled_seconds(event, CL_PROFILING_COMMAND_START, id_) + offset_seconds_;
-    span.end_seconds = profiled_seconds(event, CL_PROFILING_COMMAND_END, id_) + offset_seconds_;
+  auto next = pending_.begin();
+  for (; next != pending_.end() && ended(*next); ++next) {
+    if (next->list) {
+      const auto more = next->list->spans(started_, sync::tie_clocks());
+      spans.insert(spans.end(), more.begin(), more.end());
+    } else {
+      take_event(*next, spans);
+    }
   }
-  pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(taken));
+  pending_.erase(pending_.begin(), next);
   return spans;
 }
 

@@ -1,14 +1,17 @@
-// Measures how long each kernel of a program ran, by the queue's profiling events, on the steady clock.
+// Measures how long each kernel of a program ran, by the queue's profiling events or by a list's
+// stamps, on the steady clock.
 //
 // Contract: off until start(); while off nothing is asked of the queue. Threads: all calls are thread-safe.
 #pragma once
 
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "engine/device/device.h"
 #include "engine/device/opencl/cl.h"
+#include "engine/device/opencl/list_stamps.h"
 #include "engine/device/opencl/prepared.h"
 
 namespace tandem::opencl {
@@ -20,17 +23,22 @@ class SpanRecorder {
   void stop();
   bool recording() const;
   void add(const Prepared& program, std::vector<cl::Event> events);  // one event a kernel
+  void add(std::shared_ptr<const StampedList> list);                 // given back once its spans were taken
   std::vector<DeviceSpan> take();                                    // those that have ended
 
  private:
   struct Pending {
     DeviceSpan span;  // without its times
     cl::Event event;
+    std::shared_ptr<const StampedList> list;  // instead of both
   };
+  void take_event(const Pending& pending, std::vector<DeviceSpan>& spans) const;
+
   std::string id_;
   mutable std::mutex mutex_;
   bool on_ = false;
   double offset_seconds_ = 0;  // steady clock minus device clock
+  sync::ClockTie started_;     // of stamps
   std::vector<Pending> pending_;
 };
 

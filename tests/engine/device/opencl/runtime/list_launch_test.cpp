@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "engine/device/opencl/opencl_tuning.h"
+#include "sync/cycle_clock.h"
 #include "sync/error.h"
 #include "sync/waiter.h"
 #include "tests/engine/device/opencl/runtime/weights.h"
@@ -74,7 +75,7 @@ TEST_F(ListLaunching, a_wait_in_the_middle_of_a_batch_holds_back_what_follows_it
   device_->finish(kDeadline);
 }
 
-TEST_F(ListLaunching, gives_the_same_bits_while_spans_are_recorded_which_takes_kernels_one_by_one) {
+TEST_F(ListLaunching, gives_the_same_bits_while_spans_are_recorded) {
   MatMulCase matmul(StorageType::q4_k, 1, 128, 256);
   const Operator op = matmul.as_operator("blk.0.test");
   const auto program = device_->prepare(std::span(&op, 1));
@@ -106,6 +107,103 @@ TEST_F(ListLaunching, a_kernel_that_raises_a_signal_twice_fails_the_flag) {
     EXPECT_EQ(out_.epoch(), epoch);
     out_.clear_failure();
   }
+}
+
+// Lists on a device with one worker, which stamp their own times where the processor's counter can be read.
+class StampedListLaunching : public ListLaunching {
+ protected:
+  void SetUp() override {
+    ListLaunching::SetUp();
+    if (IsSkipped()) return;
+    if (!sync::cycle_counter_usable()) GTEST_SKIP() << "skipped: the processor's counter is none to measure with";
+    DeviceOptions options;
+    options.gpu_family = "simd";
+    options.gpu_cores = {0};
+    device_.reset();
+    device_ = open_opencl_device(0, options);
+    if (device_->info().compute_units != 1) GTEST_SKIP() << "skipped: the driver has more than one worker";
+    for (int i = 0; i < 4 * 64; ++i) y_.as<float>()[i] = 1;
+  }
+  static double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  }
+};
+
+TEST_F(StampedListLaunching, give_a_span_for_each_operator_of_each_program_on_the_steady_clock) {
+  constexpr double kClockError = 1e-4;
+  const Operator one = add(1);
+  const auto two = device_->prepare(std::vector<Operator>{one, one}), last = device_->prepare(std::span(&one, 1));
+  device_->record_spans(true);
+  const sync::WaitFor waits[] = {{in_, 1}};
+  const double before = now();
+  device_->batch(true);
+  device_->launch(*two, {}, {});
+  device_->launch(*last, waits, {out_, 1});
+  device_->batch(false);
+  std::this_thread::sleep_for(std::chrono::milliseconds(3));
+  const double raised = now();
+  in_.raise(1);
+  device_->finish(kDeadline);
+  const double after = now();
+  const auto spans = device_->take_spans();
+  ASSERT_EQ(spans.size(), 3u);
+  EXPECT_TRUE(device_->take_spans().empty()) << "taken once";
+  const Program* const programs[] = {two.get(), two.get(), last.get()};
+  const int operators[] = {0, 1, 0};
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(spans[i].program, programs[i]);
+    EXPECT_EQ(spans[i].op, operators[i]);
+    EXPECT_FALSE(spans[i].alone) << "it ran as part of the list";
+    EXPECT_LT(spans[i].start_seconds, spans[i].end_seconds);
+  }
+  EXPECT_GE(spans[0].start_seconds, before - kClockError);
+  EXPECT_EQ(spans[0].end_seconds, spans[1].start_seconds);
+  EXPECT_GE(spans[2].start_seconds, raised - kClockError) << "waiting is no work";
+  EXPECT_LE(spans[2].end_seconds, after + kClockError);
+  EXPECT_EQ(x_.as<float>()[0], 3.0f);
+}
+
+TEST_F(StampedListLaunching, lose_no_span_of_a_batch_that_is_longer_than_a_list) {
+  const Operator one = add(1);
+  const auto program = device_->prepare(std::span(&one, 1));
+  constexpr int kPrograms = 9000;  // a list holds 4096 entries
+  for (const int round : {1, 2}) {
+    device_->record_spans(true);
+    device_->batch(true);
+    for (int i = 0; i < kPrograms; ++i) device_->launch(*program, {}, {});
+    device_->batch(false);
+    device_->finish(kDeadline);
+    const auto spans = device_->take_spans();
+    ASSERT_EQ(spans.size(), static_cast<size_t>(kPrograms));
+    for (size_t i = 1; i < spans.size(); ++i) ASSERT_GE(spans[i].start_seconds, spans[i - 1].end_seconds) << i;
+    EXPECT_EQ(x_.as<float>()[0], static_cast<float>(round * kPrograms));
+  }
+  device_->record_spans(false);
+  device_->launch(*program, {}, {});
+  device_->finish(kDeadline);
+  EXPECT_TRUE(device_->take_spans().empty());
+}
+
+TEST_F(StampedListLaunching, give_no_spans_of_a_list_whose_device_failed_and_those_of_the_next) {
+  const Operator one = add(1);
+  const auto program = device_->prepare(std::span(&one, 1));
+  const sync::WaitFor waits[] = {{in_, 1}};
+  device_->record_spans(true);
+  device_->batch(true);
+  device_->launch(*program, waits, {out_, 1});
+  device_->batch(false);
+  in_.fail("a test");
+  EXPECT_THROW(device_->finish(kDeadline), Error);
+  EXPECT_TRUE(device_->take_spans().empty());
+  in_.clear_failure();
+  out_.clear_failure();
+  in_.raise(1);
+  device_->batch(true);
+  device_->launch(*program, waits, {out_, 2});
+  device_->batch(false);
+  device_->finish(kDeadline);
+  EXPECT_EQ(device_->take_spans().size(), 1u);
+  EXPECT_EQ(x_.as<float>()[0], 1.0f) << "the failed one did nothing";
 }
 
 // The same lists by a kernel that stays between them.

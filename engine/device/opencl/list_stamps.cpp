@@ -1,0 +1,67 @@
+#include "engine/device/opencl/list_stamps.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "sync/error.h"
+
+namespace tandem::opencl {
+
+void StampedList::arm(const sync::FlagLine& done, uint32_t serial) {
+  std::fill_n(slot_->as<uint64_t>(), 1 + ends_.size(), uint64_t{0});
+  done_ = &done;
+  serial_ = serial;
+}
+
+uint64_t StampedList::stamp(size_t index) const {
+  return std::atomic_ref(slot_->as<uint64_t>()[index]).load(std::memory_order_acquire);
+}
+
+// A list raises its last flag before its done word: whoever waited for the flag finds all stamps written, but perhaps
+// not the word. After a failure stamps are left out, and the word says so.
+bool StampedList::ended() const {
+  if (stamp(ends_.size()) != 0) return true;
+  return static_cast<int32_t>(done_->epoch.load(std::memory_order_acquire) - serial_) >= 0;
+}
+
+std::vector<DeviceSpan> StampedList::spans(const sync::ClockTie& before, const sync::ClockTie& after) const {
+  std::vector<DeviceSpan> spans;
+  if (stamp(ends_.size()) == 0) return spans;  // the device had failed: what it wrote is out of step with ends_
+  uint64_t begin = stamp(0);
+  for (size_t i = 0; i < ends_.size(); ++i) {
+    const uint64_t end = stamp(i + 1);
+    if (ends_[i].program) {
+      spans.push_back(
+          {ends_[i].program, seconds_of(begin, before, after), seconds_of(end, before, after), ends_[i].op});
+    }
+    begin = end;
+  }
+  return spans;
+}
+
+bool cycle_stamps_proven(ProgramCache& programs, const cl::CommandQueue& queue) {
+  if (!sync::cycle_counter_usable()) return false;
+  const std::string object = "cycle counter test on " + programs.handle().id;
+  try {
+    cl::Kernel kernel = programs.kernel("cycles_probe", "cycles_probe", "");
+    cl_int code = CL_SUCCESS;
+    const cl::Buffer buffer(programs.handle().context, CL_MEM_READ_WRITE, 2 * sizeof(uint64_t), nullptr, &code);
+    check(code, "clCreateBuffer", object);
+    const cl_mem memory = buffer();
+    const cl_ulong offset = 0;
+    check(kernel.setArg(0, sizeof memory, &memory), "clSetKernelArg", object);
+    check(kernel.setArg(1, sizeof offset, &offset), "clSetKernelArg", object);
+    const uint64_t before = sync::read_cycles();
+    check(queue.enqueueNDRangeKernel(kernel, cl::NullRange, cl::NDRange(1), cl::NDRange(1)), "clEnqueueNDRangeKernel",
+          object);
+    check(queue.finish(), "clFinish", object);
+    const uint64_t after = sync::read_cycles();
+    uint64_t stamps[2] = {};
+    check(queue.enqueueReadBuffer(buffer, CL_TRUE, 0, sizeof stamps, stamps), "clEnqueueReadBuffer", object);
+    return before < stamps[0] && stamps[0] <= stamps[1] && stamps[1] < after;
+  } catch (const Error&) {
+    return false;  // spans come from single launches then, and say so (DeviceSpan::alone)
+  }
+}
+
+}  // namespace tandem::opencl
