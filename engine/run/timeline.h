@@ -10,13 +10,16 @@
 
 namespace tandem {
 
+// The kind of a step of more than one operator, on a device that measures whole steps.
+inline constexpr const char* kSeveral = "several";
+
 struct Span {
   std::string track;  // "opencl:0", "npu:0", "waits", "npu:0 model clock"
   std::string name;   // the operator, or the step where the device measures whole steps
   double start_seconds = 0, end_seconds = 0;
   double bytes = 0, flops = 0, joules = 0;
   bool modelled = false;
-  std::string kind{};    // of the operator: "matmul"; "several": of a step; "wait"; "": not a device's own time
+  std::string kind{};    // of the operator: "matmul"; kSeveral; "wait"; "": not a device's own time
   std::string device{};  // whose time it is; "": nobody's
   bool alone = false;    // launched by itself only because it was recorded (DeviceSpan::alone)
 };

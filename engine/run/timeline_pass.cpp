@@ -53,7 +53,7 @@ class DevicePass {
   void describe(const Step& step, int op, Span& span) const {
     if (op < 0) {
       for (const Operator& each : step.operators) add_work(each, span);
-      span.kind = step.operators.size() == 1 ? kind_name(step.operators.front()) : "several";
+      span.kind = step.operators.size() == 1 ? kind_name(step.operators.front()) : kSeveral;
       return;
     }
     const Operator& one = step.operators[static_cast<size_t>(op)];

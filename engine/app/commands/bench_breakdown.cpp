@@ -1,11 +1,13 @@
 #include "engine/app/commands/bench_breakdown.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 namespace tandem::app {
 namespace {
 
+constexpr const char* kWholeSteps = "the device times whole steps, not their operators.";
 constexpr const char* kAlone =
     "Single tokens were launched kernel by kernel to be recorded; otherwise a pass is one launch.";
 
@@ -34,6 +36,8 @@ void print_breakdown(const BenchRow& row) {
   std::printf("| device | time in | launches | ms | share | GB/s | GFLOP/s |\n");
   std::printf("| --- | --- | ---: | ---: | ---: | ---: | ---: |\n");
   for (const BreakdownLine& line : breakdown.lines) print_line(line, breakdown.wall_seconds);
+  const auto whole_steps = [](const BreakdownLine& line) { return line.what == kSeveral; };
+  if (std::ranges::any_of(breakdown.lines, whole_steps)) std::printf("\n%s: %s\n", kSeveral, kWholeSteps);
   if (breakdown.alone) std::printf("\n%s\n", kAlone);
   for (const std::string& complaint : breakdown.complaints()) std::printf("\nNotice: %s.\n", complaint.c_str());
 }

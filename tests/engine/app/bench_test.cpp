@@ -9,6 +9,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "engine/app/commands/bench_breakdown.h"
 #include "engine/app/commands/bench_roofline.h"
 #include "engine/app/commands/bench_row.h"
 #include "engine/run/roofline_loops.h"
@@ -63,6 +64,29 @@ TEST(BenchRows, are_passes_of_one_piece_each_with_logits_of_the_last_token_of_a_
   EXPECT_THAT(passes(600, 0, 10, 256),
               ElementsAre(app::BenchPass{{256, 0}, 10}, app::BenchPass{{256, 0}, 266}, app::BenchPass{{88, 1}, 522}));
   EXPECT_THAT(passes(0, 2, 7, 256), ElementsAre(app::BenchPass{{1, 1}, 7}, app::BenchPass{{1, 1}, 8}));
+}
+
+std::string printed(const Breakdown& breakdown) {
+  BenchRow row{0, 2, 0, {0.5}, {}, breakdown};
+  ::testing::internal::CaptureStdout();
+  app::print_breakdown(row);
+  return ::testing::internal::GetCapturedStdout();
+}
+
+TEST(BenchBreakdown, says_what_is_special_about_its_times_and_nothing_otherwise) {
+  Breakdown breakdown{1.0, 2, {{"gpu", "matmul", 4, 0.25, 1e9, 2e9}, {"gpu", Breakdown::kIdle, 0, 0.75, 0, 0}}, false};
+  EXPECT_EQ(printed(breakdown),
+            "\ntg2: 2 recorded passes, 1000.00 ms (500.00 ms when nothing is recorded)\n\n"
+            "| device | time in | launches | ms | share | GB/s | GFLOP/s |\n"
+            "| --- | --- | ---: | ---: | ---: | ---: | ---: |\n"
+            "| gpu | matmul | 4 | 250.000 | 25.0 % | 4.00 | 8.00 |\n"
+            "| gpu | idle / launching |  | 750.000 | 75.0 % |  |  |\n");
+  breakdown.alone = true;
+  EXPECT_THAT(printed(breakdown), HasSubstr("kernel by kernel"));
+  breakdown.lines[0].what = kSeveral;
+  EXPECT_THAT(printed(breakdown), HasSubstr("whole steps"));
+  breakdown.lines[1].seconds = 0.7;
+  EXPECT_THAT(printed(breakdown), HasSubstr("Notice: the lines of gpu add up to 950.000 ms, 50.000 ms less"));
 }
 
 // The program on a random model of two layers that the test writes itself; its context holds 128 tokens.
