@@ -135,7 +135,7 @@ class OpenclDevice final : public Device {
     // work-groups instead.
     const bool use_lists = use_gates && cpu && info_.compute_units == 1 && info_.family == KernelFamily::simd;
     const bool stays = options.sync_policy == "doorbell" && passed(info_, "doorbell");
-    lists_stamp_ = use_lists && cycle_stamps_proven(programs_, queue_);
+    lists_stamp_ = use_lists && tuning.lists_may_stamp && cycle_stamps_proven(programs_, queue_);
     if (options.sync_policy == "doorbell" && !(use_lists && stays)) throw no_doorbell(info_, cpu);
     preparer_ = std::make_unique<Preparer>(programs_, *memory_, lowering_context(handle_, info_), cpu,
                                            use_lists ? &variants_ : nullptr);

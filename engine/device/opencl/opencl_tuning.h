@@ -12,6 +12,7 @@ namespace tandem::opencl {
 struct Tuning {
   std::chrono::milliseconds gate_deadline{10000};  // bounds every wait for another device's flag
   bool list_single_programs = false;               // also launches outside a batch go through the list kernel
+  bool lists_may_stamp = true;                     // false: as on a device whose compiler cannot read the cycle counter
 };
 std::unique_ptr<Device> open_device_tuned(int index, const DeviceOptions& options, const Tuning& tuning);
 

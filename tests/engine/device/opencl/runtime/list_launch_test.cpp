@@ -163,6 +163,32 @@ TEST_F(StampedListLaunching, give_a_span_for_each_operator_of_each_program_on_th
   EXPECT_EQ(x_.as<float>()[0], 3.0f);
 }
 
+TEST_F(StampedListLaunching, become_single_launches_that_say_so_where_the_counter_cannot_be_read) {
+  DeviceOptions options;
+  options.gpu_family = "simd";
+  options.gpu_cores = {0};
+  opencl::Tuning tuning;
+  tuning.lists_may_stamp = false;
+  device_.reset();
+  device_ = opencl::open_device_tuned(0, options, tuning);
+  const Operator one = add(1);
+  const auto program = device_->prepare(std::vector<Operator>{one, one});
+  for (const bool recording : {true, false}) {
+    device_->record_spans(recording);
+    device_->batch(true);
+    device_->launch(*program, {}, {});
+    device_->batch(false);
+    device_->finish(kDeadline);
+    const auto spans = device_->take_spans();
+    ASSERT_EQ(spans.size(), recording ? 2u : 0u);
+    for (size_t i = 0; i < spans.size(); ++i) {
+      EXPECT_EQ(spans[i].op, static_cast<int>(i));
+      EXPECT_TRUE(spans[i].alone);
+    }
+  }
+  EXPECT_EQ(x_.as<float>()[0], 4.0f);
+}
+
 TEST_F(StampedListLaunching, lose_no_span_of_a_batch_that_is_longer_than_a_list) {
   const Operator one = add(1);
   const auto program = device_->prepare(std::span(&one, 1));
