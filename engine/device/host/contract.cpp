@@ -57,30 +57,54 @@ struct Contract {
   void operator()(const Rope& op) const {
     check_positions(op.positions, op.S, op.table_positions, "rotation table");
     for (int64_t s = 0; s < op.S; ++s)
-      for (int64_t h = 0; h < op.heads; ++h)
-        loops.rope(op.x.as<float>() + s * op.x_stride + h * op.head_dim,
-                   op.table.as<float>() + op.positions.as<int32_t>()[s] * op.rot_dim, op.rot_dim,
-                   op.layout == RopeLayout::interleaved);
+      loops.rope({op.x.as<float>() + s * op.x_stride, op.heads, op.head_dim,
+                  op.table.as<float>() + op.positions.as<int32_t>()[s] * op.rot_dim, op.rot_dim,
+                  op.layout == RopeLayout::interleaved});
   }
   void operator()(const Attention& op) const {
     const KvCache& cache = op.cache;
-    const int64_t per_kv = op.heads / cache.kv_heads;
     check_positions(op.positions, op.S, cache.capacity, "cache");
-    const auto* positions = op.positions.as<int32_t>();
     double multiplications = 0;
     for (int64_t s = 0; s < op.S; ++s)
-      multiplications += static_cast<double>(positions[s] + 1) * op.heads * (cache.head_dim + cache.head_dim_v);
-    share(multiplications, op.S * op.heads, [&](int64_t begin, int64_t end, int) {
+      multiplications +=
+          static_cast<double>(op.positions.as<int32_t>()[s] + 1) * op.heads * (cache.head_dim + cache.head_dim_v);
+    const int64_t queries = op.S * (op.heads / cache.kv_heads), tile = attend_tile(queries, cache.kv_heads);
+    const int64_t tiles = (queries + tile - 1) / tile;
+    share(multiplications, cache.kv_heads * tiles, [&](int64_t begin, int64_t end, int) {
       for (int64_t i = begin; i < end; ++i) {
-        const int64_t s = i / op.heads, h = i % op.heads, kv = h / per_kv;
-        const size_t element = cache.element_bytes();
-        loops.attend({op.q.as<float>() + s * op.q_stride + h * cache.head_dim,
-                      cache.k.as<std::byte>() + kv * cache.capacity * cache.head_dim * element,
-                      cache.v.as<std::byte>() + kv * cache.capacity * cache.head_dim_v * element,
-                      cache.type == KvType::f16, cache.head_dim, cache.head_dim_v, positions[s], op.scale, op.round_f16,
-                      op.y.as<float>() + s * op.y_stride + h * cache.head_dim_v});
+        // Late tiles see more positions: an early and a late one in turns give neighbours about the same work.
+        const int64_t n = i % tiles, at = n % 2 == 0 ? n / 2 : tiles - 1 - n / 2;
+        loops.attend(attend_args(op, i / tiles, at * tile, std::min((at + 1) * tile, queries)));
       }
     });
+  }
+  // A smaller tile where decoding has fewer of them than there are threads.
+  int64_t attend_tile(int64_t queries, int64_t kv_heads) const {
+    int64_t tile = std::clamp<int64_t>(queries, 1, loops.attend_tile);
+    while (tile > 1 && kv_heads * ((queries + tile - 1) / tile) < workers.threads()) tile = (tile + 1) / 2;
+    return tile;
+  }
+  // The queries [begin, end) of a KV head, numbered token * group + head in the group.
+  static AttendArgs attend_args(const Attention& op, int64_t kv, int64_t begin, int64_t end) {
+    const KvCache& cache = op.cache;
+    const int64_t group = op.heads / cache.kv_heads;
+    const size_t head_bytes = static_cast<size_t>(kv * cache.capacity) * cache.element_bytes();
+    AttendArgs args{};
+    args.queries = static_cast<int>(end - begin);
+    for (int64_t n = begin; n < end; ++n) {
+      const int64_t s = n / group, head = kv * group + n % group;
+      args.q[n - begin] = op.q.as<float>() + s * op.q_stride + head * cache.head_dim;
+      args.last[n - begin] = op.positions.as<int32_t>()[s];
+      args.y[n - begin] = op.y.as<float>() + s * op.y_stride + head * cache.head_dim_v;
+    }
+    args.k = op.cache.k.as<std::byte>() + head_bytes * static_cast<size_t>(cache.head_dim);
+    args.v = op.cache.v.as<std::byte>() + head_bytes * static_cast<size_t>(cache.head_dim_v);
+    args.f16 = cache.type == KvType::f16;
+    args.head_dim = cache.head_dim;
+    args.head_dim_v = cache.head_dim_v;
+    args.scale = op.scale;
+    args.round_f16 = op.round_f16;
+    return args;
   }
   void operator()(const SwiGlu& op) const {
     for (int64_t s = 0; s < op.S; ++s)

@@ -36,26 +36,38 @@ struct NormArgs {
   bool round_f16;
 };
 
-// One token and query head of Attention; k and v point to the KV head.
+inline constexpr int kMaxAttendTile = 8;
+inline constexpr int64_t kMaxHeadDimV = 512;  // attend() keeps the values of a tile on the stack
+
+// A tile of queries of one KV head: any tokens and heads that read it. k and v point to the KV head.
 struct AttendArgs {
-  const float* q;
+  int queries;  // 1..HostLoops::attend_tile
+  const float* q[kMaxAttendTile];
+  int64_t last[kMaxAttendTile];  // position of the query's token, the last one it sees
+  float* y[kMaxAttendTile];
   const void *k, *v;
   bool f16;
   int64_t head_dim, head_dim_v;
-  int64_t last;  // position of the token
   float scale;
   bool round_f16;
-  float* y;
 };
 
-inline constexpr int64_t kMaxHeadDimV = 512;  // attend() keeps the values of a head on the stack
+// The heads of one token: turns holds cos and sin of each pair, [rot_dim / 2][2].
+struct RopeArgs {
+  float* x;
+  int64_t heads, head_dim;
+  const float* turns;
+  int64_t rot_dim;
+  bool interleaved;
+};
 
 struct HostLoops {
   const char* name;  // instruction set
   void (*matmul_panel)(const PanelArgs& args);
   void (*rms_norm)(const NormArgs& args);
+  int attend_tile;  // queries that attend() takes at most: as many as its registers serve with one load of K and V
   void (*attend)(const AttendArgs& args);
-  void (*rope)(float* x, const float* turns, int64_t rot_dim, bool interleaved);  // one head
+  void (*rope)(const RopeArgs& args);
   void (*swiglu)(const float* gate, const float* up, float* y, int64_t count, bool round_f16);
   void (*softmax)(float* x, int64_t count);
 };

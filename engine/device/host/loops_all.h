@@ -8,6 +8,6 @@
 
 namespace tandem::host {
 
-const HostLoops LOOPS_TABLE = {LOOPS_NAME, matmul_panel, rms_norm, attend, rope, swiglu, softmax};
+const HostLoops LOOPS_TABLE = {LOOPS_NAME, matmul_panel, rms_norm, kAttendTile, attend, rope, swiglu, softmax};
 
 }  // namespace tandem::host

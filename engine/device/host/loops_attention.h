@@ -1,6 +1,9 @@
-// Attention of one query head of one token, split by split of kSplit absolute positions (docs/numbers.md has the
+// Attention of a tile of queries of one KV head, split by split of kSplit absolute positions (docs/numbers.md has the
 // order): a score is one fma chain over the head, a value element one chain over ascending positions, and splits are
-// merged in ascending order.
+// merged in ascending order. The queries of a tile share every load and conversion of K and V; what lies beyond a
+// query's own position does not touch its maximum, sums and values, so the tile changes no bit.
+// Measured (Zen 5 core, f16 cache; 9 heads, 3 KV heads, d = 64; GFLOP/s with AVX-512, before tiles): 128 tokens at 0:
+// 153 (58-62), at 768: 195 (71-92); one token at 1023: 187 (77-95). AVX2: 87 (46-54), 102 (57-76), 82 (69-77).
 #pragma once
 
 #include "engine/device/host/loops.h"
@@ -10,105 +13,206 @@ namespace tandem::host {
 namespace {
 
 constexpr int kSplit = 256;  // kAttentionSplit
-constexpr int kAtOnce = 4;   // independent chains: blocks of 16 positions, or vectors of a value row
 
-struct CacheElement {
-  const void* base;
-  bool f16;
+// Queries of a tile, and what is in registers beside T of them: blocks of 16 positions, or vectors of a value row. At
+// least 8 chains where the registers allow it, which hides the latency of two fma a cycle; a divisor of 4, since the
+// capacity is a multiple of 64.
+#if defined(__AVX512F__)
+constexpr int kAttendTile = 8;
+constexpr int at_once(int T) { return T <= 4 ? 4 : 2; }
+#elif defined(__AVX2__)
+constexpr int kAttendTile = 6;  // 12 of 16 registers, a vector being two of them
+constexpr int at_once(int T) { return T == 1 ? 4 : T == 2 ? 2 : 1; }
+#else
+constexpr int kAttendTile = 2;  // a vector is four registers
+constexpr int at_once(int T) { return T == 1 ? 2 : 1; }
+#endif
+
+LANES_INLINE Lanes load_cache(const float* from) { return load(from); }
+LANES_INLINE Lanes load_cache(const uint16_t* from) { return from_halves(from); }
+template <bool part, typename Element>
+LANES_INLINE Lanes load_values(const Element* from, int64_t left) {
+  if constexpr (!part) return load_cache(from);
+  Element lanes[16] = {};
+  std::memcpy(lanes, from, static_cast<size_t>(left) * sizeof(Element));
+  return load_cache(lanes);
+}
+
+// What the splits so far gave for each query.
+template <int T>
+struct Tile {
+  alignas(64) float p[T][kSplit];  // scores, then weights of a split
+  alignas(64) float values[T][kMaxHeadDimV];
+  float top[T], sum[T];
+  float keep[T], take[T];    // how a split joins the others
+  int64_t common, furthest;  // the smallest and the largest of the last positions
 };
 
-LANES_INLINE Lanes load_cache(const CacheElement& cache, int64_t index) {
-  return cache.f16 ? from_halves(static_cast<const uint16_t*>(cache.base) + index)
-                   : load(static_cast<const float*>(cache.base) + index);
-}
-LANES_INLINE Lanes load_cache_part(const CacheElement& cache, int64_t index, int64_t count) {
-  if (!cache.f16) return load_part(static_cast<const float*>(cache.base) + index, count, 0);
-  uint16_t halves[16] = {};
-  std::memcpy(halves, static_cast<const uint16_t*>(cache.base) + index, static_cast<size_t>(count) * sizeof(uint16_t));
-  return from_halves(halves);
-}
-
-// Scores of the positions [first, end) go to p, -inf beyond the last one; returns the largest.
-LANES_INLINE float score_split(const AttendArgs& args, int64_t first, int64_t end, float* p) {
-  const CacheElement k{args.k, args.f16};
+// Scores of B blocks go to p, -inf beyond a query's last position.
+template <int T, int B, typename Element>
+LANES_INLINE void score_blocks(const AttendArgs& args, int64_t first, int64_t block, Lanes* tops, Tile<T>& tile) {
   const int64_t dim = args.head_dim;
-  Lanes tops = all(-__builtin_inff());
-  for (int64_t block = first; block < end; block += 16 * kAtOnce) {  // the capacity is a multiple of 64
-    Lanes scores[kAtOnce];
-    for (Lanes& score : scores) score = all(0.0f);
-    for (int64_t d = 0; d < dim; ++d) {
-      const Lanes q = all(args.q[d]);
+  const Element* keys = static_cast<const Element*>(args.k) + block * dim;
+  Lanes scores[T][B];
+#pragma GCC unroll 8
+  for (int i = 0; i < T; ++i)
 #pragma GCC unroll 4
-      for (int j = 0; j < kAtOnce; ++j) scores[j] = fma(q, load_cache(k, ((block / 16 + j) * dim + d) * 16), scores[j]);
-    }
+    for (int j = 0; j < B; ++j) scores[i][j] = all(0.0f);
+  for (int64_t d = 0; d < dim; ++d) {
 #pragma GCC unroll 4
-    for (int j = 0; j < kAtOnce; ++j) {
-      const Words beyond =
-          greater(counting_from(static_cast<int32_t>(block + 16 * j)), static_cast<int32_t>(args.last));
-      const Lanes score = select(beyond, all(-__builtin_inff()), scores[j] * all(args.scale));
-      tops = larger(tops, score);
-      store(p + (block - first) + 16 * j, score);
+    for (int j = 0; j < B; ++j) {
+      const Lanes k = load_cache(keys + (j * dim + d) * 16);
+#pragma GCC unroll 8
+      for (int i = 0; i < T; ++i) scores[i][j] = fma(all(args.q[i][d]), k, scores[i][j]);
     }
   }
-  return largest_lane(tops);
-}
-
-// values = keep * values + take * (p . V): how one split joins the others.
-LANES_INLINE void weigh_split(const AttendArgs& args, int64_t first, int64_t end, const float* p, float keep,
-                              float take, float* values) {
-  const CacheElement v{args.v, args.f16};
-  const int64_t width = args.head_dim_v;
-  int64_t c = 0;
-  for (; c + 16 * kAtOnce <= width; c += 16 * kAtOnce) {
-    Lanes acc[kAtOnce];
-    for (Lanes& sum : acc) sum = all(0.0f);
-    for (int64_t n = first; n < end; ++n) {
-      const Lanes weight = all(p[n - first]);
 #pragma GCC unroll 4
-      for (int j = 0; j < kAtOnce; ++j) acc[j] = fma(weight, load_cache(v, n * width + c + 16 * j), acc[j]);
+  for (int j = 0; j < B; ++j) {
+    const Words positions = counting_from(static_cast<int32_t>(block + 16 * j));
+#pragma GCC unroll 8
+    for (int i = 0; i < T; ++i) {
+      const Words beyond = greater(positions, static_cast<int32_t>(args.last[i]));
+      const Lanes score = select(beyond, all(-__builtin_inff()), scores[i][j] * all(args.scale));
+      tops[i] = larger(tops[i], score);
+      store(tile.p[i] + (block - first) + 16 * j, score);
     }
-#pragma GCC unroll 4
-    for (int j = 0; j < kAtOnce; ++j) {
-      float* to = values + c + 16 * j;
-      store(to, fma(acc[j], all(take), load(to) * all(keep)));
-    }
-  }
-  for (; c < width; c += 16) {
-    const int64_t left = width - c;
-    Lanes acc = all(0.0f);
-    for (int64_t n = first; n < end; ++n)
-      acc = fma(all(p[n - first]), left >= 16 ? load_cache(v, n * width + c) : load_cache_part(v, n * width + c, left),
-                acc);
-    store(values + c, fma(acc, all(take), load(values + c) * all(keep)));
   }
 }
 
-void attend(const AttendArgs& args) {
+// The largest score of each query at the positions [first, end).
+template <int T, typename Element>
+LANES_INLINE void score_split(const AttendArgs& args, int64_t first, int64_t end, float* largest, Tile<T>& tile) {
+  constexpr int B = at_once(T);
+  constexpr int kRest = T > 4 ? 1 : B;  // few queries alone are too few chains: blocks that none sees cost nothing then
+  Lanes tops[T];
+  for (Lanes& top : tops) top = all(-__builtin_inff());
+  int64_t block = first;
+  for (; block + 16 * B < end + 16; block += 16 * B) score_blocks<T, B, Element>(args, first, block, tops, tile);
+  for (; block < end; block += 16 * kRest) score_blocks<T, kRest, Element>(args, first, block, tops, tile);
+  for (int i = 0; i < T; ++i) largest[i] = largest_lane(tops[i]);
+}
+
+// Scores become weights; `count` positions. A query whose last position lies before the split finds all of them -inf:
+// its weights are 0 and keep is 1.
+template <int T>
+LANES_INLINE void weigh(const float* largest, int64_t count, Tile<T>& tile) {
+  static_assert(2 * T <= 16, "one vector holds what all splits of a tile are scaled by");
   const float lowest = -__builtin_inff();
-  alignas(64) float p[kSplit], values[kMaxHeadDimV] = {};
-  float top = lowest, sum = 0;
-  for (int64_t first = 0; first <= args.last; first += kSplit) {
-    const int64_t end = args.last + 1 < first + kSplit ? args.last + 1 : first + kSplit;
-    const float split_top = score_split(args, first, end, p);
-    const float split_base = split_top == lowest ? 0.0f : split_top;
-    Lanes sums = all(0.0f);
-    for (int64_t n = 0; n < end - first; n += 16) {
-      const Lanes e = exp(load(p + n) - all(split_base));
-      store(p + n, e);
-      sums = sums + e;
+  float sums[T], scales[16] = {};
+  for (int i = 0; i < T; ++i) {
+    const Lanes base = all(largest[i] == lowest ? 0.0f : largest[i]);
+    Lanes sum = all(0.0f);
+    for (int64_t n = 0; n < count; n += 16) {
+      const Lanes e = exp(load(tile.p[i] + n) - base);
+      store(tile.p[i] + n, e);
+      sum = sum + e;
     }
-    const float next = split_top > top ? split_top : top, base = next == lowest ? 0.0f : next;
-    const float keep = exp1(top - base), take = exp1(split_top - base);
-    sum = __builtin_fmaf(sum_lanes(sums), take, sum * keep);
-    weigh_split(args, first, end, p, keep, take, values);
-    top = next;
+    sums[i] = sum_lanes(sum);
+    const float next = largest[i] > tile.top[i] ? largest[i] : tile.top[i], next_base = next == lowest ? 0.0f : next;
+    scales[i] = tile.top[i] - next_base;
+    scales[T + i] = largest[i] - next_base;
+    tile.top[i] = next;
   }
-  for (int64_t c = 0; c < args.head_dim_v; c += 16) {
-    Lanes y = load(values + c) / all(sum);
-    if (args.round_f16) y = round_f16(y);
-    args.head_dim_v - c >= 16 ? store(args.y + c, y) : store_part(args.y + c, y, args.head_dim_v - c);
+  store(scales, exp(load(scales)));
+  for (int i = 0; i < T; ++i) {
+    tile.keep[i] = scales[i];
+    tile.take[i] = scales[T + i];
+    tile.sum[i] = __builtin_fmaf(sums[i], tile.take[i], tile.sum[i] * tile.keep[i]);
   }
 }
+
+// values = keep * values + take * (p . V) for W vectors of the value row from column c on, or the short last one.
+template <int T, int W, bool part, typename Element>
+LANES_INLINE void add_columns(const AttendArgs& args, int64_t first, int64_t end, int64_t c, Tile<T>& tile) {
+  const int64_t width = args.head_dim_v, shared_end = tile.common + 1 < end ? tile.common + 1 : end;
+  const Element* row = static_cast<const Element*>(args.v) + first * width + c;
+  Lanes acc[T][W];
+#pragma GCC unroll 8
+  for (int i = 0; i < T; ++i)
+#pragma GCC unroll 4
+    for (int j = 0; j < W; ++j) acc[i][j] = all(0.0f);
+  int64_t n = first;
+  for (; n < shared_end; ++n, row += width) {
+#pragma GCC unroll 4
+    for (int j = 0; j < W; ++j) {
+      const Lanes v = load_values<part>(row + 16 * j, width - c);
+#pragma GCC unroll 8
+      for (int i = 0; i < T; ++i) acc[i][j] = fma(all(tile.p[i][n - first]), v, acc[i][j]);
+    }
+  }
+  // Only some queries see these; the others must not even multiply by zero, as the cache may hold anything.
+  for (; n < end; ++n, row += width) {
+#pragma GCC unroll 8
+    for (int i = 0; i < T; ++i) {
+      if (n > args.last[i]) continue;
+      const Lanes weight = all(tile.p[i][n - first]);
+#pragma GCC unroll 4
+      for (int j = 0; j < W; ++j) acc[i][j] = fma(weight, load_values<part>(row + 16 * j, width - c), acc[i][j]);
+    }
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < T; ++i) {
+    if (first > args.last[i]) continue;  // adding 0 would turn -0 into 0
+#pragma GCC unroll 4
+    for (int j = 0; j < W; ++j) {
+      float* to = tile.values[i] + c + 16 * j;
+      store(to, fma(acc[i][j], all(tile.take[i]), load(to) * all(tile.keep[i])));
+    }
+  }
+}
+
+template <int T, int W, typename Element>
+LANES_INLINE void add_values(const AttendArgs& args, int64_t first, int64_t end, int64_t c, Tile<T>& tile) {
+  for (; c + 16 * W <= args.head_dim_v; c += 16 * W) add_columns<T, W, false, Element>(args, first, end, c, tile);
+  if constexpr (W > 1)
+    add_values<T, W / 2, Element>(args, first, end, c, tile);
+  else if (c < args.head_dim_v)
+    add_columns<T, 1, true, Element>(args, first, end, c, tile);
+}
+
+template <int T>
+LANES_INLINE void start(const AttendArgs& args, Tile<T>& tile) {
+  tile.common = tile.furthest = args.last[0];
+  for (int i = 0; i < T; ++i) {
+    tile.common = args.last[i] < tile.common ? args.last[i] : tile.common;
+    tile.furthest = args.last[i] > tile.furthest ? args.last[i] : tile.furthest;
+    tile.top[i] = -__builtin_inff();
+    tile.sum[i] = 0;
+    for (int64_t c = 0; c < args.head_dim_v; c += 16) store(tile.values[i] + c, all(0.0f));
+  }
+}
+
+template <int T>
+LANES_INLINE void finish(const AttendArgs& args, const Tile<T>& tile) {
+  for (int i = 0; i < T; ++i)
+    for (int64_t c = 0; c < args.head_dim_v; c += 16) {
+      Lanes y = load(tile.values[i] + c) / all(tile.sum[i]);
+      if (args.round_f16) y = round_f16(y);
+      args.head_dim_v - c >= 16 ? store(args.y[i] + c, y) : store_part(args.y[i] + c, y, args.head_dim_v - c);
+    }
+}
+
+template <int T, typename Element>
+void attend_tile(const AttendArgs& args) {
+  Tile<T> tile;
+  start(args, tile);
+  for (int64_t first = 0; first <= tile.furthest; first += kSplit) {
+    const int64_t end = tile.furthest + 1 < first + kSplit ? tile.furthest + 1 : first + kSplit;
+    float largest[T];
+    score_split<T, Element>(args, first, end, largest, tile);
+    weigh(largest, end - first, tile);
+    add_values<T, at_once(T), Element>(args, first, end, 0, tile);
+  }
+  finish(args, tile);
+}
+
+template <int T = 1>
+LANES_INLINE void attend_queries(const AttendArgs& args) {
+  if (args.queries == T) return args.f16 ? attend_tile<T, uint16_t>(args) : attend_tile<T, float>(args);
+  if constexpr (T < kAttendTile) attend_queries<T + 1>(args);
+}
+
+void attend(const AttendArgs& args) { attend_queries(args); }
 
 }  // namespace
 }  // namespace tandem::host

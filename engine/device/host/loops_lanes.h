@@ -44,9 +44,10 @@ LANES_INLINE Lanes load(const float* from) {
   return v;
 }
 LANES_INLINE void store(float* to, Lanes v) { EACH_PART std::memcpy(to + kPartLanes * i, &v.p[i], sizeof(Part)); }
+// Subtracting 0 keeps -0 (adding it does not) and is no instruction but the broadcast.
 LANES_INLINE Lanes all(float value) {
   Lanes v;
-  EACH_PART v.p[i] = Part{} + value;
+  EACH_PART v.p[i] = value - Part{};
   return v;
 }
 
@@ -80,8 +81,7 @@ LANES_INLINE Words greater(Words a, int32_t b) {
   return a;
 }
 LANES_INLINE Lanes select(Words mask, Lanes a, Lanes b) {
-  EACH_PART a.p[i] = reinterpret_cast<Part>((reinterpret_cast<WordPart>(a.p[i]) & mask.p[i]) |
-                                            (reinterpret_cast<WordPart>(b.p[i]) & ~mask.p[i]));
+  EACH_PART a.p[i] = mask.p[i] ? a.p[i] : b.p[i];
   return a;
 }
 LANES_INLINE Words counting_from(int32_t first) {
@@ -209,20 +209,21 @@ LANES_INLINE void store_part(float* to, Lanes v, int64_t count) {
 }
 
 // The trees of the bit rules: halves folded onto each other, 16 -> 8 -> 4 -> 2 -> 1.
+// In vectors of 4, which every machine has.
+typedef float Quarter __attribute__((vector_size(16)));
 LANES_INLINE float sum_lanes(Lanes v) {
-  float lanes[16];
-  store(lanes, v);
-  for (int half = 8; half > 0; half /= 2)
-    for (int n = 0; n < half; ++n) lanes[n] = lanes[n] + lanes[n + half];
-  return lanes[0];
+  Quarter q[4];
+  std::memcpy(q, &v, sizeof v);
+  const Quarter sums = (q[0] + q[2]) + (q[1] + q[3]);
+  return (sums[0] + sums[2]) + (sums[1] + sums[3]);
 }
 LANES_INLINE Lanes larger(Lanes a, Lanes b) { return select(b > a, b, a); }
-LANES_INLINE float largest_lane(Lanes v) {
-  float lanes[16];
-  store(lanes, v);
-  float top = lanes[0];
-  for (int n = 1; n < 16; ++n) top = lanes[n] > top ? lanes[n] : top;
-  return top;
+LANES_INLINE float largest_lane(Lanes v) {  // which of two equal zeros it is matters to no use
+  Quarter q[4];
+  std::memcpy(q, &v, sizeof v);
+  const Quarter a = q[2] > q[0] ? q[2] : q[0], b = q[3] > q[1] ? q[3] : q[1], tops = b > a ? b : a;
+  const float even = tops[2] > tops[0] ? tops[2] : tops[0], odd = tops[3] > tops[1] ? tops[3] : tops[1];
+  return odd > even ? odd : even;
 }
 
 // e^x by the written-out polynomial of docs/numbers.md: x = n ln 2 + r in two parts, e^r = 1 + r + r^2 P(r), n into the

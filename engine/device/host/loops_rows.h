@@ -12,7 +12,8 @@ LANES_INLINE Lanes load_upto(const float* p, int64_t left, float fill) {
 }
 LANES_INLINE void store_upto(float* p, Lanes v, int64_t left) { left >= 16 ? store(p, v) : store_part(p, v, left); }
 
-void rms_norm(const NormArgs& args) {
+void rms_norm(const NormArgs& given) {
+  const NormArgs args = given;  // a store to y could change what the reference names: it would be read again each time
   const int64_t width = args.width;
   Lanes squares = all(0.0f);
   for (int64_t i = 0; i < width; i += 16) {
@@ -33,16 +34,38 @@ void rms_norm(const NormArgs& args) {
 }
 
 // A pair (a, b) becomes (fma(a, cos, -(b sin)), fma(a, sin, b cos)).
-void rope(float* x, const float* turns, int64_t rot_dim, bool interleaved) {
-  const int64_t pairs = rot_dim / 2;
-  for (int64_t j = 0; j < pairs; ++j) {
-    float& first = x[interleaved ? 2 * j : j];
-    float& second = x[interleaved ? 2 * j + 1 : j + pairs];
-    const float a = first, b = second, cosine = turns[2 * j], sine = turns[2 * j + 1];
-    first = __builtin_fmaf(a, cosine, -(b * sine));
-    second = __builtin_fmaf(a, sine, b * cosine);
+void rope_neighbours(const RopeArgs& args) {
+  for (int64_t h = 0; h < args.heads; ++h) {
+    float* x = args.x + h * args.head_dim;
+    for (int64_t j = 0; j < args.rot_dim; j += 2) {
+      const float a = x[j], b = x[j + 1], cosine = args.turns[j], sine = args.turns[j + 1];
+      x[j] = __builtin_fmaf(a, cosine, -(b * sine));
+      x[j + 1] = __builtin_fmaf(a, sine, b * cosine);
+    }
   }
 }
+
+// 16 pairs of every head at once: the table's pairs are taken apart once for all heads.
+void rope_halves(const RopeArgs& args) {
+  const int64_t pairs = args.rot_dim / 2;
+  for (int64_t j = 0; j < pairs; j += 16) {
+    const int64_t left = pairs - j < 16 ? pairs - j : 16;
+    float cosines[16] = {}, sines[16] = {};
+    for (int64_t n = 0; n < left; ++n) {
+      cosines[n] = args.turns[2 * (j + n)];
+      sines[n] = args.turns[2 * (j + n) + 1];
+    }
+    const Lanes cosine = load(cosines), sine = load(sines);
+    for (int64_t h = 0; h < args.heads; ++h) {
+      float *first = args.x + h * args.head_dim + j, *second = first + pairs;
+      const Lanes a = load_upto(first, left, 0), b = load_upto(second, left, 0);
+      store_upto(first, fma(a, cosine, -(b * sine)), left);
+      store_upto(second, fma(a, sine, b * cosine), left);
+    }
+  }
+}
+
+void rope(const RopeArgs& args) { args.interleaved ? rope_neighbours(args) : rope_halves(args); }
 
 void swiglu(const float* gate, const float* up, float* y, int64_t count, bool to_f16) {
   for (int64_t i = 0; i < count; i += 16) {

@@ -2,9 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <random>
 #include <thread>
+#include <vector>
 
+#include "engine/device/host/arithmetic.h"
 #include "engine/device/host/loops.h"
+#include "engine/tensor/types.h"
 #include "sync/error.h"
 #include "sync/waiter.h"
 
@@ -167,6 +174,158 @@ TEST(HostLoops, the_portable_ones_are_always_there) {
   EXPECT_NE(host::find_loops("portable"), nullptr);
   EXPECT_EQ(host::find_loops("sse9"), nullptr);
   EXPECT_THROW(make_host_device(HostArithmetic::contract, 1, {}, "sse9"), Error);
+}
+
+std::vector<const host::HostLoops*> all_loops() {  // that this machine can run
+  std::vector<const host::HostLoops*> all;
+  for (const char* name : {"avx512", "avx2", "portable"})
+    if (const host::HostLoops* loops = host::find_loops(name)) all.push_back(loops);
+  return all;
+}
+
+// Attention with random queries over a cache that holds NaN beyond the last position. The last position's values are
+// infinite: the queries before it must not even multiply them by zero.
+struct AttentionCase {
+  sync::Pool pool;
+  Attention op;
+  std::mt19937 random{7};
+
+  AttentionCase(int64_t S, int64_t past, int64_t kv_heads, int64_t group, int64_t head_dim, KvType type) {
+    const int64_t heads = kv_heads * group, count = past + S;
+    op.S = S, op.heads = heads, op.scale = 1 / std::sqrt(static_cast<float>(head_dim));
+    op.q_stride = heads * head_dim + 5, op.y_stride = heads * head_dim + 3;
+    op.cache = {type, kv_heads, head_dim, head_dim, (count + 63) / 64 * 64, {}, {}};
+    op.q = take(S * op.q_stride * 4), op.y = take(S * op.y_stride * 4), op.positions = take(S * 4);
+    op.cache.k = take(op.cache.k_bytes()), op.cache.v = take(op.cache.v_bytes());
+    for (int64_t i = 0; i < S * op.q_stride; ++i) op.q.as<float>()[i] = 2 * number();
+    for (int64_t s = 0; s < S; ++s) op.positions.as<int32_t>()[s] = static_cast<int32_t>(past + s);
+    for (int64_t at = 0; at < kv_heads * count * head_dim; ++at) {
+      const int64_t kv = at / (count * head_dim), p = at / head_dim % count, d = at % head_dim;
+      put(op.cache.k, ((kv * op.cache.capacity / 16 + p / 16) * head_dim + d) * 16 + p % 16, number());
+      put(op.cache.v, (kv * op.cache.capacity + p) * head_dim + d, p == count - 1 ? INFINITY : number());
+    }
+  }
+  Operand take(size_t bytes) {
+    sync::Slot& slot = pool.acquire(bytes, sync::SlotUse::activations, "attention");
+    std::memset(slot.data(), 0xff, slot.size_bytes());  // NaN, as f32 and as f16
+    return {&slot, 0};
+  }
+  float number() { return std::normal_distribution<float>()(random); }
+  void put(const Operand& cache, int64_t index, float value) {
+    if (op.cache.type == KvType::f16)
+      cache.as<uint16_t>()[index] = float_to_half(value);
+    else
+      cache.as<float>()[index] = value;
+  }
+
+  // The words of y with what lies between its rows, after `run`.
+  template <typename Run>
+  std::vector<uint32_t> result(const Run& run) {
+    std::memset(op.y.as<float>(), 0xff, op.S * op.y_stride * 4);
+    run();
+    const auto* words = op.y.as<uint32_t>();
+    return {words, words + op.S * op.y_stride};
+  }
+  // The queries of a KV head are numbered token * group + head in the group and cut into tiles.
+  std::vector<uint32_t> in_tiles(const host::HostLoops& loops, int64_t tile) {
+    return result([&] {
+      const int64_t queries = op.S * op.heads / op.cache.kv_heads;
+      for (int64_t kv = 0; kv < op.cache.kv_heads; ++kv)
+        for (int64_t n = 0; n < queries; n += tile) attend(loops, kv, n, std::min(n + tile, queries));
+    });
+  }
+  void attend(const host::HostLoops& loops, int64_t kv, int64_t begin, int64_t end) {
+    const KvCache& cache = op.cache;
+    const int64_t group = op.heads / cache.kv_heads;
+    const size_t at = static_cast<size_t>(kv * cache.capacity * cache.head_dim) * cache.element_bytes();
+    host::AttendArgs args{static_cast<int>(end - begin),
+                          {},
+                          {},
+                          {},
+                          cache.k.as<std::byte>() + at,
+                          cache.v.as<std::byte>() + at,
+                          cache.type == KvType::f16,
+                          cache.head_dim,
+                          cache.head_dim_v,
+                          op.scale,
+                          op.round_f16};
+    for (int64_t n = begin; n < end; ++n) {
+      const int64_t s = n / group, column = (kv * group + n % group) * cache.head_dim;
+      args.q[n - begin] = op.q.as<float>() + s * op.q_stride + column;
+      args.y[n - begin] = op.y.as<float>() + s * op.y_stride + column;
+      args.last[n - begin] = op.positions.as<int32_t>()[s];
+    }
+    loops.attend(args);
+  }
+};
+
+TEST(HostLoops, a_tile_of_queries_gives_the_bits_of_the_queries_one_by_one) {
+  int compared = 0;
+  for (const int64_t past : {0, 250, 256, 300})
+    for (const int64_t group : {1, 3, 4})
+      for (const int64_t head_dim : {40, 64, 128})
+        for (const KvType type : {KvType::f16, KvType::f32}) {
+          AttentionCase attention(7, past, 1, group, head_dim, type);
+          const auto expected = attention.in_tiles(*host::find_loops("portable"), 1);
+          for (const host::HostLoops* loops : all_loops())
+            for (int tile = 1; tile <= loops->attend_tile; ++tile, ++compared)
+              ASSERT_EQ(attention.in_tiles(*loops, tile), expected)
+                  << loops->name << ", tiles of " << tile << " past " << past << ", group " << group << ", dim "
+                  << head_dim << (type == KvType::f16 ? ", f16" : ", f32");
+        }
+  EXPECT_GE(compared, 4 * 3 * 3 * 2);
+}
+
+TEST(HostLoops, a_tile_may_hold_tokens_far_apart_in_any_order) {
+  for (const host::HostLoops* loops : all_loops()) {
+    AttentionCase attention(5, 600, 1, 2, 64, KvType::f16);
+    const int32_t positions[] = {604, 3, 255, 0, 256};
+    std::memcpy(attention.op.positions.as<int32_t>(), positions, sizeof positions);
+    EXPECT_EQ(attention.in_tiles(*loops, loops->attend_tile), attention.in_tiles(*loops, 1)) << loops->name;
+  }
+}
+
+TEST(HostLoops, attention_shared_by_threads_has_the_same_bits) {
+  struct Shape {
+    int64_t S, past, kv_heads, group;
+  };
+  // Prefill; decoding with fewer tiles of queries than threads. Both are enough work to be shared.
+  for (const Shape& shape : {Shape{65, 200, 2, 3}, Shape{1, 9000, 1, 4}, Shape{3, 6000, 1, 2}}) {
+    AttentionCase attention(shape.S, shape.past, shape.kv_heads, shape.group, 64, KvType::f16);
+    const auto expected = attention.in_tiles(host::best_loops(), 1);
+    for (const int threads : {1, 2, 3, 7}) {
+      host::Workers workers(threads, {});
+      EXPECT_EQ(attention.result([&] {
+        host::run_contract({"attention", attention.op}, host::best_loops(), workers);
+      }),
+                expected)
+          << threads << " threads, S=" << shape.S;
+    }
+  }
+}
+
+TEST(HostLoops, a_rotation_has_the_bits_of_the_pairs_formula) {
+  constexpr int64_t kHeads = 3, kHeadDim = 72;
+  std::mt19937 random(3);
+  std::normal_distribution<float> number;
+  std::vector<float> x(kHeads * kHeadDim), turns(kHeadDim);
+  for (float& value : x) value = number(random);
+  for (float& value : turns) value = number(random);
+  for (const host::HostLoops* loops : all_loops())
+    for (const int64_t rot_dim : {2, 24, 64, 72})
+      for (const bool interleaved : {false, true}) {
+        std::vector<float> expected = x, rotated = x;
+        for (int64_t h = 0; h < kHeads; ++h)
+          for (int64_t j = 0; j < rot_dim / 2; ++j) {
+            const int64_t at = h * kHeadDim + (interleaved ? 2 * j : j), other = interleaved ? 1 : rot_dim / 2;
+            const float a = x[at], b = x[at + other], cosine = turns[2 * j], sine = turns[2 * j + 1];
+            expected[at] = std::fma(a, cosine, -(b * sine));
+            expected[at + other] = std::fma(a, sine, b * cosine);
+          }
+        loops->rope({rotated.data(), kHeads, kHeadDim, turns.data(), rot_dim, interleaved});
+        EXPECT_EQ(std::memcmp(rotated.data(), expected.data(), x.size() * sizeof(float)), 0)
+            << loops->name << ", " << rot_dim << " of " << kHeadDim << (interleaved ? ", interleaved" : "");
+      }
 }
 
 TEST(Registry, an_unknown_device_is_an_error_that_lists_what_is_there) {
