@@ -50,7 +50,7 @@ struct Tile {
 
 // Scores of B blocks go to p, -inf beyond a query's last position.
 template <int T, int B, typename Element>
-LANES_INLINE void score_blocks(const AttendArgs& args, int64_t first, int64_t block, Lanes* tops, Tile<T>& tile) {
+void score_blocks(const AttendArgs& args, int64_t first, int64_t block, Lanes* tops, Tile<T>& tile) {
   const int64_t dim = args.head_dim;
   const Element* keys = static_cast<const Element*>(args.k) + block * dim;
   Lanes scores[T][B];
@@ -81,7 +81,7 @@ LANES_INLINE void score_blocks(const AttendArgs& args, int64_t first, int64_t bl
 
 // The largest score of each query at the positions [first, end).
 template <int T, typename Element>
-LANES_INLINE void score_split(const AttendArgs& args, int64_t first, int64_t end, float* largest, Tile<T>& tile) {
+void score_split(const AttendArgs& args, int64_t first, int64_t end, float* largest, Tile<T>& tile) {
   constexpr int B = at_once(T);
   constexpr int kRest = T > 4 ? 1 : B;  // few queries alone are too few chains: blocks that none sees cost nothing then
   Lanes tops[T];
@@ -95,7 +95,7 @@ LANES_INLINE void score_split(const AttendArgs& args, int64_t first, int64_t end
 // Scores become weights; `count` positions. A query whose last position lies before the split finds all of them -inf:
 // its weights are 0 and keep is 1.
 template <int T>
-LANES_INLINE void weigh(const float* largest, int64_t count, Tile<T>& tile) {
+void weigh(const float* largest, int64_t count, Tile<T>& tile) {
   static_assert(2 * T <= 16, "one vector holds what all splits of a tile are scaled by");
   const float lowest = -__builtin_inff();
   float sums[T], scales[16] = {};
@@ -123,7 +123,7 @@ LANES_INLINE void weigh(const float* largest, int64_t count, Tile<T>& tile) {
 
 // values = keep * values + take * (p . V) for W vectors of the value row from column c on, or the short last one.
 template <int T, int W, bool part, typename Element>
-LANES_INLINE void add_columns(const AttendArgs& args, int64_t first, int64_t end, int64_t c, Tile<T>& tile) {
+void add_columns(const AttendArgs& args, int64_t first, int64_t end, int64_t c, Tile<T>& tile) {
   const int64_t width = args.head_dim_v, shared_end = tile.common + 1 < end ? tile.common + 1 : end;
   const Element* row = static_cast<const Element*>(args.v) + first * width + c;
   Lanes acc[T][W];
@@ -162,7 +162,7 @@ LANES_INLINE void add_columns(const AttendArgs& args, int64_t first, int64_t end
 }
 
 template <int T, int W, typename Element>
-LANES_INLINE void add_values(const AttendArgs& args, int64_t first, int64_t end, int64_t c, Tile<T>& tile) {
+void add_values(const AttendArgs& args, int64_t first, int64_t end, int64_t c, Tile<T>& tile) {
   for (; c + 16 * W <= args.head_dim_v; c += 16 * W) add_columns<T, W, false, Element>(args, first, end, c, tile);
   if constexpr (W > 1)
     add_values<T, W / 2, Element>(args, first, end, c, tile);
@@ -171,7 +171,7 @@ LANES_INLINE void add_values(const AttendArgs& args, int64_t first, int64_t end,
 }
 
 template <int T>
-LANES_INLINE void start(const AttendArgs& args, Tile<T>& tile) {
+void start(const AttendArgs& args, Tile<T>& tile) {
   tile.common = tile.furthest = args.last[0];
   for (int i = 0; i < T; ++i) {
     tile.common = args.last[i] < tile.common ? args.last[i] : tile.common;
@@ -183,7 +183,7 @@ LANES_INLINE void start(const AttendArgs& args, Tile<T>& tile) {
 }
 
 template <int T>
-LANES_INLINE void finish(const AttendArgs& args, const Tile<T>& tile) {
+void finish(const AttendArgs& args, const Tile<T>& tile) {
   for (int i = 0; i < T; ++i)
     for (int64_t c = 0; c < args.head_dim_v; c += 16) {
       Lanes y = load(tile.values[i] + c) / all(tile.sum[i]);
@@ -207,7 +207,7 @@ void attend_tile(const AttendArgs& args) {
 }
 
 template <int T = 1>
-LANES_INLINE void attend_queries(const AttendArgs& args) {
+void attend_queries(const AttendArgs& args) {
   if (args.queries == T) return args.f16 ? attend_tile<T, uint16_t>(args) : attend_tile<T, float>(args);
   if constexpr (T < kAttendTile) attend_queries<T + 1>(args);
 }
