@@ -23,7 +23,7 @@ struct FastKernels {
 
   // Weight load: columns [column, column + count) of a panel, decoded to tile[count][64]. count <= 64.
   void (*decode_tile)(const PanelFormat& format, const std::byte* panel, int64_t column, int64_t count, float* tile);
-  // One residency: x[blocks][64][8] streams past the tile; the partial sums acc[blocks*8][64] enter and leave.
+  // One residency: x[blocks][8][64] streams past the tile; the partial sums acc[blocks*8][64] enter and leave.
   void (*stream_tile)(const float* tile, int64_t count, const float* x, int64_t blocks, float* acc);
   // A whole panel against 1..4 tokens, weights read packed: acc[tokens][64] = chain over all K from zero.
   void (*gemv_panel)(const PanelFormat& format, const std::byte* panel, int64_t columns, const float* x,

@@ -35,8 +35,8 @@ float* AlignedFloats::reserve(int64_t count) {
   return data_.get();
 }
 
-// Few tokens: dense rows [S][K]. Many: [K/64][S/8][64][8], so that the slice of one tile is contiguous and the 8 tokens
-// of a block lie side by side. Token rows past S and columns past K are never read into a result.
+// Few tokens: dense rows [S][K]. Many: [K/64][S/8][8][64], so that the slice of one tile is contiguous. Token rows past
+// S are zero, columns past K are never read into a result.
 void FastMatmul::prepare_activations(const MatmulCall& call, AlignedFloats& activations) const {
   const int64_t S = call.tokens, K = call.columns;
   if (S <= kGemvTokens) {
@@ -44,22 +44,16 @@ void FastMatmul::prepare_activations(const MatmulCall& call, AlignedFloats& acti
     for (int64_t s = 0; s < S; ++s) kernels_->round_half(call.x + s * call.x_stride, out + s * K, K);
     return;
   }
-  const int64_t blocks = blocks_of(S), tiles = tiles_of(K);
-  float* out = activations.reserve(tiles * blocks * kTileColumns * kTokenBlock);
-  alignas(64) float rounded[kTokenBlock][kTileColumns] = {};
+  const int64_t rows = blocks_of(S) * kTokenBlock, tiles = tiles_of(K);
+  float* out = activations.reserve(tiles * rows * kTileColumns);
   for (int64_t tile = 0; tile < tiles; ++tile) {
     const int64_t first = tile * kTileColumns, count = std::min(kTileColumns, K - first);
-    for (int64_t block = 0; block < blocks; ++block, out += kTileColumns * kTokenBlock) {
-      for (int64_t lane = 0; lane < kTokenBlock; ++lane) {
-        const int64_t s = block * kTokenBlock + lane;
-        if (s < S) {
-          kernels_->round_half(call.x + s * call.x_stride + first, rounded[lane], count);
-        } else {
-          std::fill_n(rounded[lane], count, 0.0f);
-        }
+    for (int64_t s = 0; s < rows; ++s, out += kTileColumns) {
+      if (s < S) {
+        kernels_->round_half(call.x + s * call.x_stride + first, out, count);
+      } else {
+        std::fill_n(out, count, 0.0f);
       }
-      for (int64_t k = 0; k < count; ++k)
-        for (int64_t lane = 0; lane < kTokenBlock; ++lane) out[k * kTokenBlock + lane] = rounded[lane][k];
     }
   }
 }

@@ -15,10 +15,10 @@ void decode_tile(const PanelFormat& format, const std::byte* panel, int64_t colu
 
 void stream_tile(const float* tile, int64_t count, const float* x, int64_t blocks, float* acc) {
   for (int64_t s = 0; s < blocks * kTokenBlock; ++s) {
-    const float* token = x + s / kTokenBlock * kTileColumns * kTokenBlock + s % kTokenBlock;
+    const float* token = x + s * kTileColumns;
     float* sums = acc + s * kPanelRows;
     for (int64_t k = 0; k < count; ++k) {
-      const float a = token[k * kTokenBlock];
+      const float a = token[k];
       for (int64_t r = 0; r < kPanelRows; ++r) sums[r] = std::fma(tile[k * kPanelRows + r], a, sums[r]);
     }
   }

@@ -33,11 +33,10 @@ HWY_INLINE void stream_block(const float* HWY_RESTRICT tile, int64_t count, cons
     __builtin_prefetch(acc + (kTokenBlock + s) * kPanelRows + kLanes);
   }
   for (int64_t k = 0; k < count; ++k) {
-    __builtin_prefetch(x + (kTileColumns + k) * kTokenBlock);
     const Vec w0 = hn::Load(d, tile + k * kPanelRows), w1 = hn::Load(d, tile + k * kPanelRows + kLanes);
     TANDEM_UNROLL
     for (int s = 0; s < kTokens; ++s) {
-      const Vec value = hn::Set(d, x[k * kTokenBlock + s]);
+      const Vec value = hn::Set(d, x[s * kTileColumns + k]);
       a0[s] = hn::MulAdd(w0, value, a0[s]);
       a1[s] = hn::MulAdd(w1, value, a1[s]);
     }
@@ -54,7 +53,7 @@ void stream_tile(const float* tile, int64_t count, const float* x, int64_t block
     const float* tokens = x + block * kTileColumns * kTokenBlock;
     for (int64_t s = 0; s < kTokenBlock; s += kTokens)
       for (int64_t row = 0; row < kPanelRows; row += 2 * kLanes)
-        stream_block(tile + row, count, tokens + s, acc + (block * kTokenBlock + s) * kPanelRows + row);
+        stream_block(tile + row, count, tokens + s * kTileColumns, acc + (block * kTokenBlock + s) * kPanelRows + row);
   }
 }
 

@@ -146,6 +146,9 @@ struct SliceTokens {
 }  // namespace
 
 const char* kind_name(const Operator& op) { return std::visit(KindName{}, op.body); }
+int64_t tokens_of(const Operator& op) {
+  return std::visit([](const auto& body) { return body.S; }, op.body);
+}
 Work work(const Operator& op) { return {std::visit(Flops{}, op.body), touched_bytes(op)}; }
 
 // Per token, head and split: the running maximum, the sum and head_dim_v accumulators, padded to whole 64-byte lines.
@@ -170,7 +173,7 @@ MatMul slice_rows(const MatMul& op, int64_t begin, int64_t end) {
 }
 
 Operator slice_tokens(const Operator& op, int64_t begin, int64_t end) {
-  const int64_t S = std::visit([](const auto& body) { return body.S; }, op.body);
+  const int64_t S = tokens_of(op);
   if (begin < 0 || begin > end || end > S)
     throw Error("a token slice does not fit its operator", op.name + ": tokens " + std::to_string(begin) + ".." +
                                                                std::to_string(end) + " of " + std::to_string(S));

@@ -170,6 +170,7 @@ struct Operator {
 };
 
 const char* kind_name(const Operator& op);  // "matmul", "rms_norm", ...
+int64_t tokens_of(const Operator& op);      // S
 
 // A place an operator touches: rows x width_bytes, row_pitch_bytes apart (rows = 1: one run). Devices without shared
 // memory copy these.

@@ -1,78 +1,14 @@
 #include "engine/plan/strategy.h"
 
 #include <algorithm>
-#include <cmath>
-#include <numeric>
-#include <set>
 #include <utility>
 
+#include "engine/plan/placer.h"
+#include "engine/plan/staggered.h"
 #include "sync/error.h"
 
 namespace tandem {
 namespace {
-
-int device_of(const PlanRequest& request, DeviceKind kind) {
-  for (size_t d = 0; d < request.devices.size(); ++d) {
-    if (request.devices[d].kind == kind) return static_cast<int>(d);
-  }
-  return -1;
-}
-
-int require_device(const PlanRequest& request, DeviceKind kind, const char* what, const char* plan) {
-  const int device = device_of(request, kind);
-  if (device < 0) {
-    throw Error(std::string("the plan needs ") + what, plan, "Name one in --device, see `tandem devices`");
-  }
-  return device;
-}
-
-std::vector<std::string> ids(const PlanRequest& request) {
-  std::vector<std::string> names;
-  for (const DeviceTraits& device : request.devices) names.push_back(device.id);
-  return names;
-}
-
-// Places operators one by one; keeps each reason for a fallback once per kind of operator.
-class Placer {
- public:
-  explicit Placer(const PlanRequest& request) : request_(request) {}
-
-  // On `wanted` where it is supported, else on `fallback` (-1: none).
-  void place(const Operator& op, int wanted, int fallback) {
-    const Support support = request_.devices[wanted].supports(op);
-    if (support.yes) {
-      placed_.push_back({wanted, op});
-      return;
-    }
-    const std::string refusal = request_.devices[wanted].id + " does not run " + kind_name(op) + ": " + support.reason;
-    if (request_.strict || fallback < 0 || !request_.devices[fallback].supports(op).yes) {
-      throw Error("an operator cannot run where the plan puts it", op.name + ": " + refusal,
-                  request_.strict ? "Leave out --strict-device to let it fall back" : "Add a device that can run it");
-    }
-    if (noted_.insert(refusal).second) notes_.push_back(refusal + "; it runs on " + request_.devices[fallback].id);
-    placed_.push_back({fallback, op});
-  }
-  void place_quietly(const Operator& op, int device) {
-    const Support support = request_.devices[device].supports(op);
-    if (!support.yes) {
-      throw Error("an operator cannot run where the plan puts it",
-                  op.name + ": " + request_.devices[device].id + ": " + support.reason);
-    }
-    placed_.push_back({device, op});
-  }
-  bool runs(int device, const Operator& op) const { return request_.devices[device].supports(op).yes; }
-  Plan finish(const char* name) {
-    Plan plan = schedule(name, ids(request_), placed_);
-    plan.notes = std::move(notes_);
-    return plan;
-  }
-
- private:
-  const PlanRequest& request_;
-  std::vector<Placed> placed_;
-  std::set<std::string> noted_;
-  std::vector<std::string> notes_;
-};
 
 Plan all_on(const PlanRequest& request, DeviceKind kind, const char* what, const char* name) {
   const int device = require_device(request, kind, what, name);
@@ -127,24 +63,7 @@ Plan tensor(const PlanRequest& request) {
       placer.place_quietly(op, cutters.front());
       continue;
     }
-    // A cutter that refuses the matmul is named, and all of it falls back to the first one.
-    const auto refuses = std::ranges::find_if(cutters, [&](int device) { return !placer.runs(device, op); });
-    if (refuses != cutters.end()) {
-      placer.place(op, *refuses, cutters.front());
-      continue;
-    }
-    std::vector<double> shares = request.shares.of(*matmul);
-    if (shares.empty()) shares.assign(cutters.size(), 1.0 / static_cast<double>(cutters.size()));
-    if (shares.size() != cutters.size() || std::abs(std::reduce(shares.begin(), shares.end()) - 1) > 1e-6) {
-      throw Error("the shares of a row cut must add up to 1, one share a device", "tensor",
-                  std::to_string(cutters.size()) + " devices take part, there are " + std::to_string(shares.size()) +
-                      " shares");
-    }
-    int64_t begin = 0;
-    const std::vector<int64_t> ends = cut_rows(matmul->row_end, shares);
-    for (size_t i = 0; i < cutters.size(); begin = ends[i++]) {
-      if (begin < ends[i]) placer.place_quietly({op.name, slice_rows(*matmul, begin, ends[i])}, cutters[i]);
-    }
+    placer.place_cut(op, cutters, request.shares.of(*matmul));
   }
   return placer.finish("tensor");
 }
@@ -156,6 +75,10 @@ constexpr Strategy kStrategies[] = {
     {"layer", "H1: matmuls on the NPU, everything else on the GPU", layer},
     {"tensor", "H2/H6: each matmul cut by output rows between GPUs and NPU, in the measured ratio (or --split)",
      tensor},
+    {"staggered",
+     "tensor, with a prompt in two halves some stages apart: the NPU multiplies for one while the GPU does the other's "
+     "norms, rotation and attention",
+     staggered},
 };
 
 }  // namespace

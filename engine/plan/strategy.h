@@ -43,6 +43,8 @@ struct PlanRequest {
   std::span<const DeviceTraits> devices;  // the plan's devices
   RowShares shares;                       // for the strategies that cut rows
   bool strict = false;                    // an operator that has to fall back is an Error
+  // Predicted seconds of an operator on a device, for the strategies that weigh operators against each other.
+  std::function<double(int device, const Operator& op)> seconds;
 };
 
 // The devices that `tensor` cuts rows between, as indices: every GPU in order (the host where there is none), then

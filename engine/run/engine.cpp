@@ -1,6 +1,7 @@
 #include "engine/run/engine.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <limits>
 #include <set>
@@ -17,6 +18,7 @@ constexpr int64_t kDefaultContext = 4096, kDefaultChunk = 256;
 constexpr size_t kPreparedPlans = 12;
 // Up to this many tokens a pass is bound by reading the weights, like decoding.
 constexpr int64_t kDecodeTokens = 4;
+constexpr int64_t kChoiceTokens = 128;  // of the prompt that `auto` tries plans on
 
 bool starts_with(const std::string& text, const char* prefix) { return text.rfind(prefix, 0) == 0; }
 
@@ -175,6 +177,7 @@ void Engine::choose_plans() {
     if (first_of(DeviceKind::npu) && (first_of(DeviceKind::gpu) || first_of(DeviceKind::host))) {
       candidates.push_back("layer");
       candidates.push_back("tensor");
+      candidates.push_back("staggered");
     }
     if (candidates.empty() || first_of(DeviceKind::host)) candidates.push_back("host-only");
     std::string key = "auto|" + model_.config.architecture + "|" + std::to_string(file_.file_bytes()) + "|" + act_ +
@@ -189,7 +192,7 @@ void Engine::choose_plans() {
       return best;
     };
     decode_plan_ = choose("decode", {1, 1});
-    prefill_plan_ = choose("prefill", {std::min<int64_t>(activations_->sizes.tokens, 64), 0});
+    prefill_plan_ = choose("prefill", {std::min(activations_->sizes.tokens, kChoiceTokens), 0});
     cache_.save();
   }
   for (const std::string& note : make_plan(decode_plan_, {1, 1}).notes) notes_.push_back(note);
@@ -201,10 +204,8 @@ std::string Engine::fastest(const std::vector<std::string>& candidates, const Ba
   if (candidates.size() == 1) return candidates.front();
   std::vector<std::unique_ptr<PreparedPlan>> prepared;
   for (const std::string& name : candidates) prepared.push_back(executor_->prepare(make_plan(name, batch)));
-  for (int64_t s = 0; s < batch.S; ++s) {
-    activations_->ids.as<int32_t>()[s] = 0;
-    activations_->positions.as<int32_t>()[s] = static_cast<int32_t>(s);
-  }
+  std::fill_n(activations_->ids.as<int32_t>(), batch.S, 0);
+  set_positions(0, batch.S);
   for (const auto& plan : prepared) executor_->run(*plan);  // compiles
   const int rounds = batch.S == 1 ? 9 : 3;
   std::vector<double> least(candidates.size(), std::numeric_limits<double>::infinity());
@@ -214,7 +215,19 @@ std::string Engine::fastest(const std::vector<std::string>& candidates, const Ba
   return candidates[static_cast<size_t>(std::min_element(least.begin(), least.end()) - least.begin())];
 }
 
-Plan Engine::make_plan(const std::string& name, const Batch& batch) {
+// How many tokens stand in the context before a batch, as far as its plan depends on it (attention grows with them):
+// rounded down, so that a few plans serve every length.
+int64_t Engine::planned_past(const Batch& batch) const {
+  if (plan_of(batch) != "staggered") return 0;
+  return position_ < 1024 ? position_ / 256 * 256
+                          : static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(position_)));
+}
+
+void Engine::set_positions(int64_t first, int64_t count) {
+  for (int64_t s = 0; s < count; ++s) activations_->positions.as<int32_t>()[s] = static_cast<int32_t>(first + s);
+}
+
+Plan Engine::make_plan(const std::string& name, const Batch& batch, int64_t past) {
   const std::vector<Operator> operators = build_decoder(model_, *activations_, batch, {act_ == "f16"});
   std::vector<DeviceTraits> traits;
   for (const auto& device : devices_) {
@@ -222,8 +235,12 @@ Plan Engine::make_plan(const std::string& name, const Batch& batch) {
     traits.push_back(
         {device->info().id, device->info().kind, [borrowed](const Operator& op) { return borrowed->supports(op); }});
   }
-  PlanRequest request{operators, traits, {}, options_.strict_device};
-  if (name == "tensor") {
+  PlanRequest request{operators, traits, {}, options_.strict_device, {}};
+  if (name == "staggered") {
+    set_positions(past, batch.S);  // attention is measured at them
+    request.seconds = Measurer{*executor_, cache_}.predictor(operators, devices_);
+  }
+  if (name == "tensor" || name == "staggered") {
     std::vector<Device*> cutters;
     for (const int d : row_cutters(traits)) cutters.push_back(devices_[static_cast<size_t>(d)].get());
     if (!options_.split.empty()) {
@@ -237,26 +254,25 @@ Plan Engine::make_plan(const std::string& name, const Batch& batch) {
   return find_strategy(name).make(request);
 }
 
-Plan Engine::plan_for(const Batch& batch) { return make_plan(plan_of(batch), batch); }
+Plan Engine::plan_for(const Batch& batch) { return make_plan(plan_of(batch), batch, planned_past(batch)); }
 
 PreparedPlan& Engine::prepared_for(const Batch& batch) {
-  const auto same = [&](const CachedPlan& cached) { return cached.batch == batch; };
+  const int64_t past = planned_past(batch);
+  const auto same = [&](const CachedPlan& cached) { return cached.batch == batch && cached.past == past; };
   const auto found = std::ranges::find_if(prepared_, same);
   if (found != prepared_.end()) {
     std::rotate(found, found + 1, prepared_.end());
     return *prepared_.back().prepared;
   }
   if (prepared_.size() == kPreparedPlans) prepared_.erase(prepared_.begin());
-  prepared_.push_back({batch, executor_->prepare(plan_for(batch))});
+  prepared_.push_back({batch, past, executor_->prepare(plan_for(batch))});
   return *prepared_.back().prepared;
 }
 
 void Engine::pass(std::span<const int32_t> ids, const Batch& batch) {
   PreparedPlan& prepared = prepared_for(batch);  // first: measuring for a plan runs matmuls on the same buffers
   std::memcpy(activations_->ids.as<int32_t>(), ids.data(), ids.size_bytes());
-  for (size_t s = 0; s < ids.size(); ++s) {
-    activations_->positions.as<int32_t>()[s] = static_cast<int32_t>(position_ + static_cast<int64_t>(s));
-  }
+  set_positions(position_, batch.S);
   executor_->run(prepared);
   position_ += batch.S;
 }

@@ -100,7 +100,9 @@ class Engine {
   void pass(std::span<const int32_t> ids, const Batch& batch);
   PreparedPlan& prepared_for(const Batch& batch);
   const std::string& plan_of(const Batch& batch) const;
-  Plan make_plan(const std::string& name, const Batch& batch);
+  Plan make_plan(const std::string& name, const Batch& batch, int64_t past = 0);
+  void set_positions(int64_t first, int64_t count);
+  int64_t planned_past(const Batch& batch) const;
   Device* first_of(DeviceKind kind) const;
 
   EngineOptions options_;
@@ -116,6 +118,7 @@ class Engine {
   std::unique_ptr<Executor> executor_;
   struct CachedPlan {
     Batch batch;
+    int64_t past = 0;
     std::unique_ptr<PreparedPlan> prepared;
   };
   std::vector<CachedPlan> prepared_;  // most recently used last

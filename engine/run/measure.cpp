@@ -12,6 +12,26 @@ constexpr double kBytesPerSample = 48e6;
 constexpr int kSamples = 5;
 constexpr int64_t kMostOperators = 256;
 
+constexpr double kOtherSampleSeconds = 1e-3;
+constexpr int64_t kMostRepeats = 64;
+
+// What the time of an operator that is no matmul depends on.
+std::string shape_text(const Operator& op) {
+  const Work each = work(op);
+  std::string text = std::string(kind_name(op)) + " S" + std::to_string(tokens_of(op)) + " flops " +
+                     std::to_string(each.flops) + " bytes " + std::to_string(each.bytes);
+  if (const auto* attention = std::get_if<Attention>(&op.body))
+    text += " from " + std::to_string(attention->positions.as<int32_t>()[0]);
+  return text;
+}
+
+// The least of a few samples: what disturbs one only ever adds to it.
+double least_seconds(Executor& executor, PreparedPlan& prepared) {
+  double least = executor.run(prepared);
+  for (int i = 1; i < kSamples; ++i) least = std::min(least, executor.run(prepared));
+  return least;
+}
+
 MatMul with_tokens(MatMul op, int64_t S) {
   op.S = std::min(op.S, S);
   return op;
@@ -19,7 +39,7 @@ MatMul with_tokens(MatMul op, int64_t S) {
 
 }  // namespace
 
-int64_t token_class(int64_t S) { return S < 4 ? 1 : S < 24 ? 8 : 64; }
+int64_t token_class(int64_t S) { return S < 4 ? 1 : S < 24 ? 8 : S < 96 ? 64 : 128; }
 
 std::string measurement_key(const DeviceInfo& device) {
   std::string key = device.id + "|" + device.name + "|" + device.driver + "|cores";
@@ -44,12 +64,48 @@ double Measurer::matmul_seconds(Device& device, std::span<const MatMul> same) {
     }
   }
   const auto prepared = executor.prepare(schedule("measure", {device.info().id}, placed));
-  executor.run(*prepared);                 // compiles, touches pages
-  double least = executor.run(*prepared);  // what disturbs a sample only ever adds to it
-  for (int i = 1; i < kSamples; ++i) least = std::min(least, executor.run(*prepared));
-  const double seconds = least / static_cast<double>(placed.size());
+  executor.run(*prepared);  // compiles, touches pages
+  const double seconds = least_seconds(executor, *prepared) / static_cast<double>(placed.size());
   cache.set(key, seconds);
   return seconds;
+}
+
+double Measurer::other_seconds(Device& device, const Operator& op) {
+  if (std::holds_alternative<KvAppend>(op.body)) return 0;
+  const std::string key = measurement_key(device.info()) + "|" + shape_text(op);
+  if (const auto known = cache.number(key)) return *known;
+  const auto repeated = [&](int64_t times) {
+    return executor.prepare(
+        schedule("measure", {device.info().id}, std::vector<Placed>(static_cast<size_t>(times), {0, op})));
+  };
+  const auto once = repeated(1);
+  executor.run(*once);  // compiles, touches pages
+  const auto times =
+      std::clamp(static_cast<int64_t>(kOtherSampleSeconds / executor.run(*once)), int64_t{1}, kMostRepeats);
+  const double seconds = least_seconds(executor, *repeated(times)) / static_cast<double>(times);
+  cache.set(key, seconds);
+  return seconds;
+}
+
+std::function<double(int, const Operator&)> Measurer::predictor(std::span<const Operator> operators,
+                                                                std::span<const std::unique_ptr<Device>> devices) {
+  std::map<MatMulShape, std::vector<MatMul>> by_shape;
+  const auto one_token = [](const MatMul& op) {
+    MatMulShape shape = shape_of(op);
+    shape.S = 1;
+    return shape;
+  };
+  for (const Operator& op : operators) {
+    if (const auto* matmul = std::get_if<MatMul>(&op.body)) by_shape[one_token(*matmul)].push_back(*matmul);
+  }
+  return [*this, by_shape, one_token, devices](int device, const Operator& op) mutable {
+    Device& on = *devices[static_cast<size_t>(device)];
+    const auto* matmul = std::get_if<MatMul>(&op.body);
+    if (matmul == nullptr) return other_seconds(on, op);
+    const std::vector<MatMul>& same = by_shape.at(one_token(*matmul));
+    const int64_t measured = std::min(same.front().S, token_class(same.front().S));
+    return matmul_seconds(on, same) * static_cast<double>(matmul->S) / static_cast<double>(measured);
+  };
 }
 
 RowShares Measurer::row_shares(std::span<const Operator> operators, std::span<Device* const> cutters) {

@@ -7,6 +7,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -17,7 +19,8 @@
 
 namespace tandem {
 
-// Tokens a measurement stands for: 1 (decode), 8 (a few), 64 (prefill). Time per token hardly changes within a class.
+// Tokens a measurement stands for: 1 (decode), 8 (a few), 64 and 128 (prefill). Time per token hardly changes within a
+// class.
 int64_t token_class(int64_t S);
 
 struct Measurer {
@@ -27,6 +30,15 @@ struct Measurer {
   // Least seconds, of a few samples, of one matmul of this shape on the device; `same` are all operators of that shape
   // (not empty).
   double matmul_seconds(Device& device, std::span<const MatMul> same);
+
+  // The same of any other operator, with the tokens it has, at the positions that its buffer holds. 0 for what must not
+  // run twice: writing to the KV cache.
+  double other_seconds(Device& device, const Operator& op);
+
+  // Predicts operators of a plan (PlanRequest::seconds) for these devices; matmuls by one of `operators` of their
+  // shape. Borrows the measurer's executor and cache, and `devices`.
+  std::function<double(int device, const Operator& op)> predictor(std::span<const Operator> operators,
+                                                                  std::span<const std::unique_ptr<Device>> devices);
 
   // Best cut of every matmul among the operators that all the devices run (row_cutters(), in their order).
   RowShares row_shares(std::span<const Operator> operators, std::span<Device* const> cutters);

@@ -41,7 +41,7 @@ class Strategies : public ::testing::Test {
   }
   Plan make(const char* name, std::vector<DeviceTraits> devices, double share = 0.5, bool strict = false) {
     devices_ = std::move(devices);
-    PlanRequest request{operators_, devices_, {}, strict};
+    PlanRequest request{operators_, devices_, {}, strict, {}};
     request.shares.otherwise = {1 - share, share};
     return find_strategy(name).make(request);
   }
