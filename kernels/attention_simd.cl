@@ -80,7 +80,7 @@ INLINE void store_values(const float16 v, __global float *row, const int c) {
     return;
   }
 #endif
-  vstore16(v, 0, row + c * 16);
+  STORE16(__global, v, row + c * 16);
 }
 
 #include "softmax_merge.cl"
@@ -133,7 +133,7 @@ INLINE void attend_split(Tile *t, __global const ELEMENT *k, __global const ELEM
       for (int i = 0; i < TILE; ++i) {
         const float16 score = position > (int16)(t->last[i]) ? (float16)(-INFINITY) : scores[i][j] * scale;
         tops[i] = larger16(tops[i], score);
-        vstore16(score, b + j, p[i]);
+        STORE16(__private, score, p[i] + (b + j) * 16);
       }
     }
   }
@@ -145,7 +145,7 @@ INLINE void attend_split(Tile *t, __global const ELEMENT *k, __global const ELEM
     float16 sums = 0.0f;
     for (int b = 0; b < blocks; ++b) {
       const float16 e = exp16(vload16(b, p[i]) - base);
-      vstore16(e, b, p[i]);
+      STORE16(__private, e, p[i] + b * 16);
       sums += e;
     }
     const Merge m = merge(t->top[i], top);
@@ -192,7 +192,7 @@ INLINE void attend_split(Tile *t, __global const ELEMENT *k, __global const ELEM
 #pragma unroll
       for (int j = 0; j < V_VECTORS; ++j) {
         const float16 old = vload16(c + j, t->values[i]);
-        vstore16(fma(acc[i][j], (float16)(take[i]), old * keep[i]), c + j, t->values[i]);
+        STORE16(__private, fma(acc[i][j], (float16)(take[i]), old * keep[i]), t->values[i] + (c + j) * 16);
       }
     }
   }

@@ -40,6 +40,14 @@ INLINE float largest_lane(const float16 v) {
 }
 
 // The first `count` (< 16) of 16 values; the other lanes are `fill`, and memory past the count is not touched.
+// Stores 16 floats wherever a float may stand, as vstore16 does, of which PoCL 3.1 makes three stores. `space` is the pointer's.
+#ifdef __clang__
+typedef float16 float16_anywhere __attribute__((aligned(4)));
+#define STORE16(space, v, p) (*(space float16_anywhere *)(p) = (v))
+#else
+#define STORE16(space, v, p) vstore16(v, 0, p)
+#endif
+
 INLINE float16 load_part(__global const float *p, const int count, const float fill) {
   float lanes[16];
   for (int i = 0; i < 16; ++i) lanes[i] = i < count ? p[i] : fill;
@@ -47,7 +55,7 @@ INLINE float16 load_part(__global const float *p, const int count, const float f
 }
 INLINE void store_part(const float16 v, __global float *p, const int count) {
   float lanes[16];
-  vstore16(v, 0, lanes);
+  STORE16(__private, v, lanes);
   for (int i = 0; i < count; ++i) p[i] = lanes[i];
 }
 

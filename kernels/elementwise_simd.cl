@@ -6,7 +6,7 @@
 
 INLINE void add_run(__global float *x, __global const float *y, const int count) {
   int i = 0;
-  for (; i + 16 <= count; i += 16) vstore16(vload16(0, x + i) + vload16(0, y + i), 0, x + i);
+  for (; i + 16 <= count; i += 16) STORE16(__global, vload16(0, x + i) + vload16(0, y + i), x + i);
   for (; i < count; ++i) x[i] += y[i];
 }
 

@@ -14,10 +14,10 @@
 // Rows that do not fill a vector: only the last ones of a matrix.
 INLINE void store_rows(float16 value, __global float *y, int rows) {
   if (rows >= 16) {
-    vstore16(value, 0, y);
+    STORE16(__global, value, y);
   } else {
     float lanes[16];
-    vstore16(value, 0, lanes);
+    STORE16(__private, value, lanes);
     for (int r = 0; r < rows; ++r) y[r] = lanes[r];
   }
 }
@@ -77,7 +77,7 @@ INLINE float16 load_rows(__global const float *y, int rows) {
 
 // T tokens x 32 rows over `columns` columns of the decoded panel; continues the sums in y unless `first`.
 #define DEFINE_TOKENS(T)                                                                                              \
-  INLINE void tokens_##T(__local const float *panel, __global const float *x, __global float *y, int columns,         \
+  INLINE void tokens_##T(__local const float16 *panel, __global const float *x, __global float *y, int columns,         \
                          int first, long x_stride, long y_stride, int rows) {                                         \
     float16 sum[T][2];                                                                                                \
     _Pragma("unroll") for (int t = 0; t < T; ++t) {                                                                   \
@@ -85,7 +85,7 @@ INLINE float16 load_rows(__global const float *y, int rows) {
       sum[t][1] = first ? (float16)(0.0f) : load_rows(y + t * y_stride + 16, rows - 16);                              \
     }                                                                                                                 \
     for (int k = 0; k < columns; ++k) {                                                                               \
-      const float16 w0 = vload16(0, panel + k * 32), w1 = vload16(0, panel + k * 32 + 16);                            \
+      const float16 w0 = panel[k * 2], w1 = panel[k * 2 + 1];                                                         \
       _Pragma("unroll") for (int t = 0; t < T; ++t) {                                                                 \
         const float16 a = (float16)(x[t * x_stride + k]);                                                             \
         sum[t][0] = fma(w0, a, sum[t][0]);                                                                            \
@@ -104,7 +104,7 @@ DEFINE_TOKENS(1)
 
 __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_bytes, const int K, const int row_begin,
                           const int row_end, const int x_stride, const int y_stride, const int S) {
-  __local float decoded[CHUNK * 32];
+  __local float16 decoded[CHUNK * 2];
   const int row = row_begin + (int)get_global_id(0) * ROWS;
   const int lane = row % 64, rows = row_end - row;
   __global const uchar *panel = AT(const uchar, w) + (row / 64) * panel_bytes;
@@ -116,16 +116,16 @@ __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byt
       for (int pair = 0; pair < pairs; ++pair) {
         float16 first[BLOCKS], second[BLOCKS];
         load_pair(&r, pair, first, second);
-        __local float *at = decoded + (k + 2 * pair) * 32;
-        vstore16(first[0], 0, at);
-        vstore16(first[1], 0, at + 16);
-        vstore16(second[0], 0, at + 32);
-        vstore16(second[1], 0, at + 48);
+        __local float16 *at = decoded + (k + 2 * pair) * 2;
+        at[0] = first[0];
+        at[1] = first[1];
+        at[2] = second[0];
+        at[3] = second[1];
       }
 #ifdef ANY_COLUMNS
       if (columns - k < RUN && columns % 2) {
-        vstore16(load_column(&r, columns - k - 1, 0), 0, decoded + (columns - 1) * 32);
-        vstore16(load_column(&r, columns - k - 1, 1), 0, decoded + (columns - 1) * 32 + 16);
+        decoded[(columns - 1) * 2] = load_column(&r, columns - k - 1, 0);
+        decoded[(columns - 1) * 2 + 1] = load_column(&r, columns - k - 1, 1);
       }
 #endif
     }

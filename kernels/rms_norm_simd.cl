@@ -29,7 +29,7 @@ __kernel void rms_norm_simd(BUFFER(x), BUFFER(y), BUFFER(add), BUFFER(weight), c
     float16 v = vload16(0, x + i);
 #if HAS_ADD
     v += vload16(0, add + i);
-    vstore16(v, 0, x + i);
+    STORE16(__global, v, x + i);
 #endif
     squares = fma(v, v, squares);
   }
@@ -48,7 +48,7 @@ __kernel void rms_norm_simd(BUFFER(x), BUFFER(y), BUFFER(add), BUFFER(weight), c
 #if ROUND_F16
     v = round_f16x16(v);
 #endif
-    vstore16(v, 0, y + i);
+    STORE16(__global, v, y + i);
   }
   if (rest) {
     float16 v = load_part(x + whole, rest, 0.0f) * inverse * (load_part(weight + whole, rest, 0.0f) + unit);

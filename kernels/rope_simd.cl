@@ -24,15 +24,15 @@ __kernel void rope_simd(BUFFER(x), BUFFER(positions), BUFFER(table), const int h
       float16 out;
       out.even = fma(v.even, turn.even, -(v.odd * turn.odd));
       out.odd = fma(v.even, turn.odd, v.odd * turn.even);
-      vstore16(out, 0, x + 2 * j);
+      STORE16(__global, out, x + 2 * j);
     }
 #else
     for (; j + 16 <= pairs; j += 16) {
       const float16 first = vload16(0, turns + 2 * j), second = vload16(0, turns + 2 * j + 16);
       const float16 cosine = (float16)(first.even, second.even), sine = (float16)(first.odd, second.odd);
       const float16 a = vload16(0, x + j), b = vload16(0, x + j + pairs);
-      vstore16(fma(a, cosine, -(b * sine)), 0, x + j);
-      vstore16(fma(a, sine, b * cosine), 0, x + j + pairs);
+      STORE16(__global, fma(a, cosine, -(b * sine)), x + j);
+      STORE16(__global, fma(a, sine, b * cosine), x + j + pairs);
     }
 #endif
     for (; j < pairs; ++j) {

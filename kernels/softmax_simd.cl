@@ -17,7 +17,7 @@ __kernel void softmax_simd(BUFFER(x), const int width, const int x_stride) {
   float16 sums = 0.0f;
   for (int i = 0; i < whole; i += 16) {
     const float16 e = exp16(vload16(0, x + i) - largest);
-    vstore16(e, 0, x + i);
+    STORE16(__global, e, x + i);
     sums += e;
   }
   if (rest) {
@@ -27,6 +27,6 @@ __kernel void softmax_simd(BUFFER(x), const int width, const int x_stride) {
   }
   const float sum = sum_lanes(sums);
 
-  for (int i = 0; i < whole; i += 16) vstore16(vload16(0, x + i) / sum, 0, x + i);
+  for (int i = 0; i < whole; i += 16) STORE16(__global, vload16(0, x + i) / sum, x + i);
   for (int i = whole; i < width; ++i) x[i] /= sum;
 }

@@ -24,7 +24,7 @@ __kernel void swiglu_simd(BUFFER(gate), BUFFER(up), BUFFER(y), const int width, 
   __global const float *up = AT(const float, up) + s * up_stride;
   __global float *y = AT(float, y) + s * y_stride;
   int i = begin;
-  for (; i + 16 <= end; i += 16) vstore16(swiglu16(vload16(0, gate + i), vload16(0, up + i)), 0, y + i);
+  for (; i + 16 <= end; i += 16) STORE16(__global, swiglu16(vload16(0, gate + i), vload16(0, up + i)), y + i);
   if (i < end) {
     const int rest = end - i;
     store_part(swiglu16(load_part(gate + i, rest, 0.0f), load_part(up + i, rest, 0.0f)), y + i, rest);

@@ -53,6 +53,10 @@ std::unique_ptr<Device> open_device(std::string_view id, const DeviceOptions& op
   throw Error("there is no such device", std::string(id), "available: " + joined(available_devices()));
 }
 
+std::unique_ptr<Device> open_host_on(Device& npu, const DeviceOptions& options) {
+  return open_host_beside(npu_thread(npu), npu.info(), options);
+}
+
 std::vector<std::string> available_devices() {
   std::vector<std::string> gpus, others;
   for (const DeviceFactory& factory : device_factories()) {

@@ -32,6 +32,8 @@ struct DeviceFactory {
 
 std::vector<DeviceFactory> device_factories();
 std::unique_ptr<Device> open_device(std::string_view id, const DeviceOptions& options);  // Error lists what is there
+// "host" on the thread of an open NPU, which outlives it: plans may give it what the array does not run.
+std::unique_ptr<Device> open_host_on(Device& npu, const DeviceOptions& options);
 std::vector<std::string> available_devices();  // ids in order of preference: real GPUs, CPU devices, NPUs, the host
 
 // Drivers for CPU cores read how many they may use once, at their first call in the process: this goes before any other

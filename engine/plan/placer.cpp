@@ -24,6 +24,14 @@ int require_device(const PlanRequest& request, DeviceKind kind, const char* what
   return device;
 }
 
+std::span<const Operator> whole_batch(std::span<const Operator> operators) {
+  constexpr int64_t kFewestTokens = 16;
+  const int64_t S = tokens_of(operators.front());
+  if (S < kFewestTokens) return {};
+  const auto rest = std::ranges::find_if(operators, [S](const Operator& op) { return tokens_of(op) != S; });
+  return operators.first(static_cast<size_t>(rest - operators.begin()));
+}
+
 void Placer::place(const Operator& op, int wanted, int fallback) {
   const Support support = request_.devices[wanted].supports(op);
   if (support.yes) {
@@ -66,6 +74,23 @@ void Placer::place_cut(const Operator& op, std::span<const int> devices, std::ve
   for (size_t i = 0; i < devices.size(); begin = ends[i++]) {
     if (begin < ends[i]) place_quietly({op.name, slice_rows(matmul, begin, ends[i])}, devices[i]);
   }
+}
+
+void Placer::place_as_tensor(std::span<const Operator> operators, bool exact) {
+  const std::vector<int> cutters = row_cutters(request_.devices);
+  for (const Operator& op : operators) {
+    const MatMul* matmul = std::get_if<MatMul>(&op.body);
+    const bool is_cut =
+        matmul && (!exact || std::ranges::all_of(cutters, [&](int device) { return multiplies_exactly(device, op); }));
+    is_cut ? place_cut(op, cutters, request_.shares.of(*matmul)) : place_quietly(op, cutters.front());
+  }
+}
+
+bool Placer::multiplies_exactly(int device, const Operator& op) const {
+  const MatMul* matmul = std::get_if<MatMul>(&op.body);
+  if (matmul == nullptr || !runs(device, op)) return false;
+  const PackedKind kind = matmul->w.format.kind;
+  return request_.devices[device].kind != DeviceKind::npu || (kind != PackedKind::f32 && kind != PackedKind::bf16);
 }
 
 bool Placer::runs(int device, const Operator& op) const { return request_.devices[device].supports(op).yes; }

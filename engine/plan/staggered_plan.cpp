@@ -2,7 +2,6 @@
 #include <array>
 #include <limits>
 #include <string>
-#include <variant>
 
 #include "engine/plan/placer.h"
 #include "engine/plan/staggered.h"
@@ -11,22 +10,19 @@
 namespace tandem {
 namespace {
 
-constexpr int64_t kFewestTokens = 16;
-constexpr int64_t kTokenBlock = 8;  // tokens that kernels take at once
-
 struct Cutters {
   int first = 0, second = 0;
 };
 
-StageSeconds seconds_of(const PlanRequest& request, const Cutters& cutters, const Stage& stage) {
+StageSeconds seconds_of(const PlanRequest& request, const Placer& placer, const Cutters& cutters, const Stage& stage) {
   StageSeconds seconds;
   for (const Operator& op : stage.operators) {
     seconds.on_first += request.seconds(cutters.first, op);
     if (!stage.multiplies) continue;
     const MatMul& matmul = std::get<MatMul>(op.body);
     seconds.panels = std::max(seconds.panels, panel_count(matmul.row_end - matmul.row_begin));
-    seconds.on_second += request.devices[cutters.second].supports(op).yes ? request.seconds(cutters.second, op)
-                                                                          : std::numeric_limits<double>::infinity();
+    seconds.on_second += placer.multiplies_exactly(cutters.second, op) ? request.seconds(cutters.second, op)
+                                                                       : std::numeric_limits<double>::infinity();
   }
   return seconds;
 }
@@ -36,12 +32,12 @@ struct Half {
   std::vector<StageSeconds> seconds;
 };
 
-Half half_of(const PlanRequest& request, const Cutters& cutters, std::span<const Operator> operators, int64_t begin,
-             int64_t end) {
+Half half_of(const PlanRequest& request, const Placer& placer, const Cutters& cutters,
+             std::span<const Operator> operators, int64_t begin, int64_t end) {
   std::vector<Operator> sliced;
   for (const Operator& op : operators) sliced.push_back(slice_tokens(op, begin, end));
   Half half{stages_of(sliced), {}};
-  for (const Stage& stage : half.stages) half.seconds.push_back(seconds_of(request, cutters, stage));
+  for (const Stage& stage : half.stages) half.seconds.push_back(seconds_of(request, placer, cutters, stage));
   return half;
 }
 
@@ -54,17 +50,14 @@ Plan staggered(const PlanRequest& request) {
                 std::to_string(found.size()) + " can take part; name two in --device, or use tensor");
   }
   const Cutters cutters{found[0], found[1]};
-  const int64_t S = tokens_of(request.operators.front());
-  // What runs for all tokens; the rest is the output, for the last ones.
-  const auto rest = std::ranges::find_if(request.operators, [&](const Operator& op) { return tokens_of(op) != S; });
-  const std::span<const Operator> whole(request.operators.begin(),
-                                        S < kFewestTokens ? request.operators.begin() : rest);
+  const std::span<const Operator> whole = whole_batch(request.operators);
   Placer placer(request);
   if (!whole.empty()) {
     TANDEM_CHECK(request.seconds != nullptr, "the plan staggered weighs operators by their predicted seconds");
+    const int64_t S = tokens_of(whole.front());
     const int64_t middle = (S / 2 + kTokenBlock - 1) / kTokenBlock * kTokenBlock;
-    const std::array<Half, 2> halves = {half_of(request, cutters, whole, 0, middle),
-                                        half_of(request, cutters, whole, middle, S)};
+    const std::array<Half, 2> halves = {half_of(request, placer, cutters, whole, 0, middle),
+                                        half_of(request, placer, cutters, whole, middle, S)};
     for (const Slot& slot : best_staggering(halves[0].seconds, halves[1].seconds).slots) {
       if (slot.half_beside >= 0) {
         for (const Operator& op : halves[slot.half_beside].stages[slot.stage_beside].operators)
@@ -76,10 +69,7 @@ Plan staggered(const PlanRequest& request) {
       }
     }
   }
-  for (const Operator& op : request.operators.subspan(whole.size())) {
-    const MatMul* matmul = std::get_if<MatMul>(&op.body);
-    matmul ? placer.place_cut(op, found, request.shares.of(*matmul)) : placer.place_quietly(op, cutters.first);
-  }
+  placer.place_as_tensor(request.operators.subspan(whole.size()), true);
   return placer.finish("staggered");
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/plan/placer.h"
+#include "engine/plan/sequence_cut.h"
 #include "engine/plan/staggered.h"
 #include "sync/error.h"
 
@@ -57,14 +58,7 @@ Plan tensor(const PlanRequest& request) {
                 "Name them in --device, see `tandem devices`");
   }
   Placer placer(request);
-  for (const Operator& op : request.operators) {
-    const MatMul* matmul = std::get_if<MatMul>(&op.body);
-    if (!matmul) {
-      placer.place_quietly(op, cutters.front());
-      continue;
-    }
-    placer.place_cut(op, cutters, request.shares.of(*matmul));
-  }
+  placer.place_as_tensor(request.operators, false);
   return placer.finish("tensor");
 }
 
@@ -79,6 +73,11 @@ constexpr Strategy kStrategies[] = {
      "tensor, with a prompt in two halves some stages apart: the NPU multiplies for one while the GPU does the other's "
      "norms, rotation and attention",
      staggered},
+    {"sequence",
+     "H3 with whole layers: a prompt's first tokens on the NPU and the host core beside it, the rest on the GPU; "
+     "single "
+     "tokens as tensor",
+     sequence},
 };
 
 }  // namespace

@@ -44,7 +44,7 @@ struct PlanRequest {
   RowShares shares;                       // for the strategies that cut rows
   bool strict = false;                    // an operator that has to fall back is an Error
   // Predicted seconds of an operator on a device, for the strategies that weigh operators against each other.
-  std::function<double(int device, const Operator& op)> seconds;
+  std::function<double(int device, const Operator& op)> seconds = nullptr;
 };
 
 // The devices that `tensor` cuts rows between, as indices: every GPU in order (the host where there is none), then

@@ -46,6 +46,7 @@ std::vector<std::string> default_devices(const std::string& plan, std::vector<st
       throw Error("no GPU device was found", "plan gpu-only", "Install a driver: ./dev setup, or pocl-opencl-icd");
     return {gpu};
   }
+  if (!gpu.empty() && (plan == "auto" || plan == "sequence")) return {gpu, "npu:0", "host"};
   if (!gpu.empty()) return {gpu, "npu:0"};
   notes.push_back("no GPU device was found; the host's plain loops stand in for the GPU (install pocl-opencl-icd)");
   return {"npu:0", "host"};
@@ -131,11 +132,18 @@ void Engine::open_devices() {
   std::set<std::string> seen;
   for (const std::string& id : names) {
     if (!seen.insert(id).second) throw Error("a device is named twice", id, "Name each device once in --device");
-    devices_.push_back(open_device(id, device_options));
+    const bool beside = id == "host" && first_of(DeviceKind::gpu) && first_of(DeviceKind::npu);
+    devices_.push_back(beside ? open_host_on(*first_of(DeviceKind::npu), device_options)
+                              : open_device(id, device_options));
+    if (beside) host_beside_npu_ = devices_.back().get();
     require_policy(devices_.back()->info(), device_options.sync_policy);
   }
-  for (size_t a = 0; a < devices_.size(); ++a) {
-    for (size_t b = a + 1; b < devices_.size(); ++b) require_hand_over(*devices_[a], *devices_[b], pool_);
+  std::vector<Device*> apart;  // with threads of their own
+  for (const auto& device : devices_) {
+    if (device.get() != host_beside_npu_) apart.push_back(device.get());
+  }
+  for (size_t a = 0; a < apart.size(); ++a) {
+    for (size_t b = a + 1; b < apart.size(); ++b) require_hand_over(*apart[a], *apart[b], pool_);
   }
 }
 
@@ -179,7 +187,8 @@ void Engine::choose_plans() {
       candidates.push_back("tensor");
       candidates.push_back("staggered");
     }
-    if (candidates.empty() || first_of(DeviceKind::host)) candidates.push_back("host-only");
+    if (host_beside_npu_) candidates.push_back("sequence");
+    if (candidates.empty() || (first_of(DeviceKind::host) && !host_beside_npu_)) candidates.push_back("host-only");
     std::string key = "auto|" + model_.config.architecture + "|" + std::to_string(file_.file_bytes()) + "|" + act_ +
                       "|" + options_.sync_policy + "|" +
                       (options_.split.empty() ? "measured" : join_numbers(options_.split));
@@ -218,7 +227,7 @@ std::string Engine::fastest(const std::vector<std::string>& candidates, const Ba
 // How many tokens stand in the context before a batch, as far as its plan depends on it (attention grows with them):
 // rounded down, so that a few plans serve every length.
 int64_t Engine::planned_past(const Batch& batch) const {
-  if (plan_of(batch) != "staggered") return 0;
+  if (const std::string& plan = plan_of(batch); plan != "staggered" && plan != "sequence") return 0;
   return position_ < 1024 ? position_ / 256 * 256
                           : static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(position_)));
 }
@@ -235,12 +244,12 @@ Plan Engine::make_plan(const std::string& name, const Batch& batch, int64_t past
     traits.push_back(
         {device->info().id, device->info().kind, [borrowed](const Operator& op) { return borrowed->supports(op); }});
   }
-  PlanRequest request{operators, traits, {}, options_.strict_device, {}};
-  if (name == "staggered") {
+  PlanRequest request{operators, traits, {}, options_.strict_device};
+  if (name == "staggered" || name == "sequence") {
     set_positions(past, batch.S);  // attention is measured at them
     request.seconds = Measurer{*executor_, cache_}.predictor(operators, devices_);
   }
-  if (name == "tensor" || name == "staggered") {
+  if (name == "tensor" || name == "staggered" || name == "sequence") {
     std::vector<Device*> cutters;
     for (const int d : row_cutters(traits)) cutters.push_back(devices_[static_cast<size_t>(d)].get());
     if (!options_.split.empty()) {

@@ -113,7 +113,12 @@ class Engine {
   sync::Pool pool_;
   Model model_;
   std::string act_;
-  std::vector<std::unique_ptr<Device>> devices_;
+  struct Devices : std::vector<std::unique_ptr<Device>> {
+    ~Devices() {
+      while (!empty()) pop_back();  // the host may run on the NPU's thread
+    }
+  } devices_;
+  const Device* host_beside_npu_ = nullptr;  // the device "host" where it is that and no GPU's stand-in
   std::unique_ptr<Activations> activations_;
   std::unique_ptr<Executor> executor_;
   struct CachedPlan {

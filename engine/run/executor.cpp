@@ -1,6 +1,7 @@
 #include "engine/run/executor.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "engine/run/timeline_pass.h"
@@ -69,31 +70,41 @@ void Executor::launch_all(PreparedPlan& prepared, uint32_t base) {
   // Devices that share the orchestrator's core come last: once they have work, they may keep that core from launching
   // the rest. The gate is opened before them: they must not wait for it on this very core.
   const bool gated = options_.sync_policy == "gate";
-  for (size_t d = 0; d < prepared.devices_.size(); ++d) {
-    if (!shares_core(prepared, d)) launch_on(d, prepared, base, gated);
-  }
+  std::vector<size_t> apart, sharing;
+  for (size_t d = 0; d < prepared.devices_.size(); ++d) (shares_core(prepared, d) ? sharing : apart).push_back(d);
+  launch_on(apart, prepared, base, gated);
   if (gated) gate_.raise(base);
-  for (size_t d = 0; d < prepared.devices_.size(); ++d) {
-    if (shares_core(prepared, d)) launch_on(d, prepared, base, false);
-  }
+  launch_on(sharing, prepared, base, false);
 }
 
-void Executor::launch_on(size_t d, PreparedPlan& prepared, uint32_t base, bool gated) {
-  std::vector<sync::WaitFor> waits;
-  prepared.devices_[d]->batch(true);
-  for (int index : prepared.launch_order_[d]) {
-    const Step& step = prepared.plan_.steps[index];
-    waits.clear();
-    if (std::exchange(gated, false)) waits.push_back({gate_, base});
-    for (int awaited : step.waits) {
-      waits.push_back({flags_.at(prepared.plan_.devices[prepared.plan_.steps[awaited].device]),
-                       base + static_cast<uint32_t>(awaited)});
-    }
-    sync::Signal signal;
-    if (step.signals) signal = {flags_.at(prepared.plan_.devices[d]), base + static_cast<uint32_t>(index)};
-    prepared.devices_[d]->launch(*prepared.programs_[index], waits, signal);
+// In the plan's order over all of these devices: some may share one thread, which takes what comes first.
+void Executor::launch_on(const std::vector<size_t>& devices, PreparedPlan& prepared, uint32_t base, bool gated) {
+  std::set<int> unopened;  // devices whose first step waits for the gate
+  for (const size_t d : devices) {
+    prepared.devices_[d]->batch(true);
+    if (gated) unopened.insert(static_cast<int>(d));
   }
-  prepared.devices_[d]->batch(false);
+  for (int i = 0; i < static_cast<int>(prepared.plan_.steps.size()); ++i) {
+    const int device = prepared.plan_.steps[static_cast<size_t>(i)].device;
+    if (std::ranges::find(devices, static_cast<size_t>(device)) == devices.end()) continue;
+    launch_step(i, prepared, base, unopened.erase(device) > 0);
+  }
+  for (const size_t d : devices) prepared.devices_[d]->batch(false);
+}
+
+void Executor::launch_step(int index, PreparedPlan& prepared, uint32_t base, bool gated) {
+  const Step& step = prepared.plan_.steps[static_cast<size_t>(index)];
+  std::vector<sync::WaitFor> waits;
+  if (gated) waits.push_back({gate_, base});
+  for (int awaited : step.waits) {
+    waits.push_back({flags_.at(prepared.plan_.devices[prepared.plan_.steps[awaited].device]),
+                     base + static_cast<uint32_t>(awaited)});
+  }
+  sync::Signal signal;
+  if (step.signals)
+    signal = {flags_.at(prepared.plan_.devices[static_cast<size_t>(step.device)]), base + static_cast<uint32_t>(index)};
+  prepared.devices_[static_cast<size_t>(step.device)]->launch(*prepared.programs_[static_cast<size_t>(index)], waits,
+                                                              signal);
 }
 
 bool Executor::wait_all(PreparedPlan& prepared, uint32_t base) {

@@ -62,7 +62,8 @@ class Executor {
   Device& device(const std::string& id) const;
   bool shares_core(const PreparedPlan& prepared, size_t device) const;
   void launch_all(PreparedPlan& prepared, uint32_t base);
-  void launch_on(size_t device, PreparedPlan& prepared, uint32_t base, bool gated);
+  void launch_on(const std::vector<size_t>& devices, PreparedPlan& prepared, uint32_t base, bool gated);
+  void launch_step(int index, PreparedPlan& prepared, uint32_t base, bool gated);
   bool wait_all(PreparedPlan& prepared, uint32_t base);  // true: slept longer than the work took
   void recover(PreparedPlan& prepared, uint32_t final_epoch) noexcept;
   void collect(const PreparedPlan& prepared, double start, double end);

@@ -32,12 +32,16 @@ struct Launch {
   std::function<void()> job;  // instead of a program
 };
 
+// Longer than any step that another device's thread may be busy with.
+constexpr std::chrono::seconds kClosing{120};
+
 double now_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 class HostDevice : public Device {
  public:
+  // With a thread of its own.
   HostDevice(HostArithmetic arithmetic, int threads, const host::HostLoops& loops, const DeviceOptions& options)
       : arithmetic_(arithmetic), loops_(loops), waiter_(sync::make_waiter(options.sync_policy)) {
     std::vector<int> cores = options.gpu_cores;
@@ -50,6 +54,18 @@ class HostDevice : public Device {
     });
     info_.policies = test_thread_policies(info_.id, thread_queue());
   }
+  // On another device's thread; further cores than the first help it.
+  HostDevice(ThreadQueue beside, const DeviceInfo& other, const host::HostLoops& loops, const DeviceOptions& options)
+      : arithmetic_(HostArithmetic::contract),
+        loops_(loops),
+        waiter_(sync::make_waiter(options.sync_policy)),
+        beside_(std::move(beside)) {
+    const int threads = std::max(1, static_cast<int>(other.cores.size()));
+    describe(threads, other.cores);
+    info_.driver = "built in, on the thread of " + other.id;
+    info_.policies = other.policies;
+    beside_workers_ = std::make_unique<host::Workers>(threads, other.cores);
+  }
 
   ~HostDevice() override {
     std::deque<Launch> dropped;
@@ -60,7 +76,8 @@ class HostDevice : public Device {
     }
     for (const Launch& launch : dropped) fail_signal(launch, "the host device was closed before the step ran");
     changed_.notify_all();
-    worker_.join();
+    if (worker_.joinable()) worker_.join();
+    if (beside_.drained) beside_.drained(kClosing);  // what is queued there refers to this device
   }
 
   const DeviceInfo& info() const override { return info_; }
@@ -87,7 +104,7 @@ class HostDevice : public Device {
       std::lock_guard lock(mutex_);
       queue_.push_back({&dynamic_cast<HostProgram&>(program), {waits.begin(), waits.end()}, signal, {}});
     }
-    changed_.notify_all();
+    wake();
   }
 
   void batch(bool) override {}  // its thread runs beside whoever launches
@@ -135,7 +152,7 @@ class HostDevice : public Device {
                 std::lock_guard lock(mutex_);
                 queue_.push_back({nullptr, {}, {}, std::move(job)});
               }
-              changed_.notify_all();
+              wake();
             },
             [this](std::chrono::milliseconds deadline) { return drained(deadline); }};
   }
@@ -160,27 +177,41 @@ class HostDevice : public Device {
     info_.fused_fma = !reference && __builtin_fmaf(third, 3.0f, -1.0f) != 0;
   }
 
+  // One turn of the worker for what was just queued.
+  void wake() {
+    if (beside_.push) beside_.push([this] { serve_next(*beside_workers_); });
+    changed_.notify_all();
+  }
+
   void serve(host::Workers& workers) {
-    std::unique_lock lock(mutex_);
     while (true) {
-      changed_.wait(lock, [this] { return stop_ || !queue_.empty(); });
-      if (stop_) return;
-      const Launch launch = std::move(queue_.front());
-      queue_.pop_front();
-      running_ = true;
-      const bool skip = failure_ != nullptr;
-      lock.unlock();
-      std::exception_ptr failed;
-      if (launch.job) {
-        launch.job();
-      } else {
-        failed = skip ? skip_launch(launch) : execute(launch, workers);
+      {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [this] { return stop_ || !queue_.empty(); });
+        if (stop_) return;
       }
-      lock.lock();
-      if (failed && !failure_) failure_ = failed;
-      running_ = false;
-      changed_.notify_all();
+      serve_next(workers);
     }
+  }
+
+  void serve_next(host::Workers& workers) {
+    std::unique_lock lock(mutex_);
+    if (queue_.empty()) return;  // dropped when the device was closed
+    const Launch launch = std::move(queue_.front());
+    queue_.pop_front();
+    running_ = true;
+    const bool skip = failure_ != nullptr;
+    lock.unlock();
+    std::exception_ptr failed;
+    if (launch.job) {
+      launch.job();
+    } else {
+      failed = skip ? skip_launch(launch) : execute(launch, workers);
+    }
+    lock.lock();
+    if (failed && !failure_) failure_ = failed;
+    running_ = false;
+    changed_.notify_all();
   }
 
   // Runs one program; what it throws is stored on its flag and returned.
@@ -235,6 +266,8 @@ class HostDevice : public Device {
   std::exception_ptr failure_;
   bool running_ = false, recording_ = false, stop_ = false;
   std::thread worker_;
+  ThreadQueue beside_;  // empty: it has a thread of its own
+  std::unique_ptr<host::Workers> beside_workers_;
 };
 
 }  // namespace
@@ -245,6 +278,10 @@ std::unique_ptr<Device> open_host_device(int, const DeviceOptions& options) {
   const size_t given = options.gpu_cores.size() + options.npu_cores.size();
   const size_t threads = given > 0 ? given : std::max(1u, std::thread::hardware_concurrency());
   return make_host_device(HostArithmetic::contract, static_cast<int>(std::min<size_t>(threads, 16)), options);
+}
+
+std::unique_ptr<Device> open_host_beside(ThreadQueue thread, const DeviceInfo& other, const DeviceOptions& options) {
+  return std::make_unique<HostDevice>(std::move(thread), other, host::best_loops(), options);
 }
 
 std::unique_ptr<Device> make_host_device(HostArithmetic arithmetic, int threads, const DeviceOptions& options,

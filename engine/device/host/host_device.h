@@ -8,6 +8,7 @@
 
 #include "engine/device/device.h"
 #include "engine/device/registry.h"
+#include "engine/device/thread_probe.h"
 
 namespace tandem {
 
@@ -18,6 +19,10 @@ enum class HostArithmetic {
 
 DeviceCount host_device_count();
 std::unique_ptr<Device> open_host_device(int index, const DeviceOptions& options);  // contract, on all given cores
+
+// The contract on the thread of another device (and its cores): in its order, so that what either hands to the other
+// takes no waking. Plans that use both launch their steps in one order. `other`'s device outlives it.
+std::unique_ptr<Device> open_host_beside(ThreadQueue thread, const DeviceInfo& other, const DeviceOptions& options);
 
 // threads >= 1; loops: "avx512", "avx2", "portable", or "" for the fastest. Error when the machine cannot run them.
 std::unique_ptr<Device> make_host_device(HostArithmetic arithmetic, int threads, const DeviceOptions& options = {},

@@ -46,12 +46,12 @@ class NpuDevice final : public Device {
     return make_thread_probe(info_.id, thread_queue(), policy, work_seconds);
   }
   std::unique_ptr<LitmusAgent> litmus_agent() override { return make_queue_litmus_agent(info_.id, thread_queue()); }
-
- private:
   ThreadQueue thread_queue() {
     return {[this](std::function<void()> job) { queue_.push([job = std::move(job)](npu_emu::Team&) { job(); }); },
             [this](std::chrono::milliseconds deadline) { return queue_.drain(deadline); }};
   }
+
+ private:
   void execute(npu_emu::Team& team, NpuProgram& program, const std::vector<sync::WaitFor>& waits,
                const sync::Signal& signal);
   void run(npu_emu::Team& team, const NpuProgram& program);
@@ -220,6 +220,12 @@ std::unique_ptr<Device> open_npu_device(int index, const DeviceOptions& options)
     throw Error("no such NPU", "npu:" + std::to_string(index), "there is one emulated NPU: npu:0");
   }
   return std::make_unique<NpuDevice>(index, options);
+}
+
+ThreadQueue npu_thread(Device& npu) {
+  auto* mine = dynamic_cast<NpuDevice*>(&npu);
+  if (mine == nullptr) throw Error("not an emulated NPU", npu.info().id, "it has no thread to share");
+  return mine->thread_queue();
 }
 
 double npu_compile_seconds(const Program& program) {

@@ -11,11 +11,15 @@
 #include <memory>
 
 #include "engine/device/registry.h"
+#include "engine/device/thread_probe.h"
 
 namespace tandem {
 
 DeviceCount npu_device_count();  // the emulator needs nothing: 1
 std::unique_ptr<Device> open_npu_device(int index, const DeviceOptions& options);
+
+// The NPU's command queue, for what else is to run on its thread in its order. The NPU outlives it.
+ThreadQueue npu_thread(Device& npu);
 
 // Modelled seconds that compiling the program took on the chip; Error when it is not an NPU program.
 double npu_compile_seconds(const Program& program);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/plan/sequence_cut.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -41,7 +42,7 @@ class Strategies : public ::testing::Test {
   }
   Plan make(const char* name, std::vector<DeviceTraits> devices, double share = 0.5, bool strict = false) {
     devices_ = std::move(devices);
-    PlanRequest request{operators_, devices_, {}, strict, {}};
+    PlanRequest request{operators_, devices_, {}, strict};
     request.shares.otherwise = {1 - share, share};
     return find_strategy(name).make(request);
   }
@@ -128,6 +129,107 @@ TEST_F(Strategies, tensor_says_what_shares_it_needs) {
       EXPECT_THAT(error.what(), HasSubstr("2 devices"));
     }
   }
+}
+
+// As Strategies, with a batch of 32 tokens, and an operator for the last token behind it.
+class Cuts : public ::testing::Test {
+ protected:
+  Cuts() {
+    const auto slot = [&](size_t floats) {
+      return Operand{&pool_.acquire(floats * 4, sync::SlotUse::activations, "m"), 0};
+    };
+    MatMul matmul;
+    matmul.S = 32;
+    matmul.K = matmul.x_stride = 64;
+    matmul.row_end = matmul.y_stride = 256;
+    matmul.w = {packed_format(StorageType::f16), 256, 64, slot(256 * 64)};
+    matmul.x = slot(32 * 64);
+    matmul.y = slot(32 * 256);
+    const Operand x = slot(32 * 256);
+    MatMul last = matmul;
+    last.S = 1;
+    last.x = last.x.advanced(31 * 64 * 4);
+    last.y = slot(256);
+    operators_ = {{"matmul", matmul}, {"after", Add{32, 256, x, matmul.y, 256, 256}}, {"output", last}};
+  }
+  Plan make(const char* name, std::vector<DeviceTraits> devices) {
+    devices_ = std::move(devices);
+    PlanRequest request{operators_, devices_, {}, false};
+    // A second for each token of a matmul and half a second for other operators; the first device takes three times as
+    // long as the others.
+    request.seconds = [](int device, const Operator& op) {
+      const bool multiplies = std::holds_alternative<MatMul>(op.body);
+      return static_cast<double>(tokens_of(op)) * (multiplies ? 1 : 0.5) * (device == 0 ? 3 : 1);
+    };
+    return find_strategy(name).make(request);
+  }
+  // "operator tokens rows" of everything a device runs.
+  std::vector<std::string> on(const Plan& plan, int device) const {
+    std::vector<std::string> texts;
+    for (const Step& step : plan.steps) {
+      if (step.device != device) continue;
+      for (const Operator& op : step.operators) {
+        const auto* matmul = std::get_if<MatMul>(&op.body);
+        texts.push_back(op.name + " " + std::to_string(tokens_of(op)) +
+                        (matmul ? " " + std::to_string(matmul->row_end - matmul->row_begin) : ""));
+      }
+    }
+    return texts;
+  }
+  const DeviceTraits gpu_{"opencl:0", DeviceKind::gpu, everything}, npu_{"npu:0", DeviceKind::npu, only_matmul},
+      host_{"host", DeviceKind::host, everything};
+  sync::Pool pool_;
+  std::vector<Operator> operators_;
+  std::vector<DeviceTraits> devices_;
+};
+
+TEST_F(Cuts, sequence_gives_each_side_the_tokens_it_is_fast_enough_for) {
+  // 16 tokens take the GPU 72 s and the others 24 s: they get 72 / 96 of 32 tokens, which is 24.
+  const Plan plan = make("sequence", {gpu_, npu_, host_});
+  EXPECT_THAT(on(plan, 0), ElementsAre("matmul 8 256", "after 8", "output 1 128"));
+  EXPECT_THAT(on(plan, 1), ElementsAre("matmul 24 256", "output 1 128"));
+  EXPECT_THAT(on(plan, 2), ElementsAre("after 24"));
+  EXPECT_TRUE(plan.notes.empty());
+}
+
+TEST_F(Cuts, sequence_names_the_device_it_misses) {
+  try {
+    make("sequence", {gpu_, npu_});
+    FAIL() << "there is no host";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("host"));
+  }
+}
+
+TEST_F(Cuts, staggered_multiplies_both_halves_on_both_devices_and_keeps_the_rest_on_the_first) {
+  const Plan plan = make("staggered", {gpu_, npu_});
+  int64_t rows = 0;
+  for (const Step& step : plan.steps) {
+    for (const Operator& op : step.operators) {
+      const auto* matmul = std::get_if<MatMul>(&op.body);
+      if (matmul) rows += matmul->S * (matmul->row_end - matmul->row_begin);
+      EXPECT_TRUE(matmul != nullptr || step.device == 0) << op.name;
+    }
+  }
+  EXPECT_EQ(rows, 32 * 256 + 256) << "every row of every token once";
+  EXPECT_THAT(on(plan, 0), ::testing::IsSupersetOf({"after 16", "after 16", "output 1 128"}));
+}
+
+TEST_F(Cuts, staggered_works_between_two_devices) {
+  try {
+    make("staggered", {gpu_, {"vulkan:0", DeviceKind::gpu, everything}, npu_});
+    FAIL() << "there are three";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("two devices"));
+  }
+}
+
+TEST(BalancedTokens, make_both_sides_end_together) {
+  EXPECT_EQ(balanced_tokens(256, 1.0, 1.0), 128);
+  EXPECT_EQ(balanced_tokens(256, 3.0, 1.0), 192) << "the first takes three times as long: a quarter is left to it";
+  EXPECT_EQ(balanced_tokens(256, 1.0, 1.2), 120) << "256 / 2.2 = 116.4, to steps of 8 tokens";
+  EXPECT_EQ(balanced_tokens(16, 1e9, 1.0), 8) << "the last token's block stays on the first, which goes on with it";
+  EXPECT_EQ(balanced_tokens(20, 1.0, 1e9), 0);
 }
 
 TEST_F(Strategies, the_host_stands_in_where_there_is_no_gpu) {

@@ -60,13 +60,24 @@ TEST_F(TinyEngine, gives_the_same_bits_on_every_plan_and_in_every_piece_size) {
   const auto prompt = ids(50);
   const auto expected = all_logits(*host(), prompt);
   ASSERT_EQ(expected.size(), 50u * 320u);
-  for (const char* plan : {"layer", "tensor", "npu-only"}) {
+  for (const char* plan : {"layer", "tensor", "npu-only", "staggered"}) {
     for (int64_t chunk : {1, 7, 64}) {
       EngineOptions o = options(plan, {"npu:0", "host"}, chunk);
       o.split = {0.5};
       EXPECT_EQ(different_bits(all_logits(*Engine::open(o), prompt), expected), 0u)
           << plan << " in pieces of " << chunk;
     }
+  }
+}
+
+TEST_F(TinyEngine, gives_the_same_bits_with_the_host_on_the_npus_thread) {
+  if (!std::ranges::count(available_devices(), "opencl:0")) GTEST_SKIP() << "skipped: no OpenCL device";
+  const auto prompt = ids(50);
+  const auto expected = all_logits(*host(), prompt);
+  for (int64_t chunk : {7, 24, 64}) {
+    const auto engine = Engine::open(options("sequence", {}, chunk));
+    EXPECT_THAT(engine->device_names(), ::testing::EndsWith("npu:0,host"));
+    EXPECT_EQ(different_bits(all_logits(*engine, prompt), expected), 0u) << "in pieces of " << chunk;
   }
 }
 

@@ -75,6 +75,15 @@ TEST_P(EveryPolicy, runs_both_parts_of_a_cut_matmul_in_the_right_order_again_and
 
 INSTANTIATE_TEST_SUITE_P(Policies, EveryPolicy, ::testing::ValuesIn(sync::waiter_names()));
 
+// The NPU's queue takes the steps of both devices: in any other order than the plan's the first wait would hang.
+TEST_F(ExecutorTest, runs_two_devices_that_share_one_thread) {
+  const auto beside = open_host_on(*npu_, {});
+  Executor executor(pool_, {beside.get(), npu_.get()}, {"predict", std::chrono::seconds(20), {"host", "npu:0"}});
+  const auto prepared = executor.prepare(plan(128));
+  for (int run = 0; run < 3; ++run) executor.run(*prepared);
+  EXPECT_EQ(z_.as<float>()[5], expected(0, 5, 3));
+}
+
 TEST_F(ExecutorTest, names_the_step_that_failed_and_runs_the_next_plan_as_if_nothing_had_happened) {
   Executor executor(pool_, {host_.get(), npu_.get()}, {"predict", std::chrono::seconds(60), {"npu:0"}});
   sync::Slot& positions = pool_.acquire(64, sync::SlotUse::activations, "positions");

@@ -1,0 +1,64 @@
+#include "engine/plan/sequence_cut.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/plan/placer.h"
+#include "engine/plan/strategy.h"
+#include "sync/error.h"
+
+namespace tandem {
+namespace {
+
+struct Processors {
+  int gpu = 0, npu = 0, host = 0;
+};
+
+// Of the NPU and the host beside it, who runs an operator.
+int second_for(const Placer& placer, const Processors& on, const Operator& op) {
+  return placer.multiplies_exactly(on.npu, op) ? on.npu : on.host;
+}
+
+int64_t tokens_of_second(const PlanRequest& request, const Placer& placer, const Processors& on,
+                         std::span<const Operator> whole, int64_t S) {
+  const int64_t half = S / 2 / kTokenBlock * kTokenBlock;
+  double first = 0, second = 0;
+  for (const Operator& op : whole) {
+    first += request.seconds(on.gpu, slice_tokens(op, half, S));
+    const Operator slice = slice_tokens(op, 0, half);
+    second += request.seconds(second_for(placer, on, slice), slice);
+  }
+  return balanced_tokens(S, first, second);
+}
+
+}  // namespace
+
+int64_t balanced_tokens(int64_t S, double seconds_first, double seconds_second) {
+  TANDEM_CHECK(seconds_first > 0 && seconds_second > 0, "predicted times are positive");
+  const double share = seconds_first / (seconds_first + seconds_second);
+  const auto blocks = std::llround(share * static_cast<double>(S) / static_cast<double>(kTokenBlock));
+  return std::clamp<int64_t>(blocks * kTokenBlock, 0, (S - 1) / kTokenBlock * kTokenBlock);
+}
+
+Plan sequence(const PlanRequest& request) {
+  const Processors on{require_device(request, DeviceKind::gpu, "a GPU", "sequence"),
+                      require_device(request, DeviceKind::npu, "an NPU", "sequence"),
+                      require_device(request, DeviceKind::host, "the host beside the NPU", "sequence")};
+  Placer placer(request);
+  const std::span<const Operator> whole = whole_batch(request.operators);
+  if (!whole.empty()) {
+    TANDEM_CHECK(request.seconds != nullptr, "the plan sequence weighs operators by their predicted seconds");
+    const int64_t S = tokens_of(whole.front()), cut = tokens_of_second(request, placer, on, whole, S);
+    for (const Operator& op : whole) {
+      if (cut > 0) {
+        const Operator first_tokens = slice_tokens(op, 0, cut);
+        placer.place(first_tokens, second_for(placer, on, first_tokens), on.host);
+      }
+      placer.place_quietly(slice_tokens(op, cut, S), on.gpu);
+    }
+  }
+  placer.place_as_tensor(request.operators.subspan(whole.size()), true);
+  return placer.finish("sequence");
+}
+
+}  // namespace tandem
