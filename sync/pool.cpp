@@ -14,8 +14,9 @@ namespace {
 
 constexpr size_t kPageBytes = 4096;
 constexpr size_t kHugePageBytes = size_t{2} << 20;
-// Slots from this size on get huge pages, the last one perhaps half empty: with small ones a matrix of a few hundred rows
-// touches more pages than a core's first-level table holds (a product over 128 x 1536 floats on PoCL: 194 GFLOP/s, with huge pages 223).
+// Activations of this size get huge pages, the last one perhaps half empty: with small ones a matrix of a few hundred
+// rows touches more pages than a core's first-level table holds (a product over 128 x 1536 floats on PoCL: 194 GFLOP/s,
+// with huge pages 223). There are few of them; rounding up each layer's cache would double it.
 constexpr size_t kWorthHugePages = size_t{512} << 10;
 
 size_t round_up(size_t bytes, size_t multiple) { return (bytes + multiple - 1) / multiple * multiple; }
@@ -57,7 +58,7 @@ Slot& Pool::acquire(size_t bytes, SlotUse use, std::string label) {
     return best->slot;
   }
   auto entry = std::make_unique<Entry>();
-  const bool huge = size >= kWorthHugePages;
+  const bool huge = size >= (use == SlotUse::activations ? kWorthHugePages : kHugePageBytes);
   entry->mapping_bytes = huge ? round_up(size, kHugePageBytes) + kHugePageBytes : size;
   void* mapping = mmap(nullptr, entry->mapping_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapping == MAP_FAILED) {

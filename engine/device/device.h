@@ -77,6 +77,13 @@ struct DeviceSpan {
 // Error with the reason when the policy did not pass (or is unknown).
 void require_policy(const DeviceInfo& info, std::string_view policy);
 
+// One of a run's launches. Its epochs count from the run's base.
+struct PlannedLaunch {
+  Program* program = nullptr;
+  std::vector<sync::WaitFor> waits;
+  sync::Signal signal;
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -87,6 +94,9 @@ class Device {
   // Between batch(true) and batch(false) launches may be held back: queueing many steps then does not compete with
   // running them for a core.
   virtual void batch(bool open) = 0;
+  // All of a run's launches on this device: as batch(true), launch() of each with `base` added to its epochs, and
+  // batch(false), but a device may take them as a whole. They stay as they are until finish().
+  virtual void launch_all(std::span<const PlannedLaunch> launches, uint32_t base);
   virtual Cost estimate(std::span<const Operator> operators) const = 0;
 
   // Blocks until everything launched has ended; throws the first stored failure and clears it.
@@ -103,5 +113,8 @@ class Device {
   // reason when its memory is not the host's.
   virtual std::unique_ptr<LitmusAgent> litmus_agent();
 };
+
+// One of them by itself.
+void launch_from(Device& device, const PlannedLaunch& planned, uint32_t base);
 
 }  // namespace tandem

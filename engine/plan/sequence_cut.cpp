@@ -44,6 +44,10 @@ Plan sequence(const PlanRequest& request) {
   const Processors on{require_device(request, DeviceKind::gpu, "a GPU", "sequence"),
                       require_device(request, DeviceKind::npu, "an NPU", "sequence"),
                       require_device(request, DeviceKind::host, "the host beside the NPU", "sequence")};
+  if (!request.devices[on.gpu].zero_copy) {
+    throw Error("the plan needs a GPU that sees the host's memory: both sides write to one cache", "sequence",
+                request.devices[on.gpu].id + " works on copies; use staggered or tensor");
+  }
   Placer placer(request);
   const std::span<const Operator> whole = whole_batch(request.operators);
   if (!whole.empty()) {

@@ -19,6 +19,7 @@ struct DeviceTraits {
   std::string id;
   DeviceKind kind = DeviceKind::host;
   std::function<Support(const Operator&)> supports;
+  bool zero_copy = true;  // sees the host's memory, caches too
 };
 
 // Identifies matmuls that take the same time on a device (H7, H8: the same in every layer).

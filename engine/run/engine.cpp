@@ -187,7 +187,7 @@ void Engine::choose_plans() {
       candidates.push_back("tensor");
       candidates.push_back("staggered");
     }
-    if (host_beside_npu_) candidates.push_back("sequence");
+    if (host_beside_npu_ && first_of(DeviceKind::gpu)->info().zero_copy) candidates.push_back("sequence");
     if (candidates.empty() || (first_of(DeviceKind::host) && !host_beside_npu_)) candidates.push_back("host-only");
     std::string key = "auto|" + model_.config.architecture + "|" + std::to_string(file_.file_bytes()) + "|" + act_ +
                       "|" + options_.sync_policy + "|" +
@@ -241,8 +241,8 @@ Plan Engine::make_plan(const std::string& name, const Batch& batch, int64_t past
   std::vector<DeviceTraits> traits;
   for (const auto& device : devices_) {
     Device* borrowed = device.get();
-    traits.push_back(
-        {device->info().id, device->info().kind, [borrowed](const Operator& op) { return borrowed->supports(op); }});
+    traits.push_back({device->info().id, device->info().kind,
+                      [borrowed](const Operator& op) { return borrowed->supports(op); }, device->info().zero_copy});
   }
   PlanRequest request{operators, traits, {}, options_.strict_device};
   if (name == "staggered" || name == "sequence") {

@@ -1,7 +1,7 @@
 #include "engine/run/executor.h"
 
 #include <algorithm>
-#include <set>
+#include <iterator>
 #include <utility>
 
 #include "engine/run/timeline_pass.h"
@@ -36,7 +36,23 @@ std::unique_ptr<PreparedPlan> Executor::prepare(Plan plan) {
     prepared->launch_order_[step.device].push_back(static_cast<int>(i));
   }
   prepared->plan_ = std::move(plan);
+  prepared->launches_.resize(prepared->devices_.size());
+  for (size_t i = 0; i < prepared->plan_.steps.size(); ++i)
+    prepared->launches_[static_cast<size_t>(prepared->plan_.steps[i].device)].push_back(planned_launch(*prepared, i));
   return prepared;
+}
+
+PlannedLaunch Executor::planned_launch(const PreparedPlan& prepared, size_t index) const {
+  const auto flag_of = [&](const Step& step) {
+    return flags_.at(prepared.plan_.devices[static_cast<size_t>(step.device)]);
+  };
+  const Step& step = prepared.plan_.steps[index];
+  PlannedLaunch planned{prepared.programs_[index].get(), {}, {}};
+  for (const int awaited : step.waits)
+    planned.waits.push_back(
+        {flag_of(prepared.plan_.steps[static_cast<size_t>(awaited)]), static_cast<uint32_t>(awaited)});
+  if (step.signals) planned.signal = {flag_of(step), static_cast<uint32_t>(index)};
+  return planned;
 }
 
 void Executor::record(Timeline* timeline) {
@@ -77,34 +93,30 @@ void Executor::launch_all(PreparedPlan& prepared, uint32_t base) {
   launch_on(sharing, prepared, base, false);
 }
 
-// In the plan's order over all of these devices: some may share one thread, which takes what comes first.
 void Executor::launch_on(const std::vector<size_t>& devices, PreparedPlan& prepared, uint32_t base, bool gated) {
-  std::set<int> unopened;  // devices whose first step waits for the gate
-  for (const size_t d : devices) {
-    prepared.devices_[d]->batch(true);
-    if (gated) unopened.insert(static_cast<int>(d));
+  std::vector<size_t> busy;
+  std::ranges::copy_if(devices, std::back_inserter(busy), [&](size_t d) { return !prepared.launches_[d].empty(); });
+  if (busy.size() == 1 && !gated) {
+    prepared.devices_[busy.front()]->launch_all(prepared.launches_[busy.front()], base);
+  } else {
+    launch_together(busy, prepared, base, gated);
   }
-  for (int i = 0; i < static_cast<int>(prepared.plan_.steps.size()); ++i) {
-    const int device = prepared.plan_.steps[static_cast<size_t>(i)].device;
-    if (std::ranges::find(devices, static_cast<size_t>(device)) == devices.end()) continue;
-    launch_step(i, prepared, base, unopened.erase(device) > 0);
-  }
-  for (const size_t d : devices) prepared.devices_[d]->batch(false);
 }
 
-void Executor::launch_step(int index, PreparedPlan& prepared, uint32_t base, bool gated) {
-  const Step& step = prepared.plan_.steps[static_cast<size_t>(index)];
-  std::vector<sync::WaitFor> waits;
-  if (gated) waits.push_back({gate_, base});
-  for (int awaited : step.waits) {
-    waits.push_back({flags_.at(prepared.plan_.devices[prepared.plan_.steps[awaited].device]),
-                     base + static_cast<uint32_t>(awaited)});
+// In the plan's order over all of these devices: some may share one thread, which takes what comes first. gated: the
+// first step of each waits for the gate.
+void Executor::launch_together(const std::vector<size_t>& devices, PreparedPlan& prepared, uint32_t base, bool gated) {
+  for (const size_t d : devices) prepared.devices_[d]->batch(true);
+  std::vector<size_t> next(prepared.devices_.size(), 0);
+  for (const Step& step : prepared.plan_.steps) {
+    const auto d = static_cast<size_t>(step.device);
+    if (std::ranges::find(devices, d) == devices.end()) continue;
+    const size_t index = next[d]++;
+    PlannedLaunch planned = prepared.launches_[d][index];
+    if (gated && index == 0) planned.waits.insert(planned.waits.begin(), {gate_, 0});
+    launch_from(*prepared.devices_[d], planned, base);
   }
-  sync::Signal signal;
-  if (step.signals)
-    signal = {flags_.at(prepared.plan_.devices[static_cast<size_t>(step.device)]), base + static_cast<uint32_t>(index)};
-  prepared.devices_[static_cast<size_t>(step.device)]->launch(*prepared.programs_[static_cast<size_t>(index)], waits,
-                                                              signal);
+  for (const size_t d : devices) prepared.devices_[d]->batch(false);
 }
 
 bool Executor::wait_all(PreparedPlan& prepared, uint32_t base) {

@@ -41,9 +41,10 @@ class PreparedPlan {
  private:
   friend class Executor;
   Plan plan_;
-  std::vector<Device*> devices_;                    // borrowed, per plan device
-  std::vector<std::unique_ptr<Program>> programs_;  // per step
-  std::vector<std::vector<int>> launch_order_;      // step indices per device
+  std::vector<Device*> devices_;                      // borrowed, per plan device
+  std::vector<std::unique_ptr<Program>> programs_;    // per step
+  std::vector<std::vector<int>> launch_order_;        // step indices per device
+  std::vector<std::vector<PlannedLaunch>> launches_;  // the same, epochs counted from the run's base
   sync::DurationPredictor predictor_;
 };
 
@@ -62,8 +63,9 @@ class Executor {
   Device& device(const std::string& id) const;
   bool shares_core(const PreparedPlan& prepared, size_t device) const;
   void launch_all(PreparedPlan& prepared, uint32_t base);
+  PlannedLaunch planned_launch(const PreparedPlan& prepared, size_t step) const;
   void launch_on(const std::vector<size_t>& devices, PreparedPlan& prepared, uint32_t base, bool gated);
-  void launch_step(int index, PreparedPlan& prepared, uint32_t base, bool gated);
+  void launch_together(const std::vector<size_t>& devices, PreparedPlan& prepared, uint32_t base, bool gated);
   bool wait_all(PreparedPlan& prepared, uint32_t base);  // true: slept longer than the work took
   void recover(PreparedPlan& prepared, uint32_t final_epoch) noexcept;
   void collect(const PreparedPlan& prepared, double start, double end);

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <cmath>
 #include <mutex>
 #include <utility>
@@ -37,6 +38,7 @@ class NpuDevice final : public Device {
   }
   void launch(Program& program, std::span<const sync::WaitFor> waits, sync::Signal signal) override;
   void batch(bool open) override { queue_.hold(open); }
+  void launch_all(std::span<const PlannedLaunch> launches, uint32_t base) override;
   Cost estimate(std::span<const Operator> operators) const override;
   void finish(std::chrono::milliseconds deadline) override;
   void record_spans(bool on) override;
@@ -52,23 +54,23 @@ class NpuDevice final : public Device {
   }
 
  private:
-  void execute(npu_emu::Team& team, NpuProgram& program, const std::vector<sync::WaitFor>& waits,
+  NpuProgram& own(Program& program) const;  // Error when another device prepared it
+  void execute(npu_emu::Team& team, NpuProgram& program, std::span<const sync::WaitFor> waits, uint32_t base,
                const sync::Signal& signal);
   void run(npu_emu::Team& team, const NpuProgram& program);
-  void await(NpuProgram& program, const std::vector<sync::WaitFor>& waits);
-  bool recording() const;
+  void await(NpuProgram& program, std::span<const sync::WaitFor> waits, uint32_t base);
   std::string failure() const;
   void fail(const std::string& message);
   void test_policies();
 
   npu_emu::NpuParams params_;
   DeviceInfo info_;
-  std::string policy_;
+  std::string policy_, raiser_;           // raiser_: for the messages of waits
   std::unique_ptr<sync::Waiter> waiter_;  // the worker's; made on its thread, where its timer settings belong
   NpuProgram::Scratch scratch_;           // the worker's
-  mutable std::mutex mutex_;              // of the fields up to the queue
+  mutable std::mutex mutex_;              // of failure_ and spans_
   std::string failure_;
-  bool recording_ = false;
+  std::atomic<bool> failed_ = false, recording_ = false;  // asked before every step
   std::vector<DeviceSpan> spans_;
   npu_emu::CommandQueue queue_;  // last: its worker uses everything above and ends first
 };
@@ -80,6 +82,7 @@ NpuDevice::NpuDevice(int index, const DeviceOptions& options)
   const npu_emu::FastKernels& kernels = npu_emu::best_kernels();
   sync::make_waiter(policy_);  // an unknown policy is the caller's error, now and not on the worker
   info_.id = "npu:" + std::to_string(index);
+  raiser_ = "that raises it (" + info_.id + " waits)";
   info_.name = params_.name + " " + std::to_string(params_.array.rows) + "x" + std::to_string(params_.array.cols) +
                " " + npu_emu::to_string(params_.dataflow);
   info_.driver = std::string("emulated, ") + kernels.name;
@@ -101,21 +104,36 @@ void NpuDevice::test_policies() {
     throw Error("the NPU's worker does not answer", info_.id, "its core may be taken");
 }
 
-void NpuDevice::launch(Program& program, std::span<const sync::WaitFor> waits, sync::Signal signal) {
+NpuProgram& NpuDevice::own(Program& program) const {
   auto* mine = dynamic_cast<NpuProgram*>(&program);
   if (mine == nullptr || mine->owner() != this) {
     throw Error("a program was launched on a device that did not prepare it", info_.id, "prepare it on this device");
   }
-  queue_.push([this, mine, waits = std::vector<sync::WaitFor>(waits.begin(), waits.end()),
-               signal](npu_emu::Team& team) { execute(team, *mine, waits, signal); });
+  return *mine;
 }
 
-void NpuDevice::execute(npu_emu::Team& team, NpuProgram& program, const std::vector<sync::WaitFor>& waits,
+void NpuDevice::launch(Program& program, std::span<const sync::WaitFor> waits, sync::Signal signal) {
+  queue_.push([this, mine = &own(program), waits = std::vector<sync::WaitFor>(waits.begin(), waits.end()),
+               signal](npu_emu::Team& team) { execute(team, *mine, waits, 0, signal); });
+}
+
+// One command for all: queueing a hundred costs the orchestrator, on this very core, more than many of them take.
+void NpuDevice::launch_all(std::span<const PlannedLaunch> launches, uint32_t base) {
+  if (launches.empty()) return;
+  for (const PlannedLaunch& planned : launches) own(*planned.program);
+  queue_.push([this, launches, base](npu_emu::Team& team) {
+    for (const PlannedLaunch& planned : launches)
+      execute(team, static_cast<NpuProgram&>(*planned.program), planned.waits, base,
+              {planned.signal.flag, planned.signal.epoch + base});
+  });
+}
+
+void NpuDevice::execute(npu_emu::Team& team, NpuProgram& program, std::span<const sync::WaitFor> waits, uint32_t base,
                         const sync::Signal& signal) {
   std::string broken = failure();
   if (broken.empty()) {
     try {
-      await(program, waits);
+      await(program, waits, base);
       run(team, program);
     } catch (const std::exception& error) {
       broken = info_.id + ", step '" + program.name() + "': " + error.what();
@@ -127,9 +145,10 @@ void NpuDevice::execute(npu_emu::Team& team, NpuProgram& program, const std::vec
 }
 
 void NpuDevice::run(npu_emu::Team& team, const NpuProgram& program) {
+  if (!recording_) return program.run(team, scratch_, nullptr);
   std::vector<double> ends;
   double start = now_seconds();
-  program.run(team, scratch_, recording() ? &ends : nullptr);
+  program.run(team, scratch_, &ends);
   std::lock_guard lock(mutex_);
   for (size_t i = 0; i < ends.size(); ++i) {
     spans_.push_back({&program, start, ends[i], static_cast<int>(i)});
@@ -137,21 +156,20 @@ void NpuDevice::run(npu_emu::Team& team, const NpuProgram& program) {
   }
 }
 
-void NpuDevice::await(NpuProgram& program, const std::vector<sync::WaitFor>& waits) {
+void NpuDevice::await(NpuProgram& program, std::span<const sync::WaitFor> waits, uint32_t base) {
   if (waits.empty()) return;
   if (!waiter_) waiter_ = sync::make_waiter(policy_);
-  const std::string raiser = "that raises it (" + info_.id + " waits)";  // WaitContext borrows
   double waited = 0;
   bool overslept = false;
   for (const sync::WaitFor& wait : waits) {
     sync::WaitContext context;
     context.step = program.name();
-    context.device = raiser;
+    context.device = raiser_;
     context.deadline = kWaitDeadline;
     context.predicted_seconds = program.wait_predictor().predict() - waited;
     // Nobody wakes this thread when a kernel raises the flag, so it looks again by itself.
     context.block = [](std::chrono::milliseconds) { std::this_thread::sleep_for(std::chrono::microseconds(100)); };
-    const sync::WaitReport report = waiter_->wait(wait.flag, wait.epoch, context);
+    const sync::WaitReport report = waiter_->wait(wait.flag, wait.epoch + base, context);
     waited += report.seconds;
     overslept |= report.overslept;
   }
@@ -183,25 +201,19 @@ void NpuDevice::finish(std::chrono::milliseconds deadline) {
   }
   std::lock_guard lock(mutex_);
   const std::string message = std::exchange(failure_, "");
+  failed_ = false;
   if (!message.empty()) throw Error("a step failed on the NPU", info_.id, message);
 }
 
-void NpuDevice::record_spans(bool on) {
-  std::lock_guard lock(mutex_);
-  recording_ = on;
-}
+void NpuDevice::record_spans(bool on) { recording_ = on; }
 
 std::vector<DeviceSpan> NpuDevice::take_spans() {
   std::lock_guard lock(mutex_);
   return std::exchange(spans_, {});
 }
 
-bool NpuDevice::recording() const {
-  std::lock_guard lock(mutex_);
-  return recording_;
-}
-
 std::string NpuDevice::failure() const {
+  if (!failed_) return "";
   std::lock_guard lock(mutex_);
   return failure_;
 }
@@ -209,6 +221,7 @@ std::string NpuDevice::failure() const {
 void NpuDevice::fail(const std::string& message) {
   std::lock_guard lock(mutex_);
   if (failure_.empty()) failure_ = message;
+  failed_ = true;
 }
 
 }  // namespace

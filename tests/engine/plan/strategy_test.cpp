@@ -201,6 +201,18 @@ TEST_F(Cuts, sequence_names_the_device_it_misses) {
   }
 }
 
+TEST_F(Cuts, sequence_needs_a_gpu_that_sees_the_hosts_memory) {
+  DeviceTraits apart = gpu_;
+  apart.zero_copy = false;
+  try {
+    make("sequence", {apart, npu_, host_});
+    FAIL() << "the GPU never sees the keys of the first tokens";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("opencl:0"));
+    EXPECT_THAT(error.what(), HasSubstr("copies"));
+  }
+}
+
 TEST_F(Cuts, staggered_multiplies_both_halves_on_both_devices_and_keeps_the_rest_on_the_first) {
   const Plan plan = make("staggered", {gpu_, npu_});
   int64_t rows = 0;

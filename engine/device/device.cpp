@@ -1,0 +1,19 @@
+#include "engine/device/device.h"
+
+namespace tandem {
+
+void launch_from(Device& device, const PlannedLaunch& planned, uint32_t base) {
+  std::vector<sync::WaitFor> waits = planned.waits;
+  for (sync::WaitFor& wait : waits) wait.epoch += base;
+  sync::Signal signal = planned.signal;
+  signal.epoch += base;
+  device.launch(*planned.program, waits, signal);
+}
+
+void Device::launch_all(std::span<const PlannedLaunch> launches, uint32_t base) {
+  batch(true);
+  for (const PlannedLaunch& planned : launches) launch_from(*this, planned, base);
+  batch(false);
+}
+
+}  // namespace tandem
