@@ -126,10 +126,10 @@ TEST(PredictWaiter, says_that_it_overslept_when_the_flag_was_up_before_it_woke) 
   FlagBank bank(pool, 1, "bank");
   Flag flag = bank.make("f");
   std::thread signaller([&] {
-    std::this_thread::sleep_for(milliseconds(1));
+    std::this_thread::sleep_for(milliseconds(100));  // the wait has begun, also on a busy machine
     flag.raise(1);
   });
-  WaitContext context{"step", "device", 0.2, milliseconds(5000), {}};
+  WaitContext context{"step", "device", 0.6, milliseconds(5000), {}};
   EXPECT_TRUE(make_waiter("predict")->wait(flag, 1, context).overslept);
   signaller.join();
   context.predicted_seconds = 0.2;
