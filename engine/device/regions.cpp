@@ -19,6 +19,8 @@ size_t weight_bytes(const MatMul& op) {
          panel_bytes(op.w.format, op.w.columns);
 }
 
+bool is_empty(const Region& region) { return !region.at || region.rows == 0 || region.width_bytes == 0; }
+
 struct Reads {
   std::vector<Region> operator()(const MatMul& op) const {
     const size_t skipped = packed_bytes(op.w.format, op.row_begin, op.w.columns);
@@ -108,6 +110,24 @@ void check(const Operator& op, const Region& region) {
 }
 
 }  // namespace
+
+size_t end_of(const Region& region) {
+  return region.at.offset_bytes + static_cast<size_t>(region.rows - 1) * region.pitch_bytes + region.width_bytes;
+}
+
+bool overlaps(const Region& a, const Region& b) {
+  if (is_empty(a) || is_empty(b) || a.at.slot != b.at.slot) return false;
+  if (end_of(a) <= b.at.offset_bytes || end_of(b) <= a.at.offset_bytes) return false;
+  // Two column ranges of one matrix: same pitch, disjoint columns.
+  const bool strided = (a.rows > 1 || b.rows > 1);
+  const size_t pitch = a.rows > 1 ? a.pitch_bytes : b.pitch_bytes;
+  const bool same_pitch = (a.rows == 1 || a.pitch_bytes == pitch) && (b.rows == 1 || b.pitch_bytes == pitch);
+  if (!strided || !same_pitch || pitch == 0) return true;
+  const size_t a_column = a.at.offset_bytes % pitch, b_column = b.at.offset_bytes % pitch;
+  const bool wraps = a_column + a.width_bytes > pitch || b_column + b.width_bytes > pitch;
+  if (wraps) return true;
+  return a_column < b_column + b.width_bytes && b_column < a_column + a.width_bytes;
+}
 
 std::vector<Region> reads(const Operator& op) { return std::visit(Reads{}, op.body); }
 std::vector<Region> writes(const Operator& op) { return std::visit(Writes{}, op.body); }

@@ -41,7 +41,4 @@ struct Plan {
 // still reads, and nowhere else; neighbours on one device become one step. The last step of every device signals.
 Plan schedule(std::string name, std::vector<std::string> devices, std::span<const Placed> placed);
 
-// True when writing `a` could touch bytes of `b`.
-bool overlaps(const Region& a, const Region& b);
-
 }  // namespace tandem

@@ -8,10 +8,6 @@
 namespace tandem {
 namespace {
 
-size_t end_of(const Region& r) {
-  return r.at.offset_bytes + static_cast<size_t>(r.rows - 1) * r.pitch_bytes + r.width_bytes;
-}
-
 // Who last wrote and who since read each part of each slot, per operator index.
 struct Access {
   Region region;
@@ -63,20 +59,6 @@ std::vector<std::vector<int>> find_dependencies(std::span<const Placed> placed, 
 }
 
 }  // namespace
-
-bool overlaps(const Region& a, const Region& b) {
-  if (a.at.slot == nullptr || a.at.slot != b.at.slot || a.width_bytes == 0 || b.width_bytes == 0) return false;
-  if (end_of(a) <= b.at.offset_bytes || end_of(b) <= a.at.offset_bytes) return false;
-  // Two column ranges of one matrix: same pitch, disjoint columns.
-  const bool strided = (a.rows > 1 || b.rows > 1);
-  const size_t pitch = a.rows > 1 ? a.pitch_bytes : b.pitch_bytes;
-  const bool same_pitch = (a.rows == 1 || a.pitch_bytes == pitch) && (b.rows == 1 || b.pitch_bytes == pitch);
-  if (!strided || !same_pitch || pitch == 0) return true;
-  const size_t a_column = a.at.offset_bytes % pitch, b_column = b.at.offset_bytes % pitch;
-  const bool wraps = a_column + a.width_bytes > pitch || b_column + b.width_bytes > pitch;
-  if (wraps) return true;
-  return a_column < b_column + b.width_bytes && b_column < a_column + a.width_bytes;
-}
 
 std::string Step::name() const {
   if (operators.empty()) return "(nothing)";

@@ -7,28 +7,9 @@
 namespace tandem::vulkan {
 namespace {
 
-size_t end_of(const Region& region) {
-  return region.at.offset_bytes + static_cast<size_t>(region.rows - 1) * region.pitch_bytes + region.width_bytes;
-}
-
-bool is_empty(const Region& region) { return !region.at || region.rows == 0 || region.width_bytes == 0; }
-
-// Column ranges of one matrix are told apart; other rows that lie between each other are taken to overlap.
-bool overlap(const Region& a, const Region& b) {
-  if (is_empty(a) || is_empty(b) || a.at.slot != b.at.slot) return false;
-  if (end_of(a) <= b.at.offset_bytes || end_of(b) <= a.at.offset_bytes) return false;
-  const size_t pitch = a.rows > 1 ? a.pitch_bytes : b.pitch_bytes;
-  const bool same_pitch = (a.rows == 1 || a.pitch_bytes == pitch) && (b.rows == 1 || b.pitch_bytes == pitch);
-  if ((a.rows == 1 && b.rows == 1) || !same_pitch || pitch == 0) return true;
-  const size_t a_begin = a.at.offset_bytes % pitch, a_end = a_begin + a.width_bytes;
-  const size_t b_begin = b.at.offset_bytes % pitch, b_end = b_begin + b.width_bytes;
-  if (a_end > pitch || b_end > pitch) return true;  // around the end of a row
-  return a_begin < b_end && b_begin < a_end;
-}
-
 bool any_overlap(const std::vector<Region>& some, const std::vector<Region>& others) {
   return std::ranges::any_of(some, [&](const Region& a) {
-    return std::ranges::any_of(others, [&](const Region& b) { return overlap(a, b); });
+    return std::ranges::any_of(others, [&](const Region& b) { return overlaps(a, b); });
   });
 }
 
