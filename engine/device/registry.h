@@ -16,6 +16,7 @@ struct DeviceOptions {
   bool force_copies = false;              // pretend memory is not shared (tests)
   std::string sync_policy = "predict";    // one of sync::waiter_names(); docs/sync.md
   std::string npu_params;                 // parameter file (JSON); empty: the built-in one
+  std::string program_folder;             // where compiled OpenCL programs are kept between runs; empty: nowhere
 };
 
 struct DeviceCount {

@@ -127,6 +127,7 @@ void Engine::open_devices() {
   if (device_options.sync_policy != options_.sync_policy)
     notes_.push_back("there is one core: waits are blocking, not " + options_.sync_policy);
   device_options.npu_params = options_.npu_params;
+  device_options.program_folder = options_.program_folder;
   configure_drivers(device_options);
   const auto names = options_.devices.empty() ? default_devices(options_.plan, notes_) : options_.devices;
   std::set<std::string> seen;

@@ -49,6 +49,7 @@ struct EngineOptions {
   std::string gpu_family;                   // tests: "simd", "simt"
   bool force_copies = false;                // tests: no zero copy
   std::string npu_params;                   // NPU parameter file; empty: built in
+  std::string program_folder;               // keeps compiled OpenCL programs for the next start; empty: nowhere
   std::optional<std::string> measurements;  // file that keeps them; nothing: the user's cache
   LoadProgress load_progress;
 };

@@ -116,7 +116,7 @@ Error no_doorbell(const DeviceInfo& info, bool cpu) {
 class OpenclDevice final : public Device {
  public:
   OpenclDevice(Handle opened, const DeviceOptions& options, const Tuning& tuning)
-      : programs_(open_programs(std::move(opened))),
+      : programs_(open_programs(opened, ProgramFiles(options.program_folder, opened.device))),
         handle_(programs_.handle()),
         queue_(make_queue(handle_)),
         spans_(handle_.id),

@@ -49,19 +49,40 @@ const cl::Program& ProgramCache::program(const std::string& source, const std::s
   return programs_.emplace(key, build(assemble_source(source), object, options)).first->second;
 }
 
-cl::Program ProgramCache::build(const std::string& text, const std::string& object, const std::string& options) const {
+ProgramCache::~ProgramCache() {
+  for (const Unkept& one : unkept_) {
+    std::vector<std::vector<unsigned char>> binaries;
+    if (one.program.getInfo(CL_PROGRAM_BINARIES, &binaries) == CL_SUCCESS && binaries.size() == 1 &&
+        !binaries.front().empty())
+      files_.save(one.text, one.options, binaries.front());
+  }
+}
+
+std::optional<cl::Program> ProgramCache::kept(const std::string& text, const std::string& options) const {
+  const auto binary = files_.load(text, options);
+  if (!binary) return std::nullopt;
+  cl_int code = CL_SUCCESS;
+  cl::Program program(handle_.context, {handle_.device}, {*binary}, nullptr, &code);
+  if (code != CL_SUCCESS || program.build(handle_.device, options.c_str()) != CL_SUCCESS) return std::nullopt;
+  return program;
+}
+
+cl::Program ProgramCache::build(const std::string& text, const std::string& object, const std::string& options) {
+  // The oldest language version every driver has, unless the variant asks for another one.
+  const std::string standard = options.find("-cl-std=") == std::string::npos ? "-cl-std=CL1.2 " : "";
+  const std::string all_options = standard + handle_.build_options + " " + options;
+  if (const auto program = kept(text, all_options)) return *program;
   cl_int code = CL_SUCCESS;
   cl::Program program(handle_.context, text, false, &code);
   check(code, "clCreateProgramWithSource", object);
-  // The oldest language version every driver has, unless the variant asks for another one.
-  const std::string standard = options.find("-cl-std=") == std::string::npos ? "-cl-std=CL1.2 " : "";
-  code = program.build(handle_.device, (standard + handle_.build_options + " " + options).c_str());
+  code = program.build(handle_.device, all_options.c_str());
   if (code != CL_SUCCESS) {
     std::string log;
     program.getBuildInfo(handle_.device, CL_PROGRAM_BUILD_LOG, &log);
     while (!log.empty() && (log.back() == '\0' || log.back() == '\n')) log.pop_back();
     throw Error("clBuildProgram failed with " + code_name(code), object, "Build log: " + log);
   }
+  if (files_.kept()) unkept_.push_back({program, text, all_options});
   return program;
 }
 

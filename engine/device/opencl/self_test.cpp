@@ -87,15 +87,15 @@ bool cpu_device(const Handle& handle) { return (handle.device.getInfo<CL_DEVICE_
 
 }  // namespace
 
-ProgramCache open_programs(Handle handle) {
+ProgramCache open_programs(Handle handle, const ProgramFiles& files) {
   handle.build_options = "-DHAS_PREFETCH";
   try {
-    ProgramCache programs(handle);
+    ProgramCache programs(handle, files);
     programs.kernel("probe", "probe_increment", "");
     return programs;
   } catch (const Error&) {
     handle.build_options.clear();  // the compiler has no such builtin; if anything else is wrong, this build says so
-    ProgramCache programs(handle);
+    ProgramCache programs(handle, files);
     programs.kernel("probe", "probe_increment", "");
     return programs;
   }

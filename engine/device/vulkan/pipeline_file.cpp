@@ -1,16 +1,14 @@
 #include "engine/device/vulkan/pipeline_file.h"
 
 #include <spdlog/spdlog.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <span>
 
+#include "engine/device/gpu/kept_file.h"
 #include "shaders/shaders.h"
 #include "sync/error.h"
 
@@ -25,12 +23,6 @@ struct Header {
 };
 constexpr const char* kOther = "it is of another driver, device or set of shaders";
 static_assert(std::is_trivially_copyable_v<Header> && std::has_unique_object_representations_v<Header>);
-
-uint64_t checksum(const char* data, size_t bytes) {  // FNV-1a
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (size_t i = 0; i < bytes; ++i) hash = (hash ^ static_cast<uint8_t>(data[i])) * 0x100000001b3u;
-  return hash;
-}
 
 std::string hex(const std::array<uint8_t, VK_UUID_SIZE>& uuid) {
   std::string text;
@@ -60,7 +52,7 @@ std::string refusal(const std::vector<char>& content, const PipelineKey& key) {
     return "it is no pipeline cache of this version";
   if (std::memcmp(&header.key, &key, sizeof key) != 0) return kOther;
   if (content.size() - sizeof header != header.data_bytes) return "it is cut off";
-  if (checksum(content.data() + sizeof header, header.data_bytes) != header.checksum) return "it is damaged";
+  if (gpu::fnv1a(std::span(content).subspan(sizeof header)) != header.checksum) return "it is damaged";
   return "";
 }
 
@@ -108,31 +100,13 @@ std::optional<std::vector<char>> PipelineFile::load() const noexcept {
 
 void PipelineFile::save(const std::vector<char>& data) const noexcept {
   if (path_.empty()) return;
-  const std::string temporary = path_ + ".part" + std::to_string(getpid());
-  try {
-    std::filesystem::create_directories(std::filesystem::path(path_).parent_path());
-    Header header;
-    header.key = key_;
-    header.data_bytes = data.size();
-    header.checksum = checksum(data.data(), data.size());
-    std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
-    out.write(reinterpret_cast<const char*>(&header), sizeof header);
-    out.write(data.data(), static_cast<std::streamsize>(data.size()));
-    out.close();
-    if (out && std::rename(temporary.c_str(), path_.c_str()) == 0) return;
-    spdlog::info("the Vulkan pipeline cache is not kept: {}: {}", path_, std::strerror(errno));
-  } catch (const std::exception& error) {
-    spdlog::info("the Vulkan pipeline cache is not kept: {}", error.what());
-  }
-  std::remove(temporary.c_str());
-}
-
-std::string default_cache_folder() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  const char* home = std::getenv("HOME");
-  if (cache && *cache) return std::string(cache) + "/tandem";
-  if (home && *home) return std::string(home) + "/.cache/tandem";
-  return "";
+  Header header;
+  header.key = key_;
+  header.data_bytes = data.size();
+  header.checksum = gpu::fnv1a(data);
+  const std::string why =
+      gpu::replace_file(path_, {{reinterpret_cast<const char*>(&header), sizeof header}, std::span(data)});
+  if (!why.empty()) spdlog::info("the Vulkan pipeline cache is not kept: {}: {}", path_, why);
 }
 
 }  // namespace tandem::vulkan

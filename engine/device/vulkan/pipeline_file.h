@@ -40,6 +40,4 @@ class PipelineFile {
   PipelineKey key_;
 };
 
-std::string default_cache_folder();  // ${XDG_CACHE_HOME:-~/.cache}/tandem; empty when neither is set
-
 }  // namespace tandem::vulkan

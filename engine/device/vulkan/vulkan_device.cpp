@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "engine/device/gpu/kept_file.h"
 #include "engine/device/gpu/roofline.h"
 #include "engine/device/vulkan/launcher.h"
 #include "engine/device/vulkan/litmus.h"
@@ -86,7 +87,7 @@ class VulkanDevice final : public Device {
   VulkanDevice(int index, const DeviceOptions& options, const Tuning& tuning)
       : shared_handle_(std::make_shared<Handle>(index, options.gpu_cores, tuning.messages, tuning.older_calls)),
         handle_(*shared_handle_),
-        pipelines_(handle_, PipelineFile(tuning.cache_folder.value_or(default_cache_folder()),
+        pipelines_(handle_, PipelineFile(tuning.cache_folder.value_or(gpu::default_cache_folder()),
                                          pipeline_key(handle_.physical()))),
         info_(describe(handle_, options)) {
     sync::make_waiter(options.sync_policy);  // an unknown policy is an error here, not on the launcher's thread

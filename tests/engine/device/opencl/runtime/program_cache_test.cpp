@@ -2,6 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "engine/device/opencl/memory.h"
 #include "engine/device/opencl/opencl_tuning.h"
@@ -99,6 +104,78 @@ TEST_F(ProgramCacheTest, a_slot_is_imported_once_and_at_its_own_address) {
   const cl::Buffer first = memory.buffer(slot), second = memory.buffer(slot);
   EXPECT_EQ(first(), second());
   EXPECT_EQ(first.getInfo<CL_MEM_HOST_PTR>(), slot.data());
+}
+
+class KeptPrograms : public ProgramCacheTest {
+ protected:
+  KeptPrograms() { std::filesystem::remove_all(folder_); }
+  ~KeptPrograms() override { std::filesystem::remove_all(folder_); }
+  // Runs probe_increment on 41, by a program from its source or from a file.
+  int run(const std::string& folder) {
+    ProgramCache programs(handle_, ProgramFiles(folder, handle_.device));
+    cl::Kernel kernel = programs.kernel("probe", "probe_increment", "");
+    cl_int value = 41;
+    cl::Buffer buffer(handle_.context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, sizeof value, &value);
+    const cl::CommandQueue queue(handle_.context, handle_.device);
+    kernel.setArg(0, buffer);
+    kernel.setArg(1, cl_ulong{0});
+    queue.enqueueNDRangeKernel(kernel, cl::NullRange, cl::NDRange(1), cl::NDRange(1));
+    queue.enqueueReadBuffer(buffer, CL_TRUE, 0, sizeof value, &value);
+    return value;
+  }
+  std::vector<std::filesystem::path> files() const {
+    std::vector<std::filesystem::path> found;
+    if (!std::filesystem::exists(folder_)) return found;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_))
+      if (entry.is_regular_file()) found.push_back(entry.path());
+    return found;
+  }
+  static std::string content(const std::filesystem::path& path) {
+    std::ifstream in(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  static void write(const std::filesystem::path& path, const std::string& text) {
+    std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
+  }
+
+  const std::string folder_ =
+      (std::filesystem::temp_directory_path() / ("tandem_programs_" + std::to_string(getpid()))).string();
+};
+
+TEST_F(KeptPrograms, are_written_once_and_taken_by_the_next_cache) {
+  EXPECT_EQ(run(folder_), 42);
+  ASSERT_EQ(files().size(), 1u);
+  const auto written = std::filesystem::last_write_time(files()[0]);
+  EXPECT_EQ(run(folder_), 42);
+  EXPECT_EQ(files().size(), 1u);
+  EXPECT_EQ(std::filesystem::last_write_time(files()[0]), written) << "it was built from the source again";
+  EXPECT_EQ(run(""), 42) << "no folder, no files";
+}
+
+TEST_F(KeptPrograms, of_other_options_are_other_files) {
+  ProgramFiles files(folder_, handle_.device);
+  files.save("text", "-DA=1", {1, 2, 3});
+  EXPECT_EQ(files.load("text", "-DA=1"), (std::vector<unsigned char>{1, 2, 3}));
+  EXPECT_EQ(files.load("text", "-DA=2"), std::nullopt);
+  EXPECT_EQ(files.load("texts", "-DA=1"), std::nullopt);
+}
+
+TEST_F(KeptPrograms, that_are_damaged_are_made_anew) {
+  ASSERT_EQ(run(folder_), 42);
+  const auto path = files().at(0);
+  const std::string whole = content(path);
+  std::string flipped = whole;
+  flipped[whole.size() / 2] ^= 1;
+  for (const std::string& damaged : {std::string(), whole.substr(0, 20), whole.substr(0, whole.size() - 1), flipped}) {
+    write(path, damaged);
+    EXPECT_EQ(run(folder_), 42) << damaged.size() << " bytes";
+    EXPECT_EQ(content(path), whole) << damaged.size() << " bytes";
+  }
+}
+
+TEST_F(KeptPrograms, of_a_folder_that_cannot_be_written_are_no_error) {
+  write(folder_, "a file where the folder should be");
+  EXPECT_EQ(run(folder_), 42);
 }
 
 }  // namespace

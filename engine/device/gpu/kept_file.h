@@ -1,0 +1,19 @@
+// What devices keep on disk between runs: where, how a file is replaced, how damage shows.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+
+namespace tandem::gpu {
+
+std::string default_cache_folder();  // ${XDG_CACHE_HOME:-~/.cache}/tandem; empty when neither is set
+
+uint64_t fnv1a(std::span<const char> bytes, uint64_t seed = 0xcbf29ce484222325u);
+
+// Replaces the file whole or not at all (a temporary beside it, renamed), making its folder where needed. Returns why
+// not, or "".
+std::string replace_file(const std::string& path, std::initializer_list<std::span<const char>> parts) noexcept;
+
+}  // namespace tandem::gpu

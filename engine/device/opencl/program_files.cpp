@@ -1,0 +1,84 @@
+#include "engine/device/opencl/program_files.h"
+
+#include <spdlog/spdlog.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "engine/device/gpu/kept_file.h"
+
+namespace tandem::opencl {
+namespace {
+
+constexpr uint64_t kNameSeed = 0xcbf29ce484222325u, kHeaderSeed = 0x9e3779b97f4a7c15u;
+
+struct Header {
+  char magic[8] = {'T', 'N', 'D', 'M', 'P', 'R', 'O', 'G'};
+  uint64_t version = 1, key = 0, bytes = 0, checksum = 0;
+};
+
+std::span<const char> chars(const std::vector<unsigned char>& data) {
+  return {reinterpret_cast<const char*>(data.data()), data.size()};
+}
+
+std::string info(const cl::Device& device, cl_device_info what) {
+  std::string text;
+  device.getInfo(what, &text);
+  return text + "|";
+}
+
+}  // namespace
+
+ProgramFiles::ProgramFiles(std::string folder, const cl::Device& device) : folder_(std::move(folder)) {
+  for (const cl_device_info what : {CL_DEVICE_NAME, CL_DEVICE_VENDOR, CL_DEVICE_VERSION, CL_DRIVER_VERSION})
+    compiler_ += info(device, what);
+}
+
+uint64_t ProgramFiles::key(uint64_t seed, const std::string& text, const std::string& options) const {
+  return gpu::fnv1a(text, gpu::fnv1a(options + "|", gpu::fnv1a(compiler_, seed)));
+}
+
+std::string ProgramFiles::path(const std::string& text, const std::string& options) const {
+  return fmt::format("{}/opencl/{:016x}.program", folder_, key(kNameSeed, text, options));
+}
+
+std::optional<std::vector<unsigned char>> ProgramFiles::load(const std::string& text,
+                                                             const std::string& options) const noexcept {
+  if (!kept()) return std::nullopt;
+  try {
+    const std::string name = path(text, options);
+    std::ifstream in(name, std::ios::binary);
+    if (!in) return std::nullopt;
+    std::vector<unsigned char> content{std::istreambuf_iterator<char>(in), {}};
+    Header header;
+    const Header wanted;
+    if (content.size() >= sizeof header) {
+      std::memcpy(&header, content.data(), sizeof header);
+      content.erase(content.begin(), content.begin() + sizeof header);
+      if (std::memcmp(header.magic, wanted.magic, sizeof wanted.magic) == 0 && header.version == wanted.version &&
+          header.key == key(kHeaderSeed, text, options) && header.bytes == content.size() &&
+          header.checksum == gpu::fnv1a(chars(content)))
+        return content;
+    }
+    spdlog::warn("a kept OpenCL program is ignored and will be made anew: {}: it is damaged or another's", name);
+  } catch (const std::exception& error) {
+    spdlog::warn("a kept OpenCL program is ignored: {}", error.what());
+  }
+  return std::nullopt;
+}
+
+void ProgramFiles::save(const std::string& text, const std::string& options,
+                        const std::vector<unsigned char>& program) const noexcept {
+  if (!kept()) return;
+  Header header;
+  header.key = key(kHeaderSeed, text, options);
+  header.bytes = program.size();
+  header.checksum = gpu::fnv1a(chars(program));
+  const std::string why =
+      gpu::replace_file(path(text, options), {{reinterpret_cast<const char*>(&header), sizeof header}, chars(program)});
+  if (!why.empty()) spdlog::info("an OpenCL program is not kept: {}", why);
+}
+
+}  // namespace tandem::opencl
