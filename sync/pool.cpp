@@ -58,8 +58,10 @@ Slot& Pool::acquire(size_t bytes, SlotUse use, std::string label) {
     return best->slot;
   }
   auto entry = std::make_unique<Entry>();
-  const bool huge = size >= (use == SlotUse::activations ? kWorthHugePages : kHugePageBytes);
-  entry->mapping_bytes = huge ? round_up(size, kHugePageBytes) + kHugePageBytes : size;
+  const bool round = use == SlotUse::activations && size >= kWorthHugePages;
+  const bool huge = round || size >= kHugePageBytes;
+  const size_t advised = round ? round_up(size, kHugePageBytes) : size;  // what lies behind the last whole one is small
+  entry->mapping_bytes = huge ? advised + kHugePageBytes : size;
   void* mapping = mmap(nullptr, entry->mapping_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapping == MAP_FAILED) {
     throw Error(std::string("cannot map shared memory (") + std::strerror(errno) + ")",
@@ -70,7 +72,7 @@ Slot& Pool::acquire(size_t bytes, SlotUse use, std::string label) {
   if (huge) {
     const auto address = reinterpret_cast<uintptr_t>(mapping);
     entry->slot.data_ += round_up(address, kHugePageBytes) - address;
-    madvise(entry->slot.data_, round_up(size, kHugePageBytes), MADV_HUGEPAGE);  // a wish: without huge pages everything still works
+    madvise(entry->slot.data_, advised, MADV_HUGEPAGE);  // a wish: without huge pages everything still works
   }
   entry->slot.size_bytes_ = size;
   entry->slot.id_ = next_slot_id();
