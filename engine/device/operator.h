@@ -179,8 +179,8 @@ struct Region {
   int64_t rows = 1;
   size_t width_bytes = 0, pitch_bytes = 0;
 };
-// True when writing `a` could touch bytes of `b`: column ranges of one matrix are told apart; other rows that lie between
-// each other are taken to overlap.
+// True when writing `a` could touch bytes of `b`: column ranges of one matrix are told apart; other rows that lie
+// between each other are taken to overlap.
 bool overlaps(const Region& a, const Region& b);
 size_t end_of(const Region& region);  // offset in its slot behind the last byte
 std::vector<Region> reads(const Operator& op);

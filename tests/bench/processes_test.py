@@ -64,7 +64,7 @@ class Rounds(unittest.TestCase):
 
     def test_a_failure_ends_its_own_result_only(self):
         def fail():
-            raise processes.Failed("it crashed", "could not open /home/somebody/model.gguf")
+            raise processes.Failed("it crashed", "could not open /somewhere/model.gguf")
         broken, whole = figures.Result("pp64", "t/s"), figures.Result("tg64", "t/s")
         measurements = [(broken, fail, fail), (whole, self.measure("peer", 10), self.measure("tandem", 20))]
         with contextlib.redirect_stderr(io.StringIO()) as said:

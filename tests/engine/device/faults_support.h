@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/device/gpu/kept_file.h"
 #include "engine/device/registry.h"
 #include "engine/run/executor.h"
 #include "engine/tensor/packed.h"
@@ -33,6 +34,7 @@ inline std::unique_ptr<Device> open_way(const FaultyWay& way) {
   for (const DeviceFactory& factory : device_factories()) {
     if (factory.prefix != way.prefix || factory.count().all == 0) continue;
     DeviceOptions options;
+    options.program_folder = gpu::default_cache_folder();
     if (way.prefix == "opencl") options.gpu_cores = {0};
     options.sync_policy = way.policy;
     options.force_copies = way.copies;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "engine/device/gpu/kept_file.h"
 #include "engine/device/host/host_device.h"
 #include "engine/device/host/loops.h"
 #include "engine/device/vulkan/vulkan_tuning.h"
@@ -69,6 +70,7 @@ bool required(const Target& target) {
 
 std::unique_ptr<Device> open_target(const Target& target, vulkan::Messages& messages) {
   DeviceOptions options;
+  options.program_folder = gpu::default_cache_folder();
   options.gpu_family = target.family;
   options.force_copies = target.force_copies;
   if (std::string_view(target.id).starts_with("vulkan")) {

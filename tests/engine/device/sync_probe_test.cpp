@@ -8,6 +8,7 @@
 #include <map>
 #include <ostream>
 
+#include "engine/device/gpu/kept_file.h"
 #include "engine/device/registry.h"
 #include "engine/device/stepped_probe.h"
 #include "sync/error.h"
@@ -40,6 +41,7 @@ Device* device_of(const std::string& prefix) {
     if (factory.prefix != prefix || factory.count().all == 0) continue;
     std::unique_ptr<Device>& device = open[prefix];
     DeviceOptions options;
+    options.program_folder = gpu::default_cache_folder();
     options.gpu_cores = {0};
     if (!device) device = factory.open(0, options);
     return device.get();

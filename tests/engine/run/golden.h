@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/device/gpu/kept_file.h"
 #include "engine/device/registry.h"
 #include "engine/run/engine.h"
 #include "engine/run/sampler.h"
@@ -79,6 +80,7 @@ inline std::string test_name(const ::testing::TestParamInfo<Way>& info) {
 
 inline std::unique_ptr<Engine> open_engine(const std::string& model, const Way& way, int64_t chunk = 512) {
   EngineOptions options;
+  options.program_folder = gpu::default_cache_folder();  // building a program again and again is most of a short test
   options.model_path = model;
   options.plan = way.plan;
   options.split = way.split;

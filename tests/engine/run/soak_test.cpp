@@ -13,6 +13,7 @@
 #include <map>
 #include <random>
 
+#include "engine/device/gpu/kept_file.h"
 #include "engine/device/registry.h"
 #include "engine/run/engine.h"
 #include "sync/error.h"
@@ -82,6 +83,7 @@ class Soak : public ::testing::Test {
 
   std::unique_ptr<Engine> open(const Arrangement& arrangement, const std::string& policy) const {
     EngineOptions options;
+    options.program_folder = gpu::default_cache_folder();
     options.model_path = path_;
     options.plan = arrangement.plan;
     options.devices = arrangement.devices;
