@@ -19,6 +19,7 @@ constexpr size_t kPreparedPlans = 12;
 // Up to this many tokens a pass is bound by reading the weights, like decoding.
 constexpr int64_t kDecodeTokens = 4;
 constexpr int64_t kChoiceTokens = 128;  // of the prompt that `auto` tries plans on
+constexpr double kChoiceSeconds = 2;  // after which it begins no further round: large models differ by more than noise
 
 bool starts_with(const std::string& text, const char* prefix) { return text.rfind(prefix, 0) == 0; }
 
@@ -219,7 +220,8 @@ std::string Engine::fastest(const std::vector<std::string>& candidates, const Ba
   for (const auto& plan : prepared) executor_->run(*plan);  // compiles
   const int rounds = batch.S == 1 ? 9 : 3;
   std::vector<double> least(candidates.size(), std::numeric_limits<double>::infinity());
-  for (int round = 0; round < rounds; ++round) {
+  const double start = now_seconds();
+  for (int round = 0; round < rounds && (round == 0 || now_seconds() - start < kChoiceSeconds); ++round) {
     for (size_t i = 0; i < prepared.size(); ++i) least[i] = std::min(least[i], executor_->run(*prepared[i]));
   }
   return candidates[static_cast<size_t>(std::min_element(least.begin(), least.end()) - least.begin())];
