@@ -1,10 +1,15 @@
 #include "engine/device/opencl/program_cache.h"
 
+#include <atomic>
+#include <cstdlib>
+
 #include "kernels/kernels.h"
 #include "sync/error.h"
 
 namespace tandem::opencl {
 namespace {
+
+std::atomic<bool> process_ends = false;
 
 void append_expanded(std::string_view stem, std::string& out) {
   constexpr std::string_view kInclude = "#include \"";
@@ -49,7 +54,10 @@ const cl::Program& ProgramCache::program(const std::string& source, const std::s
   return programs_.emplace(key, build(assemble_source(source), object, options)).first->second;
 }
 
+// When the process is ending, a compiler loaded with the driver may have been taken down before whoever owns this: then
+// nothing is kept. The handler is registered after the driver was loaded, so it runs before the driver's own.
 ProgramCache::~ProgramCache() {
+  if (process_ends) return;
   for (const Unkept& one : unkept_) {
     std::vector<std::vector<unsigned char>> binaries;
     if (one.program.getInfo(CL_PROGRAM_BINARIES, &binaries) == CL_SUCCESS && binaries.size() == 1 &&
@@ -82,7 +90,10 @@ cl::Program ProgramCache::build(const std::string& text, const std::string& obje
     while (!log.empty() && (log.back() == '\0' || log.back() == '\n')) log.pop_back();
     throw Error("clBuildProgram failed with " + code_name(code), object, "Build log: " + log);
   }
-  if (files_.kept()) unkept_.push_back({program, text, all_options});
+  if (files_.kept()) {
+    [[maybe_unused]] static const int registered = std::atexit([] { process_ends = true; });
+    unkept_.push_back({program, text, all_options});
+  }
   return program;
 }
 

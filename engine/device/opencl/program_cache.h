@@ -1,7 +1,8 @@
 // Builds kernel sources, once per (source, options), or takes what an earlier run kept of them.
 //
 // Contract: kernel() gives a new kernel object of a cached program; Error with the compiler's log when the build fails.
-//   What was built from its source is kept when the cache is destroyed (PoCL takes 0.1 s a program to hand it out).
+//   What was built from its source is kept when the cache is destroyed (PoCL takes 0.1 s a program to hand it out), but
+//   not while the process ends.
 //   Threads: one. Ownership: keeps every program until it is destroyed.
 #pragma once
 
