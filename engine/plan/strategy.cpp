@@ -67,17 +67,16 @@ constexpr Strategy kStrategies[] = {
     {"npu-only", "every operator on the NPU; what it cannot run falls back to the GPU, and is named", npu_only},
     {"host-only", "every operator on the host's plain loops", host_only},
     {"layer", "H1: matmuls on the NPU, everything else on the GPU", layer},
-    {"tensor", "H2/H6: each matmul cut by output rows between GPUs and NPU, in the measured ratio (or --split)",
-     tensor},
+    {"tensor", "H2/H6: each matmul cut by output rows between GPUs and NPU, in the measured ratio (or --split)", tensor,
+     true},
     {"staggered",
      "tensor, with a prompt in two halves some stages apart: the NPU multiplies for one while the GPU does the other's "
      "norms, rotation and attention",
-     staggered},
+     staggered, true, true},
     {"sequence",
      "H3 with whole layers: a prompt's first tokens on the NPU and the host core beside it, the rest on the GPU; "
-     "single "
-     "tokens as tensor",
-     sequence},
+     "single tokens as tensor",
+     sequence, true, true},
 };
 
 }  // namespace

@@ -56,6 +56,8 @@ struct Strategy {
   const char* name;
   const char* explains;
   Plan (*make)(const PlanRequest& request);
+  bool cuts_rows = false;  // asks request.shares
+  bool weighs = false;     // asks request.seconds, attention's at the positions of the batch
 };
 
 std::span<const Strategy> strategies();

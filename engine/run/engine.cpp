@@ -230,7 +230,7 @@ std::string Engine::fastest(const std::vector<std::string>& candidates, const Ba
 // How many tokens stand in the context before a batch, as far as its plan depends on it (attention grows with them):
 // rounded down, so that a few plans serve every length.
 int64_t Engine::planned_past(const Batch& batch) const {
-  if (const std::string& plan = plan_of(batch); plan != "staggered" && plan != "sequence") return 0;
+  if (!find_strategy(plan_of(batch)).weighs) return 0;
   return position_ < 1024 ? position_ / 256 * 256
                           : static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(position_)));
 }
@@ -248,11 +248,12 @@ Plan Engine::make_plan(const std::string& name, const Batch& batch, int64_t past
                       [borrowed](const Operator& op) { return borrowed->supports(op); }, device->info().zero_copy});
   }
   PlanRequest request{operators, traits, {}, options_.strict_device};
-  if (name == "staggered" || name == "sequence") {
+  const Strategy& strategy = find_strategy(name);
+  if (strategy.weighs) {
     set_positions(past, batch.S);  // attention is measured at them
     request.seconds = Measurer{*executor_, cache_}.predictor(operators, devices_);
   }
-  if (name == "tensor" || name == "staggered" || name == "sequence") {
+  if (strategy.cuts_rows) {
     std::vector<Device*> cutters;
     for (const int d : row_cutters(traits)) cutters.push_back(devices_[static_cast<size_t>(d)].get());
     if (!options_.split.empty()) {
@@ -263,7 +264,7 @@ Plan Engine::make_plan(const std::string& name, const Batch& batch, int64_t past
       request.shares = Measurer{*executor_, cache_}.row_shares(operators, cutters);
     }
   }
-  return find_strategy(name).make(request);
+  return strategy.make(request);
 }
 
 Plan Engine::plan_for(const Batch& batch) { return make_plan(plan_of(batch), batch, planned_past(batch)); }
