@@ -2,9 +2,9 @@
 
 #include <spdlog/spdlog.h>
 
-#include <cstdlib>
 #include <filesystem>
 
+#include "engine/device/gpu/kept_file.h"
 #include "engine/run/whole_file.h"
 
 namespace tandem {
@@ -27,11 +27,8 @@ DiskCache::DiskCache(std::string path) : path_(std::move(path)) {
 }
 
 std::string DiskCache::default_path() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  const char* home = std::getenv("HOME");
-  if (cache && *cache) return std::string(cache) + "/tandem/measured.json";
-  if (home && *home) return std::string(home) + "/.cache/tandem/measured.json";
-  return "";
+  const std::string folder = gpu::default_cache_folder();
+  return folder.empty() ? "" : folder + "/measured.json";
 }
 
 std::optional<double> DiskCache::number(const std::string& key) const {

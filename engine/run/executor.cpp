@@ -29,11 +29,9 @@ Device& Executor::device(const std::string& id) const {
 std::unique_ptr<PreparedPlan> Executor::prepare(Plan plan) {
   auto prepared = std::make_unique<PreparedPlan>();
   for (const std::string& id : plan.devices) prepared->devices_.push_back(&device(id));
-  prepared->launch_order_.resize(plan.devices.size());
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];
     prepared->programs_.push_back(prepared->devices_[step.device]->prepare(step.operators));
-    prepared->launch_order_[step.device].push_back(static_cast<int>(i));
   }
   prepared->plan_ = std::move(plan);
   prepared->launches_.resize(prepared->devices_.size());
@@ -123,18 +121,17 @@ bool Executor::wait_all(PreparedPlan& prepared, uint32_t base) {
   bool overslept = false;
   const double start = now_seconds();
   const auto wait = [&](size_t d, sync::Waiter& waiter) {
-    if (prepared.launch_order_[d].empty()) return;
-    const int last = prepared.launch_order_[d].back();
+    if (prepared.launches_[d].empty()) return;
+    const sync::Signal& last = prepared.launches_[d].back().signal;  // the last step of a device always signals
     Device* device = prepared.devices_[d];
     sync::WaitContext context;
-    const std::string name = prepared.plan_.steps[last].name();
+    const std::string name = prepared.plan_.steps[last.epoch].name();
     context.step = name;
     context.device = prepared.plan_.devices[d];
     context.predicted_seconds = prepared.predictor_.predict() - (now_seconds() - start);
     context.deadline = options_.deadline;
     context.block = [device](std::chrono::milliseconds deadline) { device->finish(deadline); };
-    overslept |=
-        waiter.wait(flags_.at(prepared.plan_.devices[d]), base + static_cast<uint32_t>(last), context).overslept;
+    overslept |= waiter.wait(last.flag, base + last.epoch, context).overslept;
   };
   for (size_t d = 0; d < prepared.devices_.size(); ++d) {
     if (shares_core(prepared, d)) wait(d, *blocking_);

@@ -41,10 +41,10 @@ class PreparedPlan {
  private:
   friend class Executor;
   Plan plan_;
-  std::vector<Device*> devices_;                      // borrowed, per plan device
-  std::vector<std::unique_ptr<Program>> programs_;    // per step
-  std::vector<std::vector<int>> launch_order_;        // step indices per device
-  std::vector<std::vector<PlannedLaunch>> launches_;  // the same, epochs counted from the run's base
+  std::vector<Device*> devices_;                    // borrowed, per plan device
+  std::vector<std::unique_ptr<Program>> programs_;  // per step
+  std::vector<std::vector<PlannedLaunch>>
+      launches_;  // per plan device; step i raises epoch i, counted from the run's base
   sync::DurationPredictor predictor_;
 };
 

@@ -1,11 +1,10 @@
 #include "engine/app/commands/open_engine.h"
 
 #include <cstdio>
-#include <filesystem>
 
 #include "engine/app/interrupt.h"
 #include "engine/app/progress.h"
-#include "engine/run/disk_cache.h"
+#include "engine/device/gpu/kept_file.h"
 #include "sync/error.h"
 
 namespace tandem::app {
@@ -29,7 +28,7 @@ std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds&
   options.threads = flags.threads;
   options.outputs = needs.outputs;
   options.sync_policy = flags.sync;
-  options.program_folder = std::filesystem::path(DiskCache::default_path()).parent_path();
+  options.program_folder = gpu::default_cache_folder();
   options.load_progress = [&](uint64_t done, uint64_t total) { progress.update(done, total); };
   auto engine = Engine::open(options);
   engine->interrupted = [] { return interrupted(); };

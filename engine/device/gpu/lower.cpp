@@ -26,7 +26,7 @@ struct Lowering {
 
 std::vector<KernelLaunch> lower(const Operator& op, const LoweringContext& context) {
   std::vector<KernelLaunch> launches = std::visit(Lowering{context}, op.body);
-  const bool one_token = std::visit([](const auto& body) { return body.S == 1; }, op.body);
+  const bool one_token = tokens_of(op) == 1;
   for (KernelLaunch& launch : launches) launch.one_token = one_token;
   return launches;
 }

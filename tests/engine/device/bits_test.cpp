@@ -47,7 +47,7 @@ class Bits : public OnTarget {
 std::vector<Operator> whole(const Operator& op) { return {op}; }
 
 std::vector<Operator> in_chunks(const Operator& op, int64_t chunk) {
-  const int64_t S = std::visit([](const auto& body) { return body.S; }, op.body);
+  const int64_t S = tokens_of(op);
   std::vector<Operator> parts;
   for (int64_t begin = 0; begin < S; begin += chunk)
     parts.push_back(slice_tokens(op, begin, std::min(S, begin + chunk)));
@@ -98,7 +98,7 @@ TEST_P(Bits, every_operator_gives_equal_bits_in_chunks_of_one_and_seven_tokens) 
     SCOPED_TRACE(op_case.name);
     const auto together = run(op_case, whole);
     if (!together) continue;
-    const int64_t S = std::visit([](const auto& body) { return body.S; }, together->op.body);
+    const int64_t S = tokens_of(together->op);
     for (int64_t chunk : {1, 7}) {
       if (chunk == 1 && S > 9) continue;  // dozens of launches that say nothing new
       const auto cut = run(op_case, [chunk](const Operator& op) { return in_chunks(op, chunk); });
