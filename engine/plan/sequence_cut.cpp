@@ -24,9 +24,9 @@ int64_t tokens_of_second(const PlanRequest& request, const Placer& placer, const
   const int64_t half = S / 2 / kTokenBlock * kTokenBlock;
   double first = 0, second = 0;
   for (const Operator& op : whole) {
-    first += request.seconds(on.gpu, slice_tokens(op, half, S));
+    first += request.costs.seconds(on.gpu, slice_tokens(op, half, S), true);
     const Operator slice = slice_tokens(op, 0, half);
-    second += request.seconds(second_for(placer, on, slice), slice);
+    second += request.costs.seconds(second_for(placer, on, slice), slice, true);
   }
   return balanced_tokens(S, first, second);
 }
@@ -51,7 +51,7 @@ Plan sequence(const PlanRequest& request) {
   Placer placer(request);
   const std::span<const Operator> whole = whole_batch(request.operators);
   if (!whole.empty()) {
-    TANDEM_CHECK(request.seconds != nullptr, "the plan sequence weighs operators by their predicted seconds");
+    TANDEM_CHECK(bool(request.costs), "the plan sequence weighs operators by their predicted seconds");
     const int64_t S = tokens_of(whole.front()), cut = tokens_of_second(request, placer, on, whole, S);
     for (const Operator& op : whole) {
       if (cut > 0) {

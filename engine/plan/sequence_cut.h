@@ -17,7 +17,7 @@ struct PlanRequest;
 int64_t balanced_tokens(int64_t S, double seconds_first, double seconds_second);
 
 // The strategy. Batches of fewer than 16 tokens, and what follows the last layer for fewer tokens than the batch has,
-// go as in `tensor`. Needs a GPU, an NPU and the host, and request.seconds.
+// go as in `tensor`. Needs a GPU, an NPU and the host, and request.costs.
 Plan sequence(const PlanRequest& request);
 
 }  // namespace tandem

@@ -53,7 +53,7 @@ Staggering best_staggering(std::span<const StageSeconds> first_half, std::span<c
 struct Plan;
 struct PlanRequest;
 // The strategy. Batches of fewer than 16 tokens, and what follows the last layer for fewer tokens than the batch has,
-// go as in `tensor`. Needs request.seconds.
+// go as in `tensor`. Needs request.costs.
 Plan staggered(const PlanRequest& request);
 
 }  // namespace tandem

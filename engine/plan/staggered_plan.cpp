@@ -17,11 +17,11 @@ struct Cutters {
 StageSeconds seconds_of(const PlanRequest& request, const Placer& placer, const Cutters& cutters, const Stage& stage) {
   StageSeconds seconds;
   for (const Operator& op : stage.operators) {
-    seconds.on_first += request.seconds(cutters.first, op);
+    seconds.on_first += request.costs.seconds(cutters.first, op, true);
     if (!stage.multiplies) continue;
     const MatMul& matmul = std::get<MatMul>(op.body);
     seconds.panels = std::max(seconds.panels, panel_count(matmul.row_end - matmul.row_begin));
-    seconds.on_second += placer.multiplies_exactly(cutters.second, op) ? request.seconds(cutters.second, op)
+    seconds.on_second += placer.multiplies_exactly(cutters.second, op) ? request.costs.seconds(cutters.second, op, true)
                                                                        : std::numeric_limits<double>::infinity();
   }
   return seconds;
@@ -53,7 +53,7 @@ Plan staggered(const PlanRequest& request) {
   const std::span<const Operator> whole = whole_batch(request.operators);
   Placer placer(request);
   if (!whole.empty()) {
-    TANDEM_CHECK(request.seconds != nullptr, "the plan staggered weighs operators by their predicted seconds");
+    TANDEM_CHECK(bool(request.costs), "the plan staggered weighs operators by their predicted seconds");
     const int64_t S = tokens_of(whole.front());
     const int64_t middle = (S / 2 + kTokenBlock - 1) / kTokenBlock * kTokenBlock;
     const std::array<Half, 2> halves = {half_of(request, placer, cutters, whole, 0, middle),

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/device/device.h"
+#include "engine/plan/costs.h"
 #include "engine/plan/plan.h"
 
 namespace tandem {
@@ -20,6 +21,8 @@ struct DeviceTraits {
   DeviceKind kind = DeviceKind::host;
   std::function<Support(const Operator&)> supports;
   bool zero_copy = true;  // sees the host's memory, caches too
+  // NPU: tokens of the graphs that were compiled beforehand, rising; empty: any (CutLimits).
+  std::vector<int64_t> graph_tokens{};
 };
 
 // Identifies matmuls that take the same time on a device (H7, H8: the same in every layer).
@@ -44,8 +47,7 @@ struct PlanRequest {
   std::span<const DeviceTraits> devices;  // the plan's devices
   RowShares shares;                       // for the strategies that cut rows
   bool strict = false;                    // an operator that has to fall back is an Error
-  // Predicted seconds of an operator on a device, for the strategies that weigh operators against each other.
-  std::function<double(int device, const Operator& op)> seconds = nullptr;
+  PlanCosts costs{};                      // for the strategies that weigh operators against each other
 };
 
 // The devices that `tensor` cuts rows between, as indices: every GPU in order (the host where there is none), then
@@ -57,7 +59,7 @@ struct Strategy {
   const char* explains;
   Plan (*make)(const PlanRequest& request);
   bool cuts_rows = false;  // asks request.shares
-  bool weighs = false;     // asks request.seconds, attention's at the positions of the batch
+  bool weighs = false;     // asks request.costs
 };
 
 std::span<const Strategy> strategies();

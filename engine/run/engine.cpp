@@ -251,7 +251,7 @@ Plan Engine::make_plan(const std::string& name, const Batch& batch, int64_t past
   const Strategy& strategy = find_strategy(name);
   if (strategy.weighs) {
     set_positions(past, batch.S);  // attention is measured at them
-    request.seconds = Measurer{*executor_, cache_}.predictor(operators, devices_);
+    request.costs = Measurer{*executor_, cache_}.predictor(operators, devices_);
   }
   if (strategy.cuts_rows) {
     std::vector<Device*> cutters;

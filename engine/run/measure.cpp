@@ -87,8 +87,7 @@ double Measurer::other_seconds(Device& device, const Operator& op) {
   return seconds;
 }
 
-std::function<double(int, const Operator&)> Measurer::predictor(std::span<const Operator> operators,
-                                                                std::span<const std::unique_ptr<Device>> devices) {
+PlanCosts Measurer::predictor(std::span<const Operator> operators, std::span<const std::unique_ptr<Device>> devices) {
   std::map<MatMulShape, std::vector<MatMul>> by_shape;
   const auto one_token = [](const MatMul& op) {
     MatMulShape shape = shape_of(op);
@@ -98,7 +97,9 @@ std::function<double(int, const Operator&)> Measurer::predictor(std::span<const 
   for (const Operator& op : operators) {
     if (const auto* matmul = std::get_if<MatMul>(&op.body)) by_shape[one_token(*matmul)].push_back(*matmul);
   }
-  return [*this, by_shape, one_token, devices](int device, const Operator& op) mutable {
+  PlanCosts costs;
+  costs.sync_seconds = kJoinSeconds;
+  costs.seconds = [*this, by_shape, one_token, devices](int device, const Operator& op, bool) mutable {
     Device& on = *devices[static_cast<size_t>(device)];
     const auto* matmul = std::get_if<MatMul>(&op.body);
     if (matmul == nullptr) return other_seconds(on, op);
@@ -106,6 +107,7 @@ std::function<double(int, const Operator&)> Measurer::predictor(std::span<const 
     const int64_t measured = std::min(same.front().S, token_class(same.front().S));
     return matmul_seconds(on, same) * static_cast<double>(matmul->S) / static_cast<double>(measured);
   };
+  return costs;
 }
 
 RowShares Measurer::row_shares(std::span<const Operator> operators, std::span<Device* const> cutters) {

@@ -35,10 +35,9 @@ struct Measurer {
   // run twice: writing to the KV cache.
   double other_seconds(Device& device, const Operator& op);
 
-  // Predicts operators of a plan (PlanRequest::seconds) for these devices; matmuls by one of `operators` of their
-  // shape. Borrows the measurer's executor and cache, and `devices`.
-  std::function<double(int device, const Operator& op)> predictor(std::span<const Operator> operators,
-                                                                  std::span<const std::unique_ptr<Device>> devices);
+  // Predicts operators of a plan for these devices; matmuls by one of `operators` of their shape. Borrows the
+  // measurer's executor and cache, and `devices`.
+  PlanCosts predictor(std::span<const Operator> operators, std::span<const std::unique_ptr<Device>> devices);
 
   // Best cut of every matmul among the operators that all the devices run (row_cutters(), in their order).
   RowShares row_shares(std::span<const Operator> operators, std::span<Device* const> cutters);

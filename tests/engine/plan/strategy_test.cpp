@@ -157,7 +157,7 @@ class Cuts : public ::testing::Test {
     PlanRequest request{operators_, devices_, {}, false};
     // A second for each token of a matmul and half a second for other operators; the first device takes three times as
     // long as the others.
-    request.seconds = [](int device, const Operator& op) {
+    request.costs.seconds = [](int device, const Operator& op, bool) {
       const bool multiplies = std::holds_alternative<MatMul>(op.body);
       return static_cast<double>(tokens_of(op)) * (multiplies ? 1 : 0.5) * (device == 0 ? 3 : 1);
     };

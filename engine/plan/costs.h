@@ -1,0 +1,20 @@
+// What operators cost, as strategies ask for it: one interface for the wall clock (measured, engine/run/) and the model
+// clock (a processor profile).
+#pragma once
+
+#include <functional>
+
+#include "engine/device/operator.h"
+
+namespace tandem {
+
+struct PlanCosts {
+  // Predicted seconds of an operator on a device of the plan; attention at the positions of the batch. `both`: while
+  // the other side works too. Matmuls on the NPU have the tokens of their graph.
+  std::function<double(int device, const Operator& op, bool both)> seconds;
+  double sync_seconds = 0;  // T_sync of one join (H7, H9)
+  double copy_seconds = 0;  // T_copy of one join (H9)
+  explicit operator bool() const { return seconds != nullptr; }
+};
+
+}  // namespace tandem
