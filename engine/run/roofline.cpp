@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/run/statistics.h"
 #include "engine/tensor/packed.h"
 
 namespace tandem {
@@ -45,13 +46,6 @@ size_t first_positions_byte(std::span<const Step> steps) {
   return first;
 }
 
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::ranges::sort(values);
-  const size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
 }  // namespace
 
 Work useful_work(std::span<const Step> steps, int64_t first_position) {
@@ -75,6 +69,7 @@ Work useful_work(std::span<const Step> steps, int64_t first_position) {
 }
 
 CorePeaks median_of(std::span<const CorePeaks> measured) {
+  if (measured.empty()) return {};
   CorePeaks result;
   for (double CorePeaks::*figure :
        {&CorePeaks::fma_one_gflops, &CorePeaks::fma_all_gflops, &CorePeaks::read_one_gbps, &CorePeaks::read_all_gbps}) {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "engine/run/sync_lab/statistics.h"
+#include "engine/run/statistics.h"
 #include "sync/error.h"
 
 namespace tandem::sync_lab {

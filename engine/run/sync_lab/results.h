@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/run/sync_lab/machine.h"
-#include "engine/run/sync_lab/statistics.h"
+#include "engine/run/statistics.h"
 
 namespace tandem::sync_lab {
 

@@ -78,7 +78,7 @@ TEST(Roofline, takes_the_median_of_each_figure_by_itself) {
   EXPECT_EQ(median.fma_all_gflops, 20);
   EXPECT_EQ(median.read_one_gbps, 5);
   EXPECT_EQ(median.read_all_gbps, 8);
-  EXPECT_EQ(median_of(std::span(odd).first(2)).fma_one_gflops, 2);
+  EXPECT_EQ(median_of(std::span(odd).first(2)).fma_one_gflops, 1);  // a figure that was measured
   EXPECT_EQ(median_of({}).read_all_gbps, 0);
 }
 

@@ -7,7 +7,7 @@
 
 namespace tandem::testing {
 
-inline sync_lab::Distribution around(double p50) { return {100, p50 * 0.9, p50, p50 * 1.1, p50 * 2, p50 * 30, p50}; }
+inline Distribution around(double p50) { return {100, p50 * 0.9, p50, p50 * 1.1, p50 * 2, p50 * 30, p50}; }
 
 inline sync_lab::SyncRow lab_row(const std::string& policy, double work, double overhead, double cpu) {
   sync_lab::SyncRow row;

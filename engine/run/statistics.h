@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace tandem::sync_lab {
+namespace tandem {
 
 struct Distribution {  // seconds
   int count = 0;
@@ -19,4 +19,4 @@ Distribution summarise(std::vector<double> values);         // of no values: cou
 double percentile(std::vector<double> values, double per);  // 0 < per <= 100; Error when there are no values
 inline double median(std::vector<double> values) { return percentile(std::move(values), 50); }
 
-}  // namespace tandem::sync_lab
+}  // namespace tandem

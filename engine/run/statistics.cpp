@@ -1,11 +1,11 @@
-#include "engine/run/sync_lab/statistics.h"
+#include "engine/run/statistics.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "sync/error.h"
 
-namespace tandem::sync_lab {
+namespace tandem {
 namespace {
 
 double nearest_rank(const std::vector<double>& sorted, double per) {
@@ -36,4 +36,4 @@ Distribution summarise(std::vector<double> values) {
           nearest_rank(values, 99),        values.back(),  middle_mean(values)};
 }
 
-}  // namespace tandem::sync_lab
+}  // namespace tandem

@@ -1,11 +1,11 @@
 // Percentiles by samples worked out by hand.
-#include "engine/run/sync_lab/statistics.h"
+#include "engine/run/statistics.h"
 
 #include <gtest/gtest.h>
 
 #include "sync/error.h"
 
-namespace tandem::sync_lab {
+namespace tandem {
 namespace {
 
 TEST(Statistics, take_the_nearest_rank_of_an_unsorted_sample) {
@@ -48,4 +48,4 @@ TEST(Statistics, give_the_ends_for_percentiles_near_the_ends) {
 }
 
 }  // namespace
-}  // namespace tandem::sync_lab
+}  // namespace tandem
