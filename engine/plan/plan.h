@@ -30,11 +30,18 @@ struct Step {
   std::string name() const;  // "blk.3.attn_qkv" or "first .. last"
 };
 
+// H7: whose time hides the other's, and so how steps reach the GPU. Results are the same.
+enum class Dominant : uint8_t {
+  gpu,  // decode: every step is queued at once; the GPU's queue itself waits for the NPU's flags
+  npu,  // prefill: a GPU step that waits for the NPU is submitted when the NPU has ended what it waits for
+};
+
 struct Plan {
   std::string name;
   std::vector<std::string> devices;  // ids
   std::vector<Step> steps;
-  std::vector<std::string> notes;  // fallbacks, with their reasons
+  std::vector<std::string> notes{};  // fallbacks, with their reasons
+  Dominant dominant = Dominant::gpu;
 };
 
 // Turns operators in order of the computation into steps: waits where an operator touches what another device wrote or

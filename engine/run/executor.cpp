@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <thread>
 #include <utility>
 
 #include "engine/run/timeline_pass.h"
@@ -81,6 +82,7 @@ bool Executor::shares_core(const PreparedPlan& prepared, size_t device) const {
 }
 
 void Executor::launch_all(PreparedPlan& prepared, uint32_t base) {
+  if (prepared.plan_.dominant == Dominant::npu) return launch_following(prepared, base);
   // Devices that share the orchestrator's core come last: once they have work, they may keep that core from launching
   // the rest. The gate is opened before them: they must not wait for it on this very core.
   const bool gated = options_.sync_policy == "gate";
@@ -115,6 +117,46 @@ void Executor::launch_together(const std::vector<size_t>& devices, PreparedPlan&
     launch_from(*prepared.devices_[d], planned, base);
   }
   for (const size_t d : devices) prepared.devices_[d]->batch(false);
+}
+
+// H7, NPU-dominant: the queues of all others are filled; each GPU step that waits for them is submitted when they have
+// ended what it waits for.
+void Executor::launch_following(PreparedPlan& prepared, uint32_t base) {
+  const auto is_gpu = [&](size_t d) { return prepared.devices_[d]->info().kind == DeviceKind::gpu; };
+  std::vector<size_t> others, next(prepared.devices_.size(), 0);
+  for (size_t d = 0; d < prepared.devices_.size(); ++d) {
+    if (!is_gpu(d)) others.push_back(d);
+  }
+  launch_on(others, prepared, base, false);
+  prepared.submission_waits_.resize(prepared.plan_.steps.size());
+  for (size_t i = 0; i < prepared.plan_.steps.size(); ++i) {
+    const Step& step = prepared.plan_.steps[i];
+    const auto d = static_cast<size_t>(step.device);
+    if (!is_gpu(d)) continue;
+    PlannedLaunch planned = prepared.launches_[d][next[d]++];
+    for (const int awaited : step.waits) await(prepared, awaited, base, prepared.submission_waits_[i]);
+    planned.waits.clear();
+    launch_from(*prepared.devices_[d], planned, base);
+  }
+}
+
+// A step's end, on the orchestrator's thread.
+void Executor::await(PreparedPlan& prepared, int step, uint32_t base, sync::DurationPredictor& predictor) {
+  const Step& awaited = prepared.plan_.steps[static_cast<size_t>(step)];
+  const auto d = static_cast<size_t>(awaited.device);
+  const std::string name = awaited.name();
+  sync::WaitContext context;
+  context.step = name;
+  context.device = prepared.plan_.devices[d];
+  context.predicted_seconds = predictor.predict();
+  context.deadline = options_.deadline;
+  // A kernel that raises a flag wakes nobody, so this thread looks again by itself.
+  if (prepared.devices_[d]->info().kind == DeviceKind::gpu)
+    context.block = [](std::chrono::milliseconds) { std::this_thread::sleep_for(std::chrono::microseconds(50)); };
+  sync::Waiter& waiter = shares_core(prepared, d) ? *blocking_ : *waiter_;
+  const sync::WaitReport report =
+      waiter.wait(flags_.at(prepared.plan_.devices[d]), base + static_cast<uint32_t>(step), context);
+  report.overslept ? predictor.observe_overslept() : predictor.observe(report.seconds);
 }
 
 bool Executor::wait_all(PreparedPlan& prepared, uint32_t base) {

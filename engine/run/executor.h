@@ -2,9 +2,10 @@
 //
 // Contract
 //   run() launches every step without waiting in between (devices wait for each other by flags), then waits until all
-//   devices are done. It throws tandem::Error naming step, flag and device when one fails or the deadline passes; the
-//   executor stays usable. Threads: one executor, one thread (the orchestrator's). Ownership: devices and pool outlive
-//   the executor, the executor its prepared plans.
+//   devices are done. In a plan that the NPU dominates (H7) GPU steps that wait for other devices are launched when
+//   those have ended what is waited for. It throws tandem::Error naming step, flag and device when one fails or the
+//   deadline passes; the executor stays usable. Threads: one executor, one thread (the orchestrator's). Ownership:
+//   devices and pool outlive the executor, the executor its prepared plans.
 #pragma once
 
 #include <chrono>
@@ -46,6 +47,7 @@ class PreparedPlan {
   std::vector<std::vector<PlannedLaunch>>
       launches_;  // per plan device; step i raises epoch i, counted from the run's base
   sync::DurationPredictor predictor_;
+  std::vector<sync::DurationPredictor> submission_waits_;  // per step, of a plan that the NPU dominates
 };
 
 class Executor {
@@ -66,6 +68,8 @@ class Executor {
   PlannedLaunch planned_launch(const PreparedPlan& prepared, size_t step) const;
   void launch_on(const std::vector<size_t>& devices, PreparedPlan& prepared, uint32_t base, bool gated);
   void launch_together(const std::vector<size_t>& devices, PreparedPlan& prepared, uint32_t base, bool gated);
+  void launch_following(PreparedPlan& prepared, uint32_t base);
+  void await(PreparedPlan& prepared, int step, uint32_t base, sync::DurationPredictor& predictor);
   bool wait_all(PreparedPlan& prepared, uint32_t base);  // true: slept longer than the work took
   void recover(PreparedPlan& prepared, uint32_t final_epoch) noexcept;
   void collect(const PreparedPlan& prepared, double start, double end);

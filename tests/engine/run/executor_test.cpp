@@ -61,6 +61,38 @@ class ExecutorTest : public ::testing::Test {
   std::unique_ptr<Device> host_, npu_;
 };
 
+// Another device under the name of a GPU; it counts what was launched with something to wait for.
+class GpuInName {
+ public:
+  explicit GpuInName(Device& behind) : device_(std::make_unique<Renamed>(behind)) {}
+  Device& device() const { return *device_; }
+  int launched_with_waits() const { return device_->waits; }
+
+ private:
+  struct Renamed final : Device {
+    explicit Renamed(Device& behind) : behind(behind), named(behind.info()) { named.kind = DeviceKind::gpu; }
+    const DeviceInfo& info() const override { return named; }
+    Support supports(const Operator& op) const override { return behind.supports(op); }
+    std::unique_ptr<Program> prepare(std::span<const Operator> operators) override { return behind.prepare(operators); }
+    void launch(Program& program, std::span<const sync::WaitFor> awaited, sync::Signal signal) override {
+      waits += awaited.empty() ? 0 : 1;
+      behind.launch(program, awaited, signal);
+    }
+    void batch(bool open) override { behind.batch(open); }
+    Cost estimate(std::span<const Operator> operators) const override { return behind.estimate(operators); }
+    void finish(std::chrono::milliseconds deadline) override { behind.finish(deadline); }
+    void record_spans(bool on) override { behind.record_spans(on); }
+    std::vector<DeviceSpan> take_spans() override { return behind.take_spans(); }
+    std::unique_ptr<SyncProbe> sync_probe(std::string_view policy, double seconds) override {
+      return behind.sync_probe(policy, seconds);
+    }
+    Device& behind;
+    DeviceInfo named;
+    int waits = 0;
+  };
+  std::unique_ptr<Renamed> device_;
+};
+
 class EveryPolicy : public ExecutorTest, public ::testing::WithParamInterface<std::string> {};
 
 TEST_P(EveryPolicy, runs_both_parts_of_a_cut_matmul_in_the_right_order_again_and_again) {
@@ -68,6 +100,21 @@ TEST_P(EveryPolicy, runs_both_parts_of_a_cut_matmul_in_the_right_order_again_and
   const auto prepared = executor.prepare(plan(128));
   constexpr int kRuns = 6;  // x stays exact in f16
   for (int run = 0; run < kRuns; ++run) EXPECT_GT(executor.run(*prepared), 0.0);
+  for (int64_t s = 0; s < kS; ++s) {
+    for (int64_t n = 0; n < kN; ++n) ASSERT_EQ(z_.as<float>()[s * kN + n], expected(s, n, kRuns)) << s << " " << n;
+  }
+}
+
+// H7: the other submission order gives the same numbers. There is no driver here, so the host plays the GPU.
+TEST_P(EveryPolicy, submits_what_waits_for_the_npu_when_the_npu_has_ended) {
+  const GpuInName gpu(*host_);
+  Executor executor(pool_, {&gpu.device(), npu_.get()}, {GetParam(), std::chrono::seconds(60), {}});
+  Plan following = plan(128);
+  following.dominant = Dominant::npu;
+  const auto prepared = executor.prepare(following);
+  constexpr int kRuns = 6;
+  for (int run = 0; run < kRuns; ++run) EXPECT_GT(executor.run(*prepared), 0.0);
+  EXPECT_EQ(gpu.launched_with_waits(), 0);
   for (int64_t s = 0; s < kS; ++s) {
     for (int64_t n = 0; n < kN; ++n) ASSERT_EQ(z_.as<float>()[s * kN + n], expected(s, n, kRuns)) << s << " " << n;
   }
