@@ -77,7 +77,7 @@ class Keys {
   }
   void finish() const {
     for (const auto& [key, value] : json_.items()) {
-      if (std::ranges::find(asked_, key) == asked_.end()) fail(key, "no such key");
+      if (std::ranges::find(asked_, key) == asked_.end()) fail(key, "another name: there is no such key");
     }
   }
 

@@ -1,0 +1,14 @@
+// The table that cmake/EmbedProfiles.cmake writes at build time: this folder's .json files.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace tandem {
+
+struct EmbeddedProfile {
+  std::string_view name, text;
+};
+std::span<const EmbeddedProfile> embedded_profiles();  // sorted by name
+
+}  // namespace tandem

@@ -1,0 +1,60 @@
+// A profile as planners ask for it: the same functions that the model clock runs on.
+#include <algorithm>
+#include <limits>
+
+#include "engine/plan/model_clock.h"
+#include "engine/plan/processor_time.h"
+
+namespace tandem {
+namespace {
+
+// Both at work on parts of one matmul: how much either is slowed down by sharing the memory.
+double slowdown(const SocProfile& profile, const OpTime& gpu, const OpTime& npu) {
+  return std::max(1.0, (gpu.bytes_per_second() + npu.bytes_per_second()) / profile.memory.shared_bytes_per_second);
+}
+
+double seconds_of(const SocProfile& profile, int64_t context, int device, const Operator& op, bool both) {
+  const bool on_npu = device == 1;
+  if (on_npu && !npu_refusal(profile, op).empty()) return std::numeric_limits<double>::infinity();
+  const OpTime gpu = gpu_time(profile, op, context);
+  const auto* matmul = std::get_if<MatMul>(&op.body);
+  if (matmul == nullptr) return gpu.total();
+  const OpTime npu = npu_time(profile, *matmul);
+  const OpTime& time = on_npu ? npu : gpu;
+  return time.fixed_seconds + time.seconds * (both ? slowdown(profile, gpu, npu) : 1.0);
+}
+
+}  // namespace
+
+Dominant dominant_in(const SocProfile& profile, int64_t tokens) {
+  return tokens <= profile.npu.decode_tokens ? Dominant::gpu : Dominant::npu;
+}
+
+std::vector<DeviceTraits> traits_of(const SocProfile& profile) {
+  std::vector<int64_t> sizes;
+  for (int64_t tokens = 1; tokens <= profile.npu.decode_tokens; ++tokens) sizes.push_back(tokens);
+  std::ranges::copy_if(profile.npu.graph_tokens, std::back_inserter(sizes),
+                       [&](int64_t tokens) { return tokens > profile.npu.decode_tokens; });
+  const auto everything = [](const Operator&) { return Support{}; };
+  const auto on_npu = [profile](const Operator& op) {
+    const std::string reason = npu_refusal(profile, op);
+    return Support{reason.empty(), reason};
+  };
+  return {{"gpu", DeviceKind::gpu, everything, true, {}}, {"npu", DeviceKind::npu, on_npu, true, std::move(sizes)}};
+}
+
+// H9: T_sync and T_copy of one join. The blocking wait leaves the GPU's queue empty.
+PlanCosts costs_of(const SocProfile& profile, const ClockOptions& options, Dominant dominant) {
+  PlanCosts costs;
+  costs.seconds = [profile, context = options.context](int device, const Operator& op, bool both) {
+    return seconds_of(profile, context, device, op, both);
+  };
+  const bool slow = options.sync == SyncCost::slow;
+  const bool empties = slow || dominant == Dominant::npu;
+  costs.sync_seconds = (slow ? profile.sync.blocking_seconds : 2 * profile.sync.fast_seconds) +
+                       (empties ? profile.gpu.submit_empty_seconds : 0);
+  costs.copy_seconds = slow ? profile.sync.copy_seconds : 0;
+  return costs;
+}
+
+}  // namespace tandem

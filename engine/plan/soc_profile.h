@@ -1,0 +1,87 @@
+// A system on chip as planners and the model clock see it: rates and fixed costs of a GPU, an NPU and the memory they
+// share (H13, H14). Built-in profiles by name, or a JSON file.
+//
+// Contract
+//   A plain value; every number has a note that says where it comes from (printed in a paper, calibrated, assumed).
+//   In the JSON each key is {"value": ..., "source": "..."}; docs/model_clock.md lists the keys. A file may say
+//   "based_on": NAME of a built-in profile and then gives only what differs; without it every key is required. An
+//   unknown key, a missing one, a wrong type or a value out of range is an Error naming file and key.
+//   Seconds, bytes, bytes per second, flop/s (multiply and add count as two), watts.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tandem {
+
+inline constexpr int kSocProfileSchema = 1;
+
+struct SocProfile {
+  std::string name, description;
+
+  struct Memory {
+    double peak_bytes_per_second = 0;    // of the memory itself
+    double shared_bytes_per_second = 0;  // what GPU and NPU reach together
+  } memory;
+
+  struct Gpu {
+    double flops = 0;                 // of matmuls, once compute-bound
+    double attention_flops = 0;       // of attention's two products, visible positions alone
+    double bytes_per_second = 0;      // alone
+    double submit_seconds = 0;        // a kernel behind a running one: none is shorter
+    double submit_empty_seconds = 0;  // more, after the queue ran empty
+  } gpu;
+
+  struct Npu {
+    bool float16 = true;  // multiplies 16-bit floats; without it no matmul of a language model runs here
+    int64_t array_rows = 0, array_cols = 0, arrays = 0;
+    double clock_hz = 0;
+    // npu_emu/memory_model.h
+    int64_t stationary_bytes = 0;
+    double fill_bytes_per_second = 0, stream_bytes_per_second = 0;
+    double bytes_per_second = 0;                                    // from the shared memory, alone
+    double weight_bytes = 0;                                        // of a weight as it streams into the array
+    double decode_weight_bytes = 0;                                 // the same in graphs of up to decode_tokens tokens
+    int64_t decode_tokens = 0;                                      // graphs of 1 .. decode_tokens tokens exist too
+    std::vector<int64_t> graph_tokens;                              // pre-compiled sizes, rising
+    double launch_seconds = 0;                                      // of one graph call
+    double compile_graph_seconds = 0, compile_element_seconds = 0;  // per graph, and per element of its activations
+  } npu;
+
+  struct Sync {
+    double copy_seconds = 0;      // a driver copy, of any size: without shared buffers, into every NPU graph call
+    double blocking_seconds = 0;  // a blocking wait: without fast synchronisation, behind every NPU graph call
+    double fast_seconds = 0;      // H7: shared buffer, predicted sleep, poll; on each side of an NPU graph call
+    double sleep_seconds = 0;     // granularity of sleeping: what is left of a wait is polled, by a CPU core
+  } sync;
+
+  struct Power {  // a processor's is drawn while it is busy, the base always
+    double base_watts = 0, gpu_watts = 0, npu_watts = 0, cpu_watts = 0;
+  } power;
+
+  struct Load {  // H14: a program that renders; share of the GPU's time, one frame a period
+    double gpu_share = 0, period_seconds = 0;
+  } load;
+
+  double weight_bits = 0;  // of a stored weight, scales counted in; 0: as the model's packed format has it
+  double activation_bytes = 0;
+  int64_t row_step = 0, token_step = 0;  // alignment of cuts (H9)
+
+  std::map<std::string, std::string> sources;  // by key: "gpu.flops"
+};
+
+SocProfile parse_soc_profile(std::string_view json, const std::string& source);
+std::string to_json(const SocProfile& profile);  // every key with its source
+
+std::vector<std::string> soc_profile_names();                  // built in, sorted
+SocProfile soc_profile(const std::string& name_or_path);       // a built-in name, or a .json file
+std::string_view embedded_soc_profile(std::string_view name);  // its text as built in; empty: there is none
+
+// Named access to one number of a profile, for those that fit it ("npu.clock_hz"). Error when there is no such number.
+double number_of(const SocProfile& profile, std::string_view key);
+void set_number(SocProfile& profile, std::string_view key, double value, std::string source);
+
+}  // namespace tandem
