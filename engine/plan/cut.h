@@ -53,6 +53,7 @@ struct CutLimits {
   std::vector<int64_t> graph_tokens;  // the NPU's pre-compiled sizes, rising; empty: any size
   int64_t row_step = 256;             // rows of a part are a multiple of it, but for the last rows (H9)
   int64_t token_step = 32;            // so are the NPU's tokens, when tokens are cut (H9)
+  int64_t token_room = 0;             // tokens that the matmul's buffers hold, padding counted in; 0: any number
 };
 
 // The smallest pre-compiled size that holds `tokens` (tokens itself where any size will do); 0: none does.
