@@ -2,12 +2,22 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 
+#include "engine/plan/part_operator.h"
 #include "sync/error.h"
 
 namespace tandem {
+namespace {
+
+std::string no_graphs(const DeviceTraits& npu, const Operator& op) {
+  return npu.id + " has no graphs for " + std::to_string(tokens_of(op)) + " tokens that the buffers of " + op.name +
+         " hold";
+}
+
+}  // namespace
 
 int device_of(const PlanRequest& request, DeviceKind kind) {
   for (size_t d = 0; d < request.devices.size(); ++d) {
@@ -25,11 +35,15 @@ int require_device(const PlanRequest& request, DeviceKind kind, const char* what
 }
 
 std::span<const Operator> whole_batch(std::span<const Operator> operators) {
-  constexpr int64_t kFewestTokens = 16;
   const int64_t S = tokens_of(operators.front());
   if (S < kFewestTokens) return {};
   const auto rest = std::ranges::find_if(operators, [S](const Operator& op) { return tokens_of(op) != S; });
   return operators.first(static_cast<size_t>(rest - operators.begin()));
+}
+
+CutLimits token_limits(const DeviceTraits& npu, int64_t S) {
+  const bool fine = npu.graph_tokens.empty() || S < 2 * npu.token_step;
+  return {npu.graph_tokens, npu.row_step, fine ? kTokenBlock : npu.token_step, 0};
 }
 
 void Placer::place(const Operator& op, int wanted, int fallback) {
@@ -38,13 +52,17 @@ void Placer::place(const Operator& op, int wanted, int fallback) {
     placed_.push_back({wanted, op});
     return;
   }
-  const std::string refusal = request_.devices[wanted].id + " does not run " + kind_name(op) + ": " + support.reason;
-  if (request_.strict || fallback < 0 || !request_.devices[fallback].supports(op).yes) {
+  fall_back(op, fallback, request_.devices[wanted].id + " does not run " + kind_name(op) + ": " + support.reason);
+}
+
+// Strict plans do not, and not every operator has where to fall.
+void Placer::fall_back(const Operator& op, int device, const std::string& refusal) {
+  if (request_.strict || device < 0 || !runs(device, op)) {
     throw Error("an operator cannot run where the plan puts it", op.name + ": " + refusal,
                 request_.strict ? "Leave out --strict-device to let it fall back" : "Add a device that can run it");
   }
-  if (noted_.insert(refusal).second) notes_.push_back(refusal + "; it runs on " + request_.devices[fallback].id);
-  placed_.push_back({fallback, op});
+  if (noted_.insert(refusal).second) notes_.push_back(refusal + "; it runs on " + request_.devices[device].id);
+  placed_.push_back({device, op});
 }
 
 void Placer::place_quietly(const Operator& op, int device) {
@@ -56,7 +74,7 @@ void Placer::place_quietly(const Operator& op, int device) {
   placed_.push_back({device, op});
 }
 
-void Placer::place_cut(const Operator& op, std::span<const int> devices, std::vector<double> shares) {
+void Placer::place_cut(const Operator& op, std::span<const int> devices, std::vector<double> shares, Padding padding) {
   const auto refuses = std::ranges::find_if(devices, [&](int device) { return !runs(device, op); });
   if (refuses != devices.end()) {
     place(op, *refuses, devices.front());
@@ -70,19 +88,79 @@ void Placer::place_cut(const Operator& op, std::span<const int> devices, std::ve
   }
   const MatMul& matmul = std::get<MatMul>(op.body);
   int64_t begin = 0;
-  const std::vector<int64_t> ends = cut_rows(matmul.row_end, shares);
+  const std::vector<int64_t> ends = cut_rows(matmul.row_end - matmul.row_begin, shares);
+  std::vector<Placed> parts;
   for (size_t i = 0; i < devices.size(); begin = ends[i++]) {
-    if (begin < ends[i]) place_quietly({op.name, slice_rows(matmul, begin, ends[i])}, devices[i]);
+    if (begin == ends[i]) continue;
+    const auto graphs = graphs_on(
+        devices[i], {op.name, slice_rows(matmul, matmul.row_begin + begin, matmul.row_begin + ends[i])}, padding);
+    if (graphs.empty()) {
+      fall_back(op, devices.front(), no_graphs(request_.devices[devices[i]], op));
+      return;
+    }
+    for (const Operator& graph : graphs) parts.push_back({devices[i], graph});
+  }
+  for (const Placed& part : parts) place_quietly(part.op, part.device);
+}
+
+void Placer::place_in_graphs(const Operator& op, int npu, int fallback, const TokenLayout& layout) {
+  if (!runs(npu, op)) {
+    place(op, npu, fallback);
+  } else if (layout.empty()) {
+    fall_back(op, fallback, no_graphs(request_.devices[npu], op));
+  } else {
+    for (const Operator& graph : graph_operators(op, layout)) place_quietly(graph, npu);
   }
 }
 
-void Placer::place_as_tensor(std::span<const Operator> operators, bool exact) {
+std::vector<Operator> Placer::graphs_on(int device, const Operator& op, Padding padding) const {
+  const DeviceTraits& traits = request_.devices[device];
+  const auto* matmul = std::get_if<MatMul>(&op.body);
+  if (matmul == nullptr || traits.kind != DeviceKind::npu) return {op};
+  CutLimits limits = cut_limits(traits, *matmul);
+  if (padding == Padding::forbidden) limits.token_room = matmul->S;
+  return graph_operators(op, pipe_layout(matmul->S, limits));
+}
+
+double Placer::seconds_on(int device, const Operator& op, Padding padding) const {
+  const std::vector<Operator> graphs = graphs_on(device, op, padding);
+  if (graphs.empty()) return std::numeric_limits<double>::infinity();
+  double seconds = 0;
+  for (const Operator& graph : graphs) seconds += request_.costs.seconds(device, graph, true);
+  return seconds;
+}
+
+void Placer::place_by_shares(std::span<const Operator> operators, bool exact) {
   const std::vector<int> cutters = row_cutters(request_.devices);
   for (const Operator& op : operators) {
     const MatMul* matmul = std::get_if<MatMul>(&op.body);
     const bool is_cut =
         matmul && (!exact || std::ranges::all_of(cutters, [&](int device) { return multiplies_exactly(device, op); }));
     is_cut ? place_cut(op, cutters, request_.shares.of(*matmul)) : place_quietly(op, cutters.front());
+  }
+}
+
+void Placer::place_as_tensor(std::span<const Operator> operators, bool exact_shares) {
+  const std::vector<int> cutters = row_cutters(request_.devices);
+  const bool decides = request_.costs && request_.shares.otherwise.empty() && cutters.size() == 2 &&
+                       request_.devices[cutters[1]].kind == DeviceKind::npu &&
+                       request_.devices[cutters[0]].kind != DeviceKind::npu;
+  if (!decides) {
+    place_by_shares(operators, exact_shares);
+    return;
+  }
+  for (const Operator& op : operators) {
+    multiplies_exactly(cutters[1], op) ? place_decided(op, cutters[0], cutters[1]) : place_quietly(op, cutters[0]);
+  }
+}
+
+// The GPU's parts first, as in cuts by shares.
+void Placer::place_decided(const Operator& op, int gpu, int npu) {
+  if (!decisions_) decisions_.emplace(request_, gpu, npu);
+  const Cut& cut = decisions_->of(op).chosen.cut;
+  for (const Side side : {Side::gpu, Side::npu}) {
+    for (const Part& part : cut.parts)
+      if (part.side == side) place_quietly(part_operator(op, part), side == Side::gpu ? gpu : npu);
   }
 }
 
@@ -100,6 +178,7 @@ Plan Placer::finish(const char* name) {
   for (const DeviceTraits& device : request_.devices) ids.push_back(device.id);
   Plan plan = schedule(name, std::move(ids), placed_);
   plan.notes = std::move(notes_);
+  if (decisions_) plan.decisions = decisions_->list();
   return plan;
 }
 

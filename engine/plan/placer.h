@@ -1,12 +1,15 @@
 // Puts operators on devices one by one, as strategies do, and remembers why one had to fall back.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "engine/plan/matmul_decisions.h"
 #include "engine/plan/strategy.h"
+#include "engine/plan/token_layout.h"
 
 namespace tandem {
 
@@ -14,11 +17,18 @@ namespace tandem {
 int device_of(const PlanRequest& request, DeviceKind kind);
 int require_device(const PlanRequest& request, DeviceKind kind, const char* what, const char* plan);
 
-inline constexpr int64_t kTokenBlock = 8;  // tokens that kernels take at once
+inline constexpr int64_t kTokenBlock = 8;     // tokens that kernels take at once
+inline constexpr int64_t kFewestTokens = 16;  // of a batch that is worth cutting by tokens
 
-// The operators that run for all tokens of a batch, when there are enough of them (16) to be cut; what follows is for
-// the last tokens alone.
+// The operators that run for all tokens of a batch, when there are enough of them to be cut; what follows is for the
+// last tokens alone.
 std::span<const Operator> whole_batch(std::span<const Operator> operators);
+
+// For cutting a batch of S tokens: its parts are sums of the NPU's sizes, in steps of 8 tokens where there is any size,
+// or few tokens.
+CutLimits token_limits(const DeviceTraits& npu, int64_t S);
+
+enum class Padding : bool { forbidden, allowed };
 
 class Placer {
  public:
@@ -30,11 +40,23 @@ class Placer {
   void place_quietly(const Operator& op, int device);
   // A matmul's rows cut between the devices by their shares (empty: equal parts). Where one of them refuses it, it is
   // named, and all of the matmul falls back to the first one.
-  void place_cut(const Operator& op, std::span<const int> devices, std::vector<double> shares);
+  void place_cut(const Operator& op, std::span<const int> devices, std::vector<double> shares,
+                 Padding padding = Padding::allowed);
+  // A matmul on the NPU in the graphs of the layout; where the NPU refuses it, or there is no layout, on `fallback`.
+  void place_in_graphs(const Operator& op, int npu, int fallback, const TokenLayout& layout);
 
-  // As `tensor` has it: matmuls cut by the request's shares, everything else on the first cutter. exact: matmuls that
-  // not every cutter multiplies exactly stay on the first one.
-  void place_as_tensor(std::span<const Operator> operators, bool exact);
+  // Matmuls cut by the request's shares, everything else on the first cutter. exact: matmuls that not every cutter
+  // multiplies exactly stay on the first one.
+  void place_by_shares(std::span<const Operator> operators, bool exact);
+  // Matmuls cut as the solver decides (H9), everything else on the first cutter. Matmuls that the NPU would round stay
+  // there too. Without costs, with shares that the user gave or with other cutters than one GPU and one NPU: by shares.
+  void place_as_tensor(std::span<const Operator> operators, bool exact_shares);
+
+  // The graphs that an NPU runs for the matmul, in turn (other devices: the operator itself); none: it has no sizes for
+  // it. Padding is forbidden where live tokens lie behind the operator's own.
+  std::vector<Operator> graphs_on(int device, const Operator& op, Padding padding) const;
+  // Predicted seconds of the operator in those graphs, with the other side at work; infinite: it cannot.
+  double seconds_on(int device, const Operator& op, Padding padding) const;
 
   // True where the device multiplies with the bits of the others: an NPU rounds weights that are no halves
   // (docs/numbers.md). Cuts that follow measured times ask for it, so that no result depends on a timing.
@@ -43,10 +65,14 @@ class Placer {
   Plan finish(const char* name);
 
  private:
+  void fall_back(const Operator& op, int device, const std::string& refusal);
+  void place_decided(const Operator& op, int gpu, int npu);
+
   const PlanRequest& request_;
   std::vector<Placed> placed_;
   std::set<std::string> noted_;
   std::vector<std::string> notes_;
+  std::optional<MatMulDecisions> decisions_;
 };
 
 }  // namespace tandem

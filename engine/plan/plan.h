@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "engine/device/operator.h"
+#include "engine/plan/matmul_shape.h"
+#include "engine/plan/solver.h"
 
 namespace tandem {
 
@@ -36,12 +38,21 @@ enum class Dominant : uint8_t {
   npu,  // prefill: a GPU step that waits for the NPU is submitted when the NPU has ended what it waits for
 };
 
+// How the matmuls of one shape are cut, and why: for people.
+struct Decided {
+  std::string name;  // of the first such matmul
+  MatMulShape shape;
+  int64_t operators = 0;  // that have this shape
+  Decision decision;
+};
+
 struct Plan {
   std::string name;
   std::vector<std::string> devices;  // ids
   std::vector<Step> steps;
   std::vector<std::string> notes{};  // fallbacks, with their reasons
   Dominant dominant = Dominant::gpu;
+  std::vector<Decided> decisions{};  // of the solver (H9), in the order of the computation
 };
 
 // Turns operators in order of the computation into steps: waits where an operator touches what another device wrote or

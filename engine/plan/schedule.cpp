@@ -101,7 +101,7 @@ Plan schedule(std::string name, std::vector<std::string> devices, std::span<cons
     if (last >= 0) is_awaited[last] = true;
   }
 
-  Plan plan{std::move(name), std::move(devices), {}, {}};
+  Plan plan{std::move(name), std::move(devices), {}};
   std::vector<int> step_of(placed.size(), -1),
       open(device_count, -1);  // open: the step of a device that may still grow
   for (int i = 0; i < static_cast<int>(placed.size()); ++i) {

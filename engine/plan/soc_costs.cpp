@@ -40,7 +40,10 @@ std::vector<DeviceTraits> traits_of(const SocProfile& profile) {
     const std::string reason = npu_refusal(profile, op);
     return Support{reason.empty(), reason};
   };
-  return {{"gpu", DeviceKind::gpu, everything, true, {}}, {"npu", DeviceKind::npu, on_npu, true, std::move(sizes)}};
+  DeviceTraits npu{"npu", DeviceKind::npu, on_npu, true, std::move(sizes)};
+  npu.row_step = profile.row_step;
+  npu.token_step = profile.token_step;
+  return {{"gpu", DeviceKind::gpu, everything}, std::move(npu)};
 }
 
 // H9: T_sync and T_copy of one join. The blocking wait leaves the GPU's queue empty.

@@ -11,6 +11,7 @@
 
 #include "engine/device/device.h"
 #include "engine/plan/costs.h"
+#include "engine/plan/matmul_shape.h"
 #include "engine/plan/plan.h"
 
 namespace tandem {
@@ -21,18 +22,11 @@ struct DeviceTraits {
   DeviceKind kind = DeviceKind::host;
   std::function<Support(const Operator&)> supports;
   bool zero_copy = true;  // sees the host's memory, caches too
-  // NPU: tokens of the graphs that were compiled beforehand, rising; empty: any (CutLimits).
+  // NPU: tokens of the graphs that were compiled beforehand, rising; empty: any. Steps of the solver's cuts
+  // (CutLimits).
   std::vector<int64_t> graph_tokens{};
+  int64_t row_step = 256, token_step = 32;
 };
-
-// Identifies matmuls that take the same time on a device (H7, H8: the same in every layer).
-struct MatMulShape {
-  std::string format;
-  int64_t S = 0, K = 0, N = 0;
-  auto operator<=>(const MatMulShape&) const = default;
-};
-MatMulShape shape_of(const MatMul& op);
-std::string to_string(const MatMulShape& shape);
 
 // Which share of a matmul's rows each of row_cutters() takes, in their order, per shape. The shares of one matmul add
 // up to 1.
@@ -50,16 +44,17 @@ struct PlanRequest {
   PlanCosts costs{};                      // for the strategies that weigh operators against each other
 };
 
-// The devices that `tensor` cuts rows between, as indices: every GPU in order (the host where there is none), then
-// every NPU. The first one also runs what is not a matmul.
+// The devices that matmuls are cut between, as indices: every GPU in order (the host where there is none), then every
+// NPU. The first one also runs what is not a matmul.
 std::vector<int> row_cutters(std::span<const DeviceTraits> devices);
 
 struct Strategy {
   const char* name;
   const char* explains;
   Plan (*make)(const PlanRequest& request);
-  bool cuts_rows = false;  // asks request.shares
-  bool weighs = false;     // asks request.costs
+  bool cuts_rows = false;         // asks request.shares
+  bool weighs = false;            // asks request.costs
+  bool weighs_attention = false;  // asks them of attention too: the plan depends on the positions
 };
 
 std::span<const Strategy> strategies();

@@ -230,7 +230,7 @@ std::string Engine::fastest(const std::vector<std::string>& candidates, const Ba
 // How many tokens stand in the context before a batch, as far as its plan depends on it (attention grows with them):
 // rounded down, so that a few plans serve every length.
 int64_t Engine::planned_past(const Batch& batch) const {
-  if (!find_strategy(plan_of(batch)).weighs) return 0;
+  if (!find_strategy(plan_of(batch)).weighs_attention) return 0;
   return position_ < 1024 ? position_ / 256 * 256
                           : static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(position_)));
 }
@@ -246,6 +246,7 @@ Plan Engine::make_plan(const std::string& name, const Batch& batch, int64_t past
     Device* borrowed = device.get();
     traits.push_back({device->info().id, device->info().kind,
                       [borrowed](const Operator& op) { return borrowed->supports(op); }, device->info().zero_copy});
+    traits.back().row_step = kPanelRows;  // the emulated array loses nothing on cuts finer than the paper's 256 rows
   }
   PlanRequest request{operators, traits, {}, options_.strict_device};
   const Strategy& strategy = find_strategy(name);

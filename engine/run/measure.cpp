@@ -88,24 +88,23 @@ double Measurer::other_seconds(Device& device, const Operator& op) {
 }
 
 PlanCosts Measurer::predictor(std::span<const Operator> operators, std::span<const std::unique_ptr<Device>> devices) {
-  std::map<MatMulShape, std::vector<MatMul>> by_shape;
-  const auto one_token = [](const MatMul& op) {
-    MatMulShape shape = shape_of(op);
-    shape.S = 1;
-    return shape;
-  };
+  // Slices of one matrix are told by the matrix they are cut from.
+  const auto matrix_of = [](const MatMul& op) { return MatMulShape{to_string(op.w.format), 1, op.K, op.w.rows}; };
+  std::map<MatMulShape, std::vector<MatMul>> by_matrix;
   for (const Operator& op : operators) {
-    if (const auto* matmul = std::get_if<MatMul>(&op.body)) by_shape[one_token(*matmul)].push_back(*matmul);
+    if (const auto* matmul = std::get_if<MatMul>(&op.body)) by_matrix[matrix_of(*matmul)].push_back(*matmul);
   }
   PlanCosts costs;
   costs.sync_seconds = kJoinSeconds;
-  costs.seconds = [*this, by_shape, one_token, devices](int device, const Operator& op, bool) mutable {
+  costs.seconds = [*this, by_matrix, matrix_of, devices](int device, const Operator& op, bool) mutable {
     Device& on = *devices[static_cast<size_t>(device)];
     const auto* matmul = std::get_if<MatMul>(&op.body);
     if (matmul == nullptr) return other_seconds(on, op);
-    const std::vector<MatMul>& same = by_shape.at(one_token(*matmul));
+    const std::vector<MatMul>& same = by_matrix.at(matrix_of(*matmul));
+    const auto panels = [](const MatMul& of) { return static_cast<double>(panel_count(of.row_end - of.row_begin)); };
     const int64_t measured = std::min(same.front().S, token_class(same.front().S));
-    return matmul_seconds(on, same) * static_cast<double>(matmul->S) / static_cast<double>(measured);
+    return matmul_seconds(on, same) * static_cast<double>(matmul->S) / static_cast<double>(measured) * panels(*matmul) /
+           panels(same.front());
   };
   return costs;
 }

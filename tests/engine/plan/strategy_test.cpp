@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/plan/sequence_cut.h"
+#include "engine/plan/sequence_plan.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -95,34 +95,34 @@ TEST_F(Strategies, a_strict_plan_refuses_to_fall_back) {
   }
 }
 
-TEST_F(Strategies, tensor_cuts_every_matmul_at_the_given_share) {
+TEST_F(Strategies, rows_cuts_every_matmul_at_the_given_share) {
   for (const auto& [share, npu_rows] : {std::pair{0.0, 0}, {0.25, 64}, {0.5, 128}, {1.0, 256}}) {
-    const Plan plan = make("tensor", {gpu_, npu_}, share);
+    const Plan plan = make("rows", {gpu_, npu_}, share);
     EXPECT_EQ(rows_on(plan, 1), npu_rows) << share;
     EXPECT_EQ(rows_on(plan, 0), 256 - npu_rows) << share;
   }
 }
 
-TEST_F(Strategies, tensor_cuts_in_three_among_two_gpus_and_an_npu) {
+TEST_F(Strategies, rows_cuts_in_three_among_two_gpus_and_an_npu) {
   const DeviceTraits vulkan{"vulkan:0", DeviceKind::gpu, everything};
   devices_ = {npu_, vulkan, gpu_};
   PlanRequest request{operators_, devices_, {}, false};
   request.shares.otherwise = {0.5, 0.25, 0.25};
-  const Plan plan = find_strategy("tensor").make(request);
+  const Plan plan = find_strategy("rows").make(request);
   EXPECT_EQ(rows_on(plan, 1), 128) << "GPUs come first, in the order of --device";
   EXPECT_EQ(rows_on(plan, 2), 64);
   EXPECT_EQ(rows_on(plan, 0), 64);
   request.shares.otherwise = {};
-  EXPECT_EQ(rows_on(find_strategy("tensor").make(request), 0), 64) << "equal parts: 1.33 panels round to 1";
+  EXPECT_EQ(rows_on(find_strategy("rows").make(request), 0), 64) << "equal parts: 1.33 panels round to 1";
 }
 
-TEST_F(Strategies, tensor_says_what_shares_it_needs) {
+TEST_F(Strategies, rows_says_what_shares_it_needs) {
   devices_ = {gpu_, npu_};
   PlanRequest request{operators_, devices_, {}, false};
   for (const std::vector<double>& shares : {std::vector{0.5, 0.25, 0.25}, {0.5, 0.4}}) {
     request.shares.otherwise = shares;
     try {
-      find_strategy("tensor").make(request);
+      find_strategy("rows").make(request);
       FAIL() << "it took shares that do not fit";
     } catch (const Error& error) {
       EXPECT_THAT(error.what(), HasSubstr("add up to 1"));
@@ -186,8 +186,8 @@ class Cuts : public ::testing::Test {
 TEST_F(Cuts, sequence_gives_each_side_the_tokens_it_is_fast_enough_for) {
   // 16 tokens take the GPU 72 s and the others 24 s: they get 72 / 96 of 32 tokens, which is 24.
   const Plan plan = make("sequence", {gpu_, npu_, host_});
-  EXPECT_THAT(on(plan, 0), ElementsAre("matmul 8 256", "after 8", "output 1 128"));
-  EXPECT_THAT(on(plan, 1), ElementsAre("matmul 24 256", "output 1 128"));
+  EXPECT_THAT(on(plan, 0), ElementsAre("matmul 8 256", "after 8"));
+  EXPECT_THAT(on(plan, 1), ElementsAre("matmul 24 256", "output 1 256")) << "256 rows are not cut; the NPU is faster";
   EXPECT_THAT(on(plan, 2), ElementsAre("after 24"));
   EXPECT_TRUE(plan.notes.empty());
 }
@@ -224,7 +224,8 @@ TEST_F(Cuts, staggered_multiplies_both_halves_on_both_devices_and_keeps_the_rest
     }
   }
   EXPECT_EQ(rows, 32 * 256 + 256) << "every row of every token once";
-  EXPECT_THAT(on(plan, 0), ::testing::IsSupersetOf({"after 16", "after 16", "output 1 128"}));
+  EXPECT_THAT(on(plan, 0), ::testing::IsSupersetOf({"after 16", "after 16"}));
+  EXPECT_THAT(on(plan, 1), ::testing::Contains("output 1 256"));
 }
 
 TEST_F(Cuts, staggered_works_between_two_devices) {
@@ -237,11 +238,21 @@ TEST_F(Cuts, staggered_works_between_two_devices) {
 }
 
 TEST(BalancedTokens, make_both_sides_end_together) {
-  EXPECT_EQ(balanced_tokens(256, 1.0, 1.0), 128);
-  EXPECT_EQ(balanced_tokens(256, 3.0, 1.0), 192) << "the first takes three times as long: a quarter is left to it";
-  EXPECT_EQ(balanced_tokens(256, 1.0, 1.2), 120) << "256 / 2.2 = 116.4, to steps of 8 tokens";
-  EXPECT_EQ(balanced_tokens(16, 1e9, 1.0), 8) << "the last token's block stays on the first, which goes on with it";
-  EXPECT_EQ(balanced_tokens(20, 1.0, 1e9), 0);
+  const CutLimits any{{}, 64, 8, 0};
+  EXPECT_EQ(balanced_tokens(256, 1.0, 1.0, any), 128);
+  EXPECT_EQ(balanced_tokens(256, 3.0, 1.0, any), 192) << "the first takes three times as long: a quarter is left to it";
+  EXPECT_EQ(balanced_tokens(256, 1.0, 1.3, any), 112) << "256 / 2.3 = 111.3, in steps of 8 tokens";
+  EXPECT_EQ(balanced_tokens(16, 1e9, 1.0, any), 8)
+      << "the last token's block stays on the first, which goes on with it";
+  EXPECT_EQ(balanced_tokens(20, 1.0, 1e9, any), 0);
+}
+
+TEST(BalancedTokens, are_a_sum_of_standard_sizes) {
+  EXPECT_EQ(balanced_tokens(256, 1.0, 1.0, {{96, 256}, 64, 32, 0}), 96)
+      << "160 are left; with 192 they would end at 192";
+  EXPECT_EQ(balanced_tokens(256, 1.0, 1.3, {{32, 64, 128}, 64, 32, 0}), 96)
+      << "96 tokens end after 124.8 and the other 160 after 160; 128 end after 166.4";
+  EXPECT_EQ(balanced_tokens(256, 1.0, 1.0, {{512}, 64, 32, 0}), 0) << "no size is small enough";
 }
 
 TEST_F(Strategies, the_host_stands_in_where_there_is_no_gpu) {

@@ -1,4 +1,4 @@
-#include "engine/plan/sequence_cut.h"
+#include "engine/plan/sequence_plan.h"
 
 #include <algorithm>
 #include <cmath>
@@ -26,18 +26,25 @@ int64_t tokens_of_second(const PlanRequest& request, const Placer& placer, const
   for (const Operator& op : whole) {
     first += request.costs.seconds(on.gpu, slice_tokens(op, half, S), true);
     const Operator slice = slice_tokens(op, 0, half);
-    second += request.costs.seconds(second_for(placer, on, slice), slice, true);
+    second += placer.seconds_on(second_for(placer, on, slice), slice, Padding::allowed);
   }
-  return balanced_tokens(S, first, second);
+  if (!std::isfinite(second)) return 0;
+  return balanced_tokens(S, first, second, token_limits(request.devices[on.npu], S));
 }
 
 }  // namespace
 
-int64_t balanced_tokens(int64_t S, double seconds_first, double seconds_second) {
+int64_t balanced_tokens(int64_t S, double seconds_first, double seconds_second, const CutLimits& limits) {
   TANDEM_CHECK(seconds_first > 0 && seconds_second > 0, "predicted times are positive");
-  const double share = seconds_first / (seconds_first + seconds_second);
-  const auto blocks = std::llround(share * static_cast<double>(S) / static_cast<double>(kTokenBlock));
-  return std::clamp<int64_t>(blocks * kTokenBlock, 0, (S - 1) / kTokenBlock * kTokenBlock);
+  int64_t best = 0;
+  double earliest = static_cast<double>(S) * seconds_first;
+  for (const TokenLayout& layout : layouts_of_fewer(S, limits)) {
+    const int64_t tokens = tokens_in(layout);
+    const double end =
+        std::max(static_cast<double>(S - tokens) * seconds_first, static_cast<double>(tokens) * seconds_second);
+    if (end < earliest) best = tokens, earliest = end;
+  }
+  return best;
 }
 
 Plan sequence(const PlanRequest& request) {
@@ -56,7 +63,9 @@ Plan sequence(const PlanRequest& request) {
     for (const Operator& op : whole) {
       if (cut > 0) {
         const Operator first_tokens = slice_tokens(op, 0, cut);
-        placer.place(first_tokens, second_for(placer, on, first_tokens), on.host);
+        const int second = second_for(placer, on, first_tokens);
+        for (const Operator& graph : placer.graphs_on(second, first_tokens, Padding::forbidden))
+          placer.place(graph, second, on.host);
       }
       placer.place_quietly(slice_tokens(op, cut, S), on.gpu);
     }
