@@ -1,0 +1,111 @@
+// Every kind of cut on real devices: whatever the NPU pads, the batch's tokens come out right. Inputs are small
+// integers, so every device has the same sums.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "engine/device/gpu/kept_file.h"
+#include "engine/device/registry.h"
+#include "engine/plan/hybrid_cutting.h"
+#include "engine/plan/multi_sequence_cutting.h"
+#include "engine/plan/padding.h"
+#include "engine/plan/part_operator.h"
+#include "engine/plan/pipe.h"
+#include "engine/plan/row_cutting.h"
+#include "engine/plan/sequence_cutting.h"
+#include "engine/run/executor.h"
+
+namespace tandem {
+namespace {
+
+constexpr int64_t kColumns = 64, kRows = 192, kRoom = 384;
+constexpr int64_t kLengths[] = {1, 7, 33, 135, 300};
+
+std::vector<Cut> all_cuts(int64_t S) {
+  const CutLimits limits{{1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 128, 256, 384}, 64, 32, kRoom};
+  std::vector<Cut> cuts;
+  for (const auto& some : {row_cutting(S, kRows, limits), sequence_cutting(S, kRows, limits),
+                           multi_sequence_cutting(S, kRows, limits), hybrid_cutting(S, kRows, limits)})
+    cuts.insert(cuts.end(), some.begin(), some.end());
+  for (const auto& cut : {padding(S, kRows, limits), pipe(S, kRows, limits)})
+    if (cut) cuts.push_back(*cut);
+  return cuts;
+}
+
+class CutsOn : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    if (!std::ranges::count(available_devices(), GetParam())) GTEST_SKIP() << "skipped: there is no " << GetParam();
+    DeviceOptions options;
+    options.program_folder = gpu::default_cache_folder();
+    configure_drivers(options);
+    gpu_ = open_device(GetParam(), options);
+    npu_ = open_device("npu:0", options);
+    for (int64_t i = 0; i < kRoom * kColumns; ++i) x_.as<float>()[i] = x_at(i / kColumns, i % kColumns);
+    std::vector<uint16_t> row(kColumns);
+    for (int64_t n = 0; n < kRows; ++n) {
+      for (int64_t k = 0; k < kColumns; ++k) row[static_cast<size_t>(k)] = float_to_half(w_at(n, k));
+      pack_rows(StorageType::f16, row.data(), kColumns, n, 1, w_.data());
+    }
+  }
+  static float x_at(int64_t s, int64_t k) { return static_cast<float>((5 * s + k) % 7 - 3); }
+  static float w_at(int64_t n, int64_t k) { return static_cast<float>((n + 3 * k) % 11 - 5); }
+  static float product(int64_t s, int64_t n) {
+    float sum = 0;
+    for (int64_t k = 0; k < kColumns; ++k) sum += x_at(s, k) * w_at(n, k);
+    return sum;
+  }
+
+  // y = W x by the parts of the cut; z += y on the GPU waits for both.
+  Plan plan(int64_t S, const Cut& cut) const {
+    MatMul matmul;
+    matmul.S = S;
+    matmul.K = matmul.x_stride = kColumns;
+    matmul.row_end = matmul.y_stride = kRows;
+    matmul.w = {packed_format(StorageType::f16), kRows, kColumns, {&w_, 0}};
+    matmul.x = {&x_, 0};
+    matmul.y = {&y_, 0};
+    std::vector<Placed> placed;
+    for (const Part& part : cut.parts)
+      placed.push_back({part.side == Side::gpu ? 0 : 1, part_operator({"matmul", matmul}, part)});
+    placed.push_back({0, {"use", Add{S, kRows, {&z_, 0}, {&y_, 0}, kRows, kRows}}});
+    return schedule("cut", {GetParam(), "npu:0"}, placed);
+  }
+
+  sync::Pool pool_;
+  sync::Slot& x_ = pool_.acquire(kRoom * kColumns * 4, sync::SlotUse::activations, "x");
+  sync::Slot& y_ = pool_.acquire(kRoom * kRows * 4, sync::SlotUse::activations, "y");
+  sync::Slot& z_ = pool_.acquire(kRoom * kRows * 4, sync::SlotUse::activations, "z");
+  sync::Slot& w_ =
+      pool_.acquire(packed_bytes(packed_format(StorageType::f16), kRows, kColumns), sync::SlotUse::weights, "w");
+  std::unique_ptr<Device> gpu_, npu_;
+};
+
+TEST_P(CutsOn, compute_every_token_of_every_row_once) {
+  Executor executor(pool_, {gpu_.get(), npu_.get()}, {"predict", std::chrono::seconds(60), {}});
+  std::set<CutKind> kinds;
+  for (const int64_t S : kLengths) {
+    for (const Cut& cut : all_cuts(S)) {
+      SCOPED_TRACE(std::to_string(S) + " tokens, " + to_string(cut.kind) + ": " + to_string(cut));
+      kinds.insert(cut.kind);
+      const auto prepared = executor.prepare(plan(S, cut));
+      std::fill_n(y_.as<float>(), kRoom * kRows, std::numeric_limits<float>::quiet_NaN());
+      std::fill_n(z_.as<float>(), kRoom * kRows, 0.0f);
+      executor.run(*prepared);
+      for (int64_t s = 0; s < S; ++s) {
+        for (int64_t n = 0; n < kRows; ++n)
+          ASSERT_EQ(z_.as<float>()[s * kRows + n], product(s, n)) << "token " << s << ", row " << n;
+      }
+    }
+  }
+  EXPECT_EQ(kinds, (std::set{CutKind::npu_all, CutKind::pipe, CutKind::row, CutKind::sequence, CutKind::multi_sequence,
+                             CutKind::hybrid}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Gpus, CutsOn, ::testing::Values("host", "opencl:0", "vulkan:0"),
+                         [](const auto& info) { return std::string(info.param).substr(0, 6); });
+
+}  // namespace
+}  // namespace tandem
