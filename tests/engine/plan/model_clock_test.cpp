@@ -227,9 +227,10 @@ TEST(model_clock, a_decoder_of_separate_matmuls_crosses_fourteen_times_a_layer) 
   const ModelRun run = run_model_clock(plan, profile, {});
   EXPECT_GE(run.crossings, 30 * 14);
   EXPECT_LE(run.crossings, 30 * 14 + 2);
-  double busy = 0;
-  for (const ModelDevice& device : run.devices) busy += device.busy_seconds;
-  EXPECT_LT(busy, run.seconds) << "layer by layer, nothing overlaps";
+  for (const ModelDevice& device : run.devices) {
+    EXPECT_GT(device.busy_seconds, 0);
+    EXPECT_LT(device.busy_seconds, run.seconds);
+  }
   EXPECT_GT(run.joules, 0);
 }
 

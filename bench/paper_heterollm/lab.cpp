@@ -1,0 +1,89 @@
+#include "bench/paper_heterollm/lab.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "engine/graph/decoder.h"
+#include "engine/model/shapes.h"
+#include "engine/plan/processor_time.h"
+#include "engine/plan/strategy.h"
+
+namespace tandem::paper_heterollm {
+namespace {
+
+// Room for padding to any standard size.
+int64_t room_for(int64_t tokens) {
+  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(tokens, 32))));
+}
+
+int64_t positions_for(const Setting& setting) { return (setting.context + room_for(setting.tokens) + 63) / 64 * 64; }
+
+// Whether the plan would be another one with other costs.
+bool depends_on_costs(const Setting& setting, const std::vector<DeviceTraits>& devices) {
+  if (!find_strategy(setting.plan).weighs) return false;
+  // With a graph of its very size, layer has nothing to weigh.
+  const std::vector<int64_t>& sizes = devices.back().graph_tokens;
+  return setting.plan != "layer" || !std::ranges::binary_search(sizes, setting.tokens);
+}
+
+}  // namespace
+
+Setting prefill(const char* model, int64_t tokens, const char* plan) { return {model, tokens, plan}; }
+Setting decode(const char* model, const char* plan) { return {model, 1, plan, 256}; }
+
+const std::vector<Operator>& Decoders::operators(const Setting& setting) {
+  std::unique_ptr<Decoder>& decoder = decoders_[{setting.model, setting.tokens, setting.context}];
+  if (!decoder) {
+    decoder = std::make_unique<Decoder>();
+    decoder->model = shape_only_model(model_shape(setting.model), packed_format(StorageType::q4_0), true);
+    const ActivationSizes sizes{room_for(setting.tokens), 1, positions_for(setting), positions_for(setting),
+                                KvType::f16};
+    decoder->buffers = std::make_unique<Activations>(decoder->model.config, sizes, &decoder->pool);
+    decoder->operators = build_decoder(decoder->model, *decoder->buffers, {setting.tokens, 1, false}, {});
+  }
+  return decoder->operators;
+}
+
+const Plan* Decoders::plan(const Setting& setting, const std::vector<DeviceTraits>& devices, Dominant dominant) {
+  if (depends_on_costs(setting, devices)) return nullptr;
+  const auto key = std::make_tuple(setting.model, setting.tokens, setting.plan);
+  const auto found = plans_.find(key);
+  if (found != plans_.end()) return &found->second;
+  Plan plan = find_strategy(setting.plan).make({operators(setting), devices, {}, false, {}});
+  plan.dominant = dominant;
+  return &(plans_[key] = std::move(plan));
+}
+
+double block_weights(const char* model) {
+  const ModelConfig c = model_shape(model);
+  const int64_t attention = c.qkv_width() * c.hidden + c.hidden * c.heads * c.head_dim_v;
+  return static_cast<double>(c.layers * (attention + 3 * c.hidden * c.feed_forward));
+}
+
+double head_weights(const char* model) {
+  const ModelConfig c = model_shape(model);
+  return static_cast<double>(c.vocabulary * c.hidden);
+}
+
+const ModelRun& Lab::run(const Setting& setting) {
+  const auto found = runs_.find(setting);
+  if (found != runs_.end()) return found->second;
+  const Dominant dominant = dominant_in(profile_, setting.tokens);
+  const std::vector<DeviceTraits> devices = traits_of(profile_);
+  const ClockOptions options{setting.sync, setting.context, setting.load};
+  if (const Plan* plan = decoders_.plan(setting, devices, dominant)) {
+    return runs_[setting] = run_model_clock(*plan, profile_, options);
+  }
+  const PlanCosts costs = costs_of(profile_, {SyncCost::fast, setting.context, false}, dominant);
+  Plan plan = find_strategy(setting.plan).make({decoders_.operators(setting), devices, {}, false, costs});
+  plan.dominant = dominant;
+  return runs_[setting] = run_model_clock(plan, profile_, options);
+}
+
+double Lab::seconds(const Setting& setting) {
+  const ModelRun& result = run(setting);
+  return result.compile_seconds + result.seconds;
+}
+
+}  // namespace tandem::paper_heterollm

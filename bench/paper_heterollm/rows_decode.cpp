@@ -1,0 +1,58 @@
+// HF36 to HF40: decoding, one token behind a prompt of 256.
+#include <algorithm>
+
+#include "bench/paper_heterollm/quantities.h"
+#include "bench/paper_heterollm/row.h"
+
+namespace tandem::paper_heterollm {
+namespace {
+
+double speed(Lab& lab, const char* model, const char* plan) { return lab.tokens_per_second(decode(model, plan)); }
+double tensor_over_ppl(Lab& lab, const char* model) {
+  return speed_up(lab, decode(model, kTensor), decode(model, kPpl));
+}
+
+Row against_peer(const char* id, const std::string& what, const char* model, double printed, Use use,
+                 PeerEngine (*engine)()) {
+  return {id,
+          what,
+          "x",
+          printed,
+          printed,
+          use,
+          Kind::ratio,
+          [=](Lab& lab) { return speed(lab, model, kTensor) / decode_speed(engine(), model); },
+          use == Use::calibration ? "fixes the engine's bandwidth" : "one bandwidth per engine, from Llama-8B"};
+}
+
+}  // namespace
+
+void add_decode_rows(std::vector<Row>& rows) {
+  rows.push_back({"HF36", "Hetero-tensor decoding, Llama-8B", "tok/s", kTensorDecode, kTensorDecode, Use::calibration,
+                  Kind::absolute, [](Lab& lab) { return speed(lab, kL8, kTensor); }, "fixes the fast crossing"});
+  rows.push_back({"HF36", "Hetero-tensor decoding, Llama-3B", "tok/s", 29.9, 29.9, Use::held_out, Kind::absolute,
+                  [](Lab& lab) { return speed(lab, kL3, kTensor); }, ""});
+  rows.push_back({"HF36", "Hetero-tensor decoding, InternLM-1.8B", "tok/s", 51.12, 51.12, Use::held_out, Kind::absolute,
+                  [](Lab& lab) { return speed(lab, kI1, kTensor); }, ""});
+  rows.push_back(against_peer("HF37", "Hetero-tensor over MNN, Llama-8B", kL8, 1.50, Use::calibration, mnn));
+  rows.push_back(
+      against_peer("HF37", "Hetero-tensor over llama.cpp, Llama-8B", kL8, 2.53, Use::calibration, llama_cpp));
+  rows.push_back(against_peer("HF37", "Hetero-tensor over MLC, Llama-8B", kL8, 1.52, Use::calibration, mlc));
+  rows.push_back(against_peer("HF38", "Hetero-tensor over MNN, InternLM-1.8B", kI1, 1.94, Use::peer, mnn));
+  rows.push_back(against_peer("HF38", "Hetero-tensor over MLC, InternLM-1.8B", kI1, 2.62, Use::peer, mlc));
+  rows.push_back({"HF39", "Hetero-tensor over PPL, Llama-8B", "x", 1.234, 1.234, Use::calibration, Kind::ratio,
+                  [](Lab& lab) { return tensor_over_ppl(lab, kL8); }, "fixes the bits of a weight"});
+  rows.push_back({"HF39", "Hetero-tensor over PPL, Llama-3B", "x", 1.0852, 1.0852, Use::held_out, Kind::ratio,
+                  [](Lab& lab) { return tensor_over_ppl(lab, kL3); }, "less than HF10's bandwidths allow (1.365)"});
+  rows.push_back({"HF39", "Hetero-tensor over PPL, InternLM-1.8B", "x", 1.1338, 1.1338, Use::held_out, Kind::ratio,
+                  [](Lab& lab) { return tensor_over_ppl(lab, kI1); }, "less than HF10's bandwidths allow (1.365)"});
+  rows.push_back({"HF40", "Hetero-layer decoding over PPL, Llama-8B", "x", 1, 1, Use::held_out, Kind::ratio,
+                  [](Lab& lab) {
+                    // It takes the better processor as a whole.
+                    const double layer = std::min(lab.seconds(decode(kL8, kLayer)), lab.seconds(decode(kL8, kPpl)));
+                    return lab.seconds(decode(kL8, kPpl)) / layer;
+                  },
+                  "printed as `similarly`"});
+}
+
+}  // namespace tandem::paper_heterollm

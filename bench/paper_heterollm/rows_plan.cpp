@@ -1,0 +1,59 @@
+// HF14 to HF16: worked examples of cuts. The modelled value is the number of tokens on the NPU of the candidate that
+// the cutting function names; the rest of the cut is checked with it.
+#include <algorithm>
+
+#include "bench/paper_heterollm/row.h"
+#include "engine/plan/multi_sequence_cutting.h"
+#include "engine/plan/padding.h"
+#include "engine/plan/sequence_cutting.h"
+
+namespace tandem::paper_heterollm {
+namespace {
+
+constexpr int64_t kRows = 4096;  // of the weights; the examples cut tokens alone
+
+CutLimits limits_of(std::vector<int64_t> sizes) { return {std::move(sizes), 256, 32}; }
+
+// Tokens on the NPU of the candidate whose NPU graphs are these and whose GPU part has these tokens; 0: there is none.
+double npu_tokens(const std::vector<Cut>& candidates, const std::vector<int64_t>& graphs, int64_t gpu_tokens) {
+  for (const Cut& cut : candidates) {
+    std::vector<int64_t> on_npu;
+    int64_t on_gpu = 0, tokens = 0;
+    for (const Part& part : cut.parts) {
+      if (part.side == Side::npu) {
+        on_npu.push_back(part.graph_tokens);
+        tokens += part.tokens();
+      } else {
+        on_gpu += part.tokens();
+      }
+    }
+    if (on_npu == graphs && on_gpu == gpu_tokens) return static_cast<double>(tokens);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_plan_rows(std::vector<Row>& rows) {
+  rows.push_back({"HF14", "padding 300 tokens, standard sizes 128, 256, 512", "tokens", 512, 512, Use::held_out,
+                  Kind::exact,
+                  [](Lab&) {
+                    const auto cut = padding(300, kRows, limits_of({128, 256, 512}));
+                    return cut ? static_cast<double>(cut->parts.front().graph_tokens) : 0;
+                  },
+                  ""});
+  rows.push_back({"HF15", "sequence cut of 300 tokens, 44 on the GPU", "tokens", 256, 256, Use::held_out, Kind::exact,
+                  [](Lab&) {
+                    return npu_tokens(sequence_cutting(300, kRows, limits_of({128, 256, 512})), {256}, 44);
+                  },
+                  "as a candidate; which one is taken depends on the rates"});
+  rows.push_back(
+      {"HF16", "multi-sequence cut of 600 tokens: 512 and 32, 56 on the GPU", "tokens", 544, 544, Use::held_out,
+       Kind::exact,
+       [](Lab&) {
+         return npu_tokens(multi_sequence_cutting(600, kRows, limits_of({32, 64, 128, 256, 512, 1024})), {512, 32}, 56);
+       },
+       "as a candidate; which one is taken depends on the rates"});
+}
+
+}  // namespace tandem::paper_heterollm

@@ -1,0 +1,63 @@
+// HF41 to HF46: with fast synchronisation over without it (H7).
+#include <initializer_list>
+
+#include "bench/paper_heterollm/quantities.h"
+#include "bench/paper_heterollm/row.h"
+
+namespace tandem::paper_heterollm {
+namespace {
+
+double gain(Lab& lab, const Setting& setting) { return speed_up(lab, setting, with(setting, SyncCost::slow)); }
+
+double mean_gain(Lab& lab, const char* model, const char* plan) {
+  double sum = 0;
+  for (const int64_t S : {64, 256, 1024}) sum += gain(lab, prefill(model, S, plan));
+  return sum / 3;
+}
+
+struct Printed {
+  const char *id, *name, *model;
+  double layer, tensor;
+};
+
+constexpr const char* kModelNote = "the crossings are the plan's, two for each graph call; not fitted";
+
+}  // namespace
+
+void add_sync_rows(std::vector<Row>& rows) {
+  for (const Printed& p : {Printed{"HF41", "Llama-8B", kL8, 1.158, 1.243}}) {
+    for (const auto& [plan, printed] : {std::pair{kLayer, p.layer}, {kTensor, p.tensor}}) {
+      rows.push_back(
+          {p.id,
+           std::string("fast synchronisation's gain, `") + plan + "`, " + p.name + ", mean of 64, 256, 1024 tokens",
+           "x", printed, printed, Use::held_out, Kind::ratio,
+           [plan = plan, model = p.model](Lab& lab) { return mean_gain(lab, model, plan); }, kModelNote});
+    }
+  }
+  rows.push_back({"HF42", "Hetero-tensor without fast synchronisation, Llama-8B, 256 tokens", "tok/s", 196.44, 196.44,
+                  Use::held_out, Kind::absolute,
+                  [](Lab& lab) { return lab.tokens_per_second(with(prefill(kL8, 256, kTensor), SyncCost::slow)); },
+                  kModelNote});
+  rows.push_back({"HF42", "Hetero-tensor with fast synchronisation, Llama-8B, 256 tokens", "tok/s", kTensorSpeed256,
+                  kTensorSpeed256, Use::shared, Kind::absolute,
+                  [](Lab& lab) { return lab.tokens_per_second(prefill(kL8, 256, kTensor)); },
+                  "over 1.244 (HF52) it is Hetero-layer's speed, which is fitted; HF52 tests the ratio"});
+  for (const Printed& p :
+       {Printed{"HF43", "Llama-7B", kL7, 1.317, 1.490}, {"HF44", "InternLM-1.8B", kI1, 1.267, 1.345}}) {
+    for (const auto& [plan, printed] : {std::pair{kLayer, p.layer}, {kTensor, p.tensor}}) {
+      rows.push_back(
+          {p.id,
+           std::string("fast synchronisation's gain, `") + plan + "`, " + p.name + ", mean of 64, 256, 1024 tokens",
+           "x", printed, printed, Use::held_out, Kind::ratio,
+           [plan = plan, model = p.model](Lab& lab) { return mean_gain(lab, model, plan); }, kModelNote});
+    }
+  }
+  rows.push_back({"HF45", "fast synchronisation's gain, decoding, Llama-8B", "x", 4.01, 4.01, Use::held_out,
+                  Kind::ratio, [](Lab& lab) { return gain(lab, decode(kL8, kTensor)); }, kModelNote});
+  for (const auto& [name, model] : {std::pair{"Llama-7B", kL7}, {"Llama-3B", kL3}, {"InternLM-1.8B", kI1}}) {
+    rows.push_back({"HF46", std::string("fast synchronisation's gain, decoding, ") + name, "x", 2.2, 2.2, Use::held_out,
+                    Kind::ratio, [model = model](Lab& lab) { return gain(lab, decode(model, kTensor)); }, kModelNote});
+  }
+}
+
+}  // namespace tandem::paper_heterollm
