@@ -92,6 +92,7 @@ std::span<const Command> commands() {
       {"tokenize", "text to token ids and back", add_tokenize},
       {"devices", "what can compute here, and what was proven about it", add_devices},
       {"info", "what is in a model file, and what will run where", add_info},
+      {"plan", "which step runs where and why, with predicted times", add_plan},
       {"bench", "speed of prompt processing and token generation", add_bench},
       {"bench-sync", "what waiting for a device costs, by policy", add_bench_sync},
 #ifdef TANDEM_HAS_NPU_GEMM_COMMAND

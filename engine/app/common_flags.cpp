@@ -157,6 +157,12 @@ void add_engine_flags(CLI::App& app, CommonFlags& flags) {
   app.add_option("--sync", flags.sync, "how the host waits for a device")
       ->check(CLI::IsMember(sync::waiter_names()))
       ->capture_default_str();
+  app.add_option(
+         "--submit", flags.submit,
+         "when GPU steps are submitted that wait for the NPU: ahead (all at once), follow (when the NPU has ended), "
+         "dominant (follow for prompts, ahead for single tokens)")
+      ->check(CLI::IsMember({"ahead", "follow", "dominant"}))
+      ->capture_default_str();
   app.add_option("--soc", flags.soc, "report the model clock of this chip too");
   app.add_option("--trace", flags.trace, "write a Perfetto trace to this file (.json)");
 }

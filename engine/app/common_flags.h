@@ -40,6 +40,7 @@ struct CommonFlags {
   std::string cache_type = "f16";
   int64_t chunk = 0;  // prefill piece; 0: the engine's choice
   std::string sync = "predict";
+  std::string submit = "ahead";
   std::string soc;    // chip whose model clock is reported too; "": none
   std::string trace;  // Perfetto file; "": none
   bool json = false;

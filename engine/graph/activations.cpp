@@ -13,17 +13,18 @@ Activations::Activations(const ModelConfig& c, const ActivationSizes& s, sync::P
   const auto floats = [this](int64_t rows, int64_t width, const char* label) {
     return take(static_cast<size_t>(rows * width) * sizeof(float), sync::SlotUse::activations, label);
   };
+  const int64_t rows = std::max(s.tokens, s.rows), outputs = std::max<int64_t>({s.outputs, s.output_rows, 1});
   ids = floats(s.tokens, 1, "ids");
   positions = floats(s.tokens, 1, "positions");
-  hidden = floats(s.tokens, c.hidden, "hidden");
-  normed = floats(s.tokens, c.hidden, "normed");
-  qkv = floats(s.tokens, c.qkv_width(), "qkv");
-  attended = floats(s.tokens, c.heads * c.head_dim_v, "attended");
-  projected = floats(s.tokens, c.hidden, "projected");
-  gate_up = floats(s.tokens, 2 * c.feed_forward, "gate_up");
-  activated = floats(s.tokens, c.feed_forward, "activated");
-  logits = floats(std::max<int64_t>(s.outputs, 1), c.vocabulary, "logits");
-  chosen = floats(std::max<int64_t>(s.outputs, 1), 1, "chosen");
+  hidden = floats(rows, c.hidden, "hidden");
+  normed = floats(rows, c.hidden, "normed");
+  qkv = floats(rows, c.qkv_width(), "qkv");
+  attended = floats(rows, c.heads * c.head_dim_v, "attended");
+  projected = floats(rows, c.hidden, "projected");
+  gate_up = floats(rows, 2 * c.feed_forward, "gate_up");
+  activated = floats(rows, c.feed_forward, "activated");
+  logits = floats(outputs, c.vocabulary, "logits");
+  chosen = floats(outputs, 1, "chosen");
   rope_table = floats(s.positions, c.rope_dim, "rope table");
   if (pool_ && c.rope_dim > 0) fill_rope_table(c, s.positions, rope_table.as<float>());
   scratch = take(std::max<size_t>(64, attention_scratch_bytes(s.tokens, c.heads, c.head_dim_v, s.positions)),
@@ -39,6 +40,19 @@ Activations::Activations(const ModelConfig& c, const ActivationSizes& s, sync::P
 
 Activations::~Activations() {
   for (sync::Slot* slot : slots_) pool_->release(*slot);
+}
+
+size_t Activations::bytes() const {
+  size_t sum = 0;
+  for (const Operand& buffer :
+       {ids, positions, hidden, normed, qkv, attended, projected, gate_up, activated, logits, chosen, scratch}) {
+    if (buffer) sum += buffer.slot->size_bytes();
+  }
+  return sum;
+}
+
+void write_positions(const Activations& activations, int64_t first, int64_t count) {
+  for (int64_t s = 0; s < count; ++s) activations.positions.as<int32_t>()[s] = static_cast<int32_t>(first + s);
 }
 
 Operand Activations::take(size_t bytes, sync::SlotUse use, std::string label) {

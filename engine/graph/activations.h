@@ -19,6 +19,8 @@ struct ActivationSizes {
   int64_t positions = 64;  // capacity of the KV cache, a multiple of 64
   int64_t context = 64;    // of it usable: what was asked for
   KvType kv_type = KvType::f16;
+  // Tokens that a buffer holds, more where a graph pads; 0: tokens, outputs.
+  int64_t rows = 0, output_rows = 0;
 };
 
 class Activations {
@@ -30,23 +32,28 @@ class Activations {
 
   const ActivationSizes sizes;
   Operand ids, positions;       // int32 [tokens]
-  Operand hidden;               // [tokens, H], the residual stream
-  Operand normed;               // [tokens, H], a matmul's input
-  Operand qkv;                  // [tokens, qkv_width]
-  Operand attended;             // [tokens, heads * head_dim_v]
-  Operand projected;            // [tokens, H], what attention or the feed-forward network adds to the residual stream
-  Operand gate_up;              // [tokens, 2 I]
-  Operand activated;            // [tokens, I]
-  Operand logits;               // [outputs, vocabulary]
+  Operand hidden;               // [rows, H], the residual stream
+  Operand normed;               // [rows, H], a matmul's input
+  Operand qkv;                  // [rows, qkv_width]
+  Operand attended;             // [rows, heads * head_dim_v]
+  Operand projected;            // [rows, H], what attention or the feed-forward network adds to the residual stream
+  Operand gate_up;              // [rows, 2 I]
+  Operand activated;            // [rows, I]
+  Operand logits;               // [output_rows, vocabulary]
   Operand chosen;               // int32 [outputs], the greedy choice
   Operand rope_table;           // [positions, rope_dim / 2, 2]
   Operand scratch;              // for attention split over the cache
   std::vector<KvCache> caches;  // one per layer
+
+  size_t bytes() const;  // of all buffers but the caches and the rotation's table (H10)
 
  private:
   Operand take(size_t bytes, sync::SlotUse use, std::string label);
   sync::Pool* pool_;
   std::vector<sync::Slot*> slots_;
 };
+
+// Positions first, first + 1, ... of a pass of `count` tokens.
+void write_positions(const Activations& activations, int64_t first, int64_t count);
 
 }  // namespace tandem

@@ -1,13 +1,12 @@
 #include "engine/run/engine.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
-#include <limits>
 #include <set>
 #include <utility>
 
 #include "engine/device/pair_self_test.h"
+#include "engine/plan/cut.h"
 #include "engine/run/measure.h"
 #include "sync/error.h"
 
@@ -16,22 +15,12 @@ namespace {
 
 constexpr int64_t kDefaultContext = 4096, kDefaultChunk = 256;
 constexpr size_t kPreparedPlans = 12;
-// Up to this many tokens a pass is bound by reading the weights, like decoding.
-constexpr int64_t kDecodeTokens = 4;
-constexpr int64_t kChoiceTokens = 128;  // of the prompt that `auto` tries plans on
-constexpr double kChoiceSeconds = 2;  // after which it begins no further round: large models differ by more than noise
 
 bool starts_with(const std::string& text, const char* prefix) { return text.rfind(prefix, 0) == 0; }
 
 std::string join(const std::vector<std::string>& names, const char* between) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : between) + name;
-  return text;
-}
-
-std::string join_numbers(const std::vector<double>& numbers) {
-  std::string text;
-  for (const double number : numbers) text += (text.empty() ? "" : " ") + std::to_string(number);
   return text;
 }
 
@@ -47,7 +36,7 @@ std::vector<std::string> default_devices(const std::string& plan, std::vector<st
       throw Error("no GPU device was found", "plan gpu-only", "Install a driver: ./dev setup, or pocl-opencl-icd");
     return {gpu};
   }
-  if (!gpu.empty() && (plan == "auto" || plan == "sequence")) return {gpu, "npu:0", "host"};
+  if (!gpu.empty() && (plan == "auto" || plan == "tensor" || plan == "sequence")) return {gpu, "npu:0", "host"};
   if (!gpu.empty()) return {gpu, "npu:0"};
   notes.push_back("no GPU device was found; the host's plain loops stand in for the GPU (install pocl-opencl-icd)");
   return {"npu:0", "host"};
@@ -99,7 +88,9 @@ Engine::Engine(const EngineOptions& options)
       options_.context > 0 ? options_.context : std::min(kDefaultContext, trained > 0 ? trained : kDefaultContext);
   sizes.positions = (sizes.context + 63) / 64 * 64;
   sizes.tokens = std::min(sizes.context, options_.chunk > 0 ? options_.chunk : kDefaultChunk);
+  sizes.rows = graph_size_for(sizes.tokens, {options_.graph_tokens});
   sizes.outputs = std::min(options_.outputs, sizes.tokens);
+  sizes.output_rows = graph_size_for(sizes.outputs, {options_.graph_tokens});
   sizes.kv_type = options_.kv_type;
   activations_ = std::make_unique<Activations>(model_.config, sizes, &pool_);
 
@@ -113,7 +104,17 @@ Engine::Engine(const EngineOptions& options)
   std::vector<Device*> borrowed;
   for (const auto& device : devices_) borrowed.push_back(device.get());
   executor_ = std::make_unique<Executor>(pool_, borrowed, executor);
-  choose_plans();
+  planner_ =
+      std::make_unique<Planner>(PlannedModel{model_, *activations_, devices_, host_beside_npu_,
+                                             model_.config.architecture + "|" + std::to_string(file_.file_bytes()) +
+                                                 "|" + act_ + "|" + options_.sync_policy},
+                                PlannerOptions{options_.plan, options_.split, act_ == "f16", options_.strict_device,
+                                               options_.tries_plans, options_.graph_tokens},
+                                *executor_, cache_);
+  if (options_.plan != "auto") {
+    for (const std::string& note : planner_->make(options_.plan, {1, 1}, 0).notes) notes_.push_back(note);
+    cache_.save();
+  }
 }
 
 Engine::~Engine() { cache_.save(); }
@@ -168,110 +169,10 @@ std::string Engine::device_names() const {
   return join(names, ",");
 }
 
-std::string Engine::plan_name() const {
-  if (options_.plan != "auto") return options_.plan;
-  if (prefill_plan_ == decode_plan_) return "auto: " + decode_plan_;
-  return "auto: prefill " + prefill_plan_ + ", decode " + decode_plan_;
-}
-
-const std::string& Engine::plan_of(const Batch& batch) const {
-  return batch.S <= kDecodeTokens ? decode_plan_ : prefill_plan_;
-}
-
-// `auto` is the best measured: one short prefill piece and some decode steps with every plan the devices allow.
-void Engine::choose_plans() {
-  prefill_plan_ = decode_plan_ = options_.plan;
-  if (options_.plan == "auto") {
-    std::vector<std::string> candidates;
-    if (first_of(DeviceKind::gpu)) candidates.push_back("gpu-only");
-    if (first_of(DeviceKind::npu) && (first_of(DeviceKind::gpu) || first_of(DeviceKind::host))) {
-      candidates.push_back("layer");
-      candidates.push_back("tensor");
-      candidates.push_back("staggered");
-    }
-    if (host_beside_npu_ && first_of(DeviceKind::gpu)->info().zero_copy) candidates.push_back("sequence");
-    if (candidates.empty() || (first_of(DeviceKind::host) && !host_beside_npu_)) candidates.push_back("host-only");
-    std::string key = "auto|" + model_.config.architecture + "|" + std::to_string(file_.file_bytes()) + "|" + act_ +
-                      "|" + options_.sync_policy + "|" +
-                      (options_.split.empty() ? "measured" : join_numbers(options_.split));
-    for (const auto& device : devices_) key += "|" + measurement_key(device->info());
-    const auto choose = [&](const std::string& phase, const Batch& batch) {
-      if (const auto known = cache_.text(key + "|" + phase); known && std::ranges::count(candidates, *known))
-        return *known;
-      const std::string best = fastest(candidates, batch);
-      cache_.set(key + "|" + phase, best);
-      return best;
-    };
-    decode_plan_ = choose("decode", {1, 1});
-    prefill_plan_ = choose("prefill", {std::min(activations_->sizes.tokens, kChoiceTokens), 0});
-    cache_.save();
-  }
-  for (const std::string& note : make_plan(decode_plan_, {1, 1}).notes) notes_.push_back(note);
-  cache_.save();
-}
-
-// Candidates take turns, and the least time of each counts: whatever else the machine does only ever adds to it.
-std::string Engine::fastest(const std::vector<std::string>& candidates, const Batch& batch) {
-  if (candidates.size() == 1) return candidates.front();
-  std::vector<std::unique_ptr<PreparedPlan>> prepared;
-  for (const std::string& name : candidates) prepared.push_back(executor_->prepare(make_plan(name, batch)));
-  std::fill_n(activations_->ids.as<int32_t>(), batch.S, 0);
-  set_positions(0, batch.S);
-  for (const auto& plan : prepared) executor_->run(*plan);  // compiles
-  const int rounds = batch.S == 1 ? 9 : 3;
-  std::vector<double> least(candidates.size(), std::numeric_limits<double>::infinity());
-  const double start = now_seconds();
-  for (int round = 0; round < rounds && (round == 0 || now_seconds() - start < kChoiceSeconds); ++round) {
-    for (size_t i = 0; i < prepared.size(); ++i) least[i] = std::min(least[i], executor_->run(*prepared[i]));
-  }
-  return candidates[static_cast<size_t>(std::min_element(least.begin(), least.end()) - least.begin())];
-}
-
-// How many tokens stand in the context before a batch, as far as its plan depends on it (attention grows with them):
-// rounded down, so that a few plans serve every length.
-int64_t Engine::planned_past(const Batch& batch) const {
-  if (!find_strategy(plan_of(batch)).weighs_attention) return 0;
-  return position_ < 1024 ? position_ / 256 * 256
-                          : static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(position_)));
-}
-
-void Engine::set_positions(int64_t first, int64_t count) {
-  for (int64_t s = 0; s < count; ++s) activations_->positions.as<int32_t>()[s] = static_cast<int32_t>(first + s);
-}
-
-Plan Engine::make_plan(const std::string& name, const Batch& batch, int64_t past) {
-  const std::vector<Operator> operators = build_decoder(model_, *activations_, batch, {act_ == "f16"});
-  std::vector<DeviceTraits> traits;
-  for (const auto& device : devices_) {
-    Device* borrowed = device.get();
-    traits.push_back({device->info().id, device->info().kind,
-                      [borrowed](const Operator& op) { return borrowed->supports(op); }, device->info().zero_copy});
-    traits.back().row_step = kPanelRows;  // the emulated array loses nothing on cuts finer than the paper's 256 rows
-  }
-  PlanRequest request{operators, traits, {}, options_.strict_device};
-  const Strategy& strategy = find_strategy(name);
-  if (strategy.weighs) {
-    set_positions(past, batch.S);  // attention is measured at them
-    request.costs = Measurer{*executor_, cache_}.predictor(operators, devices_);
-  }
-  if (strategy.cuts_rows) {
-    std::vector<Device*> cutters;
-    for (const int d : row_cutters(traits)) cutters.push_back(devices_[static_cast<size_t>(d)].get());
-    if (!options_.split.empty()) {
-      request.shares.otherwise = options_.split;
-      if (options_.split.size() == 1)
-        request.shares.otherwise.insert(request.shares.otherwise.begin(), 1 - options_.split[0]);
-    } else if (cutters.size() > 1) {
-      request.shares = Measurer{*executor_, cache_}.row_shares(operators, cutters);
-    }
-  }
-  return strategy.make(request);
-}
-
-Plan Engine::plan_for(const Batch& batch) { return make_plan(plan_of(batch), batch, planned_past(batch)); }
+Plan Engine::plan_for(const Batch& batch) { return planner_->plan_for(batch, position_); }
 
 PreparedPlan& Engine::prepared_for(const Batch& batch) {
-  const int64_t past = planned_past(batch);
+  const int64_t past = planner_->planned_past(batch, position_);
   const auto same = [&](const CachedPlan& cached) { return cached.batch == batch && cached.past == past; };
   const auto found = std::ranges::find_if(prepared_, same);
   if (found != prepared_.end()) {
@@ -286,7 +187,7 @@ PreparedPlan& Engine::prepared_for(const Batch& batch) {
 void Engine::pass(std::span<const int32_t> ids, const Batch& batch) {
   PreparedPlan& prepared = prepared_for(batch);  // first: measuring for a plan runs matmuls on the same buffers
   std::memcpy(activations_->ids.as<int32_t>(), ids.data(), ids.size_bytes());
-  set_positions(position_, batch.S);
+  write_positions(*activations_, position_, batch.S);
   executor_->run(prepared);
   position_ += batch.S;
 }
@@ -307,18 +208,33 @@ void Engine::check_fits(std::span<const int32_t> ids) const {
   }
 }
 
+// The piece of an extension by `total` tokens that begins with its token `first`.
+Batch Engine::piece(int64_t first, int64_t total) const {
+  const int64_t S = std::min(chunk(), total - first);
+  return {S, first + S == total ? 1 : 0};
+}
+
 std::span<const float> Engine::extend(std::span<const int32_t> ids) {
-  const int64_t total = static_cast<int64_t>(ids.size()), V = model_.config.vocabulary,
-                chunk = activations_->sizes.tokens;
+  const auto total = static_cast<int64_t>(ids.size());
   check_fits(ids);
-  for (int64_t first = 0; first < total; first += chunk) {
+  for (int64_t first = 0; first < total;) {
     if (first > 0 && interrupted && interrupted()) throw Interrupted();
-    const int64_t S = std::min(chunk, total - first);
-    const bool is_last = first + S == total;
-    pass(ids.subspan(static_cast<size_t>(first), static_cast<size_t>(S)), {S, is_last ? 1 : 0});
-    if (prefill_progress && total > chunk) prefill_progress(first + S, total);
+    const Batch batch = piece(first, total);
+    pass(ids.subspan(static_cast<size_t>(first), static_cast<size_t>(batch.S)), batch);
+    first += batch.S;
+    if (prefill_progress && total > chunk()) prefill_progress(first, total);
   }
-  return {activations_->logits.as<float>(), static_cast<size_t>(V)};
+  return {activations_->logits.as<float>(), static_cast<size_t>(model_.config.vocabulary)};
+}
+
+void Engine::get_ready(int64_t tokens) {
+  const int64_t position = position_, total = std::min(tokens, context() - position);
+  for (int64_t first = 0; first < total; first = position_ - position) {
+    const Batch batch = piece(first, total);
+    prepared_for(batch);
+    position_ += batch.S;
+  }
+  position_ = position;
 }
 
 void Engine::extend_all(std::span<const int32_t> ids, const LogitsSink& sink) {

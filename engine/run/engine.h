@@ -27,6 +27,7 @@
 #include "engine/run/core_layout.h"
 #include "engine/run/disk_cache.h"
 #include "engine/run/executor.h"
+#include "engine/run/planner.h"
 #include "engine/run/timeline.h"
 
 namespace tandem {
@@ -45,7 +46,13 @@ struct EngineOptions {
   int64_t chunk = 0;    // prefill piece; 0: 256
   int threads = 0;      // cores to use; 0: all
   int64_t outputs = 1;  // most tokens of one piece that get logits
+  // Tokens of the graphs that the NPU has, rising (H3): other lengths are cut or padded, but for the plan `online`.
+  std::vector<int64_t> graph_tokens = {1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 128, 256, 512, 1024};
+  bool tries_plans = true;  // tests: false: the plan `tensor` is what its solver says
   std::string sync_policy = "predict";
+  // H7: "ahead" (every GPU step is queued at once), "follow" (when the NPU has ended what it waits for), "dominant"
+  // (follow for prompts, ahead for single tokens).
+  std::string submit = "ahead";
   std::string gpu_family;                   // tests: "simd", "simt"
   bool force_copies = false;                // tests: no zero copy
   std::string npu_params;                   // NPU parameter file; empty: built in
@@ -65,6 +72,8 @@ class Engine {
   using LogitsSink = std::function<void(int64_t first, std::span<const float> logits)>;
   void extend_all(std::span<const int32_t> ids, const LogitsSink& sink);
   void rewind(int64_t position);  // 0: forget everything
+  // Makes the plans that extend() will need for so many tokens from here, measuring what is not known yet.
+  void get_ready(int64_t tokens);
 
   int64_t position() const { return position_; }
   int64_t context() const { return activations_->sizes.context; }
@@ -74,14 +83,16 @@ class Engine {
   const GgufFile& file() const { return file_; }
   size_t weight_bytes() const { return model_.weights.bytes; }
   size_t pool_bytes() const { return pool_.mapped_bytes(); }
+  size_t activation_bytes() const { return activations_->bytes(); }  // reused from layer to layer (H10)
 
-  std::string plan_name() const;     // "tensor", or "auto: prefill tensor, decode layer"
-  std::string device_names() const;  // "opencl:0,npu:0"
+  std::string plan_name() const { return planner_->name(); }  // "tensor", or "auto: prefill tensor, decode layer"
+  std::string device_names() const;                           // "opencl:0,npu:0"
   const std::string& act() const { return act_; }
   const std::vector<std::string>& notes() const { return notes_; }  // fallbacks and choices, for people
   const CoreLayout& layout() const { return layout_; }
   std::vector<const DeviceInfo*> devices() const;
   Plan plan_for(const Batch& batch);  // as it would run
+  PlanCosts costs_for(const Batch& batch) { return planner_->costs(batch, position_); }  // on devices()
 
   void record(Timeline* timeline);  // spans of every pass; nullptr: stop
   // Asked between pieces of a long prefill; true: extend() throws Interrupted.
@@ -95,15 +106,10 @@ class Engine {
  private:
   explicit Engine(const EngineOptions& options);
   void open_devices();
-  void choose_plans();
-  std::string fastest(const std::vector<std::string>& candidates, const Batch& batch);
   void check_fits(std::span<const int32_t> ids) const;
   void pass(std::span<const int32_t> ids, const Batch& batch);
   PreparedPlan& prepared_for(const Batch& batch);
-  const std::string& plan_of(const Batch& batch) const;
-  Plan make_plan(const std::string& name, const Batch& batch, int64_t past = 0);
-  void set_positions(int64_t first, int64_t count);
-  int64_t planned_past(const Batch& batch) const;
+  Batch piece(int64_t first, int64_t total) const;
   Device* first_of(DeviceKind kind) const;
 
   EngineOptions options_;
@@ -122,13 +128,13 @@ class Engine {
   const Device* host_beside_npu_ = nullptr;  // the device "host" where it is that and no GPU's stand-in
   std::unique_ptr<Activations> activations_;
   std::unique_ptr<Executor> executor_;
+  std::unique_ptr<Planner> planner_;
   struct CachedPlan {
     Batch batch;
     int64_t past = 0;
     std::unique_ptr<PreparedPlan> prepared;
   };
   std::vector<CachedPlan> prepared_;  // most recently used last
-  std::string prefill_plan_, decode_plan_;
   std::vector<std::string> notes_;
   int64_t position_ = 0;
 };

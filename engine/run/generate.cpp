@@ -38,10 +38,11 @@ Generation generate(Engine& engine, std::span<const int32_t> prompt, const Gener
   };
   const auto asked_to_stop = [&] { return options.interrupted && options.interrupted(); };
 
+  engine.interrupted = options.interrupted;
+  engine.get_ready(result.prompt_tokens);
   const double start = now_seconds();
   std::span<const float> logits;
   try {
-    engine.interrupted = options.interrupted;
     logits = engine.extend(prompt);
   } catch (const Engine::Interrupted&) {
     result.reason = StopReason::interrupted;

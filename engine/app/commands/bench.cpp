@@ -12,6 +12,7 @@
 #include "engine/app/commands/bench_report.h"
 #include "engine/app/commands/bench_roofline.h"
 #include "engine/app/commands/bench_row.h"
+#include "engine/app/commands/bench_soc.h"
 #include "engine/app/commands/open_engine.h"
 #include "engine/app/interrupt.h"
 #include "engine/app/report.h"
@@ -134,12 +135,18 @@ int bench_command(const CommonFlags& flags, const BenchFlags& bench) {
   }
   trace.finish();
 
+  std::optional<SocClock> clock;
+  if (!flags.soc.empty())
+    clock.emplace(SocRequest{flags.soc, flags.model, usual_type(engine->file()), flags.plan, engine->chunk(), longest});
   if (flags.json || bench.output == "json") {
-    print_json(bench_json(rows, flags, *engine, difference));
+    nlohmann::json array = bench_json(rows, flags, *engine, difference);
+    for (size_t i = 0; clock && i < rows.size(); ++i) add_model_clock(array[i], *clock, rows[i], engine->chunk());
+    print_json(array);
   } else if (bench.output == "csv") {
     print_bench_csv(bench_json(rows, flags, *engine, difference));
   } else {
     print_bench_table(rows, *engine);
+    if (clock) print_soc_table(*clock, rows, engine->chunk());
     if (roofline) roofline->print_table(rows);
     for (const BenchRow& row : rows) print_breakdown(row);
     if (!flags.quiet()) {

@@ -10,10 +10,6 @@
 namespace tandem::app {
 
 std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds& needs) {
-  if (!flags.soc.empty()) {
-    throw Error("unknown processor profile", "--soc " + flags.soc,
-                "This version has none; the NPU's own modelled time is in --trace and `tandem npu gemm`");
-  }
   Progress progress("loading", ProgressUnit::bytes, !flags.quiet() && Progress::stderr_is_terminal());
   EngineOptions options;
   options.model_path = flags.model;
@@ -28,6 +24,7 @@ std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds&
   options.threads = flags.threads;
   options.outputs = needs.outputs;
   options.sync_policy = flags.sync;
+  options.submit = flags.submit;
   options.program_folder = gpu::default_cache_folder();
   options.load_progress = [&](uint64_t done, uint64_t total) { progress.update(done, total); };
   auto engine = Engine::open(options);

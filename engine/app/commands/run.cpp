@@ -5,9 +5,11 @@
 #include <cstdio>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "engine/app/command.h"
 #include "engine/app/commands/open_engine.h"
+#include "engine/app/commands/soc_clock.h"
 #include "engine/app/interrupt.h"
 #include "engine/app/progress.h"
 #include "engine/app/report.h"
@@ -46,7 +48,46 @@ nlohmann::json to_json(const Generation& g, std::span<const int32_t> prompt, con
             {"predicted_per_second", per_second(decoded_tokens(g), g.predicted_seconds)}}},
           {"device", engine.device_names()},
           {"plan", engine.plan_name()},
-          {"act", engine.act()}};
+          {"act", engine.act()},
+          {"memory", {{"activation_bytes", engine.activation_bytes()}, {"weight_bytes", engine.weight_bytes()}}}};
+}
+
+// The same prompt and tokens on the chip of --soc.
+struct OnChip {
+  std::string soc, plan;
+  SocClock::Figures prompt, predicted;
+};
+
+std::optional<SocClock> clock_of(const CommonFlags& flags, const Engine& engine) {
+  if (flags.soc.empty()) return std::nullopt;
+  return std::optional<SocClock>(std::in_place, SocRequest{flags.soc, flags.model, usual_type(engine.file()),
+                                                           flags.plan, engine.context(), engine.context()});
+}
+
+OnChip run_on(const SocClock& clock, const Generation& g) {
+  OnChip chip{clock.profile().name, clock.strategy(), clock.prompt(g.prompt_tokens, 0), {}};
+  if (decoded_tokens(g) > 0) chip.predicted = clock.tokens(decoded_tokens(g), g.prompt_tokens);
+  return chip;
+}
+
+nlohmann::json to_json(const OnChip& chip, const Generation& g) {
+  return {{"clock", "modelled"},
+          {"soc", chip.soc},
+          {"plan", chip.plan},
+          {"prompt_ms", chip.prompt.seconds * 1e3},
+          {"prompt_per_second", per_second(g.prompt_tokens, chip.prompt.seconds)},
+          {"predicted_ms", chip.predicted.seconds * 1e3},
+          {"predicted_per_second", per_second(decoded_tokens(g), chip.predicted.seconds)},
+          {"joules", chip.prompt.joules + chip.predicted.joules}};
+}
+
+void print_summary(const OnChip& chip, const Generation& g) {
+  std::fprintf(
+      stderr,
+      "on %s: prompt %.1f tokens/s, generating %.1f tokens/s, %.3f J (modelled, plan %s; nothing of it was run)\n",
+      chip.soc.c_str(), per_second(g.prompt_tokens, chip.prompt.seconds),
+      per_second(decoded_tokens(g), chip.predicted.seconds), chip.prompt.joules + chip.predicted.joules,
+      chip.plan.c_str());
 }
 
 void print_summary(const Generation& g, const Engine& engine) {
@@ -63,6 +104,7 @@ void print_summary(const Generation& g, const Engine& engine) {
 int run_command(const CommonFlags& flags) {
   const auto engine = open_engine(flags, {});
   print_notes(flags, *engine);
+  const std::optional<SocClock> clock = clock_of(flags, *engine);
   const std::vector<int32_t> prompt = prompt_ids(flags, *engine);
 
   GenerateOptions options;
@@ -92,13 +134,16 @@ int run_command(const CommonFlags& flags) {
   progress.clear();
 
   if (flags.json) {
-    print_json(to_json(result, prompt, *engine));
+    nlohmann::json object = to_json(result, prompt, *engine);
+    if (clock) object["model_clock"] = to_json(run_on(*clock, result), result);
+    print_json(object);
   } else if (to_terminal) {
     std::cout << '\n' << std::flush;
   }
   if (!flags.quiet() && !flags.json) {
     if (!to_terminal) std::fputc('\n', stderr);  // both may end in one log
     print_summary(result, *engine);
+    if (clock) print_summary(run_on(*clock, result), result);
   }
   if (result.reason == StopReason::context_full && !flags.quiet()) {
     std::fprintf(stderr, "the context of %lld tokens is full; ask for a larger one with --ctx-size\n",

@@ -6,6 +6,7 @@
 
 #include "engine/app/commands/bench.h"
 #include "engine/app/commands/eval.h"
+#include "engine/app/commands/plan.h"
 #include "engine/app/commands/run.h"
 #include "engine/app/common_flags.h"
 
@@ -84,6 +85,27 @@ void add_bench(CLI::App& app, Action& action) {
       if (flags->common.json) flags->own.output = "json";
       return bench_command(flags->common, flags->own);
     };
+  });
+}
+
+void add_plan(CLI::App& app, Action& action) {
+  auto flags = std::make_shared<Flags<PlanFlags>>();
+  add_model_flag(app, flags->common);
+  app.get_option("--model")->required(false);
+  app.add_option("--shape", flags->own.shape,
+                 "in place of -m, with --soc: a published model (llama-3-8b, ...), or a .json or .gguf file");
+  app.add_option("-p,--prompt", flags->own.prompt, "tokens of the prompt")
+      ->check(CLI::Range(int64_t{1}, kMostTokens))
+      ->capture_default_str();
+  app.add_option("--weights", flags->own.weights, "storage type of the matrices, with --soc")->capture_default_str();
+  app.add_flag("--slow-sync", flags->own.slow_sync,
+               "copies and blocking waits in place of fast synchronisation, with --soc");
+  app.add_flag("--beside-load", flags->own.load, "beside a program that renders, with --soc");
+  add_engine_flags(app, flags->common);
+  add_output_flags(app, flags->common);
+  app.callback([flags, &action] {
+    if (flags->common.model.empty() && flags->own.shape.empty()) throw CLI::RequiredError("--model or --shape");
+    action = [flags] { return plan_command(flags->common, flags->own); };
   });
 }
 

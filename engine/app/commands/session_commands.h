@@ -8,5 +8,6 @@ namespace tandem::app {
 void add_run(CLI::App& app, Action& action);
 void add_eval(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
+void add_plan(CLI::App& app, Action& action);
 
 }  // namespace tandem::app

@@ -1,0 +1,79 @@
+#include "engine/app/commands/plan.h"
+
+#include <algorithm>
+
+#include "engine/app/command.h"
+#include "engine/app/commands/open_engine.h"
+#include "engine/app/commands/plan_report.h"
+#include "engine/app/commands/soc_clock.h"
+#include "engine/app/report.h"
+#include "engine/run/engine.h"
+#include "sync/error.h"
+
+namespace tandem::app {
+namespace {
+
+PhaseReport explain(Engine& engine, const std::string& phase, const Batch& batch) {
+  PhaseReport report{phase, batch.S, engine.position(), engine.plan_for(batch), {}, {}};
+  report.predicted = predict(report.plan, engine.costs_for(batch));
+  return report;
+}
+
+// The pieces of the prompt as they would run, and the token after them.
+PlanReport on_this_machine(const CommonFlags& flags, const PlanFlags& plan) {
+  const auto engine = open_engine(flags, {std::max(flags.ctx_size, plan.prompt + 1), 0, 1});
+  print_notes(flags, *engine);
+  PlanReport report{engine->config().name.empty() ? flags.model : engine->config().name,
+                    "predicted from what was measured on this machine",
+                    {}};
+  const std::vector<int32_t> ids(static_cast<size_t>(plan.prompt), 0);
+  for (int64_t first = 0; first < plan.prompt;) {
+    const int64_t S = std::min(engine->chunk(), plan.prompt - first);
+    report.phases.push_back(explain(*engine, "prefill", {S, first + S == plan.prompt ? 1 : 0}));
+    engine->extend(std::span(ids).subspan(static_cast<size_t>(first), static_cast<size_t>(S)));
+    first += S;
+  }
+  report.phases.push_back(explain(*engine, "decode", {1, 1}));
+  return report;
+}
+
+// The whole prompt in pieces of --chunk tokens (default: in one), and the token after it.
+PlanReport on_a_chip(const CommonFlags& flags, const PlanFlags& plan) {
+  const int64_t chunk = flags.chunk > 0 ? flags.chunk : plan.prompt;
+  const std::string name = plan.shape.empty() ? flags.model : plan.shape;
+  const SocClock clock({flags.soc, name, storage_type_named(plan.weights), flags.plan, chunk, plan.prompt + 1});
+  PlanReport report{clock.config().name.empty() ? name : clock.config().name, "modelled: " + clock.profile().name, {}};
+  const auto add = [&](const std::string& phase, int64_t position, int64_t S) {
+    ModelledPass pass = clock.pass(S, {plan.slow_sync ? SyncCost::slow : SyncCost::fast, position, plan.load});
+    Prediction predicted = prediction_of(pass.plan, pass.run);
+    report.phases.push_back({phase, S, position, std::move(pass.plan), std::move(predicted), std::move(pass.run)});
+  };
+  for (int64_t first = 0; first < plan.prompt; first += chunk)
+    add("prefill", first, std::min(chunk, plan.prompt - first));
+  add("decode", plan.prompt, 1);
+  return report;
+}
+
+PlanReport make_report(const CommonFlags& flags, const PlanFlags& plan) {
+  if (!flags.soc.empty()) return on_a_chip(flags, plan);
+  if (!plan.shape.empty()) {
+    throw Error("a model's shape cannot be measured on this machine", "--shape " + plan.shape,
+                "Name a chip whose model clock is to run it: --soc snapdragon-8gen3");
+  }
+  return on_this_machine(flags, plan);
+}
+
+}  // namespace
+
+int plan_command(const CommonFlags& flags, const PlanFlags& plan) {
+  apply_verbosity(flags);
+  const PlanReport report = make_report(flags, plan);
+  if (flags.json) {
+    print_json(to_json(report));
+  } else {
+    print(report);
+  }
+  return kDone;
+}
+
+}  // namespace tandem::app

@@ -1,0 +1,181 @@
+#include "engine/app/commands/plan_report.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <nlohmann/json.hpp>
+
+namespace tandem::app {
+namespace {
+
+using nlohmann::json;
+
+double ms(double seconds) { return seconds * 1e3; }
+
+// "blk.3.attn_norm" -> "attn_norm"; operators of one name in all layers are told once.
+std::string without_layer(const std::string& name) {
+  if (name.rfind("blk.", 0) != 0) return name;
+  return name.substr(name.find('.', 4) + 1);
+}
+
+struct Line {
+  std::string name, device;
+  int64_t operators = 0;
+  double seconds = 0;  // of all of them
+};
+
+// One line for each operator (whatever its layer) and device, in the order of the computation.
+std::vector<Line> lines_of(const PhaseReport& phase) {
+  std::vector<Line> lines;
+  std::map<std::pair<std::string, std::string>, size_t> index;
+  for (size_t i = 0; i < phase.plan.steps.size(); ++i) {
+    const Step& step = phase.plan.steps[i];
+    const std::string& device = phase.plan.devices[static_cast<size_t>(step.device)];
+    for (size_t o = 0; o < step.operators.size(); ++o) {
+      const std::string name = without_layer(step.operators[o].name);
+      const auto [found, is_new] = index.try_emplace({name, device}, lines.size());
+      if (is_new) lines.push_back({name, device, 0, 0});
+      Line& line = lines[found->second];
+      ++line.operators;
+      line.seconds += phase.predicted.steps[i].operator_seconds[o];
+    }
+  }
+  return lines;
+}
+
+json to_json(const Priced& priced) {
+  json parts = json::array();
+  for (const Part& part : priced.cut.parts) {
+    parts.push_back({{"side", part.side == Side::gpu ? "gpu" : "npu"},
+                     {"token_begin", part.token_begin},
+                     {"token_end", part.token_end},
+                     {"row_begin", part.row_begin},
+                     {"row_end", part.row_end},
+                     {"graph_tokens", part.graph_tokens}});
+  }
+  return {{"cut", to_string(priced.cut.kind)}, {"text", to_string(priced.cut)},    {"ms", ms(priced.seconds)},
+          {"gpu_ms", ms(priced.gpu_seconds)},  {"npu_ms", ms(priced.npu_seconds)}, {"parts", std::move(parts)}};
+}
+
+json to_json(const Decided& decided) {
+  json candidates = json::array();
+  for (const Priced& priced : decided.decision.best_of_each_kind) candidates.push_back(to_json(priced));
+  return {{"name", decided.name},
+          {"operators", decided.operators},
+          {"format", decided.shape.format},
+          {"S", decided.shape.S},
+          {"K", decided.shape.K},
+          {"N", decided.shape.N},
+          {"chosen", to_json(decided.decision.chosen)},
+          {"candidates", std::move(candidates)},
+          {"why", decided.decision.why}};
+}
+
+json to_json(const PhaseReport& phase) {
+  json steps = json::array();
+  for (size_t i = 0; i < phase.plan.steps.size(); ++i) {
+    const Step& step = phase.plan.steps[i];
+    const PredictedStep& predicted = phase.predicted.steps[i];
+    json operators = json::array();
+    for (size_t o = 0; o < step.operators.size(); ++o) {
+      operators.push_back({{"name", step.operators[o].name},
+                           {"kind", kind_name(step.operators[o])},
+                           {"tokens", tokens_of(step.operators[o])},
+                           {"ms", ms(predicted.operator_seconds[o])}});
+    }
+    steps.push_back({{"device", phase.plan.devices[static_cast<size_t>(step.device)]},
+                     {"waits", step.waits},
+                     {"start_ms", ms(predicted.start_seconds)},
+                     {"end_ms", ms(predicted.end_seconds)},
+                     {"operators", std::move(operators)}});
+  }
+  json matmuls = json::array(), busy = json::object();
+  for (const Decided& decided : phase.plan.decisions) matmuls.push_back(to_json(decided));
+  for (size_t d = 0; d < phase.plan.devices.size(); ++d)
+    busy[phase.plan.devices[d]] = ms(phase.predicted.busy_seconds[d]);
+  json object = {{"phase", phase.phase},
+                 {"tokens", phase.S},
+                 {"position", phase.position},
+                 {"plan", phase.plan.name},
+                 {"predicted_ms", ms(phase.predicted.seconds)},
+                 {"tokens_per_second", static_cast<double>(phase.S) / phase.predicted.seconds},
+                 {"busy_ms", std::move(busy)},
+                 {"matmuls", std::move(matmuls)},
+                 {"notes", phase.plan.notes},
+                 {"steps", std::move(steps)}};
+  if (phase.run) {
+    object["compile_ms"] = ms(phase.run->compile_seconds);
+    object["crossings"] = phase.run->crossings;
+    object["joules"] = phase.run->joules;
+    object["watts"] = phase.run->watts();
+    object["gb_per_second"] = phase.run->bytes_per_second() * 1e-9;
+  }
+  return object;
+}
+
+void print_decision(const Decided& decided) {
+  std::printf("\n%s and %lld alike (S %lld, K %lld, N %lld, %s): %s\n", without_layer(decided.name).c_str(),
+              static_cast<long long>(decided.operators - 1), static_cast<long long>(decided.shape.S),
+              static_cast<long long>(decided.shape.K), static_cast<long long>(decided.shape.N),
+              decided.shape.format.c_str(), decided.decision.why.c_str());
+  std::printf("\n| candidate | GPU ms | NPU ms | T ms | |\n| --- | ---: | ---: | ---: | --- |\n");
+  for (const Priced& priced : decided.decision.best_of_each_kind) {
+    std::printf("| %s | %.3f | %.3f | %.3f | %s |\n", to_string(priced.cut).c_str(), ms(priced.gpu_seconds),
+                ms(priced.npu_seconds), ms(priced.seconds), priced.cut == decided.decision.chosen.cut ? "chosen" : "");
+  }
+}
+
+void print(const PhaseReport& phase) {
+  std::printf("\n## %s: %lld token%s at position %lld, plan %s\n\n", phase.phase.c_str(),
+              static_cast<long long>(phase.S), phase.S == 1 ? "" : "s", static_cast<long long>(phase.position),
+              phase.plan.name.c_str());
+  std::printf("| operator | runs on | times | predicted ms | share |\n| --- | --- | ---: | ---: | ---: |\n");
+  for (const Line& line : lines_of(phase)) {
+    std::printf("| %s | %s | %lld | %.3f | %.1f %% |\n", line.name.c_str(), line.device.c_str(),
+                static_cast<long long>(line.operators), ms(line.seconds), 100 * line.seconds / phase.predicted.seconds);
+  }
+  for (const Decided& decided : phase.plan.decisions) print_decision(decided);
+  std::printf("\n%s: predicted %.3f ms, %.1f tokens/s;", phase.phase.c_str(), ms(phase.predicted.seconds),
+              static_cast<double>(phase.S) / phase.predicted.seconds);
+  for (size_t d = 0; d < phase.plan.devices.size(); ++d)
+    std::printf(" %s busy %.1f %%%s", phase.plan.devices[d].c_str(),
+                100 * phase.predicted.busy_seconds[d] / phase.predicted.seconds,
+                d + 1 == phase.plan.devices.size() ? "\n" : ",");
+  if (phase.run) {
+    std::printf("%lld crossings, %.1f GB/s, %.3f J, %.2f W", static_cast<long long>(phase.run->crossings),
+                phase.run->bytes_per_second() * 1e-9, phase.run->joules, phase.run->watts());
+    if (phase.run->compile_seconds > 0)
+      std::printf("; compiling its graphs first: %.1f ms", ms(phase.run->compile_seconds));
+    std::printf("\n");
+  }
+  for (const std::string& note : phase.plan.notes) std::printf("note: %s\n", note.c_str());
+}
+
+}  // namespace
+
+Prediction prediction_of(const Plan& plan, const ModelRun& run) {
+  Prediction prediction;
+  prediction.seconds = run.seconds;
+  prediction.steps.resize(plan.steps.size());
+  for (const ModelSpan& span : run.spans) {  // of a step in the order of its operators
+    PredictedStep& step = prediction.steps[static_cast<size_t>(span.step)];
+    if (step.operator_seconds.empty()) step.start_seconds = span.start_seconds;
+    step.end_seconds = span.end_seconds;
+    step.operator_seconds.push_back(span.end_seconds - span.start_seconds);
+  }
+  for (const ModelDevice& device : run.devices) prediction.busy_seconds.push_back(device.busy_seconds);
+  return prediction;
+}
+
+json to_json(const PlanReport& report) {
+  json phases = json::array();
+  for (const PhaseReport& phase : report.phases) phases.push_back(to_json(phase));
+  return {{"schema", 1}, {"model", report.model}, {"clock", report.clock}, {"phases", std::move(phases)}};
+}
+
+void print(const PlanReport& report) {
+  std::printf("# %s, times %s\n", report.model.c_str(), report.clock.c_str());
+  for (const PhaseReport& phase : report.phases) print(phase);
+}
+
+}  // namespace tandem::app

@@ -1,0 +1,37 @@
+// What `tandem plan` tells: which operator runs where, for how long, and why.
+//
+// Contract: plain values and pure functions over them. Seconds are all of one clock, which the report names.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/plan/model_clock.h"
+#include "engine/plan/plan.h"
+#include "engine/plan/predict.h"
+
+namespace tandem::app {
+
+struct PhaseReport {
+  std::string phase;            // "prefill", "decode"
+  int64_t S = 0, position = 0;  // tokens, and where they begin
+  Plan plan;
+  Prediction predicted;         // of the plan's steps
+  std::optional<ModelRun> run;  // on a model clock: energy, crossings, compiling
+};
+
+struct PlanReport {
+  std::string model;
+  std::string clock;  // "measured on this machine", "modelled: snapdragon-8gen3"
+  std::vector<PhaseReport> phases;
+};
+
+// A run on the model clock as a prediction of its plan's steps.
+Prediction prediction_of(const Plan& plan, const ModelRun& run);
+
+nlohmann::json to_json(const PlanReport& report);
+void print(const PlanReport& report);
+
+}  // namespace tandem::app

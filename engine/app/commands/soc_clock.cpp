@@ -1,0 +1,45 @@
+#include "engine/app/commands/soc_clock.h"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+
+#include "engine/model/shapes.h"
+#include "sync/error.h"
+
+namespace tandem::app {
+
+SocClock::SocClock(const SocRequest& request)
+    : profile_(soc_profile(request.soc)),
+      model_(model_shape(request.shape), packed_format(request.weights), request.tokens, request.positions, true),
+      strategy_(request.plan == "auto" ? "tensor" : request.plan) {}
+
+SocClock::Figures SocClock::prompt(int64_t S, int64_t position) const {
+  const ModelRun run = pass(S, {SyncCost::fast, position}).run;
+  return {run.compile_seconds + run.seconds, run.joules};
+}
+
+SocClock::Figures SocClock::tokens(int64_t count, int64_t position) const {
+  const ModelRun run = pass(1, {SyncCost::fast, position + count / 2}).run;
+  return {run.seconds * static_cast<double>(count), run.joules * static_cast<double>(count)};
+}
+
+StorageType storage_type_named(const std::string& name) {
+  std::string upper = name;
+  std::ranges::transform(upper, upper.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  for (const StorageTypeInfo& known : storage_types()) {
+    if (upper == known.name) return known.type;
+  }
+  throw Error("unknown storage type", name, "Use a GGUF type, as Q4_0, Q8_0 or F16");
+}
+
+StorageType usual_type(const GgufFile& file) {
+  std::map<StorageType, size_t> bytes;
+  for (const GgufTensor& tensor : file.tensors()) {
+    if (tensor.shape.size() == 2) bytes[tensor.type] += tensor.bytes;
+  }
+  if (bytes.empty()) throw Error("there are no matrices in the file", file.path());
+  return std::ranges::max_element(bytes, {}, [](const auto& entry) { return entry.second; })->first;
+}
+
+}  // namespace tandem::app

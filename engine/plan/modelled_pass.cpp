@@ -1,0 +1,45 @@
+#include "engine/plan/modelled_pass.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "engine/graph/decoder.h"
+#include "engine/model/shapes.h"
+#include "engine/plan/strategy.h"
+
+namespace tandem {
+namespace {
+
+ActivationSizes sizes_for(int64_t tokens, int64_t positions) {
+  ActivationSizes sizes;
+  sizes.tokens = tokens;
+  // Room for the padding of any graph: twice the tokens holds the next power of two.
+  sizes.rows = std::max<int64_t>(64, 2 * tokens);
+  sizes.output_rows = 64;
+  sizes.positions = (std::max(tokens, positions) + 63) / 64 * 64;
+  sizes.context = sizes.positions;
+  return sizes;
+}
+
+}  // namespace
+
+ShapeModel::ShapeModel(const ModelConfig& config, const PackedFormat& format, int64_t tokens, int64_t positions,
+                       bool separate)
+    : model_(shape_only_model(config, format, separate)),
+      activations_(model_.config, sizes_for(tokens, positions), &pool_) {}
+
+ModelledPass ShapeModel::pass(const SocProfile& profile, const std::string& name, int64_t S,
+                              const ClockOptions& options) const {
+  const std::vector<Operator> operators = build_decoder(model_, activations_, {S, 1}, {true});
+  const std::vector<DeviceTraits> traits = traits_of(profile);
+  PlanRequest request{operators, traits, {}};
+  const Dominant dominant = dominant_in(profile, S);
+  request.costs = costs_of(profile, options, dominant);
+  ModelledPass pass;
+  pass.plan = find_strategy(name).make(request);
+  pass.plan.dominant = dominant;
+  pass.run = run_model_clock(pass.plan, profile, options);
+  return pass;
+}
+
+}  // namespace tandem
