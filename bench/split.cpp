@@ -14,13 +14,16 @@
 #include <string>
 #include <vector>
 
+#include "bench/engines.h"
 #include "engine/run/engine.h"
+#include "engine/run/statistics.h"
 #include "engine/run/timeline.h"
 #include "sync/error.h"
 
 namespace {
 
 using tandem::Engine;
+namespace bench = tandem::bench;
 
 constexpr const char* kPlans[] = {"gpu-only", "npu-only", "tensor"};
 constexpr int64_t kPromptTokens = 256, kDecodeTokens = 48, kDecodeContext = 64;
@@ -31,21 +34,6 @@ struct Options {
   bool json = false;
 };
 
-std::string default_model() {
-  const char* named = std::getenv("TANDEM_MODEL");
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  const char* home = std::getenv("HOME");
-  if (named && *named) return named;
-  const std::string folder = cache && *cache ? cache : std::string(home ? home : "") + "/.cache";
-  return folder + "/tandem/models/SmolLM2-135M-Instruct.Q4_1.gguf";
-}
-
-std::vector<int32_t> some_ids(int64_t vocabulary, int64_t count) {
-  std::vector<int32_t> ids;
-  for (int64_t i = 0; i < count; ++i) ids.push_back(static_cast<int32_t>((i * 7919 + 31) % vocabulary));
-  return ids;
-}
-
 std::unique_ptr<Engine> open(const std::string& model, const char* plan) {
   tandem::EngineOptions options;
   options.model_path = model;
@@ -55,25 +43,10 @@ std::unique_ptr<Engine> open(const std::string& model, const char* plan) {
   return Engine::open(options);
 }
 
-double time_prompt(Engine& engine, const std::vector<int32_t>& ids) {
-  engine.rewind(0);
-  const double start = tandem::now_seconds();
-  engine.extend(ids);
-  return tandem::now_seconds() - start;
-}
-
 double time_decode(Engine& engine, const std::vector<int32_t>& ids) {
-  engine.rewind(0);
-  engine.extend(std::span(ids).first(kDecodeContext));
-  const double start = tandem::now_seconds();
-  for (int64_t i = 0; i < kDecodeTokens; ++i) engine.extend(std::span(&ids[static_cast<size_t>(i)], 1));
-  return (tandem::now_seconds() - start) / static_cast<double>(kDecodeTokens);
+  return bench::time_decode(engine, std::span(ids).first(kDecodeContext + kDecodeTokens), kDecodeContext);
 }
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
+double time_prompt(Engine& engine, const std::vector<int32_t>& ids) { return bench::time_prompt(engine, ids); }
 
 struct Phase {
   const char* name;
@@ -83,29 +56,12 @@ struct Phase {
   std::vector<double> ratios;      // per round: better of the first two / tensor
 };
 
-void verify(std::vector<std::unique_ptr<Engine>>& engines, const std::vector<int32_t>& ids) {
-  std::vector<float> first;
-  for (size_t e = 0; e < engines.size(); ++e) {
-    engines[e]->rewind(0);
-    engines[e]->extend(ids);
-    const auto logits = engines[e]->extend(std::span(ids).first(1));  // a prefill and a decode step
-    if (e == 0) {
-      first.assign(logits.begin(), logits.end());
-    } else if (std::memcmp(first.data(), logits.data(), logits.size_bytes()) != 0) {
-      throw tandem::Error("plans disagree, so there is nothing to time", std::string(kPlans[0]) + " and " + kPlans[e]);
-    }
-  }
-}
-
 int run(const Options& options) {
-  if (!std::filesystem::exists(options.model)) {
-    throw tandem::Error("no model file", options.model,
-                        "Run `./dev run \"Hello\"` once, or name one: split MODEL.gguf");
-  }
+  bench::require_model(options.model);
   std::vector<std::unique_ptr<Engine>> engines;
   for (const char* plan : kPlans) engines.push_back(open(options.model, plan));
-  const auto ids = some_ids(engines[0]->config().vocabulary, kPromptTokens);
-  verify(engines, ids);
+  const auto ids = bench::some_ids(engines[0]->config().vocabulary, kPromptTokens);
+  bench::verify_equal(engines, ids);
 
   Phase phases[] = {{"prefill 256", static_cast<double>(kPromptTokens), time_prompt, {}, {}},
                     {"decode", 1, time_decode, {}, {}}};
@@ -133,18 +89,18 @@ int run(const Options& options) {
   }
   for (const Phase& phase : phases) {
     double rate[3];
-    for (int e = 0; e < 3; ++e) rate[e] = phase.tokens / median(phase.seconds[e]);
+    for (int e = 0; e < 3; ++e) rate[e] = phase.tokens / tandem::median(phase.seconds[e]);
     const auto [low, high] = std::minmax_element(phase.ratios.begin(), phase.ratios.end());
     if (!options.json) {
       std::printf("| %s | %.1f | %.1f | %.1f | %.2f | %.2f | %.2f |\n", phase.name, rate[0], rate[1], rate[2],
-                  median(phase.ratios), *low, *high);
+                  tandem::median(phase.ratios), *low, *high);
     }
     rows.push_back({{"phase", phase.name},
                     {"clock", "measured"},
                     {"gpu_only_ts", rate[0]},
                     {"npu_only_ts", rate[1]},
                     {"tensor_ts", rate[2]},
-                    {"ratio_median", median(phase.ratios)},
+                    {"ratio_median", tandem::median(phase.ratios)},
                     {"ratio_min", *low},
                     {"ratio_max", *high},
                     {"rounds", options.rounds}});
@@ -158,7 +114,7 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  options.model = default_model();
+  options.model = bench::default_model();
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     if (argument == "--json") {

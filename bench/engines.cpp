@@ -1,0 +1,64 @@
+#include "bench/engines.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "engine/run/timeline.h"
+#include "sync/error.h"
+
+namespace tandem::bench {
+
+std::string default_model() {
+  const char* named = std::getenv("TANDEM_MODEL");
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  if (named && *named) return named;
+  const std::string folder = cache && *cache ? cache : std::string(home ? home : "") + "/.cache";
+  return folder + "/tandem/models/SmolLM2-135M-Instruct.Q4_1.gguf";
+}
+
+void require_model(const std::string& path) {
+  if (!std::filesystem::exists(path))
+    throw Error("no model file", path, "Run `./dev run \"Hello\"` once, or name one on the command line");
+}
+
+std::vector<int32_t> some_ids(int64_t vocabulary, int64_t count) {
+  std::vector<int32_t> ids;
+  for (int64_t i = 0; i < count; ++i) ids.push_back(static_cast<int32_t>((i * 7919 + 31) % vocabulary));
+  return ids;
+}
+
+double time_prompt(Engine& engine, std::span<const int32_t> ids) {
+  engine.rewind(0);
+  const double start = now_seconds();
+  engine.extend(ids);
+  return now_seconds() - start;
+}
+
+double time_decode(Engine& engine, std::span<const int32_t> ids, int64_t context) {
+  engine.rewind(0);
+  engine.extend(ids.first(static_cast<size_t>(context)));
+  const auto tokens = ids.subspan(static_cast<size_t>(context));
+  const double start = now_seconds();
+  for (const int32_t& id : tokens) engine.extend(std::span(&id, 1));
+  return (now_seconds() - start) / static_cast<double>(tokens.size());
+}
+
+void verify_equal(std::span<const std::unique_ptr<Engine>> engines, std::span<const int32_t> ids) {
+  std::vector<float> first;
+  for (const auto& engine : engines) {
+    engine->rewind(0);
+    engine->extend(ids);
+    const auto logits = engine->extend(ids.first(1));  // a prompt and a single token
+    if (first.empty()) {
+      first.assign(logits.begin(), logits.end());
+    } else if (std::memcmp(first.data(), logits.data(), logits.size_bytes()) != 0) {
+      throw Error(
+          "plans disagree, so there is nothing to time",
+          engines.front()->plan_name() + " and " + engine->plan_name() + ", " + std::to_string(ids.size()) + " tokens");
+    }
+  }
+}
+
+}  // namespace tandem::bench

@@ -1,0 +1,176 @@
+// Question: which plan is the fastest for which prompt on this machine's wall clock, and does `tensor` always find it?
+//
+// One engine for each plan on one model, in one process. For every length all of them must first give the same bits;
+// then rounds of all plans alternate, each round beginning with another one. A plan's rate is the median over rounds;
+// what `tensor` loses to the best other plan is the median of the ratios within a round.
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "bench/engines.h"
+#include "engine/run/engine.h"
+#include "engine/run/statistics.h"
+#include "sync/error.h"
+
+namespace {
+
+using tandem::Engine;
+namespace bench = tandem::bench;
+
+constexpr const char* kTensor = "tensor";
+constexpr int64_t kDecodeContext = 64, kDecodeTokens = 32;
+
+struct Options {
+  std::string model = bench::default_model();
+  std::vector<std::string> plans = {"gpu-only", "npu-only", "layer",     "online",   "padding", "pipe",
+                                    "chunked",  "rows",     "staggered", "sequence", kTensor};
+  std::vector<int64_t> lengths = {32, 64, 135, 256, 300, 525, 600, 1000};
+  std::vector<std::string> devices;
+  int64_t chunk = 1024;
+  int rounds = 5;
+  bool json = false;
+};
+
+// One column of the table: a prompt of `tokens`, or single tokens (0).
+struct Test {
+  int64_t tokens = 0;
+  std::vector<std::vector<double>> seconds;  // per plan, per round
+
+  std::string name() const { return tokens > 0 ? "pp" + std::to_string(tokens) : "decode"; }
+  double rate(size_t plan) const {
+    return static_cast<double>(std::max<int64_t>(tokens, 1)) / tandem::median(seconds[plan]);
+  }
+};
+
+double time_once(Engine& engine, const Test& test, const std::vector<int32_t>& ids) {
+  if (test.tokens == 0)
+    return bench::time_decode(engine, std::span(ids).first(kDecodeContext + kDecodeTokens), kDecodeContext);
+  return bench::time_prompt(engine, std::span(ids).first(static_cast<size_t>(test.tokens)));
+}
+
+struct Verdict {
+  size_t best = 0;   // of the other plans
+  double ratio = 0;  // tensor's seconds / the best other's, median of the rounds
+};
+
+Verdict judge(const Test& test, const std::vector<std::string>& plans) {
+  const auto tensor = static_cast<size_t>(std::ranges::find(plans, kTensor) - plans.begin());
+  Verdict verdict;
+  double best = 0;
+  for (size_t p = 0; p < plans.size(); ++p) {
+    if (p != tensor && test.rate(p) > best) best = test.rate(p), verdict.best = p;
+  }
+  std::vector<double> ratios;
+  for (size_t r = 0; r < test.seconds[tensor].size(); ++r)
+    ratios.push_back(test.seconds[tensor][r] / test.seconds[verdict.best][r]);
+  verdict.ratio = tandem::median(ratios);
+  return verdict;
+}
+
+std::vector<Test> measure(const Options& options, std::vector<std::unique_ptr<Engine>>& engines,
+                          const std::vector<int32_t>& ids) {
+  std::vector<Test> tests;
+  for (const int64_t tokens : options.lengths) tests.push_back({tokens, {}});
+  tests.push_back({0, {}});
+  for (Test& test : tests) {
+    test.seconds.resize(engines.size());
+    bench::verify_equal(engines, std::span(ids).first(static_cast<size_t>(std::max<int64_t>(test.tokens, 1))));
+    for (int round = -1; round < options.rounds; ++round) {  // round -1 warms up
+      for (size_t i = 0; i < engines.size(); ++i) {
+        const size_t p = (i + static_cast<size_t>(std::max(round, 0))) % engines.size();
+        const double seconds = time_once(*engines[p], test, ids);
+        if (round >= 0) test.seconds[p].push_back(seconds);
+      }
+    }
+    std::fprintf(stderr, "%s measured\n", test.name().c_str());
+  }
+  return tests;
+}
+
+void print_table(const Options& options, const std::vector<Test>& tests) {
+  std::printf("| plan |");
+  for (const Test& test : tests) std::printf(" %s |", test.name().c_str());
+  std::printf("\n| --- |");
+  for (size_t i = 0; i < tests.size(); ++i) std::printf(" ---: |");
+  for (size_t p = 0; p < options.plans.size(); ++p) {
+    std::printf("\n| `%s` |", options.plans[p].c_str());
+    for (const Test& test : tests) std::printf(" %.0f |", test.rate(p));
+  }
+  std::printf("\n");
+  if (!std::ranges::count(options.plans, kTensor) || options.plans.size() < 2) return;
+  std::printf("| best of the others |");
+  for (const Test& test : tests) std::printf(" `%s` |", options.plans[judge(test, options.plans).best].c_str());
+  std::printf("\n| `tensor`'s time / its time |");
+  for (const Test& test : tests) std::printf(" %.3f |", judge(test, options.plans).ratio);
+  std::printf("\n");
+}
+
+nlohmann::json to_json(const Options& options, const std::vector<Test>& tests) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const Test& test : tests) {
+    for (size_t p = 0; p < options.plans.size(); ++p) {
+      rows.push_back({{"test", test.name()},
+                      {"plan", options.plans[p]},
+                      {"clock", "measured"},
+                      {"avg_ts", test.rate(p)},
+                      {"seconds", test.seconds[p]}});
+    }
+  }
+  return {{"schema", 1}, {"bench", "heterollm"}, {"chunk", options.chunk}, {"rows", rows}};
+}
+
+int run(const Options& options) {
+  bench::require_model(options.model);
+  const int64_t longest = std::max(std::ranges::max(options.lengths), kDecodeContext + kDecodeTokens);
+  std::vector<std::unique_ptr<Engine>> engines;
+  for (const std::string& plan : options.plans) {
+    tandem::EngineOptions engine;
+    engine.model_path = options.model;
+    engine.devices = options.devices;
+    engine.plan = plan;
+    engine.act = "f16";
+    engine.context = longest + 64;
+    engine.chunk = std::min(options.chunk, engine.context);
+    engines.push_back(Engine::open(engine));
+  }
+  const auto ids = bench::some_ids(engines.front()->config().vocabulary, longest);
+  const std::vector<Test> tests = measure(options, engines, ids);
+  if (options.json) {
+    std::printf("%s\n", to_json(options, tests).dump(1).c_str());
+    return 0;
+  }
+  std::printf("%s, act f16, pieces of %lld tokens, %s; %d rounds, medians of tokens/s, all measured (wall clock)\n\n",
+              std::filesystem::path(options.model).filename().c_str(), static_cast<long long>(engines.front()->chunk()),
+              tandem::to_string(engines.front()->layout()).c_str(), options.rounds);
+  print_table(options, tests);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app("heterollm: every plan on prompts of several lengths and on single tokens, measured");
+  app.add_option("model", options.model, "GGUF file; default: the one that ./dev run fetched");
+  app.add_option("--plans", options.plans, "names, comma separated")->delimiter(',');
+  app.add_option("--lengths", options.lengths, "tokens of the prompts, comma separated")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 20));
+  app.add_option("--device", options.devices, "as tandem's --device")->delimiter(',');
+  app.add_option("--chunk", options.chunk, "tokens that are computed at once")->check(CLI::Range(1, 1 << 20));
+  app.add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000));
+  app.add_flag("--json", options.json);
+  CLI11_PARSE(app, argc, argv);
+  try {
+    return run(options);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}
