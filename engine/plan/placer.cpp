@@ -13,8 +13,7 @@ namespace tandem {
 namespace {
 
 std::string no_graphs(const DeviceTraits& npu, const Operator& op) {
-  return npu.id + " has no graphs for " + std::to_string(tokens_of(op)) + " tokens that the buffers of " + op.name +
-         " hold";
+  return npu.id + " has no graphs for " + std::to_string(tokens_of(op)) + " tokens that the buffers hold";
 }
 
 }  // namespace

@@ -16,9 +16,9 @@ class Search {
  public:
   Search(std::span<const Cut> run, const CutCosts& costs) : run_(run), costs_(costs), priced_(run.size()) {}
 
-  // Index of the first cut with T_npu >= T_gpu, run.size(): none. Steps from the guess double until the crossing is
-  // enclosed, then halve.
-  size_t crossing(size_t guess) {
+  // Prices the last cut with T_npu < T_gpu and the first one with T_npu >= T_gpu, as far as there are such: steps from
+  // the guess double until the crossing is enclosed, then halve.
+  void enclose_crossing(size_t guess) {
     const auto count = static_cast<int64_t>(run_.size());
     int64_t below = -1, above = count, stride = 1;
     auto i = static_cast<int64_t>(guess);
@@ -32,7 +32,6 @@ class Search {
         stride *= 2;
       }
     }
-    return static_cast<size_t>(above);
   }
 
   const Priced& priced(size_t i) {
@@ -72,9 +71,7 @@ class Search {
 FoundCut best_of_run(std::span<const Cut> run, const CutCosts& costs, size_t guess) {
   TANDEM_CHECK(!run.empty(), "a run of cuts has one");
   Search search(run, costs);
-  const size_t crossing = search.crossing(std::min(guess, run.size() - 1));
-  if (crossing > 0) search.priced(crossing - 1);
-  if (crossing < run.size()) search.priced(crossing);
+  search.enclose_crossing(std::min(guess, run.size() - 1));
   if (!search.monotone_so_far())
     for (size_t i = 0; i < run.size(); ++i) search.priced(i);
   return search.best_so_far();

@@ -23,6 +23,25 @@ void append(TokenLayout& layout, int64_t tokens, int64_t graph_tokens) {
   layout.push_back({begin, begin + tokens, graph_tokens});
 }
 
+// The layout, and what it leaves over of `tokens` in several sizes: largest first, the margin padded; where that leaves
+// the buffers, in sizes that fit it exactly. Empty: there are none.
+TokenLayout piped_behind(TokenLayout layout, int64_t tokens, const CutLimits& limits) {
+  while (tokens_in(layout) < tokens) {
+    const int64_t rest = tokens - tokens_in(layout), margin = graph_size_for(rest, limits);
+    const int64_t size = largest_up_to(rest, limits);
+    if (size >= limits.token_step || margin == 0) {
+      append(layout, size, size);
+    } else if (has_room(tokens_in(layout) + margin, limits)) {
+      append(layout, rest, margin);
+    } else {
+      const TokenLayout unpadded = exact_layout(rest, limits);
+      if (unpadded.empty()) return {};
+      for (const TokenGraph& graph : unpadded) append(layout, graph.graph_tokens, graph.graph_tokens);
+    }
+  }
+  return layout;
+}
+
 CutKind kind_of(int64_t S, int64_t N, const TokenLayout& layout, int64_t npu_rows) {
   const bool one_graph = layout.size() == 1, all_tokens = tokens_in(layout) == S;
   if (npu_rows < N) return all_tokens && !is_padded(layout) ? CutKind::row : CutKind::hybrid;
@@ -58,35 +77,18 @@ TokenLayout padded_layout(int64_t tokens, const CutLimits& limits) {
   return layout;
 }
 
-TokenLayout pipe_layout(int64_t tokens, const CutLimits& limits) {
-  TokenLayout layout;
-  while (tokens_in(layout) < tokens) {
-    const int64_t rest = tokens - tokens_in(layout), margin = graph_size_for(rest, limits);
-    const int64_t size = largest_up_to(rest, limits);
-    if (size >= limits.token_step || margin == 0) {
-      append(layout, size, size);
-    } else if (has_room(tokens_in(layout) + margin, limits)) {
-      append(layout, rest, margin);
-    } else {
-      const TokenLayout unpadded = exact_layout(rest, limits);
-      if (unpadded.empty()) return {};
-      for (const TokenGraph& graph : unpadded) append(layout, graph.graph_tokens, graph.graph_tokens);
-    }
-  }
-  return layout;
-}
+TokenLayout pipe_layout(int64_t tokens, const CutLimits& limits) { return piped_behind({}, tokens, limits); }
 
 TokenLayout chunked_layout(int64_t tokens, const CutLimits& limits) {
-  std::vector<int64_t> sizes = limits.graph_tokens;
-  if (sizes.empty()) sizes = {1, 2, 4, 8, 16, 32, 64, 128, kChunkTokens};
-  for (auto size = sizes.rbegin(); size != sizes.rend(); ++size) {
-    const int64_t chunks = (tokens + *size - 1) / *size;
-    if (*size > kChunkTokens || !has_room(chunks * *size, limits)) continue;
-    TokenLayout layout;
-    for (int64_t c = 0; c < chunks; ++c) append(layout, std::min(*size, tokens - tokens_in(layout)), *size);
-    return layout;
-  }
-  return {};
+  int64_t size = largest_up_to(kChunkTokens, limits);
+  if (size == 0) size = limits.graph_tokens.front();
+  TokenLayout layout;
+  while (tokens - tokens_in(layout) >= size) append(layout, size, size);
+  const int64_t margin = tokens - tokens_in(layout);
+  if (margin == 0) return layout;
+  if (!has_room(tokens_in(layout) + size, limits)) return piped_behind(layout, tokens, limits);
+  append(layout, margin, size);
+  return layout;
 }
 
 Cut cut_at(int64_t S, int64_t N, const TokenLayout& layout, int64_t npu_rows) {

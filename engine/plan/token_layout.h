@@ -24,7 +24,8 @@ TokenLayout exact_layout(int64_t tokens, const CutLimits& limits);
 TokenLayout padded_layout(int64_t tokens, const CutLimits& limits);
 // Largest sizes first, down to token_step; the margin in the smallest graph that holds it.
 TokenLayout pipe_layout(int64_t tokens, const CutLimits& limits);
-// Graphs of one size, the last one padded: the largest size up to 256 whose last graph fits the buffers.
+// Graphs of one size, the largest up to 256, the last one padded; where that does not fit the buffers, the last tokens
+// as in pipe_layout().
 TokenLayout chunked_layout(int64_t tokens, const CutLimits& limits);
 
 int64_t tokens_in(const TokenLayout& layout);
