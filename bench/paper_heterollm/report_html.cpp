@@ -73,16 +73,16 @@ class ErrorPlot {
 
 // Printed against modelled, both on logarithmic axes; equal values lie on the diagonal.
 std::string scatter(const std::vector<const Result*>& results) {
-  constexpr double kSide = 460, kEdge = 52;
+  constexpr double kSide = 460, kEdge = 52, kMargin = 24;
   std::vector<double> values;
   for (const Result* result : results) values.insert(values.end(), {result->row->printed_high, *result->modelled});
   std::erase_if(values, [](double value) { return value <= 0; });
-  const app::LogAxis across = app::LogAxis::around(values, kEdge, kSide - 12);
-  const app::LogAxis up = app::LogAxis::around(values, kSide - kEdge, 12);
+  const app::LogAxis across = app::LogAxis::around(values, kEdge, kSide - kMargin);
+  const app::LogAxis up = app::LogAxis::around(values, kSide - kEdge, kMargin);
   SvgDrawing drawing(kSide, kSide, "Printed against modelled");
   for (const double decade : across.decades()) {
-    drawing.line(across.at(decade), 12, across.at(decade), kSide - kEdge, "grid");
-    drawing.line(kEdge, up.at(decade), kSide - 12, up.at(decade), "grid");
+    drawing.line(across.at(decade), kMargin, across.at(decade), kSide - kEdge, "grid");
+    drawing.line(kEdge, up.at(decade), kSide - kMargin, up.at(decade), "grid");
     drawing.text(across.at(decade), kSide - kEdge + 16, value_text(decade), TextAnchor::middle, "tick");
     drawing.text(kEdge - 6, up.at(decade) + 4, value_text(decade), TextAnchor::end, "tick");
   }
@@ -141,11 +141,9 @@ std::string html_report(const std::vector<Result>& results, const SocProfile& pr
   page += "<h1>HeteroLLM's printed numbers on the model clock</h1>\n<p>Profile " + escape_markup(profile.name) +
           ". Modelled, not measured. " + std::to_string(sum.met) + " of " + std::to_string(sum.judged) +
           " held-out rows meet their bar: 10 % for ratios, 15 % for absolute values.</p>\n";
-  page +=
-      section("Held out",
-              "No printed number has a part in its own modelled value. Filled: the bar is met. Bands: 10 % and 15 %.",
-              "<figure>" + ErrorPlot(judged).draw() + "</figure>\n<figure style=\"max-width: 32rem\">" +
-                  scatter(judged) + "</figure>\n" + table(judged));
+  page += section("Held out", "Nothing was fitted to these numbers. Filled: the bar is met. Bands: 10 % and 15 %.",
+                  "<figure>" + ErrorPlot(judged).draw() + "</figure>\n<figure style=\"max-width: 32rem\">" +
+                      scatter(judged) + "</figure>\n" + table(judged));
   page += section("Calibration", "These fix constants of the profile; what is left is a residual, no evidence.",
                   table(calibration));
   page +=

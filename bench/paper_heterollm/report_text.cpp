@@ -65,7 +65,8 @@ nlohmann::ordered_json json_of(const Result& result) {
 
 std::string value_text(double value) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.4g", value);
+  // Four digits; whole thousands of tokens or tokens a second are no place for an exponent.
+  std::snprintf(text, sizeof text, value >= 1e3 && value < 1e6 ? "%.0f" : "%.4g", value);
   return text;
 }
 
@@ -78,9 +79,8 @@ std::string text_report(const std::vector<Result>& results, const SocProfile& pr
   const Summary sum = summarize(results);
   std::string text =
       "HeteroLLM's printed numbers against the model clock, profile " + profile.name + ". Modelled, not measured.\n\n";
-  text +=
-      "Held out: no printed number has a part in its own modelled value. Bars: ratios 10 %, absolute values 15 %.\n\n" +
-      table(results, is_judged);
+  text += "Held out: nothing was fitted to these numbers. Bars: ratios 10 %, absolute values 15 %.\n\n" +
+          table(results, is_judged);
   text += "\n" + std::to_string(sum.met) + " of " + std::to_string(sum.judged) +
           " meet their bar: " + std::to_string(sum.exact) + " exact, " + std::to_string(sum.within_10) +
           " within 10 %, " + std::to_string(sum.within_15) + " more within 15 % (absolute values alone pass there); " +

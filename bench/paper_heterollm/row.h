@@ -1,7 +1,9 @@
 // One printed number of the HeteroLLM paper, what the model clock says to the same setting, and the verdict.
 //
 // Contract: a row's use is fixed before anything is modelled. Calibration rows fix constants of the profile and are no
-// evidence; everything with a bar is held out: no printed number has a part in its own modelled value.
+// evidence. Held-out rows are judged; nothing was fitted to their numbers. Where one number to fit was computed from
+// two printed ones (Hetero-layer's speed = HF42 / HF52), one of the two stays held out and the other is `shared`: the
+// two together test one thing.
 #pragma once
 
 #include <cmath>
