@@ -98,6 +98,29 @@ TEST(soc_profile, a_missing_key_is_named) {
   EXPECT_THAT(failure(json), HasSubstr("mine.json: power.gpu_watts"));
 }
 
+// Truncated anywhere, or with any one byte replaced: an Error or a profile within its ranges, nothing else.
+TEST(soc_profile, a_damaged_file_is_an_error_or_a_profile) {
+  const std::string text(embedded_soc_profile(kName));
+  int refused = 0, taken = 0;
+  const auto read = [&](const std::string& damaged) {
+    try {
+      EXPECT_GT(parse_soc_profile(damaged, "damaged.json").gpu.flops, 0);
+      ++taken;
+    } catch (const Error&) {
+      ++refused;
+    }
+  };
+  for (size_t length = 0; length < text.size() - 2; length += 7) read(text.substr(0, length));
+  EXPECT_EQ(taken, 0);
+  for (size_t at = 0; at < text.size(); at += 3) {
+    std::string damaged = text;
+    damaged[at] = "0-{\"\xff"[at % 5];
+    read(damaged);
+  }
+  EXPECT_GT(refused, 1000);
+  EXPECT_GT(taken, 100) << "most bytes are words of a source";
+}
+
 TEST(soc_profile, an_unknown_name_lists_the_known_ones) {
   try {
     soc_profile("snapdragon-9");
