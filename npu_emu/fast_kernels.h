@@ -18,13 +18,23 @@ inline constexpr int64_t kTileColumns =
 inline constexpr int64_t kTokenBlock = 8;  // tokens that stream past a tile together (8 x 2 zmm accumulators)
 inline constexpr int64_t kGemvTokens = 4;  // most tokens that read packed weights directly (4 x 4 zmm accumulators)
 
+// What a residency keeps in the array: columns [column, column + count) of a panel, count <= 64, column a multiple
+// of 64.
+struct ResidentTile {
+  const PanelFormat& format;
+  const std::byte* panel;
+  int64_t column, count;
+  const std::byte* ahead;  // bytes that are wanted next: fetched while this tile multiplies, never read
+  uint64_t ahead_bytes;
+};
+
 struct FastKernels {
   const char* name;  // "avx512", "avx2", "plain"
 
-  // Weight load: columns [column, column + count) of a panel, decoded to tile[count][64]. count <= 64.
-  void (*decode_tile)(const PanelFormat& format, const std::byte* panel, int64_t column, int64_t count, float* tile);
-  // One residency: x[blocks][8][64] streams past the tile; the partial sums acc[blocks*8][64] enter and leave.
-  void (*stream_tile)(const float* tile, int64_t count, const float* x, int64_t blocks, float* acc);
+  // One residency: decodes the weights to tile[64][64], scratch, and streams x[blocks][8][64] past them. The partial
+  // sums acc[blocks*8][64] enter (`fresh`: they are zero) and leave.
+  void (*multiply_tile)(const ResidentTile& weights, const float* x, int64_t blocks, bool fresh, float* tile,
+                        float* acc);
   // A whole panel against 1..4 tokens, weights read packed: acc[tokens][64] = chain over all K from zero.
   void (*gemv_panel)(const PanelFormat& format, const std::byte* panel, int64_t columns, const float* x,
                      int64_t x_stride, int64_t tokens, float* acc);

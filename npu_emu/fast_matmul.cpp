@@ -84,21 +84,26 @@ void FastMatmul::gemv(const MatmulCall& call, const float* x, AlignedFloats& sum
 
 void FastMatmul::gemm(const MatmulCall& call, const float* x, AlignedFloats& sums, int64_t first_panel,
                       int64_t last_panel) const {
-  const size_t bytes = panel_bytes(call.format, call.columns);
+  const auto bytes = static_cast<int64_t>(panel_bytes(call.format, call.columns));
   const int64_t blocks = blocks_of(call.tokens), tiles = tiles_of(call.columns);
   const int64_t chunk_blocks = kChunkTokens / kTokenBlock;
   float* tile = sums.reserve(kTileColumns * kPanelRows + std::min(blocks, chunk_blocks) * kTokenBlock * kPanelRows);
   float* acc = tile + kTileColumns * kPanelRows;
   for (int64_t panel = first_panel; panel < last_panel; ++panel) {
-    const std::byte* weights = call.panels + static_cast<size_t>(panel) * bytes;
+    const std::byte* weights = call.panels + panel * bytes;
     const int64_t row = panel * kPanelRows, rows = std::min(kPanelRows, call.row_end - row);
     for (int64_t block = 0; block < blocks; block += chunk_blocks) {
       const int64_t count = std::min(chunk_blocks, blocks - block), token = block * kTokenBlock;
-      std::memset(acc, 0, static_cast<size_t>(count * kTokenBlock * kPanelRows) * sizeof(float));
       for (int64_t t = 0; t < tiles; ++t) {
-        const int64_t columns = std::min(kTileColumns, call.columns - t * kTileColumns);
-        kernels_->decode_tile(call.format, weights, t * kTileColumns, columns, tile);
-        kernels_->stream_tile(tile, columns, x + (t * blocks + block) * kTileColumns * kTokenBlock, count, acc);
+        const int64_t first = t * kTileColumns, last = std::min(first + kTileColumns, call.columns);
+        const ResidentTile resident = {call.format,
+                                       weights,
+                                       first,
+                                       last - first,
+                                       weights + bytes * last / call.columns,
+                                       static_cast<uint64_t>(bytes * kTileColumns / call.columns)};
+        kernels_->multiply_tile(resident, x + (t * blocks + block) * kTileColumns * kTokenBlock, count, t == 0, tile,
+                                acc);
       }
       store_rows(acc, std::min(count * kTokenBlock, call.tokens - token), rows, call.y + token * call.y_stride + row,
                  call.y_stride);

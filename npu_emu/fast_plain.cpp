@@ -1,4 +1,5 @@
 // The fast path's loops for processors without AVX2 or AVX-512: the definition itself, std::fma element by element.
+#include <algorithm>
 #include <cmath>
 
 #include "npu_emu/fast_kernels.h"
@@ -8,16 +9,15 @@ namespace tandem::npu_emu {
 
 namespace {
 
-void decode_tile(const PanelFormat& format, const std::byte* panel, int64_t column, int64_t count, float* tile) {
-  for (int64_t k = 0; k < count; ++k)
-    for (int64_t r = 0; r < kPanelRows; ++r) tile[k * kPanelRows + r] = decode_weight(format, panel, column + k, r);
-}
-
-void stream_tile(const float* tile, int64_t count, const float* x, int64_t blocks, float* acc) {
+void multiply_tile(const ResidentTile& weights, const float* x, int64_t blocks, bool fresh, float* tile, float* acc) {
+  for (int64_t k = 0; k < weights.count; ++k)
+    for (int64_t r = 0; r < kPanelRows; ++r)
+      tile[k * kPanelRows + r] = decode_weight(weights.format, weights.panel, weights.column + k, r);
   for (int64_t s = 0; s < blocks * kTokenBlock; ++s) {
     const float* token = x + s * kTileColumns;
     float* sums = acc + s * kPanelRows;
-    for (int64_t k = 0; k < count; ++k) {
+    if (fresh) std::fill_n(sums, kPanelRows, 0.0f);
+    for (int64_t k = 0; k < weights.count; ++k) {
       const float a = token[k];
       for (int64_t r = 0; r < kPanelRows; ++r) sums[r] = std::fma(tile[k * kPanelRows + r], a, sums[r]);
     }
@@ -45,7 +45,7 @@ void round_half(const float* in, float* out, int64_t count) {
 }  // namespace
 
 const FastKernels& plain_kernels() {
-  static constexpr FastKernels kKernels = {"plain", decode_tile, stream_tile, gemv_panel, round_half};
+  static constexpr FastKernels kKernels = {"plain", multiply_tile, gemv_panel, round_half};
   return kKernels;
 }
 

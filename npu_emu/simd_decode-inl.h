@@ -1,8 +1,8 @@
 // Vector forms of the weight loader: packed weights to f32, for the instruction set that fast_simd.cpp is being
 // compiled for.
 //
-// Contract: decode_codes() and decode_dense() hand every decoded vector to a callable, columns ascending; bits as
-// decode_weight().
+// Contract: decode_codes() and decode_dense() hand every column to a callable, ascending, as kRowVectors vectors of
+// rows; bits as decode_weight(). With kAhead they fetch the packed bytes that follow.
 #if defined(TANDEM_NPU_EMU_SIMD_DECODE_INL_H_) == defined(HWY_TARGET_TOGGLE)  // once for each instruction set
 #ifdef TANDEM_NPU_EMU_SIMD_DECODE_INL_H_
 #undef TANDEM_NPU_EMU_SIMD_DECODE_INL_H_
@@ -34,9 +34,7 @@ using I = hn::Rebind<int32_t, F>;
 using Half = hn::Rebind<hwy::float16_t, F>;
 using Vec = hn::Vec<F>;
 constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(F()));
-constexpr int kVectors = 4;                    // accumulators of one token: 64 rows (AVX-512) or 32 (AVX2)
-constexpr int64_t kChunk = kVectors * kLanes;  // rows handled together
-constexpr int64_t kAheadBytes = 12 * 1024;     // packed bytes fetched ahead of their use
+constexpr int64_t kAheadBytes = 12 * 1024;  // packed bytes fetched ahead of their use
 
 HWY_INLINE Vec load_half(const uint16_t* from) {
   return hn::PromoteTo(F(), hn::LoadU(Half(), reinterpret_cast<const hwy::float16_t*>(from)));
@@ -50,16 +48,18 @@ HWY_INLINE Vec load_i8(const int8_t* from) {
 HWY_INLINE Vec to_half_and_back(Vec value) { return hn::PromoteTo(F(), hn::DemoteTo(Half(), value)); }
 HWY_INLINE void prefetch(const void* from) { __builtin_prefetch(static_cast<const uint8_t*>(from) + kAheadBytes); }
 
-// Scale and minimum of kVectors x kLanes rows for one group of columns.
+// Scale and minimum of kRowVectors x kLanes rows for one group of columns.
+template <int kRowVectors>
 struct Affine {
-  Vec scale[kVectors], minimum[kVectors];
+  Vec scale[kRowVectors], minimum[kRowVectors];
 };
 
+template <int kRowVectors>
 HWY_INLINE void load_affine(const PanelFormat& format, const TileView& view, int64_t group, int64_t row,
-                            Affine& affine) {
+                            Affine<kRowVectors>& affine) {
   const int64_t shared = group * kPanelRows + row;
   TANDEM_UNROLL
-  for (int v = 0; v < kVectors; ++v) {
+  for (int v = 0; v < kRowVectors; ++v) {
     const int64_t at = v * kLanes;
     const bool super = format.scales == Scales::super;
     const Vec scale = super ? hn::Mul(load_half(view.scale + row + at), load_i8(view.sub_scale + shared + at))
@@ -77,37 +77,41 @@ HWY_INLINE void load_affine(const PanelFormat& format, const TileView& view, int
 }
 
 template <bool kWithMin>
-HWY_INLINE Vec apply(const Affine& affine, int v, Vec q) {
-  if constexpr (kWithMin) return hn::MulAdd(q, affine.scale[v], affine.minimum[v]);
-  return hn::Mul(q, affine.scale[v]);
+HWY_INLINE Vec apply(Vec q, Vec scale, Vec minimum) {
+  if constexpr (kWithMin) return hn::MulAdd(q, scale, minimum);
+  return hn::Mul(q, scale);
 }
 
-// Calls use(k, v, w) for the columns k of a tile of codes, ascending, and the row vectors v of the chunk.
-template <bool kI4, bool kWithMin, typename Use>
+// Calls use(k, w) for the columns k of a tile of codes, ascending; w[v] are its rows from row + v * kLanes on.
+template <int kRowVectors, bool kAhead, bool kI4, bool kWithMin, typename Use>
 HWY_INLINE void decode_codes(const PanelFormat& format, const TileView& view, int64_t row, const Use& use) {
   for (int64_t group = 0; group < kGroupTile / format.group; ++group) {
-    Affine affine;
-    prefetch(view.scale + group * kPanelRows);
+    Affine<kRowVectors> affine;
+    if constexpr (kAhead) prefetch(view.scale + group * kPanelRows);
     load_affine(format, view, group, row, affine);
     const int64_t begin = group * format.group, end = begin + format.group;
     for (int64_t k = begin; k < end; k += kI4 ? 2 : 1) {
       const uint8_t* codes = view.codes + (kI4 ? k / 2 : k) * kPanelRows + row;
-      prefetch(codes);
+      if constexpr (kAhead) prefetch(codes);
+      Vec w[kRowVectors];
       if constexpr (kI4) {
-        Vec high[kVectors];
+        Vec high[kRowVectors];
         TANDEM_UNROLL
-        for (int v = 0; v < kVectors; ++v) {
+        for (int v = 0; v < kRowVectors; ++v) {
           const auto pair = hn::PromoteTo(I(), hn::LoadU(hn::Rebind<uint8_t, F>(), codes + v * kLanes));
           const Vec low = hn::ConvertTo(F(), hn::And(pair, hn::Set(I(), 15)));
-          high[v] = apply<kWithMin>(affine, v, hn::ConvertTo(F(), hn::ShiftRight<4>(pair)));
-          use(k, v, apply<kWithMin>(affine, v, low));
+          w[v] = apply<kWithMin>(low, affine.scale[v], affine.minimum[v]);
+          high[v] = apply<kWithMin>(hn::ConvertTo(F(), hn::ShiftRight<4>(pair)), affine.scale[v], affine.minimum[v]);
         }
-        TANDEM_UNROLL
-        for (int v = 0; v < kVectors; ++v) use(k + 1, v, high[v]);
+        use(k, w);
+        use(k + 1, high);
       } else {
         TANDEM_UNROLL
-        for (int v = 0; v < kVectors; ++v)
-          use(k, v, apply<kWithMin>(affine, v, load_i8(reinterpret_cast<const int8_t*>(codes) + v * kLanes)));
+        for (int v = 0; v < kRowVectors; ++v) {
+          const Vec q = load_i8(reinterpret_cast<const int8_t*>(codes) + v * kLanes);
+          w[v] = apply<kWithMin>(q, affine.scale[v], affine.minimum[v]);
+        }
+        use(k, w);
       }
     }
   }
@@ -124,15 +128,19 @@ HWY_INLINE Vec load_dense(const std::byte* panel, int64_t index) {
   return to_half_and_back(hn::BitCast(F(), hn::ShiftLeft<16>(bits)));
 }
 
-template <Element kElement, typename Use>
+template <int kRowVectors, bool kAhead, Element kElement, typename Use>
 HWY_INLINE void decode_dense(const std::byte* panel, int64_t column, int64_t count, int64_t row, const Use& use) {
   for (int64_t k = 0; k < count; ++k) {
     const int64_t index = (column + k) * kPanelRows + row;
-    constexpr int64_t kBytes = kElement == Element::f32 ? 4 : 2;
+    if constexpr (kAhead) {
+      constexpr int64_t kBytes = kElement == Element::f32 ? 4 : 2;
+      TANDEM_UNROLL
+      for (int64_t line = 0; line < kRowVectors * kLanes * kBytes; line += 64) prefetch(panel + index * kBytes + line);
+    }
+    Vec w[kRowVectors];
     TANDEM_UNROLL
-    for (int64_t line = 0; line < kChunk * kBytes; line += 64) prefetch(panel + index * kBytes + line);
-    TANDEM_UNROLL
-    for (int v = 0; v < kVectors; ++v) use(k, v, load_dense<kElement>(panel, index + v * kLanes));
+    for (int v = 0; v < kRowVectors; ++v) w[v] = load_dense<kElement>(panel, index + v * kLanes);
+    use(k, w);
   }
 }
 
@@ -152,57 +160,6 @@ HWY_INLINE void with_dense(Element element, const Body& body) {
   if (element == Element::f16) return body.template operator()<Element::f16>();
   if (element == Element::bf16) return body.template operator()<Element::bf16>();
   body.template operator()<Element::f32>();
-}
-
-template <bool kI4, bool kWithMin>
-void decode_code_tiles(const PanelFormat& format, const std::byte* panel, int64_t column, int64_t count, float* tile) {
-  for (int64_t k = 0; k < count; k += kGroupTile) {
-    const TileView view = tile_view(format, panel, (column + k) / kGroupTile);
-    for (int64_t row = 0; row < kPanelRows; row += kChunk) {
-      float* out = tile + k * kPanelRows + row;
-      decode_codes<kI4, kWithMin>(format, view, row, [&](int64_t at, int v, Vec w) HWY_ATTR {
-        hn::Store(w, F(), out + at * kPanelRows + v * kLanes);
-      });
-    }
-  }
-}
-
-template <Element kElement>
-void decode_dense_tile(const std::byte* panel, int64_t column, int64_t count, float* tile) {
-  for (int64_t row = 0; row < kPanelRows; row += kChunk) {
-    decode_dense<kElement>(panel, column, count, row, [&](int64_t k, int v, Vec w) HWY_ATTR {
-      hn::Store(w, F(), tile + k * kPanelRows + row + v * kLanes);
-    });
-  }
-}
-
-struct DecodeCodes {
-  const PanelFormat& format;
-  const std::byte* panel;
-  int64_t column, count;
-  float* tile;
-  template <bool kI4, bool kWithMin>
-  void operator()() const {
-    decode_code_tiles<kI4, kWithMin>(format, panel, column, count, tile);
-  }
-};
-
-struct DecodeDense {
-  const std::byte* panel;
-  int64_t column, count;
-  float* tile;
-  template <Element kElement>
-  void operator()() const {
-    decode_dense_tile<kElement>(panel, column, count, tile);
-  }
-};
-
-void decode_tile(const PanelFormat& format, const std::byte* panel, int64_t column, int64_t count, float* tile) {
-  if (format.dense()) {
-    with_dense(format.element, DecodeDense{panel, column, count, tile});
-  } else {
-    with_codes(format, DecodeCodes{format, panel, column, count, tile});
-  }
 }
 }  // namespace
 #endif

@@ -17,6 +17,9 @@ namespace HWY_NAMESPACE {
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
 namespace {
 
+constexpr int kVectors = 4;                    // accumulators of one token: 64 rows (AVX-512) or 32 (AVX2)
+constexpr int64_t kChunk = kVectors * kLanes;  // rows handled together
+
 // The running sums of `kCount` tokens x kChunk rows; kept in registers while a run of columns streams past.
 template <int kCount>
 struct Sums {
@@ -39,6 +42,10 @@ struct Sums {
   HWY_INLINE void add(int v, Vec w, const float* x, int64_t x_stride) {
     TANDEM_UNROLL
     for (int s = 0; s < kCount; ++s) acc[s][v] = hn::MulAdd(w, hn::Set(F(), x[s * x_stride]), acc[s][v]);
+  }
+  HWY_INLINE void add(const Vec (&w)[kVectors], const float* x, int64_t x_stride) {
+    TANDEM_UNROLL
+    for (int v = 0; v < kVectors; ++v) add(v, w[v], x, x_stride);
   }
 };
 
@@ -109,12 +116,6 @@ HWY_INLINE void load_spread(const PanelFormat& format, const TileView& view, int
   }
 }
 
-template <bool kWithMin>
-HWY_INLINE Vec decode_spread(Vec q, Vec scale, Vec minimum) {
-  if constexpr (kWithMin) return hn::MulAdd(q, scale, minimum);
-  return hn::Mul(q, scale);
-}
-
 template <int kCount, bool kWithMin>
 HWY_INLINE void gemv_i4_tile(const GemvArguments& g, const TileView& view, const float* x, int64_t row) {
   Sums<kCount> sums;
@@ -133,13 +134,13 @@ HWY_INLINE void gemv_i4_tile(const GemvArguments& g, const TileView& view, const
       TANDEM_UNROLL
       for (int v = 0; v < kVectors; ++v) {
         const Vec q = hn::ConvertTo(F(), hn::And(four, hn::Set(I(), 15 << 8 * v)));
-        sums.add(v, decode_spread<kWithMin>(q, spread.low[v], spread.minimum[v]), x + k, g.x_stride);
+        sums.add(v, apply<kWithMin>(q, spread.low[v], spread.minimum[v]), x + k, g.x_stride);
       }
       TANDEM_UNROLL
       for (int v = 0; v < kVectors; ++v) {
         const Vec q =
             hn::ConvertTo(F(), v == 3 ? top : hn::And(four, hn::Set(I(), static_cast<int32_t>(15u << (8 * v + 4)))));
-        sums.add(v, decode_spread<kWithMin>(q, spread.high[v], spread.minimum[v]), x + k + 1, g.x_stride);
+        sums.add(v, apply<kWithMin>(q, spread.high[v], spread.minimum[v]), x + k + 1, g.x_stride);
       }
     }
   }
@@ -169,8 +170,8 @@ void gemv_i8(const GemvArguments& g) {
     for (int64_t row = 0; row < kPanelRows; row += kChunk) {
       Sums<kCount> sums;
       sums.load(g.acc + row);
-      decode_codes<false, kWithMin>(g.format, view, row,
-                                    [&](int64_t k, int v, Vec w) HWY_ATTR { sums.add(v, w, x + k, g.x_stride); });
+      decode_codes<kVectors, true, false, kWithMin>(
+          g.format, view, row, [&](int64_t k, const Vec(&w)[kVectors]) HWY_ATTR { sums.add(w, x + k, g.x_stride); });
       sums.store(g.acc + row);
     }
   }
@@ -200,8 +201,9 @@ struct GemvDense {
       for (int64_t row = 0; row < kPanelRows; row += kChunk) {
         Sums<kCount> sums;
         sums.load(g.acc + row);
-        decode_dense<kElement>(g.panel, column, count, row,
-                               [&](int64_t k, int v, Vec w) HWY_ATTR { sums.add(v, w, g.x + column + k, g.x_stride); });
+        decode_dense<kVectors, true, kElement>(g.panel, column, count, row,
+                                               [&](int64_t k, const Vec(&w)[kVectors])
+                                                   HWY_ATTR { sums.add(w, g.x + column + k, g.x_stride); });
         sums.store(g.acc + row);
       }
     }
