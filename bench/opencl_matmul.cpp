@@ -1,9 +1,9 @@
 // How fast is the matmul of an OpenCL device, by format, shape and number of tokens?
 //
 // Prints a table and one JSON line a row: GB/s of packed weights (few tokens) and GFLOP/s (many). Each shape is
-// verified against a host loop before it is timed. Weights are cold for few tokens: copies that exceed the last cache
-// are used in turn. Judge single worker figures by the DRAM read rate and the fma peak of one core; the host thread
-// stays off the worker's core. Usage: opencl_matmul [--device N] [--quick]
+// verified against a host loop before it is timed. Weights are cold: copies that exceed the last cache are used in
+// turn. Judge single worker figures by the DRAM read rate and the fma peak of one core; the host thread stays off the
+// worker's core. Usage: opencl_matmul [--device N] [--quick]
 #include <sched.h>
 #include <time.h>
 
@@ -94,7 +94,7 @@ int bench(Device& device, const Shape& shape, int64_t S) {
   std::mt19937 random(42);
   const PackedFormat format = packed_format(shape.type);
   const size_t bytes = packed_bytes(format, shape.rows, shape.columns);
-  const int copies = S > 8 ? 1 : static_cast<int>(std::clamp<size_t>((size_t{96} << 20) / bytes, 1, 256));
+  const int copies = static_cast<int>(std::clamp<size_t>((size_t{96} << 20) / bytes, 1, 256));
   const auto rows = random_rows(shape, random);
   sync::Slot& weights = pool.acquire(bytes * copies, sync::SlotUse::weights, "w");
   pack_rows(shape.type, rows.data(), shape.columns, 0, shape.rows, weights.data());
@@ -153,7 +153,7 @@ int run(int argc, char** argv) {
   std::vector<Shape> shapes = {{576, 576, StorageType::q4_1},  {1536, 576, StorageType::q4_1},
                                {576, 1536, StorageType::q4_1}, {49152, 576, StorageType::q8_0},
                                {1536, 576, StorageType::q4_k}, {4096, 4096, StorageType::q4_0},
-                               {1536, 576, StorageType::f16}};
+                               {1536, 576, StorageType::f16},  {1536, 576, StorageType::q8_0}};
   shapes[4].columns = 768;  // Q4_K has blocks of 256 columns
   std::vector<int64_t> tokens = {1, 2, 4, 8, 16, 64, 256};
   if (quick) tokens = {1, 4, 64};

@@ -8,6 +8,9 @@
 #else
 #define ELEMENT_BYTES 2
 #endif
+// A column is one or two lines for each work-item's 32 rows; gemm fetches its own.
+#define FETCH_STEP (ELEMENT_BYTES == 2 ? 128 : 64)
+#define FETCH_OFFSET(lane) (ELEMENT_BYTES == 2 ? (lane)*2 : 0)
 
 typedef struct {
   __global const uchar *quants;
@@ -22,13 +25,13 @@ INLINE Run load_run(__global const uchar *panel, int run, int lane) {
 INLINE float16 load_column(const Run *r, int column, int b) {
   __global const uchar *at = r->quants + (column * 64 + b * 16) * ELEMENT_BYTES;
 #if ELEMENT == 0
-  PREFETCH(at, 8192);
+  PREFETCH_STREAM(at, 8192);
   return vload16(0, (__global const float *)at);
 #elif ELEMENT == 1
-  if (b % 2 == 0) PREFETCH(at, 8192);
+  if (b % 2 == 0) PREFETCH_STREAM(at, 8192);
   return vload_half16(0, (__global const half *)at);
 #else
-  if (b % 2 == 0) PREFETCH(at, 8192);
+  if (b % 2 == 0) PREFETCH_STREAM(at, 8192);
   return as_float16(convert_uint16(vload16(0, (__global const ushort *)at)) << 16);
 #endif
 }

@@ -8,7 +8,7 @@
 // Decodes columns 2*pair and 2*pair + 1 of the run.
 INLINE void load_pair(const Run *r, int pair, float16 *first, float16 *second) {
   __global const uchar *at = r->quants + pair * 64;
-  PREFETCH(at, 8192);
+  PREFETCH_STREAM(at, 8192);
 #pragma unroll
   for (int b = 0; b < BLOCKS; ++b) {
     const uint16 q = convert_uint16(vload16(0, at + b * 16));  // widened once: masks and shifts are cheap on 32-bit lanes

@@ -8,8 +8,8 @@
 // Decodes columns 2*pair and 2*pair + 1 of the run.
 INLINE void load_pair(const Run *r, int pair, float16 *first, float16 *second) {
   __global const char *at = (__global const char *)r->quants + pair * 128;
-  PREFETCH(at, 8192);
-  PREFETCH(at, 8256);
+  PREFETCH_STREAM(at, 8192);
+  PREFETCH_STREAM(at, 8256);
 #pragma unroll
   for (int b = 0; b < BLOCKS; ++b) {
     first[b] = decode(r, b, convert_float16(vload16(0, at + b * 16)));

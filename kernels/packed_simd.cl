@@ -15,6 +15,9 @@
 #endif
 #define TILE_BYTES (SCALE_BYTES * (MIN_KIND == 2 ? 2 : 1) + QUANT_BYTES)
 
+#define FETCH_STEP 64
+#define FETCH_OFFSET(lane) 0  // a line holds all 64 rows
+
 typedef struct {
   float16 scale[BLOCKS];
   float16 low[BLOCKS];  // what fma adds; unused with MIN_KIND 0
@@ -30,8 +33,8 @@ INLINE Run load_run(__global const uchar *panel, int run, int lane) {
 #else
   __global const uchar *at = panel + (size_t)tile * TILE_BYTES;
 #endif
-  PREFETCH(at, 8192);
-  PREFETCH(at, 8256);
+  PREFETCH_STREAM(at, 8192);
+  PREFETCH_STREAM(at, 8256);
 #pragma unroll
   for (int b = 0; b < BLOCKS; ++b) {
     const int row = part * 64 + lane + b * 16;
