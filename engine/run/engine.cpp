@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "engine/device/gpu/driver_pages.h"
 #include "engine/device/pair_self_test.h"
 #include "engine/plan/cut.h"
 #include "engine/run/measure.h"
@@ -120,6 +121,7 @@ Engine::Engine(const EngineOptions& options)
 Engine::~Engine() { cache_.save(); }
 
 void Engine::open_devices() {
+  const gpu::DriverPages driver_pages;
   DeviceOptions device_options;
   device_options.gpu_cores = layout_.gpu;
   device_options.npu_cores = layout_.npu;
@@ -148,6 +150,7 @@ void Engine::open_devices() {
   for (size_t a = 0; a < apart.size(); ++a) {
     for (size_t b = a + 1; b < apart.size(); ++b) require_hand_over(*apart[a], *apart[b], pool_);
   }
+  driver_pages.give_back();  // before the weights need the memory
 }
 
 Device* Engine::first_of(DeviceKind kind) const {
