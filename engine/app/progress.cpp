@@ -29,8 +29,9 @@ std::string Progress::line(const std::string& label, ProgressUnit unit, uint64_t
     std::snprintf(tail, sizeof(tail), "] %3d %%  %.1f / %.1f MB", static_cast<int>(share * 100),
                   static_cast<double>(done) / 1e6, static_cast<double>(total) / 1e6);
   } else {
-    std::snprintf(tail, sizeof(tail), "] %3d %%  %llu / %llu tokens", static_cast<int>(share * 100),
-                  static_cast<unsigned long long>(done), static_cast<unsigned long long>(total));
+    std::snprintf(tail, sizeof(tail), "] %3d %%  %llu / %llu %s", static_cast<int>(share * 100),
+                  static_cast<unsigned long long>(done), static_cast<unsigned long long>(total),
+                  unit == ProgressUnit::points ? "points" : "tokens");
   }
   return (label + " [" + bar + tail).substr(0, 79);
 }

@@ -10,7 +10,7 @@
 
 namespace tandem::app {
 
-enum class ProgressUnit { bytes, tokens };
+enum class ProgressUnit { bytes, tokens, points };
 
 class Progress {
  public:

@@ -12,18 +12,22 @@ namespace {
 
 constexpr const char* kFormat = "tandem measurements 1";
 
+nlohmann::json values_in(const std::string& path) {
+  try {
+    if (const auto content = read_file_if_there(path)) {
+      const nlohmann::json file = nlohmann::json::parse(*content);
+      if (file.value("format", "") == kFormat && file.at("values").is_object()) return file.at("values");
+    }
+  } catch (const std::exception& error) {
+    spdlog::info("measurements on disk are unreadable and will be made anew: {}: {}", path, error.what());
+  }
+  return nlohmann::json::object();
+}
+
 }  // namespace
 
 DiskCache::DiskCache(std::string path) : path_(std::move(path)) {
-  if (path_.empty()) return;
-  try {
-    const auto content = read_file_if_there(path_);
-    if (!content) return;
-    const nlohmann::json file = nlohmann::json::parse(*content);
-    if (file.value("format", "") == kFormat && file.at("values").is_object()) values_ = file.at("values");
-  } catch (const std::exception& error) {
-    spdlog::info("measurements on disk are unreadable and will be made anew: {}: {}", path_, error.what());
-  }
+  if (!path_.empty()) values_ = values_in(path_);
 }
 
 std::string DiskCache::default_path() {
@@ -43,17 +47,35 @@ std::optional<std::string> DiskCache::text(const std::string& key) const {
   return found->get<std::string>();
 }
 
+std::optional<nlohmann::json> DiskCache::value(const std::string& key) const {
+  const auto found = values_.find(key);
+  return found == values_.end() ? std::nullopt : std::optional(*found);
+}
+
+void DiskCache::for_each(std::string_view prefix, const std::function<void(const nlohmann::json&)>& take) const {
+  for (const auto& [key, value] : values_.items()) {
+    if (key.starts_with(prefix)) take(value);
+  }
+}
+
 void DiskCache::set(const std::string& key, nlohmann::json value) {
   values_[key] = std::move(value);
-  changed_ = true;
+  changed_.insert(key);
+}
+
+void DiskCache::forget(const std::string& key) {
+  values_.erase(key);
+  changed_.erase(key);
 }
 
 void DiskCache::save() const noexcept {
-  if (path_.empty() || !changed_) return;
+  if (path_.empty() || changed_.empty()) return;
   try {
     std::filesystem::create_directories(std::filesystem::path(path_).parent_path());
-    write_whole_file(path_, nlohmann::json{{"format", kFormat}, {"values", values_}}.dump(1));
-    changed_ = false;
+    nlohmann::json values = values_in(path_);
+    for (const std::string& key : changed_) values[key] = values_.at(key);
+    write_whole_file(path_, nlohmann::json{{"format", kFormat}, {"values", std::move(values)}}.dump(1));
+    changed_.clear();
   } catch (const std::exception& error) {
     spdlog::info("measurements are not kept: {}", error.what());
   }

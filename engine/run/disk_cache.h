@@ -2,12 +2,16 @@
 // on.
 //
 // Contract: a missing or unreadable file is an empty cache (measuring again is always possible); save() writes it whole
-// or not at all, and a folder that cannot be written is no error. One thread.
+// or not at all, with what other processes have added meanwhile, and a folder that cannot be written is no error. One
+// thread.
 #pragma once
 
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace tandem {
@@ -19,13 +23,17 @@ class DiskCache {
 
   std::optional<double> number(const std::string& key) const;
   std::optional<std::string> text(const std::string& key) const;
+  std::optional<nlohmann::json> value(const std::string& key) const;  // of any type
+  // Every value whose key begins so, in the order of their keys.
+  void for_each(std::string_view prefix, const std::function<void(const nlohmann::json& value)>& take) const;
   void set(const std::string& key, nlohmann::json value);
+  void forget(const std::string& key);  // here; on disk it stays until it is set anew
   void save() const noexcept;
 
  private:
   std::string path_;
   nlohmann::json values_ = nlohmann::json::object();
-  mutable bool changed_ = false;
+  mutable std::set<std::string> changed_;  // keys to be saved
 };
 
 }  // namespace tandem

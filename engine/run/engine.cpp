@@ -172,6 +172,10 @@ std::string Engine::device_names() const {
   return join(names, ",");
 }
 
+std::vector<Operator> Engine::operators_for(const Batch& batch) const {
+  return build_decoder(model_, *activations_, batch, {act_ == "f16"});
+}
+
 Plan Engine::plan_for(const Batch& batch) { return planner_->plan_for(batch, position_); }
 
 PreparedPlan& Engine::prepared_for(const Batch& batch) {

@@ -27,6 +27,7 @@
 #include "engine/run/core_layout.h"
 #include "engine/run/disk_cache.h"
 #include "engine/run/executor.h"
+#include "engine/run/measure.h"
 #include "engine/run/planner.h"
 #include "engine/run/timeline.h"
 
@@ -91,8 +92,14 @@ class Engine {
   const std::vector<std::string>& notes() const { return notes_; }  // fallbacks and choices, for people
   const CoreLayout& layout() const { return layout_; }
   std::vector<const DeviceInfo*> devices() const;
-  Plan plan_for(const Batch& batch);  // as it would run
+  Plan plan_for(const Batch& batch);                                                     // as it would run
   PlanCosts costs_for(const Batch& batch) { return planner_->costs(batch, position_); }  // on devices()
+
+  // For measuring (engine/run/profiler.h): the operators of a batch, and what runs and times them. Running them
+  // overwrites activations.
+  std::vector<Operator> operators_for(const Batch& batch) const;
+  std::span<const std::unique_ptr<Device>> opened() const { return devices_; }
+  Measurer measurer() { return {*executor_, cache_}; }
 
   void record(Timeline* timeline);  // spans of every pass; nullptr: stop
   // Asked between pieces of a long prefill; true: extend() throws Interrupted.

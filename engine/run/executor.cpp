@@ -54,9 +54,10 @@ PlannedLaunch Executor::planned_launch(const PreparedPlan& prepared, size_t inde
   return planned;
 }
 
-void Executor::record(Timeline* timeline) {
-  timeline_ = timeline;
+Timeline* Executor::record(Timeline* timeline) {
+  Timeline* const before = std::exchange(timeline_, timeline);
   for (Device* device : devices_) device->record_spans(timeline != nullptr);
+  return before;
 }
 
 double Executor::run(PreparedPlan& prepared) {

@@ -58,8 +58,9 @@ class Executor {
   // Returns the wall time in seconds.
   double run(PreparedPlan& prepared);
 
-  // Spans of every run are added here until it is set to nullptr. Measuring costs some time on some devices.
-  void record(Timeline* timeline);
+  // Spans of every run are added here until it is set to nullptr; gives what was set before. Measuring costs some time
+  // on some devices.
+  Timeline* record(Timeline* timeline);
 
  private:
   Device& device(const std::string& id) const;

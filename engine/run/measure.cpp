@@ -2,15 +2,16 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 #include <vector>
+
+#include "engine/run/matmul_costs.h"
+#include "engine/run/profile_grid.h"
+#include "engine/run/spread.h"
+#include "sync/error.h"
 
 namespace tandem {
 namespace {
-
-// Enough bytes that launching and waking (about 50 us) stays below a few per cent of what is timed.
-constexpr double kBytesPerSample = 48e6;
-constexpr int kSamples = 5;
-constexpr int64_t kMostOperators = 256;
 
 constexpr double kOtherSampleSeconds = 1e-3;
 constexpr int64_t kMostRepeats = 64;
@@ -25,55 +26,47 @@ std::string shape_text(const Operator& op) {
   return text;
 }
 
-// The least of a few samples: what disturbs one only ever adds to it.
-double least_seconds(Executor& executor, PreparedPlan& prepared) {
-  double least = executor.run(prepared);
-  for (int i = 1; i < kSamples; ++i) least = std::min(least, executor.run(prepared));
-  return least;
+bool share_a_core(const DeviceInfo& a, const DeviceInfo& b) {
+  return std::ranges::any_of(a.cores, [&](int core) { return std::ranges::count(b.cores, core) > 0; });
 }
 
-MatMul with_tokens(MatMul op, int64_t S) {
-  op.S = std::min(op.S, S);
-  return op;
-}
+// Measuring is no part of what a user records.
+class Unrecorded {
+ public:
+  explicit Unrecorded(Executor& executor) : executor_(executor), before_(executor.record(nullptr)) {}
+  ~Unrecorded() { executor_.record(before_); }
+  Unrecorded(const Unrecorded&) = delete;
+  Unrecorded& operator=(const Unrecorded&) = delete;
+
+ private:
+  Executor& executor_;
+  Timeline* before_;
+};
 
 }  // namespace
 
-int64_t token_class(int64_t S) { return S < 4 ? 1 : S < 24 ? 8 : S < 96 ? 64 : 128; }
-
-std::string measurement_key(const DeviceInfo& device) {
-  std::string key = device.id + "|" + device.name + "|" + device.driver + "|cores";
-  for (int core : device.cores) key += " " + std::to_string(core);
-  return key;
-}
-
-double Measurer::matmul_seconds(Device& device, std::span<const MatMul> same) {
-  const int64_t S = std::min(same.front().S, token_class(same.front().S));
-  MatMulShape shape = shape_of(same.front());
-  shape.S = S;
-  const std::string key = measurement_key(device.info()) + "|" + to_string(shape);
-  if (const auto known = cache.number(key)) return *known;
-
-  double bytes = 0;
-  std::vector<Placed> placed;
-  while (bytes < kBytesPerSample && static_cast<int64_t>(placed.size()) < kMostOperators) {
-    for (const MatMul& op : same) {
-      placed.push_back({0, {"measured", with_tokens(op, S)}});
-      // At more tokens a matmul is bound by arithmetic: each token weighs like one more reading of the weights.
-      bytes += static_cast<double>(op.w.bytes()) * static_cast<double>(std::max<int64_t>(1, S / 4));
-    }
-  }
-  const auto prepared = executor.prepare(schedule("measure", {device.info().id}, placed));
-  executor.run(*prepared);  // compiles, touches pages
-  const double seconds = least_seconds(executor, *prepared) / static_cast<double>(placed.size());
-  cache.set(key, seconds);
+MeasuredSeconds Measurer::matmul(Device& device, const MatMulPoint& point, SameMatMuls same, const Beside& beside,
+                                 int samples) {
+  const std::string key = key_of(device.info(), point);
+  if (const auto known = kept_seconds(cache, key)) return *known;
+  TANDEM_CHECK(point.both == (beside.device != nullptr), "a point beside another device names it");
+  const Unrecorded unrecorded(executor);
+  const MatMulTimer timer{executor, samples};
+  const MeasuredSeconds seconds =
+      point.both ? timer.beside(device, point, same, *beside.device, beside.matmuls) : timer.alone(device, point, same);
+  keep_point(cache, device.info(), point, seconds);
   return seconds;
 }
 
-double Measurer::other_seconds(Device& device, const Operator& op) {
-  if (std::holds_alternative<KvAppend>(op.body)) return 0;
-  const std::string key = measurement_key(device.info()) + "|" + shape_text(op);
-  if (const auto known = cache.number(key)) return *known;
+std::string Measurer::other_key(const Device& device, const Operator& op) {
+  return measurement_key(device.info()) + "|" + shape_text(op);
+}
+
+MeasuredSeconds Measurer::other(Device& device, const Operator& op, int samples) {
+  if (std::holds_alternative<KvAppend>(op.body)) return {};
+  const std::string key = other_key(device, op);
+  if (const auto known = kept_seconds(cache, key)) return *known;
+  const Unrecorded unrecorded(executor);
   const auto repeated = [&](int64_t times) {
     return executor.prepare(
         schedule("measure", {device.info().id}, std::vector<Placed>(static_cast<size_t>(times), {0, op})));
@@ -82,29 +75,34 @@ double Measurer::other_seconds(Device& device, const Operator& op) {
   executor.run(*once);  // compiles, touches pages
   const auto times =
       std::clamp(static_cast<int64_t>(kOtherSampleSeconds / executor.run(*once)), int64_t{1}, kMostRepeats);
-  const double seconds = least_seconds(executor, *repeated(times)) / static_cast<double>(times);
-  cache.set(key, seconds);
-  return seconds;
+  const auto prepared = repeated(times);
+  std::vector<double> seconds;
+  for (int i = 0; i < samples; ++i) seconds.push_back(executor.run(*prepared) / static_cast<double>(times));
+  const MeasuredSeconds summed = spread_of(std::move(seconds));
+  keep_seconds(cache, key, summed);
+  return summed;
+}
+
+Beside beside_for(const Device& device, SameMatMuls same, std::span<const std::unique_ptr<Device>> devices,
+                  std::span<const std::vector<MatMul>> matrices) {
+  for (const auto& other : devices) {
+    if (other.get() == &device || share_a_core(other->info(), device.info())) continue;
+    for (const std::vector<MatMul>& matmuls : matrices) {
+      if (matmuls.front().y.slot != same.front().y.slot && other->supports({"beside", matmuls.front()}).yes)
+        return {other.get(), matmuls};
+    }
+  }
+  return {};
 }
 
 PlanCosts Measurer::predictor(std::span<const Operator> operators, std::span<const std::unique_ptr<Device>> devices) {
-  // Slices of one matrix are told by the matrix they are cut from.
-  const auto matrix_of = [](const MatMul& op) { return MatMulShape{to_string(op.w.format), 1, op.K, op.w.rows}; };
-  std::map<MatMulShape, std::vector<MatMul>> by_matrix;
-  for (const Operator& op : operators) {
-    if (const auto* matmul = std::get_if<MatMul>(&op.body)) by_matrix[matrix_of(*matmul)].push_back(*matmul);
-  }
   PlanCosts costs;
   costs.sync_seconds = kJoinSeconds;
-  costs.seconds = [*this, by_matrix, matrix_of, devices](int device, const Operator& op, bool) mutable {
-    Device& on = *devices[static_cast<size_t>(device)];
+  costs.seconds = [measurer = *this, devices, matmuls = MatMulCosts(*this, operators, devices)](
+                      int device, const Operator& op, bool both) mutable {
+    const auto d = static_cast<size_t>(device);
     const auto* matmul = std::get_if<MatMul>(&op.body);
-    if (matmul == nullptr) return other_seconds(on, op);
-    const std::vector<MatMul>& same = by_matrix.at(matrix_of(*matmul));
-    const auto panels = [](const MatMul& of) { return static_cast<double>(panel_count(of.row_end - of.row_begin)); };
-    const int64_t measured = std::min(same.front().S, token_class(same.front().S));
-    return matmul_seconds(on, same) * static_cast<double>(matmul->S) / static_cast<double>(measured) * panels(*matmul) /
-           panels(same.front());
+    return matmul ? matmuls.seconds(d, *matmul, both) : measurer.other(*devices[d], op).least;
   };
   return costs;
 }
@@ -118,8 +116,13 @@ RowShares Measurer::row_shares(std::span<const Operator> operators, std::span<De
   }
   RowShares shares;
   for (const auto& [shape, same] : by_shape) {
+    MatMulPoint point = point_of(same.front());
+    // Only the ratio counts here, which hardly changes within a class of sizes.
+    const auto sizes = grid_tokens(std::max<int64_t>(1, most_tokens(same.front())), DeviceKind::npu, false);
+    const auto near = std::ranges::find_if(sizes, [&](int64_t S) { return 2 * S > shape.S; });
+    point.S = near == sizes.end() ? sizes.back() : *near;
     std::vector<double> seconds;
-    for (Device* device : cutters) seconds.push_back(matmul_seconds(*device, same));
+    for (Device* device : cutters) seconds.push_back(matmul(*device, point, same).least);
     shares.by_shape[shape] = best_row_cut(shape.N, seconds, kJoinSeconds).shares;
   }
   return shares;

@@ -1,42 +1,51 @@
-// Measures, by running them, how long matmuls of each shape take on each device (H8, real-execution mode), and cuts
-// rows by it.
+// What operators cost on the devices at hand (H8): measured when first asked for, kept on disk, interpolated in
+// between; and the cuts of rows that follow.
 //
-// Kernels of one operator and shape take the same time in every layer (H7), so one figure a shape is enough. Weights
-// are read as in a real pass: all matrices of one shape in turn, so that they come from memory and not from a cache.
-// Results are kept on disk, keyed by device, driver, cores and shape.
+// What a matmul costs: engine/run/matmul_costs.h.
+//
+// Contract: measuring runs the operators given, on their own buffers, and takes some tens of milliseconds a point.
+// Nothing of it is recorded in a timeline. One thread, the executor's.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
-#include <string>
 
 #include "engine/device/device.h"
 #include "engine/plan/strategy.h"
 #include "engine/run/disk_cache.h"
 #include "engine/run/executor.h"
+#include "engine/run/kept_points.h"
+#include "engine/run/matmul_timer.h"
 
 namespace tandem {
 
-// Tokens a measurement stands for: 1 (decode), 8 (a few), 64 and 128 (prefill). Time per token hardly changes within a
-// class.
-int64_t token_class(int64_t S);
+// For points with `both`: another device, and operators for it (MatMulTimer::beside).
+struct Beside {
+  Device* device = nullptr;
+  SameMatMuls matmuls{};
+};
+// For a device and the operators that are timed on it: another one with cores of its own, and matmuls of `matrices`
+// (by_matrix()) that it runs and that write elsewhere. No device: there is none.
+Beside beside_for(const Device& device, SameMatMuls same, std::span<const std::unique_ptr<Device>> devices,
+                  std::span<const std::vector<MatMul>> matrices);
 
 struct Measurer {
   Executor& executor;
   DiskCache& cache;
 
-  // Least seconds, of a few samples, of one matmul of this shape on the device; `same` are all operators of that shape
-  // (not empty).
-  double matmul_seconds(Device& device, std::span<const MatMul> same);
+  // One matmul of the point; measured on `same`, unless it is on disk.
+  MeasuredSeconds matmul(Device& device, const MatMulPoint& point, SameMatMuls same, const Beside& beside = {},
+                         int samples = 5);
 
-  // The same of any other operator, with the tokens it has, at the positions that its buffer holds. 0 for what must not
-  // run twice: writing to the KV cache.
-  double other_seconds(Device& device, const Operator& op);
+  // Any other operator, with the tokens it has, at the positions that its buffer holds. Zeros for what must not run
+  // twice: writing to the KV cache.
+  MeasuredSeconds other(Device& device, const Operator& op, int samples = 5);
+  static std::string other_key(const Device& device, const Operator& op);  // on disk
 
-  // Predicts operators of a plan for these devices; matmuls by one of `operators` of their shape. Borrows the
-  // measurer's executor and cache, and `devices`.
+  // Predicts operators of a plan for these devices; matmuls are measured on those of `operators` with the same weights'
+  // shape. Borrows the measurer's executor and cache, and `devices`.
   PlanCosts predictor(std::span<const Operator> operators, std::span<const std::unique_ptr<Device>> devices);
 
   // Best cut of every matmul among the operators that all the devices run (row_cutters(), in their order).
@@ -46,7 +55,5 @@ struct Measurer {
 // What joining two parts costs beyond their own time: two flags and the gate kernel (measured: 0.1 us a flag, 0.7 us a
 // gate kernel).
 inline constexpr double kJoinSeconds = 2e-6;
-
-std::string measurement_key(const DeviceInfo& device);
 
 }  // namespace tandem

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/run/statistics.h"
+#include "engine/plan/statistics.h"
 #include "engine/tensor/packed.h"
 
 namespace tandem {

@@ -7,6 +7,7 @@
 #include "engine/app/commands/bench.h"
 #include "engine/app/commands/eval.h"
 #include "engine/app/commands/plan.h"
+#include "engine/app/commands/profile.h"
 #include "engine/app/commands/run.h"
 #include "engine/app/common_flags.h"
 
@@ -107,6 +108,22 @@ void add_plan(CLI::App& app, Action& action) {
     if (flags->common.model.empty() && flags->own.shape.empty()) throw CLI::RequiredError("--model or --shape");
     action = [flags] { return plan_command(flags->common, flags->own); };
   });
+}
+
+void add_profile(CLI::App& app, Action& action) {
+  auto flags = std::make_shared<Flags<ProfileFlags>>();
+  add_model_flag(app, flags->common);
+  add_device_flag(app, flags->common);
+  app.add_option("-t,--threads", flags->common.threads, "cores to use; 0: all")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+  app.add_option("--chunk", flags->common.chunk, "the largest token size that is measured; 0: 1024, with --quick 128")
+      ->check(CLI::Range(int64_t{0}, kMostTokens))
+      ->capture_default_str();
+  app.add_flag("--quick", flags->own.quick, "few token sizes and rows");
+  app.add_flag("--again", flags->own.again, "measure what is on disk already, too");
+  add_output_flags(app, flags->common);
+  app.callback([flags, &action] { action = [flags] { return profile_command(flags->common, flags->own); }; });
 }
 
 }  // namespace tandem::app

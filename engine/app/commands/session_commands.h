@@ -1,4 +1,4 @@
-// The flags of the commands that run a model: run, eval, bench.
+// The flags of the commands that run a model: run, eval, bench, profile.
 #pragma once
 
 #include "engine/app/command.h"
@@ -9,5 +9,6 @@ void add_run(CLI::App& app, Action& action);
 void add_eval(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
 void add_plan(CLI::App& app, Action& action);
+void add_profile(CLI::App& app, Action& action);
 
 }  // namespace tandem::app

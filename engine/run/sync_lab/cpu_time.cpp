@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "engine/run/statistics.h"
+#include "engine/plan/statistics.h"
 #include "sync/error.h"
 
 namespace tandem::sync_lab {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/run/sync_lab/machine.h"
-#include "engine/run/statistics.h"
+#include "engine/plan/statistics.h"
 
 namespace tandem::sync_lab {
 

@@ -16,6 +16,7 @@ TEST(Progress, a_line_tells_share_and_amounts_and_fits_a_terminal) {
             "loading [============>           ]  50 %  50.0 / 100.0 MB");
   EXPECT_EQ(Progress::line("prompt", ProgressUnit::tokens, 3, 4),
             "prompt [==================>     ]  75 %  3 / 4 tokens");
+  EXPECT_THAT(Progress::line("measuring", ProgressUnit::points, 3, 4), HasSubstr("75 %  3 / 4 points"));
   EXPECT_LE(Progress::line(std::string(200, 'x'), ProgressUnit::bytes, 1, 2).size(), 79u);
 }
 

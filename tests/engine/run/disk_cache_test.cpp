@@ -38,6 +38,33 @@ TEST_F(DiskCacheFile, starts_empty_when_the_file_is_broken_or_of_another_format)
   }
 }
 
+TEST_F(DiskCacheFile, keeps_what_another_process_has_saved_meanwhile) {
+  DiskCache mine(path_), other(path_);
+  other.set("other's", 1.0);
+  other.set("both's", 1.0);
+  other.save();
+  mine.set("both's", 2.0);
+  mine.save();
+  const DiskCache later(path_);
+  EXPECT_EQ(later.number("other's"), 1.0);
+  EXPECT_EQ(later.number("both's"), 2.0) << "the last one to save";
+}
+
+TEST_F(DiskCacheFile, forgets_here_and_not_on_disk) {
+  DiskCache cache(path_);
+  cache.set("a 1", 1.0);
+  cache.set("a 2", 2.0);
+  cache.set("b", 3.0);
+  cache.save();
+  cache.forget("a 1");
+  EXPECT_EQ(cache.number("a 1"), std::nullopt);
+  double sum = 0;
+  cache.for_each("a ", [&](const nlohmann::json& value) { sum += value.get<double>(); });
+  EXPECT_EQ(sum, 2.0);
+  cache.save();
+  EXPECT_EQ(DiskCache(path_).number("a 1"), 1.0);
+}
+
 TEST_F(DiskCacheFile, keeps_nothing_without_a_path_and_leaves_no_part_behind) {
   DiskCache nowhere("");
   nowhere.set("a", 1.0);

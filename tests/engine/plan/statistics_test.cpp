@@ -1,5 +1,5 @@
 // Percentiles by samples worked out by hand.
-#include "engine/run/statistics.h"
+#include "engine/plan/statistics.h"
 
 #include <gtest/gtest.h>
 

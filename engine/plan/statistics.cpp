@@ -1,4 +1,4 @@
-#include "engine/run/statistics.h"
+#include "engine/plan/statistics.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,0 +1,92 @@
+#include "engine/app/commands/profile.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "engine/app/command.h"
+#include "engine/app/commands/open_engine.h"
+#include "engine/app/commands/profile_report.h"
+#include "engine/app/interrupt.h"
+#include "engine/app/progress.h"
+#include "engine/app/report.h"
+#include "engine/run/profiler.h"
+
+namespace tandem::app {
+namespace {
+
+// Tokens that get logits: so many rows of its matmul can be measured.
+constexpr int64_t kOutputs = 32;
+constexpr int64_t kOtherTokens[] = {1, 8, 64, 256, 1024}, kQuickOtherTokens[] = {1, 128};
+constexpr int64_t kDepths[] = {0, 256, 1024}, kQuickDepths[] = {0, 256};
+
+// An engine that runs any of the named devices: an NPU alone gets the host for what it does not take.
+std::unique_ptr<Engine> open_for_profile(const CommonFlags& flags, int64_t chunk, int64_t context) {
+  CommonFlags own = flags;
+  const auto names = [&](const char* prefix) {
+    return std::ranges::any_of(own.devices, [&](const std::string& id) { return id.starts_with(prefix); });
+  };
+  const bool has_gpu = names("opencl") || names("vulkan");
+  if (!own.devices.empty() && !has_gpu && !names("host")) own.devices.push_back("host");
+  own.plan = own.devices.empty() ? "layer" : has_gpu ? "gpu-only" : "host-only";
+  own.act = "f16";
+  return open_engine(own, {context, chunk, std::min(chunk, kOutputs)});
+}
+
+bool asked_for(const CommonFlags& flags, const std::string& device) {
+  return flags.devices.empty() || std::ranges::any_of(flags.devices, [&](const std::string& id) {
+           return device == id || device.starts_with(id + ":");
+         });
+}
+
+std::vector<ProfileTask> tasks_for(Engine& engine, bool quick) {
+  const ProfileOptions options{quick};
+  const Batch decode{1, 1};
+  std::vector<ProfileTask> tasks =
+      matmul_tasks(engine.measurer(), engine.opened(), engine.operators_for(decode), options);
+  std::set<std::string> seen;  // the last norm has one token in every pass
+  const auto append = [&](std::vector<ProfileTask> more) {
+    for (ProfileTask& task : more) {
+      if (seen.insert(task.key).second) tasks.push_back(std::move(task));
+    }
+  };
+  const auto tokens = quick ? std::span<const int64_t>(kQuickOtherTokens) : kOtherTokens;
+  const auto depths = quick ? std::span<const int64_t>(kQuickDepths) : kDepths;
+  for (const int64_t S : tokens) {
+    if (S > engine.chunk()) continue;
+    for (const int64_t past : depths) {
+      if (past + S > engine.context()) continue;
+      append(other_tasks(engine.measurer(), engine.opened(), engine.operators_for({S, 1}), past, options));
+    }
+  }
+  return tasks;
+}
+
+}  // namespace
+
+int profile_command(const CommonFlags& flags, const ProfileFlags& profile) {
+  const int64_t chunk = flags.chunk > 0 ? flags.chunk : profile.quick ? 128 : 1024;
+  const int64_t deepest = profile.quick ? kQuickDepths[1] : kDepths[2];
+  const auto engine = open_for_profile(flags, chunk, deepest + chunk);
+  print_notes(flags, *engine);
+  std::vector<ProfileTask> tasks = tasks_for(*engine, profile.quick);
+  std::erase_if(tasks, [&](const ProfileTask& task) { return !asked_for(flags, task.row.device); });
+  Progress progress("measuring", ProgressUnit::points, !flags.quiet() && Progress::stderr_is_terminal());
+  ProfileRun run;
+  run.again = profile.again;
+  run.interrupted = [] { return interrupted(); };
+  run.progress = [&](int64_t done, int64_t total) {
+    progress.update(static_cast<uint64_t>(done), static_cast<uint64_t>(total));
+  };
+  const Profile result = run_profile(tasks, engine->measurer().cache, run);
+  progress.clear();
+  const ProfileReport report = report_on(result, engine->devices());
+  if (flags.json) {
+    print_json(to_json(report));
+  } else {
+    print_profile(report);
+  }
+  return result.interrupted ? kInterrupted : kDone;
+}
+
+}  // namespace tandem::app

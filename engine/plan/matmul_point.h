@@ -1,0 +1,44 @@
+// What the time of a matmul on one device depends on, and nothing else (H7, H8: kernels of one operator and shape take
+// the same time in every layer): the unit in which times are measured, kept, interpolated and predicted.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+
+#include "engine/device/operator.h"
+
+namespace tandem {
+
+struct MatMulPoint {
+  std::string format;  // of the packed weights: "i4.g32.half.min"
+  int64_t S = 0, K = 0;
+  int64_t rows = 0;   // output rows that are computed; whole panels of 64 are read
+  bool both = false;  // while another device reads memory too
+  auto operator<=>(const MatMulPoint&) const = default;
+};
+
+MatMulPoint point_of(const MatMul& op, bool both = false);
+std::string to_string(const MatMulPoint& point);  // "matmul i4.g32.half.min S8 K576 rows 1536", "... both"
+
+// Packed bytes of a weight, its scales and minima counted in. Error for a format that no packing has.
+double bytes_per_weight(const std::string& format);
+
+double weight_bytes(const MatMulPoint& point);  // of whole panels
+double flops(const MatMulPoint& point);         // useful: 2 S K rows
+
+// Seconds of one operator in several samples: medians for people, the least for planners, since whatever else the
+// machine does only ever adds.
+struct MeasuredSeconds {
+  double median = 0, least = 0, most = 0;
+  int samples = 0;
+  double spread() const { return median > 0 ? (most - least) / median : 0; }
+};
+
+// A point and what was measured of it.
+struct MeasuredPoint {
+  MatMulPoint point;
+  double seconds = 0;
+};
+
+}  // namespace tandem

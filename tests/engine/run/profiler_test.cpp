@@ -1,0 +1,224 @@
+// The profiler on the host device and the NPU: no driver needed. What it measures is only checked to be positive.
+#include "engine/run/profiler.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "engine/device/host/host_device.h"
+#include "engine/device/npu/npu_device.h"
+#include "engine/run/matmul_costs.h"
+#include "engine/run/profile_grid.h"
+#include "engine/run/spread.h"
+#include "sync/error.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::ElementsAre;
+
+TEST(ProfileGrid, has_the_npus_sizes_and_for_others_those_between_too) {
+  EXPECT_THAT(grid_tokens(64, DeviceKind::npu, false), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64));
+  EXPECT_THAT(grid_tokens(40, DeviceKind::gpu, false), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32));
+  EXPECT_THAT(grid_tokens(100, DeviceKind::gpu, true), ElementsAre(1, 8, 32));
+  EXPECT_THAT(grid_tokens(0, DeviceKind::gpu, false), ElementsAre());
+}
+
+TEST(ProfileGrid, cuts_rows_into_whole_panels) {
+  EXPECT_THAT(grid_rows(1024, false), ElementsAre(1024, 512, 256, 128));
+  EXPECT_THAT(grid_rows(576, false), ElementsAre(576, 256, 128, 64)) << "9 panels: 4, 2, 1";
+  EXPECT_THAT(grid_rows(1024, true), ElementsAre(1024, 512));
+  EXPECT_THAT(grid_rows(70, false), ElementsAre(70, 64));
+  EXPECT_THAT(grid_rows(64, false), ElementsAre(64)) << "there is no half of a panel";
+}
+
+TEST(Spread, is_the_median_and_both_ends) {
+  const MeasuredSeconds odd = spread_of({5, 1, 2});
+  EXPECT_EQ(odd.median, 2);
+  EXPECT_EQ(odd.least, 1);
+  EXPECT_EQ(odd.most, 5);
+  EXPECT_EQ(odd.samples, 3);
+  EXPECT_EQ(spread_of({4, 1, 2, 8}).median, 2) << "one that was measured";
+  EXPECT_EQ(spread_of({}).samples, 0);
+}
+
+class Profiling : public ::testing::Test {
+ protected:
+  static constexpr int64_t kTokens = 64, kK = 64, kN = 256, kNarrow = 128;
+
+  Profiling() {
+    for (int i = 0; i < 2; ++i) operators_.push_back({"wide", matmul(kN, slot(kTokens * kN))});
+    operators_.push_back({"narrow", matmul(kNarrow, slot(kTokens * kNarrow))});
+    operators_.push_back({"add", Add{4, kK, x_, x_, kK, kK}});
+  }
+  ~Profiling() override { std::filesystem::remove(path_); }
+
+  static std::vector<std::unique_ptr<Device>> both_devices() {
+    std::vector<std::unique_ptr<Device>> devices;
+    devices.push_back(open_host_device(0, {}));
+    devices.push_back(open_npu_device(0, {}));
+    return devices;
+  }
+  Operand slot(int64_t floats) {
+    return {&pool_.acquire(static_cast<size_t>(floats) * 4, sync::SlotUse::activations, "profiled"), 0};
+  }
+  MatMul matmul(int64_t rows, const Operand& y) {
+    MatMul op;
+    op.S = 4;
+    op.K = op.x_stride = kK;
+    op.row_end = op.y_stride = rows;
+    const PackedFormat format = packed_format(StorageType::f16);
+    op.w = {format, rows, kK, {&pool_.acquire(packed_bytes(format, rows, kK), sync::SlotUse::weights, "w"), 0}};
+    op.x = x_;
+    op.y = y;
+    return op;
+  }
+  Measurer measurer() { return {executor_, cache_}; }
+  const DeviceInfo& npu() const { return devices_[1]->info(); }
+  const MatMul& wide() const { return std::get<MatMul>(operators_[0].body); }
+  void know(int64_t S, int64_t rows, double seconds, bool both = false) {
+    keep_point(cache_, npu(), {"f16", S, kK, rows, both}, {seconds, seconds, seconds, 1});
+  }
+  double cost(int64_t S, int64_t rows, bool both = false) {
+    MatMul op = slice_rows(wide(), 0, rows);
+    op.S = S;
+    return MatMulCosts(measurer(), operators_, devices_).seconds(1, op, both);
+  }
+
+  const std::string path_ =
+      (std::filesystem::temp_directory_path() / ("tandem_profiler_" + std::to_string(getpid()) + ".json")).string();
+  sync::Pool pool_;
+  const Operand x_ = slot(kTokens * kK);
+  std::vector<std::unique_ptr<Device>> devices_ = both_devices();
+  std::vector<Operator> operators_;
+  DiskCache cache_{path_};
+  Executor executor_{pool_, {devices_[0].get(), devices_[1].get()}, {"blocking", std::chrono::seconds(60), {}}};
+};
+
+TEST_F(Profiling, knows_how_many_tokens_the_buffers_hold) {
+  EXPECT_EQ(most_tokens(wide()), kTokens);
+  MatMul last = wide();
+  last.y = last.y.advanced(static_cast<size_t>(last.y_stride) * 4 * 60);  // 4 rows are left
+  EXPECT_EQ(most_tokens(last), 4);
+  last.y = {};
+  EXPECT_EQ(most_tokens(last), 0);
+}
+
+TEST_F(Profiling, groups_matmuls_by_their_weights) {
+  const auto groups = by_matrix(operators_);
+  ASSERT_EQ(groups.size(), 2u);
+  EXPECT_EQ(groups[0].size(), 2u);
+  EXPECT_EQ(groups[1].front().w.rows, kNarrow);
+  EXPECT_EQ(other_kinds(operators_).size(), 1u);
+}
+
+TEST_F(Profiling, keeps_points_by_device_with_all_that_they_depend_on) {
+  know(8, 256, 3e-6);
+  know(8, 256, 4e-6, true);
+  cache_.set(measurement_key(npu()) + "|f16 S8 K64 N256", 1e-6);  // as an older version kept it
+  keep_point(cache_, devices_[0]->info(), {"f16", 1, kK, 64, false}, {1, 1, 1, 1});
+  cache_.save();
+  const DiskCache again(path_);
+  const auto points = kept_points(again, npu());
+  ASSERT_EQ(points.size(), 2u);
+  EXPECT_EQ(points[0].point, (MatMulPoint{"f16", 8, kK, 256, false}));
+  EXPECT_EQ(points[0].seconds, 3e-6);
+  EXPECT_TRUE(points[1].point.both);
+  EXPECT_EQ(kept_seconds(again, measurement_key(npu()) + "|f16 S8 K64 N256")->least, 1e-6);
+  EXPECT_THAT(key_of(npu(), points[1].point), ::testing::MatchesRegex("npu:0\\|.*\\|matmul f16 S8 K64 rows 256 both"));
+}
+
+TEST_F(Profiling, costs_are_measured_points_or_lie_between_them_in_proportion_to_panels) {
+  know(32, 256, 10e-6);
+  know(64, 256, 26e-6);
+  know(64, 128, 14e-6);
+  EXPECT_DOUBLE_EQ(cost(64, 256), 26e-6);
+  EXPECT_DOUBLE_EQ(cost(64, 128), 14e-6) << "this slice was measured itself";
+  EXPECT_DOUBLE_EQ(cost(44, 256), 16e-6) << "12 of 32 steps from 10 to 26";
+  EXPECT_DOUBLE_EQ(cost(44, 64), 4e-6) << "one of four panels";
+  EXPECT_DOUBLE_EQ(cost(44, 256, true), 16e-6) << "beyond 8 tokens another device's reading does not count";
+  know(1, 256, 2e-6, true);
+  EXPECT_DOUBLE_EQ(cost(1, 128, true), 1e-6);
+}
+
+TEST_F(Profiling, costs_of_what_the_buffers_cannot_hold_are_predicted) {
+  EXPECT_THROW(cost(512, 256), Error) << "nothing to learn from";
+  know(64, 256, 26e-6);
+  EXPECT_NEAR(cost(128, 256), 52e-6, 1e-15) << "twice the work of the only point that there is";
+}
+
+TEST_F(Profiling, a_second_run_measures_only_what_is_missing) {
+  int runs = 0;
+  std::vector<ProfileTask> tasks;
+  for (int i = 0; i < 5; ++i) {
+    const std::string key = "point " + std::to_string(i);
+    ProfileTask& task = tasks.emplace_back();
+    task.key = task.row.shape = key;
+    task.measure = [&, key] {
+      ++runs;
+      const MeasuredSeconds seconds{1.0 * runs, 1.0 * runs, 1.0 * runs, 1};
+      keep_seconds(cache_, key, seconds);
+      return seconds;
+    };
+  }
+  ProfileRun interrupted;
+  interrupted.interrupted = [&] { return runs == 2; };
+  const Profile part = run_profile(tasks, cache_, interrupted);
+  EXPECT_TRUE(part.interrupted);
+  EXPECT_EQ(part.measured, 2);
+  EXPECT_EQ(part.rows.size(), 2u);
+
+  DiskCache next(path_);  // what is there when the process has ended
+  EXPECT_EQ(kept_seconds(next, "point 1")->median, 2);
+  EXPECT_FALSE(kept_seconds(next, "point 2"));
+  std::vector<std::pair<int64_t, int64_t>> progress;
+  ProfileRun on;
+  on.progress = [&](int64_t done, int64_t total) { progress.emplace_back(done, total); };
+  const Profile rest = run_profile(tasks, cache_, on);
+  EXPECT_EQ(rest.known, 2);
+  EXPECT_EQ(rest.measured, 3);
+  EXPECT_EQ(runs, 5);
+  EXPECT_EQ(progress.back(), (std::pair<int64_t, int64_t>{5, 5}));
+
+  ProfileRun again;
+  again.again = true;
+  EXPECT_EQ(run_profile(tasks, cache_, again).measured, 5);
+  EXPECT_EQ(runs, 10);
+  EXPECT_EQ(kept_seconds(DiskCache(path_), "point 0")->median, 6);
+}
+
+TEST_F(Profiling, measures_every_point_that_a_device_runs_alone_and_beside_another) {
+  auto tasks = matmul_tasks(measurer(), devices_, operators_, {.quick = true, .samples = 3});
+  for (ProfileTask& task : other_tasks(measurer(), devices_, operators_, 0, {.quick = true, .samples = 3}))
+    tasks.push_back(std::move(task));
+  const Profile profile = run_profile(tasks, cache_, {});
+  // 256, 128 and 64 rows (a half of 256 is all of 128) x (1, 8, 32 tokens and 1 beside another device) x 2 devices;
+  // Add on the host.
+  ASSERT_EQ(profile.rows.size(), 3u * 4 * 2 + 1);
+  for (const ProfileRow& row : profile.rows) {
+    EXPECT_GT(row.seconds.least, 0) << row.shape;
+    EXPECT_LE(row.seconds.least, row.seconds.median);
+    EXPECT_LE(row.seconds.median, row.seconds.most);
+  }
+  EXPECT_EQ(matmul_points(profile.rows, "npu:0").size(), 12u);
+  EXPECT_EQ(kept_points(cache_, npu()).size(), 12u);
+  EXPECT_EQ(run_profile(tasks, cache_, {}).measured, 0);
+}
+
+TEST_F(Profiling, measuring_is_no_part_of_what_is_recorded) {
+  Timeline timeline;
+  executor_.record(&timeline);
+  measurer().matmul(*devices_[1], {"f16", 2, kK, kN, false}, by_matrix(operators_)[0]);
+  EXPECT_TRUE(timeline.spans().empty());
+  EXPECT_EQ(executor_.record(nullptr), &timeline);
+}
+
+TEST_F(Profiling, refuses_points_that_the_buffers_cannot_hold) {
+  const auto same = by_matrix(operators_)[0];
+  EXPECT_THROW(measurer().matmul(*devices_[1], {"f16", kTokens + 1, kK, kN, false}, same), Error);
+}
+
+}  // namespace
+}  // namespace tandem
