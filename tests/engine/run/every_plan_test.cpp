@@ -18,6 +18,10 @@ constexpr int64_t kMostTokens = 600;
 // is off by about one.
 constexpr double kUnfused = 3e-2;
 
+const std::vector<int64_t> kManySizes = EngineOptions().graph_tokens;
+const std::vector<int64_t> kFewSizes = {128, 256, 512};  // most lengths fall back somewhere
+const std::vector<int64_t> kAnySize = {};
+
 class EveryPlan : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
@@ -34,8 +38,9 @@ class EveryPlan : public ::testing::TestWithParam<const char*> {
     std::filesystem::remove(path_ + ".measured.json");
   }
 
-  std::unique_ptr<Engine> open(const std::string& plan) const {
+  std::unique_ptr<Engine> open(const std::string& plan, const std::vector<int64_t>& sizes = kManySizes) const {
     EngineOptions o;
+    o.graph_tokens = sizes;
     o.program_folder = gpu::default_cache_folder();
     o.model_path = path_;
     o.plan = plan;
@@ -70,25 +75,32 @@ class EveryPlan : public ::testing::TestWithParam<const char*> {
 TEST_P(EveryPlan, gives_what_the_gpu_gives_for_every_length) {
   const auto gpu = open("gpu-only");
   const bool same_bits = gpu->devices().front()->fused_fma;
-  const std::vector<int64_t>& lengths = same_bits ? kLengths : kFewLengths;
   std::map<int64_t, std::vector<float>> expected;
-  for (const int64_t tokens : lengths) expected[tokens] = logits_of(*gpu, tokens);
+  for (const int64_t tokens : same_bits ? kLengths : kFewLengths) expected[tokens] = logits_of(*gpu, tokens);
   const std::span<const float> first(expected[33]);
   const auto vocabulary = static_cast<size_t>(gpu->config().vocabulary);
   ASSERT_GT(largest_difference(first.first(vocabulary), first.subspan(vocabulary, vocabulary)), 0.5);
-  for (const Strategy& strategy : strategies()) {
-    const std::string plan = strategy.name;
-    if (plan == "gpu-only" || plan == "host-only") continue;
-    const auto engine = open(plan);
+
+  const auto expect_same = [&](const std::string& plan, const std::vector<int64_t>& sizes,
+                               const std::vector<int64_t>& lengths) {
+    const auto engine = open(plan, sizes);
     for (const int64_t tokens : lengths) {
+      SCOPED_TRACE(plan + ", " + std::to_string(tokens) + " tokens, " + std::to_string(sizes.size()) + " sizes");
       const std::vector<float> logits = logits_of(*engine, tokens);
-      SCOPED_TRACE(plan + ", " + std::to_string(tokens) + " tokens");
       if (same_bits) {
         EXPECT_EQ(different_bits(logits, expected[tokens]), 0u);
       } else {
         EXPECT_LE(largest_difference(logits, expected[tokens]), kUnfused);
       }
     }
+  };
+  for (const Strategy& strategy : strategies()) {
+    const std::string plan = strategy.name;
+    if (plan == "gpu-only" || plan == "host-only") continue;
+    expect_same(plan, kManySizes, same_bits ? kLengths : kFewLengths);
+    if (!same_bits) continue;
+    expect_same(plan, kFewSizes, kFewLengths);
+    expect_same(plan, kAnySize, kFewLengths);
   }
 }
 
