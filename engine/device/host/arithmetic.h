@@ -16,7 +16,7 @@ void run_contract(const Operator& op, const HostLoops& loops, Workers& workers);
 
 // What both share, because it has no rounding to choose: moving values and comparing them. One file: exact.cpp.
 void run_embed(const Embed& op);
-void run_kv_append(const KvAppend& op);
+void run_kv_append(const KvAppend& op, void (*to_halves)(const float* from, uint16_t* to, int64_t count));
 void run_argmax(const ArgMax& op);
 void run_top_k(const TopK& op);
 void run_add(const Add& op);

@@ -115,7 +115,7 @@ struct Contract {
     for (int64_t s = 0; s < op.S; ++s) loops.softmax(op.x.as<float>() + s * op.x_stride, op.width);
   }
   void operator()(const Embed& op) const { run_embed(op); }
-  void operator()(const KvAppend& op) const { run_kv_append(op); }
+  void operator()(const KvAppend& op) const { run_kv_append(op, loops.to_halves); }
   void operator()(const ArgMax& op) const { run_argmax(op); }
   void operator()(const TopK& op) const { run_top_k(op); }
   void operator()(const Add& op) const { run_add(op); }

@@ -31,28 +31,23 @@ void run_embed(const Embed& op) {
 
 namespace {
 
-template <typename T>
-T to_cache(float value) {
-  if constexpr (sizeof(T) == sizeof(uint16_t))
-    return float_to_half(value);
-  else
-    return value;
-}
+void copy_floats(const float* from, float* to, int64_t count) { std::copy_n(from, count, to); }
 
+// T: an element of the cache, which convert() makes of `count` values.
 template <typename T>
-void append(const KvAppend& op) {
+void append(const KvAppend& op, void (*convert)(const float* from, T* to, int64_t count)) {
   const KvCache& cache = op.cache;
   check_positions(op.positions, op.S, cache.capacity, "cache");
   auto *k = cache.k.as<T>(), *v = cache.v.as<T>();
+  std::vector<T> key(static_cast<size_t>(cache.head_dim));
   for (int64_t s = 0; s < op.S; ++s) {
     const int64_t position = op.positions.as<int32_t>()[s];
     for (int64_t h = 0; h < cache.kv_heads; ++h) {
-      const float* from_k = op.k.as<float>() + s * op.k_stride + h * cache.head_dim;
-      const float* from_v = op.v.as<float>() + s * op.v_stride + h * cache.head_dim_v;
       T* block = k + (h * (cache.capacity / 16) + position / 16) * cache.head_dim * 16 + position % 16;
-      T* row = v + (h * cache.capacity + position) * cache.head_dim_v;
-      for (int64_t i = 0; i < cache.head_dim; ++i) block[i * 16] = to_cache<T>(from_k[i]);
-      for (int64_t i = 0; i < cache.head_dim_v; ++i) row[i] = to_cache<T>(from_v[i]);
+      convert(op.k.as<float>() + s * op.k_stride + h * cache.head_dim, key.data(), cache.head_dim);
+      for (int64_t i = 0; i < cache.head_dim; ++i) block[i * 16] = key[static_cast<size_t>(i)];
+      convert(op.v.as<float>() + s * op.v_stride + h * cache.head_dim_v,
+              v + (h * cache.capacity + position) * cache.head_dim_v, cache.head_dim_v);
     }
   }
 }
@@ -62,7 +57,9 @@ float sort_key(float value) { return std::isnan(value) ? -std::numeric_limits<fl
 
 }  // namespace
 
-void run_kv_append(const KvAppend& op) { op.cache.type == KvType::f16 ? append<uint16_t>(op) : append<float>(op); }
+void run_kv_append(const KvAppend& op, void (*to_halves)(const float* from, uint16_t* to, int64_t count)) {
+  op.cache.type == KvType::f16 ? append(op, to_halves) : append(op, copy_floats);
+}
 
 void run_argmax(const ArgMax& op) {
   for (int64_t s = 0; s < op.S; ++s) {

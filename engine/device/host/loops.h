@@ -70,6 +70,7 @@ struct HostLoops {
   void (*rope)(const RopeArgs& args);
   void (*swiglu)(const float* gate, const float* up, float* y, int64_t count, bool round_f16);
   void (*softmax)(float* x, int64_t count);
+  void (*to_halves)(const float* from, uint16_t* to, int64_t count);  // rounds to nearest even
 };
 
 const HostLoops& best_loops();  // for this machine

@@ -8,6 +8,7 @@
 
 namespace tandem::host {
 
-const HostLoops LOOPS_TABLE = {LOOPS_NAME, matmul_panel, rms_norm, kAttendTile, attend, rope, swiglu, softmax};
+const HostLoops LOOPS_TABLE = {LOOPS_NAME, matmul_panel, rms_norm, kAttendTile, attend,
+                               rope,       swiglu,       softmax,  to_halves};
 
 }  // namespace tandem::host

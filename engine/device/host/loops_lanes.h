@@ -100,6 +100,9 @@ LANES_INLINE Part fma_part(Part a, Part b, Part c) {
 LANES_INLINE Part part_from_halves(const uint16_t* from) {
   return reinterpret_cast<Part>(_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from))));
 }
+LANES_INLINE void halves_from_part(uint16_t* to, Part v) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_cvtps_ph(reinterpret_cast<__m512>(v), 0));
+}
 LANES_INLINE Part round_part(Part v) {
   return reinterpret_cast<Part>(_mm512_cvtph_ps(_mm512_cvtps_ph(reinterpret_cast<__m512>(v), 0)));
 }
@@ -116,6 +119,9 @@ LANES_INLINE Part fma_part(Part a, Part b, Part c) {
 }
 LANES_INLINE Part part_from_halves(const uint16_t* from) {
   return reinterpret_cast<Part>(_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
+}
+LANES_INLINE void halves_from_part(uint16_t* to, Part v) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_cvtps_ph(reinterpret_cast<__m256>(v), 0));
 }
 LANES_INLINE Part round_part(Part v) {
   return reinterpret_cast<Part>(_mm256_cvtph_ps(_mm256_cvtps_ph(reinterpret_cast<__m256>(v), 0)));
@@ -135,6 +141,9 @@ LANES_INLINE Part part_from_halves(const uint16_t* from) {
   Part v = {};
   for (int n = 0; n < kPartLanes; ++n) v[n] = half_to_float(from[n]);
   return v;
+}
+LANES_INLINE void halves_from_part(uint16_t* to, Part v) {
+  for (int n = 0; n < kPartLanes; ++n) to[n] = float_to_half(v[n]);
 }
 LANES_INLINE Part round_part(Part v) {
   for (int n = 0; n < kPartLanes; ++n) v[n] = half_to_float(float_to_half(v[n]));
@@ -161,6 +170,7 @@ LANES_INLINE Lanes from_halves(const uint16_t* from) {
   EACH_PART v.p[i] = part_from_halves(from + kPartLanes * i);
   return v;
 }
+LANES_INLINE void store_halves(uint16_t* to, Lanes v) { EACH_PART halves_from_part(to + kPartLanes * i, v.p[i]); }
 LANES_INLINE Lanes round_f16(Lanes v) {
   EACH_PART v.p[i] = round_part(v.p[i]);
   return v;

@@ -76,6 +76,12 @@ void swiglu(const float* gate, const float* up, float* y, int64_t count, bool to
   }
 }
 
+void to_halves(const float* from, uint16_t* to, int64_t count) {
+  int64_t i = 0;
+  for (; i + 16 <= count; i += 16) store_halves(to + i, load(from + i));
+  for (; i < count; ++i) to[i] = float_to_half(from[i]);
+}
+
 void softmax(float* x, int64_t count) {
   const float lowest = -__builtin_inff();
   Lanes top = all(lowest);

@@ -22,7 +22,7 @@ struct Reference {
     reference(op);
   }
   void operator()(const Embed& op) const { run_embed(op); }
-  void operator()(const KvAppend& op) const { run_kv_append(op); }
+  void operator()(const KvAppend& op) const { run_kv_append(op, kPortableLoops.to_halves); }
   void operator()(const ArgMax& op) const { run_argmax(op); }
   void operator()(const TopK& op) const { run_top_k(op); }
   void operator()(const Add& op) const { run_add(op); }

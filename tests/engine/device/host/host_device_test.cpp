@@ -328,6 +328,28 @@ TEST(HostLoops, a_rotation_has_the_bits_of_the_pairs_formula) {
       }
 }
 
+// 37 values are two vectors of every instruction set and a part of one.
+TEST(HostLoops, halves_are_rounded_to_nearest_even_at_any_count) {
+  std::vector<float> values = {1.0f,           -1.0f,    0.0f, -0.0f, 65504.0f,
+                               65519.0f,       65520.0f, 1e9f, 1e-8f, 5.9604645e-8f,
+                               1.00048828125f,   // 1 + 2^-11: a tie, down to the even 1
+                               1.00146484375f};  // 1 + 3 * 2^-11: a tie, up to the even 1 + 2^-9
+  std::mt19937 random(5);
+  while (values.size() < 37)
+    values.push_back(std::ldexp(static_cast<float>(random()), -static_cast<int>(random() % 48)));
+  EXPECT_EQ(0x3c00, float_to_half(values[10]));
+  EXPECT_EQ(0x3c02, float_to_half(values[11]));
+  for (const host::HostLoops* loops : all_loops()) {
+    for (size_t count = 0; count <= values.size(); ++count) {
+      std::vector<uint16_t> halves(values.size() + 1, 0xabcd);
+      loops->to_halves(values.data(), halves.data(), static_cast<int64_t>(count));
+      for (size_t i = 0; i < count; ++i)
+        ASSERT_EQ(float_to_half(values[i]), halves[i]) << loops->name << " " << values[i];
+      ASSERT_EQ(0xabcd, halves[count]) << loops->name << " wrote past " << count;
+    }
+  }
+}
+
 TEST(Registry, an_unknown_device_is_an_error_that_lists_what_is_there) {
   for (const char* id : {"tpu:0", "host:1", "host:x", "", "opencl:999"}) {
     try {
