@@ -188,6 +188,9 @@ PreparedPlan& Engine::prepared_for(const Batch& batch) {
   }
   if (prepared_.size() == kPreparedPlans) prepared_.erase(prepared_.begin());
   prepared_.push_back({batch, past, executor_->prepare(plan_for(batch))});
+  const GraphCompiles compiles = executor_->compiles(*prepared_.back().prepared, options_.graph_tokens);
+  online_compiles_.graphs += compiles.graphs;
+  online_compiles_.seconds += compiles.seconds;
   return *prepared_.back().prepared;
 }
 

@@ -100,6 +100,8 @@ class Engine {
   std::vector<Operator> operators_for(const Batch& batch) const;
   std::span<const std::unique_ptr<Device>> opened() const { return devices_; }
   Measurer measurer() { return {*executor_, cache_}; }
+  // Of all batches whose length the NPU had no graphs for: in the plan `online` alone.
+  const GraphCompiles& online_compiles() const { return online_compiles_; }
 
   void record(Timeline* timeline);  // spans of every pass; nullptr: stop
   // Asked between pieces of a long prefill; true: extend() throws Interrupted.
@@ -142,6 +144,7 @@ class Engine {
     std::unique_ptr<PreparedPlan> prepared;
   };
   std::vector<CachedPlan> prepared_;  // most recently used last
+  GraphCompiles online_compiles_;
   std::vector<std::string> notes_;
   int64_t position_ = 0;
 };

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <thread>
 #include <utility>
 
+#include "engine/device/npu/npu_device.h"
+#include "engine/plan/matmul_shape.h"
 #include "engine/run/timeline_pass.h"
 #include "sync/error.h"
 
@@ -39,6 +42,24 @@ std::unique_ptr<PreparedPlan> Executor::prepare(Plan plan) {
   for (size_t i = 0; i < prepared->plan_.steps.size(); ++i)
     prepared->launches_[static_cast<size_t>(prepared->plan_.steps[i].device)].push_back(planned_launch(*prepared, i));
   return prepared;
+}
+
+GraphCompiles Executor::compiles(const PreparedPlan& prepared, std::span<const int64_t> graph_tokens) const {
+  GraphCompiles compiles;
+  std::set<MatMulShape> seen;
+  for (size_t i = 0; i < prepared.plan_.steps.size(); ++i) {
+    const Step& step = prepared.plan_.steps[i];
+    if (prepared.devices_[static_cast<size_t>(step.device)]->info().kind != DeviceKind::npu) continue;
+    for (const Operator& op : step.operators) {
+      const auto* matmul = std::get_if<MatMul>(&op.body);
+      if (matmul == nullptr || std::ranges::binary_search(graph_tokens, matmul->S)) continue;
+      if (!seen.insert(shape_of(*matmul)).second) continue;
+      const auto graph = prepared.devices_[static_cast<size_t>(step.device)]->prepare(std::span(&op, 1));
+      compiles.seconds += npu_compile_seconds(*graph);
+      ++compiles.graphs;
+    }
+  }
+  return compiles;
 }
 
 PlannedLaunch Executor::planned_launch(const PreparedPlan& prepared, size_t index) const {

@@ -50,6 +50,13 @@ class PreparedPlan {
   std::vector<sync::DurationPredictor> submission_waits_;  // per step, of a plan that the NPU dominates
 };
 
+// Graphs that the NPU had to compile for a plan, a matmul shape each, and the time that its compiler would have taken:
+// on the model clock, nobody waits for it.
+struct GraphCompiles {
+  int64_t graphs = 0;
+  double seconds = 0;  // modelled
+};
+
 class Executor {
  public:
   Executor(sync::Pool& pool, std::vector<Device*> devices, ExecutorOptions options);
@@ -57,6 +64,9 @@ class Executor {
   std::unique_ptr<PreparedPlan> prepare(Plan plan);
   // Returns the wall time in seconds.
   double run(PreparedPlan& prepared);
+
+  // Of the graphs whose number of tokens is not among `graph_tokens`, rising (plan `online`, H12).
+  GraphCompiles compiles(const PreparedPlan& prepared, std::span<const int64_t> graph_tokens) const;
 
   // Spans of every run are added here until it is set to nullptr; gives what was set before. Measuring costs some time
   // on some devices.

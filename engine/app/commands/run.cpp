@@ -49,6 +49,10 @@ nlohmann::json to_json(const Generation& g, std::span<const int32_t> prompt, con
           {"device", engine.device_names()},
           {"plan", engine.plan_name()},
           {"act", engine.act()},
+          {"online_compile",
+           {{"clock", "modelled"},
+            {"graphs", engine.online_compiles().graphs},
+            {"ms", engine.online_compiles().seconds * 1e3}}},
           {"memory", {{"activation_bytes", engine.activation_bytes()}, {"weight_bytes", engine.weight_bytes()}}}};
 }
 
@@ -143,6 +147,12 @@ int run_command(const CommonFlags& flags) {
   if (!flags.quiet() && !flags.json) {
     if (!to_terminal) std::fputc('\n', stderr);  // both may end in one log
     print_summary(result, *engine);
+    if (const GraphCompiles& compiled = engine->online_compiles(); compiled.graphs > 0) {
+      std::fprintf(
+          stderr,
+          "the NPU's compiler would have taken %.1f ms for %lld graphs of these lengths (modelled, not waited for)\n",
+          compiled.seconds * 1e3, static_cast<long long>(compiled.graphs));
+    }
     if (clock) print_summary(run_on(*clock, result), result);
   }
   if (result.reason == StopReason::context_full && !flags.quiet()) {

@@ -146,6 +146,19 @@ TEST_F(TinyEngine, auto_chooses_a_plan_that_its_devices_can_run_and_keeps_the_ch
   std::filesystem::remove(*o.measurements);
 }
 
+// H12: a graph for each shape of matrix; a length that has graphs compiles none.
+TEST_F(TinyEngine, counts_what_the_plan_online_compiles_for_lengths_that_have_no_graphs) {
+  for (const std::string plan : {"online", "pipe", "padding"}) {
+    const auto engine = Engine::open(options(plan, {"npu:0", "host"}));
+    engine->extend(ids(8));
+    EXPECT_EQ(engine->online_compiles().graphs, 0) << plan;
+    engine->rewind(0);
+    engine->extend(ids(11));
+    EXPECT_EQ(engine->online_compiles().graphs, plan == "online" ? 4 : 0) << plan;  // qkv, output, gate and up, down
+    EXPECT_EQ(engine->online_compiles().seconds > 0, plan == "online") << plan;
+  }
+}
+
 // Passes were prepared and run before: what recording needs of a device must not wait for work that the same pass has
 // yet to launch.
 TEST_F(TinyEngine, recorded_passes_show_each_device_at_work_and_give_the_same_logits) {
