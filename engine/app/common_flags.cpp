@@ -132,7 +132,7 @@ void add_engine_flags(CLI::App& app, CommonFlags& flags) {
   app.add_flag("--strict-device", flags.strict_device,
                "an operator that has to fall back to another device is an error");
   app.add_option("--plan", flags.plan,
-                 "what runs where: gpu-only, npu-only, host-only, layer, tensor, auto; `list` explains them")
+                 "what runs where: auto, tensor, gpu-only, npu-only, host-only, ...; `list` explains all of them")
       ->each(explain_plans)
       ->capture_default_str();
   app.add_option("--split", flags.split,

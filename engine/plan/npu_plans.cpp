@@ -85,8 +85,13 @@ Plan online(const PlanRequest& request) {
   Plan plan = multiply_on_npu(request, "online", [](const Operator& op, const CutLimits&) {
     return TokenLayout{{0, tokens_of(op), tokens_of(op)}};
   });
-  plan.notes.push_back("the NPU's graphs are compiled for " + std::to_string(tokens_of(request.operators.front())) +
-                       " tokens when a batch of that length first comes");
+  const int64_t S = tokens_of(request.operators.front());
+  const auto& sizes =
+      request.devices[static_cast<size_t>(require_device(request, DeviceKind::npu, "an NPU", "online"))].graph_tokens;
+  if (!sizes.empty() && !std::ranges::binary_search(sizes, S)) {
+    plan.notes.push_back("the NPU's graphs are compiled for " + std::to_string(S) +
+                         " tokens when a batch of that length first comes");
+  }
   return plan;
 }
 

@@ -8,7 +8,7 @@
 namespace tandem {
 
 // One cut for each number of NPU rows in steps of limits.row_step, rising. None where no graphs have exactly S tokens
-// together: hybrid cutting (H5) pads.
+// together, or only with graphs of less than limits.token_step: hybrid cutting (H5) pads.
 std::vector<Cut> row_cutting(int64_t S, int64_t N, const CutLimits& limits);
 
 }  // namespace tandem
