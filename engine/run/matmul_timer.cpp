@@ -13,7 +13,6 @@ namespace {
 
 // A sample of about two milliseconds at 25 GB/s.
 constexpr double kBytesPerSample = 48e6;
-constexpr int64_t kMostOperators = 1024;
 // A single operator that takes longer than this is sampled less often.
 constexpr double kLongSample = 20e-3;
 constexpr int kFewSamples = 3;
@@ -22,9 +21,9 @@ constexpr int kFewSamples = 3;
 constexpr double kLongerBeside = 2.5;
 
 // At more tokens a matmul is bound by arithmetic: each token weighs like a quarter of a reading of the weights.
-int64_t operators_per_sample(const MatMulPoint& point) {
+int64_t operators_per_sample(const MatMulPoint& point, const Effort& effort) {
   const double each = weight_bytes(point) * std::max(1.0, static_cast<double>(point.S) / 4);
-  return std::clamp(static_cast<int64_t>(kBytesPerSample / each) + 1, int64_t{1}, kMostOperators);
+  return std::clamp(static_cast<int64_t>(kBytesPerSample / each) + 1, int64_t{1}, effort.most_operators);
 }
 
 // Every slice of point.rows rows of every matrix.
@@ -82,7 +81,7 @@ int64_t most_tokens(const MatMul& op) {
 MeasuredSeconds MatMulTimer::alone(Device& device, const MatMulPoint& point, SameMatMuls same) const {
   check_point(point, same);
   const std::vector<MatMul> all = slices(point, same);
-  const int64_t count = operators_per_sample(point);
+  const int64_t count = operators_per_sample(point, effort);
   std::vector<std::unique_ptr<PreparedPlan>> prepared;
   const auto prepare = [&](int64_t first) {
     prepared.push_back(
@@ -90,7 +89,8 @@ MeasuredSeconds MatMulTimer::alone(Device& device, const MatMulPoint& point, Sam
   };
   prepare(0);
   executor.run(*prepared.front());  // compiles
-  const int runs = executor.run(*prepared.front()) > kLongSample ? std::min(samples, kFewSamples) : samples;
+  const int runs =
+      executor.run(*prepared.front()) > kLongSample ? std::min(effort.samples, kFewSamples) : effort.samples;
   const bool all_at_once = static_cast<int64_t>(all.size()) <= count;
   for (int i = 1; i < runs && !all_at_once; ++i) prepare(i * count);
   std::vector<double> seconds;
@@ -106,9 +106,9 @@ MeasuredSeconds MatMulTimer::beside(Device& device, const MatMulPoint& point, Sa
   MatMulPoint at_other = point_of(others.front());
   at_other.S = std::min(point.S, most_tokens(others.front()));
   const std::vector<MatMul> all_others = slices(at_other, others);
-  const int64_t count = operators_per_sample(point);
+  const int64_t count = operators_per_sample(point, effort);
   const auto count_beside =
-      static_cast<int64_t>(kLongerBeside * static_cast<double>(operators_per_sample(at_other))) + 1;
+      static_cast<int64_t>(kLongerBeside * static_cast<double>(operators_per_sample(at_other, effort))) + 1;
   // No step waits for another: both devices begin at once.
   const auto prepared =
       executor.prepare({"measure",
@@ -117,7 +117,7 @@ MeasuredSeconds MatMulTimer::beside(Device& device, const MatMulPoint& point, Sa
                         {}});
   std::vector<double> seconds;
   Timeline* const before = executor.record(nullptr);
-  for (int i = -1; i < samples; ++i) {
+  for (int i = -1; i < effort.samples; ++i) {
     Timeline timeline;
     executor.record(&timeline);
     executor.run(*prepared);

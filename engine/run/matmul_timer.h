@@ -24,9 +24,16 @@ int64_t most_tokens(const MatMul& op);
 // Operators of one shape; not empty.
 using SameMatMuls = std::span<const MatMul>;
 
+// How much is run for one point: a planner at work wants an answer soon, a profile takes its time.
+struct Effort {
+  int samples = 5;
+  int64_t most_operators = 256;  // in a sample; of small matrices, fewer than fill it
+};
+inline constexpr Effort kThorough{7, 1024};
+
 struct MatMulTimer {
   Executor& executor;
-  int samples = 5;
+  Effort effort{};
 
   // Seconds of one operator of the point; point.S is at most most_tokens(), point.rows at most those of `same`.
   MeasuredSeconds alone(Device& device, const MatMulPoint& point, SameMatMuls same) const;

@@ -46,12 +46,12 @@ class Unrecorded {
 }  // namespace
 
 MeasuredSeconds Measurer::matmul(Device& device, const MatMulPoint& point, SameMatMuls same, const Beside& beside,
-                                 int samples) {
+                                 const Effort& effort) {
   const std::string key = key_of(device.info(), point);
   if (const auto known = kept_seconds(cache, key)) return *known;
   TANDEM_CHECK(point.both == (beside.device != nullptr), "a point beside another device names it");
   const Unrecorded unrecorded(executor);
-  const MatMulTimer timer{executor, samples};
+  const MatMulTimer timer{executor, effort};
   const MeasuredSeconds seconds =
       point.both ? timer.beside(device, point, same, *beside.device, beside.matmuls) : timer.alone(device, point, same);
   keep_point(cache, device.info(), point, seconds);
@@ -62,7 +62,7 @@ std::string Measurer::other_key(const Device& device, const Operator& op) {
   return measurement_key(device.info()) + "|" + shape_text(op);
 }
 
-MeasuredSeconds Measurer::other(Device& device, const Operator& op, int samples) {
+MeasuredSeconds Measurer::other(Device& device, const Operator& op, const Effort& effort) {
   if (std::holds_alternative<KvAppend>(op.body)) return {};
   const std::string key = other_key(device, op);
   if (const auto known = kept_seconds(cache, key)) return *known;
@@ -77,7 +77,7 @@ MeasuredSeconds Measurer::other(Device& device, const Operator& op, int samples)
       std::clamp(static_cast<int64_t>(kOtherSampleSeconds / executor.run(*once)), int64_t{1}, kMostRepeats);
   const auto prepared = repeated(times);
   std::vector<double> seconds;
-  for (int i = 0; i < samples; ++i) seconds.push_back(executor.run(*prepared) / static_cast<double>(times));
+  for (int i = 0; i < effort.samples; ++i) seconds.push_back(executor.run(*prepared) / static_cast<double>(times));
   const MeasuredSeconds summed = spread_of(std::move(seconds));
   keep_seconds(cache, key, summed);
   return summed;

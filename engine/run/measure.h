@@ -37,11 +37,11 @@ struct Measurer {
 
   // One matmul of the point; measured on `same`, unless it is on disk.
   MeasuredSeconds matmul(Device& device, const MatMulPoint& point, SameMatMuls same, const Beside& beside = {},
-                         int samples = 5);
+                         const Effort& effort = {});
 
   // Any other operator, with the tokens it has, at the positions that its buffer holds. Zeros for what must not run
   // twice: writing to the KV cache.
-  MeasuredSeconds other(Device& device, const Operator& op, int samples = 5);
+  MeasuredSeconds other(Device& device, const Operator& op, const Effort& effort = {});
   static std::string other_key(const Device& device, const Operator& op);  // on disk
 
   // Predicts operators of a plan for these devices; matmuls are measured on those of `operators` with the same weights'

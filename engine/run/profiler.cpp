@@ -65,7 +65,7 @@ std::vector<ProfileTask> matmul_tasks(const Measurer& measurer, std::span<const 
         row.matmul = point;
         tasks.push_back({std::move(row), key,
                          [m = measurer, d = device.get(), point, matrices, &same, beside,
-                          n = options.samples]() mutable { return m.matmul(*d, point, same, beside, n); }});
+                          effort = options.effort]() mutable { return m.matmul(*d, point, same, beside, effort); }});
       }
     }
   }
@@ -80,9 +80,9 @@ std::vector<ProfileTask> other_tasks(const Measurer& measurer, std::span<const s
       if (!device->supports(op).yes || (past > 0 && !std::holds_alternative<Attention>(op.body))) continue;
       set_positions(op, past);
       tasks.push_back({row_of(*device, op, past), Measurer::other_key(*device, op),
-                       [m = measurer, d = device.get(), op, past, n = options.samples]() mutable {
+                       [m = measurer, d = device.get(), op, past, effort = options.effort]() mutable {
                          set_positions(op, past);
-                         return m.other(*d, op, n);
+                         return m.other(*d, op, effort);
                        }});
     }
   }

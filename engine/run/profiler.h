@@ -39,7 +39,7 @@ struct ProfileTask {
 
 struct ProfileOptions {
   bool quick = false;
-  int samples = 7;
+  Effort effort = kThorough;
 };
 
 // Every matmul on grid_points(), on every device that runs it. Borrows the measurer's parts and `devices`.

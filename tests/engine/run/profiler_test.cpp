@@ -190,8 +190,8 @@ TEST_F(Profiling, a_second_run_measures_only_what_is_missing) {
 }
 
 TEST_F(Profiling, measures_every_point_that_a_device_runs_alone_and_beside_another) {
-  auto tasks = matmul_tasks(measurer(), devices_, operators_, {.quick = true, .samples = 3});
-  for (ProfileTask& task : other_tasks(measurer(), devices_, operators_, 0, {.quick = true, .samples = 3}))
+  auto tasks = matmul_tasks(measurer(), devices_, operators_, {.quick = true, .effort = {3, 256}});
+  for (ProfileTask& task : other_tasks(measurer(), devices_, operators_, 0, {.quick = true, .effort = {3, 256}}))
     tasks.push_back(std::move(task));
   const Profile profile = run_profile(tasks, cache_, {});
   // 256, 128 and 64 rows (a half of 256 is all of 128) x (1, 8, 32 tokens and 1 beside another device) x 2 devices;

@@ -1,0 +1,181 @@
+// Question: do operators take as long on this machine's wall clock as the planner was told they would?
+//
+// For prompts of some lengths and for single tokens: the plan as it runs, with the predicted seconds of its operators
+// (H8: what was measured of them alone, or lies between), against recorded passes of that very plan. The bar: a median
+// error of 15 % over kinds, shapes and devices.
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "bench/engines.h"
+#include "engine/plan/predict.h"
+#include "engine/plan/statistics.h"
+#include "engine/run/engine.h"
+#include "engine/run/prediction_check.h"
+#include "engine/run/timeline.h"
+
+namespace {
+
+namespace bench = tandem::bench;
+
+using tandem::Batch;
+using tandem::CheckedOperator;
+using tandem::Engine;
+using tandem::Timeline;
+
+struct Options {
+  std::string model = bench::default_model();
+  std::vector<std::string> devices;
+  std::string plan = "tensor";
+  std::vector<int64_t> lengths = {32, 128, 256};
+  int64_t chunk = 256;
+  int rounds = 7;
+  bool json = false;
+};
+
+constexpr int64_t kDecodeContext = 64;
+
+struct Test {
+  std::string name;
+  std::string plan;
+  double predicted_seconds = 0, measured_seconds = 0;  // of the pass
+  std::vector<CheckedOperator> rows;
+};
+
+// One pass of `tokens` at the engine's position, again and again.
+Test check(Engine& engine, std::string name, const std::vector<int32_t>& ids, int rounds) {
+  const int64_t position = engine.position();
+  const Batch batch{static_cast<int64_t>(ids.size()), 1};
+  engine.extend(ids);  // chooses the plan and compiles
+  engine.rewind(position);
+  const tandem::Plan plan = engine.plan_for(batch);
+  const tandem::Prediction prediction = tandem::predict(plan, engine.costs_for(batch));
+  std::vector<double> seconds;
+  std::vector<Timeline> runs(static_cast<size_t>(rounds) + 1);  // the first warms up what recording needs
+  for (Timeline& run : runs) {
+    const double start = tandem::now_seconds();
+    engine.extend(ids);
+    seconds.push_back(tandem::now_seconds() - start);
+    engine.rewind(position);
+    engine.record(&run);
+    engine.extend(ids);
+    engine.record(nullptr);
+    engine.rewind(position);
+  }
+  runs.erase(runs.begin());
+  return {std::move(name), plan.name, prediction.seconds, tandem::median(std::move(seconds)),
+          tandem::check_predictions(plan, prediction, runs)};
+}
+
+std::vector<Test> check_all(const Options& options, Engine& engine) {
+  const auto ids = bench::some_ids(engine.config().vocabulary, std::max(options.chunk, kDecodeContext + 1));
+  const auto first = [&](int64_t count) { return std::vector<int32_t>(ids.begin(), ids.begin() + count); };
+  std::vector<Test> tests;
+  for (const int64_t length : options.lengths) {
+    engine.rewind(0);
+    tests.push_back(
+        check(engine, "prompt of " + std::to_string(length), first(std::min(length, options.chunk)), options.rounds));
+  }
+  engine.rewind(0);
+  engine.extend(first(kDecodeContext));
+  tests.push_back(check(engine, "single token", first(1), options.rounds));
+  return tests;
+}
+
+double median_of_all(const std::vector<Test>& tests) {
+  std::vector<CheckedOperator> all;
+  for (const Test& test : tests) all.insert(all.end(), test.rows.begin(), test.rows.end());
+  return tandem::median_error(all);
+}
+
+void print(const std::vector<Test>& tests) {
+  for (const Test& test : tests) {
+    std::printf("%s, plan %s: the pass was predicted to take %.3f ms and took %.3f ms (%+.1f %%)\n\n",
+                test.name.c_str(), test.plan.c_str(), test.predicted_seconds * 1e3, test.measured_seconds * 1e3,
+                100 * (test.predicted_seconds / test.measured_seconds - 1));
+    std::printf("| operator | shape | device | count | predicted us | measured us | error |\n");
+    std::printf("| --- | --- | --- | ---: | ---: | ---: | ---: |\n");
+    for (const CheckedOperator& row : test.rows) {
+      std::printf("| %s | %s | %s | %lld | %.2f | %.2f | %+.1f %% |\n", row.kind.c_str(), row.shape.c_str(),
+                  row.device.c_str(), static_cast<long long>(row.count), row.predicted_seconds * 1e6,
+                  row.measured_seconds * 1e6, 100 * row.error());
+    }
+    std::printf("\nmedian error %.1f %%\n\n", 100 * tandem::median_error(test.rows));
+  }
+  std::printf("median error of all %.1f %% (the bar: 15 %%)\n", 100 * median_of_all(tests));
+}
+
+nlohmann::json to_json(const std::vector<Test>& tests) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const Test& test : tests) {
+    nlohmann::json rows = nlohmann::json::array();
+    for (const CheckedOperator& row : test.rows) {
+      rows.push_back({{"op", row.kind},
+                      {"shape", row.shape},
+                      {"device", row.device},
+                      {"count", row.count},
+                      {"predicted_us", row.predicted_seconds * 1e6},
+                      {"measured_us", row.measured_seconds * 1e6},
+                      {"error", row.error()}});
+    }
+    list.push_back({{"test", test.name},
+                    {"plan", test.plan},
+                    {"predicted_seconds", test.predicted_seconds},
+                    {"measured_seconds", test.measured_seconds},
+                    {"median_error", tandem::median_error(test.rows)},
+                    {"rows", std::move(rows)}});
+  }
+  return {{"schema", 1}, {"bench", "plan"}, {"median_error", median_of_all(tests)}, {"tests", std::move(list)}};
+}
+
+int run(const Options& options) {
+  bench::require_model(options.model);
+  tandem::EngineOptions engine_options;
+  engine_options.model_path = options.model;
+  engine_options.devices = options.devices;
+  engine_options.plan = options.plan;
+  engine_options.act = "f16";
+  engine_options.chunk = options.chunk;
+  engine_options.context = options.chunk + kDecodeContext;
+  const auto engine = Engine::open(engine_options);
+  const std::vector<Test> tests = check_all(options, *engine);
+  if (options.json) {
+    std::printf("%s\n", to_json(tests).dump(1).c_str());
+    return 0;
+  }
+  std::printf(
+      "%s, act f16, %s; predicted: from operators that were measured by themselves; measured: medians of %d "
+      "recorded passes (wall clock)\n\n",
+      std::filesystem::path(options.model).filename().c_str(), tandem::to_string(engine->layout()).c_str(),
+      options.rounds);
+  print(tests);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app("plan: predicted against measured time of each operator of a plan");
+  app.add_option("model", options.model, "GGUF file; default: the one that ./dev run fetched");
+  app.add_option("--plan", options.plan, "as tandem's --plan");
+  app.add_option("--lengths", options.lengths, "tokens of the prompts, comma separated, at most --chunk")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 20));
+  app.add_option("--device", options.devices, "as tandem's --device")->delimiter(',');
+  app.add_option("--chunk", options.chunk, "tokens that are computed at once")->check(CLI::Range(1, 1 << 20));
+  app.add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000));
+  app.add_flag("--json", options.json);
+  CLI11_PARSE(app, argc, argv);
+  try {
+    return run(options);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}
