@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "bench/engines.h"
+#include "engine/plan/statistics.h"
 #include "engine/run/engine.h"
-#include "engine/run/statistics.h"
 #include "sync/error.h"
 
 namespace {

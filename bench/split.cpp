@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "bench/engines.h"
+#include "engine/plan/statistics.h"
 #include "engine/run/engine.h"
-#include "engine/run/statistics.h"
 #include "engine/run/timeline.h"
 #include "sync/error.h"
 

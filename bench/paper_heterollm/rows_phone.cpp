@@ -8,7 +8,8 @@ namespace {
 // Hetero-layer's and Hetero-tensor's watts differ by 0.52, PPL's and Hetero-layer's by 2.1: were the GPU busy all the
 // time, as it is under the solver's plan, Hetero-tensor would draw about as much as PPL.
 constexpr const char* kBusyGpu =
-    "the solver's plan keeps the GPU busy nearly all the time; the printed watts and slowdown leave room for a third at most";
+    "the solver's plan keeps the GPU busy nearly all the time; the printed watts and slowdown leave room for a third "
+    "at most";
 
 Setting at_256(const char* plan) { return prefill(kL8, 256, plan); }
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/run/sync_lab/machine.h"
 #include "engine/plan/statistics.h"
+#include "engine/run/sync_lab/machine.h"
 
 namespace tandem::sync_lab {
 
