@@ -73,9 +73,9 @@ int RegressionTree::grow(std::span<const TreeSample*> samples, const TreeLimits&
   nodes_.push_back({-1, 0, -1, -1, squares.sum / squares.count});
   const TreeSplit split = depth < limits.depth ? best_split(samples, limits.leaf_samples) : TreeSplit{};
   if (split.feature < 0) return index;
-  const auto first_above = std::ranges::partition(samples, [&](const TreeSample* sample) {
-                             return sample->features[static_cast<size_t>(split.feature)] < split.threshold;
-                           }).begin();
+  const auto first_above = std::partition(samples.begin(), samples.end(), [&](const TreeSample* sample) {
+    return sample->features[static_cast<size_t>(split.feature)] < split.threshold;
+  });
   const auto below_count = static_cast<size_t>(first_above - samples.begin());
   const int below = grow(samples.first(below_count), limits, depth + 1);
   const int above = grow(samples.subspan(below_count), limits, depth + 1);

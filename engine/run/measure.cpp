@@ -115,7 +115,9 @@ RowShares Measurer::row_shares(std::span<const Operator> operators, std::span<De
       by_shape[shape_of(*matmul)].push_back(*matmul);
   }
   RowShares shares;
-  for (const auto& [shape, same] : by_shape) {
+  for (const auto& entry : by_shape) {
+    const MatMulShape& shape = entry.first;
+    const std::vector<MatMul>& same = entry.second;
     MatMulPoint point = point_of(same.front());
     // Only the ratio counts here, which hardly changes within a class of sizes.
     const auto sizes = grid_tokens(std::max<int64_t>(1, most_tokens(same.front())), DeviceKind::npu, false);
