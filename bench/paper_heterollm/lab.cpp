@@ -1,23 +1,14 @@
 #include "bench/paper_heterollm/lab.h"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
-#include "engine/graph/decoder.h"
 #include "engine/model/shapes.h"
 #include "engine/plan/processor_time.h"
 #include "engine/plan/strategy.h"
 
 namespace tandem::paper_heterollm {
 namespace {
-
-// Room for padding to any standard size.
-int64_t room_for(int64_t tokens) {
-  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(tokens, 32))));
-}
-
-int64_t positions_for(const Setting& setting) { return (setting.context + room_for(setting.tokens) + 63) / 64 * 64; }
 
 // Whether the plan would be another one with other costs.
 bool depends_on_costs(const Setting& setting, const std::vector<DeviceTraits>& devices) {
@@ -32,16 +23,14 @@ bool depends_on_costs(const Setting& setting, const std::vector<DeviceTraits>& d
 Setting prefill(const char* model, int64_t tokens, const char* plan) { return {model, tokens, plan}; }
 Setting decode(const char* model, const char* plan) { return {model, 1, plan, 256}; }
 
+Decoders::Decoder::Decoder(const Setting& setting)
+    : model(model_shape(setting.model), packed_format(StorageType::q4_0), setting.tokens,
+            setting.context + setting.tokens, true),
+      operators(model.operators(setting.tokens)) {}
+
 const std::vector<Operator>& Decoders::operators(const Setting& setting) {
   std::unique_ptr<Decoder>& decoder = decoders_[{setting.model, setting.tokens, setting.context}];
-  if (!decoder) {
-    decoder = std::make_unique<Decoder>();
-    decoder->model = shape_only_model(model_shape(setting.model), packed_format(StorageType::q4_0), true);
-    const ActivationSizes sizes{room_for(setting.tokens), 1, positions_for(setting), positions_for(setting),
-                                KvType::f16};
-    decoder->buffers = std::make_unique<Activations>(decoder->model.config, sizes, &decoder->pool);
-    decoder->operators = build_decoder(decoder->model, *decoder->buffers, {setting.tokens, 1, false}, {});
-  }
+  if (!decoder) decoder = std::make_unique<Decoder>(setting);
   return decoder->operators;
 }
 

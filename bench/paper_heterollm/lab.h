@@ -13,11 +13,7 @@
 #include <vector>
 
 #include "engine/device/operator.h"
-#include "engine/graph/activations.h"
-#include "engine/model/weights.h"
-#include "engine/plan/model_clock.h"
-#include "engine/plan/soc_profile.h"
-#include "sync/pool.h"
+#include "engine/plan/modelled_pass.h"
 
 namespace tandem::paper_heterollm {
 
@@ -48,9 +44,8 @@ class Decoders {
 
  private:
   struct Decoder {
-    Model model;
-    sync::Pool pool;
-    std::unique_ptr<Activations> buffers;
+    explicit Decoder(const Setting& setting);
+    ShapeModel model;
     std::vector<Operator> operators;
   };
   std::map<std::tuple<std::string, int64_t, int64_t>, std::unique_ptr<Decoder>> decoders_;

@@ -28,9 +28,13 @@ ShapeModel::ShapeModel(const ModelConfig& config, const PackedFormat& format, in
     : model_(shape_only_model(config, format, separate)),
       activations_(model_.config, sizes_for(tokens, positions), &pool_) {}
 
+std::vector<Operator> ShapeModel::operators(int64_t S) const {
+  return build_decoder(model_, activations_, {S, 1}, {true});
+}
+
 ModelledPass ShapeModel::pass(const SocProfile& profile, const std::string& name, int64_t S,
                               const ClockOptions& options) const {
-  const std::vector<Operator> operators = build_decoder(model_, activations_, {S, 1}, {true});
+  const std::vector<Operator> operators = this->operators(S);
   const std::vector<DeviceTraits> traits = traits_of(profile);
   PlanRequest request{operators, traits, {}};
   const Dominant dominant = dominant_in(profile, S);

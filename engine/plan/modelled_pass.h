@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "engine/graph/activations.h"
 #include "engine/model/config.h"
@@ -30,6 +31,7 @@ class ShapeModel {
   ShapeModel(const ModelConfig& config, const PackedFormat& format, int64_t tokens, int64_t positions, bool separate);
 
   const ModelConfig& config() const { return model_.config; }
+  std::vector<Operator> operators(int64_t S) const;  // of a pass of S tokens, the last of them with logits
   // S tokens behind options.context others; the last of them gets logits. Error where the strategy needs other devices
   // than the profile has.
   ModelledPass pass(const SocProfile& profile, const std::string& strategy, int64_t S,
