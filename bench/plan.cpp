@@ -3,17 +3,24 @@
 // For prompts of some lengths and for single tokens: the plan as it runs, with the predicted seconds of its operators
 // (H8: what was measured of them alone, or lies between), against recorded passes of that very plan. The bar: a median
 // error of 15 % over kinds, shapes and devices.
+//
+// With --soc FILE (`tandem calibrate`): also, how far the model clock with that profile is from the wall clock of the
+// same strategy on the same operators. The bar: 20 % of each pass. The strategy is run as its solver says, without
+// trying others, as the model clock has it.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "bench/engines.h"
+#include "engine/plan/modelled_pass.h"
 #include "engine/plan/predict.h"
+#include "engine/plan/soc_profile.h"
 #include "engine/plan/statistics.h"
 #include "engine/run/engine.h"
 #include "engine/run/prediction_check.h"
@@ -32,6 +39,7 @@ struct Options {
   std::string model = bench::default_model();
   std::vector<std::string> devices;
   std::string plan = "tensor";
+  std::string soc;
   std::vector<int64_t> lengths = {32, 128, 256};
   int64_t chunk = 256;
   int rounds = 7;
@@ -45,7 +53,18 @@ struct Test {
   std::string plan;
   double predicted_seconds = 0, measured_seconds = 0;  // of the pass
   std::vector<CheckedOperator> rows;
+  std::optional<double> modelled_seconds = {};  // of the pass
+  double modelled_error() const { return *modelled_seconds / measured_seconds - 1; }
 };
+
+constexpr double kModelledBar = 0.2;
+
+double modelled_seconds(const Engine& engine, int64_t tokens, const tandem::SocProfile& profile,
+                        const std::string& strategy) {
+  const auto operators = engine.operators_for({tokens, 1});
+  return tandem::modelled_pass(operators, tokens, profile, strategy, {tandem::SyncCost::fast, engine.position()})
+      .run.seconds;
+}
 
 // One pass of `tokens` at the engine's position, again and again.
 Test check(Engine& engine, std::string name, const std::vector<int32_t>& ids, int rounds) {
@@ -75,15 +94,20 @@ Test check(Engine& engine, std::string name, const std::vector<int32_t>& ids, in
 std::vector<Test> check_all(const Options& options, Engine& engine) {
   const auto ids = bench::some_ids(engine.config().vocabulary, std::max(options.chunk, kDecodeContext + 1));
   const auto first = [&](int64_t count) { return std::vector<int32_t>(ids.begin(), ids.begin() + count); };
+  std::optional<tandem::SocProfile> profile;
+  if (!options.soc.empty()) profile = tandem::soc_profile(options.soc);
   std::vector<Test> tests;
+  const auto add = [&](const std::string& name, int64_t tokens) {
+    tests.push_back(check(engine, name, first(tokens), options.rounds));
+    if (profile) tests.back().modelled_seconds = modelled_seconds(engine, tokens, *profile, options.plan);
+  };
   for (const int64_t length : options.lengths) {
     engine.rewind(0);
-    tests.push_back(
-        check(engine, "prompt of " + std::to_string(length), first(std::min(length, options.chunk)), options.rounds));
+    add("prompt of " + std::to_string(length), std::min(length, options.chunk));
   }
   engine.rewind(0);
   engine.extend(first(kDecodeContext));
-  tests.push_back(check(engine, "single token", first(1), options.rounds));
+  add("single token", 1);
   return tests;
 }
 
@@ -108,6 +132,12 @@ void print(const std::vector<Test>& tests) {
     std::printf("\nmedian error %.1f %%\n\n", 100 * tandem::median_error(test.rows));
   }
   std::printf("median error of all %.1f %% (the bar: 15 %%)\n", 100 * median_of_all(tests));
+  for (const Test& test : tests) {
+    if (!test.modelled_seconds) continue;
+    std::printf("%s: the model clock says %.3f ms, the wall clock %.3f ms: %+.1f %% (the bar: %.0f %%)\n",
+                test.name.c_str(), *test.modelled_seconds * 1e3, test.measured_seconds * 1e3,
+                100 * test.modelled_error(), 100 * kModelledBar);
+  }
 }
 
 nlohmann::json to_json(const std::vector<Test>& tests) {
@@ -129,6 +159,8 @@ nlohmann::json to_json(const std::vector<Test>& tests) {
                     {"measured_seconds", test.measured_seconds},
                     {"median_error", tandem::median_error(test.rows)},
                     {"rows", std::move(rows)}});
+    if (test.modelled_seconds)
+      list.back()["model_clock"] = {{"seconds", *test.modelled_seconds}, {"error", test.modelled_error()}};
   }
   return {{"schema", 1}, {"bench", "plan"}, {"median_error", median_of_all(tests)}, {"tests", std::move(list)}};
 }
@@ -139,6 +171,7 @@ int run(const Options& options) {
   engine_options.model_path = options.model;
   engine_options.devices = options.devices;
   engine_options.plan = options.plan;
+  engine_options.tries_plans = options.soc.empty();
   engine_options.act = "f16";
   engine_options.chunk = options.chunk;
   engine_options.context = options.chunk + kDecodeContext;
@@ -164,6 +197,7 @@ int main(int argc, char** argv) {
   CLI::App app("plan: predicted against measured time of each operator of a plan");
   app.add_option("model", options.model, "GGUF file; default: the one that ./dev run fetched");
   app.add_option("--plan", options.plan, "as tandem's --plan");
+  app.add_option("--soc", options.soc, "profile of this machine (tandem calibrate), for the model clock");
   app.add_option("--lengths", options.lengths, "tokens of the prompts, comma separated, at most --chunk")
       ->delimiter(',')
       ->check(CLI::Range(1, 1 << 20));

@@ -95,6 +95,7 @@ std::span<const Command> commands() {
       {"plan", "which step runs where and why, with predicted times", add_plan},
       {"bench", "speed of prompt processing and token generation", add_bench},
       {"profile", "how long each operator takes on each device, and how well that is predicted", add_profile},
+      {"calibrate", "measure this machine and write it as a processor profile for the model clock", add_calibrate},
       {"bench-sync", "what waiting for a device costs, by policy", add_bench_sync},
 #ifdef TANDEM_HAS_NPU_GEMM_COMMAND
       {"npu", "the emulated NPU by itself", add_npu},

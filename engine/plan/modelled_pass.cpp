@@ -32,18 +32,22 @@ std::vector<Operator> ShapeModel::operators(int64_t S) const {
   return build_decoder(model_, activations_, {S, 1}, {true});
 }
 
-ModelledPass ShapeModel::pass(const SocProfile& profile, const std::string& name, int64_t S,
-                              const ClockOptions& options) const {
-  const std::vector<Operator> operators = this->operators(S);
+ModelledPass modelled_pass(std::span<const Operator> operators, int64_t tokens, const SocProfile& profile,
+                           const std::string& strategy, const ClockOptions& options) {
   const std::vector<DeviceTraits> traits = traits_of(profile);
   PlanRequest request{operators, traits, {}};
-  const Dominant dominant = dominant_in(profile, S);
+  const Dominant dominant = dominant_in(profile, tokens);
   request.costs = costs_of(profile, options, dominant);
   ModelledPass pass;
-  pass.plan = find_strategy(name).make(request);
+  pass.plan = find_strategy(strategy).make(request);
   pass.plan.dominant = dominant;
   pass.run = run_model_clock(pass.plan, profile, options);
   return pass;
+}
+
+ModelledPass ShapeModel::pass(const SocProfile& profile, const std::string& strategy, int64_t S,
+                              const ClockOptions& options) const {
+  return modelled_pass(operators(S), S, profile, strategy, options);
 }
 
 }  // namespace tandem

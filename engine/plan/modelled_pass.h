@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,11 @@ struct ModelledPass {
   ModelRun run;
 };
 
+// Of the operators of one pass of `tokens` tokens, behind options.context others; a plan that the strategy makes for
+// the profile. Error where the strategy needs other devices than the profile has.
+ModelledPass modelled_pass(std::span<const Operator> operators, int64_t tokens, const SocProfile& profile,
+                           const std::string& strategy, const ClockOptions& options);
+
 class ShapeModel {
  public:
   // Passes of at most `tokens` tokens, behind at most `positions - tokens` others. separate: see model/shapes.h.
@@ -32,8 +38,7 @@ class ShapeModel {
 
   const ModelConfig& config() const { return model_.config; }
   std::vector<Operator> operators(int64_t S) const;  // of a pass of S tokens, the last of them with logits
-  // S tokens behind options.context others; the last of them gets logits. Error where the strategy needs other devices
-  // than the profile has.
+  // S tokens behind options.context others; the last of them gets logits.
   ModelledPass pass(const SocProfile& profile, const std::string& strategy, int64_t S,
                     const ClockOptions& options) const;
 

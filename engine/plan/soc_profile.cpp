@@ -23,7 +23,8 @@ struct Key {
   const char* path;
   std::variant<double& (*)(P&), int64_t& (*)(P&), bool& (*)(P&), std::vector<int64_t>& (*)(P&)> place;
   double least = 0, most = 1e15;
-  bool open = false;  // `least` itself is not allowed
+  bool open = false;      // `least` itself is not allowed
+  bool optional = false;  // without it: as the struct has it
 };
 
 template <auto Section, auto Member>
@@ -76,6 +77,7 @@ const Key kKeys[] = {
     {"activation_bytes", top<&P::activation_bytes>, 0, 8, true},
     {"row_step", top<&P::row_step>, 1, kTokens},
     {"token_step", top<&P::token_step>, 1, kTokens},
+    {"joined_matmuls", top<&P::joined_matmuls>, 0, 1, false, true},
 };
 
 [[noreturn]] void reject(const std::string& source, const std::string& key, const std::string& expected) {
@@ -193,7 +195,7 @@ SocProfile parse_soc_profile(std::string_view text, const std::string& source) {
     profile.sources[path] = entry["source"].get<std::string>();
   }
   for (const Key& key : kKeys) {
-    if (!profile.sources.contains(key.path)) reject(source, key.path, "a value: the key is missing");
+    if (!key.optional && !profile.sources.contains(key.path)) reject(source, key.path, "a value: the key is missing");
   }
   return profile;
 }
@@ -202,6 +204,7 @@ std::string to_json(const SocProfile& profile) {
   Json json = {{"schema", kSocProfileSchema}, {"name", profile.name}, {"description", profile.description}};
   for (const Key& key : kKeys) {
     const std::string path = key.path;
+    if (key.optional && !profile.sources.contains(path)) continue;
     const size_t dot = path.find('.');
     Json& place = dot == std::string::npos ? json[path] : json[path.substr(0, dot)][path.substr(dot + 1)];
     P copy = profile;

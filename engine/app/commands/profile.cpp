@@ -20,8 +20,17 @@ constexpr int64_t kOutputs = 32;
 constexpr int64_t kOtherTokens[] = {1, 8, 64, 256, 1024}, kQuickOtherTokens[] = {1, 128};
 constexpr int64_t kDepths[] = {0, 256, 1024}, kQuickDepths[] = {0, 256};
 
-// An engine that runs any of the named devices: an NPU alone gets the host for what it does not take.
-std::unique_ptr<Engine> open_for_profile(const CommonFlags& flags, int64_t chunk, int64_t context) {
+bool asked_for(const CommonFlags& flags, const std::string& device) {
+  return flags.devices.empty() || std::ranges::any_of(flags.devices, [&](const std::string& id) {
+           return device == id || device.starts_with(id + ":");
+         });
+}
+
+}  // namespace
+
+std::unique_ptr<Engine> open_for_profile(const CommonFlags& flags, bool quick) {
+  const int64_t chunk = flags.chunk > 0 ? flags.chunk : quick ? 128 : 1024;
+  const int64_t context = chunk + (quick ? kQuickDepths[1] : kDepths[2]);
   CommonFlags own = flags;
   const auto names = [&](const char* prefix) {
     return std::ranges::any_of(own.devices, [&](const std::string& id) { return id.starts_with(prefix); });
@@ -33,17 +42,10 @@ std::unique_ptr<Engine> open_for_profile(const CommonFlags& flags, int64_t chunk
   return open_engine(own, {context, chunk, std::min(chunk, kOutputs)});
 }
 
-bool asked_for(const CommonFlags& flags, const std::string& device) {
-  return flags.devices.empty() || std::ranges::any_of(flags.devices, [&](const std::string& id) {
-           return device == id || device.starts_with(id + ":");
-         });
-}
-
-std::vector<ProfileTask> tasks_for(Engine& engine, bool quick) {
+std::vector<ProfileTask> profile_tasks(Engine& engine, const Measurer& measurer, bool quick) {
   const ProfileOptions options{quick};
   const Batch decode{1, 1};
-  std::vector<ProfileTask> tasks =
-      matmul_tasks(engine.measurer(), engine.opened(), engine.operators_for(decode), options);
+  std::vector<ProfileTask> tasks = matmul_tasks(measurer, engine.opened(), engine.operators_for(decode), options);
   std::set<std::string> seen;  // the last norm has one token in every pass
   const auto append = [&](std::vector<ProfileTask> more) {
     for (ProfileTask& task : more) {
@@ -56,20 +58,16 @@ std::vector<ProfileTask> tasks_for(Engine& engine, bool quick) {
     if (S > engine.chunk()) continue;
     for (const int64_t past : depths) {
       if (past + S > engine.context()) continue;
-      append(other_tasks(engine.measurer(), engine.opened(), engine.operators_for({S, 1}), past, options));
+      append(other_tasks(measurer, engine.opened(), engine.operators_for({S, 1}), past, options));
     }
   }
   return tasks;
 }
 
-}  // namespace
-
 int profile_command(const CommonFlags& flags, const ProfileFlags& profile) {
-  const int64_t chunk = flags.chunk > 0 ? flags.chunk : profile.quick ? 128 : 1024;
-  const int64_t deepest = profile.quick ? kQuickDepths[1] : kDepths[2];
-  const auto engine = open_for_profile(flags, chunk, deepest + chunk);
+  const auto engine = open_for_profile(flags, profile.quick);
   print_notes(flags, *engine);
-  std::vector<ProfileTask> tasks = tasks_for(*engine, profile.quick);
+  std::vector<ProfileTask> tasks = profile_tasks(*engine, engine->measurer(), profile.quick);
   std::erase_if(tasks, [&](const ProfileTask& task) { return !asked_for(flags, task.row.device); });
   Progress progress("measuring", ProgressUnit::points, !flags.quiet() && Progress::stderr_is_terminal());
   ProfileRun run;

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "engine/app/commands/bench.h"
+#include "engine/app/commands/calibrate.h"
 #include "engine/app/commands/eval.h"
 #include "engine/app/commands/plan.h"
 #include "engine/app/commands/profile.h"
@@ -124,6 +125,18 @@ void add_profile(CLI::App& app, Action& action) {
   app.add_flag("--again", flags->own.again, "measure what is on disk already, too");
   add_output_flags(app, flags->common);
   app.callback([flags, &action] { action = [flags] { return profile_command(flags->common, flags->own); }; });
+}
+
+void add_calibrate(CLI::App& app, Action& action) {
+  auto flags = std::make_shared<Flags<CalibrateFlags>>();
+  add_model_flag(app, flags->common);
+  add_device_flag(app, flags->common);
+  app.add_option("-t,--threads", flags->common.threads, "cores to use; 0: all")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+  app.add_option("-o,--output", flags->own.output, "the profile: a .json file for --soc")->required();
+  add_output_flags(app, flags->common);
+  app.callback([flags, &action] { action = [flags] { return calibrate_command(flags->common, flags->own); }; });
 }
 
 }  // namespace tandem::app

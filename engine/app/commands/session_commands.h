@@ -1,4 +1,4 @@
-// The flags of the commands that run a model: run, eval, bench, profile.
+// The flags of the commands that run a model: run, eval, bench, plan, profile, calibrate.
 #pragma once
 
 #include "engine/app/command.h"
@@ -10,5 +10,6 @@ void add_eval(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
 void add_plan(CLI::App& app, Action& action);
 void add_profile(CLI::App& app, Action& action);
+void add_calibrate(CLI::App& app, Action& action);
 
 }  // namespace tandem::app

@@ -11,7 +11,8 @@ namespace tandem::app {
 
 SocClock::SocClock(const SocRequest& request)
     : profile_(soc_profile(request.soc)),
-      model_(model_shape(request.shape), packed_format(request.weights), request.tokens, request.positions, true),
+      model_(model_shape(request.shape), packed_format(request.weights), request.tokens, request.positions,
+             !profile_.joined_matmuls),
       strategy_(request.plan == "auto" ? "tensor" : request.plan) {}
 
 SocClock::Figures SocClock::prompt(int64_t S, int64_t position) const {

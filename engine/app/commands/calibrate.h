@@ -1,0 +1,16 @@
+// `tandem calibrate`: this machine as a processor profile, for the model clock (docs/model_clock.md).
+#pragma once
+
+#include <string>
+
+#include "engine/app/common_flags.h"
+
+namespace tandem::app {
+
+struct CalibrateFlags {
+  std::string output;  // path of the profile
+};
+
+int calibrate_command(const CommonFlags& flags, const CalibrateFlags& calibrate);
+
+}  // namespace tandem::app
