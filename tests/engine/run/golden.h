@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
@@ -78,6 +79,14 @@ inline std::string test_name(const ::testing::TestParamInfo<Way>& info) {
   return name;
 }
 
+// What engines of one test process measured: removed when it ends.
+class MeasurementsOfThisProcess {
+ public:
+  ~MeasurementsOfThisProcess() { std::filesystem::remove(path); }
+  const std::string path =
+      (std::filesystem::temp_directory_path() / ("tandem_golden_" + std::to_string(getpid()) + ".json")).string();
+};
+
 inline std::unique_ptr<Engine> open_engine(const std::string& model, const Way& way, int64_t chunk = 512) {
   EngineOptions options;
   options.program_folder = gpu::default_cache_folder();  // building a program again and again is most of a short test
@@ -92,7 +101,9 @@ inline std::unique_ptr<Engine> open_engine(const std::string& model, const Way& 
   options.devices = way.devices;
   options.chunk = chunk;
   options.outputs = chunk;
-  options.measurements = "";
+  static const MeasurementsOfThisProcess measurements;  // engines of one model need the same
+  options.measurements = measurements.path;
+  options.tries_plans = false;  // the plan that is named is to be tested
   return Engine::open(options);
 }
 
