@@ -106,9 +106,3 @@ GROUP_TREE(group_largest, larger)
 #else
 #define PREFETCH(pointer, bytes)
 #endif
-// The same in the matmuls of few tokens (option TOKENS), which stream the weights once. Those of many fetch in shares of their own.
-#ifdef TOKENS
-#define PREFETCH_STREAM(pointer, bytes) PREFETCH(pointer, bytes)
-#else
-#define PREFETCH_STREAM(pointer, bytes)
-#endif

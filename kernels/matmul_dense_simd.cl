@@ -8,6 +8,7 @@
 #else
 #define ELEMENT_BYTES 2
 #endif
+#include "fetch_simd.cl"
 // A column is one or two lines for each work-item's 32 rows; gemm fetches its own.
 #define FETCH_STEP (ELEMENT_BYTES == 2 ? 128 : 64)
 #define FETCH_OFFSET(lane) (ELEMENT_BYTES == 2 ? (lane)*2 : 0)

@@ -15,6 +15,7 @@
 #endif
 #define TILE_BYTES (SCALE_BYTES * (MIN_KIND == 2 ? 2 : 1) + QUANT_BYTES)
 
+#include "fetch_simd.cl"
 #define FETCH_STEP 64
 #define FETCH_OFFSET(lane) 0  // a line holds all 64 rows
 

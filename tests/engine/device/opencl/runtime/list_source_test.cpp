@@ -5,10 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <sstream>
+
+#include "engine/device/opencl/program_cache.h"
 
 namespace tandem::opencl {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -30,6 +34,19 @@ TEST(CanBeListed, is_said_of_single_work_items_of_one_token) {
   KernelLaunch group = norm_launch();
   group.local = {4, 1, 1};
   EXPECT_FALSE(can_be_listed(group));
+}
+
+// What the kernels share stands once at the head of the list, before any kernel's options: a condition on one of them
+// there (it once was TOKENS, and the list's GEMV lost its prefetches) would be false for all.
+TEST(CommonSource, asks_for_no_option_of_a_kernel) {
+  std::istringstream lines(expand_source("common"));
+  int conditions = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("#if")) continue;
+    ++conditions;
+    EXPECT_THAT(line, AnyOf(HasSubstr("__clang__"), HasSubstr("HAS_PREFETCH"))) << "only what holds for all kernels";
+  }
+  EXPECT_GT(conditions, 0);
 }
 
 TEST(DefinedNames, are_the_functions_types_and_macros_of_a_source) {
