@@ -15,7 +15,7 @@
 
 namespace tandem {
 
-// Everything about a device that times depend on: "opencl:0|name|driver|cores 0".
+// Everything about a device that times depend on: "opencl:0|name|driver|cores 0|cold".
 std::string measurement_key(const DeviceInfo& device);
 
 std::optional<MeasuredSeconds> kept_seconds(const DiskCache& cache, const std::string& key);

@@ -9,7 +9,10 @@ namespace tandem {
 
 MatMulCosts::MatMulCosts(const Measurer& measurer, std::span<const Operator> operators,
                          std::span<const std::unique_ptr<Device>> devices)
-    : measurer_(measurer), devices_(devices), matrices_(by_matrix(operators)) {}
+    : measurer_(measurer),
+      devices_(devices),
+      pass_(operators.begin(), operators.end()),
+      matrices_(by_matrix(operators)) {}
 
 double MatMulCosts::seconds(size_t device, const MatMul& op, bool both) {
   both = both && op.S <= kMemoryBoundTokens;
@@ -30,7 +33,7 @@ double MatMulCosts::measured(Device& device, const MatMulPoint& point, SameMatMu
   const double all_rows = interpolate_tokens(sizes, point.S, [&](int64_t S) {
     whole.S = S;
     Measurer measurer = measurer_;
-    return measurer.matmul(device, whole, same, beside).least;
+    return measurer.matmul(device, whole, same, pass_, beside).least;
   });
   return all_rows * static_cast<double>(panel_count(point.rows)) / static_cast<double>(panel_count(whole.rows));
 }

@@ -33,6 +33,7 @@ class MatMulCosts {
 
   Measurer measurer_;
   std::span<const std::unique_ptr<Device>> devices_;
+  std::vector<Operator> pass_;
   std::vector<std::vector<MatMul>> matrices_;
   // By device, matrix, tokens, rows, both: planners ask the same again and again.
   std::map<std::tuple<size_t, size_t, int64_t, int64_t, bool>, double> known_;

@@ -4,8 +4,9 @@
 #include <memory>
 #include <vector>
 
+#include "engine/run/cold_run.h"
+#include "engine/run/profile_grid.h"
 #include "engine/run/spread.h"
-#include "engine/run/timeline.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -46,19 +47,6 @@ std::vector<Operator> window(const std::vector<MatMul>& all, int64_t first, int6
   return operators;
 }
 
-constexpr const char* kWaitKind = "wait";
-
-// From the first operator's start to the last one's end on a device.
-double seconds_on(const Timeline& timeline, const std::string& device) {
-  double begin = 0, end = 0;
-  for (const Span& span : timeline.spans()) {
-    if (span.device != device || span.modelled || span.kind == kWaitKind) continue;
-    begin = end == 0 ? span.start_seconds : std::min(begin, span.start_seconds);
-    end = std::max(end, span.end_seconds);
-  }
-  return end - begin;
-}
-
 void check_point(const MatMulPoint& point, SameMatMuls same) {
   TANDEM_CHECK(!same.empty(), "a point is measured on some matrix");
   if (point.S > most_tokens(same.front())) {
@@ -81,7 +69,12 @@ int64_t most_tokens(const MatMul& op) {
 MeasuredSeconds MatMulTimer::alone(Device& device, const MatMulPoint& point, SameMatMuls same) const {
   check_point(point, same);
   const std::vector<MatMul> all = slices(point, same);
-  const int64_t count = operators_per_sample(point, effort);
+  int64_t count = operators_per_sample(point, effort);
+  if (point.S <= kMemoryBoundTokens && !pass.empty()) {
+    count = std::min(count, static_cast<int64_t>(all.size()));
+    const auto once = executor.prepare({"measure", {device.info().id}, {{0, window(all, 0, count), {}, true}}, {}});
+    return cold(device, same, *once, count);
+  }
   std::vector<std::unique_ptr<PreparedPlan>> prepared;
   const auto prepare = [&](int64_t first) {
     prepared.push_back(
@@ -106,7 +99,7 @@ MeasuredSeconds MatMulTimer::beside(Device& device, const MatMulPoint& point, Sa
   MatMulPoint at_other = point_of(others.front());
   at_other.S = std::min(point.S, most_tokens(others.front()));
   const std::vector<MatMul> all_others = slices(at_other, others);
-  const int64_t count = operators_per_sample(point, effort);
+  const int64_t count = std::min(operators_per_sample(point, effort), static_cast<int64_t>(all.size()));
   const auto count_beside =
       static_cast<int64_t>(kLongerBeside * static_cast<double>(operators_per_sample(at_other, effort))) + 1;
   // No step waits for another: both devices begin at once.
@@ -115,16 +108,14 @@ MeasuredSeconds MatMulTimer::beside(Device& device, const MatMulPoint& point, Sa
                         {device.info().id, other.info().id},
                         {{0, window(all, 0, count), {}, true}, {1, window(all_others, 0, count_beside), {}, true}},
                         {}});
+  return cold(device, same, *prepared, count);
+}
+
+MeasuredSeconds MatMulTimer::cold(Device& device, SameMatMuls same, PreparedPlan& timed, int64_t count) const {
+  ColdRun run(executor, device, rest_of_pass(device, pass, &same.front()));
+  run.seconds(timed);  // compiles
   std::vector<double> seconds;
-  Timeline* const before = executor.record(nullptr);
-  for (int i = -1; i < effort.samples; ++i) {
-    Timeline timeline;
-    executor.record(&timeline);
-    executor.run(*prepared);
-    executor.record(nullptr);
-    if (i >= 0) seconds.push_back(seconds_on(timeline, device.info().id) / static_cast<double>(count));
-  }
-  executor.record(before);
+  for (int i = 0; i < effort.samples; ++i) seconds.push_back(run.seconds(timed) / static_cast<double>(count));
   return spread_of(std::move(seconds));
 }
 

@@ -3,8 +3,9 @@
 //
 // How: a sample is a run of operators of one point, long enough that launching and waking stay below a few per cent.
 // Every operator of it takes other weights (all matrices of the shape in turn, and all row slices of each), so that
-// they come from memory, as in a pass; each sample goes on where the one before ended. What compiles and warms up runs
-// before the first one that counts.
+// they come from memory, as in a pass; each sample goes on where the one before ended. With few tokens, where reading
+// weights is what takes the time, each matrix is used once, and the rest of the pass is read before
+// (engine/run/cold_run.h). What compiles and warms up runs before the first one that counts.
 //
 // Contract: the operators' own buffers are used and overwritten. One thread, the executor's.
 #pragma once
@@ -34,6 +35,7 @@ inline constexpr Effort kThorough{7, 1024};
 struct MatMulTimer {
   Executor& executor;
   Effort effort{};
+  std::span<const Operator> pass{};  // all its operators, for few tokens; empty: weights come as they are
 
   // Seconds of one operator of the point; point.S is at most most_tokens(), point.rows at most those of `same`.
   MeasuredSeconds alone(Device& device, const MatMulPoint& point, SameMatMuls same) const;
@@ -41,6 +43,9 @@ struct MatMulTimer {
   // first operator begins until after the last one has ended. `others` write to another buffer than `same`.
   MeasuredSeconds beside(Device& device, const MatMulPoint& point, SameMatMuls same, Device& other,
                          SameMatMuls others) const;
+
+ private:
+  MeasuredSeconds cold(Device& device, SameMatMuls same, PreparedPlan& timed, int64_t count) const;
 };
 
 }  // namespace tandem

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/run/cold_run.h"
 #include "engine/run/matmul_costs.h"
 #include "engine/run/profile_grid.h"
 #include "engine/run/spread.h"
@@ -43,15 +44,31 @@ class Unrecorded {
   Timeline* before_;
 };
 
+// Those of the pass that are like it (norms of all layers, attention over all caches), one after another.
+MeasuredSeconds in_pass(Executor& executor, Device& device, const Operator& op, std::span<const Operator> pass,
+                        const Effort& effort) {
+  std::vector<Operator> alike;
+  for (const Operator& other : pass)
+    if (other.body.index() == op.body.index() && shape_text(other) == shape_text(op)) alike.push_back(other);
+  if (alike.empty()) alike.push_back(op);
+  const double count = static_cast<double>(alike.size());
+  const auto timed = executor.prepare({"measure", {device.info().id}, {{0, std::move(alike), {}, true}}, {}});
+  ColdRun run(executor, device, rest_of_pass(device, pass, nullptr));
+  run.seconds(*timed);  // compiles
+  std::vector<double> seconds;
+  for (int i = 0; i < effort.samples; ++i) seconds.push_back(run.seconds(*timed) / count);
+  return spread_of(std::move(seconds));
+}
+
 }  // namespace
 
-MeasuredSeconds Measurer::matmul(Device& device, const MatMulPoint& point, SameMatMuls same, const Beside& beside,
-                                 const Effort& effort) {
+MeasuredSeconds Measurer::matmul(Device& device, const MatMulPoint& point, SameMatMuls same,
+                                 std::span<const Operator> pass, const Beside& beside, const Effort& effort) {
   const std::string key = key_of(device.info(), point);
   if (const auto known = kept_seconds(cache, key)) return *known;
   TANDEM_CHECK(point.both == (beside.device != nullptr), "a point beside another device names it");
   const Unrecorded unrecorded(executor);
-  const MatMulTimer timer{executor, effort};
+  const MatMulTimer timer{executor, effort, pass};
   const MeasuredSeconds seconds =
       point.both ? timer.beside(device, point, same, *beside.device, beside.matmuls) : timer.alone(device, point, same);
   keep_point(cache, device.info(), point, seconds);
@@ -62,11 +79,17 @@ std::string Measurer::other_key(const Device& device, const Operator& op) {
   return measurement_key(device.info()) + "|" + shape_text(op);
 }
 
-MeasuredSeconds Measurer::other(Device& device, const Operator& op, const Effort& effort) {
+MeasuredSeconds Measurer::other(Device& device, const Operator& op, std::span<const Operator> pass,
+                                const Effort& effort) {
   if (std::holds_alternative<KvAppend>(op.body)) return {};
   const std::string key = other_key(device, op);
   if (const auto known = kept_seconds(cache, key)) return *known;
   const Unrecorded unrecorded(executor);
+  if (tokens_of(op) <= kMemoryBoundTokens && !pass.empty()) {
+    const MeasuredSeconds seconds = in_pass(executor, device, op, pass, effort);
+    keep_seconds(cache, key, seconds);
+    return seconds;
+  }
   const auto repeated = [&](int64_t times) {
     return executor.prepare(
         schedule("measure", {device.info().id}, std::vector<Placed>(static_cast<size_t>(times), {0, op})));
@@ -98,11 +121,12 @@ Beside beside_for(const Device& device, SameMatMuls same, std::span<const std::u
 PlanCosts Measurer::predictor(std::span<const Operator> operators, std::span<const std::unique_ptr<Device>> devices) {
   PlanCosts costs;
   costs.sync_seconds = kJoinSeconds;
-  costs.seconds = [measurer = *this, devices, matmuls = MatMulCosts(*this, operators, devices)](
-                      int device, const Operator& op, bool both) mutable {
+  costs.seconds = [measurer = *this, devices, pass = std::vector<Operator>(operators.begin(), operators.end()),
+                   matmuls = MatMulCosts(*this, operators, devices)](int device, const Operator& op,
+                                                                     bool both) mutable {
     const auto d = static_cast<size_t>(device);
     const auto* matmul = std::get_if<MatMul>(&op.body);
-    return matmul ? matmuls.seconds(d, *matmul, both) : measurer.other(*devices[d], op).least;
+    return matmul ? matmuls.seconds(d, *matmul, both) : measurer.other(*devices[d], op, pass).least;
   };
   return costs;
 }
@@ -124,7 +148,7 @@ RowShares Measurer::row_shares(std::span<const Operator> operators, std::span<De
     const auto near = std::ranges::find_if(sizes, [&](int64_t S) { return 2 * S > shape.S; });
     point.S = near == sizes.end() ? sizes.back() : *near;
     std::vector<double> seconds;
-    for (Device* device : cutters) seconds.push_back(matmul(*device, point, same).least);
+    for (Device* device : cutters) seconds.push_back(matmul(*device, point, same, operators).least);
     shares.by_shape[shape] = best_row_cut(shape.N, seconds, kJoinSeconds).shares;
   }
   return shares;

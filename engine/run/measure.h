@@ -35,13 +35,15 @@ struct Measurer {
   Executor& executor;
   DiskCache& cache;
 
-  // One matmul of the point; measured on `same`, unless it is on disk.
-  MeasuredSeconds matmul(Device& device, const MatMulPoint& point, SameMatMuls same, const Beside& beside = {},
-                         const Effort& effort = {});
+  // One matmul of the point; measured on `same`, unless it is on disk. pass: the operators of a whole pass, so that few
+  // tokens are timed as in one (engine/run/cold_run.h).
+  MeasuredSeconds matmul(Device& device, const MatMulPoint& point, SameMatMuls same,
+                         std::span<const Operator> pass = {}, const Beside& beside = {}, const Effort& effort = {});
 
   // Any other operator, with the tokens it has, at the positions that its buffer holds. Zeros for what must not run
-  // twice: writing to the KV cache.
-  MeasuredSeconds other(Device& device, const Operator& op, const Effort& effort = {});
+  // twice: writing to the KV cache. Few tokens: those of the pass that are like it, once each, after its matmuls.
+  MeasuredSeconds other(Device& device, const Operator& op, std::span<const Operator> pass = {},
+                        const Effort& effort = {});
   static std::string other_key(const Device& device, const Operator& op);  // on disk
 
   // Predicts operators of a plan for these devices; matmuls are measured on those of `operators` with the same weights'

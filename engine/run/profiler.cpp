@@ -49,7 +49,9 @@ std::vector<MeasuredPoint> matmul_points(std::span<const ProfileRow> rows, const
 
 std::vector<ProfileTask> matmul_tasks(const Measurer& measurer, std::span<const std::unique_ptr<Device>> devices,
                                       std::span<const Operator> operators, const ProfileOptions& options) {
+  // The tasks share what they are timed on: they outlive `operators`.
   const auto matrices = std::make_shared<const std::vector<std::vector<MatMul>>>(by_matrix(operators));
+  const auto pass = std::make_shared<const std::vector<Operator>>(operators.begin(), operators.end());
   std::vector<ProfileTask> tasks;
   std::set<std::string> seen;  // slices of two matrices may be of one shape
   for (const auto& device : devices) {
@@ -63,9 +65,11 @@ std::vector<ProfileTask> matmul_tasks(const Measurer& measurer, std::span<const 
         row.flops = flops(point);
         row.bytes = weight_bytes(point);
         row.matmul = point;
-        tasks.push_back({std::move(row), key,
-                         [m = measurer, d = device.get(), point, matrices, &same, beside,
-                          effort = options.effort]() mutable { return m.matmul(*d, point, same, beside, effort); }});
+        tasks.push_back(
+            {std::move(row), key,
+             [m = measurer, d = device.get(), point, matrices, pass, &same, beside, effort = options.effort]() mutable {
+               return m.matmul(*d, point, same, *pass, beside, effort);
+             }});
       }
     }
   }
@@ -74,15 +78,16 @@ std::vector<ProfileTask> matmul_tasks(const Measurer& measurer, std::span<const 
 
 std::vector<ProfileTask> other_tasks(const Measurer& measurer, std::span<const std::unique_ptr<Device>> devices,
                                      std::span<const Operator> operators, int64_t past, const ProfileOptions& options) {
+  const auto pass = std::make_shared<const std::vector<Operator>>(operators.begin(), operators.end());
   std::vector<ProfileTask> tasks;
   for (const auto& device : devices) {
     for (const Operator& op : other_kinds(operators)) {
       if (!device->supports(op).yes || (past > 0 && !std::holds_alternative<Attention>(op.body))) continue;
       set_positions(op, past);
       tasks.push_back({row_of(*device, op, past), Measurer::other_key(*device, op),
-                       [m = measurer, d = device.get(), op, past, effort = options.effort]() mutable {
+                       [m = measurer, d = device.get(), pass, op, past, effort = options.effort]() mutable {
                          set_positions(op, past);
-                         return m.other(*d, op, effort);
+                         return m.other(*d, op, *pass, effort);
                        }});
     }
   }

@@ -9,6 +9,7 @@
 
 #include "engine/device/host/host_device.h"
 #include "engine/device/npu/npu_device.h"
+#include "engine/run/cold_run.h"
 #include "engine/run/matmul_costs.h"
 #include "engine/run/profile_grid.h"
 #include "engine/run/spread.h"
@@ -205,6 +206,36 @@ TEST_F(Profiling, measures_every_point_that_a_device_runs_alone_and_beside_anoth
   EXPECT_EQ(matmul_points(profile.rows, "npu:0").size(), 12u);
   EXPECT_EQ(kept_points(cache_, npu()).size(), 12u);
   EXPECT_EQ(run_profile(tasks, cache_, {}).measured, 0);
+}
+
+TEST_F(Profiling, few_tokens_are_timed_after_the_rest_of_the_pass) {
+  const auto rest = rest_of_pass(*devices_[1], operators_, &wide());
+  ASSERT_EQ(rest.size(), 1u) << "neither the two matrices that are timed nor what is no matmul";
+  EXPECT_EQ(rest[0].name, "narrow");
+  EXPECT_EQ(std::get<MatMul>(rest[0].body).S, 1);
+  EXPECT_EQ(rest_of_pass(*devices_[1], operators_, nullptr).size(), 3u);
+  EXPECT_GT(measurer().matmul(*devices_[1], {"f16", 1, kK, kN, false}, by_matrix(operators_)[0], operators_).least, 0);
+  const auto add = measurer().other(*devices_[0], operators_[3], operators_, {3, 256});
+  EXPECT_GT(add.least, 0);
+  EXPECT_EQ(add.samples, 3);
+}
+
+TEST(ColdRun, times_from_the_first_operators_start_to_the_last_ones_end_on_its_device) {
+  Timeline timeline;
+  const auto span = [&](const char* device, const char* kind, double start, double end) {
+    Span span;
+    span.start_seconds = start;
+    span.end_seconds = end;
+    span.kind = kind;
+    span.device = device;
+    timeline.add(span);
+  };
+  span("npu:0", "wait", 1, 2);
+  span("npu:0", "matmul", 2, 5);
+  span("npu:0", "matmul", 6, 9);
+  span("opencl:0", "matmul", 1, 20);
+  EXPECT_EQ(seconds_on(timeline, "npu:0"), 7);
+  EXPECT_EQ(seconds_on(timeline, "host"), 0);
 }
 
 TEST_F(Profiling, measuring_is_no_part_of_what_is_recorded) {
