@@ -13,8 +13,10 @@ namespace {
 
 // Up to this many tokens a pass is bound by reading the weights, like decoding.
 constexpr int64_t kDecodeTokens = 4;
-// After which no further round of trying begins: long passes differ by more than noise.
-constexpr double kTrySeconds = 2;
+// Rounds of trying: short passes differ by less than the noise of a few, so there are many of them, but few begin once
+// this time is over.
+constexpr int kFewestRounds = 3, kMostRounds = 25;
+constexpr double kTrySeconds = 1;
 
 std::string joined(const std::vector<double>& numbers) {
   std::string text;
@@ -80,10 +82,13 @@ std::string Planner::fastest(const std::vector<std::string>& candidates, const B
   std::fill_n(planned_.activations.ids.as<int32_t>(), batch.S, 0);
   write_positions(planned_.activations, position, batch.S);
   for (const auto& plan : prepared) executor_.run(*plan);  // compiles
-  const int rounds = batch.S <= kDecodeTokens ? 9 : 3;
   std::vector<double> least(candidates.size(), std::numeric_limits<double>::infinity());
   const double start = now_seconds();
-  for (int round = 0; round < rounds && (round == 0 || now_seconds() - start < kTrySeconds); ++round) {
+  const auto goes_on = [&](int round) {
+    if (round >= kFewestRounds) return round < kMostRounds && now_seconds() - start < kTrySeconds;
+    return round == 0 || now_seconds() - start < 2 * kTrySeconds;  // of a large model one has to do
+  };
+  for (int round = 0; goes_on(round); ++round) {
     for (size_t i = 0; i < prepared.size(); ++i) least[i] = std::min(least[i], executor_.run(*prepared[i]));
   }
   return candidates[static_cast<size_t>(std::ranges::min_element(least) - least.begin())];
