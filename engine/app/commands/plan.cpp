@@ -37,11 +37,16 @@ PlanReport on_this_machine(const CommonFlags& flags, const PlanFlags& plan) {
   return report;
 }
 
+StorageType weights_of(const CommonFlags& flags, const PlanFlags& plan) {
+  if (!plan.weights.empty()) return storage_type_named(plan.weights);
+  return plan.shape.empty() ? usual_type(GgufFile::open(flags.model)) : StorageType::q4_0;
+}
+
 // The whole prompt in pieces of --chunk tokens (default: in one), and the token after it.
 PlanReport on_a_chip(const CommonFlags& flags, const PlanFlags& plan) {
   const int64_t chunk = flags.chunk > 0 ? flags.chunk : plan.prompt;
   const std::string name = plan.shape.empty() ? flags.model : plan.shape;
-  const SocClock clock({flags.soc, name, storage_type_named(plan.weights), flags.plan, chunk, plan.prompt + 1});
+  const SocClock clock({flags.soc, name, weights_of(flags, plan), flags.plan, chunk, plan.prompt + 1});
   PlanReport report{clock.config().name.empty() ? name : clock.config().name, "modelled: " + clock.profile().name, {}};
   const auto add = [&](const std::string& phase, int64_t position, int64_t S) {
     ModelledPass pass = clock.pass(S, {plan.slow_sync ? SyncCost::slow : SyncCost::fast, position, plan.load});

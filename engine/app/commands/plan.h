@@ -10,11 +10,11 @@
 namespace tandem::app {
 
 struct PlanFlags {
-  std::string shape;             // a published configuration or a JSON file in place of a model file
-  int64_t prompt = 256;          // tokens
-  std::string weights = "Q4_0";  // storage type of the matrices, on a model clock
-  bool slow_sync = false;        // on a model clock: copies and blocking waits (H7)
-  bool load = false;             // on a model clock: beside a program that renders (H14)
+  std::string shape;       // a published configuration or a JSON file in place of a model file
+  int64_t prompt = 256;    // tokens
+  std::string weights;     // storage type of the matrices, on a model clock; "": the file's, Q4_0 without one
+  bool slow_sync = false;  // on a model clock: copies and blocking waits (H7)
+  bool load = false;       // on a model clock: beside a program that renders (H14)
 };
 
 int plan_command(const CommonFlags& flags, const PlanFlags& plan);

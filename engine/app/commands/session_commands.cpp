@@ -99,7 +99,8 @@ void add_plan(CLI::App& app, Action& action) {
   app.add_option("-p,--prompt", flags->own.prompt, "tokens of the prompt")
       ->check(CLI::Range(int64_t{1}, kMostTokens))
       ->capture_default_str();
-  app.add_option("--weights", flags->own.weights, "storage type of the matrices, with --soc")->capture_default_str();
+  app.add_option("--weights", flags->own.weights,
+                 "storage type of the matrices, with --soc; default: the file's, Q4_0 for --shape");
   app.add_flag("--slow-sync", flags->own.slow_sync,
                "copies and blocking waits in place of fast synchronisation, with --soc");
   app.add_flag("--beside-load", flags->own.load, "beside a program that renders, with --soc");
