@@ -1,5 +1,7 @@
 #include "bench/engines.h"
 
+#include <CLI/CLI.hpp>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -58,6 +60,27 @@ void verify_equal(std::span<const std::unique_ptr<Engine>> engines, std::span<co
           "plans disagree, so there is nothing to time",
           engines.front()->plan_name() + " and " + engine->plan_name() + ", " + std::to_string(ids.size()) + " tokens");
     }
+  }
+}
+
+void add_flags(CLI::App& app, EngineBenchOptions& options) {
+  app.add_option("model", options.model, "GGUF file; default: the one that ./dev run fetched");
+  app.add_option("--lengths", options.lengths, "tokens of the prompts, comma separated")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 20));
+  app.add_option("--device", options.devices, "as tandem's --device")->delimiter(',');
+  app.add_option("--chunk", options.chunk, "tokens that are computed at once")->check(CLI::Range(1, 1 << 20));
+  app.add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000));
+  app.add_flag("--json", options.json);
+}
+
+int bench_main(CLI::App& app, int argc, char** argv, const std::function<int()>& run) {
+  CLI11_PARSE(app, argc, argv);
+  try {
+    return run();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
   }
 }
 

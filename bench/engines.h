@@ -3,12 +3,17 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "engine/run/engine.h"
+
+namespace CLI {
+class App;
+}
 
 namespace tandem::bench {
 
@@ -22,5 +27,19 @@ double time_decode(Engine& engine, std::span<const int32_t> ids, int64_t context
 
 // Error unless all engines give the same bits after these ids and one token more.
 void verify_equal(std::span<const std::unique_ptr<Engine>> engines, std::span<const int32_t> ids);
+
+// What the programs that time prompts of several lengths are told.
+struct EngineBenchOptions {
+  std::string model = default_model();
+  std::vector<int64_t> lengths;      // tokens of the prompts
+  std::vector<std::string> devices;  // ids; empty: the engine's choice
+  int64_t chunk = 0;                 // tokens that are computed at once
+  int rounds = 1;
+  bool json = false;
+};
+void add_flags(CLI::App& app, EngineBenchOptions& options);
+
+// Parses the command line, runs, and turns an Error into a message and status 1.
+int bench_main(CLI::App& app, int argc, char** argv, const std::function<int()>& run);
 
 }  // namespace tandem::bench

@@ -26,15 +26,9 @@ namespace bench = tandem::bench;
 constexpr const char* kTensor = "tensor";
 constexpr int64_t kDecodeContext = 64, kDecodeTokens = 32;
 
-struct Options {
-  std::string model = bench::default_model();
+struct Options : bench::EngineBenchOptions {
   std::vector<std::string> plans = {"gpu-only", "npu-only", "layer",     "online",   "padding", "pipe",
                                     "chunked",  "rows",     "staggered", "sequence", kTensor};
-  std::vector<int64_t> lengths = {32, 64, 135, 256, 300, 525, 600, 1000};
-  std::vector<std::string> devices;
-  int64_t chunk = 1024;
-  int rounds = 5;
-  bool json = false;
 };
 
 // One column of the table: a prompt of `tokens`, or single tokens (0).
@@ -156,21 +150,11 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
+  options.lengths = {32, 64, 135, 256, 300, 525, 600, 1000};
+  options.chunk = 1024;
+  options.rounds = 5;
   CLI::App app("heterollm: every plan on prompts of several lengths and on single tokens, measured");
-  app.add_option("model", options.model, "GGUF file; default: the one that ./dev run fetched");
+  bench::add_flags(app, options);
   app.add_option("--plans", options.plans, "names, comma separated")->delimiter(',');
-  app.add_option("--lengths", options.lengths, "tokens of the prompts, comma separated")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 1 << 20));
-  app.add_option("--device", options.devices, "as tandem's --device")->delimiter(',');
-  app.add_option("--chunk", options.chunk, "tokens that are computed at once")->check(CLI::Range(1, 1 << 20));
-  app.add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000));
-  app.add_flag("--json", options.json);
-  CLI11_PARSE(app, argc, argv);
-  try {
-    return run(options);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
-  }
+  return bench::bench_main(app, argc, argv, [&] { return run(options); });
 }

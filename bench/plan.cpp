@@ -35,15 +35,9 @@ using tandem::CheckedOperator;
 using tandem::Engine;
 using tandem::Timeline;
 
-struct Options {
-  std::string model = bench::default_model();
-  std::vector<std::string> devices;
+struct Options : bench::EngineBenchOptions {
   std::string plan = "tensor";
   std::string soc;
-  std::vector<int64_t> lengths = {32, 128, 256};
-  int64_t chunk = 256;
-  int rounds = 7;
-  bool json = false;
 };
 
 constexpr int64_t kDecodeContext = 64;
@@ -194,22 +188,13 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
+  options.lengths = {32, 128, 256};
+  options.chunk = 256;
+  options.rounds = 7;
   CLI::App app("plan: predicted against measured time of each operator of a plan");
-  app.add_option("model", options.model, "GGUF file; default: the one that ./dev run fetched");
+  bench::add_flags(app, options);
+  app.get_option("--lengths")->description("tokens of the prompts, comma separated, at most --chunk");
   app.add_option("--plan", options.plan, "as tandem's --plan");
   app.add_option("--soc", options.soc, "profile of this machine (tandem calibrate), for the model clock");
-  app.add_option("--lengths", options.lengths, "tokens of the prompts, comma separated, at most --chunk")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 1 << 20));
-  app.add_option("--device", options.devices, "as tandem's --device")->delimiter(',');
-  app.add_option("--chunk", options.chunk, "tokens that are computed at once")->check(CLI::Range(1, 1 << 20));
-  app.add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000));
-  app.add_flag("--json", options.json);
-  CLI11_PARSE(app, argc, argv);
-  try {
-    return run(options);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
-  }
+  return bench::bench_main(app, argc, argv, [&] { return run(options); });
 }

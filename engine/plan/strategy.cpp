@@ -52,11 +52,10 @@ constexpr Strategy kStrategies[] = {
 std::span<const Strategy> strategies() { return kStrategies; }
 
 const Strategy& find_strategy(std::string_view name) {
+  const auto found = std::ranges::find(kStrategies, name, [](const Strategy& s) { return std::string_view(s.name); });
+  if (found != std::end(kStrategies)) return *found;
   std::string names;
-  for (const Strategy& strategy : kStrategies) {
-    if (name == strategy.name) return strategy;
-    names += (names.empty() ? "" : ", ") + std::string(strategy.name);
-  }
+  for (const Strategy& strategy : kStrategies) names += (names.empty() ? "" : ", ") + std::string(strategy.name);
   throw Error("unknown plan", std::string(name), "Use one of: " + names + ", auto (`--plan list` explains them)");
 }
 

@@ -218,7 +218,6 @@ void Engine::check_fits(std::span<const int32_t> ids) const {
   }
 }
 
-// The piece of an extension by `total` tokens that begins with its token `first`.
 Batch Engine::piece(int64_t first, int64_t total) const {
   const int64_t S = std::min(chunk(), total - first);
   return {S, first + S == total ? 1 : 0};

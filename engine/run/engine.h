@@ -92,6 +92,8 @@ class Engine {
   const std::vector<std::string>& notes() const { return notes_; }  // fallbacks and choices, for people
   const CoreLayout& layout() const { return layout_; }
   std::vector<const DeviceInfo*> devices() const;
+  // How extend() would run the tokens from `first` on of an extension by `total`.
+  Batch piece(int64_t first, int64_t total) const;
   Plan plan_for(const Batch& batch);                                                     // as it would run
   PlanCosts costs_for(const Batch& batch) { return planner_->costs(batch, position_); }  // on devices()
 
@@ -118,7 +120,6 @@ class Engine {
   void check_fits(std::span<const int32_t> ids) const;
   void pass(std::span<const int32_t> ids, const Batch& batch);
   PreparedPlan& prepared_for(const Batch& batch);
-  Batch piece(int64_t first, int64_t total) const;
   Device* first_of(DeviceKind kind) const;
 
   EngineOptions options_;

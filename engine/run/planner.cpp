@@ -56,10 +56,10 @@ std::vector<std::string> Planner::candidates() const {
 }
 
 const std::string& Planner::name_for(const Batch& batch, int64_t position) {
-  const std::vector<std::string> open = candidates();
-  if (open.empty()) return options_.plan;
   const int64_t length = length_class(batch.S);
   if (const auto known = chosen_.find(length); known != chosen_.end()) return known->second;
+  const std::vector<std::string> open = candidates();
+  if (open.empty()) return chosen_.emplace(length, options_.plan).first->second;
   std::string key = options_.plan + "|" + planned_.key + "|" +
                     (options_.split.empty() ? "measured" : joined(options_.split)) + "|up to " + std::to_string(length);
   for (const auto& device : planned_.devices) key += "|" + measurement_key(device->info());
@@ -104,7 +104,7 @@ Plan Planner::plan_for(const Batch& batch, int64_t position) {
 }
 
 std::string Planner::name() const {
-  if (candidates().empty() || options_.plan != "auto") return options_.plan;
+  if (options_.plan != "auto") return options_.plan;
   std::string prefill, decode;
   for (const auto& [length, strategy] : chosen_) (length <= kDecodeTokens ? decode : prefill) = strategy;
   if (prefill.empty() && decode.empty()) return options_.plan;

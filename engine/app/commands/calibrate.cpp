@@ -9,8 +9,6 @@
 #include "engine/app/command.h"
 #include "engine/app/commands/open_engine.h"
 #include "engine/app/commands/profile.h"
-#include "engine/app/interrupt.h"
-#include "engine/app/progress.h"
 #include "engine/app/report.h"
 #include "engine/run/calibrate.h"
 #include "engine/run/sync_lab/machine.h"
@@ -67,14 +65,7 @@ int calibrate_command(const CommonFlags& flags, const CalibrateFlags& calibrate)
   Device &gpu = first_device(*engine, false), &npu = first_device(*engine, true);
   DiskCache scratch("");  // measured now, whatever is known already
   const Measurer measurer{engine->measurer().executor, scratch};
-  Progress progress("measuring", ProgressUnit::points, !flags.quiet() && Progress::stderr_is_terminal());
-  ProfileRun run;
-  run.interrupted = [] { return interrupted(); };
-  run.progress = [&](int64_t done, int64_t total) {
-    progress.update(static_cast<uint64_t>(done), static_cast<uint64_t>(total));
-  };
-  const Profile profile = run_profile(profile_tasks(*engine, measurer, true), scratch, run);
-  progress.clear();
+  const Profile profile = measure_points(flags, profile_tasks(*engine, measurer, true), scratch, false);
   if (profile.interrupted) return kInterrupted;
   MachineMeasurements measured = measurements_of(profile.rows, gpu.info().id, npu.info().id);
   measured.crossing_seconds = measure_crossing(measurer.executor, gpu, npu, smallest_matmul(*engine, gpu, npu));

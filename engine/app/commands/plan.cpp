@@ -28,10 +28,10 @@ PlanReport on_this_machine(const CommonFlags& flags, const PlanFlags& plan) {
                     {}};
   const std::vector<int32_t> ids(static_cast<size_t>(plan.prompt), 0);
   for (int64_t first = 0; first < plan.prompt;) {
-    const int64_t S = std::min(engine->chunk(), plan.prompt - first);
-    report.phases.push_back(explain(*engine, "prefill", {S, first + S == plan.prompt ? 1 : 0}));
-    engine->extend(std::span(ids).subspan(static_cast<size_t>(first), static_cast<size_t>(S)));
-    first += S;
+    const Batch piece = engine->piece(first, plan.prompt);
+    report.phases.push_back(explain(*engine, "prefill", piece));
+    engine->extend(std::span(ids).subspan(static_cast<size_t>(first), static_cast<size_t>(piece.S)));
+    first += piece.S;
   }
   report.phases.push_back(explain(*engine, "decode", {1, 1}));
   return report;

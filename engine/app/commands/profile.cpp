@@ -64,20 +64,25 @@ std::vector<ProfileTask> profile_tasks(Engine& engine, const Measurer& measurer,
   return tasks;
 }
 
+Profile measure_points(const CommonFlags& flags, std::span<const ProfileTask> tasks, DiskCache& cache, bool again) {
+  Progress progress("measuring", ProgressUnit::points, !flags.quiet() && Progress::stderr_is_terminal());
+  ProfileRun run;
+  run.again = again;
+  run.interrupted = [] { return interrupted(); };
+  run.progress = [&](int64_t done, int64_t total) {
+    progress.update(static_cast<uint64_t>(done), static_cast<uint64_t>(total));
+  };
+  Profile profile = run_profile(tasks, cache, run);
+  progress.clear();
+  return profile;
+}
+
 int profile_command(const CommonFlags& flags, const ProfileFlags& profile) {
   const auto engine = open_for_profile(flags, profile.quick);
   print_notes(flags, *engine);
   std::vector<ProfileTask> tasks = profile_tasks(*engine, engine->measurer(), profile.quick);
   std::erase_if(tasks, [&](const ProfileTask& task) { return !asked_for(flags, task.row.device); });
-  Progress progress("measuring", ProgressUnit::points, !flags.quiet() && Progress::stderr_is_terminal());
-  ProfileRun run;
-  run.again = profile.again;
-  run.interrupted = [] { return interrupted(); };
-  run.progress = [&](int64_t done, int64_t total) {
-    progress.update(static_cast<uint64_t>(done), static_cast<uint64_t>(total));
-  };
-  const Profile result = run_profile(tasks, engine->measurer().cache, run);
-  progress.clear();
+  const Profile result = measure_points(flags, tasks, engine->measurer().cache, profile.again);
   const ProfileReport report = report_on(result, engine->devices());
   if (flags.json) {
     print_json(to_json(report));

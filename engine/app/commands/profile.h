@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "engine/app/common_flags.h"
@@ -20,6 +21,8 @@ struct ProfileFlags {
 std::unique_ptr<Engine> open_for_profile(const CommonFlags& flags, bool quick);
 // Matmuls, then every other operator at several numbers of tokens and depths.
 std::vector<ProfileTask> profile_tasks(Engine& engine, const Measurer& measurer, bool quick);
+// Measures them with a bar on the terminal, until all are known or the user interrupts. again: also what `cache` has.
+Profile measure_points(const CommonFlags& flags, std::span<const ProfileTask> tasks, DiskCache& cache, bool again);
 
 int profile_command(const CommonFlags& flags, const ProfileFlags& profile);
 
