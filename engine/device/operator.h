@@ -84,12 +84,12 @@ struct KvCache {
   size_t v_bytes() const { return static_cast<size_t>(kv_heads * capacity * head_dim_v) * element_bytes(); }
 };
 
-// Writes token s's k and v (rounded to the cache's type) to position positions[s].
+// Writes token s's k and v (rounded to the cache's type) to position positions[s], and nothing else of the cache.
 struct KvAppend {
   int64_t S = 0;
   Operand k, v;  // [S, kv_heads * head_dim], strides k_stride, v_stride
   int64_t k_stride = 0, v_stride = 0;
-  Operand positions;  // int32 [S]
+  Operand positions;  // int32 [S], strictly ascending
   KvCache cache;
 };
 
@@ -103,7 +103,7 @@ struct Attention {
   int64_t q_stride = 0;
   Operand y;  // [S, heads * head_dim_v], stride y_stride
   int64_t y_stride = 0;
-  Operand positions;  // int32 [S], ascending
+  Operand positions;  // int32 [S], strictly ascending
   KvCache cache;
   float scale = 1;
   bool round_f16 = false;

@@ -13,13 +13,16 @@ namespace {
 class Builder {
  public:
   Builder(const Model& model, const Activations& buffers, const Batch& batch, const GraphOptions& options)
-      : c_(model.config), w_(model.weights), b_(buffers), batch_(batch), options_(options) {}
+      : c_(model.config), w_(model.weights), b_(buffers), batch_(batch), options_(options), S_(batch.S) {}
 
   std::vector<Operator> build() {
     add("token_embd", Embed{batch_.S, c_.hidden, w_.embedding, b_.ids, b_.hidden});
     for (size_t layer = 0; layer < w_.layers.size(); ++layer) {
       prefix_ = "blk." + std::to_string(layer) + ".";
-      attention(w_.layers[layer], b_.caches[layer], layer > 0);
+      project(w_.layers[layer], b_.caches[layer], layer > 0);
+      if (layer + 1 == w_.layers.size() && !options_.every_token) drop_tokens_without_logits();
+      if (S_ == 0) break;
+      attention(w_.layers[layer], b_.caches[layer]);
       feed_forward(w_.layers[layer]);
     }
     prefix_.clear();
@@ -28,8 +31,9 @@ class Builder {
   }
 
  private:
-  void attention(const LayerWeights& layer, const KvCache& cache, bool has_residual) {
-    const int64_t S = batch_.S, q_width = c_.q_width(), qk_width = q_width + c_.k_width(), stride = c_.qkv_width();
+  // q, k and v of every token, and the cache filled.
+  void project(const LayerWeights& layer, const KvCache& cache, bool has_residual) {
+    const int64_t S = S_, q_width = c_.q_width(), qk_width = q_width + c_.k_width(), stride = c_.qkv_width();
     norm("attn_norm", layer.attention_norm, has_residual);
     matmul("attn_qkv", layer.qkv, b_.normed, S, b_.qkv);
     const Operand q = b_.qkv, k = column(b_.qkv, q_width), v = column(b_.qkv, qk_width);
@@ -44,14 +48,25 @@ class Builder {
                        b_.rope_table, b_.sizes.positions});
     }
     add("kv_append", KvAppend{S, k, v, stride, stride, b_.positions, cache});
+  }
+
+  // What is left of the last layer, once the cache has every token, goes into the logits alone. The residual stream,
+  // q and positions keep their places; everything that follows is written from row 0 on.
+  void drop_tokens_without_logits() {
+    first_ = batch_.S - batch_.outputs;
+    S_ = batch_.outputs;
+  }
+
+  void attention(const LayerWeights& layer, const KvCache& cache) {
+    const int64_t S = S_, stride = c_.qkv_width();
     Attention op;
     op.S = S;
     op.heads = c_.heads;
-    op.q = q;
+    op.q = column(b_.qkv, first_ * stride);
     op.q_stride = stride;
     op.y = b_.attended;
     op.y_stride = c_.heads * c_.head_dim_v;
-    op.positions = b_.positions;
+    op.positions = advanced(b_.positions, first_ * static_cast<int64_t>(sizeof(int32_t)));
     op.cache = cache;
     op.scale = c_.attention_scale();
     op.round_f16 = options_.round_f16;
@@ -61,7 +76,7 @@ class Builder {
   }
 
   void feed_forward(const LayerWeights& layer) {
-    const int64_t S = batch_.S, I = c_.feed_forward;
+    const int64_t S = S_, I = c_.feed_forward;
     norm("ffn_norm", layer.ffn_norm, true);
     matmul("ffn_gate_up", layer.gate_up, b_.normed, S, b_.gate_up);
     add("swiglu", SwiGlu{S, I, b_.gate_up, column(b_.gate_up, I), 2 * I, 2 * I, b_.activated, I, options_.round_f16});
@@ -69,11 +84,10 @@ class Builder {
   }
 
   void output() {
-    const int64_t first = batch_.S - batch_.outputs, bytes = first * c_.hidden * static_cast<int64_t>(sizeof(float));
     RmsNorm op = norm_of(w_.output_norm);
     op.S = batch_.outputs;
-    op.x = advanced(b_.hidden, bytes);
-    op.add = advanced(b_.projected, bytes);
+    op.x = column(b_.hidden, (batch_.S - op.S) * c_.hidden);
+    op.add = column(b_.projected, (S_ - op.S) * c_.hidden);
     add("output_norm", op);
     matmul("output", w_.output, b_.normed, batch_.outputs, b_.logits);
     if (batch_.choose) {
@@ -83,9 +97,9 @@ class Builder {
 
   RmsNorm norm_of(const Operand& weight) const {
     RmsNorm op;
-    op.S = batch_.S;
+    op.S = S_;
     op.width = op.x_stride = op.y_stride = op.add_stride = c_.hidden;
-    op.x = b_.hidden;
+    op.x = column(b_.hidden, first_ * c_.hidden);
     op.y = b_.normed;
     op.weight = weight;
     op.eps = c_.norm_eps;
@@ -102,7 +116,7 @@ class Builder {
 
   void head_norm(const char* name, const Operand& heads, int64_t count, const Operand& weight) {
     RmsNorm op;
-    op.S = batch_.S;
+    op.S = S_;
     op.groups = count;
     op.width = c_.head_dim;
     op.x = op.y = heads;
@@ -142,6 +156,7 @@ class Builder {
   const Activations& b_;
   const Batch& batch_;
   const GraphOptions& options_;
+  int64_t S_, first_ = 0;  // the tokens at work: S_, from the batch's token first_ on
   std::string prefix_;
   std::vector<Operator> operators_;
 };

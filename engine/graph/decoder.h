@@ -2,6 +2,7 @@
 //
 // Every matmul's input is written with `round_f16` where the numeric contract asks for f16 activations (--act f16), so
 // that each device that takes part multiplies the same numbers. The residual stream stays f32.
+// In the last layer tokens without logits end in the cache: nothing reads what would follow.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +23,7 @@ struct Batch {
 
 struct GraphOptions {
   bool round_f16 = false;
+  bool every_token = false;  // runs all tokens through the last layer too, as published figures count a model's work
 };
 
 // Reads ids and positions, appends to the caches, writes logits. Operators are named "blk.L.WHAT".

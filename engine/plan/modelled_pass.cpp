@@ -29,7 +29,7 @@ ShapeModel::ShapeModel(const ModelConfig& config, const PackedFormat& format, in
       activations_(model_.config, sizes_for(tokens, positions), &pool_) {}
 
 std::vector<Operator> ShapeModel::operators(int64_t S) const {
-  return build_decoder(model_, activations_, {S, 1}, {true});
+  return build_decoder(model_, activations_, {S, 1}, {.round_f16 = true, .every_token = true});
 }
 
 ModelledPass modelled_pass(std::span<const Operator> operators, int64_t tokens, const SocProfile& profile,

@@ -2,6 +2,7 @@
 #include <map>
 #include <utility>
 
+#include "engine/plan/access.h"
 #include "engine/plan/plan.h"
 #include "sync/error.h"
 
@@ -9,13 +10,13 @@ namespace tandem {
 namespace {
 
 // Who last wrote and who since read each part of each slot, per operator index.
-struct Access {
-  Region region;
+struct Past {
+  Access access;
   int placed = 0;
 };
 
 struct SlotHistory {
-  std::vector<Access> writes, reads;
+  std::vector<Past> writes, reads;
 };
 
 // For each placed operator: the latest operator of every other device that must have ended before it starts (-1: none).
@@ -23,36 +24,32 @@ std::vector<std::vector<int>> find_dependencies(std::span<const Placed> placed, 
   std::map<const sync::Slot*, SlotHistory> history;
   std::vector<std::vector<int>> needs(placed.size(), std::vector<int>(devices, -1));
   for (int i = 0; i < static_cast<int>(placed.size()); ++i) {
-    const auto depend = [&](const std::vector<Access>& accesses, const Region& region) {
-      for (const Access& access : accesses) {
-        const int other = placed[access.placed].device;
-        if (other != placed[i].device && overlaps(access.region, region)) {
-          needs[i][other] = std::max(needs[i][other], access.placed);
-        }
+    const auto depend = [&](const std::vector<Past>& pasts, const Access& access) {
+      for (const Past& past : pasts) {
+        const int other = placed[past.placed].device;
+        if (other != placed[i].device && meet(past.access, access))
+          needs[i][other] = std::max(needs[i][other], past.placed);
       }
     };
-    const std::vector<Region> read = reads(placed[i].op), written = writes(placed[i].op);
-    for (const Region& region : read) depend(history[region.at.slot].writes, region);
-    for (const Region& region : written) {
-      depend(history[region.at.slot].writes, region);
-      depend(history[region.at.slot].reads, region);
+    const std::vector<Access> read = read_accesses(placed[i].op), written = write_accesses(placed[i].op);
+    for (const Access& access : read) depend(history[access.region.at.slot].writes, access);
+    for (const Access& access : written) {
+      depend(history[access.region.at.slot].writes, access);
+      depend(history[access.region.at.slot].reads, access);
     }
     // A write ends the life of what it covers; older accesses of other parts stay. (Coverage is judged by overlap,
     // which is safe for the same device's accesses because devices are in-order, and for other devices' because the
     // wait above orders them.)
-    for (const Region& region : written) {
-      SlotHistory& slot = history[region.at.slot];
-      const auto gone = [&](const Access& a) {
-        return overlaps(a.region, region) && end_of(a.region) <= end_of(region) &&
-               a.region.at.offset_bytes >= region.at.offset_bytes && a.region.width_bytes <= region.width_bytes;
-      };
+    for (const Access& access : written) {
+      SlotHistory& slot = history[access.region.at.slot];
+      const auto gone = [&](const Past& past) { return is_covered(past.access, access); };
       std::erase_if(slot.writes, gone);
       std::erase_if(slot.reads, gone);
-      slot.writes.push_back({region, i});
+      slot.writes.push_back({access, i});
     }
-    for (const Region& region : read) {
-      if (region.at.slot && region.at.slot->use() != sync::SlotUse::weights)
-        history[region.at.slot].reads.push_back({region, i});
+    for (const Access& access : read) {
+      const sync::Slot* slot = access.region.at.slot;
+      if (slot && slot->use() != sync::SlotUse::weights) history[slot].reads.push_back({access, i});
     }
   }
   return needs;

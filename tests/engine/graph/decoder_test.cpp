@@ -80,11 +80,33 @@ TEST(Decoder, takes_the_last_rows_of_the_residual_stream_for_the_output) {
   const Model model = two_layers();
   sync::Pool pool;
   const Activations buffers(model.config, {8, 8, 64, 64, KvType::f16}, &pool);
+  for (const bool every_token : {false, true}) {
+    const auto operators = build_decoder(model, buffers, {8, 3}, {.every_token = every_token});
+    const RmsNorm& norm = std::get<RmsNorm>(find(operators, "output_norm").body);
+    EXPECT_EQ(norm.x.slot, buffers.hidden.slot);
+    EXPECT_EQ(norm.x.offset_bytes, 5u * 64u * 4u);
+    EXPECT_EQ(norm.add.offset_bytes, (every_token ? 5u : 0u) * 64u * 4u);
+  }
+}
+
+TEST(Decoder, ends_tokens_without_logits_in_the_last_layers_cache) {
+  const Model model = two_layers();
+  sync::Pool pool;
+  const Activations buffers(model.config, {8, 8, 64, 64, KvType::f16}, &pool);
   const auto operators = build_decoder(model, buffers, {8, 3}, {});
-  const RmsNorm& norm = std::get<RmsNorm>(find(operators, "output_norm").body);
-  EXPECT_EQ(norm.x.slot, buffers.hidden.slot);
-  EXPECT_EQ(norm.x.offset_bytes, 5u * 64u * 4u);
-  EXPECT_EQ(norm.add.offset_bytes, 5u * 64u * 4u);
+  for (const Operator& op : operators) {
+    const bool last_layer = op.name.rfind("blk.1.", 0) == 0, output = op.name.rfind("output", 0) == 0;
+    const bool fills_cache = op.name == "blk.1.attn_norm" || op.name == "blk.1.attn_qkv" || op.name == "blk.1.rope" ||
+                             op.name == "blk.1.kv_append";
+    EXPECT_EQ(tokens_of(op), output || (last_layer && !fills_cache) ? 3 : 8) << op.name;
+  }
+  const Attention& attention = std::get<Attention>(find(operators, "blk.1.attention").body);
+  EXPECT_EQ(attention.q.offset_bytes, 5u * 128u * 4u) << "token 5's row of q, k and v";
+  EXPECT_EQ(attention.positions.offset_bytes, 5u * 4u);
+  EXPECT_EQ(attention.y.offset_bytes, 0u);
+  EXPECT_EQ(std::get<RmsNorm>(find(operators, "blk.1.ffn_norm").body).x.offset_bytes, 5u * 64u * 4u);
+  EXPECT_EQ(build_decoder(model, buffers, {8, 0}, {}).back().name, "blk.1.kv_append") << "no logits: only the cache";
+  EXPECT_EQ(build_decoder(model, buffers, {8, 0}, {.every_token = true}).back().name, "blk.1.ffn_down");
 }
 
 TEST(Decoder, adds_the_previous_blocks_result_in_the_norm_that_follows_it) {

@@ -39,6 +39,30 @@ class Schedule : public ::testing::Test {
     op.y_stride = y.width;
     return {name, op};
   }
+  // A cache of 64 positions of one head, and tokens [begin, end) of a batch of 32.
+  KvCache cache() {
+    KvCache cache{KvType::f16, 1, 16, 16, 64, {}, {}};
+    cache.k = {&pool_.acquire(cache.k_bytes(), sync::SlotUse::device_local, "k"), 0};
+    cache.v = {&pool_.acquire(cache.v_bytes(), sync::SlotUse::device_local, "v"), 0};
+    return cache;
+  }
+  static Operator append(const char* name, const KvCache& cache, const Matrix& kv, const Matrix& positions,
+                         int64_t begin, int64_t end) {
+    const KvAppend op{32, kv.at, kv.at.advanced(64), 32, 32, positions.at, cache};
+    return slice_tokens({name, op}, begin, end);
+  }
+  static Operator attend(const char* name, const KvCache& cache, const Matrix& q, const Matrix& y,
+                         const Matrix& positions, int64_t begin, int64_t end) {
+    Attention op;
+    op.S = 32;
+    op.heads = 1;
+    op.q = q.at;
+    op.y = y.at;
+    op.q_stride = op.y_stride = 16;
+    op.positions = positions.at;
+    op.cache = cache;
+    return slice_tokens({name, op}, begin, end);
+  }
   Plan plan(std::vector<Placed> placed) { return schedule("test", {"gpu", "npu"}, placed); }
   sync::Pool pool_;
 };
@@ -107,6 +131,51 @@ TEST_F(Schedule, has_every_device_signal_its_last_step) {
   ASSERT_EQ(p.steps.size(), 2u);
   EXPECT_TRUE(p.steps[0].signals);
   EXPECT_TRUE(p.steps[1].signals);
+}
+
+// Device 1 has tokens 0 to 15, device 0 tokens 16 to 31.
+TEST_F(Schedule, lets_earlier_tokens_attend_while_later_ones_are_appended) {
+  const KvCache kv = cache();
+  const Matrix x = matrix(32, 32), q = matrix(32, 16), y = matrix(32, 16), positions = matrix(32, 1);
+  const Plan p = plan({{1, append("early k, v", kv, x, positions, 0, 16)},
+                       {0, append("late k, v", kv, x, positions, 16, 32)},
+                       {1, attend("early", kv, q, y, positions, 0, 16)},
+                       {0, attend("late", kv, q, y, positions, 16, 32)}});
+  // 1: append | attend; 0: append | attend, which sees all.
+  ASSERT_EQ(p.steps.size(), 4u);
+  EXPECT_TRUE(p.steps[1].waits.empty()) << "other tokens, other positions";
+  EXPECT_TRUE(p.steps[2].waits.empty()) << "later tokens are not seen";
+  EXPECT_EQ(p.steps[3].operators[0].name, "late");
+  EXPECT_EQ(p.steps[3].waits, std::vector<int>{0});
+}
+
+TEST_F(Schedule, orders_what_touches_the_same_positions_of_a_cache) {
+  const KvCache kv = cache(), other = cache();
+  const Matrix x = matrix(32, 32), q = matrix(32, 16), y = matrix(32, 16), positions = matrix(32, 1);
+  const Plan twice =
+      plan({{1, append("first", kv, x, positions, 0, 17)}, {0, append("again", kv, x, positions, 16, 32)}});
+  EXPECT_EQ(twice.steps[1].waits, std::vector<int>{0}) << "token 16 is written twice";
+  const Plan overwritten =
+      plan({{1, attend("reads", kv, q, y, positions, 16, 32)}, {0, append("writes", kv, x, positions, 0, 16)}});
+  EXPECT_EQ(overwritten.steps[1].waits, std::vector<int>{0}) << "token 31 still reads position 0";
+  const Plan apart =
+      plan({{1, append("one", kv, x, positions, 0, 32)}, {0, append("two", other, x, positions, 0, 32)}});
+  EXPECT_TRUE(apart.steps[1].waits.empty());
+  const Matrix unrelated = matrix(32, 1);
+  const Plan unknown =
+      plan({{1, append("one", kv, x, positions, 0, 16)}, {0, append("two", kv, x, unrelated, 16, 32)}});
+  EXPECT_EQ(unknown.steps[1].waits, std::vector<int>{0}) << "positions of another batch may be any";
+}
+
+TEST_F(Schedule, remembers_who_appended_to_a_cache_behind_a_later_append) {
+  const KvCache kv = cache();
+  const Matrix x = matrix(32, 32), q = matrix(32, 16), y = matrix(32, 16), positions = matrix(32, 1);
+  const Plan p = plan({{1, append("npu's", kv, x, positions, 0, 16)},
+                       {0, append("gpu's", kv, x, positions, 16, 32)},
+                       {0, append("gpu's again", kv, x, positions, 16, 32)},
+                       {0, attend("all", kv, q, y, positions, 0, 32)}});
+  EXPECT_EQ(p.steps.back().operators.back().name, "all");
+  EXPECT_EQ(p.steps.back().waits, std::vector<int>{0});
 }
 
 TEST(Overlap, compares_columns_of_matrices_with_one_pitch) {

@@ -1,0 +1,51 @@
+#include "engine/plan/access.h"
+
+#include <variant>
+
+namespace tandem {
+namespace {
+
+bool is_part_of(const KvCache& cache, const Operand& at) {
+  return at.slot && ((at.slot == cache.k.slot && at.offset_bytes == cache.k.offset_bytes) ||
+                     (at.slot == cache.v.slot && at.offset_bytes == cache.v.offset_bytes));
+}
+
+size_t end_of_tokens(const Operand& positions, int64_t S) {
+  return positions.offset_bytes + static_cast<size_t>(S) * sizeof(int32_t);
+}
+
+Access access(const Operator& op, const Region& region) {
+  if (const auto* append = std::get_if<KvAppend>(&op.body); append && is_part_of(append->cache, region.at)) {
+    return {region, append->positions.slot, append->positions.offset_bytes,
+            end_of_tokens(append->positions, append->S)};
+  }
+  if (const auto* attention = std::get_if<Attention>(&op.body); attention && is_part_of(attention->cache, region.at))
+    return {region, attention->positions.slot, 0, end_of_tokens(attention->positions, attention->S)};
+  return {region};
+}
+
+std::vector<Access> accesses(const Operator& op, const std::vector<Region>& regions) {
+  std::vector<Access> all;
+  for (const Region& region : regions) all.push_back(access(op, region));
+  return all;
+}
+
+}  // namespace
+
+std::vector<Access> read_accesses(const Operator& op) { return accesses(op, reads(op)); }
+std::vector<Access> write_accesses(const Operator& op) { return accesses(op, writes(op)); }
+
+bool meet(const Access& a, const Access& b) {
+  const bool other_tokens =
+      a.positions && a.positions == b.positions && (a.tokens_end <= b.tokens_begin || b.tokens_end <= a.tokens_begin);
+  return !other_tokens && overlaps(a.region, b.region);
+}
+
+bool is_covered(const Access& a, const Access& by) {
+  const bool same_tokens =
+      a.positions == by.positions && a.tokens_begin >= by.tokens_begin && a.tokens_end <= by.tokens_end;
+  return same_tokens && overlaps(a.region, by.region) && end_of(a.region) <= end_of(by.region) &&
+         a.region.at.offset_bytes >= by.region.at.offset_bytes && a.region.width_bytes <= by.region.width_bytes;
+}
+
+}  // namespace tandem
