@@ -1,7 +1,9 @@
 #include "engine/plan/sequence_plan.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <vector>
 
 #include "engine/plan/placer.h"
 #include "engine/plan/strategy.h"
@@ -19,32 +21,65 @@ int second_for(const Placer& placer, const Processors& on, const Operator& op) {
   return placer.multiplies_exactly(on.npu, op) ? on.npu : on.host;
 }
 
-int64_t tokens_of_second(const PlanRequest& request, const Placer& placer, const Processors& on,
+// Times of some tokens on the GPU, of others on the NPU and the host, and of what one can do for the other.
+class Balance {
+ public:
+  Balance(const PlanRequest& request, const Placer& placer, const Processors& on)
+      : request_(request), placer_(placer), on_(on) {}
+
+  double on_gpu(const Operator& op) const { return request_.costs.seconds(on_.gpu, op, true); }
+  double beside(const Operator& op) const {
+    return placer_.seconds_on(second_for(placer_, on_, op), op, Padding::allowed);
+  }
+  // The NPU's part of a matmul's rows with which both end together; nothing where it cannot help.
+  double share_of_npu(const Operator& op) const {
+    if (!placer_.multiplies_exactly(on_.npu, op)) return 0;
+    const double gpu = on_gpu(op), npu = placer_.seconds_on(on_.npu, op, Padding::allowed);
+    return std::isfinite(npu) ? gpu / (gpu + npu) : 0;
+  }
+
+ private:
+  const PlanRequest& request_;
+  const Placer& placer_;
+  const Processors& on_;
+};
+
+int64_t tokens_of_second(const PlanRequest& request, const Balance& balance, const Processors& on,
                          std::span<const Operator> whole, int64_t S) {
   const int64_t half = S / 2 / kTokenBlock * kTokenBlock;
-  double first = 0, second = 0;
+  double first = 0, helped = 0, second = 0;
   for (const Operator& op : whole) {
-    first += request.costs.seconds(on.gpu, slice_tokens(op, half, S), true);
-    const Operator slice = slice_tokens(op, 0, half);
-    second += placer.seconds_on(second_for(placer, on, slice), slice, Padding::allowed);
+    const Operator later = slice_tokens(op, half, S);
+    const double seconds = balance.on_gpu(later);
+    first += seconds;
+    helped += seconds * (1 - balance.share_of_npu(later));
+    second += balance.beside(slice_tokens(op, 0, half));
   }
   if (!std::isfinite(second)) return 0;
-  return balanced_tokens(S, first, second, token_limits(request.devices[on.npu], S));
+  return balanced_tokens(S, {first, second, helped / first}, token_limits(request.devices[on.npu], S));
 }
 
 }  // namespace
 
-int64_t balanced_tokens(int64_t S, double seconds_first, double seconds_second, const CutLimits& limits) {
-  TANDEM_CHECK(seconds_first > 0 && seconds_second > 0, "predicted times are positive");
+int64_t balanced_tokens(int64_t S, const SequenceCosts& costs, const CutLimits& limits) {
+  TANDEM_CHECK(costs.seconds_first > 0 && costs.seconds_second > 0, "predicted times are positive");
   int64_t best = 0;
-  double earliest = static_cast<double>(S) * seconds_first;
+  double earliest = static_cast<double>(S) * costs.seconds_first * costs.helped;
   for (const TokenLayout& layout : layouts_of_fewer(S, limits)) {
     const int64_t tokens = tokens_in(layout);
-    const double end =
-        std::max(static_cast<double>(S - tokens) * seconds_first, static_cast<double>(tokens) * seconds_second);
+    const double first = static_cast<double>(S - tokens) * costs.seconds_first;
+    const double second = static_cast<double>(tokens) * costs.seconds_second;
+    const double end = second + std::max(0.0, first - second) * costs.helped;
     if (end < earliest) best = tokens, earliest = end;
   }
   return best;
+}
+
+size_t first_shared(std::span<const double> seconds_first, double seconds_second) {
+  double begins = 0;
+  size_t i = 0;
+  while (i < seconds_first.size() && begins < seconds_second) begins += seconds_first[i++];
+  return i;
 }
 
 Plan sequence(const PlanRequest& request) {
@@ -59,15 +94,37 @@ Plan sequence(const PlanRequest& request) {
   const std::span<const Operator> whole = whole_batch(request.operators);
   if (!whole.empty()) {
     TANDEM_CHECK(bool(request.costs), "the plan sequence weighs operators by their predicted seconds");
-    const int64_t S = tokens_of(whole.front()), cut = tokens_of_second(request, placer, on, whole, S);
+    const Balance balance(request, placer, on);
+    const int64_t S = tokens_of(whole.front()), cut = tokens_of_second(request, balance, on, whole, S);
+    std::vector<Operator> first_tokens, other_tokens;
+    std::vector<double> seconds_of_gpu;
+    double seconds_beside = 0;
     for (const Operator& op : whole) {
-      if (cut > 0) {
-        const Operator first_tokens = slice_tokens(op, 0, cut);
-        const int second = second_for(placer, on, first_tokens);
-        for (const Operator& graph : placer.graphs_on(second, first_tokens, Padding::forbidden))
-          placer.place(graph, second, on.host);
+      other_tokens.push_back(slice_tokens(op, cut, S));
+      seconds_of_gpu.push_back(balance.on_gpu(other_tokens.back()));
+      if (cut == 0) continue;
+      first_tokens.push_back(slice_tokens(op, 0, cut));
+      seconds_beside += balance.beside(first_tokens.back());
+    }
+    const size_t shared = first_shared(seconds_of_gpu, seconds_beside);
+    const auto place_first = [&](size_t i) {
+      const int second = second_for(placer, on, first_tokens[i]);
+      for (const Operator& graph : placer.graphs_on(second, first_tokens[i], Padding::forbidden))
+        placer.place(graph, second, on.host);
+    };
+    // In the order of the computation; but the NPU ends its own tokens before it helps.
+    for (size_t i = 0; i < shared; ++i) {
+      if (i < first_tokens.size()) place_first(i);
+      placer.place_quietly(other_tokens[i], on.gpu);
+    }
+    for (size_t i = shared; i < first_tokens.size(); ++i) place_first(i);
+    for (size_t i = shared; i < other_tokens.size(); ++i) {
+      const double share = balance.share_of_npu(other_tokens[i]);
+      if (share > 0) {
+        placer.place_cut(other_tokens[i], std::array{on.gpu, on.npu}, {1 - share, share});
+      } else {
+        placer.place_quietly(other_tokens[i], on.gpu);
       }
-      placer.place_quietly(slice_tokens(op, cut, S), on.gpu);
     }
   }
   placer.place_as_tensor(request.operators.subspan(whole.size()), true);
