@@ -33,6 +33,8 @@ void DurationPredictor::observe_overslept() {
 
 double DurationPredictor::predict() const { return samples_ < 2 ? 0.0 : estimate_; }
 
+double DurationPredictor::predict_after(double seconds) const { return std::max(0.0, predict() - seconds); }
+
 double DurationPredictor::relative_error() const { return samples_ <= 2 ? 0.0 : error_sum_ / (samples_ - 2); }
 
 }  // namespace tandem::sync

@@ -53,7 +53,9 @@ class DurationPredictor {
   // The wait was longer than it had to be, nobody knows by how much: without this a prediction that is too long
   // confirms itself for ever.
   void observe_overslept();
-  double predict() const;         // 0: unknown
+  double predict() const;  // 0: unknown
+  // What is left of it that long after the work began; 0: unknown, or all of it has passed.
+  double predict_after(double seconds) const;
   double relative_error() const;  // mean |predicted - observed| / observed of the samples so far
   int samples() const { return samples_; }
 

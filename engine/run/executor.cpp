@@ -88,7 +88,7 @@ double Executor::run(PreparedPlan& prepared) {
   bool overslept = false;
   try {
     launch_all(prepared, base);
-    overslept = wait_all(prepared, base);
+    overslept = wait_all(prepared, base, start);
   } catch (...) {
     recover(prepared, epoch_);
     throw;
@@ -181,9 +181,10 @@ void Executor::await(PreparedPlan& prepared, int step, uint32_t base, sync::Dura
   report.overslept ? predictor.observe_overslept() : predictor.observe(report.seconds);
 }
 
-bool Executor::wait_all(PreparedPlan& prepared, uint32_t base) {
+// The prediction counts from the run's start: a device on this core may hold up the launching thread until all but the
+// last microseconds are over, and a sleep as long as the whole run would then double it.
+bool Executor::wait_all(PreparedPlan& prepared, uint32_t base, double start) {
   bool overslept = false;
-  const double start = now_seconds();
   const auto wait = [&](size_t d, sync::Waiter& waiter) {
     if (prepared.launches_[d].empty()) return;
     const sync::Signal& last = prepared.launches_[d].back().signal;  // the last step of a device always signals
@@ -192,7 +193,7 @@ bool Executor::wait_all(PreparedPlan& prepared, uint32_t base) {
     const std::string name = prepared.plan_.steps[last.epoch].name();
     context.step = name;
     context.device = prepared.plan_.devices[d];
-    context.predicted_seconds = prepared.predictor_.predict() - (now_seconds() - start);
+    context.predicted_seconds = prepared.predictor_.predict_after(now_seconds() - start);
     context.deadline = options_.deadline;
     context.block = [device](std::chrono::milliseconds deadline) { device->finish(deadline); };
     overslept |= waiter.wait(last.flag, base + last.epoch, context).overslept;

@@ -81,7 +81,7 @@ class Executor {
   void launch_together(const std::vector<size_t>& devices, PreparedPlan& prepared, uint32_t base, bool gated);
   void launch_following(PreparedPlan& prepared, uint32_t base);
   void await(PreparedPlan& prepared, int step, uint32_t base, sync::DurationPredictor& predictor);
-  bool wait_all(PreparedPlan& prepared, uint32_t base);  // true: slept longer than the work took
+  bool wait_all(PreparedPlan& prepared, uint32_t base, double start);  // true: slept longer than the work took
   void recover(PreparedPlan& prepared, uint32_t final_epoch) noexcept;
   void collect(const PreparedPlan& prepared, double start, double end);
   void add_modelled(const PreparedPlan& prepared, size_t device, int step, double start);

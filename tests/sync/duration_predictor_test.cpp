@@ -34,6 +34,17 @@ TEST(DurationPredictor, is_not_moved_far_by_one_interruption) {
   EXPECT_DOUBLE_EQ(predictor.predict(), 1.0625);
 }
 
+// Whoever begins to wait late must not wait for the whole of it again.
+TEST(DurationPredictor, counts_what_is_left_from_where_the_work_began) {
+  DurationPredictor predictor;
+  EXPECT_EQ(predictor.predict_after(0.5), 0.0) << "nothing is known";
+  predictor.observe(2.0);
+  predictor.observe(2.0);
+  EXPECT_DOUBLE_EQ(predictor.predict_after(0), 2.0);
+  EXPECT_DOUBLE_EQ(predictor.predict_after(1.75), 0.25);
+  EXPECT_EQ(predictor.predict_after(2.5), 0.0);
+}
+
 TEST(DurationPredictor, comes_down_from_a_prediction_that_made_its_waiter_oversleep) {
   DurationPredictor predictor;
   predictor.observe(1.0);

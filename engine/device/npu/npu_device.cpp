@@ -166,7 +166,7 @@ void NpuDevice::await(NpuProgram& program, std::span<const sync::WaitFor> waits,
     context.step = program.name();
     context.device = raiser_;
     context.deadline = kWaitDeadline;
-    context.predicted_seconds = program.wait_predictor().predict() - waited;
+    context.predicted_seconds = program.wait_predictor().predict_after(waited);
     // Nobody wakes this thread when a kernel raises the flag, so it looks again by itself.
     context.block = [](std::chrono::milliseconds) { std::this_thread::sleep_for(std::chrono::microseconds(100)); };
     const sync::WaitReport report = waiter_->wait(wait.flag, wait.epoch + base, context);

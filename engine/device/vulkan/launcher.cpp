@@ -244,7 +244,7 @@ bool Launcher::wait_for_end(const Flying& oldest, std::chrono::milliseconds dead
   };
   if (options_.sync_policy == "predict") {
     // As sync::PredictWaiter: a sleep ends 15 to 25 us late, and below 100 us it costs more than it saves.
-    const double rest = oldest.job.program->duration.predict() - (steady_seconds() - oldest.start_seconds);
+    const double rest = oldest.job.program->duration.predict_after(steady_seconds() - oldest.start_seconds);
     if (rest > 100e-6) {
       std::this_thread::sleep_for(std::chrono::duration<double>(std::min(rest - 50e-6, 1.0)));
       if (ended()) return true;
