@@ -1,6 +1,7 @@
 // HF36 to HF40: decoding, one token behind a prompt of 256.
 #include <algorithm>
 
+#include "bench/paper_heterollm/peer_row.h"
 #include "bench/paper_heterollm/quantities.h"
 #include "bench/paper_heterollm/row.h"
 
@@ -12,19 +13,6 @@ double tensor_over_ppl(Lab& lab, const char* model) {
   return speed_up(lab, decode(model, kTensor), decode(model, kPpl));
 }
 
-Row against_peer(const char* id, const std::string& what, const char* model, double printed, Use use,
-                 PeerEngine (*engine)()) {
-  return {id,
-          what,
-          "x",
-          printed,
-          printed,
-          use,
-          Kind::ratio,
-          [=](Lab& lab) { return speed(lab, model, kTensor) / decode_speed(engine(), model); },
-          use == Use::calibration ? "fixes the engine's bandwidth" : "one bandwidth per engine, from Llama-8B"};
-}
-
 }  // namespace
 
 void add_decode_rows(std::vector<Row>& rows) {
@@ -34,12 +22,16 @@ void add_decode_rows(std::vector<Row>& rows) {
                   [](Lab& lab) { return speed(lab, kL3, kTensor); }, ""});
   rows.push_back({"HF36", "Hetero-tensor decoding, InternLM-1.8B", "tok/s", 51.12, 51.12, Use::held_out, Kind::absolute,
                   [](Lab& lab) { return speed(lab, kI1, kTensor); }, ""});
-  rows.push_back(against_peer("HF37", "Hetero-tensor over MNN, Llama-8B", kL8, 1.50, Use::calibration, mnn));
   rows.push_back(
-      against_peer("HF37", "Hetero-tensor over llama.cpp, Llama-8B", kL8, 2.53, Use::calibration, llama_cpp));
-  rows.push_back(against_peer("HF37", "Hetero-tensor over MLC, Llama-8B", kL8, 1.52, Use::calibration, mlc));
-  rows.push_back(against_peer("HF38", "Hetero-tensor over MNN, InternLM-1.8B", kI1, 1.94, Use::peer, mnn));
-  rows.push_back(against_peer("HF38", "Hetero-tensor over MLC, InternLM-1.8B", kI1, 2.62, Use::peer, mlc));
+      against_peer("HF37", "Hetero-tensor over MNN, Llama-8B", 1.50, Use::calibration, mnn, decode(kL8, kTensor)));
+  rows.push_back(against_peer("HF37", "Hetero-tensor over llama.cpp, Llama-8B", 2.53, Use::calibration, llama_cpp,
+                              decode(kL8, kTensor)));
+  rows.push_back(
+      against_peer("HF37", "Hetero-tensor over MLC, Llama-8B", 1.52, Use::calibration, mlc, decode(kL8, kTensor)));
+  rows.push_back(
+      against_peer("HF38", "Hetero-tensor over MNN, InternLM-1.8B", 1.94, Use::peer, mnn, decode(kI1, kTensor)));
+  rows.push_back(
+      against_peer("HF38", "Hetero-tensor over MLC, InternLM-1.8B", 2.62, Use::peer, mlc, decode(kI1, kTensor)));
   rows.push_back({"HF39", "Hetero-tensor over PPL, Llama-8B", "x", 1.234, 1.234, Use::calibration, Kind::ratio,
                   [](Lab& lab) { return tensor_over_ppl(lab, kL8); }, "fixes the bits of a weight"});
   rows.push_back({"HF39", "Hetero-tensor over PPL, Llama-3B", "x", 1.0852, 1.0852, Use::held_out, Kind::ratio,

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "bench/paper_heterollm/peer_row.h"
 #include "bench/paper_heterollm/quantities.h"
 #include "bench/paper_heterollm/row.h"
 
@@ -10,24 +11,10 @@ namespace {
 
 constexpr const char* kSmallGraphs =
     "over the lengths the text names; modelled, every graph reads all weights, so small ones cost more than printed";
-constexpr const char* kSlowPeers = "one rate per engine, from 256 tokens: at other lengths the printed ones differ";
 const std::initializer_list<int64_t> kLengths = {64, 256, 1024};
 
 double speed(Lab& lab, const char* model, int64_t S, const char* plan) {
   return lab.tokens_per_second(prefill(model, S, plan));
-}
-
-Row against_peer(const char* id, const std::string& what, double printed, Use use, PeerEngine (*engine)(),
-                 const char* plan, int64_t S) {
-  return {id,
-          what,
-          "x",
-          printed,
-          printed,
-          use,
-          Kind::ratio,
-          [=](Lab& lab) { return speed(lab, kL8, S, plan) / prefill_speed(engine(), kL8); },
-          use == Use::calibration ? "fixes the engine's rate" : kSlowPeers};
 }
 
 // The extreme of Hetero-layer over the four other engines.
@@ -56,12 +43,12 @@ double over_tensor(Lab& lab, int64_t S, const char* baseline) {
 }
 
 void add_aligned(std::vector<Row>& rows) {
-  rows.push_back(
-      against_peer("HF17", "Hetero-layer over MNN, Llama-8B, 256 tokens", 5.85, Use::calibration, mnn, kLayer, 256));
+  rows.push_back(against_peer("HF17", "Hetero-layer over MNN, Llama-8B, 256 tokens", 5.85, Use::calibration, mnn,
+                              prefill(kL8, 256, kLayer)));
   rows.push_back(against_peer("HF17", "Hetero-layer over llama.cpp, Llama-8B, 256 tokens", 24.9, Use::calibration,
-                              llama_cpp, kLayer, 256));
-  rows.push_back(
-      against_peer("HF17", "Hetero-layer over MLC, Llama-8B, 256 tokens", 5.64, Use::calibration, mlc, kLayer, 256));
+                              llama_cpp, prefill(kL8, 256, kLayer)));
+  rows.push_back(against_peer("HF17", "Hetero-layer over MLC, Llama-8B, 256 tokens", 5.64, Use::calibration, mlc,
+                              prefill(kL8, 256, kLayer)));
   rows.push_back({"HF17", "Hetero-layer over PPL, Llama-8B, 256 tokens", "x", 2.99, 2.99, Use::calibration, Kind::ratio,
                   [](Lab& lab) { return speed_up(lab, prefill(kL8, 256, kLayer), prefill(kL8, 256, kPpl)); },
                   "fixes the GPU's and the NPU's rates"});
@@ -74,12 +61,12 @@ void add_aligned(std::vector<Row>& rows) {
   rows.push_back({"HF19", "Hetero-layer over the four engines, most, Llama-8B, 1024 tokens", "x", 25.12, 25.12,
                   Use::peer, Kind::ratio, [](Lab& lab) { return layer_over_peers(lab, 1024, true); }, kSlowPeers});
   rows.push_back(against_peer("HF20", "Hetero-layer over llama.cpp, Llama-8B, 1024 tokens", 25.1, Use::calibration,
-                              llama_cpp, kLayer, 1024));
+                              llama_cpp, prefill(kL8, 1024, kLayer)));
   rows.back().note = "with HF22 and HF24: fixes the rate of attention";
-  rows.push_back(
-      against_peer("HF20", "Hetero-layer over MLC, Llama-8B, 1024 tokens", 7.27, Use::peer, mlc, kLayer, 1024));
-  rows.push_back(
-      against_peer("HF20", "Hetero-layer over MNN, Llama-8B, 1024 tokens", 3.18, Use::peer, mnn, kLayer, 1024));
+  rows.push_back(against_peer("HF20", "Hetero-layer over MLC, Llama-8B, 1024 tokens", 7.27, Use::peer, mlc,
+                              prefill(kL8, 1024, kLayer)));
+  rows.push_back(against_peer("HF20", "Hetero-layer over MNN, Llama-8B, 1024 tokens", 3.18, Use::peer, mnn,
+                              prefill(kL8, 1024, kLayer)));
   rows.push_back({"HF21", "Hetero-tensor over Hetero-layer, Llama-8B, mean of 64, 256, 1024 tokens", "x", 1.302, 1.302,
                   Use::held_out, Kind::ratio,
                   [](Lab& lab) { return mean_over_lengths([&](int64_t S) { return tensor_over_layer(lab, kL8, S); }); },
@@ -89,11 +76,11 @@ void add_aligned(std::vector<Row>& rows) {
        [](Lab& lab) { return tensor_over_layer(lab, kL8, 32); },
        "a length outside the figure's set; modelled, every graph reads all weights, so short ones leave the GPU more"});
   rows.push_back(against_peer("HF22", "Hetero-tensor over llama.cpp, Llama-8B, 1024 tokens", 34.5, Use::peer, llama_cpp,
-                              kTensor, 1024));
-  rows.push_back(
-      against_peer("HF22", "Hetero-tensor over MLC, Llama-8B, 1024 tokens", 9.99, Use::peer, mlc, kTensor, 1024));
-  rows.push_back(
-      against_peer("HF22", "Hetero-tensor over MNN, Llama-8B, 1024 tokens", 4.36, Use::peer, mnn, kTensor, 1024));
+                              prefill(kL8, 1024, kTensor)));
+  rows.push_back(against_peer("HF22", "Hetero-tensor over MLC, Llama-8B, 1024 tokens", 9.99, Use::peer, mlc,
+                              prefill(kL8, 1024, kTensor)));
+  rows.push_back(against_peer("HF22", "Hetero-tensor over MNN, Llama-8B, 1024 tokens", 4.36, Use::peer, mnn,
+                              prefill(kL8, 1024, kTensor)));
   rows.push_back({"HF23", "Hetero-tensor over Hetero-layer, Llama-8B, 1024 tokens", "x", 1.40, 1.40, Use::held_out,
                   Kind::ratio, [](Lab& lab) { return tensor_over_layer(lab, kL8, 1024); },
                   "length not printed; HF20 and HF22 give 1.374"});
