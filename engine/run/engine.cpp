@@ -25,8 +25,15 @@ std::string join(const std::vector<std::string>& names, const char* between) {
   return text;
 }
 
+// Whether a part of a prompt may run on the host core beside the NPU: where `sequence` is the plan or may be tried.
+bool uses_host_beside_npu(const EngineOptions& options) {
+  return options.plan == "auto" || options.plan == "sequence" ||
+         (options.plan == "tensor" && options.tries_plans && options.split.empty());
+}
+
 // The devices a plan asks for when the user named none.
-std::vector<std::string> default_devices(const std::string& plan, std::vector<std::string>& notes) {
+std::vector<std::string> default_devices(const EngineOptions& options, std::vector<std::string>& notes) {
+  const std::string& plan = options.plan;
   if (plan == "host-only") return {"host"};
   std::string gpu;
   for (const std::string& id : available_devices()) {
@@ -37,7 +44,7 @@ std::vector<std::string> default_devices(const std::string& plan, std::vector<st
       throw Error("no GPU device was found", "plan gpu-only", "Install a driver: ./dev setup, or pocl-opencl-icd");
     return {gpu};
   }
-  if (!gpu.empty() && (plan == "auto" || plan == "tensor" || plan == "sequence")) return {gpu, "npu:0", "host"};
+  if (!gpu.empty() && uses_host_beside_npu(options)) return {gpu, "npu:0", "host"};
   if (!gpu.empty()) return {gpu, "npu:0"};
   notes.push_back("no GPU device was found; the host's plain loops stand in for the GPU (install pocl-opencl-icd)");
   return {"npu:0", "host"};
@@ -110,7 +117,7 @@ Engine::Engine(const EngineOptions& options)
                                              model_.config.architecture + "|" + std::to_string(file_.file_bytes()) +
                                                  "|" + act_ + "|" + options_.sync_policy},
                                 PlannerOptions{options_.plan, options_.split, act_ == "f16", options_.strict_device,
-                                               options_.tries_plans, options_.graph_tokens},
+                                               options_.tries_plans, options_.graph_tokens, options_.submit},
                                 *executor_, cache_);
   if (options_.plan != "auto") {
     for (const std::string& note : planner_->make(options_.plan, {1, 1}, 0).notes) notes_.push_back(note);
@@ -133,7 +140,7 @@ void Engine::open_devices() {
   device_options.npu_params = options_.npu_params;
   device_options.program_folder = options_.program_folder;
   configure_drivers(device_options);
-  const auto names = options_.devices.empty() ? default_devices(options_.plan, notes_) : options_.devices;
+  const auto names = options_.devices.empty() ? default_devices(options_, notes_) : options_.devices;
   std::set<std::string> seen;
   for (const std::string& id : names) {
     if (!seen.insert(id).second) throw Error("a device is named twice", id, "Name each device once in --device");

@@ -61,7 +61,8 @@ const std::string& Planner::name_for(const Batch& batch, int64_t position) {
   const std::vector<std::string> open = candidates();
   if (open.empty()) return chosen_.emplace(length, options_.plan).first->second;
   std::string key = options_.plan + "|" + planned_.key + "|" +
-                    (options_.split.empty() ? "measured" : joined(options_.split)) + "|up to " + std::to_string(length);
+                    (options_.split.empty() ? "measured" : joined(options_.split)) +
+                    (options_.submit == "ahead" ? "" : "|" + options_.submit) + "|up to " + std::to_string(length);
   for (const auto& device : planned_.devices) key += "|" + measurement_key(device->info());
   std::string best;
   if (const auto kept = cache_.text(key); kept && std::ranges::count(open, *kept) > 0) {

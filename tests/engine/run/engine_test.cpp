@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <tuple>
 
 #include "engine/run/generate.h"
 #include "sync/error.h"
@@ -68,6 +69,27 @@ TEST_F(TinyEngine, gives_the_same_bits_on_every_plan_and_in_every_piece_size) {
           << plan << " in pieces of " << chunk;
     }
   }
+}
+
+// H7: batches of several tokens follow the NPU, single tokens are queued ahead.
+TEST_F(TinyEngine, submits_in_the_order_it_was_asked_for) {
+  for (const auto& [submit, prompt, token] : {std::tuple{"ahead", Dominant::gpu, Dominant::gpu},
+                                              {"follow", Dominant::npu, Dominant::npu},
+                                              {"dominant", Dominant::npu, Dominant::gpu}}) {
+    EngineOptions o = options("layer", {"npu:0", "host"});
+    o.submit = submit;
+    const auto engine = Engine::open(o);
+    EXPECT_EQ(engine->plan_for({8, 1}).dominant, prompt) << submit;
+    EXPECT_EQ(engine->plan_for({1, 1}).dominant, token) << submit;
+  }
+}
+
+TEST_F(TinyEngine, opens_the_host_beside_the_npu_only_where_a_plan_may_use_it) {
+  if (!std::ranges::count(available_devices(), "opencl:0")) GTEST_SKIP() << "skipped: no OpenCL device";
+  EngineOptions o = options("tensor", {});
+  EXPECT_THAT(Engine::open(o)->device_names(), ::testing::EndsWith(",npu:0,host")) << "it tries the plan sequence";
+  o.split = {0.5};
+  EXPECT_THAT(Engine::open(o)->device_names(), ::testing::EndsWith(",npu:0")) << "the cuts are fixed";
 }
 
 TEST_F(TinyEngine, gives_the_same_bits_with_the_host_on_the_npus_thread) {
