@@ -68,6 +68,8 @@ void DiskCache::forget(const std::string& key) {
   changed_.erase(key);
 }
 
+void DiskCache::drop_unsaved() { changed_.clear(); }
+
 void DiskCache::save() const noexcept {
   if (path_.empty() || changed_.empty()) return;
   try {

@@ -29,6 +29,7 @@ class DiskCache {
   void set(const std::string& key, nlohmann::json value);
   void forget(const std::string& key);  // here; on disk it stays until it is set anew
   void save() const noexcept;
+  void drop_unsaved();  // what was set since the last save stays here and does not go to disk
 
  private:
   std::string path_;

@@ -112,16 +112,15 @@ Engine::Engine(const EngineOptions& options)
   std::vector<Device*> borrowed;
   for (const auto& device : devices_) borrowed.push_back(device.get());
   executor_ = std::make_unique<Executor>(pool_, borrowed, executor);
-  planner_ =
-      std::make_unique<Planner>(PlannedModel{model_, *activations_, devices_, host_beside_npu_,
-                                             model_.config.architecture + "|" + std::to_string(file_.file_bytes()) +
-                                                 "|" + act_ + "|" + options_.sync_policy},
-                                PlannerOptions{options_.plan, options_.split, act_ == "f16", options_.strict_device,
-                                               options_.tries_plans, options_.graph_tokens, options_.submit},
-                                *executor_, cache_);
+  planner_ = std::make_unique<Planner>(
+      PlannedModel{model_, *activations_, devices_, host_beside_npu_,
+                   model_.config.architecture + "|" + std::to_string(file_.file_bytes()) + "|" + act_ + "|" +
+                       options_.sync_policy},
+      PlannerOptions{options_.plan, options_.split, act_ == "f16", options_.strict_device, options_.tries_plans,
+                     options_.graph_tokens, options_.submit, options_.keeps_contended},
+      *executor_, cache_);
   if (options_.plan != "auto") {
     for (const std::string& note : planner_->make(options_.plan, {1, 1}, 0).notes) notes_.push_back(note);
-    cache_.save();
   }
 }
 

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <optional>
 #include <utility>
 
+#include "engine/run/contention.h"
 #include "engine/run/measure.h"
 #include "engine/run/timeline.h"
 
@@ -17,6 +19,27 @@ constexpr int64_t kDecodeTokens = 4;
 // this time is over.
 constexpr int kFewestRounds = 3, kMostRounds = 25;
 constexpr double kTrySeconds = 1;
+
+// Part of what a choice is kept under: choices among other plans than today's do not count.
+constexpr const char* kChoices = "choice 2|";
+
+// What is measured while it lives goes to disk, unless other programs had the cores: then it is used, and measured
+// again by the next process.
+class Keeping {
+ public:
+  Keeping(DiskCache& cache, bool always) : cache_(cache), before_(always ? std::nullopt : core_seconds()) {}
+  ~Keeping() {
+    const auto after = core_seconds();
+    if (before_ && after && were_contended(*before_, *after)) cache_.drop_unsaved();
+    cache_.save();
+  }
+  Keeping(const Keeping&) = delete;
+  Keeping& operator=(const Keeping&) = delete;
+
+ private:
+  DiskCache& cache_;
+  std::optional<CoreSeconds> before_;
+};
 
 std::string joined(const std::vector<double>& numbers) {
   std::string text;
@@ -60,7 +83,7 @@ const std::string& Planner::name_for(const Batch& batch, int64_t position) {
   if (const auto known = chosen_.find(length); known != chosen_.end()) return known->second;
   const std::vector<std::string> open = candidates();
   if (open.empty()) return chosen_.emplace(length, options_.plan).first->second;
-  std::string key = options_.plan + "|" + planned_.key + "|" +
+  std::string key = kChoices + options_.plan + "|" + planned_.key + "|" +
                     (options_.split.empty() ? "measured" : joined(options_.split)) +
                     (options_.submit == "ahead" ? "" : "|" + options_.submit) + "|up to " + std::to_string(length);
   for (const auto& device : planned_.devices) key += "|" + measurement_key(device->info());
@@ -68,9 +91,9 @@ const std::string& Planner::name_for(const Batch& batch, int64_t position) {
   if (const auto kept = cache_.text(key); kept && std::ranges::count(open, *kept) > 0) {
     best = *kept;
   } else {
+    const Keeping keeping(cache_, options_.keeps_contended);
     best = fastest(open, batch, position);
     cache_.set(key, best);
-    cache_.save();
   }
   return chosen_.emplace(length, std::move(best)).first->second;
 }
@@ -123,6 +146,7 @@ PlanCosts Planner::costs(const Batch& batch, int64_t position) {
 }
 
 Plan Planner::make(const std::string& name, const Batch& batch, int64_t position) {
+  const Keeping keeping(cache_, options_.keeps_contended);
   const std::vector<Operator> operators = this->operators(batch);
   std::vector<DeviceTraits> traits;
   for (const auto& device : planned_.devices) {

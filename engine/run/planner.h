@@ -1,7 +1,8 @@
 // Makes the plans that an engine runs: tells a strategy what devices take and how long things last, and where the
 // choice is open (`auto`, `tensor`) tries the strategies on the batch at hand.
 //
-// What is tried is kept, per length of a batch, in memory and on disk. Trying runs real passes on the engine's buffers:
+// What is tried is kept, per length of a batch, in memory and on disk (there only when no other program had the cores
+// meanwhile, engine/run/contention.h). Trying runs real passes on the engine's buffers:
 // they write to the cache from `position` on, which the batch itself writes next.
 // Threads: the orchestrator's. Ownership: borrows everything it is made from.
 #pragma once
@@ -41,6 +42,7 @@ struct PlannerOptions {
   bool tries = true;  // false: `tensor` is what its solver says, without trying others (tests)
   std::vector<int64_t> graph_tokens;
   std::string submit = "ahead";  // as EngineOptions::submit
+  bool keeps_contended = false;  // as EngineOptions::keeps_contended
 };
 
 class Planner {

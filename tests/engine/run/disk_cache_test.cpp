@@ -65,6 +65,22 @@ TEST_F(DiskCacheFile, forgets_here_and_not_on_disk) {
   EXPECT_EQ(DiskCache(path_).number("a 1"), 1.0);
 }
 
+TEST_F(DiskCacheFile, keeps_to_itself_what_is_dropped_before_it_is_saved) {
+  DiskCache cache(path_);
+  cache.set("saved", 1.0);
+  cache.save();
+  cache.set("saved", 2.0);
+  cache.set("dropped", 3.0);
+  cache.drop_unsaved();
+  cache.set("later", 4.0);
+  cache.save();
+  EXPECT_EQ(cache.number("dropped"), 3.0);
+  const DiskCache file(path_);
+  EXPECT_EQ(file.number("saved"), 1.0);
+  EXPECT_EQ(file.number("dropped"), std::nullopt);
+  EXPECT_EQ(file.number("later"), 4.0);
+}
+
 TEST_F(DiskCacheFile, keeps_nothing_without_a_path_and_leaves_no_part_behind) {
   DiskCache nowhere("");
   nowhere.set("a", 1.0);

@@ -154,6 +154,7 @@ TEST_F(TinyEngine, says_which_operators_of_an_npu_plan_fall_back_and_refuses_whe
 TEST_F(TinyEngine, auto_chooses_a_plan_that_its_devices_can_run_and_keeps_the_choice) {
   EngineOptions o = options("auto", {"npu:0", "host"});
   o.measurements = path_ + ".measured.json";
+  o.keeps_contended = true;
   const auto chosen = [&] {
     const auto engine = Engine::open(o);
     EXPECT_EQ(engine->plan_name(), "auto");  // nothing is tried before it is needed

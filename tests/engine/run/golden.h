@@ -103,6 +103,7 @@ inline std::unique_ptr<Engine> open_engine(const std::string& model, const Way& 
   options.outputs = chunk;
   static const MeasurementsOfThisProcess measurements;  // engines of one model need the same
   options.measurements = measurements.path;
+  options.keeps_contended = true;
   options.tries_plans = false;  // the plan that is named is to be tested
   return Engine::open(options);
 }
