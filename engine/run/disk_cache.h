@@ -1,5 +1,6 @@
 // Measurements that outlive the process: a JSON file of numbers and texts under keys that name everything they depend
-// on.
+// on. Some are doubtful, because other programs had the cores: better than measuring again where they still have, and
+// else to be measured again.
 //
 // Contract: a missing or unreadable file is an empty cache (measuring again is always possible); save() writes it whole
 // or not at all, with what other processes have added meanwhile, and a folder that cannot be written is no error. One
@@ -29,11 +30,14 @@ class DiskCache {
   void set(const std::string& key, nlohmann::json value);
   void forget(const std::string& key);  // here; on disk it stays until it is set anew
   void save() const noexcept;
-  void drop_unsaved();  // what was set since the last save stays here and does not go to disk
+  void save_as_doubtful() noexcept;  // what was set since the last save
+  void ignore_doubtful();            // those on disk count as not there from now on
 
  private:
+  void save(bool doubtful) const noexcept;
   std::string path_;
   nlohmann::json values_ = nlohmann::json::object();
+  std::set<std::string> doubtful_;         // keys of values that are, as read from disk
   mutable std::set<std::string> changed_;  // keys to be saved
 };
 

@@ -50,7 +50,7 @@ struct EngineOptions {
   // Tokens of the graphs that the NPU has, rising (H3): other lengths are cut or padded, but for the plan `online`.
   std::vector<int64_t> graph_tokens = {1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 128, 256, 512, 1024};
   bool tries_plans = true;  // tests: false: the plan `tensor` is what its solver says
-  // tests: measurements go to disk also when other programs had the cores meanwhile
+  // tests: measurements are no more doubtful when other programs had the cores meanwhile
   bool keeps_contended = false;
   std::string sync_policy = "predict";
   // H7: "ahead" (every GPU step is queued at once), "follow" (when the NPU has ended what it waits for), "dominant"

@@ -23,15 +23,14 @@ constexpr double kTrySeconds = 1;
 // Part of what a choice is kept under: choices among other plans than today's do not count.
 constexpr const char* kChoices = "choice 2|";
 
-// What is measured while it lives goes to disk, unless other programs had the cores: then it is used, and measured
-// again by the next process.
+// What is measured while it lives goes to disk: as doubtful when other programs had the cores.
 class Keeping {
  public:
   Keeping(DiskCache& cache, bool always) : cache_(cache), before_(always ? std::nullopt : core_seconds()) {}
   ~Keeping() {
     const auto after = core_seconds();
-    if (before_ && after && were_contended(*before_, *after)) cache_.drop_unsaved();
-    cache_.save();
+    const bool doubtful = before_ && after && were_contended(*before_, *after);
+    doubtful ? cache_.save_as_doubtful() : cache_.save();
   }
   Keeping(const Keeping&) = delete;
   Keeping& operator=(const Keeping&) = delete;
@@ -56,7 +55,11 @@ int64_t length_class(int64_t S) {
 }
 
 Planner::Planner(PlannedModel planned, PlannerOptions options, Executor& executor, DiskCache& cache)
-    : planned_(std::move(planned)), options_(std::move(options)), executor_(executor), cache_(cache) {}
+    : planned_(std::move(planned)), options_(std::move(options)), executor_(executor), cache_(cache) {
+  // Loading the model has kept all cores busy: it tells whether they are free now.
+  const auto so_far = core_seconds();
+  if (so_far && !were_contended({}, *so_far)) cache_.ignore_doubtful();
+}
 
 bool Planner::has(DeviceKind kind) const {
   return std::ranges::any_of(planned_.devices, [&](const auto& device) { return device->info().kind == kind; });

@@ -1,10 +1,10 @@
 // Makes the plans that an engine runs: tells a strategy what devices take and how long things last, and where the
 // choice is open (`auto`, `tensor`) tries the strategies on the batch at hand.
 //
-// What is tried is kept, per length of a batch, in memory and on disk (there only when no other program had the cores
-// meanwhile, engine/run/contention.h). Trying runs real passes on the engine's buffers:
-// they write to the cache from `position` on, which the batch itself writes next.
-// Threads: the orchestrator's. Ownership: borrows everything it is made from.
+// What is tried is kept, per length of a batch, in memory and on disk (there as doubtful when other programs had
+// the cores meanwhile, engine/run/contention.h: a process that finds them free tries again). Trying runs real passes on
+// the engine's buffers: they write to the cache from `position` on, which the batch itself writes next. Threads: the
+// orchestrator's. Ownership: borrows everything it is made from.
 #pragma once
 
 #include <cstdint>

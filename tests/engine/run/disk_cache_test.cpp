@@ -65,20 +65,24 @@ TEST_F(DiskCacheFile, forgets_here_and_not_on_disk) {
   EXPECT_EQ(DiskCache(path_).number("a 1"), 1.0);
 }
 
-TEST_F(DiskCacheFile, keeps_to_itself_what_is_dropped_before_it_is_saved) {
-  DiskCache cache(path_);
-  cache.set("saved", 1.0);
-  cache.save();
-  cache.set("saved", 2.0);
-  cache.set("dropped", 3.0);
-  cache.drop_unsaved();
-  cache.set("later", 4.0);
-  cache.save();
-  EXPECT_EQ(cache.number("dropped"), 3.0);
-  const DiskCache file(path_);
-  EXPECT_EQ(file.number("saved"), 1.0);
-  EXPECT_EQ(file.number("dropped"), std::nullopt);
-  EXPECT_EQ(file.number("later"), 4.0);
+TEST_F(DiskCacheFile, gives_back_what_is_doubtful_until_it_is_ignored_or_measured_again) {
+  DiskCache first(path_);
+  first.set("sure", 1.0);
+  first.save();
+  first.set("sure", 2.0);
+  first.set("doubtful", 3.0);
+  first.save_as_doubtful();
+  DiskCache second(path_);
+  EXPECT_EQ(second.number("sure"), 1.0) << "a doubtful one does not take its place";
+  EXPECT_EQ(second.number("doubtful"), 3.0);
+  second.ignore_doubtful();
+  EXPECT_EQ(second.number("sure"), 1.0);
+  EXPECT_EQ(second.number("doubtful"), std::nullopt);
+  second.set("doubtful", 4.0);
+  second.save();
+  DiskCache third(path_);
+  third.ignore_doubtful();
+  EXPECT_EQ(third.number("doubtful"), 4.0) << "it is sure now";
 }
 
 TEST_F(DiskCacheFile, keeps_nothing_without_a_path_and_leaves_no_part_behind) {
