@@ -59,6 +59,49 @@ int64_t tokens_of_second(const PlanRequest& request, const Balance& balance, con
   return balanced_tokens(S, {first, second, helped / first}, token_limits(request.devices[on.npu], S));
 }
 
+// A batch cut at one token, and from which of its operators on the NPU is free to help with the other tokens.
+struct CutBatch {
+  std::vector<Operator> first_tokens, other_tokens;  // no first tokens: all of it stays on the GPU
+  size_t shared = 0;
+};
+
+CutBatch cut_batch(std::span<const Operator> whole, int64_t cut, const Balance& balance) {
+  CutBatch batch;
+  std::vector<double> seconds_of_gpu;
+  double seconds_beside = 0;
+  for (const Operator& op : whole) {
+    batch.other_tokens.push_back(slice_tokens(op, cut, tokens_of(op)));
+    seconds_of_gpu.push_back(balance.on_gpu(batch.other_tokens.back()));
+    if (cut == 0) continue;
+    batch.first_tokens.push_back(slice_tokens(op, 0, cut));
+    seconds_beside += balance.beside(batch.first_tokens.back());
+  }
+  batch.shared = first_shared(seconds_of_gpu, seconds_beside);
+  return batch;
+}
+
+// In the order of the computation; but the NPU ends its own tokens before it helps.
+void place_batch(Placer& placer, const CutBatch& batch, const Processors& on, const Balance& balance) {
+  const auto place_first = [&](size_t i) {
+    const int second = second_for(placer, on, batch.first_tokens[i]);
+    for (const Operator& graph : placer.graphs_on(second, batch.first_tokens[i], Padding::forbidden))
+      placer.place(graph, second, on.host);
+  };
+  for (size_t i = 0; i < batch.shared; ++i) {
+    if (i < batch.first_tokens.size()) place_first(i);
+    placer.place_quietly(batch.other_tokens[i], on.gpu);
+  }
+  for (size_t i = batch.shared; i < batch.first_tokens.size(); ++i) place_first(i);
+  for (size_t i = batch.shared; i < batch.other_tokens.size(); ++i) {
+    const double share = balance.share_of_npu(batch.other_tokens[i]);
+    if (share > 0) {
+      placer.place_cut(batch.other_tokens[i], std::array{on.gpu, on.npu}, {1 - share, share});
+    } else {
+      placer.place_quietly(batch.other_tokens[i], on.gpu);
+    }
+  }
+}
+
 }  // namespace
 
 int64_t balanced_tokens(int64_t S, const SequenceCosts& costs, const CutLimits& limits) {
@@ -96,36 +139,7 @@ Plan sequence(const PlanRequest& request) {
     TANDEM_CHECK(bool(request.costs), "the plan sequence weighs operators by their predicted seconds");
     const Balance balance(request, placer, on);
     const int64_t S = tokens_of(whole.front()), cut = tokens_of_second(request, balance, on, whole, S);
-    std::vector<Operator> first_tokens, other_tokens;
-    std::vector<double> seconds_of_gpu;
-    double seconds_beside = 0;
-    for (const Operator& op : whole) {
-      other_tokens.push_back(slice_tokens(op, cut, S));
-      seconds_of_gpu.push_back(balance.on_gpu(other_tokens.back()));
-      if (cut == 0) continue;
-      first_tokens.push_back(slice_tokens(op, 0, cut));
-      seconds_beside += balance.beside(first_tokens.back());
-    }
-    const size_t shared = first_shared(seconds_of_gpu, seconds_beside);
-    const auto place_first = [&](size_t i) {
-      const int second = second_for(placer, on, first_tokens[i]);
-      for (const Operator& graph : placer.graphs_on(second, first_tokens[i], Padding::forbidden))
-        placer.place(graph, second, on.host);
-    };
-    // In the order of the computation; but the NPU ends its own tokens before it helps.
-    for (size_t i = 0; i < shared; ++i) {
-      if (i < first_tokens.size()) place_first(i);
-      placer.place_quietly(other_tokens[i], on.gpu);
-    }
-    for (size_t i = shared; i < first_tokens.size(); ++i) place_first(i);
-    for (size_t i = shared; i < other_tokens.size(); ++i) {
-      const double share = balance.share_of_npu(other_tokens[i]);
-      if (share > 0) {
-        placer.place_cut(other_tokens[i], std::array{on.gpu, on.npu}, {1 - share, share});
-      } else {
-        placer.place_quietly(other_tokens[i], on.gpu);
-      }
-    }
+    place_batch(placer, cut_batch(whole, cut, balance), on, balance);
   }
   placer.place_as_tensor(request.operators.subspan(whole.size()), true);
   return placer.finish("sequence");
