@@ -1,7 +1,7 @@
 // Waiting for flags and raising them inside kernels (H7): the part that gate.cl and list.cl share. Not a source of its own; included.
 //
 // Layout: a flag line is 16 words, 0: epoch, 1: failure (sync/flag.h; 2: raised twice or by a wrong epoch). device is a state line of the device, 0: failure code (0 none, 1 a flag
-//   failed, 2 a wait's time ran out, 3 cancelled by the host), 1: serial number of the wait that failed.
+//   failed, 2 a wait's time ran out, 3 cancelled by the host), 1: serial number of the wait that failed, 2: of the list that runs (list.cl).
 // Orders: the acquire load pairs with Flag::raise() or with another device's raise_flag; the release store pairs with Flag::epoch().
 //   A failure passes through: a wait that fails poisons the device's state, every later wait returns at once, and every later signal sets
 //   its flag's failure word instead of the epoch, so that nobody hangs.

@@ -10,9 +10,13 @@ void launch_from(Device& device, const PlannedLaunch& planned, uint32_t base) {
   device.launch(*planned.program, waits, signal);
 }
 
-void Device::launch_all(std::span<const PlannedLaunch> launches, uint32_t base) {
+std::unique_ptr<LaunchSequence> Device::sequence(std::vector<PlannedLaunch> launches) {
+  return std::make_unique<LaunchSequence>(std::move(launches));
+}
+
+void Device::launch_all(const LaunchSequence& sequence, uint32_t base) {
   batch(true);
-  for (const PlannedLaunch& planned : launches) launch_from(*this, planned, base);
+  for (const PlannedLaunch& planned : sequence.launches()) launch_from(*this, planned, base);
   batch(false);
 }
 

@@ -18,6 +18,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/device/litmus.h"
@@ -84,6 +85,20 @@ struct PlannedLaunch {
   sync::Signal signal;
 };
 
+// All of a run's launches on one device, and what that device has built of them once for every run. Never changes.
+// Borrows the programs and the flags; lives until the device has finished.
+class LaunchSequence {
+ public:
+  explicit LaunchSequence(std::vector<PlannedLaunch> launches) : launches_(std::move(launches)) {}
+  virtual ~LaunchSequence() = default;
+  LaunchSequence(const LaunchSequence&) = delete;
+  LaunchSequence& operator=(const LaunchSequence&) = delete;
+  std::span<const PlannedLaunch> launches() const { return launches_; }
+
+ private:
+  const std::vector<PlannedLaunch> launches_;
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -94,9 +109,10 @@ class Device {
   // Between batch(true) and batch(false) launches may be held back: queueing many steps then does not compete with
   // running them for a core.
   virtual void batch(bool open) = 0;
-  // All of a run's launches on this device: as batch(true), launch() of each with `base` added to its epochs, and
-  // batch(false), but a device may take them as a whole. They stay as they are until finish().
-  virtual void launch_all(std::span<const PlannedLaunch> launches, uint32_t base);
+  // As batch(true), launch() of each with `base` added to its epochs, and batch(false); but a device may have built at
+  // sequence() what a run then only hands over. Of programs that this device prepared.
+  virtual std::unique_ptr<LaunchSequence> sequence(std::vector<PlannedLaunch> launches);
+  virtual void launch_all(const LaunchSequence& sequence, uint32_t base);
   virtual Cost estimate(std::span<const Operator> operators) const = 0;
 
   // Blocks until everything launched has ended; throws the first stored failure and clears it.

@@ -38,10 +38,21 @@ std::unique_ptr<PreparedPlan> Executor::prepare(Plan plan) {
     prepared->programs_.push_back(prepared->devices_[step.device]->prepare(step.operators));
   }
   prepared->plan_ = std::move(plan);
-  prepared->launches_.resize(prepared->devices_.size());
-  for (size_t i = 0; i < prepared->plan_.steps.size(); ++i)
-    prepared->launches_[static_cast<size_t>(prepared->plan_.steps[i].device)].push_back(planned_launch(*prepared, i));
+  make_sequences(*prepared);
   return prepared;
+}
+
+void Executor::make_sequences(PreparedPlan& prepared) const {
+  std::vector<std::vector<PlannedLaunch>> launches(prepared.devices_.size());
+  for (size_t i = 0; i < prepared.plan_.steps.size(); ++i)
+    launches[static_cast<size_t>(prepared.plan_.steps[i].device)].push_back(planned_launch(prepared, i));
+  for (size_t d = 0; d < launches.size(); ++d) {
+    if (gated(prepared, d) && !launches[d].empty()) {
+      std::vector<sync::WaitFor>& waits = launches[d].front().waits;
+      waits.insert(waits.begin(), {gate_, 0});
+    }
+    prepared.sequences_.push_back(prepared.devices_[d]->sequence(std::move(launches[d])));
+  }
 }
 
 GraphCompiles Executor::compiles(const PreparedPlan& prepared, std::span<const int64_t> graph_tokens) const {
@@ -107,36 +118,37 @@ void Executor::launch_all(PreparedPlan& prepared, uint32_t base) {
   if (prepared.plan_.dominant == Dominant::npu) return launch_following(prepared, base);
   // Devices that share the orchestrator's core come last: once they have work, they may keep that core from launching
   // the rest. The gate is opened before them: they must not wait for it on this very core.
-  const bool gated = options_.sync_policy == "gate";
   std::vector<size_t> apart, sharing;
   for (size_t d = 0; d < prepared.devices_.size(); ++d) (shares_core(prepared, d) ? sharing : apart).push_back(d);
-  launch_on(apart, prepared, base, gated);
-  if (gated) gate_.raise(base);
-  launch_on(sharing, prepared, base, false);
+  launch_on(apart, prepared, base);
+  if (options_.sync_policy == "gate") gate_.raise(base);
+  launch_on(sharing, prepared, base);
 }
 
-void Executor::launch_on(const std::vector<size_t>& devices, PreparedPlan& prepared, uint32_t base, bool gated) {
+// Whether the device's first step waits for the gate.
+bool Executor::gated(const PreparedPlan& prepared, size_t device) const {
+  return options_.sync_policy == "gate" && prepared.plan_.dominant == Dominant::gpu && !shares_core(prepared, device);
+}
+
+void Executor::launch_on(const std::vector<size_t>& devices, PreparedPlan& prepared, uint32_t base) {
   std::vector<size_t> busy;
-  std::ranges::copy_if(devices, std::back_inserter(busy), [&](size_t d) { return !prepared.launches_[d].empty(); });
-  if (busy.size() == 1 && !gated) {
-    prepared.devices_[busy.front()]->launch_all(prepared.launches_[busy.front()], base);
+  std::ranges::copy_if(devices, std::back_inserter(busy),
+                       [&](size_t d) { return !prepared.sequences_[d]->launches().empty(); });
+  if (busy.size() == 1) {
+    prepared.devices_[busy.front()]->launch_all(*prepared.sequences_[busy.front()], base);
   } else {
-    launch_together(busy, prepared, base, gated);
+    launch_together(busy, prepared, base);
   }
 }
 
-// In the plan's order over all of these devices: some may share one thread, which takes what comes first. gated: the
-// first step of each waits for the gate.
-void Executor::launch_together(const std::vector<size_t>& devices, PreparedPlan& prepared, uint32_t base, bool gated) {
+// In the plan's order over all of these devices: some may share one thread, which takes what comes first.
+void Executor::launch_together(const std::vector<size_t>& devices, PreparedPlan& prepared, uint32_t base) {
   for (const size_t d : devices) prepared.devices_[d]->batch(true);
   std::vector<size_t> next(prepared.devices_.size(), 0);
   for (const Step& step : prepared.plan_.steps) {
     const auto d = static_cast<size_t>(step.device);
     if (std::ranges::find(devices, d) == devices.end()) continue;
-    const size_t index = next[d]++;
-    PlannedLaunch planned = prepared.launches_[d][index];
-    if (gated && index == 0) planned.waits.insert(planned.waits.begin(), {gate_, 0});
-    launch_from(*prepared.devices_[d], planned, base);
+    launch_from(*prepared.devices_[d], prepared.sequences_[d]->launches()[next[d]++], base);
   }
   for (const size_t d : devices) prepared.devices_[d]->batch(false);
 }
@@ -149,13 +161,13 @@ void Executor::launch_following(PreparedPlan& prepared, uint32_t base) {
   for (size_t d = 0; d < prepared.devices_.size(); ++d) {
     if (!is_gpu(d)) others.push_back(d);
   }
-  launch_on(others, prepared, base, false);
+  launch_on(others, prepared, base);
   prepared.submission_waits_.resize(prepared.plan_.steps.size());
   for (size_t i = 0; i < prepared.plan_.steps.size(); ++i) {
     const Step& step = prepared.plan_.steps[i];
     const auto d = static_cast<size_t>(step.device);
     if (!is_gpu(d)) continue;
-    PlannedLaunch planned = prepared.launches_[d][next[d]++];
+    PlannedLaunch planned = prepared.sequences_[d]->launches()[next[d]++];
     for (const int awaited : step.waits) await(prepared, awaited, base, prepared.submission_waits_[i]);
     planned.waits.clear();
     launch_from(*prepared.devices_[d], planned, base);
@@ -186,8 +198,9 @@ void Executor::await(PreparedPlan& prepared, int step, uint32_t base, sync::Dura
 bool Executor::wait_all(PreparedPlan& prepared, uint32_t base, double start) {
   bool overslept = false;
   const auto wait = [&](size_t d, sync::Waiter& waiter) {
-    if (prepared.launches_[d].empty()) return;
-    const sync::Signal& last = prepared.launches_[d].back().signal;  // the last step of a device always signals
+    const std::span<const PlannedLaunch> launches = prepared.sequences_[d]->launches();
+    if (launches.empty()) return;
+    const sync::Signal& last = launches.back().signal;  // the last step of a device always signals
     Device* device = prepared.devices_[d];
     sync::WaitContext context;
     const std::string name = prepared.plan_.steps[last.epoch].name();

@@ -44,8 +44,8 @@ class PreparedPlan {
   Plan plan_;
   std::vector<Device*> devices_;                    // borrowed, per plan device
   std::vector<std::unique_ptr<Program>> programs_;  // per step
-  std::vector<std::vector<PlannedLaunch>>
-      launches_;  // per plan device; step i raises epoch i, counted from the run's base
+  // Per plan device, its steps in order; step i raises epoch i, counted from the run's base.
+  std::vector<std::unique_ptr<LaunchSequence>> sequences_;
   sync::DurationPredictor predictor_;
   std::vector<sync::DurationPredictor> submission_waits_;  // per step, of a plan that the NPU dominates
 };
@@ -76,9 +76,11 @@ class Executor {
   Device& device(const std::string& id) const;
   bool shares_core(const PreparedPlan& prepared, size_t device) const;
   void launch_all(PreparedPlan& prepared, uint32_t base);
+  void make_sequences(PreparedPlan& prepared) const;
   PlannedLaunch planned_launch(const PreparedPlan& prepared, size_t step) const;
-  void launch_on(const std::vector<size_t>& devices, PreparedPlan& prepared, uint32_t base, bool gated);
-  void launch_together(const std::vector<size_t>& devices, PreparedPlan& prepared, uint32_t base, bool gated);
+  bool gated(const PreparedPlan& prepared, size_t device) const;
+  void launch_on(const std::vector<size_t>& devices, PreparedPlan& prepared, uint32_t base);
+  void launch_together(const std::vector<size_t>& devices, PreparedPlan& prepared, uint32_t base);
   void launch_following(PreparedPlan& prepared, uint32_t base);
   void await(PreparedPlan& prepared, int step, uint32_t base, sync::DurationPredictor& predictor);
   bool wait_all(PreparedPlan& prepared, uint32_t base, double start);  // true: slept longer than the work took

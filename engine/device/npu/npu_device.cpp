@@ -38,7 +38,11 @@ class NpuDevice final : public Device {
   }
   void launch(Program& program, std::span<const sync::WaitFor> waits, sync::Signal signal) override;
   void batch(bool open) override { queue_.hold(open); }
-  void launch_all(std::span<const PlannedLaunch> launches, uint32_t base) override;
+  std::unique_ptr<LaunchSequence> sequence(std::vector<PlannedLaunch> launches) override {
+    for (const PlannedLaunch& planned : launches) own(*planned.program);
+    return Device::sequence(std::move(launches));
+  }
+  void launch_all(const LaunchSequence& sequence, uint32_t base) override;
   Cost estimate(std::span<const Operator> operators) const override;
   void finish(std::chrono::milliseconds deadline) override;
   void record_spans(bool on) override;
@@ -118,11 +122,10 @@ void NpuDevice::launch(Program& program, std::span<const sync::WaitFor> waits, s
 }
 
 // One command for all: queueing a hundred costs the orchestrator, on this very core, more than many of them take.
-void NpuDevice::launch_all(std::span<const PlannedLaunch> launches, uint32_t base) {
-  if (launches.empty()) return;
-  for (const PlannedLaunch& planned : launches) own(*planned.program);
-  queue_.push([this, launches, base](npu_emu::Team& team) {
-    for (const PlannedLaunch& planned : launches)
+void NpuDevice::launch_all(const LaunchSequence& sequence, uint32_t base) {
+  if (sequence.launches().empty()) return;
+  queue_.push([this, &sequence, base](npu_emu::Team& team) {
+    for (const PlannedLaunch& planned : sequence.launches())
       execute(team, static_cast<NpuProgram&>(*planned.program), planned.waits, base,
               {planned.signal.flag, planned.signal.epoch + base});
   });

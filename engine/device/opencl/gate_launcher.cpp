@@ -56,11 +56,6 @@ void GateLauncher::reject(const std::string& step, const std::string& reason, co
   if (signal.flag) signal.flag.fail(stored_failure_);
 }
 
-void GateLauncher::fail_flag(const sync::FlagLine* line) {
-  const auto found = raised_here_.find(line);
-  if (found != raised_here_.end()) found->second.flag.fail(stored_failure_);
-}
-
 void GateLauncher::wait_until_idle(std::chrono::milliseconds deadline) {
   cl::Event marker;
   check(queue_.enqueueMarkerWithWaitList(nullptr, &marker), "clEnqueueMarkerWithWaitList", id_);

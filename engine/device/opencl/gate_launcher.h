@@ -20,7 +20,6 @@ class GateLauncher final : public Launcher {
   // For whoever queues beside this launcher: a launch that could not be queued, and a flag that the queue will raise.
   void reject(const std::string& step, const std::string& reason, const sync::Signal& signal);
   void will_raise(const sync::Signal& signal) { raised_here_[&signal.flag.line()] = signal; }
-  void fail_flag(const sync::FlagLine* line);  // of will_raise(), with the reason of reject()
   void finish(std::chrono::milliseconds deadline) override;
 
  private:

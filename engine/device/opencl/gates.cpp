@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "sync/error.h"
 
@@ -10,8 +11,10 @@ namespace {
 
 enum FailureCode : uint32_t { kNone = 0, kFlagFailed = 1, kTimeOut = 2, kCancelled = 3 };
 
-// The first two words of the state line have the layout of a flag line: only sync/ knows atomics, so its type is
-// borrowed.
+constexpr uint32_t kOfList = 0x80000000;  // kernels/list.cl: what follows is a wait's number in its list
+
+// The first words of the state line have the layout of a flag line (arrivals: the list that runs): only sync/ knows
+// atomics, so its type is borrowed.
 sync::FlagLine& line_of(const sync::Slot& state) { return *state.as<sync::FlagLine>(); }
 
 template <typename T>
@@ -82,9 +85,13 @@ void Gates::calibrate(const cl::CommandQueue& queue) {
 }
 
 uint32_t Gates::remember(const sync::WaitFor& wait) {
-  ++serial_;
+  serial_ = (serial_ + 1) % kOfList;
   gates_[serial_ % kRemembered] = {&wait.flag.name(), wait.epoch};
   return serial_;
+}
+
+void Gates::remember(uint32_t serial, std::shared_ptr<const ProgramList> list, uint32_t base) {
+  lists_[serial % kRememberedLists] = {serial, base, std::move(list)};
 }
 
 void Gates::enqueue_wait(const cl::CommandQueue& queue, const sync::WaitFor& wait) {
@@ -108,10 +115,22 @@ std::string Gates::failure() const {
   const uint32_t code = line_of(state_).epoch.load(std::memory_order_acquire);
   if (code == kNone) return "";
   if (code == kCancelled) return "the wait was cancelled";
-  const uint32_t serial = line_of(state_).failure.load(std::memory_order_relaxed);
-  const Gate& gate = gates_[serial % kRemembered];
+  const Gate gate = failed_gate();
   const std::string what = code == kFlagFailed ? "the awaited step failed" : "a gate's deadline passed";
+  if (gate.flag == nullptr) return what;
   return what + ": flag '" + *gate.flag + "', wanted epoch " + std::to_string(gate.epoch);
+}
+
+// Without a flag: so much was launched since that the name is forgotten.
+Gates::Gate Gates::failed_gate() const {
+  const sync::FlagLine& line = line_of(state_);
+  const uint32_t serial = line.failure.load(std::memory_order_relaxed);
+  if (serial < kOfList) return gates_[serial % kRemembered];
+  const uint32_t of = line.arrivals.load(std::memory_order_relaxed);
+  const Listed& listed = lists_[of % kRememberedLists];
+  if (listed.serial != of || !listed.list) return {};
+  const sync::WaitFor& wait = listed.list->waits()[serial - kOfList];
+  return {&wait.flag.name(), wait.epoch + listed.base};
 }
 
 void Gates::reset() {

@@ -1,17 +1,18 @@
 // The kernels that wait for and raise flags inside the queue (kernels/gate.cl), and the state line they share.
 //
 // Contract: every gate's spin ends: after the flag, after a failure, after cancel(), or after the bound. Threads: one,
-// but cancel() and
-//   failure() from any. The state line lies in memory of the device object itself, in place (only used where sharing is
-//   proven).
+// but cancel() and poisoned() from any. The state line lies in memory of the device object itself, in place (only used
+// where sharing is proven).
 #pragma once
 
 #include <array>
 #include <chrono>
+#include <memory>
 #include <string>
 
 #include "engine/device/opencl/memory.h"
 #include "engine/device/opencl/program_cache.h"
+#include "engine/device/opencl/program_list.h"
 #include "sync/flag.h"
 #include "sync/pool.h"
 
@@ -29,7 +30,9 @@ class Gates {
   void enqueue_signal(const cl::CommandQueue& queue, const sync::Signal& signal);
 
   uint32_t remember(const sync::WaitFor& wait);  // a serial number, by which failure() finds its flag's name again
-  cl_ulong spins() const;                        // looks at a flag within the bound
+  // What failure() will say of the list launched with this serial number, and base, when one of its waits fails.
+  void remember(uint32_t serial, std::shared_ptr<const ProgramList> list, uint32_t base);
+  cl_ulong spins() const;  // looks at a flag within the bound
   const sync::Slot& state() const { return state_; }
   const std::string& build_options() const { return options_; }
 
@@ -45,7 +48,13 @@ class Gates {
     const std::string* flag = nullptr;  // its bank outlives the wait
     uint32_t epoch = 0;
   };
-  static constexpr size_t kRemembered = 4096;  // gates in flight whose names are kept for an error message
+  struct Listed {
+    uint32_t serial = 0, base = 0;
+    std::shared_ptr<const ProgramList> list;
+  };
+  // Gates and lists in flight whose waits are known by name in an error message.
+  static constexpr size_t kRemembered = 4096, kRememberedLists = 16;
+  Gate failed_gate() const;
 
   SlotMemory& memory_;
   sync::Slot& state_;
@@ -55,7 +64,8 @@ class Gates {
   std::chrono::milliseconds bound_{10000};
   double look_seconds_ = 5e-9;
   uint32_t serial_ = 0;
-  std::array<Gate, kRemembered> gates_;  // ring by serial
+  std::array<Gate, kRemembered> gates_;         // ring by serial
+  std::array<Listed, kRememberedLists> lists_;  // ring by serial
 };
 
 }  // namespace tandem::opencl

@@ -10,8 +10,8 @@ constexpr uint32_t kPosted = 0xffffffff;  // kernels/list.cl
 
 // The bell's words from the fourth on.
 struct PostedList {
-  uint32_t count, serial;
-  uint64_t entries, done;
+  uint32_t base, serial;
+  uint64_t address;
 };
 static_assert(sizeof(PostedList) <= sizeof(sync::FlagLine::unused));
 
@@ -26,7 +26,7 @@ ListDoorbell::ListDoorbell(sync::Pool& pool, double look_seconds)
 bool ListDoorbell::post(const List& list) {
   uint32_t accepting = resident_;
   if (accepting == 0 || line().epoch.load(std::memory_order_acquire) != accepting) return false;
-  const PostedList posted{list.count, list.serial, list.entries, list.done};
+  const PostedList posted{list.base, list.serial, list.address};
   std::memcpy(line().unused, &posted, sizeof posted);
   return line().epoch.compare_exchange_strong(accepting, kPosted, std::memory_order_seq_cst);
 }

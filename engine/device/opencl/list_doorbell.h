@@ -30,8 +30,8 @@ class ListDoorbell {
   void launched(uint32_t serial) { resident_ = serial; }
 
   struct List {
-    uint64_t entries = 0, done = 0;  // addresses
-    uint32_t count = 0, serial = 0;
+    uint64_t address = 0;
+    uint32_t base = 0, serial = 0;
   };
   bool post(const List& list);
   void dismiss();

@@ -12,6 +12,11 @@
 namespace tandem::opencl {
 namespace {
 
+// Instead of a variant (kernels/list.cl).
+constexpr uint64_t kSignal = ~uint64_t{2}, kWait = ~uint64_t{1}, kEnd = ~uint64_t{0};
+
+uint64_t address_of(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
+
 bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
 std::string name_at(std::string_view line, size_t begin) {
@@ -115,8 +120,8 @@ void append_record(const KernelLaunch& launch, uint64_t variant, std::vector<uin
   records.insert(records.end(), {variant, launch.global[0], launch.global[1], launch.global[2], 0});
   for (const Arg& arg : launch.args) {
     if (const auto* buffer = std::get_if<BufferArg>(&arg)) {
-      const auto address = buffer->at ? reinterpret_cast<uintptr_t>(buffer->at.slot->data()) : 0;
-      records.insert(records.end(), {static_cast<uint64_t>(address), buffer->at ? buffer->at.offset_bytes : 0});
+      const uint64_t address = buffer->at ? address_of(buffer->at.slot->data()) : 0;
+      records.insert(records.end(), {address, buffer->at ? buffer->at.offset_bytes : 0});
     } else if (const auto* number = std::get_if<float>(&arg)) {
       records.push_back(std::bit_cast<uint32_t>(*number));
     } else if (const auto* whole = std::get_if<int32_t>(&arg)) {
@@ -130,6 +135,14 @@ void append_record(const KernelLaunch& launch, uint64_t variant, std::vector<uin
   records[begin + 4] = records.size() - begin;
 }
 
-void append_end(std::vector<uint64_t>& records) { records.push_back(~uint64_t{0}); }
+void append_wait(const sync::WaitFor& wait, uint32_t number, std::vector<uint64_t>& records) {
+  records.insert(records.end(), {kWait, address_of(&wait.flag.line()), wait.epoch, number, 5});
+}
+
+void append_signal(const sync::Signal& signal, std::vector<uint64_t>& records) {
+  records.insert(records.end(), {kSignal, address_of(&signal.flag.line()), signal.epoch, 0, 5});
+}
+
+void append_end(std::vector<uint64_t>& records) { records.push_back(kEnd); }
 
 }  // namespace tandem::opencl

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/device/gpu/launch.h"
+#include "sync/flag.h"
 
 namespace tandem::opencl {
 
@@ -40,6 +41,9 @@ class ListVariants {
 
 // Appends the launch's record; addresses are those of its slots.
 void append_record(const KernelLaunch& launch, uint64_t variant, std::vector<uint64_t>& records);
+// What stands between records; epochs count from the launch's base. number: of the wait in its list.
+void append_wait(const sync::WaitFor& wait, uint32_t number, std::vector<uint64_t>& records);
+void append_signal(const sync::Signal& signal, std::vector<uint64_t>& records);
 void append_end(std::vector<uint64_t>& records);
 
 // Names a source defines at file scope: functions, types, macros.

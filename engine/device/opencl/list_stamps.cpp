@@ -2,13 +2,15 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include "sync/error.h"
 
 namespace tandem::opencl {
 
-void StampedList::arm(const sync::FlagLine& done, uint32_t serial) {
-  std::fill_n(slot_->as<uint64_t>(), 1 + ends_.size(), uint64_t{0});
+void StampedList::arm(std::shared_ptr<const ProgramList> list, const sync::FlagLine& done, uint32_t serial) {
+  list_ = std::move(list);
+  std::fill_n(slot_->as<uint64_t>(), 1 + list_->parts().size(), uint64_t{0});
   done_ = &done;
   serial_ = serial;
 }
@@ -20,20 +22,20 @@ uint64_t StampedList::stamp(size_t index) const {
 // A list raises its last flag before its done word: whoever waited for the flag finds all stamps written, but perhaps
 // not the word. After a failure stamps are left out, and the word says so.
 bool StampedList::ended() const {
-  if (stamp(ends_.size()) != 0) return true;
+  if (stamp(list_->parts().size()) != 0) return true;
   return static_cast<int32_t>(done_->epoch.load(std::memory_order_acquire) - serial_) >= 0;
 }
 
 std::vector<DeviceSpan> StampedList::spans(const sync::ClockTie& before, const sync::ClockTie& after) const {
+  const std::span<const ListPart> parts = list_->parts();
   std::vector<DeviceSpan> spans;
-  if (stamp(ends_.size()) == 0) return spans;  // the device had failed: what it wrote is out of step with ends_
+  if (stamp(parts.size()) == 0) return spans;  // the device had failed: what it wrote is out of step with the parts
   uint64_t begin = stamp(0);
-  for (size_t i = 0; i < ends_.size(); ++i) {
+  for (size_t i = 0; i < parts.size(); ++i) {
     const uint64_t end = stamp(i + 1);
-    if (ends_[i].program) {
+    if (parts[i].program)
       spans.push_back(
-          {ends_[i].program, seconds_of(begin, before, after), seconds_of(end, before, after), ends_[i].op});
-    }
+          {parts[i].program, seconds_of(begin, before, after), seconds_of(end, before, after), parts[i].op});
     begin = end;
   }
   return spans;

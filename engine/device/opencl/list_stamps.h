@@ -3,14 +3,16 @@
 // launch that runs when nothing is recorded.
 //
 // Contract: only where cycle_stamps_proven(). Threads: the kernel writes, one host thread reads. Ownership: borrows its
-// slot and its list's done word.
+// slot and the device's done word, keeps its list.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "engine/device/device.h"
 #include "engine/device/opencl/program_cache.h"
+#include "engine/device/opencl/program_list.h"
 #include "sync/cycle_clock.h"
 #include "sync/flag.h"
 #include "sync/pool.h"
@@ -19,33 +21,22 @@ namespace tandem::opencl {
 
 class StampedList {
  public:
-  static constexpr size_t kMostStamps = 1 << 15;
-
-  // slot: uint64 [kMostStamps].
   explicit StampedList(sync::Slot& slot) : slot_(&slot) {}
+  static size_t bytes_for(const ProgramList& list) { return (1 + list.parts().size()) * sizeof(uint64_t); }
   const sync::Slot& slot() const { return *slot_; }
 
-  void clear() { ends_.clear(); }
-  bool has_room(size_t more) const { return 1 + ends_.size() + more <= kMostStamps; }
-  // What the next stamp is the end of, in order of execution.
-  void add_wait() { ends_.push_back({nullptr, 0}); }
-  void add_record(const Program* program, int op) { ends_.push_back({program, op}); }
-  // Before the launch: no stamp is written yet. done reaches serial when the list has ended.
-  void arm(const sync::FlagLine& done, uint32_t serial);
+  // Before the launch: no stamp is written yet. The slot has bytes_for(list); done reaches serial when it has ended.
+  void arm(std::shared_ptr<const ProgramList> list, const sync::FlagLine& done, uint32_t serial);
 
   bool ended() const;  // every stamp is written, or will not be
   // Spans of the records that ran. The ties are of moments before the list began and after it ended.
   std::vector<DeviceSpan> spans(const sync::ClockTie& before, const sync::ClockTie& after) const;
 
  private:
-  struct End {
-    const Program* program;
-    int op;
-  };
   uint64_t stamp(size_t index) const;  // 0: not written
 
   sync::Slot* slot_;
-  std::vector<End> ends_;
+  std::shared_ptr<const ProgramList> list_;
   const sync::FlagLine* done_ = nullptr;
   uint32_t serial_ = 0;
 };

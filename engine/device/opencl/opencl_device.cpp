@@ -32,6 +32,13 @@ class OpenclProgram final : public Program {
   std::shared_ptr<Prepared> prepared_;  // shared with launches in flight
 };
 
+// A run that goes to the device as one list.
+struct ListedSequence final : LaunchSequence {
+  ListedSequence(std::vector<PlannedLaunch> launches, std::shared_ptr<const ProgramList> made)
+      : LaunchSequence(std::move(launches)), list(std::move(made)) {}
+  const std::shared_ptr<const ProgramList> list;
+};
+
 bool is_cpu(const cl::Device& device) { return (device.getInfo<CL_DEVICE_TYPE>() & CL_DEVICE_TYPE_CPU) != 0; }
 
 Handle open_handle(int index) {
@@ -141,9 +148,11 @@ class OpenclDevice final : public Device {
                                            use_lists ? &variants_ : nullptr);
     if (use_gates) gates_->set_bound(tuning.gate_deadline);
     if (use_lists) {
-      launcher_ =
+      auto lists =
           std::make_unique<ListLauncher>(queue_, *gates_, spans_, programs_, *memory_, pool_, *preparer_, variants_,
                                          handle_.id, tuning.list_single_programs, stays, lists_stamp_);
+      lists_ = lists.get();
+      launcher_ = std::move(lists);
     } else if (use_gates) {
       launcher_ = std::make_unique<GateLauncher>(queue_, *gates_, spans_, handle_.id);
     } else {
@@ -162,6 +171,8 @@ class OpenclDevice final : public Device {
     launcher_->launch(dynamic_cast<OpenclProgram&>(program).prepared(), waits, signal);
   }
   void batch(bool open) override { launcher_->batch(open); }
+  std::unique_ptr<LaunchSequence> sequence(std::vector<PlannedLaunch> launches) override;
+  void launch_all(const LaunchSequence& sequence, uint32_t base) override;
   Cost estimate(std::span<const Operator> operators) const override { return gpu::cost(roofline_, operators); }
   void finish(std::chrono::milliseconds deadline) override { launcher_->finish(deadline); }
   void record_spans(bool on) override {
@@ -183,7 +194,7 @@ class OpenclDevice final : public Device {
   }
 
   const cl::Context& context() const { return handle_.context; }
-  const Launcher& launcher() const { return *launcher_; }
+  const ListLauncher* lists() const { return lists_; }
 
  private:
   ProgramCache programs_;
@@ -198,8 +209,23 @@ class OpenclDevice final : public Device {
   bool lists_stamp_ = false;  // while spans are recorded
   std::unique_ptr<Preparer> preparer_;
   std::unique_ptr<Launcher> launcher_;  // dies before what it uses
+  ListLauncher* lists_ = nullptr;       // the launcher, where it takes lists
   gpu::Roofline roofline_;
 };
+
+std::unique_ptr<LaunchSequence> OpenclDevice::sequence(std::vector<PlannedLaunch> launches) {
+  std::vector<ListedLaunch> listed;
+  for (const PlannedLaunch& planned : launches)
+    listed.push_back({dynamic_cast<OpenclProgram&>(*planned.program).prepared(), planned.waits, planned.signal});
+  auto list = lists_ ? lists_->make_list(listed) : nullptr;
+  if (!list) return Device::sequence(std::move(launches));
+  return std::make_unique<ListedSequence>(std::move(launches), std::move(list));
+}
+
+void OpenclDevice::launch_all(const LaunchSequence& sequence, uint32_t base) {
+  const auto* listed = dynamic_cast<const ListedSequence*>(&sequence);
+  if (!listed || !lists_->launch(listed->list, base)) Device::launch_all(sequence, base);
+}
 
 Support OpenclDevice::supports(const Operator& op) const {
   if (const auto* top = std::get_if<TopK>(&op.body); top && top->k > 64) return {false, "top-k of more than 64"};
@@ -227,7 +253,7 @@ std::unique_ptr<Device> open_device_tuned(int index, const DeviceOptions& option
 const cl::Context& context_of(const Device& device) { return dynamic_cast<const OpenclDevice&>(device).context(); }
 
 uint32_t posted_lists(const Device& device) {
-  const auto* lists = dynamic_cast<const ListLauncher*>(&dynamic_cast<const OpenclDevice&>(device).launcher());
+  const ListLauncher* lists = dynamic_cast<const OpenclDevice&>(device).lists();
   return lists ? lists->posted() : 0;
 }
 

@@ -118,15 +118,15 @@ std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators)
       prepared->operator_of.push_back(static_cast<int>(i));
     }
   }
-  if (variants_ && std::ranges::all_of(prepared->launches, can_be_listed)) {
+  prepared->listed = variants_ && std::ranges::all_of(prepared->launches, can_be_listed);
+  if (prepared->listed) {
     for (const KernelLaunch& launch : prepared->launches) {
       const uint64_t variant = variants_->index_of(launch);
       prepared->variants.insert(variant);
       append_record(launch, variant, prepared->records);
     }
-    append_end(prepared->records);
   }
-  if (prepared->records.empty() || bind_all_) {
+  if (!prepared->listed || bind_all_) {
     bind(*prepared, true);
   } else {
     std::erase_if(unbound_, [](const std::weak_ptr<Prepared>& known) { return known.expired(); });

@@ -31,7 +31,8 @@ struct Prepared {
   std::vector<int> operator_of;      // of each launch: index of the operator it is part of
   std::vector<BoundKernel> kernels;  // of the launches, made by bind()
   std::set<uint64_t> variants;       // that the records name
-  std::vector<uint64_t> records;     // the same for the list kernel (kernels/list.cl); empty: launched one by one
+  bool listed = false;               // can be a part of a list: it has records; else it is launched kernel by kernel
+  std::vector<uint64_t> records;     // the launches as the list kernel reads them (kernels/list.cl)
   gpu::CopiedRegions copied;         // memory not shared
   bool weights_uploaded = false;
   const Program* owner = nullptr;  // identity in DeviceSpan; never dereferenced

@@ -57,7 +57,7 @@ bool SpanRecorder::recording() const {
 }
 
 void SpanRecorder::add(const Prepared& program, std::vector<cl::Event> events) {
-  const bool alone = !program.records.empty();  // else it is a part of a list
+  const bool alone = program.listed;  // else it is a part of a list
   std::lock_guard lock(mutex_);
   for (size_t i = 0; i < events.size(); ++i) {
     pending_.push_back({{program.owner, 0, 0, program.operator_of[i], alone}, std::move(events[i]), nullptr});

@@ -33,11 +33,11 @@ class ListLaunching : public testing::Test {
   std::unique_ptr<Device> device_;
 };
 
-TEST_F(ListLaunching, a_batch_runs_every_program_in_order_also_when_it_is_longer_than_a_list) {
+TEST_F(ListLaunching, a_long_batch_runs_every_program_in_order_also_between_programs_that_are_launched_singly) {
   for (int i = 0; i < 4 * 64; ++i) y_.as<float>()[i] = 1;
   const Operator one = add(1), three = add(3);
   const auto listed = device_->prepare(std::span(&one, 1)), launched = device_->prepare(std::span(&three, 1));
-  constexpr int kPrograms = 5000;  // a list holds 4096 entries
+  constexpr int kPrograms = 5000;
   device_->batch(true);
   int expected_first = 0, expected_third = 0;
   for (int i = 0; i < kPrograms; ++i) {
@@ -189,10 +189,10 @@ TEST_F(StampedListLaunching, become_single_launches_that_say_so_where_the_counte
   EXPECT_EQ(x_.as<float>()[0], 4.0f);
 }
 
-TEST_F(StampedListLaunching, lose_no_span_of_a_batch_that_is_longer_than_a_list) {
+TEST_F(StampedListLaunching, lose_no_span_of_a_long_batch) {
   const Operator one = add(1);
   const auto program = device_->prepare(std::span(&one, 1));
-  constexpr int kPrograms = 9000;  // a list holds 4096 entries
+  constexpr int kPrograms = 9000;
   for (const int round : {1, 2}) {
     device_->record_spans(true);
     device_->batch(true);

@@ -100,6 +100,18 @@ TEST(ListVariants, leave_out_what_a_list_does_not_use) {
   EXPECT_THAT(source, ::testing::Not(HasSubstr("_v0")));
 }
 
+TEST(Records, of_waits_and_signals_hold_the_flags_line_and_the_epoch_and_are_five_words_long) {
+  sync::Pool pool;
+  sync::FlagBank bank(pool, 2, "flags");
+  const sync::Flag in = bank.make("in"), out = bank.make("out");
+  std::vector<uint64_t> records;
+  append_wait({in, 7}, 3, records);
+  append_signal({out, 9}, records);
+  constexpr uint64_t kSignal = ~uint64_t{0} - 2, kWait = ~uint64_t{0} - 1;
+  EXPECT_THAT(records, ElementsAre(kWait, reinterpret_cast<uintptr_t>(&in.line()), 7, 3, 5, kSignal,
+                                   reinterpret_cast<uintptr_t>(&out.line()), 9, 0, 5));
+}
+
 TEST(Records, hold_variant_sizes_length_and_arguments) {
   sync::Pool pool;
   const sync::Slot& slot = pool.acquire(4096, sync::SlotUse::activations, "x");

@@ -12,18 +12,24 @@ class ListStamps : public ::testing::Test {
  protected:
   // A record of one program, a wait, two records of another one.
   void SetUp() override {
-    list_.add_record(&first_, 0);
-    list_.add_wait();
-    list_.add_record(&second_, 0);
-    list_.add_record(&second_, 1);
-    list_.arm(*done_.as<sync::FlagLine>(), 7);
+    const sync::Flag flag = flags_.make("awaited");
+    auto one = std::make_shared<Prepared>(), two = std::make_shared<Prepared>();
+    one->owner = &first_;
+    one->operator_of = {0};
+    two->owner = &second_;
+    two->operator_of = {0, 1};
+    const ListedLaunch launches[] = {{one, {}, {}}, {two, {{flag, 1}}, {}}};
+    programs_ = std::make_shared<const ProgramList>(launches, pool_);
+    list_.arm(programs_, *done_.as<sync::FlagLine>(), 7);
   }
   void write(std::initializer_list<uint64_t> stamps) { std::ranges::copy(stamps, slot_.as<uint64_t>()); }
 
   sync::Pool pool_;
-  sync::Slot& slot_ = pool_.acquire(StampedList::kMostStamps * 8, sync::SlotUse::flags, "stamps");
+  sync::FlagBank flags_{pool_, 1, "flags"};
+  sync::Slot& slot_ = pool_.acquire(4096, sync::SlotUse::flags, "stamps");
   sync::Slot& done_ = pool_.acquire(4096, sync::SlotUse::flags, "done");
   NoProgram first_, second_;
+  std::shared_ptr<const ProgramList> programs_;
   StampedList list_{slot_};
   // Ten cycles a second: cycle 1000 is second 50.
   const sync::ClockTie before_{1000, 50}, after_{2000, 150};
@@ -61,13 +67,12 @@ TEST_F(ListStamps, of_a_list_that_ended_without_the_last_one_are_no_spans) {
 
 TEST_F(ListStamps, are_forgotten_when_the_list_is_armed_again) {
   write({1100, 1200, 1500, 1510, 1530});
-  list_.arm(*done_.as<sync::FlagLine>(), 8);
+  list_.arm(programs_, *done_.as<sync::FlagLine>(), 8);
   EXPECT_FALSE(list_.ended());
 }
 
-TEST_F(ListStamps, have_room_for_as_many_as_the_slot_holds) {
-  EXPECT_TRUE(list_.has_room(StampedList::kMostStamps - 5));
-  EXPECT_FALSE(list_.has_room(StampedList::kMostStamps - 4));
+TEST_F(ListStamps, take_a_word_for_the_start_and_one_for_each_part) {
+  EXPECT_EQ(StampedList::bytes_for(*programs_), 5 * sizeof(uint64_t));
 }
 
 }  // namespace

@@ -1,0 +1,153 @@
+// A run of one-token programs that is built once and launched again and again, each time from another base.
+#include <gtest/gtest.h>
+
+#include "engine/device/opencl/opencl_device.h"
+#include "sync/error.h"
+#include "sync/waiter.h"
+#include "tests/engine/device/opencl/runtime/weights.h"
+
+namespace tandem {
+namespace {
+
+constexpr std::chrono::seconds kDeadline{60};
+
+class ListSequence : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    if (opencl_device_count().all == 0) GTEST_SKIP() << "skipped: no OpenCL device";
+    DeviceOptions options;
+    options.gpu_family = "simd";
+    options.gpu_cores = {0};
+    options.sync_policy = GetParam();
+    try {
+      device_ = open_opencl_device(0, options);
+    } catch (const Error& error) {
+      GTEST_SKIP() << "skipped: " << error.what();
+    }
+    for (int i = 0; i < 4 * 64; ++i) y_.as<float>()[i] = 1;
+    context_.step = "pass", context_.device = "opencl:0", context_.deadline = kDeadline;
+  }
+  // x += y over `tokens` tokens of 64 values.
+  std::unique_ptr<Program> add(int64_t tokens) {
+    const Operator op{"add", Add{tokens, 64, {&x_, 0}, {&y_, 0}, 64, 64}};
+    return device_->prepare(std::span(&op, 1));
+  }
+  // Raises out by base + 1, then waits for in, base + 2, and raises out by base + 3.
+  std::vector<PlannedLaunch> two_steps(Program& program) const {
+    return {{&program, {}, {out_, 1}}, {&program, {{in_, 2}}, {out_, 3}}};
+  }
+  void wait(uint32_t epoch) { sync::make_waiter("spin")->wait(out_, epoch, context_); }
+
+  sync::Pool pool_;
+  sync::FlagBank flags_{pool_, 2, "flags"};
+  sync::Flag in_ = flags_.make("in"), out_ = flags_.make("out");
+  sync::Slot& x_ = pool_.acquire(4 * 64 * 4, sync::SlotUse::activations, "x");
+  sync::Slot& y_ = pool_.acquire(4 * 64 * 4, sync::SlotUse::activations, "y");
+  std::unique_ptr<Device> device_;
+  sync::WaitContext context_;
+};
+
+TEST_P(ListSequence, counts_its_epochs_from_the_base_of_each_launch_and_reads_what_memory_holds_then) {
+  const auto program = add(1);
+  const auto sequence = device_->sequence(two_steps(*program));
+  float expected = 0;
+  for (uint32_t base = 100; base < 400; base += 10) {
+    const float value = static_cast<float>(base);
+    y_.as<float>()[7] = value;
+    device_->launch_all(*sequence, base);
+    wait(base + 1);
+    EXPECT_EQ(x_.as<float>()[7], expected + value);
+    EXPECT_EQ(out_.epoch(), base + 1) << "the second step waits for this run's signal, not for the last one's";
+    in_.raise(base + 2);
+    wait(base + 3);
+    expected += 2 * value;
+    EXPECT_EQ(x_.as<float>()[7], expected);
+  }
+  device_->finish(kDeadline);
+}
+
+TEST_P(ListSequence, can_be_launched_again_before_it_has_ended_and_in_turn_with_another_one) {
+  const auto one = add(1), both = add(2);
+  const auto first = device_->sequence(two_steps(*one)), second = device_->sequence(two_steps(*both));
+  for (uint32_t base = 0; base < 60; base += 10) device_->launch_all(base % 20 == 0 ? *first : *second, base);
+  for (uint32_t base = 0; base < 60; base += 10) {
+    wait(base + 1);
+    EXPECT_EQ(out_.epoch(), base + 1);
+    in_.raise(base + 2);
+    wait(base + 3);
+  }
+  device_->finish(kDeadline);
+  EXPECT_EQ(x_.as<float>()[0], 12.0f) << "six runs of two steps";
+  EXPECT_EQ(x_.as<float>()[64], 6.0f) << "the second token is of every other run";
+}
+
+TEST_P(ListSequence, outlives_its_owner_until_it_has_run) {
+  const Operator elsewhere{"add", Add{1, 64, {&x_, 256}, {&y_, 0}, 64, 64}};
+  auto program = add(1);
+  const auto other = device_->prepare(std::span(&elsewhere, 1));
+  auto sequence = device_->sequence({{program.get(), {{in_, 1}}, {out_, 1}}});
+  device_->launch_all(*sequence, 0);
+  sequence.reset();
+  program.reset();
+  const auto next =
+      device_->sequence({{other.get(), {{in_, 1}}, {out_, 1}}});  // memory of the same size as the first's
+  in_.raise(1);
+  wait(1);
+  device_->finish(kDeadline);
+  EXPECT_EQ(x_.as<float>()[0], 1.0f);
+  EXPECT_EQ(x_.as<float>()[64], 0.0f) << "the other one was never launched";
+}
+
+TEST_P(ListSequence, names_the_awaited_flag_and_epoch_of_a_run_that_failed_and_runs_again) {
+  const auto program = add(1);
+  const auto sequence = device_->sequence(two_steps(*program));
+  device_->launch_all(*sequence, 40);
+  wait(41);
+  in_.fail("the other device has gone");
+  try {
+    device_->finish(kDeadline);
+    ADD_FAILURE() << "the failure was not thrown";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("flag 'in', wanted epoch 42"), std::string::npos) << error.what();
+  }
+  EXPECT_TRUE(out_.failed());
+  EXPECT_EQ(x_.as<float>()[0], 1.0f) << "the step behind the failed wait did not run";
+  in_.clear_failure();
+  out_.clear_failure();
+  in_.raise(52);
+  device_->launch_all(*sequence, 50);
+  wait(53);
+  device_->finish(kDeadline);
+  EXPECT_EQ(x_.as<float>()[0], 3.0f);
+}
+
+TEST_P(ListSequence, gives_the_same_result_and_its_spans_while_it_is_recorded) {
+  const auto program = add(1);
+  const auto sequence = device_->sequence({{program.get(), {}, {}}, {program.get(), {}, {out_, 1}}});
+  uint32_t base = 0;
+  for (const bool recording : {false, true, false, true}) {
+    device_->record_spans(recording);
+    device_->launch_all(*sequence, ++base);
+    device_->finish(kDeadline);
+    EXPECT_EQ(x_.as<float>()[0], 2.0f * static_cast<float>(base));
+    EXPECT_EQ(device_->take_spans().size(), recording ? 2u : 0u);
+  }
+}
+
+TEST_P(ListSequence, with_a_program_of_several_tokens_runs_as_single_launches_do) {
+  const auto one = add(1), three = add(3);
+  const auto sequence = device_->sequence({{one.get(), {}, {}}, {three.get(), {}, {}}, {one.get(), {}, {out_, 2}}});
+  for (uint32_t run = 1; run <= 3; ++run) {
+    device_->launch_all(*sequence, run * 10);
+    wait(run * 10 + 2);
+    EXPECT_EQ(x_.as<float>()[0], 3.0f * static_cast<float>(run));
+    EXPECT_EQ(x_.as<float>()[2 * 64], 1.0f * static_cast<float>(run));
+  }
+  device_->finish(kDeadline);
+}
+
+INSTANTIATE_TEST_SUITE_P(Policies, ListSequence, testing::Values("predict", "doorbell"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace tandem
