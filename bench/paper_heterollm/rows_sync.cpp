@@ -20,7 +20,7 @@ struct Printed {
   double layer, tensor;
 };
 
-constexpr const char* kModelNote = "two crossings for each graph call of the plan, not fitted";
+constexpr const char* kModelNote = "two crossings for each matmul on the NPU, not fitted";
 // 214.8 ms more a token on Llama-8B (HF45) are 14 times 0.48 ms a layer; 1.43 ms a layer on Llama-3B and 0.98 ms on
 // InternLM (HF46) are 3 and 2 times that, as many as the plans have calls there.
 constexpr const char* kDecodeNote =

@@ -44,7 +44,11 @@ struct Lane {  // one device
 class Simulation {
  public:
   Simulation(const Plan& plan, const SocProfile& profile, const ClockOptions& options)
-      : plan_(plan), profile_(profile), options_(options), step_end_(plan.steps.size(), kNever) {
+      : plan_(plan),
+        profile_(profile),
+        options_(options),
+        join_(join_cost(profile, options.sync, plan.dominant)),
+        step_end_(plan.steps.size(), kNever) {
     run_.devices.resize(plan.devices.size());
     lanes_.resize(plan.devices.size());
     int npus = 0;
@@ -68,10 +72,14 @@ class Simulation {
   void add_step(int index) {
     const Step& step = plan_.steps[static_cast<size_t>(index)];
     Lane& lane = lanes_[static_cast<size_t>(step.device)];
-    for (const Operator& op : step.operators) {
-      Task task{index, &op, {}, 0, 0, &op == &step.operators.front(), &op == &step.operators.back()};
+    for (size_t i = 0; i < step.operators.size(); ++i) {
+      const Operator& op = step.operators[i];
+      Task task{index, &op, {}, 0, 0, i == 0, i + 1 == step.operators.size()};
       if (lane.npu) {
         add_graph_call(task);
+        // Graphs of one matmul keep its name.
+        if (task.opens || step.operators[i - 1].name != op.name) cross(task.before, join_.before());
+        if (task.ends || step.operators[i + 1].name != op.name) cross(task.after, join_.end_seconds);
       } else {
         task.time = gpu_time(profile_, op, options_.context);
       }
@@ -80,18 +88,19 @@ class Simulation {
     if (step.operators.empty()) step_end_[static_cast<size_t>(index)] = 0;
   }
 
+  void cross(double& place, double seconds) {
+    place = seconds;
+    ++run_.crossings;
+  }
+
   void add_graph_call(Task& task) {
     const std::string refusal = npu_refusal(profile_, *task.op);
     if (!refusal.empty()) {
       throw Error("the plan puts an operator on an NPU that does not run it", task.op->name + ": " + refusal,
                   "Use a plan that lets it fall back");
     }
-    const bool slow = options_.sync == SyncCost::slow;
     const MatMul& matmul = std::get<MatMul>(task.op->body);
     task.time = npu_time(profile_, matmul);
-    task.before = slow ? profile_.sync.copy_seconds : profile_.sync.fast_seconds;
-    task.after = slow ? profile_.sync.blocking_seconds : profile_.sync.fast_seconds;
-    run_.crossings += 2;
     const bool is_new = graphs_.insert({matmul.S, matmul.K, matmul.row_end - matmul.row_begin}).second;
     if (is_new && !has_graph(profile_, matmul.S)) run_.compile_seconds += compile_seconds(profile_, matmul);
   }
@@ -138,8 +147,7 @@ class Simulation {
     double before = task.before;
     if (task.opens && !plan_.steps[static_cast<size_t>(task.step)].waits.empty()) {
       if (options_.sync == SyncCost::fast) run_.cpu_busy_seconds += std::min(waited, profile_.sync.sleep_seconds);
-      const bool empties = options_.sync == SyncCost::slow || plan_.dominant == Dominant::npu;
-      if (!lane.npu && waited > 0 && empties) before += profile_.gpu.submit_empty_seconds;
+      if (!lane.npu && waited > 0) before += join_.resume_seconds;
     }
     begin(lane, Phase::before, before);
   }
@@ -282,6 +290,7 @@ class Simulation {
   const Plan& plan_;
   const SocProfile& profile_;
   const ClockOptions& options_;
+  const JoinCost join_;
   ModelRun run_;
   std::vector<Lane> lanes_;
   std::vector<double> step_end_;

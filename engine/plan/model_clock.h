@@ -3,9 +3,10 @@
 //
 // Rules, each by name:
 //   in order        a device runs its steps one after another, each when the steps that it waits for have ended.
-//   graph calls     every matmul on the NPU is one call of a static graph, handed over by the CPU before it and noticed
-//                   by the CPU after it: two crossings (H7). Fast: sync.fast_seconds each. Slow: a driver copy before,
-//                   a blocking wait behind. They keep the NPU, and whoever waits for the result, waiting.
+//   graph calls     every matmul on the NPU is handed over by the CPU before its first graph and noticed by the CPU
+//                   behind its last one: two crossings (H7, engine/plan/join_cost.h). Fast: sync.fast_seconds each.
+//                   Slow: a driver copy before, a blocking wait behind. They keep the NPU, and whoever waits for the
+//                   result, waiting. Neighbours in a step with one name are graphs of one matmul.
 //   empty queue     a GPU step that waited for the NPU while the GPU had nothing left to do pays
 //                   gpu.submit_empty_seconds: in a plan that the NPU dominates (prefill), and always with slow
 //                   synchronisation. Where the GPU dominates (decode), the next kernel has been queued by then (H7).
@@ -26,13 +27,12 @@
 #include <vector>
 
 #include "engine/plan/costs.h"
+#include "engine/plan/join_cost.h"
 #include "engine/plan/plan.h"
 #include "engine/plan/soc_profile.h"
 #include "engine/plan/strategy.h"
 
 namespace tandem {
-
-enum class SyncCost : uint8_t { fast, slow };
 
 struct ClockOptions {
   SyncCost sync = SyncCost::fast;
@@ -58,9 +58,9 @@ struct ModelRun {
   double compile_seconds = 0;  // before it
   std::vector<ModelSpan> spans;
   std::vector<ModelDevice> devices;  // as in the plan
-  int64_t crossings = 0;
-  double cpu_busy_seconds = 0;  // polling for ends of steps
-  double joules = 0;            // of everything, compiling not counted in
+  int64_t crossings = 0;             // two for each matmul on the NPU
+  double cpu_busy_seconds = 0;       // polling for ends of steps
+  double joules = 0;                 // of everything, compiling not counted in
   int64_t frames = 0, frames_in_time = 0;
 
   double bytes() const;

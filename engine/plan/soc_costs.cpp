@@ -46,17 +46,14 @@ std::vector<DeviceTraits> traits_of(const SocProfile& profile) {
   return {{"gpu", DeviceKind::gpu, everything}, std::move(npu)};
 }
 
-// H9: T_sync and T_copy of one join. The blocking wait leaves the GPU's queue empty.
 PlanCosts costs_of(const SocProfile& profile, const ClockOptions& options, Dominant dominant) {
   PlanCosts costs;
   costs.seconds = [profile, context = options.context](int device, const Operator& op, bool both) {
     return seconds_of(profile, context, device, op, both);
   };
-  const bool slow = options.sync == SyncCost::slow;
-  const bool empties = slow || dominant == Dominant::npu;
-  costs.sync_seconds = (slow ? profile.sync.blocking_seconds : 2 * profile.sync.fast_seconds) +
-                       (empties ? profile.gpu.submit_empty_seconds : 0);
-  costs.copy_seconds = slow ? profile.sync.copy_seconds : 0;
+  const JoinCost join = join_cost(profile, options.sync, dominant);
+  costs.sync_seconds = join.sync_seconds();
+  costs.copy_seconds = join.copy_seconds;
   return costs;
 }
 

@@ -7,6 +7,7 @@
 
 #include "engine/graph/decoder.h"
 #include "engine/model/shapes.h"
+#include "engine/plan/part_operator.h"
 #include "sync/error.h"
 #include "tests/engine/plan/round_profile.h"
 
@@ -83,13 +84,58 @@ TEST(model_clock, a_queue_that_never_ran_empty_costs_nothing) {
   EXPECT_NEAR(clocked(busy, with_crossings(), kPrefill).seconds, 4 * kMs, kNear);
 }
 
-// Two calls in one step: each has its launch and both crossings: 2 * 2.25 ms.
-TEST(model_clock, every_matmul_on_the_npu_is_a_call_of_its_own) {
+// Two matmuls in one step: each has its launch and both crossings: 2 * 2.25 ms.
+TEST(model_clock, every_matmul_on_the_npu_is_handed_over_and_noticed) {
   Step two = step(kNpu);
-  two.operators.push_back(two.operators.front());
+  two.operators.push_back({"n", megabyte_matmul()});
   const ModelRun run = clocked(plan({two}), with_crossings(), kPrefill);
   EXPECT_NEAR(run.seconds, 4.5 * kMs, kNear);
   EXPECT_EQ(run.crossings, 4);
+}
+
+// H9: two graphs of one matmul: both launches, one crossing before the first and one behind the last:
+// 0.1 + 2 * 2.05 + 0.1 ms. Slow: 4 + 2 * 2.05 + 5 ms.
+TEST(model_clock, graphs_of_one_matmul_in_turn_cross_once) {
+  Step two = step(kNpu);
+  two.operators.push_back(two.operators.front());
+  const ModelRun run = clocked(plan({two}), with_crossings(), kPrefill);
+  EXPECT_NEAR(run.seconds, 4.3 * kMs, kNear);
+  EXPECT_EQ(run.crossings, 2);
+  EXPECT_NEAR(clocked(plan({two}), with_crossings(), kSlow).seconds, 13.1 * kMs, kNear);
+}
+
+// H9: what the solver says of a cut is what the clock takes for it and the GPU's wait behind, as long as the NPU ends
+// last. 96 tokens: one graph of 64 and one of 32 on the NPU, beside the first of 8 steps of rows on the GPU, or alone.
+TEST(model_clock, a_cut_takes_what_the_solver_says) {
+  const Operator whole{"m", megabyte_matmul(96)};
+  const std::vector<Cut> cuts = {
+      {CutKind::pipe, {{Side::npu, 0, 64, 0, 1024, 64}, {Side::npu, 64, 96, 0, 1024, 32}}},
+      {CutKind::hybrid,
+       {{Side::npu, 0, 64, 128, 1024, 64}, {Side::npu, 64, 96, 128, 1024, 32}, {Side::gpu, 0, 96, 0, 128, 96}}},
+      {CutKind::sequence, {{Side::npu, 0, 64, 0, 1024, 64}, {Side::gpu, 64, 96, 0, 1024, 32}}}};
+  SocProfile profile = with_crossings();
+  profile.gpu.flops = 100 * kMega / kMs;  // the NPU ends last
+  for (const Way& way : {kPrefill, kDecode, kSlow}) {
+    const PlanCosts costs = costs_of(profile, way.options, way.dominant);
+    const CutCosts of_parts{[&](const Part& part, bool both) {
+                              return costs.seconds(part.side == Side::npu ? kNpu : kGpu, part_operator(whole, part),
+                                                   both);
+                            },
+                            costs.sync_seconds, costs.copy_seconds};
+    for (const Cut& cut : cuts) {
+      Step on_npu{kNpu, {}, {}, true}, on_gpu{kGpu, {}, {}, true};
+      for (const Part& part : cut.parts)
+        (part.side == Side::npu ? on_npu : on_gpu).operators.push_back(part_operator(whole, part));
+      Step behind = step(kGpu, {0});
+      const double alone = clocked(plan({step(kGpu)}), profile, way).seconds;
+      std::vector<Step> steps = {on_npu};
+      if (!on_gpu.operators.empty()) steps.push_back(on_gpu);
+      steps.push_back(behind);
+      const Priced priced = price(cut, of_parts);
+      ASSERT_GT(priced.npu_seconds, priced.gpu_seconds);
+      EXPECT_NEAR(clocked(plan(steps), profile, way).seconds, priced.seconds + alone, kNear) << to_string(cut);
+    }
+  }
 }
 
 // The GPU asks for 1 MiB a ms, the NPU for half of that, together they get three quarters: both at half their speed.
