@@ -1,5 +1,6 @@
 #include "engine/run/profiler.h"
 
+#include <cstring>
 #include <memory>
 #include <set>
 #include <utility>
@@ -25,6 +26,17 @@ void set_positions(const Operator& op, int64_t past) {
   const Operand positions = positions_of(op);
   if (!positions) return;
   for (int64_t s = 0; s < tokens_of(op); ++s) positions.as<int32_t>()[s] = static_cast<int32_t>(past + s);
+}
+
+// Every page of the caches that a pass reads. One that was never written is the system's one page of zeros, which stays
+// in the nearest cache: attention over such pages reads no memory.
+void touch_caches(std::span<const Operator> pass) {
+  for (const Operator& op : pass) {
+    const auto* attention = std::get_if<Attention>(&op.body);
+    if (attention == nullptr) continue;
+    std::memset(attention->cache.k.as<std::byte>(), 0, attention->cache.k_bytes());
+    std::memset(attention->cache.v.as<std::byte>(), 0, attention->cache.v_bytes());
+  }
 }
 
 ProfileRow row_of(const Device& device, const Operator& op, int64_t past) {
@@ -87,6 +99,7 @@ std::vector<ProfileTask> other_tasks(const Measurer& measurer, std::span<const s
       tasks.push_back({row_of(*device, op, past), Measurer::other_key(*device, op),
                        [m = measurer, d = device.get(), pass, op, past, effort = options.effort]() mutable {
                          set_positions(op, past);
+                         touch_caches(*pass);
                          return m.other(*d, op, *pass, effort);
                        }});
     }
