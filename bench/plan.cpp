@@ -22,6 +22,7 @@
 #include "engine/plan/predict.h"
 #include "engine/plan/soc_profile.h"
 #include "engine/plan/statistics.h"
+#include "engine/run/contention.h"
 #include "engine/run/engine.h"
 #include "engine/run/prediction_check.h"
 #include "engine/run/timeline.h"
@@ -60,6 +61,9 @@ double modelled_seconds(const Engine& engine, int64_t tokens, const tandem::SocP
       .run.seconds;
 }
 
+// Passes of a few milliseconds are repeated for so long: what else the machine does then hits few of them.
+constexpr double kLeastSeconds = 0.25;
+
 // One pass of `tokens` at the engine's position, again and again.
 Test check(Engine& engine, std::string name, const std::vector<int32_t>& ids, int rounds) {
   const int64_t position = engine.position();
@@ -69,18 +73,20 @@ Test check(Engine& engine, std::string name, const std::vector<int32_t>& ids, in
   const tandem::Plan plan = engine.plan_for(batch);
   const tandem::Prediction prediction = tandem::predict(plan, engine.costs_for(batch));
   std::vector<double> seconds;
-  std::vector<Timeline> runs(static_cast<size_t>(rounds) + 1);  // the first warms up what recording needs
-  for (Timeline& run : runs) {
+  std::vector<Timeline> runs;
+  double total = 0;
+  while (std::ssize(seconds) <= rounds || total < kLeastSeconds) {
     const double start = tandem::now_seconds();
     engine.extend(ids);
     seconds.push_back(tandem::now_seconds() - start);
+    total += seconds.back();
     engine.rewind(position);
-    engine.record(&run);
+    engine.record(&runs.emplace_back());
     engine.extend(ids);
     engine.record(nullptr);
     engine.rewind(position);
   }
-  runs.erase(runs.begin());
+  runs.erase(runs.begin());  // it warmed up what recording needs
   return {std::move(name), plan.name, prediction.seconds, tandem::median(std::move(seconds)),
           tandem::check_predictions(plan, prediction, runs)};
 }
@@ -170,14 +176,18 @@ int run(const Options& options) {
   engine_options.chunk = options.chunk;
   engine_options.context = options.chunk + kDecodeContext;
   const auto engine = Engine::open(engine_options);
+  const auto before = tandem::core_seconds();
   const std::vector<Test> tests = check_all(options, *engine);
+  const auto after = tandem::core_seconds();
+  if (before && after && tandem::were_contended(*before, *after))
+    std::fprintf(stderr, "other programs had the cores while this was measured: nothing here can be judged\n");
   if (options.json) {
     std::printf("%s\n", to_json(tests).dump(1).c_str());
     return 0;
   }
   std::printf(
       "%s, act f16, %s; predicted: from operators that were measured by themselves; measured: medians of %d "
-      "recorded passes (wall clock)\n\n",
+      "recorded passes or more (wall clock)\n\n",
       std::filesystem::path(options.model).filename().c_str(), tandem::to_string(engine->layout()).c_str(),
       options.rounds);
   print(tests);

@@ -37,9 +37,9 @@ std::vector<Timed> timed(std::span<const MeasuredPoint> points, Wanted wanted, A
   return result;
 }
 
-std::vector<Timed> reading(std::span<const MeasuredPoint> points, bool both) {
+std::vector<Timed> reading(std::span<const MeasuredPoint> points) {
   return timed(
-      points, [&](const MatMulPoint& point) { return point.S == 1 && point.both == both; }, bytes_of);
+      points, [](const MatMulPoint& point) { return !point.both && point.S == 1; }, bytes_of);
 }
 
 double multiplying(std::span<const MeasuredPoint> points) {
@@ -56,17 +56,40 @@ double clock(std::span<const MeasuredPoint> points) {
       "matmuls of 16 tokens and more on the NPU");
 }
 
-// Both devices' own rates while the other one reads too; where that could not be measured, what one of them reaches.
-double shared(const MachineMeasurements& measured, double gpu, double npu, std::string& source) {
-  const auto beside_npu = reading(measured.gpu, true), beside_gpu = reading(measured.npu, true);
-  if (beside_npu.empty() || beside_gpu.empty()) {
-    source = "assumption: the devices do not work at once here, so that either has the memory for itself";
-    return std::max(gpu, npu);
+// Each number of `place` becomes the mean over the rounds.
+void average(std::span<const MachineMeasurements> rounds, MachineMeasurements& mean,
+             double MachineMeasurements::*place) {
+  mean.*place = 0;
+  for (const MachineMeasurements& round : rounds) mean.*place += round.*place / static_cast<double>(rounds.size());
+}
+template <typename Measured>
+void average(std::span<const MachineMeasurements> rounds, MachineMeasurements& mean,
+             std::vector<Measured> MachineMeasurements::*place) {
+  for (size_t i = 0; i < (mean.*place).size(); ++i) {
+    double sum = 0;
+    for (const MachineMeasurements& round : rounds) {
+      TANDEM_CHECK((round.*place).size() == (mean.*place).size(), "rounds that measured the same points");
+      sum += (round.*place)[i].seconds;
+    }
+    (mean.*place)[i].seconds = sum / static_cast<double>(rounds.size());
   }
-  return least_squares_rate(beside_npu, "") + least_squares_rate(beside_gpu, "");
 }
 
 }  // namespace
+
+MachineMeasurements mean_of(std::span<const MachineMeasurements> rounds) {
+  TANDEM_CHECK(!rounds.empty(), "a machine is measured at least once");
+  MachineMeasurements mean = rounds.front();
+  average(rounds, mean, &MachineMeasurements::gpu);
+  average(rounds, mean, &MachineMeasurements::npu);
+  average(rounds, mean, &MachineMeasurements::attention);
+  average(rounds, mean, &MachineMeasurements::token_attention);
+  average(rounds, mean, &MachineMeasurements::kernel_seconds);
+  average(rounds, mean, &MachineMeasurements::shared_bytes_per_second);
+  average(rounds, mean, &MachineMeasurements::token_join_seconds);
+  average(rounds, mean, &MachineMeasurements::prompt_join_seconds);
+  return mean;
+}
 
 double least_squares_rate(std::span<const Timed> points, const char* of) {
   double sum = 0, squares = 0;
@@ -91,20 +114,24 @@ SocProfile machine_profile(const MachineMeasurements& measured) {
     set(key, value, "measured: " + how + here);
   };
 
-  const double gpu_rate = least_squares_rate(reading(measured.gpu, false), "matmuls of a single token on the GPU");
-  const double npu_rate = least_squares_rate(reading(measured.npu, false), "matmuls of a single token on the NPU");
-  std::string shared_source = "measured: single tokens on both devices at once, their rates added up" + here;
-  const double shared_rate = shared(measured, gpu_rate, npu_rate, shared_source);
-  set("memory.shared_bytes_per_second", shared_rate, shared_source);
+  const double gpu_rate = least_squares_rate(reading(measured.gpu), "matmuls of a single token on the GPU");
+  const double npu_rate = least_squares_rate(reading(measured.npu), "matmuls of a single token on the NPU");
+  const double shared_rate = measured.shared_bytes_per_second;
+  measure("memory.shared_bytes_per_second", shared_rate,
+          "all matmuls of a single token, cut between both devices, nobody waiting; their rates added up, median");
   set("memory.peak_bytes_per_second", std::max({shared_rate, gpu_rate, npu_rate}),
       "from measured ones: the largest of the three rates; no time depends on it");
 
   measure("gpu.flops", multiplying(measured.gpu), "matmuls of 32 tokens and more, least squares");
   measure("gpu.attention_flops", least_squares_rate(measured.attention, "attention of several tokens on the GPU"),
           "attention of several tokens at several depths, least squares");
+  measure("gpu.decode_attention_flops",
+          least_squares_rate(measured.token_attention, "attention of a single token on the GPU"),
+          "attention of a single token at several depths, least squares");
   measure("gpu.bytes_per_second", gpu_rate, "matmuls of a single token, least squares");
-  measure("gpu.submit_seconds", measured.kernel_seconds, "the shortest kernel of a filled queue, a single token");
-  set("gpu.submit_empty_seconds", 0, "assumption: every step is queued ahead, so that the queue does not run empty");
+  measure("gpu.submit_seconds", measured.kernel_seconds, "small operators of a single token, median");
+  measure("gpu.submit_empty_seconds", std::max(0.0, measured.prompt_join_seconds - measured.token_join_seconds),
+          "as sync.fast_seconds, of several tokens, less that of a single one: what a launch that waited takes more");
 
   profile.npu.float16 = true;
   profile.sources["npu.float16"] = "the emulator multiplies 16-bit floats";
@@ -133,7 +160,8 @@ SocProfile machine_profile(const MachineMeasurements& measured) {
 
   set("sync.copy_seconds", 0, "assumption: both devices work on the same memory, so that nothing is copied");
   set("sync.blocking_seconds", 50e-6, "assumption: waking a thread");
-  measure("sync.fast_seconds", measured.crossing_seconds, "a plan of tiny steps in turn on both devices, without them");
+  measure("sync.fast_seconds", measured.token_join_seconds / 2,
+          "half of what waiting for each other costs a matmul of a single token, cut between both; median");
   set("sync.sleep_seconds", 50e-6, "assumption: the timer slack that Linux has by default");
 
   const npu_emu::EnergyParams energy;

@@ -45,6 +45,11 @@ struct TrafficOf {
   Traffic operator()(const TopK& op) const { return {real(op.S * op.width), 0}; }
 };
 
+double attention_rate(const SocProfile& profile, int64_t tokens) {
+  const bool decodes = tokens <= profile.npu.decode_tokens && profile.gpu.decode_attention_flops > 0;
+  return decodes ? profile.gpu.decode_attention_flops : profile.gpu.attention_flops;
+}
+
 }  // namespace
 
 double weight_bytes_of(const SocProfile& profile, const PackedMatrix& matrix, int64_t rows) {
@@ -64,7 +69,7 @@ OpTime gpu_time(const SocProfile& profile, const Operator& op, int64_t context) 
     const KvCache& cache = attention->cache;
     time.flops = 2.0 * visible_positions(attention->S, context) * real(attention->heads) *
                  real(cache.head_dim + cache.head_dim_v);
-    compute = time.flops / profile.gpu.attention_flops;
+    compute = time.flops / attention_rate(profile, attention->S);
   } else {
     time.flops = work(op).flops;
     compute = time.flops / profile.gpu.flops;

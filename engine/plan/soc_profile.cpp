@@ -44,6 +44,7 @@ const Key kKeys[] = {
     {"memory.shared_bytes_per_second", in<&P::memory, &P::Memory::shared_bytes_per_second>, 0, 1e15, true},
     {"gpu.flops", in<&P::gpu, &P::Gpu::flops>, 0, 1e18, true},
     {"gpu.attention_flops", in<&P::gpu, &P::Gpu::attention_flops>, 0, 1e18, true},
+    {"gpu.decode_attention_flops", in<&P::gpu, &P::Gpu::decode_attention_flops>, 0, 1e18, false, true},
     {"gpu.bytes_per_second", in<&P::gpu, &P::Gpu::bytes_per_second>, 0, 1e15, true},
     {"gpu.submit_seconds", in<&P::gpu, &P::Gpu::submit_seconds>, 0, 1},
     {"gpu.submit_empty_seconds", in<&P::gpu, &P::Gpu::submit_empty_seconds>, 0, 1},

@@ -4,9 +4,9 @@
 // Contract
 //   A plain value; every number has a note that says where it comes from (printed in a paper, calibrated, assumed).
 //   In the JSON each key is {"value": ..., "source": "..."}; docs/model_clock.md lists the keys. A file may say
-//   "based_on": NAME of a built-in profile and then gives only what differs; without it every key but joined_matmuls is
-//   required. An unknown key, a missing one, a wrong type or a value out of range is an Error naming file and key.
-//   Seconds, bytes, bytes per second, flop/s (multiply and add count as two), watts.
+//   "based_on": NAME of a built-in profile and then gives only what differs; without it every key but joined_matmuls
+//   and gpu.decode_attention_flops is required. An unknown key, a missing one, a wrong type or a value out of range is
+//   an Error naming file and key. Seconds, bytes, bytes per second, flop/s (multiply and add count as two), watts.
 #pragma once
 
 #include <cstdint>
@@ -28,11 +28,12 @@ struct SocProfile {
   } memory;
 
   struct Gpu {
-    double flops = 0;                 // of matmuls, once compute-bound
-    double attention_flops = 0;       // of attention's two products, visible positions alone
-    double bytes_per_second = 0;      // alone
-    double submit_seconds = 0;        // a kernel behind a running one: none is shorter
-    double submit_empty_seconds = 0;  // more, after the queue ran empty
+    double flops = 0;                   // of matmuls, once compute-bound
+    double attention_flops = 0;         // of attention's two products, visible positions alone
+    double bytes_per_second = 0;        // alone
+    double submit_seconds = 0;          // a kernel behind a running one: none is shorter
+    double submit_empty_seconds = 0;    // more, after the queue ran empty
+    double decode_attention_flops = 0;  // as attention_flops, in passes of up to npu.decode_tokens tokens; 0: the same
   } gpu;
 
   struct Npu {

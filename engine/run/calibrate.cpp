@@ -1,36 +1,118 @@
 #include "engine/run/calibrate.h"
 
 #include <algorithm>
-#include <limits>
 #include <memory>
 #include <utility>
+#include <vector>
 
+#include "engine/plan/statistics.h"
+#include "engine/run/cold_run.h"
+#include "engine/run/timeline.h"
 #include "sync/error.h"
 
 namespace tandem {
 namespace {
 
-constexpr int kTurns = 64, kSamples = 15;
+constexpr int kSamples = 15;
+constexpr int kGpu = 0, kNpu = 1;
 
-// `turns` times a step on each device, every one waiting for the one before.
-Plan in_turn(std::vector<std::string> devices, int turns, const Operator& op) {
-  const int count = static_cast<int>(devices.size());
-  Plan plan{"measure", std::move(devices), {}, {}};
-  for (int i = 0; i < turns * count; ++i) {
-    Step step{i % count, {op}, {}, true};
-    if (count > 1 && i > 0) step.waits = {i - 1};
-    plan.steps.push_back(std::move(step));
+bool is_small(const ProfileRow& row) { return row.S == 1 && row.kind != "matmul" && row.kind != "attention"; }
+
+struct CutMatMul {
+  Operator gpu, npu;
+};
+
+// Those of a pass that both devices run, but for single tokens among many (the output's).
+std::vector<CutMatMul> cut_matmuls(const Device& gpu, const Device& npu, std::span<const Operator> pass) {
+  const int64_t tokens = tokens_of(pass.front());
+  std::vector<CutMatMul> cut;
+  for (const Operator& op : pass) {
+    const auto* matmul = std::get_if<MatMul>(&op.body);
+    if (!matmul || matmul->S != tokens || !gpu.supports(op).yes || !npu.supports(op).yes) continue;
+    const int64_t panels = panel_count(matmul->row_end - matmul->row_begin);
+    const int64_t middle = matmul->row_begin + panels / 2 * kPanelRows;
+    if (middle == matmul->row_begin) continue;
+    cut.push_back({{op.name, slice_rows(*matmul, matmul->row_begin, middle)},
+                   {op.name, slice_rows(*matmul, middle, matmul->row_end)}});
   }
-  return plan;
+  return cut;
 }
 
-double least_seconds(Executor& executor, Plan plan) {
-  const auto prepared = executor.prepare(std::move(plan));
-  executor.run(*prepared);  // compiles
-  double least = std::numeric_limits<double>::infinity();
-  for (int i = 0; i < kSamples; ++i) least = std::min(least, executor.run(*prepared));
-  return least;
+Operator norm_of(const Device& gpu, std::span<const Operator> pass) {
+  for (const Operator& op : pass)
+    if (std::holds_alternative<RmsNorm>(op.body) && gpu.supports(op).yes) return op;
+  throw Error("a pass without a norm on the GPU", gpu.info().id, "Take another model or device");
 }
+
+double weight_bytes_of(const std::vector<Operator>& operators) {
+  double bytes = 0;
+  for (const Operator& op : operators) bytes += weight_bytes(point_of(std::get<MatMul>(op.body)));
+  return bytes;
+}
+
+class Chain {
+ public:
+  Chain(Executor& executor, Device& gpu, Device& npu, std::span<const Operator> pass)
+      : executor_(executor), gpu_(gpu.info().id), npu_(npu.info().id) {
+    const std::vector<CutMatMul> cut = cut_matmuls(gpu, npu, pass);
+    if (cut.empty()) throw Error("no matmul runs on both devices", gpu_ + ", " + npu_, "Name others with --device");
+    const Operator norm = norm_of(gpu, pass);
+    count_ = cut.size();
+    std::vector<Operator> on_gpu, on_npu;
+    Plan in_turn{"measure", {gpu_, npu_}, {}, {}};
+    for (const CutMatMul& matmul : cut) {
+      on_gpu.push_back(matmul.gpu);
+      on_npu.push_back(matmul.npu);
+      const int first = static_cast<int>(in_turn.steps.size());
+      in_turn.steps.push_back({kGpu, {norm}, {}, true});
+      if (first > 0) in_turn.steps.back().waits = {first - 2};  // the NPU's part before
+      in_turn.steps.push_back({kNpu, {matmul.npu}, {first}, true});
+      in_turn.steps.push_back({kGpu, {matmul.gpu}, {}, true});
+    }
+    gpu_bytes_ = weight_bytes_of(on_gpu);
+    npu_bytes_ = weight_bytes_of(on_npu);
+    in_turn_ = executor.prepare(std::move(in_turn));
+    beside_ = executor.prepare(
+        {"measure", {gpu_, npu_}, {{kGpu, std::move(on_gpu), {}, true}, {kNpu, std::move(on_npu), {}, true}}, {}});
+    for (const size_t times : {count_, 2 * count_})
+      norms_.push_back(executor.prepare({"measure", {gpu_}, {{kGpu, std::vector(times, norm), {}, true}}, {}}));
+  }
+
+  CutChain measure() {
+    for (PreparedPlan* plan : {in_turn_.get(), beside_.get(), norms_[0].get(), norms_[1].get()})
+      executor_.run(*plan);  // compiles
+    std::vector<double> joins, rates;
+    Timeline warm_up;
+    recorded(warm_up);
+    for (int i = 0; i < kSamples; ++i) {
+      const double norms = -executor_.run(*norms_[0]) + executor_.run(*norms_[1]);
+      const double apart = executor_.run(*beside_);
+      joins.push_back(executor_.run(*in_turn_) - apart - norms);
+      Timeline timeline;
+      const double whole = recorded(timeline);
+      rates.push_back(gpu_bytes_ / seconds_or(whole, seconds_on(timeline, gpu_)) +
+                      npu_bytes_ / seconds_or(whole, seconds_on(timeline, npu_)));
+    }
+    return {median(std::move(rates)), std::max(0.0, median(std::move(joins))) / static_cast<double>(count_)};
+  }
+
+ private:
+  static double seconds_or(double whole, double own) { return own > 0 ? own : whole; }  // where nothing is recorded
+
+  double recorded(Timeline& timeline) {
+    Timeline* const before = executor_.record(&timeline);
+    const double seconds = executor_.run(*beside_);
+    executor_.record(before);
+    return seconds;
+  }
+
+  Executor& executor_;
+  std::string gpu_, npu_;
+  size_t count_ = 0;
+  double gpu_bytes_ = 0, npu_bytes_ = 0;
+  std::unique_ptr<PreparedPlan> in_turn_, beside_;
+  std::vector<std::unique_ptr<PreparedPlan>> norms_;  // so many as matmuls, and twice as many
+};
 
 }  // namespace
 
@@ -38,26 +120,20 @@ MachineMeasurements measurements_of(std::span<const ProfileRow> rows, const std:
   MachineMeasurements measured;
   measured.gpu = matmul_points(rows, gpu);
   measured.npu = matmul_points(rows, npu);
-  measured.kernel_seconds = std::numeric_limits<double>::infinity();
+  std::vector<double> small;
   for (const ProfileRow& row : rows) {
     if (row.device != gpu) continue;
-    if (row.kind == "attention" && row.S > 1) measured.attention.push_back({row.flops, row.seconds.least});
-    if (row.S == 1) measured.kernel_seconds = std::min(measured.kernel_seconds, row.seconds.least);
+    if (row.kind == "attention")
+      (row.S > 1 ? measured.attention : measured.token_attention).push_back({row.flops, row.seconds.least});
+    if (is_small(row)) small.push_back(row.seconds.least);
   }
-  if (measured.kernel_seconds == std::numeric_limits<double>::infinity())
-    throw Error("nothing was measured on the device", gpu, "Name a device that runs single tokens");
+  if (small.empty()) throw Error("nothing was measured on the device", gpu, "Name a device that runs single tokens");
+  measured.kernel_seconds = median(std::move(small));
   return measured;
 }
 
-double measure_crossing(Executor& executor, Device& gpu, Device& npu, const MatMul& op) {
-  MatMul tiny = slice_rows(op, op.row_begin, std::min(op.row_end, op.row_begin + kPanelRows));
-  tiny.S = 1;
-  const Operator step{"tiny", tiny};
-  const std::string &on_gpu = gpu.info().id, &on_npu = npu.info().id;
-  const double both = least_seconds(executor, in_turn({on_gpu, on_npu}, kTurns, step));
-  const double alone = least_seconds(executor, in_turn({on_gpu}, kTurns, step)) +
-                       least_seconds(executor, in_turn({on_npu}, kTurns, step));
-  return std::max(0.0, both - alone) / (2 * kTurns - 1);
+CutChain measure_cut_chain(Executor& executor, Device& gpu, Device& npu, std::span<const Operator> pass) {
+  return Chain(executor, gpu, npu, pass).measure();
 }
 
 }  // namespace tandem

@@ -5,12 +5,15 @@
 #include <cstdio>
 #include <ctime>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
 
 #include "engine/app/command.h"
 #include "engine/app/commands/open_engine.h"
 #include "engine/app/commands/profile.h"
 #include "engine/app/report.h"
 #include "engine/run/calibrate.h"
+#include "engine/run/contention.h"
 #include "engine/run/sync_lab/machine.h"
 #include "engine/run/whole_file.h"
 #include "sync/error.h"
@@ -18,11 +21,19 @@
 namespace tandem::app {
 namespace {
 
+// Several tokens, few enough that what waiting costs stands out.
+constexpr int64_t kPromptTokens = 16;
+
+// A virtual machine's cores change their speed with what their neighbours do, for seconds at a time.
+constexpr int kRounds = 3;
+
 constexpr const char* kShown[] = {"memory.shared_bytes_per_second",
                                   "gpu.flops",
                                   "gpu.attention_flops",
+                                  "gpu.decode_attention_flops",
                                   "gpu.bytes_per_second",
                                   "gpu.submit_seconds",
+                                  "gpu.submit_empty_seconds",
                                   "npu.bytes_per_second",
                                   "npu.clock_hz",
                                   "sync.fast_seconds"};
@@ -44,17 +55,23 @@ Device& first_device(const Engine& engine, bool npu) {
               "Name both with --device");
 }
 
-// Both run it.
-MatMul smallest_matmul(const Engine& engine, const Device& gpu, const Device& npu) {
-  const MatMul* smallest = nullptr;
-  const std::vector<Operator> operators = engine.operators_for({1, 1});
-  for (const Operator& op : operators) {
-    const auto* matmul = std::get_if<MatMul>(&op.body);
-    if (matmul && gpu.supports(op).yes && npu.supports(op).yes && (!smallest || matmul->K < smallest->K))
-      smallest = matmul;
-  }
-  if (!smallest) throw Error("no matmul runs on both devices", gpu.info().id + ", " + npu.info().id);
-  return *smallest;
+// Everything once, whatever is known already; nothing where it was interrupted.
+std::optional<MachineMeasurements> measured_round(const CommonFlags& flags, Engine& engine, Device& gpu, Device& npu,
+                                                  int64_t& points) {
+  DiskCache scratch("");
+  const Measurer measurer{engine.measurer().executor, scratch};
+  const Profile profile = measure_points(flags, profile_tasks(engine, measurer, true), scratch, false);
+  if (profile.interrupted) return std::nullopt;
+  points += profile.measured;
+  MachineMeasurements measured = measurements_of(profile.rows, gpu.info().id, npu.info().id);
+  const auto chain = [&](int64_t tokens) {
+    return measure_cut_chain(measurer.executor, gpu, npu, engine.operators_for({tokens, 1}));
+  };
+  const CutChain token = chain(1);
+  measured.shared_bytes_per_second = token.bytes_per_second;
+  measured.token_join_seconds = token.join_seconds;
+  measured.prompt_join_seconds = chain(kPromptTokens).join_seconds;
+  return measured;
 }
 
 }  // namespace
@@ -63,23 +80,29 @@ int calibrate_command(const CommonFlags& flags, const CalibrateFlags& calibrate)
   const auto engine = open_for_profile(flags, true);
   print_notes(flags, *engine);
   Device &gpu = first_device(*engine, false), &npu = first_device(*engine, true);
-  DiskCache scratch("");  // measured now, whatever is known already
-  const Measurer measurer{engine->measurer().executor, scratch};
-  const Profile profile = measure_points(flags, profile_tasks(*engine, measurer, true), scratch, false);
-  if (profile.interrupted) return kInterrupted;
-  MachineMeasurements measured = measurements_of(profile.rows, gpu.info().id, npu.info().id);
-  measured.crossing_seconds = measure_crossing(measurer.executor, gpu, npu, smallest_matmul(*engine, gpu, npu));
+  const auto before = core_seconds();
+  std::vector<MachineMeasurements> rounds;
+  int64_t points = 0;
+  for (int i = 0; i < kRounds; ++i) {
+    const auto round = measured_round(flags, *engine, gpu, npu, points);
+    if (!round) return kInterrupted;
+    rounds.push_back(*round);
+  }
+  MachineMeasurements measured = mean_of(rounds);
+  const auto after = core_seconds();
+  if (before && after && were_contended(*before, *after) && !flags.quiet())
+    std::fprintf(stderr, "other programs had the cores while this was measured: calibrate again when they are done\n");
   measured.npu_graph_tokens = EngineOptions{}.graph_tokens;
   measured.machine = sync_lab::read_machine_facts().processor;
   measured.date = today();
   const SocProfile machine = machine_profile(measured);
   write_whole_file(calibrate.output, to_json(machine));
   if (flags.json) {
-    print_json({{"schema", 1}, {"profile", calibrate.output}, {"measured_points", profile.measured}});
+    print_json({{"schema", 1}, {"profile", calibrate.output}, {"measured_points", points}});
     return kDone;
   }
   std::printf("%s: %s, from %lld points\n\n| key | value |\n| --- | ---: |\n", calibrate.output.c_str(),
-              machine.description.c_str(), static_cast<long long>(profile.measured));
+              machine.description.c_str(), static_cast<long long>(points));
   for (const char* key : kShown) std::printf("| %s | %.4g |\n", key, number_of(machine, key));
   std::printf("\nTake it with --soc %s\n", calibrate.output.c_str());
   return kDone;

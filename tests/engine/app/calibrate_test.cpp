@@ -40,7 +40,7 @@ TEST_F(CalibrateProgram, writes_a_profile_that_the_model_clock_takes) {
   EXPECT_THAT(outcome.out, HasSubstr("| npu.clock_hz |"));
   const SocProfile profile = soc_profile(profile_);
   for (const char* key : {"memory.shared_bytes_per_second", "gpu.flops", "gpu.attention_flops", "gpu.bytes_per_second",
-                          "gpu.submit_seconds", "npu.clock_hz", "npu.bytes_per_second"}) {
+                          "gpu.decode_attention_flops", "gpu.submit_seconds", "npu.clock_hz", "npu.bytes_per_second"}) {
     EXPECT_GT(number_of(profile, key), 0) << key;
   }
   for (const auto& [key, source] : profile.sources) EXPECT_FALSE(source.empty()) << key;

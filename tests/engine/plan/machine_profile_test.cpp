@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr double kGpuFlops = 2e11, kGpuBytes = 2e10, kNpuBytes = 3e10, kSharedGpu = 1.5e10, kSharedNpu = 2.5e10;
+constexpr double kGpuFlops = 2e11, kGpuBytes = 2e10, kNpuBytes = 3e10, kShared = 4e10;
 constexpr double kClock = 4e9;
 
 // Format f16: two bytes a weight. Activations: 4 bytes, S (K + rows) of them.
@@ -27,18 +27,20 @@ MachineMeasurements exact_machine() {
   m.date = "2000-01-01";
   for (const auto& [K, rows] : {std::pair<int64_t, int64_t>{64, 128}, {128, 64}, {256, 256}}) {
     m.gpu.push_back({{"f16", 1, K, rows, false}, bytes(1, K, rows) / kGpuBytes});
-    m.gpu.push_back({{"f16", 1, K, rows, true}, bytes(1, K, rows) / kSharedGpu});
+    m.gpu.push_back({{"f16", 1, K, rows, true}, 1});   // beside the other one: no part of it
     m.gpu.push_back({{"f16", 8, K, rows, false}, 1});  // neither many nor one: no part of it
     m.npu.push_back({{"f16", 1, K, rows, false}, bytes(1, K, rows) / kNpuBytes});
-    m.npu.push_back({{"f16", 1, K, rows, true}, bytes(1, K, rows) / kSharedNpu});
     for (const int64_t S : {32, 128}) {
       m.gpu.push_back({{"f16", S, K, rows, false}, 2.0 * S * K * rows / kGpuFlops});
       m.npu.push_back({{"f16", S, K, rows, false}, ((S * K / 32) * (rows + 1) - 1) / kClock});
     }
   }
   m.attention = {{3e9, 0.03}, {6e9, 0.06}};  // 1e11
+  m.token_attention = {{1e9, 0.02}};         // 5e10
   m.kernel_seconds = 2e-6;
-  m.crossing_seconds = 3e-6;
+  m.shared_bytes_per_second = kShared;
+  m.token_join_seconds = 6e-6;    // two crossings of 3 us
+  m.prompt_join_seconds = 10e-6;  // 4 us more
   m.npu_graph_tokens = {1, 2, 4, 8, 32, 64};
   return m;
 }
@@ -67,12 +69,14 @@ TEST(MachineProfile, finds_the_constants_of_a_machine_that_follows_the_model) {
   const auto near = [](double value, double expected) { EXPECT_NEAR(value / expected, 1, 1e-9) << expected; };
   near(p.gpu.flops, kGpuFlops);
   near(p.gpu.attention_flops, 1e11);
+  near(p.gpu.decode_attention_flops, 5e10);
   near(p.gpu.bytes_per_second, kGpuBytes);
   near(p.gpu.submit_seconds, 2e-6);
   near(p.npu.bytes_per_second, kNpuBytes);
   near(p.npu.clock_hz, kClock);
-  near(p.memory.shared_bytes_per_second, kSharedGpu + kSharedNpu);
+  near(p.memory.shared_bytes_per_second, kShared);
   near(p.sync.fast_seconds, 3e-6);
+  near(p.gpu.submit_empty_seconds, 4e-6);
   EXPECT_THAT(p.npu.graph_tokens, ::testing::ElementsAre(32, 64));
   EXPECT_EQ(p.npu.decode_tokens, 8);
   EXPECT_TRUE(p.joined_matmuls);
@@ -93,12 +97,33 @@ TEST(MachineProfile, gives_back_the_times_that_it_was_made_of) {
   }
 }
 
-TEST(MachineProfile, without_points_of_both_at_once_the_faster_one_has_the_memory_for_itself) {
+// Twice the times of the exact machine beside it: one and a half times its times.
+TEST(MachineProfile, rounds_are_averaged) {
+  MachineMeasurements slow = exact_machine();
+  for (auto* points : {&slow.gpu, &slow.npu})
+    for (MeasuredPoint& point : *points) point.seconds *= 2;
+  for (auto* points : {&slow.attention, &slow.token_attention})
+    for (Timed& point : *points) point.seconds *= 2;
+  slow.kernel_seconds *= 2;
+  slow.token_join_seconds *= 2;
+  const MachineMeasurements rounds[] = {exact_machine(), slow};
+  const SocProfile p = machine_profile(mean_of(rounds));
+  const auto near = [](double value, double expected) { EXPECT_NEAR(value / expected, 1, 1e-9) << expected; };
+  near(p.gpu.flops, kGpuFlops / 1.5);
+  near(p.gpu.decode_attention_flops, 5e10 / 1.5);
+  near(p.gpu.submit_seconds, 3e-6);
+  near(p.npu.clock_hz, kClock / 1.5);
+  near(p.memory.shared_bytes_per_second, kShared);
+  near(p.sync.fast_seconds, 4.5e-6);
+  slow.npu.pop_back();
+  const MachineMeasurements others[] = {exact_machine(), slow};
+  EXPECT_THROW(mean_of(others), Error);
+}
+
+TEST(MachineProfile, joining_several_tokens_for_less_than_one_costs_nothing_more) {
   MachineMeasurements machine = exact_machine();
-  std::erase_if(machine.gpu, [](const MeasuredPoint& point) { return point.point.both; });
-  const SocProfile p = machine_profile(machine);
-  EXPECT_NEAR(p.memory.shared_bytes_per_second / kNpuBytes, 1, 1e-9);
-  EXPECT_THAT(p.sources.at("memory.shared_bytes_per_second"), HasSubstr("assumption"));
+  machine.prompt_join_seconds = 5e-6;
+  EXPECT_EQ(machine_profile(machine).gpu.submit_empty_seconds, 0);
 }
 
 TEST(MachineProfile, is_read_back_as_it_was_written_with_a_source_for_every_key) {

@@ -58,6 +58,21 @@ TEST(processor_time, attention_sees_what_is_before_it) {
   EXPECT_DOUBLE_EQ(time.bytes, 208);
 }
 
+// A token at position 10 sees 11 positions: 11 * 2 * 2 * (4 + 4) = 352 operations.
+TEST(processor_time, attention_of_single_tokens_may_have_a_rate_of_its_own) {
+  SocProfile profile = round_profile();
+  profile.gpu.attention_flops = 352;
+  Attention op;
+  op.S = 1;
+  op.heads = 2;
+  op.cache = {KvType::f16, 1, 4, 4, 64, {}, {}};
+  EXPECT_DOUBLE_EQ(gpu_time(profile, {"a", op}, 10).seconds, 1) << "it has none";
+  profile.gpu.decode_attention_flops = 176;
+  EXPECT_DOUBLE_EQ(gpu_time(profile, {"a", op}, 10).seconds, 2);
+  op.S = 2;  // 11 + 12 positions: more than npu.decode_tokens
+  EXPECT_DOUBLE_EQ(gpu_time(profile, {"a", op}, 10).seconds, 23.0 / 11);
+}
+
 // Two bytes a weight: twice the stream of a decoding graph. 1024 columns of 2 bytes: 2 KiB a token, 512 tokens fit in a
 // MiB, so 64 tokens are one block; with 64 KiB only 32 fit, and the weights stream and are read twice.
 TEST(processor_time, the_npu_streams_the_weights_once_a_block_of_tokens) {
