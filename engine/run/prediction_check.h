@@ -27,7 +27,7 @@ struct CheckedOperator {
 std::vector<CheckedOperator> check_predictions(const Plan& plan, const Prediction& prediction,
                                                std::span<const Timeline> runs);
 
-// Median of |error|, each row counting once; 0 without rows.
+// Median of |error|, each operator of the plan counting once (a row as often as its count); 0 without rows.
 double median_error(std::span<const CheckedOperator> rows);
 
 }  // namespace tandem
