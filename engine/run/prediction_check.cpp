@@ -117,7 +117,8 @@ std::vector<CheckedOperator> check_predictions(const Plan& plan, const Predictio
 
 double median_error(std::span<const CheckedOperator> rows) {
   std::vector<double> errors;
-  for (const CheckedOperator& row : rows) errors.insert(errors.end(), static_cast<size_t>(row.count), std::abs(row.error()));
+  for (const CheckedOperator& row : rows)
+    errors.insert(errors.end(), static_cast<size_t>(row.count), std::abs(row.error()));
   return summarise(std::move(errors)).p50;
 }
 
