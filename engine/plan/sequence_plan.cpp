@@ -47,16 +47,13 @@ class Balance {
 int64_t tokens_of_second(const PlanRequest& request, const Balance& balance, const Processors& on,
                          std::span<const Operator> whole, int64_t S) {
   const int64_t half = S / 2 / kTokenBlock * kTokenBlock;
-  double first = 0, helped = 0, second = 0;
+  double first = 0, second = 0;
   for (const Operator& op : whole) {
-    const Operator later = slice_tokens(op, half, S);
-    const double seconds = balance.on_gpu(later);
-    first += seconds;
-    helped += seconds * (1 - balance.share_of_npu(later));
+    first += balance.on_gpu(slice_tokens(op, half, S));
     second += balance.beside(slice_tokens(op, 0, half));
   }
   if (!std::isfinite(second)) return 0;
-  return balanced_tokens(S, {first, second, helped / first}, token_limits(request.devices[on.npu], S));
+  return balanced_tokens(S, first, second, token_limits(request.devices[on.npu], S));
 }
 
 // A batch cut at one token, and from which of its operators on the NPU is free to help with the other tokens.
@@ -104,15 +101,14 @@ void place_batch(Placer& placer, const CutBatch& batch, const Processors& on, co
 
 }  // namespace
 
-int64_t balanced_tokens(int64_t S, const SequenceCosts& costs, const CutLimits& limits) {
-  TANDEM_CHECK(costs.seconds_first > 0 && costs.seconds_second > 0, "predicted times are positive");
+int64_t balanced_tokens(int64_t S, double seconds_first, double seconds_second, const CutLimits& limits) {
+  TANDEM_CHECK(seconds_first > 0 && seconds_second > 0, "predicted times are positive");
   int64_t best = 0;
-  double earliest = static_cast<double>(S) * costs.seconds_first * costs.helped;
+  double earliest = static_cast<double>(S) * seconds_first;
   for (const TokenLayout& layout : layouts_of_fewer(S, limits)) {
     const int64_t tokens = tokens_in(layout);
-    const double first = static_cast<double>(S - tokens) * costs.seconds_first;
-    const double second = static_cast<double>(tokens) * costs.seconds_second;
-    const double end = second + std::max(0.0, first - second) * costs.helped;
+    const double end =
+        std::max(static_cast<double>(S - tokens) * seconds_first, static_cast<double>(tokens) * seconds_second);
     if (end < earliest) best = tokens, earliest = end;
   }
   return best;

@@ -19,15 +19,10 @@ namespace tandem {
 struct Plan;
 struct PlanRequest;
 
-// What one half of a prompt's tokens takes on each side.
-struct SequenceCosts {
-  double seconds_first = 1, seconds_second = 1;  // all of it
-  double helped = 1;                             // share of the first's time that is left when the second helps it
-};
-
-// Tokens of S that the second processor takes for the earliest end of both: a multiple of limits.token_step below S
-// that pre-compiled sizes add up to, or 0.
-int64_t balanced_tokens(int64_t S, const SequenceCosts& costs, const CutLimits& limits);
+// Tokens of S that the second processor takes so that both end together, when it took `seconds_second` for half of them
+// and the first one `seconds_first` for the other half: a multiple of limits.token_step below S that pre-compiled sizes
+// add up to, or 0. Help at the end is not counted on: it pays for a rest, not for tokens in more and smaller graphs.
+int64_t balanced_tokens(int64_t S, double seconds_first, double seconds_second, const CutLimits& limits);
 
 // Of operators that the first processor runs in order, taking these seconds, the first one that begins when the second
 // processor has nothing else to do any more; their number: none does.

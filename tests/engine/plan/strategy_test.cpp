@@ -253,24 +253,12 @@ TEST_F(Cuts, staggered_works_between_two_devices) {
 
 TEST(BalancedTokens, make_both_sides_end_together) {
   const CutLimits any{{}, 64, 8, 0};
-  EXPECT_EQ(balanced_tokens(256, {1.0, 1.0}, any), 128);
-  EXPECT_EQ(balanced_tokens(256, {3.0, 1.0}, any), 192)
-      << "the first takes three times as long: a quarter is left to it";
-  EXPECT_EQ(balanced_tokens(256, {1.0, 1.3}, any), 112) << "256 / 2.3 = 111.3, in steps of 8 tokens";
-  EXPECT_EQ(balanced_tokens(16, {1e9, 1.0}, any), 8)
+  EXPECT_EQ(balanced_tokens(256, 1.0, 1.0, any), 128);
+  EXPECT_EQ(balanced_tokens(256, 3.0, 1.0, any), 192) << "the first takes three times as long: a quarter is left to it";
+  EXPECT_EQ(balanced_tokens(256, 1.0, 1.3, any), 112) << "256 / 2.3 = 111.3, in steps of 8 tokens";
+  EXPECT_EQ(balanced_tokens(16, 1e9, 1.0, any), 8)
       << "the last token's block stays on the first, which goes on with it";
-  EXPECT_EQ(balanced_tokens(20, {1.0, 1e9}, any), 0);
-}
-
-TEST(BalancedTokens, leave_more_to_a_side_that_will_be_helped) {
-  // 128 tokens each: 128 s. 96 and 160 tokens: 96 s, then the other 64 s of the first in 38.4: 134.4 s.
-  const CutLimits steps{{}, 64, 32, 0};
-  EXPECT_EQ(balanced_tokens(256, {1.0, 1.0, 0.6}, steps), 128);
-  // Without help 96 tokens take the second 124.8 s and the others the first 160, and 128 take 166.4 s. With help 96 end
-  // after 124.8 + 0.6 * 35.2 = 145.9 s, 64 after 83.2 + 0.6 * 108.8 = 148.5 s.
-  EXPECT_EQ(balanced_tokens(256, {1.0, 1.3, 0.6}, steps), 96);
-  // 140 tokens of one size of 128: the first would have 12; none: 140 * 0.5 = 70 s, less than the 128 s of the second.
-  EXPECT_EQ(balanced_tokens(140, {1.0, 1.0, 0.5}, {{128}, 64, 32, 0}), 0);
+  EXPECT_EQ(balanced_tokens(20, 1.0, 1e9, any), 0);
 }
 
 TEST(FirstShared, is_what_begins_when_the_other_side_is_done) {
@@ -282,11 +270,11 @@ TEST(FirstShared, is_what_begins_when_the_other_side_is_done) {
 }
 
 TEST(BalancedTokens, are_a_sum_of_standard_sizes) {
-  EXPECT_EQ(balanced_tokens(256, {1.0, 1.0}, {{96, 256}, 64, 32, 0}), 96)
+  EXPECT_EQ(balanced_tokens(256, 1.0, 1.0, {{96, 256}, 64, 32, 0}), 96)
       << "160 are left; with 192 they would end at 192";
-  EXPECT_EQ(balanced_tokens(256, {1.0, 1.3}, {{32, 64, 128}, 64, 32, 0}), 96)
+  EXPECT_EQ(balanced_tokens(256, 1.0, 1.3, {{32, 64, 128}, 64, 32, 0}), 96)
       << "96 tokens end after 124.8 and the other 160 after 160; 128 end after 166.4";
-  EXPECT_EQ(balanced_tokens(256, {1.0, 1.0}, {{512}, 64, 32, 0}), 0) << "no size is small enough";
+  EXPECT_EQ(balanced_tokens(256, 1.0, 1.0, {{512}, 64, 32, 0}), 0) << "no size is small enough";
 }
 
 TEST_F(Strategies, the_host_stands_in_where_there_is_no_gpu) {
