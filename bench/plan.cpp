@@ -176,10 +176,9 @@ int run(const Options& options) {
   engine_options.chunk = options.chunk;
   engine_options.context = options.chunk + kDecodeContext;
   const auto engine = Engine::open(engine_options);
-  const auto before = tandem::core_seconds();
+  const tandem::ContentionWatch watch;
   const std::vector<Test> tests = check_all(options, *engine);
-  const auto after = tandem::core_seconds();
-  if (before && after && tandem::were_contended(*before, *after))
+  if (watch.found())
     std::fprintf(stderr, "other programs had the cores while this was measured: nothing here can be judged\n");
   if (options.json) {
     std::printf("%s\n", to_json(tests).dump(1).c_str());

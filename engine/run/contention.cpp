@@ -37,4 +37,9 @@ bool were_contended(const CoreSeconds& before, const CoreSeconds& after) {
   return after.waited - before.waited > (after.ran - before.ran) / 4;
 }
 
+bool ContentionWatch::found() const {
+  const auto now = core_seconds();
+  return before_ && now && were_contended(*before_, *now);
+}
+
 }  // namespace tandem

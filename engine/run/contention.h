@@ -23,4 +23,13 @@ std::optional<CoreSeconds> core_seconds_in(const std::string& schedstat);
 // else ran, 150 to 350 % beside two compilers. The engine's own threads share cores too.)
 bool were_contended(const CoreSeconds& before, const CoreSeconds& after);
 
+// Watches from where it is made on.
+class ContentionWatch {
+ public:
+  bool found() const;  // so far; false where the system does not say
+
+ private:
+  std::optional<CoreSeconds> before_ = core_seconds();
+};
+
 }  // namespace tandem

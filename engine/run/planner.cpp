@@ -26,10 +26,9 @@ constexpr const char* kChoices = "choice 2|";
 // What is measured while it lives goes to disk: as doubtful when other programs had the cores.
 class Keeping {
  public:
-  Keeping(DiskCache& cache, bool always) : cache_(cache), before_(always ? std::nullopt : core_seconds()) {}
+  Keeping(DiskCache& cache, bool always) : cache_(cache), always_(always) {}
   ~Keeping() {
-    const auto after = core_seconds();
-    const bool doubtful = before_ && after && were_contended(*before_, *after);
+    const bool doubtful = !always_ && watch_.found();
     doubtful ? cache_.save_as_doubtful() : cache_.save();
   }
   Keeping(const Keeping&) = delete;
@@ -37,7 +36,8 @@ class Keeping {
 
  private:
   DiskCache& cache_;
-  std::optional<CoreSeconds> before_;
+  const bool always_;
+  const ContentionWatch watch_;
 };
 
 std::string joined(const std::vector<double>& numbers) {

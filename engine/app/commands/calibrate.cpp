@@ -80,7 +80,7 @@ int calibrate_command(const CommonFlags& flags, const CalibrateFlags& calibrate)
   const auto engine = open_for_profile(flags, true);
   print_notes(flags, *engine);
   Device &gpu = first_device(*engine, false), &npu = first_device(*engine, true);
-  const auto before = core_seconds();
+  const ContentionWatch watch;
   std::vector<MachineMeasurements> rounds;
   int64_t points = 0;
   for (int i = 0; i < kRounds; ++i) {
@@ -89,8 +89,7 @@ int calibrate_command(const CommonFlags& flags, const CalibrateFlags& calibrate)
     rounds.push_back(*round);
   }
   MachineMeasurements measured = mean_of(rounds);
-  const auto after = core_seconds();
-  if (before && after && were_contended(*before, *after) && !flags.quiet())
+  if (watch.found() && !flags.quiet())
     std::fprintf(stderr, "other programs had the cores while this was measured: calibrate again when they are done\n");
   measured.npu_graph_tokens = EngineOptions{}.graph_tokens;
   measured.machine = sync_lab::read_machine_facts().processor;

@@ -42,15 +42,21 @@ TEST(processor_time, weights_are_as_wide_as_the_format_where_the_profile_does_no
   EXPECT_DOUBLE_EQ(gpu_time(profile, matmul(1), 0).bytes, kMega * 4.5 / 8);
 }
 
+// Two query heads on one head of 4-value keys and values.
+Attention attention(int64_t S) {
+  Attention op;
+  op.S = S;
+  op.heads = 2;
+  op.cache = {KvType::f16, 1, 4, 4, 64, {}, {}};
+  return op;
+}
+
 // Tokens at positions 10, 11, 12 see 11, 12 and 13 positions: 36. Two products of 2 heads of 4 values, 2 operations
 // each: 36 * 2 * 2 * (4 + 4) = 1152. The cache has 13 positions of one head, 8 values of two bytes: 208.
 TEST(processor_time, attention_sees_what_is_before_it) {
   SocProfile profile = round_profile();
   profile.gpu.attention_flops = 1152;
-  Attention op;
-  op.S = 3;
-  op.heads = 2;
-  op.cache = {KvType::f16, 1, 4, 4, 64, {}, {}};
+  const Attention op = attention(3);
   EXPECT_DOUBLE_EQ(visible_positions(3, 10), 36);
   const OpTime time = gpu_time(profile, {"a", op}, 10);
   EXPECT_DOUBLE_EQ(time.flops, 1152);
@@ -62,10 +68,7 @@ TEST(processor_time, attention_sees_what_is_before_it) {
 TEST(processor_time, attention_of_single_tokens_may_have_a_rate_of_its_own) {
   SocProfile profile = round_profile();
   profile.gpu.attention_flops = 352;
-  Attention op;
-  op.S = 1;
-  op.heads = 2;
-  op.cache = {KvType::f16, 1, 4, 4, 64, {}, {}};
+  Attention op = attention(1);
   EXPECT_DOUBLE_EQ(gpu_time(profile, {"a", op}, 10).seconds, 1) << "it has none";
   profile.gpu.decode_attention_flops = 176;
   EXPECT_DOUBLE_EQ(gpu_time(profile, {"a", op}, 10).seconds, 2);

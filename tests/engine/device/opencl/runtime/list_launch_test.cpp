@@ -7,15 +7,15 @@
 #include "sync/cycle_clock.h"
 #include "sync/error.h"
 #include "sync/waiter.h"
+#include "tests/engine/device/opencl/runtime/list_fixture.h"
 #include "tests/engine/device/opencl/runtime/weights.h"
 
 namespace tandem {
 namespace {
 
 using test::MatMulCase;
-constexpr std::chrono::seconds kDeadline{60};
 
-class ListLaunching : public testing::Test {
+class ListLaunching : public test::ListFixture, public testing::Test {
  protected:
   void SetUp() override {
     if (opencl_device_count().all == 0) GTEST_SKIP() << "skipped: no OpenCL device";
@@ -23,14 +23,6 @@ class ListLaunching : public testing::Test {
     options.gpu_family = "simd";
     device_ = open_opencl_device(0, options);
   }
-  // x += y over `tokens` tokens of 64 values.
-  Operator add(int64_t tokens) { return {"add", Add{tokens, 64, {&x_, 0}, {&y_, 0}, 64, 64}}; }
-  sync::Pool pool_;
-  sync::FlagBank flags_{pool_, 4, "flags"};
-  sync::Flag in_ = flags_.make("in"), out_ = flags_.make("out");
-  sync::Slot& x_ = pool_.acquire(4 * 64 * 4, sync::SlotUse::activations, "x");
-  sync::Slot& y_ = pool_.acquire(4 * 64 * 4, sync::SlotUse::activations, "y");
-  std::unique_ptr<Device> device_;
 };
 
 TEST_F(ListLaunching, a_long_batch_runs_every_program_in_order_also_between_programs_that_are_launched_singly) {
@@ -233,30 +225,14 @@ TEST_F(StampedListLaunching, give_no_spans_of_a_list_whose_device_failed_and_tho
 }
 
 // The same lists by a kernel that stays between them.
-class ListDoorbellLaunching : public ListLaunching {
+class ListDoorbellLaunching : public test::ListFixture, public testing::Test {
  protected:
-  void SetUp() override {
-    ListLaunching::SetUp();
-    if (IsSkipped()) return;
-    DeviceOptions options;
-    options.gpu_family = "simd";
-    options.gpu_cores = {0};
-    options.sync_policy = "doorbell";
-    device_.reset();
-    try {
-      device_ = open_opencl_device(0, options);
-    } catch (const Error& error) {
-      GTEST_SKIP() << "skipped: " << error.what();
-    }
-    for (int i = 0; i < 4 * 64; ++i) y_.as<float>()[i] = 1;
-    context_.step = "pass", context_.device = "opencl:0", context_.deadline = kDeadline;
-  }
+  void SetUp() override { open_on_one_core("doorbell"); }
   void run(Program& program, uint32_t epoch) {
     device_->batch(true);
     device_->launch(program, {}, {out_, epoch});
     device_->batch(false);
   }
-  sync::WaitContext context_;
 };
 
 TEST_F(ListDoorbellLaunching, runs_every_list_once_whether_the_kernel_is_still_there_or_has_gone) {

@@ -1,35 +1,19 @@
 // A run of one-token programs that is built once and launched again and again, each time from another base.
 #include <gtest/gtest.h>
 
-#include "engine/device/opencl/opencl_device.h"
 #include "sync/error.h"
 #include "sync/waiter.h"
+#include "tests/engine/device/opencl/runtime/list_fixture.h"
 #include "tests/engine/device/opencl/runtime/weights.h"
 
 namespace tandem {
 namespace {
 
-constexpr std::chrono::seconds kDeadline{60};
-
-class ListSequence : public testing::TestWithParam<const char*> {
+class ListSequence : public test::ListFixture, public testing::TestWithParam<const char*> {
  protected:
-  void SetUp() override {
-    if (opencl_device_count().all == 0) GTEST_SKIP() << "skipped: no OpenCL device";
-    DeviceOptions options;
-    options.gpu_family = "simd";
-    options.gpu_cores = {0};
-    options.sync_policy = GetParam();
-    try {
-      device_ = open_opencl_device(0, options);
-    } catch (const Error& error) {
-      GTEST_SKIP() << "skipped: " << error.what();
-    }
-    for (int i = 0; i < 4 * 64; ++i) y_.as<float>()[i] = 1;
-    context_.step = "pass", context_.device = "opencl:0", context_.deadline = kDeadline;
-  }
-  // x += y over `tokens` tokens of 64 values.
-  std::unique_ptr<Program> add(int64_t tokens) {
-    const Operator op{"add", Add{tokens, 64, {&x_, 0}, {&y_, 0}, 64, 64}};
+  void SetUp() override { open_on_one_core(GetParam()); }
+  std::unique_ptr<Program> prepared_add(int64_t tokens) {
+    const Operator op = add(tokens);
     return device_->prepare(std::span(&op, 1));
   }
   // Raises out by base + 1, then waits for in, base + 2, and raises out by base + 3.
@@ -37,18 +21,10 @@ class ListSequence : public testing::TestWithParam<const char*> {
     return {{&program, {}, {out_, 1}}, {&program, {{in_, 2}}, {out_, 3}}};
   }
   void wait(uint32_t epoch) { sync::make_waiter("spin")->wait(out_, epoch, context_); }
-
-  sync::Pool pool_;
-  sync::FlagBank flags_{pool_, 2, "flags"};
-  sync::Flag in_ = flags_.make("in"), out_ = flags_.make("out");
-  sync::Slot& x_ = pool_.acquire(4 * 64 * 4, sync::SlotUse::activations, "x");
-  sync::Slot& y_ = pool_.acquire(4 * 64 * 4, sync::SlotUse::activations, "y");
-  std::unique_ptr<Device> device_;
-  sync::WaitContext context_;
 };
 
 TEST_P(ListSequence, counts_its_epochs_from_the_base_of_each_launch_and_reads_what_memory_holds_then) {
-  const auto program = add(1);
+  const auto program = prepared_add(1);
   const auto sequence = device_->sequence(two_steps(*program));
   float expected = 0;
   for (uint32_t base = 100; base < 400; base += 10) {
@@ -67,7 +43,7 @@ TEST_P(ListSequence, counts_its_epochs_from_the_base_of_each_launch_and_reads_wh
 }
 
 TEST_P(ListSequence, can_be_launched_again_before_it_has_ended_and_in_turn_with_another_one) {
-  const auto one = add(1), both = add(2);
+  const auto one = prepared_add(1), both = prepared_add(2);
   const auto first = device_->sequence(two_steps(*one)), second = device_->sequence(two_steps(*both));
   for (uint32_t base = 0; base < 60; base += 10) device_->launch_all(base % 20 == 0 ? *first : *second, base);
   for (uint32_t base = 0; base < 60; base += 10) {
@@ -83,7 +59,7 @@ TEST_P(ListSequence, can_be_launched_again_before_it_has_ended_and_in_turn_with_
 
 TEST_P(ListSequence, outlives_its_owner_until_it_has_run) {
   const Operator elsewhere{"add", Add{1, 64, {&x_, 256}, {&y_, 0}, 64, 64}};
-  auto program = add(1);
+  auto program = prepared_add(1);
   const auto other = device_->prepare(std::span(&elsewhere, 1));
   auto sequence = device_->sequence({{program.get(), {{in_, 1}}, {out_, 1}}});
   device_->launch_all(*sequence, 0);
@@ -99,7 +75,7 @@ TEST_P(ListSequence, outlives_its_owner_until_it_has_run) {
 }
 
 TEST_P(ListSequence, names_the_awaited_flag_and_epoch_of_a_run_that_failed_and_runs_again) {
-  const auto program = add(1);
+  const auto program = prepared_add(1);
   const auto sequence = device_->sequence(two_steps(*program));
   device_->launch_all(*sequence, 40);
   wait(41);
@@ -122,7 +98,7 @@ TEST_P(ListSequence, names_the_awaited_flag_and_epoch_of_a_run_that_failed_and_r
 }
 
 TEST_P(ListSequence, gives_the_same_result_and_its_spans_while_it_is_recorded) {
-  const auto program = add(1);
+  const auto program = prepared_add(1);
   const auto sequence = device_->sequence({{program.get(), {}, {}}, {program.get(), {}, {out_, 1}}});
   uint32_t base = 0;
   for (const bool recording : {false, true, false, true}) {
@@ -135,7 +111,7 @@ TEST_P(ListSequence, gives_the_same_result_and_its_spans_while_it_is_recorded) {
 }
 
 TEST_P(ListSequence, with_a_program_of_several_tokens_runs_as_single_launches_do) {
-  const auto one = add(1), three = add(3);
+  const auto one = prepared_add(1), three = prepared_add(3);
   const auto sequence = device_->sequence({{one.get(), {}, {}}, {three.get(), {}, {}}, {one.get(), {}, {out_, 2}}});
   for (uint32_t run = 1; run <= 3; ++run) {
     device_->launch_all(*sequence, run * 10);

@@ -1,0 +1,50 @@
+// For tests of lists of one-token programs: an OpenCL device, or the test is skipped, and two matrices of 4 x 64
+// values.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "engine/device/opencl/opencl_device.h"
+#include "sync/error.h"
+#include "sync/pool.h"
+#include "sync/waiter.h"
+
+namespace tandem::test {
+
+class ListFixture {
+ protected:
+  static constexpr std::chrono::seconds kDeadline{60};
+
+  // One worker, waits by this policy; y is all ones.
+  void open_on_one_core(const std::string& sync_policy) {
+    if (opencl_device_count().all == 0) GTEST_SKIP() << "skipped: no OpenCL device";
+    DeviceOptions options;
+    options.gpu_family = "simd";
+    options.gpu_cores = {0};
+    options.sync_policy = sync_policy;
+    try {
+      device_ = open_opencl_device(0, options);
+    } catch (const Error& error) {
+      GTEST_SKIP() << "skipped: " << error.what();
+    }
+    for (int i = 0; i < 4 * 64; ++i) y_.as<float>()[i] = 1;
+    context_.step = "pass", context_.device = "opencl:0", context_.deadline = kDeadline;
+  }
+  // x += y over `tokens` tokens of 64 values.
+  Operator add(int64_t tokens) { return {"add", Add{tokens, 64, {&x_, 0}, {&y_, 0}, 64, 64}}; }
+
+  sync::Pool pool_;
+  sync::FlagBank flags_{pool_, 4, "flags"};
+  sync::Flag in_ = flags_.make("in"), out_ = flags_.make("out");
+  sync::Slot& x_ = pool_.acquire(4 * 64 * 4, sync::SlotUse::activations, "x");
+  sync::Slot& y_ = pool_.acquire(4 * 64 * 4, sync::SlotUse::activations, "y");
+  std::unique_ptr<Device> device_;
+  sync::WaitContext context_;
+};
+
+}  // namespace tandem::test
