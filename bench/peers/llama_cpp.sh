@@ -26,17 +26,55 @@ fetch() {
   [ -d "$source" ] && return
   mkdir -p "$cache"
   local archive=$cache/llama_cpp_python-$version.tar.gz
-  # Only the archive is wanted: its own set-up would build a Python module.
-  python3 -m pip download -q --no-deps --no-build-isolation --no-binary :all: -d "$cache" "llama-cpp-python==$version" \
+  # Only the archive is wanted, and pip builds no module of it, but asks its build system for its name first.
+  python3 -m pip download -q --no-deps --no-binary :all: -d "$cache" "llama-cpp-python==$version" \
     >&2 || [ -f "$archive" ] || die "pip could not fetch llama-cpp-python $version"
   printf '%s  %s\n' "$sha256" "$archive" | sha256sum --check --quiet >&2 || die "not the expected archive: $archive"
   tar -xzf "$archive" -C "$cache"
 }
 
+# Debian 12's GCC drops stores to a tile configuration (GCC bug 114098), and llama.cpp dies of it where a processor has
+# AMX. Succeeds if a program built with these flags, one with a configuration of its own, lives.
+can_configure_tiles() {
+  local folder result=0
+  folder=$(mktemp -d)
+  cat >"$folder/tiles.cpp" <<'CODE'
+#include <immintrin.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+struct Tiles {
+  unsigned char palette, start, reserved[14];
+  unsigned short columns[16];
+  unsigned char rows[16];
+};
+int main() {
+  constexpr int kRequestPermission = 0x1023, kTileData = 18;  // arch_prctl
+  if (syscall(SYS_arch_prctl, kRequestPermission, kTileData) != 0) return 1;
+  alignas(64) Tiles tiles = {};
+  tiles.palette = 1;
+  for (int i = 0; i < 8; ++i) tiles.rows[i] = 16, tiles.columns[i] = 64;
+  _tile_loadconfig(&tiles);
+  _tile_zero(7);
+  _tile_release();
+}
+CODE
+  "${CXX:-c++}" -O3 -march=native "$@" -o "$folder/tiles" "$folder/tiles.cpp" && "$folder/tiles" || result=1
+  rm -rf "$folder"
+  return "$result"
+}
+
 build() {
+  local flags=""
   if [ ! -x "$build/bin/llama-bench" ]; then
     fetch
-    cmake -S "$source" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DGGML_NATIVE=ON -DLLAMA_CURL=OFF \
+    local keep_stores="-fno-tree-dse -fno-dse"
+    # shellcheck disable=SC2086
+    if grep -qw amx_tile /proc/cpuinfo && { ! can_configure_tiles && can_configure_tiles $keep_stores; } 2>/dev/null; then
+      flags=$keep_stores
+      say "llama_cpp.sh: compiling with $flags, since this compiler breaks AMX without"
+    fi
+    cmake -S "$source" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DGGML_NATIVE=ON \
+      -DCMAKE_CXX_FLAGS="$flags" -DLLAMA_CURL=OFF \
       -DLLAMA_OPENSSL=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_SERVER=OFF >&2
     cmake --build "$build" --target llama-bench llama-quantize llama-completion >&2
   fi
