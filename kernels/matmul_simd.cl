@@ -85,16 +85,24 @@ INLINE float16 load_rows(__global const float *y, int rows) {
       sum[t][1] = first ? (float16)(0.0f) : load_rows(y + t * y_stride + 16, rows - 16);                               \
     }                                                                                                                  \
   }                                                                                                                    \
-  INLINE void add_##T(float16 sum[T][2], __local const float16 *panel, __global const float *x, int begin, int end,    \
-                      long x_stride) {                                                                                 \
-    for (int k = begin; k < end; ++k) {                                                                                \
-      const float16 w0 = panel[k * 2], w1 = panel[k * 2 + 1];                                                          \
-      _Pragma("unroll") for (int t = 0; t < T; ++t) {                                                                  \
-        const float16 a = (float16)(x[t * x_stride + k]);                                                              \
-        sum[t][0] = fma(w0, a, sum[t][0]);                                                                             \
-        sum[t][1] = fma(w1, a, sum[t][1]);                                                                             \
-      }                                                                                                                \
+  INLINE void column_##T(float16 sum[T][2], __local const float16 *panel, __global const float *x, const long *token) { \
+    const float16 w0 = panel[0], w1 = panel[1];                                                                        \
+    _Pragma("unroll") for (int t = 0; t < T; ++t) {                                                                    \
+      const float16 a = (float16)(x[token[t]]);                                                                        \
+      sum[t][0] = fma(w0, a, sum[t][0]);                                                                               \
+      sum[t][1] = fma(w1, a, sum[t][1]);                                                                               \
     }                                                                                                                  \
+  }                                                                                                                    \
+  INLINE void add_##T(float16 sum[T][2], __local const float16 *panel, __global const float *x, int begin, int end,    \
+                      const long *token) {                                                                             \
+    long k = begin;                                                                                                    \
+    for (; k + 4 <= end; k += 4) {                                                                                     \
+      column_##T(sum, panel + k * 2, x + k, token);                                                                    \
+      column_##T(sum, panel + k * 2 + 2, x + k + 1, token);                                                            \
+      column_##T(sum, panel + k * 2 + 4, x + k + 2, token);                                                            \
+      column_##T(sum, panel + k * 2 + 6, x + k + 3, token);                                                            \
+    }                                                                                                                  \
+    for (; k < end; ++k) column_##T(sum, panel + k * 2, x + k, token);                                                 \
   }                                                                                                                    \
   INLINE void end_##T(float16 sum[T][2], __global float *y, long y_stride, int rows) {                                 \
     _Pragma("unroll") for (int t = 0; t < T; ++t) {                                                                    \
@@ -103,10 +111,10 @@ INLINE float16 load_rows(__global const float *y, int rows) {
     }                                                                                                                  \
   }                                                                                                                    \
   INLINE void tokens_##T(__local const float16 *panel, __global const float *x, __global float *y, int columns,        \
-                         int first, long x_stride, long y_stride, int rows) {                                          \
+                         int first, const long *token, long y_stride, int rows) {                                      \
     float16 sum[T][2];                                                                                                 \
     begin_##T(sum, y, first, y_stride, rows);                                                                          \
-    add_##T(sum, panel, x, 0, columns, x_stride);                                                                      \
+    add_##T(sum, panel, x, 0, columns, token);                                                                         \
     end_##T(sum, y, y_stride, rows);                                                                                   \
   }
 DEFINE_SUMS(8)
@@ -140,6 +148,11 @@ __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byt
   const int row = row_begin + (int)get_global_id(0) * ROWS;
   const int rows = row_end - row;
   const long xs = x_stride, ys = y_stride;
+  // Where the tokens' rows begin, as far as the compiler knows anywhere: from one stride it makes chains of additions,
+  // one for each load, which take the multiply-adds' ports (Intel: 9 % of the time).
+  volatile long stride = x_stride;
+  long token[8];
+  for (int t = 0; t < 8; ++t) token[t] = t * stride;
   for (int k0 = 0; k0 < K; k0 += CHUNK) {
     const int columns = min(CHUNK, K - k0);
     // What comes next: the columns that follow, or the first ones of the next work-item's rows.
@@ -155,24 +168,24 @@ __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byt
       const Run r = load_run(AT(const uchar, w) + row / 64 * panel_bytes, (k0 + k) / RUN, row % 64);
       const int end = min(k + RUN, columns);
       decode_run(&r, end - k, decoded + k * 2, ahead + k * share / CHUNK, share * RUN / CHUNK);
-      add_8(sum, decoded, a, k, end, xs);
+      add_8(sum, decoded, a, k, end, token);
     }
     end_8(sum, out, ys, rows);
     int s = 8;
     for (; s + 8 <= S; s += 8) {
       ahead += share;
       for (int line = 0; line < share; line += FETCH_STEP) PREFETCH(ahead, line);
-      tokens_8(decoded, a + s * xs, out + s * ys, columns, k0 == 0, xs, ys, rows);
+      tokens_8(decoded, a + s * xs, out + s * ys, columns, k0 == 0, token, ys, rows);
     }
     if (S - s >= 4) {
-      tokens_4(decoded, a + s * xs, out + s * ys, columns, k0 == 0, xs, ys, rows);
+      tokens_4(decoded, a + s * xs, out + s * ys, columns, k0 == 0, token, ys, rows);
       s += 4;
     }
     if (S - s >= 2) {
-      tokens_2(decoded, a + s * xs, out + s * ys, columns, k0 == 0, xs, ys, rows);
+      tokens_2(decoded, a + s * xs, out + s * ys, columns, k0 == 0, token, ys, rows);
       s += 2;
     }
-    if (S > s) tokens_1(decoded, a + s * xs, out + s * ys, columns, k0 == 0, xs, ys, rows);
+    if (S > s) tokens_1(decoded, a + s * xs, out + s * ys, columns, k0 == 0, token, ys, rows);
   }
 }
 #endif

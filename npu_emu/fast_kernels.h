@@ -28,13 +28,23 @@ struct ResidentTile {
   uint64_t ahead_bytes;
 };
 
+// Where the partial sums of a residency enter and leave: acc[blocks*8][64], or y itself where their chains end, so that
+// nothing has to be copied.
+struct TileSums {
+  float* acc = nullptr;
+  bool fresh = false;  // nothing enters: the chains begin at zero
+  float* y = nullptr;  // row 0 of the panel; any alignment
+  int64_t y_stride = 0;
+  int64_t y_tokens = 0;  // so many tokens leave to y
+
+  float* leave(int64_t token) const { return token < y_tokens ? y + token * y_stride : acc + token * kPanelRows; }
+};
+
 struct FastKernels {
   const char* name;  // "avx512", "avx2", "plain"
 
-  // One residency: decodes the weights to tile[64][64], scratch, and streams x[blocks][8][64] past them. The partial
-  // sums acc[blocks*8][64] enter (`fresh`: they are zero) and leave.
-  void (*multiply_tile)(const ResidentTile& weights, const float* x, int64_t blocks, bool fresh, float* tile,
-                        float* acc);
+  // One residency: decodes the weights to tile[64][64], scratch, and streams x[blocks][8][64] past them.
+  void (*multiply_tile)(const ResidentTile& weights, const float* x, int64_t blocks, const TileSums& sums, float* tile);
   // A whole panel against 1..4 tokens, weights read packed: acc[tokens][64] = chain over all K from zero.
   void (*gemv_panel)(const PanelFormat& format, const std::byte* panel, int64_t columns, const float* x,
                      int64_t x_stride, int64_t tokens, float* acc);

@@ -94,6 +94,9 @@ void FastMatmul::gemm(const MatmulCall& call, const float* x, AlignedFloats& sum
     const int64_t row = panel * kPanelRows, rows = std::min(kPanelRows, call.row_end - row);
     for (int64_t block = 0; block < blocks; block += chunk_blocks) {
       const int64_t count = std::min(chunk_blocks, blocks - block), token = block * kTokenBlock;
+      const int64_t tokens = std::min(count * kTokenBlock, call.tokens - token);
+      float* y = call.y + token * call.y_stride + row;
+      const bool whole = rows == kPanelRows;  // then the last tile's sums leave to y
       for (int64_t t = 0; t < tiles; ++t) {
         const int64_t first = t * kTileColumns, last = std::min(first + kTileColumns, call.columns);
         const ResidentTile resident = {call.format,
@@ -102,11 +105,10 @@ void FastMatmul::gemm(const MatmulCall& call, const float* x, AlignedFloats& sum
                                        last - first,
                                        weights + bytes * last / call.columns,
                                        static_cast<uint64_t>(bytes * kTileColumns / call.columns)};
-        kernels_->multiply_tile(resident, x + (t * blocks + block) * kTileColumns * kTokenBlock, count, t == 0, tile,
-                                acc);
+        const TileSums partial = {acc, t == 0, y, call.y_stride, whole && t + 1 == tiles ? tokens : 0};
+        kernels_->multiply_tile(resident, x + (t * blocks + block) * kTileColumns * kTokenBlock, count, partial, tile);
       }
-      store_rows(acc, std::min(count * kTokenBlock, call.tokens - token), rows, call.y + token * call.y_stride + row,
-                 call.y_stride);
+      if (!whole) store_rows(acc, tokens, rows, y, call.y_stride);
     }
   }
 }

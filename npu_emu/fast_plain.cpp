@@ -9,18 +9,19 @@ namespace tandem::npu_emu {
 
 namespace {
 
-void multiply_tile(const ResidentTile& weights, const float* x, int64_t blocks, bool fresh, float* tile, float* acc) {
+void multiply_tile(const ResidentTile& weights, const float* x, int64_t blocks, const TileSums& sums, float* tile) {
   for (int64_t k = 0; k < weights.count; ++k)
     for (int64_t r = 0; r < kPanelRows; ++r)
       tile[k * kPanelRows + r] = decode_weight(weights.format, weights.panel, weights.column + k, r);
   for (int64_t s = 0; s < blocks * kTokenBlock; ++s) {
     const float* token = x + s * kTileColumns;
-    float* sums = acc + s * kPanelRows;
-    if (fresh) std::fill_n(sums, kPanelRows, 0.0f);
+    float* acc = sums.acc + s * kPanelRows;
+    if (sums.fresh) std::fill_n(acc, kPanelRows, 0.0f);
     for (int64_t k = 0; k < weights.count; ++k) {
       const float a = token[k];
-      for (int64_t r = 0; r < kPanelRows; ++r) sums[r] = std::fma(tile[k * kPanelRows + r], a, sums[r]);
+      for (int64_t r = 0; r < kPanelRows; ++r) acc[r] = std::fma(tile[k * kPanelRows + r], a, acc[r]);
     }
+    if (s < sums.y_tokens) std::copy_n(acc, kPanelRows, sums.leave(s));
   }
 }
 
