@@ -39,7 +39,7 @@
 #if KV_F16
 #define ELEMENT half
 #define ELEMENT_BYTES 2
-#define LOAD16(p) vload_half16(0, p)
+#define LOAD16(p) LOAD_HALF16(__global, p)
 #else
 #define ELEMENT float
 #define ELEMENT_BYTES 4

@@ -39,7 +39,6 @@ INLINE float largest_lane(const float16 v) {
   return larger(c.lo, c.hi);
 }
 
-// The first `count` (< 16) of 16 values; the other lanes are `fill`, and memory past the count is not touched.
 // Stores 16 floats wherever a float may stand, as vstore16 does, of which PoCL 3.1 makes three stores. `space` is the pointer's.
 #ifdef __clang__
 typedef float16 float16_anywhere __attribute__((aligned(4)));
@@ -48,6 +47,17 @@ typedef float16 float16_anywhere __attribute__((aligned(4)));
 #define STORE16(space, v, p) vstore16(v, 0, p)
 #endif
 
+// Loads 16 halves as floats from wherever a half may stand; of vload_half16 PoCL 3.1 makes two conversions and an insertion, and aligned
+// loads. `space` is the pointer's.
+#if defined(__clang__) && defined(__AVX512F__)
+typedef short16 short16_anywhere __attribute__((aligned(2)));
+#define LOAD_HALF16(space, p) \
+  __builtin_ia32_vcvtph2ps512_mask(*(space const short16_anywhere *)(p), (float16)(0.0f), (short)-1, 4)
+#else
+#define LOAD_HALF16(space, p) vload_half16(0, (space const half *)(p))
+#endif
+
+// The first `count` (< 16) of 16 values; the other lanes are `fill`, and memory past the count is not touched.
 INLINE float16 load_part(__global const float *p, const int count, const float fill) {
   float lanes[16];
   for (int i = 0; i < 16; ++i) lanes[i] = i < count ? p[i] : fill;

@@ -40,16 +40,16 @@ INLINE Run load_run(__global const uchar *panel, int run, int lane) {
   for (int b = 0; b < BLOCKS; ++b) {
     const int row = part * 64 + lane + b * 16;
 #if SUPER
-    const float16 d = vload_half16(0, (__global const half *)header + lane + b * 16);
+    const float16 d = LOAD_HALF16(__global, (__global const half *)header + lane + b * 16);
     r.scale[b] = d * convert_float16(vload16(0, (__global const char *)at + row));
 #if MIN_KIND == 2
-    const float16 dmin = vload_half16(0, (__global const half *)header + 64 + lane + b * 16);
+    const float16 dmin = LOAD_HALF16(__global, (__global const half *)header + 64 + lane + b * 16);
     r.low[b] = -(dmin * convert_float16(vload16(0, at + SCALE_BYTES + row)));
 #endif
 #else
-    r.scale[b] = vload_half16(0, (__global const half *)at + row);
+    r.scale[b] = LOAD_HALF16(__global, (__global const half *)at + row);
 #if MIN_KIND == 2
-    r.low[b] = vload_half16(0, (__global const half *)(at + SCALE_BYTES) + row);
+    r.low[b] = LOAD_HALF16(__global, (__global const half *)(at + SCALE_BYTES) + row);
 #endif
 #endif
 #if MIN_KIND == 1
