@@ -29,6 +29,12 @@ std::string to_string(const MatMulPoint& point) {
          std::to_string(point.rows) + (point.both ? " both" : "");
 }
 
+bool looks_slowed(double seconds, std::optional<double> at_half_the_tokens, std::optional<double> at_twice_the_tokens) {
+  constexpr double kNoise = 1.1;
+  return (at_half_the_tokens && seconds > kNoise * 2 * *at_half_the_tokens) ||
+         (at_twice_the_tokens && seconds > kNoise * *at_twice_the_tokens);
+}
+
 double bytes_per_weight(const std::string& format) {
   static const std::map<std::string, double> all = all_bytes_per_weight();
   const auto found = all.find(format);

@@ -4,6 +4,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "engine/device/operator.h"
@@ -34,6 +35,12 @@ struct MeasuredSeconds {
   int samples = 0;
   double spread() const { return median > 0 ? (most - least) / median : 0; }
 };
+
+// Was the device slower than usual while this was measured? More tokens than are bound by memory take no longer than
+// twice their half, and no longer than twice as many; a tenth is noise. Absent: not known. (A shared machine's core was
+// slow for some hundred milliseconds: all samples of 128 tokens took 4.8 ms in place of 2.8, and half a prompt was
+// planned by that.)
+bool looks_slowed(double seconds, std::optional<double> at_half_the_tokens, std::optional<double> at_twice_the_tokens);
 
 // A point and what was measured of it.
 struct MeasuredPoint {

@@ -1,7 +1,9 @@
 #include "engine/run/measure.h"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -16,6 +18,9 @@ namespace {
 
 constexpr double kOtherSampleSeconds = 1e-3;
 constexpr int64_t kMostRepeats = 64;
+// A point that looks slowed is measured again so often, with such pauses.
+constexpr int kMostAgain = 4;
+constexpr std::chrono::milliseconds kPause{100};
 
 // What the time of an operator that is no matmul depends on.
 std::string shape_text(const Operator& op) {
@@ -29,6 +34,19 @@ std::string shape_text(const Operator& op) {
 
 bool share_a_core(const DeviceInfo& a, const DeviceInfo& b) {
   return std::ranges::any_of(a.cores, [&](int core) { return std::ranges::count(b.cores, core) > 0; });
+}
+
+std::optional<double> least_of(const DiskCache& cache, const DeviceInfo& device, MatMulPoint point, int64_t S) {
+  point.S = S;
+  const auto seconds = kept_seconds(cache, key_of(device, point));
+  return seconds ? std::optional(seconds->least) : std::nullopt;
+}
+
+bool looks_slowed(const DiskCache& cache, const DeviceInfo& device, const MatMulPoint& point) {
+  if (point.S <= kMemoryBoundTokens) return false;
+  const auto own = least_of(cache, device, point, point.S);
+  return own && tandem::looks_slowed(*own, least_of(cache, device, point, point.S / 2),
+                                     least_of(cache, device, point, point.S * 2));
 }
 
 // Measuring is no part of what a user records.
@@ -69,10 +87,24 @@ MeasuredSeconds Measurer::matmul(Device& device, const MatMulPoint& point, SameM
   TANDEM_CHECK(point.both == (beside.device != nullptr), "a point beside another device names it");
   const Unrecorded unrecorded(executor);
   const MatMulTimer timer{executor, effort, pass};
-  const MeasuredSeconds seconds =
-      point.both ? timer.beside(device, point, same, *beside.device, beside.matmuls) : timer.alone(device, point, same);
-  keep_point(cache, device.info(), point, seconds);
-  return seconds;
+  const auto measure = [&](const MatMulPoint& at) {
+    const MeasuredSeconds seconds =
+        at.both ? timer.beside(device, at, same, *beside.device, beside.matmuls) : timer.alone(device, at, same);
+    const auto before = kept_seconds(cache, key_of(device.info(), at));
+    if (!before || seconds.least < before->least) keep_point(cache, device.info(), at, seconds);
+  };
+  measure(point);
+  // What this point shows to be slowed is measured again: itself, or what was measured before it.
+  for (const int64_t S : {point.S, point.S / 2, 2 * point.S}) {
+    MatMulPoint at = point;
+    at.S = S;
+    if (S > most_tokens(same.front())) continue;
+    for (int again = 0; again < kMostAgain && looks_slowed(cache, device.info(), at); ++again) {
+      std::this_thread::sleep_for(kPause);
+      measure(at);
+    }
+  }
+  return *kept_seconds(cache, key);
 }
 
 std::string Measurer::other_key(const Device& device, const Operator& op) {

@@ -144,6 +144,22 @@ TEST_F(Profiling, costs_are_measured_points_or_lie_between_them_in_proportion_to
   EXPECT_DOUBLE_EQ(cost(1, 128, true), 1e-6);
 }
 
+TEST(looks_slowed, is_what_takes_longer_than_twice_its_half_or_than_twice_the_tokens) {
+  EXPECT_FALSE(looks_slowed(2.1, 1, {})) << "a tenth is noise";
+  EXPECT_TRUE(looks_slowed(2.3, 1, {}));
+  EXPECT_FALSE(looks_slowed(1.05, {}, 1));
+  EXPECT_TRUE(looks_slowed(1.2, 0.9, 1));
+  EXPECT_FALSE(looks_slowed(1e9, {}, {})) << "nothing is known";
+}
+
+TEST_F(Profiling, a_point_measures_what_it_shows_to_be_slowed_again) {
+  know(16, 256, 1000);
+  EXPECT_LT(cost(32, 256), 1);
+  EXPECT_LT(cost(16, 256), 1) << "16 tokens do not take longer than 32";
+  know(64, 256, 1000);
+  EXPECT_EQ(cost(64, 256), 1000) << "known; nothing new shows it";
+}
+
 TEST_F(Profiling, costs_of_what_the_buffers_cannot_hold_are_predicted) {
   EXPECT_THROW(cost(512, 256), Error) << "nothing to learn from";
   know(64, 256, 26e-6);
