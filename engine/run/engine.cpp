@@ -242,13 +242,14 @@ std::span<const float> Engine::extend(std::span<const int32_t> ids) {
   return {activations_->logits.as<float>(), static_cast<size_t>(model_.config.vocabulary)};
 }
 
-void Engine::get_ready(int64_t tokens) {
+void Engine::get_ready(int64_t tokens, bool then_single) {
   const int64_t position = position_, total = std::min(tokens, context() - position);
   for (int64_t first = 0; first < total; first = position_ - position) {
     const Batch batch = piece(first, total);
     prepared_for(batch);
     position_ += batch.S;
   }
+  if (then_single && position_ < context()) prepared_for(piece(0, 1));
   position_ = position;
 }
 

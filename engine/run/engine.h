@@ -75,8 +75,9 @@ class Engine {
   using LogitsSink = std::function<void(int64_t first, std::span<const float> logits)>;
   void extend_all(std::span<const int32_t> ids, const LogitsSink& sink);
   void rewind(int64_t position);  // 0: forget everything
-  // Makes the plans that extend() will need for so many tokens from here, measuring what is not known yet.
-  void get_ready(int64_t tokens);
+  // Makes the plans that extend() will need for so many tokens from here, and, with `then_single`, for single tokens
+  // behind them, measuring what is not known yet. The cache behind the present position is overwritten.
+  void get_ready(int64_t tokens, bool then_single = false);
 
   int64_t position() const { return position_; }
   int64_t context() const { return activations_->sizes.context; }

@@ -39,7 +39,7 @@ Generation generate(Engine& engine, std::span<const int32_t> prompt, const Gener
   const auto asked_to_stop = [&] { return options.interrupted && options.interrupted(); };
 
   engine.interrupted = options.interrupted;
-  engine.get_ready(result.prompt_tokens);
+  engine.get_ready(result.prompt_tokens, options.predict < 0 || options.predict > 1);  // no token pays for planning
   const double start = now_seconds();
   std::span<const float> logits;
   try {

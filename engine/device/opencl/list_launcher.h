@@ -38,6 +38,7 @@ class ListLauncher final : public Launcher {
   void launch(std::shared_ptr<Prepared> program, std::span<const sync::WaitFor> waits, sync::Signal signal) override;
   // nullptr: not all of these programs can be listed.
   std::shared_ptr<const ProgramList> make_list(std::span<const ListedLaunch> launches) const;
+  void compile(const ProgramList& list) { kernel_for(list.variants(), false); }  // now, not with its first launch
   // False: lists cannot be recorded here, and it is asked for; launch the programs one by one.
   bool launch(const std::shared_ptr<const ProgramList>& list, uint32_t base);
   void batch(bool open) override;

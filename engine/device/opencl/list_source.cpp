@@ -6,6 +6,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "engine/device/gpu/kept_file.h"
 #include "engine/device/opencl/program_cache.h"
 #include "sync/error.h"
 
@@ -65,34 +66,44 @@ DefinedNames defined_names(const std::string& source) {
   return names;
 }
 
-uint64_t ListVariants::index_of(const KernelLaunch& launch) {
+uint64_t ListVariants::number_of(const KernelLaunch& launch) {
   Variant variant{launch.source, launch.options, launch.kernel, {}};
   for (const Arg& arg : launch.args) variant.kinds.push_back(arg.index());
-  const auto found = std::ranges::find(variants_, variant);
-  if (found != variants_.end()) return static_cast<uint64_t>(found - variants_.begin());
-  variants_.push_back(std::move(variant));
-  return variants_.size() - 1;
+  const auto known = std::ranges::find(variants_, variant, &Numbered::variant);
+  if (known != variants_.end()) return known->number;
+  std::string text = variant.source + "|" + variant.options + "|" + variant.kernel;
+  for (size_t kind : variant.kinds) text += "|" + std::to_string(kind);
+  uint64_t number = gpu::fnv1a(text) >> 16;  // kSignal and its like are larger
+  while (find(number)) ++number;
+  variants_.push_back({number, std::move(variant)});
+  return number;
+}
+
+const ListVariants::Numbered* ListVariants::find(uint64_t number) const {
+  const auto found = std::ranges::find(variants_, number, &Numbered::number);
+  return found == variants_.end() ? nullptr : &*found;
 }
 
 std::string ListVariants::source(std::span<const uint64_t> chosen) const {
   std::string text = "#define get_global_id(d) work_item[d]\n";
-  for (uint64_t v : chosen) {
-    const std::string body = expand_source(variants_[v].source), suffix = "_v" + std::to_string(v);
+  for (uint64_t number : chosen) {
+    const Variant& variant = find(number)->variant;
+    const std::string body = expand_source(variant.source), suffix = "_v" + std::to_string(number);
     const DefinedNames names = defined_names(body);
-    for (const auto& [macro, value] : gpu::constants(variants_[v].options))
-      text += "#define " + macro + " " + value + "\n";
+    for (const auto& [macro, value] : gpu::constants(variant.options)) text += "#define " + macro + " " + value + "\n";
     for (const std::string& name : names.functions) text += "#define " + name + " " + name + suffix + "\n";
     text += with_work_item(body);
     for (const std::string& name : names.functions) text += "#undef " + name + "\n";
     for (const std::string& name : names.macros) text += "#undef " + name + "\n";
-    for (const auto& [macro, value] : gpu::constants(variants_[v].options)) text += "#undef " + macro + "\n";
+    for (const auto& [macro, value] : gpu::constants(variant.options)) text += "#undef " + macro + "\n";
   }
   text += "#undef get_global_id\n#define CASES";
-  for (uint64_t v : chosen) text += " \\\n" + call(variants_[v], v);
+  for (uint64_t number : chosen) text += " \\\n" + call(*find(number));
   return text + "\n";
 }
 
-std::string ListVariants::call(const Variant& variant, uint64_t index) {
+std::string ListVariants::call(const Numbered& numbered) {
+  const auto& [number, variant] = numbered;
   std::string arguments = "work_item";
   size_t word = 0;
   for (size_t kind : variant.kinds) {
@@ -108,11 +119,11 @@ std::string ListVariants::call(const Variant& variant, uint64_t index) {
                                                      : ", " + value;
     }
   }
-  return "case " + std::to_string(index) +
-         ": for (work_item[2] = 0; work_item[2] < at[3]; ++work_item[2])"
+  return "case " + std::to_string(number) +
+         "UL: for (work_item[2] = 0; work_item[2] < at[3]; ++work_item[2])"
          " for (work_item[1] = 0; work_item[1] < at[2]; ++work_item[1])"
          " for (work_item[0] = 0; work_item[0] < at[1]; ++work_item[0]) " +
-         variant.kernel + "_v" + std::to_string(index) + "(" + arguments + "); break;";
+         variant.kernel + "_v" + std::to_string(number) + "(" + arguments + "); break;";
 }
 
 void append_record(const KernelLaunch& launch, uint64_t variant, std::vector<uint64_t>& records) {

@@ -23,8 +23,9 @@ bool can_be_listed(const KernelLaunch& launch);
 
 class ListVariants {
  public:
-  // Its number in the list kernel; a new one is added.
-  uint64_t index_of(const KernelLaunch& launch);
+  // Its number in the list kernel, made of what it is: the same set of variants has the same source in every process,
+  // so that what one compiled serves the next.
+  uint64_t number_of(const KernelLaunch& launch);
   size_t size() const { return variants_.size(); }
   // What goes between common.cl and list.cl, for a kernel that knows the given variants (rising) and no others.
   std::string source(std::span<const uint64_t> chosen) const;
@@ -35,8 +36,13 @@ class ListVariants {
     std::vector<size_t> kinds;  // Arg alternatives in order: they decide how a record's words are read
     bool operator==(const Variant&) const = default;
   };
-  static std::string call(const Variant& variant, uint64_t index);
-  std::vector<Variant> variants_;
+  struct Numbered {
+    uint64_t number;
+    Variant variant;
+  };
+  static std::string call(const Numbered& numbered);
+  const Numbered* find(uint64_t number) const;
+  std::vector<Numbered> variants_;
 };
 
 // Appends the launch's record; addresses are those of its slots.

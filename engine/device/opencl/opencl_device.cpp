@@ -219,6 +219,7 @@ std::unique_ptr<LaunchSequence> OpenclDevice::sequence(std::vector<PlannedLaunch
     listed.push_back({dynamic_cast<OpenclProgram&>(*planned.program).prepared(), planned.waits, planned.signal});
   auto list = lists_ ? lists_->make_list(listed) : nullptr;
   if (!list) return Device::sequence(std::move(launches));
+  lists_->compile(*list);
   return std::make_unique<ListedSequence>(std::move(launches), std::move(list));
 }
 

@@ -121,7 +121,7 @@ std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators)
   prepared->listed = variants_ && std::ranges::all_of(prepared->launches, can_be_listed);
   if (prepared->listed) {
     for (const KernelLaunch& launch : prepared->launches) {
-      const uint64_t variant = variants_->index_of(launch);
+      const uint64_t variant = variants_->number_of(launch);
       prepared->variants.insert(variant);
       append_record(launch, variant, prepared->records);
     }

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <tuple>
 
 #include "engine/run/generate.h"
@@ -166,6 +168,26 @@ TEST_F(TinyEngine, auto_chooses_a_plan_that_its_devices_can_run_and_keeps_the_ch
   EXPECT_THAT(first, HasSubstr("auto: "));
   EXPECT_TRUE(std::filesystem::exists(*o.measurements));
   EXPECT_EQ(chosen(), first);
+  std::filesystem::remove(*o.measurements);
+}
+
+TEST_F(TinyEngine, getting_ready_for_single_tokens_too_leaves_nothing_to_measure_between_them) {
+  EngineOptions o = options("auto", {"npu:0", "host"});
+  o.measurements = path_ + ".ready.json";
+  o.keeps_contended = true;
+  const auto kept = [&] {
+    std::ifstream file(*o.measurements);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  for (const bool then_single : {true, false}) {
+    std::filesystem::remove(*o.measurements);
+    const auto engine = Engine::open(o);
+    engine->get_ready(8, then_single);
+    engine->extend(ids(8));
+    const std::string before = kept();
+    engine->extend(ids(1));
+    EXPECT_EQ(kept() == before, then_single);
+  }
   std::filesystem::remove(*o.measurements);
 }
 

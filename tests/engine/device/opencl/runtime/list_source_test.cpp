@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <bit>
+#include <set>
 #include <sstream>
 
 #include "engine/device/opencl/program_cache.h"
@@ -57,47 +59,54 @@ TEST(DefinedNames, are_the_functions_types_and_macros_of_a_source) {
   EXPECT_THAT(names.macros, ElementsAre("WIDTH", "TWICE"));
 }
 
+KernelLaunch other_launch() {
+  KernelLaunch launch = norm_launch();
+  launch.options = "-DHAS_ADD=0";
+  return launch;
+}
+
 TEST(ListVariants, numbers_what_differs_in_source_options_or_arguments) {
   ListVariants variants;
-  EXPECT_EQ(variants.index_of(norm_launch()), 0u);
-  KernelLaunch other = norm_launch();
-  other.options = "-DHAS_ADD=0 -DROUND_F16=0";
-  EXPECT_EQ(variants.index_of(other), 1u);
-  EXPECT_EQ(variants.index_of(norm_launch()), 0u) << "known already";
+  const uint64_t number = variants.number_of(norm_launch());
   KernelLaunch arguments = norm_launch();
   arguments.args.pop_back();
-  EXPECT_EQ(variants.index_of(arguments), 2u);
+  const std::set<uint64_t> all = {number, variants.number_of(other_launch()), variants.number_of(arguments)};
+  EXPECT_EQ(all.size(), 3u);
+  EXPECT_EQ(variants.number_of(norm_launch()), number) << "known already";
   EXPECT_EQ(variants.size(), 3u);
+}
+
+// Or each process would compile what the one before has compiled.
+TEST(ListVariants, of_one_set_have_one_source_whatever_else_was_seen_before) {
+  ListVariants one, another;
+  const uint64_t alone[] = {one.number_of(norm_launch())};
+  another.number_of(other_launch());
+  const uint64_t second[] = {another.number_of(norm_launch())};
+  EXPECT_EQ(one.source(alone), another.source(second));
 }
 
 TEST(ListVariants, give_every_variant_names_and_macros_of_its_own) {
   ListVariants variants;
-  variants.index_of(norm_launch());
-  KernelLaunch other = norm_launch();
-  other.options = "-DHAS_ADD=0";
-  variants.index_of(other);
-  const uint64_t both[] = {0, 1};
-  const std::string source = variants.source(both);
+  const uint64_t first = variants.number_of(norm_launch()), second = variants.number_of(other_launch());
+  const std::string source = variants.source(std::array{first, second});
   EXPECT_THAT(source, HasSubstr("#define HAS_ADD 1\n"));
-  EXPECT_THAT(source, HasSubstr("#define rms_norm_simd rms_norm_simd_v0\n"));
+  EXPECT_THAT(source, HasSubstr("#define rms_norm_simd rms_norm_simd_v" + std::to_string(first) + "\n"));
   EXPECT_THAT(source, HasSubstr("#undef HAS_ADD\n"));
   EXPECT_THAT(source, HasSubstr("#define HAS_ADD 0\n"));
   EXPECT_THAT(source, HasSubstr("INLINE void rms_norm_simd(const size_t *work_item, BUFFER(x)"));
   EXPECT_THAT(source, ::testing::Not(HasSubstr("__kernel")));
-  EXPECT_THAT(source, HasSubstr("rms_norm_simd_v1(work_item, (__global uchar *)(size_t)a[0], a[1], (int)a[2], "
+  EXPECT_THAT(source, HasSubstr("rms_norm_simd_v" + std::to_string(second) +
+                                "(work_item, (__global uchar *)(size_t)a[0], a[1], (int)a[2], "
                                 "as_float((uint)a[3]), a[4]); break;"));
 }
 
 TEST(ListVariants, leave_out_what_a_list_does_not_use) {
   ListVariants variants;
-  variants.index_of(norm_launch());
-  KernelLaunch other = norm_launch();
-  other.options = "-DHAS_ADD=0";
-  const uint64_t second[] = {variants.index_of(other)};
-  const std::string source = variants.source(second);
-  EXPECT_THAT(source, HasSubstr("case 1:"));
-  EXPECT_THAT(source, ::testing::Not(HasSubstr("case 0:")));
-  EXPECT_THAT(source, ::testing::Not(HasSubstr("_v0")));
+  const std::string left_out = std::to_string(variants.number_of(norm_launch()));
+  const uint64_t used = variants.number_of(other_launch());
+  const std::string source = variants.source(std::array{used});
+  EXPECT_THAT(source, HasSubstr("case " + std::to_string(used) + "UL:"));
+  EXPECT_THAT(source, ::testing::Not(HasSubstr(left_out)));
 }
 
 TEST(Records, of_waits_and_signals_hold_the_flags_line_and_the_epoch_and_are_five_words_long) {
