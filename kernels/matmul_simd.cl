@@ -85,24 +85,16 @@ INLINE float16 load_rows(__global const float *y, int rows) {
       sum[t][1] = first ? (float16)(0.0f) : load_rows(y + t * y_stride + 16, rows - 16);                               \
     }                                                                                                                  \
   }                                                                                                                    \
-  INLINE void column_##T(float16 sum[T][2], __local const float16 *panel, __global const float *x, const long *token) { \
-    const float16 w0 = panel[0], w1 = panel[1];                                                                        \
-    _Pragma("unroll") for (int t = 0; t < T; ++t) {                                                                    \
-      const float16 a = (float16)(x[token[t]]);                                                                        \
-      sum[t][0] = fma(w0, a, sum[t][0]);                                                                               \
-      sum[t][1] = fma(w1, a, sum[t][1]);                                                                               \
-    }                                                                                                                  \
-  }                                                                                                                    \
   INLINE void add_##T(float16 sum[T][2], __local const float16 *panel, __global const float *x, int begin, int end,    \
                       const long *token) {                                                                             \
-    long k = begin;                                                                                                    \
-    for (; k + 4 <= end; k += 4) {                                                                                     \
-      column_##T(sum, panel + k * 2, x + k, token);                                                                    \
-      column_##T(sum, panel + k * 2 + 2, x + k + 1, token);                                                            \
-      column_##T(sum, panel + k * 2 + 4, x + k + 2, token);                                                            \
-      column_##T(sum, panel + k * 2 + 6, x + k + 3, token);                                                            \
+    _Pragma("unroll 4") for (long k = begin; k < end; ++k) {                                                           \
+      const float16 w0 = panel[k * 2], w1 = panel[k * 2 + 1];                                                          \
+      _Pragma("unroll") for (int t = 0; t < T; ++t) {                                                                  \
+        const float16 a = (float16)(x[token[t] + k]);                                                                  \
+        sum[t][0] = fma(w0, a, sum[t][0]);                                                                             \
+        sum[t][1] = fma(w1, a, sum[t][1]);                                                                             \
+      }                                                                                                                \
     }                                                                                                                  \
-    for (; k < end; ++k) column_##T(sum, panel + k * 2, x + k, token);                                                 \
   }                                                                                                                    \
   INLINE void end_##T(float16 sum[T][2], __global float *y, long y_stride, int rows) {                                 \
     _Pragma("unroll") for (int t = 0; t < T; ++t) {                                                                    \

@@ -15,7 +15,7 @@ namespace tandem::npu_emu {
 
 inline constexpr int64_t kTileColumns =
     64;  // k extent of a resident tile; with 64 rows it is 16 KiB of f32, a third of L1
-inline constexpr int64_t kTokenBlock = 8;  // tokens that stream past a tile together (8 x 2 zmm accumulators)
+inline constexpr int64_t kTokenBlock = 8;  // activations are padded to whole blocks of tokens
 inline constexpr int64_t kGemvTokens = 4;  // most tokens that read packed weights directly (4 x 4 zmm accumulators)
 
 // What a residency keeps in the array: columns [column, column + count) of a panel, count <= 64, column a multiple

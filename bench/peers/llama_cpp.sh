@@ -64,10 +64,9 @@ CODE
 }
 
 build() {
-  local flags=""
   if [ ! -x "$build/bin/llama-bench" ]; then
     fetch
-    local keep_stores="-fno-tree-dse -fno-dse"
+    local flags="" keep_stores="-fno-tree-dse -fno-dse"
     # shellcheck disable=SC2086
     if grep -qw amx_tile /proc/cpuinfo && { ! can_configure_tiles && can_configure_tiles $keep_stores; } 2>/dev/null; then
       flags=$keep_stores

@@ -69,25 +69,17 @@ DefinedNames defined_names(const std::string& source) {
 uint64_t ListVariants::number_of(const KernelLaunch& launch) {
   Variant variant{launch.source, launch.options, launch.kernel, {}};
   for (const Arg& arg : launch.args) variant.kinds.push_back(arg.index());
-  const auto known = std::ranges::find(variants_, variant, &Numbered::variant);
-  if (known != variants_.end()) return known->number;
   std::string text = variant.source + "|" + variant.options + "|" + variant.kernel;
   for (size_t kind : variant.kinds) text += "|" + std::to_string(kind);
   uint64_t number = gpu::fnv1a(text) >> 16;  // kSignal and its like are larger
-  while (find(number)) ++number;
-  variants_.push_back({number, std::move(variant)});
+  while (variants_.try_emplace(number, variant).first->second != variant) ++number;
   return number;
-}
-
-const ListVariants::Numbered* ListVariants::find(uint64_t number) const {
-  const auto found = std::ranges::find(variants_, number, &Numbered::number);
-  return found == variants_.end() ? nullptr : &*found;
 }
 
 std::string ListVariants::source(std::span<const uint64_t> chosen) const {
   std::string text = "#define get_global_id(d) work_item[d]\n";
   for (uint64_t number : chosen) {
-    const Variant& variant = find(number)->variant;
+    const Variant& variant = variants_.at(number);
     const std::string body = expand_source(variant.source), suffix = "_v" + std::to_string(number);
     const DefinedNames names = defined_names(body);
     for (const auto& [macro, value] : gpu::constants(variant.options)) text += "#define " + macro + " " + value + "\n";
@@ -98,12 +90,11 @@ std::string ListVariants::source(std::span<const uint64_t> chosen) const {
     for (const auto& [macro, value] : gpu::constants(variant.options)) text += "#undef " + macro + "\n";
   }
   text += "#undef get_global_id\n#define CASES";
-  for (uint64_t number : chosen) text += " \\\n" + call(*find(number));
+  for (uint64_t number : chosen) text += " \\\n" + call(variants_.at(number), number);
   return text + "\n";
 }
 
-std::string ListVariants::call(const Numbered& numbered) {
-  const auto& [number, variant] = numbered;
+std::string ListVariants::call(const Variant& variant, uint64_t number) {
   std::string arguments = "work_item";
   size_t word = 0;
   for (size_t kind : variant.kinds) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -36,13 +37,8 @@ class ListVariants {
     std::vector<size_t> kinds;  // Arg alternatives in order: they decide how a record's words are read
     bool operator==(const Variant&) const = default;
   };
-  struct Numbered {
-    uint64_t number;
-    Variant variant;
-  };
-  static std::string call(const Numbered& numbered);
-  const Numbered* find(uint64_t number) const;
-  std::vector<Numbered> variants_;
+  static std::string call(const Variant& variant, uint64_t number);
+  std::map<uint64_t, Variant> variants_;  // by number
 };
 
 // Appends the launch's record; addresses are those of its slots.

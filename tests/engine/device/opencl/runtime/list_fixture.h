@@ -1,9 +1,10 @@
 // For tests of lists of one-token programs: an OpenCL device, or the test is skipped, and two matrices of 4 x 64
-// values.
+// values, x of zeros and y of ones.
 #pragma once
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <span>
@@ -20,7 +21,8 @@ class ListFixture {
  protected:
   static constexpr std::chrono::seconds kDeadline{60};
 
-  // One worker, waits by this policy; y is all ones.
+  ListFixture() { std::fill_n(y_.as<float>(), 4 * 64, 1.0f); }
+  // One worker, waits by this policy.
   void open_on_one_core(const std::string& sync_policy) {
     if (opencl_device_count().all == 0) GTEST_SKIP() << "skipped: no OpenCL device";
     DeviceOptions options;
@@ -32,7 +34,6 @@ class ListFixture {
     } catch (const Error& error) {
       GTEST_SKIP() << "skipped: " << error.what();
     }
-    for (int i = 0; i < 4 * 64; ++i) y_.as<float>()[i] = 1;
     context_.step = "pass", context_.device = "opencl:0", context_.deadline = kDeadline;
   }
   // x += y over `tokens` tokens of 64 values.
