@@ -3,7 +3,7 @@
 // Prints a table and one JSON line a row: GB/s of packed weights (few tokens) and GFLOP/s (many). Each shape is
 // verified against a host loop before it is timed. Weights are cold: copies that exceed the last cache are used in
 // turn. Judge single worker figures by the DRAM read rate and the fma peak of one core; the host thread stays off the
-// worker's core. Usage: opencl_matmul [--device N] [--quick]
+// worker's core. Usage: opencl_matmul [--device N] [--quick] [--type Q4_1] [--tokens S]
 #include <sched.h>
 #include <time.h>
 
@@ -142,9 +142,13 @@ int bench(Device& device, const Shape& shape, int64_t S) {
 int run(int argc, char** argv) {
   int index = 0;
   bool quick = false;
+  std::string only_type;
+  int64_t only_tokens = 0;
   for (int i = 1; i < argc; ++i) {
     if (std::string(argv[i]) == "--quick") quick = true;
     if (std::string(argv[i]) == "--device" && i + 1 < argc) index = std::atoi(argv[++i]);
+    if (std::string(argv[i]) == "--type" && i + 1 < argc) only_type = argv[++i];
+    if (std::string(argv[i]) == "--tokens" && i + 1 < argc) only_tokens = std::atoi(argv[++i]);
   }
   pin_to_core(1);
   const auto device = open_opencl_device(index, {});
@@ -157,8 +161,10 @@ int run(int argc, char** argv) {
   shapes[4].columns = 768;  // Q4_K has blocks of 256 columns
   std::vector<int64_t> tokens = {1, 2, 4, 8, 16, 64, 256};
   if (quick) tokens = {1, 4, 64};
+  if (only_tokens > 0) tokens = {only_tokens};
   int failures = 0;
   for (const Shape& shape : shapes) {
+    if (!only_type.empty() && only_type != info(shape.type).name) continue;
     for (int64_t S : tokens) {
       if (shape.rows > 10000 && S > 64) continue;  // only the last tokens of a prompt need logits
       failures += bench(*device, shape, S);

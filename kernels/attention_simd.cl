@@ -46,12 +46,14 @@
 #define LOAD16(p) vload16(0, p)
 #endif
 
-// Accumulators of the two inner loops: enough chains to hide the latency of fma (8 and more), few enough for 32 registers.
-#define K_BLOCKS (TILE <= 4 ? 4 : 2)  // blocks of 16 positions at once
+#define RUN_REGISTERS 0
+#include "registers_simd.cl"
+// Accumulators of the two inner loops: enough chains to hide the latency of fma, as few as the registers hold.
+#define K_BLOCKS (TILE * 4 <= SUMS ? 4 : TILE * 2 <= SUMS ? 2 : 1)  // blocks of 16 positions at once
 #define VECTORS ((HEAD_DIM_V + 15) / 16)
-#if TILE <= 4 && VECTORS % 4 == 0
+#if TILE * 4 <= SUMS && VECTORS % 4 == 0
 #define V_VECTORS 4  // vectors of a value row at once
-#elif VECTORS % 2 == 0
+#elif TILE * 2 <= SUMS && VECTORS % 2 == 0
 #define V_VECTORS 2
 #else
 #define V_VECTORS 1

@@ -8,6 +8,8 @@
 #else
 #define ELEMENT_BYTES 2
 #endif
+#define RUN_REGISTERS 0
+#include "registers_simd.cl"
 #include "fetch_simd.cl"
 // A column is one or two lines for each work-item's 32 rows; gemm fetches its own.
 #define FETCH_STEP (ELEMENT_BYTES == 2 ? 128 : 64)
@@ -47,9 +49,9 @@ INLINE float16 load_column(const Run *r, int column, int b) {
 
 INLINE void load_pair(const Run *r, int pair, float16 *first, float16 *second) {
 #pragma unroll
-  for (int b = 0; b < BLOCKS; ++b) first[b] = load_column(r, 2 * pair, b);
+  for (int b = 0; b < AT_ONCE; ++b) first[b] = load_column(r, 2 * pair, b);
 #pragma unroll
-  for (int b = 0; b < BLOCKS; ++b) second[b] = load_column(r, 2 * pair + 1, b);
+  for (int b = 0; b < AT_ONCE; ++b) second[b] = load_column(r, 2 * pair + 1, b);
 }
 #define ANY_COLUMNS  // K may end inside a run
 #include "matmul_simd.cl"

@@ -10,7 +10,7 @@ INLINE void load_pair(const Run *r, int pair, float16 *first, float16 *second) {
   __global const uchar *at = r->quants + pair * 64;
   PREFETCH_STREAM(at, 8192);
 #pragma unroll
-  for (int b = 0; b < BLOCKS; ++b) {
+  for (int b = 0; b < AT_ONCE; ++b) {
     const uint16 q = convert_uint16(vload16(0, at + b * 16));  // widened once: masks and shifts are cheap on 32-bit lanes
     first[b] = decode(r, b, convert_float16(convert_int16(q & 15)));
     second[b] = decode(r, b, convert_float16(convert_int16(q >> 4)));

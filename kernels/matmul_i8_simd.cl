@@ -11,7 +11,7 @@ INLINE void load_pair(const Run *r, int pair, float16 *first, float16 *second) {
   PREFETCH_STREAM(at, 8192);
   PREFETCH_STREAM(at, 8256);
 #pragma unroll
-  for (int b = 0; b < BLOCKS; ++b) {
+  for (int b = 0; b < AT_ONCE; ++b) {
     first[b] = decode(r, b, convert_float16(vload16(0, at + b * 16)));
     second[b] = decode(r, b, convert_float16(vload16(0, at + 64 + b * 16)));
   }

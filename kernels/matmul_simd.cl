@@ -7,9 +7,10 @@
 //   matmul_few (option TOKENS = 1..8, BLOCKS = 4 or 2): work-item u computes rows row_begin + u*16*BLOCKS and the next, TOKENS tokens; the
 //     weights are decoded once, the sums stay in registers. TOKENS = 1 is the GEMV.
 //   matmul_gemm (no TOKENS, BLOCKS = 2): work-item u owns 32 rows and all S tokens. It decodes 256 columns to a local f32
-//     panel and passes the tokens over it, eight at a time (8 x 32 sums in registers); between panels the sums wait in y.
-//     The first eight tokens go run by run with the decoding, which the multiply-adds of one run hide for the next. Each
-//     eight tokens fetch a share of the bytes that come next: F16 from memory 195 GFLOP/s without, 218 with.
+//     panel and passes the tokens over it, a group at a time whose sums stay in registers; between panels they wait in y.
+//     The first group goes run by run with the decoding, which the multiply-adds of one run hide for the next. Each
+//     group fetches a share of the bytes that come next: F16 from memory 195 GFLOP/s without, 218 with.
+//     A group is 8 tokens x 32 rows, or 6 x 16 (AVX2): each half of the panel then stays in L1 while all tokens pass.
 // Limits: rows from row_end on are padding and never written. gemm: S >= 8, 32 KiB of local memory.
 #define ROWS (BLOCKS * 16)
 
@@ -36,29 +37,36 @@ __kernel void matmul_few(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byte
   for (int t = 0; t < TOKENS; ++t)
 #pragma unroll
     for (int b = 0; b < BLOCKS; ++b) sum[t][b] = 0;
-  for (int run = 0; run < K / RUN; ++run) {
-    const Run r = load_run(panel, run, lane);
-    for (int pair = 0; pair < RUN / 2; ++pair, a += 2) {
-      float16 first[BLOCKS], second[BLOCKS];
-      load_pair(&r, pair, first, second);
+  for (int run = 0; run < K / RUN; ++run, a += RUN) {
 #pragma unroll
-      for (int t = 0; t < TOKENS; ++t) {
-        const float a0 = a[(long)t * x_stride], a1 = a[(long)t * x_stride + 1];
+    for (int part = 0; part < BLOCKS; part += AT_ONCE) {
+      const Run r = load_run(panel, run, lane + part * 16);
+      __global const float *at = a;
+      for (int pair = 0; pair < RUN / 2; ++pair, at += 2) {
+        float16 first[AT_ONCE], second[AT_ONCE];
+        load_pair(&r, pair, first, second);
 #pragma unroll
-        for (int b = 0; b < BLOCKS; ++b) sum[t][b] = fma(first[b], (float16)(a0), sum[t][b]);
+        for (int t = 0; t < TOKENS; ++t) {
+          const float a0 = at[(long)t * x_stride], a1 = at[(long)t * x_stride + 1];
 #pragma unroll
-        for (int b = 0; b < BLOCKS; ++b) sum[t][b] = fma(second[b], (float16)(a1), sum[t][b]);
+          for (int b = 0; b < AT_ONCE; ++b) sum[t][part + b] = fma(first[b], (float16)(a0), sum[t][part + b]);
+#pragma unroll
+          for (int b = 0; b < AT_ONCE; ++b) sum[t][part + b] = fma(second[b], (float16)(a1), sum[t][part + b]);
+        }
       }
     }
   }
 #ifdef ANY_COLUMNS
-  const Run r = load_run(panel, K / RUN, lane);
   for (int column = 0; column < K % RUN; ++column, ++a)
 #pragma unroll
-    for (int t = 0; t < TOKENS; ++t)
+    for (int part = 0; part < BLOCKS; part += AT_ONCE) {
+      const Run r = load_run(panel, K / RUN, lane + part * 16);
 #pragma unroll
-      for (int b = 0; b < BLOCKS; ++b)
-        sum[t][b] = fma(load_column(&r, column, b), (float16)(a[(long)t * x_stride]), sum[t][b]);
+      for (int t = 0; t < TOKENS; ++t)
+#pragma unroll
+        for (int b = 0; b < AT_ONCE; ++b)
+          sum[t][part + b] = fma(load_column(&r, column, b), (float16)(a[(long)t * x_stride]), sum[t][part + b]);
+    }
 #endif
 #pragma unroll
   for (int t = 0; t < TOKENS; ++t)
@@ -69,6 +77,16 @@ __kernel void matmul_few(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byte
 
 #else
 #define CHUNK 256
+#if SUMS >= 16
+#define PART 2  // blocks of 16 rows whose sums are in registers together
+#define FIRST 8
+#define GROUP_TOKENS 8
+#else
+#define PART 1
+#define FIRST 4  // with GROUP_TOKENS leaves nothing of 64 or 256 tokens, and fours of 128
+#define GROUP_TOKENS 6
+#endif
+#define PANEL_AT(k, b) ((b) / PART * (CHUNK * PART) + (k)*PART + (b) % PART)  // of the decoded panel
 
 INLINE float16 load_rows(__global const float *y, int rows) {
   if (rows >= 16) return vload16(0, y);
@@ -77,66 +95,70 @@ INLINE float16 load_rows(__global const float *y, int rows) {
   return vload16(0, lanes);
 }
 
-// The sums of T tokens x 32 rows over columns [begin, end) of the decoded panel.
+// The sums of T tokens x PART blocks over columns [begin, end) of the decoded panel.
 #define DEFINE_SUMS(T)                                                                                                 \
-  INLINE void begin_##T(float16 sum[T][2], __global const float *y, int first, long y_stride, int rows) {              \
-    _Pragma("unroll") for (int t = 0; t < T; ++t) {                                                                    \
-      sum[t][0] = first ? (float16)(0.0f) : load_rows(y + t * y_stride, rows);                                         \
-      sum[t][1] = first ? (float16)(0.0f) : load_rows(y + t * y_stride + 16, rows - 16);                               \
-    }                                                                                                                  \
+  INLINE void begin_##T(float16 sum[T][PART], __global const float *y, int first, long y_stride, int rows) {           \
+    _Pragma("unroll") for (int t = 0; t < T; ++t)                                                                      \
+      _Pragma("unroll") for (int b = 0; b < PART; ++b)                                                                 \
+        sum[t][b] = first ? (float16)(0.0f) : load_rows(y + t * y_stride + b * 16, rows - b * 16);                     \
   }                                                                                                                    \
-  INLINE void add_##T(float16 sum[T][2], __local const float16 *panel, __global const float *x, int begin, int end,    \
+  INLINE void add_##T(float16 sum[T][PART], __local const float16 *panel, __global const float *x, int begin, int end, \
                       const long *token) {                                                                             \
     _Pragma("unroll 4") for (long k = begin; k < end; ++k) {                                                           \
-      const float16 w0 = panel[k * 2], w1 = panel[k * 2 + 1];                                                          \
+      float16 w[PART];                                                                                                 \
+      _Pragma("unroll") for (int b = 0; b < PART; ++b) w[b] = panel[k * PART + b];                                     \
       _Pragma("unroll") for (int t = 0; t < T; ++t) {                                                                  \
         const float16 a = (float16)(x[token[t] + k]);                                                                  \
-        sum[t][0] = fma(w0, a, sum[t][0]);                                                                             \
-        sum[t][1] = fma(w1, a, sum[t][1]);                                                                             \
+        _Pragma("unroll") for (int b = 0; b < PART; ++b) sum[t][b] = fma(w[b], a, sum[t][b]);                          \
       }                                                                                                                \
     }                                                                                                                  \
   }                                                                                                                    \
-  INLINE void end_##T(float16 sum[T][2], __global float *y, long y_stride, int rows) {                                 \
-    _Pragma("unroll") for (int t = 0; t < T; ++t) {                                                                    \
-      store_rows(sum[t][0], y + t * y_stride, rows);                                                                   \
-      store_rows(sum[t][1], y + t * y_stride + 16, rows - 16);                                                         \
-    }                                                                                                                  \
+  INLINE void end_##T(float16 sum[T][PART], __global float *y, long y_stride, int rows) {                              \
+    _Pragma("unroll") for (int t = 0; t < T; ++t)                                                                      \
+      _Pragma("unroll") for (int b = 0; b < PART; ++b)                                                                 \
+        store_rows(sum[t][b], y + t * y_stride + b * 16, rows - b * 16);                                               \
   }                                                                                                                    \
   INLINE void tokens_##T(__local const float16 *panel, __global const float *x, __global float *y, int columns,        \
                          int first, const long *token, long y_stride, int rows) {                                      \
-    float16 sum[T][2];                                                                                                 \
+    float16 sum[T][PART];                                                                                              \
     begin_##T(sum, y, first, y_stride, rows);                                                                          \
     add_##T(sum, panel, x, 0, columns, token);                                                                         \
     end_##T(sum, y, y_stride, rows);                                                                                   \
   }
+#if SUMS >= 16
 DEFINE_SUMS(8)
+#else
+DEFINE_SUMS(6)
+#endif
 DEFINE_SUMS(4)
 DEFINE_SUMS(2)
 DEFINE_SUMS(1)
+#define NAME_OF(name, tokens) name##_##tokens
+#define OF(name, tokens) NAME_OF(name, tokens)
 
-// Decodes `columns` columns of a run to the local panel, and fetches `share` bytes from `ahead` on.
-INLINE void decode_run(const Run *r, int columns, __local float16 *decoded, __global const uchar *ahead, int share) {
-  for (int pair = 0; pair < columns / 2; ++pair) {
+// Decodes columns [begin, end) of the panel, all of one run, and fetches `share` bytes from `ahead` on.
+INLINE void decode_run(const Run *r, int begin, int end, __local float16 *decoded, __global const uchar *ahead,
+                       int share) {
+  for (int pair = 0; pair < (end - begin) / 2; ++pair) {
     PREFETCH(ahead, 2 * pair * share / RUN);
     float16 first[BLOCKS], second[BLOCKS];
     load_pair(r, pair, first, second);
-    __local float16 *at = decoded + pair * 4;
-    at[0] = first[0];
-    at[1] = first[1];
-    at[2] = second[0];
-    at[3] = second[1];
+#pragma unroll
+    for (int b = 0; b < BLOCKS; ++b) {
+      decoded[PANEL_AT(begin + 2 * pair, b)] = first[b];
+      decoded[PANEL_AT(begin + 2 * pair + 1, b)] = second[b];
+    }
   }
 #ifdef ANY_COLUMNS
-  if (columns % 2) {
-    decoded[(columns - 1) * 2] = load_column(r, columns - 1, 0);
-    decoded[(columns - 1) * 2 + 1] = load_column(r, columns - 1, 1);
+  if ((end - begin) % 2) {
+    for (int b = 0; b < BLOCKS; ++b) decoded[PANEL_AT(end - 1, b)] = load_column(r, end - 1 - begin, b);
   }
 #endif
 }
 
 __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_bytes, const int K, const int row_begin,
                           const int row_end, const int x_stride, const int y_stride, const int S) {
-  __local float16 decoded[CHUNK * 2];
+  __local float16 decoded[CHUNK * BLOCKS];
   const int row = row_begin + (int)get_global_id(0) * ROWS;
   const int rows = row_end - row;
   const long xs = x_stride, ys = y_stride;
@@ -145,39 +167,48 @@ __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byt
   volatile long stride = x_stride;
   long token[8];
   for (int t = 0; t < 8; ++t) token[t] = t * stride;
+  const int passes = 1 + (S - FIRST) / GROUP_TOKENS * (BLOCKS / PART);  // over a panel, those of a whole group
   for (int k0 = 0; k0 < K; k0 += CHUNK) {
     const int columns = min(CHUNK, K - k0);
     // What comes next: the columns that follow, or the first ones of the next work-item's rows.
     const int next_row = k0 + columns < K ? row : row + ROWS, next_k = k0 + columns < K ? k0 + columns : 0;
     __global const uchar *ahead = AT(const uchar, w) + next_row / 64 * panel_bytes + panel_bytes * next_k / K +
                                   FETCH_OFFSET(next_row % 64);
-    const int share = (int)(panel_bytes * min(CHUNK, K - next_k) / K) / (S / 8);  // for each eight tokens
+    const int share = (int)(panel_bytes * min(CHUNK, K - next_k) / K) / passes;
     __global const float *a = AT(const float, x) + k0;
     __global float *out = AT(float, y) + row;
-    float16 sum[8][2];
-    begin_8(sum, out, k0 == 0, ys, rows);
+    float16 sum[BLOCKS / PART][FIRST][PART];
+#pragma unroll
+    for (int b = 0; b < BLOCKS; b += PART) OF(begin, FIRST)(sum[b / PART], out + b * 16, k0 == 0, ys, rows - b * 16);
     for (int k = 0; k < columns; k += RUN) {
       const Run r = load_run(AT(const uchar, w) + row / 64 * panel_bytes, (k0 + k) / RUN, row % 64);
       const int end = min(k + RUN, columns);
-      decode_run(&r, end - k, decoded + k * 2, ahead + k * share / CHUNK, share * RUN / CHUNK);
-      add_8(sum, decoded, a, k, end, token);
+      decode_run(&r, k, end, decoded, ahead + k * share / CHUNK, share * RUN / CHUNK);
+#pragma unroll
+      for (int b = 0; b < BLOCKS; b += PART) OF(add, FIRST)(sum[b / PART], decoded + PANEL_AT(0, b), a, k, end, token);
     }
-    end_8(sum, out, ys, rows);
-    int s = 8;
-    for (; s + 8 <= S; s += 8) {
-      ahead += share;
-      for (int line = 0; line < share; line += FETCH_STEP) PREFETCH(ahead, line);
-      tokens_8(decoded, a + s * xs, out + s * ys, columns, k0 == 0, token, ys, rows);
+#pragma unroll
+    for (int b = 0; b < BLOCKS; b += PART) OF(end, FIRST)(sum[b / PART], out + b * 16, ys, rows - b * 16);
+    for (int b = 0; b < BLOCKS; b += PART) {
+      __local const float16 *panel = decoded + PANEL_AT(0, b);
+      __global float *part = out + b * 16;
+      const int left = rows - b * 16;
+      int s = FIRST;
+      for (; s + GROUP_TOKENS <= S; s += GROUP_TOKENS) {
+        ahead += share;
+        for (int line = 0; line < share; line += FETCH_STEP) PREFETCH(ahead, line);
+        OF(tokens, GROUP_TOKENS)(panel, a + s * xs, part + s * ys, columns, k0 == 0, token, ys, left);
+      }
+      if (S - s >= 4) {
+        tokens_4(panel, a + s * xs, part + s * ys, columns, k0 == 0, token, ys, left);
+        s += 4;
+      }
+      if (S - s >= 2) {
+        tokens_2(panel, a + s * xs, part + s * ys, columns, k0 == 0, token, ys, left);
+        s += 2;
+      }
+      if (S > s) tokens_1(panel, a + s * xs, part + s * ys, columns, k0 == 0, token, ys, left);
     }
-    if (S - s >= 4) {
-      tokens_4(decoded, a + s * xs, out + s * ys, columns, k0 == 0, token, ys, rows);
-      s += 4;
-    }
-    if (S - s >= 2) {
-      tokens_2(decoded, a + s * xs, out + s * ys, columns, k0 == 0, token, ys, rows);
-      s += 2;
-    }
-    if (S > s) tokens_1(decoded, a + s * xs, out + s * ys, columns, k0 == 0, token, ys, rows);
   }
 }
 #endif

@@ -3,7 +3,7 @@
 // Layout (engine/tensor/packed.h): a panel is 64 rows. SUPER == 0: tile = [half scale[G][64]] [half min[G][64] if explicit] [quants];
 //   SUPER == 1: 8 tiles behind a header [half d[64]] [half dmin[64] if explicit], tile = [int8 sc[G][64]] [uint8 m[G][64]] [quants];
 //   G = 32 / GROUP. Options: GROUP 32|16, SUPER 0|1, MIN_KIND 0 none, 1 zero point, 2 explicit, ZERO_POINT, QUANT_BYTES of one tile.
-// A run is GROUP columns that share their scales. BLOCKS blocks of 16 rows are decoded at a time, from row `lane` of the panel.
+// A run is GROUP columns that share their scales. AT_ONCE blocks of 16 rows are decoded at a time, from row `lane` of the panel.
 #define RUN GROUP
 #define RUNS_PER_TILE (32 / GROUP)
 #if SUPER
@@ -15,13 +15,22 @@
 #endif
 #define TILE_BYTES (SCALE_BYTES * (MIN_KIND == 2 ? 2 : 1) + QUANT_BYTES)
 
+#define RUN_REGISTERS (MIN_KIND == 0 ? 1 : 2)
+#include "registers_simd.cl"
 #include "fetch_simd.cl"
 #define FETCH_STEP 64
 #define FETCH_OFFSET(lane) 0  // a line holds all 64 rows
 
+// Where registers are few the compiler keeps these, which are read once a vector, in favour of a sum, whose chain then goes through memory
+// (AVX2, Q4_1, one token: see docs/performance.md). As volatile they cannot take its place.
+#if defined(TOKENS) && REGISTERS < 32
+#define LOW_IN_MEMORY volatile
+#else
+#define LOW_IN_MEMORY
+#endif
 typedef struct {
-  float16 scale[BLOCKS];
-  float16 low[BLOCKS];  // what fma adds; unused with MIN_KIND 0
+  float16 scale[AT_ONCE];
+  LOW_IN_MEMORY float16 low[AT_ONCE];  // what fma adds; unused with MIN_KIND 0
   __global const uchar *quants;
 } Run;
 
@@ -37,7 +46,7 @@ INLINE Run load_run(__global const uchar *panel, int run, int lane) {
   PREFETCH_STREAM(at, 8192);
   PREFETCH_STREAM(at, 8256);
 #pragma unroll
-  for (int b = 0; b < BLOCKS; ++b) {
+  for (int b = 0; b < AT_ONCE; ++b) {
     const int row = part * 64 + lane + b * 16;
 #if SUPER
     const float16 d = LOAD_HALF16(__global, (__global const half *)header + lane + b * 16);

@@ -131,7 +131,7 @@ HWY_INLINE void stream_tokens(const float* HWY_RESTRICT tile, int64_t count, con
 #if HWY_TARGET == HWY_AVX3
 constexpr int kWide = 6, kWideVectors = 4, kNarrow = 4, kNarrowVectors = 4;
 #else
-constexpr int kWide = 4, kWideVectors = 2, kNarrow = 4, kNarrowVectors = 2;
+constexpr int kWide = 6, kWideVectors = 2, kNarrow = 4, kNarrowVectors = 2;
 #endif
 int64_t group_of(int64_t left) { return left % kNarrow == 0 && left % kWide != 0 ? kNarrow : kWide; }
 

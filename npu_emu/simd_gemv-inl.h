@@ -19,6 +19,7 @@ namespace {
 
 constexpr int kVectors = 4;                    // accumulators of one token: 64 rows (AVX-512) or 32 (AVX2)
 constexpr int64_t kChunk = kVectors * kLanes;  // rows handled together
+constexpr int64_t kChunks = kPanelRows / kChunk;
 
 // The running sums of `kCount` tokens x kChunk rows; kept in registers while a run of columns streams past.
 template <int kCount>
@@ -69,6 +70,22 @@ struct Spread {
   Vec low[kVectors], high[kVectors], minimum[kVectors];
 };
 
+// The mask of nibble `n` of each lane. From memory with AVX2: its registers are taken, and gcc would build the masks
+// anew for every group.
+HWY_INLINE auto nibble_mask(int n) {
+#if HWY_TARGET == HWY_AVX2
+  alignas(32) static const uint32_t kMasks[7][8] = {
+#define TANDEM_MASK(m) {m, m, m, m, m, m, m, m}
+      TANDEM_MASK(0xfu),     TANDEM_MASK(0xf0u),     TANDEM_MASK(0xf00u),    TANDEM_MASK(0xf000u),
+      TANDEM_MASK(0xf0000u), TANDEM_MASK(0xf00000u), TANDEM_MASK(0xf000000u)
+#undef TANDEM_MASK
+  };
+  return hn::BitCast(I(), hn::Load(hn::RebindToUnsigned<I>(), kMasks[n]));
+#else
+  return hn::Set(I(), static_cast<int32_t>(15u << 4 * n));
+#endif
+}
+
 HWY_INLINE void load_half4(const uint16_t* from, Vec (&out)[kVectors]) {
   const hn::Rebind<uint16_t, F> d;
   hn::Vec<decltype(d)> v0, v1, v2, v3;
@@ -116,32 +133,40 @@ HWY_INLINE void load_spread(const PanelFormat& format, const TileView& view, int
   }
 }
 
+// Two columns of kChunk rows.
+template <int kCount, bool kWithMin>
+HWY_INLINE void add_pair(const uint8_t* codes, const Spread& spread, const float* x, int64_t x_stride,
+                         Sums<kCount>& sums) {
+  const auto four = hn::LoadU(I(), reinterpret_cast<const int32_t*>(codes));
+  const auto top = hn::BitCast(I(), hn::ShiftRight<28>(hn::BitCast(hn::RebindToUnsigned<I>(), four)));
+  TANDEM_UNROLL
+  for (int v = 0; v < kVectors; ++v) {
+    const Vec q = hn::ConvertTo(F(), hn::And(four, nibble_mask(2 * v)));
+    sums.add(v, apply<kWithMin>(q, spread.low[v], spread.minimum[v]), x, x_stride);
+  }
+  TANDEM_UNROLL
+  for (int v = 0; v < kVectors; ++v) {
+    const Vec q = hn::ConvertTo(F(), v == 3 ? top : hn::And(four, nibble_mask(2 * v + 1)));
+    sums.add(v, apply<kWithMin>(q, spread.high[v], spread.minimum[v]), x + 1, x_stride);
+  }
+}
+
 template <int kCount, bool kWithMin>
 HWY_INLINE void gemv_i4_tile(const GemvArguments& g, const TileView& view, const float* x, int64_t row) {
   Sums<kCount> sums;
   sums.load(g.acc + row);
   for (int64_t group = 0; group < kGroupTile / g.format.group; ++group) {
     Spread spread;
-    prefetch(view.scale + group * kPanelRows);
-    prefetch(view.minimum + group * kPanelRows);
+    prefetch(view.scale + group * kPanelRows + row);
+    prefetch(view.minimum + group * kPanelRows + row);
     load_spread(g.format, view, group, row, spread);
-    const int64_t begin = group * g.format.group, end = begin + g.format.group;
-    for (int64_t k = begin; k < end; k += 2) {
-      const uint8_t* codes = view.codes + k / 2 * kPanelRows + row;
-      prefetch(codes);
-      const auto four = hn::LoadU(I(), reinterpret_cast<const int32_t*>(codes));
-      const auto top = hn::BitCast(I(), hn::ShiftRight<28>(hn::BitCast(hn::RebindToUnsigned<I>(), four)));
+    const uint8_t* codes = view.codes + group * g.format.group / 2 * kPanelRows + row;
+    const float* at = x + group * g.format.group;
+    for (int64_t pair = 0; pair < g.format.group / 2; pair += kChunks) {
+      prefetch(codes + row / kChunk * kPanelRows);  // each of the chunks fetches its share of the lines
       TANDEM_UNROLL
-      for (int v = 0; v < kVectors; ++v) {
-        const Vec q = hn::ConvertTo(F(), hn::And(four, hn::Set(I(), 15 << 8 * v)));
-        sums.add(v, apply<kWithMin>(q, spread.low[v], spread.minimum[v]), x + k, g.x_stride);
-      }
-      TANDEM_UNROLL
-      for (int v = 0; v < kVectors; ++v) {
-        const Vec q =
-            hn::ConvertTo(F(), v == 3 ? top : hn::And(four, hn::Set(I(), static_cast<int32_t>(15u << (8 * v + 4)))));
-        sums.add(v, apply<kWithMin>(q, spread.high[v], spread.minimum[v]), x + k + 1, g.x_stride);
-      }
+      for (int64_t i = 0; i < kChunks; ++i, codes += kPanelRows, at += 2)
+        add_pair<kCount, kWithMin>(codes, spread, at, g.x_stride, sums);
     }
   }
   sums.store(g.acc + row);

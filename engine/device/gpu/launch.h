@@ -38,8 +38,9 @@ struct LoweringContext {
   int compute_units = 1;
   size_t local_memory_bytes = 32768;
   size_t max_work_group = 256;
-  int64_t loop_budget = 0;       // loop iterations a work-item may run in total; 0: any number (lavapipe: 65,535)
-  int64_t max_buffer_bytes = 0;  // one kernel argument reaches no further; 0: any size
+  int64_t vector_registers = 32;  // simd: how often 16 floats fit the vector registers (AVX-512 32, AVX2 8)
+  int64_t loop_budget = 0;        // loop iterations a work-item may run in total; 0: any number (lavapipe: 65,535)
+  int64_t max_buffer_bytes = 0;   // one kernel argument reaches no further; 0: any size
 };
 
 // The names and values of KernelLaunch::options.

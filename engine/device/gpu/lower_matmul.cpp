@@ -99,8 +99,9 @@ KernelLaunch lower_simd(const MatMul& op, const LoweringContext& context) {
   // Of 16 rows: 4 hide the latency of fma when there are few tokens. Shaders own four rows a lane anyway.
   const int64_t blocks = counted || (few && op.S <= 4) ? 4 : 2;
   launch.kernel = few ? "matmul_few" : "matmul_gemm";
-  launch.options = packed_options(op.w.format) + " -DBLOCKS=" + std::to_string(blocks);
-  if (few) launch.options += " -DTOKENS=" + std::to_string(op.S);
+  launch.options = packed_options(op.w.format) + " " + define("BLOCKS", blocks);
+  if (few) launch.options += " " + define("TOKENS", op.S);
+  if (!counted) launch.options += " " + define("REGISTERS", context.vector_registers);
   launch.args = {BufferArg{op.w.data},
                  BufferArg{op.x},
                  BufferArg{op.y, true},

@@ -91,6 +91,8 @@ LoweringContext lowering_context(const Handle& handle, const DeviceInfo& info) {
   context.compute_units = info.compute_units;
   context.local_memory_bytes = handle.device.getInfo<CL_DEVICE_LOCAL_MEM_SIZE>();
   context.max_work_group = handle.device.getInfo<CL_DEVICE_MAX_WORK_GROUP_SIZE>();
+  // 32 registers of 16 floats; or 16 of 8, or 32 of 4.
+  context.vector_registers = handle.device.getInfo<CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT>() >= 16 ? 32 : 8;
   return context;
 }
 

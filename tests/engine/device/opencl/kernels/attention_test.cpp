@@ -249,6 +249,24 @@ TEST_P(AttentionKernel, gives_the_same_bits_in_chunks_of_any_size_and_over_split
   }
 }
 
+// What a processor with few registers is given runs on every other one too.
+TEST_P(AttentionKernel, gives_the_same_bits_whatever_the_registers_hold) {
+  if (GetParam() == KernelFamily::simt) GTEST_SKIP() << "skipped: simt kernels take no account of registers";
+  for (int64_t head_dim_v : {64, 48, 35}) {
+    Attention op;
+    op.heads = 9;
+    op.scale = 0.25f;
+    op.cache = make_cache(KvType::f16, 3, 64, head_dim_v, 640, 340);
+    for (size_t S : {1, 2, 40}) {
+      const auto q = random(S * 9 * 64, 2);
+      context_.vector_registers = 32;
+      const auto many = attend(op, q, ascending(300, S));
+      context_.vector_registers = 8;
+      EXPECT_TRUE(same_bits(attend(op, q, ascending(300, S)), many)) << "S " << S << " head_dim_v " << head_dim_v;
+    }
+  }
+}
+
 TEST_P(AttentionKernel, survives_scores_that_overflow_a_plain_exp) {
   Attention op;
   op.heads = 1;

@@ -114,6 +114,24 @@ TEST_P(MatMulKernel, gives_a_token_the_same_bits_in_any_batch_and_a_row_in_any_c
     }
   }
 }
+
+// What a processor with few registers is given runs on every other one too.
+TEST_P(MatMulKernel, gives_the_same_bits_whatever_the_registers_hold) {
+  if (GetParam() == KernelFamily::simt) GTEST_SKIP() << "skipped: simt kernels take no account of registers";
+  const int64_t N = 150, K = 288;
+  for (StorageType type : {StorageType::f16, StorageType::q4_1}) {
+    const PackedMatrix w = make_weights(type, N, K);
+    for (int64_t S : {1, 2, 3, 6, 8, 9, 70, 72}) {
+      MatMul op;
+      op.S = S, op.K = K, op.row_end = N, op.w = w;
+      const auto x = random(static_cast<size_t>(S * K));
+      context_.vector_registers = 32;
+      const auto many = multiply(op, x);
+      context_.vector_registers = 8;
+      EXPECT_TRUE(same_bits(multiply(op, x), many)) << info(type).name << " S " << S;
+    }
+  }
+}
 TANDEM_BOTH_FAMILIES(MatMulKernel);
 
 }  // namespace
