@@ -9,6 +9,8 @@
 #define TANDEM_NPU_EMU_SIMD_GEMV_INL_H_
 #endif
 
+#include <type_traits>
+
 #include "npu_emu/simd_decode-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -96,17 +98,20 @@ HWY_INLINE void load_half4(const uint16_t* from, Vec (&out)[kVectors]) {
   out[3] = hn::PromoteTo(F(), hn::BitCast(Half(), v3));
 }
 
-// out[v] *= the bytes of row order 4j + v, read as T.
+// out[v] *= byte v of each word, read as T: rows 4j + v lie as the codes do.
 template <typename T>
 HWY_INLINE void multiply_bytes4(const T* from, Vec (&out)[kVectors]) {
-  const hn::Rebind<uint8_t, F> d;
-  const hn::Rebind<T, F> as;
-  hn::Vec<decltype(d)> v0, v1, v2, v3;
-  hn::LoadInterleaved4(d, reinterpret_cast<const uint8_t*>(from), v0, v1, v2, v3);
-  out[0] = hn::Mul(out[0], hn::ConvertTo(F(), hn::PromoteTo(I(), hn::BitCast(as, v0))));
-  out[1] = hn::Mul(out[1], hn::ConvertTo(F(), hn::PromoteTo(I(), hn::BitCast(as, v1))));
-  out[2] = hn::Mul(out[2], hn::ConvertTo(F(), hn::PromoteTo(I(), hn::BitCast(as, v2))));
-  out[3] = hn::Mul(out[3], hn::ConvertTo(F(), hn::PromoteTo(I(), hn::BitCast(as, v3))));
+  const auto four = hn::LoadU(I(), reinterpret_cast<const int32_t*>(from));
+  TANDEM_UNROLL
+  for (int v = 0; v < kVectors; ++v) {
+    const auto top = hn::ShiftLeftSame(four, 24 - 8 * v);
+    if constexpr (std::is_signed_v<T>) {
+      out[v] = hn::Mul(out[v], hn::ConvertTo(F(), hn::ShiftRight<24>(top)));
+    } else {
+      const hn::RebindToUnsigned<I> bits;
+      out[v] = hn::Mul(out[v], hn::ConvertTo(F(), hn::BitCast(I(), hn::ShiftRight<24>(hn::BitCast(bits, top)))));
+    }
+  }
 }
 
 HWY_INLINE void load_spread(const PanelFormat& format, const TileView& view, int64_t group, int64_t row,
