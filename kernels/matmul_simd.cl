@@ -136,22 +136,21 @@ DEFINE_SUMS(1)
 #define NAME_OF(name, tokens) name##_##tokens
 #define OF(name, tokens) NAME_OF(name, tokens)
 
-// Decodes columns [begin, end) of the panel, all of one run, and fetches `share` bytes from `ahead` on.
-INLINE void decode_run(const Run *r, int begin, int end, __local float16 *decoded, __global const uchar *ahead,
-                       int share) {
-  for (int pair = 0; pair < (end - begin) / 2; ++pair) {
+// Decodes `columns` columns of a run to the panel, from where `decoded` points on, and fetches `share` bytes from `ahead` on.
+INLINE void decode_run(const Run *r, int columns, __local float16 *decoded, __global const uchar *ahead, int share) {
+  for (int pair = 0; pair < columns / 2; ++pair) {
     PREFETCH(ahead, 2 * pair * share / RUN);
     float16 first[BLOCKS], second[BLOCKS];
     load_pair(r, pair, first, second);
+    __local float16 *at = decoded + PANEL_AT(2 * pair, 0);
 #pragma unroll
-    for (int b = 0; b < BLOCKS; ++b) {
-      decoded[PANEL_AT(begin + 2 * pair, b)] = first[b];
-      decoded[PANEL_AT(begin + 2 * pair + 1, b)] = second[b];
-    }
+    for (int b = 0; b < BLOCKS; ++b) at[PANEL_AT(0, b)] = first[b];
+#pragma unroll
+    for (int b = 0; b < BLOCKS; ++b) at[PANEL_AT(1, b)] = second[b];
   }
 #ifdef ANY_COLUMNS
-  if ((end - begin) % 2) {
-    for (int b = 0; b < BLOCKS; ++b) decoded[PANEL_AT(end - 1, b)] = load_column(r, end - 1 - begin, b);
+  if (columns % 2) {
+    for (int b = 0; b < BLOCKS; ++b) decoded[PANEL_AT(columns - 1, b)] = load_column(r, columns - 1, b);
   }
 #endif
 }
@@ -183,7 +182,7 @@ __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byt
     for (int k = 0; k < columns; k += RUN) {
       const Run r = load_run(AT(const uchar, w) + row / 64 * panel_bytes, (k0 + k) / RUN, row % 64);
       const int end = min(k + RUN, columns);
-      decode_run(&r, k, end, decoded, ahead + k * share / CHUNK, share * RUN / CHUNK);
+      decode_run(&r, end - k, decoded + PANEL_AT(k, 0), ahead + k * share / CHUNK, share * RUN / CHUNK);
 #pragma unroll
       for (int b = 0; b < BLOCKS; b += PART) OF(add, FIRST)(sum[b / PART], decoded + PANEL_AT(0, b), a, k, end, token);
     }
