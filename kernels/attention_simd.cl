@@ -46,7 +46,6 @@
 #define LOAD16(p) vload16(0, p)
 #endif
 
-#define RUN_REGISTERS 0
 #include "registers_simd.cl"
 // Accumulators of the two inner loops: enough chains to hide the latency of fma, as few as the registers hold.
 #define K_BLOCKS (TILE * 4 <= SUMS ? 4 : TILE * 2 <= SUMS ? 2 : 1)  // blocks of 16 positions at once

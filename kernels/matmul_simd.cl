@@ -57,16 +57,16 @@ __kernel void matmul_few(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byte
     }
   }
 #ifdef ANY_COLUMNS
-  for (int column = 0; column < K % RUN; ++column, ++a)
 #pragma unroll
-    for (int part = 0; part < BLOCKS; part += AT_ONCE) {
-      const Run r = load_run(panel, K / RUN, lane + part * 16);
+  for (int part = 0; part < BLOCKS; part += AT_ONCE) {
+    const Run r = load_run(panel, K / RUN, lane + part * 16);
+    for (int column = 0; column < K % RUN; ++column)
 #pragma unroll
       for (int t = 0; t < TOKENS; ++t)
 #pragma unroll
         for (int b = 0; b < AT_ONCE; ++b)
-          sum[t][part + b] = fma(load_column(&r, column, b), (float16)(a[(long)t * x_stride]), sum[t][part + b]);
-    }
+          sum[t][part + b] = fma(load_column(&r, column, b), (float16)(a[(long)t * x_stride + column]), sum[t][part + b]);
+  }
 #endif
 #pragma unroll
   for (int t = 0; t < TOKENS; ++t)

@@ -72,17 +72,22 @@ struct Spread {
   Vec low[kVectors], high[kVectors], minimum[kVectors];
 };
 
+#if HWY_TARGET == HWY_AVX2
+struct NibbleMasks {
+  alignas(32) uint32_t lanes[7][8] = {};
+  constexpr NibbleMasks() {
+    for (int n = 0; n < 7; ++n)
+      for (uint32_t& lane : lanes[n]) lane = 15u << 4 * n;
+  }
+};
+#endif
+
 // The mask of nibble `n` of each lane. From memory with AVX2: its registers are taken, and gcc would build the masks
 // anew for every group.
 HWY_INLINE auto nibble_mask(int n) {
 #if HWY_TARGET == HWY_AVX2
-  alignas(32) static const uint32_t kMasks[7][8] = {
-#define TANDEM_MASK(m) {m, m, m, m, m, m, m, m}
-      TANDEM_MASK(0xfu),     TANDEM_MASK(0xf0u),     TANDEM_MASK(0xf00u),    TANDEM_MASK(0xf000u),
-      TANDEM_MASK(0xf0000u), TANDEM_MASK(0xf00000u), TANDEM_MASK(0xf000000u)
-#undef TANDEM_MASK
-  };
-  return hn::BitCast(I(), hn::Load(hn::RebindToUnsigned<I>(), kMasks[n]));
+  static constexpr NibbleMasks kMasks;
+  return hn::BitCast(I(), hn::Load(hn::RebindToUnsigned<I>(), kMasks.lanes[n]));
 #else
   return hn::Set(I(), static_cast<int32_t>(15u << 4 * n));
 #endif
@@ -101,16 +106,12 @@ HWY_INLINE void load_half4(const uint16_t* from, Vec (&out)[kVectors]) {
 // out[v] *= byte v of each word, read as T: rows 4j + v lie as the codes do.
 template <typename T>
 HWY_INLINE void multiply_bytes4(const T* from, Vec (&out)[kVectors]) {
+  const hn::Rebind<std::conditional_t<std::is_signed_v<T>, int32_t, uint32_t>, F> wide;  // shifts right as T does
   const auto four = hn::LoadU(I(), reinterpret_cast<const int32_t*>(from));
   TANDEM_UNROLL
   for (int v = 0; v < kVectors; ++v) {
-    const auto top = hn::ShiftLeftSame(four, 24 - 8 * v);
-    if constexpr (std::is_signed_v<T>) {
-      out[v] = hn::Mul(out[v], hn::ConvertTo(F(), hn::ShiftRight<24>(top)));
-    } else {
-      const hn::RebindToUnsigned<I> bits;
-      out[v] = hn::Mul(out[v], hn::ConvertTo(F(), hn::BitCast(I(), hn::ShiftRight<24>(hn::BitCast(bits, top)))));
-    }
+    const auto byte = hn::ShiftRight<24>(hn::BitCast(wide, hn::ShiftLeftSame(four, 24 - 8 * v)));
+    out[v] = hn::Mul(out[v], hn::ConvertTo(F(), hn::BitCast(I(), byte)));
   }
 }
 
