@@ -53,8 +53,8 @@ def argument_parser():
     add("--prompt", default="Once upon a time", help="text of the start-up runs (default: %(default)s)")
     add("--quick", action="store_true", help="one pair of short tests and one type: shows that everything works")
     add("--timeout", type=int, default=600, metavar="SECONDS", help="limit of one process (default: %(default)s)")
-    add("--json", metavar="FILE", help="also write every sample to this file")
-    add("--markdown", metavar="FILE", help="also write the report to this file")
+    add("--json", metavar="FILE", help="also write every sample to this file, anew after each type")
+    add("--markdown", metavar="FILE", help="also write the report to this file, anew after each type")
     return parser
 
 
@@ -214,6 +214,11 @@ def write_file(path, text):
             file.write(text)
 
 
+def keep(options, report):
+    write_file(options.markdown, reports.as_markdown(report))
+    write_file(options.json, json.dumps(reports.as_json(report), indent=1, ensure_ascii=False) + "\n")
+
+
 def compare(options):
     os.sched_setaffinity(0, options.cores)  # every program inherits it
     peer = programs.Peer(len(options.cores), options.timeout)
@@ -229,6 +234,7 @@ def compare(options):
         one = comparison.measure_type(type_name, model, handshake_us)
         handshake_us = one.handshake_us[1]  # what ends one type begins the next
         report.types.append(one)
+        keep(options, report)  # it takes minutes, and may be interrupted
     return report
 
 
@@ -245,10 +251,7 @@ def main(argv):
         return 1
     except KeyboardInterrupt:
         return 130
-    text = reports.as_markdown(report)
-    print(text, end="")
-    write_file(options.markdown, text)
-    write_file(options.json, json.dumps(reports.as_json(report), indent=1, ensure_ascii=False) + "\n")
+    print(reports.as_markdown(report), end="")
     return 1 if report.counts()[figures.MISSED] else 0
 
 

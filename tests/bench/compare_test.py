@@ -124,6 +124,17 @@ class Command(unittest.TestCase):
         self.assertEqual(json.loads(content)["types"][0]["speed"][0]["pairs"]["tandem"], [500] * 3)
         self.assertNotIn(self.folder.name, text + content)
 
+    def test_what_was_measured_before_an_interruption_is_kept(self):
+        markdown_file = os.path.join(self.folder.name, "out.md")
+        tandem = StandIn(500)
+        tandem.handshake_us = mock.Mock(side_effect=[0.085, 0.085, KeyboardInterrupt])  # while F16 is measured
+        status, _ = self.compare(StandIn(100), tandem, "--pairs", "1", "--markdown", markdown_file)
+        self.assertEqual(status, 130)
+        with open(markdown_file, encoding="utf-8") as file:
+            text = file.read()
+        self.assertIn("## Q4_1", text)
+        self.assertNotIn("## F16", text)
+
     def test_wrong_usage_ends_with_2(self):
         for arguments in (["--tests", "fast"], ["--types", "Q2_K"], ["--pairs", "0"], ["--cores", "7"],
                           ["--parts", "everything"], ["--unknown"]):
