@@ -74,6 +74,18 @@ std::shared_ptr<const ProgramList> ListLauncher::make_list(std::span<const Liste
   return std::make_shared<const ProgramList>(launches, pool_);
 }
 
+// PoCL compiles a kernel a second time at its first launch, for its grid: here that is one on a list of nothing.
+void ListLauncher::compile(const ProgramList& list) {
+  if (kernels_.contains({list.variants(), false})) return;
+  doorbell_.dismiss();
+  const ProgramList nothing({}, pool_);
+  cl::Kernel& kernel = kernel_for(list.variants(), false);
+  set_arg(kernel, kIdleLooks, cl_ulong{0});
+  enqueue(kernel, nothing.address(), 0, serial_);
+  check(queue_.finish(), "clFinish", "list.cl on " + id_);
+  set_arg(kernel, kIdleLooks, stay_looks());
+}
+
 bool ListLauncher::launch(const std::shared_ptr<const ProgramList>& list, uint32_t base) {
   if (!takes_lists()) return false;
   submit_batch();
@@ -133,7 +145,7 @@ cl::Kernel& ListLauncher::kernel_for(const std::vector<uint64_t>& variants, bool
   set_buffer(kernel, kState, gates_.state());
   set_arg(kernel, kSpins, gates_.spins());
   set_buffer(kernel, kBell, doorbell_.slot());
-  set_arg(kernel, kIdleLooks, cl_ulong{stays_ && !stamped ? doorbell_.idle_looks() : 0});
+  set_arg(kernel, kIdleLooks, stamped ? cl_ulong{0} : stay_looks());
   return kernels_[{variants, stamped}] = kernel;
 }
 
@@ -147,20 +159,24 @@ void ListLauncher::enqueue(const std::shared_ptr<const ProgramList>& list, uint3
   doorbell_.dismiss();
   const std::shared_ptr<StampedList> stamps = spans_.recording() ? free_stamps(*list) : nullptr;
   cl::Kernel& kernel = kernel_for(list->variants(), stamps != nullptr);
-  set_arg(kernel, kAddress, cl_ulong{list->address()});
-  set_arg(kernel, kBase, cl_uint{base});
-  set_arg(kernel, kSerial, cl_uint{serial});
   if (stamps) {
     set_buffer(kernel, kStamps, stamps->slot());
     stamps->arm(list, *done_.as<sync::FlagLine>(), serial);
   }
-  check(queue_.enqueueNDRangeKernel(kernel, cl::NullRange, cl::NDRange(1), cl::NDRange(1)), "clEnqueueNDRangeKernel",
-        "list.cl on " + id_);
+  enqueue(kernel, list->address(), base, serial);
   if (stamps) spans_.add(stamps);
   check(queue_.flush(), "clFlush", id_);
   if (!stays_ || stamps) return;
   doorbell_.launched(serial);
   resident_variants_ = list->variants();
+}
+
+void ListLauncher::enqueue(cl::Kernel& kernel, uint64_t address, uint32_t base, uint32_t serial) {
+  set_arg(kernel, kAddress, cl_ulong{address});
+  set_arg(kernel, kBase, cl_uint{base});
+  set_arg(kernel, kSerial, cl_uint{serial});
+  check(queue_.enqueueNDRangeKernel(kernel, cl::NullRange, cl::NDRange(1), cl::NDRange(1)), "clEnqueueNDRangeKernel",
+        "list.cl on " + id_);
 }
 
 void ListLauncher::batch(bool open) {

@@ -38,7 +38,7 @@ class ListLauncher final : public Launcher {
   void launch(std::shared_ptr<Prepared> program, std::span<const sync::WaitFor> waits, sync::Signal signal) override;
   // nullptr: not all of these programs can be listed.
   std::shared_ptr<const ProgramList> make_list(std::span<const ListedLaunch> launches) const;
-  void compile(const ProgramList& list) { kernel_for(list.variants(), false); }  // now, not with its first launch
+  void compile(const ProgramList& list);  // now, not with its first launch
   // False: lists cannot be recorded here, and it is asked for; launch the programs one by one.
   bool launch(const std::shared_ptr<const ProgramList>& list, uint32_t base);
   void batch(bool open) override;
@@ -51,6 +51,8 @@ class ListLauncher final : public Launcher {
   void submit(std::shared_ptr<const ProgramList> list, uint32_t base);
   bool post(const ProgramList& list, uint32_t base, uint32_t serial);
   void enqueue(const std::shared_ptr<const ProgramList>& list, uint32_t base, uint32_t serial);
+  void enqueue(cl::Kernel& kernel, uint64_t address, uint32_t base, uint32_t serial);
+  cl_ulong stay_looks() const { return stays_ ? doorbell_.idle_looks() : 0; }
   uint32_t keep(std::shared_ptr<const ProgramList> list);
   std::shared_ptr<StampedList> free_stamps(const ProgramList& list);
   cl::Kernel& kernel_for(const std::vector<uint64_t>& variants, bool stamped);
