@@ -47,6 +47,11 @@ typedef float16 float16_anywhere __attribute__((aligned(4)));
 #define STORE16(space, v, p) vstore16(v, 0, p)
 #endif
 
+// 16 words from wherever a byte may stand; vload16 wants them where a word may.
+#ifdef __clang__
+typedef uint16 uint16_anywhere __attribute__((aligned(1)));
+#endif
+
 // Loads 16 halves as floats from wherever a half may stand; of vload_half16 PoCL 3.1 makes two conversions and an insertion, and aligned
 // loads. `space` is the pointer's.
 #if defined(__clang__) && defined(__AVX512F__)

@@ -28,7 +28,7 @@ INLINE float element(__global const uchar *panel, int r, int k) {
   __global const uchar *at = header + HEADER_BYTES + (tile % TILES) * TILE_BYTES;
   __global const uchar *quants = at + SCALE_BYTES * (MIN_KIND == 2 ? 2 : 1);
 #if KIND == 3
-  const float q = (float)((quants[column / 2 * 64 + r] >> (column % 2 * 4)) & 15);
+  const float q = (float)((quants[column / 2 * 64 + r % 16 * 4 + r / 16] >> (column % 2 * 4)) & 15);
 #else
   const float q = (float)((__global const char *)quants)[column * 64 + r];
 #endif

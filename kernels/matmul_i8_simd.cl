@@ -3,11 +3,12 @@
 // Layout: quants of a tile: int8 at k*64 + r; the rest in packed_simd.cl.
 // Work mapping and limits: matmul_simd.cl. K is a multiple of 32 (of 256 with SUPER).
 #define QUANT_BYTES 2048
+#define SCALE_OF_ROWS(lane) 1.0f
 #include "packed_simd.cl"
 
 // Decodes columns 2*pair and 2*pair + 1 of the run.
 INLINE void load_pair(const Run *r, int pair, float16 *first, float16 *second) {
-  __global const char *at = (__global const char *)r->quants + pair * 128;
+  __global const char *at = (__global const char *)r->quants + r->lane + pair * 128;
   PREFETCH_STREAM(at, 8192);
   PREFETCH_STREAM(at, 8256);
 #pragma unroll

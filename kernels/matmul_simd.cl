@@ -26,10 +26,23 @@ INLINE void store_rows(float16 value, __global float *y, int rows) {
 }
 
 #ifdef TOKENS
+// Adds two columns of AT_ONCE blocks from `part` on.
+INLINE void add_pair(float16 sum[TOKENS][BLOCKS], const int part, const float16 *first, const float16 *second,
+                     __global const float *at, const int x_stride) {
+#pragma unroll
+  for (int t = 0; t < TOKENS; ++t) {
+    const float a0 = at[(long)t * x_stride], a1 = at[(long)t * x_stride + 1];
+#pragma unroll
+    for (int b = 0; b < AT_ONCE; ++b) sum[t][part + b] = fma(first[b], (float16)(a0), sum[t][part + b]);
+#pragma unroll
+    for (int b = 0; b < AT_ONCE; ++b) sum[t][part + b] = fma(second[b], (float16)(a1), sum[t][part + b]);
+  }
+}
+
 __kernel void matmul_few(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_bytes, const int K, const int row_begin,
                          const int row_end, const int x_stride, const int y_stride) {
   const int row = row_begin + (int)get_global_id(0) * ROWS;
-  const int lane = row % 64;
+  const int lane = BLOCKS == 4 ? 0 : row % 64;  // the first of a panel, and known to be
   __global const uchar *panel = AT(const uchar, w) + (row / 64) * panel_bytes;
   __global const float *a = AT(const float, x);
   float16 sum[TOKENS][BLOCKS];
@@ -41,18 +54,20 @@ __kernel void matmul_few(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byte
 #pragma unroll
     for (int part = 0; part < BLOCKS; part += AT_ONCE) {
       const Run r = load_run(panel, run, lane + part * 16);
-      __global const float *at = a;
-      for (int pair = 0; pair < RUN / 2; ++pair, at += 2) {
-        float16 first[AT_ONCE], second[AT_ONCE];
-        load_pair(&r, pair, first, second);
-#pragma unroll
-        for (int t = 0; t < TOKENS; ++t) {
-          const float a0 = at[(long)t * x_stride], a1 = at[(long)t * x_stride + 1];
-#pragma unroll
-          for (int b = 0; b < AT_ONCE; ++b) sum[t][part + b] = fma(first[b], (float16)(a0), sum[t][part + b]);
-#pragma unroll
-          for (int b = 0; b < AT_ONCE; ++b) sum[t][part + b] = fma(second[b], (float16)(a1), sum[t][part + b]);
+      float16 first[AT_ONCE], second[AT_ONCE];
+#ifdef OFFSETS
+      if (r.takes_offsets) {
+        const Offsets offsets = with_offsets(&r);
+        for (int pair = 0; pair < RUN / 2; ++pair) {
+          load_pair_by_offsets(&offsets, pair, first, second);
+          add_pair(sum, part, first, second, a + 2 * pair, x_stride);
         }
+        continue;
+      }
+#endif
+      for (int pair = 0; pair < RUN / 2; ++pair) {
+        load_pair(&r, pair, first, second);
+        add_pair(sum, part, first, second, a + 2 * pair, x_stride);
       }
     }
   }

@@ -4,6 +4,7 @@
 //   SUPER == 1: 8 tiles behind a header [half d[64]] [half dmin[64] if explicit], tile = [int8 sc[G][64]] [uint8 m[G][64]] [quants];
 //   G = 32 / GROUP. Options: GROUP 32|16, SUPER 0|1, MIN_KIND 0 none, 1 zero point, 2 explicit, ZERO_POINT, QUANT_BYTES of one tile.
 // A run is GROUP columns that share their scales. AT_ONCE blocks of 16 rows are decoded at a time, from row `lane` of the panel.
+//   SCALE_OF_ROWS(lane), of the including file, is what their scales are multiplied by, an exact power of two.
 #define RUN GROUP
 #define RUNS_PER_TILE (32 / GROUP)
 #if SUPER
@@ -18,6 +19,11 @@
 #define RUN_REGISTERS (MIN_KIND == 0 ? 1 : 2)
 #include "registers_simd.cl"
 #include "fetch_simd.cl"
+#ifdef TAKES_OFFSETS
+#if defined(TOKENS) && AT_ONCE == 4 && !SUPER && MIN_KIND != 0
+#define OFFSETS
+#endif
+#endif
 #define FETCH_STEP 64
 #define FETCH_OFFSET(lane) 0  // a line holds all 64 rows
 
@@ -31,7 +37,11 @@
 typedef struct {
   float16 scale[AT_ONCE];
   LOW_IN_MEMORY float16 low[AT_ONCE];  // what fma adds; unused with MIN_KIND 0
-  __global const uchar *quants;
+  __global const uchar *quants;  // of all 64 rows where they are words
+  int lane;
+#ifdef OFFSETS
+  bool takes_offsets;  // matmul_i4_simd.cl
+#endif
 } Run;
 
 INLINE Run load_run(__global const uchar *panel, int run, int lane) {
@@ -65,7 +75,13 @@ INLINE Run load_run(__global const uchar *panel, int run, int lane) {
     r.low[b] = -((float)ZERO_POINT * r.scale[b]);
 #endif
   }
-  r.quants = at + SCALE_BYTES * (MIN_KIND == 2 ? 2 : 1) + part * (QUANT_BYTES / RUNS_PER_TILE) + lane;
+#pragma unroll
+  for (int b = 0; b < AT_ONCE; ++b) r.scale[b] *= SCALE_OF_ROWS(lane + b * 16);
+  r.quants = at + SCALE_BYTES * (MIN_KIND == 2 ? 2 : 1) + part * (QUANT_BYTES / RUNS_PER_TILE);
+  r.lane = lane;
+#ifdef OFFSETS
+  r.takes_offsets = TAKES_OFFSETS((__global const half *)at + part * 64, (__global const half *)(at + SCALE_BYTES) + part * 64);
+#endif
   return r;
 }
 

@@ -48,19 +48,19 @@ HWY_INLINE Vec load_i8(const int8_t* from) {
 HWY_INLINE Vec to_half_and_back(Vec value) { return hn::PromoteTo(F(), hn::DemoteTo(Half(), value)); }
 HWY_INLINE void prefetch(const void* from) { __builtin_prefetch(static_cast<const uint8_t*>(from) + kAheadBytes); }
 
-// Scale and minimum of kRowVectors x kLanes rows for one group of columns.
+// Scale and minimum of one group of columns for kRowVectors vectors of rows, kApart rows apart.
 template <int kRowVectors>
 struct Affine {
   Vec scale[kRowVectors], minimum[kRowVectors];
 };
 
-template <int kRowVectors>
+template <int kRowVectors, int64_t kApart = kLanes>
 HWY_INLINE void load_affine(const PanelFormat& format, const TileView& view, int64_t group, int64_t row,
                             Affine<kRowVectors>& affine) {
   const int64_t shared = group * kPanelRows + row;
   TANDEM_UNROLL
   for (int v = 0; v < kRowVectors; ++v) {
-    const int64_t at = v * kLanes;
+    const int64_t at = v * kApart;
     const bool super = format.scales == Scales::super;
     const Vec scale = super ? hn::Mul(load_half(view.scale + row + at), load_i8(view.sub_scale + shared + at))
                             : load_half(view.scale + shared + at);
@@ -82,26 +82,50 @@ HWY_INLINE Vec apply(Vec q, Vec scale, Vec minimum) {
   return hn::Mul(q, scale);
 }
 
+// Codes of 4 bits lie four to a word, those of 16 rows in a byte each (i4_byte): a vector of words is loaded, and the
+// codes of a byte are masked where they stand and converted as q * 2^(8 byte), which the scale takes back: powers of
+// two are exact, so fma(q, scale, min) rounds as written. The odd columns' codes are shifted down first: the topmost
+// would be the sign.
+constexpr int64_t kWordRows = 16;  // rows of one byte of the words
+
+HWY_INLINE hn::Vec<I> load_words(const uint8_t* codes, int64_t row) {
+  return hn::LoadU(I(), reinterpret_cast<const int32_t*>(codes) + row % kWordRows);
+}
+HWY_INLINE hn::Vec<I> odd_columns(hn::Vec<I> words) {
+  return hn::BitCast(I(), hn::ShiftRight<4>(hn::BitCast(hn::RebindToUnsigned<I>(), words)));
+}
+HWY_INLINE Vec of_byte(int64_t byte) { return hn::Set(F(), 1.0f / static_cast<float>(1 << 8 * byte)); }
+
 // Calls use(k, w) for the columns k of a tile of codes, ascending; w[v] are its rows from row + v * kLanes on.
 template <int kRowVectors, bool kAhead, bool kI4, bool kWithMin, typename Use>
 HWY_INLINE void decode_codes(const PanelFormat& format, const TileView& view, int64_t row, const Use& use) {
-  for (int64_t group = 0; group < kGroupTile / format.group; ++group) {
+  for (int64_t group = 0; group < format.groups(); ++group) {
     Affine<kRowVectors> affine;
     if constexpr (kAhead) prefetch(view.scale + group * kPanelRows);
     load_affine(format, view, group, row, affine);
+    hn::Vec<I> mask[kRowVectors];
+    if constexpr (kI4) {
+      TANDEM_UNROLL
+      for (int v = 0; v < kRowVectors; ++v) {
+        const int64_t byte = (row + v * kLanes) / kWordRows;
+        mask[v] = hn::Set(I(), 15 << 8 * byte);
+        affine.scale[v] = hn::Mul(affine.scale[v], of_byte(byte));
+      }
+    }
     const int64_t begin = group * format.group, end = begin + format.group;
     for (int64_t k = begin; k < end; k += kI4 ? 2 : 1) {
-      const uint8_t* codes = view.codes + (kI4 ? k / 2 : k) * kPanelRows + row;
+      const uint8_t* codes = view.codes + (kI4 ? k / 2 * kPanelRows : k * kPanelRows + row);
       if constexpr (kAhead) prefetch(codes);
       Vec w[kRowVectors];
       if constexpr (kI4) {
         Vec high[kRowVectors];
         TANDEM_UNROLL
         for (int v = 0; v < kRowVectors; ++v) {
-          const auto pair = hn::PromoteTo(I(), hn::LoadU(hn::Rebind<uint8_t, F>(), codes + v * kLanes));
-          const Vec low = hn::ConvertTo(F(), hn::And(pair, hn::Set(I(), 15)));
+          const auto words = load_words(codes, row + v * kLanes);
+          const Vec low = hn::ConvertTo(F(), hn::And(words, mask[v]));
+          const Vec odd = hn::ConvertTo(F(), hn::And(odd_columns(words), mask[v]));
           w[v] = apply<kWithMin>(low, affine.scale[v], affine.minimum[v]);
-          high[v] = apply<kWithMin>(hn::ConvertTo(F(), hn::ShiftRight<4>(pair)), affine.scale[v], affine.minimum[v]);
+          high[v] = apply<kWithMin>(odd, affine.scale[v], affine.minimum[v]);
         }
         use(k, w);
         use(k + 1, high);

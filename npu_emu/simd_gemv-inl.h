@@ -9,8 +9,6 @@
 #define TANDEM_NPU_EMU_SIMD_GEMV_INL_H_
 #endif
 
-#include <type_traits>
-
 #include "npu_emu/simd_decode-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -23,8 +21,9 @@ constexpr int kVectors = 4;                    // accumulators of one token: 64 
 constexpr int64_t kChunk = kVectors * kLanes;  // rows handled together
 constexpr int64_t kChunks = kPanelRows / kChunk;
 
-// The running sums of `kCount` tokens x kChunk rows; kept in registers while a run of columns streams past.
-template <int kCount>
+// The running sums of `kCount` tokens x kChunk rows, vectors of them kApart rows apart; kept in registers while a run
+// of columns streams past.
+template <int kCount, int64_t kApart = kLanes>
 struct Sums {
   Vec acc[kCount][kVectors];
 
@@ -32,14 +31,14 @@ struct Sums {
     TANDEM_UNROLL
     for (int s = 0; s < kCount; ++s) {
       TANDEM_UNROLL
-      for (int v = 0; v < kVectors; ++v) acc[s][v] = hn::Load(F(), from + s * kPanelRows + v * kLanes);
+      for (int v = 0; v < kVectors; ++v) acc[s][v] = hn::Load(F(), from + s * kPanelRows + v * kApart);
     }
   }
   HWY_INLINE void store(float* to) const {
     TANDEM_UNROLL
     for (int s = 0; s < kCount; ++s) {
       TANDEM_UNROLL
-      for (int v = 0; v < kVectors; ++v) hn::Store(acc[s][v], F(), to + s * kPanelRows + v * kLanes);
+      for (int v = 0; v < kVectors; ++v) hn::Store(acc[s][v], F(), to + s * kPanelRows + v * kApart);
     }
   }
   HWY_INLINE void add(int v, Vec w, const float* x, int64_t x_stride) {
@@ -61,135 +60,152 @@ struct GemvArguments {
   float* acc;
 };
 
-// Four bits a weight, straight from memory: the hottest loop of decoding. One vector load takes the codes of a column
-// pair for all rows of the chunk; seen as 32-bit lanes, byte v of lane j belongs to row 4j + v. A nibble is masked
-// where it stands and converted as q * 2^shift, and the scale carries 2^-shift: powers of two are exact, so fma(q,
-// scale, min) rounds as written. That leaves two cheap operations a weight beside the two multiply-adds, on pipes of
-// their own (L2-resident 1536 x 576: 26 GB/s, 21.8 when each byte is widened first). Sums stay in this row order until
-// the panel is done.
-static_assert(kVectors == 4);
-struct Spread {
-  Vec low[kVectors], high[kVectors], minimum[kVectors];
-};
+// Four bits a weight, straight from memory: the hottest loop of decoding. A vector of words is kVectors vectors of
+// rows, one for each byte. That leaves two cheap operations a weight beside the two multiply-adds, on pipes of their
+// own.
+static_assert(kVectors * kWordRows == kPanelRows);
+template <int kCount>
+using WordSums = Sums<kCount, kWordRows>;
+using WordAffine = Affine<kVectors>;  // the scales times of_byte()
 
 #if HWY_TARGET == HWY_AVX2
 struct NibbleMasks {
-  alignas(32) uint32_t lanes[7][8] = {};
+  alignas(32) uint32_t lanes[kVectors][8] = {};
   constexpr NibbleMasks() {
-    for (int n = 0; n < 7; ++n)
-      for (uint32_t& lane : lanes[n]) lane = 15u << 4 * n;
+    for (int v = 0; v < kVectors; ++v)
+      for (uint32_t& lane : lanes[v]) lane = 15u << 8 * v;
   }
 };
 #endif
 
-// The mask of nibble `n` of each lane. From memory with AVX2: its registers are taken, and gcc would build the masks
-// anew for every group.
-HWY_INLINE auto nibble_mask(int n) {
+// The mask of byte `v`'s low nibble. From memory with AVX2: its registers are taken, and gcc would build the masks anew
+// for every group.
+HWY_INLINE auto nibble_mask(int v) {
 #if HWY_TARGET == HWY_AVX2
   static constexpr NibbleMasks kMasks;
-  return hn::BitCast(I(), hn::Load(hn::RebindToUnsigned<I>(), kMasks.lanes[n]));
+  return hn::BitCast(I(), hn::Load(hn::RebindToUnsigned<I>(), kMasks.lanes[v]));
 #else
-  return hn::Set(I(), static_cast<int32_t>(15u << 4 * n));
+  return hn::Set(I(), 15 << 8 * v);
 #endif
 }
 
-HWY_INLINE void load_half4(const uint16_t* from, Vec (&out)[kVectors]) {
-  const hn::Rebind<uint16_t, F> d;
-  hn::Vec<decltype(d)> v0, v1, v2, v3;
-  hn::LoadInterleaved4(d, from, v0, v1, v2, v3);
-  out[0] = hn::PromoteTo(F(), hn::BitCast(Half(), v0));
-  out[1] = hn::PromoteTo(F(), hn::BitCast(Half(), v1));
-  out[2] = hn::PromoteTo(F(), hn::BitCast(Half(), v2));
-  out[3] = hn::PromoteTo(F(), hn::BitCast(Half(), v3));
-}
-
-// out[v] *= byte v of each word, read as T: rows 4j + v lie as the codes do.
-template <typename T>
-HWY_INLINE void multiply_bytes4(const T* from, Vec (&out)[kVectors]) {
-  const hn::Rebind<std::conditional_t<std::is_signed_v<T>, int32_t, uint32_t>, F> wide;  // shifts right as T does
-  const auto four = hn::LoadU(I(), reinterpret_cast<const int32_t*>(from));
-  TANDEM_UNROLL
-  for (int v = 0; v < kVectors; ++v) {
-    const auto byte = hn::ShiftRight<24>(hn::BitCast(wide, hn::ShiftLeftSame(four, 24 - 8 * v)));
-    out[v] = hn::Mul(out[v], hn::ConvertTo(F(), hn::BitCast(I(), byte)));
-  }
-}
-
-HWY_INLINE void load_spread(const PanelFormat& format, const TileView& view, int64_t group, int64_t row,
-                            Spread& spread) {
-  const int64_t shared = group * kPanelRows + row;
-  const bool super = format.scales == Scales::super;
-  Vec scale[kVectors];
-  load_half4(view.scale + (super ? row : shared), scale);
-  if (super) multiply_bytes4(view.sub_scale + shared, scale);
-  if (format.minimum == Minimum::stored) {
-    load_half4(view.minimum + (super ? row : shared), spread.minimum);
-    if (super) multiply_bytes4(view.sub_minimum + shared, spread.minimum);
-  }
-  TANDEM_UNROLL
-  for (int v = 0; v < kVectors; ++v) {
-    if (format.minimum == Minimum::zero_point) {
-      spread.minimum[v] = hn::Neg(hn::Mul(hn::Set(F(), static_cast<float>(format.zero_point)), scale[v]));
-    } else if (super && format.minimum == Minimum::stored) {
-      spread.minimum[v] = hn::Neg(spread.minimum[v]);
-    }
-    spread.low[v] = hn::Mul(scale[v], hn::Set(F(), 1.0f / static_cast<float>(1 << 8 * v)));
-    // The topmost nibble would be the sign: it is shifted down instead.
-    spread.high[v] = v == 3 ? scale[v] : hn::Mul(spread.low[v], hn::Set(F(), 0x1p-4f));
-  }
-}
-
-// Two columns of kChunk rows.
+// One column of a vector of words.
 template <int kCount, bool kWithMin>
-HWY_INLINE void add_pair(const uint8_t* codes, const Spread& spread, const float* x, int64_t x_stride,
-                         Sums<kCount>& sums) {
-  const auto four = hn::LoadU(I(), reinterpret_cast<const int32_t*>(codes));
-  const auto top = hn::BitCast(I(), hn::ShiftRight<28>(hn::BitCast(hn::RebindToUnsigned<I>(), four)));
+HWY_INLINE void add_column(hn::Vec<I> words, const WordAffine& affine, const float* x, int64_t x_stride,
+                           WordSums<kCount>& sums) {
   TANDEM_UNROLL
   for (int v = 0; v < kVectors; ++v) {
-    const Vec q = hn::ConvertTo(F(), hn::And(four, nibble_mask(2 * v)));
-    sums.add(v, apply<kWithMin>(q, spread.low[v], spread.minimum[v]), x, x_stride);
-  }
-  TANDEM_UNROLL
-  for (int v = 0; v < kVectors; ++v) {
-    const Vec q = hn::ConvertTo(F(), v == 3 ? top : hn::And(four, nibble_mask(2 * v + 1)));
-    sums.add(v, apply<kWithMin>(q, spread.high[v], spread.minimum[v]), x + 1, x_stride);
+    const Vec q = hn::ConvertTo(F(), hn::And(words, nibble_mask(v)));
+    sums.add(v, apply<kWithMin>(q, affine.scale[v], affine.minimum[v]), x, x_stride);
   }
 }
 
+#if HWY_TARGET == HWY_AVX3
+// A code becomes a float by one operation where it stands at bit 16 or 12 of its word: behind the exponent of 128 or
+// 2048 it is 128 + q or 2048 + q. Then fma(128 + q, scale, min - 128 scale) rounds the same number as fma(q, scale,
+// min), if min - 128 scale is exact.
+constexpr int32_t kAt16 = 15 << 16, kAt12 = 15 << 12;
+constexpr int32_t k128 = 0x43000000, k2048 = 0x45000000;  // as f32
+
+// Whether min - 128 scale and min - 2048 scale are exact for all rows of a group. With E the exponent field of an f16
+// and |min|'s from E - 1 to E + 11, where E is |scale|'s, both are multiples of 2^(E - 26) below 2^(E - 2): 24 bits.
+HWY_INLINE bool takes_offsets(const PanelFormat& format, const TileView& view, int64_t group) {
+  if (format.scales != Scales::half) return false;
+  if (format.minimum == Minimum::zero_point) return true;  // an f16 times at most 12 bits
+  const hn::ScalableTag<uint16_t> d;
+  const auto magnitude = hn::Set(d, 0x7fff), one = hn::Set(d, 1 << 10), eleven = hn::Set(d, 11 << 10);
+  auto outside = hn::Zero(d);
+  for (int64_t row = group * kPanelRows; row < (group + 1) * kPanelRows; row += static_cast<int64_t>(hn::Lanes(d))) {
+    const auto scale = hn::And(hn::LoadU(d, view.scale + row), magnitude);
+    const auto minimum = hn::And(hn::LoadU(d, view.minimum + row), magnitude);
+    outside = hn::Or(outside, hn::SaturatedSub(hn::SaturatedSub(scale, one), minimum));
+    outside = hn::Or(outside, hn::SaturatedSub(minimum, hn::SaturatedAdd(scale, eleven)));
+  }
+  return hn::AllTrue(d, hn::Eq(outside, hn::Zero(d)));
+}
+
+struct OffsetAffine {
+  Vec scale[kVectors], even[kVectors], odd[kVectors];  // min - 128 scale, min - 2048 scale
+};
+
+HWY_INLINE OffsetAffine with_offsets(const WordAffine& affine) {
+  OffsetAffine offsets;
+  TANDEM_UNROLL
+  for (int v = 0; v < kVectors; ++v) {
+    offsets.scale[v] = affine.scale[v];
+    offsets.even[v] = hn::NegMulAdd(affine.scale[v], hn::Set(F(), 128.0f), affine.minimum[v]);
+    offsets.odd[v] = hn::NegMulAdd(affine.scale[v], hn::Set(F(), 2048.0f), affine.minimum[v]);
+  }
+  return offsets;
+}
+
+HWY_INLINE Vec offset_code(hn::Vec<I> words, int32_t mask, int32_t offset) {
+  return hn::BitCast(F(), hn::Or(hn::And(words, hn::Set(I(), mask)), hn::Set(I(), offset)));
+}
+
+// Two columns of all rows. Words that begin up to two bytes early have their codes that many bytes higher: the load
+// shifts. What lies before a tile's codes are its scales.
+template <int kCount>
+HWY_INLINE void add_pair(const uint8_t* codes, const OffsetAffine& affine, const float* x, int64_t x_stride,
+                         WordSums<kCount>& sums) {
+  const auto words = load_words(codes, 0);
+  const auto bits = hn::BitCast(hn::RebindToUnsigned<I>(), words);
+  const hn::Vec<I> at[] = {load_words(codes - 2, 0), load_words(codes - 1, 0), words,
+                           hn::BitCast(I(), hn::ShiftRight<8>(bits)), hn::BitCast(I(), hn::ShiftRight<16>(bits))};
+  TANDEM_UNROLL
+  for (int v = 0; v < kVectors; ++v)
+    sums.add(v, hn::MulAdd(offset_code(at[v], kAt16, k128), affine.scale[v], affine.even[v]), x, x_stride);
+  TANDEM_UNROLL
+  for (int v = 0; v < kVectors; ++v)
+    sums.add(v, hn::MulAdd(offset_code(at[v + 1], kAt12, k2048), affine.scale[v], affine.odd[v]), x + 1, x_stride);
+}
+#endif
+
+// One group of columns of the rows of word `row` and the next.
 template <int kCount, bool kWithMin>
-HWY_INLINE void gemv_i4_tile(const GemvArguments& g, const TileView& view, const float* x, int64_t row) {
-  Sums<kCount> sums;
-  sums.load(g.acc + row);
-  for (int64_t group = 0; group < kGroupTile / g.format.group; ++group) {
-    Spread spread;
-    prefetch(view.scale + group * kPanelRows + row);
-    prefetch(view.minimum + group * kPanelRows + row);
-    load_spread(g.format, view, group, row, spread);
-    const uint8_t* codes = view.codes + group * g.format.group / 2 * kPanelRows + row;
-    const float* at = x + group * g.format.group;
-    for (int64_t pair = 0; pair < g.format.group / 2; pair += kChunks) {
-      prefetch(codes + row / kChunk * kPanelRows);  // each of the chunks fetches its share of the lines
-      TANDEM_UNROLL
-      for (int64_t i = 0; i < kChunks; ++i, codes += kPanelRows, at += 2)
-        add_pair<kCount, kWithMin>(codes, spread, at, g.x_stride, sums);
+HWY_INLINE void gemv_i4_group(const GemvArguments& g, const TileView& view, int64_t group, const float* x, int64_t row,
+                              WordSums<kCount>& sums) {
+  const int64_t pairs = g.format.group / 2;
+  const uint8_t* codes = view.codes + group * pairs * kPanelRows;
+  prefetch(view.scale + group * kPanelRows + row * kVectors);
+  prefetch(view.minimum + group * kPanelRows + row * kVectors);
+  WordAffine affine;
+  load_affine<kVectors, kWordRows>(g.format, view, group, row, affine);
+#if HWY_TARGET == HWY_AVX3
+  if (kWithMin && takes_offsets(g.format, view, group)) {
+    const OffsetAffine offsets = with_offsets(affine);
+    for (int64_t pair = 0; pair < pairs; ++pair, codes += kPanelRows, x += 2) {
+      prefetch(codes);
+      add_pair<kCount>(codes, offsets, x, g.x_stride, sums);
+    }
+    return;
+  }
+#endif
+  TANDEM_UNROLL
+  for (int v = 0; v < kVectors; ++v) affine.scale[v] = hn::Mul(affine.scale[v], of_byte(v));
+  for (int64_t pair = 0; pair < pairs; pair += kChunks) {
+    prefetch(codes + row / kLanes * kPanelRows);  // each of the chunks fetches its share of the lines
+    TANDEM_UNROLL
+    for (int64_t i = 0; i < kChunks; ++i, codes += kPanelRows, x += 2) {
+      const auto words = load_words(codes, row);
+      add_column<kCount, kWithMin>(words, affine, x, g.x_stride, sums);
+      add_column<kCount, kWithMin>(odd_columns(words), affine, x + 1, g.x_stride, sums);
     }
   }
-  sums.store(g.acc + row);
 }
 
 template <int kCount, bool kWithMin>
 void gemv_i4(const GemvArguments& g) {
   for (int64_t tile = 0; tile < g.columns / kGroupTile; ++tile) {
     const TileView view = tile_view(g.format, g.panel, tile);
-    for (int64_t row = 0; row < kPanelRows; row += kChunk)
-      gemv_i4_tile<kCount, kWithMin>(g, view, g.x + tile * kGroupTile, row);
-  }
-  const F d;
-  for (float* sums = g.acc; sums < g.acc + kCount * kPanelRows; sums += kChunk) {
-    const Vec v0 = hn::Load(d, sums), v1 = hn::Load(d, sums + kLanes);
-    const Vec v2 = hn::Load(d, sums + 2 * kLanes), v3 = hn::Load(d, sums + 3 * kLanes);
-    hn::StoreInterleaved4(v0, v1, v2, v3, d, sums);  // lane j of vector v becomes row 4j + v
+    const float* x = g.x + tile * kGroupTile;
+    for (int64_t row = 0; row < kWordRows; row += kLanes) {
+      WordSums<kCount> sums;
+      sums.load(g.acc + row);
+      for (int64_t group = 0; group < g.format.groups(); ++group)
+        gemv_i4_group<kCount, kWithMin>(g, view, group, x + group * g.format.group, row, sums);
+      sums.store(g.acc + row);
+    }
   }
 }
 

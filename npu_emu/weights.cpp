@@ -19,7 +19,7 @@ struct TileSizes {
 
 TileSizes tile_sizes(const PanelFormat& format) {
   const bool stored = format.minimum == Minimum::stored;
-  const size_t values = static_cast<size_t>(kGroupTile / format.group * kPanelRows);
+  const size_t values = static_cast<size_t>(format.groups() * kPanelRows);
   const size_t width = format.scales == Scales::half ? 2 : 1;
   const size_t codes = static_cast<size_t>(kPanelRows * kGroupTile) / (format.element == Element::i4 ? 2 : 1);
   const size_t header = format.scales == Scales::super ? kPanelRows * 2 * (stored ? 2 : 1) : 0;
@@ -94,7 +94,7 @@ float decode_weight(const PanelFormat& format, const std::byte* panel, int64_t c
   const int64_t k = column % kGroupTile, shared = k / format.group * kPanelRows + row;
   float q = 0;
   if (format.element == Element::i4) {
-    const uint8_t pair = view.codes[k / 2 * kPanelRows + row];
+    const uint8_t pair = view.codes[k / 2 * kPanelRows + i4_byte(row)];
     q = static_cast<float>(k % 2 == 0 ? pair & 15 : pair >> 4);
   } else {
     q = static_cast<float>(static_cast<int8_t>(view.codes[k * kPanelRows + row]));

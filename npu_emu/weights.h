@@ -9,7 +9,8 @@
 //       super scales   every 8 tiles (K a multiple of 256) begin with [half d[64]] [half dmin[64] if with_min];
 //                      tile = [int8 sc[G][64]] [uint8 m[G][64] if with_min] [codes]
 //                      scale = d * sc, min = -(dmin * m)   (both exact in f32)
-//       codes i4: byte (k/2)*64 + r, column k low nibble, k+1 high nibble, unsigned.   codes i8: signed, k*64 + r
+//       codes i4: byte (k/2)*64 + i4_byte(r), column k low nibble, k+1 high nibble, unsigned: of 16 words, word j is
+//                 rows j, j + 16, j + 32 and j + 48.   codes i8: signed, k*64 + r
 //   Decoded weight, in f32: dense: the value (f32 and bf16 rounded to f16 where asked); else q*scale,
 //   fma(q, scale, -(zero_point*scale)) or fma(q, scale, min).
 #pragma once
@@ -22,6 +23,7 @@ namespace tandem::npu_emu {
 inline constexpr int64_t kPanelRows = 64;
 inline constexpr int64_t kGroupTile = 32;  // columns of one tile of codes
 inline constexpr int64_t kSuperColumns = 256;
+constexpr int64_t i4_byte(int64_t row) { return row % 16 * 4 + row / 16; }
 
 enum class Element : uint8_t { f32, f16, bf16, i4, i8 };
 enum class Scales : uint8_t { none, half, super };
@@ -35,6 +37,7 @@ struct PanelFormat {
   int zero_point = 0;  // with Minimum::zero_point
 
   bool dense() const { return scales == Scales::none; }
+  int groups() const { return group == 16 ? 2 : 1; }  // of a tile; a division would cost as much as 20 columns
   bool operator==(const PanelFormat&) const = default;
 };
 

@@ -44,7 +44,7 @@ float packed_element(uint panel, uint r, uint k) {
   const uint quants = at + SCALE_WORDS * (MIN_KIND == 2 ? 2u : 1u);
   float q;
   if (KIND == 3) {
-    q = float((byte_at(quants, column / 2u * 64u + r) >> (4u * (column % 2u))) & 15u);
+    q = float((byte_at(quants, column / 2u * 64u + r % 16u * 4u + r / 16u) >> (4u * (column % 2u))) & 15u);
   } else {
     q = signed_byte_at(quants, column * 64u + r);
   }

@@ -1,7 +1,7 @@
 // y[s, n] = sum over k of w[n, k] * x[s, k] with 4-bit packed weights, for CPU devices (simd family).
 // kernels: matmul_few matmul_gemm
 //
-// Layout: quants of a tile: byte (k/2)*64 + r holds q(k) in the low and q(k+1) in the high nibble; the rest in packed_simd.glsl.
+// Layout: quants of a tile: byte (k/2)*64 + r%16*4 + r/16 holds q(k) in the low and q(k+1) in the high nibble; the rest in packed_simd.glsl.
 // Work mapping and limits: matmul_simd.glsl. K is a multiple of 32 (of 256 with SUPER).
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -13,11 +13,12 @@ BUFFER(0, uint, w);
 #define QUANT_WORDS 256
 #include "packed_simd.glsl"
 
-// Decodes columns 2*pair and 2*pair + 1 of the run: one word is both columns of four rows.
+// Decodes columns 2*pair and 2*pair + 1 of the run.
 void load_pair(Run r, int pair, int b, out vec4 first, out vec4 second) {
-  const uint word = w[r.quants + uint(pair) * 16u + uint(b) * 8u];
-  first = decode(r, b, four_bytes(word & 0x0f0f0f0fu));
-  second = decode(r, b, four_bytes((word >> 4) & 0x0f0f0f0fu));
+  const uint at = r.quants + uint(pair) * 16u + r.row % 16u, byte = 8u * (r.row / 16u + uint(b) * 2u);
+  const uvec4 rows = uvec4(w[at], w[at + 1u], w[at + 2u], w[at + 3u]) >> byte;
+  first = decode(r, b, vec4(rows & 15u));
+  second = decode(r, b, vec4((rows >> 4) & 15u));
 }
 #include "matmul_args.glsl"
 #include "matmul_simd.glsl"

@@ -15,7 +15,7 @@ BUFFER(0, uint, w);
 
 // Decodes columns 2*pair and 2*pair + 1 of the run.
 void load_pair(Run r, int pair, int b, out vec4 first, out vec4 second) {
-  const uint at = r.quants + uint(pair) * 32u + uint(b) * 8u;
+  const uint at = r.quants + uint(pair) * 32u + uint(b) * 8u + r.row / 4u;
   first = decode(r, b, four_signed_bytes(w[at]));
   second = decode(r, b, four_signed_bytes(w[at + 16u]));
 }

@@ -22,7 +22,8 @@ layout(constant_id = 4) const int BLOCKS = 4;
 struct Run {
   vec4 scale[2];
   vec4 low[2];  // what fma adds; unused with MIN_KIND 0
-  uint quants;
+  uint quants;  // of all 64 rows
+  uint row;
 };
 
 vec4 four_halves(uint at) { return vec4(unpackHalf2x16(w[at]), unpackHalf2x16(w[at + 1u])); }
@@ -54,7 +55,8 @@ Run load_run(uint panel, int run, uint row) {
   const uint at = SUPER == 1 ? header + uint(HEADER_WORDS) + tile % 8u * uint(TILE_WORDS) : header + tile * uint(TILE_WORDS);
   load_scales(header, at, part, row, r.scale[0], r.low[0]);
   if (BLOCKS == 4) load_scales(header, at, part, row + 32u, r.scale[1], r.low[1]);
-  r.quants = at + uint(SCALE_WORDS * (MIN_KIND == 2 ? 2 : 1)) + part * uint(QUANT_WORDS / GROUPS) + row / 4u;
+  r.quants = at + uint(SCALE_WORDS * (MIN_KIND == 2 ? 2 : 1)) + part * uint(QUANT_WORDS / GROUPS);
+  r.row = row;
   return r;
 }
 

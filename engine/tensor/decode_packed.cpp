@@ -38,7 +38,7 @@ Group read_group(const PackedFormat& format, const std::byte* header, const std:
 
 float read_quant(const PackedFormat& format, const std::byte* quants, int k, int r) {
   if (format.kind == PackedKind::i8) return static_cast<float>(read<int8_t>(quants + k * kPanelRows + r));
-  const auto pair = read<uint8_t>(quants + k / 2 * kPanelRows + r);
+  const auto pair = read<uint8_t>(quants + k / 2 * kPanelRows + i4_byte(r));
   return static_cast<float>(k % 2 == 0 ? pair & 15 : pair >> 4);
 }
 

@@ -36,7 +36,7 @@ void exchange(uint64_t& low, uint64_t& high, int bits, uint64_t mask) {
   low ^= t << bits;
 }
 
-// out[k * 64 + r] = in[r][k] for 8 rows r and 8 columns k.
+// out[k * 64 + i] = in[i][k] for 8 places i of a line and 8 columns k.
 void transpose_8x8(const uint8_t* in, size_t pitch, uint8_t* out) {
   uint64_t m[8];
   for (int r = 0; r < 8; ++r) std::memcpy(&m[r], in + r * pitch, 8);
@@ -51,18 +51,27 @@ void write_quants(const PackedFormat& format, const Integers& from, int column, 
   const bool nibbles = format.kind == PackedKind::i4;
   const int lines = nibbles ? 16 : 32;  // of 64 bytes
   alignas(64) uint8_t line[32 * kPanelRows];
-  alignas(64) uint8_t bytes[kPanelRows][32];
+  alignas(64) uint8_t bytes[kPanelRows][32];  // by place in a line
   for (int r = 0; r < kPanelRows; ++r) {
     const uint8_t* q = from.q[r] + column;
+    uint8_t* place = bytes[nibbles ? i4_byte(r) : r];
     if (nibbles)
-      for (int i = 0; i < 16; ++i) bytes[r][i] = static_cast<uint8_t>(q[2 * i] | q[2 * i + 1] << 4);
+      for (int i = 0; i < 16; ++i) place[i] = static_cast<uint8_t>(q[2 * i] | q[2 * i + 1] << 4);
     else
-      std::memcpy(bytes[r], q, 32);
+      std::memcpy(place, q, 32);
   }
   for (int r = 0; r < kPanelRows; r += 8)
     for (int i = 0; i < lines; i += 8) transpose_8x8(&bytes[r][i], 32, line + i * kPanelRows + r);
-  for (int i = 0; i < lines; ++i)
-    std::memcpy(quants + i * kPanelRows + rows.first, line + i * kPanelRows + rows.first, rows.count);
+  if (rows.count == kPanelRows) {
+    std::memcpy(quants, line, lines * kPanelRows);
+    return;
+  }
+  for (int i = 0; i < lines; ++i) {
+    for (int r = rows.first; r < rows.first + rows.count; ++r) {
+      const int at = i * kPanelRows + (nibbles ? i4_byte(r) : r);
+      quants[at] = line[at];
+    }
+  }
 }
 
 template <typename T>

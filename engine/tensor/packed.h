@@ -19,7 +19,10 @@
 //            tile = [int8 sc[G][64]] [uint8 m[G][64] if explicit_] [quants]
 //            scale = float(d) * float(sc)        (exact in f32)
 //            min   = -(float(dmin) * float(m))   (exact in f32)
-//     quants i4: byte (k/2)*64 + r holds q(k) in the low and q(k+1) in the high nibble (k even): 1024 bytes; q is 0..15
+//     quants i4: byte (k/2)*64 + i4_byte(r) holds q(k) in the low and q(k+1) in the high nibble (k even): 1024 bytes; q
+//     is
+//            0..15. Of 16 words of 32 bits, word j is rows j, j + 16, j + 32 and j + 48: a vector of words, masked
+//            where the codes stand, is a vector of neighbouring rows.
 //     quants i8: int8 at k*64 + r: 2048 bytes; q is signed
 #pragma once
 
@@ -36,6 +39,7 @@ namespace tandem {
 inline constexpr int64_t kPanelRows = 64;
 inline constexpr int64_t kTileColumns = 32;
 inline constexpr int64_t kSuperColumns = 256;
+constexpr int i4_byte(int row) { return row % 16 * 4 + row / 16; }
 
 enum class PackedKind : uint8_t { f32, f16, bf16, i4, i8 };
 enum class ScaleKind : uint8_t { none, half, super };

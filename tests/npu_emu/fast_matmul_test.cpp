@@ -5,6 +5,7 @@
 
 #include "npu_emu/self_test.h"
 #include "tests/npu_emu/random_product.h"
+#include "tests/support/scale_edges.h"
 
 namespace tandem::npu_emu {
 namespace {
@@ -52,6 +53,35 @@ TEST(FastMatmul, gives_the_definitions_bits_in_every_format_on_every_instruction
         std::fill(setup.y.begin(), setup.y.end(), kCanary);
         fast_matmul(setup.call(), *kernels);
         ASSERT_TRUE(same_bits(expected, setup.y)) << kernels->name << " " << describe(format) << " tokens " << tokens;
+      }
+    }
+  }
+}
+
+// With AVX-512 codes are put behind an offset where that is exact for all rows of a group.
+TEST(FastMatmul, gives_the_definitions_bits_whatever_scales_and_minima_meet) {
+  using tandem::testing::Edge;
+  const Edge edges[] = {Edge::inside, Edge::below, Edge::above, Edge::anywhere};
+  for (const int group : {16, 32}) {
+    const PanelFormat format{Element::i4, Scales::half, Minimum::stored, group};
+    for (const int64_t tokens : {1, 3, 9}) {
+      Problem setup(format, {tokens, 512, 64}, static_cast<uint32_t>(tokens));
+      for (int64_t tile = 0; tile < setup.shape.k / kGroupTile; ++tile) {
+        const TileView view = tile_view(format, setup.panels.data(), tile);
+        for (int64_t i = 0; i < format.groups() * kPanelRows; ++i) {
+          // One row of each group is at the edge, or all of them are anywhere.
+          const Edge edge = edges[tile % 4];
+          const bool here = edge == Edge::anywhere || i % kPanelRows == tile * 5 % kPanelRows;
+          const auto [scale, min] = tandem::testing::scale_and_min(here ? edge : Edge::inside, setup.random);
+          const_cast<uint16_t*>(view.scale)[i] = scale;
+          const_cast<uint16_t*>(view.minimum)[i] = min;
+        }
+      }
+      const std::vector<float> expected = setup.expected();
+      for (const FastKernels* kernels : all_kernels()) {
+        std::fill(setup.y.begin(), setup.y.end(), kCanary);
+        fast_matmul(setup.call(), *kernels);
+        ASSERT_TRUE(same_bits(expected, setup.y)) << kernels->name << " group " << group << " tokens " << tokens;
       }
     }
   }

@@ -197,13 +197,15 @@ LANES_INLINE Lanes to_float(Words words) {
   EACH_PART v.p[i] = __builtin_convertvector(words.p[i], Part);
   return v;
 }
-LANES_INLINE Lanes low_nibbles(Words bytes) {
-  EACH_PART bytes.p[i] &= 15;
-  return to_float(bytes);
+LANES_INLINE Words load_words(const uint8_t* from) {
+  Words words;
+  EACH_PART std::memcpy(&words.p[i], from + 4 * kPartLanes * i, sizeof(WordPart));
+  return words;
 }
-LANES_INLINE Lanes high_nibbles(Words bytes) {
-  EACH_PART bytes.p[i] >>= 4;
-  return to_float(bytes);
+// The four bits of each word from bit `shift` on.
+LANES_INLINE Lanes nibbles(Words words, int shift) {
+  EACH_PART words.p[i] = words.p[i] >> shift & 15;
+  return to_float(words);
 }
 
 // The first `count` (< 16) values; the other lanes are `fill`, and memory past the count is not touched.

@@ -38,11 +38,11 @@ LANES_INLINE void read_group(const PackedFormat& format, const uint8_t* header, 
 LANES_INLINE void decode_i4(const uint8_t* quants, const TileGroup* groups, int group, float* w) {
   for (int k = 0; k < kTile; k += 2) {
     const TileGroup& of = groups[k / group];
+    const Words words = load_words(quants + k / 2 * kRows);  // byte j: 16 rows (i4_byte)
     for (int j = 0; j < kVectors; ++j) {
-      const Words pairs = from_bytes(quants + k / 2 * kRows + 16 * j);
       const Lanes scale = load(of.scale + 16 * j), min = load(of.min + 16 * j);
-      store(w + k * kRows + 16 * j, fma(low_nibbles(pairs), scale, min));
-      store(w + (k + 1) * kRows + 16 * j, fma(high_nibbles(pairs), scale, min));
+      store(w + k * kRows + 16 * j, fma(nibbles(words, 8 * j), scale, min));
+      store(w + (k + 1) * kRows + 16 * j, fma(nibbles(words, 8 * j + 4), scale, min));
     }
   }
 }

@@ -1,6 +1,7 @@
 // MatMul in both families and every packed format against a double loop over the decoded weights.
 #include "engine/tensor/types.h"
 #include "tests/engine/device/opencl/kernels/kernel_test.h"
+#include "tests/support/scale_edges.h"
 
 namespace tandem::opencl::test {
 namespace {
@@ -131,6 +132,33 @@ TEST_P(MatMulKernel, gives_the_same_bits_whatever_the_registers_hold) {
       EXPECT_TRUE(same_bits(multiply(op, x), many)) << info(type).name << " S " << S;
     }
   }
+}
+
+// One token's codes are put behind an offset where that is exact for all rows of a run; many tokens' are not.
+TEST_P(MatMulKernel, gives_the_same_bits_whatever_scales_and_minima_meet) {
+  using tandem::testing::Edge;
+  const Edge edges[] = {Edge::inside, Edge::below, Edge::above, Edge::anywhere};
+  const int64_t N = 128, K = 512, S = 9;
+  const size_t block_bytes = info(StorageType::q4_1).block_bytes;
+  std::vector<std::byte> blocks(static_cast<size_t>(N) * row_bytes(StorageType::q4_1, K));
+  for (std::byte& b : blocks) b = static_cast<std::byte>(generator_());
+  for (size_t b = 0; b < blocks.size() / block_bytes; ++b) {
+    const size_t row = b / (K / 32), run = b % (K / 32);
+    const Edge edge = edges[run % 4];
+    const bool here = edge == Edge::anywhere || row % 64 == run * 5 % 64;  // one row of a panel, or all of them
+    const auto pair = tandem::testing::scale_and_min(here ? edge : Edge::inside, generator_);
+    std::memcpy(&blocks[b * block_bytes], &pair, sizeof pair);
+  }
+  MatMul op;
+  op.S = S, op.K = K, op.row_end = N;
+  op.w.format = packed_format(StorageType::q4_1), op.w.rows = N, op.w.columns = K;
+  op.w.data = memory_.room(op.w.bytes());
+  pack_rows(StorageType::q4_1, blocks.data(), K, 0, N, op.w.data.as<std::byte>());
+  const auto x = random(static_cast<size_t>(S * K));
+  const auto many = multiply(op, x);
+  op.S = 1;
+  const auto one = multiply(op, x);
+  for (int64_t n = 0; n < N; ++n) ASSERT_EQ(one[static_cast<size_t>(n)], many[static_cast<size_t>(n)]) << "row " << n;
 }
 TANDEM_BOTH_FAMILIES(MatMulKernel);
 
