@@ -1,6 +1,7 @@
 // Opens devices by the names of --device: "opencl:0", "npu:0", "host".
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -17,6 +18,7 @@ struct DeviceOptions {
   std::string sync_policy = "predict";    // one of sync::waiter_names(); docs/sync.md
   std::string npu_params;                 // parameter file (JSON); empty: the built-in one
   std::string program_folder;             // where compiled OpenCL programs are kept between runs; empty: nowhere
+  std::function<void(const std::string& what)> on_long_work;  // told before compiling and keeping, which take seconds
 };
 
 struct DeviceCount {

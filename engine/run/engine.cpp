@@ -117,7 +117,7 @@ Engine::Engine(const EngineOptions& options)
                    model_.config.architecture + "|" + std::to_string(file_.file_bytes()) + "|" + act_ + "|" +
                        options_.sync_policy},
       PlannerOptions{options_.plan, options_.split, act_ == "f16", options_.strict_device, options_.tries_plans,
-                     options_.graph_tokens, options_.submit, options_.keeps_contended},
+                     options_.graph_tokens, options_.submit, options_.keeps_contended, options_.on_long_work},
       *executor_, cache_);
   if (options_.plan != "auto") {
     for (const std::string& note : planner_->make(options_.plan, {1, 1}, 0).notes) notes_.push_back(note);
@@ -138,6 +138,7 @@ void Engine::open_devices() {
     notes_.push_back("there is one core: waits are blocking, not " + options_.sync_policy);
   device_options.npu_params = options_.npu_params;
   device_options.program_folder = options_.program_folder;
+  device_options.on_long_work = options_.on_long_work;
   configure_drivers(device_options);
   const auto names = options_.devices.empty() ? default_devices(options_, notes_) : options_.devices;
   std::set<std::string> seen;

@@ -62,6 +62,8 @@ struct EngineOptions {
   std::string program_folder;               // keeps compiled OpenCL programs for the next start; empty: nowhere
   std::optional<std::string> measurements;  // file that keeps them; nothing: the user's cache
   LoadProgress load_progress;
+  // Told in words what takes seconds before it begins: compiling, measuring, and, by the destructor, keeping.
+  std::function<void(const std::string& what)> on_long_work;
 };
 
 class Engine {

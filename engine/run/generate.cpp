@@ -40,6 +40,7 @@ Generation generate(Engine& engine, std::span<const int32_t> prompt, const Gener
 
   engine.interrupted = options.interrupted;
   engine.get_ready(result.prompt_tokens, options.predict < 0 || options.predict > 1);  // no token pays for planning
+  if (options.on_ready) options.on_ready();
   const double start = now_seconds();
   std::span<const float> logits;
   try {

@@ -19,9 +19,10 @@ namespace tandem {
 struct GenerateOptions {
   int64_t predict = 128;  // most tokens; < 0: until a stop or the context is full
   SamplerOptions sampler;
-  std::vector<std::string> stop;  // stop strings, not printed
-  bool ignore_end = false;        // go on after EOS
-  bool print_special = false;     // print special tokens' text
+  std::vector<std::string> stop;   // stop strings, not printed
+  bool ignore_end = false;         // go on after EOS
+  bool print_special = false;      // print special tokens' text
+  std::function<void()> on_ready;  // plans are made, nothing is printed yet; what follows is timed
   std::function<void(std::string_view)> on_text;
   std::function<bool()> interrupted;
 };

@@ -95,6 +95,7 @@ const std::string& Planner::name_for(const Batch& batch, int64_t position) {
     best = *kept;
   } else {
     const Keeping keeping(cache_, options_.keeps_contended);
+    if (options_.on_long_work && chosen_.empty()) options_.on_long_work("measuring which plan is the fastest");
     best = fastest(open, batch, position);
     cache_.set(key, best);
   }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -43,6 +44,7 @@ struct PlannerOptions {
   std::vector<int64_t> graph_tokens;
   std::string submit = "ahead";  // as EngineOptions::submit
   bool keeps_contended = false;  // as EngineOptions::keeps_contended
+  std::function<void(const std::string& what)> on_long_work;
 };
 
 class Planner {

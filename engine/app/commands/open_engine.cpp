@@ -27,6 +27,9 @@ std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds&
   options.submit = flags.submit;
   options.program_folder = gpu::default_cache_folder();
   options.load_progress = [&](uint64_t done, uint64_t total) { progress.update(done, total); };
+  if (!flags.quiet() && Progress::stderr_is_terminal()) {
+    options.on_long_work = [](const std::string& what) { std::fprintf(stderr, "%s ...\n", what.c_str()); };
+  }
   auto engine = Engine::open(options);
   engine->interrupted = [] { return interrupted(); };
   return engine;

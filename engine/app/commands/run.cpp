@@ -126,7 +126,7 @@ int run_command(const CommonFlags& flags) {
   if (!flags.json) {
     options.on_text = [](std::string_view text) { std::cout << text << std::flush; };
     // A reader wants to see what is being continued; the output itself is the generated text alone.
-    if (to_terminal && !flags.quiet()) std::cerr << input_text(flags.text) << std::flush;
+    if (to_terminal && !flags.quiet()) options.on_ready = [&] { std::cerr << input_text(flags.text) << std::flush; };
   }
   Progress progress("prompt", ProgressUnit::tokens, !flags.quiet() && Progress::stderr_is_terminal());
   engine->prefill_progress = [&](int64_t done, int64_t total) {

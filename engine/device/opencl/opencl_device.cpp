@@ -125,7 +125,7 @@ Error no_doorbell(const DeviceInfo& info, bool cpu) {
 class OpenclDevice final : public Device {
  public:
   OpenclDevice(Handle opened, const DeviceOptions& options, const Tuning& tuning)
-      : programs_(open_programs(opened, ProgramFiles(options.program_folder, opened.device))),
+      : programs_(open_programs(opened, ProgramFiles(options.program_folder, opened.device), options.on_long_work)),
         handle_(programs_.handle()),
         queue_(make_queue(handle_)),
         spans_(handle_.id),

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <utility>
 
 #include "kernels/kernels.h"
 #include "sync/error.h"
@@ -58,6 +59,7 @@ const cl::Program& ProgramCache::program(const std::string& source, const std::s
 // nothing is kept. The handler is registered after the driver was loaded, so it runs before the driver's own.
 ProgramCache::~ProgramCache() {
   if (process_ends) return;
+  if (!unkept_.empty() && on_long_work_) on_long_work_("keeping the compiled kernels for the next start");
   for (const Unkept& one : unkept_) {
     std::vector<std::vector<unsigned char>> binaries;
     if (one.program.getInfo(CL_PROGRAM_BINARIES, &binaries) == CL_SUCCESS && binaries.size() == 1 &&
@@ -80,6 +82,7 @@ cl::Program ProgramCache::build(const std::string& text, const std::string& obje
   const std::string standard = options.find("-cl-std=") == std::string::npos ? "-cl-std=CL1.2 " : "";
   const std::string all_options = standard + handle_.build_options + " " + options;
   if (const auto program = kept(text, all_options)) return *program;
+  if (on_long_work_ && !std::exchange(told_of_building_, true)) on_long_work_("compiling kernels for this device");
   cl_int code = CL_SUCCESS;
   cl::Program program(handle_.context, text, false, &code);
   check(code, "clCreateProgramWithSource", object);

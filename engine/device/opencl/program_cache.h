@@ -2,10 +2,11 @@
 //
 // Contract: kernel() gives a new kernel object of a cached program; Error with the compiler's log when the build fails.
 //   What was built from its source is kept when the cache is destroyed (PoCL takes 0.1 s a program to hand it out), but
-//   not while the process ends.
+//   not while the process ends. on_long_work is told before the first build from source, and before keeping.
 //   Threads: one. Ownership: keeps every program until it is destroyed.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -27,8 +28,9 @@ std::string expand_source(std::string_view stem);
 
 class ProgramCache {
  public:
-  explicit ProgramCache(Handle handle, ProgramFiles files = {})
-      : handle_(std::move(handle)), files_(std::move(files)) {}
+  using OnLongWork = std::function<void(const std::string& what)>;
+  explicit ProgramCache(Handle handle, ProgramFiles files = {}, OnLongWork on_long_work = {})
+      : handle_(std::move(handle)), files_(std::move(files)), on_long_work_(std::move(on_long_work)) {}
   ~ProgramCache();
   ProgramCache(ProgramCache&&) = default;
   ProgramCache(const ProgramCache&) = delete;
@@ -50,6 +52,8 @@ class ProgramCache {
 
   Handle handle_;
   ProgramFiles files_;
+  OnLongWork on_long_work_;
+  bool told_of_building_ = false;
   std::vector<Unkept> unkept_;
   std::map<std::pair<std::string, std::string>, cl::Program> programs_;
 };

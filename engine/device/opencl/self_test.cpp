@@ -87,15 +87,15 @@ bool cpu_device(const Handle& handle) { return (handle.device.getInfo<CL_DEVICE_
 
 }  // namespace
 
-ProgramCache open_programs(Handle handle, const ProgramFiles& files) {
+ProgramCache open_programs(Handle handle, const ProgramFiles& files, const ProgramCache::OnLongWork& on_long_work) {
   handle.build_options = "-DHAS_PREFETCH";
   try {
-    ProgramCache programs(handle, files);
+    ProgramCache programs(handle, files, on_long_work);
     programs.kernel("probe", "probe_increment", "");
     return programs;
   } catch (const Error&) {
     handle.build_options.clear();  // the compiler has no such builtin; if anything else is wrong, this build says so
-    ProgramCache programs(handle, files);
+    ProgramCache programs(handle, files, on_long_work);
     programs.kernel("probe", "probe_increment", "");
     return programs;
   }

@@ -19,6 +19,7 @@
 namespace tandem::testing {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 class TinyEngine : public ::testing::Test {
@@ -157,6 +158,8 @@ TEST_F(TinyEngine, auto_chooses_a_plan_that_its_devices_can_run_and_keeps_the_ch
   EngineOptions o = options("auto", {"npu:0", "host"});
   o.measurements = path_ + ".measured.json";
   o.keeps_contended = true;
+  std::vector<std::string> told;
+  o.on_long_work = [&](const std::string& what) { told.push_back(what); };
   const auto chosen = [&] {
     const auto engine = Engine::open(o);
     EXPECT_EQ(engine->plan_name(), "auto");  // nothing is tried before it is needed
@@ -167,7 +170,9 @@ TEST_F(TinyEngine, auto_chooses_a_plan_that_its_devices_can_run_and_keeps_the_ch
   const std::string first = chosen();
   EXPECT_THAT(first, HasSubstr("auto: "));
   EXPECT_TRUE(std::filesystem::exists(*o.measurements));
+  EXPECT_THAT(told, ElementsAre(HasSubstr("measuring")));
   EXPECT_EQ(chosen(), first);
+  EXPECT_EQ(told.size(), 1u);  // the second time it is known
   std::filesystem::remove(*o.measurements);
 }
 

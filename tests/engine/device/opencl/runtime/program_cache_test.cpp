@@ -19,6 +19,7 @@ namespace tandem::opencl {
 namespace {
 
 using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 template <typename Body>
@@ -112,7 +113,8 @@ class KeptPrograms : public ProgramCacheTest {
   ~KeptPrograms() override { std::filesystem::remove_all(folder_); }
   // Runs probe_increment on 41, by a program from its source or from a file.
   int run(const std::string& folder) {
-    ProgramCache programs(handle_, ProgramFiles(folder, handle_.device));
+    ProgramCache programs(handle_, ProgramFiles(folder, handle_.device),
+                          [this](const std::string& what) { told_.push_back(what); });
     cl::Kernel kernel = programs.kernel("probe", "probe_increment", "");
     cl_int value = 41;
     cl::Buffer buffer(handle_.context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, sizeof value, &value);
@@ -138,9 +140,17 @@ class KeptPrograms : public ProgramCacheTest {
     std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
   }
 
+  std::vector<std::string> told_;  // before work that takes long
   const std::string folder_ =
       (std::filesystem::temp_directory_path() / ("tandem_programs_" + std::to_string(getpid()))).string();
 };
+
+TEST_F(KeptPrograms, compiling_and_keeping_are_announced_and_taking_is_not) {
+  EXPECT_EQ(run(folder_), 42);
+  EXPECT_THAT(told_, ElementsAre(HasSubstr("compiling"), HasSubstr("keeping")));
+  EXPECT_EQ(run(folder_), 42);
+  EXPECT_EQ(told_.size(), 2u);
+}
 
 TEST_F(KeptPrograms, are_written_once_and_taken_by_the_next_cache) {
   EXPECT_EQ(run(folder_), 42);
