@@ -40,7 +40,7 @@ function(tandem_test name)
   target_link_libraries(${name} PRIVATE ${arg_LINK} tandem_options GTest::gmock GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE TANDEM_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 300)
+    set(arg_TIMEOUT 600)  # a guard against hangs; shared machines are slow at times
   endif()
   set(properties TIMEOUT ${arg_TIMEOUT})
   if(TANDEM_SANITIZE)
