@@ -4,7 +4,8 @@
 //   from many rows (lanes) and tokens (registers) at once.
 // Layout: x f32 [S, K] with x_stride, y f32 [S, N] with y_stride. panel p of w (64 rows) starts at p * panel_bytes.
 // Work mapping, no shared memory, no barriers: a group of 8 invocations is 64 rows (BLOCKS = 4) or 32 (BLOCKS = 2). Invocation i owns rows
-//   4 i .. 4 i + 3 of the group and, of 64, rows 32 + 4 i .. as well: neighbours read neighbouring words, and use all that is in them.
+//   4 i .. 4 i + 3 of the group and, of 64, rows 32 + 4 i .. as well: neighbours read neighbouring words, of 8 bits
+//   or more a weight whole ones.
 //   The more rows and tokens an invocation owns, the better: lavapipe gathers every load lane by lane, also where all lanes load the same x,
 //   in about 30 cycles (8 x 8 sums are 1.7 times as fast as 4 x 8 with 4-bit weights; measured).
 //   matmul_few (constant TOKENS = 1..8): TOKENS tokens; the weights are decoded once, the sums stay in registers. TOKENS = 1 is the GEMV.

@@ -1,8 +1,9 @@
 // Builds kernel sources, once per (source, options), or takes what an earlier run kept of them.
 //
 // Contract: kernel() gives a new kernel object of a cached program; Error with the compiler's log when the build fails.
-//   What was built from its source is kept when the cache is destroyed (PoCL takes 0.1 s a program to hand it out), but
-//   not while the process ends. on_long_work is told before the first build from source, and before keeping.
+//   What was built from its source is kept when the cache is destroyed (PoCL compiles each of its kernels once more for
+//   that: 10 to 18 s in all on a slow machine), but not while the process ends. on_long_work is told before the first
+//   build from source, and before keeping.
 //   Threads: one. Ownership: keeps every program until it is destroyed.
 #pragma once
 
