@@ -11,6 +11,9 @@
 
 namespace tandem {
 
+// Told in words what takes seconds before it begins: compiling, measuring, keeping.
+using OnLongWork = std::function<void(const std::string& what)>;
+
 struct DeviceOptions {
   std::vector<int> gpu_cores, npu_cores;  // layout of the host's cores (run/core_layout.h); empty: not pinned
   std::string gpu_family;                 // "", "simd", "simt": override what the device reports (tests)
@@ -18,7 +21,7 @@ struct DeviceOptions {
   std::string sync_policy = "predict";    // one of sync::waiter_names(); docs/sync.md
   std::string npu_params;                 // parameter file (JSON); empty: the built-in one
   std::string program_folder;             // where compiled OpenCL programs are kept between runs; empty: nowhere
-  std::function<void(const std::string& what)> on_long_work;  // told before compiling and keeping, which take seconds
+  OnLongWork on_long_work;                // compiling and keeping programs
 };
 
 struct DeviceCount {

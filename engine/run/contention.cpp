@@ -1,8 +1,12 @@
 #include "engine/run/contention.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <filesystem>
 #include <sstream>
 
+#include "engine/run/core_layout.h"
 #include "engine/run/whole_file.h"
 
 namespace tandem {
@@ -12,6 +16,23 @@ std::optional<CoreSeconds> core_seconds_in(const std::string& schedstat) {
   double ran = 0, waited = 0;
   if (!(in >> ran >> waited)) return std::nullopt;
   return CoreSeconds{ran * 1e-9, waited * 1e-9};
+}
+
+double stolen_seconds_in(const std::string& stat, std::span<const int> cores, double ticks_per_second) {
+  constexpr int kStolen = 8;  // of a core's columns: user nice system idle iowait irq softirq steal
+  double ticks = 0;
+  std::istringstream lines(stat);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream in(line);
+    std::string name;
+    double value = 0;
+    int column = 0;
+    in >> name;
+    const bool is_mine = std::ranges::any_of(cores, [&](int core) { return name == "cpu" + std::to_string(core); });
+    while (is_mine && column < kStolen && in >> value) ++column;
+    if (column == kStolen) ticks += value;
+  }
+  return ticks / ticks_per_second;
 }
 
 std::optional<CoreSeconds> core_seconds() {
@@ -29,6 +50,12 @@ std::optional<CoreSeconds> core_seconds() {
     if (!all) all.emplace();
     all->ran += one->ran;
     all->waited += one->waited;
+  }
+  try {
+    const auto stat = all ? read_file_if_there("/proc/stat") : std::nullopt;
+    if (stat) all->waited += stolen_seconds_in(*stat, usable_cores(), static_cast<double>(sysconf(_SC_CLK_TCK)));
+  } catch (const std::exception&) {
+    // a system that does not let it be read: threads' waiting has to do
   }
   return all;
 }

@@ -8,6 +8,7 @@
 #include "engine/device/gpu/driver_pages.h"
 #include "engine/device/pair_self_test.h"
 #include "engine/plan/cut.h"
+#include "engine/run/contention.h"
 #include "engine/run/measure.h"
 #include "sync/error.h"
 
@@ -71,6 +72,7 @@ Engine::Engine(const EngineOptions& options)
       layout_(lay_out_cores(usable_cores(), options.threads)),
       cache_(options.measurements ? *options.measurements : DiskCache::default_path()),
       file_(GgufFile::open(options.model_path)) {
+  const ContentionWatch loading;
   if (options_.plan != "auto") find_strategy(options_.plan);  // an unknown name is an Error before anything is loaded
   const ModelConfig config = read_config(file_);
   tokenizer_ = make_tokenizer(file_);
@@ -84,6 +86,8 @@ Engine::Engine(const EngineOptions& options)
   pin_this_thread(usable_cores());
   model_ = load_model(file_, pool_, static_cast<int>(usable_cores().size()), options.load_progress);
   if (layout_.may_spin) pin_this_thread(std::vector{layout_.orchestrator});
+  // It has kept all cores busy, which tells whether they are free now.
+  if (!loading.found()) cache_.ignore_doubtful();
 
   const bool uses_npu =
       first_of(DeviceKind::npu) != nullptr && options_.plan != "gpu-only" && options_.plan != "host-only";

@@ -62,8 +62,7 @@ struct EngineOptions {
   std::string program_folder;               // keeps compiled OpenCL programs for the next start; empty: nowhere
   std::optional<std::string> measurements;  // file that keeps them; nothing: the user's cache
   LoadProgress load_progress;
-  // Told in words what takes seconds before it begins: compiling, measuring, and, by the destructor, keeping.
-  std::function<void(const std::string& what)> on_long_work;
+  OnLongWork on_long_work;  // keeping is told by the destructor
 };
 
 class Engine {

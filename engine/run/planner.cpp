@@ -55,11 +55,7 @@ int64_t length_class(int64_t S) {
 }
 
 Planner::Planner(PlannedModel planned, PlannerOptions options, Executor& executor, DiskCache& cache)
-    : planned_(std::move(planned)), options_(std::move(options)), executor_(executor), cache_(cache) {
-  // Loading the model has kept all cores busy: it tells whether they are free now.
-  const auto so_far = core_seconds();
-  if (so_far && !were_contended({}, *so_far)) cache_.ignore_doubtful();
-}
+    : planned_(std::move(planned)), options_(std::move(options)), executor_(executor), cache_(cache) {}
 
 bool Planner::has(DeviceKind kind) const {
   return std::ranges::any_of(planned_.devices, [&](const auto& device) { return device->info().kind == kind; });

@@ -8,7 +8,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "engine/device/device.h"
+#include "engine/device/registry.h"
 #include "engine/graph/activations.h"
 #include "engine/graph/decoder.h"
 #include "engine/model/weights.h"
@@ -44,7 +44,7 @@ struct PlannerOptions {
   std::vector<int64_t> graph_tokens;
   std::string submit = "ahead";  // as EngineOptions::submit
   bool keeps_contended = false;  // as EngineOptions::keeps_contended
-  std::function<void(const std::string& what)> on_long_work;
+  OnLongWork on_long_work;
 };
 
 class Planner {

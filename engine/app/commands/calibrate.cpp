@@ -90,7 +90,7 @@ int calibrate_command(const CommonFlags& flags, const CalibrateFlags& calibrate)
   }
   MachineMeasurements measured = mean_of(rounds);
   if (watch.found() && !flags.quiet())
-    std::fprintf(stderr, "other programs had the cores while this was measured: calibrate again when they are done\n");
+    std::fprintf(stderr, "others had the cores while this was measured: calibrate again when they are done\n");
   measured.npu_graph_tokens = EngineOptions{}.graph_tokens;
   measured.machine = sync_lab::read_machine_facts().processor;
   measured.date = today();

@@ -7,7 +7,6 @@
 //   Threads: one. Ownership: keeps every program until it is destroyed.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -17,6 +16,7 @@
 
 #include "engine/device/opencl/cl.h"
 #include "engine/device/opencl/program_files.h"
+#include "engine/device/registry.h"
 
 namespace tandem::opencl {
 
@@ -29,7 +29,6 @@ std::string expand_source(std::string_view stem);
 
 class ProgramCache {
  public:
-  using OnLongWork = std::function<void(const std::string& what)>;
   explicit ProgramCache(Handle handle, ProgramFiles files = {}, OnLongWork on_long_work = {})
       : handle_(std::move(handle)), files_(std::move(files)), on_long_work_(std::move(on_long_work)) {}
   ~ProgramCache();

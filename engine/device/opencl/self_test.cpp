@@ -87,7 +87,7 @@ bool cpu_device(const Handle& handle) { return (handle.device.getInfo<CL_DEVICE_
 
 }  // namespace
 
-ProgramCache open_programs(Handle handle, const ProgramFiles& files, const ProgramCache::OnLongWork& on_long_work) {
+ProgramCache open_programs(Handle handle, const ProgramFiles& files, const OnLongWork& on_long_work) {
   handle.build_options = "-DHAS_PREFETCH";
   try {
     ProgramCache programs(handle, files, on_long_work);

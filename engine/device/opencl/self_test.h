@@ -13,7 +13,7 @@ namespace tandem::opencl {
 
 // Finds the options every program of the device gets (the prefetch builtin, where the compiler has it), and keeps what
 // was built to find them. Error with the build log when not even the plain probe builds.
-ProgramCache open_programs(Handle handle, const ProgramFiles& files, const ProgramCache::OnLongWork& on_long_work);
+ProgramCache open_programs(Handle handle, const ProgramFiles& files, const OnLongWork& on_long_work);
 
 using gpu::Proof;
 // Kernel and host see each other's stores in one allocation, without map or copy, and a map gives the host's own

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 namespace tandem {
 namespace {
 
@@ -13,6 +16,21 @@ TEST(Contention, reads_what_a_thread_ran_and_waited) {
   EXPECT_FALSE(core_seconds_in("").has_value());
   EXPECT_FALSE(core_seconds_in("2500000000").has_value());
   EXPECT_FALSE(core_seconds_in("no numbers\n").has_value());
+}
+
+TEST(Contention, reads_what_was_stolen_from_the_cores_in_use) {
+  const std::string stat =
+      "cpu  900 0 90 9000 9 0 9 600 0 0\n"
+      "cpu0 300 0 30 3000 3 0 3 150 0 0\n"
+      "cpu1 300 0 30 3000 3 0 3 250 7 0\n"
+      "cpu10 300 0 30 3000 3 0 3 200 0 0\n"
+      "intr 5 1 2 3 4 5 6 7 8\n";
+  EXPECT_DOUBLE_EQ(stolen_seconds_in(stat, std::vector{0, 1}, 100), 4);
+  EXPECT_DOUBLE_EQ(stolen_seconds_in(stat, std::vector{1}, 250), 1);
+  EXPECT_DOUBLE_EQ(stolen_seconds_in(stat, std::vector{10}, 100), 2) << "cpu1 is not cpu10";
+  EXPECT_DOUBLE_EQ(stolen_seconds_in(stat, std::vector{2}, 100), 0);
+  EXPECT_DOUBLE_EQ(stolen_seconds_in("cpu0 300 0 30 3000 3 0 3\n", std::vector{0}, 100), 0) << "of an old kernel";
+  EXPECT_DOUBLE_EQ(stolen_seconds_in("", std::vector{0}, 100), 0);
 }
 
 TEST(Contention, is_waiting_for_more_than_a_quarter_of_the_time_run) {
