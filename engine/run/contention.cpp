@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <sstream>
 
@@ -19,18 +18,14 @@ std::optional<CoreSeconds> core_seconds_in(const std::string& schedstat) {
 }
 
 double stolen_seconds_in(const std::string& stat, std::span<const int> cores, double ticks_per_second) {
-  constexpr int kStolen = 8;  // of a core's columns: user nice system idle iowait irq softirq steal
   double ticks = 0;
-  std::istringstream lines(stat);
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream in(line);
-    std::string name;
-    double value = 0;
-    int column = 0;
-    in >> name;
-    const bool is_mine = std::ranges::any_of(cores, [&](int core) { return name == "cpu" + std::to_string(core); });
-    while (is_mine && column < kStolen && in >> value) ++column;
-    if (column == kStolen) ticks += value;
+  for (const int core : cores) {
+    const std::string name = "cpu" + std::to_string(core) + " ";
+    const size_t at = stat.find(name);
+    if (at == std::string::npos) continue;
+    std::istringstream line(stat.substr(at + name.size(), stat.find('\n', at) - at - name.size()));
+    double user = 0, nice = 0, system = 0, idle = 0, iowait = 0, irq = 0, softirq = 0, steal = 0;
+    if (line >> user >> nice >> system >> idle >> iowait >> irq >> softirq >> steal) ticks += steal;
   }
   return ticks / ticks_per_second;
 }
