@@ -13,7 +13,7 @@ set_target_properties(tandem_engine PROPERTIES EXPORT_NAME engine)
 install(TARGETS ${tandem_libraries} tandem_engine EXPORT tandemTargets
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}/tandem" LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/tandem")
 if(TARGET tandem)
-  install(TARGETS tandem RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+  install(TARGETS tandem tandem_prove RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 endif()
 foreach(folder IN ITEMS sync kernels shaders npu_emu engine)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tandem" FILES_MATCHING PATTERN "*.h")

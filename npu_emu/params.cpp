@@ -1,26 +1,25 @@
 #include "npu_emu/params.h"
 
 #include <cmath>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <vector>
 
 #include "sync/error.h"
+#include "sync/json_text.h"
 
 namespace tandem::npu_emu {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::ordered_json;  // as it is written: in the order of the table
 
 // One key of the file: where its value lives and what it may be.
 struct Key {
   const char* section;  // "" : top level
   const char* name;
   std::function<Json(const NpuParams&)> get;
-  std::function<const char*(NpuParams&, const Json&)> set;  // what was expected instead, or nullptr
+  std::function<const char*(NpuParams&, const nlohmann::json&)> set;  // what was expected instead, or nullptr
 };
 
 // 1e15 bounds what any physical value here can be, and keeps products of two of them finite.
@@ -29,7 +28,7 @@ constexpr double kLargest = 1e15;
 template <typename Access>
 Key number(const char* section, const char* name, bool may_be_zero, Access access) {
   return {section, name, [access](const NpuParams& params) { return Json(access(const_cast<NpuParams&>(params))); },
-          [access, may_be_zero](NpuParams& params, const Json& json) -> const char* {
+          [access, may_be_zero](NpuParams& params, const nlohmann::json& json) -> const char* {
             const char* expected = may_be_zero ? "a number from 0 to 1e15" : "a number above 0, at most 1e15";
             if (!json.is_number()) return expected;
             const double value = json.get<double>();
@@ -42,7 +41,7 @@ Key number(const char* section, const char* name, bool may_be_zero, Access acces
 template <typename Access>
 Key count(const char* section, const char* name, int64_t largest, const char* expected, Access access) {
   return {section, name, [access](const NpuParams& params) { return Json(access(const_cast<NpuParams&>(params))); },
-          [=](NpuParams& params, const Json& json) -> const char* {
+          [=](NpuParams& params, const nlohmann::json& json) -> const char* {
             if (!json.is_number_integer() && !json.is_number_unsigned()) return expected;
             if (json.is_number_unsigned() && json.get<uint64_t>() > static_cast<uint64_t>(largest)) return expected;
             const int64_t value = json.get<int64_t>();
@@ -54,7 +53,7 @@ Key count(const char* section, const char* name, int64_t largest, const char* ex
 
 Key name_key() {
   return {"", "name", [](const NpuParams& params) { return Json(params.name); },
-          [](NpuParams& params, const Json& json) -> const char* {
+          [](NpuParams& params, const nlohmann::json& json) -> const char* {
             if (!json.is_string() || json.get<std::string>().empty()) return "a text that is not empty";
             params.name = json.get<std::string>();
             return nullptr;
@@ -63,7 +62,7 @@ Key name_key() {
 
 Key dataflow_key() {
   return {"array", "dataflow", [](const NpuParams& params) { return Json(to_string(params.dataflow)); },
-          [](NpuParams& params, const Json& json) -> const char* {
+          [](NpuParams& params, const nlohmann::json& json) -> const char* {
             const auto found = json.is_string() ? dataflow(json.get<std::string>()) : std::nullopt;
             if (!found) return "\"ws\", \"os\" or \"is\"";
             params.dataflow = *found;
@@ -106,7 +105,7 @@ std::string path_of(const std::string& section, const std::string& name) {
   return section.empty() ? name : section + "." + name;
 }
 
-void set_key(NpuParams& params, const std::string& section, const std::string& name, const Json& value,
+void set_key(NpuParams& params, const std::string& section, const std::string& name, const nlohmann::json& value,
              const std::string& source) {
   for (const Key& key : keys()) {
     if (key.section != section || key.name != name) continue;
@@ -133,7 +132,7 @@ double EnergyParams::mac_joules(NumberFormat format) const {
 }
 
 NpuParams parse_params(std::string_view text, const std::string& source) {
-  const Json json = Json::parse(text, nullptr, false);
+  const nlohmann::json json = parse_json(text);
   if (json.is_discarded()) reject(source, "the file", "valid JSON");
   if (!json.is_object()) reject(source, "the file", "one JSON object");
   if (!json.contains("schema") || json["schema"] != kParamsSchema)
@@ -152,10 +151,7 @@ NpuParams parse_params(std::string_view text, const std::string& source) {
 }
 
 NpuParams load_params(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw Error("cannot open the NPU parameter file", path, "check the path and the rights to read it");
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  return parse_params(text, path);
+  return parse_params(read_json_file(path, "the NPU parameter file"), path);
 }
 
 std::string to_json(const NpuParams& params) {

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -14,10 +15,12 @@ namespace {
 
 constexpr size_t kPageBytes = 4096;
 constexpr size_t kHugePageBytes = size_t{2} << 20;
-// Activations of this size get huge pages, the last one perhaps half empty: with small ones a matrix of a few hundred
-// rows touches more pages than a core's first-level table holds (a product over 128 x 1536 floats on PoCL: 194 GFLOP/s,
-// with huge pages 223). There are few of them; rounding up each layer's cache would double it.
+// Activations of this size get huge pages: with small ones a matrix of a few hundred rows touches more pages than a
+// core's first-level table holds (a product over 128 x 1536 floats on PoCL: 194 GFLOP/s, with huge pages 223). They lie
+// side by side, because a huge page is in memory as a whole: each in its own took 17 MB for 8.6 MB of activations.
+// Each layer's cache keeps small pages: it fills slowly, and rounding it up would double it.
 constexpr size_t kWorthHugePages = size_t{512} << 10;
+constexpr size_t kArenaBytes = size_t{64} << 20;  // mapped at once for them; costs nothing before it is touched
 
 size_t round_up(size_t bytes, size_t multiple) { return (bytes + multiple - 1) / multiple * multiple; }
 
@@ -31,14 +34,40 @@ uint64_t next_slot_id() {
 struct Pool::Entry {
   Slot slot;
   bool in_use = true;
-  std::byte* mapping = nullptr;  // what mmap returned; the slot may start later, on a huge page boundary
-  size_t mapping_bytes = 0;
 };
 
 Pool::Pool() = default;
 
 Pool::~Pool() {
-  for (auto& entry : entries_) munmap(entry->mapping, entry->mapping_bytes);
+  for (const Mapping& mapping : mappings_) munmap(mapping.base, mapping.mapped_bytes);
+}
+
+Pool::Mapping& Pool::map(size_t bytes, bool huge, const std::string& label) {
+  Mapping mapping;
+  mapping.mapped_bytes = huge ? bytes + kHugePageBytes : bytes;
+  void* base = mmap(nullptr, mapping.mapped_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (base == MAP_FAILED) {
+    throw Error(std::string("cannot map shared memory (") + std::strerror(errno) + ")",
+                label + ", " + std::to_string(bytes) + " bytes", "Use a smaller model or context, or free memory");
+  }
+  mapping.base = mapping.begin = static_cast<std::byte*>(base);
+  mapping.bytes = bytes;
+  const auto address = reinterpret_cast<uintptr_t>(base);
+  if (huge) mapping.begin += round_up(address, kHugePageBytes) - address;
+  mappings_.push_back(mapping);
+  return mappings_.back();
+}
+
+// The next bytes of the arena; of a new one where they do not fit.
+std::byte* Pool::from_arena(size_t size, const std::string& label) {
+  if (arena_ == nullptr || arena_->used + size > arena_->bytes) {
+    arena_ = &map(round_up(std::max(size, kArenaBytes), kHugePageBytes), true, label);
+  }
+  std::byte* place = arena_->begin + arena_->used;
+  arena_->used += size;
+  // Huge pages for what is in use; the last one if at least half of it is. A wish: without them everything still works.
+  madvise(arena_->begin, (arena_->used + kHugePageBytes / 2) / kHugePageBytes * kHugePageBytes, MADV_HUGEPAGE);
+  return place;
 }
 
 Slot& Pool::acquire(size_t bytes, SlotUse use, std::string label) {
@@ -58,21 +87,12 @@ Slot& Pool::acquire(size_t bytes, SlotUse use, std::string label) {
     return best->slot;
   }
   auto entry = std::make_unique<Entry>();
-  const bool round = use == SlotUse::activations && size >= kWorthHugePages;
-  const bool huge = round || size >= kHugePageBytes;
-  const size_t advised = round ? round_up(size, kHugePageBytes) : size;  // what lies behind the last whole one is small
-  entry->mapping_bytes = huge ? advised + kHugePageBytes : size;
-  void* mapping = mmap(nullptr, entry->mapping_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (mapping == MAP_FAILED) {
-    throw Error(std::string("cannot map shared memory (") + std::strerror(errno) + ")",
-                label + ", " + std::to_string(size) + " bytes", "Use a smaller model or context, or free memory");
-  }
-  entry->mapping = static_cast<std::byte*>(mapping);
-  entry->slot.data_ = entry->mapping;
-  if (huge) {
-    const auto address = reinterpret_cast<uintptr_t>(mapping);
-    entry->slot.data_ += round_up(address, kHugePageBytes) - address;
-    madvise(entry->slot.data_, advised, MADV_HUGEPAGE);  // a wish: without huge pages everything still works
+  if (use == SlotUse::activations && size >= kWorthHugePages) {
+    entry->slot.data_ = from_arena(size, label);
+  } else {
+    const bool huge = size >= kHugePageBytes;
+    entry->slot.data_ = map(size, huge, label).begin;
+    if (huge) madvise(entry->slot.data_, size, MADV_HUGEPAGE);  // what lies behind the last whole one stays small
   }
   entry->slot.size_bytes_ = size;
   entry->slot.id_ = next_slot_id();

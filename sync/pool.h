@@ -5,7 +5,7 @@
 //     release() puts a slot back for reuse; its memory stays mapped, so a device that imported it stays correct.
 //     Devices drop their imports before the pool dies (the pool outlives every device).
 //   Memory: every slot starts on a 4096-byte boundary, its length is a multiple of 4096, and it starts zeroed.
-//     Slots of 2 MiB and more ask for huge pages.
+//     Slots of 2 MiB and more ask for huge pages, activations of 512 KiB and more too; those lie side by side.
 //   Threads: acquire() and release() may be called from any thread.
 //   Failure: tandem::Error when the system has no memory left.
 #pragma once
@@ -66,8 +66,20 @@ class Pool {
 
  private:
   struct Entry;
+  // Memory of the system for one slot, or for several side by side.
+  struct Mapping {
+    std::byte* base = nullptr;  // what mmap returned; the slots may start later, on a huge page boundary
+    size_t mapped_bytes = 0;
+    std::byte* begin = nullptr;  // of the slots
+    size_t bytes = 0, used = 0;  // for slots
+  };
+  Mapping& map(size_t bytes, bool huge, const std::string& label);
+  std::byte* from_arena(size_t size, const std::string& label);
+
   mutable std::mutex mutex_;
   std::deque<std::unique_ptr<Entry>> entries_;
+  std::deque<Mapping> mappings_;
+  Mapping* arena_ = nullptr;  // where large activations go; one of mappings_
 };
 
 }  // namespace tandem::sync

@@ -140,16 +140,18 @@ std::string html_report(const std::vector<Result>& results, const SocProfile& pr
       std::string(kStyle) + "</style></head><body>\n";
   page += "<h1>HeteroLLM's printed numbers on the model clock</h1>\n<p>Profile " + escape_markup(profile.name) +
           ". Modelled, not measured. " + std::to_string(sum.met) + " of " + std::to_string(sum.judged) +
-          " held-out rows meet their bar: 10 % for ratios, 15 % for absolute values.</p>\n";
+          " held-out rows meet their bar: 10 % for ratios, 15 % for absolute values. " +
+          std::to_string(sum.cannot_miss) + " that could not have missed are not judged.</p>\n";
   page += section("Held out", "Nothing was fitted to these numbers. Filled: the bar is met. Bands: 10 % and 15 %.",
                   "<figure>" + ErrorPlot(judged).draw() + "</figure>\n<figure style=\"max-width: 32rem\">" +
                       scatter(judged) + "</figure>\n" + table(judged));
   page += section("Calibration", "These fix constants of the profile; what is left is a residual, no evidence.",
                   table(calibration));
-  page +=
-      section("Not judged",
-              "Inputs, other engines (one rate each), numbers that contradict others, what the clock does not model.",
-              table(others));
+  page += section(
+      "Not judged",
+      "Inputs, other engines (one rate each), numbers that contradict others, rows that could not miss, what the "
+      "clock does not model.",
+      table(others));
   return page + "</body></html>\n";
 }
 

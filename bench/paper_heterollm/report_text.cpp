@@ -85,19 +85,25 @@ std::string text_report(const std::vector<Result>& results, const SocProfile& pr
           " meet their bar: " + std::to_string(sum.exact) + " exact, " + std::to_string(sum.within_10) +
           " within 10 %, " + std::to_string(sum.within_15) + " more within 15 % (absolute values alone pass there); " +
           std::to_string(sum.missed) + " miss.\n";
+  if (sum.cannot_miss > 0) {
+    text += std::to_string(sum.cannot_miss) +
+            " more were set apart as held out and are not judged: they could not have missed (below, with the "
+            "reasons).\n";
+  }
   text += "\nCalibration: these fix constants; what is left is a residual, no evidence.\n\n" +
           table(results, is_calibration);
   text +=
-      "\nNot judged: inputs, other engines (one rate each), numbers that contradict others, what the clock does not "
-      "model.\n\n" +
+      "\nNot judged: inputs, other engines (one rate each), numbers that contradict others, rows that could not "
+      "miss, what the clock does not model.\n\n" +
       table(results, is_other);
   return text;
 }
 
 std::string json_report(const std::vector<Result>& results, const SocProfile& profile) {
   const Summary sum = summarize(results);
-  nlohmann::ordered_json json = {{"schema", kReportSchema}, {"bench", "paper-heterollm"}, {"clock", "model"},
-                                 {"profile", profile.name}, {"judged", sum.judged},       {"met", sum.met}};
+  nlohmann::ordered_json json = {{"schema", kReportSchema},       {"bench", "paper-heterollm"}, {"clock", "model"},
+                                 {"profile", profile.name},       {"judged", sum.judged},       {"met", sum.met},
+                                 {"cannot_miss", sum.cannot_miss}};
   for (const Result& result : results) json["rows"].push_back(json_of(result));
   return json.dump(2) + "\n";
 }

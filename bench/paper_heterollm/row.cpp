@@ -30,6 +30,8 @@ const char* to_string(Use use) {
       return "input";
     case Use::conflict:
       return "conflict";
+    case Use::cannot_miss:
+      return "not judged";
     case Use::peer:
       return "peer";
     case Use::cited:
@@ -71,6 +73,7 @@ Result judge(const Row& row, Lab& lab) {
 Summary summarize(const std::vector<Result>& results) {
   Summary summary;
   for (const Result& result : results) {
+    summary.cannot_miss += result.row->use == Use::cannot_miss;
     if (result.verdict == Verdict::not_judged) continue;
     ++summary.judged;
     summary.met += result.met;

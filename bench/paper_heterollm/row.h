@@ -22,6 +22,7 @@ enum class Use : uint8_t {
   shared,       // has a part in a number that a calibration row was read from: predicted, not judged
   input,        // stands in the profile as it is printed
   conflict,     // contradicts another printed number; predicted, not judged
+  cannot_miss,  // held out, but computed so that only the printed value can come out: predicted, not judged
   peer,         // another engine, of which the model knows one rate: predicted, not judged
   cited,        // of another paper
   unpredicted,  // no number is printed, or the clock does not model it
@@ -64,6 +65,7 @@ Result judge(const Row& row, Lab& lab);
 
 struct Summary {
   int judged = 0, met = 0, exact = 0, within_10 = 0, within_15 = 0, missed = 0;
+  int cannot_miss = 0;  // rows that look like evidence and are none; in no other count
 };
 Summary summarize(const std::vector<Result>& results);
 

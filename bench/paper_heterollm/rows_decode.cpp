@@ -38,13 +38,14 @@ void add_decode_rows(std::vector<Row>& rows) {
                   [](Lab& lab) { return tensor_over_ppl(lab, kL3); }, "less than HF10's bandwidths allow (1.365)"});
   rows.push_back({"HF39", "Hetero-tensor over PPL, InternLM-1.8B", "x", 1.1338, 1.1338, Use::held_out, Kind::ratio,
                   [](Lab& lab) { return tensor_over_ppl(lab, kI1); }, "less than HF10's bandwidths allow (1.365)"});
-  rows.push_back({"HF40", "Hetero-layer decoding over PPL, Llama-8B", "x", 1, 1, Use::held_out, Kind::ratio,
-                  [](Lab& lab) {
-                    // It takes the better processor as a whole.
-                    const double layer = std::min(lab.seconds(decode(kL8, kLayer)), lab.seconds(decode(kL8, kPpl)));
-                    return lab.seconds(decode(kL8, kPpl)) / layer;
-                  },
-                  "printed as `similarly`"});
+  rows.push_back(
+      {"HF40", "Hetero-layer decoding over PPL, Llama-8B", "x", 1, 1, Use::cannot_miss, Kind::ratio,
+       [](Lab& lab) {
+         // It takes the better processor as a whole.
+         const double layer = std::min(lab.seconds(decode(kL8, kLayer)), lab.seconds(decode(kL8, kPpl)));
+         return lab.seconds(decode(kL8, kPpl)) / layer;
+       },
+       "cannot miss: the faster of `layer` and PPL over PPL, and PPL is faster here; printed as `similarly`"});
 }
 
 }  // namespace tandem::paper_heterollm

@@ -82,7 +82,6 @@ NOT_BELOW_THE_PEER = ("pp512", "pp1024", "tg32@d1024")  # of every type of the t
 NEIGHBOUR_TESTS = ("pp256", "tg64")
 NEIGHBOUR_TARGET = Target(0.9)
 START_TARGET = Target(1.0, at_least=False)  # Tandem's seconds from start to first token over the peer's
-MEMORY_TARGET = Target(1.3, at_least=False)  # Tandem's peak over model file + KV cache
 SHARE_TARGET = Target(0.85)  # of the machine's limit in the same minute
 JUDGED_CORES = 2  # the targets were set for this many
 
@@ -184,9 +183,10 @@ def why_not_judged(before_us, after_us, cores):
     return CORES_MOVED if any(one_core) else ""
 
 
-def kv_cache_bytes(shapes, context, element_bytes=2):
-    """Keys and values of `context` tokens; `shapes` as `tandem info --json` prints them."""
-    return 2 * shapes["layers"] * shapes["kv_heads"] * shapes["head_dim"] * context * element_bytes
+def kv_cache_bytes(shapes, positions, element_bytes=2):
+    """Keys and values of so many tokens; `shapes` as `tandem info --json` prints them. A cache that is larger than what
+    was put into it takes no memory."""
+    return 2 * shapes["layers"] * shapes["kv_heads"] * shapes["head_dim"] * positions * element_bytes
 
 
 def count_verdicts(verdicts):

@@ -52,13 +52,21 @@ def shares_in(output, target):
     return shares
 
 
+def positions_in(messages):
+    """How many positions of the cache a run filled, by what `tandem run` says at its end."""
+    found = re.search(r"^prompt (\d+) tokens?,.*generated (\d+) tokens?,", messages, re.MULTILINE)
+    if not found:
+        raise Failed("tandem run did not say how many tokens it had")
+    return int(found[1]) + int(found[2])
+
+
 def handshake_in(output):
     """Microseconds of a flag handshake in what `tandem bench-sync --json` printed: the round trip of a cache line
     between two threads (there and back, not one way), mean of the middle half; None if it was not measured.
 
     The clock ticks in 10 ns steps there, so a median would jump over the bound; reading the clock is part of it."""
-    round_trip = _parsed(output, "tandem bench-sync")["limit"]["round_trip"]
-    return round_trip["middle_us"] if round_trip else None
+    limit = _parsed(output, "tandem bench-sync")["devices"][0]["limit"]
+    return limit["round_trip"]["middle_us"] if limit else None
 
 
 def _bench_arguments(test):
@@ -114,9 +122,15 @@ class Tandem:
                            "-r", str(_SHARE_REPETITIONS), "--roofline", "-o", "json").output
         return shares_in(output, figures.SHARE_TARGET)
 
-    def kv_cache_bytes(self, model, context):
-        info = _parsed(self._run("info", "-m", model, "--json").output, "tandem info")
-        return figures.kv_cache_bytes(info["shapes"], context)
+    def _info(self, model):
+        return _parsed(self._run("info", "-m", model, "--json").output, "tandem info")
+
+    def kv_cache_bytes(self, model, positions):
+        return figures.kv_cache_bytes(self._info(model)["shapes"], positions)
+
+    def weight_bytes(self, model):
+        """Packed weights are as large as in the file, but for rows that are filled up to a panel of 64."""
+        return sum(storage["bytes"] for storage in self._info(model)["storage"])
 
     def handshake_us(self, readings=5):
         """The median of a few readings (0.2 s each): single ones differ by a fifth. The step that bench-sync has to

@@ -101,9 +101,11 @@ def _result_row(result, name):
 
 
 def _share_row(share):
-    sign = "≥" if share.target.at_least else "≤"
+    target = "–"
+    if share.target:
+        target = f"{'≥' if share.target.at_least else '≤'} {100 * share.target.bound:g} %"
     return [share.name, f"{share.value:.1f} {share.unit}", f"{share.limit:.1f} {share.unit}",
-            f"{100 * share.quotient:.1f} %", f"{sign} {100 * share.target.bound:g} %", share.verdict]
+            f"{100 * share.quotient:.1f} %", target, share.verdict]
 
 
 def _handshake_text(reading):

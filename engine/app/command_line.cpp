@@ -11,6 +11,7 @@
 #include <new>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "engine/app/commands/bench_sync.h"
 #include "engine/app/commands/devices.h"
@@ -104,8 +105,7 @@ std::span<const Command> commands() {
   return table;
 }
 
-int run_program(int argc, const char* const* argv) {
-  const bool json = asks_for_json(argc, argv);
+Request parse_command_line(int argc, const char* const* argv) {
   CLI::App app(kDescription, "tandem");
   app.footer(kFooter);
   app.set_version_flag("--version", std::string("tandem ") + TANDEM_VERSION);
@@ -115,13 +115,22 @@ int run_program(int argc, const char* const* argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    report_usage(error.what(), json);
-    return kWrongUsage;
+    if (error.get_exit_code() == 0) return {{}, app.exit(error)};  // --help, --version
+    report_usage(error.what(), asks_for_json(argc, argv));
+    return {{}, kWrongUsage};
   }
-  set_up_log();
-  watch_for_interrupt();
-  int status = act(action, json);
+  return {std::move(action)};
+}
+
+int run_program(int argc, const char* const* argv) {
+  const auto work = [&] {
+    const Request request = parse_command_line(argc, argv);
+    if (!request.action) return request.status;
+    set_up_log();
+    watch_for_interrupt();
+    return request.action();
+  };
+  const int status = act(work, asks_for_json(argc, argv));
   std::cout.flush();
   if (status == kDone && !std::cout) {
     report_error(Error("cannot write the output", "standard output", "Is the disk full?"), false);

@@ -3,10 +3,12 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdlib>
 #include <limits>
 #include <random>
-#include <regex>
+#include <sstream>
+#include <string_view>
 
 #include "engine/plan/strategy.h"
 #include "sync/waiter.h"
@@ -18,9 +20,15 @@ namespace {
 constexpr int64_t kMostTokens = std::numeric_limits<int32_t>::max();
 
 // "opencl:0", "npu", "host": what an id looks like; whether the device is there is found out when it is opened.
+// (Not with std::regex, which recurses once a character: a long text would overrun the stack.)
 std::string check_device_id(const std::string& id) {
-  static const std::regex pattern("[a-z]+(:[0-9]{1,4})?");
-  return std::regex_match(id, pattern) ? "" : "'" + id + "' is no device id (opencl:0, vulkan:0, npu:0, host)";
+  const size_t name = std::min(id.find_first_not_of("abcdefghijklmnopqrstuvwxyz"), id.size());
+  const std::string_view number = std::string_view(id).substr(name);
+  const bool numbered = number.size() >= 2 && number.size() <= 5 && number[0] == ':' &&
+                        number.find_first_not_of("0123456789", 1) == std::string_view::npos;
+  return name > 0 && (number.empty() || numbered)
+             ? ""
+             : "'" + id.substr(0, 80) + "' is no device id (opencl:0, vulkan:0, npu:0, host)";
 }
 
 // `--plan list` is an answer of its own: it ends the program like --help, whatever else is on the command line.
@@ -61,23 +69,35 @@ void add_model_flag(CLI::App& app, CommonFlags& flags) {
 }
 
 void add_text_flags(CLI::App& app, CommonFlags& flags) {
-  auto* source = app.add_option_group("text");
-  source->add_option_function<std::string>(
+  // Not as an option group: that is a command without a name to the parser, which an empty argument then calls, for
+  // ever.
+  app.add_option_function<std::string>(
       "-p,--prompt",
       [&flags](const std::string& text) {
         flags.text.prompt = text;
         flags.text.has_prompt = true;
       },
       "the text");
-  source->add_option_function<std::string>(
+  app.add_option_function<std::string>(
       "-f,--file",
       [&flags](const std::string& path) {
         flags.text.file = path;
         flags.text.has_file = true;
       },
       "a file that holds the text, taken byte for byte (a last newline too); - is standard input");
-  source->require_option(1);
   app.add_flag("--no-special", flags.no_special, "special tokens written in the text are plain text");
+}
+
+void require_one_text(const CLI::App& app) {
+  std::string names;
+  int given = 0;
+  for (const char* name : {"--prompt", "--file", "--ids"}) {
+    const CLI::Option* option = app.get_option_no_throw(name);
+    if (option == nullptr) continue;
+    names += (names.empty() ? "" : ", ") + option->get_name(false, true);
+    given += option->empty() ? 0 : 1;
+  }
+  if (given != 1) throw CLI::RequiredError("exactly one of " + names);
 }
 
 void add_sampling_flags(CLI::App& app, CommonFlags& flags) {

@@ -50,7 +50,8 @@ struct CommonFlags {
 };
 
 void add_model_flag(CLI::App& app, CommonFlags& flags);      // -m, required
-void add_text_flags(CLI::App& app, CommonFlags& flags);      // -p or -f, exactly one; --no-special
+void add_text_flags(CLI::App& app, CommonFlags& flags);      // -p or -f; --no-special
+void require_one_text(const CLI::App& app);                  // of -p, -f (and --ids): wrong usage otherwise
 void add_sampling_flags(CLI::App& app, CommonFlags& flags);  // -n -s --temp ... --stop
 void add_device_flag(CLI::App& app, CommonFlags& flags);     // --device
 void add_engine_flags(CLI::App& app, CommonFlags& flags);    // -c -t --device --plan --act ... --trace

@@ -182,7 +182,9 @@ struct Region {
 // True when writing `a` could touch bytes of `b`: column ranges of one matrix are told apart; other rows that lie
 // between each other are taken to overlap.
 bool overlaps(const Region& a, const Region& b);
-size_t end_of(const Region& region);  // offset in its slot behind the last byte
+// True when every byte of `inner` is one of `outer`'s. False where rows of another pitch would have to be compared one
+// by one, though they may be.
+bool covers(const Region& outer, const Region& inner);
 std::vector<Region> reads(const Operator& op);
 std::vector<Region> writes(const Operator& op);
 void check_regions(const Operator& op);  // Error when an operand is absent or leaves its slot

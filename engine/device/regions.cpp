@@ -19,6 +19,11 @@ size_t weight_bytes(const MatMul& op) {
          panel_bytes(op.w.format, op.w.columns);
 }
 
+// Offset in its slot behind the last byte.
+size_t end_of(const Region& region) {
+  return region.at.offset_bytes + static_cast<size_t>(region.rows - 1) * region.pitch_bytes + region.width_bytes;
+}
+
 bool is_empty(const Region& region) { return !region.at || region.rows == 0 || region.width_bytes == 0; }
 
 struct Reads {
@@ -101,8 +106,7 @@ void check(const Operator& op, const Region& region) {
   if (region.rows == 0 || region.width_bytes == 0) return;
   const std::string on = op.name + " (" + kind_name(op) + ")";
   if (!region.at) throw Error("an operand is absent", on, "a shape-only model cannot run");
-  const size_t end =
-      region.at.offset_bytes + static_cast<size_t>(region.rows - 1) * region.pitch_bytes + region.width_bytes;
+  const size_t end = end_of(region);
   if (end > region.at.slot->size_bytes())
     throw Error("an operand leaves its slot", on + ", slot " + region.at.slot->label() + ": byte " +
                                                   std::to_string(end) + " of " +
@@ -110,10 +114,6 @@ void check(const Operator& op, const Region& region) {
 }
 
 }  // namespace
-
-size_t end_of(const Region& region) {
-  return region.at.offset_bytes + static_cast<size_t>(region.rows - 1) * region.pitch_bytes + region.width_bytes;
-}
 
 bool overlaps(const Region& a, const Region& b) {
   if (is_empty(a) || is_empty(b) || a.at.slot != b.at.slot) return false;
@@ -127,6 +127,16 @@ bool overlaps(const Region& a, const Region& b) {
   const bool wraps = a_column + a.width_bytes > pitch || b_column + b.width_bytes > pitch;
   if (wraps) return true;
   return a_column < b_column + b.width_bytes && b_column < a_column + a.width_bytes;
+}
+
+bool covers(const Region& outer, const Region& inner) {
+  if (is_empty(outer) || is_empty(inner) || outer.at.slot != inner.at.slot) return false;
+  const size_t first = outer.at.offset_bytes, begin = inner.at.offset_bytes;
+  if (begin < first || end_of(inner) > end_of(outer)) return false;
+  if (outer.rows == 1 || outer.width_bytes >= outer.pitch_bytes) return true;  // one run without gaps
+  const size_t column = (begin - first) % outer.pitch_bytes;
+  const bool same_rows = inner.rows == 1 || inner.pitch_bytes == outer.pitch_bytes;
+  return same_rows && column + inner.width_bytes <= outer.width_bytes;
 }
 
 std::vector<Region> reads(const Operator& op) { return std::visit(Reads{}, op.body); }

@@ -1,16 +1,20 @@
 #include "engine/device/registry.h"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 
 #include "engine/device/host/host_device.h"
 #include "engine/device/npu/npu_device.h"
 #include "engine/device/opencl/opencl_device.h"
+#include "engine/device/proof/proof.h"
 #include "engine/device/vulkan/vulkan_device.h"
 #include "sync/error.h"
 
 namespace tandem {
 namespace {
+
+constexpr proof::Api kApis[] = {proof::Api::opencl, proof::Api::vulkan};
 
 struct DeviceId {
   std::string prefix;
@@ -50,20 +54,44 @@ std::unique_ptr<Device> open_device(std::string_view id, const DeviceOptions& op
     for (const DeviceFactory& factory : device_factories())
       if (parsed->prefix == factory.prefix && parsed->index < factory.count().all)
         return factory.open(parsed->index, options);
-  throw Error("there is no such device", std::string(id), "available: " + joined(available_devices()));
+  std::string hint = "available: " + joined(available_devices());
+  for (const proof::Api api : kApis) {
+    if (!id.starts_with(proof::name_of(api))) continue;
+    for (const proof::Unusable& one : proof::unusable(api)) hint += "; " + one.id + " is left out: " + one.reason;
+  }
+  throw Error("there is no such device", std::string(id), hint);
 }
 
 std::unique_ptr<Device> open_host_on(Device& npu, const DeviceOptions& options) {
   return open_host_beside(npu_thread(npu), npu.info(), options);
 }
 
+std::vector<UnusableDevice> unusable_devices() {
+  std::vector<UnusableDevice> all;
+  for (const proof::Api api : kApis) {
+    for (const proof::Unusable& one : proof::unusable(api)) all.push_back({one.id, one.name, one.reason});
+  }
+  return all;
+}
+
+std::vector<std::string> untried_interfaces() {
+  std::vector<std::string> all;
+  for (const proof::Api api : kApis) {
+    const proof::Verdict verdict = proof::verdict(api);
+    if (!verdict.tried) all.push_back(std::string(proof::name_of(api)) + ": " + verdict.note);
+  }
+  return all;
+}
+
 std::vector<std::string> available_devices() {
+  const std::vector<UnusableDevice> unusable = unusable_devices();
   std::vector<std::string> gpus, others;
   for (const DeviceFactory& factory : device_factories()) {
     const DeviceCount count = factory.count();
     for (int index = 0; index < count.all; ++index) {
       std::string id = factory.prefix;
       if (id != "host") id.append(":").append(std::to_string(index));  // there is one host
+      if (std::ranges::any_of(unusable, [&](const UnusableDevice& one) { return one.id == id; })) continue;
       (index < count.gpus ? gpus : others).push_back(std::move(id));
     }
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/device/device.h"
+#include "engine/device/proof/precautions.h"
 
 namespace tandem {
 
@@ -22,6 +23,7 @@ struct DeviceOptions {
   std::string npu_params;                 // parameter file (JSON); empty: the built-in one
   std::string program_folder;             // where compiled OpenCL programs are kept between runs; empty: nowhere
   OnLongWork on_long_work;                // compiling and keeping programs
+  Precautions precautions;                // steps of opening a GPU to be spared, beside those known of its driver
 };
 
 struct DeviceCount {
@@ -41,6 +43,15 @@ std::unique_ptr<Device> open_device(std::string_view id, const DeviceOptions& op
 // "host" on the thread of an open NPU, which outlives it: plans may give it what the array does not run.
 std::unique_ptr<Device> open_host_on(Device& npu, const DeviceOptions& options);
 std::vector<std::string> available_devices();  // ids in order of preference: real GPUs, CPU devices, NPUs, the host
+
+// Devices and whole drivers that are here, and end the process that uses them: nothing chooses them, and opening one is
+// an Error. That is found out in a child process (proof/proof.h), once for each version of a driver.
+struct UnusableDevice {
+  std::string id, name, reason;
+};
+std::vector<UnusableDevice> unusable_devices();
+// Interfaces whose drivers could not be tried in a child process: each with the reason.
+std::vector<std::string> untried_interfaces();
 
 // Drivers for CPU cores read how many they may use once, at their first call in the process: this goes before any other
 // function here that is to respect options.gpu_cores.

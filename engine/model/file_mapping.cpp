@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -67,10 +68,14 @@ void FileMapping::expect_sequential_reads() const {
   ::madvise(const_cast<std::byte*>(base_), size_bytes_, MADV_SEQUENTIAL);
 }
 
+// A read maps the pages around it too, where they are in the page cache: 64 KB, or all of a large folio, which is at
+// most 2 MiB and lies at a multiple of its size. Without dropping those as well a fifth of a model file stayed in
+// memory, in pieces between what two threads had dropped.
 void FileMapping::drop_pages(std::span<const std::byte> range) const {
-  const size_t page_bytes = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-  const size_t begin = static_cast<size_t>(range.data() - base_) / page_bytes * page_bytes;
-  const size_t end = static_cast<size_t>(range.data() - base_) + range.size();
+  constexpr size_t kLargestFolio = size_t{2} << 20;
+  const size_t first = static_cast<size_t>(range.data() - base_);
+  const size_t begin = first / kLargestFolio * kLargestFolio;
+  const size_t end = std::min(size_bytes_, (first + range.size() + kLargestFolio - 1) / kLargestFolio * kLargestFolio);
   ::madvise(const_cast<std::byte*>(base_) + begin, end - begin, MADV_DONTNEED);
 }
 

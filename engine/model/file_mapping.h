@@ -20,7 +20,8 @@ class FileMapping {
   std::span<const std::byte> bytes() const { return {base_, size_bytes_}; }
   bool contains(const std::byte* place) const { return place >= base_ && place < base_ + size_bytes_; }
   void expect_sequential_reads() const;
-  // Takes every page that holds one of `range` (inside the mapping) out of the process; a later read maps it again.
+  // Takes every page that holds one of `range` (inside the mapping) out of the process, and those around it that the
+  // system has mapped with them; a later read maps them again.
   void drop_pages(std::span<const std::byte> range) const;
 
  private:

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <limits>
 #include <map>
 #include <utility>
@@ -95,7 +96,10 @@ GgufFile GgufFile::open(const std::string& path) {
   state->path = path;
   state->parts.push_back(FileMapping::open(path));
   state->contents = read_gguf(state->parts[0].bytes(), path);
-  append_split_parts(path, state->contents, state->parts);
+  append_split_parts(path, state->contents, [&](const std::string& part) -> std::optional<std::span<const std::byte>> {
+    if (!std::filesystem::exists(part)) return std::nullopt;
+    return state->parts.emplace_back(FileMapping::open(part)).bytes();
+  });
   for (const FileMapping& part : state->parts) state->file_bytes += part.bytes().size();
   state->index_tensors();
   return GgufFile(std::move(state));
@@ -282,6 +286,10 @@ void GgufFile::drop_pages(std::span<const std::byte> read_bytes) const {
   for (const FileMapping& part : state_->parts) {
     if (part.contains(read_bytes.data())) part.drop_pages(read_bytes);
   }
+}
+
+void GgufFile::drop_all_pages() const {
+  for (const FileMapping& part : state_->parts) part.drop_pages(part.bytes());
 }
 
 }  // namespace tandem

@@ -63,10 +63,11 @@ class GgufFile {
   const GgufTensor* find(std::string_view name) const;     // nullptr when absent
   const GgufTensor& require(std::string_view name) const;  // Error when absent
 
-  // Hints for the operating system about tensor bytes of a mapped file; nothing happens for bytes that parse()
+  // Hints for the operating system about the bytes of a mapped file; nothing happens for bytes that parse()
   // borrowed.
   void expect_sequential_reads() const;
   void drop_pages(std::span<const std::byte> read_bytes) const;  // they may be read again, from the disk
+  void drop_all_pages() const;
 
  private:
   struct State;

@@ -1,8 +1,6 @@
 #include "engine/model/gguf_split.h"
 
 #include <cstdio>
-#include <filesystem>
-#include <optional>
 #include <set>
 #include <string_view>
 
@@ -89,7 +87,7 @@ uint64_t split_count(const GgufContents& contents, const std::string& path) {
   return count;
 }
 
-void append_split_parts(const std::string& path, GgufContents& contents, std::vector<FileMapping>& parts) {
+void append_split_parts(const std::string& path, GgufContents& contents, const OpenPart& open) {
   const uint64_t count = split_count(contents, path);
   if (count <= 1) return;
   const uint64_t opened = whole_number(contents, "split.no", path).value_or(0);
@@ -106,12 +104,12 @@ void append_split_parts(const std::string& path, GgufContents& contents, std::ve
   for (const GgufTensor& tensor : contents.tensors) names.insert(tensor.name);
   for (uint64_t index = 1; index < count; ++index) {
     const std::string part_path = stem + part_suffix(index, count);
-    if (!std::filesystem::exists(part_path)) {
+    const auto bytes = open(part_path);
+    if (!bytes) {
       throw Error("a part of a split model is missing: expected all " + std::to_string(count) + " parts in one folder",
                   part_path, "download it");
     }
-    parts.push_back(FileMapping::open(part_path));
-    GgufContents part = read_gguf(parts.back().bytes(), part_path);
+    GgufContents part = read_gguf(*bytes, part_path);
     check_part(part, part_path, index, count);
     for (GgufTensor& tensor : part.tensors) {
       if (!names.insert(tensor.name).second) {

@@ -2,11 +2,13 @@
 // of the tensors.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
 #include <string>
-#include <vector>
 
-#include "engine/model/file_mapping.h"
 #include "engine/model/gguf_reader.h"
 
 namespace tandem {
@@ -14,9 +16,12 @@ namespace tandem {
 // How many parts the file says its model has; 1 when it says nothing.
 uint64_t split_count(const GgufContents& contents, const std::string& path);
 
-// Opens the other parts of the split model whose first part is `path`, and adds their tensors and mappings. Does
-// nothing for a whole file. Error: `path` is not the first part, a part is missing or is not the one its name says, a
-// tensor is in two parts, tensors are missing.
-void append_split_parts(const std::string& path, GgufContents& contents, std::vector<FileMapping>& parts);
+// The bytes of the part at a path, which stay where they are as long as the contents are used; nullopt: no such file.
+using OpenPart = std::function<std::optional<std::span<const std::byte>>(const std::string& path)>;
+
+// Opens the other parts of the split model whose first part is `path`, and adds their tensors. Does nothing for a whole
+// file. Error: `path` is not the first part, a part is missing or is not the one its name says, a tensor is in two
+// parts, tensors are missing.
+void append_split_parts(const std::string& path, GgufContents& contents, const OpenPart& open);
 
 }  // namespace tandem

@@ -136,11 +136,12 @@ class Loader {
     std::vector<Item> items;
   };
 
-  static void decode_vector(const Item& item) {
+  void decode_vector(const Item& item) const {
     float* out = item.place->as<float>();
     for (const GgufTensor* tensor : item.sources) {
       decode_row(tensor->type, tensor->data, out, tensor->shape[0]);
       out += tensor->shape[0];
+      file_.drop_pages({tensor->data, tensor->bytes});
     }
   }
 
@@ -165,10 +166,28 @@ size_t MatrixGroup::bytes() const {
   return total;
 }
 
+std::vector<PackedFormat> matrix_formats(const ModelWeights& weights) {
+  std::vector<PackedFormat> formats;
+  const auto add = [&](const MatrixGroup& group) {
+    for (const MatrixPart& part : group.parts) formats.push_back(part.matrix.format);
+  };
+  for (const LayerWeights& layer : weights.layers) {
+    for (const MatrixGroup* group : {&layer.qkv, &layer.attention_output, &layer.gate_up, &layer.down}) add(*group);
+  }
+  add(weights.output);
+  return formats;
+}
+
 Model load_model(const GgufFile& file, sync::Pool& pool, int threads, const LoadProgress& progress) {
   const Architecture& architecture = find_architecture(file);
   Model model;
   model.config = architecture.read_config(file);
+  // A small file may claim thousands of layers: that is seen before all of their tensors' names are made up.
+  if (static_cast<uint64_t>(model.config.layers) > file.tensors().size()) {
+    throw Error("the file has fewer tensors than layers: expected at least one for each of the " +
+                    std::to_string(model.config.layers) + " layers, found " + std::to_string(file.tensors().size()),
+                file.path(), "the tensors contradict the metadata: the file is damaged");
+  }
   const ModelSpec spec = model_spec(architecture, model.config);
   ModelWeights& weights = model.weights;
   file.expect_sequential_reads();
@@ -199,6 +218,7 @@ Model load_model(const GgufFile& file, sync::Pool& pool, int threads, const Load
     weights.output = {{{weights.embedding, 0}}, weights.embedding.rows, weights.embedding.columns, {}};
   }
   loader.pack(threads, progress);
+  file.drop_all_pages();  // those of the metadata are left
   return model;
 }
 

@@ -1,19 +1,18 @@
 #include "engine/model/shapes.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "sync/error.h"
+#include "sync/json_text.h"
 
 namespace tandem {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;
 
 // From the models' published configuration files.
 constexpr PublishedShape kPublished[] = {
@@ -117,12 +116,6 @@ ModelConfig config_of(const PublishedShape& shape) {
   return config;
 }
 
-std::string read_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw Error("cannot open the model shape", path, "check the path and the rights to read it");
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
 // Matrices one below the other that read the same input.
 MatrixGroup group_of(const PackedFormat& format, int64_t columns, const std::vector<int64_t>& heights, bool separate) {
   MatrixGroup group{{}, 0, columns, {}};
@@ -139,7 +132,7 @@ MatrixGroup group_of(const PackedFormat& format, int64_t columns, const std::vec
 std::span<const PublishedShape> published_shapes() { return kPublished; }
 
 ModelConfig parse_shape(std::string_view text, const std::string& source) {
-  const Json json = Json::parse(text, nullptr, false);
+  const Json json = parse_json(text);
   if (!json.is_object()) {
     throw Error("bad model shape", source, "expected one JSON object; docs/model_clock.md has the keys");
   }
@@ -170,7 +163,8 @@ ModelConfig parse_shape(std::string_view text, const std::string& source) {
 
 ModelConfig model_shape(const std::string& name_or_path) {
   if (name_or_path.ends_with(".gguf")) return read_config(GgufFile::open(name_or_path));
-  if (name_or_path.ends_with(".json")) return parse_shape(read_text(name_or_path), name_or_path);
+  if (name_or_path.ends_with(".json"))
+    return parse_shape(read_json_file(name_or_path, "the model shape"), name_or_path);
   std::string names;
   for (const PublishedShape& shape : kPublished) {
     if (name_or_path == shape.name) return config_of(shape);

@@ -51,6 +51,9 @@ struct Model {
   ModelWeights weights;
 };
 
+// Of every matrix that is multiplied with, in the order of the layers; formats repeat.
+std::vector<PackedFormat> matrix_formats(const ModelWeights& weights);
+
 // done and total in bytes of the file; called from the loading thread.
 using LoadProgress = std::function<void(uint64_t done, uint64_t total)>;
 

@@ -44,8 +44,7 @@ bool meet(const Access& a, const Access& b) {
 bool is_covered(const Access& a, const Access& by) {
   const bool same_tokens =
       a.positions == by.positions && a.tokens_begin >= by.tokens_begin && a.tokens_end <= by.tokens_end;
-  return same_tokens && overlaps(a.region, by.region) && end_of(a.region) <= end_of(by.region) &&
-         a.region.at.offset_bytes >= by.region.at.offset_bytes && a.region.width_bytes <= by.region.width_bytes;
+  return same_tokens && covers(by.region, a.region);
 }
 
 }  // namespace tandem

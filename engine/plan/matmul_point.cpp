@@ -18,6 +18,11 @@ std::map<std::string, double> all_bytes_per_weight() {
   return bytes;
 }
 
+const std::map<std::string, double>& bytes_of_formats() {
+  static const std::map<std::string, double> all = all_bytes_per_weight();
+  return all;
+}
+
 }  // namespace
 
 MatMulPoint point_of(const MatMul& op, bool both) {
@@ -35,10 +40,11 @@ bool looks_slowed(double seconds, std::optional<double> at_half_the_tokens, std:
          (at_twice_the_tokens && seconds > kNoise * *at_twice_the_tokens);
 }
 
+bool is_packed_format(const std::string& name) { return bytes_of_formats().contains(name); }
+
 double bytes_per_weight(const std::string& format) {
-  static const std::map<std::string, double> all = all_bytes_per_weight();
-  const auto found = all.find(format);
-  if (found == all.end()) throw Error("unknown format of packed weights", format);
+  const auto found = bytes_of_formats().find(format);
+  if (found == bytes_of_formats().end()) throw Error("unknown format of packed weights", format);
   return found->second;
 }
 

@@ -22,6 +22,7 @@ struct MatMulPoint {
 MatMulPoint point_of(const MatMul& op, bool both = false);
 std::string to_string(const MatMulPoint& point);  // "matmul i4.g32.half.min S8 K576 rows 1536", "... both"
 
+bool is_packed_format(const std::string& name);
 // Packed bytes of a weight, its scales and minima counted in. Error for a format that no packing has.
 double bytes_per_weight(const std::string& format);
 

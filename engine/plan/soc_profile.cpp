@@ -1,8 +1,6 @@
 #include "engine/plan/soc_profile.h"
 
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <span>
@@ -11,11 +9,12 @@
 
 #include "engine/plan/profiles/embedded.h"
 #include "sync/error.h"
+#include "sync/json_text.h"
 
 namespace tandem {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;
 using P = SocProfile;
 
 // One key: where its value lives, and the range of a number.
@@ -140,13 +139,13 @@ std::string text_of(const Json& json, const char* key, const std::string& source
 }
 
 // {"gpu": {"flops": {...}}, "row_step": {...}} as paths and what stands there.
-std::map<std::string, Json> flattened(const Json& json, const std::string& source) {
-  std::map<std::string, Json> flat;
+std::map<std::string, const Json*> flattened(const Json& json, const std::string& source) {
+  std::map<std::string, const Json*> flat;
   const auto add = [&](const std::string& path, const Json& entry) {
     const bool good = entry.is_object() && entry.size() == 2 && entry.contains("value") && entry.contains("source") &&
                       entry["source"].is_string();
     if (!good) reject(source, path, R"({"value": ..., "source": "..."})");
-    flat[path] = entry;
+    flat[path] = &entry;
   };
   for (const auto& [name, value] : json.items()) {
     if (name == "schema" || name == "name" || name == "description" || name == "based_on") continue;
@@ -181,7 +180,7 @@ P base_of(const Json& json, const std::string& source) {
 }  // namespace
 
 SocProfile parse_soc_profile(std::string_view text, const std::string& source) {
-  const Json json = Json::parse(text, nullptr, false);
+  const Json json = parse_json(text);
   if (!json.is_object()) reject(source, "the file", "one JSON object");
   if (!json.contains("schema") || json["schema"] != kSocProfileSchema) {
     reject(source, "schema", std::to_string(kSocProfileSchema));
@@ -192,8 +191,8 @@ SocProfile parse_soc_profile(std::string_view text, const std::string& source) {
   for (const auto& [path, entry] : flattened(json, source)) {
     const Key* key = find_key(path);
     if (key == nullptr) reject(source, path, "another name: there is no such key");
-    std::visit(Read{profile, *key, entry["value"], source}, key->place);
-    profile.sources[path] = entry["source"].get<std::string>();
+    std::visit(Read{profile, *key, entry->at("value"), source}, key->place);
+    profile.sources[path] = entry->at("source").get<std::string>();
   }
   for (const Key& key : kKeys) {
     if (!key.optional && !profile.sources.contains(key.path)) reject(source, key.path, "a value: the key is missing");
@@ -202,12 +201,13 @@ SocProfile parse_soc_profile(std::string_view text, const std::string& source) {
 }
 
 std::string to_json(const SocProfile& profile) {
-  Json json = {{"schema", kSocProfileSchema}, {"name", profile.name}, {"description", profile.description}};
+  using Ordered = nlohmann::ordered_json;
+  Ordered json = {{"schema", kSocProfileSchema}, {"name", profile.name}, {"description", profile.description}};
   for (const Key& key : kKeys) {
     const std::string path = key.path;
     if (key.optional && !profile.sources.contains(path)) continue;
     const size_t dot = path.find('.');
-    Json& place = dot == std::string::npos ? json[path] : json[path.substr(0, dot)][path.substr(dot + 1)];
+    Ordered& place = dot == std::string::npos ? json[path] : json[path.substr(0, dot)][path.substr(dot + 1)];
     P copy = profile;
     std::visit([&](auto get) { place["value"] = get(copy); }, key.place);
     const auto note = profile.sources.find(path);
@@ -237,10 +237,7 @@ SocProfile soc_profile(const std::string& name_or_path) {
     for (const std::string& name : soc_profile_names()) names += (names.empty() ? "" : ", ") + name;
     throw Error("unknown processor profile", name_or_path, "Use a .json file, or one of: " + names);
   }
-  std::ifstream file(name_or_path, std::ios::binary);
-  if (!file) throw Error("cannot open the processor profile", name_or_path, "check the path and the rights to read it");
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  return parse_soc_profile(text, name_or_path);
+  return parse_soc_profile(read_json_file(name_or_path, "the processor profile"), name_or_path);
 }
 
 double number_of(const SocProfile& profile, std::string_view path) {

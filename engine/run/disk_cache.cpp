@@ -6,6 +6,8 @@
 
 #include "engine/device/gpu/kept_file.h"
 #include "engine/run/whole_file.h"
+#include "sync/error.h"
+#include "sync/json_text.h"
 
 namespace tandem {
 namespace {
@@ -16,16 +18,25 @@ struct Content {
   nlohmann::json values = nlohmann::json::object(), doubtful = nlohmann::json::object();
 };
 
+const nlohmann::json* object_in(const nlohmann::json& file, const char* key) {
+  const auto found = file.find(key);
+  return found != file.end() && found->is_object() ? &*found : nullptr;
+}
+
+Content parsed(const std::string& text) {
+  const nlohmann::json file = parse_json(text);
+  if (file.is_discarded()) throw Error("expected JSON", "measurements");
+  const auto format = file.find("format");
+  const nlohmann::json* values = object_in(file, "values");
+  if (format == file.end() || *format != kFormat || values == nullptr) return {};
+  Content content{*values};
+  if (const nlohmann::json* doubtful = object_in(file, "doubtful")) content.doubtful = *doubtful;
+  return content;
+}
+
 Content content_of(const std::string& path) {
   try {
-    if (const auto text = read_file_if_there(path)) {
-      const nlohmann::json file = nlohmann::json::parse(*text);
-      if (file.value("format", "") == kFormat && file.at("values").is_object()) {
-        Content content{file.at("values")};
-        if (file.contains("doubtful") && file.at("doubtful").is_object()) content.doubtful = file.at("doubtful");
-        return content;
-      }
-    }
+    if (std::filesystem::exists(path)) return parsed(read_json_file(path, "measurements"));
   } catch (const std::exception& error) {
     spdlog::info("measurements on disk are unreadable and will be made anew: {}: {}", path, error.what());
   }

@@ -1,5 +1,7 @@
 #include "engine/run/engine.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <cstring>
 #include <set>
@@ -9,6 +11,7 @@
 #include "engine/device/pair_self_test.h"
 #include "engine/plan/cut.h"
 #include "engine/run/contention.h"
+#include "engine/run/contract.h"
 #include "engine/run/measure.h"
 #include "sync/error.h"
 
@@ -37,6 +40,8 @@ std::vector<std::string> default_devices(const EngineOptions& options, std::vect
   const std::string& plan = options.plan;
   if (plan == "host-only") return {"host"};
   std::string gpu;
+  for (const UnusableDevice& one : unusable_devices())
+    notes.push_back(one.id + " (" + one.name + ") is left out: " + one.reason);
   for (const std::string& id : available_devices()) {
     if (gpu.empty() && (starts_with(id, "opencl") || starts_with(id, "vulkan"))) gpu = id;
   }
@@ -89,10 +94,13 @@ Engine::Engine(const EngineOptions& options)
   // It has kept all cores busy, which tells whether they are free now.
   if (!loading.found()) cache_.ignore_doubtful();
 
-  const bool uses_npu =
+  const bool may_use_npu =
       first_of(DeviceKind::npu) != nullptr && options_.plan != "gpu-only" && options_.plan != "host-only";
-  act_ = options_.act.empty() ? (uses_npu ? "f16" : "f32") : options_.act;
-  if (act_ != "f16" && act_ != "f32") throw Error("unknown activation format", act_, "Use f16 or f32");
+  if (options_.act.empty()) options_.act = may_use_npu ? "f16" : "f32";
+  if (options_.act != "f16" && options_.act != "f32")
+    throw Error("unknown activation format", options_.act, "Use f16 or f32");
+  other_bits_ = reasons_for_other_bits(devices(), matrix_formats(model_.weights), options_.act);
+  if (!other_bits_.empty()) notes_.push_back("other plans may give other bits: " + join(other_bits_, "; "));
 
   ActivationSizes sizes;
   const int64_t trained = model_.config.context_length;
@@ -118,9 +126,9 @@ Engine::Engine(const EngineOptions& options)
   executor_ = std::make_unique<Executor>(pool_, borrowed, executor);
   planner_ = std::make_unique<Planner>(
       PlannedModel{model_, *activations_, devices_, host_beside_npu_,
-                   model_.config.architecture + "|" + std::to_string(file_.file_bytes()) + "|" + act_ + "|" +
+                   model_.config.architecture + "|" + std::to_string(file_.file_bytes()) + "|" + options_.act + "|" +
                        options_.sync_policy},
-      PlannerOptions{options_.plan, options_.split, act_ == "f16", options_.strict_device, options_.tries_plans,
+      PlannerOptions{options_.plan, options_.split, options_.act == "f16", options_.strict_device, options_.tries_plans,
                      options_.graph_tokens, options_.submit, options_.keeps_contended, options_.on_long_work},
       *executor_, cache_);
   if (options_.plan != "auto") {
@@ -161,7 +169,11 @@ void Engine::open_devices() {
   for (size_t a = 0; a < apart.size(); ++a) {
     for (size_t b = a + 1; b < apart.size(); ++b) require_hand_over(*apart[a], *apart[b], pool_);
   }
-  driver_pages.give_back();  // before the weights need the memory
+  // Before the weights need the memory: drivers' code, and what making the tokenizer and starting drivers has freed.
+  driver_pages.give_back();
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
 }
 
 Device* Engine::first_of(DeviceKind kind) const {
@@ -169,6 +181,12 @@ Device* Engine::first_of(DeviceKind kind) const {
     if (device->info().kind == kind) return device.get();
   }
   return nullptr;
+}
+
+size_t Engine::cache_bytes() const {
+  size_t sum = 0;
+  for (const KvCache& cache : activations_->caches) sum += cache.k_bytes() + cache.v_bytes();
+  return sum;
 }
 
 std::vector<const DeviceInfo*> Engine::devices() const {
@@ -184,7 +202,7 @@ std::string Engine::device_names() const {
 }
 
 std::vector<Operator> Engine::operators_for(const Batch& batch) const {
-  return build_decoder(model_, *activations_, batch, {act_ == "f16"});
+  return build_decoder(model_, *activations_, batch, {options_.act == "f16"});
 }
 
 Plan Engine::plan_for(const Batch& batch) { return planner_->plan_for(batch, position_); }
@@ -210,6 +228,7 @@ void Engine::pass(std::span<const int32_t> ids, const Batch& batch) {
   std::memcpy(activations_->ids.as<int32_t>(), ids.data(), ids.size_bytes());
   write_positions(*activations_, position_, batch.S);
   executor_->run(prepared);
+  plans_ran_.add(batch.S, prepared.plan().name);
   position_ += batch.S;
 }
 

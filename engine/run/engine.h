@@ -29,6 +29,7 @@
 #include "engine/run/executor.h"
 #include "engine/run/measure.h"
 #include "engine/run/planner.h"
+#include "engine/run/plans_ran.h"
 #include "engine/run/timeline.h"
 
 namespace tandem {
@@ -41,7 +42,7 @@ struct EngineOptions {
   // Shares of rows, one for each device that cuts take part in (plan/strategy.h, row_cutters), or the NPU's alone;
   // empty: measured.
   std::vector<double> split;
-  std::string act;  // "f16", "f32", "": f16 where the plan uses the NPU
+  std::string act;  // activations at matmul inputs: "f16", "f32", "": f16 where the plan may use the NPU
   KvType kv_type = KvType::f16;
   int64_t context = 0;  // 0: what the model was trained with, at most 4096
   int64_t chunk = 0;    // prefill piece; 0: 256
@@ -89,11 +90,18 @@ class Engine {
   size_t weight_bytes() const { return model_.weights.bytes; }
   size_t pool_bytes() const { return pool_.mapped_bytes(); }
   size_t activation_bytes() const { return activations_->bytes(); }  // reused from layer to layer (H10)
+  size_t cache_bytes() const;                                        // keys and values of a full context
 
-  std::string plan_name() const { return planner_->name(); }  // "tensor", or "auto: prefill tensor, decode layer"
-  std::string device_names() const;                           // "opencl:0,npu:0"
-  const std::string& act() const { return act_; }
+  const std::string& plan_asked() const { return options_.plan; }
+  // What was asked for, and what ran where that is another: "tensor", "auto: prefill sequence, decode rows".
+  std::string plan_name() const { return describe_plans(plan_asked(), plans_ran()); }
+  std::span<const PlanRan> plans_ran() const { return plans_ran_.list(); }  // since open() or forget_plans_ran()
+  void forget_plans_ran() { plans_ran_.clear(); }
+  std::string device_names() const;                                 // "opencl:0,npu:0"
+  const std::string& act() const { return options_.act; }           // "f16" or "f32"
   const std::vector<std::string>& notes() const { return notes_; }  // fallbacks and choices, for people
+  // Why other plans, on other devices, may give other bits (engine/run/contract.h); empty: they give the same.
+  const std::vector<std::string>& other_bits() const { return other_bits_; }
   const CoreLayout& layout() const { return layout_; }
   std::vector<const DeviceInfo*> devices() const;
   // How extend() would run the tokens from `first` on of an extension by `total`.
@@ -133,7 +141,6 @@ class Engine {
   std::unique_ptr<Tokenizer> tokenizer_;
   sync::Pool pool_;
   Model model_;
-  std::string act_;
   struct Devices : std::vector<std::unique_ptr<Device>> {
     ~Devices() {
       while (!empty()) pop_back();  // the host may run on the NPU's thread
@@ -150,7 +157,8 @@ class Engine {
   };
   std::vector<CachedPlan> prepared_;  // most recently used last
   GraphCompiles online_compiles_;
-  std::vector<std::string> notes_;
+  PlansRan plans_ran_;
+  std::vector<std::string> notes_, other_bits_;
   int64_t position_ = 0;
 };
 

@@ -10,12 +10,33 @@ nlohmann::json to_json(const MeasuredSeconds& seconds) {
   return {{"median", seconds.median}, {"least", seconds.least}, {"most", seconds.most}, {"samples", seconds.samples}};
 }
 
+// What is not as it is written here is as good as not measured: the file may have been damaged, or edited.
+double number_in(const nlohmann::json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number() ? found->get<double>() : 0;
+}
+
+// 1 to 2^30, so that the product of two of them fits an int64; else 0.
+int64_t count_in(const nlohmann::json& object, const char* key) {
+  const double number = number_in(object, key);
+  return number >= 1 && number <= 0x1p30 ? static_cast<int64_t>(number) : 0;
+}
+
 std::optional<MeasuredSeconds> seconds_from(const nlohmann::json& value) {
-  if (value.is_number()) return MeasuredSeconds{value, value, value, 1};  // as older versions kept it
+  if (value.is_number() && value > 0) return MeasuredSeconds{value, value, value, 1};  // as older versions kept it
   if (!value.is_object()) return std::nullopt;
-  const MeasuredSeconds seconds{value.value("median", 0.0), value.value("least", 0.0), value.value("most", 0.0),
-                                value.value("samples", 0)};
+  const MeasuredSeconds seconds{number_in(value, "median"), number_in(value, "least"), number_in(value, "most"),
+                                static_cast<int>(count_in(value, "samples"))};
   return seconds.least > 0 ? std::optional(seconds) : std::nullopt;
+}
+
+std::optional<MatMulPoint> point_from(const nlohmann::json& value) {
+  const auto format = value.find("format"), both = value.find("both");
+  if (format == value.end() || !format->is_string()) return std::nullopt;
+  const MatMulPoint point{format->get<std::string>(), count_in(value, "S"), count_in(value, "K"),
+                          count_in(value, "rows"), both != value.end() && *both == true};
+  const bool whole = point.S > 0 && point.K > 0 && point.rows > 0 && is_packed_format(point.format);
+  return whole ? std::optional(point) : std::nullopt;
 }
 
 }  // namespace
@@ -50,12 +71,8 @@ std::vector<MeasuredPoint> kept_points(const DiskCache& cache, const DeviceInfo&
   std::vector<MeasuredPoint> points;
   cache.for_each(measurement_key(device) + "|matmul ", [&](const nlohmann::json& value) {
     const auto seconds = seconds_from(value);
-    if (!seconds || !value.contains("matmul")) return;
-    const nlohmann::json& of = value["matmul"];
-    const MatMulPoint point{of.value("format", ""), of.value("S", int64_t{0}), of.value("K", int64_t{0}),
-                            of.value("rows", int64_t{0}), of.value("both", false)};
-    if (!point.format.empty() && point.S > 0 && point.K > 0 && point.rows > 0)
-      points.push_back({point, seconds->least});
+    if (!seconds || !value.contains("matmul") || !value["matmul"].is_object()) return;
+    if (const auto point = point_from(value["matmul"])) points.push_back({*point, seconds->least});
   });
   return points;
 }

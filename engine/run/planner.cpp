@@ -8,13 +8,12 @@
 
 #include "engine/run/contention.h"
 #include "engine/run/measure.h"
+#include "engine/run/plans_ran.h"
 #include "engine/run/timeline.h"
 
 namespace tandem {
 namespace {
 
-// Up to this many tokens a pass is bound by reading the weights, like decoding.
-constexpr int64_t kDecodeTokens = 4;
 // Rounds of trying: short passes differ by less than the noise of a few, so there are many of them, but few begin once
 // this time is over.
 constexpr int kFewestRounds = 3, kMostRounds = 25;
@@ -125,15 +124,6 @@ int64_t Planner::planned_past(const Batch& batch, int64_t position) {
 
 Plan Planner::plan_for(const Batch& batch, int64_t position) {
   return make(name_for(batch, position), batch, planned_past(batch, position));
-}
-
-std::string Planner::name() const {
-  if (options_.plan != "auto") return options_.plan;
-  std::string prefill, decode;
-  for (const auto& [length, strategy] : chosen_) (length <= kDecodeTokens ? decode : prefill) = strategy;
-  if (prefill.empty() && decode.empty()) return options_.plan;
-  if (prefill == decode || prefill.empty() || decode.empty()) return "auto: " + (decode.empty() ? prefill : decode);
-  return "auto: prefill " + prefill + ", decode " + decode;
 }
 
 std::vector<Operator> Planner::operators(const Batch& batch) const {

@@ -58,7 +58,6 @@ class Planner {
   // few plans serve every length.
   int64_t planned_past(const Batch& batch, int64_t position);
 
-  std::string name() const;  // "tensor", or "auto: prefill sequence, decode rows" as far as chosen
   Plan make(const std::string& strategy, const Batch& batch, int64_t position);
   // What this batch's operators cost on the devices, measured where it is not known yet.
   PlanCosts costs(const Batch& batch, int64_t position);

@@ -21,7 +21,8 @@ class StandIn:
     name = "stand-in"
 
     def __init__(self, rate, seconds=1.0, peak_bytes=100_000_000, handshake_us=0.085, flags=("-d", "--roofline")):
-        self.speed, self.finished = rate, processes.Finished(seconds, peak_bytes, "", "")
+        self.speed, self.finished = rate, processes.Finished(
+            seconds, peak_bytes, "", "prompt 4 tokens, 66.8 tokens/s; generated 16 tokens, 17.8 tokens/s (measured)")
         self.handshake, self.flags = handshake_us, flags
 
     def rate(self, model, test):
@@ -36,8 +37,11 @@ class StandIn:
     def shares(self, model, prefill, decode):
         return [figures.Share("tg64 of DRAM read", 36.0, 40.0, "GB/s", figures.SHARE_TARGET, figures.MET)]
 
-    def kv_cache_bytes(self, model, context):
-        return 90_000_000
+    def kv_cache_bytes(self, model, positions):
+        return 100_000 * positions
+
+    def weight_bytes(self, model):
+        return 78_000_000
 
     def handshake_us(self):
         return self.handshake
@@ -75,13 +79,18 @@ class Command(unittest.TestCase):
         self.assertEqual(status, 0, text)
         self.assertIn("## Q4_1", text)
         self.assertIn("## F16", text)
-        # Of two types: five tests, the start, the memory and a share.
-        self.assertIn("16 met, 0 missed, 0 not judged.", text)
+        # Of two types: five tests, the start and a share; the memory has no target here.
+        self.assertIn("14 met, 0 missed, 0 not judged.", text)
+
+    def test_the_peak_is_set_beside_weights_and_the_positions_that_were_filled(self):
+        _, text = self.compare(StandIn(100), StandIn(500), "--pairs", "2", "--types", "F16")
+        # 100 MB of 78 MB + 20 positions of 0.1 MB: 80 MB; not of the 2,048 that the cache could hold.
+        self.assertIn("of weights + touched cache | 100.0 MB | 80.0 MB | 125.0 % | – | no target |", text)
 
     def test_the_status_is_1_when_one_is_missed(self):
         status, text = self.compare(StandIn(100), StandIn(500, seconds=1.1), "--pairs", "2", "--types", "F16")
         self.assertEqual(status, 1)
-        self.assertIn("7 met, 1 missed, 0 not judged.", text)
+        self.assertIn("6 met, 1 missed, 0 not judged.", text)
 
     def test_one_physical_core_is_neither_met_nor_missed(self):
         status, text = self.compare(StandIn(100), StandIn(10, handshake_us=0.07), "--parts", "speed", "--types", "F16")

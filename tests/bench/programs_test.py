@@ -47,13 +47,23 @@ class Shares(unittest.TestCase):
             programs.shares_in(json.dumps([{"n_prompt": 0, "n_gen": 64, "gbps": 36}]), figures.SHARE_TARGET)
 
 
+class Positions(unittest.TestCase):
+    def test_they_are_the_prompt_and_what_was_generated(self):
+        messages = "note: something\n\nprompt 4 tokens, 30.4 tokens/s; generated 16 tokens, 7.5 tokens/s (measured)\n"
+        self.assertEqual(programs.positions_in(messages), 20)
+
+    def test_a_run_that_does_not_say_so_is_an_error(self):
+        with self.assertRaisesRegex(Failed, "how many tokens"):
+            programs.positions_in("")
+
+
 class Handshake(unittest.TestCase):
     def test_it_is_the_round_trip_and_the_mean_of_its_middle_half(self):
-        limit = {"round_trip": {"p50_us": 0.08, "middle_us": 0.0841}, "one_way_p50_us": 0.04}
-        self.assertEqual(programs.handshake_in(json.dumps({"limit": limit})), 0.0841)
+        limit = {"round_trip": {"p50_us": 0.08, "middle_us": 0.0841}, "before_us": 0.084, "after_us": 0.0842}
+        self.assertEqual(programs.handshake_in(json.dumps({"devices": [{"limit": limit}]})), 0.0841)
 
     def test_there_may_be_none(self):
-        self.assertIsNone(programs.handshake_in(json.dumps({"limit": {"round_trip": None, "reason": "one core"}})))
+        self.assertIsNone(programs.handshake_in(json.dumps({"devices": [{"limit": None, "no_limit": "one core"}]})))
 
 
 class TandemProgram(unittest.TestCase):

@@ -8,6 +8,8 @@
 #include <fstream>
 #include <string>
 
+#include "tests/support/source_tree.h"
+
 namespace {
 
 using ::testing::EndsWith;
@@ -30,7 +32,7 @@ Outcome shell(const std::string& command) {
   return outcome;
 }
 
-const std::string kDev = TANDEM_SOURCE_DIR "/dev";
+const std::string kDev = (tandem::testing::source_tree() / "dev").string();
 
 class DevScript : public ::testing::Test {
  protected:
@@ -78,7 +80,7 @@ std::string testcase(const std::string& name, const std::string& status, const s
 TEST_F(DevScript, help_names_every_verb) {
   Outcome outcome = shell(kDev + " help");
   EXPECT_EQ(outcome.status, 0);
-  for (const char* verb : {"setup", "build", "run", "test", "bench", "lint", "help"}) {
+  for (const char* verb : {"setup", "build", "run", "test", "fuzz", "bench", "lint", "help"}) {
     EXPECT_THAT(outcome.output, HasSubstr(std::string("\n  ") + verb + " "));
   }
 }
@@ -87,6 +89,9 @@ TEST_F(DevScript, wrong_usage_ends_with_status_2) {
   EXPECT_EQ(shell(kDev + " nonsense").status, 2);
   EXPECT_EQ(shell(kDev + " run").status, 2);
   EXPECT_EQ(shell(kDev + " test --nonsense").status, 2);
+  EXPECT_EQ(shell(kDev + " fuzz nonsense").status, 2);
+  EXPECT_EQ(shell(kDev + " fuzz gguf nonsense").status, 2);
+  EXPECT_EQ(shell(kDev + " fuzz \"\" keep").status, 2) << "what is kept has a name";
   EXPECT_EQ(call("build nonsense").status, 2);
 }
 

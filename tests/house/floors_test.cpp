@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/source_tree.h"
+
 namespace tandem::house {
 namespace {
 
@@ -12,7 +14,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 TEST(Floors, every_include_of_this_tree_goes_to_its_own_folder_or_downwards) {
-  FloorReport report = check_tree(TANDEM_SOURCE_DIR);
+  FloorReport report = check_tree(tandem::testing::source_tree());
   EXPECT_GT(report.files, 20);
   EXPECT_GT(report.includes, 20);
   EXPECT_THAT(report.violations, IsEmpty());

@@ -8,6 +8,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "tests/support/source_tree.h"
+
 namespace tandem::house {
 namespace {
 
@@ -26,7 +28,7 @@ TripReport of_main(const std::string& body, const std::string& before = "") {
 }
 
 TEST(ShaderTrips, every_shader_of_this_tree_stays_below_the_budget) {
-  std::filesystem::path folder = std::filesystem::path(TANDEM_SOURCE_DIR) / "shaders";
+  std::filesystem::path folder = tandem::testing::source_tree() / "shaders";
   int shaders = 0;
   if (std::filesystem::exists(folder)) {
     for (const auto& item : std::filesystem::recursive_directory_iterator(folder)) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/source_tree.h"
+
 namespace tandem::house {
 namespace {
 
@@ -10,7 +12,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 TEST(TypeNames, stand_for_one_thing_each_in_this_tree) {
-  const TypeReport report = check_type_names(TANDEM_SOURCE_DIR);
+  const TypeReport report = check_type_names(tandem::testing::source_tree());
   EXPECT_GT(report.types, 100);
   EXPECT_THAT(report.repeated, IsEmpty());
 }

@@ -32,7 +32,14 @@ TEST(EnergyModel, adds_up_multiply_adds_traffic_and_static_power) {
 TEST(EnergyModel, takes_the_memorys_time_when_it_is_longer) {
   NpuParams params = tiny();
   params.memory_bytes_per_second = 1e6;
-  EXPECT_DOUBLE_EQ(248e-6, product_cost(params, {5, 6, 4}, NumberFormat::fp16, 48).seconds);
+  const ProductCost cost = product_cost(params, {5, 6, 4}, NumberFormat::fp16, 48);
+  EXPECT_DOUBLE_EQ(248e-6, cost.seconds);
+  EXPECT_DOUBLE_EQ(55e-6, cost.array_seconds);
+  params.energy = {};
+  params.energy.static_watts = 2;
+  params.energy.mac_fp16_joules = params.energy.sram_byte_joules = params.energy.dram_byte_joules = 0;
+  EXPECT_DOUBLE_EQ(2 * 248e-6, product_cost(params, {5, 6, 4}, NumberFormat::fp16, 48).joules)
+      << "the array leaks while it waits for the memory, too";
 }
 
 TEST(EnergyModel, counts_output_stationary_traffic_once_per_fold_across) {

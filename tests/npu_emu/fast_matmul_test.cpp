@@ -131,6 +131,28 @@ TEST(FastMatmul, gives_the_same_bits_in_any_number_of_parts) {
   }
 }
 
+TEST(FastMatmul, writes_each_part_of_a_slice_of_the_rows_and_no_others) {
+  for (const int64_t tokens : {1, 6}) {
+    Problem setup({Element::i8, Scales::half, Minimum::none, 32, 0}, {tokens, 64, 450}, 5);
+    std::vector<float> expected = setup.expected();
+    MatmulCall slice = setup.call();
+    slice.row_begin = 128;
+    slice.row_end = 320;
+    for (int64_t s = 0; s < tokens; ++s) {
+      for (int64_t row = 0; row < 450; ++row)
+        if (row < 128 || row >= 320) expected[static_cast<size_t>(s * slice.y_stride + row)] = kCanary;
+    }
+    for (const int parts : {1, 2, 3}) {
+      std::fill(setup.y.begin(), setup.y.end(), kCanary);
+      const FastMatmul matmul;
+      AlignedFloats activations, sums;
+      matmul.prepare_activations(slice, activations);
+      for (int part = 0; part < parts; ++part) matmul.multiply(slice, activations, sums, part, parts);
+      EXPECT_TRUE(same_bits(expected, setup.y)) << parts << " parts, " << tokens << " tokens";
+    }
+  }
+}
+
 TEST(FastMatmul, fuses_its_multiply_add_on_every_instruction_set) {
   ASSERT_FALSE(all_kernels().empty());
   EXPECT_STREQ("plain", all_kernels().back()->name);

@@ -35,6 +35,19 @@ TEST(memory_model, a_product_is_counted_block_by_block) {
   EXPECT_DOUBLE_EQ(cost.seconds, 32768e-6 + 24576e-6);
 }
 
+// Three folds, X[96, 32]: one of the two arrays takes two of them, one after the other.
+TEST(memory_model, a_fold_is_not_shared_among_arrays) {
+  const TiledCost cost = tiled_cost(kArray, 1e6, kMemory, Dataflow::input_stationary, {96, 32, 128});
+  EXPECT_EQ(cost.cycles, 2 * 222 - 1);
+}
+
+// 9000 bytes hold 70 columns of 128 bytes; the array has 32 side by side.
+TEST(memory_model, a_block_is_of_whole_array_columns) {
+  ChipMemory memory = kMemory;
+  memory.stationary_bytes = 9000;
+  EXPECT_EQ(tiled_cost(kArray, 1e6, memory, Dataflow::input_stationary, {96, 64, 128}).block_columns, 64);
+}
+
 // The same operands the other way round: W[128, 64] stationary, X[96, 64] streams. 128 columns of 128 bytes: 2 blocks,
 // X passes twice: 2 * 96 * 64 * 2 = 24576 bytes; filled 128 * 128 = 16384 bytes: 24576 + 32768 us.
 TEST(memory_model, the_order_of_the_operands_matters) {

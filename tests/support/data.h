@@ -1,23 +1,55 @@
-// Where the test data lies: ../shared/data beside the checkout, or TANDEM_TEST_DATA. Tests say "skipped: no data"
-// without it.
+// Where the test data lies: in tests/data, for every clone; what is too large for the repository in TANDEM_TEST_DATA or
+// in ../shared/data beside the checkout. A test of what is not here skips with its reason (see requirements.h).
 #pragma once
 
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
+#include <stdexcept>
 #include <string>
+
+#include "tests/support/requirements.h"
+#include "tests/support/source_tree.h"
 
 namespace tandem::testing {
 
 // The full path of a data file or folder, or nothing when it is not there.
 inline std::optional<std::string> test_data(const std::string& relative) {
-  const char* from_environment = std::getenv("TANDEM_TEST_DATA");
-  std::filesystem::path root = from_environment
-                                   ? std::filesystem::path(from_environment)
-                                   : std::filesystem::path(TANDEM_SOURCE_DIR).parent_path() / "shared" / "data";
-  std::filesystem::path path = root / relative;
-  if (!std::filesystem::exists(path)) return std::nullopt;
+  const char* named = std::getenv("TANDEM_TEST_DATA");
+  const std::filesystem::path roots[] = {source_tree() / "tests" / "data", named ? named : "",
+                                         source_tree().parent_path() / "shared" / "data"};
+  for (const std::filesystem::path& root : roots) {
+    if (!root.empty() && std::filesystem::exists(root / relative)) return (root / relative).string();
+  }
+  return std::nullopt;
+}
+
+// A file that tests/data may lack: nothing when it is nowhere, and a failure where data is required.
+inline std::optional<std::string> larger_data(const std::string& relative) {
+  const auto path = test_data(relative);
+  if (!path && test::is_required(test::Needs::data))
+    ADD_FAILURE() << test::absence(test::Needs::data, "no " + relative);
+  return path;
+}
+
+// A file of tests/data: every clone has it.
+inline std::string repository_data(const std::string& relative) {
+  const std::filesystem::path path = source_tree() / "tests" / "data" / relative;
+  if (!std::filesystem::exists(path))
+    throw std::runtime_error("tests/data/" + relative + " is gone: a broken checkout");
   return path.string();
 }
+
+// SmolLM2-135M-Instruct, where `./dev run` and `./dev test` keep it, or the file that TANDEM_MODEL names.
+inline std::optional<std::string> default_model() {
+  const char* named = std::getenv("TANDEM_MODEL");
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  const std::string folder = cache && *cache ? cache : std::string(home ? home : "") + "/.cache";
+  const std::string path = named && *named ? named : folder + "/tandem/models/SmolLM2-135M-Instruct.Q4_1.gguf";
+  if (!std::filesystem::exists(path)) return std::nullopt;
+  return path;
+}
+inline constexpr const char* kNoDefaultModel = "the default model is not here (./dev test fetches it)";
 
 }  // namespace tandem::testing

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <thread>
 #include <vector>
@@ -38,9 +40,11 @@ TEST(Flag, counts_on_past_the_largest_epoch) {
   Pool pool;
   FlagBank bank(pool, 1, "bank");
   Flag flag = bank.make("f");
-  flag.raise(0xffffffffu);
+  for (const uint32_t epoch : {0x7fffffffu, 0xffffffffu}) flag.raise(epoch);  // a larger stride counts as backwards
+  EXPECT_EQ(flag.epoch(), 0xffffffffu);
   EXPECT_FALSE(flag.reached(1));
   flag.raise(1);
+  EXPECT_FALSE(flag.failed()) << flag.failure();
   EXPECT_TRUE(flag.reached(0xffffffffu));
 }
 
@@ -89,6 +93,39 @@ TEST(Flag, keeps_the_first_failure) {
   EXPECT_EQ(flag.failure(), "first");
   flag.clear_failure();
   EXPECT_FALSE(flag.failed());
+}
+
+TEST(Flag, tells_the_next_failure_after_the_last_one_was_cleared) {
+  Pool pool;
+  FlagBank bank(pool, 1, "bank");
+  Flag flag = bank.make("f");
+  flag.fail("of the first run");
+  flag.clear_failure();
+  flag.fail("of the second run");
+  EXPECT_EQ(flag.failure(), "of the second run");
+}
+
+// A wake-up may come just before the sleeper sleeps, so it is sent until it has arrived; one that is never sent leaves
+// the sleeper to sleep its time out.
+TEST(Flag, wakes_who_sleeps_on_it_when_it_fails) {
+  constexpr std::chrono::seconds kSleep{5};
+  Pool pool;
+  FlagBank bank(pool, 1, "bank");
+  const Flag flag = bank.make("f");
+  std::atomic<bool> slept_out = false, ended = false;
+  std::thread sleeper([&] {
+    const auto begin = std::chrono::steady_clock::now();
+    flag.sleep_until(1, static_cast<int>(std::chrono::milliseconds(kSleep).count()));
+    slept_out = std::chrono::steady_clock::now() - begin >= kSleep;
+    ended = true;
+  });
+  while (flag.line().sleepers.load() == 0) std::this_thread::yield();
+  while (!ended) {
+    flag.fail("again");
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  sleeper.join();
+  EXPECT_FALSE(slept_out) << "nobody woke it";
 }
 
 TEST(Flag, says_so_when_a_device_set_the_failure_word_without_a_message) {

@@ -27,6 +27,41 @@ TEST(Pool, gives_zeroed_page_aligned_slots_of_whole_pages) {
   }
 }
 
+// A huge page is in memory as a whole once a byte of it is touched: four slots of 600 KiB are 2.34 MiB.
+TEST(Pool, lays_large_activations_side_by_side_so_that_they_share_huge_pages) {
+  constexpr uintptr_t kHugePage = size_t{2} << 20;
+  constexpr size_t kBytes = size_t{600} << 10;
+  Pool pool;
+  std::set<uintptr_t> huge_pages;
+  const std::byte* end = nullptr;
+  for (int i = 0; i < 4; ++i) {
+    const Slot& slot = pool.acquire(kBytes, SlotUse::activations, "a");
+    const auto address = reinterpret_cast<uintptr_t>(slot.data());
+    huge_pages.insert(address / kHugePage);
+    huge_pages.insert((address + slot.size_bytes() - 1) / kHugePage);
+    if (i > 0) {
+      EXPECT_EQ(slot.data(), end) << "no page between two slots";
+    }
+    end = slot.data() + slot.size_bytes();
+  }
+  EXPECT_EQ(huge_pages.size(), 2u);
+  EXPECT_EQ(pool.mapped_bytes(), 4 * kBytes);
+}
+
+TEST(Pool, gives_an_activation_larger_than_what_is_mapped_at_once_a_place_of_its_own) {
+  Pool pool;
+  Slot& small = pool.acquire(size_t{600} << 10, SlotUse::activations, "small");
+  Slot& large = pool.acquire(size_t{100} << 20, SlotUse::activations, "large");
+  Slot& after = pool.acquire(size_t{600} << 10, SlotUse::activations, "after");
+  large.data()[0] = large.data()[large.size_bytes() - 1] = std::byte{1};
+  for (const Slot* other : {&small, &after}) {
+    EXPECT_TRUE(other->data() + other->size_bytes() <= large.data() ||
+                other->data() >= large.data() + large.size_bytes());
+    EXPECT_TRUE(
+        std::all_of(other->data(), other->data() + other->size_bytes(), [](std::byte b) { return b == std::byte{0}; }));
+  }
+}
+
 TEST(Pool, reuses_a_released_slot_at_the_same_address_and_zeroes_it) {
   Pool pool;
   Slot& first = pool.acquire(8192, SlotUse::activations, "first");

@@ -164,6 +164,18 @@ TEST_P(EveryWaiter, ends_at_once_when_the_signal_was_raised_twice) {
   }
 }
 
+// What the epoch stands for is not there, whatever the epoch says.
+TEST_P(EveryWaiter, throws_when_the_flag_was_reached_and_has_failed) {
+  flag_.raise(1);
+  flag_.fail("the copy behind it failed");
+  try {
+    make_waiter(GetParam())->wait(flag_, 1, context_);
+    FAIL() << "a failed flag ended the wait normally";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("the copy behind it failed"));
+  }
+}
+
 // A prediction beyond the deadline would otherwise sleep past it.
 TEST(PredictWaiter, does_not_sleep_past_its_deadline) {
   Pool pool;

@@ -9,6 +9,8 @@
 
 #include "engine/app/commands/bench_breakdown.h"
 #include "engine/app/commands/bench_roofline.h"
+#include "engine/app/commands/open_engine.h"
+#include "engine/app/commands/plans_json.h"
 
 namespace tandem::app {
 namespace {
@@ -37,8 +39,12 @@ ModelFacts facts_of(const Engine& engine) {
   return facts;
 }
 
-nlohmann::json to_json(const BenchRow& row, const ModelFacts& facts, const CommonFlags& flags, const Engine& engine,
-                       double difference) {
+int threads(const CommonFlags& flags) {
+  const int all = static_cast<int>(usable_cores().size());
+  return flags.threads > 0 ? std::min(flags.threads, all) : all;
+}
+
+nlohmann::json to_json(const BenchRow& row, const ModelFacts& facts, const CommonFlags& flags, const Engine& engine) {
   std::vector<double> nanoseconds;
   for (double s : row.seconds) nanoseconds.push_back(s * 1e9);
   const auto ns = mean_and_spread(nanoseconds), ts = mean_and_spread(row.rates());
@@ -49,10 +55,15 @@ nlohmann::json to_json(const BenchRow& row, const ModelFacts& facts, const Commo
           {"model_n_params", static_cast<uint64_t>(facts.parameters)},
           {"backends", engine.device_names()},
           {"device", engine.device_names()},
-          {"plan", engine.plan_name()},
+          {"plan", describe_plans(engine.plan_asked(), row.plans)},
+          {"plan_asked", engine.plan_asked()},
+          {"plan_ran", plans_json(row.plans)},
           {"act", engine.act()},
+          {"bits", bits_json(engine)},
           {"clock", "measured"},
-          {"n_threads", static_cast<int>(usable_cores().size())},
+          {"n_threads", threads(flags)},
+          {"n_ctx", engine.context()},
+          {"cache_bytes", engine.cache_bytes()},
           {"type_k", flags.cache_type},
           {"type_v", flags.cache_type},
           {"n_prompt", row.n_prompt},
@@ -64,17 +75,18 @@ nlohmann::json to_json(const BenchRow& row, const ModelFacts& facts, const Commo
           {"stddev_ts", ts.deviation},
           {"samples_ns", nanoseconds},
           {"samples_ts", row.rates()},
-          {"verified_max_difference", difference}};
+          {"verified", row.verification.text()},
+          {"verification", verification_json(row.verification)},
+          {"verified_max_difference", row.verification.largest()}};
 }
 
 }  // namespace
 
-nlohmann::json bench_json(const std::vector<BenchRow>& rows, const CommonFlags& flags, const Engine& engine,
-                          double difference) {
+nlohmann::json bench_json(const std::vector<BenchRow>& rows, const CommonFlags& flags, const Engine& engine) {
   const ModelFacts facts = facts_of(engine);
   nlohmann::json array = nlohmann::json::array();
   for (const BenchRow& row : rows) {
-    array.push_back(to_json(row, facts, flags, engine, difference));
+    array.push_back(to_json(row, facts, flags, engine));
     add_roofline(array.back(), row);
     add_breakdown(array.back(), row);
   }
@@ -85,7 +97,7 @@ void print_bench_csv(const nlohmann::json& array) {
   constexpr const char* kColumns[] = {"model_filename", "model_type", "model_size", "model_n_params", "backends",
                                       "device",         "plan",       "act",        "clock",          "n_threads",
                                       "n_prompt",       "n_gen",      "n_depth",    "avg_ns",         "stddev_ns",
-                                      "avg_ts",         "stddev_ts"};
+                                      "avg_ts",         "stddev_ts",  "verified"};
   const char* comma = "";
   for (const char* column : kColumns) {
     std::cout << comma << column;
@@ -104,17 +116,32 @@ void print_bench_csv(const nlohmann::json& array) {
 
 void print_bench_table(const std::vector<BenchRow>& rows, const Engine& engine) {
   const ModelFacts facts = facts_of(engine);
-  std::printf("| model | size | params | backend | device | plan | clock | test | t/s |\n");
-  std::printf("| --- | ---: | ---: | --- | --- | --- | --- | ---: | ---: |\n");
+  std::printf("| model | size | params | backend | device | plan | clock | verified | test | t/s |\n");
+  std::printf("| --- | ---: | ---: | --- | --- | --- | --- | --- | ---: | ---: |\n");
   std::string backend;
   for (const DeviceInfo* device : engine.devices())
     backend += (backend.empty() ? "" : " + ") + device->id.substr(0, device->id.find(':'));
   for (const BenchRow& row : rows) {
     const auto ts = mean_and_spread(row.rates());
-    std::printf("| %s | %.2f MiB | %.2f M | %s | %s | %s | measured | %s | %.2f ± %.2f |\n", facts.type.c_str(),
+    std::printf("| %s | %.2f MiB | %.2f M | %s | %s | %s | measured | %s | %s | %.2f ± %.2f |\n", facts.type.c_str(),
                 facts.size_bytes / 1048576.0, facts.parameters / 1e6, backend.c_str(), engine.device_names().c_str(),
-                engine.plan_name().c_str(), row.test().c_str(), ts.mean, ts.deviation);
+                describe_plans(engine.plan_asked(), row.plans).c_str(), row.verification.text().c_str(),
+                row.test().c_str(), ts.mean, ts.deviation);
   }
+}
+
+void print_verified(const std::vector<BenchRow>& rows, const Engine& engine) {
+  for (const BenchRow& row : rows) {
+    const Verification& v = row.verification;
+    std::fprintf(stderr, "%s: logits of %lld tokens equal those of host-only and of the same in other pieces: ",
+                 row.test().c_str(), static_cast<long long>(v.tokens()));
+    if (v.asks_for_bits())
+      std::fprintf(stderr, "bit for bit\n");
+    else
+      std::fprintf(stderr, "within %.2g (largest difference %.2g), because %s\n", v.allowed(), v.largest(),
+                   v.why_tolerance().c_str());
+  }
+  std::fprintf(stderr, "%s\n", to_string(engine.layout()).c_str());
 }
 
 }  // namespace tandem::app

@@ -1,6 +1,6 @@
 // What `tandem bench` prints of its rows: a table with llama-bench's columns, CSV, JSON.
 //
-// Contract: everything goes to standard output; all times are measured ones.
+// Contract: everything else goes to standard output; all times are measured ones.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -12,10 +12,11 @@
 
 namespace tandem::app {
 
-// An array of objects with llama-bench's names. `difference`: the largest of a logit that verifying found.
-nlohmann::json bench_json(const std::vector<BenchRow>& rows, const CommonFlags& flags, const Engine& engine,
-                          double difference);
+// An array of objects with llama-bench's names.
+nlohmann::json bench_json(const std::vector<BenchRow>& rows, const CommonFlags& flags, const Engine& engine);
 void print_bench_csv(const nlohmann::json& array);  // of bench_json()
 void print_bench_table(const std::vector<BenchRow>& rows, const Engine& engine);
+// What was compared before timing, and how; to standard error.
+void print_verified(const std::vector<BenchRow>& rows, const Engine& engine);
 
 }  // namespace tandem::app

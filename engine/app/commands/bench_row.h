@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "engine/app/commands/bench.h"
+#include "engine/app/commands/verification.h"
 #include "engine/run/breakdown.h"
+#include "engine/run/plans_ran.h"
 #include "engine/run/roofline.h"
 
 namespace tandem::app {
@@ -25,6 +27,8 @@ struct BenchRow {
   std::vector<double> seconds;      // of each repetition
   std::optional<RowRoofline> roofline;
   std::optional<Breakdown> breakdown;  // of one more repetition, recorded
+  Verification verification{};         // before it was timed
+  std::vector<PlanRan> plans{};        // that were timed
 
   int64_t tokens() const { return n_prompt + n_gen; }
   std::string test() const;           // as llama-bench names it: "pp512", "tg128 @ d1024"

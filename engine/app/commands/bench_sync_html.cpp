@@ -61,29 +61,31 @@ std::string list_of(const std::vector<int>& cores) {
   return text.empty() ? "unknown" : text;
 }
 
+// The one figure that chart, table and target of the device use.
+std::string limit_text(const CacheLine& line) {
+  return "a cache line between core " + list_of(line.cores) + " takes " + microseconds(line.round_trip.middle) +
+         " µs there and back (mean of the middle half of " + std::to_string(line.round_trip.count) + ")";
+}
+
 std::string facts(const LabResult& result) {
   const MachineFacts& machine = result.machine;
   std::string text = machine.processor + ", cores " + list_of(machine.cores) + ", " + machine.system + ", " +
                      number(machine.timer_hz, 0) + " ticks a second, load average";
   for (const double load : machine.load_average) text += " " + number(load, 2);
   text += machine.quiet() ? "." : " (not quiet).";
-  if (result.limit) {
-    text += " A cache line between core " + list_of(result.limit_cores) + ": " + microseconds(result.limit->p50 / 2) +
-            " µs one way, " + microseconds(result.limit->p50) + " µs there and back (median of " +
-            std::to_string(result.limit->count) + ").";
-  } else {
-    text += " No limit: " + result.no_limit + ".";
+  for (const DeviceResult& device : result.devices) {
+    if (device.limit) text += " " + device.id + ": " + limit_text(*device.limit) + ".";
   }
   return paragraph(text, "facts");
 }
 
-std::string row_of(const SyncRow& row, bool first) {
+std::string row_of(const SyncRow& row, const DeviceResult& device, bool first) {
   std::string html = std::string("<tr") + (first ? " class=\"first\"" : "") + ">" +
                      cell(work_name(row.work_seconds) + (row.spinners > 0 ? ", crowded" : ""), "words") +
                      "<td class=\"policy\"><span class=\"" + policy_class(row.policy) + "\">&#9679;</span> " +
                      escape_markup(row.policy) + "</td>";
   if (row.status != RowStatus::measured) {
-    return html + "<td class=\"words\" colspan=\"13\">" + name_of(row.status) + ": " + escape_markup(row.reason) +
+    return html + "<td class=\"words\" colspan=\"14\">" + name_of(row.status) + ": " + escape_markup(row.reason) +
            "</td></tr>\n";
   }
   html += cell(std::to_string(row.round_trip.count));
@@ -93,22 +95,24 @@ std::string row_of(const SyncRow& row, bool first) {
   html += cell(row.to_device ? microseconds(row.to_device->p50) : "");
   html += cell(row.to_host ? microseconds(row.to_host->p50) : "");
   html += cell(microseconds(row.cpu_thread_seconds));
+  html += cell(number(row.single_per_second, 0));
   html += cell(number(row.chained_per_second, 0));
   html += cell(row.neighbour_slowdown ? number(*row.neighbour_slowdown * 100, 0) + " %" : "");
-  html += cell(row.limit_seconds > 0 ? number(row.overhead.middle / row.limit_seconds, 1) : "");
+  const auto times = device.times_limit(row);
+  html += cell(times ? number(*times, 1) : "");
   return html + "</tr>\n";
 }
 
 std::string table_of(const DeviceResult& device) {
   std::string html = "<div class=\"scroll\"><table>\n<tr><th class=\"words\">work</th><th class=\"words\">policy</th>";
   for (const char* title : {"steps", "min", "p50", "p90", "p99", "max", "added", "to device", "to host", "CPU",
-                            "chained/s", "neighbour", "× limit"})
+                            "single/s", "chained/s", "neighbour", "× limit"})
     html += std::string("<th>") + title + "</th>";
   html += "</tr>\n";
   const SyncRow* before = nullptr;
   for (const SyncRow& row : device.rows) {
     const bool first = before && (before->work_seconds != row.work_seconds || before->spinners != row.spinners);
-    html += row_of(row, first);
+    html += row_of(row, device, first);
     before = &row;
   }
   return html + "</table></div>\n";
@@ -124,7 +128,12 @@ std::string section(const DeviceResult& device) {
   std::string html = "<h2>" + escape_markup(device.id) + "</h2>\n" + paragraph(device.name + ", " + device.driver);
   if (!device.problem.empty()) return html + paragraph("cannot be used: " + device.problem, "warning");
   html += paragraph("It works on core " + list_of(device.cores) + "; the waiting thread is on core " +
-                    std::to_string(device.waiter_core) + (device.shares_core ? ", which is shared." : "."));
+                    std::to_string(device.waiter_core) + (device.shares_core ? ", which is shared. " : ". ") +
+                    (device.limit
+                         ? "Its limit: " + limit_text(*device.limit) + ", " +
+                               microseconds(device.limit->before_seconds) + " µs before and " +
+                               microseconds(device.limit->after_seconds) + " µs after the row that is judged by it."
+                         : "It has no limit: " + device.no_limit + "."));
   html += figure("How long a hand-over takes", latency_chart(device),
                  "Line: least to 99 of 100 steps; box: least to 90 of 100; dot: median.");
   const double work = telling_work(device);
@@ -132,13 +141,15 @@ std::string section(const DeviceResult& device) {
                  "Down and to the left is better: less added to the step, less processor time burnt meanwhile.");
   html += figure("How it depends on the step's length", overhead_chart(device),
                  "What a policy adds to a step beyond its own work, medians.");
-  html += "<h3>All figures</h3>\n" +
-          paragraph(
-              "Microseconds a step. added: round trip less the work, median. to device, to host: one way, "
-              "median, where the clocks compare. CPU: of the waiting thread in wait(). neighbour: what a thread "
-              "computing on the waiter's core loses. × limit: added over the cache line's round trip. crowded: "
-              "one more thread spins on every core.") +
-          table_of(device);
+  html +=
+      "<h3>All figures</h3>\n" +
+      paragraph(
+          "Microseconds a step. added: round trip less the work, median. to device, to host: one way, "
+          "median, where the clocks compare. CPU: of the waiting thread in wait(). neighbour: what a thread "
+          "computing on the waiter's core loses. single/s: steps started one by one, without a rest. chained/s: steps "
+          "behind one signal. × limit: added over the cache line's round trip. crowded: "
+          "one more thread spins on every core.") +
+      table_of(device);
   return html;
 }
 

@@ -26,7 +26,7 @@ json optional_number(const std::optional<double>& value, double scale = 1) {
   return value ? json(*value * scale) : json();
 }
 
-json to_json(const SyncRow& row) {
+json to_json(const SyncRow& row, const DeviceResult& device) {
   json object = {{"policy", row.policy},        {"work_us", row.work_seconds * kMicro},
                  {"spinners", row.spinners},    {"status", name_of(row.status)},
                  {"reason", row.reason},        {"verified_steps", row.verified_steps},
@@ -39,23 +39,33 @@ json to_json(const SyncRow& row) {
                  {"to_host", to_json(row.to_host)},
                  {"cpu_thread_us", row.cpu_thread_seconds * kMicro},
                  {"cpu_process_us", row.cpu_process_seconds * kMicro},
+                 {"single_per_second", row.single_per_second},
                  {"chained_per_second", row.chained_per_second},
                  {"neighbour_slowdown_percent", optional_number(row.neighbour_slowdown, 100)},
                  {"prediction_error_percent", optional_number(row.prediction_error, 100)},
-                 {"limit_us", row.limit_seconds > 0 ? json(row.limit_seconds * kMicro) : json()},
-                 {"times_limit", row.limit_seconds > 0 ? json(row.overhead.middle / row.limit_seconds) : json()}});
+                 {"times_limit", optional_number(device.times_limit(row))}});
   return object;
+}
+
+json to_json(const CacheLine& line) {
+  return {{"cores", line.cores},
+          {"round_trip", to_json(line.round_trip)},
+          {"before_us", line.before_seconds * kMicro},
+          {"after_us", line.after_seconds * kMicro},
+          {"steady", line.steady()}};
 }
 
 json to_json(const DeviceResult& device) {
   json rows = json::array();
-  for (const SyncRow& row : device.rows) rows.push_back(to_json(row));
+  for (const SyncRow& row : device.rows) rows.push_back(to_json(row, device));
   return {{"id", device.id},
           {"name", device.name},
           {"driver", device.driver},
           {"cores", device.cores},
           {"waiter_core", device.waiter_core},
           {"shares_core", device.shares_core},
+          {"limit", device.limit ? to_json(*device.limit) : json()},
+          {"no_limit", device.no_limit},
           {"problem", device.problem},
           {"rows", rows}};
 }
@@ -101,12 +111,7 @@ json sync_json(const LabResult& result) {
           {"bench", "sync"},
           {"clock", "measured"},
           {"machine", to_json(result.machine)},
-          {"limit",
-           {{"cores", result.limit_cores},
-            {"round_trip", to_json(result.limit)},
-            {"one_way_p50_us", result.limit ? json(result.limit->p50 / 2 * kMicro) : json()},
-            {"clock_us", result.clock_seconds * kMicro},
-            {"reason", result.no_limit}}},
+          {"clock_us", result.clock_seconds * kMicro},
           {"devices", devices},
           {"targets", targets},
           {"decode", result.decode ? to_json(*result.decode) : json()},

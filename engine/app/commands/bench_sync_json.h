@@ -1,8 +1,9 @@
 // The laboratory's result as JSON.
 //
-// Contract: times in microseconds (names end in _us), absent figures are null. Schema 1: {"schema", "bench", "clock",
-// "machine", "limit", "devices": [{"id", …, "rows": [{"policy", "work_us", "status", "reason", …}]}], "targets",
-// "decode" or null, "warnings", "seconds"}. Pure.
+// Contract: times in microseconds (names end in _us), absent figures are null. Schema 2: {"schema", "bench", "clock",
+// "machine", "clock_us", "devices": [{"id", …, "limit": {"round_trip", …} or null, "rows": [{"policy", "work_us",
+// "status", "reason", …}]}], "targets", "decode" or null, "warnings", "seconds"}. (Schema 1 had one limit for the run
+// and another one in each row.) Pure.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -11,7 +12,7 @@
 
 namespace tandem::app {
 
-inline constexpr int kSyncSchema = 1;
+inline constexpr int kSyncSchema = 2;
 
 nlohmann::json sync_json(const sync_lab::LabResult& result);
 

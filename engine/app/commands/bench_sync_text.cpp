@@ -32,29 +32,37 @@ std::string cores(const std::vector<int>& list) {
 struct Column {
   const char* title;
   size_t width;
-  std::string (*cell)(const SyncRow& row);
+  std::string (*cell)(const SyncRow& row, const DeviceResult& device);
 };
 
 const Column kColumns[] = {
-    {"steps", 6, [](const SyncRow& row) { return std::to_string(row.round_trip.count); }},
-    {"min", 9, [](const SyncRow& row) { return microseconds(row.round_trip.min); }},
-    {"p50", 9, [](const SyncRow& row) { return microseconds(row.round_trip.p50); }},
-    {"p90", 9, [](const SyncRow& row) { return microseconds(row.round_trip.p90); }},
-    {"p99", 9, [](const SyncRow& row) { return microseconds(row.round_trip.p99); }},
-    {"max", 9, [](const SyncRow& row) { return microseconds(row.round_trip.max); }},
-    {"overhead", 9, [](const SyncRow& row) { return microseconds(row.overhead.p50); }},
-    {">device", 8, [](const SyncRow& row) { return row.to_device ? microseconds(row.to_device->p50) : std::string(); }},
-    {">host", 8, [](const SyncRow& row) { return row.to_host ? microseconds(row.to_host->p50) : std::string(); }},
-    {"cpu", 8, [](const SyncRow& row) { return microseconds(row.cpu_thread_seconds); }},
-    {"cpu all", 9, [](const SyncRow& row) { return microseconds(row.cpu_process_seconds); }},
-    {"chain/s", 11, [](const SyncRow& row) { return number(row.chained_per_second, 0); }},
+    {"steps", 6, [](const SyncRow& row, const DeviceResult&) { return std::to_string(row.round_trip.count); }},
+    {"min", 9, [](const SyncRow& row, const DeviceResult&) { return microseconds(row.round_trip.min); }},
+    {"p50", 9, [](const SyncRow& row, const DeviceResult&) { return microseconds(row.round_trip.p50); }},
+    {"p90", 9, [](const SyncRow& row, const DeviceResult&) { return microseconds(row.round_trip.p90); }},
+    {"p99", 9, [](const SyncRow& row, const DeviceResult&) { return microseconds(row.round_trip.p99); }},
+    {"max", 9, [](const SyncRow& row, const DeviceResult&) { return microseconds(row.round_trip.max); }},
+    {"overhead", 9, [](const SyncRow& row, const DeviceResult&) { return microseconds(row.overhead.p50); }},
+    {">device", 8,
+     [](const SyncRow& row, const DeviceResult&) {
+       return row.to_device ? microseconds(row.to_device->p50) : std::string();
+     }},
+    {">host", 8,
+     [](const SyncRow& row, const DeviceResult&) {
+       return row.to_host ? microseconds(row.to_host->p50) : std::string();
+     }},
+    {"cpu", 8, [](const SyncRow& row, const DeviceResult&) { return microseconds(row.cpu_thread_seconds); }},
+    {"cpu all", 9, [](const SyncRow& row, const DeviceResult&) { return microseconds(row.cpu_process_seconds); }},
+    {"single/s", 11, [](const SyncRow& row, const DeviceResult&) { return number(row.single_per_second, 0); }},
+    {"chain/s", 11, [](const SyncRow& row, const DeviceResult&) { return number(row.chained_per_second, 0); }},
     {"neighb.", 8,
-     [](const SyncRow& row) {
+     [](const SyncRow& row, const DeviceResult&) {
        return row.neighbour_slowdown ? number(*row.neighbour_slowdown * 100, 0) + " %" : std::string();
      }},
     {"x limit", 8,
-     [](const SyncRow& row) {
-       return row.limit_seconds > 0 ? number(row.overhead.middle / row.limit_seconds, 1) : std::string();
+     [](const SyncRow& row, const DeviceResult& device) {
+       const auto times = device.times_limit(row);
+       return times ? number(*times, 1) : std::string();
      }},
 };
 
@@ -66,12 +74,22 @@ std::string heading() {
   return text + "\n";
 }
 
-std::string line_of(const SyncRow& row) {
+std::string line_of(const SyncRow& row, const DeviceResult& device) {
   std::string text = left(work_name(row.work_seconds), kWorkWidth) + left(row.policy, kPolicyWidth);
   if (row.status != RowStatus::measured) return text + "  " + name_of(row.status) + ": " + row.reason + "\n";
-  for (const Column& column : kColumns) text += right(column.cell(row), column.width);
+  for (const Column& column : kColumns) text += right(column.cell(row, device), column.width);
   if (row.prediction_error) text += "  prediction off by " + number(*row.prediction_error * 100, 1) + " %";
   return text + "\n";
+}
+
+// Of the device's own figures only: which the ratios below refer to, and which its target was judged by.
+std::string limit_text(const DeviceResult& device) {
+  if (!device.limit) return "  limit: none, " + device.no_limit + "\n";
+  const CacheLine& line = *device.limit;
+  return "  limit: a cache line between core " + cores({line.cores[0]}) + " and core " + cores({line.cores[1]}) + ", " +
+         microseconds(line.round_trip.middle) + " us there and back (mean of the middle half of " +
+         std::to_string(line.round_trip.count) + "; " + microseconds(line.before_seconds) + " before, " +
+         microseconds(line.after_seconds) + " after the row that is judged by it)\n";
 }
 
 void put_device(std::ostream& out, const DeviceResult& device) {
@@ -82,7 +100,8 @@ void put_device(std::ostream& out, const DeviceResult& device) {
   }
   if (!device.driver.empty()) out << "  driver " << device.driver << "\n";
   out << "  works on core " << cores(device.cores) << ", the waiting thread on core " << device.waiter_core
-      << (device.shares_core ? " (shared)" : "") << "; measured, microseconds of round trips\n";
+      << (device.shares_core ? " (shared)" : "") << "; measured, microseconds of round trips\n"
+      << limit_text(device);
   out << heading();
   double last = -1;
   int spinners = 0;
@@ -94,7 +113,7 @@ void put_device(std::ostream& out, const DeviceResult& device) {
       out << "\n";
     }
     last = row.work_seconds;
-    out << line_of(row);
+    out << line_of(row, device);
   }
 }
 
@@ -149,20 +168,15 @@ std::string sync_text(const LabResult& result) {
       << number(machine.timer_hz, 0) << " ticks a second, load average";
   for (const double load : machine.load_average) out << " " << number(load, 2);
   out << (machine.quiet() ? "" : " (not quiet)") << "\n";
-  if (result.limit) {
-    out << "limit: a cache line between core " << cores(result.limit_cores) << ", round trip p50 "
-        << microseconds(result.limit->p50) << " us (min " << microseconds(result.limit->min) << ", p99 "
-        << microseconds(result.limit->p99) << "), one way " << microseconds(result.limit->p50 / 2)
-        << " us; reading the clock " << microseconds(result.clock_seconds) << " us of it\n";
-  } else {
-    out << "limit: none, " << result.no_limit << "\n";
-  }
+  out << "reading the clock takes " << microseconds(result.clock_seconds) << " us, which is in each time\n";
   for (const DeviceResult& device : result.devices) put_device(out, device);
   out << "\nround trip: start() to the return of wait(). overhead: p50 less the work itself. >device, >host: one way, "
          "p50, "
          "where clocks compare.\ncpu: of the waiting thread in wait(); cpu all: of the process; a step each, "
-         "microseconds. chain/s: steps handed over together.\nneighb.: what a thread computing on the waiter's core "
-         "loses. x limit: overhead over the cache line's round trip.\n";
+         "microseconds.\nsingle/s: steps that the host starts one by one, each with its own launch, gate or ring, "
+         "without a rest. chain/s: steps behind one signal; with event they are queued, with gate and doorbell the "
+         "device goes on by itself, with the others as single/s.\nneighb.: what a thread computing on the waiter's "
+         "core loses. x limit: overhead over the round trip of the device's cache line.\n";
   if (result.decode) put_meaning(out, *result.decode);
   if (!result.warnings.empty()) out << "\n";
   for (const std::string& warning : result.warnings) out << "warning: " << warning << "\n";

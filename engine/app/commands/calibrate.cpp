@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 #include <ctime>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
@@ -47,6 +48,14 @@ std::string today() {
   return text;
 }
 
+// What can be known to fail fails before anything is measured.
+void require_folder_of(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::error_code ignored;
+  if (!folder.empty() && !std::filesystem::is_directory(folder, ignored))
+    throw Error("cannot write the profile", path, "There is no folder " + folder.string());
+}
+
 // The first NPU, or the first device that is none.
 Device& first_device(const Engine& engine, bool npu) {
   for (const auto& device : engine.opened())
@@ -77,6 +86,8 @@ std::optional<MachineMeasurements> measured_round(const CommonFlags& flags, Engi
 }  // namespace
 
 int calibrate_command(const CommonFlags& flags, const CalibrateFlags& calibrate) {
+  apply_verbosity(flags);
+  require_folder_of(calibrate.output);
   const auto engine = open_for_profile(flags, true);
   print_notes(flags, *engine);
   Device &gpu = first_device(*engine, false), &npu = first_device(*engine, true);

@@ -50,10 +50,11 @@ struct Finding {
   std::unique_ptr<Device> device;  // kept open, to be tested together with the others
   std::optional<DeviceInfo> info;
   std::string problem;
+  std::string name;  // of what could not be opened, where it is known
 };
 
 Finding look_at(const std::string& id, const DeviceOptions& options) {
-  Finding finding{id, {}, {}, {}};
+  Finding finding{id, {}, {}, {}, {}};
   try {
     finding.device = open_device(id, options);
     finding.info = finding.device->info();
@@ -64,7 +65,11 @@ Finding look_at(const std::string& id, const DeviceOptions& options) {
 }
 
 json to_json(const Finding& finding) {
-  if (!finding.info) return {{"id", finding.id}, {"error", finding.problem}};
+  if (!finding.info) {
+    json report = {{"id", finding.id}, {"error", finding.problem}};
+    if (!finding.name.empty()) report["name"] = finding.name;
+    return report;
+  }
   const DeviceInfo& info = *finding.info;
   json policies = json::array();
   for (const PolicyTest& test : info.policies)
@@ -87,7 +92,8 @@ json to_json(const Finding& finding) {
 
 void print(const Finding& finding) {
   if (!finding.info) {
-    std::cout << finding.id << "\n  cannot be used: " << finding.problem << "\n";
+    std::cout << finding.id << (finding.name.empty() ? "" : "  ") << finding.name
+              << "\n  cannot be used: " << finding.problem << "\n";
     return;
   }
   const DeviceInfo& info = *finding.info;
@@ -124,6 +130,14 @@ std::vector<PairTest> test_pairs(const std::vector<Finding>& findings, sync::Poo
   return tests;
 }
 
+// Every device that is here: those that can be opened, and those whose drivers are known to end the process.
+std::vector<Finding> look_at_all(const DeviceOptions& options) {
+  std::vector<Finding> findings;
+  for (const std::string& id : available_devices()) findings.push_back(look_at(id, options));
+  for (const UnusableDevice& one : unusable_devices()) findings.push_back({one.id, {}, {}, one.reason, one.name});
+  return findings;
+}
+
 json to_json(const PairTest& test) {
   return {{"from", test.from}, {"to", test.to}, {"passed", test.passed}, {"reason", test.reason}};
 }
@@ -132,16 +146,18 @@ json to_json(const PairTest& test) {
 void require(const char* variable, const std::string& prefix, const std::vector<Finding>& findings) {
   const char* value = std::getenv(variable);
   if (!value || std::string(value) != "1") return;
+  std::string problems;
   bool looked = false;
   for (const Finding& finding : findings) {
     if (!finding.id.starts_with(prefix)) continue;
     if (finding.info) return;
     looked = true;
+    problems += finding.id + " cannot be used: " + finding.problem + ". ";
   }
   const auto available = available_devices();
   if (!looked && std::ranges::any_of(available, [&](const std::string& id) { return id.starts_with(prefix); })) return;
   throw Error("a required device is missing", prefix + " (" + variable + "=1)",
-              "Install its driver; `./dev setup` installs PoCL for OpenCL");
+              problems + "Install its driver; `./dev setup` installs PoCL for OpenCL");
 }
 
 }  // namespace
@@ -155,8 +171,9 @@ int devices_command(const CommonFlags& flags) {
   configure_drivers(options);
   sync::Pool pool;  // outlives the devices, which import it
   std::vector<Finding> findings;
-  for (const std::string& id : flags.devices.empty() ? available_devices() : flags.devices)
-    findings.push_back(look_at(id, options));
+  if (flags.devices.empty()) findings = look_at_all(options);
+  for (const std::string& id : flags.devices) findings.push_back(look_at(id, options));
+  const std::vector<std::string> untried = flags.devices.empty() ? untried_interfaces() : std::vector<std::string>{};
   require("REQUIRE_OPENCL", "opencl", findings);
   require("REQUIRE_VULKAN", "vulkan", findings);
   const std::vector<PairTest> pairs = test_pairs(findings, pool);
@@ -167,6 +184,7 @@ int devices_command(const CommonFlags& flags) {
     for (const PairTest& test : pairs) hand_overs.push_back(to_json(test));
     print_json({{"devices", devices},
                 {"pairs", hand_overs},
+                {"untried", untried},
                 {"layout",
                  {{"gpu_cores", layout.gpu},
                   {"npu_cores", layout.npu},
@@ -178,6 +196,8 @@ int devices_command(const CommonFlags& flags) {
       std::cout << "hand-over  " << test.from << " to " << test.to << ": " << (test.passed ? "yes, " : "no, ")
                 << test.reason << "\n";
     }
+    for (const std::string& reason : untried)
+      std::cout << "not tried  drivers of " << reason << ": a driver that crashes ends this program\n";
     std::cout << "cores: " << to_string(layout) << "\n";
   }
   // A device that was asked for by name and cannot be used is a failure; one that was merely found is a report.

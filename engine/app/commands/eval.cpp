@@ -5,9 +5,12 @@
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "engine/app/command.h"
 #include "engine/app/commands/open_engine.h"
+#include "engine/app/commands/plans_json.h"
+#include "engine/app/commands/soc_clock.h"
 #include "engine/app/commands/tokenize.h"
 #include "engine/app/progress.h"
 #include "engine/app/report.h"
@@ -52,9 +55,37 @@ std::vector<int32_t> tokens_of(const CommonFlags& flags, const EvalFlags& eval) 
   return make_tokenizer(file)->encode(input_text(flags.text), encode);
 }
 
+// The same pieces on the chip of --soc.
+SocClock::Figures figures(const SocClock& clock, int64_t count, int64_t chunk) {
+  SocClock::Figures sum;
+  for (int64_t first = 0; first < count; first += chunk) {
+    const SocClock::Figures piece = clock.prompt(std::min(chunk, count - first), first);
+    sum.seconds += piece.seconds;
+    sum.joules += piece.joules;
+  }
+  return sum;
+}
+
+nlohmann::json on_chip(const SocClock& clock, int64_t count, int64_t chunk) {
+  const SocClock::Figures sum = figures(clock, count, chunk);
+  return {{"clock", "modelled"},
+          {"soc", clock.profile().name},
+          {"plan", clock.strategy()},
+          {"eval_ms", sum.seconds * 1e3},
+          {"joules", sum.joules}};
+}
+
+void print_on_chip(const SocClock& clock, int64_t count, int64_t chunk) {
+  const SocClock::Figures sum = figures(clock, count, chunk);
+  std::fprintf(stderr, "on %s: %.1f tokens/s, %.3f J (modelled, plan %s; nothing of it was run)\n",
+               clock.profile().name.c_str(), static_cast<double>(count) / sum.seconds, sum.joules,
+               clock.strategy().c_str());
+}
+
 }  // namespace
 
 int eval_command(const CommonFlags& flags, const EvalFlags& eval) {
+  apply_verbosity(flags);
   const std::vector<int32_t> ids = tokens_of(flags, eval);
   if (ids.empty())
     throw Error("there is nothing to evaluate", eval.ids_file.empty() ? "the text" : eval.ids_file,
@@ -64,6 +95,9 @@ int eval_command(const CommonFlags& flags, const EvalFlags& eval) {
   const int64_t chunk = std::min(count, flags.chunk > 0 ? flags.chunk : kPiece);
   const auto engine = open_engine(flags, {std::max<int64_t>(count, flags.ctx_size), chunk, chunk});
   print_notes(flags, *engine);
+  std::optional<SocClock> clock;
+  if (!flags.soc.empty())
+    clock.emplace(SocRequest{flags.soc, flags.model, usual_type(engine->file()), flags.plan, chunk, count});
 
   std::unique_ptr<LogitsFile> logits_file;
   if (!eval.logits_out.empty()) logits_file = std::make_unique<LogitsFile>(eval.logits_out);
@@ -95,9 +129,20 @@ int eval_command(const CommonFlags& flags, const EvalFlags& eval) {
   if (logits_file) logits_file->finish();
 
   if (flags.json) {
-    nlohmann::json out = {{"n_tokens", count},           {"n_vocab", V},        {"chunk", chunk},
-                          {"eval_ms", seconds * 1e3},    {"clock", "measured"}, {"device", engine->device_names()},
-                          {"plan", engine->plan_name()}, {"act", engine->act()}};
+    nlohmann::json out = {{"n_tokens", count},
+                          {"n_vocab", V},
+                          {"chunk", chunk},
+                          {"eval_ms", seconds * 1e3},
+                          {"clock", "measured"},
+                          {"device", engine->device_names()},
+                          {"plan", engine->plan_name()},
+                          {"plan_asked", engine->plan_asked()},
+                          {"plan_ran", plans_json(engine->plans_ran())},
+                          {"act", engine->act()},
+                          {"bits", bits_json(*engine)},
+                          {"context", engine->context()},
+                          {"cache_bytes", engine->cache_bytes()}};
+    if (clock) out["model_clock"] = on_chip(*clock, count, chunk);
     if (eval.perplexity) {
       out["perplexity"] = likelihood.perplexity();
       out["mean_nll"] = likelihood.mean();
@@ -115,6 +160,7 @@ int eval_command(const CommonFlags& flags, const EvalFlags& eval) {
     std::fprintf(stderr, "evaluated %lld tokens in pieces of %lld, %.1f tokens/s (measured); device %s; plan %s\n",
                  static_cast<long long>(count), static_cast<long long>(chunk), static_cast<double>(count) / seconds,
                  engine->device_names().c_str(), engine->plan_name().c_str());
+    if (clock) print_on_chip(*clock, count, chunk);
   }
   return kDone;
 }

@@ -1,6 +1,7 @@
 #include "engine/app/commands/open_engine.h"
 
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 #include "engine/app/interrupt.h"
 #include "engine/app/progress.h"
@@ -38,6 +39,10 @@ std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds&
 void print_notes(const CommonFlags& flags, const Engine& engine) {
   if (flags.quiet()) return;
   for (const std::string& note : engine.notes()) std::fprintf(stderr, "note: %s\n", note.c_str());
+}
+
+nlohmann::json bits_json(const Engine& engine) {
+  return {{"same_on_every_plan", engine.other_bits().empty()}, {"reasons", engine.other_bits()}};
 }
 
 TraceFile::TraceFile(const CommonFlags& flags, Engine& engine) : path_(flags.trace), engine_(engine) {

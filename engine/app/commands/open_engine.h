@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "engine/app/common_flags.h"
@@ -31,5 +32,8 @@ class TraceFile {
   Engine& engine_;
   Timeline timeline_;
 };
+
+// {"same_on_every_plan": bool, "reasons": [...]}: whether the run's bits are those of every other plan, or why not.
+nlohmann::json bits_json(const Engine& engine);
 
 }  // namespace tandem::app

@@ -25,6 +25,7 @@ PlanReport on_this_machine(const CommonFlags& flags, const PlanFlags& plan) {
   print_notes(flags, *engine);
   PlanReport report{engine->config().name.empty() ? flags.model : engine->config().name,
                     "predicted from what was measured on this machine",
+                    flags.plan,
                     {}};
   const std::vector<int32_t> ids(static_cast<size_t>(plan.prompt), 0);
   for (int64_t first = 0; first < plan.prompt;) {
@@ -34,6 +35,7 @@ PlanReport on_this_machine(const CommonFlags& flags, const PlanFlags& plan) {
     first += piece.S;
   }
   report.phases.push_back(explain(*engine, "decode", {1, 1}));
+  report.opened = {engine->device_names(), engine->act(), engine->context(), engine->chunk(), engine->cache_bytes()};
   return report;
 }
 
@@ -47,7 +49,11 @@ PlanReport on_a_chip(const CommonFlags& flags, const PlanFlags& plan) {
   const int64_t chunk = flags.chunk > 0 ? flags.chunk : plan.prompt;
   const std::string name = plan.shape.empty() ? flags.model : plan.shape;
   const SocClock clock({flags.soc, name, weights_of(flags, plan), flags.plan, chunk, plan.prompt + 1});
-  PlanReport report{clock.config().name.empty() ? name : clock.config().name, "modelled: " + clock.profile().name, {}};
+  PlanReport report{clock.config().name.empty() ? name : clock.config().name,
+                    "modelled: " + clock.profile().name,
+                    flags.plan,
+                    {},
+                    {}};
   const auto add = [&](const std::string& phase, int64_t position, int64_t S) {
     ModelledPass pass = clock.pass(S, {plan.slow_sync ? SyncCost::slow : SyncCost::fast, position, plan.load});
     Prediction predicted = prediction_of(pass.plan, pass.run);

@@ -97,6 +97,7 @@ json to_json(const PhaseReport& phase) {
                  {"tokens", phase.S},
                  {"position", phase.position},
                  {"plan", phase.plan.name},
+                 {"dominant", phase.plan.dominant == Dominant::npu ? "npu" : "gpu"},
                  {"predicted_ms", ms(phase.predicted.seconds)},
                  {"tokens_per_second", static_cast<double>(phase.S) / phase.predicted.seconds},
                  {"busy_ms", std::move(busy)},
@@ -170,11 +171,23 @@ Prediction prediction_of(const Plan& plan, const ModelRun& run) {
 json to_json(const PlanReport& report) {
   json phases = json::array();
   for (const PhaseReport& phase : report.phases) phases.push_back(to_json(phase));
-  return {{"schema", 1}, {"model", report.model}, {"clock", report.clock}, {"phases", std::move(phases)}};
+  json object = {{"schema", 1},
+                 {"model", report.model},
+                 {"clock", report.clock},
+                 {"plan_asked", report.asked},
+                 {"phases", std::move(phases)}};
+  if (report.opened) {
+    object["device"] = report.opened->devices;
+    object["act"] = report.opened->act;
+    object["context"] = report.opened->context;
+    object["chunk"] = report.opened->chunk;
+    object["cache_bytes"] = report.opened->cache_bytes;
+  }
+  return object;
 }
 
 void print(const PlanReport& report) {
-  std::printf("# %s, times %s\n", report.model.c_str(), report.clock.c_str());
+  std::printf("# %s, times %s, plan asked for: %s\n", report.model.c_str(), report.clock.c_str(), report.asked.c_str());
   for (const PhaseReport& phase : report.phases) print(phase);
 }
 

@@ -22,10 +22,19 @@ struct PhaseReport {
   std::optional<ModelRun> run;  // on a model clock: energy, crossings, compiling
 };
 
+// As the engine was opened.
+struct OpenedAs {
+  std::string devices, act;
+  int64_t context = 0, chunk = 0;  // tokens
+  size_t cache_bytes = 0;
+};
+
 struct PlanReport {
   std::string model;
   std::string clock;  // "measured on this machine", "modelled: snapdragon-8gen3"
+  std::string asked;  // the plan; what was taken is in the phases
   std::vector<PhaseReport> phases;
+  std::optional<OpenedAs> opened{};  // what runs it on this machine
 };
 
 // A run on the model clock as a prediction of its plan's steps.

@@ -46,6 +46,8 @@ std::vector<ProfileTask> profile_tasks(Engine& engine, const Measurer& measurer,
   const ProfileOptions options{quick};
   const Batch decode{1, 1};
   std::vector<ProfileTask> tasks = matmul_tasks(measurer, engine.opened(), engine.operators_for(decode), options);
+  // Buffers are whole pages: they may hold more tokens than were asked for.
+  std::erase_if(tasks, [&](const ProfileTask& task) { return task.row.S > engine.chunk(); });
   std::set<std::string> seen;  // the last norm has one token in every pass
   const auto append = [&](std::vector<ProfileTask> more) {
     for (ProfileTask& task : more) {
@@ -78,6 +80,7 @@ Profile measure_points(const CommonFlags& flags, std::span<const ProfileTask> ta
 }
 
 int profile_command(const CommonFlags& flags, const ProfileFlags& profile) {
+  apply_verbosity(flags);
   const auto engine = open_for_profile(flags, profile.quick);
   print_notes(flags, *engine);
   std::vector<ProfileTask> tasks = profile_tasks(*engine, engine->measurer(), profile.quick);

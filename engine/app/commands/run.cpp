@@ -9,6 +9,7 @@
 
 #include "engine/app/command.h"
 #include "engine/app/commands/open_engine.h"
+#include "engine/app/commands/plans_json.h"
 #include "engine/app/commands/soc_clock.h"
 #include "engine/app/interrupt.h"
 #include "engine/app/progress.h"
@@ -48,12 +49,19 @@ nlohmann::json to_json(const Generation& g, std::span<const int32_t> prompt, con
             {"predicted_per_second", per_second(decoded_tokens(g), g.predicted_seconds)}}},
           {"device", engine.device_names()},
           {"plan", engine.plan_name()},
+          {"plan_asked", engine.plan_asked()},
+          {"plan_ran", plans_json(engine.plans_ran())},
           {"act", engine.act()},
+          {"bits", bits_json(engine)},
           {"online_compile",
            {{"clock", "modelled"},
             {"graphs", engine.online_compiles().graphs},
             {"ms", engine.online_compiles().seconds * 1e3}}},
-          {"memory", {{"activation_bytes", engine.activation_bytes()}, {"weight_bytes", engine.weight_bytes()}}}};
+          {"memory",
+           {{"activation_bytes", engine.activation_bytes()},
+            {"cache_bytes", engine.cache_bytes()},
+            {"weight_bytes", engine.weight_bytes()}}},
+          {"context", engine.context()}};
 }
 
 // The same prompt and tokens on the chip of --soc.
@@ -106,6 +114,7 @@ void print_summary(const Generation& g, const Engine& engine) {
 }  // namespace
 
 int run_command(const CommonFlags& flags) {
+  apply_verbosity(flags);
   const auto engine = open_engine(flags, {});
   print_notes(flags, *engine);
   const std::optional<SocClock> clock = clock_of(flags, *engine);

@@ -35,21 +35,26 @@ void add_run(CLI::App& app, Action& action) {
   add_sampling_flags(app, flags->common);
   add_engine_flags(app, flags->common);
   add_output_flags(app, flags->common);
-  app.callback([flags, &action] { action = [flags] { return run_command(flags->common); }; });
+  app.callback([flags, &action, &app] {
+    require_one_text(app);
+    action = [flags] { return run_command(flags->common); };
+  });
 }
 
 void add_eval(CLI::App& app, Action& action) {
   auto flags = std::make_shared<Flags<EvalFlags>>();
   add_model_flag(app, flags->common);
   add_text_flags(app, flags->common);
-  app.get_option_group("text")->add_option("--ids", flags->own.ids_file,
-                                           "a file of token ids separated by white space, used as they are");
+  app.add_option("--ids", flags->own.ids_file, "a file of token ids separated by white space, used as they are");
   app.add_option("--logits", flags->own.logits_out,
                  "write float32 logits, little-endian, [tokens, vocabulary], to this file");
   app.add_flag("--perplexity", flags->own.perplexity, "report the perplexity of the tokens");
   add_engine_flags(app, flags->common);
   add_output_flags(app, flags->common);
-  app.callback([flags, &action] { action = [flags] { return eval_command(flags->common, flags->own); }; });
+  app.callback([flags, &action, &app] {
+    require_one_text(app);
+    action = [flags] { return eval_command(flags->common, flags->own); };
+  });
 }
 
 void add_bench(CLI::App& app, Action& action) {
@@ -105,6 +110,7 @@ void add_plan(CLI::App& app, Action& action) {
                "copies and blocking waits in place of fast synchronisation, with --soc");
   app.add_flag("--beside-load", flags->own.load, "beside a program that renders, with --soc");
   add_engine_flags(app, flags->common);
+  app.remove_option(app.get_option("--trace"));  // nothing runs that could be traced
   add_output_flags(app, flags->common);
   app.callback([flags, &action] {
     if (flags->common.model.empty() && flags->own.shape.empty()) throw CLI::RequiredError("--model or --shape");

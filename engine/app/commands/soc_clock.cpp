@@ -13,7 +13,9 @@ SocClock::SocClock(const SocRequest& request)
     : profile_(soc_profile(request.soc)),
       model_(model_shape(request.shape), packed_format(request.weights), request.tokens, request.positions,
              !profile_.joined_matmuls),
-      strategy_(request.plan == "auto" ? "tensor" : request.plan) {}
+      strategy_(request.plan == "auto" ? "tensor" : request.plan) {
+  pass(1, {});  // a plan that this chip cannot run is found out before anything else is done
+}
 
 SocClock::Figures SocClock::prompt(int64_t S, int64_t position) const {
   const ModelRun run = pass(S, {SyncCost::fast, position}).run;

@@ -119,11 +119,8 @@ std::string latency_chart(const DeviceResult& device) {
   constexpr double kRowHeight = 40;
   const double bottom = kTop + 14 + kRowHeight * static_cast<double>(rows.size());
   std::vector<double> values;
-  double limit = 0;
-  for (const SyncRow* row : rows) {
-    values.insert(values.end(), {row->round_trip.min, row->round_trip.p99});
-    if (row->limit_seconds > 0) limit = limit == 0 ? row->limit_seconds : std::min(limit, row->limit_seconds);
-  }
+  const double limit = device.limit ? device.limit->round_trip.middle : 0;
+  for (const SyncRow* row : rows) values.insert(values.end(), {row->round_trip.min, row->round_trip.p99});
   if (limit > 0) values.push_back(limit);
   const LogAxis x = LogAxis::around(values, kLeft, kWidth - kRight);
   SvgDrawing drawing(kWidth, bottom + kBottom, "Round trips of " + work_name(shortest) + " steps on " + device.id);

@@ -35,6 +35,7 @@ std::vector<int32_t> parse_ids(const std::string& text, int64_t vocabulary) {
 }
 
 int tokenize_command(const TokenizeFlags& flags) {
+  apply_verbosity(flags.common);
   const std::string text = input_text(flags.common.text);
   const GgufFile file = GgufFile::open(flags.common.model);
   const std::unique_ptr<Tokenizer> tokenizer = make_tokenizer(file);
@@ -72,7 +73,10 @@ void add_tokenize(CLI::App& app, Action& action) {
   app.add_flag("--bos", flags->bos, "add the begin and end tokens that the model asks for");
   app.add_flag("--decode", flags->decode, "the input is ids, the output their text");
   add_output_flags(app, flags->common);
-  app.callback([flags, &action] { action = [flags] { return tokenize_command(*flags); }; });
+  app.callback([flags, &action, &app] {
+    require_one_text(app);
+    action = [flags] { return tokenize_command(*flags); };
+  });
 }
 
 }  // namespace tandem::app

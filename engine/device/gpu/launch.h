@@ -35,6 +35,7 @@ struct KernelLaunch {
 
 struct LoweringContext {
   KernelFamily family = KernelFamily::simd;
+  bool shaders = false;  // of shaders/ (Vulkan), whose simd variants are cut otherwise than those of kernels/ (OpenCL)
   int compute_units = 1;
   size_t local_memory_bytes = 32768;
   size_t max_work_group = 256;

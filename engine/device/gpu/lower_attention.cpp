@@ -18,7 +18,7 @@ std::string describe(const Attention& op) {
 int64_t queries_of_tile(const Attention& op, int64_t queries, const LoweringContext& context) {
   const bool simt = context.family == KernelFamily::simt;
   // OpenCL's simd kernel keeps them in private memory, and at least one sum of each in registers.
-  if (!simt && context.loop_budget == 0) return std::min<int64_t>(queries, context.vector_registers >= 32 ? 8 : 6);
+  if (!simt && !context.shaders) return std::min<int64_t>(queries, context.vector_registers >= 32 ? 8 : 6);
   const int64_t tile = std::min<int64_t>(queries, simt ? 4 : 8);
   constexpr int64_t kFloat = sizeof(float), kMaxTile = 8;
   const int64_t query_bytes = kFloat * (op.cache.head_dim + kAttentionSplit + op.cache.head_dim_v);
@@ -72,7 +72,7 @@ std::vector<KernelLaunch> lower_attention(const Attention& op, const LoweringCon
   launch.options = define("HEAD_DIM", cache.head_dim) + " " + define("HEAD_DIM_V", cache.head_dim_v) + " " +
                    define("KV_F16", cache.type == KvType::f16) + " " + define("TILE", tile) + " " +
                    define("SPLIT", kAttentionSplit) + " " + define("ROUND_F16", op.round_f16);
-  if (!simt && context.loop_budget == 0) launch.options += " " + define("REGISTERS", context.vector_registers);
+  if (!simt && !context.shaders) launch.options += " " + define("REGISTERS", context.vector_registers);
   const size_t local = simt ? kWorkGroup : 1;
   launch.local = {local, 1, 1};
   const std::vector<Arg> cache_args = {BufferArg{op.positions}, BufferArg{cache.k}, BufferArg{cache.v}};

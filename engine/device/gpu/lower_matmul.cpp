@@ -95,13 +95,12 @@ KernelLaunch lower_simd(const MatMul& op, const LoweringContext& context) {
                   : kind == PackedKind::i8 ? "matmul_i8_simd"
                                            : "matmul_dense_simd";
   const bool few = op.S <= kFewTokens;
-  const bool counted = context.loop_budget > 0;
   // Of 16 rows: 4 hide the latency of fma when there are few tokens. Shaders own four rows a lane anyway.
-  const int64_t blocks = counted || (few && op.S <= 4) ? 4 : 2;
+  const int64_t blocks = context.shaders || (few && op.S <= 4) ? 4 : 2;
   launch.kernel = few ? "matmul_few" : "matmul_gemm";
   launch.options = packed_options(op.w.format) + " " + define("BLOCKS", blocks);
   if (few) launch.options += " " + define("TOKENS", op.S);
-  if (!counted) launch.options += " " + define("REGISTERS", context.vector_registers);
+  if (!context.shaders) launch.options += " " + define("REGISTERS", context.vector_registers);
   launch.args = {BufferArg{op.w.data},
                  BufferArg{op.x},
                  BufferArg{op.y, true},
@@ -114,7 +113,7 @@ KernelLaunch lower_simd(const MatMul& op, const LoweringContext& context) {
   if (!few) launch.args.push_back(static_cast<int32_t>(op.S));
   const int64_t rows = 16 * blocks;
   launch.global[0] = ceil_div(op.row_end - op.row_begin, rows);
-  if (!few && counted) launch.global[1] = ceil_div(op.S, kFewTokens);  // a tile of tokens each, not a loop over them
+  if (!few && context.shaders) launch.global[1] = ceil_div(op.S, kFewTokens);  // a tile each, not a loop over them
   return launch;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/device/device.h"
+#include "engine/device/proof/precautions.h"
 
 namespace tandem::gpu {
 
@@ -21,8 +22,9 @@ std::vector<float> fma_cases();
 // Whether out[i], computed from case i, are those of an fma that rounds once.
 bool rounded_once(std::span<const float> cases, std::span<const float> out);
 
-// A policy passes with the note that `body` returns, and fails with the message of what it throws.
-PolicyTest test_policy(const char* policy, const std::function<std::string()>& body);
+// A policy passes with the note that `body` returns, and fails with the message of what it throws, or untried where the
+// step "policy NAME" is to be spared.
+PolicyTest test_policy(const char* policy, const Precautions& precautions, const std::function<std::string()>& body);
 std::string microseconds_since(std::chrono::steady_clock::time_point begin);  // "12 us"
 
 }  // namespace tandem::gpu

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <thread>
 
 #include "engine/device/gpu/roofline.h"
 #include "engine/device/opencl/gate_launcher.h"
@@ -15,6 +16,7 @@
 #include "engine/device/opencl/self_test.h"
 #include "engine/device/opencl/spans.h"
 #include "engine/device/opencl/sync_probe.h"
+#include "engine/device/proof/proof.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -41,7 +43,8 @@ struct ListedSequence final : LaunchSequence {
 
 bool is_cpu(const cl::Device& device) { return (device.getInfo<CL_DEVICE_TYPE>() & CL_DEVICE_TYPE_CPU) != 0; }
 
-Handle open_handle(int index) {
+// precautions: gets what is known of the device's driver beside.
+Handle open_handle(int index, Precautions& precautions) {
   const std::string id = "opencl:" + std::to_string(index);
   const std::vector<FoundDevice> found = find_devices();
   if (found.empty()) {
@@ -51,6 +54,7 @@ Handle open_handle(int index) {
   if (index < 0 || index >= static_cast<int>(found.size())) {
     throw Error("no such OpenCL device", id, "There are " + std::to_string(found.size()) + ", counted from opencl:0");
   }
+  precautions.spared.merge(proof::require_usable(proof::Api::opencl, index, identities(found)).spared);
   Handle handle{found[index].platform, found[index].device, {}, id, ""};
   cl_int code = CL_SUCCESS;
   cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, reinterpret_cast<cl_context_properties>(handle.platform()),
@@ -79,7 +83,9 @@ DeviceInfo describe(const Handle& handle, const DeviceOptions& options) {
   info.max_allocation_bytes = static_cast<int64_t>(device.getInfo<CL_DEVICE_MAX_MEM_ALLOC_SIZE>());
   info.compute_units = static_cast<int>(device.getInfo<CL_DEVICE_MAX_COMPUTE_UNITS>());
   if (is_cpu(device)) {  // PoCL pins worker i to core i
-    info.cores.resize(info.compute_units);
+    // Others may run on any core there is; rusticl counts more units than there are cores.
+    info.cores.resize(
+        std::min<size_t>(static_cast<size_t>(info.compute_units), std::max(1u, std::thread::hardware_concurrency())));
     std::iota(info.cores.begin(), info.cores.end(), 0);
   }
   return info;
@@ -125,26 +131,22 @@ Error no_doorbell(const DeviceInfo& info, bool cpu) {
 class OpenclDevice final : public Device {
  public:
   OpenclDevice(Handle opened, const DeviceOptions& options, const Tuning& tuning)
-      : programs_(open_programs(opened, ProgramFiles(options.program_folder, opened.device), options.on_long_work)),
+      : programs_(open_programs(opened, ProgramFiles(options.program_folder, opened.device), options.on_long_work,
+                                options.precautions)),
         handle_(programs_.handle()),
         queue_(make_queue(handle_)),
         spans_(handle_.id),
         info_(describe(handle_, options)) {
     const bool cpu = is_cpu(handle_.device);
-    const Proof zero_copy =
-        options.force_copies ? Proof{false, "copies were asked for"} : prove_zero_copy(programs_, queue_);
-    info_.zero_copy = zero_copy.holds;
-    info_.zero_copy_note = zero_copy.note;
-    info_.fused_fma = prove_fused_fma(programs_, queue_);
-    memory_ = std::make_unique<SlotMemory>(handle_, zero_copy.holds, info_.max_allocation_bytes);
-    if (zero_copy.holds) gates_ = std::make_unique<Gates>(programs_, *memory_, pool_);
-    info_.policies = test_policies(programs_, queue_, gates_.get(), pool_, info_);
+    prove(options);
     const bool use_gates = gates_ && options.sync_policy != "blocking" && passed(info_, "gate");
     // With one worker a one-token pass is one launch of the list kernel; several workers share each kernel's
     // work-groups instead.
     const bool use_lists = use_gates && cpu && info_.compute_units == 1 && info_.family == KernelFamily::simd;
     const bool stays = options.sync_policy == "doorbell" && passed(info_, "doorbell");
-    lists_stamp_ = use_lists && tuning.lists_may_stamp && cycle_stamps_proven(programs_, queue_);
+    lists_stamp_ = use_lists && tuning.lists_may_stamp && !options.precautions.against("stamps") &&
+                   cycle_stamps_proven(programs_, queue_);
+    options.precautions.take("prepare to run programs");
     if (options.sync_policy == "doorbell" && !(use_lists && stays)) throw no_doorbell(info_, cpu);
     preparer_ = std::make_unique<Preparer>(programs_, *memory_, lowering_context(handle_, info_), cpu,
                                            use_lists ? &variants_ : nullptr);
@@ -199,6 +201,8 @@ class OpenclDevice final : public Device {
   const ListLauncher* lists() const { return lists_; }
 
  private:
+  void prove(const DeviceOptions& options);
+
   ProgramCache programs_;
   Handle handle_;
   sync::Pool pool_;  // flags and state of the device itself
@@ -214,6 +218,36 @@ class OpenclDevice final : public Device {
   ListLauncher* lists_ = nullptr;       // the launcher, where it takes lists
   gpu::Roofline roofline_;
 };
+
+// What the device shows at start, and what stands on it.
+void OpenclDevice::prove(const DeviceOptions& options) {
+  const Precautions& precautions = options.precautions;
+  const auto copies =
+      options.force_copies ? std::optional<std::string>("copies were asked for") : precautions.against("zero copy");
+  const Proof zero_copy = copies ? Proof{false, *copies} : prove_zero_copy(programs_, queue_);
+  info_.zero_copy = zero_copy.holds;
+  info_.zero_copy_note = zero_copy.note;
+  precautions.take("count loops");
+  if (const uint32_t budget = find_loop_budget(programs_, queue_)) {
+    throw UnfitDevice(
+        "the driver ends the loops of a kernel after " + std::to_string(budget) +
+            " iterations and says nothing, so results would be wrong",
+        info_.id + " (" + info_.name + ", " + info_.driver + ")",
+        "Use the device through Vulkan, whose shaders are cut for that, or name another one with --device");
+  }
+  precautions.take("fused fma");
+  info_.fused_fma = prove_fused_fma(programs_, queue_);
+  memory_ = std::make_unique<SlotMemory>(handle_, zero_copy.holds, info_.max_allocation_bytes);
+  std::string without_gates = "memory is not shared";
+  if (zero_copy.holds) {
+    if (const auto why = precautions.against("gates")) {
+      without_gates = *why;
+    } else {
+      gates_ = std::make_unique<Gates>(programs_, *memory_, pool_);
+    }
+  }
+  info_.policies = test_policies(programs_, queue_, gates_.get(), without_gates, pool_, info_, precautions);
+}
 
 std::unique_ptr<LaunchSequence> OpenclDevice::sequence(std::vector<PlannedLaunch> launches) {
   std::vector<ListedLaunch> listed;
@@ -250,7 +284,9 @@ Support OpenclDevice::supports(const Operator& op) const {
 
 std::unique_ptr<Device> open_device_tuned(int index, const DeviceOptions& options, const Tuning& tuning) {
   configure_process(options.gpu_cores.size());
-  return std::make_unique<OpenclDevice>(open_handle(index), options, tuning);
+  DeviceOptions careful = options;
+  Handle handle = open_handle(index, careful.precautions);
+  return std::make_unique<OpenclDevice>(std::move(handle), careful, tuning);
 }
 
 const cl::Context& context_of(const Device& device) { return dynamic_cast<const OpenclDevice&>(device).context(); }

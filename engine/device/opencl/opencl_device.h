@@ -7,13 +7,16 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "engine/device/device.h"
+#include "engine/device/proof/verdict.h"
 #include "engine/device/registry.h"
 
 namespace tandem {
 
-DeviceCount opencl_device_count();  // none without a driver; never throws
+DeviceCount opencl_device_count();                 // none without a driver; never throws
+std::vector<proof::Identity> opencl_identities();  // of opencl:0, opencl:1, ...; never throws
 void configure_opencl(const DeviceOptions& options);
 std::unique_ptr<Device> open_opencl_device(int index, const DeviceOptions& options);
 

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "engine/device/opencl/opencl_device.h"
+#include "engine/device/proof/proof.h"
 
 namespace tandem {
 namespace opencl {
@@ -17,13 +18,16 @@ void configure_process(size_t workers) {
   std::call_once(once, [workers] {
     const size_t half = std::max<size_t>(1, std::thread::hardware_concurrency() / 2);
     setenv("POCL_MAX_PTHREAD_COUNT", std::to_string(workers ? workers : half).c_str(), 0);
-    setenv("POCL_AFFINITY", "1", 0);
+    // Worker i is pinned to core i; PoCL ends the process where there is no such core.
+    if (std::strtoul(getenv("POCL_MAX_PTHREAD_COUNT"), nullptr, 10) <= std::thread::hardware_concurrency())
+      setenv("POCL_AFFINITY", "1", 0);
     setenv("POCL_SIGFPE_HANDLER", "0", 0);
   });
 }
 
 std::vector<FoundDevice> find_devices() {
   configure_process(0);
+  proof::verdict(proof::Api::opencl);  // hides drivers that would end this process from the loader
   std::vector<cl::Platform> platforms;
   const cl_int code = cl::Platform::get(&platforms);
   if (code == -1001) return {};  // no driver is registered with the loader
@@ -42,7 +46,23 @@ std::vector<FoundDevice> find_devices() {
   return gpus;
 }
 
+std::vector<proof::Identity> identities(const std::vector<FoundDevice>& found) {
+  std::vector<proof::Identity> all;
+  for (const FoundDevice& one : found)
+    all.push_back({one.device.getInfo<CL_DEVICE_NAME>(),
+                   one.platform.getInfo<CL_PLATFORM_NAME>() + " " + one.device.getInfo<CL_DRIVER_VERSION>()});
+  return all;
+}
+
 }  // namespace opencl
+
+std::vector<proof::Identity> opencl_identities() {
+  try {
+    return opencl::identities(opencl::find_devices());
+  } catch (const std::exception&) {
+    return {};
+  }
+}
 
 DeviceCount opencl_device_count() {
   try {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/device/opencl/cl.h"
+#include "engine/device/proof/verdict.h"
 
 namespace tandem::opencl {
 
@@ -18,8 +19,12 @@ struct FoundDevice {
 // first one change nothing.
 void configure_process(size_t workers);
 
+// How devices are told apart from those that were tried.
+std::vector<proof::Identity> identities(const std::vector<FoundDevice>& found);
+
 // Over all platforms, in the order that opencl:N counts: GPUs and accelerators first, then CPUs. Empty without a
-// driver.
+// driver. The first call has the drivers tried in a child process, where that was not done before
+// (engine/device/proof/).
 std::vector<FoundDevice> find_devices();
 
 }  // namespace tandem::opencl

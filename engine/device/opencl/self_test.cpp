@@ -87,18 +87,21 @@ bool cpu_device(const Handle& handle) { return (handle.device.getInfo<CL_DEVICE_
 
 }  // namespace
 
-ProgramCache open_programs(Handle handle, const ProgramFiles& files, const OnLongWork& on_long_work) {
-  handle.build_options = "-DHAS_PREFETCH";
+ProgramCache open_programs(Handle handle, const ProgramFiles& files, const OnLongWork& on_long_work,
+                           const Precautions& precautions) {
+  const auto with = [&](const char* build_options) {
+    handle.build_options = build_options;
+    ProgramCache programs(handle, files, on_long_work);
+    programs.kernel("probe", "probe_increment", "");
+    return programs;
+  };
   try {
-    ProgramCache programs(handle, files, on_long_work);
-    programs.kernel("probe", "probe_increment", "");
-    return programs;
+    if (!precautions.against("prefetch")) return with("-DHAS_PREFETCH");
   } catch (const Error&) {
-    handle.build_options.clear();  // the compiler has no such builtin; if anything else is wrong, this build says so
-    ProgramCache programs(handle, files, on_long_work);
-    programs.kernel("probe", "probe_increment", "");
-    return programs;
+    // The compiler has no such builtin; if anything else is wrong, the build without it says so.
   }
+  precautions.take("build the probe");
+  return with("");
 }
 
 Proof prove_zero_copy(ProgramCache& programs, const cl::CommandQueue& queue) {
@@ -150,45 +153,64 @@ bool prove_fused_fma(ProgramCache& programs, const cl::CommandQueue& queue) {
   return gpu::rounded_once(in, out);
 }
 
+uint32_t find_loop_budget(ProgramCache& programs, const cl::CommandQueue& queue) {
+  constexpr cl_uint kWanted = 70000;
+  const std::string object = "loop test on " + programs.handle().id;
+  cl_int code = CL_SUCCESS;
+  const cl::Buffer counted(programs.handle().context, CL_MEM_READ_WRITE, sizeof(cl_uint), nullptr, &code);
+  check(code, "clCreateBuffer", object);
+  cl::Kernel kernel = programs.kernel("probe", "probe_loop", "");
+  set_buffer(kernel, 0, counted, object);
+  check(kernel.setArg(2, kWanted), "clSetKernelArg", object);
+  run_single(queue, kernel, 1, object);
+  cl_uint count = 0;
+  check(queue.enqueueReadBuffer(counted, CL_TRUE, 0, sizeof count, &count), "clEnqueueReadBuffer", object);
+  return count == kWanted ? 0 : count;
+}
+
 std::vector<PolicyTest> test_policies(ProgramCache& programs, const cl::CommandQueue& queue, Gates* gates,
-                                      sync::Pool& pool, const DeviceInfo& info) {
+                                      const std::string& without_gates, sync::Pool& pool, const DeviceInfo& info,
+                                      const Precautions& precautions) {
   std::vector<PolicyTest> tests;
-  tests.push_back(test_policy("blocking", [&] {
+  const auto test = [&](const char* policy, const std::function<std::string()>& body) {
+    tests.push_back(test_policy(policy, precautions, body));
+  };
+  test("blocking", [&] {
     const auto begin = Clock::now();
     check(queue.enqueueMarkerWithWaitList(), "clEnqueueMarkerWithWaitList", "self-test");
     check(queue.finish(), "clFinish", "self-test");
     return "clFinish returned after " + microseconds_since(begin);
-  }));
-  tests.push_back(test_policy("event", [&] { return event_ends(queue); }));
+  });
+  test("event", [&] { return event_ends(queue); });
   if (!gates) {
     for (const char* policy : {"spin", "predict"}) {
-      tests.push_back({policy, true, "flags are raised by the device's host thread: memory is not shared"});
+      tests.push_back({policy, true, "flags are raised by the device's host thread: " + without_gates});
     }
-    for (const char* policy : {"gate", "doorbell"}) tests.push_back({policy, false, "memory is not shared"});
+    for (const char* policy : {"gate", "doorbell"}) tests.push_back({policy, false, without_gates});
     return tests;
   }
   sync::FlagBank bank(pool, 8, "self-test flags");
   const sync::Flag in = bank.make("self-test in"), out = bank.make("self-test out");
-  tests.push_back(test_policy("spin", [&] { return flag_reaches_host("spin", queue, *gates, out, 1); }));
-  tests.push_back(test_policy("predict", [&] { return flag_reaches_host("predict", queue, *gates, out, 2); }));
+  test("spin", [&] { return flag_reaches_host("spin", queue, *gates, out, 1); });
+  test("predict", [&] { return flag_reaches_host("predict", queue, *gates, out, 2); });
   if (cpu_device(programs.handle()) && std::thread::hardware_concurrency() < 2) {
     for (const char* policy : {"gate", "doorbell"})
       tests.push_back({policy, false, "a kernel that spins would hold the only core"});
     return tests;
   }
-  tests.push_back(test_policy("gate", [&] {
+  test("gate", [&] {
     gates->calibrate(queue);
     return gate_opens(queue, *gates, in, out);
-  }));
+  });
   if (!tests.back().passed) {
     gates->cancel();
     queue.finish();
     gates->reset();
   }
-  tests.push_back(test_policy("doorbell", [&] {
+  test("doorbell", [&] {
     if (!cpu_device(programs.handle())) throw Error("a GPU may end a kernel that stays for long", info.id);
     return doorbell_answers(programs, static_cast<uint64_t>(info.max_allocation_bytes));
-  }));
+  });
   return tests;
 }
 

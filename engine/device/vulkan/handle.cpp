@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "engine/device/proof/proof.h"
 #include "sync/error.h"
 
 namespace tandem::vulkan {
@@ -83,6 +84,7 @@ Handle::Handle(int index, const std::vector<int>& cores, Messages* messages, boo
   if (index < 0 || index >= static_cast<int>(found.size())) {
     throw Error("no such Vulkan device", id_, "There are " + std::to_string(found.size()) + ", counted from vulkan:0");
   }
+  known_ = proof::require_usable(proof::Api::vulkan, index, identities(found));
   physical_ = found[static_cast<size_t>(index)];
   VkPhysicalDeviceProperties properties;
   vkGetPhysicalDeviceProperties(physical_, &properties);

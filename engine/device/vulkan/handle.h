@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/device/proof/precautions.h"
 #include "engine/device/vulkan/platform.h"
 #include "engine/device/vulkan/synchronization.h"
 
@@ -28,7 +29,7 @@ struct Limits {
 // Threads: all calls are thread-safe.
 class Handle {
  public:
-  // older_calls: as on a device without VK_KHR_synchronization2.
+  // older_calls: as on a device without VK_KHR_synchronization2. Error where the driver is known to end processes.
   Handle(int index, const std::vector<int>& cores, Messages* messages, bool older_calls = false);
   ~Handle();  // waits until the device is idle
   Handle(const Handle&) = delete;
@@ -42,6 +43,7 @@ class Handle {
   uint32_t queue_family() const { return queue_family_; }
   bool cpu() const { return cpu_; }
   const Limits& limits() const { return limits_; }
+  const Precautions& known() const { return known_; }  // what trying its driver has shown
   // The first memory type among `allowed` bits that has all these properties; Error when there is none.
   uint32_t memory_type(uint32_t allowed, VkMemoryPropertyFlags properties) const;
   PFN_vkGetMemoryHostPointerPropertiesEXT host_pointer_properties() const { return host_pointer_properties_; }
@@ -61,6 +63,7 @@ class Handle {
   uint32_t queue_family_ = 0;
   bool cpu_ = false;
   Limits limits_;
+  Precautions known_;
   PFN_vkGetMemoryHostPointerPropertiesEXT host_pointer_properties_ = nullptr;
   PFN_vkGetCalibratedTimestampsEXT calibrated_timestamps_ = nullptr;
 };

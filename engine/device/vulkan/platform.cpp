@@ -8,6 +8,7 @@
 #include <mutex>
 #include <thread>
 
+#include "engine/device/proof/proof.h"
 #include "engine/device/vulkan/messages.h"
 #include "engine/device/vulkan/vulkan_device.h"
 #include "sync/error.h"
@@ -54,6 +55,7 @@ bool is_cpu(VkPhysicalDevice device) {
 
 Instance::Instance(Messages* messages) {
   configure_process(0);
+  proof::verdict(proof::Api::vulkan);  // hides drivers that would end this process from the loader
   auto application = typed<VkApplicationInfo>(VK_STRUCTURE_TYPE_APPLICATION_INFO);
   application.pApplicationName = "tandem";
   application.apiVersion = VK_API_VERSION_1_2;
@@ -145,7 +147,28 @@ std::vector<VkPhysicalDevice> find_devices(const Instance& instance) {
   return devices;
 }
 
+std::vector<proof::Identity> identities(const std::vector<VkPhysicalDevice>& found) {
+  std::vector<proof::Identity> all;
+  for (const VkPhysicalDevice device : found) {
+    auto driver = typed<VkPhysicalDeviceDriverProperties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES);
+    auto properties = typed<VkPhysicalDeviceProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &driver);
+    vkGetPhysicalDeviceProperties2(device, &properties);
+    all.push_back({properties.properties.deviceName, std::string(driver.driverName) + " " + driver.driverInfo + " " +
+                                                         std::to_string(properties.properties.driverVersion)});
+  }
+  return all;
+}
+
 }  // namespace vulkan
+
+std::vector<proof::Identity> vulkan_identities() {
+  try {
+    const vulkan::Instance instance(nullptr);
+    return vulkan::identities(vulkan::find_devices(instance));
+  } catch (const std::exception&) {
+    return {};
+  }
+}
 
 DeviceCount vulkan_device_count() {
   try {

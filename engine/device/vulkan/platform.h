@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/device/proof/verdict.h"
 #include "engine/device/vulkan/vk.h"
 
 namespace tandem::vulkan {
@@ -13,7 +14,8 @@ namespace tandem::vulkan {
 // Messages of the validation layers, warnings and errors only.
 class Messages;
 
-// The loader's instance. Ownership: devices opened through it are destroyed before it.
+// The loader's instance. Ownership: devices opened through it are destroyed before it. Before the first one the drivers
+// are tried in a child process, where that was not done before (engine/device/proof/).
 class Instance {
  public:
   // messages: switches the validation layers on, that of synchronization included, and receives what they say; Error
@@ -51,5 +53,8 @@ class OnCores {
 // Devices that can be used (Vulkan 1.2, timeline semaphores, a compute queue), in the order that vulkan:N counts: real
 // GPUs first, then CPUs. Empty without a driver.
 std::vector<VkPhysicalDevice> find_devices(const Instance& instance);
+
+// How devices are told apart from those that were tried in a child process (engine/device/proof/).
+std::vector<proof::Identity> identities(const std::vector<VkPhysicalDevice>& found);
 
 }  // namespace tandem::vulkan

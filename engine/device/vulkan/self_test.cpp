@@ -105,11 +105,12 @@ int64_t find_loop_budget(Handle& handle, Pipelines& pipelines) {
   return count == kWanted ? 0 : count;
 }
 
-std::vector<PolicyTest> test_policies(Handle& handle, Pipelines& pipelines, bool shared, int64_t loop_budget) {
+std::vector<PolicyTest> test_policies(Handle& handle, Pipelines& pipelines, bool shared, int64_t loop_budget,
+                                      const Precautions& precautions) {
   std::vector<PolicyTest> tests;
   const std::string submitted = std::string(", submitted by ") + handle.synchronization().submit_call();
   if (!shared) {
-    tests.push_back(test_policy("blocking", [&] {
+    tests.push_back(test_policy("blocking", precautions, [&] {
       const auto begin = Clock::now();
       run_now(handle, "self-test on " + handle.id(), kBound, [](VkCommandBuffer) {});
       return "a fence was waited for within " + microseconds_since(begin) + submitted;
@@ -120,7 +121,7 @@ std::vector<PolicyTest> test_policies(Handle& handle, Pipelines& pipelines, bool
     return tests;
   }
   for (const char* policy : {"blocking", "event", "spin", "predict", "gate"}) {
-    tests.push_back(test_policy(policy, [&] {
+    tests.push_back(test_policy(policy, precautions, [&] {
       const auto probe = make_sync_probe(handle, pipelines, policy, 0);
       probe->arm();
       const auto begin = Clock::now();

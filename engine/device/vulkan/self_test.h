@@ -21,6 +21,7 @@ int64_t find_loop_budget(Handle& handle, Pipelines& pipelines);
 
 // Every policy (docs/sync.md). shared: memory is imported; otherwise flags are the host thread's.
 // loop_budget: find_loop_budget().
-std::vector<PolicyTest> test_policies(Handle& handle, Pipelines& pipelines, bool shared, int64_t loop_budget);
+std::vector<PolicyTest> test_policies(Handle& handle, Pipelines& pipelines, bool shared, int64_t loop_budget,
+                                      const Precautions& precautions);
 
 }  // namespace tandem::vulkan

@@ -66,6 +66,7 @@ gpu::LoweringContext lowering_context(const Handle& handle, const DeviceInfo& in
   const Limits& limits = handle.limits();
   gpu::LoweringContext context;
   context.family = info.family;
+  context.shaders = true;
   context.compute_units = info.compute_units;
   context.local_memory_bytes = limits.max_shared_bytes;
   context.max_work_group = limits.max_invocations;
@@ -90,14 +91,20 @@ class VulkanDevice final : public Device {
         pipelines_(handle_, PipelineFile(tuning.cache_folder.value_or(gpu::default_cache_folder()),
                                          pipeline_key(handle_.physical()))),
         info_(describe(handle_, options)) {
+    Precautions precautions = options.precautions;
+    precautions.spared.insert(handle_.known().spared.begin(), handle_.known().spared.end());
     sync::make_waiter(options.sync_policy);  // an unknown policy is an error here, not on the launcher's thread
-    const Proof zero_copy =
-        options.force_copies ? Proof{false, "copies were asked for"} : prove_zero_copy(handle_, pipelines_);
+    const auto copies =
+        options.force_copies ? std::optional<std::string>("copies were asked for") : precautions.against("zero copy");
+    const Proof zero_copy = copies ? Proof{false, *copies} : prove_zero_copy(handle_, pipelines_);
     info_.zero_copy = zero_copy.holds;
     info_.zero_copy_note = zero_copy.note;
+    precautions.take("fused fma");
     info_.fused_fma = prove_fused_fma(handle_, pipelines_);
+    precautions.take("count loops");
     const int64_t loop_budget = find_loop_budget(handle_, pipelines_);
-    info_.policies = test_policies(handle_, pipelines_, zero_copy.holds, loop_budget);
+    info_.policies = test_policies(handle_, pipelines_, zero_copy.holds, loop_budget, precautions);
+    precautions.take("prepare to run programs");
     const gpu::LoweringContext context = lowering_context(handle_, info_, loop_budget);
     memory_ = std::make_unique<SlotMemory>(handle_, zero_copy.holds);
     preparer_ = std::make_unique<Preparer>(shared_handle_, pipelines_, *memory_, context);

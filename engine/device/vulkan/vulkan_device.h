@@ -8,13 +8,16 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "engine/device/device.h"
+#include "engine/device/proof/verdict.h"
 #include "engine/device/registry.h"
 
 namespace tandem {
 
-DeviceCount vulkan_device_count();  // none without a driver; never throws
+DeviceCount vulkan_device_count();                 // none without a driver; never throws
+std::vector<proof::Identity> vulkan_identities();  // of vulkan:0, vulkan:1, ...; never throws
 void configure_vulkan(const DeviceOptions& options);
 std::unique_ptr<Device> open_vulkan_device(int index, const DeviceOptions& options);
 

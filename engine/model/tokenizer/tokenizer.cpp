@@ -15,7 +15,9 @@ namespace {
 class GgufTokenizer : public Tokenizer {
  public:
   explicit GgufTokenizer(Vocabulary vocabulary)
-      : vocabulary_(std::move(vocabulary)), special_tokens_(vocabulary_), model_(make_model(vocabulary_)) {}
+      : vocabulary_(std::move(vocabulary)), special_tokens_(vocabulary_), model_(make_model(vocabulary_)) {
+    vocabulary_.merges = {};  // the model has them by symbols, which takes half as much
+  }
 
   std::vector<int32_t> encode(std::string_view text, const EncodeOptions& options) const override {
     std::vector<int32_t> ids;
@@ -76,7 +78,7 @@ class GgufTokenizer : public Tokenizer {
   }
 
   // The two below refer to the vocabulary.
-  const Vocabulary vocabulary_;
+  Vocabulary vocabulary_;
   const SpecialTokens special_tokens_;
   const std::unique_ptr<TextModel> model_;
 };

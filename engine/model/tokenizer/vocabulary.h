@@ -29,7 +29,7 @@ struct Vocabulary {
   std::vector<std::string> texts;                           // [V] as in the file
   std::vector<TokenKind> kinds;                             // [V]
   std::vector<float> scores;                                // [V] spm only
-  std::vector<std::pair<std::string, std::string>> merges;  // bpe only, best first
+  std::vector<std::pair<std::string, std::string>> merges;  // bpe only, best first; for making the model
   std::array<int32_t, 256> byte_ids;                        // spm only: the <0x..> tokens; -1: none
 
   int32_t bos = -1, eos = -1, unknown = -1;  // -1: none

@@ -53,6 +53,7 @@ class Row {
       row_.to_host = summarise(samples.to_host);
     }
     if (request_.policy == "predict") row_.prediction_error = predictor_.relative_error();
+    row_.single_per_second = one_by_one();
     row_.chained_per_second = chain();
     if (request_.neighbour_seconds > 0) row_.neighbour_slowdown = slow_a_neighbour_down();
   }
@@ -117,20 +118,34 @@ class Row {
     return samples;
   }
 
-  // Median of a few chains of about request_.chain_seconds.
-  double chain() {
-    constexpr int kLongest = 1000, kShortest = 3, kChains = 3;
+  // Steps a second, the median of a few runs of about request_.chain_seconds. `run` runs that many and counts them.
+  double rate_of(const std::function<void(int steps)>& run) {
+    constexpr int kLongest = 1000, kShortest = 3, kRuns = 3;
     const double step_seconds = std::max(row_.round_trip.p50, 1e-6);
     const int steps = std::clamp(static_cast<int>(request_.chain_seconds / step_seconds), kShortest, kLongest);
     std::vector<double> rates;
-    for (int i = 0; i < kChains; ++i) {
+    for (int i = 0; i < kRuns; ++i) {
       if (request_.check) request_.check();
       const double begin = now_seconds();
-      probe_.chain(steps, request_.deadline);
+      run(steps);
       rates.push_back(steps / (now_seconds() - begin));
-      row_.verified_steps += steps;
     }
     return median(rates);
+  }
+
+  // A ring, a gate or a launch for each step, as soon as the host knows of the end of the one before.
+  double one_by_one() {
+    return rate_of([this](int steps) {
+      for (int i = 0; i < steps; ++i) step();
+    });
+  }
+
+  // One signal for all of them: with "doorbell" and "gate" the device goes on by itself from step to step.
+  double chain() {
+    return rate_of([this](int steps) {
+      probe_.chain(steps, request_.deadline);
+      row_.verified_steps += steps;
+    });
   }
 
   double slow_a_neighbour_down() {

@@ -22,7 +22,7 @@ struct RowRequest {
   double work_seconds = 0;
   int rounds = 0;                // of each pass; 0: by the length of a step
   double row_seconds = 1;        // passes end early after so long each
-  double chain_seconds = 0.03;   // about the length of a chain of steps
+  double chain_seconds = 0.03;   // about the length of a run of steps without a rest
   double neighbour_seconds = 0;  // 0: the neighbour is left out
   int waiter_core = 0;
   // A thread spins on each while the row is measured, but not while its steps are calibrated.

@@ -16,6 +16,17 @@ const char* name_of(RowStatus status) {
   return "failed";
 }
 
+bool CacheLine::steady() const {
+  constexpr double kSame = 1.25;
+  const auto [least, most] = std::minmax(before_seconds, after_seconds);
+  return least > 0 && most <= kSame * least;
+}
+
+std::optional<double> DeviceResult::times_limit(const SyncRow& row) const {
+  if (!limit || limit->round_trip.middle <= 0) return {};
+  return row.overhead.middle / limit->round_trip.middle;
+}
+
 bool LabResult::lost_steps() const {
   return std::ranges::any_of(devices, [](const DeviceResult& device) {
     return std::ranges::any_of(device.rows, [](const SyncRow& row) { return row.status == RowStatus::failed; });

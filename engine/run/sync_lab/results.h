@@ -35,10 +35,20 @@ struct SyncRow {
   std::optional<Distribution> to_device, to_host;  // one way; where the device's clock compares with the host's
   double cpu_thread_seconds = 0;                   // a step: processor time of the waiting thread inside wait()
   double cpu_process_seconds = 0;                  // a step: of all threads of the process, from start() to the end
-  double chained_per_second = 0;                   // steps handed over together, each after the one before
+  double single_per_second = 0;                    // steps that the host starts one by one, without a rest
+  double chained_per_second = 0;                   // steps handed over together: one signal, each after the one before
   std::optional<double> neighbour_slowdown;        // share of its speed that a neighbour on the waiter's core loses
   std::optional<double> prediction_error;          // of "predict": mean relative error of the run's own predictor
-  double limit_seconds = 0;  // cache-line round trip just before this row (middle); 0: not measured
+};
+
+// A cache line's way to and fro between the core that waits for a device and one that the device works on: what a
+// hand-over costs without any driver. Where cores lie changes within minutes on a virtual machine, so it is measured
+// just before and just after the row that is judged by it.
+struct CacheLine {
+  std::vector<int> cores;                        // the waiter's, the device's
+  Distribution round_trip;                       // of both readings together
+  double before_seconds = 0, after_seconds = 0;  // of each: the mean of its middle half
+  bool steady() const;                           // both readings say the same, within a quarter
 };
 
 struct DeviceResult {
@@ -47,7 +57,12 @@ struct DeviceResult {
   int waiter_core = 0;
   bool shares_core = false;  // the waiter has no core of its own
   std::vector<SyncRow> rows;
-  std::string problem;  // why it could not be opened; "": it was
+  std::optional<CacheLine> limit;  // what every figure "x limit" of this device refers to
+  std::string no_limit;            // why there is none
+  std::string problem;             // why it could not be opened; "": it was
+
+  // Overhead over the cache line's round trip; nothing where that was not measured.
+  std::optional<double> times_limit(const SyncRow& row) const;
 };
 
 // What a decode step of a model would gain, computed from measured values.
@@ -75,10 +90,7 @@ struct Target {
 
 struct LabResult {
   MachineFacts machine;
-  std::optional<Distribution> limit;  // cache-line round trip between two cores, all measurements of the run
-  std::string no_limit;               // why there is none
-  std::vector<int> limit_cores;
-  double clock_seconds = 0;  // what a reading of the clock takes
+  double clock_seconds = 0;  // what a reading of the clock takes, which is in a cache line's time too
   std::vector<DeviceResult> devices;
   std::vector<Target> targets;
   std::optional<DecodeMeaning> decode;

@@ -1,11 +1,11 @@
 #include "engine/run/sync_lab/sync_lab.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <memory>
 
+#include "engine/run/sync_lab/cache_line.h"
 #include "engine/run/sync_lab/core_load.h"
 #include "engine/run/sync_lab/measure_policy.h"
 #include "engine/run/sync_lab/targets.h"
@@ -26,51 +26,18 @@ std::string text_of(double seconds) {
   return text;
 }
 
-// The limit, measured again and again: where a machine's cores lie changes within minutes (virtual machines move).
-class Limit {
- public:
-  Limit(std::vector<int> cores, LabResult& result) : cores_(std::move(cores)) {
-    if (cores_.size() < 2) {
-      result.no_limit = "there is one core only: no cache line can change hands";
-    } else {
-      result.limit_cores = cores_;
-      result.clock_seconds = sync::clock_seconds();
-    }
-  }
-  double measure(int rounds) {  // 0: there is none, or no quiet moment for it
-    constexpr std::chrono::milliseconds kBudget{40};
-    constexpr int kAttempts = 4;
-    if (cores_.size() < 2) return 0;
-    for (int attempt = 0; attempt < kAttempts; ++attempt) {
-      const std::vector<double> times = sync::ping_pong(cores_[0], cores_[1], rounds, kBudget);
-      if (2 * times.size() < static_cast<size_t>(rounds)) continue;  // one of the cores was taken
-      all_.insert(all_.end(), times.begin(), times.end());
-      return summarise(times).middle;
-    }
-    return 0;
-  }
-  void into(LabResult& result) const {
-    if (!all_.empty()) result.limit = summarise(all_);
-  }
-
- private:
-  std::vector<int> cores_;
-  std::vector<double> all_;
-};
-
 class Lab {
  public:
   explicit Lab(const LabOptions& options)
       : options_(options),
         policies_(options.policies.empty() ? sync::waiter_names() : options.policies),
-        usable_(usable_cores()),
-        limit_(two_cores(), result_) {}
+        usable_(usable_cores()) {}
 
   LabResult run() {
     const double begin = now_seconds();
     result_.machine = read_machine_facts();
+    result_.clock_seconds = sync::clock_seconds();
     for (const std::string& id : options_.devices) result_.devices.push_back(measure_device(id));
-    limit_.into(result_);
     result_.machine.load_average_at_end = load_average_now();
     result_.warnings = warnings();
     result_.targets = judge(result_);
@@ -79,14 +46,6 @@ class Lab {
   }
 
  private:
-  std::vector<int> two_cores() const {
-    std::vector<int> cores = {options_.layout.orchestrator};
-    for (const int core : usable_) {
-      if (cores.size() < 2 && core != cores[0]) cores.push_back(core);
-    }
-    return cores;
-  }
-
   DeviceResult measure_device(const std::string& id) {
     DeviceResult result;
     result.id = id;
@@ -103,9 +62,18 @@ class Lab {
     result.waiter_core = waiter_core(options_.layout, usable_, result.cores);
     result.shares_core = contains(result.cores, result.waiter_core);
     const OnCore pinned(result.waiter_core);
+    LineMeter line(line_cores(result.waiter_core, result.cores));
     // Lengths outside, policies inside: what is compared is measured side by side.
-    for (const double work : options_.work_seconds)
-      for (const std::string& policy : policies_) result.rows.push_back(row(*device, result, policy, work));
+    for (const double work : options_.work_seconds) {
+      for (const std::string& policy : policies_) {
+        const bool judged = work == *std::ranges::min_element(options_.work_seconds) && policy == judged_policy();
+        announce(id, policy, work, "");
+        if (judged) line.read_before();
+        result.rows.push_back(measure_policy(*device, request(result, policy, work)));
+        if (judged) line.read_after();
+      }
+    }
+    line.into(result);
     for (const std::string& policy : policies_) {
       RowRequest crowded = request(result, policy, crowded_work());
       crowded.spinner_cores = usable_;
@@ -117,13 +85,10 @@ class Lab {
     return result;
   }
 
-  SyncRow row(Device& device, const DeviceResult& result, const std::string& policy, double work) {
-    constexpr int kLimitRounds = 2000;
-    announce(result.id, policy, work, "");
-    const double limit = limit_.measure(kLimitRounds);
-    SyncRow row = measure_policy(device, request(result, policy, work));
-    row.limit_seconds = limit;
-    return row;
+  // Whose row the cache line is measured beside: the one that is judged by it.
+  const std::string& judged_policy() const {
+    const auto doorbell = std::ranges::find(policies_, "doorbell");
+    return doorbell == policies_.end() ? policies_.front() : *doorbell;
   }
 
   RowRequest request(const DeviceResult& device, const std::string& policy, double work) const {
@@ -159,17 +124,17 @@ class Lab {
       texts.push_back(
           "the machine was not quiet when the run began (load average in the facts): medians may hold, tails do not");
     if (options_.quick) texts.push_back("--quick: few rounds, percentiles above the median mean little");
-    if (!result_.no_limit.empty()) texts.push_back(result_.no_limit);
     // Measured on virtual machines of Zen 5 at 4.3 GHz: 0.08 us and more between cores, 0.07 and less inside one.
     constexpr double kInsideOneCore = 78e-9;
-    if (result_.limit && result_.limit->middle < kInsideOneCore) {
-      texts.push_back("the two cores hand a line over in " + text_of(result_.limit->middle) +
-                      " there and back: probably they are two threads of one core, where no line has to travel and the "
-                      "instructions of both sides count; ratios to this limit are not those between cores");
-    }
     for (const DeviceResult& device : result_.devices) {
       if (device.shares_core)
         texts.push_back(device.id + ": the waiting thread shares a core with the device's own threads");
+      if (!device.no_limit.empty()) texts.push_back(device.id + ": no limit, " + device.no_limit);
+      if (device.limit && device.limit->round_trip.middle < kInsideOneCore) {
+        texts.push_back(device.id + ": the two cores hand a line over in " + text_of(device.limit->round_trip.middle) +
+                        " there and back: probably they are two threads of one core, where no line has to travel and "
+                        "the instructions of both sides count; ratios to this limit are not those between cores");
+      }
       double least = 0, worst = 0;
       for (const SyncRow& row : device.rows) {
         if (row.status != RowStatus::measured || row.policy == "blocking" || row.policy == "event") continue;
@@ -192,7 +157,6 @@ class Lab {
   const std::vector<std::string> policies_;
   const std::vector<int> usable_;
   LabResult result_;
-  Limit limit_;
 };
 
 }  // namespace

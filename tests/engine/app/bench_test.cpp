@@ -120,6 +120,12 @@ TEST_F(BenchProgram, times_every_test_at_every_depth) {
   }
 }
 
+// Twelve times eight tokens would not fit into its context one behind the other.
+TEST_F(BenchProgram, begins_every_repetition_at_its_depth) {
+  const Outcome outcome = bench({"-p", "8", "-n", "0", "-r", "12", "--json"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err << outcome.out;
+}
+
 TEST_F(BenchProgram, opens_a_context_that_holds_the_deepest_test) {
   const Outcome outcome = bench({"-p", "0", "-n", "3", "-d", "197", "-r", "1"});
   ASSERT_EQ(outcome.status, 0) << outcome.err;

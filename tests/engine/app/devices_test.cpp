@@ -10,6 +10,7 @@
 
 #include "engine/device/registry.h"
 #include "tests/engine/app/program.h"
+#include "tests/support/requirements.h"
 
 namespace tandem {
 namespace {
@@ -51,7 +52,7 @@ TEST(DevicesCommand, names_one_device_when_asked_for_it) {
 
 TEST(DevicesCommand, is_content_with_a_required_device_that_it_was_not_asked_to_look_at) {
   const auto available = available_devices();
-  if (std::ranges::count(available, "opencl:0") == 0) GTEST_SKIP() << "skipped: no OpenCL device";
+  if (std::ranges::count(available, "opencl:0") == 0) SKIP_FOR_WANT_OF(opencl, "no OpenCL device");
   const char* before = std::getenv("REQUIRE_OPENCL");
   const std::string kept = before ? before : "";
   setenv("REQUIRE_OPENCL", "1", 1);

@@ -12,11 +12,13 @@
 #include "sync/error.h"
 #include "tests/engine/app/program.h"
 #include "tests/support/data.h"
+#include "tests/support/requirements.h"
 
 namespace tandem {
 namespace {
 
 using ::tandem::testing::Outcome;
+using ::tandem::testing::repository_data;
 using ::tandem::testing::tandem_program;
 using ::tandem::testing::test_data;
 using ::testing::ElementsAre;
@@ -45,7 +47,7 @@ class Vocabulary : public ::testing::Test {
  protected:
   void SetUp() override {
     std::optional<std::string> path = test_data("tokenizers/ggml-vocab-llama-bpe.gguf");
-    if (!path) GTEST_SKIP() << "skipped: no data";
+    if (!path) SKIP_FOR_WANT_OF(data, "no vocabularies");
     vocabulary_ = *path;
     file_ = std::filesystem::temp_directory_path() / ("tandem_tokenize_" + std::to_string(::getpid()));
   }
@@ -91,14 +93,7 @@ TEST_F(Vocabulary, info_tells_that_there_are_no_weights) {
 }
 
 TEST(InfoCommand, tells_shapes_storage_types_and_which_device_multiplies_with_them) {
-  std::optional<std::string> folder = test_data("quant-models");
-  if (!folder) GTEST_SKIP() << "skipped: no data";
-  std::string model;
-  for (const auto& item : std::filesystem::directory_iterator(*folder)) {
-    if (item.path().extension() == ".gguf" && item.path().string().find("Q4_K") != std::string::npos)
-      model = item.path().string();
-  }
-  if (model.empty()) GTEST_SKIP() << "skipped: no Q4_K model in the data";
+  const std::string model = repository_data("mixed-models/first.gguf");
   Outcome outcome = tandem_program({"info", "-m", model, "--json", "--device", "host"});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   nlohmann::json report = nlohmann::json::parse(outcome.out);

@@ -4,6 +4,7 @@
 
 #include "tests/engine/device/faults_api.h"
 #include "tests/engine/device/faults_support.h"
+#include "tests/support/requirements.h"
 
 namespace tandem::testing {
 namespace {
@@ -15,7 +16,7 @@ class OpenclFaults : public ::testing::TestWithParam<FaultyWay> {};
 
 #define OPEN_BENCH(bench)       \
   FaultBench bench(GetParam()); \
-  if (!bench.open()) GTEST_SKIP() << "skipped: no OpenCL device"
+  if (!bench.open()) SKIP_FOR_WANT_OF(opencl, "no OpenCL device")
 
 TEST_P(OpenclFaults, a_device_lost_at_any_call_of_a_run_is_named_and_runs_the_next_plan) {
   OPEN_BENCH(bench);
@@ -93,7 +94,7 @@ TEST_P(OpenclFaults, memory_that_the_device_does_not_have_is_named_by_its_slot_a
 }
 
 TEST_P(OpenclFaults, a_slot_larger_than_the_devices_largest_buffer_is_refused_by_name) {
-  if (!open_way(GetParam())) GTEST_SKIP() << "skipped: no OpenCL device";
+  if (!open_way(GetParam())) SKIP_FOR_WANT_OF(opencl, "no OpenCL device");
   FaultPlan plan(3);
   std::unique_ptr<Device> device;
   {

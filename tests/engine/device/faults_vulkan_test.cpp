@@ -4,6 +4,7 @@
 
 #include "tests/engine/device/faults_api.h"
 #include "tests/engine/device/faults_support.h"
+#include "tests/support/requirements.h"
 
 namespace tandem::testing {
 namespace {
@@ -14,7 +15,7 @@ class VulkanFaults : public ::testing::TestWithParam<FaultyWay> {};
 
 #define OPEN_BENCH(bench)       \
   FaultBench bench(GetParam()); \
-  if (!bench.open()) GTEST_SKIP() << "skipped: no Vulkan device"
+  if (!bench.open()) SKIP_FOR_WANT_OF(vulkan, "no Vulkan device")
 
 TEST_P(VulkanFaults, a_device_lost_at_any_call_of_a_run_is_named_and_runs_the_next_plan) {
   OPEN_BENCH(bench);
@@ -92,7 +93,7 @@ TEST_P(VulkanFaults, memory_that_the_device_does_not_have_is_named_and_can_be_ha
 }
 
 TEST_P(VulkanFaults, a_slot_larger_than_the_devices_largest_allocation_is_refused_by_name) {
-  if (!open_way(GetParam())) GTEST_SKIP() << "skipped: no Vulkan device";
+  if (!open_way(GetParam())) SKIP_FOR_WANT_OF(vulkan, "no Vulkan device");
   FaultPlan plan(3);
   std::unique_ptr<Device> device;
   {

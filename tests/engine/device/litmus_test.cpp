@@ -12,6 +12,8 @@
 #include "engine/device/gpu/kept_file.h"
 #include "engine/device/registry.h"
 #include "sync/error.h"
+#include "tests/engine/device/open_once.h"
+#include "tests/support/requirements.h"
 
 namespace tandem {
 namespace {
@@ -42,7 +44,7 @@ struct Side {
 };
 
 Device* device_of(const Side& side) {
-  static std::map<std::string, std::unique_ptr<Device>> open;
+  auto& open = test::kOpenOnce->devices;
   for (const DeviceFactory& factory : device_factories()) {
     if (factory.prefix != side.prefix || factory.count().all == 0) continue;
     std::unique_ptr<Device>& device = open[side.name];
@@ -101,10 +103,8 @@ class Litmus : public testing::TestWithParam<Pair> {
     left_ = agent_of(GetParam().left, reason);
     if (left_) right_ = agent_of(GetParam().right, reason);
     if (left_ && right_) return;
-    const char* required = std::getenv("REQUIRE_VULKAN");
-    if (required && *required && reason == "no vulkan device") FAIL() << "REQUIRE_VULKAN is set and there is none";
-    required = std::getenv("REQUIRE_OPENCL");
-    if (required && *required && reason == "no opencl device") FAIL() << "REQUIRE_OPENCL is set and there is none";
+    if (reason == "no vulkan device") SKIP_FOR_WANT_OF(vulkan, reason);
+    if (reason == "no opencl device") SKIP_FOR_WANT_OF(opencl, reason);
     GTEST_SKIP() << "skipped: " << reason;
   }
   LitmusCounts run(LitmusTest test) {

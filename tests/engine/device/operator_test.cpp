@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <vector>
+
 #include "sync/error.h"
 #include "sync/pool.h"
 
@@ -82,6 +85,63 @@ TEST_F(OperatorTest, a_token_slice_of_attention_has_its_own_scratch_and_position
 TEST_F(OperatorTest, a_token_slice_beyond_the_end_is_refused) {
   EXPECT_THROW(slice_tokens({"m", matmul()}, 3, 6), Error);
   EXPECT_THROW(slice_tokens({"m", matmul()}, 3, 2), Error);
+}
+
+// Bytes that regions touch, counted: a byte that two of them touch counts twice.
+std::map<size_t, int> touched(const std::vector<Region>& regions) {
+  std::map<size_t, int> bytes;
+  for (const Region& region : regions) {
+    for (int64_t row = 0; row < region.rows; ++row) {
+      const size_t begin = region.at.offset_bytes + static_cast<size_t>(row) * region.pitch_bytes;
+      for (size_t byte = begin; byte < begin + region.width_bytes; ++byte) ++bytes[byte];
+    }
+  }
+  return bytes;
+}
+
+// What is written of each kind of operator, for each token a place of its own.
+TEST_F(OperatorTest, token_slices_of_every_kind_write_each_byte_of_the_whole_once) {
+  RmsNorm norm{5, 2, 16, at(0), at(4096), 40, 48, at(8192), 32, at(12288)};
+  const KvCache cache{KvType::f16, 2, 16, 16, 64, at(65536), at(131072)};
+  Attention attention{5, 2, at(0), 32, at(4096), 40, at(8192), cache, 1, false, at(32768)};
+  const std::vector<Operator> all = {
+      {"matmul", matmul()},
+      {"embed", Embed{5, 16, matmul().w, at(0), at(4096)}},
+      {"rms_norm", norm},
+      {"rope", Rope{5, 2, 16, 16, RopeLayout::halves, at(0), 40, at(4096), at(8192), 64}},
+      {"attention", attention},
+      {"swiglu", SwiGlu{5, 16, at(0), at(64), 32, 32, at(4096), 24}},
+      {"add", Add{5, 16, at(0), at(4096), 24, 16}},
+      {"bias", Bias{5, 16, at(0), 24, at(4096)}},
+      {"softmax", Softmax{5, 16, at(0), 24}},
+      {"argmax", ArgMax{5, 16, at(0), 24, at(4096)}},
+      {"top_k", TopK{5, 16, 3, at(0), 24, at(4096), at(8192)}},
+  };
+  for (const Operator& op : all) {
+    const Operator first = slice_tokens(op, 0, 2), second = slice_tokens(op, 2, 5);
+    std::vector<Region> written = writes(first);
+    for (const Region& region : writes(second)) written.push_back(region);
+    EXPECT_EQ(touched(written), touched(writes(op))) << op.name;
+    const std::map<size_t, int> whole = touched(reads(op));
+    for (const auto& [byte, times] : touched(reads(second)))
+      EXPECT_TRUE(whole.contains(byte)) << op.name << " reads byte " << byte;
+  }
+}
+
+TEST_F(OperatorTest, a_token_slice_of_a_norm_adds_its_own_tokens) {
+  const RmsNorm norm{5, 1, 16, at(0), at(4096), 40, 48, at(8192), 32, at(12288)};
+  const Operator part = slice_tokens({"n", norm}, 2, 5);
+  EXPECT_EQ(std::get<RmsNorm>(part.body).add.offset_bytes, 8192u + 2 * 32 * 4);
+}
+
+TEST_F(OperatorTest, attention_scratch_has_room_for_a_last_split_that_is_not_whole) {
+  EXPECT_EQ(attention_scratch_bytes(1, 1, 14, 256), 1u * 16 * 4);
+  EXPECT_EQ(attention_scratch_bytes(1, 1, 14, 320), 2u * 16 * 4) << "64 positions behind the first 256";
+}
+
+TEST_F(OperatorTest, an_embedding_reads_the_rows_it_looks_up_and_not_the_table) {
+  // A row of 64 q4_1 values in two tiles of 1280 bytes for 64 rows: 40 bytes. An id and 64 floats beside it.
+  EXPECT_EQ(work({"e", Embed{5, 64, matmul().w, at(0), at(4096)}}).bytes, 5.0 * (40 + 4 + 64 * 4));
 }
 
 TEST_F(OperatorTest, a_norm_writes_its_input_only_with_an_addition) {

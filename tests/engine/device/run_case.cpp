@@ -62,12 +62,6 @@ std::string missing(const Target& target) {
   return std::string("there is no device ") + target.id;
 }
 
-bool required(const Target& target) {
-  const std::string_view id = target.id;
-  return (id.starts_with("opencl") && std::getenv("REQUIRE_OPENCL")) ||
-         (id.starts_with("vulkan") && std::getenv("REQUIRE_VULKAN"));
-}
-
 std::unique_ptr<Device> open_target(const Target& target, vulkan::Messages& messages) {
   DeviceOptions options;
   options.program_folder = gpu::default_cache_folder();

@@ -14,6 +14,7 @@
 #include "engine/device/vulkan/messages.h"
 #include "sync/flag.h"
 #include "tests/engine/device/op_case.h"
+#include "tests/support/requirements.h"
 
 namespace tandem::testing {
 
@@ -46,18 +47,14 @@ inline void PrintTo(const Target& target, std::ostream* out) { *out << target.na
 std::vector<Target> targets();
 // Why the target cannot be opened here; empty when it can.
 std::string missing(const Target& target);
-// REQUIRE_OPENCL or REQUIRE_VULKAN makes the absence of the target's device a failure.
-bool required(const Target& target);
 std::unique_ptr<Device> open_target(const Target& target, vulkan::Messages& messages);
 
 // A test on every target: opens it, or skips with the reason it is missing (a failure where it is required).
 class OnTarget : public ::testing::TestWithParam<Target> {
  protected:
   void SetUp() override {
-    if (const std::string reason = missing(GetParam()); !reason.empty()) {
-      if (required(GetParam())) FAIL() << reason << ", and it is required";
-      GTEST_SKIP() << "skipped: " << reason;
-    }
+    if (const std::string reason = missing(GetParam()); !reason.empty())
+      SKIP_OR_FAIL(test::needs_of(GetParam().id), reason);
     bench_.device = open_target(GetParam(), bench_.messages);
   }
 

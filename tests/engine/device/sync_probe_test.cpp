@@ -12,6 +12,8 @@
 #include "engine/device/registry.h"
 #include "engine/device/stepped_probe.h"
 #include "sync/error.h"
+#include "tests/engine/device/open_once.h"
+#include "tests/support/requirements.h"
 
 namespace tandem {
 namespace {
@@ -36,7 +38,7 @@ std::vector<Case> cases() {
 
 // Devices are opened once: what is tested here is that they stay usable.
 Device* device_of(const std::string& prefix) {
-  static std::map<std::string, std::unique_ptr<Device>> open;
+  auto& open = test::kOpenOnce->devices;
   for (const DeviceFactory& factory : device_factories()) {
     if (factory.prefix != prefix || factory.count().all == 0) continue;
     std::unique_ptr<Device>& device = open[prefix];
@@ -54,7 +56,7 @@ class SyncProbes : public testing::TestWithParam<Case> {
   void SetUp() override {
     const auto& [prefix, policy] = GetParam();
     device_ = device_of(prefix);
-    if (!device_) GTEST_SKIP() << "skipped: no " << prefix << " device";
+    if (!device_) SKIP_OR_FAIL(test::needs_of(prefix), std::string("no ") + prefix + " device");
     for (const PolicyTest& test : device_->info().policies) {
       if (test.policy != policy) continue;
       EXPECT_FALSE(test.reason.empty());

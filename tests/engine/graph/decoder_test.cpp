@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <span>
 
 #include "sync/error.h"
 
@@ -185,6 +186,29 @@ TEST(Activations, are_one_set_for_all_layers_and_return_to_the_pool) {
     }
     mapped = pool.mapped_bytes();
   }
+}
+
+TEST(Activations, give_keys_and_values_of_every_layer_a_place_of_their_own) {
+  const Model model = two_layers();
+  sync::Pool pool;
+  const Activations buffers(model.config, {8, 8, 64, 64, KvType::f16}, &pool);
+  std::set<const sync::Slot*> slots;
+  for (const KvCache& cache : buffers.caches) {
+    slots.insert({cache.k.slot, cache.v.slot});
+    EXPECT_GE(cache.k.slot->size_bytes(), cache.k_bytes());
+    EXPECT_GE(cache.v.slot->size_bytes(), cache.v_bytes());
+  }
+  EXPECT_EQ(slots.size(), 4u);
+}
+
+TEST(Activations, number_the_tokens_of_a_pass_from_its_first_position) {
+  const Model model = two_layers();
+  sync::Pool pool;
+  const Activations buffers(model.config, {8, 8, 64, 64, KvType::f16}, &pool);
+  write_positions(buffers, 0, 2);
+  EXPECT_THAT(std::span(buffers.positions.as<int32_t>(), 2), ElementsAre(0, 1));
+  write_positions(buffers, 7, 3);
+  EXPECT_THAT(std::span(buffers.positions.as<int32_t>(), 3), ElementsAre(7, 8, 9));
 }
 
 TEST(Decoder, refuses_more_tokens_than_its_buffers_hold) {

@@ -189,6 +189,7 @@ TEST(BrokenGguf, every_prefix_of_a_valid_file_is_an_error) {
                           .set("text", "words")
                           .set("strings", std::vector<std::string>{"a", "bc"})
                           .tensor("a", {8}, StorageType::f32, Bytes(32))
+                          .tensor("b", {8}, StorageType::f32, Bytes(32))
                           .bytes();
   GgufFile::parse(valid, "whole");
   for (size_t size = 0; size < valid.size(); ++size) {

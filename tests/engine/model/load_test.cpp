@@ -1,14 +1,20 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <random>
+#include <set>
 #include <stdexcept>
 
 #include "engine/model/weights.h"
 #include "sync/error.h"
 #include "tests/support/data.h"
 #include "tests/support/gguf_writer.h"
+#include "tests/support/requirements.h"
 
 namespace tandem {
 namespace {
@@ -156,6 +162,50 @@ TEST(LoadModel, reports_progress_up_to_the_whole) {
   EXPECT_EQ(last, whole);
 }
 
+// A file whose bytes in this process's memory can be counted. By its mapping: mincore() would count the page cache too.
+class CountedFile {
+ public:
+  explicit CountedFile(const std::vector<std::byte>& bytes)
+      : path_(std::filesystem::temp_directory_path() / ("load_" + std::to_string(getpid()) + ".gguf")) {
+    std::ofstream(path_, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  }
+  ~CountedFile() { std::filesystem::remove(path_); }
+  std::string path() const { return path_; }
+  size_t resident_bytes() const {
+    std::ifstream smaps("/proc/self/smaps");
+    bool here = false;
+    size_t kib = 0, total = 0;
+    for (std::string line; std::getline(smaps, line);) {
+      if (line.find('-') < line.find(' ')) here = line.find(path_.string()) != std::string::npos;
+      if (here && std::sscanf(line.c_str(), "Rss: %zu", &kib) == 1) total += kib * 1024;
+    }
+    return total;
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// Of 31 MB of weights no more than what the threads are packing is in memory, and nothing once they are packed. The
+// system maps up to 2 MiB with a page that is read, so a job's neighbours come with it, before and behind.
+TEST(LoadModel, holds_no_more_of_the_file_than_its_threads_are_packing) {
+  constexpr size_t kJob = size_t{1} << 20, kAround = size_t{2} << 20;
+  constexpr int kThreads = 2;
+  const CountedFile counted(
+      write_gguf({.layers = 2, .hidden = 512, .feed_forward = 1536, .heads = 8, .vocabulary = 4096}));
+  const GgufFile file = GgufFile::open(counted.path());
+  ASSERT_GT(file.file_bytes(), 30 * kJob);
+  const size_t header = counted.resident_bytes();
+  size_t most = 0;
+  sync::Pool pool;
+  const Model model =
+      load_model(file, pool, kThreads, [&](uint64_t, uint64_t) { most = std::max(most, counted.resident_bytes()); });
+  EXPECT_LE(most, header + kThreads * (kJob + 2 * kAround));
+  EXPECT_EQ(counted.resident_bytes(), 0u);
+  expect_weights_of(file, model);  // its pages come back when they are read
+}
+
 TEST(LoadModel, ends_with_the_exception_of_the_progress_callback) {
   const auto bytes = write_gguf({});
   sync::Pool pool;
@@ -209,8 +259,32 @@ TEST(LoadModel, refuses_missing_misshapen_and_unknown_tensors_before_it_takes_me
   }
 }
 
+TEST(LoadModel, refuses_more_layers_than_tensors_before_it_makes_up_their_names) {
+  GgufWriter writer = tiny_writer({});
+  writer.set("llama.block_count", uint32_t{4096});
+  const auto bytes = writer.bytes();
+  sync::Pool pool;
+  try {
+    load_model(GgufFile::parse(bytes, "tiny.gguf"), pool, 1);
+    ADD_FAILURE() << "was loaded";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("fewer tensors than layers"));
+  }
+}
+
 TEST(LoadModel, keeps_every_value_of_every_storage_type) {
-  if (!test_data("quant-models/quant-F16.gguf")) GTEST_SKIP() << "skipped: no data";
+  std::set<StorageType> seen;
+  for (const char* name : {"first", "second", "wide"}) {
+    const GgufFile file = GgufFile::open(repository_data(std::string("mixed-models/") + name + ".gguf"));
+    for (const GgufTensor& tensor : file.tensors()) seen.insert(tensor.type);
+    sync::Pool pool;
+    expect_weights_of(file, load_model(file, pool, 2));
+  }
+  EXPECT_EQ(seen.size(), std::size(storage_types()));
+}
+
+TEST(LoadModel, keeps_every_value_of_a_model_of_one_storage_type) {
+  if (!test_data("quant-models")) SKIP_FOR_WANT_OF(data, "no quant-models");
   for (const StorageTypeInfo& type : storage_types()) {
     if (type.type == StorageType::f32) continue;  // the architectures' models are of this type
     SCOPED_TRACE(type.name);
@@ -223,10 +297,11 @@ TEST(LoadModel, keeps_every_value_of_every_storage_type) {
 }
 
 TEST(LoadModel, loads_every_dense_test_model) {
-  if (!test_data("arch-models/llama-F32.gguf")) GTEST_SKIP() << "skipped: no data";
   for (const char* name : {"llama", "llama3-rope", "internlm2", "qwen2", "qwen3"}) {
     SCOPED_TRACE(name);
-    const GgufFile file = GgufFile::open(*test_data(std::string("arch-models/") + name + "-F32.gguf"));
+    const auto path = larger_data(std::string("arch-models/") + name + "-F32.gguf");
+    if (!path) continue;  // tests/data has all but the first
+    const GgufFile file = GgufFile::open(*path);
     sync::Pool pool;
     expect_weights_of(file, load_model(file, pool, 2));
   }

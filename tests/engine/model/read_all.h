@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "engine/model/gguf.h"
@@ -46,7 +47,7 @@ inline uint64_t read_all(const GgufFile& file) {
 
 // Reads and loads the bytes as far as they go. True when a whole model came out; false for a tandem::Error; anything
 // else escapes.
-inline bool read_as_model(const std::vector<std::byte>& bytes) {
+inline bool read_as_model(std::span<const std::byte> bytes) {
   try {
     const GgufFile file = GgufFile::parse(bytes, "fuzzed.gguf");
     volatile uint64_t sum = read_all(file);

@@ -138,6 +138,8 @@ TEST(Layouts, keep_padding_within_the_buffers) {
   EXPECT_THAT(padded_layout(525, limits), IsEmpty()) << "1024 do not fit";
   EXPECT_THAT(sizes_of(pipe_layout(525, limits)), ElementsAre(512, 32));
   EXPECT_THAT(texts(hybrid_cutting(525, 512, limits)), Not(Contains(::testing::HasSubstr("1024"))));
+  limits.token_room = 543;
+  EXPECT_THAT(pipe_layout(525, limits), IsEmpty()) << "a row too few";
   limits.token_room = 525;
   EXPECT_THAT(pipe_layout(525, limits), IsEmpty());
   EXPECT_FALSE(pipe(525, 512, limits).has_value());

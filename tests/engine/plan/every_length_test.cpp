@@ -219,11 +219,13 @@ TEST(Tensor, decides_once_for_all_matmuls_of_one_shape) {
 }
 
 TEST(Tensor, leaves_what_the_npu_would_round_to_the_gpu) {
-  Pass pass(64, 64);
-  std::get<MatMul>(pass.operators[1].body).w.format = packed_format(StorageType::f32);
-  const std::vector<DeviceTraits> devices = devices_with(kPowersOfTwo);
-  const Plan plan = make(find_strategy("tensor"), pass, std::span(devices).first(2));
-  EXPECT_THAT(parts_of(plan), ::testing::ElementsAre("gpu 64"));
+  for (const StorageType type : {StorageType::f32, StorageType::bf16}) {
+    Pass pass(64, 64);
+    std::get<MatMul>(pass.operators[1].body).w.format = packed_format(type);
+    const std::vector<DeviceTraits> devices = devices_with(kPowersOfTwo);
+    const Plan plan = make(find_strategy("tensor"), pass, std::span(devices).first(2));
+    EXPECT_THAT(parts_of(plan), ::testing::ElementsAre("gpu 64")) << info(type).name;
+  }
 }
 
 TEST(Tensor, goes_as_rows_where_the_user_gives_the_shares) {

@@ -51,6 +51,14 @@ TEST(RegressionTree, does_not_split_what_is_equal) {
   EXPECT_DOUBLE_EQ(RegressionTree::fit(features).predict(std::vector{1.0}), 3) << "the mean of 1, 2 and 6";
 }
 
+// 1 and 3 are parted at 2: a size there takes no less than the larger one's time.
+TEST(RegressionTree, takes_what_lies_on_a_border_for_what_lies_above_it) {
+  const std::vector<TreeSample> samples = {{{1}, 5}, {{3}, 9}};
+  const RegressionTree tree = RegressionTree::fit(samples, {1, 1});
+  EXPECT_DOUBLE_EQ(tree.predict(std::vector{1.99}), 5);
+  EXPECT_DOUBLE_EQ(tree.predict(std::vector{2.0}), 9);
+}
+
 TEST(RegressionTree, predicts_each_sample_it_has_learnt_when_leaves_may_be_single) {
   const std::vector<TreeSample> samples = {{{1, 1}, 3}, {{1, 2}, 8}, {{2, 1}, -4}, {{2, 2}, 5}};
   const RegressionTree tree = RegressionTree::fit(samples);

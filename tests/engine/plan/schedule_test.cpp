@@ -125,6 +125,21 @@ TEST_F(Schedule, knows_what_the_device_it_waited_for_had_waited_for) {
   EXPECT_EQ(p.steps[3].waits, std::vector<int>{2});
 }
 
+// What a device learnt after the step that was waited for has not been handed on by it.
+TEST_F(Schedule, knows_nothing_that_the_other_device_learnt_later) {
+  const Matrix a = matrix(2, 128), b = matrix(2, 128), c = matrix(2, 128), d = matrix(2, 128), e = matrix(2, 128);
+  const std::vector<Placed> placed = {{1, add("npu writes a", a, a)},
+                                      {2, add("host writes b", b, b)},
+                                      {1, add("npu reads b", c, b)},
+                                      {0, add("gpu reads a", d, a)},
+                                      {0, add("gpu reads b", e, b)}};
+  const Plan p = schedule("test", {"gpu", "npu", "host"}, placed);
+  ASSERT_EQ(p.steps.size(), 5u);
+  EXPECT_EQ(p.steps[2].waits, std::vector<int>{1});
+  EXPECT_EQ(p.steps[3].waits, std::vector<int>{0});
+  EXPECT_EQ(p.steps[4].waits, std::vector<int>{1}) << "the NPU's first step had not waited for the host";
+}
+
 TEST_F(Schedule, has_every_device_signal_its_last_step) {
   const Matrix a = matrix(2, 128), b = matrix(2, 128);
   const Plan p = plan({{0, add("a", a, a)}, {1, add("b", b, b)}});
@@ -178,6 +193,43 @@ TEST_F(Schedule, remembers_who_appended_to_a_cache_behind_a_later_append) {
   EXPECT_EQ(p.steps.back().waits, std::vector<int>{0});
 }
 
+// The second write has the first one's width and reaches further down, but begins 64 rows to the left of it.
+TEST_F(Schedule, remembers_the_columns_that_a_later_write_leaves_alone) {
+  const Matrix x = matrix(8, 64), y = matrix(8, 256), z = matrix(8, 64);
+  const auto tokens = [](const Operator& op, int64_t count) {
+    Operator part = op;
+    std::get<MatMul>(part.body).S = count;
+    return part;
+  };
+  const Operator reads_rows_128_to_192{"read", Add{4, 64, z.at, y.at.advanced(128 * 4), 64, 256}};
+  const Plan p = plan({{1, tokens(matmul("tokens 0..4, rows 64..192", x, y, 64, 192), 4)},
+                       {1, tokens(matmul("tokens 0..8, rows 0..128", x, y, 0, 128), 8)},
+                       {0, reads_rows_128_to_192}});
+  EXPECT_EQ(p.steps.back().operators.back().name, "read");
+  EXPECT_EQ(p.steps.back().waits.size(), 1u);
+}
+
+TEST(Cover, is_judged_row_by_row_and_column_by_column) {
+  sync::Pool pool;
+  const sync::Slot& slot = pool.acquire(8192, sync::SlotUse::activations, "m");
+  // Rows [first_row, end_row) x bytes [begin, end) of a matrix with 256 bytes a row.
+  const auto part = [&](int64_t first_row, int64_t end_row, size_t begin, size_t end) {
+    return Region{{&slot, static_cast<size_t>(first_row) * 256 + begin}, end_row - first_row, end - begin, 256};
+  };
+  const auto bytes = [&](size_t begin, size_t end) { return Region{{&slot, begin}, 1, end - begin, end - begin}; };
+  EXPECT_TRUE(covers(part(0, 8, 0, 128), part(2, 5, 64, 128)));
+  EXPECT_FALSE(covers(part(0, 8, 0, 128), part(2, 5, 64, 192))) << "columns further right";
+  EXPECT_FALSE(covers(part(0, 8, 64, 192), part(2, 5, 0, 128))) << "columns further left";
+  EXPECT_FALSE(covers(part(2, 8, 0, 128), part(1, 5, 0, 128))) << "a row above";
+  EXPECT_FALSE(covers(part(0, 4, 0, 128), part(2, 5, 0, 128))) << "a row below";
+  EXPECT_TRUE(covers(part(0, 8, 0, 128), bytes(3 * 256 + 10, 3 * 256 + 128))) << "a run in one row";
+  EXPECT_FALSE(covers(part(0, 8, 0, 128), bytes(3 * 256 + 10, 4 * 256 + 10))) << "a run over the gap between two rows";
+  EXPECT_FALSE(covers(part(0, 8, 0, 128), bytes(8 * 256, 8 * 256 + 10))) << "a run behind the last row";
+  EXPECT_TRUE(covers(bytes(0, 2048), part(0, 8, 0, 256)));
+  EXPECT_FALSE(covers(bytes(0, 2047), part(0, 8, 0, 256))) << "one byte short";
+  EXPECT_TRUE(covers(part(0, 8, 0, 256), bytes(100, 2048))) << "rows without gaps are one run";
+}
+
 TEST(Overlap, compares_columns_of_matrices_with_one_pitch) {
   sync::Pool pool;
   const sync::Slot& slot = pool.acquire(4096, sync::SlotUse::activations, "m");
@@ -188,6 +240,8 @@ TEST(Overlap, compares_columns_of_matrices_with_one_pitch) {
   EXPECT_TRUE(overlaps(columns(0, 132, 4), columns(128, 128, 4)));
   EXPECT_FALSE(overlaps(columns(0, 256, 2), columns(512, 256, 2))) << "rows apart";
   EXPECT_TRUE(overlaps(columns(0, 256, 2), columns(256, 256, 2))) << "one row in common";
+  EXPECT_TRUE(overlaps(columns(192, 128, 2), columns(256, 64, 2))) << "one begins where the other's row goes on";
+  EXPECT_TRUE(overlaps(columns(256, 64, 2), columns(192, 128, 2)));
   EXPECT_FALSE(overlaps(Region{{nullptr, 0}, 1, 8, 8}, Region{{nullptr, 0}, 1, 8, 8}))
       << "shape-only models share nothing";
 }

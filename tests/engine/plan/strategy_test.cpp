@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "engine/plan/sequence_plan.h"
 #include "sync/error.h"
 
@@ -101,6 +103,21 @@ TEST_F(Strategies, rows_cuts_every_matmul_at_the_given_share) {
     EXPECT_EQ(rows_on(plan, 1), npu_rows) << share;
     EXPECT_EQ(rows_on(plan, 0), 256 - npu_rows) << share;
   }
+}
+
+// Devices with small buffers are given slices of a matmul, which are cut again.
+TEST_F(Strategies, rows_cuts_the_rows_of_a_slice_and_no_others) {
+  std::get<MatMul>(operators_[1].body).row_begin = 64;
+  const Plan plan = make("rows", {gpu_, npu_}, 0.34);
+  std::vector<std::array<int64_t, 3>> parts;  // device, first row, end
+  for (const Step& step : plan.steps) {
+    for (const Operator& op : step.operators) {
+      if (const auto* matmul = std::get_if<MatMul>(&op.body))
+        parts.push_back({step.device, matmul->row_begin, matmul->row_end});
+    }
+  }
+  EXPECT_THAT(parts,
+              ::testing::UnorderedElementsAre(std::array<int64_t, 3>{0, 64, 192}, std::array<int64_t, 3>{1, 192, 256}));
 }
 
 TEST_F(Strategies, rows_cuts_in_three_among_two_gpus_and_an_npu) {
@@ -240,6 +257,15 @@ TEST_F(Cuts, staggered_multiplies_both_halves_on_both_devices_and_keeps_the_rest
   EXPECT_EQ(rows, 32 * 256 + 256) << "every row of every token once";
   EXPECT_THAT(on(plan, 0), ::testing::IsSupersetOf({"after 16", "after 16"}));
   EXPECT_THAT(on(plan, 1), ::testing::Contains("output 1 256"));
+}
+
+TEST_F(Cuts, staggered_halves_a_prompt_where_the_npus_sizes_allow) {
+  DeviceTraits npu = npu_;
+  npu.graph_tokens = {24};
+  const Plan plan = make("staggered", {gpu_, npu});
+  EXPECT_THAT(on(plan, 0), ::testing::IsSupersetOf({"after 24", "after 8"}));
+  npu.graph_tokens = {8};
+  EXPECT_THAT(on(make("staggered", {gpu_, npu}), 0), ::testing::IsSupersetOf({"after 16", "after 16"}));
 }
 
 TEST_F(Cuts, staggered_works_between_two_devices) {

@@ -131,6 +131,24 @@ TEST(Breakdown, leaves_out_what_is_modelled) {
   EXPECT_EQ(break_down(timeline).lines.size(), break_down(timeline_of(measured())).lines.size());
 }
 
+TEST(Breakdown, leaves_out_modelled_time_that_names_its_device) {
+  Timeline timeline;
+  Span modelled{"npu (model clock)", "b", 10.5, 10.6, 1, 1, 0, true};
+  modelled.device = "npu";
+  modelled.kind = "add";
+  timeline.add(modelled);
+  add_pass(timeline, three_steps(), measured(), 10.0, 11.1);
+  EXPECT_NEAR(line(break_down(timeline), "npu", "add").seconds, 0.3, 1e-9);
+}
+
+// A launch that a recording device finds within another one.
+TEST(Breakdown, counts_time_within_a_longer_span_as_no_gap) {
+  auto spans = measured();
+  spans[0] = {{0, 0, 10.1, 10.5}, {0, 1, 10.2, 10.3}, {2, 0, 10.9, 11.0}};
+  const Breakdown breakdown = break_down(timeline_of(spans));
+  EXPECT_NEAR(line(breakdown, "gpu", Breakdown::kIdle).seconds, 0.3, 1e-9) << "10.0-10.1, 10.8-10.9, 11.0-11.1";
+}
+
 TEST(Breakdown, names_the_device_whose_spans_overlap_or_leave_the_pass) {
   auto spans = measured();
   spans[1][0].end_seconds = 11.5;  // 0.4 s behind the end of the run

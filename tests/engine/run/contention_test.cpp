@@ -30,6 +30,8 @@ TEST(Contention, reads_what_was_stolen_from_the_cores_in_use) {
   EXPECT_DOUBLE_EQ(stolen_seconds_in(stat, std::vector{10}, 100), 2) << "cpu1 is not cpu10";
   EXPECT_DOUBLE_EQ(stolen_seconds_in(stat, std::vector{2}, 100), 0);
   EXPECT_DOUBLE_EQ(stolen_seconds_in("cpu0 300 0 30 3000 3 0 3\n", std::vector{0}, 100), 0) << "of an old kernel";
+  EXPECT_DOUBLE_EQ(stolen_seconds_in("cpu10 300 0 30 3000 3 0 3 200 0 0\n", std::vector{1}, 100), 0)
+      << "cpu10 is not cpu1, which is switched off";
   EXPECT_DOUBLE_EQ(stolen_seconds_in("", std::vector{0}, 100), 0);
 }
 

@@ -5,12 +5,6 @@
 namespace tandem::testing {
 namespace {
 
-std::vector<int32_t> some_ids(int64_t vocabulary, int64_t count) {
-  std::vector<int32_t> ids;
-  for (int64_t i = 0; i < count; ++i) ids.push_back(static_cast<int32_t>((i * i * 7 + 13 * i + 3) % vocabulary));
-  return ids;
-}
-
 // Logits of the last tokens when the prompt is evaluated in pieces of each size, all compared with one piece.
 void expect_same_bits_in_pieces(const std::string& model, const Way& way, int64_t tokens) {
   SCOPED_TRACE(model.substr(model.rfind('/') + 1) + " " + way.name());
@@ -29,11 +23,9 @@ class Pieces : public ::testing::TestWithParam<Way> {
 };
 
 TEST_P(Pieces, of_a_prompt_give_the_bits_of_the_whole) {
-  if (!test_data("quant-models/golden.json")) GTEST_SKIP() << "skipped: no data";
-  for (const char* model :
-       {"quant-models/quant-Q4_K.gguf", "quant-models/quant-Q8_0.gguf", "arch-models/qwen3-F32.gguf",
-        "arch-models/internlm2-F32.gguf", "tiny-models/stories260K-F16.gguf"}) {
-    expect_same_bits_in_pieces(*test_data(model), GetParam(), 150);
+  for (const char* model : {"mixed-models/first.gguf", "mixed-models/second.gguf", "arch-models/qwen3-F32.gguf",
+                            "arch-models/internlm2-F32.gguf", "tiny-models/stories260K-F16.gguf"}) {
+    expect_same_bits_in_pieces(repository_data(model), GetParam(), 150);
   }
 }
 
@@ -77,7 +69,7 @@ void expect_same_bits_on_every_plan(const std::string& model, int64_t tokens, Kv
 // F32 and BF16 weights are rounded to f16 on the NPU, so the contract holds for all others.
 TEST(Contract, gives_one_result_on_gpu_npu_and_any_cut_between_them) {
   const auto golden = test_data("quant-models/golden.json");
-  if (!golden) GTEST_SKIP() << "skipped: no data";
+  if (!golden) SKIP_FOR_WANT_OF(data, "no quant-models");
   const auto file = read_json(*golden);
   for (const auto& [type, entry] : file.at("types").items()) {
     if (type == "BF16") continue;
@@ -89,13 +81,13 @@ TEST(Contract, gives_one_result_on_gpu_npu_and_any_cut_between_them) {
 
 TEST(Contract, holds_for_the_default_model) {
   const auto model = default_model();
-  if (!model) GTEST_SKIP() << "skipped: no data";
+  if (!model) SKIP_FOR_WANT_OF(data, kNoDefaultModel);
   expect_same_bits_on_every_plan(*model, 70, KvType::f16, kWholePromptCuts);
 }
 
 TEST(Contract, pieces_of_a_prompt_of_the_default_model_give_the_bits_of_the_whole) {
   const auto model = default_model();
-  if (!model) GTEST_SKIP() << "skipped: no data";
+  if (!model) SKIP_FOR_WANT_OF(data, kNoDefaultModel);
   expect_same_bits_in_pieces(*model, {"tensor", {0.5}, "simd", "f16", KvType::f16}, 80);
   expect_same_bits_in_pieces(*model, {"gpu-only", {}, "simd", "f32", KvType::f16}, 80);
 }

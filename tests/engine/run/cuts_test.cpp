@@ -16,6 +16,7 @@
 #include "engine/plan/row_cutting.h"
 #include "engine/plan/sequence_cutting.h"
 #include "engine/run/executor.h"
+#include "tests/support/requirements.h"
 
 namespace tandem {
 namespace {
@@ -37,7 +38,8 @@ std::vector<Cut> all_cuts(int64_t S) {
 class CutsOn : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    if (!std::ranges::count(available_devices(), GetParam())) GTEST_SKIP() << "skipped: there is no " << GetParam();
+    if (!std::ranges::count(available_devices(), GetParam()))
+      SKIP_OR_FAIL(test::needs_of(GetParam()), std::string("there is no ") + GetParam());
     DeviceOptions options;
     options.program_folder = gpu::default_cache_folder();
     configure_drivers(options);
@@ -74,6 +76,18 @@ class CutsOn : public ::testing::TestWithParam<const char*> {
     return schedule("cut", {GetParam(), "npu:0"}, placed);
   }
 
+  // A cut gives something to each side; but of two kinds the NPU alone has all, in one graph or in several.
+  static void expect_both_sides_multiply(const Cut& cut) {
+    int64_t gpu = 0, npu = 0;
+    for (const Part& part : cut.parts) (part.side == Side::gpu ? gpu : npu) += part.tokens() * part.rows();
+    EXPECT_GT(npu, 0);
+    if (cut.kind == CutKind::npu_all || cut.kind == CutKind::pipe) {
+      EXPECT_EQ(gpu, 0);
+    } else {
+      EXPECT_GT(gpu, 0);
+    }
+  }
+
   sync::Pool pool_;
   sync::Slot& x_ = pool_.acquire(kRoom * kColumns * 4, sync::SlotUse::activations, "x");
   sync::Slot& y_ = pool_.acquire(kRoom * kRows * 4, sync::SlotUse::activations, "y");
@@ -90,6 +104,7 @@ TEST_P(CutsOn, compute_every_token_of_every_row_once) {
     for (const Cut& cut : all_cuts(S)) {
       SCOPED_TRACE(std::to_string(S) + " tokens, " + to_string(cut.kind) + ": " + to_string(cut));
       kinds.insert(cut.kind);
+      expect_both_sides_multiply(cut);
       const auto prepared = executor.prepare(plan(S, cut));
       std::fill_n(y_.as<float>(), kRoom * kRows, std::numeric_limits<float>::quiet_NaN());
       std::fill_n(z_.as<float>(), kRoom * kRows, 0.0f);

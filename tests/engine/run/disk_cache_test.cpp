@@ -85,6 +85,28 @@ TEST_F(DiskCacheFile, gives_back_what_is_doubtful_until_it_is_ignored_or_measure
   EXPECT_EQ(third.number("doubtful"), 4.0) << "it is sure now";
 }
 
+TEST_F(DiskCacheFile, keeps_the_others_when_one_is_forgotten_before_it_was_saved) {
+  DiskCache cache(path_);
+  cache.set("forgotten", 1.0);
+  cache.set("kept", 2.0);
+  cache.forget("forgotten");
+  cache.save();
+  const DiskCache later(path_);
+  EXPECT_EQ(later.number("forgotten"), std::nullopt);
+  EXPECT_EQ(later.number("kept"), 2.0);
+}
+
+TEST_F(DiskCacheFile, holds_nothing_doubtful_that_was_measured_again) {
+  DiskCache cache(path_);
+  cache.set("a", 1.0);
+  cache.save_as_doubtful();
+  cache.set("a", 2.0);
+  cache.save();
+  const auto file = nlohmann::json::parse(std::ifstream(path_));
+  EXPECT_EQ(file.at("values").at("a"), 2.0);
+  EXPECT_FALSE(file.contains("doubtful")) << file;
+}
+
 TEST_F(DiskCacheFile, keeps_nothing_without_a_path_and_leaves_no_part_behind) {
   DiskCache nowhere("");
   nowhere.set("a", 1.0);

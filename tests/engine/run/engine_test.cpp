@@ -88,7 +88,7 @@ TEST_F(TinyEngine, submits_in_the_order_it_was_asked_for) {
 }
 
 TEST_F(TinyEngine, opens_the_host_beside_the_npu_only_where_a_plan_may_use_it) {
-  if (!std::ranges::count(available_devices(), "opencl:0")) GTEST_SKIP() << "skipped: no OpenCL device";
+  if (!std::ranges::count(available_devices(), "opencl:0")) SKIP_FOR_WANT_OF(opencl, "no OpenCL device");
   EngineOptions o = options("tensor", {});
   EXPECT_THAT(Engine::open(o)->device_names(), ::testing::EndsWith(",npu:0,host")) << "it tries the plan sequence";
   o.split = {0.5};
@@ -96,7 +96,7 @@ TEST_F(TinyEngine, opens_the_host_beside_the_npu_only_where_a_plan_may_use_it) {
 }
 
 TEST_F(TinyEngine, gives_the_same_bits_with_the_host_on_the_npus_thread) {
-  if (!std::ranges::count(available_devices(), "opencl:0")) GTEST_SKIP() << "skipped: no OpenCL device";
+  if (!std::ranges::count(available_devices(), "opencl:0")) SKIP_FOR_WANT_OF(opencl, "no OpenCL device");
   const auto prompt = ids(50);
   const auto expected = all_logits(*host(), prompt);
   for (int64_t chunk : {7, 24, 64}) {

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "tests/engine/run/golden.h"
 #include "tests/support/gguf_writer.h"
@@ -25,7 +26,8 @@ const std::vector<int64_t> kAnySize = {};
 class EveryPlan : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    if (!std::ranges::count(available_devices(), GetParam())) GTEST_SKIP() << "skipped: there is no " << GetParam();
+    if (!std::ranges::count(available_devices(), GetParam()))
+      SKIP_OR_FAIL(test::needs_of(GetParam()), std::string("there is no ") + GetParam());
     TinyModel model;
     model.type = StorageType::f16;
     model.hidden = 128;
@@ -47,6 +49,7 @@ class EveryPlan : public ::testing::TestWithParam<const char*> {
     o.devices = {GetParam()};
     if (plan != "gpu-only") o.devices.push_back("npu:0");
     if (plan == "sequence") o.devices.push_back("host");
+    if (plan == "rows") o.split = {0.5};
     o.act = "f16";
     o.gpu_family = "simd";
     o.chunk = o.outputs = kMostTokens;
@@ -69,6 +72,17 @@ class EveryPlan : public ::testing::TestWithParam<const char*> {
     return logits;
   }
 
+  // Of the plan for a whole prompt: how many matmuls are on both devices.
+  static int64_t matmuls_cut(Engine& engine, int64_t tokens) {
+    engine.rewind(0);
+    std::map<std::string, std::set<int>> devices;
+    for (const Step& step : engine.plan_for({tokens, tokens}).steps) {
+      for (const Operator& op : step.operators)
+        if (std::holds_alternative<MatMul>(op.body)) devices[op.name].insert(step.device);
+    }
+    return std::ranges::count_if(devices, [](const auto& entry) { return entry.second.size() > 1; });
+  }
+
   const std::string path_ =
       (std::filesystem::temp_directory_path() / ("tandem_every_plan_" + std::to_string(getpid()) + ".gguf")).string();
 };
@@ -85,6 +99,7 @@ TEST_P(EveryPlan, gives_what_the_gpu_gives_for_every_length) {
   const auto expect_same = [&](const std::string& plan, const std::vector<int64_t>& sizes,
                                const std::vector<int64_t>& lengths) {
     const auto engine = open(plan, sizes);
+    int64_t cut = 0;
     for (const int64_t tokens : lengths) {
       SCOPED_TRACE(plan + ", " + std::to_string(tokens) + " tokens, " + std::to_string(sizes.size()) + " sizes");
       const std::vector<float> logits = logits_of(*engine, tokens);
@@ -93,6 +108,12 @@ TEST_P(EveryPlan, gives_what_the_gpu_gives_for_every_length) {
       } else {
         EXPECT_LE(largest_difference(logits, expected[tokens]), kUnfused);
       }
+      cut += matmuls_cut(*engine, tokens);
+    }
+    // Shares that are given are kept. What is measured may give all to one device: values_test.cpp makes costs up, and
+    // asks every plan for cuts.
+    if (plan == "rows") {
+      EXPECT_GT(cut, 0);
     }
   };
   for (const Strategy& strategy : strategies()) {

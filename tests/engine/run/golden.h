@@ -21,29 +21,13 @@
 #include "engine/device/registry.h"
 #include "engine/run/engine.h"
 #include "engine/run/sampler.h"
+#include "tests/engine/run/logits.h"
 #include "tests/support/data.h"
+#include "tests/support/requirements.h"
 
 namespace tandem::testing {
 
 inline nlohmann::json read_json(const std::string& path) { return nlohmann::json::parse(std::ifstream(path)); }
-
-inline std::vector<float> read_floats(const std::string& path) {
-  std::vector<float> values(std::filesystem::file_size(path) / sizeof(float));
-  std::ifstream(path, std::ios::binary)
-      .read(reinterpret_cast<char*>(values.data()), static_cast<std::streamsize>(values.size() * sizeof(float)));
-  return values;
-}
-
-// The default model, where `./dev run` keeps it, or TANDEM_MODEL.
-inline std::optional<std::string> default_model() {
-  const char* named = std::getenv("TANDEM_MODEL");
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  const char* home = std::getenv("HOME");
-  const std::string folder = cache && *cache ? cache : std::string(home ? home : "") + "/.cache";
-  const std::string path = named && *named ? named : folder + "/tandem/models/SmolLM2-135M-Instruct.Q4_1.gguf";
-  if (!std::filesystem::exists(path)) return std::nullopt;
-  return path;
-}
 
 // A way to run a model: what a user would put on the command line.
 struct Way {
@@ -87,24 +71,28 @@ class MeasurementsOfThisProcess {
       (std::filesystem::temp_directory_path() / ("tandem_golden_" + std::to_string(getpid()) + ".json")).string();
 };
 
-inline std::unique_ptr<Engine> open_engine(const std::string& model, const Way& way, int64_t chunk = 512) {
+inline EngineOptions options_for(const std::string& model, const Way& way) {
   EngineOptions options;
   options.program_folder = gpu::default_cache_folder();  // building a program again and again is most of a short test
   options.model_path = model;
   options.plan = way.plan;
   options.split = way.split;
   options.gpu_family = way.family;
-  options.act = way.act;
+  options.act = !way.act.empty() ? way.act : way.uses_npu() ? "f16" : "f32";  // golden logits are of f32
   options.kv_type = way.kv;
   options.force_copies = way.copies;
   options.sync_policy = way.sync;
   options.devices = way.devices;
-  options.chunk = chunk;
-  options.outputs = chunk;
   static const MeasurementsOfThisProcess measurements;  // engines of one model need the same
   options.measurements = measurements.path;
   options.keeps_contended = true;
   options.tries_plans = false;  // the plan that is named is to be tested
+  return options;
+}
+
+inline std::unique_ptr<Engine> open_engine(const std::string& model, const Way& way, int64_t chunk = 512) {
+  EngineOptions options = options_for(model, way);
+  options.chunk = options.outputs = chunk;
   return Engine::open(options);
 }
 
@@ -112,10 +100,7 @@ inline std::unique_ptr<Engine> open_engine(const std::string& model, const Way& 
 inline void need_devices(const Way& way) {
   const std::vector<std::string> available = available_devices();
   for (const std::string& id : way.devices) {
-    if (std::ranges::count(available, id) > 0) continue;
-    ASSERT_FALSE(id.starts_with("vulkan") && std::getenv("REQUIRE_VULKAN")) << id << " is absent, and required";
-    ASSERT_FALSE(id.starts_with("opencl") && std::getenv("REQUIRE_OPENCL")) << id << " is absent, and required";
-    GTEST_SKIP() << "skipped: there is no device " << id;
+    if (std::ranges::count(available, id) == 0) SKIP_OR_FAIL(test::needs_of(id), "there is no device " + id);
   }
 }
 
@@ -125,24 +110,6 @@ inline std::vector<float> all_logits(Engine& engine, std::span<const int32_t> id
   engine.extend_all(
       ids, [&](int64_t, std::span<const float> logits) { out.insert(out.end(), logits.begin(), logits.end()); });
   return out;
-}
-
-inline double largest_difference(std::span<const float> a, std::span<const float> b) {
-  if (a.size() != b.size()) return INFINITY;
-  double largest = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    const double difference = std::abs(static_cast<double>(a[i]) - b[i]);
-    if (!(difference <= largest)) largest = difference;  // a NaN counts as largest
-  }
-  return largest;
-}
-
-// How many values differ in any bit.
-inline size_t different_bits(std::span<const float> a, std::span<const float> b) {
-  if (a.size() != b.size()) return std::max(a.size(), b.size());
-  size_t count = 0;
-  for (size_t i = 0; i < a.size(); ++i) count += std::memcmp(&a[i], &b[i], sizeof(float)) != 0;
-  return count;
 }
 
 inline std::vector<int32_t> greedy(Engine& engine, std::span<const int32_t> prompt, size_t count) {

@@ -16,11 +16,11 @@ class GoldenModels : public ::testing::TestWithParam<Way> {
 };
 
 TEST_P(GoldenModels, dense_architectures_have_golden_logits_and_greedy_runs) {
-  const auto golden_path = test_data("arch-models/golden.json");
-  if (!golden_path) GTEST_SKIP() << "skipped: no data";
-  const auto golden = read_json(*golden_path);
+  const auto golden = read_json(repository_data("arch-models/golden.json"));
   for (const char* name : kDense) {
-    const auto engine = open_engine(*test_data("arch-models/" + std::string(name) + "-F32.gguf"), GetParam());
+    const auto model = larger_data("arch-models/" + std::string(name) + "-F32.gguf");
+    if (!model) continue;  // tests/data has all but the first
+    const auto engine = open_engine(*model, GetParam());
     for (const char* prompt_name : {"short", "text"}) {
       SCOPED_TRACE(std::string(name) + " " + prompt_name + " " + GetParam().name());
       const auto& entry = golden.at("models").at(name).at(prompt_name);
@@ -35,26 +35,32 @@ TEST_P(GoldenModels, dense_architectures_have_golden_logits_and_greedy_runs) {
   }
 }
 
-TEST_P(GoldenModels, storage_types_have_golden_logits) {
-  const auto golden_path = test_data("quant-models/golden.json");
-  if (!golden_path) GTEST_SKIP() << "skipped: no data";
-  const auto golden = read_json(*golden_path);
-  const auto ids = golden.at("prompt").get<std::vector<int32_t>>();
-  for (const auto& [type, entry] : golden.at("types").items()) {
-    SCOPED_TRACE(type + " " + GetParam().name());
-    const auto engine = open_engine(*test_data("quant-models/quant-" + type + ".gguf"), GetParam());
-    const auto expected = read_floats(*test_data("quant-models/quant-" + type + ".logits.f32"));
-    EXPECT_LE(largest_difference(all_logits(*engine, ids), expected), tolerance(GetParam()));
+// All fifteen storage types in three models. `positions` are those of the golden logits; the first 129 tokens are run.
+TEST_P(GoldenModels, mixed_storage_types_have_golden_logits) {
+  const auto golden = read_json(repository_data("mixed-models/golden.json"));
+  auto ids = golden.at("prompt").get<std::vector<int32_t>>();
+  const auto positions = golden.at("positions").get<std::vector<int64_t>>();
+  ids.resize(129);
+  for (const auto& [name, types] : golden.at("models").items()) {
+    SCOPED_TRACE(name + " " + GetParam().name());
+    const auto engine = open_engine(repository_data("mixed-models/" + name + ".gguf"), GetParam());
+    const auto expected = read_floats(repository_data("mixed-models/" + name + ".logits.f32"));
+    const auto logits = all_logits(*engine, ids);
+    const int64_t V = engine->config().vocabulary;
+    for (size_t i = 0; i < positions.size() && positions[i] < 129; ++i)
+      EXPECT_LE(largest_difference(rows(logits, positions[i], 1, V), rows(expected, static_cast<int64_t>(i), 1, V)),
+                tolerance(GetParam()))
+          << "position " << positions[i];
   }
 }
 
 TEST_P(GoldenModels, tiny_trained_models_write_their_golden_text) {
-  const auto golden_path = test_data("tiny-models/golden/golden.json");
-  if (!golden_path) GTEST_SKIP() << "skipped: no data";
-  for (const auto& entry : read_json(*golden_path)) {
+  for (const auto& entry : read_json(repository_data("tiny-models/golden/golden.json"))) {
     const std::string file = entry.at("gguf");
     SCOPED_TRACE(file + " '" + entry.at("prompt").get<std::string>() + "' " + GetParam().name());
-    const auto engine = open_engine(*test_data("tiny-models/" + file), GetParam());
+    const auto model = larger_data("tiny-models/" + file);
+    if (!model) continue;  // tests/data has one of them
+    const auto engine = open_engine(*model, GetParam());
     const auto ids = entry.at("prompt_ids").get<std::vector<int32_t>>();
     EXPECT_EQ(engine->tokenizer().encode(entry.at("prompt").get<std::string>(), {}), ids);
     const auto expected = read_floats(*test_data("tiny-models/golden/" + entry.at("logits_file").get<std::string>()));
@@ -84,6 +90,28 @@ INSTANTIATE_TEST_SUITE_P(
                       Way{"tensor", {0.5}, "simd", "", KvType::f16, false, "predict", kVulkanAndNpu},
                       Way{"tensor", {0.3, 0.3, 0.4}, "simd", "", KvType::f32, false, "predict", kThree}),
     test_name);
+
+// One storage type in all matrices, so that matrices with the same input are one: on a device of each kind.
+class GoldenTypes : public GoldenModels {};
+
+TEST_P(GoldenTypes, have_golden_logits) {
+  const auto golden_path = test_data("quant-models/golden.json");
+  if (!golden_path) SKIP_FOR_WANT_OF(data, "no quant-models");
+  const auto golden = read_json(*golden_path);
+  const auto ids = golden.at("prompt").get<std::vector<int32_t>>();
+  for (const auto& [type, entry] : golden.at("types").items()) {
+    SCOPED_TRACE(type + " " + GetParam().name());
+    const auto engine = open_engine(*test_data("quant-models/quant-" + type + ".gguf"), GetParam());
+    const auto expected = read_floats(*test_data("quant-models/quant-" + type + ".logits.f32"));
+    EXPECT_LE(largest_difference(all_logits(*engine, ids), expected), tolerance(GetParam()));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, GoldenTypes,
+                         ::testing::Values(Way{"host-only", {}}, Way{"gpu-only", {}, "simd"},
+                                           Way{"gpu-only", {}, "simt"}, Way{"tensor", {0.5}, "simd"},
+                                           Way{"gpu-only", {}, "simd", "", KvType::f32, false, "predict", kVulkan}),
+                         test_name);
 
 }  // namespace
 }  // namespace tandem::testing

@@ -63,6 +63,16 @@ TEST_F(PredictionCheck, sets_each_kind_and_shape_beside_the_median_of_the_runs) 
   EXPECT_DOUBLE_EQ(median_error(rows), 1) << "of 20 %, 100 % and 100 %";
 }
 
+TEST_F(PredictionCheck, takes_spans_of_one_name_for_operators_of_that_name_in_turn) {
+  plan_.steps = {{0, {matmul("a", 128), matmul("b", 64), matmul("a", 128)}, {}, true}};
+  prediction_.steps = {{0, 5, {2, 1, 2}}};
+  const std::vector<Timeline> runs = {timeline({{"npu:0", "a", 0, 1}, {"npu:0", "b", 1, 2}, {"npu:0", "a", 2, 5}})};
+  const auto rows = check_predictions(plan_, prediction_, runs);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].shape, "4 tokens, K 64, rows 128");
+  EXPECT_EQ(rows[0].count, 2) << "both were measured";
+}
+
 TEST_F(PredictionCheck, compares_whole_steps_where_a_device_times_no_operators) {
   const std::vector<Timeline> runs = {
       timeline({{"npu:0", "a", 0, 2}, {"npu:0", plan_.steps[1].name(), 2, 14, 0, 0, 0, false, kSeveral}})};

@@ -206,6 +206,22 @@ TEST_F(Profiling, a_second_run_measures_only_what_is_missing) {
   EXPECT_EQ(kept_seconds(DiskCache(path_), "point 0")->median, 6);
 }
 
+// Whoever measures looks first whether it is known; asked to measure again, it must find nothing.
+TEST_F(Profiling, measures_anew_what_it_is_asked_to_measure_again) {
+  keep_seconds(cache_, "point", {7, 7, 7, 1});
+  ProfileTask task;
+  task.key = "point";
+  task.measure = [&] {
+    if (const auto known = kept_seconds(cache_, "point")) return *known;
+    const MeasuredSeconds seconds{1, 1, 1, 1};
+    keep_seconds(cache_, "point", seconds);
+    return seconds;
+  };
+  ProfileRun again;
+  again.again = true;
+  EXPECT_EQ(run_profile(std::vector{task}, cache_, again).rows.at(0).seconds.median, 1);
+}
+
 TEST_F(Profiling, measures_every_point_that_a_device_runs_alone_and_beside_another) {
   auto tasks = matmul_tasks(measurer(), devices_, operators_, {.quick = true, .effort = {3, 256}});
   for (ProfileTask& task : other_tasks(measurer(), devices_, operators_, 0, {.quick = true, .effort = {3, 256}}))

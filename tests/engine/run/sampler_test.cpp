@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
 namespace tandem {
 namespace {
+
+using ::testing::ElementsAre;
 
 std::vector<int32_t> ids(const std::vector<Candidate>& candidates) {
   std::vector<int32_t> list;
@@ -91,6 +94,57 @@ TEST(Sampler, draws_tokens_as_often_as_their_probability_says) {
   // Standard deviation at most sqrt(10000 * 0.7 * 0.3) = 46; five of them.
   EXPECT_NEAR(counts[0], 7000, 230);
   EXPECT_NEAR(counts[1], 2000, 230);
+}
+
+// What 400 draws of a sampler come to, each id once.
+std::set<int32_t> drawn(const SamplerOptions& options, std::span<const float> logits) {
+  Sampler sampler(options);
+  std::set<int32_t> ids;
+  for (int i = 0; i < 400; ++i) ids.insert(sampler.sample(logits));
+  return ids;
+}
+
+const float kLogits[] = {std::log(0.6f), std::log(0.3f), std::log(0.1f)};
+
+TEST(Sampler, draws_nothing_that_a_limit_leaves_out) {
+  const SamplerOptions all{.temperature = 1, .top_k = 0, .top_p = 1, .min_p = 0, .seed = 3};
+  EXPECT_THAT(drawn(all, kLogits), ElementsAre(0, 1, 2)) << "0.9^400 = 5e-19 that one is missing";
+  SamplerOptions limited = all;
+  limited.top_k = 2;
+  EXPECT_THAT(drawn(limited, kLogits), ElementsAre(0, 1));
+  limited = all;
+  limited.top_p = 0.5f;
+  EXPECT_THAT(drawn(limited, kLogits), ElementsAre(0));
+  limited = all;
+  limited.min_p = 0.4f;
+  EXPECT_THAT(drawn(limited, kLogits), ElementsAre(0, 1)) << "0.3 is half of 0.6, 0.1 a sixth";
+}
+
+// At temperature 1/4 the probabilities are as 0.6^4, 0.3^4 and 0.1^4: 0.941, 0.059 and 0.0007. At temperature 4 they
+// are as the fourth roots: 0.40, 0.34 and 0.26.
+TEST(Sampler, cuts_off_by_probabilities_at_the_temperature) {
+  SamplerOptions options{.temperature = 0.25f, .top_k = 0, .top_p = 0.85f, .min_p = 0, .seed = 3};
+  EXPECT_THAT(drawn(options, kLogits), ElementsAre(0)) << "0.6 alone would not be 0.85";
+  options.temperature = 4;
+  EXPECT_THAT(drawn(options, kLogits), ElementsAre(0, 1, 2)) << "nor are 0.74";
+  options.top_p = 1;
+  options.min_p = 0.5f;
+  EXPECT_THAT(drawn(options, kLogits), ElementsAre(0, 1, 2)) << "all have more than half of the best";
+}
+
+TEST(Sampler, remembers_no_more_than_the_last_tokens) {
+  const float logits[] = {1.0f, 0.9f, 0.8f};
+  Sampler sampler({.temperature = 0, .repeat_penalty = 2, .repeat_last = 2});
+  std::vector<int32_t> ids;
+  for (int i = 0; i < 6; ++i) ids.push_back(sampler.sample(logits));
+  EXPECT_THAT(ids, ElementsAre(0, 1, 2, 0, 1, 2)) << "of three each is free again when its turn comes";
+}
+
+TEST(Draw, takes_what_is_left_for_all) {
+  const auto c = with_probabilities({0.25f, 0.25f});  // the rest was cut off
+  EXPECT_EQ(draw(c, 0.49), 0);
+  EXPECT_EQ(draw(c, 0.5), 1);
+  EXPECT_EQ(draw(c, 0.999999), 1);
 }
 
 TEST(Sampler, avoids_repeating_itself_when_asked_to) {

@@ -7,6 +7,7 @@
 #include "engine/device/registry.h"
 #include "engine/run/executor.h"
 #include "sync/error.h"
+#include "tests/support/requirements.h"
 
 namespace tandem {
 namespace {
@@ -44,7 +45,7 @@ class SyncPolicies : public ::testing::TestWithParam<Case> {
         if (test.policy == GetParam().policy && !test.passed) GTEST_SKIP() << "skipped: " << id << ": " << test.reason;
       first_ = open_device(id, options);
     }
-    if (!first_) GTEST_SKIP() << "skipped: no " << GetParam().prefix << " device";
+    if (!first_) SKIP_OR_FAIL(test::needs_of(GetParam().prefix), "no " + GetParam().prefix + " device");
     npu_ = open_npu_device(0, options);
     for (int64_t k = 0; k < kK; ++k) x_.as<float>()[k] = static_cast<float>(k % 7) - 3;  // exact in f16
     std::vector<uint16_t> row(kK);

@@ -41,6 +41,18 @@ TEST(Timeline, writes_one_thread_per_track_with_microseconds_from_the_first_span
   EXPECT_EQ(spans[0].at("args").at("flops"), 128);
 }
 
+// Devices hand over their spans one device after the other.
+TEST(Timeline, begins_with_the_earliest_span_wherever_it_stands) {
+  Timeline timeline = two_tracks();
+  timeline.add({"npu:0", "earlier", 9.0, 9.5, 0, 0, 0, false});
+  const auto trace = nlohmann::json::parse(timeline.trace_json());
+  std::map<std::string, double> starts;
+  for (const auto& event : trace.at("traceEvents"))
+    if (event.at("ph") == "X") starts[event.at("name")] = event.at("ts");
+  EXPECT_DOUBLE_EQ(starts.at("earlier"), 0);
+  EXPECT_DOUBLE_EQ(starts.at("norm"), 1e6);
+}
+
 TEST(Timeline, marks_measured_and_modelled_time) {
   const auto trace = nlohmann::json::parse(two_tracks().trace_json());  // outlives the loop over a part of it
   for (const auto& event : trace.at("traceEvents")) {

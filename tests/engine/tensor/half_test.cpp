@@ -81,6 +81,12 @@ TEST(Half, infinities_and_nan_stay_what_they_are) {
   EXPECT_EQ(float_to_half(std::bit_cast<float>(0x7f800001u)) & 0x7e00, 0x7e00) << "a NaN may not become infinity";
 }
 
+// As the processor's own conversion does: a result that is compared bit for bit must not depend on who converted it.
+TEST(Half, a_signalling_nan_becomes_quiet_and_keeps_its_other_bits) {
+  EXPECT_EQ(std::bit_cast<uint32_t>(half_to_float(0x7c01)), 0x7fc02000u);
+  EXPECT_EQ(std::bit_cast<uint32_t>(half_to_float(0xfd00)), 0xffe00000u);
+}
+
 TEST(Bf16, every_bit_pattern_survives_the_way_to_float_and_back) {
   for (uint32_t bits = 0; bits < 65536; ++bits) {
     const auto value = static_cast<uint16_t>(bits);

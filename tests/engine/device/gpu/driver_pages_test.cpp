@@ -14,6 +14,7 @@
 
 #include "engine/device/registry.h"
 #include "sync/pool.h"
+#include "tests/support/requirements.h"
 
 namespace tandem::gpu {
 namespace {
@@ -104,7 +105,7 @@ TEST(DriverPages, a_driver_computes_on_after_its_pages_were_dropped) {
   std::unique_ptr<Device> device;
   for (const std::string& id : available_devices())
     if (id == "opencl:0") device = open_device(id, {});
-  if (!device) GTEST_SKIP() << "there is no OpenCL device";
+  if (!device) SKIP_FOR_WANT_OF(opencl, "no OpenCL device");
   EXPECT_GT(pages.give_back(), size_t{1} << 20);
   sync::Pool pool;
   Add op;

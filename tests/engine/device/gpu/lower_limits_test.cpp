@@ -109,7 +109,8 @@ TEST(LowerLimits, split_every_cache_that_one_work_group_may_not_run_through) {
 
 TEST(LowerLimits, share_loads_among_as_many_queries_as_fit_shared_memory) {
   const auto tile = [](int64_t head_dim, size_t shared_bytes, KernelFamily family) {
-    const LoweringContext context{.family = family, .local_memory_bytes = shared_bytes, .loop_budget = 65535};
+    const LoweringContext context{
+        .family = family, .shaders = true, .local_memory_bytes = shared_bytes, .loop_budget = 65535};
     return constant_of(lower_attention(attention_of(9, 4, 2, head_dim, 64), context).at(0), "TILE");
   };
   EXPECT_EQ(tile(64, 32768, KernelFamily::simd), 8);

@@ -205,13 +205,13 @@ TEST(Loops, columns_beyond_the_proven_number_are_refused_only_where_loops_are_co
   }
 }
 
-TEST(Loops, a_group_of_the_simd_gemm_takes_one_tile_of_tokens_where_loops_are_counted) {
+TEST(Loops, a_group_of_the_simd_gemm_takes_one_tile_of_tokens_in_shaders) {
   Memory memory;
   const MatMul op = memory.matmul(StorageType::q4_0, 33, 200, 96);
-  const auto counted = lower_matmul(op, {.loop_budget = 65535}), free = lower_matmul(op, {});
-  ASSERT_EQ(counted.size(), 1u);
-  EXPECT_EQ(counted[0].global, (std::array<size_t, 3>{4, 5, 1})) << "64 rows and 8 tokens a group";
-  EXPECT_EQ(free.at(0).global, (std::array<size_t, 3>{7, 1, 1})) << "32 rows and all tokens a work-item";
+  const auto shader = lower_matmul(op, {.shaders = true}), kernel = lower_matmul(op, {});
+  ASSERT_EQ(shader.size(), 1u);
+  EXPECT_EQ(shader[0].global, (std::array<size_t, 3>{4, 5, 1})) << "64 rows and 8 tokens a group";
+  EXPECT_EQ(kernel.at(0).global, (std::array<size_t, 3>{7, 1, 1})) << "32 rows and all tokens a work-item";
 }
 
 TEST(LowerEmbed, a_group_takes_64_columns_of_a_token_in_both_families) {

@@ -219,6 +219,26 @@ TEST(NpuDevice, reads_activations_again_when_a_step_of_the_program_wrote_them) {
                    "third step");
 }
 
+// x = W x twice: the second step has the first one's input by its place, but not by its values.
+TEST(NpuDevice, reads_activations_again_when_the_step_before_wrote_them_in_place) {
+  const auto device = open_npu_device(0, {});
+  for (const int64_t S : {1, 6}) {
+    Case test(StorageType::f16, S, 64, 64), check(StorageType::f16, S, 64, 64);
+    for (Case* each : {&test, &check}) each->matmul.x_stride = each->matmul.y_stride = 64;
+    const auto bytes = static_cast<size_t>(S * 64) * sizeof(float);
+    std::memcpy(check.matmul.x.as<float>(), test.matmul.x.as<float>(), bytes);
+    for (int step = 0; step < 2; ++step)
+      std::memcpy(check.matmul.x.as<float>(), std::vector<float>(check.expected()).data(), bytes);
+    MatMul in_place = test.matmul;
+    in_place.y = in_place.x;
+    const auto program = device->prepare(std::vector<Operator>{{"a", in_place}, {"b", in_place}});
+    device->launch(*program, {}, {});
+    device->finish(std::chrono::seconds(10));
+    const float *got = test.matmul.x.as<float>(), *expected = check.matmul.x.as<float>();
+    expect_same_bits({expected, expected + S * 64}, {got, got + S * 64}, std::to_string(S) + " tokens");
+  }
+}
+
 TEST(NpuDevice, takes_rounded_activations_as_they_are) {
   const auto device = open_npu_device(0, {});
   for (const int64_t S : {2, 7}) {
@@ -302,6 +322,26 @@ TEST(NpuDevice, runs_launches_in_order_and_takes_its_own_earlier_flags) {
   device->finish(std::chrono::seconds(10));
   EXPECT_EQ(41u, step.epoch());
   expect_same_bits(second.expected(), second.result(), "chained");
+}
+
+TEST(NpuDevice, counts_the_epochs_of_a_sequence_from_the_base_of_each_launch) {
+  const auto device = open_npu_device(0, {});
+  sync::Pool pool;
+  sync::FlagBank bank(pool, 2, "test");
+  const sync::Flag go = bank.make("go"), done = bank.make("done");
+  Case test(StorageType::f16, 5, 64, 64);
+  const auto program = device->prepare(std::vector<Operator>{test.op()});
+  std::vector<PlannedLaunch> launches(2);
+  launches[0] = {program.get(), {{go, 0}}, {done, 0}};
+  launches[1] = {program.get(), {{done, 0}}, {done, 3}};
+  const auto sequence = device->sequence(std::move(launches));
+  for (const uint32_t base : {5u, 20u}) {
+    device->launch_all(*sequence, base);
+    go.raise(base);
+    device->finish(std::chrono::seconds(10));
+    EXPECT_EQ(done.epoch(), base + 3);
+    EXPECT_FALSE(done.failed()) << done.failure();
+  }
 }
 
 TEST(NpuDevice, passes_a_failure_on_to_its_flags_and_to_finish_and_recovers) {

@@ -146,6 +146,18 @@ TEST(Hazards, are_reads_after_writes_writes_after_reads_and_writes_after_writes)
   EXPECT_THAT(barriers({add(p, q), add(r, q), add(s, q), add(q, p)}), ElementsAre(false, false, false, true));
 }
 
+// An addition reads what it writes; this operator only writes.
+TEST(Hazards, are_writes_after_writes_of_what_nobody_reads) {
+  sync::Pool pool;
+  const auto rows = [&] { return AddCase(pool, 3, 50).op.x; };
+  const auto swiglu = [](Operand from, Operand y) {
+    return Operator{"swiglu", SwiGlu{3, 20, from, from.advanced(20 * kFloat), 53, 53, y, 53}};
+  };
+  const Operand p = rows(), q = rows(), r = rows(), s = rows();
+  EXPECT_THAT(barriers({swiglu(p, r), swiglu(q, r)}), ElementsAre(false, true));
+  EXPECT_THAT(barriers({swiglu(p, r), swiglu(q, s)}), ElementsAre(false, false));
+}
+
 // The layers judge by whole bindings, so every operand has a slot of its own here.
 TEST_F(VulkanHazards, agree_with_the_validation_layers) {
   for (const bool older_calls : {false, true}) {

@@ -14,6 +14,7 @@
 #include "engine/device/vulkan/vulkan_tuning.h"
 #include "sync/error.h"
 #include "sync/pool.h"
+#include "tests/support/requirements.h"
 
 namespace tandem::vulkan {
 
@@ -24,9 +25,7 @@ inline constexpr std::chrono::seconds kDeadline{60};
 class VulkanTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (vulkan_device_count().all > 0) return;
-    if (std::getenv("REQUIRE_VULKAN")) FAIL() << "there is no Vulkan device, and REQUIRE_VULKAN is set";
-    GTEST_SKIP() << "skipped: no Vulkan device";
+    if (vulkan_device_count().all == 0) SKIP_FOR_WANT_OF(vulkan, "no Vulkan device");
   }
   void TearDown() override {
     device_.reset();

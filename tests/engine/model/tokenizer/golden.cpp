@@ -12,6 +12,7 @@
 #include "engine/model/gguf.h"
 #include "engine/model/tokenizer.h"
 #include "tests/support/data.h"
+#include "tests/support/requirements.h"
 
 namespace tandem::testing {
 namespace {
@@ -40,12 +41,6 @@ std::optional<std::string> vocabulary_of(const std::string& pair) {
   return test_data("tokenizers/" + (distilled ? "ggml-vocab-qwen2" : pair) + ".gguf");
 }
 
-std::optional<std::string> smollm2() {
-  const char* home = std::getenv("HOME");
-  const std::string path = std::string(home ? home : "") + "/.cache/tandem/models/SmolLM2-135M-Instruct.Q4_1.gguf";
-  return std::filesystem::exists(path) ? std::optional(path) : std::nullopt;
-}
-
 std::vector<std::string> texts_in(const std::string& folder) {
   std::vector<std::string> paths;
   if (const auto at = test_data(folder)) {
@@ -60,7 +55,7 @@ TEST_P(GoldenVocabulary, gives_the_published_ids_for_every_text_and_decodes_to_i
   const auto vocabulary = vocabulary_of(GetParam());
   const auto inputs = test_data(std::string("tokenizers/") + GetParam() + ".gguf.inp");
   const auto outputs = test_data(std::string("tokenizers/") + GetParam() + ".gguf.out");
-  if (!vocabulary || !inputs || !outputs) GTEST_SKIP() << "skipped: no data";
+  if (!vocabulary || !inputs || !outputs) SKIP_FOR_WANT_OF(data, "no vocabularies");
   const auto tokenizer = make_tokenizer(GgufFile::open(*vocabulary));
   const std::vector<std::string> texts = split(read(*inputs), "\n__ggml_vocab_test__\n");
   std::vector<std::string> lines = split(read(*outputs), "\n");
@@ -79,7 +74,7 @@ TEST_P(GoldenVocabulary, gives_back_prose_code_and_tables_in_many_languages) {
   const auto vocabulary = vocabulary_of(GetParam());
   std::vector<std::string> paths = texts_in("multilingual");
   for (const std::string& path : texts_in("text")) paths.push_back(path);
-  if (!vocabulary || paths.empty()) GTEST_SKIP() << "skipped: no data";
+  if (!vocabulary || paths.empty()) SKIP_FOR_WANT_OF(data, "no vocabularies or no texts");
   const auto tokenizer = make_tokenizer(GgufFile::open(*vocabulary));
   double seconds = 0, bytes = 0;
   for (const std::string& path : paths) {
@@ -104,11 +99,10 @@ INSTANTIATE_TEST_SUITE_P(Files, GoldenVocabulary,
                                            "ggml-vocab-llama-bpe", "ggml-vocab-llama-spm", "ggml-vocab-qwen2"));
 
 TEST(GoldenModels, smollm2_gives_the_golden_ids) {
-  const auto golden = test_data("smollm2/golden.json");
-  const auto model = smollm2();
-  if (!golden || !model) GTEST_SKIP() << "skipped: no data";
+  const auto model = default_model();
+  if (!model) SKIP_FOR_WANT_OF(data, kNoDefaultModel);
   const auto tokenizer = make_tokenizer(GgufFile::open(*model));
-  const nlohmann::json json = nlohmann::json::parse(read(*golden));
+  const nlohmann::json json = nlohmann::json::parse(read(repository_data("smollm2/golden.json")));
   int checked = 0;
   for (const auto& prompt : json["prompts"]) {
     EXPECT_EQ(tokenizer->encode(prompt["text"].get<std::string>(), {}), prompt["ids"].get<std::vector<int32_t>>())
@@ -121,8 +115,8 @@ TEST(GoldenModels, smollm2_gives_the_golden_ids) {
   EXPECT_TRUE(tokenizer->is_end(2));
   EXPECT_TRUE(tokenizer->is_end(0)) << "<|endoftext|> ends a text though the file names another token";
 
-  const auto wikitext = test_data("text/" + json["perplexity"]["text"].get<std::string>());
-  ASSERT_TRUE(wikitext);
+  const auto wikitext = larger_data("text/" + json["perplexity"]["text"].get<std::string>());
+  if (!wikitext) return;
   std::vector<int32_t> ids = tokenizer->encode(read(*wikitext), {});
   const auto first = json["perplexity"]["ids_first16"].get<std::vector<int32_t>>();
   ASSERT_GE(ids.size(), first.size());
@@ -131,12 +125,10 @@ TEST(GoldenModels, smollm2_gives_the_golden_ids) {
 }
 
 TEST(GoldenModels, tiny_models_give_the_golden_ids) {
-  const auto golden = test_data("tiny-models/golden/golden.json");
-  if (!golden) GTEST_SKIP() << "skipped: no data";
   int checked = 0;
-  for (const auto& run : nlohmann::json::parse(read(*golden))) {
-    const auto model = test_data("tiny-models/" + run["gguf"].get<std::string>());
-    ASSERT_TRUE(model);
+  for (const auto& run : nlohmann::json::parse(read(repository_data("tiny-models/golden/golden.json")))) {
+    const auto model = larger_data("tiny-models/" + run["gguf"].get<std::string>());
+    if (!model) continue;
     const auto tokenizer = make_tokenizer(GgufFile::open(*model));
     EXPECT_EQ(tokenizer->encode(run["prompt"].get<std::string>(), {}), run["prompt_ids"].get<std::vector<int32_t>>())
         << run["gguf"];

@@ -65,6 +65,14 @@ TEST(Spm, a_run_of_unknown_characters_is_one_unknown_token_without_byte_tokens) 
   EXPECT_THAT(pieces(*tokenizer, "heéé🦙ldé", kNoBos), ElementsAre(" he", "<unk>", "ld", "<unk>"));
 }
 
+TEST(Spm, a_character_of_which_a_byte_has_no_token_is_unknown_as_a_whole) {
+  for (const int byte : {0xC3, 0xA9}) {
+    VocabularyFile file = small_spm();
+    file.kinds()[static_cast<size_t>(3 + byte)] = 5;
+    EXPECT_THAT(pieces(*file.tokenizer(), "heéhe", kNoBos), ElementsAre(" he", "<unk>", "he"));
+  }
+}
+
 TEST(Spm, a_token_across_words_is_found) {
   VocabularyFile file = small_spm();
   file.add("o▁", 1, -20);

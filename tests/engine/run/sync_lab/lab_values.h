@@ -18,7 +18,7 @@ inline sync_lab::SyncRow lab_row(const std::string& policy, double work, double 
   row.overhead = around(overhead);
   row.cpu_thread_seconds = cpu;
   row.chained_per_second = 1 / (work + overhead);
-  row.limit_seconds = 0.1e-6;
+  row.single_per_second = 0.5 / (work + overhead);
   return row;
 }
 
@@ -30,14 +30,13 @@ inline sync_lab::LabResult lab_result() {
   result.machine.cores = {0, 1};
   result.machine.timer_hz = 250;
   result.machine.load_average = {0.1, 0.2, 0.3};
-  result.limit = around(0.1e-6);
-  result.limit_cores = {1, 0};
   DeviceResult device;
   device.id = "opencl:0";
   device.name = "Device";
   device.driver = "Driver 1.0";
   device.cores = {0};
   device.waiter_core = 1;
+  device.limit = sync_lab::CacheLine{{1, 0}, around(0.1e-6), 0.099e-6, 0.101e-6};
   for (const double work : {0.0, 1e-3}) {
     device.rows.push_back(lab_row("blocking", work, 50e-6, 10e-6));
     device.rows.push_back(lab_row("spin", work, 20e-6, work + 20e-6));

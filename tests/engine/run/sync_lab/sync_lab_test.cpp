@@ -12,6 +12,7 @@
 #include "sync/error.h"
 #include "sync/ping_pong.h"
 #include "sync/waiter.h"
+#include "tests/support/requirements.h"
 
 namespace tandem::sync_lab {
 namespace {
@@ -36,11 +37,7 @@ class SyncLabOn : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(SyncLabOn, measures_verified_steps_with_every_policy_or_says_why_not) {
   const std::string id = GetParam();
-  if (!std::ranges::count(available_devices(), id)) {
-    const char* required = std::getenv("REQUIRE_OPENCL");
-    ASSERT_FALSE(id.starts_with("opencl") && required && std::string(required) == "1");
-    GTEST_SKIP() << "skipped: no " << id << " here";
-  }
+  if (!std::ranges::count(available_devices(), id)) SKIP_OR_FAIL(test::needs_of(id), "there is no " + id);
   const LabOptions options = options_for(id);
   configure_drivers(options.device_options);
   const LabResult result = run_sync_lab(options);
@@ -64,6 +61,7 @@ TEST_P(SyncLabOn, measures_verified_steps_with_every_policy_or_says_why_not) {
     EXPECT_LE(row.round_trip.min, row.round_trip.p50);
     EXPECT_LE(row.round_trip.p50, row.round_trip.p90);
     EXPECT_LE(row.round_trip.p99, row.round_trip.max);
+    EXPECT_GT(row.single_per_second, 0);
     EXPECT_GT(row.chained_per_second, 0);
     EXPECT_EQ(row.to_device.has_value(), row.to_host.has_value());
     EXPECT_EQ(row.prediction_error.has_value(), row.policy == "predict");
@@ -71,8 +69,15 @@ TEST_P(SyncLabOn, measures_verified_steps_with_every_policy_or_says_why_not) {
   }
   EXPECT_TRUE(measured.contains("blocking"));
   EXPECT_TRUE(measured.contains("predict") || usable_cores().size() == 1);
-  EXPECT_EQ(result.limit.has_value(), usable_cores().size() > 1);
-  EXPECT_EQ(result.no_limit.empty(), usable_cores().size() > 1);
+  // Beside this device: from the core that waits to one that it works on, or a reason.
+  EXPECT_NE(device.limit.has_value(), !device.no_limit.empty());
+  if (device.limit) {
+    ASSERT_EQ(device.limit->cores.size(), 2u);
+    EXPECT_EQ(device.limit->cores[0], device.waiter_core);
+    EXPECT_TRUE(std::ranges::count(device.cores, device.limit->cores[1]));
+    EXPECT_GT(device.limit->before_seconds, 0);
+    EXPECT_GT(device.limit->after_seconds, 0);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, SyncLabOn, ::testing::Values("host", "npu:0", "opencl:0"), [](const auto& info) {
@@ -100,10 +105,13 @@ TEST(SyncLab, ends_when_its_check_throws_and_gives_the_cores_back) {
   EXPECT_EQ(static_cast<size_t>(CPU_COUNT(&now)), usable_cores().size());
 }
 
-// A device whose policies are as the test says; its probes lose their third step.
+// A device whose policies are as the test says; its probes count, and lose the step with this number.
 class Forgetful final : public Device {
  public:
-  Forgetful() {
+  struct Counts {
+    int started = 0, chains = 0, chained = 0;
+  };
+  explicit Forgetful(int loses = 3) : loses_(loses) {
     info_.id = "forgetful";
     info_.policies = {{"spin", true, "seen"}, {"event", false, "it has none"}};
   }
@@ -116,30 +124,57 @@ class Forgetful final : public Device {
   void finish(std::chrono::milliseconds) override {}
   void record_spans(bool) override {}
   std::vector<DeviceSpan> take_spans() override { return {}; }
+  Counts counts;  // of all probes
   std::unique_ptr<SyncProbe> sync_probe(std::string_view policy, double) override {
     require_policy(info_, policy);
-    return std::make_unique<Probe>();
+    return std::make_unique<Probe>(counts, loses_);
   }
 
  private:
   class Probe final : public SyncProbe {
    public:
+    Probe(Counts& counts, int loses) : counts_(counts), loses_(loses) {}
     void arm() override {}
-    void start() override {}
+    void start() override { ++counts_.started; }
     sync::WaitReport wait(double, std::chrono::milliseconds) override {
-      if (++steps_ == 3) throw Error("a step was lost", "forgetful");
+      if (++steps_ == loses_) throw Error("a step was lost", "forgetful");
       return {};
     }
-    void chain(int, std::chrono::milliseconds) override {}
+    void chain(int steps, std::chrono::milliseconds) override {
+      ++counts_.chains;
+      counts_.chained += steps;
+    }
     void time_steps(bool) override {}
     double round_trip_seconds() const override { return 1e-6; }
     std::optional<StepTimes> last_step() const override { return {}; }
 
    private:
+    Counts& counts_;
     int steps_ = 0;
+    const int loses_;
   };
   DeviceInfo info_;
+  const int loses_;
 };
+
+// The figure of a chain counts one signal for many steps, so steps with a signal each have a figure of their own.
+// Round trips of 1 us and runs of 20 us are three runs of 20 steps, both ways; before them come 5 steps to warm up and
+// three passes of 7.
+TEST(SyncLab, starts_steps_one_by_one_and_hands_others_over_together) {
+  Forgetful device(-1);
+  RowRequest request;
+  request.policy = "spin";
+  request.rounds = 7;
+  request.chain_seconds = 20e-6;
+  request.pause = std::chrono::microseconds(0);
+  const SyncRow row = measure_policy(device, request);
+  ASSERT_EQ(row.status, RowStatus::measured) << row.reason;
+  EXPECT_EQ(device.counts.chains, 3);
+  EXPECT_EQ(device.counts.chained, 3 * 20);
+  EXPECT_EQ(device.counts.started, 5 + 3 * 7 + 3 * 20);
+  EXPECT_EQ(row.verified_steps, 5 + 3 * 7 + 3 * 20 + 3 * 20);
+  EXPECT_GT(row.single_per_second, 0);
+}
 
 TEST(SyncLab, a_lost_step_is_a_failed_row_with_the_probes_reason) {
   Forgetful device;

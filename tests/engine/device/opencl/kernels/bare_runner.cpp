@@ -8,6 +8,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "tests/support/source_tree.h"
+
 namespace tandem::opencl::test {
 namespace {
 
@@ -17,8 +19,10 @@ void check(cl_int code, const std::string& call) {
   if (code != CL_SUCCESS) throw std::runtime_error(call + " gave " + std::to_string(code));
 }
 
+std::string kernel_folder() { return (testing::source_tree() / "kernels").string(); }
+
 std::string read_kernel(const std::string& stem) {
-  std::ifstream file(std::string(TANDEM_SOURCE_DIR) + "/kernels/" + stem + ".cl");
+  std::ifstream file(kernel_folder() + "/" + stem + ".cl");
   if (!file) throw std::runtime_error("no kernel source " + stem);
   std::stringstream text;
   text << file.rdbuf();
@@ -52,7 +56,7 @@ struct BareRunner::State {
     cl_int code = 0;
     found = clCreateProgramWithSource(context, 1, &source, nullptr, &code);
     check(code, "clCreateProgramWithSource");
-    const std::string all = options + (is_pocl ? " -DHAS_PREFETCH" : "") + " -I " + TANDEM_SOURCE_DIR + "/kernels";
+    const std::string all = options + (is_pocl ? " -DHAS_PREFETCH" : "") + " -I " + kernel_folder();
     if (clBuildProgram(found, 1, &device, all.c_str(), nullptr, nullptr) != CL_SUCCESS) {
       std::vector<char> log(65536);
       clGetProgramBuildInfo(found, device, CL_PROGRAM_BUILD_LOG, log.size(), log.data(), nullptr);

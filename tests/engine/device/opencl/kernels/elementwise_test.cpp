@@ -1,6 +1,7 @@
 // SwiGlu, Add, Bias, and the exp of common.cl that SwiGlu shares with softmax and attention.
 #include "engine/tensor/types.h"
 #include "tests/engine/device/opencl/kernels/kernel_test.h"
+#include "tests/support/requirements.h"
 
 namespace tandem::opencl::test {
 namespace {
@@ -14,7 +15,7 @@ int64_t ulps_between(float a, float b) {
 
 TEST(Exponential, is_within_two_units_and_the_same_as_vector_and_scalar) {
   BareRunner* runner = BareRunner::instance();
-  if (!runner) GTEST_SKIP() << "skipped: no OpenCL device";
+  if (!runner) SKIP_FOR_WANT_OF(opencl, "no OpenCL device");
   Memory memory;
   std::vector<float> x = {0.0f,  -0.0f, 1.0f,    -INFINITY, INFINITY, -1e30f, 1e30f,
                           88.7f, 88.8f, -87.32f, -87.34f,   -104.0f,  1e-30f, -1e-8f};

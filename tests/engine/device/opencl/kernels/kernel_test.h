@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/engine/device/opencl/kernels/bare_runner.h"
+#include "tests/support/requirements.h"
 
 namespace tandem::opencl::test {
 
@@ -18,7 +19,7 @@ class KernelTest : public ::testing::TestWithParam<KernelFamily> {
  protected:
   void SetUp() override {
     runner_ = BareRunner::instance();
-    if (!runner_) GTEST_SKIP() << "skipped: no OpenCL device";
+    if (!runner_) SKIP_FOR_WANT_OF(opencl, "no OpenCL device");
     context_.family = GetParam();
   }
   void TearDown() override { EXPECT_TRUE(memory_.canaries_hold()) << "a kernel wrote past the end of an operand"; }

@@ -3,6 +3,7 @@
 
 #include "engine/device/opencl/opencl_device.h"
 #include "tests/engine/device/opencl/runtime/weights.h"
+#include "tests/support/requirements.h"
 
 namespace tandem {
 namespace {
@@ -12,7 +13,7 @@ using test::MatMulCase;
 class Copies : public testing::Test {
  protected:
   void SetUp() override {
-    if (opencl_device_count().all == 0) GTEST_SKIP() << "skipped: no OpenCL device";
+    if (opencl_device_count().all == 0) SKIP_FOR_WANT_OF(opencl, "no OpenCL device");
     DeviceOptions options;
     options.gpu_family = "simd";
     options.force_copies = true;

@@ -4,6 +4,7 @@
 #include "engine/device/opencl/opencl_tuning.h"
 #include "sync/error.h"
 #include "tests/engine/device/opencl/runtime/weights.h"
+#include "tests/support/requirements.h"
 
 namespace tandem {
 namespace {
@@ -12,7 +13,7 @@ using test::MatMulCase;
 using testing::HasSubstr;
 
 #define NEEDS_DEVICE() \
-  if (opencl_device_count().all == 0) GTEST_SKIP() << "skipped: no OpenCL device"
+  if (opencl_device_count().all == 0) SKIP_FOR_WANT_OF(opencl, "no OpenCL device")
 
 TEST(OpenclDevice, reports_what_it_proved_at_start) {
   NEEDS_DEVICE();

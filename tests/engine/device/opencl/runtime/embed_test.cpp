@@ -2,6 +2,7 @@
 
 #include "engine/device/opencl/opencl_device.h"
 #include "tests/engine/device/opencl/runtime/weights.h"
+#include "tests/support/requirements.h"
 
 namespace tandem {
 namespace {
@@ -11,7 +12,7 @@ class EmbedBits : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(families, EmbedBits, testing::Values("simd", "simt"));
 
 TEST_P(EmbedBits, rows_are_decoded_exactly_for_every_storage_type) {
-  if (opencl_device_count().all == 0) GTEST_SKIP() << "skipped: no OpenCL device";
+  if (opencl_device_count().all == 0) SKIP_FOR_WANT_OF(opencl, "no OpenCL device");
   DeviceOptions options;
   options.gpu_family = GetParam();
   const auto device = open_opencl_device(0, options);
@@ -42,7 +43,7 @@ TEST_P(EmbedBits, rows_are_decoded_exactly_for_every_storage_type) {
 }
 
 TEST(Embed, an_id_outside_the_vocabulary_shows_as_nan_and_reads_nothing) {
-  if (opencl_device_count().all == 0) GTEST_SKIP() << "skipped: no OpenCL device";
+  if (opencl_device_count().all == 0) SKIP_FOR_WANT_OF(opencl, "no OpenCL device");
   const auto device = open_opencl_device(0, {});
   sync::Pool pool;
   const PackedFormat format = packed_format(StorageType::f32);

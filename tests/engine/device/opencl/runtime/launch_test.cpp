@@ -7,6 +7,7 @@
 #include "sync/error.h"
 #include "sync/waiter.h"
 #include "tests/engine/device/opencl/runtime/weights.h"
+#include "tests/support/requirements.h"
 
 namespace tandem {
 namespace {
@@ -29,7 +30,7 @@ void PrintTo(const Way& way, std::ostream* out) { *out << way.policy << "_" << w
 class Launching : public testing::TestWithParam<Way> {
  protected:
   void SetUp() override {
-    if (opencl_device_count().all == 0) GTEST_SKIP() << "skipped: no OpenCL device";
+    if (opencl_device_count().all == 0) SKIP_FOR_WANT_OF(opencl, "no OpenCL device");
     open(std::chrono::milliseconds(30000));
     if (GetParam().policy != std::string("blocking") && !device_->info().policies.back().passed) {
       GTEST_SKIP() << "skipped: no gates here: " << device_->info().policies.back().reason;
@@ -78,6 +79,17 @@ TEST_P(Launching, a_program_starts_after_its_flag_and_raises_its_signal) {
   wait(out_, 9);
   EXPECT_TRUE(case_.correct());
   device_->finish(kDeadline);
+}
+
+TEST_P(Launching, a_flag_that_was_reached_and_has_failed_opens_no_gate) {
+  const auto program = device_->prepare(std::span(&op_, 1));
+  const WaitFor waits[] = {{in_, 5}};
+  in_.raise(5);
+  in_.fail("half of a result");
+  device_->launch(*program, waits, {out_, 9});
+  EXPECT_THROW(device_->finish(kDeadline), Error);
+  EXPECT_EQ(out_.epoch(), 0u);
+  EXPECT_TRUE(out_.failed());
 }
 
 TEST_P(Launching, waits_for_all_of_several_flags) {
@@ -188,7 +200,7 @@ TEST_P(Launching, an_empty_program_only_passes_the_signal_on) {
 }
 
 TEST(GateLauncher, closing_the_device_ends_a_gate_that_still_waits) {
-  if (opencl_device_count().all == 0) GTEST_SKIP() << "skipped: no OpenCL device";
+  if (opencl_device_count().all == 0) SKIP_FOR_WANT_OF(opencl, "no OpenCL device");
   sync::Pool pool;
   sync::FlagBank flags(pool, 2, "flags");
   const Flag in = flags.make("in"), out = flags.make("out");

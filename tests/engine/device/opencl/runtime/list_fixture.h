@@ -14,6 +14,7 @@
 #include "sync/error.h"
 #include "sync/pool.h"
 #include "sync/waiter.h"
+#include "tests/support/requirements.h"
 
 namespace tandem::test {
 
@@ -24,7 +25,7 @@ class ListFixture {
   ListFixture() { std::fill_n(y_.as<float>(), 4 * 64, 1.0f); }
   // One worker, waits by this policy.
   void open_on_one_core(const std::string& sync_policy) {
-    if (opencl_device_count().all == 0) GTEST_SKIP() << "skipped: no OpenCL device";
+    if (opencl_device_count().all == 0) SKIP_FOR_WANT_OF(opencl, "no OpenCL device");
     DeviceOptions options;
     options.gpu_family = "simd";
     options.gpu_cores = {0};

@@ -9,6 +9,7 @@
 #include "sync/waiter.h"
 #include "tests/engine/device/opencl/runtime/list_fixture.h"
 #include "tests/engine/device/opencl/runtime/weights.h"
+#include "tests/support/requirements.h"
 
 namespace tandem {
 namespace {
@@ -18,7 +19,7 @@ using test::MatMulCase;
 class ListLaunching : public test::ListFixture, public testing::Test {
  protected:
   void SetUp() override {
-    if (opencl_device_count().all == 0) GTEST_SKIP() << "skipped: no OpenCL device";
+    if (opencl_device_count().all == 0) SKIP_FOR_WANT_OF(opencl, "no OpenCL device");
     DeviceOptions options;
     options.gpu_family = "simd";
     device_ = open_opencl_device(0, options);

@@ -2,6 +2,7 @@
 
 #include "engine/device/opencl/opencl_device.h"
 #include "tests/engine/device/opencl/runtime/weights.h"
+#include "tests/support/requirements.h"
 
 namespace tandem {
 namespace {
@@ -12,7 +13,7 @@ constexpr std::chrono::seconds kDeadline{60};
 class MatMulBits : public testing::Test {
  protected:
   void SetUp() override {
-    if (opencl_device_count().all == 0) GTEST_SKIP() << "skipped: no OpenCL device";
+    if (opencl_device_count().all == 0) SKIP_FOR_WANT_OF(opencl, "no OpenCL device");
     DeviceOptions options;
     options.gpu_family = "simd";
     device_ = open_opencl_device(0, options);

@@ -14,6 +14,7 @@
 #include "engine/device/opencl/self_test.h"
 #include "kernels/kernels.h"
 #include "sync/error.h"
+#include "tests/support/requirements.h"
 
 namespace tandem::opencl {
 namespace {
@@ -36,7 +37,7 @@ class ProgramCacheTest : public testing::Test {
  protected:
   void SetUp() override {
     const auto found = find_devices();
-    if (found.empty()) GTEST_SKIP() << "skipped: no OpenCL device";
+    if (found.empty()) SKIP_FOR_WANT_OF(opencl, "no OpenCL device");
     handle_ = {found[0].platform, found[0].device, cl::Context(found[0].device), "opencl:0", ""};
   }
   Handle handle_;

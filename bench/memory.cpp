@@ -1,0 +1,176 @@
+// Question: how much memory does a run take beyond what it cannot do without, the weights and the cache it has filled?
+//
+//   memory [MODEL...] [--tokens N] [--json]
+//
+// Each run is a process of its own, with a context of 2,048 of which it fills `tokens` positions: one with the NPU
+// alone, where no driver is loaded, and one with GPU and NPU (`sequence`), after one that does not count and leaves
+// compiled programs in the user's cache, as any first run does. Judged is the peak without the GPU's driver, which is
+// named apart: with PoCL that is a compiler. Its libraries are what was mapped since the engine was opened; its heap is
+// what the run has more in memory of no file than the one without a GPU. Both are read at the end, so that what the
+// driver had more of at the peak counts as Tandem's. Bytes are the kernel's, of this very run.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "bench/engines.h"
+#include "bench/resident.h"
+#include "engine/device/gpu/kept_file.h"
+#include "engine/device/registry.h"
+#include "engine/run/engine.h"
+#include "sync/error.h"
+
+namespace {
+
+using nlohmann::json;
+using tandem::Engine;
+namespace bench = tandem::bench;
+
+constexpr double kTarget = 1.3;
+constexpr int64_t kContext = 2048;
+
+struct Options {
+  std::vector<std::string> models;
+  int64_t tokens = 20;  // positions that are filled: a short prompt and some answer
+  bool json = false;
+  std::string child;  // the plan that this process runs; "": it starts the others
+};
+
+// Keys and values of the positions that were filled, as 16-bit floats.
+size_t touched_cache_bytes(const tandem::ModelConfig& config, int64_t positions) {
+  return static_cast<size_t>(config.layers * (config.k_width() + config.v_width()) * positions * 2);
+}
+
+std::vector<bench::Mapping> mappings_now() {
+  std::ifstream smaps("/proc/self/smaps");
+  return bench::read_mappings(smaps);
+}
+
+int run_child(const Options& options) {
+  const std::string model = std::filesystem::canonical(options.models.at(0));
+  const auto before = bench::files_of(mappings_now());
+  tandem::EngineOptions engine_options;
+  engine_options.model_path = model;
+  engine_options.plan = options.child;
+  engine_options.context = kContext;
+  if (options.child == "npu-only") engine_options.devices = {"npu:0", "host"};
+  engine_options.program_folder = tandem::gpu::default_cache_folder();
+  const auto engine = Engine::open(engine_options);
+  const auto ids = bench::some_ids(engine->config().vocabulary, options.tokens);
+  const size_t prompt = ids.size() / 4;
+  engine->extend(std::span(ids).first(prompt));
+  for (size_t i = prompt; i < ids.size(); ++i) engine->extend(std::span(&ids[i], 1));
+  const bench::Resident now = bench::sort_out(mappings_now(), before, model);
+  const json report = {{"plan", engine->plan_name()},
+                       {"devices", engine->device_names()},
+                       {"weight_bytes", engine->weight_bytes()},
+                       {"cache_bytes", touched_cache_bytes(engine->config(), engine->position())},
+                       {"activation_bytes", engine->activation_bytes()},
+                       {"peak_bytes", bench::peak_bytes()},
+                       {"model_file_bytes", now.model_file},
+                       {"driver_library_bytes", now.drivers},
+                       {"program_bytes", now.program},
+                       {"memory_bytes", now.memory}};
+  std::printf("%s\n", report.dump().c_str());
+  return 0;
+}
+
+std::string quoted(const std::string& text) {
+  std::string safe = "'";
+  for (const char c : text) safe += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return safe + "'";
+}
+
+json in_a_process(const std::string& plan, const std::string& model, int64_t tokens) {
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe");
+  const std::string command =
+      quoted(program) + " " + quoted(model) + " --tokens " + std::to_string(tokens) + " --child " + plan;
+  FILE* pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) throw tandem::Error("cannot start a process", program);
+  std::string output;
+  for (int c = std::getc(pipe); c != EOF; c = std::getc(pipe)) output += static_cast<char>(c);
+  if (pclose(pipe) != 0) throw tandem::Error("a run failed; its own words are above", plan + ", " + model);
+  return json::parse(output);
+}
+
+// What is wanted, set beside the run: ratios to weights and touched cache.
+void judge(json& run, const json& without_gpu) {
+  const double needed = run["weight_bytes"].get<double>() + run["cache_bytes"].get<double>();
+  const double peak = run["peak_bytes"].get<double>(), libraries = run["driver_library_bytes"].get<double>();
+  const double heap = std::max(0.0, run["memory_bytes"].get<double>() - without_gpu["memory_bytes"].get<double>());
+  run["driver_heap_bytes"] = heap;
+  run["ratio"] = peak / needed;
+  run["ratio_without_driver"] = (peak - libraries - heap) / needed;
+  run["target"] = kTarget;
+  run["met"] = run["ratio_without_driver"].get<double>() <= kTarget;
+}
+
+bool has_gpu() {
+  return std::ranges::any_of(tandem::available_devices(), [](const std::string& id) {
+    return id.starts_with("opencl") || id.starts_with("vulkan");
+  });
+}
+
+std::vector<json> measure(const std::string& model, int64_t tokens, bool gpu) {
+  std::vector<json> runs = {in_a_process("npu-only", model, tokens)};
+  if (gpu) {
+    in_a_process("sequence", model, tokens);  // compiles
+    runs.push_back(in_a_process("sequence", model, tokens));
+  }
+  for (json& run : runs) {
+    run["model"] = std::filesystem::path(model).filename();
+    run["positions"] = tokens;
+    judge(run, runs[0]);
+  }
+  return runs;
+}
+
+void print(const std::vector<json>& runs) {
+  std::printf(
+      "| model | devices | weights, MB | touched cache, MB | peak, MB | of both | driver: libraries, MB | its heap, MB "
+      "| "
+      "peak without the driver, of both | wanted | |\n"
+      "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |\n");
+  for (const json& run : runs) {
+    const auto mega = [&](const char* key) { return run[key].get<double>() / 1e6; };
+    std::printf("| %s | %s | %.1f | %.2f | %.1f | %.3f | %.1f | %.1f | %.3f | ≤ %.1f | %s |\n",
+                run["model"].get<std::string>().c_str(), run["devices"].get<std::string>().c_str(),
+                mega("weight_bytes"), mega("cache_bytes"), mega("peak_bytes"), run["ratio"].get<double>(),
+                mega("driver_library_bytes"), mega("driver_heap_bytes"), run["ratio_without_driver"].get<double>(),
+                kTarget, run["met"].get<bool>() ? "met" : "missed");
+  }
+}
+
+int run(Options options) {
+  if (options.models.empty()) options.models = {bench::default_model()};
+  for (const std::string& model : options.models) bench::require_model(model);
+  if (!options.child.empty()) return run_child(options);
+  std::vector<json> all;
+  const bool gpu = has_gpu();
+  for (const std::string& model : options.models)
+    for (json& one : measure(model, options.tokens, gpu)) all.push_back(std::move(one));
+  if (options.json) {
+    std::printf("%s\n",
+                json({{"schema", 1}, {"bench", "memory"}, {"clock", "none: bytes"}, {"runs", all}}).dump(1).c_str());
+  } else {
+    print(all);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app("memory: a run's peak, of weights and touched cache");
+  app.add_option("models", options.models, "GGUF files; default: the one that ./dev run fetched");
+  app.add_option("--tokens", options.tokens, "positions of the cache that a run fills")->check(CLI::Range(4, 2048));
+  app.add_flag("--json", options.json);
+  app.add_option("--child", options.child, "the plan that this very process runs (how the program calls itself)");
+  return bench::bench_main(app, argc, argv, [&] { return run(options); });
+}

@@ -1,0 +1,160 @@
+#include "engine/device/proof/driver_files.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+
+#include "sync/error.h"
+
+extern char** environ;
+
+namespace tandem::proof {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+std::string variable_or(const char* name, const std::string& otherwise) {
+  const std::string value = variable(name);
+  return value.empty() ? otherwise : value;
+}
+
+std::vector<std::string> split(const std::string& list) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin <= list.size();) {
+    const size_t end = std::min(list.find(':', begin), list.size());
+    if (end > begin) parts.push_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+void add_files(const fs::path& folder, const char* extension, std::vector<std::string>& found) {
+  std::error_code ignored;
+  std::vector<std::string> here;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    if (entry.path().extension() == extension) here.push_back(entry.path().string());
+  }
+  std::ranges::sort(here);
+  found.insert(found.end(), here.begin(), here.end());
+}
+
+std::vector<std::string> opencl_manifests() {
+  const std::string place = variable_or("OCL_ICD_VENDORS", variable_or("OPENCL_VENDOR_PATH", "/etc/OpenCL/vendors"));
+  std::error_code ignored;
+  if (!fs::is_directory(place, ignored)) return {place};  // one manifest or library; the loader judges it
+  std::vector<std::string> found;
+  add_files(place, ".icd", found);
+  return found;
+}
+
+std::vector<std::string> vulkan_manifests() {
+  const std::string named = variable_or("VK_DRIVER_FILES", variable("VK_ICD_FILENAMES"));
+  std::vector<std::string> found = split(variable("VK_ADD_DRIVER_FILES"));
+  if (!named.empty()) {
+    const std::vector<std::string> files = split(named);
+    found.insert(found.end(), files.begin(), files.end());
+    return found;
+  }
+  const std::string home = variable("HOME");
+  std::string folders = variable_or("XDG_CONFIG_HOME", home + "/.config") + ":" +
+                        variable_or("XDG_CONFIG_DIRS", "/etc/xdg") +
+                        ":/etc:" + variable_or("XDG_DATA_HOME", home + "/.local/share") + ":" +
+                        variable_or("XDG_DATA_DIRS", "/usr/local/share:/usr/share");
+  for (const std::string& folder : split(folders)) add_files(folder + "/vulkan/icd.d", ".json", found);
+  return found;
+}
+
+std::optional<std::string> content_of(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return std::nullopt;
+  return std::string{std::istreambuf_iterator<char>(in), {}};
+}
+
+// The library a manifest names, as the loader is given it.
+std::string library_of(Api api, const std::string& manifest, const std::string& content) {
+  if (api == Api::opencl) return content.substr(0, content.find_first_of("\r\n"));
+  const auto json = nlohmann::json::parse(content, nullptr, false);
+  if (!json.is_object() || !json.contains("ICD") || !json["ICD"].is_object()) return "";
+  const std::string library = json["ICD"].value("library_path", "");
+  const bool beside = library.find('/') != std::string::npos && !library.starts_with('/');
+  return beside ? (fs::path(manifest).parent_path() / library).string() : library;
+}
+
+std::string stamp(const std::string& path) {
+  struct stat found {};
+  if (stat(path.c_str(), &found) != 0) return path + " absent\n";
+  return path + " " + std::to_string(found.st_size) + " " + std::to_string(found.st_mtim.tv_sec) + "." +
+         std::to_string(found.st_mtim.tv_nsec) + " " + std::to_string(found.st_ino) + "\n";
+}
+
+// Read by loaders and drivers, or by the dynamic linker. How many threads a driver takes does not change what it can
+// do.
+// Nor do the lists of the other interface's drivers, which this process may have set itself.
+bool read_by_drivers(Api api, std::string_view entry) {
+  static constexpr std::string_view kLists[] = {
+      "OCL_ICD_VENDORS=", "VK_DRIVER_FILES=", "VK_ICD_FILENAMES=", "VK_ADD_DRIVER_FILES="};
+  static constexpr std::string_view kSet[] = {
+      "POCL_MAX_PTHREAD_COUNT=", "POCL_AFFINITY=", "POCL_SIGFPE_HANDLER=", "LP_NUM_THREADS="};
+  static constexpr std::string_view kRead[] = {"OCL_",  "OPENCL_",  "CL_",      "VK_",     "POCL_", "LP_",
+                                               "MESA_", "GALLIUM_", "RUSTICL_", "LIBCLC_", "LD_",   "INTEL_",
+                                               "CUDA_", "ROCR_",    "HSA_",     "GPU_",    "NEO",   "IGC_",
+                                               "RADV_", "ANV_",     "AMD_",     "ZE_",     "DRI_",  "NODEVICE_"};
+  const auto begins = [&](std::string_view prefix) { return entry.starts_with(prefix); };
+  const bool others_list = std::ranges::any_of(kLists, begins) && entry.starts_with("VK_") != (api == Api::vulkan);
+  return !others_list && std::ranges::none_of(kSet, begins) && std::ranges::any_of(kRead, begins);
+}
+
+}  // namespace
+
+std::vector<std::string> manifests(Api api) { return api == Api::opencl ? opencl_manifests() : vulkan_manifests(); }
+
+std::string fingerprint(Api api, const std::vector<std::string>& manifests) {
+  std::vector<std::string> variables;
+  for (char** entry = environ; *entry; ++entry) {
+    if (read_by_drivers(api, *entry)) variables.emplace_back(*entry);
+  }
+  std::ranges::sort(variables);
+  std::string text = std::string(name_of(api)) + "\n";
+  for (const std::string& one : variables) text += one + "\n";
+  text += stamp("/etc/ld.so.cache");
+  for (const std::string& manifest : manifests) {
+    text += stamp(manifest);
+    const std::string library = library_of(api, manifest, content_of(manifest).value_or(""));
+    if (library.starts_with('/')) {
+      text += stamp(library);
+    } else if (!library.empty()) {
+      for (const std::string& folder : split(variable("LD_LIBRARY_PATH"))) text += stamp(folder + "/" + library);
+    }
+  }
+  return text;
+}
+
+Environment only(Api api, const std::vector<std::string>& manifests, const std::string& folder) {
+  if (api == Api::vulkan) {
+    std::string list;
+    for (const std::string& manifest : manifests) list += (list.empty() ? "" : ":") + manifest;
+    if (list.empty()) list = "/nonexistent";  // an empty list is no list
+    return {{"VK_DRIVER_FILES", list}, {"VK_ICD_FILENAMES", list}, {"VK_ADD_DRIVER_FILES", ""}};
+  }
+  std::error_code failed;
+  fs::remove_all(folder, failed);
+  fs::create_directories(folder, failed);
+  for (size_t i = 0; i < manifests.size() && !failed; ++i)  // numbered: the order stays
+    fs::copy_file(manifests[i], folder + "/" + std::to_string(1000 + i) + ".icd", failed);
+  if (failed) throw Error("the list of usable OpenCL drivers cannot be written: " + failed.message(), folder);
+  return {{"OCL_ICD_VENDORS", folder}};
+}
+
+}  // namespace tandem::proof

@@ -1,0 +1,28 @@
+// What the loaders of OpenCL and Vulkan would load, found out without loading it.
+//
+// Contract: manifests() follows the loaders' documented search (OCL_ICD_VENDORS, OPENCL_VENDOR_PATH,
+// /etc/OpenCL/vendors; VK_DRIVER_FILES, VK_ICD_FILENAMES, the XDG folders), in the order of names. fingerprint()
+// changes with everything that may change what a driver does at start: the variables that drivers and loaders read, the
+// manifests, the libraries they name, and the system's list of libraries (rewritten whenever a package with one is
+// installed). It is read from the file system in well under a millisecond. Threads: any, while nobody writes the
+// environment.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/device/proof/verdict.h"
+
+namespace tandem::proof {
+
+using Environment = std::vector<std::pair<std::string, std::string>>;
+
+std::vector<std::string> manifests(Api api);
+std::string fingerprint(Api api, const std::vector<std::string>& manifests);
+
+// Variables that make the loader see these drivers alone. OpenCL's takes a folder: the manifests are copied into
+// `folder`, which is made. Error when it cannot be.
+Environment only(Api api, const std::vector<std::string>& manifests, const std::string& folder);
+
+}  // namespace tandem::proof

@@ -1,0 +1,15 @@
+// Where the helper program lies that drivers are tried in, and how long it may be silent.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+namespace tandem::proof {
+
+inline constexpr const char* kHelperName = "tandem-prove";
+
+std::string find_helper();                                     // its path, or empty (proof.h)
+std::string fingerprint_of_helper(const std::string& helper);  // another one proves other things
+std::chrono::seconds silence_limit();                          // TANDEM_PROVER_SILENCE_S (tests), or a minute
+
+}  // namespace tandem::proof

@@ -1,0 +1,96 @@
+// tandem-prove INTERFACE FIRST SPARED: opens the devices of an interface, so that a driver which cannot bear it ends
+// this process and no other (proof.h). FIRST: the device to begin with, or "list" to open none. SPARED: what to spare
+// each device, a JSON array.
+//
+// Contract: writes a JSON object a line on standard output, each before what it announces: {"device": {"name",
+// "driver"}} of every device, {"listed"}, {"opens": index}, {"step": text}, {"unfit": reason}, and {"through"} at the
+// end. A device that reports an error has survived: whoever opens it next is told the same. Ends with the process that
+// started it.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "engine/device/opencl/opencl_device.h"
+#include "engine/device/proof/verdict.h"
+#include "engine/device/registry.h"
+#include "engine/device/vulkan/vulkan_device.h"
+#include "sync/error.h"
+
+namespace {
+
+using nlohmann::json;
+using namespace tandem;
+
+// Standard output is the report's alone: what a driver prints there goes to standard error, and a program that it
+// starts does not hold the report open.
+class Report {
+ public:
+  Report() : file_(fdopen(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3), "w")) {
+    if (!file_) std::abort();
+    setvbuf(file_, nullptr, _IOLBF, 0);
+    dup2(STDERR_FILENO, STDOUT_FILENO);
+  }
+  void say(const json& what) {
+    std::fprintf(file_, "%s\n", what.dump(-1, ' ', false, json::error_handler_t::replace).c_str());
+  }
+
+ private:
+  FILE* file_;
+};
+
+void open_one(const std::string& id, std::map<std::string, std::string> spared, Report& report) {
+  DeviceOptions options;
+  options.precautions.spared = std::move(spared);
+  options.precautions.before_step = [&](const std::string& step) { report.say({{"step", step}}); };
+  try {
+    auto device = open_device(id, options);
+    report.say({{"step", "close"}});
+    device.reset();
+  } catch (const UnfitDevice& unfit) {
+    report.say({{"unfit", unfit.failure()}});
+  } catch (const Error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+  }
+}
+
+int prove(const std::string& interface, const std::string& first, const json& spared) {
+  Report report;
+  const auto devices = interface == "opencl" ? opencl_identities() : vulkan_identities();
+  for (const proof::Identity& one : devices) report.say({{"device", {{"name", one.name}, {"driver", one.driver}}}});
+  report.say({{"listed", true}});
+  if (first != "list") {
+    for (size_t i = std::stoul(first); i < devices.size(); ++i) {
+      report.say({{"opens", i}});
+      open_one(interface + ":" + std::to_string(i), i < spared.size() ? spared[i] : json::object(), report);
+    }
+  }
+  report.say({{"through", true}});
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const rlimit none{0, 0};
+  setrlimit(RLIMIT_CORE, &none);  // a crash here is an answer, and nothing to be looked into
+  setenv("TANDEM_PROVER", "", 1);
+  const std::string interface = argc == 4 ? argv[1] : "";
+  if (interface != "opencl" && interface != "vulkan") {
+    std::fprintf(stderr, "tandem-prove is started by Tandem, to try drivers in a process that may die\n");
+    return 2;
+  }
+  try {
+    return prove(interface, argv[2], json::parse(argv[3]));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,62 @@
+#include "engine/device/proof/verdict.h"
+
+#include <nlohmann/json.hpp>
+
+#include "engine/device/gpu/kept_file.h"
+
+namespace tandem::proof {
+namespace {
+
+using nlohmann::json;
+constexpr const char* kFormat = "tandem driver proof 1";
+
+json to_json(const Verdict& verdict) {
+  json devices = json::array(), drivers = json::array();
+  for (const DeviceVerdict& one : verdict.devices)
+    devices.push_back({{"name", one.identity.name},
+                       {"driver", one.identity.driver},
+                       {"problem", one.problem},
+                       {"spared", one.spared}});
+  for (const DriverVerdict& one : verdict.drivers)
+    drivers.push_back({{"manifest", one.manifest}, {"problem", one.problem}});
+  return {{"devices", devices}, {"drivers", drivers}, {"manifests", verdict.manifests}};
+}
+
+Verdict from_json(const json& found) {
+  Verdict verdict;
+  verdict.tried = true;
+  for (const json& one : found.at("devices"))
+    verdict.devices.push_back({{one.at("name"), one.at("driver")}, one.at("problem"), one.at("spared")});
+  for (const json& one : found.at("drivers")) verdict.drivers.push_back({one.at("manifest"), one.at("problem")});
+  verdict.manifests = found.at("manifests");
+  return verdict;
+}
+
+// What a driver says about itself, and its last words, may be no UTF-8.
+std::string text_of(const json& value, int indent = -1) {
+  return value.dump(indent, ' ', false, json::error_handler_t::replace);
+}
+
+}  // namespace
+
+const char* name_of(Api api) { return api == Api::opencl ? "opencl" : "vulkan"; }
+
+std::string to_text(const Verdict& verdict, const std::string& fingerprint) {
+  const json said = json::parse(text_of(to_json(verdict)));
+  return text_of(
+      {{"format", kFormat}, {"fingerprint", fingerprint}, {"verdict", said}, {"checksum", gpu::fnv1a(text_of(said))}},
+      1);
+}
+
+std::optional<Verdict> from_text(const std::string& text, const std::string& fingerprint) {
+  try {
+    const json file = json::parse(text);
+    if (file.at("format") != kFormat || file.at("fingerprint") != fingerprint) return std::nullopt;
+    if (file.at("checksum") != gpu::fnv1a(text_of(file.at("verdict")))) return std::nullopt;
+    return from_json(file.at("verdict"));
+  } catch (const json::exception&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace tandem::proof

@@ -1,0 +1,44 @@
+// What trying drivers in a child process has shown: which devices survive being opened, and what they must be spared.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tandem::proof {
+
+enum class Api { opencl, vulkan };
+const char* name_of(Api api);  // "opencl", as in device ids
+
+// As the driver says; anything else under the same number is another device.
+struct Identity {
+  std::string name, driver;
+  bool operator==(const Identity&) const = default;
+};
+
+struct DeviceVerdict {
+  Identity identity;
+  std::string problem;                        // why it cannot be opened; empty: it can
+  std::map<std::string, std::string> spared;  // Precautions::spared
+};
+
+// A driver that ends the process which lists its devices.
+struct DriverVerdict {
+  std::string manifest, problem;
+};
+
+struct Verdict {
+  bool tried = false;                  // false: there was no child process, and nothing is known
+  std::string note;                    // why there was none
+  std::vector<DeviceVerdict> devices;  // opencl:0, opencl:1, ...
+  std::vector<DriverVerdict> drivers;  // left out: the loader is given only the others, `manifests`
+  std::vector<std::string> manifests;
+};
+
+// As kept on disk. `fingerprint` says which drivers it is about.
+std::string to_text(const Verdict& verdict, const std::string& fingerprint);
+// Nothing when the text is damaged, or about other drivers.
+std::optional<Verdict> from_text(const std::string& text, const std::string& fingerprint);
+
+}  // namespace tandem::proof

@@ -1,0 +1,63 @@
+#include "engine/run/contract.h"
+
+#include <algorithm>
+#include <variant>
+
+#include "sync/error.h"
+
+namespace tandem {
+namespace {
+
+// What the device is given: whether its matmuls' inputs, and their weights, fit the 16 bits of an NPU's operands.
+struct Operands {
+  bool activations_fit = true, weights_fit = true;
+};
+
+std::vector<std::string> why_not(const DeviceInfo& device, const Operands& operands) {
+  std::vector<std::string> reasons;
+  if (!device.fused_fma) reasons.push_back(device.id + " multiplies, then adds: its fma is not fused");
+  if (device.family == KernelFamily::simt)
+    reasons.push_back(device.id + " splits sums over work-items (simt kernels), by a tree of its own");
+  if (!device.f16_operands) return reasons;
+  if (!operands.activations_fit) reasons.push_back(device.id + " rounds activations to f16, other devices do not");
+  if (!operands.weights_fit) reasons.push_back(device.id + " rounds F32 and BF16 weights to f16, other devices do not");
+  return reasons;
+}
+
+Operands operands_of(const Step& step, bool f16_activations) {
+  Operands operands;
+  for (const Operator& op : step.operators) {
+    const auto* matmul = std::get_if<MatMul>(&op.body);
+    if (!matmul) continue;
+    operands.activations_fit = f16_activations;
+    operands.weights_fit &= matmul->w.format.exact_in_f16_contract();
+  }
+  return operands;
+}
+
+}  // namespace
+
+std::vector<std::string> reasons_for_other_bits(std::span<const DeviceInfo* const> devices,
+                                                std::span<const PackedFormat> weights, const std::string& act) {
+  const bool weights_fit = std::ranges::all_of(weights, &PackedFormat::exact_in_f16_contract);
+  std::vector<std::string> reasons;
+  if (act != "f16") reasons.push_back("activations stay " + act + ", plans with an NPU round them to f16 (--act f16)");
+  for (const DeviceInfo* device : devices) {
+    const auto more = why_not(*device, {true, weights_fit});
+    reasons.insert(reasons.end(), more.begin(), more.end());
+  }
+  return reasons;
+}
+
+std::string why_not_contract_bits(const Plan& plan, std::span<const DeviceInfo* const> devices, bool f16_activations) {
+  for (const Step& step : plan.steps) {
+    const std::string& id = plan.devices[static_cast<size_t>(step.device)];
+    const auto device = std::ranges::find(devices, id, [](const DeviceInfo* info) { return info->id; });
+    TANDEM_CHECK(device != devices.end(), "the plan runs on a device that is not among the given ones: " + id);
+    const auto reasons = why_not(**device, operands_of(step, f16_activations));
+    if (!reasons.empty()) return reasons.front();
+  }
+  return "";
+}
+
+}  // namespace tandem

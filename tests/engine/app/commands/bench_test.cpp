@@ -1,0 +1,146 @@
+// `tandem bench` as a whole: every flag, by what it does to the rows. No time is judged.
+#include <cmath>
+
+#include "tests/engine/app/commands/trace.h"
+#include "tests/engine/app/commands/whole.h"
+
+namespace tandem::testing {
+namespace {
+
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+class Bench : public ::testing::Test {
+ protected:
+  Arguments bench(const Arguments& more) const {
+    return Arguments{"bench", "-m", stories(), "--device", "npu:0,host"} + more + Arguments{"-r", "1"};
+  }
+  json rows(const Arguments& more) const { return json_of(bench(more)); }
+  const Folder folder_;
+};
+
+TEST_F(Bench, times_each_prompt_and_generation_at_each_depth) {
+  const json all = json_of({"bench", "--model", stories(), "--device", "npu:0,host", "--plan", "layer", "-p", "8,40",
+                            "-n", "2", "-d", "0,20", "--repetitions", "3"});
+  const int expected[][3] = {{8, 0, 0}, {40, 0, 0}, {0, 2, 0}, {8, 0, 20}, {40, 0, 20}, {0, 2, 20}};
+  ASSERT_EQ(all.size(), 6u);
+  for (size_t i = 0; i < all.size(); ++i) {
+    const json& row = all[i];
+    EXPECT_EQ(row.at("n_prompt"), expected[i][0]);
+    EXPECT_EQ(row.at("n_gen"), expected[i][1]);
+    EXPECT_EQ(row.at("n_depth"), expected[i][2]);
+    ASSERT_EQ(row.at("samples_ns").size(), 3u);
+    // The mean and its spread are those of the samples; a rate is tokens over time.
+    const int tokens = expected[i][0] + expected[i][1];
+    double mean = 0, squares = 0;
+    for (size_t s = 0; s < 3; ++s) {
+      const double rate = row.at("samples_ts").at(s);
+      EXPECT_NEAR(rate, tokens / (row.at("samples_ns").at(s).get<double>() * 1e-9), 1e-9 * rate);
+      mean += rate / 3;
+    }
+    for (const double rate : row.at("samples_ts")) squares += (rate - mean) * (rate - mean);
+    EXPECT_NEAR(row.at("avg_ts"), mean, 1e-9 * mean);
+    EXPECT_NEAR(row.at("stddev_ts"), std::sqrt(squares / 2), 1e-9 * mean);
+    EXPECT_EQ(row.at("clock"), "measured");
+    EXPECT_EQ(row.at("device"), "npu:0,host");
+    EXPECT_EQ(row.at("model_type"), "llama 0.29M F16");
+    const json one = {
+        {"tokens", expected[i][0] ? tokens : 1}, {"plan", "layer"}, {"passes", expected[i][0] ? 3 : 3 * tokens}};
+    EXPECT_EQ(row.at("plan_ran"), json::array({one})) << "what was timed, and nothing else";
+  }
+}
+
+// All of these devices keep the numeric contract, where what goes into a matrix fits f16.
+TEST_F(Bench, verifies_bits_where_the_contract_holds_and_says_why_where_it_does_not) {
+  for (const json& row : rows({"-p", "8", "-n", "2", "--plan", "layer", "--act", "f16"})) {
+    EXPECT_EQ(row.at("verified"), "bits");
+    EXPECT_EQ(row.at("verified_max_difference"), 0);
+    EXPECT_EQ(row.at("verification").at("bits"), true);
+    EXPECT_GE(row.at("verification").at("tokens"), 4) << "a prompt, single tokens, and the row's own";
+  }
+  for (const json& row : rows({"-p", "8", "-n", "2", "--plan", "layer", "--act", "f32"})) {
+    EXPECT_EQ(row.at("act"), "f32");
+    EXPECT_THAT(row.at("verified"), ::testing::StartsWith("within "));
+    EXPECT_THAT(row.at("verification").at("why_tolerance"), HasSubstr("npu:0 rounds activations"));
+    EXPECT_GT(row.at("verified_max_difference").get<double>(), 0);
+    EXPECT_LE(row.at("verified_max_difference"), row.at("verification").at("allowed"));
+  }
+  const Ended text = tandem(bench({"-p", "8", "-n", "0", "--plan", "layer"}));
+  EXPECT_THAT(text.out, HasSubstr("| measured | bits | pp8 |"));
+  EXPECT_THAT(text.err, HasSubstr("bit for bit"));
+}
+
+TEST_F(Bench, prints_a_table_csv_or_json) {
+  const Arguments base = bench({"-p", "4", "--n-gen", "1", "--plan", "layer"});
+  const Ended table = tandem(base + Arguments{"-o", "md"}), csv = tandem(base + Arguments{"--output", "csv"});
+  EXPECT_THAT(table.out,
+              HasSubstr("| model | size | params | backend | device | plan | clock | verified | test | t/s |"));
+  EXPECT_THAT(table.out, HasSubstr("| pp4 |"));
+  EXPECT_THAT(table.out, HasSubstr("| tg1 |"));
+  EXPECT_THAT(table.err, Not(IsEmpty()));
+  EXPECT_THAT(tandem(base + Arguments{"-q"}).err, IsEmpty());
+  std::istringstream lines(csv.out);
+  std::string header, first, second, none;
+  std::getline(lines, header);
+  std::getline(lines, first);
+  std::getline(lines, second);
+  EXPECT_THAT(header, ::testing::StartsWith("model_filename,model_type,"));
+  EXPECT_THAT(first, HasSubstr("\"npu:0,host\",\"layer\","));
+  EXPECT_FALSE(std::getline(lines, none) && !none.empty());
+  const Ended in_json = tandem(base + Arguments{"-o", "json"});
+  EXPECT_EQ(json::parse(in_json.out).size(), 2u);
+}
+
+TEST_F(Bench, opens_the_engine_as_its_flags_say) {
+  const json plain = rows({"-p", "4", "-n", "0", "--plan", "layer"})[0];
+  const json row =
+      rows({"-p", "4", "-n",           "0",   "--plan",  "rows", "--split", "1",        "-c",       "256",
+            "-t", "1", "--cache-type", "f32", "--chunk", "2",    "--sync",  "blocking", "--submit", "follow"})[0];
+  EXPECT_EQ(row.at("plan"), "rows");
+  EXPECT_EQ(row.at("plan_ran").at(0).at("tokens"), 2) << "--chunk";
+  EXPECT_EQ(row.at("n_ctx"), 256);
+  EXPECT_EQ(row.at("n_threads"), 1);
+  EXPECT_EQ(row.at("type_k"), "f32");
+  EXPECT_EQ(plain.at("n_ctx"), 64);
+  EXPECT_EQ(row.at("cache_bytes"), 8 * plain.at("cache_bytes").get<int>()) << "4 times the positions, twice the bytes";
+  EXPECT_EQ(row.at("verified"), "bits") << "whatever the flags";
+  EXPECT_EQ(tandem(bench({"-p", "4", "-n", "0", "--plan", "npu-only", "--strict-device"})).status, 1);
+  EXPECT_EQ(tandem(bench({"-p", "0", "-n", "0"})).status, 1) << "nothing to measure";
+}
+
+TEST_F(Bench, adds_a_roofline_a_breakdown_and_a_chips_clock_where_asked) {
+  const json row =
+      rows({"-p", "8", "-n", "0", "--plan", "layer", "--roofline", "--breakdown", "--soc", "snapdragon-8gen3"})[0];
+  EXPECT_NEAR(row.at("fma_share"), row.at("gflops").get<double>() / row.at("fma_peak_gflops").get<double>(), 1e-9);
+  EXPECT_GT(row.at("dram_read_gbps").get<double>(), 0);
+  std::map<std::string, double> ms_of;
+  for (const json& line : row.at("breakdown").at("lines")) ms_of[line.at("device")] += line.at("ms").get<double>();
+  EXPECT_EQ(ms_of.size(), 2u);
+  const double wall_ms = row.at("breakdown").at("wall_ms");
+  for (const auto& [device, ms] : ms_of) EXPECT_NEAR(ms, wall_ms, 0.03 * wall_ms) << device;
+  EXPECT_EQ(row.at("model_clock").at("clock"), "modelled");
+  EXPECT_GT(row.at("model_clock").at("avg_ts").get<double>(), 0);
+  EXPECT_EQ(tandem(bench({"--breakdown", "--trace", folder_.file("t.json")})).status, 2);
+}
+
+TEST_F(Bench, traces_what_it_times) {
+  const std::string path = folder_.file("trace.json");
+  const json all = rows({"-p", "8", "-n", "2", "--plan", "layer", "--trace", path});
+  const Trace trace = read_trace(path);
+  EXPECT_EQ(trace.at("orchestrator").size(), 2u * (1 + 2)) << "once to warm up and once timed";
+  for (const char* device : {"npu:0", "host"}) EXPECT_LE(overlap_us(trace.at(device)), 1e-3) << device;
+  EXPECT_THAT(folder_.names(), ElementsAre("trace.json"));
+}
+
+TEST_F(Bench, tells_of_broken_measurements_when_it_may) {
+  std::filesystem::create_directories(folder_.file("tandem"));
+  folder_.write("tandem/measured.json", "{");
+  const ChildSettings broken{.environment = {{"XDG_CACHE_HOME", folder_.file("")}}};
+  EXPECT_THAT(tandem(bench({"-p", "2", "-n", "0", "--plan", "layer", "-v"}), broken).err, HasSubstr("unreadable"));
+}
+
+}  // namespace
+}  // namespace tandem::testing

@@ -1,0 +1,78 @@
+// No flag without a test: what `--help` lists must be written in the tests of its command. That the tests check an
+// effect is for their readers to see; that a new flag has none is seen here.
+#include <regex>
+#include <set>
+
+#include "tests/engine/app/commands/whole.h"
+#include "tests/support/source_tree.h"
+
+namespace tandem::testing {
+namespace {
+
+// The files in which each command is tested.
+const std::map<std::string, std::vector<std::string>> kTestsOf = {
+    {"run", {"run_text", "run_sampling", "run_devices", "interrupt"}},
+    {"eval", {"eval"}},
+    {"tokenize", {"tokenize"}},
+    {"devices", {"info"}},
+    {"info", {"info"}},
+    {"plan", {"plan"}},
+    {"bench", {"bench"}},
+    {"profile", {"measuring"}},
+    {"calibrate", {"measuring"}},
+    {"bench-sync", {"measuring"}},
+    {"npu gemm", {"measuring"}},
+};
+
+// The first words of lines that begin with two blanks: "  -m,--model TEXT ..." in a list of flags.
+std::vector<std::set<std::string>> flags_of(const std::string& help) {
+  static const std::regex line("^ +(-[A-Za-z]|--[a-z-]+)(,(--[a-z-]+))?( .*)?$");
+  std::vector<std::set<std::string>> flags;
+  std::istringstream lines(help);
+  for (std::string text; std::getline(lines, text);) {
+    std::smatch found;
+    if (!std::regex_match(text, found, line) || found[1] == "-h") continue;
+    flags.push_back({found[1].str()});
+    if (found[3].matched) flags.back().insert(found[3].str());
+  }
+  return flags;
+}
+
+// The tests' texts without their comments. json_of() adds --json.
+std::string tests_of(const std::vector<std::string>& files) {
+  std::string code;
+  for (const std::string& file : files) {
+    std::ifstream in(source_tree() / "tests/engine/app/commands" / (file + "_test.cpp"));
+    EXPECT_TRUE(in.good()) << file;
+    for (std::string line; std::getline(in, line);) code += line.substr(0, line.find("// ")) + "\n";
+  }
+  return code.find("json_of(") == std::string::npos ? code : code + "\"--json\"";
+}
+
+TEST(EveryFlag, of_every_command_is_used_by_a_test_of_whole_commands) {
+  std::set<std::string> commands;
+  std::istringstream lines(tandem({"--help"}).out);
+  for (std::string line; std::getline(lines, line) && line != "Subcommands:";) {
+  }
+  for (std::string line; std::getline(lines, line) && line.starts_with("  ");) {
+    const std::string name = line.substr(2, line.find(' ', 2) - 2);
+    if (!name.empty()) commands.insert(name == "npu" ? "npu gemm" : name);
+  }
+  EXPECT_GE(commands.size(), kTestsOf.size());
+  for (const std::string& command : commands) {
+    const auto files = kTestsOf.find(command);
+    ASSERT_NE(files, kTestsOf.end()) << "the command " << command << " has no tests";
+    Arguments help = command == "npu gemm" ? Arguments{"npu", "gemm"} : Arguments{command};
+    const auto flags = flags_of(tandem(help + Arguments{"--help"}).out);
+    EXPECT_GE(flags.size(), 4u) << command;
+    const std::string code = tests_of(files->second);
+    for (const std::set<std::string>& spellings : flags) {
+      const bool used = std::ranges::any_of(
+          spellings, [&](const std::string& flag) { return code.find('"' + flag + '"') != std::string::npos; });
+      EXPECT_TRUE(used) << "no test of `tandem " << command << "` uses " << ::testing::PrintToString(spellings);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tandem::testing

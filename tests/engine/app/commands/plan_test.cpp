@@ -1,0 +1,115 @@
+// `tandem plan` as a whole: on this machine's measurements and on a chip's clock.
+#include <set>
+
+#include "tests/engine/app/commands/whole.h"
+#include "tests/support/source_tree.h"
+
+namespace tandem::testing {
+namespace {
+
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+class PlanHere : public ::testing::Test {
+ protected:
+  json plan(const Arguments& more) const {
+    return json_of(Arguments{"plan", "-m", stories(), "--device", "npu:0,host"} + more);
+  }
+  const Folder folder_;
+};
+
+TEST_F(PlanHere, lists_pieces_and_a_single_token_with_their_steps) {
+  const json report = plan({"--prompt", "20", "--chunk", "16", "--plan", "layer"});
+  EXPECT_EQ(report.at("clock"), "predicted from what was measured on this machine");
+  EXPECT_EQ(report.at("plan_asked"), "layer");
+  EXPECT_EQ(report.at("device"), "npu:0,host");
+  EXPECT_EQ(report.at("chunk"), 16);
+  std::vector<int> tokens, positions;
+  for (const json& phase : report.at("phases")) {
+    tokens.push_back(phase.at("tokens"));
+    positions.push_back(phase.at("position"));
+    EXPECT_EQ(phase.at("plan"), "layer");
+    std::set<std::string> multiplies;
+    for (const json& step : phase.at("steps")) {
+      for (const json& op : step.at("operators")) {
+        if (op.at("kind") == "matmul") multiplies.insert(step.at("device"));
+      }
+    }
+    EXPECT_THAT(multiplies, ElementsAre("npu:0")) << "the plan `layer` is what it says";
+  }
+  EXPECT_THAT(tokens, ElementsAre(16, 4, 1));
+  EXPECT_THAT(positions, ElementsAre(0, 16, 20));
+}
+
+// The chosen strategy is told beside the asked one, as `run` does.
+TEST_F(PlanHere, names_what_would_run_where_tensor_is_asked_for) {
+  const json report = plan({"-p", "8", "--plan", "tensor"});
+  EXPECT_EQ(report.at("plan_asked"), "tensor");
+  const std::set<std::string> candidates = {"layer", "rows", "tensor", "staggered", "host-only"};
+  for (const json& phase : report.at("phases")) EXPECT_TRUE(candidates.contains(phase.at("plan"))) << phase.at("plan");
+  const Ended text = tandem({"plan", "-m", stories(), "--device", "npu:0,host", "-p", "8", "--plan", "tensor"});
+  EXPECT_THAT(text.out, HasSubstr("plan asked for: tensor"));
+  EXPECT_THAT(text.out,
+              HasSubstr("8 tokens at position 0, plan " + report.at("phases").at(0).at("plan").get<std::string>()));
+}
+
+TEST_F(PlanHere, opens_the_engine_as_its_flags_say) {
+  const json report = plan({"-p", "4", "--plan", "rows", "--split", "1", "--ctx-size", "256", "--cache-type", "f32",
+                            "--act", "f32", "--sync", "blocking", "--submit", "dominant"});
+  EXPECT_EQ(report.at("context"), 256);
+  EXPECT_EQ(report.at("act"), "f32");
+  EXPECT_EQ(report.at("cache_bytes"), 5 * 2 * 4 * 8 * 256 * 4);
+  EXPECT_EQ(report.at("phases").at(0).at("dominant"), "gpu") << "4 tokens are submitted as one";
+  EXPECT_EQ(plan({"-p", "8", "--plan", "layer", "--submit", "dominant"}).at("phases").at(0).at("dominant"), "npu");
+  const json follow = plan({"-p", "8", "--plan", "layer", "--submit", "follow"});
+  for (const json& phase : follow.at("phases")) EXPECT_EQ(phase.at("dominant"), "npu");
+  for (const json& step : report.at("phases").at(0).at("steps")) {
+    for (const json& op : step.at("operators")) {
+      EXPECT_TRUE(op.at("kind") != "matmul" || step.at("device") == "npu:0") << "--split 1: " << op;
+    }
+  }
+  const Arguments base = {"plan", "-m", stories(), "--device", "npu:0,host", "-p", "4"};
+  const Ended one_core = tandem(base + Arguments{"--plan", "layer", "-t", "1"});
+  EXPECT_THAT(one_core.err, HasSubstr("waits are blocking"));
+  EXPECT_THAT(tandem(base + Arguments{"--plan", "layer", "-t", "1", "-q"}).err, IsEmpty());
+  EXPECT_EQ(tandem(base + Arguments{"--plan", "npu-only", "--strict-device"}).status, 1);
+  EXPECT_EQ(tandem(base + Arguments{"--plan", "layer", "--trace", folder_.file("t.json")}).status, 2)
+      << "nothing runs that could be traced";
+  std::filesystem::create_directories(folder_.file("tandem"));
+  folder_.write("tandem/measured.json", "{");
+  const ChildSettings broken{.environment = {{"XDG_CACHE_HOME", folder_.file("")}}};
+  EXPECT_THAT(tandem(base + Arguments{"--plan", "layer", "-v"}, broken).err, HasSubstr("unreadable"));
+}
+
+TEST(PlanOnAChip, follows_its_flags_without_a_model_file) {
+  const Arguments base = {"plan", "--shape", "llama-3-8b", "--soc", "snapdragon-8gen3", "--prompt", "256"};
+  const auto phase = [&](const Arguments& more) { return json_of(base + more).at("phases").at(0); };
+  const auto ms = [&](const Arguments& more) { return phase(more).at("predicted_ms").get<double>(); };
+  const double usual = ms({});
+  EXPECT_GT(ms({"--slow-sync"}), usual);
+  EXPECT_GT(ms({"--beside-load"}), usual);
+  EXPECT_EQ(phase({"--weights", "F16"}).at("matmuls").at(0).at("format"), "f16");
+  // This chip's profile fixes the bits of a weight, as its paper does; one that does not takes the format's.
+  const Folder folder;
+  json profile = json::parse(content_of(source_tree() / "engine/plan/profiles/snapdragon-8gen3.json"));
+  profile["weight_bits"]["value"] = 0;
+  const std::string file = folder.write("chip.json", profile.dump());
+  const auto token_ms = [&](const char* type) {
+    const json report = json_of({"plan", "--shape", "llama-3-8b", "--soc", file, "-p", "256", "--weights", type});
+    return report.at("phases").at(1).at("predicted_ms").get<double>();
+  };
+  EXPECT_GT(token_ms("F16"), 2 * token_ms("Q4_0")) << "more than three times the bytes";
+  EXPECT_EQ(phase({"--plan", "layer"}).at("plan"), "layer");
+  const Ended text = tandem(base);
+  EXPECT_THAT(text.out, HasSubstr("modelled: snapdragon-8gen3"));
+  const Ended missing = tandem({"plan", "--prompt", "64", "--json"});
+  EXPECT_EQ(missing.status, 2);
+  EXPECT_EQ(json::parse(missing.out).at("error").at("what"), "wrong usage");
+  EXPECT_THAT(missing.err, StartsWith("tandem: wrong usage"));
+}
+
+}  // namespace
+}  // namespace tandem::testing

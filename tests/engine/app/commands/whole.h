@@ -1,0 +1,115 @@
+// What tests of whole commands share: the model they run, what is known of it, and how answers are read.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <initializer_list>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "engine/device/registry.h"
+#include "tests/engine/app/commands/child.h"
+#include "tests/support/data.h"
+#include "tests/support/requirements.h"
+
+namespace tandem::testing {
+
+using Arguments = std::vector<std::string>;
+
+inline Arguments operator+(Arguments left, const Arguments& right) {
+  left.insert(left.end(), right.begin(), right.end());
+  return left;
+}
+
+// Skips, or fails where the environment says that the device must be there.
+#define NEED_DEVICE(id)                                                             \
+  do {                                                                              \
+    const std::string wanted = (id);                                                \
+    if (std::ranges::count(::tandem::available_devices(), wanted) > 0) break;       \
+    SKIP_OR_FAIL(::tandem::test::needs_of(wanted), "there is no device " + wanted); \
+  } while (false)
+
+// A trained model of 260 thousand parameters, its golden texts and logits.
+inline std::string stories() { return repository_data("tiny-models/stories260K-F16.gguf"); }
+
+// {"prompt", "prompt_ids", "greedy_ids", "greedy_text", "logits_file"} of the prompt "story", "lily" or "dialog".
+inline nlohmann::json golden(const std::string& prompt) {
+  const auto all = nlohmann::json::parse(std::ifstream(repository_data("tiny-models/golden/golden.json")));
+  for (const auto& entry : all) {
+    if (entry.at("logits_file") == "stories260K-F16." + prompt + ".logits.f32") return entry;
+  }
+  throw std::runtime_error("no golden entry for " + prompt);
+}
+
+// float32 logits, [tokens, vocabulary], of a golden entry.
+inline std::string golden_logits(const nlohmann::json& entry) {
+  return repository_data("tiny-models/golden/" + entry.at("logits_file").get<std::string>());
+}
+
+inline std::string content_of(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+inline std::vector<float> floats_of(const std::string& path) {
+  const std::string bytes = content_of(path);
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::copy_n(bytes.data(), values.size() * sizeof(float), reinterpret_cast<char*>(values.data()));
+  return values;
+}
+
+// Everything on the host's own loops, in f32: what the golden texts were made with.
+inline Arguments on_host() {
+  return {"--device", "host", "--plan", "host-only", "--act", "f32", "--cache-type", "f32"};
+}
+
+// The one JSON value that a command prints; the command succeeds.
+inline nlohmann::json json_of(Arguments arguments, const ChildSettings& settings = {}) {
+  arguments.push_back("--json");
+  const Ended ended = tandem(arguments, settings);
+  EXPECT_EQ(ended.status, 0) << ::testing::PrintToString(arguments) << "\n" << ended.err << ended.out;
+  return nlohmann::json::parse(ended.out, nullptr, false);
+}
+
+// A folder of the test's own, removed at its end.
+class Folder {
+ public:
+  Folder() { std::filesystem::create_directories(path_); }
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  std::string file(const std::string& name) const { return (path_ / name).string(); }
+  std::string write(const std::string& name, const std::string& content) const {
+    std::ofstream(path_ / name, std::ios::binary) << content;
+    return file(name);
+  }
+  std::vector<std::string> names() const {
+    std::vector<std::string> found;
+    for (const auto& entry : std::filesystem::directory_iterator(path_)) found.push_back(entry.path().filename());
+    std::sort(found.begin(), found.end());
+    return found;
+  }
+
+ private:
+  const std::filesystem::path path_ =
+      std::filesystem::temp_directory_path() / ("tandem_commands_" + std::to_string(getpid()));
+};
+
+template <typename T>
+std::string words(const std::vector<T>& values) {
+  std::string text;
+  for (const T& value : values) text += (text.empty() ? "" : " ") + std::to_string(value);
+  return text;
+}
+
+}  // namespace tandem::testing

@@ -1,0 +1,88 @@
+// Drivers that crash, abort or hang, beside the ones that are installed: folders of manifests that loaders are pointed
+// to.
+#pragma once
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/device/proof/driver_files.h"
+
+namespace tandem::testing {
+
+std::string fake_driver();  // fake_driver.c as a library
+std::string fake_calls();   // fake_calls.c
+std::string prove_program();
+std::string tandem_program_path();
+
+// Variables of the environment for as long as it lives.
+class Variables {
+ public:
+  Variables() = default;
+  ~Variables() {
+    for (const auto& [name, before] : before_)
+      before ? setenv(name.c_str(), before->c_str(), 1) : unsetenv(name.c_str());
+  }
+  Variables(const Variables&) = delete;
+  Variables& operator=(const Variables&) = delete;
+  void set(const std::string& name, const std::string& value) {
+    const char* before = std::getenv(name.c_str());
+    before_.emplace(name, before ? std::optional<std::string>(before) : std::nullopt);
+    setenv(name.c_str(), value.c_str(), 1);
+  }
+
+ private:
+  std::map<std::string, std::optional<std::string>> before_;
+};
+
+// A scratch folder with manifests of the installed OpenCL drivers and of the fake one, and an empty cache.
+class BrokenDrivers {
+ public:
+  BrokenDrivers() : folder_(std::filesystem::temp_directory_path() / ("tandem_broken_" + std::to_string(getpid()))) {
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_ / "vendors");
+    installed_ = proof::manifests(proof::Api::opencl);
+  }
+  ~BrokenDrivers() { std::filesystem::remove_all(folder_); }
+  BrokenDrivers(const BrokenDrivers&) = delete;
+  BrokenDrivers& operator=(const BrokenDrivers&) = delete;
+
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  bool any_installed() const { return !installed_.empty() && std::filesystem::exists(installed_.front()); }
+  void add_installed() {
+    for (const std::string& one : installed_)
+      std::filesystem::copy_file(one, folder_ / "vendors" / std::filesystem::path(one).filename());
+  }
+  void add_fake() { std::ofstream(folder_ / "vendors" / "fake.icd") << fake_driver() << "\n"; }
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(path(name)) << text;
+    return path(name);
+  }
+  std::string vulkan_fake() const {
+    return write("fake.json", R"({"file_format_version": "1.0.0", "ICD": {"api_version": "1.2.0", "library_path": ")" +
+                                  fake_driver() + "\"}}");
+  }
+
+  // OpenCL sees this folder alone, Vulkan nothing; children are this build's.
+  void set_up(Variables& variables) const {
+    variables.set("OCL_ICD_VENDORS", path("vendors"));
+    for (const char* name : {"VK_DRIVER_FILES", "VK_ICD_FILENAMES"}) variables.set(name, "/nonexistent.json");
+    variables.set("XDG_CACHE_HOME", path("cache"));
+    variables.set("TANDEM_PROVER", prove_program());
+    // What is loaded before the program comes before the sanitizer's library as well.
+    const char* asan = std::getenv("ASAN_OPTIONS");
+    variables.set("ASAN_OPTIONS", std::string(asan ? asan : "") + ":verify_asan_link_order=0:detect_leaks=0");
+  }
+
+ private:
+  std::filesystem::path folder_;
+  std::vector<std::string> installed_;
+};
+
+}  // namespace tandem::testing

@@ -1,0 +1,95 @@
+#include "engine/device/proof/driver_files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/engine/device/proof/broken_drivers.h"
+
+namespace tandem::proof {
+namespace {
+
+using ::tandem::testing::BrokenDrivers;
+using ::tandem::testing::Variables;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+TEST(DriverFiles, opencl_drivers_are_the_manifests_of_the_folder_that_the_loader_is_given) {
+  const BrokenDrivers files;
+  Variables variables;
+  variables.set("OCL_ICD_VENDORS", files.path("vendors"));
+  EXPECT_THAT(manifests(Api::opencl), IsEmpty());
+  files.write("vendors/b.icd", "libB.so\n");
+  files.write("vendors/a.icd", "libA.so\n");
+  files.write("vendors/notes.txt", "");
+  EXPECT_THAT(manifests(Api::opencl), ElementsAre(files.path("vendors/a.icd"), files.path("vendors/b.icd")));
+  variables.set("OCL_ICD_VENDORS", files.path("vendors/b.icd"));
+  EXPECT_THAT(manifests(Api::opencl), ElementsAre(files.path("vendors/b.icd")));
+}
+
+TEST(DriverFiles, vulkan_drivers_are_named_by_a_variable_or_lie_in_the_usual_folders) {
+  const BrokenDrivers files;
+  Variables variables;
+  for (const char* name : {"VK_DRIVER_FILES", "VK_ICD_FILENAMES", "VK_ADD_DRIVER_FILES"}) variables.set(name, "");
+  for (const char* name : {"XDG_CONFIG_HOME", "XDG_CONFIG_DIRS", "XDG_DATA_HOME"}) variables.set(name, files.path(""));
+  variables.set("XDG_DATA_DIRS", files.path("data"));
+  std::filesystem::create_directories(files.path("data/vulkan/icd.d"));
+  files.write("data/vulkan/icd.d/some.json", "{}");
+  EXPECT_THAT(manifests(Api::vulkan), ::testing::Contains(files.path("data/vulkan/icd.d/some.json")));
+  variables.set("VK_ICD_FILENAMES", "/a.json:/b.json");
+  EXPECT_THAT(manifests(Api::vulkan), ElementsAre("/a.json", "/b.json"));
+  variables.set("VK_DRIVER_FILES", "/c.json");
+  EXPECT_THAT(manifests(Api::vulkan), ElementsAre("/c.json"));
+}
+
+TEST(DriverFiles, fingerprint_changes_with_manifest_library_and_variables_and_with_nothing_else) {
+  const BrokenDrivers files;
+  Variables variables;
+  files.write("library.so", "one");
+  const std::string manifest = files.write("vendors/a.icd", files.path("library.so") + "\n");
+  const auto now = [&] { return fingerprint(Api::opencl, {manifest}); };
+  const std::string first = now();
+  EXPECT_EQ(now(), first);
+  variables.set("POCL_MAX_PTHREAD_COUNT", "7");
+  variables.set("TANDEM_SOMETHING", "else");
+  variables.set("VK_DRIVER_FILES", "/somewhere.json");
+  EXPECT_EQ(now(), first) << "these change nothing of what an OpenCL driver can do";
+  variables.set("RUSTICL_ENABLE", "some_gpu");
+  const std::string enabled = now();
+  EXPECT_NE(enabled, first);
+  files.write("library.so", "another");
+  const std::string updated = now();
+  EXPECT_NE(updated, enabled);
+  files.write("vendors/a.icd", files.path("other.so") + "\n");
+  EXPECT_NE(now(), updated);
+}
+
+TEST(DriverFiles, fingerprint_follows_a_vulkan_library_beside_its_manifest) {
+  const BrokenDrivers files;
+  files.write("driver.so", "one");
+  const std::string manifest = files.write("a.json", R"({"ICD": {"library_path": "./driver.so"}})");
+  const std::string first = fingerprint(Api::vulkan, {manifest});
+  files.write("driver.so", "another");
+  EXPECT_NE(fingerprint(Api::vulkan, {manifest}), first);
+  files.write("a.json", "this is no JSON");
+  EXPECT_NE(fingerprint(Api::vulkan, {manifest}), "") << "a damaged manifest is the loader's business";
+}
+
+TEST(DriverFiles, loaders_are_shown_the_drivers_that_are_left_in_their_order) {
+  const BrokenDrivers files;
+  files.write("z.icd", "libZ.so\n");
+  files.write("a.icd", "libA.so\n");
+  const Environment opencl = only(Api::opencl, {files.path("z.icd"), files.path("a.icd")}, files.path("left"));
+  ASSERT_EQ(opencl.size(), 1u);
+  Variables variables;
+  variables.set(opencl[0].first, opencl[0].second);
+  const auto left = manifests(Api::opencl);
+  ASSERT_EQ(left.size(), 2u);
+  std::string first;
+  std::ifstream(left[0]) >> first;
+  EXPECT_EQ(first, "libZ.so");
+  for (const auto& [name, value] : only(Api::vulkan, {}, "")) variables.set(name, value);
+  EXPECT_THAT(manifests(Api::vulkan), ElementsAre("/nonexistent"));
+}
+
+}  // namespace
+}  // namespace tandem::proof

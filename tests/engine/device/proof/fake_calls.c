@@ -1,0 +1,52 @@
+// Loaded before a real OpenCL driver (LD_PRELOAD): calls that end the process, or lie.
+//   TANDEM_FAKE_BUILD=TEXT    clBuildProgram aborts when its options contain TEXT
+//   TANDEM_FAKE_MAP=1         clEnqueueMapBuffer accesses memory that is not there
+//   TANDEM_FAKE_COUNT=N       every single word that is read back is N
+//   TANDEM_FAKE_CONTEXT=WHAT  clCreateContext does what it says: abort, hang
+#define _GNU_SOURCE
+#define CL_TARGET_OPENCL_VERSION 120
+#include <CL/cl.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define REAL(name) __typeof__(&name) call = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
+
+cl_int clBuildProgram(cl_program program, cl_uint count, const cl_device_id* devices, const char* options,
+                      void(CL_CALLBACK* notify)(cl_program, void*), void* data) {
+  const char* fatal = getenv("TANDEM_FAKE_BUILD");
+  if (fatal && options && strstr(options, fatal)) {
+    fprintf(stderr, "Unexpected intrinsic in %s\n", options);
+    abort();
+  }
+  REAL(clBuildProgram);
+  return call(program, count, devices, options, notify, data);
+}
+
+void* clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, cl_map_flags flags, size_t offset,
+                         size_t size, cl_uint waits, const cl_event* list, cl_event* event, cl_int* code) {
+  if (getenv("TANDEM_FAKE_MAP")) *(volatile int*)0 = 0;
+  REAL(clEnqueueMapBuffer);
+  return call(queue, buffer, blocking, flags, offset, size, waits, list, event, code);
+}
+
+cl_int clEnqueueReadBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset, size_t size,
+                           void* into, cl_uint waits, const cl_event* list, cl_event* event) {
+  REAL(clEnqueueReadBuffer);
+  const cl_int code = call(queue, buffer, blocking, offset, size, into, waits, list, event);
+  const char* count = getenv("TANDEM_FAKE_COUNT");
+  if (count && size == sizeof(cl_uint)) *(cl_uint*)into = (cl_uint)atoi(count);
+  return code;
+}
+
+cl_context clCreateContext(const cl_context_properties* properties, cl_uint count, const cl_device_id* devices,
+                           void(CL_CALLBACK* notify)(const char*, const void*, size_t, void*), void* data,
+                           cl_int* code) {
+  const char* what = getenv("TANDEM_FAKE_CONTEXT");
+  if (what && !strcmp(what, "abort")) abort();
+  while (what && !strcmp(what, "hang")) pause();
+  REAL(clCreateContext);
+  return call(properties, count, devices, notify, data, code);
+}

@@ -1,0 +1,44 @@
+// A driver for the loaders of OpenCL and Vulkan that does, as soon as it is asked anything, what TANDEM_FAKE_DRIVER
+// says: "abort", "crash", "hang" or "exit". Otherwise it has no devices.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void act(void) {
+  const char* what = getenv("TANDEM_FAKE_DRIVER");
+  if (!what) return;
+  fprintf(stderr, "fake driver: %s\n", what);
+  if (!strcmp(what, "abort")) abort();
+  if (!strcmp(what, "crash")) *(volatile int*)0 = 0;
+  if (!strcmp(what, "hang"))
+    for (;;) pause();
+  if (!strcmp(what, "exit")) exit(3);
+}
+
+// OpenCL: cl_khr_icd.
+int clIcdGetPlatformIDsKHR(unsigned entries, void** platforms, unsigned* count) {
+  (void)entries, (void)platforms;
+  act();
+  if (count) *count = 0;
+  return -1001;
+}
+int clGetPlatformInfo(void* platform, unsigned name, size_t size, void* value, size_t* needed) {
+  (void)platform, (void)name, (void)size, (void)value, (void)needed;
+  return -32;
+}
+void* clGetExtensionFunctionAddress(const char* name) {
+  if (!strcmp(name, "clIcdGetPlatformIDsKHR")) return (void*)clIcdGetPlatformIDsKHR;
+  return NULL;
+}
+
+// Vulkan: what the loader calls first.
+int vk_icdNegotiateLoaderICDInterfaceVersion(unsigned* version) {
+  (void)version;
+  act();
+  return -3;
+}
+void* vk_icdGetInstanceProcAddr(void* instance, const char* name) {
+  (void)instance, (void)name;
+  return NULL;
+}

@@ -1,0 +1,132 @@
+// What must be proven at start, per driver. Tests that need an ability skip where it was not proven, so that one whose
+// proof fails by mistake would silently leave them all out: here that is a failure.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "engine/device/gpu/kept_file.h"
+#include "engine/device/pair_self_test.h"
+#include "engine/device/registry.h"
+#include "engine/run/core_layout.h"
+#include "sync/error.h"
+#include "sync/waiter.h"
+#include "tests/support/requirements.h"
+
+namespace tandem::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+// On two cores or more, with one core for the driver.
+struct Proven {
+  const char* driver;  // how DeviceInfo::driver begins
+  KernelFamily family;
+  bool zero_copy, fused_fma;
+  std::map<std::string, std::string> refused = {};  // policies, with a part of the reason; all others pass
+};
+const Proven kTable[] = {
+    // Debian 12 has PoCL 3.1 and lavapipe of Mesa 22.3.6.
+    {"Portable Computing Language", KernelFamily::simd, true, true},
+    {"llvmpipe", KernelFamily::simd, true, false, {{"doorbell", "after 65535 iterations"}}},  // the loop budget
+    {"emulated", KernelFamily::none, true, true},
+    {"built in", KernelFamily::none, true, true},
+};
+
+const Proven* row_of(const std::string& driver) {
+  for (const Proven& row : kTable)
+    if (driver.starts_with(row.driver)) return &row;
+  return nullptr;
+}
+
+class ProvenOf : public ::testing::TestWithParam<const char*> {
+ protected:
+  static DeviceOptions options() {
+    DeviceOptions options;
+    options.program_folder = gpu::default_cache_folder();
+    options.gpu_cores = {0};
+    configure_drivers(options);
+    return options;
+  }
+  void SetUp() override {
+    if (usable_cores().size() < 2) GTEST_SKIP() << "skipped: on one core nothing may spin, and no policy is proven";
+    const DeviceOptions one_core = options();
+    for (const std::string& id : available_devices())
+      if (id.starts_with(GetParam())) devices_.push_back(open_device(id, one_core));
+    if (devices_.empty()) SKIP_OR_FAIL(test::needs_of(GetParam()), std::string("no device ") + GetParam());
+  }
+  std::vector<std::unique_ptr<Device>> devices_;
+};
+
+TEST_P(ProvenOf, every_device_of_a_driver_in_the_table_is_what_the_table_says) {
+  std::string unknown;
+  for (const auto& device : devices_) {
+    const DeviceInfo& info = device->info();
+    SCOPED_TRACE(info.id + ", " + info.driver);
+    const Proven* row = row_of(info.driver);
+    if (row == nullptr) {
+      unknown += (unknown.empty() ? "" : ", ") + info.driver;
+      continue;
+    }
+    EXPECT_EQ(info.family, row->family);
+    EXPECT_EQ(info.zero_copy, row->zero_copy) << info.zero_copy_note;
+    EXPECT_EQ(info.fused_fma, row->fused_fma);
+    std::vector<std::string> tested;
+    for (const PolicyTest& test : info.policies) {
+      const auto refused = row->refused.find(test.policy);
+      EXPECT_EQ(test.passed, refused == row->refused.end()) << test.policy << ": " << test.reason;
+      if (refused != row->refused.end()) {
+        EXPECT_THAT(test.reason, HasSubstr(refused->second));
+      }
+      tested.push_back(test.policy);
+    }
+    EXPECT_THAT(sync::waiter_names(), ::testing::IsSubsetOf(tested));
+  }
+  if (!unknown.empty()) GTEST_SKIP() << "skipped: the table does not say what must be proven of " << unknown;
+}
+
+TEST_P(ProvenOf, every_policy_in_the_table_opens_its_device_and_no_other_does) {
+  const std::vector<std::unique_ptr<Device>> devices = std::move(devices_);
+  for (const auto& device : devices) {
+    const Proven* row = row_of(device->info().driver);
+    if (row == nullptr) GTEST_SKIP() << "skipped: the table does not know " << device->info().driver;
+    for (const std::string& policy : sync::waiter_names()) {
+      SCOPED_TRACE(device->info().id + ", " + policy);
+      DeviceOptions with_policy = options();
+      with_policy.sync_policy = policy;
+      const auto open = [&] { require_policy(open_device(device->info().id, with_policy)->info(), policy); };
+      if (row->refused.contains(policy)) {
+        EXPECT_THROW(open(), Error);
+      } else {
+        EXPECT_NO_THROW(open());
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, ProvenOf, ::testing::Values("opencl", "vulkan", "npu", "host"),
+                         [](const auto& info) { return std::string(info.param); });
+
+// Plans put devices together that see each other's results.
+TEST(Proven, devices_in_the_table_can_work_on_one_plan) {
+  DeviceOptions options;
+  options.program_folder = gpu::default_cache_folder();
+  options.gpu_cores = {0};
+  configure_drivers(options);
+  std::vector<std::unique_ptr<Device>> devices;
+  for (const std::string& id : available_devices()) {
+    devices.push_back(open_device(id, options));
+    if (row_of(devices.back()->info().driver) == nullptr) devices.pop_back();
+  }
+  EXPECT_GE(devices.size(), 2u) << "the emulated NPU and the host are always there";
+  sync::Pool pool;
+  for (size_t a = 0; a < devices.size(); ++a) {
+    for (size_t b = a + 1; b < devices.size(); ++b) {
+      for (const PairTest& test : test_pair(*devices[a], *devices[b], pool))
+        EXPECT_TRUE(test.passed) << test.from << " to " << test.to << ": " << test.reason;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tandem::testing

@@ -1,0 +1,233 @@
+// Thousands of random cuts of random operators over three devices: whatever two of them do to one byte is ordered.
+//
+// The reference is brute force: every byte that an operator reads or writes, one bit each, and the steps' order by
+// following waits. A schedule that forgets one wait of one byte fails here; one that waits more than it must does not.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bitset>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/plan/plan.h"
+
+namespace tandem {
+namespace {
+
+constexpr int64_t kTokens = 8, kWidth = 256, kFirstPosition = 3;
+constexpr int kDevices = 3, kPlans = 3000, kOperatorsOfAPlan = 10;
+
+using Words = std::bitset<kTokens * kWidth>;  // of one slot, in units of four bytes: f32, int32
+using Touched = std::map<const sync::Slot*, Words>;
+
+struct Bytes {
+  Touched read, written;
+};
+
+void add(Touched& to, const Region& region) {
+  Words& words = to[region.at.slot];
+  for (int64_t row = 0; row < region.rows; ++row) {
+    const size_t begin = region.at.offset_bytes + static_cast<size_t>(row) * region.pitch_bytes;
+    for (size_t byte = begin; byte < begin + region.width_bytes; byte += 4) words.set(byte / 4);
+  }
+}
+
+// Of a cache a unit stands for all of one position's values: an append writes its tokens' positions, an attention reads
+// every position up to its last token's.
+void add_positions(Touched& to, const KvCache& cache, size_t begin, size_t end) {
+  for (size_t position = begin; position < end; ++position) {
+    to[cache.k.slot].set(position);
+    to[cache.v.slot].set(position);
+  }
+}
+
+size_t position_of(const Operand& positions) { return kFirstPosition + positions.offset_bytes / sizeof(int32_t); }
+
+Bytes bytes_of(const Operator& op) {
+  Bytes bytes;
+  std::set<const sync::Slot*> caches;
+  const auto* append = std::get_if<KvAppend>(&op.body);
+  const auto* attention = std::get_if<Attention>(&op.body);
+  if (append) {
+    const size_t first = position_of(append->positions);
+    add_positions(bytes.written, append->cache, first, first + static_cast<size_t>(append->S));
+    caches = {append->cache.k.slot, append->cache.v.slot};
+  }
+  if (attention) {
+    add_positions(bytes.read, attention->cache, 0,
+                  position_of(attention->positions) + static_cast<size_t>(attention->S));
+    caches = {attention->cache.k.slot, attention->cache.v.slot};
+  }
+  const auto counts = [&](const Region& region) {
+    return region.at && region.at.slot->use() != sync::SlotUse::weights && !caches.contains(region.at.slot);
+  };
+  for (const Region& region : reads(op)) {
+    if (counts(region)) add(bytes.read, region);
+  }
+  for (const Region& region : writes(op)) {
+    if (counts(region)) add(bytes.written, region);
+  }
+  return bytes;
+}
+
+bool share(const Touched& a, const Touched& b) {
+  return std::ranges::any_of(a, [&](const auto& one) {
+    const auto other = b.find(one.first);
+    return other != b.end() && (one.second & other->second).any();
+  });
+}
+
+bool conflict(const Bytes& a, const Bytes& b) {
+  return share(a.written, b.read) || share(a.written, b.written) || share(a.read, b.written);
+}
+
+// ended[i]: the steps that have ended when step i starts, found by following the order of devices and the waits.
+std::vector<std::set<int>> ended_before(const Plan& plan) {
+  std::vector<std::set<int>> ended(plan.steps.size());
+  std::vector<int> last(plan.devices.size(), -1);
+  for (int i = 0; i < static_cast<int>(plan.steps.size()); ++i) {
+    const Step& step = plan.steps[i];
+    const auto knows = [&](int other) {
+      if (other < 0) return;
+      ended[i].insert(other);
+      ended[i].insert(ended[other].begin(), ended[other].end());
+    };
+    knows(last[step.device]);
+    for (const int wait : step.waits) {
+      EXPECT_TRUE(plan.steps[wait].signals) << "step " << i << " waits for a step that never signals";
+      knows(wait);
+    }
+    last[step.device] = i;
+  }
+  return ended;
+}
+
+class RandomSchedule : public ::testing::Test {
+ protected:
+  RandomSchedule() {
+    for (int i = 0; i < 3; ++i) matrices_.push_back(slot(kTokens * kWidth * 4));
+    for (int64_t i = 0; i < 2; ++i) {
+      KvCache cache{KvType::f16, 1, 16, 16, 64, {}, {}};
+      cache.k = slot(static_cast<int64_t>(cache.k_bytes()));
+      cache.v = slot(static_cast<int64_t>(cache.v_bytes()));
+      caches_.push_back(cache);
+    }
+    positions_ = slot(kTokens * 4);
+    weights_ = {&pool_.acquire(packed_bytes(kFormat, kWidth, kWidth), sync::SlotUse::weights, "w"), 0};
+  }
+
+  static constexpr StorageType kStorage = StorageType::f16;
+  const PackedFormat kFormat = packed_format(kStorage);
+
+  Operand slot(int64_t bytes) {
+    return {&pool_.acquire(static_cast<size_t>(bytes), sync::SlotUse::activations, "m"), 0};
+  }
+  int64_t below(int64_t end) { return std::uniform_int_distribution<int64_t>(0, end - 1)(random_); }
+  Operand matrix() { return matrices_[static_cast<size_t>(below(3))]; }
+  // A column of a matrix from which `width` values fit, in steps of 16.
+  Operand columns(int64_t width) {
+    return matrix().advanced(static_cast<size_t>(below((kWidth - width) / 16 + 1)) * 64);
+  }
+
+  OperatorBody random_body() {
+    const int64_t width = 64 * (1 + below(3));
+    switch (below(8)) {
+      case 0:
+        return Add{kTokens, width, columns(width), columns(width), kWidth, kWidth};
+      case 1: {
+        RmsNorm norm{kTokens, 1, width, columns(width), columns(width), kWidth, kWidth, {}, 0, weights_};
+        if (below(2)) norm.add = columns(width), norm.add_stride = kWidth;
+        return norm;
+      }
+      case 2:
+        return SwiGlu{kTokens, width, columns(width), columns(width), kWidth, kWidth, columns(width), kWidth};
+      case 3:
+        return Softmax{kTokens, width, columns(width), kWidth};
+      case 4: {
+        const KvCache& cache = caches_[static_cast<size_t>(below(2))];
+        return KvAppend{kTokens, columns(16), columns(16), kWidth, kWidth, positions_, cache};
+      }
+      case 5: {
+        const KvCache& cache = caches_[static_cast<size_t>(below(2))];
+        return Attention{kTokens, 2, columns(32), kWidth, columns(32), kWidth, positions_, cache, 1, false, {}};
+      }
+      default:
+        return MatMul{kTokens,  kWidth,   0,      kWidth, {kFormat, kWidth, kWidth, weights_},
+                      matrix(), matrix(), kWidth, kWidth};
+    }
+  }
+
+  // The operator whole, or in parts: by rows, by tokens, or some tokens' rows; parts may be left out.
+  std::vector<Operator> random_parts(const Operator& op) {
+    std::vector<Operator> by_tokens{op}, parts;
+    if (below(2)) {
+      const int64_t at = 1 + below(kTokens - 1);
+      by_tokens = {slice_tokens(op, 0, at), slice_tokens(op, at, kTokens)};
+    }
+    for (const Operator& part : by_tokens) {
+      const auto* matmul = std::get_if<MatMul>(&part.body);
+      if (!matmul || below(4) == 0) {
+        parts.push_back(part);
+        continue;
+      }
+      const int64_t at = 64 * (1 + below(kWidth / 64 - 1));
+      parts.push_back({part.name, slice_rows(*matmul, 0, at)});
+      parts.push_back({part.name, slice_rows(*matmul, at, kWidth)});
+    }
+    std::erase_if(parts, [&](const Operator&) { return below(8) == 0; });
+    return parts;
+  }
+
+  std::vector<Placed> random_computation() {
+    std::vector<Placed> placed;
+    for (int i = 0; i < kOperatorsOfAPlan; ++i) {
+      for (Operator& part : random_parts({"", random_body()})) {
+        part.name = std::to_string(placed.size());
+        placed.push_back({static_cast<int>(below(kDevices)), std::move(part)});
+      }
+    }
+    return placed;
+  }
+
+  sync::Pool pool_;
+  std::vector<Operand> matrices_;
+  std::vector<KvCache> caches_;
+  Operand positions_, weights_;
+  std::mt19937 random_{20261122};
+};
+
+TEST_F(RandomSchedule, orders_whatever_two_devices_do_to_one_byte) {
+  int64_t ordered = 0, free = 0;
+  for (int n = 0; n < kPlans && !HasFailure(); ++n) {
+    const std::vector<Placed> placed = random_computation();
+    const Plan plan = schedule("random", {"a", "b", "c"}, placed);
+    const std::vector<std::set<int>> ended = ended_before(plan);
+    std::vector<int> step_of(placed.size(), -1);
+    for (size_t step = 0; step < plan.steps.size(); ++step) {
+      for (const Operator& op : plan.steps[step].operators) step_of[std::stoul(op.name)] = static_cast<int>(step);
+    }
+    std::vector<Bytes> bytes;
+    for (const Placed& one : placed) bytes.push_back(bytes_of(one.op));
+    for (size_t late = 0; late < placed.size(); ++late) {
+      for (size_t early = 0; early < late; ++early) {
+        if (placed[early].device == placed[late].device) continue;
+        const bool is_ordered = ended[step_of[late]].contains(step_of[early]);
+        if (!conflict(bytes[early], bytes[late])) {
+          free += is_ordered ? 0 : 1;
+          continue;
+        }
+        ++ordered;
+        ASSERT_TRUE(is_ordered) << "plan " << n << ": operator " << late << " (" << kind_name(placed[late].op)
+                                << ") does not wait for " << early << " (" << kind_name(placed[early].op) << ")";
+      }
+    }
+  }
+  EXPECT_GT(ordered, 100000) << "the computations hardly touch";
+  EXPECT_GT(free, 10000) << "a schedule that orders everything proves nothing";
+}
+
+}  // namespace
+}  // namespace tandem

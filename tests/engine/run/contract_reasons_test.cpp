@@ -1,0 +1,93 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/run/contract.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+DeviceInfo gpu(bool fused, KernelFamily family) {
+  DeviceInfo info;
+  info.id = "opencl:0";
+  info.kind = DeviceKind::gpu;
+  info.family = family;
+  info.fused_fma = fused;
+  return info;
+}
+
+DeviceInfo npu() {
+  DeviceInfo info;
+  info.id = "npu:0";
+  info.kind = DeviceKind::npu;
+  info.fused_fma = info.f16_operands = true;
+  return info;
+}
+
+const std::vector<PackedFormat> kQuantised{packed_format(StorageType::q4_0), packed_format(StorageType::f16)};
+const std::vector<PackedFormat> kWide{packed_format(StorageType::q4_0), packed_format(StorageType::bf16)};
+
+std::vector<std::string> reasons(const std::vector<DeviceInfo>& devices, const std::vector<PackedFormat>& weights,
+                                 const std::string& act) {
+  std::vector<const DeviceInfo*> borrowed;
+  for (const DeviceInfo& device : devices) borrowed.push_back(&device);
+  return reasons_for_other_bits(borrowed, weights, act);
+}
+
+TEST(OtherBits, have_no_reason_where_every_device_keeps_the_contract) {
+  EXPECT_THAT(reasons({gpu(true, KernelFamily::simd), npu()}, kQuantised, "f16"), IsEmpty());
+  EXPECT_THAT(reasons({gpu(true, KernelFamily::simd)}, kWide, "f16"), IsEmpty())
+      << "without an NPU no weight is rounded";
+}
+
+TEST(OtherBits, come_from_a_gpu_that_computes_in_another_way) {
+  EXPECT_THAT(reasons({gpu(false, KernelFamily::simd)}, kQuantised, "f16"), ElementsAre(HasSubstr("not fused")));
+  EXPECT_THAT(reasons({gpu(true, KernelFamily::simt), npu()}, kQuantised, "f16"), ElementsAre(HasSubstr("simt")));
+  EXPECT_THAT(reasons({gpu(false, KernelFamily::simt)}, kQuantised, "f16"),
+              ElementsAre(HasSubstr("not fused"), HasSubstr("simt")));
+}
+
+TEST(OtherBits, come_from_an_npu_that_rounds_what_others_do_not) {
+  EXPECT_THAT(reasons({gpu(true, KernelFamily::simd)}, kQuantised, "f32"),
+              ElementsAre(HasSubstr("activations stay f32")));
+  EXPECT_THAT(reasons({gpu(true, KernelFamily::simd), npu()}, kWide, "f32"),
+              ElementsAre(HasSubstr("activations stay f32"), HasSubstr("npu:0 rounds F32 and BF16 weights")));
+  EXPECT_THAT(reasons({npu()}, kWide, "f16"), ElementsAre(HasSubstr("BF16 weights")));
+}
+
+// One matmul on each device, weights of `format`.
+std::string why_not(const DeviceInfo& device, PackedFormat format, bool f16_activations) {
+  MatMul matmul;
+  matmul.w.format = format;
+  Plan plan;
+  plan.devices = {"other", device.id};
+  plan.steps = {{1, {{"blk.0.attn_qkv", matmul}}, {}, true}};
+  DeviceInfo other;  // breaks every rule, but has no step
+  other.id = "other";
+  const std::vector<const DeviceInfo*> devices = {&other, &device};
+  return why_not_contract_bits(plan, devices, f16_activations);
+}
+
+TEST(ContractBits, are_those_of_fused_multiply_adds_in_one_chain_over_operands_that_fit) {
+  const PackedFormat f32{}, f16{PackedKind::f16};
+  DeviceInfo gpu;
+  gpu.id = "opencl:0";
+  gpu.fused_fma = true;
+  gpu.family = KernelFamily::simd;
+  EXPECT_EQ(why_not(gpu, f32, false), "");
+  DeviceInfo simt = gpu, unfused = gpu, npu = gpu;
+  simt.family = KernelFamily::simt;
+  unfused.fused_fma = false;
+  npu.f16_operands = true;
+  EXPECT_THAT(why_not(simt, f16, true), HasSubstr("simt"));
+  EXPECT_THAT(why_not(unfused, f16, true), HasSubstr("not fused"));
+  EXPECT_EQ(why_not(npu, f16, true), "");
+  EXPECT_THAT(why_not(npu, f16, false), HasSubstr("rounds activations"));
+  EXPECT_THAT(why_not(npu, f32, true), HasSubstr("weights to f16"));
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,94 @@
+// What engines do with a long prompt and with single tokens behind it: pieces without logits, plans that are made anew
+// as the context grows (Planner::planned_past), and sampling with a seed. The same on every plan.
+#include "engine/run/generate.h"
+#include "tests/engine/run/golden.h"
+
+namespace tandem::testing {
+namespace {
+
+constexpr const char* kModel = "mixed-models/first.gguf";
+// Ends of extensions, at golden logits, so that the pieces between are of few lengths (each is measured): within a
+// piece, at a piece's end, behind 1,024, where the past is rounded otherwise.
+constexpr int64_t kEnds[] = {33, 512, 1025, 1200};
+
+struct Outcome {
+  std::vector<float> logits;  // at each end, then of single tokens
+  std::vector<int32_t> sampled;
+};
+
+Outcome run_on(const Way& way, std::span<const int32_t> ids) {
+  EngineOptions options = options_for(repository_data(kModel), way);
+  options.chunk = 256, options.outputs = 1, options.context = 1280;
+  const auto engine = Engine::open(options);
+  Outcome run;
+  const auto take = [&](std::span<const float> logits) {
+    run.logits.insert(run.logits.end(), logits.begin(), logits.end());
+  };
+  int64_t begin = 0;
+  for (const int64_t end : kEnds) {
+    take(engine->extend(ids.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin))));
+    begin = end;
+  }
+  for (const int32_t id : {17, 170, 71}) take(engine->extend(std::span(&id, 1)));
+  // Back to where plans of another past were made.
+  engine->rewind(500);
+  take(engine->extend(ids.subspan(500, 33)));
+  engine->rewind(0);
+  GenerateOptions sampling;
+  sampling.predict = 24;
+  sampling.ignore_end = true;
+  sampling.sampler.temperature = 1.5f;
+  sampling.sampler.seed = 17;
+  run.sampled = generate(*engine, ids.first(33), sampling).ids;
+  return run;
+}
+
+class Deep : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto golden = read_json(repository_data("mixed-models/golden.json"));
+    ids_ = golden.at("prompt").get<std::vector<int32_t>>();
+    positions_ = golden.at("positions").get<std::vector<int64_t>>();
+    golden_ = read_floats(repository_data("mixed-models/first.logits.f32"));
+  }
+  // 2e-3 where everything is f32, 3e-2 where what matmuls read is rounded to f16.
+  void expect_golden(const Outcome& run, double tolerance) const {
+    constexpr int64_t V = 512;
+    for (size_t i = 0; i < std::size(kEnds); ++i) {
+      const auto at = std::ranges::find(positions_, kEnds[i] - 1) - positions_.begin();
+      ASSERT_LT(at, std::ssize(positions_));
+      EXPECT_LE(largest_difference(rows(run.logits, static_cast<int64_t>(i), 1, V), rows(golden_, at, 1, V)), tolerance)
+          << "after " << kEnds[i] << " tokens";
+    }
+  }
+  std::vector<int32_t> ids_;
+  std::vector<int64_t> positions_;
+  std::vector<float> golden_;
+};
+
+TEST_F(Deep, prompts_have_golden_logits_on_the_host_and_the_gpu_with_unrounded_activations) {
+  const Way host{"host-only", {}, "", "f32"}, gpu{"gpu-only", {}, "simd", "f32"};
+  const Outcome expected = run_on(host, ids_);
+  expect_golden(expected, 2e-3);
+  if (std::ranges::count(available_devices(), "opencl:0") == 0) SKIP_FOR_WANT_OF(opencl, "no OpenCL device");
+  const Outcome run = run_on(gpu, ids_);
+  EXPECT_EQ(different_bits(run.logits, expected.logits), 0u);
+  EXPECT_EQ(run.sampled, expected.sampled);
+}
+
+TEST_F(Deep, prompts_and_seeded_samples_are_the_same_on_every_plan) {
+  const Outcome expected = run_on({"host-only", {}, "", "f16", KvType::f16}, ids_);
+  expect_golden(expected, 3e-2);
+  if (std::ranges::count(available_devices(), "opencl:0") == 0) SKIP_FOR_WANT_OF(opencl, "no OpenCL device");
+  for (const Way& way : {Way{"tensor", {}}, Way{"tensor", {0.6}}, Way{"staggered", {}}, Way{"sequence", {}}}) {
+    Way full = way;
+    full.family = "simd", full.act = "f16", full.kv = KvType::f16;
+    SCOPED_TRACE(full.name());
+    const Outcome run = run_on(full, ids_);
+    EXPECT_EQ(different_bits(run.logits, expected.logits), 0u);
+    EXPECT_EQ(run.sampled, expected.sampled);
+  }
+}
+
+}  // namespace
+}  // namespace tandem::testing

@@ -1,0 +1,53 @@
+// Engines on a random model written by the test itself, on the host's plain loops: need no data and no driver.
+#pragma once
+
+#include <unistd.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/run/engine.h"
+#include "tests/support/gguf_writer.h"
+
+namespace tandem::testing {
+
+// The model's file lives as long as this.
+class HostEngines {
+ public:
+  explicit HostEngines(const std::string& name, TinyModel model = {})
+      : path_((std::filesystem::temp_directory_path() / ("tandem_" + name + "_" + std::to_string(getpid()) + ".gguf"))
+                  .string()) {
+    write_file(path_, write_gguf(model));
+  }
+  ~HostEngines() { std::filesystem::remove(path_); }
+  HostEngines(const HostEngines&) = delete;
+  HostEngines& operator=(const HostEngines&) = delete;
+
+  const std::string& path() const { return path_; }
+  EngineOptions options(int64_t chunk = 64) const {
+    EngineOptions options;
+    options.model_path = path_;
+    options.plan = "host-only";
+    options.devices = {"host"};
+    options.chunk = chunk;
+    options.outputs = 1;
+    options.measurements = "";
+    return options;
+  }
+  std::unique_ptr<Engine> open(int64_t chunk = 64) const { return Engine::open(options(chunk)); }
+
+ private:
+  std::string path_;
+};
+
+// `count` ids of the tiny vocabulary behind its special tokens.
+inline std::vector<int32_t> some_ids(int count) {
+  std::vector<int32_t> ids;
+  for (int i = 0; i < count; ++i) ids.push_back(3 + (i * i + 5 * i) % 300);
+  return ids;
+}
+
+}  // namespace tandem::testing

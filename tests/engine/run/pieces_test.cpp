@@ -1,0 +1,88 @@
+// Long prompts in pieces, and what an engine keeps from one to the next.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "tests/engine/run/host_engine.h"
+
+namespace tandem::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::vector<float> last_logits(Engine& engine, std::span<const int32_t> ids) {
+  const std::span<const float> logits = engine.extend(ids);
+  return {logits.begin(), logits.end()};
+}
+
+// The bit rules: what a token gives depends on the tokens before it, not on how they came.
+TEST(Pieces, of_a_prompt_give_the_bits_of_the_whole) {
+  const HostEngines engines("pieces");
+  const std::vector<int32_t> prompt = some_ids(50);
+  const std::vector<float> expected = last_logits(*engines.open(64), prompt);
+  for (const int64_t chunk : {1, 7, 25, 49}) {
+    const auto engine = engines.open(chunk);
+    EXPECT_EQ(last_logits(*engine, prompt), expected) << "in pieces of " << chunk;
+    EXPECT_EQ(engine->position(), 50);
+  }
+}
+
+TEST(Pieces, only_the_last_one_has_logits) {
+  const auto engine = HostEngines("outputs").open(20);
+  EXPECT_EQ(engine->piece(0, 50), (Batch{20, 0}));
+  EXPECT_EQ(engine->piece(20, 50), (Batch{20, 0}));
+  EXPECT_EQ(engine->piece(40, 50), (Batch{10, 1}));
+  EXPECT_EQ(engine->piece(0, 20), (Batch{20, 1}));
+}
+
+TEST(Pieces, getting_ready_for_them_appends_nothing) {
+  const HostEngines engines("ready");
+  const auto engine = engines.open(20);
+  const std::vector<int32_t> prompt = some_ids(50);
+  engine->extend(std::span(prompt).first(5));
+  engine->get_ready(45, true);
+  EXPECT_EQ(engine->position(), 5);
+  EXPECT_EQ(last_logits(*engine, std::span(prompt).subspan(5)), last_logits(*engines.open(), prompt));
+}
+
+TEST(Pieces, fill_a_context_to_its_last_place) {
+  const HostEngines engines("full");
+  EngineOptions options = engines.options(7);
+  options.context = 16;
+  const auto engine = Engine::open(options);
+  engine->extend(some_ids(16));
+  EXPECT_EQ(engine->position(), 16);
+  EXPECT_ANY_THROW(engine->extend(some_ids(1)));
+  engine->rewind(15);
+  EXPECT_NO_THROW(engine->extend(some_ids(1)));
+}
+
+// A plan that weighs attention holds for a stretch of depths; a deeper one is made of what was measured there.
+TEST(Pieces, at_another_depth_are_planned_anew) {
+  TinyModel model;
+  model.context_length = 512;
+  const HostEngines engines("depths", model);
+  EngineOptions options = engines.options(32);
+  options.plan = "staggered";
+  options.devices = {"npu:0", "host"};
+  options.act = "f16";
+  options.context = 320;
+  options.measurements = engines.path() + ".measured.json";
+  options.keeps_contended = true;
+  const auto measured = [&] {
+    std::ifstream file(*options.measurements);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  const auto engine = Engine::open(options);
+  engine->extend(some_ids(256));
+  EXPECT_THAT(measured(), HasSubstr("from 0"));
+  EXPECT_THAT(measured(), ::testing::Not(HasSubstr("from 256")));
+  engine->extend(some_ids(32));
+  EXPECT_THAT(measured(), HasSubstr("from 256"));
+  std::filesystem::remove(*options.measurements);
+}
+
+}  // namespace
+}  // namespace tandem::testing

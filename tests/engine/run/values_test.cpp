@@ -1,0 +1,199 @@
+// Values of whole models on every plan: bit for bit where the numeric contract holds, and among the plans that split
+// the work the same way where a GPU has an arithmetic of its own (docs/numbers.md).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <map>
+
+#include "tests/engine/run/logits.h"
+#include "tests/engine/run/whole_model.h"
+#include "tests/support/data.h"
+#include "tests/support/gguf_writer.h"
+
+namespace tandem::testing {
+namespace {
+
+using ::testing::ElementsAre;
+
+struct Gpu {
+  std::string id, family;
+  int64_t deep;  // tokens of the quantised models: on lavapipe a pass takes long, and longest by simt kernels
+  bool simd() const { return family == "simd"; }
+};
+void PrintTo(const Gpu& gpu, std::ostream* out) { *out << gpu.id << " " << gpu.family; }
+
+// Which plans have each other's bits on a GPU of its own arithmetic: those that give the NPU all matmuls do, others
+// with themselves, for any pieces. Plans that weigh costs may cut differently for every batch: none.
+std::string bits_of(const Strategy& strategy) {
+  if (strategy.name == std::string_view("tensor") || strategy.weighs_attention) return "";
+  const bool all_on_npu = !strategy.cuts_rows && strategy.name != std::string_view("gpu-only");
+  return all_on_npu ? "NPU" : strategy.name;
+}
+
+// A model of two layers that the test writes; with the file's end the name is free again.
+class TinyFile {
+ public:
+  TinyFile() {
+    TinyModel tiny;
+    tiny.type = StorageType::f16;
+    tiny.feed_forward = 128;
+    tiny.heads = 2, tiny.kv_heads = 1;
+    write_file(path, write_gguf(tiny));
+  }
+  ~TinyFile() { std::filesystem::remove(path); }
+  const std::string path =
+      (std::filesystem::temp_directory_path() / ("tandem_values_" + std::to_string(getpid()) + ".gguf")).string();
+};
+
+class Values : public ::testing::TestWithParam<Gpu> {
+ protected:
+  void SetUp() override {
+    if (std::ranges::count(available_devices(), GetParam().id) == 0)
+      SKIP_OR_FAIL(test::needs_of(GetParam().id), "there is no device " + GetParam().id);
+  }
+  WholeModelOptions options() const {
+    WholeModelOptions options;
+    options.devices = {GetParam().id, "npu:0", "host"};
+    options.family = GetParam().family;
+    return options;
+  }
+  // Every GPU that fuses its sums has the host's bits by simd kernels. For the others: how far an arithmetic of its
+  // own, or a part of each, may be from the host's, which the GPU alone shows.
+  void get_ready(WholeModel& model, std::span<const int32_t> ids, std::span<const float> host) {
+    contract_ = GetParam().simd() && model.first().fused_fma;
+    references_.clear();
+    if (contract_) references_["contract"].assign(host.begin(), host.end());
+    const auto alone = model.all_logits("gpu-only", ids, static_cast<int64_t>(ids.size()));
+    allowed_ = 4 * largest_difference(alone, host.first(alone.size()));
+    std::printf("the GPU alone is %g from the host\n", allowed_ / 4);
+    EXPECT_EQ(contract_, allowed_ == 0);
+    ASSERT_LT(allowed_, 0.1) << "a wrong token or row is off by about one";
+  }
+  std::string bits(const Strategy& strategy) const { return contract_ ? "contract" : bits_of(strategy); }
+  void judge(const Strategy& strategy, std::span<const float> logits, std::span<const float> contract) {
+    if (!bits(strategy).empty()) {
+      const auto& expected = references_.try_emplace(bits(strategy), logits.begin(), logits.end()).first->second;
+      EXPECT_EQ(different_bits(logits, expected), 0u) << "against the plans of the same bits";
+    }
+    EXPECT_LE(largest_difference(logits, contract), allowed_);
+  }
+  std::map<std::string, std::vector<float>> references_;
+  bool contract_ = false;
+  double allowed_ = 0;
+};
+
+// Two models of thirteen storage types, in pieces, every piece with other cuts.
+TEST_P(Values, of_every_plan_are_those_of_one_reference_for_quantised_weights_in_pieces) {
+  const int64_t deep = GetParam().deep, last_token = deep - 19;
+  const auto ids = some_ids(512, deep);
+  for (const char* name : {"first", "second"}) {
+    WholeModel model(repository_data(std::string("mixed-models/") + name + ".gguf"), options());
+    const auto V = model.vocabulary();
+    const std::vector<float> contract = model.all_logits("host-only", ids, 256);
+    get_ready(model, std::span(ids).first(100), contract);
+    if (HasFatalFailure()) return;
+    for (const Strategy& strategy : strategies()) {
+      if (strategy.name == std::string_view("host-only")) continue;
+      SCOPED_TRACE(std::string(name) + " " + strategy.name);
+      model.take_seen();
+      judge(strategy, model.all_logits(strategy.name, ids, 256, 7), contract);
+      const WholeModel::Seen seen = model.take_seen();
+      if (strategy.cuts_rows) {
+        EXPECT_GT(seen.cut_matmuls, 0);
+        EXPECT_THAT(seen.multipliers, ElementsAre("npu:0", GetParam().id));
+      }
+      // As a prompt: no logits but the last token's. Pieces that fit no size of the NPU's graphs.
+      const auto last = model.last_logits(strategy.name, std::span(ids).first(static_cast<size_t>(last_token)), 90, 11);
+      const auto same = references_.find(bits(strategy));
+      const std::span<const float> expected = same == references_.end() ? contract : same->second;
+      if (same != references_.end()) {
+        EXPECT_EQ(different_bits(last, rows(expected, last_token - 1, 1, V)), 0u);
+      } else {
+        EXPECT_LE(largest_difference(last, rows(expected, last_token - 1, 1, V)), allowed_);
+      }
+    }
+  }
+}
+
+// The bits of a batch of S tokens and of the token behind it are those of one run of all tokens: they depend on no
+// length. Every length is run by a plan that cuts it in its own way.
+TEST_P(Values, of_every_prompt_length_up_to_600_are_those_of_one_run) {
+  const TinyFile file;
+  WholeModelOptions options = this->options();
+  options.tokens = 601;
+  WholeModel model(file.path, options);
+  const auto V = model.vocabulary();
+  const auto ids = some_ids(V, 601);
+  const std::vector<float> contract = model.all_logits("host-only", ids, 601);
+  get_ready(model, ids, contract);
+  if (HasFatalFailure()) return;
+  ASSERT_GT(largest_difference(rows(contract, 33, 1, V), rows(contract, 34, 1, V)), 1);
+  std::vector<const Strategy*> chosen;
+  for (const Strategy& strategy : strategies())
+    if (strategy.name != std::string_view("gpu-only") && strategy.name != std::string_view("host-only"))
+      chosen.push_back(&strategy);
+  for (const Strategy* strategy : chosen) {
+    if (!bits(*strategy).empty() && !references_.contains(bits(*strategy)))
+      references_[bits(*strategy)] = model.all_logits(strategy->name, ids, 601);
+  }
+  for (int64_t S = 1; S <= 600; S += GetParam().simd() ? 1 : 23) {
+    const Strategy& strategy = *chosen[static_cast<size_t>(S + S / 10) % chosen.size()];
+    SCOPED_TRACE(std::to_string(S) + " tokens, " + strategy.name);
+    auto logits = model.run(strategy.name, std::span(ids).first(static_cast<size_t>(S)), 0, 1, S);
+    const auto next = model.run(strategy.name, std::span(ids).subspan(static_cast<size_t>(S), 1), S, 1, S);
+    logits.insert(logits.end(), next.begin(), next.end());
+    if (!bits(strategy).empty()) {
+      ASSERT_EQ(different_bits(logits, rows(references_[bits(strategy)], S - 1, 2, V)), 0u);
+    }
+    ASSERT_LE(largest_difference(logits, rows(contract, S - 1, 2, V)), allowed_);
+  }
+  EXPECT_GT(model.take_seen().cut_matmuls, GetParam().simd() ? 600 : 20);
+}
+
+// How devices wait does not depend on the kernels.
+class ValuesByPolicy : public Values {};
+
+// A prompt and single tokens behind it, when the GPU's steps are queued ahead and when they follow the NPU's.
+TEST_P(ValuesByPolicy, of_every_plan_are_the_same_however_devices_wait) {
+  const TinyFile file;
+  int policies = 0;
+  const std::vector<PolicyTest> tested = WholeModel(file.path, options()).first().policies;
+  for (const PolicyTest& test : tested) {
+    if (!test.passed) continue;  // tests/engine/device/proven_test.cpp says which must pass
+    const std::string& policy = test.policy;
+    WholeModelOptions options = this->options();
+    options.sync_policy = policy;
+    ++policies;
+    for (const Dominant dominant : {Dominant::gpu, Dominant::npu}) {
+      options.dominant = dominant;
+      WholeModel model(file.path, options);
+      const auto ids = some_ids(model.vocabulary(), 78);
+      const std::vector<float> contract = model.all_logits("host-only", ids, 78);
+      if (references_.empty()) get_ready(model, ids, contract);  // later policies are compared with the first one
+      if (HasFatalFailure()) return;
+      for (const Strategy& strategy : strategies()) {
+        if (strategy.name == std::string_view("host-only")) continue;
+        SCOPED_TRACE(policy + (dominant == Dominant::gpu ? ", ahead, " : ", follow, ") + strategy.name);
+        auto logits = model.all_logits(strategy.name, std::span(ids).first(75), 75);
+        for (int64_t at = 75; at < 78; ++at) {
+          const auto next = model.run(strategy.name, std::span(ids).subspan(static_cast<size_t>(at), 1), at, 1);
+          logits.insert(logits.end(), next.begin(), next.end());
+        }
+        judge(strategy, logits, contract);
+      }
+    }
+  }
+  EXPECT_GE(policies, 5) << "doorbells need a driver that lets kernels stay";
+}
+
+const Gpu kGpus[] = {
+    {"opencl:0", "simd", 1200}, {"vulkan:0", "simd", 400}, {"opencl:0", "simt", 400}, {"vulkan:0", "simt", 100}};
+std::string name_of(const ::testing::TestParamInfo<Gpu>& info) {
+  return info.param.id.substr(0, 6) + "_" + info.param.family;
+}
+INSTANTIATE_TEST_SUITE_P(Gpus, Values, ::testing::ValuesIn(kGpus), name_of);
+INSTANTIATE_TEST_SUITE_P(Gpus, ValuesByPolicy, ::testing::Values(kGpus[0], kGpus[1]), name_of);
+
+}  // namespace
+}  // namespace tandem::testing

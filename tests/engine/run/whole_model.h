@@ -1,0 +1,78 @@
+// A model on open devices, run by whatever plans a test names, with costs that the test makes up: every plan and many
+// cuts in one process, without measuring and without compiling a kernel twice. What engines add to this (choosing,
+// measuring, keeping plans) is tested by itself.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/device/registry.h"
+#include "engine/graph/activations.h"
+#include "engine/graph/decoder.h"
+#include "engine/model/weights.h"
+#include "engine/plan/strategy.h"
+#include "engine/run/executor.h"
+
+namespace tandem::testing {
+
+struct WholeModelOptions {
+  std::vector<std::string> devices;  // "host" beside a GPU and an NPU runs on the NPU's thread, as in engines
+  std::string family = "simd";
+  std::string sync_policy = "predict";
+  KvType kv_type = KvType::f32;
+  bool round_f16 = true;              // --act f16
+  Dominant dominant = Dominant::gpu;  // --submit ahead; npu: follow
+  int64_t tokens = 256;               // most of one pass; all of them may get logits
+  int64_t positions = 1280;
+  std::vector<int64_t> graph_tokens = {1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 128, 256, 512, 1024};
+};
+
+class WholeModel {
+ public:
+  WholeModel(const std::string& path, const WholeModelOptions& options);
+
+  // The plan of a batch that `seed` makes the costs of: another seed, another processor is the faster one for each
+  // matrix, and other cuts. Rows are cut 2 : 3.
+  Plan plan(const std::string& strategy, const Batch& batch, int64_t past, uint64_t seed = 1) const;
+
+  // Runs the tokens as one batch behind `past` others, the last `outputs` with logits [outputs, vocabulary].
+  std::vector<float> run(const std::string& strategy, std::span<const int32_t> ids, int64_t past, int64_t outputs,
+                         uint64_t seed = 1);
+  // In pieces of `piece` tokens, from the beginning, all of them with logits.
+  std::vector<float> all_logits(const std::string& strategy, std::span<const int32_t> ids, int64_t piece,
+                                uint64_t seed = 1);
+  // As engines run a prompt: logits of its last token only, no outputs of the pieces before.
+  std::vector<float> last_logits(const std::string& strategy, std::span<const int32_t> ids, int64_t piece,
+                                 uint64_t seed = 1);
+
+  // Matmuls that were cut between devices in what ran since the last call, and devices that multiplied.
+  struct Seen {
+    int64_t cut_matmuls = 0;
+    std::vector<std::string> multipliers;
+  };
+  Seen take_seen();
+
+  int64_t vocabulary() const { return model_.config.vocabulary; }
+  const DeviceInfo& first() const { return devices_.front()->info(); }
+
+ private:
+  void look_at(const Plan& plan);
+
+  WholeModelOptions options_;
+  GgufFile file_;
+  sync::Pool pool_;
+  Model model_;
+  struct Devices : std::vector<std::unique_ptr<Device>> {
+    ~Devices() {
+      while (!empty()) pop_back();  // the host may run on the NPU's thread
+    }
+  } devices_;
+  std::unique_ptr<Activations> activations_;
+  std::unique_ptr<Executor> executor_;
+  Seen seen_;
+};
+
+}  // namespace tandem::testing

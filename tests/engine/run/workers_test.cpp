@@ -1,0 +1,49 @@
+// PoCL with more workers than one: then no pass is one list of programs (engine/device/opencl/list_launcher.h), and the
+// work-groups of each kernel are shared out. The driver reads how many it may use once, so this is a program for each
+// number, which says it before anything else runs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "tests/engine/run/logits.h"
+#include "tests/engine/run/whole_model.h"
+#include "tests/support/data.h"
+
+namespace tandem::testing {
+namespace {
+
+const int kSet = setenv("POCL_MAX_PTHREAD_COUNT", TANDEM_TEST_WORKERS, 1);
+
+class Workers : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Workers, share_every_plan_without_changing_a_bit) {
+  ASSERT_EQ(kSet, 0);
+  if (std::ranges::count(available_devices(), "opencl:0") == 0) SKIP_FOR_WANT_OF(opencl, "no OpenCL device");
+  for (const char* name : {"first", "second"}) {
+    WholeModelOptions options;
+    options.devices = {"opencl:0", "npu:0", "host"};
+    WholeModel model(repository_data(std::string("mixed-models/") + name + ".gguf"), options);
+    if (!model.first().driver.starts_with("Portable Computing Language"))
+      GTEST_SKIP() << "skipped: " << model.first().driver << " is not PoCL";
+    ASSERT_EQ(model.first().compute_units, std::atoi(GetParam()));
+    const auto ids = some_ids(model.vocabulary(), 180);
+    const std::vector<float> expected = model.all_logits("host-only", ids, 180);
+    for (const Strategy& strategy : strategies()) {
+      SCOPED_TRACE(std::string(name) + " " + strategy.name);
+      const std::span<const int32_t> all = ids;
+      auto logits = model.all_logits(strategy.name, all.first(177), 100);
+      for (size_t at = 177; at < 180; ++at) {
+        const auto next = model.run(strategy.name, all.subspan(at, 1), static_cast<int64_t>(at), 1);
+        logits.insert(logits.end(), next.begin(), next.end());
+      }
+      EXPECT_EQ(different_bits(logits, expected), 0u);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, Workers, ::testing::Values(TANDEM_TEST_WORKERS),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace tandem::testing

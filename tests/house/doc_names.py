@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""Whether what the documents name is there: files, commands and their flags, verbs of ./dev, tests.
+
+    tests/house/doc_names.py ROOT [TANDEM]
+
+A name is what stands in backquotes or in an indented line. Placeholders in capitals (NAME, MODEL) name nothing. Without
+the program TANDEM its flags are not looked at. Prints each name that is missing; exit status 1 if there is one."""
+
+import glob
+import os
+import re
+import subprocess
+import sys
+
+FOLDERS = ("bench", "cmake", "docs", "engine", "kernels", "npu_emu", "shaders", "sync", "tests")
+ELSEWHERE = ("docs/measured/",)  # what runs printed names the tree of their day
+
+
+def documents(root):
+    found = [os.path.join(root, name) for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+    found += glob.glob(os.path.join(root, "docs", "**", "*.md"), recursive=True)
+    return [path for path in sorted(found) if not os.path.relpath(path, root).startswith(ELSEWHERE)]
+
+
+def code_in(text):
+    """What stands in backquotes, and lines indented by four blanks, without what follows their '#'."""
+    spans = re.findall(r"`([^`\n]+)`", text)
+    return spans + [re.sub(r"\s#.*", "", line.strip()) for line in re.findall(r"^ {4}\S.*$", text, re.MULTILINE)]
+
+
+def alternatives(name):
+    """a/{b,c}.{h,cpp} as its four names."""
+    braces = re.search(r"\{([^{}]*)\}", name)
+    if not braces:
+        return [name]
+    heads = [name[: braces.start()] + part + name[braces.end():] for part in braces[1].split(",")]
+    return [whole for head in heads for whole in alternatives(head)]
+
+
+def missing_files(root, code):
+    for word in re.split(r"[\s();]+", code):
+        word = word.rstrip(",.:")
+        if re.fullmatch(r"bench_\w+", word) and not glob.glob(os.path.join(root, "engine/app/commands", word + ".*")):
+            yield f"{word}; a bench program is called by ./dev bench"
+        if not re.match(rf"(?:{'|'.join(FOLDERS)})/[\w./{{}},*-]+$", word) or re.search(r"[A-Z]{3}", word):
+            continue
+        for name in alternatives(word):
+            path = os.path.join(root, name)
+            # A stem stands for its header and source.
+            if not glob.glob(path) and not glob.glob(path + ".*") and not is_test(root, name):
+                yield name
+
+
+def is_test(root, name):
+    """folder/Topic.says_what_holds"""
+    match = re.fullmatch(r"([a-z_/]+)/([A-Z]\w+)\.(\w+)(?:/\w+)?", name)
+    if not match:
+        return False
+    folder = os.path.join(root, match[1] if match[1].startswith("tests/") else "tests/" + match[1])
+    wanted = re.compile(rf"TEST(?:_[FP])?\(\s*{match[2]}\s*,\s*{match[3]}\s*\)")
+    for path in glob.glob(os.path.join(folder, "**", "*.cpp"), recursive=True):
+        with open(path, encoding="utf-8") as file:
+            if wanted.search(file.read()):
+                return True
+    return False
+
+
+class Program:
+    """A program's help texts, asked for once each."""
+
+    def __init__(self, path):
+        self._path, self._texts = path, {}
+
+    def help(self, *words):
+        if words not in self._texts:
+            result = subprocess.run([self._path, *words, "--help"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+            self._texts[words] = result.stdout if result.returncode == 0 else None
+        return self._texts[words]
+
+
+def missing_flags(tandem, code):
+    match = re.match(r"(?:build/)?tandem\s+([a-z-]+)(?:\s+([a-z]+))?(.*)", code)
+    if not match or match[1].startswith("-"):
+        return
+    words = (match[1], match[2]) if match[1] == "npu" and match[2] else (match[1],)
+    text = tandem.help(*words)
+    if text is None:
+        yield f"tandem {' '.join(words)}"
+        return
+    command = re.split(r"\s[|;]|\s→", code)[0]
+    for flag in re.findall(r"(?<!\S)(--?[a-zA-Z][\w-]*)", command):
+        if not re.search(rf"(?:^|[\s,]){re.escape(flag)}(?![\w-])", text, re.MULTILINE):
+            yield f"tandem {' '.join(words)} {flag}"
+
+
+def missing_verbs(dev_help, code):
+    match = re.match(r"\./dev\s+([a-z]+)", code)
+    if match and not re.search(rf"^\s+{match[1]}\b", dev_help, re.MULTILINE):
+        yield f"./dev {match[1]}"
+
+
+def main(root, tandem=None):
+    with open(os.path.join(root, "dev"), encoding="utf-8") as file:
+        dev_help = file.read()
+    program = Program(tandem) if tandem else None
+    names, missing = 0, []
+    for path in documents(root):
+        with open(path, encoding="utf-8") as file:
+            pieces = code_in(file.read())
+        names += len(pieces)
+        for code in pieces:
+            here = list(missing_files(root, code)) + list(missing_verbs(dev_help, code))
+            if program:
+                here += missing_flags(program, code)
+            missing += [f"{os.path.relpath(path, root)}: no {name}" for name in here]
+    print("\n".join(sorted(set(missing))) if missing else f"all there, of {names} pieces of code")
+    return 1 if missing or not names else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

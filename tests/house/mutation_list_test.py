@@ -1,0 +1,41 @@
+"""The list of mutations in docs/testing.md and the patches say the same, and every patch applies to the tree as it is."""
+
+import re
+import unittest
+from pathlib import Path
+
+from mutation import read_all, table
+from scratch import apply
+
+TREE = Path(__file__).resolve().parents[2]
+MUTATIONS = read_all(TREE / "tests" / "mutations")
+PAGE = (TREE / "docs" / "testing.md").read_text()
+SOURCES = [path.read_text() for path in (TREE / "tests").rglob("*.cpp")]
+
+
+class TheList(unittest.TestCase):
+    def test_every_patch_applies(self):
+        for mutation in MUTATIONS:
+            with self.subTest(mutation.name):
+                apply(mutation, TREE, only_check=True)
+
+    def test_every_named_test_stands_somewhere(self):
+        for mutation in MUTATIONS:
+            for _, pattern in mutation.killers:
+                name = pattern.split(".")[1].split("/")[0]
+                pattern = re.compile(rf"^TEST(_F|_P)?\(\w+, {name}\)", re.MULTILINE)
+                with self.subTest(mutation=mutation.name, test=name):
+                    self.assertTrue(any(pattern.search(text) for text in SOURCES))
+
+    def test_the_table_of_the_page_is_that_of_the_patches(self):
+        self.assertIn("\n" + table(MUTATIONS) + "\n", PAGE, "write what ./dev mutate --table prints into docs/testing.md")
+
+    def test_the_score_of_the_page_counts_every_patch(self):
+        score = re.search(r"(\d+) of (\d+) killed", PAGE)
+        self.assertIsNotNone(score)
+        self.assertEqual([int(number) for number in score.groups()], [len(MUTATIONS)] * 2,
+                         "run ./dev mutate and write its last line into docs/testing.md")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,76 @@
+"""A mutation: a patch that makes one mistake a tired engineer could make, and the tests that must notice it.
+
+The file is a unified diff with a header of two kinds of lines above it:
+
+    Mistake: one sentence, which says what is wrong afterwards.
+    Killed by: PROGRAM GTEST_FILTER
+
+A filter is names with `*`, separated by `:`. Each name must turn red, or the mutation has survived: a name with `*` needs one
+failed test. There may be several lines `Killed by`. What is named should be the cheapest test that notices.
+"""
+
+import fnmatch
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class MutationError(Exception):
+    """The mutation could not be judged. That is neither killed nor survived."""
+
+
+@dataclass(frozen=True)
+class Mutation:
+    name: str  # of the file, without .patch
+    path: Path
+    mistake: str
+    killers: tuple  # of (program, pattern)
+    files: tuple  # that the patch changes
+
+    @property
+    def programs(self):
+        return tuple(dict.fromkeys(program for program, _ in self.killers))
+
+    def patterns_of(self, program):
+        return [pattern for each, pattern in self.killers if each == program]
+
+
+def read_mutation(path):
+    header, _, diff = path.read_text().partition("\n--- ")
+    mistakes, killers = [], []
+    for line in header.splitlines():
+        key, _, value = (part.strip() for part in line.partition(":"))
+        if key == "Mistake":
+            mistakes.append(value)
+        elif key == "Killed by":
+            program, _, names = value.partition(" ")
+            killers += [(program, name.strip()) for name in names.split(":") if name.strip()]
+        elif line.strip() and not line.startswith("diff "):
+            raise MutationError(f"{path.name}: a header has lines 'Mistake: ...' and 'Killed by: ...', not '{line}'")
+    if len(mistakes) != 1 or not mistakes[0].endswith("."):
+        raise MutationError(f"{path.name}: the header needs one line 'Mistake: ...' with a sentence that ends in a full stop")
+    if not killers:
+        raise MutationError(f"{path.name}: the header needs a line 'Killed by: PROGRAM TEST'")
+    files = tuple(re.findall(r"^\+\+\+ b/(\S+)", diff, re.MULTILINE))
+    if not files:
+        raise MutationError(f"{path.name}: there is no patch below the header (lines '--- a/FILE', '+++ b/FILE')")
+    return Mutation(path.stem, path, mistakes[0], tuple(killers), files)
+
+
+def read_all(folder):
+    return [read_mutation(path) for path in sorted(Path(folder).glob("*.patch"))]
+
+
+def matching(names, pattern):
+    """Of the full names of tests; `?` and `*` mean what they mean in a GoogleTest filter, brackets mean themselves."""
+    return [name for name in names if fnmatch.fnmatchcase(name, pattern.replace("[", "[[]"))]
+
+
+def table(mutations):
+    """For docs/testing.md: a house test compares it with what stands there."""
+    lines = ["| mutation | the mistake | in | killed by |", "| --- | --- | --- | --- |"]
+    for mutation in mutations:
+        files = ", ".join(f"`{file}`" for file in mutation.files)
+        tests = ", ".join(f"`{pattern}`" for _, pattern in mutation.killers)
+        lines.append(f"| {mutation.name} | {mutation.mistake.replace('|', chr(92) + '|')} | {files} | {tests} |")
+    return "\n".join(lines) + "\n"

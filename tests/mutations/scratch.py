@@ -1,0 +1,76 @@
+"""A copy of the working tree to make mistakes in, with a build folder of its own that is kept from one time to the next.
+
+The copy is made equal to the working tree when it is opened, so whatever an interrupted run left there is gone then. A file is
+written only where its content differs, and what is written gets the time of now: the build then sees every change, and no other.
+"""
+
+import fcntl
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from mutation import MutationError
+
+NOT_COPIED = {"build", ".git", "__pycache__"}
+
+
+def files_below(root):
+    found = set()
+    for folder, folders, files in os.walk(root):
+        folders[:] = [name for name in folders if name not in NOT_COPIED or (name == "build" and folder != str(root))]
+        found |= {os.path.relpath(os.path.join(folder, name), root) for name in files}
+    return found
+
+
+def apply(mutation, folder, only_check=False):
+    """Exactly as the patch says: lines may have moved, but not changed."""
+    # Without a ceiling git takes the working tree's repository for the copy's, and leaves the copy as it is.
+    environment = dict(os.environ, GIT_CEILING_DIRECTORIES=str(Path(folder).resolve().parent))
+    command = ["git", "apply", *(["--check"] if only_check else []), str(mutation.path)]
+    try:
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    except FileNotFoundError:
+        raise MutationError("git is needed to apply patches: install the package git") from None
+    if done.returncode != 0:
+        raise MutationError("the patch no longer applies: " + " ".join(done.stderr.split()))
+
+
+class Scratch:
+    def __init__(self, tree, folder):
+        self.tree, self.folder = Path(tree), Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.lock = open(self.folder.parent / f"{self.folder.name}.lock", "w")
+        try:
+            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self.lock.close()
+            raise MutationError(f"another run uses {self.folder}: wait for its end") from None
+        self.make_equal()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.lock.close()
+
+    def make_equal(self):
+        wanted = files_below(self.tree)
+        for name in files_below(self.folder) - wanted:
+            (self.folder / name).unlink()
+        for name in wanted:
+            self.restore(name)
+
+    def restore(self, name):
+        source, target = self.tree / name, self.folder / name
+        if source.is_symlink() or not source.exists():
+            return  # nothing the build needs
+        if target.exists() and target.read_bytes() == source.read_bytes():
+            return
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)
+        shutil.copymode(source, target)
+
+    def undo(self, mutation):
+        for name in mutation.files:
+            self.restore(name)

@@ -1,0 +1,73 @@
+#include "sync/json_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "sync/error.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string nested(int levels) {
+  return std::string(static_cast<size_t>(levels), '[') + std::string(static_cast<size_t>(levels), ']');
+}
+
+std::string failure(const std::string& path) {
+  try {
+    read_json_file(path, "the profile");
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(JsonText, is_read_to_a_depth_that_can_be_copied) {
+  EXPECT_TRUE(parse_json(nested(kMostJsonDepth)).is_array());
+  EXPECT_TRUE(parse_json(nested(kMostJsonDepth + 1)).is_discarded());
+  EXPECT_TRUE(parse_json(nested(1000000)).is_discarded());
+  EXPECT_TRUE(parse_json(std::string(1000000, '{')).is_discarded());
+}
+
+TEST(JsonText, counts_no_brackets_inside_strings) {
+  const std::string brackets(100, '[');
+  EXPECT_EQ(parse_json(R"({"a\"[": ")" + brackets + R"(\\"})").at("a\"["), brackets + "\\");
+  EXPECT_TRUE(parse_json("{\"\": \"\\\\\", \"a\": " + nested(40) + "}").is_discarded()) << "the string ends here";
+}
+
+TEST(JsonText, of_very_many_keys_is_an_object) {
+  std::string text = "{";
+  for (int i = 0; i < 200000; ++i) text += (i ? ",\"" : "\"") + std::to_string(i) + "\":{}";
+  EXPECT_EQ(parse_json(text + "}").size(), 200000u);
+}
+
+TEST(JsonText, that_is_none_is_discarded) {
+  for (const char* text : {"", "{", "{]", "\"", "\"\\", "1e999", "\xff", "[1,]", "nan"}) {
+    EXPECT_TRUE(parse_json(text).is_discarded()) << text;
+  }
+}
+
+TEST(JsonFile, that_never_ends_is_refused) {
+  EXPECT_THAT(failure("/dev/zero"), HasSubstr("expected a regular file"));
+  EXPECT_THAT(failure(::testing::TempDir()), HasSubstr("expected a regular file"));
+  EXPECT_THAT(failure("/nowhere/missing.json"), HasSubstr("cannot open the profile: /nowhere/missing.json"));
+}
+
+TEST(JsonFile, is_refused_above_the_largest_size_and_read_up_to_it) {
+  const std::string path = ::testing::TempDir() + "tandem_large.json";
+  std::ofstream(path) << "{}";
+  EXPECT_EQ(read_json_file(path, "the profile"), "{}");
+  std::filesystem::resize_file(path, kMostJsonBytes);
+  EXPECT_EQ(read_json_file(path, "the profile").size(), kMostJsonBytes);
+  std::filesystem::resize_file(path, kMostJsonBytes + 1);
+  EXPECT_THAT(failure(path), HasSubstr("at most"));
+  std::filesystem::remove(path);
+}
+
+}  // namespace
+}  // namespace tandem
