@@ -8,6 +8,7 @@
 #include <fstream>
 #include <string>
 
+#include "tests/support/scratch_folder.h"
 #include "tests/support/source_tree.h"
 
 namespace {
@@ -36,13 +37,6 @@ const std::string kDev = (tandem::testing::source_tree() / "dev").string();
 
 class DevScript : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = (std::filesystem::temp_directory_path() / "tandem_dev_XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   void write(const std::string& name, const std::string& text) {
     std::filesystem::create_directories((folder_ / name).parent_path());
     std::ofstream(folder_ / name) << text;
@@ -69,7 +63,8 @@ class DevScript : public ::testing::Test {
     return count;
   }
 
-  std::filesystem::path folder_;
+  const tandem::testing::ScratchFolder scratch_;
+  const std::filesystem::path folder_ = scratch_.path();
 };
 
 std::string testcase(const std::string& name, const std::string& status, const std::string& inside) {

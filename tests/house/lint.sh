@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What `./dev lint` checks: format, clang-tidy, floors, shader trip counts, and stray marks. Every check runs; the status is 1 when one found
-# something.   tests/house/lint.sh ROOT BUILD_DIR
+# What `./dev lint` checks: format, clang-tidy, floors, shader trip counts, stray marks, and temporary files of tests. Every check runs;
+# the status is 1 when one found something.   tests/house/lint.sh ROOT BUILD_DIR
 set -uo pipefail
 root=$1
 build=$2
@@ -50,11 +50,20 @@ marks() {
   [ -z "$found" ] || { printf '%s\n' "$found"; return 1; }
 }
 
+# Two tests that run side by side and choose the same name below the temporary folder overwrite each other's files.
+temporary_names() {
+  local found
+  found=$(files | grep -E '^tests/.*\.(h|cpp)$' | grep -v '^tests/support/scratch_folder\.h$' |
+    xargs -r -d '\n' grep -nE 'temp_directory_path|TempDir\(|tmpnam')
+  [ -z "$found" ] || { printf '%s\nuse ScratchFolder (tests/support/scratch_folder.h)\n' "$found"; return 1; }
+}
+
 # Scripts are checked where shellcheck is there.
 scripts() { ! command -v shellcheck >/dev/null || shellcheck --severity=warning dev .ci/run tests/fresh_machine.sh tests/house/lint.sh tests/house/bench_names.sh; }
 
 check format format
 check "stray marks" marks
+check "temporary names" temporary_names
 check scripts scripts
 check floors floors
 check "shader trips" shader_trips

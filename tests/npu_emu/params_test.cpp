@@ -4,16 +4,16 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "sync/error.h"
+#include "tests/support/scratch_folder.h"
 
 namespace tandem::npu_emu {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 std::string parse_error(const std::string& text) {
   try {
@@ -80,11 +80,11 @@ TEST(NpuParams, refuses_bad_files_naming_file_key_and_expectation) {
 }
 
 TEST(NpuParams, reads_a_file_and_names_one_that_is_not_there) {
-  const auto path = std::filesystem::temp_directory_path() / "tandem_npu_params_test.json";
+  const testing::ScratchFolder folder;
+  const std::string path = folder.file("params.json");
   std::ofstream(path) << R"({"schema": 1, "launch_seconds": 0.25})";
-  EXPECT_EQ(0.25, load_params(path.string()).launch_seconds);
-  std::filesystem::remove(path);
-  EXPECT_THROW(load_params(path.string()), Error);
+  EXPECT_EQ(0.25, load_params(path).launch_seconds);
+  EXPECT_THROW(load_params(folder.file("missing.json")), Error);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sync/error.h"
+#include "tests/support/scratch_folder.h"
 
 namespace tandem {
 namespace {
@@ -54,19 +55,19 @@ TEST(JsonText, that_is_none_is_discarded) {
 
 TEST(JsonFile, that_never_ends_is_refused) {
   EXPECT_THAT(failure("/dev/zero"), HasSubstr("expected a regular file"));
-  EXPECT_THAT(failure(::testing::TempDir()), HasSubstr("expected a regular file"));
+  EXPECT_THAT(failure(tandem::testing::ScratchFolder().path()), HasSubstr("expected a regular file"));
   EXPECT_THAT(failure("/nowhere/missing.json"), HasSubstr("cannot open the profile: /nowhere/missing.json"));
 }
 
 TEST(JsonFile, is_refused_above_the_largest_size_and_read_up_to_it) {
-  const std::string path = ::testing::TempDir() + "tandem_large.json";
+  const tandem::testing::ScratchFolder folder;
+  const std::string path = folder.file("large.json");
   std::ofstream(path) << "{}";
   EXPECT_EQ(read_json_file(path, "the profile"), "{}");
   std::filesystem::resize_file(path, kMostJsonBytes);
   EXPECT_EQ(read_json_file(path, "the profile").size(), kMostJsonBytes);
   std::filesystem::resize_file(path, kMostJsonBytes + 1);
   EXPECT_THAT(failure(path), HasSubstr("at most"));
-  std::filesystem::remove(path);
 }
 
 }  // namespace

@@ -26,6 +26,7 @@
 #include "sync/error.h"
 #include "tests/engine/app/program.h"
 #include "tests/engine/run/sync_lab/lab_values.h"
+#include "tests/support/scratch_folder.h"
 
 namespace tandem {
 namespace {
@@ -211,11 +212,11 @@ TEST(BenchSync, device_that_is_not_there_is_a_failure_with_its_reason) {
 }
 
 TEST(BenchSync, quick_run_on_the_host_writes_rows_and_the_page) {
-  const std::filesystem::path page =
-      std::filesystem::temp_directory_path() / ("bench_sync_" + std::to_string(getpid()));
+  const testing::ScratchFolder folder;
+  const std::string page = folder.file("page.html");
   const Outcome outcome =
       tandem_program({"bench-sync", "--device", "host", "--quick", "--rounds", "5", "--sizes", "0,20us", "--policies",
-                      "blocking,spin,predict", "--json", "--html", page.string(), "-q"});
+                      "blocking,spin,predict", "--json", "--html", page, "-q"});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   const json report = json::parse(outcome.out);
   ASSERT_EQ(report["devices"].size(), 1u);
@@ -235,18 +236,16 @@ TEST(BenchSync, quick_run_on_the_host_writes_rows_and_the_page) {
   std::stringstream text;
   text << file.rdbuf();
   EXPECT_EQ(first_fault(text.str()), "");
-  std::filesystem::remove(page);
 }
 
 // In a process of its own: the flag that Ctrl-C sets is never taken back.
 TEST(BenchSync, ctrl_c_ends_the_run_with_status_130_and_no_page) {
-  const std::filesystem::path page =
-      std::filesystem::temp_directory_path() / ("interrupted_" + std::to_string(getpid()));
+  const testing::ScratchFolder folder;
+  const std::string page = folder.file("page.html");
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    const std::string path = page.string();
-    const char* argv[] = {"tandem", "bench-sync", "--device", "host", "-q", "--html", path.c_str()};
+    const char* argv[] = {"tandem", "bench-sync", "--device", "host", "-q", "--html", page.c_str()};
     alarm(60);  // a run that does not end is a failure, not a hang
     std::thread([] {
       usleep(300'000);

@@ -3,9 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -16,6 +14,7 @@
 #include "sync/error.h"
 #include "tests/engine/app/program.h"
 #include "tests/support/gguf_writer.h"
+#include "tests/support/scratch_folder.h"
 
 namespace tandem {
 namespace {
@@ -93,7 +92,6 @@ TEST(BenchBreakdown, says_what_is_special_about_its_times_and_nothing_otherwise)
 class BenchProgram : public ::testing::Test {
  protected:
   BenchProgram() { testing::write_file(path_, testing::write_gguf(testing::TinyModel{})); }
-  ~BenchProgram() override { std::filesystem::remove(path_); }
 
   Outcome bench(std::vector<std::string> more) const {
     std::vector<std::string> arguments{"bench", "-m", path_, "--device", "host", "--plan", "host-only"};
@@ -101,8 +99,8 @@ class BenchProgram : public ::testing::Test {
     return tandem_program(arguments);
   }
 
-  const std::string path_ =
-      (std::filesystem::temp_directory_path() / ("tandem_bench_" + std::to_string(getpid()) + ".gguf")).string();
+  const testing::ScratchFolder folder_;
+  const std::string path_ = folder_.file("tiny.gguf");
 };
 
 TEST_F(BenchProgram, times_every_test_at_every_depth) {

@@ -1,13 +1,13 @@
 // `tandem calibrate` on a random model that the test writes itself, on the host and the NPU. No time is judged.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 
 #include "engine/plan/soc_profile.h"
 #include "tests/engine/app/program.h"
 #include "tests/support/gguf_writer.h"
+#include "tests/support/scratch_folder.h"
 
 namespace tandem {
 namespace {
@@ -19,19 +19,16 @@ using ::testing::HasSubstr;
 class CalibrateProgram : public ::testing::Test {
  protected:
   CalibrateProgram() {
-    std::filesystem::create_directories(folder_);
     testing::TinyModel model;
     model.type = StorageType::f16;
     testing::write_file(model_, testing::write_gguf(model));
   }
-  ~CalibrateProgram() override { std::filesystem::remove_all(folder_); }
   Outcome calibrate(const std::string& devices) const {
     return tandem_program({"calibrate", "-m", model_, "--device", devices, "-o", profile_});
   }
 
-  const std::filesystem::path folder_ =
-      std::filesystem::temp_directory_path() / ("tandem_calibrate_" + std::to_string(getpid()));
-  const std::string model_ = (folder_ / "tiny.gguf").string(), profile_ = (folder_ / "machine.json").string();
+  const testing::ScratchFolder folder_;
+  const std::string model_ = folder_.file("tiny.gguf"), profile_ = folder_.file("machine.json");
 };
 
 TEST_F(CalibrateProgram, writes_a_profile_that_the_model_clock_takes) {

@@ -2,10 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <fstream>
 
 #include "tests/engine/app/program.h"
+#include "tests/support/scratch_folder.h"
 
 namespace tandem {
 namespace {
@@ -16,9 +16,9 @@ using ::testing::HasSubstr;
 
 class HostileFile : public ::testing::Test {
  protected:
-  ~HostileFile() override { std::filesystem::remove(path_); }
   void write(const std::string& text) const { std::ofstream(path_) << text; }
-  const std::string path_ = ::testing::TempDir() + "tandem_hostile.json";
+  const testing::ScratchFolder folder_;
+  const std::string path_ = folder_.file("hostile.json");
 };
 
 TEST(HostileArguments, a_device_id_as_long_as_an_argument_can_be_is_wrong_usage) {

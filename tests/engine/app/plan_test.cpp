@@ -1,9 +1,7 @@
 // `tandem plan`, and what --soc adds to other commands. Times are of the model clock or only compared with themselves.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -12,6 +10,7 @@
 #include "engine/app/commands/plan_report.h"
 #include "tests/engine/app/program.h"
 #include "tests/support/gguf_writer.h"
+#include "tests/support/scratch_folder.h"
 
 namespace tandem {
 namespace {
@@ -119,9 +118,8 @@ TEST(PlanProgram, names_what_it_does_not_know) {
 class PlanOfAFile : public ::testing::Test {
  protected:
   PlanOfAFile() { testing::write_file(path_, testing::write_gguf(testing::TinyModel{})); }
-  ~PlanOfAFile() override { std::filesystem::remove(path_); }
-  const std::string path_ =
-      (std::filesystem::temp_directory_path() / ("tandem_plan_" + std::to_string(getpid()) + ".gguf")).string();
+  const testing::ScratchFolder folder_;
+  const std::string path_ = folder_.file("tiny.gguf");
 };
 
 TEST_F(PlanOfAFile, tells_pieces_and_tokens_as_they_would_run_here) {

@@ -1,16 +1,15 @@
 // `tandem profile` on a random model that the test writes itself. No time is judged.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "engine/app/commands/profile_report.h"
 #include "tests/engine/app/program.h"
 #include "tests/support/gguf_writer.h"
+#include "tests/support/scratch_folder.h"
 
 namespace tandem {
 namespace {
@@ -23,16 +22,14 @@ using ::testing::HasSubstr;
 class ProfileProgram : public ::testing::Test {
  protected:
   ProfileProgram() {
-    std::filesystem::create_directories(folder_);
     testing::TinyModel model;
     model.type = StorageType::f16;
     testing::write_file(path_, testing::write_gguf(model));
     if (const char* cache = std::getenv("XDG_CACHE_HOME")) cache_before_ = cache;
-    setenv("XDG_CACHE_HOME", folder_.c_str(), 1);  // the test's own measurements
+    setenv("XDG_CACHE_HOME", folder_.path().c_str(), 1);  // the test's own measurements
   }
   ~ProfileProgram() override {
     cache_before_.empty() ? unsetenv("XDG_CACHE_HOME") : setenv("XDG_CACHE_HOME", cache_before_.c_str(), 1);
-    std::filesystem::remove_all(folder_);
   }
   Outcome profile(std::vector<std::string> more = {}) const {
     std::vector<std::string> arguments{"profile", "-m", path_, "--device", "npu:0,host", "--quick"};
@@ -40,9 +37,8 @@ class ProfileProgram : public ::testing::Test {
     return tandem_program(arguments);
   }
 
-  const std::filesystem::path folder_ =
-      std::filesystem::temp_directory_path() / ("tandem_profile_" + std::to_string(getpid()));
-  const std::string path_ = (folder_ / "tiny.gguf").string();
+  const testing::ScratchFolder folder_;
+  const std::string path_ = folder_.file("tiny.gguf");
   std::string cache_before_;
 };
 

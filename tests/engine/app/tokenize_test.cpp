@@ -3,9 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -13,6 +11,7 @@
 #include "tests/engine/app/program.h"
 #include "tests/support/data.h"
 #include "tests/support/requirements.h"
+#include "tests/support/scratch_folder.h"
 
 namespace tandem {
 namespace {
@@ -49,11 +48,10 @@ class Vocabulary : public ::testing::Test {
     std::optional<std::string> path = test_data("tokenizers/ggml-vocab-llama-bpe.gguf");
     if (!path) SKIP_FOR_WANT_OF(data, "no vocabularies");
     vocabulary_ = *path;
-    file_ = std::filesystem::temp_directory_path() / ("tandem_tokenize_" + std::to_string(::getpid()));
   }
-  void TearDown() override { std::filesystem::remove(file_); }
   std::string vocabulary_;
-  std::filesystem::path file_;
+  const testing::ScratchFolder folder_;
+  const std::string file_ = folder_.file("text");
 };
 
 TEST_F(Vocabulary, a_text_becomes_ids_on_one_line_and_comes_back) {
@@ -70,7 +68,7 @@ TEST_F(Vocabulary, a_text_becomes_ids_on_one_line_and_comes_back) {
 TEST_F(Vocabulary, a_file_is_taken_byte_for_byte) {
   const std::string text = "two\nlines and a last newline\n";
   std::ofstream(file_, std::ios::binary) << text;
-  Outcome from_file = tandem_program({"tokenize", "-m", vocabulary_, "-f", file_.string()});
+  Outcome from_file = tandem_program({"tokenize", "-m", vocabulary_, "-f", file_});
   EXPECT_EQ(from_file.out, tandem_program({"tokenize", "-m", vocabulary_, "-p", text}).out);
   EXPECT_NE(from_file.out, tandem_program({"tokenize", "-m", vocabulary_, "-p", text.substr(0, text.size() - 1)}).out);
   std::string ids = from_file.out;

@@ -4,13 +4,13 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <filesystem>
 #include <functional>
 #include <limits>
 
 #include "engine/model/gguf.h"
 #include "sync/error.h"
 #include "tests/support/gguf_writer.h"
+#include "tests/support/scratch_folder.h"
 
 namespace tandem {
 namespace {
@@ -210,16 +210,13 @@ void expect_open_error(const std::string& path, const char* expected) {
 }
 
 TEST(BrokenGguf, what_is_no_readable_file_is_an_error) {
-  const std::string folder = ::testing::TempDir() + "tandem_broken_gguf";
-  std::filesystem::remove_all(folder);
-  std::filesystem::create_directory(folder);
-  expect_open_error(folder, "found a directory");
-  expect_open_error(folder + "/absent.gguf", "No such file");
-  write_file(folder + "/empty.gguf", {});
-  expect_open_error(folder + "/empty.gguf", "the file is empty");
-  ASSERT_EQ(::mkfifo((folder + "/pipe.gguf").c_str(), 0600), 0);
-  expect_open_error(folder + "/pipe.gguf", "expected a regular file");
-  std::filesystem::remove_all(folder);
+  const ScratchFolder folder;
+  expect_open_error(folder.path(), "found a directory");
+  expect_open_error(folder.file("absent.gguf"), "No such file");
+  write_file(folder.file("empty.gguf"), {});
+  expect_open_error(folder.file("empty.gguf"), "the file is empty");
+  ASSERT_EQ(::mkfifo(folder.file("pipe.gguf").c_str(), 0600), 0);
+  expect_open_error(folder.file("pipe.gguf"), "expected a regular file");
 }
 
 }  // namespace

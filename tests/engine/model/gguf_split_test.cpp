@@ -6,6 +6,7 @@
 #include "engine/model/gguf.h"
 #include "sync/error.h"
 #include "tests/support/gguf_writer.h"
+#include "tests/support/scratch_folder.h"
 
 namespace tandem {
 namespace {
@@ -15,14 +16,8 @@ using namespace tandem::testing;
 
 class SplitGguf : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directory(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   std::string path(int index, int count = 3) const {
-    return folder_ + "/m-0000" + std::to_string(index + 1) + "-of-0000" + std::to_string(count) + ".gguf";
+    return folder_.file("m-0000" + std::to_string(index + 1) + "-of-0000" + std::to_string(count) + ".gguf");
   }
   // Part `index` with one tensor full of its number.
   static GgufWriter part(uint16_t index, int32_t tensors = 3) {
@@ -44,7 +39,7 @@ class SplitGguf : public ::testing::Test {
     }
   }
 
-  const std::string folder_ = ::testing::TempDir() + "tandem_split_gguf";
+  const ScratchFolder folder_;
 };
 
 TEST_F(SplitGguf, opens_through_its_first_part_and_looks_like_one_file) {
@@ -98,8 +93,8 @@ TEST_F(SplitGguf, notices_missing_tensors) {
 
 TEST_F(SplitGguf, asks_for_the_published_name) {
   write();
-  std::filesystem::rename(path(0), folder_ + "/renamed.gguf");
-  expect_error(folder_ + "/renamed.gguf", "expected it to end with -00001-of-00003.gguf");
+  std::filesystem::rename(path(0), folder_.file("renamed.gguf"));
+  expect_error(folder_.file("renamed.gguf"), "expected it to end with -00001-of-00003.gguf");
 }
 
 TEST_F(SplitGguf, notices_damaged_keys) {

@@ -7,6 +7,7 @@
 
 #include "sync/error.h"
 #include "tests/support/gguf_writer.h"
+#include "tests/support/scratch_folder.h"
 
 namespace tandem {
 namespace {
@@ -101,7 +102,8 @@ TEST(Gguf, finds_every_tensor_with_its_bytes) {
 }
 
 TEST(Gguf, maps_a_file_and_lets_its_pages_go_and_come_back) {
-  const std::string path = ::testing::TempDir() + "tandem_gguf_map.gguf";
+  const ScratchFolder folder;
+  const std::string path = folder.file("map.gguf");
   write_file(path,
              GgufWriter().tensor("a", {4096}, StorageType::f32, std::vector<std::byte>(16384, std::byte{7})).bytes());
   {
@@ -112,7 +114,6 @@ TEST(Gguf, maps_a_file_and_lets_its_pages_go_and_come_back) {
     EXPECT_EQ(a.data[16383], std::byte{7});
     EXPECT_EQ(file.file_bytes(), std::filesystem::file_size(path));
   }
-  std::filesystem::remove(path);
 }
 
 TEST(Gguf, leaves_borrowed_bytes_alone_when_their_pages_are_dropped) {

@@ -1,9 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <random>
@@ -15,6 +13,7 @@
 #include "tests/support/data.h"
 #include "tests/support/gguf_writer.h"
 #include "tests/support/requirements.h"
+#include "tests/support/scratch_folder.h"
 
 namespace tandem {
 namespace {
@@ -165,26 +164,25 @@ TEST(LoadModel, reports_progress_up_to_the_whole) {
 // A file whose bytes in this process's memory can be counted. By its mapping: mincore() would count the page cache too.
 class CountedFile {
  public:
-  explicit CountedFile(const std::vector<std::byte>& bytes)
-      : path_(std::filesystem::temp_directory_path() / ("load_" + std::to_string(getpid()) + ".gguf")) {
+  explicit CountedFile(const std::vector<std::byte>& bytes) {
     std::ofstream(path_, std::ios::binary)
         .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   }
-  ~CountedFile() { std::filesystem::remove(path_); }
-  std::string path() const { return path_; }
+  const std::string& path() const { return path_; }
   size_t resident_bytes() const {
     std::ifstream smaps("/proc/self/smaps");
     bool here = false;
     size_t kib = 0, total = 0;
     for (std::string line; std::getline(smaps, line);) {
-      if (line.find('-') < line.find(' ')) here = line.find(path_.string()) != std::string::npos;
+      if (line.find('-') < line.find(' ')) here = line.find(path_) != std::string::npos;
       if (here && std::sscanf(line.c_str(), "Rss: %zu", &kib) == 1) total += kib * 1024;
     }
     return total;
   }
 
  private:
-  std::filesystem::path path_;
+  const testing::ScratchFolder folder_;
+  const std::string path_ = folder_.file("counted.gguf");
 };
 
 // Of 31 MB of weights no more than what the threads are packing is in memory, and nothing once they are packed. The

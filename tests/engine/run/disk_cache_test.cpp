@@ -1,20 +1,19 @@
 #include "engine/run/disk_cache.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+
+#include "tests/support/scratch_folder.h"
 
 namespace tandem {
 namespace {
 
 class DiskCacheFile : public ::testing::Test {
  protected:
-  ~DiskCacheFile() override { std::filesystem::remove_all(folder_); }
-  const std::filesystem::path folder_ =
-      std::filesystem::temp_directory_path() / ("tandem_disk_cache_" + std::to_string(getpid()));
-  const std::string path_ = (folder_ / "deep" / "measured.json").string();
+  const testing::ScratchFolder folder_;
+  const std::string path_ = folder_.file("deep/measured.json");
 };
 
 TEST_F(DiskCacheFile, gives_back_in_another_process_what_was_measured_in_this_one) {
@@ -30,7 +29,7 @@ TEST_F(DiskCacheFile, gives_back_in_another_process_what_was_measured_in_this_on
 }
 
 TEST_F(DiskCacheFile, starts_empty_when_the_file_is_broken_or_of_another_format) {
-  std::filesystem::create_directories(folder_ / "deep");
+  std::filesystem::create_directories(folder_.file("deep"));
   for (const char* content :
        {"", "{", "[1,2]", R"({"format":"other","values":{"a":1}})", R"({"format":"tandem measurements 1"})"}) {
     std::ofstream(path_) << content;
@@ -115,7 +114,7 @@ TEST_F(DiskCacheFile, keeps_nothing_without_a_path_and_leaves_no_part_behind) {
   cache.set("a", 1.0);
   cache.save();
   int files = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_ / "deep")) files += entry.is_regular_file();
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.file("deep"))) files += entry.is_regular_file();
   EXPECT_EQ(files, 1);
 }
 

@@ -3,7 +3,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -15,6 +14,7 @@
 #include "sync/error.h"
 #include "tests/engine/run/golden.h"
 #include "tests/support/gguf_writer.h"
+#include "tests/support/scratch_folder.h"
 
 namespace tandem::testing {
 namespace {
@@ -29,7 +29,6 @@ class TinyEngine : public ::testing::Test {
     model.type = StorageType::f16;
     write_file(path_, write_gguf(model));
   }
-  ~TinyEngine() override { std::filesystem::remove(path_); }
 
   EngineOptions options(const std::string& plan, std::vector<std::string> devices, int64_t chunk = 64) const {
     EngineOptions o;
@@ -56,8 +55,8 @@ class TinyEngine : public ::testing::Test {
     return "";
   }
 
-  const std::string path_ =
-      (std::filesystem::temp_directory_path() / ("tandem_engine_" + std::to_string(getpid()) + ".gguf")).string();
+  const ScratchFolder folder_;
+  const std::string path_ = folder_.file("tiny.gguf");
 };
 
 TEST_F(TinyEngine, gives_the_same_bits_on_every_plan_and_in_every_piece_size) {

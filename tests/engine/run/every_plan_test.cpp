@@ -1,13 +1,12 @@
 // Every plan on real devices, for lengths that fit the NPU's sizes and lengths that do not: what the GPU alone gives.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <map>
 #include <set>
 
 #include "tests/engine/run/golden.h"
 #include "tests/support/gguf_writer.h"
+#include "tests/support/scratch_folder.h"
 
 namespace tandem::testing {
 namespace {
@@ -34,10 +33,6 @@ class EveryPlan : public ::testing::TestWithParam<const char*> {
     model.feed_forward = 384;
     model.context_length = 1024;
     write_file(path_, write_gguf(model));
-  }
-  void TearDown() override {
-    std::filesystem::remove(path_);
-    std::filesystem::remove(path_ + ".measured.json");
   }
 
   std::unique_ptr<Engine> open(const std::string& plan, const std::vector<int64_t>& sizes = kManySizes) const {
@@ -83,8 +78,8 @@ class EveryPlan : public ::testing::TestWithParam<const char*> {
     return std::ranges::count_if(devices, [](const auto& entry) { return entry.second.size() > 1; });
   }
 
-  const std::string path_ =
-      (std::filesystem::temp_directory_path() / ("tandem_every_plan_" + std::to_string(getpid()) + ".gguf")).string();
+  const ScratchFolder folder_;
+  const std::string path_ = folder_.file("tiny.gguf");
 };
 
 TEST_P(EveryPlan, gives_what_the_gpu_gives_for_every_length) {

@@ -2,14 +2,12 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -24,6 +22,7 @@
 #include "tests/engine/run/logits.h"
 #include "tests/support/data.h"
 #include "tests/support/requirements.h"
+#include "tests/support/scratch_folder.h"
 
 namespace tandem::testing {
 
@@ -64,11 +63,9 @@ inline std::string test_name(const ::testing::TestParamInfo<Way>& info) {
 }
 
 // What engines of one test process measured: removed when it ends.
-class MeasurementsOfThisProcess {
- public:
-  ~MeasurementsOfThisProcess() { std::filesystem::remove(path); }
-  const std::string path =
-      (std::filesystem::temp_directory_path() / ("tandem_golden_" + std::to_string(getpid()) + ".json")).string();
+struct MeasurementsOfThisProcess {
+  const ScratchFolder folder;
+  const std::string path = folder.file("measured.json");
 };
 
 inline EngineOptions options_for(const std::string& model, const Way& way) {

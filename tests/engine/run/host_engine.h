@@ -1,28 +1,23 @@
 // Engines on a random model written by the test itself, on the host's plain loops: need no data and no driver.
 #pragma once
 
-#include <unistd.h>
-
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "engine/run/engine.h"
 #include "tests/support/gguf_writer.h"
+#include "tests/support/scratch_folder.h"
 
 namespace tandem::testing {
 
 // The model's file lives as long as this.
 class HostEngines {
  public:
-  explicit HostEngines(const std::string& name, TinyModel model = {})
-      : path_((std::filesystem::temp_directory_path() / ("tandem_" + name + "_" + std::to_string(getpid()) + ".gguf"))
-                  .string()) {
+  explicit HostEngines(const std::string& name, const TinyModel& model = {}) : path_(folder_.file(name + ".gguf")) {
     write_file(path_, write_gguf(model));
   }
-  ~HostEngines() { std::filesystem::remove(path_); }
   HostEngines(const HostEngines&) = delete;
   HostEngines& operator=(const HostEngines&) = delete;
 
@@ -40,7 +35,8 @@ class HostEngines {
   std::unique_ptr<Engine> open(int64_t chunk = 64) const { return Engine::open(options(chunk)); }
 
  private:
-  std::string path_;
+  const ScratchFolder folder_;
+  const std::string path_;
 };
 
 // `count` ids of the tiny vocabulary behind its special tokens.

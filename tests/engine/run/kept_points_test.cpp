@@ -2,10 +2,10 @@
 #include "engine/run/kept_points.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <fstream>
+
+#include "tests/support/scratch_folder.h"
 
 namespace tandem {
 namespace {
@@ -53,7 +53,8 @@ TEST(KeptPoints, with_values_of_another_type_or_size_are_as_good_as_none) {
 }
 
 TEST(KeptPoints, come_from_a_file_of_any_depth) {
-  const std::string path = ::testing::TempDir() + "tandem_deep_" + std::to_string(getpid()) + ".json";
+  const testing::ScratchFolder folder;
+  const std::string path = folder.file("deep.json");
   std::ofstream(path) << R"({"format": "tandem measurements 1", "values": {"a": )" << std::string(200000, '[')
                       << std::string(200000, ']') << "}}";
   DiskCache cache(path);
@@ -61,7 +62,6 @@ TEST(KeptPoints, come_from_a_file_of_any_depth) {
   cache.set("b", 1.0);
   cache.save();
   EXPECT_EQ(DiskCache(path).number("b"), 1.0);
-  std::filesystem::remove(path);
 }
 
 }  // namespace

@@ -3,9 +3,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <filesystem>
 
 #include "engine/device/host/host_device.h"
 #include "engine/device/npu/npu_device.h"
@@ -14,6 +11,7 @@
 #include "engine/run/profile_grid.h"
 #include "engine/run/spread.h"
 #include "sync/error.h"
+#include "tests/support/scratch_folder.h"
 
 namespace tandem {
 namespace {
@@ -54,7 +52,6 @@ class Profiling : public ::testing::Test {
     operators_.push_back({"narrow", matmul(kNarrow, slot(kTokens * kNarrow))});
     operators_.push_back({"add", Add{4, kK, x_, x_, kK, kK}});
   }
-  ~Profiling() override { std::filesystem::remove(path_); }
 
   static std::vector<std::unique_ptr<Device>> both_devices() {
     std::vector<std::unique_ptr<Device>> devices;
@@ -88,8 +85,8 @@ class Profiling : public ::testing::Test {
     return MatMulCosts(measurer(), operators_, devices_).seconds(1, op, both);
   }
 
-  const std::string path_ =
-      (std::filesystem::temp_directory_path() / ("tandem_profiler_" + std::to_string(getpid()) + ".json")).string();
+  const testing::ScratchFolder folder_;
+  const std::string path_ = folder_.file("measured.json");
   sync::Pool pool_;
   const Operand x_ = slot(kTokens * kK);
   std::vector<std::unique_ptr<Device>> devices_ = both_devices();

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
 #include <iostream>
 #include <map>
 #include <random>
@@ -20,6 +19,7 @@
 #include "sync/waiter.h"
 #include "tests/engine/run/golden.h"
 #include "tests/support/gguf_writer.h"
+#include "tests/support/scratch_folder.h"
 
 namespace tandem::testing {
 namespace {
@@ -79,7 +79,6 @@ class Soak : public ::testing::Test {
     write_file(path_, write_gguf(model));
     for (int i = 0; i < 40; ++i) prompt_.push_back(3 + (i * i + 5 * i) % 300);
   }
-  ~Soak() override { std::filesystem::remove(path_); }
 
   std::unique_ptr<Engine> open(const Arrangement& arrangement, const std::string& policy) const {
     EngineOptions options;
@@ -110,8 +109,8 @@ class Soak : public ::testing::Test {
     return logits;
   }
 
-  const std::string path_ =
-      (std::filesystem::temp_directory_path() / ("tandem_soak_" + std::to_string(getpid()) + ".gguf")).string();
+  const ScratchFolder folder_;
+  const std::string path_ = folder_.file("tiny.gguf");
   std::vector<int32_t> prompt_;
 };
 

@@ -1,12 +1,12 @@
 #include "engine/run/timeline.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "sync/error.h"
+#include "tests/support/scratch_folder.h"
 
 namespace tandem {
 namespace {
@@ -64,10 +64,10 @@ TEST(Timeline, marks_measured_and_modelled_time) {
 
 TEST(Timeline, leaves_no_file_behind_when_it_cannot_write_one) {
   EXPECT_THROW(two_tracks().write_trace("/proc/no/such/folder/trace.json"), Error);
-  const auto path = std::filesystem::temp_directory_path() / ("tandem_trace_" + std::to_string(getpid()) + ".json");
-  two_tracks().write_trace(path.string());
+  const testing::ScratchFolder folder;
+  const std::string path = folder.file("trace.json");
+  two_tracks().write_trace(path);
   EXPECT_GT(std::filesystem::file_size(path), 100u);
-  std::filesystem::remove(path);
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 // the work the same way where a GPU has an arithmetic of its own (docs/numbers.md).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <map>
 
@@ -10,6 +9,7 @@
 #include "tests/engine/run/whole_model.h"
 #include "tests/support/data.h"
 #include "tests/support/gguf_writer.h"
+#include "tests/support/scratch_folder.h"
 
 namespace tandem::testing {
 namespace {
@@ -41,9 +41,8 @@ class TinyFile {
     tiny.heads = 2, tiny.kv_heads = 1;
     write_file(path, write_gguf(tiny));
   }
-  ~TinyFile() { std::filesystem::remove(path); }
-  const std::string path =
-      (std::filesystem::temp_directory_path() / ("tandem_values_" + std::to_string(getpid()) + ".gguf")).string();
+  const ScratchFolder folder;
+  const std::string path = folder.file("tiny.gguf");
 };
 
 class Values : public ::testing::TestWithParam<Gpu> {

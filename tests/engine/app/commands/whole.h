@@ -3,7 +3,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -20,6 +19,7 @@
 #include "tests/engine/app/commands/child.h"
 #include "tests/support/data.h"
 #include "tests/support/requirements.h"
+#include "tests/support/scratch_folder.h"
 
 namespace tandem::testing {
 
@@ -80,29 +80,24 @@ inline nlohmann::json json_of(Arguments arguments, const ChildSettings& settings
   return nlohmann::json::parse(ended.out, nullptr, false);
 }
 
-// A folder of the test's own, removed at its end.
+// A folder of the test's own, with what commands have written into it.
 class Folder {
  public:
-  Folder() { std::filesystem::create_directories(path_); }
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  std::string file(const std::string& name) const { return (path_ / name).string(); }
+  std::string file(const std::string& name) const { return folder_.file(name); }
   std::string write(const std::string& name, const std::string& content) const {
-    std::ofstream(path_ / name, std::ios::binary) << content;
+    std::ofstream(file(name), std::ios::binary) << content;
     return file(name);
   }
   std::vector<std::string> names() const {
     std::vector<std::string> found;
-    for (const auto& entry : std::filesystem::directory_iterator(path_)) found.push_back(entry.path().filename());
+    for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
+      found.push_back(entry.path().filename());
     std::sort(found.begin(), found.end());
     return found;
   }
 
  private:
-  const std::filesystem::path path_ =
-      std::filesystem::temp_directory_path() / ("tandem_commands_" + std::to_string(getpid()));
+  const testing::ScratchFolder folder_;
 };
 
 template <typename T>

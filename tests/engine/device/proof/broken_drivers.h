@@ -2,8 +2,6 @@
 // to.
 #pragma once
 
-#include <unistd.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -13,6 +11,7 @@
 #include <vector>
 
 #include "engine/device/proof/driver_files.h"
+#include "tests/support/scratch_folder.h"
 
 namespace tandem::testing {
 
@@ -44,12 +43,10 @@ class Variables {
 // A scratch folder with manifests of the installed OpenCL drivers and of the fake one, and an empty cache.
 class BrokenDrivers {
  public:
-  BrokenDrivers() : folder_(std::filesystem::temp_directory_path() / ("tandem_broken_" + std::to_string(getpid()))) {
-    std::filesystem::remove_all(folder_);
+  BrokenDrivers() {
     std::filesystem::create_directories(folder_ / "vendors");
     installed_ = proof::manifests(proof::Api::opencl);
   }
-  ~BrokenDrivers() { std::filesystem::remove_all(folder_); }
   BrokenDrivers(const BrokenDrivers&) = delete;
   BrokenDrivers& operator=(const BrokenDrivers&) = delete;
 
@@ -81,7 +78,8 @@ class BrokenDrivers {
   }
 
  private:
-  std::filesystem::path folder_;
+  const testing::ScratchFolder scratch_;
+  const std::filesystem::path folder_ = scratch_.path();
   std::vector<std::string> installed_;
 };
 

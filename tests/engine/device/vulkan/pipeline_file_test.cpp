@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "tests/engine/device/vulkan/vulkan_test.h"
+#include "tests/support/scratch_folder.h"
 
 namespace tandem::vulkan {
 namespace {
@@ -22,19 +23,13 @@ namespace fs = std::filesystem;
 class PipelineFiles : public VulkanTest {
  protected:
   PipelineFiles() {
-    std::string name = (fs::temp_directory_path() / "tandem_pipelines_XXXXXX").string();
-    if (!mkdtemp(name.data())) throw Error("cannot make a folder", name);
-    folder_ = name;
     key_.device[0] = 1, key_.driver[0] = 2, key_.cache[0] = 3, key_.driver_version = 7, key_.shaders = 42;
     before_ = spdlog::default_logger();
     auto logger = std::make_shared<spdlog::logger>("test", std::make_shared<spdlog::sinks::ostream_sink_mt>(log_));
     logger->set_level(spdlog::level::info);
     spdlog::set_default_logger(logger);
   }
-  ~PipelineFiles() override {
-    spdlog::set_default_logger(before_);
-    fs::remove_all(folder_);
-  }
+  ~PipelineFiles() override { spdlog::set_default_logger(before_); }
   PipelineFile file() const { return PipelineFile(folder_, key_); }
   std::string content() const {
     std::ifstream in(file().path(), std::ios::binary);
@@ -48,7 +43,8 @@ class PipelineFiles : public VulkanTest {
   }
 
   const std::vector<char> data_{'p', 'i', 'p', 'e', '\0', '\xff'};
-  std::string folder_;
+  const testing::ScratchFolder scratch_;
+  const std::string folder_ = scratch_.path();
   PipelineKey key_;
   std::ostringstream log_;
   std::shared_ptr<spdlog::logger> before_;

@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -15,13 +14,14 @@
 #include "kernels/kernels.h"
 #include "sync/error.h"
 #include "tests/support/requirements.h"
+#include "tests/support/scratch_folder.h"
 
 namespace tandem::opencl {
 namespace {
 
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 template <typename Body>
 std::string error_of(Body body) {
@@ -33,7 +33,7 @@ std::string error_of(Body body) {
   return "";
 }
 
-class ProgramCacheTest : public testing::Test {
+class ProgramCacheTest : public ::testing::Test {
  protected:
   void SetUp() override {
     const auto found = find_devices();
@@ -110,8 +110,6 @@ TEST_F(ProgramCacheTest, a_slot_is_imported_once_and_at_its_own_address) {
 
 class KeptPrograms : public ProgramCacheTest {
  protected:
-  KeptPrograms() { std::filesystem::remove_all(folder_); }
-  ~KeptPrograms() override { std::filesystem::remove_all(folder_); }
   // Runs probe_increment on 41, by a program from its source or from a file.
   int run(const std::string& folder) {
     ProgramCache programs(handle_, ProgramFiles(folder, handle_.device),
@@ -142,8 +140,8 @@ class KeptPrograms : public ProgramCacheTest {
   }
 
   std::vector<std::string> told_;  // before work that takes long
-  const std::string folder_ =
-      (std::filesystem::temp_directory_path() / ("tandem_programs_" + std::to_string(getpid()))).string();
+  const testing::ScratchFolder scratch_;
+  const std::string folder_ = scratch_.file("programs");
 };
 
 TEST_F(KeptPrograms, compiling_and_keeping_are_announced_and_taking_is_not) {
