@@ -137,6 +137,65 @@ TEST_P(Caches, without_scratch_give_the_bits_they_give_with_it_or_are_refused_wi
   }
 }
 
+// Tokens on both sides of a split's end share a tile: two of them see nothing of the second split, and nobody sees the
+// third. Scores of the second split are the same as those of the first, or so much larger, or smaller, that only one
+// split counts: its weights are exactly 0 or 1.
+class SplitCaches : public Caches {
+ protected:
+  // `boost`: of every visible score of the second split.
+  void fill_splits(const Attention& op, float boost) {
+    const KvCache& cache = op.cache;
+    fill_means(op);
+    for (int64_t s = 0; s < op.S; ++s) op.positions.as<int32_t>()[s] = static_cast<int32_t>(kAttentionSplit - 2 + s);
+    const int64_t seen = kAttentionSplit - 2 + op.S;  // positions that some token sees; the rest holds NaN
+    for (int64_t h = 0; h < cache.kv_heads; ++h) {
+      for (int64_t p = kAttentionSplit; p < cache.capacity; ++p) {
+        for (int64_t d = 0; p >= seen && d < cache.head_dim_v; ++d)
+          store(cache, cache.v, value_index(cache, h, p, d), kNaN);
+        for (int64_t d = 0; d < cache.head_dim; ++d) {
+          if (p >= seen) store(cache, cache.k, key_index(cache, h, p, d), kNaN);
+          if (p < seen && !is_hidden(p) && d == 0) store(cache, cache.k, key_index(cache, h, p, d), boost / op.scale);
+        }
+      }
+    }
+  }
+  // The mean of the values that count for a token: those of the last split it sees if they are boosted, of the first if
+  // they are damped.
+  double expected(const Attention& op, int64_t s, int64_t head, int64_t d, float boost) const {
+    const int64_t last = op.positions.as<int32_t>()[s];
+    const bool both = last >= kAttentionSplit;
+    double sum = 0, count = 0;
+    for (int64_t p = both && boost > 0 ? kAttentionSplit : 0; p <= last; ++p) {
+      if (is_hidden(p) || (boost < 0 && p >= kAttentionSplit)) continue;
+      sum += static_cast<double>(value_of(head / (op.heads / op.cache.kv_heads), p, d));
+      ++count;
+    }
+    return sum / count;
+  }
+};
+
+TEST_P(SplitCaches, give_each_query_of_a_tile_what_it_sees_in_turn_and_merged) {
+  const KvCache cache = make_cache(KvType::f16, 2, 16, 20, 3 * kAttentionSplit);
+  for (const bool merged : {false, true}) {
+    const Attention op = make_attention(cache, 4, 2, merged);
+    for (const float boost : {0.0f, 200.0f, -200.0f}) {
+      SCOPED_TRACE(std::string(merged ? "merged" : "in turn") + ", boost " + std::to_string(boost));
+      fill_splits(op, boost);
+      if (merged) std::fill_n(op.scratch.as<float>(), op.scratch.slot->size_bytes() / sizeof(float), kNaN);
+      run({"attention", op});
+      for (int64_t s = 0; s < op.S; ++s)
+        for (int64_t head = 0; head < op.heads; ++head)
+          for (int64_t d = 0; d < cache.head_dim_v; ++d)
+            ASSERT_FLOAT_EQ(op.y.as<float>()[s * op.y_stride + head * cache.head_dim_v + d],
+                            static_cast<float>(expected(op, s, head, d, boost)))
+                << "token " << s << " head " << head << " element " << d;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, SplitCaches, ::testing::ValuesIn(gpu_targets()),
+                         [](const auto& test) { return std::string(test.param.name); });
+
 TEST_P(Caches, are_written_at_positions_in_any_order_and_nowhere_else) {
   for (KvType type : {KvType::f16, KvType::f32}) {
     for (const auto& [head_dim, head_dim_v] : {std::pair<int64_t, int64_t>{5, 17}, {17, 1}, {1, 6}}) {
