@@ -10,7 +10,7 @@
 namespace tandem::testing {
 namespace {
 
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN(), kInfinity = std::numeric_limits<float>::infinity();
 
 void store(const KvCache& cache, const Operand& at, int64_t index, float value) {
   if (cache.type == KvType::f16)
@@ -175,8 +175,10 @@ class SplitCaches : public Caches {
 };
 
 TEST_P(SplitCaches, give_each_query_of_a_tile_what_it_sees_in_turn_and_merged) {
-  const KvCache cache = make_cache(KvType::f16, 2, 16, 20, 3 * kAttentionSplit);
   for (const bool merged : {false, true}) {
+    // A cache of so many splits is merged where a driver counts loops (lavapipe), however many units a device has.
+    const int64_t splits = merged ? TANDEM_MAX_SPLITS_IN_TURN + 1 : 3;
+    const KvCache cache = make_cache(KvType::f16, 2, 16, 20, splits * kAttentionSplit);
     const Attention op = make_attention(cache, 4, 2, merged);
     for (const float boost : {0.0f, 200.0f, -200.0f}) {
       SCOPED_TRACE(std::string(merged ? "merged" : "in turn") + ", boost " + std::to_string(boost));
@@ -191,6 +193,22 @@ TEST_P(SplitCaches, give_each_query_of_a_tile_what_it_sees_in_turn_and_merged) {
                 << "token " << s << " head " << head << " element " << d;
     }
   }
+}
+
+// Not even with a weight of zero: the last token's value is infinite, and infinite only for it.
+TEST_P(SplitCaches, keep_what_only_the_last_token_of_a_tile_sees_from_the_others) {
+  const KvCache cache = make_cache(KvType::f16, 1, 16, 20, 3 * kAttentionSplit);
+  const Attention op = make_attention(cache, 4, 1, false);
+  fill_splits(op, 0);
+  const int64_t last = op.S - 1;
+  for (int64_t d = 0; d < cache.head_dim_v; ++d)
+    store(cache, cache.v, value_index(cache, 0, op.positions.as<int32_t>()[last], d), kInfinity);
+  run({"attention", op});
+  for (int64_t s = 0; s < op.S; ++s)
+    for (int64_t d = 0; d < cache.head_dim_v; ++d)
+      ASSERT_FLOAT_EQ(op.y.as<float>()[s * op.y_stride + d],
+                      s == last ? kInfinity : static_cast<float>(expected(op, s, 0, d, 0)))
+          << "token " << s << " element " << d;
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, SplitCaches, ::testing::ValuesIn(gpu_targets()),
