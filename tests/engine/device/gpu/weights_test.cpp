@@ -119,7 +119,7 @@ TEST_P(Weights,
   for (const StorageType type : {StorageType::q4_0, StorageType::q4_1, StorageType::f16}) {
     const bool any = type == StorageType::f16;  // any number of columns
     for (const Shape& shape : {Shape{1, 65, any ? 33 : 96}, Shape{1, kMostRows, any ? 543 : kMostColumns},
-                               Shape{9, 17, any ? 33 : 96}, Shape{kMostTokens, 65, any ? 289 : 288}}) {
+                               Shape{9, 19, any ? 33 : 96}, Shape{kMostTokens, 65, any ? 289 : 288}}) {
       const auto [S, N, K] = shape;
       SCOPED_TRACE(std::string(info(type).name) + " S=" + std::to_string(S) + " N=" + std::to_string(N) +
                    " K=" + std::to_string(K));
