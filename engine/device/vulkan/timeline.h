@@ -4,7 +4,7 @@
 // it at the last of these values. A fence of the same submission does not say that: lavapipe's queue thread (Mesa 22.3)
 // signals the fence and only then adds the value to the semaphore. Where that had been freed meanwhile, the value went
 // to whatever had its memory next, the launcher's semaphore for one, whose first programs then counted as ended before
-// they had run. Threads: will_reach() and the destructor from one, the rest from any.
+// they had run. Threads: reached() and wait() from any, the rest from one at a time.
 #pragma once
 
 #include <chrono>

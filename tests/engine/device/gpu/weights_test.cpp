@@ -109,8 +109,7 @@ MatMul edge_product(int64_t S, int64_t N, int64_t K, const PackedMatrix& w, cons
 
 // Rows that end one past a panel and inside one, columns that end inside the pieces a kernel takes (runs of 32, a panel
 // of 256 decoded columns, quarters of K), tokens that end one past a group of 8 and of 64.
-TEST_P(Weights,
-       that_end_inside_a_panel_a_run_or_a_group_of_tokens_are_multiplied_exactly_and_nothing_beyond_is_touched) {
+TEST_P(Weights, that_end_inside_panels_runs_or_groups_of_tokens_are_exact_and_nothing_beyond_is_touched) {
   struct Shape {
     int64_t S, N, K;
   };
