@@ -15,20 +15,13 @@ using Clock = std::chrono::steady_clock;
 
 double steady_seconds() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
 
-OwnedSemaphore make_timeline(const Handle& handle) {
-  auto type = typed<VkSemaphoreTypeCreateInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO);
-  type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
-  auto info = typed<VkSemaphoreCreateInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, &type);
-  return make<OwnedSemaphore>(vkCreateSemaphore, handle.device(), info, "vkCreateSemaphore", handle.id());
-}
-
 }  // namespace
 
 Launcher::Launcher(Handle& handle, SlotMemory& memory, LauncherOptions options)
     : handle_(handle),
       memory_(memory),
       options_(std::move(options)),
-      timeline_(make_timeline(handle)),
+      timeline_(handle),
       stamps_(handle),
       thread_([this] { run(); }) {}
 
@@ -167,7 +160,7 @@ void Launcher::start(Job job, sync::Waiter& waiter) {
       program.weights_uploaded = true;  // only now: after a failure the next launch tries again
       program.fill_staging();
     }
-    submit({job, last_value_ + 1, {}, steady_seconds(), {}}, object);
+    submit({job, timeline_.last() + 1, {}, steady_seconds(), {}}, object);
   } catch (const std::exception& error) {
     give_up(job, "step '" + job.program->name + "': " + error.what());
   }
@@ -185,7 +178,7 @@ void Launcher::submit(Flying flying, const std::string& object) {
   std::vector<VkCommandBuffer> commands{flying.job.program->commands};
   if (flying.stamps) commands = {flying.stamps->before, flying.job.program->commands, flying.stamps->after};
   handle_.submit({commands, timeline_.get(), flying.value}, flying.fence.get(), object);
-  last_value_ = flying.value;
+  timeline_.will_reach(flying.value);
   flying_.push_back(std::move(flying));
 }
 
@@ -231,17 +224,13 @@ void Launcher::end_oldest() {
 // Sleeps the predicted time, polls for a moment, then sleeps in the driver.
 bool Launcher::wait_for_end(const Flying& oldest, std::chrono::milliseconds deadline) {
   const std::string object = "program '" + oldest.job.program->name + "' on " + handle_.id();
-  const auto nanoseconds =
-      static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(deadline).count());
   if (oldest.fence) {
+    const auto nanoseconds =
+        static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(deadline).count());
     check(vkWaitForFences(handle_.device(), 1, &oldest.fence.get(), VK_TRUE, nanoseconds), "vkWaitForFences", object);
     return false;
   }
-  auto ended = [&] {
-    uint64_t value = 0;
-    check(vkGetSemaphoreCounterValue(handle_.device(), timeline_.get(), &value), "vkGetSemaphoreCounterValue", object);
-    return value >= oldest.value;
-  };
+  auto ended = [&] { return timeline_.reached(oldest.value, object); };
   if (options_.sync_policy == "predict") {
     // As sync::PredictWaiter: a sleep ends 15 to 25 us late, and below 100 us it costs more than it saves.
     const double rest = oldest.job.program->duration.predict_after(steady_seconds() - oldest.start_seconds);
@@ -255,11 +244,7 @@ bool Launcher::wait_for_end(const Flying& oldest, std::chrono::milliseconds dead
     if (ended()) return false;
     sched_yield();
   }
-  auto wait = typed<VkSemaphoreWaitInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO);
-  wait.semaphoreCount = 1;
-  wait.pSemaphores = &timeline_.get();
-  wait.pValues = &oldest.value;
-  check(vkWaitSemaphores(handle_.device(), &wait, nanoseconds), "vkWaitSemaphores", object);
+  timeline_.wait(oldest.value, deadline, object);
   return false;
 }
 

@@ -21,6 +21,7 @@
 
 #include "engine/device/vulkan/prepared.h"
 #include "engine/device/vulkan/stamps.h"
+#include "engine/device/vulkan/timeline.h"
 #include "sync/flag.h"
 #include "sync/waiter.h"
 
@@ -67,8 +68,7 @@ class Launcher {
   Handle& handle_;
   SlotMemory& memory_;
   LauncherOptions options_;
-  OwnedSemaphore timeline_;
-  uint64_t last_value_ = 0;
+  Timeline timeline_;
   Stamps stamps_;
   std::deque<Flying> flying_;  // of the launcher's thread
 

@@ -10,6 +10,7 @@
 #include "engine/device/stepped_probe.h"
 #include "engine/device/vulkan/commands.h"
 #include "engine/device/vulkan/memory.h"
+#include "engine/device/vulkan/timeline.h"
 #include "shaders/limits.h"
 #include "sync/error.h"
 
@@ -26,13 +27,6 @@ uint64_t nanoseconds(milliseconds time) {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
 }
 
-OwnedSemaphore make_timeline(const Handle& handle) {
-  auto type = typed<VkSemaphoreTypeCreateInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO);
-  type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
-  const auto info = typed<VkSemaphoreCreateInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, &type);
-  return make<OwnedSemaphore>(vkCreateSemaphore, handle.device(), info, "vkCreateSemaphore", handle.id());
-}
-
 class VulkanProbe : public SteppedProbe {
  public:
   VulkanProbe(Handle& handle, Pipelines& pipelines, std::string policy)
@@ -41,7 +35,7 @@ class VulkanProbe : public SteppedProbe {
         object_("sync_probe.comp on " + handle.id()),
         pipeline_(pipelines.of(launch(), object_)),
         line_(import_host(handle, done().slot().data(), done().slot().size_bytes(), object_)),
-        timeline_(make_timeline(handle)) {
+        timeline_(handle) {
     make_set();
     auto pool = typed<VkCommandPoolCreateInfo>(VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO);
     pool.queueFamilyIndex = handle_.queue_family();
@@ -70,7 +64,7 @@ class VulkanProbe : public SteppedProbe {
 
   // Records and submits steps [first, last], each behind the one before it.
   void submit(uint32_t first, uint32_t last, bool gated) {
-    Submission& next = ring_[(submitted_ + 1) % ring_.size()];
+    Submission& next = ring_[(submitted() + 1) % ring_.size()];
     wait_for_end(next);  // its commands may still be running, although their flag was seen
     next.value = 0;
     check(vkResetFences(handle_.device(), 1, &next.fence.get()), "vkResetFences", object_);
@@ -91,23 +85,15 @@ class VulkanProbe : public SteppedProbe {
     for (uint32_t step = first; step != last + 1; ++step) record_step(next.commands, step);
     check(vkEndCommandBuffer(next.commands), "vkEndCommandBuffer", object_);
 
-    const uint64_t value = submitted_ + 1;
+    const uint64_t value = submitted() + 1;
     handle_.submit({{&next.commands, 1}, timeline_.get(), value}, next.fence.get(), object_);
-    submitted_ = next.value = value;
+    timeline_.will_reach(value);
+    next.value = value;
   }
-  Submission& newest() { return ring_[submitted_ % ring_.size()]; }
-  bool reached(uint64_t value) const {
-    uint64_t now = 0;
-    check(vkGetSemaphoreCounterValue(handle_.device(), timeline_.get(), &now), "vkGetSemaphoreCounterValue", object_);
-    return now >= value;
-  }
-  void wait_for(uint64_t value, milliseconds deadline) const {
-    auto wait = typed<VkSemaphoreWaitInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO);
-    wait.semaphoreCount = 1;
-    wait.pSemaphores = &timeline_.get();
-    wait.pValues = &value;
-    check(vkWaitSemaphores(handle_.device(), &wait, nanoseconds(deadline)), "vkWaitSemaphores", object_);
-  }
+  uint64_t submitted() const { return timeline_.last(); }
+  Submission& newest() { return ring_[submitted() % ring_.size()]; }
+  bool reached(uint64_t value) const { return timeline_.reached(value, object_); }
+  void wait_for(uint64_t value, milliseconds deadline) const { timeline_.wait(value, deadline, object_); }
   // The fence follows the semaphore; neither may be touched before it has been signalled.
   void wait_for_end(const Submission& submission) const {
     if (submission.value == 0) return;  // never used
@@ -174,12 +160,11 @@ class VulkanProbe : public SteppedProbe {
 
   const Pipeline& pipeline_;
   Allocation line_;
-  OwnedSemaphore timeline_;
+  Timeline timeline_;
   OwnedDescriptorPool descriptors_;
   VkDescriptorSet set_ = VK_NULL_HANDLE;  // of the pool
   OwnedCommandPool pool_;
   std::array<Submission, 8> ring_;
-  uint64_t submitted_ = 0;  // = the timeline's value at the end of the newest
 };
 
 class FlagProbe final : public VulkanProbe {

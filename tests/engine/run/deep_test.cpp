@@ -12,6 +12,7 @@ constexpr const char* kModel = "mixed-models/first.gguf";
 constexpr int64_t kEnds[] = {33, 512, 1025, 1200};
 
 struct Outcome {
+  ModelConfig config;
   std::vector<float> logits;  // at each end, then of single tokens
   std::vector<int32_t> sampled;
 };
@@ -21,6 +22,7 @@ Outcome run_on(const Way& way, std::span<const int32_t> ids) {
   options.chunk = 256, options.outputs = 1, options.context = 1280;
   const auto engine = Engine::open(options);
   Outcome run;
+  run.config = engine->config();
   const auto take = [&](std::span<const float> logits) {
     run.logits.insert(run.logits.end(), logits.begin(), logits.end());
   };
@@ -51,14 +53,13 @@ class Deep : public ::testing::Test {
     positions_ = golden.at("positions").get<std::vector<int64_t>>();
     golden_ = read_floats(repository_data("mixed-models/first.logits.f32"));
   }
-  // 2e-3 where everything is f32, 3e-2 where what matmuls read is rounded to f16.
-  void expect_golden(const Outcome& run, double tolerance) const {
+  void expect_golden(const Outcome& run, const Way& way) const {
     constexpr int64_t V = 512;
     for (size_t i = 0; i < std::size(kEnds); ++i) {
       const auto at = std::ranges::find(positions_, kEnds[i] - 1) - positions_.begin();
       ASSERT_LT(at, std::ssize(positions_));
-      EXPECT_LE(largest_difference(rows(run.logits, static_cast<int64_t>(i), 1, V), rows(golden_, at, 1, V)), tolerance)
-          << "after " << kEnds[i] << " tokens";
+      SCOPED_TRACE("after " + std::to_string(kEnds[i]) + " tokens");
+      expect_golden_logits(run.config, way, rows(run.logits, static_cast<int64_t>(i), 1, V), rows(golden_, at, 1, V));
     }
   }
   std::vector<int32_t> ids_;
@@ -69,7 +70,7 @@ class Deep : public ::testing::Test {
 TEST_F(Deep, prompts_have_golden_logits_on_the_host_and_the_gpu_with_unrounded_activations) {
   const Way host{"host-only", {}, "", "f32"}, gpu{"gpu-only", {}, "simd", "f32"};
   const Outcome expected = run_on(host, ids_);
-  expect_golden(expected, 2e-3);
+  expect_golden(expected, host);
   if (std::ranges::count(available_devices(), "opencl:0") == 0) SKIP_FOR_WANT_OF(opencl, "no OpenCL device");
   const Outcome run = run_on(gpu, ids_);
   EXPECT_EQ(different_bits(run.logits, expected.logits), 0u);
@@ -77,8 +78,9 @@ TEST_F(Deep, prompts_have_golden_logits_on_the_host_and_the_gpu_with_unrounded_a
 }
 
 TEST_F(Deep, prompts_and_seeded_samples_are_the_same_on_every_plan) {
-  const Outcome expected = run_on({"host-only", {}, "", "f16", KvType::f16}, ids_);
-  expect_golden(expected, 3e-2);
+  const Way host{"host-only", {}, "", "f16", KvType::f16};
+  const Outcome expected = run_on(host, ids_);
+  expect_golden(expected, host);
   if (std::ranges::count(available_devices(), "opencl:0") == 0) SKIP_FOR_WANT_OF(opencl, "no OpenCL device");
   for (const Way& way : {Way{"tensor", {}}, Way{"tensor", {0.6}}, Way{"staggered", {}}, Way{"sequence", {}}}) {
     Way full = way;

@@ -20,6 +20,7 @@
 #include "engine/run/engine.h"
 #include "engine/run/sampler.h"
 #include "tests/engine/run/logits.h"
+#include "tests/engine/run/rounding.h"
 #include "tests/support/data.h"
 #include "tests/support/requirements.h"
 #include "tests/support/scratch_folder.h"
@@ -91,6 +92,27 @@ inline std::unique_ptr<Engine> open_engine(const std::string& model, const Way& 
   EngineOptions options = options_for(model, way);
   options.chunk = options.outputs = chunk;
   return Engine::open(options);
+}
+
+inline Rounded rounded_by(const Way& way) {
+  const bool f16 = way.act == "f16" || (way.act.empty() && way.uses_npu());
+  return {f16, way.uses_npu(), way.kv == KvType::f16};
+}
+
+// What any golden logits must be within, on any way: what users were promised (2e-3 where everything is f32, 3e-2 where
+// anything is rounded to f16). Rounding alone is expected to stay far below it.
+inline double promised(const Rounded& rounded) {
+  return rounded.activations || rounded.weights || rounded.keys_and_values ? 3e-2 : 2e-3;
+}
+
+// Logits [tokens, vocabulary], or one token's, beside golden ones: within what was promised, and within what rounding
+// explains (rounding.h).
+inline void expect_golden_logits(const ModelConfig& config, const Way& way, std::span<const float> logits,
+                                 std::span<const float> golden) {
+  const Rounded rounded = rounded_by(way);
+  const LogitBounds bounds = logit_bounds(config, rounded, golden);
+  EXPECT_LE(largest_difference(logits, golden), std::min(promised(rounded), bounds.largest));
+  EXPECT_LE(rms_difference(logits, golden), bounds.rms);
 }
 
 // Skips where a named device is absent, and fails there when it is required.

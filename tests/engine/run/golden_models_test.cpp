@@ -7,9 +7,6 @@ namespace {
 
 constexpr const char* kDense[] = {"llama", "llama3-rope", "internlm2", "qwen2", "qwen3"};
 
-// 2e-3 where everything is f32; 3e-2 where keys and values or NPU operands are rounded to f16.
-double tolerance(const Way& way) { return way.uses_npu() || way.kv == KvType::f16 || way.act == "f16" ? 3e-2 : 2e-3; }
-
 class GoldenModels : public ::testing::TestWithParam<Way> {
  protected:
   void SetUp() override { need_devices(GetParam()); }
@@ -30,7 +27,7 @@ TEST_P(GoldenModels, dense_architectures_have_golden_logits_and_greedy_runs) {
       ids.insert(ids.end(), expected_greedy.begin(), expected_greedy.end());
       const auto expected =
           read_floats(*test_data("arch-models/" + std::string(name) + "-F32." + prompt_name + ".logits.f32"));
-      EXPECT_LE(largest_difference(all_logits(*engine, ids), expected), tolerance(GetParam()));
+      expect_golden_logits(engine->config(), GetParam(), all_logits(*engine, ids), expected);
     }
   }
 }
@@ -47,10 +44,11 @@ TEST_P(GoldenModels, mixed_storage_types_have_golden_logits) {
     const auto expected = read_floats(repository_data("mixed-models/" + name + ".logits.f32"));
     const auto logits = all_logits(*engine, ids);
     const int64_t V = engine->config().vocabulary;
-    for (size_t i = 0; i < positions.size() && positions[i] < 129; ++i)
-      EXPECT_LE(largest_difference(rows(logits, positions[i], 1, V), rows(expected, static_cast<int64_t>(i), 1, V)),
-                tolerance(GetParam()))
-          << "position " << positions[i];
+    for (size_t i = 0; i < positions.size() && positions[i] < 129; ++i) {
+      SCOPED_TRACE("position " + std::to_string(positions[i]));
+      expect_golden_logits(engine->config(), GetParam(), rows(logits, positions[i], 1, V),
+                           rows(expected, static_cast<int64_t>(i), 1, V));
+    }
   }
 }
 
@@ -64,7 +62,7 @@ TEST_P(GoldenModels, tiny_trained_models_write_their_golden_text) {
     const auto ids = entry.at("prompt_ids").get<std::vector<int32_t>>();
     EXPECT_EQ(engine->tokenizer().encode(entry.at("prompt").get<std::string>(), {}), ids);
     const auto expected = read_floats(*test_data("tiny-models/golden/" + entry.at("logits_file").get<std::string>()));
-    EXPECT_LE(largest_difference(all_logits(*engine, ids), expected), tolerance(GetParam()));
+    expect_golden_logits(engine->config(), GetParam(), all_logits(*engine, ids), expected);
     if (GetParam().uses_npu()) continue;  // no margins in this file: rounded operands may turn a near-tie
     const auto expected_greedy = entry.at("greedy_ids").get<std::vector<int32_t>>();
     EXPECT_EQ(greedy(*engine, ids, expected_greedy.size()), expected_greedy);
@@ -72,8 +70,9 @@ TEST_P(GoldenModels, tiny_trained_models_write_their_golden_text) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Plans, GoldenModels,
-                         ::testing::Values(Way{"host-only", {}}, Way{"gpu-only", {}, "simd"},
-                                           Way{"gpu-only", {}, "simt"}, Way{"gpu-only", {}, "simd", "", KvType::f16},
+                         ::testing::Values(Way{"host-only", {}}, Way{"host-only", {}, "", "f16", KvType::f16},
+                                           Way{"gpu-only", {}, "simd"}, Way{"gpu-only", {}, "simt"},
+                                           Way{"gpu-only", {}, "simd", "", KvType::f16},
                                            Way{"gpu-only", {}, "simd", "", KvType::f32, true}, Way{"npu-only", {}},
                                            Way{"layer", {}}, Way{"tensor", {0.5}}, Way{"tensor", {0.5}, "simt"},
                                            Way{"tensor", {}, "", "", KvType::f32, false, "blocking"}),
@@ -103,7 +102,7 @@ TEST_P(GoldenTypes, have_golden_logits) {
     SCOPED_TRACE(type + " " + GetParam().name());
     const auto engine = open_engine(*test_data("quant-models/quant-" + type + ".gguf"), GetParam());
     const auto expected = read_floats(*test_data("quant-models/quant-" + type + ".logits.f32"));
-    EXPECT_LE(largest_difference(all_logits(*engine, ids), expected), tolerance(GetParam()));
+    expect_golden_logits(engine->config(), GetParam(), all_logits(*engine, ids), expected);
   }
 }
 

@@ -32,6 +32,17 @@ inline double largest_difference(std::span<const float> a, std::span<const float
   return largest;
 }
 
+// The root of the mean square of differences; infinite where a value is no number.
+inline double rms_difference(std::span<const float> a, std::span<const float> b) {
+  if (a.size() != b.size()) return INFINITY;
+  double squares = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const double difference = static_cast<double>(a[i]) - b[i];
+    squares += difference * difference;
+  }
+  return std::isnan(squares) ? INFINITY : std::sqrt(squares / static_cast<double>(a.size()));
+}
+
 // How many values differ in any bit.
 inline size_t different_bits(std::span<const float> a, std::span<const float> b) {
   if (a.size() != b.size()) return std::max(a.size(), b.size());

@@ -10,7 +10,7 @@
 namespace tandem::testing {
 namespace {
 
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN(), kInfinity = std::numeric_limits<float>::infinity();
 
 void store(const KvCache& cache, const Operand& at, int64_t index, float value) {
   if (cache.type == KvType::f16)
@@ -136,6 +136,83 @@ TEST_P(Caches, without_scratch_give_the_bits_they_give_with_it_or_are_refused_wi
       ASSERT_EQ(std::bit_cast<uint32_t>(with.y.as<float>()[i]), std::bit_cast<uint32_t>(without.y.as<float>()[i])) << i;
   }
 }
+
+// Tokens on both sides of a split's end share a tile: two of them see nothing of the second split, and nobody sees the
+// third. Scores of the second split are the same as those of the first, or so much larger, or smaller, that only one
+// split counts: its weights are exactly 0 or 1.
+class SplitCaches : public Caches {
+ protected:
+  // `boost`: of every visible score of the second split.
+  void fill_splits(const Attention& op, float boost) {
+    const KvCache& cache = op.cache;
+    fill_means(op);
+    for (int64_t s = 0; s < op.S; ++s) op.positions.as<int32_t>()[s] = static_cast<int32_t>(kAttentionSplit - 2 + s);
+    const int64_t seen = kAttentionSplit - 2 + op.S;  // positions that some token sees; the rest holds NaN
+    for (int64_t h = 0; h < cache.kv_heads; ++h) {
+      for (int64_t p = kAttentionSplit; p < cache.capacity; ++p) {
+        for (int64_t d = 0; p >= seen && d < cache.head_dim_v; ++d)
+          store(cache, cache.v, value_index(cache, h, p, d), kNaN);
+        for (int64_t d = 0; d < cache.head_dim; ++d) {
+          if (p >= seen) store(cache, cache.k, key_index(cache, h, p, d), kNaN);
+          if (p < seen && !is_hidden(p) && d == 0) store(cache, cache.k, key_index(cache, h, p, d), boost / op.scale);
+        }
+      }
+    }
+  }
+  // The mean of the values that count for a token: those of the last split it sees if they are boosted, of the first if
+  // they are damped.
+  double expected(const Attention& op, int64_t s, int64_t head, int64_t d, float boost) const {
+    const int64_t last = op.positions.as<int32_t>()[s];
+    const bool both = last >= kAttentionSplit;
+    double sum = 0, count = 0;
+    for (int64_t p = both && boost > 0 ? kAttentionSplit : 0; p <= last; ++p) {
+      if (is_hidden(p) || (boost < 0 && p >= kAttentionSplit)) continue;
+      sum += static_cast<double>(value_of(head / (op.heads / op.cache.kv_heads), p, d));
+      ++count;
+    }
+    return sum / count;
+  }
+};
+
+TEST_P(SplitCaches, give_each_query_of_a_tile_what_it_sees_in_turn_and_merged) {
+  for (const bool merged : {false, true}) {
+    // A cache of so many splits is merged where a driver counts loops (lavapipe), however many units a device has.
+    const int64_t splits = merged ? TANDEM_MAX_SPLITS_IN_TURN + 1 : 3;
+    const KvCache cache = make_cache(KvType::f16, 2, 16, 20, splits * kAttentionSplit);
+    const Attention op = make_attention(cache, 4, 2, merged);
+    for (const float boost : {0.0f, 200.0f, -200.0f}) {
+      SCOPED_TRACE(std::string(merged ? "merged" : "in turn") + ", boost " + std::to_string(boost));
+      fill_splits(op, boost);
+      if (merged) std::fill_n(op.scratch.as<float>(), op.scratch.slot->size_bytes() / sizeof(float), kNaN);
+      run({"attention", op});
+      for (int64_t s = 0; s < op.S; ++s)
+        for (int64_t head = 0; head < op.heads; ++head)
+          for (int64_t d = 0; d < cache.head_dim_v; ++d)
+            ASSERT_FLOAT_EQ(op.y.as<float>()[s * op.y_stride + head * cache.head_dim_v + d],
+                            static_cast<float>(expected(op, s, head, d, boost)))
+                << "token " << s << " head " << head << " element " << d;
+    }
+  }
+}
+
+// Not even with a weight of zero: the last token's value is infinite, and infinite only for it.
+TEST_P(SplitCaches, keep_what_only_the_last_token_of_a_tile_sees_from_the_others) {
+  const KvCache cache = make_cache(KvType::f16, 1, 16, 20, 3 * kAttentionSplit);
+  const Attention op = make_attention(cache, 4, 1, false);
+  fill_splits(op, 0);
+  const int64_t last = op.S - 1;
+  for (int64_t d = 0; d < cache.head_dim_v; ++d)
+    store(cache, cache.v, value_index(cache, 0, op.positions.as<int32_t>()[last], d), kInfinity);
+  run({"attention", op});
+  for (int64_t s = 0; s < op.S; ++s)
+    for (int64_t d = 0; d < cache.head_dim_v; ++d)
+      ASSERT_FLOAT_EQ(op.y.as<float>()[s * op.y_stride + d],
+                      s == last ? kInfinity : static_cast<float>(expected(op, s, 0, d, 0)))
+          << "token " << s << " element " << d;
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, SplitCaches, ::testing::ValuesIn(gpu_targets()),
+                         [](const auto& test) { return std::string(test.param.name); });
 
 TEST_P(Caches, are_written_at_positions_in_any_order_and_nowhere_else) {
   for (KvType type : {KvType::f16, KvType::f32}) {

@@ -38,6 +38,45 @@ TEST_P(Rows, of_a_norm_reach_their_last_element) {
   }
 }
 
+// Widths around those of a vector and a work-group; what lies between rows keeps its mark.
+TEST_P(Rows, of_a_norm_take_the_residual_once_whatever_their_width) {
+  constexpr float kMark = 77;
+  for (const int64_t width : {1, 15, 16, 17, 63, 64, 65, 577}) {
+    SCOPED_TRACE("width " + std::to_string(width));
+    RmsNorm op;
+    op.S = 3, op.width = width, op.x_stride = op.y_stride = width + 2, op.add_stride = width + 5, op.eps = 0;
+    op.x = row_of(3 * op.x_stride, "x"), op.y = row_of(3 * op.y_stride, "y"), op.add = row_of(3 * op.add_stride, "add");
+    op.weight = row_of(width, "weight");
+    float *x = op.x.as<float>(), *y = op.y.as<float>();
+    std::fill_n(x, 3 * op.x_stride, kMark), std::fill_n(y, 3 * op.y_stride, kMark);
+    std::fill_n(op.add.as<float>(), 3 * op.add_stride, kNaN), std::fill_n(op.weight.as<float>(), width, 3.0f);
+    for (int64_t s = 0; s < 3; ++s) {
+      for (int64_t i = 0; i < width; ++i) {
+        x[s * op.x_stride + i] = static_cast<float>(1 + (s + i) % 3);
+        op.add.as<float>()[s * op.add_stride + i] = static_cast<float>(2 + (s + 2 * i) % 5);
+      }
+    }
+    run({"rms_norm", op});
+    for (int64_t s = 0; s < 3; ++s) {
+      double squares = 0;
+      for (int64_t i = 0; i < width; ++i) {
+        const auto sum = static_cast<float>(1 + (s + i) % 3 + 2 + (s + 2 * i) % 5);
+        ASSERT_EQ(x[s * op.x_stride + i], sum) << "token " << s << " element " << i;
+        squares += static_cast<double>(sum) * sum;
+      }
+      // The squares and their sum are whole numbers below 2^24: exact. Seven roundings follow (mean, root, quotient,
+      // two products, and the ulp more that a shader's root and quotient may each be off).
+      const double inverse = 1 / std::sqrt(squares / static_cast<double>(width));
+      for (int64_t i = 0; i < width; ++i) {
+        const double expected = 3 * inverse * x[s * op.x_stride + i];
+        ASSERT_NEAR(y[s * op.y_stride + i], expected, expected * 8 * kEpsilon) << "token " << s << " element " << i;
+      }
+      EXPECT_EQ(x[s * op.x_stride + width], kMark);
+      EXPECT_EQ(y[s * op.y_stride + width], kMark);
+    }
+  }
+}
+
 TEST_P(Rows, of_a_softmax_reach_their_last_element) {
   Softmax op;
   op.S = 2, op.width = kWidth, op.x_stride = kWidth + 3, op.x = row_of(2 * op.x_stride, "x");

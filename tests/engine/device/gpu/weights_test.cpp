@@ -2,6 +2,7 @@
 // kernel may reach. Values are small integers, so that every sum is exact in any order and a lost column shows.
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <numeric>
 
 #include "shaders/limits.h"
@@ -71,6 +72,63 @@ TEST_P(Weights, of_the_most_proven_columns_are_multiplied_to_their_last_one) {
       op.S = S;
       run({"matmul", op});
       expect_exact_products(op);
+    }
+  }
+}
+
+// Rows whose scales and minima are small integers of their own: what is taken from a neighbour, left out or read too
+// far shows in a sum.
+std::vector<std::byte> uneven_rows(StorageType type, int64_t rows, int64_t columns, std::mt19937& random) {
+  std::vector<std::byte> bytes = integer_rows(type, rows, columns, random);
+  const bool explicit_minima = type == StorageType::q4_1;
+  if (type != StorageType::q4_0 && !explicit_minima) return bytes;
+  for (size_t block = 0; block < bytes.size(); block += info(type).block_bytes) {
+    const uint16_t scale = float_to_half(static_cast<float>(1 + random() % 3));
+    const uint16_t minimum = float_to_half(static_cast<float>(1 + random() % 5));
+    std::memcpy(&bytes[block], &scale, 2);
+    if (explicit_minima) std::memcpy(&bytes[block + 2], &minimum, 2);
+  }
+  return bytes;
+}
+
+// x is NaN between its rows, and y holds a mark wherever nothing belongs.
+constexpr float kMark = 77;
+
+MatMul edge_product(int64_t S, int64_t N, int64_t K, const PackedMatrix& w, const Operand& x, const Operand& y,
+                    std::mt19937& random) {
+  MatMul op;
+  op.S = S, op.K = K, op.row_end = N, op.w = w, op.x = x, op.y = y;
+  op.x_stride = K + 3, op.y_stride = N + 70;  // more than a panel: what is written beyond the last row stays visible
+  std::fill_n(x.as<float>(), S * op.x_stride, std::numeric_limits<float>::quiet_NaN());
+  std::fill_n(y.as<float>(), S * op.y_stride, kMark);
+  for (int64_t s = 0; s < S; ++s)
+    for (int64_t k = 0; k < K; ++k)
+      x.as<float>()[s * op.x_stride + k] = static_cast<float>(1 + static_cast<int>(random() % 3));
+  return op;
+}
+
+// Rows that end one past a panel and inside one, columns that end inside the pieces a kernel takes (runs of 32, a panel
+// of 256 decoded columns, quarters of K), tokens that end one past a group of 8 and of 64.
+TEST_P(Weights, that_end_inside_panels_runs_or_groups_of_tokens_are_exact_and_nothing_beyond_is_touched) {
+  struct Shape {
+    int64_t S, N, K;
+  };
+  constexpr int64_t kMostTokens = 65, kMostRows = 150, kMostColumns = 544;
+  const Operand x = take(kMostTokens * (kMostColumns + 3) * 4, "x"), y = take(kMostTokens * (kMostRows + 70) * 4, "y");
+  for (const StorageType type : {StorageType::q4_0, StorageType::q4_1, StorageType::f16}) {
+    const bool any = type == StorageType::f16;  // any number of columns
+    for (const Shape& shape : {Shape{1, 65, any ? 33 : 96}, Shape{1, kMostRows, any ? 543 : kMostColumns},
+                               Shape{9, 19, any ? 33 : 96}, Shape{kMostTokens, 65, any ? 289 : 288}}) {
+      const auto [S, N, K] = shape;
+      SCOPED_TRACE(std::string(info(type).name) + " S=" + std::to_string(S) + " N=" + std::to_string(N) +
+                   " K=" + std::to_string(K));
+      const PackedMatrix w = packed(type, uneven_rows(type, N, K, random_), N, K,
+                                    take(packed_bytes(packed_format(type), N, K), "w", sync::SlotUse::weights));
+      const MatMul op = edge_product(S, N, K, w, x, y, random_);
+      run({"matmul", op});
+      expect_exact_products(op);
+      for (int64_t s = 0; s < S; ++s)
+        for (int64_t n = N; n < op.y_stride; ++n) ASSERT_EQ(y.as<float>()[s * op.y_stride + n], kMark) << s << " " << n;
     }
   }
 }

@@ -103,6 +103,23 @@ TEST_P(VulkanLaunching, programs_in_flight_run_in_order_and_may_wait_for_each_ot
   EXPECT_TRUE(next.all_are(kRounds * (kRounds + 1) / 2));
 }
 
+TEST_P(VulkanLaunching, a_program_waits_for_an_epoch_beyond_those_that_programs_in_front_of_it_raise) {
+  const auto program = device_->prepare(std::span(&op_, 1));
+  const WaitFor waits[] = {{out_, 2}};
+  device_->batch(true);
+  device_->launch(*program, {}, {out_, 1});
+  device_->launch(*program, waits, {last_, 1});
+  device_->batch(false);
+  wait(out_, 1);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(last_.epoch(), 0u);
+  EXPECT_TRUE(case_.all_are(1));
+  out_.raise(2);
+  device_->finish(kDeadline);
+  EXPECT_TRUE(last_.reached(1));
+  EXPECT_TRUE(case_.all_are(2));
+}
+
 TEST_P(VulkanLaunching, operators_of_one_program_see_each_others_results) {
   AddCase next(pool_, 3, 50);
   next.op.y = case_.op.x, next.op.y_stride = case_.op.x_stride;

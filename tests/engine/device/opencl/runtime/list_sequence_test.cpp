@@ -74,6 +74,24 @@ TEST_P(ListSequence, outlives_its_owner_until_it_has_run) {
   EXPECT_EQ(x_.as<float>()[64], 0.0f) << "the other one was never launched";
 }
 
+// More lists than those whose waits are remembered by name: what an unfinished one is read from is kept for its own
+// sake.
+TEST_P(ListSequence, is_kept_until_it_has_run_however_many_are_launched_behind_it) {
+  const Operator elsewhere{"add", Add{1, 64, {&x_, 256}, {&y_, 0}, 64, 64}};
+  const auto program = prepared_add(1), other = device_->prepare(std::span(&elsewhere, 1));
+  // Waits, then adds; its owner goes at once.
+  const auto launch = [&](Program& what, uint32_t epoch) {
+    device_->launch_all(*device_->sequence({{&what, {{in_, 1}}, {out_, epoch}}}), 0);
+  };
+  constexpr uint32_t kLists = 40;
+  for (uint32_t epoch = 1; epoch <= kLists; ++epoch) launch(epoch % 2 == 1 ? *program : *other, epoch);
+  in_.raise(1);
+  wait(kLists);
+  device_->finish(kDeadline);
+  EXPECT_EQ(x_.as<float>()[0], kLists / 2) << "each of the first program's";
+  EXPECT_EQ(x_.as<float>()[64], kLists / 2) << "each of the other's";
+}
+
 TEST_P(ListSequence, names_the_awaited_flag_and_epoch_of_a_run_that_failed_and_runs_again) {
   const auto program = prepared_add(1);
   const auto sequence = device_->sequence(two_steps(*program));

@@ -1,0 +1,42 @@
+#include "engine/device/vulkan/timeline.h"
+
+namespace tandem::vulkan {
+namespace {
+
+constexpr std::chrono::milliseconds kEnds{20000};
+
+OwnedSemaphore make_semaphore(const Handle& handle) {
+  auto type = typed<VkSemaphoreTypeCreateInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO);
+  type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
+  const auto info = typed<VkSemaphoreCreateInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, &type);
+  return make<OwnedSemaphore>(vkCreateSemaphore, handle.device(), info, "vkCreateSemaphore", handle.id());
+}
+
+}  // namespace
+
+Timeline::Timeline(const Handle& handle) : handle_(handle), semaphore_(make_semaphore(handle)) {}
+
+Timeline::~Timeline() {
+  if (last_ > 0) wait(last_, kEnds);  // a destructor cannot report: a lost device shows elsewhere
+}
+
+bool Timeline::reached(uint64_t value, const std::string& object) const {
+  uint64_t now = 0;
+  check(vkGetSemaphoreCounterValue(handle_.device(), get(), &now), "vkGetSemaphoreCounterValue", object);
+  return now >= value;
+}
+
+VkResult Timeline::wait(uint64_t value, std::chrono::milliseconds deadline) const {
+  auto info = typed<VkSemaphoreWaitInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO);
+  info.semaphoreCount = 1;
+  info.pSemaphores = &semaphore_.get();
+  info.pValues = &value;
+  const auto nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(deadline).count();
+  return vkWaitSemaphores(handle_.device(), &info, static_cast<uint64_t>(nanoseconds));
+}
+
+void Timeline::wait(uint64_t value, std::chrono::milliseconds deadline, const std::string& object) const {
+  check(wait(value, deadline), "vkWaitSemaphores", object);
+}
+
+}  // namespace tandem::vulkan

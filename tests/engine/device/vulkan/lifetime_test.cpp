@@ -1,0 +1,77 @@
+// What the device still uses outlives its use: command buffers, fences and semaphores, by either way of submitting.
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "tests/engine/device/vulkan/lifetime_api.h"
+#include "tests/engine/device/vulkan/vulkan_test.h"
+
+namespace tandem::vulkan {
+namespace {
+
+struct Way {
+  const char* policy;
+  bool older_calls;
+};
+void PrintTo(const Way& way, std::ostream* out) { *out << way.policy << (way.older_calls ? "_older_calls" : ""); }
+
+class VulkanLifetimes : public VulkanTest, public ::testing::WithParamInterface<Way> {
+ protected:
+  void SetUp() override {
+    VulkanTest::SetUp();
+    testing::take_early_ends();
+  }
+  void TearDown() override {
+    VulkanTest::TearDown();
+    for (const std::string& what : testing::take_early_ends()) ADD_FAILURE() << what;
+  }
+  void open_way() {
+    DeviceOptions options;
+    options.sync_policy = GetParam().policy;
+    Tuning tuning;
+    tuning.older_calls = GetParam().older_calls;
+    device_ = open(options, tuning);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Ways, VulkanLifetimes,
+                         ::testing::Values(Way{"predict", false}, Way{"blocking", false}, Way{"predict", true},
+                                           Way{"blocking", true}),
+                         [](const auto& info) { return ::testing::PrintToString(info.param); });
+
+// Opening a device tries every waiting policy with a probe of its own, which goes as soon as its last step was seen.
+TEST_P(VulkanLifetimes, reach_beyond_the_end_of_what_was_submitted_when_a_device_is_opened_used_and_closed) {
+  const size_t before = testing::submissions();
+  open_way();
+  const size_t opened = testing::submissions();
+  EXPECT_GT(opened, before) << "no submission was seen";
+  const AddCase test(pool_, 3, 50);
+  const Operator op = test.as_operator();
+  const auto program = device_->prepare(std::span(&op, 1));
+  for (int i = 0; i < 3; ++i) device_->launch(*program, {}, {});
+  device_->finish(kDeadline);
+  EXPECT_GE(testing::submissions(), opened + 3);
+  EXPECT_TRUE(test.all_are(3));
+}
+
+TEST_P(VulkanLifetimes, of_commands_reach_to_the_end_of_a_program_that_its_owner_drops_while_it_runs) {
+  open_way();
+  const AddCase test(pool_, 3, 50);
+  const Operator op = test.as_operator();
+  auto program = device_->prepare(std::span(&op, 1));
+  const size_t before = testing::submissions();
+  {
+    const testing::HeldEnds held;
+    device_->launch(*program, {}, {});
+    const auto give_up = std::chrono::steady_clock::now() + kDeadline;
+    while (testing::submissions() == before && std::chrono::steady_clock::now() < give_up) std::this_thread::yield();
+    ASSERT_GT(testing::submissions(), before) << "it was not submitted";
+    program.reset();
+    EXPECT_TRUE(testing::take_early_ends().empty()) << "it went with its owner";
+  }
+  device_->finish(kDeadline);
+  EXPECT_TRUE(test.all_are(1));
+}
+
+}  // namespace
+}  // namespace tandem::vulkan
