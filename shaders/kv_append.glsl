@@ -16,7 +16,7 @@ layout(push_constant) uniform Args {
   int k_stride, v_stride, head_dim, head_dim_v, capacity;
 };
 
-uint half_bits(const uint low, const uint high) { return packHalf2x16(vec2(uintBitsToFloat(low), uintBitsToFloat(high))); }
+uint half_of(const uint word) { return half_bits(uintBitsToFloat(word)); }
 
 void append(const uint s, const uint h, const uint i) {
   const uint position = uint(positions[positions_offset + s]), dim = uint(head_dim), dim_v = uint(head_dim_v);
@@ -26,7 +26,7 @@ void append(const uint s, const uint h, const uint i) {
     if (KV_F16 != 0) {
       const uint shift = 16u * (at % 2u), word = cache_k_offset + at / 2u;
       atomicAnd(cache_k[word], 0xffff0000u >> shift);
-      atomicOr(cache_k[word], half_bits(value, 0u) << shift);
+      atomicOr(cache_k[word], half_of(value) << shift);
     } else {
       cache_k[cache_k_offset + at] = value;
     }
@@ -37,11 +37,11 @@ void append(const uint s, const uint h, const uint i) {
     if (KV_F16 == 0) {
       cache_v[cache_v_offset + at] = v[from];
     } else if (dim_v % 2u == 0u) {
-      if (i % 2u == 0u) cache_v[cache_v_offset + at / 2u] = half_bits(v[from], v[from + 1u]);
+      if (i % 2u == 0u) cache_v[cache_v_offset + at / 2u] = half_of(v[from]) | half_of(v[from + 1u]) << 16u;
     } else {
       const uint shift = 16u * (at % 2u), word = cache_v_offset + at / 2u;
       atomicAnd(cache_v[word], 0xffff0000u >> shift);
-      atomicOr(cache_v[word], half_bits(v[from], 0u) << shift);
+      atomicOr(cache_v[word], half_of(v[from]) << shift);
     }
   }
 }

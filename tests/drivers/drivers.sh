@@ -51,10 +51,15 @@ PYTHON
 
 installed_version() { dpkg-query -W -f '${Package} ${Version}\n' "$1" 2>/dev/null | head -n 1; }
 
+# What a fetched driver was made by: it is fetched anew when that changes.
+fetch_recipe() {
+  { declare -f fetch_driver fetch_debian fetch_wheels; echo "${intel_packages[@]}"; cat "$root/tests/drivers/libclc_path.c"; } | sha256sum
+}
+
 # Puts a driver and the manifest that names it alone into its folder; done once.
 fetch_driver() {
   local name=$1 folder="$root/build/drivers/$1" manifest
-  if [ -f "$folder/.ready" ] && [ "$folder/.ready" -nt "$root/tests/drivers/drivers.sh" ]; then return 0; fi
+  if [ -f "$folder/.ready" ] && [ "$(cat "$folder/.ready")" = "$(fetch_recipe)" ]; then return 0; fi
   rm -rf "$folder"
   mkdir -p "$folder/vendors"
   case $name in
@@ -81,7 +86,7 @@ fetch_driver() {
       printf '{"file_format_version": "1.0.0", "ICD": {"library_path": "%s", "api_version": "1.3.0"}}\n' \
         "$folder/usr/lib/chromium/libvk_swiftshader.so" >"$folder/driver.json" ;;
   esac
-  touch "$folder/.ready"
+  fetch_recipe >"$folder/.ready"
 }
 
 # Shows this process, and what it starts, one driver and no other. What is compiled and proven is kept beside it.
@@ -108,23 +113,21 @@ use_driver() {
   mkdir -p "$XDG_CACHE_HOME"
 }
 
-# What is run on a driver when no filter is given: every operator in every format, their bits, whole models against
-# golden values, every plan, and every way of waiting.
+# What is run on a driver when no filter is given: all that uses a device of its interface. That is every operator in every
+# format, their bits, faults, ways of waiting, whole models against golden values, and every plan.
 driver_tests() {
-  local here
-  here=$(driver_interface "$1")
-  local plans='Plans/(GoldenModels|Pieces)\..*/(gpu_only|layer|tensor|staggered|sequence)'
-  local whole="$plans|Gpus/(EveryPlan|CutsOn)\\..*/$here|SyncPolicies\\..*/${here}_"
-  local device="Devices/(Conformance|Bits|Rows|Caches|Weights)\\..*/${here}_"
-  case $here in
-    opencl) echo "^engine/(device/(gpu/)?$device|device/opencl/|run/($whole))" ;;
-    vulkan) echo "^engine/(device/(gpu/)?$device|device/vulkan/|run/($whole|Vulkan/(GoldenModels|Pieces)))" ;;
-  esac
+  local here=$1
+  local of_any='(device/(PairSelfTest|Proven\.|gpu/DriverPages)|run/(Plans/|Deep|Contract\.|TinyEngine|Soak|Of/Workers|Devices/GoldenTypes))'
+  echo "^engine/($of_any|device/$here/|device/Ways/${here^}Faults|run/${here^}/|(device|run)/.*[/_]$here)"
+}
+# And what of it is about something else: other interfaces, and plans that no driver has a part in.
+other_tests() {
+  if [ "$1" = opencl ]; then echo 'vulkan|/host_only|/npu_only|/proof/'; else echo 'opencl|/host_only|/npu_only|/proof/|DriverPages|Deep|Contract\.|Of/Workers'; fi
 }
 
 # Why Tandem does not use the driver that is shown to this process; nothing: it does.
-refusal() {
-  "$root/build/release/tandem" devices --json 2>/dev/null | python3 -c '
+device_refusal() {
+  (unset REQUIRE_OPENCL REQUIRE_VULKAN; "$root/build/release/tandem" devices --json 2>/dev/null) | python3 -c '
 import json, sys
 found = [device for device in json.load(sys.stdin)["devices"] if device["id"].startswith(sys.argv[1])]
 if not found:
@@ -133,63 +136,46 @@ elif all("error" in device for device in found):
     print(found[0]["error"])' "$1"
 }
 
-# Prints "passed failed refused" of a JUnit file, and the reasons behind them; refused: skipped by the driver's own limits.
-driver_row() {
-  local name=$1 junit=$2 folder="$root/build/drivers/$1" counts
-  if [ -f "$folder/refused" ]; then
-    printf '| %s | %s | 0 | 0 | all: %s |\n' "$name" "$(paste -sd ';' "$folder/version" | sed 's/;/; /g')" "$(cat "$folder/refused")"
-    return 0
-  fi
-  if ! summarize "$junit" >"$folder/summary.txt"; then say "$name: see build/drivers/$name.log"; fi
-  counts=$(tail -n 1 "$folder/summary.txt" | sed 's/\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped/\1 | \2 | \3/')
-  printf '| %s | %s | %s |\n' "$name" "$(paste -sd ';' "$folder/version" | sed 's/;/; /g')" "$counts"
-}
-
-# test_driver NAME [FILTER]: the tests on one driver; its junit.xml and summary lie in build/drivers/NAME.
+# test_driver NAME [FILTER]: the tests on one driver; its junit.xml, and why its device is refused, lie in build/drivers/NAME.
+# Status 0 when every test passed, or did not for a reason that is written down (tests/drivers/judge.py).
 test_driver() (
   name=$1
-  filter=${2:-$(driver_tests "$1")}
+  interface=$(driver_interface "$name")
+  filter=${2:-$(driver_tests "$interface")} leave_out=() whole=()
+  [ -n "${2:-}" ] || { leave_out=(-E "$(other_tests "$interface")") whole=(--whole); }
   fetch_driver "$name"
   folder="$root/build/drivers/$name"
   use_driver "$name"
   unset TANDEM_DEVICE TANDEM_LOG
-  rm -f "$folder/junit.xml" "$folder/refused"
-  (unset REQUIRE_OPENCL REQUIRE_VULKAN; refusal "$(driver_interface "$name")") >"$folder/refused"
-  if [ -s "$folder/refused" ]; then
-    echo "refused: $(cat "$folder/refused")"
-    echo "0 passed, 0 failed, 0 skipped"
-    exit 1
-  fi
-  rm -f "$folder/refused"
-  status=0
-  ctest --test-dir "$root/build/release" --output-on-failure --no-tests=error --test-output-size-passed 65536 \
-    --timeout 1800 --output-junit "$folder/junit.xml" -R "$filter" || status=1
-  [ -f "$folder/junit.xml" ] || { echo "0 passed, 0 failed, 0 skipped"; exit 1; }
-  summarize "$folder/junit.xml" || status=1
-  exit $status
+  rm -f "$folder/junit.xml"
+  device_refusal "$interface" >"$folder/device_refusal" || die "tandem devices does not run with $name"
+  # Of a driver that is refused, that it is refused for the reason that is known.
+  if [ -s "$folder/device_refusal" ]; then filter="ProvenOf\..*/$interface" leave_out=(); fi
+  ctest --test-dir "$root/build/release" --parallel "$(cores)" --output-on-failure --no-tests=error \
+    --test-output-size-passed 65536 --timeout 1800 --output-junit "$folder/junit.xml" -R "$filter" "${leave_out[@]}" || say "ctest: status $?"
+  [ -f "$folder/junit.xml" ] || die "no test ran on $name"
+  python3 -B "$root/tests/drivers/judge.py" "$name" "$folder" "${whole[@]}"
 )
 
 # drivers [NAME...]: all of them, as a table.
 drivers() {
-  local name names=("$@") table="$root/build/drivers/table.md" status=0
+  local name names=("$@") table="$root/build/drivers/table.md" status=0 log
   [ ${#names[@]} -gt 0 ] || names=("${driver_names[@]}")
   for name in "${names[@]}"; do driver_interface "$name" >/dev/null; done
   setup
   build release
   (fetch_model) || say "dev: going on without the default model"
   mkdir -p "$root/build/drivers"
-  { echo '| driver | version | passed | failed | refused |'; echo '| --- | --- | ---: | ---: | ---: |'; } >"$table"
+  { echo '| driver | version | passed | failed | refused |'; echo '| --- | --- | ---: | ---: | --- |'; } >"$table"
   for name in "${names[@]}"; do
-    say "--- $name"
-    # A driver that Tandem refuses, with its reason, is no failure of the table.
-    test_driver "$name" >"$root/build/drivers/$name.log" 2>&1 || [ -f "$root/build/drivers/$name/refused" ] || status=1
-    if [ -f "$root/build/drivers/$name/refused" ]; then
-      driver_row "$name" "" >>"$table"
-    elif [ -f "$root/build/drivers/$name/junit.xml" ]; then
-      driver_row "$name" "$root/build/drivers/$name/junit.xml" >>"$table"
-      sed 's/^/    /' "$root/build/drivers/$name/summary.txt" >&2
+    log="$root/build/drivers/$name.log"
+    say "--- $name (log: ${log#"$root/"})"
+    if test_driver "$name" >"$log" 2>&1; then say "$name: as it should be"; else status=1; fi
+    tail -n 1 "$log" >&2
+    if [ -f "$root/build/drivers/$name/junit.xml" ]; then
+      # Its status is that of the tests, which is known.
+      python3 -B "$root/tests/drivers/judge.py" "$name" "$root/build/drivers/$name" --whole --row >>"$table" || status=1
     else
-      tail -n 5 "$root/build/drivers/$name.log" >&2
       echo "| $name | | could not be run | | |" >>"$table"
     fi
   done

@@ -36,7 +36,7 @@ void enqueue_single(const cl::CommandQueue& queue, const cl::Kernel& kernel, con
 
 }  // namespace
 
-Gates::Gates(ProgramCache& programs, SlotMemory& memory, sync::Pool& pool)
+Gates::Gates(ProgramCache& programs, SlotMemory& memory, sync::Pool& pool, bool c11_atomics)
     : memory_(memory),
       state_(pool.acquire(sizeof(sync::FlagLine), sync::SlotUse::flags, "gate state")),
       state_buffer_(memory.buffer(state_)),
@@ -44,8 +44,11 @@ Gates::Gates(ProgramCache& programs, SlotMemory& memory, sync::Pool& pool)
   std::string& options = options_ = "-cl-std=CL3.0 -DC11_ATOMICS";
   orders_ = "C11 atomics, device scope";
   try {
-    gate_ = programs.kernel("gate", "gate", options);
-  } catch (const Error&) {  // a compiler of OpenCL C 1.2: the kept reason is what is used instead
+    if (c11_atomics) gate_ = programs.kernel("gate", "gate", options);
+  } catch (const Error&) {
+    c11_atomics = false;  // a compiler of OpenCL C 1.2: the kept reason is what is used instead
+  }
+  if (!c11_atomics) {
     options.clear();
     orders_ = "fence and atomic exchange (no C11 atomics)";
     gate_ = programs.kernel("gate", "gate", options);

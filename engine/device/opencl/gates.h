@@ -20,7 +20,8 @@ namespace tandem::opencl {
 
 class Gates {
  public:
-  Gates(ProgramCache& programs, SlotMemory& memory, sync::Pool& pool);
+  // c11_atomics: false leaves them out where the compiler has them (tests).
+  Gates(ProgramCache& programs, SlotMemory& memory, sync::Pool& pool, bool c11_atomics = true);
 
   // Measures how long one look at a flag takes, with a gate that must time out. Error when it does not.
   void calibrate(const cl::CommandQueue& queue);

@@ -138,7 +138,7 @@ class OpenclDevice final : public Device {
         spans_(handle_.id),
         info_(describe(handle_, options)) {
     const bool cpu = is_cpu(handle_.device);
-    prove(options);
+    prove(options, tuning);
     const bool use_gates = gates_ && options.sync_policy != "blocking" && passed(info_, "gate");
     // With one worker a one-token pass is one launch of the list kernel; several workers share each kernel's
     // work-groups instead.
@@ -201,7 +201,7 @@ class OpenclDevice final : public Device {
   const ListLauncher* lists() const { return lists_; }
 
  private:
-  void prove(const DeviceOptions& options);
+  void prove(const DeviceOptions& options, const Tuning& tuning);
 
   ProgramCache programs_;
   Handle handle_;
@@ -220,7 +220,7 @@ class OpenclDevice final : public Device {
 };
 
 // What the device shows at start, and what stands on it.
-void OpenclDevice::prove(const DeviceOptions& options) {
+void OpenclDevice::prove(const DeviceOptions& options, const Tuning& tuning) {
   const Precautions& precautions = options.precautions;
   const auto copies =
       options.force_copies ? std::optional<std::string>("copies were asked for") : precautions.against("zero copy");
@@ -243,7 +243,7 @@ void OpenclDevice::prove(const DeviceOptions& options) {
     if (const auto why = precautions.against("gates")) {
       without_gates = *why;
     } else {
-      gates_ = std::make_unique<Gates>(programs_, *memory_, pool_);
+      gates_ = std::make_unique<Gates>(programs_, *memory_, pool_, tuning.c11_atomics);
     }
   }
   info_.policies = test_policies(programs_, queue_, gates_.get(), without_gates, pool_, info_, precautions);

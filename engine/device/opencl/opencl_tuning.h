@@ -13,6 +13,7 @@ struct Tuning {
   std::chrono::milliseconds gate_deadline{10000};  // bounds every wait for another device's flag
   bool list_single_programs = false;               // also launches outside a batch go through the list kernel
   bool lists_may_stamp = true;                     // false: as on a device whose compiler cannot read the cycle counter
+  bool c11_atomics = true;                         // false: gates as of a compiler of OpenCL C 1.2
 };
 std::unique_ptr<Device> open_device_tuned(int index, const DeviceOptions& options, const Tuning& tuning);
 

@@ -60,6 +60,15 @@ void run_probe(Handle& handle, Pipelines& pipelines, const char* kernel, std::sp
   });
 }
 
+std::string no_doorbell(const Handle& handle, int64_t loop_budget) {
+  if (loop_budget > 0) {
+    return "no shader can stay: the driver ends an invocation's loops after " + std::to_string(loop_budget) +
+           " iterations";
+  }
+  return handle.cpu() ? "Tandem has no shader that stays, only an OpenCL kernel"
+                      : "a GPU may end a shader that stays for long";
+}
+
 }  // namespace
 
 Proof prove_zero_copy(Handle& handle, Pipelines& pipelines) {
@@ -131,10 +140,7 @@ std::vector<PolicyTest> test_policies(Handle& handle, Pipelines& pipelines, bool
              (std::string_view(policy) == "blocking" ? submitted : "");
     }));
   }
-  tests.push_back({"doorbell", false,
-                   loop_budget > 0 ? "no shader can stay: the driver ends an invocation's loops after " +
-                                         std::to_string(loop_budget) + " iterations"
-                                   : "a GPU may end a shader that stays for long"});
+  tests.push_back({"doorbell", false, no_doorbell(handle, loop_budget)});
   return tests;
 }
 

@@ -1,6 +1,6 @@
-// PoCL with more workers than one: then no pass is one list of programs (engine/device/opencl/list_launcher.h), and the
-// work-groups of each kernel are shared out. The driver reads how many it may use once, so this is a program for each
-// number, which says it before anything else runs.
+// A driver with more workers than one: then no pass is one list of programs (engine/device/opencl/list_launcher.h), and
+// the work-groups of each kernel are shared out. PoCL reads how many it may use once, so this is a program for each
+// number, which says it before anything else runs; other drivers have as many as they have.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,9 +24,10 @@ TEST_P(Workers, share_every_plan_without_changing_a_bit) {
     WholeModelOptions options;
     options.devices = {"opencl:0", "npu:0", "host"};
     WholeModel model(repository_data(std::string("mixed-models/") + name + ".gguf"), options);
-    if (!model.first().driver.starts_with("Portable Computing Language"))
-      GTEST_SKIP() << "skipped: " << model.first().driver << " is not PoCL";
-    ASSERT_EQ(model.first().compute_units, std::atoi(GetParam()));
+    const int units = model.first().compute_units;
+    if (!model.first().driver.starts_with("Portable Computing Language") && units != std::atoi(GetParam()))
+      GTEST_SKIP() << "skipped: " << model.first().driver << " has " << units << " compute units, not " << GetParam();
+    ASSERT_EQ(units, std::atoi(GetParam()));  // PoCL has as many as it is told to have
     const auto ids = some_ids(model.vocabulary(), 180);
     const std::vector<float> expected = model.all_logits("host-only", ids, 180);
     for (const Strategy& strategy : strategies()) {

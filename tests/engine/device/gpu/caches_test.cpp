@@ -1,6 +1,7 @@
 // KV caches on GPU devices: the longest whose loops are proven, odd heads, positions in any order.
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -227,10 +228,14 @@ TEST_P(Caches, are_written_at_positions_in_any_order_and_nowhere_else) {
       op.v = take(static_cast<size_t>(op.S * op.v_stride) * 4, "v");
       op.positions = take(positions.size() * 4, "positions");
       std::copy(positions.begin(), positions.end(), op.positions.as<int32_t>());
-      // Values that round: ties, denormal halves, and more than a half holds.
-      for (int64_t i = 0; i < op.S * op.k_stride; ++i)
+      // Values that round: ties, denormal halves, and more than a half holds, by a little and by a lot.
+      constexpr float kTooLarge[] = {65520.0f, -65536.0f, 1e30f, -1e30f, INFINITY};
+      for (int64_t i = 0; i < op.S * op.k_stride; ++i) {
         op.k.as<float>()[i] = static_cast<float>(2049 + i) * (i % 3 == 0 ? 0x1p-26f : i % 3 == 1 ? -1.0f : 40.0f);
-      for (int64_t i = 0; i < op.S * op.v_stride; ++i) op.v.as<float>()[i] = static_cast<float>(4097 + 3 * i) / -7.0f;
+        if (i % 4 == 3) op.k.as<float>()[i] = kTooLarge[i / 4 % 5];
+      }
+      for (int64_t i = 0; i < op.S * op.v_stride; ++i)
+        op.v.as<float>()[i] = i % 4 == 1 ? kTooLarge[i / 4 % 5] : static_cast<float>(4097 + 3 * i) / -7.0f;
       const auto fill = [](const Operand& at, size_t bytes) {
         for (size_t b = 0; b < bytes; ++b) at.as<uint8_t>()[b] = static_cast<uint8_t>(b * 37 + 11);
         return std::vector<uint8_t>(at.as<uint8_t>(), at.as<uint8_t>() + bytes);

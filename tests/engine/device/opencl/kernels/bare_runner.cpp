@@ -1,14 +1,9 @@
 #include "tests/engine/device/opencl/kernels/bare_runner.h"
 
-#define CL_TARGET_OPENCL_VERSION 120
-#include <CL/cl.h>
-
 #include <chrono>
-#include <fstream>
-#include <sstream>
 #include <stdexcept>
 
-#include "tests/support/source_tree.h"
+#include "engine/device/opencl/program_cache.h"
 
 namespace tandem::opencl::test {
 namespace {
@@ -17,16 +12,6 @@ constexpr uint32_t kCanary = 0xdecade5u;
 
 void check(cl_int code, const std::string& call) {
   if (code != CL_SUCCESS) throw std::runtime_error(call + " gave " + std::to_string(code));
-}
-
-std::string kernel_folder() { return (testing::source_tree() / "kernels").string(); }
-
-std::string read_kernel(const std::string& stem) {
-  std::ifstream file(kernel_folder() + "/" + stem + ".cl");
-  if (!file) throw std::runtime_error("no kernel source " + stem);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
 }
 
 }  // namespace
@@ -51,12 +36,11 @@ struct BareRunner::State {
   cl_program program(const std::string& text, const std::string& options) {
     cl_program& found = programs[options + "\n" + text];
     if (found) return found;
-    const std::string whole = read_kernel("common") + "#line 1\n" + text;
-    const char* source = whole.c_str();
+    const char* source = text.c_str();
     cl_int code = 0;
     found = clCreateProgramWithSource(context, 1, &source, nullptr, &code);
     check(code, "clCreateProgramWithSource");
-    const std::string all = options + (is_pocl ? " -DHAS_PREFETCH" : "") + " -I " + kernel_folder();
+    const std::string all = options + (is_pocl ? " -DHAS_PREFETCH" : "");
     if (clBuildProgram(found, 1, &device, all.c_str(), nullptr, nullptr) != CL_SUCCESS) {
       std::vector<char> log(65536);
       clGetProgramBuildInfo(found, device, CL_PROGRAM_BUILD_LOG, log.size(), log.data(), nullptr);
@@ -103,11 +87,15 @@ BareRunner* BareRunner::instance() {
 
 double BareRunner::run(const std::vector<KernelLaunch>& launches) {
   double seconds = 0;
-  for (const KernelLaunch& launch : launches) seconds += run_source(read_kernel(launch.source), launch);
+  for (const KernelLaunch& launch : launches) seconds += run_whole(assemble_source(launch.source), launch);
   return seconds;
 }
 
 double BareRunner::run_source(const std::string& text, const KernelLaunch& launch) {
+  return run_whole(expand_source("common") + "#line 1\n" + text, launch);
+}
+
+double BareRunner::run_whole(const std::string& text, const KernelLaunch& launch) {
   cl_int code = 0;
   cl_kernel kernel = clCreateKernel(state_->program(text, launch.options), launch.kernel.c_str(), &code);
   check(code, "clCreateKernel " + launch.kernel);

@@ -28,6 +28,7 @@ class BareRunner {
 
  private:
   BareRunner() = default;
+  double run_whole(const std::string& text, const KernelLaunch& launch);
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -23,8 +23,11 @@ constexpr std::chrono::seconds kDeadline{60};
 struct Way {
   const char* policy;
   int tokens;
+  bool c11_atomics = true;
 };
-void PrintTo(const Way& way, std::ostream* out) { *out << way.policy << "_" << way.tokens; }
+void PrintTo(const Way& way, std::ostream* out) {
+  *out << way.policy << "_" << way.tokens << (way.c11_atomics ? "" : "_without_c11_atomics");
+}
 
 // Every test with lists, with gates in the queue, and with the host thread that takes their place.
 class Launching : public testing::TestWithParam<Way> {
@@ -40,7 +43,11 @@ class Launching : public testing::TestWithParam<Way> {
     DeviceOptions options;
     options.gpu_family = "simd";
     options.sync_policy = GetParam().policy;
-    device_ = opencl::open_device_tuned(0, options, {gate_deadline, GetParam().tokens == 1});
+    opencl::Tuning tuning;
+    tuning.gate_deadline = gate_deadline;
+    tuning.list_single_programs = GetParam().tokens == 1;
+    tuning.c11_atomics = GetParam().c11_atomics;
+    device_ = opencl::open_device_tuned(0, options, tuning);
   }
   static void wait(const Flag& flag, uint32_t epoch) {
     sync::WaitContext context;
@@ -65,7 +72,17 @@ class Launching : public testing::TestWithParam<Way> {
 };
 
 INSTANTIATE_TEST_SUITE_P(policies, Launching,
-                         testing::Values(Way{"predict", 1}, Way{"predict", 2}, Way{"blocking", 2}));
+                         testing::Values(Way{"predict", 1}, Way{"predict", 2}, Way{"blocking", 2},
+                                         Way{"predict", 1, false}, Way{"predict", 2, false}));
+
+TEST_P(Launching, is_by_the_atomics_that_were_asked_for) {
+  if (GetParam().policy == std::string("blocking")) return;  // no kernel waits
+  for (const PolicyTest& test : device_->info().policies) {
+    if (test.policy == "gate") {
+      EXPECT_THAT(test.reason, HasSubstr(GetParam().c11_atomics ? "C11 atomics, device scope" : "no C11 atomics"));
+    }
+  }
+}
 
 TEST_P(Launching, a_program_starts_after_its_flag_and_raises_its_signal) {
   const auto program = device_->prepare(std::span(&op_, 1));

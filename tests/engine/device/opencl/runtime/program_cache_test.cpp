@@ -79,6 +79,11 @@ TEST(KernelSources, are_embedded_with_their_shared_parts_put_in) {
   EXPECT_EQ(whole.find("#include"), std::string::npos);
 }
 
+TEST(KernelSources, of_the_simd_family_alone_say_that_they_are_vectors_already) {
+  EXPECT_THAT(assemble_source("matmul_i4_simd"), HasSubstr("__attribute__((vec_type_hint(float16))) __kernel"));
+  EXPECT_THAT(assemble_source("matmul_i4_simt"), Not(HasSubstr("vec_type_hint")));
+}
+
 TEST(KernelSources, an_unknown_stem_is_an_error) {
   EXPECT_THAT(error_of([] { assemble_source("nothing_like_it"); }), HasSubstr("nothing_like_it.cl"));
 }
