@@ -70,9 +70,9 @@ Key dataflow_key() {
           }};
 }
 
-std::vector<Key> keys() {
+const std::vector<Key>& keys() {
   constexpr const char* kSide = "a whole number from 1 to 4096";
-  return {
+  static const std::vector<Key> all = {
       name_key(),
       count("array", "rows", 4096, kSide, [](NpuParams& p) -> int64_t& { return p.array.rows; }),
       count("array", "cols", 4096, kSide, [](NpuParams& p) -> int64_t& { return p.array.cols; }),
@@ -95,6 +95,7 @@ std::vector<Key> keys() {
       count("compiler", "max_extent", int64_t{1} << 31, "a whole number from 1 to 2^31",
             [](NpuParams& p) -> int64_t& { return p.compiler.max_extent; }),
   };
+  return all;
 }
 
 [[noreturn]] void reject(const std::string& source, const std::string& key, const std::string& expected) {

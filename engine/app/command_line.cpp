@@ -111,7 +111,12 @@ Request parse_command_line(int argc, const char* const* argv) {
   app.set_version_flag("--version", std::string("tandem ") + TANDEM_VERSION);
   app.require_subcommand(1);
   Action action;
-  for (const Command& command : commands()) command.add(*app.add_subcommand(command.name, command.explains), action);
+  for (const Command& command : commands()) {
+    CLI::App* named = app.add_subcommand(command.name, command.explains);
+    // The flags of a command are declared when the command line names it: those of all together take the parser longer
+    // than all else until the action, and what the environment says for one command's flags is no business of another.
+    named->preparse_callback([named, &command, &action](size_t) { command.add(*named, action); });
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -203,12 +203,12 @@ SocProfile parse_soc_profile(std::string_view text, const std::string& source) {
 std::string to_json(const SocProfile& profile) {
   using Ordered = nlohmann::ordered_json;
   Ordered json = {{"schema", kSocProfileSchema}, {"name", profile.name}, {"description", profile.description}};
+  P copy = profile;  // since a key's place is one that can be written to
   for (const Key& key : kKeys) {
     const std::string path = key.path;
     if (key.optional && !profile.sources.contains(path)) continue;
     const size_t dot = path.find('.');
     Ordered& place = dot == std::string::npos ? json[path] : json[path.substr(0, dot)][path.substr(dot + 1)];
-    P copy = profile;
     std::visit([&](auto get) { place["value"] = get(copy); }, key.place);
     const auto note = profile.sources.find(path);
     place["source"] = note == profile.sources.end() ? "" : note->second;

@@ -1,5 +1,6 @@
 // The file in which measurements are kept: whatever is in it, the program starts, and what it takes from the file can
 // be learnt from. The input is the file.
+#include <spdlog/spdlog.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -16,17 +17,20 @@
 namespace tandem::fuzz {
 namespace {
 
-// A file in memory that has a path.
+// A file in memory that has a path. One serves all inputs, since each takes longer to make than to fill.
 class MemoryFile {
  public:
-  explicit MemoryFile(Bytes bytes) : descriptor_(memfd_create("measurements", MFD_CLOEXEC)) {
-    must_hold(descriptor_ >= 0 && write(descriptor_, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()),
-              "a file in memory can be made");
-  }
+  MemoryFile() : descriptor_(memfd_create("measurements", MFD_CLOEXEC)) {}
   ~MemoryFile() { close(descriptor_); }
   MemoryFile(const MemoryFile&) = delete;
   MemoryFile& operator=(const MemoryFile&) = delete;
-  std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
+  // The path of a file that holds these bytes and no others.
+  std::string path_of(Bytes bytes) const {
+    const auto size = static_cast<off_t>(bytes.size());
+    must_hold(ftruncate(descriptor_, size) == 0 && pwrite(descriptor_, bytes.data(), bytes.size(), 0) == size,
+              "a file in memory can be filled");
+    return "/proc/self/fd/" + std::to_string(descriptor_);
+  }
 
  private:
   int descriptor_;
@@ -42,8 +46,9 @@ DeviceInfo device(DeviceKind kind) {
 }  // namespace
 
 void measurements(Bytes input) {
-  const MemoryFile file(input);
-  DiskCache cache(file.path());
+  static const MemoryFile file;
+  spdlog::set_level(spdlog::level::warn);  // as the program does
+  DiskCache cache(file.path_of(input));
   cache.for_each("", [](const nlohmann::json& value) { must_hold(!value.is_discarded(), "values are values"); });
   kept_seconds(cache, "d");
   cache.number("d");

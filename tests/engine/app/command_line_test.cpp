@@ -79,5 +79,18 @@ TEST(CommandLine, the_model_may_come_from_the_environment) {
   EXPECT_THAT(outcome.err, HasSubstr("from_environment.gguf"));
 }
 
+TEST(CommandLine, of_the_environment_only_what_the_named_command_takes_is_judged) {
+  setenv("TANDEM_DEVICE", "no device id", 1);
+  const Outcome help = tandem_program({"--help"});
+  const Outcome tokenize = tandem_program({"tokenize", "-m", "/nowhere/missing.gguf", "-p", "a"});
+  const Outcome devices = tandem_program({"devices"});
+  unsetenv("TANDEM_DEVICE");
+  EXPECT_EQ(help.status, 0) << help.err;
+  EXPECT_EQ(tokenize.status, 1) << tokenize.err;
+  EXPECT_THAT(tokenize.err, HasSubstr("/nowhere/missing.gguf"));
+  EXPECT_EQ(devices.status, 2);
+  EXPECT_THAT(devices.err, HasSubstr("'no device id' is no device id"));
+}
+
 }  // namespace
 }  // namespace tandem
