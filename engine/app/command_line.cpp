@@ -59,6 +59,19 @@ bool asks_for_json(int argc, const char* const* argv) {
   return false;
 }
 
+// The command that the command line is for: none of the program's own flags takes a value, so the first command's name
+// is that. Only its flags are declared: those of all together take the parser longer than all else until the action,
+// and what the environment says for one command is no business of another. Null: none is named, only their list may be
+// asked for.
+const Command* named_command(int argc, const char* const* argv) {
+  for (int i = 1; i < argc; ++i) {
+    for (const Command& command : commands()) {
+      if (std::string_view(argv[i]) == command.name) return &command;
+    }
+  }
+  return nullptr;
+}
+
 void set_up_log() {
   auto log = std::make_shared<spdlog::logger>("tandem", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
   log->set_pattern("%^%l%$: %v");
@@ -111,11 +124,11 @@ Request parse_command_line(int argc, const char* const* argv) {
   app.set_version_flag("--version", std::string("tandem ") + TANDEM_VERSION);
   app.require_subcommand(1);
   Action action;
+  const Command* named = named_command(argc, argv);
   for (const Command& command : commands()) {
-    CLI::App* named = app.add_subcommand(command.name, command.explains);
-    // The flags of a command are declared when the command line names it: those of all together take the parser longer
-    // than all else until the action, and what the environment says for one command's flags is no business of another.
-    named->preparse_callback([named, &command, &action](size_t) { command.add(*named, action); });
+    if (named != nullptr && named != &command) continue;
+    CLI::App* declared = app.add_subcommand(command.name, command.explains);
+    if (named != nullptr) command.add(*declared, action);
   }
   try {
     app.parse(argc, argv);
