@@ -122,7 +122,7 @@ driver_tests() {
 }
 # And what of it is about something else: other interfaces, and plans that no driver has a part in.
 other_tests() {
-  if [ "$1" = opencl ]; then echo 'vulkan|/host_only|/npu_only|/proof/'; else echo 'opencl|/host_only|/npu_only|/proof/|DriverPages|Deep|Contract\.|Of/Workers'; fi
+  if [ "$1" = opencl ]; then echo 'vulkan|/host_only|/npu_only|/proof/'; else echo 'opencl|/host_only|/npu_only|/proof/|DriverPages|TinyEngine\..*_the_host_|Deep|Contract\.|Of/Workers'; fi
 }
 
 # Why Tandem does not use the driver that is shown to this process; nothing: it does.

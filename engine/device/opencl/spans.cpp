@@ -26,18 +26,23 @@ bool has_ended(const cl::Event& event) {
 }  // namespace
 
 // A marker is stamped when it is queued, between two looks at the steady clock; the closest of a few tries counts.
+// Intel's runtime stamps kernels then, and markers when they are submitted only: their time of queueing is 0.
 void SpanRecorder::start(const cl::CommandQueue& queue) {
   double best = 1e9, offset = 0;
   for (int i = 0; i < 5; ++i) {
     cl::Event marker;
     const double before = steady_seconds();
     check(queue.enqueueMarkerWithWaitList(nullptr, &marker), "clEnqueueMarkerWithWaitList", id_);
-    const double after = steady_seconds();
+    double after = steady_seconds();
     check(queue.finish(), "clFinish", id_);
-    const double queued = profiled_seconds(marker, CL_PROFILING_COMMAND_QUEUED, id_);
+    double stamp = profiled_seconds(marker, CL_PROFILING_COMMAND_QUEUED, id_);
+    if (stamp == 0) {
+      stamp = profiled_seconds(marker, CL_PROFILING_COMMAND_SUBMIT, id_);
+      after = steady_seconds();
+    }
     if (after - before < best) {
       best = after - before;
-      offset = (before + after) / 2 - queued;
+      offset = (before + after) / 2 - stamp;
     }
   }
   std::lock_guard lock(mutex_);

@@ -180,10 +180,12 @@ class ValuesByPolicy : public Values {};
 TEST_P(ValuesByPolicy, of_every_plan_are_the_same_however_devices_wait) {
   const TinyFile file;
   int policies = 0;
-  const std::vector<PolicyTest> tested = WholeModel(file.path, options()).first().policies;
-  for (const PolicyTest& test : tested) {
+  const DeviceInfo info = WholeModel(file.path, options()).first();
+  const bool several_workers = info.id.starts_with("opencl") && info.compute_units > 1;
+  for (const PolicyTest& test : info.policies) {
     if (!test.passed) continue;  // tests/engine/device/proven_test.cpp says which must pass
     const std::string& policy = test.policy;
+    if (several_workers && policy == "doorbell") continue;  // runs wait by it on a single worker only
     WholeModelOptions options = this->options();
     options.sync_policy = policy;
     ++policies;

@@ -178,12 +178,21 @@ TEST_F(KeptPrograms, that_are_damaged_are_made_anew) {
   ASSERT_EQ(run(folder_), 42);
   const auto path = files().at(0);
   const std::string whole = content(path);
+  std::filesystem::remove(path);
+  ASSERT_EQ(run(folder_), 42);
+  const bool repeats = content(path) == whole;  // Intel's compiler never writes the same bytes twice
   std::string flipped = whole;
   flipped[whole.size() / 2] ^= 1;
   for (const std::string& damaged : {std::string(), whole.substr(0, 20), whole.substr(0, whole.size() - 1), flipped}) {
     write(path, damaged);
     EXPECT_EQ(run(folder_), 42) << damaged.size() << " bytes";
-    EXPECT_EQ(content(path), whole) << damaged.size() << " bytes";
+    const std::string made = content(path);
+    EXPECT_NE(made, damaged) << damaged.size() << " bytes";
+    if (repeats) {
+      EXPECT_EQ(made, whole) << damaged.size() << " bytes";
+    }
+    EXPECT_EQ(run(folder_), 42);
+    EXPECT_EQ(content(path), made) << "what was made anew is taken";
   }
 }
 
