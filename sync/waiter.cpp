@@ -23,13 +23,15 @@ void pause_core() {
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
+constexpr const char* kOverloaded = "The device may be hung or overloaded; try --sync blocking";
+
 [[noreturn]] void throw_wait_failed(const std::string& why, const Flag& flag, uint32_t epoch,
-                                    const WaitContext& context) {
+                                    const WaitContext& context, const std::string& hint = kOverloaded) {
   throw Error(why,
               "step '" + std::string(context.step) + "', flag '" + flag.name() + "', device " +
                   std::string(context.device) + ", wanted epoch " + std::to_string(epoch) + ", seen " +
                   std::to_string(flag.epoch()),
-              flag.failed() ? flag.failure() : "The device may be hung or overloaded; try --sync blocking");
+              flag.failed() ? flag.failure() : hint);
 }
 
 // One wait in progress: asks the flag, and throws when it failed or the deadline passed.
@@ -81,12 +83,22 @@ class Attempt {
     while (!done()) {
       check_deadline();
       if (context_.block) {
-        context_.block(remaining());
+        block_in_the_signaller();
         // The signaller is idle and the flag still down: others may yet raise it, and looking is no reason to spin.
         if (!done()) flag_.sleep_until(epoch_, 1);
         continue;
       }
       flag_.sleep_until(epoch_, 50);
+    }
+  }
+  // The signaller's own call knows neither the step nor what was waited before it: when it gives up as the wait's time
+  // is over, that is told as the wait's deadline, with the call's words as the reason.
+  void block_in_the_signaller() {
+    try {
+      context_.block(remaining());
+    } catch (const Error& error) {
+      if (remaining() > std::chrono::milliseconds(1)) throw;
+      throw_wait_failed("a wait passed its deadline", flag_, epoch_, context_, error.what());
     }
   }
   void sleep(double seconds) {

@@ -201,6 +201,40 @@ TEST(BlockingWaiter, rests_between_looks_at_a_signaller_that_has_nothing_to_do) 
   EXPECT_LE(shortest, milliseconds(100)) << "what is left of the deadline is handed on";
 }
 
+// Of a wait of 100 ms the device's call may get the last few: its "within 6 ms" alone would name neither step nor wait.
+TEST(BlockingWaiter, names_the_step_when_the_signallers_own_call_gives_up_at_the_deadline) {
+  Pool pool;
+  FlagBank bank(pool, 1, "bank");
+  Flag flag = bank.make("f");
+  WaitContext context{"blk.0.product", "opencl:0", 0, milliseconds(20), [](milliseconds left) {
+                        std::this_thread::sleep_for(left);
+                        throw Error("the device did not finish in what was left", "opencl:0");
+                      }};
+  try {
+    make_waiter("blocking")->wait(flag, 1, context);
+    FAIL() << "the wait ended without the flag";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("a wait passed its deadline"));
+    EXPECT_THAT(error.what(), HasSubstr("blk.0.product"));
+    EXPECT_THAT(error.what(), HasSubstr("did not finish in what was left"));
+  }
+}
+
+TEST(BlockingWaiter, hands_on_what_the_signallers_own_call_says_before_the_deadline) {
+  Pool pool;
+  FlagBank bank(pool, 1, "bank");
+  Flag flag = bank.make("f");
+  WaitContext context{"step", "opencl:0", 0, std::chrono::minutes(1),
+                      [](milliseconds) { throw Error("the device is lost", "opencl:0"); }};
+  try {
+    make_waiter("blocking")->wait(flag, 1, context);
+    FAIL() << "the wait ended without the flag";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("the device is lost"));
+    EXPECT_THAT(error.what(), ::testing::Not(HasSubstr("deadline")));
+  }
+}
+
 TEST(PredictWaiter, gives_the_thread_its_timer_slack_back) {
   std::thread([] {  // its own: slack belongs to a thread
     prctl(PR_SET_TIMERSLACK, 40000, 0, 0, 0);
