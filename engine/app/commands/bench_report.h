@@ -1,6 +1,6 @@
 // What `tandem bench` prints of its rows: a table with llama-bench's columns, CSV, JSON.
 //
-// Contract: everything else goes to standard output; all times are measured ones.
+// Contract: all but print_verified() writes to standard output; all times are measured ones.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <exception>
+#include <optional>
 #include <random>
 
 #include "sync/error.h"
@@ -32,6 +33,15 @@ bool rounded_once(std::span<const float> cases, std::span<const float> out) {
     if (std::memcmp(&expected, &out[i], sizeof expected) != 0) return false;
   }
   return true;
+}
+
+void settle_zero_copy(DeviceInfo& info, bool force_copies, const Precautions& precautions,
+                      const std::function<Proof()>& prove) {
+  const auto copies =
+      force_copies ? std::optional<std::string>("copies were asked for") : precautions.against("zero copy");
+  const Proof proof = copies ? Proof{false, *copies} : prove();
+  info.zero_copy = proof.holds;
+  info.zero_copy_note = proof.note;
 }
 
 PolicyTest test_policy(const char* policy, const Precautions& precautions, const std::function<std::string()>& body) {

@@ -17,6 +17,11 @@ struct Proof {
   std::string note;  // how it was shown, or why not
 };
 
+// Whether the device may use host memory in place, into `info`, with the note: not where copies were asked for, or its
+// driver is to be spared the step "zero copy"; else as `prove` finds.
+void settle_zero_copy(DeviceInfo& info, bool force_copies, const Precautions& precautions,
+                      const std::function<Proof()>& prove);
+
 // [cases, 3] values a, b, c whose a * b + c differs when the product is rounded before the addition.
 std::vector<float> fma_cases();
 // Whether out[i], computed from case i, are those of an fma that rounds once.

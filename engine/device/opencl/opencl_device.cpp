@@ -222,11 +222,7 @@ class OpenclDevice final : public Device {
 // What the device shows at start, and what stands on it.
 void OpenclDevice::prove(const DeviceOptions& options, const Tuning& tuning) {
   const Precautions& precautions = options.precautions;
-  const auto copies =
-      options.force_copies ? std::optional<std::string>("copies were asked for") : precautions.against("zero copy");
-  const Proof zero_copy = copies ? Proof{false, *copies} : prove_zero_copy(programs_, queue_);
-  info_.zero_copy = zero_copy.holds;
-  info_.zero_copy_note = zero_copy.note;
+  gpu::settle_zero_copy(info_, options.force_copies, precautions, [&] { return prove_zero_copy(programs_, queue_); });
   precautions.take("count loops");
   if (const uint32_t budget = find_loop_budget(programs_, queue_)) {
     throw UnfitDevice(
@@ -237,9 +233,9 @@ void OpenclDevice::prove(const DeviceOptions& options, const Tuning& tuning) {
   }
   precautions.take("fused fma");
   info_.fused_fma = prove_fused_fma(programs_, queue_);
-  memory_ = std::make_unique<SlotMemory>(handle_, zero_copy.holds, info_.max_allocation_bytes);
+  memory_ = std::make_unique<SlotMemory>(handle_, info_.zero_copy, info_.max_allocation_bytes);
   std::string without_gates = "memory is not shared";
-  if (zero_copy.holds) {
+  if (info_.zero_copy) {
     if (const auto why = precautions.against("gates")) {
       without_gates = *why;
     } else {

@@ -33,12 +33,12 @@ void append_expanded(std::string_view stem, std::string& out) {
   }
 }
 
-}  // namespace
-
 // Work-items of the simd family hold vectors of their own, and each is a work-group. Compilers for CPUs that would put
 // 16 of them side by side are told not to: of Q4_1's matmul_gemm Intel's made a second form that never ran, with 1,440
 // scatters, in two thirds of the 10 s it took.
 constexpr std::string_view kVectorsAlready = "#define __kernel __attribute__((vec_type_hint(float16))) __kernel\n";
+
+}  // namespace
 
 std::string assemble_source(std::string_view stem) {
   std::string text;

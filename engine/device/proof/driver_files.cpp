@@ -92,16 +92,8 @@ std::string library_of(Api api, const std::string& manifest, const std::string& 
   return beside ? (fs::path(manifest).parent_path() / library).string() : library;
 }
 
-std::string stamp(const std::string& path) {
-  struct stat found {};
-  if (stat(path.c_str(), &found) != 0) return path + " absent\n";
-  return path + " " + std::to_string(found.st_size) + " " + std::to_string(found.st_mtim.tv_sec) + "." +
-         std::to_string(found.st_mtim.tv_nsec) + " " + std::to_string(found.st_ino) + "\n";
-}
-
 // Read by loaders and drivers, or by the dynamic linker. How many threads a driver takes does not change what it can
-// do.
-// Nor do the lists of the other interface's drivers, which this process may have set itself.
+// do. Nor do the lists of the other interface's drivers, which this process may have set itself.
 bool read_by_drivers(Api api, std::string_view entry) {
   static constexpr std::string_view kLists[] = {
       "OCL_ICD_VENDORS=", "VK_DRIVER_FILES=", "VK_ICD_FILENAMES=", "VK_ADD_DRIVER_FILES="};
@@ -117,6 +109,13 @@ bool read_by_drivers(Api api, std::string_view entry) {
 }
 
 }  // namespace
+
+std::string stamp(const std::string& path) {
+  struct stat found {};
+  if (stat(path.c_str(), &found) != 0) return path + " absent\n";
+  return path + " " + std::to_string(found.st_size) + " " + std::to_string(found.st_mtim.tv_sec) + "." +
+         std::to_string(found.st_mtim.tv_nsec) + " " + std::to_string(found.st_ino) + "\n";
+}
 
 std::vector<std::string> manifests(Api api) { return api == Api::opencl ? opencl_manifests() : vulkan_manifests(); }
 

@@ -19,6 +19,7 @@ namespace tandem::proof {
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
 std::vector<std::string> manifests(Api api);
+std::string stamp(const std::string& path);  // a line that changes with the file: its size, times and number
 std::string fingerprint(Api api, const std::vector<std::string>& manifests);
 
 // Variables that make the loader see these drivers alone. OpenCL's takes a folder: the manifests are copied into

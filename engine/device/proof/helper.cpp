@@ -1,6 +1,5 @@
 #include "engine/device/proof/helper.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,13 +20,6 @@ std::string find_helper() {
     if (access(path.c_str(), X_OK) == 0) return path;
   }
   return "";
-}
-
-std::string fingerprint_of_helper(const std::string& helper) {
-  struct stat found {};
-  if (stat(helper.c_str(), &found) != 0) return helper + " absent\n";
-  return helper + " " + std::to_string(found.st_size) + " " + std::to_string(found.st_mtim.tv_sec) + "." +
-         std::to_string(found.st_mtim.tv_nsec) + "\n";
 }
 
 std::chrono::seconds silence_limit() {

@@ -8,8 +8,7 @@ namespace tandem::proof {
 
 inline constexpr const char* kHelperName = "tandem-prove";
 
-std::string find_helper();                                     // its path, or empty (proof.h)
-std::string fingerprint_of_helper(const std::string& helper);  // another one proves other things
-std::chrono::seconds silence_limit();                          // TANDEM_PROVER_SILENCE_S (tests), or a minute
+std::string find_helper();             // its path, or empty (proof.h)
+std::chrono::seconds silence_limit();  // TANDEM_PROVER_SILENCE_S (tests), or a minute
 
 }  // namespace tandem::proof

@@ -94,19 +94,16 @@ class VulkanDevice final : public Device {
     Precautions precautions = options.precautions;
     precautions.spared.insert(handle_.known().spared.begin(), handle_.known().spared.end());
     sync::make_waiter(options.sync_policy);  // an unknown policy is an error here, not on the launcher's thread
-    const auto copies =
-        options.force_copies ? std::optional<std::string>("copies were asked for") : precautions.against("zero copy");
-    const Proof zero_copy = copies ? Proof{false, *copies} : prove_zero_copy(handle_, pipelines_);
-    info_.zero_copy = zero_copy.holds;
-    info_.zero_copy_note = zero_copy.note;
+    gpu::settle_zero_copy(info_, options.force_copies, precautions,
+                          [&] { return prove_zero_copy(handle_, pipelines_); });
     precautions.take("fused fma");
     info_.fused_fma = prove_fused_fma(handle_, pipelines_);
     precautions.take("count loops");
     const int64_t loop_budget = find_loop_budget(handle_, pipelines_);
-    info_.policies = test_policies(handle_, pipelines_, zero_copy.holds, loop_budget, precautions);
+    info_.policies = test_policies(handle_, pipelines_, info_.zero_copy, loop_budget, precautions);
     precautions.take("prepare to run programs");
     const gpu::LoweringContext context = lowering_context(handle_, info_, loop_budget);
-    memory_ = std::make_unique<SlotMemory>(handle_, zero_copy.holds);
+    memory_ = std::make_unique<SlotMemory>(handle_, info_.zero_copy);
     preparer_ = std::make_unique<Preparer>(shared_handle_, pipelines_, *memory_, context);
     LauncherOptions launching;
     launching.sync_policy = options.sync_policy;

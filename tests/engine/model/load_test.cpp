@@ -1,7 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <fstream>
 #include <functional>
 #include <random>
@@ -13,6 +12,7 @@
 #include "tests/support/data.h"
 #include "tests/support/gguf_writer.h"
 #include "tests/support/requirements.h"
+#include "tests/support/resident.h"
 #include "tests/support/scratch_folder.h"
 
 namespace tandem {
@@ -161,7 +161,7 @@ TEST(LoadModel, reports_progress_up_to_the_whole) {
   EXPECT_EQ(last, whole);
 }
 
-// A file whose bytes in this process's memory can be counted. By its mapping: mincore() would count the page cache too.
+// A file whose bytes in this process's memory can be counted.
 class CountedFile {
  public:
   explicit CountedFile(const std::vector<std::byte>& bytes) {
@@ -169,16 +169,7 @@ class CountedFile {
         .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   }
   const std::string& path() const { return path_; }
-  size_t resident_bytes() const {
-    std::ifstream smaps("/proc/self/smaps");
-    bool here = false;
-    size_t kib = 0, total = 0;
-    for (std::string line; std::getline(smaps, line);) {
-      if (line.find('-') < line.find(' ')) here = line.find(path_) != std::string::npos;
-      if (here && std::sscanf(line.c_str(), "Rss: %zu", &kib) == 1) total += kib * 1024;
-    }
-    return total;
-  }
+  size_t resident_bytes() const { return testing::resident_bytes_of(path_); }
 
  private:
   const testing::ScratchFolder folder_;

@@ -7,12 +7,6 @@
 namespace tandem::testing {
 namespace {
 
-using nlohmann::json;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-
 class Bench : public ::testing::Test {
  protected:
   Arguments bench(const Arguments& more) const {

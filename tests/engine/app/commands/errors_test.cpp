@@ -5,12 +5,6 @@
 namespace tandem::testing {
 namespace {
 
-using nlohmann::json;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-using ::testing::StartsWith;
-
 // "tandem: WHAT: ON. WHAT TO DO" and nothing else.
 void expect_one_paragraph(const Ended& ended) {
   EXPECT_THAT(ended.err, StartsWith("tandem: "));

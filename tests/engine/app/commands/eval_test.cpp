@@ -9,11 +9,6 @@
 namespace tandem::testing {
 namespace {
 
-using nlohmann::json;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-
 class Eval : public ::testing::Test {
  protected:
   // The golden ids of "lily" through the given flags.

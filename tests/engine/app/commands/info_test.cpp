@@ -4,11 +4,6 @@
 namespace tandem::testing {
 namespace {
 
-using nlohmann::json;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-
 TEST(Info, tells_shapes_types_and_sizes_of_the_file_and_what_each_device_takes) {
   const json report = json_of({"info", "-m", stories(), "--device", "npu:0,host"});
   EXPECT_EQ(report.at("architecture"), "llama");

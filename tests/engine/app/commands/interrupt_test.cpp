@@ -4,11 +4,6 @@
 namespace tandem::testing {
 namespace {
 
-using nlohmann::json;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-
 constexpr int kInterrupted = 130;
 
 class Interrupt : public ::testing::Test {

@@ -6,13 +6,6 @@
 namespace tandem::testing {
 namespace {
 
-using nlohmann::json;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-using ::testing::StartsWith;
-
 class Measuring : public ::testing::Test {
  protected:
   const Folder folder_;

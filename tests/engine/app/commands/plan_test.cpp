@@ -7,12 +7,6 @@
 namespace tandem::testing {
 namespace {
 
-using nlohmann::json;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::StartsWith;
-
 class PlanHere : public ::testing::Test {
  protected:
   json plan(const Arguments& more) const {

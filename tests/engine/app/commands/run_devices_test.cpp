@@ -7,12 +7,6 @@
 namespace tandem::testing {
 namespace {
 
-using nlohmann::json;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-using ::testing::StartsWith;
-
 // Greedy tokens behind a short prompt, all with f16 activations.
 Arguments run_on(const std::string& devices, const std::string& plan, const Arguments& more = {}) {
   return Arguments{"run",    "-m", stories(), "-p", "Once upon a time", "-n", "6", "--device", devices,

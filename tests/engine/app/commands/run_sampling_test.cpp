@@ -8,7 +8,6 @@
 namespace tandem::testing {
 namespace {
 
-using nlohmann::json;
 using Ids = std::vector<int>;
 
 const Arguments kNothingLeftOut = {"--top-k", "0", "--top-p", "1", "--min-p", "0"};

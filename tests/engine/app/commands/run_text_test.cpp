@@ -4,10 +4,6 @@
 namespace tandem::testing {
 namespace {
 
-using nlohmann::json;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-
 class RunText : public ::testing::Test {
  protected:
   Arguments run(const Arguments& more) const { return Arguments{"run", "--model", stories()} + on_host() + more; }

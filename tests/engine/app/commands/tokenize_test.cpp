@@ -4,10 +4,6 @@
 namespace tandem::testing {
 namespace {
 
-using nlohmann::json;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-
 class Tokenize : public ::testing::Test {
  protected:
   Ended tokenize(const Arguments& more, const ChildSettings& settings = {}) const {

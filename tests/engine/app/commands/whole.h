@@ -23,6 +23,14 @@
 
 namespace tandem::testing {
 
+// The words of all tests of whole commands.
+using ::nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
 using Arguments = std::vector<std::string>;
 
 inline Arguments operator+(Arguments left, const Arguments& right) {

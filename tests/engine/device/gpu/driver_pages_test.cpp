@@ -7,14 +7,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <fstream>
 #include <numeric>
 #include <string>
 
 #include "engine/device/registry.h"
 #include "sync/pool.h"
 #include "tests/support/requirements.h"
+#include "tests/support/resident.h"
 
 namespace tandem::gpu {
 namespace {
@@ -42,17 +41,7 @@ class MappedFile {
   void touch() const {
     for (size_t i = 0; i < kBytes; i += 4096) EXPECT_EQ(static_cast<char>(i / 4096), data_[i]);
   }
-  // Of /proc/self/smaps: mincore() would count the page cache too.
-  size_t resident_bytes() const {
-    std::ifstream smaps("/proc/self/smaps");
-    bool here = false;
-    size_t kib = 0, total = 0;
-    for (std::string line; std::getline(smaps, line);) {
-      if (line.find('-') < line.find(' ')) here = line.find(path_) != std::string::npos;
-      if (here && std::sscanf(line.c_str(), "Rss: %zu", &kib) == 1) total += kib * 1024;
-    }
-    return total;
-  }
+  size_t resident_bytes() const { return testing::resident_bytes_of(path_); }
 
  private:
   char path_[32] = "/tmp/tandem_pages_XXXXXX";
