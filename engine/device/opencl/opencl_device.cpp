@@ -115,16 +115,26 @@ bool passed(const DeviceInfo& info, const std::string& policy) {
                              [&](const PolicyTest& test) { return test.policy == policy && test.passed; });
 }
 
-Error no_doorbell(const DeviceInfo& info, bool cpu) {
+// A pass is handed over by a doorbell where one launch of the list kernel is the whole pass. Why this device has no
+// such launches; empty: it has.
+std::string reason_without_lists(const DeviceInfo& info, bool cpu, bool gates) {
+  if (!cpu) return "it is no CPU device";
+  if (!gates) return "they also need gates";
+  if (info.family != KernelFamily::simd) return "they need simd kernels";
+  if (info.compute_units != 1) return "they need a single worker, and it has " + std::to_string(info.compute_units);
+  return "";
+}
+
+Error no_doorbell(const DeviceInfo& info, const std::string& without_lists) {
   std::string passed_ones;
   for (const PolicyTest& test : info.policies) {
     if (test.policy == "doorbell" && !test.passed)
       return Error("a waiting policy is switched off", "doorbell on " + info.id, test.reason);
     if (test.passed && test.policy != "doorbell") passed_ones += (passed_ones.empty() ? "" : ", ") + test.policy;
   }
-  return Error("programs cannot wait for a doorbell on this device", info.id,
-               std::string(cpu ? "It needs simd kernels and a single worker (--threads 2)" : "It is no CPU device") +
-                   "; --sync knows here: " + passed_ones);
+  return Error("programs cannot wait for a doorbell on this device: " + without_lists, info.id,
+               "--sync knows here: " + passed_ones +
+                   (info.compute_units > 1 ? ". PoCL has a single worker with --threads 2" : ""));
 }
 
 // The parts, in the order they need each other.
@@ -142,12 +152,17 @@ class OpenclDevice final : public Device {
     const bool use_gates = gates_ && options.sync_policy != "blocking" && passed(info_, "gate");
     // With one worker a one-token pass is one launch of the list kernel; several workers share each kernel's
     // work-groups instead.
-    const bool use_lists = use_gates && cpu && info_.compute_units == 1 && info_.family == KernelFamily::simd;
+    const std::string without_lists = reason_without_lists(info_, cpu, use_gates);
+    const bool use_lists = without_lists.empty();
     const bool stays = options.sync_policy == "doorbell" && passed(info_, "doorbell");
+    for (PolicyTest& test : info_.policies) {
+      if (test.policy == "doorbell" && test.passed && !use_lists)
+        test.reason += ", but runs cannot wait by it: " + without_lists;
+    }
     lists_stamp_ = use_lists && tuning.lists_may_stamp && !options.precautions.against("stamps") &&
                    cycle_stamps_proven(programs_, queue_);
     options.precautions.take("prepare to run programs");
-    if (options.sync_policy == "doorbell" && !(use_lists && stays)) throw no_doorbell(info_, cpu);
+    if (options.sync_policy == "doorbell" && !(use_lists && stays)) throw no_doorbell(info_, without_lists);
     preparer_ = std::make_unique<Preparer>(programs_, *memory_, lowering_context(handle_, info_), cpu,
                                            use_lists ? &variants_ : nullptr);
     if (use_gates) gates_->set_bound(tuning.gate_deadline);

@@ -104,6 +104,9 @@ TEST_P(ProvenOf, every_device_of_a_driver_in_the_table_is_what_the_table_says) {
       if (refused != row->refused.end()) {
         EXPECT_THAT(test.reason, HasSubstr(refused->second));
       }
+      if (const auto closed = row->closed.find(test.policy); closed != row->closed.end()) {
+        EXPECT_THAT(test.reason, AllOf(HasSubstr("runs cannot wait by it"), HasSubstr(closed->second)));
+      }
       tested.push_back(test.policy);
     }
     EXPECT_THAT(sync::waiter_names(), ::testing::IsSubsetOf(tested));

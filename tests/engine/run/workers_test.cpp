@@ -6,12 +6,18 @@
 
 #include <cstdlib>
 
+#include "engine/device/registry.h"
+#include "sync/error.h"
 #include "tests/engine/run/logits.h"
 #include "tests/engine/run/whole_model.h"
 #include "tests/support/data.h"
 
 namespace tandem::testing {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
 
 const int kSet = setenv("POCL_MAX_PTHREAD_COUNT", TANDEM_TEST_WORKERS, 1);
 
@@ -41,6 +47,26 @@ TEST_P(Workers, share_every_plan_without_changing_a_bit) {
       EXPECT_EQ(different_bits(logits, expected), 0u);
     }
   }
+}
+
+// A pass is one list of programs on a single worker only, and runs wait by a doorbell where it is.
+TEST_P(Workers, have_no_doorbell_that_runs_could_wait_by_and_say_so) {
+  if (std::ranges::count(available_devices(), "opencl:0") == 0) SKIP_FOR_WANT_OF(opencl, "no OpenCL device");
+  const std::string units = [] {
+    const auto device = open_device("opencl:0", DeviceOptions());
+    const std::string count = std::to_string(device->info().compute_units);
+    for (const PolicyTest& test : device->info().policies) {
+      if (test.policy != "doorbell" || !test.passed) continue;
+      EXPECT_THAT(test.reason, HasSubstr("but runs cannot wait by it: they need a single worker, and it has " + count));
+    }
+    return count;
+  }();
+  ASSERT_NE(units, "1");
+  DeviceOptions options;
+  options.sync_policy = "doorbell";
+  EXPECT_THAT([&] { open_device("opencl:0", options); },
+              ThrowsMessage<Error>(AllOf(HasSubstr("need a single worker, and it has " + units),
+                                         HasSubstr("--sync knows here: blocking"))));
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, Workers, ::testing::Values(TANDEM_TEST_WORKERS),
