@@ -245,18 +245,22 @@ double SteppedProbe::least_seconds(uint64_t iterations) {
   return least;
 }
 
-// The hand-over is in both times, so their difference is work alone; a second round at the length found corrects what
-// an interruption spoilt in the first.
+// The hand-over is in both times, so their difference is work alone. From one moment to the next the hand-over differs
+// by more than a short step takes, so links are counted in steps that are longer than that; a second round at the
+// number found corrects what an interruption spoilt in the first.
 void SteppedProbe::calibrate(double work_seconds) {
   uint64_t iterations = 0;
   if (work_seconds > 0) {
     constexpr double kFirstGuess = 1.5e-9;  // seconds a link takes on a processor of 4 GHz
+    constexpr double kLong = 1e-3;
+    const double measured_seconds = std::max(work_seconds, kLong);
     const double handover = least_seconds(0);
-    iterations = static_cast<uint64_t>(std::llround(work_seconds / kFirstGuess)) + 1;
+    double links = measured_seconds / kFirstGuess;
     for (int round = 0; round < 2; ++round) {
-      const double work = std::max(least_seconds(iterations) - handover, work_seconds / 100);
-      iterations = static_cast<uint64_t>(std::llround(static_cast<double>(iterations) * work_seconds / work)) + 1;
+      const double work = least_seconds(static_cast<uint64_t>(std::llround(links))) - handover;
+      links *= measured_seconds / std::max(work, measured_seconds / 100);
     }
+    iterations = static_cast<uint64_t>(std::llround(links * work_seconds / measured_seconds)) + 1;
   }
   work_.iterations = iterations;
   chain_value_ = probe_chain(kProbeSeed, iterations);

@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
+#include <limits>
 #include <map>
 #include <ostream>
 
@@ -49,6 +52,42 @@ Device* device_of(const std::string& prefix) {
     return device.get();
   }
   return nullptr;
+}
+
+// A device whose hand-over takes 200 us longer in its first steps than later, as when its worker has to be woken first.
+class SlowAtFirst final : public SteppedProbe {
+ public:
+  SlowAtFirst() : SteppedProbe("slow", "spin", false) {}
+  uint64_t links() const { return work().iterations; }
+
+ private:
+  void begin(uint32_t step) override {
+    const auto ready = std::chrono::steady_clock::now() + std::chrono::microseconds(step <= 7 ? 300 : 100);
+    while (std::chrono::steady_clock::now() < ready) {
+    }
+    run_probe_step(done(), step, work());
+  }
+  void abandon() noexcept override {}
+};
+
+double seconds_per_link() {
+  constexpr uint64_t kLinks = 1 << 20;
+  double least = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < 5; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    volatile const uint32_t end = probe_chain(kProbeSeed, kLinks);
+    (void)end;
+    least = std::min(least, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  }
+  return least / kLinks;
+}
+
+TEST(SteppedProbe, takes_no_change_of_the_hand_over_for_work) {
+  SlowAtFirst probe;
+  probe.prepare(10e-6);
+  const double wanted = 10e-6 / seconds_per_link();
+  EXPECT_GT(static_cast<double>(probe.links()), wanted / 10);
+  EXPECT_LT(static_cast<double>(probe.links()), wanted * 10) << "the step would take another length";
 }
 
 class SyncProbes : public testing::TestWithParam<Case> {
