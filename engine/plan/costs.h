@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include "engine/device/operator.h"
 
@@ -14,6 +15,9 @@ struct PlanCosts {
   std::function<double(int device, const Operator& op, bool both)> seconds;
   double sync_seconds = 0;  // T_sync of one join (H7, H9)
   double copy_seconds = 0;  // T_copy of one join (H9)
+  // Of each device of the plan; those of one lane have one thread or core, which takes their steps in the plan's order.
+  // Empty: each device has its own.
+  std::vector<int> lanes{};
   explicit operator bool() const { return seconds != nullptr; }
 };
 

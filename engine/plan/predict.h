@@ -1,5 +1,5 @@
 // How long a plan takes by what its operators cost: each device works through its steps in order, and a step begins
-// when what it waits for has ended.
+// when what it waits for has ended. Devices of one lane (PlanCosts) work in turn.
 //
 // Contract: pure. Seconds are of the clock that `costs` are of, measured or modelled. Two rounds: the first takes every
 // operator as running alone; in the second, those that then ran beside another device for more than half of their time

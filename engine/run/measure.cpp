@@ -36,6 +36,20 @@ bool share_a_core(const DeviceInfo& a, const DeviceInfo& b) {
   return std::ranges::any_of(a.cores, [&](int core) { return std::ranges::count(b.cores, core) > 0; });
 }
 
+// Devices that work on the same one core take turns.
+std::vector<int> lanes_of(std::span<const std::unique_ptr<Device>> devices) {
+  std::vector<int> lanes;
+  for (const auto& device : devices) {
+    const std::vector<int>& cores = device->info().cores;
+    int lane = static_cast<int>(lanes.size());
+    for (size_t before = 0; cores.size() == 1 && before < lanes.size(); ++before) {
+      if (devices[before]->info().cores == cores) lane = lanes[before];
+    }
+    lanes.push_back(lane);
+  }
+  return lanes;
+}
+
 std::optional<double> least_of(const DiskCache& cache, const DeviceInfo& device, MatMulPoint point, int64_t S) {
   point.S = S;
   const auto seconds = kept_seconds(cache, key_of(device, point));
@@ -153,6 +167,7 @@ Beside beside_for(const Device& device, SameMatMuls same, std::span<const std::u
 PlanCosts Measurer::predictor(std::span<const Operator> operators, std::span<const std::unique_ptr<Device>> devices) {
   PlanCosts costs;
   costs.sync_seconds = kJoinSeconds;
+  costs.lanes = lanes_of(devices);
   costs.seconds = [measurer = *this, devices, pass = std::vector<Operator>(operators.begin(), operators.end()),
                    matmuls = MatMulCosts(*this, operators, devices)](int device, const Operator& op,
                                                                      bool both) mutable {

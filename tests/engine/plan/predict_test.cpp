@@ -49,5 +49,21 @@ TEST(Predict, leaves_a_long_step_alone_that_another_device_hardly_touches) {
   EXPECT_DOUBLE_EQ(predicted.steps[1].end_seconds, 6);
 }
 
+// b and c have one thread: c's 2 s begin when b's 4 s have ended, in the plan's order, although c waits for nothing.
+// They are not beside each other, but both beside a (10 s, of which 6 are beside them), so all take 1.5 times as long:
+// b until 6, c until 9, a until 15.
+TEST(Predict, lets_devices_of_one_lane_work_in_turn) {
+  const Plan plan{
+      "three", {"a", "b", "c"}, {{0, {tokens(10)}, {}, true}, {1, {tokens(2)}, {}, true}, {2, {tokens(1)}, {}, true}}};
+  PlanCosts shared = costs();
+  shared.lanes = {0, 1, 1};
+  const Prediction predicted = predict(plan, shared);
+  EXPECT_DOUBLE_EQ(predicted.steps[2].start_seconds, 6);
+  EXPECT_DOUBLE_EQ(predicted.steps[2].end_seconds, 9);
+  EXPECT_DOUBLE_EQ(predicted.seconds, 15);
+  EXPECT_DOUBLE_EQ(predicted.busy_seconds[1], 6);
+  EXPECT_DOUBLE_EQ(predicted.busy_seconds[2], 3);
+}
+
 }  // namespace
 }  // namespace tandem
