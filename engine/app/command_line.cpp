@@ -16,6 +16,7 @@
 #include "engine/app/commands/bench_sync.h"
 #include "engine/app/commands/devices.h"
 #include "engine/app/commands/info.h"
+#include "engine/app/commands/make_random.h"
 #include "engine/app/commands/session_commands.h"
 #include "engine/app/commands/tokenize.h"
 #include "engine/app/interrupt.h"
@@ -110,6 +111,7 @@ std::span<const Command> commands() {
       {"bench", "speed of prompt processing and token generation", add_bench},
       {"profile", "how long each operator takes on each device, and how well that is predicted", add_profile},
       {"calibrate", "measure this machine and write it as a processor profile for the model clock", add_calibrate},
+      {"make-random", "write a model file of a published model's shape, with random weights", add_make_random},
       {"bench-sync", "what waiting for a device costs, by policy", add_bench_sync},
 #ifdef TANDEM_HAS_NPU_GEMM_COMMAND
       {"npu", "the emulated NPU by itself", add_npu},

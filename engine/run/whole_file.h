@@ -1,11 +1,32 @@
 // Writes a file whole or not at all: to a temporary beside it, then renamed.
 #pragma once
 
+#include <cstddef>
+#include <fstream>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 namespace tandem {
+
+// A file that grows piece by piece. Error naming the path and the system's reason; without commit() nothing is left
+// behind.
+class WholeFile {
+ public:
+  explicit WholeFile(std::string path);
+  ~WholeFile();
+  WholeFile(const WholeFile&) = delete;
+  WholeFile& operator=(const WholeFile&) = delete;
+
+  void write(std::span<const std::byte> bytes);
+  void commit();
+
+ private:
+  [[noreturn]] void fail() const;
+  const std::string path_, temporary_;
+  std::ofstream out_;
+};
 
 // Error naming the path and the system's reason; nothing is left behind then.
 void write_whole_file(const std::string& path, std::string_view content);

@@ -1,5 +1,7 @@
 #include "engine/tensor/types.h"
 
+#include <algorithm>
+#include <cctype>
 #include <cstring>
 
 #include "engine/tensor/decode.h"
@@ -63,6 +65,17 @@ std::optional<StorageType> storage_type_from_number(uint32_t gguf_number) {
   for (const StorageTypeInfo& entry : kTypes)
     if (static_cast<uint32_t>(entry.type) == gguf_number) return entry.type;
   return std::nullopt;
+}
+
+StorageType storage_type_named(std::string_view name) {
+  std::string upper(name);
+  std::ranges::transform(upper, upper.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  std::string names;
+  for (const StorageTypeInfo& entry : kTypes) {
+    if (upper == entry.name) return entry.type;
+    names += (names.empty() ? "" : ", ") + std::string(entry.name);
+  }
+  throw Error("unknown storage type", std::string(name), "Use one of: " + names);
 }
 
 const StorageTypeInfo& info(StorageType type) {

@@ -38,6 +38,7 @@ struct StorageTypeInfo {
 
 std::span<const StorageTypeInfo> storage_types();  // all supported ones
 std::optional<StorageType> storage_type_from_number(uint32_t gguf_number);
+StorageType storage_type_named(std::string_view name);  // "Q4_0", whatever the case; Error when unknown
 const StorageTypeInfo& info(StorageType type);
 size_t row_bytes(StorageType type, int64_t values);  // values: a multiple of block_values, else Error
 

@@ -1,7 +1,6 @@
-// Writes GGUF files into memory: by hand, key by key, or as a seeded random tiny model.
+// Tiny models as GGUF files, with seeded random weights.
 //
-// Contract: the same description gives the same bytes on every machine. Nothing is checked, so that broken files can be
-// written too.
+// Contract: the same description gives the same bytes on every machine.
 #pragma once
 
 #include <cmath>
@@ -13,129 +12,11 @@
 #include <utility>
 #include <vector>
 
+#include "engine/model/gguf_writer.h"
+#include "engine/model/random_model.h"
 #include "engine/tensor/types.h"
 
 namespace tandem::testing {
-
-// Bytes that grow at the end.
-class ByteSink {
- public:
-  template <typename T>
-  ByteSink& put(T value) {
-    const auto* from = reinterpret_cast<const std::byte*>(&value);
-    bytes_.insert(bytes_.end(), from, from + sizeof value);
-    return *this;
-  }
-  ByteSink& put_string(const std::string& text) {
-    put<uint64_t>(text.size());
-    const auto* from = reinterpret_cast<const std::byte*>(text.data());
-    bytes_.insert(bytes_.end(), from, from + text.size());
-    return *this;
-  }
-  ByteSink& put_bytes(const std::vector<std::byte>& more) {
-    bytes_.insert(bytes_.end(), more.begin(), more.end());
-    return *this;
-  }
-  ByteSink& pad_to(size_t alignment) {
-    bytes_.resize((bytes_.size() + alignment - 1) / alignment * alignment);
-    return *this;
-  }
-  const std::vector<std::byte>& bytes() const { return bytes_; }
-
- private:
-  std::vector<std::byte> bytes_;
-};
-
-class GgufWriter {
- public:
-  uint32_t version = 3;
-  uint64_t alignment = 32;  // of the tensor data; writes no key
-
-  GgufWriter& set(const std::string& key, uint16_t value) { return raw(key, 2, ByteSink().put(value).bytes()); }
-  GgufWriter& set(const std::string& key, uint32_t value) { return raw(key, 4, ByteSink().put(value).bytes()); }
-  GgufWriter& set(const std::string& key, int32_t value) { return raw(key, 5, ByteSink().put(value).bytes()); }
-  GgufWriter& set(const std::string& key, uint64_t value) { return raw(key, 10, ByteSink().put(value).bytes()); }
-  GgufWriter& set(const std::string& key, float value) { return raw(key, 6, ByteSink().put(value).bytes()); }
-  GgufWriter& set(const std::string& key, bool value) { return raw(key, 7, ByteSink().put(uint8_t{value}).bytes()); }
-  GgufWriter& set(const std::string& key, const char* value) {
-    return raw(key, 8, ByteSink().put_string(value).bytes());
-  }
-  GgufWriter& set(const std::string& key, const std::string& value) { return set(key, value.c_str()); }
-  GgufWriter& set(const std::string& key, const std::vector<std::string>& values) {
-    ByteSink sink;
-    sink.put<uint32_t>(8).put<uint64_t>(values.size());
-    for (const std::string& value : values) sink.put_string(value);
-    return raw(key, 9, sink.bytes());
-  }
-  GgufWriter& set(const std::string& key, const std::vector<float>& values) { return array(key, 6, values); }
-  GgufWriter& set(const std::string& key, const std::vector<int32_t>& values) { return array(key, 5, values); }
-  GgufWriter& set(const std::string& key, const std::vector<uint32_t>& values) { return array(key, 4, values); }
-  // A value of any type number.
-  GgufWriter& raw(const std::string& key, uint32_t type, const std::vector<std::byte>& payload) {
-    for (Entry& entry : entries_) {
-      if (entry.key == key) return entry = {key, type, payload}, *this;
-    }
-    entries_.push_back({key, type, payload});
-    return *this;
-  }
-  GgufWriter& remove(const std::string& key) {
-    std::erase_if(entries_, [&](const Entry& entry) { return entry.key == key; });
-    return *this;
-  }
-
-  // Replaces a tensor of the same name.
-  GgufWriter& tensor(const std::string& name, std::vector<int64_t> shape, StorageType type,
-                     std::vector<std::byte> data) {
-    for (Tensor& tensor : tensors_) {
-      if (tensor.name == name) return tensor = {name, std::move(shape), type, std::move(data)}, *this;
-    }
-    tensors_.push_back({name, std::move(shape), type, std::move(data)});
-    return *this;
-  }
-  GgufWriter& remove_tensor(const std::string& name) {
-    std::erase_if(tensors_, [&](const Tensor& tensor) { return tensor.name == name; });
-    return *this;
-  }
-
-  std::vector<std::byte> bytes() const {
-    ByteSink sink;
-    sink.put<uint32_t>(0x46554747).put(version).put<uint64_t>(tensors_.size()).put<uint64_t>(entries_.size());
-    for (const Entry& entry : entries_) sink.put_string(entry.key).put(entry.type).put_bytes(entry.payload);
-    ByteSink data;
-    for (const Tensor& tensor : tensors_) {
-      sink.put_string(tensor.name).put<uint32_t>(static_cast<uint32_t>(tensor.shape.size()));
-      for (int64_t dimension : tensor.shape) sink.put(dimension);
-      data.pad_to(alignment);
-      sink.put(static_cast<uint32_t>(tensor.type)).put<uint64_t>(data.bytes().size());
-      data.put_bytes(tensor.data);
-    }
-    if (!tensors_.empty()) sink.pad_to(alignment).put_bytes(data.bytes());
-    return sink.bytes();
-  }
-
- private:
-  struct Entry {
-    std::string key;
-    uint32_t type;
-    std::vector<std::byte> payload;
-  };
-  struct Tensor {
-    std::string name;
-    std::vector<int64_t> shape;
-    StorageType type;
-    std::vector<std::byte> data;
-  };
-  template <typename T>
-  GgufWriter& array(const std::string& key, uint32_t element, const std::vector<T>& values) {
-    ByteSink sink;
-    sink.put(element).put<uint64_t>(values.size());
-    for (T value : values) sink.put(value);
-    return raw(key, 9, sink.bytes());
-  }
-
-  std::vector<Entry> entries_;
-  std::vector<Tensor> tensors_;
-};
 
 // A random model of any of the dense architectures.
 struct TinyModel {
@@ -149,40 +30,6 @@ struct TinyModel {
   std::vector<float> frequency_factors = {};  // [head_dim / 2]
   uint64_t seed = 1;
 };
-
-// The pieces of a small SentencePiece vocabulary: <unk> <s> </s>, 256 bytes, letters, a few merges, then fillers.
-struct TinyVocabulary {
-  std::vector<std::string> tokens;
-  std::vector<float> scores;
-  std::vector<int32_t> types;
-};
-
-inline TinyVocabulary tiny_vocabulary(int64_t size) {
-  TinyVocabulary vocabulary;
-  const auto add = [&](const std::string& token, float score, int32_t type) {
-    if (static_cast<int64_t>(vocabulary.tokens.size()) == size) return;
-    vocabulary.tokens.push_back(token);
-    vocabulary.scores.push_back(score);
-    vocabulary.types.push_back(type);
-  };
-  constexpr int32_t kNormal = 1, kUnknown = 2, kControl = 3, kByte = 6;
-  add("<unk>", 0, kUnknown);
-  add("<s>", 0, kControl);
-  add("</s>", 0, kControl);
-  for (int byte = 0; byte < 256; ++byte) {
-    const char* digits = "0123456789ABCDEF";
-    add(std::string("<0x") + digits[byte / 16] + digits[byte % 16] + ">", 0, kByte);
-  }
-  float score = 0;
-  const std::string blank = "\xe2\x96\x81";
-  for (const std::string& piece : {blank + "t", std::string("he"), blank + "the", std::string("in"), blank + "a"})
-    add(piece, --score, kNormal);
-  add(blank, --score, kNormal);
-  for (char letter = 'a'; letter <= 'z'; ++letter) add(std::string(1, letter), --score, kNormal);
-  for (int i = 0; static_cast<int64_t>(vocabulary.tokens.size()) < size; ++i)
-    add(blank + "w" + std::to_string(i), --score, kNormal);
-  return vocabulary;
-}
 
 // Uniform values of the same variance as 1/fan_in, so that activations keep their size from layer to layer.
 inline std::vector<std::byte> random_tensor(std::mt19937_64& random, int64_t count, StorageType type, float amplitude,
@@ -221,7 +68,7 @@ inline GgufWriter tiny_writer(const TinyModel& model) {
   size("vocab_size", model.vocabulary);
   size("rope.dimension_count", head_dim);
   writer.set(prefix + "rope.freq_base", model.rope_base).set(prefix + "attention.layer_norm_rms_epsilon", 1e-5f);
-  const TinyVocabulary vocabulary = tiny_vocabulary(model.vocabulary);
+  const MadeUpVocabulary vocabulary = made_up_vocabulary(model.vocabulary);
   writer.set("tokenizer.ggml.model", "llama").set("tokenizer.ggml.tokens", vocabulary.tokens);
   writer.set("tokenizer.ggml.scores", vocabulary.scores).set("tokenizer.ggml.token_type", vocabulary.types);
   writer.set("tokenizer.ggml.bos_token_id", uint32_t{1}).set("tokenizer.ggml.eos_token_id", uint32_t{2});

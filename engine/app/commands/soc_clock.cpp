@@ -1,7 +1,6 @@
 #include "engine/app/commands/soc_clock.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 
 #include "engine/model/shapes.h"
@@ -25,15 +24,6 @@ SocClock::Figures SocClock::prompt(int64_t S, int64_t position) const {
 SocClock::Figures SocClock::tokens(int64_t count, int64_t position) const {
   const ModelRun run = pass(1, {SyncCost::fast, position + count / 2}).run;
   return {run.seconds * static_cast<double>(count), run.joules * static_cast<double>(count)};
-}
-
-StorageType storage_type_named(const std::string& name) {
-  std::string upper = name;
-  std::ranges::transform(upper, upper.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  for (const StorageTypeInfo& known : storage_types()) {
-    if (upper == known.name) return known.type;
-  }
-  throw Error("unknown storage type", name, "Use a GGUF type, as Q4_0, Q8_0 or F16");
 }
 
 StorageType usual_type(const GgufFile& file) {

@@ -43,7 +43,6 @@ class SocClock {
   std::string strategy_;
 };
 
-StorageType storage_type_named(const std::string& name);  // "Q4_0", whatever the case; Error when unknown
-StorageType usual_type(const GgufFile& file);             // of most bytes of its matrices
+StorageType usual_type(const GgufFile& file);  // of most bytes of its matrices
 
 }  // namespace tandem::app

@@ -20,6 +20,7 @@ const std::map<std::string, std::vector<std::string>> kTestsOf = {
     {"bench", {"bench"}},
     {"profile", {"measuring"}},
     {"calibrate", {"measuring"}},
+    {"make-random", {"make_random"}},
     {"bench-sync", {"measuring"}},
     {"npu gemm", {"measuring"}},
 };

@@ -1,0 +1,76 @@
+#include "engine/app/commands/make_random.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "engine/app/interrupt.h"
+#include "engine/app/progress.h"
+#include "engine/app/report.h"
+#include "engine/model/random_model.h"
+#include "engine/model/shapes.h"
+#include "engine/run/engine.h"
+#include "engine/run/whole_file.h"
+
+namespace tandem::app {
+namespace {
+
+void write(const RandomModel& model, const std::string& path, bool quiet) {
+  Progress progress("writing", ProgressUnit::bytes, !quiet && Progress::stderr_is_terminal());
+  WholeFile file(path);
+  uint64_t written = 0;
+  model.write([&](std::span<const std::byte> bytes) {
+    if (interrupted()) throw Engine::Interrupted();
+    file.write(bytes);
+    progress.update(written += bytes.size(), model.file_bytes());
+  });
+  file.commit();
+}
+
+}  // namespace
+
+void add_make_random(CLI::App& app, Action& action) {
+  struct Flags {
+    CommonFlags common;
+    MakeRandomFlags own;
+  };
+  auto flags = std::make_shared<Flags>();
+  app.add_option("--shape", flags->own.shape, "a published model (llama-3.2-1b, ...), or a .json or .gguf file")
+      ->required();
+  app.add_option("--type", flags->own.type, "storage type of the matrices: Q4_0, Q4_K, Q8_0, F16, ...")
+      ->capture_default_str();
+  app.add_option("-o,--output", flags->own.output, "the file to write")->required();
+  app.add_option("-s,--seed", flags->own.seed, "seed of the weights; the same seed gives the same file")
+      ->capture_default_str();
+  add_output_flags(app, flags->common);
+  app.callback([flags, &action] { action = [flags] { return make_random_command(flags->common, flags->own); }; });
+}
+
+int make_random_command(const CommonFlags& flags, const MakeRandomFlags& own) {
+  apply_verbosity(flags);
+  const ModelConfig config = model_shape(own.shape);
+  const RandomModel model(config, storage_type_named(own.type), own.seed);
+  write(model, own.output, flags.quiet());
+  if (flags.json) {
+    print_json({{"file", own.output},
+                {"shape", config.name},
+                {"architecture", config.architecture},
+                {"type", own.type},
+                {"seed", own.seed},
+                {"parameters", model.parameters()},
+                {"bytes", model.file_bytes()},
+                {"replaced", model.replaced()}});
+    return kDone;
+  }
+  std::printf("%s: %s, %s, %.2f B parameters, %.2f GB; random weights, whose text means nothing\n", own.output.c_str(),
+              config.name.c_str(), own.type.c_str(), static_cast<double>(model.parameters()) * 1e-9,
+              static_cast<double>(model.file_bytes()) * 1e-9);
+  if (!model.replaced().empty()) {
+    std::printf("%zu matrices have another type, because their rows are no whole blocks of %s (the first: %s)\n",
+                model.replaced().size(), own.type.c_str(), model.replaced().front().c_str());
+  }
+  return kDone;
+}
+
+}  // namespace tandem::app

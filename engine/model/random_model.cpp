@@ -1,0 +1,260 @@
+#include "engine/model/random_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <random>
+
+#include "engine/model/architecture.h"
+#include "sync/error.h"
+
+namespace tandem {
+namespace {
+
+constexpr size_t kChunkBytes = size_t{1} << 20;
+constexpr float kNormDeviation = 0.1f, kBiasDeviation = 0.3f;
+
+// Where a block keeps its halves, in bytes from its start; all its other bytes may have any value.
+struct BlockScales {
+  StorageType type;
+  size_t scale;
+  std::optional<size_t> minimum = {};
+};
+constexpr BlockScales kBlockScales[] = {
+    {StorageType::q4_0, 0},    {StorageType::q4_1, 0, 2},   {StorageType::q5_0, 0},   {StorageType::q5_1, 0, 2},
+    {StorageType::q8_0, 0},    {StorageType::q2_k, 80, 82}, {StorageType::q3_k, 108}, {StorageType::q4_k, 0, 2},
+    {StorageType::q5_k, 0, 2}, {StorageType::q6_k, 208},    {StorageType::iq4_nl, 0}, {StorageType::iq4_xs, 0},
+};
+
+void put_half(std::byte* block, size_t offset, float value) {
+  const uint16_t half = float_to_half(value);
+  std::memcpy(block + offset, &half, sizeof half);
+}
+
+void fill(std::span<std::byte> bytes, std::mt19937_64& random) {
+  for (size_t at = 0; at < bytes.size(); at += sizeof(uint64_t)) {
+    const uint64_t word = random();
+    std::memcpy(bytes.data() + at, &word, std::min(sizeof word, bytes.size() - at));
+  }
+}
+
+void set_scales(std::span<std::byte> blocks, size_t block_bytes, const BlockScales& at, float scale, float minimum) {
+  for (size_t begin = 0; begin < blocks.size(); begin += block_bytes) {
+    put_half(blocks.data() + begin, at.scale, scale);
+    if (at.minimum) put_half(blocks.data() + begin, *at.minimum, minimum);
+  }
+}
+
+struct Moments {
+  double mean = 0, deviation = 0;
+};
+Moments moments_of(std::span<const float> values) {
+  Moments moments;
+  for (const float value : values) moments.mean += value;
+  moments.mean /= static_cast<double>(values.size());
+  for (const float value : values) moments.deviation += (value - moments.mean) * (value - moments.mean);
+  moments.deviation = std::sqrt(moments.deviation / static_cast<double>(values.size()));
+  return moments;
+}
+
+// Scale and minimum with which random codes of a type have the mean 0, where it has minima, and the deviation 1.
+struct Normal {
+  float scale = 0, minimum = 0;
+};
+Normal normal_of(const BlockScales& at) {
+  constexpr size_t kBlocks = 512;
+  const StorageTypeInfo& type = info(at.type);
+  std::vector<std::byte> blocks(kBlocks * type.block_bytes);
+  std::mt19937_64 random(0);
+  fill(blocks, random);
+  std::vector<float> values(kBlocks * type.block_values);
+  const auto moments = [&](float scale, float minimum) {
+    set_scales(blocks, type.block_bytes, at, scale, minimum);
+    decode_row(at.type, blocks.data(), values.data(), static_cast<int64_t>(values.size()));
+    return moments_of(values);
+  };
+  const double minimum = at.minimum ? -moments(1, 0).mean / moments(0, 1).mean : 0;
+  const double deviation = moments(1, static_cast<float>(minimum)).deviation;
+  return {static_cast<float>(1 / deviation), static_cast<float>(minimum / deviation)};
+}
+
+// Uniform values; the generator's top 24 bits, because the standard's distributions differ between libraries.
+void fill_floats(std::span<std::byte> bytes, StorageType type, float mean, float deviation, std::mt19937_64& random) {
+  const float amplitude = deviation * std::sqrt(3.0f);
+  const size_t size = info(type).block_bytes;
+  for (size_t at = 0; at < bytes.size(); at += size) {
+    const float value = mean + amplitude * (static_cast<float>(random() >> 40) / 8388608.0f - 1.0f);
+    const uint16_t half = type == StorageType::bf16 ? float_to_bf16(value) : float_to_half(value);
+    std::memcpy(bytes.data() + at, type == StorageType::f32 ? static_cast<const void*>(&value) : &half, size);
+  }
+}
+
+StorageType type_for(StorageType wanted, int64_t columns) {
+  for (const StorageType type : {wanted, StorageType::q8_0})
+    if (columns % info(type).block_values == 0) return type;
+  return StorageType::f16;
+}
+
+void set_rotation(GgufWriter& writer, const std::string& prefix, const ModelConfig& config) {
+  writer.set(prefix + "rope.dimension_count", static_cast<uint32_t>(config.rope_dim));
+  writer.set(prefix + "rope.freq_base", config.rope_base);
+  if (config.rope_scaling != RopeScaling::linear && config.rope_scaling != RopeScaling::yarn) return;
+  const bool yarn = config.rope_scaling == RopeScaling::yarn;
+  writer.set(prefix + "rope.scaling.type", yarn ? "yarn" : "linear");
+  writer.set(prefix + "rope.scaling.factor", config.rope_scale_factor);
+  writer.set(prefix + "rope.scaling.original_context_length", static_cast<uint32_t>(config.rope_original_context));
+  if (!yarn) return;
+  writer.set(prefix + "rope.scaling.attn_factor", config.rope_attention_factor);
+  writer.set(prefix + "rope.scaling.yarn_beta_fast", config.yarn_beta_fast);
+  writer.set(prefix + "rope.scaling.yarn_beta_slow", config.yarn_beta_slow);
+}
+
+GgufWriter keys_of(const ModelConfig& config) {
+  GgufWriter writer;
+  const std::string prefix = config.architecture + ".";
+  writer.set("general.architecture", config.architecture).set("general.name", config.name + ", random weights");
+  const std::pair<const char*, int64_t> sizes[] = {{"block_count", config.layers},
+                                                   {"embedding_length", config.hidden},
+                                                   {"feed_forward_length", config.feed_forward},
+                                                   {"context_length", config.context_length},
+                                                   {"attention.head_count", config.heads},
+                                                   {"attention.head_count_kv", config.kv_heads},
+                                                   {"attention.key_length", config.head_dim},
+                                                   {"attention.value_length", config.head_dim_v},
+                                                   {"vocab_size", config.vocabulary}};
+  for (const auto& [key, value] : sizes) writer.set(prefix + key, static_cast<uint32_t>(value));
+  writer.set(prefix + "attention.layer_norm_rms_epsilon", config.norm_eps);
+  set_rotation(writer, prefix, config);
+  const MadeUpVocabulary vocabulary = made_up_vocabulary(config.vocabulary);
+  writer.set("tokenizer.ggml.model", "llama").set("tokenizer.ggml.tokens", vocabulary.tokens);
+  writer.set("tokenizer.ggml.scores", vocabulary.scores).set("tokenizer.ggml.token_type", vocabulary.types);
+  writer.set("tokenizer.ggml.bos_token_id", uint32_t{1}).set("tokenizer.ggml.eos_token_id", uint32_t{2});
+  return writer;
+}
+
+const Architecture& architecture_named(const std::string& name) {
+  const auto found =
+      std::ranges::find(architectures(), name, [](const Architecture& one) { return std::string(one.name); });
+  if (found == architectures().end()) throw Error("the architecture is not supported", name);
+  return *found;
+}
+
+}  // namespace
+
+MadeUpVocabulary made_up_vocabulary(int64_t size) {
+  MadeUpVocabulary vocabulary;
+  const auto add = [&](const std::string& token, float score, int32_t type) {
+    if (static_cast<int64_t>(vocabulary.tokens.size()) == size) return;
+    vocabulary.tokens.push_back(token);
+    vocabulary.scores.push_back(score);
+    vocabulary.types.push_back(type);
+  };
+  constexpr int32_t kNormal = 1, kUnknown = 2, kControl = 3, kByte = 6;
+  add("<unk>", 0, kUnknown);
+  add("<s>", 0, kControl);
+  add("</s>", 0, kControl);
+  for (int byte = 0; byte < 256; ++byte) {
+    const char* digits = "0123456789ABCDEF";
+    add(std::string("<0x") + digits[byte / 16] + digits[byte % 16] + ">", 0, kByte);
+  }
+  float score = 0;
+  const std::string blank = "\xe2\x96\x81";
+  for (const std::string& piece : {blank + "t", std::string("he"), blank + "the", std::string("in"), blank + "a"})
+    add(piece, --score, kNormal);
+  add(blank, --score, kNormal);
+  for (char letter = 'a'; letter <= 'z'; ++letter) add(std::string(1, letter), --score, kNormal);
+  for (int i = 0; static_cast<int64_t>(vocabulary.tokens.size()) < size; ++i)
+    add(blank + "w" + std::to_string(i), --score, kNormal);
+  return vocabulary;
+}
+
+uint64_t RandomModel::Tensor::bytes() const { return row_bytes(type, columns) * static_cast<uint64_t>(rows); }
+
+RandomModel::RandomModel(const ModelConfig& config, StorageType type, uint64_t seed)
+    : seed_(seed), writer_(keys_of(config)) {
+  add_tensors(config, type);
+  for (const Tensor& tensor : tensors_) {
+    std::vector<int64_t> shape{tensor.columns};
+    if (tensor.rows > 1) shape.push_back(tensor.rows);
+    writer_.tensor(tensor.name, shape, tensor.type);
+  }
+}
+
+void RandomModel::add_matrix(const std::string& name, int64_t columns, int64_t rows, StorageType type) {
+  const StorageType taken = type_for(type, columns);
+  if (taken != type) replaced_.push_back(name + ": " + info(taken).name);
+  tensors_.push_back({name, columns, rows, taken, 0, 1 / std::sqrt(static_cast<float>(columns))});
+}
+
+void RandomModel::add_vector(const std::string& name, int64_t length, float mean, float deviation) {
+  if (!name.empty()) tensors_.push_back({name, length, 1, StorageType::f32, mean, deviation});
+}
+
+void RandomModel::add_tensors(const ModelConfig& config, StorageType type) {
+  const ModelSpec spec = model_spec(architecture_named(config.architecture), config);
+  const auto norm = [&](const VectorSpec& one) { add_vector(one.name, one.length, 1, kNormDeviation); };
+  const auto group = [&](const GroupSpec& one) {
+    for (const MatrixSpec& matrix : one.weights) add_matrix(matrix.name, matrix.columns, matrix.rows, type);
+    for (const VectorSpec& bias : one.biases) add_vector(bias.name, bias.length, 0, kBiasDeviation);
+  };
+  add_matrix(spec.embedding.name, spec.embedding.columns, spec.embedding.rows, type);
+  for (const LayerSpec& layer : spec.layers) {
+    norm(layer.attention_norm);
+    group(layer.qkv);
+    norm(layer.q_norm);
+    norm(layer.k_norm);
+    group(layer.attention_output);
+    norm(layer.ffn_norm);
+    group(layer.gate_up);
+    group(layer.down);
+  }
+  norm(spec.output_norm);
+  group(spec.output);
+  if (const auto& factors = config.rope_frequency_factors; !factors.empty())
+    tensors_.push_back({"rope_freqs.weight", static_cast<int64_t>(factors.size()), 1, StorageType::f32, 0, 0, factors});
+}
+
+int64_t RandomModel::parameters() const {
+  int64_t sum = 0;
+  for (const Tensor& tensor : tensors_) sum += tensor.columns * tensor.rows;
+  return sum;
+}
+
+uint64_t RandomModel::file_bytes() const {
+  uint64_t bytes = writer_.header().size();
+  for (const Tensor& tensor : tensors_) bytes = writer_.aligned(bytes) + tensor.bytes();
+  return bytes;
+}
+
+void RandomModel::write(const std::function<void(std::span<const std::byte>)>& take) const {
+  const std::vector<std::byte> header = writer_.header();
+  take(header);
+  std::mt19937_64 random(seed_);
+  uint64_t written = header.size();
+  std::vector<std::byte> chunk;
+  for (const Tensor& tensor : tensors_) {
+    chunk.assign(writer_.aligned(written) - written, std::byte{0});
+    if (!chunk.empty()) take(chunk);
+    written += chunk.size() + tensor.bytes();
+    if (!tensor.values.empty()) {
+      take(std::as_bytes(std::span(tensor.values)));
+      continue;
+    }
+    const size_t block = info(tensor.type).block_bytes;
+    const auto scales = std::ranges::find(kBlockScales, tensor.type, &BlockScales::type);
+    const Normal normal = scales == std::end(kBlockScales) ? Normal{} : normal_of(*scales);
+    for (uint64_t left = tensor.bytes(); left > 0; left -= chunk.size()) {
+      chunk.resize(std::min<uint64_t>(left, kChunkBytes / block * block));
+      if (scales == std::end(kBlockScales)) {
+        fill_floats(chunk, tensor.type, tensor.mean, tensor.deviation, random);
+      } else {
+        fill(chunk, random);
+        set_scales(chunk, block, *scales, normal.scale * tensor.deviation, normal.minimum * tensor.deviation);
+      }
+      take(chunk);
+    }
+  }
+}
+
+}  // namespace tandem

@@ -1,0 +1,63 @@
+// Models with made-up weights: a published model's shape as a GGUF file, so that its speed and memory can be measured
+// without its weights.
+//
+// Contract: the same shape, type and seed give the same bytes on every machine. Every matrix has random codes, and
+// scales with which a row times a vector of ones' size has about one's size: activations neither vanish nor overflow,
+// and no weight is zero more often than another. Text that such a model writes means nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/model/config.h"
+#include "engine/model/gguf_writer.h"
+#include "engine/tensor/types.h"
+
+namespace tandem {
+
+// The pieces of a SentencePiece vocabulary: <unk> <s> </s>, 256 bytes, letters, a few merges, then fillers.
+struct MadeUpVocabulary {
+  std::vector<std::string> tokens;
+  std::vector<float> scores;
+  std::vector<int32_t> types;
+};
+MadeUpVocabulary made_up_vocabulary(int64_t size);
+
+class RandomModel {
+ public:
+  // type: of the matrices; norms and biases are F32. Where a matrix's rows are no whole blocks of it, the matrix is
+  // Q8_0 or F16, and replaced() names it.
+  RandomModel(const ModelConfig& config, StorageType type, uint64_t seed);
+
+  int64_t parameters() const;
+  uint64_t file_bytes() const;
+  const std::vector<std::string>& replaced() const { return replaced_; }  // "token_embd.weight: Q8_0"
+
+  // Hands the file over from its first byte to its last, at most about a mebibyte at a time. What `take` throws ends
+  // it.
+  void write(const std::function<void(std::span<const std::byte>)>& take) const;
+
+ private:
+  struct Tensor {
+    std::string name;
+    int64_t columns = 0, rows = 1;
+    StorageType type = StorageType::f32;
+    float mean = 0, deviation = 0;  // of its values
+    std::vector<float> values = {};   // F32: these, not made-up ones
+    uint64_t bytes() const;
+  };
+  void add_matrix(const std::string& name, int64_t columns, int64_t rows, StorageType type);
+  void add_vector(const std::string& name, int64_t length, float mean, float deviation);
+  void add_tensors(const ModelConfig& config, StorageType type);
+
+  uint64_t seed_;
+  std::vector<Tensor> tensors_;
+  std::vector<std::string> replaced_;
+  GgufWriter writer_;
+};
+
+}  // namespace tandem
