@@ -11,7 +11,7 @@ struct TextFlags {
   bool has_prompt = false, has_file = false;
 };
 
-std::string read_file(const std::string& path);  // Error when it cannot be read
+std::string read_file(const std::string& path);  // Error when it cannot be read, or is longer than 256 MiB
 std::string input_text(const TextFlags& flags);  // exactly one of -p and -f was given (the command line sees to it)
 
 }  // namespace tandem::app

@@ -52,6 +52,15 @@ TEST(Failures, of_the_command_line_are_wrong_usage) {
   }
 }
 
+TEST(Failures, of_a_text_that_never_ends_are_told) {
+  for (const char* flag : {"-f", "--ids"}) {
+    const Ended endless = tandem({"eval", "-m", stories(), flag, "/dev/zero", "--device", "host"});
+    EXPECT_EQ(endless.status, 1) << flag;
+    EXPECT_THAT(endless.err, HasSubstr("too long: /dev/zero"));
+    expect_one_paragraph(endless);
+  }
+}
+
 TEST(Failures, of_a_full_disk_are_told) {
   if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "skipped: there is no /dev/full";
   const Ended trace =
