@@ -1,6 +1,7 @@
 #include "engine/app/commands/plan.h"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "engine/app/command.h"
 #include "engine/app/commands/open_engine.h"
@@ -48,6 +49,9 @@ StorageType weights_of(const CommonFlags& flags, const PlanFlags& plan) {
 PlanReport on_a_chip(const CommonFlags& flags, const PlanFlags& plan) {
   const int64_t chunk = flags.chunk > 0 ? flags.chunk : plan.prompt;
   const std::string name = plan.shape.empty() ? flags.model : plan.shape;
+  if (const double bits = soc_profile(flags.soc).weight_bits; bits > 0 && !plan.weights.empty() && !flags.quiet()) {
+    std::fprintf(stderr, "note: %s fixes a weight at %g bits, so --weights changes no time\n", flags.soc.c_str(), bits);
+  }
   const SocClock clock({flags.soc, name, weights_of(flags, plan), flags.plan, chunk, plan.prompt + 1});
   PlanReport report{clock.config().name.empty() ? name : clock.config().name,
                     "modelled: " + clock.profile().name,
@@ -65,6 +69,14 @@ PlanReport on_a_chip(const CommonFlags& flags, const PlanFlags& plan) {
   return report;
 }
 
+void print_idle_flags(const CommonFlags& flags, const PlanFlags& plan) {
+  if (flags.quiet()) return;
+  for (const std::string& name : plan.idle_flags) {
+    std::fprintf(stderr, "note: %s says nothing %s\n", name.c_str(),
+                 flags.soc.empty() ? "without --soc" : "with --soc: the plan is one for that chip");
+  }
+}
+
 PlanReport make_report(const CommonFlags& flags, const PlanFlags& plan) {
   if (!flags.soc.empty()) return on_a_chip(flags, plan);
   if (!plan.shape.empty()) {
@@ -78,6 +90,7 @@ PlanReport make_report(const CommonFlags& flags, const PlanFlags& plan) {
 
 int plan_command(const CommonFlags& flags, const PlanFlags& plan) {
   apply_verbosity(flags);
+  print_idle_flags(flags, plan);
   const PlanReport report = make_report(flags, plan);
   if (flags.json) {
     print_json(to_json(report));

@@ -1,8 +1,12 @@
 #include "engine/app/commands/session_commands.h"
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <limits>
 #include <memory>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "engine/app/commands/bench.h"
 #include "engine/app/commands/calibrate.h"
@@ -95,6 +99,21 @@ void add_bench(CLI::App& app, Action& action) {
   });
 }
 
+// Flags of a measured plan on a chip's clock, and of a chip's clock without a chip.
+std::vector<std::string> idle_flags(const CLI::App& app, bool on_a_chip) {
+  static const char* const kMeasured[] = {"--ctx-size", "--threads",    "--device", "--strict-device", "--split",
+                                          "--act",      "--cache-type", "--sync",   "--submit"};
+  static const char* const kModelled[] = {"--weights", "--slow-sync", "--beside-load"};
+  std::vector<std::string> given;
+  for (const char* name :
+       on_a_chip ? std::span<const char* const>(kMeasured) : std::span<const char* const>(kModelled)) {
+    const CLI::Option* option = app.get_option(name);
+    const bool by_environment = !option->get_envname().empty() && std::getenv(option->get_envname().c_str()) != nullptr;
+    if (option->count() > 0 && !by_environment) given.emplace_back(name);
+  }
+  return given;
+}
+
 void add_plan(CLI::App& app, Action& action) {
   auto flags = std::make_shared<Flags<PlanFlags>>();
   add_model_flag(app, flags->common);
@@ -112,8 +131,9 @@ void add_plan(CLI::App& app, Action& action) {
   add_engine_flags(app, flags->common);
   app.remove_option(app.get_option("--trace"));  // nothing runs that could be traced
   add_output_flags(app, flags->common);
-  app.callback([flags, &action] {
+  app.callback([flags, &app, &action] {
     if (flags->common.model.empty() && flags->own.shape.empty()) throw CLI::RequiredError("--model or --shape");
+    flags->own.idle_flags = idle_flags(app, !flags->common.soc.empty());
     action = [flags] { return plan_command(flags->common, flags->own); };
   });
 }

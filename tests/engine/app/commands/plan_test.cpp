@@ -117,10 +117,27 @@ TEST(PlanOnAChip, follows_its_flags_without_a_model_file) {
   EXPECT_EQ(phase({"--plan", "layer"}).at("plan"), "layer");
   const Ended text = tandem(base);
   EXPECT_THAT(text.out, HasSubstr("modelled: snapdragon-8gen3"));
+  EXPECT_THAT(text.err, IsEmpty());
   const Ended missing = tandem({"plan", "--prompt", "64", "--json"});
   EXPECT_EQ(missing.status, 2);
   EXPECT_EQ(json::parse(missing.out).at("error").at("what"), "wrong usage");
   EXPECT_THAT(missing.err, StartsWith("tandem: wrong usage"));
+}
+
+// What cannot have an effect is told, on either clock, and is no part of the answer.
+TEST(PlanOnAChip, says_which_flags_say_nothing) {
+  const Arguments base = {"plan", "--shape", "llama-3-8b", "--soc", "snapdragon-8gen3", "--prompt", "64"};
+  const Ended idle = tandem(base + Arguments{"--split", "0.5", "--device", "npu:0", "--weights", "F16"});
+  EXPECT_EQ(idle.status, 0);
+  EXPECT_THAT(idle.err, HasSubstr("note: --split says nothing with --soc"));
+  EXPECT_THAT(idle.err, HasSubstr("note: --device says nothing with --soc"));
+  EXPECT_THAT(idle.err, HasSubstr("fixes a weight at"));
+  EXPECT_THAT(idle.err, Not(HasSubstr("--act")));
+  EXPECT_THAT(tandem(base + Arguments{"--split", "0.5", "-q"}).err, IsEmpty());
+  const ChildSettings elsewhere{.environment = {{"TANDEM_DEVICE", "npu:0,host"}}};
+  EXPECT_THAT(tandem(base, elsewhere).err, IsEmpty()) << "a habit is no question";
+  const Arguments here = {"plan", "-m", stories(), "--device", "npu:0,host", "-p", "4", "--plan", "layer"};
+  EXPECT_THAT(tandem(here + Arguments{"--slow-sync"}).err, HasSubstr("--slow-sync says nothing without --soc"));
 }
 
 }  // namespace
