@@ -1,6 +1,8 @@
 // Highway compiles this file once for each instruction set; roofline_loops() takes the best one that is here.
 #include "engine/run/roofline_loops.h"
 
+#include <numeric>
+
 // Arrays of vectors need vectors whose size the compiler knows.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
@@ -61,7 +63,10 @@ uint32_t read(const uint32_t* HWY_RESTRICT words, int64_t count) {
     TANDEM_UNROLL
     for (int i = 0; i < kSums; ++i) sums[i] = hn::Add(sums[i], hn::Load(d, words + at + i * kLanes));
   }
-  return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3]))));
+  HWY_ALIGN uint32_t lanes[kLanes];
+  hn::Store(hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3])), d, lanes);
+  return std::accumulate(lanes, lanes + kLanes,
+                         uint32_t{0});  // compilers add lanes as signed numbers, which may overflow
 }
 
 const RooflineLoops* loops() {

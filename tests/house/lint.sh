@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What `./dev lint` checks: format, clang-tidy, floors, shader trip counts, stray marks, and temporary files of tests. Every check runs;
+# What `./dev lint` checks: format, clang-tidy, floors, shader trip counts, stray marks, temporary files of tests, loops over parts of
+# temporaries. Every check runs; the status is 1 when one found something.   tests/house/lint.sh ROOT BUILD_DIR
 # the status is 1 when one found something.   tests/house/lint.sh ROOT BUILD_DIR
 set -uo pipefail
 root=$1
@@ -58,12 +59,20 @@ temporary_names() {
   [ -z "$found" ] || { printf '%s\nuse ScratchFolder (tests/support/scratch_folder.h)\n' "$found"; return 1; }
 }
 
+# What a loop runs over must live as long as the loop: of `parsed(text).at("rows")` only the reference does.
+loops_over_temporaries() {
+  local found
+  found=$(sources | xargs -r -d '\n' grep -nE 'for \([^;]* : [A-Za-z_:]+\(.*\)\.(at|value|front|back|items)\(')
+  [ -z "$found" ] || { printf '%s\ngive the value a name before the loop\n' "$found"; return 1; }
+}
+
 # Scripts are checked where shellcheck is there.
 scripts() { ! command -v shellcheck >/dev/null || shellcheck --severity=warning dev .ci/run tests/fresh_machine.sh tests/house/lint.sh tests/house/bench_names.sh; }
 
 check format format
 check "stray marks" marks
 check "temporary names" temporary_names
+check "loops over temporaries" loops_over_temporaries
 check scripts scripts
 check floors floors
 check "shader trips" shader_trips

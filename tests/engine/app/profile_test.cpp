@@ -82,7 +82,8 @@ TEST_F(ProfileProgram, prints_a_table_and_the_errors_of_prediction) {
 TEST_F(ProfileProgram, takes_an_npu_alone) {
   const Outcome outcome = tandem_program({"profile", "-m", path_, "--device", "npu:0", "--quick", "--json"});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
-  for (const json& row : json::parse(outcome.out).at("rows")) EXPECT_EQ(row.at("device"), "npu:0");
+  const json report = json::parse(outcome.out);
+  for (const json& row : report.at("rows")) EXPECT_EQ(row.at("device"), "npu:0");
 }
 
 TEST(ProfileReport, says_why_a_device_has_no_prediction) {

@@ -44,8 +44,8 @@ TEST_F(PlanHere, names_what_would_run_where_tensor_is_asked_for) {
   const ChildSettings own_cache{.environment = {{"XDG_CACHE_HOME", folder_.file("")}}};
   const Arguments asked = {"plan", "-m", stories(), "--device", "npu:0,host", "-p", "8", "--plan", "tensor"};
   const std::set<std::string> candidates = {"layer", "rows", "tensor", "staggered", "host-only"};
-  for (const json& phase : json_of(asked, own_cache).at("phases"))
-    EXPECT_TRUE(candidates.contains(phase.at("plan"))) << phase.at("plan");
+  const json first = json_of(asked, own_cache);
+  for (const json& phase : first.at("phases")) EXPECT_TRUE(candidates.contains(phase.at("plan"))) << phase.at("plan");
   const json measured = json::parse(content_of(folder_.file("tandem/measured.json")));
   for (const std::string& name : candidates) {
     json kept = measured;

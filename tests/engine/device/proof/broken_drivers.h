@@ -72,9 +72,11 @@ class BrokenDrivers {
     for (const char* name : {"VK_DRIVER_FILES", "VK_ICD_FILENAMES"}) variables.set(name, "/nonexistent.json");
     variables.set("XDG_CACHE_HOME", path("cache"));
     variables.set("TANDEM_PROVER", prove_program());
-    // What is loaded before the program comes before the sanitizer's library as well.
+    // What is loaded before the program comes before the sanitizer's library as well; and a driver's crash is to end
+    // the child as it does without a sanitizer.
     const char* asan = std::getenv("ASAN_OPTIONS");
-    variables.set("ASAN_OPTIONS", std::string(asan ? asan : "") + ":verify_asan_link_order=0:detect_leaks=0");
+    variables.set("ASAN_OPTIONS", std::string(asan ? asan : "") +
+                                      ":verify_asan_link_order=0:detect_leaks=0:handle_segv=0:handle_sigbus=0");
   }
 
  private:
