@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # What `./dev lint` checks: format, clang-tidy, floors, shader trip counts, stray marks, temporary files of tests, loops over parts of
 # temporaries. Every check runs; the status is 1 when one found something.   tests/house/lint.sh ROOT BUILD_DIR
-# the status is 1 when one found something.   tests/house/lint.sh ROOT BUILD_DIR
 set -uo pipefail
 root=$1
 build=$2
