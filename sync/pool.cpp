@@ -58,6 +58,17 @@ Pool::Mapping& Pool::map(size_t bytes, bool huge, const std::string& label) {
   return mappings_.back();
 }
 
+// Flag lines word by word: a thread that raised a flag of the bank before may still look whether anybody sleeps there
+// (sync/flag.cpp), and takes what it reads for a reason to wake them, at most.
+void Pool::clear(Slot& slot) {
+  if (slot.use_ != SlotUse::flags) {
+    std::memset(slot.data_, 0, slot.size_bytes_);
+    return;
+  }
+  for (uint32_t& word : std::span(reinterpret_cast<uint32_t*>(slot.data_), slot.size_bytes_ / sizeof(uint32_t)))
+    std::atomic_ref(word).store(0, std::memory_order_relaxed);
+}
+
 // The next bytes of the arena; of a new one where they do not fit.
 std::byte* Pool::from_arena(size_t size, const std::string& label) {
   if (arena_ == nullptr || arena_->used + size > arena_->bytes) {
@@ -83,7 +94,7 @@ Slot& Pool::acquire(size_t bytes, SlotUse use, std::string label) {
   if (best) {
     best->in_use = true;
     best->slot.label_ = std::move(label);
-    std::memset(best->slot.data_, 0, best->slot.size_bytes_);
+    clear(best->slot);
     return best->slot;
   }
   auto entry = std::make_unique<Entry>();

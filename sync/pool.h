@@ -75,6 +75,7 @@ class Pool {
   };
   Mapping& map(size_t bytes, bool huge, const std::string& label);
   std::byte* from_arena(size_t size, const std::string& label);
+  static void clear(Slot& slot);
 
   mutable std::mutex mutex_;
   std::deque<std::unique_ptr<Entry>> entries_;

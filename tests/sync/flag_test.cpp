@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -144,6 +145,24 @@ TEST(FlagBank, refuses_more_flags_than_it_has_lines) {
 }
 
 // Message passing: data written before raise() is seen after epoch() shows it, over many cache lines.
+// Who sees a flag may drop its bank at once, and the next bank takes its memory, while the thread that raised the flag
+// still looks whether anybody sleeps there. Whether that is a race is for ThreadSanitizer to say.
+TEST(FlagBank, may_be_dropped_by_who_sees_its_flag_and_leave_its_memory_to_the_next) {
+  Pool pool;
+  for (int i = 0; i < 300; ++i) {
+    auto bank = std::make_unique<FlagBank>(pool, 1, "bank");
+    const Flag flag = bank->make("f");
+    std::thread raising([flag] { flag.raise(1); });
+    while (!flag.reached(1)) std::this_thread::yield();
+    bank.reset();
+    FlagBank next(pool, 1, "next");
+    const Flag other = next.make("g");
+    EXPECT_FALSE(other.reached(1));
+    raising.join();
+    EXPECT_FALSE(other.reached(1));
+  }
+}
+
 class FlagThreads : public ::testing::TestWithParam<int> {};
 
 TEST_P(FlagThreads, publish_all_data_written_before_the_flag) {
