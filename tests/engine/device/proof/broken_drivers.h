@@ -74,9 +74,12 @@ class BrokenDrivers {
     variables.set("TANDEM_PROVER", prove_program());
     // What is loaded before the program comes before the sanitizer's library as well; and a driver's crash is to end
     // the child as it does without a sanitizer.
-    const char* asan = std::getenv("ASAN_OPTIONS");
-    variables.set("ASAN_OPTIONS", std::string(asan ? asan : "") +
-                                      ":verify_asan_link_order=0:detect_leaks=0:handle_segv=0:handle_sigbus=0");
+    const auto add = [&](const char* name, const std::string& more) {
+      const char* given = std::getenv(name);
+      variables.set(name, std::string(given ? given : "") + ":handle_segv=0:handle_sigbus=0" + more);
+    };
+    add("ASAN_OPTIONS", ":verify_asan_link_order=0:detect_leaks=0");
+    add("TSAN_OPTIONS", "");
   }
 
  private:
