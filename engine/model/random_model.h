@@ -46,8 +46,8 @@ class RandomModel {
     std::string name;
     int64_t columns = 0, rows = 1;
     StorageType type = StorageType::f32;
-    float mean = 0, deviation = 0;  // of its values
-    std::vector<float> values = {};   // F32: these, not made-up ones
+    float mean = 0, deviation = 0;   // of its values
+    std::vector<float> values = {};  // F32: these, not made-up ones
     uint64_t bytes() const;
   };
   void add_matrix(const std::string& name, int64_t columns, int64_t rows, StorageType type);
