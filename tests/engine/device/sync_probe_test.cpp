@@ -54,7 +54,8 @@ Device* device_of(const std::string& prefix) {
   return nullptr;
 }
 
-// A device whose hand-over takes 200 us longer in its first steps than later, as when its worker has to be woken first.
+// A device whose hand-over takes 200 us longer in its first steps than later, as when its worker has to be woken first:
+// in two to show that it works, five for the hand-over alone, and five of the first round with work.
 class SlowAtFirst final : public SteppedProbe {
  public:
   SlowAtFirst() : SteppedProbe("slow", "spin", false) {}
@@ -62,7 +63,7 @@ class SlowAtFirst final : public SteppedProbe {
 
  private:
   void begin(uint32_t step) override {
-    const auto ready = std::chrono::steady_clock::now() + std::chrono::microseconds(step <= 7 ? 300 : 100);
+    const auto ready = std::chrono::steady_clock::now() + std::chrono::microseconds(step <= 12 ? 300 : 100);
     while (std::chrono::steady_clock::now() < ready) {
     }
     run_probe_step(done(), step, work());
