@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <climits>
-#include <new>
 #include <utility>
 
 #include "sync/error.h"
@@ -94,7 +93,8 @@ FlagBank::FlagBank(Pool& pool, uint32_t capacity, std::string label)
     : pool_(pool),
       slot_(pool.acquire(capacity * sizeof(FlagLine), SlotUse::flags, std::move(label))),
       capacity_(capacity) {
-  for (uint32_t i = 0; i < capacity; ++i) new (slot_.as<FlagLine>() + i) FlagLine;
+  // The slot's zeros are its lines. Nothing is constructed over them: who raised a flag of the slot's last bank may
+  // still look at its line (Pool::clear()).
   entries_.reserve(capacity);  // names are read without the lock, so entries never move
 }
 
