@@ -73,5 +73,7 @@ struct RowCut {
   double seconds = 0;  // predicted
 };
 RowCut best_row_cut(int64_t N, std::span<const double> seconds, double t_sync);
+// The same for every matmul that all of row_cutters() run, by what request.costs says each takes beside the others.
+RowShares best_row_shares(const PlanRequest& request);
 
 }  // namespace tandem

@@ -3,6 +3,7 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <set>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "engine/device/gpu/driver_pages.h"
 #include "engine/device/pair_self_test.h"
 #include "engine/plan/cut.h"
+#include "engine/plan/gpu_prediction.h"
 #include "engine/run/contention.h"
 #include "engine/run/contract.h"
 #include "engine/run/measure.h"
@@ -20,6 +22,8 @@ namespace {
 
 constexpr int64_t kDefaultContext = 4096, kDefaultChunk = 256;
 constexpr size_t kPreparedPlans = 12;
+// Of a pass during which other programs had the cores, beside one that had them alone.
+constexpr double kWeightOfDoubtful = 0.25;
 
 bool starts_with(const std::string& text, const char* prefix) { return text.rfind(prefix, 0) == 0; }
 
@@ -77,7 +81,6 @@ Engine::Engine(const EngineOptions& options)
       layout_(lay_out_cores(usable_cores(), options.threads)),
       cache_(options.measurements ? *options.measurements : DiskCache::default_path()),
       file_(GgufFile::open(options.model_path)) {
-  const ContentionWatch loading;
   if (options_.plan != "auto") find_strategy(options_.plan);  // an unknown name is an Error before anything is loaded
   const ModelConfig config = read_config(file_);
   tokenizer_ = make_tokenizer(file_);
@@ -91,8 +94,6 @@ Engine::Engine(const EngineOptions& options)
   pin_this_thread(usable_cores());
   model_ = load_model(file_, pool_, static_cast<int>(usable_cores().size()), options.load_progress);
   if (layout_.may_spin) pin_this_thread(std::vector{layout_.orchestrator});
-  // It has kept all cores busy, which tells whether they are free now.
-  if (!loading.found()) cache_.ignore_doubtful();
 
   const bool may_use_npu =
       first_of(DeviceKind::npu) != nullptr && options_.plan != "gpu-only" && options_.plan != "host-only";
@@ -125,18 +126,19 @@ Engine::Engine(const EngineOptions& options)
   for (const auto& device : devices_) borrowed.push_back(device.get());
   executor_ = std::make_unique<Executor>(pool_, borrowed, executor);
   planner_ = std::make_unique<Planner>(
-      PlannedModel{model_, *activations_, devices_, host_beside_npu_,
-                   model_.config.architecture + "|" + std::to_string(file_.file_bytes()) + "|" + options_.act + "|" +
-                       options_.sync_policy},
+      PlannedModel{model_, *activations_, devices_, host_beside_npu_},
       PlannerOptions{options_.plan, options_.split, options_.act == "f16", options_.strict_device, options_.tries_plans,
-                     options_.graph_tokens, options_.submit, options_.keeps_contended, options_.on_long_work},
-      *executor_, cache_);
+                     options_.graph_tokens, options_.submit},
+      cache_);
   if (options_.plan != "auto") {
     for (const std::string& note : planner_->make(options_.plan, {1, 1}, 0).notes) notes_.push_back(note);
   }
 }
 
-Engine::~Engine() { cache_.save(); }
+Engine::~Engine() {
+  planner_.reset();  // what it has learnt goes to the cache
+  cache_.save();
+}
 
 void Engine::open_devices() {
   const gpu::DriverPages driver_pages;
@@ -207,29 +209,52 @@ std::vector<Operator> Engine::operators_for(const Batch& batch) const {
 
 Plan Engine::plan_for(const Batch& batch) { return planner_->plan_for(batch, position_); }
 
-PreparedPlan& Engine::prepared_for(const Batch& batch) {
-  const int64_t past = planner_->planned_past(batch, position_);
+Engine::CachedPlan& Engine::prepared_for(const Batch& batch) {
+  const int64_t past = planner_->planned_past(position_);
   const auto same = [&](const CachedPlan& cached) { return cached.batch == batch && cached.past == past; };
   const auto found = std::ranges::find_if(prepared_, same);
   if (found != prepared_.end()) {
     std::rotate(found, found + 1, prepared_.end());
-    return *prepared_.back().prepared;
+    CachedPlan& cached = prepared_.back();
+    if (cached.version != planner_->version()) {
+      if (auto better = planner_->better_than(cached.prepared->plan(), batch, position_))
+        cached.prepared = executor_->prepare(std::move(*better)), cached.passes = 0;
+      cached.version = planner_->version();
+    }
+    return cached;
   }
   if (prepared_.size() == kPreparedPlans) prepared_.erase(prepared_.begin());
-  prepared_.push_back({batch, past, executor_->prepare(plan_for(batch))});
+  prepared_.push_back({batch, past, executor_->prepare(plan_for(batch)), planner_->version()});
   const GraphCompiles compiles = executor_->compiles(*prepared_.back().prepared, options_.graph_tokens);
   online_compiles_.graphs += compiles.graphs;
   online_compiles_.seconds += compiles.seconds;
-  return *prepared_.back().prepared;
+  return prepared_.back();
 }
 
 void Engine::pass(std::span<const int32_t> ids, const Batch& batch) {
-  PreparedPlan& prepared = prepared_for(batch);  // first: measuring for a plan runs matmuls on the same buffers
+  CachedPlan& cached = prepared_for(batch);  // first: planning writes positions
   std::memcpy(activations_->ids.as<int32_t>(), ids.data(), ids.size_bytes());
   write_positions(*activations_, position_, batch.S);
-  executor_->run(prepared);
-  plans_ran_.add(batch.S, prepared.plan().name);
+  run_and_learn(cached, position_);
+  plans_ran_.add(batch.S, cached.prepared->plan().name);
   position_ += batch.S;
+}
+
+// Every pass is a measurement, as far as that costs nothing to speak of: single tokens are looked at ever more seldom.
+// First passes meet memory that nobody has touched, and programs that drivers make when they first run.
+void Engine::run_and_learn(CachedPlan& cached, int64_t position) {
+  const int64_t pass = cached.passes++;
+  const bool is_first = std::exchange(first_pass_, false) || (pass == 0 && cached.batch.S <= kFewTokens);
+  const bool is_turn = pass < 64 ? std::has_single_bit(static_cast<uint64_t>(pass + 1)) : pass % 64 == 0;
+  if (is_first || !is_turn) {
+    executor_->run(*cached.prepared);
+    return;
+  }
+  const ContentionWatch watch;
+  PassSpans spans;
+  const double seconds = executor_->run(*cached.prepared, &spans);
+  planner_->learn(cached.prepared->plan(), cached.batch, position, spans, seconds,
+                  watch.found() ? kWeightOfDoubtful : 1);
 }
 
 void Engine::check_fits(std::span<const int32_t> ids) const {

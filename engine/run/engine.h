@@ -1,7 +1,7 @@
 // One loaded model on its devices: tokens in, logits out.
 //
 // Contract
-//   open() loads the model, opens devices, measures what the plan needs. extend() appends tokens to the context (in
+//   open() loads the model and opens devices. extend() appends tokens to the context (in
 //   pieces of `chunk`) and gives logits; results lie in the shared pool and are valid until the next call. A context
 //   that would overflow is an Error before anything runs. rewind() forgets tokens from the end. Threads: one thread,
 //   the orchestrator's, which open() pins to the layout's core. Ownership: owns pool, weights, devices, plans.
@@ -51,8 +51,6 @@ struct EngineOptions {
   // Tokens of the graphs that the NPU has, rising (H3): other lengths are cut or padded, but for the plan `online`.
   std::vector<int64_t> graph_tokens = {1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 128, 256, 512, 1024};
   bool tries_plans = true;  // tests: false: the plan `tensor` is what its solver says
-  // tests: measurements are no more doubtful when other programs had the cores meanwhile
-  bool keeps_contended = false;
   std::string sync_policy = "predict";
   // H7: "ahead" (every GPU step is queued at once), "follow" (when the NPU has ended what it waits for), "dominant"
   // (follow for prompts, ahead for single tokens).
@@ -78,7 +76,7 @@ class Engine {
   void extend_all(std::span<const int32_t> ids, const LogitsSink& sink);
   void rewind(int64_t position);  // 0: forget everything
   // Makes the plans that extend() will need for so many tokens from here, and, with `then_single`, for single tokens
-  // behind them, measuring what is not known yet. The cache behind the present position is overwritten.
+  // behind them, and compiles what they run.
   void get_ready(int64_t tokens, bool then_single = false);
 
   int64_t position() const { return position_; }
@@ -127,11 +125,20 @@ class Engine {
   };
 
  private:
+  struct CachedPlan {
+    Batch batch;
+    int64_t past = 0;
+    std::unique_ptr<PreparedPlan> prepared;
+    int64_t version = 0;  // of what was known when it was made, or last found to be good
+    int64_t passes = 0;
+  };
+
   explicit Engine(const EngineOptions& options);
   void open_devices();
   void check_fits(std::span<const int32_t> ids) const;
   void pass(std::span<const int32_t> ids, const Batch& batch);
-  PreparedPlan& prepared_for(const Batch& batch);
+  void run_and_learn(CachedPlan& cached, int64_t position);
+  CachedPlan& prepared_for(const Batch& batch);
   Device* first_of(DeviceKind kind) const;
 
   EngineOptions options_;
@@ -150,12 +157,8 @@ class Engine {
   std::unique_ptr<Activations> activations_;
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<Planner> planner_;
-  struct CachedPlan {
-    Batch batch;
-    int64_t past = 0;
-    std::unique_ptr<PreparedPlan> prepared;
-  };
   std::vector<CachedPlan> prepared_;  // most recently used last
+  bool first_pass_ = true;
   GraphCompiles online_compiles_;
   PlansRan plans_ran_;
   std::vector<std::string> notes_, other_bits_;

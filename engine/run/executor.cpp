@@ -12,6 +12,25 @@
 #include "sync/error.h"
 
 namespace tandem {
+namespace {
+
+// Devices record for as long as it lives.
+class Recorded {
+ public:
+  Recorded(const std::vector<Device*>& devices, bool on) : devices_(on ? devices : std::vector<Device*>()) {
+    for (Device* device : devices_) device->record_spans(true);
+  }
+  ~Recorded() {
+    for (Device* device : devices_) device->record_spans(false);
+  }
+  Recorded(const Recorded&) = delete;
+  Recorded& operator=(const Recorded&) = delete;
+
+ private:
+  const std::vector<Device*> devices_;
+};
+
+}  // namespace
 
 Executor::Executor(sync::Pool& pool, std::vector<Device*> devices, ExecutorOptions options)
     : devices_(std::move(devices)),
@@ -92,7 +111,8 @@ Timeline* Executor::record(Timeline* timeline) {
   return before;
 }
 
-double Executor::run(PreparedPlan& prepared) {
+double Executor::run(PreparedPlan& prepared, PassSpans* spans) {
+  const Recorded recorded(prepared.devices_, spans != nullptr && timeline_ == nullptr);
   const uint32_t base = epoch_ + 1;
   epoch_ += static_cast<uint32_t>(prepared.plan_.steps.size()) + 1;
   const double start = now_seconds();
@@ -106,7 +126,11 @@ double Executor::run(PreparedPlan& prepared) {
   }
   const double end = now_seconds();
   overslept ? prepared.predictor_.observe_overslept() : prepared.predictor_.observe(end - start);
-  if (timeline_) collect(prepared, start, end);
+  if (timeline_ || spans) {
+    PassSpans measured = take_spans(prepared);
+    if (timeline_) add_to_timeline(prepared, measured, start, end);
+    if (spans) *spans = std::move(measured);
+  }
   return end - start;
 }
 
@@ -240,20 +264,27 @@ void Executor::recover(PreparedPlan& prepared, uint32_t final_epoch) noexcept {
   for (auto& [id, flag] : flags_) lift(flag);
 }
 
-void Executor::collect(const PreparedPlan& prepared, double start, double end) {
+PassSpans Executor::take_spans(const PreparedPlan& prepared) const {
   std::map<const Program*, int> step_of;
   for (size_t i = 0; i < prepared.programs_.size(); ++i) step_of[prepared.programs_[i].get()] = static_cast<int>(i);
-  std::vector<std::vector<StepSpan>> measured(prepared.devices_.size());
+  PassSpans measured(prepared.devices_.size());
   for (size_t d = 0; d < prepared.devices_.size(); ++d) {
-    Device& device = *prepared.devices_[d];
-    int last = -1;
-    for (const DeviceSpan& span : device.take_spans()) {
+    for (const DeviceSpan& span : prepared.devices_[d]->take_spans()) {
       const auto found = step_of.find(span.program);
       if (found == step_of.end()) continue;
-      const int step = found->second;
-      measured[d].push_back({step, span.op, span.start_seconds, span.end_seconds, span.alone});
-      if (device.info().kind == DeviceKind::npu && step != last) add_modelled(prepared, d, step, span.start_seconds);
-      last = step;
+      measured[d].push_back({found->second, span.op, span.start_seconds, span.end_seconds, span.alone});
+    }
+  }
+  return measured;
+}
+
+void Executor::add_to_timeline(const PreparedPlan& prepared, const PassSpans& measured, double start, double end) {
+  for (size_t d = 0; d < measured.size(); ++d) {
+    int last = -1;
+    for (const StepSpan& span : measured[d]) {
+      if (prepared.devices_[d]->info().kind == DeviceKind::npu && span.step != last)
+        add_modelled(prepared, d, span.step, span.start_seconds);
+      last = span.step;
     }
   }
   add_pass(*timeline_, prepared.plan_, measured, start, end);

@@ -18,6 +18,7 @@
 #include "engine/device/device.h"
 #include "engine/plan/plan.h"
 #include "engine/run/timeline.h"
+#include "engine/run/timeline_pass.h"
 #include "sync/flag.h"
 #include "sync/pool.h"
 #include "sync/waiter.h"
@@ -57,13 +58,16 @@ struct GraphCompiles {
   double seconds = 0;  // modelled
 };
 
+// What each of a plan's devices measured of a run, in order of execution.
+using PassSpans = std::vector<std::vector<StepSpan>>;
+
 class Executor {
  public:
   Executor(sync::Pool& pool, std::vector<Device*> devices, ExecutorOptions options);
 
   std::unique_ptr<PreparedPlan> prepare(Plan plan);
-  // Returns the wall time in seconds.
-  double run(PreparedPlan& prepared);
+  // Returns the wall time in seconds. spans: gets what the devices measured of this run (nothing of those that cannot).
+  double run(PreparedPlan& prepared, PassSpans* spans = nullptr);
 
   // Of the graphs whose number of tokens is not among `graph_tokens`, rising (plan `online`, H12).
   GraphCompiles compiles(const PreparedPlan& prepared, std::span<const int64_t> graph_tokens) const;
@@ -85,7 +89,8 @@ class Executor {
   void await(PreparedPlan& prepared, int step, uint32_t base, sync::DurationPredictor& predictor);
   bool wait_all(PreparedPlan& prepared, uint32_t base, double start);  // true: slept longer than the work took
   void recover(PreparedPlan& prepared, uint32_t final_epoch) noexcept;
-  void collect(const PreparedPlan& prepared, double start, double end);
+  PassSpans take_spans(const PreparedPlan& prepared) const;
+  void add_to_timeline(const PreparedPlan& prepared, const PassSpans& measured, double start, double end);
   void add_modelled(const PreparedPlan& prepared, size_t device, int step, double start);
 
   std::vector<Device*> devices_;

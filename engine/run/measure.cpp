@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <map>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "engine/run/cold_run.h"
-#include "engine/run/matmul_costs.h"
 #include "engine/run/profile_grid.h"
 #include "engine/run/spread.h"
 #include "sync/error.h"
@@ -34,20 +32,6 @@ std::string shape_text(const Operator& op) {
 
 bool share_a_core(const DeviceInfo& a, const DeviceInfo& b) {
   return std::ranges::any_of(a.cores, [&](int core) { return std::ranges::count(b.cores, core) > 0; });
-}
-
-// Devices that work on the same one core take turns.
-std::vector<int> lanes_of(std::span<const std::unique_ptr<Device>> devices) {
-  std::vector<int> lanes;
-  for (const auto& device : devices) {
-    const std::vector<int>& cores = device->info().cores;
-    int lane = static_cast<int>(lanes.size());
-    for (size_t before = 0; cores.size() == 1 && before < lanes.size(); ++before) {
-      if (devices[before]->info().cores == cores) lane = lanes[before];
-    }
-    lanes.push_back(lane);
-  }
-  return lanes;
 }
 
 std::optional<double> least_of(const DiskCache& cache, const DeviceInfo& device, MatMulPoint point, int64_t S) {
@@ -162,43 +146,6 @@ Beside beside_for(const Device& device, SameMatMuls same, std::span<const std::u
     }
   }
   return {};
-}
-
-PlanCosts Measurer::predictor(std::span<const Operator> operators, std::span<const std::unique_ptr<Device>> devices) {
-  PlanCosts costs;
-  costs.sync_seconds = kJoinSeconds;
-  costs.lanes = lanes_of(devices);
-  costs.seconds = [measurer = *this, devices, pass = std::vector<Operator>(operators.begin(), operators.end()),
-                   matmuls = MatMulCosts(*this, operators, devices)](int device, const Operator& op,
-                                                                     bool both) mutable {
-    const auto d = static_cast<size_t>(device);
-    const auto* matmul = std::get_if<MatMul>(&op.body);
-    return matmul ? matmuls.seconds(d, *matmul, both) : measurer.other(*devices[d], op, pass).least;
-  };
-  return costs;
-}
-
-RowShares Measurer::row_shares(std::span<const Operator> operators, std::span<Device* const> cutters) {
-  std::map<MatMulShape, std::vector<MatMul>> by_shape;
-  for (const Operator& op : operators) {
-    const MatMul* matmul = std::get_if<MatMul>(&op.body);
-    if (matmul && std::ranges::all_of(cutters, [&](Device* device) { return device->supports(op).yes; }))
-      by_shape[shape_of(*matmul)].push_back(*matmul);
-  }
-  RowShares shares;
-  for (const auto& entry : by_shape) {
-    const MatMulShape& shape = entry.first;
-    const std::vector<MatMul>& same = entry.second;
-    MatMulPoint point = point_of(same.front());
-    // Only the ratio counts here, which hardly changes within a class of sizes.
-    const auto sizes = grid_tokens(std::max<int64_t>(1, most_tokens(same.front())), DeviceKind::npu, false);
-    const auto near = std::ranges::find_if(sizes, [&](int64_t S) { return 2 * S > shape.S; });
-    point.S = near == sizes.end() ? sizes.back() : *near;
-    std::vector<double> seconds;
-    for (Device* device : cutters) seconds.push_back(matmul(*device, point, same, operators).least);
-    shares.by_shape[shape] = best_row_cut(shape.N, seconds, kJoinSeconds).shares;
-  }
-  return shares;
 }
 
 }  // namespace tandem

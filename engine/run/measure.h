@@ -1,7 +1,5 @@
-// What operators cost on the devices at hand (H8): measured when first asked for, kept on disk, interpolated in
-// between; and the cuts of rows that follow.
-//
-// What a matmul costs: engine/run/matmul_costs.h.
+// What operators cost on the devices at hand (H8, real execution): measured when first asked for, kept on disk. For
+// `tandem profile` and `tandem calibrate`; plans are made from what passes took (engine/run/machine_rates.h).
 //
 // Contract: measuring runs the operators given, on their own buffers, and takes some tens of milliseconds a point.
 // Nothing of it is recorded in a timeline. One thread, the executor's.
@@ -13,7 +11,6 @@
 #include <span>
 
 #include "engine/device/device.h"
-#include "engine/plan/strategy.h"
 #include "engine/run/disk_cache.h"
 #include "engine/run/executor.h"
 #include "engine/run/kept_points.h"
@@ -45,17 +42,6 @@ struct Measurer {
   MeasuredSeconds other(Device& device, const Operator& op, std::span<const Operator> pass = {},
                         const Effort& effort = {});
   static std::string other_key(const Device& device, const Operator& op);  // on disk
-
-  // Predicts operators of a plan for these devices; matmuls are measured on those of `operators` with the same weights'
-  // shape. Borrows the measurer's executor and cache, and `devices`.
-  PlanCosts predictor(std::span<const Operator> operators, std::span<const std::unique_ptr<Device>> devices);
-
-  // Best cut of every matmul among the operators that all the devices run (row_cutters(), in their order).
-  RowShares row_shares(std::span<const Operator> operators, std::span<Device* const> cutters);
 };
-
-// What joining two parts costs beyond their own time: two flags and the gate kernel (measured: 0.1 us a flag, 0.7 us a
-// gate kernel).
-inline constexpr double kJoinSeconds = 2e-6;
 
 }  // namespace tandem

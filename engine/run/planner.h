@@ -1,17 +1,18 @@
 // Makes the plans that an engine runs: tells a strategy what devices take and how long things last, and where the
-// choice is open (`auto`, `tensor`) tries the strategies on the batch at hand.
+// choice is open (`auto`, `tensor`) takes the plan with the least predicted time.
 //
-// What is tried is kept, per length of a batch, in memory and on disk (there as doubtful when other programs had
-// the cores meanwhile, engine/run/contention.h: a process that finds them free tries again). Trying runs real passes on
-// the engine's buffers: they write to the cache from `position` on, which the batch itself writes next. Threads: the
-// orchestrator's. Ownership: borrows everything it is made from.
+// Nothing is run to find that out: predictions come from what earlier passes took (engine/run/machine_rates.h), and
+// learn() is told of each. A choice is made anew when enough was learnt since. Threads: the orchestrator's. Ownership:
+// borrows everything it is made from.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/device/device.h"
@@ -23,6 +24,7 @@
 #include "engine/plan/strategy.h"
 #include "engine/run/disk_cache.h"
 #include "engine/run/executor.h"
+#include "engine/run/machine_rates.h"
 
 namespace tandem {
 
@@ -32,7 +34,6 @@ struct PlannedModel {
   const Activations& activations;
   std::span<const std::unique_ptr<Device>> devices;
   const Device* host_beside_npu = nullptr;  // the device "host" where it shares the NPU's thread
-  std::string key;                          // of the model and how it runs, for what is kept on disk
 };
 
 struct PlannerOptions {
@@ -40,39 +41,57 @@ struct PlannerOptions {
   std::vector<double> split;  // as EngineOptions::split
   bool round_f16 = false;
   bool strict = false;
-  bool tries = true;  // false: `tensor` is what its solver says, without trying others (tests)
+  bool tries = true;  // false: `tensor` is what its solver says, whatever else would be faster (tests)
   std::vector<int64_t> graph_tokens;
   std::string submit = "ahead";  // as EngineOptions::submit
-  bool keeps_contended = false;  // as EngineOptions::keeps_contended
-  OnLongWork on_long_work;
 };
 
 class Planner {
  public:
-  Planner(PlannedModel planned, PlannerOptions options, Executor& executor, DiskCache& cache);
+  Planner(PlannedModel planned, PlannerOptions options, DiskCache& cache);
+  ~Planner();  // what was learnt goes to the cache
 
-  // The strategy for a batch that begins at `position`, tried now when it is the first one of its length.
-  const std::string& name_for(const Batch& batch, int64_t position);
+  // The plan for a batch that begins at `position`, and which strategy made it.
   Plan plan_for(const Batch& batch, int64_t position);
-  // As far as a plan depends on how many tokens stand before it (attention grows with them): rounded down, so that a
+  // Positions before a batch as far as its plan depends on them (attention grows with them): rounded down, so that a
   // few plans serve every length.
-  int64_t planned_past(const Batch& batch, int64_t position);
+  int64_t planned_past(int64_t position) const;
+  // Goes up when plans may have to be made anew.
+  int64_t version() const { return rates_.version(); }
+  // Whether another plan than this one for the batch is by far enough the better one to be prepared.
+  std::optional<Plan> better_than(const Plan& plan, const Batch& batch, int64_t position);
 
   Plan make(const std::string& strategy, const Batch& batch, int64_t position);
-  // What this batch's operators cost on the devices, measured where it is not known yet.
+  // What this batch's operators are predicted to cost on the devices.
   PlanCosts costs(const Batch& batch, int64_t position);
 
+  // A pass of that plan took so long; its positions are still in their buffer. weight: as MachineRates::learn().
+  void learn(const Plan& plan, const Batch& batch, int64_t position, const PassSpans& spans, double seconds,
+             double weight);
+  MachineRates& rates() { return rates_; }
+
  private:
+  struct Choice {
+    std::string strategy;
+    int64_t version = 0;
+  };
+  struct Offer {
+    Plan plan;
+    double seconds = 0;  // predicted
+  };
   std::vector<Operator> operators(const Batch& batch) const;
   std::vector<std::string> candidates() const;
-  std::string fastest(const std::vector<std::string>& candidates, const Batch& batch, int64_t position);
+  Offer best_of(const std::vector<std::string>& names, const Batch& batch, int64_t position);
+  Plan make(const std::string& strategy, std::span<const Operator> operators, const PlanCosts& costs,
+            const Batch& batch) const;
+  PassKind kind_of(const std::string& strategy, const Batch& batch, int64_t position) const;
   bool has(DeviceKind kind) const;
 
   PlannedModel planned_;
   PlannerOptions options_;
-  Executor& executor_;
-  DiskCache& cache_;
-  std::map<int64_t, std::string> chosen_;  // by length class
+  MachineRates rates_;
+  const std::vector<std::string> candidates_;              // empty: the name says it all
+  std::map<std::pair<int64_t, int64_t>, Choice> chosen_;   // by length class and planned past
 };
 
 // Lengths of batches that a choice holds for, named by the longest one.

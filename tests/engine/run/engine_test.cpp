@@ -156,7 +156,6 @@ TEST_F(TinyEngine, says_which_operators_of_an_npu_plan_fall_back_and_refuses_whe
 TEST_F(TinyEngine, auto_chooses_a_plan_that_its_devices_can_run_and_keeps_the_choice) {
   EngineOptions o = options("auto", {"npu:0", "host"});
   o.measurements = path_ + ".measured.json";
-  o.keeps_contended = true;
   std::vector<std::string> told;
   o.on_long_work = [&](const std::string& what) { told.push_back(what); };
   const auto chosen = [&] {
@@ -178,7 +177,6 @@ TEST_F(TinyEngine, auto_chooses_a_plan_that_its_devices_can_run_and_keeps_the_ch
 TEST_F(TinyEngine, getting_ready_for_single_tokens_too_leaves_nothing_to_measure_between_them) {
   EngineOptions o = options("auto", {"npu:0", "host"});
   o.measurements = path_ + ".ready.json";
-  o.keeps_contended = true;
   const auto kept = [&] {
     std::ifstream file(*o.measurements);
     return std::string(std::istreambuf_iterator<char>(file), {});

@@ -46,7 +46,6 @@ class EveryPlan : public ::testing::TestWithParam<const char*> {
     o.gpu_family = "simd";
     o.chunk = o.outputs = kMostTokens;
     o.measurements = path_ + ".measured.json";
-    o.keeps_contended = true;
     return Engine::open(o);
   }
   static std::vector<int32_t> prompt(int64_t tokens) {

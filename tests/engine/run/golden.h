@@ -83,7 +83,6 @@ inline EngineOptions options_for(const std::string& model, const Way& way) {
   options.devices = way.devices;
   static const MeasurementsOfThisProcess measurements;  // engines of one model need the same
   options.measurements = measurements.path;
-  options.keeps_contended = true;
   options.tries_plans = false;  // the plan that is named is to be tested
   return options;
 }

@@ -70,7 +70,6 @@ TEST(Pieces, at_another_depth_are_planned_anew) {
   options.act = "f16";
   options.context = 320;
   options.measurements = engines.path() + ".measured.json";
-  options.keeps_contended = true;
   const auto measured = [&] {
     std::ifstream file(*options.measurements);
     return std::string(std::istreambuf_iterator<char>(file), {});

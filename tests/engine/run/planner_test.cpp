@@ -63,7 +63,6 @@ class Planning : public ::testing::Test {
  protected:
   Planner planner(const std::string& plan, PlannerOptions options = {}) {
     options.plan = plan;
-    options.keeps_contended = true;
     options.on_long_work = [this](const std::string&) { ++measured_; };
     return Planner(PlannedModel{model_, activations_, devices_, nullptr, "a model"}, std::move(options), executor_,
                    cache_);

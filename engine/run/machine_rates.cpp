@@ -1,0 +1,222 @@
+#include "engine/run/machine_rates.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <tuple>
+#include <utility>
+
+#include "engine/plan/predict.h"
+#include "engine/plan/statistics.h"
+#include "engine/run/kept_points.h"
+
+namespace tandem {
+namespace {
+
+// Shared with nothing else on disk; changes with the formula and the classes of engine/plan/device_rates.h.
+constexpr const char* kRates = "rates 1|";
+constexpr const char* kPasses = "passes 1|";
+// What joining two parts costs beyond their own time: two flags and the gate kernel (measured: 0.1 us a flag, 0.7 us a
+// gate kernel).
+constexpr double kJoinSeconds = 2e-6;
+
+// Devices that work on the same one core take turns.
+std::vector<int> lanes_of(std::span<const std::unique_ptr<Device>> devices) {
+  std::vector<int> lanes;
+  for (const auto& device : devices) {
+    const std::vector<int>& cores = device->info().cores;
+    int lane = static_cast<int>(lanes.size());
+    for (size_t before = 0; cores.size() == 1 && before < lanes.size(); ++before) {
+      if (devices[before]->info().cores == cores) lane = lanes[before];
+    }
+    lanes.push_back(lane);
+  }
+  return lanes;
+}
+
+// A pass takes what its operators take, and not much else. Where it did, something else happened: a driver compiled.
+constexpr double kFarthestPass = 1.5;
+
+int64_t past_of(const Operator& op) {
+  const auto* attention = std::get_if<Attention>(&op.body);
+  return attention && attention->positions ? attention->positions.as<const int32_t>()[0] : 0;
+}
+
+uint64_t up_to(int64_t count) { return std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(1, count))); }
+
+std::vector<std::string> classes_of(const PassKind& kind) {
+  const std::string phase = kind.S == 1 ? "single" : kind.S <= 8 ? "few" : "many";
+  std::string name = phase + " " + kind.plan;
+  std::vector<std::string> levels = {"all", phase, name};
+  levels.push_back(name += " S" + std::to_string(up_to(kind.S)));
+  levels.push_back(name + " from " + std::to_string(kind.past < 256 ? 0 : up_to(kind.past)));
+  return levels;
+}
+
+nlohmann::json to_json(const PooledRatios& ratios) {
+  nlohmann::json json = nlohmann::json::object();
+  for (const auto& [name, level] : ratios.levels()) json[name] = {level.log_ratio, level.seen};
+  return json;
+}
+
+// What does not read as a level is left out: the file may have been damaged, or edited.
+PooledRatios ratios_from(const std::optional<nlohmann::json>& json) {
+  constexpr double kFarthest = 20;  // of a logarithm: half a billion times as long
+  PooledRatios ratios;
+  if (!json || !json->is_object()) return ratios;
+  for (const auto& [name, value] : json->items()) {
+    if (!value.is_array() || value.size() != 2 || !value[0].is_number() || !value[1].is_number()) continue;
+    const PooledRatios::Level level{value[0], value[1]};
+    if (level.seen > 0 && level.seen <= PooledRatios::kMemory && std::abs(level.log_ratio) < kFarthest)
+      ratios.put(name, level);
+  }
+  return ratios;
+}
+
+// What the time of an operator depends on, to be asked for once: planners ask the same again and again.
+using Asked = std::tuple<int, size_t, PackedKind, int, int64_t, int64_t, int64_t, int64_t, bool>;
+
+Asked asked(int device, const TimedOperator& timed) {
+  const Operator& op = timed.op;
+  if (const auto* matmul = std::get_if<MatMul>(&op.body)) {
+    const PackedFormat& format = matmul->w.format;
+    return {device,    op.body.index(), format.kind, static_cast<int>(format.group),
+            matmul->S, matmul->K,       matmul->row_end - matmul->row_begin,
+            (static_cast<int64_t>(format.scale) * 16 + static_cast<int64_t>(format.min)) * 256 + format.zero_point, timed.beside};
+  }
+  const Work each = work(op);
+  return {device,
+          op.body.index(),
+          PackedKind{},
+          0,
+          tokens_of(op),
+          timed.past,
+          static_cast<int64_t>(each.bytes),
+          static_cast<int64_t>(each.flops),
+          false};
+}
+
+// Of a device's spans, those of each operator of each step together.
+struct OperatorTime {
+  double start = 0, end = 0, seconds = 0;
+};
+std::map<std::pair<int, int>, OperatorTime> by_operator(std::span<const StepSpan> spans) {
+  std::map<std::pair<int, int>, OperatorTime> times;
+  for (const StepSpan& span : spans) {
+    const auto [at, is_new] = times.try_emplace({span.step, span.op}, OperatorTime{span.start_seconds, 0, 0});
+    at->second.end = span.end_seconds;
+    at->second.seconds += span.end_seconds - span.start_seconds;
+  }
+  return times;
+}
+
+// Seconds of [start, end) in which one of the spans was at work; they are in order.
+double overlap(std::span<const StepSpan> spans, double start, double end) {
+  double sum = 0;
+  auto at = std::ranges::lower_bound(spans, start, {}, &StepSpan::end_seconds);
+  for (; at != spans.end() && at->start_seconds < end; ++at)
+    sum += std::max(0.0, std::min(end, at->end_seconds) - std::max(start, at->start_seconds));
+  return sum;
+}
+
+}  // namespace
+
+PriorRates prior_of(const DeviceInfo& device) {
+  // A register-tiled kernel on a core with 256-bit to 512-bit vectors; a core's share of the memory.
+  PriorRates core;
+  double factor = 1;
+  if (device.kind == DeviceKind::gpu && device.cores.empty()) {
+    // 128 lanes a compute unit at 1.5 GHz, a third of it reached; a queue's kernel.
+    const double units = std::max(1, device.compute_units);
+    return {units * 128e9, units * 10e9, 5e-6};
+  }
+  if (device.kind == DeviceKind::gpu && device.id.starts_with("vulkan")) factor = 0.1;  // shaders on a CPU
+  if (device.kind == DeviceKind::gpu && device.family == KernelFamily::simt) factor = 0.05;
+  if (device.kind == DeviceKind::host) factor = 0.8;
+  factor *= static_cast<double>(std::max<size_t>(1, device.cores.size()));
+  return {factor * core.flops_per_second, factor * core.bytes_per_second, core.launch_seconds};
+}
+
+MachineRates::MachineRates(std::span<const std::unique_ptr<Device>> devices, DiskCache& cache)
+    : devices_(devices), cache_(cache), lanes_(lanes_of(devices)), passes_key_(kPasses) {
+  for (const auto& device : devices) {
+    const std::string key = measurement_key(device->info());
+    of_.push_back({DeviceRates(prior_of(device->info())), kRates + key});
+    of_.back().rates.ratios() = ratios_from(cache.value(of_.back().key));
+    passes_key_ += key + "|";
+  }
+  passes_ = ratios_from(cache.value(passes_key_));
+}
+
+PlanCosts MachineRates::costs() const {
+  PlanCosts costs;
+  costs.sync_seconds = kJoinSeconds;
+  costs.lanes = lanes_;
+  costs.seconds = [this, known = std::make_shared<std::map<Asked, double>>()](int device, const Operator& op, bool both) {
+    const TimedOperator timed{op, past_of(op), both};
+    const auto [at, is_new] = known->try_emplace(asked(device, timed), 0);
+    if (is_new) at->second = of_[static_cast<size_t>(device)].rates.seconds(timed);
+    return at->second;
+  };
+  return costs;
+}
+
+double MachineRates::predicted_seconds(const Plan& plan, const PlanCosts& costs, const PassKind& kind) const {
+  return predict(plan, costs).seconds * passes_.ratio(classes_of(kind));
+}
+
+void MachineRates::learn(const Plan& plan, const PassSpans& spans, const PassKind& kind, double seconds,
+                         double weight) {
+  learn_operators(plan, spans, weight);
+  learn_pass(plan, kind, seconds, weight);
+  ++learnt_;
+  if (learnt_ % 64 == 0 || std::has_single_bit(static_cast<uint64_t>(learnt_))) ++version_;
+}
+
+void MachineRates::learn(size_t device, const TimedOperator& timed, double seconds) {
+  of_[device].rates.learn(timed, seconds);
+}
+
+// The median over a class's operators counts, once: thirty layers are no thirty passes, and a thread that lost its core for a
+// while lost it in one of them.
+void MachineRates::learn_operators(const Plan& plan, const PassSpans& spans, double weight) {
+  for (size_t d = 0; d < spans.size(); ++d) {
+    DeviceRates& rates = of_[d].rates;
+    std::map<std::vector<std::string>, std::vector<double>> ratios;
+    for (const auto& [at, time] : by_operator(spans[d])) {
+      if (time.seconds <= 0) continue;
+      double beside = 0;
+      for (size_t other = 0; other < spans.size(); ++other)
+        if (lanes_[other] != lanes_[d]) beside = std::max(beside, overlap(spans[other], time.start, time.end));
+      const Step& step = plan.steps[static_cast<size_t>(at.first)];
+      // A span of a whole step says of each operator what it says of all.
+      const std::span<const Operator> of = at.second < 0
+                                               ? std::span<const Operator>(step.operators)
+                                               : std::span(&step.operators[static_cast<size_t>(at.second)], 1);
+      const bool is_beside = beside > (time.end - time.start) / 2;
+      double bare = 0;
+      for (const Operator& op : of) bare += prior_seconds(rates.prior(), {op, past_of(op), is_beside});
+      for (const Operator& op : of)
+        ratios[tandem::classes_of({op, past_of(op), is_beside})].push_back(time.seconds / bare);
+    }
+    for (auto& [classes, seen] : ratios) rates.ratios().learn(classes, median(std::move(seen)), weight);
+  }
+}
+
+void MachineRates::learn_pass(const Plan& plan, const PassKind& kind, double seconds, double weight) {
+  const double predicted = predict(plan, costs()).seconds;
+  if (predicted <= 0 || seconds <= 0) return;
+  passes_.learn(classes_of(kind), std::clamp(seconds / predicted, 1 / kFarthestPass, kFarthestPass), weight);
+}
+
+double MachineRates::seen(const PassKind& kind) const { return passes_.seen(classes_of(kind).back()); }
+
+void MachineRates::store() {
+  if (learnt_ == 0) return;
+  for (const Of& of : of_) cache_.set(of.key, to_json(of.rates.ratios()));
+  cache_.set(passes_key_, to_json(passes_));
+}
+
+}  // namespace tandem

@@ -1,0 +1,76 @@
+// What this machine's devices take, and what whole passes take beside what is predicted: learnt from the passes that
+// users ask for, kept on disk, forgotten as newer ones come (engine/plan/pooled_ratios.h). Nothing is run to find it out.
+//
+// Rates belong to (device, kind of operator, storage type, class of shape), never to a model. Those of a device that was
+// never seen begin at what a core of today does, or at what a GPU's driver reports of it.
+//
+// Contract: Threads: the orchestrator's. Ownership: borrows the devices and the cache. store() writes into the cache,
+// which knows when to go to disk.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/device/device.h"
+#include "engine/plan/costs.h"
+#include "engine/plan/device_rates.h"
+#include "engine/plan/plan.h"
+#include "engine/plan/pooled_ratios.h"
+#include "engine/run/disk_cache.h"
+#include "engine/run/executor.h"
+
+namespace tandem {
+
+// Where a device begins; `device` that computes on host cores has `cores`.
+PriorRates prior_of(const DeviceInfo& device);
+
+// A kind of pass: by its plan, its tokens and the positions before them.
+struct PassKind {
+  std::string plan;  // the strategy, and how steps reach the GPU where that is not "ahead"
+  int64_t S = 0, past = 0;
+};
+
+class MachineRates {
+ public:
+  MachineRates(std::span<const std::unique_ptr<Device>> devices, DiskCache& cache);
+
+  // Costs of operators for plans over the devices, in their order; attention at the positions that its buffers hold. Valid
+  // until the next learn().
+  PlanCosts costs() const;
+  // predict(plan, costs()) and what passes of that kind took beside that.
+  double predicted_seconds(const Plan& plan, const PlanCosts& costs, const PassKind& kind) const;
+
+  // How the operators of a pass, and the pass, went. spans: per device of the plan, what it measured; may be empty.
+  // weight: 1, or less where the figures are in doubt.
+  void learn(const Plan& plan, const PassSpans& spans, const PassKind& kind, double seconds, double weight);
+  // One operator by itself (`tandem profile`), by its index among the devices.
+  void learn(size_t device, const TimedOperator& timed, double seconds);
+
+  // How often learn() was told of passes of this kind, as far as it is remembered.
+  double seen(const PassKind& kind) const;
+  // Goes up when what was learnt may change a choice: with the first pass, the second, the fourth and so on, then with
+  // every 64th.
+  int64_t version() const { return version_; }
+  void store();
+
+ private:
+  struct Of {
+    DeviceRates rates;
+    std::string key;  // on disk
+  };
+  void learn_operators(const Plan& plan, const PassSpans& spans, double weight);
+  void learn_pass(const Plan& plan, const PassKind& kind, double seconds, double weight);
+
+  std::span<const std::unique_ptr<Device>> devices_;
+  DiskCache& cache_;
+  std::vector<Of> of_;  // per device
+  std::vector<int> lanes_;
+  PooledRatios passes_;
+  std::string passes_key_;
+  int64_t learnt_ = 0, version_ = 0;
+};
+
+}  // namespace tandem
