@@ -189,11 +189,14 @@ void add_engine_flags(CLI::App& app, CommonFlags& flags) {
 
 void add_output_flags(CLI::App& app, CommonFlags& flags) {
   app.add_flag("--json", flags.json, "one JSON object on standard output instead of text");
+  // What is counted takes no value: the parser would hand it to std::stoll, whose exception is none of its own.
   app.add_flag_function(
-      "-v,--verbose", [&flags](int64_t times) { flags.verbosity = static_cast<int>(times); },
-      "say more; twice: still more");
+         "-v,--verbose", [&flags](int64_t times) { flags.verbosity = static_cast<int>(times); },
+         "say more; twice: still more")
+      ->disable_flag_override();
   app.add_flag_function(
-      "-q,--quiet", [&flags](int64_t) { flags.verbosity = -1; }, "say nothing but the result and errors");
+         "-q,--quiet", [&flags](int64_t) { flags.verbosity = -1; }, "say nothing but the result and errors")
+      ->disable_flag_override();
 }
 
 void apply_verbosity(const CommonFlags& flags) {

@@ -37,6 +37,13 @@ TEST(HostileArguments, device_ids_are_letters_and_at_most_four_digits) {
   EXPECT_EQ(tandem_program({"devices", "--device", "nothing:1234"}).status, 1) << "is an id, of nothing";
 }
 
+TEST(HostileArguments, a_value_for_a_flag_that_takes_none_is_wrong_usage) {
+  for (const char* flag : {"--verbose=many", "--verbose====t-n", "--quiet=x", "--json=maybe", "--no-special=99e999"}) {
+    const Outcome outcome = tandem_program({"tokenize", "-m", "x.gguf", "-p", "a", flag});
+    EXPECT_EQ(outcome.status, 2) << flag << "\n" << outcome.err;
+  }
+}
+
 TEST(HostileArguments, an_empty_one_where_none_belongs_is_wrong_usage) {
   for (const char* command : {"run", "eval", "tokenize"}) {
     EXPECT_EQ(tandem_program({command, "-m", "x.gguf", "-p", "a", "", "--json"}).status, 2) << command;
