@@ -107,6 +107,8 @@ class Engine {
   Plan plan_for(const Batch& batch);                                                     // as it would run
   PlanCosts costs_for(const Batch& batch) { return planner_->costs(batch, position_); }  // on devices()
 
+  size_t plans_kept() const { return prepared_.size(); }  // one for each kind of pass, the last twelve
+
   // For measuring (engine/run/profiler.h): the operators of a batch, and what runs and times them. Running them
   // overwrites activations.
   std::vector<Operator> operators_for(const Batch& batch) const;

@@ -82,9 +82,15 @@ Asked asked(int device, const TimedOperator& timed) {
   const Operator& op = timed.op;
   if (const auto* matmul = std::get_if<MatMul>(&op.body)) {
     const PackedFormat& format = matmul->w.format;
-    return {device,    op.body.index(), format.kind, static_cast<int>(format.group),
-            matmul->S, matmul->K,       matmul->row_end - matmul->row_begin,
-            (static_cast<int64_t>(format.scale) * 16 + static_cast<int64_t>(format.min)) * 256 + format.zero_point, timed.beside};
+    return {device,
+            op.body.index(),
+            format.kind,
+            static_cast<int>(format.group),
+            matmul->S,
+            matmul->K,
+            matmul->row_end - matmul->row_begin,
+            (static_cast<int64_t>(format.scale) * 16 + static_cast<int64_t>(format.min)) * 256 + format.zero_point,
+            timed.beside};
   }
   const Work each = work(op);
   return {device,
@@ -154,7 +160,8 @@ PlanCosts MachineRates::costs() const {
   PlanCosts costs;
   costs.sync_seconds = kJoinSeconds;
   costs.lanes = lanes_;
-  costs.seconds = [this, known = std::make_shared<std::map<Asked, double>>()](int device, const Operator& op, bool both) {
+  costs.seconds = [this, known = std::make_shared<std::map<Asked, double>>()](int device, const Operator& op,
+                                                                              bool both) {
     const TimedOperator timed{op, past_of(op), both};
     const auto [at, is_new] = known->try_emplace(asked(device, timed), 0);
     if (is_new) at->second = of_[static_cast<size_t>(device)].rates.seconds(timed);
@@ -171,6 +178,7 @@ void MachineRates::learn(const Plan& plan, const PassSpans& spans, const PassKin
                          double weight) {
   learn_operators(plan, spans, weight);
   learn_pass(plan, kind, seconds, weight);
+  hope_of_others(spans, kind);
   ++learnt_;
   if (learnt_ % 64 == 0 || std::has_single_bit(static_cast<uint64_t>(learnt_))) ++version_;
 }
@@ -179,8 +187,8 @@ void MachineRates::learn(size_t device, const TimedOperator& timed, double secon
   of_[device].rates.learn(timed, seconds);
 }
 
-// The median over a class's operators counts, once: thirty layers are no thirty passes, and a thread that lost its core for a
-// while lost it in one of them.
+// The median over a class's operators counts, once: thirty layers are no thirty passes, and a thread that lost its core
+// for a while lost it in one of them.
 void MachineRates::learn_operators(const Plan& plan, const PassSpans& spans, double weight) {
   for (size_t d = 0; d < spans.size(); ++d) {
     DeviceRates& rates = of_[d].rates;
@@ -209,6 +217,22 @@ void MachineRates::learn_pass(const Plan& plan, const PassKind& kind, double sec
   const double predicted = predict(plan, costs()).seconds;
   if (predicted <= 0 || seconds <= 0) return;
   passes_.learn(classes_of(kind), std::clamp(seconds / predicted, 1 / kFarthestPass, kFarthestPass), weight);
+}
+
+// A device that a plan leaves out, because it was slow when it was last seen, is given a chance when it would have to
+// be just a little faster to be worth it: then what it is given is little too, and a pass takes hardly longer if it is
+// slow still. So with the plans that were not taken.
+void MachineRates::hope_of_others(const PassSpans& spans, const PassKind& kind) {
+  constexpr double kOfDevices = 0.01, kOfPlans = 0.004, kFarthest = -3;
+  const bool some = std::ranges::any_of(spans, [](const auto& of) { return !of.empty(); });
+  for (size_t d = 0; d < spans.size(); ++d) {
+    if (some && spans[d].empty())
+      of_[d].rates.ratios().hope([](const std::string&) { return true; }, kOfDevices, kFarthest);
+  }
+  const std::vector<std::string> taken = classes_of(kind);
+  const std::string phase = taken[1] + " ", name = taken[2];
+  passes_.hope([&](const std::string& level) { return level.starts_with(phase) && !level.starts_with(name); }, kOfPlans,
+               0);
 }
 
 double MachineRates::seen(const PassKind& kind) const { return passes_.seen(classes_of(kind).back()); }

@@ -90,8 +90,8 @@ class Planner {
   PlannedModel planned_;
   PlannerOptions options_;
   MachineRates rates_;
-  const std::vector<std::string> candidates_;              // empty: the name says it all
-  std::map<std::pair<int64_t, int64_t>, Choice> chosen_;   // by length class and planned past
+  const std::vector<std::string> candidates_;             // empty: the name says it all
+  std::map<std::pair<int64_t, int64_t>, Choice> chosen_;  // by length class and planned past
 };
 
 // Lengths of batches that a choice holds for, named by the longest one.
