@@ -178,7 +178,8 @@ std::vector<PackedFormat> matrix_formats(const ModelWeights& weights) {
   return formats;
 }
 
-Model load_model(const GgufFile& file, sync::Pool& pool, int threads, const LoadProgress& progress) {
+Model load_model(const GgufFile& file, sync::Pool& pool, int threads, const LoadProgress& progress,
+                 int64_t most_layers) {
   const Architecture& architecture = find_architecture(file);
   Model model;
   model.config = architecture.read_config(file);
@@ -188,6 +189,8 @@ Model load_model(const GgufFile& file, sync::Pool& pool, int threads, const Load
                     std::to_string(model.config.layers) + " layers, found " + std::to_string(file.tensors().size()),
                 file.path(), "the tensors contradict the metadata: the file is damaged");
   }
+  const bool whole = most_layers <= 0 || most_layers >= model.config.layers;
+  if (!whole) model.config.layers = most_layers;
   const ModelSpec spec = model_spec(architecture, model.config);
   ModelWeights& weights = model.weights;
   file.expect_sequential_reads();
@@ -212,7 +215,7 @@ Model load_model(const GgufFile& file, sync::Pool& pool, int threads, const Load
   loader.vector({spec.output_norm}, weights.output_norm);
   loader.group(spec.output, weights.output);
   loader.end_slot("output");
-  loader.refuse_unknown_tensors(model.config.architecture);
+  if (whole) loader.refuse_unknown_tensors(model.config.architecture);
   weights.bytes = loader.place_all();
   if (model.config.tied_output) {
     weights.output = {{{weights.embedding, 0}}, weights.embedding.rows, weights.embedding.columns, {}};

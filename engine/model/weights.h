@@ -58,8 +58,10 @@ std::vector<PackedFormat> matrix_formats(const ModelWeights& weights);
 using LoadProgress = std::function<void(uint64_t done, uint64_t total)>;
 
 // Packs every weight of the file into pool slots with `threads` threads. Error: a missing or misshapen tensor, an
-// unknown architecture.
-Model load_model(const GgufFile& file, sync::Pool& pool, int threads, const LoadProgress& progress = {});
+// unknown architecture. most_layers: of the model's first layers; 0: all. (A few of them are a model that says nothing,
+// on which the same kernels run.)
+Model load_model(const GgufFile& file, sync::Pool& pool, int threads, const LoadProgress& progress = {},
+                 int64_t most_layers = 0);
 ModelConfig read_config(const GgufFile& file);  // the shapes alone
 
 }  // namespace tandem

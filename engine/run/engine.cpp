@@ -1,6 +1,7 @@
 #include "engine/run/engine.h"
 
 #include <malloc.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <bit>
@@ -14,6 +15,7 @@
 #include "engine/plan/gpu_prediction.h"
 #include "engine/run/contention.h"
 #include "engine/run/contract.h"
+#include "engine/run/kernel_set.h"
 #include "engine/run/measure.h"
 #include "sync/error.h"
 
@@ -89,10 +91,12 @@ Engine::Engine(const EngineOptions& options)
                 std::to_string(tokenizer_->size()) + " against " + std::to_string(config.vocabulary) +
                     " rows of token_embd.weight");
   }
+  start_warming(config);
   open_devices();
   // Loading threads inherit this thread's mask; the orchestrator takes its own core only afterwards.
   pin_this_thread(usable_cores());
-  model_ = load_model(file_, pool_, static_cast<int>(usable_cores().size()), options.load_progress);
+  model_ = load_model(file_, pool_, static_cast<int>(usable_cores().size()), options.load_progress,
+                      options.only_layers_of_every_kind ? layers_of_every_kind(file_, config) : 0);
   if (layout_.may_spin) pin_this_thread(std::vector{layout_.orchestrator});
 
   const bool may_use_npu =
@@ -115,6 +119,13 @@ Engine::Engine(const EngineOptions& options)
   sizes.kv_type = options_.kv_type;
   activations_ = std::make_unique<Activations>(model_.config, sizes, &pool_);
 
+  set_up_plans();
+  if (options_.plan != "auto") {
+    for (const std::string& note : planner_->make(options_.plan, {1, 1}, 0).notes) notes_.push_back(note);
+  }
+}
+
+void Engine::set_up_plans() {
   ExecutorOptions executor;
   executor.sync_policy = layout_.may_spin ? options_.sync_policy : "blocking";
   for (const auto& device : devices_) {
@@ -130,9 +141,72 @@ Engine::Engine(const EngineOptions& options)
       PlannerOptions{options_.plan, options_.split, options_.act == "f16", options_.strict_device, options_.tries_plans,
                      options_.graph_tokens, options_.submit},
       cache_);
-  if (options_.plan != "auto") {
-    for (const std::string& note : planner_->make(options_.plan, {1, 1}, 0).notes) notes_.push_back(note);
+  executor_->record(timeline_);
+  announce_kernels();
+}
+
+// A list kernel is compiled for a set of kernels: one for all that the model's single tokens need serves every plan
+// (engine/device/opencl/list_launcher.h).
+void Engine::announce_kernels() {
+  const Device* gpu = first_of(DeviceKind::gpu);
+  if (gpu == nullptr) return;
+  std::set<std::string> seen;
+  std::vector<Placed> placed;
+  for (const Operator& op : operators_for({1, 1})) {
+    const auto* matmul = std::get_if<MatMul>(&op.body);
+    const size_t layer = op.name.starts_with("blk.") ? op.name.find('.', 4) + 1 : 0;
+    const std::string role = op.name.substr(layer) + " " + kind_name(op) + (matmul ? to_string(matmul->w.format) : "");
+    if (gpu->supports(op).yes && seen.insert(role).second) placed.push_back({0, op});
   }
+  executor_->prepare(schedule("kernels", {gpu->info().id}, placed));
+}
+
+// Where nothing is known of the drivers' kernels for such a model, no driver is even loaded.
+void Engine::start_warming(const ModelConfig& config) {
+  if (options_.warming_program.empty() || options_.plan != "auto" || !options_.devices.empty() ||
+      options_.act == "f32" || !options_.split.empty())
+    return;
+  const std::string kv_type = options_.kv_type == KvType::f16 ? "f16" : "f32";
+  auto warming = std::make_unique<Warming>(kernels_mark(file_, config, options_.kv_type), options_.warming_program);
+  if (warming->done() || !warming->start({"warm", "-m", options_.model_path, "--cache-type", kv_type, "--background"}))
+    return;
+  warming_ = std::move(warming);
+  notes_.push_back("the GPU's kernels are being compiled in the background; it joins in when they are there");
+}
+
+void Engine::admit_gpu_when_warm() {
+  if (!warming_ || !warming_->done()) return;
+  warming_.reset();
+  try {
+    if (admit_gpu()) spdlog::info("the GPU has joined in: {}", device_names());
+  } catch (const Error& error) {
+    notes_.push_back(std::string("no GPU has joined in: ") + error.what());
+  }
+}
+
+// Everything that may fail happens before anything is taken apart.
+bool Engine::admit_gpu() {
+  const std::vector<std::string> names = default_devices(options_, notes_);
+  if (names.size() != 3) return false;  // no GPU: {"npu:0", "host"}
+  std::unique_ptr<Device> gpu = open_device(names.front(), device_options_);
+  require_policy(gpu->info(), device_options_.sync_policy);
+  std::vector<const DeviceInfo*> infos = devices();
+  infos.push_back(&gpu->info());
+  // In the middle of a text another arithmetic would show.
+  if (reasons_for_other_bits(infos, matrix_formats(model_.weights), options_.act) != other_bits_) return false;
+  require_hand_over(*gpu, *devices_.front(), pool_);
+  planner_.reset();
+  prepared_.clear();
+  executor_.reset();
+  std::unique_ptr<Device> npu = std::move(devices_.front());
+  devices_.pop_back();  // the host with threads of its own
+  devices_.clear();
+  devices_.push_back(std::move(gpu));
+  devices_.push_back(std::move(npu));
+  devices_.push_back(open_host_on(*devices_.back(), device_options_));
+  host_beside_npu_ = devices_.back().get();
+  set_up_plans();
+  return true;
 }
 
 Engine::~Engine() {
@@ -142,7 +216,7 @@ Engine::~Engine() {
 
 void Engine::open_devices() {
   const gpu::DriverPages driver_pages;
-  DeviceOptions device_options;
+  DeviceOptions& device_options = device_options_;
   device_options.gpu_cores = layout_.gpu;
   device_options.npu_cores = layout_.npu;
   device_options.gpu_family = options_.gpu_family;
@@ -154,7 +228,9 @@ void Engine::open_devices() {
   device_options.program_folder = options_.program_folder;
   device_options.on_long_work = options_.on_long_work;
   configure_drivers(device_options);
-  const auto names = options_.devices.empty() ? default_devices(options_, notes_) : options_.devices;
+  auto names = options_.devices;
+  if (warming_) names = {"npu:0", "host"};
+  if (names.empty()) names = default_devices(options_, notes_);
   std::set<std::string> seen;
   for (const std::string& id : names) {
     if (!seen.insert(id).second) throw Error("a device is named twice", id, "Name each device once in --device");
@@ -232,6 +308,7 @@ Engine::CachedPlan& Engine::prepared_for(const Batch& batch) {
 }
 
 void Engine::pass(std::span<const int32_t> ids, const Batch& batch) {
+  admit_gpu_when_warm();
   CachedPlan& cached = prepared_for(batch);  // first: planning writes positions
   std::memcpy(activations_->ids.as<int32_t>(), ids.data(), ids.size_bytes());
   write_positions(*activations_, position_, batch.S);
@@ -321,6 +398,9 @@ void Engine::rewind(int64_t position) {
   position_ = position;
 }
 
-void Engine::record(Timeline* timeline) { executor_->record(timeline); }
+void Engine::record(Timeline* timeline) {
+  timeline_ = timeline;
+  executor_->record(timeline);
+}
 
 }  // namespace tandem

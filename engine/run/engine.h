@@ -31,6 +31,7 @@
 #include "engine/run/planner.h"
 #include "engine/run/plans_ran.h"
 #include "engine/run/timeline.h"
+#include "engine/run/warming.h"
 
 namespace tandem {
 
@@ -60,6 +61,11 @@ struct EngineOptions {
   std::string npu_params;                   // NPU parameter file; empty: built in
   std::string program_folder;               // keeps compiled OpenCL programs for the next start; empty: nowhere
   std::optional<std::string> measurements;  // file that keeps them; nothing: the user's cache
+  // Where a GPU's kernels are not compiled yet: the program that does it in the background (engine/run/warming.h),
+  // while texts are written without the GPU; it joins between two passes when they are there. Only where the engine
+  // chooses the devices, and the plan. Empty: they are compiled here, when they are first needed.
+  std::string warming_program;
+  bool only_layers_of_every_kind = false;  // as few as need all of the model's kernels: to compile them
   LoadProgress load_progress;
   OnLongWork on_long_work;  // keeping is told by the destructor
 };
@@ -117,6 +123,9 @@ class Engine {
   // Of all batches whose length the NPU had no graphs for: in the plan `online` alone.
   const GraphCompiles& online_compiles() const { return online_compiles_; }
 
+  // Whether a GPU has yet to join (EngineOptions::warming_program).
+  bool waits_for_gpu() const { return warming_ != nullptr; }
+
   void record(Timeline* timeline);  // spans of every pass; nullptr: stop
   // Asked between pieces of a long prefill; true: extend() throws Interrupted.
   std::function<bool()> interrupted;
@@ -136,7 +145,12 @@ class Engine {
   };
 
   explicit Engine(const EngineOptions& options);
+  void start_warming(const ModelConfig& config);
   void open_devices();
+  void set_up_plans();
+  void announce_kernels();
+  void admit_gpu_when_warm();
+  bool admit_gpu();
   void check_fits(std::span<const int32_t> ids) const;
   void pass(std::span<const int32_t> ids, const Batch& batch);
   void run_and_learn(CachedPlan& cached, int64_t position);
@@ -156,6 +170,8 @@ class Engine {
     }
   } devices_;
   const Device* host_beside_npu_ = nullptr;  // the device "host" where it is that and no GPU's stand-in
+  DeviceOptions device_options_;
+  std::unique_ptr<Warming> warming_;  // while the GPU is waited for
   std::unique_ptr<Activations> activations_;
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<Planner> planner_;
@@ -165,6 +181,7 @@ class Engine {
   PlansRan plans_ran_;
   std::vector<std::string> notes_, other_bits_;
   int64_t position_ = 0;
+  Timeline* timeline_ = nullptr;
 };
 
 }  // namespace tandem
