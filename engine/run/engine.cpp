@@ -13,6 +13,7 @@
 #include "engine/device/pair_self_test.h"
 #include "engine/plan/cut.h"
 #include "engine/plan/gpu_prediction.h"
+#include "engine/plan/piece_cutting.h"
 #include "engine/run/contention.h"
 #include "engine/run/contract.h"
 #include "engine/run/kernel_set.h"
@@ -350,9 +351,19 @@ void Engine::check_fits(std::span<const int32_t> ids) const {
   }
 }
 
-Batch Engine::piece(int64_t first, int64_t total) const {
-  const int64_t S = std::min(chunk(), total - first);
-  return {S, first + S == total ? 1 : 0};
+Batch Engine::piece(int64_t first, int64_t total) {
+  const int64_t begin = std::max<int64_t>(0, position_ - first);
+  if (pieces_.position != begin || pieces_.total != total) {
+    pieces_ = {begin, total, cut_pieces(total, chunk(), [&](int64_t done, int64_t S) {
+                 return planner_->shared_seconds({S, done + S == total ? 1 : 0}, begin + done);
+               })};
+  }
+  int64_t done = 0;
+  for (const int64_t S : pieces_.lengths) {
+    if (done == first) return {S, done + S == total ? 1 : 0};
+    done += S;
+  }
+  throw Error("no pass of the prompt begins there", std::to_string(first) + " of " + std::to_string(total) + " tokens");
 }
 
 std::span<const float> Engine::extend(std::span<const int32_t> ids) {

@@ -108,8 +108,9 @@ class Engine {
   const std::vector<std::string>& other_bits() const { return other_bits_; }
   const CoreLayout& layout() const { return layout_; }
   std::vector<const DeviceInfo*> devices() const;
-  // How extend() would run the tokens from `first` on of an extension by `total`.
-  Batch piece(int64_t first, int64_t total) const;
+  // How extend() would run the tokens from `first` on of an extension by `total` that began `first` tokens ago
+  // (engine/plan/piece_cutting.h).
+  Batch piece(int64_t first, int64_t total);
   Plan plan_for(const Batch& batch);                                                     // as it would run
   PlanCosts costs_for(const Batch& batch) { return planner_->costs(batch, position_); }  // on devices()
 
@@ -177,6 +178,10 @@ class Engine {
   std::unique_ptr<Planner> planner_;
   std::vector<CachedPlan> prepared_;  // most recently used last
   bool first_pass_ = true;
+  struct Pieces {
+    int64_t position = -1, total = 0;  // of the prompt: where it begins, and its tokens
+    std::vector<int64_t> lengths;
+  } pieces_;  // as the last prompt was cut
   GraphCompiles online_compiles_;
   PlansRan plans_ran_;
   std::vector<std::string> notes_, other_bits_;

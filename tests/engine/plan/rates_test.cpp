@@ -1,9 +1,11 @@
-// What is learnt of how long things take: at several levels of detail, and on one device.
+// What is learnt of how long things take: at several levels of detail, and on one device; how prompts are cut by it.
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <stdexcept>
 
 #include "engine/plan/device_rates.h"
+#include "engine/plan/piece_cutting.h"
 #include "engine/plan/pooled_ratios.h"
 
 namespace tandem {
@@ -121,6 +123,37 @@ TEST(ClassesOf, operators_are_their_format_tokens_and_size) {
   EXPECT_EQ(of(33, 64, 64, false), "matmul f16 S64 4^6");  // 8,192 bytes are 2^13
   EXPECT_EQ(of(64, 64, 64, true), of(33, 64, 64, false)) << "many tokens are bound by arithmetic";
   EXPECT_EQ(of(3, 64, 64, true), "matmul f16 S4 beside 4^6");
+}
+
+using Lengths = std::vector<int64_t>;
+
+TEST(CutPieces, what_fits_is_one) {
+  const auto never = [](int64_t, int64_t) -> double { throw std::logic_error("there is nothing to weigh"); };
+  EXPECT_EQ(cut_pieces(256, 256, never), (Lengths{256}));
+  EXPECT_EQ(cut_pieces(1, 256, never), (Lengths{1}));
+}
+
+// What every pass costs in vain, 2,000 / S: 256 + 42 take 353 in all, 192 + 106 take 327.3, 160 + 138 take 325.0 and
+// 152 + 146 take 324.9.
+TEST(CutPieces, are_of_about_one_length_where_short_ones_are_slow) {
+  const auto seconds = [](int64_t, int64_t S) { return static_cast<double>(S) + 2000.0 / static_cast<double>(S); };
+  EXPECT_EQ(cut_pieces(298, 256, seconds), (Lengths{152, 146}));
+  EXPECT_EQ(cut_pieces(600, 256, seconds), (Lengths{200, 200, 200}));
+}
+
+TEST(CutPieces, are_as_long_as_they_may_be_where_that_pays) {
+  const auto seconds = [](int64_t, int64_t S) { return static_cast<double>(S) + (S == 256 || S == 42 ? 0 : 100); };
+  EXPECT_EQ(cut_pieces(298, 256, seconds), (Lengths{256, 42}));
+}
+
+TEST(CutPieces, know_what_stands_before_them) {
+  std::vector<std::pair<int64_t, int64_t>> asked;
+  cut_pieces(20, 16, [&](int64_t begin, int64_t S) {
+    asked.emplace_back(begin, S);
+    return 1.0;
+  });
+  EXPECT_EQ(asked.front(), (std::pair<int64_t, int64_t>{0, 16}));
+  EXPECT_EQ(asked[1], (std::pair<int64_t, int64_t>{16, 4}));
 }
 
 }  // namespace
