@@ -155,6 +155,17 @@ TEST_F(Planning, leaves_a_plan_that_takes_longer_than_predicted) {
   EXPECT_NE(automatic.plan_for(single, 0).name, first);
 }
 
+TEST_F(Planning, tells_apart_how_steps_are_submitted) {
+  PlannerOptions follow;
+  follow.submit = "follow";
+  Planner ahead = planner("rows"), following = planner("rows", follow);
+  const Plan plan = following.plan_for({1, 1}, 0);
+  for (Planner* one : {&ahead, &following}) one->learn(plan, {1, 1}, 0, {}, 1e-3, 1);
+  EXPECT_GT(following.rates().seen({"rows follow", 1, 0}), 0);
+  EXPECT_EQ(following.rates().seen({"rows", 1, 0}), 0);
+  EXPECT_GT(ahead.rates().seen({"rows", 1, 0}), 0);
+}
+
 TEST_F(Planning, changes_a_plan_that_runs_only_for_one_that_is_clearly_faster) {
   Planner automatic = planner("auto");
   const Plan plan = automatic.plan_for({64, 1}, 0);
