@@ -199,13 +199,7 @@ bool Engine::admit_gpu() {
   planner_.reset();
   prepared_.clear();
   executor_.reset();
-  std::unique_ptr<Device> npu = std::move(devices_.front());
-  devices_.pop_back();  // the host with threads of its own
-  devices_.clear();
-  devices_.push_back(std::move(gpu));
-  devices_.push_back(std::move(npu));
-  devices_.push_back(open_host_on(*devices_.back(), device_options_));
-  host_beside_npu_ = devices_.back().get();
+  devices_.insert(devices_.begin(), std::move(gpu));
   set_up_plans();
   return true;
 }
@@ -235,7 +229,8 @@ void Engine::open_devices() {
   std::set<std::string> seen;
   for (const std::string& id : names) {
     if (!seen.insert(id).second) throw Error("a device is named twice", id, "Name each device once in --device");
-    const bool beside = id == "host" && first_of(DeviceKind::gpu) && first_of(DeviceKind::npu);
+    // While a GPU is waited for its core is left to those who compile for it.
+    const bool beside = id == "host" && (warming_ || first_of(DeviceKind::gpu)) && first_of(DeviceKind::npu);
     devices_.push_back(beside ? open_host_on(*first_of(DeviceKind::npu), device_options)
                               : open_device(id, device_options));
     if (beside) host_beside_npu_ = devices_.back().get();
