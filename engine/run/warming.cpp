@@ -81,6 +81,14 @@ void Warming::mark() const noexcept {
     spdlog::info("that the GPU's kernels are compiled is not kept: {}", why);
 }
 
+void Warming::unmark_all() const noexcept {
+  if (path_.empty()) return;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(fs::path(path_).parent_path(), ignored)) {
+    if (entry.path().extension() != ".lock") fs::remove(entry.path(), ignored);
+  }
+}
+
 void give_way_to_others() { setpriority(PRIO_PROCESS, 0, kNiceness); }
 
 }  // namespace tandem

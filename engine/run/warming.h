@@ -32,6 +32,7 @@ class Warming {
   // For the warming process itself.
   bool lock();  // false: another one is at it
   void mark() const noexcept;
+  void unmark_all() const noexcept;  // every set
   const std::string& path() const { return path_; }
 
  private:

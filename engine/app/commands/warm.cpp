@@ -20,6 +20,9 @@
 namespace tandem::app {
 namespace {
 
+// Of compiled OpenCL programs: those of some twenty storage types and shapes of heads.
+constexpr uint64_t kMostBytes = uint64_t{256} << 20;
+
 std::string best_gpu() {
   for (const std::string& id : available_devices()) {
     if (id.starts_with("opencl") || id.starts_with("vulkan")) return id;
@@ -83,6 +86,8 @@ int warm_command(const CommonFlags& flags, const WarmFlags& own) {
     });
     if (interrupted()) return kInterrupted;
   }
+  // Another set's programs may have gone: it is looked at anew when it is next needed.
+  if (gpu::keep_newest(gpu::default_cache_folder() + "/opencl", kMostBytes) > 0) warming.unmark_all();
   warming.mark();
   const double seconds = now_seconds() - start;
   if (flags.json) {

@@ -105,6 +105,10 @@ TEST_F(Joining, takes_place_after_another_process_has_compiled) {
   first.mark();
   EXPECT_TRUE(second.done());
   EXPECT_FALSE(other.done());
+  other.mark();
+  first.unmark_all();
+  EXPECT_FALSE(second.done());
+  EXPECT_FALSE(other.done());
 }
 
 // A few layers are enough to need every kernel; the rest of the file is not read.
