@@ -10,6 +10,7 @@
 
 #include "engine/device/gpu/driver_pages.h"
 #include "engine/device/pair_self_test.h"
+#include "engine/model/loading.h"
 #include "engine/plan/cut.h"
 #include "engine/plan/gpu_prediction.h"
 #include "engine/run/contention.h"
@@ -69,6 +70,16 @@ void require_hand_over(Device& a, Device& b, sync::Pool& pool) {
   }
 }
 
+std::unique_ptr<Tokenizer> make_tokenizer_for(const GgufFile& file, const ModelConfig& config) {
+  auto tokenizer = make_tokenizer(file);
+  if (tokenizer->size() > config.vocabulary) {
+    throw Error("the tokenizer has more tokens than the model", file.path(),
+                std::to_string(tokenizer->size()) + " against " + std::to_string(config.vocabulary) +
+                    " rows of token_embd.weight");
+  }
+  return tokenizer;
+}
+
 }  // namespace
 
 std::unique_ptr<Engine> Engine::open(const EngineOptions& options) {
@@ -82,17 +93,15 @@ Engine::Engine(const EngineOptions& options)
       cache_(options.measurements ? *options.measurements : DiskCache::default_path()),
       file_(GgufFile::open(options.model_path)) {
   if (options_.plan != "auto") find_strategy(options_.plan);  // an unknown name is an Error before anything is loaded
-  const ModelConfig config = read_config(file_);
-  tokenizer_ = make_tokenizer(file_);
-  if (tokenizer_->size() > config.vocabulary) {
-    throw Error("the tokenizer has more tokens than the model", file_.path(),
-                std::to_string(tokenizer_->size()) + " against " + std::to_string(config.vocabulary) +
-                    " rows of token_embd.weight");
-  }
-  open_devices();
-  // Loading threads inherit this thread's mask; the orchestrator takes its own core only afterwards.
+  // Loading threads inherit this thread's mask; the orchestrator takes its own core only afterwards. While it opens the
+  // devices, which hardly any of the work can be shared of, the other cores make the tokenizer and pack.
   pin_this_thread(usable_cores());
-  model_ = load_model(file_, pool_, static_cast<int>(usable_cores().size()), options.load_progress);
+  ModelLoading loading(file_, pool_);
+  const int cores = static_cast<int>(usable_cores().size());
+  loading.start(std::max(1, cores - 1), [&] { tokenizer_ = make_tokenizer_for(file_, loading.config()); });
+  open_devices();
+  pin_this_thread(usable_cores());
+  model_ = loading.finish(cores, options.load_progress);
   if (layout_.may_spin) pin_this_thread(std::vector{layout_.orchestrator});
 
   const bool may_use_npu =
