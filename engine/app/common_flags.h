@@ -41,8 +41,9 @@ struct CommonFlags {
   int64_t chunk = 0;  // prefill piece; 0: the engine's choice
   std::string sync = "predict";
   std::string submit = "ahead";
-  std::string soc;    // chip whose model clock is reported too; "": none
-  std::string trace;  // Perfetto file; "": none
+  bool pack_cache = false;  // keeps packed weights on disk
+  std::string soc;          // chip whose model clock is reported too; "": none
+  std::string trace;        // Perfetto file; "": none
   bool json = false;
   int verbosity = 0;  // -q: -1, -v: 1, -vv: 2
 

@@ -99,24 +99,34 @@ class Loader {
   // The items listed since the last call share a slot.
   void end_slot(std::string label) { slots_.push_back({std::move(label), std::exchange(items_, {})}); }
 
-  // Gives every item its place, after everything has been checked, so that a bad file costs no memory. Returns the
-  // bytes used.
-  size_t place_all() {
-    size_t total = 0;
+  // Gives every item its place in slots of the pool's memory, to be packed there. After everything has been checked, so
+  // that a bad file costs no memory.
+  std::vector<const sync::Slot*> place_all() {
+    std::vector<const sync::Slot*> slots;
     for (const SlotPlan& plan : slots_) {
-      size_t bytes = 0;
-      for (const Item& item : plan.items) bytes += aligned(item.bytes);
-      const sync::Slot& slot = pool_.acquire(bytes, sync::SlotUse::weights, plan.label);
-      size_t offset = 0;
+      slots.push_back(&pool_.acquire(bytes_of(plan), sync::SlotUse::weights, plan.label));
+      place(plan, *slots.back());
       for (const Item& item : plan.items) {
-        *item.place = {&slot, offset};
-        offset += aligned(item.bytes);
         item.matrix != nullptr ? packing_.add(*item.matrix, item.sources)
                                : packing_.add_vector(*item.place, item.sources);
       }
-      total += bytes;
     }
-    return total;
+    return slots;
+  }
+
+  // The same in slots that hold the packed weights already.
+  std::vector<const sync::Slot*> place_all(const PackedFile& packed, PackedUse use) {
+    std::vector<std::string> labels;
+    for (const SlotPlan& plan : slots_) labels.push_back(plan.label);
+    const auto found = use == PackedUse::mapped ? packed.map(pool_, labels) : packed.read(pool_, labels);
+    for (size_t i = 0; i < slots_.size(); ++i) place(slots_[i], *found[i]);
+    return {found.begin(), found.end()};
+  }
+
+  std::vector<size_t> slot_bytes() const {
+    std::vector<size_t> bytes;
+    for (const SlotPlan& plan : slots_) bytes.push_back(bytes_of(plan));
+    return bytes;
   }
 
   PackingList& packing() { return packing_; }
@@ -139,6 +149,20 @@ class Loader {
     std::string label;
     std::vector<Item> items;
   };
+
+  static size_t bytes_of(const SlotPlan& plan) {
+    size_t bytes = 0;
+    for (const Item& item : plan.items) bytes += aligned(item.bytes);
+    return bytes;
+  }
+
+  static void place(const SlotPlan& plan, const sync::Slot& slot) {
+    size_t offset = 0;
+    for (const Item& item : plan.items) {
+      *item.place = {&slot, offset};
+      offset += aligned(item.bytes);
+    }
+  }
 
   const GgufTensor& known(const std::string& name, const std::vector<int64_t>& shape) {
     names_.insert(name);
@@ -180,6 +204,8 @@ class ModelLoading::State {
 
   const ModelConfig& config() const { return model_.config; }
 
+  std::vector<size_t> slot_bytes() const { return loader_.slot_bytes(); }
+
   void start(int threads, std::function<void()> before) {
     place();
     for (int i = 0; i < threads; ++i) {
@@ -195,6 +221,10 @@ class ModelLoading::State {
     }
   }
 
+  void widen(int threads) {
+    while (std::cmp_less(threads_.size(), threads)) threads_.emplace_back([this] { loader_.packing().work(); });
+  }
+
   Model finish(int threads, const LoadProgress& progress) {
     place();
     loader_.packing().finish(threads, progress);
@@ -204,9 +234,15 @@ class ModelLoading::State {
     return std::move(model_);
   }
 
+  void take(const PackedFile& packed, PackedUse use) {
+    TANDEM_CHECK(!std::exchange(placed_, true), "weights that are being packed already");
+    placed(loader_.place_all(packed, use));
+  }
+
  private:
   void list();
   void place();
+  void placed(std::vector<const sync::Slot*> slots);
 
   const GgufFile& file_;
   Loader loader_;
@@ -252,8 +288,13 @@ void ModelLoading::State::list() {
 void ModelLoading::State::place() {
   if (std::exchange(placed_, true)) return;
   file_.expect_sequential_reads();
+  placed(loader_.place_all());
+}
+
+void ModelLoading::State::placed(std::vector<const sync::Slot*> slots) {
   ModelWeights& weights = model_.weights;
-  weights.bytes = loader_.place_all();
+  weights.slots = std::move(slots);
+  for (const size_t bytes : loader_.slot_bytes()) weights.bytes += bytes;
   if (model_.config.tied_output)
     weights.output = {{{weights.embedding, 0}}, weights.embedding.rows, weights.embedding.columns, {}};
 }
@@ -261,6 +302,9 @@ void ModelLoading::State::place() {
 ModelLoading::ModelLoading(const GgufFile& file, sync::Pool& pool) : state_(std::make_unique<State>(file, pool)) {}
 ModelLoading::~ModelLoading() = default;
 const ModelConfig& ModelLoading::config() const { return state_->config(); }
+void ModelLoading::widen(int threads) { state_->widen(threads); }
+std::vector<size_t> ModelLoading::slot_bytes() const { return state_->slot_bytes(); }
+void ModelLoading::take(const PackedFile& packed, PackedUse use) { state_->take(packed, use); }
 void ModelLoading::start(int threads, std::function<void()> before) { state_->start(threads, std::move(before)); }
 Model ModelLoading::finish(int threads, const LoadProgress& progress) { return state_->finish(threads, progress); }
 
