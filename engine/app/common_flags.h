@@ -42,6 +42,7 @@ struct CommonFlags {
   std::string sync = "predict";
   std::string submit = "ahead";
   std::string compile = "background";  // or "now"
+  bool pack_cache = false;             // keeps packed weights on disk
   std::string soc;                     // chip whose model clock is reported too; "": none
   std::string trace;                   // Perfetto file; "": none
   bool json = false;

@@ -41,9 +41,10 @@ struct LayerWeights {
 struct ModelWeights {
   PackedMatrix embedding;  // [vocabulary, H]
   std::vector<LayerWeights> layers;
-  Operand output_norm;  // f32 [H]
-  MatrixGroup output;   // [vocabulary, H]; the embedding's bytes again when tied
-  size_t bytes = 0;     // packed, in the pool
+  Operand output_norm;                   // f32 [H]
+  MatrixGroup output;                    // [vocabulary, H]; the embedding's bytes again when tied
+  size_t bytes = 0;                      // packed, in the pool
+  std::vector<const sync::Slot*> slots;  // that hold all of it: embedding, layers, output
 };
 
 struct Model {
@@ -58,10 +59,8 @@ std::vector<PackedFormat> matrix_formats(const ModelWeights& weights);
 using LoadProgress = std::function<void(uint64_t done, uint64_t total)>;
 
 // Packs every weight of the file into pool slots with `threads` threads. Error: a missing or misshapen tensor, an
-// unknown architecture. most_layers: of the model's first layers; 0: all. (A few of them are a model that says nothing,
-// on which the same kernels run.)
-Model load_model(const GgufFile& file, sync::Pool& pool, int threads, const LoadProgress& progress = {},
-                 int64_t most_layers = 0);
+// unknown architecture.
+Model load_model(const GgufFile& file, sync::Pool& pool, int threads, const LoadProgress& progress = {});
 ModelConfig read_config(const GgufFile& file);  // the shapes alone
 
 }  // namespace tandem

@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <future>
 #include <set>
 #include <utility>
 
 #include "engine/device/gpu/driver_pages.h"
 #include "engine/device/pair_self_test.h"
+#include "engine/model/loading.h"
 #include "engine/plan/cut.h"
 #include "engine/plan/gpu_prediction.h"
 #include "engine/plan/piece_cutting.h"
@@ -72,6 +74,16 @@ void require_hand_over(Device& a, Device& b, sync::Pool& pool) {
   }
 }
 
+std::unique_ptr<Tokenizer> make_tokenizer_for(const GgufFile& file, const ModelConfig& config) {
+  auto tokenizer = make_tokenizer(file);
+  if (tokenizer->size() > config.vocabulary) {
+    throw Error("the tokenizer has more tokens than the model", file.path(),
+                std::to_string(tokenizer->size()) + " against " + std::to_string(config.vocabulary) +
+                    " rows of token_embd.weight");
+  }
+  return tokenizer;
+}
+
 }  // namespace
 
 std::unique_ptr<Engine> Engine::open(const EngineOptions& options) {
@@ -83,21 +95,36 @@ Engine::Engine(const EngineOptions& options)
     : options_(options),
       layout_(lay_out_cores(usable_cores(), options.threads)),
       cache_(options.measurements ? *options.measurements : DiskCache::default_path()),
+      pack_cache_(options.pack_cache_folder, options.pack_cache_bytes),
       file_(GgufFile::open(options.model_path)) {
   if (options_.plan != "auto") find_strategy(options_.plan);  // an unknown name is an Error before anything is loaded
-  const ModelConfig config = read_config(file_);
-  tokenizer_ = make_tokenizer(file_);
-  if (tokenizer_->size() > config.vocabulary) {
-    throw Error("the tokenizer has more tokens than the model", file_.path(),
-                std::to_string(tokenizer_->size()) + " against " + std::to_string(config.vocabulary) +
-                    " rows of token_embd.weight");
-  }
-  start_warming(config);
-  open_devices();
-  // Loading threads inherit this thread's mask; the orchestrator takes its own core only afterwards.
+  // Loading threads inherit this thread's mask; the orchestrator takes its own core only afterwards. While it opens the
+  // devices, which hardly any of the work can be shared of, the other cores make the tokenizer and pack.
   pin_this_thread(usable_cores());
-  model_ = load_model(file_, pool_, static_cast<int>(usable_cores().size()), options.load_progress,
-                      options.only_layers_of_every_kind ? layers_of_every_kind(file_, config) : 0);
+  const gpu::DriverPages driver_pages;
+  const ModelConfig config = read_config(file_);
+  ModelLoading loading(file_, pool_, options.only_layers_of_every_kind ? layers_of_every_kind(file_, config) : 0);
+  start_warming(config);
+  const int cores = static_cast<int>(usable_cores().size());
+  const auto make = [&] { tokenizer_ = make_tokenizer_for(file_, loading.config()); };
+  if (const auto packed = pack_cache_.on() ? pack_cache_.find(file_.identity(), loading.slot_bytes()) : std::nullopt) {
+    auto made = std::async(std::launch::async, make);
+    open_devices();
+    loading.take(*packed, maps_files() ? PackedUse::mapped : PackedUse::read);
+    made.get();
+  } else {
+    loading.start(std::max(1, cores - 1), make);
+    open_devices();
+    pin_this_thread(usable_cores());
+    loading.widen(cores);
+  }
+  // Drivers' code, and what making the tokenizer and starting drivers has freed. The weights take as much memory as
+  // they need by and by, most of it after this.
+  driver_pages.give_back();
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+  model_ = loading.finish(cores, options.load_progress);
   if (layout_.may_spin) pin_this_thread(std::vector{layout_.orchestrator});
 
   const bool may_use_npu =
@@ -205,12 +232,15 @@ bool Engine::admit_gpu() {
 }
 
 Engine::~Engine() {
+  if (pack_cache_.wants() && !model_.weights.slots.empty()) {
+    if (options_.on_long_work) options_.on_long_work("keeping the packed weights for the next start");
+    pack_cache_.keep(model_.weights.slots);
+  }
   planner_.reset();  // what it has learnt goes to the cache
   cache_.save();
 }
 
 void Engine::open_devices() {
-  const gpu::DriverPages driver_pages;
   DeviceOptions& device_options = device_options_;
   device_options.gpu_cores = layout_.gpu;
   device_options.npu_cores = layout_.npu;
@@ -243,11 +273,14 @@ void Engine::open_devices() {
   for (size_t a = 0; a < apart.size(); ++a) {
     for (size_t b = a + 1; b < apart.size(); ++b) require_hand_over(*apart[a], *apart[b], pool_);
   }
-  // Before the weights need the memory: drivers' code, and what making the tokenizer and starting drivers has freed.
-  driver_pages.give_back();
-#ifdef __GLIBC__
-  malloc_trim(0);
-#endif
+}
+
+// Devices that are cores of this machine read any memory of the process. Drivers of others may refuse the pages of a
+// file (amdgpu does), or copy them: these get the packed weights in memory of the pool.
+bool Engine::maps_files() const {
+  return std::ranges::none_of(devices_, [](const auto& device) {
+    return device->info().kind == DeviceKind::gpu && device->info().cores.empty();
+  });
 }
 
 Device* Engine::first_of(DeviceKind kind) const {

@@ -28,6 +28,7 @@
 #include "engine/run/disk_cache.h"
 #include "engine/run/executor.h"
 #include "engine/run/measure.h"
+#include "engine/run/pack_cache.h"
 #include "engine/run/planner.h"
 #include "engine/run/plans_ran.h"
 #include "engine/run/timeline.h"
@@ -56,11 +57,13 @@ struct EngineOptions {
   // H7: "ahead" (every GPU step is queued at once), "follow" (when the NPU has ended what it waits for), "dominant"
   // (follow for prompts, ahead for single tokens).
   std::string submit = "ahead";
-  std::string gpu_family;                   // tests: "simd", "simt"
-  bool force_copies = false;                // tests: no zero copy
-  std::string npu_params;                   // NPU parameter file; empty: built in
-  std::string program_folder;               // keeps compiled OpenCL programs for the next start; empty: nowhere
-  std::optional<std::string> measurements;  // file that keeps them; nothing: the user's cache
+  std::string gpu_family;                          // tests: "simd", "simt"
+  bool force_copies = false;                       // tests: no zero copy
+  std::string npu_params;                          // NPU parameter file; empty: built in
+  std::string program_folder;                      // keeps compiled OpenCL programs for the next start; empty: nowhere
+  std::optional<std::string> measurements;         // file that keeps them; nothing: the user's cache
+  std::string pack_cache_folder;                   // keeps packed weights for the next start; empty: nowhere
+  uint64_t pack_cache_bytes = uint64_t{32} << 30;  // most that the folder holds; the oldest are removed
   // Where a GPU's kernels are not compiled yet: the program that does it in the background (engine/run/warming.h),
   // while texts are written without the GPU; it joins between two passes when they are there. Only where the engine
   // chooses the devices, and the plan. Empty: they are compiled here, when they are first needed.
@@ -152,6 +155,7 @@ class Engine {
   void announce_kernels();
   void admit_gpu_when_warm();
   bool admit_gpu();
+  bool maps_files() const;
   void check_fits(std::span<const int32_t> ids) const;
   void pass(std::span<const int32_t> ids, const Batch& batch);
   void run_and_learn(CachedPlan& cached, int64_t position);
@@ -161,6 +165,7 @@ class Engine {
   EngineOptions options_;
   CoreLayout layout_;
   DiskCache cache_;
+  PackCache pack_cache_;
   GgufFile file_;
   std::unique_ptr<Tokenizer> tokenizer_;
   sync::Pool pool_;

@@ -86,6 +86,16 @@ TEST_F(PlanHere, opens_the_engine_as_its_flags_say) {
   EXPECT_THAT(tandem(base + Arguments{"--plan", "layer", "-v"}, broken).err, HasSubstr("unreadable"));
 }
 
+TEST_F(PlanHere, keeps_the_packed_weights_where_it_is_told_to) {
+  const ChildSettings own_cache{.environment = {{"XDG_CACHE_HOME", folder_.file("")}}};
+  EXPECT_EQ(
+      tandem(Arguments{"plan", "-m", stories(), "--device", "npu:0,host", "-p", "4", "--plan", "layer", "--pack-cache"},
+             own_cache)
+          .status,
+      0);
+  EXPECT_FALSE(std::filesystem::is_empty(folder_.file("tandem/packed")));
+}
+
 TEST(PlanOnAChip, follows_its_flags_without_a_model_file) {
   const Arguments base = {"plan", "--shape", "llama-3-8b", "--soc", "snapdragon-8gen3", "--prompt", "256"};
   const auto phase = [&](const Arguments& more) { return json_of(base + more).at("phases").at(0); };

@@ -103,6 +103,16 @@ TEST_F(RunDevices, let_operators_fall_back_with_a_note_and_refuse_it_when_strict
   EXPECT_EQ(tandem(run_on("host", "host-only", {"--strict-device"})).status, 0) << "nothing has to fall back";
 }
 
+TEST_F(RunDevices, compute_the_same_with_packed_weights_that_were_kept) {
+  const Folder own;
+  const ChildSettings own_cache{.environment = {{"XDG_CACHE_HOME", own.file("")}}};
+  const json packed = json_of(run_on(kNpuAndHost, "layer", {"--pack-cache"}), own_cache);
+  EXPECT_FALSE(std::filesystem::is_empty(own.file("tandem/packed")));
+  const json mapped = json_of(run_on(kNpuAndHost, "layer", {"--pack-cache"}), own_cache);
+  EXPECT_EQ(mapped.at("ids"), packed.at("ids"));
+  EXPECT_EQ(mapped.at("memory").at("weight_bytes"), packed.at("memory").at("weight_bytes"));
+}
+
 TEST_F(RunDevices, cut_a_prompt_in_pieces_of_the_asked_length) {
   const json whole = json_of(run_on("host", "host-only")),
              pieces = json_of(run_on("host", "host-only", {"--chunk", "2"}));
