@@ -238,6 +238,7 @@ void Engine::pass(std::span<const int32_t> ids, const Batch& batch) {
   run_and_learn(cached, position_);
   plans_ran_.add(batch.S, cached.prepared->plan().name);
   position_ += batch.S;
+  furthest_ = std::max(furthest_, position_);
 }
 
 // Every pass is a measurement, as far as that costs nothing to speak of: single tokens are looked at ever more seldom.
@@ -318,6 +319,11 @@ void Engine::extend_all(std::span<const int32_t> ids, const LogitsSink& sink) {
 
 void Engine::rewind(int64_t position) {
   TANDEM_CHECK(position >= 0 && position <= position_, "a context can only be shortened");
+  position_ = position;
+}
+
+void Engine::resume(int64_t position) {
+  TANDEM_CHECK(position >= position_ && position <= furthest_, "nothing was ever appended there");
   position_ = position;
 }
 
