@@ -11,7 +11,6 @@
 // players' with a plan's. Compiled programs are those of the user's cache, unless --empty-programs.
 //
 // --neighbour: on every core another process computes for one second of three.
-#include <spdlog/cfg/helpers.h>
 #include <stdlib.h>
 
 #include <CLI/CLI.hpp>
@@ -281,6 +280,5 @@ int main(int argc, char** argv) {
   app.add_flag("--neighbour", options.neighbour, "other processes compute on every core for one second of three");
   app.add_flag("--empty-programs", options.empty_programs, "players find no compiled programs either");
   app.add_flag("--json", options.json);
-  if (const char* levels = std::getenv("TANDEM_LOG")) spdlog::cfg::helpers::load_levels(levels);
   return bench::bench_main(app, argc, argv, [&] { return run(options); });
 }

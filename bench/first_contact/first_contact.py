@@ -50,8 +50,8 @@ def argument_parser():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("--models", metavar="FILE,...",
-        help=f"GGUF files, comma separated (default: TANDEM_MODEL, else the one ./dev run fetches; for new lengths also "
-             f"{LARGE_SHAPE} of random {LARGE_TYPE} weights)")
+        help="GGUF files, comma separated (default: TANDEM_MODEL, else the one ./dev run fetches; for new lengths "
+             f"also {LARGE_SHAPE} of random {LARGE_TYPE} weights)")
     add("--only", metavar="ROW,...", help=f"of {', '.join(ROWS)}, comma separated (default: all)")
     add("--rounds", type=int, help="samples of each (default: 3; --quick: 1)")
     add("--lengths", type=int, metavar="N", help="how many random prompt lengths (default: 30; --quick: 3)")
@@ -166,7 +166,8 @@ class FirstContact:
         knowing = self._knowing_machine(model, [self._both.prompt_of(model, length) for length in KNOWN_LENGTHS])
         samples = self._starts(other, PROMPT, knowing)
         what = f"{NEW_SHAPE} of {type_name} after {name}: new model of a known type, start to first token"
-        return [lines.ratio_line(what, samples, "warm", AS_WARM), lines.ratio_line("the same", samples, "peer", AS_THE_PEER)]
+        return [lines.ratio_line(what, samples, "warm", AS_WARM),
+                lines.ratio_line("the same", samples, "peer", AS_THE_PEER)]
 
     def _dialogue(self, model, name):
         warm = self._caches.empty()
@@ -221,8 +222,9 @@ class FirstContact:
 
 
 def as_markdown(facts, header, all_lines, details):
-    text = ["# First contact", "", f"{facts['processor']}, {len(facts['cores'])} of {facts['cores_of_machine']} core(s), "
-            f"{facts['system']}, {facts['date']}, load average {facts['load_average']:.2f} at the start.", "",
+    cores = f"{len(facts['cores'])} of {facts['cores_of_machine']} core(s)"
+    text = ["# First contact", "", f"{facts['processor']}, {cores}, {facts['system']}, {facts['date']}, load average "
+            f"{facts['load_average']:.2f} at the start.", "",
             *header, "", *lines.table(all_lines), ""]
     text += [f"- {line.name}: {line.problem}" for line in all_lines if line.problem]
     for title, counts, all_samples in details:
@@ -250,10 +252,10 @@ def measure(options):
         f"{tandem.name} (defaults of a user) against {peer.name}. Start to first token is from before the process is "
         f"started to the first byte on its standard output; {options.rounds} round(s), in turns; medians, ratios are "
         "medians of the rounds' ratios. A new machine has empty folders for what programs keep; one that knows a model "
-        f"has run prompts of {', '.join(map(str, KNOWN_LENGTHS))} tokens of it twice, and is the same before each sample. "
-        f"Lengths are random with seed {options.seed}. The dialogue is held in one process by both: Tandem's by "
+        f"has run prompts of {', '.join(map(str, KNOWN_LENGTHS))} tokens of it twice, and is the same before each "
+        f"sample. Lengths are random with seed {options.seed}. The dialogue is held in one process by both: Tandem's by "
         "bench/dialogue, since the program has no interactive command, the peer's by its interactive mode.", "",
-        "Tandem's text of each prompt was the same in all runs." +
+        "Tandem's text of each prompt was compared over all its runs." +
         ("" if busy is None else f" Other processes kept {busy:.2f} cores busy.")]
     if options.json:
         print(json.dumps({"schema": SCHEMA, "bench": "first-contact", "clock": "measured", "machine": facts,

@@ -86,8 +86,9 @@ def worst_line(name, all_samples, beside, target):
     good = sum(target.met_by(ratio) for ratio in ratios)
     named = "the peer" if beside == "peer" else "warm"
     sums = {who: sum(median(getattr(samples, who)) for samples in all_samples) for who in ("new", "warm", "peer")}
-    return Line(name, "s", **sums, judged=f"{median(ratios):.3f} x {named}, worst {worst:.3f}, {good} of {len(ratios)} met",
-                value=worst, target=f"{target} for each", verdict=MET if good == len(ratios) else MISSED)
+    judged = f"{median(ratios):.3f} x {named}, worst {worst:.3f}, {good} of {len(ratios)} met"
+    return Line(name, "s", **sums, judged=judged, value=worst, target=f"{target} for each",
+                verdict=MET if good == len(ratios) else MISSED)
 
 
 def failed_line(name, problem):

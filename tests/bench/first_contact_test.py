@@ -1,5 +1,5 @@
-"""First contact: ratios and verdicts worked by hand, launches of programs that are there on any machine, and the command
-with stand-ins for both programs."""
+"""First contact: ratios and verdicts worked by hand, launches of programs that are there on any machine, and the
+command with stand-ins for both programs."""
 
 import contextlib
 import io
@@ -73,7 +73,7 @@ class Judging(unittest.TestCase):
         self.assertEqual(line.judged, "1.000 x warm, worst 1.500, 2 of 3 met")
         self.assertEqual((line.new, line.warm, line.peer), (5, 4, 7))
         self.assertEqual(lines.worst_line("", [good, good], "peer", Target(1, at_least=False)).verdict, MET)
-        self.assertEqual(lines.worst_line("", [good, bad], "warm", Target(1.2)).value, 1, "the least, where more is good")
+        self.assertEqual(lines.worst_line("", [good, bad], "warm", Target(1.2)).value, 1, "where more is good, the least")
 
     def test_what_failed_has_missed_and_the_table_says_so(self):
         line = lines.failed_line("dialogue", "tandem ended with status 1")
@@ -97,8 +97,8 @@ class Launches(unittest.TestCase):
         self.addCleanup(pause.stop)
 
     def test_the_first_bytes_come_before_the_last_and_the_end(self):
-        launch = launches.launch(python("import time; print('one', flush=True); time.sleep(0.2); print('two', flush=True);"
-                                        "time.sleep(0.2); print('', flush=True)"))
+        launch = launches.launch(python("import time; print('one', flush=True); time.sleep(0.2);"
+                                        "print('two', flush=True); time.sleep(0.2); print('', flush=True)"))
         self.assertEqual(launch.output, "one\ntwo\n\n")
         self.assertLess(0, launch.first_seconds)
         self.assertGreaterEqual(launch.last_seconds, launch.first_seconds + 0.2)
@@ -156,7 +156,7 @@ class PeerDialogue(unittest.TestCase):
             contacts.peer_dialogue_tokens("total time = 1 ms / 30 tokens")
 
 
-# Stands in for tandem: a word is a token; the text is the last word again and again, or another one in the file `lie`.
+# Stands in for tandem: a word is a token, the text is the last word again and again, or WORD where that is set.
 TANDEM = """
 import os, sys
 arguments = sys.argv[1:]
@@ -167,7 +167,8 @@ elif arguments[0] == "run":
     count = int(value("-n"))
     with open(os.path.join(os.environ["XDG_CACHE_HOME"], "runs"), "a") as file: file.write(value("-p")[:9] + "\\n")
     print(" ".join([os.environ.get("WORD", value("-p").split()[-1])] * count))
-    print(f"prompt {len(value('-p').split())} tokens, 1 tokens/s; generated {count} tokens, 1 tokens/s", file=sys.stderr)
+    words = len(value("-p").split())
+    print(f"prompt {words} tokens, 1 tokens/s; generated {count} tokens, 1 tokens/s", file=sys.stderr)
 """
 
 
@@ -263,7 +264,8 @@ class Command(unittest.TestCase):
         status, text = self.run_with(StandIns(), "--lengths", "4")
         self.assertEqual(status, 0, text)
         for part in ("| the peer -0.950 s | ≤ the peer + 0.5 s | met |", "| 1.000 x warm | ≥ 0.5 | met |",
-                     "| 1.050 x warm, worst 1.050, 4 of 4 met | ≤ 1.1 for each | met |", "| 0.700 x the peer | ≤ 0.7 | met |",
+                     "| 1.050 x warm, worst 1.050, 4 of 4 met | ≤ 1.1 for each | met |",
+                     "| 0.700 x the peer | ≤ 0.7 | met |",
                      "| 0.500 x the peer | ≤ 1 | met |", "new depth", "smollm2-360m of Q4_1"):
             self.assertIn(part, text)
         self.assertNotIn(MISSED, text)
