@@ -246,7 +246,9 @@ def measure(options):
                 models.append(both.make_random(LARGE_SHAPE, LARGE_TYPE))
             for model in models:
                 say(f"{row}: {os.path.basename(model)}")
-                all_lines += contact.rows(row, model)
+                found = contact.rows(row, model)
+                say("\n".join(lines.table(found)[2:]))  # it takes minutes, and may be interrupted
+                all_lines += found
     busy = load.cores()
     header = [
         f"{tandem.name} (defaults of a user) against {peer.name}. Start to first token is from before the process is "
