@@ -344,6 +344,7 @@ void Engine::pass(std::span<const int32_t> ids, const Batch& batch) {
   run_and_learn(cached, position_);
   plans_ran_.add(batch.S, cached.prepared->plan().name);
   position_ += batch.S;
+  furthest_ = std::max(furthest_, position_);
 }
 
 // Every pass is a measurement, as far as that costs nothing to speak of: single tokens are looked at ever more seldom.
@@ -440,6 +441,11 @@ void Engine::rewind(int64_t position) {
 void Engine::record(Timeline* timeline) {
   timeline_ = timeline;
   executor_->record(timeline);
+}
+
+void Engine::resume(int64_t position) {
+  TANDEM_CHECK(position >= position_ && position <= furthest_, "nothing was ever appended there");
+  position_ = position;
 }
 
 }  // namespace tandem

@@ -84,6 +84,9 @@ class Engine {
   using LogitsSink = std::function<void(int64_t first, std::span<const float> logits)>;
   void extend_all(std::span<const int32_t> ids, const LogitsSink& sink);
   void rewind(int64_t position);  // 0: forget everything
+  // Takes up again what rewind() has left, up to any position that was reached since open(): the keys and values there
+  // are those of the tokens that were last appended at each place.
+  void resume(int64_t position);
   // Makes the plans that extend() will need for so many tokens from here, and, with `then_single`, for single tokens
   // behind them, and compiles what they run.
   void get_ready(int64_t tokens, bool then_single = false);
@@ -190,7 +193,7 @@ class Engine {
   GraphCompiles online_compiles_;
   PlansRan plans_ran_;
   std::vector<std::string> notes_, other_bits_;
-  int64_t position_ = 0;
+  int64_t position_ = 0, furthest_ = 0;
   Timeline* timeline_ = nullptr;
 };
 

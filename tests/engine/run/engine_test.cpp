@@ -118,6 +118,22 @@ TEST_F(TinyEngine, goes_on_from_where_it_was_rewound_to) {
   EXPECT_THROW(engine->rewind(21), Error);
 }
 
+TEST_F(TinyEngine, takes_up_again_what_it_has_left) {
+  const auto engine = host();
+  const auto text = ids(20);
+  const std::span<const int32_t> all(text);
+  const auto logits = engine->extend(all);
+  const std::vector<float> expected(logits.begin(), logits.end());
+  engine->rewind(5);
+  engine->extend(all.subspan(5, 3));
+  engine->resume(19);
+  EXPECT_EQ(engine->position(), 19);
+  const auto again = engine->extend(all.last(1));
+  EXPECT_EQ(different_bits(std::vector<float>(again.begin(), again.end()), expected), 0u);
+  EXPECT_THROW(engine->resume(21), Error) << "nobody was ever there";
+  EXPECT_THROW(engine->resume(19), Error) << "that is what rewind() is for";
+}
+
 TEST_F(TinyEngine, refuses_what_does_not_fit_before_anything_runs) {
   EngineOptions o = options("host-only", {"host"});
   o.context = 16;
