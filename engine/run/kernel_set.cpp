@@ -56,7 +56,7 @@ int64_t layers_of_every_kind(const GgufFile& file, const ModelConfig& config) {
   }
   int64_t last = 0;
   for (const auto& [role, layer] : first) last = std::max(last, layer);
-  return std::min(last + 1, std::max<int64_t>(1, config.layers));
+  return std::min(last + 2, std::max<int64_t>(1, config.layers));
 }
 
 }  // namespace tandem

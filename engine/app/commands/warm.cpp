@@ -33,7 +33,7 @@ std::string best_gpu() {
 EngineOptions options_for(const CommonFlags& flags, const std::string& gpu) {
   EngineOptions options;
   options.model_path = flags.model;
-  options.devices = {gpu};
+  options.devices = {gpu, "npu:0", "host"};  // as texts open them: hand-overs between them are tested by kernels, too
   options.plan = "gpu-only";
   options.act = "f16";
   options.kv_type = flags.cache_type == "f32" ? KvType::f32 : KvType::f16;
