@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -72,8 +73,10 @@ int keep_newest(const std::string& folder, uint64_t most_bytes) noexcept {
 }
 
 void mark_as_used(const std::string& path) noexcept {
-  std::error_code ignored;
-  std::filesystem::last_write_time(path, std::filesystem::file_time_type::clock::now(), ignored);
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const auto now = fs::file_time_type::clock::now(), marked = fs::last_write_time(path, error);
+  if (!error && now - marked > std::chrono::hours(24)) fs::last_write_time(path, now, error);
 }
 
 }  // namespace tandem::gpu

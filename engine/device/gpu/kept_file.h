@@ -19,6 +19,6 @@ std::string replace_file(const std::string& path, std::initializer_list<std::spa
 // Removes files of the folder, those that were written or marked_as_used() longest ago first, until the rest has no
 // more bytes than that. How many it removed.
 int keep_newest(const std::string& folder, uint64_t most_bytes) noexcept;
-void mark_as_used(const std::string& path) noexcept;
+void mark_as_used(const std::string& path) noexcept;  // once a day is enough
 
 }  // namespace tandem::gpu

@@ -18,7 +18,7 @@ TEST(KeptFiles, that_were_used_last_stay) {
   for (int i = 0; i < 4; ++i) {
     const std::string path = folder.file("program" + std::to_string(i));
     std::ofstream(path) << std::string(100, 'x');
-    std::filesystem::last_write_time(path, now - std::chrono::hours(10 - i));
+    std::filesystem::last_write_time(path, now - std::chrono::hours(24 * (10 - i)));
   }
   EXPECT_EQ(keep_newest(folder.file(""), 400), 0);
   mark_as_used(folder.file("program0"));
