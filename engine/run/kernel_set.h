@@ -19,8 +19,8 @@ std::string kernel_set_of(const GgufFile& file, const ModelConfig& config);
 // The same for a model with a KV cache of this type: what engine/run/warming.h marks.
 std::string kernels_mark(const GgufFile& file, const ModelConfig& config, KvType kv_type);
 
-// The fewest first layers that have matrices of every type that any layer has, and one behind them: a pass ends its last
-// layer for the tokens alone that get logits, so that other kernels run there.
+// The fewest first layers that have matrices of every type that any layer has, and one behind them: a pass ends its
+// last layer for the tokens alone that get logits, so that other kernels run there.
 int64_t layers_of_every_kind(const GgufFile& file, const ModelConfig& config);
 
 }  // namespace tandem
