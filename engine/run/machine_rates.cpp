@@ -82,15 +82,22 @@ Asked asked(int device, const TimedOperator& timed) {
   const Operator& op = timed.op;
   if (const auto* matmul = std::get_if<MatMul>(&op.body)) {
     const PackedFormat& format = matmul->w.format;
-    return {device,    op.body.index(), format.kind, static_cast<int>(format.group),
-            matmul->S, matmul->K,       matmul->row_end - matmul->row_begin,
-            (static_cast<int64_t>(format.scale) * 16 + static_cast<int64_t>(format.min)) * 256 + format.zero_point, timed.beside};
+    return {device,
+            op.body.index(),
+            format.kind,
+            static_cast<int>(format.group),
+            matmul->S,
+            matmul->K,
+            matmul->row_end - matmul->row_begin,
+            (static_cast<int64_t>(format.scale) * 16 + static_cast<int64_t>(format.min)) * 256 + format.zero_point,
+            timed.beside};
   }
   const Work each = work(op);
+  const auto* attention = std::get_if<Attention>(&op.body);
   return {device,
           op.body.index(),
           PackedKind{},
-          0,
+          attention ? static_cast<int>(attention->share_begin) : 0,
           tokens_of(op),
           timed.past,
           static_cast<int64_t>(each.bytes),
@@ -154,7 +161,8 @@ PlanCosts MachineRates::costs() const {
   PlanCosts costs;
   costs.sync_seconds = kJoinSeconds;
   costs.lanes = lanes_;
-  costs.seconds = [this, known = std::make_shared<std::map<Asked, double>>()](int device, const Operator& op, bool both) {
+  costs.seconds = [this, known = std::make_shared<std::map<Asked, double>>()](int device, const Operator& op,
+                                                                              bool both) {
     const TimedOperator timed{op, past_of(op), both};
     const auto [at, is_new] = known->try_emplace(asked(device, timed), 0);
     if (is_new) at->second = of_[static_cast<size_t>(device)].rates.seconds(timed);
@@ -179,8 +187,8 @@ void MachineRates::learn(size_t device, const TimedOperator& timed, double secon
   of_[device].rates.learn(timed, seconds);
 }
 
-// The median over a class's operators counts, once: thirty layers are no thirty passes, and a thread that lost its core for a
-// while lost it in one of them.
+// The median over a class's operators counts, once: thirty layers are no thirty passes, and a thread that lost its core
+// for a while lost it in one of them.
 void MachineRates::learn_operators(const Plan& plan, const PassSpans& spans, double weight) {
   for (size_t d = 0; d < spans.size(); ++d) {
     DeviceRates& rates = of_[d].rates;
