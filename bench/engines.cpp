@@ -1,5 +1,9 @@
 #include "bench/engines.h"
 
+#include <spdlog/cfg/helpers.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
@@ -76,6 +80,10 @@ void add_flags(CLI::App& app, EngineBenchOptions& options) {
 
 int bench_main(CLI::App& app, int argc, char** argv, const std::function<int()>& run) {
   CLI11_PARSE(app, argc, argv);
+  // As the program itself: standard output is the result's alone.
+  spdlog::set_default_logger(spdlog::stderr_color_mt("bench"));
+  spdlog::set_level(spdlog::level::warn);
+  if (const char* levels = std::getenv("TANDEM_LOG")) spdlog::cfg::helpers::load_levels(levels);
   try {
     return run();
   } catch (const std::exception& error) {

@@ -39,7 +39,8 @@ struct EngineBenchOptions {
 };
 void add_flags(CLI::App& app, EngineBenchOptions& options);
 
-// Parses the command line, runs, and turns an Error into a message and status 1.
+// Parses the command line, runs, and turns an Error into a message and status 1. Log lines go to standard error, at the
+// level of TANDEM_LOG.
 int bench_main(CLI::App& app, int argc, char** argv, const std::function<int()>& run);
 
 }  // namespace tandem::bench

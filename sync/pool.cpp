@@ -1,6 +1,7 @@
 #include "sync/pool.h"
 
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
@@ -18,7 +19,9 @@ constexpr size_t kHugePageBytes = size_t{2} << 20;
 // Activations of this size get huge pages: with small ones a matrix of a few hundred rows touches more pages than a
 // core's first-level table holds (a product over 128 x 1536 floats on PoCL: 194 GFLOP/s, with huge pages 223). They lie
 // side by side, because a huge page is in memory as a whole: each in its own took 17 MB for 8.6 MB of activations.
-// Each layer's cache keeps small pages: it fills slowly, and rounding it up would double it.
+// What is device-local keeps small pages: a cache fills slowly, a little at the begin of every head's part. With huge
+// pages the first token of a 1.2 B model touched all of its 134 MB, and as much time went to zeroing them as to zeroing
+// the weights' pages.
 constexpr size_t kWorthHugePages = size_t{512} << 10;
 constexpr size_t kArenaBytes = size_t{64} << 20;  // mapped at once for them; costs nothing before it is touched
 
@@ -34,6 +37,7 @@ uint64_t next_slot_id() {
 struct Pool::Entry {
   Slot slot;
   bool in_use = true;
+  bool reusable = true;
 };
 
 Pool::Pool() = default;
@@ -87,7 +91,7 @@ Slot& Pool::acquire(size_t bytes, SlotUse use, std::string label) {
   std::lock_guard lock(mutex_);
   Entry* best = nullptr;
   for (auto& entry : entries_) {
-    const bool fits = !entry->in_use && entry->slot.use_ == use && entry->slot.size_bytes_ >= size &&
+    const bool fits = !entry->in_use && entry->reusable && entry->slot.use_ == use && entry->slot.size_bytes_ >= size &&
                       entry->slot.size_bytes_ <= 2 * size;
     if (fits && (!best || entry->slot.size_bytes_ < best->slot.size_bytes_)) best = entry.get();
   }
@@ -101,7 +105,7 @@ Slot& Pool::acquire(size_t bytes, SlotUse use, std::string label) {
   if (use == SlotUse::activations && size >= kWorthHugePages) {
     entry->slot.data_ = from_arena(size, label);
   } else {
-    const bool huge = size >= kHugePageBytes;
+    const bool huge = use != SlotUse::device_local && size >= kHugePageBytes;
     entry->slot.data_ = map(size, huge, label).begin;
     if (huge) madvise(entry->slot.data_, size, MADV_HUGEPAGE);  // what lies behind the last whole one stays small
   }
@@ -111,6 +115,40 @@ Slot& Pool::acquire(size_t bytes, SlotUse use, std::string label) {
   entry->slot.label_ = std::move(label);
   entries_.push_back(std::move(entry));
   return entries_.back()->slot;
+}
+
+std::vector<Slot*> Pool::map_file(int file, std::span<const FilePart> parts, SlotUse use) {
+  struct stat status {};
+  if (fstat(file, &status) != 0)
+    throw Error(std::string("cannot examine a file that is to be mapped (") + std::strerror(errno) + ")", "slots");
+  const auto file_bytes = static_cast<uint64_t>(status.st_size);
+  uint64_t end = 0;
+  for (const FilePart& part : parts) {
+    const bool whole = part.bytes > 0 && part.offset <= file_bytes && part.bytes <= file_bytes - part.offset;
+    if (!whole || part.offset % kPageBytes != 0)
+      throw Error("a slot's part of a file is not inside the file, or does not begin at a page", part.label);
+    end = std::max(end, part.offset + part.bytes);
+  }
+  std::vector<Slot*> slots;
+  if (parts.empty()) return slots;
+  const size_t bytes = round_up(end, kPageBytes);
+  void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file, 0);
+  if (base == MAP_FAILED)
+    throw Error(std::string("cannot map a file (") + std::strerror(errno) + ")", std::to_string(bytes) + " bytes");
+  std::lock_guard lock(mutex_);
+  mappings_.push_back({static_cast<std::byte*>(base), bytes, static_cast<std::byte*>(base), bytes, bytes});
+  for (const FilePart& part : parts) {
+    auto entry = std::make_unique<Entry>();
+    entry->reusable = false;
+    entry->slot.data_ = mappings_.back().base + part.offset;
+    entry->slot.size_bytes_ = round_up(part.bytes, kPageBytes);
+    entry->slot.id_ = next_slot_id();
+    entry->slot.use_ = use;
+    entry->slot.label_ = part.label;
+    slots.push_back(&entry->slot);
+    entries_.push_back(std::move(entry));
+  }
+  return slots;
 }
 
 void Pool::release(Slot& slot) {

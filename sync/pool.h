@@ -5,9 +5,11 @@
 //     release() puts a slot back for reuse; its memory stays mapped, so a device that imported it stays correct.
 //     Devices drop their imports before the pool dies (the pool outlives every device).
 //   Memory: every slot starts on a 4096-byte boundary, its length is a multiple of 4096, and it starts zeroed.
-//     Slots of 2 MiB and more ask for huge pages, activations of 512 KiB and more too; those lie side by side.
+//     Slots of 2 MiB and more ask for huge pages, but for device-local ones; activations of 512 KiB and more too, and
+//     those lie side by side.
 //   Threads: acquire() and release() may be called from any thread.
-//   Failure: tandem::Error when the system has no memory left.
+//   Files: map_file() makes slots over a file, which start with its bytes; what is written to them stays in this
+//   process. Failure: tandem::Error when the system has no memory left.
 #pragma once
 
 #include <cstddef>
@@ -50,6 +52,13 @@ class Slot {
   std::string label_;
 };
 
+// A part of a file that becomes a slot: it begins at a multiple of 4096.
+struct FilePart {
+  uint64_t offset = 0;
+  size_t bytes = 0;
+  std::string label;
+};
+
 class Pool {
  public:
   Pool();
@@ -61,6 +70,9 @@ class Pool {
   // asked.
   Slot& acquire(size_t bytes, SlotUse use, std::string label);
   void release(Slot& slot);
+  // A slot for each part of an open file (a descriptor, which may be closed afterwards), mapped privately and at once.
+  // They are not reused when they are released. Error where a part is not inside the file. The file must not shrink.
+  std::vector<Slot*> map_file(int file, std::span<const FilePart> parts, SlotUse use);
 
   size_t mapped_bytes() const;  // all memory the pool holds, in use or waiting for reuse
 

@@ -91,21 +91,24 @@ class Peer:
         return rate_in(self._run("llama-bench", model, *_bench_arguments(test)).output, test, "llama-bench")
 
     def complete(self, model, prompt, count, *more):
-        """Without --no-conversation it would wait for a user's next line."""
-        return self._run("llama-completion", model, "-p", prompt, "-n", str(count), "--temp", "0", "--ignore-eos",
-                         "--no-conversation", *more)
+        return processes.run(self.completion(model, prompt, count, *more), self._timeout)
+
+    def completion(self, model, prompt, count, *more):
+        """The command. Without --no-conversation it would wait for a user's next line."""
+        return [os.path.join(self._folder, "llama-completion"), "-m", model, "-t", str(self._cores), "-p", prompt,
+                "-n", str(count), "--temp", "0", "--ignore-eos", "--no-conversation", *more]
 
 
 class Tandem:
     """The program under test, with the defaults a user gets."""
 
     def __init__(self, path, timeout):
-        self._path, self._timeout = path, timeout
+        self.path, self._timeout = path, timeout
         self._bench_help = processes.run([path, "bench", "--help"], timeout).output
         self.name = processes.run([path, "--version"], timeout).output.strip()
 
     def _run(self, *arguments):
-        return processes.run([self._path, *arguments], self._timeout)
+        return processes.run([self.path, *arguments], self._timeout)
 
     def can_bench(self, flag):
         return bool(re.search(rf"(?:^|[\s,]){re.escape(flag)}\b", self._bench_help, re.MULTILINE))
@@ -114,7 +117,11 @@ class Tandem:
         return rate_in(self._run("bench", "-m", model, *_bench_arguments(test)).output, test, "tandem bench")
 
     def complete(self, model, prompt, count, *more):
-        return self._run("run", "-m", model, "-p", prompt, "-n", str(count), "--temp", "0", "--ignore-eos", *more)
+        return processes.run(self.completion(model, prompt, count, *more), self._timeout)
+
+    def completion(self, model, prompt, count, *more):
+        """The command."""
+        return [self.path, "run", "-m", model, "-p", prompt, "-n", str(count), "--temp", "0", "--ignore-eos", *more]
 
     def shares(self, model, prefill, decode):
         """Of both tests, each without a depth."""
@@ -162,8 +169,16 @@ def find_tandem(given):
     return next((path for path in [linked, *built] if os.access(path, os.X_OK)), None)
 
 
+def _cache():
+    return os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+
+
+def made_models():
+    """The folder of model files that are made to be measured."""
+    return os.path.join(_cache(), "tandem", "peers", "models")
+
+
 def default_model():
     """The one `./dev run` fetches."""
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     name = "SmolLM2-135M-Instruct.Q4_1.gguf"
-    return os.environ.get("TANDEM_MODEL") or os.path.join(cache, "tandem", "models", name)
+    return os.environ.get("TANDEM_MODEL") or os.path.join(_cache(), "tandem", "models", name)

@@ -19,6 +19,7 @@
 #include "engine/app/commands/make_random.h"
 #include "engine/app/commands/session_commands.h"
 #include "engine/app/commands/tokenize.h"
+#include "engine/app/commands/warm.h"
 #include "engine/app/interrupt.h"
 #include "engine/app/report.h"
 #ifdef TANDEM_HAS_NPU_GEMM_COMMAND
@@ -39,6 +40,7 @@ constexpr const char* kFooter =
     "Environment:\n"
     "  TANDEM_MODEL        the model file when there is no -m\n"
     "  TANDEM_DEVICE       the devices when there is no --device\n"
+    "  TANDEM_COMPILE      --compile of `tandem run`: background (default) or now\n"
     "  TANDEM_LOG          log level: trace, debug, info, warn (default), error, off\n"
     "  REQUIRE_OPENCL=1    `tandem devices` fails without an OpenCL device (REQUIRE_VULKAN=1: without a Vulkan one)\n"
     "Exit status: 0 done, 1 the work failed, 2 wrong usage, 130 interrupted.";
@@ -111,6 +113,7 @@ std::span<const Command> commands() {
       {"bench", "speed of prompt processing and token generation", add_bench},
       {"profile", "how long each operator takes on each device, and how well that is predicted", add_profile},
       {"calibrate", "measure this machine and write it as a processor profile for the model clock", add_calibrate},
+      {"warm", "compile a GPU's kernels for a kind of model ahead of time", add_warm},
       {"make-random", "write a model file of a published model's shape, with random weights", add_make_random},
       {"bench-sync", "what waiting for a device costs, by policy", add_bench_sync},
 #ifdef TANDEM_HAS_NPU_GEMM_COMMAND

@@ -141,6 +141,12 @@ void add_device_flag(CLI::App& app, CommonFlags& flags) {
       ->check(CLI::Validator(check_device_id, "ID"));
 }
 
+void add_cache_type_flag(CLI::App& app, CommonFlags& flags) {
+  app.add_option("--cache-type", flags.cache_type, "elements of the KV cache: f16 or f32")
+      ->check(CLI::IsMember({"f16", "f32"}))
+      ->capture_default_str();
+}
+
 void add_engine_flags(CLI::App& app, CommonFlags& flags) {
   app.add_option("-c,--ctx-size", flags.ctx_size, "tokens the context holds; 0: as trained, at most 4096")
       ->check(CLI::Range(int64_t{0}, kMostTokens))
@@ -168,9 +174,7 @@ void add_engine_flags(CLI::App& app, CommonFlags& flags) {
   app.add_option("--act", flags.act,
                  "activations at matmul inputs: f32 or f16; default: f16 where the plan uses the NPU")
       ->check(CLI::IsMember({"f32", "f16"}));
-  app.add_option("--cache-type", flags.cache_type, "elements of the KV cache: f16 or f32")
-      ->check(CLI::IsMember({"f16", "f32"}))
-      ->capture_default_str();
+  add_cache_type_flag(app, flags);
   app.add_option("--chunk", flags.chunk, "tokens of the prompt that are computed at once; 0: the engine's choice")
       ->check(CLI::Range(int64_t{0}, kMostTokens))
       ->capture_default_str();
@@ -183,6 +187,8 @@ void add_engine_flags(CLI::App& app, CommonFlags& flags) {
          "dominant (follow for prompts, ahead for single tokens)")
       ->check(CLI::IsMember({"ahead", "follow", "dominant"}))
       ->capture_default_str();
+  app.add_flag("--pack-cache", flags.pack_cache,
+               "keep the packed weights in the user's cache, so that later starts map them (docs/models.md)");
   app.add_option("--soc", flags.soc, "report the model clock of this chip too");
   app.add_option("--trace", flags.trace, "write a Perfetto trace to this file (.json)");
 }
@@ -197,6 +203,14 @@ void add_output_flags(CLI::App& app, CommonFlags& flags) {
   app.add_flag_function(
          "-q,--quiet", [&flags](int64_t) { flags.verbosity = -1; }, "say nothing but the result and errors")
       ->disable_flag_override();
+}
+
+void add_compile_flag(CLI::App& app, CommonFlags& flags) {
+  app.add_option("--compile", flags.compile,
+                 "a GPU's kernels that are not compiled yet: background (write without the GPU until they are) or now")
+      ->check(CLI::IsMember({"background", "now"}))
+      ->envname("TANDEM_COMPILE")
+      ->capture_default_str();
 }
 
 void apply_verbosity(const CommonFlags& flags) {

@@ -41,21 +41,25 @@ struct CommonFlags {
   int64_t chunk = 0;  // prefill piece; 0: the engine's choice
   std::string sync = "predict";
   std::string submit = "ahead";
-  std::string soc;    // chip whose model clock is reported too; "": none
-  std::string trace;  // Perfetto file; "": none
+  std::string compile = "background";  // or "now"
+  bool pack_cache = false;             // keeps packed weights on disk
+  std::string soc;                     // chip whose model clock is reported too; "": none
+  std::string trace;                   // Perfetto file; "": none
   bool json = false;
   int verbosity = 0;  // -q: -1, -v: 1, -vv: 2
 
   bool quiet() const { return verbosity < 0; }
 };
 
-void add_model_flag(CLI::App& app, CommonFlags& flags);      // -m, required
-void add_text_flags(CLI::App& app, CommonFlags& flags);      // -p or -f; --no-special
-void require_one_text(const CLI::App& app);                  // of -p, -f (and --ids): wrong usage otherwise
-void add_sampling_flags(CLI::App& app, CommonFlags& flags);  // -n -s --temp ... --stop
-void add_device_flag(CLI::App& app, CommonFlags& flags);     // --device
-void add_engine_flags(CLI::App& app, CommonFlags& flags);    // -c -t --device --plan --act ... --trace
-void add_output_flags(CLI::App& app, CommonFlags& flags);    // --json -v -q
+void add_model_flag(CLI::App& app, CommonFlags& flags);       // -m, required
+void add_text_flags(CLI::App& app, CommonFlags& flags);       // -p or -f; --no-special
+void require_one_text(const CLI::App& app);                   // of -p, -f (and --ids): wrong usage otherwise
+void add_sampling_flags(CLI::App& app, CommonFlags& flags);   // -n -s --temp ... --stop
+void add_device_flag(CLI::App& app, CommonFlags& flags);      // --device
+void add_engine_flags(CLI::App& app, CommonFlags& flags);     // -c -t --device --plan --act ... --trace
+void add_cache_type_flag(CLI::App& app, CommonFlags& flags);  // --cache-type; one of the engine's
+void add_compile_flag(CLI::App& app, CommonFlags& flags);     // --compile
+void add_output_flags(CLI::App& app, CommonFlags& flags);     // --json -v -q
 
 // The log level that -v and -q ask for; TANDEM_LOG wins.
 void apply_verbosity(const CommonFlags& flags);

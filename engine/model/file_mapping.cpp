@@ -47,15 +47,19 @@ FileMapping FileMapping::open(const std::string& path) {
   const size_t size_bytes = static_cast<size_t>(status.st_size);
   void* base = ::mmap(nullptr, size_bytes, PROT_READ, MAP_PRIVATE, file.get(), 0);
   if (base == MAP_FAILED) throw Error(std::string("cannot map the file into memory: ") + std::strerror(errno), path);
-  return FileMapping(static_cast<const std::byte*>(base), size_bytes);
+  const int64_t modified_ns = int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+  return FileMapping(static_cast<const std::byte*>(base), size_bytes, modified_ns);
 }
 
 FileMapping::FileMapping(FileMapping&& other) noexcept
-    : base_(std::exchange(other.base_, nullptr)), size_bytes_(std::exchange(other.size_bytes_, 0)) {}
+    : base_(std::exchange(other.base_, nullptr)),
+      size_bytes_(std::exchange(other.size_bytes_, 0)),
+      modified_ns_(other.modified_ns_) {}
 
 FileMapping& FileMapping::operator=(FileMapping&& other) noexcept {
   std::swap(base_, other.base_);
   std::swap(size_bytes_, other.size_bytes_);
+  std::swap(modified_ns_, other.modified_ns_);
   return *this;
 }
 

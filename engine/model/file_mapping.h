@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -18,6 +19,7 @@ class FileMapping {
   ~FileMapping();
 
   std::span<const std::byte> bytes() const { return {base_, size_bytes_}; }
+  int64_t modified_ns() const { return modified_ns_; }  // of the file when it was opened, since 1970
   bool contains(const std::byte* place) const { return place >= base_ && place < base_ + size_bytes_; }
   void expect_sequential_reads() const;
   // Takes every page that holds one of `range` (inside the mapping) out of the process, and those around it that the
@@ -25,9 +27,11 @@ class FileMapping {
   void drop_pages(std::span<const std::byte> range) const;
 
  private:
-  FileMapping(const std::byte* base, size_t size_bytes) : base_(base), size_bytes_(size_bytes) {}
+  FileMapping(const std::byte* base, size_t size_bytes, int64_t modified_ns)
+      : base_(base), size_bytes_(size_bytes), modified_ns_(modified_ns) {}
   const std::byte* base_ = nullptr;
   size_t size_bytes_ = 0;
+  int64_t modified_ns_ = 0;
 };
 
 }  // namespace tandem

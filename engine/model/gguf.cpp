@@ -1,5 +1,6 @@
 #include "engine/model/gguf.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -10,6 +11,7 @@
 #include "engine/model/file_mapping.h"
 #include "engine/model/gguf_reader.h"
 #include "engine/model/gguf_split.h"
+#include "engine/model/hash.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -125,6 +127,21 @@ GgufFile::~GgufFile() = default;
 const std::string& GgufFile::path() const { return state_->path; }
 uint64_t GgufFile::file_bytes() const { return state_->file_bytes; }
 uint32_t GgufFile::version() const { return state_->contents.version; }
+
+std::optional<GgufIdentity> GgufFile::identity() const {
+  if (state_->parts.empty()) return std::nullopt;
+  GgufIdentity identity{state_->file_bytes, 0, 0};
+  for (const FileMapping& part : state_->parts) {
+    const std::byte* end = part.bytes().data() + part.bytes().size();
+    for (const GgufTensor& tensor : state_->contents.tensors) {
+      if (part.contains(tensor.data)) end = std::min(end, tensor.data);
+    }
+    identity.modified_ns = std::max(identity.modified_ns, part.modified_ns());
+    identity.header_hash = hash_bytes({part.bytes().data(), end}, identity.header_hash);
+  }
+  return identity;
+}
+
 bool GgufFile::has(std::string_view key) const { return state_->value(key) != nullptr; }
 
 std::optional<uint64_t> GgufFile::get_uint(std::string_view key) const {

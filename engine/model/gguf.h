@@ -26,6 +26,14 @@ struct GgufTensor {
   size_t bytes = 0;
 };
 
+// Tells a model's files from others without reading them whole; says nothing about where they lie.
+struct GgufIdentity {
+  uint64_t file_bytes = 0;   // of all parts
+  int64_t modified_ns = 0;   // of the part that was written last, since 1970
+  uint64_t header_hash = 0;  // of everything before the tensors' data: metadata, names, shapes, types, places
+  bool operator==(const GgufIdentity&) const = default;
+};
+
 class GgufFile {
  public:
   static GgufFile open(const std::string& path);
@@ -38,6 +46,7 @@ class GgufFile {
   const std::string& path() const;
   uint64_t file_bytes() const;  // of all parts
   uint32_t version() const;
+  std::optional<GgufIdentity> identity() const;  // nothing for parse()
 
   bool has(std::string_view key) const;
   // Typed metadata. get_*: std::nullopt when the key is absent; Error when it has another type or does not fit.

@@ -2,10 +2,13 @@
 // order in which a token uses it (one slot for the embedding, one for each layer, one for the output), and then all
 // matrices are packed in parallel.
 #include <algorithm>
+#include <exception>
 #include <set>
+#include <thread>
 #include <utility>
 
 #include "engine/model/architecture.h"
+#include "engine/model/loading.h"
 #include "engine/model/packing.h"
 #include "engine/model/weights.h"
 #include "sync/error.h"
@@ -96,26 +99,37 @@ class Loader {
   // The items listed since the last call share a slot.
   void end_slot(std::string label) { slots_.push_back({std::move(label), std::exchange(items_, {})}); }
 
-  // Gives every item its place, after everything has been checked, so that a bad file costs no memory. Returns the
-  // bytes used.
-  size_t place_all() {
-    size_t total = 0;
+  // Gives every item its place in slots of the pool's memory, to be packed there. After everything has been checked, so
+  // that a bad file costs no memory.
+  std::vector<const sync::Slot*> place_all() {
+    std::vector<const sync::Slot*> slots;
     for (const SlotPlan& plan : slots_) {
-      size_t bytes = 0;
-      for (const Item& item : plan.items) bytes += aligned(item.bytes);
-      const sync::Slot& slot = pool_.acquire(bytes, sync::SlotUse::weights, plan.label);
-      size_t offset = 0;
+      slots.push_back(&pool_.acquire(bytes_of(plan), sync::SlotUse::weights, plan.label));
+      place(plan, *slots.back());
       for (const Item& item : plan.items) {
-        *item.place = {&slot, offset};
-        offset += aligned(item.bytes);
-        item.matrix != nullptr ? packing_.add(*item.matrix, item.sources) : decode_vector(item);
+        item.matrix != nullptr ? packing_.add(*item.matrix, item.sources)
+                               : packing_.add_vector(*item.place, item.sources);
       }
-      total += bytes;
     }
-    return total;
+    return slots;
   }
 
-  void pack(int threads, const LoadProgress& progress) const { packing_.run(threads, progress); }
+  // The same in slots that hold the packed weights already.
+  std::vector<const sync::Slot*> place_all(const PackedFile& packed, PackedUse use) {
+    std::vector<std::string> labels;
+    for (const SlotPlan& plan : slots_) labels.push_back(plan.label);
+    const auto found = use == PackedUse::mapped ? packed.map(pool_, labels) : packed.read(pool_, labels);
+    for (size_t i = 0; i < slots_.size(); ++i) place(slots_[i], *found[i]);
+    return {found.begin(), found.end()};
+  }
+
+  std::vector<size_t> slot_bytes() const {
+    std::vector<size_t> bytes;
+    for (const SlotPlan& plan : slots_) bytes.push_back(bytes_of(plan));
+    return bytes;
+  }
+
+  PackingList& packing() { return packing_; }
 
   // A tensor that nobody asked for would be left out of the computation.
   void refuse_unknown_tensors(const std::string& architecture) const {
@@ -136,12 +150,17 @@ class Loader {
     std::vector<Item> items;
   };
 
-  void decode_vector(const Item& item) const {
-    float* out = item.place->as<float>();
-    for (const GgufTensor* tensor : item.sources) {
-      decode_row(tensor->type, tensor->data, out, tensor->shape[0]);
-      out += tensor->shape[0];
-      file_.drop_pages({tensor->data, tensor->bytes});
+  static size_t bytes_of(const SlotPlan& plan) {
+    size_t bytes = 0;
+    for (const Item& item : plan.items) bytes += aligned(item.bytes);
+    return bytes;
+  }
+
+  static void place(const SlotPlan& plan, const sync::Slot& slot) {
+    size_t offset = 0;
+    for (const Item& item : plan.items) {
+      *item.place = {&slot, offset};
+      offset += aligned(item.bytes);
     }
   }
 
@@ -178,48 +197,124 @@ std::vector<PackedFormat> matrix_formats(const ModelWeights& weights) {
   return formats;
 }
 
-Model load_model(const GgufFile& file, sync::Pool& pool, int threads, const LoadProgress& progress) {
-  const Architecture& architecture = find_architecture(file);
-  Model model;
-  model.config = architecture.read_config(file);
-  // A small file may claim thousands of layers: that is seen before all of their tensors' names are made up.
-  if (static_cast<uint64_t>(model.config.layers) > file.tensors().size()) {
-    throw Error("the file has fewer tensors than layers: expected at least one for each of the " +
-                    std::to_string(model.config.layers) + " layers, found " + std::to_string(file.tensors().size()),
-                file.path(), "the tensors contradict the metadata: the file is damaged");
+class ModelLoading::State {
+ public:
+  State(const GgufFile& file, sync::Pool& pool, int64_t most_layers) : file_(file), loader_(file, pool) {
+    list(most_layers);
   }
-  const ModelSpec spec = model_spec(architecture, model.config);
-  ModelWeights& weights = model.weights;
-  file.expect_sequential_reads();
+  ~State() { loader_.packing().stop(); }
 
-  Loader loader(file, pool);
-  loader.matrix(spec.embedding, weights.embedding);
-  loader.end_slot("embedding");
+  const ModelConfig& config() const { return model_.config; }
+
+  std::vector<size_t> slot_bytes() const { return loader_.slot_bytes(); }
+
+  void start(int threads, std::function<void()> before) {
+    place();
+    for (int i = 0; i < threads; ++i) {
+      threads_.emplace_back([this, before = std::exchange(before, {})] {
+        try {
+          if (before) before();
+        } catch (...) {
+          problem_ = std::current_exception();
+          return loader_.packing().stop();
+        }
+        loader_.packing().work();
+      });
+    }
+  }
+
+  void widen(int threads) {
+    while (std::cmp_less(threads_.size(), threads)) threads_.emplace_back([this] { loader_.packing().work(); });
+  }
+
+  Model finish(int threads, const LoadProgress& progress) {
+    place();
+    loader_.packing().finish(threads, progress);
+    threads_.clear();
+    if (problem_) std::rethrow_exception(problem_);
+    file_.drop_all_pages();  // those of the metadata are left
+    return std::move(model_);
+  }
+
+  void take(const PackedFile& packed, PackedUse use) {
+    TANDEM_CHECK(!std::exchange(placed_, true), "weights that are being packed already");
+    placed(loader_.place_all(packed, use));
+  }
+
+ private:
+  void list(int64_t most_layers);
+  void place();
+  void placed(std::vector<const sync::Slot*> slots);
+
+  const GgufFile& file_;
+  Loader loader_;
+  Model model_;
+  bool placed_ = false;
+  std::exception_ptr problem_;  // the first thread's, read when it has been joined
+  std::vector<std::jthread> threads_;
+};
+
+void ModelLoading::State::list(int64_t most_layers) {
+  const Architecture& architecture = find_architecture(file_);
+  ModelConfig& config = model_.config = architecture.read_config(file_);
+  // A small file may claim thousands of layers: that is seen before all of their tensors' names are made up.
+  if (static_cast<uint64_t>(config.layers) > file_.tensors().size()) {
+    throw Error("the file has fewer tensors than layers: expected at least one for each of the " +
+                    std::to_string(config.layers) + " layers, found " + std::to_string(file_.tensors().size()),
+                file_.path(), "the tensors contradict the metadata: the file is damaged");
+  }
+  const bool whole = most_layers <= 0 || most_layers >= config.layers;
+  if (!whole) config.layers = most_layers;
+  const ModelSpec spec = model_spec(architecture, config);
+  ModelWeights& weights = model_.weights;
+  loader_.matrix(spec.embedding, weights.embedding);
+  loader_.end_slot("embedding");
   weights.layers.resize(spec.layers.size());  // before any place in it is remembered
   for (size_t i = 0; i < spec.layers.size(); ++i) {
     const LayerSpec& from = spec.layers[i];
     LayerWeights& to = weights.layers[i];
-    loader.vector({from.attention_norm}, to.attention_norm);
-    loader.group(from.qkv, to.qkv);
-    loader.vector({from.q_norm}, to.q_norm);
-    loader.vector({from.k_norm}, to.k_norm);
-    loader.group(from.attention_output, to.attention_output);
-    loader.vector({from.ffn_norm}, to.ffn_norm);
-    loader.group(from.gate_up, to.gate_up);
-    loader.group(from.down, to.down);
-    loader.end_slot("layer " + std::to_string(i));
+    loader_.vector({from.attention_norm}, to.attention_norm);
+    loader_.group(from.qkv, to.qkv);
+    loader_.vector({from.q_norm}, to.q_norm);
+    loader_.vector({from.k_norm}, to.k_norm);
+    loader_.group(from.attention_output, to.attention_output);
+    loader_.vector({from.ffn_norm}, to.ffn_norm);
+    loader_.group(from.gate_up, to.gate_up);
+    loader_.group(from.down, to.down);
+    loader_.end_slot("layer " + std::to_string(i));
   }
-  loader.vector({spec.output_norm}, weights.output_norm);
-  loader.group(spec.output, weights.output);
-  loader.end_slot("output");
-  loader.refuse_unknown_tensors(model.config.architecture);
-  weights.bytes = loader.place_all();
-  if (model.config.tied_output) {
+  loader_.vector({spec.output_norm}, weights.output_norm);
+  loader_.group(spec.output, weights.output);
+  loader_.end_slot("output");
+  if (whole) loader_.refuse_unknown_tensors(config.architecture);
+}
+
+void ModelLoading::State::place() {
+  if (std::exchange(placed_, true)) return;
+  file_.expect_sequential_reads();
+  placed(loader_.place_all());
+}
+
+void ModelLoading::State::placed(std::vector<const sync::Slot*> slots) {
+  ModelWeights& weights = model_.weights;
+  weights.slots = std::move(slots);
+  for (const size_t bytes : loader_.slot_bytes()) weights.bytes += bytes;
+  if (model_.config.tied_output)
     weights.output = {{{weights.embedding, 0}}, weights.embedding.rows, weights.embedding.columns, {}};
-  }
-  loader.pack(threads, progress);
-  file.drop_all_pages();  // those of the metadata are left
-  return model;
+}
+
+ModelLoading::ModelLoading(const GgufFile& file, sync::Pool& pool, int64_t most_layers)
+    : state_(std::make_unique<State>(file, pool, most_layers)) {}
+ModelLoading::~ModelLoading() = default;
+const ModelConfig& ModelLoading::config() const { return state_->config(); }
+void ModelLoading::widen(int threads) { state_->widen(threads); }
+std::vector<size_t> ModelLoading::slot_bytes() const { return state_->slot_bytes(); }
+void ModelLoading::take(const PackedFile& packed, PackedUse use) { state_->take(packed, use); }
+void ModelLoading::start(int threads, std::function<void()> before) { state_->start(threads, std::move(before)); }
+Model ModelLoading::finish(int threads, const LoadProgress& progress) { return state_->finish(threads, progress); }
+
+Model load_model(const GgufFile& file, sync::Pool& pool, int threads, const LoadProgress& progress) {
+  return ModelLoading(file, pool).finish(threads, progress);
 }
 
 }  // namespace tandem

@@ -1,10 +1,8 @@
 #include "engine/model/packing.h"
 
 #include <algorithm>
-#include <condition_variable>
-#include <exception>
-#include <mutex>
 #include <thread>
+#include <utility>
 
 namespace tandem {
 namespace {
@@ -21,7 +19,7 @@ void PackingList::add(const PackedMatrix& matrix, std::vector<const GgufTensor*>
   for (int64_t panel = 0; panel < panels; panel += job_panels) {
     const int64_t begin = panel * kPanelRows;
     const int64_t end = std::min(matrix.rows, (panel + job_panels) * kPanelRows);
-    Job job{matrix, {}, 0};
+    Job job{matrix, {}, {}, {}, 0};
     int64_t first = 0;  // the destination row of the source's first row
     for (const GgufTensor* tensor : sources) {
       const size_t bytes_per_row = row_bytes(tensor->type, matrix.columns);
@@ -38,7 +36,20 @@ void PackingList::add(const PackedMatrix& matrix, std::vector<const GgufTensor*>
   }
 }
 
+void PackingList::add_vector(const Operand& place, std::vector<const GgufTensor*> sources) {
+  Job job{{}, {}, place, std::move(sources), 0};
+  for (const GgufTensor* tensor : job.values) job.bytes += tensor->bytes;
+  total_bytes_ += job.bytes;
+  jobs_.push_back(std::move(job));
+}
+
 void PackingList::pack(const Job& job) const {
+  // A vector's pages go with those of the matrices around it: dropping them here would take pages of two mebibytes
+  // that other threads are reading.
+  for (float* out = job.values.empty() ? nullptr : job.vector.as<float>(); const GgufTensor* tensor : job.values) {
+    decode_row(tensor->type, tensor->data, out, tensor->shape[0]);
+    out += tensor->shape[0];
+  }
   const int64_t columns = job.matrix.columns;
   for (const Piece& piece : job.pieces) {
     const size_t bytes_per_row = row_bytes(piece.tensor->type, columns);
@@ -48,42 +59,43 @@ void PackingList::pack(const Job& job) const {
   }
 }
 
-void PackingList::run(int threads, const LoadProgress& progress) const {
-  std::mutex mutex;
-  std::condition_variable changed;
-  size_t next = 0;
-  uint64_t done = 0;
-  int running = std::clamp(threads, 1, 256);
-  std::exception_ptr failure;
-
-  const auto work = [&] {
-    std::unique_lock lock(mutex);
-    while (next < jobs_.size() && !failure) {
-      const Job& job = jobs_[next++];
-      lock.unlock();
-      std::exception_ptr problem;
-      try {
-        pack(job);
-      } catch (...) {
-        problem = std::current_exception();
-      }
-      lock.lock();
-      if (problem && !failure) failure = problem;
-      done += job.bytes;
-      changed.notify_one();
+void PackingList::work() noexcept {
+  std::unique_lock lock(mutex_);
+  ++working_;
+  while (next_ < jobs_.size() && !failure_) {
+    const Job& job = jobs_[next_++];
+    lock.unlock();
+    std::exception_ptr problem;
+    try {
+      pack(job);
+    } catch (...) {
+      problem = std::current_exception();
     }
-    --running;
-    changed.notify_one();
-  };
+    lock.lock();
+    if (problem && !failure_) failure_ = problem;
+    done_bytes_ += job.bytes;
+    changed_.notify_one();
+  }
+  --working_;
+  changed_.notify_one();
+}
 
-  std::vector<std::jthread> workers;
-  for (int i = running; i > 0; --i) workers.emplace_back(work);
-  std::unique_lock lock(mutex);
-  // Workers may be done before this thread first looks: what they did is reported all the same.
-  for (uint64_t reported = 0; running > 0 || (reported != done && !failure);) {
-    changed.wait(lock, [&] { return running == 0 || done != reported; });
-    reported = done;
-    if (progress && !failure) {
+void PackingList::stop() {
+  const std::lock_guard lock(mutex_);
+  next_ = jobs_.size();
+}
+
+void PackingList::finish(int threads, const LoadProgress& progress) {
+  std::vector<std::jthread> workers;  // joined without the lock
+  std::unique_lock lock(mutex_);
+  for (int i = std::clamp(threads, 1, 256) - working_; i > 0; --i) workers.emplace_back([this] { work(); });
+  // Workers may be done before this thread first looks: what they did is reported all the same. A worker that has not
+  // begun yet finds nothing left, or does what is left before it ends.
+  const auto ended = [&] { return working_ == 0 && (failure_ || next_ == jobs_.size()); };
+  for (uint64_t reported = 0; !ended() || (reported != done_bytes_ && !failure_);) {
+    changed_.wait(lock, [&] { return ended() || done_bytes_ != reported; });
+    reported = done_bytes_;
+    if (progress && !failure_) {
       lock.unlock();
       std::exception_ptr problem;  // thrown on, it ends the loading
       try {
@@ -92,10 +104,10 @@ void PackingList::run(int threads, const LoadProgress& progress) const {
         problem = std::current_exception();
       }
       lock.lock();
-      if (problem && !failure) failure = problem;
+      if (problem && !failure_) failure_ = problem;
     }
   }
-  if (failure) std::rethrow_exception(failure);
+  if (failure_) std::rethrow_exception(failure_);
 }
 
 }  // namespace tandem

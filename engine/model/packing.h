@@ -1,11 +1,15 @@
-// Copies tensors of a file into packed matrices, on several threads.
+// Copies tensors of a file into packed matrices and vectors, on several threads.
 //
-// Contract: add() lists what is to be packed; run() does it. A job is a run of whole panels, so no two threads write
-// the same panel, and is small enough that only little of the file is in memory at any time: its pages are dropped as
-// soon as it is packed. The first failure stops the others and is thrown by run(). Borrows the file.
+// Contract: add() and add_vector() list what is to be packed; then any number of threads may call work(), at any time,
+// and finish() starts more of them and waits until everything is packed. A job is a run of whole panels, so no two
+// threads write the same panel, and is small enough that only little of the file is in memory at any time: its pages
+// are dropped as soon as it is packed. The first failure stops the others and is thrown by finish(). Borrows the file.
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
+#include <exception>
+#include <mutex>
 #include <vector>
 
 #include "engine/model/gguf.h"
@@ -16,11 +20,21 @@ namespace tandem {
 class PackingList {
  public:
   explicit PackingList(const GgufFile& file) : file_(file) {}
+  PackingList(const PackingList&) = delete;
+  PackingList& operator=(const PackingList&) = delete;
 
   // The tensors' rows one below the other are the matrix.
   void add(const PackedMatrix& matrix, std::vector<const GgufTensor*> sources);
-  // done and total count bytes of the file; called on the calling thread, which packs nothing itself.
-  void run(int threads, const LoadProgress& progress) const;
+  // The tensors' values one behind the other are the vector of f32.
+  void add_vector(const Operand& place, std::vector<const GgufTensor*> sources);
+
+  // Takes jobs until none is left. Throws nothing.
+  void work() noexcept;
+  // Nobody takes a job any more; those that were begun are ended.
+  void stop();
+  // Waits for all jobs, with so many threads in all. done and total count bytes of the file; progress is called on the
+  // calling thread, which packs nothing itself.
+  void finish(int threads, const LoadProgress& progress);
 
  private:
   struct Piece {  // rows of one tensor inside a job
@@ -30,6 +44,8 @@ class PackingList {
   struct Job {
     PackedMatrix matrix;
     std::vector<Piece> pieces;
+    Operand vector;  // with `values`, and no pieces
+    std::vector<const GgufTensor*> values;
     uint64_t bytes = 0;  // of the file
   };
   void pack(const Job& job) const;
@@ -37,6 +53,14 @@ class PackingList {
   const GgufFile& file_;
   std::vector<Job> jobs_;
   uint64_t total_bytes_ = 0;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  // Under the mutex.
+  size_t next_ = 0;
+  uint64_t done_bytes_ = 0;
+  int working_ = 0;  // threads inside work()
+  std::exception_ptr failure_;
 };
 
 }  // namespace tandem

@@ -41,9 +41,10 @@ struct LayerWeights {
 struct ModelWeights {
   PackedMatrix embedding;  // [vocabulary, H]
   std::vector<LayerWeights> layers;
-  Operand output_norm;  // f32 [H]
-  MatrixGroup output;   // [vocabulary, H]; the embedding's bytes again when tied
-  size_t bytes = 0;     // packed, in the pool
+  Operand output_norm;                   // f32 [H]
+  MatrixGroup output;                    // [vocabulary, H]; the embedding's bytes again when tied
+  size_t bytes = 0;                      // packed, in the pool
+  std::vector<const sync::Slot*> slots;  // that hold all of it: embedding, layers, output
 };
 
 struct Model {

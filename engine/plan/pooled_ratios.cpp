@@ -45,6 +45,12 @@ double PooledRatios::ratio(std::span<const std::string> path) const {
   return std::exp(log_ratio);
 }
 
+void PooledRatios::hope(const std::function<bool(const std::string& level)>& which, double by, double least) {
+  for (auto& [name, level] : levels_) {
+    if (level.log_ratio > least && which(name)) level.log_ratio = std::max(least, level.log_ratio - by);
+  }
+}
+
 double PooledRatios::seen(const std::string& level) const {
   const auto found = levels_.find(level);
   return found == levels_.end() ? 0 : found->second.seen;

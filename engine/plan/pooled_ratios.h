@@ -12,6 +12,7 @@
 // the broadest level believes its first ones whatever they are: the formula's scale may be far off.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -29,9 +30,12 @@ class PooledRatios {
 
   // ratio and weight: above 0. weight: 1 for what can be trusted.
   void learn(std::span<const std::string> path, double ratio, double weight = 1);
-  double ratio(std::span<const std::string> path) const;                      // 1: nothing is known
-  double seen(const std::string& level) const;                                // 0: never
-  const std::map<std::string, Level>& levels() const { return levels_; }      // by the path's texts
+  double ratio(std::span<const std::string> path) const;  // 1: nothing is known
+  // Of every level that `which` takes: expects it to take less long than was seen, by this much of the logarithm, but
+  // not below `least`. What is never tried any more would else be remembered for ever as it was.
+  void hope(const std::function<bool(const std::string& level)>& which, double by, double least);
+  double seen(const std::string& level) const;                                 // 0: never
+  const std::map<std::string, Level>& levels() const { return levels_; }       // by the path's texts
   void put(const std::string& level, Level known) { levels_[level] = known; }  // as it was read from disk
 
  private:

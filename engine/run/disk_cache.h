@@ -1,6 +1,4 @@
-// Measurements that outlive the process: a JSON file of numbers and texts under keys that name everything they depend
-// on. Some are doubtful, because other programs had the cores: better than measuring again where they still have, and
-// else to be measured again.
+// Measurements that outlive the process: a JSON file of values under keys that name everything they depend on.
 //
 // Contract: a missing or unreadable file is an empty cache (measuring again is always possible); save() writes it whole
 // or not at all, with what other processes have added meanwhile, and a folder that cannot be written is no error. One
@@ -30,14 +28,10 @@ class DiskCache {
   void set(const std::string& key, nlohmann::json value);
   void forget(const std::string& key);  // here; on disk it stays until it is set anew
   void save() const noexcept;
-  void save_as_doubtful() noexcept;  // what was set since the last save
-  void ignore_doubtful();            // those on disk count as not there from now on
 
  private:
-  void save(bool doubtful) const noexcept;
   std::string path_;
   nlohmann::json values_ = nlohmann::json::object();
-  std::set<std::string> doubtful_;         // keys of values that are, as read from disk
   mutable std::set<std::string> changed_;  // keys to be saved
 };
 

@@ -1,10 +1,12 @@
 #include "engine/run/engine.h"
 
 #include <malloc.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <future>
 #include <iterator>
 #include <set>
 #include <string_view>
@@ -12,10 +14,13 @@
 
 #include "engine/device/gpu/driver_pages.h"
 #include "engine/device/pair_self_test.h"
+#include "engine/model/loading.h"
 #include "engine/plan/cut.h"
 #include "engine/plan/gpu_prediction.h"
+#include "engine/plan/piece_cutting.h"
 #include "engine/run/contention.h"
 #include "engine/run/contract.h"
+#include "engine/run/kernel_set.h"
 #include "engine/run/measure.h"
 #include "sync/error.h"
 
@@ -71,6 +76,16 @@ void require_hand_over(Device& a, Device& b, sync::Pool& pool) {
   }
 }
 
+std::unique_ptr<Tokenizer> make_tokenizer_for(const GgufFile& file, const ModelConfig& config) {
+  auto tokenizer = make_tokenizer(file);
+  if (tokenizer->size() > config.vocabulary) {
+    throw Error("the tokenizer has more tokens than the model", file.path(),
+                std::to_string(tokenizer->size()) + " against " + std::to_string(config.vocabulary) +
+                    " rows of token_embd.weight");
+  }
+  return tokenizer;
+}
+
 }  // namespace
 
 std::unique_ptr<Engine> Engine::open(const EngineOptions& options) {
@@ -82,19 +97,36 @@ Engine::Engine(const EngineOptions& options)
     : options_(options),
       layout_(lay_out_cores(usable_cores(), options.threads)),
       cache_(options.measurements ? *options.measurements : DiskCache::default_path()),
+      pack_cache_(options.pack_cache_folder, options.pack_cache_bytes),
       file_(GgufFile::open(options.model_path)) {
   if (options_.plan != "auto") find_strategy(options_.plan);  // an unknown name is an Error before anything is loaded
-  const ModelConfig config = read_config(file_);
-  tokenizer_ = make_tokenizer(file_);
-  if (tokenizer_->size() > config.vocabulary) {
-    throw Error("the tokenizer has more tokens than the model", file_.path(),
-                std::to_string(tokenizer_->size()) + " against " + std::to_string(config.vocabulary) +
-                    " rows of token_embd.weight");
-  }
-  open_devices();
-  // Loading threads inherit this thread's mask; the orchestrator takes its own core only afterwards.
+  // Loading threads inherit this thread's mask; the orchestrator takes its own core only afterwards. While it opens the
+  // devices, which hardly any of the work can be shared of, the other cores make the tokenizer and pack.
   pin_this_thread(usable_cores());
-  model_ = load_model(file_, pool_, static_cast<int>(usable_cores().size()), options.load_progress);
+  const gpu::DriverPages driver_pages;
+  const ModelConfig config = read_config(file_);
+  ModelLoading loading(file_, pool_, options.only_layers_of_every_kind ? layers_of_every_kind(file_, config) : 0);
+  start_warming(config);
+  const int cores = static_cast<int>(usable_cores().size());
+  const auto make = [&] { tokenizer_ = make_tokenizer_for(file_, loading.config()); };
+  if (const auto packed = pack_cache_.on() ? pack_cache_.find(file_.identity(), loading.slot_bytes()) : std::nullopt) {
+    auto made = std::async(std::launch::async, make);
+    open_devices();
+    loading.take(*packed, maps_files() ? PackedUse::mapped : PackedUse::read);
+    made.get();
+  } else {
+    loading.start(std::max(1, cores - 1), make);
+    open_devices();
+    pin_this_thread(usable_cores());
+    loading.widen(cores);
+  }
+  // Drivers' code, and what making the tokenizer and starting drivers has freed. The weights take as much memory as
+  // they need by and by, most of it after this.
+  driver_pages.give_back();
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+  model_ = loading.finish(cores, options.load_progress);
   if (layout_.may_spin) pin_this_thread(std::vector{layout_.orchestrator});
 
   const bool may_use_npu =
@@ -117,6 +149,13 @@ Engine::Engine(const EngineOptions& options)
   sizes.kv_type = options_.kv_type;
   activations_ = std::make_unique<Activations>(model_.config, sizes, &pool_);
 
+  set_up_plans();
+  if (options_.plan != "auto") {
+    for (const std::string& note : planner_->make(options_.plan, {1, 1}, 0).notes) notes_.push_back(note);
+  }
+}
+
+void Engine::set_up_plans() {
   ExecutorOptions executor;
   executor.sync_policy = layout_.may_spin ? options_.sync_policy : "blocking";
   for (const auto& device : devices_) {
@@ -132,19 +171,79 @@ Engine::Engine(const EngineOptions& options)
       PlannerOptions{options_.plan, options_.split, options_.act == "f16", options_.strict_device, options_.tries_plans,
                      options_.graph_tokens, options_.submit},
       cache_);
-  if (options_.plan != "auto") {
-    for (const std::string& note : planner_->make(options_.plan, {1, 1}, 0).notes) notes_.push_back(note);
+  executor_->record(timeline_);
+  announce_kernels();
+}
+
+// A list kernel is compiled for a set of kernels: one for all that the model's single tokens need serves every plan
+// (engine/device/opencl/list_launcher.h).
+void Engine::announce_kernels() {
+  const Device* gpu = first_of(DeviceKind::gpu);
+  if (gpu == nullptr) return;
+  std::set<std::string> seen;
+  std::vector<Placed> placed;
+  for (const Operator& op : operators_for({1, 1})) {
+    const auto* matmul = std::get_if<MatMul>(&op.body);
+    const size_t layer = op.name.starts_with("blk.") ? op.name.find('.', 4) + 1 : 0;
+    const std::string role = op.name.substr(layer) + " " + kind_name(op) + (matmul ? to_string(matmul->w.format) : "");
+    if (gpu->supports(op).yes && seen.insert(role).second) placed.push_back({0, op});
+  }
+  executor_->prepare(schedule("kernels", {gpu->info().id}, placed));
+}
+
+// Where nothing is known of the drivers' kernels for such a model, no driver is even loaded.
+void Engine::start_warming(const ModelConfig& config) {
+  if (options_.warming_program.empty() || options_.plan != "auto" || !options_.devices.empty() ||
+      options_.act == "f32" || !options_.split.empty())
+    return;
+  const std::string kv_type = options_.kv_type == KvType::f16 ? "f16" : "f32";
+  auto warming = std::make_unique<Warming>(kernels_mark(file_, config, options_.kv_type), options_.warming_program);
+  if (warming->done() || !warming->start({"warm", "-m", options_.model_path, "--cache-type", kv_type, "--background"}))
+    return;
+  warming_ = std::move(warming);
+  notes_.push_back("the GPU's kernels are being compiled in the background; it joins in when they are there");
+}
+
+void Engine::admit_gpu_when_warm() {
+  if (!warming_ || !warming_->done()) return;
+  warming_.reset();
+  try {
+    if (admit_gpu()) spdlog::info("the GPU has joined in: {}", device_names());
+  } catch (const Error& error) {
+    notes_.push_back(std::string("no GPU has joined in: ") + error.what());
   }
 }
 
+// Everything that may fail happens before anything is taken apart.
+bool Engine::admit_gpu() {
+  const std::vector<std::string> names = default_devices(options_, notes_);
+  if (names.size() != 3) return false;  // no GPU: {"npu:0", "host"}
+  std::unique_ptr<Device> gpu = open_device(names.front(), device_options_);
+  require_policy(gpu->info(), device_options_.sync_policy);
+  std::vector<const DeviceInfo*> infos = devices();
+  infos.push_back(&gpu->info());
+  // In the middle of a text another arithmetic would show.
+  if (reasons_for_other_bits(infos, matrix_formats(model_.weights), options_.act) != other_bits_) return false;
+  require_hand_over(*gpu, *devices_.front(), pool_);
+  planner_.reset();
+  prepared_.clear();
+  executor_.reset();
+  devices_.insert(devices_.begin(), std::move(gpu));
+  set_up_plans();
+  return true;
+}
+
 Engine::~Engine() {
+  if (pack_cache_.wants() && !model_.weights.slots.empty()) {
+    if (options_.on_long_work) options_.on_long_work("keeping the packed weights for the next start");
+    pack_cache_.keep(model_.weights.slots);
+  }
   planner_.reset();  // what it has learnt goes to the cache
   cache_.save();
 }
 
 void Engine::open_devices() {
-  const gpu::DriverPages driver_pages;
-  DeviceOptions device_options;
+  DeviceOptions& device_options = device_options_;
   device_options.gpu_cores = layout_.gpu;
   device_options.npu_cores = layout_.npu;
   device_options.gpu_family = options_.gpu_family;
@@ -156,11 +255,14 @@ void Engine::open_devices() {
   device_options.program_folder = options_.program_folder;
   device_options.on_long_work = options_.on_long_work;
   configure_drivers(device_options);
-  const auto names = options_.devices.empty() ? default_devices(options_, notes_) : options_.devices;
+  auto names = options_.devices;
+  if (warming_) names = {"npu:0", "host"};
+  if (names.empty()) names = default_devices(options_, notes_);
   std::set<std::string> seen;
   for (const std::string& id : names) {
     if (!seen.insert(id).second) throw Error("a device is named twice", id, "Name each device once in --device");
-    const bool beside = id == "host" && first_of(DeviceKind::gpu) && first_of(DeviceKind::npu);
+    // While a GPU is waited for its core is left to those who compile for it.
+    const bool beside = id == "host" && (warming_ || first_of(DeviceKind::gpu)) && first_of(DeviceKind::npu);
     devices_.push_back(beside ? open_host_on(*first_of(DeviceKind::npu), device_options)
                               : open_device(id, device_options));
     if (beside) host_beside_npu_ = devices_.back().get();
@@ -173,11 +275,14 @@ void Engine::open_devices() {
   for (size_t a = 0; a < apart.size(); ++a) {
     for (size_t b = a + 1; b < apart.size(); ++b) require_hand_over(*apart[a], *apart[b], pool_);
   }
-  // Before the weights need the memory: drivers' code, and what making the tokenizer and starting drivers has freed.
-  driver_pages.give_back();
-#ifdef __GLIBC__
-  malloc_trim(0);
-#endif
+}
+
+// Devices that are cores of this machine read any memory of the process. Drivers of others may refuse the pages of a
+// file (amdgpu does), or copy them: these get the packed weights in memory of the pool.
+bool Engine::maps_files() const {
+  return std::ranges::none_of(devices_, [](const auto& device) {
+    return device->info().kind == DeviceKind::gpu && device->info().cores.empty();
+  });
 }
 
 Device* Engine::first_of(DeviceKind kind) const {
@@ -234,12 +339,14 @@ Engine::CachedPlan& Engine::prepared_for(const Batch& batch) {
 }
 
 void Engine::pass(std::span<const int32_t> ids, const Batch& batch) {
+  admit_gpu_when_warm();
   CachedPlan& cached = prepared_for(batch);  // first: planning writes positions
   std::memcpy(activations_->ids.as<int32_t>(), ids.data(), ids.size_bytes());
   write_positions(*activations_, position_, batch.S);
   run_and_learn(cached, position_);
   plans_ran_.add(batch.S, cached.prepared->plan().name);
   position_ += batch.S;
+  furthest_ = std::max(furthest_, position_);
 }
 
 // Every pass is a measurement, as far as that costs nothing to speak of: single tokens are looked at ever more seldom.
@@ -275,9 +382,19 @@ void Engine::check_fits(std::span<const int32_t> ids) const {
   }
 }
 
-Batch Engine::piece(int64_t first, int64_t total) const {
-  const int64_t S = std::min(chunk(), total - first);
-  return {S, first + S == total ? 1 : 0};
+Batch Engine::piece(int64_t first, int64_t total) {
+  const int64_t begin = std::max<int64_t>(0, position_ - first);
+  if (pieces_.position != begin || pieces_.total != total) {
+    pieces_ = {begin, total, cut_pieces(total, chunk(), [&](int64_t done, int64_t S) {
+                 return planner_->shared_seconds({S, done + S == total ? 1 : 0}, begin + done);
+               })};
+  }
+  int64_t done = 0;
+  for (const int64_t S : pieces_.lengths) {
+    if (done == first) return {S, done + S == total ? 1 : 0};
+    done += S;
+  }
+  throw Error("no pass of the prompt begins there", std::to_string(first) + " of " + std::to_string(total) + " tokens");
 }
 
 std::span<const float> Engine::extend(std::span<const int32_t> ids) {
@@ -323,6 +440,14 @@ void Engine::rewind(int64_t position) {
   position_ = position;
 }
 
-void Engine::record(Timeline* timeline) { executor_->record(timeline); }
+void Engine::record(Timeline* timeline) {
+  timeline_ = timeline;
+  executor_->record(timeline);
+}
+
+void Engine::resume(int64_t position) {
+  TANDEM_CHECK(position >= position_ && position <= furthest_, "nothing was ever appended there");
+  position_ = position;
+}
 
 }  // namespace tandem

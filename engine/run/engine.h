@@ -28,9 +28,11 @@
 #include "engine/run/disk_cache.h"
 #include "engine/run/executor.h"
 #include "engine/run/measure.h"
+#include "engine/run/pack_cache.h"
 #include "engine/run/planner.h"
 #include "engine/run/plans_ran.h"
 #include "engine/run/timeline.h"
+#include "engine/run/warming.h"
 
 namespace tandem {
 
@@ -55,11 +57,18 @@ struct EngineOptions {
   // H7: "ahead" (every GPU step is queued at once), "follow" (when the NPU has ended what it waits for), "dominant"
   // (follow for prompts, ahead for single tokens).
   std::string submit = "ahead";
-  std::string gpu_family;                   // tests: "simd", "simt"
-  bool force_copies = false;                // tests: no zero copy
-  std::string npu_params;                   // NPU parameter file; empty: built in
-  std::string program_folder;               // keeps compiled OpenCL programs for the next start; empty: nowhere
-  std::optional<std::string> measurements;  // file that keeps them; nothing: the user's cache
+  std::string gpu_family;                          // tests: "simd", "simt"
+  bool force_copies = false;                       // tests: no zero copy
+  std::string npu_params;                          // NPU parameter file; empty: built in
+  std::string program_folder;                      // keeps compiled OpenCL programs for the next start; empty: nowhere
+  std::optional<std::string> measurements;         // file that keeps them; nothing: the user's cache
+  std::string pack_cache_folder;                   // keeps packed weights for the next start; empty: nowhere
+  uint64_t pack_cache_bytes = uint64_t{32} << 30;  // most that the folder holds; the oldest are removed
+  // Where a GPU's kernels are not compiled yet: the program that does it in the background (engine/run/warming.h),
+  // while texts are written without the GPU; it joins between two passes when they are there. Only where the engine
+  // chooses the devices, and the plan. Empty: they are compiled here, when they are first needed.
+  std::string warming_program;
+  bool only_layers_of_every_kind = false;  // as few as need all of the model's kernels: to compile them
   LoadProgress load_progress;
   OnLongWork on_long_work;  // keeping is told by the destructor
 };
@@ -75,6 +84,9 @@ class Engine {
   using LogitsSink = std::function<void(int64_t first, std::span<const float> logits)>;
   void extend_all(std::span<const int32_t> ids, const LogitsSink& sink);
   void rewind(int64_t position);  // 0: forget everything
+  // Takes up again what rewind() has left, up to any position that was reached since open(): the keys and values there
+  // are those of the tokens that were last appended at each place.
+  void resume(int64_t position);
   // Makes the plans that extend() will need for so many tokens from here, and, with `then_single`, for single tokens
   // behind them, and compiles what they run.
   void get_ready(int64_t tokens, bool then_single = false);
@@ -102,10 +114,13 @@ class Engine {
   const std::vector<std::string>& other_bits() const { return other_bits_; }
   const CoreLayout& layout() const { return layout_; }
   std::vector<const DeviceInfo*> devices() const;
-  // How extend() would run the tokens from `first` on of an extension by `total`.
-  Batch piece(int64_t first, int64_t total) const;
+  // How extend() would run the tokens from `first` on of an extension by `total` that began `first` tokens ago
+  // (engine/plan/piece_cutting.h).
+  Batch piece(int64_t first, int64_t total);
   Plan plan_for(const Batch& batch);                                                     // as it would run
   PlanCosts costs_for(const Batch& batch) { return planner_->costs(batch, position_); }  // on devices()
+
+  size_t plans_kept() const { return prepared_.size(); }  // one for each kind of pass, the last twelve
 
   // For measuring (engine/run/profiler.h): the operators of a batch, and what runs and times them. Running them
   // overwrites activations.
@@ -114,6 +129,9 @@ class Engine {
   Measurer measurer() { return {*executor_, cache_}; }
   // Of all batches whose length the NPU had no graphs for: in the plan `online` alone.
   const GraphCompiles& online_compiles() const { return online_compiles_; }
+
+  // Whether a GPU has yet to join (EngineOptions::warming_program).
+  bool waits_for_gpu() const { return warming_ != nullptr; }
 
   void record(Timeline* timeline);  // spans of every pass; nullptr: stop
   // Asked between pieces of a long prefill; true: extend() throws Interrupted.
@@ -134,7 +152,13 @@ class Engine {
   };
 
   explicit Engine(const EngineOptions& options);
+  void start_warming(const ModelConfig& config);
   void open_devices();
+  void set_up_plans();
+  void announce_kernels();
+  void admit_gpu_when_warm();
+  bool admit_gpu();
+  bool maps_files() const;
   void check_fits(std::span<const int32_t> ids) const;
   void pass(std::span<const int32_t> ids, const Batch& batch);
   void run_and_learn(CachedPlan& cached, int64_t position);
@@ -144,6 +168,7 @@ class Engine {
   EngineOptions options_;
   CoreLayout layout_;
   DiskCache cache_;
+  PackCache pack_cache_;
   GgufFile file_;
   std::unique_ptr<Tokenizer> tokenizer_;
   sync::Pool pool_;
@@ -154,15 +179,22 @@ class Engine {
     }
   } devices_;
   const Device* host_beside_npu_ = nullptr;  // the device "host" where it is that and no GPU's stand-in
+  DeviceOptions device_options_;
+  std::unique_ptr<Warming> warming_;  // while the GPU is waited for
   std::unique_ptr<Activations> activations_;
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<Planner> planner_;
   std::vector<CachedPlan> prepared_;  // most recently used last
   bool first_pass_ = true;
+  struct Pieces {
+    int64_t position = -1, total = 0;  // of the prompt: where it begins, and its tokens
+    std::vector<int64_t> lengths;
+  } pieces_;  // as the last prompt was cut
   GraphCompiles online_compiles_;
   PlansRan plans_ran_;
   std::vector<std::string> notes_, other_bits_;
-  int64_t position_ = 0;
+  int64_t position_ = 0, furthest_ = 0;
+  Timeline* timeline_ = nullptr;
 };
 
 }  // namespace tandem

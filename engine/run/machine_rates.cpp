@@ -179,6 +179,7 @@ void MachineRates::learn(const Plan& plan, const PassSpans& spans, const PassKin
                          double weight) {
   learn_operators(plan, spans, weight);
   learn_pass(plan, kind, seconds, weight);
+  hope_of_others(spans, kind);
   ++learnt_;
   if (learnt_ % 64 == 0 || std::has_single_bit(static_cast<uint64_t>(learnt_))) ++version_;
 }
@@ -217,6 +218,22 @@ void MachineRates::learn_pass(const Plan& plan, const PassKind& kind, double sec
   const double predicted = predict(plan, costs()).seconds;
   if (predicted <= 0 || seconds <= 0) return;
   passes_.learn(classes_of(kind), std::clamp(seconds / predicted, 1 / kFarthestPass, kFarthestPass), weight);
+}
+
+// A device that a plan leaves out, because it was slow when it was last seen, is given a chance when it would have to
+// be just a little faster to be worth it: then what it is given is little too, and a pass takes hardly longer if it is
+// slow still. So with the plans that were not taken.
+void MachineRates::hope_of_others(const PassSpans& spans, const PassKind& kind) {
+  constexpr double kOfDevices = 0.01, kOfPlans = 0.004, kFarthest = -3;
+  const bool some = std::ranges::any_of(spans, [](const auto& of) { return !of.empty(); });
+  for (size_t d = 0; d < spans.size(); ++d) {
+    if (some && spans[d].empty())
+      of_[d].rates.ratios().hope([](const std::string&) { return true; }, kOfDevices, kFarthest);
+  }
+  const std::vector<std::string> taken = classes_of(kind);
+  const std::string phase = taken[1] + " ", name = taken[2];
+  passes_.hope([&](const std::string& level) { return level.starts_with(phase) && !level.starts_with(name); }, kOfPlans,
+               0);
 }
 
 double MachineRates::seen(const PassKind& kind) const { return passes_.seen(classes_of(kind).back()); }

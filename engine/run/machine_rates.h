@@ -1,8 +1,9 @@
 // What this machine's devices take, and what whole passes take beside what is predicted: learnt from the passes that
-// users ask for, kept on disk, forgotten as newer ones come (engine/plan/pooled_ratios.h). Nothing is run to find it out.
+// users ask for, kept on disk, forgotten as newer ones come (engine/plan/pooled_ratios.h). Nothing is run to find it
+// out.
 //
-// Rates belong to (device, kind of operator, storage type, class of shape), never to a model. Those of a device that was
-// never seen begin at what a core of today does, or at what a GPU's driver reports of it.
+// Rates belong to (device, kind of operator, storage type, class of shape), never to a model. Those of a device that
+// was never seen begin at what a core of today does, or at what a GPU's driver reports of it.
 //
 // Contract: Threads: the orchestrator's. Ownership: borrows the devices and the cache. store() writes into the cache,
 // which knows when to go to disk.
@@ -37,8 +38,8 @@ class MachineRates {
  public:
   MachineRates(std::span<const std::unique_ptr<Device>> devices, DiskCache& cache);
 
-  // Costs of operators for plans over the devices, in their order; attention at the positions that its buffers hold. Valid
-  // until the next learn().
+  // Costs of operators for plans over the devices, in their order; attention at the positions that its buffers hold.
+  // Valid until the next learn().
   PlanCosts costs() const;
   // predict(plan, costs()) and what passes of that kind took beside that.
   double predicted_seconds(const Plan& plan, const PlanCosts& costs, const PassKind& kind) const;
@@ -62,6 +63,7 @@ class MachineRates {
     std::string key;  // on disk
   };
   void learn_operators(const Plan& plan, const PassSpans& spans, double weight);
+  void hope_of_others(const PassSpans& spans, const PassKind& kind);
   void learn_pass(const Plan& plan, const PassKind& kind, double seconds, double weight);
 
   std::span<const std::unique_ptr<Device>> devices_;

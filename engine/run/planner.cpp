@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <utility>
 
+#include "engine/plan/placer.h"
 #include "engine/plan/predict.h"
 #include "engine/run/plans_ran.h"
 
@@ -98,6 +100,39 @@ std::vector<Operator> Planner::operators(const Batch& batch) const {
   return build_decoder(planned_.model, planned_.activations, batch, {options_.round_f16});
 }
 
+std::vector<DeviceTraits> Planner::traits() const {
+  std::vector<DeviceTraits> traits;
+  for (const auto& device : planned_.devices) {
+    Device* borrowed = device.get();
+    traits.push_back({device->info().id, device->info().kind,
+                      [borrowed](const Operator& op) { return borrowed->supports(op); }, device->info().zero_copy});
+    traits.back().graph_tokens = options_.graph_tokens;
+    traits.back().row_step = kPanelRows;  // the emulated array loses nothing on cuts finer than the paper's 256 rows
+  }
+  return traits;
+}
+
+double Planner::shared_seconds(const Batch& batch, int64_t position) {
+  const PlanCosts costs = this->costs(batch, position);
+  const std::vector<DeviceTraits> traits = this->traits();
+  const std::vector<Operator> operators = this->operators(batch);
+  const PlanRequest request{operators, traits, {}, options_.strict, costs};
+  const Placer placer(request);
+  double sum = 0;
+  for (const Operator& op : operators) {
+    double rate = 0, least = std::numeric_limits<double>::infinity();  // of all that can multiply; of one
+    for (size_t d = 0; d < traits.size(); ++d) {
+      if (!traits[d].supports(op).yes) continue;
+      const double seconds = placer.seconds_on(static_cast<int>(d), op, Padding::allowed);
+      // The host beside the NPU has the NPU's core.
+      if (planned_.devices[d].get() != planned_.host_beside_npu) rate += 1 / seconds;
+      least = std::min(least, seconds);
+    }
+    sum += std::holds_alternative<MatMul>(op.body) && rate > 0 ? 1 / rate : least;
+  }
+  return sum;
+}
+
 PlanCosts Planner::costs(const Batch& batch, int64_t position) {
   write_positions(planned_.activations, position, batch.S);  // attention is weighed at them
   return rates_.costs();
@@ -109,14 +144,7 @@ Plan Planner::make(const std::string& name, const Batch& batch, int64_t position
 
 Plan Planner::make(const std::string& name, std::span<const Operator> operators, const PlanCosts& costs,
                    const Batch& batch) const {
-  std::vector<DeviceTraits> traits;
-  for (const auto& device : planned_.devices) {
-    Device* borrowed = device.get();
-    traits.push_back({device->info().id, device->info().kind,
-                      [borrowed](const Operator& op) { return borrowed->supports(op); }, device->info().zero_copy});
-    traits.back().graph_tokens = options_.graph_tokens;
-    traits.back().row_step = kPanelRows;  // the emulated array loses nothing on cuts finer than the paper's 256 rows
-  }
+  const std::vector<DeviceTraits> traits = this->traits();
   PlanRequest request{operators, traits, {}, options_.strict, costs};
   const Strategy& strategy = find_strategy(name);
   if (strategy.cuts_rows && !options_.split.empty()) {

@@ -64,6 +64,9 @@ class Planner {
   Plan make(const std::string& strategy, const Batch& batch, int64_t position);
   // What this batch's operators are predicted to cost on the devices.
   PlanCosts costs(const Batch& batch, int64_t position);
+  // How long a pass takes if its matmuls are shared perfectly and nothing waits: no plan is made for it. To compare
+  // lengths with each other.
+  double shared_seconds(const Batch& batch, int64_t position);
 
   // A pass of that plan took so long; its positions are still in their buffer. weight: as MachineRates::learn().
   void learn(const Plan& plan, const Batch& batch, int64_t position, const PassSpans& spans, double seconds,
@@ -80,6 +83,7 @@ class Planner {
     double seconds = 0;  // predicted
   };
   std::vector<Operator> operators(const Batch& batch) const;
+  std::vector<DeviceTraits> traits() const;
   std::vector<std::string> candidates() const;
   Offer best_of(const std::vector<std::string>& names, const Batch& batch, int64_t position);
   Plan make(const std::string& strategy, std::span<const Operator> operators, const PlanCosts& costs,
@@ -90,8 +94,8 @@ class Planner {
   PlannedModel planned_;
   PlannerOptions options_;
   MachineRates rates_;
-  const std::vector<std::string> candidates_;              // empty: the name says it all
-  std::map<std::pair<int64_t, int64_t>, Choice> chosen_;   // by length class and planned past
+  const std::vector<std::string> candidates_;             // empty: the name says it all
+  std::map<std::pair<int64_t, int64_t>, Choice> chosen_;  // by length class and planned past
 };
 
 // Lengths of batches that a choice holds for, named by the longest one.

@@ -1,12 +1,12 @@
-// Panels are filled tile by tile: the rows of a tile are taken apart into one small buffer, transposed in 8 x 8 byte
-// blocks, and the columns of the rows at hand are copied to their place, so that neighbouring rows of a shared panel
-// stay untouched.
+// Panels are filled tile by tile: the rows of a tile are taken apart into one small buffer and transposed; of a part of
+// a panel the columns of the rows at hand are copied to their place, so that neighbouring rows stay untouched.
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <type_traits>
 
 #include "engine/tensor/packed.h"
+#include "engine/tensor/transpose.h"
 #include "engine/tensor/unpack.h"
 #include "sync/error.h"
 
@@ -30,42 +30,17 @@ struct alignas(64) Integers {
   uint8_t mins[16][kPanelRows];
 };
 
-void exchange(uint64_t& low, uint64_t& high, int bits, uint64_t mask) {
-  const uint64_t t = (low >> bits ^ high) & mask;
-  high ^= t;
-  low ^= t << bits;
-}
-
-// out[k * 64 + i] = in[i][k] for 8 places i of a line and 8 columns k.
-void transpose_8x8(const uint8_t* in, size_t pitch, uint8_t* out) {
-  uint64_t m[8];
-  for (int r = 0; r < 8; ++r) std::memcpy(&m[r], in + r * pitch, 8);
-  for (int r = 0; r < 4; ++r) exchange(m[r], m[r + 4], 32, 0x00000000ffffffff);
-  for (int r : {0, 1, 4, 5}) exchange(m[r], m[r + 2], 16, 0x0000ffff0000ffff);
-  for (int r : {0, 2, 4, 6}) exchange(m[r], m[r + 1], 8, 0x00ff00ff00ff00ff);
-  for (int k = 0; k < 8; ++k) std::memcpy(out + k * kPanelRows, &m[k], 8);
-}
-
 // Quants of one tile: columns [column, column + 32) of every row in `from`.
 void write_quants(const PackedFormat& format, const Integers& from, int column, const Rows& rows, uint8_t* quants) {
   const bool nibbles = format.kind == PackedKind::i4;
   const int lines = nibbles ? 16 : 32;  // of 64 bytes
-  alignas(64) uint8_t line[32 * kPanelRows];
-  alignas(64) uint8_t bytes[kPanelRows][32];  // by place in a line
-  for (int r = 0; r < kPanelRows; ++r) {
-    const uint8_t* q = from.q[r] + column;
-    uint8_t* place = bytes[nibbles ? i4_byte(r) : r];
-    if (nibbles)
-      for (int i = 0; i < 16; ++i) place[i] = static_cast<uint8_t>(q[2 * i] | q[2 * i + 1] << 4);
-    else
-      std::memcpy(place, q, 32);
-  }
-  for (int r = 0; r < kPanelRows; r += 8)
-    for (int i = 0; i < lines; i += 8) transpose_8x8(&bytes[r][i], 32, line + i * kPanelRows + r);
-  if (rows.count == kPanelRows) {
-    std::memcpy(quants, line, lines * kPanelRows);
-    return;
-  }
+  alignas(64) uint8_t all[32 * kPanelRows];
+  uint8_t* const line = rows.count == kPanelRows ? quants : all;
+  if (nibbles)
+    write_i4_lines([&](int r) { return pair_codes(from.q[r] + column); }, line);
+  else
+    write_i8_lines([&](int r) { return from.q[r] + column; }, line);
+  if (line == quants) return;
   for (int i = 0; i < lines; ++i) {
     for (int r = rows.first; r < rows.first + rows.count; ++r) {
       const int at = i * kPanelRows + (nibbles ? i4_byte(r) : r);
@@ -118,6 +93,45 @@ void pack_blocks(StorageType type, const PackedFormat& format, int64_t columns, 
   }
 }
 
+// Whole panels of the types whose blocks hold the packed codes as they are, or nibbles: nothing is taken apart first.
+template <int kScales, bool kNibbles>
+void pack_plain_blocks(int64_t columns, const Rows& rows, uint8_t* panel) {
+  constexpr size_t kHeader = kScales * sizeof(uint16_t), kBlock = kHeader + (kNibbles ? 16 : 32);
+  for (int64_t b = 0; b < columns / kTileColumns; ++b) {
+    const uint8_t* first = rows.source + static_cast<size_t>(b) * kBlock;
+    uint16_t scales[kScales][kPanelRows];
+    for (int r = 0; r < kPanelRows; ++r) {
+      uint16_t header[kScales];
+      std::memcpy(header, first + r * rows.stride, kHeader);
+      for (int i = 0; i < kScales; ++i) scales[i][r] = header[i];
+    }
+    std::memcpy(panel, scales, sizeof scales);
+    panel += sizeof scales;
+    const auto codes = [&](int r) { return first + r * rows.stride + kHeader; };
+    if constexpr (kNibbles)
+      write_i4_lines([&](int r) { return pair_file_nibbles(load_bytes16(codes(r))); }, panel);
+    else
+      write_i8_lines(codes, panel);
+    panel += (kNibbles ? 16 : 32) * kPanelRows;
+  }
+}
+
+using PanelPacker = void (*)(int64_t columns, const Rows& rows, uint8_t* panel);
+
+// Of a whole panel; nullptr: there is no shorter way than pack_blocks().
+PanelPacker whole_panel_packer(StorageType type) {
+  switch (type) {
+    case StorageType::q4_0:
+      return pack_plain_blocks<1, true>;
+    case StorageType::q4_1:
+      return pack_plain_blocks<2, true>;
+    case StorageType::q8_0:
+      return pack_plain_blocks<1, false>;
+    default:
+      return nullptr;
+  }
+}
+
 template <typename T>
 void pack_dense(int64_t columns, const Rows& rows, uint8_t* panel) {
   T* out = reinterpret_cast<T*>(panel);
@@ -140,12 +154,15 @@ void pack_rows(StorageType type, const void* source, int64_t columns, int64_t ro
   const size_t stride = row_bytes(type, columns), panel_size = panel_bytes(format, columns);
   TANDEM_CHECK(row_begin >= 0 && row_count >= 0, "pack_rows");
   const auto* bytes = static_cast<const uint8_t*>(source);
+  const PanelPacker pack_whole = whole_panel_packer(type);
   for (int64_t row = row_begin, end = row_begin + row_count; row < end;) {
     const int64_t next = std::min(end, (row / kPanelRows + 1) * kPanelRows);
     const Rows rows{bytes + (row - row_begin) * stride, stride, static_cast<int>(row % kPanelRows),
                     static_cast<int>(next - row)};
     auto* panel = reinterpret_cast<uint8_t*>(panels) + row / kPanelRows * panel_size;
-    if (!format.dense())
+    if (pack_whole && rows.count == kPanelRows)
+      pack_whole(columns, rows, panel);
+    else if (!format.dense())
       pack_blocks(type, format, columns, rows, panel);
     else if (type == StorageType::f32)
       pack_dense<uint32_t>(columns, rows, panel);

@@ -36,6 +36,10 @@
 
 namespace tandem {
 
+// Of the layouts above, and of which type becomes which: raised with every change, because files that programs have
+// kept (engine/model/packed_file.h) hold them.
+inline constexpr uint32_t kPackingVersion = 1;
+
 inline constexpr int64_t kPanelRows = 64;
 inline constexpr int64_t kTileColumns = 32;
 inline constexpr int64_t kSuperColumns = 256;

@@ -64,7 +64,6 @@ void measurements(Bytes input) {
     } catch (const Error&) {
     }
   }
-  cache.ignore_doubtful();
 }
 
 }  // namespace tandem::fuzz

@@ -1,15 +1,20 @@
 #include "sync/pool.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <set>
 #include <thread>
 #include <vector>
 
 #include "sync/error.h"
+#include "tests/support/scratch_folder.h"
 
 namespace tandem::sync {
 namespace {
@@ -120,6 +125,67 @@ TEST(Pool, serves_several_threads_at_once) {
   }
   for (auto& thread : threads) thread.join();
   EXPECT_LE(pool.mapped_bytes(), 4u * 4096u) << "slots are reused, not added";
+}
+
+// Three pages of 'a', 'b' and 'c' in a file that is open for as long as this lives.
+class Pages {
+ public:
+  Pages() {
+    std::ofstream(path_, std::ios::binary) << content();
+    file_ = open(path_.c_str(), O_RDONLY);
+  }
+  ~Pages() { close(file_); }
+  int file() const { return file_; }
+  static std::string content() { return std::string(4096, 'a') + std::string(4096, 'b') + std::string(4096, 'c'); }
+  std::string now() const {
+    std::ifstream in(path_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
+ private:
+  const testing::ScratchFolder folder_;
+  const std::string path_ = folder_.file("pages");
+  int file_ = -1;
+};
+
+TEST(Pool, slots_over_a_file_hold_its_bytes_and_what_is_written_to_them_stays_in_the_process) {
+  const Pages pages;
+  Pool pool;
+  const FilePart parts[] = {{4096, 100, "b"}, {8192, 4096, "c"}};
+  const std::vector<Slot*> slots = pool.map_file(pages.file(), parts, SlotUse::weights);
+  ASSERT_EQ(slots.size(), 2u);
+  for (const Slot* slot : slots) {
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(slot->data()) % 4096, 0u);
+    EXPECT_EQ(slot->size_bytes(), 4096u) << "whole pages";
+    EXPECT_EQ(slot->use(), SlotUse::weights);
+    const std::string bytes(slot->as<char>(), slot->size_bytes());
+    EXPECT_EQ(bytes, std::string(4096, slot->label()[0]));
+  }
+  slots[0]->as<char>()[0] = 'x';
+  EXPECT_EQ(pages.now(), Pages::content());
+  EXPECT_EQ(pool.mapped_bytes(), 2u * 4096);
+}
+
+TEST(Pool, gives_nobody_a_slot_over_a_file_that_was_released) {
+  const Pages pages;
+  Pool pool;
+  const FilePart parts[] = {{0, 4096, "a"}};
+  Slot& slot = *pool.map_file(pages.file(), parts, SlotUse::weights).front();
+  pool.release(slot);
+  EXPECT_NE(&pool.acquire(4096, SlotUse::weights, "next"), &slot);
+  EXPECT_EQ(slot.as<char>()[0], 'a');
+}
+
+TEST(Pool, refuses_parts_that_are_not_inside_the_file_or_begin_inside_a_page) {
+  const Pages pages;
+  Pool pool;
+  const FilePart wrong[] = {
+      {8192, 4097, "past the end"},   {12288, 1, "behind the end"}, {~uint64_t{4095}, 4096, "far behind the end"},
+      {4096, ~size_t{0}, "too long"}, {100, 100, "inside a page"},  {0, 0, "empty"}};
+  for (const FilePart& part : wrong) {
+    EXPECT_THROW(pool.map_file(pages.file(), std::span(&part, 1), SlotUse::weights), Error) << part.label;
+  }
+  EXPECT_EQ(pool.mapped_bytes(), 0u);
 }
 
 }  // namespace

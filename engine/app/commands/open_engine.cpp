@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/app/interrupt.h"
+#include "engine/app/own_program.h"
 #include "engine/app/progress.h"
 #include "engine/device/gpu/kept_file.h"
 #include "sync/error.h"
@@ -27,6 +28,12 @@ std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds&
   options.sync_policy = flags.sync;
   options.submit = flags.submit;
   options.program_folder = gpu::default_cache_folder();
+  if (needs.may_join_later && flags.compile == "background") options.warming_program = own_program();
+  if (flags.pack_cache) {
+    if (options.program_folder.empty())
+      throw Error("there is no folder for packed weights", "--pack-cache", "Set XDG_CACHE_HOME or HOME");
+    options.pack_cache_folder = options.program_folder + "/packed";
+  }
   options.load_progress = [&](uint64_t done, uint64_t total) { progress.update(done, total); };
   if (!flags.quiet() && Progress::stderr_is_terminal()) {
     options.on_long_work = [](const std::string& what) { std::fprintf(stderr, "%s ...\n", what.c_str()); };

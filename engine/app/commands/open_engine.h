@@ -14,6 +14,7 @@ struct EngineNeeds {
   int64_t context = 0;  // 0: the flags' or the model's
   int64_t chunk = 0;    // 0: the flags' or the engine's
   int64_t outputs = 1;
+  bool may_join_later = false;  // a GPU whose kernels are not compiled yet (--compile background)
 };
 
 std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds& needs);

@@ -115,7 +115,7 @@ void print_summary(const Generation& g, const Engine& engine) {
 
 int run_command(const CommonFlags& flags) {
   apply_verbosity(flags);
-  const auto engine = open_engine(flags, {});
+  const auto engine = open_engine(flags, {.may_join_later = true});
   print_notes(flags, *engine);
   const std::optional<SocClock> clock = clock_of(flags, *engine);
   const std::vector<int32_t> prompt = prompt_ids(flags, *engine);

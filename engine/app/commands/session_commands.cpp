@@ -38,6 +38,7 @@ void add_run(CLI::App& app, Action& action) {
   add_text_flags(app, flags->common);
   add_sampling_flags(app, flags->common);
   add_engine_flags(app, flags->common);
+  add_compile_flag(app, flags->common);
   add_output_flags(app, flags->common);
   app.callback([flags, &action, &app] {
     require_one_text(app);

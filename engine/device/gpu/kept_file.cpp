@@ -2,12 +2,14 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <vector>
 
 namespace tandem::gpu {
 
@@ -40,6 +42,38 @@ std::string replace_file(const std::string& path, std::initializer_list<std::spa
   }
   std::remove(temporary.c_str());
   return why;
+}
+
+int keep_newest(const std::string& folder, uint64_t most_bytes) noexcept {
+  namespace fs = std::filesystem;
+  struct Kept {
+    fs::file_time_type used;
+    fs::path path;
+    uint64_t bytes = 0;
+  };
+  int removed = 0;
+  try {
+    std::vector<Kept> files;
+    uint64_t sum = 0;
+    for (const auto& entry : fs::directory_iterator(folder)) {
+      if (!entry.is_regular_file()) continue;
+      files.push_back({entry.last_write_time(), entry.path(), entry.file_size()});
+      sum += files.back().bytes;
+    }
+    std::ranges::sort(files, {}, &Kept::used);
+    for (size_t i = 0; i < files.size() && sum > most_bytes; ++i) {
+      sum -= files[i].bytes;
+      removed += fs::remove(files[i].path);
+    }
+  } catch (const std::exception&) {
+    // Another process may have removed some meanwhile; the next one that looks finds the rest.
+  }
+  return removed;
+}
+
+void mark_as_used(const std::string& path) noexcept {
+  std::error_code ignored;
+  std::filesystem::last_write_time(path, std::filesystem::file_time_type::clock::now(), ignored);
 }
 
 }  // namespace tandem::gpu

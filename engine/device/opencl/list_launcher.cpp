@@ -76,10 +76,11 @@ std::shared_ptr<const ProgramList> ListLauncher::make_list(std::span<const Liste
 
 // PoCL compiles a kernel a second time at its first launch, for its grid: here that is one on a list of nothing.
 void ListLauncher::compile(const ProgramList& list) {
-  if (kernels_.contains({list.variants(), false})) return;
+  const std::vector<uint64_t>& variants = set_for(list.variants());
+  if (kernels_.contains({variants, false})) return;
   doorbell_.dismiss();
   const ProgramList nothing({}, pool_);
-  cl::Kernel& kernel = kernel_for(list.variants(), false);
+  cl::Kernel& kernel = kernel_for(variants, false);
   set_arg(kernel, kIdleLooks, cl_ulong{0});
   enqueue(kernel, nothing.address(), 0, serial_);
   check(queue_.finish(), "clFinish", "list.cl on " + id_);
@@ -136,6 +137,12 @@ std::shared_ptr<StampedList> ListLauncher::free_stamps(const ProgramList& list) 
   return stamps_.emplace_back(std::make_shared<StampedList>(slot));
 }
 
+const std::vector<uint64_t>& ListLauncher::set_for(const std::vector<uint64_t>& variants) {
+  const auto whole = [&](const std::vector<uint64_t>& set) { return std::ranges::includes(set, variants); };
+  const auto known = std::ranges::find_if(sets_, whole);
+  return known != sets_.end() ? *known : sets_.emplace_back(variants);
+}
+
 cl::Kernel& ListLauncher::kernel_for(const std::vector<uint64_t>& variants, bool stamped) {
   const auto known = kernels_.find({variants, stamped});
   if (known != kernels_.end()) return known->second;
@@ -158,7 +165,8 @@ void ListLauncher::set_buffer(cl::Kernel& kernel, cl_uint index, const sync::Slo
 void ListLauncher::enqueue(const std::shared_ptr<const ProgramList>& list, uint32_t base, uint32_t serial) {
   doorbell_.dismiss();
   const std::shared_ptr<StampedList> stamps = spans_.recording() ? free_stamps(*list) : nullptr;
-  cl::Kernel& kernel = kernel_for(list->variants(), stamps != nullptr);
+  const std::vector<uint64_t>& variants = set_for(list->variants());
+  cl::Kernel& kernel = kernel_for(variants, stamps != nullptr);
   if (stamps) {
     set_buffer(kernel, kStamps, stamps->slot());
     stamps->arm(list, *done_.as<sync::FlagLine>(), serial);
@@ -168,7 +176,7 @@ void ListLauncher::enqueue(const std::shared_ptr<const ProgramList>& list, uint3
   check(queue_.flush(), "clFlush", id_);
   if (!stays_ || stamps) return;
   doorbell_.launched(serial);
-  resident_variants_ = list->variants();
+  resident_variants_ = variants;
 }
 
 void ListLauncher::enqueue(cl::Kernel& kernel, uint64_t address, uint32_t base, uint32_t serial) {

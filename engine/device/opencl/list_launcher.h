@@ -2,13 +2,14 @@
 // list kernel (kernels/list.cl). Everything else goes through the gate launcher, in the same in-order queue.
 //
 // Contract: as Launcher. A run that is launched again and again is made a list once (make_list) and handed over with a
-// base for its epochs; a batch becomes a list of its own. The first list with a set of kernels that none had before
-// compiles a list kernel for it (seconds; what is compiled is kept on disk). While spans are recorded, lists are run by
-// a kernel that stamps their parts (list_stamps.h); where the device cannot, programs are launched kernel by kernel,
-// because time can only be read between launches then. So is a program launched outside a batch, for it would gain
-// nothing. Kernel objects of such programs are made by their first launch. With a doorbell (--sync doorbell) the list
-// kernel stays for a while after a list and takes the next one from shared memory; anything else that is launched sends
-// it away first.
+// base for its epochs; a batch becomes a list of its own. The first list with kernels that no list had before compiles
+// a list kernel for its set (seconds; what is compiled is kept on disk), and lists with some of them take that one too:
+// so whoever makes the list of a whole model first compiles once. While spans are recorded, lists are run by a kernel
+// that stamps their parts (list_stamps.h); where the device cannot, programs are launched kernel by kernel, because
+// time can only be read between launches then. So is a program launched outside a batch, for it would gain nothing.
+// Kernel objects of such programs are made by their first launch. With a doorbell (--sync doorbell) the list kernel
+// stays for a while after a list and takes the next one from shared memory; anything else that is launched sends it
+// away first.
 #pragma once
 
 #include <deque>
@@ -55,6 +56,7 @@ class ListLauncher final : public Launcher {
   cl_ulong stay_looks() const { return stays_ ? doorbell_.idle_looks() : 0; }
   uint32_t keep(std::shared_ptr<const ProgramList> list);
   std::shared_ptr<StampedList> free_stamps(const ProgramList& list);
+  const std::vector<uint64_t>& set_for(const std::vector<uint64_t>& variants);
   cl::Kernel& kernel_for(const std::vector<uint64_t>& variants, bool stamped);
   void set_buffer(cl::Kernel& kernel, cl_uint index, const sync::Slot& slot);
 
@@ -70,7 +72,8 @@ class ListLauncher final : public Launcher {
   sync::Slot& done_;                                  // serial of the last list that has ended: they end in order
   std::vector<std::shared_ptr<StampedList>> stamps_;  // those that the recorder does not hold are free
   std::deque<std::pair<uint32_t, std::shared_ptr<const ProgramList>>> in_flight_;  // by serial
-  GateLauncher gate_launcher_;  // its destructor ends the queue, and everything above is in use until then
+  GateLauncher gate_launcher_;              // its destructor ends the queue, and everything above is in use until then
+  std::deque<std::vector<uint64_t>> sets_;  // of variants, rising, none within another before it
   std::map<std::pair<std::vector<uint64_t>, bool>, cl::Kernel> kernels_;  // by the variants they know, and stamping
   ListDoorbell doorbell_;
   bool list_single_programs_, stays_, can_stamp_;

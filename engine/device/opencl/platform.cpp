@@ -50,7 +50,8 @@ std::vector<proof::Identity> identities(const std::vector<FoundDevice>& found) {
   std::vector<proof::Identity> all;
   for (const FoundDevice& one : found)
     all.push_back({one.device.getInfo<CL_DEVICE_NAME>(),
-                   one.platform.getInfo<CL_PLATFORM_NAME>() + " " + one.device.getInfo<CL_DRIVER_VERSION>()});
+                   one.platform.getInfo<CL_PLATFORM_NAME>() + " " + one.device.getInfo<CL_DRIVER_VERSION>(),
+                   (one.device.getInfo<CL_DEVICE_TYPE>() & CL_DEVICE_TYPE_CPU) == 0});
   return all;
 }
 

@@ -59,8 +59,10 @@ std::optional<std::vector<unsigned char>> ProgramFiles::load(const std::string& 
       content.erase(content.begin(), content.begin() + sizeof header);
       if (std::memcmp(header.magic, wanted.magic, sizeof wanted.magic) == 0 && header.version == wanted.version &&
           header.key == key(kHeaderSeed, text, options) && header.bytes == content.size() &&
-          header.checksum == gpu::fnv1a(chars(content)))
+          header.checksum == gpu::fnv1a(chars(content))) {
+        gpu::mark_as_used(name);
         return content;
+      }
     }
     spdlog::warn("a kept OpenCL program is ignored and will be made anew: {}: it is damaged or another's", name);
   } catch (const std::exception& error) {

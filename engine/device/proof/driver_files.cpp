@@ -108,6 +108,24 @@ bool read_by_drivers(Api api, std::string_view entry) {
   return !others_list && std::ranges::none_of(kSet, begins) && std::ranges::any_of(kRead, begins);
 }
 
+// The nodes that kernels offer their GPUs by: a device that is plugged in, or given to a container, is seen here.
+std::string device_nodes() {
+  static constexpr std::string_view kNodes[] = {"nvidia", "kfd", "dxg", "mali", "kgsl", "pvr"};
+  std::vector<std::string> found;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator("/dev", ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (std::ranges::any_of(kNodes, [&](std::string_view prefix) { return name.starts_with(prefix); }))
+      found.push_back(name);
+  }
+  for (const auto& entry : fs::directory_iterator("/dev/dri", ignored))
+    found.push_back(entry.path().filename().string());
+  std::ranges::sort(found);
+  std::string text = "nodes";
+  for (const std::string& one : found) text += " " + one;
+  return text + "\n";
+}
+
 }  // namespace
 
 std::string stamp(const std::string& path) {
@@ -127,7 +145,7 @@ std::string fingerprint(Api api, const std::vector<std::string>& manifests) {
   std::ranges::sort(variables);
   std::string text = std::string(name_of(api)) + "\n";
   for (const std::string& one : variables) text += one + "\n";
-  text += stamp("/etc/ld.so.cache");
+  text += device_nodes() + stamp("/etc/ld.so.cache");
   for (const std::string& manifest : manifests) {
     text += stamp(manifest);
     const std::string library = library_of(api, manifest, content_of(manifest).value_or(""));

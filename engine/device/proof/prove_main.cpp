@@ -3,9 +3,9 @@
 // each device, a JSON array.
 //
 // Contract: writes a JSON object a line on standard output, each before what it announces: {"device": {"name",
-// "driver"}} of every device, {"listed"}, {"opens": index}, {"step": text}, {"unfit": reason}, and {"through"} at the
-// end. A device that reports an error has survived: whoever opens it next is told the same. Ends with the process that
-// started it.
+// "driver", "gpu"}} of every device, {"listed"}, {"opens": index}, {"step": text}, {"unfit": reason}, and {"through"}
+// at the end. A device that reports an error has survived: whoever opens it next is told the same. Ends with the
+// process that started it.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -63,7 +63,8 @@ void open_one(const std::string& id, std::map<std::string, std::string> spared, 
 int prove(const std::string& interface, const std::string& first, const json& spared) {
   Report report;
   const auto devices = interface == "opencl" ? opencl_identities() : vulkan_identities();
-  for (const proof::Identity& one : devices) report.say({{"device", {{"name", one.name}, {"driver", one.driver}}}});
+  for (const proof::Identity& one : devices)
+    report.say({{"device", {{"name", one.name}, {"driver", one.driver}, {"gpu", one.gpu}}}});
   report.say({{"listed", true}});
   if (first != "list") {
     for (size_t i = std::stoul(first); i < devices.size(); ++i) {

@@ -26,7 +26,8 @@ struct Report {
     const json said = json::parse(line, nullptr, false);
     if (!said.is_object()) return;  // a driver that writes where it should not
     if (said.contains("device"))
-      devices.push_back({said["device"].value("name", ""), said["device"].value("driver", "")});
+      devices.push_back(
+          {said["device"].value("name", ""), said["device"].value("driver", ""), said["device"].value("gpu", false)});
     if (said.contains("listed")) listed = true;
     if (said.contains("opens")) at = said["opens"].get<int>(), step = "open";
     if (said.contains("step")) step = said["step"].get<std::string>();

@@ -8,13 +8,14 @@ namespace tandem::proof {
 namespace {
 
 using nlohmann::json;
-constexpr const char* kFormat = "tandem driver proof 1";
+constexpr const char* kFormat = "tandem driver proof 2";
 
 json to_json(const Verdict& verdict) {
   json devices = json::array(), drivers = json::array();
   for (const DeviceVerdict& one : verdict.devices)
     devices.push_back({{"name", one.identity.name},
                        {"driver", one.identity.driver},
+                       {"gpu", one.identity.gpu},
                        {"problem", one.problem},
                        {"spared", one.spared}});
   for (const DriverVerdict& one : verdict.drivers)
@@ -26,7 +27,7 @@ Verdict from_json(const json& found) {
   Verdict verdict;
   verdict.tried = true;
   for (const json& one : found.at("devices"))
-    verdict.devices.push_back({{one.at("name"), one.at("driver")}, one.at("problem"), one.at("spared")});
+    verdict.devices.push_back({{one.at("name"), one.at("driver"), one.at("gpu")}, one.at("problem"), one.at("spared")});
   for (const json& one : found.at("drivers")) verdict.drivers.push_back({one.at("manifest"), one.at("problem")});
   verdict.manifests = found.at("manifests");
   return verdict;

@@ -14,6 +14,7 @@ const char* name_of(Api api);  // "opencl", as in device ids
 // As the driver says; anything else under the same number is another device.
 struct Identity {
   std::string name, driver;
+  bool gpu = false;  // and no CPU
   bool operator==(const Identity&) const = default;
 };
 

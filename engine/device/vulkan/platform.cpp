@@ -153,8 +153,10 @@ std::vector<proof::Identity> identities(const std::vector<VkPhysicalDevice>& fou
     auto driver = typed<VkPhysicalDeviceDriverProperties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES);
     auto properties = typed<VkPhysicalDeviceProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &driver);
     vkGetPhysicalDeviceProperties2(device, &properties);
-    all.push_back({properties.properties.deviceName, std::string(driver.driverName) + " " + driver.driverInfo + " " +
-                                                         std::to_string(properties.properties.driverVersion)});
+    all.push_back({properties.properties.deviceName,
+                   std::string(driver.driverName) + " " + driver.driverInfo + " " +
+                       std::to_string(properties.properties.driverVersion),
+                   !is_cpu(device)});
   }
   return all;
 }
@@ -170,7 +172,15 @@ std::vector<proof::Identity> vulkan_identities() {
   }
 }
 
+// What was tried says it without a driver being loaded, which would cost every start 16 ms where another interface's
+// device is used.
 DeviceCount vulkan_device_count() {
+  const proof::Verdict known = proof::verdict(proof::Api::vulkan);
+  if (known.tried && !known.devices.empty()) {
+    const auto gpus =
+        std::ranges::count_if(known.devices, [](const proof::DeviceVerdict& one) { return one.identity.gpu; });
+    return {static_cast<int>(known.devices.size()), static_cast<int>(gpus)};
+  }
   try {
     const vulkan::Instance instance(nullptr);
     const auto found = vulkan::find_devices(instance);

@@ -64,26 +64,6 @@ TEST_F(DiskCacheFile, forgets_here_and_not_on_disk) {
   EXPECT_EQ(DiskCache(path_).number("a 1"), 1.0);
 }
 
-TEST_F(DiskCacheFile, gives_back_what_is_doubtful_until_it_is_ignored_or_measured_again) {
-  DiskCache first(path_);
-  first.set("sure", 1.0);
-  first.save();
-  first.set("sure", 2.0);
-  first.set("doubtful", 3.0);
-  first.save_as_doubtful();
-  DiskCache second(path_);
-  EXPECT_EQ(second.number("sure"), 1.0) << "a doubtful one does not take its place";
-  EXPECT_EQ(second.number("doubtful"), 3.0);
-  second.ignore_doubtful();
-  EXPECT_EQ(second.number("sure"), 1.0);
-  EXPECT_EQ(second.number("doubtful"), std::nullopt);
-  second.set("doubtful", 4.0);
-  second.save();
-  DiskCache third(path_);
-  third.ignore_doubtful();
-  EXPECT_EQ(third.number("doubtful"), 4.0) << "it is sure now";
-}
-
 TEST_F(DiskCacheFile, keeps_the_others_when_one_is_forgotten_before_it_was_saved) {
   DiskCache cache(path_);
   cache.set("forgotten", 1.0);
@@ -93,17 +73,6 @@ TEST_F(DiskCacheFile, keeps_the_others_when_one_is_forgotten_before_it_was_saved
   const DiskCache later(path_);
   EXPECT_EQ(later.number("forgotten"), std::nullopt);
   EXPECT_EQ(later.number("kept"), 2.0);
-}
-
-TEST_F(DiskCacheFile, holds_nothing_doubtful_that_was_measured_again) {
-  DiskCache cache(path_);
-  cache.set("a", 1.0);
-  cache.save_as_doubtful();
-  cache.set("a", 2.0);
-  cache.save();
-  const auto file = nlohmann::json::parse(std::ifstream(path_));
-  EXPECT_EQ(file.at("values").at("a"), 2.0);
-  EXPECT_FALSE(file.contains("doubtful")) << file;
 }
 
 TEST_F(DiskCacheFile, keeps_nothing_without_a_path_and_leaves_no_part_behind) {

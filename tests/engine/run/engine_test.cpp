@@ -118,6 +118,22 @@ TEST_F(TinyEngine, goes_on_from_where_it_was_rewound_to) {
   EXPECT_THROW(engine->rewind(21), Error);
 }
 
+TEST_F(TinyEngine, takes_up_again_what_it_has_left) {
+  const auto engine = host();
+  const auto text = ids(20);
+  const std::span<const int32_t> all(text);
+  const auto logits = engine->extend(all);
+  const std::vector<float> expected(logits.begin(), logits.end());
+  engine->rewind(5);
+  engine->extend(all.subspan(5, 3));
+  engine->resume(19);
+  EXPECT_EQ(engine->position(), 19);
+  const auto again = engine->extend(all.last(1));
+  EXPECT_EQ(different_bits(std::vector<float>(again.begin(), again.end()), expected), 0u);
+  EXPECT_THROW(engine->resume(21), Error) << "nobody was ever there";
+  EXPECT_THROW(engine->resume(19), Error) << "that is what rewind() is for";
+}
+
 TEST_F(TinyEngine, refuses_what_does_not_fit_before_anything_runs) {
   EngineOptions o = options("host-only", {"host"});
   o.context = 16;
@@ -153,44 +169,46 @@ TEST_F(TinyEngine, says_which_operators_of_an_npu_plan_fall_back_and_refuses_whe
   EXPECT_THAT(message_of([&] { Engine::open(strict); }), HasSubstr("--strict-device"));
 }
 
-TEST_F(TinyEngine, auto_chooses_a_plan_that_its_devices_can_run_and_keeps_the_choice) {
+// Every pass that runs is one that was asked for: a prompt in pieces, single tokens. What they took is kept.
+TEST_F(TinyEngine, auto_runs_no_pass_but_those_it_is_asked_for_and_keeps_what_they_took) {
   EngineOptions o = options("auto", {"npu:0", "host"});
   o.measurements = path_ + ".measured.json";
-  std::vector<std::string> told;
-  o.on_long_work = [&](const std::string& what) { told.push_back(what); };
-  const auto chosen = [&] {
+  o.chunk = 8;
+  {
     const auto engine = Engine::open(o);
-    EXPECT_EQ(engine->plan_name(), "auto");  // nothing is tried before it is needed
-    engine->get_ready(8);
-    engine->extend(ids(8));
-    return engine->plan_name();
-  };
-  const std::string first = chosen();
-  EXPECT_THAT(first, HasSubstr("auto: "));
-  EXPECT_TRUE(std::filesystem::exists(*o.measurements));
-  EXPECT_THAT(told, ElementsAre(HasSubstr("measuring")));
-  EXPECT_EQ(chosen(), first);
-  EXPECT_EQ(told.size(), 1u);  // the second time it is known
+    EXPECT_EQ(engine->plan_name(), "auto");
+    Timeline timeline;
+    engine->record(&timeline);
+    engine->get_ready(20, true);
+    EXPECT_TRUE(timeline.spans().empty());
+    engine->extend(ids(20));
+    for (int i = 0; i < 5; ++i) engine->extend(ids(1));
+    engine->record(nullptr);
+    EXPECT_EQ(std::ranges::count(timeline.spans(), kPassTrack, &Span::track), 3 + 5);
+    EXPECT_THAT(engine->plan_name(), HasSubstr("auto: "));
+  }
+  std::ifstream file(*o.measurements);
+  const std::string kept(std::istreambuf_iterator<char>(file), {});
+  EXPECT_THAT(kept, HasSubstr("rates 1|npu:0"));
+  EXPECT_THAT(kept, HasSubstr("matmul"));
+  EXPECT_THAT(kept, HasSubstr("passes 1|npu:0"));
   std::filesystem::remove(*o.measurements);
 }
 
-TEST_F(TinyEngine, getting_ready_for_single_tokens_too_leaves_nothing_to_measure_between_them) {
-  EngineOptions o = options("auto", {"npu:0", "host"});
-  o.measurements = path_ + ".ready.json";
-  const auto kept = [&] {
-    std::ifstream file(*o.measurements);
-    return std::string(std::istreambuf_iterator<char>(file), {});
-  };
-  for (const bool then_single : {true, false}) {
-    std::filesystem::remove(*o.measurements);
+// Plans change as passes are learnt from; values do not.
+TEST_F(TinyEngine, auto_has_the_same_logits_whatever_plans_it_changes_to) {
+  const auto bits = [&](const std::string& plan, const std::vector<std::string>& devices) {
+    EngineOptions o = options(plan, devices);
+    o.act = "f16";
     const auto engine = Engine::open(o);
-    engine->get_ready(8, then_single);
-    engine->extend(ids(8));
-    const std::string before = kept();
-    engine->extend(ids(1));
-    EXPECT_EQ(kept() == before, then_single);
-  }
-  std::filesystem::remove(*o.measurements);
+    std::vector<float> all;
+    for (int i = 0; i < 40; ++i) {
+      const auto logits = engine->extend(ids(i % 10 == 0 ? 9 : 1));
+      all.insert(all.end(), logits.begin(), logits.end());
+    }
+    return all;
+  };
+  EXPECT_EQ(bits("auto", {"npu:0", "host"}), bits("host-only", {"host"}));
 }
 
 // H12: a graph for each shape of matrix; a length that has graphs compiles none.

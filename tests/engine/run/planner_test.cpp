@@ -1,32 +1,30 @@
-// The planner over devices that compute nothing and take a given time, so that it is known which plan is the fastest.
+// The planner over devices that compute nothing: what it is told of their times decides.
 #include "engine/run/planner.h"
 
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <thread>
+#include <array>
+#include <functional>
+#include <nlohmann/json.hpp>
 
 #include "engine/model/weights.h"
+#include "engine/plan/predict.h"
+#include "engine/run/kept_points.h"
 #include "sync/error.h"
 #include "tests/engine/run/host_engine.h"
+#include "tests/support/scratch_folder.h"
 
 namespace tandem {
 namespace {
 
-using std::chrono::microseconds;
+class IdleProgram final : public Program {};
 
-class SlowProgram final : public Program {
+class IdleDevice final : public Device {
  public:
-  explicit SlowProgram(microseconds time) : time(time) {}
-  const microseconds time;
-};
-
-// Runs where it is launched, which is in the plan's order: what a step waits for has ended.
-class SlowDevice final : public Device {
- public:
-  SlowDevice(const char* id, DeviceKind kind, microseconds matmul) : matmul_(matmul) {
+  IdleDevice(const char* id, DeviceKind kind) {
     info_.id = info_.name = id;
     info_.kind = kind;
+    info_.cores = {kind == DeviceKind::npu ? 1 : 0};
     info_.zero_copy = true;
   }
   const DeviceInfo& info() const override { return info_; }
@@ -35,16 +33,8 @@ class SlowDevice final : public Device {
     if (only_matmul && !std::holds_alternative<MatMul>(op.body)) return {false, "not a matmul"};
     return {};
   }
-  std::unique_ptr<Program> prepare(std::span<const Operator> operators) override {
-    microseconds time{0};
-    for (const Operator& op : operators)
-      if (std::holds_alternative<MatMul>(op.body)) time += matmul_;
-    return std::make_unique<SlowProgram>(time);
-  }
-  void launch(Program& program, std::span<const sync::WaitFor>, sync::Signal signal) override {
-    std::this_thread::sleep_for(static_cast<SlowProgram&>(program).time);
-    if (signal.flag) signal.flag.raise(signal.epoch);
-  }
+  std::unique_ptr<Program> prepare(std::span<const Operator>) override { return std::make_unique<IdleProgram>(); }
+  void launch(Program&, std::span<const sync::WaitFor>, sync::Signal) override { FAIL() << "a planner runs nothing"; }
   void batch(bool) override {}
   Cost estimate(std::span<const Operator>) const override { return {}; }
   void finish(std::chrono::milliseconds) override {}
@@ -56,48 +46,172 @@ class SlowDevice final : public Device {
 
  private:
   DeviceInfo info_;
-  microseconds matmul_;
 };
+
+// Spans of a pass in which every operator took as long as the function says, one after another on each device.
+PassSpans spans_of(const Plan& plan, const std::function<double(int device, const Operator& op)>& seconds) {
+  PassSpans spans(plan.devices.size());
+  std::vector<double> at(plan.devices.size(), 0);
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    const auto d = static_cast<size_t>(plan.steps[i].device);
+    for (size_t op = 0; op < plan.steps[i].operators.size(); ++op) {
+      const double start = at[d];
+      at[d] += seconds(plan.steps[i].device, plan.steps[i].operators[op]);
+      spans[d].push_back({static_cast<int>(i), static_cast<int>(op), start, at[d], false});
+    }
+  }
+  return spans;
+}
 
 class Planning : public ::testing::Test {
  protected:
   Planner planner(const std::string& plan, PlannerOptions options = {}) {
     options.plan = plan;
-    options.on_long_work = [this](const std::string&) { ++measured_; };
-    return Planner(PlannedModel{model_, activations_, devices_, nullptr, "a model"}, std::move(options), executor_,
-                   cache_);
+    return Planner(PlannedModel{model_, activations_, devices_, nullptr}, std::move(options), cache_);
   }
-  static std::vector<std::unique_ptr<Device>> slow_devices() {
+  static std::vector<std::unique_ptr<Device>> idle_devices() {
     std::vector<std::unique_ptr<Device>> devices;
-    devices.push_back(std::make_unique<SlowDevice>("opencl:9", DeviceKind::gpu, microseconds(1)));
-    devices.push_back(std::make_unique<SlowDevice>("npu:9", DeviceKind::npu, microseconds(1000)));
+    devices.push_back(std::make_unique<IdleDevice>("opencl:9", DeviceKind::gpu));
+    devices.push_back(std::make_unique<IdleDevice>("npu:9", DeviceKind::npu));
     return devices;
+  }
+  // Rows of the model's matmuls on each device.
+  static std::array<int64_t, 2> rows_of(const Plan& plan, std::string_view only = "") {
+    std::array<int64_t, 2> rows{};
+    for (const Step& step : plan.steps) {
+      for (const Operator& op : step.operators) {
+        const auto* matmul = std::get_if<MatMul>(&op.body);
+        if (matmul && (only.empty() || op.name == only)) rows[step.device] += matmul->row_end - matmul->row_begin;
+      }
+    }
+    return rows;
+  }
+  // As many passes of the batch as it takes for the planner to be told `times` times.
+  static void learn(Planner& planner, const Batch& batch, int times,
+                    const std::function<double(int device, const Operator& op)>& seconds) {
+    for (int i = 0; i < times; ++i) {
+      const Plan plan = planner.plan_for(batch, 0);
+      const PassSpans spans = spans_of(plan, seconds);
+      double longest = 0;
+      for (const auto& of : spans) longest = std::max(longest, of.empty() ? 0 : of.back().end_seconds);
+      planner.learn(plan, batch, 0, spans, longest, 1);
+    }
   }
 
   const testing::HostEngines files_{"planner"};
   const GgufFile file_ = GgufFile::open(files_.path());
   sync::Pool pool_;
   const Model model_ = load_model(file_, pool_, 1);
-  const Activations activations_{model_.config, {8, 1, 8192, 8192, KvType::f16}, &pool_};
-  const std::vector<std::unique_ptr<Device>> devices_ = slow_devices();
-  Executor executor_{pool_, {devices_[0].get(), devices_[1].get()}, {}};
-  DiskCache cache_{""};
-  int measured_ = 0;
+  const Activations activations_{model_.config, {64, 1, 8192, 8192, KvType::f16}, &pool_};
+  const std::vector<std::unique_ptr<Device>> devices_ = idle_devices();
+  const testing::ScratchFolder folder_;
+  DiskCache cache_{folder_.file("measured.json")};
 };
 
-// An NPU that takes a millisecond for every matmul: in the plan that puts all of them there a pass takes nine.
-TEST_F(Planning, does_not_choose_the_plan_that_keeps_everybody_waiting) {
+// Rates a core has to begin with are those of any core, so matmuls are shared; after a few passes nothing is left to an
+// NPU that takes a hundred times as long.
+TEST_F(Planning, leaves_a_slow_device_alone_once_it_was_seen_to_be_slow) {
   Planner automatic = planner("auto");
-  const std::string chosen = automatic.name_for({1, 1}, 0);
-  EXPECT_NE(chosen, "layer");
-  EXPECT_EQ(measured_, 1);
-  EXPECT_EQ(planner("auto").name_for({1, 1}, 0), chosen);
-  EXPECT_EQ(measured_, 1) << "the choice is kept";
+  EXPECT_GT(rows_of(automatic.plan_for({64, 1}, 0))[1], 0);
+  learn(automatic, {64, 1}, 4, [](int device, const Operator&) { return device == 0 ? 1e-5 : 1e-3; });
+  EXPECT_EQ(rows_of(automatic.plan_for({64, 1}, 0))[1], 0);
+}
+
+TEST_F(Planning, learns_of_a_device_from_one_length_for_all_that_are_like_it) {
+  Planner automatic = planner("auto");
+  learn(automatic, {64, 1}, 4, [](int device, const Operator&) { return device == 0 ? 1e-5 : 1e-3; });
+  EXPECT_EQ(rows_of(automatic.plan_for({40, 1}, 0))[1], 0);
+}
+
+TEST_F(Planning, keeps_what_it_has_learnt_for_the_next_start) {
+  {
+    Planner automatic = planner("auto");
+    learn(automatic, {64, 1}, 4, [](int device, const Operator&) { return device == 0 ? 1e-5 : 1e-3; });
+  }
+  cache_.save();
+  DiskCache again(folder_.file("measured.json"));
+  Planner later(PlannedModel{model_, activations_, devices_, nullptr}, {}, again);
+  EXPECT_EQ(rows_of(later.plan_for({64, 1}, 0))[1], 0);
+}
+
+// The NPU was slow for a while, because something else ran on its core; then it is as fast as the GPU again.
+TEST_F(Planning, forgets_that_a_device_was_slow) {
+  Planner automatic = planner("rows");
+  learn(automatic, {64, 1}, 30, [](int device, const Operator&) { return device == 0 ? 1e-5 : 4e-5; });
+  const int64_t busy = rows_of(automatic.plan_for({64, 1}, 0))[1];
+  learn(automatic, {64, 1}, 60, [](int, const Operator&) { return 1e-5; });
+  EXPECT_GT(rows_of(automatic.plan_for({64, 1}, 0))[1], busy);
+}
+
+// What the prediction does not know: passes by one plan take twice as long as their operators.
+TEST_F(Planning, leaves_a_plan_that_takes_longer_than_predicted) {
+  Planner automatic = planner("auto");
+  const Batch single{1, 1};
+  const std::string first = automatic.plan_for(single, 0).name;
+  for (int i = 0; i < 16 && automatic.plan_for(single, 0).name == first; ++i) {
+    const Plan plan = automatic.plan_for(single, 0);
+    automatic.learn(plan, single, 0, {}, 1.5 * predict(plan, automatic.costs(single, 0)).seconds, 1);
+  }
+  EXPECT_NE(automatic.plan_for(single, 0).name, first);
+}
+
+TEST_F(Planning, tells_apart_how_steps_are_submitted) {
   PlannerOptions follow;
   follow.submit = "follow";
-  Planner other = planner("auto", follow);
-  other.name_for({1, 1}, 0);
-  EXPECT_EQ(measured_, 2) << "one for another way of submitting is another choice";
+  Planner ahead = planner("rows"), following = planner("rows", follow);
+  const Plan plan = following.plan_for({1, 1}, 0);
+  for (Planner* one : {&ahead, &following}) one->learn(plan, {1, 1}, 0, {}, 1e-3, 1);
+  EXPECT_GT(following.rates().seen({"rows follow", 1, 0}), 0);
+  EXPECT_EQ(following.rates().seen({"rows", 1, 0}), 0);
+  EXPECT_GT(ahead.rates().seen({"rows", 1, 0}), 0);
+}
+
+TEST_F(Planning, changes_a_plan_that_runs_only_for_one_that_is_clearly_faster) {
+  Planner automatic = planner("auto");
+  const Plan plan = automatic.plan_for({64, 1}, 0);
+  EXPECT_FALSE(automatic.better_than(plan, {64, 1}, 0));
+  learn(automatic, {64, 1}, 4, [](int device, const Operator&) { return device == 0 ? 1e-5 : 1e-3; });
+  const auto better = automatic.better_than(plan, {64, 1}, 0);
+  ASSERT_TRUE(better);
+  EXPECT_EQ(rows_of(*better)[1], 0);
+}
+
+TEST_F(Planning, plans_may_change_after_the_first_passes_and_then_ever_more_seldom) {
+  Planner rows = planner("rows");
+  std::vector<int> at;
+  for (int i = 1; i <= 200; ++i) {
+    const int64_t before = rows.version();
+    learn(rows, {8, 1}, 1, [](int, const Operator&) { return 1e-5; });
+    if (rows.version() > before) at.push_back(i);
+  }
+  EXPECT_EQ(at, (std::vector<int>{1, 2, 4, 8, 16, 32, 64, 128, 192}));
+}
+
+// A damaged file is as good as none.
+TEST_F(Planning, does_not_trust_what_it_finds_on_disk) {
+  {
+    Planner automatic = planner("auto");
+    learn(automatic, {64, 1}, 1, [](int, const Operator&) { return 1e-5; });
+  }
+  const std::vector<nlohmann::json> broken = {1,
+                                              "x",
+                                              nlohmann::json::array(),
+                                              {{"all", 1}},
+                                              {{"all", {1, 2, 3}}},
+                                              {{"all", {"a", 1}}},
+                                              {{"all", {1e9, 1}}},
+                                              {{"all", {1, -1}}},
+                                              {{"all", {1, 1e9}}},
+                                              {{"all", {nullptr, nullptr}}}};
+  std::vector<std::string> keys;
+  for (const nlohmann::json& value : broken) {
+    for (const auto& device : devices_) cache_.set("rates 1|" + measurement_key(device->info()), value);
+    cache_.set("passes 1|" + measurement_key(devices_[0]->info()) + "|" + measurement_key(devices_[1]->info()) + "|",
+               value);
+    Planner automatic = planner("auto");
+    EXPECT_EQ(automatic.rates().seen({"tensor", 64, 0}), 0) << value;
+    EXPECT_GT(predict(automatic.plan_for({64, 1}, 0), automatic.costs({64, 1}, 0)).seconds, 0) << value;
+  }
 }
 
 TEST_F(Planning, makes_plans_anew_as_the_context_grows_and_fewer_the_deeper_it_is) {
@@ -111,21 +225,15 @@ TEST_F(Planning, makes_plans_anew_as_the_context_grows_and_fewer_the_deeper_it_i
                                        {2047, 1024},
                                        {2048, 2048},
                                        {8000, 4096}})
-    EXPECT_EQ(staggered.planned_past({8, 1}, position), past) << position;
+    EXPECT_EQ(staggered.planned_past(position), past) << position;
   Planner rows = planner("rows");
-  EXPECT_EQ(rows.planned_past({8, 1}, 8000), 0) << "a plan that does not weigh attention";
+  EXPECT_EQ(rows.planned_past(8000), 0) << "a plan that does not weigh attention";
 }
 
 TEST_F(Planning, gives_the_npu_the_share_that_the_user_names) {
   PlannerOptions options;
   options.split = {0.8};  // of 320 rows of the vocabulary, 5 panels: 4
-  int64_t rows[2] = {0, 0};
-  for (const Step& step : planner("rows", options).make("rows", {1, 1}, 0).steps) {
-    for (const Operator& op : step.operators) {
-      const auto* matmul = std::get_if<MatMul>(&op.body);
-      if (matmul && op.name == "output") rows[step.device] += matmul->row_end - matmul->row_begin;
-    }
-  }
+  const auto rows = rows_of(planner("rows", options).make("rows", {1, 1}, 0), "output");
   EXPECT_EQ(rows[0], 64);
   EXPECT_EQ(rows[1], 256);
 }

@@ -7,7 +7,6 @@
 #include "engine/device/host/host_device.h"
 #include "engine/device/npu/npu_device.h"
 #include "engine/run/cold_run.h"
-#include "engine/run/matmul_costs.h"
 #include "engine/run/profile_grid.h"
 #include "engine/run/spread.h"
 #include "sync/error.h"
@@ -79,10 +78,8 @@ class Profiling : public ::testing::Test {
   void know(int64_t S, int64_t rows, double seconds, bool both = false) {
     keep_point(cache_, npu(), {"f16", S, kK, rows, both}, {seconds, seconds, seconds, 1});
   }
-  double cost(int64_t S, int64_t rows, bool both = false) {
-    MatMul op = slice_rows(wide(), 0, rows);
-    op.S = S;
-    return MatMulCosts(measurer(), operators_, devices_).seconds(1, op, both);
+  double measured(int64_t S) {
+    return measurer().matmul(*devices_[1], {"f16", S, kK, kN, false}, by_matrix(operators_)[0]).least;
   }
 
   const testing::ScratchFolder folder_;
@@ -128,19 +125,6 @@ TEST_F(Profiling, keeps_points_by_device_with_all_that_they_depend_on) {
   EXPECT_THAT(key_of(npu(), points[1].point), ::testing::MatchesRegex("npu:0\\|.*\\|matmul f16 S8 K64 rows 256 both"));
 }
 
-TEST_F(Profiling, costs_are_measured_points_or_lie_between_them_in_proportion_to_panels) {
-  know(32, 256, 10e-6);
-  know(64, 256, 26e-6);
-  know(64, 128, 14e-6);
-  EXPECT_DOUBLE_EQ(cost(64, 256), 26e-6);
-  EXPECT_DOUBLE_EQ(cost(64, 128), 14e-6) << "this slice was measured itself";
-  EXPECT_DOUBLE_EQ(cost(44, 256), 16e-6) << "12 of 32 steps from 10 to 26";
-  EXPECT_DOUBLE_EQ(cost(44, 64), 4e-6) << "one of four panels";
-  EXPECT_DOUBLE_EQ(cost(44, 256, true), 16e-6) << "beyond 8 tokens another device's reading does not count";
-  know(1, 256, 2e-6, true);
-  EXPECT_DOUBLE_EQ(cost(1, 128, true), 1e-6);
-}
-
 TEST(looks_slowed, is_what_takes_longer_than_twice_its_half_or_than_twice_the_tokens) {
   EXPECT_FALSE(looks_slowed(2.1, 1, {})) << "a tenth is noise";
   EXPECT_TRUE(looks_slowed(2.3, 1, {}));
@@ -151,16 +135,10 @@ TEST(looks_slowed, is_what_takes_longer_than_twice_its_half_or_than_twice_the_to
 
 TEST_F(Profiling, a_point_measures_what_it_shows_to_be_slowed_again) {
   know(16, 256, 1000);
-  EXPECT_LT(cost(32, 256), 1);
-  EXPECT_LT(cost(16, 256), 1) << "16 tokens do not take longer than 32";
+  EXPECT_LT(measured(32), 1);
+  EXPECT_LT(measured(16), 1) << "16 tokens do not take longer than 32";
   know(64, 256, 1000);
-  EXPECT_EQ(cost(64, 256), 1000) << "known; nothing new shows it";
-}
-
-TEST_F(Profiling, costs_of_what_the_buffers_cannot_hold_are_predicted) {
-  EXPECT_THROW(cost(512, 256), Error) << "nothing to learn from";
-  know(64, 256, 26e-6);
-  EXPECT_NEAR(cost(128, 256), 52e-6, 1e-15) << "twice the work of the only point that there is";
+  EXPECT_EQ(measured(64), 1000) << "known; nothing new shows it";
 }
 
 TEST_F(Profiling, a_second_run_measures_only_what_is_missing) {

@@ -105,6 +105,12 @@ TEST_F(Bench, opens_the_engine_as_its_flags_say) {
   EXPECT_EQ(tandem(bench({"-p", "0", "-n", "0"})).status, 1) << "nothing to measure";
 }
 
+TEST_F(Bench, keeps_the_packed_weights_where_it_is_told_to) {
+  const ChildSettings own_cache{.environment = {{"XDG_CACHE_HOME", folder_.file("")}}};
+  EXPECT_EQ(tandem(bench({"-p", "4", "-n", "0", "--plan", "layer", "--pack-cache"}), own_cache).status, 0);
+  EXPECT_FALSE(std::filesystem::is_empty(folder_.file("tandem/packed")));
+}
+
 TEST_F(Bench, adds_a_roofline_a_breakdown_and_a_chips_clock_where_asked) {
   const json row =
       rows({"-p", "8", "-n", "0", "--plan", "layer", "--roofline", "--breakdown", "--soc", "snapdragon-8gen3"})[0];

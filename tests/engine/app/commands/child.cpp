@@ -42,6 +42,7 @@ std::vector<std::string> environment_of_child(const ChildSettings& settings) {
     values[text.substr(0, equals)] = text.substr(equals + 1);
   }
   values["XDG_CACHE_HOME"] = shared_cache();
+  values["TANDEM_COMPILE"] = "now";
   for (const auto& [name, value] : settings.environment) values[name] = value;
   std::vector<std::string> list;
   for (const auto& [name, value] : values) list.push_back(name + "=" + value);

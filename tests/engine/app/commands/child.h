@@ -4,6 +4,7 @@
 //
 // Contract: the child inherits the environment but for Tandem's own variables, and keeps compiled kernels and
 // measurements in a folder of the build tree, which the tests of all runs share: compiling is most of a short run. It
+// compiles what is missing before it writes (TANDEM_COMPILE=now), unless the settings say otherwise. It
 // may last five minutes; one that is still alive then, or when its Child dies, is killed. One thread.
 #pragma once
 

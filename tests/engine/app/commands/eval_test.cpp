@@ -164,6 +164,38 @@ TEST_F(Eval, traces_its_pieces_and_tells_of_broken_measurements_when_it_may) {
   EXPECT_THAT(tandem(plain + Arguments{"-v"}, broken).err, HasSubstr("unreadable"));
 }
 
+TEST_F(Eval, maps_the_packed_weights_that_a_first_run_has_kept) {
+  namespace fs = std::filesystem;
+  const Folder own;
+  const ChildSettings own_cache{.environment = {{"XDG_CACHE_HOME", own.file("")}}};
+  const std::string out = own.file("logits.f32"), packed = own.file("tandem/packed");
+  const auto eval = [&](const Arguments& more) {
+    const Ended ended =
+        tandem(Arguments{"eval", "-m", stories(), "--ids", ids_, "--logits", out} + on_host() + more, own_cache);
+    EXPECT_EQ(ended.status, 0) << ended.err;
+    return std::pair(content_of(out), ended.err);
+  };
+  const std::string expected = eval({}).first;
+  EXPECT_FALSE(fs::exists(packed)) << "nothing is kept unless it is asked for";
+  EXPECT_EQ(eval({"--pack-cache"}).first, expected);
+  const fs::path kept = fs::directory_iterator(packed)->path();
+  EXPECT_EQ(kept.extension(), ".packed");
+  EXPECT_EQ(eval({"--pack-cache"}).first, expected);
+  const uint64_t bytes = fs::file_size(kept);
+
+  fs::resize_file(kept, bytes / 2);
+  const auto [logits, told] = eval({"--pack-cache"});
+  EXPECT_EQ(logits, expected);
+  EXPECT_THAT(told, HasSubstr("kept packed weights are not used"));
+  EXPECT_EQ(fs::file_size(kept), bytes) << "made anew";
+
+  // Values are not looked at, so that other ones show what is computed with.
+  fs::resize_file(kept, bytes / 2);
+  fs::resize_file(kept, bytes);  // zeros
+  EXPECT_NE(eval({"--pack-cache"}).first, expected);
+  EXPECT_EQ(eval({}).first, expected);
+}
+
 TEST_F(Eval, leaves_no_file_when_it_fails) {
   const Ended wrong_id = tandem({"eval", "-m", stories(), "--ids", folder_.write("wrong", "1 99999"), "--logits",
                                  folder_.file("logits"), "--json"});

@@ -11,7 +11,7 @@ namespace {
 
 // The files in which each command is tested.
 const std::map<std::string, std::vector<std::string>> kTestsOf = {
-    {"run", {"run_text", "run_sampling", "run_devices", "interrupt"}},
+    {"run", {"run_text", "run_sampling", "run_devices", "interrupt", "warm"}},
     {"eval", {"eval"}},
     {"tokenize", {"tokenize"}},
     {"devices", {"info"}},
@@ -21,6 +21,7 @@ const std::map<std::string, std::vector<std::string>> kTestsOf = {
     {"profile", {"measuring"}},
     {"calibrate", {"measuring"}},
     {"make-random", {"make_random"}},
+    {"warm", {"warm"}},
     {"bench-sync", {"measuring"}},
     {"npu gemm", {"measuring"}},
 };

@@ -1,7 +1,7 @@
 // `tandem plan` as a whole: on this machine's measurements and on a chip's clock.
 #include <set>
 
-#include "tests/engine/app/commands/whole.h"
+#include "tests/engine/app/commands/preferred_plans.h"
 #include "tests/support/source_tree.h"
 
 namespace tandem::testing {
@@ -39,32 +39,22 @@ TEST_F(PlanHere, lists_pieces_and_a_single_token_with_their_steps) {
 }
 
 // The strategy that was chosen is told beside the asked one, as `run` does. Which one is the fastest differs from run
-// to run, so the choice that was kept is replaced.
+// to run, so what was learnt is replaced.
 TEST_F(PlanHere, names_what_would_run_where_tensor_is_asked_for) {
   const ChildSettings own_cache{.environment = {{"XDG_CACHE_HOME", folder_.file("")}}};
-  const Arguments asked = {"plan", "-m", stories(), "--device", "npu:0,host", "-p", "8", "--plan", "tensor"};
-  const std::set<std::string> candidates = {"layer", "rows", "tensor", "staggered", "host-only"};
-  const json first = json_of(asked, own_cache);
-  for (const json& phase : first.at("phases")) EXPECT_TRUE(candidates.contains(phase.at("plan"))) << phase.at("plan");
-  const json measured = json::parse(content_of(folder_.file("tandem/measured.json")));
-  for (const std::string& name : candidates) {
-    json kept = measured;
-    kept["values"].update(measured.value("doubtful", json::object()));
-    kept.erase("doubtful");
-    int choices = 0;
-    for (auto& [key, value] : kept["values"].items()) {
-      if (!key.starts_with("choice ")) continue;
-      value = name;
-      ++choices;
-    }
-    EXPECT_EQ(choices, 2) << "8 tokens and a single one";
+  json_of({"run", "-m", stories(), "--device", "npu:0,host", "-p", "Once", "-n", "6"}, own_cache);
+  const json learnt = json::parse(content_of(folder_.file("tandem/measured.json")));
+  const Arguments asked = {"plan", "-m", stories(), "--device", "npu:0,host", "-p", "9", "--plan", "tensor"};
+  for (const std::string name : {"layer", "rows", "tensor", "staggered", "host-only"}) {
+    json kept = learnt;
+    prefer(kept, {{"many", name}, {"single", name}});
     folder_.write("tandem/measured.json", kept.dump());
     const json report = json_of(asked, own_cache);
     EXPECT_EQ(report.at("plan_asked"), "tensor");
     EXPECT_EQ(report.at("phases").at(0).at("plan"), name);
     const Ended text = tandem(asked, own_cache);
     EXPECT_THAT(text.out, HasSubstr("plan asked for: tensor"));
-    EXPECT_THAT(text.out, HasSubstr("8 tokens at position 0, plan " + name));
+    EXPECT_THAT(text.out, HasSubstr("9 tokens at position 0, plan " + name));
   }
 }
 
@@ -94,6 +84,16 @@ TEST_F(PlanHere, opens_the_engine_as_its_flags_say) {
   folder_.write("tandem/measured.json", "{");
   const ChildSettings broken{.environment = {{"XDG_CACHE_HOME", folder_.file("")}}};
   EXPECT_THAT(tandem(base + Arguments{"--plan", "layer", "-v"}, broken).err, HasSubstr("unreadable"));
+}
+
+TEST_F(PlanHere, keeps_the_packed_weights_where_it_is_told_to) {
+  const ChildSettings own_cache{.environment = {{"XDG_CACHE_HOME", folder_.file("")}}};
+  EXPECT_EQ(
+      tandem(Arguments{"plan", "-m", stories(), "--device", "npu:0,host", "-p", "4", "--plan", "layer", "--pack-cache"},
+             own_cache)
+          .status,
+      0);
+  EXPECT_FALSE(std::filesystem::is_empty(folder_.file("tandem/packed")));
 }
 
 TEST(PlanOnAChip, follows_its_flags_without_a_model_file) {

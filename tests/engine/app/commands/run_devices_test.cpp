@@ -1,6 +1,7 @@
 // `tandem run` on devices: plans, shares, waiting, traces, model clocks.
 #include <set>
 
+#include "tests/engine/app/commands/preferred_plans.h"
 #include "tests/engine/app/commands/trace.h"
 #include "tests/engine/app/commands/whole.h"
 
@@ -36,7 +37,7 @@ TEST_F(RunDevices, take_the_plan_and_the_devices_that_are_named) {
   for (const std::string& plan : plans) {
     const auto own = devices_of.find(plan);
     const std::string devices = own == devices_of.end() ? "opencl:0,npu:0" : own->second;
-    // A named share keeps `tensor` and `rows` from measuring one.
+    // A named share keeps `tensor` from standing back.
     const bool cuts = plan == "tensor" || plan == "rows" || plan == "staggered";
     const json answer = json_of(run_on(devices, plan, cuts ? Arguments{"--split", "0.5"} : Arguments{}));
     EXPECT_EQ(answer.at("ids"), expected) << plan;
@@ -49,23 +50,13 @@ TEST_F(RunDevices, take_the_plan_and_the_devices_that_are_named) {
   }
 }
 
-// The plan `tensor` tries others, and keeps what was the fastest: here, what the test wrote in its place.
+// The plan `tensor` stands back where another one is predicted to be faster: here, because the test says so.
 TEST_F(RunDevices, name_the_plan_that_was_taken_where_another_was_asked_for) {
   const ChildSettings own_cache{.environment = {{"XDG_CACHE_HOME", folder_.file("cache")}}};
   json_of(run_on(kNpuAndHost, "tensor"), own_cache);
   const std::string path = folder_.file("cache/tandem/measured.json");
   json kept = json::parse(content_of(path));
-  int choices = 0;
-  for (const char* part : {"values", "doubtful"}) {
-    const json entries = kept.value(part, json::object());
-    for (const auto& [key, value] : entries.items()) {
-      if (!key.starts_with("choice ")) continue;
-      kept[part].erase(key);
-      kept["values"][key] = key.find("|up to 4|") != std::string::npos ? "layer" : "rows";
-      ++choices;
-    }
-  }
-  ASSERT_EQ(choices, 2) << "one for prompts, one for single tokens";
+  prefer(kept, {{"few", "rows"}, {"single", "layer"}});
   std::ofstream(path) << kept;
 
   const json answer = json_of(run_on(kNpuAndHost, "tensor"), own_cache);
@@ -110,6 +101,16 @@ TEST_F(RunDevices, let_operators_fall_back_with_a_note_and_refuse_it_when_strict
   EXPECT_EQ(strict.status, 1);
   EXPECT_THAT(json::parse(strict.out).at("error").at("hint"), HasSubstr("--strict-device"));
   EXPECT_EQ(tandem(run_on("host", "host-only", {"--strict-device"})).status, 0) << "nothing has to fall back";
+}
+
+TEST_F(RunDevices, compute_the_same_with_packed_weights_that_were_kept) {
+  const Folder own;
+  const ChildSettings own_cache{.environment = {{"XDG_CACHE_HOME", own.file("")}}};
+  const json packed = json_of(run_on(kNpuAndHost, "layer", {"--pack-cache"}), own_cache);
+  EXPECT_FALSE(std::filesystem::is_empty(own.file("tandem/packed")));
+  const json mapped = json_of(run_on(kNpuAndHost, "layer", {"--pack-cache"}), own_cache);
+  EXPECT_EQ(mapped.at("ids"), packed.at("ids"));
+  EXPECT_EQ(mapped.at("memory").at("weight_bytes"), packed.at("memory").at("weight_bytes"));
 }
 
 TEST_F(RunDevices, cut_a_prompt_in_pieces_of_the_asked_length) {

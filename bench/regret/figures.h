@@ -1,0 +1,58 @@
+// What choosing plans has cost: the passes as they were played, beside the best plan that could have been taken.
+//
+// Contract: pure. Seconds.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bench/regret/passes.h"
+
+namespace tandem::bench {
+
+// A pass as the chooser played it: once, as users' passes come.
+struct PlayedPass {
+  std::string plan;          // that it took
+  double ready_seconds = 0;  // choosing and preparing the plan
+  double run_seconds = 0;
+  double seconds() const { return ready_seconds + run_seconds; }
+};
+
+// The same pass by each plan that could have been taken, some times each.
+using HindsightPass = std::map<std::string, std::vector<double>>;
+
+struct BestPlan {
+  std::string plan;
+  double seconds = 0;
+};
+BestPlan best_of_pass(const HindsightPass& pass);  // the least median
+// For each length the plan with the least sum of medians over all passes of that length.
+std::map<int64_t, std::string> best_by_length(std::span<const Pass> passes, std::span<const HindsightPass> hindsight);
+
+struct Regret {
+  double played_seconds = 0, ready_seconds = 0;  // the second is a part of the first
+  double best_seconds = 0;                       // of the best plan for each length
+  double best_of_each_seconds = 0;               // of the best plan for each pass
+  // What the plans that were taken need in hindsight: neither choosing nor a hiccup is in it. Passes whose plan
+  // hindsight has no times of count as played.
+  double taken_seconds = 0;
+  int64_t passes = 0, best = 0, within_5_percent = 0;  // how often the plan taken was the best of its pass, or as good
+  double ratio() const { return played_seconds / best_seconds; }
+  double ratio_to_best_of_each() const { return played_seconds / best_of_each_seconds; }
+  double ratio_of_choices() const { return taken_seconds / best_seconds; }
+};
+
+// Of the first `count` passes, by the best plans for the lengths of all of them. All spans have one entry for each
+// pass.
+Regret regret_of(std::span<const Pass> passes, std::span<const PlayedPass> played,
+                 std::span<const HindsightPass> hindsight, size_t count);
+
+// The passes with the most seconds above the best plan for their length, most first.
+std::vector<size_t> worst_passes(std::span<const Pass> passes, std::span<const PlayedPass> played,
+                                 std::span<const HindsightPass> hindsight, size_t count);
+
+}  // namespace tandem::bench

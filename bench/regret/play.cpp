@@ -1,0 +1,230 @@
+#include "bench/regret/play.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "bench/engines.h"
+#include "engine/device/gpu/kept_file.h"
+#include "engine/plan/statistics.h"
+#include "engine/run/contention.h"
+#include "engine/run/engine.h"
+#include "engine/run/timeline.h"
+#include "sync/error.h"
+
+namespace tandem::bench {
+namespace {
+
+constexpr const char* kReference = "host-only";
+constexpr int64_t kWarmUpLengths[] = {1, 1, 1, 1, 1, 1, 1, 1, 2, 4, 8, 16, 32, 64, 128, 192, 256};
+constexpr int kVerifyEvery = 10;
+// A plan this much slower than another one at the same pass is not the best one there, whatever a repetition says.
+constexpr double kHopeless = 2;
+
+// An engine in a text whose token at each position is always the same: what lies behind a position never changes, so
+// that every engine's logits for a pass are the same, however it got there.
+struct Seat {
+  std::string plan;
+  std::unique_ptr<Engine> engine;
+  bool left = false;  // hopeless at every length
+
+  void go_to(int64_t position) {
+    if (position < engine->position()) engine->rewind(position);
+    engine->resume(position);
+  }
+};
+
+std::span<const int32_t> tokens_of(const Pass& pass, const std::vector<int32_t>& text) {
+  return std::span(text).subspan(static_cast<size_t>(pass.depth), static_cast<size_t>(pass.tokens));
+}
+
+class Table {
+ public:
+  Table(const PlayOptions& options, Game& game) : options_(options), game_(game) {}
+
+  void open() {
+    PassRequest request = options_.passes;
+    for (const std::string& plan : options_.plans) sit_down(plan);
+    if (named_.empty()) throw Error("no plan can be opened", options_.model);
+    const Engine& first = *named_.front().engine;
+    context_ = first.context();
+    request.context = context_;
+    request.longest = std::min(request.longest, first.chunk());
+    text_ = some_ids(first.config().vocabulary, context_);
+    game_.passes = random_passes(request);
+    same_bits_ = std::ranges::all_of(named_, [](const Seat& seat) { return seat.engine->other_bits().empty(); });
+    if (!same_bits_) game_.notes.push_back("plans may give other bits on these devices: nothing was verified");
+  }
+
+  // Fills contexts, lets rates be learnt and programs be compiled, and compares logits.
+  void warm_up() {
+    std::vector<std::vector<double>> seconds(named_.size());
+    std::vector<Pass> passes;
+    for (const int64_t tokens : kWarmUpLengths) {
+      const int64_t S = std::min({tokens, named_.front().engine->chunk(), context_});
+      for (const int64_t depth : {int64_t{0}, context_ / 2}) passes.push_back({S, std::min(depth, context_ - S)});
+    }
+    verify_equal_short();
+    for (size_t s = 0; s < named_.size(); ++s) {
+      Seat& seat = named_[s];
+      seat.engine->rewind(0);
+      seat.engine->extend(text_);
+      for (const Pass& pass : passes) {
+        time(seat, pass);
+        seconds[s].push_back(time(seat, pass));
+      }
+    }
+    leave_the_hopeless(seconds);
+  }
+
+  void seat_players() {
+    for (int i = 0; i < options_.repetitions; ++i) {
+      const std::string folder = options_.scratch + "/player" + std::to_string(i);
+      std::filesystem::create_directories(folder);
+      EngineOptions player = engine_options("auto");
+      player.measurements = folder + "/measured.json";
+      if (options_.empty_programs) player.program_folder = folder;
+      players_.push_back({"auto", Engine::open(player)});
+    }
+    game_.played.resize(players_.size());
+  }
+
+  void play_pass(const Pass& pass, size_t number) {
+    HindsightPass samples;
+    for (int round = 0; round < options_.repetitions; ++round) {
+      const size_t player = (static_cast<size_t>(round) + number) % players_.size();
+      for (size_t i = 0; i < named_.size(); ++i) {
+        if (i == number % named_.size()) play_one(player, pass, number);
+        time_named(named_[(i + number + static_cast<size_t>(round)) % named_.size()], pass, samples);
+      }
+    }
+    game_.hindsight.push_back(std::move(samples));
+  }
+
+ private:
+  EngineOptions engine_options(const std::string& plan) const {
+    EngineOptions options;
+    options.model_path = options_.model;
+    options.devices = options_.devices;
+    options.plan = plan;
+    options.act = "f16";
+    options.context = options_.passes.context;
+    options.tries_plans = false;  // where the plan is named
+    options.measurements = "";
+    options.program_folder = gpu::default_cache_folder();
+    return options;
+  }
+
+  void sit_down(const std::string& plan) {
+    EngineOptions options = engine_options(plan);
+    if (plan == kReference) options.devices = {"host"};
+    try {
+      named_.push_back({plan, Engine::open(options)});
+    } catch (const Error& error) {
+      game_.notes.push_back("plan " + plan + " is left out: " + error.what());
+    }
+  }
+
+  // Of the run alone: hindsight has its plan ready.
+  double time(Seat& seat, const Pass& pass) {
+    seat.go_to(pass.depth);
+    seat.engine->get_ready(pass.tokens);
+    const double start = now_seconds();
+    seat.engine->extend(tokens_of(pass, text_));
+    return now_seconds() - start;
+  }
+
+  void time_named(Seat& seat, const Pass& pass, HindsightPass& samples) {
+    if (seat.left) return;
+    auto& own = samples[seat.plan];
+    if (!own.empty()) {
+      double least = own.front();
+      for (const auto& [plan, others] : samples) {
+        if (!others.empty()) least = std::min(least, median(others));
+      }
+      if (median(own) > kHopeless * least) return;
+    }
+    own.push_back(time(seat, pass));
+  }
+
+  void play_one(size_t player, const Pass& pass, size_t number) {
+    Seat& seat = players_[player];
+    seat.go_to(pass.depth);
+    seat.engine->forget_plans_ran();
+    const double start = now_seconds();
+    seat.engine->get_ready(pass.tokens);
+    const double ready = now_seconds();
+    const auto logits = seat.engine->extend(tokens_of(pass, text_));
+    const double end = now_seconds();
+    game_.played[player].push_back({seat.engine->plans_ran().back().plan, ready - start, end - ready});
+    if (number % kVerifyEvery == 0 && same_bits_) verify(pass, seat.engine->plans_ran().back().plan, logits);
+  }
+
+  void verify(const Pass& pass, const std::string& plan, std::span<const float> logits) {
+    Seat& reference = named_.front();
+    reference.go_to(pass.depth);
+    const auto expected = reference.engine->extend(tokens_of(pass, text_));
+    if (std::memcmp(expected.data(), logits.data(), expected.size_bytes()) != 0)
+      throw Error("plans disagree, so there is nothing to compare", reference.plan + " and auto (" + plan + "), " +
+                                                                        std::to_string(pass.tokens) + " tokens after " +
+                                                                        std::to_string(pass.depth));
+    ++game_.verified;
+  }
+
+  void verify_equal_short() {
+    if (!same_bits_) return;
+    EngineOptions options = engine_options(kReference);
+    options.devices = {"host"};
+    std::vector<std::unique_ptr<Engine>> engines;
+    engines.push_back(Engine::open(options));
+    for (Seat& seat : named_) engines.push_back(std::move(seat.engine));
+    for (const size_t tokens : {size_t{1}, size_t{5}, size_t{40}})
+      verify_equal(engines, std::span(text_).first(std::min(tokens, text_.size() - 1)));
+    for (size_t i = 0; i < named_.size(); ++i) named_[i].engine = std::move(engines[i + 1]);
+  }
+
+  void leave_the_hopeless(const std::vector<std::vector<double>>& seconds) {
+    for (size_t s = 0; s < named_.size(); ++s) {
+      bool hope = false;
+      for (size_t i = 0; i < seconds[s].size(); ++i) {
+        double least = seconds[s][i];
+        for (const auto& others : seconds) least = std::min(least, others[i]);
+        hope = hope || seconds[s][i] <= 2 * kHopeless * least;
+      }
+      if (hope) continue;
+      named_[s].left = true;
+      game_.notes.push_back("plan " + named_[s].plan +
+                            " is left out: it is four times as slow as another one or more, " + "whatever the length");
+    }
+  }
+
+  const PlayOptions& options_;
+  Game& game_;
+  std::vector<Seat> named_, players_;
+  std::vector<int32_t> text_;
+  int64_t context_ = 0;
+  bool same_bits_ = true;
+};
+
+}  // namespace
+
+Game play(const PlayOptions& options, const std::function<void(size_t done)>& progress) {
+  Game game;
+  Table table(options, game);
+  table.open();
+  table.warm_up();
+  table.seat_players();
+  const ContentionWatch watch;
+  for (size_t i = 0; i < game.passes.size(); ++i) {
+    table.play_pass(game.passes[i], i);
+    if (progress) progress(i + 1);
+  }
+  game.contended = watch.found();
+  return game;
+}
+
+}  // namespace tandem::bench

@@ -1,0 +1,103 @@
+#include "engine/app/commands/warm.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "engine/app/commands/open_engine.h"
+#include "engine/app/interrupt.h"
+#include "engine/app/own_program.h"
+#include "engine/app/progress.h"
+#include "engine/app/report.h"
+#include "engine/device/gpu/kept_file.h"
+#include "engine/device/registry.h"
+#include "engine/run/kernel_set.h"
+#include "engine/run/timeline.h"
+#include "engine/run/warm_kernels.h"
+#include "sync/error.h"
+
+namespace tandem::app {
+namespace {
+
+// Of compiled OpenCL programs: those of some twenty storage types and shapes of heads.
+constexpr uint64_t kMostBytes = uint64_t{256} << 20;
+
+std::string best_gpu() {
+  for (const std::string& id : available_devices()) {
+    if (id.starts_with("opencl") || id.starts_with("vulkan")) return id;
+  }
+  return "";
+}
+
+EngineOptions options_for(const CommonFlags& flags, const std::string& gpu) {
+  EngineOptions options;
+  options.model_path = flags.model;
+  options.devices = {gpu, "npu:0", "host"};  // as texts open them: hand-overs between them are tested by kernels, too
+  options.plan = "gpu-only";
+  options.act = "f16";
+  options.kv_type = flags.cache_type == "f32" ? KvType::f32 : KvType::f16;
+  options.context = 512;
+  options.only_layers_of_every_kind = true;
+  options.program_folder = gpu::default_cache_folder();
+  options.measurements = "";  // of a model that is not whole: nothing is learnt
+  return options;
+}
+
+}  // namespace
+
+void add_warm(CLI::App& app, Action& action) {
+  struct Flags {
+    CommonFlags common;
+    WarmFlags own;
+  };
+  auto flags = std::make_shared<Flags>();
+  add_model_flag(app, flags->common);
+  add_cache_type_flag(app, flags->common);
+  app.add_flag(
+      "--background", flags->own.background,
+      "take what other programs leave of the processor, and say nothing; end at once when another process warms "
+      "for such a model");
+  add_output_flags(app, flags->common);
+  app.callback([flags, &action] { action = [flags] { return warm_command(flags->common, flags->own); }; });
+}
+
+int warm_command(const CommonFlags& flags, const WarmFlags& own) {
+  apply_verbosity(flags);
+  const double start = now_seconds();
+  std::string mark;
+  {
+    const GgufFile file = GgufFile::open(flags.model);
+    mark = kernels_mark(file, read_config(file), flags.cache_type == "f32" ? KvType::f32 : KvType::f16);
+  }
+  Warming warming(mark, own_program());
+  if (own.background) {
+    give_way_to_others();
+    if (!warming.lock() || warming.done()) return kDone;
+  }
+  const std::string gpu = best_gpu();
+  if (!gpu.empty()) {
+    Progress progress("compiling", ProgressUnit::points,
+                      !own.background && !flags.quiet() && Progress::stderr_is_terminal());
+    const auto engine = Engine::open(options_for(flags, gpu));
+    warm_kernels(*engine, [&](int64_t done, int64_t total) {
+      progress.update(static_cast<uint64_t>(done), static_cast<uint64_t>(total));
+      return !interrupted();
+    });
+    if (interrupted()) return kInterrupted;
+  }
+  // Another set's programs may have gone: it is looked at anew when it is next needed.
+  if (gpu::keep_newest(gpu::default_cache_folder() + "/opencl", kMostBytes) > 0) warming.unmark_all();
+  warming.mark();
+  const double seconds = now_seconds() - start;
+  if (flags.json) {
+    print_json({{"model", flags.model}, {"device", gpu}, {"seconds", seconds}, {"clock", "measured"}});
+  } else if (!own.background && gpu.empty()) {
+    std::printf("there is no GPU to compile kernels for\n");
+  } else if (!own.background) {
+    std::printf("%s: all kernels for %s are compiled, in %.1f s\n", gpu.c_str(), flags.model.c_str(), seconds);
+  }
+  return kDone;
+}
+
+}  // namespace tandem::app

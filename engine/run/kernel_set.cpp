@@ -1,0 +1,62 @@
+#include "engine/run/kernel_set.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+
+#include "engine/tensor/types.h"
+
+namespace tandem {
+namespace {
+
+constexpr std::string_view kLayers = "blk.";
+
+// "blk.3.attn_q.weight": 3; nothing for what belongs to no layer.
+std::optional<int64_t> layer_of(std::string_view name) {
+  if (!name.starts_with(kLayers)) return std::nullopt;
+  int64_t layer = 0;
+  const auto [end, error] = std::from_chars(name.data() + kLayers.size(), name.data() + name.size(), layer);
+  return error == std::errc() ? std::optional(layer) : std::nullopt;
+}
+
+// The tensor's name without its layer, and its type.
+std::string role_of(const GgufTensor& tensor) {
+  std::string_view name = tensor.name;
+  if (layer_of(name)) name = name.substr(name.find('.', kLayers.size()));
+  return std::string(name) + ":" + info(tensor.type).name;
+}
+
+}  // namespace
+
+std::string kernel_set_of(const GgufFile& file, const ModelConfig& config) {
+  std::set<std::string> roles;
+  for (const GgufTensor& tensor : file.tensors()) roles.insert(role_of(tensor));
+  std::string text =
+      config.architecture + " heads " + std::to_string(config.head_dim) + "/" + std::to_string(config.head_dim_v) +
+      " " + std::to_string(config.kv_heads > 0 ? config.heads / config.kv_heads : 0) + " a KV head, " +
+      (config.rope_halves ? "halves" : "interleaved") + ", rotated " + std::to_string(config.rope_dim) + ", types";
+  for (const std::string& role : roles) text += " " + role;
+  return text;
+}
+
+std::string kernels_mark(const GgufFile& file, const ModelConfig& config, KvType kv_type) {
+  return kernel_set_of(file, config) + ", cache " + (kv_type == KvType::f16 ? "f16" : "f32");
+}
+
+int64_t layers_of_every_kind(const GgufFile& file, const ModelConfig& config) {
+  std::map<std::string, int64_t> first;  // layer with a role
+  for (const GgufTensor& tensor : file.tensors()) {
+    const auto layer = layer_of(tensor.name);
+    if (!layer) continue;
+    const auto [at, is_new] = first.try_emplace(role_of(tensor), *layer);
+    if (!is_new) at->second = std::min(at->second, *layer);
+  }
+  int64_t last = 0;
+  for (const auto& [role, layer] : first) last = std::max(last, layer);
+  return std::min(last + 2, std::max<int64_t>(1, config.layers));
+}
+
+}  // namespace tandem

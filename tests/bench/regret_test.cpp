@@ -1,0 +1,143 @@
+// What choosing plans has cost: sums worked by hand, and passes that can be played in their order.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <set>
+
+#include "bench/regret/figures.h"
+#include "bench/regret/neighbour.h"
+#include "bench/regret/passes.h"
+#include "sync/error.h"
+
+namespace tandem::bench {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Pair;
+
+// Single tokens twice, 8 tokens once. By the medians, `rows` needs 1 and 4 s for the single tokens and `tensor` 2 and
+// 2: `tensor` is the best for the length with 4 s, though `rows` is the best of the first pass. 8 tokens: `rows` with
+// 10 s.
+const std::vector<Pass> kPasses = {{1, 0}, {8, 1}, {1, 9}};
+const std::vector<HindsightPass> kHindsight = {{{"rows", {1, 1, 50}}, {"tensor", {2, 1, 3}}},
+                                               {{"rows", {10, 11, 9}}, {"tensor", {20}}},
+                                               {{"rows", {4, 4, 3}}, {"tensor", {2, 2, 2}}}};
+
+TEST(Regret, takes_the_least_median_as_the_best_of_a_pass) {
+  EXPECT_EQ(best_of_pass(kHindsight[0]).plan, "rows");
+  EXPECT_EQ(best_of_pass(kHindsight[0]).seconds, 1);
+  EXPECT_EQ(best_of_pass(kHindsight[2]).plan, "tensor");
+  EXPECT_THROW(best_of_pass({{"rows", {}}}), Error);
+}
+
+TEST(Regret, knows_the_plan_with_the_least_sum_for_each_length) {
+  EXPECT_THAT(best_by_length(kPasses, kHindsight), ElementsAre(Pair(1, "tensor"), Pair(8, "rows")));
+}
+
+TEST(Regret, leaves_out_plans_that_were_not_timed_in_all_passes_of_a_length) {
+  std::vector<HindsightPass> hindsight = kHindsight;
+  hindsight[0]["layer"] = {0.5};  // the least by far, but of one pass of two
+  EXPECT_EQ(best_by_length(kPasses, hindsight).at(1), "tensor");
+  hindsight[0].erase("tensor");
+  hindsight[2].erase("rows");
+  EXPECT_THROW(best_by_length(kPasses, hindsight), Error);
+}
+
+TEST(Regret, sets_what_was_played_beside_the_best_plans) {
+  const std::vector<PlayedPass> played = {{"rows", 0.5, 1.5}, {"tensor", 1, 19}, {"layer", 0, 3}};
+  const Regret all = regret_of(kPasses, played, kHindsight, 3);
+  EXPECT_DOUBLE_EQ(all.played_seconds, 2 + 20 + 3);
+  EXPECT_DOUBLE_EQ(all.ready_seconds, 1.5);
+  EXPECT_DOUBLE_EQ(all.best_seconds, 2 + 10 + 2);
+  EXPECT_DOUBLE_EQ(all.ratio(), 25.0 / 14);
+  EXPECT_DOUBLE_EQ(all.best_of_each_seconds, 1 + 10 + 2);
+  EXPECT_DOUBLE_EQ(all.ratio_to_best_of_each(), 25.0 / 13);
+  EXPECT_DOUBLE_EQ(all.taken_seconds, 1 + 20 + 3);  // nobody timed `layer`: as played
+  EXPECT_DOUBLE_EQ(all.ratio_of_choices(), 24.0 / 14);
+  EXPECT_EQ(all.passes, 3);
+  EXPECT_EQ(all.best, 1);
+  EXPECT_EQ(all.within_5_percent, 1);
+}
+
+TEST(Regret, of_the_first_passes_is_by_the_best_plans_of_all) {
+  const std::vector<PlayedPass> played = {{"rows", 0, 3}, {"rows", 0, 10}, {"rows", 0, 4}};
+  const Regret first = regret_of(kPasses, played, kHindsight, 1);
+  EXPECT_DOUBLE_EQ(first.played_seconds, 3);
+  EXPECT_DOUBLE_EQ(first.best_seconds, 2);  // `tensor`, because of the third pass
+  EXPECT_EQ(first.passes, 1);
+  EXPECT_EQ(regret_of(kPasses, played, kHindsight, 20).passes, 3) << "there are no more";
+}
+
+TEST(Regret, counts_plans_within_5_percent_of_the_best) {
+  const std::vector<Pass> one = {{4, 0}};
+  const std::vector<HindsightPass> near = {{{"rows", {1.04}}, {"tensor", {1.0}}}},
+                                   far = {{{"rows", {1.06}}, {"tensor", {1.0}}}};
+  const std::vector<PlayedPass> played = {{"rows", 0, 9}};
+  EXPECT_EQ(regret_of(one, played, near, 1).within_5_percent, 1);
+  EXPECT_EQ(regret_of(one, played, near, 1).best, 0);
+  EXPECT_EQ(regret_of(one, played, far, 1).within_5_percent, 0);
+}
+
+TEST(Regret, orders_passes_by_what_they_lost) {
+  // Lost: 5 - 2 = 3, 11 - 10 = 1, 10 - 2 = 8.
+  const std::vector<PlayedPass> played = {{"rows", 0, 5}, {"rows", 1, 10}, {"rows", 0, 10}};
+  EXPECT_THAT(worst_passes(kPasses, played, kHindsight, 10), ElementsAre(2, 0, 1));
+  EXPECT_THAT(worst_passes(kPasses, played, kHindsight, 1), ElementsAre(2));
+}
+
+TEST(RegretPasses, are_the_same_for_a_seed_and_others_for_another_one) {
+  EXPECT_EQ(random_passes({}), random_passes({}));
+  EXPECT_NE(random_passes({.seed = 1}), random_passes({.seed = 2}));
+}
+
+TEST(RegretPasses, begin_where_text_is_and_stay_within_the_context) {
+  int64_t end = 0, going_on = 0, deepest = 0;
+  for (const Pass& pass : random_passes({.count = 1000, .context = 700, .longest = 256})) {
+    EXPECT_GE(pass.tokens, 1);
+    EXPECT_LE(pass.tokens, 256);
+    EXPECT_GE(pass.depth, 0);
+    EXPECT_LE(pass.depth, end) << "a position that no pass before has filled";
+    EXPECT_LE(pass.depth + pass.tokens, 700);
+    going_on += pass.depth == end;
+    end = std::max(end, pass.depth + pass.tokens);
+    deepest = std::max(deepest, pass.depth);
+  }
+  EXPECT_GT(end, 600) << "the text has to grow";
+  EXPECT_GT(deepest, 400);
+  EXPECT_GT(going_on, 10);
+}
+
+TEST(RegretPasses, are_single_tokens_for_a_good_half_and_of_many_lengths_else) {
+  const auto passes = random_passes({.count = 2000});
+  const auto singles = std::ranges::count(passes, 1, &Pass::tokens);
+  // One half, and ln 2 / ln 257 of the other: 1125 of 2000, with a deviation of 22.
+  EXPECT_NEAR(static_cast<double>(singles), 1125, 5 * 22);
+  // As many from 2 to 15 as from 16 to 127 would be ln 8 : ln 8.
+  const auto few = std::ranges::count_if(passes, [](const Pass& p) { return p.tokens >= 2 && p.tokens < 16; });
+  const auto many = std::ranges::count_if(passes, [](const Pass& p) { return p.tokens >= 16 && p.tokens < 128; });
+  EXPECT_NEAR(static_cast<double>(few), static_cast<double>(many), 5 * 27);
+  std::set<int64_t> lengths;
+  for (const Pass& pass : passes) lengths.insert(pass.tokens);
+  EXPECT_GT(lengths.size(), 100u);
+}
+
+TEST(RegretPasses, are_no_longer_than_the_context) {
+  for (const Pass& pass : random_passes({.count = 200, .context = 32, .longest = 256}))
+    EXPECT_LE(pass.depth + pass.tokens, 32);
+}
+
+TEST(RegretNeighbour, is_there_and_ends_with_the_object) {
+  std::vector<pid_t> processes;
+  {
+    const Neighbour neighbour(2, {.busy_seconds = 0.01, .idle_seconds = 0.01});
+    processes = neighbour.processes();
+    ASSERT_EQ(processes.size(), 2u);
+    for (const pid_t process : processes) EXPECT_EQ(kill(process, 0), 0) << "not there";
+  }
+  for (const pid_t process : processes) EXPECT_NE(kill(process, 0), 0) << "still there";
+}
+
+}  // namespace
+}  // namespace tandem::bench

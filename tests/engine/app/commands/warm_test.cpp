@@ -1,0 +1,80 @@
+// `tandem warm` and `tandem run --compile`: kernels that are compiled ahead of time, and a text that does not wait for
+// them.
+#include <chrono>
+#include <thread>
+
+#include "tests/engine/app/commands/whole.h"
+
+namespace tandem::testing {
+namespace {
+
+class Warm : public ::testing::Test {
+ protected:
+  Arguments write(const Arguments& more = {}) const {
+    return Arguments{"run", "-m", stories(), "-p", golden("story").at("prompt").get<std::string>(), "-n", "8"} + more;
+  }
+  // Of a machine that has never run the program.
+  ChildSettings new_machine() const {
+    return {.environment = {{"XDG_CACHE_HOME", folder_.file("cache")}, {"TANDEM_COMPILE", "background"}}};
+  }
+  bool is_marked() const {
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_.file("cache/tandem/warm"), error)) {
+      if (entry.path().extension() != ".lock") return true;
+    }
+    return false;
+  }
+  const Folder folder_;
+};
+
+// The first text is written by the NPU and the host; when another process has compiled the GPU's kernels, texts are the
+// same, and the GPU takes part from the start.
+TEST_F(Warm, a_first_text_does_not_wait_for_kernels_and_is_the_same_as_later_ones) {
+  NEED_DEVICE("opencl:0");
+  const Ended first = tandem(write(), new_machine());
+  ASSERT_EQ(first.status, 0) << first.err;
+  EXPECT_THAT(first.err, HasSubstr("note: the GPU's kernels are being compiled in the background"));
+  for (int tenths = 0; tenths < 3000 && !is_marked(); ++tenths)
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  ASSERT_TRUE(is_marked());
+  const json later = json_of(write(), new_machine());
+  EXPECT_EQ(later.at("device"), "opencl:0,npu:0,host");
+  EXPECT_EQ(later.at("text"), first.out.substr(0, first.out.rfind('\n')));
+  EXPECT_THAT(tandem(write(), new_machine()).err, Not(HasSubstr("background")));
+}
+
+TEST_F(Warm, compiles_now_where_the_user_would_rather_wait) {
+  NEED_DEVICE("opencl:0");
+  const json answer = json_of(write({"--compile", "now"}));
+  EXPECT_EQ(answer.at("device"), "opencl:0,npu:0,host");
+  EXPECT_EQ(tandem(write({"--compile", "later"})).status, 2);
+}
+
+TEST_F(Warm, says_what_it_compiled_and_in_what_time) {
+  NEED_DEVICE("opencl:0");
+  const json answer = json_of({"warm", "-m", stories(), "--cache-type", "f16"});
+  EXPECT_EQ(answer.at("device"), "opencl:0");
+  EXPECT_EQ(answer.at("model"), stories());
+  EXPECT_EQ(answer.at("clock"), "measured");
+  EXPECT_GT(answer.at("seconds"), 0);
+  const Ended text = tandem({"warm", "-m", stories(), "-v"});
+  EXPECT_EQ(text.status, 0);
+  EXPECT_THAT(text.out, StartsWith("opencl:0: all kernels for " + stories() + " are compiled"));
+  const Ended background = tandem({"warm", "-m", stories(), "--background", "-q"});
+  EXPECT_EQ(background.status, 0);
+  EXPECT_THAT(background.out, IsEmpty());
+}
+
+TEST_F(Warm, without_a_gpu_marks_that_there_is_nothing_to_wait_for) {
+  ChildSettings no_gpu = new_machine();
+  no_gpu.environment["OCL_ICD_VENDORS"] = folder_.file("none");
+  no_gpu.environment["VK_DRIVER_FILES"] = no_gpu.environment["VK_ICD_FILENAMES"] = folder_.file("none.json");
+  const Ended warm = tandem({"warm", "-m", stories()}, no_gpu);
+  EXPECT_EQ(warm.status, 0);
+  EXPECT_THAT(warm.out, HasSubstr("there is no GPU"));
+  EXPECT_TRUE(is_marked());
+  EXPECT_THAT(tandem(write(), no_gpu).err, Not(HasSubstr("background")));
+}
+
+}  // namespace
+}  // namespace tandem::testing

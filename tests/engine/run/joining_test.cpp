@@ -1,0 +1,132 @@
+// A GPU that joins in while a text is being written: between any two passes, and no bit of any logit changes.
+#include <cstdlib>
+#include <random>
+
+#include "engine/run/kernel_set.h"
+#include "engine/run/warming.h"
+#include "tests/engine/run/golden.h"
+#include "tests/support/scratch_folder.h"
+
+namespace tandem::testing {
+namespace {
+
+// Ends at once, and compiles nothing: the test says when all is compiled.
+constexpr const char* kNoWarming = "/bin/true";
+
+class Joining : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::ranges::count(available_devices(), "opencl:0") == 0)
+      SKIP_FOR_WANT_OF(opencl, "there is no device opencl:0");
+    setenv("XDG_CACHE_HOME", folder_.file("").c_str(), 1);
+  }
+  void TearDown() override { before_ ? setenv("XDG_CACHE_HOME", before_->c_str(), 1) : unsetenv("XDG_CACHE_HOME"); }
+
+  EngineOptions options(const std::string& warming_program) const {
+    EngineOptions options;
+    options.model_path = model_;
+    options.act = "f16";
+    options.context = 64;
+    options.measurements = "";
+    options.program_folder = before_program_folder_;
+    options.warming_program = warming_program;
+    return options;
+  }
+  void mark() const {
+    const GgufFile file = GgufFile::open(model_);
+    Warming(kernels_mark(file, read_config(file), KvType::f16), kNoWarming).mark();
+  }
+  void unmark() const { std::filesystem::remove_all(folder_.file("tandem/warm")); }
+
+  const std::string model_ = repository_data("tiny-models/stories260K-F16.gguf");
+  const std::optional<std::string> before_ =
+      std::getenv("XDG_CACHE_HOME") ? std::optional<std::string>(std::getenv("XDG_CACHE_HOME")) : std::nullopt;
+  const std::string before_program_folder_ = gpu::default_cache_folder();
+  const testing::ScratchFolder folder_;
+};
+
+TEST_F(Joining, in_the_middle_of_a_text_changes_no_bit) {
+  constexpr int kPasses = 12;
+  EngineOptions alone = options("");
+  alone.devices = {"host"};
+  alone.plan = "host-only";
+  const auto host = Engine::open(alone);
+  std::vector<std::vector<int32_t>> passes;
+  std::mt19937 random(7);
+  for (int i = 0; i < kPasses; ++i) passes.push_back(some_ids(host->config().vocabulary, i % 4 == 0 ? 7 : 1));
+  std::vector<std::vector<float>> expected;
+  for (const auto& ids : passes) {
+    const auto logits = host->extend(ids);
+    expected.emplace_back(logits.begin(), logits.end());
+  }
+  for (const int joins_at : {0, 1, static_cast<int>(random() % kPasses), kPasses - 1}) {
+    unmark();
+    const auto engine = Engine::open(options(kNoWarming));
+    EXPECT_TRUE(engine->waits_for_gpu());
+    EXPECT_EQ(engine->device_names(), "npu:0,host");
+    for (int i = 0; i < kPasses; ++i) {
+      if (i == joins_at) mark();
+      const auto logits = engine->extend(passes[static_cast<size_t>(i)]);
+      ASSERT_EQ(engine->waits_for_gpu(), i < joins_at);
+      ASSERT_TRUE(std::ranges::equal(logits, expected[static_cast<size_t>(i)]))
+          << "pass " << i << ", joins at " << joins_at;
+    }
+    EXPECT_EQ(engine->device_names(), "opencl:0,npu:0,host");
+  }
+}
+
+TEST_F(Joining, is_not_waited_for_where_all_is_compiled) {
+  mark();
+  const auto engine = Engine::open(options(kNoWarming));
+  EXPECT_FALSE(engine->waits_for_gpu());
+  EXPECT_EQ(engine->device_names(), "opencl:0,npu:0,host");
+}
+
+// What the user asks for is what runs, however long it takes to compile.
+TEST_F(Joining, is_no_matter_where_devices_or_a_plan_are_named) {
+  EngineOptions plan = options(kNoWarming), devices = options(kNoWarming);
+  plan.plan = "gpu-only";
+  devices.devices = {"opencl:0", "npu:0"};
+  for (const EngineOptions& named : {plan, devices}) EXPECT_FALSE(Engine::open(named)->waits_for_gpu());
+}
+
+TEST_F(Joining, of_a_program_that_cannot_be_started_is_not_waited_for) {
+  EXPECT_FALSE(Engine::open(options("/no/such/program"))->waits_for_gpu());
+}
+
+TEST_F(Joining, takes_place_after_another_process_has_compiled) {
+  const GgufFile file = GgufFile::open(model_);
+  const std::string set = kernels_mark(file, read_config(file), KvType::f16);
+  Warming first(set, kNoWarming), second(set, kNoWarming), other(set + " of another type", kNoWarming);
+  EXPECT_TRUE(first.lock());
+  EXPECT_FALSE(second.lock()) << "one at a time";
+  EXPECT_TRUE(other.lock());
+  EXPECT_FALSE(second.done());
+  first.mark();
+  EXPECT_TRUE(second.done());
+  EXPECT_FALSE(other.done());
+  other.mark();
+  first.unmark_all();
+  EXPECT_FALSE(second.done());
+  EXPECT_FALSE(other.done());
+}
+
+// A few layers are enough to need every kernel; the rest of the file is not read.
+TEST_F(Joining, needs_the_kernels_of_a_few_layers) {
+  EngineOptions few = options("");
+  few.devices = {"host"};
+  few.plan = "host-only";
+  few.only_layers_of_every_kind = true;
+  const auto engine = Engine::open(few);
+  EXPECT_EQ(engine->config().layers, 2) << "all layers are of one kind; the last one of a pass is cut";
+  engine->extend(some_ids(engine->config().vocabulary, 3));
+  const GgufFile other = GgufFile::open(model_);
+  const GgufFile mixed = GgufFile::open(repository_data("mixed-models/first.gguf"));
+  const ModelConfig config = read_config(mixed);
+  EXPECT_GT(layers_of_every_kind(mixed, config), 2);
+  EXPECT_LE(layers_of_every_kind(mixed, config), config.layers);
+  EXPECT_NE(kernel_set_of(mixed, config), kernel_set_of(other, read_config(other)));
+}
+
+}  // namespace
+}  // namespace tandem::testing
