@@ -8,7 +8,8 @@
 // Work (local size 1):
 //   attention_simd        dimension 0 is a tile of TILE queries of KV head (dimension 1). The queries of a KV head are numbered
 //                         token*group + head in the group: one token's group in decode, tokens and heads together in prefill.
-//   attention_split_simd  the same, dimension 2 is the split; its results go to scratch.
+//   attention_split_simd  the same, dimension 2 is the split; its results go to scratch. Splits of the share [share_begin, share_end) alone, in
+//                         SHARES of those that the last token sees: others may be another device's.
 //   attention_merge_simd  dimension 0 is token*heads + head: merges the splits of scratch.
 // Order, the same for both ways and every tile: the cache is cut into splits of SPLIT absolute positions. In a split a score is one fma
 //   chain over i = 0 .. HEAD_DIM-1, then times scale; the maximum is exact; exp is exp16 of common.cl; their sum is 16 lane sums (lane =
@@ -31,6 +32,9 @@
 #endif
 #ifndef SPLIT  // kAttentionSplit
 #define SPLIT 256
+#endif
+#ifndef SHARES  // kAttentionShares: what share_begin and share_end count in
+#define SHARES 16
 #endif
 #ifndef ROUND_F16
 #define ROUND_F16 0
@@ -243,7 +247,9 @@ __kernel void attention_simd(BUFFER(q), BUFFER(y), BUFFER(positions), BUFFER(cac
 }
 
 __kernel void attention_split_simd(BUFFER(q), BUFFER(positions), BUFFER(cache_k), BUFFER(cache_v), BUFFER(scratch), const int S,
-                                   const int group, const int capacity, const int q_stride, const float scale) {
+                                   const int group, const int capacity, const int q_stride, const float scale,
+                                   const int share_begin, const int share_end) {
+  if (!is_in_share(AT(const int, positions)[S - 1], get_global_id(2), share_begin, share_end)) return;
   const int tile = get_global_id(0), kv_head = get_global_id(1), split = get_global_id(2);
   const int heads = get_global_size(1) * group;
   Tile t;

@@ -27,6 +27,9 @@
 #ifndef SPLIT  // kAttentionSplit
 #define SPLIT 256
 #endif
+#ifndef SHARES  // kAttentionShares
+#define SHARES 16
+#endif
 #ifndef ROUND_F16
 #define ROUND_F16 0
 #endif
@@ -149,7 +152,9 @@ __kernel void attention_simt(BUFFER(q), BUFFER(y), BUFFER(positions), BUFFER(cac
 }
 
 __kernel void attention_split_simt(BUFFER(q), BUFFER(positions), BUFFER(cache_k), BUFFER(cache_v), BUFFER(scratch), const int S,
-                                   const int group, const int capacity, const int q_stride, const float scale) {
+                                   const int group, const int capacity, const int q_stride, const float scale,
+                                   const int share_begin, const int share_end) {
+  if (!is_in_share(AT(const int, positions)[S - 1], get_group_id(2), share_begin, share_end)) return;
   __local float lanes[64], queries[TILE * HEAD_DIM], p[TILE * SPLIT];
   const int tile = get_group_id(0), kv_head = get_group_id(1), split = get_group_id(2);
   const int heads = get_num_groups(1) * group;

@@ -55,7 +55,7 @@ INLINE void run_list(__global const ulong *at, const uint base, const uint seria
       continue;
     } else {
       __global const ulong *a = at + 5;
-      size_t work_item[3];
+      size_t work_item[6] = {0, 0, 0, at[1], at[2], at[3]};  // its place, and how many there are
       switch (at[0]) {
         CASES
         default: break;

@@ -12,3 +12,10 @@ INLINE Merge merge(const float top, const float next) {
   m.take = exp1(next - base);
   return m;
 }
+
+// Whether `split` is of the share [share_begin, share_end) in SHARES of the splits that a batch sees whose last token is at `last`
+// (splits_of() of engine/device/operator.h).
+INLINE bool is_in_share(const int last, const int split, const int share_begin, const int share_end) {
+  const int splits = last / SPLIT + 1;
+  return split >= splits * share_begin / SHARES && split < splits * share_end / SHARES;
+}

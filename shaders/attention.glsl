@@ -12,6 +12,7 @@ layout(constant_id = 2) const int KV_F16 = 1;
 layout(constant_id = 3) const int TILE = 4;
 layout(constant_id = 4) const int SPLIT = 256;
 layout(constant_id = 5) const int ROUND_F16 = 0;
+layout(constant_id = 6) const int SHARES = 16;
 #define MAX_TILE 8
 #define MAX_SPLIT 256
 #define RECORD uint(2 + HEAD_DIM_V)
@@ -36,6 +37,7 @@ layout(push_constant) uniform Args {
   uint q_offset, positions_offset, cache_k_offset, cache_v_offset, scratch_offset;
   int S, group, capacity, q_stride;
   float scale;
+  int share_begin, share_end;
 };
 #else
 BUFFER(0, float, q);
@@ -208,6 +210,10 @@ bool is_stored(const int i) { return int(gl_WorkGroupID.x) * TILE + i < S * grou
 
 void main() {
   const int lane = int(gl_LocalInvocationID.x), kv_head = int(gl_WorkGroupID.y);
+#ifdef SPLIT_KERNEL
+  const int part = int(gl_WorkGroupID.z), seen = positions[positions_offset + uint(S - 1)] / SPLIT + 1;
+  if (part < seen * share_begin / SHARES || part >= seen * share_end / SHARES) return;  // another device's share
+#endif
   int nearest = 0x7fffffff, furthest = 0;
   // trips <= MAX_TILE
   for (int i = 0; i < TILE; ++i) {
@@ -229,7 +235,7 @@ void main() {
   const uint keys = uint(kv_head * capacity) * uint(HEAD_DIM), rows = uint(kv_head * capacity) * uint(HEAD_DIM_V);
 
 #ifdef SPLIT_KERNEL
-  const int part = int(gl_WorkGroupID.z), heads = int(gl_NumWorkGroups.y) * group;
+  const int heads = int(gl_NumWorkGroups.y) * group;
   if (part * SPLIT > furthest) return;  // the merge does not look at it
   attend_split(keys, rows, part * SPLIT, nearest, furthest);
   // trips <= MAX_TILE

@@ -9,7 +9,8 @@
 // Work (groups of 64):
 //   attention_simt        dimension 0 is a tile of TILE queries of KV head (dimension 1). The queries of a KV head are numbered
 //                         token*group + head in the group: one token's group in decode, tokens and heads together in prefill.
-//   attention_split_simt  the same, dimension 2 is the split; its results go to scratch.
+//   attention_split_simt  the same, dimension 2 is the split; its results go to scratch. Splits of the share [share_begin, share_end) alone, in
+//                         SHARES of those that the last token sees: others may be another device's.
 //   attention_merge_simt  dimension 0 is token*heads + head: merges the splits of scratch.
 // Order, the same for both ways and every tile: the cache is cut into splits of SPLIT absolute positions. In a split a score is one fma
 //   chain over i = 0 .. HEAD_DIM-1, then times scale; the maximum is exact; exp is exp1 of exp.glsl; their sum is 64 lane sums (lane =

@@ -15,7 +15,9 @@ struct KindName {
   const char* operator()(const RmsNorm&) const { return "rms_norm"; }
   const char* operator()(const Rope&) const { return "rope"; }
   const char* operator()(const KvAppend&) const { return "kv_append"; }
-  const char* operator()(const Attention&) const { return "attention"; }
+  const char* operator()(const Attention& op) const {
+    return op.part == AttentionPart::merge ? "attention_merge" : "attention";
+  }
   const char* operator()(const SwiGlu&) const { return "swiglu"; }
   const char* operator()(const Add&) const { return "add"; }
   const char* operator()(const Bias&) const { return "bias"; }
@@ -23,6 +25,10 @@ struct KindName {
   const char* operator()(const ArgMax&) const { return "argmax"; }
   const char* operator()(const TopK&) const { return "top_k"; }
 };
+
+double share_of(const Attention& op) {
+  return static_cast<double>(op.share_end - op.share_begin) / static_cast<double>(kAttentionShares);
+}
 
 // Flops alone; a transcendental, a division or a root counts as one.
 struct Flops {
@@ -32,7 +38,8 @@ struct Flops {
   double operator()(const Rope& op) const { return 3.0 * op.S * op.heads * op.rot_dim; }
   double operator()(const KvAppend&) const { return 0; }
   double operator()(const Attention& op) const {
-    const double positions = op.cache.capacity / 2.0;
+    if (op.part == AttentionPart::merge) return 2.0 * op.S * op.heads * op.cache.head_dim_v;
+    const double positions = op.cache.capacity / 2.0 * share_of(op);
     return op.S * op.heads * positions * (2.0 * (op.cache.head_dim + op.cache.head_dim_v) + 4.0);
   }
   double operator()(const SwiGlu& op) const { return 5.0 * op.S * op.I; }
@@ -63,8 +70,10 @@ double touched_bytes(const Operator& op) {
   }
   if (const auto* attention = std::get_if<Attention>(&op.body)) {
     const KvCache& cache = attention->cache;
+    if (attention->part == AttentionPart::merge)
+      return 2.0 * attention->S * floats(attention->heads * cache.head_dim_v);
     return attention->S * (floats(attention->heads * (cache.head_dim + cache.head_dim_v)) + kId) +
-           (cache.k_bytes() + cache.v_bytes()) / 2.0;
+           (cache.k_bytes() + cache.v_bytes()) / 2.0 * share_of(*attention);
   }
   return total(reads(op)) + total(writes(op));
 }
@@ -172,8 +181,53 @@ MatMul slice_rows(const MatMul& op, int64_t begin, int64_t end) {
   return slice;
 }
 
+Attention slice_heads(const Attention& op, int64_t kv_begin, int64_t kv_end) {
+  const KvCache& cache = op.cache;
+  if (kv_begin < 0 || kv_begin > kv_end || kv_end > cache.kv_heads)
+    throw Error("a head slice does not fit its attention", "KV heads " + std::to_string(kv_begin) + ".." +
+                                                               std::to_string(kv_end) + " of " +
+                                                               std::to_string(cache.kv_heads));
+  const int64_t group = op.heads / cache.kv_heads, first = kv_begin * group;
+  const auto cached = static_cast<size_t>(kv_begin * cache.capacity) * cache.element_bytes();
+  Attention slice = op;
+  slice.heads = (kv_end - kv_begin) * group;
+  slice.cache.kv_heads = kv_end - kv_begin;
+  advance(slice.q, first * cache.head_dim);
+  advance(slice.y, first * cache.head_dim_v);
+  if (op.cache.k) slice.cache.k = cache.k.advanced(cached * static_cast<size_t>(cache.head_dim));
+  if (op.cache.v) slice.cache.v = cache.v.advanced(cached * static_cast<size_t>(cache.head_dim_v));
+  if (op.scratch)
+    slice.scratch = op.scratch.advanced(attention_scratch_bytes(op.S, first, cache.head_dim_v, cache.capacity));
+  return slice;
+}
+
+SplitRange splits_of(const Attention& op, int64_t last) {
+  const int64_t splits = last / kAttentionSplit + 1;
+  return {splits * op.share_begin / kAttentionShares, splits * op.share_end / kAttentionShares};
+}
+
+Attention slice_splits(const Attention& op, int64_t share_begin, int64_t share_end) {
+  TANDEM_CHECK(op.part == AttentionPart::whole, "only a whole attention is cut by its splits");
+  TANDEM_CHECK(0 <= share_begin && share_begin <= share_end && share_end <= kAttentionShares,
+               "a share of an attention's splits");
+  Attention part = op;
+  part.part = AttentionPart::splits;
+  part.share_begin = share_begin;
+  part.share_end = share_end;
+  return part;
+}
+
+Attention merge_of(const Attention& op) {
+  TANDEM_CHECK(op.part == AttentionPart::whole, "only a whole attention is merged of its splits");
+  Attention part = op;
+  part.part = AttentionPart::merge;
+  return part;
+}
+
 Operator slice_tokens(const Operator& op, int64_t begin, int64_t end) {
   const int64_t S = tokens_of(op);
+  if (const auto* attention = std::get_if<Attention>(&op.body))
+    TANDEM_CHECK(attention->part == AttentionPart::whole, op.name + ": a part of an attention has no slice of tokens");
   if (begin < 0 || begin > end || end > S)
     throw Error("a token slice does not fit its operator", op.name + ": tokens " + std::to_string(begin) + ".." +
                                                                std::to_string(end) + " of " + std::to_string(S));

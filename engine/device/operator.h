@@ -93,6 +93,17 @@ struct KvAppend {
   KvCache cache;
 };
 
+inline constexpr int64_t kAttentionSplit = 256;  // positions of one split of the cache; part of the bit rules
+inline constexpr int64_t kAttentionShares = 16;  // what the splits of a cache can be shared out in
+
+// An attention can be done in two steps, the first of them by several devices: each computes some of the cache's
+// splits, and what they found is merged in ascending order, as the whole does it.
+enum class AttentionPart : uint8_t {
+  whole,   // y
+  splits,  // of a share of the splits each query's maximum, sum and values, to their places in scratch
+  merge,   // y, of what is in scratch for all splits
+};
+
 // Causal attention over the cache: token s sees positions 0 .. positions[s]. Query head h reads KV head h / (heads /
 // kv_heads).
 //   score_p = scale * (q . k_p), y = sum_p softmax(score)_p * v_p, all sums f32 in an order that depends only on
@@ -107,10 +118,20 @@ struct Attention {
   KvCache cache;
   float scale = 1;
   bool round_f16 = false;
-  Operand scratch;  // device_local, attention_scratch_bytes(); used when the cache is split over work-items
+  Operand
+      scratch;  // device_local, attention_scratch_bytes(); used by parts, and when the cache is split over work-items
+  AttentionPart part = AttentionPart::whole;
+  int64_t share_begin = 0, share_end = kAttentionShares;  // of part `splits`: see splits_of()
 };
-inline constexpr int64_t kAttentionSplit = 256;  // positions of one split of the cache; part of the bit rules
 size_t attention_scratch_bytes(int64_t S, int64_t heads, int64_t head_dim_v, int64_t capacity);
+
+// The splits [begin, end) that part `splits` computes when the batch's last token is at `last`: of the n splits that it
+// sees those from n * share_begin / kAttentionShares to n * share_end / kAttentionShares, rounded down. Positions are
+// known only when the operator runs, so a share stays the same as the context grows.
+struct SplitRange {
+  int64_t begin = 0, end = 0;
+};
+SplitRange splits_of(const Attention& op, int64_t last);
 
 // y = gate / (1 + exp(-gate)) * up
 struct SwiGlu {
@@ -195,9 +216,15 @@ struct Work {
 };
 // Slices; they compute the same bits as the whole. Error when the cut does not fit.
 //   slice_rows: output rows [begin, end), counted as row_begin and row_end are; multiples of 64, or the operator's last
-//   row. slice_tokens: tokens [begin, end) of the operator's S; x, y, positions, ids and scratch advance.
+//   row. slice_tokens: tokens [begin, end) of the operator's S; x, y, positions, ids and scratch advance. slice_heads:
+//   KV heads [begin, end) and the query heads that read them; q, y, cache and scratch advance. slice_splits: a share of
+//   the splits, of an attention with scratch; all shares of it, then merge_of(), write what it writes. Parts of an
+//   attention have no slices of tokens: what a share is depends on the last token.
 MatMul slice_rows(const MatMul& op, int64_t begin, int64_t end);
 Operator slice_tokens(const Operator& op, int64_t begin, int64_t end);
+Attention slice_heads(const Attention& op, int64_t kv_begin, int64_t kv_end);
+Attention slice_splits(const Attention& op, int64_t share_begin, int64_t share_end);
+Attention merge_of(const Attention& op);
 
 Work work(const Operator& op);  // attention: with a full cache of positions unknown, counts `capacity / 2`
 

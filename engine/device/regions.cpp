@@ -14,6 +14,10 @@ Region rows(Operand at, int64_t count, int64_t width, int64_t stride) {
   return {at, count, floats(width), floats(stride)};
 }
 
+Region scratch_of(const Attention& op) {
+  return run(op.scratch, attention_scratch_bytes(op.S, op.heads, op.cache.head_dim_v, op.cache.capacity));
+}
+
 size_t weight_bytes(const MatMul& op) {
   return static_cast<size_t>(panel_count(op.row_end) - op.row_begin / kPanelRows) *
          panel_bytes(op.w.format, op.w.columns);
@@ -51,9 +55,13 @@ struct Reads {
             rows(op.v, op.S, op.cache.kv_heads * op.cache.head_dim_v, op.v_stride), run(op.positions, ids(op.S)),
             run(op.cache.k, op.cache.k_bytes()), run(op.cache.v, op.cache.v_bytes())};
   }
+  // A share of the splits writes some of scratch, and the rest keeps its values: so that is read too.
   std::vector<Region> operator()(const Attention& op) const {
-    return {rows(op.q, op.S, op.heads * op.cache.head_dim, op.q_stride), run(op.positions, ids(op.S)),
-            run(op.cache.k, op.cache.k_bytes()), run(op.cache.v, op.cache.v_bytes())};
+    if (op.part == AttentionPart::merge) return {run(op.positions, ids(op.S)), scratch_of(op)};
+    std::vector<Region> all{rows(op.q, op.S, op.heads * op.cache.head_dim, op.q_stride), run(op.positions, ids(op.S)),
+                            run(op.cache.k, op.cache.k_bytes()), run(op.cache.v, op.cache.v_bytes())};
+    if (op.part == AttentionPart::splits) all.push_back(scratch_of(op));
+    return all;
   }
   std::vector<Region> operator()(const SwiGlu& op) const {
     return {rows(op.gate, op.S, op.I, op.gate_stride), rows(op.up, op.S, op.I, op.up_stride)};
@@ -87,9 +95,9 @@ struct Writes {
     return {run(op.cache.k, op.cache.k_bytes()), run(op.cache.v, op.cache.v_bytes())};
   }
   std::vector<Region> operator()(const Attention& op) const {
+    if (op.part == AttentionPart::splits) return {scratch_of(op)};
     std::vector<Region> all{rows(op.y, op.S, op.heads * op.cache.head_dim_v, op.y_stride)};
-    if (op.scratch)
-      all.push_back(run(op.scratch, attention_scratch_bytes(op.S, op.heads, op.cache.head_dim_v, op.cache.capacity)));
+    if (op.scratch && op.part == AttentionPart::whole) all.push_back(scratch_of(op));
     return all;
   }
   std::vector<Region> operator()(const SwiGlu& op) const { return {rows(op.y, op.S, op.I, op.y_stride)}; }

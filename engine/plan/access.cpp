@@ -10,6 +10,12 @@ bool is_part_of(const KvCache& cache, const Operand& at) {
                      (at.slot == cache.v.slot && at.offset_bytes == cache.v.offset_bytes));
 }
 
+// Shares of the splits can be compared: they are of one attention.
+bool share_splits(const Access& a, const Access& b) {
+  return a.region.at == b.region.at && a.region.width_bytes == b.region.width_bytes &&
+         a.tokens_begin == b.tokens_begin && a.tokens_end == b.tokens_end;
+}
+
 size_t end_of_tokens(const Operand& positions, int64_t S) {
   return positions.offset_bytes + static_cast<size_t>(S) * sizeof(int32_t);
 }
@@ -19,8 +25,16 @@ Access access(const Operator& op, const Region& region) {
     return {region, append->positions.slot, append->positions.offset_bytes,
             end_of_tokens(append->positions, append->S)};
   }
-  if (const auto* attention = std::get_if<Attention>(&op.body); attention && is_part_of(attention->cache, region.at))
+  const auto* attention = std::get_if<Attention>(&op.body);
+  if (attention && is_part_of(attention->cache, region.at))
     return {region, attention->positions.slot, 0, end_of_tokens(attention->positions, attention->S)};
+  if (attention && attention->part == AttentionPart::splits && region.at == attention->scratch)
+    return {region,
+            nullptr,
+            attention->positions.offset_bytes,
+            end_of_tokens(attention->positions, attention->S),
+            attention->share_begin,
+            attention->share_end};
   return {region};
 }
 
@@ -38,13 +52,17 @@ std::vector<Access> write_accesses(const Operator& op) { return accesses(op, wri
 bool meet(const Access& a, const Access& b) {
   const bool other_tokens =
       a.positions && a.positions == b.positions && (a.tokens_end <= b.tokens_begin || b.tokens_end <= a.tokens_begin);
-  return !other_tokens && overlaps(a.region, b.region);
+  const bool other_splits = share_splits(a, b) && (a.share_end <= b.share_begin || b.share_end <= a.share_begin);
+  return !other_tokens && !other_splits && overlaps(a.region, b.region);
 }
 
 bool is_covered(const Access& a, const Access& by) {
   const bool same_tokens =
       a.positions == by.positions && a.tokens_begin >= by.tokens_begin && a.tokens_end <= by.tokens_end;
-  return same_tokens && covers(by.region, a.region);
+  const bool all_splits = by.share_begin == 0 && by.share_end == kAttentionShares;
+  const bool same_splits =
+      all_splits || (share_splits(a, by) && a.share_begin >= by.share_begin && a.share_end <= by.share_end);
+  return same_tokens && same_splits && covers(by.region, a.region);
 }
 
 }  // namespace tandem

@@ -1,4 +1,5 @@
-// What an operator touches, as the schedule sees it: a region of memory, and in a cache the tokens at whose positions.
+// What an operator touches, as the schedule sees it: a region of memory, in a cache the tokens at whose positions, and
+// in the scratch of an attention the share of its splits.
 //
 // Positions of a batch ascend with its tokens, so two runs of one batch's tokens append to different places of a cache,
 // and a token's attention sees what the tokens up to itself appended (KvAppend, Attention). A region cannot say so:
@@ -17,6 +18,8 @@ struct Access {
   // Of a cache: bytes [tokens_begin, tokens_end) of the slot that holds the batch's positions. Elsewhere: no slot.
   const sync::Slot* positions = nullptr;
   size_t tokens_begin = 0, tokens_end = 0;
+  // Of scratch that devices fill together: whose tokens' (as above, without the slot), and the share of their splits.
+  int64_t share_begin = 0, share_end = kAttentionShares;
 };
 
 std::vector<Access> read_accesses(const Operator& op);

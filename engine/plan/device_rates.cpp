@@ -4,8 +4,8 @@
 #include <bit>
 #include <cmath>
 
+#include "engine/plan/attention_cut.h"
 #include "engine/plan/matmul_point.h"
-#include "engine/plan/processor_time.h"
 
 namespace tandem {
 namespace {
@@ -25,11 +25,12 @@ Work work_of(const TimedOperator& timed) {
             weight_bytes(point)};
   }
   if (const auto* attention = std::get_if<Attention>(&timed.op.body)) {
+    if (attention->part == AttentionPart::merge) return work(timed.op);
     const KvCache& cache = attention->cache;
     const auto each = static_cast<double>(cache.head_dim + cache.head_dim_v);
-    return {2 * static_cast<double>(attention->heads) * each * visible_positions(attention->S, timed.past),
-            static_cast<double>((timed.past + attention->S) * cache.kv_heads) * each *
-                static_cast<double>(cache.element_bytes())};
+    const SeenPositions seen = seen_positions(*attention, timed.past);
+    return {2 * static_cast<double>(attention->heads) * each * seen.pairs,
+            static_cast<double>(cache.kv_heads) * each * static_cast<double>(cache.element_bytes()) * seen.positions};
   }
   return work(timed.op);
 }

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "engine/plan/attention_cut.h"
 #include "engine/plan/part_operator.h"
 #include "sync/error.h"
 
@@ -31,6 +32,14 @@ int require_device(const PlanRequest& request, DeviceKind kind, const char* what
     throw Error(std::string("the plan needs ") + what, plan, "Name one in --device, see `tandem devices`");
   }
   return device;
+}
+
+int host_beside_npu(const PlanRequest& request) {
+  const int host = device_of(request, DeviceKind::host), npu = device_of(request, DeviceKind::npu);
+  const std::vector<int>& lanes = request.costs.lanes;
+  const bool beside =
+      host >= 0 && npu >= 0 && !lanes.empty() && lanes[static_cast<size_t>(host)] == lanes[static_cast<size_t>(npu)];
+  return beside ? host : -1;
 }
 
 std::span<const Operator> whole_batch(std::span<const Operator> operators) {
@@ -135,8 +144,40 @@ void Placer::place_by_shares(std::span<const Operator> operators, bool exact) {
     const MatMul* matmul = std::get_if<MatMul>(&op.body);
     const bool is_cut =
         matmul && (!exact || std::ranges::all_of(cutters, [&](int device) { return multiplies_exactly(device, op); }));
-    is_cut ? place_cut(op, cutters, request_.shares.of(*matmul)) : place_quietly(op, cutters.front());
+    is_cut ? place_cut(op, cutters, request_.shares.of(*matmul)) : place_uncut(op, cutters.front());
   }
+}
+
+void Placer::place_uncut(const Operator& op, int first) {
+  std::holds_alternative<Attention>(op.body) ? place_attention(op, first) : place_quietly(op, first);
+}
+
+void Placer::place_attention(const Operator& op, int first) {
+  const int second = request_.costs ? host_beside_npu(request_) : -1;
+  const bool one_cache = std::ranges::all_of(request_.devices, [](const DeviceTraits& each) { return each.zero_copy; });
+  if (second < 0 || second == first || !one_cache || !runs(second, op)) {
+    place_quietly(op, first);
+    return;
+  }
+  const AttentionParts parts = attention_parts(op, attention_shares(op, first, second));
+  for (const Operator& part : parts.second) place_quietly(part, second);
+  for (const Operator& part : parts.first) place_quietly(part, first);
+  for (const Operator& part : parts.closing) place_quietly(part, first);
+}
+
+int64_t Placer::attention_shares(const Operator& op, int first, int second) {
+  const auto& attention = std::get<Attention>(op.body);
+  const auto [found, is_new] = attention_shares_.try_emplace(
+      {attention.S, attention.heads, attention.cache.kv_heads, attention.cache.head_dim, attention.cache.head_dim_v,
+       static_cast<int64_t>(attention.positions.offset_bytes)},
+      0);
+  if (is_new) {
+    found->second = best_attention_shares(op, {[&](bool is_second, const Operator& part) {
+                                                 return request_.costs.seconds(is_second ? second : first, part, true);
+                                               },
+                                               request_.costs.sync_seconds});
+  }
+  return found->second;
 }
 
 void Placer::place_as_tensor(std::span<const Operator> operators, bool exact_shares) {
@@ -149,7 +190,7 @@ void Placer::place_as_tensor(std::span<const Operator> operators, bool exact_sha
     return;
   }
   for (const Operator& op : operators) {
-    multiplies_exactly(cutters[1], op) ? place_decided(op, cutters[0], cutters[1]) : place_quietly(op, cutters[0]);
+    multiplies_exactly(cutters[1], op) ? place_decided(op, cutters[0], cutters[1]) : place_uncut(op, cutters[0]);
   }
 }
 

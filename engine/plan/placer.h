@@ -1,6 +1,7 @@
 // Puts operators on devices one by one, as strategies do, and remembers why one had to fall back.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -16,6 +17,8 @@ namespace tandem {
 // Index of the request's first device of that kind; -1: none. require_device() throws an Error instead.
 int device_of(const PlanRequest& request, DeviceKind kind);
 int require_device(const PlanRequest& request, DeviceKind kind, const char* what, const char* plan);
+// Of the device "host" that works on the NPU's thread, in turn with it; -1: there is none.
+int host_beside_npu(const PlanRequest& request);
 
 inline constexpr int64_t kTokenBlock = 8;     // tokens that kernels take at once
 inline constexpr int64_t kFewestTokens = 16;  // of a batch that is worth cutting by tokens
@@ -45,10 +48,15 @@ class Placer {
   // A matmul on the NPU in the graphs of the layout; where the NPU refuses it, or there is no layout, on `fallback`.
   void place_in_graphs(const Operator& op, int npu, int fallback, const TokenLayout& layout);
 
-  // Matmuls cut by the request's shares, everything else on the first cutter. exact: matmuls that not every cutter
+  // An attention on `first`, or shared by it and the host beside the NPU where that is predicted to end sooner. They
+  // see one cache: all of the plan's devices need the host's memory.
+  void place_attention(const Operator& op, int first);
+
+  // Matmuls cut by the request's shares, attention shared with the host beside the NPU, everything else on the first
+  // cutter. exact: matmuls that not every cutter
   // multiplies exactly stay on the first one.
   void place_by_shares(std::span<const Operator> operators, bool exact);
-  // Matmuls cut as the solver decides (H9), everything else on the first cutter. Matmuls that the NPU would round stay
+  // Matmuls cut as the solver decides (H9), everything else as there. Matmuls that the NPU would round stay
   // there too. Without costs, with shares that the user gave or with other cutters than one GPU and one NPU: by shares.
   void place_as_tensor(std::span<const Operator> operators, bool exact_shares);
 
@@ -67,12 +75,15 @@ class Placer {
  private:
   void fall_back(const Operator& op, int device, const std::string& refusal);
   void place_decided(const Operator& op, int gpu, int npu);
+  void place_uncut(const Operator& op, int first);
+  int64_t attention_shares(const Operator& op, int first, int second);
 
   const PlanRequest& request_;
   std::vector<Placed> placed_;
   std::set<std::string> noted_;
   std::vector<std::string> notes_;
   std::optional<MatMulDecisions> decisions_;
+  std::map<std::vector<int64_t>, int64_t> attention_shares_;  // by shape: decided once for all layers
 };
 
 }  // namespace tandem

@@ -30,9 +30,9 @@ constexpr Strategy kStrategies[] = {
     {"host-only", "every operator on the host's plain loops", host_only},
     {"layer", "H1: matmuls on the NPU, everything else on the GPU", layer, false, true},
     {"tensor", "H2-H6, H9: each matmul on GPU, NPU or both, cut as the solver predicts the least time", tensor, true,
-     true},
+     true, true},
     {"rows", "H2/H6: each matmul cut by output rows between GPUs and NPU, in the measured ratio (or --split)", rows,
-     true},
+     true, false, true},
     {"staggered",
      "tensor, with a prompt in two halves some stages apart: the NPU multiplies for one while the GPU does the other's "
      "norms, rotation and attention",

@@ -7,7 +7,9 @@
 #include <bit>
 #include <cstring>
 #include <future>
+#include <iterator>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "engine/device/gpu/driver_pages.h"
@@ -38,10 +40,10 @@ std::string join(const std::vector<std::string>& names, const char* between) {
   return text;
 }
 
-// Whether a part of a prompt may run on the host core beside the NPU: where `sequence` is the plan or may be tried.
+// Whether a part of a prompt or of an attention may run on the host core beside the NPU.
 bool uses_host_beside_npu(const EngineOptions& options) {
-  return options.plan == "auto" || options.plan == "sequence" ||
-         (options.plan == "tensor" && options.tries_plans && options.split.empty());
+  constexpr std::string_view kShareAttention[] = {"auto", "sequence", "tensor", "rows", "staggered"};
+  return std::ranges::find(kShareAttention, options.plan) != std::end(kShareAttention);
 }
 
 // The devices a plan asks for when the user named none.

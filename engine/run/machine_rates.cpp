@@ -93,10 +93,11 @@ Asked asked(int device, const TimedOperator& timed) {
             timed.beside};
   }
   const Work each = work(op);
+  const auto* attention = std::get_if<Attention>(&op.body);
   return {device,
           op.body.index(),
           PackedKind{},
-          0,
+          attention ? static_cast<int>(attention->share_begin) : 0,
           tokens_of(op),
           timed.past,
           static_cast<int64_t>(each.bytes),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/plan/attention_cut.h"
 #include "engine/plan/statistics.h"
 #include "engine/tensor/packed.h"
 
@@ -25,11 +26,10 @@ Work of_embed(const Embed& op) {
 
 Work attention_work(const Attention& op, int64_t first_position) {
   const KvCache& cache = op.cache;
-  const double S = static_cast<double>(op.S), first = static_cast<double>(first_position);
-  const double seen = S * first + S * (S + 1) / 2;  // token s sees first + s + 1 positions
+  const SeenPositions seen = seen_positions(op, first_position);
   const double values = static_cast<double>(cache.head_dim + cache.head_dim_v);
-  return {2.0 * static_cast<double>(op.heads) * values * seen,
-          (first + S) * static_cast<double>(cache.kv_heads) * values * static_cast<double>(cache.element_bytes())};
+  return {2.0 * static_cast<double>(op.heads) * values * seen.pairs,
+          seen.positions * static_cast<double>(cache.kv_heads) * values * static_cast<double>(cache.element_bytes())};
 }
 
 namespace {

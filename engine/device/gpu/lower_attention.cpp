@@ -1,6 +1,6 @@
 // Attention: one launch over the whole cache, or one per split of the cache and a merge when the queries alone do not
 // fill the device, or when a driver's limit of loop iterations is too tight for the whole cache. Both give the same
-// bits.
+// bits. Parts of an attention are one of the latter two launches each.
 #include "engine/device/gpu/launch.h"
 #include "engine/device/gpu/lower_support.h"
 
@@ -71,12 +71,13 @@ std::vector<KernelLaunch> lower_attention(const Attention& op, const LoweringCon
   launch.source = in_family("attention", context.family);
   launch.options = define("HEAD_DIM", cache.head_dim) + " " + define("HEAD_DIM_V", cache.head_dim_v) + " " +
                    define("KV_F16", cache.type == KvType::f16) + " " + define("TILE", tile) + " " +
-                   define("SPLIT", kAttentionSplit) + " " + define("ROUND_F16", op.round_f16);
+                   define("SPLIT", kAttentionSplit) + " " + define("SHARES", kAttentionShares) + " " +
+                   define("ROUND_F16", op.round_f16);
   if (!simt && !context.shaders) launch.options += " " + define("REGISTERS", context.vector_registers);
   const size_t local = simt ? kWorkGroup : 1;
   launch.local = {local, 1, 1};
   const std::vector<Arg> cache_args = {BufferArg{op.positions}, BufferArg{cache.k}, BufferArg{cache.v}};
-  if (!is_split(op, tiles, context)) {
+  if (op.part == AttentionPart::whole && !is_split(op, tiles, context)) {
     launch.kernel = launch.source;
     launch.args = {BufferArg{op.q}, BufferArg{op.y, true}};
     launch.args.insert(launch.args.end(), cache_args.begin(), cache_args.end());
@@ -90,8 +91,9 @@ std::vector<KernelLaunch> lower_attention(const Attention& op, const LoweringCon
   launch.kernel = in_family("attention_split", context.family);
   launch.args = {BufferArg{op.q}};
   launch.args.insert(launch.args.end(), cache_args.begin(), cache_args.end());
-  launch.args.insert(launch.args.end(), {BufferArg{op.scratch, true}, narrow(op.S), narrow(group),
-                                         narrow(cache.capacity), narrow(op.q_stride), op.scale});
+  launch.args.insert(launch.args.end(),
+                     {BufferArg{op.scratch, true}, narrow(op.S), narrow(group), narrow(cache.capacity),
+                      narrow(op.q_stride), op.scale, narrow(op.share_begin), narrow(op.share_end)});
   launch.global = {tiles * local, kv_heads, splits};
   merge.kernel = in_family("attention_merge", context.family);
   merge.args = {BufferArg{op.y, true},
@@ -101,6 +103,8 @@ std::vector<KernelLaunch> lower_attention(const Attention& op, const LoweringCon
                 narrow(static_cast<int64_t>(splits)),
                 narrow(op.y_stride)};
   merge.global = {static_cast<size_t>(op.S * op.heads) * local, 1, 1};
+  if (op.part == AttentionPart::splits) return {launch};
+  if (op.part == AttentionPart::merge) return {merge};
   return {launch, merge};
 }
 

@@ -62,8 +62,24 @@ struct Contract {
                   op.layout == RopeLayout::interleaved});
   }
   void operator()(const Attention& op) const {
+    check_positions(op.positions, op.S, op.cache.capacity, "cache");
+    op.part == AttentionPart::merge ? merge(op) : attend(op);
+  }
+  void merge(const Attention& op) const {
+    for (int64_t s = 0; s < op.S; ++s)
+      for (int64_t head = 0; head < op.heads; ++head)
+        loops.merge_splits({records_of(op, s * op.heads + head), op.positions.as<int32_t>()[s] / kAttentionSplit + 1,
+                            op.cache.head_dim_v, op.y.as<float>() + s * op.y_stride + head * op.cache.head_dim_v,
+                            op.round_f16});
+  }
+  // Of one query, in the order of attention_split_simd: [S * heads][splits][2 + head_dim_v].
+  static float* records_of(const Attention& op, int64_t query) {
+    const int64_t splits = (op.cache.capacity + kAttentionSplit - 1) / kAttentionSplit;
+    return op.scratch.as<float>() + query * splits * (2 + op.cache.head_dim_v);
+  }
+  void attend(const Attention& op) const {
     const KvCache& cache = op.cache;
-    check_positions(op.positions, op.S, cache.capacity, "cache");
+    const bool splits = op.part == AttentionPart::splits;
     double multiplications = 0;
     for (int64_t s = 0; s < op.S; ++s)
       multiplications +=
@@ -74,7 +90,8 @@ struct Contract {
       for (int64_t i = begin; i < end; ++i) {
         // Late tiles see more positions: an early and a late one in turns give neighbours about the same work.
         const int64_t n = i % tiles, at = n % 2 == 0 ? n / 2 : tiles - 1 - n / 2;
-        loops.attend(attend_args(op, i / tiles, at * tile, std::min((at + 1) * tile, queries)));
+        const AttendArgs args = attend_args(op, i / tiles, at * tile, std::min((at + 1) * tile, queries));
+        splits ? loops.attend_splits(args) : loops.attend(args);
       }
     });
   }
@@ -95,8 +112,13 @@ struct Contract {
       const int64_t s = n / group, head = kv * group + n % group;
       args.q[n - begin] = op.q.as<float>() + s * op.q_stride + head * cache.head_dim;
       args.last[n - begin] = op.positions.as<int32_t>()[s];
-      args.y[n - begin] = op.y.as<float>() + s * op.y_stride + head * cache.head_dim_v;
+      args.y[n - begin] = op.part == AttentionPart::splits
+                              ? records_of(op, s * op.heads + head)
+                              : op.y.as<float>() + s * op.y_stride + head * cache.head_dim_v;
     }
+    const SplitRange splits = splits_of(op, op.positions.as<int32_t>()[op.S - 1]);
+    args.split_begin = splits.begin;
+    args.split_end = splits.end;
     args.k = op.cache.k.as<std::byte>() + head_bytes * static_cast<size_t>(cache.head_dim);
     args.v = op.cache.v.as<std::byte>() + head_bytes * static_cast<size_t>(cache.head_dim_v);
     args.f16 = cache.type == KvType::f16;

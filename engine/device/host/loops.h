@@ -44,11 +44,20 @@ struct AttendArgs {
   int queries;  // 1..HostLoops::attend_tile
   const float* q[kMaxAttendTile];
   int64_t last[kMaxAttendTile];  // position of the query's token, the last one it sees
-  float* y[kMaxAttendTile];
+  float* y[kMaxAttendTile];      // attend_splits(): record 0 of the query: maximum, sum and values of each split
   const void *k, *v;
   bool f16;
   int64_t head_dim, head_dim_v;
   float scale;
+  bool round_f16;
+  int64_t split_begin = 0, split_end = 0;  // of attend_splits() alone
+};
+
+// What the splits of one query are merged to.
+struct MergeArgs {
+  const float* records;  // [splits, 2 + head_dim_v]
+  int64_t splits, head_dim_v;
+  float* y;
   bool round_f16;
 };
 
@@ -67,6 +76,8 @@ struct HostLoops {
   void (*rms_norm)(const NormArgs& args);
   int attend_tile;  // queries that attend() takes at most: as many as its registers serve with one load of K and V
   void (*attend)(const AttendArgs& args);
+  void (*attend_splits)(const AttendArgs& args);
+  void (*merge_splits)(const MergeArgs& args);
   void (*rope)(const RopeArgs& args);
   void (*swiglu)(const float* gate, const float* up, float* y, int64_t count, bool round_f16);
   void (*softmax)(float* x, int64_t count);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "engine/device/host/arithmetic.h"
@@ -81,33 +82,85 @@ void reference(const Rope& op) {
   }
 }
 
+namespace {
+
+// What a query found at some positions: values are sums of exp(score - top) * v.
+struct Found {
+  double top = -std::numeric_limits<double>::infinity(), sum = 0;
+  std::vector<double> values;  // [head_dim_v]
+};
+
+Found attend(const Attention& op, int64_t s, int64_t head, int64_t begin, int64_t end) {
+  const KvCache& cache = op.cache;
+  const int64_t kv = head / (op.heads / cache.kv_heads);
+  const float* q = op.q.as<float>() + s * op.q_stride + head * cache.head_dim;
+  Found found;
+  found.values.assign(static_cast<size_t>(cache.head_dim_v), 0);
+  std::vector<double> weights;
+  for (int64_t p = begin; p < end; ++p) {
+    double score = 0;
+    for (int64_t d = 0; d < cache.head_dim; ++d) {
+      const int64_t at = ((kv * (cache.capacity / 16) + p / 16) * cache.head_dim + d) * 16 + p % 16;
+      score += q[d] * cache_value(cache.k, cache.type, at);
+    }
+    weights.push_back(score * op.scale);
+    found.top = std::max(found.top, weights.back());
+  }
+  for (double& weight : weights) found.sum += weight = std::exp(weight - found.top);
+  for (int64_t d = 0; d < cache.head_dim_v; ++d) {
+    for (int64_t p = begin; p < end; ++p)
+      found.values[d] +=
+          weights[p - begin] * cache_value(cache.v, cache.type, (kv * cache.capacity + p) * cache.head_dim_v + d);
+  }
+  return found;
+}
+
+float* record_of(const Attention& op, int64_t s, int64_t head, int64_t split) {
+  const int64_t splits = (op.cache.capacity + kAttentionSplit - 1) / kAttentionSplit;
+  return op.scratch.as<float>() + ((s * op.heads + head) * splits + split) * (2 + op.cache.head_dim_v);
+}
+
+void keep_splits(const Attention& op, int64_t s, int64_t head, int64_t count) {
+  const SplitRange splits = splits_of(op, op.positions.as<int32_t>()[op.S - 1]);
+  for (int64_t split = splits.begin; split < splits.end && split * kAttentionSplit < count; ++split) {
+    const int64_t begin = split * kAttentionSplit;
+    const Found found = attend(op, s, head, begin, std::min(begin + kAttentionSplit, count));
+    float* record = record_of(op, s, head, split);
+    record[0] = static_cast<float>(found.top);
+    record[1] = static_cast<float>(found.sum);
+    std::ranges::transform(found.values, record + 2, [](double value) { return static_cast<float>(value); });
+  }
+}
+
+Found merge(const Attention& op, int64_t s, int64_t head, int64_t count) {
+  const int64_t splits = (count + kAttentionSplit - 1) / kAttentionSplit;
+  Found all;
+  all.values.assign(static_cast<size_t>(op.cache.head_dim_v), 0);
+  for (int64_t split = 0; split < splits; ++split)
+    all.top = std::max<double>(all.top, record_of(op, s, head, split)[0]);
+  for (int64_t split = 0; split < splits; ++split) {
+    const float* record = record_of(op, s, head, split);
+    const double share = std::exp(record[0] - all.top);
+    all.sum += share * record[1];
+    for (size_t d = 0; d < all.values.size(); ++d) all.values[d] += share * record[2 + d];
+  }
+  return all;
+}
+
+}  // namespace
+
 void reference(const Attention& op) {
   check_positions(op.positions, op.S, op.cache.capacity, "cache");
-  const KvCache& cache = op.cache;
-  const int64_t queries_per_kv = op.heads / cache.kv_heads;
   for (int64_t s = 0; s < op.S; ++s) {
     const int64_t count = op.positions.as<int32_t>()[s] + 1;
-    std::vector<double> weights(static_cast<size_t>(count));
     for (int64_t h = 0; h < op.heads; ++h) {
-      const int64_t kv = h / queries_per_kv;
-      const float* q = op.q.as<float>() + s * op.q_stride + h * cache.head_dim;
-      for (int64_t p = 0; p < count; ++p) {
-        double score = 0;
-        for (int64_t d = 0; d < cache.head_dim; ++d) {
-          const int64_t at = ((kv * (cache.capacity / 16) + p / 16) * cache.head_dim + d) * 16 + p % 16;
-          score += q[d] * cache_value(cache.k, cache.type, at);
-        }
-        weights[p] = score * op.scale;
+      if (op.part == AttentionPart::splits) {
+        keep_splits(op, s, h, count);
+        continue;
       }
-      const double top = *std::max_element(weights.begin(), weights.end());
-      double sum = 0;
-      for (double& weight : weights) sum += weight = std::exp(weight - top);
-      for (int64_t d = 0; d < cache.head_dim_v; ++d) {
-        double value = 0;
-        for (int64_t p = 0; p < count; ++p)
-          value += weights[p] * cache_value(cache.v, cache.type, (kv * cache.capacity + p) * cache.head_dim_v + d);
-        op.y.as<float>()[s * op.y_stride + h * cache.head_dim_v + d] = result(value / sum, op.round_f16);
-      }
+      const Found found = op.part == AttentionPart::merge ? merge(op, s, h, count) : attend(op, s, h, 0, count);
+      float* y = op.y.as<float>() + s * op.y_stride + h * op.cache.head_dim_v;
+      for (size_t d = 0; d < found.values.size(); ++d) y[d] = result(found.values[d] / found.sum, op.round_f16);
     }
   }
 }

@@ -77,7 +77,7 @@ uint64_t ListVariants::number_of(const KernelLaunch& launch) {
 }
 
 std::string ListVariants::source(std::span<const uint64_t> chosen) const {
-  std::string text = "#define get_global_id(d) work_item[d]\n";
+  std::string text = "#define get_global_id(d) work_item[d]\n#define get_global_size(d) work_item[3 + (d)]\n";
   for (uint64_t number : chosen) {
     const Variant& variant = variants_.at(number);
     const std::string body = expand_source(variant.source), suffix = "_v" + std::to_string(number);
@@ -89,7 +89,7 @@ std::string ListVariants::source(std::span<const uint64_t> chosen) const {
     for (const std::string& name : names.macros) text += "#undef " + name + "\n";
     for (const auto& [macro, value] : gpu::constants(variant.options)) text += "#undef " + macro + "\n";
   }
-  text += "#undef get_global_id\n#define CASES";
+  text += "#undef get_global_id\n#undef get_global_size\n#define CASES";
   for (uint64_t number : chosen) text += " \\\n" + call(variants_.at(number), number);
   return text + "\n";
 }

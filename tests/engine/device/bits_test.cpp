@@ -62,6 +62,26 @@ std::vector<Operator> in_panels(const Operator& op) {
   return parts;
 }
 
+std::vector<Operator> in_heads(const Operator& op) {
+  const auto& attention = std::get<Attention>(op.body);
+  std::vector<Operator> parts;
+  for (int64_t head = 0; head < attention.cache.kv_heads; ++head)
+    parts.push_back({op.name, slice_heads(attention, head, head + 1)});
+  return parts;
+}
+
+// The first head whole; of the others the splits in three shares, the last one first.
+std::vector<Operator> in_shares(const Operator& op) {
+  const auto& attention = std::get<Attention>(op.body);
+  std::vector<Operator> parts{{op.name, slice_heads(attention, 0, 1)}};
+  if (attention.cache.kv_heads == 1) parts.clear();
+  const Attention others = parts.empty() ? attention : slice_heads(attention, 1, attention.cache.kv_heads);
+  for (const auto& [begin, end] : {std::pair<int64_t, int64_t>{7, kAttentionShares}, {0, 3}, {3, 7}})
+    parts.push_back({op.name, slice_splits(others, begin, end)});
+  parts.push_back({op.name, merge_of(others)});
+  return parts;
+}
+
 TEST_P(Bits, matmul_is_the_stated_chain) {
   if (const std::string reason = own_bits(); !reason.empty()) GTEST_SKIP() << "skipped: " << reason;
   const bool f16_operands = bench_.device->info().f16_operands;
@@ -90,6 +110,26 @@ TEST_P(Bits, matmul_gives_equal_bits_cut_into_rows) {
     ++compared;
   }
   EXPECT_GT(compared, 0);
+}
+
+TEST_P(Bits, attention_gives_equal_bits_by_heads_and_by_shares_of_its_splits) {
+  if (bench_.device->info().kind == DeviceKind::npu) GTEST_SKIP() << "skipped: an NPU runs no attention";
+  int by_heads = 0, by_shares = 0;
+  for (const OpCase& op_case : attention_cases()) {
+    SCOPED_TRACE(op_case.name);
+    const auto together = run(op_case, whole);
+    if (!together) continue;
+    for (const auto& cut : {in_heads, in_shares}) {
+      // Every variant is two more kernels to compile: one split alone says little.
+      if (cut == in_shares && std::get<Attention>(together->op.body).cache.capacity <= kAttentionSplit) continue;
+      const auto parts = run(op_case, cut);
+      ASSERT_TRUE(parts.has_value()) << "a part is not supported where the whole is";
+      ASSERT_TRUE(same_bits(*together, *parts)) << (cut == in_heads ? "by heads" : "by shares");
+      (cut == in_heads ? by_heads : by_shares) += 1;
+    }
+  }
+  EXPECT_GT(by_heads, 0);
+  EXPECT_GT(by_shares, 0);
 }
 
 TEST_P(Bits, every_operator_gives_equal_bits_in_chunks_of_one_and_seven_tokens) {

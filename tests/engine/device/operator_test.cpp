@@ -82,6 +82,52 @@ TEST_F(OperatorTest, a_token_slice_of_attention_has_its_own_scratch_and_position
   EXPECT_EQ(slice.cache.k, op.cache.k);
 }
 
+Attention attention_of(const OperatorTest& test) {
+  const KvCache cache{KvType::f16, 3, 16, 20, 512, test.at(131072), test.at(262144)};
+  return {5, 6, test.at(0), 112, test.at(4096), 144, test.at(8192), cache, 1, false, test.at(32768)};
+}
+
+TEST_F(OperatorTest, a_head_slice_advances_what_belongs_to_heads) {
+  const Attention slice = slice_heads(attention_of(*this), 1, 3);
+  EXPECT_EQ(slice.heads, 4);
+  EXPECT_EQ(slice.cache.kv_heads, 2);
+  EXPECT_EQ(slice.q.offset_bytes, 2u * 16 * 4);
+  EXPECT_EQ(slice.y.offset_bytes, 4096u + 2 * 20 * 4);
+  EXPECT_EQ(slice.cache.k.offset_bytes, 131072u + 512 * 16 * 2);
+  EXPECT_EQ(slice.cache.v.offset_bytes, 262144u + 512 * 20 * 2);
+  EXPECT_EQ(slice.positions.offset_bytes, 8192u);
+  EXPECT_EQ(slice.scratch.offset_bytes, 32768u + 5 * 2 * 2 * 32 * 4);  // 2 + 20 floats become 32, two splits
+}
+
+TEST_F(OperatorTest, a_head_slice_beyond_the_heads_is_refused) {
+  EXPECT_THROW(slice_heads(attention_of(*this), 1, 4), Error);
+  EXPECT_THROW(slice_heads(attention_of(*this), 2, 1), Error);
+  EXPECT_THROW(slice_heads(attention_of(*this), -1, 1), Error);
+}
+
+TEST_F(OperatorTest, a_part_of_an_attention_has_no_slice_of_tokens) {
+  const Attention whole = attention_of(*this);
+  EXPECT_THROW(slice_tokens({"s", slice_splits(whole, 0, 8)}, 0, 2), Error);
+  EXPECT_THROW(slice_tokens({"m", merge_of(whole)}, 0, 2), Error);
+  EXPECT_THROW(slice_splits(whole, 8, 17), Error);
+  EXPECT_THROW(slice_splits(merge_of(whole), 0, 8), Error);
+}
+
+TEST_F(OperatorTest, shares_of_an_attention_fill_scratch_and_their_merge_writes_what_the_whole_does) {
+  const Attention whole = attention_of(*this);
+  const auto outputs = writes({"w", whole}), filled = writes({"s", slice_splits(whole, 0, 8)}),
+             merged = writes({"m", merge_of(whole)}), read = reads({"m", merge_of(whole)});
+  ASSERT_EQ(outputs.size(), 2u);
+  ASSERT_EQ(filled.size(), 1u);
+  EXPECT_EQ(filled[0].at, outputs[1].at);
+  EXPECT_EQ(filled[0].width_bytes, outputs[1].width_bytes);
+  ASSERT_EQ(merged.size(), 1u);
+  EXPECT_EQ(merged[0].at, outputs[0].at);
+  EXPECT_EQ(merged[0].width_bytes, outputs[0].width_bytes);
+  EXPECT_TRUE(covers(read.back(), filled[0]));
+  EXPECT_EQ(work({"s", slice_splits(whole, 4, 8)}).flops, work({"w", whole}).flops / 4);
+}
+
 TEST_F(OperatorTest, a_token_slice_beyond_the_end_is_refused) {
   EXPECT_THROW(slice_tokens({"m", matmul()}, 3, 6), Error);
   EXPECT_THROW(slice_tokens({"m", matmul()}, 3, 2), Error);
@@ -128,6 +174,18 @@ TEST_F(OperatorTest, token_slices_of_every_kind_write_each_byte_of_the_whole_onc
   }
 }
 
+TEST_F(OperatorTest, head_slices_of_an_attention_touch_each_byte_of_the_whole) {
+  const Attention whole = attention_of(*this);
+  const Operator first{"f", slice_heads(whole, 0, 1)}, second{"s", slice_heads(whole, 1, 3)};
+  std::vector<Region> written = writes(first), read = reads(first);
+  for (const Region& region : writes(second)) written.push_back(region);
+  for (const Region& region : reads(second)) read.push_back(region);
+  EXPECT_EQ(touched(written), touched(writes({"w", whole})));
+  auto expected = touched(reads({"w", whole}));
+  for (size_t byte = 8192; byte < 8192 + 5 * 4; ++byte) ++expected[byte];  // both read the positions
+  EXPECT_EQ(touched(read), expected);
+}
+
 TEST_F(OperatorTest, a_token_slice_of_a_norm_adds_its_own_tokens) {
   const RmsNorm norm{5, 1, 16, at(0), at(4096), 40, 48, at(8192), 32, at(12288)};
   const Operator part = slice_tokens({"n", norm}, 2, 5);
@@ -167,6 +225,8 @@ TEST(Operator, every_kind_has_its_name) {
   EXPECT_STREQ(kind_name({"", RmsNorm{}}), "rms_norm");
   EXPECT_STREQ(kind_name({"", KvAppend{}}), "kv_append");
   EXPECT_STREQ(kind_name({"", TopK{}}), "top_k");
+  EXPECT_STREQ(kind_name({"", Attention{}}), "attention");
+  EXPECT_STREQ(kind_name({"", merge_of(Attention{})}), "attention_merge");
 }
 
 }  // namespace

@@ -35,13 +35,25 @@ void add(Touched& to, const Region& region) {
   }
 }
 
-// Of a cache a unit stands for all of one position's values: an append writes its tokens' positions, an attention reads
-// every position up to its last token's.
+// Of a cache a unit stands for all of one position's values of one KV head: an append writes its tokens' positions, an
+// attention reads every position up to its last token's.
+constexpr int64_t kHeads = 2, kHeadDim = 16, kCapacity = 64;
 void add_positions(Touched& to, const KvCache& cache, size_t begin, size_t end) {
-  for (size_t position = begin; position < end; ++position) {
-    to[cache.k.slot].set(position);
-    to[cache.v.slot].set(position);
+  const size_t first = cache.k.offset_bytes / (kCapacity * kHeadDim * sizeof(uint16_t));
+  for (size_t head = first; head < first + static_cast<size_t>(cache.kv_heads); ++head) {
+    for (size_t position = begin; position < end; ++position) {
+      to[cache.k.slot].set(head * kCapacity + position);
+      to[cache.v.slot].set(head * kCapacity + position);
+    }
   }
+}
+
+// Of scratch a share of the splits touches an equal part, wherever in it that lies.
+Region share_of(Region scratch, const Attention& op) {
+  const size_t unit = scratch.width_bytes / kAttentionShares;
+  scratch.at = scratch.at.advanced(unit * static_cast<size_t>(op.share_begin));
+  scratch.width_bytes = scratch.pitch_bytes = unit * static_cast<size_t>(op.share_end - op.share_begin);
+  return scratch;
 }
 
 size_t position_of(const Operand& positions) { return kFirstPosition + positions.offset_bytes / sizeof(int32_t); }
@@ -56,7 +68,7 @@ Bytes bytes_of(const Operator& op) {
     add_positions(bytes.written, append->cache, first, first + static_cast<size_t>(append->S));
     caches = {append->cache.k.slot, append->cache.v.slot};
   }
-  if (attention) {
+  if (attention && attention->part != AttentionPart::merge) {
     add_positions(bytes.read, attention->cache, 0,
                   position_of(attention->positions) + static_cast<size_t>(attention->S));
     caches = {attention->cache.k.slot, attention->cache.v.slot};
@@ -64,11 +76,16 @@ Bytes bytes_of(const Operator& op) {
   const auto counts = [&](const Region& region) {
     return region.at && region.at.slot->use() != sync::SlotUse::weights && !caches.contains(region.at.slot);
   };
+  // What a share of the splits leaves as it is, it does not read either: no device of this memory copies it.
+  const auto touched = [&](const Region& region) {
+    const bool is_share = attention && attention->part == AttentionPart::splits && region.at == attention->scratch;
+    return is_share ? share_of(region, *attention) : region;
+  };
   for (const Region& region : reads(op)) {
-    if (counts(region)) add(bytes.read, region);
+    if (counts(region)) add(bytes.read, touched(region));
   }
   for (const Region& region : writes(op)) {
-    if (counts(region)) add(bytes.written, region);
+    if (counts(region)) add(bytes.written, touched(region));
   }
   return bytes;
 }
@@ -82,6 +99,13 @@ bool share(const Touched& a, const Touched& b) {
 
 bool conflict(const Bytes& a, const Bytes& b) {
   return share(a.written, b.read) || share(a.written, b.written) || share(a.read, b.written);
+}
+
+// Attentions of other heads, or other shares of the splits of the same ones, of one pass through the cache.
+bool are_parts_of_one(const Operator& one, const Operator& other) {
+  const auto *a = std::get_if<Attention>(&one.body), *b = std::get_if<Attention>(&other.body);
+  return a && b && a->cache.k.slot == b->cache.k.slot && a->positions == b->positions && a->S == b->S &&
+         a->y.slot == b->y.slot;
 }
 
 // ended[i]: the steps that have ended when step i starts, found by following the order of devices and the waits.
@@ -110,12 +134,13 @@ class RandomSchedule : public ::testing::Test {
   RandomSchedule() {
     for (int i = 0; i < 3; ++i) matrices_.push_back(slot(kTokens * kWidth * 4));
     for (int64_t i = 0; i < 2; ++i) {
-      KvCache cache{KvType::f16, 1, 16, 16, 64, {}, {}};
+      KvCache cache{KvType::f16, kHeads, kHeadDim, kHeadDim, kCapacity, {}, {}};
       cache.k = slot(static_cast<int64_t>(cache.k_bytes()));
       cache.v = slot(static_cast<int64_t>(cache.v_bytes()));
       caches_.push_back(cache);
     }
     positions_ = slot(kTokens * 4);
+    scratch_ = slot(static_cast<int64_t>(attention_scratch_bytes(kTokens, 2 * kHeads, kHeadDim, kCapacity)));
     weights_ = {&pool_.acquire(packed_bytes(kFormat, kWidth, kWidth), sync::SlotUse::weights, "w"), 0};
   }
 
@@ -148,11 +173,11 @@ class RandomSchedule : public ::testing::Test {
         return Softmax{kTokens, width, columns(width), kWidth};
       case 4: {
         const KvCache& cache = caches_[static_cast<size_t>(below(2))];
-        return KvAppend{kTokens, columns(16), columns(16), kWidth, kWidth, positions_, cache};
+        return KvAppend{kTokens, columns(32), columns(32), kWidth, kWidth, positions_, cache};
       }
       case 5: {
         const KvCache& cache = caches_[static_cast<size_t>(below(2))];
-        return Attention{kTokens, 2, columns(32), kWidth, columns(32), kWidth, positions_, cache, 1, false, {}};
+        return Attention{kTokens, 4, columns(64), kWidth, columns(64), kWidth, positions_, cache, 1, false, scratch_};
       }
       default:
         return MatMul{kTokens,  kWidth,   0,      kWidth, {kFormat, kWidth, kWidth, weights_},
@@ -160,7 +185,25 @@ class RandomSchedule : public ::testing::Test {
     }
   }
 
-  // The operator whole, or in parts: by rows, by tokens, or some tokens' rows; parts may be left out.
+  // An attention whole, or by heads, or by shares of the splits and their merge; of each head too.
+  std::vector<Operator> random_attention_parts(const Operator& op) {
+    std::vector<Attention> by_heads{std::get<Attention>(op.body)};
+    if (below(2)) by_heads = {slice_heads(by_heads[0], 0, 1), slice_heads(by_heads[0], 1, kHeads)};
+    std::vector<Operator> parts;
+    for (const Attention& part : by_heads) {
+      if (below(2)) {
+        parts.push_back({op.name, part});
+        continue;
+      }
+      const int64_t at = below(kAttentionShares + 1);
+      parts.push_back({op.name, slice_splits(part, 0, at)});
+      parts.push_back({op.name, slice_splits(part, at, kAttentionShares)});
+      parts.push_back({op.name, merge_of(part)});
+    }
+    return parts;
+  }
+
+  // The operator whole, or in parts: by rows, by tokens, or some tokens' rows or heads; parts may be left out.
   std::vector<Operator> random_parts(const Operator& op) {
     std::vector<Operator> by_tokens{op}, parts;
     if (below(2)) {
@@ -169,6 +212,10 @@ class RandomSchedule : public ::testing::Test {
     }
     for (const Operator& part : by_tokens) {
       const auto* matmul = std::get_if<MatMul>(&part.body);
+      if (std::holds_alternative<Attention>(part.body)) {
+        for (const Operator& each : random_attention_parts(part)) parts.push_back(each);
+        continue;
+      }
       if (!matmul || below(4) == 0) {
         parts.push_back(part);
         continue;
@@ -195,12 +242,12 @@ class RandomSchedule : public ::testing::Test {
   sync::Pool pool_;
   std::vector<Operand> matrices_;
   std::vector<KvCache> caches_;
-  Operand positions_, weights_;
+  Operand positions_, weights_, scratch_;
   std::mt19937 random_{20261122};
 };
 
 TEST_F(RandomSchedule, orders_whatever_two_devices_do_to_one_byte) {
-  int64_t ordered = 0, free = 0;
+  int64_t ordered = 0, free = 0, apart = 0;
   for (int n = 0; n < kPlans && !HasFailure(); ++n) {
     const std::vector<Placed> placed = random_computation();
     const Plan plan = schedule("random", {"a", "b", "c"}, placed);
@@ -217,6 +264,7 @@ TEST_F(RandomSchedule, orders_whatever_two_devices_do_to_one_byte) {
         const bool is_ordered = ended[step_of[late]].contains(step_of[early]);
         if (!conflict(bytes[early], bytes[late])) {
           free += is_ordered ? 0 : 1;
+          apart += !is_ordered && are_parts_of_one(placed[early].op, placed[late].op) ? 1 : 0;
           continue;
         }
         ++ordered;
@@ -227,6 +275,7 @@ TEST_F(RandomSchedule, orders_whatever_two_devices_do_to_one_byte) {
   }
   EXPECT_GT(ordered, 100000) << "the computations hardly touch";
   EXPECT_GT(free, 10000) << "a schedule that orders everything proves nothing";
+  EXPECT_GT(apart, 100) << "of the same attention, shares of the splits and heads on different devices";
 }
 
 }  // namespace

@@ -88,10 +88,8 @@ TEST_F(TinyEngine, submits_in_the_order_it_was_asked_for) {
 
 TEST_F(TinyEngine, opens_the_host_beside_the_npu_only_where_a_plan_may_use_it) {
   if (!std::ranges::count(available_devices(), "opencl:0")) SKIP_FOR_WANT_OF(opencl, "no OpenCL device");
-  EngineOptions o = options("tensor", {});
-  EXPECT_THAT(Engine::open(o)->device_names(), ::testing::EndsWith(",npu:0,host")) << "it tries the plan sequence";
-  o.split = {0.5};
-  EXPECT_THAT(Engine::open(o)->device_names(), ::testing::EndsWith(",npu:0")) << "the cuts are fixed";
+  EXPECT_THAT(Engine::open(options("tensor", {}))->device_names(), ::testing::EndsWith(",npu:0,host"));
+  EXPECT_THAT(Engine::open(options("layer", {}))->device_names(), ::testing::EndsWith(",npu:0"));
 }
 
 TEST_F(TinyEngine, gives_the_same_bits_with_the_host_on_the_npus_thread) {

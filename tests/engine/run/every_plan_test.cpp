@@ -115,7 +115,7 @@ TEST_P(EveryPlan, gives_what_the_gpu_gives_for_every_length) {
   for (const Strategy& strategy : strategies()) {
     const std::string plan = strategy.name;
     if (plan == "gpu-only" || plan == "host-only") continue;
-    if (!same_bits && strategy.weighs_attention) continue;  // measuring every operator there takes minutes
+    if (!same_bits && (plan == "staggered" || plan == "sequence")) continue;  // minutes on lavapipe
     expect_same(plan, kManySizes, same_bits ? kLengths : kFewLengths);
     if (!same_bits) continue;
     expect_same(plan, kFewSizes, kFewLengths);

@@ -226,8 +226,8 @@ TEST_F(Planning, makes_plans_anew_as_the_context_grows_and_fewer_the_deeper_it_i
                                        {2048, 2048},
                                        {8000, 4096}})
     EXPECT_EQ(staggered.planned_past(position), past) << position;
-  Planner rows = planner("rows");
-  EXPECT_EQ(rows.planned_past(8000), 0) << "a plan that does not weigh attention";
+  Planner layer = planner("layer");
+  EXPECT_EQ(layer.planned_past(8000), 0) << "a plan that does not weigh attention";
 }
 
 TEST_F(Planning, gives_the_npu_the_share_that_the_user_names) {

@@ -27,9 +27,8 @@ void PrintTo(const Gpu& gpu, std::ostream* out) { *out << gpu.id << " " << gpu.f
 // Which plans have each other's bits on a GPU of its own arithmetic: those that give the NPU all matmuls do, others
 // with themselves, for any pieces. Plans that weigh costs may cut differently for every batch: none.
 std::string bits_of(const Strategy& strategy) {
-  if (strategy.name == std::string_view("tensor") || strategy.weighs_attention) return "";
-  const bool all_on_npu = !strategy.cuts_rows && strategy.name != std::string_view("gpu-only");
-  return all_on_npu ? "NPU" : strategy.name;
+  if (strategy.weighs_attention) return "";
+  return strategy.name == std::string_view("gpu-only") ? strategy.name : "NPU";
 }
 
 // A model of two layers that the test writes; with the file's end the name is free again.
@@ -102,6 +101,9 @@ TEST_P(Values, of_every_plan_are_those_of_one_reference_for_quantised_weights_in
       if (strategy.cuts_rows) {
         EXPECT_GT(seen.cut_matmuls, 0);
         EXPECT_THAT(seen.multipliers, ElementsAre("npu:0", GetParam().id));
+      }
+      if (strategy.name == std::string_view("tensor") || strategy.name == std::string_view("rows")) {
+        EXPECT_GT(seen.cut_attentions, 0) << "prompts are cut too, where the costs say so";
       }
       // As a prompt: no logits but the last token's. Pieces that fit no size of the NPU's graphs.
       const auto last = model.last_logits(strategy.name, std::span(ids).first(static_cast<size_t>(last_token)), 90, 11);

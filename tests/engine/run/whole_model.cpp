@@ -45,7 +45,10 @@ WholeModel::WholeModel(const std::string& path, const WholeModelOptions& options
   std::vector<Device*> borrowed;
   Device* npu = nullptr;
   for (const std::string& id : options.devices) {
-    devices_.push_back(id == "host" && npu ? open_host_on(*npu, device_options) : open_device(id, device_options));
+    const bool beside = id == "host" && npu;
+    devices_.push_back(beside ? open_host_on(*npu, device_options) : open_device(id, device_options));
+    const auto lane = std::ranges::find(options.devices, beside ? npu->info().id : id) - options.devices.begin();
+    lanes_.push_back(static_cast<int>(lane));
     borrowed.push_back(devices_.back().get());
     const DeviceInfo& info = devices_.back()->info();
     if (info.kind == DeviceKind::npu) npu = devices_.back().get();
@@ -73,6 +76,7 @@ Plan WholeModel::plan(const std::string& strategy, const Batch& batch, int64_t p
     traits.back().row_step = kPanelRows;
   }
   PlanRequest request{operators, traits, {{}, {0.4, 0.6}}, false, made_up_costs(seed)};
+  request.costs.lanes = lanes_;
   const Strategy& chosen = find_strategy(strategy);
   if (chosen.weighs) request.shares = {};
   Plan plan = chosen.make(request);
@@ -117,16 +121,18 @@ std::vector<float> WholeModel::last_logits(const std::string& strategy, std::spa
 }
 
 void WholeModel::look_at(const Plan& plan) {
-  std::map<std::string, std::set<std::string>> devices_of;  // by the matmul's name
+  std::map<std::string, std::set<std::string>> devices_of, attend;  // by the operator's name
   for (const Step& step : plan.steps) {
     for (const Operator& op : step.operators) {
-      if (!std::holds_alternative<MatMul>(op.body)) continue;
       const std::string& device = plan.devices[static_cast<size_t>(step.device)];
+      if (std::holds_alternative<Attention>(op.body)) attend[op.name].insert(device);
+      if (!std::holds_alternative<MatMul>(op.body)) continue;
       devices_of[op.name].insert(device);
       if (std::ranges::count(seen_.multipliers, device) == 0) seen_.multipliers.push_back(device);
     }
   }
   for (const auto& [name, devices] : devices_of) seen_.cut_matmuls += devices.size() > 1;
+  for (const auto& [name, devices] : attend) seen_.cut_attentions += devices.size() > 1;
 }
 
 WholeModel::Seen WholeModel::take_seen() {

@@ -48,9 +48,9 @@ class WholeModel {
   std::vector<float> last_logits(const std::string& strategy, std::span<const int32_t> ids, int64_t piece,
                                  uint64_t seed = 1);
 
-  // Matmuls that were cut between devices in what ran since the last call, and devices that multiplied.
+  // Matmuls and attentions that were cut between devices in what ran since the last call, and devices that multiplied.
   struct Seen {
-    int64_t cut_matmuls = 0;
+    int64_t cut_matmuls = 0, cut_attentions = 0;
     std::vector<std::string> multipliers;
   };
   Seen take_seen();
@@ -70,6 +70,7 @@ class WholeModel {
       while (!empty()) pop_back();  // the host may run on the NPU's thread
     }
   } devices_;
+  std::vector<int> lanes_;  // as PlanCosts::lanes
   std::unique_ptr<Activations> activations_;
   std::unique_ptr<Executor> executor_;
   Seen seen_;

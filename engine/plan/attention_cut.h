@@ -1,0 +1,43 @@
+// How an attention is shared by two devices that see one cache: whole KV heads, and of one head more the splits of the
+// cache. Heads alone would leave much over, as models have few KV heads and decoding is bound by reading the cache.
+//
+// The second device takes the last heads, and of the shared head the last splits, which it computes first: the first
+// device merges that head, and seldom waits for it. All parts together write what the whole writes, bit for bit.
+//
+// All functions are pure. Seconds are what the caller measured or modelled.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "engine/device/operator.h"
+
+namespace tandem {
+
+// What each device computes, in order. `closing` follows on the first device when both are done with the shared head.
+struct AttentionParts {
+  std::vector<Operator> first, second, closing;
+};
+
+// The parts when the second device takes so many of the kAttentionShares parts of each KV head. A whole attention; with
+// scratch, if a head is shared.
+AttentionParts attention_parts(const Operator& op, int64_t shares_of_second);
+
+struct AttentionCosts {
+  std::function<double(bool second, const Operator& op)> seconds;
+  double sync_seconds = 0;  // of one wait for the other device
+};
+
+// The second device's shares with which all is done soonest; 0: it does not pay, all of it stays on the first device.
+// Without scratch, whole heads.
+int64_t best_attention_shares(const Operator& op, const AttentionCosts& costs);
+
+// Pairs of a token and a position that it sees, and the positions that at least one token sees, when `past` positions
+// lie before the first token: those of the part, if the operator is one.
+struct SeenPositions {
+  double pairs = 0, positions = 0;
+};
+SeenPositions seen_positions(const Attention& op, int64_t past);
+
+}  // namespace tandem
