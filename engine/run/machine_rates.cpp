@@ -231,7 +231,8 @@ void MachineRates::hope_of_others(const PassSpans& spans, const PassKind& kind) 
       of_[d].rates.ratios().hope([](const std::string&) { return true; }, kOfDevices, kFarthest);
   }
   const std::vector<std::string> taken = classes_of(kind);
-  const std::string phase = taken[1] + " ", name = taken[2];
+  const std::string phase = taken[1] + " ";
+  const std::string& name = taken[2];
   passes_.hope([&](const std::string& level) { return level.starts_with(phase) && !level.starts_with(name); }, kOfPlans,
                0);
 }
