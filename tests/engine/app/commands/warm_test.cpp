@@ -34,7 +34,7 @@ TEST_F(Warm, a_first_text_does_not_wait_for_kernels_and_is_the_same_as_later_one
   const Ended first = tandem(write(), new_machine());
   ASSERT_EQ(first.status, 0) << first.err;
   EXPECT_THAT(first.err, HasSubstr("note: the GPU's kernels are being compiled in the background"));
-  for (int tenths = 0; tenths < 3000 && !is_marked(); ++tenths)
+  for (int tenths = 0; tenths < 9000 && !is_marked(); ++tenths)
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   ASSERT_TRUE(is_marked());
   const json later = json_of(write(), new_machine());
