@@ -66,6 +66,13 @@ std::unique_ptr<Device> open_host_on(Device& npu, const DeviceOptions& options) 
   return open_host_beside(npu_thread(npu), npu.info(), options);
 }
 
+std::string best_gpu() {
+  for (const std::string& id : available_devices()) {
+    if (id.starts_with("opencl") || id.starts_with("vulkan")) return id;
+  }
+  return "";
+}
+
 std::vector<UnusableDevice> unusable_devices() {
   std::vector<UnusableDevice> all;
   for (const proof::Api api : kApis) {

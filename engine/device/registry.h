@@ -44,6 +44,8 @@ std::unique_ptr<Device> open_device(std::string_view id, const DeviceOptions& op
 std::unique_ptr<Device> open_host_on(Device& npu, const DeviceOptions& options);
 std::vector<std::string> available_devices();  // ids in order of preference: real GPUs, CPU devices, NPUs, the host
 
+std::string best_gpu();  // the first of them that is a GPU; "": there is none
+
 // Devices and whole drivers that are here, and end the process that uses them: nothing chooses them, and opening one is
 // an Error. That is found out in a child process (proof/proof.h), once for each version of a driver.
 struct UnusableDevice {

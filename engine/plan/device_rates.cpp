@@ -15,8 +15,6 @@ constexpr double kUnpackTokens = 2;
 // Up to so many tokens a matmul may be bound by reading its weights.
 constexpr int64_t kFewest = 8;
 
-uint64_t up_to(int64_t count) { return std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(1, count))); }
-
 Work work_of(const TimedOperator& timed) {
   if (const auto* matmul = std::get_if<MatMul>(&timed.op.body)) {
     const MatMulPoint point = point_of(*matmul);
@@ -36,6 +34,8 @@ Work work_of(const TimedOperator& timed) {
 }
 
 }  // namespace
+
+uint64_t up_to(int64_t count) { return std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(1, count))); }
 
 std::vector<std::string> classes_of(const TimedOperator& timed) {
   const int64_t S = tokens_of(timed.op);

@@ -35,6 +35,9 @@ struct TimedOperator {
   bool beside = false;  // another device is at work
 };
 
+// The next power of two, of one at the least: counts of a class.
+uint64_t up_to(int64_t count);
+
 // The levels of detail of its class, from the broadest to the finest.
 std::vector<std::string> classes_of(const TimedOperator& timed);
 double prior_seconds(const PriorRates& rates, const TimedOperator& timed);

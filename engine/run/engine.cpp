@@ -32,8 +32,6 @@ constexpr size_t kPreparedPlans = 12;
 // Of a pass during which other programs had the cores, beside one that had them alone.
 constexpr double kWeightOfDoubtful = 0.25;
 
-bool starts_with(const std::string& text, const char* prefix) { return text.rfind(prefix, 0) == 0; }
-
 std::string join(const std::vector<std::string>& names, const char* between) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : between) + name;
@@ -50,12 +48,9 @@ bool uses_host_beside_npu(const EngineOptions& options) {
 std::vector<std::string> default_devices(const EngineOptions& options, std::vector<std::string>& notes) {
   const std::string& plan = options.plan;
   if (plan == "host-only") return {"host"};
-  std::string gpu;
   for (const UnusableDevice& one : unusable_devices())
     notes.push_back(one.id + " (" + one.name + ") is left out: " + one.reason);
-  for (const std::string& id : available_devices()) {
-    if (gpu.empty() && (starts_with(id, "opencl") || starts_with(id, "vulkan"))) gpu = id;
-  }
+  const std::string gpu = best_gpu();
   if (plan == "gpu-only") {
     if (gpu.empty())
       throw Error("no GPU device was found", "plan gpu-only", "Install a driver: ./dev setup, or pocl-opencl-icd");

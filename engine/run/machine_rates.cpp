@@ -44,8 +44,6 @@ int64_t past_of(const Operator& op) {
   return attention && attention->positions ? attention->positions.as<const int32_t>()[0] : 0;
 }
 
-uint64_t up_to(int64_t count) { return std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(1, count))); }
-
 std::vector<std::string> classes_of(const PassKind& kind) {
   const std::string phase = kind.S == 1 ? "single" : kind.S <= 8 ? "few" : "many";
   std::string name = phase + " " + kind.plan;
@@ -182,10 +180,6 @@ void MachineRates::learn(const Plan& plan, const PassSpans& spans, const PassKin
   hope_of_others(spans, kind);
   ++learnt_;
   if (learnt_ % 64 == 0 || std::has_single_bit(static_cast<uint64_t>(learnt_))) ++version_;
-}
-
-void MachineRates::learn(size_t device, const TimedOperator& timed, double seconds) {
-  of_[device].rates.learn(timed, seconds);
 }
 
 // The median over a class's operators counts, once: thirty layers are no thirty passes, and a thread that lost its core

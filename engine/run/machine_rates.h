@@ -47,8 +47,6 @@ class MachineRates {
   // How the operators of a pass, and the pass, went. spans: per device of the plan, what it measured; may be empty.
   // weight: 1, or less where the figures are in doubt.
   void learn(const Plan& plan, const PassSpans& spans, const PassKind& kind, double seconds, double weight);
-  // One operator by itself (`tandem profile`), by its index among the devices.
-  void learn(size_t device, const TimedOperator& timed, double seconds);
 
   // How often learn() was told of passes of this kind, as far as it is remembered.
   double seen(const PassKind& kind) const;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "engine/device/gpu/kept_file.h"
 #include "engine/run/whole_file.h"
 #include "sync/error.h"
 
@@ -14,29 +15,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kSuffix = ".packed";
+
 // Left behind by a process that was killed while it wrote: no program writes for that long.
 constexpr auto kAbandoned = std::chrono::hours(1);
 
-struct Kept {
-  fs::path path;
-  uint64_t bytes = 0;
-  fs::file_time_type used;
-};
-
-std::vector<Kept> kept_files(const std::string& folder) {
-  std::vector<Kept> found;
+void remove_abandoned(const std::string& folder) {
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(folder, ignored)) {
     const std::string name = entry.path().filename().string();
-    if (!entry.is_regular_file(ignored) || name.find(".packed") == std::string::npos) continue;
-    const auto used = entry.last_write_time(ignored);
-    if (name.ends_with(".packed"))
-      found.push_back({entry.path(), entry.file_size(ignored), used});
-    else if (fs::file_time_type::clock::now() - used > kAbandoned)
+    const bool unfinished = name.find(kSuffix) != std::string::npos && !name.ends_with(kSuffix);
+    if (unfinished && entry.is_regular_file(ignored) &&
+        fs::file_time_type::clock::now() - entry.last_write_time(ignored) > kAbandoned)
       fs::remove(entry.path(), ignored);
   }
-  std::ranges::sort(found, {}, &Kept::used);
-  return found;
 }
 
 }  // namespace
@@ -62,18 +54,6 @@ std::optional<PackedFile> PackCache::find(const std::optional<GgufIdentity>& mod
   }
 }
 
-// The files used last stay, beside one of so many bytes.
-void PackCache::make_room(uint64_t bytes) const {
-  std::vector<Kept> files = kept_files(folder_);
-  for (const Kept& file : files) bytes += file.bytes;
-  for (const Kept& file : files) {
-    if (bytes <= most_bytes_) break;
-    std::error_code ignored;
-    fs::remove(file.path, ignored);
-    bytes -= file.bytes;
-  }
-}
-
 void PackCache::keep(std::span<const sync::Slot* const> slots) noexcept {
   if (!wanted_) return;
   const Wanted wanted = *std::exchange(wanted_, std::nullopt);
@@ -89,7 +69,8 @@ void PackCache::keep(std::span<const sync::Slot* const> slots) noexcept {
     const std::string path = (fs::path(folder_) / PackedFile::name(wanted.model)).string();
     std::error_code ignored;
     fs::remove(path, ignored);  // one that cannot be used does not count
-    make_room(bytes);
+    remove_abandoned(folder_);
+    gpu::keep_newest(folder_, most_bytes_ - bytes, kSuffix);
     WholeFile file(path);
     file.write(header);
     for (const sync::Slot* slot : slots) file.write({slot->data(), slot->size_bytes()});

@@ -32,8 +32,6 @@ class PackCache {
   void keep(std::span<const sync::Slot* const> slots) noexcept;
 
  private:
-  void make_room(uint64_t bytes) const;
-
   const std::string folder_;
   const uint64_t most_bytes_;
   struct Wanted {

@@ -63,9 +63,9 @@ PassKind Planner::kind_of(const std::string& strategy, const Batch& batch, int64
 }
 
 // Each is made and simulated: some milliseconds for a model of thirty layers.
-Planner::Offer Planner::best_of(const std::vector<std::string>& names, const Batch& batch, int64_t position) {
+Planner::Offer Planner::best_of(const std::vector<std::string>& names, const PlanCosts& costs, const Batch& batch,
+                                int64_t position) {
   const std::vector<Operator> operators = this->operators(batch);
-  const PlanCosts costs = this->costs(batch, position);
   std::optional<Offer> best;
   for (const std::string& name : names) {
     Offer offer{make(name, operators, costs, batch), 0};
@@ -81,7 +81,7 @@ Plan Planner::plan_for(const Batch& batch, int64_t position) {
   if (candidates_.empty()) return make(options_.plan, batch, past);
   Choice& choice = chosen_[{length_class(batch.S), past}];
   if (!choice.strategy.empty() && choice.version == rates_.version()) return make(choice.strategy, batch, past);
-  Plan plan = best_of(candidates_, batch, past).plan;
+  Plan plan = best_of(candidates_, costs(batch, past), batch, past).plan;
   choice = {plan.name, rates_.version()};
   return plan;
 }
@@ -89,8 +89,9 @@ Plan Planner::plan_for(const Batch& batch, int64_t position) {
 std::optional<Plan> Planner::better_than(const Plan& plan, const Batch& batch, int64_t position) {
   const int64_t past = planned_past(position);
   const std::vector<std::string> only = {plan.name};
-  Offer best = best_of(candidates_.empty() ? only : candidates_, batch, past);
-  const double now = rates_.predicted_seconds(plan, costs(batch, past), kind_of(plan.name, batch, past));
+  const PlanCosts costs = this->costs(batch, past);
+  Offer best = best_of(candidates_.empty() ? only : candidates_, costs, batch, past);
+  const double now = rates_.predicted_seconds(plan, costs, kind_of(plan.name, batch, past));
   if (best.seconds > kWorthChanging * now) return std::nullopt;
   chosen_[{length_class(batch.S), past}] = {best.plan.name, rates_.version()};
   return std::move(best.plan);

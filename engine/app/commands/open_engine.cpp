@@ -11,6 +11,8 @@
 
 namespace tandem::app {
 
+KvType kv_type_of(const CommonFlags& flags) { return flags.cache_type == "f32" ? KvType::f32 : KvType::f16; }
+
 std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds& needs) {
   Progress progress("loading", ProgressUnit::bytes, !flags.quiet() && Progress::stderr_is_terminal());
   EngineOptions options;
@@ -20,7 +22,7 @@ std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds&
   options.plan = flags.plan;
   if (flags.split != std::vector{-1.0}) options.split = flags.split;
   options.act = flags.act;
-  options.kv_type = flags.cache_type == "f32" ? KvType::f32 : KvType::f16;
+  options.kv_type = kv_type_of(flags);
   options.context = needs.context > 0 ? needs.context : flags.ctx_size;
   options.chunk = flags.chunk > 0 ? flags.chunk : needs.chunk;
   options.threads = flags.threads;

@@ -17,6 +17,7 @@ struct EngineNeeds {
   bool may_join_later = false;  // a GPU whose kernels are not compiled yet (--compile background)
 };
 
+KvType kv_type_of(const CommonFlags& flags);  // --cache-type
 std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds& needs);
 
 // Says on stderr what is not as a user might expect: fallbacks, stand-ins. Nothing with -q.

@@ -23,20 +23,13 @@ namespace {
 // Of compiled OpenCL programs: those of some twenty storage types and shapes of heads.
 constexpr uint64_t kMostBytes = uint64_t{256} << 20;
 
-std::string best_gpu() {
-  for (const std::string& id : available_devices()) {
-    if (id.starts_with("opencl") || id.starts_with("vulkan")) return id;
-  }
-  return "";
-}
-
 EngineOptions options_for(const CommonFlags& flags, const std::string& gpu) {
   EngineOptions options;
   options.model_path = flags.model;
   options.devices = {gpu, "npu:0", "host"};  // as texts open them: hand-overs between them are tested by kernels, too
   options.plan = "gpu-only";
   options.act = "f16";
-  options.kv_type = flags.cache_type == "f32" ? KvType::f32 : KvType::f16;
+  options.kv_type = kv_type_of(flags);
   options.context = 512;
   options.only_layers_of_every_kind = true;
   options.program_folder = gpu::default_cache_folder();
@@ -68,7 +61,7 @@ int warm_command(const CommonFlags& flags, const WarmFlags& own) {
   std::string mark;
   {
     const GgufFile file = GgufFile::open(flags.model);
-    mark = kernels_mark(file, read_config(file), flags.cache_type == "f32" ? KvType::f32 : KvType::f16);
+    mark = kernels_mark(file, read_config(file), kv_type_of(flags));
   }
   Warming warming(mark, own_program());
   if (own.background) {

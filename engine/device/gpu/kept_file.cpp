@@ -45,7 +45,7 @@ std::string replace_file(const std::string& path, std::initializer_list<std::spa
   return why;
 }
 
-int keep_newest(const std::string& folder, uint64_t most_bytes) noexcept {
+int keep_newest(const std::string& folder, uint64_t most_bytes, const std::string& suffix) noexcept {
   namespace fs = std::filesystem;
   struct Kept {
     fs::file_time_type used;
@@ -57,7 +57,7 @@ int keep_newest(const std::string& folder, uint64_t most_bytes) noexcept {
     std::vector<Kept> files;
     uint64_t sum = 0;
     for (const auto& entry : fs::directory_iterator(folder)) {
-      if (!entry.is_regular_file()) continue;
+      if (!entry.is_regular_file() || !entry.path().string().ends_with(suffix)) continue;
       files.push_back({entry.last_write_time(), entry.path(), entry.file_size()});
       sum += files.back().bytes;
     }

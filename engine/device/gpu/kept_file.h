@@ -17,8 +17,8 @@ uint64_t fnv1a(std::span<const char> bytes, uint64_t seed = 0xcbf29ce484222325u)
 std::string replace_file(const std::string& path, std::initializer_list<std::span<const char>> parts) noexcept;
 
 // Removes files of the folder, those that were written or marked_as_used() longest ago first, until the rest has no
-// more bytes than that. How many it removed.
-int keep_newest(const std::string& folder, uint64_t most_bytes) noexcept;
+// more bytes than that. Files with another end of their name do not count. How many it removed.
+int keep_newest(const std::string& folder, uint64_t most_bytes, const std::string& suffix = "") noexcept;
 void mark_as_used(const std::string& path) noexcept;  // once a day is enough
 
 }  // namespace tandem::gpu
