@@ -5,8 +5,10 @@
 //
 // An engine with plan `auto` and nothing measured yet plays passes of random lengths and depths; what it takes is timed
 // with choosing and preparing. Beside each pass the engines of all named plans run the same one, some times, with rates
-// learnt and plans prepared: hindsight is the plan with the least sum of medians over all passes of a length. There are
-// as many such players as repetitions, each with a file of measurements of its own; the ratio is their median.
+// learnt: hindsight is the plan with the least sum, over all passes of a length, of what preparing it took and the
+// median of its runs. Who names a plan has to prepare it too, so that the ratio says what choosing costs; a column of
+// its own sets the same against plans that were all prepared. There are as many players as repetitions, each with a
+// file of measurements of its own; the ratio is their median.
 // Before a model is timed, all plans' logits are compared with the host's plain loops, and during it a tenth of the
 // players' with a plan's. Compiled programs are those of the user's cache, unless --empty-programs.
 //
@@ -127,11 +129,13 @@ void print_row(const char* what, const ModelReport& report, const std::vector<Re
   const auto list = ratios(regrets);
   const double ratio = tandem::median(list);
   const Regret& one = regrets[report.median_player];
-  std::printf("| %s | %s | %.3f | %.3f | %.3f [%.3f, %.3f] | ≤ %.2f | %s | %.3f | %.3f | %.3f | %.0f %% | %.0f %% |\n",
-              report.name.c_str(), what, one.played_seconds, one.best_seconds, ratio, std::ranges::min(list),
-              std::ranges::max(list), target, met(ratio, target), one.ready_seconds, one.ratio_of_choices(),
-              one.ratio_to_best_of_each(), 100.0 * static_cast<double>(one.best) / static_cast<double>(one.passes),
-              100.0 * static_cast<double>(one.within_5_percent) / static_cast<double>(one.passes));
+  std::printf(
+      "| %s | %s | %.3f | %.3f | %.3f [%.3f, %.3f] | ≤ %.2f | %s | %.3f | %.3f | %.3f | %.3f | %.0f %% | %.0f %% |\n",
+      report.name.c_str(), what, one.played_seconds, one.best_seconds, ratio, std::ranges::min(list),
+      std::ranges::max(list), target, met(ratio, target), one.ready_seconds, one.ratio_of_choices(),
+      one.ratio_to_best_of_each(), one.ratio_to_prepared(),
+      100.0 * static_cast<double>(one.best) / static_cast<double>(one.passes),
+      100.0 * static_cast<double>(one.within_5_percent) / static_cast<double>(one.passes));
 }
 
 void print_worst(const ModelReport& report) {
@@ -149,11 +153,12 @@ void print_worst(const ModelReport& report) {
     const bench::BestPlan best_here = bench::best_of_pass(samples);
     const auto same = samples.find(played[i].plan);
     const std::string later =
-        same == samples.end() ? "–" : std::to_string(1e3 * tandem::median(same->second)).substr(0, 7);
+        same == samples.end() ? "–" : std::to_string(1e3 * tandem::median(same->second.run_seconds)).substr(0, 7);
     std::printf("| %zu | %lld | %lld | %s | %.3f | %.3f | %s | %s | %.3f | %s | %.3f |\n", i + 1,
                 static_cast<long long>(game.passes[i].tokens), static_cast<long long>(game.passes[i].depth),
                 played[i].plan.c_str(), 1e3 * played[i].seconds(), 1e3 * played[i].ready_seconds, later.c_str(),
-                best.c_str(), 1e3 * tandem::median(samples.at(best)), best_here.plan.c_str(), 1e3 * best_here.seconds);
+                best.c_str(), 1e3 * tandem::median(samples.at(best).run_seconds), best_here.plan.c_str(),
+                1e3 * best_here.seconds);
   }
 }
 
@@ -166,8 +171,8 @@ void print(const Options& options, const std::vector<ModelReport>& reports) {
       options.neighbour ? "; beside processes that compute on every core for one second of three" : "");
   std::printf(
       "| model | passes | auto, s | best plans, s | ratio | target | | of auto: to get ready, s | plans taken, "
-      "later / best | auto / best of each pass | took the best | within 5 %% |\n"
-      "| --- | --- | ---: | ---: | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: |\n");
+      "later / best | auto / best of each pass | auto / best, prepared | took the best | within 5 %% |\n"
+      "| --- | --- | ---: | ---: | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n");
   for (const ModelReport& report : reports) {
     print_row("all", report, report.all, kTarget);
     print_row("first 20", report, report.first, kFirstTarget);
@@ -188,6 +193,7 @@ json to_json(const Regret& one) {
           {"best_seconds", one.best_seconds},
           {"best_of_each_seconds", one.best_of_each_seconds},
           {"taken_seconds", one.taken_seconds},
+          {"prepared_seconds", one.prepared_seconds},
           {"passes", one.passes},
           {"best", one.best},
           {"within_5_percent", one.within_5_percent}};
@@ -202,10 +208,13 @@ json to_json(const ModelReport& report) {
       played.push_back({{"plan", player[i].plan},
                         {"ready_seconds", player[i].ready_seconds},
                         {"run_seconds", player[i].run_seconds}});
+    json hindsight = json::object();
+    for (const auto& [plan, times] : game.hindsight[i])
+      hindsight[plan] = {{"ready_seconds", times.ready_seconds}, {"run_seconds", times.run_seconds}};
     passes.push_back({{"tokens", game.passes[i].tokens},
                       {"depth", game.passes[i].depth},
                       {"played", played},
-                      {"hindsight", game.hindsight[i]}});
+                      {"hindsight", hindsight}});
   }
   for (size_t p = 0; p < report.all.size(); ++p)
     players.push_back({{"all", to_json(report.all[p])}, {"first_20", to_json(report.first[p])}});

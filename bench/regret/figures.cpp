@@ -12,20 +12,15 @@ namespace {
 
 std::optional<double> seconds_of(const HindsightPass& pass, const std::string& plan) {
   const auto found = pass.find(plan);
-  if (found == pass.end() || found->second.empty()) return std::nullopt;
-  return median(found->second);
-}
-
-// Of one pass by the best plan for its length.
-double best_seconds(const Pass& pass, const HindsightPass& hindsight, const std::map<int64_t, std::string>& by_length) {
-  return seconds_of(hindsight, by_length.at(pass.tokens)).value();
+  if (found == pass.end() || found->second.run_seconds.empty()) return std::nullopt;
+  return found->second.ready_seconds + median(found->second.run_seconds);
 }
 
 }  // namespace
 
 BestPlan best_of_pass(const HindsightPass& pass) {
   std::optional<BestPlan> best;
-  for (const auto& [plan, samples] : pass) {
+  for (const auto& [plan, times] : pass) {
     const auto seconds = seconds_of(pass, plan);
     if (seconds && (!best || *seconds < best->seconds)) best = BestPlan{plan, *seconds};
   }
@@ -42,7 +37,7 @@ std::map<int64_t, std::string> best_by_length(std::span<const Pass> passes, std:
   std::map<int64_t, int64_t> counts;
   for (size_t i = 0; i < passes.size(); ++i) {
     ++counts[passes[i].tokens];
-    for (const auto& [plan, samples] : hindsight[i]) {
+    for (const auto& [plan, times] : hindsight[i]) {
       const auto seconds = seconds_of(hindsight[i], plan);
       if (!seconds) continue;
       Sum& sum = sums[passes[i].tokens][plan];
@@ -72,7 +67,10 @@ Regret regret_of(std::span<const Pass> passes, std::span<const PlayedPass> playe
     const auto taken = seconds_of(hindsight[i], played[i].plan);
     regret.played_seconds += played[i].seconds();
     regret.ready_seconds += played[i].ready_seconds;
-    regret.best_seconds += best_seconds(passes[i], hindsight[i], by_length);
+    const std::string& by = by_length.at(passes[i].tokens);
+    const double best_for_length = seconds_of(hindsight[i], by).value();
+    regret.best_seconds += best_for_length;
+    regret.prepared_seconds += best_for_length - hindsight[i].at(by).ready_seconds;
     regret.best_of_each_seconds += best.seconds;
     regret.taken_seconds += taken.value_or(played[i].seconds());
     ++regret.passes;
@@ -87,7 +85,7 @@ std::vector<size_t> worst_passes(std::span<const Pass> passes, std::span<const P
   const auto by_length = best_by_length(passes, hindsight);
   std::vector<double> lost;
   for (size_t i = 0; i < passes.size(); ++i)
-    lost.push_back(played[i].seconds() - best_seconds(passes[i], hindsight[i], by_length));
+    lost.push_back(played[i].seconds() - seconds_of(hindsight[i], by_length.at(passes[i].tokens)).value());
   std::vector<size_t> order(passes.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::stable_sort(order, [&](size_t a, size_t b) { return lost[a] > lost[b]; });

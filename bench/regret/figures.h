@@ -22,21 +22,27 @@ struct PlayedPass {
   double seconds() const { return ready_seconds + run_seconds; }
 };
 
-// The same pass by each plan that could have been taken, some times each.
-using HindsightPass = std::map<std::string, std::vector<double>>;
+// The same pass by a plan that could have been taken. Who knows it beforehand need not choose, but has to prepare it
+// where that was not done for an earlier pass; then it ran some times.
+struct PlanTimes {
+  std::vector<double> run_seconds;
+  double ready_seconds = 0;
+};
+using HindsightPass = std::map<std::string, PlanTimes>;
 
 struct BestPlan {
   std::string plan;
   double seconds = 0;
 };
-BestPlan best_of_pass(const HindsightPass& pass);  // the least median
-// For each length the plan with the least sum of medians over all passes of that length.
+BestPlan best_of_pass(const HindsightPass& pass);  // the least of what preparing takes and the median of runs
+// For each length the plan with the least sum of these over all passes of that length.
 std::map<int64_t, std::string> best_by_length(std::span<const Pass> passes, std::span<const HindsightPass> hindsight);
 
 struct Regret {
   double played_seconds = 0, ready_seconds = 0;  // the second is a part of the first
   double best_seconds = 0;                       // of the best plan for each length
   double best_of_each_seconds = 0;               // of the best plan for each pass
+  double prepared_seconds = 0;                   // of best_seconds without preparing
   // What the plans that were taken need in hindsight: neither choosing nor a hiccup is in it. Passes whose plan
   // hindsight has no times of count as played.
   double taken_seconds = 0;
@@ -44,6 +50,7 @@ struct Regret {
   double ratio() const { return played_seconds / best_seconds; }
   double ratio_to_best_of_each() const { return played_seconds / best_of_each_seconds; }
   double ratio_of_choices() const { return taken_seconds / best_seconds; }
+  double ratio_to_prepared() const { return played_seconds / prepared_seconds; }
 };
 
 // Of the first `count` passes, by the best plans for the lengths of all of them. All spans have one entry for each

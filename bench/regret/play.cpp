@@ -75,7 +75,7 @@ class Table {
       seat.engine->extend(text_);
       for (const Pass& pass : passes) {
         time(seat, pass);
-        seconds[s].push_back(time(seat, pass));
+        seconds[s].push_back(time(seat, pass).run_seconds);
       }
     }
     leave_the_hopeless(seconds);
@@ -129,26 +129,28 @@ class Table {
     }
   }
 
-  // Of the run alone: hindsight has its plan ready.
-  double time(Seat& seat, const Pass& pass) {
+  PlayedPass time(Seat& seat, const Pass& pass) {
     seat.go_to(pass.depth);
-    seat.engine->get_ready(pass.tokens);
     const double start = now_seconds();
+    seat.engine->get_ready(pass.tokens);
+    const double ready = now_seconds();
     seat.engine->extend(tokens_of(pass, text_));
-    return now_seconds() - start;
+    return {seat.plan, ready - start, now_seconds() - ready};
   }
 
   void time_named(Seat& seat, const Pass& pass, HindsightPass& samples) {
     if (seat.left) return;
-    auto& own = samples[seat.plan];
-    if (!own.empty()) {
-      double least = own.front();
+    PlanTimes& own = samples[seat.plan];
+    if (!own.run_seconds.empty()) {
+      double least = own.run_seconds.front();
       for (const auto& [plan, others] : samples) {
-        if (!others.empty()) least = std::min(least, median(others));
+        if (!others.run_seconds.empty()) least = std::min(least, median(others.run_seconds));
       }
-      if (median(own) > kHopeless * least) return;
+      if (median(own.run_seconds) > kHopeless * least) return;
     }
-    own.push_back(time(seat, pass));
+    const PlayedPass timed = time(seat, pass);
+    if (own.run_seconds.empty()) own.ready_seconds = timed.ready_seconds;  // later it is prepared
+    own.run_seconds.push_back(timed.run_seconds);
   }
 
   void play_one(size_t player, const Pass& pass, size_t number) {

@@ -14,6 +14,7 @@
 
 #include "engine/device/gpu/driver_pages.h"
 #include "engine/device/pair_self_test.h"
+#include "engine/model/layer_names.h"
 #include "engine/model/loading.h"
 #include "engine/plan/cut.h"
 #include "engine/plan/gpu_prediction.h"
@@ -179,8 +180,8 @@ void Engine::announce_kernels() {
   std::vector<Placed> placed;
   for (const Operator& op : operators_for({1, 1})) {
     const auto* matmul = std::get_if<MatMul>(&op.body);
-    const size_t layer = op.name.starts_with("blk.") ? op.name.find('.', 4) + 1 : 0;
-    const std::string role = op.name.substr(layer) + " " + kind_name(op) + (matmul ? to_string(matmul->w.format) : "");
+    const std::string role =
+        std::string(name_in_layer(op.name)) + " " + kind_name(op) + (matmul ? to_string(matmul->w.format) : "");
     if (gpu->supports(op).yes && seen.insert(role).second) placed.push_back({0, op});
   }
   executor_->prepare(schedule("kernels", {gpu->info().id}, placed));
@@ -320,7 +321,7 @@ Engine::CachedPlan& Engine::prepared_for(const Batch& batch) {
     CachedPlan& cached = prepared_.back();
     if (cached.version != planner_->version()) {
       if (auto better = planner_->better_than(cached.prepared->plan(), batch, position_))
-        cached.prepared = executor_->prepare(std::move(*better)), cached.passes = 0;
+        cached.prepared = executor_->prepare(std::move(*better)), cached.ran = false;
       cached.version = planner_->version();
     }
     return cached;
@@ -344,11 +345,12 @@ void Engine::pass(std::span<const int32_t> ids, const Batch& batch) {
   furthest_ = std::max(furthest_, position_);
 }
 
-// Every pass is a measurement, as far as that costs nothing to speak of: single tokens are looked at ever more seldom.
-// First passes meet memory that nobody has touched, and programs that drivers make when they first run.
+// Every pass is a measurement, as far as that costs nothing to speak of: passes of a kind are looked at ever more
+// seldom. First passes meet memory that nobody has touched, and programs that drivers make when they first run.
 void Engine::run_and_learn(CachedPlan& cached, int64_t position) {
-  const int64_t pass = cached.passes++;
-  const bool is_first = std::exchange(first_pass_, false) || (pass == 0 && cached.batch.S <= kFewTokens);
+  const int64_t pass = passes_[{length_class(cached.batch.S), cached.prepared->plan().name}]++;
+  const bool ran = std::exchange(cached.ran, true);
+  const bool is_first = std::exchange(first_pass_, false) || (!ran && cached.batch.S <= kFewTokens);
   const bool is_turn = pass < 64 ? std::has_single_bit(static_cast<uint64_t>(pass + 1)) : pass % 64 == 0;
   if (is_first || !is_turn) {
     executor_->run(*cached.prepared);

@@ -148,7 +148,7 @@ class Engine {
     int64_t past = 0;
     std::unique_ptr<PreparedPlan> prepared;
     int64_t version = 0;  // of what was known when it was made, or last found to be good
-    int64_t passes = 0;
+    bool ran = false;
   };
 
   explicit Engine(const EngineOptions& options);
@@ -184,7 +184,8 @@ class Engine {
   std::unique_ptr<Activations> activations_;
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<Planner> planner_;
-  std::vector<CachedPlan> prepared_;  // most recently used last
+  std::vector<CachedPlan> prepared_;                           // most recently used last
+  std::map<std::pair<int64_t, std::string>, int64_t> passes_;  // that ran, by length class and plan
   bool first_pass_ = true;
   struct Pieces {
     int64_t position = -1, total = 0;  // of the prompt: where it begins, and its tokens

@@ -1,32 +1,18 @@
 #include "engine/run/kernel_set.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
-#include <optional>
 #include <set>
-#include <string_view>
 
+#include "engine/model/layer_names.h"
 #include "engine/tensor/types.h"
 
 namespace tandem {
 namespace {
 
-constexpr std::string_view kLayers = "blk.";
-
-// "blk.3.attn_q.weight": 3; nothing for what belongs to no layer.
-std::optional<int64_t> layer_of(std::string_view name) {
-  if (!name.starts_with(kLayers)) return std::nullopt;
-  int64_t layer = 0;
-  const auto [end, error] = std::from_chars(name.data() + kLayers.size(), name.data() + name.size(), layer);
-  return error == std::errc() ? std::optional(layer) : std::nullopt;
-}
-
 // The tensor's name without its layer, and its type.
 std::string role_of(const GgufTensor& tensor) {
-  std::string_view name = tensor.name;
-  if (layer_of(name)) name = name.substr(name.find('.', kLayers.size()));
-  return std::string(name) + ":" + info(tensor.type).name;
+  return std::string(name_in_layer(tensor.name)) + ":" + info(tensor.type).name;
 }
 
 }  // namespace

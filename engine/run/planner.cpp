@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "engine/plan/layer_sample.h"
 #include "engine/plan/placer.h"
 #include "engine/plan/predict.h"
 #include "engine/run/plans_ran.h"
@@ -17,6 +18,8 @@ namespace {
 // A plan that runs is left for another one when that is predicted to be faster by so much: predictions of two plans
 // that differ by less are as good as equal.
 constexpr double kWorthChanging = 0.97;
+// Layers that plans are compared on.
+constexpr int64_t kFewLayers = 2, kMoreLayers = 4;
 
 }  // namespace
 
@@ -62,18 +65,27 @@ PassKind Planner::kind_of(const std::string& strategy, const Batch& batch, int64
   return {options_.submit == "ahead" ? strategy : strategy + " " + options_.submit, batch.S, position};
 }
 
-// Each is made and simulated: some milliseconds for a model of thirty layers.
+// Each is made and simulated, of few layers twice: of thirty layers that takes milliseconds.
 Planner::Offer Planner::best_of(const std::vector<std::string>& names, const PlanCosts& costs, const Batch& batch,
-                                int64_t position) {
-  const std::vector<Operator> operators = this->operators(batch);
-  std::optional<Offer> best;
+                                int64_t position) const {
+  const std::vector<Operator> whole = this->operators(batch);
+  const int64_t layers = layers_of(whole);
+  const bool sampled = layers > kFewLayers + kMoreLayers;
+  const auto some = [&](int64_t number) { return only_layers(whole, spread_layers(number, layers)); };
+  const std::vector<Operator> few = sampled ? some(kFewLayers) : std::vector<Operator>(),
+                              more = sampled ? some(kMoreLayers) : std::vector<Operator>();
+  Offer best{"", std::numeric_limits<double>::infinity()};
   for (const std::string& name : names) {
-    Offer offer{make(name, operators, costs, batch), 0};
-    offer.seconds = rates_.predicted_seconds(offer.plan, costs, kind_of(name, batch, position));
-    spdlog::debug("plan {} of {} tokens after {}: {:.3f} ms predicted", name, batch.S, position, offer.seconds * 1e3);
-    if (!best || offer.seconds < best->seconds) best = std::move(offer);
+    const auto seconds_of = [&](std::span<const Operator> operators) {
+      return rates_.predicted_seconds(make(name, operators, costs, batch), costs, kind_of(name, batch, position));
+    };
+    const double seconds = sampled
+                               ? seconds_of_all({kFewLayers, seconds_of(few)}, {kMoreLayers, seconds_of(more)}, layers)
+                               : seconds_of(whole);
+    spdlog::debug("plan {} of {} tokens after {}: {:.3f} ms predicted", name, batch.S, position, seconds * 1e3);
+    if (seconds < best.seconds) best = {name, seconds};
   }
-  return std::move(*best);
+  return best;
 }
 
 Plan Planner::plan_for(const Batch& batch, int64_t position) {
@@ -81,20 +93,25 @@ Plan Planner::plan_for(const Batch& batch, int64_t position) {
   if (candidates_.empty()) return make(options_.plan, batch, past);
   Choice& choice = chosen_[{length_class(batch.S), past}];
   if (!choice.strategy.empty() && choice.version == rates_.version()) return make(choice.strategy, batch, past);
-  Plan plan = best_of(candidates_, costs(batch, past), batch, past).plan;
-  choice = {plan.name, rates_.version()};
-  return plan;
+  const PlanCosts costs = this->costs(batch, past);
+  choice = {best_of(candidates_, costs, batch, past).strategy, rates_.version()};
+  return make(choice.strategy, operators(batch), costs, batch);
 }
 
 std::optional<Plan> Planner::better_than(const Plan& plan, const Batch& batch, int64_t position) {
   const int64_t past = planned_past(position);
   const std::vector<std::string> only = {plan.name};
   const PlanCosts costs = this->costs(batch, past);
-  Offer best = best_of(candidates_.empty() ? only : candidates_, costs, batch, past);
-  const double now = rates_.predicted_seconds(plan, costs, kind_of(plan.name, batch, past));
-  if (best.seconds > kWorthChanging * now) return std::nullopt;
-  chosen_[{length_class(batch.S), past}] = {best.plan.name, rates_.version()};
-  return std::move(best.plan);
+  const Offer best = best_of(candidates_.empty() ? only : candidates_, costs, batch, past);
+  const auto seconds_of = [&](const Plan& whole) {
+    return rates_.predicted_seconds(whole, costs, kind_of(whole.name, batch, past));
+  };
+  const double worth_it = kWorthChanging * seconds_of(plan);
+  if (best.seconds > worth_it) return std::nullopt;
+  Plan better = make(best.strategy, operators(batch), costs, batch);
+  if (seconds_of(better) > worth_it) return std::nullopt;
+  chosen_[{length_class(batch.S), past}] = {best.strategy, rates_.version()};
+  return better;
 }
 
 std::vector<Operator> Planner::operators(const Batch& batch) const {

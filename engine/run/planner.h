@@ -79,13 +79,14 @@ class Planner {
     int64_t version = 0;
   };
   struct Offer {
-    Plan plan;
+    std::string strategy;
     double seconds = 0;  // predicted
   };
   std::vector<Operator> operators(const Batch& batch) const;
   std::vector<DeviceTraits> traits() const;
   std::vector<std::string> candidates() const;
-  Offer best_of(const std::vector<std::string>& names, const PlanCosts& costs, const Batch& batch, int64_t position);
+  Offer best_of(const std::vector<std::string>& names, const PlanCosts& costs, const Batch& batch,
+                int64_t position) const;
   Plan make(const std::string& strategy, std::span<const Operator> operators, const PlanCosts& costs,
             const Batch& batch) const;
   PassKind kind_of(const std::string& strategy, const Batch& batch, int64_t position) const;

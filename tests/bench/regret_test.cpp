@@ -18,18 +18,18 @@ using ::testing::ElementsAre;
 using ::testing::Pair;
 
 // Single tokens twice, 8 tokens once. By the medians, `rows` needs 1 and 4 s for the single tokens and `tensor` 2 and
-// 2: `tensor` is the best for the length with 4 s, though `rows` is the best of the first pass. 8 tokens: `rows` with
-// 10 s.
+// 2, the first of them with half a second of preparing: `tensor` is the best for the length with 4 s, though `rows` is
+// the best of the first pass. 8 tokens: `rows` with 10 s.
 const std::vector<Pass> kPasses = {{1, 0}, {8, 1}, {1, 9}};
-const std::vector<HindsightPass> kHindsight = {{{"rows", {1, 1, 50}}, {"tensor", {2, 1, 3}}},
-                                               {{"rows", {10, 11, 9}}, {"tensor", {20}}},
-                                               {{"rows", {4, 4, 3}}, {"tensor", {2, 2, 2}}}};
+const std::vector<HindsightPass> kHindsight = {{{"rows", {{1, 1, 50}}}, {"tensor", {{1.5, 1, 3}, 0.5}}},
+                                               {{"rows", {{10, 11, 9}}}, {"tensor", {{20}}}},
+                                               {{"rows", {{4, 4, 3}}}, {"tensor", {{2, 2, 2}}}}};
 
 TEST(Regret, takes_the_least_median_as_the_best_of_a_pass) {
   EXPECT_EQ(best_of_pass(kHindsight[0]).plan, "rows");
   EXPECT_EQ(best_of_pass(kHindsight[0]).seconds, 1);
   EXPECT_EQ(best_of_pass(kHindsight[2]).plan, "tensor");
-  EXPECT_THROW(best_of_pass({{"rows", {}}}), Error);
+  EXPECT_THROW(best_of_pass({{"rows", {{}, 1}}}), Error);
 }
 
 TEST(Regret, knows_the_plan_with_the_least_sum_for_each_length) {
@@ -38,7 +38,7 @@ TEST(Regret, knows_the_plan_with_the_least_sum_for_each_length) {
 
 TEST(Regret, leaves_out_plans_that_were_not_timed_in_all_passes_of_a_length) {
   std::vector<HindsightPass> hindsight = kHindsight;
-  hindsight[0]["layer"] = {0.5};  // the least by far, but of one pass of two
+  hindsight[0]["layer"] = {{0.5}, 0};  // the least by far, but of one pass of two
   EXPECT_EQ(best_by_length(kPasses, hindsight).at(1), "tensor");
   hindsight[0].erase("tensor");
   hindsight[2].erase("rows");
@@ -52,6 +52,8 @@ TEST(Regret, sets_what_was_played_beside_the_best_plans) {
   EXPECT_DOUBLE_EQ(all.ready_seconds, 1.5);
   EXPECT_DOUBLE_EQ(all.best_seconds, 2 + 10 + 2);
   EXPECT_DOUBLE_EQ(all.ratio(), 25.0 / 14);
+  EXPECT_DOUBLE_EQ(all.prepared_seconds, 1.5 + 10 + 2);
+  EXPECT_DOUBLE_EQ(all.ratio_to_prepared(), 25.0 / 13.5);
   EXPECT_DOUBLE_EQ(all.best_of_each_seconds, 1 + 10 + 2);
   EXPECT_DOUBLE_EQ(all.ratio_to_best_of_each(), 25.0 / 13);
   EXPECT_DOUBLE_EQ(all.taken_seconds, 1 + 20 + 3);  // nobody timed `layer`: as played
@@ -72,8 +74,8 @@ TEST(Regret, of_the_first_passes_is_by_the_best_plans_of_all) {
 
 TEST(Regret, counts_plans_within_5_percent_of_the_best) {
   const std::vector<Pass> one = {{4, 0}};
-  const std::vector<HindsightPass> near = {{{"rows", {1.04}}, {"tensor", {1.0}}}},
-                                   far = {{{"rows", {1.06}}, {"tensor", {1.0}}}};
+  const std::vector<HindsightPass> near = {{{"rows", {{1.04}}}, {"tensor", {{1.0}}}}},
+                                   far = {{{"rows", {{1.06}}}, {"tensor", {{1.0}}}}};
   const std::vector<PlayedPass> played = {{"rows", 0, 9}};
   EXPECT_EQ(regret_of(one, played, near, 1).within_5_percent, 1);
   EXPECT_EQ(regret_of(one, played, near, 1).best, 0);

@@ -5,18 +5,14 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "engine/model/layer_names.h"
+
 namespace tandem::app {
 namespace {
 
 using nlohmann::json;
 
 double ms(double seconds) { return seconds * 1e3; }
-
-// "blk.3.attn_norm" -> "attn_norm"; operators of one name in all layers are told once.
-std::string without_layer(const std::string& name) {
-  if (name.rfind("blk.", 0) != 0) return name;
-  return name.substr(name.find('.', 4) + 1);
-}
 
 struct Line {
   std::string name, device;
@@ -32,7 +28,7 @@ std::vector<Line> lines_of(const PhaseReport& phase) {
     const Step& step = phase.plan.steps[i];
     const std::string& device = phase.plan.devices[static_cast<size_t>(step.device)];
     for (size_t o = 0; o < step.operators.size(); ++o) {
-      const std::string name = without_layer(step.operators[o].name);
+      const std::string name(name_in_layer(step.operators[o].name));
       const auto [found, is_new] = index.try_emplace({name, device}, lines.size());
       if (is_new) lines.push_back({name, device, 0, 0});
       Line& line = lines[found->second];
@@ -115,10 +111,10 @@ json to_json(const PhaseReport& phase) {
 }
 
 void print_decision(const Decided& decided) {
-  std::printf("\n%s and %lld alike (S %lld, K %lld, N %lld, %s): %s\n", without_layer(decided.name).c_str(),
-              static_cast<long long>(decided.operators - 1), static_cast<long long>(decided.shape.S),
-              static_cast<long long>(decided.shape.K), static_cast<long long>(decided.shape.N),
-              decided.shape.format.c_str(), decided.decision.why.c_str());
+  std::printf("\n%s and %lld alike (S %lld, K %lld, N %lld, %s): %s\n",
+              std::string(name_in_layer(decided.name)).c_str(), static_cast<long long>(decided.operators - 1),
+              static_cast<long long>(decided.shape.S), static_cast<long long>(decided.shape.K),
+              static_cast<long long>(decided.shape.N), decided.shape.format.c_str(), decided.decision.why.c_str());
   std::printf("\n| candidate | GPU ms | NPU ms | T ms | |\n| --- | ---: | ---: | ---: | --- |\n");
   for (const Priced& priced : decided.decision.best_of_each_kind) {
     std::printf("| %s | %.3f | %.3f | %.3f | %s |\n", to_string(priced.cut).c_str(), ms(priced.gpu_seconds),

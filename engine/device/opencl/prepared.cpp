@@ -36,7 +36,7 @@ struct Shadow {
 void enqueue(const cl::CommandQueue& queue, const BoundKernel& bound, cl::Event* event) {
   const auto& [gx, gy, gz] = bound.global;
   const auto& [lx, ly, lz] = bound.local;
-  check(queue.enqueueNDRangeKernel(bound.kernel, cl::NullRange, cl::NDRange(gx, gy, gz), cl::NDRange(lx, ly, lz),
+  check(queue.enqueueNDRangeKernel(bound.kernel.get(), cl::NullRange, cl::NDRange(gx, gy, gz), cl::NDRange(lx, ly, lz),
                                    nullptr, event),
         "clEnqueueNDRangeKernel", bound.name);
 }
@@ -51,12 +51,13 @@ Preparer::Preparer(ProgramCache& programs, SlotMemory& memory, LoweringContext c
   check(code, "clCreateBuffer", "the dummy argument on " + programs.handle().id);
 }
 
-cl::Kernel Preparer::bind_one(const KernelLaunch& launch, const std::string& object,
+LentKernel Preparer::bind_one(const KernelLaunch& launch, const std::string& object,
                               const std::function<cl::Buffer(const sync::Slot&)>& buffer_of) {
-  cl::Kernel kernel = programs_.kernel(launch.source, launch.kernel, launch.options);
+  LentKernel kernel = programs_.lend(launch.source, launch.kernel, launch.options);
   cl_uint index = 0;
   auto set = [&](size_t bytes, const void* value) {
-    check(kernel.setArg(index, bytes, value), "clSetKernelArg", "argument " + std::to_string(index) + " of " + object);
+    check(kernel.get().setArg(index, bytes, value), "clSetKernelArg",
+          "argument " + std::to_string(index) + " of " + object);
     ++index;
   };
   for (const gpu::Arg& arg : launch.args) {
@@ -147,7 +148,7 @@ void Preparer::bind(Prepared& prepared, bool warm) {
   if (prepared.kernels.size() == prepared.launches.size()) return;
   for (const KernelLaunch& launch : prepared.launches) {
     const std::string object = prepared.name + " (" + launch.kernel + ") on " + programs_.handle().id;
-    cl::Kernel kernel = bind_one(launch, object, [this](const sync::Slot& slot) { return memory_.buffer(slot); });
+    LentKernel kernel = bind_one(launch, object, [this](const sync::Slot& slot) { return memory_.buffer(slot); });
     if (warm && warm_up_) warm_up(launch, object);
     prepared.kernels.push_back({std::move(kernel), launch.global, launch.local, object});
   }

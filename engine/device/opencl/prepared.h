@@ -20,7 +20,7 @@ namespace tandem::opencl {
 using gpu::KernelLaunch, gpu::LoweringContext;
 
 struct BoundKernel {
-  cl::Kernel kernel;
+  LentKernel kernel;
   std::array<size_t, 3> global{}, local{};
   std::string name;  // operator and kernel, for errors
 };
@@ -52,7 +52,7 @@ class Preparer {
   void bind_all(bool on);
 
  private:
-  cl::Kernel bind_one(const KernelLaunch& launch, const std::string& object,
+  LentKernel bind_one(const KernelLaunch& launch, const std::string& object,
                       const std::function<cl::Buffer(const sync::Slot&)>& buffer_of);
   void warm_up(const KernelLaunch& launch, const std::string& object);
 

@@ -116,6 +116,26 @@ cl::Kernel ProgramCache::generated_kernel(const std::string& stem, const std::st
   return made;
 }
 
+std::optional<cl::Kernel> FreeKernels::take() {
+  std::lock_guard lock(mutex_);
+  if (kernels_.empty()) return std::nullopt;
+  cl::Kernel kernel = std::move(kernels_.back());
+  kernels_.pop_back();
+  return kernel;
+}
+
+void FreeKernels::put(cl::Kernel kernel) {
+  std::lock_guard lock(mutex_);
+  kernels_.push_back(std::move(kernel));
+}
+
+LentKernel ProgramCache::lend(const std::string& source, const std::string& kernel, const std::string& options) {
+  std::shared_ptr<FreeKernels>& home = free_[{source, kernel, options}];
+  if (!home) home = std::make_shared<FreeKernels>();
+  if (auto free = home->take()) return {std::move(*free), home};
+  return {this->kernel(source, kernel, options), home};
+}
+
 cl::Kernel ProgramCache::kernel(const std::string& source, const std::string& kernel, const std::string& options) {
   cl_int code = CL_SUCCESS;
   cl::Kernel made(program(source, options), kernel.c_str(), &code);

@@ -1,13 +1,17 @@
 // Builds kernel sources, once per (source, options), or takes what an earlier run kept of them.
 //
-// Contract: kernel() gives a new kernel object of a cached program; Error with the compiler's log when the build fails.
+// Contract: kernel() gives a new kernel object of a cached program, lend() one that may have been lent before, with
+//   arguments of then; Error with the compiler's log when the build fails.
 //   What was built from its source is kept when the cache is destroyed (PoCL compiles each of its kernels once more for
 //   that: 10 to 18 s in all on a slow machine), but not while the process ends. on_long_work is told before the first
 //   build from source, and before keeping.
-//   Threads: one. Ownership: keeps every program until it is destroyed.
+//   Threads: one; lent kernels may be dropped by any. Ownership: keeps every program until it is destroyed.
 #pragma once
 
+#include <array>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,6 +31,37 @@ std::string assemble_source(std::string_view stem);
 // The source alone, its includes replaced.
 std::string expand_source(std::string_view stem);
 
+// Kernel objects of one kernel that nobody uses.
+class FreeKernels {
+ public:
+  std::optional<cl::Kernel> take();
+  void put(cl::Kernel kernel);
+
+ private:
+  std::mutex mutex_;
+  std::vector<cl::Kernel> kernels_;
+};
+
+// A kernel object that the next one who needs such a kernel takes over: PoCL looks through all kernels of a program to
+// drop one of them, which was a quarter of the time that a prompt of a new length took to get ready.
+class LentKernel {
+ public:
+  LentKernel(cl::Kernel kernel, std::shared_ptr<FreeKernels> home)
+      : kernel_(std::move(kernel)), home_(std::move(home)) {}
+  ~LentKernel() {
+    if (home_) home_->put(std::move(kernel_));
+  }
+  LentKernel(LentKernel&&) noexcept = default;
+  LentKernel(const LentKernel&) = delete;
+  LentKernel& operator=(const LentKernel&) = delete;
+  cl::Kernel& get() { return kernel_; }
+  const cl::Kernel& get() const { return kernel_; }
+
+ private:
+  cl::Kernel kernel_;
+  std::shared_ptr<FreeKernels> home_;
+};
+
 class ProgramCache {
  public:
   explicit ProgramCache(Handle handle, ProgramFiles files = {}, OnLongWork on_long_work = {})
@@ -36,6 +71,7 @@ class ProgramCache {
   ProgramCache(const ProgramCache&) = delete;
   ProgramCache& operator=(const ProgramCache&) = delete;
   cl::Kernel kernel(const std::string& source, const std::string& kernel, const std::string& options);
+  LentKernel lend(const std::string& source, const std::string& kernel, const std::string& options);
   // A kernel of `stem`.cl behind common.cl and generated text; not cached.
   cl::Kernel generated_kernel(const std::string& stem, const std::string& generated, const std::string& options);
   const Handle& handle() const { return handle_; }
@@ -56,6 +92,7 @@ class ProgramCache {
   bool told_of_building_ = false;
   std::vector<Unkept> unkept_;
   std::map<std::pair<std::string, std::string>, cl::Program> programs_;
+  std::map<std::array<std::string, 3>, std::shared_ptr<FreeKernels>> free_;  // by source, kernel, options
 };
 
 }  // namespace tandem::opencl

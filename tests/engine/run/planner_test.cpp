@@ -6,6 +6,7 @@
 #include <array>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "engine/model/weights.h"
 #include "engine/plan/predict.h"
@@ -174,6 +175,47 @@ TEST_F(Planning, changes_a_plan_that_runs_only_for_one_that_is_clearly_faster) {
   const auto better = automatic.better_than(plan, {64, 1}, 0);
   ASSERT_TRUE(better);
   EXPECT_EQ(rows_of(*better)[1], 0);
+}
+
+// Plans of many layers are compared on some of them. What is chosen there is the best of whole plans, as far as
+// predictions tell plans apart: that a device was seen to be so many times as fast makes now one plan, now another one
+// the best.
+TEST(PlanningOfManyLayers, chooses_by_few_layers_what_is_the_best_of_all) {
+  testing::TinyModel shape;
+  shape.layers = 12;
+  const testing::HostEngines files("layers", shape);
+  const GgufFile file = GgufFile::open(files.path());
+  sync::Pool pool;
+  const Model model = load_model(file, pool, 1);
+  const Activations activations{model.config, {64, 1, 256, 256, KvType::f16}, &pool};
+  std::vector<std::unique_ptr<Device>> devices;
+  devices.push_back(std::make_unique<IdleDevice>("opencl:9", DeviceKind::gpu));
+  devices.push_back(std::make_unique<IdleDevice>("npu:9", DeviceKind::npu));
+  std::set<std::string> chosen;
+  for (const double npu_per_gpu : {0.02, 0.3, 1.0, 3.0, 50.0}) {
+    const testing::ScratchFolder folder;
+    DiskCache cache(folder.file("measured.json"));
+    Planner planner(PlannedModel{model, activations, devices, nullptr}, {}, cache);
+    for (const Batch& batch : {Batch{1, 1}, Batch{5, 1}, Batch{64, 1}}) {
+      const auto seconds = [&](int device, const Operator& op) {
+        const double each = std::holds_alternative<MatMul>(op.body) ? 4e-5 : 2e-6;
+        return device == 0 ? each : each * npu_per_gpu;
+      };
+      for (const char* strategy : {"rows", "tensor"}) {
+        const Plan plan = planner.make(strategy, batch, 0);
+        planner.learn(plan, batch, 0, spans_of(plan, seconds), 1e-3, 0.01);
+      }
+      const auto predicted = [&](const Plan& plan) {
+        return planner.rates().predicted_seconds(plan, planner.costs(batch, 0), {plan.name, batch.S, 0});
+      };
+      const Plan plan = planner.plan_for(batch, 0);
+      chosen.insert(plan.name);
+      for (const char* other : {"gpu-only", "layer", "rows", "tensor", "staggered"})
+        EXPECT_LE(predicted(plan), 1.02 * predicted(planner.make(other, batch, 0)))
+            << plan.name << " against " << other << ", " << batch.S << " tokens, " << npu_per_gpu;
+    }
+  }
+  EXPECT_GT(chosen.size(), 1u) << "there was nothing to choose";
 }
 
 TEST_F(Planning, plans_may_change_after_the_first_passes_and_then_ever_more_seldom) {

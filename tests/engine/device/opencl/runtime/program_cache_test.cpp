@@ -71,6 +71,29 @@ TEST_F(ProgramCacheTest, equal_source_and_options_are_built_once) {
   EXPECT_NE(first(), second()) << "arguments belong to the kernel object, so each launch has its own";
 }
 
+// Two that are in use at once are two; one that was dropped is the next one.
+TEST_F(ProgramCacheTest, a_lent_kernel_that_was_dropped_is_lent_again) {
+  ProgramCache programs(handle_);
+  const LentKernel kept = programs.lend("probe", "probe_fma", "");
+  cl_kernel dropped = nullptr;
+  {
+    const LentKernel another = programs.lend("probe", "probe_fma", "");
+    EXPECT_NE(another.get()(), kept.get()());
+    dropped = another.get()();
+  }
+  EXPECT_NE(programs.lend("probe", "probe_increment", "").get()(), dropped) << "of another kernel";
+  EXPECT_EQ(programs.lend("probe", "probe_fma", "").get()(), dropped);
+}
+
+TEST_F(ProgramCacheTest, a_lent_kernel_may_outlive_the_cache) {
+  std::optional<LentKernel> lent;
+  {
+    ProgramCache programs(handle_);
+    lent.emplace(programs.lend("probe", "probe_fma", ""));
+  }
+  EXPECT_EQ(lent->get().getInfo<CL_KERNEL_FUNCTION_NAME>().substr(0, 9), "probe_fma");
+}
+
 TEST(KernelSources, are_embedded_with_their_shared_parts_put_in) {
   EXPECT_THAT(std::string(kernel_source("matmul_i4_simd").value()), HasSubstr("#include \"matmul_simd.cl\""));
   const std::string whole = assemble_source("matmul_i4_simd");
