@@ -82,7 +82,10 @@ TEST_F(ProgramCacheTest, a_lent_kernel_that_was_dropped_is_lent_again) {
     dropped = another.get()();
   }
   EXPECT_NE(programs.lend("probe", "probe_increment", "").get()(), dropped) << "of another kernel";
-  EXPECT_EQ(programs.lend("probe", "probe_fma", "").get()(), dropped);
+  const LentKernel again = programs.lend("probe", "probe_fma", "");
+  EXPECT_EQ(again.get()(), dropped);
+  const LentKernel third = programs.lend("probe", "probe_fma", "");
+  EXPECT_TRUE(third.get()() != nullptr && third.get()() != dropped && third.get()() != kept.get()());
 }
 
 TEST_F(ProgramCacheTest, a_lent_kernel_may_outlive_the_cache) {
