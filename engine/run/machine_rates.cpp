@@ -11,6 +11,7 @@
 #include "engine/plan/predict.h"
 #include "engine/plan/statistics.h"
 #include "engine/run/kept_points.h"
+#include "engine/run/kept_ratios.h"
 
 namespace tandem {
 namespace {
@@ -51,26 +52,6 @@ std::vector<std::string> classes_of(const PassKind& kind) {
   levels.push_back(name += " S" + std::to_string(up_to(kind.S)));
   levels.push_back(name + " from " + std::to_string(kind.past < 256 ? 0 : up_to(kind.past)));
   return levels;
-}
-
-nlohmann::json to_json(const PooledRatios& ratios) {
-  nlohmann::json json = nlohmann::json::object();
-  for (const auto& [name, level] : ratios.levels()) json[name] = {level.log_ratio, level.seen};
-  return json;
-}
-
-// What does not read as a level is left out: the file may have been damaged, or edited.
-PooledRatios ratios_from(const std::optional<nlohmann::json>& json) {
-  constexpr double kFarthest = 20;  // of a logarithm: half a billion times as long
-  PooledRatios ratios;
-  if (!json || !json->is_object()) return ratios;
-  for (const auto& [name, value] : json->items()) {
-    if (!value.is_array() || value.size() != 2 || !value[0].is_number() || !value[1].is_number()) continue;
-    const PooledRatios::Level level{value[0], value[1]};
-    if (level.seen > 0 && level.seen <= PooledRatios::kMemory && std::abs(level.log_ratio) < kFarthest)
-      ratios.put(name, level);
-  }
-  return ratios;
 }
 
 // What the time of an operator depends on, to be asked for once: planners ask the same again and again.
@@ -146,13 +127,14 @@ PriorRates prior_of(const DeviceInfo& device) {
 
 MachineRates::MachineRates(std::span<const std::unique_ptr<Device>> devices, DiskCache& cache)
     : devices_(devices), cache_(cache), lanes_(lanes_of(devices)), passes_key_(kPasses) {
+  const auto kept = [&](const std::string& key) { return ratios_from(cache.value(key).value_or(nullptr)); };
   for (const auto& device : devices) {
     const std::string key = measurement_key(device->info());
     of_.push_back({DeviceRates(prior_of(device->info())), kRates + key});
-    of_.back().rates.ratios() = ratios_from(cache.value(of_.back().key));
+    of_.back().rates.ratios() = kept(of_.back().key);
     passes_key_ += key + "|";
   }
-  passes_ = ratios_from(cache.value(passes_key_));
+  passes_ = kept(passes_key_);
 }
 
 PlanCosts MachineRates::costs() const {

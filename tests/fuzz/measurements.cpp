@@ -6,10 +6,12 @@
 
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "engine/plan/matmul_prediction.h"
 #include "engine/run/disk_cache.h"
 #include "engine/run/kept_points.h"
+#include "engine/run/kept_ratios.h"
 #include "sync/error.h"
 #include "tests/fuzz/property.h"
 #include "tests/fuzz/targets.h"
@@ -43,13 +45,31 @@ DeviceInfo device(DeviceKind kind) {
   return info;
 }
 
+// As machine_rates.h keeps them under keys of its own; here any value may be some.
+void ratios_of(const nlohmann::json& value) {
+  const PooledRatios ratios = ratios_from(value);
+  std::vector<std::string> path;
+  for (const auto& [name, level] : ratios.levels()) {
+    path.push_back(name);
+    const double ratio = ratios.ratio(path);
+    must_hold(std::isfinite(ratio) && ratio > 0, "a ratio is a positive number");
+  }
+  PooledRatios later = ratios;
+  if (!path.empty()) later.learn(path, 2);
+  must_hold(path.empty() || (std::isfinite(later.ratio(path)) && later.ratio(path) > 0), "and can be learnt from");
+  must_hold(to_json(ratios_from(to_json(ratios))) == to_json(ratios), "ratios that are kept are read as they were");
+}
+
 }  // namespace
 
 void measurements(Bytes input) {
   static const MemoryFile file;
   spdlog::set_level(spdlog::level::warn);  // as the program does
   DiskCache cache(file.path_of(input));
-  cache.for_each("", [](const nlohmann::json& value) { must_hold(!value.is_discarded(), "values are values"); });
+  cache.for_each("", [](const nlohmann::json& value) {
+    must_hold(!value.is_discarded(), "values are values");
+    ratios_of(value);
+  });
   kept_seconds(cache, "d");
   cache.number("d");
   cache.text("d");

@@ -86,6 +86,8 @@ TEST_F(DevScript, wrong_usage_ends_with_status_2) {
   EXPECT_EQ(shell(kDev + " test --nonsense").status, 2);
   EXPECT_EQ(shell(kDev + " fuzz nonsense").status, 2);
   EXPECT_EQ(shell(kDev + " fuzz gguf nonsense").status, 2);
+  EXPECT_EQ(shell(kDev + " fuzz gguf 10 quickly").status, 2);
+  EXPECT_EQ(shell(kDev + " fuzz gguf keep fast").status, 2) << "what is kept is judged with every sanitizer";
   EXPECT_EQ(shell(kDev + " fuzz \"\" keep").status, 2) << "what is kept has a name";
   EXPECT_EQ(call("build nonsense").status, 2);
 }
