@@ -63,6 +63,12 @@ std::vector<std::string> default_devices(const EngineOptions& options, std::vect
   return {"npu:0", "host"};
 }
 
+// While a GPU is waited for, the host computes on its cores, and those who compile for it have what is left of them.
+DeviceOptions for_gpu_cores(DeviceOptions options) {
+  options.npu_cores.clear();
+  return options;
+}
+
 // A plan on both devices is only as good as what one sees of the other's results.
 void require_hand_over(Device& a, Device& b, sync::Pool& pool) {
   for (const PairTest& test : test_pair(a, b, pool)) {
@@ -215,15 +221,21 @@ bool Engine::admit_gpu() {
   const std::vector<std::string> names = default_devices(options_, notes_);
   if (names.size() != 3) return false;  // no GPU: {"npu:0", "host"}
   std::unique_ptr<Device> gpu = open_device(names.front(), device_options_);
+  Device& npu = *devices_.front();
+  std::unique_ptr<Device> host = open_host_on(npu, device_options_);
   require_policy(gpu->info(), device_options_.sync_policy);
+  require_policy(host->info(), device_options_.sync_policy);
   std::vector<const DeviceInfo*> infos = devices();
   infos.push_back(&gpu->info());
   // In the middle of a text another arithmetic would show.
   if (reasons_for_other_bits(infos, matrix_formats(model_.weights), options_.act) != other_bits_) return false;
-  require_hand_over(*gpu, *devices_.front(), pool_);
+  require_hand_over(*gpu, npu, pool_);
   planner_.reset();
   prepared_.clear();
   executor_.reset();
+  // The host's threads leave the GPU's cores.
+  devices_.back() = std::move(host);
+  host_beside_npu_ = devices_.back().get();
   devices_.insert(devices_.begin(), std::move(gpu));
   set_up_plans();
   return true;
@@ -257,10 +269,10 @@ void Engine::open_devices() {
   std::set<std::string> seen;
   for (const std::string& id : names) {
     if (!seen.insert(id).second) throw Error("a device is named twice", id, "Name each device once in --device");
-    // While a GPU is waited for its core is left to those who compile for it.
-    const bool beside = id == "host" && (warming_ || first_of(DeviceKind::gpu)) && first_of(DeviceKind::npu);
-    devices_.push_back(beside ? open_host_on(*first_of(DeviceKind::npu), device_options)
-                              : open_device(id, device_options));
+    const bool beside = id == "host" && first_of(DeviceKind::gpu) && first_of(DeviceKind::npu);
+    devices_.push_back(beside                     ? open_host_on(*first_of(DeviceKind::npu), device_options)
+                       : warming_ && id == "host" ? open_device(id, for_gpu_cores(device_options))
+                                                  : open_device(id, device_options));
     if (beside) host_beside_npu_ = devices_.back().get();
     require_policy(devices_.back()->info(), device_options.sync_policy);
   }

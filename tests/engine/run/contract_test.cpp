@@ -22,7 +22,13 @@ class Pieces : public ::testing::TestWithParam<Way> {
   void SetUp() override { need_devices(GetParam()); }
 };
 
+// A piece of another length may be cut between the devices at another place.
+bool cuts_matmuls(const Way& way) { return way.plan != "gpu-only" && way.plan != "host-only" && way.plan != "layer"; }
+
 TEST_P(Pieces, of_a_prompt_give_the_bits_of_the_whole) {
+  const auto any = open_engine(repository_data("tiny-models/stories260K-F16.gguf"), GetParam(), 1);
+  if (cuts_matmuls(GetParam()) && !any->other_bits().empty())
+    GTEST_SKIP() << "the devices' sums differ: " << any->other_bits().front();
   for (const char* model : {"mixed-models/first.gguf", "mixed-models/second.gguf", "arch-models/qwen3-F32.gguf",
                             "arch-models/internlm2-F32.gguf", "tiny-models/stories260K-F16.gguf"}) {
     expect_same_bits_in_pieces(repository_data(model), GetParam(), 150);

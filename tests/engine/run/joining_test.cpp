@@ -64,6 +64,7 @@ TEST_F(Joining, in_the_middle_of_a_text_changes_no_bit) {
     const auto engine = Engine::open(options(kNoWarming));
     EXPECT_TRUE(engine->waits_for_gpu());
     EXPECT_EQ(engine->device_names(), "npu:0,host");
+    EXPECT_EQ(engine->devices().back()->cores, lay_out_cores(usable_cores()).gpu) << "the GPU's are free";
     for (int i = 0; i < kPasses; ++i) {
       if (i == joins_at) mark();
       const auto logits = engine->extend(passes[static_cast<size_t>(i)]);
@@ -72,6 +73,7 @@ TEST_F(Joining, in_the_middle_of_a_text_changes_no_bit) {
           << "pass " << i << ", joins at " << joins_at;
     }
     EXPECT_EQ(engine->device_names(), "opencl:0,npu:0,host");
+    EXPECT_EQ(engine->devices().back()->cores, lay_out_cores(usable_cores()).npu) << "the GPU has its own now";
   }
 }
 
