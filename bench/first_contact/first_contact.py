@@ -172,6 +172,7 @@ class FirstContact:
     def _dialogue(self, model, name):
         warm = self._caches.empty()
         self._both.tandem_dialogue(model, warm)
+        self._caches.settle(warm, self._options.timeout)
         launches_of = self._in_turns({
             "new": lambda: self._once(lambda cache: self._both.tandem_dialogue(model, cache), self._caches.empty()),
             "warm": lambda: self._both.tandem_dialogue(model, warm),
@@ -188,6 +189,7 @@ class FirstContact:
         warm = self._caches.copy(knowing)
         for _ in range(2):
             self._both.tandem(model, prompt, TOKENS, warm)
+            self._caches.settle(warm, self._options.timeout)
         launches_of = self._in_turns({
             "new": lambda: self._once(lambda cache: self._both.tandem(model, prompt, TOKENS, cache),
                                       self._caches.copy(knowing)),
@@ -206,11 +208,12 @@ class FirstContact:
             self._caches.drop(cache)
 
     def _warm(self, model, prompts, count):
-        """A folder of a machine that has run these prompts of the model, twice each."""
+        """A folder of a machine that has run these prompts of the model, twice each, and has compiled its kernels."""
         folder = self._caches.empty()
         for _ in range(2):
             for prompt in prompts:
                 self._both.tandem(model, prompt, count, folder)
+            self._caches.settle(folder, self._options.timeout)
         return folder
 
     def _knowing_machine(self, model, prompts):

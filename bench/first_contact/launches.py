@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import threading
@@ -28,7 +29,10 @@ class Launch:
 
 
 class Caches:
-    """Folders that programs keep things in between runs, below one temporary folder that goes away in the end."""
+    """Folders that programs keep things in between runs, below one temporary folder that goes away in the end.
+
+    A program may leave another one behind that goes on with such a folder: compilers of kernels do. Who measures the
+    next thing waits for it, or ends it."""
 
     def __init__(self):
         self._root = tempfile.mkdtemp(prefix="tandem-first-contact-")
@@ -38,7 +42,7 @@ class Caches:
         return self
 
     def __exit__(self, *_):
-        shutil.rmtree(self._root, ignore_errors=True)
+        self.drop(self._root)
 
     def empty(self):
         self._count += 1
@@ -52,7 +56,43 @@ class Caches:
 
     @staticmethod
     def drop(folder):
+        for process in _processes_with(folder):
+            try:
+                os.kill(process, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        _wait_for_none(folder, 10)
         shutil.rmtree(folder, ignore_errors=True)
+
+    @staticmethod
+    def settle(folder, timeout_seconds):
+        """Until nobody works with the folder any more."""
+        if not _wait_for_none(folder, timeout_seconds):
+            raise Failed(f"a program that was left behind goes on after {timeout_seconds} s")
+
+
+def _processes_with(folder):
+    """Those whose folder for what they keep is this one, or lies in it."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/environ", "rb") as file:
+                values = file.read().split(b"\0")
+        except OSError:  # it has ended, or is somebody else's
+            continue
+        caches = [value.decode(errors="replace") + "/" for value in values if value.startswith(b"XDG_CACHE_HOME=")]
+        if any(cache.startswith(f"XDG_CACHE_HOME={folder}/") for cache in caches):
+            found.append(int(name))
+    return found
+
+
+def _wait_for_none(folder, timeout_seconds):
+    end = time.monotonic() + timeout_seconds
+    while _processes_with(folder):
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.1)
+    return True
 
 
 def environment(cache=None, base=None):

@@ -174,21 +174,27 @@ void Engine::set_up_plans() {
                      options_.graph_tokens, options_.submit},
       cache_);
   executor_->record(timeline_);
-  announce_kernels();
+  // A list kernel is compiled for a set of kernels: one for all that the model's single tokens need serves every plan
+  // (engine/device/opencl/list_launcher.h).
+  prepare_kernels(1);
 }
 
-// A list kernel is compiled for a set of kernels: one for all that the model's single tokens need serves every plan
-// (engine/device/opencl/list_launcher.h).
-void Engine::announce_kernels() {
+// Every kind of operator once; also the parts that plans share an attention by.
+void Engine::prepare_kernels(int64_t tokens) {
   const Device* gpu = first_of(DeviceKind::gpu);
   if (gpu == nullptr) return;
   std::set<std::string> seen;
   std::vector<Placed> placed;
-  for (const Operator& op : operators_for({1, 1})) {
+  for (const Operator& op : operators_for({tokens, 1})) {
     const auto* matmul = std::get_if<MatMul>(&op.body);
-    const std::string role =
-        std::string(name_in_layer(op.name)) + " " + kind_name(op) + (matmul ? to_string(matmul->w.format) : "");
-    if (gpu->supports(op).yes && seen.insert(role).second) placed.push_back({0, op});
+    const std::string role = std::string(name_in_layer(op.name)) + " " + kind_name(op) + " " +
+                             (matmul ? to_string(matmul->w.format) : "") + " " + std::to_string(tokens_of(op));
+    if (!gpu->supports(op).yes || !seen.insert(role).second) continue;
+    placed.push_back({0, op});
+    const auto* attention = std::get_if<Attention>(&op.body);
+    if (attention == nullptr || !attention->scratch) continue;
+    placed.push_back({0, {op.name, slice_splits(*attention, 0, kAttentionShares)}});
+    placed.push_back({0, {op.name, merge_of(*attention)}});
   }
   executor_->prepare(schedule("kernels", {gpu->info().id}, placed));
 }

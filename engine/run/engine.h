@@ -130,6 +130,8 @@ class Engine {
   // Of all batches whose length the NPU had no graphs for: in the plan `online` alone.
   const GraphCompiles& online_compiles() const { return online_compiles_; }
 
+  // Makes, or compiles, the kernels that a GPU needs for a pass of so many tokens, whatever its plan.
+  void prepare_kernels(int64_t tokens);
   // Whether a GPU has yet to join (EngineOptions::warming_program).
   bool waits_for_gpu() const { return warming_ != nullptr; }
 
@@ -155,7 +157,6 @@ class Engine {
   void start_warming(const ModelConfig& config);
   void open_devices();
   void set_up_plans();
-  void announce_kernels();
   void admit_gpu_when_warm();
   bool admit_gpu();
   bool maps_files() const;

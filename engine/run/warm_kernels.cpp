@@ -17,6 +17,7 @@ void warm_kernels(Engine& engine, const std::function<bool(int64_t done, int64_t
   const auto total = static_cast<int64_t>(2 * std::size(kTokens));
   for (const int64_t S : kTokens) {
     const std::vector<int32_t> ids(static_cast<size_t>(S), 0);
+    engine.prepare_kernels(S);
     for (const bool recorded : {false, true}) {
       Timeline timeline;
       engine.rewind(0);

@@ -5,6 +5,8 @@ import contextlib
 import io
 import json
 import os
+import signal
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -126,6 +128,23 @@ class Launches(unittest.TestCase):
         self.assertEqual(launches.environment("/new", base),
                          {"HOME": "/h", "XDG_CACHE_HOME": "/new", "POCL_CACHE_DIR": "/new/pocl",
                           "MESA_SHADER_CACHE_DIR": "/new/mesa"})
+
+    def test_who_is_left_behind_with_a_folder_is_waited_for_or_ended(self):
+        def leave_behind(seconds, folder):
+            return subprocess.Popen(python(f"import time; time.sleep({seconds})"), env=launches.environment(folder))
+
+        with launches.Caches() as caches:
+            folder, other = caches.empty(), caches.empty()
+            brief, endless, others = leave_behind(0.3, folder), leave_behind(600, other), leave_behind(600, None)
+            caches.settle(folder, 60)
+            self.assertEqual(brief.wait(60), 0, "it had time to end by itself")
+            with self.assertRaisesRegex(processes.Failed, "goes on after 0.1 s"):
+                caches.settle(other, 0.1)
+            caches.drop(other)
+            self.assertEqual(endless.wait(60), -signal.SIGKILL)
+            self.assertIsNone(others.poll(), "it keeps its things elsewhere")
+            others.kill()
+            others.wait()
 
     def test_folders_are_empty_or_copies_and_go_away(self):
         with launches.Caches() as caches:
