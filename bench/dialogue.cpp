@@ -1,9 +1,10 @@
 // Question: how long does a dialogue take in one process, where each turn finds the text so far in the cache?
 //
-//   dialogue -m MODEL --answers 16,16,... [--ctx-size N] < TURNS
+//   dialogue -m MODEL --answers 16,16,... [--ctx-size N] [--tandem PROGRAM] < TURNS
 //
 // Standard input has a turn in each line; after it so many tokens are generated, greedily and past the model's end
-// token, as --answers says for this turn. The engine is opened as `tandem run` opens it. Standard output is the answers
+// token, as --answers says for this turn. The engine is opened as `tandem run` opens it; kernels that are not compiled
+// yet are compiled by PROGRAM in the background, or here when there is none. Standard output is the answers
 // alone, as they come; standard error says at the end how many tokens there were. bench/first_contact plays the same
 // turns with its peer's interactive mode.
 #include <CLI/CLI.hpp>
@@ -23,10 +24,14 @@ namespace {
 struct Options {
   tandem::app::CommonFlags flags;
   std::vector<int64_t> answers;
+  std::string tandem;
 };
 
 int run(const Options& options) {
-  const auto engine = tandem::app::open_engine(options.flags, {});
+  tandem::app::EngineNeeds needs;
+  needs.may_join_later = !options.tandem.empty();
+  needs.program = options.tandem;
+  const auto engine = tandem::app::open_engine(options.flags, needs);
   std::vector<int32_t> pending;  // the last token of an answer: its logits were never needed
   int64_t read = 0, generated = 0;
   for (size_t turn = 0; turn < options.answers.size(); ++turn) {
@@ -68,6 +73,7 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 1 << 20))
       ->required();
   app.add_option("-c,--ctx-size", options.flags.ctx_size, "as tandem's")->check(CLI::Range(0, 1 << 20));
+  app.add_option("--tandem", options.tandem, "the program that compiles kernels in the background");
   return tandem::bench::bench_main(app, argc, argv, [&] {
     tandem::bench::require_model(options.flags.model);
     return run(options);

@@ -53,7 +53,8 @@ class Contacts:
 
     def tandem_dialogue(self, model, cache):
         answers = self._answers(model)
-        command = [self._dialogue, "-m", model, "--ctx-size", str(CONTEXT), "--answers", ",".join(map(str, answers))]
+        command = [self._dialogue, "-m", model, "--ctx-size", str(CONTEXT), "--answers", ",".join(map(str, answers)),
+                   "--tandem", self._tandem.path]
         launch = self._launch(command, cache, "".join(turn + "\n" for turn in TURNS))
         self._check((model, TURNS, tuple(answers)), launch.output)
         return launch

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "engine/device/gpu/kept_file.h"
 #include "engine/run/timeline.h"
 
 namespace tandem {
@@ -11,6 +12,20 @@ namespace {
 constexpr int64_t kTokens[] = {1, 2, 3, 4, 5, 6, 7, 8, 16, 33, 64};
 
 }  // namespace
+
+EngineOptions options_to_warm(const std::string& model, const std::string& gpu, KvType kv_type) {
+  EngineOptions options;
+  options.model_path = model;
+  options.devices = {gpu, "npu:0", "host"};
+  options.plan = "gpu-only";
+  options.act = "f16";
+  options.kv_type = kv_type;
+  options.context = 512;
+  options.only_layers_of_every_kind = true;
+  options.program_folder = gpu::default_cache_folder();
+  options.measurements = "";  // of a model that is not whole: nothing is learnt
+  return options;
+}
 
 void warm_kernels(Engine& engine, const std::function<bool(int64_t done, int64_t total)>& progress) {
   int64_t done = 0;

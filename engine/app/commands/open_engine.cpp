@@ -30,7 +30,8 @@ std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds&
   options.sync_policy = flags.sync;
   options.submit = flags.submit;
   options.program_folder = gpu::default_cache_folder();
-  if (needs.may_join_later && flags.compile == "background") options.warming_program = own_program();
+  if (needs.may_join_later && flags.compile == "background")
+    options.warming_program = needs.program.empty() ? own_program() : needs.program;
   if (flags.pack_cache) {
     if (options.program_folder.empty())
       throw Error("there is no folder for packed weights", "--pack-cache", "Set XDG_CACHE_HOME or HOME");

@@ -15,6 +15,7 @@ struct EngineNeeds {
   int64_t chunk = 0;    // 0: the flags' or the engine's
   int64_t outputs = 1;
   bool may_join_later = false;  // a GPU whose kernels are not compiled yet (--compile background)
+  std::string program = {};     // `tandem`, which compiles them; empty: this process runs it
 };
 
 KvType kv_type_of(const CommonFlags& flags);  // --cache-type

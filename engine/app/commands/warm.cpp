@@ -23,20 +23,6 @@ namespace {
 // Of compiled OpenCL programs: those of some twenty storage types and shapes of heads.
 constexpr uint64_t kMostBytes = uint64_t{256} << 20;
 
-EngineOptions options_for(const CommonFlags& flags, const std::string& gpu) {
-  EngineOptions options;
-  options.model_path = flags.model;
-  options.devices = {gpu, "npu:0", "host"};  // as texts open them: hand-overs between them are tested by kernels, too
-  options.plan = "gpu-only";
-  options.act = "f16";
-  options.kv_type = kv_type_of(flags);
-  options.context = 512;
-  options.only_layers_of_every_kind = true;
-  options.program_folder = gpu::default_cache_folder();
-  options.measurements = "";  // of a model that is not whole: nothing is learnt
-  return options;
-}
-
 }  // namespace
 
 void add_warm(CLI::App& app, Action& action) {
@@ -72,7 +58,7 @@ int warm_command(const CommonFlags& flags, const WarmFlags& own) {
   if (!gpu.empty()) {
     Progress progress("compiling", ProgressUnit::points,
                       !own.background && !flags.quiet() && Progress::stderr_is_terminal());
-    const auto engine = Engine::open(options_for(flags, gpu));
+    const auto engine = Engine::open(options_to_warm(flags.model, gpu, kv_type_of(flags)));
     warm_kernels(*engine, [&](int64_t done, int64_t total) {
       progress.update(static_cast<uint64_t>(done), static_cast<uint64_t>(total));
       return !interrupted();

@@ -1,0 +1,52 @@
+// What `tandem warm` promises: afterwards no plan, length or depth finds a kernel that has to be compiled.
+#include "engine/run/warm_kernels.h"
+
+#include "engine/run/timeline.h"
+#include "tests/engine/run/golden.h"
+#include "tests/support/gguf_writer.h"
+#include "tests/support/scratch_folder.h"
+
+namespace tandem::testing {
+namespace {
+
+TEST(WarmKernels, leave_nothing_to_compile_whatever_the_plan_the_length_and_the_depth) {
+  if (std::ranges::count(available_devices(), "opencl:0") == 0) SKIP_FOR_WANT_OF(opencl, "there is no device opencl:0");
+  const ScratchFolder folder;
+  // One KV head, and wide: it pays to share it.
+  TinyModel shape;
+  shape.kv_heads = 1;
+  shape.head_dim = 128;
+  shape.type = StorageType::f16;
+  const std::string model = folder.file("model.gguf");
+  write_file(model, write_gguf(shape));
+  EngineOptions warm = options_to_warm(model, "opencl:0", KvType::f16);
+  warm.program_folder = folder.file("programs");
+  bool compiled = false;
+  warm.on_long_work = [&](const std::string&) { compiled = true; };
+  {
+    const auto engine = Engine::open(warm);
+    warm_kernels(*engine, [](int64_t, int64_t) { return true; });
+  }
+  EXPECT_TRUE(compiled) << "the folder was empty";
+
+  for (const char* plan : {"gpu-only", "layer", "rows", "tensor", "staggered", "sequence", "auto"}) {
+    SCOPED_TRACE(plan);
+    EngineOptions options = warm;
+    options.plan = plan;
+    options.only_layers_of_every_kind = false;
+    options.context = 4096;  // deep enough for an attention to be shared
+    options.on_long_work = [](const std::string& what) { ADD_FAILURE() << what; };
+    const auto engine = Engine::open(options);
+    for (const int64_t tokens : {1, 2, 12, 31, 64, 256, 1, 189, 300, 5, 1, 2800, 1, 7, 100, 1}) {
+      SCOPED_TRACE(std::to_string(tokens) + " tokens after " + std::to_string(engine->position()));
+      engine->extend(some_ids(engine->config().vocabulary, tokens));
+    }
+    Timeline timeline;  // recorded passes have kernels of their own
+    engine->record(&timeline);
+    engine->extend(some_ids(engine->config().vocabulary, 1));
+    engine->record(nullptr);
+  }
+}
+
+}  // namespace
+}  // namespace tandem::testing
