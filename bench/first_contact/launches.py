@@ -31,8 +31,9 @@ class Launch:
 class Caches:
     """Folders that programs keep things in between runs, below one temporary folder that goes away in the end.
 
-    A program may leave another one behind that goes on with such a folder: compilers of kernels do. Who measures the
-    next thing waits for it, or ends it."""
+    Programs see the one that they are given under the same path as all others: a machine's paths do not change, and
+    what is known of a driver is known for the variables that it reads. A program may leave another one behind that
+    goes on with such a folder: compilers of kernels do. Who measures the next thing waits for it, or ends it."""
 
     def __init__(self):
         self._root = tempfile.mkdtemp(prefix="tandem-first-contact-")
@@ -56,12 +57,7 @@ class Caches:
 
     @staticmethod
     def drop(folder):
-        for process in _processes_with(folder):
-            try:
-                os.kill(process, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
-        _wait_for_none(folder, 10)
+        _end_those_with(folder)
         shutil.rmtree(folder, ignore_errors=True)
 
     @staticmethod
@@ -71,8 +67,28 @@ class Caches:
             raise Failed(f"a program that was left behind goes on after {timeout_seconds} s")
 
 
+def _path_of_all(folder):
+    return os.path.join(os.path.dirname(folder), "machine")
+
+
+def _shown_as_machine(folder):
+    """The path that every folder beside this one is shown under, and now this one."""
+    link = _path_of_all(folder)
+    if os.path.islink(link) and os.readlink(link) == folder:
+        return link
+    if os.path.islink(link):
+        _end_those_with(os.readlink(link))
+        os.remove(link)
+    os.symlink(folder, link)
+    return link
+
+
 def _processes_with(folder):
     """Those whose folder for what they keep is this one, or lies in it."""
+    link = _path_of_all(folder)
+    names = [f"XDG_CACHE_HOME={folder}/"]
+    if os.path.islink(link) and os.readlink(link) == folder:
+        names.append(f"XDG_CACHE_HOME={link}/")
     found = []
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -81,9 +97,18 @@ def _processes_with(folder):
         except OSError:  # it has ended, or is somebody else's
             continue
         caches = [value.decode(errors="replace") + "/" for value in values if value.startswith(b"XDG_CACHE_HOME=")]
-        if any(cache.startswith(f"XDG_CACHE_HOME={folder}/") for cache in caches):
+        if any(cache.startswith(name) for cache in caches for name in names):
             found.append(int(name))
     return found
+
+
+def _end_those_with(folder):
+    for process in _processes_with(folder):
+        try:
+            os.kill(process, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+    _wait_for_none(folder, 10)
 
 
 def _wait_for_none(folder, timeout_seconds):
@@ -114,7 +139,7 @@ def launch(command, cache=None, lines="", timeout_seconds=600):
         given.seek(0)
         started = time.perf_counter()
         process = subprocess.Popen(command, stdin=given, stdout=subprocess.PIPE, stderr=messages,
-                                   env=environment(cache))
+                                   env=environment(cache and _shown_as_machine(cache)))
         killer = threading.Timer(timeout_seconds, process.kill)
         killer.start()
         try:

@@ -32,6 +32,8 @@ constexpr int64_t kDefaultContext = 4096, kDefaultChunk = 256;
 constexpr size_t kPreparedPlans = 12;
 // Of a pass during which other programs had the cores, beside one that had them alone.
 constexpr double kWeightOfDoubtful = 0.25;
+// Of a kind of many tokens: looking at one takes a millisecond, and there are few before the next plan is chosen.
+constexpr int64_t kWatchedLongPasses = 16;
 
 std::string join(const std::vector<std::string>& names, const char* between) {
   std::string text;
@@ -369,7 +371,8 @@ void Engine::run_and_learn(CachedPlan& cached, int64_t position) {
   const int64_t pass = passes_[{length_class(cached.batch.S), cached.prepared->plan().name}]++;
   const bool ran = std::exchange(cached.ran, true);
   const bool is_first = std::exchange(first_pass_, false) || (!ran && cached.batch.S <= kFewTokens);
-  const bool is_turn = pass < 64 ? std::has_single_bit(static_cast<uint64_t>(pass + 1)) : pass % 64 == 0;
+  const bool is_long = cached.batch.S > kFewTokens && pass < kWatchedLongPasses;
+  const bool is_turn = is_long || (pass < 64 ? std::has_single_bit(static_cast<uint64_t>(pass + 1)) : pass % 64 == 0);
   if (is_first || !is_turn) {
     executor_->run(*cached.prepared);
     return;

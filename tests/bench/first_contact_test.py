@@ -146,6 +146,23 @@ class Launches(unittest.TestCase):
             others.kill()
             others.wait()
 
+    def test_every_folder_has_the_same_path_for_programs(self):
+        def seen_by_a_program(folder):
+            return launches.launch(python("import os; path = os.environ['XDG_CACHE_HOME']; print(path);"
+                                          "print(*os.listdir(path))"), folder).output.split()
+
+        with launches.Caches() as caches:
+            first = caches.empty()
+            with open(os.path.join(first, "kept"), "w", encoding="ascii") as file:
+                file.write("x")
+            path, kept = seen_by_a_program(first)
+            self.assertEqual(kept, "kept")
+            self.assertEqual(seen_by_a_program(caches.empty()), [path])
+            self.assertEqual(seen_by_a_program(first), [path, "kept"])
+            left = subprocess.Popen(python("import time; time.sleep(600)"), env=launches.environment(path))
+            seen_by_a_program(caches.empty())
+            self.assertEqual(left.wait(60), -signal.SIGKILL, "another machine's programs do not work with this one")
+
     def test_folders_are_empty_or_copies_and_go_away(self):
         with launches.Caches() as caches:
             first = caches.empty()
