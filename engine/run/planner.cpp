@@ -20,6 +20,8 @@ namespace {
 constexpr double kWorthChanging = 0.97;
 // Layers that plans are compared on.
 constexpr int64_t kFewLayers = 2, kMoreLayers = 4;
+// One that takes so many times as long as the best one on the few is not compared on more.
+constexpr double kFarBehind = 1.4;
 
 }  // namespace
 
@@ -65,27 +67,32 @@ PassKind Planner::kind_of(const std::string& strategy, const Batch& batch, int64
   return {options_.submit == "ahead" ? strategy : strategy + " " + options_.submit, batch.S, position};
 }
 
-// Each is made and simulated, of few layers twice: of thirty layers that takes milliseconds.
-Planner::Offer Planner::best_of(const std::vector<std::string>& names, const PlanCosts& costs, const Batch& batch,
-                                int64_t position) const {
-  const std::vector<Operator> whole = this->operators(batch);
-  const int64_t layers = layers_of(whole);
+// Each is made and simulated, of few layers and, if it is not far behind then, of more: of thirty layers that takes
+// milliseconds.
+Planner::Offer Planner::best_of(const std::vector<std::string>& names, std::span<const Operator> operators,
+                                const PlanCosts& costs, const Batch& batch, int64_t position) const {
+  const int64_t layers = layers_of(operators);
   const bool sampled = layers > kFewLayers + kMoreLayers;
-  const auto some = [&](int64_t number) { return only_layers(whole, spread_layers(number, layers)); };
-  const std::vector<Operator> few = sampled ? some(kFewLayers) : std::vector<Operator>(),
-                              more = sampled ? some(kMoreLayers) : std::vector<Operator>();
-  Offer best{"", std::numeric_limits<double>::infinity()};
-  for (const std::string& name : names) {
-    const auto seconds_of = [&](std::span<const Operator> operators) {
-      return rates_.predicted_seconds(make(name, operators, costs, batch), costs, kind_of(name, batch, position));
-    };
-    const double seconds = sampled
-                               ? seconds_of_all({kFewLayers, seconds_of(few)}, {kMoreLayers, seconds_of(more)}, layers)
-                               : seconds_of(whole);
-    spdlog::debug("plan {} of {} tokens after {}: {:.3f} ms predicted", name, batch.S, position, seconds * 1e3);
-    if (seconds < best.seconds) best = {name, seconds};
+  const auto seconds_of = [&](const std::string& name, std::span<const Operator> some) {
+    return rates_.predicted_seconds(make(name, some, costs, batch), costs, kind_of(name, batch, position));
+  };
+  std::vector<Offer> offers;
+  const std::vector<Operator> few = sampled ? only_layers(operators, spread_layers(kFewLayers, layers))
+                                            : std::vector<Operator>(operators.begin(), operators.end());
+  for (const std::string& name : names) offers.push_back({name, seconds_of(name, few)});
+  if (sampled) {
+    const std::vector<Operator> more = only_layers(operators, spread_layers(kMoreLayers, layers));
+    const double far_behind = kFarBehind * std::ranges::min(offers, {}, &Offer::seconds).seconds;
+    std::erase_if(offers, [&](const Offer& offer) { return offer.seconds > far_behind; });
+    for (Offer& offer : offers) {
+      const LayersTook of_few{kFewLayers, offer.seconds}, of_more{kMoreLayers, seconds_of(offer.strategy, more)};
+      offer.seconds = seconds_of_all(of_few, of_more, layers);
+    }
   }
-  return best;
+  for (const Offer& offer : offers)
+    spdlog::debug("plan {} of {} tokens after {}: {:.3f} ms predicted", offer.strategy, batch.S, position,
+                  offer.seconds * 1e3);
+  return std::ranges::min(offers, {}, &Offer::seconds);
 }
 
 Plan Planner::plan_for(const Batch& batch, int64_t position) {
@@ -94,21 +101,23 @@ Plan Planner::plan_for(const Batch& batch, int64_t position) {
   Choice& choice = chosen_[{length_class(batch.S), past}];
   if (!choice.strategy.empty() && choice.version == rates_.version()) return make(choice.strategy, batch, past);
   const PlanCosts costs = this->costs(batch, past);
-  choice = {best_of(candidates_, costs, batch, past).strategy, rates_.version()};
-  return make(choice.strategy, operators(batch), costs, batch);
+  const std::vector<Operator> operators = this->operators(batch);
+  choice = {best_of(candidates_, operators, costs, batch, past).strategy, rates_.version()};
+  return make(choice.strategy, operators, costs, batch);
 }
 
 std::optional<Plan> Planner::better_than(const Plan& plan, const Batch& batch, int64_t position) {
   const int64_t past = planned_past(position);
   const std::vector<std::string> only = {plan.name};
   const PlanCosts costs = this->costs(batch, past);
-  const Offer best = best_of(candidates_.empty() ? only : candidates_, costs, batch, past);
+  const std::vector<Operator> operators = this->operators(batch);
+  const Offer best = best_of(candidates_.empty() ? only : candidates_, operators, costs, batch, past);
   const auto seconds_of = [&](const Plan& whole) {
     return rates_.predicted_seconds(whole, costs, kind_of(whole.name, batch, past));
   };
   const double worth_it = kWorthChanging * seconds_of(plan);
   if (best.seconds > worth_it) return std::nullopt;
-  Plan better = make(best.strategy, operators(batch), costs, batch);
+  Plan better = make(best.strategy, operators, costs, batch);
   if (seconds_of(better) > worth_it) return std::nullopt;
   chosen_[{length_class(batch.S), past}] = {best.strategy, rates_.version()};
   return better;

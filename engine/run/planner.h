@@ -85,8 +85,8 @@ class Planner {
   std::vector<Operator> operators(const Batch& batch) const;
   std::vector<DeviceTraits> traits() const;
   std::vector<std::string> candidates() const;
-  Offer best_of(const std::vector<std::string>& names, const PlanCosts& costs, const Batch& batch,
-                int64_t position) const;
+  Offer best_of(const std::vector<std::string>& names, std::span<const Operator> operators, const PlanCosts& costs,
+                const Batch& batch, int64_t position) const;
   Plan make(const std::string& strategy, std::span<const Operator> operators, const PlanCosts& costs,
             const Batch& batch) const;
   PassKind kind_of(const std::string& strategy, const Batch& batch, int64_t position) const;
