@@ -42,27 +42,28 @@ class Contacts:
         self._counts = {}  # of tokens, by model and prompt
 
     def tandem(self, model, prompt, count, cache):
-        launch = self._launch(self._tandem.completion(model, prompt, count, "--ctx-size", str(CONTEXT)), cache)
+        launch = self._launch(model, self._tandem.completion(model, prompt, count, "--ctx-size", str(CONTEXT)), cache)
         self._check((model, prompt, count), launch.output)
         if programs.positions_in(launch.messages) != self.tokens(model, prompt) + count:
             raise Failed("tandem run did not have as many tokens as it was asked for")
         return launch
 
     def peer(self, model, prompt, count):
-        return self._launch(self._peer.completion(model, prompt, count, "-c", str(CONTEXT), "--no-display-prompt"))
+        command = self._peer.completion(model, prompt, count, "-c", str(CONTEXT), "--no-display-prompt")
+        return self._launch(model, command)
 
     def tandem_dialogue(self, model, cache):
         answers = self._answers(model)
         command = [self._dialogue, "-m", model, "--ctx-size", str(CONTEXT), "--answers", ",".join(map(str, answers)),
                    "--tandem", self._tandem.path]
-        launch = self._launch(command, cache, "".join(turn + "\n" for turn in TURNS))
+        launch = self._launch(model, command, cache, "".join(turn + "\n" for turn in TURNS))
         self._check((model, TURNS, tuple(answers)), launch.output)
         return launch
 
     def peer_dialogue(self, model):
         command = self._peer.completion(model, TURNS[0], TURN_TOKENS, "-c", str(CONTEXT), "--no-display-prompt",
                                         "--interactive", "--simple-io")
-        launch = self._launch(command, lines="".join(turn + "\n" for turn in TURNS[1:]))
+        launch = self._launch(model, command, lines="".join(turn + "\n" for turn in TURNS[1:]))
         # Every token but the last of all is computed once; each turn's line and answer are TURN_TOKENS.
         wanted = self.tokens(model, TURNS[0]) + len(TURNS) * TURN_TOKENS - 1
         if abs(peer_dialogue_tokens(launch.messages) - wanted) > len(TURNS):
@@ -107,8 +108,8 @@ class Contacts:
             self._tool([self._tandem.path, "make-random", "--shape", shape, "--type", type_name, "-o", path, "-q"])
         return path
 
-    def _launch(self, command, cache=None, lines=""):
-        return launches.launch(command, cache, lines, self._timeout)
+    def _launch(self, model, command, cache=None, lines=""):
+        return launches.launch(command, cache, lines, self._timeout, model)
 
     def _check(self, key, text):
         if self._texts.setdefault(key, text) != text:

@@ -130,9 +130,18 @@ def environment(cache=None, base=None):
     return values
 
 
-def launch(command, cache=None, lines="", timeout_seconds=600):
+def bring_into_memory(path):
+    """Reads a file once: a machine may have given up its pages since, and disks are not what is compared."""
+    with open(path, "rb", buffering=0) as file:
+        while file.read(1 << 22):
+            pass
+
+
+def launch(command, cache=None, lines="", timeout_seconds=600, model=None):
     """Runs `command` after a pause, with `lines` as its input; its output is read as it comes."""
     time.sleep(processes.PAUSE_SECONDS)
+    if model:
+        bring_into_memory(model)
     name = os.path.basename(command[0])
     with tempfile.TemporaryFile() as messages, tempfile.TemporaryFile() as given:
         given.write(lines.encode())
