@@ -1,4 +1,5 @@
-// Causal attention over the cache of one layer with grouped query heads: softmax(scale * q k^T) v without an S x S buffer.
+// Causal attention over the cache of one layer, or over the last `window` positions, with grouped query heads: softmax(scale * q k^T) v
+//   without an S x S buffer.
 //
 // Idea: the online softmax of Milakov and Gimelshein (2018, arXiv:1805.02867) over splits of the cache, as in FlashAttention (Dao et al.
 //   2022, arXiv:2205.14135) and its split-cache decoding; a tile of queries shares every load of K and V.
@@ -89,13 +90,17 @@ INLINE void store_values(const float16 v, __global float *row, const int c) {
 }
 
 #include "softmax_merge.cl"
+#include "visible.cl"
 
 // A tile of queries and what the splits so far gave for each.
 typedef struct {
   float q[TILE][HEAD_DIM];
-  int last[TILE];  // absolute position of the query: the last one it sees
-  int common;      // the smallest and the largest of them
+  int first[TILE];  // the first position that the query sees
+  int last[TILE];   // its own, the last one that it sees
+  int common;       // the smallest and the largest of the last ones
   int furthest;
+  int earliest;     // the smallest and the largest of the first ones
+  int latest;
   float top[TILE], sum[TILE];
   float values[TILE][VECTORS * 16];
 } Tile;
@@ -136,7 +141,9 @@ INLINE void attend_split(Tile *t, __global const ELEMENT *k, __global const ELEM
       const int16 position = first + (b + j) * 16 + lanes;
 #pragma unroll
       for (int i = 0; i < TILE; ++i) {
-        const float16 score = position > (int16)(t->last[i]) ? (float16)(-INFINITY) : scores[i][j] * scale;
+        int16 unseen = position > (int16)(t->last[i]);
+        if (first < t->latest) unseen |= position < (int16)(t->first[i]);  // not where all see the whole split from its beginning
+        const float16 score = unseen ? (float16)(-INFINITY) : scores[i][j] * scale;
         tops[i] = larger16(tops[i], score);
         STORE16(__private, score, p[i] + (b + j) * 16);
       }
@@ -168,7 +175,7 @@ INLINE void attend_split(Tile *t, __global const ELEMENT *k, __global const ELEM
 #pragma unroll
       for (int j = 0; j < V_VECTORS; ++j) acc[i][j] = 0.0f;
     }
-    int n = first;
+    int n = max(first, t->earliest);  // before a query's first position its weight is 0
     for (; n < shared_end; ++n) {
       __global const ELEMENT *row = v + (size_t)n * HEAD_DIM_V;
       float16 values[V_VECTORS];
@@ -205,14 +212,18 @@ INLINE void attend_split(Tile *t, __global const ELEMENT *k, __global const ELEM
 
 // Loads the tile's queries; a last tile that is not full repeats its last query, which is not stored again.
 INLINE void load_tile(Tile *t, __global const float *q, __global const int *positions, const int tile, const int kv_head,
-                      const int queries, const int group, const int q_stride) {
-  t->common = INT_MAX;
+                      const int queries, const int group, const int q_stride, const int window) {
+  t->common = t->earliest = INT_MAX;
+  t->latest = 0;
   t->furthest = 0;
   for (int i = 0; i < TILE; ++i) {
     const int n = min(tile * TILE + i, queries - 1);
     __global const float *from = q + (size_t)(n / group) * q_stride + (size_t)(kv_head * group + n % group) * HEAD_DIM;
     for (int d = 0; d < HEAD_DIM; ++d) t->q[i][d] = from[d];
     t->last[i] = positions[n / group];
+    t->first[i] = FIRST_SEEN(t->last[i], window);
+    t->earliest = min(t->earliest, t->first[i]);
+    t->latest = max(t->latest, t->first[i]);
     t->common = min(t->common, t->last[i]);
     t->furthest = max(t->furthest, t->last[i]);
     t->top[i] = -INFINITY;
@@ -232,11 +243,12 @@ INLINE void store_result(const float16 values, const float sum, __global float *
 #define CACHE_HEAD(name, width) (AT(const ELEMENT, name) + (size_t)kv_head * capacity * (width))
 
 __kernel void attention_simd(BUFFER(q), BUFFER(y), BUFFER(positions), BUFFER(cache_k), BUFFER(cache_v), const int S,
-                             const int group, const int capacity, const int q_stride, const int y_stride, const float scale) {
+                             const int group, const int capacity, const int q_stride, const int y_stride, const float scale,
+                             const int window) {
   const int tile = get_global_id(0), kv_head = get_global_id(1);
   Tile t;
-  load_tile(&t, AT(const float, q), AT(const int, positions), tile, kv_head, S * group, group, q_stride);
-  for (int first = 0; first <= t.furthest; first += SPLIT) {
+  load_tile(&t, AT(const float, q), AT(const int, positions), tile, kv_head, S * group, group, q_stride, window);
+  for (int first = t.earliest / SPLIT * SPLIT; first <= t.furthest; first += SPLIT) {
     attend_split(&t, CACHE_HEAD(cache_k, HEAD_DIM), CACHE_HEAD(cache_v, HEAD_DIM_V), first, scale);
   }
   for (int i = 0; i < TILE && tile * TILE + i < S * group; ++i) {
@@ -248,13 +260,13 @@ __kernel void attention_simd(BUFFER(q), BUFFER(y), BUFFER(positions), BUFFER(cac
 
 __kernel void attention_split_simd(BUFFER(q), BUFFER(positions), BUFFER(cache_k), BUFFER(cache_v), BUFFER(scratch), const int S,
                                    const int group, const int capacity, const int q_stride, const float scale,
-                                   const int share_begin, const int share_end) {
+                                   const int share_begin, const int share_end, const int window) {
   if (!is_in_share(AT(const int, positions)[S - 1], get_global_id(2), share_begin, share_end)) return;
   const int tile = get_global_id(0), kv_head = get_global_id(1), split = get_global_id(2);
   const int heads = get_global_size(1) * group;
   Tile t;
-  load_tile(&t, AT(const float, q), AT(const int, positions), tile, kv_head, S * group, group, q_stride);
-  if (split * SPLIT > t.furthest) return;  // the merge does not look at it
+  load_tile(&t, AT(const float, q), AT(const int, positions), tile, kv_head, S * group, group, q_stride, window);
+  if (split * SPLIT > t.furthest || (split + 1) * SPLIT <= t.earliest) return;  // the merge does not look at it
   attend_split(&t, CACHE_HEAD(cache_k, HEAD_DIM), CACHE_HEAD(cache_v, HEAD_DIM_V), split * SPLIT, scale);
   for (int i = 0; i < TILE && tile * TILE + i < S * group; ++i) {
     const int n = tile * TILE + i;
@@ -267,14 +279,14 @@ __kernel void attention_split_simd(BUFFER(q), BUFFER(positions), BUFFER(cache_k)
 }
 
 __kernel void attention_merge_simd(BUFFER(y), BUFFER(positions), BUFFER(scratch), const int heads, const int splits,
-                                   const int y_stride) {
+                                   const int y_stride, const int window) {
   const size_t query = get_global_id(0);
   const size_t s = query / heads, head = query % heads;
   const int last = AT(const int, positions)[s];
   float top = -INFINITY, sum = 0.0f;
   float16 values[VECTORS];
   for (int c = 0; c < VECTORS; ++c) values[c] = 0.0f;
-  for (int split = 0; split * SPLIT <= last; ++split) {
+  for (int split = FIRST_SEEN(last, window) / SPLIT; split * SPLIT <= last; ++split) {
     __global const float *record = AT(const float, scratch) + (query * splits + split) * RECORD;
     const Merge m = merge(top, record[0]);
     top = m.top;

@@ -1,4 +1,5 @@
-// Causal attention over the cache of one layer with grouped query heads: softmax(scale * q k^T) v without an S x S buffer.
+// Causal attention over the cache of one layer, or over the last `window` positions, with grouped query heads: softmax(scale * q k^T) v
+//   without an S x S buffer.
 //
 // Idea: the online softmax of Milakov and Gimelshein (2018, arXiv:1805.02867) over splits of the cache, as in FlashAttention (Dao et al.
 //   2022, arXiv:2205.14135) and its split-cache decoding; a tile of queries shares every load of K and V.
@@ -45,11 +46,14 @@
 #define RECORD (2 + HEAD_DIM_V)
 
 #include "softmax_merge.cl"
+#include "visible.cl"
 
 // What the splits so far gave for each query of the tile; `values` are this work-item's elements.
 typedef struct {
-  int last[TILE];  // absolute position of the query: the last one it sees
-  int furthest;
+  int first[TILE];  // the first position that the query sees
+  int last[TILE];   // its own, the last one that it sees
+  int furthest;     // the largest of the last ones
+  int earliest;     // the smallest of the first ones
   float top[TILE], sum[TILE];
   float values[TILE][VALUES];
 } Tile;
@@ -68,7 +72,7 @@ INLINE void attend_split(Tile *t, __local float *lanes, __local const float *q, 
         for (int i = 0; i < TILE; ++i) scores[i] = fma(q[i * HEAD_DIM + d], element, scores[i]);
       }
     }
-    for (int i = 0; i < TILE; ++i) p[i * SPLIT + n - first] = n <= t->last[i] ? scores[i] * scale : -INFINITY;
+    for (int i = 0; i < TILE; ++i) p[i * SPLIT + n - first] = n >= t->first[i] && n <= t->last[i] ? scores[i] * scale : -INFINITY;
   }
 
   float keep[TILE], take[TILE];
@@ -96,7 +100,7 @@ INLINE void attend_split(Tile *t, __local float *lanes, __local const float *q, 
     if (d >= HEAD_DIM_V) break;
     float acc[TILE];
     for (int i = 0; i < TILE; ++i) acc[i] = 0.0f;
-    for (int n = first; n < end; ++n) {
+    for (int n = max(first, t->earliest); n < end; ++n) {  // before a query's first position its weight is 0
       const float element = LOAD1(v + (size_t)n * HEAD_DIM_V + d);
       for (int i = 0; i < TILE; ++i) {
         // A query must not even multiply by zero what it does not see: the cache may hold anything there.
@@ -110,13 +114,16 @@ INLINE void attend_split(Tile *t, __local float *lanes, __local const float *q, 
 
 // Loads the tile's queries; a last tile that is not full repeats its last query, which is not stored again.
 INLINE void load_tile(Tile *t, __local float *to, __global const float *q, __global const int *positions, const int tile,
-                      const int kv_head, const int queries, const int group, const int q_stride) {
+                      const int kv_head, const int queries, const int group, const int q_stride, const int window) {
   t->furthest = 0;
+  t->earliest = INT_MAX;
   for (int i = 0; i < TILE; ++i) {
     const int n = min(tile * TILE + i, queries - 1);
     __global const float *from = q + (size_t)(n / group) * q_stride + (size_t)(kv_head * group + n % group) * HEAD_DIM;
     for (int d = get_local_id(0); d < HEAD_DIM; d += 64) to[i * HEAD_DIM + d] = from[d];
     t->last[i] = positions[n / group];
+    t->first[i] = FIRST_SEEN(t->last[i], window);
+    t->earliest = min(t->earliest, t->first[i]);
     t->furthest = max(t->furthest, t->last[i]);
     t->top[i] = -INFINITY;
     t->sum[i] = 0.0f;
@@ -136,12 +143,13 @@ INLINE float result(const float value, const float sum) {
 #define CACHE_HEAD(name, width) (AT(const ELEMENT, name) + (size_t)kv_head * capacity * (width))
 
 __kernel void attention_simt(BUFFER(q), BUFFER(y), BUFFER(positions), BUFFER(cache_k), BUFFER(cache_v), const int S,
-                             const int group, const int capacity, const int q_stride, const int y_stride, const float scale) {
+                             const int group, const int capacity, const int q_stride, const int y_stride, const float scale,
+                             const int window) {
   __local float lanes[64], queries[TILE * HEAD_DIM], p[TILE * SPLIT];
   const int tile = get_group_id(0), kv_head = get_group_id(1);
   Tile t;
-  load_tile(&t, queries, AT(const float, q), AT(const int, positions), tile, kv_head, S * group, group, q_stride);
-  for (int first = 0; first <= t.furthest; first += SPLIT) {
+  load_tile(&t, queries, AT(const float, q), AT(const int, positions), tile, kv_head, S * group, group, q_stride, window);
+  for (int first = t.earliest / SPLIT * SPLIT; first <= t.furthest; first += SPLIT) {
     attend_split(&t, lanes, queries, p, CACHE_HEAD(cache_k, HEAD_DIM), CACHE_HEAD(cache_v, HEAD_DIM_V), first, scale);
   }
   for (int i = 0; i < TILE && tile * TILE + i < S * group; ++i) {
@@ -153,14 +161,14 @@ __kernel void attention_simt(BUFFER(q), BUFFER(y), BUFFER(positions), BUFFER(cac
 
 __kernel void attention_split_simt(BUFFER(q), BUFFER(positions), BUFFER(cache_k), BUFFER(cache_v), BUFFER(scratch), const int S,
                                    const int group, const int capacity, const int q_stride, const float scale,
-                                   const int share_begin, const int share_end) {
+                                   const int share_begin, const int share_end, const int window) {
   if (!is_in_share(AT(const int, positions)[S - 1], get_group_id(2), share_begin, share_end)) return;
   __local float lanes[64], queries[TILE * HEAD_DIM], p[TILE * SPLIT];
   const int tile = get_group_id(0), kv_head = get_group_id(1), split = get_group_id(2);
   const int heads = get_num_groups(1) * group;
   Tile t;
-  load_tile(&t, queries, AT(const float, q), AT(const int, positions), tile, kv_head, S * group, group, q_stride);
-  // A split beyond the tile runs over nothing (barriers must be met by all) and the merge does not look at it.
+  load_tile(&t, queries, AT(const float, q), AT(const int, positions), tile, kv_head, S * group, group, q_stride, window);
+  // A split that the tile does not see runs over nothing (barriers must be met by all) and the merge does not look at it.
   attend_split(&t, lanes, queries, p, CACHE_HEAD(cache_k, HEAD_DIM), CACHE_HEAD(cache_v, HEAD_DIM_V), split * SPLIT, scale);
   for (int i = 0; i < TILE && tile * TILE + i < S * group; ++i) {
     const int n = tile * TILE + i;
@@ -175,13 +183,13 @@ __kernel void attention_split_simt(BUFFER(q), BUFFER(positions), BUFFER(cache_k)
 }
 
 __kernel void attention_merge_simt(BUFFER(y), BUFFER(positions), BUFFER(scratch), const int heads, const int splits,
-                                   const int y_stride) {
+                                   const int y_stride, const int window) {
   const size_t query = get_group_id(0);
   const size_t s = query / heads, head = query % heads;
   const int last = AT(const int, positions)[s];
   for (int d = get_local_id(0); d < HEAD_DIM_V; d += 64) {
     float top = -INFINITY, sum = 0.0f, value = 0.0f;
-    for (int split = 0; split * SPLIT <= last; ++split) {
+    for (int split = FIRST_SEEN(last, window) / SPLIT; split * SPLIT <= last; ++split) {
       __global const float *record = AT(const float, scratch) + (query * splits + split) * RECORD;
       const Merge m = merge(top, record[0]);
       top = m.top;

@@ -1,4 +1,5 @@
-// Element by element additions in place: the residual connection (add_simd) and a bias vector (bias_simd).
+// Element by element in place: the residual connection (add_simd), a bias vector (bias_simd), a factor (scale_simd: x = factor * x, and with a
+//   cap above 0 cap * tanh(x / cap) of that, by tanh(u) = 1 - 2 / (1 + exp(2 u))).
 //
 // Layout: x f32 at s*x_stride + i; y f32 at s*y_stride + i; bias f32 [width].
 // Work: dimension 0 is a run of `chunk` elements of a row, dimension 1 the token; local size 1.
@@ -20,4 +21,18 @@ __kernel void bias_simd(BUFFER(x), BUFFER(bias), const int width, const int x_st
   const size_t s = get_global_id(1);
   const int begin = get_global_id(0) * chunk;
   add_run(AT(float, x) + s * x_stride + begin, AT(const float, bias) + begin, min(chunk, width - begin));
+}
+
+INLINE float16 scaled16(const float16 x, const float factor, const float cap) {
+  const float16 v = x * factor;
+  return cap > 0.0f ? cap * (1.0f - 2.0f / (1.0f + exp16(v / cap * 2.0f))) : v;
+}
+
+__kernel void scale_simd(BUFFER(x), const int width, const int x_stride, const int chunk, const float factor, const float cap) {
+  const size_t s = get_global_id(1);
+  const int begin = get_global_id(0) * chunk, end = min(width, begin + chunk);
+  __global float *x = AT(float, x) + s * x_stride;
+  int i = begin;
+  for (; i + 16 <= end; i += 16) STORE16(__global, scaled16(vload16(0, x + i), factor, cap), x + i);
+  if (i < end) store_part(scaled16(load_part(x + i, end - i, 0.0f), factor, cap), x + i, end - i);
 }

@@ -1,4 +1,5 @@
-// Element by element additions in place: the residual connection (add_simt) and a bias vector (bias_simt).
+// Element by element in place: the residual connection (add_simt), a bias vector (bias_simt), a factor (scale_simt: x = factor * x, and with a
+//   cap above 0 cap * tanh(x / cap) of that, by tanh(u) = 1 - 2 / (1 + exp(2 u))).
 //
 // Layout: x f32 at s*x_stride + i; y f32 at s*y_stride + i; bias f32 [width].
 // Work: one work-item per element: dimension 0 is i (rounded up to groups of 64), dimension 1 the token. `chunk` is 1.
@@ -12,4 +13,12 @@ __kernel void add_simt(BUFFER(x), BUFFER(y), const int width, const int x_stride
 __kernel void bias_simt(BUFFER(x), BUFFER(bias), const int width, const int x_stride, const int chunk) {
   const size_t s = get_global_id(1), i = get_global_id(0) * chunk;
   if (i < width) AT(float, x)[s * x_stride + i] += AT(const float, bias)[i];
+}
+
+__kernel void scale_simt(BUFFER(x), const int width, const int x_stride, const int chunk, const float factor, const float cap) {
+  const size_t s = get_global_id(1), i = get_global_id(0) * chunk;
+  if (i >= width) return;
+  __global float *x = AT(float, x) + s * x_stride + i;
+  const float v = *x * factor;
+  *x = cap > 0.0f ? cap * (1.0f - 2.0f / (1.0f + exp1(v / cap * 2.0f))) : v;
 }

@@ -1,4 +1,4 @@
-// y[s, :] = w[ids[s], :] decoded: the embedding lookup, one source for both families and every packed format.
+// y[s, :] = scale * w[ids[s], :] decoded: the embedding lookup, one source for both families and every packed format.
 //
 // Layout: engine/tensor/packed.h; y f32 [S, H] dense; ids int32 [S]. Options: KIND 0 f32, 1 f16, 2 bf16, 3 i4, 4 i8, and GROUP, SUPER,
 //   MIN_KIND, ZERO_POINT as in packed_simd.cl.
@@ -50,14 +50,14 @@ INLINE float element(__global const uchar *panel, int r, int k) {
 }
 
 __kernel void embed(BUFFER(w), BUFFER(ids), BUFFER(y), const ulong panel_bytes, const int vocabulary, const int row_begin,
-                    const int row_end, const int H, const int columns) {
+                    const int row_end, const int H, const int columns, const float scale) {
   const int s = get_global_id(1), begin = (int)get_global_id(0) * columns, end = min(begin + columns, H);
   const int id = AT(const int, ids)[s];
   __global float *y = AT(float, y) + (long)s * H;
   if (id >= row_begin && id < row_end) {
     const int row = id - row_begin;
     __global const uchar *panel = AT(const uchar, w) + (row / 64) * panel_bytes;
-    for (int k = begin; k < end; ++k) y[k] = element(panel, row % 64, k);
+    for (int k = begin; k < end; ++k) y[k] = element(panel, row % 64, k) * scale;
   } else if (row_begin == 0 && (id < 0 || id >= vocabulary)) {
     for (int k = begin; k < end; ++k) y[k] = NAN;
   }

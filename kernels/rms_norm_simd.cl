@@ -1,6 +1,6 @@
 // Root-mean-square norm over the last axis, with the residual addition in front of it (Zhang and Sennrich 2019, arXiv:1910.07467).
 //
-//   v = x[s, g, :] (+ add[s, g, :], written back to x);  y = v * (1 / sqrt(mean(v^2) + eps)) * (weight + unit)
+//   v = x[s, g, :] (+ add_scale * add[s, g, :] by fma, written back to x);  y = v * (1 / sqrt(mean(v^2) + eps)) * (weight + unit)
 // Layout: x, y, add f32 at s*stride + g*width + i; weight f32 [width].
 // Work: one work-item (local size 1) per token (dimension 0) and group (dimension 1).
 // Order: 16 lane sums, lane i takes elements i, i+16, ... by fma; then the tree of sum_lanes. A last part of fewer than 16 elements
@@ -14,7 +14,8 @@
 #endif
 
 __kernel void rms_norm_simd(BUFFER(x), BUFFER(y), BUFFER(add), BUFFER(weight), const int width, const int x_stride,
-                            const int y_stride, const int add_stride, const float unit, const float eps) {
+                            const int y_stride, const int add_stride, const float unit, const float eps,
+                            const float add_scale) {
   const size_t s = get_global_id(0), g = get_global_id(1);
   __global float *x = AT(float, x) + s * x_stride + g * width;
   __global float *y = AT(float, y) + s * y_stride + g * width;
@@ -28,7 +29,7 @@ __kernel void rms_norm_simd(BUFFER(x), BUFFER(y), BUFFER(add), BUFFER(weight), c
   for (int i = 0; i < whole; i += 16) {
     float16 v = vload16(0, x + i);
 #if HAS_ADD
-    v += vload16(0, add + i);
+    v = fma((float16)(add_scale), vload16(0, add + i), v);
     STORE16(__global, v, x + i);
 #endif
     squares = fma(v, v, squares);
@@ -36,7 +37,7 @@ __kernel void rms_norm_simd(BUFFER(x), BUFFER(y), BUFFER(add), BUFFER(weight), c
   if (rest) {
     float16 v = load_part(x + whole, rest, 0.0f);
 #if HAS_ADD
-    v += load_part(add + whole, rest, 0.0f);
+    v = fma((float16)(add_scale), load_part(add + whole, rest, 0.0f), v);
     store_part(v, x + whole, rest);
 #endif
     squares = fma(v, v, squares);

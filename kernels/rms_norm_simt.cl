@@ -1,6 +1,6 @@
 // Root-mean-square norm over the last axis, with the residual addition in front of it (Zhang and Sennrich 2019, arXiv:1910.07467).
 //
-//   v = x[s, g, :] (+ add[s, g, :], written back to x);  y = v * (1 / sqrt(mean(v^2) + eps)) * (weight + unit)
+//   v = x[s, g, :] (+ add_scale * add[s, g, :] by fma, written back to x);  y = v * (1 / sqrt(mean(v^2) + eps)) * (weight + unit)
 // Layout: x, y, add f32 at s*stride + g*width + i; weight f32 [width].
 // Work: one work-group of 64 per token (dimension 0) and group (dimension 1); neighbours take neighbouring elements.
 // Order: 64 lane sums, lane i takes elements i, i+64, ... by fma; then the tree of group_sum.
@@ -13,7 +13,8 @@
 #endif
 
 __kernel void rms_norm_simt(BUFFER(x), BUFFER(y), BUFFER(add), BUFFER(weight), const int width, const int x_stride,
-                            const int y_stride, const int add_stride, const float unit, const float eps) {
+                            const int y_stride, const int add_stride, const float unit, const float eps,
+                            const float add_scale) {
   __local float lanes[64];
   const size_t s = get_group_id(0), g = get_group_id(1);
   const int lane = get_local_id(0);
@@ -25,7 +26,7 @@ __kernel void rms_norm_simt(BUFFER(x), BUFFER(y), BUFFER(add), BUFFER(weight), c
   for (int i = lane; i < width; i += 64) {
     float v = x[i];
 #if HAS_ADD
-    v += (AT(const float, add) + s * add_stride + g * width)[i];
+    v = fma(add_scale, (AT(const float, add) + s * add_stride + g * width)[i], v);
     x[i] = v;
 #endif
     squares = fma(v, v, squares);

@@ -3,7 +3,7 @@
 // Work: LANES invocations share a tile of TILE queries of one KV head. In a split an invocation takes pairs of neighbouring positions for the
 //   scores (one word of an f16 cache_k is both), positions lane, lane + LANES, ... for the softmax, and pairs of neighbouring value elements
 //   for the weighted sum (one word of an f16 cache_v, if rows are whole words). Queries, scores and sums lie in shared memory:
-//   4 * (TILE * (HEAD_DIM + SPLIT + HEAD_DIM_V) + 5 * MAX_TILE + LANES) bytes.
+//   4 * (TILE * (HEAD_DIM + SPLIT + HEAD_DIM_V) + 6 * MAX_TILE + LANES) bytes.
 // The eight accumulators of a pair are written out, not looped over: an array would leave the registers.
 layout(local_size_x = LANES) in;
 layout(constant_id = 0) const int HEAD_DIM = 64;
@@ -24,7 +24,7 @@ BUFFER(1, int, positions);
 BUFFER(2, float, scratch);
 layout(push_constant) uniform Args {
   uint y_offset, positions_offset, scratch_offset;
-  int heads, splits, y_stride;
+  int heads, splits, y_stride, window;
 };
 #elif defined(KERNEL_attention_split_simd) || defined(KERNEL_attention_split_simt)
 #define SPLIT_KERNEL
@@ -37,7 +37,7 @@ layout(push_constant) uniform Args {
   uint q_offset, positions_offset, cache_k_offset, cache_v_offset, scratch_offset;
   int S, group, capacity, q_stride;
   float scale;
-  int share_begin, share_end;
+  int share_begin, share_end, window;
 };
 #else
 BUFFER(0, float, q);
@@ -49,6 +49,7 @@ layout(push_constant) uniform Args {
   uint q_offset, y_offset, positions_offset, cache_k_offset, cache_v_offset;
   int S, group, capacity, q_stride, y_stride;
   float scale;
+  int window;
 };
 #endif
 
@@ -65,7 +66,7 @@ void main() {
   for (int d = int(gl_LocalInvocationID.x); d < HEAD_DIM_V; d += LANES) {
     float top = -INFINITY, sum = 0.0, value = 0.0;
     // trips <= TANDEM_MAX_POSITIONS / MAX_SPLIT
-    for (int part = 0; part * SPLIT <= last; ++part) {
+    for (int part = FIRST_SEEN(last, window) / SPLIT; part * SPLIT <= last; ++part) {
       const uint record = scratch_offset + (query * uint(splits) + uint(part)) * RECORD;
       const Merge m = merge(top, scratch[record]);
       top = m.top;
@@ -82,7 +83,7 @@ shared float weights[TILE * SPLIT];  // scores, then weights
 // What the splits so far gave for each query of the tile, and how the last one joined.
 shared float values[TILE * HEAD_DIM_V];
 shared float tops[MAX_TILE], sums[MAX_TILE], keeps[MAX_TILE], takes[MAX_TILE];
-shared int lasts[MAX_TILE];  // absolute position of the query: the last one it sees
+shared int firsts[MAX_TILE], lasts[MAX_TILE];  // the first position that the query sees, and its own, the last one
 
 #define EACH_QUERY(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
 #define WITH(i) if (i < TILE)
@@ -103,7 +104,7 @@ vec2 load_values(const uint row, const int d) {
   return vec2(load_value(row + uint(d)), d + 1 < HEAD_DIM_V ? load_value(row + uint(d + 1)) : 0.0);
 }
 
-// Scores of the positions [first, first + SPLIT), -inf from `end` on and behind a query's last position.
+// Scores of the positions [first, first + SPLIT), -inf from `end` on and at positions that a query does not see.
 void score_split(const uint keys, const int first, const int end) {
   // trips <= MAX_SPLIT / 2 / LANES
   for (int at = 2 * int(gl_LocalInvocationID.x); at < SPLIT; at += 2 * LANES) {
@@ -126,8 +127,8 @@ void score_split(const uint keys, const int first, const int end) {
 #define STORE_SCORES(i)                                                       \
   WITH(i) {                                                                   \
     precise const float one = first##i * scale, other = second##i * scale;    \
-    weights[i * SPLIT + at] = n <= lasts[i] ? one : -INFINITY;                \
-    weights[i * SPLIT + at + 1] = n + 1 <= lasts[i] ? other : -INFINITY;      \
+    weights[i * SPLIT + at] = n >= firsts[i] && n <= lasts[i] ? one : -INFINITY;                \
+    weights[i * SPLIT + at + 1] = n + 1 >= firsts[i] && n + 1 <= lasts[i] ? other : -INFINITY;      \
   }
     EACH_QUERY(STORE_SCORES)
   }
@@ -161,12 +162,13 @@ void weigh_split(const int i) {
 
 // The weighted sums of values over [first, end); from `shared_end` on only some queries see a position. The others must not even multiply by
 // zero what they do not see: the cache may hold anything there.
-void add_values(const uint rows, const int first, const int shared_end, const int end) {
+// Before a query's first position its weight is 0; `begin` is where the first of them starts to see.
+void add_values(const uint rows, const int first, const int begin, const int shared_end, const int end) {
   // trips <= (TANDEM_MAX_HEAD_DIM / 2 + LANES - 1) / LANES
   for (int d = 2 * int(gl_LocalInvocationID.x); d < HEAD_DIM_V; d += 2 * LANES) {
     EACH_QUERY(START_PAIR)
     // trips <= MAX_SPLIT
-    for (int n = first; n < shared_end; ++n) {
+    for (int n = begin; n < shared_end; ++n) {
       const vec2 pair = load_values(rows + uint(n * HEAD_DIM_V), d);
 #define ADD_SEEN(i)                                           \
   WITH(i) {                                                   \
@@ -177,7 +179,7 @@ void add_values(const uint rows, const int first, const int shared_end, const in
       EACH_QUERY(ADD_SEEN)
     }
     // trips <= MAX_SPLIT
-    for (int n = max(first, shared_end); n < end; ++n) {
+    for (int n = max(begin, shared_end); n < end; ++n) {
       const vec2 pair = load_values(rows + uint(n * HEAD_DIM_V), d);
 #define ADD_IF_SEEN(i) WITH(i) if (n <= lasts[i]) ADD_SEEN(i)
       EACH_QUERY(ADD_IF_SEEN)
@@ -192,15 +194,16 @@ void add_values(const uint rows, const int first, const int shared_end, const in
   }
 }
 
-// Adds the positions [first, first + SPLIT) to the tile. `nearest` and `furthest`: the smallest and the largest of its last positions.
-void attend_split(const uint keys, const uint rows, const int first, const int nearest, const int furthest) {
+// Adds the positions [first, first + SPLIT) to the tile. `earliest`: the smallest of its first positions; `nearest` and `furthest`: the smallest
+// and the largest of its last ones.
+void attend_split(const uint keys, const uint rows, const int first, const int earliest, const int nearest, const int furthest) {
   const int end = min(first + SPLIT, furthest + 1);
   score_split(keys, first, end);
   barrier();
   // trips <= MAX_TILE
   for (int i = 0; i < TILE; ++i) weigh_split(i);
   barrier();
-  add_values(rows, first, min(end, nearest + 1), end);
+  add_values(rows, first, max(first, earliest), min(end, nearest + 1), end);
   barrier();  // the next split writes weights
 }
 
@@ -214,11 +217,12 @@ void main() {
   const int part = int(gl_WorkGroupID.z), seen = positions[positions_offset + uint(S - 1)] / SPLIT + 1;
   if (part < seen * share_begin / SHARES || part >= seen * share_end / SHARES) return;  // another device's share
 #endif
-  int nearest = 0x7fffffff, furthest = 0;
+  int earliest = 0x7fffffff, nearest = 0x7fffffff, furthest = 0;
   // trips <= MAX_TILE
   for (int i = 0; i < TILE; ++i) {
     const int n = query_of(i), last = positions[positions_offset + uint(n / group)];
     const uint from = q_offset + uint(n / group) * uint(q_stride) + uint((kv_head * group + n % group) * HEAD_DIM);
+    earliest = min(earliest, FIRST_SEEN(last, window));
     nearest = min(nearest, last);
     furthest = max(furthest, last);
     // trips <= TANDEM_MAX_HEAD_DIM / LANES
@@ -226,6 +230,7 @@ void main() {
     // trips <= TANDEM_MAX_HEAD_DIM / LANES
     for (int d = lane; d < HEAD_DIM_V; d += LANES) values[i * HEAD_DIM_V + d] = 0.0;
     if (lane == 0) {
+      firsts[i] = FIRST_SEEN(last, window);
       lasts[i] = last;
       tops[i] = -INFINITY;
       sums[i] = 0.0;
@@ -236,8 +241,8 @@ void main() {
 
 #ifdef SPLIT_KERNEL
   const int heads = int(gl_NumWorkGroups.y) * group;
-  if (part * SPLIT > furthest) return;  // the merge does not look at it
-  attend_split(keys, rows, part * SPLIT, nearest, furthest);
+  if (part * SPLIT > furthest || (part + 1) * SPLIT <= earliest) return;  // the merge does not look at it
+  attend_split(keys, rows, part * SPLIT, earliest, nearest, furthest);
   // trips <= MAX_TILE
   for (int i = 0; i < TILE; ++i) {
     if (!is_stored(i)) break;
@@ -253,7 +258,8 @@ void main() {
   }
 #else
   // trips <= TANDEM_MAX_SPLITS_IN_TURN
-  for (int first = 0; first <= furthest; first += SPLIT) attend_split(keys, rows, first, nearest, furthest);
+  for (int first = earliest / SPLIT * SPLIT; first <= furthest; first += SPLIT)
+    attend_split(keys, rows, first, earliest, nearest, furthest);
   // trips <= MAX_TILE
   for (int i = 0; i < TILE; ++i) {
     if (!is_stored(i)) break;

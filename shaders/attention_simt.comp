@@ -1,4 +1,5 @@
-// Causal attention over the cache of one layer with grouped query heads: softmax(scale * q k^T) v without an S x S buffer.
+// Causal attention over the cache of one layer, or over the last `window` positions, with grouped query heads: softmax(scale * q k^T) v
+//   without an S x S buffer.
 // kernels: attention_simt attention_split_simt attention_merge_simt
 //
 // Idea: the online softmax of Milakov and Gimelshein (2018, arXiv:1805.02867) over splits of the cache, as in FlashAttention (Dao et al.
@@ -26,4 +27,5 @@
 #include "limits.h"
 #include "trees.glsl"
 #include "softmax_merge.glsl"
+#include "visible.glsl"
 #include "attention.glsl"

@@ -6,17 +6,28 @@ BUFFER(0, float, x);
 BUFFER(1, float, y);
 layout(push_constant) uniform Args { uint x_offset, y_offset; int width, x_stride, y_stride, chunk; };
 uint term(const uint s, const int i) { return y_offset + s * uint(y_stride) + uint(i); }
-#define TERM(s, i) y[term(s, i)]
+#define COMBINED(x, s, i) (x) + y[term(s, i)]
+#elif defined(KERNEL_scale_simd) || defined(KERNEL_scale_simt)
+BUFFER(0, float, x);
+layout(push_constant) uniform Args { uint x_offset; int width, x_stride, chunk; float factor, cap; };
+float scaled(const float value) {
+  precise float v = value * factor;
+  if (cap > 0.0) v = cap * (1.0 - 2.0 / (1.0 + exp1(v / cap * 2.0)));
+  return v;
+}
+#define COMBINED(x, s, i) scaled(x)
 #else
 BUFFER(0, float, x);
 BUFFER(1, float, bias);
 layout(push_constant) uniform Args { uint x_offset, bias_offset; int width, x_stride, chunk; };
-#define TERM(s, i) bias[bias_offset + uint(i)]
+#define COMBINED(x, s, i) (x) + bias[bias_offset + uint(i)]
 #endif
 
 void main() {
   const uint s = gl_WorkGroupID.y;
   const uint row = x_offset + s * uint(x_stride);
   // trips <= TANDEM_MAX_CHUNK / 16   a run has at most that many elements, every invocation takes each 16th
-  for (int i = run_begin(chunk); i < run_end(chunk, width); i += LANES) x[row + uint(i)] += TERM(s, i);
+  for (int i = run_begin(chunk); i < run_end(chunk, width); i += LANES) {
+    x[row + uint(i)] = COMBINED(x[row + uint(i)], s, i);
+  }
 }

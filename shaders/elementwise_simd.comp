@@ -1,5 +1,6 @@
-// Element by element additions in place: the residual connection (add_simd) and a bias vector (bias_simd).
-// kernels: add_simd bias_simd
+// Element by element in place: the residual connection (add_simd), a bias vector (bias_simd), a factor (scale_simd: x = factor * x, and with a
+//   cap above 0 cap * tanh(x / cap) of that, by tanh(u) = 1 - 2 / (1 + exp(2 u))).
+// kernels: add_simd bias_simd scale_simd
 //
 // Layout: x f32 at s*x_stride + i; y f32 at s*y_stride + i; bias f32 [width].
 // Work: a work-group of 16 is a run of `chunk` elements of a row (dimension 0) of one token (dimension 1); its invocations take every 16th.
@@ -8,6 +9,7 @@
 #extension GL_GOOGLE_include_directive : require
 #define LANES 16
 #include "common.glsl"
+#include "exp.glsl"
 #include "limits.h"
 #include "runs.glsl"
 #include "elementwise.glsl"

@@ -1,4 +1,4 @@
-// y[s, :] = w[ids[s], :] decoded: the embedding lookup, one shader for both families and every packed format.
+// y[s, :] = scale * w[ids[s], :] decoded: the embedding lookup, one shader for both families and every packed format.
 //
 // Layout: engine/tensor/packed.h; y f32 [S, H] dense; ids int32 [S]. Constants: KIND 0 f32, 1 f16, 2 bf16, 3 i4, 4 i8, and GROUP, SUPER,
 //   MIN_KIND, ZERO_POINT as in packed_simt.glsl.
@@ -23,6 +23,7 @@ layout(push_constant) uniform Args {
   uint w_offset, ids_offset, y_offset;
   uint panel_bytes;
   int vocabulary, row_begin, row_end, H, columns;
+  float y_scale;
 };
 
 #define GROUPS uint(32 / GROUP)
@@ -79,7 +80,8 @@ void main() {
   const uint at = y_offset + s * uint(H) + k;
   if (id >= row_begin && id < row_end) {
     const uint row = uint(id - row_begin);
-    y[at] = element(w_offset + row / 64u * (panel_bytes / 4u), row % 64u, k);
+    precise const float value = element(w_offset + row / 64u * (panel_bytes / 4u), row % 64u, k) * y_scale;
+    y[at] = value;
   } else if (row_begin == 0 && (id < 0 || id >= vocabulary)) {
     y[at] = uintBitsToFloat(0x7fc00000u);
   }

@@ -10,7 +10,7 @@ BUFFER(3, float, weight);
 layout(push_constant) uniform Args {
   uint x_offset, y_offset, add_offset, weight_offset;
   int width, x_stride, y_stride, add_stride;
-  float unit, eps;
+  float unit, eps, add_scale;
 };
 
 void main() {
@@ -24,7 +24,7 @@ void main() {
   for (int i = lane; i < width; i += LANES) {
     precise float v = x[xs + uint(i)];
     if (HAS_ADD != 0) {
-      v += add[adds + uint(i)];
+      v = fma(add_scale, add[adds + uint(i)], v);
       x[xs + uint(i)] = v;
     }
     squares = fma(v, v, squares);

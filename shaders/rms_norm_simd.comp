@@ -1,6 +1,6 @@
 // Root-mean-square norm over the last axis, with the residual addition in front of it (Zhang and Sennrich 2019, arXiv:1910.07467).
 //
-//   v = x[s, g, :] (+ add[s, g, :], written back to x);  y = v * (1 / sqrt(mean(v^2) + eps)) * (weight + unit)
+//   v = x[s, g, :] (+ add_scale * add[s, g, :] by fma, written back to x);  y = v * (1 / sqrt(mean(v^2) + eps)) * (weight + unit)
 // Layout: x, y, add f32 at s*stride + g*width + i; weight f32 [width].
 // Work: one work-group of 16 per token (dimension 0) and group (dimension 1); neighbours take neighbouring elements.
 // Order: 16 lane sums, lane i takes elements i, i+16, ... by fma; then the tree of trees.glsl.

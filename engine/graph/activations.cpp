@@ -25,8 +25,10 @@ Activations::Activations(const ModelConfig& c, const ActivationSizes& s, sync::P
   activated = floats(rows, c.feed_forward, "activated");
   logits = floats(outputs, c.vocabulary, "logits");
   chosen = floats(outputs, 1, "chosen");
-  rope_table = floats(s.positions, c.rope_dim, "rope table");
-  if (pool_ && c.rope_dim > 0) fill_rope_table(c, s.positions, rope_table.as<float>());
+  rope_table = floats(s.positions, c.rope.dim, "rope table");
+  if (pool_ && c.rope.dim > 0) fill_rope_table(c.rope, s.positions, rope_table.as<float>());
+  if (c.window_rope) window_rope_table = floats(s.positions, c.window_rope->dim, "rope table of windows");
+  if (pool_ && c.window_rope) fill_rope_table(*c.window_rope, s.positions, window_rope_table.as<float>());
   scratch = take(std::max<size_t>(64, attention_scratch_bytes(s.tokens, c.heads, c.head_dim_v, s.positions)),
                  sync::SlotUse::device_local, "attention scratch");
   for (int64_t layer = 0; layer < c.layers; ++layer) {

@@ -41,7 +41,8 @@ class Activations {
   Operand activated;            // [rows, I]
   Operand logits;               // [output_rows, vocabulary]
   Operand chosen;               // int32 [outputs], the greedy choice
-  Operand rope_table;           // [positions, rope_dim / 2, 2]
+  Operand rope_table;           // [positions, rope.dim / 2, 2]
+  Operand window_rope_table;    // that of layers with a window, where it is another one
   Operand scratch;              // for attention split over the cache
   std::vector<KvCache> caches;  // one per layer
 

@@ -16,8 +16,9 @@ class Builder {
       : c_(model.config), w_(model.weights), b_(buffers), batch_(batch), options_(options), S_(batch.S) {}
 
   std::vector<Operator> build() {
-    add("token_embd", Embed{batch_.S, c_.hidden, w_.embedding, b_.ids, b_.hidden});
+    add("token_embd", Embed{batch_.S, c_.hidden, w_.embedding, b_.ids, b_.hidden, c_.embedding_scale});
     for (size_t layer = 0; layer < w_.layers.size(); ++layer) {
+      window_ = c_.window_of(static_cast<int64_t>(layer));
       prefix_ = "blk." + std::to_string(layer) + ".";
       project(w_.layers[layer], b_.caches[layer], layer > 0);
       if (layer + 1 == w_.layers.size() && !options_.every_token) drop_tokens_without_logits();
@@ -42,10 +43,12 @@ class Builder {
       head_norm("attn_k_norm", k, c_.kv_heads, layer.k_norm);
     }
     // q and k lie side by side with heads of one size: one rotation for both.
-    if (c_.rope_dim > 0) {
-      add("rope", Rope{S, c_.heads + c_.kv_heads, c_.head_dim, c_.rope_dim,
-                       c_.rope_halves ? RopeLayout::halves : RopeLayout::interleaved, q, stride, b_.positions,
-                       b_.rope_table, b_.sizes.positions});
+    if (c_.rope.dim > 0) {
+      const bool is_other = window_ > 0 && c_.window_rope;
+      const RopeConfig& rope = is_other ? *c_.window_rope : c_.rope;
+      add("rope", Rope{S, c_.heads + c_.kv_heads, c_.head_dim, rope.dim,
+                       rope.halves ? RopeLayout::halves : RopeLayout::interleaved, q, stride, b_.positions,
+                       is_other ? b_.window_rope_table : b_.rope_table, b_.sizes.positions});
     }
     add("kv_append", KvAppend{S, k, v, stride, stride, b_.positions, cache});
   }
@@ -69,18 +72,23 @@ class Builder {
     op.positions = advanced(b_.positions, first_ * static_cast<int64_t>(sizeof(int32_t)));
     op.cache = cache;
     op.scale = c_.attention_scale();
+    op.window = window_;
     op.round_f16 = options_.round_f16;
     op.scratch = b_.scratch;
     add("attention", op);
     matmul("attn_output", layer.attention_output, b_.attended, S, b_.projected);
+    if (c_.post_norms) post_norm("attn_post_norm", layer.attention_post_norm);
   }
 
   void feed_forward(const LayerWeights& layer) {
     const int64_t S = S_, I = c_.feed_forward;
     norm("ffn_norm", layer.ffn_norm, true);
     matmul("ffn_gate_up", layer.gate_up, b_.normed, S, b_.gate_up);
-    add("swiglu", SwiGlu{S, I, b_.gate_up, column(b_.gate_up, I), 2 * I, 2 * I, b_.activated, I, options_.round_f16});
+    const Glu glu{
+        S, I, b_.gate_up, column(b_.gate_up, I), 2 * I, 2 * I, b_.activated, I, options_.round_f16, c_.activation};
+    add(glu.kind(), glu);
     matmul("ffn_down", layer.down, b_.activated, S, b_.projected);
+    if (c_.post_norms) post_norm("ffn_post_norm", layer.ffn_post_norm);
   }
 
   void output() {
@@ -90,6 +98,8 @@ class Builder {
     op.add = column(b_.projected, (S_ - op.S) * c_.hidden);
     add("output_norm", op);
     matmul("output", w_.output, b_.normed, batch_.outputs, b_.logits);
+    if (c_.logit_scale != 1)
+      add("logit_scale", Scale{batch_.outputs, c_.vocabulary, b_.logits, c_.vocabulary, c_.logit_scale});
     if (batch_.choose) {
       add("choose", ArgMax{batch_.outputs, c_.vocabulary, b_.logits, c_.vocabulary, b_.chosen});
     }
@@ -104,6 +114,7 @@ class Builder {
     op.weight = weight;
     op.eps = c_.norm_eps;
     op.round_f16 = options_.round_f16;
+    op.add_scale = c_.residual_scale;
     return op;
   }
 
@@ -111,6 +122,17 @@ class Builder {
   void norm(const char* name, const Operand& weight, bool has_residual) {
     RmsNorm op = norm_of(weight);
     if (has_residual) op.add = b_.projected;
+    add(name, op);
+  }
+
+  // The norm behind a block, before what it produced is added.
+  void post_norm(const char* name, const Operand& weight) {
+    RmsNorm op;
+    op.S = S_;
+    op.width = op.x_stride = op.y_stride = c_.hidden;
+    op.x = op.y = b_.projected;
+    op.weight = weight;
+    op.eps = c_.norm_eps;
     add(name, op);
   }
 
@@ -156,6 +178,7 @@ class Builder {
   const Activations& b_;
   const Batch& batch_;
   const GraphOptions& options_;
+  int64_t window_ = 0;     // of the layer at work
   int64_t S_, first_ = 0;  // the tokens at work: S_, from the batch's token first_ on
   std::string prefix_;
   std::vector<Operator> operators_;

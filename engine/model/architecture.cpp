@@ -1,31 +1,41 @@
 #include "engine/model/architecture.h"
 
-#include "engine/model/architectures/dense.h"
+#include "engine/model/config_keys.h"
 #include "sync/error.h"
 
 namespace tandem {
-namespace {
 
-constexpr Architecture kArchitectures[] = {
-    {"llama", read_llama, dense_layer},
-    {"internlm2", read_internlm2, dense_layer},
-    {"qwen2", read_qwen2, dense_layer},
-    {"qwen3", read_qwen3, dense_layer},
-};
+// Every architecture by the name of its file.
+#define TANDEM_ARCHITECTURES(EACH) \
+  EACH(gemma3)                     \
+  EACH(granite)                    \
+  EACH(internlm2)                  \
+  EACH(llama)                      \
+  EACH(phi3)                       \
+  EACH(qwen2)                      \
+  EACH(qwen3)
 
-}  // namespace
+#define TANDEM_DECLARE(name) extern const Architecture name##_architecture;
+TANDEM_ARCHITECTURES(TANDEM_DECLARE)
 
-std::span<const Architecture> architectures() { return kArchitectures; }
+std::span<const Architecture* const> architectures() {
+#define TANDEM_LIST(name) &name##_architecture,
+  static const Architecture* const all[] = {TANDEM_ARCHITECTURES(TANDEM_LIST)};
+  return all;
+}
+
+const Architecture& architecture_named(const std::string& name, const std::string& where) {
+  std::string supported;
+  for (const Architecture* architecture : architectures()) {
+    if (name == architecture->name) return *architecture;
+    supported += (supported.empty() ? "" : ", ") + std::string(architecture->name);
+  }
+  throw Error("the architecture '" + name + "' is not supported", where, "supported are " + supported);
+}
 
 const Architecture& find_architecture(const GgufFile& file) {
-  const std::string name = file.require_string("general.architecture");
-  std::string supported;
-  for (const Architecture& architecture : kArchitectures) {
-    if (name == architecture.name) return architecture;
-    supported += (supported.empty() ? "" : ", ") + std::string(architecture.name);
-  }
-  throw Error("the architecture '" + name + "' is not supported", file.path() + ": metadata key 'general.architecture'",
-              "supported are " + supported);
+  return architecture_named(file.require_string("general.architecture"),
+                            file.path() + ": metadata key 'general.architecture'");
 }
 
 ModelSpec model_spec(const Architecture& architecture, const ModelConfig& config) {
@@ -37,6 +47,12 @@ ModelSpec model_spec(const Architecture& architecture, const ModelConfig& config
   return spec;
 }
 
-ModelConfig read_config(const GgufFile& file) { return find_architecture(file).read_config(file); }
+ModelConfig read_config(const GgufFile& file) {
+  const Architecture& architecture = find_architecture(file);
+  ModelConfig config = read_common_keys(file, architecture.keys);
+  architecture.describe(config);
+  if (architecture.read != nullptr) architecture.read(file, config);
+  return config;
+}
 
 }  // namespace tandem

@@ -1,8 +1,8 @@
 // What Tandem knows about model architectures: how each reads its keys, and which tensors it is made of.
 //
-// Contract: an Architecture is a row of one table (architecture.cpp) and two pure functions (architectures/NAME.cpp).
-// ModelTensors mirrors ModelWeights: the loader packs what it names, in that order, and refuses a file with a tensor
-// that it does not name, because the model would compute something else.
+// Contract: an Architecture is one file (architectures/NAME.cpp) and its name in one list (architecture.cpp); its
+// functions are pure. The loader packs what ModelSpec names, in that order, and refuses a file with a tensor that it
+// does not name, because the model would compute something else.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 
 #include "engine/model/config.h"
 #include "engine/model/gguf.h"
+#include "engine/model/layer.h"
 
 namespace tandem {
 
@@ -30,14 +31,7 @@ struct GroupSpec {
   std::vector<VectorSpec> biases;   // none, or one for each weight
 };
 
-struct LayerSpec {
-  VectorSpec attention_norm;
-  GroupSpec qkv;
-  VectorSpec q_norm, k_norm;
-  GroupSpec attention_output;
-  VectorSpec ffn_norm;
-  GroupSpec gate_up, down;
-};
+using LayerSpec = LayerParts<VectorSpec, GroupSpec>;
 
 struct ModelSpec {
   MatrixSpec embedding;
@@ -48,11 +42,18 @@ struct ModelSpec {
 
 struct Architecture {
   const char* name;
-  ModelConfig (*read_config)(const GgufFile& file);
+  // Keys of the file beyond those that all architectures have, which this one computes with. Others that mean a
+  // computation are refused.
+  std::span<const char* const> keys;
+  // What follows from the architecture, once the numbers are known, whether they come from a file or from a shape.
+  void (*describe)(ModelConfig& config);
   LayerSpec (*layer)(const ModelConfig& config, int64_t index);
+  // What only a file's tensors say; may be nullptr.
+  void (*read)(const GgufFile& file, ModelConfig& config);
 };
 
-std::span<const Architecture> architectures();
+std::span<const Architecture* const> architectures();
+const Architecture& architecture_named(const std::string& name, const std::string& where);  // Error: not supported
 // The architecture that the file names; Error listing the supported ones.
 const Architecture& find_architecture(const GgufFile& file);
 ModelSpec model_spec(const Architecture& architecture, const ModelConfig& config);

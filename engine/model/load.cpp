@@ -54,28 +54,15 @@ class Loader {
  public:
   Loader(const GgufFile& file, sync::Pool& pool) : file_(file), pool_(pool), packing_(file) {}
 
-  void vector(const std::vector<VectorSpec>& specs, Operand& place) {
-    Item item{{}, 0, &place, nullptr};
-    for (const VectorSpec& spec : specs) {
-      if (spec.name.empty()) continue;
-      const GgufTensor& tensor = known(spec.name, {spec.length});
-      if (tensor.type != StorageType::f32 && tensor.type != StorageType::f16 && tensor.type != StorageType::bf16) {
-        throw Error(std::string("a vector of type ") + info(tensor.type).name + ", expected F32, F16 or BF16",
-                    file_.path() + ": tensor '" + spec.name + "'");
-      }
-      item.sources.push_back(&tensor);
-      item.bytes += static_cast<size_t>(spec.length) * sizeof(float);
-    }
-    if (!item.sources.empty()) items_.push_back(std::move(item));
-  }
+  void add(const VectorSpec& spec, Operand& place) { vector({spec}, place); }
 
-  void matrix(const MatrixSpec& spec, PackedMatrix& matrix) {
+  void add(const MatrixSpec& spec, PackedMatrix& matrix) {
     const GgufTensor& tensor = known(spec.name, {spec.columns, spec.rows});
     matrix = {packed_format(tensor.type), spec.rows, spec.columns, {}};
     items_.push_back({{&tensor}, matrix.bytes(), &matrix.data, &matrix});
   }
 
-  void group(const GroupSpec& spec, MatrixGroup& group) {
+  void add(const GroupSpec& spec, MatrixGroup& group) {
     std::vector<std::vector<const GgufTensor*>> sources;  // of each part
     for (const MatrixSpec& weight : spec.weights) {
       const GgufTensor& tensor = known(weight.name, {weight.columns, weight.rows});
@@ -164,6 +151,21 @@ class Loader {
     }
   }
 
+  void vector(const std::vector<VectorSpec>& specs, Operand& place) {
+    Item item{{}, 0, &place, nullptr};
+    for (const VectorSpec& spec : specs) {
+      if (spec.name.empty()) continue;
+      const GgufTensor& tensor = known(spec.name, {spec.length});
+      if (tensor.type != StorageType::f32 && tensor.type != StorageType::f16 && tensor.type != StorageType::bf16) {
+        throw Error(std::string("a vector of type ") + info(tensor.type).name + ", expected F32, F16 or BF16",
+                    file_.path() + ": tensor '" + spec.name + "'");
+      }
+      item.sources.push_back(&tensor);
+      item.bytes += static_cast<size_t>(spec.length) * sizeof(float);
+    }
+    if (!item.sources.empty()) items_.push_back(std::move(item));
+  }
+
   const GgufTensor& known(const std::string& name, const std::vector<int64_t>& shape) {
     names_.insert(name);
     return require_shaped(file_, name, shape);
@@ -187,12 +189,11 @@ size_t MatrixGroup::bytes() const {
 
 std::vector<PackedFormat> matrix_formats(const ModelWeights& weights) {
   std::vector<PackedFormat> formats;
-  const auto add = [&](const MatrixGroup& group) {
-    for (const MatrixPart& part : group.parts) formats.push_back(part.matrix.format);
-  };
-  for (const LayerWeights& layer : weights.layers) {
-    for (const MatrixGroup* group : {&layer.qkv, &layer.attention_output, &layer.gate_up, &layer.down}) add(*group);
-  }
+  const Overloaded add{[&](const MatrixGroup& group) {
+                         for (const MatrixPart& part : group.parts) formats.push_back(part.matrix.format);
+                       },
+                       [](const Operand&) {}};
+  for (const LayerWeights& layer : weights.layers) each_part(add, layer);
   add(weights.output);
   return formats;
 }
@@ -256,7 +257,7 @@ class ModelLoading::State {
 
 void ModelLoading::State::list(int64_t most_layers) {
   const Architecture& architecture = find_architecture(file_);
-  ModelConfig& config = model_.config = architecture.read_config(file_);
+  ModelConfig& config = model_.config = read_config(file_);
   // A small file may claim thousands of layers: that is seen before all of their tensors' names are made up.
   if (static_cast<uint64_t>(config.layers) > file_.tensors().size()) {
     throw Error("the file has fewer tensors than layers: expected at least one for each of the " +
@@ -267,24 +268,15 @@ void ModelLoading::State::list(int64_t most_layers) {
   if (!whole) config.layers = most_layers;
   const ModelSpec spec = model_spec(architecture, config);
   ModelWeights& weights = model_.weights;
-  loader_.matrix(spec.embedding, weights.embedding);
+  loader_.add(spec.embedding, weights.embedding);
   loader_.end_slot("embedding");
   weights.layers.resize(spec.layers.size());  // before any place in it is remembered
   for (size_t i = 0; i < spec.layers.size(); ++i) {
-    const LayerSpec& from = spec.layers[i];
-    LayerWeights& to = weights.layers[i];
-    loader_.vector({from.attention_norm}, to.attention_norm);
-    loader_.group(from.qkv, to.qkv);
-    loader_.vector({from.q_norm}, to.q_norm);
-    loader_.vector({from.k_norm}, to.k_norm);
-    loader_.group(from.attention_output, to.attention_output);
-    loader_.vector({from.ffn_norm}, to.ffn_norm);
-    loader_.group(from.gate_up, to.gate_up);
-    loader_.group(from.down, to.down);
+    each_part([this](const auto& from, auto& to) { loader_.add(from, to); }, spec.layers[i], weights.layers[i]);
     loader_.end_slot("layer " + std::to_string(i));
   }
-  loader_.vector({spec.output_norm}, weights.output_norm);
-  loader_.group(spec.output, weights.output);
+  loader_.add(spec.output_norm, weights.output_norm);
+  loader_.add(spec.output, weights.output);
   loader_.end_slot("output");
   if (whole) loader_.refuse_unknown_tensors(config.architecture);
 }

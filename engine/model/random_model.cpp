@@ -97,17 +97,32 @@ StorageType type_for(StorageType wanted, int64_t columns) {
 }
 
 void set_rotation(GgufWriter& writer, const std::string& prefix, const ModelConfig& config) {
-  writer.set(prefix + "rope.dimension_count", static_cast<uint32_t>(config.rope_dim));
-  writer.set(prefix + "rope.freq_base", config.rope_base);
-  if (config.rope_scaling != RopeScaling::linear && config.rope_scaling != RopeScaling::yarn) return;
-  const bool yarn = config.rope_scaling == RopeScaling::yarn;
+  writer.set(prefix + "rope.dimension_count", static_cast<uint32_t>(config.rope.dim));
+  writer.set(prefix + "rope.freq_base", config.rope.base);
+  if (config.rope.scaling != RopeScaling::linear && config.rope.scaling != RopeScaling::yarn) return;
+  const bool yarn = config.rope.scaling == RopeScaling::yarn;
   writer.set(prefix + "rope.scaling.type", yarn ? "yarn" : "linear");
-  writer.set(prefix + "rope.scaling.factor", config.rope_scale_factor);
-  writer.set(prefix + "rope.scaling.original_context_length", static_cast<uint32_t>(config.rope_original_context));
+  writer.set(prefix + "rope.scaling.factor", config.rope.scale_factor);
+  if (config.rope.original_context > 0)
+    writer.set(prefix + "rope.scaling.original_context_length", static_cast<uint32_t>(config.rope.original_context));
   if (!yarn) return;
-  writer.set(prefix + "rope.scaling.attn_factor", config.rope_attention_factor);
-  writer.set(prefix + "rope.scaling.yarn_beta_fast", config.yarn_beta_fast);
-  writer.set(prefix + "rope.scaling.yarn_beta_slow", config.yarn_beta_slow);
+  writer.set(prefix + "rope.scaling.attn_factor", config.rope.attention_factor);
+  writer.set(prefix + "rope.scaling.yarn_beta_fast", config.rope.yarn_beta_fast);
+  writer.set(prefix + "rope.scaling.yarn_beta_slow", config.rope.yarn_beta_slow);
+}
+
+// Keys that only some architectures have, of those that this one declares.
+void set_variants(GgufWriter& writer, const std::string& prefix, const ModelConfig& config) {
+  const std::span<const char* const> known = architecture_named(config.architecture, config.name).keys;
+  const auto set = [&](std::string_view key, auto value) {
+    if (std::ranges::find(known, key) != known.end()) writer.set(prefix + std::string(key), value);
+  };
+  set("attention.scale", config.given_attention_scale);
+  set("embedding_scale", config.embedding_scale);
+  set("residual_scale", config.residual_scale);
+  set("logit_scale", 1.0f / config.logit_scale);
+  set("attention.sliding_window", static_cast<uint32_t>(config.window));
+  if (config.window_rope) set("rope.freq_base_swa", config.window_rope->base);
 }
 
 GgufWriter keys_of(const ModelConfig& config) {
@@ -126,18 +141,12 @@ GgufWriter keys_of(const ModelConfig& config) {
   for (const auto& [key, value] : sizes) writer.set(prefix + key, static_cast<uint32_t>(value));
   writer.set(prefix + "attention.layer_norm_rms_epsilon", config.norm_eps);
   set_rotation(writer, prefix, config);
+  set_variants(writer, prefix, config);
   const MadeUpVocabulary vocabulary = made_up_vocabulary(config.vocabulary);
   writer.set("tokenizer.ggml.model", "llama").set("tokenizer.ggml.tokens", vocabulary.tokens);
   writer.set("tokenizer.ggml.scores", vocabulary.scores).set("tokenizer.ggml.token_type", vocabulary.types);
   writer.set("tokenizer.ggml.bos_token_id", uint32_t{1}).set("tokenizer.ggml.eos_token_id", uint32_t{2});
   return writer;
-}
-
-const Architecture& architecture_named(const std::string& name) {
-  const auto found =
-      std::ranges::find(architectures(), name, [](const Architecture& one) { return std::string(one.name); });
-  if (found == architectures().end()) throw Error("the architecture is not supported", name);
-  return *found;
 }
 
 }  // namespace
@@ -192,26 +201,17 @@ void RandomModel::add_vector(const std::string& name, int64_t length, float mean
 }
 
 void RandomModel::add_tensors(const ModelConfig& config, StorageType type) {
-  const ModelSpec spec = model_spec(architecture_named(config.architecture), config);
+  const ModelSpec spec = model_spec(architecture_named(config.architecture, config.name), config);
   const auto norm = [&](const VectorSpec& one) { add_vector(one.name, one.length, 1, kNormDeviation); };
   const auto group = [&](const GroupSpec& one) {
     for (const MatrixSpec& matrix : one.weights) add_matrix(matrix.name, matrix.columns, matrix.rows, type);
     for (const VectorSpec& bias : one.biases) add_vector(bias.name, bias.length, 0, kBiasDeviation);
   };
   add_matrix(spec.embedding.name, spec.embedding.columns, spec.embedding.rows, type);
-  for (const LayerSpec& layer : spec.layers) {
-    norm(layer.attention_norm);
-    group(layer.qkv);
-    norm(layer.q_norm);
-    norm(layer.k_norm);
-    group(layer.attention_output);
-    norm(layer.ffn_norm);
-    group(layer.gate_up);
-    group(layer.down);
-  }
+  for (const LayerSpec& layer : spec.layers) each_part(Overloaded{norm, group}, layer);
   norm(spec.output_norm);
   group(spec.output);
-  if (const auto& factors = config.rope_frequency_factors; !factors.empty())
+  if (const auto& factors = config.rope.frequency_factors; !factors.empty())
     tensors_.push_back({"rope_freqs.weight", static_cast<int64_t>(factors.size()), 1, StorageType::f32, 0, 0, factors});
 }
 

@@ -11,10 +11,10 @@ namespace {
 // context. Pairs with more than beta_fast turns keep their frequency, pairs with fewer than beta_slow are slowed by the
 // factor, a ramp joins them. Solving turns(i) = beta for i gives the two ends, which the published code rounds outwards
 // to whole pairs.
-double pair_with_turns(const ModelConfig& config, double turns) {
-  const double context = static_cast<double>(config.rope_original_context);
-  return static_cast<double>(config.rope_dim) * std::log(context / (turns * 2.0 * std::numbers::pi)) /
-         (2.0 * std::log(static_cast<double>(config.rope_base)));
+double pair_with_turns(const RopeConfig& rope, double turns) {
+  const double context = static_cast<double>(rope.original_context);
+  return static_cast<double>(rope.dim) * std::log(context / (turns * 2.0 * std::numbers::pi)) /
+         (2.0 * std::log(static_cast<double>(rope.base)));
 }
 
 struct Ramp {
@@ -23,24 +23,24 @@ struct Ramp {
   double at(double i) const { return std::clamp((i - low) / std::max(high - low, 0.001), 0.0, 1.0); }
 };
 
-Ramp yarn_ramp(const ModelConfig& config) {
-  const double last = static_cast<double>(config.rope_dim - 1);
-  return {std::max(0.0, std::floor(pair_with_turns(config, config.yarn_beta_fast))),
-          std::min(last, std::ceil(pair_with_turns(config, config.yarn_beta_slow)))};
+Ramp yarn_ramp(const RopeConfig& rope) {
+  const double last = static_cast<double>(rope.dim - 1);
+  return {std::max(0.0, std::floor(pair_with_turns(rope, rope.yarn_beta_fast))),
+          std::min(last, std::ceil(pair_with_turns(rope, rope.yarn_beta_slow)))};
 }
 
 }  // namespace
 
-std::vector<double> rope_frequencies(const ModelConfig& config) {
-  const bool yarn = config.rope_scaling == RopeScaling::yarn;
-  const bool linear = config.rope_scaling == RopeScaling::linear;
-  const double factor = static_cast<double>(config.rope_scale_factor);
-  const Ramp ramp = yarn ? yarn_ramp(config) : Ramp{0.0, 1.0};
-  std::vector<double> frequencies(static_cast<size_t>(config.rope_dim / 2));
+std::vector<double> rope_frequencies(const RopeConfig& rope) {
+  const bool yarn = rope.scaling == RopeScaling::yarn;
+  const bool linear = rope.scaling == RopeScaling::linear;
+  const double factor = static_cast<double>(rope.scale_factor);
+  const Ramp ramp = yarn ? yarn_ramp(rope) : Ramp{0.0, 1.0};
+  std::vector<double> frequencies(static_cast<size_t>(rope.dim / 2));
   for (size_t i = 0; i < frequencies.size(); ++i) {
-    const double exponent = -2.0 * static_cast<double>(i) / static_cast<double>(config.rope_dim);
-    double theta = std::pow(static_cast<double>(config.rope_base), exponent);
-    if (!config.rope_frequency_factors.empty()) theta /= static_cast<double>(config.rope_frequency_factors[i]);
+    const double exponent = -2.0 * static_cast<double>(i) / static_cast<double>(rope.dim);
+    double theta = std::pow(static_cast<double>(rope.base), exponent);
+    if (!rope.frequency_factors.empty()) theta /= static_cast<double>(rope.frequency_factors[i]);
     if (linear) theta /= factor;
     if (yarn) {
       const double slowed = ramp.at(static_cast<double>(i));
@@ -51,16 +51,16 @@ std::vector<double> rope_frequencies(const ModelConfig& config) {
   return frequencies;
 }
 
-double rope_magnitude(const ModelConfig& config) {
-  const double given = static_cast<double>(config.rope_attention_factor);
-  const double factor = static_cast<double>(config.rope_scale_factor);
-  if (config.rope_scaling != RopeScaling::yarn || factor <= 1.0) return given;
+double rope_magnitude(const RopeConfig& rope) {
+  const double given = static_cast<double>(rope.attention_factor);
+  const double factor = static_cast<double>(rope.scale_factor);
+  if (rope.scaling != RopeScaling::yarn || factor <= 1.0) return given;
   return given * (0.1 * std::log(factor) + 1.0);
 }
 
-void fill_rope_table(const ModelConfig& config, int64_t positions, float* table) {
-  const std::vector<double> frequencies = rope_frequencies(config);
-  const double magnitude = rope_magnitude(config);
+void fill_rope_table(const RopeConfig& rope, int64_t positions, float* table) {
+  const std::vector<double> frequencies = rope_frequencies(rope);
+  const double magnitude = rope_magnitude(rope);
   for (int64_t position = 0; position < positions; ++position) {
     for (double theta : frequencies) {
       const double angle = static_cast<double>(position) * theta;

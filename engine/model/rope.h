@@ -10,10 +10,10 @@
 namespace tandem {
 
 // theta_i of pair i at position 1, after frequency factors, linear scaling or YaRN; [rope_dim / 2], double precision.
-std::vector<double> rope_frequencies(const ModelConfig& config);
+std::vector<double> rope_frequencies(const RopeConfig& rope);
 // Factor on cos and sin: the file's attention factor (1 in most files), and YaRN's 0.1 ln(s) + 1.
-double rope_magnitude(const ModelConfig& config);
+double rope_magnitude(const RopeConfig& rope);
 // [positions, rope_dim / 2, 2]: cos, sin.
-void fill_rope_table(const ModelConfig& config, int64_t positions, float* table);
+void fill_rope_table(const RopeConfig& rope, int64_t positions, float* table);
 
 }  // namespace tandem

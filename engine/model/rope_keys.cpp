@@ -29,54 +29,55 @@ void read_scaling(const ConfigKeys& keys, ModelConfig& config) {
   if (type == "none") return;
   if (type == "linear") {
     if (factor == 1.0) return;
-    config.rope_scaling = RopeScaling::linear;
+    config.rope.scaling = RopeScaling::linear;
   } else if (type == "yarn") {
-    config.rope_scaling = RopeScaling::yarn;
-    config.yarn_beta_fast = static_cast<float>(ranged(keys, "rope.scaling.yarn_beta_fast", 32.0, 1e-3, kMaxFactor));
-    config.yarn_beta_slow = static_cast<float>(ranged(keys, "rope.scaling.yarn_beta_slow", 1.0, 1e-3, kMaxFactor));
+    config.rope.scaling = RopeScaling::yarn;
+    config.rope.yarn_beta_fast =
+        static_cast<float>(ranged(keys, "rope.scaling.yarn_beta_fast", 32.0, 1e-3, kMaxFactor));
+    config.rope.yarn_beta_slow = static_cast<float>(ranged(keys, "rope.scaling.yarn_beta_slow", 1.0, 1e-3, kMaxFactor));
     if (keys.number("rope.scaling.yarn_ext_factor").value_or(1.0) != 1.0) {
       keys.fail("rope.scaling.yarn_ext_factor", "a partial extrapolation mix is not supported, expected 1");
     }
   } else {
     keys.fail("rope.scaling.type", "found '" + type + "', expected none, linear or yarn");
   }
-  config.rope_scale_factor = static_cast<float>(factor);
+  config.rope.scale_factor = static_cast<float>(factor);
 }
 
 }  // namespace
 
 void read_rope(const ConfigKeys& keys, ModelConfig& config) {
-  config.rope_dim = keys.size("rope.dimension_count", config.head_dim).value_or(config.head_dim);
-  if (config.rope_dim % 2 != 0) {
-    keys.fail("rope.dimension_count", "found " + std::to_string(config.rope_dim) + ", expected an even number");
+  config.rope.dim = keys.size("rope.dimension_count", config.head_dim).value_or(config.head_dim);
+  if (config.rope.dim % 2 != 0) {
+    keys.fail("rope.dimension_count", "found " + std::to_string(config.rope.dim) + ", expected an even number");
   }
-  config.rope_base = static_cast<float>(keys.number("rope.freq_base").value_or(10000.0));
-  if (!(config.rope_base > 1.0f && config.rope_base <= 1e12f)) {
+  config.rope.base = static_cast<float>(keys.number("rope.freq_base").value_or(10000.0));
+  if (!(config.rope.base > 1.0f && config.rope.base <= 1e12f)) {
     keys.fail("rope.freq_base",
-              "found " + std::to_string(config.rope_base) + ", expected more than 1 and at most 1e12");
+              "found " + std::to_string(config.rope.base) + ", expected more than 1 and at most 1e12");
   }
   read_scaling(keys, config);
-  config.rope_original_context =
+  config.rope.original_context =
       keys.size("rope.scaling.original_context_length", int64_t{1} << 30).value_or(config.context_length);
-  config.rope_attention_factor = static_cast<float>(ranged(keys, "rope.scaling.attn_factor", 1.0, 1e-3, 1e3));
+  config.rope.attention_factor = static_cast<float>(ranged(keys, "rope.scaling.attn_factor", 1.0, 1e-3, 1e3));
 }
 
 void read_rope_factors(const GgufFile& file, ModelConfig& config) {
   const GgufTensor* tensor = file.find("rope_freqs.weight");
   if (tensor == nullptr) return;
   const std::string at = file.path() + ": tensor 'rope_freqs.weight'";
-  const size_t pairs = static_cast<size_t>(config.rope_dim / 2);
+  const size_t pairs = static_cast<size_t>(config.rope.dim / 2);
   if (tensor->type != StorageType::f32 || tensor->bytes != pairs * sizeof(float)) {
     throw Error("a tensor has the wrong shape or type: expected " + std::to_string(pairs) + " values of type F32", at);
   }
-  config.rope_frequency_factors.resize(pairs);
-  std::memcpy(config.rope_frequency_factors.data(), tensor->data, tensor->bytes);
-  for (float factor : config.rope_frequency_factors) {
+  config.rope.frequency_factors.resize(pairs);
+  std::memcpy(config.rope.frequency_factors.data(), tensor->data, tensor->bytes);
+  for (float factor : config.rope.frequency_factors) {
     if (!(factor > 0.0f) || !std::isfinite(factor)) {
       throw Error("a frequency factor of " + std::to_string(factor) + ", expected positive finite ones", at);
     }
   }
-  if (config.rope_scaling == RopeScaling::none) config.rope_scaling = RopeScaling::frequency_factors;
+  if (config.rope.scaling == RopeScaling::none) config.rope.scaling = RopeScaling::frequency_factors;
 }
 
 }  // namespace tandem

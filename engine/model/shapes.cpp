@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/model/architecture.h"
 #include "sync/error.h"
 #include "sync/json_text.h"
 
@@ -91,9 +92,10 @@ class Keys {
   std::vector<std::string> asked_;
 };
 
-void derive_rotation(ModelConfig& config) {
-  config.head_dim_v = config.rope_dim = config.head_dim;
-  config.rope_halves = config.architecture.starts_with("qwen");
+// What a shape leaves to its architecture.
+void describe(ModelConfig& config, const std::string& source) {
+  config.head_dim_v = config.rope.dim = config.head_dim;
+  architecture_named(config.architecture, source).describe(config);
 }
 
 ModelConfig config_of(const PublishedShape& shape) {
@@ -108,22 +110,23 @@ ModelConfig config_of(const PublishedShape& shape) {
   config.head_dim = shape.head_dim;
   config.vocabulary = shape.vocabulary;
   config.context_length = shape.context_length;
-  config.rope_base = shape.rope_base;
+  config.rope.base = shape.rope_base;
   config.tied_output = shape.tied_output;
   config.qkv_bias = shape.qkv_bias;
   config.qk_norm = shape.qk_norm;
-  derive_rotation(config);
+  describe(config, shape.name);
   return config;
 }
 
 // Matrices one below the other that read the same input.
-MatrixGroup group_of(const PackedFormat& format, int64_t columns, const std::vector<int64_t>& heights, bool separate) {
-  MatrixGroup group{{}, 0, columns, {}};
-  for (const int64_t rows : heights) {
-    if (separate) group.parts.push_back({{format, rows, columns, {}}, group.rows});
-    group.rows += rows;
+MatrixGroup group_of(const PackedFormat& format, const GroupSpec& spec, bool separate) {
+  MatrixGroup group;
+  for (const MatrixSpec& weight : spec.weights) {
+    if (separate || group.parts.empty()) group.parts.push_back({{format, 0, weight.columns, {}}, group.rows});
+    group.parts.back().matrix.rows += weight.rows;
+    group.rows += weight.rows;
+    group.columns = weight.columns;
   }
-  if (!separate) group.parts.push_back({{format, group.rows, columns, {}}, 0});
   return group;
 }
 
@@ -152,12 +155,13 @@ ModelConfig parse_shape(std::string_view text, const std::string& source) {
       keys.count("head_dim", kMaxLayers, divides ? std::optional(config.hidden / config.heads) : std::nullopt);
   config.vocabulary = keys.count("vocabulary", kMaxVocabulary);
   config.context_length = keys.count("context_length", kMaxContext, 4096);
-  config.rope_base = keys.positive("rope_base", 10000.0f);
+  config.rope.base = keys.positive("rope_base", 10000.0f);
   config.tied_output = keys.flag("tied_output");
   config.qkv_bias = keys.flag("qkv_bias");
   config.qk_norm = keys.flag("qk_norm");
+  if (const int64_t window = keys.count("sliding_window", kMaxContext, 0); window > 0) config.window = window;
   keys.finish();
-  derive_rotation(config);
+  describe(config, source);
   return config;
 }
 
@@ -174,23 +178,22 @@ ModelConfig model_shape(const std::string& name_or_path) {
 }
 
 Model shape_only_model(const ModelConfig& c, const PackedFormat& format, bool separate) {
+  const ModelSpec spec = model_spec(architecture_named(c.architecture, c.name), c);
   Model model{c, {}};
   ModelWeights& weights = model.weights;
-  weights.embedding = {format, c.vocabulary, c.hidden, {}};
+  weights.embedding = {format, spec.embedding.rows, spec.embedding.columns, {}};
   weights.bytes = weights.embedding.bytes();
-  for (int64_t i = 0; i < c.layers; ++i) {
-    LayerWeights layer;
-    layer.qkv = group_of(format, c.hidden, {c.q_width(), c.k_width(), c.v_width()}, separate);
-    layer.attention_output = group_of(format, c.heads * c.head_dim_v, {c.hidden}, separate);
-    layer.gate_up = group_of(format, c.hidden, {c.feed_forward, c.feed_forward}, separate);
-    layer.down = group_of(format, c.feed_forward, {c.hidden}, separate);
-    for (const MatrixGroup* group : {&layer.qkv, &layer.attention_output, &layer.gate_up, &layer.down}) {
-      for (const MatrixPart& part : group->parts) weights.bytes += part.matrix.bytes();
-    }
-    weights.layers.push_back(std::move(layer));
-  }
-  weights.output = group_of(format, c.hidden, {c.vocabulary}, separate);
-  if (!c.tied_output) weights.bytes += weights.output.parts.front().matrix.bytes();
+  const Overloaded shape{[&](const GroupSpec& from, MatrixGroup& to) {
+                           to = group_of(format, from, separate);
+                           weights.bytes += to.bytes();
+                         },
+                         [](const VectorSpec&, Operand&) {}};
+  weights.layers.resize(spec.layers.size());
+  for (size_t i = 0; i < spec.layers.size(); ++i) each_part(shape, spec.layers[i], weights.layers[i]);
+  if (c.tied_output)
+    weights.output = {{{weights.embedding, 0}}, c.vocabulary, c.hidden, {}};
+  else
+    shape(spec.output, weights.output);
   return model;
 }
 

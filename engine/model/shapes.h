@@ -4,8 +4,8 @@
 // Contract: a shape comes from the table of published models by name, from a JSON file, or from the header of a GGUF
 // file. In the JSON, `schema` (1), `layers`, `hidden`, `feed_forward`, `heads` and `vocabulary` are required;
 // `name`, `architecture`, `kv_heads` (= heads), `head_dim` (= hidden / heads), `context_length`, `rope_base`,
-// `tied_output`, `qkv_bias` and `qk_norm` have defaults. An unknown key, a wrong type or a value out of range is an
-// Error naming file and key.
+// `tied_output`, `qkv_bias`, `qk_norm` and `sliding_window` have defaults; `architecture` is one that files have. An
+// unknown key, a wrong type or a value out of range is an Error naming file and key.
 #pragma once
 
 #include <span>

@@ -11,6 +11,7 @@
 
 #include "engine/model/config.h"
 #include "engine/model/gguf.h"
+#include "engine/model/layer.h"
 #include "engine/tensor/packed.h"
 #include "sync/pool.h"
 
@@ -28,15 +29,7 @@ struct MatrixGroup {
   size_t bytes() const;
 };
 
-struct LayerWeights {
-  Operand attention_norm;        // f32 [H]
-  MatrixGroup qkv;               // [q_width + k_width + v_width, H]
-  Operand q_norm, k_norm;        // f32 [head_dim], with ModelConfig::qk_norm
-  MatrixGroup attention_output;  // [H, heads * head_dim_v]
-  Operand ffn_norm;              // f32 [H]
-  MatrixGroup gate_up;           // [2 I, H]: gate rows, then up rows
-  MatrixGroup down;              // [H, I]
-};
+using LayerWeights = LayerParts<Operand, MatrixGroup>;  // vectors are f32
 
 struct ModelWeights {
   PackedMatrix embedding;  // [vocabulary, H]

@@ -72,17 +72,4 @@ int64_t best_attention_shares(const Operator& op, const AttentionCosts& costs) {
   return best;
 }
 
-SeenPositions seen_positions(const Attention& op, int64_t past) {
-  if (op.S == 0 || op.part == AttentionPart::merge) return {};
-  int64_t begin = 0, end = past + op.S;
-  if (op.part == AttentionPart::splits) {
-    const SplitRange splits = splits_of(op, past + op.S - 1);
-    begin = splits.begin * kAttentionSplit;
-    end = std::min(splits.end * kAttentionSplit, end);
-  }
-  int64_t pairs = 0;
-  for (int64_t s = 0; s < op.S; ++s) pairs += std::clamp(past + s + 1, begin, std::max(begin, end)) - begin;
-  return {static_cast<double>(pairs), static_cast<double>(std::max<int64_t>(0, end - begin))};
-}
-
 }  // namespace tandem

@@ -33,11 +33,4 @@ struct AttentionCosts {
 // Without scratch, whole heads.
 int64_t best_attention_shares(const Operator& op, const AttentionCosts& costs);
 
-// Pairs of a token and a position that it sees, and the positions that at least one token sees, when `past` positions
-// lie before the first token: those of the part, if the operator is one.
-struct SeenPositions {
-  double pairs = 0, positions = 0;
-};
-SeenPositions seen_positions(const Attention& op, int64_t past);
-
 }  // namespace tandem

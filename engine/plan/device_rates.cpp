@@ -4,7 +4,6 @@
 #include <bit>
 #include <cmath>
 
-#include "engine/plan/attention_cut.h"
 #include "engine/plan/matmul_point.h"
 
 namespace tandem {
@@ -22,15 +21,9 @@ Work work_of(const TimedOperator& timed) {
     return {2 * static_cast<double>(point.K) * rows * (static_cast<double>(point.S) + kUnpackTokens),
             weight_bytes(point)};
   }
-  if (const auto* attention = std::get_if<Attention>(&timed.op.body)) {
-    if (attention->part == AttentionPart::merge) return work(timed.op);
-    const KvCache& cache = attention->cache;
-    const auto each = static_cast<double>(cache.head_dim + cache.head_dim_v);
-    const SeenPositions seen = seen_positions(*attention, timed.past);
-    return {2 * static_cast<double>(attention->heads) * each * seen.pairs,
-            static_cast<double>(cache.kv_heads) * each * static_cast<double>(cache.element_bytes()) * seen.positions};
-  }
-  return work(timed.op);
+  const Work all = work(timed.op, timed.past);
+  const bool reads_cache = std::holds_alternative<Attention>(timed.op.body) && all.cache_bytes > 0;
+  return {all.flops, reads_cache ? all.cache_bytes : all.bytes};
 }
 
 }  // namespace

@@ -11,40 +11,6 @@ namespace {
 double real(int64_t value) { return static_cast<double>(value); }
 int64_t rows_of(const MatMul& op) { return op.row_end - op.row_begin; }
 
-// Values that an operator reads and writes of its activations, and bytes of everything that has a width of its own.
-struct Traffic {
-  double values = 0, bytes = 0;
-};
-
-struct TrafficOf {
-  const SocProfile& profile;
-  int64_t context;
-
-  Traffic operator()(const MatMul& op) const {
-    return {real(op.S) * real(op.K + rows_of(op)), weight_bytes_of(profile, op.w, rows_of(op))};
-  }
-  Traffic operator()(const Embed& op) const { return {real(op.S * op.H), weight_bytes_of(profile, op.w, op.S)}; }
-  // The residual connection reads one more and writes one more; where it has no Operand (a shape) it is not there.
-  Traffic operator()(const RmsNorm& op) const { return {(op.add ? 4.0 : 2.0) * real(op.S * op.groups * op.width), 0}; }
-  Traffic operator()(const Rope& op) const { return {2.0 * real(op.S * op.heads * op.rot_dim), 0}; }
-  Traffic operator()(const KvAppend& op) const {
-    const double values = real(op.S * op.cache.kv_heads * (op.cache.head_dim + op.cache.head_dim_v));
-    return {values, values * static_cast<double>(op.cache.element_bytes())};
-  }
-  Traffic operator()(const Attention& op) const {
-    const KvCache& cache = op.cache;
-    const double cached = real((context + op.S) * cache.kv_heads * (cache.head_dim + cache.head_dim_v));
-    return {real(op.S * op.heads * (cache.head_dim + cache.head_dim_v)),
-            cached * static_cast<double>(cache.element_bytes())};
-  }
-  Traffic operator()(const SwiGlu& op) const { return {3.0 * real(op.S * op.I), 0}; }
-  Traffic operator()(const Add& op) const { return {3.0 * real(op.S * op.width), 0}; }
-  Traffic operator()(const Bias& op) const { return {2.0 * real(op.S * op.width), 0}; }
-  Traffic operator()(const Softmax& op) const { return {2.0 * real(op.S * op.width), 0}; }
-  Traffic operator()(const ArgMax& op) const { return {real(op.S * op.width), 0}; }
-  Traffic operator()(const TopK& op) const { return {real(op.S * op.width), 0}; }
-};
-
 double attention_rate(const SocProfile& profile, int64_t tokens) {
   const bool decodes = tokens <= profile.npu.decode_tokens && profile.gpu.decode_attention_flops > 0;
   return decodes ? profile.gpu.decode_attention_flops : profile.gpu.attention_flops;
@@ -57,24 +23,16 @@ double weight_bytes_of(const SocProfile& profile, const PackedMatrix& matrix, in
   return static_cast<double>(panel_bytes(matrix.format, matrix.columns)) / kPanelRows * real(rows);
 }
 
-double visible_positions(int64_t S, int64_t context) { return real(S * context) + real(S * (S + 1)) / 2; }
-
 // H13
 OpTime gpu_time(const SocProfile& profile, const Operator& op, int64_t context) {
-  const Traffic traffic = std::visit(TrafficOf{profile, context}, op.body);
+  const Work all = work(op, context);
+  const double weight_bytes = profile.weight_bits > 0 ? all.weights * profile.weight_bits / 8 : all.weight_bytes;
+  const bool attends = std::holds_alternative<Attention>(op.body);
+  const double rate = attends ? attention_rate(profile, tokens_of(op)) : profile.gpu.flops;
   OpTime time;
-  time.bytes = traffic.values * profile.activation_bytes + traffic.bytes;
-  double compute = 0;
-  if (const auto* attention = std::get_if<Attention>(&op.body)) {
-    const KvCache& cache = attention->cache;
-    time.flops = 2.0 * visible_positions(attention->S, context) * real(attention->heads) *
-                 real(cache.head_dim + cache.head_dim_v);
-    compute = time.flops / attention_rate(profile, attention->S);
-  } else {
-    time.flops = work(op).flops;
-    compute = time.flops / profile.gpu.flops;
-  }
-  time.seconds = std::max({compute, time.bytes / profile.gpu.bytes_per_second, profile.gpu.submit_seconds});
+  time.bytes = all.activations * profile.activation_bytes + weight_bytes + all.cache_bytes;
+  time.flops = all.flops;
+  time.seconds = std::max({time.flops / rate, time.bytes / profile.gpu.bytes_per_second, profile.gpu.submit_seconds});
   return time;
 }
 

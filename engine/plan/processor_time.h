@@ -29,7 +29,6 @@ struct OpTime {
 
 // Of the memory and of the arithmetic units, whatever the processor.
 double weight_bytes_of(const SocProfile& profile, const PackedMatrix& matrix, int64_t rows);
-double visible_positions(int64_t S, int64_t context);  // over all tokens of a batch: S * context + S * (S + 1) / 2
 
 OpTime gpu_time(const SocProfile& profile, const Operator& op, int64_t context);
 OpTime npu_time(const SocProfile& profile, const MatMul& op);

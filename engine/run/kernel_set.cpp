@@ -23,7 +23,7 @@ std::string kernel_set_of(const GgufFile& file, const ModelConfig& config) {
   std::string text =
       config.architecture + " heads " + std::to_string(config.head_dim) + "/" + std::to_string(config.head_dim_v) +
       " " + std::to_string(config.kv_heads > 0 ? config.heads / config.kv_heads : 0) + " a KV head, " +
-      (config.rope_halves ? "halves" : "interleaved") + ", rotated " + std::to_string(config.rope_dim) + ", types";
+      (config.rope.halves ? "halves" : "interleaved") + ", rotated " + std::to_string(config.rope.dim) + ", types";
   for (const std::string& role : roles) text += " " + role;
   return text;
 }

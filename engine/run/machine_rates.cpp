@@ -55,7 +55,7 @@ std::vector<std::string> classes_of(const PassKind& kind) {
 }
 
 // What the time of an operator depends on, to be asked for once: planners ask the same again and again.
-using Asked = std::tuple<int, size_t, PackedKind, int, int64_t, int64_t, int64_t, int64_t, bool>;
+using Asked = std::tuple<int, size_t, PackedKind, int64_t, int64_t, int64_t, int64_t, int64_t, bool>;
 
 Asked asked(int device, const TimedOperator& timed) {
   const Operator& op = timed.op;
@@ -64,7 +64,7 @@ Asked asked(int device, const TimedOperator& timed) {
     return {device,
             op.body.index(),
             format.kind,
-            static_cast<int>(format.group),
+            format.group,
             matmul->S,
             matmul->K,
             matmul->row_end - matmul->row_begin,
@@ -76,7 +76,7 @@ Asked asked(int device, const TimedOperator& timed) {
   return {device,
           op.body.index(),
           PackedKind{},
-          attention ? static_cast<int>(attention->share_begin) : 0,
+          attention ? attention->window * kAttentionShares + attention->share_begin : 0,
           tokens_of(op),
           timed.past,
           static_cast<int64_t>(each.bytes),

@@ -4,7 +4,6 @@
 #include <functional>
 #include <set>
 #include <string>
-#include <tuple>
 
 namespace tandem {
 namespace {
@@ -78,11 +77,10 @@ std::vector<MatMulPoint> grid_points(SameMatMuls same, DeviceKind kind, bool qui
 
 std::vector<Operator> other_kinds(std::span<const Operator> operators) {
   std::vector<Operator> kinds;
-  std::set<std::tuple<std::string, double, double>> seen;
   for (const Operator& op : operators) {
     if (std::holds_alternative<MatMul>(op.body) || std::holds_alternative<KvAppend>(op.body)) continue;
-    const Work each = work(op);
-    if (seen.insert({kind_name(op), each.flops, each.bytes}).second) kinds.push_back(op);
+    const bool is_known = std::ranges::any_of(kinds, [&](const Operator& other) { return same_shape(op, other); });
+    if (!is_known) kinds.push_back(op);
   }
   return kinds;
 }

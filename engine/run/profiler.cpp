@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "engine/run/profile_grid.h"
-#include "engine/run/roofline.h"
 
 namespace tandem {
 namespace {
@@ -41,7 +40,7 @@ void touch_caches(std::span<const Operator> pass) {
 
 ProfileRow row_of(const Device& device, const Operator& op, int64_t past) {
   const auto* attention = std::get_if<Attention>(&op.body);
-  const Work each = attention ? attention_work(*attention, past) : work(op);
+  const Work each = work(op, past);
   ProfileRow row{device.info().id, kind_name(op), attention ? "after " + std::to_string(past) + " tokens" : ""};
   row.S = tokens_of(op);
   row.flops = each.flops;

@@ -2,36 +2,9 @@
 
 #include <algorithm>
 
-#include "engine/plan/attention_cut.h"
 #include "engine/plan/statistics.h"
-#include "engine/tensor/packed.h"
 
 namespace tandem {
-namespace {
-
-Work of_matmul(const MatMul& op) {
-  const size_t bytes =
-      packed_bytes(op.w.format, op.row_end, op.K) - packed_bytes(op.w.format, op.row_begin, op.K);  // whole panels
-  const double flops =
-      2.0 * static_cast<double>(op.S) * static_cast<double>(op.K) * static_cast<double>(op.row_end - op.row_begin);
-  return {flops, static_cast<double>(bytes)};
-}
-
-Work of_embed(const Embed& op) {
-  const double row_bytes = static_cast<double>(panel_bytes(op.w.format, op.w.columns)) / kPanelRows;
-  return {0, static_cast<double>(op.S) * row_bytes};
-}
-
-}  // namespace
-
-Work attention_work(const Attention& op, int64_t first_position) {
-  const KvCache& cache = op.cache;
-  const SeenPositions seen = seen_positions(op, first_position);
-  const double values = static_cast<double>(cache.head_dim + cache.head_dim_v);
-  return {2.0 * static_cast<double>(op.heads) * values * seen.pairs,
-          seen.positions * static_cast<double>(cache.kv_heads) * values * static_cast<double>(cache.element_bytes())};
-}
-
 namespace {
 
 // Where the pass's own positions begin: its first token is some operator's first.
@@ -46,23 +19,26 @@ size_t first_positions_byte(std::span<const Step> steps) {
   return first;
 }
 
+// Where the operator's first token stands, in a pass whose first is at `first_position`.
+int64_t past_of(const Operator& op, int64_t first_position, size_t first_byte) {
+  const auto* attention = std::get_if<Attention>(&op.body);
+  if (attention == nullptr) return first_position;
+  const size_t before = (attention->positions.offset_bytes - first_byte) / sizeof(int32_t);
+  return first_position + static_cast<int64_t>(before);
+}
+
 }  // namespace
 
 Work useful_work(std::span<const Step> steps, int64_t first_position) {
   const size_t first_byte = first_positions_byte(steps);
   Work sum;
-  const auto add = [&sum](const Work& work) {
-    sum.flops += work.flops;
-    sum.bytes += work.bytes;
-  };
   for (const Step& step : steps) {
     for (const Operator& op : step.operators) {
-      if (const auto* matmul = std::get_if<MatMul>(&op.body)) add(of_matmul(*matmul));
-      if (const auto* embed = std::get_if<Embed>(&op.body)) add(of_embed(*embed));
-      if (const auto* attention = std::get_if<Attention>(&op.body)) {
-        const size_t before = (attention->positions.offset_bytes - first_byte) / sizeof(int32_t);
-        add(attention_work(*attention, first_position + static_cast<int64_t>(before)));
-      }
+      if (std::holds_alternative<KvAppend>(op.body)) continue;
+      const Work each = work(op, past_of(op, first_position, first_byte));
+      const double bytes = each.weight_bytes + each.cache_bytes;
+      sum.bytes += bytes;
+      if (bytes > 0) sum.flops += each.flops;
     }
   }
   return sum;

@@ -23,8 +23,6 @@ namespace tandem {
 //              `positions` do.
 Work useful_work(std::span<const Step> steps, int64_t first_position);
 
-Work attention_work(const Attention& op, int64_t first_position);  // of one operator, as above
-
 // What cores can do at most, measured. 0: not measured.
 struct CorePeaks {
   double fma_one_gflops = 0, fma_all_gflops = 0;  // f32 multiply-adds, of one core and of all used ones

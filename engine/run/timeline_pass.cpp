@@ -4,7 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "engine/run/roofline.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -12,9 +11,8 @@ namespace {
 
 Work work_here(const Operator& op) {
   const auto* attention = std::get_if<Attention>(&op.body);
-  if (attention && attention->positions && attention->S > 0)
-    return attention_work(*attention, attention->positions.as<const int32_t>()[0]);
-  return work(op);
+  const bool is_known = attention && attention->positions && attention->S > 0;
+  return work(op, is_known ? Past(attention->positions.as<const int32_t>()[0]) : Past());
 }
 
 // One device's spans of a pass.

@@ -80,6 +80,7 @@ struct PackedMatrix {
   int64_t columns = 0;  // K
   Operand data;         // panel 0 starts here; 64-byte aligned
   size_t bytes() const { return packed_bytes(format, rows, columns); }
+  bool operator==(const PackedMatrix&) const = default;
 };
 
 // Packs rows [row_begin, row_begin + row_count) of the destination: source row i (storage type `type`, `columns`

@@ -63,9 +63,9 @@ json config_json(const ModelConfig& config) {
           {"vocabulary", config.vocabulary},
           {"context_length", config.context_length},
           {"norm_eps", config.norm_eps},
-          {"rope_base", config.rope_base},
-          {"rope_dim", config.rope_dim},
-          {"rope_layout", config.rope_halves ? "halves" : "interleaved"},
+          {"rope_base", config.rope.base},
+          {"rope_dim", config.rope.dim},
+          {"rope_layout", config.rope.halves ? "halves" : "interleaved"},
           {"qkv_bias", config.qkv_bias},
           {"qk_norm", config.qk_norm},
           {"tied_output", config.tied_output}};

@@ -44,6 +44,9 @@ struct LoweringContext {
   int64_t max_buffer_bytes = 0;   // one kernel argument reaches no further; 0: any size
 };
 
+// What the kernels of kernels/ and of shaders/ compute.
+Support supports_features(const Operator& op);
+
 // The names and values of KernelLaunch::options.
 std::vector<std::pair<std::string, std::string>> constants(const std::string& options);
 
@@ -58,9 +61,10 @@ std::vector<KernelLaunch> lower_rms_norm(const RmsNorm& op, const LoweringContex
 std::vector<KernelLaunch> lower_rope(const Rope& op, const LoweringContext& context);
 std::vector<KernelLaunch> lower_kv_append(const KvAppend& op, const LoweringContext& context);
 std::vector<KernelLaunch> lower_attention(const Attention& op, const LoweringContext& context);
-std::vector<KernelLaunch> lower_swiglu(const SwiGlu& op, const LoweringContext& context);
+std::vector<KernelLaunch> lower_glu(const Glu& op, const LoweringContext& context);
 std::vector<KernelLaunch> lower_add(const Add& op, const LoweringContext& context);
 std::vector<KernelLaunch> lower_bias(const Bias& op, const LoweringContext& context);
+std::vector<KernelLaunch> lower_scale(const Scale& op, const LoweringContext& context);
 std::vector<KernelLaunch> lower_softmax(const Softmax& op, const LoweringContext& context);
 std::vector<KernelLaunch> lower_argmax(const ArgMax& op, const LoweringContext& context);
 std::vector<KernelLaunch> lower_top_k(const TopK& op, const LoweringContext& context);

@@ -14,15 +14,27 @@ struct Lowering {
   auto operator()(const Rope& op) const { return lower_rope(op, context); }
   auto operator()(const KvAppend& op) const { return lower_kv_append(op, context); }
   auto operator()(const Attention& op) const { return lower_attention(op, context); }
-  auto operator()(const SwiGlu& op) const { return lower_swiglu(op, context); }
+  auto operator()(const Glu& op) const { return lower_glu(op, context); }
   auto operator()(const Add& op) const { return lower_add(op, context); }
   auto operator()(const Bias& op) const { return lower_bias(op, context); }
+  auto operator()(const Scale& op) const { return lower_scale(op, context); }
   auto operator()(const Softmax& op) const { return lower_softmax(op, context); }
   auto operator()(const ArgMax& op) const { return lower_argmax(op, context); }
   auto operator()(const TopK& op) const { return lower_top_k(op, context); }
 };
 
 }  // namespace
+
+Support supports_features(const Operator& op) {
+  constexpr Feature kKnown[] = {
+      Feature::products,        Feature::gather,           Feature::scatter,    Feature::norm,
+      Feature::rotation,        Feature::attention,        Feature::activation, Feature::element_wise,
+      Feature::softmax,         Feature::comparison,       Feature::selection,  Feature::residual,
+      Feature::scaled_residual, Feature::scaled_embedding, Feature::window,     Feature::gelu,
+      Feature::soft_cap};
+  const auto missing = missing_feature(op, kKnown);
+  return missing ? Support{false, std::string("no kernel for ") + name_of(*missing)} : Support{};
+}
 
 std::vector<KernelLaunch> lower(const Operator& op, const LoweringContext& context) {
   std::vector<KernelLaunch> launches = std::visit(Lowering{context}, op.body);

@@ -23,7 +23,7 @@ int64_t queries_of_tile(const Attention& op, int64_t queries, const LoweringCont
   constexpr int64_t kFloat = sizeof(float), kMaxTile = 8;
   const int64_t query_bytes = kFloat * (op.cache.head_dim + kAttentionSplit + op.cache.head_dim_v);
   const int64_t room =
-      static_cast<int64_t>(context.local_memory_bytes) - kFloat * (5 * kMaxTile + static_cast<int64_t>(kWorkGroup));
+      static_cast<int64_t>(context.local_memory_bytes) - kFloat * (6 * kMaxTile + static_cast<int64_t>(kWorkGroup));
   if (query_bytes > room) {
     throw Error("heads need " + std::to_string(query_bytes) + " bytes of shared memory for one query, there are " +
                     std::to_string(std::max<int64_t>(room, 0)),
@@ -74,6 +74,7 @@ std::vector<KernelLaunch> lower_attention(const Attention& op, const LoweringCon
                    define("SPLIT", kAttentionSplit) + " " + define("SHARES", kAttentionShares) + " " +
                    define("ROUND_F16", op.round_f16);
   if (!simt && !context.shaders) launch.options += " " + define("REGISTERS", context.vector_registers);
+  const int32_t window = op.window > 0 ? narrow(op.window) : std::numeric_limits<int32_t>::max();
   const size_t local = simt ? kWorkGroup : 1;
   launch.local = {local, 1, 1};
   const std::vector<Arg> cache_args = {BufferArg{op.positions}, BufferArg{cache.k}, BufferArg{cache.v}};
@@ -82,7 +83,7 @@ std::vector<KernelLaunch> lower_attention(const Attention& op, const LoweringCon
     launch.args = {BufferArg{op.q}, BufferArg{op.y, true}};
     launch.args.insert(launch.args.end(), cache_args.begin(), cache_args.end());
     launch.args.insert(launch.args.end(), {narrow(op.S), narrow(group), narrow(cache.capacity), narrow(op.q_stride),
-                                           narrow(op.y_stride), op.scale});
+                                           narrow(op.y_stride), op.scale, window});
     launch.global = {tiles * local, kv_heads, 1};
     return {launch};
   }
@@ -93,7 +94,7 @@ std::vector<KernelLaunch> lower_attention(const Attention& op, const LoweringCon
   launch.args.insert(launch.args.end(), cache_args.begin(), cache_args.end());
   launch.args.insert(launch.args.end(),
                      {BufferArg{op.scratch, true}, narrow(op.S), narrow(group), narrow(cache.capacity),
-                      narrow(op.q_stride), op.scale, narrow(op.share_begin), narrow(op.share_end)});
+                      narrow(op.q_stride), op.scale, narrow(op.share_begin), narrow(op.share_end), window});
   launch.global = {tiles * local, kv_heads, splits};
   merge.kernel = in_family("attention_merge", context.family);
   merge.args = {BufferArg{op.y, true},
@@ -101,7 +102,8 @@ std::vector<KernelLaunch> lower_attention(const Attention& op, const LoweringCon
                 BufferArg{op.scratch},
                 narrow(op.heads),
                 narrow(static_cast<int64_t>(splits)),
-                narrow(op.y_stride)};
+                narrow(op.y_stride),
+                window};
   merge.global = {static_cast<size_t>(op.S * op.heads) * local, 1, 1};
   if (op.part == AttentionPart::splits) return {launch};
   if (op.part == AttentionPart::merge) return {merge};

@@ -30,7 +30,8 @@ KernelLaunch look_up(const Embed& op, int64_t begin, int64_t tokens, int64_t row
                  narrow(row_begin),
                  narrow(row_end),
                  narrow(op.H),
-                 narrow(simt ? 1 : kColumns)};
+                 narrow(simt ? 1 : kColumns),
+                 op.scale};
   const size_t groups = ceil_div(op.H, kColumns);
   launch.local = {simt ? kWorkGroup : 1, 1, 1};
   launch.global = {groups * launch.local[0], static_cast<size_t>(tokens), 1};

@@ -20,7 +20,8 @@ std::vector<KernelLaunch> lower_rms_norm(const RmsNorm& op, const LoweringContex
                  narrow(op.y_stride),
                  narrow(op.add_stride),
                  op.weight_offset,
-                 op.eps};
+                 op.eps,
+                 op.add_scale};
   const auto S = static_cast<size_t>(op.S), groups = static_cast<size_t>(op.groups);
   if (context.family == KernelFamily::simt) {
     launch.global = {S * kWorkGroup, groups, 1};

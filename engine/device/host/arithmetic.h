@@ -27,7 +27,8 @@ void reference(const MatMul& op);
 void reference(const RmsNorm& op);
 void reference(const Rope& op);
 void reference(const Attention& op);
-void reference(const SwiGlu& op);
+void reference(const Glu& op);
+void reference(const Scale& op);
 void reference(const Softmax& op);
 
 float round_to_f16(float value);

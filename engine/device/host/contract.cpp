@@ -51,7 +51,8 @@ struct Contract {
         const int64_t at = g * op.width;
         loops.rms_norm({op.x.as<float>() + s * op.x_stride + at,
                         op.add ? op.add.as<float>() + s * op.add_stride + at : nullptr, op.weight.as<float>(),
-                        op.y.as<float>() + s * op.y_stride + at, op.width, op.weight_offset, op.eps, op.round_f16});
+                        op.y.as<float>() + s * op.y_stride + at, op.width, op.weight_offset, op.eps, op.round_f16,
+                        op.add_scale});
       }
   }
   void operator()(const Rope& op) const {
@@ -68,9 +69,12 @@ struct Contract {
   void merge(const Attention& op) const {
     for (int64_t s = 0; s < op.S; ++s)
       for (int64_t head = 0; head < op.heads; ++head)
-        loops.merge_splits({records_of(op, s * op.heads + head), op.positions.as<int32_t>()[s] / kAttentionSplit + 1,
-                            op.cache.head_dim_v, op.y.as<float>() + s * op.y_stride + head * op.cache.head_dim_v,
-                            op.round_f16});
+        loops.merge_splits({records_of(op, s * op.heads + head), first_of(op, s) / kAttentionSplit,
+                            op.positions.as<int32_t>()[s] / kAttentionSplit + 1, op.cache.head_dim_v,
+                            op.y.as<float>() + s * op.y_stride + head * op.cache.head_dim_v, op.round_f16});
+  }
+  static int64_t first_of(const Attention& op, int64_t s) {
+    return first_seen(op.window, op.positions.as<int32_t>()[s]);
   }
   // Of one query, in the order of attention_split_simd: [S * heads][splits][2 + head_dim_v].
   static float* records_of(const Attention& op, int64_t query) {
@@ -82,8 +86,8 @@ struct Contract {
     const bool splits = op.part == AttentionPart::splits;
     double multiplications = 0;
     for (int64_t s = 0; s < op.S; ++s)
-      multiplications +=
-          static_cast<double>(op.positions.as<int32_t>()[s] + 1) * op.heads * (cache.head_dim + cache.head_dim_v);
+      multiplications += static_cast<double>(op.positions.as<int32_t>()[s] + 1 - first_of(op, s)) * op.heads *
+                         (cache.head_dim + cache.head_dim_v);
     const int64_t queries = op.S * (op.heads / cache.kv_heads), tile = attend_tile(queries, cache.kv_heads);
     const int64_t tiles = (queries + tile - 1) / tile;
     share(multiplications, cache.kv_heads * tiles, [&](int64_t begin, int64_t end, int) {
@@ -111,6 +115,7 @@ struct Contract {
     for (int64_t n = begin; n < end; ++n) {
       const int64_t s = n / group, head = kv * group + n % group;
       args.q[n - begin] = op.q.as<float>() + s * op.q_stride + head * cache.head_dim;
+      args.first[n - begin] = first_of(op, s);
       args.last[n - begin] = op.positions.as<int32_t>()[s];
       args.y[n - begin] = op.part == AttentionPart::splits
                               ? records_of(op, s * op.heads + head)
@@ -128,10 +133,13 @@ struct Contract {
     args.round_f16 = op.round_f16;
     return args;
   }
-  void operator()(const SwiGlu& op) const {
+  void operator()(const Glu& op) const {
     for (int64_t s = 0; s < op.S; ++s)
-      loops.swiglu(op.gate.as<float>() + s * op.gate_stride, op.up.as<float>() + s * op.up_stride,
-                   op.y.as<float>() + s * op.y_stride, op.I, op.round_f16);
+      loops.glu({op.gate.as<float>() + s * op.gate_stride, op.up.as<float>() + s * op.up_stride,
+                 op.y.as<float>() + s * op.y_stride, op.I, op.activation == Activation::gelu_tanh, op.round_f16});
+  }
+  void operator()(const Scale& op) const {
+    for (int64_t s = 0; s < op.S; ++s) loops.scale(op.x.as<float>() + s * op.x_stride, op.width, op.factor, op.cap);
   }
   void operator()(const Softmax& op) const {
     for (int64_t s = 0; s < op.S; ++s) loops.softmax(op.x.as<float>() + s * op.x_stride, op.width);

@@ -25,7 +25,9 @@ void run_embed(const Embed& op) {
     if (ids[s] < 0 || ids[s] >= op.w.rows)
       throw Error("a token id is outside the vocabulary",
                   "id " + std::to_string(ids[s]) + " of " + std::to_string(op.w.rows) + " rows");
-    decode_packed_row(op.w.format, op.w.data.as<std::byte>(), op.H, ids[s], op.y.as<float>() + s * op.H);
+    float* y = op.y.as<float>() + s * op.H;
+    decode_packed_row(op.w.format, op.w.data.as<std::byte>(), op.H, ids[s], y);
+    if (op.scale != 1) std::transform(y, y + op.H, y, [&](float value) { return value * op.scale; });
   }
 }
 

@@ -39,6 +39,14 @@ double now_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+// What both the loops of the contract and the reference compute.
+constexpr Feature kKnownFeatures[] = {
+    Feature::products,        Feature::gather,           Feature::scatter,    Feature::norm,
+    Feature::rotation,        Feature::attention,        Feature::activation, Feature::element_wise,
+    Feature::softmax,         Feature::comparison,       Feature::selection,  Feature::residual,
+    Feature::scaled_residual, Feature::scaled_embedding, Feature::window,     Feature::gelu,
+    Feature::soft_cap};
+
 class HostDevice : public Device {
  public:
   // With a thread of its own.
@@ -82,6 +90,8 @@ class HostDevice : public Device {
 
   const DeviceInfo& info() const override { return info_; }
   Support supports(const Operator& op) const override {
+    if (const auto missing = missing_feature(op, kKnownFeatures))
+      return {false, std::string("no loop for ") + name_of(*missing)};
     const auto* attention = std::get_if<Attention>(&op.body);
     if (attention && attention->cache.head_dim_v > host::kMaxHeadDimV)
       return {false, "a value head of more than " + std::to_string(host::kMaxHeadDimV) + " elements"};

@@ -34,6 +34,7 @@ struct NormArgs {
   int64_t width;
   float weight_offset, eps;
   bool round_f16;
+  float add_scale;
 };
 
 inline constexpr int kMaxAttendTile = 8;
@@ -43,8 +44,9 @@ inline constexpr int64_t kMaxHeadDimV = 512;  // attend() keeps the values of a 
 struct AttendArgs {
   int queries;  // 1..HostLoops::attend_tile
   const float* q[kMaxAttendTile];
-  int64_t last[kMaxAttendTile];  // position of the query's token, the last one it sees
-  float* y[kMaxAttendTile];      // attend_splits(): record 0 of the query: maximum, sum and values of each split
+  int64_t first[kMaxAttendTile];  // the first position that the query sees
+  int64_t last[kMaxAttendTile];   // the position of its token, the last one it sees
+  float* y[kMaxAttendTile];       // attend_splits(): record 0 of the query: maximum, sum and values of each split
   const void *k, *v;
   bool f16;
   int64_t head_dim, head_dim_v;
@@ -56,7 +58,8 @@ struct AttendArgs {
 // What the splits of one query are merged to.
 struct MergeArgs {
   const float* records;  // [splits, 2 + head_dim_v]
-  int64_t splits, head_dim_v;
+  int64_t begin, end;    // of the splits that it sees something of
+  int64_t head_dim_v;
   float* y;
   bool round_f16;
 };
@@ -70,6 +73,15 @@ struct RopeArgs {
   bool interleaved;
 };
 
+// One token of a gated linear unit.
+struct GluArgs {
+  const float *gate, *up;
+  float* y;
+  int64_t count;
+  bool gelu;  // else silu
+  bool round_f16;
+};
+
 struct HostLoops {
   const char* name;  // instruction set
   void (*matmul_panel)(const PanelArgs& args);
@@ -79,7 +91,8 @@ struct HostLoops {
   void (*attend_splits)(const AttendArgs& args);
   void (*merge_splits)(const MergeArgs& args);
   void (*rope)(const RopeArgs& args);
-  void (*swiglu)(const float* gate, const float* up, float* y, int64_t count, bool round_f16);
+  void (*glu)(const GluArgs& args);
+  void (*scale)(float* x, int64_t count, float factor, float cap);  // cap 0: none
   void (*softmax)(float* x, int64_t count);
   void (*to_halves)(const float* from, uint16_t* to, int64_t count);  // rounds to nearest even
 };

@@ -8,7 +8,7 @@
 
 namespace tandem::host {
 
-const HostLoops LOOPS_TABLE = {LOOPS_NAME,   matmul_panel, rms_norm, kAttendTile, attend,   attend_splits,
-                               merge_splits, rope,         swiglu,   softmax,     to_halves};
+const HostLoops LOOPS_TABLE = {LOOPS_NAME,   matmul_panel, rms_norm, kAttendTile, attend,  attend_splits,
+                               merge_splits, rope,         glu,      scale,       softmax, to_halves};
 
 }  // namespace tandem::host

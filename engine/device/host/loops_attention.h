@@ -50,9 +50,10 @@ struct Tile {
   float top[T], sum[T];
   float keep[T], take[T];    // how a split joins the others
   int64_t common, furthest;  // the smallest and the largest of the last positions
+  int64_t earliest, latest;  // the smallest and the largest of the first ones
 };
 
-// Scores of B blocks go to p, -inf beyond a query's last position.
+// Scores of B blocks go to p, -inf at positions that a query does not see.
 template <int T, int B, typename Element>
 void score_blocks(const AttendArgs& args, int64_t first, int64_t block, Lanes* tops, Tile<T>& tile) {
   const int64_t dim = args.head_dim;
@@ -77,8 +78,11 @@ void score_blocks(const AttendArgs& args, int64_t first, int64_t block, Lanes* t
     const Words positions = counting_from(static_cast<int32_t>(block + 16 * j));
 #pragma GCC unroll 8
     for (int i = 0; i < T; ++i) {
+      const Lanes unseen = all(-__builtin_inff());
       const Words beyond = greater(positions, static_cast<int32_t>(args.last[i]));
-      const Lanes score = select(beyond, all(-__builtin_inff()), scores[i][j] * all(args.scale));
+      Lanes score = select(beyond, unseen, scores[i][j] * all(args.scale));
+      if (first < tile.latest)
+        score = select(greater(positions, static_cast<int32_t>(args.first[i] - 1)), score, unseen);
       tops[i] = larger(tops[i], score);
       store(tile.p[i] + (block - first) + 16 * j, score);
     }
@@ -137,7 +141,9 @@ void add_columns(const AttendArgs& args, int64_t first, int64_t end, int64_t c, 
   for (int i = 0; i < T; ++i)
 #pragma GCC unroll 4
     for (int j = 0; j < W; ++j) acc[i][j] = all(0.0f);
-  int64_t n = first;
+  // What lies before a query's first position has the weight 0.
+  int64_t n = tile.earliest > first ? tile.earliest : first;
+  row += (n - first) * width;
   for (; n < shared_end; ++n, row += width) {
     for (size_t line = 0; line < W * 16 * sizeof(Element); line += 64)
       __builtin_prefetch(reinterpret_cast<const char*>(row) + kValuesAhead + line);
@@ -181,9 +187,12 @@ void add_values(const AttendArgs& args, int64_t first, int64_t end, int64_t c, T
 template <int T>
 void start(const AttendArgs& args, Tile<T>& tile) {
   tile.common = tile.furthest = args.last[0];
+  tile.earliest = tile.latest = args.first[0];
   for (int i = 0; i < T; ++i) {
     tile.common = args.last[i] < tile.common ? args.last[i] : tile.common;
     tile.furthest = args.last[i] > tile.furthest ? args.last[i] : tile.furthest;
+    tile.earliest = args.first[i] < tile.earliest ? args.first[i] : tile.earliest;
+    tile.latest = args.first[i] > tile.latest ? args.first[i] : tile.latest;
     tile.top[i] = -__builtin_inff();
     tile.sum[i] = 0;
     for (int64_t c = 0; c < args.head_dim_v; c += 16) store(tile.values[i] + c, all(0.0f));
@@ -224,10 +233,12 @@ void attend_tile(const AttendArgs& args, bool keep_splits) {
   Tile<T> tile;
   start(args, tile);
   if (!keep_splits) {
-    for (int64_t first = 0; first <= tile.furthest; first += kSplit) add_split<T, Element>(args, first, tile);
+    for (int64_t first = tile.earliest / kSplit * kSplit; first <= tile.furthest; first += kSplit)
+      add_split<T, Element>(args, first, tile);
     return finish(args, tile);
   }
   for (int64_t split = args.split_begin; split < args.split_end && split * kSplit <= tile.furthest; ++split) {
+    if ((split + 1) * kSplit <= tile.earliest) continue;  // the merge does not look at it
     start(args, tile);
     add_split<T, Element>(args, split * kSplit, tile);
     store_record(args, split, tile);
@@ -251,7 +262,7 @@ void merge_splits(const MergeArgs& args) {
   alignas(64) float values[kMaxHeadDimV];
   for (int64_t c = 0; c < width; c += 16) store(values + c, all(0.0f));
   float top = lowest, sum = 0;
-  for (int64_t split = 0; split < args.splits; ++split) {
+  for (int64_t split = args.begin; split < args.end; ++split) {
     const float* record = args.records + split * (2 + width);
     const float next = record[0] > top ? record[0] : top, base = next == lowest ? 0.0f : next;
     float scales[16] = {top - base, record[0] - base};

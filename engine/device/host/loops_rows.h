@@ -19,7 +19,7 @@ void rms_norm(const NormArgs& given) {
   for (int64_t i = 0; i < width; i += 16) {
     Lanes v = load_upto(args.x + i, width - i, 0);
     if (args.add) {
-      v = v + load_upto(args.add + i, width - i, 0);
+      v = fma(all(args.add_scale), load_upto(args.add + i, width - i, 0), v);
       store_upto(args.x + i, v, width - i);
     }
     squares = fma(v, v, squares);
@@ -67,12 +67,26 @@ void rope_halves(const RopeArgs& args) {
 
 void rope(const RopeArgs& args) { args.interleaved ? rope_neighbours(args) : rope_halves(args); }
 
-void swiglu(const float* gate, const float* up, float* y, int64_t count, bool to_f16) {
+// By tanh, as 1 + tanh(u) = 2 / (1 + exp(-2 u)).
+LANES_INLINE Lanes slope_of_gelu(Lanes g) { return fma(all(0.044715f), g * g * g, g) * all(1.5957691216f); }
+
+void glu(const GluArgs& given) {
+  const GluArgs args = given;
+  for (int64_t i = 0; i < args.count; i += 16) {
+    const int64_t left = args.count - i;
+    const Lanes g = load_upto(args.gate + i, left, 0), t = args.gelu ? slope_of_gelu(g) : g;
+    Lanes v = g / (all(1.0f) + exp(-t)) * load_upto(args.up + i, left, 0);
+    if (args.round_f16) v = round_f16(v);
+    store_upto(args.y + i, v, left);
+  }
+}
+
+// tanh(u) = 1 - 2 / (1 + exp(2 u))
+void scale(float* x, int64_t count, float factor, float cap) {
   for (int64_t i = 0; i < count; i += 16) {
-    const Lanes g = load_upto(gate + i, count - i, 0);
-    Lanes v = g / (all(1.0f) + exp(-g)) * load_upto(up + i, count - i, 0);
-    if (to_f16) v = round_f16(v);
-    store_upto(y + i, v, count - i);
+    Lanes v = load_upto(x + i, count - i, 0) * all(factor);
+    if (cap > 0) v = all(cap) * (all(1.0f) - all(2.0f) / (all(1.0f) + exp(v / all(cap) * all(2.0f))));
+    store_upto(x + i, v, count - i);
   }
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <vector>
 
 #include "engine/device/host/arithmetic.h"
@@ -11,6 +12,12 @@ namespace {
 float result(double value, bool round_f16) {
   const auto rounded = static_cast<float>(value);
   return round_f16 ? round_to_f16(rounded) : rounded;
+}
+
+double activated(double gate, Activation activation) {
+  if (activation == Activation::silu) return gate / (1 + std::exp(-gate));
+  const double u = std::sqrt(2 / std::numbers::pi) * (gate + 0.044715 * gate * gate * gate);
+  return gate / (1 + std::exp(-2 * u));  // gate / 2 * (1 + tanh(u)), which loses every digit where tanh is -1
 }
 
 double cache_value(const Operand& operand, KvType type, int64_t index) {
@@ -54,7 +61,9 @@ void reference(const RmsNorm& op) {
       float* y = op.y.as<float>() + s * op.y_stride + g * op.width;
       double squares = 0;
       for (int64_t i = 0; i < op.width; ++i) {
-        if (op.add) x[i] += op.add.as<float>()[s * op.add_stride + g * op.width + i];
+        if (op.add)
+          x[i] = static_cast<float>(x[i] + static_cast<double>(op.add_scale) *
+                                               op.add.as<float>()[s * op.add_stride + g * op.width + i]);
         squares += static_cast<double>(x[i]) * x[i];
       }
       const double inverse = 1 / std::sqrt(squares / static_cast<double>(op.width) + op.eps);
@@ -124,7 +133,9 @@ void keep_splits(const Attention& op, int64_t s, int64_t head, int64_t count) {
   const SplitRange splits = splits_of(op, op.positions.as<int32_t>()[op.S - 1]);
   for (int64_t split = splits.begin; split < splits.end && split * kAttentionSplit < count; ++split) {
     const int64_t begin = split * kAttentionSplit;
-    const Found found = attend(op, s, head, begin, std::min(begin + kAttentionSplit, count));
+    const int64_t first = std::max(begin, first_seen(op.window, count - 1));
+    if (first >= begin + kAttentionSplit) continue;  // the merge does not look at it
+    const Found found = attend(op, s, head, first, std::min(begin + kAttentionSplit, count));
     float* record = record_of(op, s, head, split);
     record[0] = static_cast<float>(found.top);
     record[1] = static_cast<float>(found.sum);
@@ -136,9 +147,10 @@ Found merge(const Attention& op, int64_t s, int64_t head, int64_t count) {
   const int64_t splits = (count + kAttentionSplit - 1) / kAttentionSplit;
   Found all;
   all.values.assign(static_cast<size_t>(op.cache.head_dim_v), 0);
-  for (int64_t split = 0; split < splits; ++split)
+  const int64_t begin = first_seen(op.window, count - 1) / kAttentionSplit;
+  for (int64_t split = begin; split < splits; ++split)
     all.top = std::max<double>(all.top, record_of(op, s, head, split)[0]);
-  for (int64_t split = 0; split < splits; ++split) {
+  for (int64_t split = begin; split < splits; ++split) {
     const float* record = record_of(op, s, head, split);
     const double share = std::exp(record[0] - all.top);
     all.sum += share * record[1];
@@ -158,18 +170,28 @@ void reference(const Attention& op) {
         keep_splits(op, s, h, count);
         continue;
       }
-      const Found found = op.part == AttentionPart::merge ? merge(op, s, h, count) : attend(op, s, h, 0, count);
+      const Found found = op.part == AttentionPart::merge ? merge(op, s, h, count)
+                                                          : attend(op, s, h, first_seen(op.window, count - 1), count);
       float* y = op.y.as<float>() + s * op.y_stride + h * op.cache.head_dim_v;
       for (size_t d = 0; d < found.values.size(); ++d) y[d] = result(found.values[d] / found.sum, op.round_f16);
     }
   }
 }
 
-void reference(const SwiGlu& op) {
+void reference(const Glu& op) {
   for (int64_t s = 0; s < op.S; ++s)
     for (int64_t i = 0; i < op.I; ++i) {
       const double gate = op.gate.as<float>()[s * op.gate_stride + i], up = op.up.as<float>()[s * op.up_stride + i];
-      op.y.as<float>()[s * op.y_stride + i] = result(gate / (1 + std::exp(-gate)) * up, op.round_f16);
+      op.y.as<float>()[s * op.y_stride + i] = result(activated(gate, op.activation) * up, op.round_f16);
+    }
+}
+
+void reference(const Scale& op) {
+  for (int64_t s = 0; s < op.S; ++s)
+    for (int64_t i = 0; i < op.width; ++i) {
+      float& x = op.x.as<float>()[s * op.x_stride + i];
+      const double scaled = static_cast<double>(x) * op.factor;
+      x = static_cast<float>(op.cap > 0 ? op.cap * std::tanh(scaled / op.cap) : scaled);
     }
 }
 

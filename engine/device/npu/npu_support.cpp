@@ -3,40 +3,7 @@
 #include <variant>
 
 namespace tandem {
-
 namespace {
-
-// One reason for each operator the chip has no hardware for; a new operator does not compile until it has a line here.
-struct WhyNot {
-  const char* operator()(const MatMul&) const { return nullptr; }
-  const char* operator()(const Embed&) const {
-    return "gather: addresses that depend on data are not in a static graph";
-  }
-  const char* operator()(const RmsNorm&) const {
-    return "norm: the array has no reduction across a row and no square root";
-  }
-  const char* operator()(const Rope&) const {
-    return "rotation by position: element-wise tables indexed by data are a gather";
-  }
-  const char* operator()(const KvAppend&) const {
-    return "scatter: addresses that depend on data are not in a static graph";
-  }
-  const char* operator()(const Attention&) const {
-    return "dynamic shape: the number of visible positions changes with every token";
-  }
-  const char* operator()(const SwiGlu&) const { return "activation: the array has no exponential"; }
-  const char* operator()(const Add&) const {
-    return "element-wise sum: the array only multiplies and accumulates along K";
-  }
-  const char* operator()(const Bias&) const {
-    return "element-wise sum: the array only multiplies and accumulates along K";
-  }
-  const char* operator()(const Softmax&) const { return "softmax: the array has no exponential and no maximum"; }
-  const char* operator()(const ArgMax&) const { return "comparison: the array has no comparators"; }
-  const char* operator()(const TopK&) const {
-    return "top-k: the array has no comparators, and its result decides later addresses";
-  }
-};
 
 std::string matmul_refusal(const npu_emu::NpuParams& params, const Operator& op, const MatMul& matmul) {
   if (matmul.w.columns != matmul.K) return "the weight's columns are not K";
@@ -101,7 +68,10 @@ npu_emu::GraphProduct graph_product(const Operator& op, const MatMul& matmul) {
 }
 
 Support npu_support(const npu_emu::NpuParams& params, const Operator& op) {
-  if (const char* reason = std::visit(WhyNot(), op.body)) return {false, reason};
+  constexpr Feature kKnown[] = {Feature::products};
+  if (const auto missing = missing_feature(op, kKnown))
+    return {false,
+            std::string(name_of(*missing)) + ": the array only multiplies and accumulates along K, in static graphs"};
   const std::string reason = matmul_refusal(params, op, std::get<MatMul>(op.body));
   return {reason.empty(), reason};
 }

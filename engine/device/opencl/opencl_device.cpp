@@ -276,6 +276,7 @@ void OpenclDevice::launch_all(const LaunchSequence& sequence, uint32_t base) {
 }
 
 Support OpenclDevice::supports(const Operator& op) const {
+  if (Support features = gpu::supports_features(op); !features.yes) return features;
   if (const auto* top = std::get_if<TopK>(&op.body); top && top->k > 64) return {false, "top-k of more than 64"};
   auto too_large = [this](const Region& region) {
     return region.at && region.at.slot->size_bytes() > static_cast<size_t>(info_.max_allocation_bytes);

@@ -149,6 +149,7 @@ class VulkanDevice final : public Device {
 };
 
 Support VulkanDevice::supports(const Operator& op) const {
+  if (Support features = gpu::supports_features(op); !features.yes) return features;
   const auto most_bytes = static_cast<uint64_t>(preparer_->context().max_buffer_bytes);
   for (const auto& regions : {reads(op), writes(op)}) {
     for (const Region& region : regions) {

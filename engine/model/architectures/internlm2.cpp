@@ -2,12 +2,14 @@
 #include "engine/model/architectures/dense.h"
 
 namespace tandem {
+namespace {
 
-ModelConfig read_internlm2(const GgufFile& file) {
-  ModelConfig config = read_dense(file);
-  config.rope_halves = false;
-  read_attention_biases(file, config);
-  return config;
-}
+void describe(ModelConfig& config) { config.rope.halves = false; }
+
+}  // namespace
+
+extern const Architecture internlm2_architecture;
+const Architecture internlm2_architecture = {
+    .name = "internlm2", .keys = {}, .describe = describe, .layer = dense_layer, .read = read_attention_biases};
 
 }  // namespace tandem

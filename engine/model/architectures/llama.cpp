@@ -5,13 +5,19 @@
 #include "engine/model/config_keys.h"
 
 namespace tandem {
+namespace {
 
-ModelConfig read_llama(const GgufFile& file) {
-  ModelConfig config = read_dense(file);
-  config.rope_halves = false;
+void describe(ModelConfig& config) { config.rope.halves = false; }
+
+void read(const GgufFile& file, ModelConfig& config) {
   read_rope_factors(file, config);
   read_attention_biases(file, config);
-  return config;
 }
+
+}  // namespace
+
+extern const Architecture llama_architecture;
+const Architecture llama_architecture = {
+    .name = "llama", .keys = {}, .describe = describe, .layer = dense_layer, .read = read};
 
 }  // namespace tandem

@@ -1,13 +1,15 @@
-// Qwen2 and Qwen2.5: biases on q, k and v; the rotation turns value i with value i + rope_dim / 2.
+// Qwen2 and Qwen2.5: biases on q, k and v; the rotation turns value i with value i + rope.dim / 2.
 #include "engine/model/architectures/dense.h"
 
 namespace tandem {
+namespace {
 
-ModelConfig read_qwen2(const GgufFile& file) {
-  ModelConfig config = read_dense(file);
-  config.rope_halves = true;
-  read_attention_biases(file, config);
-  return config;
-}
+void describe(ModelConfig& config) { config.rope.halves = true; }
+
+}  // namespace
+
+extern const Architecture qwen2_architecture;
+const Architecture qwen2_architecture = {
+    .name = "qwen2", .keys = {}, .describe = describe, .layer = dense_layer, .read = read_attention_biases};
 
 }  // namespace tandem

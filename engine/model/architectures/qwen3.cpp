@@ -2,12 +2,17 @@
 #include "engine/model/architectures/dense.h"
 
 namespace tandem {
+namespace {
 
-ModelConfig read_qwen3(const GgufFile& file) {
-  ModelConfig config = read_dense(file);
-  config.rope_halves = true;
+void describe(ModelConfig& config) {
+  config.rope.halves = true;
   config.qk_norm = true;
-  return config;
 }
+
+}  // namespace
+
+extern const Architecture qwen3_architecture;
+const Architecture qwen3_architecture = {
+    .name = "qwen3", .keys = {}, .describe = describe, .layer = dense_layer, .read = nullptr};
 
 }  // namespace tandem

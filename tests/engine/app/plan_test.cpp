@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -125,9 +126,12 @@ class PlanOfAFile : public ::testing::Test {
 TEST_F(PlanOfAFile, tells_pieces_and_tokens_as_they_would_run_here) {
   const json report =
       phases_of({"-m", path_, "--prompt", "40", "--chunk", "32", "--device", "npu:0,host", "--plan", "layer"});
-  ASSERT_EQ(report.at("phases").size(), 3u);  // 32 tokens, 8 more, one more
-  EXPECT_EQ(report.at("phases")[1].at("position"), 32);
-  EXPECT_EQ(report.at("phases")[1].at("tokens"), 8);
+  // Two pieces of the prompt, cut where this machine is predicted to end first, and one token more.
+  ASSERT_EQ(report.at("phases").size(), 3u);
+  const int64_t first = report.at("phases")[0].at("tokens"), second = report.at("phases")[1].at("tokens");
+  EXPECT_EQ(report.at("phases")[1].at("position"), first);
+  EXPECT_EQ(first + second, 40);
+  EXPECT_LE(std::max(first, second), 32);
   for (const json& phase : report.at("phases")) EXPECT_GT(phase.at("predicted_ms").get<double>(), 0);
 }
 

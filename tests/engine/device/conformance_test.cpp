@@ -1,5 +1,6 @@
 // Every operator, in every format and odd shape, on every device, against the double-precision reference.
 #include <cstdlib>
+#include <set>
 
 #include "engine/device/host/host_device.h"
 #include "tests/engine/device/run_case.h"
@@ -58,6 +59,18 @@ class Conformance : public OnTarget {
   Bench reference_;
   int run_ = 0, unsupported_ = 0;
 };
+
+// A feature without a case would be listed by devices and computed by nobody.
+TEST(Features, have_a_case_each) {
+  std::set<Feature> seen;
+  sync::Pool pool;
+  for (const OpCase& op_case : all_cases()) {
+    CaseMemory memory(pool);
+    for (const Feature feature : features_of(op_case.build(memory).op)) seen.insert(feature);
+  }
+  for (int feature = 0; feature <= static_cast<int>(kLastFeature); ++feature)
+    EXPECT_TRUE(seen.contains(static_cast<Feature>(feature))) << name_of(static_cast<Feature>(feature));
+}
 
 TEST_P(Conformance, matmul_stays_within_its_error_bound) {
   run_cases(matmul_cases());

@@ -71,7 +71,7 @@ std::vector<OpCase> norm_cases();
 std::vector<OpCase> rope_cases();
 std::vector<OpCase> kv_append_cases();
 std::vector<OpCase> attention_cases();
-std::vector<OpCase> elementwise_cases();  // swiglu, add, bias
+std::vector<OpCase> elementwise_cases();  // gated units, add, bias, scale
 std::vector<OpCase> softmax_cases();
 std::vector<OpCase> selection_cases();  // argmax, top-k
 std::vector<OpCase> all_cases();

@@ -11,6 +11,7 @@ struct Shape {
   int64_t heads, kv_heads, head_dim, head_dim_v, capacity;
   KvType type;
   bool round;
+  int64_t window = 0;
 };
 
 constexpr float kKeyMagnitude = 1.5f, kQueryMagnitude = 2.0f, kValueMagnitude = 1.0f;
@@ -19,7 +20,8 @@ std::string name_of(const char* op, const Shape& shape) {
   return std::string(op) + (shape.type == KvType::f16 ? " f16" : " f32") + " S=" + std::to_string(shape.S) +
          " from=" + std::to_string(shape.first) + " heads=" + std::to_string(shape.heads) + "/" +
          std::to_string(shape.kv_heads) + " dim=" + std::to_string(shape.head_dim) + "/" +
-         std::to_string(shape.head_dim_v) + (shape.round ? " rounded" : "");
+         std::to_string(shape.head_dim_v) + (shape.round ? " rounded" : "") +
+         (shape.window > 0 ? " window=" + std::to_string(shape.window) : "");
 }
 
 template <typename T>
@@ -63,6 +65,7 @@ BuiltCase build_attention(CaseMemory& memory, const Shape& shape) {
   Attention op;
   op.S = shape.S, op.heads = shape.heads, op.round_f16 = shape.round;
   op.scale = 1.0f / std::sqrt(static_cast<float>(shape.head_dim));
+  op.window = shape.window;
   op.cache = make_cache(memory, shape);
   const int64_t count = shape.first + shape.S;
   shape.type == KvType::f16 ? fill<uint16_t>(op.cache, count, random) : fill<float>(op.cache, count, random);
@@ -122,7 +125,15 @@ std::vector<OpCase> attention_cases() {
                                  {3, 509, 4, 1, 128, 128, 512, type, false},
                                  {2, 70, 6, 2, 48, 20, 128, type, false},
                                  {4, 61, 6, 2, 33, 17, 128, type, false},
-                                 {70, 200, 3, 3, 32, 32, 320, type, true}});
+                                 {70, 200, 3, 3, 32, 32, 320, type, true},
+                                 // Windows: of one position; within a split, over its edge, over whole splits; longer
+                                 // than what there is; tiles whose queries begin to see in different splits.
+                                 {3, 5, 2, 1, 32, 32, 64, type, false, 1},
+                                 {1, 600, 4, 2, 64, 64, 640, type, false, 40},
+                                 {1, 530, 4, 2, 64, 64, 640, type, true, 300},
+                                 {9, 700, 3, 1, 16, 16, 768, type, false, 190},
+                                 {70, 480, 4, 1, 32, 20, 640, type, false, 256},
+                                 {7, 30, 6, 2, 48, 48, 64, type, false, 64}});
   }
   std::vector<OpCase> cases;
   for (const Shape& shape : shapes)

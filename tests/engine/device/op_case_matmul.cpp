@@ -77,6 +77,7 @@ std::vector<OpCase> embed_cases() {
   std::vector<OpCase> cases;
   for (StorageType type : kTypes)
     for (int64_t S : {1, 7}) {
+      const float scale = S == 7 && type == StorageType::q4_0 ? 24.0f : 1.0f;
       const int64_t H = info(type).block_values == 1 ? 37 : info(type).block_values == 32 ? 96 : 512;
       cases.push_back(
           {std::string("embed ") + info(type).name + " S=" + std::to_string(S), [=](CaseMemory& memory) -> BuiltCase {
@@ -85,7 +86,7 @@ std::vector<OpCase> embed_cases() {
              std::vector<int32_t> ids{130, 0, 64, 63, 64, 1, 99};
              ids.resize(static_cast<size_t>(S));
              Embed op;
-             op.S = S, op.H = H;
+             op.S = S, op.H = H, op.scale = scale;
              op.w = random_weights(memory, type, vocabulary, H, 17);
              op.ids = memory.ids(ids, "ids");
              op.y = memory.empty_matrix(S, H, H, "y");

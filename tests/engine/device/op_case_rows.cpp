@@ -14,14 +14,16 @@ struct NormShape {
   int64_t S, groups, width;
   bool add, in_place, round;
   float offset;
+  float add_scale = 1;
 };
 
 BuiltCase build_norm(CaseMemory& memory, const NormShape& shape) {
-  const auto [S, groups, width, add, in_place, round, offset] = shape;
+  const auto [S, groups, width, add, in_place, round, offset, add_scale] = shape;
   std::mt19937 random(static_cast<uint32_t>(S * 1000 + width));
   const int64_t row = groups * width;
   RmsNorm op;
-  op.S = S, op.groups = groups, op.width = width, op.weight_offset = offset, op.eps = 1e-5f, op.round_f16 = round;
+  op.S = S, op.groups = groups, op.width = width, op.weight_offset = offset, op.eps = 1e-5f, op.round_f16 = round,
+  op.add_scale = add_scale;
   op.x_stride = row + 7;
   op.x = memory.matrix(random_floats(random, S * row, 3.0f), row, op.x_stride, "x");
   if (add)
@@ -30,13 +32,20 @@ BuiltCase build_norm(CaseMemory& memory, const NormShape& shape) {
   op.y_stride = in_place ? op.x_stride : row + 2;
   op.y = in_place ? op.x : memory.empty_matrix(S, row, op.y_stride, "y");
   // The sum of squares is off by at most width + 2 roundings, its root by half of that; four more for the quotient,
-  // root and products.
-  const double relative = (width / 2.0 + 6) * kEpsilon + (round ? kHalfStep : 0);
+  // root and products. A scaled sum may be rounded twice.
+  const double relative = (width / 2.0 + 6 + (add_scale == 1 ? 0 : 2)) * kEpsilon + (round ? kHalfStep : 0);
   const auto tolerance = [=](int64_t, int64_t, double expected, bool) {
     return std::fabs(expected) * relative + (round ? 0x1p-24 : 1e-30);
   };
   BuiltCase built{{"rms_norm", op}, {{"y", op.y, S, row, op.y_stride, ElementType::f32, tolerance}}};
-  if (add && !in_place) built.outputs.push_back({"x", op.x, S, row, op.x_stride, ElementType::f32, exact});
+  // One product and one sum, of values up to 4: one rounding, or two on devices that do not fuse them.
+  const auto rounded = [](int64_t, int64_t, double, bool) { return 2 * 4 * kEpsilon; };
+  if (add && !in_place) {
+    if (add_scale == 1)
+      built.outputs.push_back({"x", op.x, S, row, op.x_stride, ElementType::f32, exact});
+    else
+      built.outputs.push_back({"x", op.x, S, row, op.x_stride, ElementType::f32, rounded});
+  }
   return built;
 }
 
@@ -70,10 +79,10 @@ BuiltCase build_rope(CaseMemory& memory, const RopeShape& shape) {
   return {{"rope", op}, {{"x", op.x, S, heads * head_dim, op.x_stride, ElementType::f32, tolerance}}};
 }
 
-BuiltCase build_swiglu(CaseMemory& memory, int64_t S, int64_t I, bool round) {
+BuiltCase build_glu(CaseMemory& memory, int64_t S, int64_t I, bool round, Activation activation) {
   std::mt19937 random(static_cast<uint32_t>(S + I));
-  SwiGlu op;
-  op.S = S, op.I = I, op.round_f16 = round;
+  Glu op;
+  op.S = S, op.I = I, op.round_f16 = round, op.activation = activation;
   op.gate_stride = I + 3, op.up_stride = I + 4, op.y_stride = I + 5;
   auto gate = random_floats(random, S * I, 12.0f);
   gate[0] = 0, gate.back() = -30, gate[gate.size() / 2] = 40;
@@ -82,11 +91,13 @@ BuiltCase build_swiglu(CaseMemory& memory, int64_t S, int64_t I, bool round) {
   op.y = memory.empty_matrix(S, I, op.y_stride, "y");
   // exp is off by 2 ulp (4 roundings); sum, quotient and product add one each. simt kernels may use the driver's exp: 3
   // ulp more.
-  const double relative = 14 * kEpsilon + (round ? kHalfStep : 0);
+  // GELU's exponent is four roundings off, of up to 100 where the result is not 0 to f32.
+  const double exponent = activation == Activation::silu ? 0 : 4 * 100;
+  const double relative = (14 + exponent) * kEpsilon + (round ? kHalfStep : 0);
   const auto tolerance = [=](int64_t, int64_t, double expected, bool) {
     return std::fabs(expected) * relative + (round ? 0x1p-24 : 1e-30);
   };
-  return {{"swiglu", op}, {{"y", op.y, S, I, op.y_stride, ElementType::f32, tolerance}}};
+  return {{op.kind(), op}, {{"y", op.y, S, I, op.y_stride, ElementType::f32, tolerance}}};
 }
 
 BuiltCase build_add(CaseMemory& memory, int64_t S, int64_t width) {
@@ -105,6 +116,17 @@ BuiltCase build_bias(CaseMemory& memory, int64_t S, int64_t width) {
   op.x = memory.matrix(random_floats(random, S * width, 3.0f), width, op.x_stride, "x");
   op.bias = memory.floats(random_floats(random, width, 1.0f), "bias");
   return {{"bias", op}, {{"x", op.x, S, width, op.x_stride, ElementType::f32, exact}}};
+}
+
+BuiltCase build_scale(CaseMemory& memory, int64_t S, int64_t width, float cap) {
+  std::mt19937 random(5);
+  Scale op;
+  op.S = S, op.width = width, op.x_stride = width + 2, op.factor = 0.3f, op.cap = cap;
+  op.x = memory.matrix(random_floats(random, S * width, 60.0f), width, op.x_stride, "x");
+  // With a cap the difference of 1 and a quotient: near 0 what is lost is a part of 1, not of the result. exp is off by
+  // 7 roundings on simt devices, its argument by 3 of up to 8.
+  const auto tolerance = [=](int64_t, int64_t, double, bool) { return cap > 0 ? cap * (7 + 3 * 8 + 4) * kEpsilon : 0; };
+  return {{"scale", op}, {{"x", op.x, S, width, op.x_stride, ElementType::f32, tolerance}}};
 }
 
 BuiltCase build_softmax(CaseMemory& memory, int64_t S, int64_t width) {
@@ -160,11 +182,12 @@ std::vector<OpCase> norm_cases() {
                                                        {2, 9, 80, false, false, false, 1},
                                                        {9, 1, 577, true, false, false, 1},
                                                        {8, 2, 17, true, false, true, 0},
-                                                       {33, 1, 256, false, false, true, 0}}) {
+                                                       {33, 1, 256, false, false, true, 0},
+                                                       {5, 1, 100, true, false, true, 0, 0.22f}}) {
     const std::string name = "rms_norm" + text("S", shape.S) + text("groups", shape.groups) +
                              text("width", shape.width) + (shape.add ? " add" : "") +
                              (shape.in_place ? " in place" : "") + (shape.round ? " f16" : "") +
-                             (shape.offset != 0 ? " offset" : "");
+                             (shape.offset != 0 ? " offset" : "") + (shape.add_scale != 1 ? " scaled" : "");
     cases.push_back({name, [shape](CaseMemory& memory) { return build_norm(memory, shape); }});
   }
   return cases;
@@ -189,8 +212,14 @@ std::vector<OpCase> elementwise_cases() {
   for (int64_t S : {1, 3, 33})
     for (int64_t width : {1, 15, 64, 577, 1536}) {
       const std::string shape = text("S", S) + text("width", width);
-      cases.push_back({"swiglu" + shape, [=](CaseMemory& memory) { return build_swiglu(memory, S, width, false); }});
-      cases.push_back({"swiglu f16" + shape, [=](CaseMemory& memory) { return build_swiglu(memory, S, width, true); }});
+      for (const Activation activation : {Activation::silu, Activation::gelu_tanh})
+        for (const bool round : {false, true}) {
+          const std::string name = activation == Activation::silu ? "swiglu" : "geglu";
+          cases.push_back({name + (round ? " f16" : "") + shape,
+                           [=](CaseMemory& memory) { return build_glu(memory, S, width, round, activation); }});
+        }
+      cases.push_back({"scale" + shape, [=](CaseMemory& memory) { return build_scale(memory, S, width, 0); }});
+      cases.push_back({"scale capped" + shape, [=](CaseMemory& memory) { return build_scale(memory, S, width, 5); }});
       cases.push_back({"add" + shape, [=](CaseMemory& memory) { return build_add(memory, S, width); }});
       cases.push_back({"bias" + shape, [=](CaseMemory& memory) { return build_bias(memory, S, width); }});
     }

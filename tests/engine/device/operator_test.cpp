@@ -128,6 +128,36 @@ TEST_F(OperatorTest, shares_of_an_attention_fill_scratch_and_their_merge_writes_
   EXPECT_EQ(work({"s", slice_splits(whole, 4, 8)}).flops, work({"w", whole}).flops / 4);
 }
 
+TEST_F(OperatorTest, what_a_device_does_not_list_is_missing) {
+  const Feature most[] = {Feature::attention, Feature::norm, Feature::activation};
+  Attention attention = attention_of(*this);
+  EXPECT_EQ(missing_feature({"a", attention}, most), std::nullopt);
+  attention.window = 7;
+  EXPECT_EQ(missing_feature({"a", attention}, most), Feature::window);
+  RmsNorm norm;
+  EXPECT_EQ(missing_feature({"n", norm}, most), std::nullopt);
+  norm.add = at(0);
+  EXPECT_EQ(missing_feature({"n", norm}, most), Feature::residual);
+  Glu glu;
+  glu.activation = Activation::gelu_tanh;
+  EXPECT_EQ(missing_feature({"g", glu}, most), Feature::gelu);
+  EXPECT_EQ(missing_feature({"m", matmul()}, most), Feature::products);
+}
+
+TEST_F(OperatorTest, shapes_differ_by_every_field_but_not_by_places) {
+  const Attention attention = attention_of(*this);
+  Attention elsewhere = attention, windowed = attention;
+  elsewhere.q = at(64), elsewhere.cache.k = at(512);
+  windowed.window = 7;
+  EXPECT_TRUE(same_shape({"a", attention}, {"b", elsewhere}));
+  EXPECT_FALSE(same_shape({"a", attention}, {"a", windowed}));
+  EXPECT_FALSE(same_shape({"a", attention}, {"a", merge_of(attention)}));
+  RmsNorm norm, adding;
+  adding.add = at(0);
+  EXPECT_FALSE(same_shape({"n", norm}, {"n", adding}));
+  EXPECT_FALSE(same_shape({"n", norm}, {"m", matmul()}));
+}
+
 TEST_F(OperatorTest, a_token_slice_beyond_the_end_is_refused) {
   EXPECT_THROW(slice_tokens({"m", matmul()}, 3, 6), Error);
   EXPECT_THROW(slice_tokens({"m", matmul()}, 3, 2), Error);
@@ -156,7 +186,8 @@ TEST_F(OperatorTest, token_slices_of_every_kind_write_each_byte_of_the_whole_onc
       {"rms_norm", norm},
       {"rope", Rope{5, 2, 16, 16, RopeLayout::halves, at(0), 40, at(4096), at(8192), 64}},
       {"attention", attention},
-      {"swiglu", SwiGlu{5, 16, at(0), at(64), 32, 32, at(4096), 24}},
+      {"swiglu", Glu{5, 16, at(0), at(64), 32, 32, at(4096), 24}},
+      {"scale", Scale{5, 16, at(0), 24, 2}},
       {"add", Add{5, 16, at(0), at(4096), 24, 16}},
       {"bias", Bias{5, 16, at(0), 24, at(4096)}},
       {"softmax", Softmax{5, 16, at(0), 24}},

@@ -28,7 +28,7 @@ Model two_layers() {
   c.kv_heads = 2;
   c.head_dim = c.head_dim_v = 16;
   c.vocabulary = 512;
-  c.rope_dim = 16;
+  c.rope.dim = 16;
   model.weights.embedding = {packed_format(StorageType::q4_0), 512, 64, {}};
   for (int i = 0; i < 2; ++i) {
     LayerWeights layer;
@@ -132,7 +132,7 @@ TEST(Decoder, rounds_exactly_the_inputs_of_matmuls_when_asked_to) {
       if (const auto* attention = std::get_if<Attention>(&op.body)) {
         EXPECT_EQ(attention->round_f16, round);
       }
-      if (const auto* swiglu = std::get_if<SwiGlu>(&op.body)) {
+      if (const auto* swiglu = std::get_if<Glu>(&op.body)) {
         EXPECT_EQ(swiglu->round_f16, round);
       }
     }

@@ -33,10 +33,10 @@ TEST(ModelConfig, has_the_shapes_that_the_file_says) {
   EXPECT_EQ(config.feed_forward, 80);
   EXPECT_EQ(config.head_dim, 8);
   EXPECT_EQ(config.head_dim_v, 8);
-  EXPECT_EQ(config.rope_dim, 8);
+  EXPECT_EQ(config.rope.dim, 8);
   EXPECT_EQ(config.qkv_width(), 48 + 16 + 16);
   EXPECT_EQ(config.vocabulary, 320);
-  EXPECT_FALSE(config.tied_output || config.qkv_bias || config.output_bias || config.qk_norm || config.rope_halves);
+  EXPECT_FALSE(config.tied_output || config.qkv_bias || config.output_bias || config.qk_norm || config.rope.halves);
 }
 
 TEST(ModelConfig, takes_heads_of_their_own_width) {
@@ -45,7 +45,7 @@ TEST(ModelConfig, takes_heads_of_their_own_width) {
   EXPECT_EQ(config.head_dim, 32);
   EXPECT_EQ(config.head_dim_v, 32);
   EXPECT_EQ(config.q_width(), 128);
-  EXPECT_TRUE(config.qk_norm && config.rope_halves);
+  EXPECT_TRUE(config.qk_norm && config.rope.halves);
 }
 
 TEST(ModelConfig, defaults_what_a_file_may_leave_out) {
@@ -57,38 +57,38 @@ TEST(ModelConfig, defaults_what_a_file_may_leave_out) {
   const ModelConfig config = config_of(writer);
   EXPECT_EQ(config.kv_heads, config.heads);
   EXPECT_EQ(config.vocabulary, 320);
-  EXPECT_EQ(config.rope_dim, 16);
-  EXPECT_EQ(config.rope_base, 10000.0f);
-  EXPECT_EQ(config.rope_original_context, config.context_length);
+  EXPECT_EQ(config.rope.dim, 16);
+  EXPECT_EQ(config.rope.base, 10000.0f);
+  EXPECT_EQ(config.rope.original_context, config.context_length);
   EXPECT_EQ(config.name, "llama");
 }
 
 TEST(ModelConfig, notices_biases_and_a_tied_output) {
   const ModelConfig config =
       config_of(tiny_writer({.architecture = "qwen2", .tied_output = true, .qkv_bias = true, .output_bias = true}));
-  EXPECT_TRUE(config.tied_output && config.qkv_bias && config.output_bias && config.rope_halves);
+  EXPECT_TRUE(config.tied_output && config.qkv_bias && config.output_bias && config.rope.halves);
 }
 
 TEST(ModelConfig, reads_every_rope_scaling) {
   GgufWriter writer = tiny_writer({});
   writer.set("llama.rope.scale_linear", 2.0f);
-  EXPECT_EQ(config_of(writer).rope_scaling, RopeScaling::linear);
-  EXPECT_EQ(config_of(writer).rope_scale_factor, 2.0f);
+  EXPECT_EQ(config_of(writer).rope.scaling, RopeScaling::linear);
+  EXPECT_EQ(config_of(writer).rope.scale_factor, 2.0f);
   writer.set("llama.rope.scaling.factor", 4.0f);
-  EXPECT_EQ(config_of(writer).rope_scale_factor, 4.0f);
+  EXPECT_EQ(config_of(writer).rope.scale_factor, 4.0f);
   writer.set("llama.rope.scaling.type", "none");
-  EXPECT_EQ(config_of(writer).rope_scaling, RopeScaling::none);
-  EXPECT_EQ(config_of(writer).rope_scale_factor, 1.0f);
+  EXPECT_EQ(config_of(writer).rope.scaling, RopeScaling::none);
+  EXPECT_EQ(config_of(writer).rope.scale_factor, 1.0f);
   writer.set("llama.rope.scaling.type", "yarn").set("llama.rope.scaling.original_context_length", uint32_t{32});
   writer.set("llama.rope.scaling.attn_factor", 1.25f);
   const ModelConfig yarn = config_of(writer);
-  EXPECT_EQ(yarn.rope_scaling, RopeScaling::yarn);
-  EXPECT_EQ(yarn.rope_scale_factor, 4.0f);
-  EXPECT_EQ(yarn.rope_original_context, 32);
-  EXPECT_EQ(yarn.rope_attention_factor, 1.25f);
+  EXPECT_EQ(yarn.rope.scaling, RopeScaling::yarn);
+  EXPECT_EQ(yarn.rope.scale_factor, 4.0f);
+  EXPECT_EQ(yarn.rope.original_context, 32);
+  EXPECT_EQ(yarn.rope.attention_factor, 1.25f);
   const ModelConfig factors = config_of(tiny_writer({.hidden = 16, .heads = 4, .frequency_factors = {1.0f, 8.0f}}));
-  EXPECT_EQ(factors.rope_scaling, RopeScaling::frequency_factors);
-  EXPECT_THAT(factors.rope_frequency_factors, ElementsAre(1.0f, 8.0f));
+  EXPECT_EQ(factors.rope.scaling, RopeScaling::frequency_factors);
+  EXPECT_THAT(factors.rope.frequency_factors, ElementsAre(1.0f, 8.0f));
 }
 
 struct Refusal {
@@ -101,7 +101,7 @@ TEST(ModelConfig, refuses_what_it_would_have_to_guess) {
   const float kNan = std::numeric_limits<float>::quiet_NaN();
   const Refusal refusals[] = {
       {"unknown architecture", [](auto& w) { w.set("general.architecture", "mamba"); },
-       "supported are llama, internlm2, qwen2, qwen3"},
+       "supported are gemma3, granite, internlm2, llama"},
       {"no architecture", [](auto& w) { w.remove("general.architecture"); }, "'general.architecture'"},
       {"no layers key", [](auto& w) { w.remove("llama.block_count"); }, "'llama.block_count'"},
       {"0 layers", [](auto& w) { w.set("llama.block_count", uint32_t{0}); }, "found 0, expected 1 to"},
@@ -173,15 +173,15 @@ TEST(ModelConfig, of_every_dense_test_model_is_as_published) {
     EXPECT_EQ(config.heads, 4);
     EXPECT_EQ(config.kv_heads, 2);
     EXPECT_EQ(config.head_dim, model == "qwen3" ? 32 : 16);
-    EXPECT_EQ(config.rope_dim, config.head_dim);
+    EXPECT_EQ(config.rope.dim, config.head_dim);
     EXPECT_EQ(config.vocabulary, 512);
     EXPECT_EQ(config.norm_eps, 1e-5f);
-    EXPECT_EQ(config.rope_base, model.starts_with("llama") ? 500000.0f : 1000000.0f);
-    EXPECT_EQ(config.rope_halves, model.starts_with("qwen"));
+    EXPECT_EQ(config.rope.base, model.starts_with("llama") ? 500000.0f : 1000000.0f);
+    EXPECT_EQ(config.rope.halves, model.starts_with("qwen"));
     EXPECT_EQ(config.qkv_bias, model == "qwen2");
     EXPECT_EQ(config.qk_norm, model == "qwen3");
     EXPECT_EQ(config.tied_output, model == "qwen2");
-    EXPECT_EQ(config.rope_frequency_factors.size(), model == "llama3-rope" ? 8u : 0u);
+    EXPECT_EQ(config.rope.frequency_factors.size(), model == "llama3-rope" ? 8u : 0u);
   }
 }
 

@@ -48,9 +48,9 @@ TEST(RandomModel, has_the_shape_that_was_asked_for_whatever_the_architecture) {
     EXPECT_EQ(read.head_dim_v, asked.head_dim_v);
     EXPECT_EQ(read.vocabulary, 400);
     EXPECT_EQ(read.context_length, asked.context_length);
-    EXPECT_EQ(read.rope_base, asked.rope_base);
-    EXPECT_EQ(read.rope_dim, asked.rope_dim);
-    EXPECT_EQ(read.rope_halves, asked.rope_halves);
+    EXPECT_EQ(read.rope.base, asked.rope.base);
+    EXPECT_EQ(read.rope.dim, asked.rope.dim);
+    EXPECT_EQ(read.rope.halves, asked.rope.halves);
     EXPECT_EQ(read.tied_output, asked.tied_output);
     EXPECT_EQ(read.qkv_bias, asked.qkv_bias);
     EXPECT_EQ(read.qk_norm, asked.qk_norm);
@@ -59,27 +59,27 @@ TEST(RandomModel, has_the_shape_that_was_asked_for_whatever_the_architecture) {
 
 TEST(RandomModel, keeps_the_scaling_of_the_rotation) {
   ModelConfig yarn = small("qwen2.5-7b");
-  yarn.rope_scaling = RopeScaling::yarn;
-  yarn.rope_scale_factor = 4;
-  yarn.rope_original_context = 8192;
-  yarn.rope_attention_factor = 1.25f;
-  yarn.yarn_beta_fast = 16;
-  yarn.yarn_beta_slow = 2;
+  yarn.rope.scaling = RopeScaling::yarn;
+  yarn.rope.scale_factor = 4;
+  yarn.rope.original_context = 8192;
+  yarn.rope.attention_factor = 1.25f;
+  yarn.rope.yarn_beta_fast = 16;
+  yarn.rope.yarn_beta_slow = 2;
   const std::vector<std::byte> bytes = bytes_of(RandomModel(yarn, StorageType::f16, 1));
   const ModelConfig read = read_config(GgufFile::parse(bytes, "yarn"));
-  EXPECT_EQ(read.rope_scaling, RopeScaling::yarn);
-  EXPECT_EQ(read.rope_scale_factor, 4);
-  EXPECT_EQ(read.rope_original_context, 8192);
-  EXPECT_EQ(read.rope_attention_factor, 1.25f);
-  EXPECT_EQ(read.yarn_beta_fast, 16);
-  EXPECT_EQ(read.yarn_beta_slow, 2);
+  EXPECT_EQ(read.rope.scaling, RopeScaling::yarn);
+  EXPECT_EQ(read.rope.scale_factor, 4);
+  EXPECT_EQ(read.rope.original_context, 8192);
+  EXPECT_EQ(read.rope.attention_factor, 1.25f);
+  EXPECT_EQ(read.rope.yarn_beta_fast, 16);
+  EXPECT_EQ(read.rope.yarn_beta_slow, 2);
 
   ModelConfig factors = small("llama-3.2-1b");
-  factors.rope_scaling = RopeScaling::frequency_factors;
-  for (int64_t i = 0; i < factors.rope_dim / 2; ++i)
-    factors.rope_frequency_factors.push_back(1 + static_cast<float>(i));
+  factors.rope.scaling = RopeScaling::frequency_factors;
+  for (int64_t i = 0; i < factors.rope.dim / 2; ++i)
+    factors.rope.frequency_factors.push_back(1 + static_cast<float>(i));
   const std::vector<std::byte> others = bytes_of(RandomModel(factors, StorageType::f16, 1));
-  EXPECT_EQ(read_config(GgufFile::parse(others, "factors")).rope_frequency_factors, factors.rope_frequency_factors);
+  EXPECT_EQ(read_config(GgufFile::parse(others, "factors")).rope.frequency_factors, factors.rope.frequency_factors);
 }
 
 // Every type, in matrices of 256 columns: mean 0 within the codes' own asymmetry (Q4_0 has 8 below zero and 7 above),

@@ -11,10 +11,10 @@ namespace {
 using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 
-ModelConfig rotation(int64_t dim, float base) {
-  ModelConfig config;
-  config.rope_dim = dim;
-  config.rope_base = base;
+RopeConfig rotation(int64_t dim, float base) {
+  RopeConfig config;
+  config.dim = dim;
+  config.base = base;
   return config;
 }
 
@@ -26,17 +26,17 @@ TEST(Rope, frequencies_fall_by_the_base) {
 }
 
 TEST(Rope, linear_scaling_divides_every_frequency) {
-  ModelConfig config = rotation(4, 10000.0f);
-  config.rope_scaling = RopeScaling::linear;
-  config.rope_scale_factor = 4.0f;
+  RopeConfig config = rotation(4, 10000.0f);
+  config.scaling = RopeScaling::linear;
+  config.scale_factor = 4.0f;
   EXPECT_THAT(rope_frequencies(config), ElementsAre(0.25, DoubleNear(0.0025, 1e-17)));
   EXPECT_EQ(rope_magnitude(config), 1.0);
 }
 
 TEST(Rope, frequency_factors_divide_their_own_pair) {
-  ModelConfig config = rotation(4, 10000.0f);
-  config.rope_scaling = RopeScaling::frequency_factors;
-  config.rope_frequency_factors = {1.0f, 8.0f};
+  RopeConfig config = rotation(4, 10000.0f);
+  config.scaling = RopeScaling::frequency_factors;
+  config.frequency_factors = {1.0f, 8.0f};
   EXPECT_THAT(rope_frequencies(config), ElementsAre(1.0, DoubleNear(0.00125, 1e-17)));
 }
 
@@ -46,10 +46,10 @@ TEST(Rope, frequency_factors_divide_their_own_pair) {
 // Pairs 0..2 keep their frequency, 6 and 7 are divided by 8, and pair 3, 4, 5 mix in 1/4, 1/2, 3/4 of the slow one:
 //   factor on theta: 1 - m * (1 - 1/8) = 0.78125, 0.5625, 0.34375.
 TEST(Rope, yarn_ramps_between_fast_and_slow_pairs) {
-  ModelConfig config = rotation(16, 10000.0f);
-  config.rope_scaling = RopeScaling::yarn;
-  config.rope_scale_factor = 8.0f;
-  config.rope_original_context = 4096;
+  RopeConfig config = rotation(16, 10000.0f);
+  config.scaling = RopeScaling::yarn;
+  config.scale_factor = 8.0f;
+  config.original_context = 4096;
   const double expected[] = {1.0, 1.0, 1.0, 0.78125, 0.5625, 0.34375, 0.125, 0.125};
   const std::vector<double> frequencies = rope_frequencies(config);
   ASSERT_EQ(frequencies.size(), 8u);
@@ -58,17 +58,17 @@ TEST(Rope, yarn_ramps_between_fast_and_slow_pairs) {
   }
   // 0.1 ln 8 + 1
   EXPECT_NEAR(rope_magnitude(config), 1.2079441541679836, 1e-12);
-  config.rope_attention_factor = 0.5f;
+  config.attention_factor = 0.5f;
   EXPECT_NEAR(rope_magnitude(config), 0.6039720770839918, 1e-12);
 }
 
 // A context so short that no pair makes beta_fast turns: low is clamped to 0. ln(64 / (2 pi 32)) < 0; for b = 1:
 // 8 * ln(10.1859) / 9.21034 = 2.016 -> high 3. Pair 1 and 2 mix 1/3 and 2/3 of the slow one.
 TEST(Rope, yarn_clamps_the_ramp_to_the_pairs) {
-  ModelConfig config = rotation(16, 10000.0f);
-  config.rope_scaling = RopeScaling::yarn;
-  config.rope_scale_factor = 2.0f;
-  config.rope_original_context = 64;
+  RopeConfig config = rotation(16, 10000.0f);
+  config.scaling = RopeScaling::yarn;
+  config.scale_factor = 2.0f;
+  config.original_context = 64;
   const std::vector<double> frequencies = rope_frequencies(config);
   EXPECT_NEAR(frequencies[0], 1.0, 1e-12);
   EXPECT_NEAR(frequencies[1] * std::sqrt(10.0), 1.0 - 0.5 / 3.0, 1e-12);
@@ -77,18 +77,18 @@ TEST(Rope, yarn_clamps_the_ramp_to_the_pairs) {
 }
 
 TEST(Rope, yarn_with_factor_one_changes_nothing) {
-  ModelConfig config = rotation(8, 10000.0f);
+  RopeConfig config = rotation(8, 10000.0f);
   const std::vector<double> plain = rope_frequencies(config);
-  config.rope_scaling = RopeScaling::yarn;
-  config.rope_original_context = 4096;
+  config.scaling = RopeScaling::yarn;
+  config.original_context = 4096;
   const std::vector<double> scaled = rope_frequencies(config);
   for (size_t i = 0; i < plain.size(); ++i) EXPECT_NEAR(scaled[i], plain[i], 1e-15);
   EXPECT_EQ(rope_magnitude(config), 1.0);
 }
 
 TEST(Rope, the_table_holds_cosine_and_sine_of_every_position) {
-  ModelConfig config = rotation(4, 10000.0f);
-  config.rope_attention_factor = 2.0f;
+  RopeConfig config = rotation(4, 10000.0f);
+  config.attention_factor = 2.0f;
   std::vector<float> table(3 * 2 * 2 + 1, -7.0f);
   fill_rope_table(config, 3, table.data());
   EXPECT_EQ(table[0], 2.0f);

@@ -143,19 +143,33 @@ TEST(SplitsOf, are_shares_of_those_that_the_last_token_sees) {
   }
 }
 
+TEST_F(AttentionCut, counts_the_positions_of_a_window) {
+  // Tokens at 600, 601, 602, each of which sees 100 positions: [501, 603) together. The third split holds those from
+  // 512 on: 89 + 90 + 91 pairs, and the second the rest.
+  Attention windowed = std::get<Attention>(attention(3).body);
+  windowed.window = 100;
+  EXPECT_EQ(windowed.seen(600).pairs, 300);
+  EXPECT_EQ(windowed.seen(600).positions, 102);
+  Attention last = slice_splits(windowed, 11, 16);  // of three splits the third
+  EXPECT_EQ(last.seen(600).pairs, 89 + 90 + 91);
+  EXPECT_EQ(last.seen(600).positions, 91);
+  // At the beginning of a text a window leaves nothing out: 1 + 2 + 3.
+  EXPECT_EQ(windowed.seen(0).pairs, 6);
+}
+
 TEST_F(AttentionCut, counts_the_positions_that_a_part_sees) {
   // Tokens at 600, 601, 602 see 601 + 602 + 603 positions, 603 different ones. Three splits: [0, 256), [256, 512) and
   // the rest. Shares 0..8 of three are one split, shares 8..16 two.
   const Attention whole = std::get<Attention>(attention(3).body);
-  EXPECT_EQ(seen_positions(whole, 600).pairs, 601 + 602 + 603);
-  EXPECT_EQ(seen_positions(whole, 600).positions, 603);
-  EXPECT_EQ(seen_positions(slice_splits(whole, 0, 8), 600).pairs, 3 * 256);
-  EXPECT_EQ(seen_positions(slice_splits(whole, 0, 8), 600).positions, 256);
-  EXPECT_EQ(seen_positions(slice_splits(whole, 8, 16), 600).pairs, 345 + 346 + 347);
-  EXPECT_EQ(seen_positions(slice_splits(whole, 8, 16), 600).positions, 347);
-  EXPECT_EQ(seen_positions(merge_of(whole), 600).pairs, 0);
+  EXPECT_EQ(whole.seen(600).pairs, 601 + 602 + 603);
+  EXPECT_EQ(whole.seen(600).positions, 603);
+  EXPECT_EQ(slice_splits(whole, 0, 8).seen(600).pairs, 3 * 256);
+  EXPECT_EQ(slice_splits(whole, 0, 8).seen(600).positions, 256);
+  EXPECT_EQ(slice_splits(whole, 8, 16).seen(600).pairs, 345 + 346 + 347);
+  EXPECT_EQ(slice_splits(whole, 8, 16).seen(600).positions, 347);
+  EXPECT_EQ(merge_of(whole).seen(600).pairs, 0);
   // Tokens at 254 .. 257: those at 256 and 257 see one and two positions of the second split.
-  EXPECT_EQ(seen_positions(slice_splits(std::get<Attention>(attention(4).body), 8, 16), 254).pairs, 3);
+  EXPECT_EQ(slice_splits(std::get<Attention>(attention(4).body), 8, 16).seen(254).pairs, 3);
 }
 
 TEST_F(AttentionCut, is_priced_by_its_part_of_the_work) {

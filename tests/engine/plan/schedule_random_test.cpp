@@ -168,7 +168,7 @@ class RandomSchedule : public ::testing::Test {
         return norm;
       }
       case 2:
-        return SwiGlu{kTokens, width, columns(width), columns(width), kWidth, kWidth, columns(width), kWidth};
+        return Glu{kTokens, width, columns(width), columns(width), kWidth, kWidth, columns(width), kWidth};
       case 3:
         return Softmax{kTokens, width, columns(width), kWidth};
       case 4: {

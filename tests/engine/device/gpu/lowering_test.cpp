@@ -28,12 +28,14 @@ std::vector<Named> lower_all(int64_t S, const LoweringContext& context) {
   append.cache.kv_heads = 2, append.cache.head_dim = 20, append.cache.head_dim_v = 12, append.cache.capacity = 640;
   Attention attention;
   attention.S = S, attention.heads = 6, attention.cache = append.cache;
-  SwiGlu swiglu;
+  Glu swiglu;
   swiglu.S = S, swiglu.I = 700;
   Add add;
   add.S = S, add.width = 700;
   Bias bias;
   bias.S = S, bias.width = 700;
+  Scale scale;
+  scale.S = S, scale.width = 700;
   Softmax softmax;
   softmax.S = S, softmax.width = 700;
   ArgMax argmax;
@@ -45,9 +47,10 @@ std::vector<Named> lower_all(int64_t S, const LoweringContext& context) {
           {"rope", lower_rope(rope, context)},
           {"kv_append", lower_kv_append(append, context)},
           {"attention", lower_attention(attention, context)},
-          {"swiglu", lower_swiglu(swiglu, context)},
+          {"swiglu", lower_glu(swiglu, context)},
           {"add", lower_add(add, context)},
           {"bias", lower_bias(bias, context)},
+          {"scale", lower_scale(scale, context)},
           {"softmax", lower_softmax(softmax, context)},
           {"argmax", lower_argmax(argmax, context)},
           {"top_k", lower_top_k(top_k, context)}};

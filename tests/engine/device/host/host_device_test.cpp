@@ -242,6 +242,7 @@ struct AttentionCase {
                           {},
                           {},
                           {},
+                          {},
                           cache.k.as<std::byte>() + at,
                           cache.v.as<std::byte>() + at,
                           cache.type == KvType::f16,

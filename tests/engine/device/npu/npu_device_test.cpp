@@ -391,9 +391,10 @@ TEST(NpuDevice, refuses_every_operator_but_matmul_with_a_reason) {
                                                           {Rope(), "rotation"},
                                                           {KvAppend(), "scatter"},
                                                           {Attention(), "dynamic shape"},
-                                                          {SwiGlu(), "activation"},
+                                                          {Glu(), "activation"},
                                                           {Add(), "element-wise"},
                                                           {Bias(), "element-wise"},
+                                                          {Scale(), "element-wise"},
                                                           {Softmax(), "softmax"},
                                                           {ArgMax(), "comparison"},
                                                           {TopK(), "top-k"}};

@@ -200,7 +200,7 @@ TEST_F(VulkanDeviceTest, rounds_to_half_to_the_nearest_even_with_denormals_and_o
                             0.1f,         3.14159274f,  -2047.5f};
   for (int i = 0; i < 4096; ++i) values.push_back(std::ldexp(1.0f + static_cast<float>(i) / 4096, i % 42 - 26));
   const auto count = static_cast<int64_t>(values.size());
-  SwiGlu op;
+  Glu op;
   op.S = 1, op.I = count, op.round_f16 = true;
   op.gate_stride = op.up_stride = op.y_stride = count;
   op.gate = {&pool_.acquire(values.size() * 4, sync::SlotUse::activations, "gate"), 0};

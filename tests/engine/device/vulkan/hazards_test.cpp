@@ -151,7 +151,7 @@ TEST(Hazards, are_writes_after_writes_of_what_nobody_reads) {
   sync::Pool pool;
   const auto rows = [&] { return AddCase(pool, 3, 50).op.x; };
   const auto swiglu = [](Operand from, Operand y) {
-    return Operator{"swiglu", SwiGlu{3, 20, from, from.advanced(20 * kFloat), 53, 53, y, 53}};
+    return Operator{"swiglu", Glu{3, 20, from, from.advanced(20 * kFloat), 53, 53, y, 53}};
   };
   const Operand p = rows(), q = rows(), r = rows(), s = rows();
   EXPECT_THAT(barriers({swiglu(p, r), swiglu(q, r)}), ElementsAre(false, true));

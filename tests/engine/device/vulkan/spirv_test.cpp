@@ -12,9 +12,9 @@ namespace tandem::vulkan {
 namespace {
 
 TEST(Spirv, tells_bindings_push_constants_and_the_group_of_a_shader) {
-  const auto words = shader_code("swiglu_simt", "swiglu_simt");
+  const auto words = shader_code("glu_simt", "glu_simt");
   ASSERT_TRUE(words);
-  const ShaderFacts facts = read_facts(*words, "swiglu_simt");
+  const ShaderFacts facts = read_facts(*words, "glu_simt");
   EXPECT_EQ(facts.bindings, 3u);
   EXPECT_EQ(facts.push_words, 8u);
   EXPECT_EQ(facts.local_size, (std::array<uint32_t, 3>{64, 1, 1}));

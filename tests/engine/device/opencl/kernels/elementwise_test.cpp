@@ -1,4 +1,4 @@
-// SwiGlu, Add, Bias, and the exp of common.cl that SwiGlu shares with softmax and attention.
+// Glu, Add, Bias, and the exp of common.cl that Glu shares with softmax and attention.
 #include "engine/tensor/types.h"
 #include "tests/engine/device/opencl/kernels/kernel_test.h"
 #include "tests/support/requirements.h"
@@ -58,7 +58,7 @@ TEST_P(SwiGluKernel, equals_the_formula_for_odd_widths_and_extreme_gates) {
     context_.compute_units = compute_units;
     for (int64_t I : {1, 19, 64, 1537}) {
       for (bool round : {false, true}) {
-        SwiGlu op;
+        Glu op;
         op.S = 3, op.I = I, op.gate_stride = I + 1, op.up_stride = I + 2, op.y_stride = I + 3, op.round_f16 = round;
         auto gate = random(static_cast<size_t>(3 * op.gate_stride), 12);
         const auto up = random(static_cast<size_t>(3 * op.up_stride), 2);
@@ -66,7 +66,7 @@ TEST_P(SwiGluKernel, equals_the_formula_for_odd_widths_and_extreme_gates) {
         op.gate = memory_.put(gate);
         op.up = memory_.put(up);
         op.y = memory_.put(std::vector<float>(static_cast<size_t>(3 * op.y_stride), 77.0f));
-        runner_->run(lower_swiglu(op, context_));
+        runner_->run(lower_glu(op, context_));
         const auto got = values_at<float>(op.y, static_cast<size_t>(3 * op.y_stride));
         for (int64_t s = 0; s < 3; ++s) {
           for (int64_t i = 0; i < op.y_stride; ++i) {

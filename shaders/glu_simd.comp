@@ -1,4 +1,5 @@
-// The gated activation of a feed-forward block: y = gate / (1 + exp(-gate)) * up (Shazeer 2020, arXiv:2002.05202, "SwiGLU").
+// The gated activation of a feed-forward block: y = gate / (1 + exp(-t)) * up (Shazeer 2020, arXiv:2002.05202).
+//   SwiGLU: t = gate. GELU = 1, GEGLU by tanh: t = 2 sqrt(2 / pi) * (gate + 0.044715 gate^3), as 1 + tanh(u) = 2 / (1 + exp(-2 u)).
 //
 // Layout: gate, up, y f32 at s*stride + i.
 // Work: a work-group of 16 is a run of `chunk` elements of a row (dimension 0) of one token (dimension 1); its invocations take every 16th.
@@ -10,4 +11,4 @@
 #include "exp.glsl"
 #include "limits.h"
 #include "runs.glsl"
-#include "swiglu.glsl"
+#include "glu.glsl"

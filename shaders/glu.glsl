@@ -1,6 +1,7 @@
-// The body of swiglu_{simd,simt}.comp.
+// The body of glu_{simd,simt}.comp.
 layout(local_size_x = LANES) in;
 layout(constant_id = 0) const int ROUND_F16 = 0;
+layout(constant_id = 1) const int GELU = 0;
 
 BUFFER(0, float, gate);
 BUFFER(1, float, up);
@@ -16,7 +17,9 @@ void main() {
   // trips <= TANDEM_MAX_CHUNK / 16   a run has at most that many elements, every invocation takes each 16th
   for (int i = run_begin(chunk); i < run_end(chunk, width); i += LANES) {
     const float g = gate[gates + uint(i)];
-    precise const float result = g / (1.0 + exp1(-g)) * up[ups + uint(i)];
+    precise float t = g;
+    if (GELU != 0) t = fma(0.044715, g * g * g, g) * 1.5957691216;
+    precise const float result = g / (1.0 + exp1(-t)) * up[ups + uint(i)];
     y[ys + uint(i)] = ROUND_F16 != 0 ? round_f16(result) : result;
   }
 }

@@ -1,0 +1,20 @@
+// Scale: one launch over runs of every row.
+#include "engine/device/gpu/launch.h"
+#include "engine/device/gpu/lower_support.h"
+
+namespace tandem::gpu {
+
+std::vector<KernelLaunch> lower_scale(const Scale& op, const LoweringContext& context) {
+  if (op.S == 0) return {};
+  TANDEM_CHECK(op.S > 0 && op.width > 0, "scale of nothing");
+  const RowCut cut = cut_rows(op.width, context.family, context.compute_units);
+  KernelLaunch launch;
+  launch.source = in_family("elementwise", context.family);
+  launch.kernel = in_family("scale", context.family);
+  launch.args = {BufferArg{op.x, true}, narrow(op.width), narrow(op.x_stride), narrow(cut.chunk), op.factor, op.cap};
+  launch.global = {cut.global, static_cast<size_t>(op.S), 1};
+  launch.local = {cut.local, 1, 1};
+  return {launch};
+}
+
+}  // namespace tandem::gpu

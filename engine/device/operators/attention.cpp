@@ -1,0 +1,86 @@
+#include "engine/device/operators/attention.h"
+
+#include <algorithm>
+#include <string>
+
+#include "sync/error.h"
+
+namespace tandem {
+
+size_t attention_scratch_bytes(int64_t S, int64_t heads, int64_t head_dim_v, int64_t capacity) {
+  const int64_t splits = (capacity + kAttentionSplit - 1) / kAttentionSplit;
+  const int64_t padded = (2 + head_dim_v + 15) / 16 * 16;
+  return bytes_of_floats(S * heads * splits * padded);
+}
+
+SplitRange splits_of(const Attention& op, int64_t last) {
+  const int64_t splits = last / kAttentionSplit + 1;
+  return {splits * op.share_begin / kAttentionShares, splits * op.share_end / kAttentionShares};
+}
+
+SeenPositions Attention::seen(Past past) const {
+  if (S == 0 || part == AttentionPart::merge) return {};
+  if (!past) {
+    const double share = static_cast<double>(share_end - share_begin) / static_cast<double>(kAttentionShares);
+    const auto half = static_cast<double>(cache.capacity) / 2;
+    const double positions = (window > 0 ? std::min(half, static_cast<double>(window)) : half) * share;
+    return {static_cast<double>(S) * positions, positions};
+  }
+  int64_t begin = first_seen(window, *past), end = *past + S;
+  if (part == AttentionPart::splits) {
+    const SplitRange splits = splits_of(*this, *past + S - 1);
+    begin = std::max(begin, splits.begin * kAttentionSplit);
+    end = std::min(splits.end * kAttentionSplit, end);
+  }
+  int64_t pairs = 0;
+  for (int64_t last = *past; last < *past + S; ++last) {
+    const int64_t first = std::max(begin, first_seen(window, last));
+    pairs += std::clamp(last + 1, first, std::max(first, end)) - first;
+  }
+  return {static_cast<double>(pairs), static_cast<double>(std::max<int64_t>(0, end - begin))};
+}
+
+double Attention::flops(Past past) const {
+  if (part == AttentionPart::merge) return 2.0 * S * heads * cache.head_dim_v;
+  return 2.0 * static_cast<double>(heads * (cache.head_dim + cache.head_dim_v)) * seen(past).pairs;
+}
+
+Attention slice_heads(const Attention& op, int64_t kv_begin, int64_t kv_end) {
+  const KvCache& cache = op.cache;
+  if (kv_begin < 0 || kv_begin > kv_end || kv_end > cache.kv_heads)
+    throw Error("a head slice does not fit its attention", "KV heads " + std::to_string(kv_begin) + ".." +
+                                                               std::to_string(kv_end) + " of " +
+                                                               std::to_string(cache.kv_heads));
+  const int64_t group = op.heads / cache.kv_heads, first = kv_begin * group;
+  const auto cached = static_cast<size_t>(kv_begin * cache.capacity) * cache.element_bytes();
+  Attention slice = op;
+  slice.heads = (kv_end - kv_begin) * group;
+  slice.cache.kv_heads = kv_end - kv_begin;
+  if (op.q) slice.q = op.q.advanced(bytes_of_floats(first * cache.head_dim));
+  if (op.y) slice.y = op.y.advanced(bytes_of_floats(first * cache.head_dim_v));
+  if (op.cache.k) slice.cache.k = cache.k.advanced(cached * static_cast<size_t>(cache.head_dim));
+  if (op.cache.v) slice.cache.v = cache.v.advanced(cached * static_cast<size_t>(cache.head_dim_v));
+  if (op.scratch)
+    slice.scratch = op.scratch.advanced(attention_scratch_bytes(op.S, first, cache.head_dim_v, cache.capacity));
+  return slice;
+}
+
+Attention slice_splits(const Attention& op, int64_t share_begin, int64_t share_end) {
+  TANDEM_CHECK(op.part == AttentionPart::whole, "only a whole attention is cut by its splits");
+  TANDEM_CHECK(0 <= share_begin && share_begin <= share_end && share_end <= kAttentionShares,
+               "a share of an attention's splits");
+  Attention part = op;
+  part.part = AttentionPart::splits;
+  part.share_begin = share_begin;
+  part.share_end = share_end;
+  return part;
+}
+
+Attention merge_of(const Attention& op) {
+  TANDEM_CHECK(op.part == AttentionPart::whole, "only a whole attention is merged of its splits");
+  Attention part = op;
+  part.part = AttentionPart::merge;
+  return part;
+}
+
+}  // namespace tandem

@@ -1,0 +1,107 @@
+#pragma once
+
+#include <optional>
+#include <utility>
+
+#include "engine/device/operators/kv_cache.h"
+
+namespace tandem {
+
+inline constexpr int64_t kAttentionSplit = 256;  // positions of one split of the cache; part of the bit rules
+inline constexpr int64_t kAttentionShares = 16;  // what the splits of a cache can be shared out in
+
+// An attention can be done in two steps, the first of them by several devices: each computes some of the cache's
+// splits, and what they found is merged in ascending order, as the whole does it.
+enum class AttentionPart : uint8_t {
+  whole,   // y
+  splits,  // of a share of the splits each query's maximum, sum and values, to their places in scratch
+  merge,   // y, of what is in scratch for all splits
+};
+
+// The first position that a token at `last` sees.
+constexpr int64_t first_seen(int64_t window, int64_t last) {
+  return window > 0 && last >= window ? last - window + 1 : 0;
+}
+
+// Positions before the first token, where the caller knows them: they are in memory, and change from run to run.
+using Past = std::optional<int64_t>;
+
+// Pairs of a token and a position that it sees, and the positions that at least one token sees.
+struct SeenPositions {
+  double pairs = 0, positions = 0;
+};
+
+// Per token, head and split: the running maximum, the sum and head_dim_v accumulators, padded to whole 64-byte lines.
+size_t attention_scratch_bytes(int64_t S, int64_t heads, int64_t head_dim_v, int64_t capacity);
+
+// Causal attention over the cache: token s sees positions 0 .. positions[s], or the last `window` of them. Query head h
+// reads KV head h / (heads / kv_heads).
+//   score_p = scale * (q . k_p), y = sum_p softmax(score)_p * v_p, all sums f32 in an order that depends only on
+//   absolute positions.
+struct Attention {
+  int64_t S = 0, heads = 0;
+  Operand q;  // [S, heads * head_dim], stride q_stride
+  int64_t q_stride = 0;
+  Operand y;  // [S, heads * head_dim_v], stride y_stride
+  int64_t y_stride = 0;
+  Operand positions;  // int32 [S], strictly ascending
+  KvCache cache;
+  float scale = 1;
+  bool round_f16 = false;
+  Operand
+      scratch;  // device_local, attention_scratch_bytes(); used by parts, and when the cache is split over work-items
+  AttentionPart part = AttentionPart::whole;
+  int64_t window = 0;                                     // 0: all positions
+  int64_t share_begin = 0, share_end = kAttentionShares;  // of part `splits`: see splits_of()
+
+  bool operator==(const Attention&) const = default;
+  const char* kind() const { return part == AttentionPart::merge ? "attention_merge" : "attention"; }
+  Features features() const {
+    Features all{Feature::attention};
+    if (window > 0) all.push_back(Feature::window);
+    return all;
+  }
+  // What the part sees. Of a past that is not known: half of the cache's capacity, and every token all of it.
+  SeenPositions seen(Past past) const;
+  double flops(Past past) const;
+
+  // A share of the splits writes some of scratch and the rest keeps its values, so that is read too.
+  template <typename Self>
+  static auto views(Self& op, Past past) {
+    const bool merges = op.part == AttentionPart::merge, splits = op.part == AttentionPart::splits;
+    auto& cache = op.cache;
+    const double positions = op.seen(past).positions;
+    const int64_t width_v = op.heads * cache.head_dim_v;
+    // Of a whole attention scratch stays in the processor's caches.
+    const double kept = merges || splits ? static_cast<double>(op.S * width_v) : 0;
+    const Use scratch_use = merges ? Use::read : splits ? Use::update : Use::write;
+    auto scratch = whole(op.scratch, scratch_use, Role::scratch,
+                         attention_scratch_bytes(op.S, op.heads, cache.head_dim_v, cache.capacity));
+    scratch.token_bytes = attention_scratch_bytes(1, op.heads, cache.head_dim_v, cache.capacity);
+    return std::array{
+        rows_of(op.q, Use::read, op.S, op.heads * cache.head_dim, op.q_stride).only_if(!merges),
+        ids_of(op.positions, Use::read, op.S),
+        cache_of(cache.k, cache, Use::read, cache.k_bytes(), cache.head_dim, positions).only_if(!merges),
+        cache_of(cache.v, cache, Use::read, cache.v_bytes(), cache.head_dim_v, positions).only_if(!merges),
+        rows_of(op.y, Use::write, op.S, width_v, op.y_stride).only_if(!splits),
+        std::move(scratch).moving(kept, kept * sizeof(float)).only_if(merges || splits || op.scratch)};
+  }
+};
+
+// The splits [begin, end) that part `splits` computes when the batch's last token is at `last`: of the n splits that it
+// sees those from n * share_begin / kAttentionShares to n * share_end / kAttentionShares, rounded down. Positions are
+// known only when the operator runs, so a share stays the same as the context grows.
+struct SplitRange {
+  int64_t begin = 0, end = 0;
+};
+SplitRange splits_of(const Attention& op, int64_t last);
+
+// Slices; they compute the same bits as the whole. Error when the cut does not fit.
+//   slice_heads: KV heads [begin, end) and the query heads that read them; q, y, cache and scratch advance.
+//   slice_splits: a share of the splits, of an attention with scratch; all shares of it, then merge_of(), write what it
+//   writes.
+Attention slice_heads(const Attention& op, int64_t kv_begin, int64_t kv_end);
+Attention slice_splits(const Attention& op, int64_t share_begin, int64_t share_end);
+Attention merge_of(const Attention& op);
+
+}  // namespace tandem

@@ -1,0 +1,47 @@
+#include "engine/device/operators/feature.h"
+
+#include "sync/error.h"
+
+namespace tandem {
+
+const char* name_of(Feature feature) {
+  switch (feature) {
+    case Feature::products:
+      return "matrix products";
+    case Feature::gather:
+      return "gather (addresses that depend on data)";
+    case Feature::scatter:
+      return "scatter (addresses that depend on data)";
+    case Feature::norm:
+      return "norm (sums over a row, and a root)";
+    case Feature::rotation:
+      return "rotation by position (a table that data looks up)";
+    case Feature::attention:
+      return "attention (a dynamic shape: every token sees more positions)";
+    case Feature::activation:
+      return "activation (an exponential)";
+    case Feature::element_wise:
+      return "element-wise sums and products";
+    case Feature::softmax:
+      return "softmax (an exponential and a maximum)";
+    case Feature::comparison:
+      return "comparison";
+    case Feature::selection:
+      return "top-k (comparisons that decide later addresses)";
+    case Feature::residual:
+      return "a norm that adds to the residual stream";
+    case Feature::scaled_residual:
+      return "a scaled addition to the residual stream";
+    case Feature::scaled_embedding:
+      return "scaled embeddings";
+    case Feature::window:
+      return "attention to a window of the positions";
+    case Feature::gelu:
+      return "GELU";
+    case Feature::soft_cap:
+      return "a soft cap";
+  }
+  TANDEM_CHECK(false, "a feature without a name");
+}
+
+}  // namespace tandem

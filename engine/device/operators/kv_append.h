@@ -1,0 +1,32 @@
+#pragma once
+
+#include "engine/device/operators/kv_cache.h"
+
+namespace tandem {
+
+// Writes token s's k and v (rounded to the cache's type) to position positions[s], and nothing else of the cache.
+struct KvAppend {
+  int64_t S = 0;
+  Operand k, v;  // [S, kv_heads * head_dim], strides k_stride, v_stride
+  int64_t k_stride = 0, v_stride = 0;
+  Operand positions;  // int32 [S], strictly ascending
+  KvCache cache;
+
+  bool operator==(const KvAppend&) const = default;
+  const char* kind() const { return "kv_append"; }
+  Features features() const { return {Feature::scatter}; }
+  double flops() const { return 0; }
+  // The caches are read too: only some positions of them are written, the others keep their values.
+  template <typename Self>
+  static auto views(Self& op) {
+    auto& cache = op.cache;
+    const auto positions = static_cast<double>(op.S);
+    return std::array{rows_of(op.k, Use::read, op.S, cache.kv_heads * cache.head_dim, op.k_stride),
+                      rows_of(op.v, Use::read, op.S, cache.kv_heads * cache.head_dim_v, op.v_stride),
+                      ids_of(op.positions, Use::read, op.S),
+                      cache_of(cache.k, cache, Use::update, cache.k_bytes(), cache.head_dim, positions),
+                      cache_of(cache.v, cache, Use::update, cache.v_bytes(), cache.head_dim_v, positions)};
+  }
+};
+
+}  // namespace tandem

@@ -1,0 +1,32 @@
+#pragma once
+
+#include "engine/device/operators/view.h"
+
+namespace tandem {
+
+// y[s, n] = sum over k of w[n, k] * x[s, k], one ascending fma chain, for n in [row_begin, row_end).
+struct MatMul {
+  int64_t S = 0, K = 0;
+  int64_t row_begin = 0, row_end = 0;  // multiples of 64, or the last row
+  PackedMatrix w;                      // [N, K]
+  Operand x;                           // [S, K], stride x_stride
+  Operand y;                           // [S, N] column 0 (not row_begin), stride y_stride
+  int64_t x_stride = 0, y_stride = 0;
+
+  bool operator==(const MatMul&) const = default;
+  const char* kind() const { return "matmul"; }
+  Features features() const { return {Feature::products}; }
+  double flops() const { return 2.0 * S * K * (row_end - row_begin); }
+  template <typename Self>
+  static auto views(Self& op) {
+    return std::array{panels_of(op.w.data, op.w, op.row_begin, op.row_end),
+                      rows_of(op.x, Use::read, op.S, op.K, op.x_stride),
+                      rows_of(op.y, Use::write, op.S, op.row_end - op.row_begin, op.y_stride, op.row_begin)};
+  }
+};
+
+// Output rows [begin, end), counted as row_begin and row_end are: multiples of 64, or the operator's last row. The
+// slice computes the same bits as the whole. Error when the cut does not fit.
+MatMul slice_rows(const MatMul& op, int64_t begin, int64_t end);
+
+}  // namespace tandem

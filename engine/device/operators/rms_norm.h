@@ -1,0 +1,43 @@
+#pragma once
+
+#include "engine/device/operators/view.h"
+
+namespace tandem {
+
+// For each token s and group g, over the `width` values v at x[s*x_stride + g*width ...]:
+//   if add: v = fma(add_scale, add[s*add_stride + g*width ...], v), written back to x (the residual connection)
+//   y[s*y_stride + g*width + i] = v[i] / sqrt(mean(v^2) + eps) * (weight[i] + weight_offset)
+// y may be x. groups > 1: one norm per attention head (weight is shared by the groups).
+struct RmsNorm {
+  int64_t S = 0, groups = 1, width = 0;
+  Operand x, y;
+  int64_t x_stride = 0, y_stride = 0;
+  Operand add;  // optional
+  int64_t add_stride = 0;
+  Operand weight;           // f32 [width]
+  float weight_offset = 0;  // 0, or 1 for models that store weight - 1
+  float eps = 1e-5f;
+  bool round_f16 = false;
+  float add_scale = 1;
+
+  bool operator==(const RmsNorm&) const = default;
+  const char* kind() const { return "rms_norm"; }
+  Features features() const {
+    Features all{Feature::norm};
+    if (add) all.push_back(Feature::residual);
+    if (add_scale != 1) all.push_back(Feature::scaled_residual);
+    return all;
+  }
+  double flops() const { return (add ? 5.0 : 4.0) * S * groups * width; }
+  template <typename Self>
+  static auto views(Self& op) {
+    const bool adds = static_cast<bool>(op.add);
+    const int64_t width = op.groups * op.width;
+    return std::array{rows_of(op.x, adds ? Use::update : Use::read, op.S, width, op.x_stride),
+                      constants_of(op.weight, op.width),
+                      rows_of(op.add, Use::read, op.S, width, op.add_stride).only_if(adds),
+                      rows_of(op.y, Use::write, op.S, width, op.y_stride)};
+  }
+};
+
+}  // namespace tandem

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "engine/device/operators/view.h"
+
+namespace tandem {
+
+// x[s, i] *= factor; with a cap, which logits of some models have, x becomes cap * tanh(x * factor / cap).
+struct Scale {
+  int64_t S = 0, width = 0;
+  Operand x;
+  int64_t x_stride = 0;
+  float factor = 1;
+  float cap = 0;  // 0: none
+
+  bool operator==(const Scale&) const = default;
+  const char* kind() const { return "scale"; }
+  Features features() const {
+    Features all{Feature::element_wise};
+    if (cap > 0) all.push_back(Feature::soft_cap);
+    return all;
+  }
+  double flops() const { return (cap > 0 ? 5.0 : 1.0) * S * width; }
+  template <typename Self>
+  static auto views(Self& op) {
+    return std::array{rows_of(op.x, Use::update, op.S, op.width, op.x_stride)};
+  }
+};
+
+}  // namespace tandem

@@ -1,0 +1,38 @@
+// Gemma 3: of six layers five attend to a window, with a rotation of their own; every head of q and k is normed, and so
+// is what a block adds to the residual stream; the gate is a GELU and the embeddings are scaled. The converter has
+// added the 1 that the published norms add to their weights.
+#include <cmath>
+
+#include "engine/model/architectures/dense.h"
+
+namespace tandem {
+namespace {
+
+constexpr const char* kKeys[] = {"attention.sliding_window", "rope.freq_base_swa"};
+constexpr int64_t kPeriod = 6;  // the last layer of each period sees everything
+constexpr float kWindowBase = 10000.0f;
+constexpr int64_t kLayersOf27B = 62;  // whose queries are scaled by hidden / heads, not by their width
+
+void describe(ModelConfig& config) {
+  config.rope.halves = config.qk_norm = config.post_norms = true;
+  config.activation = Activation::gelu_tanh;
+  config.embedding_scale = std::sqrt(static_cast<float>(config.hidden));
+  RopeConfig local;
+  local.halves = true;
+  local.dim = config.rope.dim;
+  local.base = config.window_rope ? config.window_rope->base : kWindowBase;
+  config.window_rope = local;
+  config.has_window.clear();
+  for (int64_t i = 0; i < config.layers; ++i) config.has_window.push_back(i % kPeriod != kPeriod - 1);
+  if (config.layers == kLayersOf27B)
+    config.given_attention_scale =
+        1.0f / std::sqrt(static_cast<float>(config.hidden) / static_cast<float>(config.heads));
+}
+
+}  // namespace
+
+extern const Architecture gemma3_architecture;
+const Architecture gemma3_architecture = {
+    .name = "gemma3", .keys = kKeys, .describe = describe, .layer = dense_layer, .read = nullptr};
+
+}  // namespace tandem

@@ -1,0 +1,18 @@
+// Granite 3: a Llama whose embeddings, attention scores, residual branches and logits are scaled by numbers of its
+// file.
+#include "engine/model/architectures/dense.h"
+
+namespace tandem {
+namespace {
+
+constexpr const char* kKeys[] = {"attention.scale", "embedding_scale", "residual_scale", "logit_scale"};
+
+void describe(ModelConfig& config) { config.rope.halves = false; }
+
+}  // namespace
+
+extern const Architecture granite_architecture;
+const Architecture granite_architecture = {
+    .name = "granite", .keys = kKeys, .describe = describe, .layer = dense_layer, .read = read_attention_biases};
+
+}  // namespace tandem

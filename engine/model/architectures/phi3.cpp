@@ -1,0 +1,25 @@
+// Phi-3: q, k and v are one tensor, gate and up another; some sizes attend to a window.
+#include "engine/model/architectures/dense.h"
+
+namespace tandem {
+namespace {
+
+constexpr const char* kKeys[] = {"attention.sliding_window"};
+
+void describe(ModelConfig& config) { config.rope.halves = true; }
+
+LayerSpec layer(const ModelConfig& config, int64_t index) {
+  const std::string prefix = "blk." + std::to_string(index) + ".";
+  LayerSpec layer = dense_layer(config, index);
+  layer.qkv.weights = {{prefix + "attn_qkv.weight", config.qkv_width(), config.hidden}};
+  layer.gate_up.weights = {{prefix + "ffn_up.weight", 2 * config.feed_forward, config.hidden}};
+  return layer;
+}
+
+}  // namespace
+
+extern const Architecture phi3_architecture;
+const Architecture phi3_architecture = {
+    .name = "phi3", .keys = kKeys, .describe = describe, .layer = layer, .read = nullptr};
+
+}  // namespace tandem

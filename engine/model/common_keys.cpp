@@ -1,0 +1,138 @@
+// The keys that all architectures have, and those computations that some of them declare.
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <string_view>
+
+#include "engine/model/config_keys.h"
+#include "sync/error.h"
+
+namespace tandem {
+namespace {
+
+// Upper bounds far above any published model. They keep products of two dimensions inside 64 bits and refuse a damaged
+// file before anything is allocated for it.
+constexpr int64_t kMaxLayers = 4096;
+constexpr int64_t kMaxWidth = int64_t{1} << 20;
+constexpr int64_t kMaxHeads = 4096;
+constexpr int64_t kMaxHeadDim = 4096;
+constexpr int64_t kMaxVocabulary = int64_t{1} << 24;
+constexpr int64_t kMaxContext = int64_t{1} << 30;
+
+void read_heads(const ConfigKeys& keys, ModelConfig& config) {
+  config.heads = keys.require_size("attention.head_count", kMaxHeads);
+  config.kv_heads = keys.size("attention.head_count_kv", kMaxHeads).value_or(config.heads);
+  if (config.heads % config.kv_heads != 0) {
+    keys.fail("attention.head_count_kv", "found " + std::to_string(config.kv_heads) + ", expected a divisor of the " +
+                                             std::to_string(config.heads) + " heads");
+  }
+  const auto key_length = keys.size("attention.key_length", kMaxHeadDim);
+  const auto value_length = keys.size("attention.value_length", kMaxHeadDim);
+  const bool divides = config.hidden % config.heads == 0;
+  if (!divides && !(key_length && value_length)) {
+    keys.fail("attention.head_count", "found " + std::to_string(config.heads) +
+                                          ", expected a divisor of the embedding length " +
+                                          std::to_string(config.hidden));
+  }
+  config.head_dim = key_length.value_or(config.hidden / config.heads);
+  config.head_dim_v = value_length.value_or(config.hidden / config.heads);
+  if (config.head_dim > kMaxHeadDim) {
+    keys.fail("attention.head_count", "heads of " + std::to_string(config.head_dim) + " values, expected at most " +
+                                          std::to_string(kMaxHeadDim));
+  }
+}
+
+void read_vocabulary(const GgufFile& file, const ConfigKeys& keys, ModelConfig& config) {
+  const GgufTensor* embedding = file.find("token_embd.weight");
+  const auto tokens = file.array_length("tokenizer.ggml.tokens");
+  if (const auto size = keys.size("vocab_size", kMaxVocabulary)) {
+    config.vocabulary = *size;
+  } else if (embedding != nullptr && embedding->shape.size() >= 2) {
+    config.vocabulary = embedding->shape[1];
+  } else if (tokens && *tokens <= static_cast<uint64_t>(kMaxVocabulary)) {
+    config.vocabulary = static_cast<int64_t>(*tokens);
+  }
+  if (config.vocabulary < 1 || config.vocabulary > kMaxVocabulary) {
+    keys.fail("vocab_size", "a vocabulary of " + std::to_string(config.vocabulary) + " tokens, expected 1 to " +
+                                std::to_string(kMaxVocabulary));
+  }
+  config.tied_output = file.find("output.weight") == nullptr;
+}
+
+// A file that uses one of these computes something else than the others of its architecture.
+constexpr const char* kComputations[] = {"expert_count",
+                                         "attention.clamp_kqv",
+                                         "attention.max_alibi_bias",
+                                         "attention.scale",
+                                         "logit_scale",
+                                         "residual_scale",
+                                         "embedding_scale",
+                                         "attn_logit_softcapping",
+                                         "final_logit_softcapping",
+                                         "rope.freq_base_swa"};
+
+void refuse_unknown_computations(const ConfigKeys& keys, const std::function<bool(std::string_view)>& is_known,
+                                 const ModelConfig& config) {
+  for (const char* key : kComputations) {
+    if (!is_known(key) && keys.number(key).value_or(0.0) != 0.0) {
+      keys.fail(key, "this variant of the architecture is not supported", "use a model without it");
+    }
+  }
+  const double window = keys.number("attention.sliding_window").value_or(0.0);
+  if (!is_known("attention.sliding_window") && window > 0 && window < static_cast<double>(config.context_length)) {
+    keys.fail("attention.sliding_window", "attention to a window of the context is not supported");
+  }
+}
+
+// A factor that is 1, or `otherwise`, where the key is absent or 0.
+float factor(const ConfigKeys& keys, const char* key, float otherwise = 1.0f) {
+  const double value = keys.number(key).value_or(0.0);
+  if (value == 0.0) return otherwise;
+  if (!(value > 0.0 && value < 1e6)) keys.fail(key, "found " + std::to_string(value) + ", expected 0 to 1e6");
+  return static_cast<float>(value);
+}
+
+void read_scales(const ConfigKeys& keys, const std::function<bool(std::string_view)>& is_known, ModelConfig& config) {
+  if (is_known("embedding_scale")) config.embedding_scale = factor(keys, "embedding_scale");
+  if (is_known("residual_scale")) config.residual_scale = factor(keys, "residual_scale");
+  if (is_known("logit_scale")) config.logit_scale = 1.0f / factor(keys, "logit_scale");  // files have the divisor
+  if (is_known("attention.scale")) config.given_attention_scale = factor(keys, "attention.scale", 0.0f);
+}
+
+void read_window(const ConfigKeys& keys, ModelConfig& config) {
+  const double window = keys.number("attention.sliding_window").value_or(0.0);
+  if (window <= 0) return;  // how converters write "none"
+  config.window = keys.require_size("attention.sliding_window", kMaxContext);
+  if (const auto base = keys.number("rope.freq_base_swa")) {
+    config.window_rope = RopeConfig{};
+    config.window_rope->base = static_cast<float>(*base);
+  }
+}
+
+}  // namespace
+
+ModelConfig read_common_keys(const GgufFile& file, std::span<const char* const> known) {
+  const auto is_known = [known](std::string_view key) { return std::ranges::find(known, key) != known.end(); };
+  ModelConfig config;
+  config.architecture = file.require_string("general.architecture");
+  config.name = file.get_string("general.name").value_or(config.architecture);
+  const ConfigKeys keys(file, config.architecture);
+  config.layers = keys.require_size("block_count", kMaxLayers);
+  config.hidden = keys.require_size("embedding_length", kMaxWidth);
+  config.feed_forward = keys.require_size("feed_forward_length", kMaxWidth);
+  config.context_length = keys.require_size("context_length", kMaxContext);
+  config.norm_eps = static_cast<float>(keys.require_number("attention.layer_norm_rms_epsilon"));
+  if (!(config.norm_eps > 0.0f && config.norm_eps < 1.0f)) {
+    keys.fail("attention.layer_norm_rms_epsilon",
+              "found " + std::to_string(config.norm_eps) + ", expected a value between 0 and 1");
+  }
+  read_heads(keys, config);
+  read_vocabulary(file, keys, config);
+  read_rope(keys, config);
+  refuse_unknown_computations(keys, is_known, config);
+  read_scales(keys, is_known, config);
+  if (is_known("attention.sliding_window")) read_window(keys, config);
+  return config;
+}
+
+}  // namespace tandem

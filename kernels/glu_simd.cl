@@ -1,0 +1,42 @@
+// The gated activation of a feed-forward block: y = gate / (1 + exp(-t)) * up (Shazeer 2020, arXiv:2002.05202).
+//   SwiGLU: t = gate. -DGELU=1, GEGLU by tanh: t = 2 sqrt(2 / pi) * (gate + 0.044715 gate^3), as 1 + tanh(u) = 2 / (1 + exp(-2 u)).
+//
+// Layout: gate, up, y f32 at s*stride + i.
+// Work: dimension 0 is a run of `chunk` elements of a row, dimension 1 the token; local size 1.
+// Limits: any width; chunk a multiple of 16; y may be gate or up. exp is exp16 of common.cl; -DROUND_F16=1 rounds y.
+#ifndef ROUND_F16
+#define ROUND_F16 0
+#endif
+
+#ifndef GELU
+#define GELU 0
+#endif
+
+INLINE float16 glu16(const float16 gate, const float16 up) {
+#if GELU
+  const float16 t = fma((float16)(0.044715f), gate * gate * gate, gate) * 1.5957691216f;
+#else
+  const float16 t = gate;
+#endif
+  const float16 y = gate / (1.0f + exp16(-t)) * up;
+#if ROUND_F16
+  return round_f16x16(y);
+#else
+  return y;
+#endif
+}
+
+__kernel void glu_simd(BUFFER(gate), BUFFER(up), BUFFER(y), const int width, const int gate_stride, const int up_stride,
+                          const int y_stride, const int chunk) {
+  const size_t s = get_global_id(1);
+  const int begin = get_global_id(0) * chunk, end = min(width, begin + chunk);
+  __global const float *gate = AT(const float, gate) + s * gate_stride;
+  __global const float *up = AT(const float, up) + s * up_stride;
+  __global float *y = AT(float, y) + s * y_stride;
+  int i = begin;
+  for (; i + 16 <= end; i += 16) STORE16(__global, glu16(vload16(0, gate + i), vload16(0, up + i)), y + i);
+  if (i < end) {
+    const int rest = end - i;
+    store_part(glu16(load_part(gate + i, rest, 0.0f), load_part(up + i, rest, 0.0f)), y + i, rest);
+  }
+}
