@@ -20,10 +20,11 @@ std::string role_of(const GgufTensor& tensor) {
 std::string kernel_set_of(const GgufFile& file, const ModelConfig& config) {
   std::set<std::string> roles;
   for (const GgufTensor& tensor : file.tensors()) roles.insert(role_of(tensor));
-  std::string text =
-      config.architecture + " heads " + std::to_string(config.head_dim) + "/" + std::to_string(config.head_dim_v) +
-      " " + std::to_string(config.kv_heads > 0 ? config.heads / config.kv_heads : 0) + " a KV head, " +
-      (config.rope.halves ? "halves" : "interleaved") + ", rotated " + std::to_string(config.rope.dim) + ", types";
+  std::string text = config.architecture + " heads " + std::to_string(config.head_dim) + "/" +
+                     std::to_string(config.head_dim_v) + " " +
+                     std::to_string(config.kv_heads > 0 ? config.heads / config.kv_heads : 0) + " a KV head, " +
+                     (config.rope.halves ? "halves" : "interleaved") + ", rotated " + std::to_string(config.rope.dim) +
+                     (config.logit_scale != 1 ? ", scaled logits" : "") + ", types";
   for (const std::string& role : roles) text += " " + role;
   return text;
 }

@@ -54,6 +54,8 @@ std::vector<TypeCount> count_types(const GgufFile& file) {
 }
 
 json config_json(const ModelConfig& config) {
+  int64_t window_layers = 0;
+  for (int64_t layer = 0; layer < config.layers; ++layer) window_layers += config.window_of(layer) > 0 ? 1 : 0;
   return {{"layers", config.layers},
           {"hidden", config.hidden},
           {"feed_forward", config.feed_forward},
@@ -66,6 +68,9 @@ json config_json(const ModelConfig& config) {
           {"rope_base", config.rope.base},
           {"rope_dim", config.rope.dim},
           {"rope_layout", config.rope.halves ? "halves" : "interleaved"},
+          {"window", config.window},
+          {"window_layers", window_layers},
+          {"activation", config.activation == Activation::silu ? "silu" : "gelu_tanh"},
           {"qkv_bias", config.qkv_bias},
           {"qk_norm", config.qk_norm},
           {"tied_output", config.tied_output}};

@@ -30,6 +30,28 @@ TEST_F(MakeRandom, writes_a_file_that_other_commands_take) {
   EXPECT_EQ(answer.at("ids").size(), 5u);
 }
 
+// Five layers of six see a window; a text longer than that is written by the plan that would be taken.
+TEST_F(MakeRandom, writes_models_whose_layers_differ) {
+  const std::string file = folder_.file("windows.gguf");
+  const std::string windows = folder_.write(
+      "windows.json", R"({"schema": 1, "architecture": "gemma3", "layers": 6, "hidden": 64, "feed_forward": 96,
+                          "heads": 2, "head_dim": 32, "vocabulary": 300, "context_length": 128, "sliding_window": 8,
+                          "tied_output": true})");
+  EXPECT_EQ(tandem({"make-random", "--shape", windows, "--type", "q8_0", "-o", file, "-q"}).status, 0);
+  const json shapes = json_of({"info", "-m", file}).at("shapes");
+  EXPECT_EQ(shapes.at("window"), 8);
+  EXPECT_EQ(shapes.at("window_layers"), 5);
+  EXPECT_EQ(shapes.at("activation"), "gelu_tanh");
+  const json answer = json_of(Arguments{"run", "-m", file, "-p", "any text", "-n", "20", "--ignore-eos"} + on_host());
+  EXPECT_EQ(answer.at("ids").size(), 20u);
+  const Ended unknown = tandem({"make-random", "--shape",
+                                folder_.write("unknown.json", R"({"schema": 1, "architecture": "abacus", "layers": 1,
+                                "hidden": 64, "feed_forward": 96, "heads": 2, "vocabulary": 300})"),
+                                "-o", file});
+  EXPECT_EQ(unknown.status, 1);
+  EXPECT_THAT(unknown.err, HasSubstr("abacus"));
+}
+
 TEST_F(MakeRandom, tells_what_it_wrote_and_writes_the_same_for_the_same_seed) {
   const std::string first = folder_.file("first.gguf"), second = folder_.file("second.gguf");
   const Arguments base = {"make-random", "--shape", shape(), "--type", "Q4_K"};
