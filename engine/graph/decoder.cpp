@@ -127,22 +127,22 @@ class Builder {
 
   // The norm behind a block, before what it produced is added.
   void post_norm(const char* name, const Operand& weight) {
-    RmsNorm op;
-    op.S = S_;
-    op.width = op.x_stride = op.y_stride = c_.hidden;
-    op.x = op.y = b_.projected;
-    op.weight = weight;
-    op.eps = c_.norm_eps;
-    add(name, op);
+    norm_in_place(name, b_.projected, c_.hidden, 1, c_.hidden, weight);
   }
 
   void head_norm(const char* name, const Operand& heads, int64_t count, const Operand& weight) {
+    norm_in_place(name, heads, c_.qkv_width(), count, c_.head_dim, weight);
+  }
+
+  // Of `groups` groups of `width` values in every row.
+  void norm_in_place(const char* name, const Operand& x, int64_t stride, int64_t groups, int64_t width,
+                     const Operand& weight) {
     RmsNorm op;
     op.S = S_;
-    op.groups = count;
-    op.width = c_.head_dim;
-    op.x = op.y = heads;
-    op.x_stride = op.y_stride = c_.qkv_width();
+    op.groups = groups;
+    op.width = width;
+    op.x = op.y = x;
+    op.x_stride = op.y_stride = stride;
     op.weight = weight;
     op.eps = c_.norm_eps;
     add(name, op);
