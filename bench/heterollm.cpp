@@ -14,7 +14,8 @@
 #include <vector>
 
 #include "bench/engines.h"
-#include "engine/plan/statistics.h"
+#include "engine/plan/prediction/statistics.h"
+#include "engine/plan/strategy.h"
 #include "engine/run/engine.h"
 #include "sync/error.h"
 
@@ -26,9 +27,19 @@ namespace bench = tandem::bench;
 constexpr const char* kTensor = "tensor";
 constexpr int64_t kDecodeContext = 64, kDecodeTokens = 32;
 
+// All that run on a GPU and an NPU; `tensor`, which is compared with each of the others, last.
+std::vector<std::string> all_plans() {
+  std::vector<std::string> plans;
+  for (const tandem::Strategy& strategy : tandem::strategies()) {
+    if (strategy.only != tandem::DeviceKind::host && strategy.name != std::string(kTensor))
+      plans.emplace_back(strategy.name);
+  }
+  plans.emplace_back(kTensor);
+  return plans;
+}
+
 struct Options : bench::EngineBenchOptions {
-  std::vector<std::string> plans = {"gpu-only", "npu-only", "layer",     "online",   "padding", "pipe",
-                                    "chunked",  "rows",     "staggered", "sequence", kTensor};
+  std::vector<std::string> plans = all_plans();
 };
 
 // One column of the table: a prompt of `tokens`, or single tokens (0).

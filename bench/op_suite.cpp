@@ -52,7 +52,7 @@ bool run_one(const OpCase& op_case, Bench& bench, Bench& reference, Result& resu
   bench.run({&actual.op, 1});
   const bool bytes = actual.outputs[0].type == ElementType::bytes;
   const bool right =
-      close_to(expected, actual, bench.device->info().f16_operands) && (!bytes || same_bits(expected, actual));
+      close_to(expected, actual, bench.device->info().rounds_to_f16) && (!bytes || same_bits(expected, actual));
   ++(right ? result.right : result.wrong);
   return right;
 }

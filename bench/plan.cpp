@@ -18,13 +18,13 @@
 #include <vector>
 
 #include "bench/engines.h"
-#include "engine/plan/modelled_pass.h"
-#include "engine/plan/predict.h"
-#include "engine/plan/soc_profile.h"
-#include "engine/plan/statistics.h"
+#include "engine/measure/prediction_check.h"
+#include "engine/plan/model_clock/modelled_pass.h"
+#include "engine/plan/model_clock/soc_profile.h"
+#include "engine/plan/prediction/predict.h"
+#include "engine/plan/prediction/statistics.h"
 #include "engine/run/contention.h"
 #include "engine/run/engine.h"
-#include "engine/run/prediction_check.h"
 #include "engine/run/timeline.h"
 
 namespace {

@@ -34,7 +34,8 @@
 #include "bench/regret/play.h"
 #include "engine/model/random_model.h"
 #include "engine/model/shapes.h"
-#include "engine/plan/statistics.h"
+#include "engine/plan/prediction/statistics.h"
+#include "engine/plan/strategy.h"
 #include "engine/run/core_layout.h"
 #include "engine/run/whole_file.h"
 #include "sync/error.h"
@@ -49,9 +50,16 @@ constexpr double kTarget = 1.05, kFirstTarget = 1.15;
 constexpr size_t kFirst = 20, kWorst = 10;
 constexpr const char* kLargeShape = "llama-3.2-1b";
 
+std::vector<std::string> plans_of_auto() {
+  std::vector<std::string> plans;
+  for (const tandem::Strategy& strategy : tandem::strategies())
+    if (strategy.tried_by_auto) plans.emplace_back(strategy.name);
+  return plans;
+}
+
 struct Options {
   std::vector<std::string> models, devices;
-  std::vector<std::string> plans = {"gpu-only", "layer", "rows", "tensor", "staggered", "sequence", "host-only"};
+  std::vector<std::string> plans = plans_of_auto();
   bench::PassRequest passes;
   int repetitions = 3;
   bool large = false, neighbour = false, empty_programs = false, json = false;

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "bench/engines.h"
-#include "engine/plan/statistics.h"
+#include "engine/plan/prediction/statistics.h"
 #include "engine/run/engine.h"
 #include "engine/run/timeline.h"
 #include "sync/error.h"

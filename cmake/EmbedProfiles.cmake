@@ -1,6 +1,6 @@
 # Writes OUTPUT, a C++ file with the text of every processor profile in FILES (separated by '|') in one table. Run with cmake -P.
 string(REPLACE "|" ";" files "${FILES}")
-set(table "#include \"engine/plan/profiles/embedded.h\"\n\nnamespace tandem {\nnamespace {\nconstexpr EmbeddedProfile kProfiles[] = {\n")
+set(table "#include \"engine/plan/model_clock/profiles/embedded.h\"\n\nnamespace tandem {\nnamespace {\nconstexpr EmbeddedProfile kProfiles[] = {\n")
 foreach(file IN LISTS files)
   get_filename_component(stem "${file}" NAME_WLE)
   file(READ "${file}" text)

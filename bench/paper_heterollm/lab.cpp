@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "engine/model/shapes.h"
-#include "engine/plan/processor_time.h"
+#include "engine/plan/model_clock/processor_time.h"
 #include "engine/plan/strategy.h"
 
 namespace tandem::paper_heterollm {

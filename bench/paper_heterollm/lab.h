@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "engine/device/operator.h"
-#include "engine/plan/modelled_pass.h"
+#include "engine/plan/model_clock/modelled_pass.h"
 
 namespace tandem::paper_heterollm {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/plan/processor_time.h"
+#include "engine/plan/model_clock/processor_time.h"
 #include "npu_emu/memory_model.h"
 
 namespace tandem::paper_heterollm {

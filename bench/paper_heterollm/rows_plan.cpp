@@ -5,9 +5,7 @@
 #include <algorithm>
 
 #include "bench/paper_heterollm/row.h"
-#include "engine/plan/multi_sequence_cutting.h"
-#include "engine/plan/padding.h"
-#include "engine/plan/sequence_cutting.h"
+#include "engine/plan/partition/candidates.h"
 
 namespace tandem::paper_heterollm {
 namespace {

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <optional>
 
-#include "engine/plan/statistics.h"
+#include "engine/plan/prediction/statistics.h"
 #include "sync/error.h"
 
 namespace tandem::bench {

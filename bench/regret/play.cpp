@@ -10,7 +10,7 @@
 
 #include "bench/engines.h"
 #include "engine/device/gpu/kept_file.h"
-#include "engine/plan/statistics.h"
+#include "engine/plan/prediction/statistics.h"
 #include "engine/run/contention.h"
 #include "engine/run/engine.h"
 #include "engine/run/timeline.h"

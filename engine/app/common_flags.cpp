@@ -190,7 +190,8 @@ void add_engine_flags(CLI::App& app, CommonFlags& flags) {
   app.add_flag("--pack-cache", flags.pack_cache,
                "keep the packed weights in the user's cache, so that later starts map them (docs/models.md)");
   app.add_option("--soc", flags.soc, "report the model clock of this chip too");
-  app.add_option("--trace", flags.trace, "write a Perfetto trace to this file (.json)");
+  app.add_option("--trace", flags.trace,
+                 "write a Perfetto trace to this file (.json), or a picture of the last pass (.svg)");
 }
 
 void add_output_flags(CLI::App& app, CommonFlags& flags) {

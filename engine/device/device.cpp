@@ -1,5 +1,7 @@
 #include "engine/device/device.h"
 
+#include "engine/device/device_traits.h"
+
 namespace tandem {
 
 void launch_from(Device& device, const PlannedLaunch& planned, uint32_t base) {
@@ -18,6 +20,15 @@ void Device::launch_all(const LaunchSequence& sequence, uint32_t base) {
   batch(true);
   for (const PlannedLaunch& planned : sequence.launches()) launch_from(*this, planned, base);
   batch(false);
+}
+
+DeviceTraits traits_of(const DeviceInfo& info) {
+  DeviceTraits traits{.id = info.id, .kind = info.kind};
+  traits.zero_copy = info.zero_copy;
+  traits.rounds_to_f16 = info.rounds_to_f16;
+  traits.static_graphs = info.static_graphs;
+  traits.thread_of = info.thread_of;
+  return traits;
 }
 
 }  // namespace tandem

@@ -16,46 +16,17 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "engine/device/device_info.h"
 #include "engine/device/litmus.h"
 #include "engine/device/operator.h"
 #include "engine/device/sync_probe.h"
 #include "sync/flag.h"
 
 namespace tandem {
-
-enum class DeviceKind { gpu, npu, host };
-enum class KernelFamily { none, simd, simt };
-
-struct PolicyTest {
-  std::string policy;  // "blocking", "event", "spin", "predict", "gate", "doorbell"
-  bool passed = false;
-  std::string reason;  // why not, or what was measured
-};
-
-struct DeviceInfo {
-  std::string id;  // "opencl:0"
-  std::string name, driver;
-  DeviceKind kind = DeviceKind::host;
-  KernelFamily family = KernelFamily::none;
-  int64_t memory_bytes = 0, max_allocation_bytes = 0;
-  int compute_units = 0;
-  std::vector<int> cores;      // host cores its work runs on; empty: none or unknown
-  bool zero_copy = false;      // proven at start
-  std::string zero_copy_note;  // how it was proven, or why not
-  bool fused_fma = false;      // proven at start: the numeric contract holds across devices
-  bool f16_operands = false;   // rounds matmul operands to f16 (NPU)
-  std::vector<PolicyTest> policies;
-};
-
-struct Support {
-  bool yes = true;
-  std::string reason;  // why not
-};
 
 struct Cost {  // on the model clock: computed, never measured
   double seconds = 0, joules = 0, bytes = 0, flops = 0;
@@ -64,6 +35,8 @@ struct Cost {  // on the model clock: computed, never measured
 class Program {
  public:
   virtual ~Program() = default;
+  // Modelled seconds that compiling it took on the chip; 0: nothing is modelled, what it took is on the wall clock.
+  virtual double compile_seconds() const { return 0; }
 };
 
 // Work on the wall clock; devices that can measure append here (see take_spans). A device that can tell operators apart
@@ -74,9 +47,6 @@ struct DeviceSpan {
   int op = -1;                                // index of the operator in the program; -1: the whole program
   bool alone = false;  // launched by itself only because it was measured: otherwise it is a part of a larger launch
 };
-
-// Error with the reason when the policy did not pass (or is unknown).
-void require_policy(const DeviceInfo& info, std::string_view policy);
 
 // One of a run's launches. Its epochs count from the run's base.
 struct PlannedLaunch {

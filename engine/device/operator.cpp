@@ -114,6 +114,8 @@ Work work(const Operator& op, Past past) {
   return sum;
 }
 
+Operator with_body(const Operator& op, OperatorBody body) { return {op.name, std::move(body), op.layer}; }
+
 Operator slice_tokens(const Operator& op, int64_t begin, int64_t end) {
   const int64_t S = tokens_of(op);
   if (const auto* attention = std::get_if<Attention>(&op.body))

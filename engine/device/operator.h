@@ -40,6 +40,7 @@ using OperatorBody =
 struct Operator {
   std::string name;  // "blk.3.attn_qkv": for timelines and errors
   OperatorBody body;
+  int64_t layer = -1;  // of the model that it belongs to; -1: none, as the embedding and the output
   bool operator==(const Operator&) const = default;
 };
 
@@ -50,7 +51,11 @@ int64_t tokens_of(const Operator& op);      // S
 Features features_of(const Operator& op);
 std::optional<Feature> missing_feature(const Operator& op, std::span<const Feature> known);
 
-// True when they differ in nothing but their names and where their operands lie: they take the same time.
+// Another body in the place of this one's: a slice, or a part.
+Operator with_body(const Operator& op, OperatorBody body);
+
+// True when they differ in nothing but their names, their layers and where their operands lie: they take the same
+// time.
 bool same_shape(const Operator& a, const Operator& b);
 
 // What an operator touches, from its list of views (engine/device/operators/view.h). Devices without shared memory copy

@@ -19,6 +19,7 @@ class Builder {
     add("token_embd", Embed{batch_.S, c_.hidden, w_.embedding, b_.ids, b_.hidden, c_.embedding_scale});
     for (size_t layer = 0; layer < w_.layers.size(); ++layer) {
       window_ = c_.window_of(static_cast<int64_t>(layer));
+      layer_ = static_cast<int64_t>(layer);
       prefix_ = "blk." + std::to_string(layer) + ".";
       project(w_.layers[layer], b_.caches[layer], layer > 0);
       if (layer + 1 == w_.layers.size() && !options_.every_token) drop_tokens_without_logits();
@@ -26,6 +27,7 @@ class Builder {
       attention(w_.layers[layer], b_.caches[layer]);
       feed_forward(w_.layers[layer]);
     }
+    layer_ = -1;
     prefix_.clear();
     if (batch_.outputs > 0) output();
     return std::move(operators_);
@@ -171,7 +173,9 @@ class Builder {
   static Operand advanced(const Operand& operand, int64_t bytes) {
     return operand ? operand.advanced(static_cast<size_t>(bytes)) : operand;
   }
-  void add(const std::string& name, OperatorBody body) { operators_.push_back({prefix_ + name, std::move(body)}); }
+  void add(const std::string& name, OperatorBody body) {
+    operators_.push_back({prefix_ + name, std::move(body), layer_});
+  }
 
   const ModelConfig& c_;
   const ModelWeights& w_;
@@ -180,6 +184,7 @@ class Builder {
   const GraphOptions& options_;
   int64_t window_ = 0;     // of the layer at work
   int64_t S_, first_ = 0;  // the tokens at work: S_, from the batch's token first_ on
+  int64_t layer_ = -1;
   std::string prefix_;
   std::vector<Operator> operators_;
 };

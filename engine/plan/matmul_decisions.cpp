@@ -1,6 +1,6 @@
 #include "engine/plan/matmul_decisions.h"
 
-#include "engine/plan/part_operator.h"
+#include "engine/plan/partition/part_operator.h"
 
 namespace tandem {
 

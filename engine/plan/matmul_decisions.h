@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/plan/plan.h"
-#include "engine/plan/strategy.h"
+#include "engine/plan/plan_request.h"
 
 namespace tandem {
 

@@ -6,8 +6,9 @@
 #include <numeric>
 #include <utility>
 
-#include "engine/plan/attention_cut.h"
-#include "engine/plan/part_operator.h"
+#include "engine/plan/partition/attention_cut.h"
+#include "engine/plan/partition/part_operator.h"
+#include "engine/plan/schedule.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -34,12 +35,20 @@ int require_device(const PlanRequest& request, DeviceKind kind, const char* what
   return device;
 }
 
+void require_two_cutters(const PlanRequest& request, const char* plan) {
+  if (row_cutters(request.devices).size() < 2) {
+    throw Error("the plan needs two devices to cut rows between, an NPU beside a GPU or two GPUs", plan,
+                "Name them in --device, see `tandem devices`");
+  }
+}
+
 int host_beside_npu(const PlanRequest& request) {
-  const int host = device_of(request, DeviceKind::host), npu = device_of(request, DeviceKind::npu);
-  const std::vector<int>& lanes = request.costs.lanes;
-  const bool beside =
-      host >= 0 && npu >= 0 && !lanes.empty() && lanes[static_cast<size_t>(host)] == lanes[static_cast<size_t>(npu)];
-  return beside ? host : -1;
+  const int npu = device_of(request, DeviceKind::npu);
+  if (npu < 0) return -1;
+  const auto beside = std::ranges::find_if(request.devices, [&](const DeviceTraits& device) {
+    return device.kind == DeviceKind::host && device.thread_of == request.devices[static_cast<size_t>(npu)].id;
+  });
+  return beside == request.devices.end() ? -1 : static_cast<int>(beside - request.devices.begin());
 }
 
 std::span<const Operator> whole_batch(std::span<const Operator> operators) {
@@ -101,7 +110,7 @@ void Placer::place_cut(const Operator& op, std::span<const int> devices, std::ve
   for (size_t i = 0; i < devices.size(); begin = ends[i++]) {
     if (begin == ends[i]) continue;
     const auto graphs = graphs_on(
-        devices[i], {op.name, slice_rows(matmul, matmul.row_begin + begin, matmul.row_begin + ends[i])}, padding);
+        devices[i], with_body(op, slice_rows(matmul, matmul.row_begin + begin, matmul.row_begin + ends[i])), padding);
     if (graphs.empty()) {
       fall_back(op, devices.front(), no_graphs(request_.devices[devices[i]], op));
       return;
@@ -124,7 +133,7 @@ void Placer::place_in_graphs(const Operator& op, int npu, int fallback, const To
 std::vector<Operator> Placer::graphs_on(int device, const Operator& op, Padding padding) const {
   const DeviceTraits& traits = request_.devices[device];
   const auto* matmul = std::get_if<MatMul>(&op.body);
-  if (matmul == nullptr || traits.kind != DeviceKind::npu) return {op};
+  if (matmul == nullptr || !traits.static_graphs) return {op};
   CutLimits limits = cut_limits(traits, *matmul);
   if (padding == Padding::forbidden) limits.token_room = matmul->S;
   return graph_operators(op, pipe_layout(matmul->S, limits));
@@ -208,10 +217,17 @@ bool Placer::multiplies_exactly(int device, const Operator& op) const {
   const MatMul* matmul = std::get_if<MatMul>(&op.body);
   if (matmul == nullptr || !runs(device, op)) return false;
   const PackedKind kind = matmul->w.format.kind;
-  return request_.devices[device].kind != DeviceKind::npu || (kind != PackedKind::f32 && kind != PackedKind::bf16);
+  return !request_.devices[device].rounds_to_f16 || (kind != PackedKind::f32 && kind != PackedKind::bf16);
 }
 
 bool Placer::runs(int device, const Operator& op) const { return request_.devices[device].supports(op).yes; }
+
+Plan all_on(const PlanRequest& request, DeviceKind kind, const char* what, const char* name) {
+  const int device = require_device(request, kind, what, name);
+  Placer placer(request);
+  for (const Operator& op : request.operators) placer.place(op, device, -1);
+  return placer.finish(name);
+}
 
 Plan Placer::finish(const char* name) {
   std::vector<std::string> ids;

@@ -9,15 +9,17 @@
 #include <vector>
 
 #include "engine/plan/matmul_decisions.h"
-#include "engine/plan/strategy.h"
-#include "engine/plan/token_layout.h"
+#include "engine/plan/partition/token_layout.h"
+#include "engine/plan/plan_request.h"
 
 namespace tandem {
 
 // Index of the request's first device of that kind; -1: none. require_device() throws an Error instead.
 int device_of(const PlanRequest& request, DeviceKind kind);
 int require_device(const PlanRequest& request, DeviceKind kind, const char* what, const char* plan);
-// Of the device "host" that works on the NPU's thread, in turn with it; -1: there is none.
+// Error where matmuls cannot be cut between two devices.
+void require_two_cutters(const PlanRequest& request, const char* plan);
+// Of the host that works on the NPU's thread, in turn with it; -1: there is none.
 int host_beside_npu(const PlanRequest& request);
 
 inline constexpr int64_t kTokenBlock = 8;     // tokens that kernels take at once
@@ -30,6 +32,9 @@ std::span<const Operator> whole_batch(std::span<const Operator> operators);
 // For cutting a batch of S tokens: its parts are sums of the NPU's sizes, in steps of 8 tokens where there is any size,
 // or few tokens.
 CutLimits token_limits(const DeviceTraits& npu, int64_t S);
+
+// A plan with every operator on the first device of a kind.
+Plan all_on(const PlanRequest& request, DeviceKind kind, const char* what, const char* name);
 
 enum class Padding : bool { forbidden, allowed };
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "engine/device/operator.h"
-#include "engine/plan/matmul_shape.h"
-#include "engine/plan/solver.h"
+#include "engine/plan/partition/matmul_shape.h"
+#include "engine/plan/partition/solver.h"
 
 namespace tandem {
 
@@ -54,10 +54,5 @@ struct Plan {
   Dominant dominant = Dominant::gpu;
   std::vector<Decided> decisions{};  // of the solver (H9), in the order of the computation
 };
-
-// Turns operators in order of the computation into steps: waits where an operator touches what another device wrote or
-// still reads, and nowhere else; neighbours on one device become one step. The last step of every device signals.
-// Devices that append to one cache, or read it while another one appends, share its memory.
-Plan schedule(std::string name, std::vector<std::string> devices, std::span<const Placed> placed);
 
 }  // namespace tandem

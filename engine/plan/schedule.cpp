@@ -1,9 +1,10 @@
+#include "engine/plan/schedule.h"
+
 #include <algorithm>
 #include <map>
 #include <utility>
 
 #include "engine/plan/access.h"
-#include "engine/plan/plan.h"
 #include "sync/error.h"
 
 namespace tandem {

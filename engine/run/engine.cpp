@@ -16,13 +16,13 @@
 #include "engine/device/pair_self_test.h"
 #include "engine/model/layer_names.h"
 #include "engine/model/loading.h"
-#include "engine/plan/cut.h"
-#include "engine/plan/gpu_prediction.h"
-#include "engine/plan/piece_cutting.h"
+#include "engine/plan/partition/cut.h"
+#include "engine/plan/partition/piece_cutting.h"
+#include "engine/plan/prediction/gpu_prediction.h"
+#include "engine/plan/schedule.h"
 #include "engine/run/contention.h"
 #include "engine/run/contract.h"
 #include "engine/run/kernel_set.h"
-#include "engine/run/measure.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -43,20 +43,22 @@ std::string join(const std::vector<std::string>& names, const char* between) {
 
 // Whether a part of a prompt or of an attention may run on the host core beside the NPU.
 bool uses_host_beside_npu(const EngineOptions& options) {
-  constexpr std::string_view kShareAttention[] = {"auto", "sequence", "tensor", "rows", "staggered"};
-  return std::ranges::find(kShareAttention, options.plan) != std::end(kShareAttention);
+  const Strategy* strategy = chosen_strategy(options.plan);
+  return strategy == nullptr || strategy->weighs_attention;
 }
 
 // The devices a plan asks for when the user named none.
 std::vector<std::string> default_devices(const EngineOptions& options, std::vector<std::string>& notes) {
-  const std::string& plan = options.plan;
-  if (plan == "host-only") return {"host"};
+  const Strategy* strategy = chosen_strategy(options.plan);
+  const auto only_on = [&](DeviceKind kind) { return strategy && strategy->only == kind; };
+  if (only_on(DeviceKind::host)) return {"host"};
   for (const UnusableDevice& one : unusable_devices())
     notes.push_back(one.id + " (" + one.name + ") is left out: " + one.reason);
   const std::string gpu = best_gpu();
-  if (plan == "gpu-only") {
+  if (only_on(DeviceKind::gpu)) {
     if (gpu.empty())
-      throw Error("no GPU device was found", "plan gpu-only", "Install a driver: ./dev setup, or pocl-opencl-icd");
+      throw Error("no GPU device was found", "plan " + options.plan,
+                  "Install a driver: ./dev setup, or pocl-opencl-icd");
     return {gpu};
   }
   if (!gpu.empty() && uses_host_beside_npu(options)) return {gpu, "npu:0", "host"};
@@ -133,9 +135,9 @@ Engine::Engine(const EngineOptions& options)
   model_ = loading.finish(cores, options.load_progress);
   if (layout_.may_spin) pin_this_thread(std::vector{layout_.orchestrator});
 
-  const bool may_use_npu =
-      first_of(DeviceKind::npu) != nullptr && options_.plan != "gpu-only" && options_.plan != "host-only";
-  if (options_.act.empty()) options_.act = may_use_npu ? "f16" : "f32";
+  const Strategy* strategy = chosen_strategy(options_.plan);
+  const bool rounds = std::ranges::any_of(devices_, [](const auto& device) { return device->info().rounds_to_f16; });
+  if (options_.act.empty()) options_.act = rounds && !(strategy && strategy->only) ? "f16" : "f32";
   if (options_.act != "f16" && options_.act != "f32")
     throw Error("unknown activation format", options_.act, "Use f16 or f32");
   other_bits_ = reasons_for_other_bits(devices(), matrix_formats(model_.weights), options_.act);
@@ -171,7 +173,7 @@ void Engine::set_up_plans() {
   for (const auto& device : devices_) borrowed.push_back(device.get());
   executor_ = std::make_unique<Executor>(pool_, borrowed, executor);
   planner_ = std::make_unique<Planner>(
-      PlannedModel{model_, *activations_, devices_, host_beside_npu_},
+      PlannedModel{model_, *activations_, devices_},
       PlannerOptions{options_.plan, options_.split, options_.act == "f16", options_.strict_device, options_.tries_plans,
                      options_.graph_tokens, options_.submit},
       cache_);
@@ -195,8 +197,8 @@ void Engine::prepare_kernels(int64_t tokens) {
     placed.push_back({0, op});
     const auto* attention = std::get_if<Attention>(&op.body);
     if (attention == nullptr || !attention->scratch) continue;
-    placed.push_back({0, {op.name, slice_splits(*attention, 0, kAttentionShares)}});
-    placed.push_back({0, {op.name, merge_of(*attention)}});
+    placed.push_back({0, with_body(op, slice_splits(*attention, 0, kAttentionShares))});
+    placed.push_back({0, with_body(op, merge_of(*attention))});
   }
   executor_->prepare(schedule("kernels", {gpu->info().id}, placed));
 }
@@ -243,7 +245,6 @@ bool Engine::admit_gpu() {
   executor_.reset();
   // The host's threads leave the GPU's cores.
   devices_.back() = std::move(host);
-  host_beside_npu_ = devices_.back().get();
   devices_.insert(devices_.begin(), std::move(gpu));
   set_up_plans();
   return true;
@@ -281,12 +282,11 @@ void Engine::open_devices() {
     devices_.push_back(beside                     ? open_host_on(*first_of(DeviceKind::npu), device_options)
                        : warming_ && id == "host" ? open_device(id, for_gpu_cores(device_options))
                                                   : open_device(id, device_options));
-    if (beside) host_beside_npu_ = devices_.back().get();
     require_policy(devices_.back()->info(), device_options.sync_policy);
   }
   std::vector<Device*> apart;  // with threads of their own
   for (const auto& device : devices_) {
-    if (device.get() != host_beside_npu_) apart.push_back(device.get());
+    if (device->info().thread_of.empty()) apart.push_back(device.get());
   }
   for (size_t a = 0; a < apart.size(); ++a) {
     for (size_t b = a + 1; b < apart.size(); ++b) require_hand_over(*apart[a], *apart[b], pool_);

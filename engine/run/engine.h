@@ -27,7 +27,6 @@
 #include "engine/run/core_layout.h"
 #include "engine/run/disk_cache.h"
 #include "engine/run/executor.h"
-#include "engine/run/measure.h"
 #include "engine/run/pack_cache.h"
 #include "engine/run/planner.h"
 #include "engine/run/plans_ran.h"
@@ -115,18 +114,19 @@ class Engine {
   const CoreLayout& layout() const { return layout_; }
   std::vector<const DeviceInfo*> devices() const;
   // How extend() would run the tokens from `first` on of an extension by `total` that began `first` tokens ago
-  // (engine/plan/piece_cutting.h).
+  // (engine/plan/partition/piece_cutting.h).
   Batch piece(int64_t first, int64_t total);
   Plan plan_for(const Batch& batch);                                                     // as it would run
   PlanCosts costs_for(const Batch& batch) { return planner_->costs(batch, position_); }  // on devices()
 
   size_t plans_kept() const { return prepared_.size(); }  // one for each kind of pass, the last twelve
 
-  // For measuring (engine/run/profiler.h): the operators of a batch, and what runs and times them. Running them
+  // For measuring (engine/measure/profiler.h): the operators of a batch, and what runs and times them. Running them
   // overwrites activations.
   std::vector<Operator> operators_for(const Batch& batch) const;
   std::span<const std::unique_ptr<Device>> opened() const { return devices_; }
-  Measurer measurer() { return {*executor_, cache_}; }
+  Executor& executor() { return *executor_; }
+  DiskCache& measurements() { return cache_; }
   // Of all batches whose length the NPU had no graphs for: in the plan `online` alone.
   const GraphCompiles& online_compiles() const { return online_compiles_; }
 
@@ -179,7 +179,6 @@ class Engine {
       while (!empty()) pop_back();  // the host may run on the NPU's thread
     }
   } devices_;
-  const Device* host_beside_npu_ = nullptr;  // the device "host" where it is that and no GPU's stand-in
   DeviceOptions device_options_;
   std::unique_ptr<Warming> warming_;  // while the GPU is waited for
   std::unique_ptr<Activations> activations_;

@@ -6,8 +6,7 @@
 #include <thread>
 #include <utility>
 
-#include "engine/device/npu/npu_device.h"
-#include "engine/plan/matmul_shape.h"
+#include "engine/plan/partition/matmul_shape.h"
 #include "engine/run/timeline_pass.h"
 #include "sync/error.h"
 
@@ -79,13 +78,13 @@ GraphCompiles Executor::compiles(const PreparedPlan& prepared, std::span<const i
   std::set<MatMulShape> seen;
   for (size_t i = 0; i < prepared.plan_.steps.size(); ++i) {
     const Step& step = prepared.plan_.steps[i];
-    if (prepared.devices_[static_cast<size_t>(step.device)]->info().kind != DeviceKind::npu) continue;
+    if (!prepared.devices_[static_cast<size_t>(step.device)]->info().static_graphs) continue;
     for (const Operator& op : step.operators) {
       const auto* matmul = std::get_if<MatMul>(&op.body);
       if (matmul == nullptr || std::ranges::binary_search(graph_tokens, matmul->S)) continue;
       if (!seen.insert(shape_of(*matmul)).second) continue;
       const auto graph = prepared.devices_[static_cast<size_t>(step.device)]->prepare(std::span(&op, 1));
-      compiles.seconds += npu_compile_seconds(*graph);
+      compiles.seconds += graph->compile_seconds();
       ++compiles.graphs;
     }
   }
@@ -282,7 +281,7 @@ void Executor::add_to_timeline(const PreparedPlan& prepared, const PassSpans& me
   for (size_t d = 0; d < measured.size(); ++d) {
     int last = -1;
     for (const StepSpan& span : measured[d]) {
-      if (prepared.devices_[d]->info().kind == DeviceKind::npu && span.step != last)
+      if (prepared.devices_[d]->info().models_time && span.step != last)
         add_modelled(prepared, d, span.step, span.start_seconds);
       last = span.step;
     }

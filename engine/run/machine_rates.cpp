@@ -8,15 +8,14 @@
 #include <tuple>
 #include <utility>
 
-#include "engine/plan/predict.h"
-#include "engine/plan/statistics.h"
-#include "engine/run/kept_points.h"
-#include "engine/run/kept_ratios.h"
+#include "engine/plan/prediction/predict.h"
+#include "engine/plan/prediction/statistics.h"
+#include "engine/run/stored_ratios.h"
 
 namespace tandem {
 namespace {
 
-// Shared with nothing else on disk; changes with the formula and the classes of engine/plan/device_rates.h.
+// Shared with nothing else on disk; changes with the formula and the classes of engine/plan/prediction/device_rates.h.
 constexpr const char* kRates = "rates 1|";
 constexpr const char* kPasses = "passes 1|";
 // What joining two parts costs beyond their own time: two flags and the gate kernel (measured: 0.1 us a flag, 0.7 us a
@@ -108,6 +107,12 @@ double overlap(std::span<const StepSpan> spans, double start, double end) {
 }
 
 }  // namespace
+
+std::string measurement_key(const DeviceInfo& device) {
+  std::string key = device.id + "|" + device.name + "|" + device.driver + "|cores";
+  for (int core : device.cores) key += " " + std::to_string(core);
+  return key + "|cold";  // the way of measuring: figures of another one are no use beside those of this one
+}
 
 PriorRates prior_of(const DeviceInfo& device) {
   // A register-tiled kernel on a core with 256-bit to 512-bit vectors; a core's share of the memory.

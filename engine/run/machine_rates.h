@@ -1,6 +1,6 @@
 // What this machine's devices take, and what whole passes take beside what is predicted: learnt from the passes that
-// users ask for, kept on disk, forgotten as newer ones come (engine/plan/pooled_ratios.h). Nothing is run to find it
-// out.
+// users ask for, kept on disk, forgotten as newer ones come (engine/plan/prediction/pooled_ratios.h). Nothing is run to
+// find it out.
 //
 // Rates belong to (device, kind of operator, storage type, class of shape), never to a model. Those of a device that
 // was never seen begin at what a core of today does, or at what a GPU's driver reports of it.
@@ -17,13 +17,16 @@
 
 #include "engine/device/device.h"
 #include "engine/plan/costs.h"
-#include "engine/plan/device_rates.h"
 #include "engine/plan/plan.h"
-#include "engine/plan/pooled_ratios.h"
+#include "engine/plan/prediction/device_rates.h"
+#include "engine/plan/prediction/pooled_ratios.h"
 #include "engine/run/disk_cache.h"
 #include "engine/run/executor.h"
 
 namespace tandem {
+
+// Everything about a device that times depend on, as a key of the disk cache: "opencl:0|name|driver|cores 0|cold".
+std::string measurement_key(const DeviceInfo& device);
 
 // Where a device begins; `device` that computes on host cores has `cores`.
 PriorRates prior_of(const DeviceInfo& device);

@@ -7,9 +7,9 @@
 #include <limits>
 #include <utility>
 
-#include "engine/plan/layer_sample.h"
 #include "engine/plan/placer.h"
-#include "engine/plan/predict.h"
+#include "engine/plan/prediction/layer_sample.h"
+#include "engine/plan/prediction/predict.h"
 #include "engine/run/plans_ran.h"
 
 namespace tandem {
@@ -39,23 +39,22 @@ Planner::Planner(PlannedModel planned, PlannerOptions options, DiskCache& cache)
 
 Planner::~Planner() { rates_.store(); }
 
-bool Planner::has(DeviceKind kind) const {
-  return std::ranges::any_of(planned_.devices, [&](const auto& device) { return device->info().kind == kind; });
+// `tensor` is a choice too: where its cuts are predicted to be slower than another plan, that one runs, and is named.
+bool Planner::chooses() const {
+  return options_.plan == "auto" || (options_.plan == "tensor" && options_.tries && options_.split.empty());
 }
 
 std::vector<std::string> Planner::candidates() const {
-  const bool gpu = has(DeviceKind::gpu), npu = has(DeviceKind::npu), host = has(DeviceKind::host);
-  const bool two = npu && (gpu || host);
-  if (options_.plan != "auto" && !(options_.plan == "tensor" && two && options_.tries && options_.split.empty()))
-    return {};
+  if (!chooses()) return {};
+  const std::vector<DeviceTraits> devices = traits();
+  // What shares work between devices is tried beside an NPU: of two GPUs the first one runs, unless a plan is named.
+  const bool shares = are_met({.npu = true, .cutters = 2}, devices);
+  if (options_.plan == "tensor" && !shares) return {};
   std::vector<std::string> names;
-  if (gpu) names.push_back("gpu-only");
-  if (two) names.insert(names.end(), {"layer", "rows", "tensor", "staggered"});
-  if (planned_.host_beside_npu && gpu &&
-      std::ranges::all_of(planned_.devices, [](const auto& device) { return device->info().zero_copy; }))
-    names.push_back("sequence");
-  if (names.empty() || (host && !planned_.host_beside_npu)) names.push_back("host-only");
-  return names;
+  for (const Strategy& strategy : strategies()) {
+    if (strategy.tried_by_auto && are_met(strategy.auto_needs, devices)) names.emplace_back(strategy.name);
+  }
+  return names.empty() ? std::vector<std::string>{"host-only"} : names;
 }
 
 int64_t Planner::planned_past(int64_t position) const {
@@ -130,11 +129,11 @@ std::vector<Operator> Planner::operators(const Batch& batch) const {
 std::vector<DeviceTraits> Planner::traits() const {
   std::vector<DeviceTraits> traits;
   for (const auto& device : planned_.devices) {
-    Device* borrowed = device.get();
-    traits.push_back({device->info().id, device->info().kind,
-                      [borrowed](const Operator& op) { return borrowed->supports(op); }, device->info().zero_copy});
-    traits.back().graph_tokens = options_.graph_tokens;
-    traits.back().row_step = kPanelRows;  // the emulated array loses nothing on cuts finer than the paper's 256 rows
+    DeviceTraits each = traits_of(device->info());
+    each.supports = [borrowed = device.get()](const Operator& op) { return borrowed->supports(op); };
+    if (each.static_graphs) each.graph_tokens = options_.graph_tokens;
+    each.row_step = kPanelRows;  // the emulated array loses nothing on cuts finer than the paper's 256 rows
+    traits.push_back(std::move(each));
   }
   return traits;
 }
@@ -151,8 +150,7 @@ double Planner::shared_seconds(const Batch& batch, int64_t position) {
     for (size_t d = 0; d < traits.size(); ++d) {
       if (!traits[d].supports(op).yes) continue;
       const double seconds = placer.seconds_on(static_cast<int>(d), op, Padding::allowed);
-      // The host beside the NPU has the NPU's core.
-      if (planned_.devices[d].get() != planned_.host_beside_npu) rate += 1 / seconds;
+      if (traits[d].thread_of.empty()) rate += 1 / seconds;  // otherwise it has the core of another one
       least = std::min(least, seconds);
     }
     sum += std::holds_alternative<MatMul>(op.body) && rate > 0 ? 1 / rate : least;

@@ -33,7 +33,6 @@ struct PlannedModel {
   const Model& model;
   const Activations& activations;
   std::span<const std::unique_ptr<Device>> devices;
-  const Device* host_beside_npu = nullptr;  // the device "host" where it shares the NPU's thread
 };
 
 struct PlannerOptions {
@@ -84,13 +83,13 @@ class Planner {
   };
   std::vector<Operator> operators(const Batch& batch) const;
   std::vector<DeviceTraits> traits() const;
+  bool chooses() const;
   std::vector<std::string> candidates() const;
   Offer best_of(const std::vector<std::string>& names, std::span<const Operator> operators, const PlanCosts& costs,
                 const Batch& batch, int64_t position) const;
   Plan make(const std::string& strategy, std::span<const Operator> operators, const PlanCosts& costs,
             const Batch& batch) const;
   PassKind kind_of(const std::string& strategy, const Batch& batch, int64_t position) const;
-  bool has(DeviceKind kind) const;
 
   PlannedModel planned_;
   PlannerOptions options_;

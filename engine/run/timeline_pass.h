@@ -4,7 +4,7 @@
 // waits from the end of its step before until the steps of others that this one waits for have ended; what is left
 // until this one starts is nobody's fault but its own (noticing, launching) and no span. One span a launch, under the
 // track of the device's id; bytes and flops are on the first span of each operator (work(); attention's by its real
-// positions, engine/run/roofline.h).
+// positions, engine/measure/roofline.h).
 #pragma once
 
 #include <span>

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "engine/plan/matmul_prediction.h"
+#include "engine/measure/measurement_store.h"
+#include "engine/plan/prediction/matmul_prediction.h"
 #include "engine/run/disk_cache.h"
-#include "engine/run/kept_points.h"
-#include "engine/run/kept_ratios.h"
+#include "engine/run/stored_ratios.h"
 #include "sync/error.h"
 #include "tests/fuzz/property.h"
 #include "tests/fuzz/targets.h"
@@ -70,11 +70,11 @@ void measurements(Bytes input) {
     must_hold(!value.is_discarded(), "values are values");
     ratios_of(value);
   });
-  kept_seconds(cache, "d");
+  stored_seconds(cache, "d");
   cache.number("d");
   cache.text("d");
   for (const DeviceKind kind : {DeviceKind::gpu, DeviceKind::npu}) {
-    const std::vector<MeasuredPoint> points = kept_points(cache, device(kind));
+    const std::vector<MeasuredPoint> points = stored_points(cache, device(kind));
     try {
       const MatMulPrediction prediction = MatMulPrediction::fit(kind, points);
       for (const MeasuredPoint& point : points) {

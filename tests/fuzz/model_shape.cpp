@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "engine/model/shapes.h"
-#include "engine/plan/modelled_pass.h"
+#include "engine/plan/model_clock/modelled_pass.h"
 #include "sync/error.h"
 #include "tests/fuzz/property.h"
 #include "tests/fuzz/targets.h"

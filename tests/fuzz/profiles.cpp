@@ -2,7 +2,7 @@
 // be the same after it was written and read again.
 #include <string_view>
 
-#include "engine/plan/soc_profile.h"
+#include "engine/plan/model_clock/soc_profile.h"
 #include "npu_emu/params.h"
 #include "sync/error.h"
 #include "tests/fuzz/property.h"

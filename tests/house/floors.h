@@ -9,8 +9,9 @@
 namespace tandem::house {
 
 struct FloorFolder {
-  std::string_view folder;  // "engine/device"
+  std::string_view folder;  // "engine/device"; a room of a folder stands before it in the table
   int floor;
+  int room = 0;  // rooms of one folder are in order too: an include goes to the own room or to a lower one; 0: no room
 };
 
 // The table of floors; tests/ and bench/ stand above all and may look at each other.

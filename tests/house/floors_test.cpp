@@ -33,7 +33,7 @@ TEST(Floors, an_include_downwards_or_into_the_own_folder_is_allowed) {
 TEST(Floors, an_include_upwards_is_found_with_file_and_line) {
   EXPECT_THAT(check_includes("sync/pool.cpp", "#include \"sync/pool.h\"\n\n#include \"engine/tensor/types.h\"\n"),
               ElementsAre(HasSubstr("sync/pool.cpp:3: \"engine/tensor/types.h\" goes up, from floor 1 to floor 2")));
-  EXPECT_THAT(check_includes("engine/plan/solver.h", "  #  include \"engine/run/session.h\"\n"),
+  EXPECT_THAT(check_includes("engine/plan/partition/solver.h", "  #  include \"engine/run/session.h\"\n"),
               ElementsAre(HasSubstr("goes up")));
   EXPECT_THAT(check_includes("engine/run/session.h", "#include \"tests/support/data.h\"\n"),
               ElementsAre(HasSubstr("goes up")));
@@ -44,6 +44,18 @@ TEST(Floors, an_include_into_a_sibling_folder_of_the_same_floor_is_found) {
               ElementsAre(HasSubstr("sibling folder of floor 3")));
   EXPECT_THAT(check_includes("npu_emu/array.cpp", "#include \"engine/tensor/types.h\"\n"),
               ElementsAre(HasSubstr("sibling")));
+}
+
+TEST(Floors, an_include_into_a_room_that_is_not_below_is_found) {
+  EXPECT_THAT(check_includes("engine/plan/placer.h", "#include \"engine/plan/partition/cut.h\"\n"), IsEmpty());
+  EXPECT_THAT(check_includes("engine/plan/model_clock/a.h", "#include \"engine/plan/prediction/b.h\"\n"), IsEmpty());
+  EXPECT_THAT(check_includes("engine/plan/partition/cut.h", "#include \"engine/plan/placer.h\"\n"),
+              ElementsAre(HasSubstr("goes to a room of floor 5 that is not below its own")));
+  EXPECT_THAT(check_includes("engine/plan/placer.h", "#include \"engine/plan/strategies/rows.h\"\n"),
+              ElementsAre(HasSubstr("not below its own")));
+  EXPECT_THAT(check_includes("engine/plan/strategies/rows.cpp", "#include \"engine/plan/prediction/predict.h\"\n"),
+              ElementsAre(HasSubstr("not below its own")))
+      << "rooms beside each other";
 }
 
 TEST(Floors, an_include_not_written_from_the_root_is_found) {

@@ -1,4 +1,4 @@
-// --breakdown of `tandem bench`: where a row's time went, by device and kind of operator (engine/run/breakdown.h).
+// --breakdown of `tandem bench`: where a row's time went, by device and kind of operator (engine/measure/breakdown.h).
 //
 // Contract: one more repetition is recorded for it; it counts for nothing else. All times are measured.
 #pragma once

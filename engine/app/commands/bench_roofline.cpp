@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "engine/run/roofline_loops.h"
+#include "engine/measure/roofline_loops.h"
 
 namespace tandem::app {
 namespace {

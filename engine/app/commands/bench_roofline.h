@@ -1,8 +1,8 @@
 // --roofline of `tandem bench`: how a row's rate stands against what the cores can do, measured in the same minute.
 //
 // Contract: nothing here is modelled; rates are the row's mean ones. Work is counted from the plans as they ran
-// (engine/run/roofline.h). The cores are those that the engine's devices compute on. Where a device computes on none of
-// them (a real GPU), the cores' peaks are no roof of the row, and there are no shares.
+// (engine/measure/roofline.h). The cores are those that the engine's devices compute on. Where a device computes on
+// none of them (a real GPU), the cores' peaks are no roof of the row, and there are no shares.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "engine/app/commands/bench_row.h"
+#include "engine/measure/roofline.h"
+#include "engine/measure/roofline_probe.h"
 #include "engine/run/engine.h"
-#include "engine/run/roofline.h"
-#include "engine/run/roofline_probe.h"
 
 namespace tandem::app {
 

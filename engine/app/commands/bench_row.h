@@ -8,9 +8,9 @@
 
 #include "engine/app/commands/bench.h"
 #include "engine/app/commands/verification.h"
-#include "engine/run/breakdown.h"
+#include "engine/measure/breakdown.h"
+#include "engine/measure/roofline.h"
 #include "engine/run/plans_ran.h"
-#include "engine/run/roofline.h"
 
 namespace tandem::app {
 

@@ -8,7 +8,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "engine/run/sync_lab/results.h"
+#include "engine/lab/results.h"
 
 namespace tandem::app {
 

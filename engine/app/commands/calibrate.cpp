@@ -13,9 +13,9 @@
 #include "engine/app/commands/open_engine.h"
 #include "engine/app/commands/profile.h"
 #include "engine/app/report.h"
-#include "engine/run/calibrate.h"
+#include "engine/lab/machine.h"
+#include "engine/measure/calibrate.h"
 #include "engine/run/contention.h"
-#include "engine/run/sync_lab/machine.h"
 #include "engine/run/whole_file.h"
 #include "sync/error.h"
 
@@ -68,7 +68,7 @@ Device& first_device(const Engine& engine, bool npu) {
 std::optional<MachineMeasurements> measured_round(const CommonFlags& flags, Engine& engine, Device& gpu, Device& npu,
                                                   int64_t& points) {
   DiskCache scratch("");
-  const Measurer measurer{engine.measurer().executor, scratch};
+  const Measurer measurer{engine.executor(), scratch};
   const Profile profile = measure_points(flags, profile_tasks(engine, measurer, true), scratch, false);
   if (profile.interrupted) return std::nullopt;
   points += profile.measured;

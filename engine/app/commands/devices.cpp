@@ -86,7 +86,7 @@ json to_json(const Finding& finding) {
           {"zero_copy", info.zero_copy},
           {"zero_copy_note", info.zero_copy_note},
           {"fused_fma", info.fused_fma},
-          {"f16_operands", info.f16_operands},
+          {"f16_operands", info.rounds_to_f16},
           {"policies", policies}};
 }
 
@@ -112,7 +112,7 @@ void print(const Finding& finding) {
   std::cout << "\n  memory     " << info.memory_bytes / 1000000 << " MB, one allocation at most "
             << info.max_allocation_bytes / 1000000 << " MB\n";
   std::cout << "  zero copy  " << noted(info.zero_copy, info.zero_copy_note) << "\n";
-  std::cout << "  fused fma  " << noted(info.fused_fma, info.f16_operands ? "matmul operands rounded to f16" : "")
+  std::cout << "  fused fma  " << noted(info.fused_fma, info.rounds_to_f16 ? "matmul operands rounded to f16" : "")
             << "\n";
   for (const PolicyTest& test : info.policies) {
     std::cout << "  wait       " << test.policy << ": " << noted(test.passed, test.reason) << "\n";

@@ -6,7 +6,9 @@
 #include "engine/app/interrupt.h"
 #include "engine/app/own_program.h"
 #include "engine/app/progress.h"
+#include "engine/app/trace_picture.h"
 #include "engine/device/gpu/kept_file.h"
+#include "engine/run/whole_file.h"
 #include "sync/error.h"
 
 namespace tandem::app {
@@ -62,7 +64,7 @@ TraceFile::TraceFile(const CommonFlags& flags, Engine& engine) : path_(flags.tra
 void TraceFile::finish() {
   if (path_.empty()) return;
   engine_.record(nullptr);
-  timeline_.write_trace(path_);
+  path_.ends_with(".svg") ? write_whole_file(path_, trace_picture(timeline_)) : timeline_.write_trace(path_);
 }
 
 }  // namespace tandem::app

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/plan/model_clock.h"
+#include "engine/plan/model_clock/model_clock.h"
 #include "engine/plan/plan.h"
-#include "engine/plan/predict.h"
+#include "engine/plan/prediction/predict.h"
 
 namespace tandem::app {
 

@@ -10,7 +10,7 @@
 #include "engine/app/interrupt.h"
 #include "engine/app/progress.h"
 #include "engine/app/report.h"
-#include "engine/run/profiler.h"
+#include "engine/measure/profiler.h"
 
 namespace tandem::app {
 namespace {
@@ -83,9 +83,9 @@ int profile_command(const CommonFlags& flags, const ProfileFlags& profile) {
   apply_verbosity(flags);
   const auto engine = open_for_profile(flags, profile.quick);
   print_notes(flags, *engine);
-  std::vector<ProfileTask> tasks = profile_tasks(*engine, engine->measurer(), profile.quick);
+  std::vector<ProfileTask> tasks = profile_tasks(*engine, {engine->executor(), engine->measurements()}, profile.quick);
   std::erase_if(tasks, [&](const ProfileTask& task) { return !asked_for(flags, task.row.device); });
-  const Profile result = measure_points(flags, tasks, engine->measurer().cache, profile.again);
+  const Profile result = measure_points(flags, tasks, engine->measurements(), profile.again);
   const ProfileReport report = report_on(result, engine->devices());
   if (flags.json) {
     print_json(to_json(report));

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "engine/app/common_flags.h"
+#include "engine/measure/profiler.h"
 #include "engine/run/engine.h"
-#include "engine/run/profiler.h"
 
 namespace tandem::app {
 

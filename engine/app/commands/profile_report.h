@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "engine/device/device.h"
-#include "engine/run/held_out.h"
-#include "engine/run/profiler.h"
+#include "engine/measure/cross_validation.h"
+#include "engine/measure/profiler.h"
 
 namespace tandem::app {
 
-// Prediction of one device's matmuls, learnt from half of the shapes (engine/run/held_out.h).
+// Prediction of one device's matmuls, learnt from half of the shapes (engine/measure/cross_validation.h).
 struct DevicePrediction {
   std::string device;
   size_t learnt_points = 0, learnt_shapes = 0, held_out_shapes = 0;

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "engine/model/gguf.h"
-#include "engine/plan/modelled_pass.h"
-#include "engine/plan/soc_profile.h"
+#include "engine/plan/model_clock/modelled_pass.h"
+#include "engine/plan/model_clock/soc_profile.h"
 
 namespace tandem::app {
 

@@ -89,9 +89,10 @@ std::vector<double> LogAxis::decades() const {
   return values;
 }
 
-SvgDrawing::SvgDrawing(double width, double height, std::string_view title) {
-  content_ = "<svg viewBox=\"0 0 " + digits(width) + " " + digits(height) + "\" role=\"img\"><title>" +
-             escape_markup(title) + "</title>\n";
+SvgDrawing::SvgDrawing(double width, double height, std::string_view title, std::string_view style) {
+  const std::string alone = style.empty() ? "" : " xmlns=\"http://www.w3.org/2000/svg\"";
+  content_ = "<svg" + alone + " viewBox=\"0 0 " + digits(width) + " " + digits(height) + "\" role=\"img\"><title>" +
+             escape_markup(title) + "</title>\n" + std::string(style);
 }
 
 void SvgDrawing::line(double x1, double y1, double x2, double y2, std::string_view css_class) {
@@ -108,6 +109,12 @@ void SvgDrawing::path(const std::vector<std::pair<double, double>>& points, std:
 void SvgDrawing::bar(double x, double y, double width, double height, std::string_view css_class) {
   content_ += "<rect" + attribute("x", x) + attribute("y", y) + attribute("width", std::max(width, 1.0)) +
               attribute("height", height) + " rx=\"2\"" + of_class(css_class) + "/>\n";
+}
+
+void SvgDrawing::block(double x, double y, double width, double height, std::string_view css_class,
+                       std::string_view tip) {
+  content_ += "<rect" + attribute("x", x) + attribute("y", y) + attribute("width", width) +
+              attribute("height", height) + of_class(css_class) + "><title>" + escape_markup(tip) + "</title></rect>\n";
 }
 
 void SvgDrawing::dot(double x, double y, double radius, std::string_view css_class, std::string_view tip) {

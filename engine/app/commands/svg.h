@@ -35,12 +35,15 @@ enum class TextAnchor { start, middle, end };
 
 class SvgDrawing {
  public:
-  // title: what a screen reader says.
-  SvgDrawing(double width, double height, std::string_view title);
+  // title: what a screen reader says. A drawing without a style is a part of a page; with one, a <style> element, it is
+  // a file that stands alone.
+  SvgDrawing(double width, double height, std::string_view title, std::string_view style = "");
 
   void line(double x1, double y1, double x2, double y2, std::string_view css_class);
   void path(const std::vector<std::pair<double, double>>& points, std::string_view css_class);
   void bar(double x, double y, double width, double height, std::string_view css_class);
+  // A rectangle of exactly this size, with what a pointer resting on it is told.
+  void block(double x, double y, double width, double height, std::string_view css_class, std::string_view tip);
   // A dot with what a pointer resting on it is told.
   void dot(double x, double y, double radius, std::string_view css_class, std::string_view tip);
   void text(double x, double y, std::string_view words, TextAnchor anchor, std::string_view css_class);

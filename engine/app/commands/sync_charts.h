@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "engine/run/sync_lab/results.h"
+#include "engine/lab/results.h"
 
 namespace tandem::app {
 

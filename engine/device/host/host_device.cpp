@@ -71,6 +71,7 @@ class HostDevice : public Device {
     const int threads = std::max(1, static_cast<int>(other.cores.size()));
     describe(threads, other.cores);
     info_.driver = "built in, on the thread of " + other.id;
+    info_.thread_of = other.id;
     info_.policies = other.policies;
     beside_workers_ = std::make_unique<host::Workers>(threads, other.cores);
   }

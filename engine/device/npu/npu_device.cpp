@@ -98,7 +98,9 @@ NpuDevice::NpuDevice(int index, const DeviceOptions& options)
   info_.zero_copy = true;
   info_.zero_copy_note = "the worker reads and writes the pool's own addresses";
   info_.fused_fma = npu_emu::fma_is_fused(kernels);
-  info_.f16_operands = true;
+  info_.rounds_to_f16 = true;
+  info_.static_graphs = true;
+  info_.models_time = true;
   test_policies();
 }
 
@@ -242,12 +244,6 @@ ThreadQueue npu_thread(Device& npu) {
   auto* mine = dynamic_cast<NpuDevice*>(&npu);
   if (mine == nullptr) throw Error("not an emulated NPU", npu.info().id, "it has no thread to share");
   return mine->thread_queue();
-}
-
-double npu_compile_seconds(const Program& program) {
-  const auto* mine = dynamic_cast<const NpuProgram*>(&program);
-  if (mine == nullptr) throw Error("not an NPU program", "npu", "ask the device that prepared it");
-  return mine->graph().compile_seconds;
 }
 
 }  // namespace tandem

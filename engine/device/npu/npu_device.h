@@ -21,7 +21,4 @@ std::unique_ptr<Device> open_npu_device(int index, const DeviceOptions& options)
 // The NPU's command queue, for what else is to run on its thread in its order. The NPU outlives it.
 ThreadQueue npu_thread(Device& npu);
 
-// Modelled seconds that compiling the program took on the chip; Error when it is not an NPU program.
-double npu_compile_seconds(const Program& program);
-
 }  // namespace tandem

@@ -20,6 +20,7 @@ class NpuProgram final : public Program {
 
   const Device* owner() const { return owner_; }
   const std::string& name() const { return graph_.name; }
+  double compile_seconds() const override { return graph_.compile_seconds; }
   const npu_emu::CompiledGraph& graph() const { return graph_; }
   sync::DurationPredictor& wait_predictor() { return wait_predictor_; }  // the worker's
 

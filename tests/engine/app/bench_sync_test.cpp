@@ -22,10 +22,10 @@
 #include "engine/app/commands/bench_sync_text.h"
 #include "engine/app/commands/svg.h"
 #include "engine/device/registry.h"
-#include "engine/run/sync_lab/targets.h"
+#include "engine/lab/targets.h"
 #include "sync/error.h"
 #include "tests/engine/app/program.h"
-#include "tests/engine/run/sync_lab/lab_values.h"
+#include "tests/engine/lab/lab_values.h"
 #include "tests/support/scratch_folder.h"
 
 namespace tandem {

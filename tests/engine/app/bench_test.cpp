@@ -10,7 +10,7 @@
 #include "engine/app/commands/bench_breakdown.h"
 #include "engine/app/commands/bench_roofline.h"
 #include "engine/app/commands/bench_row.h"
-#include "engine/run/roofline_loops.h"
+#include "engine/measure/roofline_loops.h"
 #include "sync/error.h"
 #include "tests/engine/app/program.h"
 #include "tests/support/gguf_writer.h"

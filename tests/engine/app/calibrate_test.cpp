@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "engine/plan/soc_profile.h"
+#include "engine/plan/model_clock/soc_profile.h"
 #include "tests/engine/app/program.h"
 #include "tests/support/gguf_writer.h"
 #include "tests/support/scratch_folder.h"

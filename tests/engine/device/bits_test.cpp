@@ -84,7 +84,7 @@ std::vector<Operator> in_shares(const Operator& op) {
 
 TEST_P(Bits, matmul_is_the_stated_chain) {
   if (const std::string reason = own_bits(); !reason.empty()) GTEST_SKIP() << "skipped: " << reason;
-  const bool f16_operands = bench_.device->info().f16_operands;
+  const bool f16_operands = bench_.device->info().rounds_to_f16;
   int compared = 0;
   for (const OpCase& op_case : matmul_cases()) {
     if (f16_operands && !op_case.f16_exact) continue;  // f32 and bf16 weights are rounded there
@@ -154,7 +154,7 @@ TEST_P(Bits, every_operator_gives_the_bits_of_the_host) {
   if (const std::string reason = own_bits(); !reason.empty()) GTEST_SKIP() << "skipped: " << reason;
   Bench host;
   host.device = make_host_device(HostArithmetic::contract, 1);
-  const bool f16_operands = bench_.device->info().f16_operands;
+  const bool f16_operands = bench_.device->info().rounds_to_f16;
   int compared = 0;
   for (const OpCase& op_case : all_cases()) {
     if (f16_operands && !op_case.f16_exact) continue;

@@ -33,7 +33,7 @@ class Conformance : public OnTarget {
     reference_.run({&expected.op, 1});
     const Snapshot before = snapshot(memory);
     ASSERT_NO_THROW(bench_.run({&actual.op, 1}));
-    EXPECT_TRUE(close_to(expected, actual, bench_.device->info().f16_operands));
+    EXPECT_TRUE(close_to(expected, actual, bench_.device->info().rounds_to_f16));
     if (actual.outputs[0].type == ElementType::bytes) {
       EXPECT_TRUE(same_bits(expected, actual));
     }

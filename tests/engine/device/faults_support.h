@@ -14,6 +14,7 @@
 
 #include "engine/device/gpu/kept_file.h"
 #include "engine/device/registry.h"
+#include "engine/plan/schedule.h"
 #include "engine/run/executor.h"
 #include "engine/tensor/packed.h"
 #include "sync/error.h"

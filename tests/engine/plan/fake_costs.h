@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "engine/plan/cut.h"
+#include "engine/plan/partition/cut.h"
 
 namespace tandem::testing {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "engine/device/operator.h"
-#include "engine/plan/soc_profile.h"
+#include "engine/plan/model_clock/soc_profile.h"
 
 namespace tandem {
 

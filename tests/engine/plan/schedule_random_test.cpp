@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/plan/plan.h"
+#include "engine/plan/schedule.h"
 
 namespace tandem {
 namespace {

@@ -1,6 +1,6 @@
-#include <gtest/gtest.h>
+#include "engine/plan/schedule.h"
 
-#include "engine/plan/plan.h"
+#include <gtest/gtest.h>
 
 namespace tandem {
 namespace {

@@ -9,7 +9,8 @@
 
 #include "engine/device/gpu/kept_file.h"
 #include "engine/device/registry.h"
-#include "engine/plan/attention_cut.h"
+#include "engine/plan/partition/attention_cut.h"
+#include "engine/plan/schedule.h"
 #include "engine/run/core_layout.h"
 #include "engine/run/executor.h"
 #include "tests/support/requirements.h"

@@ -23,7 +23,7 @@ DeviceInfo npu() {
   DeviceInfo info;
   info.id = "npu:0";
   info.kind = DeviceKind::npu;
-  info.fused_fma = info.f16_operands = true;
+  info.fused_fma = info.rounds_to_f16 = true;
   return info;
 }
 
@@ -81,7 +81,7 @@ TEST(ContractBits, are_those_of_fused_multiply_adds_in_one_chain_over_operands_t
   DeviceInfo simt = gpu, unfused = gpu, npu = gpu;
   simt.family = KernelFamily::simt;
   unfused.fused_fma = false;
-  npu.f16_operands = true;
+  npu.rounds_to_f16 = true;
   EXPECT_THAT(why_not(simt, f16, true), HasSubstr("simt"));
   EXPECT_THAT(why_not(unfused, f16, true), HasSubstr("not fused"));
   EXPECT_EQ(why_not(npu, f16, true), "");

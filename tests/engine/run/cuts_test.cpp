@@ -8,13 +8,9 @@
 
 #include "engine/device/gpu/kept_file.h"
 #include "engine/device/registry.h"
-#include "engine/plan/hybrid_cutting.h"
-#include "engine/plan/multi_sequence_cutting.h"
-#include "engine/plan/padding.h"
-#include "engine/plan/part_operator.h"
-#include "engine/plan/pipe.h"
-#include "engine/plan/row_cutting.h"
-#include "engine/plan/sequence_cutting.h"
+#include "engine/plan/partition/candidates.h"
+#include "engine/plan/partition/part_operator.h"
+#include "engine/plan/schedule.h"
 #include "engine/run/executor.h"
 #include "tests/support/requirements.h"
 

@@ -6,6 +6,7 @@
 
 #include "engine/device/host/host_device.h"
 #include "engine/device/npu/npu_device.h"
+#include "engine/plan/schedule.h"
 #include "sync/error.h"
 
 namespace tandem {

@@ -9,8 +9,8 @@
 #include <set>
 
 #include "engine/model/weights.h"
-#include "engine/plan/predict.h"
-#include "engine/run/kept_points.h"
+#include "engine/plan/prediction/predict.h"
+#include "engine/run/machine_rates.h"
 #include "sync/error.h"
 #include "tests/engine/run/host_engine.h"
 #include "tests/support/scratch_folder.h"
@@ -27,6 +27,7 @@ class IdleDevice final : public Device {
     info_.kind = kind;
     info_.cores = {kind == DeviceKind::npu ? 1 : 0};
     info_.zero_copy = true;
+    info_.rounds_to_f16 = info_.static_graphs = kind == DeviceKind::npu;
   }
   const DeviceInfo& info() const override { return info_; }
   Support supports(const Operator& op) const override {
@@ -68,7 +69,7 @@ class Planning : public ::testing::Test {
  protected:
   Planner planner(const std::string& plan, PlannerOptions options = {}) {
     options.plan = plan;
-    return Planner(PlannedModel{model_, activations_, devices_, nullptr}, std::move(options), cache_);
+    return Planner(PlannedModel{model_, activations_, devices_}, std::move(options), cache_);
   }
   static std::vector<std::unique_ptr<Device>> idle_devices() {
     std::vector<std::unique_ptr<Device>> devices;
@@ -131,7 +132,7 @@ TEST_F(Planning, keeps_what_it_has_learnt_for_the_next_start) {
   }
   cache_.save();
   DiskCache again(folder_.file("measured.json"));
-  Planner later(PlannedModel{model_, activations_, devices_, nullptr}, {}, again);
+  Planner later(PlannedModel{model_, activations_, devices_}, {}, again);
   EXPECT_EQ(rows_of(later.plan_for({64, 1}, 0))[1], 0);
 }
 
@@ -195,7 +196,7 @@ TEST(PlanningOfManyLayers, chooses_by_few_layers_what_is_the_best_of_all) {
   for (const double npu_per_gpu : {0.02, 0.3, 1.0, 3.0, 50.0}) {
     const testing::ScratchFolder folder;
     DiskCache cache(folder.file("measured.json"));
-    Planner planner(PlannedModel{model, activations, devices, nullptr}, {}, cache);
+    Planner planner(PlannedModel{model, activations, devices}, {}, cache);
     for (const Batch& batch : {Batch{1, 1}, Batch{5, 1}, Batch{64, 1}}) {
       const auto seconds = [&](int device, const Operator& op) {
         const double each = std::holds_alternative<MatMul>(op.body) ? 4e-5 : 2e-6;

@@ -5,6 +5,7 @@
 
 #include "engine/device/npu/npu_device.h"
 #include "engine/device/registry.h"
+#include "engine/plan/schedule.h"
 #include "engine/run/executor.h"
 #include "sync/error.h"
 #include "tests/support/requirements.h"

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "engine/device/gpu/kept_file.h"
-#include "engine/plan/cut.h"
+#include "engine/plan/partition/cut.h"
 #include "engine/run/core_layout.h"
 
 namespace tandem::testing {
@@ -69,10 +69,9 @@ Plan WholeModel::plan(const std::string& strategy, const Batch& batch, int64_t p
   const std::vector<Operator> operators = build_decoder(model_, *activations_, batch, {options_.round_f16});
   std::vector<DeviceTraits> traits;
   for (const auto& device : devices_) {
-    Device* borrowed = device.get();
-    traits.push_back({device->info().id, device->info().kind,
-                      [borrowed](const Operator& op) { return borrowed->supports(op); }, device->info().zero_copy});
-    traits.back().graph_tokens = options_.graph_tokens;
+    traits.push_back(traits_of(device->info()));
+    traits.back().supports = [borrowed = device.get()](const Operator& op) { return borrowed->supports(op); };
+    if (traits.back().static_graphs) traits.back().graph_tokens = options_.graph_tokens;
     traits.back().row_step = kPanelRows;
   }
   PlanRequest request{operators, traits, {{}, {0.4, 0.6}}, false, made_up_costs(seed)};

@@ -148,6 +148,13 @@ TEST_F(Eval, says_what_falls_back_what_waits_and_what_a_chip_would_take) {
   EXPECT_THAT(tandem(base + on_chip).err, HasSubstr("on snapdragon-8gen3: "));
 }
 
+TEST_F(Eval, draws_its_last_piece) {
+  const std::string path = folder_.file("trace.svg");
+  eval(on_host() + Arguments{"--chunk", "8", "--trace", path});
+  EXPECT_THAT(content_of(path), HasSubstr("<svg xmlns="));
+  EXPECT_THAT(content_of(path), HasSubstr("blk.0."));
+}
+
 TEST_F(Eval, traces_its_pieces_and_tells_of_broken_measurements_when_it_may) {
   const std::string path = folder_.file("trace.json");
   const json answer = eval(on_host() + Arguments{"--chunk", "8", "--trace", path});

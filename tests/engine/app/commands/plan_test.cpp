@@ -106,7 +106,7 @@ TEST(PlanOnAChip, follows_its_flags_without_a_model_file) {
   EXPECT_EQ(phase({"--weights", "F16"}).at("matmuls").at(0).at("format"), "f16");
   // This chip's profile fixes the bits of a weight, as its paper does; one that does not takes the format's.
   const Folder folder;
-  json profile = json::parse(content_of(source_tree() / "engine/plan/profiles/snapdragon-8gen3.json"));
+  json profile = json::parse(content_of(source_tree() / "engine/plan/model_clock/profiles/snapdragon-8gen3.json"));
   profile["weight_bits"]["value"] = 0;
   const std::string file = folder.write("chip.json", profile.dump());
   const auto token_ms = [&](const char* type) {

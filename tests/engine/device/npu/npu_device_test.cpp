@@ -452,8 +452,8 @@ TEST(NpuDevice, plans_but_does_not_prepare_a_shape_without_memory) {
 TEST(NpuDevice, reports_modelled_compile_time_that_grows_with_the_tensors) {
   const auto device = open_npu_device(0, {});
   const Case small(StorageType::f16, 1, 64, 64), large(StorageType::f16, 1, 640, 640);
-  const double few = npu_compile_seconds(*device->prepare(std::vector<Operator>{small.op()}));
-  const double many = npu_compile_seconds(*device->prepare(std::vector<Operator>{large.op()}));
+  const double few = device->prepare(std::vector<Operator>{small.op()})->compile_seconds();
+  const double many = device->prepare(std::vector<Operator>{large.op()})->compile_seconds();
   // 1 ns a byte: weights 640*640*2 against 64*64*2, activations 4*1280 against 4*128.
   EXPECT_NEAR(1e-9 * ((640.0 * 640 - 64 * 64) * 2 + 4 * (1280 - 128)), many - few, 1e-12);
 }
@@ -464,7 +464,7 @@ TEST(NpuDevice, tells_what_it_is_and_has_proven) {
   EXPECT_EQ("npu:0", info.id);
   EXPECT_EQ(DeviceKind::npu, info.kind);
   EXPECT_TRUE(info.zero_copy);
-  EXPECT_TRUE(info.f16_operands);
+  EXPECT_TRUE(info.rounds_to_f16);
   EXPECT_TRUE(info.fused_fma);
   EXPECT_EQ(sync::waiter_names().size(), info.policies.size());
   for (const PolicyTest& policy : info.policies) EXPECT_TRUE(policy.passed) << policy.policy << ": " << policy.reason;

@@ -1,0 +1,168 @@
+#include "engine/app/trace_picture.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include "engine/app/commands/svg.h"
+#include "engine/model/layer_names.h"
+#include "engine/run/timeline_pass.h"
+#include "sync/error.h"
+
+namespace tandem::app {
+namespace {
+
+constexpr double kWidth = 960, kLeft = 84, kRight = 944;
+constexpr double kRow = 30, kBar = 20;
+constexpr double kStripTop = 34, kStripGap = 56;
+
+constexpr const char* kStyle =
+    "<style>text{font:12px system-ui,sans-serif;fill:#1b2430}.quiet{fill:#5b6675}.axis{stroke:#8a94a3;stroke-width:1}"
+    ".matmul{fill:#2f6fde}.attention{fill:#e08a1e}.other{fill:#4aa57a}.wait{fill:#c9ced6}"
+    "@media(prefers-color-scheme:dark){text{fill:#e6e9ee}.quiet{fill:#a3adba}.wait{fill:#4a5360}}</style>\n";
+
+struct Interval {
+  double begin = 0, end = 0;
+};
+
+const char* class_of(const Span& span) {
+  if (span.kind == "wait") return "wait";
+  if (span.kind == "matmul") return "matmul";
+  return span.kind == "attention" ? "attention" : "other";
+}
+
+// The devices' own measured time within the interval, in the order of their starts.
+std::vector<Span> spans_in(const Timeline& timeline, const Interval& within) {
+  std::vector<Span> spans;
+  for (const Span& span : timeline.spans()) {
+    if (!span.modelled && !span.device.empty() && span.end_seconds > within.begin && span.start_seconds < within.end)
+      spans.push_back(span);
+  }
+  std::ranges::stable_sort(spans, {}, &Span::start_seconds);
+  return spans;
+}
+
+std::vector<std::string> devices_of(const std::vector<Span>& spans) {
+  std::vector<std::string> devices;
+  for (const Span& span : spans) {
+    if (std::ranges::find(devices, span.device) == devices.end()) devices.push_back(span.device);
+  }
+  std::ranges::sort(devices, std::greater<>());  // "opencl:0", "npu:0", "host"
+  return devices;
+}
+
+Interval last_pass(const Timeline& timeline) {
+  for (auto span = timeline.spans().rbegin(); span != timeline.spans().rend(); ++span) {
+    if (span->track == kPassTrack) return {span->start_seconds, span->end_seconds};
+  }
+  throw Error("nothing was recorded that could be drawn", "the picture of a pass", "Run at least one token");
+}
+
+// Where the layers in the middle of the pass begin and end.
+Interval two_layers(const std::vector<Span>& spans) {
+  int64_t layers = 0;
+  for (const Span& span : spans) layers = std::max(layers, layer_of(span.name).value_or(-1) + 1);
+  const int64_t first = std::max<int64_t>(layers / 2 - 1, 0);
+  Interval both{std::numeric_limits<double>::infinity(), 0};
+  for (const Span& span : spans) {
+    const auto layer = layer_of(span.name);
+    if (!layer || *layer < first || *layer > first + 1 || span.kind == "wait") continue;
+    both.begin = std::min(both.begin, span.start_seconds);
+    both.end = std::max(both.end, span.end_seconds);
+  }
+  return both;
+}
+
+// 1, 2 or 5 times a power of ten, so that there are about eight ticks.
+double tick_of(double seconds) {
+  const double rough = seconds / 8, power = std::pow(10, std::floor(std::log10(rough)));
+  for (const double step : {1.0, 2.0, 5.0}) {
+    if (step * power >= rough) return step * power;
+  }
+  return 10 * power;
+}
+
+std::string milliseconds(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g ms", std::round(seconds * 1e6) / 1e3);
+  return text;
+}
+
+class Strip {
+ public:
+  Strip(SvgDrawing& drawing, const Interval& shown, const std::vector<std::string>& devices, double top)
+      : drawing_(drawing), shown_(shown), devices_(devices), top_(top) {}
+
+  void draw(const std::vector<Span>& spans, const std::string& title) {
+    drawing_.text(kLeft, top_ - 10, title, TextAnchor::start, "quiet");
+    for (size_t d = 0; d < devices_.size(); ++d) {
+      const double y = top_ + static_cast<double>(d) * kRow;
+      drawing_.text(kLeft - 8, y + kBar - 6, devices_[d], TextAnchor::end, "name");
+      for (const Span& span : spans)
+        if (span.device == devices_[d]) bar(span, y);
+    }
+    axis();
+  }
+  static double height(size_t devices) { return static_cast<double>(devices) * kRow + 22; }
+
+ private:
+  double x_of(double seconds) const {
+    const double share = (seconds - shown_.begin) / (shown_.end - shown_.begin);
+    return kLeft + std::clamp(share, 0.0, 1.0) * (kRight - kLeft);
+  }
+  void bar(const Span& span, double y) {
+    const double from = x_of(span.start_seconds), to = x_of(span.end_seconds);
+    if (to - from >= 0.05) drawing_.block(from, y, to - from, kBar, class_of(span), span.name);
+  }
+  void axis() {
+    const double y = top_ + static_cast<double>(devices_.size()) * kRow, tick = tick_of(shown_.end - shown_.begin);
+    drawing_.line(kLeft, y, kRight, y, "axis");
+    for (double at = 0; at <= (shown_.end - shown_.begin) * 1.0001; at += tick) {
+      const double x = x_of(shown_.begin + at);
+      drawing_.line(x, y, x, y + 4, "axis");
+      drawing_.text(x, y + 17, milliseconds(at), TextAnchor::middle, "quiet");
+    }
+  }
+
+  SvgDrawing& drawing_;
+  const Interval shown_;
+  const std::vector<std::string>& devices_;
+  const double top_;
+};
+
+void draw_legend(SvgDrawing& drawing, double y) {
+  constexpr std::pair<const char*, const char*> kEntries[] = {{"matmul", "matrix product"},
+                                                              {"attention", "attention"},
+                                                              {"other", "norm, rotation, activation, cache"},
+                                                              {"wait", "waits for another device"}};
+  double x = kLeft;
+  for (const auto& [css_class, words] : kEntries) {
+    drawing.block(x, y, 12, 12, css_class, words);
+    drawing.text(x + 18, y + 10, words, TextAnchor::start, "quiet");
+    x += 215;
+  }
+}
+
+}  // namespace
+
+std::string trace_picture(const Timeline& timeline) {
+  const Interval pass = last_pass(timeline);
+  const std::vector<Span> spans = spans_in(timeline, pass);
+  if (spans.empty()) throw Error("no device measured its time", "the picture of a pass", "See `tandem devices`");
+  const std::vector<std::string> devices = devices_of(spans);
+  const Interval layers = two_layers(spans);
+  const bool enlarges = layers.end - layers.begin < 0.5 * (pass.end - pass.begin) && layers.end > layers.begin;
+  const double strip = Strip::height(devices.size()), second = kStripTop + strip + kStripGap;
+  const double legend = (enlarges ? second + strip : kStripTop + strip) + 18;
+  SvgDrawing drawing(kWidth, legend + 24,
+                     "What each processor did during one pass, " + milliseconds(pass.end - pass.begin), kStyle);
+  Strip(drawing, pass, devices, kStripTop).draw(spans, "the whole pass");
+  if (enlarges) Strip(drawing, layers, devices, second).draw(spans_in(timeline, layers), "two of its layers, enlarged");
+  draw_legend(drawing, legend);
+  return std::move(drawing).finish();
+}
+
+}  // namespace tandem::app

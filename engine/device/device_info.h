@@ -1,0 +1,46 @@
+// What a device says about itself. A plan or a run asks for what is said here, never for a device by its name.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tandem {
+
+enum class DeviceKind { gpu, npu, host };
+enum class KernelFamily { none, simd, simt };
+
+struct PolicyTest {
+  std::string policy;  // "blocking", "event", "spin", "predict", "gate", "doorbell"
+  bool passed = false;
+  std::string reason;  // why not, or what was measured
+};
+
+struct DeviceInfo {
+  std::string id;  // "opencl:0"
+  std::string name, driver;
+  DeviceKind kind = DeviceKind::host;
+  KernelFamily family = KernelFamily::none;
+  int64_t memory_bytes = 0, max_allocation_bytes = 0;
+  int compute_units = 0;
+  std::vector<int> cores;      // host cores its work runs on; empty: none or unknown
+  bool zero_copy = false;      // proven at start
+  std::string zero_copy_note;  // how it was proven, or why not
+  bool fused_fma = false;      // proven at start: the numeric contract holds across devices
+  bool rounds_to_f16 = false;  // matmul operands, weights too: bits of its own where those are no halves
+  bool static_graphs = false;  // a program is a graph compiled for its numbers of tokens: few sizes are at hand
+  bool models_time = false;    // estimate() is the clock of a chip that this device stands for
+  std::string thread_of;       // id of the device on whose thread it works, in turn with it; "": on one of its own
+  std::vector<PolicyTest> policies;
+};
+
+struct Support {
+  bool yes = true;
+  std::string reason;  // why not
+};
+
+// Error with the reason when the policy did not pass (or is unknown).
+void require_policy(const DeviceInfo& info, std::string_view policy);
+
+}  // namespace tandem

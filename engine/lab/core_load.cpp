@@ -1,0 +1,72 @@
+#include "engine/lab/core_load.h"
+
+#include <cstdint>
+#include <semaphore>
+
+#include "engine/run/core_layout.h"
+#include "engine/run/timeline.h"
+
+namespace tandem::sync_lab {
+namespace {
+
+// Some microseconds of a chain that no compiler shortens.
+uint32_t compute(uint32_t x) {
+  for (int i = 0; i < 2000; ++i) {
+    x = x * 747796405u + 2891336453u;
+    x ^= x >> 15;
+  }
+  return x;
+}
+
+void keep(uint32_t value) {
+  volatile uint32_t sink = value;
+  static_cast<void>(sink);
+}
+
+}  // namespace
+
+OnCore::OnCore(int core) {
+  CPU_ZERO(&before_);
+  sched_getaffinity(0, sizeof before_, &before_);
+  pin_this_thread({{core}});
+}
+
+OnCore::~OnCore() { sched_setaffinity(0, sizeof before_, &before_); }
+
+Neighbour::Neighbour(int core) {
+  std::binary_semaphore computes(0);
+  thread_ = std::jthread([this, core, &computes](const std::stop_token& stop) {
+    pin_this_thread({{core}});
+    uint32_t x = compute(1);
+    computes.release();
+    const double begin = now_seconds();
+    while (!stop.stop_requested()) {
+      x = compute(x);
+      ++rounds_;
+    }
+    seconds_ = now_seconds() - begin;
+    keep(x);
+  });
+  computes.acquire();
+}
+
+double Neighbour::stop() {
+  thread_.request_stop();
+  if (thread_.joinable()) thread_.join();
+  return seconds_ > 0 ? rounds_ / seconds_ : 0;
+}
+
+Spinners::Spinners(const std::vector<int>& cores) {
+  std::counting_semaphore<> spinning(0);
+  for (const int core : cores) {
+    threads_.emplace_back([core, &spinning](const std::stop_token& stop) {
+      pin_this_thread({{core}});
+      spinning.release();
+      while (!stop.stop_requested()) {
+      }
+    });
+  }
+  for (size_t i = 0; i < cores.size(); ++i) spinning.acquire();
+}
+
+}  // namespace tandem::sync_lab

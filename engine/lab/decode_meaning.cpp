@@ -1,0 +1,59 @@
+#include "engine/lab/decode_meaning.h"
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+namespace tandem::sync_lab {
+namespace {
+
+std::vector<int> waits_of(const Plan& plan) {
+  std::vector<int> waits(plan.devices.size(), 0);
+  std::vector<bool> used(plan.devices.size(), false);
+  for (const Step& step : plan.steps) {
+    waits[static_cast<size_t>(step.device)] += static_cast<int>(step.waits.size());
+    used[static_cast<size_t>(step.device)] = true;
+  }
+  for (size_t i = 0; i < waits.size(); ++i) waits[i] += used[i] ? 1 : 0;  // the host's, for its end
+  return waits;
+}
+
+double shortest_work(const DeviceResult& device) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const SyncRow& row : device.rows) least = std::min(least, row.work_seconds);
+  return least;
+}
+
+}  // namespace
+
+DecodeMeaning decode_meaning(const std::string& model, const Plan& plan, const LabResult& result) {
+  DecodeMeaning meaning;
+  meaning.model = model;
+  meaning.plan = plan.name;
+  meaning.devices = plan.devices;
+  meaning.steps = static_cast<int>(plan.steps.size());
+  const std::vector<int> waits = waits_of(plan);
+  for (size_t i = 0; i < waits.size(); ++i) {
+    meaning.waits += waits[i];
+    const std::string& id = plan.devices[i];
+    const auto measured = std::ranges::find(result.devices, id, &DeviceResult::id);
+    if (measured == result.devices.end()) {
+      if (waits[i] > 0) meaning.notes.push_back(id + " was not measured");
+      continue;
+    }
+    const SyncRow* blocking = result.find(id, "blocking", shortest_work(*measured));
+    if (!blocking) {
+      meaning.notes.push_back("\"blocking\" was not measured on " + id);
+      continue;
+    }
+    for (const SyncRow& row : measured->rows) {
+      if (row.spinners != 0 || row.status != RowStatus::measured || row.work_seconds != blocking->work_seconds)
+        continue;
+      if (row.policy == "blocking") continue;
+      meaning.savings.push_back({id, row.policy, waits[i], waits[i] * (blocking->overhead.p50 - row.overhead.p50)});
+    }
+  }
+  return meaning;
+}
+
+}  // namespace tandem::sync_lab

@@ -1,0 +1,210 @@
+#include "engine/lab/measure_policy.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "engine/lab/core_load.h"
+#include "engine/lab/cpu_time.h"
+#include "engine/run/timeline.h"
+#include "sync/error.h"
+#include "sync/waiter.h"
+
+namespace tandem::sync_lab {
+namespace {
+
+// What one pass over the steps collects.
+struct Samples {
+  std::vector<double> round_trip, overhead, to_device, to_host, work;
+  double cpu_thread = 0, cpu_process = 0;  // sums
+};
+
+class Row {
+ public:
+  Row(SyncProbe& probe, const RowRequest& request, SyncRow& row)
+      : probe_(probe),
+        request_(request),
+        row_(row),
+        rounds_(request.rounds > 0 ? request.rounds : default_rounds(request.work_seconds, false)) {}
+
+  void measure() {
+    warm_up();
+    // Reading the processor time and the steps' clock takes as long as an empty step: each has a pass of its own there,
+    // and rides along where steps compute.
+    const bool computes = request_.work_seconds > 0;
+    Samples samples = pass(computes, computes);
+    if (!computes) {
+      Samples timed = pass(true, false);
+      samples.to_device = std::move(timed.to_device);
+      samples.to_host = std::move(timed.to_host);
+    }
+    const Samples counted = computes ? Samples() : pass(false, true);
+    const Samples& cpu = computes ? samples : counted;
+    row_.cpu_thread_seconds = cpu.cpu_thread / static_cast<double>(cpu.round_trip.size());
+    row_.cpu_process_seconds = cpu.cpu_process / static_cast<double>(cpu.round_trip.size());
+    if (computes && !samples.work.empty()) row_.timed_work_seconds = median(samples.work);
+    row_.round_trip = summarise(samples.round_trip);
+    row_.overhead = summarise(samples.overhead);
+    if (!samples.to_device.empty()) {
+      row_.to_device = summarise(samples.to_device);
+      row_.to_host = summarise(samples.to_host);
+    }
+    if (request_.policy == "predict") row_.prediction_error = predictor_.relative_error();
+    row_.single_per_second = one_by_one();
+    row_.chained_per_second = chain();
+    if (request_.neighbour_seconds > 0) row_.neighbour_slowdown = slow_a_neighbour_down();
+  }
+
+ private:
+  void warm_up() {
+    for (int i = 0; i < 5; ++i) step();
+  }
+
+  // One step, its prediction and what it teaches; returns its round trip.
+  double step() {
+    const double begin = now_seconds();
+    probe_.start();
+    const sync::WaitReport report = probe_.wait(predictor_.predict(), request_.deadline);
+    const double seconds = now_seconds() - begin;
+    learn(report, seconds);
+    return seconds;
+  }
+  void learn(const sync::WaitReport& report, double seconds) {
+    report.overslept ? predictor_.observe_overslept() : predictor_.observe(seconds);
+    ++row_.verified_steps;
+  }
+
+  void rest() const {
+    const double end = now_seconds() + std::chrono::duration<double>(request_.pause).count();
+    while (now_seconds() < end) {
+    }
+  }
+
+  Samples pass(bool timed, bool counted) {
+    Samples samples;
+    probe_.time_steps(timed);
+    const double reading = reading_seconds(), end = now_seconds() + request_.row_seconds;
+    for (int i = 0; i < rounds_ && (i < kFewest || now_seconds() < end); ++i) {
+      if (request_.check) request_.check();
+      probe_.arm();
+      rest();
+      const double predicted = predictor_.predict();
+      const double process = counted ? process_cpu_seconds() : 0;
+      const double begin = now_seconds();
+      probe_.start();
+      const double thread = counted ? thread_cpu_seconds() : 0;
+      const sync::WaitReport report = probe_.wait(predicted, request_.deadline);
+      const double seen = now_seconds();
+      if (counted) {
+        samples.cpu_thread += std::max(0.0, thread_cpu_seconds() - thread - reading);
+        samples.cpu_process += process_cpu_seconds() - process;
+      }
+      learn(report, seen - begin);
+      // Without what writing times down and checking values take.
+      samples.round_trip.push_back(probe_.round_trip_seconds());
+      if (const std::optional<StepTimes> times = probe_.last_step()) {
+        samples.to_device.push_back(times->begin_seconds - times->handed_over_seconds);
+        samples.to_host.push_back(times->seen_seconds - times->end_seconds);
+        samples.work.push_back(times->end_seconds - times->begin_seconds);
+        samples.overhead.push_back(samples.to_device.back() + samples.to_host.back());
+      } else {
+        samples.overhead.push_back(samples.round_trip.back() - request_.work_seconds);
+      }
+    }
+    probe_.time_steps(false);
+    return samples;
+  }
+
+  // Steps a second, the median of a few runs of about request_.chain_seconds. `run` runs that many and counts them.
+  double rate_of(const std::function<void(int steps)>& run) {
+    constexpr int kLongest = 1000, kShortest = 3, kRuns = 3;
+    const double step_seconds = std::max(row_.round_trip.p50, 1e-6);
+    const int steps = std::clamp(static_cast<int>(request_.chain_seconds / step_seconds), kShortest, kLongest);
+    std::vector<double> rates;
+    for (int i = 0; i < kRuns; ++i) {
+      if (request_.check) request_.check();
+      const double begin = now_seconds();
+      run(steps);
+      rates.push_back(steps / (now_seconds() - begin));
+    }
+    return median(rates);
+  }
+
+  // A ring, a gate or a launch for each step, as soon as the host knows of the end of the one before.
+  double one_by_one() {
+    return rate_of([this](int steps) {
+      for (int i = 0; i < steps; ++i) step();
+    });
+  }
+
+  // One signal for all of them: with "doorbell" and "gate" the device goes on by itself from step to step.
+  double chain() {
+    return rate_of([this](int steps) {
+      probe_.chain(steps, request_.deadline);
+      row_.verified_steps += steps;
+    });
+  }
+
+  double slow_a_neighbour_down() {
+    const auto speed_while = [&](const auto& act) {
+      Neighbour neighbour(request_.waiter_core);
+      const double end = now_seconds() + request_.neighbour_seconds;
+      do {
+        if (request_.check) request_.check();
+        act();
+      } while (now_seconds() < end);
+      return neighbour.stop();
+    };
+    const auto asleep = std::chrono::duration<double>(request_.neighbour_seconds);
+    const double alone = speed_while([&] { std::this_thread::sleep_for(asleep); });
+    const double beside = speed_while([&] { step(); });
+    return 1 - beside / alone;
+  }
+
+  static constexpr int kFewest = 5;  // steps of a pass, however slow
+
+  SyncProbe& probe_;
+  const RowRequest& request_;
+  SyncRow& row_;
+  const int rounds_;
+  sync::DurationPredictor predictor_;
+};
+
+}  // namespace
+
+int default_rounds(double work_seconds, bool quick) {
+  constexpr double kPassSeconds = 0.25, kHandOver = 150e-6;
+  constexpr int kMost = 1000, kFewest = 20, kQuick = 20;
+  const int rounds =
+      std::clamp(static_cast<int>(std::lround(kPassSeconds / (work_seconds + kHandOver))), kFewest, kMost);
+  return quick ? std::min(rounds, kQuick) : rounds;
+}
+
+SyncRow measure_policy(Device& device, const RowRequest& request) {
+  SyncRow row;
+  row.policy = request.policy;
+  row.work_seconds = request.work_seconds;
+  row.spinners = static_cast<int>(request.spinner_cores.size());
+  try {
+    require_policy(device.info(), request.policy);
+  } catch (const Error& error) {
+    row.status = RowStatus::off;
+    row.reason = error.hint().empty() ? error.what() : error.hint();
+    return row;
+  }
+  try {
+    const std::unique_ptr<SyncProbe> probe = device.sync_probe(request.policy, request.work_seconds);
+    const Spinners spinners(request.spinner_cores);
+    Row(*probe, request, row).measure();
+  } catch (const Error& error) {
+    row.status = RowStatus::failed;
+    row.reason = error.what();
+    ++row.lost_steps;
+  }
+  return row;
+}
+
+}  // namespace tandem::sync_lab

@@ -1,0 +1,39 @@
+// Measures one waiting policy of one device with steps of one length.
+//
+// Contract
+//   The calling thread waits; it is where the caller put it. Before each step it keeps its core busy for `pause`, so
+//   that the device has gone to rest and what arm() queued is in place: a hand-over in the middle of other work, not
+//   one in a tight loop. Every wait is bounded. A step that the probe finds lost, late or wrong ends the row, which
+//   then says so; nothing is thrown but what `check` throws (called between steps: an interruption).
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "engine/device/device.h"
+#include "engine/lab/results.h"
+
+namespace tandem::sync_lab {
+
+struct RowRequest {
+  std::string policy;
+  double work_seconds = 0;
+  int rounds = 0;                // of each pass; 0: by the length of a step
+  double row_seconds = 1;        // passes end early after so long each
+  double chain_seconds = 0.03;   // about the length of a run of steps without a rest
+  double neighbour_seconds = 0;  // 0: the neighbour is left out
+  int waiter_core = 0;
+  // A thread spins on each while the row is measured, but not while its steps are calibrated.
+  std::vector<int> spinner_cores;
+  std::chrono::microseconds pause{100};
+  std::chrono::milliseconds deadline{10000};
+  std::function<void()> check;
+};
+
+int default_rounds(double work_seconds, bool quick);  // pure
+
+SyncRow measure_policy(Device& device, const RowRequest& request);
+
+}  // namespace tandem::sync_lab

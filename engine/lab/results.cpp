@@ -1,0 +1,48 @@
+#include "engine/lab/results.h"
+
+#include <algorithm>
+
+namespace tandem::sync_lab {
+
+const char* name_of(RowStatus status) {
+  switch (status) {
+    case RowStatus::measured:
+      return "measured";
+    case RowStatus::off:
+      return "off";
+    case RowStatus::failed:
+      break;
+  }
+  return "failed";
+}
+
+bool CacheLine::steady() const {
+  constexpr double kSame = 1.25;
+  const auto [least, most] = std::minmax(before_seconds, after_seconds);
+  return least > 0 && most <= kSame * least;
+}
+
+std::optional<double> DeviceResult::times_limit(const SyncRow& row) const {
+  if (!limit || limit->round_trip.middle <= 0) return {};
+  return row.overhead.middle / limit->round_trip.middle;
+}
+
+bool LabResult::lost_steps() const {
+  return std::ranges::any_of(devices, [](const DeviceResult& device) {
+    return std::ranges::any_of(device.rows, [](const SyncRow& row) { return row.status == RowStatus::failed; });
+  });
+}
+
+const SyncRow* LabResult::find(const std::string& device, const std::string& policy, double work_seconds) const {
+  for (const DeviceResult& candidate : devices) {
+    if (candidate.id != device) continue;
+    for (const SyncRow& row : candidate.rows) {
+      if (row.policy == policy && row.work_seconds == work_seconds && row.spinners == 0 &&
+          row.status == RowStatus::measured)
+        return &row;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace tandem::sync_lab

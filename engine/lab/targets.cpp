@@ -1,0 +1,123 @@
+#include "engine/lab/targets.h"
+
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace tandem::sync_lab {
+namespace {
+
+constexpr double kDoorbellRatio = 1.2, kGateSeconds = 1e-6, kAgainstBlocking = 50, kPredictOverhead = 1.05,
+                 kPredictCpu = 0.35;
+
+struct Finding {
+  std::optional<double> figure;  // absent: the rows are there, but do not tell; the note says why
+  std::string note;
+};
+using Look = std::function<std::optional<Finding>(const DeviceResult&)>;
+
+std::string us(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g us", seconds * 1e6);
+  return text;
+}
+
+const SyncRow* row_of(const DeviceResult& device, const std::string& policy, double work) {
+  for (const SyncRow& row : device.rows) {
+    if (row.policy == policy && row.work_seconds == work && row.spinners == 0 && row.status == RowStatus::measured)
+      return &row;
+  }
+  return nullptr;
+}
+
+Target target(const LabResult& result, Target wanted, const Look& look) {
+  for (const DeviceResult& device : result.devices) {
+    if (const std::optional<Finding> finding = look(device)) {
+      wanted.figure = finding->figure;
+      wanted.note = device.id + ": " + finding->note;
+      return wanted;
+    }
+  }
+  wanted.note = "not judged: this run holds no such rows";
+  return wanted;
+}
+
+std::optional<Finding> doorbell_against_limit(const DeviceResult& device) {
+  const SyncRow* row = row_of(device, "doorbell", 0);
+  if (!row || !device.limit) return {};
+  const CacheLine& limit = *device.limit;
+  if (!limit.steady()) {
+    return Finding{{},
+                   "not judged: a cache line took " + us(limit.before_seconds) + " there and back before the row and " +
+                       us(limit.after_seconds) + " after it, the cores moved meanwhile"};
+  }
+  return Finding{row->round_trip.middle / limit.round_trip.middle,
+                 "empty step " + us(row->round_trip.middle) + ", two cache-line transfers " +
+                     us(limit.round_trip.middle) + " just before and after it (means of the middle halves)"};
+}
+
+std::optional<Finding> gate_time(const DeviceResult& device) {
+  const SyncRow* row = row_of(device, "gate", 0);
+  if (!row) return {};
+  return Finding{row->round_trip.p50 * 1e6, "gate opened to the empty step's flag"};
+}
+
+std::optional<Finding> doorbell_against_blocking(const DeviceResult& device) {
+  const SyncRow *doorbell = row_of(device, "doorbell", 0), *blocking = row_of(device, "blocking", 0);
+  if (!doorbell || !blocking || doorbell->round_trip.p50 <= 0) return {};
+  return Finding{blocking->round_trip.p50 / doorbell->round_trip.p50,
+                 "empty step " + us(blocking->round_trip.p50) + " against " + us(doorbell->round_trip.p50)};
+}
+
+std::optional<std::pair<const SyncRow*, const SyncRow*>> predict_and_spin(const DeviceResult& device) {
+  constexpr double kJudgedAt = 1e-3;
+  const SyncRow *predict = row_of(device, "predict", kJudgedAt), *spin = row_of(device, "spin", kJudgedAt);
+  if (!predict || !spin) return {};
+  return std::pair{predict, spin};
+}
+
+// What waiting adds, without the work: of a step of 1 ms the work is nearly all, and a ratio of whole steps says 1.00
+// for twice the overhead.
+std::optional<Finding> predict_overhead(const DeviceResult& device) {
+  const auto rows = predict_and_spin(device);
+  if (!rows || rows->second->overhead.p50 <= 0) return {};
+  const auto [predict, spin] = *rows;
+  return Finding{predict->overhead.p50 / spin->overhead.p50,
+                 "step of 1 ms: beyond the work " + us(predict->overhead.p50) + " against " + us(spin->overhead.p50)};
+}
+
+std::optional<Finding> predict_cpu(const DeviceResult& device) {
+  const auto rows = predict_and_spin(device);
+  if (!rows || rows->second->cpu_thread_seconds <= 0) return {};
+  const auto [predict, spin] = *rows;
+  return Finding{predict->cpu_thread_seconds / spin->cpu_thread_seconds,
+                 "step of 1 ms: " + us(predict->cpu_thread_seconds) + " against " + us(spin->cpu_thread_seconds)};
+}
+
+}  // namespace
+
+std::vector<Target> judge(const LabResult& result) {
+  const auto at_most = [](std::string name, double bound, std::string unit) {
+    Target wanted;
+    wanted.name = std::move(name);
+    wanted.bound = bound;
+    wanted.unit = std::move(unit);
+    return wanted;
+  };
+  Target fifty = at_most("blocking (clFinish) over doorbell, empty step", kAgainstBlocking, "x");
+  fifty.at_least = true;
+  return {
+      target(result, at_most("doorbell round trip over two cache-line transfers", kDoorbellRatio, "x"),
+             doorbell_against_limit),
+      target(result, at_most("gate, median of an empty step", kGateSeconds * 1e6, "us"), gate_time),
+      target(result, fifty, doorbell_against_blocking),
+      target(result, at_most("predict's overhead over spin's, the work left out", kPredictOverhead, "x"),
+             predict_overhead),
+      target(result, at_most("predict's processor time over spin's", kPredictCpu, "x"), predict_cpu),
+  };
+}
+
+}  // namespace tandem::sync_lab

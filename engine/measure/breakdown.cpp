@@ -1,0 +1,115 @@
+#include "engine/measure/breakdown.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <span>
+
+#include "engine/run/timeline_pass.h"
+
+namespace tandem {
+namespace {
+
+struct DeviceTimes {
+  std::map<std::string, BreakdownLine> kinds;
+  BreakdownLine waits, idle;
+};
+using Devices = std::map<std::string, DeviceTimes>;
+
+void add_span(const Span& span, DeviceTimes& times) {
+  BreakdownLine& line = span.kind == "wait" ? times.waits : times.kinds[span.kind];
+  line.seconds += span.end_seconds - span.start_seconds;
+  line.bytes += span.bytes;
+  line.flops += span.flops;
+  ++line.launches;
+}
+
+// What lies between a device's spans of a pass, and before and behind them.
+double gaps(std::vector<const Span*> spans, const Span& pass) {
+  std::ranges::sort(spans, {}, &Span::start_seconds);
+  double sum = 0, covered = pass.start_seconds;
+  for (const Span* span : spans) {
+    sum += std::max(0.0, span->start_seconds - covered);
+    covered = std::max(covered, span->end_seconds);
+  }
+  return sum + std::max(0.0, pass.end_seconds - covered);
+}
+
+void add_pass_times(std::span<const Span> spans, const Span& pass, Devices& devices) {
+  std::map<std::string, std::vector<const Span*>> of;
+  for (const Span& span : spans) {
+    if (span.modelled || span.device.empty()) continue;
+    of[span.device].push_back(&span);
+    add_span(span, devices[span.device]);
+  }
+  for (auto& [device, times] : devices) times.idle.seconds += gaps(of[device], pass);
+}
+
+void add_lines(const std::string& device, DeviceTimes times, std::vector<BreakdownLine>& lines) {
+  const size_t begin = lines.size();
+  for (auto& [kind, line] : times.kinds) {
+    line.what = kind;
+    lines.push_back(std::move(line));
+  }
+  std::sort(lines.begin() + static_cast<std::ptrdiff_t>(begin), lines.end(),
+            [](const BreakdownLine& a, const BreakdownLine& b) { return a.seconds > b.seconds; });
+  times.waits.what = Breakdown::kWaits;
+  times.idle.what = Breakdown::kIdle;
+  lines.push_back(std::move(times.waits));
+  lines.push_back(std::move(times.idle));
+  for (size_t i = begin; i < lines.size(); ++i) lines[i].device = device;
+}
+
+// Every device of any pass, so that one which a pass leaves out is idle in it.
+Devices all_devices(const std::vector<Span>& spans) {
+  Devices devices;
+  for (const Span& span : spans) {
+    if (!span.modelled && !span.device.empty()) devices[span.device];
+  }
+  return devices;
+}
+
+}  // namespace
+
+double Breakdown::sum_of(const std::string& device) const {
+  double sum = 0;
+  for (const BreakdownLine& line : lines) {
+    if (line.device == device) sum += line.seconds;
+  }
+  return sum;
+}
+
+std::vector<std::string> Breakdown::complaints(double tolerance) const {
+  std::vector<std::string> found;
+  for (const BreakdownLine& line : lines) {
+    if (line.what != kIdle) continue;  // one a device
+    const double gap = sum_of(line.device) - wall_seconds;
+    if (std::abs(gap) <= tolerance * wall_seconds) continue;
+    char text[160];
+    std::snprintf(text, sizeof(text), "the lines of %s add up to %.3f ms, %.3f ms %s than the wall clock of %.3f ms",
+                  line.device.c_str(), (wall_seconds + gap) * 1e3, std::abs(gap) * 1e3, gap > 0 ? "more" : "less",
+                  wall_seconds * 1e3);
+    found.emplace_back(text);
+  }
+  return found;
+}
+
+Breakdown break_down(const Timeline& timeline) {
+  const std::vector<Span>& spans = timeline.spans();
+  Breakdown result;
+  Devices devices = all_devices(spans);
+  size_t first = 0;
+  for (size_t i = 0; i < spans.size(); ++i) {
+    result.alone |= spans[i].alone;
+    if (spans[i].track != kPassTrack) continue;
+    add_pass_times(std::span(spans).subspan(first, i - first), spans[i], devices);
+    result.wall_seconds += spans[i].end_seconds - spans[i].start_seconds;
+    ++result.passes;
+    first = i + 1;
+  }
+  for (auto& [device, times] : devices) add_lines(device, std::move(times), result.lines);
+  return result;
+}
+
+}  // namespace tandem

@@ -1,0 +1,88 @@
+#include "engine/measure/profile_grid.h"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+#include <string>
+
+namespace tandem {
+namespace {
+
+constexpr int64_t kGraphTokens[] = {1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 128, 256, 512, 1024};
+constexpr int64_t kBetweenTokens[] = {12, 24, 48, 96, 192, 384, 768};
+constexpr int64_t kQuickTokens[] = {1, 8, 32, 128};
+
+bool measured_beside(int64_t S, bool quick) {
+  return S == 1 || (!quick && S <= kMemoryBoundTokens && (S & (S - 1)) == 0);
+}
+
+}  // namespace
+
+bool has_weights_like(const MatMul& a, const MatMul& b) {
+  return a.w.format == b.w.format && a.K == b.K && a.w.rows == b.w.rows;
+}
+
+std::vector<std::vector<MatMul>> by_matrix(std::span<const Operator> operators) {
+  std::vector<std::vector<MatMul>> groups;
+  for (const Operator& op : operators) {
+    const auto* matmul = std::get_if<MatMul>(&op.body);
+    if (matmul == nullptr) continue;
+    const auto same = std::ranges::find_if(
+        groups, [&](const std::vector<MatMul>& group) { return has_weights_like(group.front(), *matmul); });
+    if (same == groups.end()) {
+      groups.push_back({*matmul});
+    } else {
+      same->push_back(*matmul);
+    }
+  }
+  return groups;
+}
+
+std::vector<int64_t> grid_tokens(int64_t most, DeviceKind kind, bool quick) {
+  std::set<int64_t> sizes;
+  if (quick) {
+    sizes.insert(std::begin(kQuickTokens), std::end(kQuickTokens));
+  } else {
+    sizes.insert(std::begin(kGraphTokens), std::end(kGraphTokens));
+    if (kind != DeviceKind::npu) sizes.insert(std::begin(kBetweenTokens), std::end(kBetweenTokens));
+  }
+  sizes.erase(sizes.upper_bound(most), sizes.end());
+  return {sizes.begin(), sizes.end()};
+}
+
+std::vector<int64_t> grid_rows(int64_t rows, bool quick) {
+  std::set<int64_t, std::greater<>> parts{rows};
+  for (int64_t part = 2; part <= (quick ? 2 : 8); part *= 2) {
+    const int64_t panels = panel_count(rows) / part;
+    if (panels > 0) parts.insert(panels * kPanelRows);
+  }
+  return {parts.begin(), parts.end()};
+}
+
+std::vector<MatMulPoint> grid_points(SameMatMuls same, DeviceKind kind, bool quick) {
+  std::vector<MatMulPoint> points;
+  MatMulPoint point = point_of(same.front());
+  for (const int64_t rows : grid_rows(point.rows, quick)) {
+    point.rows = rows;
+    for (const int64_t S : grid_tokens(most_tokens(same.front()), kind, quick)) {
+      point.S = S;
+      for (const bool both : {false, true}) {
+        point.both = both;
+        if (!both || measured_beside(S, quick)) points.push_back(point);
+      }
+    }
+  }
+  return points;
+}
+
+std::vector<Operator> other_kinds(std::span<const Operator> operators) {
+  std::vector<Operator> kinds;
+  for (const Operator& op : operators) {
+    if (std::holds_alternative<MatMul>(op.body) || std::holds_alternative<KvAppend>(op.body)) continue;
+    const bool is_known = std::ranges::any_of(kinds, [&](const Operator& other) { return same_shape(op, other); });
+    if (!is_known) kinds.push_back(op);
+  }
+  return kinds;
+}
+
+}  // namespace tandem

@@ -1,0 +1,68 @@
+#include "engine/measure/roofline.h"
+
+#include <algorithm>
+
+#include "engine/plan/prediction/statistics.h"
+
+namespace tandem {
+namespace {
+
+// Where the pass's own positions begin: its first token is some operator's first.
+size_t first_positions_byte(std::span<const Step> steps) {
+  size_t first = SIZE_MAX;
+  for (const Step& step : steps) {
+    for (const Operator& op : step.operators) {
+      if (const auto* attention = std::get_if<Attention>(&op.body))
+        first = std::min<size_t>(first, attention->positions.offset_bytes);
+    }
+  }
+  return first;
+}
+
+// Where the operator's first token stands, in a pass whose first is at `first_position`.
+int64_t past_of(const Operator& op, int64_t first_position, size_t first_byte) {
+  const auto* attention = std::get_if<Attention>(&op.body);
+  if (attention == nullptr) return first_position;
+  const size_t before = (attention->positions.offset_bytes - first_byte) / sizeof(int32_t);
+  return first_position + static_cast<int64_t>(before);
+}
+
+}  // namespace
+
+Work useful_work(std::span<const Step> steps, int64_t first_position) {
+  const size_t first_byte = first_positions_byte(steps);
+  Work sum;
+  for (const Step& step : steps) {
+    for (const Operator& op : step.operators) {
+      if (std::holds_alternative<KvAppend>(op.body)) continue;
+      const Work each = work(op, past_of(op, first_position, first_byte));
+      const double bytes = each.weight_bytes + each.cache_bytes;
+      sum.bytes += bytes;
+      if (bytes > 0) sum.flops += each.flops;
+    }
+  }
+  return sum;
+}
+
+CorePeaks median_of(std::span<const CorePeaks> measured) {
+  if (measured.empty()) return {};
+  CorePeaks result;
+  for (double CorePeaks::*figure :
+       {&CorePeaks::fma_one_gflops, &CorePeaks::fma_all_gflops, &CorePeaks::read_one_gbps, &CorePeaks::read_all_gbps}) {
+    std::vector<double> values;
+    for (const CorePeaks& one : measured) values.push_back(one.*figure);
+    result.*figure = median(std::move(values));
+  }
+  return result;
+}
+
+RooflineShares against(const CorePeaks& peaks, const Work& work, double seconds) {
+  RooflineShares shares;
+  shares.gbps = work.bytes / seconds * 1e-9;
+  shares.gflops = work.flops / seconds * 1e-9;
+  if (peaks.read_all_gbps > 0) shares.read_share = shares.gbps / peaks.read_all_gbps;
+  if (peaks.fma_all_gflops > 0) shares.fma_share = shares.gflops / peaks.fma_all_gflops;
+  return shares;
+}
+
+}  // namespace tandem

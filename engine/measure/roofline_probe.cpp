@@ -1,0 +1,126 @@
+#include "engine/measure/roofline_probe.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <functional>
+#include <span>
+#include <thread>
+
+#include "engine/measure/roofline_loops.h"
+#include "engine/run/core_layout.h"
+#include "engine/run/timeline.h"
+#include "sync/error.h"
+
+namespace tandem {
+namespace {
+
+constexpr double kSeconds = 0.2;
+constexpr size_t kLeastBytes = size_t{256} << 20, kTimesCache = 4;
+constexpr int64_t kFmaRounds = 20000;              // some 50 us between two looks at the clock
+constexpr int64_t kBlockWords = 256 * kReadWords;  // 1 MiB
+
+// What the last-level cache holds, by the system's own tables; 0 where there are none.
+size_t last_level_cache_bytes() {
+  size_t largest = 0;
+  for (int index = 0; index < 8; ++index) {
+    std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/size");
+    std::string text;
+    if (file >> text) largest = std::max(largest, cache_size_of(text));
+  }
+  return largest;
+}
+
+// Work a second of all cores together. block(thread) does a piece of work on its thread and says how much it was.
+double rate(std::span<const int> cores, const std::function<double(size_t thread, int64_t block)>& work) {
+  std::vector<double> rates(cores.size());
+  std::atomic<size_t> ready = 0;
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < cores.size(); ++t) {
+    threads.emplace_back([&, t] {
+      pin_this_thread(cores.subspan(t, 1));
+      work(t, 0);  // wakes the core up, maps what is read
+      ++ready;
+      while (ready < cores.size()) std::this_thread::yield();
+      const double start = now_seconds();
+      double done = 0, seconds = 0;
+      for (int64_t block = 1; seconds < kSeconds; ++block) {
+        done += work(t, block);
+        seconds = now_seconds() - start;
+      }
+      rates[t] = done / seconds;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  double sum = 0;
+  for (double one : rates) sum += one;
+  return sum;
+}
+
+double fma_gflops(std::span<const int> cores) {
+  const RooflineLoops& loops = roofline_loops();
+  std::vector<float> kept(cores.size());
+  const double flops = rate(cores, [&](size_t thread, int64_t) {
+    kept[thread] = loops.fma(kFmaRounds);
+    return static_cast<double>(kFmaRounds * loops.flops_per_round);
+  });
+  for (float value : kept) TANDEM_CHECK(std::isfinite(value), "the chains of multiply-adds");
+  return flops * 1e-9;
+}
+
+// Each thread reads a part of its own over and over: a part is read again only after all of it went through the caches.
+double read_gbps(std::span<const int> cores, std::span<const uint32_t> buffer) {
+  const RooflineLoops& loops = roofline_loops();
+  const int64_t blocks = static_cast<int64_t>(buffer.size()) / kBlockWords / static_cast<int64_t>(cores.size());
+  std::vector<uint32_t> kept(cores.size());
+  const double bytes = rate(cores, [&](size_t thread, int64_t block) {
+    const int64_t at = static_cast<int64_t>(thread) * blocks + block % blocks;
+    kept[thread] |= loops.read(buffer.data() + at * kBlockWords, kBlockWords);
+    return static_cast<double>(kBlockWords * static_cast<int64_t>(sizeof(uint32_t)));
+  });
+  for (uint32_t value : kept) TANDEM_CHECK(value != 0, "what was read is not what was written");
+  return bytes * 1e-9;
+}
+
+}  // namespace
+
+size_t cache_size_of(const std::string& text) {
+  size_t number = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string unit(end, text.data() + text.size());
+  if (failed != std::errc() || (unit != "" && unit != "K" && unit != "M")) return 0;
+  return unit == "K" ? number << 10 : unit == "M" ? number << 20 : number;
+}
+
+RooflineProbe::RooflineProbe(std::vector<int> cores) : cores_(std::move(cores)) {
+  TANDEM_CHECK(!cores_.empty(), "no core to measure");
+  const size_t bytes = std::max(kLeastBytes, kTimesCache * last_level_cache_bytes());
+  void* mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED)
+    throw Error("no memory for the buffer that --roofline reads", std::to_string(bytes) + " bytes",
+                "Close other programs");
+  madvise(mapped, bytes, MADV_HUGEPAGE);  // a wish, as for the weights
+  words_ = bytes / sizeof(uint32_t);
+  buffer_ = static_cast<uint32_t*>(mapped);
+  std::fill_n(buffer_, words_, 1u);
+}
+
+RooflineProbe::~RooflineProbe() { munmap(buffer_, buffer_bytes()); }
+
+CorePeaks RooflineProbe::measure() {
+  const std::span<const int> all(cores_), one = all.first(1);
+  const std::span<const uint32_t> buffer(buffer_, words_);
+  CorePeaks peaks;
+  peaks.fma_one_gflops = fma_gflops(one);
+  peaks.read_one_gbps = read_gbps(one, buffer);
+  if (all.size() == 1) return {peaks.fma_one_gflops, peaks.fma_one_gflops, peaks.read_one_gbps, peaks.read_one_gbps};
+  peaks.fma_all_gflops = fma_gflops(all);
+  peaks.read_all_gbps = read_gbps(all, buffer);
+  return peaks;
+}
+
+}  // namespace tandem

@@ -1,0 +1,18 @@
+#include "engine/plan/model_clock/join_cost.h"
+
+namespace tandem {
+
+JoinCost join_cost(const SocProfile& profile, SyncCost sync, Dominant dominant) {
+  const bool slow = sync == SyncCost::slow;
+  JoinCost cost;
+  if (slow) {
+    cost.copy_seconds = profile.sync.copy_seconds;
+    cost.end_seconds = profile.sync.blocking_seconds;
+  } else {
+    cost.start_seconds = cost.end_seconds = profile.sync.fast_seconds;
+  }
+  if (slow || dominant == Dominant::npu) cost.resume_seconds = profile.gpu.submit_empty_seconds;
+  return cost;
+}
+
+}  // namespace tandem

@@ -1,0 +1,72 @@
+#include "engine/plan/model_clock/processor_time.h"
+
+#include <algorithm>
+
+#include "npu_emu/memory_model.h"
+#include "sync/error.h"
+
+namespace tandem {
+namespace {
+
+double real(int64_t value) { return static_cast<double>(value); }
+int64_t rows_of(const MatMul& op) { return op.row_end - op.row_begin; }
+
+double attention_rate(const SocProfile& profile, int64_t tokens) {
+  const bool decodes = tokens <= profile.npu.decode_tokens && profile.gpu.decode_attention_flops > 0;
+  return decodes ? profile.gpu.decode_attention_flops : profile.gpu.attention_flops;
+}
+
+}  // namespace
+
+double weight_bytes_of(const SocProfile& profile, const PackedMatrix& matrix, int64_t rows) {
+  if (profile.weight_bits > 0) return real(rows * matrix.columns) * profile.weight_bits / 8;
+  return static_cast<double>(panel_bytes(matrix.format, matrix.columns)) / kPanelRows * real(rows);
+}
+
+// H13
+OpTime gpu_time(const SocProfile& profile, const Operator& op, int64_t context) {
+  const Work all = work(op, context);
+  const double weight_bytes = profile.weight_bits > 0 ? all.weights * profile.weight_bits / 8 : all.weight_bytes;
+  const bool attends = std::holds_alternative<Attention>(op.body);
+  const double rate = attends ? attention_rate(profile, tokens_of(op)) : profile.gpu.flops;
+  OpTime time;
+  time.bytes = all.activations * profile.activation_bytes + weight_bytes + all.cache_bytes;
+  time.flops = all.flops;
+  time.seconds = std::max({time.flops / rate, time.bytes / profile.gpu.bytes_per_second, profile.gpu.submit_seconds});
+  return time;
+}
+
+// H1, H13
+OpTime npu_time(const SocProfile& profile, const MatMul& op) {
+  const SocProfile::Npu& npu = profile.npu;
+  const npu_emu::ChipMemory memory{npu.arrays, npu.stationary_bytes, npu.fill_bytes_per_second,
+                                   npu.stream_bytes_per_second};
+  const bool decodes = op.S <= npu.decode_tokens;
+  const npu_emu::TiledCost cost =
+      npu_emu::tiled_cost({npu.array_rows, npu.array_cols}, npu.clock_hz, memory, npu_emu::Dataflow::input_stationary,
+                          {op.S, op.K, rows_of(op)}, {2, decodes ? npu.decode_weight_bytes : npu.weight_bytes});
+  OpTime time;
+  time.fixed_seconds = npu.launch_seconds;
+  time.flops = 2.0 * real(op.S) * real(op.K) * real(rows_of(op));
+  time.bytes = real(cost.blocks) * weight_bytes_of(profile, op.w, rows_of(op)) +
+               real(op.S) * real(op.K + rows_of(op)) * profile.activation_bytes;
+  time.seconds = std::max(cost.seconds, time.bytes / npu.bytes_per_second);
+  return time;
+}
+
+std::string npu_refusal(const SocProfile& profile, const Operator& op) {
+  if (!std::holds_alternative<MatMul>(op.body)) return "only matrix products have static graphs";
+  if (!profile.npu.float16) return "no 16-bit floats on the NPU of " + profile.name;
+  return "";
+}
+
+double compile_seconds(const SocProfile& profile, const MatMul& op) {
+  return profile.npu.compile_graph_seconds +
+         profile.npu.compile_element_seconds * real(op.S) * real(op.K + rows_of(op));
+}
+
+bool has_graph(const SocProfile& profile, int64_t tokens) {
+  return tokens <= profile.npu.decode_tokens || std::ranges::binary_search(profile.npu.graph_tokens, tokens);
+}
+
+}  // namespace tandem

@@ -1,0 +1,122 @@
+#include "engine/plan/partition/token_layout.h"
+
+#include <algorithm>
+
+#include "sync/error.h"
+
+namespace tandem {
+namespace {
+
+constexpr int64_t kChunkTokens = 256;  // of chunked prefill
+
+bool has_room(int64_t tokens, const CutLimits& limits) { return limits.token_room == 0 || tokens <= limits.token_room; }
+
+// The largest size of at most `tokens`; 0: none.
+int64_t largest_up_to(int64_t tokens, const CutLimits& limits) {
+  if (limits.graph_tokens.empty()) return tokens;
+  const auto above = std::ranges::upper_bound(limits.graph_tokens, tokens);
+  return above == limits.graph_tokens.begin() ? 0 : *(above - 1);
+}
+
+void append(TokenLayout& layout, int64_t tokens, int64_t graph_tokens) {
+  const int64_t begin = tokens_in(layout);
+  layout.push_back({begin, begin + tokens, graph_tokens});
+}
+
+// The layout, and what it leaves over of `tokens` in several sizes: largest first, the margin padded; where that leaves
+// the buffers, in sizes that fit it exactly. Empty: there are none.
+TokenLayout piped_behind(TokenLayout layout, int64_t tokens, const CutLimits& limits) {
+  while (tokens_in(layout) < tokens) {
+    const int64_t rest = tokens - tokens_in(layout), margin = graph_size_for(rest, limits);
+    const int64_t size = largest_up_to(rest, limits);
+    if (size >= limits.token_step || margin == 0) {
+      append(layout, size, size);
+    } else if (has_room(tokens_in(layout) + margin, limits)) {
+      append(layout, rest, margin);
+    } else {
+      const TokenLayout unpadded = exact_layout(rest, limits);
+      if (unpadded.empty()) return {};
+      for (const TokenGraph& graph : unpadded) append(layout, graph.graph_tokens, graph.graph_tokens);
+    }
+  }
+  return layout;
+}
+
+CutKind kind_of(int64_t S, int64_t N, const TokenLayout& layout, int64_t npu_rows) {
+  const bool one_graph = layout.size() == 1, all_tokens = tokens_in(layout) == S;
+  if (npu_rows < N) return all_tokens && !is_padded(layout) ? CutKind::row : CutKind::hybrid;
+  if (all_tokens) return one_graph ? CutKind::npu_all : CutKind::pipe;
+  return one_graph ? CutKind::sequence : CutKind::multi_sequence;
+}
+
+}  // namespace
+
+int64_t tokens_in(const TokenLayout& layout) { return layout.empty() ? 0 : layout.back().token_end; }
+
+bool is_padded(const TokenLayout& layout) {
+  return !layout.empty() && layout.back().graph_tokens > layout.back().token_end - layout.back().token_begin;
+}
+
+TokenLayout exact_layout(int64_t tokens, const CutLimits& limits) {
+  TokenLayout layout;
+  while (tokens_in(layout) < tokens) {
+    const int64_t size = largest_up_to(tokens - tokens_in(layout), limits);
+    if (size == 0) return {};
+    append(layout, size, size);
+  }
+  return layout;
+}
+
+TokenLayout padded_layout(int64_t tokens, const CutLimits& limits) {
+  TokenLayout layout;
+  int64_t size = 0;
+  while ((size = graph_size_for(tokens - tokens_in(layout), limits)) == 0)
+    append(layout, limits.graph_tokens.back(), limits.graph_tokens.back());
+  if (!has_room(tokens_in(layout) + size, limits)) return {};
+  append(layout, tokens - tokens_in(layout), size);
+  return layout;
+}
+
+TokenLayout pipe_layout(int64_t tokens, const CutLimits& limits) { return piped_behind({}, tokens, limits); }
+
+TokenLayout chunked_layout(int64_t tokens, const CutLimits& limits) {
+  int64_t size = largest_up_to(kChunkTokens, limits);
+  if (size == 0) size = limits.graph_tokens.front();
+  TokenLayout layout;
+  while (tokens - tokens_in(layout) >= size) append(layout, size, size);
+  const int64_t margin = tokens - tokens_in(layout);
+  if (margin == 0) return layout;
+  if (!has_room(tokens_in(layout) + size, limits)) return piped_behind(layout, tokens, limits);
+  append(layout, margin, size);
+  return layout;
+}
+
+Cut cut_at(int64_t S, int64_t N, const TokenLayout& layout, int64_t npu_rows) {
+  if (layout.empty() || npu_rows == 0) return {CutKind::gpu_all, {{Side::gpu, 0, S, 0, N, S}}};
+  const int64_t tokens = tokens_in(layout);
+  TANDEM_CHECK(tokens <= S && npu_rows <= N, "the NPU's part of a cut lies in the matmul");
+  Cut cut{kind_of(S, N, layout, npu_rows), {}};
+  for (const TokenGraph& graph : layout)
+    cut.parts.push_back({Side::npu, graph.token_begin, graph.token_end, 0, npu_rows, graph.graph_tokens});
+  if (npu_rows < N) cut.parts.push_back({Side::gpu, 0, S, npu_rows, N, S});
+  if (tokens < S) cut.parts.push_back({Side::gpu, tokens, S, 0, npu_rows, S - tokens});
+  return cut;
+}
+
+std::vector<Cut> cuts_by_rows(int64_t S, int64_t N, const TokenLayout& layout, const CutLimits& limits) {
+  std::vector<Cut> cuts;
+  if (layout.empty()) return cuts;
+  for (int64_t rows = limits.row_step; rows < N; rows += limits.row_step) cuts.push_back(cut_at(S, N, layout, rows));
+  return cuts;
+}
+
+std::vector<TokenLayout> layouts_of_fewer(int64_t S, const CutLimits& limits) {
+  std::vector<TokenLayout> layouts;
+  for (int64_t tokens = limits.token_step; tokens < S; tokens += limits.token_step) {
+    TokenLayout layout = exact_layout(tokens, limits);
+    if (!layout.empty()) layouts.push_back(std::move(layout));
+  }
+  return layouts;
+}
+
+}  // namespace tandem

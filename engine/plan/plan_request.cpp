@@ -1,0 +1,35 @@
+#include "engine/plan/plan_request.h"
+
+#include <algorithm>
+
+namespace tandem {
+
+std::vector<int> row_cutters(std::span<const DeviceTraits> devices) {
+  const bool has_gpu =
+      std::ranges::any_of(devices, [](const DeviceTraits& device) { return device.kind == DeviceKind::gpu; });
+  std::vector<int> cutters;
+  for (const DeviceKind kind : {has_gpu ? DeviceKind::gpu : DeviceKind::host, DeviceKind::npu}) {
+    for (size_t d = 0; d < devices.size(); ++d)
+      if (devices[d].kind == kind) cutters.push_back(static_cast<int>(d));
+  }
+  return cutters;
+}
+
+RowShares best_row_shares(const PlanRequest& request) {
+  RowShares shares;
+  const std::vector<int> cutters = row_cutters(request.devices);
+  if (cutters.size() < 2) return shares;
+  for (const Operator& op : request.operators) {
+    const auto* matmul = std::get_if<MatMul>(&op.body);
+    const auto runs = [&](int device) { return request.devices[static_cast<size_t>(device)].supports(op).yes; };
+    if (matmul == nullptr || shares.by_shape.contains(shape_of(*matmul)) || !std::ranges::all_of(cutters, runs))
+      continue;
+    std::vector<double> seconds;
+    for (const int device : cutters) seconds.push_back(request.costs.seconds(device, op, true));
+    shares.by_shape[shape_of(*matmul)] =
+        best_row_cut(matmul->row_end - matmul->row_begin, seconds, request.costs.sync_seconds).shares;
+  }
+  return shares;
+}
+
+}  // namespace tandem

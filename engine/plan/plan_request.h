@@ -1,0 +1,30 @@
+// What a strategy is given: operators in the order of the computation, and what it may ask about the devices.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "engine/device/device_traits.h"
+#include "engine/device/operator.h"
+#include "engine/plan/costs.h"
+#include "engine/plan/partition/row_cut.h"
+
+namespace tandem {
+
+struct PlanRequest {
+  std::span<const Operator> operators;
+  std::span<const DeviceTraits> devices;  // the plan's devices
+  RowShares shares;                       // for the strategies that cut rows
+  bool strict = false;                    // an operator that has to fall back is an Error
+  PlanCosts costs{};                      // for the strategies that weigh operators against each other
+};
+
+// The devices that matmuls are cut between, as indices: every GPU in order (the host where there is none), then every
+// NPU. The first one also runs what is not a matmul.
+std::vector<int> row_cutters(std::span<const DeviceTraits> devices);
+
+// H9 for every matmul that all of row_cutters() run, by what request.costs says each takes beside the others
+// (best_row_cut).
+RowShares best_row_shares(const PlanRequest& request);
+
+}  // namespace tandem

@@ -1,0 +1,133 @@
+#include "engine/plan/prediction/gpu_prediction.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "engine/plan/prediction/statistics.h"
+#include "sync/error.h"
+
+namespace tandem {
+namespace {
+
+constexpr int kTurns = 100;
+constexpr double kSettled = 1e-9;  // relative change of every constant in a turn
+constexpr double GpuRates::*kConstants[] = {&GpuRates::flops_per_second,     &GpuRates::bytes_per_second,
+                                            &GpuRates::launch_one_seconds,   &GpuRates::launch_seconds,
+                                            &GpuRates::unpack_tokens_of_few, &GpuRates::unpack_tokens_of_many};
+
+double flops_per_token(const MatMulPoint& point) {
+  return 2.0 * static_cast<double>(point.K) * static_cast<double>(panel_count(point.rows) * kPanelRows);
+}
+
+double unpack_tokens(const GpuRates& rates, const MatMulPoint& point) {
+  return point.S <= kFewTokens ? rates.unpack_tokens_of_few : rates.unpack_tokens_of_many;
+}
+
+double launch(const GpuRates& rates, const MatMulPoint& point) {
+  return point.S == 1 ? rates.launch_one_seconds : rates.launch_seconds;
+}
+
+double busy_seconds(const GpuRates& rates, const MatMulPoint& point) {
+  const double tokens = static_cast<double>(point.S) + unpack_tokens(rates, point);
+  return std::max(weight_bytes(point) / rates.bytes_per_second,
+                  flops_per_token(point) * tokens / rates.flops_per_second);
+}
+
+double median_or(std::vector<double> values, double otherwise) {
+  return values.empty() ? otherwise : median(std::move(values));
+}
+
+// What decides which constant a point shows.
+struct Extent {
+  int64_t most_tokens = 0;
+  double small_bytes = 0;
+};
+
+Extent extent_of(std::span<const MeasuredPoint> points) {
+  Extent extent;
+  std::vector<double> sizes;
+  for (const MeasuredPoint& measured : points) {
+    sizes.push_back(weight_bytes(measured.point));
+    extent.most_tokens = std::max(extent.most_tokens, measured.point.S);
+  }
+  std::ranges::sort(sizes);
+  if (!sizes.empty()) extent.small_bytes = sizes[sizes.size() / 8];
+  return extent;
+}
+
+bool shows_rate(const MatMulPoint& point, const Extent& extent) {
+  return point.S > kFewTokens && 4 * point.S >= extent.most_tokens;
+}
+
+// One turn: every constant anew, with the others as they were.
+GpuRates refined(const GpuRates& rates, std::span<const MeasuredPoint> points, const Extent& extent) {
+  std::vector<double> flop_rates, byte_rates, few, many, launches_of_one, launches;
+  for (const auto& [point, seconds] : points) {
+    if (weight_bytes(point) <= extent.small_bytes)
+      (point.S == 1 ? launches_of_one : launches).push_back(std::max(0.0, seconds - busy_seconds(rates, point)));
+    const double busy = seconds - launch(rates, point), S = static_cast<double>(point.S);
+    if (busy <= 0) continue;
+    if (point.S == 1) {
+      byte_rates.push_back(weight_bytes(point) / busy);
+    } else if (shows_rate(point, extent)) {
+      flop_rates.push_back(flops_per_token(point) * (S + rates.unpack_tokens_of_many) / busy);
+    } else {
+      const double tokens = busy * rates.flops_per_second / flops_per_token(point) - S;
+      (point.S <= kFewTokens ? few : many).push_back(std::max(0.0, tokens));
+    }
+  }
+  return {median_or(std::move(flop_rates), rates.flops_per_second),
+          median_or(std::move(byte_rates), rates.bytes_per_second),
+          median_or(std::move(launches_of_one), 0),
+          median_or(std::move(launches), 0),
+          median_or(std::move(few), 0),
+          median_or(std::move(many), 0)};
+}
+
+bool settled(const GpuRates& a, const GpuRates& b) {
+  return std::ranges::all_of(kConstants, [&](double GpuRates::*constant) {
+    const double x = a.*constant, y = b.*constant;
+    return std::abs(x - y) <= kSettled * std::max(std::abs(x), std::abs(y));
+  });
+}
+
+}  // namespace
+
+double GpuRates::seconds(const MatMulPoint& point) const { return launch(*this, point) + busy_seconds(*this, point); }
+
+GpuRates fit_gpu_rates(std::span<const MeasuredPoint> points) {
+  const Extent extent = extent_of(points);
+  GpuRates rates;
+  for (const auto& [point, seconds] : points) {
+    if (point.S == 1) rates.bytes_per_second = std::max(rates.bytes_per_second, weight_bytes(point) / seconds);
+    if (shows_rate(point, extent))
+      rates.flops_per_second =
+          std::max(rates.flops_per_second, flops_per_token(point) * static_cast<double>(point.S) / seconds);
+  }
+  if (rates.flops_per_second == 0 || rates.bytes_per_second == 0) {
+    throw Error("too little was measured to predict the GPU's times",
+                rates.bytes_per_second == 0 ? "no matmul of a single token" : "no matmul of more than 8 tokens",
+                "Run `tandem profile`");
+  }
+  for (int turn = 0; turn < kTurns; ++turn) {
+    const GpuRates next = refined(rates, points, extent);
+    if (settled(rates, next)) return next;
+    rates = next;
+  }
+  return rates;  // a median that jumps between two neighbours: either will do
+}
+
+GpuRates with_bandwidth_of(const GpuRates& rates, std::span<const MeasuredPoint> points) {
+  std::vector<double> byte_rates;
+  for (const auto& [point, seconds] : points) {
+    if (point.S == 1 && seconds > rates.launch_one_seconds)
+      byte_rates.push_back(weight_bytes(point) / (seconds - rates.launch_one_seconds));
+  }
+  GpuRates result = rates;
+  result.bytes_per_second = median_or(std::move(byte_rates), rates.bytes_per_second);
+  return result;
+}
+
+}  // namespace tandem

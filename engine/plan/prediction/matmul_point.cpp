@@ -1,0 +1,59 @@
+#include "engine/plan/prediction/matmul_point.h"
+
+#include <map>
+
+#include "sync/error.h"
+
+namespace tandem {
+namespace {
+
+// Of every packed format that there is, by name.
+std::map<std::string, double> all_bytes_per_weight() {
+  constexpr int64_t kColumns = kSuperColumns;  // fits every format
+  std::map<std::string, double> bytes;
+  for (const StorageTypeInfo& stored : storage_types()) {
+    const PackedFormat format = packed_format(stored.type);
+    bytes[to_string(format)] = static_cast<double>(panel_bytes(format, kColumns)) / (kPanelRows * kColumns);
+  }
+  return bytes;
+}
+
+const std::map<std::string, double>& bytes_of_formats() {
+  static const std::map<std::string, double> all = all_bytes_per_weight();
+  return all;
+}
+
+}  // namespace
+
+MatMulPoint point_of(const MatMul& op, bool both) {
+  return {to_string(op.w.format), op.S, op.K, op.row_end - op.row_begin, both};
+}
+
+std::string to_string(const MatMulPoint& point) {
+  return "matmul " + point.format + " S" + std::to_string(point.S) + " K" + std::to_string(point.K) + " rows " +
+         std::to_string(point.rows) + (point.both ? " both" : "");
+}
+
+bool looks_slowed(double seconds, std::optional<double> at_half_the_tokens, std::optional<double> at_twice_the_tokens) {
+  constexpr double kNoise = 1.1;
+  return (at_half_the_tokens && seconds > kNoise * 2 * *at_half_the_tokens) ||
+         (at_twice_the_tokens && seconds > kNoise * *at_twice_the_tokens);
+}
+
+bool is_packed_format(const std::string& name) { return bytes_of_formats().contains(name); }
+
+double bytes_per_weight(const std::string& format) {
+  const auto found = bytes_of_formats().find(format);
+  if (found == bytes_of_formats().end()) throw Error("unknown format of packed weights", format);
+  return found->second;
+}
+
+double weight_bytes(const MatMulPoint& point) {
+  return static_cast<double>(panel_count(point.rows) * kPanelRows * point.K) * bytes_per_weight(point.format);
+}
+
+double flops(const MatMulPoint& point) {
+  return 2.0 * static_cast<double>(point.S) * static_cast<double>(point.K) * static_cast<double>(point.rows);
+}
+
+}  // namespace tandem

@@ -1,0 +1,36 @@
+#include "engine/plan/prediction/npu_prediction.h"
+
+#include <cmath>
+#include <utility>
+
+namespace tandem {
+namespace {
+
+double multiply_adds(const MatMulPoint& point) {
+  return static_cast<double>(point.S) * static_cast<double>(point.K) *
+         static_cast<double>(panel_count(point.rows) * kPanelRows);
+}
+
+}  // namespace
+
+std::vector<double> npu_features(const MatMulPoint& point) {
+  return {std::log2(static_cast<double>(point.S)),
+          std::log2(static_cast<double>(point.K)),
+          std::log2(static_cast<double>(panel_count(point.rows))),
+          std::log2(weight_bytes(point)),
+          bytes_per_weight(point.format),
+          point.both ? 1.0 : 0.0};
+}
+
+NpuPrediction NpuPrediction::fit(std::span<const MeasuredPoint> points) {
+  std::vector<TreeSample> samples;
+  for (const MeasuredPoint& measured : points)
+    samples.push_back({npu_features(measured.point), std::log(measured.seconds / multiply_adds(measured.point))});
+  return NpuPrediction(RegressionTree::fit(samples));
+}
+
+double NpuPrediction::seconds(const MatMulPoint& point) const {
+  return multiply_adds(point) * std::exp(tree_.predict(npu_features(point)));
+}
+
+}  // namespace tandem

@@ -1,0 +1,69 @@
+#include "engine/plan/prediction/predict.h"
+
+#include <algorithm>
+
+namespace tandem {
+namespace {
+
+size_t lane_of(const PlanCosts& costs, int device) {
+  return static_cast<size_t>(costs.lanes.empty() ? device : costs.lanes[static_cast<size_t>(device)]);
+}
+
+size_t count_of_lanes(const Plan& plan, const PlanCosts& costs) {
+  size_t count = plan.devices.size();
+  for (const int lane : costs.lanes) count = std::max(count, static_cast<size_t>(lane) + 1);
+  return count;
+}
+
+Prediction simulate(const Plan& plan, const PlanCosts& costs, const std::vector<bool>& beside) {
+  Prediction result;
+  result.busy_seconds.assign(plan.devices.size(), 0);
+  std::vector<double> free_at(count_of_lanes(plan, costs), 0);
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    const Step& step = plan.steps[i];
+    const size_t lane = lane_of(costs, step.device);
+    PredictedStep predicted;
+    predicted.start_seconds = free_at[lane];
+    for (const int awaited : step.waits) {
+      predicted.start_seconds = std::max(predicted.start_seconds,
+                                         result.steps[static_cast<size_t>(awaited)].end_seconds + costs.sync_seconds);
+    }
+    predicted.end_seconds = predicted.start_seconds;
+    for (const Operator& op : step.operators) {
+      predicted.operator_seconds.push_back(costs.seconds(step.device, op, beside[i]));
+      predicted.end_seconds += predicted.operator_seconds.back();
+    }
+    result.busy_seconds[static_cast<size_t>(step.device)] += predicted.end_seconds - predicted.start_seconds;
+    free_at[lane] = predicted.end_seconds;
+    result.seconds = std::max(result.seconds, predicted.end_seconds);
+    result.steps.push_back(std::move(predicted));
+  }
+  return result;
+}
+
+// Per step: whether another lane was at work for more than half of its time.
+std::vector<bool> beside_others(const Plan& plan, const PlanCosts& costs, const Prediction& alone) {
+  std::vector<bool> beside(plan.steps.size(), false);
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    const PredictedStep& own = alone.steps[i];
+    std::vector<double> shared(count_of_lanes(plan, costs), 0);
+    for (size_t j = 0; j < plan.steps.size(); ++j) {
+      const PredictedStep& other = alone.steps[j];
+      const size_t lane = lane_of(costs, plan.steps[j].device);
+      if (lane == lane_of(costs, plan.steps[i].device)) continue;
+      shared[lane] += std::max(
+          0.0, std::min(own.end_seconds, other.end_seconds) - std::max(own.start_seconds, other.start_seconds));
+    }
+    beside[i] = std::ranges::max(shared) > (own.end_seconds - own.start_seconds) / 2;
+  }
+  return beside;
+}
+
+}  // namespace
+
+Prediction predict(const Plan& plan, const PlanCosts& costs) {
+  const Prediction alone = simulate(plan, costs, std::vector<bool>(plan.steps.size(), false));
+  return simulate(plan, costs, beside_others(plan, costs, alone));
+}
+
+}  // namespace tandem

@@ -1,0 +1,27 @@
+// H12, chunked prefill: graphs of one size, the last one padded. Batches of fewer than 16 tokens run in the smallest
+// graph that holds them.
+#include "engine/plan/npu_graphs.h"
+#include "engine/plan/placer.h"
+#include "engine/plan/strategy.h"
+
+namespace tandem::plans {
+namespace {
+
+TokenLayout graphs(const PlanRequest& request, int npu, const Operator& op) {
+  const int64_t S = tokens_of(op);
+  const CutLimits limits = cut_limits(request, npu, op);
+  return S < kFewestTokens ? padded_layout(S, limits) : chunked_layout(S, limits);
+}
+
+Plan make(const PlanRequest& request) { return multiply_on_npu(request, "chunked", graphs); }
+
+}  // namespace
+
+extern const Strategy chunked;
+const Strategy chunked{
+    .name = "chunked",
+    .explains = "H12: layer, a prompt's matmuls in chunks of one size, the last one padded",
+    .make = make,
+};
+
+}  // namespace tandem::plans

@@ -1,0 +1,22 @@
+// The plan that everything else is compared with.
+#include "engine/plan/placer.h"
+#include "engine/plan/strategy.h"
+
+namespace tandem::plans {
+namespace {
+
+Plan make(const PlanRequest& request) { return all_on(request, DeviceKind::gpu, "a GPU", "gpu-only"); }
+
+}  // namespace
+
+extern const Strategy gpu_only;
+const Strategy gpu_only{
+    .name = "gpu-only",
+    .explains = "every operator on the GPU",
+    .make = make,
+    .only = DeviceKind::gpu,
+    .tried_by_auto = true,
+    .auto_needs = {.gpu = true},
+};
+
+}  // namespace tandem::plans

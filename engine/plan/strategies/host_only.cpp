@@ -1,0 +1,22 @@
+// What runs anywhere: the numeric contract on the host's vectors.
+#include "engine/plan/placer.h"
+#include "engine/plan/strategy.h"
+
+namespace tandem::plans {
+namespace {
+
+Plan make(const PlanRequest& request) { return all_on(request, DeviceKind::host, "the host device", "host-only"); }
+
+}  // namespace
+
+extern const Strategy host_only;
+const Strategy host_only{
+    .name = "host-only",
+    .explains = "every operator on the host's plain loops",
+    .make = make,
+    .only = DeviceKind::host,
+    .tried_by_auto = true,
+    .auto_needs = {.host_alone = true},
+};
+
+}  // namespace tandem::plans

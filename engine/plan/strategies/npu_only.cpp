@@ -1,0 +1,32 @@
+// H1 with every operator offered to the NPU first; what it refuses falls back, and a note of the plan says so.
+#include "engine/plan/npu_graphs.h"
+#include "engine/plan/placer.h"
+#include "engine/plan/strategy.h"
+
+namespace tandem::plans {
+namespace {
+
+Plan make(const PlanRequest& request) {
+  const NpuBeside on = npu_beside(request, "npu-only");
+  Placer placer(request);
+  for (const Operator& op : request.operators) {
+    if (std::holds_alternative<MatMul>(op.body)) {
+      placer.place_in_graphs(op, on.npu, on.others, cheaper_layout(request, on.npu, op));
+    } else {
+      placer.place(op, on.npu, on.others);
+    }
+  }
+  return placer.finish("npu-only");
+}
+
+}  // namespace
+
+extern const Strategy npu_only;
+const Strategy npu_only{
+    .name = "npu-only",
+    .explains = "every operator on the NPU; what it cannot run falls back to the GPU, and is named",
+    .make = make,
+    .weighs = true,
+};
+
+}  // namespace tandem::plans

@@ -1,0 +1,34 @@
+// H12, "Online-prepare": a graph of exactly S tokens, compiled when such a prompt comes; a note of the plan says so.
+#include <algorithm>
+#include <string>
+
+#include "engine/plan/npu_graphs.h"
+#include "engine/plan/strategy.h"
+
+namespace tandem::plans {
+namespace {
+
+TokenLayout graphs(const PlanRequest&, int, const Operator& op) { return {{0, tokens_of(op), tokens_of(op)}}; }
+
+Plan make(const PlanRequest& request) {
+  Plan plan = multiply_on_npu(request, "online", graphs);
+  const int64_t S = tokens_of(request.operators.front());
+  const std::vector<int64_t>& sizes =
+      request.devices[static_cast<size_t>(npu_beside(request, "online").npu)].graph_tokens;
+  if (!sizes.empty() && !std::ranges::binary_search(sizes, S)) {
+    plan.notes.push_back("the NPU's graphs are compiled for " + std::to_string(S) +
+                         " tokens when a batch of that length first comes");
+  }
+  return plan;
+}
+
+}  // namespace
+
+extern const Strategy online;
+const Strategy online{
+    .name = "online",
+    .explains = "H12: layer, with graphs compiled for the very length",
+    .make = make,
+};
+
+}  // namespace tandem::plans

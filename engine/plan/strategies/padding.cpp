@@ -1,0 +1,23 @@
+// H12, the baseline "Padding": the next standard size.
+#include "engine/plan/npu_graphs.h"
+#include "engine/plan/strategy.h"
+
+namespace tandem::plans {
+namespace {
+
+TokenLayout graphs(const PlanRequest& request, int npu, const Operator& op) {
+  return padded_layout(tokens_of(op), cut_limits(request, npu, op));
+}
+
+Plan make(const PlanRequest& request) { return multiply_on_npu(request, "padding", graphs); }
+
+}  // namespace
+
+extern const Strategy padding;
+const Strategy padding{
+    .name = "padding",
+    .explains = "H12: layer, each matmul padded to the NPU's next size",
+    .make = make,
+};
+
+}  // namespace tandem::plans

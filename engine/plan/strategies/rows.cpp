@@ -1,0 +1,28 @@
+// H2 and H6: every matmul cut by rows in the measured ratio, or in the ratio of --split.
+#include "engine/plan/placer.h"
+#include "engine/plan/strategy.h"
+
+namespace tandem::plans {
+namespace {
+
+Plan make(const PlanRequest& request) {
+  require_two_cutters(request, "rows");
+  Placer placer(request);
+  placer.place_by_shares(request.operators, false);
+  return placer.finish("rows");
+}
+
+}  // namespace
+
+extern const Strategy rows;
+const Strategy rows{
+    .name = "rows",
+    .explains = "H2/H6: each matmul cut by output rows between GPUs and NPU, in the measured ratio (or --split)",
+    .make = make,
+    .cuts_rows = true,
+    .weighs_attention = true,
+    .tried_by_auto = true,
+    .auto_needs = {.npu = true, .cutters = 2},
+};
+
+}  // namespace tandem::plans

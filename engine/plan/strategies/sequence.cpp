@@ -1,0 +1,145 @@
+// H3 with whole layers: a prompt cut in two along its tokens, each part taken through all layers by processors of its
+// own. The first tokens go to the NPU, with the host core beside it for what the array does not run; the rest to the
+// GPU. The NPU multiplies its tokens in pre-compiled sizes, one after another. Every activation stays where it was
+// made: the only thing handed over is the cache's keys and values. When the NPU is through with its tokens it helps:
+// what is left to the GPU is cut by rows (H2).
+//
+// Batches of fewer than 16 tokens, and what follows the last layer for fewer tokens than the batch has, go as in
+// `tensor`. Needs a GPU, an NPU and the host, and request.costs.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "engine/plan/partition/balance.h"
+#include "engine/plan/placer.h"
+#include "engine/plan/strategy.h"
+#include "sync/error.h"
+
+namespace tandem::plans {
+namespace {
+
+struct Processors {
+  int gpu = 0, npu = 0, host = 0;
+};
+
+// Of the NPU and the host beside it, who runs an operator.
+int second_for(const Placer& placer, const Processors& on, const Operator& op) {
+  return placer.multiplies_exactly(on.npu, op) ? on.npu : on.host;
+}
+
+// Times of some tokens on the GPU, of others on the NPU and the host, and of what one can do for the other.
+class Balance {
+ public:
+  Balance(const PlanRequest& request, const Placer& placer, const Processors& on)
+      : request_(request), placer_(placer), on_(on) {}
+
+  double on_gpu(const Operator& op) const { return request_.costs.seconds(on_.gpu, op, true); }
+  double beside(const Operator& op) const {
+    return placer_.seconds_on(second_for(placer_, on_, op), op, Padding::allowed);
+  }
+  // The NPU's part of a matmul's rows with which both end together; nothing where it cannot help.
+  double share_of_npu(const Operator& op) const {
+    if (!placer_.multiplies_exactly(on_.npu, op)) return 0;
+    const double gpu = on_gpu(op), npu = placer_.seconds_on(on_.npu, op, Padding::allowed);
+    return std::isfinite(npu) ? gpu / (gpu + npu) : 0;
+  }
+
+ private:
+  const PlanRequest& request_;
+  const Placer& placer_;
+  const Processors& on_;
+};
+
+int64_t tokens_of_second(const PlanRequest& request, const Balance& balance, const Processors& on,
+                         std::span<const Operator> whole, int64_t S) {
+  const int64_t half = S / 2 / kTokenBlock * kTokenBlock;
+  double first = 0, second = 0;
+  for (const Operator& op : whole) {
+    first += balance.on_gpu(slice_tokens(op, half, S));
+    second += balance.beside(slice_tokens(op, 0, half));
+  }
+  if (!std::isfinite(second)) return 0;
+  return balanced_tokens(S, first, second, token_limits(request.devices[on.npu], S));
+}
+
+// A batch cut at one token, and from which of its operators on the NPU is free to help with the other tokens.
+struct CutBatch {
+  std::vector<Operator> first_tokens, other_tokens;  // no first tokens: all of it stays on the GPU
+  size_t shared = 0;
+};
+
+CutBatch cut_batch(std::span<const Operator> whole, int64_t cut, const Balance& balance) {
+  CutBatch batch;
+  std::vector<double> seconds_of_gpu;
+  double seconds_beside = 0;
+  for (const Operator& op : whole) {
+    batch.other_tokens.push_back(slice_tokens(op, cut, tokens_of(op)));
+    seconds_of_gpu.push_back(balance.on_gpu(batch.other_tokens.back()));
+    if (cut == 0) continue;
+    batch.first_tokens.push_back(slice_tokens(op, 0, cut));
+    seconds_beside += balance.beside(batch.first_tokens.back());
+  }
+  batch.shared = first_shared(seconds_of_gpu, seconds_beside);
+  return batch;
+}
+
+// In the order of the computation; but the NPU ends its own tokens before it helps.
+void place_batch(Placer& placer, const CutBatch& batch, const Processors& on, const Balance& balance) {
+  const auto place_first = [&](size_t i) {
+    const int second = second_for(placer, on, batch.first_tokens[i]);
+    for (const Operator& graph : placer.graphs_on(second, batch.first_tokens[i], Padding::forbidden))
+      placer.place(graph, second, on.host);
+  };
+  for (size_t i = 0; i < batch.shared; ++i) {
+    if (i < batch.first_tokens.size()) place_first(i);
+    placer.place_quietly(batch.other_tokens[i], on.gpu);
+  }
+  for (size_t i = batch.shared; i < batch.first_tokens.size(); ++i) place_first(i);
+  for (size_t i = batch.shared; i < batch.other_tokens.size(); ++i) {
+    const double share = balance.share_of_npu(batch.other_tokens[i]);
+    if (share > 0) {
+      placer.place_cut(batch.other_tokens[i], std::array{on.gpu, on.npu}, {1 - share, share});
+    } else {
+      placer.place_quietly(batch.other_tokens[i], on.gpu);
+    }
+  }
+}
+
+Plan make(const PlanRequest& request) {
+  const Processors on{require_device(request, DeviceKind::gpu, "a GPU", "sequence"),
+                      require_device(request, DeviceKind::npu, "an NPU", "sequence"),
+                      require_device(request, DeviceKind::host, "the host beside the NPU", "sequence")};
+  if (!request.devices[on.gpu].zero_copy) {
+    throw Error("the plan needs a GPU that sees the host's memory: both sides write to one cache", "sequence",
+                request.devices[on.gpu].id + " works on copies; use staggered or tensor");
+  }
+  Placer placer(request);
+  const std::span<const Operator> whole = whole_batch(request.operators);
+  if (!whole.empty()) {
+    TANDEM_CHECK(bool(request.costs), "the plan sequence weighs operators by their predicted seconds");
+    const Balance balance(request, placer, on);
+    const int64_t S = tokens_of(whole.front()), cut = tokens_of_second(request, balance, on, whole, S);
+    place_batch(placer, cut_batch(whole, cut, balance), on, balance);
+  }
+  placer.place_as_tensor(request.operators.subspan(whole.size()), true);
+  return placer.finish("sequence");
+}
+
+}  // namespace
+
+extern const Strategy sequence;
+const Strategy sequence{
+    .name = "sequence",
+    .explains =
+        "H3 with whole layers: a prompt's first tokens on the NPU and the host core beside it, the rest on the GPU; "
+        "single tokens as tensor",
+    .make = make,
+    .cuts_rows = true,
+    .weighs = true,
+    .weighs_attention = true,
+    .tried_by_auto = true,
+    .auto_needs = {.gpu = true, .npu = true, .host_beside = true, .one_memory = true},
+};
+
+}  // namespace tandem::plans

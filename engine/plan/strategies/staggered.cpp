@@ -1,0 +1,110 @@
+// A prompt in two halves some stages apart: micro-batch pipelining (partition/staggering.h). Batches of fewer than 16
+// tokens, and what follows the last layer for fewer tokens than the batch has, go as in `tensor`. Needs request.costs.
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <limits>
+#include <string>
+
+#include "engine/plan/partition/staggering.h"
+#include "engine/plan/placer.h"
+#include "engine/plan/strategy.h"
+#include "sync/error.h"
+
+namespace tandem::plans {
+namespace {
+
+struct Cutters {
+  int first = 0, second = 0;
+};
+
+StageSeconds seconds_of(const PlanRequest& request, const Placer& placer, const Cutters& cutters, const Stage& stage,
+                        Padding padding) {
+  StageSeconds seconds;
+  for (const Operator& op : stage.operators) {
+    seconds.on_first += request.costs.seconds(cutters.first, op, true);
+    if (!stage.multiplies) continue;
+    const MatMul& matmul = std::get<MatMul>(op.body);
+    seconds.panels = std::max(seconds.panels, panel_count(matmul.row_end - matmul.row_begin));
+    seconds.on_second += placer.multiplies_exactly(cutters.second, op) ? placer.seconds_on(cutters.second, op, padding)
+                                                                       : std::numeric_limits<double>::infinity();
+  }
+  return seconds;
+}
+
+// The first half's last graph must not be padded: the second half's tokens lie behind it.
+struct Half {
+  Padding padding = Padding::forbidden;
+  std::vector<Stage> stages;
+  std::vector<StageSeconds> seconds;
+};
+
+Half half_of(const PlanRequest& request, const Placer& placer, const Cutters& cutters,
+             std::span<const Operator> operators, int64_t begin, int64_t end, Padding padding) {
+  std::vector<Operator> sliced;
+  for (const Operator& op : operators) sliced.push_back(slice_tokens(op, begin, end));
+  Half half{padding, stages_of(sliced), {}};
+  for (const Stage& stage : half.stages)
+    half.seconds.push_back(seconds_of(request, placer, cutters, stage, half.padding));
+  return half;
+}
+
+// The number of tokens nearest to half of S that the NPU's sizes add up to.
+int64_t middle_of(int64_t S, const CutLimits& limits) {
+  int64_t middle = (S / 2 + kTokenBlock - 1) / kTokenBlock * kTokenBlock;
+  int64_t nearest = S;
+  for (const TokenLayout& layout : layouts_of_fewer(S, limits)) {
+    const int64_t tokens = tokens_in(layout), distance = std::abs(2 * tokens - S);
+    if (distance <= nearest) middle = tokens, nearest = distance;
+  }
+  return middle;
+}
+
+Plan make(const PlanRequest& request) {
+  const std::vector<int> found = row_cutters(request.devices);
+  if (found.size() != 2) {
+    throw Error("the plan works between two devices, a GPU and an NPU", "staggered",
+                std::to_string(found.size()) + " can take part; name two in --device, or use tensor");
+  }
+  const Cutters cutters{found[0], found[1]};
+  const std::span<const Operator> whole = whole_batch(request.operators);
+  Placer placer(request);
+  if (!whole.empty()) {
+    TANDEM_CHECK(bool(request.costs), "the plan staggered weighs operators by their predicted seconds");
+    const int64_t S = tokens_of(whole.front());
+    const int64_t middle = middle_of(S, token_limits(request.devices[cutters.second], S));
+    const std::array<Half, 2> halves = {half_of(request, placer, cutters, whole, 0, middle, Padding::forbidden),
+                                        half_of(request, placer, cutters, whole, middle, S, Padding::allowed)};
+    for (const Slot& slot : best_staggering(halves[0].seconds, halves[1].seconds).slots) {
+      if (slot.half_beside >= 0) {
+        for (const Operator& op : halves[slot.half_beside].stages[slot.stage_beside].operators)
+          placer.place_quietly(op, cutters.first);
+      }
+      if (slot.half_multiplied >= 0) {
+        for (const Operator& op : halves[slot.half_multiplied].stages[slot.stage_multiplied].operators)
+          placer.place_cut(op, found, {slot.share_of_first, 1 - slot.share_of_first},
+                           halves[slot.half_multiplied].padding);
+      }
+    }
+  }
+  placer.place_as_tensor(request.operators.subspan(whole.size()), true);
+  return placer.finish("staggered");
+}
+
+}  // namespace
+
+extern const Strategy staggered;
+const Strategy staggered{
+    .name = "staggered",
+    .explains =
+        "tensor, with a prompt in two halves some stages apart: the NPU multiplies for one while the GPU does the "
+        "other's norms, rotation and attention",
+    .make = make,
+    .cuts_rows = true,
+    .weighs = true,
+    .weighs_attention = true,
+    .tried_by_auto = true,
+    .auto_needs = {.npu = true, .cutters = 2},
+};
+
+}  // namespace tandem::plans

@@ -1,0 +1,17 @@
+// Ratios on disk (engine/plan/prediction/pooled_ratios.h): an object with a pair for each level, {"matmul i4": [0.25,
+// 12]}.
+//
+// Contract: pure. What does not read as a level is left out, and what is no object has none: the file may have been
+// damaged, or edited.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "engine/plan/prediction/pooled_ratios.h"
+
+namespace tandem {
+
+nlohmann::json to_json(const PooledRatios& ratios);
+PooledRatios ratios_from(const nlohmann::json& json);
+
+}  // namespace tandem

@@ -1,0 +1,71 @@
+// The loads that a measurement puts on cores, and the processor time that shows them.
+#include "engine/lab/core_load.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "engine/lab/cpu_time.h"
+#include "engine/lab/machine.h"
+#include "engine/run/core_layout.h"
+#include "engine/run/timeline.h"
+
+namespace tandem::sync_lab {
+namespace {
+
+TEST(CoreLoad, counts_how_far_a_neighbour_gets) {
+  Neighbour neighbour(usable_cores().front());
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_GT(neighbour.stop(), 0);
+}
+
+TEST(CoreLoad, spinners_use_processor_time_and_end_with_their_object) {
+  const double wanted = process_cpu_seconds() + 5e-3;
+  {
+    const Spinners spinners(usable_cores());
+    const double give_up = now_seconds() + 20;
+    while (process_cpu_seconds() < wanted && now_seconds() < give_up)
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  EXPECT_GE(process_cpu_seconds(), wanted);
+  // Nobody but this thread runs any more: a sleep of the process uses next to nothing.
+  const double before = process_cpu_seconds();
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_LT(process_cpu_seconds() - before, 0.05);
+}
+
+TEST(CoreLoad, a_sleeping_thread_uses_no_processor_time_and_a_computing_one_does) {
+  const double before = thread_cpu_seconds();
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const double slept = thread_cpu_seconds() - before;
+  EXPECT_LT(slept, 0.025);
+  const double give_up = now_seconds() + 20;
+  while (thread_cpu_seconds() - before < slept + 2e-3 && now_seconds() < give_up) {
+  }
+  EXPECT_GE(thread_cpu_seconds() - before, slept + 2e-3);
+  EXPECT_GT(reading_seconds(), 0);
+}
+
+TEST(CoreLoad, a_pinned_thread_gets_its_cores_back) {
+  cpu_set_t before, inside, after;
+  sched_getaffinity(0, sizeof before, &before);
+  {
+    const OnCore pinned(usable_cores().front());
+    sched_getaffinity(0, sizeof inside, &inside);
+  }
+  sched_getaffinity(0, sizeof after, &after);
+  EXPECT_EQ(CPU_COUNT(&inside), 1);
+  EXPECT_TRUE(CPU_EQUAL(&before, &after));
+}
+
+TEST(CoreLoad, machine_facts_name_the_processor_and_its_cores) {
+  const MachineFacts facts = read_machine_facts();
+  EXPECT_FALSE(facts.processor.empty());
+  EXPECT_FALSE(facts.system.empty());
+  EXPECT_EQ(facts.cores, usable_cores());
+  EXPECT_EQ(facts.load_average.size(), 3u);
+}
+
+}  // namespace
+}  // namespace tandem::sync_lab

@@ -1,0 +1,226 @@
+// The laboratory on the devices that are here: rows, verified steps, refusals and interruptions; no time is judged.
+#include "engine/lab/sync_lab.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+
+#include "engine/lab/measure_policy.h"
+#include "sync/error.h"
+#include "sync/ping_pong.h"
+#include "sync/waiter.h"
+#include "tests/support/requirements.h"
+
+namespace tandem::sync_lab {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+LabOptions options_for(const std::string& device) {
+  LabOptions options;
+  options.devices = {device};
+  options.work_seconds = {0, 50e-6};
+  options.quick = true;
+  options.rounds = 6;
+  options.layout = lay_out_cores(usable_cores());
+  options.device_options.gpu_cores = options.layout.gpu;
+  options.device_options.npu_cores = options.layout.npu;
+  return options;
+}
+
+class SyncLabOn : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(SyncLabOn, measures_verified_steps_with_every_policy_or_says_why_not) {
+  const std::string id = GetParam();
+  if (!std::ranges::count(available_devices(), id)) SKIP_OR_FAIL(test::needs_of(id), "there is no " + id);
+  const LabOptions options = options_for(id);
+  configure_drivers(options.device_options);
+  const LabResult result = run_sync_lab(options);
+  ASSERT_EQ(result.devices.size(), 1u);
+  const DeviceResult& device = result.devices[0];
+  ASSERT_THAT(device.problem, IsEmpty());
+  // Two lengths, and once more among spinners.
+  ASSERT_EQ(device.rows.size(), 3 * sync::waiter_names().size());
+  std::set<std::string> measured;
+  for (const SyncRow& row : device.rows) {
+    SCOPED_TRACE(row.policy + " " + row.reason);
+    ASSERT_NE(row.status, RowStatus::failed);
+    if (row.status == RowStatus::off) {
+      EXPECT_THAT(row.reason, Not(IsEmpty()));
+      continue;
+    }
+    measured.insert(row.policy);
+    EXPECT_EQ(row.lost_steps, 0);
+    EXPECT_GT(row.round_trip.count, 0);
+    EXPECT_GT(row.verified_steps, row.round_trip.count);
+    EXPECT_LE(row.round_trip.min, row.round_trip.p50);
+    EXPECT_LE(row.round_trip.p50, row.round_trip.p90);
+    EXPECT_LE(row.round_trip.p99, row.round_trip.max);
+    EXPECT_GT(row.single_per_second, 0);
+    EXPECT_GT(row.chained_per_second, 0);
+    EXPECT_EQ(row.to_device.has_value(), row.to_host.has_value());
+    EXPECT_EQ(row.prediction_error.has_value(), row.policy == "predict");
+    EXPECT_EQ(row.spinners > 0, !row.neighbour_slowdown.has_value());
+  }
+  EXPECT_TRUE(measured.contains("blocking"));
+  EXPECT_TRUE(measured.contains("predict") || usable_cores().size() == 1);
+  // Beside this device: from the core that waits to one that it works on, or a reason.
+  EXPECT_NE(device.limit.has_value(), !device.no_limit.empty());
+  if (device.limit) {
+    ASSERT_EQ(device.limit->cores.size(), 2u);
+    EXPECT_EQ(device.limit->cores[0], device.waiter_core);
+    EXPECT_TRUE(std::ranges::count(device.cores, device.limit->cores[1]));
+    EXPECT_GT(device.limit->before_seconds, 0);
+    EXPECT_GT(device.limit->after_seconds, 0);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, SyncLabOn, ::testing::Values("host", "npu:0", "opencl:0"), [](const auto& info) {
+  return std::string(info.param).substr(0, std::string(info.param).find(':'));
+});
+
+TEST(SyncLab, says_what_keeps_a_device_from_being_opened) {
+  const LabResult result = run_sync_lab(options_for("opencl:99"));
+  ASSERT_EQ(result.devices.size(), 1u);
+  EXPECT_THAT(result.devices[0].problem, Not(IsEmpty()));
+  EXPECT_THAT(result.devices[0].rows, IsEmpty());
+}
+
+TEST(SyncLab, ends_when_its_check_throws_and_gives_the_cores_back) {
+  struct Enough {};
+  LabOptions options = options_for("host");
+  int looks = 0;
+  options.check = [&] {
+    if (++looks > 5) throw Enough();
+  };
+  EXPECT_THROW(run_sync_lab(options), Enough);
+  EXPECT_EQ(looks, 6);
+  cpu_set_t now;
+  sched_getaffinity(0, sizeof now, &now);
+  EXPECT_EQ(static_cast<size_t>(CPU_COUNT(&now)), usable_cores().size());
+}
+
+// A device whose policies are as the test says; its probes count, and lose the step with this number.
+class Forgetful final : public Device {
+ public:
+  struct Counts {
+    int started = 0, chains = 0, chained = 0;
+  };
+  explicit Forgetful(int loses = 3) : loses_(loses) {
+    info_.id = "forgetful";
+    info_.policies = {{"spin", true, "seen"}, {"event", false, "it has none"}};
+  }
+  const DeviceInfo& info() const override { return info_; }
+  Support supports(const Operator&) const override { return {false, "computes nothing"}; }
+  std::unique_ptr<Program> prepare(std::span<const Operator>) override { throw Error("computes nothing", info_.id); }
+  void launch(Program&, std::span<const sync::WaitFor>, sync::Signal) override {}
+  void batch(bool) override {}
+  Cost estimate(std::span<const Operator>) const override { return {}; }
+  void finish(std::chrono::milliseconds) override {}
+  void record_spans(bool) override {}
+  std::vector<DeviceSpan> take_spans() override { return {}; }
+  Counts counts;  // of all probes
+  std::unique_ptr<SyncProbe> sync_probe(std::string_view policy, double) override {
+    require_policy(info_, policy);
+    return std::make_unique<Probe>(counts, loses_);
+  }
+
+ private:
+  class Probe final : public SyncProbe {
+   public:
+    Probe(Counts& counts, int loses) : counts_(counts), loses_(loses) {}
+    void arm() override {}
+    void start() override { ++counts_.started; }
+    sync::WaitReport wait(double, std::chrono::milliseconds) override {
+      if (++steps_ == loses_) throw Error("a step was lost", "forgetful");
+      return {};
+    }
+    void chain(int steps, std::chrono::milliseconds) override {
+      ++counts_.chains;
+      counts_.chained += steps;
+    }
+    void time_steps(bool) override {}
+    double round_trip_seconds() const override { return 1e-6; }
+    std::optional<StepTimes> last_step() const override { return {}; }
+
+   private:
+    Counts& counts_;
+    int steps_ = 0;
+    const int loses_;
+  };
+  DeviceInfo info_;
+  const int loses_;
+};
+
+// The figure of a chain counts one signal for many steps, so steps with a signal each have a figure of their own.
+// Round trips of 1 us and runs of 20 us are three runs of 20 steps, both ways; before them come 5 steps to warm up and
+// three passes of 7.
+TEST(SyncLab, starts_steps_one_by_one_and_hands_others_over_together) {
+  Forgetful device(-1);
+  RowRequest request;
+  request.policy = "spin";
+  request.rounds = 7;
+  request.chain_seconds = 20e-6;
+  request.pause = std::chrono::microseconds(0);
+  const SyncRow row = measure_policy(device, request);
+  ASSERT_EQ(row.status, RowStatus::measured) << row.reason;
+  EXPECT_EQ(device.counts.chains, 3);
+  EXPECT_EQ(device.counts.chained, 3 * 20);
+  EXPECT_EQ(device.counts.started, 5 + 3 * 7 + 3 * 20);
+  EXPECT_EQ(row.verified_steps, 5 + 3 * 7 + 3 * 20 + 3 * 20);
+  EXPECT_GT(row.single_per_second, 0);
+}
+
+TEST(SyncLab, a_lost_step_is_a_failed_row_with_the_probes_reason) {
+  Forgetful device;
+  RowRequest request;
+  request.policy = "spin";
+  const SyncRow row = measure_policy(device, request);
+  EXPECT_EQ(row.status, RowStatus::failed);
+  EXPECT_THAT(row.reason, HasSubstr("a step was lost"));
+  EXPECT_EQ(row.lost_steps, 1);
+  EXPECT_EQ(row.verified_steps, 2);
+}
+
+TEST(SyncLab, a_policy_that_is_switched_off_is_a_row_with_its_reason) {
+  Forgetful device;
+  RowRequest request;
+  request.policy = "event";
+  const SyncRow row = measure_policy(device, request);
+  EXPECT_EQ(row.status, RowStatus::off);
+  EXPECT_THAT(row.reason, HasSubstr("it has none"));
+  EXPECT_EQ(row.verified_steps, 0);
+}
+
+TEST(SyncLab, puts_the_waiter_on_a_core_that_the_device_leaves_free) {
+  const CoreLayout layout{{0}, {1}, 1, true};
+  EXPECT_EQ(waiter_core(layout, {0, 1}, {0}), 1);
+  EXPECT_EQ(waiter_core(layout, {0, 1}, {1}), 0);
+  EXPECT_EQ(waiter_core(layout, {0, 1}, {0, 1}), 1);  // none is free
+  EXPECT_EQ(waiter_core(layout, {0, 1}, {}), 1);
+}
+
+TEST(SyncLab, takes_fewer_rounds_of_longer_steps) {
+  EXPECT_GT(default_rounds(0, false), default_rounds(1e-3, false));
+  EXPECT_GE(default_rounds(1e-3, false), default_rounds(1, false));
+  EXPECT_GT(default_rounds(1, false), 0);
+  EXPECT_LE(default_rounds(0, true), 20);
+}
+
+TEST(PingPong, hands_every_word_over_and_takes_time_for_it) {
+  if (usable_cores().size() < 2) GTEST_SKIP() << "skipped: one core only";
+  const std::vector<double> times = sync::ping_pong(usable_cores()[0], usable_cores()[1], 200);
+  EXPECT_GT(times.size(), 0u);
+  EXPECT_LE(times.size(), 200u);
+  for (const double seconds : times) EXPECT_GT(seconds, 0);
+  EXPECT_GT(sync::clock_seconds(), 0);
+  EXPECT_THROW(sync::ping_pong(0, 0, 1), Error);
+}
+
+}  // namespace
+}  // namespace tandem::sync_lab

@@ -1,0 +1,33 @@
+// Devices as planning sees them, without drivers.
+#pragma once
+
+#include "engine/device/device_traits.h"
+
+namespace tandem::testing {
+
+inline Support everything(const Operator&) { return {}; }
+inline Support only_matmul(const Operator& op) {
+  if (std::holds_alternative<MatMul>(op.body)) return {};
+  return {false, "not a matmul"};
+}
+
+inline DeviceTraits fake_gpu(std::string id = "opencl:0") {
+  return {.id = std::move(id), .kind = DeviceKind::gpu, .supports = everything};
+}
+
+// An NPU of static graphs, with these sizes; none: any.
+inline DeviceTraits fake_npu(std::vector<int64_t> graph_tokens = {}) {
+  DeviceTraits npu{.id = "npu:0", .kind = DeviceKind::npu, .supports = only_matmul};
+  npu.rounds_to_f16 = npu.static_graphs = true;
+  npu.graph_tokens = std::move(graph_tokens);
+  return npu;
+}
+
+// On a thread of its own, or on the NPU's.
+inline DeviceTraits fake_host(std::string thread_of = "") {
+  DeviceTraits host{.id = "host", .kind = DeviceKind::host, .supports = everything};
+  host.thread_of = std::move(thread_of);
+  return host;
+}
+
+}  // namespace tandem::testing

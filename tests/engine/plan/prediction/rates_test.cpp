@@ -1,0 +1,160 @@
+// What is learnt of how long things take: at several levels of detail, and on one device; how prompts are cut by it.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <stdexcept>
+
+#include "engine/plan/partition/piece_cutting.h"
+#include "engine/plan/prediction/device_rates.h"
+#include "engine/plan/prediction/pooled_ratios.h"
+
+namespace tandem {
+namespace {
+
+Operator matmul(int64_t S, int64_t K, int64_t N) {
+  MatMul op;
+  op.S = S;
+  op.K = K;
+  op.row_end = N;
+  op.w = {packed_format(StorageType::f16), N, K, {}};
+  return {"matmul", op};
+}
+
+const std::vector<std::string> kSmall = {"all", "matmul", "small"}, kLarge = {"all", "matmul", "large"};
+
+TEST(PooledRatios, know_nothing_at_first) { EXPECT_EQ(PooledRatios().ratio(kSmall), 1); }
+
+// Levels begin at what is expected of them: the first ratio of 4 is all that "all" knows, drawn by 1 / 1.5; "matmul"
+// begins there, and moves by 2.5 times at most.
+TEST(PooledRatios, say_of_what_is_alike_what_they_saw_of_one) {
+  PooledRatios ratios;
+  ratios.learn(kSmall, 4);
+  const double all = std::log(4) / 1.5;
+  EXPECT_NEAR(ratios.levels().at("all").log_ratio, std::log(4), 1e-12);
+  EXPECT_NEAR(ratios.levels().at("matmul").log_ratio, std::log(4), 1e-12) << "1.6 times what is expected of it";
+  const double matmul = all + (std::log(4) - all) / 1.5;
+  EXPECT_NEAR(ratios.ratio(kLarge), std::exp(matmul), 1e-9);
+  EXPECT_NEAR(ratios.ratio(kSmall), std::exp(matmul + (std::log(4) - matmul) / 1.5), 1e-9);
+}
+
+TEST(PooledRatios, come_to_tell_apart_what_differs) {
+  PooledRatios ratios;
+  for (int i = 0; i < 20; ++i) {
+    ratios.learn(kSmall, 3);
+    ratios.learn(kLarge, 0.5);
+  }
+  EXPECT_NEAR(ratios.ratio(kSmall), 3, 0.2);
+  EXPECT_NEAR(ratios.ratio(kLarge), 0.5, 0.05);
+}
+
+TEST(PooledRatios, forget) {
+  PooledRatios ratios;
+  for (int i = 0; i < 1000; ++i) ratios.learn(kSmall, 3);  // a busy hour
+  int passes = 0;
+  for (; ratios.ratio(kSmall) > 1.05; ++passes) ratios.learn(kSmall, 1);
+  EXPECT_LT(passes, 60);
+  EXPECT_GT(passes, 5) << "nor at once";
+}
+
+TEST(PooledRatios, hope_for_what_is_not_tried_any_more) {
+  PooledRatios ratios;
+  ratios.put("slow", {1.0, 12});
+  ratios.put("other", {1.0, 12});
+  const auto slow = [](const std::string& level) { return level == "slow"; };
+  ratios.hope(slow, 0.3, 0.5);
+  EXPECT_NEAR(ratios.levels().at("slow").log_ratio, 0.7, 1e-12);
+  ratios.hope(slow, 0.3, 0.5);
+  EXPECT_NEAR(ratios.levels().at("slow").log_ratio, 0.5, 1e-12) << "and no further";
+  EXPECT_EQ(ratios.levels().at("other").log_ratio, 1.0);
+}
+
+// One pass that took a hundred times as long, at a level that knows better and at one that was just begun.
+TEST(PooledRatios, do_not_believe_a_single_hiccup) {
+  PooledRatios ratios;
+  for (int i = 0; i < 12; ++i) ratios.learn(kSmall, 1);
+  ratios.learn(kSmall, 100);
+  EXPECT_LT(ratios.ratio(kSmall), 1.05);
+  ratios.learn(kLarge, 100);
+  EXPECT_LT(ratios.ratio(kLarge), 2.1);
+}
+
+TEST(PooledRatios, count_what_is_in_doubt_for_less) {
+  PooledRatios sure, doubtful;
+  for (PooledRatios* ratios : {&sure, &doubtful}) ratios->learn(kSmall, 1);
+  sure.learn(kSmall, 1.4);
+  doubtful.learn(kSmall, 1.4, 0.25);
+  EXPECT_GT(sure.ratio(kSmall), doubtful.ratio(kSmall));
+  EXPECT_NEAR(doubtful.levels().at("all").log_ratio, std::log(1.4) / 5, 1e-12) << "0.25 of 1.25";
+}
+
+// 64 rows of 64 columns in f16: 8,192 bytes; 2 * 64 * 64 * (S + 2) flops.
+TEST(PriorRates, take_the_longer_of_reading_and_multiplying) {
+  const PriorRates rates{1e9, 1e6, 1e-3};
+  const Operator one = matmul(1, 64, 64);
+  EXPECT_NEAR(prior_seconds(rates, {one}), 1e-3 + 8192e-6, 1e-12) << "24,576 flops take 25 us";
+  const Operator many = matmul(2000, 64, 64);
+  EXPECT_NEAR(prior_seconds(rates, {many}), 1e-3 + 2.0 * 64 * 64 * 2002 / 1e9, 1e-9);
+}
+
+TEST(DeviceRates, know_a_second_model_of_a_format_they_have_seen) {
+  DeviceRates rates{PriorRates()};
+  const Operator seen = matmul(64, 576, 1536), of_another_model = matmul(50, 2048, 5632);
+  for (int i = 0; i < 10; ++i) rates.learn({seen}, 3 * prior_seconds(PriorRates(), {seen}));
+  EXPECT_NEAR(rates.seconds({of_another_model}), 3 * prior_seconds(PriorRates(), {of_another_model}),
+              0.02 * rates.seconds({of_another_model}));
+}
+
+TEST(DeviceRates, tell_apart_what_runs_beside_another_device_and_what_runs_alone) {
+  DeviceRates rates{PriorRates()};
+  const Operator op = matmul(1, 576, 1536);
+  const double bare = prior_seconds(PriorRates(), {op});
+  for (int i = 0; i < 10; ++i) {
+    rates.learn({op, 0, true}, 2 * bare);
+    rates.learn({op, 0, false}, bare);
+  }
+  EXPECT_NEAR(rates.seconds({op, 0, true}) / rates.seconds({op, 0, false}), 2, 0.25);
+}
+
+TEST(ClassesOf, operators_are_their_format_tokens_and_size) {
+  const auto of = [](int64_t S, int64_t K, int64_t N, bool beside) {
+    const Operator op = matmul(S, K, N);
+    return classes_of({op, 0, beside}).back();
+  };
+  EXPECT_EQ(of(33, 64, 64, false), "matmul f16 S64 4^6");  // 8,192 bytes are 2^13
+  EXPECT_EQ(of(64, 64, 64, true), of(33, 64, 64, false)) << "many tokens are bound by arithmetic";
+  EXPECT_EQ(of(3, 64, 64, true), "matmul f16 S4 beside 4^6");
+}
+
+using Lengths = std::vector<int64_t>;
+
+TEST(CutPieces, what_fits_is_one) {
+  const auto never = [](int64_t, int64_t) -> double { throw std::logic_error("there is nothing to weigh"); };
+  EXPECT_EQ(cut_pieces(256, 256, never), (Lengths{256}));
+  EXPECT_EQ(cut_pieces(1, 256, never), (Lengths{1}));
+}
+
+// What every pass costs in vain, 2,000 / S: 256 + 42 take 353 in all, 192 + 106 take 327.3, 160 + 138 take 325.0 and
+// 152 + 146 take 324.9.
+TEST(CutPieces, are_of_about_one_length_where_short_ones_are_slow) {
+  const auto seconds = [](int64_t, int64_t S) { return static_cast<double>(S) + 2000.0 / static_cast<double>(S); };
+  EXPECT_EQ(cut_pieces(298, 256, seconds), (Lengths{152, 146}));
+  EXPECT_EQ(cut_pieces(600, 256, seconds), (Lengths{200, 200, 200}));
+}
+
+TEST(CutPieces, are_as_long_as_they_may_be_where_that_pays) {
+  const auto seconds = [](int64_t, int64_t S) { return static_cast<double>(S) + (S == 256 || S == 42 ? 0 : 100); };
+  EXPECT_EQ(cut_pieces(298, 256, seconds), (Lengths{256, 42}));
+}
+
+TEST(CutPieces, know_what_stands_before_them) {
+  std::vector<std::pair<int64_t, int64_t>> asked;
+  cut_pieces(20, 16, [&](int64_t begin, int64_t S) {
+    asked.emplace_back(begin, S);
+    return 1.0;
+  });
+  EXPECT_EQ(asked.front(), (std::pair<int64_t, int64_t>{0, 16}));
+  EXPECT_EQ(asked[1], (std::pair<int64_t, int64_t>{16, 4}));
+}
+
+}  // namespace
+}  // namespace tandem
