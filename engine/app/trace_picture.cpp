@@ -16,7 +16,7 @@ namespace tandem::app {
 namespace {
 
 constexpr double kWidth = 960, kLeft = 84, kRight = 944;
-constexpr double kRow = 30, kBar = 20;
+constexpr double kRow = 30, kBar = 20, kWaitBar = 4;
 constexpr double kStripTop = 34, kStripGap = 56;
 
 constexpr const char* kStyle =
@@ -115,7 +115,8 @@ class Strip {
   }
   void bar(const Span& span, double y) {
     const double from = x_of(span.start_seconds), to = x_of(span.end_seconds);
-    if (to - from >= 0.05) drawing_.block(from, y, to - from, kBar, class_of(span), span.name);
+    const double height = span.kind == "wait" ? kWaitBar : kBar;
+    if (to - from >= 0.05) drawing_.block(from, y + (kBar - height) / 2, to - from, height, class_of(span), span.name);
   }
   void axis() {
     const double y = top_ + static_cast<double>(devices_.size()) * kRow, tick = tick_of(shown_.end - shown_.begin);
@@ -134,15 +135,19 @@ class Strip {
 };
 
 void draw_legend(SvgDrawing& drawing, double y) {
-  constexpr std::pair<const char*, const char*> kEntries[] = {{"matmul", "matrix product"},
-                                                              {"attention", "attention"},
-                                                              {"other", "norm, rotation, activation, cache"},
-                                                              {"wait", "waits for another device"}};
+  struct Entry {
+    const char *css_class, *words;
+    double width;
+  };
+  constexpr Entry kEntries[] = {{"matmul", "matrix product", 150},
+                                {"attention", "attention", 120},
+                                {"other", "norm, rotation, activation, cache", 260},
+                                {"wait", "waits for another device", 0}};
   double x = kLeft;
-  for (const auto& [css_class, words] : kEntries) {
-    drawing.block(x, y, 12, 12, css_class, words);
-    drawing.text(x + 18, y + 10, words, TextAnchor::start, "quiet");
-    x += 215;
+  for (const Entry& entry : kEntries) {
+    drawing.block(x, y, 12, 12, entry.css_class, entry.words);
+    drawing.text(x + 18, y + 10, entry.words, TextAnchor::start, "quiet");
+    x += entry.width;
   }
 }
 
