@@ -1,10 +1,11 @@
 // Root-mean-square norm over the last axis, with the residual addition in front of it (Zhang and Sennrich 2019, arXiv:1910.07467).
 //
 //   v = x[s, g, :] (+ add_scale * add[s, g, :] by fma, written back to x);  y = v * (1 / sqrt(mean(v^2) + eps)) * (weight + unit)
-// Layout: x, y, add f32 at s*stride + g*width + i; weight f32 [width].
+// CENTRED = 1 takes v - mean(v) for v (LayerNorm: Ba et al. 2016, arXiv:1607.06450); HAS_BIAS = 1 adds a bias, by fma with the last product.
+// Layout: x, y, add f32 at s*stride + g*width + i; weight, bias f32 [width].
 // Work: one work-item (local size 1) per token (dimension 0) and group (dimension 1).
-// Order: 16 lane sums, lane i takes elements i, i+16, ... by fma; then the tree of sum_lanes. A last part of fewer than 16 elements
-//   counts as filled up with zeros.
+// Order: 16 lane sums, lane i takes elements i, i+16, ...: of squares by fma, of values (for the mean) by addition; then the tree of
+//   sum_lanes. A last part of fewer than 16 elements counts as filled up with zeros, or with the mean where it is taken off.
 // Limits: any width >= 1; y may be x. -DHAS_ADD=1 reads add, -DROUND_F16=1 rounds y (never the residual stream x).
 #ifndef HAS_ADD
 #define HAS_ADD 0
@@ -12,27 +13,47 @@
 #ifndef ROUND_F16
 #define ROUND_F16 0
 #endif
+#ifndef CENTRED
+#define CENTRED 0
+#endif
+#ifndef HAS_BIAS
+#define HAS_BIAS 0
+#endif
 
-__kernel void rms_norm_simd(BUFFER(x), BUFFER(y), BUFFER(add), BUFFER(weight), const int width, const int x_stride,
-                            const int y_stride, const int add_stride, const float unit, const float eps,
+#if CENTRED
+#define ADD_UP(v, sums) ((sums) + (v))
+#define OF_VALUE(v) ((v) - mean)
+#else
+#define ADD_UP(v, sums) fma(v, v, sums)
+#define OF_VALUE(v) (v)
+#endif
+#if HAS_BIAS
+#define WITH_BIAS(v, weight, bias) fma(v, weight, bias)
+#else
+#define WITH_BIAS(v, weight, bias) ((v) * (weight))
+#endif
+
+__kernel void rms_norm_simd(BUFFER(x), BUFFER(y), BUFFER(add), BUFFER(weight), BUFFER(bias), const int width,
+                            const int x_stride, const int y_stride, const int add_stride, const float unit, const float eps,
                             const float add_scale) {
   const size_t s = get_global_id(0), g = get_global_id(1);
   __global float *x = AT(float, x) + s * x_stride + g * width;
   __global float *y = AT(float, y) + s * y_stride + g * width;
   __global const float *weight = AT(const float, weight);
+  __global const float *bias = AT(const float, bias);
   const int whole = width & ~15, rest = width & 15;
 #if HAS_ADD
   __global const float *add = AT(const float, add) + s * add_stride + g * width;
 #endif
 
-  float16 squares = 0.0f;
+  float16 sums = 0.0f;  // of squares; of values where the mean is wanted first
   for (int i = 0; i < whole; i += 16) {
     float16 v = vload16(0, x + i);
 #if HAS_ADD
     v = fma((float16)(add_scale), vload16(0, add + i), v);
     STORE16(__global, v, x + i);
 #endif
-    squares = fma(v, v, squares);
+    sums = ADD_UP(v, sums);
   }
   if (rest) {
     float16 v = load_part(x + whole, rest, 0.0f);
@@ -40,19 +61,33 @@ __kernel void rms_norm_simd(BUFFER(x), BUFFER(y), BUFFER(add), BUFFER(weight), c
     v = fma((float16)(add_scale), load_part(add + whole, rest, 0.0f), v);
     store_part(v, x + whole, rest);
 #endif
-    squares = fma(v, v, squares);
+    sums = ADD_UP(v, sums);
   }
-  const float inverse = 1.0f / sqrt(sum_lanes(squares) / (float)width + eps);
+#if CENTRED
+  const float mean = sum_lanes(sums) / (float)width;
+  sums = 0.0f;
+  for (int i = 0; i < whole; i += 16) {
+    const float16 v = vload16(0, x + i) - mean;
+    sums = fma(v, v, sums);
+  }
+  if (rest) {
+    const float16 v = load_part(x + whole, rest, mean) - mean;
+    sums = fma(v, v, sums);
+  }
+#endif
+  const float inverse = 1.0f / sqrt(sum_lanes(sums) / (float)width + eps);
 
   for (int i = 0; i < whole; i += 16) {
-    float16 v = vload16(0, x + i) * inverse * (vload16(0, weight + i) + unit);
+    float16 v = OF_VALUE(vload16(0, x + i)) * inverse;
+    v = WITH_BIAS(v, vload16(0, weight + i) + unit, vload16(0, bias + i));
 #if ROUND_F16
     v = round_f16x16(v);
 #endif
     STORE16(__global, v, y + i);
   }
   if (rest) {
-    float16 v = load_part(x + whole, rest, 0.0f) * inverse * (load_part(weight + whole, rest, 0.0f) + unit);
+    float16 v = OF_VALUE(load_part(x + whole, rest, 0.0f)) * inverse;
+    v = WITH_BIAS(v, load_part(weight + whole, rest, 0.0f) + unit, load_part(bias + whole, rest, 0.0f));
 #if ROUND_F16
     v = round_f16x16(v);
 #endif

@@ -1,9 +1,11 @@
 // Root-mean-square norm over the last axis, with the residual addition in front of it (Zhang and Sennrich 2019, arXiv:1910.07467).
 //
 //   v = x[s, g, :] (+ add_scale * add[s, g, :] by fma, written back to x);  y = v * (1 / sqrt(mean(v^2) + eps)) * (weight + unit)
-// Layout: x, y, add f32 at s*stride + g*width + i; weight f32 [width].
+// CENTRED = 1 takes v - mean(v) for v (LayerNorm: Ba et al. 2016, arXiv:1607.06450); HAS_BIAS = 1 adds a bias, by fma with the last product.
+// Layout: x, y, add f32 at s*stride + g*width + i; weight, bias f32 [width].
 // Work: one work-group of 64 per token (dimension 0) and group (dimension 1); neighbours take neighbouring elements.
-// Order: 64 lane sums, lane i takes elements i, i+64, ... by fma; then the tree of group_sum.
+// Order: 64 lane sums, lane i takes elements i, i+64, ...: of squares by fma, of values (for the mean) by addition; then the tree of
+//   group_sum.
 // Limits: any width >= 1; y may be x. -DHAS_ADD=1 reads add, -DROUND_F16=1 rounds y (never the residual stream x).
 #ifndef HAS_ADD
 #define HAS_ADD 0
@@ -11,29 +13,56 @@
 #ifndef ROUND_F16
 #define ROUND_F16 0
 #endif
+#ifndef CENTRED
+#define CENTRED 0
+#endif
+#ifndef HAS_BIAS
+#define HAS_BIAS 0
+#endif
 
-__kernel void rms_norm_simt(BUFFER(x), BUFFER(y), BUFFER(add), BUFFER(weight), const int width, const int x_stride,
-                            const int y_stride, const int add_stride, const float unit, const float eps,
+#if CENTRED
+#define ADD_UP(v, sums) ((sums) + (v))
+#define OF_VALUE(v) ((v) - mean)
+#else
+#define ADD_UP(v, sums) fma(v, v, sums)
+#define OF_VALUE(v) (v)
+#endif
+#if HAS_BIAS
+#define WITH_BIAS(v, weight, bias) fma(v, weight, bias)
+#else
+#define WITH_BIAS(v, weight, bias) ((v) * (weight))
+#endif
+
+__kernel void rms_norm_simt(BUFFER(x), BUFFER(y), BUFFER(add), BUFFER(weight), BUFFER(bias), const int width,
+                            const int x_stride, const int y_stride, const int add_stride, const float unit, const float eps,
                             const float add_scale) {
   __local float lanes[64];
   const size_t s = get_group_id(0), g = get_group_id(1);
   const int lane = get_local_id(0);
   __global float *x = AT(float, x) + s * x_stride + g * width;
   __global float *y = AT(float, y) + s * y_stride + g * width;
-  __global const float *weight = AT(const float, weight);
+  __global const float *weight = AT(const float, weight), *bias = AT(const float, bias);
 
-  float squares = 0.0f;
+  float sum = 0.0f;  // of squares; of values where the mean is wanted first
   for (int i = lane; i < width; i += 64) {
     float v = x[i];
 #if HAS_ADD
     v = fma(add_scale, (AT(const float, add) + s * add_stride + g * width)[i], v);
     x[i] = v;
 #endif
-    squares = fma(v, v, squares);
+    sum = ADD_UP(v, sum);
   }
-  const float inverse = 1.0f / sqrt(group_sum(lanes, squares) / (float)width + eps);
-  for (int i = lane; i < width; i += 64) {  // the elements this work-item wrote itself
-    const float v = x[i] * inverse * (weight[i] + unit);
+#if CENTRED
+  const float mean = group_sum(lanes, sum) / (float)width;
+  sum = 0.0f;
+  for (int i = lane; i < width; i += 64) {  // the elements this work-item wrote itself, as below
+    const float v = x[i] - mean;
+    sum = fma(v, v, sum);
+  }
+#endif
+  const float inverse = 1.0f / sqrt(group_sum(lanes, sum) / (float)width + eps);
+  for (int i = lane; i < width; i += 64) {
+    const float v = WITH_BIAS(OF_VALUE(x[i]) * inverse, weight[i] + unit, bias[i]);
 #if ROUND_F16
     y[i] = round_f16(v);
 #else

@@ -2,13 +2,16 @@
 layout(local_size_x = LANES) in;
 layout(constant_id = 0) const int HAS_ADD = 0;
 layout(constant_id = 1) const int ROUND_F16 = 0;
+layout(constant_id = 2) const int CENTRED = 0;
+layout(constant_id = 3) const int HAS_BIAS = 0;
 
 BUFFER(0, float, x);
 BUFFER(1, float, y);
 BUFFER(2, float, add);
 BUFFER(3, float, weight);
+BUFFER(4, float, bias);
 layout(push_constant) uniform Args {
-  uint x_offset, y_offset, add_offset, weight_offset;
+  uint x_offset, y_offset, add_offset, weight_offset, bias_offset;
   int width, x_stride, y_stride, add_stride;
   float unit, eps, add_scale;
 };
@@ -19,7 +22,7 @@ void main() {
   const uint xs = x_offset + s * uint(x_stride) + group, ys = y_offset + s * uint(y_stride) + group;
   const uint adds = add_offset + s * uint(add_stride) + group;
 
-  precise float squares = 0.0;
+  precise float sum = 0.0;  // of squares; of values where the mean is wanted first
   // trips <= TANDEM_MAX_ROW / LANES
   for (int i = lane; i < width; i += LANES) {
     precise float v = x[xs + uint(i)];
@@ -27,14 +30,34 @@ void main() {
       v = fma(add_scale, add[adds + uint(i)], v);
       x[xs + uint(i)] = v;
     }
-    squares = fma(v, v, squares);
+    if (CENTRED != 0)
+      sum = sum + v;
+    else
+      sum = fma(v, v, sum);
   }
-  const float sum = tree_sum(squares);
-  precise const float mean = sum / float(width);
-  precise const float inverse = 1.0 / sqrt(mean + eps);
-  // trips <= TANDEM_MAX_ROW / LANES   the elements this invocation wrote itself
+  precise float mean = 0.0;
+  if (CENTRED != 0) {
+    const float total = tree_sum(sum);
+    mean = total / float(width);
+    sum = 0.0;
+    // trips <= TANDEM_MAX_ROW / LANES   the elements this invocation wrote itself, as below
+    for (int i = lane; i < width; i += LANES) {
+      precise const float v = x[xs + uint(i)] - mean;
+      sum = fma(v, v, sum);
+    }
+  }
+  const float squares = tree_sum(sum);
+  precise const float mean_square = squares / float(width);
+  precise const float inverse = 1.0 / sqrt(mean_square + eps);
+  // trips <= TANDEM_MAX_ROW / LANES
   for (int i = lane; i < width; i += LANES) {
-    precise const float v = x[xs + uint(i)] * inverse * (weight[weight_offset + uint(i)] + unit);
+    precise float v = x[xs + uint(i)];
+    if (CENTRED != 0) v = v - mean;
+    precise const float scaled = v * inverse, weighted = weight[weight_offset + uint(i)] + unit;
+    if (HAS_BIAS != 0)
+      v = fma(scaled, weighted, bias[bias_offset + uint(i)]);
+    else
+      v = scaled * weighted;
     y[ys + uint(i)] = ROUND_F16 != 0 ? round_f16(v) : v;
   }
 }

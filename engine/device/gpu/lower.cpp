@@ -27,11 +27,11 @@ struct Lowering {
 
 Support supports_features(const Operator& op) {
   constexpr Feature kKnown[] = {
-      Feature::products,        Feature::gather,           Feature::scatter,    Feature::norm,
-      Feature::rotation,        Feature::attention,        Feature::activation, Feature::element_wise,
-      Feature::softmax,         Feature::comparison,       Feature::selection,  Feature::residual,
-      Feature::scaled_residual, Feature::scaled_embedding, Feature::window,     Feature::gelu,
-      Feature::soft_cap};
+      Feature::products,        Feature::gather,       Feature::scatter,    Feature::norm,
+      Feature::rotation,        Feature::attention,    Feature::activation, Feature::element_wise,
+      Feature::softmax,         Feature::comparison,   Feature::selection,  Feature::residual,
+      Feature::scaled_residual, Feature::centred_norm, Feature::norm_bias,  Feature::scaled_embedding,
+      Feature::window,          Feature::gelu,         Feature::soft_cap};
   const auto missing = missing_feature(op, kKnown);
   return missing ? Support{false, std::string("no kernel for ") + name_of(*missing)} : Support{};
 }

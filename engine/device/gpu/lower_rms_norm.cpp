@@ -10,11 +10,13 @@ std::vector<KernelLaunch> lower_rms_norm(const RmsNorm& op, const LoweringContex
   require_countable(op.width, TANDEM_MAX_ROW, context, "a row of", "rms_norm S=" + std::to_string(op.S));
   KernelLaunch launch;
   launch.source = launch.kernel = in_family("rms_norm", context.family);
-  launch.options = define("HAS_ADD", op.add ? 1 : 0) + " " + define("ROUND_F16", op.round_f16);
+  launch.options = define("HAS_ADD", op.add ? 1 : 0) + " " + define("ROUND_F16", op.round_f16) + " " +
+                   define("CENTRED", op.centred) + " " + define("HAS_BIAS", op.bias ? 1 : 0);
   launch.args = {BufferArg{op.x, static_cast<bool>(op.add)},
                  BufferArg{op.y, true},
                  BufferArg{op.add},
                  BufferArg{op.weight},
+                 BufferArg{op.bias},
                  narrow(op.width),
                  narrow(op.x_stride),
                  narrow(op.y_stride),

@@ -41,11 +41,11 @@ double now_seconds() {
 
 // What both the loops of the contract and the reference compute.
 constexpr Feature kKnownFeatures[] = {
-    Feature::products,        Feature::gather,           Feature::scatter,    Feature::norm,
-    Feature::rotation,        Feature::attention,        Feature::activation, Feature::element_wise,
-    Feature::softmax,         Feature::comparison,       Feature::selection,  Feature::residual,
-    Feature::scaled_residual, Feature::scaled_embedding, Feature::window,     Feature::gelu,
-    Feature::soft_cap};
+    Feature::products,        Feature::gather,       Feature::scatter,    Feature::norm,
+    Feature::rotation,        Feature::attention,    Feature::activation, Feature::element_wise,
+    Feature::softmax,         Feature::comparison,   Feature::selection,  Feature::residual,
+    Feature::scaled_residual, Feature::centred_norm, Feature::norm_bias,  Feature::scaled_embedding,
+    Feature::window,          Feature::gelu,         Feature::soft_cap};
 
 class HostDevice : public Device {
  public:

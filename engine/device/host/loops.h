@@ -35,6 +35,8 @@ struct NormArgs {
   float weight_offset, eps;
   bool round_f16;
   float add_scale;
+  bool centred;
+  const float* bias;  // may be null
 };
 
 inline constexpr int kMaxAttendTile = 8;

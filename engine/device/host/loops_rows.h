@@ -15,19 +15,30 @@ LANES_INLINE void store_upto(float* p, Lanes v, int64_t left) { left >= 16 ? sto
 void rms_norm(const NormArgs& given) {
   const NormArgs args = given;  // a store to y could change what the reference names: it would be read again each time
   const int64_t width = args.width;
-  Lanes squares = all(0.0f);
+  Lanes sums = all(0.0f);  // of squares; of values where the mean is wanted first
   for (int64_t i = 0; i < width; i += 16) {
     Lanes v = load_upto(args.x + i, width - i, 0);
     if (args.add) {
       v = fma(all(args.add_scale), load_upto(args.add + i, width - i, 0), v);
       store_upto(args.x + i, v, width - i);
     }
-    squares = fma(v, v, squares);
+    sums = args.centred ? sums + v : fma(v, v, sums);
   }
-  const float inverse = 1.0f / __builtin_sqrtf(sum_lanes(squares) / static_cast<float>(width) + args.eps);
+  const float mean = args.centred ? sum_lanes(sums) / static_cast<float>(width) : 0;
+  if (args.centred) {
+    sums = all(0.0f);
+    for (int64_t i = 0; i < width; i += 16) {
+      const Lanes v = load_upto(args.x + i, width - i, mean) - all(mean);
+      sums = fma(v, v, sums);
+    }
+  }
+  const float inverse = 1.0f / __builtin_sqrtf(sum_lanes(sums) / static_cast<float>(width) + args.eps);
   for (int64_t i = 0; i < width; i += 16) {
-    Lanes v = load_upto(args.x + i, width - i, 0) * all(inverse) *
-              (load_upto(args.weight + i, width - i, 0) + all(args.weight_offset));
+    Lanes v = load_upto(args.x + i, width - i, 0);
+    if (args.centred) v = v - all(mean);
+    v = v * all(inverse);
+    const Lanes weight = load_upto(args.weight + i, width - i, 0) + all(args.weight_offset);
+    v = args.bias ? fma(v, weight, load_upto(args.bias + i, width - i, 0)) : v * weight;
     if (args.round_f16) v = round_f16(v);
     store_upto(args.y + i, v, width - i);
   }

@@ -55,21 +55,25 @@ void reference(const MatMul& op) {
 }
 
 void reference(const RmsNorm& op) {
+  const auto width = static_cast<double>(op.width);
   for (int64_t s = 0; s < op.S; ++s)
     for (int64_t g = 0; g < op.groups; ++g) {
       float* x = op.x.as<float>() + s * op.x_stride + g * op.width;
       float* y = op.y.as<float>() + s * op.y_stride + g * op.width;
-      double squares = 0;
+      double sum = 0, squares = 0;
       for (int64_t i = 0; i < op.width; ++i) {
         if (op.add)
           x[i] = static_cast<float>(x[i] + static_cast<double>(op.add_scale) *
                                                op.add.as<float>()[s * op.add_stride + g * op.width + i]);
-        squares += static_cast<double>(x[i]) * x[i];
+        sum += x[i];
       }
-      const double inverse = 1 / std::sqrt(squares / static_cast<double>(op.width) + op.eps);
-      for (int64_t i = 0; i < op.width; ++i)
-        y[i] =
-            result(x[i] * inverse * (static_cast<double>(op.weight.as<float>()[i]) + op.weight_offset), op.round_f16);
+      const double mean = op.centred ? sum / width : 0;
+      for (int64_t i = 0; i < op.width; ++i) squares += (x[i] - mean) * (x[i] - mean);
+      const double inverse = 1 / std::sqrt(squares / width + op.eps);
+      for (int64_t i = 0; i < op.width; ++i) {
+        const double weight = static_cast<double>(op.weight.as<float>()[i]) + op.weight_offset;
+        y[i] = result((x[i] - mean) * inverse * weight + (op.bias ? op.bias.as<float>()[i] : 0.0F), op.round_f16);
+      }
     }
 }
 

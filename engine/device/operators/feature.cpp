@@ -32,6 +32,10 @@ const char* name_of(Feature feature) {
       return "a norm that adds to the residual stream";
     case Feature::scaled_residual:
       return "a scaled addition to the residual stream";
+    case Feature::centred_norm:
+      return "a norm around the mean (LayerNorm)";
+    case Feature::norm_bias:
+      return "a norm with a bias";
     case Feature::scaled_embedding:
       return "scaled embeddings";
     case Feature::window:

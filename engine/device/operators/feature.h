@@ -22,6 +22,8 @@ enum class Feature : uint8_t {
   // Variants of these.
   residual,
   scaled_residual,
+  centred_norm,
+  norm_bias,
   scaled_embedding,
   window,
   gelu,

@@ -15,10 +15,11 @@ struct NormShape {
   bool add, in_place, round;
   float offset;
   float add_scale = 1;
+  bool centred = false, bias = false;
 };
 
 BuiltCase build_norm(CaseMemory& memory, const NormShape& shape) {
-  const auto [S, groups, width, add, in_place, round, offset, add_scale] = shape;
+  const auto [S, groups, width, add, in_place, round, offset, add_scale, centred, bias] = shape;
   std::mt19937 random(static_cast<uint32_t>(S * 1000 + width));
   const int64_t row = groups * width;
   RmsNorm op;
@@ -29,13 +30,19 @@ BuiltCase build_norm(CaseMemory& memory, const NormShape& shape) {
   if (add)
     op.add_stride = row + 1, op.add = memory.matrix(random_floats(random, S * row, 1.0f), row, op.add_stride, "add");
   op.weight = memory.floats(random_floats(random, width, 1.5f), "weight");
+  op.centred = centred;
+  if (bias) op.bias = memory.floats(random_floats(random, width, 2.0f), "bias");
   op.y_stride = in_place ? op.x_stride : row + 2;
   op.y = in_place ? op.x : memory.empty_matrix(S, row, op.y_stride, "y");
   // The sum of squares is off by at most width + 2 roundings, its root by half of that; four more for the quotient,
   // root and products. A scaled sum may be rounded twice.
   const double relative = (width / 2.0 + 6 + (add_scale == 1 ? 0 : 2)) * kEpsilon + (round ? kHalfStep : 0);
+  // The mean of values up to 3 is off by as many roundings of it, and so is every difference from it, against a spread
+  // of at least one; sums with a bias lose what they cancel. So these are bounded absolutely, by the largest result.
+  const double largest = 4 * std::sqrt(static_cast<double>(width));
+  const double absolute = centred || bias ? largest * (width + 8) * kEpsilon : 0;
   const auto tolerance = [=](int64_t, int64_t, double expected, bool) {
-    return std::fabs(expected) * relative + (round ? 0x1p-24 : 1e-30);
+    return std::fabs(expected) * relative + absolute + (round ? 0x1p-24 : 1e-30);
   };
   BuiltCase built{{"rms_norm", op}, {{"y", op.y, S, row, op.y_stride, ElementType::f32, tolerance}}};
   // One product and one sum, of values up to 4: one rounding, or two on devices that do not fuse them.
@@ -183,11 +190,16 @@ std::vector<OpCase> norm_cases() {
                                                        {9, 1, 577, true, false, false, 1},
                                                        {8, 2, 17, true, false, true, 0},
                                                        {33, 1, 256, false, false, true, 0},
-                                                       {5, 1, 100, true, false, true, 0, 0.22f}}) {
+                                                       {5, 1, 100, true, false, true, 0, 0.22f},
+                                                       {3, 1, 577, true, false, true, 0, 1, true, true},
+                                                       {4, 2, 80, false, true, false, 0, 1, true, false},
+                                                       {2, 3, 19, true, false, false, 1, 0.5f, true, true},
+                                                       {5, 1, 64, false, false, false, 0, 1, false, true}}) {
     const std::string name = "rms_norm" + text("S", shape.S) + text("groups", shape.groups) +
                              text("width", shape.width) + (shape.add ? " add" : "") +
                              (shape.in_place ? " in place" : "") + (shape.round ? " f16" : "") +
-                             (shape.offset != 0 ? " offset" : "") + (shape.add_scale != 1 ? " scaled" : "");
+                             (shape.offset != 0 ? " offset" : "") + (shape.add_scale != 1 ? " scaled" : "") +
+                             (shape.centred ? " centred" : "") + (shape.bias ? " bias" : "");
     cases.push_back({name, [shape](CaseMemory& memory) { return build_norm(memory, shape); }});
   }
   return cases;

@@ -128,6 +128,14 @@ TEST_F(OperatorTest, shares_of_an_attention_fill_scratch_and_their_merge_writes_
   EXPECT_EQ(work({"s", slice_splits(whole, 4, 8)}).flops, work({"w", whole}).flops / 4);
 }
 
+TEST_F(OperatorTest, parts_keep_the_name_and_the_layer) {
+  const Operator whole{"blk.3.ffn", matmul(), 3};
+  const Operator rows = with_body(whole, slice_rows(std::get<MatMul>(whole.body), 64, 128));
+  EXPECT_EQ(rows.name, "blk.3.ffn");
+  EXPECT_EQ(rows.layer, 3);
+  EXPECT_EQ(slice_tokens(whole, 0, 1).layer, 3);
+}
+
 TEST_F(OperatorTest, what_a_device_does_not_list_is_missing) {
   const Feature most[] = {Feature::attention, Feature::norm, Feature::activation};
   Attention attention = attention_of(*this);
@@ -138,6 +146,12 @@ TEST_F(OperatorTest, what_a_device_does_not_list_is_missing) {
   EXPECT_EQ(missing_feature({"n", norm}, most), std::nullopt);
   norm.add = at(0);
   EXPECT_EQ(missing_feature({"n", norm}, most), Feature::residual);
+  norm.add = {};
+  norm.centred = true;
+  EXPECT_EQ(missing_feature({"n", norm}, most), Feature::centred_norm);
+  norm.centred = false;
+  norm.bias = at(0);
+  EXPECT_EQ(missing_feature({"n", norm}, most), Feature::norm_bias);
   Glu glu;
   glu.activation = Activation::gelu_tanh;
   EXPECT_EQ(missing_feature({"g", glu}, most), Feature::gelu);

@@ -311,6 +311,31 @@ TEST_F(Strategies, a_plan_without_its_device_says_which_one_is_missing) {
   }
 }
 
+TEST(AutoNeeds, are_met_by_kinds_by_threads_and_by_one_memory) {
+  const std::vector<DeviceTraits> all = {testing::fake_gpu(), testing::fake_npu(), testing::fake_host("npu:0")};
+  const auto tried = [](std::span<const DeviceTraits> devices) {
+    std::vector<std::string> names;
+    for (const Strategy& strategy : strategies())
+      if (strategy.tried_by_auto && are_met(strategy.auto_needs, devices)) names.emplace_back(strategy.name);
+    return names;
+  };
+  EXPECT_THAT(tried(all), ElementsAre("gpu-only", "layer", "rows", "sequence", "staggered", "tensor"));
+  EXPECT_THAT(tried(std::vector{testing::fake_gpu()}), ElementsAre("gpu-only"));
+  EXPECT_THAT(tried(std::vector{testing::fake_npu()}), ElementsAre()) << "nobody is there to cut rows with";
+  EXPECT_THAT(tried(std::vector{testing::fake_npu(), testing::fake_host()}),
+              ElementsAre("host-only", "layer", "rows", "staggered", "tensor"));
+  std::vector<DeviceTraits> apart = all;
+  apart[0].zero_copy = false;
+  EXPECT_THAT(tried(apart), ElementsAre("gpu-only", "layer", "rows", "staggered", "tensor"));
+}
+
+TEST(FindStrategy, has_every_plan_once_in_the_order_of_their_names) {
+  std::vector<std::string> names;
+  for (const Strategy& strategy : strategies()) names.emplace_back(strategy.name);
+  EXPECT_THAT(names, ElementsAre("chunked", "gpu-only", "host-only", "layer", "npu-only", "online", "padding", "pipe",
+                                 "rows", "sequence", "staggered", "tensor"));
+}
+
 TEST(FindStrategy, lists_the_plans_when_the_name_is_unknown) {
   try {
     find_strategy("magic");
