@@ -139,7 +139,7 @@ int run(const Options& options) {
     engine.model_path = options.model;
     engine.devices = options.devices;
     engine.plan = plan;
-    engine.act = "f16";
+    engine.act = tandem::ActType::f16;
     engine.context = longest + 64;
     engine.chunk = std::min(options.chunk, engine.context);
     engines.push_back(Engine::open(engine));

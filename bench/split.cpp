@@ -38,7 +38,7 @@ std::unique_ptr<Engine> open(const std::string& model, const char* plan) {
   tandem::EngineOptions options;
   options.model_path = model;
   options.plan = plan;
-  options.act = "f16";
+  options.act = tandem::ActType::f16;
   options.context = 512;
   return Engine::open(options);
 }

@@ -5,9 +5,8 @@
 //            stream  T      the first array row sees one new element a cycle
 //            skew    R - 1  array row r sees it r cycles later
 //            drain   C - 1  the last column sees it C - 1 cycles after the first; its sum is the last to leave
-//   os       stream  K, skew R - 1, drain C - 1: the sums are latched beside the cells when their last product is added
-//   and leave
-//            while the next fold streams (rule "shadow drain"), so that taking them out costs nothing.
+//   os       stream  K, skew R - 1, drain C - 1: the sums are latched beside the cells when their last product is
+//            added, and leave while the next fold streams (rule "shadow drain"), so that taking them out costs nothing.
 //   A fold always pays for the whole array, also when the tile fills only a part of it (rule "whole array").
 //   Folds do not overlap (rule "serial folds").
 //   The total is the index, counted from 0, of the cycle in which the last sum is complete: folds * fold_cycles - 1

@@ -24,9 +24,8 @@
 namespace tandem::sync {
 
 // Memory layout shared with kernels: 16 32-bit words. Word 0: epoch, word 1: failure (0 = none, 2 = raised
-// twice or by a wrong epoch, else failed), word 2: arrivals
-// (used by kernels of several work-groups to find the last one), word 3: host threads asleep on the epoch, the rest
-// unused.
+// twice or by a wrong epoch, else failed), word 2: arrivals (used by kernels of several work-groups to find the last
+// one), word 3: host threads asleep on the epoch, the rest unused.
 struct alignas(64) FlagLine {
   std::atomic<uint32_t> epoch{0};
   std::atomic<uint32_t> failure{0};

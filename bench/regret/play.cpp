@@ -111,7 +111,7 @@ class Table {
     options.model_path = options_.model;
     options.devices = options_.devices;
     options.plan = plan;
-    options.act = "f16";
+    options.act = tandem::ActType::f16;
     options.context = options_.passes.context;
     options.tries_plans = false;  // where the plan is named
     options.measurements = "";

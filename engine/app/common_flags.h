@@ -1,8 +1,7 @@
 // The flags that commands share, as plain values with their defaults, and the functions that declare them in groups.
 //
 // Contract: what is out of range never reaches a command: the command line is refused with exit status 2. A flag
-// without a value here
-// ("" or 0 or -1, as said beside it) leaves the choice to the engine.
+// without a value here ("" or 0 or -1, as said beside it) leaves the choice to the engine.
 #pragma once
 
 #include <cstdint>

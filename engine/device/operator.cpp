@@ -77,17 +77,21 @@ Features features_of(const Operator& op) {
   return std::visit([](const auto& body) { return body.features(); }, op.body);
 }
 
-std::optional<Feature> missing_feature(const Operator& op, std::span<const Feature> known) {
-  for (const Feature feature : features_of(op)) {
-    if (std::ranges::find(known, feature) == known.end()) return feature;
-  }
-  return std::nullopt;
+std::optional<Feature> missing_feature(const Operator& op, Features known) {
+  return features_of(op).first_outside(known);
+}
+
+Past past_of(const Operator& op) {
+  const auto* attention = std::get_if<Attention>(&op.body);
+  if (attention == nullptr || !attention->positions || attention->S == 0) return std::nullopt;
+  return attention->positions.as<const int32_t>()[0];
 }
 
 bool same_shape(const Operator& a, const Operator& b) {
   if (features_of(a) != features_of(b)) return false;  // an operand that is absent may be one
   const auto without_places = [](Operator op) {
     op.name.clear();
+    op.layer = -1;
     visit_views(op, {}, [](const auto& view) { *view.place = {}; });
     return op;
   };

@@ -49,7 +49,7 @@ int64_t tokens_of(const Operator& op);      // S
 
 // What the operator asks of a device; the first of it that is not `known`.
 Features features_of(const Operator& op);
-std::optional<Feature> missing_feature(const Operator& op, std::span<const Feature> known);
+std::optional<Feature> missing_feature(const Operator& op, Features known);
 
 // Another body in the place of this one's: a slice, or a part.
 Operator with_body(const Operator& op, OperatorBody body);
@@ -79,5 +79,8 @@ struct Work {
   double weights = 0, activations = 0;
 };
 Work work(const Operator& op, Past past = {});
+
+// Of an attention whose positions are in memory, where its first token stands now.
+Past past_of(const Operator& op);
 
 }  // namespace tandem

@@ -26,7 +26,7 @@ std::string shape_text(const Operator& op) {
   const Work each = work(op);
   std::string text = std::string(kind_name(op)) + " S" + std::to_string(tokens_of(op)) + " flops " +
                      std::to_string(each.flops) + " bytes " + std::to_string(each.bytes);
-  for (const Feature feature : features_of(op)) text += std::string(", ") + name_of(feature);
+  for (const Feature feature : features_of(op).list()) text += std::string(", ") + name_of(feature);
   if (const auto* attention = std::get_if<Attention>(&op.body)) {
     if (attention->window > 0) text += " " + std::to_string(attention->window);
     text += " from " + std::to_string(attention->positions.as<int32_t>()[0]);

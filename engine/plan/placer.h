@@ -58,11 +58,11 @@ class Placer {
   void place_attention(const Operator& op, int first);
 
   // Matmuls cut by the request's shares, attention shared with the host beside the NPU, everything else on the first
-  // cutter. exact: matmuls that not every cutter
-  // multiplies exactly stay on the first one.
+  // cutter. exact: matmuls that not every cutter multiplies exactly stay on the first one.
   void place_by_shares(std::span<const Operator> operators, bool exact);
-  // Matmuls cut as the solver decides (H9), everything else as there. Matmuls that the NPU would round stay
-  // there too. Without costs, with shares that the user gave or with other cutters than one GPU and one NPU: by shares.
+  // Matmuls cut as the solver decides (H9), everything else as there. Matmuls that the NPU would round stay on
+  // the first cutter too. Without costs, with shares that the user gave or with other cutters than one GPU and one NPU:
+  // by shares.
   void place_as_tensor(std::span<const Operator> operators, bool exact_shares);
 
   // The graphs that an NPU runs for the matmul, in turn (other devices: the operator itself); none: it has no sizes for

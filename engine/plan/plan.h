@@ -38,6 +38,11 @@ enum class Dominant : uint8_t {
   npu,  // prefill: a GPU step that waits for the NPU is submitted when the NPU has ended what it waits for
 };
 
+// How steps reach the GPU (--submit): as if it dominated every pass, as if the NPU did, or the one for single tokens
+// and the other for prompts.
+enum class Submit : uint8_t { ahead, follow, dominant };
+const char* to_string(Submit submit);
+
 // How the matmuls of one shape are cut, and why: for people.
 struct Decided {
   std::string name;  // of the first such matmul

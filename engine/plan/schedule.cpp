@@ -123,4 +123,8 @@ Plan schedule(std::string name, std::vector<std::string> devices, std::span<cons
   return plan;
 }
 
+const char* to_string(Submit submit) {
+  return submit == Submit::ahead ? "ahead" : submit == Submit::follow ? "follow" : "dominant";
+}
+
 }  // namespace tandem

@@ -38,10 +38,10 @@ Operands operands_of(const Step& step, bool f16_activations) {
 }  // namespace
 
 std::vector<std::string> reasons_for_other_bits(std::span<const DeviceInfo* const> devices,
-                                                std::span<const PackedFormat> weights, const std::string& act) {
+                                                std::span<const PackedFormat> weights, ActType act) {
   const bool weights_fit = std::ranges::all_of(weights, &PackedFormat::exact_in_f16_contract);
   std::vector<std::string> reasons;
-  if (act != "f16") reasons.push_back("activations stay " + act + ", plans with an NPU round them to f16 (--act f16)");
+  if (act == ActType::f32) reasons.push_back("activations stay f32, plans with an NPU round them to f16 (--act f16)");
   for (const DeviceInfo* device : devices) {
     const auto more = why_not(*device, {true, weights_fit});
     reasons.insert(reasons.end(), more.begin(), more.end());

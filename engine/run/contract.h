@@ -8,14 +8,15 @@
 
 #include "engine/device/device.h"
 #include "engine/plan/plan.h"
+#include "engine/tensor/activation.h"
 #include "engine/tensor/packed.h"
 
 namespace tandem {
 
 // Before anything runs. One sentence for each reason why a run may give other bits than other plans; none: it gives the
-// same. devices: all that a plan may use; weights: the formats of the model's matrices; act: "f16" or "f32".
+// same. devices: all that a plan may use; weights: the formats of the model's matrices; act: of the run.
 std::vector<std::string> reasons_for_other_bits(std::span<const DeviceInfo* const> devices,
-                                                std::span<const PackedFormat> weights, const std::string& act);
+                                                std::span<const PackedFormat> weights, ActType act);
 
 // Of one plan, beside another one with the same activations: "" where every device that takes part keeps the contract,
 // else the first reason why not. devices: at least the plan's own. f16_activations: what goes into matmuls is rounded

@@ -137,10 +137,8 @@ Engine::Engine(const EngineOptions& options)
 
   const Strategy* strategy = chosen_strategy(options_.plan);
   const bool rounds = std::ranges::any_of(devices_, [](const auto& device) { return device->info().rounds_to_f16; });
-  if (options_.act.empty()) options_.act = rounds && !(strategy && strategy->only) ? "f16" : "f32";
-  if (options_.act != "f16" && options_.act != "f32")
-    throw Error("unknown activation format", options_.act, "Use f16 or f32");
-  other_bits_ = reasons_for_other_bits(devices(), matrix_formats(model_.weights), options_.act);
+  if (!options_.act) options_.act = rounds && !(strategy && strategy->only) ? ActType::f16 : ActType::f32;
+  other_bits_ = reasons_for_other_bits(devices(), matrix_formats(model_.weights), *options_.act);
   if (!other_bits_.empty()) notes_.push_back("other plans may give other bits: " + join(other_bits_, "; "));
 
   ActivationSizes sizes;
@@ -174,8 +172,8 @@ void Engine::set_up_plans() {
   executor_ = std::make_unique<Executor>(pool_, borrowed, executor);
   planner_ = std::make_unique<Planner>(
       PlannedModel{model_, *activations_, devices_},
-      PlannerOptions{options_.plan, options_.split, options_.act == "f16", options_.strict_device, options_.tries_plans,
-                     options_.graph_tokens, options_.submit},
+      PlannerOptions{options_.plan, options_.split, options_.act == ActType::f16, options_.strict_device,
+                     options_.tries_plans, options_.graph_tokens, options_.submit},
       cache_);
   executor_->record(timeline_);
   // A list kernel is compiled for a set of kernels: one for all that the model's single tokens need serves every plan
@@ -206,7 +204,7 @@ void Engine::prepare_kernels(int64_t tokens) {
 // Where nothing is known of the drivers' kernels for such a model, no driver is even loaded.
 void Engine::start_warming(const ModelConfig& config) {
   if (options_.warming_program.empty() || options_.plan != "auto" || !options_.devices.empty() ||
-      options_.act == "f32" || !options_.split.empty())
+      options_.act == ActType::f32 || !options_.split.empty())
     return;
   const std::string kv_type = options_.kv_type == KvType::f16 ? "f16" : "f32";
   auto warming = std::make_unique<Warming>(kernels_mark(file_, config, options_.kv_type), options_.warming_program);
@@ -238,7 +236,7 @@ bool Engine::admit_gpu() {
   std::vector<const DeviceInfo*> infos = devices();
   infos.push_back(&gpu->info());
   // In the middle of a text another arithmetic would show.
-  if (reasons_for_other_bits(infos, matrix_formats(model_.weights), options_.act) != other_bits_) return false;
+  if (reasons_for_other_bits(infos, matrix_formats(model_.weights), *options_.act) != other_bits_) return false;
   require_hand_over(*gpu, npu, pool_);
   planner_.reset();
   prepared_.clear();
@@ -327,7 +325,7 @@ std::string Engine::device_names() const {
 }
 
 std::vector<Operator> Engine::operators_for(const Batch& batch) const {
-  return build_decoder(model_, *activations_, batch, {options_.act == "f16"});
+  return build_decoder(model_, *activations_, batch, {options_.act == ActType::f16});
 }
 
 Plan Engine::plan_for(const Batch& batch) { return planner_->plan_for(batch, position_); }

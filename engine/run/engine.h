@@ -1,8 +1,8 @@
 // One loaded model on its devices: tokens in, logits out.
 //
 // Contract
-//   open() loads the model and opens devices. extend() appends tokens to the context (in
-//   pieces of `chunk`) and gives logits; results lie in the shared pool and are valid until the next call. A context
+//   open() loads the model and opens devices. extend() appends tokens to the context (in pieces of `chunk`) and gives
+//   logits; results lie in the shared pool and are valid until the next call. A context
 //   that would overflow is an Error before anything runs. rewind() forgets tokens from the end. Threads: one thread,
 //   the orchestrator's, which open() pins to the layout's core. Ownership: owns pool, weights, devices, plans.
 #pragma once
@@ -43,7 +43,7 @@ struct EngineOptions {
   // Shares of rows, one for each device that cuts take part in (plan/strategy.h, row_cutters), or the NPU's alone;
   // empty: measured.
   std::vector<double> split;
-  std::string act;  // activations at matmul inputs: "f16", "f32", "": f16 where the plan may use the NPU
+  std::optional<ActType> act;  // activations at matmul inputs; nothing: f16 where the plan may use the NPU
   KvType kv_type = KvType::f16;
   int64_t context = 0;  // 0: what the model was trained with, at most 4096
   int64_t chunk = 0;    // prefill piece; 0: 256
@@ -53,9 +53,9 @@ struct EngineOptions {
   std::vector<int64_t> graph_tokens = {1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 128, 256, 512, 1024};
   bool tries_plans = true;  // tests: false: the plan `tensor` is what its solver says
   std::string sync_policy = "predict";
-  // H7: "ahead" (every GPU step is queued at once), "follow" (when the NPU has ended what it waits for), "dominant"
-  // (follow for prompts, ahead for single tokens).
-  std::string submit = "ahead";
+  // H7: ahead (every GPU step is queued at once), follow (when the NPU has ended what it waits for), dominant (follow
+  // for prompts, ahead for single tokens).
+  Submit submit = Submit::ahead;
   std::string gpu_family;                          // tests: "simd", "simt"
   bool force_copies = false;                       // tests: no zero copy
   std::string npu_params;                          // NPU parameter file; empty: built in
@@ -106,8 +106,8 @@ class Engine {
   std::string plan_name() const { return describe_plans(plan_asked(), plans_ran()); }
   std::span<const PlanRan> plans_ran() const { return plans_ran_.list(); }  // since open() or forget_plans_ran()
   void forget_plans_ran() { plans_ran_.clear(); }
-  std::string device_names() const;                                 // "opencl:0,npu:0"
-  const std::string& act() const { return options_.act; }           // "f16" or "f32"
+  std::string device_names() const;  // "opencl:0,npu:0"
+  ActType act() const { return *options_.act; }
   const std::vector<std::string>& notes() const { return notes_; }  // fallbacks and choices, for people
   // Why other plans, on other devices, may give other bits (engine/run/contract.h); empty: they give the same.
   const std::vector<std::string>& other_bits() const { return other_bits_; }

@@ -39,11 +39,6 @@ std::vector<int> lanes_of(std::span<const std::unique_ptr<Device>> devices) {
 // A pass takes what its operators take, and not much else. Where it did, something else happened: a driver compiled.
 constexpr double kFarthestPass = 1.5;
 
-int64_t past_of(const Operator& op) {
-  const auto* attention = std::get_if<Attention>(&op.body);
-  return attention && attention->positions ? attention->positions.as<const int32_t>()[0] : 0;
-}
-
 std::vector<std::string> classes_of(const PassKind& kind) {
   const std::string phase = kind.S == 1 ? "single" : kind.S <= 8 ? "few" : "many";
   std::string name = phase + " " + kind.plan;
@@ -148,7 +143,7 @@ PlanCosts MachineRates::costs() const {
   costs.lanes = lanes_;
   costs.seconds = [this, known = std::make_shared<std::map<Asked, double>>()](int device, const Operator& op,
                                                                               bool both) {
-    const TimedOperator timed{op, past_of(op), both};
+    const TimedOperator timed{op, past_of(op).value_or(0), both};
     const auto [at, is_new] = known->try_emplace(asked(device, timed), 0);
     if (is_new) at->second = of_[static_cast<size_t>(device)].rates.seconds(timed);
     return at->second;
@@ -187,9 +182,9 @@ void MachineRates::learn_operators(const Plan& plan, const PassSpans& spans, dou
                                                : std::span(&step.operators[static_cast<size_t>(at.second)], 1);
       const bool is_beside = beside > (time.end - time.start) / 2;
       double bare = 0;
-      for (const Operator& op : of) bare += prior_seconds(rates.prior(), {op, past_of(op), is_beside});
+      for (const Operator& op : of) bare += prior_seconds(rates.prior(), {op, past_of(op).value_or(0), is_beside});
       for (const Operator& op : of)
-        ratios[tandem::classes_of({op, past_of(op), is_beside})].push_back(time.seconds / bare);
+        ratios[tandem::classes_of({op, past_of(op).value_or(0), is_beside})].push_back(time.seconds / bare);
     }
     for (auto& [classes, seen] : ratios) rates.ratios().learn(classes, median(std::move(seen)), weight);
   }

@@ -63,7 +63,7 @@ int64_t Planner::planned_past(int64_t position) const {
 }
 
 PassKind Planner::kind_of(const std::string& strategy, const Batch& batch, int64_t position) const {
-  return {options_.submit == "ahead" ? strategy : strategy + " " + options_.submit, batch.S, position};
+  return {options_.submit == Submit::ahead ? strategy : strategy + " " + to_string(options_.submit), batch.S, position};
 }
 
 // Each is made and simulated, of few layers and, if it is not far behind then, of more: of thirty layers that takes
@@ -180,7 +180,8 @@ Plan Planner::make(const std::string& name, std::span<const Operator> operators,
     request.shares = best_row_shares(request);
   }
   Plan plan = strategy.make(request);
-  const bool follows = options_.submit == "follow" || (options_.submit == "dominant" && batch.S > kDecodeTokens);
+  const bool follows =
+      options_.submit == Submit::follow || (options_.submit == Submit::dominant && batch.S > kDecodeTokens);
   plan.dominant = follows ? Dominant::npu : Dominant::gpu;
   return plan;
 }

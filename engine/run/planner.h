@@ -42,7 +42,7 @@ struct PlannerOptions {
   bool strict = false;
   bool tries = true;  // false: `tensor` is what its solver says, whatever else would be faster (tests)
   std::vector<int64_t> graph_tokens;
-  std::string submit = "ahead";  // as EngineOptions::submit
+  Submit submit = Submit::ahead;  // as EngineOptions::submit
 };
 
 class Planner {

@@ -9,12 +9,6 @@
 namespace tandem {
 namespace {
 
-Work work_here(const Operator& op) {
-  const auto* attention = std::get_if<Attention>(&op.body);
-  const bool is_known = attention && attention->positions && attention->S > 0;
-  return work(op, is_known ? Past(attention->positions.as<const int32_t>()[0]) : Past());
-}
-
 // One device's spans of a pass.
 class DevicePass {
  public:
@@ -61,7 +55,7 @@ class DevicePass {
   }
 
   static void add_work(const Operator& op, Span& span) {
-    const Work w = work_here(op);
+    const Work w = work(op, past_of(op));
     span.bytes += w.bytes;
     span.flops += w.flops;
   }

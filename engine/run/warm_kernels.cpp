@@ -18,7 +18,7 @@ EngineOptions options_to_warm(const std::string& model, const std::string& gpu, 
   options.model_path = model;
   options.devices = {gpu, "npu:0", "host"};
   options.plan = "gpu-only";
-  options.act = "f16";
+  options.act = ActType::f16;
   options.kv_type = kv_type;
   options.context = 512;
   options.only_layers_of_every_kind = true;

@@ -1,4 +1,5 @@
-// The function on the gate of a gated feed-forward network.
+// What the graph may choose about activations: the function on the gate of a gated feed-forward network, and what goes
+// into matmuls.
 #pragma once
 
 #include <cstdint>
@@ -9,5 +10,9 @@ enum class Activation : uint8_t {
   silu,       // x / (1 + exp(-x))
   gelu_tanh,  // x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)))
 };
+
+// Activations at matmul inputs (--act): f16 is what their producer rounds them to (docs/numbers.md).
+enum class ActType : uint8_t { f32, f16 };
+constexpr const char* to_string(ActType type) { return type == ActType::f16 ? "f16" : "f32"; }
 
 }  // namespace tandem

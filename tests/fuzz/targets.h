@@ -1,9 +1,9 @@
 // What is fuzzed: every way by which bytes from outside come into the program, one function each.
 //
 // Contract: a function takes any bytes and returns. A tandem::Error is what bad bytes deserve and ends inside; anything
-// else that escapes, a broken property (property.h), a finding of a sanitizer, a
-// crash, or an input that takes long is a defect of the program. The same bytes take the same way every time. Nothing
-// is written to disk; of commands, only the arguments are read.
+// else that escapes, a broken property (property.h), a finding of a sanitizer, a crash, or an input that takes long is
+// a defect of the program. The same bytes take the same way every time. Nothing is written to disk; of commands, only
+// the arguments are read.
 //
 // libFuzzer runs them one by one (`./dev fuzz`, clang); the ordinary tests run them over the kept inputs in corpus/.
 #pragma once

@@ -58,7 +58,7 @@ nlohmann::json to_json(const BenchRow& row, const ModelFacts& facts, const Commo
           {"plan", describe_plans(engine.plan_asked(), row.plans)},
           {"plan_asked", engine.plan_asked()},
           {"plan_ran", plans_json(row.plans)},
-          {"act", engine.act()},
+          {"act", to_string(engine.act())},
           {"bits", bits_json(engine)},
           {"clock", "measured"},
           {"n_threads", threads(flags)},

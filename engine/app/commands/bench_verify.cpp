@@ -22,7 +22,7 @@ std::string name_of(const Engine& engine) { return engine.device_names() + ", pl
 // "" where passes of these lengths keep the contract from the engine's position on.
 std::string why_tolerance(Engine& engine, std::initializer_list<int64_t> lengths) {
   for (const int64_t S : lengths) {
-    const auto reason = why_not_contract_bits(engine.plan_for({S, 1}), engine.devices(), engine.act() == "f16");
+    const auto reason = why_not_contract_bits(engine.plan_for({S, 1}), engine.devices(), engine.act() == ActType::f16);
     if (!reason.empty()) return reason;
   }
   return "";
@@ -64,7 +64,7 @@ Verification verify_against_host(const CommonFlags& flags, Engine& engine) {
   plain.plan = "host-only";
   plain.devices = {"host"};
   plain.split.clear();
-  plain.act = engine.act();
+  plain.act = to_string(engine.act());
   plain.trace.clear();
   plain.verbosity = -1;
   const auto host = open_engine(plain, {64, 0, 1});

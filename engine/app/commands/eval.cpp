@@ -138,7 +138,7 @@ int eval_command(const CommonFlags& flags, const EvalFlags& eval) {
                           {"plan", engine->plan_name()},
                           {"plan_asked", engine->plan_asked()},
                           {"plan_ran", plans_json(engine->plans_ran())},
-                          {"act", engine->act()},
+                          {"act", to_string(engine->act())},
                           {"bits", bits_json(*engine)},
                           {"context", engine->context()},
                           {"cache_bytes", engine->cache_bytes()}};

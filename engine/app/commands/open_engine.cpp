@@ -13,6 +13,11 @@
 
 namespace tandem::app {
 
+Submit submit_of(const CommonFlags& flags) {
+  if (flags.submit == "follow") return Submit::follow;
+  return flags.submit == "dominant" ? Submit::dominant : Submit::ahead;
+}
+
 KvType kv_type_of(const CommonFlags& flags) { return flags.cache_type == "f32" ? KvType::f32 : KvType::f16; }
 
 std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds& needs) {
@@ -23,14 +28,14 @@ std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds&
   options.strict_device = flags.strict_device;
   options.plan = flags.plan;
   if (flags.split != std::vector{-1.0}) options.split = flags.split;
-  options.act = flags.act;
+  if (!flags.act.empty()) options.act = flags.act == "f16" ? ActType::f16 : ActType::f32;
   options.kv_type = kv_type_of(flags);
   options.context = needs.context > 0 ? needs.context : flags.ctx_size;
   options.chunk = flags.chunk > 0 ? flags.chunk : needs.chunk;
   options.threads = flags.threads;
   options.outputs = needs.outputs;
   options.sync_policy = flags.sync;
-  options.submit = flags.submit;
+  options.submit = submit_of(flags);
   options.program_folder = gpu::default_cache_folder();
   if (needs.may_join_later && flags.compile == "background")
     options.warming_program = needs.program.empty() ? own_program() : needs.program;

@@ -36,7 +36,8 @@ PlanReport on_this_machine(const CommonFlags& flags, const PlanFlags& plan) {
     first += piece.S;
   }
   report.phases.push_back(explain(*engine, "decode", {1, 1}));
-  report.opened = {engine->device_names(), engine->act(), engine->context(), engine->chunk(), engine->cache_bytes()};
+  report.opened = {engine->device_names(), to_string(engine->act()), engine->context(), engine->chunk(),
+                   engine->cache_bytes()};
   return report;
 }
 

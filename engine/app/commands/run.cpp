@@ -51,7 +51,7 @@ nlohmann::json to_json(const Generation& g, std::span<const int32_t> prompt, con
           {"plan", engine.plan_name()},
           {"plan_asked", engine.plan_asked()},
           {"plan_ran", plans_json(engine.plans_ran())},
-          {"act", engine.act()},
+          {"act", to_string(engine.act())},
           {"bits", bits_json(engine)},
           {"online_compile",
            {{"clock", "modelled"},

@@ -26,7 +26,7 @@ struct Lowering {
 }  // namespace
 
 Support supports_features(const Operator& op) {
-  constexpr Feature kKnown[] = {
+  constexpr Features kKnown{
       Feature::products,        Feature::gather,       Feature::scatter,    Feature::norm,
       Feature::rotation,        Feature::attention,    Feature::activation, Feature::element_wise,
       Feature::softmax,         Feature::comparison,   Feature::selection,  Feature::residual,

@@ -40,7 +40,7 @@ double now_seconds() {
 }
 
 // What both the loops of the contract and the reference compute.
-constexpr Feature kKnownFeatures[] = {
+constexpr Features kKnownFeatures{
     Feature::products,        Feature::gather,       Feature::scatter,    Feature::norm,
     Feature::rotation,        Feature::attention,    Feature::activation, Feature::element_wise,
     Feature::softmax,         Feature::comparison,   Feature::selection,  Feature::residual,

@@ -68,8 +68,7 @@ npu_emu::GraphProduct graph_product(const Operator& op, const MatMul& matmul) {
 }
 
 Support npu_support(const npu_emu::NpuParams& params, const Operator& op) {
-  constexpr Feature kKnown[] = {Feature::products};
-  if (const auto missing = missing_feature(op, kKnown))
+  if (const auto missing = missing_feature(op, {Feature::products}))
     return {false,
             std::string(name_of(*missing)) + ": the array only multiplies and accumulates along K, in static graphs"};
   const std::string reason = matmul_refusal(params, op, std::get<MatMul>(op.body));

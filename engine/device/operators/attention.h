@@ -58,7 +58,7 @@ struct Attention {
   const char* kind() const { return part == AttentionPart::merge ? "attention_merge" : "attention"; }
   Features features() const {
     Features all{Feature::attention};
-    if (window > 0) all.push_back(Feature::window);
+    if (window > 0) all.add(Feature::window);
     return all;
   }
   // What the part sees. Of a past that is not known: half of the cache's capacity, and every token all of it.

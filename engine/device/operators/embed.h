@@ -16,7 +16,7 @@ struct Embed {
   const char* kind() const { return "embed"; }
   Features features() const {
     Features all{Feature::gather};
-    if (scale != 1) all.push_back(Feature::scaled_embedding);
+    if (scale != 1) all.add(Feature::scaled_embedding);
     return all;
   }
   double flops() const { return 0; }

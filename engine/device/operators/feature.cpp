@@ -1,5 +1,7 @@
 #include "engine/device/operators/feature.h"
 
+#include <bit>
+
 #include "sync/error.h"
 
 namespace tandem {
@@ -46,6 +48,19 @@ const char* name_of(Feature feature) {
       return "a soft cap";
   }
   TANDEM_CHECK(false, "a feature without a name");
+}
+
+std::optional<Feature> Features::first_outside(Features others) const {
+  const uint32_t outside = bits_ & ~others.bits_;
+  if (outside == 0) return std::nullopt;
+  return static_cast<Feature>(std::countr_zero(outside));
+}
+
+std::vector<Feature> Features::list() const {
+  std::vector<Feature> features;
+  for (uint32_t left = bits_; left != 0; left &= left - 1)
+    features.push_back(static_cast<Feature>(std::countr_zero(left)));
+  return features;
 }
 
 }  // namespace tandem

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
+#include <optional>
 #include <vector>
 
 namespace tandem {
@@ -30,8 +32,25 @@ enum class Feature : uint8_t {
   soft_cap,
 };
 inline constexpr Feature kLastFeature = Feature::soft_cap;
-using Features = std::vector<Feature>;
 
 const char* name_of(Feature feature);  // "attention to a window of the positions"
+
+// A set of them.
+class Features {
+ public:
+  constexpr Features() = default;
+  constexpr Features(std::initializer_list<Feature> features) {
+    for (const Feature feature : features) add(feature);
+  }
+  constexpr void add(Feature feature) { bits_ |= bit(feature); }
+  constexpr bool has(Feature feature) const { return (bits_ & bit(feature)) != 0; }
+  std::optional<Feature> first_outside(Features others) const;  // nothing: all of them are among the others
+  std::vector<Feature> list() const;                            // in the order of the enumeration
+  constexpr bool operator==(const Features&) const = default;
+
+ private:
+  static constexpr uint32_t bit(Feature feature) { return uint32_t{1} << static_cast<int>(feature); }
+  uint32_t bits_ = 0;
+};
 
 }  // namespace tandem

@@ -19,7 +19,7 @@ struct Glu {
   const char* kind() const { return activation == Activation::silu ? "swiglu" : "geglu"; }
   Features features() const {
     Features all{Feature::activation};
-    if (activation == Activation::gelu_tanh) all.push_back(Feature::gelu);
+    if (activation == Activation::gelu_tanh) all.add(Feature::gelu);
     return all;
   }
   double flops() const { return 5.0 * S * I; }

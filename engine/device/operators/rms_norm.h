@@ -28,10 +28,10 @@ struct RmsNorm {
   const char* kind() const { return "rms_norm"; }
   Features features() const {
     Features all{Feature::norm};
-    if (add) all.push_back(Feature::residual);
-    if (add_scale != 1) all.push_back(Feature::scaled_residual);
-    if (centred) all.push_back(Feature::centred_norm);
-    if (bias) all.push_back(Feature::norm_bias);
+    if (add) all.add(Feature::residual);
+    if (add_scale != 1) all.add(Feature::scaled_residual);
+    if (centred) all.add(Feature::centred_norm);
+    if (bias) all.add(Feature::norm_bias);
     return all;
   }
   double flops() const { return (4.0 + (add ? 1 : 0) + (centred ? 2 : 0) + (bias ? 1 : 0)) * S * groups * width; }

@@ -16,7 +16,7 @@ struct Scale {
   const char* kind() const { return "scale"; }
   Features features() const {
     Features all{Feature::element_wise};
-    if (cap > 0) all.push_back(Feature::soft_cap);
+    if (cap > 0) all.add(Feature::soft_cap);
     return all;
   }
   double flops() const { return (cap > 0 ? 5.0 : 1.0) * S * width; }

@@ -4,8 +4,8 @@
 // other, saying each step before it takes it (prove_main.cpp). When it dies, the step it was at is spared the next
 // time; a step that cannot be spared makes the device unusable, and the next child begins behind it. A device that is
 // found to compute wrong values is unusable as well (UnfitDevice). When listing kills the child, drivers are added one
-// by one, and those that kill are left out. Blocks for as long as opening all devices takes,
-// and `silence` more for each driver that hangs.
+// by one, and those that kill are left out. Blocks for as long as opening all devices takes, and
+// `silence` more for each driver that hangs.
 #pragma once
 
 #include <chrono>

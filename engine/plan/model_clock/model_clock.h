@@ -11,8 +11,7 @@
 //                   gpu.submit_empty_seconds: in a plan that the NPU dominates (prefill), and always with slow
 //                   synchronisation. Where the GPU dominates (decode), the next kernel has been queued by then (H7).
 //   shared memory   operators at work on both devices ask for bytes / seconds each; when that is more than both can
-//   get,
-//                   both slow down in the same proportion, until either ends (H13).
+//                   get, both slow down in the same proportion, until either ends (H13).
 //   frames          a program that renders queues one job a period, behind the kernels that the GPU was given before
 //                   (H14); kernels are not interrupted. A frame is in time when it ends within its period.
 //   static graphs   graphs of a size that the profile does not have are compiled before the run (plan `online`).

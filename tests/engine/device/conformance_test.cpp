@@ -62,14 +62,14 @@ class Conformance : public OnTarget {
 
 // A feature without a case would be listed by devices and computed by nobody.
 TEST(Features, have_a_case_each) {
-  std::set<Feature> seen;
+  Features seen;
   sync::Pool pool;
   for (const OpCase& op_case : all_cases()) {
     CaseMemory memory(pool);
-    for (const Feature feature : features_of(op_case.build(memory).op)) seen.insert(feature);
+    for (const Feature feature : features_of(op_case.build(memory).op).list()) seen.add(feature);
   }
   for (int feature = 0; feature <= static_cast<int>(kLastFeature); ++feature)
-    EXPECT_TRUE(seen.contains(static_cast<Feature>(feature))) << name_of(static_cast<Feature>(feature));
+    EXPECT_TRUE(seen.has(static_cast<Feature>(feature))) << name_of(static_cast<Feature>(feature));
 }
 
 TEST_P(Conformance, matmul_stays_within_its_error_bound) {

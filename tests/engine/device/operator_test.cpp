@@ -137,7 +137,7 @@ TEST_F(OperatorTest, parts_keep_the_name_and_the_layer) {
 }
 
 TEST_F(OperatorTest, what_a_device_does_not_list_is_missing) {
-  const Feature most[] = {Feature::attention, Feature::norm, Feature::activation};
+  const Features most{Feature::attention, Feature::norm, Feature::activation};
   Attention attention = attention_of(*this);
   EXPECT_EQ(missing_feature({"a", attention}, most), std::nullopt);
   attention.window = 7;
@@ -163,7 +163,7 @@ TEST_F(OperatorTest, shapes_differ_by_every_field_but_not_by_places) {
   Attention elsewhere = attention, windowed = attention;
   elsewhere.q = at(64), elsewhere.cache.k = at(512);
   windowed.window = 7;
-  EXPECT_TRUE(same_shape({"a", attention}, {"b", elsewhere}));
+  EXPECT_TRUE(same_shape({"a", attention, 3}, {"b", elsewhere, 4}));
   EXPECT_FALSE(same_shape({"a", attention}, {"a", windowed}));
   EXPECT_FALSE(same_shape({"a", attention}, {"a", merge_of(attention)}));
   RmsNorm norm, adding;

@@ -31,31 +31,32 @@ const std::vector<PackedFormat> kQuantised{packed_format(StorageType::q4_0), pac
 const std::vector<PackedFormat> kWide{packed_format(StorageType::q4_0), packed_format(StorageType::bf16)};
 
 std::vector<std::string> reasons(const std::vector<DeviceInfo>& devices, const std::vector<PackedFormat>& weights,
-                                 const std::string& act) {
+                                 ActType act) {
   std::vector<const DeviceInfo*> borrowed;
   for (const DeviceInfo& device : devices) borrowed.push_back(&device);
   return reasons_for_other_bits(borrowed, weights, act);
 }
 
 TEST(OtherBits, have_no_reason_where_every_device_keeps_the_contract) {
-  EXPECT_THAT(reasons({gpu(true, KernelFamily::simd), npu()}, kQuantised, "f16"), IsEmpty());
-  EXPECT_THAT(reasons({gpu(true, KernelFamily::simd)}, kWide, "f16"), IsEmpty())
+  EXPECT_THAT(reasons({gpu(true, KernelFamily::simd), npu()}, kQuantised, ActType::f16), IsEmpty());
+  EXPECT_THAT(reasons({gpu(true, KernelFamily::simd)}, kWide, ActType::f16), IsEmpty())
       << "without an NPU no weight is rounded";
 }
 
 TEST(OtherBits, come_from_a_gpu_that_computes_in_another_way) {
-  EXPECT_THAT(reasons({gpu(false, KernelFamily::simd)}, kQuantised, "f16"), ElementsAre(HasSubstr("not fused")));
-  EXPECT_THAT(reasons({gpu(true, KernelFamily::simt), npu()}, kQuantised, "f16"), ElementsAre(HasSubstr("simt")));
-  EXPECT_THAT(reasons({gpu(false, KernelFamily::simt)}, kQuantised, "f16"),
+  EXPECT_THAT(reasons({gpu(false, KernelFamily::simd)}, kQuantised, ActType::f16), ElementsAre(HasSubstr("not fused")));
+  EXPECT_THAT(reasons({gpu(true, KernelFamily::simt), npu()}, kQuantised, ActType::f16),
+              ElementsAre(HasSubstr("simt")));
+  EXPECT_THAT(reasons({gpu(false, KernelFamily::simt)}, kQuantised, ActType::f16),
               ElementsAre(HasSubstr("not fused"), HasSubstr("simt")));
 }
 
 TEST(OtherBits, come_from_an_npu_that_rounds_what_others_do_not) {
-  EXPECT_THAT(reasons({gpu(true, KernelFamily::simd)}, kQuantised, "f32"),
+  EXPECT_THAT(reasons({gpu(true, KernelFamily::simd)}, kQuantised, ActType::f32),
               ElementsAre(HasSubstr("activations stay f32")));
-  EXPECT_THAT(reasons({gpu(true, KernelFamily::simd), npu()}, kWide, "f32"),
+  EXPECT_THAT(reasons({gpu(true, KernelFamily::simd), npu()}, kWide, ActType::f32),
               ElementsAre(HasSubstr("activations stay f32"), HasSubstr("npu:0 rounds F32 and BF16 weights")));
-  EXPECT_THAT(reasons({npu()}, kWide, "f16"), ElementsAre(HasSubstr("BF16 weights")));
+  EXPECT_THAT(reasons({npu()}, kWide, ActType::f16), ElementsAre(HasSubstr("BF16 weights")));
 }
 
 // One matmul on each device, weights of `format`.

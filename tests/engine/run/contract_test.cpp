@@ -37,23 +37,23 @@ TEST_P(Pieces, of_a_prompt_give_the_bits_of_the_whole) {
 
 INSTANTIATE_TEST_SUITE_P(Plans, Pieces,
                          ::testing::Values(Way{"host-only", {}}, Way{"gpu-only", {}, "simd"},
-                                           Way{"gpu-only", {}, "simd", "f16", KvType::f16}, Way{"layer", {}, "simd"},
-                                           Way{"tensor", {0.4}, "simd", "", KvType::f16}, Way{"staggered", {}, "simd"},
-                                           Way{"sequence", {}, "simd"}),
+                                           Way{"gpu-only", {}, "simd", ActType::f16, KvType::f16},
+                                           Way{"layer", {}, "simd"}, Way{"tensor", {0.4}, "simd", {}, KvType::f16},
+                                           Way{"staggered", {}, "simd"}, Way{"sequence", {}, "simd"}),
                          test_name);
 // Among Vulkan plans alone: lavapipe's fma rounds twice, so other devices have other bits.
 INSTANTIATE_TEST_SUITE_P(
     Vulkan, Pieces,
     ::testing::Values(
-        Way{"gpu-only", {}, "simd", "", KvType::f32, false, "predict", std::vector<std::string>{"vulkan:0"}},
-        Way{"gpu-only", {}, "simd", "f16", KvType::f16, false, "predict", std::vector<std::string>{"vulkan:0"}}),
+        Way{"gpu-only", {}, "simd", {}, KvType::f32, false, "predict", std::vector<std::string>{"vulkan:0"}},
+        Way{"gpu-only", {}, "simd", ActType::f16, KvType::f16, false, "predict", std::vector<std::string>{"vulkan:0"}}),
     test_name);
 
 const std::vector<Way> kWholePromptCuts = {Way{"staggered", {}}, Way{"sequence", {}}};
 
 void expect_same_bits_on_every_plan(const std::string& model, int64_t tokens, KvType kv,
                                     const std::vector<Way>& more = {}) {
-  const auto gpu = open_engine(model, {"gpu-only", {}, "simd", "f16", kv}, tokens);
+  const auto gpu = open_engine(model, {"gpu-only", {}, "simd", ActType::f16, kv}, tokens);
   const auto ids = some_ids(gpu->config().vocabulary, tokens);
   const auto expected = all_logits(*gpu, ids);
   const auto expected_ids = greedy(*gpu, ids, 8);
@@ -63,7 +63,7 @@ void expect_same_bits_on_every_plan(const std::string& model, int64_t tokens, Kv
   for (const Way& way : ways) {
     Way full = way;
     full.family = "simd";
-    full.act = "f16";
+    full.act = ActType::f16;
     full.kv = kv;
     SCOPED_TRACE(model.substr(model.rfind('/') + 1) + " " + full.name());
     const auto engine = open_engine(model, full, tokens);
@@ -94,8 +94,8 @@ TEST(Contract, holds_for_the_default_model) {
 TEST(Contract, pieces_of_a_prompt_of_the_default_model_give_the_bits_of_the_whole) {
   const auto model = default_model();
   if (!model) SKIP_FOR_WANT_OF(data, kNoDefaultModel);
-  expect_same_bits_in_pieces(*model, {"tensor", {0.5}, "simd", "f16", KvType::f16}, 80);
-  expect_same_bits_in_pieces(*model, {"gpu-only", {}, "simd", "f32", KvType::f16}, 80);
+  expect_same_bits_in_pieces(*model, {"tensor", {0.5}, "simd", ActType::f16, KvType::f16}, 80);
+  expect_same_bits_in_pieces(*model, {"gpu-only", {}, "simd", ActType::f32, KvType::f16}, 80);
 }
 
 }  // namespace

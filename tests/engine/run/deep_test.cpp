@@ -68,7 +68,7 @@ class Deep : public ::testing::Test {
 };
 
 TEST_F(Deep, prompts_have_golden_logits_on_the_host_and_the_gpu_with_unrounded_activations) {
-  const Way host{"host-only", {}, "", "f32"}, gpu{"gpu-only", {}, "simd", "f32"};
+  const Way host{"host-only", {}, "", ActType::f32}, gpu{"gpu-only", {}, "simd", ActType::f32};
   const Outcome expected = run_on(host, ids_);
   expect_golden(expected, host);
   if (std::ranges::count(available_devices(), "opencl:0") == 0) SKIP_FOR_WANT_OF(opencl, "no OpenCL device");
@@ -78,13 +78,13 @@ TEST_F(Deep, prompts_have_golden_logits_on_the_host_and_the_gpu_with_unrounded_a
 }
 
 TEST_F(Deep, prompts_and_seeded_samples_are_the_same_on_every_plan) {
-  const Way host{"host-only", {}, "", "f16", KvType::f16};
+  const Way host{"host-only", {}, "", ActType::f16, KvType::f16};
   const Outcome expected = run_on(host, ids_);
   expect_golden(expected, host);
   if (std::ranges::count(available_devices(), "opencl:0") == 0) SKIP_FOR_WANT_OF(opencl, "no OpenCL device");
   for (const Way& way : {Way{"tensor", {}}, Way{"tensor", {0.6}}, Way{"staggered", {}}, Way{"sequence", {}}}) {
     Way full = way;
-    full.family = "simd", full.act = "f16", full.kv = KvType::f16;
+    full.family = "simd", full.act = ActType::f16, full.kv = KvType::f16;
     SCOPED_TRACE(full.name());
     const Outcome run = run_on(full, ids_);
     EXPECT_EQ(different_bits(run.logits, expected.logits), 0u);

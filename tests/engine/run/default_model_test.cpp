@@ -82,11 +82,11 @@ TEST_P(DefaultModel, has_the_golden_perplexity) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Plans, DefaultModel,
-                         ::testing::Values(Way{"host-only", {}, "", "", KvType::f16},
-                                           Way{"gpu-only", {}, "", "", KvType::f16},
-                                           Way{"layer", {}, "", "", KvType::f16},
-                                           Way{"tensor", {0.5}, "", "", KvType::f16},
-                                           Way{"auto", {}, "", "", KvType::f16}),
+                         ::testing::Values(Way{"host-only", {}, "", {}, KvType::f16},
+                                           Way{"gpu-only", {}, "", {}, KvType::f16},
+                                           Way{"layer", {}, "", {}, KvType::f16},
+                                           Way{"tensor", {0.5}, "", {}, KvType::f16},
+                                           Way{"auto", {}, "", {}, KvType::f16}),
                          test_name);
 
 }  // namespace

@@ -42,7 +42,7 @@ class EveryPlan : public ::testing::TestWithParam<const char*> {
     if (plan != "gpu-only") o.devices.push_back("npu:0");
     if (plan == "sequence") o.devices.push_back("host");
     if (plan == "rows") o.split = {0.5};
-    o.act = "f16";
+    o.act = ActType::f16;
     o.gpu_family = "simd";
     o.chunk = o.outputs = kMostTokens;
     o.measurements = path_ + ".measured.json";

@@ -34,7 +34,7 @@ struct Way {
   std::string plan;
   std::vector<double> split;
   std::string family = "";
-  std::string act = "";
+  std::optional<ActType> act{};
   KvType kv = KvType::f32;
   bool copies = false;
   std::string sync = "predict";
@@ -44,7 +44,7 @@ struct Way {
     std::string text = plan;
     for (const double share : split) text += " split " + std::to_string(share);
     if (!family.empty()) text += " " + family;
-    if (!act.empty()) text += " act " + act;
+    if (act) text += std::string(" act ") + to_string(*act);
     text += kv == KvType::f16 ? " kv f16" : " kv f32";
     if (copies) text += " copies";
     if (sync != "predict") text += " sync " + sync;
@@ -76,7 +76,7 @@ inline EngineOptions options_for(const std::string& model, const Way& way) {
   options.plan = way.plan;
   options.split = way.split;
   options.gpu_family = way.family;
-  options.act = !way.act.empty() ? way.act : way.uses_npu() ? "f16" : "f32";  // golden logits are of f32
+  options.act = way.act.value_or(way.uses_npu() ? ActType::f16 : ActType::f32);  // golden logits are of f32
   options.kv_type = way.kv;
   options.force_copies = way.copies;
   options.sync_policy = way.sync;
@@ -94,7 +94,7 @@ inline std::unique_ptr<Engine> open_engine(const std::string& model, const Way& 
 }
 
 inline Rounded rounded_by(const Way& way) {
-  const bool f16 = way.act == "f16" || (way.act.empty() && way.uses_npu());
+  const bool f16 = way.act.value_or(way.uses_npu() ? ActType::f16 : ActType::f32) == ActType::f16;
   return {f16, way.uses_npu(), way.kv == KvType::f16};
 }
 

@@ -70,24 +70,24 @@ TEST_P(GoldenModels, tiny_trained_models_write_their_golden_text) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Plans, GoldenModels,
-                         ::testing::Values(Way{"host-only", {}}, Way{"host-only", {}, "", "f16", KvType::f16},
+                         ::testing::Values(Way{"host-only", {}}, Way{"host-only", {}, "", ActType::f16, KvType::f16},
                                            Way{"gpu-only", {}, "simd"}, Way{"gpu-only", {}, "simt"},
-                                           Way{"gpu-only", {}, "simd", "", KvType::f16},
-                                           Way{"gpu-only", {}, "simd", "", KvType::f32, true}, Way{"npu-only", {}},
+                                           Way{"gpu-only", {}, "simd", {}, KvType::f16},
+                                           Way{"gpu-only", {}, "simd", {}, KvType::f32, true}, Way{"npu-only", {}},
                                            Way{"layer", {}}, Way{"tensor", {0.5}}, Way{"tensor", {0.5}, "simt"},
-                                           Way{"tensor", {}, "", "", KvType::f32, false, "blocking"}),
+                                           Way{"tensor", {}, "", {}, KvType::f32, false, "blocking"}),
                          test_name);
 
 const std::vector<std::string> kVulkan{"vulkan:0"}, kVulkanAndNpu{"vulkan:0", "npu:0"},
     kThree{"vulkan:0", "opencl:0", "npu:0"};
 INSTANTIATE_TEST_SUITE_P(
     Vulkan, GoldenModels,
-    ::testing::Values(Way{"gpu-only", {}, "simd", "", KvType::f32, false, "predict", kVulkan},
-                      Way{"gpu-only", {}, "simt", "", KvType::f32, false, "blocking", kVulkan},
-                      Way{"gpu-only", {}, "simd", "", KvType::f16, true, "predict", kVulkan},
-                      Way{"layer", {}, "simd", "", KvType::f32, false, "predict", kVulkanAndNpu},
-                      Way{"tensor", {0.5}, "simd", "", KvType::f16, false, "predict", kVulkanAndNpu},
-                      Way{"tensor", {0.3, 0.3, 0.4}, "simd", "", KvType::f32, false, "predict", kThree}),
+    ::testing::Values(Way{"gpu-only", {}, "simd", {}, KvType::f32, false, "predict", kVulkan},
+                      Way{"gpu-only", {}, "simt", {}, KvType::f32, false, "blocking", kVulkan},
+                      Way{"gpu-only", {}, "simd", {}, KvType::f16, true, "predict", kVulkan},
+                      Way{"layer", {}, "simd", {}, KvType::f32, false, "predict", kVulkanAndNpu},
+                      Way{"tensor", {0.5}, "simd", {}, KvType::f16, false, "predict", kVulkanAndNpu},
+                      Way{"tensor", {0.3, 0.3, 0.4}, "simd", {}, KvType::f32, false, "predict", kThree}),
     test_name);
 
 // One storage type in all matrices, so that matrices with the same input are one: on a device of each kind.
@@ -109,7 +109,7 @@ TEST_P(GoldenTypes, have_golden_logits) {
 INSTANTIATE_TEST_SUITE_P(Devices, GoldenTypes,
                          ::testing::Values(Way{"host-only", {}}, Way{"gpu-only", {}, "simd"},
                                            Way{"gpu-only", {}, "simt"}, Way{"tensor", {0.5}, "simd"},
-                                           Way{"gpu-only", {}, "simd", "", KvType::f32, false, "predict", kVulkan}),
+                                           Way{"gpu-only", {}, "simd", {}, KvType::f32, false, "predict", kVulkan}),
                          test_name);
 
 }  // namespace

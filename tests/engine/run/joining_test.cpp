@@ -25,7 +25,7 @@ class Joining : public ::testing::Test {
   EngineOptions options(const std::string& warming_program) const {
     EngineOptions options;
     options.model_path = model_;
-    options.act = "f16";
+    options.act = ActType::f16;
     options.context = 64;
     options.measurements = "";
     options.program_folder = before_program_folder_;

@@ -67,7 +67,7 @@ TEST(Pieces, at_another_depth_are_planned_anew) {
   EngineOptions options = engines.options(32);
   options.plan = "staggered";
   options.devices = {"npu:0", "host"};
-  options.act = "f16";
+  options.act = ActType::f16;
   options.context = 320;
   const auto engine = Engine::open(options);
   engine->extend(some_ids(256));

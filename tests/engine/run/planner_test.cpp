@@ -159,7 +159,7 @@ TEST_F(Planning, leaves_a_plan_that_takes_longer_than_predicted) {
 
 TEST_F(Planning, tells_apart_how_steps_are_submitted) {
   PlannerOptions follow;
-  follow.submit = "follow";
+  follow.submit = Submit::follow;
   Planner ahead = planner("rows"), following = planner("rows", follow);
   const Plan plan = following.plan_for({1, 1}, 0);
   for (Planner* one : {&ahead, &following}) one->learn(plan, {1, 1}, 0, {}, 1e-3, 1);

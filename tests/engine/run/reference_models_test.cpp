@@ -92,10 +92,10 @@ TEST_P(ReferenceModels, have_the_logits_of_their_descriptions) {
 INSTANTIATE_TEST_SUITE_P(
     Plans, ReferenceModels,
     ::testing::Values(Way{"host-only", {}}, Way{"gpu-only", {}, "simd"}, Way{"gpu-only", {}, "simt"},
-                      Way{"gpu-only", {}, "simd", "", KvType::f16}, Way{"npu-only", {}}, Way{"layer", {}},
+                      Way{"gpu-only", {}, "simd", {}, KvType::f16}, Way{"npu-only", {}}, Way{"layer", {}},
                       Way{"tensor", {0.5}}, Way{"staggered", {}},
-                      Way{"gpu-only", {}, "simd", "", KvType::f32, false, "predict", {"vulkan:0"}},
-                      Way{"tensor", {0.5}, "simt", "", KvType::f32, false, "blocking", {"vulkan:0", "npu:0"}}),
+                      Way{"gpu-only", {}, "simd", {}, KvType::f32, false, "predict", {"vulkan:0"}},
+                      Way{"tensor", {0.5}, "simt", {}, KvType::f32, false, "blocking", {"vulkan:0", "npu:0"}}),
     test_name);
 
 }  // namespace

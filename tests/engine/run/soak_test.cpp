@@ -87,7 +87,7 @@ class Soak : public ::testing::Test {
     options.plan = arrangement.plan;
     options.devices = arrangement.devices;
     options.split = arrangement.split;
-    options.act = "f16";
+    options.act = ActType::f16;
     options.sync_policy = policy;
     options.chunk = options.outputs = 16;
     options.measurements = "";
