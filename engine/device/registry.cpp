@@ -72,6 +72,20 @@ void require_known(const DeviceParameters& parameters, const DeviceFactory& fact
   }
 }
 
+struct Named {
+  DeviceFactory factory;
+  DeviceId id;
+};
+
+// Error when it is no id, when there is no such kind of device, or when the device does not know a parameter.
+Named find(std::string_view text) {
+  std::optional<DeviceId> id = parse_device_id(text);
+  std::optional<DeviceFactory> factory = id ? find_factory(id->prefix) : std::nullopt;
+  if (!factory) throw Error("there is no such device", std::string(text), what_there_is(text));
+  require_known(id->parameters, *factory);
+  return {*std::move(factory), *std::move(id)};
+}
+
 }  // namespace
 
 std::vector<DeviceFactory> device_factories() {
@@ -88,14 +102,11 @@ std::vector<DeviceFactory> device_factories() {
 void add_device_factory(const DeviceFactory& factory) { added_factories().push_back(factory); }
 
 std::unique_ptr<Device> open_device(std::string_view text, const DeviceOptions& options) {
-  const std::optional<DeviceId> id = parse_device_id(text);
-  const auto factory = id ? find_factory(id->prefix) : std::nullopt;
-  if (!factory || id->index >= factory->count().all)
-    throw Error("there is no such device", std::string(text), what_there_is(text));
-  require_known(id->parameters, *factory);
+  const auto [factory, id] = find(text);
+  if (id.index >= factory.count().all) throw Error("there is no such device", std::string(text), what_there_is(text));
   DeviceOptions own = options;
-  own.parameters = id->parameters;
-  return factory->open(id->index, own);
+  own.parameters = id.parameters;
+  return factory.open(id.index, own);
 }
 
 std::unique_ptr<Device> open_host_on(Device& other, const DeviceOptions& options) {
@@ -104,12 +115,7 @@ std::unique_ptr<Device> open_host_on(Device& other, const DeviceOptions& options
   return open_host_beside(*thread, options);
 }
 
-DeviceKind device_kind(std::string_view text) {
-  const std::optional<DeviceId> id = parse_device_id(text);
-  const auto factory = id ? find_factory(id->prefix) : std::nullopt;
-  if (!factory) throw Error("there is no such device", std::string(text), what_there_is(text));
-  return factory->kind;
-}
+DeviceKind device_kind(std::string_view text) { return find(text).factory.kind; }
 
 std::string first_device(DeviceKind kind) {
   const std::vector<std::string> ids = available([&](const DeviceFactory& one) { return one.kind == kind; });

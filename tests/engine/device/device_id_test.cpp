@@ -42,6 +42,7 @@ TEST(Registry, knows_the_kind_of_a_device_before_it_is_opened) {
   EXPECT_EQ(device_kind("vulkan:3"), DeviceKind::gpu);
   EXPECT_EQ(device_kind("slow"), DeviceKind::npu);
   EXPECT_THROW(device_kind("abacus"), Error);
+  EXPECT_THROW(device_kind("host?speed=1"), Error);
   EXPECT_EQ(first_device(DeviceKind::npu), "npu:0") << "what was added comes behind the engine's own";
   EXPECT_EQ(first_device(DeviceKind::host), "host");
 }
