@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "engine/device/lab/lab.h"
 #include "engine/lab/measure_policy.h"
 #include "sync/error.h"
 #include "sync/ping_pong.h"
