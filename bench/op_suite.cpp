@@ -65,7 +65,7 @@ Result run_target(const Target& target) {
   reference.device = make_host_device(HostArithmetic::reference, 1);
   for (const OpCase& op_case : all_cases()) {
     if (!run_one(op_case, bench, reference, result))
-      std::fprintf(stderr, "wrong: %s on %s\n", op_case.name.c_str(), target.name);
+      std::fprintf(stderr, "wrong: %s on %s\n", op_case.name.c_str(), target.name.c_str());
   }
   result.seconds = seconds_since(begin);
   return result;

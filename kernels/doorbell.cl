@@ -1,7 +1,7 @@
 // What waiting costs, by itself: a step whose length is given and whose result is checked, launched like any kernel (probe_step) or taken
 // from shared memory by a kernel that stays on the device (doorbell).
 //
-// Layout: lines of 16 words. done (engine/device/stepped_probe.h): 0 epoch, 4 value, 5 count of steps, 6-7 begin, 8-9 end, in cycles. bell:
+// Layout: lines of 16 words. done (engine/device/lab/stepped_probe.h): 0 epoch, 4 value, 5 count of steps, 6-7 begin, 8-9 end, in cycles. bell:
 //   0 the step wanted, 1 stop, 2 resident (1: a doorbell kernel serves this bell), 4 timed, 6-7 iterations of a step.
 // Orders: flags.cl. Everything a step writes lies in the flag's own line, so that one line changes hands. The resident word and the bell are
 //   looked at crosswise (the kernel clears resident, then looks at the bell again; the host rings, then looks at resident), so both

@@ -1,4 +1,4 @@
-// One side of a launch of memory-ordering litmus tests (engine/device/litmus.h says what they are and what they forbid).
+// One side of a launch of memory-ordering litmus tests (engine/device/lab/litmus.h says what they are and what they forbid).
 //
 // Layout, in lines of 16 words: 0, 1: how far the left and the right side are; 2-9 and 10-17: a result word per instance, left and right; from 18
 //   on the instances, each of 1 + 64 lines (many lines) or 2 lines. An instance: word 0 of line 0 is the flag (or x); the data (or y) is in the
@@ -6,7 +6,7 @@
 // Result: bit 0: flag (or the other side's word) new, 1: data new, 2: the other side was seen at this instance, 3: the flag came while it was
 //   waited for, 4: the left side went on and the flag was still old; from bit 16: lines that were old.
 // Orders: flags.cl. Data are plain volatile accesses, as a step's results are.
-// Work mapping: one work-item. Limits: `looks` bounds everything that waits. engine/device/litmus_thread.cpp and shaders/litmus.comp are the same.
+// Work mapping: one work-item. Limits: `looks` bounds everything that waits. engine/device/lab/litmus_thread.cpp and shaders/litmus.comp are the same.
 #include "flags.cl"
 
 #define INSTANCES 128u

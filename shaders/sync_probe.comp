@@ -1,7 +1,7 @@
 // A step of a waiting policy's probe: the work and the flag of kernels/doorbell.cl (probe_step), in pieces, since lavapipe ends an invocation's loops
 // after 65,535 iterations.
 //
-// Layout: line (engine/device/stepped_probe.h), 16 words: 0 epoch, 4 value, 5 count of steps, 12 the chain so far.
+// Layout: line (engine/device/lab/stepped_probe.h), 16 words: 0 epoch, 4 value, 5 count of steps, 12 the chain so far.
 // Orders: everything a step writes lies in the flag's own line; the epoch is stored with release order behind it.
 // Work mapping: one invocation. Limits: links <= TANDEM_PROBE_LINKS a dispatch; `first` starts the chain, `last` raises the flag.
 #version 450

@@ -55,12 +55,12 @@ void Flag::fail(const std::string& message) const {
   wake_sleepers(shared);
 }
 
-void Flag::sleep_until(uint32_t epoch, int milliseconds) const {
+void Flag::sleep_until(uint32_t epoch, std::chrono::microseconds duration) const {
   FlagLine& shared = line();
   shared.sleepers.fetch_add(1, std::memory_order_seq_cst);
   const uint32_t seen = shared.epoch.load(std::memory_order_seq_cst);
   if (static_cast<int32_t>(seen - epoch) < 0 && shared.failure.load(std::memory_order_seq_cst) == 0) {
-    const timespec time{milliseconds / 1000, (milliseconds % 1000) * 1'000'000L};
+    const timespec time{duration.count() / 1'000'000, (duration.count() % 1'000'000) * 1000};
     syscall(SYS_futex, &shared.epoch, FUTEX_WAIT_PRIVATE, seen, &time, nullptr, 0);
   }
   shared.sleepers.fetch_sub(1, std::memory_order_seq_cst);

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -55,9 +56,9 @@ class Flag {
   const Slot& slot() const;     // for a device that imports the bank
   size_t offset_bytes() const;  // of this line in the slot
   FlagLine& line() const;
-  // Sleeps until the epoch reaches `epoch`, the flag fails, or about `milliseconds` have passed. A device's kernel
+  // Sleeps until the epoch reaches `epoch`, the flag fails, or about that time has passed. A device's kernel
   // cannot wake a sleeper.
-  void sleep_until(uint32_t epoch, int milliseconds) const;
+  void sleep_until(uint32_t epoch, std::chrono::microseconds duration) const;
   FlagBank& bank() const { return *bank_; }
   explicit operator bool() const { return bank_ != nullptr; }
 

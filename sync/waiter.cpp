@@ -23,10 +23,8 @@ void pause_core() {
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-constexpr const char* kOverloaded = "The device may be hung or overloaded; try --sync blocking";
-
 [[noreturn]] void throw_wait_failed(const std::string& why, const Flag& flag, uint32_t epoch,
-                                    const WaitContext& context, const std::string& hint = kOverloaded) {
+                                    const WaitContext& context, const std::string& hint = "") {
   throw Error(why,
               "step '" + std::string(context.step) + "', flag '" + flag.name() + "', device " +
                   std::string(context.device) + ", wanted epoch " + std::to_string(epoch) + ", seen " +
@@ -48,7 +46,7 @@ class Attempt {
   }
   void check_deadline() const {
     if (Clock::now() - start_ > context_.deadline)
-      throw_wait_failed("a wait passed its deadline", flag_, epoch_, context_);
+      throw_wait_failed("a wait passed its deadline", flag_, epoch_, context_, late());
   }
   std::chrono::milliseconds remaining() const {
     const auto left =
@@ -85,10 +83,10 @@ class Attempt {
       if (context_.block) {
         block_in_the_signaller();
         // The signaller is idle and the flag still down: others may yet raise it, and looking is no reason to spin.
-        if (!done()) flag_.sleep_until(epoch_, 1);
+        if (!done()) flag_.sleep_until(epoch_, std::chrono::milliseconds(1));
         continue;
       }
-      flag_.sleep_until(epoch_, 50);
+      flag_.sleep_until(epoch_, std::chrono::milliseconds(50));
     }
   }
   // The signaller's own call knows neither the step nor what was waited before it: when it gives up as the wait's time
@@ -105,6 +103,10 @@ class Attempt {
     const timespec time{static_cast<time_t>(seconds),
                         static_cast<long>((seconds - static_cast<time_t>(seconds)) * 1e9)};
     nanosleep(&time, nullptr);
+  }
+  std::string late() const {
+    return "It did not come within " + std::to_string(context_.deadline.count()) +
+           " ms: who should raise it hangs, or has more to do than that";
   }
   WaitReport report() const { return {seconds_since(start_), spun_}; }
 

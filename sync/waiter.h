@@ -18,11 +18,14 @@
 
 namespace tandem::sync {
 
+// Of every wait, unless whoever waits says otherwise: longer than any step that a slow device may be busy with.
+inline constexpr std::chrono::milliseconds kWaitDeadline{120000};
+
 struct WaitContext {
   std::string_view step;    // for the error message
   std::string_view device;  // who is expected to raise the flag
   double predicted_seconds = 0;
-  std::chrono::milliseconds deadline{10000};
+  std::chrono::milliseconds deadline = kWaitDeadline;
   // Blocks (without using the core) until the signaller has made progress, e.g. clFinish; empty: futex on the flag.
   std::function<void(std::chrono::milliseconds)> block;
 };

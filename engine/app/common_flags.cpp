@@ -10,6 +10,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "engine/device/device_id.h"
 #include "engine/plan/strategy.h"
 #include "sync/waiter.h"
 
@@ -19,16 +20,10 @@ namespace {
 
 constexpr int64_t kMostTokens = std::numeric_limits<int32_t>::max();
 
-// "opencl:0", "npu", "host": what an id looks like; whether the device is there is found out when it is opened.
-// (Not with std::regex, which recurses once a character: a long text would overrun the stack.)
+// What an id looks like; whether the device is there is found out when it is opened.
 std::string check_device_id(const std::string& id) {
-  const size_t name = std::min(id.find_first_not_of("abcdefghijklmnopqrstuvwxyz"), id.size());
-  const std::string_view number = std::string_view(id).substr(name);
-  const bool numbered = number.size() >= 2 && number.size() <= 5 && number[0] == ':' &&
-                        number.find_first_not_of("0123456789", 1) == std::string_view::npos;
-  return name > 0 && (number.empty() || numbered)
-             ? ""
-             : "'" + id.substr(0, 80) + "' is no device id (opencl:0, vulkan:0, npu:0, host)";
+  if (parse_device_id(id)) return "";
+  return "'" + id.substr(0, 80) + "' is no device id (opencl:0, vulkan:0, npu:0, npu:0?params=FILE, host)";
 }
 
 // `--plan list` is an answer of its own: it ends the program like --help, whatever else is on the command line.
@@ -134,8 +129,9 @@ void add_sampling_flags(CLI::App& app, CommonFlags& flags) {
 }
 
 void add_device_flag(CLI::App& app, CommonFlags& flags) {
-  app.add_option("--device", flags.devices,
-                 "devices to use, comma separated: opencl:0, npu:0, host; default: the best GPU and the NPU")
+  app.add_option(
+         "--device", flags.devices,
+         "devices to use, comma separated: opencl:0, npu:0, npu:0?params=FILE, host; default: the best GPU and the NPU")
       ->delimiter(',')
       ->envname("TANDEM_DEVICE")
       ->check(CLI::Validator(check_device_id, "ID"));

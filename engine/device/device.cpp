@@ -1,25 +1,26 @@
 #include "engine/device/device.h"
 
 #include "engine/device/device_traits.h"
+#include "engine/device/lab/lab.h"
+#include "sync/error.h"
 
 namespace tandem {
 
-void launch_from(Device& device, const PlannedLaunch& planned, uint32_t base) {
-  std::vector<sync::WaitFor> waits = planned.waits;
-  for (sync::WaitFor& wait : waits) wait.epoch += base;
-  sync::Signal signal = planned.signal;
-  signal.epoch += base;
-  device.launch(*planned.program, waits, signal);
+PlannedLaunch counted_from(uint32_t base, PlannedLaunch planned) {
+  for (sync::WaitFor& wait : planned.waits) wait.epoch += base;
+  planned.signal.epoch += base;
+  return planned;
 }
 
-std::unique_ptr<LaunchSequence> Device::sequence(std::vector<PlannedLaunch> launches) {
-  return std::make_unique<LaunchSequence>(std::move(launches));
+std::shared_ptr<const LaunchSequence> make_sequence(Device& device, std::vector<PlannedLaunch> launches) {
+  auto built = device.build(launches);
+  return std::make_shared<const LaunchSequence>(std::move(launches), std::move(built));
 }
 
-void Device::launch_all(const LaunchSequence& sequence, uint32_t base) {
-  batch(true);
-  for (const PlannedLaunch& planned : sequence.launches()) launch_from(*this, planned, base);
-  batch(false);
+void launch_one(Device& device, Program& program, std::span<const sync::WaitFor> waits, sync::Signal signal) {
+  std::vector<PlannedLaunch> one;
+  one.push_back({&program, {waits.begin(), waits.end()}, signal});
+  device.launch(std::make_shared<const LaunchSequence>(std::move(one)), 0);
 }
 
 DeviceTraits traits_of(const DeviceInfo& info) {
@@ -29,6 +30,21 @@ DeviceTraits traits_of(const DeviceInfo& info) {
   traits.static_graphs = info.static_graphs;
   traits.thread_of = info.thread_of;
   return traits;
+}
+
+void require_policy(const DeviceInfo& info, std::string_view policy) {
+  std::string passed;
+  for (const PolicyTest& test : info.policies) {
+    if (test.policy == policy && test.passed) return;
+    if (test.policy == policy)
+      throw Error("a waiting policy is switched off", test.policy + " on " + info.id, test.reason);
+    if (test.passed) passed += (passed.empty() ? "" : ", ") + test.policy;
+  }
+  throw Error("unknown waiting policy", std::string(policy) + " on " + info.id, "What passed here: " + passed);
+}
+
+void refuse_litmus(const DeviceInfo& info) {
+  throw Error("litmus tests need memory that the host and the device both see", info.id, info.zero_copy_note);
 }
 
 }  // namespace tandem

@@ -1,32 +1,34 @@
-// What every processor looks like: a GPU through OpenCL, the emulated NPU, the host.
+// What every processor looks like to whoever runs programs on it: a GPU through OpenCL or Vulkan, the emulated NPU, the
+// host.
 //
 // Contract
-//   Two phases. prepare() resolves shapes, compiles, binds arguments; it may take milliseconds and must not be called
-//   between a run's launches. launch() never blocks: it queues the program behind what was launched before (devices are
-//   in-order), to start when every WaitFor is satisfied and to raise Signal when all results are visible to every other
-//   device. Programs may be launched again and again; what changes between launches (positions, ids) is read from
-//   memory. Waits for flags that this same device raises earlier in its queue are allowed and cost nothing. Threads:
-//   prepare() and launch() are called from one thread, the orchestrator's. estimate(), supports(), info() from any.
+//   Two phases. prepare() and make_sequence() resolve shapes, compile, bind arguments; they may take seconds and must
+//   not be called between a run's launches. launch() never blocks: it queues a sequence of programs behind what was
+//   launched before (devices are in-order); each starts when every WaitFor is satisfied and raises its Signal when all
+//   its results are visible to every other device. A sequence may be launched again and again, also while it still
+//   runs; what changes between launches (positions, ids) is read from memory, and epochs count from the launch's base.
+//   Waits for flags that this same device raises earlier in its queue are allowed and cost nothing.
+//   Threads: prepare(), make_sequence() and launch() are called from one thread, the orchestrator's; estimate(),
+//   supports(), info() from any.
 //   Failure: prepare() throws tandem::Error. A failure after launch() is stored on the step's signal flag (Flag::fail)
-//   and on the device (finish() throws it); later launches of the run are skipped, their flags fail too. Ownership:
-//   programs and device objects are released before the pool whose slots they import.
+//   and on the device (finish() throws it); later launches of the run are skipped, their flags fail too.
+//   Ownership: programs and device objects are released before the pool whose slots they import.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "engine/device/device_info.h"
-#include "engine/device/litmus.h"
 #include "engine/device/operator.h"
-#include "engine/device/sync_probe.h"
 #include "sync/flag.h"
 
 namespace tandem {
+
+class DeviceLab;
 
 struct Cost {  // on the model clock: computed, never measured
   double seconds = 0, joules = 0, bytes = 0, flops = 0;
@@ -39,34 +41,32 @@ class Program {
   virtual double compile_seconds() const { return 0; }
 };
 
-// Work on the wall clock; devices that can measure append here (see take_spans). A device that can tell operators apart
-// gives a span for each thing it launched of them, another one for the whole program.
-struct DeviceSpan {
-  const Program* program = nullptr;
-  double start_seconds = 0, end_seconds = 0;  // steady clock
-  int op = -1;                                // index of the operator in the program; -1: the whole program
-  bool alone = false;  // launched by itself only because it was measured: otherwise it is a part of a larger launch
-};
-
-// One of a run's launches. Its epochs count from the run's base.
 struct PlannedLaunch {
   Program* program = nullptr;
   std::vector<sync::WaitFor> waits;
   sync::Signal signal;
 };
 
-// All of a run's launches on one device, and what that device has built of them once for every run. Never changes.
-// Borrows the programs and the flags; lives until the device has finished.
+// Its epochs are the planned ones, counted from a launch's base.
+PlannedLaunch counted_from(uint32_t base, PlannedLaunch planned);
+
+// Launches that go to a device together, in this order. Never changes. Borrows the programs and the flags. Shared by
+// its owner and by launches that have not ended.
 class LaunchSequence {
  public:
-  explicit LaunchSequence(std::vector<PlannedLaunch> launches) : launches_(std::move(launches)) {}
-  virtual ~LaunchSequence() = default;
-  LaunchSequence(const LaunchSequence&) = delete;
-  LaunchSequence& operator=(const LaunchSequence&) = delete;
+  // What a device has built of the launches, for sequences that are launched again and again.
+  struct Built {
+    virtual ~Built() = default;
+  };
+
+  explicit LaunchSequence(std::vector<PlannedLaunch> launches, std::unique_ptr<const Built> built = nullptr)
+      : launches_(std::move(launches)), built_(std::move(built)) {}
   std::span<const PlannedLaunch> launches() const { return launches_; }
+  const Built* built() const { return built_.get(); }
 
  private:
   const std::vector<PlannedLaunch> launches_;
+  const std::unique_ptr<const Built> built_;
 };
 
 class Device {
@@ -75,32 +75,24 @@ class Device {
   virtual const DeviceInfo& info() const = 0;
   virtual Support supports(const Operator& op) const = 0;
   virtual std::unique_ptr<Program> prepare(std::span<const Operator> operators) = 0;
-  virtual void launch(Program& program, std::span<const sync::WaitFor> waits, sync::Signal signal) = 0;
-  // Between batch(true) and batch(false) launches may be held back: queueing many steps then does not compete with
-  // running them for a core.
-  virtual void batch(bool open) = 0;
-  // As batch(true), launch() of each with `base` added to its epochs, and batch(false); but a device may have built at
-  // sequence() what a run then only hands over. Of programs that this device prepared.
-  virtual std::unique_ptr<LaunchSequence> sequence(std::vector<PlannedLaunch> launches);
-  virtual void launch_all(const LaunchSequence& sequence, uint32_t base);
+  // Programs that this device prepared; also such of another device on the same thread (DeviceInfo::thread_of).
+  virtual void launch(std::shared_ptr<const LaunchSequence> sequence, uint32_t base) = 0;
   virtual Cost estimate(std::span<const Operator> operators) const = 0;
-
   // Blocks until everything launched has ended; throws the first stored failure and clears it.
   virtual void finish(std::chrono::milliseconds deadline) = 0;
-  // Spans measured since the last call, in order of execution. Recording is off until record_spans(true).
-  virtual void record_spans(bool on) = 0;
-  virtual std::vector<DeviceSpan> take_spans() = 0;
 
-  // A waiting policy by itself, with steps of about work_seconds, to measure what waiting costs. Nothing else may be
-  // launched while it lives. Error with the reason when the policy is unknown or switched off here.
-  virtual std::unique_ptr<SyncProbe> sync_probe(std::string_view policy, double work_seconds) = 0;
+  virtual DeviceLab& lab() = 0;  // measuring and testing; engine/device/lab/lab.h
 
-  // A side of memory-ordering litmus tests on this device. Nothing else may be launched while it lives. Error with the
-  // reason when its memory is not the host's.
-  virtual std::unique_ptr<LitmusAgent> litmus_agent();
+ private:
+  friend std::shared_ptr<const LaunchSequence> make_sequence(Device& device, std::vector<PlannedLaunch> launches);
+  // What the device wants to have ready whenever these are launched; nullptr: nothing.
+  virtual std::unique_ptr<const LaunchSequence::Built> build(std::span<const PlannedLaunch>) { return nullptr; }
 };
 
-// One of them by itself.
-void launch_from(Device& device, const PlannedLaunch& planned, uint32_t base);
+// For launches that are repeated: the device may build something of them, once.
+std::shared_ptr<const LaunchSequence> make_sequence(Device& device, std::vector<PlannedLaunch> launches);
+
+// One program, once; its epochs are what they are.
+void launch_one(Device& device, Program& program, std::span<const sync::WaitFor> waits = {}, sync::Signal signal = {});
 
 }  // namespace tandem

@@ -32,6 +32,8 @@ struct DeviceInfo {
   bool static_graphs = false;  // a program is a graph compiled for its numbers of tokens: few sizes are at hand
   bool models_time = false;    // estimate() is the clock of a chip that this device stands for
   std::string thread_of;       // id of the device on whose thread it works, in turn with it; "": on one of its own
+  bool shares_thread = false;  // another device may work on its thread (open_host_on)
+  std::string parameters;      // what it was opened with, "delay_us=100": as DeviceOptions::parameters, in their order
   std::vector<PolicyTest> policies;
 };
 

@@ -38,8 +38,8 @@ class PairTrial {
     for (int64_t i = 0; i < kWidth; ++i) values_.as<float>()[i] = static_cast<float>(i + 1);
     for (uint32_t round = 1; round <= kHandOvers; ++round) {
       const sync::WaitFor before[] = {{taken, round - 1}}, after[] = {{sent, round}};
-      from_.launch(*first, before, {sent, round});
-      to_.launch(*second, after, {taken, round});
+      launch_one(from_, *first, before, {sent, round});
+      launch_one(to_, *second, after, {taken, round});
     }
     sync::WaitContext context;
     context.step = "pair self-test";

@@ -1,13 +1,15 @@
 #include "engine/device/registry.h"
 
 #include <algorithm>
-#include <charconv>
+#include <functional>
 #include <optional>
 
+#include "engine/device/device_id.h"
 #include "engine/device/host/host_device.h"
 #include "engine/device/npu/npu_device.h"
 #include "engine/device/opencl/opencl_device.h"
 #include "engine/device/proof/proof.h"
+#include "engine/device/thread_device.h"
 #include "engine/device/vulkan/vulkan_device.h"
 #include "sync/error.h"
 
@@ -16,20 +18,16 @@ namespace {
 
 constexpr proof::Api kApis[] = {proof::Api::opencl, proof::Api::vulkan};
 
-struct DeviceId {
-  std::string prefix;
-  int index = 0;
-};
+std::vector<DeviceFactory>& added_factories() {
+  static std::vector<DeviceFactory> added;
+  return added;
+}
 
-// "opencl:1" or "opencl" (= opencl:0); nothing when the index is no number.
-std::optional<DeviceId> parse(std::string_view id) {
-  const size_t colon = id.find(':');
-  DeviceId parsed{std::string(id.substr(0, colon))};
-  if (colon == std::string_view::npos) return parsed;
-  const std::string_view digits = id.substr(colon + 1);
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), parsed.index);
-  if (error != std::errc() || end != digits.data() + digits.size() || parsed.index < 0) return std::nullopt;
-  return parsed;
+std::optional<DeviceFactory> find_factory(std::string_view prefix) {
+  for (const DeviceFactory& factory : device_factories()) {
+    if (prefix == factory.prefix) return factory;
+  }
+  return std::nullopt;
 }
 
 std::string joined(const std::vector<std::string>& ids) {
@@ -38,39 +36,90 @@ std::string joined(const std::vector<std::string>& ids) {
   return text.empty() ? "none" : text;
 }
 
-}  // namespace
-
-std::vector<DeviceFactory> device_factories() {
-  return {
-      {"opencl", "GPUs and CPU devices through OpenCL", opencl_device_count, open_opencl_device},
-      {"vulkan", "GPUs and CPU devices through Vulkan", vulkan_device_count, open_vulkan_device},
-      {"npu", "the emulated neural processing unit", npu_device_count, open_npu_device},
-      {"host", "plain loops on the host's cores", host_device_count, open_host_device},
-  };
+// Of these kinds of device; no driver of another one is loaded.
+std::vector<std::string> available(const std::function<bool(const DeviceFactory&)>& chosen) {
+  std::vector<std::string> gpus, others;
+  for (const DeviceFactory& factory : device_factories()) {
+    if (!chosen(factory)) continue;
+    const std::vector<UnusableDevice> unusable =
+        factory.kind == DeviceKind::gpu ? unusable_devices() : std::vector<UnusableDevice>();
+    const DeviceCount count = factory.count();
+    for (int index = 0; index < count.all; ++index) {
+      std::string id = factory.prefix;
+      if (factory.numbered) id.append(":").append(std::to_string(index));
+      if (std::ranges::any_of(unusable, [&](const UnusableDevice& one) { return one.id == id; })) continue;
+      (index < count.gpus ? gpus : others).push_back(std::move(id));
+    }
+  }
+  gpus.insert(gpus.end(), others.begin(), others.end());
+  return gpus;
 }
 
-std::unique_ptr<Device> open_device(std::string_view id, const DeviceOptions& options) {
-  if (const auto parsed = parse(id))
-    for (const DeviceFactory& factory : device_factories())
-      if (parsed->prefix == factory.prefix && parsed->index < factory.count().all)
-        return factory.open(parsed->index, options);
+std::string what_there_is(std::string_view id) {
   std::string hint = "available: " + joined(available_devices());
   for (const proof::Api api : kApis) {
     if (!id.starts_with(proof::name_of(api))) continue;
     for (const proof::Unusable& one : proof::unusable(api)) hint += "; " + one.id + " is left out: " + one.reason;
   }
-  throw Error("there is no such device", std::string(id), hint);
+  return hint;
 }
 
-std::unique_ptr<Device> open_host_on(Device& npu, const DeviceOptions& options) {
-  return open_host_beside(npu_thread(npu), npu.info(), options);
-}
-
-std::string best_gpu() {
-  for (const std::string& id : available_devices()) {
-    if (id.starts_with("opencl") || id.starts_with("vulkan")) return id;
+void require_known(const DeviceParameters& parameters, const DeviceFactory& factory) {
+  for (const auto& [name, value] : parameters) {
+    if (std::ranges::find(factory.parameters, name) != factory.parameters.end()) continue;
+    throw Error("the device has no such parameter", name + " of " + factory.prefix,
+                "it knows: " + joined(factory.parameters));
   }
-  return "";
+}
+
+struct Named {
+  DeviceFactory factory;
+  DeviceId id;
+};
+
+// Error when it is no id, when there is no such kind of device, or when the device does not know a parameter.
+Named find(std::string_view text) {
+  std::optional<DeviceId> id = parse_device_id(text);
+  std::optional<DeviceFactory> factory = id ? find_factory(id->prefix) : std::nullopt;
+  if (!factory) throw Error("there is no such device", std::string(text), what_there_is(text));
+  require_known(id->parameters, *factory);
+  return {*std::move(factory), *std::move(id)};
+}
+
+}  // namespace
+
+std::vector<DeviceFactory> device_factories() {
+  std::vector<DeviceFactory> all = {
+      {"opencl", DeviceKind::gpu, "GPUs and CPU devices through OpenCL", opencl_device_count, open_opencl_device},
+      {"vulkan", DeviceKind::gpu, "GPUs and CPU devices through Vulkan", vulkan_device_count, open_vulkan_device},
+      {"npu", DeviceKind::npu, "the emulated neural processing unit", npu_device_count, open_npu_device, {"params"}},
+      {"host", DeviceKind::host, "plain loops on the host's cores", host_device_count, open_host_device, {}, false},
+  };
+  all.insert(all.end(), added_factories().begin(), added_factories().end());
+  return all;
+}
+
+void add_device_factory(const DeviceFactory& factory) { added_factories().push_back(factory); }
+
+std::unique_ptr<Device> open_device(std::string_view text, const DeviceOptions& options) {
+  const auto [factory, id] = find(text);
+  if (id.index >= factory.count().all) throw Error("there is no such device", std::string(text), what_there_is(text));
+  DeviceOptions own = options;
+  own.parameters = id.parameters;
+  return factory.open(id.index, own);
+}
+
+std::unique_ptr<Device> open_host_on(Device& other, const DeviceOptions& options) {
+  auto* thread = dynamic_cast<ThreadDevice*>(&other);
+  if (thread == nullptr) throw Error("the device has no thread to share", other.info().id, "open the host by itself");
+  return open_host_beside(*thread, options);
+}
+
+DeviceKind device_kind(std::string_view text) { return find(text).factory.kind; }
+
+std::string first_device(DeviceKind kind) {
+  const std::vector<std::string> ids = available([&](const DeviceFactory& one) { return one.kind == kind; });
+  return ids.empty() ? "" : ids.front();
 }
 
 std::vector<UnusableDevice> unusable_devices() {
@@ -91,19 +140,7 @@ std::vector<std::string> untried_interfaces() {
 }
 
 std::vector<std::string> available_devices() {
-  const std::vector<UnusableDevice> unusable = unusable_devices();
-  std::vector<std::string> gpus, others;
-  for (const DeviceFactory& factory : device_factories()) {
-    const DeviceCount count = factory.count();
-    for (int index = 0; index < count.all; ++index) {
-      std::string id = factory.prefix;
-      if (id != "host") id.append(":").append(std::to_string(index));  // there is one host
-      if (std::ranges::any_of(unusable, [&](const UnusableDevice& one) { return one.id == id; })) continue;
-      (index < count.gpus ? gpus : others).push_back(std::move(id));
-    }
-  }
-  gpus.insert(gpus.end(), others.begin(), others.end());
-  return gpus;
+  return available([](const DeviceFactory&) { return true; });
 }
 
 void configure_drivers(const DeviceOptions& options) {

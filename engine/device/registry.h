@@ -1,50 +1,31 @@
-// Opens devices by the names of --device: "opencl:0", "npu:0", "host".
+// Opens devices by the names of --device: "opencl:0", "npu:0?params=FILE", "host".
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "engine/device/device.h"
-#include "engine/device/proof/precautions.h"
+#include "engine/device/device_factory.h"
 
 namespace tandem {
 
-// Told in words what takes seconds before it begins: compiling, measuring, keeping.
-using OnLongWork = std::function<void(const std::string& what)>;
-
-struct DeviceOptions {
-  std::vector<int> gpu_cores, npu_cores;  // layout of the host's cores (run/core_layout.h); empty: not pinned
-  std::string gpu_family;                 // "", "simd", "simt": override what the device reports (tests)
-  bool force_copies = false;              // pretend memory is not shared (tests)
-  std::string sync_policy = "predict";    // one of sync::waiter_names(); docs/sync.md
-  std::string npu_params;                 // parameter file (JSON); empty: the built-in one
-  std::string program_folder;             // where compiled OpenCL programs are kept between runs; empty: nowhere
-  OnLongWork on_long_work;                // compiling and keeping programs
-  Precautions precautions;                // steps of opening a GPU to be spared, beside those known of its driver
-};
-
-struct DeviceCount {
-  int all = 0;   // that can be opened now
-  int gpus = 0;  // of them real GPUs, which come first
-};
-
-struct DeviceFactory {
-  const char* prefix;  // "opencl"
-  const char* explains;
-  DeviceCount (*count)();  // none with no driver, never throws
-  std::unique_ptr<Device> (*open)(int index, const DeviceOptions& options);
-};
-
+// Every kind of device there is, in order of preference.
 std::vector<DeviceFactory> device_factories();
-std::unique_ptr<Device> open_device(std::string_view id, const DeviceOptions& options);  // Error lists what is there
-// "host" on the thread of an open NPU, which outlives it: plans may give it what the array does not run.
-std::unique_ptr<Device> open_host_on(Device& npu, const DeviceOptions& options);
+// One more, from outside this library, behind the others: tests, and chips of somebody's own. Before any device is
+// opened, by one thread.
+void add_device_factory(const DeviceFactory& factory);
+
+// Error lists what is there, or which parameters the device knows.
+std::unique_ptr<Device> open_device(std::string_view id, const DeviceOptions& options);
+// "host" on the thread of an open device that shares it (DeviceInfo::shares_thread) and outlives it: plans may give it
+// what that device does not run.
+std::unique_ptr<Device> open_host_on(Device& other, const DeviceOptions& options);
 std::vector<std::string> available_devices();  // ids in order of preference: real GPUs, CPU devices, NPUs, the host
 
-std::string best_gpu();  // the first of them that is a GPU; "": there is none
+DeviceKind device_kind(std::string_view id);  // of what open_device() would open; Error when there is nothing like it
+std::string first_device(DeviceKind kind);    // of the available ones; "": there is none
+inline std::string best_gpu() { return first_device(DeviceKind::gpu); }
 
 // Devices and whole drivers that are here, and end the process that uses them: nothing chooses them, and opening one is
 // an Error. That is found out in a child process (proof/proof.h), once for each version of a driver.

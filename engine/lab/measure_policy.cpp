@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/device/lab/lab.h"
 #include "engine/lab/core_load.h"
 #include "engine/lab/cpu_time.h"
 #include "engine/run/timeline.h"
@@ -196,7 +197,7 @@ SyncRow measure_policy(Device& device, const RowRequest& request) {
     return row;
   }
   try {
-    const std::unique_ptr<SyncProbe> probe = device.sync_probe(request.policy, request.work_seconds);
+    const std::unique_ptr<SyncProbe> probe = device.lab().sync_probe(request.policy, request.work_seconds);
     const Spinners spinners(request.spinner_cores);
     Row(*probe, request, row).measure();
   } catch (const Error& error) {

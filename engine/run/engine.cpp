@@ -51,7 +51,8 @@ bool uses_host_beside_npu(const EngineOptions& options) {
 std::vector<std::string> default_devices(const EngineOptions& options, std::vector<std::string>& notes) {
   const Strategy* strategy = chosen_strategy(options.plan);
   const auto only_on = [&](DeviceKind kind) { return strategy && strategy->only == kind; };
-  if (only_on(DeviceKind::host)) return {"host"};
+  const std::string npu = first_device(DeviceKind::npu), host = first_device(DeviceKind::host);
+  if (only_on(DeviceKind::host)) return {host};
   for (const UnusableDevice& one : unusable_devices())
     notes.push_back(one.id + " (" + one.name + ") is left out: " + one.reason);
   const std::string gpu = best_gpu();
@@ -61,10 +62,10 @@ std::vector<std::string> default_devices(const EngineOptions& options, std::vect
                   "Install a driver: ./dev setup, or pocl-opencl-icd");
     return {gpu};
   }
-  if (!gpu.empty() && uses_host_beside_npu(options)) return {gpu, "npu:0", "host"};
-  if (!gpu.empty()) return {gpu, "npu:0"};
+  if (!gpu.empty() && uses_host_beside_npu(options)) return {gpu, npu, host};
+  if (!gpu.empty()) return {gpu, npu};
   notes.push_back("no GPU device was found; the host's plain loops stand in for the GPU (install pocl-opencl-icd)");
-  return {"npu:0", "host"};
+  return {npu, host};
 }
 
 // While a GPU is waited for, the host computes on its cores, and those who compile for it have what is left of them.
@@ -161,6 +162,7 @@ Engine::Engine(const EngineOptions& options)
 
 void Engine::set_up_plans() {
   ExecutorOptions executor;
+  executor.deadline = options_.wait_deadline;
   executor.sync_policy = layout_.may_spin ? options_.sync_policy : "blocking";
   for (const auto& device : devices_) {
     const auto& cores = device->info().cores;
@@ -227,7 +229,7 @@ void Engine::admit_gpu_when_warm() {
 // Everything that may fail happens before anything is taken apart.
 bool Engine::admit_gpu() {
   const std::vector<std::string> names = default_devices(options_, notes_);
-  if (names.size() != 3) return false;  // no GPU: {"npu:0", "host"}
+  if (names.size() != 3) return false;  // no GPU: the NPU and the host
   std::unique_ptr<Device> gpu = open_device(names.front(), device_options_);
   Device& npu = *devices_.front();
   std::unique_ptr<Device> host = open_host_on(npu, device_options_);
@@ -263,23 +265,20 @@ void Engine::open_devices() {
   device_options.npu_cores = layout_.npu;
   device_options.gpu_family = options_.gpu_family;
   device_options.force_copies = options_.force_copies;
+  device_options.wait_deadline = options_.wait_deadline;
   device_options.sync_policy = layout_.may_spin ? options_.sync_policy : "blocking";
   if (device_options.sync_policy != options_.sync_policy)
     notes_.push_back("there is one core: waits are blocking, not " + options_.sync_policy);
-  device_options.npu_params = options_.npu_params;
   device_options.program_folder = options_.program_folder;
   device_options.on_long_work = options_.on_long_work;
   configure_drivers(device_options);
   auto names = options_.devices;
-  if (warming_) names = {"npu:0", "host"};
+  if (warming_) names = {first_device(DeviceKind::npu), first_device(DeviceKind::host)};
   if (names.empty()) names = default_devices(options_, notes_);
   std::set<std::string> seen;
   for (const std::string& id : names) {
     if (!seen.insert(id).second) throw Error("a device is named twice", id, "Name each device once in --device");
-    const bool beside = id == "host" && first_of(DeviceKind::gpu) && first_of(DeviceKind::npu);
-    devices_.push_back(beside                     ? open_host_on(*first_of(DeviceKind::npu), device_options)
-                       : warming_ && id == "host" ? open_device(id, for_gpu_cores(device_options))
-                                                  : open_device(id, device_options));
+    devices_.push_back(open_one(id));
     require_policy(devices_.back()->info(), device_options.sync_policy);
   }
   std::vector<Device*> apart;  // with threads of their own
@@ -289,6 +288,14 @@ void Engine::open_devices() {
   for (size_t a = 0; a < apart.size(); ++a) {
     for (size_t b = a + 1; b < apart.size(); ++b) require_hand_over(*apart[a], *apart[b], pool_);
   }
+}
+
+// The host leaves the cores of a GPU alone: it works beside the NPU then, where that lets others on its thread.
+std::unique_ptr<Device> Engine::open_one(const std::string& id) const {
+  if (device_kind(id) != DeviceKind::host) return open_device(id, device_options_);
+  Device* npu = first_of(DeviceKind::npu);
+  if (first_of(DeviceKind::gpu) && npu && npu->info().shares_thread) return open_host_on(*npu, device_options_);
+  return open_device(id, warming_ ? for_gpu_cores(device_options_) : device_options_);
 }
 
 // Devices that are cores of this machine read any memory of the process. Drivers of others may refuse the pages of a

@@ -7,6 +7,7 @@
 //   the orchestrator's, which open() pins to the layout's core. Ownership: owns pool, weights, devices, plans.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -32,6 +33,7 @@
 #include "engine/run/plans_ran.h"
 #include "engine/run/timeline.h"
 #include "engine/run/warming.h"
+#include "sync/waiter.h"
 
 namespace tandem {
 
@@ -53,12 +55,12 @@ struct EngineOptions {
   std::vector<int64_t> graph_tokens = {1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 128, 256, 512, 1024};
   bool tries_plans = true;  // tests: false: the plan `tensor` is what its solver says
   std::string sync_policy = "predict";
+  std::chrono::milliseconds wait_deadline = sync::kWaitDeadline;  // of a pass, and of each wait within it
   // H7: ahead (every GPU step is queued at once), follow (when the NPU has ended what it waits for), dominant (follow
   // for prompts, ahead for single tokens).
   Submit submit = Submit::ahead;
   std::string gpu_family;                          // tests: "simd", "simt"
   bool force_copies = false;                       // tests: no zero copy
-  std::string npu_params;                          // NPU parameter file; empty: built in
   std::string program_folder;                      // keeps compiled OpenCL programs for the next start; empty: nowhere
   std::optional<std::string> measurements;         // file that keeps them; nothing: the user's cache
   std::string pack_cache_folder;                   // keeps packed weights for the next start; empty: nowhere
@@ -156,6 +158,7 @@ class Engine {
   explicit Engine(const EngineOptions& options);
   void start_warming(const ModelConfig& config);
   void open_devices();
+  std::unique_ptr<Device> open_one(const std::string& id) const;
   void set_up_plans();
   void admit_gpu_when_warm();
   bool admit_gpu();

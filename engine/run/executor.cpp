@@ -1,11 +1,12 @@
 #include "engine/run/executor.h"
 
 #include <algorithm>
-#include <iterator>
+#include <numeric>
 #include <set>
 #include <thread>
 #include <utility>
 
+#include "engine/device/lab/lab.h"
 #include "engine/plan/partition/matmul_shape.h"
 #include "engine/run/timeline_pass.h"
 #include "sync/error.h"
@@ -17,10 +18,10 @@ namespace {
 class Recorded {
  public:
   Recorded(const std::vector<Device*>& devices, bool on) : devices_(on ? devices : std::vector<Device*>()) {
-    for (Device* device : devices_) device->record_spans(true);
+    for (Device* device : devices_) device->lab().record_spans(true);
   }
   ~Recorded() {
-    for (Device* device : devices_) device->record_spans(false);
+    for (Device* device : devices_) device->lab().record_spans(false);
   }
   Recorded(const Recorded&) = delete;
   Recorded& operator=(const Recorded&) = delete;
@@ -28,6 +29,19 @@ class Recorded {
  private:
   const std::vector<Device*> devices_;
 };
+
+// The device in whose sequence each one's steps are launched: the first that works on the same thread.
+std::vector<size_t> leaders(const std::vector<Device*>& devices) {
+  const auto thread = [&](size_t d) {
+    const DeviceInfo& info = devices[d]->info();
+    return info.thread_of.empty() ? info.id : info.thread_of;
+  };
+  std::vector<size_t> lead(devices.size());
+  for (size_t d = 0; d < devices.size(); ++d) {
+    while (thread(lead[d]) != thread(d)) ++lead[d];
+  }
+  return lead;
+}
 
 }  // namespace
 
@@ -61,15 +75,20 @@ std::unique_ptr<PreparedPlan> Executor::prepare(Plan plan) {
 }
 
 void Executor::make_sequences(PreparedPlan& prepared) const {
+  const std::vector<size_t> lead = leaders(prepared.devices_);
   std::vector<std::vector<PlannedLaunch>> launches(prepared.devices_.size());
-  for (size_t i = 0; i < prepared.plan_.steps.size(); ++i)
-    launches[static_cast<size_t>(prepared.plan_.steps[i].device)].push_back(planned_launch(prepared, i));
+  prepared.last_steps_.assign(prepared.devices_.size(), -1);
+  for (size_t i = 0; i < prepared.plan_.steps.size(); ++i) {
+    const auto d = static_cast<size_t>(prepared.plan_.steps[i].device);
+    prepared.last_steps_[d] = static_cast<int>(i);
+    if (!follows(prepared, d)) launches[lead[d]].push_back(planned_launch(prepared, i));
+  }
+  prepared.sequences_.resize(launches.size());
   for (size_t d = 0; d < launches.size(); ++d) {
-    if (gated(prepared, d) && !launches[d].empty()) {
-      std::vector<sync::WaitFor>& waits = launches[d].front().waits;
-      waits.insert(waits.begin(), {gate_, 0});
-    }
-    prepared.sequences_.push_back(prepared.devices_[d]->sequence(std::move(launches[d])));
+    if (launches[d].empty()) continue;
+    std::vector<sync::WaitFor>& waits = launches[d].front().waits;
+    if (gated(prepared, d)) waits.insert(waits.begin(), {gate_, 0});
+    prepared.sequences_[d] = make_sequence(*prepared.devices_[d], std::move(launches[d]));
   }
 }
 
@@ -106,7 +125,7 @@ PlannedLaunch Executor::planned_launch(const PreparedPlan& prepared, size_t inde
 
 Timeline* Executor::record(Timeline* timeline) {
   Timeline* const before = std::exchange(timeline_, timeline);
-  for (Device* device : devices_) device->record_spans(timeline != nullptr);
+  for (Device* device : devices_) device->lab().record_spans(timeline != nullptr);
   return before;
 }
 
@@ -153,47 +172,30 @@ bool Executor::gated(const PreparedPlan& prepared, size_t device) const {
   return options_.sync_policy == "gate" && prepared.plan_.dominant == Dominant::gpu && !shares_core(prepared, device);
 }
 
-void Executor::launch_on(const std::vector<size_t>& devices, PreparedPlan& prepared, uint32_t base) {
-  std::vector<size_t> busy;
-  std::ranges::copy_if(devices, std::back_inserter(busy),
-                       [&](size_t d) { return !prepared.sequences_[d]->launches().empty(); });
-  if (busy.size() == 1) {
-    prepared.devices_[busy.front()]->launch_all(*prepared.sequences_[busy.front()], base);
-  } else {
-    launch_together(busy, prepared, base);
+void Executor::launch_on(const std::vector<size_t>& devices, const PreparedPlan& prepared, uint32_t base) {
+  for (const size_t d : devices) {
+    if (prepared.sequences_[d]) prepared.devices_[d]->launch(prepared.sequences_[d], base);
   }
 }
 
-// In the plan's order over all of these devices: some may share one thread, which takes what comes first.
-void Executor::launch_together(const std::vector<size_t>& devices, PreparedPlan& prepared, uint32_t base) {
-  for (const size_t d : devices) prepared.devices_[d]->batch(true);
-  std::vector<size_t> next(prepared.devices_.size(), 0);
-  for (const Step& step : prepared.plan_.steps) {
-    const auto d = static_cast<size_t>(step.device);
-    if (std::ranges::find(devices, d) == devices.end()) continue;
-    launch_from(*prepared.devices_[d], prepared.sequences_[d]->launches()[next[d]++], base);
-  }
-  for (const size_t d : devices) prepared.devices_[d]->batch(false);
+// H7, NPU-dominant: the host submits each step of a GPU when those that it waits for have ended.
+bool Executor::follows(const PreparedPlan& prepared, size_t device) {
+  return prepared.plan_.dominant == Dominant::npu && prepared.devices_[device]->info().kind == DeviceKind::gpu;
 }
 
-// H7, NPU-dominant: the queues of all others are filled; each GPU step that waits for them is submitted when they have
-// ended what it waits for.
+// The queues of all others are filled before.
 void Executor::launch_following(PreparedPlan& prepared, uint32_t base) {
-  const auto is_gpu = [&](size_t d) { return prepared.devices_[d]->info().kind == DeviceKind::gpu; };
-  std::vector<size_t> others, next(prepared.devices_.size(), 0);
-  for (size_t d = 0; d < prepared.devices_.size(); ++d) {
-    if (!is_gpu(d)) others.push_back(d);
-  }
-  launch_on(others, prepared, base);
+  std::vector<size_t> all(prepared.devices_.size());
+  std::iota(all.begin(), all.end(), size_t{0});
+  launch_on(all, prepared, base);
   prepared.submission_waits_.resize(prepared.plan_.steps.size());
   for (size_t i = 0; i < prepared.plan_.steps.size(); ++i) {
     const Step& step = prepared.plan_.steps[i];
     const auto d = static_cast<size_t>(step.device);
-    if (!is_gpu(d)) continue;
-    PlannedLaunch planned = prepared.sequences_[d]->launches()[next[d]++];
+    if (!follows(prepared, d)) continue;
+    const PlannedLaunch planned = counted_from(base, planned_launch(prepared, i));
     for (const int awaited : step.waits) await(prepared, awaited, base, prepared.submission_waits_[i]);
-    planned.waits.clear();
-    launch_from(*prepared.devices_[d], planned, base);
+    launch_one(*prepared.devices_[d], *planned.program, {}, planned.signal);
   }
 }
 
@@ -221,18 +223,18 @@ void Executor::await(PreparedPlan& prepared, int step, uint32_t base, sync::Dura
 bool Executor::wait_all(PreparedPlan& prepared, uint32_t base, double start) {
   bool overslept = false;
   const auto wait = [&](size_t d, sync::Waiter& waiter) {
-    const std::span<const PlannedLaunch> launches = prepared.sequences_[d]->launches();
-    if (launches.empty()) return;
-    const sync::Signal& last = launches.back().signal;  // the last step of a device always signals
+    const int last = prepared.last_steps_[d];  // which always signals
+    if (last < 0) return;
     Device* device = prepared.devices_[d];
     sync::WaitContext context;
-    const std::string name = prepared.plan_.steps[last.epoch].name();
+    const std::string name = prepared.plan_.steps[static_cast<size_t>(last)].name();
     context.step = name;
     context.device = prepared.plan_.devices[d];
     context.predicted_seconds = prepared.predictor_.predict_after(now_seconds() - start);
     context.deadline = options_.deadline;
     context.block = [device](std::chrono::milliseconds deadline) { device->finish(deadline); };
-    overslept |= waiter.wait(last.flag, base + last.epoch, context).overslept;
+    const sync::Flag& flag = flags_.at(prepared.plan_.devices[d]);
+    overslept |= waiter.wait(flag, base + static_cast<uint32_t>(last), context).overslept;
   };
   for (size_t d = 0; d < prepared.devices_.size(); ++d) {
     if (shares_core(prepared, d)) wait(d, *blocking_);
@@ -250,7 +252,8 @@ void Executor::recover(PreparedPlan& prepared, uint32_t final_epoch) noexcept {
   for (auto& [id, flag] : flags_) flag.fail(kAbandoned);
   for (Device* device : prepared.devices_) {
     try {
-      device->finish(options_.deadline);
+      // What a slow device is busy with refers to programs that may go when this run's error is caught.
+      device->finish(std::max(options_.deadline, sync::kWaitDeadline));
     } catch (const std::exception&) {
       // The run's first failure is already on its way to the caller.
     }
@@ -268,7 +271,7 @@ PassSpans Executor::take_spans(const PreparedPlan& prepared) const {
   for (size_t i = 0; i < prepared.programs_.size(); ++i) step_of[prepared.programs_[i].get()] = static_cast<int>(i);
   PassSpans measured(prepared.devices_.size());
   for (size_t d = 0; d < prepared.devices_.size(); ++d) {
-    for (const DeviceSpan& span : prepared.devices_[d]->take_spans()) {
+    for (const DeviceSpan& span : prepared.devices_[d]->lab().take_spans()) {
       const auto found = step_of.find(span.program);
       if (found == step_of.end()) continue;
       measured[d].push_back({found->second, span.op, span.start_seconds, span.end_seconds, span.alone});

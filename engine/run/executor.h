@@ -29,7 +29,7 @@ struct ExecutorOptions {
   // How the end of a run is waited for (docs/sync.md). With "gate" the devices' queues are filled first, behind a flag
   // that is raised when all are.
   std::string sync_policy = "predict";
-  std::chrono::milliseconds deadline{120000};  // of one run
+  std::chrono::milliseconds deadline = sync::kWaitDeadline;  // of one run
   // Devices whose host threads share the orchestrator's core: it never spins for them.
   std::vector<std::string> shares_core;
 };
@@ -45,8 +45,10 @@ class PreparedPlan {
   Plan plan_;
   std::vector<Device*> devices_;                    // borrowed, per plan device
   std::vector<std::unique_ptr<Program>> programs_;  // per step
-  // Per plan device, its steps in order; step i raises epoch i, counted from the run's base.
-  std::vector<std::unique_ptr<LaunchSequence>> sequences_;
+  // Per plan device: the steps of its thread in order, at one of the devices that work on that thread, nothing at the
+  // others. Step i raises epoch i, counted from the run's base.
+  std::vector<std::shared_ptr<const LaunchSequence>> sequences_;
+  std::vector<int> last_steps_;  // per plan device; -1: it has none
   sync::DurationPredictor predictor_;
   std::vector<sync::DurationPredictor> submission_waits_;  // per step, of a plan that the NPU dominates
 };
@@ -83,8 +85,8 @@ class Executor {
   void make_sequences(PreparedPlan& prepared) const;
   PlannedLaunch planned_launch(const PreparedPlan& prepared, size_t step) const;
   bool gated(const PreparedPlan& prepared, size_t device) const;
-  void launch_on(const std::vector<size_t>& devices, PreparedPlan& prepared, uint32_t base);
-  void launch_together(const std::vector<size_t>& devices, PreparedPlan& prepared, uint32_t base);
+  static bool follows(const PreparedPlan& prepared, size_t device);
+  static void launch_on(const std::vector<size_t>& devices, const PreparedPlan& prepared, uint32_t base);
   void launch_following(PreparedPlan& prepared, uint32_t base);
   void await(PreparedPlan& prepared, int step, uint32_t base, sync::DurationPredictor& predictor);
   bool wait_all(PreparedPlan& prepared, uint32_t base, double start);  // true: slept longer than the work took

@@ -106,6 +106,7 @@ double overlap(std::span<const StepSpan> spans, double start, double end) {
 std::string measurement_key(const DeviceInfo& device) {
   std::string key = device.id + "|" + device.name + "|" + device.driver + "|cores";
   for (int core : device.cores) key += " " + std::to_string(core);
+  if (!device.parameters.empty()) key += "|" + device.parameters;
   return key + "|cold";  // the way of measuring: figures of another one are no use beside those of this one
 }
 

@@ -25,7 +25,8 @@
 
 namespace tandem {
 
-// Everything about a device that times depend on, as a key of the disk cache: "opencl:0|name|driver|cores 0|cold".
+// Everything about a device that times depend on, as a key of the disk cache: "opencl:0|name|driver|cores 0|cold"; what
+// it was opened with stands before the last part.
 std::string measurement_key(const DeviceInfo& device);
 
 // Where a device begins; `device` that computes on host cores has `cores`.

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "engine/device/gpu/kept_file.h"
+#include "engine/device/registry.h"
 #include "engine/run/timeline.h"
 
 namespace tandem {
@@ -16,7 +17,7 @@ constexpr int64_t kTokens[] = {1, 2, 3, 4, 5, 6, 7, 8, 16, 33, 64};
 EngineOptions options_to_warm(const std::string& model, const std::string& gpu, KvType kv_type) {
   EngineOptions options;
   options.model_path = model;
-  options.devices = {gpu, "npu:0", "host"};
+  options.devices = {gpu, first_device(DeviceKind::npu), first_device(DeviceKind::host)};
   options.plan = "gpu-only";
   options.act = ActType::f16;
   options.kv_type = kv_type;

@@ -116,7 +116,7 @@ TEST(Flag, wakes_who_sleeps_on_it_when_it_fails) {
   std::atomic<bool> slept_out = false, ended = false;
   std::thread sleeper([&] {
     const auto begin = std::chrono::steady_clock::now();
-    flag.sleep_until(1, static_cast<int>(std::chrono::milliseconds(kSleep).count()));
+    flag.sleep_until(1, kSleep);
     slept_out = std::chrono::steady_clock::now() - begin >= kSleep;
     ended = true;
   });

@@ -33,12 +33,8 @@ std::vector<std::string> default_devices() {
   std::vector<std::string> chosen;
   const std::vector<std::string> available = available_devices();
   if (!available.empty()) chosen.push_back(available.front());
-  for (const std::string& id : available) {
-    if (id.starts_with("npu") && id != chosen.front()) {
-      chosen.push_back(id);
-      break;
-    }
-  }
+  const std::string npu = first_device(DeviceKind::npu);
+  if (!npu.empty() && npu != chosen.front()) chosen.push_back(npu);
   return chosen;
 }
 

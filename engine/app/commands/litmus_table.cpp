@@ -11,7 +11,7 @@
 #include "engine/app/command.h"
 #include "engine/app/interrupt.h"
 #include "engine/app/report.h"
-#include "engine/device/litmus.h"
+#include "engine/device/lab/lab.h"
 #include "engine/run/engine.h"
 
 namespace tandem::app {
@@ -41,7 +41,7 @@ class Sides {
     if (!device) device = open_device(id, options);
     if (again && opencl && device->info().compute_units < 2)
       throw Error("a device cannot meet itself", id, "its one worker runs one kernel at a time");
-    return device->litmus_agent();
+    return device->lab().litmus_agent();
   }
 
  private:
@@ -91,7 +91,7 @@ void print(const Row& row) {
 
 int litmus_command(const CommonFlags& flags, const DeviceOptions& options, uint64_t iterations) {
   std::vector<std::string> sides = flags.devices.empty() ? available_devices() : flags.devices;
-  std::erase(sides, "host");  // its threads are host threads
+  std::erase_if(sides, [](const std::string& id) { return device_kind(id) == DeviceKind::host; });  // host threads
   sides.insert(sides.begin(), kHostThread);
   Sides opened(options);
   std::vector<Row> rows;

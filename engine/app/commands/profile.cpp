@@ -22,7 +22,8 @@ constexpr int64_t kDepths[] = {0, 256, 1024}, kQuickDepths[] = {0, 256};
 
 bool asked_for(const CommonFlags& flags, const std::string& device) {
   return flags.devices.empty() || std::ranges::any_of(flags.devices, [&](const std::string& id) {
-           return device == id || device.starts_with(id + ":");
+           const std::string name = id.substr(0, id.find('?'));
+           return device == name || device.starts_with(name + ":");
          });
 }
 
@@ -32,11 +33,12 @@ std::unique_ptr<Engine> open_for_profile(const CommonFlags& flags, bool quick) {
   const int64_t chunk = flags.chunk > 0 ? flags.chunk : quick ? 128 : 1024;
   const int64_t context = chunk + (quick ? kQuickDepths[1] : kDepths[2]);
   CommonFlags own = flags;
-  const auto names = [&](const char* prefix) {
-    return std::ranges::any_of(own.devices, [&](const std::string& id) { return id.starts_with(prefix); });
+  const auto names = [&](DeviceKind kind) {
+    return std::ranges::any_of(own.devices, [&](const std::string& id) { return device_kind(id) == kind; });
   };
-  const bool has_gpu = names("opencl") || names("vulkan");
-  if (!own.devices.empty() && !has_gpu && !names("host")) own.devices.push_back("host");
+  const bool has_gpu = names(DeviceKind::gpu);
+  if (!own.devices.empty() && !has_gpu && !names(DeviceKind::host))
+    own.devices.push_back(first_device(DeviceKind::host));
   own.plan = own.devices.empty() ? "layer" : has_gpu ? "gpu-only" : "host-only";
   own.act = "f16";
   return open_engine(own, {context, chunk, std::min(chunk, kOutputs)});

@@ -1,6 +1,5 @@
 #include "engine/device/npu/npu_program.h"
 
-#include <chrono>
 #include <functional>
 
 #include "engine/device/npu/npu_support.h"
@@ -9,10 +8,6 @@
 namespace tandem {
 
 namespace {
-
-double steady_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 npu_emu::MatmulCall bind(const Operator& op, const MatMul& matmul) {
   if (!matmul.w.data || !matmul.x || !matmul.y) {
@@ -45,12 +40,10 @@ bool same_activations(const npu_emu::MatmulCall& before, const npu_emu::MatmulCa
 
 }  // namespace
 
-NpuProgram::NpuProgram(const Device* owner, const npu_emu::NpuParams& params, std::span<const Operator> operators)
-    : owner_(owner) {
+NpuProgram::NpuProgram(const npu_emu::NpuParams& params, std::span<const Operator> operators, NpuArray& array)
+    : array_(array) {
   std::vector<npu_emu::GraphProduct> products;
   for (const Operator& op : operators) {
-    const Support support = npu_support(params, op);
-    if (!support.yes) throw Error("the NPU does not take an operator", op.name, support.reason);
     const MatMul& matmul = std::get<MatMul>(op.body);
     products.push_back(graph_product(op, matmul));
     Step step{bind(op, matmul)};
@@ -62,15 +55,15 @@ NpuProgram::NpuProgram(const Device* owner, const npu_emu::NpuParams& params, st
   graph_ = npu_emu::compile(params, name, std::move(products));
 }
 
-void NpuProgram::run(npu_emu::Team& team, Scratch& scratch, std::vector<double>* ends) const {
-  const int parts = team.size();
-  scratch.sums.resize(static_cast<size_t>(parts));
+void NpuProgram::run(const std::function<void()>& ended) {
+  const int parts = array_.team.size();
+  array_.sums.resize(static_cast<size_t>(parts));
   for (const Step& step : steps_) {
-    if (!step.same_activations) matmul_.prepare_activations(step.call, scratch.activations);
-    team.run([&](int part) {
-      matmul_.multiply(step.call, scratch.activations, scratch.sums[static_cast<size_t>(part)], part, parts);
+    if (!step.same_activations) matmul_.prepare_activations(step.call, array_.activations);
+    array_.team.run([&](int part) {
+      matmul_.multiply(step.call, array_.activations, array_.sums[static_cast<size_t>(part)], part, parts);
     });
-    if (ends) ends->push_back(steady_seconds());
+    if (ended) ended();
   }
 }
 

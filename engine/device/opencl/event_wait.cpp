@@ -24,7 +24,7 @@ sync::WaitReport wait_for_event(const cl::Event& event, std::chrono::millisecond
     if (status == CL_COMPLETE) return {seconds(waited), polled};
     if (waited > deadline) {
       throw Error("the device did not finish within " + std::to_string(deadline.count()) + " ms", object,
-                  "A step may wait for a flag that nobody raises; try --sync blocking");
+                  "A step may wait for a flag that nobody raises, or there is more to do than that");
     }
     if (waited < kPolled) {
       sched_yield();

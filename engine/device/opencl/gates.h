@@ -62,7 +62,7 @@ class Gates {
   cl::Buffer state_buffer_;
   cl::Kernel gate_, signal_;
   std::string id_, orders_, options_;
-  std::chrono::milliseconds bound_{10000};
+  std::chrono::milliseconds bound_{10000};  // while the device is tested; then as DeviceOptions::wait_deadline
   double look_seconds_ = 5e-9;
   uint32_t serial_ = 0;
   std::array<Gate, kRemembered> gates_;         // ring by serial

@@ -3,23 +3,22 @@
 // start-up test.
 #pragma once
 
-#include <condition_variable>
-#include <deque>
-#include <map>
+#include <memory>
 #include <mutex>
-#include <thread>
+#include <string>
 #include <vector>
 
 #include "engine/device/opencl/launcher.h"
-#include "sync/waiter.h"
+#include "engine/device/step_waits.h"
+#include "sync/worker.h"
 
 namespace tandem::opencl {
 
 class HostLauncher final : public Launcher {
  public:
-  HostLauncher(cl::CommandQueue queue, SlotMemory& memory, SpanRecorder& spans, std::string id, std::string sync_policy,
-               std::chrono::milliseconds wait_deadline);
-  ~HostLauncher() override;  // queued programs that have not started fail their flags
+  HostLauncher(cl::CommandQueue queue, SlotMemory& memory, SpanRecorder& spans, std::string id,
+               const std::string& sync_policy, std::chrono::milliseconds wait_deadline);
+  ~HostLauncher() override;  // programs that have not started fail their flags, the one that waits for others' too
   void launch(std::shared_ptr<Prepared> program, std::span<const sync::WaitFor> waits, sync::Signal signal) override;
   void batch(bool) override {}  // its thread enqueues one program at a time
   void finish(std::chrono::milliseconds deadline) override;
@@ -30,22 +29,19 @@ class HostLauncher final : public Launcher {
     std::vector<sync::WaitFor> waits;
     sync::Signal signal;
   };
-  void run();
-  void execute(const Job& job, sync::Waiter& waiter);
-  void wait_for_flags(const Job& job, sync::Waiter& waiter);
+  void run(const Job& job);
+  void execute(const Job& job);
   void execute_kernels(Prepared& program);
+  void fail(const std::string& failure);
 
   cl::CommandQueue queue_;
   SlotMemory& memory_;
   SpanRecorder& spans_;
-  std::string id_, sync_policy_;
-  std::chrono::milliseconds wait_deadline_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Job> jobs_;  // the front one is running
-  std::string failure_;
-  bool stop_ = false;
-  std::thread thread_;  // last: it uses everything above
+  std::string id_;
+  StepWaits waits_;
+  std::mutex mutex_;  // guards what follows
+  std::string failure_, running_;
+  sync::Worker thread_;  // last: it uses everything above
 };
 
 }  // namespace tandem::opencl

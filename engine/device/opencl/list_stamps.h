@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/device/device.h"
+#include "engine/device/lab/lab.h"
 #include "engine/device/opencl/program_cache.h"
 #include "engine/device/opencl/program_list.h"
 #include "sync/cycle_clock.h"

@@ -1,4 +1,4 @@
-// An OpenCL device as a side of litmus tests (engine/device/litmus.h), with kernels/litmus.cl.
+// An OpenCL device as a side of litmus tests (engine/device/lab/litmus.h), with kernels/litmus.cl.
 //
 // Contract: as LitmusAgent. Memory must be shared (prove_zero_copy). The agent has a queue of its own: two agents of
 // one device run at once where the device runs two queues at once (PoCL with two workers).
@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "engine/device/litmus.h"
+#include "engine/device/lab/litmus.h"
 #include "engine/device/opencl/program_cache.h"
 
 namespace tandem::opencl {

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "engine/device/gpu/roofline.h"
+#include "engine/device/lab/lab.h"
 #include "engine/device/opencl/gate_launcher.h"
 #include "engine/device/opencl/host_launcher.h"
 #include "engine/device/opencl/list_launcher.h"
@@ -34,10 +35,9 @@ class OpenclProgram final : public Program {
   std::shared_ptr<Prepared> prepared_;  // shared with launches in flight
 };
 
-// A run that goes to the device as one list.
-struct ListedSequence final : LaunchSequence {
-  ListedSequence(std::vector<PlannedLaunch> launches, std::shared_ptr<const ProgramList> made)
-      : LaunchSequence(std::move(launches)), list(std::move(made)) {}
+// A sequence that goes to the device as one list.
+struct Listed final : LaunchSequence::Built {
+  explicit Listed(std::shared_ptr<const ProgramList> made) : list(std::move(made)) {}
   const std::shared_ptr<const ProgramList> list;
 };
 
@@ -138,7 +138,7 @@ Error no_doorbell(const DeviceInfo& info, const std::string& without_lists) {
 }
 
 // The parts, in the order they need each other.
-class OpenclDevice final : public Device {
+class OpenclDevice final : public Device, private DeviceLab {
  public:
   OpenclDevice(Handle opened, const DeviceOptions& options, const Tuning& tuning)
       : programs_(open_programs(opened, ProgramFiles(options.program_folder, opened.device), options.on_long_work,
@@ -165,7 +165,7 @@ class OpenclDevice final : public Device {
     if (options.sync_policy == "doorbell" && !(use_lists && stays)) throw no_doorbell(info_, without_lists);
     preparer_ = std::make_unique<Preparer>(programs_, *memory_, lowering_context(handle_, info_), cpu,
                                            use_lists ? &variants_ : nullptr);
-    if (use_gates) gates_->set_bound(tuning.gate_deadline);
+    if (use_gates) gates_->set_bound(options.wait_deadline);
     if (use_lists) {
       auto lists =
           std::make_unique<ListLauncher>(queue_, *gates_, spans_, programs_, *memory_, pool_, *preparer_, variants_,
@@ -176,7 +176,7 @@ class OpenclDevice final : public Device {
       launcher_ = std::make_unique<GateLauncher>(queue_, *gates_, spans_, handle_.id);
     } else {
       launcher_ = std::make_unique<HostLauncher>(queue_, *memory_, spans_, handle_.id, options.sync_policy,
-                                                 tuning.gate_deadline);
+                                                 options.wait_deadline);
     }
     roofline_ = gpu::roofline(cpu, info_.compute_units, handle_.device.getInfo<CL_DEVICE_MAX_CLOCK_FREQUENCY>() * 1e6);
   }
@@ -186,14 +186,18 @@ class OpenclDevice final : public Device {
   std::unique_ptr<Program> prepare(std::span<const Operator> operators) override {
     return std::make_unique<OpenclProgram>(preparer_->prepare(operators));
   }
-  void launch(Program& program, std::span<const sync::WaitFor> waits, sync::Signal signal) override {
-    launcher_->launch(dynamic_cast<OpenclProgram&>(program).prepared(), waits, signal);
-  }
-  void batch(bool open) override { launcher_->batch(open); }
-  std::unique_ptr<LaunchSequence> sequence(std::vector<PlannedLaunch> launches) override;
-  void launch_all(const LaunchSequence& sequence, uint32_t base) override;
+  void launch(std::shared_ptr<const LaunchSequence> sequence, uint32_t base) override;
   Cost estimate(std::span<const Operator> operators) const override { return gpu::cost(roofline_, operators); }
   void finish(std::chrono::milliseconds deadline) override { launcher_->finish(deadline); }
+  DeviceLab& lab() override { return *this; }
+
+  const cl::Context& context() const { return handle_.context; }
+  const ListLauncher* lists() const { return lists_; }
+
+ private:
+  void prove(const DeviceOptions& options, const Tuning& tuning);
+  std::unique_ptr<const LaunchSequence::Built> build(std::span<const PlannedLaunch> launches) override;
+
   void record_spans(bool on) override {
     preparer_->bind_all(on && !lists_stamp_);  // recorded programs are launched kernel by kernel then
     on ? spans_.start(queue_) : spans_.stop();
@@ -208,15 +212,9 @@ class OpenclDevice final : public Device {
     return make_sync_probe(programs_, static_cast<uint64_t>(info_.max_allocation_bytes), policy, work_seconds);
   }
   std::unique_ptr<LitmusAgent> litmus_agent() override {
-    if (!memory_->shared()) return Device::litmus_agent();
+    if (!memory_->shared()) refuse_litmus(info_);
     return make_litmus_agent(programs_, static_cast<uint64_t>(info_.max_allocation_bytes));
   }
-
-  const cl::Context& context() const { return handle_.context; }
-  const ListLauncher* lists() const { return lists_; }
-
- private:
-  void prove(const DeviceOptions& options, const Tuning& tuning);
 
   ProgramCache programs_;
   Handle handle_;
@@ -260,19 +258,28 @@ void OpenclDevice::prove(const DeviceOptions& options, const Tuning& tuning) {
   info_.policies = test_policies(programs_, queue_, gates_.get(), without_gates, pool_, info_, precautions);
 }
 
-std::unique_ptr<LaunchSequence> OpenclDevice::sequence(std::vector<PlannedLaunch> launches) {
+std::unique_ptr<const LaunchSequence::Built> OpenclDevice::build(std::span<const PlannedLaunch> launches) {
+  if (lists_ == nullptr) return nullptr;
   std::vector<ListedLaunch> listed;
   for (const PlannedLaunch& planned : launches)
     listed.push_back({dynamic_cast<OpenclProgram&>(*planned.program).prepared(), planned.waits, planned.signal});
-  auto list = lists_ ? lists_->make_list(listed) : nullptr;
-  if (!list) return Device::sequence(std::move(launches));
+  auto list = lists_->make_list(listed);
+  if (!list) return nullptr;
   lists_->compile(*list);
-  return std::make_unique<ListedSequence>(std::move(launches), std::move(list));
+  return std::make_unique<Listed>(std::move(list));
 }
 
-void OpenclDevice::launch_all(const LaunchSequence& sequence, uint32_t base) {
-  const auto* listed = dynamic_cast<const ListedSequence*>(&sequence);
-  if (!listed || !lists_->launch(listed->list, base)) Device::launch_all(sequence, base);
+// What is launched by itself gains nothing by being held back for others.
+void OpenclDevice::launch(std::shared_ptr<const LaunchSequence> sequence, uint32_t base) {
+  const auto* listed = static_cast<const Listed*>(sequence->built());
+  if (listed && lists_->launch(listed->list, base)) return;
+  const bool several = listed || sequence->launches().size() > 1;
+  if (several) launcher_->batch(true);
+  for (const PlannedLaunch& planned : sequence->launches()) {
+    const PlannedLaunch now = counted_from(base, planned);
+    launcher_->launch(dynamic_cast<OpenclProgram&>(*now.program).prepared(), now.waits, now.signal);
+  }
+  if (several) launcher_->batch(false);
 }
 
 Support OpenclDevice::supports(const Operator& op) const {

@@ -1,17 +1,15 @@
 // Any OpenCL 1.2 device as a Device: PoCL on CPU cores, or a real GPU.
 //
 // Contract: engine/device/device.h. What was proven at start is in info(): zero copy, fused fma, waiting policies.
-// Where zero copy does not
-//   hold, weights are uploaded before a program's first launch and every launch copies the regions it reads and writes.
-//   Slots of SlotUse::device_local are never copied.
+//   Where zero copy does not hold, weights are uploaded before a program's first launch and every launch copies the
+//   regions it reads and writes. Slots of SlotUse::device_local are never copied.
 #pragma once
 
 #include <memory>
 #include <vector>
 
-#include "engine/device/device.h"
+#include "engine/device/device_factory.h"
 #include "engine/device/proof/verdict.h"
-#include "engine/device/registry.h"
 
 namespace tandem {
 

@@ -1,7 +1,6 @@
 // What tests and benches may change or look at in an OpenCL device; nothing else includes this.
 #pragma once
 
-#include <chrono>
 #include <memory>
 
 #include "engine/device/opencl/cl.h"
@@ -10,10 +9,9 @@
 namespace tandem::opencl {
 
 struct Tuning {
-  std::chrono::milliseconds gate_deadline{10000};  // bounds every wait for another device's flag
-  bool list_single_programs = false;               // also launches outside a batch go through the list kernel
-  bool lists_may_stamp = true;                     // false: as on a device whose compiler cannot read the cycle counter
-  bool c11_atomics = true;                         // false: gates as of a compiler of OpenCL C 1.2
+  bool list_single_programs = false;  // also what is launched by itself goes through the list kernel
+  bool lists_may_stamp = true;        // false: as on a device whose compiler cannot read the cycle counter
+  bool c11_atomics = true;            // false: gates as of a compiler of OpenCL C 1.2
 };
 std::unique_ptr<Device> open_device_tuned(int index, const DeviceOptions& options, const Tuning& tuning);
 

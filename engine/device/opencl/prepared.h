@@ -14,6 +14,7 @@
 #include "engine/device/opencl/list_source.h"
 #include "engine/device/opencl/memory.h"
 #include "engine/device/opencl/program_cache.h"
+#include "sync/waiter.h"
 
 namespace tandem::opencl {
 
@@ -35,7 +36,8 @@ struct Prepared {
   std::vector<uint64_t> records;     // the launches as the list kernel reads them (kernels/list.cl)
   gpu::CopiedRegions copied;         // memory not shared
   bool weights_uploaded = false;
-  const Program* owner = nullptr;  // identity in DeviceSpan; never dereferenced
+  sync::DurationPredictor flag_waits;  // of the host launcher's thread
+  const Program* owner = nullptr;      // identity in DeviceSpan; never dereferenced
 };
 
 class Preparer {

@@ -18,9 +18,9 @@
 #include <utility>
 #include <vector>
 
+#include "engine/device/device_factory.h"
 #include "engine/device/opencl/cl.h"
 #include "engine/device/opencl/program_files.h"
-#include "engine/device/registry.h"
 
 namespace tandem::opencl {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/device/device.h"
+#include "engine/device/lab/lab.h"
 #include "engine/device/opencl/cl.h"
 #include "engine/device/opencl/list_stamps.h"
 #include "engine/device/opencl/prepared.h"

@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "engine/device/lab/stepped_probe.h"
 #include "engine/device/opencl/event_wait.h"
 #include "engine/device/opencl/gates.h"
 #include "engine/device/opencl/memory.h"
-#include "engine/device/stepped_probe.h"
 #include "sync/cycle_clock.h"
 #include "sync/error.h"
 

@@ -1,4 +1,4 @@
-// The waiting policies of an OpenCL device, each by itself (engine/device/sync_probe.h).
+// The waiting policies of an OpenCL device, each by itself (engine/device/lab/sync_probe.h).
 //
 // Contract: as SyncProbe. A probe has a queue, memory and gates of its own; the device's other queues must be idle.
 // "doorbell" keeps one worker of a CPU device busy from arm() on, until kDoorbellIdle has passed without a step.
@@ -8,8 +8,8 @@
 #include <memory>
 #include <string_view>
 
+#include "engine/device/lab/sync_probe.h"
 #include "engine/device/opencl/program_cache.h"
-#include "engine/device/sync_probe.h"
 
 namespace tandem::opencl {
 

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "sync/error.h"
@@ -23,42 +24,24 @@ Launcher::Launcher(Handle& handle, SlotMemory& memory, LauncherOptions options)
       options_(std::move(options)),
       timeline_(handle),
       stamps_(handle),
-      thread_([this] { run(); }) {}
+      waits_(handle.id(), options_.sync_policy, options_.wait_deadline),
+      thread_({}, [this] { return end_one(); }) {}
 
 Launcher::~Launcher() {
-  {
-    std::lock_guard lock(mutex_);
-    stop_ = true;
-    if (failure_.empty()) failure_ = "the device was closed";
-  }
-  changed_.notify_all();
-  thread_.join();
+  fail("the device was closed");
+  waits_.close();
 }
 
-void Launcher::launch(std::shared_ptr<Prepared> program, std::span<const sync::WaitFor> waits, sync::Signal signal) {
-  bool held = false;
-  {
-    std::lock_guard lock(mutex_);
-    jobs_.push_back({std::move(program), {waits.begin(), waits.end()}, signal});
-    ++unfinished_;
-    held = held_;
-  }
-  if (!held) changed_.notify_all();
-}
-
-void Launcher::batch(bool open) {
-  {
-    std::lock_guard lock(mutex_);
-    held_ = open;
-  }
-  if (!open) changed_.notify_all();
+void Launcher::launch(std::vector<Job> jobs) {
+  thread_.push([this, jobs = std::move(jobs)]() mutable {
+    for (Job& job : jobs) run(std::move(job));
+  });
 }
 
 void Launcher::finish(std::chrono::milliseconds deadline) {
-  std::unique_lock lock(mutex_);
-  held_ = false;
-  changed_.notify_all();
-  if (!changed_.wait_for(lock, deadline, [this] { return unfinished_ == 0; })) {
+  const bool ended = thread_.drain(deadline);
+  std::lock_guard lock(mutex_);
+  if (!ended) {
     throw Error("the device did not finish within " + std::to_string(deadline.count()) + " ms",
                 handle_.id() + ", step '" + running_ + "'", "A step may wait for a flag that nobody raises");
   }
@@ -78,34 +61,30 @@ std::vector<DeviceSpan> Launcher::take_spans() {
   return std::exchange(spans_, {});
 }
 
-void Launcher::run() {
-  const auto waiter = sync::make_waiter(options_.sync_policy);  // on the thread that waits
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    if (flying_.empty()) changed_.wait(lock, [this] { return stop_ || (!jobs_.empty() && !held_); });
-    if (jobs_.empty() && flying_.empty()) return;
-    const std::string failure = failure_;
-    const bool next = !jobs_.empty() && (!held_ || stop_);
-    if (!failure.empty() && next && flying_.empty()) {
-      const Job job = std::move(jobs_.front());
-      jobs_.pop_front();
-      lock.unlock();
-      give_up(job, failure);
-      lock.lock();
-      continue;
-    }
-    if (failure.empty() && next && (flying_.empty() || can_follow(jobs_.front()))) {
-      Job job = std::move(jobs_.front());
-      jobs_.pop_front();
-      if (flying_.empty()) running_ = job.program->name;
-      lock.unlock();
-      start(std::move(job), *waiter);
-    } else {
-      lock.unlock();
-      end_oldest();
-    }
-    lock.lock();
+// Behind a failure, or what it cannot follow at once, a program waits until everything in front of it has ended.
+void Launcher::run(Job job) {
+  while (!flying_.empty() && (!failure().empty() || !can_follow(job))) end_oldest();
+  if (const std::string broken = failure(); !broken.empty()) return give_up(job, broken);
+  if (flying_.empty()) {
+    std::lock_guard lock(mutex_);
+    running_ = job.program->name;
   }
+  start(std::move(job));
+}
+
+bool Launcher::end_one() {
+  if (!flying_.empty()) end_oldest();
+  return !flying_.empty();
+}
+
+std::string Launcher::failure() {
+  std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+void Launcher::fail(const std::string& why) {
+  std::lock_guard lock(mutex_);
+  if (failure_.empty()) failure_ = why;
 }
 
 // Copies are made by this thread before and after a program, so programs that need them go one by one.
@@ -124,35 +103,14 @@ bool Launcher::can_follow(const Job& job) const {
 
 void Launcher::give_up(const Job& job, const std::string& why) {
   if (job.signal.flag) job.signal.flag.fail(why);
-  std::lock_guard lock(mutex_);
-  if (failure_.empty()) failure_ = why;
-  --unfinished_;
-  changed_.notify_all();
+  fail(why);
 }
 
-void Launcher::wait_for_flags(const Job& job, sync::Waiter& waiter) {
-  for (const sync::WaitFor& wait : job.waits) {
-    sync::WaitContext context;
-    context.step = job.program->name;
-    context.device = handle_.id();
-    context.deadline = options_.wait_deadline;
-    // In slices, as a kernel cannot wake a sleeper and closing does not know which flag to wake.
-    context.block = [&](std::chrono::milliseconds remaining) {
-      constexpr std::chrono::milliseconds kSlice{50};
-      {
-        std::lock_guard lock(mutex_);
-        if (stop_) throw Error("the device was closed", "flag '" + wait.flag.name() + "', " + handle_.id());
-      }
-      wait.flag.sleep_until(wait.epoch, static_cast<int>(std::min(remaining, kSlice).count()));
-    };
-    waiter.wait(wait.flag, wait.epoch, context);
-  }
-}
-
-void Launcher::start(Job job, sync::Waiter& waiter) {
+void Launcher::start(Job job) {
   const std::string object = "program '" + job.program->name + "' on " + handle_.id();
   try {
-    if (flying_.empty()) wait_for_flags(job, waiter);  // otherwise they are up, or will be before this program's turn
+    // Where something flies they are up, or will be before this program's turn.
+    if (flying_.empty()) waits_.wait(job.program->name, job.waits, 0, job.program->flag_waits);
     Prepared& program = *job.program;
     if (!memory_.shared()) {
       if (!program.weights_uploaded)
@@ -184,11 +142,7 @@ void Launcher::submit(Flying flying, const std::string& object) {
 
 void Launcher::end_oldest() {
   const Flying& oldest = flying_.front();
-  std::string failure;
-  {
-    std::lock_guard lock(mutex_);
-    failure = failure_;
-  }
+  std::string failure = this->failure();
   bool overslept = false;
   try {
     // Behind a failure nothing counts any more, but what is recorded must outlive its execution.
@@ -217,8 +171,6 @@ void Launcher::end_oldest() {
   if (failure_.empty()) failure_ = failure;
   if (spans_on_ && failure.empty()) spans_.push_back({done.job.program->owner, times.start_seconds, times.end_seconds});
   running_ = flying_.empty() ? "" : flying_.front().job.program->name;
-  --unfinished_;
-  changed_.notify_all();
 }
 
 // Sleeps the predicted time, polls for a moment, then sleeps in the driver.

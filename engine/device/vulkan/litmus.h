@@ -1,4 +1,4 @@
-// A Vulkan device as a side of litmus tests (engine/device/litmus.h), with shaders/litmus.comp.
+// A Vulkan device as a side of litmus tests (engine/device/lab/litmus.h), with shaders/litmus.comp.
 //
 // Contract: as LitmusAgent. Memory must be shared (prove_zero_copy). Vulkan promises that host and shader see each
 // other's stores at submissions and fences only; what is shown here is what the driver does while a shader runs.
@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "engine/device/litmus.h"
+#include "engine/device/lab/litmus.h"
 #include "engine/device/vulkan/pipelines.h"
 
 namespace tandem::vulkan {

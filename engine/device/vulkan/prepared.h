@@ -36,8 +36,8 @@ struct Prepared {
   std::vector<Staged> uploads, downloads;     // around every launch (memory not shared)
   Allocation staging;
   bool weights_uploaded = false;
-  sync::DurationPredictor duration;  // of the launcher's thread
-  const Program* owner = nullptr;    // identity in DeviceSpan; never dereferenced
+  sync::DurationPredictor duration, flag_waits;  // of the launcher's thread
+  const Program* owner = nullptr;                // identity in DeviceSpan; never dereferenced
 
   void fill_staging() const;   // from the slots
   void empty_staging() const;  // to the slots

@@ -7,7 +7,7 @@
 #include <functional>
 #include <utility>
 
-#include "engine/device/stepped_probe.h"
+#include "engine/device/lab/stepped_probe.h"
 #include "engine/device/vulkan/commands.h"
 #include "engine/device/vulkan/memory.h"
 #include "engine/device/vulkan/timeline.h"

@@ -1,4 +1,5 @@
-// The waiting policies of a Vulkan device, each by itself (engine/device/sync_probe.h), with shaders/sync_probe.comp.
+// The waiting policies of a Vulkan device, each by itself (engine/device/lab/sync_probe.h), with
+// shaders/sync_probe.comp.
 //
 // Contract: as SyncProbe. "blocking" waits for a fence, "event" polls a timeline semaphore and then sleeps on it,
 // "spin" and "predict" look at a flag that the shader raises in imported memory, "gate" submits ahead behind
@@ -9,7 +10,7 @@
 #include <memory>
 #include <string_view>
 
-#include "engine/device/sync_probe.h"
+#include "engine/device/lab/sync_probe.h"
 #include "engine/device/vulkan/pipelines.h"
 
 namespace tandem::vulkan {

@@ -4,6 +4,7 @@
 
 #include "engine/device/gpu/kept_file.h"
 #include "engine/device/gpu/roofline.h"
+#include "engine/device/lab/lab.h"
 #include "engine/device/vulkan/launcher.h"
 #include "engine/device/vulkan/litmus.h"
 #include "engine/device/vulkan/self_test.h"
@@ -83,7 +84,7 @@ uint64_t reach_bytes(const Region& region) {
 }
 
 // The parts, in the order they need each other.
-class VulkanDevice final : public Device {
+class VulkanDevice final : public Device, private DeviceLab {
  public:
   VulkanDevice(int index, const DeviceOptions& options, const Tuning& tuning)
       : shared_handle_(std::make_shared<Handle>(index, options.gpu_cores, tuning.messages, tuning.older_calls)),
@@ -93,7 +94,6 @@ class VulkanDevice final : public Device {
         info_(describe(handle_, options)) {
     Precautions precautions = options.precautions;
     precautions.spared.insert(handle_.known().spared.begin(), handle_.known().spared.end());
-    sync::make_waiter(options.sync_policy);  // an unknown policy is an error here, not on the launcher's thread
     gpu::settle_zero_copy(info_, options.force_copies, precautions,
                           [&] { return prove_zero_copy(handle_, pipelines_); });
     precautions.take("fused fma");
@@ -107,7 +107,7 @@ class VulkanDevice final : public Device {
     preparer_ = std::make_unique<Preparer>(shared_handle_, pipelines_, *memory_, context);
     LauncherOptions launching;
     launching.sync_policy = options.sync_policy;
-    launching.wait_deadline = tuning.wait_deadline;
+    launching.wait_deadline = options.wait_deadline;
     launcher_ = std::make_unique<Launcher>(handle_, *memory_, launching);
     roofline_ = gpu::roofline(handle_.cpu(), info_.compute_units, 0);
   }
@@ -117,12 +117,12 @@ class VulkanDevice final : public Device {
   std::unique_ptr<Program> prepare(std::span<const Operator> operators) override {
     return std::make_unique<VulkanProgram>(preparer_->prepare(operators));
   }
-  void launch(Program& program, std::span<const sync::WaitFor> waits, sync::Signal signal) override {
-    launcher_->launch(dynamic_cast<VulkanProgram&>(program).prepared(), waits, signal);
-  }
-  void batch(bool open) override { launcher_->batch(open); }
+  void launch(std::shared_ptr<const LaunchSequence> sequence, uint32_t base) override;
   Cost estimate(std::span<const Operator> operators) const override { return gpu::cost(roofline_, operators); }
   void finish(std::chrono::milliseconds deadline) override { launcher_->finish(deadline); }
+  DeviceLab& lab() override { return *this; }
+
+ private:
   void record_spans(bool on) override { launcher_->record_spans(on); }
   std::vector<DeviceSpan> take_spans() override { return launcher_->take_spans(); }
   std::unique_ptr<SyncProbe> sync_probe(std::string_view policy, double work_seconds) override {
@@ -134,10 +134,10 @@ class VulkanDevice final : public Device {
     return make_sync_probe(handle_, pipelines_, policy, work_seconds);
   }
   std::unique_ptr<LitmusAgent> litmus_agent() override {
-    return memory_->shared() ? make_litmus_agent(handle_, pipelines_) : Device::litmus_agent();
+    if (!memory_->shared()) refuse_litmus(info_);
+    return make_litmus_agent(handle_, pipelines_);
   }
 
- private:
   std::shared_ptr<Handle> shared_handle_;  // with programs
   Handle& handle_;
   Pipelines pipelines_;
@@ -147,6 +147,16 @@ class VulkanDevice final : public Device {
   std::unique_ptr<Launcher> launcher_;  // dies before what it uses
   gpu::Roofline roofline_;
 };
+
+void VulkanDevice::launch(std::shared_ptr<const LaunchSequence> sequence, uint32_t base) {
+  std::vector<Launcher::Job> jobs;
+  for (const PlannedLaunch& planned : sequence->launches()) {
+    PlannedLaunch now = counted_from(base, planned);
+    jobs.push_back(
+        {dynamic_cast<VulkanProgram&>(*now.program).prepared(), std::move(now.waits), std::move(now.signal)});
+  }
+  launcher_->launch(std::move(jobs));
+}
 
 Support VulkanDevice::supports(const Operator& op) const {
   if (Support features = gpu::supports_features(op); !features.yes) return features;

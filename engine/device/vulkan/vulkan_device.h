@@ -10,9 +10,8 @@
 #include <memory>
 #include <vector>
 
-#include "engine/device/device.h"
+#include "engine/device/device_factory.h"
 #include "engine/device/proof/verdict.h"
-#include "engine/device/registry.h"
 
 namespace tandem {
 

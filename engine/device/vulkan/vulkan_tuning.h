@@ -1,7 +1,6 @@
 // What tests and benches may change or look at in a Vulkan device; nothing else includes this.
 #pragma once
 
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,9 +11,8 @@
 namespace tandem::vulkan {
 
 struct Tuning {
-  std::chrono::milliseconds wait_deadline{10000};  // bounds every wait for another device's flag
-  std::optional<std::string> cache_folder;         // of compiled pipelines; nothing: the user's, empty: none is kept
-  bool older_calls = false;  // submissions and barriers as on a device without VK_KHR_synchronization2
+  std::optional<std::string> cache_folder;  // of compiled pipelines; nothing: the user's, empty: none is kept
+  bool older_calls = false;                 // submissions and barriers as on a device without VK_KHR_synchronization2
   // Switches the validation layers on, that of synchronization included, and takes what they say, warnings and errors,
   // until the device is closed; Error where they are not installed.
   Messages* messages = nullptr;

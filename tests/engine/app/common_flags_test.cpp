@@ -86,23 +86,37 @@ TEST(CommonFlags, accept_values_at_the_edges_of_their_ranges) {
   EXPECT_TRUE(accepts("--split", "0.5,0.25,0.25"));
   EXPECT_TRUE(accepts("-n", "0"));
   EXPECT_TRUE(accepts("--device", "host"));
+  EXPECT_TRUE(accepts("--device", "slow:0?delay_us=100&name=x,npu:0?params=a/b.json"));
   EXPECT_TRUE(accepts("--seed", "18446744073709551615"));
   EXPECT_TRUE(accepts("--seed", "-1"));  // a random one
 }
 
 TEST(CommonFlags, refuse_what_is_out_of_range_or_no_value) {
-  const std::vector<std::pair<std::string, std::string>> wrong = {{"-n", "-2"},          {"-n", "many"},
-                                                                  {"-n", "99999999999"}, {"-c", "-1"},
-                                                                  {"-t", "-1"},          {"--temp", "-0.1"},
-                                                                  {"--temp", "nan"},     {"--top-k", "-1"},
-                                                                  {"--top-p", "1.1"},    {"--min-p", "-0.1"},
-                                                                  {"--split", "1.5"},    {"--split", "-0.5"},
-                                                                  {"--split", "0.5,2"},  {"--split", "nan"},
-                                                                  {"--act", "f64"},      {"--cache-type", "q8"},
-                                                                  {"--chunk", "-1"},     {"--sync", "hope"},
-                                                                  {"--device", "GPU 0"}, {"--device", "npu:x"},
-                                                                  {"--stop", ""},        {"--repeat-penalty", "0"},
-                                                                  {"--seed", "-2"},      {"--seed", "x"}};
+  const std::vector<std::pair<std::string, std::string>> wrong = {{"-n", "-2"},
+                                                                  {"-n", "many"},
+                                                                  {"-n", "99999999999"},
+                                                                  {"-c", "-1"},
+                                                                  {"-t", "-1"},
+                                                                  {"--temp", "-0.1"},
+                                                                  {"--temp", "nan"},
+                                                                  {"--top-k", "-1"},
+                                                                  {"--top-p", "1.1"},
+                                                                  {"--min-p", "-0.1"},
+                                                                  {"--split", "1.5"},
+                                                                  {"--split", "-0.5"},
+                                                                  {"--split", "0.5,2"},
+                                                                  {"--split", "nan"},
+                                                                  {"--act", "f64"},
+                                                                  {"--cache-type", "q8"},
+                                                                  {"--chunk", "-1"},
+                                                                  {"--sync", "hope"},
+                                                                  {"--device", "GPU 0"},
+                                                                  {"--device", "npu:x"},
+                                                                  {"--device", "npu:0?=x"},
+                                                                  {"--stop", ""},
+                                                                  {"--repeat-penalty", "0"},
+                                                                  {"--seed", "-2"},
+                                                                  {"--seed", "x"}};
   for (const auto& [flag, value] : wrong) EXPECT_FALSE(accepts(flag, value)) << flag << " " << value;
 }
 

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "engine/device/host/host_device.h"
+#include "tests/engine/device/every_device.h"
 #include "tests/engine/device/run_case.h"
 
 namespace tandem::testing {
@@ -171,7 +172,13 @@ TEST_P(Bits, every_operator_gives_the_bits_of_the_host) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Bits, ::testing::ValuesIn(targets()),
-                         [](const auto& test) { return std::string(test.param.name); });
+                         [](const auto& test) { return test.param.name; });
+
+TEST(BitsSuite, runs_on_every_kind_of_device_there_is) {
+  std::vector<std::string> kinds;
+  for (const Target& target : targets()) kinds.push_back(target.id.substr(0, target.id.find(':')));
+  test::expect_every_device(kinds);
+}
 
 }  // namespace
 }  // namespace tandem::testing

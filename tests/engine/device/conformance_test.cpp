@@ -3,6 +3,7 @@
 #include <set>
 
 #include "engine/device/host/host_device.h"
+#include "tests/engine/device/every_device.h"
 #include "tests/engine/device/run_case.h"
 
 namespace tandem::testing {
@@ -86,7 +87,13 @@ TEST_P(Conformance, softmax_stays_within_its_error_bound) { run_cases(softmax_ca
 TEST_P(Conformance, argmax_and_top_k_take_the_lowest_index_of_equals) { run_cases(selection_cases()); }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Conformance, ::testing::ValuesIn(targets()),
-                         [](const auto& test) { return std::string(test.param.name); });
+                         [](const auto& test) { return test.param.name; });
+
+TEST(ConformanceSuite, runs_on_every_kind_of_device_there_is) {
+  std::vector<std::string> kinds;
+  for (const Target& target : targets()) kinds.push_back(target.id.substr(0, target.id.find(':')));
+  test::expect_every_device(kinds);
+}
 
 }  // namespace
 }  // namespace tandem::testing

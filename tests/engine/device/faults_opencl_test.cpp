@@ -108,7 +108,7 @@ TEST_P(OpenclFaults, a_slot_larger_than_the_devices_largest_buffer_is_refused_by
   EXPECT_THAT(support.reason, HasSubstr("'weights'"));
   const std::string error = message_of([&] {
     const auto program = device->prepare(std::span(&op, 1));
-    device->launch(*program, {}, {});
+    launch_one(*device, *program, {}, {});
     device->finish(std::chrono::seconds(60));
   });
   EXPECT_THAT(error, HasSubstr("weights"));

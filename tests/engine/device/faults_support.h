@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <functional>
+#include <map>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -64,37 +65,45 @@ class FaultyDevice final : public Device {
   const DeviceInfo& info() const override { return inner_.info(); }
   Support supports(const Operator& op) const override { return inner_.supports(op); }
   std::unique_ptr<Program> prepare(std::span<const Operator> operators) override { return inner_.prepare(operators); }
-  void launch(Program& program, std::span<const sync::WaitFor> waits, sync::Signal signal) override {
-    if (fault_ != Fault::none && skip_-- > 0) return inner_.launch(program, waits, signal);
-    switch (std::exchange(fault_, Fault::none)) {
-      case Fault::none:
-        return inner_.launch(program, waits, signal);
-      case Fault::mute:
-        return inner_.launch(program, waits, {});
-      case Fault::lost:
-        lost_ = true;
-        return signal.flag.fail("the device is lost");
-      case Fault::twice:
-        inner_.launch(program, waits, signal);
-        return inner_.launch(program, waits, signal);
-      case Fault::wrong_epoch:
-        return inner_.launch(program, waits, {signal.flag, 1});
-    }
+  void launch(std::shared_ptr<const LaunchSequence> sequence, uint32_t base) override {
+    if (fault_ == Fault::none) return inner_.launch(inners(std::move(sequence)), base);
+    for (const PlannedLaunch& planned : sequence->launches()) launch(counted_from(base, planned));
   }
-  void batch(bool open) override { inner_.batch(open); }
   Cost estimate(std::span<const Operator> operators) const override { return inner_.estimate(operators); }
   void finish(std::chrono::milliseconds deadline) override {
     inner_.finish(deadline);
     if (std::exchange(lost_, false)) throw Error("the device is lost", inner_.info().id);
   }
-  void record_spans(bool on) override { inner_.record_spans(on); }
-  std::vector<DeviceSpan> take_spans() override { return inner_.take_spans(); }
-  std::unique_ptr<SyncProbe> sync_probe(std::string_view policy, double work_seconds) override {
-    return inner_.sync_probe(policy, work_seconds);
-  }
+  DeviceLab& lab() override { return inner_.lab(); }
 
  private:
+  // The same sequence with what the inner device has built of it.
+  std::shared_ptr<const LaunchSequence> inners(std::shared_ptr<const LaunchSequence> sequence) {
+    std::shared_ptr<const LaunchSequence>& made = inners_[sequence];
+    if (!made) made = make_sequence(inner_, {sequence->launches().begin(), sequence->launches().end()});
+    return made;
+  }
+  void launch(const PlannedLaunch& planned) {
+    const auto& [program, waits, signal] = planned;
+    if (fault_ != Fault::none && skip_-- > 0) return launch_one(inner_, *program, waits, signal);
+    switch (std::exchange(fault_, Fault::none)) {
+      case Fault::none:
+        return launch_one(inner_, *program, waits, signal);
+      case Fault::mute:
+        return launch_one(inner_, *program, waits);
+      case Fault::lost:
+        lost_ = true;
+        return signal.flag.fail("the device is lost");
+      case Fault::twice:
+        launch_one(inner_, *program, waits, signal);
+        return launch_one(inner_, *program, waits, signal);
+      case Fault::wrong_epoch:
+        return launch_one(inner_, *program, waits, {signal.flag, 1});
+    }
+  }
+
   Device& inner_;
+  std::map<std::shared_ptr<const LaunchSequence>, std::shared_ptr<const LaunchSequence>> inners_;
   Fault fault_ = Fault::none;
   int skip_ = 0;
   bool lost_ = false;

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "sync/waiter.h"
+#include "tests/engine/device/every_device.h"
 #include "tests/engine/device/faults_support.h"
 #include "tests/support/requirements.h"
 
@@ -23,13 +24,17 @@ constexpr bool kDrivers = false;  // their compiled kernels are not instrumented
 constexpr bool kDrivers = true;
 #endif
 
+// The host is the other side of each.
 std::vector<FaultyWay> ways() {
-  std::vector<FaultyWay> all = {{"npu", "npu"}, {"npu_blocking", "npu", "blocking"}};
-  if (!kDrivers) return all;
-  for (const std::string prefix : {"opencl", "vulkan"}) {
+  std::vector<FaultyWay> all;
+  for (const DeviceFactory& factory : device_factories()) {
+    const std::string prefix = factory.prefix;
+    const bool driver = factory.kind == DeviceKind::gpu;
+    if (factory.kind == DeviceKind::host || (driver && !kDrivers)) continue;
     all.push_back({prefix, prefix});
-    all.push_back({prefix + "_one_token", prefix, "predict", false, 1});
     all.push_back({prefix + "_blocking", prefix, "blocking"});
+    if (!driver) continue;
+    all.push_back({prefix + "_one_token", prefix, "predict", false, 1});
     all.push_back({prefix + "_copies", prefix, "predict", true});
   }
   return all;
@@ -89,8 +94,8 @@ TEST_P(Faults, a_signal_raised_twice_fails_its_flag_and_the_next_run_works) {
   sync::FlagBank flags(bench.plan.pool, 1, "flags of the test");
   const sync::Flag done = flags.make("done");
   for (uint32_t epoch = 5; epoch < 7; ++epoch) {
-    device.launch(*program, {}, {done, epoch});
-    device.launch(*program, {}, {done, epoch});
+    launch_one(device, *program, {}, {done, epoch});
+    launch_one(device, *program, {}, {done, epoch});
     message_of([&] { device.finish(std::chrono::seconds(60)); });  // says so itself on some devices
     sync::WaitContext context;
     context.step = "next", context.device = device.info().id, context.deadline = std::chrono::seconds(60);
@@ -176,6 +181,13 @@ TEST(HostFaults, end_in_an_error_that_names_step_and_device_and_the_next_run_wor
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, Faults, ::testing::ValuesIn(ways()), [](const auto& info) { return info.param.name; });
+
+TEST(FaultsSuite, runs_on_every_kind_of_device_there_is) {
+  std::vector<std::string> kinds = {"host"};
+  if (!kDrivers) kinds = {"host", "opencl", "vulkan"};
+  for (const FaultyWay& way : ways()) kinds.push_back(way.prefix);
+  test::expect_every_device(kinds);
+}
 
 class TakenWaiter : public ::testing::TestWithParam<std::string> {
  protected:

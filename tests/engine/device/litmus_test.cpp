@@ -1,5 +1,5 @@
 // Memory ordering between every two processors that can be opened here, both ways round.
-#include "engine/device/litmus.h"
+#include "engine/device/lab/litmus.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,6 +10,7 @@
 #include <map>
 
 #include "engine/device/gpu/kept_file.h"
+#include "engine/device/lab/lab.h"
 #include "engine/device/registry.h"
 #include "sync/error.h"
 #include "tests/engine/device/open_once.h"
@@ -73,12 +74,19 @@ std::unique_ptr<LitmusAgent> agent_of(const Side& side, std::string& reason) {
   } else if (!device->info().zero_copy) {
     reason = device->info().zero_copy_note;
   } else {
-    return device->litmus_agent();
+    return device->lab().litmus_agent();
   }
   return nullptr;
 }
 
-const std::vector<Side> kSides = {{"host_thread", ""}, {"npu", "npu"}, {"opencl", "opencl"}, {"vulkan", "vulkan"}};
+// The host's threads stand for the host, whose device is one of them.
+std::vector<Side> sides() {
+  std::vector<Side> all = {{"host_thread", ""}};
+  for (const DeviceFactory& factory : device_factories()) {
+    if (factory.kind != DeviceKind::host) all.push_back({factory.prefix, factory.prefix});
+  }
+  return all;
+}
 
 struct Pair {
   Side left, right;
@@ -87,8 +95,8 @@ void PrintTo(const Pair& pair, std::ostream* out) { *out << pair.left.name << " 
 
 std::vector<Pair> pairs() {
   std::vector<Pair> all;
-  for (const Side& left : kSides) {
-    for (Side right : kSides) {
+  for (const Side& left : sides()) {
+    for (Side right : sides()) {
       if (left.name == right.name) right.name += "_again", right.again = true;
       all.push_back({left, right});
     }

@@ -48,15 +48,14 @@ class IdleDevice : public Device {
   const DeviceInfo& info() const override { return info_; }
   Support supports(const Operator&) const override { return {}; }
   std::unique_ptr<Program> prepare(std::span<const Operator>) override { return std::make_unique<Program>(); }
-  void launch(Program&, std::span<const sync::WaitFor>, sync::Signal signal) override {
-    if (raises_ && signal.flag) signal.flag.raise(signal.epoch);
+  void launch(std::shared_ptr<const LaunchSequence> sequence, uint32_t base) override {
+    for (const PlannedLaunch& planned : sequence->launches()) {
+      if (raises_ && planned.signal.flag) planned.signal.flag.raise(planned.signal.epoch + base);
+    }
   }
-  void batch(bool) override {}
   Cost estimate(std::span<const Operator>) const override { return {}; }
   void finish(std::chrono::milliseconds) override {}
-  void record_spans(bool) override {}
-  std::vector<DeviceSpan> take_spans() override { return {}; }
-  std::unique_ptr<SyncProbe> sync_probe(std::string_view, double) override { return nullptr; }
+  DeviceLab& lab() override { throw Error("it has none", info_.id); }
 
  private:
   DeviceInfo info_;

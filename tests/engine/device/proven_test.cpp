@@ -12,6 +12,7 @@
 #include "engine/run/core_layout.h"
 #include "sync/error.h"
 #include "sync/waiter.h"
+#include "tests/engine/device/every_device.h"
 #include "tests/support/requirements.h"
 
 namespace tandem::testing {
@@ -57,7 +58,7 @@ const Proven* row_of(const std::string& driver) {
   return nullptr;
 }
 
-class ProvenOf : public ::testing::TestWithParam<const char*> {
+class ProvenOf : public ::testing::TestWithParam<std::string> {
  protected:
   static DeviceOptions options() {
     DeviceOptions options;
@@ -73,8 +74,7 @@ class ProvenOf : public ::testing::TestWithParam<const char*> {
       if (id.starts_with(GetParam())) devices_.push_back(open_device(id, one_core));
     for (UnusableDevice& one : unusable_devices())
       if (one.id.starts_with(GetParam())) unusable_.push_back(std::move(one));
-    if (devices_.empty() && !in_table(unusable_))
-      SKIP_OR_FAIL(test::needs_of(GetParam()), std::string("no device ") + GetParam());
+    if (devices_.empty() && !in_table(unusable_)) SKIP_OR_FAIL(test::needs_of(GetParam()), "no device " + GetParam());
   }
   static bool in_table(const std::vector<UnusableDevice>& unusable) {
     return std::ranges::any_of(unusable,
@@ -152,8 +152,8 @@ TEST_P(ProvenOf, every_policy_in_the_table_opens_its_device_and_no_other_does) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, ProvenOf, ::testing::Values("opencl", "vulkan", "npu", "host"),
-                         [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Kinds, ProvenOf, ::testing::ValuesIn(test::kinds_of_devices()),
+                         [](const auto& info) { return info.param; });
 
 // Plans put devices together that see each other's results.
 TEST(Proven, devices_in_the_table_can_work_on_one_plan) {

@@ -1,5 +1,6 @@
 #include "tests/engine/device/run_case.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdlib>
@@ -9,6 +10,7 @@
 #include "engine/device/host/loops.h"
 #include "engine/device/vulkan/vulkan_tuning.h"
 #include "sync/error.h"
+#include "tests/engine/device/every_device.h"
 
 namespace tandem::testing {
 namespace {
@@ -26,22 +28,27 @@ Bench::~Bench() {
 
 void Bench::run(std::span<const Operator> operators) {
   const auto program = device->prepare(operators);
-  device->launch(*program, {}, {done, ++epoch});
+  launch_one(*device, *program, {}, {done, ++epoch});
   device->finish(std::chrono::seconds(60));
   if (!done.reached(epoch)) throw Error("the device finished without raising its signal", device->info().id);
 }
 
 std::vector<Target> targets() {
-  return {{"host", "host"},
-          {"host_avx2", "host"},
-          {"host_portable", "host"},
-          {"opencl_simd", "opencl:0", "simd"},
-          {"opencl_copies", "opencl:0", "simd", true},
-          {"opencl_simt", "opencl:0", "simt", false, false},
-          {"vulkan_simd", "vulkan:0", "simd"},
-          {"vulkan_copies", "vulkan:0", "simd", true},
-          {"vulkan_simt", "vulkan:0", "simt", false, false},
-          {"npu", "npu:0"}};
+  std::vector<Target> all = {{"host", "host"},
+                             {"host_avx2", "host"},
+                             {"host_portable", "host"},
+                             {"opencl_simd", "opencl:0", "simd"},
+                             {"opencl_copies", "opencl:0", "simd", true},
+                             {"opencl_simt", "opencl:0", "simt", false, false},
+                             {"vulkan_simd", "vulkan:0", "simd"},
+                             {"vulkan_copies", "vulkan:0", "simd", true},
+                             {"vulkan_simt", "vulkan:0", "simt", false, false}};
+  for (const DeviceFactory& factory : device_factories()) {
+    const std::string id = test::first_id(factory);
+    if (std::ranges::none_of(all, [&](const Target& known) { return known.id == id; }))
+      all.push_back({factory.prefix, id});
+  }
+  return all;
 }
 
 namespace {
@@ -67,7 +74,7 @@ std::unique_ptr<Device> open_target(const Target& target, vulkan::Messages& mess
   options.program_folder = gpu::default_cache_folder();
   options.gpu_family = target.family;
   options.force_copies = target.force_copies;
-  if (std::string_view(target.id).starts_with("vulkan")) {
+  if (target.id.starts_with("vulkan")) {
     vulkan::Tuning tuning;
     tuning.cache_folder = "";
     if (vulkan::validation_layers_present()) tuning.messages = &messages;

@@ -35,11 +35,11 @@ struct Bench {
 };
 
 // A way to open a device: "host", "host_avx2", "host_portable", "opencl_simd", "opencl_simt", "opencl_copies",
-// "vulkan_simd", "vulkan_simt", "vulkan_copies", "npu".
+// "vulkan_simd", "vulkan_simt", "vulkan_copies", and by its prefix each other kind of device that the registry opens.
 struct Target {
-  const char* name;
-  const char* id;  // of open_device
-  const char* family = "";
+  std::string name;
+  std::string id;  // of open_device
+  std::string family = "";
   bool force_copies = false;
   bool same_bits = true;  // keeps the numeric contract across devices
 };

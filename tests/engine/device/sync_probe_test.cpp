@@ -1,5 +1,5 @@
 // Every waiting policy of every device that can be opened here.
-#include "engine/device/sync_probe.h"
+#include "engine/device/lab/sync_probe.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,9 +12,11 @@
 #include <ostream>
 
 #include "engine/device/gpu/kept_file.h"
+#include "engine/device/lab/lab.h"
+#include "engine/device/lab/stepped_probe.h"
 #include "engine/device/registry.h"
-#include "engine/device/stepped_probe.h"
 #include "sync/error.h"
+#include "tests/engine/device/every_device.h"
 #include "tests/engine/device/open_once.h"
 #include "tests/support/requirements.h"
 
@@ -103,7 +105,9 @@ class SyncProbes : public testing::TestWithParam<Case> {
       if (!test.passed) GTEST_SKIP() << "skipped: switched off: " << test.reason;
     }
   }
-  std::unique_ptr<SyncProbe> probe(double work_seconds) { return device_->sync_probe(GetParam().policy, work_seconds); }
+  std::unique_ptr<SyncProbe> probe(double work_seconds) {
+    return device_->lab().sync_probe(GetParam().policy, work_seconds);
+  }
 
   Device* device_ = nullptr;
 };
@@ -183,10 +187,16 @@ TEST_P(SyncProbes, time_steps_between_start_and_end_where_clocks_compare) {
 INSTANTIATE_TEST_SUITE_P(Devices, SyncProbes, testing::ValuesIn(cases()),
                          [](const auto& info) { return info.param.prefix + "_" + info.param.policy; });
 
+TEST(SyncProbesSuite, runs_on_every_kind_of_device_there_is) {
+  std::vector<std::string> kinds;
+  for (const Case& one : cases()) kinds.push_back(one.prefix);
+  test::expect_every_device(kinds);
+}
+
 TEST(SyncProbe, refuses_an_unknown_policy_and_says_what_passed) {
   Device* host = device_of("host");
   try {
-    host->sync_probe("hope", 0);
+    host->lab().sync_probe("hope", 0);
     FAIL();
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("hope on host"));

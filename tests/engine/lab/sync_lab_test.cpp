@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "engine/device/lab/lab.h"
 #include "engine/lab/measure_policy.h"
 #include "sync/error.h"
 #include "sync/ping_pong.h"
@@ -106,7 +107,7 @@ TEST(SyncLab, ends_when_its_check_throws_and_gives_the_cores_back) {
 }
 
 // A device whose policies are as the test says; its probes count, and lose the step with this number.
-class Forgetful final : public Device {
+class Forgetful final : public Device, private DeviceLab {
  public:
   struct Counts {
     int started = 0, chains = 0, chained = 0;
@@ -118,19 +119,21 @@ class Forgetful final : public Device {
   const DeviceInfo& info() const override { return info_; }
   Support supports(const Operator&) const override { return {false, "computes nothing"}; }
   std::unique_ptr<Program> prepare(std::span<const Operator>) override { throw Error("computes nothing", info_.id); }
-  void launch(Program&, std::span<const sync::WaitFor>, sync::Signal) override {}
-  void batch(bool) override {}
+  void launch(std::shared_ptr<const LaunchSequence>, uint32_t) override {}
   Cost estimate(std::span<const Operator>) const override { return {}; }
   void finish(std::chrono::milliseconds) override {}
+  DeviceLab& lab() override { return *this; }
+  Counts counts;  // of all probes
+
+ private:
   void record_spans(bool) override {}
   std::vector<DeviceSpan> take_spans() override { return {}; }
-  Counts counts;  // of all probes
+  std::unique_ptr<LitmusAgent> litmus_agent() override { refuse_litmus(info_); }
   std::unique_ptr<SyncProbe> sync_probe(std::string_view policy, double) override {
     require_policy(info_, policy);
     return std::make_unique<Probe>(counts, loses_);
   }
 
- private:
   class Probe final : public SyncProbe {
    public:
     Probe(Counts& counts, int loses) : counts_(counts), loses_(loses) {}

@@ -12,6 +12,7 @@
 #include "engine/plan/partition/part_operator.h"
 #include "engine/plan/schedule.h"
 #include "engine/run/executor.h"
+#include "tests/engine/device/every_device.h"
 #include "tests/support/requirements.h"
 
 namespace tandem {
@@ -31,11 +32,11 @@ std::vector<Cut> all_cuts(int64_t S) {
   return cuts;
 }
 
-class CutsOn : public ::testing::TestWithParam<const char*> {
+class CutsOn : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     if (!std::ranges::count(available_devices(), GetParam()))
-      SKIP_OR_FAIL(test::needs_of(GetParam()), std::string("there is no ") + GetParam());
+      SKIP_OR_FAIL(test::needs_of(GetParam()), "there is no " + GetParam());
     DeviceOptions options;
     options.program_folder = gpu::default_cache_folder();
     configure_drivers(options);
@@ -115,8 +116,8 @@ TEST_P(CutsOn, compute_every_token_of_every_row_once) {
                              CutKind::hybrid}));
 }
 
-INSTANTIATE_TEST_SUITE_P(Gpus, CutsOn, ::testing::Values("host", "opencl:0", "vulkan:0"),
-                         [](const auto& info) { return std::string(info.param).substr(0, 6); });
+INSTANTIATE_TEST_SUITE_P(Gpus, CutsOn, ::testing::ValuesIn(test::first_ids({DeviceKind::gpu, DeviceKind::host})),
+                         [](const auto& info) { return info.param.substr(0, 6); });
 
 }  // namespace
 }  // namespace tandem

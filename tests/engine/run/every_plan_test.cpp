@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "tests/engine/device/every_device.h"
 #include "tests/engine/run/golden.h"
 #include "tests/support/gguf_writer.h"
 #include "tests/support/scratch_folder.h"
@@ -19,11 +20,11 @@ const std::vector<int64_t> kManySizes = EngineOptions().graph_tokens;
 const std::vector<int64_t> kFewSizes = {128, 256, 512};  // most lengths fall back somewhere
 const std::vector<int64_t> kAnySize = {};
 
-class EveryPlan : public ::testing::TestWithParam<const char*> {
+class EveryPlan : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     if (!std::ranges::count(available_devices(), GetParam()))
-      SKIP_OR_FAIL(test::needs_of(GetParam()), std::string("there is no ") + GetParam());
+      SKIP_OR_FAIL(test::needs_of(GetParam()), "there is no " + GetParam());
     TinyModel model;
     model.type = StorageType::f16;
     model.hidden = 128;
@@ -123,8 +124,8 @@ TEST_P(EveryPlan, gives_what_the_gpu_gives_for_every_length) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Gpus, EveryPlan, ::testing::Values("opencl:0", "vulkan:0"),
-                         [](const auto& info) { return std::string(info.param).substr(0, 6); });
+INSTANTIATE_TEST_SUITE_P(Gpus, EveryPlan, ::testing::ValuesIn(test::first_ids({DeviceKind::gpu})),
+                         [](const auto& info) { return info.param.substr(0, 6); });
 
 }  // namespace
 }  // namespace tandem::testing

@@ -6,6 +6,7 @@
 
 #include "engine/device/host/host_device.h"
 #include "engine/device/npu/npu_device.h"
+#include "engine/device/registry.h"
 #include "engine/plan/schedule.h"
 #include "sync/error.h"
 
@@ -75,18 +76,13 @@ class GpuInName {
     const DeviceInfo& info() const override { return named; }
     Support supports(const Operator& op) const override { return behind.supports(op); }
     std::unique_ptr<Program> prepare(std::span<const Operator> operators) override { return behind.prepare(operators); }
-    void launch(Program& program, std::span<const sync::WaitFor> awaited, sync::Signal signal) override {
-      waits += awaited.empty() ? 0 : 1;
-      behind.launch(program, awaited, signal);
+    void launch(std::shared_ptr<const LaunchSequence> sequence, uint32_t base) override {
+      for (const PlannedLaunch& planned : sequence->launches()) waits += planned.waits.empty() ? 0 : 1;
+      behind.launch(std::move(sequence), base);
     }
-    void batch(bool open) override { behind.batch(open); }
     Cost estimate(std::span<const Operator> operators) const override { return behind.estimate(operators); }
     void finish(std::chrono::milliseconds deadline) override { behind.finish(deadline); }
-    void record_spans(bool on) override { behind.record_spans(on); }
-    std::vector<DeviceSpan> take_spans() override { return behind.take_spans(); }
-    std::unique_ptr<SyncProbe> sync_probe(std::string_view policy, double seconds) override {
-      return behind.sync_probe(policy, seconds);
-    }
+    DeviceLab& lab() override { return behind.lab(); }
     Device& behind;
     DeviceInfo named;
     int waits = 0;

@@ -36,15 +36,10 @@ class IdleDevice final : public Device {
     return {};
   }
   std::unique_ptr<Program> prepare(std::span<const Operator>) override { return std::make_unique<IdleProgram>(); }
-  void launch(Program&, std::span<const sync::WaitFor>, sync::Signal) override { FAIL() << "a planner runs nothing"; }
-  void batch(bool) override {}
+  void launch(std::shared_ptr<const LaunchSequence>, uint32_t) override { FAIL() << "a planner runs nothing"; }
   Cost estimate(std::span<const Operator>) const override { return {}; }
   void finish(std::chrono::milliseconds) override {}
-  void record_spans(bool) override {}
-  std::vector<DeviceSpan> take_spans() override { return {}; }
-  std::unique_ptr<SyncProbe> sync_probe(std::string_view policy, double) override {
-    throw Error("no probe", std::string(policy));
-  }
+  DeviceLab& lab() override { throw Error("a planner measures nothing", info_.id); }
 
  private:
   DeviceInfo info_;

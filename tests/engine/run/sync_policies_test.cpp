@@ -109,7 +109,7 @@ TEST_P(SyncPolicies, end_a_run_whose_flag_never_comes_and_run_the_next) {
   const Operator op{"waits for nobody", Add{1, kK, {&y_, 0}, {&x_, 0}, kK, kK}};
   const auto program = first_->prepare(std::span(&op, 1));
   const sync::WaitFor waits[] = {{nobody, 1}};
-  first_->launch(*program, waits, {out, 1});
+  launch_one(*first_, *program, waits, {out, 1});
   sync::WaitContext context;
   const std::string id = first_->info().id;
   context.step = op.name, context.device = id, context.deadline = milliseconds(50);

@@ -105,7 +105,7 @@ TEST(DriverPages, a_driver_computes_on_after_its_pages_were_dropped) {
   std::iota(op.y.as<float>(), op.y.as<float>() + 64, 0.0f);
   const std::vector<Operator> operators = {{"add", op}};
   const auto program = device->prepare(operators);
-  device->launch(*program, {}, {});
+  launch_one(*device, *program, {}, {});
   device->finish(std::chrono::seconds(60));
   for (int i = 0; i < 64; ++i) EXPECT_EQ(static_cast<float>(i) + 0.5f, op.x.as<float>()[i]);
 }

@@ -11,6 +11,8 @@
 
 #include "engine/device/host/arithmetic.h"
 #include "engine/device/host/loops.h"
+#include "engine/device/lab/lab.h"
+#include "engine/device/registry.h"
 #include "engine/tensor/types.h"
 #include "sync/error.h"
 #include "sync/waiter.h"
@@ -46,7 +48,7 @@ TEST_F(HostDeviceTest, launches_run_in_order_and_raise_their_flags) {
   const sync::Flag flag = flags.make("done");
   const Operator op = add_ones();
   const auto program = device->prepare({&op, 1});
-  for (uint32_t i = 1; i <= 5; ++i) device->launch(*program, {}, {flag, i});
+  for (uint32_t i = 1; i <= 5; ++i) launch_one(*device, *program, {}, {flag, i});
   sync::make_waiter("blocking")->wait(flag, 5, {.step = "add", .device = "host", .block = {}});
   EXPECT_EQ(slot.as<float>()[3], 5.0f);
 }
@@ -56,7 +58,7 @@ TEST_F(HostDeviceTest, a_launch_returns_at_once_and_starts_when_its_flag_is_rais
   const Operator op = add_ones();
   const auto program = device->prepare({&op, 1});
   const sync::WaitFor wait{gate, 1};
-  device->launch(*program, {&wait, 1}, {done, 1});
+  launch_one(*device, *program, {&wait, 1}, {done, 1});
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_FALSE(done.reached(1)) << "the gate is still down";
   gate.raise(1);
@@ -70,8 +72,8 @@ TEST_F(HostDeviceTest, a_failure_is_on_the_flag_and_thrown_by_finish_once) {
   const Operator bad = embed_of(7), good = add_ones();
   const auto bad_program = device->prepare({&bad, 1}), good_program = device->prepare({&good, 1});
   const sync::WaitFor never{flags.make("gate"), 1};
-  device->launch(*bad_program, {&never, 1}, {flag, 1});
-  device->launch(*good_program, {}, {later, 1});
+  launch_one(*device, *bad_program, {&never, 1}, {flag, 1});
+  launch_one(*device, *good_program, {}, {later, 1});
   never.flag.raise(1);
   EXPECT_THROW(device->finish(seconds(10)), Error);
   EXPECT_TRUE(flag.failed());
@@ -80,7 +82,7 @@ TEST_F(HostDeviceTest, a_failure_is_on_the_flag_and_thrown_by_finish_once) {
   EXPECT_EQ(slot.as<float>()[0], 0.0f);
   EXPECT_NO_THROW(device->finish(seconds(10)));
   const sync::Flag again = flags.make("again");
-  device->launch(*good_program, {}, {again, 1});
+  launch_one(*device, *good_program, {}, {again, 1});
   device->finish(seconds(10));
   EXPECT_TRUE(again.reached(1)) << "the device works on after finish() reported the failure";
 }
@@ -90,7 +92,7 @@ TEST_F(HostDeviceTest, a_failed_gate_fails_the_step_that_waits_for_it) {
   const Operator op = add_ones();
   const auto program = device->prepare({&op, 1});
   const sync::WaitFor wait{gate, 1};
-  device->launch(*program, {&wait, 1}, {done, 1});
+  launch_one(*device, *program, {&wait, 1}, {done, 1});
   gate.fail("the other device burnt down");
   EXPECT_THROW(device->finish(seconds(10)), Error);
   EXPECT_NE(done.failure().find("burnt down"), std::string::npos) << done.failure();
@@ -111,10 +113,10 @@ TEST_F(HostDeviceTest, a_position_outside_the_rotation_table_fails_the_step) {
   const Operator rope{"rope", op};
   const auto program = device->prepare({&rope, 1});
   *slot.as<int32_t>(128) = 3;
-  device->launch(*program, {}, {});
+  launch_one(*device, *program, {}, {});
   EXPECT_THROW(device->finish(seconds(10)), Error);
   *slot.as<int32_t>(128) = 2;
-  device->launch(*program, {}, {});
+  launch_one(*device, *program, {}, {});
   EXPECT_NO_THROW(device->finish(seconds(10)));
 }
 
@@ -129,13 +131,13 @@ TEST_F(HostDeviceTest, what_it_does_not_support_is_refused_by_prepare_with_the_r
 TEST_F(HostDeviceTest, spans_are_recorded_only_when_asked_for) {
   const Operator op = add_ones();
   const auto program = device->prepare({&op, 1});
-  device->launch(*program, {}, {});
+  launch_one(*device, *program, {}, {});
   device->finish(seconds(10));
-  EXPECT_TRUE(device->take_spans().empty());
-  device->record_spans(true);
-  device->launch(*program, {}, {});
+  EXPECT_TRUE(device->lab().take_spans().empty());
+  device->lab().record_spans(true);
+  launch_one(*device, *program, {}, {});
   device->finish(seconds(10));
-  const auto spans = device->take_spans();
+  const auto spans = device->lab().take_spans();
   ASSERT_EQ(spans.size(), 1u);
   EXPECT_EQ(spans[0].program, program.get());
   EXPECT_LE(spans[0].start_seconds, spans[0].end_seconds);
@@ -144,10 +146,10 @@ TEST_F(HostDeviceTest, spans_are_recorded_only_when_asked_for) {
 TEST_F(HostDeviceTest, spans_are_of_single_operators_one_behind_the_other) {
   const std::vector<Operator> two{add_ones(), add_ones()};
   const auto program = device->prepare(two);
-  device->record_spans(true);
-  device->launch(*program, {}, {});
+  device->lab().record_spans(true);
+  launch_one(*device, *program, {}, {});
   device->finish(seconds(10));
-  const auto spans = device->take_spans();
+  const auto spans = device->lab().take_spans();
   ASSERT_EQ(spans.size(), 2u);
   EXPECT_EQ(spans[0].op, 0);
   EXPECT_EQ(spans[1].op, 1);
@@ -159,8 +161,8 @@ TEST_F(HostDeviceTest, a_device_can_be_closed_while_launches_wait) {
   const Operator op = add_ones();
   const auto program = device->prepare({&op, 1});
   const sync::WaitFor wait{gate, 1};
-  device->launch(*program, {&wait, 1}, {});
-  device->launch(*program, {}, {done, 1});
+  launch_one(*device, *program, {&wait, 1}, {});
+  launch_one(*device, *program, {}, {done, 1});
   std::thread opener([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     gate.raise(1);
@@ -168,6 +170,22 @@ TEST_F(HostDeviceTest, a_device_can_be_closed_while_launches_wait) {
   device.reset();
   opener.join();
   EXPECT_TRUE(done.failed());
+}
+
+TEST_F(HostDeviceTest, closing_it_ends_a_wait_for_a_flag_that_nobody_raises) {
+  const sync::Flag gate = flags.make("gate"), done = flags.make("done"), later = flags.make("later");
+  const Operator op = add_ones();
+  const auto program = device->prepare({&op, 1});
+  const sync::WaitFor wait{gate, 1};
+  launch_one(*device, *program, {&wait, 1}, {done, 1});
+  launch_one(*device, *program, {}, {later, 1});
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // it waits by now, asleep
+  const auto begin = std::chrono::steady_clock::now();
+  device.reset();
+  // Not speed: whoever waits for the flag's deadline is two minutes late.
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(60));
+  EXPECT_NE(done.failure().find("the device was closed"), std::string::npos) << done.failure();
+  EXPECT_NE(later.failure().find("the device was closed"), std::string::npos) << later.failure();
 }
 
 TEST(HostLoops, the_portable_ones_are_always_there) {

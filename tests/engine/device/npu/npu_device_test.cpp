@@ -9,6 +9,7 @@
 #include <random>
 #include <thread>
 
+#include "engine/device/lab/lab.h"
 #include "engine/tensor/types.h"
 #include "sync/error.h"
 #include "sync/waiter.h"
@@ -132,7 +133,7 @@ void expect_same_bits(const std::vector<float>& expected, const std::vector<floa
 
 void run(Device& device, const std::vector<Operator>& operators) {
   const auto program = device.prepare(operators);
-  device.launch(*program, {}, {});
+  launch_one(device, *program, {}, {});
   device.finish(std::chrono::seconds(60));
 }
 
@@ -209,7 +210,7 @@ TEST(NpuDevice, reads_activations_again_when_a_step_of_the_program_wrote_them) {
   MatMul again = forward;
   again.y = {&spare, 0};
   const auto program = device->prepare(std::vector<Operator>{{"a", forward}, {"b", back}, {"c", again}});
-  device->launch(*program, {}, {});
+  launch_one(*device, *program, {}, {});
   device->finish(std::chrono::seconds(10));
   Case check(StorageType::f16, 6, 64, 64);
   check.matmul.x_stride = check.matmul.y_stride = 64;
@@ -232,7 +233,7 @@ TEST(NpuDevice, reads_activations_again_when_the_step_before_wrote_them_in_place
     MatMul in_place = test.matmul;
     in_place.y = in_place.x;
     const auto program = device->prepare(std::vector<Operator>{{"a", in_place}, {"b", in_place}});
-    device->launch(*program, {}, {});
+    launch_one(*device, *program, {}, {});
     device->finish(std::chrono::seconds(10));
     const float *got = test.matmul.x.as<float>(), *expected = check.matmul.x.as<float>();
     expect_same_bits({expected, expected + S * 64}, {got, got + S * 64}, std::to_string(S) + " tokens");
@@ -267,8 +268,8 @@ TEST(NpuDevice, starts_after_the_flag_it_waits_for_and_raises_its_own) {
     const float kept = test.matmul.x.as<float>()[0];
     test.matmul.x.as<float>()[0] = 1000;
     const auto program = device->prepare(std::vector<Operator>{test.op()});
-    device->record_spans(true);
-    device->launch(*program, std::vector<sync::WaitFor>{{ready, 7}}, {done, 3});
+    device->lab().record_spans(true);
+    launch_one(*device, *program, std::vector<sync::WaitFor>{{ready, 7}}, {done, 3});
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     EXPECT_FALSE(done.reached(3)) << policy;
     test.matmul.x.as<float>()[0] = kept;
@@ -279,11 +280,11 @@ TEST(NpuDevice, starts_after_the_flag_it_waits_for_and_raises_its_own) {
     sync::make_waiter("blocking")->wait(done, 3, context);
     expect_same_bits(expected, test.result(), policy);
     device->finish(std::chrono::seconds(10));
-    const std::vector<DeviceSpan> spans = device->take_spans();
+    const std::vector<DeviceSpan> spans = device->lab().take_spans();
     ASSERT_EQ(1u, spans.size());
     EXPECT_EQ(program.get(), spans[0].program);
     EXPECT_GE(spans[0].end_seconds, spans[0].start_seconds);
-    EXPECT_TRUE(device->take_spans().empty());
+    EXPECT_TRUE(device->lab().take_spans().empty());
   }
 }
 
@@ -291,10 +292,10 @@ TEST(NpuDevice, measures_each_product_of_a_program_one_behind_the_other) {
   const auto device = open_npu_device(0, {});
   Case first(StorageType::f16, 5, 64, 64), second(StorageType::q4_0, 3, 128, 64);
   const auto program = device->prepare(std::vector<Operator>{first.op(), second.op()});
-  device->record_spans(true);
-  device->launch(*program, {}, {});
+  device->lab().record_spans(true);
+  launch_one(*device, *program, {}, {});
   device->finish(std::chrono::seconds(10));
-  const std::vector<DeviceSpan> spans = device->take_spans();
+  const std::vector<DeviceSpan> spans = device->lab().take_spans();
   ASSERT_EQ(2u, spans.size());
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ(program.get(), spans[i].program);
@@ -316,8 +317,8 @@ TEST(NpuDevice, runs_launches_in_order_and_takes_its_own_earlier_flags) {
   const auto a = device->prepare(std::vector<Operator>{first.op()}),
              b = device->prepare(std::vector<Operator>{second.op()});
   for (uint32_t epoch = 1; epoch <= 20; ++epoch) {
-    device->launch(*a, {}, {step, 2 * epoch});
-    device->launch(*b, std::vector<sync::WaitFor>{{step, 2 * epoch}}, {step, 2 * epoch + 1});
+    launch_one(*device, *a, {}, {step, 2 * epoch});
+    launch_one(*device, *b, std::vector<sync::WaitFor>{{step, 2 * epoch}}, {step, 2 * epoch + 1});
   }
   device->finish(std::chrono::seconds(10));
   EXPECT_EQ(41u, step.epoch());
@@ -334,9 +335,9 @@ TEST(NpuDevice, counts_the_epochs_of_a_sequence_from_the_base_of_each_launch) {
   std::vector<PlannedLaunch> launches(2);
   launches[0] = {program.get(), {{go, 0}}, {done, 0}};
   launches[1] = {program.get(), {{done, 0}}, {done, 3}};
-  const auto sequence = device->sequence(std::move(launches));
+  const auto sequence = make_sequence(*device, std::move(launches));
   for (const uint32_t base : {5u, 20u}) {
-    device->launch_all(*sequence, base);
+    device->launch(sequence, base);
     go.raise(base);
     device->finish(std::chrono::seconds(10));
     EXPECT_EQ(done.epoch(), base + 3);
@@ -353,8 +354,8 @@ TEST(NpuDevice, passes_a_failure_on_to_its_flags_and_to_finish_and_recovers) {
   Case test(StorageType::f16, 1, 64, 32);
   const auto program = device->prepare(std::vector<Operator>{test.op()});
   ready.fail("the producer broke");
-  device->launch(*program, std::vector<sync::WaitFor>{{ready, 1}}, {first, 1});
-  device->launch(*program, {}, {second, 1});
+  launch_one(*device, *program, std::vector<sync::WaitFor>{{ready, 1}}, {first, 1});
+  launch_one(*device, *program, {}, {second, 1});
   const std::string message = error_of([&] { device->finish(std::chrono::seconds(10)); });
   EXPECT_THAT(message, HasSubstr("the producer broke"));
   EXPECT_THAT(message, HasSubstr("blk.0.test"));
@@ -363,7 +364,7 @@ TEST(NpuDevice, passes_a_failure_on_to_its_flags_and_to_finish_and_recovers) {
   EXPECT_THAT(second.failure(), HasSubstr("the producer broke"));
   expect_same_bits(std::vector<float>(test.result().size(), kCanary), test.result(), "skipped");
 
-  device->launch(*program, {}, {third, 1});
+  launch_one(*device, *program, {}, {third, 1});
   device->finish(std::chrono::seconds(10));
   EXPECT_TRUE(third.reached(1));
   expect_same_bits(test.expected(), test.result(), "after the failure");
@@ -376,7 +377,7 @@ TEST(NpuDevice, says_so_when_it_does_not_finish_in_time) {
   const sync::Flag ready = bank.make("ready");
   Case test(StorageType::f16, 1, 64, 32);
   const auto program = device->prepare(std::vector<Operator>{test.op()});
-  device->launch(*program, std::vector<sync::WaitFor>{{ready, 1}}, {});
+  launch_one(*device, *program, std::vector<sync::WaitFor>{{ready, 1}}, {});
   EXPECT_THAT(error_of([&] { device->finish(std::chrono::milliseconds(20)); }),
               HasSubstr("did not finish within 20 ms"));
   ready.raise(1);
@@ -476,7 +477,7 @@ TEST(NpuDevice, refuses_bad_options_when_it_is_opened) {
   options.sync_policy = "hope";
   EXPECT_THAT(error_of([&] { open_npu_device(0, options); }), HasSubstr("hope"));
   options = {};
-  options.npu_params = "/nonexistent/npu.json";
+  options.parameters = {{"params", "/nonexistent/npu.json"}};
   EXPECT_THAT(error_of([&] { open_npu_device(0, options); }), HasSubstr("/nonexistent/npu.json"));
   options = {};
   options.npu_cores = {4095};
@@ -487,7 +488,8 @@ TEST(NpuDevice, refuses_a_program_of_another_device) {
   const auto device = open_npu_device(0, {}), other = open_npu_device(0, {});
   const Case test(StorageType::f16, 1, 64, 32);
   const auto program = device->prepare(std::vector<Operator>{test.op()});
-  EXPECT_THAT(error_of([&] { other->launch(*program, {}, {}); }), HasSubstr("did not prepare"));
+  EXPECT_THAT(error_of([&] { launch_one(*other, *program, {}, {}); }), HasSubstr("did not prepare"));
+  EXPECT_THAT(error_of([&] { make_sequence(*other, {{program.get(), {}, {}}}); }), HasSubstr("did not prepare"));
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ class VulkanCopies : public VulkanTest {
   }
   void run(std::span<const Operator> operators) {
     const auto program = device_->prepare(operators);
-    device_->launch(*program, {}, {});
+    launch_one(*device_, *program, {}, {});
     device_->finish(kDeadline);
   }
 };
@@ -36,7 +36,7 @@ TEST_F(VulkanCopies, of_rows_leave_what_lies_between_them_to_the_host) {
     const auto mark = static_cast<float>(100 * round);
     for (int64_t i = 0; i < test.floats; ++i)
       if (i % test.op.x_stride >= test.op.width) test.op.x.as<float>()[i] = mark;
-    device_->launch(*program, {}, {});
+    launch_one(*device_, *program, {}, {});
     device_->finish(kDeadline);
     EXPECT_TRUE(test.all_are(static_cast<float>(round), mark));
   }
@@ -61,7 +61,7 @@ TEST_F(VulkanCopies, bring_weights_once_before_the_first_launch) {
   const Operator op{"bias", bias};
   const auto program = device_->prepare(std::span(&op, 1));
   for (int round = 1; round <= 2; ++round) {
-    device_->launch(*program, {}, {});
+    launch_one(*device_, *program, {}, {});
     device_->finish(kDeadline);
     EXPECT_TRUE(rows.all_are(static_cast<float>(2 * round)));
     std::fill_n(weights.as<float>(), 40, 99.0f);  // too late

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "engine/device/lab/lab.h"
 #include "engine/device/vulkan/commands.h"
 #include "engine/device/vulkan/memory.h"
 #include "engine/device/vulkan/self_test.h"
@@ -19,7 +20,7 @@ class VulkanDeviceTest : public VulkanTest {
  protected:
   void run(const Operator& op) {
     const auto program = device_->prepare(std::span(&op, 1));
-    device_->launch(*program, {}, {});
+    launch_one(*device_, *program, {}, {});
     device_->finish(kDeadline);
   }
 };
@@ -169,16 +170,16 @@ TEST_F(VulkanDeviceTest, spans_lie_on_the_steady_clock_in_order_of_execution) {
   const Operator op = test.as_operator();
   const auto first = device_->prepare(std::span(&op, 1)), second = device_->prepare(std::span(&op, 1));
   auto now = [] { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); };
-  device_->launch(*first, {}, {});
+  launch_one(*device_, *first, {}, {});
   device_->finish(kDeadline);
-  EXPECT_TRUE(device_->take_spans().empty()) << "recording is off";
-  device_->record_spans(true);
+  EXPECT_TRUE(device_->lab().take_spans().empty()) << "recording is off";
+  device_->lab().record_spans(true);
   const double before = now();
-  device_->launch(*first, {}, {});
-  device_->launch(*second, {}, {});
+  launch_one(*device_, *first, {}, {});
+  launch_one(*device_, *second, {}, {});
   device_->finish(kDeadline);
   const double after = now();
-  const auto spans = device_->take_spans();
+  const auto spans = device_->lab().take_spans();
   ASSERT_EQ(spans.size(), 2u);
   EXPECT_EQ(spans[0].program, first.get());
   EXPECT_EQ(spans[1].program, second.get());
@@ -187,7 +188,7 @@ TEST_F(VulkanDeviceTest, spans_lie_on_the_steady_clock_in_order_of_execution) {
   EXPECT_LT(spans[0].start_seconds, spans[0].end_seconds);
   EXPECT_LE(spans[0].end_seconds, spans[1].start_seconds + kClockError);
   EXPECT_LE(spans[1].end_seconds, after + kClockError);
-  EXPECT_TRUE(device_->take_spans().empty()) << "taken once";
+  EXPECT_TRUE(device_->lab().take_spans().empty()) << "taken once";
 }
 
 // gate = 128 makes SwiGLU 128 * up, exactly: what is stored is the rounding of chosen values.

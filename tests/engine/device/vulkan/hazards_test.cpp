@@ -166,8 +166,8 @@ TEST_F(VulkanHazards, agree_with_the_validation_layers) {
     device_ = open({}, tuning);
     Layer layer(pool_, kTokens, false);
     const auto program = device_->prepare(layer.operators());
-    device_->launch(*program, {}, {});
-    device_->launch(*program, {}, {});
+    launch_one(*device_, *program, {}, {});
+    launch_one(*device_, *program, {}, {});
     device_->finish(kDeadline);
     EXPECT_THAT(messages_.take(), ::testing::IsEmpty());
     device_.reset();
@@ -189,12 +189,12 @@ TEST_F(VulkanHazards, change_no_bit) {
   };
   for (const Operator& op : operators) {
     const auto alone = device_->prepare(std::span(&op, 1));
-    device_->launch(*alone, {}, {});
+    launch_one(*device_, *alone, {}, {});
     device_->finish(kDeadline);
   }
   const std::vector<float> one_by_one = result();
   const auto program = device_->prepare(operators);
-  device_->launch(*program, {}, {});
+  launch_one(*device_, *program, {}, {});
   device_->finish(kDeadline);
   const std::vector<float> at_once = result();
   EXPECT_EQ(std::memcmp(one_by_one.data(), at_once.data(), bytes), 0);

@@ -32,8 +32,8 @@ class VulkanLaunching : public VulkanTest, public ::testing::WithParamInterface<
     DeviceOptions options;
     options.sync_policy = GetParam().policy;
     options.force_copies = GetParam().copies;
+    options.wait_deadline = wait_deadline;
     Tuning tuning;
-    tuning.wait_deadline = wait_deadline;
     tuning.older_calls = GetParam().older_calls;
     return open(options, tuning);
   }
@@ -56,7 +56,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, VulkanLaunching,
 TEST_P(VulkanLaunching, a_program_starts_after_its_flag_and_raises_its_signal) {
   const auto program = device_->prepare(std::span(&op_, 1));
   const WaitFor waits[] = {{in_, 5}};
-  device_->launch(*program, waits, {out_, 9});
+  launch_one(*device_, *program, waits, {out_, 9});
   in_.raise(4);  // not far enough
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_EQ(out_.epoch(), 0u);
@@ -72,7 +72,7 @@ TEST_P(VulkanLaunching, launches_queued_ahead_read_what_was_written_before_their
   constexpr uint32_t kRounds = 10;
   for (uint32_t round = 1; round <= kRounds; ++round) {
     const WaitFor waits[] = {{in_, round}};
-    device_->launch(*program, waits, {out_, round});
+    launch_one(*device_, *program, waits, {out_, round});
   }
   for (uint32_t round = 1; round <= kRounds; ++round) {
     case_.fill(0, static_cast<float>(round));
@@ -89,13 +89,12 @@ TEST_P(VulkanLaunching, programs_in_flight_run_in_order_and_may_wait_for_each_ot
   const Operator second = next.as_operator();
   const auto a = device_->prepare(std::span(&op_, 1)), b = device_->prepare(std::span(&second, 1));
   constexpr uint32_t kRounds = 100;  // more than may be in flight
-  device_->batch(true);
+  std::vector<PlannedLaunch> launches;
   for (uint32_t round = 1; round <= kRounds; ++round) {
-    const WaitFor first_waits[] = {{in_, 1}, {last_, round - 1}}, second_waits[] = {{out_, round}};
-    device_->launch(*a, first_waits, {out_, round});
-    device_->launch(*b, second_waits, {last_, round});
+    launches.push_back({a.get(), {{in_, 1}, {last_, round - 1}}, {out_, round}});
+    launches.push_back({b.get(), {{out_, round}}, {last_, round}});
   }
-  device_->batch(false);
+  device_->launch(make_sequence(*device_, std::move(launches)), 0);
   in_.raise(1);
   wait(last_, kRounds);
   device_->finish(kDeadline);
@@ -105,11 +104,8 @@ TEST_P(VulkanLaunching, programs_in_flight_run_in_order_and_may_wait_for_each_ot
 
 TEST_P(VulkanLaunching, a_program_waits_for_an_epoch_beyond_those_that_programs_in_front_of_it_raise) {
   const auto program = device_->prepare(std::span(&op_, 1));
-  const WaitFor waits[] = {{out_, 2}};
-  device_->batch(true);
-  device_->launch(*program, {}, {out_, 1});
-  device_->launch(*program, waits, {last_, 1});
-  device_->batch(false);
+  device_->launch(make_sequence(*device_, {{program.get(), {}, {out_, 1}}, {program.get(), {{out_, 2}}, {last_, 1}}}),
+                  0);
   wait(out_, 1);
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_EQ(last_.epoch(), 0u);
@@ -125,7 +121,7 @@ TEST_P(VulkanLaunching, operators_of_one_program_see_each_others_results) {
   next.op.y = case_.op.x, next.op.y_stride = case_.op.x_stride;
   const std::vector<Operator> operators{op_, next.as_operator(), op_, next.as_operator()};
   const auto program = device_->prepare(operators);
-  device_->launch(*program, {}, {out_, 1});
+  launch_one(*device_, *program, {}, {out_, 1});
   device_->finish(kDeadline);
   EXPECT_TRUE(case_.all_are(2));
   EXPECT_TRUE(next.all_are(1 + 2));
@@ -134,7 +130,7 @@ TEST_P(VulkanLaunching, operators_of_one_program_see_each_others_results) {
 TEST_P(VulkanLaunching, a_program_may_be_destroyed_while_it_is_queued) {
   auto program = device_->prepare(std::span(&op_, 1));
   const WaitFor waits[] = {{in_, 1}};
-  device_->launch(*program, waits, {out_, 1});
+  launch_one(*device_, *program, waits, {out_, 1});
   program.reset();
   in_.raise(1);
   wait(out_, 1);
@@ -145,8 +141,8 @@ TEST_P(VulkanLaunching, a_program_may_be_destroyed_while_it_is_queued) {
 TEST_P(VulkanLaunching, a_failure_passes_through_to_every_later_flag_and_is_thrown_once) {
   const auto program = device_->prepare(std::span(&op_, 1));
   const WaitFor waits[] = {{in_, 1}};
-  device_->launch(*program, waits, {out_, 1});
-  device_->launch(*program, {}, {last_, 1});
+  launch_one(*device_, *program, waits, {out_, 1});
+  launch_one(*device_, *program, {}, {last_, 1});
   in_.fail("the NPU ran out of luck");
   const std::string message = message_of([&] { device_->finish(kDeadline); });
   EXPECT_THAT(message, HasSubstr("'in'"));
@@ -158,7 +154,7 @@ TEST_P(VulkanLaunching, a_failure_passes_through_to_every_later_flag_and_is_thro
   EXPECT_FALSE(out_.reached(1));
   EXPECT_TRUE(case_.all_are(0)) << "nothing ran";
   for (const Flag& flag : {in_, out_, last_}) flag.clear_failure();
-  device_->launch(*program, {}, {out_, 2});
+  launch_one(*device_, *program, {}, {out_, 2});
   device_->finish(kDeadline);
   EXPECT_TRUE(out_.reached(2));
   EXPECT_TRUE(case_.all_are(1));
@@ -169,7 +165,7 @@ TEST_P(VulkanLaunching, a_flag_that_nobody_raises_ends_at_the_deadline_and_is_na
   device_ = open_way(std::chrono::milliseconds(50));
   const auto program = device_->prepare(std::span(&op_, 1));
   const WaitFor waits[] = {{in_, 3}};
-  device_->launch(*program, waits, {out_, 1});
+  launch_one(*device_, *program, waits, {out_, 1});
   const std::string message = message_of([&] { device_->finish(kDeadline); });
   EXPECT_THAT(message, HasSubstr("deadline"));
   EXPECT_THAT(message, HasSubstr("'in'"));
@@ -180,7 +176,7 @@ TEST_P(VulkanLaunching, a_flag_that_nobody_raises_ends_at_the_deadline_and_is_na
 TEST_P(VulkanLaunching, finish_does_not_wait_longer_than_its_own_deadline) {
   const auto program = device_->prepare(std::span(&op_, 1));
   const WaitFor waits[] = {{in_, 1}};
-  device_->launch(*program, waits, {out_, 1});
+  launch_one(*device_, *program, waits, {out_, 1});
   EXPECT_THAT(message_of([&] { device_->finish(std::chrono::milliseconds(30)); }), HasSubstr("30 ms"));
   in_.raise(1);
   device_->finish(kDeadline);
@@ -190,7 +186,7 @@ TEST_P(VulkanLaunching, finish_does_not_wait_longer_than_its_own_deadline) {
 TEST_P(VulkanLaunching, an_empty_program_only_passes_the_signal_on) {
   const auto program = device_->prepare({});
   const WaitFor waits[] = {{in_, 1}};
-  device_->launch(*program, waits, {out_, 1});
+  launch_one(*device_, *program, waits, {out_, 1});
   in_.raise(1);
   device_->finish(kDeadline);
   EXPECT_TRUE(out_.reached(1));
@@ -201,8 +197,8 @@ TEST_P(VulkanLaunching, closing_the_device_ends_waits_and_fails_what_has_not_sta
   device_ = open_way(std::chrono::milliseconds(60000));
   const auto program = device_->prepare(std::span(&op_, 1));
   const WaitFor waits[] = {{in_, 1}};
-  device_->launch(*program, waits, {out_, 1});
-  device_->launch(*program, {}, {last_, 1});
+  launch_one(*device_, *program, waits, {out_, 1});
+  launch_one(*device_, *program, {}, {last_, 1});
   std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the first one waits by now, asleep
   const auto begin = std::chrono::steady_clock::now();
   device_.reset();

@@ -48,7 +48,7 @@ TEST_P(VulkanLifetimes, reach_beyond_the_end_of_what_was_submitted_when_a_device
   const AddCase test(pool_, 3, 50);
   const Operator op = test.as_operator();
   const auto program = device_->prepare(std::span(&op, 1));
-  for (int i = 0; i < 3; ++i) device_->launch(*program, {}, {});
+  for (int i = 0; i < 3; ++i) launch_one(*device_, *program, {}, {});
   device_->finish(kDeadline);
   EXPECT_GE(testing::submissions(), opened + 3);
   EXPECT_TRUE(test.all_are(3));
@@ -62,7 +62,7 @@ TEST_P(VulkanLifetimes, of_commands_reach_to_the_end_of_a_program_that_its_owner
   const size_t before = testing::submissions();
   {
     const testing::HeldEnds held;
-    device_->launch(*program, {}, {});
+    launch_one(*device_, *program, {}, {});
     const auto give_up = std::chrono::steady_clock::now() + kDeadline;
     while (testing::submissions() == before && std::chrono::steady_clock::now() < give_up) std::this_thread::yield();
     ASSERT_GT(testing::submissions(), before) << "it was not submitted";

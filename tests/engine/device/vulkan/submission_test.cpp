@@ -24,14 +24,14 @@ TEST_P(VulkanSubmission, that_fails_is_named_and_the_next_run_works) {
   std::string message;
   {
     const testing::FailingCall fault(call, VK_ERROR_DEVICE_LOST);
-    device_->launch(*program, {}, {});
+    launch_one(*device_, *program, {}, {});
     message = message_of([&] { device_->finish(kDeadline); });
     ASSERT_EQ(fault.hits(), 1);
   }
   EXPECT_THAT(message, HasSubstr(call + " failed with VK_ERROR_DEVICE_LOST"));
   EXPECT_THAT(message, HasSubstr("blk.7.test"));
   EXPECT_TRUE(test.all_are(0));
-  device_->launch(*program, {}, {});
+  launch_one(*device_, *program, {}, {});
   device_->finish(kDeadline);
   EXPECT_TRUE(test.all_are(1));
 }

@@ -21,7 +21,7 @@ class Copies : public testing::Test {
     if (!device_->info().fused_fma) GTEST_SKIP() << "skipped: this device does not fuse fma";
   }
   void run(Program& program) {
-    device_->launch(program, {}, {});
+    launch_one(*device_, program, {}, {});
     device_->finish(std::chrono::seconds(60));
   }
   std::unique_ptr<Device> device_;

@@ -31,7 +31,7 @@ TEST_P(EmbedBits, rows_are_decoded_exactly_for_every_storage_type) {
     y.as<float>()[S * H] = test::kCanary;
     const Operator op{"embed", Embed{S, H, {format, vocabulary, H, {&w, 0}}, {&ids, 0}, {&y, 0}}};
     const auto program = device->prepare(std::span(&op, 1));
-    device->launch(*program, {}, {});
+    launch_one(*device, *program, {}, {});
     device->finish(std::chrono::seconds(60));
     std::vector<float> row(H);
     for (int64_t s = 0; s < S; ++s) {
@@ -54,7 +54,7 @@ TEST(Embed, an_id_outside_the_vocabulary_shows_as_nan_and_reads_nothing) {
   ids.as<int32_t>()[1] = 2'000'000'000;
   const Operator op{"embed", Embed{2, 8, {format, 3, 8, {&w, 0}}, {&ids, 0}, {&y, 0}}};
   const auto program = device->prepare(std::span(&op, 1));
-  device->launch(*program, {}, {});
+  launch_one(*device, *program, {}, {});
   device->finish(std::chrono::seconds(60));
   for (int i = 0; i < 16; ++i) EXPECT_TRUE(std::isnan(y.as<float>()[i])) << i;
 }

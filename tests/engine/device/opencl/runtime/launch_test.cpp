@@ -39,12 +39,12 @@ class Launching : public testing::TestWithParam<Way> {
       GTEST_SKIP() << "skipped: no gates here: " << device_->info().policies.back().reason;
     }
   }
-  void open(std::chrono::milliseconds gate_deadline) {
+  void open(std::chrono::milliseconds wait_deadline) {
     DeviceOptions options;
     options.gpu_family = "simd";
     options.sync_policy = GetParam().policy;
+    options.wait_deadline = wait_deadline;
     opencl::Tuning tuning;
-    tuning.gate_deadline = gate_deadline;
     tuning.list_single_programs = GetParam().tokens == 1;
     tuning.c11_atomics = GetParam().c11_atomics;
     device_ = opencl::open_device_tuned(0, options, tuning);
@@ -87,7 +87,7 @@ TEST_P(Launching, is_by_the_atomics_that_were_asked_for) {
 TEST_P(Launching, a_program_starts_after_its_flag_and_raises_its_signal) {
   const auto program = device_->prepare(std::span(&op_, 1));
   const WaitFor waits[] = {{in_, 5}};
-  device_->launch(*program, waits, {out_, 9});
+  launch_one(*device_, *program, waits, {out_, 9});
   in_.raise(4);  // not far enough
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_EQ(out_.epoch(), 0u);
@@ -103,7 +103,7 @@ TEST_P(Launching, a_flag_that_was_reached_and_has_failed_opens_no_gate) {
   const WaitFor waits[] = {{in_, 5}};
   in_.raise(5);
   in_.fail("half of a result");
-  device_->launch(*program, waits, {out_, 9});
+  launch_one(*device_, *program, waits, {out_, 9});
   EXPECT_THROW(device_->finish(kDeadline), Error);
   EXPECT_EQ(out_.epoch(), 0u);
   EXPECT_TRUE(out_.failed());
@@ -113,7 +113,7 @@ TEST_P(Launching, waits_for_all_of_several_flags) {
   const auto program = device_->prepare(std::span(&op_, 1));
   const Flag second = flags_.make("second");
   const WaitFor waits[] = {{in_, 1}, {second, 1}};
-  device_->launch(*program, waits, {out_, 1});
+  launch_one(*device_, *program, waits, {out_, 1});
   second.raise(1);
   std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_FALSE(out_.reached(1));
@@ -128,7 +128,7 @@ TEST_P(Launching, a_launch_queued_ahead_reads_what_was_written_before_its_flag) 
   constexpr uint32_t kRounds = 10;
   for (uint32_t round = 1; round <= kRounds; ++round) {
     const WaitFor waits[] = {{in_, round}};
-    device_->launch(*program, waits, {out_, round});
+    launch_one(*device_, *program, waits, {out_, round});
   }
   for (uint32_t round = 1; round <= kRounds; ++round) {
     case_.set_x(random);
@@ -145,8 +145,8 @@ TEST_P(Launching, programs_in_flight_run_in_order_and_may_wait_for_each_other) {
   const Operator second = next.as_operator();
   const auto a = device_->prepare(std::span(&op_, 1)), b = device_->prepare(std::span(&second, 1));
   const WaitFor first_waits[] = {{in_, 1}}, second_waits[] = {{out_, 1}};
-  device_->launch(*a, first_waits, {out_, 1});
-  device_->launch(*b, second_waits, {last_, 1});
+  launch_one(*device_, *a, first_waits, {out_, 1});
+  launch_one(*device_, *b, second_waits, {last_, 1});
   in_.raise(1);
   wait(last_, 1);
   EXPECT_TRUE(case_.correct());
@@ -157,7 +157,7 @@ TEST_P(Launching, programs_in_flight_run_in_order_and_may_wait_for_each_other) {
 TEST_P(Launching, a_program_may_be_destroyed_while_it_is_queued) {
   auto program = device_->prepare(std::span(&op_, 1));
   const WaitFor waits[] = {{in_, 1}};
-  device_->launch(*program, waits, {out_, 1});
+  launch_one(*device_, *program, waits, {out_, 1});
   program.reset();
   in_.raise(1);
   wait(out_, 1);
@@ -168,8 +168,8 @@ TEST_P(Launching, a_program_may_be_destroyed_while_it_is_queued) {
 TEST_P(Launching, a_failure_passes_through_to_every_later_flag_and_is_thrown_once) {
   const auto program = device_->prepare(std::span(&op_, 1));
   const WaitFor waits[] = {{in_, 1}};
-  device_->launch(*program, waits, {out_, 1});
-  device_->launch(*program, {}, {last_, 1});
+  launch_one(*device_, *program, waits, {out_, 1});
+  launch_one(*device_, *program, {}, {last_, 1});
   in_.fail("the NPU ran out of luck");
   const std::string message = message_of([&] { device_->finish(kDeadline); });
   EXPECT_THAT(message, HasSubstr("'in'"));
@@ -179,7 +179,7 @@ TEST_P(Launching, a_failure_passes_through_to_every_later_flag_and_is_thrown_onc
   EXPECT_THAT(last_.failure(), HasSubstr("'in'"));
   EXPECT_FALSE(out_.reached(1));
   for (const Flag& flag : {in_, out_, last_}) flag.clear_failure();
-  device_->launch(*program, {}, {out_, 2});
+  launch_one(*device_, *program, {}, {out_, 2});
   device_->finish(kDeadline);
   EXPECT_TRUE(out_.reached(2));
   EXPECT_TRUE(case_.correct());
@@ -189,7 +189,7 @@ TEST_P(Launching, a_flag_that_nobody_raises_ends_at_the_deadline_and_is_named) {
   open(std::chrono::milliseconds(50));
   const auto program = device_->prepare(std::span(&op_, 1));
   const WaitFor waits[] = {{in_, 3}};
-  device_->launch(*program, waits, {out_, 1});
+  launch_one(*device_, *program, waits, {out_, 1});
   const std::string message = message_of([&] { device_->finish(kDeadline); });
   EXPECT_THAT(message, HasSubstr("deadline"));
   EXPECT_THAT(message, HasSubstr("'in'"));
@@ -200,7 +200,7 @@ TEST_P(Launching, a_flag_that_nobody_raises_ends_at_the_deadline_and_is_named) {
 TEST_P(Launching, finish_does_not_wait_longer_than_its_own_deadline) {
   const auto program = device_->prepare(std::span(&op_, 1));
   const WaitFor waits[] = {{in_, 1}};
-  device_->launch(*program, waits, {out_, 1});
+  launch_one(*device_, *program, waits, {out_, 1});
   EXPECT_THAT(message_of([&] { device_->finish(std::chrono::milliseconds(30)); }), HasSubstr("30 ms"));
   in_.raise(1);
   device_->finish(kDeadline);
@@ -210,7 +210,7 @@ TEST_P(Launching, finish_does_not_wait_longer_than_its_own_deadline) {
 TEST_P(Launching, an_empty_program_only_passes_the_signal_on) {
   const auto program = device_->prepare({});
   const WaitFor waits[] = {{in_, 1}};
-  device_->launch(*program, waits, {out_, 1});
+  launch_one(*device_, *program, waits, {out_, 1});
   in_.raise(1);
   device_->finish(kDeadline);
   EXPECT_TRUE(out_.reached(1));
@@ -223,11 +223,13 @@ TEST(GateLauncher, closing_the_device_ends_a_gate_that_still_waits) {
   const Flag in = flags.make("in"), out = flags.make("out");
   const auto begin = std::chrono::steady_clock::now();
   {
-    auto device = opencl::open_device_tuned(0, {}, {std::chrono::milliseconds(600000), false});
+    DeviceOptions options;
+    options.wait_deadline = std::chrono::minutes(10);
+    auto device = open_opencl_device(0, options);
     if (!device->info().policies.back().passed) GTEST_SKIP() << "skipped: " << device->info().policies.back().reason;
     const auto program = device->prepare({});
     const WaitFor waits[] = {{in, 1}};
-    device->launch(*program, waits, {out, 1});
+    launch_one(*device, *program, waits, {out, 1});
   }
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(300));
   EXPECT_TRUE(out.failed());

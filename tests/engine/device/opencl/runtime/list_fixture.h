@@ -9,6 +9,8 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "engine/device/opencl/opencl_device.h"
 #include "sync/error.h"
@@ -36,6 +38,10 @@ class ListFixture {
       GTEST_SKIP() << "skipped: " << error.what();
     }
     context_.step = "pass", context_.device = "opencl:0", context_.deadline = kDeadline;
+  }
+  // As a sequence of this one program, which becomes a list where the device takes lists.
+  void launch_listed(Program& program, std::vector<sync::WaitFor> waits, sync::Signal signal) {
+    device_->launch(make_sequence(*device_, {{&program, std::move(waits), signal}}), 0);
   }
   // x += y over `tokens` tokens of 64 values.
   Operator add(int64_t tokens) { return {"add", Add{tokens, 64, {&x_, 0}, {&y_, 0}, 64, 64}}; }

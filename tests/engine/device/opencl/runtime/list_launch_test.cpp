@@ -3,6 +3,7 @@
 
 #include <thread>
 
+#include "engine/device/lab/lab.h"
 #include "engine/device/opencl/opencl_tuning.h"
 #include "sync/cycle_clock.h"
 #include "sync/error.h"
@@ -30,16 +31,16 @@ TEST_F(ListLaunching, a_long_batch_runs_every_program_in_order_also_between_prog
   const Operator one = add(1), three = add(3);
   const auto listed = device_->prepare(std::span(&one, 1)), launched = device_->prepare(std::span(&three, 1));
   constexpr int kPrograms = 5000;
-  device_->batch(true);
+  std::vector<PlannedLaunch> launches;
   int expected_first = 0, expected_third = 0;
   for (int i = 0; i < kPrograms; ++i) {
     const bool many = i % 1000 == 999;
-    device_->launch(many ? *launched : *listed, {}, {});
+    launches.push_back({many ? launched.get() : listed.get(), {}, {}});
     ++expected_first;
     expected_third += many;
   }
-  device_->launch(*listed, {}, {out_, 1});
-  device_->batch(false);
+  launches.push_back({listed.get(), {}, {out_, 1}});
+  device_->launch(make_sequence(*device_, std::move(launches)), 0);
   device_->finish(kDeadline);
   EXPECT_TRUE(out_.reached(1));
   EXPECT_EQ(x_.as<float>()[0], static_cast<float>(expected_first + 1));
@@ -50,11 +51,7 @@ TEST_F(ListLaunching, a_long_batch_runs_every_program_in_order_also_between_prog
 TEST_F(ListLaunching, a_wait_in_the_middle_of_a_batch_holds_back_what_follows_it_and_nothing_before_it) {
   const Operator one = add(1);
   const auto program = device_->prepare(std::span(&one, 1));
-  const sync::WaitFor waits[] = {{in_, 1}};
-  device_->batch(true);
-  device_->launch(*program, {}, {out_, 1});
-  device_->launch(*program, waits, {out_, 2});
-  device_->batch(false);
+  device_->launch(make_sequence(*device_, {{program.get(), {}, {out_, 1}}, {program.get(), {{in_, 1}}, {out_, 2}}}), 0);
   sync::WaitContext context;
   context.step = "first", context.device = "opencl:0", context.deadline = kDeadline;
   sync::make_waiter("blocking")->wait(out_, 1, context);
@@ -71,13 +68,11 @@ TEST_F(ListLaunching, gives_the_same_bits_while_spans_are_recorded) {
   const Operator op = matmul.as_operator("blk.0.test");
   const auto program = device_->prepare(std::span(&op, 1));
   for (bool recording : {false, true, false}) {
-    device_->record_spans(recording);
-    device_->batch(true);
-    device_->launch(*program, {}, {});
-    device_->batch(false);
+    device_->lab().record_spans(recording);
+    launch_listed(*program, {}, {});
     device_->finish(kDeadline);
     EXPECT_TRUE(matmul.correct());
-    EXPECT_EQ(device_->take_spans().size(), recording ? 1u : 0u);
+    EXPECT_EQ(device_->lab().take_spans().size(), recording ? 1u : 0u);
   }
 }
 
@@ -88,9 +83,7 @@ TEST_F(ListLaunching, a_kernel_that_raises_a_signal_twice_fails_the_flag) {
   for (const bool listed : {true, false}) {
     ++epoch;
     for (int i = 0; i < 2; ++i) {
-      device_->batch(listed);
-      device_->launch(*program, {}, {out_, epoch});
-      device_->batch(false);
+      listed ? launch_listed(*program, {}, {out_, epoch}) : launch_one(*device_, *program, {}, {out_, epoch});
     }
     device_->finish(kDeadline);
     EXPECT_TRUE(out_.failed());
@@ -123,21 +116,17 @@ TEST_F(StampedListLaunching, give_a_span_for_each_operator_of_each_program_on_th
   constexpr double kClockError = 1e-4;
   const Operator one = add(1);
   const auto two = device_->prepare(std::vector<Operator>{one, one}), last = device_->prepare(std::span(&one, 1));
-  device_->record_spans(true);
-  const sync::WaitFor waits[] = {{in_, 1}};
+  device_->lab().record_spans(true);
   const double before = now();
-  device_->batch(true);
-  device_->launch(*two, {}, {});
-  device_->launch(*last, waits, {out_, 1});
-  device_->batch(false);
+  device_->launch(make_sequence(*device_, {{two.get(), {}, {}}, {last.get(), {{in_, 1}}, {out_, 1}}}), 0);
   std::this_thread::sleep_for(std::chrono::milliseconds(3));
   const double raised = now();
   in_.raise(1);
   device_->finish(kDeadline);
   const double after = now();
-  const auto spans = device_->take_spans();
+  const auto spans = device_->lab().take_spans();
   ASSERT_EQ(spans.size(), 3u);
-  EXPECT_TRUE(device_->take_spans().empty()) << "taken once";
+  EXPECT_TRUE(device_->lab().take_spans().empty()) << "taken once";
   const Program* const programs[] = {two.get(), two.get(), last.get()};
   const int operators[] = {0, 1, 0};
   for (int i = 0; i < 3; ++i) {
@@ -164,12 +153,10 @@ TEST_F(StampedListLaunching, become_single_launches_that_say_so_where_the_counte
   const Operator one = add(1);
   const auto program = device_->prepare(std::vector<Operator>{one, one});
   for (const bool recording : {true, false}) {
-    device_->record_spans(recording);
-    device_->batch(true);
-    device_->launch(*program, {}, {});
-    device_->batch(false);
+    device_->lab().record_spans(recording);
+    launch_listed(*program, {}, {});
     device_->finish(kDeadline);
-    const auto spans = device_->take_spans();
+    const auto spans = device_->lab().take_spans();
     ASSERT_EQ(spans.size(), recording ? 2u : 0u);
     for (size_t i = 0; i < spans.size(); ++i) {
       EXPECT_EQ(spans[i].op, static_cast<int>(i));
@@ -184,41 +171,34 @@ TEST_F(StampedListLaunching, lose_no_span_of_a_long_batch) {
   const auto program = device_->prepare(std::span(&one, 1));
   constexpr int kPrograms = 9000;
   for (const int round : {1, 2}) {
-    device_->record_spans(true);
-    device_->batch(true);
-    for (int i = 0; i < kPrograms; ++i) device_->launch(*program, {}, {});
-    device_->batch(false);
+    device_->lab().record_spans(true);
+    device_->launch(make_sequence(*device_, std::vector<PlannedLaunch>(kPrograms, {program.get(), {}, {}})), 0);
     device_->finish(kDeadline);
-    const auto spans = device_->take_spans();
+    const auto spans = device_->lab().take_spans();
     ASSERT_EQ(spans.size(), static_cast<size_t>(kPrograms));
     for (size_t i = 1; i < spans.size(); ++i) ASSERT_GE(spans[i].start_seconds, spans[i - 1].end_seconds) << i;
     EXPECT_EQ(x_.as<float>()[0], static_cast<float>(round * kPrograms));
   }
-  device_->record_spans(false);
-  device_->launch(*program, {}, {});
+  device_->lab().record_spans(false);
+  launch_one(*device_, *program, {}, {});
   device_->finish(kDeadline);
-  EXPECT_TRUE(device_->take_spans().empty());
+  EXPECT_TRUE(device_->lab().take_spans().empty());
 }
 
 TEST_F(StampedListLaunching, give_no_spans_of_a_list_whose_device_failed_and_those_of_the_next) {
   const Operator one = add(1);
   const auto program = device_->prepare(std::span(&one, 1));
-  const sync::WaitFor waits[] = {{in_, 1}};
-  device_->record_spans(true);
-  device_->batch(true);
-  device_->launch(*program, waits, {out_, 1});
-  device_->batch(false);
+  device_->lab().record_spans(true);
+  launch_listed(*program, {{in_, 1}}, {out_, 1});
   in_.fail("a test");
   EXPECT_THROW(device_->finish(kDeadline), Error);
-  EXPECT_TRUE(device_->take_spans().empty());
+  EXPECT_TRUE(device_->lab().take_spans().empty());
   in_.clear_failure();
   out_.clear_failure();
   in_.raise(1);
-  device_->batch(true);
-  device_->launch(*program, waits, {out_, 2});
-  device_->batch(false);
+  launch_listed(*program, {{in_, 1}}, {out_, 2});
   device_->finish(kDeadline);
-  EXPECT_EQ(device_->take_spans().size(), 1u);
+  EXPECT_EQ(device_->lab().take_spans().size(), 1u);
   EXPECT_EQ(x_.as<float>()[0], 1.0f) << "the failed one did nothing";
 }
 
@@ -226,11 +206,7 @@ TEST_F(StampedListLaunching, give_no_spans_of_a_list_whose_device_failed_and_tho
 class ListDoorbellLaunching : public test::ListFixture, public testing::Test {
  protected:
   void SetUp() override { open_on_one_core("doorbell"); }
-  void run(Program& program, uint32_t epoch) {
-    device_->batch(true);
-    device_->launch(program, {}, {out_, epoch});
-    device_->batch(false);
-  }
+  void run(Program& program, uint32_t epoch) { launch_listed(program, {}, {out_, epoch}); }
 };
 
 TEST_F(ListDoorbellLaunching, runs_every_list_once_whether_the_kernel_is_still_there_or_has_gone) {
@@ -275,10 +251,7 @@ TEST_F(ListDoorbellLaunching, passes_a_failure_on_and_works_again_afterwards) {
   const auto program = device_->prepare(std::span(&one, 1));
   run(*program, 1);
   sync::make_waiter("doorbell")->wait(out_, 1, context_);
-  const sync::WaitFor waits[] = {{in_, 1}};
-  device_->batch(true);
-  device_->launch(*program, waits, {out_, 2});
-  device_->batch(false);
+  launch_listed(*program, {{in_, 1}}, {out_, 2});
   in_.fail("the other device has gone");
   EXPECT_THROW(sync::make_waiter("doorbell")->wait(out_, 2, context_), Error);
   EXPECT_THROW(device_->finish(kDeadline), Error);

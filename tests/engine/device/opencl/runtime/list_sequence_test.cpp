@@ -1,6 +1,7 @@
 // A run of one-token programs that is built once and launched again and again, each time from another base.
 #include <gtest/gtest.h>
 
+#include "engine/device/lab/lab.h"
 #include "sync/error.h"
 #include "sync/waiter.h"
 #include "tests/engine/device/opencl/runtime/list_fixture.h"
@@ -25,12 +26,12 @@ class ListSequence : public test::ListFixture, public testing::TestWithParam<con
 
 TEST_P(ListSequence, counts_its_epochs_from_the_base_of_each_launch_and_reads_what_memory_holds_then) {
   const auto program = prepared_add(1);
-  const auto sequence = device_->sequence(two_steps(*program));
+  const auto sequence = make_sequence(*device_, two_steps(*program));
   float expected = 0;
   for (uint32_t base = 100; base < 400; base += 10) {
     const float value = static_cast<float>(base);
     y_.as<float>()[7] = value;
-    device_->launch_all(*sequence, base);
+    device_->launch(sequence, base);
     wait(base + 1);
     EXPECT_EQ(x_.as<float>()[7], expected + value);
     EXPECT_EQ(out_.epoch(), base + 1) << "the second step waits for this run's signal, not for the last one's";
@@ -44,8 +45,8 @@ TEST_P(ListSequence, counts_its_epochs_from_the_base_of_each_launch_and_reads_wh
 
 TEST_P(ListSequence, can_be_launched_again_before_it_has_ended_and_in_turn_with_another_one) {
   const auto one = prepared_add(1), both = prepared_add(2);
-  const auto first = device_->sequence(two_steps(*one)), second = device_->sequence(two_steps(*both));
-  for (uint32_t base = 0; base < 60; base += 10) device_->launch_all(base % 20 == 0 ? *first : *second, base);
+  const auto first = make_sequence(*device_, two_steps(*one)), second = make_sequence(*device_, two_steps(*both));
+  for (uint32_t base = 0; base < 60; base += 10) device_->launch(base % 20 == 0 ? first : second, base);
   for (uint32_t base = 0; base < 60; base += 10) {
     wait(base + 1);
     EXPECT_EQ(out_.epoch(), base + 1);
@@ -61,12 +62,12 @@ TEST_P(ListSequence, outlives_its_owner_until_it_has_run) {
   const Operator elsewhere{"add", Add{1, 64, {&x_, 256}, {&y_, 0}, 64, 64}};
   auto program = prepared_add(1);
   const auto other = device_->prepare(std::span(&elsewhere, 1));
-  auto sequence = device_->sequence({{program.get(), {{in_, 1}}, {out_, 1}}});
-  device_->launch_all(*sequence, 0);
+  auto sequence = make_sequence(*device_, {{program.get(), {{in_, 1}}, {out_, 1}}});
+  device_->launch(sequence, 0);
   sequence.reset();
   program.reset();
   const auto next =
-      device_->sequence({{other.get(), {{in_, 1}}, {out_, 1}}});  // memory of the same size as the first's
+      make_sequence(*device_, {{other.get(), {{in_, 1}}, {out_, 1}}});  // memory of the same size as the first's
   in_.raise(1);
   wait(1);
   device_->finish(kDeadline);
@@ -81,7 +82,7 @@ TEST_P(ListSequence, is_kept_until_it_has_run_however_many_are_launched_behind_i
   const auto program = prepared_add(1), other = device_->prepare(std::span(&elsewhere, 1));
   // Waits, then adds; its owner goes at once.
   const auto launch = [&](Program& what, uint32_t epoch) {
-    device_->launch_all(*device_->sequence({{&what, {{in_, 1}}, {out_, epoch}}}), 0);
+    device_->launch(make_sequence(*device_, {{&what, {{in_, 1}}, {out_, epoch}}}), 0);
   };
   constexpr uint32_t kLists = 40;
   for (uint32_t epoch = 1; epoch <= kLists; ++epoch) launch(epoch % 2 == 1 ? *program : *other, epoch);
@@ -94,8 +95,8 @@ TEST_P(ListSequence, is_kept_until_it_has_run_however_many_are_launched_behind_i
 
 TEST_P(ListSequence, names_the_awaited_flag_and_epoch_of_a_run_that_failed_and_runs_again) {
   const auto program = prepared_add(1);
-  const auto sequence = device_->sequence(two_steps(*program));
-  device_->launch_all(*sequence, 40);
+  const auto sequence = make_sequence(*device_, two_steps(*program));
+  device_->launch(sequence, 40);
   wait(41);
   in_.fail("the other device has gone");
   try {
@@ -112,7 +113,7 @@ TEST_P(ListSequence, names_the_awaited_flag_and_epoch_of_a_run_that_failed_and_r
   in_.clear_failure();
   out_.clear_failure();
   in_.raise(52);
-  device_->launch_all(*sequence, 50);
+  device_->launch(sequence, 50);
   wait(53);
   device_->finish(kDeadline);
   EXPECT_EQ(x_.as<float>()[0], ran + 2.0f);
@@ -120,22 +121,23 @@ TEST_P(ListSequence, names_the_awaited_flag_and_epoch_of_a_run_that_failed_and_r
 
 TEST_P(ListSequence, gives_the_same_result_and_its_spans_while_it_is_recorded) {
   const auto program = prepared_add(1);
-  const auto sequence = device_->sequence({{program.get(), {}, {}}, {program.get(), {}, {out_, 1}}});
+  const auto sequence = make_sequence(*device_, {{program.get(), {}, {}}, {program.get(), {}, {out_, 1}}});
   uint32_t base = 0;
   for (const bool recording : {false, true, false, true}) {
-    device_->record_spans(recording);
-    device_->launch_all(*sequence, ++base);
+    device_->lab().record_spans(recording);
+    device_->launch(sequence, ++base);
     device_->finish(kDeadline);
     EXPECT_EQ(x_.as<float>()[0], 2.0f * static_cast<float>(base));
-    EXPECT_EQ(device_->take_spans().size(), recording ? 2u : 0u);
+    EXPECT_EQ(device_->lab().take_spans().size(), recording ? 2u : 0u);
   }
 }
 
 TEST_P(ListSequence, with_a_program_of_several_tokens_runs_as_single_launches_do) {
   const auto one = prepared_add(1), three = prepared_add(3);
-  const auto sequence = device_->sequence({{one.get(), {}, {}}, {three.get(), {}, {}}, {one.get(), {}, {out_, 2}}});
+  const auto sequence =
+      make_sequence(*device_, {{one.get(), {}, {}}, {three.get(), {}, {}}, {one.get(), {}, {out_, 2}}});
   for (uint32_t run = 1; run <= 3; ++run) {
-    device_->launch_all(*sequence, run * 10);
+    device_->launch(sequence, run * 10);
     wait(run * 10 + 2);
     EXPECT_EQ(x_.as<float>()[0], 3.0f * static_cast<float>(run));
     EXPECT_EQ(x_.as<float>()[2 * 64], 1.0f * static_cast<float>(run));

@@ -21,7 +21,7 @@ class MatMulBits : public testing::Test {
   }
   void run(std::span<const Operator> operators) {
     const auto program = device_->prepare(operators);
-    device_->launch(*program, {}, {});
+    launch_one(*device_, *program, {}, {});
     device_->finish(kDeadline);
   }
   void run(const MatMulCase& test) {

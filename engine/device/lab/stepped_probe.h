@@ -13,7 +13,7 @@
 #include <optional>
 #include <string>
 
-#include "engine/device/sync_probe.h"
+#include "engine/device/lab/sync_probe.h"
 #include "sync/cycle_clock.h"
 #include "sync/flag.h"
 #include "sync/pool.h"

@@ -1,10 +1,9 @@
-#include "engine/device/litmus.h"
+#include "engine/device/lab/litmus.h"
 
 #include <array>
 #include <cstring>
 
-#include "engine/device/device.h"
-#include "engine/device/litmus_layout.h"
+#include "engine/device/lab/litmus_layout.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -82,10 +81,6 @@ void run_launch(LitmusAgent& a, LitmusAgent& b, LitmusWalk walk) {
 }
 
 }  // namespace
-
-std::unique_ptr<LitmusAgent> Device::litmus_agent() {
-  throw Error("litmus tests need memory that the host and the device both see", info().id, info().zero_copy_note);
-}
 
 const char* name_of(LitmusTest test) {
   switch (test) {

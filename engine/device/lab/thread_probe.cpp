@@ -1,4 +1,4 @@
-#include "engine/device/thread_probe.h"
+#include "engine/device/lab/thread_probe.h"
 
 #include <sched.h>
 
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "engine/device/stepped_probe.h"
+#include "engine/device/lab/stepped_probe.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -20,34 +20,34 @@ constexpr uint32_t kLooks = 32;  // at a word, before the core is offered to oth
 
 class ThreadProbe : public SteppedProbe {
  public:
-  ThreadProbe(std::string device, std::string policy, ThreadQueue queue)
-      : SteppedProbe(std::move(device), std::move(policy), true), queue_(std::move(queue)) {}
+  ThreadProbe(std::string device, std::string policy, sync::Worker& thread)
+      : SteppedProbe(std::move(device), std::move(policy), true), thread_(thread) {}
   ~ThreadProbe() override { drain(); }
 
  protected:
   void begin(uint32_t step) override {
-    queue_.push([this, step, work = work()] { run_probe_step(done(), step, work); });
+    thread_.push([this, step, work = work()] { run_probe_step(done(), step, work); });
   }
   void abandon() noexcept override { drain(); }
   // Every job ends by itself within less; when its thread got no core for so long, there is nothing left to wait for.
-  void drain() { TANDEM_CHECK(queue_.drained(kDrain), "the thread of " + this->device() + " does not answer"); }
+  void drain() { TANDEM_CHECK(thread_.drain(kDrain), "the thread of " + this->device() + " does not answer"); }
 
-  ThreadQueue queue_;
+  sync::Worker& thread_;
 };
 
 class ThreadGateProbe final : public ThreadProbe {
  public:
-  ThreadGateProbe(std::string device, ThreadQueue queue)
-      : ThreadProbe(std::move(device), "gate", std::move(queue)), go_(bank().make("probe gate")) {}
+  ThreadGateProbe(std::string device, sync::Worker& thread)
+      : ThreadProbe(std::move(device), "gate", thread), go_(bank().make("probe gate")) {}
   ~ThreadGateProbe() override { open_for_good(); }
 
  protected:
   void queue_ahead(uint32_t step) override {
-    queue_.push([this, step, work = work()] { pass_gate(step, step, work); });
+    thread_.push([this, step, work = work()] { pass_gate(step, step, work); });
   }
   void begin(uint32_t step) override { go_.raise(step); }
   bool begin_chain(uint32_t first, uint32_t last) override {
-    queue_.push([this, first, last, work = work()] { pass_gate(first, last, work); });
+    thread_.push([this, first, last, work = work()] { pass_gate(first, last, work); });
     go_.raise(first);
     return true;
   }
@@ -60,8 +60,7 @@ class ThreadGateProbe final : public ThreadProbe {
   void pass_gate(uint32_t first, uint32_t last, const ProbeWork& work) {
     constexpr milliseconds kBound{5000}, kSlice{50};
     const auto begin = Clock::now();
-    while (!go_.reached(first) && !go_.failed() && Clock::now() - begin < kBound)
-      go_.sleep_until(first, static_cast<int>(kSlice.count()));
+    while (!go_.reached(first) && !go_.failed() && Clock::now() - begin < kBound) go_.sleep_until(first, kSlice);
     if (!go_.reached(first)) return;  // given up: wait() says so
     for (uint32_t step = first; step != last + 1; ++step) run_probe_step(done(), step, work);
   }
@@ -75,8 +74,8 @@ class ThreadGateProbe final : public ThreadProbe {
 
 class ThreadDoorbellProbe final : public ThreadProbe {
  public:
-  ThreadDoorbellProbe(std::string device, ThreadQueue queue)
-      : ThreadProbe(std::move(device), "doorbell", std::move(queue)), bell_(bank().make("probe doorbell")) {}
+  ThreadDoorbellProbe(std::string device, sync::Worker& thread)
+      : ThreadProbe(std::move(device), "doorbell", thread), bell_(bank().make("probe doorbell")) {}
   ~ThreadDoorbellProbe() override { stop(); }
 
  protected:
@@ -111,7 +110,7 @@ class ThreadDoorbellProbe final : public ThreadProbe {
   void make_resident() {
     if (resident().load(std::memory_order_seq_cst) != 0) return;
     resident().store(1, std::memory_order_seq_cst);
-    queue_.push([this] { serve(); });
+    thread_.push([this] { serve(); });
   }
   void stop() {
     bell_.fail("the probe stops its thread");
@@ -144,26 +143,26 @@ class ThreadDoorbellProbe final : public ThreadProbe {
 
 }  // namespace
 
-std::unique_ptr<SyncProbe> make_thread_probe(std::string device, ThreadQueue queue, std::string_view policy,
+std::unique_ptr<SyncProbe> make_thread_probe(std::string device, sync::Worker& thread, std::string_view policy,
                                              double work_seconds) {
   std::unique_ptr<SteppedProbe> made;
   if (policy == "gate") {
-    made = std::make_unique<ThreadGateProbe>(std::move(device), std::move(queue));
+    made = std::make_unique<ThreadGateProbe>(std::move(device), thread);
   } else if (policy == "doorbell") {
-    made = std::make_unique<ThreadDoorbellProbe>(std::move(device), std::move(queue));
+    made = std::make_unique<ThreadDoorbellProbe>(std::move(device), thread);
   } else {
-    made = std::make_unique<ThreadProbe>(std::move(device), std::string(policy), std::move(queue));
+    made = std::make_unique<ThreadProbe>(std::move(device), std::string(policy), thread);
   }
   made->prepare(work_seconds);
   return made;
 }
 
-std::vector<PolicyTest> test_thread_policies(const std::string& device, const ThreadQueue& queue) {
+std::vector<PolicyTest> test_thread_policies(const std::string& device, sync::Worker& thread) {
   std::vector<PolicyTest> tests;
   for (const std::string& policy : sync::waiter_names()) {
     PolicyTest test{policy, false, ""};
     try {
-      const auto probe = make_thread_probe(device, queue, policy, 0);
+      const auto probe = make_thread_probe(device, thread, policy, 0);
       probe->arm();
       probe->start();
       const sync::WaitReport report = probe->wait(0, milliseconds(2000));

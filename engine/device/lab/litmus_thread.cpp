@@ -1,16 +1,10 @@
-// Sides of litmus tests on threads of this process: the host's own, and those that serve a device's queue.
-#include <pthread.h>
-#include <sched.h>
-
+// Sides of litmus tests on threads of this process: their own, and those that devices work on.
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
-#include <optional>
-#include <thread>
+#include <memory>
 #include <utility>
 
-#include "engine/device/litmus_agents.h"
-#include "engine/device/litmus_layout.h"
+#include "engine/device/lab/litmus_agents.h"
+#include "engine/device/lab/litmus_layout.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -137,89 +131,36 @@ namespace {
 
 constexpr uint32_t kLooks = 1 << 21;  // some milliseconds: the other side's core may be taken for a time slice
 
-class QueueAgent final : public LitmusAgent {
+class WorkerAgent final : public LitmusAgent {
  public:
-  QueueAgent(std::string name, ThreadQueue queue) : name_(std::move(name)), queue_(std::move(queue)) {}
+  WorkerAgent(std::string name, sync::Worker& thread) : name_(std::move(name)), thread_(thread) {}
+  // On a thread of its own.
+  WorkerAgent(std::string name, std::unique_ptr<sync::Worker> own)
+      : name_(std::move(name)), own_(std::move(own)), thread_(*own_) {}
   const std::string& name() const override { return name_; }
   uint32_t looks() const override { return kLooks; }
   void start(const LitmusWalk& walk) override {
-    queue_.push([walk] { litmus::walk_on_thread(walk); });
+    thread_.push([walk] { litmus::walk_on_thread(walk); });
   }
   void finish(std::chrono::milliseconds deadline) override {
-    if (!queue_.drained(deadline)) throw Error("a side of a litmus test did not end", name_, "Its core may be taken");
+    if (!thread_.drain(deadline)) throw Error("a side of a litmus test did not end", name_, "Its core may be taken");
   }
   void release_memory() override {}
 
  private:
   std::string name_;
-  ThreadQueue queue_;
-};
-
-// Serves one walk after the other.
-class ThreadAgent final : public LitmusAgent {
- public:
-  ThreadAgent(std::string name, const std::vector<int>& cores) : name_(std::move(name)), thread_([this] { serve(); }) {
-    if (cores.empty()) return;
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    for (const int core : cores) CPU_SET(core, &set);
-    pthread_setaffinity_np(thread_.native_handle(), sizeof set, &set);  // where it is refused, it runs anywhere
-  }
-  ~ThreadAgent() override {
-    {
-      std::lock_guard lock(mutex_);
-      stop_ = true;
-    }
-    changed_.notify_all();
-    thread_.join();
-  }
-  const std::string& name() const override { return name_; }
-  uint32_t looks() const override { return kLooks; }
-  void start(const LitmusWalk& walk) override {
-    {
-      std::lock_guard lock(mutex_);
-      walk_ = walk;
-    }
-    changed_.notify_all();
-  }
-  void finish(std::chrono::milliseconds deadline) override {
-    std::unique_lock lock(mutex_);
-    if (!changed_.wait_for(lock, deadline, [this] { return !walk_; }))
-      throw Error("a side of a litmus test did not end", name_, "Its core may be taken");
-  }
-  void release_memory() override {}
-
- private:
-  void serve() {
-    std::unique_lock lock(mutex_);
-    for (;;) {
-      changed_.wait(lock, [this] { return stop_ || walk_; });
-      if (stop_) return;
-      const LitmusWalk walk = *walk_;
-      lock.unlock();
-      litmus::walk_on_thread(walk);
-      lock.lock();
-      walk_.reset();
-      changed_.notify_all();
-    }
-  }
-
-  std::string name_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::optional<LitmusWalk> walk_;
-  bool stop_ = false;
-  std::thread thread_;  // last: it uses everything above
+  std::unique_ptr<sync::Worker> own_;
+  sync::Worker& thread_;
 };
 
 }  // namespace
 
 std::unique_ptr<LitmusAgent> make_thread_litmus_agent(std::string name, const std::vector<int>& cores) {
-  return std::make_unique<ThreadAgent>(std::move(name), cores);
+  return std::make_unique<WorkerAgent>(std::move(name), std::make_unique<sync::Worker>(cores));
 }
 
-std::unique_ptr<LitmusAgent> make_queue_litmus_agent(std::string device, ThreadQueue queue) {
-  return std::make_unique<QueueAgent>(std::move(device), std::move(queue));
+std::unique_ptr<LitmusAgent> make_worker_litmus_agent(std::string device, sync::Worker& thread) {
+  return std::make_unique<WorkerAgent>(std::move(device), thread);
 }
 
 }  // namespace tandem

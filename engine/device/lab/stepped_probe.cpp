@@ -1,4 +1,4 @@
-#include "engine/device/stepped_probe.h"
+#include "engine/device/lab/stepped_probe.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,6 @@
 #include <thread>
 #include <utility>
 
-#include "engine/device/device.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -52,17 +51,6 @@ uint64_t ticks() {
 }
 
 }  // namespace
-
-void require_policy(const DeviceInfo& info, std::string_view policy) {
-  std::string passed;
-  for (const PolicyTest& test : info.policies) {
-    if (test.policy == policy && test.passed) return;
-    if (test.policy == policy)
-      throw Error("a waiting policy is switched off", test.policy + " on " + info.id, test.reason);
-    if (test.passed) passed += (passed.empty() ? "" : ", ") + test.policy;
-  }
-  throw Error("unknown waiting policy", std::string(policy) + " on " + info.id, "What passed here: " + passed);
-}
 
 // A multiplication, an addition, a shift and an exclusive or, each waiting for the one before: it has no closed form.
 uint32_t probe_chain(uint32_t seed, uint64_t iterations) {

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/device/litmus.h"
+#include "engine/device/lab/litmus.h"
 
 namespace tandem::litmus {
 

@@ -1,0 +1,56 @@
+#include "engine/device/device_id.h"
+
+#include <charconv>
+
+namespace tandem {
+namespace {
+
+constexpr const char* kLetters = "abcdefghijklmnopqrstuvwxyz";
+
+// What stands before the next of these characters, which is taken off with it.
+std::string_view take_until(char end, std::string_view& text) {
+  const size_t at = text.find(end);
+  const std::string_view taken = text.substr(0, at);
+  text = at == std::string_view::npos ? std::string_view() : text.substr(at + 1);
+  return taken;
+}
+
+std::optional<int> number(std::string_view digits) {
+  constexpr size_t kMostDigits = 4;
+  int value = 0;
+  if (digits.size() > kMostDigits) return std::nullopt;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc() || end != digits.data() + digits.size() || value < 0) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+std::optional<DeviceId> parse_device_id(std::string_view text) {
+  const bool asks = text.find('?') != std::string_view::npos;
+  std::string_view device = take_until('?', text);
+  const bool numbered = device.find(':') != std::string_view::npos;
+  DeviceId id;
+  id.prefix = take_until(':', device);
+  if (id.prefix.empty() || id.prefix.find_first_not_of(kLetters) != std::string::npos) return std::nullopt;
+  if (numbered) {
+    const std::optional<int> index = number(device);
+    if (!index) return std::nullopt;
+    id.index = *index;
+  }
+  if (asks && text.empty()) return std::nullopt;
+  while (!text.empty()) {
+    std::string_view value = take_until('&', text);
+    const std::string name(take_until('=', value));
+    if (name.empty() || !id.parameters.emplace(name, value).second) return std::nullopt;
+  }
+  return id;
+}
+
+std::string to_string(const DeviceParameters& parameters) {
+  std::string text;
+  for (const auto& [name, value] : parameters) text += (text.empty() ? "" : "&") + name + "=" + value;
+  return text;
+}
+
+}  // namespace tandem

@@ -1,0 +1,35 @@
+// How a device's thread waits for the flags of a step, the same way on every device that has such a thread.
+//
+// Contract: wait() is called on that thread, close() by any. Error when a flag fails or its deadline passes, naming
+// step, flag and device, and when close() was called meanwhile: nobody has to know which flag the thread sleeps on.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "sync/flag.h"
+#include "sync/waiter.h"
+
+namespace tandem {
+
+class StepWaits {
+ public:
+  // Error when the policy is unknown.
+  StepWaits(const std::string& device, std::string_view policy, std::chrono::milliseconds deadline);
+  // predictor: of this step's waits.
+  void wait(std::string_view step, std::span<const sync::WaitFor> waits, uint32_t base,
+            sync::DurationPredictor& predictor);
+  void close() { closed_ = true; }  // ends the wait that goes on within a moment, and all later ones
+
+ private:
+  const std::string device_, raiser_;
+  const std::chrono::milliseconds deadline_;
+  const std::unique_ptr<sync::Waiter> waiter_;
+  std::atomic<bool> closed_ = false;
+};
+
+}  // namespace tandem

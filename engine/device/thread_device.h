@@ -1,0 +1,95 @@
+// A device that works on a thread of this process: made of what it says about itself, a thread with a queue, and
+// something that computes. The emulated NPU, the host and the toys of tests are such devices.
+//
+// Contract: as engine/device/device.h. Queue, flags, waits, failures, skipping, spans, probes and litmus tests are
+// here; a processor only computes. Another device may work on the same thread, in turn with this one, which outlives
+// it: programs of both may then be launched in one sequence, in their order. What has not started when a device is
+// closed fails its flags.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/device/device.h"
+#include "engine/device/device_factory.h"
+#include "engine/device/lab/lab.h"
+#include "engine/device/step_waits.h"
+#include "sync/worker.h"
+
+namespace tandem {
+
+// What a processor makes of a program's operators.
+class ThreadWork {
+ public:
+  virtual ~ThreadWork() = default;
+  // On the device's thread. ended: called behind each operator, in their order; empty: nobody wants to know.
+  virtual void run(const std::function<void()>& ended) = 0;
+  virtual double compile_seconds() const { return 0; }  // as Program
+};
+
+class Processor {
+ public:
+  virtual ~Processor() = default;
+  virtual Support supports(const Operator& op) const = 0;
+  virtual Cost estimate(std::span<const Operator> operators) const = 0;
+  // Of operators that it supports.
+  virtual std::unique_ptr<ThreadWork> prepare(std::span<const Operator> operators) = 0;
+};
+
+// One operator after the other, each by `run`, on the device's thread. Error when an operand lies outside its slot.
+std::unique_ptr<ThreadWork> one_by_one(std::span<const Operator> operators, std::function<void(const Operator&)> run);
+
+class ThreadDevice final : public Device, private DeviceLab {
+ public:
+  // With a thread of its own, tied to these cores; empty: it runs anywhere.
+  ThreadDevice(DeviceInfo info, std::unique_ptr<Processor> processor, const DeviceOptions& options,
+               const std::vector<int>& thread_cores);
+  // On the thread of another one.
+  ThreadDevice(DeviceInfo info, std::unique_ptr<Processor> processor, const DeviceOptions& options,
+               ThreadDevice& other);
+  ~ThreadDevice() override;
+
+  const DeviceInfo& info() const override { return info_; }
+  Support supports(const Operator& op) const override { return processor_->supports(op); }
+  std::unique_ptr<Program> prepare(std::span<const Operator> operators) override;
+  void launch(std::shared_ptr<const LaunchSequence> sequence, uint32_t base) override;
+  Cost estimate(std::span<const Operator> operators) const override;
+  void finish(std::chrono::milliseconds deadline) override;
+  DeviceLab& lab() override { return *this; }
+
+ private:
+  class ThreadProgram;
+  struct OfThisThread : LaunchSequence::Built {};  // every program was looked at
+
+  std::unique_ptr<const LaunchSequence::Built> build(std::span<const PlannedLaunch> launches) override;
+  void require_own(std::span<const PlannedLaunch> launches) const;
+  void require_support(const Operator& op) const;
+  void describe(const DeviceOptions& options);
+  void execute(ThreadProgram& program, const PlannedLaunch& planned, uint32_t base);
+  void run(const ThreadProgram& program);
+  std::string failure() const;
+  void fail(const std::string& message);
+
+  void record_spans(bool on) override { recording_ = on; }
+  std::vector<DeviceSpan> take_spans() override;
+  std::unique_ptr<SyncProbe> sync_probe(std::string_view policy, double work_seconds) override;
+  std::unique_ptr<LitmusAgent> litmus_agent() override;
+
+  DeviceInfo info_;
+  const std::chrono::milliseconds deadline_;  // of what was queued before it is closed
+  const std::unique_ptr<Processor> processor_;
+  StepWaits waits_;
+  mutable std::mutex mutex_;  // of failure_ and spans_
+  std::string failure_;
+  std::atomic<bool> failed_ = false, recording_ = false;  // asked before every step
+  std::vector<DeviceSpan> spans_;
+  std::unique_ptr<sync::Worker> own_thread_;  // last: it uses everything above, and ends first
+  sync::Worker& thread_;
+};
+
+}  // namespace tandem

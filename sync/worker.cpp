@@ -1,0 +1,98 @@
+#include "sync/worker.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "sync/error.h"
+
+namespace tandem::sync {
+namespace {
+
+void tie(std::thread& thread, const std::vector<int>& cores) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::string names;
+  for (const int core : cores) {
+    names += (names.empty() ? "" : ", ") + std::to_string(core);
+    if (core >= 0 && core < CPU_SETSIZE) CPU_SET(static_cast<size_t>(core), &set);
+  }
+  const int code = CPU_COUNT(&set) == 0 ? EINVAL : pthread_setaffinity_np(thread.native_handle(), sizeof(set), &set);
+  if (code == 0) return;
+  throw Error("cannot tie a device's thread to its cores", "core " + names + ": " + std::strerror(code),
+              "name cores that this process may use");
+}
+
+}  // namespace
+
+Worker::Worker(const std::vector<int>& cores, std::function<bool()> idle)
+    : idle_(std::move(idle)), thread_([this] { work(); }) {
+  if (cores.empty()) return;
+  try {
+    tie(thread_, cores);
+  } catch (...) {
+    stop();
+    throw;
+  }
+}
+
+Worker::~Worker() { stop(); }
+
+void Worker::stop() {
+  {
+    std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  filled_.notify_one();
+  thread_.join();
+}
+
+void Worker::push(Job job) {
+  bool asleep;
+  {
+    std::lock_guard lock(mutex_);
+    asleep = jobs_.empty() && !busy_;
+    jobs_.push_back(std::move(job));
+  }
+  // A busy thread looks into the queue by itself; waking costs the pusher a system call.
+  if (asleep) filled_.notify_one();
+}
+
+bool Worker::drain(std::chrono::milliseconds deadline) {
+  std::unique_lock lock(mutex_);
+  return emptied_.wait_for(lock, deadline, [&] { return jobs_.empty() && !busy_; });
+}
+
+void Worker::work() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    filled_.wait(lock, [&] { return !jobs_.empty() || busy_ || ending_; });
+    if (jobs_.empty() && !busy_) return;
+    run_next(lock);
+    if (jobs_.empty() && !busy_) emptied_.notify_all();
+  }
+}
+
+// The next job, or where none waits a turn of what goes on meanwhile.
+void Worker::run_next(std::unique_lock<std::mutex>& lock) {
+  bool more = static_cast<bool>(idle_);
+  if (jobs_.empty()) {
+    lock.unlock();
+    more = idle_();
+  } else {
+    Job job = std::move(jobs_.front());
+    jobs_.pop_front();
+    busy_ = true;
+    lock.unlock();
+    job();
+    job = nullptr;  // what it keeps alive goes before the lock is taken
+  }
+  lock.lock();
+  busy_ = more;
+}
+
+}  // namespace tandem::sync

@@ -1,0 +1,78 @@
+// How devices are named, and what those that are registered beside the engine's own get from it.
+#include "engine/device/device_id.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/device/registry.h"
+#include "sync/error.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+TEST(DeviceId, is_a_prefix_a_number_and_parameters) {
+  const auto plain = parse_device_id("host"), numbered = parse_device_id("opencl:12");
+  ASSERT_TRUE(plain && numbered);
+  EXPECT_EQ(plain->prefix, "host");
+  EXPECT_EQ(plain->index, 0);
+  EXPECT_TRUE(plain->parameters.empty());
+  EXPECT_EQ(numbered->prefix, "opencl");
+  EXPECT_EQ(numbered->index, 12);
+  const auto told = parse_device_id("slow:1?delay_us=100&path=a:b?c=d");
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->index, 1);
+  EXPECT_EQ(told->parameters, (DeviceParameters{{"delay_us", "100"}, {"path", "a:b?c=d"}}));
+  EXPECT_EQ(to_string(told->parameters), "delay_us=100&path=a:b?c=d");
+  EXPECT_EQ(parse_device_id("npu?params=")->parameters, (DeviceParameters{{"params", ""}}));
+}
+
+TEST(DeviceId, is_refused_where_a_part_is_missing_or_is_none) {
+  for (const char* text : {"", ":0", "0", "npu:", "npu:x", "npu:-1", "npu:0x", "npu:12345", "NPU:0", "npu 0", "npu:0?",
+                           "?a=b", "npu:0?=b", "npu:0?a=1&a=2", "npu:0?&a=1"})
+    EXPECT_FALSE(parse_device_id(text)) << text;
+}
+
+TEST(Registry, knows_the_kind_of_a_device_before_it_is_opened) {
+  EXPECT_EQ(device_kind("host"), DeviceKind::host);
+  EXPECT_EQ(device_kind("npu:0?params=x"), DeviceKind::npu);
+  EXPECT_EQ(device_kind("vulkan:3"), DeviceKind::gpu);
+  EXPECT_EQ(device_kind("slow"), DeviceKind::npu);
+  EXPECT_THROW(device_kind("abacus"), Error);
+  EXPECT_THROW(device_kind("host?speed=1"), Error);
+  EXPECT_EQ(first_device(DeviceKind::npu), "npu:0") << "what was added comes behind the engine's own";
+  EXPECT_EQ(first_device(DeviceKind::host), "host");
+}
+
+TEST(Registry, opens_what_was_added_and_tells_it_its_parameters) {
+  EXPECT_THAT(available_devices(), Contains("slow:0"));
+  EXPECT_EQ(open_device("slow:0", {})->info().parameters, "");
+  const auto slow = open_device("slow:0?delay_us=100", {});
+  EXPECT_EQ(slow->info().id, "slow:0");
+  EXPECT_EQ(slow->info().parameters, "delay_us=100");
+}
+
+TEST(Registry, refuses_a_parameter_that_the_device_does_not_know_and_names_those_it_does) {
+  EXPECT_THAT([] { open_device("slow:0?speed=1", {}); },
+              ThrowsMessage<Error>(AllOf(HasSubstr("speed of slow"), HasSubstr("delay_us"))));
+  EXPECT_THAT([] { open_device("host?speed=1", {}); }, ThrowsMessage<Error>(HasSubstr("it knows: none")));
+  EXPECT_THAT([] { open_device("npu:0?params=/no/such/file", {}); }, ThrowsMessage<Error>(HasSubstr("/no/such/file")));
+}
+
+TEST(Registry, puts_the_host_on_the_thread_of_any_device_that_shares_it) {
+  const auto slow = open_device("slow:0", {});
+  ASSERT_TRUE(slow->info().shares_thread);
+  EXPECT_EQ(open_host_on(*slow, {})->info().thread_of, "slow:0");
+  for (const std::string& id : available_devices()) {
+    if (device_kind(id) != DeviceKind::gpu) continue;
+    const auto gpu = open_device(id, {});
+    EXPECT_FALSE(gpu->info().shares_thread);
+    EXPECT_THAT([&] { open_host_on(*gpu, {}); }, ThrowsMessage<Error>(HasSubstr("no thread to share")));
+  }
+}
+
+}  // namespace
+}  // namespace tandem

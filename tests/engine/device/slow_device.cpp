@@ -1,0 +1,60 @@
+// A toy, and what a device on a thread takes at the least: an NPU that multiplies with the host's reference and sleeps
+// `delay_us` before each operator. Whatever it is linked into has "slow:0" among its devices.
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "engine/device/host/arithmetic.h"
+#include "engine/device/registry.h"
+#include "engine/device/thread_device.h"
+
+namespace tandem::test {
+namespace {
+
+class SlowProcessor final : public Processor {
+ public:
+  explicit SlowProcessor(std::chrono::microseconds delay) : delay_(delay) {}
+  Support supports(const Operator& op) const override {
+    constexpr Feature kKnown[] = {Feature::products};
+    const auto missing = missing_feature(op, kKnown);
+    return missing ? Support{false, std::string("it only multiplies: ") + name_of(*missing)} : Support{};
+  }
+  Cost estimate(std::span<const Operator> operators) const override {
+    Cost cost;
+    cost.seconds = std::chrono::duration<double>(delay_).count() * static_cast<double>(operators.size());
+    return cost;
+  }
+  std::unique_ptr<ThreadWork> prepare(std::span<const Operator> operators) override {
+    return one_by_one(operators, [this](const Operator& op) {
+      if (delay_.count() > 0) std::this_thread::sleep_for(delay_);
+      host::run_reference(op);
+    });
+  }
+
+ private:
+  const std::chrono::microseconds delay_;
+};
+
+std::unique_ptr<Device> open_slow_device(int index, const DeviceOptions& options) {
+  DeviceInfo info;
+  info.id = "slow:" + std::to_string(index);
+  info.name = "a slow toy";
+  info.driver = "of the tests";
+  info.kind = DeviceKind::npu;
+  info.max_allocation_bytes = int64_t{1} << 40;
+  info.compute_units = 1;
+  info.cores = options.npu_cores;
+  info.static_graphs = true;
+  const int delay_us = options.parameters.contains("delay_us") ? std::stoi(options.parameters.at("delay_us")) : 0;
+  auto processor = std::make_unique<SlowProcessor>(std::chrono::microseconds(delay_us));
+  return std::make_unique<ThreadDevice>(std::move(info), std::move(processor), options, options.npu_cores);
+}
+
+DeviceCount one_device() { return {1, 0}; }
+
+const bool kAdded =
+    (add_device_factory({"slow", DeviceKind::npu, "a toy", one_device, open_slow_device, {"delay_us"}}), true);
+
+}  // namespace
+}  // namespace tandem::test

@@ -1,0 +1,93 @@
+// Plans on a device that the engine has never heard of (tests/engine/device/slow_device.cpp): it is an NPU by its kind,
+// so it takes the NPU's part in all of them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/run/machine_rates.h"
+#include "tests/engine/run/golden.h"
+#include "tests/engine/run/host_engine.h"
+
+namespace tandem::testing {
+namespace {
+
+class SlowDevice : public ::testing::Test {
+ protected:
+  // Of a prompt and of a token behind it; nothing where these devices cannot run the plan.
+  std::vector<float> logits(const std::vector<std::string>& devices, const std::string& plan) const {
+    EngineOptions options = engines_.options();
+    options.devices = devices;
+    options.plan = plan;
+    options.act = "f16";
+    options.gpu_family = "simd";
+    options.outputs = kTokens;
+    options.program_folder = gpu::default_cache_folder();
+    try {
+      const auto engine = Engine::open(options);
+      std::vector<float> all = all_logits(*engine, some_ids(kTokens));
+      const int32_t id = 17;
+      const auto next = engine->extend(std::span(&id, 1));
+      all.insert(all.end(), next.begin(), next.end());
+      return all;
+    } catch (const Error& error) {
+      std::cout << plan << ": " << error.what() << "\n";
+      return {};
+    }
+  }
+
+  // Every plan that the emulated NPU runs with these others, and what it gives there.
+  void expect_every_plan(const std::vector<std::string>& before, const std::vector<std::string>& behind, size_t most) {
+    const auto with = [&](const std::string& npu) {
+      std::vector<std::string> devices = before;
+      devices.push_back(npu);
+      devices.insert(devices.end(), behind.begin(), behind.end());
+      return devices;
+    };
+    size_t ran = 0;
+    for (const Strategy& strategy : strategies()) {
+      if (strategy.only && strategy.only != DeviceKind::npu) continue;
+      SCOPED_TRACE(strategy.name);
+      const std::vector<float> expected = logits(with("npu:0"), strategy.name);
+      if (expected.empty()) continue;
+      const std::vector<float> actual = logits(with("slow:0?delay_us=20"), strategy.name);
+      ASSERT_EQ(actual.size(), expected.size());
+      EXPECT_LE(largest_difference(actual, expected), kLargestDifference);
+      ++ran;
+    }
+    EXPECT_GE(ran, most);
+  }
+
+  static constexpr int kTokens = 40;
+  // Sums in double precision, and halves that they round to another side of: logits are of the size of one.
+  static constexpr double kLargestDifference = 0.05;
+  const HostEngines engines_{"slow_device"};
+};
+
+TEST_F(SlowDevice, runs_every_plan_that_the_npu_runs_beside_the_host) { expect_every_plan({"host"}, {}, 6); }
+
+TEST_F(SlowDevice, runs_every_plan_that_the_npu_runs_with_the_host_on_its_thread) {
+  const std::string gpu = best_gpu();
+  if (gpu.empty()) GTEST_SKIP() << "skipped: there is no GPU, whose cores the host would leave alone";
+  expect_every_plan({gpu}, {"host"}, 9);
+}
+
+// 15 products a pass, of 20 ms each: the pass ends where its time is over, and nobody is told to wait in another way.
+TEST_F(SlowDevice, is_told_from_one_that_hangs_where_a_deadline_is_too_short_for_it) {
+  EngineOptions options = engines_.options();
+  options.devices = {"slow:0?delay_us=20000", "host"};
+  options.plan = "npu-only";
+  options.wait_deadline = std::chrono::milliseconds(50);
+  const auto engine = Engine::open(options);
+  EXPECT_THAT([&] { engine->extend(some_ids(8)); },
+              ::testing::ThrowsMessage<Error>(AllOf(::testing::HasSubstr("passed its deadline"),
+                                                    ::testing::HasSubstr("within 50 ms"),
+                                                    ::testing::HasSubstr("has more to do than that"))));
+}
+
+TEST_F(SlowDevice, is_measured_apart_for_each_of_its_parameters) {
+  const auto plain = open_device("slow:0", {}), slow = open_device("slow:0?delay_us=100", {});
+  EXPECT_EQ(measurement_key(plain->info()), measurement_key(open_device("slow", {})->info()));
+  EXPECT_NE(measurement_key(plain->info()), measurement_key(slow->info()));
+}
+
+}  // namespace
+}  // namespace tandem::testing
