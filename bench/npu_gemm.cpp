@@ -4,7 +4,6 @@
 // Decode: GB/s of packed 4-bit weights (one token, weights colder than the caches). Results are verified before
 // anything is timed. Measured. OpenBLAS must be told what this processor is: OPENBLAS_CORETYPE=SkylakeX on AVX-512
 // machines; the program sets it for itself.
-#include <sched.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,6 +19,7 @@
 
 #include "npu_emu/fast_matmul.h"
 #include "npu_emu/number_format.h"
+#include "sync/affinity.h"
 
 #ifdef TANDEM_HAVE_OPENBLAS
 #include <cblas.h>
@@ -195,10 +195,7 @@ int main(int argc, char** argv) {
     execv("/proc/self/exe", argv);
   }
   const bool json = argc > 1 && std::strcmp(argv[1], "--json") == 0;
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  CPU_SET(static_cast<size_t>(sysconf(_SC_NPROCESSORS_ONLN) - 1), &cores);
-  sched_setaffinity(0, sizeof(cores), &cores);
+  pin_this_thread({{static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)) - 1}});
 
   nlohmann::json table = nlohmann::json::array();
   for (const Shape& shape :

@@ -16,7 +16,7 @@ CommandQueue::CommandQueue(const std::vector<int>& cores) : team_(all_but_first(
   worker_ = std::thread([this] { work(); });
   if (cores.empty()) return;
   try {
-    pin_thread(worker_, cores.front());
+    tie_to_core(worker_, cores.front());
   } catch (...) {
     stop();
     throw;

@@ -6,12 +6,11 @@
 
 #include <algorithm>
 
+#include "sync/clock.h"
 #include "sync/error.h"
 
 namespace tandem::sync {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 void pause_core() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -21,7 +20,6 @@ void pause_core() {
 #endif
 }
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 constexpr const char* kOverloaded = "The device may be hung or overloaded; try --sync blocking";
 

@@ -11,6 +11,7 @@
 
 #include "engine/device/litmus_agents.h"
 #include "engine/device/litmus_layout.h"
+#include "sync/affinity.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -159,11 +160,7 @@ class QueueAgent final : public LitmusAgent {
 class ThreadAgent final : public LitmusAgent {
  public:
   ThreadAgent(std::string name, const std::vector<int>& cores) : name_(std::move(name)), thread_([this] { serve(); }) {
-    if (cores.empty()) return;
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    for (const int core : cores) CPU_SET(core, &set);
-    pthread_setaffinity_np(thread_.native_handle(), sizeof set, &set);  // where it is refused, it runs anywhere
+    pin_thread(thread_, cores);  // where it is refused, it runs anywhere
   }
   ~ThreadAgent() override {
     {

@@ -9,7 +9,7 @@
 
 #include "engine/lab/core_load.h"
 #include "engine/lab/cpu_time.h"
-#include "engine/run/timeline.h"
+#include "sync/clock.h"
 #include "sync/error.h"
 #include "sync/waiter.h"
 

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "engine/device/gpu/kept_file.h"
-#include "engine/run/whole_file.h"
+#include "sync/whole_file.h"
 #include "sync/error.h"
 #include "sync/json_text.h"
 

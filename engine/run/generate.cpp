@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sync/clock.h"
 #include "sync/error.h"
 
 namespace tandem {

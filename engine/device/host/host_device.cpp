@@ -15,6 +15,8 @@
 #include "engine/device/host/arithmetic.h"
 #include "engine/device/litmus_agents.h"
 #include "engine/device/thread_probe.h"
+#include "sync/affinity.h"
+#include "sync/clock.h"
 #include "sync/error.h"
 #include "sync/waiter.h"
 
@@ -35,10 +37,6 @@ struct Launch {
 // Longer than any step that another device's thread may be busy with.
 constexpr std::chrono::seconds kClosing{120};
 
-double now_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 // What both the loops of the contract and the reference compute.
 constexpr Feature kKnownFeatures[] = {
     Feature::products,        Feature::gather,           Feature::scatter,    Feature::norm,
@@ -56,7 +54,7 @@ class HostDevice : public Device {
     cores.insert(cores.end(), options.npu_cores.begin(), options.npu_cores.end());
     describe(threads, cores);
     worker_ = std::thread([this, threads, cores] {
-      host::pin_this_thread(cores);
+      pin_this_thread(cores);
       host::Workers workers(threads, cores);
       serve(workers);
     });

@@ -13,6 +13,7 @@
 #include "engine/device/thread_probe.h"
 #include "npu_emu/queue.h"
 #include "npu_emu/self_test.h"
+#include "sync/clock.h"
 #include "sync/error.h"
 #include "sync/waiter.h"
 
@@ -20,12 +21,8 @@ namespace tandem {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // Longer than what other devices compute between two steps of this one.
 constexpr std::chrono::seconds kWaitDeadline{60};
-
-double now_seconds() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
 
 class NpuDevice final : public Device {
  public:

@@ -1,18 +1,14 @@
 #include "engine/device/npu/npu_program.h"
 
-#include <chrono>
 #include <functional>
 
 #include "engine/device/npu/npu_support.h"
+#include "sync/clock.h"
 #include "sync/error.h"
 
 namespace tandem {
 
 namespace {
-
-double steady_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 npu_emu::MatmulCall bind(const Operator& op, const MatMul& matmul) {
   if (!matmul.w.data || !matmul.x || !matmul.y) {
@@ -70,7 +66,7 @@ void NpuProgram::run(npu_emu::Team& team, Scratch& scratch, std::vector<double>*
     team.run([&](int part) {
       matmul_.multiply(step.call, scratch.activations, scratch.sums[static_cast<size_t>(part)], part, parts);
     });
-    if (ends) ends->push_back(steady_seconds());
+    if (ends) ends->push_back(now_seconds());
   }
 }
 
