@@ -59,7 +59,6 @@ class Flag {
   // Sleeps until the epoch reaches `epoch`, the flag fails, or about `milliseconds` have passed. A device's kernel
   // cannot wake a sleeper.
   void sleep_until(uint32_t epoch, int milliseconds) const;
-  FlagBank& bank() const { return *bank_; }
   explicit operator bool() const { return bank_ != nullptr; }
 
  private:

@@ -10,6 +10,7 @@
 #include "engine/lab/core_load.h"
 #include "engine/lab/cpu_time.h"
 #include "sync/clock.h"
+#include "sync/duration_predictor.h"
 #include "sync/error.h"
 #include "sync/waiter.h"
 

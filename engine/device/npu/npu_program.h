@@ -9,6 +9,7 @@
 #include "npu_emu/fast_matmul.h"
 #include "npu_emu/graph.h"
 #include "npu_emu/team.h"
+#include "sync/duration_predictor.h"
 #include "sync/waiter.h"
 
 namespace tandem {

@@ -11,8 +11,7 @@
 //                   gpu.submit_empty_seconds: in a plan that the NPU dominates (prefill), and always with slow
 //                   synchronisation. Where the GPU dominates (decode), the next kernel has been queued by then (H7).
 //   shared memory   operators at work on both devices ask for bytes / seconds each; when that is more than both can
-//   get,
-//                   both slow down in the same proportion, until either ends (H13).
+//                   get, both slow down in the same proportion, until either ends (H13).
 //   frames          a program that renders queues one job a period, behind the kernels that the GPU was given before
 //                   (H14); kernels are not interrupted. A frame is in time when it ends within its period.
 //   static graphs   graphs of a size that the profile does not have are compiled before the run (plan `online`).
@@ -42,8 +41,6 @@ struct ClockOptions {
   int64_t context = 0;  // positions before the batch
   bool load = false;    // beside the profile's rendering program
 };
-// As the paper runs them: passes of decode_tokens or fewer are decoding, where the GPU dominates.
-Dominant dominant_in(const SocProfile& profile, int64_t tokens);
 
 struct ModelSpan {  // of one operator; the crossings before and behind it not counted in
   int device = 0, step = 0;
@@ -72,9 +69,5 @@ struct ModelRun {
 };
 
 ModelRun run_model_clock(const Plan& plan, const SocProfile& profile, const ClockOptions& options);
-
-// For planners: device 0 is the profile's GPU, device 1 its NPU.
-std::vector<DeviceTraits> traits_of(const SocProfile& profile);
-PlanCosts costs_of(const SocProfile& profile, const ClockOptions& options, Dominant dominant);
 
 }  // namespace tandem
