@@ -10,7 +10,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "engine/run/timeline.h"
+#include "sync/clock.h"
 #include "sync/error.h"
 
 namespace tandem::bench {

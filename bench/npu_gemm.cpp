@@ -4,7 +4,6 @@
 // Decode: GB/s of packed 4-bit weights (one token, weights colder than the caches). Results are verified before
 // anything is timed. Measured. OpenBLAS must be told what this processor is: OPENBLAS_CORETYPE=SkylakeX on AVX-512
 // machines; the program sets it for itself.
-#include <sched.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,6 +19,7 @@
 
 #include "npu_emu/fast_matmul.h"
 #include "npu_emu/number_format.h"
+#include "sync/affinity.h"
 
 #ifdef TANDEM_HAVE_OPENBLAS
 #include <cblas.h>
@@ -27,7 +27,8 @@
 
 namespace {
 
-using namespace tandem::npu_emu;
+using namespace tandem;
+using namespace npu_emu;
 // The thread's own CPU time: both sides are one busy thread, and a machine shared with others takes the core away at
 // times.
 double now() {
@@ -56,13 +57,13 @@ std::vector<float> random_floats(size_t count, uint32_t seed) {
 }
 
 // Random bytes make valid codes; scales and minima get small values.
-std::vector<std::byte> random_codes(const PanelFormat& format, int64_t rows, int64_t columns) {
+std::vector<std::byte> random_codes(const PackedFormat& format, int64_t rows, int64_t columns) {
   const size_t bytes = panel_bytes(format, columns);
   std::vector<std::byte> panels(bytes * static_cast<size_t>(panel_count(rows)));
   std::mt19937 random(7);
   for (std::byte& byte : panels) byte = static_cast<std::byte>(random());
   for (int64_t panel = 0; panel < panel_count(rows); ++panel) {
-    for (int64_t tile = 0; tile < columns / kGroupTile; ++tile) {
+    for (int64_t tile = 0; tile < columns / kTileColumns; ++tile) {
       const TileView view = tile_view(format, panels.data() + static_cast<size_t>(panel) * bytes, tile);
       auto* halves = const_cast<uint16_t*>(view.scale);
       for (int64_t i = 0; i < 2 * kPanelRows; ++i) halves[i] = float_to_half((i < kPanelRows ? 0.01f : -0.08f));
@@ -76,7 +77,7 @@ float expected(const MatmulCall& call, int64_t token, int64_t row) {
   const std::byte* panel = call.panels + static_cast<size_t>(row / kPanelRows) * panel_bytes(call.format, call.columns);
   float acc = 0;
   for (int64_t k = 0; k < call.columns; ++k)
-    acc = std::fma(decode_weight(call.format, panel, k, row % kPanelRows),
+    acc = std::fma(cell_weight(call.format, panel, k, row % kPanelRows),
                    round_to_half(call.x[token * call.x_stride + k]), acc);
   return acc;
 }
@@ -104,8 +105,9 @@ nlohmann::json prefill(const Shape& shape, int rounds) {
     for (int64_t k = 0; k < K; ++k)
       halves[static_cast<size_t>((n / 64 * K + k) * 64 + n % 64)] = float_to_half(w[static_cast<size_t>(n * K + k)]);
   std::vector<float> y(static_cast<size_t>(S * N));
-  const MatmulCall call = {S,        K, 0,        N, PanelFormat{}, reinterpret_cast<const std::byte*>(halves.data()),
-                           x.data(), K, y.data(), N};
+  const MatmulCall call = {
+      S,        K, 0,        N, PackedFormat{PackedKind::f16}, reinterpret_cast<const std::byte*>(halves.data()),
+      x.data(), K, y.data(), N};
   FastMatmul matmul;
   AlignedFloats activations, sums;
   auto array = [&] {
@@ -143,9 +145,9 @@ nlohmann::json prefill(const Shape& shape, int rounds) {
   return row;
 }
 
-nlohmann::json decode(const char* name, Element element, const Shape& shape, int rounds) {
+nlohmann::json decode(const char* name, PackedKind kind, const Shape& shape, int rounds) {
   const auto [S, N, K] = shape;
-  const PanelFormat format = {element, Scales::half, Minimum::stored, 32, 0};
+  const PackedFormat format = {kind, ScaleKind::half, MinKind::explicit_, 32, 0};
   const std::vector<float> x = random_floats(static_cast<size_t>(S * K), 1);
   const std::vector<std::byte> panels = random_codes(format, N, K);
   std::vector<float> y(static_cast<size_t>(S * N));
@@ -193,20 +195,18 @@ int main(int argc, char** argv) {
     execv("/proc/self/exe", argv);
   }
   const bool json = argc > 1 && std::strcmp(argv[1], "--json") == 0;
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  CPU_SET(static_cast<size_t>(sysconf(_SC_NPROCESSORS_ONLN) - 1), &cores);
-  sched_setaffinity(0, sizeof(cores), &cores);
+  pin_this_thread({{static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)) - 1}});
 
   nlohmann::json table = nlohmann::json::array();
   for (const Shape& shape :
        {Shape{32, 1536, 576}, Shape{256, 1536, 576}, Shape{256, 4096, 4096}, Shape{512, 2048, 2048}})
     table.push_back(prefill(shape, shape.rows * shape.columns > (1 << 22) ? 9 : 31));
   // 70 MB and more: past any cache of this kind of machine. 0.5 MB: stays in L2, shows what the arithmetic allows.
-  for (const int64_t tokens : {1, 2, 4, 8}) table.push_back(decode("decode i4", Element::i4, {tokens, 49152, 2304}, 9));
-  table.push_back(decode("decode i8", Element::i8, {1, 49152, 2304}, 9));
-  table.push_back(decode("decode i4 L2", Element::i4, {1, 1536, 576}, 301));
-  table.push_back(decode("decode i8 L2", Element::i8, {1, 1024, 576}, 301));
+  for (const int64_t tokens : {1, 2, 4, 8})
+    table.push_back(decode("decode i4", PackedKind::i4, {tokens, 49152, 2304}, 9));
+  table.push_back(decode("decode i8", PackedKind::i8, {1, 49152, 2304}, 9));
+  table.push_back(decode("decode i4 L2", PackedKind::i4, {1, 1536, 576}, 301));
+  table.push_back(decode("decode i8 L2", PackedKind::i8, {1, 1024, 576}, 301));
   if (json) {
     std::printf("%s\n", nlohmann::json({{"schema", 1}, {"bench", "npu_gemm"}, {"rows", table}}).dump(2).c_str());
     return 0;

@@ -13,7 +13,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -21,6 +20,7 @@
 #include <vector>
 
 #include "engine/device/host/host_device.h"
+#include "sync/clock.h"
 #include "sync/error.h"
 #include "tests/engine/device/run_case.h"
 
@@ -28,10 +28,6 @@ namespace {
 
 using namespace tandem;
 using namespace tandem::testing;
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
-
 struct Result {
   std::string suite, device;
   int right = 0, wrong = 0, unsupported = 0;

@@ -4,7 +4,6 @@
 // verified against a host loop before it is timed. Weights are cold: copies that exceed the last cache are used in
 // turn. Judge single worker figures by the DRAM read rate and the fma peak of one core; the host thread stays off the
 // worker's core. Usage: opencl_matmul [--device N] [--quick] [--type Q4_1] [--tokens S]
-#include <sched.h>
 #include <time.h>
 
 #include <algorithm>
@@ -17,25 +16,18 @@
 #include <vector>
 
 #include "engine/device/opencl/opencl_device.h"
+#include "sync/affinity.h"
+#include "sync/clock.h"
 #include "sync/error.h"
 #include "sync/pool.h"
 
 namespace {
 
 using namespace tandem;
-using Clock = std::chrono::steady_clock;
-
 struct Shape {
   int64_t rows, columns;
   StorageType type;
 };
-
-void pin_to_core(int core) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(core, &set);
-  sched_setaffinity(0, sizeof set, &set);  // best effort: a machine with one core has no other place
-}
 
 // Random rows in the storage type: f16 scales are made small so that nothing overflows, and the least weight of a block
 // of Q4_1 is as far below zero as the largest is above, as quantisers make it (its kernels look at that).
@@ -122,7 +114,7 @@ int bench(Device& device, const Shape& shape, int64_t S) {
     const double cpu_begin = process_cpu_seconds();
     launch_one(device, *program, {}, {});
     device.finish(std::chrono::seconds(60));
-    seconds.push_back(std::chrono::duration<double>(Clock::now() - begin).count() / copies);
+    seconds.push_back(seconds_since(begin) / copies);
     cpu_seconds.push_back((process_cpu_seconds() - cpu_begin) / copies);
     if (round == 0 && device.info().fused_fma && !verify(std::get<MatMul>(operators.back().body))) return 1;
   }
@@ -153,7 +145,7 @@ int run(int argc, char** argv) {
     if (std::string(argv[i]) == "--type" && i + 1 < argc) only_type = argv[++i];
     if (std::string(argv[i]) == "--tokens" && i + 1 < argc) only_tokens = std::atoi(argv[++i]);
   }
-  pin_to_core(1);
+  pin_this_thread({{1}});  // best effort: a machine with one core has no other place
   const auto device = open_opencl_device(index, {});
   std::printf("%s %s, %d compute units, measured\n", device->info().id.c_str(), device->info().name.c_str(),
               device->info().compute_units);

@@ -26,6 +26,7 @@
 #include "engine/run/contention.h"
 #include "engine/run/engine.h"
 #include "engine/run/timeline.h"
+#include "sync/clock.h"
 
 namespace {
 

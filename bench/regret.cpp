@@ -37,8 +37,8 @@
 #include "engine/plan/prediction/statistics.h"
 #include "engine/plan/strategy.h"
 #include "engine/run/core_layout.h"
-#include "engine/run/whole_file.h"
 #include "sync/error.h"
+#include "sync/whole_file.h"
 
 namespace {
 

@@ -15,7 +15,7 @@ install(TARGETS ${tandem_libraries} tandem_engine EXPORT tandemTargets
 if(TARGET tandem)
   install(TARGETS tandem tandem_prove RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 endif()
-foreach(folder IN ITEMS sync kernels shaders npu_emu engine)
+foreach(folder IN ITEMS sync kernels shaders packed npu_emu engine)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tandem" FILES_MATCHING PATTERN "*.h")
 endforeach()
 

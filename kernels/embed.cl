@@ -1,6 +1,6 @@
 // y[s, :] = scale * w[ids[s], :] decoded: the embedding lookup, one source for both families and every packed format.
 //
-// Layout: engine/tensor/packed.h; y f32 [S, H] dense; ids int32 [S]. Options: KIND 0 f32, 1 f16, 2 bf16, 3 i4, 4 i8, and GROUP, SUPER,
+// Layout: packed/format.h; y f32 [S, H] dense; ids int32 [S]. Options: KIND 0 f32, 1 f16, 2 bf16, 3 i4, 4 i8, and GROUP, SUPER,
 //   MIN_KIND, ZERO_POINT as in packed_simd.cl.
 // Work mapping: work-item (i, s) decodes `columns` columns of token s from column i * columns on: 64 on a CPU device, 1 on a GPU.
 // Limits: w holds rows row_begin .. row_end of a table of `vocabulary` rows; ids of other rows are left to other launches. An id outside

@@ -11,10 +11,4 @@ std::optional<std::string_view> kernel_source(std::string_view stem) {
   return std::nullopt;
 }
 
-std::vector<std::string_view> kernel_stems() {
-  std::vector<std::string_view> stems;
-  for (const EmbeddedKernel& kernel : embedded_kernels()) stems.push_back(kernel.stem);
-  return stems;
-}
-
 }  // namespace tandem

@@ -7,11 +7,9 @@
 
 #include <optional>
 #include <string_view>
-#include <vector>
 
 namespace tandem {
 
 std::optional<std::string_view> kernel_source(std::string_view stem);
-std::vector<std::string_view> kernel_stems();  // sorted
 
 }  // namespace tandem

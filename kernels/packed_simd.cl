@@ -1,6 +1,6 @@
 // Decoding packed weights 16 rows at a time: the part that the simd kernels of i4 and i8 share. Not a source of its own; included.
 //
-// Layout (engine/tensor/packed.h): a panel is 64 rows. SUPER == 0: tile = [half scale[G][64]] [half min[G][64] if explicit] [quants];
+// Layout (packed/format.h): a panel is 64 rows. SUPER == 0: tile = [half scale[G][64]] [half min[G][64] if explicit] [quants];
 //   SUPER == 1: 8 tiles behind a header [half d[64]] [half dmin[64] if explicit], tile = [int8 sc[G][64]] [uint8 m[G][64]] [quants];
 //   G = 32 / GROUP. Options: GROUP 32|16, SUPER 0|1, MIN_KIND 0 none, 1 zero point, 2 explicit, ZERO_POINT, QUANT_BYTES of one tile.
 // A run is GROUP columns that share their scales. AT_ONCE blocks of 16 rows are decoded at a time, from row `lane` of the panel.

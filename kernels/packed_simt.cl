@@ -1,6 +1,6 @@
 // Decoding packed weights column by column: the part that the simt kernels of i4 and i8 share. Not a source of its own; included.
 //
-// Layout (engine/tensor/packed.h): a panel is 64 rows. SUPER == 0: tile = [half scale[G][64]] [half min[G][64] if explicit] [quants];
+// Layout (packed/format.h): a panel is 64 rows. SUPER == 0: tile = [half scale[G][64]] [half min[G][64] if explicit] [quants];
 //   SUPER == 1: 8 tiles behind a header [half d[64]] [half dmin[64] if explicit], tile = [int8 sc[G][64]] [uint8 m[G][64]] [quants];
 //   G = 32 / GROUP. Options: GROUP 32|16, SUPER 0|1, MIN_KIND 0 none, 1 zero point, 2 explicit, ZERO_POINT; from the including file:
 //   QUANT_BYTES of one tile and QUANT(quants, column, r). Neighbouring work-items take neighbouring rows: every load is coalesced.

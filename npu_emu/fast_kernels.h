@@ -9,11 +9,11 @@
 #include <cstdint>
 #include <span>
 
-#include "npu_emu/weights.h"
+#include "packed/format.h"
 
 namespace tandem::npu_emu {
 
-inline constexpr int64_t kTileColumns =
+inline constexpr int64_t kResidentColumns =
     64;  // k extent of a resident tile; with 64 rows it is 16 KiB of f32, a third of L1
 inline constexpr int64_t kTokenBlock = 8;  // activations are padded to whole blocks of tokens
 inline constexpr int64_t kGemvTokens = 4;  // most tokens that read packed weights directly (4 x 4 zmm accumulators)
@@ -21,7 +21,7 @@ inline constexpr int64_t kGemvTokens = 4;  // most tokens that read packed weigh
 // What a residency keeps in the array: columns [column, column + count) of a panel, count <= 64, column a multiple
 // of 64.
 struct ResidentTile {
-  const PanelFormat& format;
+  const PackedFormat& format;
   const std::byte* panel;
   int64_t column, count;
   const std::byte* ahead;  // bytes that are wanted next: fetched while this tile multiplies, never read
@@ -46,7 +46,7 @@ struct FastKernels {
   // One residency: decodes the weights to tile[64][64], scratch, and streams x[blocks][8][64] past them.
   void (*multiply_tile)(const ResidentTile& weights, const float* x, int64_t blocks, const TileSums& sums, float* tile);
   // A whole panel against 1..4 tokens, weights read packed: acc[tokens][64] = chain over all K from zero.
-  void (*gemv_panel)(const PanelFormat& format, const std::byte* panel, int64_t columns, const float* x,
+  void (*gemv_panel)(const PackedFormat& format, const std::byte* panel, int64_t columns, const float* x,
                      int64_t x_stride, int64_t tokens, float* acc);
   // out[i] = in[i] rounded to f16.
   void (*round_half)(const float* in, float* out, int64_t count);

@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kChunkTokens = 1024;
 
 int64_t blocks_of(int64_t tokens) { return (tokens + kTokenBlock - 1) / kTokenBlock; }
-int64_t tiles_of(int64_t columns) { return (columns + kTileColumns - 1) / kTileColumns; }
+int64_t tiles_of(int64_t columns) { return (columns + kResidentColumns - 1) / kResidentColumns; }
 
 void store_rows(const float* sums, int64_t tokens, int64_t rows, float* y, int64_t y_stride) {
   for (int64_t s = 0; s < tokens; ++s)
@@ -45,10 +45,10 @@ void FastMatmul::prepare_activations(const MatmulCall& call, AlignedFloats& acti
     return;
   }
   const int64_t rows = blocks_of(S) * kTokenBlock, tiles = tiles_of(K);
-  float* out = activations.reserve(tiles * rows * kTileColumns);
+  float* out = activations.reserve(tiles * rows * kResidentColumns);
   for (int64_t tile = 0; tile < tiles; ++tile) {
-    const int64_t first = tile * kTileColumns, count = std::min(kTileColumns, K - first);
-    for (int64_t s = 0; s < rows; ++s, out += kTileColumns) {
+    const int64_t first = tile * kResidentColumns, count = std::min(kResidentColumns, K - first);
+    for (int64_t s = 0; s < rows; ++s, out += kResidentColumns) {
       if (s < S) {
         kernels_->round_half(call.x + s * call.x_stride + first, out, count);
       } else {
@@ -87,8 +87,8 @@ void FastMatmul::gemm(const MatmulCall& call, const float* x, AlignedFloats& sum
   const auto bytes = static_cast<int64_t>(panel_bytes(call.format, call.columns));
   const int64_t blocks = blocks_of(call.tokens), tiles = tiles_of(call.columns);
   const int64_t chunk_blocks = kChunkTokens / kTokenBlock;
-  float* tile = sums.reserve(kTileColumns * kPanelRows + std::min(blocks, chunk_blocks) * kTokenBlock * kPanelRows);
-  float* acc = tile + kTileColumns * kPanelRows;
+  float* tile = sums.reserve(kResidentColumns * kPanelRows + std::min(blocks, chunk_blocks) * kTokenBlock * kPanelRows);
+  float* acc = tile + kResidentColumns * kPanelRows;
   for (int64_t panel = first_panel; panel < last_panel; ++panel) {
     const std::byte* weights = call.panels + panel * bytes;
     const int64_t row = panel * kPanelRows, rows = std::min(kPanelRows, call.row_end - row);
@@ -98,15 +98,16 @@ void FastMatmul::gemm(const MatmulCall& call, const float* x, AlignedFloats& sum
       float* y = call.y + token * call.y_stride + row;
       const bool whole = rows == kPanelRows;  // then the last tile's sums leave to y
       for (int64_t t = 0; t < tiles; ++t) {
-        const int64_t first = t * kTileColumns, last = std::min(first + kTileColumns, call.columns);
+        const int64_t first = t * kResidentColumns, last = std::min(first + kResidentColumns, call.columns);
         const ResidentTile resident = {call.format,
                                        weights,
                                        first,
                                        last - first,
                                        weights + bytes * last / call.columns,
-                                       static_cast<uint64_t>(bytes * kTileColumns / call.columns)};
+                                       static_cast<uint64_t>(bytes * kResidentColumns / call.columns)};
         const TileSums partial = {acc, t == 0, y, call.y_stride, whole && t + 1 == tiles ? tokens : 0};
-        kernels_->multiply_tile(resident, x + (t * blocks + block) * kTileColumns * kTokenBlock, count, partial, tile);
+        kernels_->multiply_tile(resident, x + (t * blocks + block) * kResidentColumns * kTokenBlock, count, partial,
+                                tile);
       }
       if (!whole) store_rows(acc, tokens, rows, y, call.y_stride);
     }

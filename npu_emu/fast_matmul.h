@@ -21,7 +21,7 @@ namespace tandem::npu_emu {
 struct MatmulCall {
   int64_t tokens = 0, columns = 0;     // S, K
   int64_t row_begin = 0, row_end = 0;  // of W and y
-  PanelFormat format;
+  PackedFormat format{PackedKind::f16};
   const std::byte* panels = nullptr;  // panel 0 of W
   const float* x = nullptr;           // [S, K], stride x_stride
   int64_t x_stride = 0;

@@ -12,9 +12,9 @@ namespace {
 void multiply_tile(const ResidentTile& weights, const float* x, int64_t blocks, const TileSums& sums, float* tile) {
   for (int64_t k = 0; k < weights.count; ++k)
     for (int64_t r = 0; r < kPanelRows; ++r)
-      tile[k * kPanelRows + r] = decode_weight(weights.format, weights.panel, weights.column + k, r);
+      tile[k * kPanelRows + r] = cell_weight(weights.format, weights.panel, weights.column + k, r);
   for (int64_t s = 0; s < blocks * kTokenBlock; ++s) {
-    const float* token = x + s * kTileColumns;
+    const float* token = x + s * kResidentColumns;
     float* acc = sums.acc + s * kPanelRows;
     if (sums.fresh) std::fill_n(acc, kPanelRows, 0.0f);
     for (int64_t k = 0; k < weights.count; ++k) {
@@ -25,12 +25,12 @@ void multiply_tile(const ResidentTile& weights, const float* x, int64_t blocks, 
   }
 }
 
-void gemv_panel(const PanelFormat& format, const std::byte* panel, int64_t columns, const float* x, int64_t x_stride,
+void gemv_panel(const PackedFormat& format, const std::byte* panel, int64_t columns, const float* x, int64_t x_stride,
                 int64_t tokens, float* acc) {
   for (int64_t i = 0; i < tokens * kPanelRows; ++i) acc[i] = 0;
   for (int64_t k = 0; k < columns; ++k) {
     for (int64_t r = 0; r < kPanelRows; ++r) {
-      const float w = decode_weight(format, panel, k, r);
+      const float w = cell_weight(format, panel, k, r);
       for (int64_t s = 0; s < tokens; ++s) {
         float& sum = acc[s * kPanelRows + r];
         sum = std::fma(w, x[s * x_stride + k], sum);

@@ -10,14 +10,14 @@
 #include <vector>
 
 #include "npu_emu/energy_model.h"
-#include "npu_emu/weights.h"
+#include "packed/format.h"
 
 namespace tandem::npu_emu {
 
 struct GraphProduct {
   std::string name;
   int64_t tokens = 0, rows = 0, columns = 0;  // S, output rows, K
-  PanelFormat format;
+  PackedFormat format{PackedKind::f16};
 
   ProductShape shape() const { return {tokens, columns, rows}; }
   NumberFormat number_format() const { return format.dense() ? NumberFormat::fp16 : NumberFormat::int4_fp16; }

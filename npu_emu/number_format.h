@@ -1,4 +1,4 @@
-// The number formats of the array's operands, and IEEE half conversion (exact, round to nearest even).
+// The number formats of the array's operands, and what its cells see of activations and weights.
 //
 // Contract: pure functions, no state. What each format computes is stated once, here:
 //   fp16        both operands are halves, products and sums f32: acc = fma(w, a, acc), k ascending.
@@ -7,9 +7,13 @@
 //               fma(q, scale, min), then as fp16.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
+
+#include "packed/format.h"
+#include "packed/half.h"
 
 namespace tandem::npu_emu {
 
@@ -18,8 +22,10 @@ enum class NumberFormat : uint8_t { fp16, int8, int4_fp16 };
 const char* to_string(NumberFormat format);                        // "fp16", "int8", "int4"
 std::optional<NumberFormat> number_format(std::string_view name);  // the inverse
 
-float half_to_float(uint16_t half);
-uint16_t float_to_half(float value);
 inline float round_to_half(float value) { return half_to_float(float_to_half(value)); }
+
+// Weight (row, column) of a panel as the cells hold it: what packed/decode.h says, dense values wider than a half
+// rounded to one. The plain definition that every faster path equals bit for bit.
+float cell_weight(const PackedFormat& format, const std::byte* panel, int64_t column, int64_t row);
 
 }  // namespace tandem::npu_emu

@@ -11,17 +11,17 @@ namespace tandem::npu_emu {
 // has to be a decoded one: w = fma(1, 1, 2^-20) = 1 + 2^-20 times a = 1 + 2^-10 onto the sum -(1 + 2^-10) that the
 // first column leaves is 2^-20 + 2^-30 when fused; rounded to 24 bits first, the product loses the 2^-30.
 bool fma_is_fused(const npu_emu::FastKernels& kernels) {
-  constexpr PanelFormat kFormat{Element::i4, Scales::half, Minimum::stored, 16, 0};
-  std::vector<uint16_t> panel(panel_bytes(kFormat, kGroupTile) / 2);
+  constexpr PackedFormat kFormat{PackedKind::i4, ScaleKind::half, MinKind::explicit_, 16, 0};
+  std::vector<uint16_t> panel(panel_bytes(kFormat, kTileColumns) / 2);
   std::fill_n(panel.begin(), kPanelRows, float_to_half(0));                          // scale of columns 0..15
   std::fill_n(panel.begin() + kPanelRows, kPanelRows, float_to_half(1));             // scale of columns 16..31
   std::fill_n(panel.begin() + 2 * kPanelRows, kPanelRows, float_to_half(-1));        // minimum of columns 0..15
   std::fill_n(panel.begin() + 3 * kPanelRows, kPanelRows, float_to_half(0x1p-20f));  // minimum of columns 16..31
   std::fill(panel.begin() + 4 * kPanelRows, panel.end(), uint16_t{0x1111});          // every code is 1
-  float x[kGroupTile] = {};
+  float x[kTileColumns] = {};
   x[0] = x[16] = 1 + 0x1p-10f;
   alignas(64) float sums[kPanelRows];
-  kernels.gemv_panel(kFormat, reinterpret_cast<const std::byte*>(panel.data()), kGroupTile, x, kGroupTile, 1, sums);
+  kernels.gemv_panel(kFormat, reinterpret_cast<const std::byte*>(panel.data()), kTileColumns, x, kTileColumns, 1, sums);
   return std::all_of(sums, sums + kPanelRows, [](float sum) { return sum == 0x1p-20f + 0x1p-30f; });
 }
 

@@ -2,7 +2,7 @@
 // compiled for.
 //
 // Contract: decode_codes() and decode_dense() hand every column to a callable, ascending, as kRowVectors vectors of
-// rows; bits as decode_weight(). With kAhead they fetch the packed bytes that follow.
+// rows; bits as cell_weight(). With kAhead they fetch the packed bytes that follow.
 #if defined(TANDEM_NPU_EMU_SIMD_DECODE_INL_H_) == defined(HWY_TARGET_TOGGLE)  // once for each instruction set
 #ifdef TANDEM_NPU_EMU_SIMD_DECODE_INL_H_
 #undef TANDEM_NPU_EMU_SIMD_DECODE_INL_H_
@@ -55,20 +55,20 @@ struct Affine {
 };
 
 template <int kRowVectors, int64_t kApart = kLanes>
-HWY_INLINE void load_affine(const PanelFormat& format, const TileView& view, int64_t group, int64_t row,
+HWY_INLINE void load_affine(const PackedFormat& format, const TileView& view, int64_t group, int64_t row,
                             Affine<kRowVectors>& affine) {
   const int64_t shared = group * kPanelRows + row;
   TANDEM_UNROLL
   for (int v = 0; v < kRowVectors; ++v) {
     const int64_t at = v * kApart;
-    const bool super = format.scales == Scales::super;
+    const bool super = format.scale == ScaleKind::super;
     const Vec scale = super ? hn::Mul(load_half(view.scale + row + at), load_i8(view.sub_scale + shared + at))
                             : load_half(view.scale + shared + at);
     affine.scale[v] = scale;
     affine.minimum[v] = hn::Zero(F());
-    if (format.minimum == Minimum::zero_point) {
+    if (format.min == MinKind::zero_point) {
       affine.minimum[v] = hn::Neg(hn::Mul(hn::Set(F(), static_cast<float>(format.zero_point)), scale));
-    } else if (format.minimum == Minimum::stored) {
+    } else if (format.min == MinKind::explicit_) {
       affine.minimum[v] =
           super ? hn::Neg(hn::Mul(load_half(view.minimum + row + at), load_u8(view.sub_minimum + shared + at)))
                 : load_half(view.minimum + shared + at);
@@ -98,7 +98,7 @@ HWY_INLINE Vec of_byte(int64_t byte) { return hn::Set(F(), 1.0f / static_cast<fl
 
 // Calls use(k, w) for the columns k of a tile of codes, ascending; w[v] are its rows from row + v * kLanes on.
 template <int kRowVectors, bool kAhead, bool kI4, bool kWithMin, typename Use>
-HWY_INLINE void decode_codes(const PanelFormat& format, const TileView& view, int64_t row, const Use& use) {
+HWY_INLINE void decode_codes(const PackedFormat& format, const TileView& view, int64_t row, const Use& use) {
   for (int64_t group = 0; group < format.groups(); ++group) {
     Affine<kRowVectors> affine;
     if constexpr (kAhead) prefetch(view.scale + group * kPanelRows);
@@ -141,10 +141,10 @@ HWY_INLINE void decode_codes(const PanelFormat& format, const TileView& view, in
   }
 }
 
-template <Element kElement>
+template <PackedKind kKind>
 HWY_INLINE Vec load_dense(const std::byte* panel, int64_t index) {
-  if constexpr (kElement == Element::f16) return load_half(reinterpret_cast<const uint16_t*>(panel) + index);
-  if constexpr (kElement == Element::f32) {
+  if constexpr (kKind == PackedKind::f16) return load_half(reinterpret_cast<const uint16_t*>(panel) + index);
+  if constexpr (kKind == PackedKind::f32) {
     return to_half_and_back(hn::LoadU(F(), reinterpret_cast<const float*>(panel) + index));
   }
   const auto bits =
@@ -152,27 +152,27 @@ HWY_INLINE Vec load_dense(const std::byte* panel, int64_t index) {
   return to_half_and_back(hn::BitCast(F(), hn::ShiftLeft<16>(bits)));
 }
 
-template <int kRowVectors, bool kAhead, Element kElement, typename Use>
+template <int kRowVectors, bool kAhead, PackedKind kKind, typename Use>
 HWY_INLINE void decode_dense(const std::byte* panel, int64_t column, int64_t count, int64_t row, const Use& use) {
   for (int64_t k = 0; k < count; ++k) {
     const int64_t index = (column + k) * kPanelRows + row;
     if constexpr (kAhead) {
-      constexpr int64_t kBytes = kElement == Element::f32 ? 4 : 2;
+      constexpr int64_t kBytes = kKind == PackedKind::f32 ? 4 : 2;
       TANDEM_UNROLL
       for (int64_t line = 0; line < kRowVectors * kLanes * kBytes; line += 64) prefetch(panel + index * kBytes + line);
     }
     Vec w[kRowVectors];
     TANDEM_UNROLL
-    for (int v = 0; v < kRowVectors; ++v) w[v] = load_dense<kElement>(panel, index + v * kLanes);
+    for (int v = 0; v < kRowVectors; ++v) w[v] = load_dense<kKind>(panel, index + v * kLanes);
     use(k, w);
   }
 }
 
 // Chooses the decoder once per call of `body`, so that the loops inside are free of branches.
 template <typename Body>
-HWY_INLINE void with_codes(const PanelFormat& format, const Body& body) {
-  const bool with_min = format.minimum != Minimum::none;
-  if (format.element == Element::i4) {
+HWY_INLINE void with_codes(const PackedFormat& format, const Body& body) {
+  const bool with_min = format.min != MinKind::none;
+  if (format.kind == PackedKind::i4) {
     with_min ? body.template operator()<true, true>() : body.template operator()<true, false>();
   } else {
     with_min ? body.template operator()<false, true>() : body.template operator()<false, false>();
@@ -180,10 +180,10 @@ HWY_INLINE void with_codes(const PanelFormat& format, const Body& body) {
 }
 
 template <typename Body>
-HWY_INLINE void with_dense(Element element, const Body& body) {
-  if (element == Element::f16) return body.template operator()<Element::f16>();
-  if (element == Element::bf16) return body.template operator()<Element::bf16>();
-  body.template operator()<Element::f32>();
+HWY_INLINE void with_dense(PackedKind kind, const Body& body) {
+  if (kind == PackedKind::f16) return body.template operator()<PackedKind::f16>();
+  if (kind == PackedKind::bf16) return body.template operator()<PackedKind::bf16>();
+  body.template operator()<PackedKind::f32>();
 }
 }  // namespace
 #endif

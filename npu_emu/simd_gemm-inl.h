@@ -48,7 +48,7 @@ struct BlockSums {
   HWY_INLINE void add(const Vec (&w)[kV], const float* x) {
     TANDEM_UNROLL
     for (int s = 0; s < kT; ++s) {
-      const Vec value = hn::Set(F(), x[s * kTileColumns]);
+      const Vec value = hn::Set(F(), x[s * kResidentColumns]);
       TANDEM_UNROLL
       for (int v = 0; v < kV; ++v) acc[s][v] = hn::MulAdd(w[v], value, acc[s][v]);
     }
@@ -71,16 +71,16 @@ struct FirstTokens {
 
   template <bool kI4, bool kWithMin>
   void operator()() const {
-    const PanelFormat format = weights.format;  // of its own: no store can change it
+    const PackedFormat format = weights.format;  // of its own: no store can change it
     const int64_t count = weights.count;
-    TileView views[kTileColumns / kGroupTile];  // before the loop, which has no register to spare around a call
-    for (int64_t k = 0; k < count; k += kGroupTile)
-      views[k / kGroupTile] = tile_view(format, weights.panel, (weights.column + k) / kGroupTile);
+    TileView views[kResidentColumns / kTileColumns];  // before the loop, which has no register to spare around a call
+    for (int64_t k = 0; k < count; k += kTileColumns)
+      views[k / kTileColumns] = tile_view(format, weights.panel, (weights.column + k) / kTileColumns);
     for (int64_t row = 0; row < kPanelRows; row += kFirstRows) {
       Sums sums;
       sums.begin(partial.acc + row, partial.fresh);
-      for (int64_t k = 0; k < count; k += kGroupTile) {
-        decode_codes<kFirstVectors, false, kI4, kWithMin>(format, views[k / kGroupTile], row,
+      for (int64_t k = 0; k < count; k += kTileColumns) {
+        decode_codes<kFirstVectors, false, kI4, kWithMin>(format, views[k / kTileColumns], row,
                                                           [&](int64_t at, const Vec(&w)[kFirstVectors])
                                                               HWY_ATTR { use(sums, k + at, row, w); });
       }
@@ -88,21 +88,22 @@ struct FirstTokens {
     }
   }
 
-  template <Element kElement>
+  template <PackedKind kKind>
   void operator()() const {
     for (int64_t row = 0; row < kPanelRows; row += kFirstRows) {
       Sums sums;
       sums.begin(partial.acc + row, partial.fresh);
-      decode_dense<kFirstVectors, false, kElement>(weights.panel, weights.column, weights.count, row,
-                                                   [&](int64_t k, const Vec(&w)[kFirstVectors])
-                                                       HWY_ATTR { use(sums, k, row, w); });
+      decode_dense<kFirstVectors, false, kKind>(weights.panel, weights.column, weights.count, row,
+                                                [&](int64_t k, const Vec(&w)[kFirstVectors])
+                                                    HWY_ATTR { use(sums, k, row, w); });
       sums.leave(partial, 0, row);
     }
   }
 
   HWY_INLINE void use(Sums& sums, int64_t k, int64_t row, const Vec (&w)[kFirstVectors]) const {
-    const auto weight = static_cast<uint64_t>(row * kTileColumns + k * kFirstRows);  // of the tile's kPanelRows x 64
-    __builtin_prefetch(weights.ahead + weight * share / (kPanelRows * kTileColumns));
+    const auto weight =
+        static_cast<uint64_t>(row * kResidentColumns + k * kFirstRows);  // of the tile's kPanelRows x 64
+    __builtin_prefetch(weights.ahead + weight * share / (kPanelRows * kResidentColumns));
     TANDEM_UNROLL
     for (int v = 0; v < kFirstVectors; ++v) hn::Store(w[v], F(), tile + k * kPanelRows + row + v * kLanes);
     sums.add(w, x + k);
@@ -119,7 +120,7 @@ constexpr int kStreamVectors = HWY_TARGET == HWY_AVX3 ? 4 : 2;
 template <int kT>
 HWY_INLINE void stream_tokens(const float* HWY_RESTRICT tile, int64_t count, const float* HWY_RESTRICT x,
                               const TileSums& partial, int64_t token) {
-  x += token * kTileColumns;
+  x += token * kResidentColumns;
   for (int64_t row = 0; row < kPanelRows; row += kStreamVectors * kLanes) {
     BlockSums<kT, kStreamVectors> sums;
     sums.begin(partial.acc + token * kPanelRows + row, partial.fresh);
@@ -143,7 +144,7 @@ void multiply_tile(const ResidentTile& weights, const float* x, int64_t blocks, 
     return weights.ahead_bytes * static_cast<uint64_t>(count) / static_cast<uint64_t>(tokens);
   };
   const FirstTokens first{weights, fetched(kFirstTokens), x, sums, tile};
-  weights.format.dense() ? with_dense(weights.format.element, first) : with_codes(weights.format, first);
+  weights.format.dense() ? with_dense(weights.format.kind, first) : with_codes(weights.format, first);
   for (int64_t token = kFirstTokens; token < tokens;) {
     const int64_t next = token + group_of(tokens - token);
     for (uint64_t byte = fetched(token); byte < fetched(next); byte += 64) __builtin_prefetch(weights.ahead + byte);

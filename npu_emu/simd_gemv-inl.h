@@ -52,7 +52,7 @@ struct Sums {
 };
 
 struct GemvArguments {
-  const PanelFormat& format;
+  const PackedFormat& format;
   const std::byte* panel;
   int64_t columns;
   const float* x;
@@ -109,9 +109,9 @@ constexpr int32_t k128 = 0x43000000, k2048 = 0x45000000;  // as f32
 
 // Whether min - 128 scale and min - 2048 scale are exact for all rows of a group. With E the exponent field of an f16
 // and |min|'s from E - 1 to E + 11, where E is |scale|'s, both are multiples of 2^(E - 26) below 2^(E - 2): 24 bits.
-HWY_INLINE bool takes_offsets(const PanelFormat& format, const TileView& view, int64_t group) {
-  if (format.scales != Scales::half) return false;
-  if (format.minimum == Minimum::zero_point) return true;  // an f16 times at most 12 bits
+HWY_INLINE bool takes_offsets(const PackedFormat& format, const TileView& view, int64_t group) {
+  if (format.scale != ScaleKind::half) return false;
+  if (format.min == MinKind::zero_point) return true;  // an f16 times at most 12 bits
   const hn::ScalableTag<uint16_t> d;
   const auto magnitude = hn::Set(d, 0x7fff), one = hn::Set(d, 1 << 10), eleven = hn::Set(d, 11 << 10);
   auto outside = hn::Zero(d);
@@ -196,9 +196,9 @@ HWY_INLINE void gemv_i4_group(const GemvArguments& g, const TileView& view, int6
 
 template <int kCount, bool kWithMin>
 void gemv_i4(const GemvArguments& g) {
-  for (int64_t tile = 0; tile < g.columns / kGroupTile; ++tile) {
+  for (int64_t tile = 0; tile < g.columns / kTileColumns; ++tile) {
     const TileView view = tile_view(g.format, g.panel, tile);
-    const float* x = g.x + tile * kGroupTile;
+    const float* x = g.x + tile * kTileColumns;
     for (int64_t row = 0; row < kWordRows; row += kLanes) {
       WordSums<kCount> sums;
       sums.load(g.acc + row);
@@ -211,9 +211,9 @@ void gemv_i4(const GemvArguments& g) {
 
 template <int kCount, bool kWithMin>
 void gemv_i8(const GemvArguments& g) {
-  for (int64_t tile = 0; tile < g.columns / kGroupTile; ++tile) {
+  for (int64_t tile = 0; tile < g.columns / kTileColumns; ++tile) {
     const TileView view = tile_view(g.format, g.panel, tile);
-    const float* x = g.x + tile * kGroupTile;
+    const float* x = g.x + tile * kTileColumns;
     for (int64_t row = 0; row < kPanelRows; row += kChunk) {
       Sums<kCount> sums;
       sums.load(g.acc + row);
@@ -240,17 +240,17 @@ struct GemvCodes {
 template <int kCount>
 struct GemvDense {
   const GemvArguments& arguments;
-  template <Element kElement>
+  template <PackedKind kKind>
   void operator()() const {
     const GemvArguments& g = arguments;
-    for (int64_t column = 0; column < g.columns; column += kTileColumns) {
-      const int64_t count = column + kTileColumns <= g.columns ? kTileColumns : g.columns - column;
+    for (int64_t column = 0; column < g.columns; column += kResidentColumns) {
+      const int64_t count = column + kResidentColumns <= g.columns ? kResidentColumns : g.columns - column;
       for (int64_t row = 0; row < kPanelRows; row += kChunk) {
         Sums<kCount> sums;
         sums.load(g.acc + row);
-        decode_dense<kVectors, true, kElement>(g.panel, column, count, row,
-                                               [&](int64_t k, const Vec(&w)[kVectors])
-                                                   HWY_ATTR { sums.add(w, g.x + column + k, g.x_stride); });
+        decode_dense<kVectors, true, kKind>(g.panel, column, count, row,
+                                            [&](int64_t k, const Vec(&w)[kVectors])
+                                                HWY_ATTR { sums.add(w, g.x + column + k, g.x_stride); });
         sums.store(g.acc + row);
       }
     }
@@ -261,13 +261,13 @@ template <int kCount>
 void gemv_tokens(const GemvArguments& arguments) {
   for (int64_t i = 0; i < kCount * kPanelRows; ++i) arguments.acc[i] = 0;
   if (arguments.format.dense()) {
-    with_dense(arguments.format.element, GemvDense<kCount>{arguments});
+    with_dense(arguments.format.kind, GemvDense<kCount>{arguments});
   } else {
     with_codes(arguments.format, GemvCodes<kCount>{arguments});
   }
 }
 
-void gemv_panel(const PanelFormat& format, const std::byte* panel, int64_t columns, const float* x, int64_t x_stride,
+void gemv_panel(const PackedFormat& format, const std::byte* panel, int64_t columns, const float* x, int64_t x_stride,
                 int64_t tokens, float* acc) {
   const GemvArguments arguments{format, panel, columns, x, x_stride, acc};
   switch (tokens) {

@@ -1,18 +1,15 @@
 #include "npu_emu/team.h"
 
-#include <pthread.h>
-#include <sched.h>
-
 #include <chrono>
 #include <cstring>
 
+#include "sync/affinity.h"
+#include "sync/clock.h"
 #include "sync/error.h"
 
 namespace tandem::npu_emu {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // Longer than the gap between two operators of a decode step, shorter than what a user would notice as load.
 constexpr std::chrono::microseconds kSpin{200};
@@ -31,15 +28,8 @@ bool spin_until(const Ready& ready, std::chrono::microseconds limit) {
 
 }  // namespace
 
-void pin_thread(std::thread& thread, int core) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  int code = EINVAL;
-  if (core >= 0 && core < CPU_SETSIZE) {
-    CPU_SET(static_cast<size_t>(core), &set);
-    code = pthread_setaffinity_np(thread.native_handle(), sizeof(set), &set);
-  }
-  if (code != 0) {
+void tie_to_core(std::thread& thread, int core) {
+  if (const int code = pin_thread(thread, {{core}})) {
     throw Error("cannot tie an NPU thread to its core", "core " + std::to_string(core) + ": " + std::strerror(code),
                 "name cores that this process may use");
   }
@@ -54,7 +44,7 @@ Team::Team(const std::vector<int>& helper_cores)
       Helper& helper = *helpers_.back();
       helper.done = bank_.make("npu part " + std::to_string(part));
       helper.thread = std::thread([this, &helper, part] { help(helper, part); });
-      pin_thread(helper.thread, core);
+      tie_to_core(helper.thread, core);
     }
   } catch (...) {
     stop();

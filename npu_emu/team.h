@@ -21,7 +21,7 @@
 namespace tandem::npu_emu {
 
 // Ties a thread to a core; Error naming the core when the system refuses.
-void pin_thread(std::thread& thread, int core);
+void tie_to_core(std::thread& thread, int core);
 
 class Team {
  public:

@@ -1,6 +1,6 @@
 // y[s, :] = scale * w[ids[s], :] decoded: the embedding lookup, one shader for both families and every packed format.
 //
-// Layout: engine/tensor/packed.h; y f32 [S, H] dense; ids int32 [S]. Constants: KIND 0 f32, 1 f16, 2 bf16, 3 i4, 4 i8, and GROUP, SUPER,
+// Layout: packed/format.h; y f32 [S, H] dense; ids int32 [S]. Constants: KIND 0 f32, 1 f16, 2 bf16, 3 i4, 4 i8, and GROUP, SUPER,
 //   MIN_KIND, ZERO_POINT as in packed_simt.glsl.
 // Work mapping: invocation i of group (g, s) decodes column 64 g + i of token s; `columns`, those of an OpenCL work-item, is not needed.
 // Limits: w holds rows row_begin .. row_end of a table of `vocabulary` rows; ids of other rows are left to other launches. An id outside

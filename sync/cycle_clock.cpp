@@ -1,7 +1,6 @@
 #include "sync/cycle_clock.h"
 
-#include <chrono>
-
+#include "sync/clock.h"
 #include "sync/error.h"
 
 #if defined(__x86_64__)
@@ -36,7 +35,7 @@ ClockTie tie_clocks() {
   uint64_t narrowest = UINT64_MAX;
   for (int i = 0; i < kReadings; ++i) {
     const uint64_t before = read_cycles();
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    const double seconds = now_seconds();
     const uint64_t after = read_cycles();
     if (after - before >= narrowest) continue;
     narrowest = after - before;

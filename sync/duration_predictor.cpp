@@ -1,7 +1,7 @@
+#include "sync/duration_predictor.h"
+
 #include <algorithm>
 #include <cmath>
-
-#include "sync/waiter.h"
 
 namespace tandem::sync {
 

@@ -59,7 +59,6 @@ class Flag {
   // Sleeps until the epoch reaches `epoch`, the flag fails, or about that time has passed. A device's kernel
   // cannot wake a sleeper.
   void sleep_until(uint32_t epoch, std::chrono::microseconds duration) const;
-  FlagBank& bank() const { return *bank_; }
   explicit operator bool() const { return bank_ != nullptr; }
 
  private:

@@ -1,20 +1,18 @@
 #include "sync/ping_pong.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <string>
 #include <thread>
 
+#include "sync/affinity.h"
+#include "sync/clock.h"
 #include "sync/cycle_clock.h"
 #include "sync/error.h"
 
 namespace tandem::sync {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // 128 bytes: x86 fetches lines in pairs.
 struct Words {
@@ -22,13 +20,6 @@ struct Words {
   alignas(128) std::atomic<uint32_t> pong{0};
   alignas(128) std::atomic<bool> given_up{false};
 };
-
-void pin(int core) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(core, &set);
-  sched_setaffinity(0, sizeof set, &set);
-}
 
 template <bool pause>
 void relax() {
@@ -79,7 +70,7 @@ std::vector<double> play(int second_core, int rounds, Clock::duration budget) {
   Words words;
   const auto count = static_cast<uint32_t>(rounds);
   std::thread second([&] {
-    pin(second_core);
+    pin_this_thread({{second_core}});
     for (uint32_t i = 1; i <= count && await<pause>(words.ping, i, words); ++i)
       words.pong.store(i, std::memory_order_release);
   });
@@ -113,28 +104,13 @@ double middle(std::vector<double> values) {
   return *half;
 }
 
-// The calling thread's cores, given back at the end of the scope.
-class Pinned {
- public:
-  explicit Pinned(int core) {
-    CPU_ZERO(&before_);
-    sched_getaffinity(0, sizeof before_, &before_);
-    pin(core);
-  }
-  ~Pinned() { sched_setaffinity(0, sizeof before_, &before_); }
-  Pinned(const Pinned&) = delete;
-  Pinned& operator=(const Pinned&) = delete;
-
- private:
-  cpu_set_t before_;
-};
-
 }  // namespace
 
 std::vector<double> ping_pong(int first_core, int second_core, int rounds, std::chrono::milliseconds budget) {
   TANDEM_CHECK(first_core != second_core, "a core cannot hand a word to itself");
   TANDEM_CHECK(rounds > 0, "a ping-pong has rounds");
-  const Pinned pinned(first_core);
+  const int first[] = {first_core};
+  const OnCores pinned(first);
   std::vector<double> tight = play<false>(second_core, rounds, budget / 2),
                       relaxed = play<true>(second_core, rounds, budget / 2);
   return middle(tight) <= middle(relaxed) ? tight : relaxed;

@@ -6,12 +6,11 @@
 
 #include <algorithm>
 
+#include "sync/clock.h"
 #include "sync/error.h"
 
 namespace tandem::sync {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 void pause_core() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -21,7 +20,6 @@ void pause_core() {
 #endif
 }
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 [[noreturn]] void throw_wait_failed(const std::string& why, const Flag& flag, uint32_t epoch,
                                     const WaitContext& context, const std::string& hint = "") {
@@ -120,7 +118,6 @@ class Attempt {
 
 class BlockingWaiter final : public Waiter {
  public:
-  const char* name() const override { return "blocking"; }
   WaitReport wait(const Flag& flag, uint32_t epoch, const WaitContext& context) override {
     Attempt attempt(flag, epoch, context);
     attempt.block();
@@ -140,7 +137,6 @@ void spin_yield_block(Attempt& attempt) {
 // Looks for a moment, for a wait that is all but over, and then asks the signaller's own event (or the futex).
 class EventWaiter final : public Waiter {
  public:
-  const char* name() const override { return "event"; }
   WaitReport wait(const Flag& flag, uint32_t epoch, const WaitContext& context) override {
     constexpr double kLookSeconds = 20e-6;  // what a futex takes to wake a thread
     Attempt attempt(flag, epoch, context);
@@ -163,17 +159,12 @@ bool seen_at_once(const Flag& flag, uint32_t epoch) {
 // "spin", and the policies whose work is handed over in another way but whose end is seen like this.
 class SpinWaiter final : public Waiter {
  public:
-  explicit SpinWaiter(const char* name) : name_(name) {}
-  const char* name() const override { return name_; }
   WaitReport wait(const Flag& flag, uint32_t epoch, const WaitContext& context) override {
     if (seen_at_once(flag, epoch)) return {};
     Attempt attempt(flag, epoch, context);
     spin_yield_block(attempt);
     return attempt.report();
   }
-
- private:
-  const char* name_;
 };
 
 // Sleeps end when they should, and not the 50 us later that threads are given by default. The thread's own setting
@@ -194,7 +185,6 @@ class PreciseSleep {
 // H7: sleep for the predicted time less the time a wake-up takes, then poll.
 class PredictWaiter final : public Waiter {
  public:
-  const char* name() const override { return "predict"; }
   WaitReport wait(const Flag& flag, uint32_t epoch, const WaitContext& context) override {
     Attempt attempt(flag, epoch, context);
     if (attempt.done()) return attempt.report();
@@ -224,10 +214,10 @@ struct Policy {
 constexpr Policy kPolicies[] = {
     {"blocking", [] { return std::unique_ptr<Waiter>(new BlockingWaiter); }},
     {"event", [] { return std::unique_ptr<Waiter>(new EventWaiter); }},
-    {"spin", [] { return std::unique_ptr<Waiter>(new SpinWaiter("spin")); }},
+    {"spin", [] { return std::unique_ptr<Waiter>(new SpinWaiter); }},
     {"predict", [] { return std::unique_ptr<Waiter>(new PredictWaiter); }},
-    {"gate", [] { return std::unique_ptr<Waiter>(new SpinWaiter("gate")); }},
-    {"doorbell", [] { return std::unique_ptr<Waiter>(new SpinWaiter("doorbell")); }},
+    {"gate", [] { return std::unique_ptr<Waiter>(new SpinWaiter); }},
+    {"doorbell", [] { return std::unique_ptr<Waiter>(new SpinWaiter); }},
 };
 
 }  // namespace

@@ -39,7 +39,6 @@ struct WaitReport {
 class Waiter {
  public:
   virtual ~Waiter() = default;
-  virtual const char* name() const = 0;
   virtual WaitReport wait(const Flag& flag, uint32_t epoch, const WaitContext& context) = 0;
 };
 
@@ -47,24 +46,5 @@ class Waiter {
 // from "spin" in how work is handed over, not in how its end is seen. Unknown name: Error listing these.
 std::unique_ptr<Waiter> make_waiter(std::string_view policy);
 std::vector<std::string> waiter_names();
-
-// The prediction of H7: kernels of one operator and shape take the same time in every layer. One per (program, shape).
-// Running estimate of the least time; the first sample (hidden compile) is not used.
-class DurationPredictor {
- public:
-  void observe(double seconds);
-  // The wait was longer than it had to be, nobody knows by how much: without this a prediction that is too long
-  // confirms itself for ever.
-  void observe_overslept();
-  double predict() const;  // 0: unknown
-  // What is left of it that long after the work began; 0: unknown, or all of it has passed.
-  double predict_after(double seconds) const;
-  double relative_error() const;  // mean |predicted - observed| / observed of the samples so far
-  int samples() const { return samples_; }
-
- private:
-  double estimate_ = 0, error_sum_ = 0;
-  int samples_ = 0, overslept_ = 0;  // the latter: in a row, at most 2
-};
 
 }  // namespace tandem::sync

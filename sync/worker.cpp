@@ -1,28 +1,20 @@
 #include "sync/worker.h"
 
-#include <pthread.h>
-#include <sched.h>
-
-#include <cerrno>
 #include <cstring>
 #include <string>
 #include <utility>
 
+#include "sync/affinity.h"
 #include "sync/error.h"
 
 namespace tandem::sync {
 namespace {
 
 void tie(std::thread& thread, const std::vector<int>& cores) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  std::string names;
-  for (const int core : cores) {
-    names += (names.empty() ? "" : ", ") + std::to_string(core);
-    if (core >= 0 && core < CPU_SETSIZE) CPU_SET(static_cast<size_t>(core), &set);
-  }
-  const int code = CPU_COUNT(&set) == 0 ? EINVAL : pthread_setaffinity_np(thread.native_handle(), sizeof(set), &set);
+  const int code = pin_thread(thread, cores);
   if (code == 0) return;
+  std::string names;
+  for (const int core : cores) names += (names.empty() ? "" : ", ") + std::to_string(core);
   throw Error("cannot tie a device's thread to its cores", "core " + names + ": " + std::strerror(code),
               "name cores that this process may use");
 }

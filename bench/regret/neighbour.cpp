@@ -8,16 +8,11 @@
 
 #include <cmath>
 
+#include "sync/clock.h"
 #include "sync/error.h"
 
 namespace tandem::bench {
 namespace {
-
-double seconds_now() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
 
 // All of them look at one clock, so that they are busy at the same time.
 [[noreturn]] void come_and_go(ComesAndGoes rhythm, pid_t parent) {
@@ -25,7 +20,7 @@ double seconds_now() {
   const double period = rhythm.busy_seconds + rhythm.idle_seconds;
   volatile uint64_t work = 0;
   while (getppid() == parent) {
-    if (std::fmod(seconds_now(), period) >= rhythm.busy_seconds) {
+    if (std::fmod(now_seconds(), period) >= rhythm.busy_seconds) {
       const timespec pause{0, 1'000'000};
       nanosleep(&pause, nullptr);
     } else {

@@ -13,7 +13,7 @@
 #include "engine/plan/prediction/statistics.h"
 #include "engine/run/contention.h"
 #include "engine/run/engine.h"
-#include "engine/run/timeline.h"
+#include "sync/clock.h"
 #include "sync/error.h"
 
 namespace tandem::bench {

@@ -42,7 +42,7 @@ void Progress::update(uint64_t done, uint64_t total) {
     clear();
     return;
   }
-  const auto now = std::chrono::steady_clock::now();
+  const auto now = Clock::now();
   if (drawn_ && now - last_ < kBetweenDraws) return;
   last_ = now;
   drawn_ = true;

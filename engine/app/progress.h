@@ -4,9 +4,10 @@
 // is wiped when it is complete, by clear(), and by the destructor, so that what is printed next begins on a clean line.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <string>
+
+#include "sync/clock.h"
 
 namespace tandem::app {
 
@@ -31,7 +32,7 @@ class Progress {
   std::string label_;
   ProgressUnit unit_;
   bool shown_, drawn_ = false;
-  std::chrono::steady_clock::time_point last_{};
+  Clock::time_point last_{};
 };
 
 }  // namespace tandem::app

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "sync/duration_predictor.h"
 #include "sync/flag.h"
 #include "sync/waiter.h"
 

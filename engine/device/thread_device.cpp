@@ -5,14 +5,12 @@
 #include "engine/device/device_id.h"
 #include "engine/device/lab/litmus_agents.h"
 #include "engine/device/lab/thread_probe.h"
+#include "sync/clock.h"
+#include "sync/duration_predictor.h"
 #include "sync/error.h"
 
 namespace tandem {
 namespace {
-
-double now_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 class OneByOne final : public ThreadWork {
  public:

@@ -24,7 +24,6 @@ Activations::Activations(const ModelConfig& c, const ActivationSizes& s, sync::P
   gate_up = floats(rows, 2 * c.feed_forward, "gate_up");
   activated = floats(rows, c.feed_forward, "activated");
   logits = floats(outputs, c.vocabulary, "logits");
-  chosen = floats(outputs, 1, "chosen");
   rope_table = floats(s.positions, c.rope.dim, "rope table");
   if (pool_ && c.rope.dim > 0) fill_rope_table(c.rope, s.positions, rope_table.as<float>());
   if (c.window_rope) window_rope_table = floats(s.positions, c.window_rope->dim, "rope table of windows");
@@ -47,7 +46,7 @@ Activations::~Activations() {
 size_t Activations::bytes() const {
   size_t sum = 0;
   for (const Operand& buffer :
-       {ids, positions, hidden, normed, qkv, attended, projected, gate_up, activated, logits, chosen, scratch}) {
+       {ids, positions, hidden, normed, qkv, attended, projected, gate_up, activated, logits, scratch}) {
     if (buffer) sum += buffer.slot->size_bytes();
   }
   return sum;

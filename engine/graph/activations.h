@@ -40,7 +40,6 @@ class Activations {
   Operand gate_up;              // [rows, 2 I]
   Operand activated;            // [rows, I]
   Operand logits;               // [output_rows, vocabulary]
-  Operand chosen;               // int32 [outputs], the greedy choice
   Operand rope_table;           // [positions, rope.dim / 2, 2]
   Operand window_rope_table;    // that of layers with a window, where it is another one
   Operand scratch;              // for attention split over the cache

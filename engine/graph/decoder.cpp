@@ -102,9 +102,6 @@ class Builder {
     matmul("output", w_.output, b_.normed, batch_.outputs, b_.logits);
     if (c_.logit_scale != 1)
       add("logit_scale", Scale{batch_.outputs, c_.vocabulary, b_.logits, c_.vocabulary, c_.logit_scale});
-    if (batch_.choose) {
-      add("choose", ArgMax{batch_.outputs, c_.vocabulary, b_.logits, c_.vocabulary, b_.chosen});
-    }
   }
 
   RmsNorm norm_of(const Operand& weight) const {

@@ -17,7 +17,6 @@ namespace tandem {
 struct Batch {
   int64_t S = 1;        // tokens of this pass
   int64_t outputs = 1;  // the last `outputs` of them get logits; 0: only the cache is filled
-  bool choose = false;  // also write the greedy choice of each output
   bool operator==(const Batch&) const = default;
 };
 

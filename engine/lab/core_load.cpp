@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <semaphore>
 
-#include "engine/run/core_layout.h"
-#include "engine/run/timeline.h"
+#include "sync/affinity.h"
+#include "sync/clock.h"
 
 namespace tandem::sync_lab {
 namespace {
@@ -24,14 +24,6 @@ void keep(uint32_t value) {
 }
 
 }  // namespace
-
-OnCore::OnCore(int core) {
-  CPU_ZERO(&before_);
-  sched_getaffinity(0, sizeof before_, &before_);
-  pin_this_thread({{core}});
-}
-
-OnCore::~OnCore() { sched_setaffinity(0, sizeof before_, &before_); }
 
 Neighbour::Neighbour(int core) {
   std::binary_semaphore computes(0);

@@ -1,28 +1,14 @@
 // Load that a measurement puts on chosen cores: a neighbour that computes and counts how far it gets, threads that only
-// spin, and the place of the measuring thread itself.
+// spin.
 //
 // Contract: threads end with the object that started them, at the latest some microseconds after. Where the system
 // refuses to pin, threads run where it puts them. Threads: each object belongs to one thread.
 #pragma once
 
-#include <sched.h>
-
 #include <thread>
 #include <vector>
 
 namespace tandem::sync_lab {
-
-// Pins the calling thread until the end of the scope, and then gives it back the cores it had.
-class OnCore {
- public:
-  explicit OnCore(int core);
-  ~OnCore();
-  OnCore(const OnCore&) = delete;
-  OnCore& operator=(const OnCore&) = delete;
-
- private:
-  cpu_set_t before_;
-};
 
 // A thread that computes on one core.
 class Neighbour {

@@ -10,7 +10,8 @@
 #include "engine/device/lab/lab.h"
 #include "engine/lab/core_load.h"
 #include "engine/lab/cpu_time.h"
-#include "engine/run/timeline.h"
+#include "sync/clock.h"
+#include "sync/duration_predictor.h"
 #include "sync/error.h"
 #include "sync/waiter.h"
 

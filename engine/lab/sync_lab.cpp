@@ -9,7 +9,8 @@
 #include "engine/lab/core_load.h"
 #include "engine/lab/measure_policy.h"
 #include "engine/lab/targets.h"
-#include "engine/run/timeline.h"
+#include "sync/affinity.h"
+#include "sync/clock.h"
 #include "sync/error.h"
 #include "sync/ping_pong.h"
 #include "sync/waiter.h"
@@ -61,7 +62,8 @@ class Lab {
     result.cores = device->info().cores;
     result.waiter_core = waiter_core(options_.layout, usable_, result.cores);
     result.shares_core = contains(result.cores, result.waiter_core);
-    const OnCore pinned(result.waiter_core);
+    const int cores[] = {result.waiter_core};
+    const OnCores pinned(cores);
     LineMeter line(line_cores(result.waiter_core, result.cores));
     // Lengths outside, policies inside: what is compared is measured side by side.
     for (const double work : options_.work_seconds) {

@@ -13,7 +13,8 @@
 
 #include "engine/measure/roofline_loops.h"
 #include "engine/run/core_layout.h"
-#include "engine/run/timeline.h"
+#include "sync/affinity.h"
+#include "sync/clock.h"
 #include "sync/error.h"
 
 namespace tandem {

@@ -1,6 +1,6 @@
 #include "engine/model/architecture.h"
 
-#include "engine/model/config_keys.h"
+#include "engine/model/common_keys.h"
 #include "sync/error.h"
 
 namespace tandem {

@@ -1,10 +1,12 @@
-// The keys that all architectures have, and those computations that some of them declare.
+#include "engine/model/common_keys.h"
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <string_view>
 
 #include "engine/model/config_keys.h"
+#include "engine/model/rope_keys.h"
 #include "sync/error.h"
 
 namespace tandem {

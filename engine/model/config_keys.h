@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 
 #include "engine/model/config.h"
@@ -35,13 +34,5 @@ class ConfigKeys {
   const GgufFile& file_;
   std::string prefix_;
 };
-
-// The keys that all architectures have, and of `known` those that the file has. Error: a key is missing, out of range
-// or contradicts another, or asks for a computation that is not known.
-ModelConfig read_common_keys(const GgufFile& file, std::span<const char* const> known);
-// The rotation's keys; heads and context length are already in `config`.
-void read_rope(const ConfigKeys& keys, ModelConfig& config);
-// The frequency factors of the tensor "rope_freqs.weight", if the file has it.
-void read_rope_factors(const GgufFile& file, ModelConfig& config);
 
 }  // namespace tandem

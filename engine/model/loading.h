@@ -47,4 +47,8 @@ class ModelLoading {
   std::unique_ptr<State> state_;
 };
 
+// All of it at once: packs every weight of the file into pool slots with `threads` threads. Error: a missing or
+// misshapen tensor, an unknown architecture.
+Model load_model(const GgufFile& file, sync::Pool& pool, int threads, const LoadProgress& progress = {});
+
 }  // namespace tandem

@@ -1,8 +1,8 @@
-// How files describe the rotation: base, width and scaling.
+#include "engine/model/rope_keys.h"
+
 #include <cmath>
 #include <cstring>
 
-#include "engine/model/config_keys.h"
 #include "sync/error.h"
 
 namespace tandem {

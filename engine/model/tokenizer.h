@@ -39,15 +39,4 @@ class Tokenizer {
 
 std::unique_ptr<Tokenizer> make_tokenizer(const GgufFile& file);
 
-// Passes on only whole UTF-8 characters: bytes of an unfinished one wait for the rest. flush() gives what is left,
-// invalid bytes replaced by U+FFFD.
-class Utf8Stream {
- public:
-  std::string push(std::string_view bytes);
-  std::string flush();
-
- private:
-  std::string pending_;
-};
-
 }  // namespace tandem

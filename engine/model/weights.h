@@ -51,9 +51,6 @@ std::vector<PackedFormat> matrix_formats(const ModelWeights& weights);
 // done and total in bytes of the file; called from the loading thread.
 using LoadProgress = std::function<void(uint64_t done, uint64_t total)>;
 
-// Packs every weight of the file into pool slots with `threads` threads. Error: a missing or misshapen tensor, an
-// unknown architecture.
-Model load_model(const GgufFile& file, sync::Pool& pool, int threads, const LoadProgress& progress = {});
 ModelConfig read_config(const GgufFile& file);  // the shapes alone
 
 }  // namespace tandem

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "engine/run/core_layout.h"
-#include "engine/run/whole_file.h"
+#include "sync/whole_file.h"
 
 namespace tandem {
 

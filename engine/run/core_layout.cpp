@@ -1,9 +1,8 @@
 #include "engine/run/core_layout.h"
 
-#include <sched.h>
-
 #include <algorithm>
 
+#include "sync/affinity.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -29,40 +28,19 @@ CoreLayout lay_out_cores(std::span<const int> usable, int threads) {
           true};
 }
 
-namespace {
-
-std::vector<int> read_affinity() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  std::vector<int> cores;
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) {
-    for (int core = 0; core < CPU_SETSIZE; ++core) {
-      if (CPU_ISSET(core, &set)) cores.push_back(core);
-    }
-  }
-  if (cores.empty()) cores.push_back(0);
-  return cores;
-}
-
-}  // namespace
-
 const std::vector<int>& usable_cores() {
   // Read once: an engine pins its orchestrator, and the next one opened by that thread must not take this for all there
   // is.
-  static const std::vector<int> cores = read_affinity();
+  static const std::vector<int> cores = [] {
+    const std::vector<int> found = cores_of_this_thread();
+    return found.empty() ? std::vector{0} : found;
+  }();
   return cores;
 }
 
 std::string to_string(const CoreLayout& layout) {
   return "GPU worker on core " + list(layout.gpu) + ", NPU on core " + list(layout.npu) + ", orchestrator on core " +
          std::to_string(layout.orchestrator) + (layout.may_spin ? "" : ", blocking waits only");
-}
-
-void pin_this_thread(std::span<const int> cores) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (int core : cores) CPU_SET(core, &set);
-  if (!cores.empty()) sched_setaffinity(0, sizeof(set), &set);
 }
 
 }  // namespace tandem

@@ -23,6 +23,5 @@ struct CoreLayout {
 CoreLayout lay_out_cores(std::span<const int> usable, int threads = 0);
 const std::vector<int>& usable_cores();  // what the process may use, by sched_getaffinity at the first call
 std::string to_string(const CoreLayout& layout);
-void pin_this_thread(std::span<const int> cores);  // no effect where the system refuses
 
 }  // namespace tandem

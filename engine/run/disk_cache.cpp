@@ -5,9 +5,9 @@
 #include <filesystem>
 
 #include "engine/device/gpu/kept_file.h"
-#include "engine/run/whole_file.h"
 #include "sync/error.h"
 #include "sync/json_text.h"
+#include "sync/whole_file.h"
 
 namespace tandem {
 namespace {
@@ -40,18 +40,6 @@ DiskCache::DiskCache(std::string path) : path_(std::move(path)) {
 std::string DiskCache::default_path() {
   const std::string folder = gpu::default_cache_folder();
   return folder.empty() ? "" : folder + "/measured.json";
-}
-
-std::optional<double> DiskCache::number(const std::string& key) const {
-  const auto found = values_.find(key);
-  if (found == values_.end() || !found->is_number()) return std::nullopt;
-  return found->get<double>();
-}
-
-std::optional<std::string> DiskCache::text(const std::string& key) const {
-  const auto found = values_.find(key);
-  if (found == values_.end() || !found->is_string()) return std::nullopt;
-  return found->get<std::string>();
 }
 
 std::optional<nlohmann::json> DiskCache::value(const std::string& key) const {

@@ -20,8 +20,6 @@ class DiskCache {
   explicit DiskCache(std::string path);  // "": nothing is kept
   static std::string default_path();     // ${XDG_CACHE_HOME:-~/.cache}/tandem/measured.json
 
-  std::optional<double> number(const std::string& key) const;
-  std::optional<std::string> text(const std::string& key) const;
   std::optional<nlohmann::json> value(const std::string& key) const;  // of any type
   // Every value whose key begins so, in the order of their keys.
   void for_each(std::string_view prefix, const std::function<void(const nlohmann::json& value)>& take) const;

@@ -23,6 +23,7 @@
 #include "engine/run/contention.h"
 #include "engine/run/contract.h"
 #include "engine/run/kernel_set.h"
+#include "sync/affinity.h"
 #include "sync/error.h"
 
 namespace tandem {

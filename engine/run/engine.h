@@ -99,7 +99,6 @@ class Engine {
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   const GgufFile& file() const { return file_; }
   size_t weight_bytes() const { return model_.weights.bytes; }
-  size_t pool_bytes() const { return pool_.mapped_bytes(); }
   size_t activation_bytes() const { return activations_->bytes(); }  // reused from layer to layer (H10)
   size_t cache_bytes() const;                                        // keys and values of a full context
 

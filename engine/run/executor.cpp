@@ -9,6 +9,7 @@
 #include "engine/device/lab/lab.h"
 #include "engine/plan/partition/matmul_shape.h"
 #include "engine/run/timeline_pass.h"
+#include "sync/clock.h"
 #include "sync/error.h"
 
 namespace tandem {

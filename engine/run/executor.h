@@ -19,6 +19,7 @@
 #include "engine/plan/plan.h"
 #include "engine/run/timeline.h"
 #include "engine/run/timeline_pass.h"
+#include "sync/duration_predictor.h"
 #include "sync/flag.h"
 #include "sync/pool.h"
 #include "sync/waiter.h"
@@ -37,8 +38,7 @@ struct ExecutorOptions {
 class PreparedPlan {
  public:
   const Plan& plan() const { return plan_; }
-  double predicted_seconds() const { return predictor_.predict(); }        // of the next run; 0: unknown
-  const sync::DurationPredictor& predictor() const { return predictor_; }  // its error, and what it has seen
+  const sync::DurationPredictor& predictor() const { return predictor_; }  // of runs: its error, and what it has seen
 
  private:
   friend class Executor;

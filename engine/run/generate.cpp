@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/model/tokenizer/utf8_stream.h"
+#include "sync/clock.h"
 #include "sync/error.h"
 
 namespace tandem {

@@ -7,8 +7,8 @@
 #include <filesystem>
 
 #include "engine/device/gpu/kept_file.h"
-#include "engine/run/whole_file.h"
 #include "sync/error.h"
+#include "sync/whole_file.h"
 
 namespace tandem {
 namespace {

@@ -1,17 +1,12 @@
 #include "engine/run/timeline.h"
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "engine/run/whole_file.h"
+#include "sync/whole_file.h"
 
 namespace tandem {
-
-double now_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 double Timeline::busy_seconds(const std::string& track) const {
   double sum = 0;

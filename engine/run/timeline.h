@@ -24,8 +24,6 @@ struct Span {
   bool alone = false;    // launched by itself only because it was recorded (DeviceSpan::alone)
 };
 
-double now_seconds();  // steady clock
-
 class Timeline {
  public:
   void add(Span span) { spans_.push_back(std::move(span)); }

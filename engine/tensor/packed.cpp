@@ -1,24 +1,153 @@
 #include "engine/tensor/packed.h"
 
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <type_traits>
+
+#include "engine/tensor/transpose.h"
+#include "engine/tensor/unpack.h"
 #include "sync/error.h"
 
+// Panels are filled tile by tile: the rows of a tile are taken apart into one small buffer and transposed; of a part of
+// a panel the columns of the rows at hand are copied to their place, so that neighbouring rows stay untouched.
 namespace tandem {
 namespace {
 
-size_t element_bytes(PackedKind kind) { return kind == PackedKind::f32 ? 4 : 2; }
+static_assert(std::endian::native == std::endian::little, "blocks and panels are little-endian");
+
+// The rows of one panel that are packed now: source rows lie `stride` bytes apart and become rows [first, first +
+// count).
+struct Rows {
+  const uint8_t* source;
+  size_t stride;
+  int first, count;
+};
+
+struct alignas(64) Integers {
+  uint8_t q[kPanelRows][kSuperColumns];
+  uint16_t scale[kPanelRows], min[kPanelRows];
+  int8_t scales[16][kPanelRows];
+  uint8_t mins[16][kPanelRows];
+};
+
+// Quants of one tile: columns [column, column + 32) of every row in `from`.
+void write_quants(const PackedFormat& format, const Integers& from, int column, const Rows& rows, uint8_t* quants) {
+  const bool nibbles = format.kind == PackedKind::i4;
+  const int lines = nibbles ? 16 : 32;  // of 64 bytes
+  alignas(64) uint8_t all[32 * kPanelRows];
+  uint8_t* const line = rows.count == kPanelRows ? quants : all;
+  if (nibbles)
+    write_i4_lines([&](int r) { return pair_codes(from.q[r] + column); }, line);
+  else
+    write_i8_lines([&](int r) { return from.q[r] + column; }, line);
+  if (line == quants) return;
+  for (int i = 0; i < lines; ++i) {
+    for (int r = rows.first; r < rows.first + rows.count; ++r) {
+      const int at = i * kPanelRows + (nibbles ? i4_byte(r) : r);
+      quants[at] = line[at];
+    }
+  }
+}
+
+template <typename T>
+void write_line(const T* line, const Rows& rows, uint8_t*& to) {
+  std::memcpy(to + rows.first * sizeof(T), line + rows.first, rows.count * sizeof(T));
+  to += kPanelRows * sizeof(T);
+}
+
+void pack_blocks(StorageType type, const PackedFormat& format, int64_t columns, const Rows& rows, uint8_t* panel) {
+  const StorageTypeInfo& block = info(type);
+  const blocks::Unpacker unpack = blocks::unpacker(type);
+  const bool with_min = format.min == MinKind::explicit_;
+  const int block_columns = static_cast<int>(block.block_values), groups = kTileColumns / format.group;
+  Integers integers{};
+  for (int64_t b = 0; b < columns / block_columns; ++b) {
+    for (int i = 0; i < rows.count; ++i) {
+      const int r = rows.first + i;
+      blocks::Unpacked to;
+      to.q = integers.q[r];
+      unpack(rows.source + i * rows.stride + b * block.block_bytes, to);
+      integers.scale[r] = to.scale;
+      integers.min[r] = to.min;
+      if (format.scale == ScaleKind::super)
+        for (int g = 0; g < block_columns / format.group; ++g) {
+          integers.scales[g][r] = to.scales[g];
+          integers.mins[g][r] = to.mins[g];
+        }
+    }
+    if (format.scale == ScaleKind::super) {
+      write_line(integers.scale, rows, panel);
+      if (with_min) write_line(integers.min, rows, panel);
+    }
+    for (int tile = 0; tile < block_columns / kTileColumns; ++tile) {
+      if (format.scale == ScaleKind::half) {
+        write_line(integers.scale, rows, panel);
+        if (with_min) write_line(integers.min, rows, panel);
+      } else {
+        for (int g = 0; g < groups; ++g) write_line(integers.scales[tile * groups + g], rows, panel);
+        for (int g = 0; g < groups && with_min; ++g) write_line(integers.mins[tile * groups + g], rows, panel);
+      }
+      write_quants(format, integers, tile * kTileColumns, rows, panel);
+      panel += format.kind == PackedKind::i4 ? 1024 : 2048;
+    }
+  }
+}
+
+// Whole panels of the types whose blocks hold the packed codes as they are, or nibbles: nothing is taken apart first.
+template <int kScales, bool kNibbles>
+void pack_plain_blocks(int64_t columns, const Rows& rows, uint8_t* panel) {
+  constexpr size_t kHeader = kScales * sizeof(uint16_t), kBlock = kHeader + (kNibbles ? 16 : 32);
+  for (int64_t b = 0; b < columns / kTileColumns; ++b) {
+    const uint8_t* first = rows.source + static_cast<size_t>(b) * kBlock;
+    uint16_t scales[kScales][kPanelRows];
+    for (int r = 0; r < kPanelRows; ++r) {
+      uint16_t header[kScales];
+      std::memcpy(header, first + r * rows.stride, kHeader);
+      for (int i = 0; i < kScales; ++i) scales[i][r] = header[i];
+    }
+    std::memcpy(panel, scales, sizeof scales);
+    panel += sizeof scales;
+    const auto codes = [&](int r) { return first + r * rows.stride + kHeader; };
+    if constexpr (kNibbles)
+      write_i4_lines([&](int r) { return pair_file_nibbles(load_bytes16(codes(r))); }, panel);
+    else
+      write_i8_lines(codes, panel);
+    panel += (kNibbles ? 16 : 32) * kPanelRows;
+  }
+}
+
+using PanelPacker = void (*)(int64_t columns, const Rows& rows, uint8_t* panel);
+
+// Of a whole panel; nullptr: there is no shorter way than pack_blocks().
+PanelPacker whole_panel_packer(StorageType type) {
+  switch (type) {
+    case StorageType::q4_0:
+      return pack_plain_blocks<1, true>;
+    case StorageType::q4_1:
+      return pack_plain_blocks<2, true>;
+    case StorageType::q8_0:
+      return pack_plain_blocks<1, false>;
+    default:
+      return nullptr;
+  }
+}
+
+template <typename T>
+void pack_dense(int64_t columns, const Rows& rows, uint8_t* panel) {
+  T* out = reinterpret_cast<T*>(panel);
+  constexpr int64_t kColumnsAtOnce = 64 / sizeof(T);  // one cache line of every row
+  for (int64_t k0 = 0; k0 < columns; k0 += kColumnsAtOnce) {
+    const int64_t count = std::min(kColumnsAtOnce, columns - k0);
+    T in[kPanelRows][kColumnsAtOnce] = {};
+    for (int i = 0; i < rows.count; ++i)
+      std::memcpy(in[i], rows.source + i * rows.stride + k0 * sizeof(T), count * sizeof(T));
+    for (int64_t k = 0; k < count; ++k)
+      for (int i = 0; i < rows.count; ++i) out[(k0 + k) * kPanelRows + rows.first + i] = in[i][k];
+  }
+}
 
 }  // namespace
-
-std::string to_string(const PackedFormat& format) {
-  static constexpr const char* kKinds[] = {"f32", "f16", "bf16", "i4", "i8"};
-  std::string text = kKinds[static_cast<int>(format.kind)];
-  if (format.dense()) return text;
-  text += ".g" + std::to_string(format.group);
-  text += format.scale == ScaleKind::half ? ".half" : ".super";
-  if (format.min == MinKind::explicit_) text += ".min";
-  if (format.min == MinKind::zero_point) text += ".zero" + std::to_string(format.zero_point);
-  return text;
-}
 
 PackedFormat packed_format(StorageType type) {
   using enum StorageType;
@@ -56,36 +185,28 @@ PackedFormat packed_format(StorageType type) {
   throw Error("unknown storage type", "type number " + std::to_string(static_cast<uint32_t>(type)));
 }
 
-size_t tile_bytes(const PackedFormat& format) {
-  if (format.dense()) return 0;
-  const size_t groups = static_cast<size_t>(kTileColumns) / format.group;
-  const size_t number = format.scale == ScaleKind::half ? 2 : 1;  // bytes of one scale or minimum
-  const size_t arrays = format.min == MinKind::explicit_ ? 2 : 1;
-  const size_t quants = format.kind == PackedKind::i4 ? 1024 : 2048;
-  return arrays * number * groups * kPanelRows + quants;
-}
-
-size_t super_header_bytes(const PackedFormat& format) {
-  if (format.scale != ScaleKind::super) return 0;
-  return (format.min == MinKind::explicit_ ? 2 : 1) * sizeof(uint16_t) * kPanelRows;
-}
-
-size_t panel_bytes(const PackedFormat& format, int64_t columns) {
-  if (format.dense()) {
-    if (columns <= 0) throw Error("a packed matrix has no columns", to_string(format));
-    return static_cast<size_t>(columns * kPanelRows) * element_bytes(format.kind);
+void pack_rows(StorageType type, const void* source, int64_t columns, int64_t row_begin, int64_t row_count,
+               std::byte* panels) {
+  const PackedFormat format = packed_format(type);
+  const size_t stride = row_bytes(type, columns), panel_size = panel_bytes(format, columns);
+  TANDEM_CHECK(row_begin >= 0 && row_count >= 0, "pack_rows");
+  const auto* bytes = static_cast<const uint8_t*>(source);
+  const PanelPacker pack_whole = whole_panel_packer(type);
+  for (int64_t row = row_begin, end = row_begin + row_count; row < end;) {
+    const int64_t next = std::min(end, (row / kPanelRows + 1) * kPanelRows);
+    const Rows rows{bytes + (row - row_begin) * stride, stride, static_cast<int>(row % kPanelRows),
+                    static_cast<int>(next - row)};
+    auto* panel = reinterpret_cast<uint8_t*>(panels) + row / kPanelRows * panel_size;
+    if (pack_whole && rows.count == kPanelRows)
+      pack_whole(columns, rows, panel);
+    else if (!format.dense())
+      pack_blocks(type, format, columns, rows, panel);
+    else if (type == StorageType::f32)
+      pack_dense<uint32_t>(columns, rows, panel);
+    else
+      pack_dense<uint16_t>(columns, rows, panel);
+    row = next;
   }
-  const int64_t unit = format.scale == ScaleKind::super ? kSuperColumns : kTileColumns;
-  if (columns <= 0 || columns % unit != 0)
-    throw Error("the row length does not fit the packed format",
-                std::to_string(columns) + " columns in format " + to_string(format),
-                "it must be a multiple of " + std::to_string(unit));
-  const auto tiles = static_cast<size_t>(columns / kTileColumns);
-  return tiles * tile_bytes(format) + static_cast<size_t>(columns / unit) * super_header_bytes(format);
-}
-
-size_t packed_bytes(const PackedFormat& format, int64_t rows, int64_t columns) {
-  return static_cast<size_t>(panel_count(rows)) * panel_bytes(format, columns);
 }
 
 }  // namespace tandem

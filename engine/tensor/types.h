@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "packed/half.h"
+
 namespace tandem {
 
 // Values are the type numbers of the GGUF format.
@@ -44,11 +46,5 @@ size_t row_bytes(StorageType type, int64_t values);  // values: a multiple of bl
 
 // Decodes one row of `values` values to f32, by the type's published formula (the reference of everything else).
 void decode_row(StorageType type, const void* blocks, float* out, int64_t values);
-
-// IEEE half <-> float in software: exact, round to nearest even.
-float half_to_float(uint16_t half);
-uint16_t float_to_half(float value);
-float bf16_to_float(uint16_t value);
-uint16_t float_to_bf16(float value);
 
 }  // namespace tandem

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "engine/model/architecture.h"
+#include "engine/model/loading.h"
 #include "sync/error.h"
 #include "tests/engine/model/read_all.h"
 #include "tests/fuzz/one_in.h"

@@ -71,8 +71,6 @@ void measurements(Bytes input) {
     ratios_of(value);
   });
   stored_seconds(cache, "d");
-  cache.number("d");
-  cache.text("d");
   for (const DeviceKind kind : {DeviceKind::gpu, DeviceKind::npu}) {
     const std::vector<MeasuredPoint> points = stored_points(cache, device(kind));
     try {

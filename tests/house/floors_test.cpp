@@ -43,7 +43,8 @@ TEST(Floors, an_include_into_a_sibling_folder_of_the_same_floor_is_found) {
   EXPECT_THAT(check_includes("engine/device/host/host.cpp", "#include \"engine/model/gguf.h\"\n"),
               ElementsAre(HasSubstr("sibling folder of floor 3")));
   EXPECT_THAT(check_includes("npu_emu/array.cpp", "#include \"engine/tensor/types.h\"\n"),
-              ElementsAre(HasSubstr("sibling")));
+              ElementsAre(HasSubstr("not below its own")));
+  EXPECT_THAT(check_includes("npu_emu/array.cpp", "#include \"packed/format.h\"\n"), IsEmpty());
 }
 
 TEST(Floors, an_include_into_a_room_that_is_not_below_is_found) {

@@ -33,7 +33,7 @@ tidy() {
   mkdir -p "$stamps"
   key=$({ cat .clang-tidy; sources | grep '\.h$' | xargs cat; } | sha256sum | cut -c1-32)
   find "$stamps" -type f ! -name "$key-*" -delete
-  sources | grep -E '^(sync|npu_emu|kernels|engine)/.*\.cpp$' | while IFS= read -r file; do
+  sources | grep -E '^(sync|packed|npu_emu|kernels|engine)/.*\.cpp$' | while IFS= read -r file; do
     stamp=$stamps/$key-$(sha256sum "$file" | cut -c1-32)
     if grep -q "/$file\"" "$build/compile_commands.json" && [ ! -e "$stamp" ]; then printf '%s\n%s\n' "$file" "$stamp"; fi
   done | xargs -r -d '\n' -n 2 -P "$(nproc)" bash -c 'clang-tidy --quiet --extra-arg=-Wno-unknown-warning-option -p "$0" "$1" 2>/dev/null && touch "$2"' "$build"

@@ -13,7 +13,7 @@ namespace {
 constexpr float kCanary = -777.25f;
 
 struct Problem {
-  Problem(const PanelFormat& format, const ProductShape& shape, uint32_t seed)
+  Problem(const PackedFormat& format, const ProductShape& shape, uint32_t seed)
       : format(format), shape(shape), random(seed) {
     panels = random_panels(format, shape.n, shape.k, random);
     x = std::vector<float>(static_cast<size_t>(shape.m * (shape.k + 1)));
@@ -37,7 +37,7 @@ struct Problem {
     return result;
   }
 
-  PanelFormat format;
+  PackedFormat format;
   ProductShape shape;
   std::mt19937 random;
   std::vector<std::byte> panels;
@@ -45,14 +45,14 @@ struct Problem {
 };
 
 TEST(FastMatmul, gives_the_definitions_bits_in_every_format_on_every_instruction_set) {
-  for (const PanelFormat& format : all_formats()) {
+  for (const PackedFormat& format : all_formats()) {
     for (const int64_t tokens : {1, 2, 3, 4, 5, 8, 9}) {
       Problem setup(format, {tokens, format.dense() ? 67 : 256, 70}, static_cast<uint32_t>(tokens));
       const std::vector<float> expected = setup.expected();
       for (const FastKernels* kernels : all_kernels()) {
         std::fill(setup.y.begin(), setup.y.end(), kCanary);
         fast_matmul(setup.call(), *kernels);
-        ASSERT_TRUE(same_bits(expected, setup.y)) << kernels->name << " " << describe(format) << " tokens " << tokens;
+        ASSERT_TRUE(same_bits(expected, setup.y)) << kernels->name << " " << to_string(format) << " tokens " << tokens;
       }
     }
   }
@@ -63,10 +63,10 @@ TEST(FastMatmul, gives_the_definitions_bits_whatever_scales_and_minima_meet) {
   using tandem::testing::Edge;
   const Edge edges[] = {Edge::inside, Edge::below, Edge::above, Edge::anywhere};
   for (const int group : {16, 32}) {
-    const PanelFormat format{Element::i4, Scales::half, Minimum::stored, group};
+    const PackedFormat format{PackedKind::i4, ScaleKind::half, MinKind::explicit_, group};
     for (const int64_t tokens : {1, 3, 9}) {
       Problem setup(format, {tokens, 512, 64}, static_cast<uint32_t>(tokens));
-      for (int64_t tile = 0; tile < setup.shape.k / kGroupTile; ++tile) {
+      for (int64_t tile = 0; tile < setup.shape.k / kTileColumns; ++tile) {
         const TileView view = tile_view(format, setup.panels.data(), tile);
         for (int64_t i = 0; i < format.groups() * kPanelRows; ++i) {
           // One row of each group is at the edge, or all of them are anywhere.
@@ -88,7 +88,7 @@ TEST(FastMatmul, gives_the_definitions_bits_whatever_scales_and_minima_meet) {
 }
 
 TEST(FastMatmul, gives_the_same_bits_however_many_tokens_go_together) {
-  const PanelFormat format = {Element::i4, Scales::half, Minimum::stored, 32, 0};
+  const PackedFormat format = {PackedKind::i4, ScaleKind::half, MinKind::explicit_, 32, 0};
   Problem all(format, {23, 96, 130}, 3);
   fast_matmul(all.call());
   const std::vector<float> together = all.y;
@@ -107,7 +107,7 @@ TEST(FastMatmul, gives_the_same_bits_however_many_tokens_go_together) {
 
 TEST(FastMatmul, gives_the_same_bits_for_tokens_beyond_one_residency) {
   // 1100 tokens are more than stream past a tile at once (1024); compare with single tokens.
-  Problem setup({Element::f16}, {1100, 65, 64}, 4);
+  Problem setup({PackedKind::f16}, {1100, 65, 64}, 4);
   fast_matmul(setup.call());
   const std::vector<float> expected = setup.expected();
   EXPECT_TRUE(same_bits(expected, setup.y));
@@ -115,7 +115,7 @@ TEST(FastMatmul, gives_the_same_bits_for_tokens_beyond_one_residency) {
 
 TEST(FastMatmul, gives_the_same_bits_in_any_number_of_parts) {
   for (const int64_t tokens : {1, 6}) {
-    Problem setup({Element::i8, Scales::super, Minimum::stored, 16, 0}, {tokens, 256, 450}, 5);
+    Problem setup({PackedKind::i8, ScaleKind::super, MinKind::explicit_, 16, 0}, {tokens, 256, 450}, 5);
     const std::vector<float> expected = setup.expected();
     for (const int parts : {1, 2, 3, 8, 20}) {
       std::fill(setup.y.begin(), setup.y.end(), kCanary);
@@ -133,7 +133,7 @@ TEST(FastMatmul, gives_the_same_bits_in_any_number_of_parts) {
 
 TEST(FastMatmul, writes_each_part_of_a_slice_of_the_rows_and_no_others) {
   for (const int64_t tokens : {1, 6}) {
-    Problem setup({Element::i8, Scales::half, Minimum::none, 32, 0}, {tokens, 64, 450}, 5);
+    Problem setup({PackedKind::i8, ScaleKind::half, MinKind::none, 32, 0}, {tokens, 64, 450}, 5);
     std::vector<float> expected = setup.expected();
     MatmulCall slice = setup.call();
     slice.row_begin = 128;
@@ -157,20 +157,6 @@ TEST(FastMatmul, fuses_its_multiply_add_on_every_instruction_set) {
   ASSERT_FALSE(all_kernels().empty());
   EXPECT_STREQ("plain", all_kernels().back()->name);
   for (const FastKernels* kernels : all_kernels()) EXPECT_TRUE(fma_is_fused(*kernels)) << kernels->name;
-}
-
-TEST(FastMatmul, tells_why_columns_do_not_fit_a_format) {
-  const PanelFormat half = {Element::i4, Scales::half, Minimum::none, 32, 0},
-                    super = {Element::i4, Scales::super, Minimum::none, 32, 0};
-  EXPECT_EQ(nullptr, misfit({Element::f16}, 7));
-  EXPECT_EQ(nullptr, misfit(half, 96));
-  EXPECT_NE(nullptr, misfit(half, 33));
-  EXPECT_NE(nullptr, misfit(super, 96));
-  EXPECT_EQ(nullptr, misfit(super, 512));
-  EXPECT_NE(nullptr, misfit({Element::i4}, 32));
-  EXPECT_NE(nullptr, misfit({Element::f16, Scales::half, Minimum::none, 32, 0}, 32));
-  EXPECT_NE(nullptr, misfit({Element::i8, Scales::half, Minimum::none, 24, 0}, 96));
-  EXPECT_NE(nullptr, misfit({Element::f16}, 0));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -12,29 +13,23 @@
 namespace tandem::npu_emu {
 namespace {
 
-TEST(NumberFormat, converts_every_half_to_float_and_back) {
-  for (uint32_t bits = 0; bits < 0x10000; ++bits) {
-    const uint16_t half = static_cast<uint16_t>(bits);
-    const float value = half_to_float(half);
-    if (std::isnan(value)) {
-      EXPECT_TRUE(std::isnan(half_to_float(float_to_half(value))));
-    } else {
-      ASSERT_EQ(half, float_to_half(value));
-    }
-  }
+// Weight (0, 0) of a dense panel of one column.
+template <typename T>
+float first_weight(PackedKind kind, T value) {
+  std::vector<std::byte> panel(kPanelRows * sizeof(T));
+  std::memcpy(panel.data(), &value, sizeof value);
+  return cell_weight({kind}, panel.data(), 0, 0);
 }
 
-TEST(NumberFormat, rounds_halfway_values_to_even_and_their_neighbours_to_the_nearest) {
-  for (uint32_t bits = 0; bits < 0x7bff; ++bits) {  // all pairs of finite neighbours
-    const float low = half_to_float(static_cast<uint16_t>(bits)), high = half_to_float(static_cast<uint16_t>(bits + 1));
-    const float middle = (low + high) / 2;  // exact in f32
-    ASSERT_EQ(bits % 2 == 0 ? bits : bits + 1, float_to_half(middle)) << bits;
-    ASSERT_EQ(bits, float_to_half(std::nextafter(middle, -1.0f)));
-    ASSERT_EQ(bits + 1, float_to_half(std::nextafter(middle, 1e9f)));
-    ASSERT_EQ((bits % 2 == 0 ? bits : bits + 1) | 0x8000u, float_to_half(-middle));
-  }
-  EXPECT_EQ(0x7bff, float_to_half(65519.996f));
-  EXPECT_EQ(0x7c00, float_to_half(65520.0f));
+// The array multiplies 16-bit floats with 10 bits behind the point: 1 + 2^-11 lies between two of them and goes to the
+// even one; bf16 reaches further than they do.
+TEST(NumberFormat, weights_that_are_wider_than_the_arrays_floats_are_rounded_to_them) {
+  EXPECT_EQ(first_weight(PackedKind::f32, 1 + 0x1p-11f), 1.0f);
+  EXPECT_EQ(first_weight(PackedKind::f32, 1 + 0x1.8p-10f), 1 + 0x1p-9f);
+  const auto bf16 = [](float value) { return static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16); };
+  EXPECT_EQ(first_weight(PackedKind::bf16, bf16(0x1.5p-26f)), 0.0f) << "less than half of the least, 2^-24";
+  EXPECT_EQ(first_weight(PackedKind::bf16, bf16(0x1p20f)), std::bit_cast<float>(0x7f800000)) << "beyond the largest";
+  EXPECT_EQ(first_weight(PackedKind::bf16, bf16(1.5f)), 1.5f);
 }
 
 TEST(NumberFormat, rounds_the_same_on_every_instruction_set) {

@@ -10,7 +10,7 @@
 
 #include "npu_emu/array.h"
 #include "npu_emu/number_format.h"
-#include "npu_emu/weights.h"
+#include "packed/format.h"
 
 namespace tandem::npu_emu {
 
@@ -32,10 +32,10 @@ inline uint16_t random_half(std::mt19937& random) {
 }
 
 // Panels of any format for [rows, columns]: random codes, moderate halves, finite floats.
-inline std::vector<std::byte> random_panels(const PanelFormat& format, int64_t rows, int64_t columns,
+inline std::vector<std::byte> random_panels(const PackedFormat& format, int64_t rows, int64_t columns,
                                             std::mt19937& random) {
   std::vector<std::byte> panels(panel_bytes(format, columns) * static_cast<size_t>(panel_count(rows)));
-  if (format.element == Element::f32) {
+  if (format.kind == PackedKind::f32) {
     for (size_t i = 0; i < panels.size(); i += 4) {
       const float value = std::uniform_real_distribution<float>(-1, 1)(random);
       std::memcpy(&panels[i], &value, 4);
@@ -48,20 +48,20 @@ inline std::vector<std::byte> random_panels(const PanelFormat& format, int64_t r
       uint32_t bits;
       std::memcpy(&bits, &value, 4);
       const uint16_t narrow =
-          format.element == Element::bf16 ? static_cast<uint16_t>(bits >> 16) : float_to_half(value);
+          format.kind == PackedKind::bf16 ? static_cast<uint16_t>(bits >> 16) : float_to_half(value);
       std::memcpy(&panels[i], &narrow, 2);
     }
     return panels;
   }
   for (std::byte& byte : panels) byte = static_cast<std::byte>(random());
   for (int64_t panel = 0; panel < panel_count(rows); ++panel) {
-    for (int64_t tile = 0; tile < columns / kGroupTile; ++tile) {
+    for (int64_t tile = 0; tile < columns / kTileColumns; ++tile) {
       const TileView view =
           tile_view(format, panels.data() + static_cast<size_t>(panel) * panel_bytes(format, columns), tile);
-      const int64_t halves = format.scales == Scales::super ? kPanelRows : kGroupTile / format.group * kPanelRows;
+      const int64_t halves = format.scale == ScaleKind::super ? kPanelRows : kTileColumns / format.group * kPanelRows;
       for (int64_t i = 0; i < halves; ++i) {
         const_cast<uint16_t*>(view.scale)[i] = random_half(random);
-        if (format.minimum == Minimum::stored) const_cast<uint16_t*>(view.minimum)[i] = random_half(random);
+        if (format.min == MinKind::explicit_) const_cast<uint16_t*>(view.minimum)[i] = random_half(random);
       }
     }
   }
@@ -69,20 +69,14 @@ inline std::vector<std::byte> random_panels(const PanelFormat& format, int64_t r
 }
 
 // Every layout the weight loader reads.
-inline std::vector<PanelFormat> all_formats() {
-  std::vector<PanelFormat> formats = {{Element::f32}, {Element::f16}, {Element::bf16}};
-  for (const Element element : {Element::i4, Element::i8})
-    for (const Scales scales : {Scales::half, Scales::super})
-      for (const Minimum minimum : {Minimum::none, Minimum::zero_point, Minimum::stored})
+inline std::vector<PackedFormat> all_formats() {
+  std::vector<PackedFormat> formats = {{PackedKind::f32}, {PackedKind::f16}, {PackedKind::bf16}};
+  for (const PackedKind kind : {PackedKind::i4, PackedKind::i8})
+    for (const ScaleKind scale : {ScaleKind::half, ScaleKind::super})
+      for (const MinKind min : {MinKind::none, MinKind::zero_point, MinKind::explicit_})
         for (const int group : {16, 32})
-          formats.push_back({element, scales, minimum, group, minimum == Minimum::zero_point ? 8 : 0});
+          formats.push_back({kind, scale, min, group, min == MinKind::zero_point ? 8 : 0});
   return formats;
-}
-
-inline std::string describe(const PanelFormat& format) {
-  return "element " + std::to_string(static_cast<int>(format.element)) + " scales " +
-         std::to_string(static_cast<int>(format.scales)) + " minimum " +
-         std::to_string(static_cast<int>(format.minimum)) + " group " + std::to_string(format.group);
 }
 
 // y[m][n] = chain over k; x[M][K], w[N][K] already hold what the cells see.
@@ -100,13 +94,13 @@ inline std::vector<float> chain(const ProductShape& shape, const std::vector<flo
 }
 
 // Dense [N][K] of decoded weights.
-inline std::vector<float> decode_all(const PanelFormat& format, const std::vector<std::byte>& panels, int64_t rows,
+inline std::vector<float> decode_all(const PackedFormat& format, const std::vector<std::byte>& panels, int64_t rows,
                                      int64_t columns) {
   std::vector<float> w(static_cast<size_t>(rows * columns));
   for (int64_t n = 0; n < rows; ++n) {
     const std::byte* panel = panels.data() + static_cast<size_t>(n / kPanelRows) * panel_bytes(format, columns);
     for (int64_t k = 0; k < columns; ++k)
-      w[static_cast<size_t>(n * columns + k)] = decode_weight(format, panel, k, n % kPanelRows);
+      w[static_cast<size_t>(n * columns + k)] = cell_weight(format, panel, k, n % kPanelRows);
   }
   return w;
 }

@@ -123,12 +123,12 @@ TEST(SteppedArray, ends_each_fold_after_the_modelled_fold_cycles) {
 
 TEST(SteppedArray, equals_the_fast_path_bit_for_bit_in_fp16_and_int4) {
   std::mt19937 random(11);
-  const PanelFormat formats[] = {{Element::f16},
-                                 {Element::f32},
-                                 {Element::i4, Scales::half, Minimum::stored, 32, 0},
-                                 {Element::i4, Scales::half, Minimum::zero_point, 16, 8},
-                                 {Element::i8, Scales::half, Minimum::none, 32, 0}};
-  for (const PanelFormat& format : formats) {
+  const PackedFormat formats[] = {{PackedKind::f16},
+                                  {PackedKind::f32},
+                                  {PackedKind::i4, ScaleKind::half, MinKind::explicit_, 32, 0},
+                                  {PackedKind::i4, ScaleKind::half, MinKind::zero_point, 16, 8},
+                                  {PackedKind::i8, ScaleKind::half, MinKind::none, 32, 0}};
+  for (const PackedFormat& format : formats) {
     for (const ProductShape& small : kShapes) {
       const ProductShape shape{small.m, format.dense() ? small.k : 32 * ((small.k + 7) / 8), small.n};
       const std::vector<float> x = random_halves(shape.m * shape.k, random);
@@ -141,7 +141,7 @@ TEST(SteppedArray, equals_the_fast_path_bit_for_bit_in_fp16_and_int4) {
           std::vector<float> y(fast.size());
           SteppedArray<FloatMac> stepped(array, dataflow, {shape, x.data(), w.data(), y.data()});
           stepped.run();
-          ASSERT_TRUE(same_bits(fast, y)) << describe(array, dataflow, shape) << " " << describe(format);
+          ASSERT_TRUE(same_bits(fast, y)) << describe(array, dataflow, shape) << " " << to_string(format);
         }
       }
     }

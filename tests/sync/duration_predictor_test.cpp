@@ -1,3 +1,5 @@
+#include "sync/duration_predictor.h"
+
 #include <gtest/gtest.h>
 
 #include "sync/waiter.h"

@@ -16,6 +16,7 @@
 #include "engine/app/commands/open_engine.h"
 #include "engine/app/interrupt.h"
 #include "engine/app/report.h"
+#include "sync/clock.h"
 
 namespace tandem::app {
 namespace {

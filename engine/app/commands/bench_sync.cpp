@@ -21,9 +21,10 @@
 #include "engine/lab/decode_meaning.h"
 #include "engine/lab/sync_lab.h"
 #include "engine/run/core_layout.h"
-#include "engine/run/whole_file.h"
+#include "sync/affinity.h"
 #include "sync/error.h"
 #include "sync/waiter.h"
+#include "sync/whole_file.h"
 
 namespace tandem::app {
 namespace {
@@ -45,7 +46,7 @@ Plan decode_plan(const CommonFlags& flags) {
   {
     const auto engine = open_engine(flags, {64, 0, 1});
     print_notes(flags, *engine);
-    plan = engine->plan_for({1, 1, false});
+    plan = engine->plan_for({1, 1});
   }
   pin_this_thread(usable_cores());
   return *plan;

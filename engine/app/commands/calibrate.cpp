@@ -16,8 +16,8 @@
 #include "engine/lab/machine.h"
 #include "engine/measure/calibrate.h"
 #include "engine/run/contention.h"
-#include "engine/run/whole_file.h"
 #include "sync/error.h"
+#include "sync/whole_file.h"
 
 namespace tandem::app {
 namespace {

@@ -16,6 +16,7 @@
 #include "engine/app/report.h"
 #include "engine/app/text_input.h"
 #include "engine/run/perplexity.h"
+#include "sync/clock.h"
 #include "sync/error.h"
 
 namespace tandem::app {

@@ -11,7 +11,7 @@
 #include "engine/model/random_model.h"
 #include "engine/model/shapes.h"
 #include "engine/run/engine.h"
-#include "engine/run/whole_file.h"
+#include "sync/whole_file.h"
 
 namespace tandem::app {
 namespace {

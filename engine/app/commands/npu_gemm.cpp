@@ -24,7 +24,7 @@ namespace {
 
 using namespace npu_emu;
 
-constexpr PanelFormat kInt4{Element::i4, Scales::half, Minimum::stored, 32, 0};
+constexpr PackedFormat kInt4{PackedKind::i4, ScaleKind::half, MinKind::explicit_, 32, 0};
 
 // What one run gave: the array's result and the same in double precision.
 struct Outcome {
@@ -58,7 +58,7 @@ std::vector<double> plain_product(const ProductShape& shape, const std::vector<T
 
 // Valid panels of the format: halves for fp16, random codes with scales and minima for int4. Weights shrink with
 // sqrt(K), as a trained model's do, so that results stay near 1 at any depth.
-std::vector<std::byte> random_panels(const PanelFormat& format, int64_t rows, int64_t columns,
+std::vector<std::byte> random_panels(const PackedFormat& format, int64_t rows, int64_t columns,
                                      std::mt19937_64& random) {
   const float size = 1 / std::sqrt(static_cast<float>(columns));
   std::uniform_real_distribution<float> uniform(-size, size);
@@ -74,7 +74,7 @@ std::vector<std::byte> random_panels(const PanelFormat& format, int64_t rows, in
   for (std::byte& byte : panels) byte = static_cast<std::byte>(random());
   for (int64_t panel = 0; panel < panel_count(rows); ++panel) {
     std::byte* base = panels.data() + static_cast<size_t>(panel) * bytes;
-    for (int64_t tile = 0; tile < columns / kGroupTile; ++tile) {
+    for (int64_t tile = 0; tile < columns / kTileColumns; ++tile) {
       const TileView view = tile_view(format, base, tile);
       std::byte* scales = base + (reinterpret_cast<const std::byte*>(view.scale) - base);
       for (int64_t i = 0; i < 2 * kPanelRows; ++i) {  // scales, then minima: w within +-2/sqrt(K)
@@ -86,13 +86,13 @@ std::vector<std::byte> random_panels(const PanelFormat& format, int64_t rows, in
   return panels;
 }
 
-std::vector<float> decode_panels(const PanelFormat& format, const std::vector<std::byte>& panels, int64_t rows,
+std::vector<float> decode_panels(const PackedFormat& format, const std::vector<std::byte>& panels, int64_t rows,
                                  int64_t columns) {
   std::vector<float> w(static_cast<size_t>(rows * columns));
   for (int64_t n = 0; n < rows; ++n) {
     const std::byte* panel = panels.data() + static_cast<size_t>(n / kPanelRows) * panel_bytes(format, columns);
     for (int64_t k = 0; k < columns; ++k)
-      w[static_cast<size_t>(n * columns + k)] = decode_weight(format, panel, k, n % kPanelRows);
+      w[static_cast<size_t>(n * columns + k)] = cell_weight(format, panel, k, n % kPanelRows);
   }
   return w;
 }
@@ -106,7 +106,7 @@ std::vector<typename Mac::Sum> step_through(const NpuParams& params, const Produ
   return y;
 }
 
-Outcome float_product(const NpuParams& params, const ProductShape& shape, const PanelFormat& format,
+Outcome float_product(const NpuParams& params, const ProductShape& shape, const PackedFormat& format,
                       const NpuGemmFlags& flags) {
   std::mt19937_64 random(flags.seed);
   std::uniform_real_distribution<float> uniform(-1, 1);
@@ -170,7 +170,7 @@ void check_usage(const NpuGemmFlags& flags) {
   for (const auto& [a, b] : {std::pair(flags.m, flags.k), {flags.n, flags.k}, {flags.m, flags.n}}) {
     if (a > kMostElements / b) throw CLI::ValidationError("-M, -K, -N", "a matrix may have at most 2^28 elements");
   }
-  if (flags.format == "int4" && flags.k % kGroupTile != 0) {
+  if (flags.format == "int4" && flags.k % kTileColumns != 0) {
     throw CLI::ValidationError("-K", "int4 weights share a scale between 32 columns: K must be a multiple of 32");
   }
   if (flags.format == "int8" && flags.k >= int64_t{1} << 17) {
@@ -242,7 +242,7 @@ int run_npu_gemm(const NpuGemmFlags& flags) {
   const Outcome outcome =
       format == NumberFormat::int8
           ? int8_product(params, shape, flags)
-          : float_product(params, shape, format == NumberFormat::fp16 ? PanelFormat{} : kInt4, flags);
+          : float_product(params, shape, format == NumberFormat::fp16 ? PackedFormat{PackedKind::f16} : kInt4, flags);
   const nlohmann::ordered_json json = report(params, shape, format, outcome);
   if (flags.json) {
     print_json(json);

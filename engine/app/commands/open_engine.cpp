@@ -8,8 +8,8 @@
 #include "engine/app/progress.h"
 #include "engine/app/trace_picture.h"
 #include "engine/device/gpu/kept_file.h"
-#include "engine/run/whole_file.h"
 #include "sync/error.h"
+#include "sync/whole_file.h"
 
 namespace tandem::app {
 

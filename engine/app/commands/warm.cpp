@@ -13,8 +13,8 @@
 #include "engine/device/gpu/kept_file.h"
 #include "engine/device/registry.h"
 #include "engine/run/kernel_set.h"
-#include "engine/run/timeline.h"
 #include "engine/run/warm_kernels.h"
+#include "sync/clock.h"
 #include "sync/error.h"
 
 namespace tandem::app {

@@ -1,16 +1,12 @@
 #include "engine/device/gpu/kept_file.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <vector>
+
+#include "sync/whole_file.h"
 
 namespace tandem::gpu {
 
@@ -29,20 +25,15 @@ uint64_t fnv1a(std::span<const char> bytes, uint64_t seed) {
 }
 
 std::string replace_file(const std::string& path, std::initializer_list<std::span<const char>> parts) noexcept {
-  const std::string temporary = path + ".part" + std::to_string(getpid());
-  std::string why;
   try {
     std::filesystem::create_directories(std::filesystem::path(path).parent_path());
-    std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
-    for (const auto part : parts) out.write(part.data(), static_cast<std::streamsize>(part.size()));
-    out.close();
-    if (out && std::rename(temporary.c_str(), path.c_str()) == 0) return "";
-    why = std::strerror(errno);
+    WholeFile file(path);
+    for (const auto part : parts) file.write(std::as_bytes(part));
+    file.commit();
+    return "";
   } catch (const std::exception& error) {
-    why = error.what();
+    return error.what();
   }
-  std::remove(temporary.c_str());
-  return why;
 }
 
 int keep_newest(const std::string& folder, uint64_t most_bytes, const std::string& suffix) noexcept {

@@ -1,6 +1,5 @@
 #include "engine/device/gpu/launch.h"
 #include "engine/device/gpu/lower_support.h"
-#include "engine/device/gpu/packed_options.h"
 #include "sync/error.h"
 
 namespace tandem::gpu {

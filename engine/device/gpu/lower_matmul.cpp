@@ -2,7 +2,6 @@
 
 #include "engine/device/gpu/launch.h"
 #include "engine/device/gpu/lower_support.h"
-#include "engine/device/gpu/packed_options.h"
 #include "shaders/limits.h"
 #include "sync/error.h"
 

@@ -1,7 +1,6 @@
 // MatMul on GPUs: a work-group per panel for few tokens, 64 x 64 tiles for more. The operator is already validated.
 #include "engine/device/gpu/launch.h"
 #include "engine/device/gpu/lower_support.h"
-#include "engine/device/gpu/packed_options.h"
 
 namespace tandem::gpu {
 namespace {

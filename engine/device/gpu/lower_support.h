@@ -1,5 +1,5 @@
-// What the lowering of several operators shares: checked narrowing of sizes, file stems, cuts of a row, and the limits
-// of a device's loops and arguments.
+// What the lowering of several operators shares: checked narrowing of sizes, file stems, build options, cuts of a row,
+// and the limits of a device's loops and arguments.
 #pragma once
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 
 #include "engine/device/device.h"
 #include "engine/device/gpu/launch.h"
+#include "packed/format.h"
 #include "shaders/limits.h"
 #include "sync/error.h"
 
@@ -31,6 +32,16 @@ inline std::string in_family(const std::string& stem, KernelFamily family) {
 
 inline std::string define(const char* name, int64_t value) {
   return std::string("-D") + name + "=" + std::to_string(value);
+}
+
+// Selects a kernel's variant for a packed format: "-DGROUP=32 -DSUPER=0 -DMIN_KIND=1 -DZERO_POINT=8" for i4 and i8,
+// "-DELEMENT=1" (0 f32, 1 f16, 2 bf16) for dense ones.
+inline std::string packed_options(const PackedFormat& format) {
+  if (format.dense())
+    return define("ELEMENT", format.kind == PackedKind::f32 ? 0 : format.kind == PackedKind::f16 ? 1 : 2);
+  const int min = format.min == MinKind::none ? 0 : format.min == MinKind::zero_point ? 1 : 2;
+  return define("GROUP", format.group) + " " + define("SUPER", format.scale == ScaleKind::super ? 1 : 0) + " " +
+         define("MIN_KIND", min) + " " + define("ZERO_POINT", format.zero_point);
 }
 
 inline size_t ceil_div(int64_t value, int64_t by) { return static_cast<size_t>((value + by - 1) / by); }

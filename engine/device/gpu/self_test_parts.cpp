@@ -53,8 +53,8 @@ PolicyTest test_policy(const char* policy, const Precautions& precautions, const
   }
 }
 
-std::string microseconds_since(std::chrono::steady_clock::time_point begin) {
-  const auto passed = std::chrono::steady_clock::now() - begin;
+std::string microseconds_since(Clock::time_point begin) {
+  const auto passed = Clock::now() - begin;
   return std::to_string(std::chrono::duration_cast<std::chrono::microseconds>(passed).count()) + " us";
 }
 

@@ -1,7 +1,6 @@
 // What the start-up tests of OpenCL and Vulkan devices share. Pure, but for the clock.
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <span>
 #include <string>
@@ -9,6 +8,7 @@
 
 #include "engine/device/device.h"
 #include "engine/device/proof/precautions.h"
+#include "sync/clock.h"
 
 namespace tandem::gpu {
 
@@ -30,6 +30,6 @@ bool rounded_once(std::span<const float> cases, std::span<const float> out);
 // A policy passes with the note that `body` returns, and fails with the message of what it throws, or untried where the
 // step "policy NAME" is to be spared.
 PolicyTest test_policy(const char* policy, const Precautions& precautions, const std::function<std::string()>& body);
-std::string microseconds_since(std::chrono::steady_clock::time_point begin);  // "12 us"
+std::string microseconds_since(Clock::time_point begin);  // "12 us"
 
 }  // namespace tandem::gpu

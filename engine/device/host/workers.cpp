@@ -1,17 +1,8 @@
 #include "engine/device/host/workers.h"
 
-#include <sched.h>
+#include "sync/affinity.h"
 
 namespace tandem::host {
-
-void pin_this_thread(const std::vector<int>& cores) {
-  if (cores.empty()) return;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (int core : cores)
-    if (core >= 0 && core < CPU_SETSIZE) CPU_SET(core, &set);
-  sched_setaffinity(0, sizeof set, &set);  // a core that is not there leaves the thread where it was
-}
 
 Workers::Workers(int threads, const std::vector<int>& cores) {
   for (int thread = 1; thread < threads; ++thread)

@@ -38,6 +38,4 @@ class Workers {
   std::vector<std::thread> threads_;
 };
 
-void pin_this_thread(const std::vector<int>& cores);  // nothing for an empty list
-
 }  // namespace tandem::host

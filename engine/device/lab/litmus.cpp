@@ -4,12 +4,12 @@
 #include <cstring>
 
 #include "engine/device/lab/litmus_layout.h"
+#include "sync/clock.h"
 #include "sync/error.h"
 
 namespace tandem {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kLaunchDeadline{20000};  // a launch takes some milliseconds; a core may be taken
 
 bool broken(LitmusTest test) { return static_cast<uint32_t>(test) >= litmus::kBroken; }

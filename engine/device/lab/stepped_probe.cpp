@@ -7,14 +7,13 @@
 #include <thread>
 #include <utility>
 
+#include "sync/clock.h"
 #include "sync/error.h"
 
 namespace tandem {
 namespace {
 
 using std::chrono::milliseconds;
-using Clock = std::chrono::steady_clock;
-
 constexpr milliseconds kFirstStep{5000};  // the first launch of a kernel may compile it
 
 // The words of a flag line behind its own four (stepped_probe.h).

@@ -7,14 +7,13 @@
 #include <utility>
 
 #include "engine/device/lab/stepped_probe.h"
+#include "sync/clock.h"
 #include "sync/error.h"
 
 namespace tandem {
 namespace {
 
 using std::chrono::milliseconds;
-using Clock = std::chrono::steady_clock;
-
 constexpr milliseconds kDrain{10000};
 constexpr uint32_t kLooks = 32;  // at a word, before the core is offered to others
 

@@ -8,6 +8,7 @@
 #include "engine/device/npu/npu_support.h"
 #include "engine/device/thread_device.h"
 #include "npu_emu/self_test.h"
+#include "sync/clock.h"
 #include "sync/error.h"
 
 namespace tandem {

@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "engine/device/npu/npu_support.h"
+#include "sync/clock.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -18,7 +19,7 @@ npu_emu::MatmulCall bind(const Operator& op, const MatMul& matmul) {
   call.columns = matmul.K;
   call.row_begin = matmul.row_begin;
   call.row_end = matmul.row_end;
-  call.format = panel_format(matmul.w.format);
+  call.format = matmul.w.format;
   call.panels = matmul.w.data.as<const std::byte>();
   call.x = matmul.x.as<const float>();
   call.x_stride = matmul.x_stride;

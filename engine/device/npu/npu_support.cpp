@@ -17,54 +17,8 @@ std::string matmul_refusal(const npu_emu::NpuParams& params, const Operator& op,
 
 }  // namespace
 
-npu_emu::PanelFormat panel_format(const PackedFormat& format) {
-  npu_emu::PanelFormat panel;
-  switch (format.kind) {
-    case PackedKind::f32:
-      panel.element = npu_emu::Element::f32;
-      break;
-    case PackedKind::f16:
-      panel.element = npu_emu::Element::f16;
-      break;
-    case PackedKind::bf16:
-      panel.element = npu_emu::Element::bf16;
-      break;
-    case PackedKind::i4:
-      panel.element = npu_emu::Element::i4;
-      break;
-    case PackedKind::i8:
-      panel.element = npu_emu::Element::i8;
-      break;
-  }
-  switch (format.scale) {
-    case ScaleKind::none:
-      panel.scales = npu_emu::Scales::none;
-      break;
-    case ScaleKind::half:
-      panel.scales = npu_emu::Scales::half;
-      break;
-    case ScaleKind::super:
-      panel.scales = npu_emu::Scales::super;
-      break;
-  }
-  switch (format.min) {
-    case MinKind::none:
-      panel.minimum = npu_emu::Minimum::none;
-      break;
-    case MinKind::zero_point:
-      panel.minimum = npu_emu::Minimum::zero_point;
-      break;
-    case MinKind::explicit_:
-      panel.minimum = npu_emu::Minimum::stored;
-      break;
-  }
-  panel.group = format.group;
-  panel.zero_point = format.zero_point;
-  return panel;
-}
-
 npu_emu::GraphProduct graph_product(const Operator& op, const MatMul& matmul) {
-  return {op.name, matmul.S, matmul.row_end - matmul.row_begin, matmul.K, panel_format(matmul.w.format)};
+  return {op.name, matmul.S, matmul.row_end - matmul.row_begin, matmul.K, matmul.w.format};
 }
 
 Support npu_support(const npu_emu::NpuParams& params, const Operator& op) {

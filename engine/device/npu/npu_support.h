@@ -1,4 +1,4 @@
-// What the NPU takes and why it refuses the rest, and how packed weights look to its weight loader.
+// What the NPU takes and why it refuses the rest.
 #pragma once
 
 #include "engine/device/device.h"
@@ -8,7 +8,6 @@ namespace tandem {
 
 Support npu_support(const npu_emu::NpuParams& params, const Operator& op);
 
-npu_emu::PanelFormat panel_format(const PackedFormat& format);
 npu_emu::GraphProduct graph_product(const Operator& op, const MatMul& matmul);
 
 }  // namespace tandem

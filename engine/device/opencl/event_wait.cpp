@@ -4,12 +4,12 @@
 
 #include <thread>
 
+#include "sync/clock.h"
 #include "sync/error.h"
 
 namespace tandem::opencl {
 
 sync::WaitReport wait_for_event(const cl::Event& event, std::chrono::milliseconds deadline, const std::string& object) {
-  using Clock = std::chrono::steady_clock;
   constexpr std::chrono::microseconds kPolled{500}, kBetweenLooks{50};
   const auto seconds = [](Clock::duration time) { return std::chrono::duration<double>(time).count(); };
   const auto begin = Clock::now();

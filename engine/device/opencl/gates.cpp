@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "sync/clock.h"
 #include "sync/error.h"
 
 namespace tandem::opencl {
@@ -74,10 +75,10 @@ void Gates::calibrate(const cl::CommandQueue& queue) {
   for (int round = 0; round <= kRounds; ++round) {  // the first one compiles
     reset();
     set_arg(gate_, 6, round == 0 ? cl_ulong{1} : kLooks);
-    const auto begin = std::chrono::steady_clock::now();
+    const auto begin = Clock::now();
     enqueue_single(queue, gate_, "gate calibration on " + id_);
     check(queue.finish(), "clFinish", "gate calibration on " + id_);
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    const double seconds = seconds_since(begin);
     if (round > 0) least = std::min(least, seconds);
     if (line_of(state_).epoch.load(std::memory_order_acquire) != kTimeOut) {
       throw Error("a gate kernel did not report its time-out", id_);

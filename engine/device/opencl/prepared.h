@@ -14,6 +14,7 @@
 #include "engine/device/opencl/list_source.h"
 #include "engine/device/opencl/memory.h"
 #include "engine/device/opencl/program_cache.h"
+#include "sync/duration_predictor.h"
 #include "sync/waiter.h"
 
 namespace tandem::opencl {

@@ -6,6 +6,7 @@
 
 #include "engine/device/opencl/event_wait.h"
 #include "engine/device/opencl/sync_probe.h"
+#include "sync/clock.h"
 #include "sync/error.h"
 #include "sync/waiter.h"
 
@@ -13,7 +14,6 @@ namespace tandem::opencl {
 namespace {
 
 using gpu::microseconds_since, gpu::test_policy;
-using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kBound{5000};  // generous: the first launch of a kernel may compile it
 
 void run_single(const cl::CommandQueue& queue, const cl::Kernel& kernel, size_t items, const std::string& object) {

@@ -1,14 +1,11 @@
 #include "engine/device/opencl/spans.h"
 
-#include <chrono>
 #include <utility>
+
+#include "sync/clock.h"
 
 namespace tandem::opencl {
 namespace {
-
-double steady_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 double profiled_seconds(const cl::Event& event, cl_profiling_info what, const std::string& object) {
   cl_ulong nanoseconds = 0;
@@ -31,14 +28,14 @@ void SpanRecorder::start(const cl::CommandQueue& queue) {
   double best = 1e9, offset = 0;
   for (int i = 0; i < 5; ++i) {
     cl::Event marker;
-    const double before = steady_seconds();
+    const double before = now_seconds();
     check(queue.enqueueMarkerWithWaitList(nullptr, &marker), "clEnqueueMarkerWithWaitList", id_);
-    double after = steady_seconds();
+    double after = now_seconds();
     check(queue.finish(), "clFinish", id_);
     double stamp = profiled_seconds(marker, CL_PROFILING_COMMAND_QUEUED, id_);
     if (stamp == 0) {
       stamp = profiled_seconds(marker, CL_PROFILING_COMMAND_SUBMIT, id_);
-      after = steady_seconds();
+      after = now_seconds();
     }
     if (after - before < best) {
       best = after - before;

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "sync/clock.h"
 #include "sync/error.h"
 
 extern char** environ;
@@ -19,7 +20,6 @@ extern char** environ;
 namespace tandem::proof {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 constexpr size_t kMostLastWords = 300;
 
 // Both ends close themselves in whatever this process starts meanwhile.

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "engine/device/proof/proof.h"
+#include "sync/affinity.h"
 #include "sync/error.h"
 
 namespace tandem::vulkan {

@@ -7,17 +7,10 @@
 #include <thread>
 #include <utility>
 
+#include "sync/clock.h"
 #include "sync/error.h"
 
 namespace tandem::vulkan {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double steady_seconds() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
-
-}  // namespace
-
 Launcher::Launcher(Handle& handle, SlotMemory& memory, LauncherOptions options)
     : handle_(handle),
       memory_(memory),
@@ -118,7 +111,7 @@ void Launcher::start(Job job) {
       program.weights_uploaded = true;  // only now: after a failure the next launch tries again
       program.fill_staging();
     }
-    submit({job, timeline_.last() + 1, {}, steady_seconds(), {}}, object);
+    submit({job, timeline_.last() + 1, {}, now_seconds(), {}}, object);
   } catch (const std::exception& error) {
     give_up(job, "step '" + job.program->name + "': " + error.what());
   }
@@ -153,7 +146,7 @@ void Launcher::end_oldest() {
   }
   Flying done = std::move(flying_.front());
   flying_.pop_front();
-  const double now = steady_seconds();
+  const double now = now_seconds();
   if (!flying_.empty()) flying_.front().start_seconds = now;  // its turn has just come
   Stamps::Times times{done.start_seconds, now};
   if (done.stamps) {
@@ -185,14 +178,14 @@ bool Launcher::wait_for_end(const Flying& oldest, std::chrono::milliseconds dead
   auto ended = [&] { return timeline_.reached(oldest.value, object); };
   if (options_.sync_policy == "predict") {
     // As sync::PredictWaiter: a sleep ends 15 to 25 us late, and below 100 us it costs more than it saves.
-    const double rest = oldest.job.program->duration.predict_after(steady_seconds() - oldest.start_seconds);
+    const double rest = oldest.job.program->duration.predict_after(now_seconds() - oldest.start_seconds);
     if (rest > 100e-6) {
       std::this_thread::sleep_for(std::chrono::duration<double>(std::min(rest - 50e-6, 1.0)));
       if (ended()) return true;
     }
   }
   constexpr double kPollSeconds = 200e-6;
-  for (const double begin = steady_seconds(); steady_seconds() - begin < kPollSeconds;) {
+  for (const double begin = now_seconds(); now_seconds() - begin < kPollSeconds;) {
     if (ended()) return false;
     sched_yield();
   }

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <vector>
 
 #include "shaders/shaders.h"
+#include "sync/clock.h"
 #include "sync/error.h"
 
 namespace tandem::vulkan {
@@ -128,12 +128,12 @@ Pipeline Pipelines::build(const gpu::KernelLaunch& launch, const std::string& ob
   info.stage.pSpecializationInfo = &values;
   info.layout = made.layout.get();
   VkPipeline pipeline = VK_NULL_HANDLE;
-  const auto started = std::chrono::steady_clock::now();
+  const auto started = Clock::now();
   check(vkCreateComputePipelines(device, cache_.get(), 1, &info, nullptr, &pipeline), "vkCreateComputePipelines",
         object);
   made.pipeline = OwnedPipeline(device, pipeline);
   spdlog::debug("{}: {} of {}.comp ({}) compiled in {:.3f} s", handle_.id(), launch.kernel, launch.source,
-                launch.options, std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count());
+                launch.options, seconds_since(started));
   return made;
 }
 

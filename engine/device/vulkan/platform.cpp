@@ -117,24 +117,6 @@ int cpu_workers() {
   return threads ? std::max(1, atoi(threads)) : static_cast<int>(std::thread::hardware_concurrency());
 }
 
-struct OnCores::Mask {
-  cpu_set_t set;
-};
-
-OnCores::OnCores(const std::vector<int>& cores) {
-  if (cores.empty()) return;
-  auto before = std::make_unique<Mask>();
-  if (sched_getaffinity(0, sizeof before->set, &before->set) != 0) return;
-  Mask wanted;
-  CPU_ZERO(&wanted.set);
-  for (const int core : cores) CPU_SET(core, &wanted.set);
-  if (sched_setaffinity(0, sizeof wanted.set, &wanted.set) == 0) before_ = std::move(before);
-}
-
-OnCores::~OnCores() {
-  if (before_) sched_setaffinity(0, sizeof before_->set, &before_->set);
-}
-
 std::vector<VkPhysicalDevice> find_devices(const Instance& instance) {
   uint32_t count = 0;
   check(vkEnumeratePhysicalDevices(instance.get(), &count, nullptr), "vkEnumeratePhysicalDevices", "the Vulkan loader");

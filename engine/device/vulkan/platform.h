@@ -37,19 +37,6 @@ bool validation_layers_present();
 void configure_process(size_t workers);
 int cpu_workers();  // how many threads of a CPU driver compute, by LP_NUM_THREADS
 
-// Keeps the calling thread, and so the threads that a driver starts meanwhile, on these cores; empty: anywhere.
-class OnCores {
- public:
-  explicit OnCores(const std::vector<int>& cores);
-  ~OnCores();
-  OnCores(const OnCores&) = delete;
-  OnCores& operator=(const OnCores&) = delete;
-
- private:
-  struct Mask;
-  std::unique_ptr<Mask> before_;
-};
-
 // Devices that can be used (Vulkan 1.2, timeline semaphores, a compute queue), in the order that vulkan:N counts: real
 // GPUs first, then CPUs. Empty without a driver.
 std::vector<VkPhysicalDevice> find_devices(const Instance& instance);

@@ -16,6 +16,7 @@
 #include "engine/device/vulkan/commands.h"
 #include "engine/device/vulkan/memory.h"
 #include "engine/device/vulkan/pipelines.h"
+#include "sync/duration_predictor.h"
 #include "sync/waiter.h"
 
 namespace tandem::vulkan {

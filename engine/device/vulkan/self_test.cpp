@@ -6,6 +6,7 @@
 
 #include "engine/device/vulkan/prepared.h"
 #include "engine/device/vulkan/sync_probe.h"
+#include "sync/clock.h"
 #include "sync/error.h"
 #include "sync/pool.h"
 
@@ -13,7 +14,6 @@ namespace tandem::vulkan {
 namespace {
 
 using gpu::microseconds_since, gpu::test_policy;
-using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kBound{5000};  // generous: the first dispatch of a shader may compile it
 
 // One dispatch of a kernel of probe.comp on whole buffers.

@@ -5,17 +5,14 @@
 #include <array>
 #include <chrono>
 
+#include "sync/clock.h"
+
 namespace tandem::vulkan {
 namespace {
 
 constexpr uint32_t kPlaces = 64;
 constexpr uint32_t kCalibration = 2 * kPlaces;  // the last query
 constexpr std::chrono::seconds kBound{5};
-
-// steady_clock counts CLOCK_MONOTONIC on Linux.
-double steady_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 }  // namespace
 
@@ -72,9 +69,9 @@ void Stamps::calibrate() {
   } else {
     double best = 1e9;
     for (int i = 0; i < 5; ++i) {  // the closest of a few tries counts
-      const double before = steady_seconds();
+      const double before = now_seconds();
       const uint64_t ticks = stamp_now();
-      const double after = steady_seconds();
+      const double after = now_seconds();
       if (after - before >= best) continue;
       best = after - before;
       ticks_ = ticks;

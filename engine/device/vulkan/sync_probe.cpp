@@ -12,13 +12,13 @@
 #include "engine/device/vulkan/memory.h"
 #include "engine/device/vulkan/timeline.h"
 #include "shaders/limits.h"
+#include "sync/clock.h"
 #include "sync/error.h"
 
 namespace tandem::vulkan {
 namespace {
 
 using std::chrono::milliseconds;
-using Clock = std::chrono::steady_clock;
 using OwnedEvent = Owned<VkEvent, vkDestroyEvent>;
 
 constexpr milliseconds kIdle{20000};  // all steps end by themselves, once their gates are open

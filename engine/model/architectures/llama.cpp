@@ -3,6 +3,7 @@
 // frequency factors.
 #include "engine/model/architectures/dense.h"
 #include "engine/model/config_keys.h"
+#include "engine/model/rope_keys.h"
 
 namespace tandem {
 namespace {

@@ -1,4 +1,5 @@
-#include "engine/model/tokenizer.h"
+#include "engine/model/tokenizer/utf8_stream.h"
+
 #include "engine/model/tokenizer/utf8.h"
 
 namespace tandem {

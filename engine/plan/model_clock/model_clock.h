@@ -41,8 +41,6 @@ struct ClockOptions {
   int64_t context = 0;  // positions before the batch
   bool load = false;    // beside the profile's rendering program
 };
-// As the paper runs them: passes of decode_tokens or fewer are decoding, where the GPU dominates.
-Dominant dominant_in(const SocProfile& profile, int64_t tokens);
 
 struct ModelSpan {  // of one operator; the crossings before and behind it not counted in
   int device = 0, step = 0;
@@ -71,9 +69,5 @@ struct ModelRun {
 };
 
 ModelRun run_model_clock(const Plan& plan, const SocProfile& profile, const ClockOptions& options);
-
-// For planners: device 0 is the profile's GPU, device 1 its NPU.
-std::vector<DeviceTraits> traits_of(const SocProfile& profile);
-PlanCosts costs_of(const SocProfile& profile, const ClockOptions& options, Dominant dominant);
 
 }  // namespace tandem

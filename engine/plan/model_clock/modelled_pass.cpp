@@ -5,6 +5,7 @@
 
 #include "engine/graph/decoder.h"
 #include "engine/model/shapes.h"
+#include "engine/plan/model_clock/soc_costs.h"
 #include "engine/plan/strategy.h"
 
 namespace tandem {

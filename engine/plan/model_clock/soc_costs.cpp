@@ -1,8 +1,8 @@
-// A profile as planners ask for it: the same functions that the model clock runs on.
+#include "engine/plan/model_clock/soc_costs.h"
+
 #include <algorithm>
 #include <limits>
 
-#include "engine/plan/model_clock/model_clock.h"
 #include "engine/plan/model_clock/processor_time.h"
 
 namespace tandem {

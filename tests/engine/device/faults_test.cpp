@@ -5,6 +5,7 @@
 #include <atomic>
 #include <thread>
 
+#include "sync/affinity.h"
 #include "sync/waiter.h"
 #include "tests/engine/device/every_device.h"
 #include "tests/engine/device/faults_support.h"
@@ -108,16 +109,6 @@ TEST_P(Faults, a_signal_raised_twice_fails_its_flag_and_the_next_run_works) {
   EXPECT_TRUE(bench.runs_well());
 }
 
-std::vector<int> usable_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  sched_getaffinity(0, sizeof set, &set);
-  std::vector<int> cores;
-  for (int core = 0; core < CPU_SETSIZE; ++core)
-    if (CPU_ISSET(core, &set)) cores.push_back(core);
-  return cores;
-}
-
 // Takes a core for a while: a real-time thread where the system allows one, else a crowd of busy ones.
 class TakenCore {
  public:
@@ -134,10 +125,7 @@ class TakenCore {
   void begin(int core, milliseconds time, int policy) {
     std::atomic<int> state{0};
     threads_.emplace_back([core, time, policy, &state] {
-      cpu_set_t set;
-      CPU_ZERO(&set);
-      CPU_SET(core, &set);
-      pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+      pin_this_thread({{core}});
       const sched_param priority{policy == SCHED_FIFO ? 10 : 0};
       const bool allowed = pthread_setschedparam(pthread_self(), policy, &priority) == 0;
       state.store(allowed ? 1 : 2);
@@ -155,7 +143,7 @@ class TakenCore {
 TEST_P(Faults, a_run_whose_cores_are_taken_one_after_the_other_ends_well) {
   OPEN_BENCH(bench);
   ASSERT_TRUE(bench.runs_well());
-  for (const int core : usable_cores()) {
+  for (const int core : cores_of_this_thread()) {
     const TakenCore taken(core, milliseconds(150));
     EXPECT_TRUE(bench.runs_well()) << "core " << core;
   }
@@ -196,10 +184,7 @@ class TakenWaiter : public ::testing::TestWithParam<std::string> {
     std::atomic<bool> waits{false};
     std::string error;
     std::thread waiting([&] {
-      cpu_set_t set;
-      CPU_ZERO(&set);
-      CPU_SET(core, &set);
-      pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+      pin_this_thread({{core}});
       sync::WaitContext context;
       context.step = "blk.3.ffn", context.device = "npu:7", context.deadline = deadline;
       context.predicted_seconds = 1e-3;
@@ -221,19 +206,20 @@ class TakenWaiter : public ::testing::TestWithParam<std::string> {
 };
 
 TEST_P(TakenWaiter, ends_when_its_flag_is_raised) {
-  for (const int core : usable_cores()) {
+  for (const int core : cores_of_this_thread()) {
     EXPECT_EQ(wait_on(core, milliseconds(100), milliseconds(60000), true), "") << "core " << core;
     ++epoch_;
   }
 }
 
 TEST_P(TakenWaiter, ends_at_its_deadline_with_step_flag_device_and_epochs) {
-  const std::string error = wait_on(usable_cores().front(), milliseconds(100), milliseconds(50), false);
+  const std::string error = wait_on(cores_of_this_thread().front(), milliseconds(100), milliseconds(50), false);
   EXPECT_THAT(error, HasSubstr("deadline"));
   EXPECT_THAT(error, HasSubstr("step 'blk.3.ffn', flag 'npu:7 done', device npu:7, wanted epoch 1, seen 0"));
   flag_.raise(1);
   ++epoch_;
-  EXPECT_EQ(wait_on(usable_cores().front(), milliseconds(20), milliseconds(60000), true), "") << "the next wait";
+  EXPECT_EQ(wait_on(cores_of_this_thread().front(), milliseconds(20), milliseconds(60000), true), "")
+      << "the next wait";
 }
 
 INSTANTIATE_TEST_SUITE_P(Policies, TakenWaiter, ::testing::ValuesIn(sync::waiter_names()));

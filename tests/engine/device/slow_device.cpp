@@ -16,7 +16,7 @@ class SlowProcessor final : public Processor {
  public:
   explicit SlowProcessor(std::chrono::microseconds delay) : delay_(delay) {}
   Support supports(const Operator& op) const override {
-    constexpr Feature kKnown[] = {Feature::products};
+    constexpr Features kKnown{Feature::products};
     const auto missing = missing_feature(op, kKnown);
     return missing ? Support{false, std::string("it only multiplies: ") + name_of(*missing)} : Support{};
   }

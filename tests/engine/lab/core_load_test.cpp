@@ -9,7 +9,7 @@
 #include "engine/lab/cpu_time.h"
 #include "engine/lab/machine.h"
 #include "engine/run/core_layout.h"
-#include "engine/run/timeline.h"
+#include "sync/clock.h"
 
 namespace tandem::sync_lab {
 namespace {
@@ -45,18 +45,6 @@ TEST(CoreLoad, a_sleeping_thread_uses_no_processor_time_and_a_computing_one_does
   }
   EXPECT_GE(thread_cpu_seconds() - before, slept + 2e-3);
   EXPECT_GT(reading_seconds(), 0);
-}
-
-TEST(CoreLoad, a_pinned_thread_gets_its_cores_back) {
-  cpu_set_t before, inside, after;
-  sched_getaffinity(0, sizeof before, &before);
-  {
-    const OnCore pinned(usable_cores().front());
-    sched_getaffinity(0, sizeof inside, &inside);
-  }
-  sched_getaffinity(0, sizeof after, &after);
-  EXPECT_EQ(CPU_COUNT(&inside), 1);
-  EXPECT_TRUE(CPU_EQUAL(&before, &after));
 }
 
 TEST(CoreLoad, machine_facts_name_the_processor_and_its_cores) {

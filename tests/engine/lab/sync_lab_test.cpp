@@ -10,6 +10,7 @@
 
 #include "engine/device/lab/lab.h"
 #include "engine/lab/measure_policy.h"
+#include "sync/affinity.h"
 #include "sync/error.h"
 #include "sync/ping_pong.h"
 #include "sync/waiter.h"
@@ -101,9 +102,7 @@ TEST(SyncLab, ends_when_its_check_throws_and_gives_the_cores_back) {
   };
   EXPECT_THROW(run_sync_lab(options), Enough);
   EXPECT_EQ(looks, 6);
-  cpu_set_t now;
-  sched_getaffinity(0, sizeof now, &now);
-  EXPECT_EQ(static_cast<size_t>(CPU_COUNT(&now)), usable_cores().size());
+  EXPECT_EQ(cores_of_this_thread(), usable_cores());
 }
 
 // A device whose policies are as the test says; its probes count, and lose the step with this number.

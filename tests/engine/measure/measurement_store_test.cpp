@@ -61,7 +61,7 @@ TEST(MeasurementStore, come_from_a_file_of_any_depth) {
   EXPECT_EQ(cache.value("a"), std::nullopt);
   cache.set("b", 1.0);
   cache.save();
-  EXPECT_EQ(DiskCache(path).number("b"), 1.0);
+  EXPECT_EQ(DiskCache(path).value("b"), nlohmann::json(1.0));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "engine/model/loading.h"
 #include "engine/model/weights.h"
 #include "sync/error.h"
 #include "tests/support/data.h"

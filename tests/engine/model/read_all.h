@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/model/gguf.h"
+#include "engine/model/loading.h"
 #include "engine/model/weights.h"
 #include "sync/error.h"
 

@@ -1,6 +1,7 @@
 // The numeric contract on whole models: cutting work differently never changes a bit.
 
 #include "tests/engine/run/golden.h"
+#include "tests/engine/run/kept_logits.h"
 
 namespace tandem::testing {
 namespace {
@@ -11,6 +12,7 @@ void expect_same_bits_in_pieces(const std::string& model, const Way& way, int64_
   const auto whole = open_engine(model, way, tokens);
   const auto ids = some_ids(whole->config().vocabulary, tokens);
   const auto expected = all_logits(*whole, ids);
+  expect_kept_logits(*whole, model, std::to_string(tokens) + " ids", way.kv, expected);
   for (int64_t piece : {1, 7, 64}) {
     const auto engine = open_engine(model, way, piece);
     EXPECT_EQ(different_bits(all_logits(*engine, ids), expected), 0u) << "in pieces of " << piece;
@@ -56,6 +58,7 @@ void expect_same_bits_on_every_plan(const std::string& model, int64_t tokens, Kv
   const auto gpu = open_engine(model, {"gpu-only", {}, "simd", ActType::f16, kv}, tokens);
   const auto ids = some_ids(gpu->config().vocabulary, tokens);
   const auto expected = all_logits(*gpu, ids);
+  expect_kept_logits(*gpu, model, std::to_string(tokens) + " ids", kv, expected);
   const auto expected_ids = greedy(*gpu, ids, 8);
   std::vector<Way> ways = {Way{"npu-only", {}},  Way{"layer", {}},     Way{"tensor", {0.1}},
                            Way{"tensor", {0.5}}, Way{"tensor", {0.9}}, Way{"tensor", {}}};

@@ -1,6 +1,7 @@
 // Every dense architecture and every storage type, on every plan, against golden logits and greedy runs.
 
 #include "tests/engine/run/golden.h"
+#include "tests/engine/run/kept_logits.h"
 
 namespace tandem::testing {
 namespace {
@@ -10,6 +11,12 @@ constexpr const char* kDense[] = {"llama", "llama3-rope", "internlm2", "qwen2", 
 class GoldenModels : public ::testing::TestWithParam<Way> {
  protected:
   void SetUp() override { need_devices(GetParam()); }
+  // The host keeps the contract on every machine.
+  static void expect_kept(const Engine& engine, const std::string& model, const std::string& prompt,
+                          std::span<const float> logits) {
+    const bool compared = expect_kept_logits(engine, model, prompt, GetParam().kv, logits);
+    EXPECT_TRUE(compared || GetParam().plan != "host-only");
+  }
 };
 
 TEST_P(GoldenModels, dense_architectures_have_golden_logits_and_greedy_runs) {
@@ -27,7 +34,9 @@ TEST_P(GoldenModels, dense_architectures_have_golden_logits_and_greedy_runs) {
       ids.insert(ids.end(), expected_greedy.begin(), expected_greedy.end());
       const auto expected =
           read_floats(*test_data("arch-models/" + std::string(name) + "-F32." + prompt_name + ".logits.f32"));
-      expect_golden_logits(engine->config(), GetParam(), all_logits(*engine, ids), expected);
+      const auto logits = all_logits(*engine, ids);
+      expect_golden_logits(engine->config(), GetParam(), logits, expected);
+      expect_kept(*engine, *model, prompt_name, logits);
     }
   }
 }
@@ -43,6 +52,7 @@ TEST_P(GoldenModels, mixed_storage_types_have_golden_logits) {
     const auto engine = open_engine(repository_data("mixed-models/" + name + ".gguf"), GetParam());
     const auto expected = read_floats(repository_data("mixed-models/" + name + ".logits.f32"));
     const auto logits = all_logits(*engine, ids);
+    expect_kept(*engine, name + ".gguf", "129 of golden", logits);
     const int64_t V = engine->config().vocabulary;
     for (size_t i = 0; i < positions.size() && positions[i] < 129; ++i) {
       SCOPED_TRACE("position " + std::to_string(positions[i]));
@@ -62,7 +72,9 @@ TEST_P(GoldenModels, tiny_trained_models_write_their_golden_text) {
     const auto ids = entry.at("prompt_ids").get<std::vector<int32_t>>();
     EXPECT_EQ(engine->tokenizer().encode(entry.at("prompt").get<std::string>(), {}), ids);
     const auto expected = read_floats(*test_data("tiny-models/golden/" + entry.at("logits_file").get<std::string>()));
-    expect_golden_logits(engine->config(), GetParam(), all_logits(*engine, ids), expected);
+    const auto logits = all_logits(*engine, ids);
+    expect_golden_logits(engine->config(), GetParam(), logits, expected);
+    expect_kept(*engine, *model, std::to_string(ids.size()) + " of golden", logits);
     if (GetParam().uses_npu()) continue;  // no margins in this file: rounded operands may turn a near-tie
     const auto expected_greedy = entry.at("greedy_ids").get<std::vector<int32_t>>();
     EXPECT_EQ(greedy(*engine, ids, expected_greedy.size()), expected_greedy);
@@ -102,7 +114,9 @@ TEST_P(GoldenTypes, have_golden_logits) {
     SCOPED_TRACE(type + " " + GetParam().name());
     const auto engine = open_engine(*test_data("quant-models/quant-" + type + ".gguf"), GetParam());
     const auto expected = read_floats(*test_data("quant-models/quant-" + type + ".logits.f32"));
-    expect_golden_logits(engine->config(), GetParam(), all_logits(*engine, ids), expected);
+    const auto logits = all_logits(*engine, ids);
+    expect_golden_logits(engine->config(), GetParam(), logits, expected);
+    expect_kept(*engine, "quant-" + type + ".gguf", "golden", logits);
   }
 }
 

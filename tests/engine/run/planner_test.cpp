@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "engine/model/loading.h"
 #include "engine/model/weights.h"
 #include "engine/plan/prediction/predict.h"
 #include "engine/run/machine_rates.h"

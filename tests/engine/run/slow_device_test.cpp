@@ -17,7 +17,7 @@ class SlowDevice : public ::testing::Test {
     EngineOptions options = engines_.options();
     options.devices = devices;
     options.plan = plan;
-    options.act = "f16";
+    options.act = ActType::f16;
     options.gpu_family = "simd";
     options.outputs = kTokens;
     options.program_folder = gpu::default_cache_folder();

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "engine/device/gpu/kept_file.h"
+#include "engine/model/loading.h"
 #include "engine/plan/partition/cut.h"
 #include "engine/run/core_layout.h"
 

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/device/gpu/launch.h"
-#include "engine/device/gpu/packed_options.h"
+#include "engine/device/gpu/lower_support.h"
 #include "sync/error.h"
 
 namespace tandem::gpu {

@@ -7,6 +7,7 @@
 
 #include "engine/graph/decoder.h"
 #include "engine/model/shapes.h"
+#include "engine/plan/model_clock/soc_costs.h"
 #include "engine/plan/partition/part_operator.h"
 #include "engine/plan/strategy.h"
 #include "sync/error.h"
@@ -267,7 +268,7 @@ TEST(model_clock, a_decoder_of_separate_matmuls_crosses_fourteen_times_a_layer) 
   const Model model = shape_only_model(model_shape("smollm2-135m"), packed_format(StorageType::q4_0), true);
   sync::Pool pool;
   const Activations buffers(model.config, {64, 1, 64, 64, KvType::f16}, &pool);
-  const std::vector<Operator> operators = build_decoder(model, buffers, {64, 1, false}, {.every_token = true});
+  const std::vector<Operator> operators = build_decoder(model, buffers, {64, 1}, {.every_token = true});
   const std::vector<DeviceTraits> devices = traits_of(profile);
   const PlanCosts costs = costs_of(profile, {}, dominant_in(profile, 64));
   const Plan plan = find_strategy("layer").make({operators, devices, {}, false, costs});

@@ -1,4 +1,4 @@
-#include "engine/run/whole_file.h"
+#include "sync/whole_file.h"
 
 #include <unistd.h>
 

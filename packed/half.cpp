@@ -1,6 +1,6 @@
-#include <bit>
+#include "packed/half.h"
 
-#include "engine/tensor/types.h"
+#include <bit>
 
 namespace tandem {
 namespace {

@@ -1,6 +1,5 @@
-// Loading: the architecture's specification says what a model is made of; every item gets a place in a slot, in the
-// order in which a token uses it (one slot for the embedding, one for each layer, one for the output), and then all
-// matrices are packed in parallel.
+#include "engine/model/loading.h"
+
 #include <algorithm>
 #include <exception>
 #include <set>
@@ -8,11 +7,13 @@
 #include <utility>
 
 #include "engine/model/architecture.h"
-#include "engine/model/loading.h"
 #include "engine/model/packing.h"
 #include "engine/model/weights.h"
 #include "sync/error.h"
 
+// Loading: the architecture's specification says what a model is made of; every item gets a place in a slot, in the
+// order in which a token uses it (one slot for the embedding, one for each layer, one for the output), and then all
+// matrices are packed in parallel.
 namespace tandem {
 namespace {
 
@@ -180,23 +181,6 @@ class Loader {
 };
 
 }  // namespace
-
-size_t MatrixGroup::bytes() const {
-  size_t total = bias ? static_cast<size_t>(rows) * sizeof(float) : 0;
-  for (const MatrixPart& part : parts) total += part.matrix.bytes();
-  return total;
-}
-
-std::vector<PackedFormat> matrix_formats(const ModelWeights& weights) {
-  std::vector<PackedFormat> formats;
-  const Overloaded add{[&](const MatrixGroup& group) {
-                         for (const MatrixPart& part : group.parts) formats.push_back(part.matrix.format);
-                       },
-                       [](const Operand&) {}};
-  for (const LayerWeights& layer : weights.layers) each_part(add, layer);
-  add(weights.output);
-  return formats;
-}
 
 class ModelLoading::State {
  public:

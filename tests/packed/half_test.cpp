@@ -1,3 +1,5 @@
+#include "packed/half.h"
+
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -5,8 +7,6 @@
 #include <cstdint>
 #include <limits>
 #include <random>
-
-#include "engine/tensor/types.h"
 
 namespace tandem {
 namespace {

@@ -1,0 +1,15 @@
+// How files describe the rotation: base, width, scaling and frequency factors.
+#pragma once
+
+#include "engine/model/config.h"
+#include "engine/model/config_keys.h"
+#include "engine/model/gguf.h"
+
+namespace tandem {
+
+// The rotation's keys; heads and context length are already in `config`.
+void read_rope(const ConfigKeys& keys, ModelConfig& config);
+// The frequency factors of the tensor "rope_freqs.weight", if the file has it.
+void read_rope_factors(const GgufFile& file, ModelConfig& config);
+
+}  // namespace tandem

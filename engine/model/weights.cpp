@@ -1,0 +1,22 @@
+#include "engine/model/weights.h"
+
+namespace tandem {
+
+size_t MatrixGroup::bytes() const {
+  size_t total = bias ? static_cast<size_t>(rows) * sizeof(float) : 0;
+  for (const MatrixPart& part : parts) total += part.matrix.bytes();
+  return total;
+}
+
+std::vector<PackedFormat> matrix_formats(const ModelWeights& weights) {
+  std::vector<PackedFormat> formats;
+  const Overloaded add{[&](const MatrixGroup& group) {
+                         for (const MatrixPart& part : group.parts) formats.push_back(part.matrix.format);
+                       },
+                       [](const Operand&) {}};
+  for (const LayerWeights& layer : weights.layers) each_part(add, layer);
+  add(weights.output);
+  return formats;
+}
+
+}  // namespace tandem

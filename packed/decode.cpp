@@ -1,0 +1,83 @@
+#include "packed/decode.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "packed/half.h"
+
+namespace tandem {
+namespace {
+
+template <typename T>
+T load(const std::byte* base, int64_t index) {
+  T value;
+  std::memcpy(&value, base + index * static_cast<int64_t>(sizeof(T)), sizeof(T));
+  return value;
+}
+
+float dense_value(PackedKind kind, const std::byte* panel, int64_t index) {
+  switch (kind) {
+    case PackedKind::f16:
+      return half_to_float(load<uint16_t>(panel, index));
+    case PackedKind::bf16:
+      return bf16_to_float(load<uint16_t>(panel, index));
+    default:
+      return load<float>(panel, index);
+  }
+}
+
+// What the columns of one group share in one row.
+struct Affine {
+  float scale = 0, minimum = 0;
+};
+
+Affine affine_of(const PackedFormat& format, const TileView& view, int64_t group, int64_t row) {
+  const int64_t shared = group * kPanelRows + row;
+  const bool super = format.scale == ScaleKind::super;
+  const float scale = super ? half_to_float(view.scale[row]) * static_cast<float>(view.sub_scale[shared])
+                            : half_to_float(view.scale[shared]);
+  if (format.min == MinKind::none) return {scale, 0};
+  if (format.min == MinKind::zero_point) return {scale, -(static_cast<float>(format.zero_point) * scale)};
+  const float minimum = super ? -(half_to_float(view.minimum[row]) * static_cast<float>(view.sub_minimum[shared]))
+                              : half_to_float(view.minimum[shared]);
+  return {scale, minimum};
+}
+
+// The integer of column k of a tile.
+float code_of(const PackedFormat& format, const TileView& view, int64_t k, int64_t row) {
+  if (format.kind == PackedKind::i8) return static_cast<float>(static_cast<int8_t>(view.codes[k * kPanelRows + row]));
+  const uint8_t pair = view.codes[k / 2 * kPanelRows + i4_byte(row)];
+  return static_cast<float>(k % 2 == 0 ? pair & 15 : pair >> 4);
+}
+
+float value_of(const PackedFormat& format, float code, const Affine& affine) {
+  return format.min == MinKind::none ? code * affine.scale : std::fma(code, affine.scale, affine.minimum);
+}
+
+}  // namespace
+
+float decode_weight(const PackedFormat& format, const std::byte* panel, int64_t column, int64_t row) {
+  if (format.dense()) return dense_value(format.kind, panel, column * kPanelRows + row);
+  const TileView view = tile_view(format, panel, column / kTileColumns);
+  const int64_t k = column % kTileColumns;
+  return value_of(format, code_of(format, view, k, row), affine_of(format, view, k / format.group, row));
+}
+
+void decode_packed_row(const PackedFormat& format, const std::byte* panels, int64_t columns, int64_t row, float* out) {
+  const std::byte* panel = panels + row / kPanelRows * panel_bytes(format, columns);
+  const int64_t r = row % kPanelRows;
+  if (format.dense()) {
+    for (int64_t k = 0; k < columns; ++k) out[k] = dense_value(format.kind, panel, k * kPanelRows + r);
+    return;
+  }
+  for (int64_t first = 0; first < columns; first += kTileColumns) {
+    const TileView view = tile_view(format, panel, first / kTileColumns);
+    Affine affine;
+    for (int64_t k = 0; k < kTileColumns; ++k) {
+      if (k % format.group == 0) affine = affine_of(format, view, k / format.group, r);
+      out[first + k] = value_of(format, code_of(format, view, k, r), affine);
+    }
+  }
+}
+
+}  // namespace tandem

@@ -1,0 +1,91 @@
+#include "packed/format.h"
+
+#include "sync/error.h"
+
+namespace tandem {
+
+namespace {
+
+constexpr int64_t kSuperTiles = kSuperColumns / kTileColumns;
+
+struct TileSizes {
+  size_t scale_bytes, minimum_bytes, code_bytes, header_bytes;
+  size_t tile() const { return scale_bytes + minimum_bytes + code_bytes; }
+};
+
+TileSizes tile_sizes(const PackedFormat& format) {
+  const bool stored = format.min == MinKind::explicit_;
+  const size_t values = static_cast<size_t>(format.groups() * kPanelRows);
+  const size_t width = format.scale == ScaleKind::half ? 2 : 1;
+  const size_t codes = static_cast<size_t>(kPanelRows * kTileColumns) / (format.kind == PackedKind::i4 ? 2 : 1);
+  const size_t header = format.scale == ScaleKind::super ? kPanelRows * 2 * (stored ? 2 : 1) : 0;
+  return {values * width, stored ? values * width : 0, codes, header};
+}
+
+bool has_codes(const PackedFormat& format) { return format.kind == PackedKind::i4 || format.kind == PackedKind::i8; }
+
+size_t element_bytes(PackedKind kind) { return kind == PackedKind::f32 ? 4 : 2; }
+
+}  // namespace
+
+std::string to_string(const PackedFormat& format) {
+  static constexpr const char* kKinds[] = {"f32", "f16", "bf16", "i4", "i8"};
+  std::string text = kKinds[static_cast<int>(format.kind)];
+  if (format.dense()) return text;
+  text += ".g" + std::to_string(format.group);
+  text += format.scale == ScaleKind::half ? ".half" : ".super";
+  if (format.min == MinKind::explicit_) text += ".min";
+  if (format.min == MinKind::zero_point) text += ".zero" + std::to_string(format.zero_point);
+  return text;
+}
+
+const char* misfit(const PackedFormat& format, int64_t columns) {
+  if (columns <= 0) return "K must be positive";
+  if (format.dense()) return has_codes(format) ? "integer codes need scales" : nullptr;
+  if (!has_codes(format)) return "only integer codes have scales";
+  if (format.group != 16 && format.group != 32) return "a scale is shared by 16 or 32 columns";
+  if (columns % kTileColumns != 0) return "K must be a multiple of 32 for grouped scales";
+  if (format.scale == ScaleKind::super && columns % kSuperColumns != 0)
+    return "K must be a multiple of 256 for super blocks";
+  return nullptr;
+}
+
+size_t tile_bytes(const PackedFormat& format) { return format.dense() ? 0 : tile_sizes(format).tile(); }
+
+size_t super_header_bytes(const PackedFormat& format) { return format.dense() ? 0 : tile_sizes(format).header_bytes; }
+
+size_t panel_bytes(const PackedFormat& format, int64_t columns) {
+  if (const char* reason = misfit(format, columns))
+    throw Error("the row length does not fit the packed format",
+                std::to_string(columns) + " columns in format " + to_string(format), reason);
+  if (format.dense()) return static_cast<size_t>(columns * kPanelRows) * element_bytes(format.kind);
+  const TileSizes sizes = tile_sizes(format);
+  const size_t tiles = static_cast<size_t>(columns / kTileColumns);
+  return tiles * sizes.tile() + tiles / kSuperTiles * sizes.header_bytes;
+}
+
+size_t packed_bytes(const PackedFormat& format, int64_t rows, int64_t columns) {
+  return static_cast<size_t>(panel_count(rows)) * panel_bytes(format, columns);
+}
+
+TileView tile_view(const PackedFormat& format, const std::byte* panel, int64_t tile) {
+  const TileSizes sizes = tile_sizes(format);
+  TileView view;
+  const std::byte* at = panel + static_cast<size_t>(tile) * sizes.tile();
+  if (format.scale == ScaleKind::super) {
+    const int64_t block = tile / kSuperTiles;
+    at += static_cast<size_t>(block + 1) * sizes.header_bytes;
+    const std::byte* header = panel + static_cast<size_t>(block) * (sizes.header_bytes + kSuperTiles * sizes.tile());
+    view.scale = reinterpret_cast<const uint16_t*>(header);
+    view.minimum = view.scale + kPanelRows;
+    view.sub_scale = reinterpret_cast<const int8_t*>(at);
+    view.sub_minimum = reinterpret_cast<const uint8_t*>(at + sizes.scale_bytes);
+  } else {
+    view.scale = reinterpret_cast<const uint16_t*>(at);
+    view.minimum = reinterpret_cast<const uint16_t*>(at + sizes.scale_bytes);
+  }
+  view.codes = reinterpret_cast<const uint8_t*>(at + sizes.scale_bytes + sizes.minimum_bytes);
+  return view;
+}
+
+}  // namespace tandem

@@ -1,0 +1,14 @@
+// IEEE half and bfloat16 <-> float in software: exact, round to nearest even; NaNs become quiet, as the hardware makes
+// them.
+#pragma once
+
+#include <cstdint>
+
+namespace tandem {
+
+float half_to_float(uint16_t half);
+uint16_t float_to_half(float value);
+float bf16_to_float(uint16_t value);
+uint16_t float_to_bf16(float value);
+
+}  // namespace tandem

@@ -1,0 +1,54 @@
+#include "sync/affinity.h"
+
+#include <pthread.h>
+
+#include <cerrno>
+
+namespace tandem {
+namespace {
+
+bool can_exist(int core) { return core >= 0 && core < CPU_SETSIZE; }
+
+cpu_set_t mask_of(std::span<const int> cores) {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  for (const int core : cores)
+    if (can_exist(core)) CPU_SET(static_cast<size_t>(core), &mask);
+  return mask;
+}
+
+}  // namespace
+
+std::vector<int> cores_of_this_thread() {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  if (sched_getaffinity(0, sizeof mask, &mask) != 0) return {};
+  std::vector<int> cores;
+  for (int core = 0; core < CPU_SETSIZE; ++core)
+    if (CPU_ISSET(static_cast<size_t>(core), &mask)) cores.push_back(core);
+  return cores;
+}
+
+int pin_this_thread(std::span<const int> cores) {
+  if (cores.empty()) return 0;
+  const cpu_set_t mask = mask_of(cores);
+  return sched_setaffinity(0, sizeof mask, &mask) == 0 ? 0 : errno;
+}
+
+int pin_thread(std::thread& thread, std::span<const int> cores) {
+  if (cores.empty()) return 0;
+  const cpu_set_t mask = mask_of(cores);
+  return pthread_setaffinity_np(thread.native_handle(), sizeof mask, &mask);
+}
+
+OnCores::OnCores(std::span<const int> cores) {
+  CPU_ZERO(&before_);
+  if (cores.empty() || sched_getaffinity(0, sizeof before_, &before_) != 0) return;
+  pinned_ = pin_this_thread(cores) == 0;
+}
+
+OnCores::~OnCores() {
+  if (pinned_) sched_setaffinity(0, sizeof before_, &before_);
+}
+
+}  // namespace tandem

@@ -1,0 +1,98 @@
+// Decoding by the formulas of packed/format.h, written out once more here for every format.
+#include "packed/decode.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "packed/half.h"
+
+namespace tandem {
+namespace {
+
+constexpr std::byte kFinite[] = {std::byte{0xff}, std::byte{0xfb}};  // little-endian: the second holds the exponent
+
+// Every layout there is.
+std::vector<PackedFormat> all_formats() {
+  std::vector<PackedFormat> formats = {{PackedKind::f32}, {PackedKind::f16}, {PackedKind::bf16}};
+  for (const PackedKind kind : {PackedKind::i4, PackedKind::i8})
+    for (const ScaleKind scale : {ScaleKind::half, ScaleKind::super})
+      for (const MinKind min : {MinKind::none, MinKind::zero_point, MinKind::explicit_})
+        for (const int group : {16, 32})
+          formats.push_back({kind, scale, min, group, min == MinKind::zero_point ? 5 : 0});
+  return formats;
+}
+
+// Random bytes, but for one bit of every second: with it no half and no float is infinite or a NaN, whose bits could
+// not be compared.
+std::vector<std::byte> random_panels(const PackedFormat& format, int64_t rows, int64_t columns) {
+  std::mt19937 random(3);
+  std::vector<std::byte> panels(packed_bytes(format, rows, columns));
+  for (size_t i = 0; i < panels.size(); ++i) panels[i] = static_cast<std::byte>(random() >> 24) & kFinite[i % 2];
+  return panels;
+}
+
+template <typename T>
+T at(const std::byte* from, size_t index) {
+  T value;
+  std::memcpy(&value, from + index * sizeof(T), sizeof(T));
+  return value;
+}
+
+// The formula, with every offset counted from the panel's first byte.
+float by_the_page(const PackedFormat& format, const std::byte* panel, int64_t column, int64_t row) {
+  const size_t index = static_cast<size_t>(column * 64 + row);
+  if (format.kind == PackedKind::f32) return at<float>(panel, index);
+  if (format.kind == PackedKind::f16) return half_to_float(at<uint16_t>(panel, index));
+  if (format.kind == PackedKind::bf16) return bf16_to_float(at<uint16_t>(panel, index));
+  const bool super = format.scale == ScaleKind::super, with_min = format.min == MinKind::explicit_;
+  const size_t arrays = with_min ? 2 : 1, groups = 32 / static_cast<size_t>(format.group), number = super ? 1 : 2;
+  const size_t codes = format.kind == PackedKind::i4 ? 1024 : 2048, tile = arrays * number * groups * 64 + codes;
+  const size_t header = super ? arrays * 128 : 0, tile_index = static_cast<size_t>(column / 32);
+  const std::byte* block = panel + tile_index / 8 * (header + 8 * tile);
+  const std::byte* start = super ? block + header + tile_index % 8 * tile : panel + tile_index * tile;
+  const size_t k = static_cast<size_t>(column % 32), r = static_cast<size_t>(row);
+  const size_t shared = k / static_cast<size_t>(format.group) * 64 + r;
+  const std::byte* quants = start + tile - codes;
+  float q = 0;
+  if (format.kind == PackedKind::i8) {
+    q = at<int8_t>(quants, k * 64 + r);
+  } else {
+    const int pair = at<uint8_t>(quants, k / 2 * 64 + r % 16 * 4 + r / 16);
+    q = static_cast<float>(k % 2 == 0 ? pair % 16 : pair / 16);
+  }
+  float scale = 0, min = 0;
+  if (super) {
+    scale = half_to_float(at<uint16_t>(block, r)) * at<int8_t>(start, shared);
+    if (with_min) min = -(half_to_float(at<uint16_t>(block, 64 + r)) * at<uint8_t>(start, groups * 64 + shared));
+  } else {
+    scale = half_to_float(at<uint16_t>(start, shared));
+    if (with_min) min = half_to_float(at<uint16_t>(start, groups * 64 + shared));
+  }
+  if (format.min == MinKind::none) return q * scale;
+  return std::fma(q, scale, with_min ? min : -(static_cast<float>(format.zero_point) * scale));
+}
+
+TEST(Decoding, gives_the_formulas_value_of_every_format) {
+  const int64_t rows = 70, columns = 512;  // a panel and a part, two super blocks
+  for (const PackedFormat& format : all_formats()) {
+    const std::vector<std::byte> panels = random_panels(format, rows, columns);
+    std::vector<float> whole(columns);
+    for (int64_t row = 0; row < rows; row += 23) {
+      decode_packed_row(format, panels.data(), columns, row, whole.data());
+      const std::byte* panel = panels.data() + static_cast<size_t>(row / 64) * panel_bytes(format, columns);
+      for (int64_t k = 0; k < columns; ++k) {
+        const auto expected = std::bit_cast<uint32_t>(by_the_page(format, panel, k, row % 64));
+        ASSERT_EQ(std::bit_cast<uint32_t>(whole[static_cast<size_t>(k)]), expected) << to_string(format) << " " << k;
+        ASSERT_EQ(std::bit_cast<uint32_t>(decode_weight(format, panel, k, row % 64)), expected) << to_string(format);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tandem
