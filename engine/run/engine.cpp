@@ -278,8 +278,9 @@ void Engine::open_devices() {
   if (names.empty()) names = default_devices(options_, notes_);
   std::set<std::string> seen;
   for (const std::string& id : names) {
-    if (!seen.insert(id).second) throw Error("a device is named twice", id, "Name each device once in --device");
     devices_.push_back(open_one(id));
+    if (!seen.insert(devices_.back()->info().id).second)  // "npu" and "npu:0?params=FILE" are one
+      throw Error("a device is named twice", id, "Name each device once in --device");
     require_policy(devices_.back()->info(), device_options.sync_policy);
   }
   std::vector<Device*> apart;  // with threads of their own

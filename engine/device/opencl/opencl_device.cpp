@@ -35,7 +35,7 @@ class OpenclProgram final : public Program {
   std::shared_ptr<Prepared> prepared_;  // shared with launches in flight
 };
 
-// A sequence that goes to the device as one list.
+// A sequence that goes to the device as one list; nothing: its programs do one by one.
 struct Listed final : LaunchSequence::Built {
   explicit Listed(std::shared_ptr<const ProgramList> made) : list(std::move(made)) {}
   const std::shared_ptr<const ProgramList> list;
@@ -259,20 +259,19 @@ void OpenclDevice::prove(const DeviceOptions& options, const Tuning& tuning) {
 }
 
 std::unique_ptr<const LaunchSequence::Built> OpenclDevice::build(std::span<const PlannedLaunch> launches) {
-  if (lists_ == nullptr) return nullptr;
+  if (lists_ == nullptr) return std::make_unique<Listed>(nullptr);
   std::vector<ListedLaunch> listed;
   for (const PlannedLaunch& planned : launches)
     listed.push_back({dynamic_cast<OpenclProgram&>(*planned.program).prepared(), planned.waits, planned.signal});
   auto list = lists_->make_list(listed);
-  if (!list) return nullptr;
-  lists_->compile(*list);
+  if (list) lists_->compile(*list);
   return std::make_unique<Listed>(std::move(list));
 }
 
 // What is launched by itself gains nothing by being held back for others.
 void OpenclDevice::launch(std::shared_ptr<const LaunchSequence> sequence, uint32_t base) {
   const auto* listed = static_cast<const Listed*>(sequence->built());
-  if (listed && lists_->launch(listed->list, base)) return;
+  if (listed && listed->list && lists_->launch(listed->list, base)) return;
   const bool several = listed || sequence->launches().size() > 1;
   if (several) launcher_->batch(true);
   for (const PlannedLaunch& planned : sequence->launches()) {
