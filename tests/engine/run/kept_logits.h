@@ -52,8 +52,8 @@ inline bool keeps_the_contract(const Engine& engine) {
 inline bool expect_kept_logits(const Engine& engine, const std::string& model_path, const std::string& prompt,
                                KvType kv, std::span<const float> logits) {
   if (!keeps_the_contract(engine)) return false;
-  const std::string key = model_path.substr(model_path.rfind('/') + 1) + " " + prompt + " act " + engine.act() +
-                          " cache " + (kv == KvType::f16 ? "f16" : "f32");
+  const std::string key = model_path.substr(model_path.rfind('/') + 1) + " " + prompt + " act " +
+                          to_string(engine.act()) + " cache " + (kv == KvType::f16 ? "f16" : "f32");
   const auto kept = kept_logits().find(key);
   EXPECT_EQ(hash_of(logits), kept == kept_logits().end() ? "nothing is kept" : kept->second)
       << "a line of tests/data/kept-logits.txt would be\n"

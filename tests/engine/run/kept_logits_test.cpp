@@ -12,7 +12,7 @@ TEST(KeptLogits, are_given_by_every_plan_there_is) {
     const std::string path = repository_data(model);
     for (const Strategy& strategy : strategies()) {
       const std::string plan = strategy.name;
-      const Way way{plan, plan == "rows" ? std::vector{0.5} : std::vector<double>(), "simd", "f16", KvType::f16};
+      const Way way{plan, plan == "rows" ? std::vector{0.5} : std::vector<double>(), "simd", ActType::f16, KvType::f16};
       SCOPED_TRACE(std::string(model) + " " + way.name());
       const auto engine = open_engine(path, way);
       const auto ids = some_ids(engine->config().vocabulary, 70);
