@@ -20,7 +20,6 @@ void pause_core() {
 #endif
 }
 
-
 [[noreturn]] void throw_wait_failed(const std::string& why, const Flag& flag, uint32_t epoch,
                                     const WaitContext& context, const std::string& hint = "") {
   throw Error(why,
