@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -76,6 +77,7 @@ inline EngineOptions options_for(const std::string& model, const Way& way) {
   options.plan = way.plan;
   options.split = way.split;
   options.gpu_family = way.family;
+  options.wait_deadline = std::chrono::minutes(15);  // SwiftShader takes more than two for a pass of 512 tokens
   options.act = way.act.value_or(way.uses_npu() ? ActType::f16 : ActType::f32);  // golden logits are of f32
   options.kv_type = way.kv;
   options.force_copies = way.copies;
