@@ -7,31 +7,7 @@
 // Order: 16 lane sums, lane i takes elements i, i+16, ...: of squares by fma, of values (for the mean) by addition; then the tree of
 //   sum_lanes. A last part of fewer than 16 elements counts as filled up with zeros, or with the mean where it is taken off.
 // Limits: any width >= 1; y may be x. -DHAS_ADD=1 reads add, -DROUND_F16=1 rounds y (never the residual stream x).
-#ifndef HAS_ADD
-#define HAS_ADD 0
-#endif
-#ifndef ROUND_F16
-#define ROUND_F16 0
-#endif
-#ifndef CENTRED
-#define CENTRED 0
-#endif
-#ifndef HAS_BIAS
-#define HAS_BIAS 0
-#endif
-
-#if CENTRED
-#define ADD_UP(v, sums) ((sums) + (v))
-#define OF_VALUE(v) ((v) - mean)
-#else
-#define ADD_UP(v, sums) fma(v, v, sums)
-#define OF_VALUE(v) (v)
-#endif
-#if HAS_BIAS
-#define WITH_BIAS(v, weight, bias) fma(v, weight, bias)
-#else
-#define WITH_BIAS(v, weight, bias) ((v) * (weight))
-#endif
+#include "rms_norm.cl"
 
 __kernel void rms_norm_simd(BUFFER(x), BUFFER(y), BUFFER(add), BUFFER(weight), BUFFER(bias), const int width,
                             const int x_stride, const int y_stride, const int add_stride, const float unit, const float eps,
