@@ -23,8 +23,10 @@ void launch_one(Device& device, Program& program, std::span<const sync::WaitFor>
   device.launch(std::make_shared<const LaunchSequence>(std::move(one)), 0);
 }
 
-DeviceTraits traits_of(const DeviceInfo& info) {
+DeviceTraits traits_of(const Device& device) {
+  const DeviceInfo& info = device.info();
   DeviceTraits traits{.id = info.id, .kind = info.kind};
+  traits.supports = [&device](const Operator& op) { return device.supports(op); };
   traits.zero_copy = info.zero_copy;
   traits.rounds_to_f16 = info.rounds_to_f16;
   traits.static_graphs = info.static_graphs;

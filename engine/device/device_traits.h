@@ -24,7 +24,8 @@ struct DeviceTraits {
   int64_t row_step = 256, token_step = 32;
 };
 
-// Of an open device, without what a caller chooses: its graphs and the steps of cuts. `supports` is to be set.
-DeviceTraits traits_of(const DeviceInfo& info);
+class Device;
+// Of an open device, which they borrow, without what a caller chooses: its graphs and the steps of cuts.
+DeviceTraits traits_of(const Device& device);
 
 }  // namespace tandem

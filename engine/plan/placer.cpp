@@ -216,8 +216,7 @@ void Placer::place_decided(const Operator& op, int gpu, int npu) {
 bool Placer::multiplies_exactly(int device, const Operator& op) const {
   const MatMul* matmul = std::get_if<MatMul>(&op.body);
   if (matmul == nullptr || !runs(device, op)) return false;
-  const PackedKind kind = matmul->w.format.kind;
-  return !request_.devices[device].rounds_to_f16 || (kind != PackedKind::f32 && kind != PackedKind::bf16);
+  return !request_.devices[device].rounds_to_f16 || matmul->w.format.exact_in_f16_contract();
 }
 
 bool Placer::runs(int device, const Operator& op) const { return request_.devices[device].supports(op).yes; }

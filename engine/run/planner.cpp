@@ -129,8 +129,7 @@ std::vector<Operator> Planner::operators(const Batch& batch) const {
 std::vector<DeviceTraits> Planner::traits() const {
   std::vector<DeviceTraits> traits;
   for (const auto& device : planned_.devices) {
-    DeviceTraits each = traits_of(device->info());
-    each.supports = [borrowed = device.get()](const Operator& op) { return borrowed->supports(op); };
+    DeviceTraits each = traits_of(*device);
     if (each.static_graphs) each.graph_tokens = options_.graph_tokens;
     each.row_step = kPanelRows;  // the emulated array loses nothing on cuts finer than the paper's 256 rows
     traits.push_back(std::move(each));

@@ -70,8 +70,7 @@ Plan WholeModel::plan(const std::string& strategy, const Batch& batch, int64_t p
   const std::vector<Operator> operators = build_decoder(model_, *activations_, batch, {options_.round_f16});
   std::vector<DeviceTraits> traits;
   for (const auto& device : devices_) {
-    traits.push_back(traits_of(device->info()));
-    traits.back().supports = [borrowed = device.get()](const Operator& op) { return borrowed->supports(op); };
+    traits.push_back(traits_of(*device));
     if (traits.back().static_graphs) traits.back().graph_tokens = options_.graph_tokens;
     traits.back().row_step = kPanelRows;
   }
