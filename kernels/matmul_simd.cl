@@ -11,7 +11,13 @@
 //     The first group goes run by run with the decoding, which the multiply-adds of one run hide for the next. Each
 //     group fetches a share of the bytes that come next: F16 from memory 195 GFLOP/s without, 218 with.
 //     A group is 8 tokens x 32 rows, or 6 x 16 (AVX2): each half of the panel then stays in L1 while all tokens pass.
-// Limits: rows from row_end on are padding and never written. gemm: S >= 8, 32 KiB of local memory.
+//   Of a stack of matrices (-DGROUPED=1, engine/device/operators/grouped_matmul.h), each of whose rows of x stands at s*x_stride + slot*x_slot
+//     and of y at s*y_stride + slot*y_slot; matrix m starts at m * matrix_bytes:
+//   grouped_few: work-item (u, slot, t) computes ROWS rows of this slot of TOKENS tokens from t*TOKENS on, by matrix ids[s*slots + slot], or by
+//     matrix `slot` (-DHAS_IDS=0).
+//   grouped_gemm: work-item (u, i) owns 32 rows of a matrix: of the i-th that `lists` name, and passes over it the choices listed there, or of
+//     matrix i, and slot i of all S tokens (-DHAS_LISTS=0). No group goes along with the decoding, as there may be one row alone.
+// Limits: rows from row_end on are padding and never written. matmul_gemm: S >= 8. gemm: 32 KiB of local memory.
 #define ROWS (BLOCKS * 16)
 
 // Rows that do not fill a vector: only the last ones of a matrix.
@@ -39,12 +45,30 @@ INLINE void add_pair(float16 sum[TOKENS][BLOCKS], const int part, const float16 
   }
 }
 
+#ifdef GROUPED
+__kernel void grouped_few(BUFFER(w), BUFFER(x), BUFFER(y), BUFFER(ids), const ulong panel_bytes, const ulong matrix_bytes, const int K,
+                          const int row_end, const int slots, const int x_stride, const int x_slot, const int y_stride, const int y_slot) {
+  const int row = (int)get_global_id(0) * ROWS;
+  const long slot = get_global_id(1), s = (long)get_global_id(2) * TOKENS;
+#if HAS_IDS
+  const long matrix = AT(const int, ids)[s * slots + slot];
+#else
+  const long matrix = slot;
+#endif
+#define PANELS (AT(const uchar, w) + matrix * matrix_bytes)
+#define FIRST_X (AT(const float, x) + s * x_stride + slot * x_slot)
+#define FIRST_Y (AT(float, y) + s * y_stride + slot * y_slot)
+#else
 __kernel void matmul_few(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_bytes, const int K, const int row_begin,
                          const int row_end, const int x_stride, const int y_stride) {
   const int row = row_begin + (int)get_global_id(0) * ROWS;
+#define PANELS AT(const uchar, w)
+#define FIRST_X AT(const float, x)
+#define FIRST_Y AT(float, y)
+#endif
   const int lane = BLOCKS == 4 ? 0 : row % 64;  // the first of a panel, and known to be
-  __global const uchar *panel = AT(const uchar, w) + (row / 64) * panel_bytes;
-  __global const float *a = AT(const float, x);
+  __global const uchar *panel = PANELS + (row / 64) * panel_bytes;
+  __global const float *a = FIRST_X;
   float16 sum[TOKENS][BLOCKS];
 #pragma unroll
   for (int t = 0; t < TOKENS; ++t)
@@ -87,7 +111,7 @@ __kernel void matmul_few(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byte
   for (int t = 0; t < TOKENS; ++t)
 #pragma unroll
     for (int b = 0; b < BLOCKS; ++b)
-      store_rows(sum[t][b], AT(float, y) + (long)t * y_stride + row + b * 16, row_end - row - b * 16);
+      store_rows(sum[t][b], FIRST_Y + (long)t * y_stride + row + b * 16, row_end - row - b * 16);
 }
 
 #else
@@ -110,12 +134,23 @@ INLINE float16 load_rows(__global const float *y, int rows) {
   return vload16(0, lanes);
 }
 
+// Where the rows of y of a group's tokens lie: a stride apart, or each at a place of its own.
+#ifdef GROUPED
+#define ROWS_OF_Y const long *y_places
+#define Y_ROWS y_places
+#define Y_ROW(t) y_places[t]
+#else
+#define ROWS_OF_Y long y_stride
+#define Y_ROWS y_stride
+#define Y_ROW(t) t *y_stride
+#endif
+
 // The sums of T tokens x PART blocks over columns [begin, end) of the decoded panel.
 #define DEFINE_SUMS(T)                                                                                                 \
-  INLINE void begin_##T(float16 sum[T][PART], __global const float *y, int first, long y_stride, int rows) {           \
+  INLINE void begin_##T(float16 sum[T][PART], __global const float *y, int first, ROWS_OF_Y, int rows) {               \
     _Pragma("unroll") for (int t = 0; t < T; ++t)                                                                      \
       _Pragma("unroll") for (int b = 0; b < PART; ++b)                                                                 \
-        sum[t][b] = first ? (float16)(0.0f) : load_rows(y + t * y_stride + b * 16, rows - b * 16);                     \
+        sum[t][b] = first ? (float16)(0.0f) : load_rows(y + Y_ROW(t) + b * 16, rows - b * 16);                         \
   }                                                                                                                    \
   INLINE void add_##T(float16 sum[T][PART], __local const float16 *panel, __global const float *x, int begin, int end, \
                       const long *token) {                                                                             \
@@ -128,17 +163,17 @@ INLINE float16 load_rows(__global const float *y, int rows) {
       }                                                                                                                \
     }                                                                                                                  \
   }                                                                                                                    \
-  INLINE void end_##T(float16 sum[T][PART], __global float *y, long y_stride, int rows) {                              \
+  INLINE void end_##T(float16 sum[T][PART], __global float *y, ROWS_OF_Y, int rows) {                                  \
     _Pragma("unroll") for (int t = 0; t < T; ++t)                                                                      \
       _Pragma("unroll") for (int b = 0; b < PART; ++b)                                                                 \
-        store_rows(sum[t][b], y + t * y_stride + b * 16, rows - b * 16);                                               \
+        store_rows(sum[t][b], y + Y_ROW(t) + b * 16, rows - b * 16);                                                   \
   }                                                                                                                    \
   INLINE void tokens_##T(__local const float16 *panel, __global const float *x, __global float *y, int columns,        \
-                         int first, const long *token, long y_stride, int rows) {                                      \
+                         int first, const long *token, ROWS_OF_Y, int rows) {                                          \
     float16 sum[T][PART];                                                                                              \
-    begin_##T(sum, y, first, y_stride, rows);                                                                          \
+    begin_##T(sum, y, first, Y_ROWS, rows);                                                                            \
     add_##T(sum, panel, x, 0, columns, token);                                                                         \
-    end_##T(sum, y, y_stride, rows);                                                                                   \
+    end_##T(sum, y, Y_ROWS, rows);                                                                                     \
   }
 #if SUMS >= 16
 DEFINE_SUMS(8)
@@ -170,6 +205,88 @@ INLINE void decode_run(const Run *r, int columns, __local float16 *decoded, __gl
 #endif
 }
 
+#ifdef GROUPED
+// The choices [begin, end) of a list, or the slots `matrix` of the tokens [begin, end).
+typedef struct {
+  long matrix;
+  int begin, end;
+  __global const int *choices;
+} Group;
+
+// Of the i-th matrix that is wanted; none is wanted where begin == end.
+INLINE Group group_of(__global const int *lists, const int i, const int count, const int S) {
+#if HAS_LISTS
+  __global const int *begins = lists + 1 + count;
+  const Group group = {lists[1 + i], begins[i], begins[i + 1], lists + 2 + 2 * count};
+#else
+  const Group group = {i, 0, S, 0};
+#endif
+  return group;
+}
+
+// Where the rows of T choices from number `at` on stand in x and in y.
+typedef struct {
+  int slots, x_stride, x_slot, y_stride, y_slot;
+} Strides;
+
+INLINE void locate(const Group *group, const int at, const int T, const Strides *strides, long *x_places, long *y_places) {
+#pragma unroll
+  for (int t = 0; t < T; ++t) {
+#if HAS_LISTS
+    const uint choice = group->choices[at + t];
+    const long s = choice / (uint)strides->slots, slot = choice % (uint)strides->slots;
+#else
+    const long s = at + t, slot = group->matrix;
+#endif
+    x_places[t] = s * strides->x_stride + slot * strides->x_slot;
+    y_places[t] = s * strides->y_stride + slot * strides->y_slot;
+  }
+}
+
+// Passes T choices from number s on over half of a panel.
+#define PASS(T)                                                                                           \
+  {                                                                                                       \
+    long x_places[T], y_places[T];                                                                        \
+    locate(&group, s, T, &strides, x_places, y_places);                                                   \
+    OF(tokens, T)(panel, a, part, columns, k0 == 0, x_places, y_places, left);                            \
+    s += T;                                                                                               \
+  }
+
+__kernel void grouped_gemm(BUFFER(w), BUFFER(x), BUFFER(y), BUFFER(lists), const ulong panel_bytes, const ulong matrix_bytes, const int K,
+                           const int rows, const int count, const int slots, const int x_stride, const int x_slot, const int y_stride,
+                           const int y_slot, const int S) {
+  __local float16 decoded[CHUNK * BLOCKS];
+  const int row = (int)get_global_id(0) * ROWS, i = get_global_id(1);
+#if HAS_LISTS
+  if (i >= AT(const int, lists)[0]) return;
+#endif
+  const Group group = group_of(AT(const int, lists), i, count, S);
+  const Strides strides = {slots, x_stride, x_slot, y_stride, y_slot};
+  __global const uchar *first_panel = AT(const uchar, w) + group.matrix * matrix_bytes + row / 64 * panel_bytes;
+  const int share = (int)(panel_bytes * RUN / K);  // of a run: the next columns are fetched while these are decoded
+  for (int k0 = 0; k0 < K; k0 += CHUNK) {
+    const int columns = min(CHUNK, K - k0);
+    __global const float *a = AT(const float, x) + k0;
+    __global float *out = AT(float, y) + row;
+    __global const uchar *ahead = first_panel + panel_bytes * (k0 + columns) / K + FETCH_OFFSET(row % 64);
+    for (int k = 0; k < columns; k += RUN) {
+      const Run r = load_run(first_panel, (k0 + k) / RUN, row % 64);
+      decode_run(&r, min(RUN, columns - k), decoded + PANEL_AT(k, 0), ahead + k / RUN * share, share);
+    }
+    for (int b = 0; b < BLOCKS; b += PART) {
+      __local const float16 *panel = decoded + PANEL_AT(0, b);
+      __global float *part = out + b * 16;
+      const int left = rows - row - b * 16;
+      int s = group.begin;
+      while (group.end - s >= GROUP_TOKENS) PASS(GROUP_TOKENS)
+      if (group.end - s >= 4) PASS(4)
+      if (group.end - s >= 2) PASS(2)
+      if (group.end > s) PASS(1)
+    }
+  }
+}
+
+#else
 __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_bytes, const int K, const int row_begin,
                           const int row_end, const int x_stride, const int y_stride, const int S) {
   __local float16 decoded[CHUNK * BLOCKS];
@@ -225,4 +342,5 @@ __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byt
     }
   }
 }
+#endif
 #endif

@@ -8,17 +8,41 @@
 //   matmul_few (option TOKENS = S): a group of 64 x PARTS per panel; work-item (r, p) is row r and run p. TOKENS = 1 is the GEMV.
 //   matmul_gemm: a group of 256 per 64 rows (dimension 0) and 64 tokens (dimension 1). It decodes a tile of 64 rows x 32 columns and one
 //     of 64 tokens x 32 columns to local memory; work-item (tx, ty) of 16 x 16 sums rows tx, tx+16, tx+32, tx+48 of tokens 4 ty .. 4 ty + 3.
-// Limits: groups of 256; local memory 1 KiB * TOKENS (few) and 17 KiB (gemm). Rows from row_end on are padding and never written.
+//   Of a stack of matrices (-DGROUPED=1, engine/device/operators/grouped_matmul.h), each of whose rows of x stands at s*x_stride + slot*x_slot
+//     and of y at s*y_stride + slot*y_slot; matrix m starts at m * matrix_bytes:
+//   grouped_few: dimension 1 is the slot, dimension 2 counts the tokens, TOKENS at a time; the matrix is ids[s*slots + slot], or the slot's
+//     (-DHAS_IDS=0).
+//   grouped_gemm: dimension 1 counts the tiles of 64 choices of all experts that `lists` name, one expert's behind the other's, and groups
+//     past the last one have nothing to do; without lists (-DHAS_LISTS=0) dimension 1 is a tile of 64 tokens, dimension 2 the slot and matrix.
+// Limits: groups of 256; local memory 1 KiB * TOKENS (few) and 17 KiB (gemm; 18 grouped). Rows from row_end on are padding and never written.
 #define PARTS 4
 
 #ifdef TOKENS
+#ifdef GROUPED
+__kernel void grouped_few(BUFFER(w), BUFFER(x), BUFFER(y), BUFFER(ids), const ulong panel_bytes, const ulong matrix_bytes, const int K,
+                          const int row_end, const int slots, const int x_stride, const int x_slot, const int y_stride, const int y_slot) {
+  const int row_begin = 0;
+  const long slot = get_group_id(1), s = (long)get_group_id(2) * TOKENS;
+#if HAS_IDS
+  const long matrix = AT(const int, ids)[s * slots + slot];
+#else
+  const long matrix = slot;
+#endif
+#define PANELS (AT(const uchar, w) + matrix * matrix_bytes)
+#define FIRST_X (AT(const float, x) + s * x_stride + slot * x_slot)
+#define FIRST_Y (AT(float, y) + s * y_stride + slot * y_slot)
+#else
 __kernel void matmul_few(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_bytes, const int K, const int row_begin,
                          const int row_end, const int x_stride, const int y_stride) {
+#define PANELS AT(const uchar, w)
+#define FIRST_X AT(const float, x)
+#define FIRST_Y AT(float, y)
+#endif
   __local float parts[PARTS * TOKENS * 64];
   const int r = get_local_id(0), part = get_local_id(1);
   const int first_row = row_begin + (int)get_group_id(0) * 64, row = first_row + r;
-  __global const uchar *panel = AT(const uchar, w) + (first_row / 64) * panel_bytes;
-  __global const float *x = AT(const float, x);
+  __global const uchar *panel = PANELS + (first_row / 64) * panel_bytes;
+  __global const float *x = FIRST_X;
   const int tiles = (K + 31) / 32;
   const int begin = (int)((long)tiles * part / PARTS) * 32, end = (int)((long)tiles * (part + 1) / PARTS) * 32;
   float sums[TOKENS];
@@ -37,7 +61,7 @@ __kernel void matmul_few(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byte
     for (int t = part; t < TOKENS; t += PARTS) {
       float sum = 0.0f;
       for (int p = 0; p < PARTS; ++p) sum += parts[(p * TOKENS + t) * 64 + r];
-      AT(float, y)[(size_t)t * y_stride + row] = sum;
+      FIRST_Y[(size_t)t * y_stride + row] = sum;
     }
   }
 }
@@ -45,12 +69,56 @@ __kernel void matmul_few(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byte
 #else
 #define PITCH 33  // of a token's columns in local memory: one more than 32, so that 16 tokens lie in different banks
 
+#ifdef GROUPED
+// The tile's number among its expert's, and the expert's number in the lists; behind the last one the number is -1.
+INLINE int2 expert_of(__global const int *begins, const int active, int tile) {
+  for (int i = 0; i < active; ++i) {
+    const int tiles = (begins[i + 1] - begins[i] + 63) / 64;
+    if (tile < tiles) return (int2)(tile, i);
+    tile -= tiles;
+  }
+  return -1;
+}
+
+__kernel void grouped_gemm(BUFFER(w), BUFFER(x), BUFFER(y), BUFFER(lists), const ulong panel_bytes, const ulong matrix_bytes, const int K,
+                           const int row_end, const int count, const int slots, const int x_stride, const int x_slot, const int y_stride,
+                           const int y_slot, const int tokens_in_all) {
+  __local long x_places[64], y_places[64];  // of the tile's rows
+#if HAS_LISTS
+  __global const int *lists = AT(const int, lists), *begins = lists + 1 + count;
+  const int2 place = expert_of(begins, lists[0], get_group_id(1));
+  if (place.y < 0) return;
+  const int matrix = lists[1 + place.y], first_token = begins[place.y] + place.x * 64, S = begins[place.y + 1];
+#else
+  const int matrix = get_group_id(2), first_token = (int)get_group_id(1) * 64, S = tokens_in_all;
+#endif
+  const int own = first_token + (int)get_local_id(0);
+  if (get_local_id(0) < 64 && own < S) {
+#if HAS_LISTS
+    const int choice = lists[2 + 2 * count + own];
+    const long s = choice / slots, slot = choice % slots;
+#else
+    const long s = own, slot = matrix;
+#endif
+    x_places[get_local_id(0)] = s * x_stride + slot * x_slot;
+    y_places[get_local_id(0)] = s * y_stride + slot * y_slot;
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  const int first_row = (int)get_group_id(0) * 64;
+#define PANELS (AT(const uchar, w) + matrix * matrix_bytes)
+#define X_ROW(token) x_places[(token) - first_token]
+#define Y_ROW(token) y_places[(token) - first_token]
+#else
 __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_bytes, const int K, const int row_begin,
                           const int row_end, const int x_stride, const int y_stride, const int S) {
+  const int first_row = row_begin + (int)get_group_id(0) * 64, first_token = (int)get_group_id(1) * 64;
+#define PANELS AT(const uchar, w)
+#define X_ROW(token) (size_t)(token) * x_stride
+#define Y_ROW(token) (size_t)(token) * y_stride
+#endif
   __local float weights[32 * 64], tokens[64 * PITCH];
   const int id = get_local_id(0), tx = id % 16, ty = id / 16;
-  const int first_row = row_begin + (int)get_group_id(0) * 64, first_token = (int)get_group_id(1) * 64;
-  __global const uchar *panel = AT(const uchar, w) + (first_row / 64) * panel_bytes;
+  __global const uchar *panel = PANELS + (first_row / 64) * panel_bytes;
   __global const float *x = AT(const float, x);
   const int tiles = (K + 31) / 32;
   float total[4][4], run[4][4];  // [token][row]
@@ -72,7 +140,7 @@ __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byt
     for (int j = 0; j < 8; ++j) weights[(id / 64 * 8 + j) * 64 + id % 64] = columns[j];
     for (int i = id; i < 64 * 32; i += 256) {
       const int token = first_token + i / 32, k = tile * 32 + i % 32;
-      tokens[i / 32 * PITCH + i % 32] = token < S && k < K ? x[(size_t)token * x_stride + k] : 0.0f;
+      tokens[i / 32 * PITCH + i % 32] = token < S && k < K ? x[X_ROW(token) + k] : 0.0f;
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int k = 0; k < 32; ++k) {
@@ -89,7 +157,7 @@ __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byt
     const int token = first_token + ty * 4 + t;
     for (int r = 0; r < 4; ++r) {
       const int row = first_row + tx + r * 16;
-      if (token < S && row < row_end) AT(float, y)[(size_t)token * y_stride + row] = total[t][r] + run[t][r];
+      if (token < S && row < row_end) AT(float, y)[Y_ROW(token) + row] = total[t][r] + run[t][r];
     }
   }
 }

@@ -11,9 +11,16 @@
 
 #define TANDEM_MAX_ROW 262144  // elements of a row that a norm, softmax, argmax, top-k or rope runs along
 
+// Mixtures of experts: experts of a layer, those that one token goes to, and choices of all tokens in one list.
+#define TANDEM_MAX_EXPERTS 512
+#define TANDEM_MAX_CHOICES_OF_TOKEN 32
+#define TANDEM_MAX_CHOICES 32768
+
+#define TANDEM_MAX_SUM_CHUNK 16384  // elements of a row that one work-group of a weighted sum of experts takes
+
 // Attention: elements of a head (key or value), positions of a cache, and how many splits of it one work-group runs
 // through; longer caches need one work-group for each split.
-#define TANDEM_MAX_HEAD_DIM 512
+#define TANDEM_MAX_HEAD_DIM 576
 #define TANDEM_MAX_POSITIONS 262144
 #define TANDEM_MAX_SPLITS_IN_TURN 4
 

@@ -1,6 +1,92 @@
 // The arguments of every matmul shader; the weights w are binding 0 and declared with their format.
+//
+// Grouped kernels multiply slots of tokens with matrices of a stack (engine/device/operators/grouped_matmul.h): the row of slot i of token s
+// stands at s*x_stride + i*x_slot in x, and at s*y_stride + i*y_slot in y; matrix m starts at m * matrix_bytes.
+//   grouped_few: dimension 1 is the slot, dimension 2 counts the tokens, TOKENS at a time; the matrix is ids[s*slots + slot], or the slot's
+//     where HAS_IDS is 0.
+//   grouped_gemm: dimension 1 counts the tiles of choices of all experts that `lists` name, one expert's behind the other's, and groups past
+//     the last one have nothing to do. Where HAS_LISTS is 0 dimension 1 is a tile of tokens, dimension 2 the slot and its matrix.
 BUFFER(1, float, x);
 BUFFER(2, float, y);
+#if defined(KERNEL_matmul_few) || defined(KERNEL_grouped_few)
+#define FEW
+#endif
+
+#if defined(KERNEL_grouped_few) || defined(KERNEL_grouped_gemm)
+#define GROUPED
+#ifdef FEW
+BUFFER(3, int, ids);
+layout(constant_id = 12) const int HAS_IDS = 1;
+layout(push_constant) uniform Args {
+  uint w_offset, x_offset, y_offset, ids_offset;
+  uint panel_bytes, matrix_bytes;
+  int K, row_end, slots, x_stride, x_slot, y_stride, y_slot;
+};
+#else
+BUFFER(3, int, lists);
+layout(constant_id = 12) const int HAS_LISTS = 1;
+layout(push_constant) uniform Args {
+  uint w_offset, x_offset, y_offset, lists_offset;
+  uint panel_bytes, matrix_bytes;
+  int K, row_end, count, slots, x_stride, x_slot, y_stride, y_slot, S;
+};
+#endif
+const int row_begin = 0;
+int work_matrix = 0;  // of this group
+int work_begin = 0, work_end = 0;  // its tokens, or its choices in the list
+
+#ifdef FEW
+uint row_of(const int token, const int stride, const int slot_stride) {
+  return uint(token) * uint(stride) + gl_WorkGroupID.y * uint(slot_stride);
+}
+
+// What this group is to do: TOKENS tokens.
+void find_work(const int tokens) {
+  work_begin = int(gl_WorkGroupID.z) * tokens;
+  work_end = work_begin + tokens;
+  work_matrix = int(gl_WorkGroupID.y);
+  if (HAS_IDS != 0) work_matrix = ids[ids_offset + uint(work_begin) * uint(slots) + gl_WorkGroupID.y];
+}
+#else
+uint row_of(const int token, const int stride, const int slot_stride) {
+  uint s = uint(token), slot = uint(work_matrix);
+  if (HAS_LISTS != 0) {
+    const uint choice = uint(lists[lists_offset + 2u + 2u * uint(count) + uint(token)]);
+    s = choice / uint(slots);
+    slot = choice % uint(slots);
+  }
+  return s * uint(stride) + slot * uint(slot_stride);
+}
+
+// What this group is to do: a tile of at most `size` tokens or choices. Nothing where the beginning is the end.
+void find_work(const int size) {
+  int tile = int(gl_WorkGroupID.y);
+  if (HAS_LISTS == 0) {
+    work_matrix = int(gl_WorkGroupID.z);
+    work_begin = tile * size;
+    work_end = S;
+    return;
+  }
+  const uint begins = lists_offset + 1u + uint(count);
+  const int wanted = lists[lists_offset];
+  // trips <= TANDEM_MAX_EXPERTS
+  for (int i = 0; i < wanted; ++i) {
+    const int begin = lists[begins + uint(i)], end = lists[begins + uint(i) + 1u], tiles = (end - begin + size - 1) / size;
+    if (tile < tiles) {
+      work_matrix = lists[lists_offset + 1u + uint(i)];
+      work_begin = begin + tile * size;
+      work_end = end;
+      return;
+    }
+    tile -= tiles;
+  }
+}
+#endif
+#define PANELS (w_offset + uint(work_matrix) * (matrix_bytes / 4u))
+#define X_ROW(token) (x_offset + row_of(token, x_stride, x_slot))
+#define Y_ROW(token) (y_offset + row_of(token, y_stride, y_slot))
+
+#else
 layout(push_constant) uniform Args {
   uint w_offset, x_offset, y_offset;
   uint panel_bytes;
@@ -9,3 +95,5 @@ layout(push_constant) uniform Args {
   int S;
 #endif
 };
+#define PANELS w_offset
+#endif

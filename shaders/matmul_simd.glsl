@@ -10,10 +10,11 @@
 //   in about 30 cycles (8 x 8 sums are 1.7 times as fast as 4 x 8 with 4-bit weights; measured).
 //   matmul_few (constant TOKENS = 1..8): TOKENS tokens; the weights are decoded once, the sums stay in registers. TOKENS = 1 is the GEMV.
 //   matmul_gemm: tile t of 8 tokens belongs to the groups y of the grid with t % (groups along y) == y.
+//   grouped_few, grouped_gemm: the same of a stack of matrices, in tiles of 8 (matmul_args.glsl).
 // Limits: rows from row_end on are padding and never written. K <= TANDEM_MAX_K and one tile a group where the driver counts loops
 //   (engine/device/gpu/lower_matmul.cpp). The tokens are written out below, not looped over, for the same reason.
 layout(local_size_x = 8) in;
-#ifdef KERNEL_matmul_few
+#ifdef FEW
 layout(constant_id = 11) const int TOKENS = 1;
 #else
 #define TOKENS 8
@@ -21,7 +22,13 @@ layout(constant_id = 11) const int TOKENS = 1;
 
 #define EACH_TOKEN(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
 // Tokens past the last one of a tile read its last one and are not stored.
+#ifdef GROUPED
+#define LOCATE(t) const uint a##t = X_ROW(token + min(t, tokens - 1));
+#define RESULT(t) Y_ROW(token + t) + uint(row)
+#else
 #define LOCATE(t) const uint a##t = first_x + uint(min(t, tokens - 1) * x_stride);
+#define RESULT(t) first_y + uint(t * y_stride)
+#endif
 #define START(t) precise vec4 sum##t = vec4(0.0), far##t = vec4(0.0);
 #define ADD_COLUMN(t)                                     \
   if (t < TOKENS) {                                       \
@@ -37,10 +44,10 @@ layout(constant_id = 11) const int TOKENS = 1;
     if (BLOCKS == 4) far##t = fma(far_first, c0, far##t);          \
     if (BLOCKS == 4) far##t = fma(far_second, c1, far##t);         \
   }
-#define STORE(t)                                                                               \
-  if (t < TOKENS && t < tokens) {                                                              \
-    store_rows(sum##t, first_y + uint(t * y_stride), row_end - row);                           \
-    if (BLOCKS == 4) store_rows(far##t, first_y + uint(t * y_stride) + 32u, row_end - row - 32); \
+#define STORE(t)                                                                    \
+  if (t < TOKENS && t < tokens) {                                                   \
+    store_rows(sum##t, RESULT(t), row_end - row);                                   \
+    if (BLOCKS == 4) store_rows(far##t, RESULT(t) + 32u, row_end - row - 32);       \
   }
 
 void store_rows(vec4 value, uint at, int rows) {
@@ -52,8 +59,10 @@ void store_rows(vec4 value, uint at, int rows) {
 
 // Four rows from `row` on, and of 64 four from row + 32 on, of `tokens` tokens from `token` on.
 void multiply(int row, int token, int tokens) {
+#ifndef GROUPED
   const uint first_x = x_offset + uint(token) * uint(x_stride), first_y = y_offset + uint(token) * uint(y_stride) + uint(row);
-  const uint panel = w_offset + uint(row / 64) * (panel_bytes / 4u), lane = uint(row % 64);
+#endif
+  const uint panel = PANELS + uint(row / 64) * (panel_bytes / 4u), lane = uint(row % 64);
   EACH_TOKEN(LOCATE)
   EACH_TOKEN(START)
   vec4 first, second, far_first, far_second;
@@ -84,7 +93,12 @@ void multiply(int row, int token, int tokens) {
 
 int first_row() { return row_begin + int(gl_WorkGroupID.x) * 16 * BLOCKS + 4 * int(gl_LocalInvocationID.x); }
 
-#ifdef KERNEL_matmul_few
+#ifdef GROUPED
+void main() {
+  find_work(TOKENS);
+  if (work_begin < work_end) multiply(first_row(), work_begin, min(TOKENS, work_end - work_begin));
+}
+#elif defined(KERNEL_matmul_few)
 void main() { multiply(first_row(), 0, TOKENS); }
 #else
 void main() {

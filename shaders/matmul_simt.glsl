@@ -9,28 +9,42 @@
 //   matmul_gemm: a group of 256 per 64 rows (dimension 0) and 64 tokens (dimension 1). It decodes a tile of 64 rows x 32 columns and one
 //     of 64 tokens x 32 columns to shared memory; invocation (tx, ty) of 16 x 16 sums rows tx, tx+16, tx+32, tx+48 of tokens
 //     4 ty .. 4 ty + 3.
+//   grouped_few, grouped_gemm: the same of a stack of matrices, in tiles of 64 (matmul_args.glsl).
 // Limits: groups of 256; shared memory 1 KiB * TOKENS (few) and 17 KiB (gemm). Rows from row_end on are padding and never written.
 //   K <= TANDEM_MAX_K where the driver counts loops. Tokens and rows are written out, not looped over, for the same reason.
 #define PARTS 4u
 
-#ifdef KERNEL_matmul_few
+#ifdef FEW
 layout(local_size_x = 64, local_size_y = 4) in;
 layout(constant_id = 10) const int TOKENS = 1;
 shared float parts[4 * TOKENS * 64];
 
 #define EACH_TOKEN(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
 #define START(t) precise float sum##t = 0.0;
+#ifdef GROUPED
+#define LOCATE(t) const uint a##t = X_ROW(work_begin + t);
+#define ADD_COLUMN(t) \
+  if (t < TOKENS) sum##t = fma(weights[j], x[a##t + k + j], sum##t);
+#define RESULT(t) Y_ROW(work_begin + int(t)) + row
+#else
+#define LOCATE(t)
 #define ADD_COLUMN(t) \
   if (t < TOKENS) sum##t = fma(weights[j], x[x_offset + uint(t * x_stride) + k + j], sum##t);
+#define RESULT(t) y_offset + t * uint(y_stride) + row
+#endif
 #define KEEP(t) \
   if (t < TOKENS) parts[(part * uint(TOKENS) + uint(t)) * 64u + r] = sum##t;
 
 void main() {
   const uint r = gl_LocalInvocationID.x, part = gl_LocalInvocationID.y;
   const uint first_row = uint(row_begin) + gl_WorkGroupID.x * 64u, row = first_row + r;
-  const uint panel = w_offset + first_row / 64u * (panel_bytes / 4u);
+#ifdef GROUPED
+  find_work(TOKENS);
+#endif
+  const uint panel = PANELS + first_row / 64u * (panel_bytes / 4u);
   const uint tiles = (uint(K) + 31u) / 32u;
   const uint begin = tiles * part / PARTS * 32u, end = tiles * (part + 1u) / PARTS * 32u;
+  EACH_TOKEN(LOCATE)
   EACH_TOKEN(START)
   // trips <= TANDEM_MAX_K / 32 + 4   a quarter of K, eight columns at a time, and up to a tile more
   for (uint k = begin; k < end; k += 8u) {
@@ -48,7 +62,7 @@ void main() {
   for (uint t = part; t < uint(TOKENS); t += PARTS) {
     precise float sum = 0.0;
     for (uint p = 0u; p < 4u; ++p) sum += parts[(p * uint(TOKENS) + t) * 64u + r];
-    y[y_offset + t * uint(y_stride) + row] = sum;
+    y[RESULT(t)] = sum;
   }
 }
 
@@ -56,6 +70,16 @@ void main() {
 layout(local_size_x = 256) in;
 #define PITCH 33u  // of a token's columns in shared memory: one more than 32, so that 16 tokens lie in different banks
 shared float weights[32 * 64], tokens[64 * 33];
+#ifdef GROUPED
+shared uint x_places[64], y_places[64];  // of the tile's tokens
+#define OPERAND(token) x_places[(token) - first_token]
+#define RESULT(token) y_places[(token) - uint(work_begin)]
+#define END uint(work_end)
+#else
+#define OPERAND(token) x_offset + (token) * uint(x_stride)
+#define RESULT(token) y_offset + (token) * uint(y_stride)
+#define END uint(S)
+#endif
 
 #define EACH_TOKEN(DO) DO(0) DO(1) DO(2) DO(3)  // of an invocation's four
 #define START(t) precise vec4 total##t = vec4(0.0), run##t = vec4(0.0);
@@ -65,10 +89,10 @@ shared float weights[32 * 64], tokens[64 * 33];
 #define ADD_COLUMN(t) run##t = fma(b, vec4(tokens[(ty * 4u + uint(t)) * PITCH + k]), run##t);
 #define STORE(t)                                          \
   total##t += run##t;                                     \
-  if (first_token + ty * 4u + uint(t) < uint(S)) store_rows(total##t, first_token + ty * 4u + uint(t), first_row + tx);
+  if (first_token + ty * 4u + uint(t) < END) store_rows(total##t, first_token + ty * 4u + uint(t), first_row + tx);
 
 void store_rows(vec4 value, uint token, uint row) {
-  const uint at = y_offset + token * uint(y_stride) + row, rows = uint(row_end);
+  const uint at = RESULT(token) + row, rows = uint(row_end);
   if (row < rows) y[at] = value.x;
   if (row + 16u < rows) y[at + 16u] = value.y;
   if (row + 32u < rows) y[at + 32u] = value.z;
@@ -77,8 +101,20 @@ void store_rows(vec4 value, uint token, uint row) {
 
 void main() {
   const uint id = gl_LocalInvocationID.x, tx = id % 16u, ty = id / 16u;
-  const uint first_row = uint(row_begin) + gl_WorkGroupID.x * 64u, first_token = gl_WorkGroupID.y * 64u;
-  const uint panel = w_offset + first_row / 64u * (panel_bytes / 4u);
+  const uint first_row = uint(row_begin) + gl_WorkGroupID.x * 64u;
+#ifdef GROUPED
+  find_work(64);
+  if (work_begin >= work_end) return;  // all of the group
+  const uint first_token = uint(work_begin);
+  if (id < 64u && first_token + id < END) {
+    x_places[id] = X_ROW(int(first_token + id));
+    y_places[id] = Y_ROW(int(first_token + id));
+  }
+  barrier();
+#else
+  const uint first_token = gl_WorkGroupID.y * 64u;
+#endif
+  const uint panel = PANELS + first_row / 64u * (panel_bytes / 4u);
   const uint tiles = (uint(K) + 31u) / 32u;
   EACH_TOKEN(START)
   uint part = 0u;
@@ -95,7 +131,7 @@ void main() {
     for (uint i = 0u; i < 8u; ++i) {
       const uint at = id + i * 256u, token = first_token + at / 32u, k = tile * 32u + at % 32u;
       float value = 0.0;
-      if (token < uint(S) && k < uint(K)) value = x[x_offset + token * uint(x_stride) + k];
+      if (token < END && k < uint(K)) value = x[OPERAND(token) + k];
       tokens[at / 32u * PITCH + at % 32u] = value;
     }
     barrier();

@@ -21,21 +21,26 @@
 #include "engine/device/operators/argmax.h"
 #include "engine/device/operators/attention.h"
 #include "engine/device/operators/bias.h"
+#include "engine/device/operators/copy.h"
 #include "engine/device/operators/embed.h"
+#include "engine/device/operators/expert_lists.h"
+#include "engine/device/operators/expert_sum.h"
 #include "engine/device/operators/glu.h"
+#include "engine/device/operators/grouped_matmul.h"
 #include "engine/device/operators/kv_append.h"
 #include "engine/device/operators/matmul.h"
 #include "engine/device/operators/region.h"
 #include "engine/device/operators/rms_norm.h"
 #include "engine/device/operators/rope.h"
+#include "engine/device/operators/route.h"
 #include "engine/device/operators/scale.h"
 #include "engine/device/operators/softmax.h"
 #include "engine/device/operators/top_k.h"
 
 namespace tandem {
 
-using OperatorBody =
-    std::variant<MatMul, Embed, RmsNorm, Rope, KvAppend, Attention, Glu, Add, Bias, Scale, Softmax, ArgMax, TopK>;
+using OperatorBody = std::variant<MatMul, Embed, RmsNorm, Rope, KvAppend, Attention, Glu, Add, Bias, Scale, Softmax,
+                                  ArgMax, TopK, Route, ExpertLists, GroupedMatMul, ExpertSum, Copy>;
 
 struct Operator {
   std::string name;  // "blk.3.attn_qkv": for timelines and errors

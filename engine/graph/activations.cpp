@@ -7,6 +7,15 @@
 #include "sync/error.h"
 
 namespace tandem {
+namespace {
+
+// Of the networks that every token goes through.
+int64_t widest_feed_forward(const ModelConfig& c) {
+  if (!c.experts) return c.feed_forward;
+  return std::max(c.experts->dense_layers > 0 ? c.feed_forward : 0, c.experts->shared_feed_forward);
+}
+
+}  // namespace
 
 Activations::Activations(const ModelConfig& c, const ActivationSizes& s, sync::Pool* pool) : sizes(s), pool_(pool) {
   TANDEM_CHECK(s.tokens > 0 && s.outputs >= 0 && s.positions > 0 && s.positions % 64 == 0, "activation sizes");
@@ -18,11 +27,25 @@ Activations::Activations(const ModelConfig& c, const ActivationSizes& s, sync::P
   positions = floats(s.tokens, 1, "positions");
   hidden = floats(rows, c.hidden, "hidden");
   normed = floats(rows, c.hidden, "normed");
-  qkv = floats(rows, c.qkv_width(), "qkv");
+  qkv = floats(rows, c.projected_width(), "qkv");
   attended = floats(rows, c.heads * c.head_dim_v, "attended");
+  if (c.latent) {
+    latent_queries = floats(rows, c.q_width(), "latent queries");
+    values = floats(rows, c.attended_width(), "values");
+  }
   projected = floats(rows, c.hidden, "projected");
-  gate_up = floats(rows, 2 * c.feed_forward, "gate_up");
-  activated = floats(rows, c.feed_forward, "activated");
+  if (const int64_t width = widest_feed_forward(c)) {
+    gate_up = floats(rows, 2 * width, "gate_up");
+    activated = floats(rows, width, "activated");
+  }
+  if (c.experts) {
+    const ExpertsConfig& e = *c.experts;
+    if (e.shared_feed_forward > 0) shared = floats(rows, c.hidden, "shared experts");
+    expert_lists = floats(rows, expert_list_words(e.count, e.used), "lists of experts");
+    expert_gate_up = floats(rows * e.used, 2 * e.feed_forward, "gate_up of experts");
+    expert_activated = floats(rows * e.used, e.feed_forward, "activated of experts");
+    expert_found = floats(rows * e.used, c.hidden, "found by experts");
+  }
   logits = floats(outputs, c.vocabulary, "logits");
   rope_table = floats(s.positions, c.rope.dim, "rope table");
   if (pool_ && c.rope.dim > 0) fill_rope_table(c.rope, s.positions, rope_table.as<float>());
@@ -36,6 +59,12 @@ Activations::Activations(const ModelConfig& c, const ActivationSizes& s, sync::P
     cache.k = take(cache.k_bytes(), sync::SlotUse::device_local, name + ".k_cache");
     cache.v = take(cache.v_bytes(), sync::SlotUse::device_local, name + ".v_cache");
     caches.push_back(cache);
+    LayerRouting& routes = routing.emplace_back();
+    if (!c.has_experts(layer)) continue;
+    const ExpertsConfig& e = *c.experts;
+    routes.scores = floats(rows, e.count + (e.shared_gate ? 1 : 0), "scores of experts");
+    routes.ids = floats(rows, e.used, "ids of experts");
+    routes.weights = floats(rows, e.used, "weights of experts");
   }
 }
 
@@ -46,7 +75,8 @@ Activations::~Activations() {
 size_t Activations::bytes() const {
   size_t sum = 0;
   for (const Operand& buffer :
-       {ids, positions, hidden, normed, qkv, attended, projected, gate_up, activated, logits, scratch}) {
+       {ids, positions, hidden, normed, qkv, latent_queries, attended, values, projected, gate_up, activated, shared,
+        expert_lists, expert_gate_up, expert_activated, expert_found, logits, scratch}) {
     if (buffer) sum += buffer.slot->size_bytes();
   }
   return sum;

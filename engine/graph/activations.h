@@ -23,6 +23,13 @@ struct ActivationSizes {
   int64_t rows = 0, output_rows = 0;
 };
 
+// Where the tokens of a pass go in one layer.
+struct LayerRouting {
+  Operand scores;   // f32 [rows, E], and behind them the shared experts' gate where there is one
+  Operand ids;      // int32 [rows, k], ascending
+  Operand weights;  // f32 [rows, k]
+};
+
 class Activations {
  public:
   Activations(const ModelConfig& config, const ActivationSizes& sizes, sync::Pool* pool);
@@ -34,16 +41,25 @@ class Activations {
   Operand ids, positions;       // int32 [tokens]
   Operand hidden;               // [rows, H], the residual stream
   Operand normed;               // [rows, H], a matmul's input
-  Operand qkv;                  // [rows, qkv_width]
+  Operand qkv;                  // [rows, projected_width]
+  Operand latent_queries;       // [rows, heads * head_dim], of latent attention
   Operand attended;             // [rows, heads * head_dim_v]
+  Operand values;               // [rows, attended_width], of latent attention: made of what was attended to
   Operand projected;            // [rows, H], what attention or the feed-forward network adds to the residual stream
   Operand gate_up;              // [rows, 2 I]
   Operand activated;            // [rows, I]
+  Operand shared;               // [rows, H], what the shared experts found
+  Operand expert_lists;         // int32 [rows, expert_list_words]
+  Operand expert_gate_up;       // [rows * k, 2 I] of an expert
+  Operand expert_activated;     // [rows * k, I]
+  Operand expert_found;         // [rows * k, H]
   Operand logits;               // [output_rows, vocabulary]
   Operand rope_table;           // [positions, rope.dim / 2, 2]
   Operand window_rope_table;    // that of layers with a window, where it is another one
   Operand scratch;              // for attention split over the cache
   std::vector<KvCache> caches;  // one per layer
+  // One per layer, empty where it has no experts: kept until the next pass, so that it can be looked at.
+  std::vector<LayerRouting> routing;
 
   size_t bytes() const;  // of all buffers but the caches and the rotation's table (H10)
 

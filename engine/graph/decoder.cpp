@@ -12,6 +12,10 @@ namespace {
 // Appends operators for one pass; each method is one part of a layer.
 class Builder {
  public:
+  // Up to here experts are found token by token: few tokens seldom share one, and a list of who shares which costs
+  // more.
+  static constexpr int64_t kTokensWithoutLists = 4;
+
   Builder(const Model& model, const Activations& buffers, const Batch& batch, const GraphOptions& options)
       : c_(model.config), w_(model.weights), b_(buffers), batch_(batch), options_(options), S_(batch.S) {}
 
@@ -36,13 +40,19 @@ class Builder {
  private:
   // q, k and v of every token, and the cache filled.
   void project(const LayerWeights& layer, const KvCache& cache, bool has_residual) {
+    norm("attn_norm", layer.attention_norm, layer.attention_norm_bias, has_residual);
+    matmul("attn_qkv", layer.qkv, b_.normed, S_, b_.qkv);
+    c_.latent ? keep_latents(layer, cache) : keep_keys_and_values(layer, cache);
+  }
+
+  void keep_keys_and_values(const LayerWeights& layer, const KvCache& cache) {
     const int64_t S = S_, q_width = c_.q_width(), qk_width = q_width + c_.k_width(), stride = c_.qkv_width();
-    norm("attn_norm", layer.attention_norm, has_residual);
-    matmul("attn_qkv", layer.qkv, b_.normed, S, b_.qkv);
     const Operand q = b_.qkv, k = column(b_.qkv, q_width), v = column(b_.qkv, qk_width);
     if (c_.qk_norm) {
-      head_norm("attn_q_norm", q, c_.heads, layer.q_norm);
-      head_norm("attn_k_norm", k, c_.kv_heads, layer.k_norm);
+      const bool whole = c_.qk_norm_whole;  // one norm for all heads
+      norm_in_place("attn_q_norm", q, stride, whole ? 1 : c_.heads, whole ? q_width : c_.head_dim, layer.q_norm);
+      norm_in_place("attn_k_norm", k, stride, whole ? 1 : c_.kv_heads, whole ? c_.k_width() : c_.head_dim,
+                    layer.k_norm);
     }
     // q and k lie side by side with heads of one size: one rotation for both.
     if (c_.rope.dim > 0) {
@@ -55,6 +65,21 @@ class Builder {
     add("kv_append", KvAppend{S, k, v, stride, stride, b_.positions, cache});
   }
 
+  // Of latent attention: a row is all heads' queries, then the latent, then the key that positions turn. The last two
+  // lie side by side, as the cache keeps them.
+  void keep_latents(const LayerWeights& layer, const KvCache& cache) {
+    const LatentConfig& latent = *c_.latent;
+    const int64_t stride = c_.projected_width(), at = c_.query_width();
+    norm_in_place("attn_kv_a_norm", column(b_.qkv, at), stride, 1, latent.rank, layer.latent_norm);
+    const RopeLayout layout = c_.rope.halves ? RopeLayout::halves : RopeLayout::interleaved;
+    add("rope_q", Rope{S_, c_.heads, latent.nope + latent.rope, latent.rope, layout, column(b_.qkv, latent.nope),
+                       stride, b_.positions, b_.rope_table, b_.sizes.positions});
+    add("rope_k", Rope{S_, 1, latent.rope, latent.rope, layout, column(b_.qkv, at + latent.rank), stride, b_.positions,
+                       b_.rope_table, b_.sizes.positions});
+    const Operand kept = column(b_.qkv, at);
+    add("kv_append", KvAppend{S_, kept, kept, stride, stride, b_.positions, cache});
+  }
+
   // What is left of the last layer, once the cache has every token, goes into the logits alone. The residual stream,
   // q and positions keep their places; everything that follows is written from row 0 on.
   void drop_tokens_without_logits() {
@@ -63,12 +88,11 @@ class Builder {
   }
 
   void attention(const LayerWeights& layer, const KvCache& cache) {
-    const int64_t S = S_, stride = c_.qkv_width();
     Attention op;
-    op.S = S;
+    op.S = S_;
     op.heads = c_.heads;
-    op.q = column(b_.qkv, first_ * stride);
-    op.q_stride = stride;
+    op.q = c_.latent ? queries_for_latents(layer) : column(b_.qkv, first_ * c_.projected_width());
+    op.q_stride = c_.latent ? c_.q_width() : c_.projected_width();
     op.y = b_.attended;
     op.y_stride = c_.heads * c_.head_dim_v;
     op.positions = advanced(b_.positions, first_ * static_cast<int64_t>(sizeof(int32_t)));
@@ -78,23 +102,80 @@ class Builder {
     op.round_f16 = options_.round_f16;
     op.scratch = b_.scratch;
     add("attention", op);
-    matmul("attn_output", layer.attention_output, b_.attended, S, b_.projected);
+    if (c_.latent) values_of_latents(layer);
+    matmul("attn_output", layer.attention_output, c_.latent ? b_.values : b_.attended, S_, b_.projected);
     if (c_.post_norms) post_norm("attn_post_norm", layer.attention_post_norm);
   }
 
+  // The product of a query and a key made of a latent is that of the query, brought to the latents, and the latent:
+  // each head's is multiplied with what would have made its keys, and the part that positions turn comes behind it.
+  Operand queries_for_latents(const LayerWeights& layer) {
+    const LatentConfig& latent = *c_.latent;
+    const int64_t each = latent.nope + latent.rope, stride = c_.projected_width();
+    const Operand q = column(b_.qkv, first_ * stride);
+    stacked("attn_k_b", layer.key_up, {c_.heads}, {q, stride, each}, {b_.latent_queries, c_.q_width(), c_.head_dim});
+    add("attn_q_pe", Copy{S_, c_.heads, latent.rope, column(q, latent.nope), column(b_.latent_queries, latent.rank),
+                          stride, each, c_.q_width(), c_.head_dim});
+    return b_.latent_queries;
+  }
+
+  void values_of_latents(const LayerWeights& layer) {
+    const int64_t width = c_.attended_width();
+    stacked("attn_v_b", layer.value_up, {c_.heads}, {b_.attended, c_.heads * c_.head_dim_v, c_.head_dim_v},
+            {b_.values, width, c_.latent->value});
+    if (options_.round_f16) add("attn_v_f16", Copy{S_, 1, width, b_.values, b_.values, width, 0, width, 0, true});
+  }
+
   void feed_forward(const LayerWeights& layer) {
-    const int64_t S = S_, I = c_.feed_forward;
-    norm("ffn_norm", layer.ffn_norm, true);
-    matmul("ffn_gate_up", layer.gate_up, b_.normed, S, b_.gate_up);
-    const Glu glu{
-        S, I, b_.gate_up, column(b_.gate_up, I), 2 * I, 2 * I, b_.activated, I, options_.round_f16, c_.activation};
-    add(glu.kind(), glu);
-    matmul("ffn_down", layer.down, b_.activated, S, b_.projected);
+    norm("ffn_norm", layer.ffn_norm, layer.ffn_norm_bias, true);
+    if (c_.has_experts(layer_))
+      experts(layer);
+    else
+      dense("", layer, c_.feed_forward, b_.projected);
     if (c_.post_norms) post_norm("ffn_post_norm", layer.ffn_post_norm);
   }
 
+  // A feed-forward network that every token goes through; `suffix` to the operators' names.
+  void dense(const std::string& suffix, const LayerWeights& layer, int64_t I, const Operand& y) {
+    matmul("ffn_gate_up" + suffix, layer.gate_up, b_.normed, S_, b_.gate_up);
+    glu(suffix, {S_, I, b_.gate_up, column(b_.gate_up, I), 2 * I, 2 * I, b_.activated, I});
+    matmul("ffn_down" + suffix, layer.down, b_.activated, S_, y);
+  }
+
+  void glu(const std::string& suffix, Glu op) {
+    op.round_f16 = options_.round_f16;
+    op.activation = c_.activation;
+    add(op.kind() + suffix, op);
+  }
+
+  // Every token goes to its own k experts: each of these choices has a row of its own until they are added up.
+  void experts(const LayerWeights& layer) {
+    const ExpertsConfig& e = *c_.experts;
+    const int64_t k = e.used, I = e.feed_forward, H = c_.hidden, width = layer.router.rows;
+    const LayerRouting& routing = b_.routing[static_cast<size_t>(layer_)];
+    const Choices choices{k, true, routing.ids, S_ > kTokensWithoutLists ? b_.expert_lists : Operand{}};
+    matmul("ffn_gate_inp", layer.router, b_.normed, S_, routing.scores, true);
+    add("route",
+        Route{S_, e.count, k, routing.scores, width, routing.ids, routing.weights, e.gating, e.normalised, e.scale});
+    if (S_ > kTokensWithoutLists) add("expert_lists", ExpertLists{S_, e.count, k, routing.ids, b_.expert_lists});
+    if (e.shared_feed_forward > 0) dense("_shexp", layer, e.shared_feed_forward, b_.shared);
+    stacked("ffn_gate_up_exps", layer.expert_gate_up, choices, {b_.normed, H, 0},
+            {b_.expert_gate_up, k * 2 * I, 2 * I});
+    Glu each{S_, I, b_.expert_gate_up, column(b_.expert_gate_up, I), 2 * I, 2 * I, b_.expert_activated, I};
+    each.rows = k;
+    glu("_exps", each);
+    stacked("ffn_down_exps", layer.expert_down, choices, {b_.expert_activated, k * I, I}, {b_.expert_found, k * H, H});
+    ExpertSum sum;
+    sum.S = S_, sum.k = k, sum.width = H;
+    sum.x = b_.expert_found, sum.weights = routing.weights;
+    if (e.shared_feed_forward > 0) sum.shared = b_.shared;
+    if (e.shared_gate) sum.gate = column(routing.scores, e.count), sum.gate_stride = width;
+    sum.y = b_.projected;
+    add("expert_sum", sum);
+  }
+
   void output() {
-    RmsNorm op = norm_of(w_.output_norm);
+    RmsNorm op = norm_of(w_.output_norm, w_.output_norm_bias);
     op.S = batch_.outputs;
     op.x = column(b_.hidden, (batch_.S - op.S) * c_.hidden);
     op.add = column(b_.projected, (S_ - op.S) * c_.hidden);
@@ -104,13 +185,15 @@ class Builder {
       add("logit_scale", Scale{batch_.outputs, c_.vocabulary, b_.logits, c_.vocabulary, c_.logit_scale});
   }
 
-  RmsNorm norm_of(const Operand& weight) const {
+  RmsNorm norm_of(const Operand& weight, const Operand& bias) const {
     RmsNorm op;
     op.S = S_;
     op.width = op.x_stride = op.y_stride = op.add_stride = c_.hidden;
     op.x = column(b_.hidden, first_ * c_.hidden);
     op.y = b_.normed;
     op.weight = weight;
+    op.bias = bias;
+    op.centred = c_.layer_norm;
     op.eps = c_.norm_eps;
     op.round_f16 = options_.round_f16;
     op.add_scale = c_.residual_scale;
@@ -118,8 +201,8 @@ class Builder {
   }
 
   // The norm before a block; it first adds what the block before produced to the residual stream.
-  void norm(const char* name, const Operand& weight, bool has_residual) {
-    RmsNorm op = norm_of(weight);
+  void norm(const char* name, const Operand& weight, const Operand& bias, bool has_residual) {
+    RmsNorm op = norm_of(weight, bias);
     if (has_residual) op.add = b_.projected;
     add(name, op);
   }
@@ -127,10 +210,6 @@ class Builder {
   // The norm behind a block, before what it produced is added.
   void post_norm(const char* name, const Operand& weight) {
     norm_in_place(name, b_.projected, c_.hidden, 1, c_.hidden, weight);
-  }
-
-  void head_norm(const char* name, const Operand& heads, int64_t count, const Operand& weight) {
-    norm_in_place(name, heads, c_.qkv_width(), count, c_.head_dim, weight);
   }
 
   // Of `groups` groups of `width` values in every row.
@@ -147,7 +226,36 @@ class Builder {
     add(name, op);
   }
 
-  void matmul(const char* name, const MatrixGroup& group, const Operand& x, int64_t S, const Operand& y) {
+  // What each token's slots are multiplied with: its experts, or all of the stack's matrices in turn.
+  struct Choices {
+    int64_t slots = 0;
+    bool routed = false;
+    Operand ids{}, lists{};
+  };
+  // Where the slots lie: slot i of token s at s * stride + i * slot.
+  struct Slots {
+    Operand at;
+    int64_t stride = 0, slot = 0;
+  };
+
+  void stacked(const std::string& name, const MatrixStack& stack, const Choices& choices, const Slots& x,
+               const Slots& y) {
+    for (size_t i = 0; i < stack.parts.size(); ++i) {
+      const StackPart& part = stack.parts[i];
+      GroupedMatMul op;
+      op.S = S_;
+      op.slots = choices.slots;
+      op.routed = choices.routed;
+      op.w = part.stack;
+      op.ids = choices.ids, op.lists = choices.lists;
+      op.x = x.at, op.x_stride = x.stride, op.x_slot = x.slot;
+      op.y = column(y.at, part.column_begin), op.y_stride = y.stride, op.y_slot = y.slot;
+      add(stack.parts.size() == 1 ? name : name + ("." + std::to_string(i)), op);
+    }
+  }
+
+  void matmul(const std::string& name, const MatrixGroup& group, const Operand& x, int64_t S, const Operand& y,
+              bool decides = false) {
     for (size_t i = 0; i < group.parts.size(); ++i) {
       const MatrixPart& part = group.parts[i];
       MatMul op;
@@ -159,9 +267,10 @@ class Builder {
       op.x_stride = group.columns;
       op.y = column(y, part.column_begin);
       op.y_stride = group.rows;
+      op.decides = decides;
       add(group.parts.size() == 1 ? name : name + ("." + std::to_string(i)), op);
     }
-    if (group.bias) add(std::string(name) + ".bias", Bias{S, group.rows, y, group.rows, group.bias});
+    if (group.bias) add(name + ".bias", Bias{S, group.rows, y, group.rows, group.bias});
   }
 
   Operand column(const Operand& matrix, int64_t index) const {

@@ -1,22 +1,34 @@
 #include "engine/model/architecture.h"
 
+#include <algorithm>
+
 #include "engine/model/common_keys.h"
+#include "engine/model/config_keys.h"
+#include "engine/model/expert_keys.h"
 #include "sync/error.h"
 
 namespace tandem {
 
 // Every architecture by the name of its file.
 #define TANDEM_ARCHITECTURES(EACH) \
+  EACH(deepseek)                   \
+  EACH(deepseek2)                  \
   EACH(gemma3)                     \
   EACH(granite)                    \
   EACH(internlm2)                  \
   EACH(llama)                      \
+  EACH(olmoe)                      \
   EACH(phi3)                       \
+  EACH(phimoe)                     \
   EACH(qwen2)                      \
-  EACH(qwen3)
+  EACH(qwen2moe)                   \
+  EACH(qwen3)                      \
+  EACH(qwen3moe)
 
 #define TANDEM_DECLARE(name) extern const Architecture name##_architecture;
 TANDEM_ARCHITECTURES(TANDEM_DECLARE)
+
+bool Architecture::knows(std::string_view key) const { return std::ranges::find(keys, key) != keys.end(); }
 
 std::span<const Architecture* const> architectures() {
 #define TANDEM_LIST(name) &name##_architecture,
@@ -43,14 +55,19 @@ ModelSpec model_spec(const Architecture& architecture, const ModelConfig& config
   spec.embedding = {"token_embd.weight", config.vocabulary, config.hidden};
   for (int64_t i = 0; i < config.layers; ++i) spec.layers.push_back(architecture.layer(config, i));
   spec.output_norm = {"output_norm.weight", config.hidden};
+  if (config.layer_norm) spec.output_norm_bias = {"output_norm.bias", config.hidden};
   if (!config.tied_output) spec.output.weights = {{"output.weight", config.vocabulary, config.hidden}};
+  if (config.logits_bias) spec.output.biases = {{"output.bias", config.vocabulary}};
   return spec;
 }
 
 ModelConfig read_config(const GgufFile& file) {
   const Architecture& architecture = find_architecture(file);
   ModelConfig config = read_common_keys(file, architecture.keys);
+  const ConfigKeys keys(file, config.architecture);
+  if (architecture.has_experts && !config.experts) keys.fail("expert_count", "found none, expected 1 to 4096");
   architecture.describe(config);
+  check_expert_weights(keys, config);
   if (architecture.read != nullptr) architecture.read(file, config);
   return config;
 }

@@ -6,6 +6,8 @@
 #include <string_view>
 
 #include "engine/model/config_keys.h"
+#include "engine/model/expert_keys.h"
+#include "engine/model/latent_keys.h"
 #include "engine/model/rope_keys.h"
 #include "sync/error.h"
 
@@ -62,16 +64,11 @@ void read_vocabulary(const GgufFile& file, const ConfigKeys& keys, ModelConfig& 
 }
 
 // A file that uses one of these computes something else than the others of its architecture.
-constexpr const char* kComputations[] = {"expert_count",
-                                         "attention.clamp_kqv",
-                                         "attention.max_alibi_bias",
-                                         "attention.scale",
-                                         "logit_scale",
-                                         "residual_scale",
-                                         "embedding_scale",
-                                         "attn_logit_softcapping",
-                                         "final_logit_softcapping",
-                                         "rope.freq_base_swa"};
+constexpr const char* kComputations[] = {
+    "expert_count",        "attention.kv_lora_rank",   "attention.q_lora_rank",  "rope.scaling.yarn_log_multiplier",
+    "attention.clamp_kqv", "attention.max_alibi_bias", "attention.scale",        "logit_scale",
+    "residual_scale",      "embedding_scale",          "attn_logit_softcapping", "final_logit_softcapping",
+    "rope.freq_base_swa"};
 
 void refuse_unknown_computations(const ConfigKeys& keys, const std::function<bool(std::string_view)>& is_known,
                                  const ModelConfig& config) {
@@ -111,6 +108,16 @@ void read_window(const ConfigKeys& keys, ModelConfig& config) {
   }
 }
 
+// Some files of architectures with LayerNorms have only RMSNorm's key, whose number is the same.
+constexpr const char* kLayerNorm = "attention.layer_norm_epsilon";
+
+float epsilon(const ConfigKeys& keys, const char* key) {
+  const auto value = static_cast<float>(keys.require_number(key));
+  if (!(value > 0.0f && value < 1.0f))
+    keys.fail(key, "found " + std::to_string(value) + ", expected a value between 0 and 1");
+  return value;
+}
+
 }  // namespace
 
 ModelConfig read_common_keys(const GgufFile& file, std::span<const char* const> known) {
@@ -123,17 +130,16 @@ ModelConfig read_common_keys(const GgufFile& file, std::span<const char* const> 
   config.hidden = keys.require_size("embedding_length", kMaxWidth);
   config.feed_forward = keys.require_size("feed_forward_length", kMaxWidth);
   config.context_length = keys.require_size("context_length", kMaxContext);
-  config.norm_eps = static_cast<float>(keys.require_number("attention.layer_norm_rms_epsilon"));
-  if (!(config.norm_eps > 0.0f && config.norm_eps < 1.0f)) {
-    keys.fail("attention.layer_norm_rms_epsilon",
-              "found " + std::to_string(config.norm_eps) + ", expected a value between 0 and 1");
-  }
+  const bool has_mean = is_known(kLayerNorm) && keys.number(kLayerNorm);
+  config.norm_eps = epsilon(keys, has_mean ? kLayerNorm : "attention.layer_norm_rms_epsilon");
   read_heads(keys, config);
   read_vocabulary(file, keys, config);
   read_rope(keys, config);
   refuse_unknown_computations(keys, is_known, config);
   read_scales(keys, is_known, config);
   if (is_known("attention.sliding_window")) read_window(keys, config);
+  if (is_known("expert_count")) read_experts(keys, config);
+  if (is_known("attention.kv_lora_rank")) read_latent(keys, config);
   return config;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/tensor/activation.h"
+#include "engine/tensor/gating.h"
 
 namespace tandem {
 
@@ -24,7 +25,35 @@ struct RopeConfig {
   int64_t original_context = 0;
   float attention_factor = 1.0f;
   float yarn_beta_fast = 32.0f, yarn_beta_slow = 1.0f;
+  bool yarn_magnitude = true;            // YaRN's 0.1 ln(s) + 1 is on cos and sin
+  float yarn_log_multiplier = 0.0f;      // what some have in its place: (1 + this * ln(s))^2 on the scores
   std::vector<float> frequency_factors;  // [dim / 2] or empty
+  std::vector<float> long_factors;       // those of more than original_context positions; empty: the same
+  bool operator==(const RopeConfig&) const = default;
+};
+
+// A mixture of experts in the place of a feed-forward network.
+struct ExpertsConfig {
+  int64_t count = 0, used = 0;      // E, k
+  int64_t feed_forward = 0;         // I of each
+  int64_t shared_feed_forward = 0;  // I of the shared experts, which every token goes to; 0: none
+  bool shared_gate = false;         // these are multiplied with a sigmoid
+  int64_t dense_layers = 0;         // the first ones have a feed-forward network all the same
+  Gating gating = Gating::softmax;
+  bool normalised = false;  // the weights of a token add up to 1
+  float scale = 1.0f;       // on the weights
+  bool operator==(const ExpertsConfig&) const = default;
+};
+
+// Multi-head latent attention (DeepSeek-AI 2024, arXiv:2405.04434): keys and values of all heads are made of one latent
+// of `rank` values and a rotated key of `rope` values that the heads share. That is what the cache keeps: one head of
+// rank + rope values, whose first `rank` are its value. Queries are brought to the latents, and not the keys to them.
+struct LatentConfig {
+  int64_t rank = 0;
+  int64_t nope = 0, rope = 0;  // of a query, values that positions do not turn and values that they do
+  int64_t value = 0;           // of a head's value
+  bool apart = false;          // the file has the matrices of keys and of values in tensors of their own
+  bool operator==(const LatentConfig&) const = default;
 };
 
 struct ModelConfig {
@@ -46,9 +75,14 @@ struct ModelConfig {
   std::optional<RopeConfig> window_rope;  // of those layers, where it is another one
   // What a layer has
   bool qkv_bias = false;
-  bool output_bias = false;
-  bool qk_norm = false;     // RMSNorm per head on q and k
-  bool post_norms = false;  // RMSNorm on what a block adds to the residual stream
+  bool output_bias = false;  // of attention
+  bool logits_bias = false;
+  bool qk_norm = false;        // RMSNorm per head on q and k
+  bool qk_norm_whole = false;  // that norm is one of all heads together
+  bool layer_norm = false;     // LayerNorm with a bias in the place of RMSNorm, outside of heads
+  bool post_norms = false;     // RMSNorm on what a block adds to the residual stream
+  std::optional<ExpertsConfig> experts;
+  std::optional<LatentConfig> latent;  // then kv_heads, head_dim and head_dim_v are those of what the cache keeps
   Activation activation = Activation::silu;
   bool tied_output = false;
   // Factors: on the embeddings, on what a block adds to the residual stream, on the logits.
@@ -63,10 +97,16 @@ struct ModelConfig {
   int64_t window_of(int64_t layer) const {
     return has_window.empty() || has_window[static_cast<size_t>(layer)] ? window : 0;
   }
+  bool has_experts(int64_t layer) const { return experts && layer >= experts->dense_layers; }
+  // Of the row that the first projection of a layer makes: queries, then keys and values, or what those are made of.
+  int64_t query_width() const { return latent ? heads * (latent->nope + latent->rope) : q_width(); }
+  int64_t projected_width() const { return latent ? query_width() + head_dim : qkv_width(); }
+  int64_t attended_width() const { return heads * (latent ? latent->value : head_dim_v); }  // into attention_output
   int64_t q_width() const { return heads * head_dim; }
   int64_t k_width() const { return kv_heads * head_dim; }
   int64_t v_width() const { return kv_heads * head_dim_v; }
   int64_t qkv_width() const { return q_width() + k_width() + v_width(); }
+  bool operator==(const ModelConfig&) const = default;
 };
 
 }  // namespace tandem

@@ -33,6 +33,11 @@ int64_t ConfigKeys::require_size(const char* key, int64_t max) const {
   return *size(key, max);
 }
 
+int64_t ConfigKeys::count(const char* key, int64_t max) const {
+  check_single(key);
+  return file_.get_uint(full(key)).value_or(0) == 0 ? 0 : *size(key, max);
+}
+
 std::optional<double> ConfigKeys::number(const char* key) const {
   check_single(key);
   const auto value = file_.get_float(full(key));

@@ -21,6 +21,7 @@ class ConfigKeys {
   // A count or width, 1 to `max`; one number, not an array with a number for each layer.
   std::optional<int64_t> size(const char* key, int64_t max) const;
   int64_t require_size(const char* key, int64_t max) const;
+  int64_t count(const char* key, int64_t max) const;    // 0 to `max`; absent: 0
   std::optional<double> number(const char* key) const;  // finite
   double require_number(const char* key) const;
   std::optional<std::string> text(const char* key) const;

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <exception>
+#include <functional>
 #include <set>
 #include <thread>
 #include <utility>
 
 #include "engine/model/architecture.h"
 #include "engine/model/packing.h"
+#include "engine/model/rope_keys.h"
 #include "engine/model/weights.h"
 #include "sync/error.h"
 
@@ -43,12 +45,16 @@ const GgufTensor& require_shaped(const GgufFile& file, const std::string& name, 
   return tensor;
 }
 
-// One item of a slot: a vector, or a matrix of several tensors.
+// All rows of a tensor whose rows have so many values.
+SourceRows rows_of(const GgufTensor& tensor, int64_t columns) {
+  return {&tensor, 0, static_cast<int64_t>(tensor.bytes / row_bytes(tensor.type, columns))};
+}
+
+// One item of a slot: a vector, a matrix of several tensors, or a stack of matrices.
 struct Item {
-  std::vector<const GgufTensor*> sources;
   size_t bytes = 0;
-  Operand* place = nullptr;              // where the model keeps it
-  const PackedMatrix* matrix = nullptr;  // nullptr: a vector of f32
+  Operand* place = nullptr;                // where the model keeps it
+  std::function<void(PackingList&)> list;  // adds it, once it has its place
 };
 
 class Loader {
@@ -60,11 +66,11 @@ class Loader {
   void add(const MatrixSpec& spec, PackedMatrix& matrix) {
     const GgufTensor& tensor = known(spec.name, {spec.columns, spec.rows});
     matrix = {packed_format(tensor.type), spec.rows, spec.columns, {}};
-    items_.push_back({{&tensor}, matrix.bytes(), &matrix.data, &matrix});
+    item(matrix, {rows_of(tensor, spec.columns)});
   }
 
   void add(const GroupSpec& spec, MatrixGroup& group) {
-    std::vector<std::vector<const GgufTensor*>> sources;  // of each part
+    std::vector<std::vector<SourceRows>> sources;  // of each part
     for (const MatrixSpec& weight : spec.weights) {
       const GgufTensor& tensor = known(weight.name, {weight.columns, weight.rows});
       const PackedFormat format = packed_format(tensor.type);
@@ -73,15 +79,33 @@ class Loader {
         sources.emplace_back();
       }
       group.parts.back().matrix.rows += weight.rows;
-      sources.back().push_back(&tensor);
+      sources.back().push_back(rows_of(tensor, weight.columns));
       group.rows += weight.rows;
       group.columns = weight.columns;
     }
-    for (size_t i = 0; i < group.parts.size(); ++i) {
-      PackedMatrix& matrix = group.parts[i].matrix;
-      items_.push_back({std::move(sources[i]), matrix.bytes(), &matrix.data, &matrix});
-    }
+    for (size_t i = 0; i < group.parts.size(); ++i) item(group.parts[i].matrix, std::move(sources[i]));
     vector(spec.biases, group.bias);
+  }
+
+  void add(const StackSpec& spec, MatrixStack& stack) {
+    std::vector<std::vector<Stacked>> sources;  // of each part
+    stack.count = spec.count;
+    for (const StackedSpec& weight : spec.weights) {
+      Stacked stacked = stacked_tensors(weight, spec.count);
+      const PackedFormat format = packed_format(stacked.packed_type());
+      // A transposed matrix is packed by itself.
+      const bool below = !stack.parts.empty() && stack.parts.back().stack.format == format && !weight.transposed &&
+                         !sources.back().back().spec->transposed;
+      if (!below) {
+        stack.parts.push_back({{format, spec.count, 0, weight.columns, {}}, stack.rows});
+        sources.emplace_back();
+      }
+      stack.parts.back().stack.rows += weight.rows;
+      sources.back().push_back(std::move(stacked));
+      stack.rows += weight.rows;
+      stack.columns = weight.columns;
+    }
+    for (size_t i = 0; i < stack.parts.size(); ++i) item(stack.parts[i].stack, sources[i]);
   }
 
   // The items listed since the last call share a slot.
@@ -94,10 +118,7 @@ class Loader {
     for (const SlotPlan& plan : slots_) {
       slots.push_back(&pool_.acquire(bytes_of(plan), sync::SlotUse::weights, plan.label));
       place(plan, *slots.back());
-      for (const Item& item : plan.items) {
-        item.matrix != nullptr ? packing_.add(*item.matrix, item.sources)
-                               : packing_.add_vector(*item.place, item.sources);
-      }
+      for (const Item& item : plan.items) item.list(packing_);
     }
     return slots;
   }
@@ -120,10 +141,13 @@ class Loader {
   PackingList& packing() { return packing_; }
 
   // A tensor that nobody asked for would be left out of the computation.
-  void refuse_unknown_tensors(const std::string& architecture) const {
+  void refuse_unknown_tensors(const ModelConfig& config) const {
+    const std::string& architecture = config.architecture;
+    const bool factors_read = !config.rope.long_factors.empty();
     for (const GgufTensor& tensor : file_.tensors()) {
       // Redundant: frequency factors are already in the configuration, old files repeat the rotation's own table.
       if (tensor.name == "rope_freqs.weight" && architecture == "llama") continue;
+      if (factors_read && (tensor.name == kShortRopeFactors || tensor.name == kLongRopeFactors)) continue;
       if (tensor.name.ends_with(".attn_rot_embd.weight") || tensor.name.ends_with(".attn_rot_embd")) continue;
       if (!names_.contains(tensor.name)) {
         throw Error("a tensor that the architecture " + architecture + " does not know",
@@ -152,8 +176,45 @@ class Loader {
     }
   }
 
+  // The tensors of a StackedSpec: one, or one for each of the stack's matrices. (The spec must live as long as this.)
+  struct Stacked {
+    const StackedSpec* spec = nullptr;
+    std::vector<const GgufTensor*> tensors;
+
+    StorageType packed_type() const {
+      const StorageType type = tensors[0]->type;
+      return spec->transposed ? transposed_type(type) : type;
+    }
+    // The rows of matrix i.
+    SourceRows rows(int64_t i) const {
+      const bool whole = tensors.size() == 1;
+      return {tensors[whole ? 0 : static_cast<size_t>(i)], (whole ? i * spec->file_pitch() : 0) + spec->rows_begin,
+              spec->file_rows()};
+    }
+  };
+
+  void item(PackedMatrix& matrix, std::vector<SourceRows> sources) {
+    items_.push_back({matrix.bytes(), &matrix.data,
+                      [&matrix, sources = std::move(sources)](PackingList& list) { list.add(matrix, sources); }});
+  }
+
+  void item(PackedStack& stack, std::vector<Stacked> sources) {
+    items_.push_back({stack.bytes(), &stack.data, [&stack, sources = std::move(sources)](PackingList& list) {
+                        for (int64_t i = 0; i < stack.count; ++i) {
+                          if (sources[0].spec->transposed) {
+                            list.add_transposed(stack.matrix(i), sources[0].rows(i));
+                            continue;
+                          }
+                          std::vector<SourceRows> rows;
+                          for (const Stacked& source : sources) rows.push_back(source.rows(i));
+                          list.add(stack.matrix(i), rows);
+                        }
+                      }});
+  }
+
   void vector(const std::vector<VectorSpec>& specs, Operand& place) {
-    Item item{{}, 0, &place, nullptr};
+    std::vector<const GgufTensor*> sources;
+    size_t bytes = 0;
     for (const VectorSpec& spec : specs) {
       if (spec.name.empty()) continue;
       const GgufTensor& tensor = known(spec.name, {spec.length});
@@ -161,10 +222,38 @@ class Loader {
         throw Error(std::string("a vector of type ") + info(tensor.type).name + ", expected F32, F16 or BF16",
                     file_.path() + ": tensor '" + spec.name + "'");
       }
-      item.sources.push_back(&tensor);
-      item.bytes += static_cast<size_t>(spec.length) * sizeof(float);
+      sources.push_back(&tensor);
+      bytes += static_cast<size_t>(spec.length) * sizeof(float);
     }
-    if (!item.sources.empty()) items_.push_back(std::move(item));
+    if (sources.empty()) return;
+    items_.push_back({bytes, &place,
+                      [&place, sources = std::move(sources)](PackingList& list) { list.add_vector(place, sources); }});
+  }
+
+  Stacked stacked_tensors(const StackedSpec& spec, int64_t count) {
+    if (file_.find(spec.name) == nullptr && !spec.prefix.empty() && file_.find(spec.prefix + "0.weight") != nullptr)
+      return one_for_each(spec, count);
+    const int64_t columns = spec.file_columns(), rows = spec.file_pitch();
+    const GgufTensor* found = file_.find(spec.name);
+    const bool below = found != nullptr && significant(found->shape).size() == 2 && count > 1;
+    const GgufTensor& tensor =
+        below ? known(spec.name, {columns, count * rows}) : known(spec.name, {columns, rows, count});
+    return {&spec, {&tensor}};
+  }
+
+  Stacked one_for_each(const StackedSpec& spec, int64_t count) {
+    Stacked stacked{&spec, {}};
+    for (int64_t i = 0; i < count; ++i) {
+      const std::string name = spec.prefix + std::to_string(i) + ".weight";
+      const GgufTensor& tensor = known(name, {spec.file_columns(), spec.file_pitch()});
+      stacked.tensors.push_back(&tensor);
+      if (tensor.type != stacked.tensors[0]->type) {
+        throw Error(std::string("a tensor of type ") + info(tensor.type).name + ", expected " +
+                        info(stacked.tensors[0]->type).name + " as those of the other experts",
+                    file_.path() + ": tensor '" + name + "'", "use a file with one type for all experts of a layer");
+      }
+    }
+    return stacked;
   }
 
   const GgufTensor& known(const std::string& name, const std::vector<int64_t>& shape) {
@@ -232,6 +321,7 @@ class ModelLoading::State {
   void placed(std::vector<const sync::Slot*> slots);
 
   const GgufFile& file_;
+  ModelSpec spec_;  // borrowed by the loader
   Loader loader_;
   Model model_;
   bool placed_ = false;
@@ -250,7 +340,8 @@ void ModelLoading::State::list(int64_t most_layers) {
   }
   const bool whole = most_layers <= 0 || most_layers >= config.layers;
   if (!whole) config.layers = most_layers;
-  const ModelSpec spec = model_spec(architecture, config);
+  spec_ = model_spec(architecture, config);
+  const ModelSpec& spec = spec_;
   ModelWeights& weights = model_.weights;
   loader_.add(spec.embedding, weights.embedding);
   loader_.end_slot("embedding");
@@ -260,9 +351,10 @@ void ModelLoading::State::list(int64_t most_layers) {
     loader_.end_slot("layer " + std::to_string(i));
   }
   loader_.add(spec.output_norm, weights.output_norm);
+  loader_.add(spec.output_norm_bias, weights.output_norm_bias);
   loader_.add(spec.output, weights.output);
   loader_.end_slot("output");
-  if (whole) loader_.refuse_unknown_tensors(config.architecture);
+  if (whole) loader_.refuse_unknown_tensors(config);
 }
 
 void ModelLoading::State::place() {

@@ -1,8 +1,11 @@
 #include "engine/model/packing.h"
 
 #include <algorithm>
+#include <cstring>
 #include <thread>
 #include <utility>
+
+#include "sync/error.h"
 
 namespace tandem {
 namespace {
@@ -10,37 +13,79 @@ namespace {
 // Of packed bytes in one job: large against the cost of handing it out, small against a model.
 constexpr size_t kJobBytes = size_t{1} << 20;
 
+// [columns, rows] to [rows, columns].
+template <typename T>
+std::vector<T> transposed(const T* from, int64_t rows, int64_t columns) {
+  std::vector<T> to(static_cast<size_t>(rows * columns));
+  for (int64_t column = 0; column < columns; ++column)
+    for (int64_t row = 0; row < rows; ++row) to[static_cast<size_t>(row * columns + column)] = *from++;
+  return to;
+}
+
+template <typename T>
+void pack_turned(StorageType type, const T* values, const PackedMatrix& matrix) {
+  const std::vector<T> turned = transposed(values, matrix.rows, matrix.columns);
+  pack_rows(type, turned.data(), matrix.columns, 0, matrix.rows, matrix.data.as<std::byte>());
+}
+
+void pack_transposed(StorageType type, const std::byte* source, const PackedMatrix& matrix) {
+  const size_t row_values = static_cast<size_t>(matrix.rows), count = row_values * static_cast<size_t>(matrix.columns);
+  if (transposed_type(type) != StorageType::f32) {
+    std::vector<uint16_t> halves(count);  // the file's may lie at any byte
+    std::memcpy(halves.data(), source, count * sizeof(uint16_t));
+    return pack_turned(type, halves.data(), matrix);
+  }
+  std::vector<float> values(count);
+  for (size_t row = 0; row < static_cast<size_t>(matrix.columns); ++row)
+    decode_row(type, source + row * row_bytes(type, matrix.rows), values.data() + row * row_values, matrix.rows);
+  pack_turned(StorageType::f32, values.data(), matrix);
+}
+
 }  // namespace
 
-void PackingList::add(const PackedMatrix& matrix, std::vector<const GgufTensor*> sources) {
+StorageType transposed_type(StorageType type) {
+  return type == StorageType::f16 || type == StorageType::bf16 ? type : StorageType::f32;
+}
+
+void PackingList::add_job(Job job) {
+  total_bytes_ += job.bytes;
+  jobs_.push_back(std::move(job));
+}
+
+void PackingList::add(const PackedMatrix& matrix, const std::vector<SourceRows>& sources) {
   const int64_t panels = panel_count(matrix.rows);
   const int64_t job_panels =
       std::max<int64_t>(1, static_cast<int64_t>(kJobBytes / panel_bytes(matrix.format, matrix.columns)));
   for (int64_t panel = 0; panel < panels; panel += job_panels) {
     const int64_t begin = panel * kPanelRows;
     const int64_t end = std::min(matrix.rows, (panel + job_panels) * kPanelRows);
-    Job job{matrix, {}, {}, {}, 0};
+    Job job{matrix, {}, {}, {}};
     int64_t first = 0;  // the destination row of the source's first row
-    for (const GgufTensor* tensor : sources) {
-      const size_t bytes_per_row = row_bytes(tensor->type, matrix.columns);
-      const int64_t last = first + static_cast<int64_t>(tensor->bytes / bytes_per_row);
+    for (const SourceRows& source : sources) {
+      const int64_t last = first + source.count;
       const int64_t from = std::max(begin, first), to = std::min(end, last);
       if (from < to) {
-        job.pieces.push_back({tensor, from - first, from, to - from});
-        job.bytes += static_cast<uint64_t>(to - from) * bytes_per_row;
+        job.pieces.push_back({source.tensor, source.begin + from - first, from, to - from});
+        job.bytes += static_cast<uint64_t>(to - from) * row_bytes(source.tensor->type, matrix.columns);
       }
       first = last;
     }
-    total_bytes_ += job.bytes;
-    jobs_.push_back(std::move(job));
+    add_job(std::move(job));
   }
 }
 
+void PackingList::add_transposed(const PackedMatrix& matrix, const SourceRows& source) {
+  TANDEM_CHECK(source.count == matrix.columns, "one row of the file for each column");
+  Job job{matrix, {{source.tensor, source.begin, 0, source.count}}, {}, {}};
+  job.bytes = static_cast<uint64_t>(source.count) * row_bytes(source.tensor->type, matrix.rows);
+  job.transposed = true;
+  add_job(std::move(job));
+}
+
 void PackingList::add_vector(const Operand& place, std::vector<const GgufTensor*> sources) {
-  Job job{{}, {}, place, std::move(sources), 0};
+  Job job{{}, {}, place, std::move(sources)};
   for (const GgufTensor* tensor : job.values) job.bytes += tensor->bytes;
-  total_bytes_ += job.bytes;
-  jobs_.push_back(std::move(job));
+  add_job(std::move(job));
 }
 
 void PackingList::pack(const Job& job) const {
@@ -50,11 +95,14 @@ void PackingList::pack(const Job& job) const {
     decode_row(tensor->type, tensor->data, out, tensor->shape[0]);
     out += tensor->shape[0];
   }
-  const int64_t columns = job.matrix.columns;
   for (const Piece& piece : job.pieces) {
-    const size_t bytes_per_row = row_bytes(piece.tensor->type, columns);
+    const size_t bytes_per_row = row_bytes(piece.tensor->type, job.transposed ? job.matrix.rows : job.matrix.columns);
     const std::byte* source = piece.tensor->data + static_cast<size_t>(piece.source_row) * bytes_per_row;
-    pack_rows(piece.tensor->type, source, columns, piece.destination_row, piece.rows, job.matrix.data.as<std::byte>());
+    if (job.transposed)
+      pack_transposed(piece.tensor->type, source, job.matrix);
+    else
+      pack_rows(piece.tensor->type, source, job.matrix.columns, piece.destination_row, piece.rows,
+                job.matrix.data.as<std::byte>());
     file_.drop_pages({source, static_cast<size_t>(piece.rows) * bytes_per_row});
   }
 }

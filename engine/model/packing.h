@@ -17,14 +17,25 @@
 
 namespace tandem {
 
+// Rows of a tensor of the file.
+struct SourceRows {
+  const GgufTensor* tensor = nullptr;
+  int64_t begin = 0, count = 0;
+};
+
+// The type that values of a type are packed as when their matrix is transposed, whose rows have no blocks of the file.
+StorageType transposed_type(StorageType type);
+
 class PackingList {
  public:
   explicit PackingList(const GgufFile& file) : file_(file) {}
   PackingList(const PackingList&) = delete;
   PackingList& operator=(const PackingList&) = delete;
 
-  // The tensors' rows one below the other are the matrix.
-  void add(const PackedMatrix& matrix, std::vector<const GgufTensor*> sources);
+  // These rows one below the other are the matrix.
+  void add(const PackedMatrix& matrix, const std::vector<SourceRows>& sources);
+  // They are its columns, and there is one row of them for each. The matrix is of the source's transposed_type().
+  void add_transposed(const PackedMatrix& matrix, const SourceRows& source);
   // The tensors' values one behind the other are the vector of f32.
   void add_vector(const Operand& place, std::vector<const GgufTensor*> sources);
 
@@ -46,9 +57,11 @@ class PackingList {
     std::vector<Piece> pieces;
     Operand vector;  // with `values`, and no pieces
     std::vector<const GgufTensor*> values;
-    uint64_t bytes = 0;  // of the file
+    uint64_t bytes = 0;       // of the file
+    bool transposed = false;  // the one piece is
   };
   void pack(const Job& job) const;
+  void add_job(Job job);
 
   const GgufFile& file_;
   std::vector<Job> jobs_;

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "engine/model/architecture.h"
+#include "engine/model/rope_keys.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -99,6 +100,10 @@ StorageType type_for(StorageType wanted, int64_t columns) {
 void set_rotation(GgufWriter& writer, const std::string& prefix, const ModelConfig& config) {
   writer.set(prefix + "rope.dimension_count", static_cast<uint32_t>(config.rope.dim));
   writer.set(prefix + "rope.freq_base", config.rope.base);
+  if (!config.rope.long_factors.empty()) {
+    writer.set(prefix + "rope.scaling.original_context_length", static_cast<uint32_t>(config.rope.original_context));
+    writer.set(prefix + "rope.scaling.attn_factor", config.rope.attention_factor);
+  }
   if (config.rope.scaling != RopeScaling::linear && config.rope.scaling != RopeScaling::yarn) return;
   const bool yarn = config.rope.scaling == RopeScaling::yarn;
   writer.set(prefix + "rope.scaling.type", yarn ? "yarn" : "linear");
@@ -106,6 +111,8 @@ void set_rotation(GgufWriter& writer, const std::string& prefix, const ModelConf
   if (config.rope.original_context > 0)
     writer.set(prefix + "rope.scaling.original_context_length", static_cast<uint32_t>(config.rope.original_context));
   if (!yarn) return;
+  if (config.rope.yarn_log_multiplier > 0)
+    writer.set(prefix + "rope.scaling.yarn_log_multiplier", config.rope.yarn_log_multiplier);
   writer.set(prefix + "rope.scaling.attn_factor", config.rope.attention_factor);
   writer.set(prefix + "rope.scaling.yarn_beta_fast", config.rope.yarn_beta_fast);
   writer.set(prefix + "rope.scaling.yarn_beta_slow", config.rope.yarn_beta_slow);
@@ -122,7 +129,29 @@ void set_variants(GgufWriter& writer, const std::string& prefix, const ModelConf
   set("residual_scale", config.residual_scale);
   set("logit_scale", 1.0f / config.logit_scale);
   set("attention.sliding_window", static_cast<uint32_t>(config.window));
+  set("attention.layer_norm_epsilon", config.norm_eps);
   if (config.window_rope) set("rope.freq_base_swa", config.window_rope->base);
+}
+
+void set_experts(GgufWriter& writer, const std::string& prefix, const ExpertsConfig& experts) {
+  const std::pair<const char*, int64_t> sizes[] = {{"expert_count", experts.count},
+                                                   {"expert_used_count", experts.used},
+                                                   {"expert_feed_forward_length", experts.feed_forward},
+                                                   {"expert_shared_feed_forward_length", experts.shared_feed_forward},
+                                                   {"leading_dense_block_count", experts.dense_layers}};
+  for (const auto& [key, value] : sizes)
+    if (value > 0) writer.set(prefix + key, static_cast<uint32_t>(value));
+  if (experts.normalised) writer.set(prefix + "expert_weights_norm", true);
+  if (experts.scale != 1.0f) writer.set(prefix + "expert_weights_scale", experts.scale);
+  if (experts.gating == Gating::sigmoid) writer.set(prefix + "expert_gating_func", uint32_t{2});
+}
+
+// In the place of what the cache keeps the heads' own widths.
+void set_latent_keys(GgufWriter& writer, const std::string& prefix, const LatentConfig& latent) {
+  const int64_t key = latent.nope + latent.rope;
+  writer.set(prefix + "attention.kv_lora_rank", static_cast<uint32_t>(latent.rank));
+  writer.set(prefix + "attention.key_length", static_cast<uint32_t>(key));
+  writer.set(prefix + "attention.value_length", static_cast<uint32_t>(latent.value));
 }
 
 GgufWriter keys_of(const ModelConfig& config) {
@@ -142,6 +171,8 @@ GgufWriter keys_of(const ModelConfig& config) {
   writer.set(prefix + "attention.layer_norm_rms_epsilon", config.norm_eps);
   set_rotation(writer, prefix, config);
   set_variants(writer, prefix, config);
+  if (config.experts) set_experts(writer, prefix, *config.experts);
+  if (config.latent) set_latent_keys(writer, prefix, *config.latent);
   const MadeUpVocabulary vocabulary = made_up_vocabulary(config.vocabulary);
   writer.set("tokenizer.ggml.model", "llama").set("tokenizer.ggml.tokens", vocabulary.tokens);
   writer.set("tokenizer.ggml.scores", vocabulary.scores).set("tokenizer.ggml.token_type", vocabulary.types);
@@ -178,46 +209,74 @@ MadeUpVocabulary made_up_vocabulary(int64_t size) {
   return vocabulary;
 }
 
-uint64_t RandomModel::Tensor::bytes() const { return row_bytes(type, columns) * static_cast<uint64_t>(rows); }
+uint64_t RandomModel::Tensor::bytes() const {
+  return row_bytes(type, columns) * static_cast<uint64_t>(rows) * static_cast<uint64_t>(count);
+}
 
 RandomModel::RandomModel(const ModelConfig& config, StorageType type, uint64_t seed)
     : seed_(seed), writer_(keys_of(config)) {
   add_tensors(config, type);
   for (const Tensor& tensor : tensors_) {
     std::vector<int64_t> shape{tensor.columns};
-    if (tensor.rows > 1) shape.push_back(tensor.rows);
+    if (tensor.rows > 1 || tensor.count > 1) shape.push_back(tensor.rows);
+    if (tensor.count > 1) shape.push_back(tensor.count);
     writer_.tensor(tensor.name, shape, tensor.type);
   }
 }
 
-void RandomModel::add_matrix(const std::string& name, int64_t columns, int64_t rows, StorageType type) {
+void RandomModel::add_matrix(const std::string& name, int64_t columns, int64_t rows, StorageType type, int64_t count) {
   const StorageType taken = type_for(type, columns);
   if (taken != type) replaced_.push_back(name + ": " + info(taken).name);
-  tensors_.push_back({name, columns, rows, taken, 0, 1 / std::sqrt(static_cast<float>(columns))});
+  tensors_.push_back({name, columns, rows, taken, 0, 1 / std::sqrt(static_cast<float>(columns)), {}, count});
 }
 
 void RandomModel::add_vector(const std::string& name, int64_t length, float mean, float deviation) {
   if (!name.empty()) tensors_.push_back({name, length, 1, StorageType::f32, mean, deviation});
 }
 
+void RandomModel::add_values(const std::string& name, const std::vector<float>& values) {
+  if (!values.empty())
+    tensors_.push_back({name, static_cast<int64_t>(values.size()), 1, StorageType::f32, 0, 0, values});
+}
+
+// Two stacks may be of one tensor. One of parts is a matrix, as files have it.
+void RandomModel::add_stack(const StackSpec& stack, StorageType type) {
+  for (const StackedSpec& one : stack.weights) {
+    if (std::ranges::find(tensors_, one.name, &Tensor::name) != tensors_.end()) continue;
+    const bool parts = one.file_pitch() != one.file_rows();
+    add_matrix(one.name, one.file_columns(), parts ? stack.count * one.file_pitch() : one.file_rows(), type,
+               parts ? 1 : stack.count);
+  }
+}
+
 void RandomModel::add_tensors(const ModelConfig& config, StorageType type) {
   const ModelSpec spec = model_spec(architecture_named(config.architecture, config.name), config);
-  const auto norm = [&](const VectorSpec& one) { add_vector(one.name, one.length, 1, kNormDeviation); };
-  const auto group = [&](const GroupSpec& one) {
-    for (const MatrixSpec& matrix : one.weights) add_matrix(matrix.name, matrix.columns, matrix.rows, type);
+  const auto norm = [&](const VectorSpec& one) {
+    const bool bias = one.name.ends_with(".bias");
+    add_vector(one.name, one.length, bias ? 0 : 1, bias ? kBiasDeviation : kNormDeviation);
+  };
+  const auto group = [&](const GroupSpec& one, StorageType taken) {
+    for (const MatrixSpec& matrix : one.weights) add_matrix(matrix.name, matrix.columns, matrix.rows, taken);
     for (const VectorSpec& bias : one.biases) add_vector(bias.name, bias.length, 0, kBiasDeviation);
   };
+  const auto stack = [&](const StackSpec& one) { add_stack(one, type); };
   add_matrix(spec.embedding.name, spec.embedding.columns, spec.embedding.rows, type);
-  for (const LayerSpec& layer : spec.layers) each_part(Overloaded{norm, group}, layer);
+  for (const LayerSpec& layer : spec.layers) {
+    const GroupSpec* router = &layer.router;  // files of every type have it as it was trained
+    const auto matrices = [&](const GroupSpec& one) { group(one, &one == router ? StorageType::f32 : type); };
+    each_part(Overloaded{norm, matrices, stack}, layer);
+  }
   norm(spec.output_norm);
-  group(spec.output);
-  if (const auto& factors = config.rope.frequency_factors; !factors.empty())
-    tensors_.push_back({"rope_freqs.weight", static_cast<int64_t>(factors.size()), 1, StorageType::f32, 0, 0, factors});
+  norm(spec.output_norm_bias);
+  group(spec.output, type);
+  const RopeConfig& rope = config.rope;
+  add_values(rope.long_factors.empty() ? "rope_freqs.weight" : kShortRopeFactors, rope.frequency_factors);
+  add_values(kLongRopeFactors, rope.long_factors);
 }
 
 int64_t RandomModel::parameters() const {
   int64_t sum = 0;
-  for (const Tensor& tensor : tensors_) sum += tensor.columns * tensor.rows;
+  for (const Tensor& tensor : tensors_) sum += tensor.columns * tensor.rows * tensor.count;
   return sum;
 }
 

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/model/architecture.h"
 #include "engine/model/config.h"
 #include "engine/model/gguf_writer.h"
 #include "engine/tensor/types.h"
@@ -29,8 +30,8 @@ MadeUpVocabulary made_up_vocabulary(int64_t size);
 
 class RandomModel {
  public:
-  // type: of the matrices; norms and biases are F32. Where a matrix's rows are no whole blocks of it, the matrix is
-  // Q8_0 or F16, and replaced() names it.
+  // type: of the matrices; norms, biases and routers are F32. Where a matrix's rows are no whole blocks of it, the
+  // matrix is Q8_0 or F16, and replaced() names it.
   RandomModel(const ModelConfig& config, StorageType type, uint64_t seed);
 
   int64_t parameters() const;
@@ -48,9 +49,12 @@ class RandomModel {
     StorageType type = StorageType::f32;
     float mean = 0, deviation = 0;   // of its values
     std::vector<float> values = {};  // F32: these, not made-up ones
+    int64_t count = 1;               // of such matrices, one behind the other
     uint64_t bytes() const;
   };
-  void add_matrix(const std::string& name, int64_t columns, int64_t rows, StorageType type);
+  void add_matrix(const std::string& name, int64_t columns, int64_t rows, StorageType type, int64_t count = 1);
+  void add_stack(const StackSpec& stack, StorageType type);
+  void add_values(const std::string& name, const std::vector<float>& values);
   void add_vector(const std::string& name, int64_t length, float mean, float deviation);
   void add_tensors(const ModelConfig& config, StorageType type);
 

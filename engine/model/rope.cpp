@@ -54,12 +54,14 @@ std::vector<double> rope_frequencies(const RopeConfig& rope) {
 double rope_magnitude(const RopeConfig& rope) {
   const double given = static_cast<double>(rope.attention_factor);
   const double factor = static_cast<double>(rope.scale_factor);
-  if (rope.scaling != RopeScaling::yarn || factor <= 1.0) return given;
+  if (rope.scaling != RopeScaling::yarn || !rope.yarn_magnitude || factor <= 1.0) return given;
   return given * (0.1 * std::log(factor) + 1.0);
 }
 
 void fill_rope_table(const RopeConfig& rope, int64_t positions, float* table) {
-  const std::vector<double> frequencies = rope_frequencies(rope);
+  RopeConfig chosen = rope;
+  if (positions > rope.original_context && !rope.long_factors.empty()) chosen.frequency_factors = rope.long_factors;
+  const std::vector<double> frequencies = rope_frequencies(chosen);
   const double magnitude = rope_magnitude(rope);
   for (int64_t position = 0; position < positions; ++position) {
     for (double theta : frequencies) {

@@ -13,7 +13,8 @@ namespace tandem {
 std::vector<double> rope_frequencies(const RopeConfig& rope);
 // Factor on cos and sin: the file's attention factor (1 in most files), and YaRN's 0.1 ln(s) + 1.
 double rope_magnitude(const RopeConfig& rope);
-// [positions, rope_dim / 2, 2]: cos, sin.
+// [positions, rope_dim / 2, 2]: cos, sin; with the long factors where there are more positions than the original
+// context.
 void fill_rope_table(const RopeConfig& rope, int64_t positions, float* table);
 
 }  // namespace tandem

@@ -2,6 +2,8 @@
 
 #include <cmath>
 #include <cstring>
+#include <string>
+#include <vector>
 
 #include "sync/error.h"
 
@@ -44,6 +46,30 @@ void read_scaling(const ConfigKeys& keys, ModelConfig& config) {
   config.rope.scale_factor = static_cast<float>(factor);
 }
 
+// Of the tensor, one for each pair of values that are turned; empty: the file has none.
+std::vector<float> factors(const GgufFile& file, const std::string& name, const RopeConfig& rope) {
+  const GgufTensor* tensor = file.find(name);
+  if (tensor == nullptr) return {};
+  const std::string at = file.path() + ": tensor '" + name + "'";
+  std::vector<float> factors(static_cast<size_t>(rope.dim / 2));
+  if (tensor->type != StorageType::f32 || tensor->bytes != factors.size() * sizeof(float)) {
+    throw Error(
+        "a tensor has the wrong shape or type: expected " + std::to_string(factors.size()) + " values of type F32", at);
+  }
+  std::memcpy(factors.data(), tensor->data, tensor->bytes);
+  for (const float factor : factors) {
+    if (!(factor > 0.0f) || !std::isfinite(factor)) {
+      throw Error("a frequency factor of " + std::to_string(factor) + ", expected positive finite ones", at);
+    }
+  }
+  return factors;
+}
+
+void take_factors(RopeConfig& rope) {
+  if (!rope.frequency_factors.empty() && rope.scaling == RopeScaling::none)
+    rope.scaling = RopeScaling::frequency_factors;
+}
+
 }  // namespace
 
 void read_rope(const ConfigKeys& keys, ModelConfig& config) {
@@ -60,24 +86,23 @@ void read_rope(const ConfigKeys& keys, ModelConfig& config) {
   config.rope.original_context =
       keys.size("rope.scaling.original_context_length", int64_t{1} << 30).value_or(config.context_length);
   config.rope.attention_factor = static_cast<float>(ranged(keys, "rope.scaling.attn_factor", 1.0, 1e-3, 1e3));
+  config.rope.yarn_log_multiplier = static_cast<float>(ranged(keys, "rope.scaling.yarn_log_multiplier", 0.0, 0.0, 1e3));
 }
 
 void read_rope_factors(const GgufFile& file, ModelConfig& config) {
-  const GgufTensor* tensor = file.find("rope_freqs.weight");
-  if (tensor == nullptr) return;
-  const std::string at = file.path() + ": tensor 'rope_freqs.weight'";
-  const size_t pairs = static_cast<size_t>(config.rope.dim / 2);
-  if (tensor->type != StorageType::f32 || tensor->bytes != pairs * sizeof(float)) {
-    throw Error("a tensor has the wrong shape or type: expected " + std::to_string(pairs) + " values of type F32", at);
+  config.rope.frequency_factors = factors(file, "rope_freqs.weight", config.rope);
+  take_factors(config.rope);
+}
+
+void read_long_rope_factors(const GgufFile& file, ModelConfig& config) {
+  config.rope.frequency_factors = factors(file, kShortRopeFactors, config.rope);
+  config.rope.long_factors = factors(file, kLongRopeFactors, config.rope);
+  if (config.rope.frequency_factors.empty() != config.rope.long_factors.empty()) {
+    throw Error("factors of short contexts without those of long ones, or the reverse", file.path(),
+                std::string("expected the tensors '") + kShortRopeFactors + "' and '" + kLongRopeFactors +
+                    "', or none of them");
   }
-  config.rope.frequency_factors.resize(pairs);
-  std::memcpy(config.rope.frequency_factors.data(), tensor->data, tensor->bytes);
-  for (float factor : config.rope.frequency_factors) {
-    if (!(factor > 0.0f) || !std::isfinite(factor)) {
-      throw Error("a frequency factor of " + std::to_string(factor) + ", expected positive finite ones", at);
-    }
-  }
-  if (config.rope.scaling == RopeScaling::none) config.rope.scaling = RopeScaling::frequency_factors;
+  take_factors(config.rope);
 }
 
 }  // namespace tandem

@@ -11,5 +11,9 @@ namespace tandem {
 void read_rope(const ConfigKeys& keys, ModelConfig& config);
 // The frequency factors of the tensor "rope_freqs.weight", if the file has it.
 void read_rope_factors(const GgufFile& file, ModelConfig& config);
+// Those of short and of long contexts (LongRoPE, Ding et al. 2024), if the file has them.
+inline constexpr const char* kShortRopeFactors = "rope_factors_short.weight";
+inline constexpr const char* kLongRopeFactors = "rope_factors_long.weight";
+void read_long_rope_factors(const GgufFile& file, ModelConfig& config);
 
 }  // namespace tandem

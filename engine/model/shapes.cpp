@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "engine/model/architecture.h"
+#include "engine/model/expert_keys.h"
+#include "engine/model/latent_keys.h"
 #include "sync/error.h"
 #include "sync/json_text.h"
 
@@ -15,29 +17,10 @@ namespace {
 
 using Json = nlohmann::json;
 
-// From the models' published configuration files.
-constexpr PublishedShape kPublished[] = {
-    // name, architecture, layers, H, I, heads, kv heads, head dim, vocabulary, context, rope base, tied, bias, qk norm
-    {"llama-3-8b", "llama", 32, 4096, 14336, 32, 8, 128, 128256, 8192, 500000},
-    {"llama-2-7b", "llama", 32, 4096, 11008, 32, 32, 128, 32000, 4096, 10000},
-    {"llama-3.2-3b", "llama", 28, 3072, 8192, 24, 8, 128, 128256, 131072, 500000, true},
-    {"llama-3.2-1b", "llama", 16, 2048, 8192, 32, 8, 64, 128256, 131072, 500000, true},
-    {"internlm2-1.8b", "internlm2", 24, 2048, 8192, 16, 8, 128, 92544, 32768, 1000000},
-    {"mistral-7b", "llama", 32, 4096, 14336, 32, 8, 128, 32768, 32768, 1000000},
-    {"tinyllama-1.1b", "llama", 22, 2048, 5632, 32, 4, 64, 32000, 2048, 10000},
-    {"smollm2-135m", "llama", 30, 576, 1536, 9, 3, 64, 49152, 8192, 100000, true},
-    {"smollm2-360m", "llama", 32, 960, 2560, 15, 5, 64, 49152, 8192, 100000, true},
-    {"smollm2-1.7b", "llama", 24, 2048, 8192, 32, 32, 64, 49152, 8192, 130000, true},
-    {"qwen2.5-0.5b", "qwen2", 24, 896, 4864, 14, 2, 64, 151936, 32768, 1000000, true, true},
-    {"qwen2.5-1.5b", "qwen2", 28, 1536, 8960, 12, 2, 128, 151936, 32768, 1000000, true, true},
-    {"qwen2.5-7b", "qwen2", 28, 3584, 18944, 28, 4, 128, 152064, 32768, 1000000, false, true},
-    {"qwen3-0.6b", "qwen3", 28, 1024, 3072, 16, 8, 128, 151936, 40960, 1000000, true, false, true},
-};
-
 constexpr int kSchema = 1;
 // Bounds as those of a GGUF header: far above any published model.
 constexpr int64_t kMaxLayers = 4096, kMaxWidth = int64_t{1} << 20, kMaxVocabulary = int64_t{1} << 24,
-                  kMaxContext = int64_t{1} << 30;
+                  kMaxContext = int64_t{1} << 30, kMaxHeadDim = 2048;
 
 // Reads keys of one JSON object; what was never asked for is unknown.
 class Keys {
@@ -64,6 +47,7 @@ class Keys {
     }
     return value->get<float>();
   }
+  int64_t optional_count(const char* key, int64_t largest) { return find(key) ? count(key, largest) : 0; }  // else 0
   bool flag(const char* key) {
     const Json* value = find(key);
     if (value != nullptr && !value->is_boolean()) fail(key, "true or false");
@@ -92,10 +76,37 @@ class Keys {
   std::vector<std::string> asked_;
 };
 
+// That the architecture has these parts, and all that it must have.
+void check_parts(const Architecture& architecture, const ModelConfig& config, const std::string& source) {
+  const auto check = [&](const char* key, const char* parts, bool given, bool always, bool known) {
+    if (given == always || (given && known)) return;
+    throw Error("bad model shape", source + ": " + key,
+                "expected " + std::string(given ? "no " : "") + parts + " in a model of the architecture " +
+                    architecture.name + "; docs/model_clock.md has the keys");
+  };
+  check("experts", "experts", config.experts.has_value(), architecture.has_experts, architecture.knows("expert_count"));
+  check("kv_lora_rank", "latent attention", config.latent.has_value(), architecture.has_latent,
+        architecture.knows("attention.kv_lora_rank"));
+}
+
 // What a shape leaves to its architecture.
 void describe(ModelConfig& config, const std::string& source) {
+  const Architecture& architecture = architecture_named(config.architecture, source);
+  check_parts(architecture, config, source);
   config.head_dim_v = config.rope.dim = config.head_dim;
-  architecture_named(config.architecture, source).describe(config);
+  config.rope.original_context = config.context_length;
+  if (config.latent) set_latent(LatentConfig(*config.latent), config);
+  architecture.describe(config);
+}
+
+ExpertsConfig experts_of(const PublishedExperts& published) {
+  ExpertsConfig experts;
+  experts.count = published.count;
+  experts.used = published.used;
+  experts.feed_forward = published.feed_forward;
+  experts.shared_feed_forward = published.shared_feed_forward;
+  experts.dense_layers = published.dense_layers;
+  return experts;
 }
 
 ModelConfig config_of(const PublishedShape& shape) {
@@ -114,6 +125,9 @@ ModelConfig config_of(const PublishedShape& shape) {
   config.tied_output = shape.tied_output;
   config.qkv_bias = shape.qkv_bias;
   config.qk_norm = shape.qk_norm;
+  if (shape.experts.count > 0) config.experts = experts_of(shape.experts);
+  if (const PublishedLatent& latent = shape.latent; latent.rank > 0)
+    config.latent = {latent.rank, latent.nope, latent.rope, latent.value};
   describe(config, shape.name);
   return config;
 }
@@ -130,9 +144,47 @@ MatrixGroup group_of(const PackedFormat& format, const GroupSpec& spec, bool sep
   return group;
 }
 
-}  // namespace
+// The same of each expert or head. A transposed matrix has no blocks of the file, so it is as wide as a float.
+MatrixStack stack_of(const PackedFormat& format, const StackSpec& spec, bool separate) {
+  MatrixStack stack;
+  stack.count = spec.count;
+  for (const StackedSpec& weight : spec.weights) {
+    if (separate || stack.parts.empty()) {
+      const PackedFormat packed = weight.transposed && !format.dense() ? packed_format(StorageType::f32) : format;
+      stack.parts.push_back({{packed, spec.count, 0, weight.columns, {}}, stack.rows});
+    }
+    stack.parts.back().stack.rows += weight.rows;
+    stack.rows += weight.rows;
+    stack.columns = weight.columns;
+  }
+  return stack;
+}
 
-std::span<const PublishedShape> published_shapes() { return kPublished; }
+// Nothing, where no key says of experts.
+std::optional<ExpertsConfig> parse_experts(Keys& keys, const ModelConfig& config) {
+  ExpertsConfig experts;
+  experts.count = keys.optional_count("experts", kMostExperts);
+  if (experts.count == 0) return std::nullopt;  // the other keys are then unknown
+  experts.used = keys.count("experts_used", std::min(experts.count, kMostExpertsUsed));
+  experts.feed_forward = keys.count("expert_feed_forward", kMaxWidth, config.feed_forward);
+  experts.shared_feed_forward = keys.optional_count("shared_feed_forward", kMaxWidth);
+  experts.dense_layers = keys.optional_count("dense_layers", config.layers);
+  experts.scale = keys.positive("expert_scale", 1.0f);
+  return experts;
+}
+
+std::optional<LatentConfig> parse_latent(Keys& keys) {
+  LatentConfig latent;
+  latent.rank = keys.optional_count("kv_lora_rank", kMaxHeadDim);
+  if (latent.rank == 0) return std::nullopt;
+  latent.nope = keys.count("nope_dim", kMaxHeadDim);
+  latent.rope = keys.count("rope_dim", kMaxHeadDim);
+  latent.value = keys.count("value_dim", kMaxHeadDim);
+  if (latent.rope % 2 != 0) keys.fail("rope_dim", "an even number");
+  return latent;
+}
+
+}  // namespace
 
 ModelConfig parse_shape(std::string_view text, const std::string& source) {
   const Json json = parse_json(text);
@@ -159,7 +211,9 @@ ModelConfig parse_shape(std::string_view text, const std::string& source) {
   config.tied_output = keys.flag("tied_output");
   config.qkv_bias = keys.flag("qkv_bias");
   config.qk_norm = keys.flag("qk_norm");
-  if (const int64_t window = keys.count("sliding_window", kMaxContext, 0); window > 0) config.window = window;
+  config.window = keys.optional_count("sliding_window", kMaxContext);
+  config.experts = parse_experts(keys, config);
+  config.latent = parse_latent(keys);
   keys.finish();
   describe(config, source);
   return config;
@@ -170,7 +224,7 @@ ModelConfig model_shape(const std::string& name_or_path) {
   if (name_or_path.ends_with(".json"))
     return parse_shape(read_json_file(name_or_path, "the model shape"), name_or_path);
   std::string names;
-  for (const PublishedShape& shape : kPublished) {
+  for (const PublishedShape& shape : published_shapes()) {
     if (name_or_path == shape.name) return config_of(shape);
     names += (names.empty() ? "" : ", ") + std::string(shape.name);
   }
@@ -185,6 +239,10 @@ Model shape_only_model(const ModelConfig& c, const PackedFormat& format, bool se
   weights.bytes = weights.embedding.bytes();
   const Overloaded shape{[&](const GroupSpec& from, MatrixGroup& to) {
                            to = group_of(format, from, separate);
+                           weights.bytes += to.bytes();
+                         },
+                         [&](const StackSpec& from, MatrixStack& to) {
+                           to = stack_of(format, from, separate);
                            weights.bytes += to.bytes();
                          },
                          [](const VectorSpec&, Operand&) {}};

@@ -8,10 +8,19 @@ size_t MatrixGroup::bytes() const {
   return total;
 }
 
+size_t MatrixStack::bytes() const {
+  size_t total = 0;
+  for (const StackPart& part : parts) total += part.stack.bytes();
+  return total;
+}
+
 std::vector<PackedFormat> matrix_formats(const ModelWeights& weights) {
   std::vector<PackedFormat> formats;
   const Overloaded add{[&](const MatrixGroup& group) {
                          for (const MatrixPart& part : group.parts) formats.push_back(part.matrix.format);
+                       },
+                       [&](const MatrixStack& stack) {
+                         for (const StackPart& part : stack.parts) formats.push_back(part.stack.format);
                        },
                        [](const Operand&) {}};
   for (const LayerWeights& layer : weights.layers) each_part(add, layer);

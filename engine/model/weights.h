@@ -29,12 +29,26 @@ struct MatrixGroup {
   size_t bytes() const;
 };
 
-using LayerWeights = LayerParts<Operand, MatrixGroup>;  // vectors are f32
+// As a group, of matrices for each expert or head: part p of all of them lies in one PackedStack.
+struct StackPart {
+  PackedStack stack;
+  int64_t column_begin = 0;  // where its rows go in a slot of the output
+};
+
+struct MatrixStack {
+  std::vector<StackPart> parts;
+  int64_t count = 0;              // of experts, of heads
+  int64_t rows = 0, columns = 0;  // N in total, K, of each
+  size_t bytes() const;
+};
+
+using LayerWeights = LayerParts<Operand, MatrixGroup, MatrixStack>;  // vectors are f32
 
 struct ModelWeights {
   PackedMatrix embedding;  // [vocabulary, H]
   std::vector<LayerWeights> layers;
   Operand output_norm;                   // f32 [H]
+  Operand output_norm_bias;              // f32 [H], or absent
   MatrixGroup output;                    // [vocabulary, H]; the embedding's bytes again when tied
   size_t bytes = 0;                      // packed, in the pool
   std::vector<const sync::Slot*> slots;  // that hold all of it: embedding, layers, output

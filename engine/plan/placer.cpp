@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/plan/partition/attention_cut.h"
+#include "engine/plan/partition/grouped_cut.h"
 #include "engine/plan/partition/part_operator.h"
 #include "engine/plan/schedule.h"
 #include "sync/error.h"
@@ -158,13 +159,25 @@ void Placer::place_by_shares(std::span<const Operator> operators, bool exact) {
 }
 
 void Placer::place_uncut(const Operator& op, int first) {
-  std::holds_alternative<Attention>(op.body) ? place_attention(op, first) : place_quietly(op, first);
+  if (std::holds_alternative<Attention>(op.body))
+    place_attention(op, first);
+  else if (std::holds_alternative<GroupedMatMul>(op.body))
+    place_grouped(op, first);
+  else
+    place_quietly(op, first);
+}
+
+// The host beside the NPU, where it can take a share of what the first device would do alone; -1: there is none.
+int Placer::helper_of(const Operator& op, int first) const {
+  const int second = request_.costs ? host_beside_npu(request_) : -1;
+  const bool one_memory =
+      std::ranges::all_of(request_.devices, [](const DeviceTraits& each) { return each.zero_copy; });
+  return second >= 0 && second != first && one_memory && runs(second, op) ? second : -1;
 }
 
 void Placer::place_attention(const Operator& op, int first) {
-  const int second = request_.costs ? host_beside_npu(request_) : -1;
-  const bool one_cache = std::ranges::all_of(request_.devices, [](const DeviceTraits& each) { return each.zero_copy; });
-  if (second < 0 || second == first || !one_cache || !runs(second, op)) {
+  const int second = helper_of(op, first);
+  if (second < 0) {
     place_quietly(op, first);
     return;
   }
@@ -172,6 +185,26 @@ void Placer::place_attention(const Operator& op, int first) {
   for (const Operator& part : parts.second) place_quietly(part, second);
   for (const Operator& part : parts.first) place_quietly(part, first);
   for (const Operator& part : parts.closing) place_quietly(part, first);
+}
+
+void Placer::place_grouped(const Operator& op, int first) {
+  const auto& whole = std::get<GroupedMatMul>(op.body);
+  const int second = helper_of(op, first);
+  if (second < 0) {
+    place_quietly(op, first);
+    return;
+  }
+  const PackedStack& w = whole.w;
+  const auto [found, is_new] = grouped_rows_.try_emplace(
+      {whole.S, whole.slots, w.count, w.rows, w.columns, static_cast<int64_t>(w.matrix_bytes()), whole.routed}, w.rows);
+  if (is_new)
+    found->second = best_grouped_rows(op, {[&](bool is_second, const Operator& part) {
+                                             return request_.costs.seconds(is_second ? second : first, part, true);
+                                           },
+                                           request_.costs.sync_seconds});
+  const int64_t kept = found->second;
+  if (kept < w.rows) place_quietly(with_body(op, slice_rows(whole, kept, w.rows)), second);
+  place_quietly(with_body(op, slice_rows(whole, 0, kept)), first);
 }
 
 int64_t Placer::attention_shares(const Operator& op, int first, int second) {

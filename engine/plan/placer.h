@@ -57,8 +57,11 @@ class Placer {
   // see one cache: all of the plan's devices need the host's memory.
   void place_attention(const Operator& op, int first);
 
-  // Matmuls cut by the request's shares, attention shared with the host beside the NPU, everything else on the first
-  // cutter. exact: matmuls that not every cutter multiplies exactly stay on the first one.
+  // The products of experts on `first`, or some rows of every expert on the host beside the NPU, likewise.
+  void place_grouped(const Operator& op, int first);
+
+  // Matmuls cut by the request's shares, attention and experts shared with the host beside the NPU, everything else on
+  // the first cutter. exact: matmuls that not every cutter multiplies exactly stay on the first one.
   void place_by_shares(std::span<const Operator> operators, bool exact);
   // Matmuls cut as the solver decides (H9), everything else as there. Matmuls that the NPU would round stay on
   // the first cutter too. Without costs, with shares that the user gave or with other cutters than one GPU and one NPU:
@@ -82,6 +85,7 @@ class Placer {
   void place_decided(const Operator& op, int gpu, int npu);
   void place_uncut(const Operator& op, int first);
   int64_t attention_shares(const Operator& op, int first, int second);
+  int helper_of(const Operator& op, int first) const;
 
   const PlanRequest& request_;
   std::vector<Placed> placed_;
@@ -89,6 +93,7 @@ class Placer {
   std::vector<std::string> notes_;
   std::optional<MatMulDecisions> decisions_;
   std::map<std::vector<int64_t>, int64_t> attention_shares_;  // by shape: decided once for all layers
+  std::map<std::vector<int64_t>, int64_t> grouped_rows_;
 };
 
 }  // namespace tandem

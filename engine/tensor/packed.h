@@ -23,6 +23,27 @@ struct PackedMatrix {
   bool operator==(const PackedMatrix&) const = default;
 };
 
+// `count` packed weights [N, K] of one shape, one behind the other: the experts of a layer, the heads of a projection.
+// matrix(i) is a view, so that an expert is a weight like any other. A stack may be some panels of each matrix of a
+// larger one.
+struct PackedStack {
+  PackedFormat format;
+  int64_t count = 0;
+  int64_t rows = 0, columns = 0;  // N and K of each
+  Operand data;                   // panel 0 of matrix 0; 64-byte aligned
+  int64_t pitch_rows = 0;         // of each matrix in memory, of which these are `rows`; 0: no others
+  size_t matrix_bytes() const {
+    return packed_bytes(format, pitch_rows > 0 ? pitch_rows : rows, columns);
+  }                       // to the next
+  size_t bytes() const {  // from the first to the last
+    return count == 0 ? 0 : static_cast<size_t>(count - 1) * matrix_bytes() + packed_bytes(format, rows, columns);
+  }
+  PackedMatrix matrix(int64_t i) const {
+    return {format, rows, columns, data ? data.advanced(static_cast<size_t>(i) * matrix_bytes()) : data};
+  }
+  bool operator==(const PackedStack&) const = default;
+};
+
 // Packs rows [row_begin, row_begin + row_count) of the destination: source row i (storage type `type`, `columns`
 // values) goes to destination row row_begin + i. `panels` is the first byte of panel 0. Rows nobody packs stay as they
 // are (zero in a fresh slot). Different row ranges may be packed by different threads when no panel is shared.

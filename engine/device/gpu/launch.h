@@ -68,5 +68,10 @@ std::vector<KernelLaunch> lower_scale(const Scale& op, const LoweringContext& co
 std::vector<KernelLaunch> lower_softmax(const Softmax& op, const LoweringContext& context);
 std::vector<KernelLaunch> lower_argmax(const ArgMax& op, const LoweringContext& context);
 std::vector<KernelLaunch> lower_top_k(const TopK& op, const LoweringContext& context);
+std::vector<KernelLaunch> lower_route(const Route& op, const LoweringContext& context);
+std::vector<KernelLaunch> lower_expert_lists(const ExpertLists& op, const LoweringContext& context);
+std::vector<KernelLaunch> lower_grouped_matmul(const GroupedMatMul& op, const LoweringContext& context);
+std::vector<KernelLaunch> lower_expert_sum(const ExpertSum& op, const LoweringContext& context);
+std::vector<KernelLaunch> lower_copy(const Copy& op, const LoweringContext& context);
 
 }  // namespace tandem::gpu

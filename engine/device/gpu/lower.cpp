@@ -21,17 +21,44 @@ struct Lowering {
   auto operator()(const Softmax& op) const { return lower_softmax(op, context); }
   auto operator()(const ArgMax& op) const { return lower_argmax(op, context); }
   auto operator()(const TopK& op) const { return lower_top_k(op, context); }
+  auto operator()(const Route& op) const { return lower_route(op, context); }
+  auto operator()(const ExpertLists& op) const { return lower_expert_lists(op, context); }
+  auto operator()(const GroupedMatMul& op) const { return lower_grouped_matmul(op, context); }
+  auto operator()(const ExpertSum& op) const { return lower_expert_sum(op, context); }
+  auto operator()(const Copy& op) const { return lower_copy(op, context); }
 };
 
 }  // namespace
 
 Support supports_features(const Operator& op) {
-  constexpr Features kKnown{
-      Feature::products,        Feature::gather,       Feature::scatter,    Feature::norm,
-      Feature::rotation,        Feature::attention,    Feature::activation, Feature::element_wise,
-      Feature::softmax,         Feature::comparison,   Feature::selection,  Feature::residual,
-      Feature::scaled_residual, Feature::centred_norm, Feature::norm_bias,  Feature::scaled_embedding,
-      Feature::window,          Feature::gelu,         Feature::soft_cap};
+  constexpr Features kKnown{Feature::products,
+                            Feature::gather,
+                            Feature::scatter,
+                            Feature::norm,
+                            Feature::rotation,
+                            Feature::attention,
+                            Feature::activation,
+                            Feature::element_wise,
+                            Feature::softmax,
+                            Feature::comparison,
+                            Feature::selection,
+                            Feature::residual,
+                            Feature::scaled_residual,
+                            Feature::centred_norm,
+                            Feature::norm_bias,
+                            Feature::scaled_embedding,
+                            Feature::window,
+                            Feature::gelu,
+                            Feature::soft_cap,
+                            Feature::routing,
+                            Feature::grouped_products,
+                            Feature::weighted_sum,
+                            Feature::copy,
+                            Feature::sigmoid_routing,
+                            Feature::sparse_mixer,
+                            Feature::shared_expert,
+                            Feature::gated_shared_expert,
+                            Feature::unrounded_weights};
   const auto missing = missing_feature(op, kKnown);
   return missing ? Support{false, std::string("no kernel for ") + name_of(*missing)} : Support{};
 }

@@ -1,6 +1,8 @@
 // The two ways the host computes an operator.
 #pragma once
 
+#include <vector>
+
 #include "engine/device/host/loops.h"
 #include "engine/device/host/workers.h"
 #include "engine/device/operator.h"
@@ -21,6 +23,15 @@ void run_argmax(const ArgMax& op);
 void run_top_k(const TopK& op);
 void run_add(const Add& op);
 void run_bias(const Bias& op);
+void run_expert_lists(const ExpertLists& op);
+void run_copy(const Copy& op);
+
+// The choices s * k + i of `count` ones by their expert: those of expert e are choices[begins[e]] to
+// choices[begins[e + 1] - 1], ascending. Without ids choice c is of expert c % E.
+struct ChoicesByExpert {
+  std::vector<int64_t> begins, choices;
+};
+ChoicesByExpert choices_by_expert(const Operand& ids, int64_t count, int64_t E);  // Error: an id that is no expert
 
 // One overload per operator, for std::visit.
 void reference(const MatMul& op);
@@ -30,6 +41,9 @@ void reference(const Attention& op);
 void reference(const Glu& op);
 void reference(const Scale& op);
 void reference(const Softmax& op);
+void reference(const Route& op);
+void reference(const GroupedMatMul& op);
+void reference(const ExpertSum& op);
 
 float round_to_f16(float value);
 // Error unless every position is in [0, limit). They are data, so prepare() cannot know.

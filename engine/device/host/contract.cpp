@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <memory>
 #include <new>
+#include <span>
 
 #include "engine/device/host/arithmetic.h"
 
@@ -134,7 +135,7 @@ struct Contract {
     return args;
   }
   void operator()(const Glu& op) const {
-    for (int64_t s = 0; s < op.S; ++s)
+    for (int64_t s = 0; s < op.S * op.rows; ++s)
       loops.glu({op.gate.as<float>() + s * op.gate_stride, op.up.as<float>() + s * op.up_stride,
                  op.y.as<float>() + s * op.y_stride, op.I, op.activation == Activation::gelu_tanh, op.round_f16});
   }
@@ -150,6 +151,55 @@ struct Contract {
   void operator()(const TopK& op) const { run_top_k(op); }
   void operator()(const Add& op) const { run_add(op); }
   void operator()(const Bias& op) const { run_bias(op); }
+  void operator()(const ExpertLists& op) const { run_expert_lists(op); }
+  void operator()(const Copy& op) const { run_copy(op); }
+  void operator()(const Route& op) const {
+    for (int64_t s = 0; s < op.S; ++s)
+      loops.route({op.x.as<float>() + s * op.x_stride, op.E, op.k, static_cast<int>(op.gating), op.normalised, op.scale,
+                   op.ids.as<int32_t>() + s * op.k, op.weights.as<float>() + s * op.k});
+  }
+  void operator()(const ExpertSum& op) const {
+    for (int64_t s = 0; s < op.S; ++s)
+      loops.expert_sum({op.x.as<float>() + s * op.k * op.width, op.weights.as<float>() + s * op.k, op.k, op.width,
+                        op.shared ? op.shared.as<float>() + s * op.width : nullptr,
+                        op.gate ? op.gate.as<float>() + s * op.gate_stride : nullptr, op.y.as<float>() + s * op.width});
+  }
+  void operator()(const GroupedMatMul& op) const {
+    const ChoicesByExpert by = choices_by_expert(op.ids, op.S * op.slots, op.w.count);
+    const double multiplications = static_cast<double>(op.S * op.slots) * op.w.rows * op.w.columns;
+    share(multiplications, op.w.count * panel_count(op.w.rows), [&](int64_t begin, int64_t end, int) {
+      const int64_t panels = panel_count(op.w.rows);
+      for (int64_t m = begin / panels; m * panels < end; ++m) {
+        const std::span choices(by.choices.begin() + by.begins[m], by.choices.begin() + by.begins[m + 1]);
+        const int64_t first = std::max(begin - m * panels, int64_t{0}), last = std::min(end - m * panels, panels);
+        if (!choices.empty()) multiply(op, m, choices, first, last);
+      }
+    });
+  }
+  // Panels [begin, end) of one matrix with the rows of its choices, which are brought together first: they lie
+  // anywhere.
+  void multiply(const GroupedMatMul& op, int64_t m, std::span<const int64_t> choices, int64_t begin,
+                int64_t end) const {
+    const auto n = static_cast<int64_t>(choices.size());
+    const PackedMatrix matrix = op.w.matrix(m);
+    const size_t size = panel_bytes(matrix.format, matrix.columns);
+    const AlignedFloats sums = aligned_floats(n * kPanelRows), y = aligned_floats(n * kPanelRows),
+                        x = aligned_floats(n * matrix.columns);
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t s = choices[i] / op.slots, slot = choices[i] % op.slots;
+      std::copy_n(op.x.as<float>() + s * op.x_stride + slot * op.x_slot, matrix.columns, x.get() + i * matrix.columns);
+    }
+    for (int64_t p = begin; p < end; ++p) {
+      const int64_t row = p * kPanelRows, rows = std::min(kPanelRows, matrix.rows - row);
+      loops.matmul_panel({&matrix.format, matrix.data.as<std::byte>() + static_cast<size_t>(p) * size, n,
+                          matrix.columns, static_cast<int>(rows), x.get(), matrix.columns, y.get(), kPanelRows,
+                          sums.get()});
+      for (int64_t i = 0; i < n; ++i) {
+        const int64_t s = choices[i] / op.slots, slot = choices[i] % op.slots;
+        std::copy_n(y.get() + i * kPanelRows, rows, op.y.as<float>() + s * op.y_stride + slot * op.y_slot + row);
+      }
+    }
+  }
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "engine/device/host/arithmetic.h"
@@ -99,6 +100,47 @@ void run_add(const Add& op) {
 void run_bias(const Bias& op) {
   for (int64_t s = 0; s < op.S; ++s)
     for (int64_t i = 0; i < op.width; ++i) op.x.as<float>()[s * op.x_stride + i] += op.bias.as<float>()[i];
+}
+
+ChoicesByExpert choices_by_expert(const Operand& ids, int64_t count, int64_t E) {
+  const auto expert_of = [&](int64_t c) { return ids ? ids.as<const int32_t>()[c] : c % E; };
+  ChoicesByExpert by{std::vector<int64_t>(static_cast<size_t>(E + 1)),
+                     std::vector<int64_t>(static_cast<size_t>(count))};
+  for (int64_t c = 0; c < count; ++c) {
+    const int64_t expert = expert_of(c);
+    if (expert < 0 || expert >= E)
+      throw Error("a token goes to an expert that is not there",
+                  "expert " + std::to_string(expert) + " of " + std::to_string(E));
+    ++by.begins[expert + 1];
+  }
+  std::partial_sum(by.begins.begin(), by.begins.end(), by.begins.begin());
+  std::vector<int64_t> next(by.begins.begin(), by.begins.end() - 1);
+  for (int64_t c = 0; c < count; ++c) by.choices[next[expert_of(c)]++] = c;
+  return by;
+}
+
+void run_expert_lists(const ExpertLists& op) {
+  const ChoicesByExpert by = choices_by_expert(op.ids, op.S * op.k, op.E);
+  auto* lists = op.lists.as<int32_t>();
+  int32_t* begins = lists + expert_list_begins(op.E);
+  int32_t active = 0;
+  for (int64_t e = 0; e < op.E; ++e) {
+    if (by.begins[e] == by.begins[e + 1]) continue;
+    lists[1 + active] = static_cast<int32_t>(e);
+    begins[active++] = static_cast<int32_t>(by.begins[e]);
+  }
+  lists[0] = active;
+  begins[active] = static_cast<int32_t>(op.S * op.k);
+  std::ranges::copy(by.choices, lists + expert_list_choices(op.E));
+}
+
+void run_copy(const Copy& op) {
+  for (int64_t s = 0; s < op.S; ++s)
+    for (int64_t g = 0; g < op.groups; ++g) {
+      const float* x = op.x.as<float>() + s * op.x_stride + g * op.x_group;
+      float* y = op.y.as<float>() + s * op.y_stride + g * op.y_group;
+      for (int64_t i = 0; i < op.width; ++i) y[i] = op.round_f16 ? round_to_f16(x[i]) : x[i];
+    }
 }
 
 }  // namespace tandem::host

@@ -84,6 +84,27 @@ struct GluArgs {
   bool round_f16;
 };
 
+// The choices of one token: engine/device/operators/route.h.
+struct RouteArgs {
+  const float* x;  // [E]
+  int64_t E, k;
+  int gating;  // 0 softmax, 1 sigmoid, 2 sparse mixer
+  bool normalised;
+  float scale;
+  int32_t* ids;    // [k]
+  float* weights;  // [k]
+};
+
+// What the experts of one token found: engine/device/operators/expert_sum.h.
+struct ExpertSumArgs {
+  const float* x;  // [k, width]
+  const float* weights;
+  int64_t k, width;
+  const float* shared;  // may be null
+  const float* gate;    // may be null
+  float* y;
+};
+
 struct HostLoops {
   const char* name;  // instruction set
   void (*matmul_panel)(const PanelArgs& args);
@@ -96,6 +117,8 @@ struct HostLoops {
   void (*glu)(const GluArgs& args);
   void (*scale)(float* x, int64_t count, float factor, float cap);  // cap 0: none
   void (*softmax)(float* x, int64_t count);
+  void (*route)(const RouteArgs& args);
+  void (*expert_sum)(const ExpertSumArgs& args);
   void (*to_halves)(const float* from, uint16_t* to, int64_t count);  // rounds to nearest even
 };
 

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numbers>
+#include <numeric>
 #include <vector>
 
 #include "engine/device/host/arithmetic.h"
@@ -35,6 +37,8 @@ struct Reference {
   void operator()(const TopK& op) const { run_top_k(op); }
   void operator()(const Add& op) const { run_add(op); }
   void operator()(const Bias& op) const { run_bias(op); }
+  void operator()(const ExpertLists& op) const { run_expert_lists(op); }
+  void operator()(const Copy& op) const { run_copy(op); }
 };
 
 }  // namespace
@@ -183,7 +187,7 @@ void reference(const Attention& op) {
 }
 
 void reference(const Glu& op) {
-  for (int64_t s = 0; s < op.S; ++s)
+  for (int64_t s = 0; s < op.S * op.rows; ++s)
     for (int64_t i = 0; i < op.I; ++i) {
       const double gate = op.gate.as<float>()[s * op.gate_stride + i], up = op.up.as<float>()[s * op.up_stride + i];
       op.y.as<float>()[s * op.y_stride + i] = result(activated(gate, op.activation) * up, op.round_f16);
@@ -207,6 +211,90 @@ void reference(const Softmax& op) {
     for (int64_t i = 0; i < op.width; ++i) sum += std::exp(x[i] - top);
     for (int64_t i = 0; i < op.width; ++i) x[i] = static_cast<float>(std::exp(x[i] - top) / sum);
   }
+}
+
+namespace {
+
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+// The experts of one token in falling order of their scores.
+std::vector<int32_t> ranked(const std::vector<double>& keys) {
+  std::vector<int32_t> order(keys.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, [&](int32_t a, int32_t b) { return keys[a] > keys[b]; });
+  return order;
+}
+
+// Of the expert at `rank`: a softmax over itself and those behind it that are near.
+double sparse_weight(const std::vector<double>& keys, const std::vector<int32_t>& order, size_t rank) {
+  const double best = keys[order[rank]];
+  double sum = 0;
+  for (size_t i = rank; i < order.size(); ++i) {
+    const double key = keys[order[i]];
+    const bool is_far = (best - key) / std::max(std::fabs(key), best) > 2 * static_cast<double>(kSparseMixerJitter);
+    if (!is_far) sum += std::exp(key - best);
+  }
+  return 1 / sum;
+}
+
+}  // namespace
+
+void reference(const Route& op) {
+  for (int64_t s = 0; s < op.S; ++s) {
+    std::vector<double> keys(static_cast<size_t>(op.E));
+    for (int64_t e = 0; e < op.E; ++e) {
+      const float score = op.x.as<float>()[s * op.x_stride + e];
+      keys[e] = std::isnan(score) ? -std::numeric_limits<double>::infinity() : static_cast<double>(score);
+    }
+    const std::vector<int32_t> order = ranked(keys);
+    double sum = 0;
+    for (const double key : keys) sum += std::exp(key - keys[order[0]]);
+    std::map<int32_t, double> chosen;  // ascends by expert
+    for (int64_t i = 0; i < op.k; ++i) {
+      const double key = keys[order[i]];
+      chosen[order[i]] = op.gating == Gating::softmax   ? std::exp(key - keys[order[0]]) / sum
+                         : op.gating == Gating::sigmoid ? sigmoid(key)
+                                                        : sparse_weight(keys, order, static_cast<size_t>(i));
+    }
+    double total = 0;
+    for (const auto& [expert, weight] : chosen) total += weight;
+    int64_t at = s * op.k;
+    for (const auto& [expert, weight] : chosen) {
+      op.ids.as<int32_t>()[at] = expert;
+      op.weights.as<float>()[at++] = static_cast<float>((op.normalised ? weight / total : weight) * op.scale);
+    }
+  }
+}
+
+void reference(const GroupedMatMul& op) {
+  const ChoicesByExpert by = choices_by_expert(op.ids, op.S * op.slots, op.w.count);
+  std::vector<float> w(static_cast<size_t>(op.w.columns));
+  for (int64_t m = 0; m < op.w.count; ++m) {
+    const PackedMatrix matrix = op.w.matrix(m);
+    for (int64_t n = 0; n < op.w.rows && by.begins[m] < by.begins[m + 1]; ++n) {
+      decode_packed_row(matrix.format, matrix.data.as<std::byte>(), matrix.columns, n, w.data());
+      for (int64_t i = by.begins[m]; i < by.begins[m + 1]; ++i) {
+        const int64_t s = by.choices[i] / op.slots, slot = by.choices[i] % op.slots;
+        const float* x = op.x.as<float>() + s * op.x_stride + slot * op.x_slot;
+        double sum = 0;
+        for (int64_t k = 0; k < op.w.columns; ++k) sum += static_cast<double>(w[k]) * x[k];
+        op.y.as<float>()[s * op.y_stride + slot * op.y_slot + n] = static_cast<float>(sum);
+      }
+    }
+  }
+}
+
+void reference(const ExpertSum& op) {
+  for (int64_t s = 0; s < op.S; ++s)
+    for (int64_t i = 0; i < op.width; ++i) {
+      double sum = 0;
+      for (int64_t c = s * op.k; c < (s + 1) * op.k; ++c)
+        sum += static_cast<double>(op.weights.as<float>()[c]) * op.x.as<float>()[c * op.width + i];
+      if (op.shared)
+        sum += (op.gate ? sigmoid(op.gate.as<float>()[s * op.gate_stride]) : 1.0) *
+               op.shared.as<float>()[s * op.width + i];
+      op.y.as<float>()[s * op.width + i] = static_cast<float>(sum);
+    }
 }
 
 }  // namespace tandem::host

@@ -46,6 +46,24 @@ const char* name_of(Feature feature) {
       return "GELU";
     case Feature::soft_cap:
       return "a soft cap";
+    case Feature::routing:
+      return "routing (comparisons that decide which experts run)";
+    case Feature::grouped_products:
+      return "grouped matrix products (data decides which weights are read)";
+    case Feature::weighted_sum:
+      return "a weighted sum of experts";
+    case Feature::copy:
+      return "copies";
+    case Feature::sigmoid_routing:
+      return "routing by sigmoids";
+    case Feature::sparse_mixer:
+      return "routing by a sparse mixer";
+    case Feature::shared_expert:
+      return "a shared expert";
+    case Feature::gated_shared_expert:
+      return "a shared expert behind a gate";
+    case Feature::unrounded_weights:
+      return "a router's weights, which are not to be rounded to f16";
   }
   TANDEM_CHECK(false, "a feature without a name");
 }

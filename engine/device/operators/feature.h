@@ -30,8 +30,19 @@ enum class Feature : uint8_t {
   window,
   gelu,
   soft_cap,
+  // Mixtures of experts.
+  routing,
+  grouped_products,
+  weighted_sum,
+  copy,
+  // Variants of these.
+  sigmoid_routing,
+  sparse_mixer,
+  shared_expert,
+  gated_shared_expert,
+  unrounded_weights,
 };
-inline constexpr Feature kLastFeature = Feature::soft_cap;
+inline constexpr Feature kLastFeature = Feature::unrounded_weights;
 
 const char* name_of(Feature feature);  // "attention to a window of the positions"
 

@@ -14,6 +14,7 @@ struct Glu {
   int64_t y_stride = 0;
   bool round_f16 = false;
   Activation activation = Activation::silu;
+  int64_t rows = 1;  // of each token, as above one behind the other: one for each of its experts
 
   bool operator==(const Glu&) const = default;
   const char* kind() const { return activation == Activation::silu ? "swiglu" : "geglu"; }
@@ -22,12 +23,16 @@ struct Glu {
     if (activation == Activation::gelu_tanh) all.add(Feature::gelu);
     return all;
   }
-  double flops() const { return 5.0 * S * I; }
+  double flops() const { return 5.0 * S * rows * I; }
   template <typename Self>
   static auto views(Self& op) {
-    return std::array{rows_of(op.gate, Use::read, op.S, op.I, op.gate_stride),
-                      rows_of(op.up, Use::read, op.S, op.I, op.up_stride),
-                      rows_of(op.y, Use::write, op.S, op.I, op.y_stride)};
+    const auto all_rows = [&op](auto& place, Use use, int64_t stride) {
+      auto view = rows_of(place, use, op.S * op.rows, op.I, stride);
+      view.token_bytes *= static_cast<size_t>(op.rows);
+      return view;
+    };
+    return std::array{all_rows(op.gate, Use::read, op.gate_stride), all_rows(op.up, Use::read, op.up_stride),
+                      all_rows(op.y, Use::write, op.y_stride)};
   }
 };
 

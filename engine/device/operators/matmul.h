@@ -12,10 +12,15 @@ struct MatMul {
   Operand x;                           // [S, K], stride x_stride
   Operand y;                           // [S, N] column 0 (not row_begin), stride y_stride
   int64_t x_stride = 0, y_stride = 0;
+  bool decides = false;  // a router's: weights are not to be rounded, because experts are chosen by the result
 
   bool operator==(const MatMul&) const = default;
   const char* kind() const { return "matmul"; }
-  Features features() const { return {Feature::products}; }
+  Features features() const {
+    Features all{Feature::products};
+    if (decides && !w.format.exact_in_f16_contract()) all.add(Feature::unrounded_weights);
+    return all;
+  }
   double flops() const { return 2.0 * S * K * (row_end - row_begin); }
   template <typename Self>
   static auto views(Self& op) {

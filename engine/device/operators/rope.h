@@ -14,7 +14,7 @@ enum class RopeLayout : uint8_t {
 struct Rope {
   int64_t S = 0, heads = 0, head_dim = 0, rot_dim = 0;
   RopeLayout layout = RopeLayout::halves;
-  Operand x;  // [S, heads * head_dim], stride x_stride
+  Operand x;  // [S, heads, head_dim] or what of it is turned, stride x_stride
   int64_t x_stride = 0;
   Operand positions;  // int32 [S]
   Operand table;
@@ -26,9 +26,10 @@ struct Rope {
   double flops() const { return 3.0 * S * heads * rot_dim; }
   template <typename Self>
   static auto views(Self& op) {
+    const int64_t width = (op.heads - 1) * op.head_dim + op.rot_dim;  // to the last value that is turned
     const double turned = 2.0 * op.S * op.heads * op.rot_dim, looked_up = 1.0 * op.S * op.rot_dim;
     return std::array{
-        rows_of(op.x, Use::update, op.S, op.heads * op.head_dim, op.x_stride).moving(turned, turned * sizeof(float)),
+        rows_of(op.x, Use::update, op.S, width, op.x_stride).moving(turned, turned * sizeof(float)),
         ids_of(op.positions, Use::read, op.S),
         constants_of(op.table, op.table_positions * op.rot_dim).moving(looked_up, looked_up * sizeof(float))};
   }

@@ -1,5 +1,7 @@
 #include "engine/model/architectures/dense.h"
 
+#include "engine/model/architectures/experts.h"
+
 namespace tandem {
 
 void read_attention_biases(const GgufFile& file, ModelConfig& config) {
@@ -12,6 +14,7 @@ void read_attention_biases(const GgufFile& file, ModelConfig& config) {
 LayerSpec dense_layer(const ModelConfig& config, int64_t index) {
   const std::string prefix = "blk." + std::to_string(index) + ".";
   const int64_t H = config.hidden, I = config.feed_forward;
+  const bool whole = config.qk_norm_whole;
   LayerSpec layer;
   layer.attention_norm = {prefix + "attn_norm.weight", H};
   layer.qkv.weights = {{prefix + "attn_q.weight", config.q_width(), H},
@@ -23,16 +26,24 @@ LayerSpec dense_layer(const ModelConfig& config, int64_t index) {
                         {prefix + "attn_v.bias", config.v_width()}};
   }
   if (config.qk_norm) {
-    layer.q_norm = {prefix + "attn_q_norm.weight", config.head_dim};
-    layer.k_norm = {prefix + "attn_k_norm.weight", config.head_dim};
+    layer.q_norm = {prefix + "attn_q_norm.weight", whole ? config.q_width() : config.head_dim};
+    layer.k_norm = {prefix + "attn_k_norm.weight", whole ? config.k_width() : config.head_dim};
   }
-  layer.attention_output.weights = {{prefix + "attn_output.weight", H, config.heads * config.head_dim_v}};
+  layer.attention_output.weights = {{prefix + "attn_output.weight", H, config.attended_width()}};
   if (config.output_bias) layer.attention_output.biases = {{prefix + "attn_output.bias", H}};
   if (config.post_norms) {
     layer.attention_post_norm = {prefix + "post_attention_norm.weight", H};
     layer.ffn_post_norm = {prefix + "post_ffw_norm.weight", H};
   }
   layer.ffn_norm = {prefix + "ffn_norm.weight", H};
+  if (config.layer_norm) {
+    layer.attention_norm_bias = {prefix + "attn_norm.bias", H};
+    layer.ffn_norm_bias = {prefix + "ffn_norm.bias", H};
+  }
+  if (config.has_experts(index)) {
+    add_experts(config, prefix, layer);
+    return layer;
+  }
   layer.gate_up.weights = {{prefix + "ffn_gate.weight", I, H}, {prefix + "ffn_up.weight", I, H}};
   layer.down.weights = {{prefix + "ffn_down.weight", H, I}};
   return layer;

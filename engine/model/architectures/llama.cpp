@@ -1,6 +1,6 @@
-// Llama 1 to 3, Mistral, SmolLM2 and others that publish under this name. The converter reorders the rows of q and k,
-// so the rotation turns neighbouring values. Llama 3.1 and later bring their long-context scaling as a tensor of
-// frequency factors.
+// Llama 1 to 3, Mistral, SmolLM2 and others that publish under this name, and Mixtral, whose experts' weights are a
+// softmax over the scores of the chosen. The converter reorders the rows of q and k, so the rotation turns neighbouring
+// values. Llama 3.1 and later bring their long-context scaling as a tensor of frequency factors.
 #include "engine/model/architectures/dense.h"
 #include "engine/model/config_keys.h"
 #include "engine/model/rope_keys.h"
@@ -8,7 +8,12 @@
 namespace tandem {
 namespace {
 
-void describe(ModelConfig& config) { config.rope.halves = false; }
+constexpr const char* kKeys[] = {"expert_count"};
+
+void describe(ModelConfig& config) {
+  config.rope.halves = false;
+  if (config.experts) config.experts->normalised = true;
+}
 
 void read(const GgufFile& file, ModelConfig& config) {
   read_rope_factors(file, config);
@@ -19,6 +24,6 @@ void read(const GgufFile& file, ModelConfig& config) {
 
 extern const Architecture llama_architecture;
 const Architecture llama_architecture = {
-    .name = "llama", .keys = {}, .describe = describe, .layer = dense_layer, .read = read};
+    .name = "llama", .keys = kKeys, .describe = describe, .layer = dense_layer, .read = read};
 
 }  // namespace tandem

@@ -38,7 +38,7 @@ AttentionParts attention_parts(const Operator& op, int64_t shares_of_second) {
   return parts;
 }
 
-int64_t best_attention_shares(const Operator& op, const AttentionCosts& costs) {
+int64_t best_attention_shares(const Operator& op, const SharingCosts& costs) {
   const auto& attention = std::get<Attention>(op.body);
   const int64_t step = attention.scratch ? 1 : kAttentionShares;
   const auto sum = [&](bool second, const std::vector<Operator>& parts) {

@@ -24,13 +24,13 @@ struct AttentionParts {
 // scratch, if a head is shared.
 AttentionParts attention_parts(const Operator& op, int64_t shares_of_second);
 
-struct AttentionCosts {
+struct SharingCosts {
   std::function<double(bool second, const Operator& op)> seconds;
   double sync_seconds = 0;  // of one wait for the other device
 };
 
 // The second device's shares with which all is done soonest; 0: it does not pay, all of it stays on the first device.
 // Without scratch, whole heads.
-int64_t best_attention_shares(const Operator& op, const AttentionCosts& costs);
+int64_t best_attention_shares(const Operator& op, const SharingCosts& costs);
 
 }  // namespace tandem

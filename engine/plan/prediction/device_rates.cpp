@@ -42,6 +42,8 @@ std::vector<std::string> classes_of(const TimedOperator& timed) {
     if (S <= kFewest && timed.beside) levels.push_back(kind += " beside");
     levels.push_back(kind + " 4^" + std::to_string(static_cast<int>(std::log2(weight_bytes(point)) / 2)));
   } else {
+    if (const auto* grouped = std::get_if<GroupedMatMul>(&timed.op.body))
+      levels.push_back(kind += " " + to_string(grouped->w.format));
     levels.push_back(kind += tokens);
     if (std::holds_alternative<Attention>(timed.op.body))
       levels.push_back(kind + " from " + std::to_string(timed.past < 128 ? 0 : up_to(timed.past)));

@@ -1,5 +1,6 @@
 // The numeric contract (docs/numbers.md): which results have equal bits, on one device and between devices.
 #include <cmath>
+#include <set>
 
 #include "engine/device/host/host_device.h"
 #include "tests/engine/device/every_device.h"
@@ -50,8 +51,27 @@ std::vector<Operator> whole(const Operator& op) { return {op}; }
 std::vector<Operator> in_chunks(const Operator& op, int64_t chunk) {
   const int64_t S = tokens_of(op);
   std::vector<Operator> parts;
-  for (int64_t begin = 0; begin < S; begin += chunk)
+  for (int64_t begin = 0; begin < S; begin += chunk) {
     parts.push_back(slice_tokens(op, begin, std::min(S, begin + chunk)));
+    // A slice has lists of its own, which nobody has made here.
+    if (auto* grouped = std::get_if<GroupedMatMul>(&parts.back().body); grouped && chunk < S) grouped->lists = {};
+  }
+  return parts;
+}
+
+// Each choice as a plain matmul with its matrix.
+std::vector<Operator> in_matmuls(const Operator& op) {
+  const auto& grouped = std::get<GroupedMatMul>(op.body);
+  std::vector<Operator> parts;
+  for (int64_t c = 0; c < grouped.S * grouped.slots; ++c) {
+    const int64_t s = c / grouped.slots, slot = c % grouped.slots;
+    MatMul one;
+    one.S = 1, one.w = grouped.w.matrix(grouped.routed ? grouped.ids.as<int32_t>()[c] : slot);
+    one.K = one.x_stride = one.w.columns, one.row_end = one.y_stride = one.w.rows;
+    one.x = grouped.x.advanced(static_cast<size_t>(s * grouped.x_stride + slot * grouped.x_slot) * sizeof(float));
+    one.y = grouped.y.advanced(static_cast<size_t>(s * grouped.y_stride + slot * grouped.y_slot) * sizeof(float));
+    parts.push_back({op.name, one});
+  }
   return parts;
 }
 
@@ -113,6 +133,59 @@ TEST_P(Bits, matmul_gives_equal_bits_cut_into_rows) {
   EXPECT_GT(compared, 0);
 }
 
+TEST_P(Bits, grouped_matmul_gives_the_bits_of_a_matmul_of_each_choice) {
+  if (bench_.device->info().kind == DeviceKind::npu) GTEST_SKIP() << "skipped: an NPU multiplies no stacks of weights";
+  int compared = 0;
+  for (const OpCase& op_case : grouped_matmul_cases()) {
+    SCOPED_TRACE(op_case.name);
+    const auto together = run(op_case, whole), apart = run(op_case, in_matmuls);
+    ASSERT_TRUE(together && apart);
+    ASSERT_TRUE(same_bits(*together, *apart));
+    ++compared;
+  }
+  EXPECT_GT(compared, 0);
+}
+
+// One of each variant that a mixture of experts has for one token; of the packed formats one of each kind.
+std::vector<OpCase> experts_of_one_token() {
+  std::vector<OpCase> chosen;
+  std::set<PackedKind> seen;
+  sync::Pool pool;
+  for (const auto& cases : {routing_cases(), grouped_matmul_cases(), expert_cases()})
+    for (const OpCase& op_case : cases) {
+      CaseMemory memory(pool);
+      const Operator op = op_case.build(memory).op;
+      const auto* grouped = std::get_if<GroupedMatMul>(&op.body);
+      if (tokens_of(op) == 1 && (!grouped || seen.insert(grouped->w.format.kind).second)) chosen.push_back(op_case);
+    }
+  return chosen;
+}
+
+// Devices that run one-token programs from a list have their kernels in another form there.
+TEST_P(Bits, experts_of_one_token_give_equal_bits_in_one_sequence) {
+  if (bench_.device->info().kind == DeviceKind::npu) GTEST_SKIP() << "skipped: an NPU runs no experts of tokens";
+  const std::vector<OpCase> cases = experts_of_one_token();
+  std::vector<BuiltCase> alone, listed;
+  std::vector<std::unique_ptr<Program>> programs;
+  std::vector<PlannedLaunch> launches;
+  for (const OpCase& op_case : cases) {
+    SCOPED_TRACE(op_case.name);
+    const auto ran = run(op_case, whole);
+    ASSERT_TRUE(ran.has_value());
+    alone.push_back(*ran);
+    CaseMemory memory(bench_.pool);
+    listed.push_back(op_case.build(memory));
+    programs.push_back(bench_.device->prepare({&listed.back().op, 1}));
+    launches.push_back({programs.back().get(), {}, {}});
+  }
+  ASSERT_GT(launches.size(), 20u);
+  launches.back().signal = {bench_.done, ++bench_.epoch};
+  bench_.device->launch(make_sequence(*bench_.device, std::move(launches)), 0);
+  bench_.device->finish(std::chrono::seconds(60));
+  ASSERT_TRUE(bench_.done.reached(bench_.epoch));
+  for (size_t i = 0; i < cases.size(); ++i) EXPECT_TRUE(same_bits(alone[i], listed[i])) << cases[i].name;
+}
+
 TEST_P(Bits, attention_gives_equal_bits_by_heads_and_by_shares_of_its_splits) {
   if (bench_.device->info().kind == DeviceKind::npu) GTEST_SKIP() << "skipped: an NPU runs no attention";
   int by_heads = 0, by_shares = 0;
@@ -140,6 +213,7 @@ TEST_P(Bits, every_operator_gives_equal_bits_in_chunks_of_one_and_seven_tokens) 
     const auto together = run(op_case, whole);
     if (!together) continue;
     const int64_t S = tokens_of(together->op);
+    if (std::holds_alternative<ExpertLists>(together->op.body)) continue;  // a list is of all its tokens
     for (int64_t chunk : {1, 7}) {
       if (chunk == 1 && S > 9) continue;  // dozens of launches that say nothing new
       const auto cut = run(op_case, [chunk](const Operator& op) { return in_chunks(op, chunk); });

@@ -85,6 +85,9 @@ TEST_P(Conformance, attention_sees_exactly_the_positions_up_to_its_own) { run_ca
 TEST_P(Conformance, elementwise_operators_stay_within_their_error_bounds) { run_cases(elementwise_cases()); }
 TEST_P(Conformance, softmax_stays_within_its_error_bound) { run_cases(softmax_cases()); }
 TEST_P(Conformance, argmax_and_top_k_take_the_lowest_index_of_equals) { run_cases(selection_cases()); }
+TEST_P(Conformance, routes_and_lists_name_the_same_experts) { run_cases(routing_cases()); }
+TEST_P(Conformance, grouped_matmul_stays_within_its_error_bound) { run_cases(grouped_matmul_cases()); }
+TEST_P(Conformance, experts_are_added_up_within_their_error_bound) { run_cases(expert_cases()); }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Conformance, ::testing::ValuesIn(targets()),
                          [](const auto& test) { return test.param.name; });

@@ -74,6 +74,9 @@ std::vector<OpCase> attention_cases();
 std::vector<OpCase> elementwise_cases();  // gated units, add, bias, scale
 std::vector<OpCase> softmax_cases();
 std::vector<OpCase> selection_cases();  // argmax, top-k
+std::vector<OpCase> routing_cases();    // routes, lists of experts
+std::vector<OpCase> grouped_matmul_cases();
+std::vector<OpCase> expert_cases();  // sums of experts, copies, gated units of several rows
 std::vector<OpCase> all_cases();
 
 // `count` values spread over [-magnitude, magnitude]; f16: rounded to f16, as the inputs of a matmul are with --act

@@ -133,7 +133,10 @@ std::vector<OpCase> attention_cases() {
                                  {1, 530, 4, 2, 64, 64, 640, type, true, 300},
                                  {9, 700, 3, 1, 16, 16, 768, type, false, 190},
                                  {70, 480, 4, 1, 32, 20, 640, type, false, 256},
-                                 {7, 30, 6, 2, 48, 48, 64, type, false, 64}});
+                                 {7, 30, 6, 2, 48, 48, 64, type, false, 64},
+                                 // Latent attention: keys are values and 64 elements more, one head for all queries.
+                                 {1, 300, 6, 1, 576, 512, 320, type, false},
+                                 {3, 254, 4, 1, 576, 512, 320, type, true}});
   }
   std::vector<OpCase> cases;
   for (const Shape& shape : shapes)
@@ -148,7 +151,8 @@ std::vector<OpCase> kv_append_cases() {
     for (const Shape& shape :
          {Shape{1, 0, 0, 1, 64, 64, 64, type, false}, Shape{1, 63, 0, 3, 80, 80, 64, type, false},
           Shape{7, 13, 0, 3, 64, 64, 64, type, false}, Shape{33, 15, 0, 2, 20, 36, 128, type, false},
-          Shape{5, 13, 0, 3, 17, 33, 64, type, false}, Shape{64, 64, 0, 4, 128, 128, 128, type, false}})
+          Shape{5, 13, 0, 3, 17, 33, 64, type, false}, Shape{64, 64, 0, 4, 128, 128, 128, type, false},
+          Shape{3, 15, 0, 1, 576, 512, 64, type, false}})
       cases.push_back(
           {name_of("kv_append", shape), [shape](CaseMemory& memory) { return build_append(memory, shape); }});
   return cases;

@@ -101,7 +101,7 @@ TEST(ModelConfig, refuses_what_it_would_have_to_guess) {
   const float kNan = std::numeric_limits<float>::quiet_NaN();
   const Refusal refusals[] = {
       {"unknown architecture", [](auto& w) { w.set("general.architecture", "mamba"); },
-       "supported are gemma3, granite, internlm2, llama"},
+       "supported are deepseek, deepseek2, gemma3, granite, internlm2, llama"},
       {"no architecture", [](auto& w) { w.remove("general.architecture"); }, "'general.architecture'"},
       {"no layers key", [](auto& w) { w.remove("llama.block_count"); }, "'llama.block_count'"},
       {"0 layers", [](auto& w) { w.set("llama.block_count", uint32_t{0}); }, "found 0, expected 1 to"},
@@ -134,7 +134,7 @@ TEST(ModelConfig, refuses_what_it_would_have_to_guess) {
       {"unknown scaling", [](auto& w) { w.set("llama.rope.scaling.type", "longrope"); },
        "found 'longrope', expected none, linear or yarn"},
       {"negative factor", [](auto& w) { w.set("llama.rope.scaling.factor", -2.0f); }, "'llama.rope.scaling.factor'"},
-      {"experts", [](auto& w) { w.set("llama.expert_count", uint32_t{8}); }, "'llama.expert_count'"},
+      {"experts", [](auto& w) { w.set("llama.expert_count", uint32_t{8}); }, "'llama.expert_used_count'"},
       {"logit scale", [](auto& w) { w.set("llama.logit_scale", 0.5f); }, "'llama.logit_scale'"},
       {"window", [](auto& w) { w.set("llama.attention.sliding_window", uint32_t{16}); }, "window"},
       {"absurd vocabulary", [](auto& w) { w.set("llama.vocab_size", uint32_t{1} << 30); }, "'llama.vocab_size'"},
@@ -156,6 +156,17 @@ TEST(ModelConfig, refuses_what_it_would_have_to_guess) {
       EXPECT_THAT(error.what(), HasSubstr(refusal.expected));
       EXPECT_THAT(error.what(), HasSubstr("tiny.gguf"));
     }
+  }
+}
+
+TEST(ModelConfig, refuses_experts_of_an_architecture_that_has_none) {
+  GgufWriter writer = tiny_writer({.architecture = "qwen2"});
+  writer.set("qwen2.expert_count", uint32_t{8}).set("qwen2.expert_used_count", uint32_t{2});
+  try {
+    config_of(writer);
+    ADD_FAILURE() << "was read";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("'qwen2.expert_count'"));
   }
 }
 

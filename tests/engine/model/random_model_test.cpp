@@ -10,6 +10,7 @@
 
 #include "engine/model/architecture.h"
 #include "engine/model/gguf.h"
+#include "engine/model/loading.h"
 #include "engine/model/shapes.h"
 #include "sync/error.h"
 
@@ -29,6 +30,10 @@ ModelConfig small(const std::string& name) {
   config.hidden = 256;
   config.feed_forward = 512;
   config.vocabulary = 400;
+  if (config.experts) {
+    config.experts->feed_forward = 64;
+    config.experts->shared_feed_forward = config.experts->shared_feed_forward > 0 ? 96 : 0;
+  }
   return config;
 }
 
@@ -37,24 +42,59 @@ TEST(RandomModel, has_the_shape_that_was_asked_for_whatever_the_architecture) {
     SCOPED_TRACE(shape.name);
     const ModelConfig asked = small(shape.name);
     const std::vector<std::byte> bytes = bytes_of(RandomModel(asked, StorageType::q8_0, 1));
-    const ModelConfig read = read_config(GgufFile::parse(bytes, shape.name));
-    EXPECT_EQ(read.architecture, asked.architecture);
+    ModelConfig read = read_config(GgufFile::parse(bytes, shape.name));
+    EXPECT_EQ(read.name, asked.name + ", random weights");
+    read.name = asked.name;
     EXPECT_EQ(read.layers, 2);
-    EXPECT_EQ(read.hidden, 256);
-    EXPECT_EQ(read.feed_forward, 512);
-    EXPECT_EQ(read.heads, asked.heads);
-    EXPECT_EQ(read.kv_heads, asked.kv_heads);
     EXPECT_EQ(read.head_dim, asked.head_dim);
-    EXPECT_EQ(read.head_dim_v, asked.head_dim_v);
-    EXPECT_EQ(read.vocabulary, 400);
-    EXPECT_EQ(read.context_length, asked.context_length);
-    EXPECT_EQ(read.rope.base, asked.rope.base);
-    EXPECT_EQ(read.rope.dim, asked.rope.dim);
-    EXPECT_EQ(read.rope.halves, asked.rope.halves);
-    EXPECT_EQ(read.tied_output, asked.tied_output);
-    EXPECT_EQ(read.qkv_bias, asked.qkv_bias);
-    EXPECT_EQ(read.qk_norm, asked.qk_norm);
+    EXPECT_EQ(read.rope, asked.rope);
+    EXPECT_EQ(read.experts, asked.experts);
+    EXPECT_EQ(read.latent, asked.latent);
+    EXPECT_EQ(read, asked) << "in anything else";
   }
+}
+
+TEST(RandomModel, of_experts_loads) {
+  for (const char* name : {"olmoe-1b-7b", "qwen1.5-moe-a2.7b", "phi-3.5-moe", "deepseek-v2-lite"}) {
+    SCOPED_TRACE(name);
+    const ModelConfig asked = small(name);
+    const std::vector<std::byte> bytes = bytes_of(RandomModel(asked, StorageType::q4_0, 1));
+    const GgufFile file = GgufFile::parse(bytes, name);
+    EXPECT_THAT(file.require("blk.1.ffn_gate_exps.weight").shape,
+                ::testing::ElementsAre(256, 64, asked.experts->count));
+    EXPECT_EQ(file.require("blk.1.ffn_gate_inp.weight").type, StorageType::f32);
+    EXPECT_EQ(file.require("blk.1.ffn_gate_exps.weight").type, StorageType::q4_0);
+    sync::Pool pool;
+    const Model model = load_model(file, pool, 2);
+    EXPECT_EQ(model.weights.layers[1].expert_down.count, asked.experts->count);
+    EXPECT_EQ(model.weights.layers[1].expert_down.rows, 256);
+  }
+}
+
+TEST(RandomModel, keeps_experts_and_latents_in_every_layout) {
+  ModelConfig asked = small("deepseek-v2-lite");
+  asked.latent->apart = true;
+  asked.experts->scale = 2.5f;
+  asked.experts->normalised = true;
+  asked.experts->gating = Gating::sigmoid;
+  const std::vector<std::byte> bytes = bytes_of(RandomModel(asked, StorageType::q8_0, 1));
+  ModelConfig read = read_config(GgufFile::parse(bytes, "apart"));
+  read.name = asked.name;
+  EXPECT_EQ(read, asked);
+  sync::Pool pool;
+  EXPECT_EQ(load_model(GgufFile::parse(bytes, "apart"), pool, 2).weights.layers[0].key_up.columns, 128);
+
+  ModelConfig factors = small("phi-3.5-moe");
+  factors.rope.scaling = RopeScaling::frequency_factors;
+  factors.rope.original_context = 4096;
+  factors.rope.attention_factor = 1.19f;
+  factors.rope.frequency_factors.assign(64, 1.5f);
+  factors.rope.long_factors.assign(64, 8.0f);
+  const std::vector<std::byte> others = bytes_of(RandomModel(factors, StorageType::f16, 1));
+  ModelConfig read_factors = read_config(GgufFile::parse(others, "factors"));
+  read_factors.name = factors.name;
+  EXPECT_EQ(read_factors, factors);
+  load_model(GgufFile::parse(others, "factors"), pool, 2);
 }
 
 TEST(RandomModel, keeps_the_scaling_of_the_rotation) {

@@ -45,9 +45,46 @@ TEST(model_shapes, every_published_shape_is_consistent) {
     EXPECT_EQ(config.heads % config.kv_heads, 0) << shape.name;
     const Model model = shape_only_model(config, packed_format(StorageType::q4_0), true);
     EXPECT_EQ(model.weights.layers.size(), static_cast<size_t>(config.layers)) << shape.name;
-    EXPECT_EQ(model.weights.layers[0].qkv.rows, config.qkv_width()) << shape.name;
+    EXPECT_EQ(model.weights.layers[0].qkv.rows, config.projected_width()) << shape.name;
     EXPECT_GT(model.weights.bytes, 0u) << shape.name;
   }
+}
+
+// In billions, by the models' own pages or, for the Phis, by the sizes of their files of 16 bits.
+TEST(model_shapes, of_experts_have_the_published_number_of_weights) {
+  const std::pair<const char*, double> published[] = {
+      {"mixtral-8x7b", 46.7},      {"phi-3.5-moe", 41.87},     {"phi-tiny-moe", 3.75},
+      {"qwen1.5-moe-a2.7b", 14.3}, {"qwen2-57b-a14b", 57.4},   {"qwen3-30b-a3b", 30.5},
+      {"olmoe-1b-7b", 6.92},       {"deepseek-moe-16b", 16.4}, {"deepseek-v2-lite", 15.7},
+  };
+  for (const auto& [name, billions] : published) {
+    double sum = 0;
+    const Overloaded add{
+        [&](const MatrixGroup& group) { sum += static_cast<double>(group.rows) * static_cast<double>(group.columns); },
+        [&](const MatrixStack& stack) {
+          sum += static_cast<double>(stack.count * stack.rows) * static_cast<double>(stack.columns);
+        },
+        [](const Operand&) {}};
+    const Model model = shape_only_model(model_shape(name), packed_format(StorageType::f16));
+    for (const LayerWeights& layer : model.weights.layers) each_part(add, layer);
+    add(model.weights.output);
+    sum += static_cast<double>(model.weights.embedding.rows * model.weights.embedding.columns);
+    EXPECT_NEAR(sum / 1e9, billions, 0.01 * billions) << name;
+    EXPECT_NEAR(static_cast<double>(model.weights.bytes), 2 * sum, 0.01 * sum) << name << ": panels and 16 bits";
+  }
+}
+
+TEST(model_shapes, stacks_are_one_matrix_or_matrices_side_by_side) {
+  const ModelConfig config = model_shape("qwen3-30b-a3b");
+  const auto stack = [&](bool separate) {
+    return shape_only_model(config, packed_format(StorageType::q4_0), separate).weights.layers[5].expert_gate_up;
+  };
+  ASSERT_EQ(stack(false).parts.size(), 1u);
+  EXPECT_EQ(stack(false).parts[0].stack.rows, 1536);
+  EXPECT_EQ(stack(false).parts[0].stack.count, 128);
+  EXPECT_FALSE(stack(false).parts[0].stack.data) << "a shape has no bytes";
+  ASSERT_EQ(stack(true).parts.size(), 2u);
+  EXPECT_EQ(stack(true).parts[1].column_begin, 768);
 }
 
 TEST(model_shapes, separate_matrices_lie_side_by_side_in_the_output) {
@@ -68,6 +105,48 @@ TEST(model_shapes, a_json_shape_gives_what_it_names_and_defaults_for_the_rest) {
   EXPECT_TRUE(config.qk_norm);
   EXPECT_FALSE(config.tied_output);
   EXPECT_EQ(config.name, "small.json");
+}
+
+constexpr const char* kExperts = R"("architecture": "deepseek2", "experts": 8, "experts_used": 2,
+    "kv_lora_rank": 32, "nope_dim": 16, "rope_dim": 8, "value_dim": 24)";
+
+TEST(model_shapes, a_json_shape_may_have_experts_and_latent_attention) {
+  const ModelConfig plain = parse_shape(with(kExperts), "small.json");
+  EXPECT_EQ(plain.experts, (ExpertsConfig{.count = 8, .used = 2, .feed_forward = 128}));
+  EXPECT_EQ(plain.latent, (LatentConfig{.rank = 32, .nope = 16, .rope = 8, .value = 24}));
+  EXPECT_EQ(plain.kv_heads, 1);
+  EXPECT_EQ(plain.head_dim, 40);
+  EXPECT_EQ(plain.head_dim_v, 32);
+  EXPECT_EQ(plain.rope.dim, 8);
+  const ModelConfig config = parse_shape(with(std::string(kExperts) + R"(, "expert_feed_forward": 32,
+      "shared_feed_forward": 48, "dense_layers": 1, "expert_scale": 2.5)"),
+                                         "small.json");
+  EXPECT_EQ(config.experts->feed_forward, 32);
+  EXPECT_EQ(config.experts->shared_feed_forward, 48);
+  EXPECT_EQ(config.experts->dense_layers, 1);
+  EXPECT_EQ(config.experts->scale, 2.5f);
+  EXPECT_TRUE(config.has_experts(1));
+  EXPECT_FALSE(config.has_experts(0));
+}
+
+TEST(model_shapes, a_json_shape_of_experts_must_fit_its_architecture) {
+  const auto json = [](const std::string& keys) { return failure(with(keys)); };
+  EXPECT_THAT(json(R"("architecture": "qwen3moe")"), HasSubstr("small.json: experts. expected experts"));
+  EXPECT_THAT(json(R"("architecture": "qwen2", "experts": 4, "experts_used": 2)"),
+              HasSubstr("small.json: experts. expected no experts"));
+  EXPECT_THAT(json(R"("architecture": "deepseek2", "experts": 4, "experts_used": 2)"),
+              HasSubstr("small.json: kv_lora_rank. expected latent attention"));
+  EXPECT_THAT(json(R"("kv_lora_rank": 4, "nope_dim": 4, "rope_dim": 4, "value_dim": 4)"),
+              HasSubstr("small.json: kv_lora_rank. expected no latent attention"));
+  EXPECT_THAT(json(R"("experts": 4)"), HasSubstr("small.json: experts_used"));
+  EXPECT_THAT(json(R"("experts": 4, "experts_used": 5)"), HasSubstr("from 1 to 4"));
+  EXPECT_THAT(json(R"("experts": 0, "experts_used": 5)"), HasSubstr("small.json: experts"));
+  EXPECT_THAT(json(R"("experts": 5000, "experts_used": 5)"), HasSubstr("from 1 to 4096"));
+  EXPECT_THAT(json(R"("experts_used": 5)"), HasSubstr("no such key"));
+  EXPECT_THAT(json(R"("experts": 4, "experts_used": 2, "dense_layers": 3)"), HasSubstr("small.json: dense_layers"));
+  EXPECT_THAT(json(R"("architecture": "deepseek2", "experts": 4, "experts_used": 2, "kv_lora_rank": 32,
+                       "nope_dim": 16, "rope_dim": 7, "value_dim": 8)"),
+              HasSubstr("small.json: rope_dim"));
 }
 
 TEST(model_shapes, a_bad_json_shape_is_refused_naming_file_and_key) {

@@ -42,6 +42,15 @@ std::vector<Named> lower_all(int64_t S, const LoweringContext& context) {
   argmax.S = S, argmax.width = 700;
   TopK top_k;
   top_k.S = S, top_k.width = 700, top_k.k = 5;
+  ExpertLists lists;
+  lists.S = S, lists.E = 64, lists.k = 3;
+  GroupedMatMul grouped;
+  grouped.S = S, grouped.slots = grouped.w.count = 3, grouped.routed = false;
+  grouped.w.rows = 130, grouped.w.columns = 96, grouped.y_slot = 130, grouped.y_stride = 390, grouped.x_stride = 96;
+  ExpertSum sum;
+  sum.S = S, sum.k = 3, sum.width = 700;
+  Copy copy;
+  copy.S = S, copy.groups = 3, copy.width = 700;
   return {{"matmul", lower_matmul(matmul, context)},
           {"rms_norm", lower_rms_norm(norm, context)},
           {"rope", lower_rope(rope, context)},
@@ -53,7 +62,11 @@ std::vector<Named> lower_all(int64_t S, const LoweringContext& context) {
           {"scale", lower_scale(scale, context)},
           {"softmax", lower_softmax(softmax, context)},
           {"argmax", lower_argmax(argmax, context)},
-          {"top_k", lower_top_k(top_k, context)}};
+          {"top_k", lower_top_k(top_k, context)},
+          {"expert_lists", lower_expert_lists(lists, context)},
+          {"grouped_matmul", lower_grouped_matmul(grouped, context)},
+          {"expert_sum", lower_expert_sum(sum, context)},
+          {"copy", lower_copy(copy, context)}};
 }
 
 constexpr KernelFamily kFamilies[] = {KernelFamily::simd, KernelFamily::simt};

@@ -398,7 +398,12 @@ TEST(NpuDevice, refuses_every_operator_but_matmul_with_a_reason) {
                                                           {Scale(), "element-wise"},
                                                           {Softmax(), "softmax"},
                                                           {ArgMax(), "comparison"},
-                                                          {TopK(), "top-k"}};
+                                                          {TopK(), "top-k"},
+                                                          {Route(), "routing"},
+                                                          {ExpertLists(), "routing"},
+                                                          {GroupedMatMul(), "grouped"},
+                                                          {ExpertSum(), "weighted sum"},
+                                                          {Copy(), "copies"}};
   static_assert(std::size(refused) + 1 == std::variant_size_v<OperatorBody>);
   for (const auto& [body, reason] : refused) {
     const Operator op{"blk.1.thing", body};

@@ -1,0 +1,139 @@
+// GroupedMatMul: matrix-vector products for each choice where they are few, otherwise matrix products over the choices
+// of each expert, or over all tokens of each head.
+#include "engine/device/gpu/launch.h"
+#include "engine/device/gpu/lower_support.h"
+
+namespace tandem::gpu {
+namespace {
+
+constexpr int64_t kFewTokens = 8;  // of lower_matmul.cpp: up to here their sums fit the registers
+constexpr size_t kGroup = 256;     // of the simt matmul
+
+std::string describe(const GroupedMatMul& op) {
+  return "grouped_matmul S=" + std::to_string(op.S) + " slots=" + std::to_string(op.slots) + " of " +
+         std::to_string(op.w.count) + " x [" + std::to_string(op.w.rows) + ", " + std::to_string(op.w.columns) + "] " +
+         to_string(op.w.format);
+}
+
+void validate(const GroupedMatMul& op) {
+  const std::string object = describe(op);
+  auto require = [&](bool holds, const char* what) {
+    if (!holds) throw Error(std::string("malformed operator: ") + what, object);
+  };
+  require(op.S >= 0 && op.slots > 0 && op.w.count > 0 && op.w.rows > 0 && op.w.columns > 0, "sizes must be positive");
+  require(op.routed || op.slots == op.w.count, "a matrix for each slot, or ids");
+  require(op.routed || !op.lists, "lists of choices that nobody made");
+  require(op.x_slot == 0 || op.x_slot >= op.w.columns || op.slots == 1, "slots of x must not overlap");
+  require(op.y_slot >= op.w.rows || op.slots == 1, "slots of y must not overlap");
+}
+
+// Nothing is cut: choices lie anywhere in x and y, and any of them may name any matrix.
+void require_within_reach(const GroupedMatMul& op, const LoweringContext& context) {
+  const std::string object = describe(op);
+  constexpr int64_t kFloat = sizeof(float);
+  pieces_within_reach(static_cast<int64_t>(op.w.bytes()), context, "a stack of weights", object);
+  pieces_within_reach(kFloat * ((op.S - 1) * op.x_stride + (op.slots - 1) * op.x_slot + op.w.columns), context,
+                      "the rows of all slots", object);
+  pieces_within_reach(kFloat * ((op.S - 1) * op.y_stride + (op.slots - 1) * op.y_slot + op.w.rows), context,
+                      "the results of all slots", object);
+}
+
+// Where a matrix has this many choices or fewer on average, decoding it for each one alone takes less time than what
+// the others do per matrix (PoCL and lavapipe, Q4_1, Q6_K and F16: as long with 3 to 5).
+constexpr double kFewChoices = 3;
+
+// Tokens that one work-item's registers take: those of one choice, or those that a head's matrix is multiplied with.
+struct Few {
+  bool is_few;
+  int64_t tokens;
+};
+Few few_of(const GroupedMatMul& op) {
+  const auto choices = static_cast<double>(op.S * op.slots);
+  if (op.routed) return {!op.lists || choices <= kFewChoices * op.expected_matrices(), 1};
+  return {op.S <= kFewTokens, op.S};
+}
+
+const char* source_of(PackedKind kind) {
+  return kind == PackedKind::i4 ? "matmul_i4" : kind == PackedKind::i8 ? "matmul_i8" : "matmul_dense";
+}
+
+// The most tiles of `size` choices that there can be: every expert's last one may have a single choice.
+int64_t most_tiles(const GroupedMatMul& op, int64_t size) {
+  const int64_t choices = op.S * op.slots, experts = std::min(op.w.count, choices);
+  return (choices + experts * (size - 1)) / size;
+}
+
+// Dimensions 1 and 2 of the grid of the kernels that know their tile by its number (shaders/matmul_args.glsl).
+void set_tiles(const GroupedMatMul& op, int64_t size, KernelLaunch& launch) {
+  launch.global[1] = op.routed ? static_cast<size_t>(most_tiles(op, size)) : ceil_div(op.S, size);
+  launch.global[2] = op.routed ? 1 : static_cast<size_t>(op.slots);
+}
+
+void set_simd_grid(const GroupedMatMul& op, const Few& few, const LoweringContext& context, KernelLaunch& launch) {
+  // Of 16 rows, as for one matrix (lower_matmul.cpp).
+  const int64_t blocks = context.shaders || (few.is_few && few.tokens <= 4) ? 4 : 2;
+  launch.options += " " + define("BLOCKS", blocks);
+  if (!context.shaders) launch.options += " " + define("REGISTERS", context.vector_registers);
+  launch.global[0] = ceil_div(op.w.rows, 16 * blocks);
+  if (few.is_few) return;
+  if (context.shaders)
+    set_tiles(op, kFewTokens, launch);
+  else  // a matrix each: those that somebody chose are at most so many
+    launch.global[1] = static_cast<size_t>(std::min(op.w.count, op.S * op.slots));
+}
+
+void set_simt_grid(const GroupedMatMul& op, const Few& few, const LoweringContext& context, KernelLaunch& launch) {
+  TANDEM_CHECK(context.max_work_group >= kGroup,
+               "the simt matmul needs work-groups of 256, the device allows " + std::to_string(context.max_work_group));
+  const auto panels = static_cast<size_t>(panel_count(op.w.rows));
+  if (few.is_few) {
+    launch.local = {64, kGroup / 64, 1};
+    launch.global[0] = panels * 64;
+    launch.global[1] *= kGroup / 64;
+    return;
+  }
+  constexpr int64_t kTokensOfTile = 64;
+  launch.local = {kGroup, 1, 1};
+  launch.global[0] = panels * kGroup;
+  set_tiles(op, kTokensOfTile, launch);
+}
+
+}  // namespace
+
+std::vector<KernelLaunch> lower_grouped_matmul(const GroupedMatMul& op, const LoweringContext& context) {
+  validate(op);
+  if (op.S == 0) return {};
+  require_countable(op.w.columns, TANDEM_MAX_K, context, "K", describe(op));
+  require_countable(op.w.count, TANDEM_MAX_EXPERTS, context, "matrices:", describe(op));
+  require_within_reach(op, context);
+  const Few few = few_of(op);
+  KernelLaunch launch;
+  launch.source = in_family(source_of(op.w.format.kind), context.family);
+  launch.kernel = few.is_few ? "grouped_few" : "grouped_gemm";
+  launch.options = packed_options(op.w.format);
+  if (!context.shaders) launch.options += " -DGROUPED=1";
+  launch.options += " " + define(few.is_few ? "HAS_IDS" : "HAS_LISTS", op.routed);
+  if (few.is_few) launch.options += " " + define("TOKENS", few.tokens);
+  launch.args = {BufferArg{op.w.data},
+                 BufferArg{op.x},
+                 BufferArg{op.y, true},
+                 BufferArg{few.is_few ? op.ids : op.lists},
+                 uint64_t{panel_bytes(op.w.format, op.w.columns)},
+                 uint64_t{op.w.matrix_bytes()},
+                 narrow(op.w.columns),
+                 narrow(op.w.rows)};
+  if (!few.is_few) launch.args.push_back(narrow(op.w.count));
+  launch.args.insert(launch.args.end(), {narrow(op.slots), narrow(op.x_stride), narrow(op.x_slot), narrow(op.y_stride),
+                                         narrow(op.y_slot)});
+  if (few.is_few)
+    launch.global = {1, static_cast<size_t>(op.slots), static_cast<size_t>(op.S / few.tokens)};
+  else
+    launch.args.push_back(narrow(op.S));
+  if (context.family == KernelFamily::simt)
+    set_simt_grid(op, few, context, launch);
+  else
+    set_simd_grid(op, few, context, launch);
+  return {launch};
+}
+
+}  // namespace tandem::gpu

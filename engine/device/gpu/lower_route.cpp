@@ -1,0 +1,33 @@
+// Route: one launch, a token to a work-item.
+#include "engine/device/gpu/launch.h"
+#include "engine/device/gpu/lower_support.h"
+
+namespace tandem::gpu {
+
+std::vector<KernelLaunch> lower_route(const Route& op, const LoweringContext& context) {
+  if (op.S == 0) return {};
+  const std::string object =
+      "route S=" + std::to_string(op.S) + " E=" + std::to_string(op.E) + " k=" + std::to_string(op.k);
+  TANDEM_CHECK(op.S > 0 && op.k > 0 && op.k <= op.E && op.k <= kMostChoices, "malformed operator: " + object);
+  require_countable(op.E, TANDEM_MAX_EXPERTS, context, "a layer's experts:", object);
+  require_countable(op.k, TANDEM_MAX_CHOICES_OF_TOKEN, context, "a token's experts:", object);
+  KernelLaunch launch;
+  launch.source = launch.kernel = "route";
+  launch.options = define("GATING", static_cast<int>(op.gating)) + " " + define("NORMALISED", op.normalised);
+  launch.args = {BufferArg{op.x},
+                 BufferArg{op.ids, true},
+                 BufferArg{op.weights, true},
+                 narrow(op.S),
+                 narrow(op.E),
+                 narrow(op.k),
+                 narrow(op.x_stride),
+                 op.scale,
+                 2 * kSparseMixerJitter};
+  const bool simt = context.family == KernelFamily::simt;
+  launch.local = {simt ? kWorkGroup : 1, 1, 1};
+  const int64_t tokens_of_group = simt || context.shaders ? kWorkGroup : 1;
+  launch.global = {ceil_div(op.S, tokens_of_group) * launch.local[0], 1, 1};
+  return {launch};
+}
+
+}  // namespace tandem::gpu

@@ -1,0 +1,96 @@
+// Loops of a mixture of experts: who goes to which expert, and the sum of what they found. Every sum is one chain in
+// ascending order of the experts, so nothing depends on how wide a vector is.
+#pragma once
+
+#include "engine/device/host/loops_lanes.h"
+#include "engine/device/host/loops_rows.h"
+
+namespace tandem::host {
+namespace {
+
+LANES_INLINE float exp_of(float x) {
+  float lanes[16];
+  store(lanes, exp(all(x)));
+  return lanes[0];
+}
+LANES_INLINE float sigmoid(float x) { return 1.0f / (1.0f + exp_of(-x)); }
+LANES_INLINE float key_of(float score) { return score == score ? score : -__builtin_inff(); }  // NaN is the lowest
+
+// Scores in falling order, of equals the lowest index first: a place in this order, and whether expert e is behind it.
+struct Picked {
+  float key;
+  int64_t at;
+};
+LANES_INLINE bool is_behind(float key, int64_t e, Picked last) {
+  return key < last.key || (key == last.key && e > last.at);
+}
+
+LANES_INLINE Picked next_pick(const RouteArgs& args, Picked last) {
+  Picked next{0, -1};
+  for (int64_t e = 0; e < args.E; ++e) {
+    const float key = key_of(args.x[e]);
+    if (is_behind(key, e, last) && (next.at < 0 || key > next.key)) next = {key, e};
+  }
+  return next;
+}
+
+LANES_INLINE float sum_of_exp(const RouteArgs& args, float top) {
+  float sum = 0;
+  for (int64_t e = 0; e < args.E; ++e) sum += exp_of(key_of(args.x[e]) - top);
+  return sum;
+}
+
+// Of what is behind `last`, the first of which is `pick`: the sum over what lies near it.
+LANES_INLINE float sparse_sum(const RouteArgs& args, Picked last, Picked pick) {
+  constexpr float kNear = 0.02f;  // 2 * kSparseMixerJitter
+  float sum = 0;
+  for (int64_t e = 0; e < args.E; ++e) {
+    const float key = key_of(args.x[e]), size = key < 0 ? -key : key;
+    const float distance = (pick.key - key) / (pick.key > size ? pick.key : size);
+    if (is_behind(key, e, last) && !(distance > kNear)) sum += exp_of(key - pick.key);
+  }
+  return sum;
+}
+
+void route(const RouteArgs& args) {
+  Picked last{__builtin_inff(), -1};
+  float top = 0, sum = 0;
+  for (int64_t round = 0; round < args.k; ++round) {
+    const Picked pick = next_pick(args, last);
+    if (round == 0 && args.gating == 0) {
+      top = pick.key;
+      sum = sum_of_exp(args, top);
+    }
+    const float weight = args.gating == 0   ? exp_of(pick.key - top) / sum
+                         : args.gating == 1 ? sigmoid(pick.key)
+                                            : 1.0f / sparse_sum(args, last, pick);
+    int64_t at = round;  // results ascend by expert
+    for (; at > 0 && args.ids[at - 1] > pick.at; --at) {
+      args.ids[at] = args.ids[at - 1];
+      args.weights[at] = args.weights[at - 1];
+    }
+    args.ids[at] = static_cast<int32_t>(pick.at);
+    args.weights[at] = weight;
+    last = pick;
+  }
+  float total = 0;
+  for (int64_t i = 0; i < args.k; ++i) total += args.weights[i];
+  for (int64_t i = 0; i < args.k; ++i)
+    args.weights[i] = (args.normalised ? args.weights[i] / total : args.weights[i]) * args.scale;
+}
+
+void expert_sum(const ExpertSumArgs& given) {
+  const ExpertSumArgs args = given;
+  const float share = args.gate ? sigmoid(*args.gate) : 1.0f;  // 1 * shared is shared
+  for (int64_t i = 0; i < args.width; i += 16) {
+    const int64_t left = args.width - i;
+    Lanes sum = all(0.0f);
+    for (int64_t c = 0; c < args.k; ++c)
+      sum = fma(all(args.weights[c]), load_upto(args.x + c * args.width + i, left, 0), sum);
+    if (args.shared) sum = fma(all(share), load_upto(args.shared + i, left, 0), sum);
+    store_upto(args.y + i, sum, left);
+  }
+}
+
+}  // namespace
+}  // namespace tandem::host

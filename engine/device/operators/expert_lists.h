@@ -1,0 +1,33 @@
+#pragma once
+
+#include "engine/device/operators/view.h"
+
+namespace tandem {
+
+// Who goes to which expert. A choice is a number s * k + i: expert i of token s. The lists are int32:
+//   [0]                      A, how many experts somebody chose
+//   [1, 1 + A)               these experts, ascending
+//   [1 + E, 1 + E + A + 1)   where each one's choices begin in what follows, and where the last one's end
+//   [2 + 2 E, 2 + 2 E + S k) the choices, by expert, then ascending
+// The rest of [0, 2 + 2 E) is not written. Memory holds that much for every token, so that tokens can be sliced.
+constexpr int64_t expert_list_words(int64_t E, int64_t k) { return 2 + 2 * E + k; }  // of a token
+constexpr int64_t expert_list_begins(int64_t E) { return 1 + E; }
+constexpr int64_t expert_list_choices(int64_t E) { return 2 + 2 * E; }
+
+struct ExpertLists {
+  int64_t S = 0, E = 0, k = 0;
+  Operand ids;    // int32 [S, k], each in [0, E)
+  Operand lists;  // int32 [S, expert_list_words(E, k)]
+
+  bool operator==(const ExpertLists&) const = default;
+  const char* kind() const { return "expert_lists"; }
+  Features features() const { return {Feature::routing}; }
+  double flops() const { return 1.0 * S * k; }
+  template <typename Self>
+  static auto views(Self& op) {
+    return std::array{ids_of(op.ids, Use::read, op.S, op.k),
+                      ids_of(op.lists, Use::write, op.S, expert_list_words(op.E, op.k))};
+  }
+};
+
+}  // namespace tandem

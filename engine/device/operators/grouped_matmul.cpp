@@ -1,0 +1,25 @@
+#include "engine/device/operators/grouped_matmul.h"
+
+#include <string>
+
+#include "sync/error.h"
+
+namespace tandem {
+
+GroupedMatMul slice_rows(const GroupedMatMul& op, int64_t begin, int64_t end) {
+  const int64_t rows = op.w.rows;
+  const bool fits =
+      0 <= begin && begin <= end && end <= rows && begin % kPanelRows == 0 && (end % kPanelRows == 0 || end == rows);
+  if (!fits)
+    throw Error("a row slice does not fit its matrices",
+                "rows " + std::to_string(begin) + ".." + std::to_string(end) + " of " + std::to_string(rows),
+                "cut at multiples of 64 rows");
+  GroupedMatMul slice = op;
+  slice.w.pitch_rows = op.w.pitch_rows > 0 ? op.w.pitch_rows : rows;
+  slice.w.rows = end - begin;
+  if (op.w.data) slice.w.data = op.w.data.advanced(packed_bytes(op.w.format, begin, op.w.columns));
+  if (op.y) slice.y = op.y.advanced(bytes_of_floats(begin));
+  return slice;
+}
+
+}  // namespace tandem

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cmath>
+#include <utility>
+
+#include "engine/device/operators/expert_lists.h"
+
+namespace tandem {
+
+// A token's slots are multiplied each with a matrix of its own, as MatMul does it: for slot i of token s
+//   y[s, i, n] = sum over K of w[m][n, K] * x[s, i, K], one ascending fma chain,
+// with m = ids[s * slots + i] (experts), or m = i where tokens are not routed (heads).
+struct GroupedMatMul {
+  int64_t S = 0, slots = 0;
+  PackedStack w;  // N = w.rows, K = w.columns
+  Operand ids;    // int32 [S, slots]; not routed: absent, and slots is w.count
+  Operand lists;  // of ExpertLists for these ids; absent: few tokens, or not routed
+  Operand x;      // slot i of token s at s * x_stride + i * x_slot; x_slot 0: all slots share one row
+  int64_t x_stride = 0, x_slot = 0;
+  Operand y;  // at s * y_stride + i * y_slot
+  int64_t y_stride = 0, y_slot = 0;
+  bool routed = true;
+
+  bool operator==(const GroupedMatMul&) const = default;
+  const char* kind() const { return "grouped_matmul"; }
+  Features features() const { return {Feature::grouped_products}; }
+  double flops() const { return 2.0 * S * slots * w.rows * w.columns; }
+  // Matrices that are read, if the choice were even and independent.
+  double expected_matrices() const {
+    const auto count = static_cast<double>(w.count);
+    return routed ? count * (1 - std::pow(1 - static_cast<double>(slots) / count, static_cast<double>(S))) : count;
+  }
+  template <typename Self>
+  static auto views(Self& op) {
+    const double used = op.expected_matrices(), of_each = static_cast<double>(op.w.rows * op.w.columns);
+    const int64_t x_width = (op.slots - 1) * op.x_slot + op.w.columns;
+    return std::array{
+        whole(op.w.data, Use::read, Role::weights, op.w.bytes())
+            .moving(used * of_each, used * static_cast<double>(packed_bytes(op.w.format, op.w.rows, op.w.columns))),
+        ids_of(op.ids, Use::read, op.S, op.slots).only_if(op.routed),
+        ids_of(op.lists, Use::read, op.S, expert_list_words(op.w.count, op.slots)).only_if(static_cast<bool>(op.lists)),
+        rows_of(op.x, Use::read, op.S, x_width, op.x_stride), results_of(op)};
+  }
+
+ private:
+  // Where a token's slots end where the next one's begin, they are rows like any other. Else the write is listed with
+  // what lies between them: `update`, because that keeps its values.
+  template <typename Self>
+  static auto results_of(Self& op) {
+    const double results = static_cast<double>(op.S * op.slots * op.w.rows);
+    const bool even = op.y_stride == op.slots * op.y_slot;
+    auto view = even ? rows_of(op.y, Use::write, op.S * op.slots, op.w.rows, op.y_slot)
+                     : rows_of(op.y, op.slots == 1 ? Use::write : Use::update, op.S,
+                               (op.slots - 1) * op.y_slot + op.w.rows, op.y_stride);
+    view.token_bytes = bytes_of_floats(op.y_stride);
+    return std::move(view).moving(results, results * sizeof(float));
+  }
+};
+
+// Rows [begin, end) of every matrix, which lie in whole panels: multiples of 64, or the last row. The slice computes
+// the same bits as the whole, and writes no byte that another one writes. Error when the cut does not fit.
+GroupedMatMul slice_rows(const GroupedMatMul& op, int64_t begin, int64_t end);
+
+}  // namespace tandem

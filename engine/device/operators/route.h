@@ -1,0 +1,40 @@
+#pragma once
+
+#include "engine/device/operators/view.h"
+#include "engine/tensor/gating.h"
+
+namespace tandem {
+
+inline constexpr int64_t kMostChoices = 64;         // experts of a token
+inline constexpr float kSparseMixerJitter = 0.01f;  // "near": within 2 * jitter of the best score, relatively
+
+// Of each token the k experts with the largest scores (of equals the lowest index; NaN is the lowest score), in
+// ascending order of their index, and their weights: gating(score), divided by their sum over the k if `normalised`,
+// times `scale`.
+struct Route {
+  int64_t S = 0, E = 0, k = 0;  // k <= min(E, kMostChoices)
+  Operand x;                    // [S, E], stride x_stride
+  int64_t x_stride = 0;
+  Operand ids;      // int32 [S, k]
+  Operand weights;  // f32 [S, k]
+  Gating gating = Gating::softmax;
+  bool normalised = false;
+  float scale = 1;
+
+  bool operator==(const Route&) const = default;
+  const char* kind() const { return "route"; }
+  Features features() const {
+    Features all{Feature::routing};
+    if (gating == Gating::sigmoid) all.add(Feature::sigmoid_routing);
+    if (gating == Gating::sparse_mixer) all.add(Feature::sparse_mixer);
+    return all;
+  }
+  double flops() const { return (4.0 + k) * S * E; }
+  template <typename Self>
+  static auto views(Self& op) {
+    return std::array{rows_of(op.x, Use::read, op.S, op.E, op.x_stride), ids_of(op.ids, Use::write, op.S, op.k),
+                      rows_of(op.weights, Use::write, op.S, op.k, op.k)};
+  }
+};
+
+}  // namespace tandem

@@ -1,0 +1,22 @@
+// DeepSeek-MoE (the 16B model): the first layers are dense, and in the others a token goes to shared experts beside
+// those that the router chooses. The converter reorders the rows of q and k, so the rotation turns neighbouring values.
+#include "engine/model/architectures/dense.h"
+
+namespace tandem {
+namespace {
+
+constexpr const char* kKeys[] = {"expert_count"};
+
+void describe(ModelConfig& config) { config.rope.halves = false; }
+
+}  // namespace
+
+extern const Architecture deepseek_architecture;
+const Architecture deepseek_architecture = {.name = "deepseek",
+                                            .keys = kKeys,
+                                            .describe = describe,
+                                            .layer = dense_layer,
+                                            .read = nullptr,
+                                            .has_experts = true};
+
+}  // namespace tandem

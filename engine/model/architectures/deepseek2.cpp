@@ -1,0 +1,59 @@
+// DeepSeek-V2-Lite: latent attention, and experts as DeepSeek-MoE has them. Its rotation turns neighbouring values and
+// leaves out YaRN's magnitude, which stands on the scores of attention. Files have the matrices that make keys and
+// values of a latent in one tensor, head by head, or the keys' ones, transposed, and the values' ones in two.
+#include <cmath>
+
+#include "engine/model/architectures/dense.h"
+
+namespace tandem {
+namespace {
+
+constexpr const char* kKeys[] = {"expert_count", "attention.kv_lora_rank", "attention.q_lora_rank",
+                                 "rope.scaling.yarn_log_multiplier"};
+
+void describe(ModelConfig& config) {
+  config.rope.halves = false;
+  config.rope.yarn_magnitude = false;
+  const bool yarn = config.rope.scaling == RopeScaling::yarn && config.rope.scale_factor > 1.0f;
+  const float m = yarn ? 1.0f + config.rope.yarn_log_multiplier * std::log(config.rope.scale_factor) : 1.0f;
+  config.given_attention_scale = m * m / std::sqrt(static_cast<float>(config.latent->nope + config.latent->rope));
+}
+
+LayerSpec layer(const ModelConfig& config, int64_t index) {
+  const std::string prefix = "blk." + std::to_string(index) + ".";
+  const LatentConfig& latent = *config.latent;
+  LayerSpec layer = dense_layer(config, index);
+  layer.qkv.weights = {{prefix + "attn_q.weight", config.query_width(), config.hidden},
+                       {prefix + "attn_kv_a_mqa.weight", config.head_dim, config.hidden}};
+  layer.latent_norm = {prefix + "attn_kv_a_norm.weight", latent.rank};
+  StackedSpec key{prefix + "attn_kv_b.weight", latent.rank, latent.nope};
+  StackedSpec value{prefix + "attn_kv_b.weight", latent.value, latent.rank};
+  if (latent.apart) {
+    key.name = prefix + "attn_k_b.weight";
+    value.name = prefix + "attn_v_b.weight";
+  } else {
+    key.pitch = value.pitch = latent.nope + latent.value;
+    key.transposed = true;
+    value.rows_begin = latent.nope;
+  }
+  layer.key_up = {config.heads, {key}};
+  layer.value_up = {config.heads, {value}};
+  return layer;
+}
+
+void read(const GgufFile& file, ModelConfig& config) {
+  config.latent->apart = file.find("blk.0.attn_kv_b.weight") == nullptr;
+}
+
+}  // namespace
+
+extern const Architecture deepseek2_architecture;
+const Architecture deepseek2_architecture = {.name = "deepseek2",
+                                             .keys = kKeys,
+                                             .describe = describe,
+                                             .layer = layer,
+                                             .read = read,
+                                             .has_experts = true,
+                                             .has_latent = true};
+
+}  // namespace tandem

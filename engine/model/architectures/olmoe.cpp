@@ -1,0 +1,20 @@
+// OLMoE: experts whose weights do not add up to 1; q and k are normed over all heads together.
+#include "engine/model/architectures/dense.h"
+
+namespace tandem {
+namespace {
+
+constexpr const char* kKeys[] = {"expert_count"};
+
+void describe(ModelConfig& config) {
+  config.rope.halves = true;
+  config.qk_norm = config.qk_norm_whole = true;
+}
+
+}  // namespace
+
+extern const Architecture olmoe_architecture;
+const Architecture olmoe_architecture = {
+    .name = "olmoe", .keys = kKeys, .describe = describe, .layer = dense_layer, .read = nullptr, .has_experts = true};
+
+}  // namespace tandem

@@ -1,0 +1,25 @@
+// Qwen1.5-MoE and Qwen2-MoE: Qwen2 with experts whose weights do not add up to 1, and a shared expert that is
+// multiplied with a sigmoid of a score of its own.
+#include "engine/model/architectures/dense.h"
+
+namespace tandem {
+namespace {
+
+constexpr const char* kKeys[] = {"expert_count"};
+
+void describe(ModelConfig& config) {
+  config.rope.halves = true;
+  config.experts->shared_gate = config.experts->shared_feed_forward > 0;
+}
+
+}  // namespace
+
+extern const Architecture qwen2moe_architecture;
+const Architecture qwen2moe_architecture = {.name = "qwen2moe",
+                                            .keys = kKeys,
+                                            .describe = describe,
+                                            .layer = dense_layer,
+                                            .read = read_attention_biases,
+                                            .has_experts = true};
+
+}  // namespace tandem

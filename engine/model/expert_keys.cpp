@@ -1,0 +1,77 @@
+#include "engine/model/expert_keys.h"
+
+#include <optional>
+#include <string>
+
+namespace tandem {
+namespace {
+
+constexpr int64_t kMaxWidth = int64_t{1} << 20;
+
+std::string range(int64_t found, const std::string& expected) {
+  return "found " + std::to_string(found) + ", expected " + expected;
+}
+
+// The number of the file format; 0: it does not say.
+std::optional<Gating> gating(const ConfigKeys& keys) {
+  constexpr int64_t kSoftmax = 1, kSigmoid = 2;
+  switch (keys.count("expert_gating_func", int64_t{1} << 30)) {
+    case 0:
+      return std::nullopt;
+    case kSoftmax:
+      return Gating::softmax;
+    case kSigmoid:
+      return Gating::sigmoid;
+    default:
+      keys.fail("expert_gating_func", "another function of the router's scores than softmax (1) and sigmoid (2)");
+  }
+}
+
+// The experts that every token goes to, as wide as they are together.
+int64_t shared_width(const ConfigKeys& keys, const ExpertsConfig& experts) {
+  if (const int64_t width = keys.count("expert_shared_feed_forward_length", kMaxWidth); width > 0) return width;
+  const int64_t width = keys.count("expert_shared_count", kMostExperts) * experts.feed_forward;
+  if (width > kMaxWidth)
+    keys.fail("expert_shared_count", range(width, "a width of at most " + std::to_string(kMaxWidth) + " together"));
+  return width;
+}
+
+float scale(const ConfigKeys& keys) {
+  const double value = keys.number("expert_weights_scale").value_or(0.0);
+  if (value == 0.0) return 1.0f;  // how converters write "none"
+  if (!(value > 0.0 && value < 1e6))
+    keys.fail("expert_weights_scale", "found " + std::to_string(value) + ", expected 0 to 1e6");
+  return static_cast<float>(value);
+}
+
+}  // namespace
+
+void read_experts(const ConfigKeys& keys, ModelConfig& config) {
+  ExpertsConfig experts;
+  experts.count = keys.count("expert_count", kMostExperts);
+  if (experts.count == 0) return;
+  experts.used = keys.require_size("expert_used_count", kMostExpertsUsed);
+  if (experts.used > experts.count) {
+    keys.fail("expert_used_count",
+              range(experts.used, "at most the " + std::to_string(experts.count) + " experts that there are"));
+  }
+  if (keys.count("expert_group_count", kMostExperts) > 1)
+    keys.fail("expert_group_count", "experts that are chosen in groups are not supported");
+  experts.feed_forward = keys.size("expert_feed_forward_length", kMaxWidth).value_or(config.feed_forward);
+  experts.shared_feed_forward = shared_width(keys, experts);
+  experts.dense_layers = keys.count("leading_dense_block_count", config.layers);
+  experts.gating = gating(keys).value_or(Gating::softmax);
+  experts.normalised = keys.flag("expert_weights_norm").value_or(false);
+  experts.scale = scale(keys);
+  config.experts = experts;
+}
+
+void check_expert_weights(const ConfigKeys& keys, const ModelConfig& config) {
+  if (!config.experts) return;
+  if (keys.flag("expert_weights_norm").value_or(config.experts->normalised) != config.experts->normalised)
+    keys.fail("expert_weights_norm", "the weights of this architecture's experts add up to 1, found that they do not");
+  if (gating(keys).value_or(config.experts->gating) != config.experts->gating)
+    keys.fail("expert_gating_func", "another function of the router's scores than this architecture has");
+}
+
+}  // namespace tandem

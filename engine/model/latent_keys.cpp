@@ -1,0 +1,49 @@
+#include "engine/model/latent_keys.h"
+
+#include <string>
+
+namespace tandem {
+namespace {
+
+constexpr int64_t kMaxWidth = 4096;  // of a head and of what the cache keeps
+
+// Files whose cache keeps latents say the heads' own widths in keys with another ending, older ones in the common keys.
+int64_t head_width(const ConfigKeys& keys, const char* key, const char* of_latents) {
+  const auto width = keys.size(of_latents, kMaxWidth);
+  return width ? *width : keys.require_size(key, kMaxWidth);
+}
+
+}  // namespace
+
+void set_latent(const LatentConfig& latent, ModelConfig& config) {
+  config.latent = latent;
+  config.kv_heads = 1;
+  config.head_dim = latent.rank + latent.rope;
+  config.head_dim_v = latent.rank;
+  config.rope.dim = latent.rope;
+}
+
+void read_latent(const ConfigKeys& keys, ModelConfig& config) {
+  if (keys.count("attention.q_lora_rank", kMaxWidth) > 0) {
+    keys.fail("attention.q_lora_rank", "latents of the queries are not supported",
+              "use a model of the Lite layout, which has latents of keys and values only");
+  }
+  LatentConfig latent;
+  latent.rank = keys.require_size("attention.kv_lora_rank", kMaxWidth);
+  latent.rope = keys.require_size("rope.dimension_count", kMaxWidth);
+  latent.value = head_width(keys, "attention.value_length", "attention.value_length_mla");
+  const int64_t width = head_width(keys, "attention.key_length", "attention.key_length_mla");
+  latent.nope = width - latent.rope;
+  if (latent.nope < 1) {
+    keys.fail("attention.key_length", "found heads of " + std::to_string(width) + " values, expected more than the " +
+                                          std::to_string(latent.rope) + " that are turned");
+  }
+  if (latent.rank + latent.rope > kMaxWidth) {
+    keys.fail("attention.kv_lora_rank", "found " + std::to_string(latent.rank) + ", expected at most " +
+                                            std::to_string(kMaxWidth) + " with the " + std::to_string(latent.rope) +
+                                            " that are turned");
+  }
+  set_latent(latent, config);
+}
+
+}  // namespace tandem

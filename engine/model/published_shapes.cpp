@@ -1,0 +1,51 @@
+// The shapes of published models, from their configuration files.
+#include "engine/model/shapes.h"
+
+namespace tandem {
+namespace {
+
+constexpr PublishedShape mixture(PublishedShape shape, const PublishedExperts& experts,
+                                 const PublishedLatent& latent = {}) {
+  shape.experts = experts;
+  shape.latent = latent;
+  return shape;
+}
+
+constexpr PublishedShape kPublished[] = {
+    // name, architecture, layers, H, I, heads, kv heads, head dim, vocabulary, context, rope base, tied, bias, qk norm
+    {"llama-3-8b", "llama", 32, 4096, 14336, 32, 8, 128, 128256, 8192, 500000},
+    {"llama-2-7b", "llama", 32, 4096, 11008, 32, 32, 128, 32000, 4096, 10000},
+    {"llama-3.2-3b", "llama", 28, 3072, 8192, 24, 8, 128, 128256, 131072, 500000, true},
+    {"llama-3.2-1b", "llama", 16, 2048, 8192, 32, 8, 64, 128256, 131072, 500000, true},
+    {"internlm2-1.8b", "internlm2", 24, 2048, 8192, 16, 8, 128, 92544, 32768, 1000000},
+    {"mistral-7b", "llama", 32, 4096, 14336, 32, 8, 128, 32768, 32768, 1000000},
+    {"tinyllama-1.1b", "llama", 22, 2048, 5632, 32, 4, 64, 32000, 2048, 10000},
+    {"smollm2-135m", "llama", 30, 576, 1536, 9, 3, 64, 49152, 8192, 100000, true},
+    {"smollm2-360m", "llama", 32, 960, 2560, 15, 5, 64, 49152, 8192, 100000, true},
+    {"smollm2-1.7b", "llama", 24, 2048, 8192, 32, 32, 64, 49152, 8192, 130000, true},
+    {"qwen2.5-0.5b", "qwen2", 24, 896, 4864, 14, 2, 64, 151936, 32768, 1000000, true, true},
+    {"qwen2.5-1.5b", "qwen2", 28, 1536, 8960, 12, 2, 128, 151936, 32768, 1000000, true, true},
+    {"qwen2.5-7b", "qwen2", 28, 3584, 18944, 28, 4, 128, 152064, 32768, 1000000, false, true},
+    {"qwen3-0.6b", "qwen3", 28, 1024, 3072, 16, 8, 128, 151936, 40960, 1000000, true, false, true},
+    // and of mixtures of experts: count, used, I of each, I of the shared ones, dense layers;
+    // of latent attention: rank, values that positions do not turn and values that they do, values of a head
+    mixture({"mixtral-8x7b", "llama", 32, 4096, 14336, 32, 8, 128, 32000, 32768, 1000000}, {8, 2, 14336}),
+    mixture({"phi-3.5-moe", "phimoe", 32, 4096, 6400, 32, 8, 128, 32064, 131072, 10000, false, true}, {16, 2, 6400}),
+    mixture({"phi-tiny-moe", "phimoe", 32, 4096, 448, 16, 4, 128, 32064, 4096, 10000, false, true}, {16, 2, 448}),
+    mixture({"qwen1.5-moe-a2.7b", "qwen2moe", 24, 2048, 5632, 16, 16, 128, 151936, 8192, 1000000, false, true},
+            {60, 4, 1408, 5632}),
+    mixture({"qwen2-57b-a14b", "qwen2moe", 28, 3584, 18944, 28, 4, 128, 151936, 131072, 1000000, false, true},
+            {64, 8, 2560, 20480}),
+    mixture({"qwen3-30b-a3b", "qwen3moe", 48, 2048, 6144, 32, 4, 128, 151936, 40960, 1000000}, {128, 8, 768}),
+    mixture({"olmoe-1b-7b", "olmoe", 16, 2048, 1024, 16, 16, 128, 50304, 4096, 10000}, {64, 8, 1024}),
+    mixture({"deepseek-moe-16b", "deepseek", 28, 2048, 10944, 16, 16, 128, 102400, 4096, 10000},
+            {64, 6, 1408, 2816, 1}),
+    mixture({"deepseek-v2-lite", "deepseek2", 27, 2048, 10944, 16, 1, 576, 102400, 163840, 10000},
+            {64, 6, 1408, 2816, 1}, {512, 128, 64, 128}),
+};
+
+}  // namespace
+
+std::span<const PublishedShape> published_shapes() { return kPublished; }
+
+}  // namespace tandem

@@ -1,0 +1,94 @@
+// Who is asked for a token: of each row of scores the k experts with the largest, in ascending order of their index, and their weights.
+//   One source for both families.
+//
+// Layout: x f32 at s*x_stride + e; ids int32 [S, k]; weights f32 [S, k]. Options: GATING 0 softmax, 1 sigmoid, 2 sparse mixer (Liu et al. 2023,
+//   arXiv:2310.00811), NORMALISED.
+// Order of experts: by key falling, of equals by index rising; the key is the score, -inf for NaN. Round r picks the first expert behind the
+//   one picked before, so nothing has to be marked; and who was picked is who does not stand behind the last one.
+// Weights, every sum ascending by expert (docs/numbers.md): exp is exp1 of common.cl.
+// Work: one work-item per token (local size 1, or groups of 64 on a GPU).
+// Limits: 1 <= k <= E.
+#ifndef GATING
+#define GATING 0
+#endif
+#ifndef NORMALISED
+#define NORMALISED 0
+#endif
+
+INLINE float score_key(const float score) { return isnan(score) ? -INFINITY : score; }
+
+// Whether expert e stands behind another in the order.
+INLINE bool comes_behind(const float key, const int e, const float other, const int other_at) {
+  return key < other || (key == other && e > other_at);
+}
+
+// The first expert behind (key, at).
+INLINE int first_behind(__global const float *x, const int E, const float key, const int at) {
+  int best_at = -1;
+  float best = 0.0f;
+  for (int e = 0; e < E; ++e) {
+    const float next = score_key(x[e]);
+    if (comes_behind(next, e, key, at) && (best_at < 0 || next > best)) {
+      best = next;
+      best_at = e;
+    }
+  }
+  return best_at;
+}
+
+// What divides the weights: of a softmax the sum over all experts, of a sparse mixer over those near the one that was picked, which is
+// `at` with `key`, and not picked before it. `limit` is 2 * kSparseMixerJitter.
+INLINE float gating_sum(__global const float *x, const int E, const float key, const int at, const float limit) {
+  float sum = 0.0f;
+  for (int e = 0; e < E; ++e) {
+    const float other = score_key(x[e]);
+#if GATING == 2
+    if (comes_behind(key, at, other, e)) continue;
+    if ((key - other) / max(fabs(other), key) > limit) continue;
+#endif
+    sum += exp1(other - key);
+  }
+  return sum;
+}
+
+__kernel void route(BUFFER(x), BUFFER(ids), BUFFER(weights), const int S, const int E, const int k, const int x_stride, const float scale,
+                    const float limit) {
+  const int s = get_global_id(0);
+  if (s >= S) return;
+  __global const float *x = AT(const float, x) + (long)s * x_stride;
+  __global int *ids = AT(int, ids) + (long)s * k;
+  __global float *weights = AT(float, weights) + (long)s * k;
+  float key = INFINITY, largest = 0.0f;
+  int at = -1;
+  for (int round = 0; round < k; ++round) {
+    at = first_behind(x, E, key, at);
+    key = score_key(x[at]);
+    if (round == 0) largest = key;
+  }
+#if GATING == 0
+  const float sum = gating_sum(x, E, largest, 0, limit);
+#endif
+  float total = 0.0f;
+  for (int e = 0, i = 0; e < E && i < k; ++e) {
+    const float own = score_key(x[e]);
+    if (comes_behind(own, e, key, at)) continue;
+#if GATING == 0
+    const float weight = exp1(own - largest) / sum;
+#elif GATING == 1
+    const float weight = 1.0f / (1.0f + exp1(-own));
+#else
+    const float weight = 1.0f / gating_sum(x, E, own, e, limit);
+#endif
+    ids[i] = e;
+    weights[i] = weight;
+    total += weight;
+    ++i;
+  }
+  for (int i = 0; i < k; ++i) {
+#if NORMALISED
+    weights[i] = weights[i] / total * scale;
+#else
+    weights[i] *= scale;
+#endif
+  }
+}

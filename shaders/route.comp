@@ -1,0 +1,108 @@
+// Who is asked for a token: of each row of scores the k experts with the largest, in ascending order of their index, and their weights.
+//   One shader for both families.
+//
+// Layout: x f32 at s*x_stride + e; ids int32 [S, k]; weights f32 [S, k]. Constants: GATING 0 softmax, 1 sigmoid, 2 sparse mixer (Liu et al.
+//   2023, arXiv:2310.00811), NORMALISED.
+// Order of experts: by key falling, of equals by index rising; the key is the score, -inf for NaN. Round r picks the first expert behind the
+//   one picked before, so nothing has to be marked; and who was picked is who does not stand behind the last one.
+// Weights, every sum ascending by expert (docs/numbers.md): exp is exp1 of exp.glsl.
+// Work: one invocation per token.
+// Limits: 1 <= k <= E; where the driver counts loops E <= TANDEM_MAX_EXPERTS and k <= TANDEM_MAX_CHOICES_OF_TOKEN.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "common.glsl"
+#include "exp.glsl"
+#include "limits.h"
+#include "sort_key.glsl"
+
+layout(local_size_x = 64) in;
+layout(constant_id = 0) const int GATING = 0;
+layout(constant_id = 1) const int NORMALISED = 0;
+
+BUFFER(0, uint, x);
+BUFFER(1, int, ids);
+BUFFER(2, float, weights);
+layout(push_constant) uniform Args {
+  uint x_offset, ids_offset, weights_offset;
+  int S, E, k, x_stride;
+  float scale, limit;
+};
+
+// Of an expert's score; order is by sort_key(), which compares alike on every driver.
+float key_of(const uint bits) { return is_nan(bits) ? -INFINITY : uintBitsToFloat(bits); }
+
+// Whether expert e stands behind another in the order.
+bool comes_behind(const int key, const int e, const int other, const int other_at) {
+  return key < other || (key == other && e > other_at);
+}
+
+// What divides the weights: of a softmax the sum over all experts, of a sparse mixer over those near the one that was picked, which is
+// `at` with `key`, and not picked before it.
+float gating_sum(const uint row, const float key, const int order, const int at) {
+  precise float sum = 0.0;
+  // trips <= TANDEM_MAX_EXPERTS
+  for (int e = 0; e < E; ++e) {
+    const uint bits = x[row + uint(e)];
+    const float other = key_of(bits);
+    bool counts = true;
+    if (GATING == 2) {
+      precise const float difference = key - other;
+      precise const float relative = difference / max(abs(other), key);
+      counts = !comes_behind(order, at, sort_key(bits), e) && !(relative > limit);
+    }
+    if (counts) sum += exp1(other - key);
+  }
+  return sum;
+}
+
+void main() {
+  const uint s = gl_GlobalInvocationID.x;
+  if (s >= uint(S)) return;
+  const uint row = x_offset + s * uint(x_stride), own_ids = ids_offset + s * uint(k), own_weights = weights_offset + s * uint(k);
+  int order = 0x7fffffff, at = -1, first = 0;
+  // trips <= TANDEM_MAX_CHOICES_OF_TOKEN
+  for (int round = 0; round < k; ++round) {
+    int best = LOWEST_KEY, best_at = NO_INDEX;
+    // trips <= TANDEM_MAX_EXPERTS
+    for (int e = 0; e < E; ++e) {
+      const int key = sort_key(x[row + uint(e)]);
+      if (comes_behind(key, e, order, at) && (best_at == NO_INDEX || key > best)) {
+        best = key;
+        best_at = e;
+      }
+    }
+    order = best;
+    at = best_at;
+    if (round == 0) first = at;
+  }
+  const float largest = key_of(x[row + uint(first)]);
+  float sum = 1.0;
+  if (GATING == 0) sum = gating_sum(row, largest, 0, 0);
+  precise float total = 0.0;
+  int e = -1;
+  // trips <= TANDEM_MAX_CHOICES_OF_TOKEN
+  for (int i = 0; i < k; ++i) {
+    e += 1;
+    // trips <= TANDEM_MAX_EXPERTS
+    while (e < E && comes_behind(sort_key(x[row + uint(e)]), e, order, at)) e += 1;
+    const uint bits = x[row + uint(e)];
+    const float key = key_of(bits);
+    precise float weight;
+    if (GATING == 0) {
+      weight = exp1(key - largest) / sum;
+    } else if (GATING == 1) {
+      weight = 1.0 / (1.0 + exp1(-key));
+    } else {
+      weight = 1.0 / gating_sum(row, key, sort_key(bits), e);
+    }
+    ids[own_ids + uint(i)] = e;
+    weights[own_weights + uint(i)] = weight;
+    total += weight;
+  }
+  // trips <= TANDEM_MAX_CHOICES_OF_TOKEN
+  for (int i = 0; i < k; ++i) {
+    precise float weight = weights[own_weights + uint(i)];
+    if (NORMALISED != 0) weight = weight / total;
+    weights[own_weights + uint(i)] = weight * scale;
+  }
+}

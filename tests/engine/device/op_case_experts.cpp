@@ -1,0 +1,335 @@
+// Cases of a mixture of experts: routing, lists, products with a stack of matrices, sums of what experts found, copies.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "tests/engine/device/op_case.h"
+#include "tests/engine/tensor/random_blocks.h"
+
+namespace tandem::testing {
+namespace {
+
+double exact(int64_t, int64_t, double, bool) { return 0; }
+
+std::string text(const char* name, int64_t value) { return std::string(" ") + name + "=" + std::to_string(value); }
+
+Operand words(CaseMemory& memory, int64_t count, const std::string& label) {
+  return memory.take(static_cast<size_t>(count) * sizeof(int32_t), sync::SlotUse::activations, false, label);
+}
+
+// What lies between runs of `width` elements, `stride` apart, is written by nobody.
+void expect_gaps_untouched(BuiltCase& built, const Operand& y, int64_t rows, int64_t width, int64_t stride) {
+  if (width == stride) return;
+  built.outputs.push_back({"gap", y.advanced(static_cast<size_t>(width) * sizeof(float)), rows, stride - width, stride,
+                           ElementType::i32, exact});
+}
+
+enum class Scores { spread, ties, some_nan };
+
+struct RouteShape {
+  int64_t S, E, k;
+  Gating gating;
+  bool normalised;
+  float scale = 1;
+  Scores scores = Scores::spread;
+};
+
+std::vector<float> scores_of(const RouteShape& shape) {
+  std::mt19937 random(static_cast<uint32_t>(shape.S * 100 + shape.E));
+  auto x = random_floats(random, shape.S * shape.E, 4.0f);
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (shape.scores == Scores::ties) x[i] = static_cast<float>(static_cast<int>(random() % 5) - 2);
+    if (shape.scores == Scores::some_nan && i % 5 == 1) x[i] = std::nanf("");
+  }
+  return x;
+}
+
+BuiltCase build_route(CaseMemory& memory, const RouteShape& shape) {
+  const auto& [S, E, k, gating, normalised, scale, scores] = shape;
+  Route op;
+  op.S = S, op.E = E, op.k = k, op.gating = gating, op.normalised = normalised, op.scale = scale;
+  op.x_stride = E + 3;
+  op.x = memory.matrix(scores_of(shape), E, op.x_stride, "x");
+  op.ids = words(memory, S * k, "ids");
+  op.weights = memory.empty_matrix(S, k, k, "weights");
+  // A difference of scores rounds once, at most 8 ulp/2 in the exponent; exp 7 roundings; on both sides of a quotient;
+  // the sums E and k roundings; quotients and products 4.
+  const double relative = static_cast<double>(2 * (8 + 7) + E + k + 4) * kEpsilon;
+  const auto tolerance = [=](int64_t, int64_t, double expected, bool) { return expected * relative + 1e-30; };
+  return {{"route", op},
+          {{"ids", op.ids, S, k, k, ElementType::i32, exact},
+           {"weights", op.weights, S, k, k, ElementType::f32, tolerance}}};
+}
+
+// k experts of each token, all different, ascending; `from` and `to`: of these experts alone.
+std::vector<int32_t> chosen(int64_t S, int64_t E, int64_t k, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::vector<int32_t> all(static_cast<size_t>(E)), ids;
+  std::iota(all.begin(), all.end(), 0);
+  for (int64_t s = 0; s < S; ++s) {
+    std::ranges::shuffle(all, random);
+    std::sort(all.begin(), all.begin() + k);
+    ids.insert(ids.end(), all.begin(), all.begin() + k);
+  }
+  return ids;
+}
+
+// The same expert for everybody.
+std::vector<int32_t> all_to_one(int64_t S, int64_t E) {
+  return std::vector<int32_t>(static_cast<size_t>(S), static_cast<int32_t>(E - 2));
+}
+
+struct Choices {
+  int64_t S, E, k;
+  bool to_one = false;
+  std::vector<int32_t> ids() const { return to_one ? all_to_one(S, E) : chosen(S, E, k, static_cast<uint32_t>(S + E)); }
+};
+
+BuiltCase build_lists(CaseMemory& memory, const Choices& shape) {
+  const auto& [S, E, k, to_one] = shape;
+  auto ids = shape.ids();
+  ExpertLists op;
+  op.S = S, op.E = E, op.k = k;
+  op.ids = memory.ids(ids, "ids");
+  op.lists = words(memory, S * expert_list_words(E, k), "lists");
+  std::ranges::sort(ids);
+  const auto active = static_cast<int64_t>(std::unique(ids.begin(), ids.end()) - ids.begin());
+  const auto part = [&](const char* name, int64_t begin, int64_t count) {
+    return Output{
+        name, op.lists.advanced(static_cast<size_t>(begin) * sizeof(int32_t)), 1, count, count, ElementType::i32,
+        exact};
+  };
+  return {{"expert_lists", op},
+          {part("active experts", 0, 1 + active), part("begins", expert_list_begins(E), active + 1),
+           part("choices", expert_list_choices(E), S * k)}};
+}
+
+// As ExpertLists makes them.
+Operand lists_of(CaseMemory& memory, const Choices& shape, const std::vector<int32_t>& ids) {
+  const Operand at = words(memory, shape.S * expert_list_words(shape.E, shape.k), "lists");
+  auto* lists = at.as<int32_t>();
+  int32_t active = 0, placed = 0;
+  for (int32_t e = 0; e < shape.E; ++e) {
+    const int32_t begin = placed;
+    for (size_t c = 0; c < ids.size(); ++c)
+      if (ids[c] == e) lists[expert_list_choices(shape.E) + placed++] = static_cast<int32_t>(c);
+    if (placed == begin) continue;
+    lists[1 + active] = e;
+    lists[expert_list_begins(shape.E) + active++] = begin;
+  }
+  lists[0] = active;
+  lists[expert_list_begins(shape.E) + active] = placed;
+  return at;
+}
+
+PackedStack random_stack(CaseMemory& memory, StorageType type, int64_t count, int64_t rows, int64_t columns,
+                         uint32_t seed) {
+  PackedStack stack{packed_format(type), count, rows, columns, {}};
+  stack.data = memory.take(stack.bytes(), sync::SlotUse::weights, true, "weights");
+  std::memset(stack.data.as<std::byte>(), 0, stack.bytes());
+  for (int64_t i = 0; i < count; ++i) {
+    const auto blocks = random_rows(type, rows, columns, seed + static_cast<uint32_t>(i), 0.02f);
+    pack_rows(type, blocks.data(), columns, 0, rows, stack.matrix(i).data.as<std::byte>());
+  }
+  return stack;
+}
+
+struct GroupedShape {
+  Choices choices;  // k: slots
+  int64_t N, K;
+  bool routed = true, lists = false, shared_row = false;
+};
+
+BuiltCase build_grouped(CaseMemory& memory, StorageType type, const GroupedShape& shape, uint32_t seed) {
+  const auto& [choices, N, K, routed, lists, shared_row] = shape;
+  const auto& [S, E, slots, to_one] = choices;
+  std::mt19937 random(seed);
+  GroupedMatMul op;
+  op.S = S, op.slots = slots, op.routed = routed;
+  op.w = random_stack(memory, type, E, N, K, seed);
+  const auto ids = routed ? choices.ids() : std::vector<int32_t>();
+  if (routed) op.ids = memory.ids(ids, "ids");
+  if (lists) op.lists = lists_of(memory, choices, ids);
+  const int64_t x_rows = shared_row ? 1 : slots;
+  op.x_slot = shared_row ? 0 : K + 1;
+  op.x_stride = x_rows * (K + 1) + 3;
+  const auto x = random_floats(random, S * op.x_stride, 2.0f, true);
+  op.x = memory.matrix(x, op.x_stride, op.x_stride, "x");
+  op.y_slot = N + 5, op.y_stride = slots * op.y_slot;
+  op.y = memory.empty_matrix(S * slots, op.y_slot, op.y_slot, "y");
+
+  // The bound of a matmul (op_case_matmul.cpp): K roundings of partial sums, none of which is above sum |w| |x|, and
+  // one of the decoding.
+  std::vector<double> magnitude(static_cast<size_t>(S * slots * N));
+  std::vector<float> row(static_cast<size_t>(K));
+  for (int64_t c = 0; c < S * slots; ++c) {
+    const PackedMatrix matrix = op.w.matrix(routed ? ids[c] : c % slots);
+    const float* from = x.data() + c / slots * op.x_stride + c % slots * op.x_slot;
+    for (int64_t n = 0; n < N; ++n) {
+      decode_packed_row(matrix.format, matrix.data.as<std::byte>(), K, n, row.data());
+      for (int64_t k = 0; k < K; ++k) magnitude[c * N + n] += std::fabs(static_cast<double>(row[k]) * from[k]);
+    }
+  }
+  const auto tolerance = [=, N = N, K = K](int64_t c, int64_t n, double, bool) {
+    return magnitude[c * N + n] * static_cast<double>(K + 1) * kEpsilon + 1e-30;
+  };
+  BuiltCase built{{"grouped_matmul", op}, {{"y", op.y, S * slots, N, op.y_slot, ElementType::f32, tolerance}}};
+  expect_gaps_untouched(built, op.y, S * slots, N, op.y_slot);
+  return built;
+}
+
+BuiltCase build_sum(CaseMemory& memory, int64_t S, int64_t k, int64_t width, bool shared, bool gate) {
+  std::mt19937 random(static_cast<uint32_t>(S + k + width));
+  ExpertSum op;
+  op.S = S, op.k = k, op.width = width;
+  op.x = memory.floats(random_floats(random, S * k * width, 3.0f), "x");
+  op.weights = memory.floats(random_floats(random, S * k, 1.0f), "weights");
+  if (shared) op.shared = memory.floats(random_floats(random, S * width, 3.0f), "shared");
+  op.gate_stride = 4;
+  if (gate) op.gate = memory.matrix(random_floats(random, S, 6.0f), 1, op.gate_stride, "gate");
+  op.y = memory.empty_matrix(S, width, width, "y");
+  // At most two roundings a step of partial sums up to 3 (k + 1); the gate is off by 14.
+  const double bound = static_cast<double>(2 * k + 16) * kEpsilon * 3 * static_cast<double>(k + 1);
+  const auto tolerance = [=](int64_t, int64_t, double, bool) { return bound; };
+  return {{"expert_sum", op}, {{"y", op.y, S, width, width, ElementType::f32, tolerance}}};
+}
+
+BuiltCase build_copy(CaseMemory& memory, int64_t S, int64_t groups, int64_t width, bool round) {
+  std::mt19937 random(static_cast<uint32_t>(S + width));
+  Copy op;
+  op.S = S, op.groups = groups, op.width = width, op.round_f16 = round;
+  op.x_group = width + 2, op.x_stride = groups * op.x_group + 1;
+  op.x = memory.matrix(random_floats(random, S * op.x_stride, 5.0f), op.x_stride, op.x_stride, "x");
+  op.y_group = width + 4, op.y_stride = groups * op.y_group;
+  op.y = memory.empty_matrix(S * groups, op.y_group, op.y_group, "y");
+  BuiltCase built{{"copy", op}, {{"y", op.y, S * groups, width, op.y_group, ElementType::f32, exact}}};
+  expect_gaps_untouched(built, op.y, S * groups, width, op.y_group);
+  return built;
+}
+
+BuiltCase build_copy_in_place(CaseMemory& memory, int64_t S, int64_t width) {
+  std::mt19937 random(static_cast<uint32_t>(S + width));
+  Copy op;
+  op.S = S, op.width = width, op.round_f16 = true, op.x_stride = op.y_stride = width + 3;
+  op.x = op.y = memory.matrix(random_floats(random, S * width, 5.0f), width, op.x_stride, "x");
+  return {{"copy", op}, {{"x", op.x, S, width, op.x_stride, ElementType::f32, exact}}};
+}
+
+// A row for each expert of a token, one behind the other.
+BuiltCase build_glu_rows(CaseMemory& memory, int64_t S, int64_t rows, int64_t I) {
+  std::mt19937 random(static_cast<uint32_t>(S + I));
+  Glu op;
+  op.S = S, op.rows = rows, op.I = I, op.gate_stride = I + 3, op.up_stride = I + 4, op.y_stride = I + 5;
+  op.gate = memory.matrix(random_floats(random, S * rows * I, 12.0f), I, op.gate_stride, "gate");
+  op.up = memory.matrix(random_floats(random, S * rows * I, 3.0f), I, op.up_stride, "up");
+  op.y = memory.empty_matrix(S * rows, I, op.y_stride, "y");
+  const auto tolerance = [](int64_t, int64_t, double expected, bool) {  // as of one row (op_case_rows.cpp)
+    return std::fabs(expected) * 14 * kEpsilon + 1e-30;
+  };
+  return {{"swiglu", op}, {{"y", op.y, S * rows, I, op.y_stride, ElementType::f32, tolerance}}};
+}
+
+// A router's scores, of weights that an NPU would round.
+BuiltCase build_router(CaseMemory& memory) {
+  constexpr int64_t kTokens = 7, kExperts = 5, kColumns = 96;
+  std::mt19937 random(11);
+  MatMul op;
+  op.S = kTokens, op.K = kColumns, op.row_end = kExperts, op.decides = true;
+  op.w = random_weights(memory, StorageType::f32, kExperts, kColumns, 11);
+  op.x_stride = kColumns, op.y_stride = kExperts;
+  op.x = memory.floats(random_floats(random, kTokens * kColumns, 2.0f, true), "x");
+  op.y = memory.empty_matrix(kTokens, kExperts, kExperts, "y");
+  // Weights of at most 0.02, inputs of at most 2, and a rounding of the partial sums a column.
+  const auto tolerance = [](int64_t, int64_t, double, bool) { return kColumns * 0.04 * (kColumns + 1) * kEpsilon; };
+  return {{"matmul", op}, {{"y", op.y, kTokens, kExperts, kExperts, ElementType::f32, tolerance}}};
+}
+
+// One storage type for each of the 13 packed formats, as of matmul.
+constexpr StorageType kTypes[] = {StorageType::q4_0, StorageType::q4_1,   StorageType::q4_k, StorageType::q2_k,
+                                  StorageType::q3_k, StorageType::q8_0,   StorageType::q5_1, StorageType::q5_k,
+                                  StorageType::q6_k, StorageType::iq4_xs, StorageType::f16,  StorageType::bf16,
+                                  StorageType::f32};
+
+std::vector<GroupedShape> grouped_shapes(StorageType type) {
+  const uint32_t block = info(type).block_values;
+  const int64_t K = block == 1 ? 33 : block == 32 ? 96 : 256, longer = block == 1 ? 300 : block == 32 ? 288 : 512;
+  // Each kind of shape is a kernel to compile, so most formats have the two that experts need.
+  std::vector<GroupedShape> shapes = {
+      {{1, 5, 3}, 130, K, true, false, true}, {{7, 5, 3}, 63, longer}, {{33, 5, 3}, 65, longer, true, true, true}};
+  if (type != StorageType::q4_1 && type != StorageType::q8_0 && type != StorageType::q6_k && type != StorageType::f16)
+    return shapes;
+  shapes.insert(shapes.end(), {{{1, 5, 3}, 64, K, true, true},
+                               {{7, 5, 3}, 200, K, true, true},
+                               {{33, 64, 8}, 63, K, true, true, true},
+                               {{33, 4, 1, true}, 130, longer, true, true},
+                               {{130, 5, 2}, 40, K, true, true},
+                               {{9, 4, 1, true}, 64, K},
+                               {{3, 5, 5}, 65, longer, false},
+                               {{7, 3, 3}, 130, longer, false, false, true},
+                               {{33, 3, 3}, 130, longer, false}});
+  return shapes;
+}
+
+}  // namespace
+
+std::vector<OpCase> routing_cases() {
+  std::vector<OpCase> cases;
+  for (const Gating gating : {Gating::softmax, Gating::sigmoid, Gating::sparse_mixer})
+    for (const RouteShape& shape :
+         {RouteShape{1, 5, 3, gating, false}, RouteShape{7, 5, 3, gating, true, 2.5f},
+          RouteShape{33, 64, 8, gating, true}, RouteShape{3, 64, 8, gating, false, 1.5f},
+          RouteShape{2, 5, 5, gating, true}, RouteShape{70, 130, 32, gating, true},
+          RouteShape{7, 64, 8, gating, true, 1, Scores::ties}, RouteShape{7, 5, 2, gating, false, 1, Scores::ties},
+          RouteShape{7, 5, 3, gating, true, 1, Scores::some_nan}}) {
+      const char* names[] = {"softmax", "sigmoid", "sparse_mixer"};
+      cases.push_back({std::string("route ") + names[static_cast<int>(gating)] + text("S", shape.S) +
+                           text("E", shape.E) + text("k", shape.k) + (shape.normalised ? " normalised" : "") +
+                           (shape.scale != 1 ? " scaled" : "") + (shape.scores == Scores::ties ? " ties" : "") +
+                           (shape.scores == Scores::some_nan ? " NaN" : ""),
+                       [shape](CaseMemory& memory) { return build_route(memory, shape); }});
+    }
+  for (const Choices& shape : {Choices{1, 5, 3}, Choices{7, 5, 3}, Choices{33, 64, 8}, Choices{33, 5, 1, true},
+                               Choices{90, 130, 3}, Choices{2, 300, 4}, Choices{3, 4, 4}})
+    cases.push_back({"expert_lists" + text("S", shape.S) + text("E", shape.E) + text("k", shape.k) +
+                         (shape.to_one ? " all to one" : ""),
+                     [shape](CaseMemory& memory) { return build_lists(memory, shape); }});
+  cases.push_back({"matmul that decides", build_router, false});
+  return cases;
+}
+
+std::vector<OpCase> grouped_matmul_cases() {
+  std::vector<OpCase> cases;
+  for (StorageType type : kTypes)
+    for (const GroupedShape& shape : grouped_shapes(type)) {
+      const auto seed = static_cast<uint32_t>(1000 * cases.size() + 1);
+      cases.push_back({std::string("grouped_matmul ") + info(type).name + text("S", shape.choices.S) +
+                           text("slots", shape.choices.k) + text("of", shape.choices.E) + text("N", shape.N) +
+                           text("K", shape.K) + (shape.routed ? "" : " by slot") + (shape.lists ? " lists" : "") +
+                           (shape.shared_row ? " one row" : "") + (shape.choices.to_one ? " all to one" : ""),
+                       [=](CaseMemory& memory) { return build_grouped(memory, type, shape, seed); },
+                       packed_format(type).exact_in_f16_contract()});
+    }
+  return cases;
+}
+
+std::vector<OpCase> expert_cases() {
+  std::vector<OpCase> cases;
+  for (int64_t S : {1, 7, 33})
+    for (int64_t width : {1, 15, 64, 577}) {
+      for (const auto& [k, shared, gate] : {std::tuple{int64_t{3}, false, false}, std::tuple{int64_t{8}, true, false},
+                                            std::tuple{int64_t{1}, true, true}})
+        cases.push_back({"expert_sum" + text("S", S) + text("k", k) + text("width", width) + (shared ? " shared" : "") +
+                             (gate ? " gate" : ""),
+                         [=](CaseMemory& memory) { return build_sum(memory, S, k, width, shared, gate); }});
+      for (const bool round : {false, true})
+        cases.push_back({"copy" + text("S", S) + text("groups", S % 5) + text("width", width) + (round ? " f16" : ""),
+                         [=](CaseMemory& memory) { return build_copy(memory, S, S % 5, width, round); }});
+    }
+  cases.push_back({"copy in place", [](CaseMemory& memory) { return build_copy_in_place(memory, 7, 577); }});
+  for (int64_t S : {1, 7})
+    cases.push_back(
+        {"swiglu of 3 rows" + text("S", S), [=](CaseMemory& memory) { return build_glu_rows(memory, S, 3, 577); }});
+  return cases;
+}
+
+}  // namespace tandem::testing
