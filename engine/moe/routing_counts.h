@@ -1,0 +1,42 @@
+// N1: how often each expert is chosen, and what follows from it.
+//
+// Contract: plain values and pure functions. Counts are of choices: a token that goes to k experts counts k times.
+// Source: NPUMoE (arXiv:2604.18788), section 4.1; shared names with its notes: E experts, k of a token, B tokens.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace tandem {
+
+// Of one layer: [E].
+using ExpertCounts = std::vector<int64_t>;
+
+struct RoutingCounts {
+  int64_t experts = 0, used = 0;     // E, k
+  int64_t tokens = 0;                // that were counted, in each layer
+  std::vector<int64_t> layers;       // the model's numbers of the layers that have experts
+  std::vector<ExpertCounts> counts;  // beside `layers`
+  bool operator==(const RoutingCounts&) const = default;
+};
+
+RoutingCounts empty_counts(int64_t experts, int64_t used, std::vector<int64_t> layers);
+// ids: int32 [tokens, k] of the layer at place `at` of `layers`. Error: an id that is no expert. Tokens are counted by
+// the caller, once for all layers.
+void count_choices(RoutingCounts& counts, size_t at, std::span<const int32_t> ids);
+RoutingCounts sum_of(const RoutingCounts& a, const RoutingCounts& b);  // Error unless of one model
+
+// N1: r_l, the busiest expert's load over the mean load; 1 is perfectly even. 0 where nothing was counted.
+double imbalance(std::span<const int64_t> counts);
+// The experts by falling count, of equals the lowest index first.
+std::vector<int64_t> by_popularity(std::span<const int64_t> counts);
+// N1, Overlap@K: which share of the K most popular experts of one count are among those of another.
+double overlap(std::span<const int64_t> a, std::span<const int64_t> b, int64_t K);
+// N1, how well a calibration foretells prompts that it has not seen: the median over the layers of the mean over the
+// prompts of Overlap@K. 0 without prompts.
+double overlap_on(const RoutingCounts& calibration, std::span<const RoutingCounts> prompts, int64_t K);
+// N2: tokens of a chunk of B that are expected at an expert which `count` of `tokens` tokens chose.
+double expected_load(int64_t count, int64_t tokens, int64_t B);
+
+}  // namespace tandem

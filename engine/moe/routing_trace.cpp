@@ -1,0 +1,146 @@
+#include "engine/moe/routing_trace.h"
+
+#include <algorithm>
+#include <fstream>
+#include <istream>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <set>
+
+#include "sync/error.h"
+#include "sync/json_text.h"
+
+namespace tandem {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int64_t kMostExperts = 4096, kMostLayers = 4096;
+
+class TraceReader {
+ public:
+  explicit TraceReader(const std::string& source) : source_(source) {}
+
+  RoutingTrace read(std::istream& lines) {
+    for (std::string line; std::getline(lines, line);) {
+      ++number_;
+      if (line.empty()) continue;
+      const Json json = parse_json(line);
+      if (!json.is_object()) fail("no JSON object");
+      has_meta_ ? read_token(json) : read_meta(json);
+    }
+    if (!has_meta_) fail("no line of type meta");
+    return std::move(trace_);
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& problem) const {
+    throw Error("a routing trace cannot be read: " + problem, source_ + ", line " + std::to_string(number_),
+                "docs/npumoe.md has the form");
+  }
+
+  int64_t whole(const Json& json, const char* key, int64_t least, int64_t most) const {
+    const auto value = json.find(key);
+    const bool fits = value != json.end() && value->is_number_integer() &&
+                      (!value->is_number_unsigned() || value->get<uint64_t>() <= static_cast<uint64_t>(most)) &&
+                      value->get<int64_t>() >= least && value->get<int64_t>() <= most;
+    if (!fits)
+      fail(std::string(key) + " is no whole number from " + std::to_string(least) + " to " + std::to_string(most));
+    return value->get<int64_t>();
+  }
+
+  void read_meta(const Json& json) {
+    if (json.value("type", Json()) != "meta") fail("the first line is not of type meta");
+    trace_.experts = whole(json, "experts", 1, kMostExperts);
+    trace_.used = whole(json, "top_k", 1, trace_.experts);
+    if (const auto model = json.find("model"); model != json.end() && model->is_string()) trace_.model = *model;
+    const auto layers = json.find("moe_layers");
+    if (layers == json.end() || !layers->is_array() || layers->empty()) fail("moe_layers is no list of layers");
+    for (const Json& layer : *layers) {
+      if (!layer.is_number_unsigned() || layer.get<uint64_t>() >= kMostLayers) fail("moe_layers is no list of layers");
+      trace_.layers.push_back(layer.get<int64_t>());
+    }
+    has_meta_ = true;
+  }
+
+  void read_token(const Json& json) {
+    TracedToken token;
+    token.sequence = whole(json, "seq", 0, INT32_MAX);
+    token.position = whole(json, "pos", 0, INT32_MAX);
+    token.experts = rows<int32_t>(json, "experts", [this](const Json& id) {
+      return id.is_number_unsigned() && id.get<uint64_t>() < static_cast<uint64_t>(trace_.experts);
+    });
+    for (const auto& chosen : token.experts) {
+      if (std::set(chosen.begin(), chosen.end()).size() != chosen.size()) fail("a token goes to one expert twice");
+    }
+    if (json.contains("weights"))
+      token.weights = rows<float>(json, "weights", [](const Json& weight) { return weight.is_number(); });
+    trace_.tokens.push_back(std::move(token));
+  }
+
+  template <typename T, typename Fits>
+  std::vector<std::vector<T>> rows(const Json& json, const char* key, const Fits& fits) const {
+    const auto value = json.find(key);
+    if (value == json.end() || !value->is_array() || value->size() != trace_.layers.size())
+      fail(std::string(key) + " has no row for each of the " + std::to_string(trace_.layers.size()) + " layers");
+    std::vector<std::vector<T>> all;
+    for (const Json& row : *value) {
+      if (!row.is_array() || row.size() != static_cast<size_t>(trace_.used) || !std::ranges::all_of(row, fits))
+        fail(std::string(key) + " has a row that is not " + std::to_string(trace_.used) + " of " +
+             std::to_string(trace_.experts) + " experts");
+      all.push_back(row.get<std::vector<T>>());
+    }
+    return all;
+  }
+
+  const std::string& source_;
+  int64_t number_ = 0;
+  bool has_meta_ = false;
+  RoutingTrace trace_;
+};
+
+}  // namespace
+
+RoutingTrace parse_routing_trace(std::istream& lines, const std::string& source) {
+  return TraceReader(source).read(lines);
+}
+
+RoutingTrace read_routing_trace(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) throw Error("a routing trace cannot be opened", path);
+  return parse_routing_trace(file, path);
+}
+
+void write_routing_trace(const RoutingTrace& trace, std::ostream& lines) {
+  std::set<int64_t> sequences;
+  int64_t longest = 0;
+  for (const TracedToken& token : trace.tokens) {
+    sequences.insert(token.sequence);
+    longest = std::max(longest, token.position + 1);
+  }
+  lines << Json{{"type", "meta"},
+                {"model", trace.model},
+                {"experts", trace.experts},
+                {"top_k", trace.used},
+                {"moe_layers", trace.layers},
+                {"sequences", sequences.size()},
+                {"tokens_per_sequence", longest}}
+               .dump()
+        << '\n';
+  for (const TracedToken& token : trace.tokens) {
+    Json line{{"seq", token.sequence}, {"pos", token.position}, {"experts", token.experts}};
+    if (!token.weights.empty()) line["weights"] = token.weights;
+    lines << line.dump() << '\n';
+  }
+}
+
+RoutingCounts counts_of(const RoutingTrace& trace) {
+  RoutingCounts counts = empty_counts(trace.experts, trace.used, trace.layers);
+  counts.tokens = static_cast<int64_t>(trace.tokens.size());
+  for (const TracedToken& token : trace.tokens) {
+    for (size_t l = 0; l < token.experts.size(); ++l) count_choices(counts, l, token.experts[l]);
+  }
+  return counts;
+}
+
+}  // namespace tandem
