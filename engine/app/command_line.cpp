@@ -15,6 +15,7 @@
 
 #include "engine/app/commands/bench_sync.h"
 #include "engine/app/commands/devices.h"
+#include "engine/app/commands/expert_use.h"
 #include "engine/app/commands/info.h"
 #include "engine/app/commands/make_random.h"
 #include "engine/app/commands/session_commands.h"
@@ -113,6 +114,8 @@ std::span<const Command> commands() {
       {"bench", "speed of prompt processing and token generation", add_bench},
       {"profile", "how long each operator takes on each device, and how well that is predicted", add_profile},
       {"calibrate", "measure this machine and write it as a processor profile for the model clock", add_calibrate},
+      {"calibrate-moe", "count how a mixture of experts uses its experts while it reads texts", add_calibrate_moe},
+      {"trace-moe", "record which experts each token goes to, as a file of lines", add_trace_moe},
       {"warm", "compile a GPU's kernels for a kind of model ahead of time", add_warm},
       {"make-random", "write a model file of a published model's shape, with random weights", add_make_random},
       {"bench-sync", "what waiting for a device costs, by policy", add_bench_sync},

@@ -368,8 +368,28 @@ void Engine::pass(std::span<const int32_t> ids, const Batch& batch) {
   write_positions(*activations_, position_, batch.S);
   run_and_learn(cached, position_);
   plans_ran_.add(batch.S, cached.prepared->plan().name);
+  last_batch_ = batch;
   position_ += batch.S;
   furthest_ = std::max(furthest_, position_);
+}
+
+std::vector<RoutedLayer> Engine::routing() const {
+  std::vector<RoutedLayer> layers;
+  for (int64_t l = 0; l < config().layers && last_batch_.S > 0; ++l) {
+    if (!config().has_experts(l)) continue;
+    const LayerRouting& from = activations_->routing[static_cast<size_t>(l)];
+    const ExpertsConfig& experts = *config().experts;
+    RoutedLayer layer;
+    layer.layer = l;
+    layer.tokens = l + 1 < config().layers ? last_batch_.S : last_batch_.outputs;
+    layer.scores_stride = experts.count + (experts.shared_gate ? 1 : 0);
+    const auto tokens = static_cast<size_t>(layer.tokens), chosen = tokens * static_cast<size_t>(experts.used);
+    layer.scores = {from.scores.as<const float>(), tokens * static_cast<size_t>(layer.scores_stride)};
+    layer.ids = {from.ids.as<const int32_t>(), chosen};
+    layer.weights = {from.weights.as<const float>(), chosen};
+    layers.push_back(layer);
+  }
+  return layers;
 }
 
 // Every pass is a measurement, as far as that costs nothing to speak of: passes of a kind are looked at ever more

@@ -74,6 +74,16 @@ struct EngineOptions {
   OnLongWork on_long_work;  // keeping is told by the destructor
 };
 
+// Where the tokens of the last pass went, in one layer with experts: in the order of the tokens, the last layer's only
+// those with logits. Borrowed until the next pass.
+struct RoutedLayer {
+  int64_t layer = 0, tokens = 0;
+  int64_t scores_stride = 0;       // E, or more where a gate follows
+  std::span<const float> scores;   // [tokens, scores_stride]
+  std::span<const int32_t> ids;    // [tokens, k], ascending
+  std::span<const float> weights;  // [tokens, k]
+};
+
 class Engine {
  public:
   static std::unique_ptr<Engine> open(const EngineOptions& options);
@@ -84,7 +94,8 @@ class Engine {
   // Appends tokens; hands over logits [n, vocabulary] of each piece, `first` being the index of its first token in ids.
   using LogitsSink = std::function<void(int64_t first, std::span<const float> logits)>;
   void extend_all(std::span<const int32_t> ids, const LogitsSink& sink);
-  void rewind(int64_t position);  // 0: forget everything
+  std::vector<RoutedLayer> routing() const;  // empty: no experts, or nothing ran
+  void rewind(int64_t position);             // 0: forget everything
   // Takes up again what rewind() has left, up to any position that was reached since open(): the keys and values there
   // are those of the tokens that were last appended at each place.
   void resume(int64_t position);
@@ -189,6 +200,7 @@ class Engine {
   std::vector<CachedPlan> prepared_;                           // most recently used last
   std::map<std::pair<int64_t, std::string>, int64_t> passes_;  // that ran, by length class and plan
   bool first_pass_ = true;
+  Batch last_batch_{0, 0};
   struct Pieces {
     int64_t position = -1, total = 0;  // of the prompt: where it begins, and its tokens
     std::vector<int64_t> lengths;

@@ -15,6 +15,7 @@
 #include "engine/app/progress.h"
 #include "engine/app/report.h"
 #include "engine/app/text_input.h"
+#include "engine/moe/near_ties.h"
 #include "engine/run/perplexity.h"
 #include "sync/clock.h"
 #include "sync/error.h"
@@ -110,6 +111,7 @@ int eval_command(const CommonFlags& flags, const EvalFlags& eval) {
   LogLikelihood likelihood;
   const auto V = static_cast<size_t>(engine->config().vocabulary);
   const double start = now_seconds();
+  RouterMargins margins;
   double judging = 0;  // writing and summing up is not evaluating
   engine->extend_all(ids, [&](int64_t first, std::span<const float> logits) {
     const double begin = now_seconds();
@@ -121,6 +123,10 @@ int eval_command(const CommonFlags& flags, const EvalFlags& eval) {
         likelihood.negative_log_sum += negative_log_likelihood(logits.subspan(s * V, V), ids[next]);
         ++likelihood.tokens;
       }
+    }
+    for (const RoutedLayer& layer : engine->routing()) {
+      const ExpertsConfig& experts = *engine->config().experts;
+      add_margins(margins, layer.scores, layer.scores_stride, experts.count, experts.used, experts.gating);
     }
     judging += now_seconds() - begin;
   });
@@ -149,6 +155,7 @@ int eval_command(const CommonFlags& flags, const EvalFlags& eval) {
       out["mean_nll"] = likelihood.mean();
       out["nll_tokens"] = likelihood.tokens;
     }
+    if (margins.decisions > 0) out["router"] = router_json(margins);
     if (!eval.logits_out.empty()) out["logits"] = eval.logits_out;
     print_json(out);
     return kDone;
@@ -161,6 +168,10 @@ int eval_command(const CommonFlags& flags, const EvalFlags& eval) {
     std::fprintf(stderr, "evaluated %lld tokens in pieces of %lld, %.1f tokens/s (measured); device %s; plan %s\n",
                  static_cast<long long>(count), static_cast<long long>(chunk), static_cast<double>(count) / seconds,
                  engine->device_names().c_str(), engine->plan_name().c_str());
+    if (margins.near_ties > 0)
+      std::fprintf(stderr,
+                   "%lld of %lld choices of experts were near ties (within %g): other roundings may choose otherwise\n",
+                   static_cast<long long>(margins.near_ties), static_cast<long long>(margins.decisions), kNearTie);
     if (clock) print_on_chip(*clock, count, chunk);
   }
   return kDone;

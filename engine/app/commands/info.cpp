@@ -53,27 +53,61 @@ std::vector<TypeCount> count_types(const GgufFile& file) {
   return sorted;
 }
 
+const char* name_of(Gating gating) {
+  switch (gating) {
+    case Gating::softmax:
+      return "softmax";
+    case Gating::sigmoid:
+      return "sigmoid";
+    case Gating::sparse_mixer:
+      return "sparse_mixer";
+  }
+  TANDEM_CHECK(false, "a gating without a name");
+}
+
+// What only some models have.
+void add_parts(json& shapes, const ModelConfig& config) {
+  if (config.experts) {
+    const ExpertsConfig& experts = *config.experts;
+    shapes["experts"] = experts.count;
+    shapes["experts_used"] = experts.used;
+    shapes["expert_feed_forward"] = experts.feed_forward;
+    shapes["shared_feed_forward"] = experts.shared_feed_forward;
+    shapes["dense_layers"] = experts.dense_layers;
+    shapes["gating"] = name_of(experts.gating);
+    shapes["expert_weights_normalised"] = experts.normalised;
+    shapes["expert_scale"] = experts.scale;
+  }
+  if (config.latent) {
+    shapes["kv_lora_rank"] = config.latent->rank;
+    shapes["nope_dim"] = config.latent->nope;
+    shapes["value_dim"] = config.latent->value;
+  }
+}
+
 json config_json(const ModelConfig& config) {
   int64_t window_layers = 0;
   for (int64_t layer = 0; layer < config.layers; ++layer) window_layers += config.window_of(layer) > 0 ? 1 : 0;
-  return {{"layers", config.layers},
-          {"hidden", config.hidden},
-          {"feed_forward", config.feed_forward},
-          {"heads", config.heads},
-          {"kv_heads", config.kv_heads},
-          {"head_dim", config.head_dim},
-          {"vocabulary", config.vocabulary},
-          {"context_length", config.context_length},
-          {"norm_eps", config.norm_eps},
-          {"rope_base", config.rope.base},
-          {"rope_dim", config.rope.dim},
-          {"rope_layout", config.rope.halves ? "halves" : "interleaved"},
-          {"window", config.window},
-          {"window_layers", window_layers},
-          {"activation", config.activation == Activation::silu ? "silu" : "gelu_tanh"},
-          {"qkv_bias", config.qkv_bias},
-          {"qk_norm", config.qk_norm},
-          {"tied_output", config.tied_output}};
+  json shapes{{"layers", config.layers},
+              {"hidden", config.hidden},
+              {"feed_forward", config.feed_forward},
+              {"heads", config.heads},
+              {"kv_heads", config.kv_heads},
+              {"head_dim", config.head_dim},
+              {"vocabulary", config.vocabulary},
+              {"context_length", config.context_length},
+              {"norm_eps", config.norm_eps},
+              {"rope_base", config.rope.base},
+              {"rope_dim", config.rope.dim},
+              {"rope_layout", config.rope.halves ? "halves" : "interleaved"},
+              {"window", config.window},
+              {"window_layers", window_layers},
+              {"activation", config.activation == Activation::silu ? "silu" : "gelu_tanh"},
+              {"qkv_bias", config.qkv_bias},
+              {"qk_norm", config.qk_norm},
+              {"tied_output", config.tied_output}};
+  add_parts(shapes, config);
+  return shapes;
 }
 
 // Asks every device whether it multiplies with each stored type: {"device", "type", "packed", "supported", "reason"}.

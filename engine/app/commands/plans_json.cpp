@@ -11,4 +11,11 @@ nlohmann::json plans_json(std::span<const PlanRan> plans) {
   return array;
 }
 
+nlohmann::json router_json(const RouterMargins& margins) {
+  return {{"decisions", margins.decisions},
+          {"near_ties", margins.near_ties},
+          {"smallest_margin", margins.smallest},
+          {"near_below", kNearTie}};
+}
+
 }  // namespace tandem::app

@@ -20,6 +20,8 @@ const std::map<std::string, std::vector<std::string>> kTestsOf = {
     {"bench", {"bench"}},
     {"profile", {"measuring"}},
     {"calibrate", {"measuring"}},
+    {"calibrate-moe", {"expert_use"}},
+    {"trace-moe", {"expert_use"}},
     {"make-random", {"make_random"}},
     {"warm", {"warm"}},
     {"bench-sync", {"measuring"}},

@@ -37,6 +37,20 @@ TEST(Info, tells_shapes_types_and_sizes_of_the_file_and_what_each_device_takes) 
   EXPECT_THAT(tandem({"info", "-m", stories(), "--device", "host", "-q"}).err, IsEmpty());
 }
 
+TEST(Info, tells_of_experts_and_latents_where_a_model_has_them) {
+  const json latent = json_of({"info", "-m", repository_data("arch-models/deepseek2-F32.gguf")}).at("shapes");
+  EXPECT_EQ(latent.at("experts"), 8);
+  EXPECT_EQ(latent.at("experts_used"), 2);
+  EXPECT_EQ(latent.at("expert_feed_forward"), 32);
+  EXPECT_EQ(latent.at("shared_feed_forward"), 64);
+  EXPECT_EQ(latent.at("dense_layers"), 1);
+  EXPECT_EQ(latent.at("gating"), "softmax");
+  EXPECT_EQ(latent.at("expert_weights_normalised"), false);
+  EXPECT_EQ(latent.at("kv_lora_rank"), 32);
+  EXPECT_EQ(latent.at("value_dim"), 32);
+  EXPECT_FALSE(json_of({"info", "-m", stories()}).at("shapes").contains("experts"));
+}
+
 TEST(Devices, tells_what_was_proven_of_those_that_are_named) {
   const json report = json_of({"devices", "--device", "npu:0,host", "-t", "1"});
   ASSERT_EQ(report.at("devices").size(), 2u);

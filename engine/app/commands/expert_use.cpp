@@ -1,0 +1,303 @@
+#include "engine/app/commands/expert_use.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "engine/app/commands/open_engine.h"
+#include "engine/app/commands/plans_json.h"
+#include "engine/app/commands/tokenize.h"
+#include "engine/app/progress.h"
+#include "engine/app/report.h"
+#include "engine/app/text_input.h"
+#include "engine/device/registry.h"
+#include "engine/moe/calibration.h"
+#include "engine/moe/near_ties.h"
+#include "engine/moe/routing_trace.h"
+#include "engine/run/engine.h"
+#include "sync/error.h"
+#include "sync/whole_file.h"
+
+namespace tandem::app {
+namespace {
+
+using Window = std::vector<int32_t>;
+
+struct Text {
+  std::string name;  // its file
+  std::vector<Window> windows;
+};
+
+std::vector<Window> windows_of_text(const Engine& engine, const std::string& text, int64_t length) {
+  EncodeOptions plain;
+  plain.add_bos_eos = false;
+  plain.parse_special = false;
+  const std::vector<int32_t> ids = engine.tokenizer().encode(text, plain);
+  const std::vector<int32_t> empty = engine.tokenizer().encode("", {});  // what every text begins with
+  const size_t each = static_cast<size_t>(length) - std::min(empty.size(), static_cast<size_t>(length) - 1);
+  std::vector<Window> windows;
+  for (size_t begin = 0; begin < ids.size(); begin += each) {
+    Window window = empty;
+    window.insert(window.end(), ids.begin() + static_cast<std::ptrdiff_t>(begin),
+                  ids.begin() + static_cast<std::ptrdiff_t>(std::min(begin + each, ids.size())));
+    windows.push_back(std::move(window));
+  }
+  return windows;
+}
+
+std::vector<Window> windows_of_ids(const Engine& engine, const std::string& path) {
+  std::vector<Window> windows;
+  std::istringstream lines(read_file(path));
+  for (std::string line; std::getline(lines, line);) {
+    Window window = parse_ids(line, engine.config().vocabulary);
+    if (!window.empty()) windows.push_back(std::move(window));
+  }
+  return windows;
+}
+
+std::vector<Text> read_texts(const Engine& engine, const ExpertUseFlags& own) {
+  std::vector<Text> texts;
+  for (const std::string& path : own.texts)
+    texts.push_back({path, windows_of_text(engine, read_file(path), own.window)});
+  for (const std::string& path : own.ids_files) texts.push_back({path, windows_of_ids(engine, path)});
+  for (const Text& text : texts) {
+    if (text.windows.empty()) throw Error("there is nothing to read", text.name, "Give a text of at least one token");
+  }
+  return texts;
+}
+
+// One device computes everything, with f32 activations and cache: what is counted is the model's, and not a rounding's.
+CommonFlags exact_flags(const CommonFlags& flags) {
+  CommonFlags exact = flags;
+  exact.act = exact.cache_type = "f32";
+  if (exact.devices.empty()) exact.devices = {available_devices().front()};
+  exact.plan = exact.devices == std::vector<std::string>{"host"} ? "host-only" : "gpu-only";
+  return exact;
+}
+
+std::unique_ptr<Engine> open_with_experts(const CommonFlags& flags, const ExpertUseFlags& own) {
+  const GgufFile file = GgufFile::open(flags.model);
+  const ModelConfig config = read_config(file);
+  if (!config.experts)
+    throw Error("the model has no experts", flags.model, "calibrate-moe and trace-moe are for mixtures of experts");
+  int64_t longest = own.window;  // of ids files any length
+  for (const std::string& path : own.ids_files) {
+    std::istringstream lines(read_file(path));
+    for (std::string line; std::getline(lines, line);)
+      longest = std::max(longest, static_cast<int64_t>(parse_ids(line, config.vocabulary).size()));
+  }
+  const int64_t piece = std::min<int64_t>(longest, 256);
+  return open_engine(exact_flags(flags), {longest, piece, piece});
+}
+
+RoutingCounts no_counts(const ModelConfig& config) {
+  std::vector<int64_t> layers;
+  for (int64_t l = 0; l < config.layers; ++l) {
+    if (config.has_experts(l)) layers.push_back(l);
+  }
+  return empty_counts(config.experts->count, config.experts->used, std::move(layers));
+}
+
+// Calls each(first, layers) for every pass over a window: where its tokens from `first` on went.
+void read_window(Engine& engine, const Window& window,
+                 const std::function<void(int64_t first, const std::vector<RoutedLayer>& layers)>& each) {
+  engine.rewind(0);
+  engine.extend_all(window, [&](int64_t first, std::span<const float>) { each(first, engine.routing()); });
+}
+
+class Reading {
+ public:
+  Reading(const CommonFlags& flags, const std::vector<Text>& texts)
+      : progress_("reading", ProgressUnit::tokens, !flags.quiet() && Progress::stderr_is_terminal()) {
+    for (const Text& text : texts)
+      for (const Window& window : text.windows) total_ += window.size();
+  }
+  void add(const Window& window) { progress_.update(done_ += window.size(), total_); }
+  void clear() { progress_.clear(); }
+  uint64_t total() const { return total_; }
+
+ private:
+  Progress progress_;
+  uint64_t done_ = 0, total_ = 0;
+};
+
+// One count for each window of each text.
+std::vector<std::vector<RoutingCounts>> count_windows(const CommonFlags& flags, Engine& engine,
+                                                      const std::vector<Text>& texts, RouterMargins& margins) {
+  const ExpertsConfig& experts = *engine.config().experts;
+  Reading reading(flags, texts);
+  std::vector<std::vector<RoutingCounts>> all;
+  for (const Text& text : texts) {
+    auto& of_text = all.emplace_back();
+    for (const Window& window : text.windows) {
+      RoutingCounts& counts = of_text.emplace_back(no_counts(engine.config()));
+      read_window(engine, window, [&](int64_t, const std::vector<RoutedLayer>& layers) {
+        counts.tokens += layers.front().tokens;
+        for (size_t l = 0; l < layers.size(); ++l) {
+          count_choices(counts, l, layers[l].ids);
+          add_margins(margins, layers[l].scores, layers[l].scores_stride, experts.count, experts.used, experts.gating);
+        }
+      });
+      reading.add(window);
+    }
+  }
+  reading.clear();
+  return all;
+}
+
+RoutingCounts total_of(const std::vector<RoutingCounts>& windows, const ModelConfig& config) {
+  RoutingCounts total = no_counts(config);
+  for (const RoutingCounts& window : windows) total = sum_of(total, window);
+  return total;
+}
+
+// N1: how well half of a text's windows foretell the others, and one text another.
+nlohmann::json overlaps(const std::vector<Text>& texts, const std::vector<std::vector<RoutingCounts>>& counts,
+                        const ModelConfig& config) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const int64_t K : {4, 8}) {
+    if (K >= config.experts->count) continue;
+    for (size_t a = 0; a < texts.size(); ++a) {
+      std::vector<RoutingCounts> seen, unseen;
+      for (size_t w = 0; w < counts[a].size(); ++w) (w % 2 == 0 ? seen : unseen).push_back(counts[a][w]);
+      if (!unseen.empty())
+        rows.push_back({{"calibrated_on", texts[a].name},
+                        {"judged_on", texts[a].name + ", windows not seen"},
+                        {"k", K},
+                        {"overlap", overlap_on(total_of(seen, config), unseen, K)}});
+      for (size_t b = 0; b < texts.size(); ++b) {
+        if (a == b) continue;
+        const RoutingCounts whole = total_of(counts[b], config);
+        rows.push_back({{"calibrated_on", texts[a].name},
+                        {"judged_on", texts[b].name},
+                        {"k", K},
+                        {"overlap", overlap_on(total_of(counts[a], config), std::span(&whole, 1), K)}});
+      }
+    }
+  }
+  return rows;
+}
+
+void print_calibration(const Calibration& calibration, const nlohmann::json& overlap_rows) {
+  const RoutingCounts& counts = calibration.counts;
+  std::printf("%lld tokens, %lld of %lld experts each\n", static_cast<long long>(counts.tokens),
+              static_cast<long long>(counts.used), static_cast<long long>(counts.experts));
+  std::printf("layer  imbalance  most popular\n");
+  for (size_t l = 0; l < counts.layers.size(); ++l) {
+    std::printf("%5lld  %9.2f ", static_cast<long long>(counts.layers[l]), imbalance(counts.counts[l]));
+    const auto popular = by_popularity(counts.counts[l]);
+    for (size_t i = 0; i < std::min<size_t>(4, popular.size()); ++i)
+      std::printf(" %lld", static_cast<long long>(popular[i]));
+    std::printf("\n");
+  }
+  for (const auto& row : overlap_rows)
+    std::printf("overlap of the top %d: %.1f %%, calibrated on %s, judged on %s\n", row.at("k").get<int>(),
+                100 * row.at("overlap").get<double>(), row.at("calibrated_on").get<std::string>().c_str(),
+                row.at("judged_on").get<std::string>().c_str());
+}
+
+void add_flags(CLI::App& app, CommonFlags& flags, ExpertUseFlags& own, const char* output) {
+  add_model_flag(app, flags);
+  app.add_option("-f,--file", own.texts, "texts to read, byte for byte; several are told apart");
+  app.add_option("--ids", own.ids_files, "files of token ids: each line is a window, used as it is");
+  app.add_option("--window", own.window, "tokens that are read together; a longer text is cut into windows")
+      ->check(CLI::Range(int64_t{2}, int64_t{1} << 20))
+      ->capture_default_str();
+  app.add_option("-o,--output", own.output, output)->required();
+  add_device_flag(app, flags);
+  app.add_option("-t,--threads", flags.threads, "cores to use; 0: all")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+  add_output_flags(app, flags);
+}
+
+template <typename Command>
+void add_command(CLI::App& app, Action& action, const char* output, Command command) {
+  auto flags = std::make_shared<CommonFlags>();
+  auto own = std::make_shared<ExpertUseFlags>();
+  add_flags(app, *flags, *own, output);
+  app.callback([flags, own, &action, command] {
+    if (own->texts.empty() && own->ids_files.empty())
+      throw CLI::ValidationError("give a text to read: -f FILE, or --ids FILE");
+    action = [flags, own, command] { return command(*flags, *own); };
+  });
+}
+
+}  // namespace
+
+void add_calibrate_moe(CLI::App& app, Action& action) {
+  add_command(app, action, "the calibration: a .json file", calibrate_moe_command);
+}
+void add_trace_moe(CLI::App& app, Action& action) {
+  add_command(app, action, "the trace: a .jsonl file", trace_moe_command);
+}
+
+int calibrate_moe_command(const CommonFlags& flags, const ExpertUseFlags& own) {
+  apply_verbosity(flags);
+  const auto engine = open_with_experts(flags, own);
+  print_notes(flags, *engine);
+  const std::vector<Text> texts = read_texts(*engine, own);
+  RouterMargins margins;
+  const auto counts = count_windows(flags, *engine, texts, margins);
+  Calibration calibration{engine->config().name, no_counts(engine->config())};
+  for (const auto& of_text : counts)
+    calibration.counts = sum_of(calibration.counts, total_of(of_text, engine->config()));
+  write_whole_file(own.output, calibration_json(calibration));
+  const nlohmann::json overlap_rows = overlaps(texts, counts, engine->config());
+  if (flags.json) {
+    nlohmann::json out = nlohmann::json::parse(calibration_json(calibration));
+    out["overlap"] = overlap_rows;
+    out["router"] = router_json(margins);
+    out["output"] = own.output;
+    print_json(out);
+  } else {
+    print_calibration(calibration, overlap_rows);
+  }
+  return kDone;
+}
+
+int trace_moe_command(const CommonFlags& flags, const ExpertUseFlags& own) {
+  apply_verbosity(flags);
+  const auto engine = open_with_experts(flags, own);
+  print_notes(flags, *engine);
+  const std::vector<Text> texts = read_texts(*engine, own);
+  const RoutingCounts shape = no_counts(engine->config());
+  RoutingTrace trace{engine->config().name, shape.experts, shape.used, shape.layers, {}};
+  Reading reading(flags, texts);
+  const auto k = static_cast<size_t>(shape.used);
+  int64_t sequence = 0;
+  for (const Text& text : texts) {
+    for (const Window& window : text.windows) {
+      read_window(*engine, window, [&](int64_t first, const std::vector<RoutedLayer>& layers) {
+        for (int64_t s = 0; s < layers.front().tokens; ++s) {
+          TracedToken token{sequence, first + s, {}, {}};
+          for (const RoutedLayer& layer : layers) {
+            const auto ids = layer.ids.subspan(static_cast<size_t>(s) * k, k);
+            const auto weights = layer.weights.subspan(static_cast<size_t>(s) * k, k);
+            token.experts.emplace_back(ids.begin(), ids.end());
+            token.weights.emplace_back(weights.begin(), weights.end());
+          }
+          trace.tokens.push_back(std::move(token));
+        }
+      });
+      reading.add(window);
+      ++sequence;
+    }
+  }
+  reading.clear();
+  std::ostringstream lines;
+  write_routing_trace(trace, lines);
+  write_whole_file(own.output, lines.str());
+  if (flags.json)
+    print_json({{"output", own.output}, {"tokens", trace.tokens.size()}, {"sequences", sequence}});
+  else if (!flags.quiet())
+    std::fprintf(stderr, "%zu tokens of %lld windows in %s\n", trace.tokens.size(), static_cast<long long>(sequence),
+                 own.output.c_str());
+  return kDone;
+}
+
+}  // namespace tandem::app

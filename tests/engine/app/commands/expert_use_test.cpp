@@ -1,0 +1,133 @@
+// `tandem calibrate-moe` and `tandem trace-moe` as a whole: what is counted and recorded of a small made-up mixture of
+// experts, and what is refused.
+#include <cmath>
+#include <numeric>
+#include <set>
+
+#include "tests/engine/app/commands/whole.h"
+
+namespace tandem::testing {
+namespace {
+
+class ExpertUse : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string shape = folder_.write(
+        "shape.json", R"({"schema": 1, "name": "toy", "architecture": "qwen3moe", "layers": 2, "hidden": 64,
+                          "feed_forward": 96, "heads": 2, "vocabulary": 300, "context_length": 128, "experts": 8,
+                          "experts_used": 2, "expert_feed_forward": 64})");
+    ASSERT_EQ(tandem({"make-random", "--shape", shape, "--type", "q8_0", "-o", model_, "-q"}).status, 0);
+  }
+  const Folder folder_;
+  const std::string model_ = folder_.file("toy.gguf");
+};
+
+// Of every layer: all choices of the tokens that were read.
+void expect_whole_counts(const json& calibration, int64_t tokens) {
+  EXPECT_EQ(calibration.at("tokens"), tokens);
+  ASSERT_EQ(calibration.at("layers").size(), 2u);
+  for (const json& layer : calibration.at("layers")) {
+    const auto counts = layer.at("counts").get<std::vector<int64_t>>();
+    EXPECT_EQ(counts.size(), 8u);
+    EXPECT_EQ(std::reduce(counts.begin(), counts.end()), tokens * 2);
+    const double busiest = static_cast<double>(*std::ranges::max_element(counts));
+    EXPECT_NEAR(layer.at("imbalance").get<double>(), busiest * 8 / static_cast<double>(tokens * 2), 1e-9);
+    EXPECT_EQ(counts[layer.at("popularity").at(0).get<size_t>()], static_cast<int64_t>(busiest));
+  }
+}
+
+TEST_F(ExpertUse, is_counted_window_by_window) {
+  const std::string ids = folder_.write("ids", "5 6 7 8 9\n\n10 11 12\n"), out = folder_.file("calibration.json");
+  const json answer = json_of({"calibrate-moe", "-m", model_, "--ids", ids, "-o", out, "--device", "host", "-t", "1"});
+  expect_whole_counts(answer, 8);
+  const json kept = json::parse(content_of(out));
+  expect_whole_counts(kept, 8);
+  EXPECT_EQ(kept.at("model"), "toy, random weights");
+  EXPECT_EQ(answer.at("router").at("decisions"), 16);  // 8 tokens in 2 layers
+  // A window knows nothing of the one before it: alone they give the same counts.
+  const auto first = json_of({"calibrate-moe", "-m", model_, "--ids", folder_.write("a", "5 6 7 8 9"), "-o",
+                              folder_.file("a.json"), "--device", "host"});
+  const auto second = json_of({"calibrate-moe", "-m", model_, "--ids", folder_.write("b", "10 11 12"), "-o",
+                               folder_.file("b.json"), "--device", "host"});
+  for (size_t l = 0; l < 2; ++l) {
+    for (size_t e = 0; e < 8; ++e) {
+      const auto count = [&](const json& of) { return of.at("layers").at(l).at("counts").at(e).get<int64_t>(); };
+      EXPECT_EQ(count(first) + count(second), count(kept));
+    }
+  }
+}
+
+TEST_F(ExpertUse, of_texts_is_compared) {
+  const std::string one =
+                        folder_.write("one.txt", std::string(400, 'a') + " and something else " + std::string(90, 'b')),
+                    two = folder_.write("two.txt", "quite another text, with other letters: xyz xyz xyz");
+  const json answer = json_of({"calibrate-moe", "-m", model_, "-f", one, "-f", two, "--window", "32", "-o",
+                               folder_.file("c.json"), "--device", "host"});
+  std::set<std::string> judged;
+  for (const json& row : answer.at("overlap")) {
+    EXPECT_EQ(row.at("k"), 4);  // 8 of 8 experts say nothing
+    EXPECT_GE(row.at("overlap").get<double>(), 0.0);
+    EXPECT_LE(row.at("overlap").get<double>(), 1.0);
+    judged.insert(row.at("calibrated_on").get<std::string>() + " " + row.at("judged_on").get<std::string>());
+  }
+  EXPECT_TRUE(judged.contains(one + " " + two));
+  EXPECT_TRUE(judged.contains(two + " " + one));
+  EXPECT_TRUE(judged.contains(one + " " + one + ", windows not seen"));
+  const Ended text =
+      tandem({"calibrate-moe", "-m", model_, "-f", two, "-o", folder_.file("d.json"), "--device", "host", "-q"});
+  EXPECT_EQ(text.status, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("imbalance"));
+}
+
+TEST_F(ExpertUse, is_recorded_token_by_token) {
+  const std::string ids = folder_.write("ids", "5 6 7\n8 9\n"), out = folder_.file("trace.jsonl");
+  const Ended ended = tandem({"trace-moe", "-m", model_, "--ids", ids, "-o", out, "--device", "host", "-v"});
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("5 tokens of 2 windows"));
+  std::istringstream lines(content_of(out));
+  std::string line;
+  ASSERT_TRUE(std::getline(lines, line));
+  EXPECT_EQ(json::parse(line).at("experts"), 8);
+  std::vector<std::pair<int, int>> places;
+  while (std::getline(lines, line)) {
+    const json token = json::parse(line);
+    places.emplace_back(token.at("seq"), token.at("pos"));
+    for (const json& weights : token.at("weights"))
+      EXPECT_NEAR(weights.at(0).get<double>() + weights.at(1).get<double>(), 1.0,
+                  1e-5);  // this architecture's are normed
+  }
+  EXPECT_EQ(places, (std::vector<std::pair<int, int>>{{0, 0}, {0, 1}, {0, 2}, {1, 0}, {1, 1}}));
+  EXPECT_EQ(json_of({"trace-moe", "-m", model_, "-f", folder_.write("t", "abc"), "--window", "16", "-t", "1", "-q",
+                     "-o", folder_.file("t.jsonl"), "--device", "host"})
+                .at("sequences"),
+            1);
+}
+
+TEST_F(ExpertUse, refuses_what_it_cannot_count) {
+  const std::string out = folder_.file("no.json"), text = folder_.write("text", "abc");
+  const Ended dense = tandem({"calibrate-moe", "-m", stories(), "-f", text, "-o", out, "--device", "host"});
+  EXPECT_EQ(dense.status, 1);
+  EXPECT_THAT(dense.err, HasSubstr("no experts"));
+  EXPECT_EQ(tandem({"calibrate-moe", "-m", model_, "-o", out}).status, 2) << "without a text";
+  EXPECT_EQ(tandem({"trace-moe", "-m", model_, "-f", text}).status, 2) << "without a file to write";
+  const Ended empty =
+      tandem({"trace-moe", "-m", model_, "-f", folder_.write("empty", ""), "-o", out, "--device", "host"});
+  EXPECT_EQ(empty.status, 1);
+  EXPECT_THAT(empty.err, HasSubstr("nothing to read"));
+  const Ended beyond =
+      tandem({"trace-moe", "-m", model_, "--ids", folder_.write("ids", "300"), "-o", out, "--device", "host"});
+  EXPECT_EQ(beyond.status, 1);
+  EXPECT_FALSE(std::filesystem::exists(out));
+}
+
+// `eval` says how near the routers came to other choices.
+TEST_F(ExpertUse, of_an_evaluation_is_judged) {
+  const json answer = json_of(Arguments{"eval", "-m", model_, "--ids", folder_.write("ids", "5 6 7")} + on_host());
+  EXPECT_EQ(answer.at("router").at("decisions"), 6);
+  EXPECT_GE(answer.at("router").at("smallest_margin").get<double>(), 0.0);
+  EXPECT_FALSE(
+      json_of(Arguments{"eval", "-m", stories(), "--ids", folder_.write("i", "5 6 7")} + on_host()).contains("router"));
+}
+
+}  // namespace
+}  // namespace tandem::testing

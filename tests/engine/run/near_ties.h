@@ -1,0 +1,32 @@
+// Where a mixture of experts may choose otherwise because of rounding.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+
+#include "engine/moe/near_ties.h"
+#include "engine/run/engine.h"
+
+namespace tandem::testing {
+
+// The first token that has a choice which rounding may turn; all of them: there is none. From there on logits may
+// differ from those of another rounding by more than rounding.
+inline int64_t first_near_tie(Engine& engine, std::span<const int32_t> ids) {
+  auto first_of_all = static_cast<int64_t>(ids.size());
+  engine.rewind(0);
+  engine.extend_all(ids, [&](int64_t first, std::span<const float>) {
+    for (const RoutedLayer& layer : engine.routing()) {
+      const ExpertsConfig& experts = *engine.config().experts;
+      for (int64_t s = 0; s < layer.tokens; ++s) {
+        const auto at = static_cast<size_t>(s * layer.scores_stride);
+        const auto scores = layer.scores.subspan(at, static_cast<size_t>(experts.count));
+        if (router_margin(scores, experts.used, experts.gating) < kNearTie)
+          first_of_all = std::min(first_of_all, first + s);
+      }
+    }
+  });
+  return first_of_all;
+}
+
+}  // namespace tandem::testing
