@@ -175,6 +175,13 @@ int Placer::helper_of(const Operator& op, int first) const {
   return second >= 0 && second != first && one_memory && runs(second, op) ? second : -1;
 }
 
+SharingCosts Placer::sharing_costs(int first, int second) const {
+  const auto seconds = [this, first, second](bool is_second, const Operator& part) {
+    return request_.costs.seconds(is_second ? second : first, part, true);
+  };
+  return {seconds, request_.costs.sync_seconds};
+}
+
 void Placer::place_attention(const Operator& op, int first) {
   const int second = helper_of(op, first);
   if (second < 0) {
@@ -197,11 +204,7 @@ void Placer::place_grouped(const Operator& op, int first) {
   const PackedStack& w = whole.w;
   const auto [found, is_new] = grouped_rows_.try_emplace(
       {whole.S, whole.slots, w.count, w.rows, w.columns, static_cast<int64_t>(w.matrix_bytes()), whole.routed}, w.rows);
-  if (is_new)
-    found->second = best_grouped_rows(op, {[&](bool is_second, const Operator& part) {
-                                             return request_.costs.seconds(is_second ? second : first, part, true);
-                                           },
-                                           request_.costs.sync_seconds});
+  if (is_new) found->second = best_grouped_rows(op, sharing_costs(first, second));
   const int64_t kept = found->second;
   if (kept < w.rows) place_quietly(with_body(op, slice_rows(whole, kept, w.rows)), second);
   place_quietly(with_body(op, slice_rows(whole, 0, kept)), first);
@@ -213,12 +216,7 @@ int64_t Placer::attention_shares(const Operator& op, int first, int second) {
       {attention.S, attention.heads, attention.cache.kv_heads, attention.cache.head_dim, attention.cache.head_dim_v,
        static_cast<int64_t>(attention.positions.offset_bytes)},
       0);
-  if (is_new) {
-    found->second = best_attention_shares(op, {[&](bool is_second, const Operator& part) {
-                                                 return request_.costs.seconds(is_second ? second : first, part, true);
-                                               },
-                                               request_.costs.sync_seconds});
-  }
+  if (is_new) found->second = best_attention_shares(op, sharing_costs(first, second));
   return found->second;
 }
 

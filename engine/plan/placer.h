@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/plan/matmul_decisions.h"
+#include "engine/plan/partition/sharing_costs.h"
 #include "engine/plan/partition/token_layout.h"
 #include "engine/plan/plan_request.h"
 
@@ -86,6 +87,7 @@ class Placer {
   void place_uncut(const Operator& op, int first);
   int64_t attention_shares(const Operator& op, int first, int second);
   int helper_of(const Operator& op, int first) const;
+  SharingCosts sharing_costs(int first, int second) const;
 
   const PlanRequest& request_;
   std::vector<Placed> placed_;

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "engine/app/command.h"
+#include "engine/app/commands/expert_use.h"
 #include "engine/app/commands/open_engine.h"
 #include "engine/app/commands/plans_json.h"
 #include "engine/app/commands/soc_clock.h"
@@ -15,7 +16,6 @@
 #include "engine/app/progress.h"
 #include "engine/app/report.h"
 #include "engine/app/text_input.h"
-#include "engine/moe/near_ties.h"
 #include "engine/run/perplexity.h"
 #include "sync/clock.h"
 #include "sync/error.h"
@@ -124,10 +124,7 @@ int eval_command(const CommonFlags& flags, const EvalFlags& eval) {
         ++likelihood.tokens;
       }
     }
-    for (const RoutedLayer& layer : engine->routing()) {
-      const ExpertsConfig& experts = *engine->config().experts;
-      add_margins(margins, layer.scores, layer.scores_stride, experts.count, experts.used, experts.gating);
-    }
+    add_margins(margins, *engine);
     judging += now_seconds() - begin;
   });
   const double seconds = now_seconds() - start - judging;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -49,25 +50,14 @@ std::vector<Window> windows_of_text(const Engine& engine, const std::string& tex
   return windows;
 }
 
-std::vector<Window> windows_of_ids(const Engine& engine, const std::string& path) {
+std::vector<Window> windows_of_ids(const std::string& path, int64_t vocabulary) {
   std::vector<Window> windows;
   std::istringstream lines(read_file(path));
   for (std::string line; std::getline(lines, line);) {
-    Window window = parse_ids(line, engine.config().vocabulary);
+    Window window = parse_ids(line, vocabulary);
     if (!window.empty()) windows.push_back(std::move(window));
   }
   return windows;
-}
-
-std::vector<Text> read_texts(const Engine& engine, const ExpertUseFlags& own) {
-  std::vector<Text> texts;
-  for (const std::string& path : own.texts)
-    texts.push_back({path, windows_of_text(engine, read_file(path), own.window)});
-  for (const std::string& path : own.ids_files) texts.push_back({path, windows_of_ids(engine, path)});
-  for (const Text& text : texts) {
-    if (text.windows.empty()) throw Error("there is nothing to read", text.name, "Give a text of at least one token");
-  }
-  return texts;
 }
 
 // One device computes everything, with f32 activations and cache: what is counted is the model's, and not a rounding's.
@@ -79,19 +69,32 @@ CommonFlags exact_flags(const CommonFlags& flags) {
   return exact;
 }
 
-std::unique_ptr<Engine> open_with_experts(const CommonFlags& flags, const ExpertUseFlags& own) {
-  const GgufFile file = GgufFile::open(flags.model);
-  const ModelConfig config = read_config(file);
+// An engine and what it is to read. Files of ids are read first: they say how long a window may be.
+struct Session {
+  std::unique_ptr<Engine> engine;
+  std::vector<Text> texts;
+};
+
+Session open_with_experts(const CommonFlags& flags, const ExpertUseFlags& own) {
+  const ModelConfig config = read_config(GgufFile::open(flags.model));
   if (!config.experts)
     throw Error("the model has no experts", flags.model, "calibrate-moe and trace-moe are for mixtures of experts");
-  int64_t longest = own.window;  // of ids files any length
+  std::vector<Text> of_ids;
+  int64_t longest = own.window;
   for (const std::string& path : own.ids_files) {
-    std::istringstream lines(read_file(path));
-    for (std::string line; std::getline(lines, line);)
-      longest = std::max(longest, static_cast<int64_t>(parse_ids(line, config.vocabulary).size()));
+    of_ids.push_back({path, windows_of_ids(path, config.vocabulary)});
+    for (const Window& window : of_ids.back().windows) longest = std::max(longest, static_cast<int64_t>(window.size()));
   }
   const int64_t piece = std::min<int64_t>(longest, 256);
-  return open_engine(exact_flags(flags), {longest, piece, piece});
+  Session session{open_engine(exact_flags(flags), {longest, piece, piece}), {}};
+  print_notes(flags, *session.engine);
+  for (const std::string& path : own.texts)
+    session.texts.push_back({path, windows_of_text(*session.engine, read_file(path), own.window)});
+  std::ranges::move(of_ids, std::back_inserter(session.texts));
+  for (const Text& text : session.texts) {
+    if (text.windows.empty()) throw Error("there is nothing to read", text.name, "Give a text of at least one token");
+  }
+  return session;
 }
 
 RoutingCounts no_counts(const ModelConfig& config) {
@@ -118,7 +121,6 @@ class Reading {
   }
   void add(const Window& window) { progress_.update(done_ += window.size(), total_); }
   void clear() { progress_.clear(); }
-  uint64_t total() const { return total_; }
 
  private:
   Progress progress_;
@@ -128,7 +130,6 @@ class Reading {
 // One count for each window of each text.
 std::vector<std::vector<RoutingCounts>> count_windows(const CommonFlags& flags, Engine& engine,
                                                       const std::vector<Text>& texts, RouterMargins& margins) {
-  const ExpertsConfig& experts = *engine.config().experts;
   Reading reading(flags, texts);
   std::vector<std::vector<RoutingCounts>> all;
   for (const Text& text : texts) {
@@ -139,8 +140,8 @@ std::vector<std::vector<RoutingCounts>> count_windows(const CommonFlags& flags, 
         counts.tokens += layers.front().tokens;
         for (size_t l = 0; l < layers.size(); ++l) {
           count_choices(counts, l, layers[l].ids);
-          add_margins(margins, layers[l].scores, layers[l].scores_stride, experts.count, experts.used, experts.gating);
         }
+        add_margins(margins, engine);
       });
       reading.add(window);
     }
@@ -158,6 +159,8 @@ RoutingCounts total_of(const std::vector<RoutingCounts>& windows, const ModelCon
 // N1: how well half of a text's windows foretell the others, and one text another.
 nlohmann::json overlaps(const std::vector<Text>& texts, const std::vector<std::vector<RoutingCounts>>& counts,
                         const ModelConfig& config) {
+  std::vector<RoutingCounts> wholes;
+  for (const auto& windows : counts) wholes.push_back(total_of(windows, config));
   nlohmann::json rows = nlohmann::json::array();
   for (const int64_t K : {4, 8}) {
     if (K >= config.experts->count) continue;
@@ -171,11 +174,10 @@ nlohmann::json overlaps(const std::vector<Text>& texts, const std::vector<std::v
                         {"overlap", overlap_on(total_of(seen, config), unseen, K)}});
       for (size_t b = 0; b < texts.size(); ++b) {
         if (a == b) continue;
-        const RoutingCounts whole = total_of(counts[b], config);
         rows.push_back({{"calibrated_on", texts[a].name},
                         {"judged_on", texts[b].name},
                         {"k", K},
-                        {"overlap", overlap_on(total_of(counts[a], config), std::span(&whole, 1), K)}});
+                        {"overlap", overlap_on(wholes[a], std::span(&wholes[b], 1), K)}});
       }
     }
   }
@@ -229,6 +231,13 @@ void add_command(CLI::App& app, Action& action, const char* output, Command comm
 
 }  // namespace
 
+void add_margins(RouterMargins& margins, const Engine& engine) {
+  for (const RoutedLayer& layer : engine.routing()) {
+    const ExpertsConfig& experts = *engine.config().experts;
+    add_margins(margins, layer.scores, layer.scores_stride, experts.count, experts.used, experts.gating);
+  }
+}
+
 void add_calibrate_moe(CLI::App& app, Action& action) {
   add_command(app, action, "the calibration: a .json file", calibrate_moe_command);
 }
@@ -238,9 +247,7 @@ void add_trace_moe(CLI::App& app, Action& action) {
 
 int calibrate_moe_command(const CommonFlags& flags, const ExpertUseFlags& own) {
   apply_verbosity(flags);
-  const auto engine = open_with_experts(flags, own);
-  print_notes(flags, *engine);
-  const std::vector<Text> texts = read_texts(*engine, own);
+  const auto [engine, texts] = open_with_experts(flags, own);
   RouterMargins margins;
   const auto counts = count_windows(flags, *engine, texts, margins);
   Calibration calibration{engine->config().name, no_counts(engine->config())};
@@ -262,9 +269,7 @@ int calibrate_moe_command(const CommonFlags& flags, const ExpertUseFlags& own) {
 
 int trace_moe_command(const CommonFlags& flags, const ExpertUseFlags& own) {
   apply_verbosity(flags);
-  const auto engine = open_with_experts(flags, own);
-  print_notes(flags, *engine);
-  const std::vector<Text> texts = read_texts(*engine, own);
+  const auto [engine, texts] = open_with_experts(flags, own);
   const RoutingCounts shape = no_counts(engine->config());
   RoutingTrace trace{engine->config().name, shape.experts, shape.used, shape.layers, {}};
   Reading reading(flags, texts);

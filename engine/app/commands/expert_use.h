@@ -8,6 +8,8 @@
 
 #include "engine/app/command.h"
 #include "engine/app/common_flags.h"
+#include "engine/moe/near_ties.h"
+#include "engine/run/engine.h"
 
 namespace tandem::app {
 
@@ -21,6 +23,9 @@ struct ExpertUseFlags {
 
 void add_calibrate_moe(CLI::App& app, Action& action);
 void add_trace_moe(CLI::App& app, Action& action);
+// Adds how near the routers of the last pass came to other choices; nothing for a model without experts.
+void add_margins(RouterMargins& margins, const Engine& engine);
+
 int calibrate_moe_command(const CommonFlags& flags, const ExpertUseFlags& own);
 int trace_moe_command(const CommonFlags& flags, const ExpertUseFlags& own);
 

@@ -6,9 +6,6 @@
 namespace tandem::gpu {
 namespace {
 
-constexpr int64_t kFewTokens = 8;  // of lower_matmul.cpp: up to here their sums fit the registers
-constexpr size_t kGroup = 256;     // of the simt matmul
-
 std::string describe(const GroupedMatMul& op) {
   return "grouped_matmul S=" + std::to_string(op.S) + " slots=" + std::to_string(op.slots) + " of " +
          std::to_string(op.w.count) + " x [" + std::to_string(op.w.rows) + ", " + std::to_string(op.w.columns) + "] " +
@@ -53,10 +50,6 @@ Few few_of(const GroupedMatMul& op) {
   return {op.S <= kFewTokens, op.S};
 }
 
-const char* source_of(PackedKind kind) {
-  return kind == PackedKind::i4 ? "matmul_i4" : kind == PackedKind::i8 ? "matmul_i8" : "matmul_dense";
-}
-
 // The most tiles of `size` choices that there can be: every expert's last one may have a single choice.
 int64_t most_tiles(const GroupedMatMul& op, int64_t size) {
   const int64_t choices = op.S * op.slots, experts = std::min(op.w.count, choices);
@@ -83,18 +76,18 @@ void set_simd_grid(const GroupedMatMul& op, const Few& few, const LoweringContex
 }
 
 void set_simt_grid(const GroupedMatMul& op, const Few& few, const LoweringContext& context, KernelLaunch& launch) {
-  TANDEM_CHECK(context.max_work_group >= kGroup,
+  TANDEM_CHECK(context.max_work_group >= kMatMulGroup,
                "the simt matmul needs work-groups of 256, the device allows " + std::to_string(context.max_work_group));
   const auto panels = static_cast<size_t>(panel_count(op.w.rows));
   if (few.is_few) {
-    launch.local = {64, kGroup / 64, 1};
+    launch.local = {64, kMatMulGroup / 64, 1};
     launch.global[0] = panels * 64;
-    launch.global[1] *= kGroup / 64;
+    launch.global[1] *= kMatMulGroup / 64;
     return;
   }
   constexpr int64_t kTokensOfTile = 64;
-  launch.local = {kGroup, 1, 1};
-  launch.global[0] = panels * kGroup;
+  launch.local = {kMatMulGroup, 1, 1};
+  launch.global[0] = panels * kMatMulGroup;
   set_tiles(op, kTokensOfTile, launch);
 }
 
@@ -108,7 +101,7 @@ std::vector<KernelLaunch> lower_grouped_matmul(const GroupedMatMul& op, const Lo
   require_within_reach(op, context);
   const Few few = few_of(op);
   KernelLaunch launch;
-  launch.source = in_family(source_of(op.w.format.kind), context.family);
+  launch.source = in_family(matmul_stem(op.w.format.kind), context.family);
   launch.kernel = few.is_few ? "grouped_few" : "grouped_gemm";
   launch.options = packed_options(op.w.format);
   if (!context.shaders) launch.options += " -DGROUPED=1";

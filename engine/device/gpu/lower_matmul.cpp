@@ -8,7 +8,6 @@
 namespace tandem::gpu {
 namespace {
 
-constexpr int64_t kFewTokens = 8;      // up to here the sums of all tokens fit the registers beside the decoded weights
 constexpr int64_t kTokensOfTile = 64;  // the largest tile of tokens that a kernel takes
 
 std::string describe(const MatMul& op) {
@@ -89,10 +88,7 @@ std::vector<MatMul> within_reach(const MatMul& op, const LoweringContext& contex
 
 KernelLaunch lower_simd(const MatMul& op, const LoweringContext& context) {
   KernelLaunch launch;
-  const PackedKind kind = op.w.format.kind;
-  launch.source = kind == PackedKind::i4   ? "matmul_i4_simd"
-                  : kind == PackedKind::i8 ? "matmul_i8_simd"
-                                           : "matmul_dense_simd";
+  launch.source = in_family(matmul_stem(op.w.format.kind), KernelFamily::simd);
   const bool few = op.S <= kFewTokens;
   // Of 16 rows: 4 hide the latency of fma when there are few tokens. Shaders own four rows a lane anyway.
   const int64_t blocks = context.shaders || (few && op.S <= 4) ? 4 : 2;

@@ -5,23 +5,16 @@
 namespace tandem::gpu {
 namespace {
 
-constexpr int64_t kFewTokens = 8;  // their sums fit the registers beside eight decoded weights
 constexpr int64_t kTokensOfTile = 64;
-constexpr size_t kGroup = 256;  // 64 rows x 4 runs of K, or 16 x 16 tiles of 4 x 4
-
-const char* source_of(PackedKind kind) {
-  if (kind == PackedKind::i4) return "matmul_i4_simt";
-  return kind == PackedKind::i8 ? "matmul_i8_simt" : "matmul_dense_simt";
-}
 
 }  // namespace
 
 KernelLaunch lower_matmul_simt(const MatMul& op, const LoweringContext& context) {
-  TANDEM_CHECK(context.max_work_group >= kGroup,
+  TANDEM_CHECK(context.max_work_group >= kMatMulGroup,
                "the simt matmul needs work-groups of 256, the device allows " + std::to_string(context.max_work_group));
   const bool few = op.S <= kFewTokens;
   KernelLaunch launch;
-  launch.source = source_of(op.w.format.kind);
+  launch.source = in_family(matmul_stem(op.w.format.kind), KernelFamily::simt);
   launch.kernel = few ? "matmul_few" : "matmul_gemm";
   launch.options = packed_options(op.w.format);
   if (few) launch.options += " " + define("TOKENS", op.S);
@@ -32,11 +25,11 @@ KernelLaunch lower_matmul_simt(const MatMul& op, const LoweringContext& context)
   if (!few) launch.args.push_back(narrow(op.S));
   const size_t panels = ceil_div(op.row_end - op.row_begin, kPanelRows);
   if (few) {
-    launch.local = {64, kGroup / 64, 1};
-    launch.global = {panels * 64, kGroup / 64, 1};
+    launch.local = {64, kMatMulGroup / 64, 1};
+    launch.global = {panels * 64, kMatMulGroup / 64, 1};
   } else {
-    launch.local = {kGroup, 1, 1};
-    launch.global = {panels * kGroup, ceil_div(op.S, kTokensOfTile), 1};
+    launch.local = {kMatMulGroup, 1, 1};
+    launch.global = {panels * kMatMulGroup, ceil_div(op.S, kTokensOfTile), 1};
   }
   return launch;
 }

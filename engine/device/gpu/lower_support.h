@@ -16,7 +16,10 @@
 namespace tandem::gpu {
 
 inline constexpr int64_t kRowChunk = 512;  // elements of an element-wise operator one simd work-item takes: about 50 ns
-inline constexpr size_t kWorkGroup = 64;   // simt: fixed, as the shape of the reduction trees is part of the bit rules
+// Tokens of a matmul up to which the sums of all of them fit the registers beside the decoded weights.
+inline constexpr int64_t kFewTokens = 8;
+inline constexpr size_t kMatMulGroup = 256;  // simt: 64 rows x 4 runs of K, or 16 x 16 tiles of 4 x 4
+inline constexpr size_t kWorkGroup = 64;  // simt: fixed, as the shape of the reduction trees is part of the bit rules
 
 // Sizes and strides are kernel arguments of type int.
 inline int32_t narrow(int64_t value) {
@@ -32,6 +35,11 @@ inline std::string in_family(const std::string& stem, KernelFamily family) {
 
 inline std::string define(const char* name, int64_t value) {
   return std::string("-D") + name + "=" + std::to_string(value);
+}
+
+// "matmul_i4": the stem of the sources that multiply with weights of this kind.
+inline const char* matmul_stem(PackedKind kind) {
+  return kind == PackedKind::i4 ? "matmul_i4" : kind == PackedKind::i8 ? "matmul_i8" : "matmul_dense";
 }
 
 // Selects a kernel's variant for a packed format: "-DGROUP=32 -DSUPER=0 -DMIN_KIND=1 -DZERO_POINT=8" for i4 and i8,

@@ -155,8 +155,8 @@ struct Contract {
   void operator()(const Copy& op) const { run_copy(op); }
   void operator()(const Route& op) const {
     for (int64_t s = 0; s < op.S; ++s)
-      loops.route({op.x.as<float>() + s * op.x_stride, op.E, op.k, static_cast<int>(op.gating), op.normalised, op.scale,
-                   op.ids.as<int32_t>() + s * op.k, op.weights.as<float>() + s * op.k});
+      loops.route({op.x.as<float>() + s * op.x_stride, op.E, op.k, op.gating, 2 * kSparseMixerJitter, op.normalised,
+                   op.scale, op.ids.as<int32_t>() + s * op.k, op.weights.as<float>() + s * op.k});
   }
   void operator()(const ExpertSum& op) const {
     for (int64_t s = 0; s < op.S; ++s)

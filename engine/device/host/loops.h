@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/tensor/gating.h"
 #include "engine/tensor/packed.h"
 
 namespace tandem::host {
@@ -88,7 +89,8 @@ struct GluArgs {
 struct RouteArgs {
   const float* x;  // [E]
   int64_t E, k;
-  int gating;  // 0 softmax, 1 sigmoid, 2 sparse mixer
+  Gating gating;
+  float near;  // of a sparse mixer: 2 * kSparseMixerJitter
   bool normalised;
   float scale;
   int32_t* ids;    // [k]

@@ -42,12 +42,11 @@ LANES_INLINE float sum_of_exp(const RouteArgs& args, float top) {
 
 // Of what is behind `last`, the first of which is `pick`: the sum over what lies near it.
 LANES_INLINE float sparse_sum(const RouteArgs& args, Picked last, Picked pick) {
-  constexpr float kNear = 0.02f;  // 2 * kSparseMixerJitter
   float sum = 0;
   for (int64_t e = 0; e < args.E; ++e) {
     const float key = key_of(args.x[e]), size = key < 0 ? -key : key;
     const float distance = (pick.key - key) / (pick.key > size ? pick.key : size);
-    if (is_behind(key, e, last) && !(distance > kNear)) sum += exp_of(key - pick.key);
+    if (is_behind(key, e, last) && !(distance > args.near)) sum += exp_of(key - pick.key);
   }
   return sum;
 }
@@ -57,13 +56,13 @@ void route(const RouteArgs& args) {
   float top = 0, sum = 0;
   for (int64_t round = 0; round < args.k; ++round) {
     const Picked pick = next_pick(args, last);
-    if (round == 0 && args.gating == 0) {
+    if (round == 0 && args.gating == Gating::softmax) {
       top = pick.key;
       sum = sum_of_exp(args, top);
     }
-    const float weight = args.gating == 0   ? exp_of(pick.key - top) / sum
-                         : args.gating == 1 ? sigmoid(pick.key)
-                                            : 1.0f / sparse_sum(args, last, pick);
+    const float weight = args.gating == Gating::softmax   ? exp_of(pick.key - top) / sum
+                         : args.gating == Gating::sigmoid ? sigmoid(pick.key)
+                                                          : 1.0f / sparse_sum(args, last, pick);
     int64_t at = round;  // results ascend by expert
     for (; at > 0 && args.ids[at - 1] > pick.at; --at) {
       args.ids[at] = args.ids[at - 1];

@@ -8,10 +8,10 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "engine/device/operator.h"
+#include "engine/plan/partition/sharing_costs.h"
 
 namespace tandem {
 
@@ -23,11 +23,6 @@ struct AttentionParts {
 // The parts when the second device takes so many of the kAttentionShares parts of each KV head. A whole attention; with
 // scratch, if a head is shared.
 AttentionParts attention_parts(const Operator& op, int64_t shares_of_second);
-
-struct SharingCosts {
-  std::function<double(bool second, const Operator& op)> seconds;
-  double sync_seconds = 0;  // of one wait for the other device
-};
 
 // The second device's shares with which all is done soonest; 0: it does not pay, all of it stays on the first device.
 // Without scratch, whole heads.

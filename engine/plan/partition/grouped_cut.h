@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "engine/device/operator.h"
-#include "engine/plan/partition/attention_cut.h"
+#include "engine/plan/partition/sharing_costs.h"
 
 namespace tandem {
 
