@@ -16,14 +16,19 @@ size_t MatrixStack::bytes() const {
 
 std::vector<PackedFormat> matrix_formats(const ModelWeights& weights) {
   std::vector<PackedFormat> formats;
-  const Overloaded add{[&](const MatrixGroup& group) {
-                         for (const MatrixPart& part : group.parts) formats.push_back(part.matrix.format);
-                       },
-                       [&](const MatrixStack& stack) {
-                         for (const StackPart& part : stack.parts) formats.push_back(part.stack.format);
-                       },
-                       [](const Operand&) {}};
-  for (const LayerWeights& layer : weights.layers) each_part(add, layer);
+  const auto add = [&formats](const MatrixGroup& group) {
+    for (const MatrixPart& part : group.parts) formats.push_back(part.matrix.format);
+  };
+  for (const LayerWeights& layer : weights.layers) {
+    const Overloaded each{[&](const MatrixGroup& group) {
+                            if (&group != &layer.router) add(group);
+                          },
+                          [&](const MatrixStack& stack) {
+                            for (const StackPart& part : stack.parts) formats.push_back(part.stack.format);
+                          },
+                          [](const Operand&) {}};
+    each_part(each, layer);
+  }
   add(weights.output);
   return formats;
 }
