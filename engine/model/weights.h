@@ -59,8 +59,8 @@ struct Model {
   ModelWeights weights;
 };
 
-// Of every matrix that a device may be given whatever it rounds, which routers are not (MatMul::decides), in the order of
-// the layers; formats repeat.
+// Of every matrix that a device may be given whatever it rounds, which routers are not (MatMul::decides), in the order
+// of the layers; formats repeat.
 std::vector<PackedFormat> matrix_formats(const ModelWeights& weights);
 
 // done and total in bytes of the file; called from the loading thread.
