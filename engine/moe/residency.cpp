@@ -5,6 +5,51 @@
 #include <utility>
 
 namespace tandem {
+namespace {
+
+// Seconds that a group takes on the NPU, and that it takes away from the other processor.
+struct Moved {
+  double npu = 0, other = 0;
+};
+
+Moved moved_by(const ExpertGroup& group, std::span<const double> loads, const ResidencyCosts& costs) {
+  const auto size = static_cast<int64_t>(group.experts.size());
+  double tokens = 0, overflow = 0;
+  for (const int64_t expert : group.experts) {
+    const double load = loads[static_cast<size_t>(expert)];
+    tokens += load;
+    overflow += std::max(0.0, load - static_cast<double>(group.capacity));
+  }
+  return {costs.launch_seconds + costs.npu_seconds(group.rows(), size),
+          costs.other_seconds(tokens, size) - (overflow > 0 ? costs.other_seconds(overflow, size) : 0)};
+}
+
+}  // namespace
+
+std::vector<bool> balanced_groups(std::span<const ExpertGroup> groups, std::span<const double> loads,
+                                  const ResidencyCosts& costs, int64_t most_groups) {
+  std::vector<Moved> moved;
+  double npu = 0, other = 0;
+  for (const ExpertGroup& group : groups) {
+    moved.push_back(moved_by(group, loads, costs));
+    other += std::max(0.0, moved.back().other);
+  }
+  std::vector<size_t> order(groups.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(
+      order, [&](size_t a, size_t b) { return moved[a].other * moved[b].npu > moved[b].other * moved[a].npu; });
+  std::vector<bool> resident(groups.size(), false);
+  for (const size_t g : order) {
+    if (most_groups <= 0) break;
+    const double with_it = std::max(npu + moved[g].npu, other - moved[g].other);
+    if (with_it >= std::max(npu, other)) continue;
+    resident[g] = true;
+    npu += moved[g].npu;
+    other -= moved[g].other;
+    --most_groups;
+  }
+  return resident;
+}
 
 std::vector<bool> resident_groups(std::span<const ExpertGroup> groups, std::span<const double> loads,
                                   const ResidencyCosts& costs, int64_t most_groups) {

@@ -1,0 +1,103 @@
+#include "engine/moe/expert_placement.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "sync/error.h"
+
+namespace tandem {
+namespace {
+
+int64_t whole_chunk(int64_t B, int64_t step) { return (B + step - 1) / step * step; }
+
+std::vector<int64_t> capacities_of(std::span<const double> loads, int64_t k, int64_t B, const ExpertRules& rules) {
+  if (rules.room == ExpertRoom::tiers) return expert_capacities(loads, k, B, rules.tiers);
+  const auto E = static_cast<int64_t>(loads.size());
+  const int64_t each = rules.room == ExpertRoom::whole_chunk ? whole_chunk(B, rules.tiers.step)
+                                                             : tier_capacities(E, k, B, rules.tiers).front();
+  return std::vector<int64_t>(loads.size(), each);
+}
+
+std::vector<bool> chosen_groups(std::span<const ExpertGroup> groups, std::span<const double> loads,
+                                const ExpertRules& rules, const ResidencyCosts& costs) {
+  switch (rules.residency) {
+    case ResidencyRule::all:
+      return std::vector<bool>(groups.size(), true);
+    case ResidencyRule::faster:
+      return resident_groups(groups, loads, costs, rules.most_groups);
+    case ResidencyRule::balanced:
+      return balanced_groups(groups, loads, costs, rules.most_groups);
+  }
+  return {};
+}
+
+}  // namespace
+
+ExpertRules naive_rules(ExpertRules rules) {
+  rules = base_rules(rules);
+  rules.room = ExpertRoom::whole_chunk;
+  return rules;
+}
+
+ExpertRules base_rules(ExpertRules rules) {
+  rules = tier_rules(rules);
+  rules.room = ExpertRoom::one_tier;
+  return rules;
+}
+
+ExpertRules tier_rules(ExpertRules rules) {
+  rules = tier_group_rules(rules);
+  rules.groups.largest_group = 1;
+  return rules;
+}
+
+ExpertRules tier_group_rules(ExpertRules rules) {
+  rules.residency = ResidencyRule::all;
+  return rules;
+}
+
+int64_t ExpertPlacement::slots() const {
+  return std::transform_reduce(resident.begin(), resident.end(), int64_t{0}, std::plus<>(),
+                               [](const ExpertGroup& group) { return group.rows(); });
+}
+
+std::vector<double> expected_loads(std::span<const int64_t> counts, int64_t tokens, int64_t k, int64_t B) {
+  std::vector<double> loads(counts.size(), static_cast<double>(k * B) / static_cast<double>(counts.size()));
+  if (tokens == 0) return loads;
+  std::ranges::transform(counts, loads.begin(), [&](int64_t count) { return expected_load(count, tokens, B); });
+  return loads;
+}
+
+ExpertPlacement place_experts(std::span<const double> loads, int64_t k, int64_t B, int64_t expert_bytes,
+                              const ExpertRules& rules, const ResidencyCosts& costs) {
+  TANDEM_CHECK(!loads.empty() && k > 0 && B > 0, "experts of nothing");
+  std::vector<int64_t> popularity(loads.size());
+  std::iota(popularity.begin(), popularity.end(), int64_t{0});
+  std::ranges::stable_sort(
+      popularity, [&](int64_t a, int64_t b) { return loads[static_cast<size_t>(a)] > loads[static_cast<size_t>(b)]; });
+  const std::vector<ExpertGroup> groups =
+      expert_groups(capacities_of(loads, k, B, rules), popularity, expert_bytes, rules.groups);
+  const std::vector<bool> chosen = chosen_groups(groups, loads, rules, costs);
+  ExpertPlacement placement;
+  placement.capacities.assign(loads.size(), 0);
+  double here = 0;
+  for (size_t g = 0; g < groups.size(); ++g) {
+    (chosen[g] ? placement.resident : placement.elsewhere).push_back(groups[g]);
+    if (!chosen[g]) continue;
+    for (const int64_t expert : groups[g].experts) {
+      placement.capacities[static_cast<size_t>(expert)] = groups[g].capacity;
+      here += std::min(loads[static_cast<size_t>(expert)], static_cast<double>(groups[g].capacity));
+    }
+  }
+  const double all = std::reduce(loads.begin(), loads.end());
+  placement.expected_elsewhere = all > 0 ? std::max(0.0, 1 - here / all) : 1;
+  return placement;
+}
+
+int64_t most_slots(int64_t E, int64_t k, int64_t B, const ExpertRules& rules) {
+  const int64_t each = rules.room == ExpertRoom::whole_chunk ? whole_chunk(B, rules.tiers.step)
+                                                             : tier_capacities(E, k, B, rules.tiers).front();
+  return E * each;
+}
+
+}  // namespace tandem
