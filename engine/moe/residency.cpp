@@ -7,9 +7,9 @@
 namespace tandem {
 namespace {
 
-// Seconds that a group takes on the NPU, and that it takes away from the other processor.
+// Seconds of a group: on the NPU, of its tokens on the other processor, and of these those that it would take away.
 struct Moved {
-  double npu = 0, other = 0;
+  double npu = 0, whole = 0, other = 0;
 };
 
 Moved moved_by(const ExpertGroup& group, std::span<const double> loads, const ResidencyCosts& costs) {
@@ -20,8 +20,9 @@ Moved moved_by(const ExpertGroup& group, std::span<const double> loads, const Re
     tokens += load;
     overflow += std::max(0.0, load - static_cast<double>(group.capacity));
   }
-  return {costs.launch_seconds + costs.npu_seconds(group.rows(), size),
-          costs.other_seconds(tokens, size) - (overflow > 0 ? costs.other_seconds(overflow, size) : 0)};
+  const double whole = costs.other_seconds(tokens, size);
+  return {costs.launch_seconds + costs.npu_seconds(group.rows(), size), whole,
+          whole - (overflow > 0 ? costs.other_seconds(overflow, size) : 0)};
 }
 
 }  // namespace
@@ -32,7 +33,7 @@ std::vector<bool> balanced_groups(std::span<const ExpertGroup> groups, std::span
   double npu = 0, other = 0;
   for (const ExpertGroup& group : groups) {
     moved.push_back(moved_by(group, loads, costs));
-    other += std::max(0.0, moved.back().other);
+    other += moved.back().whole;
   }
   std::vector<size_t> order(groups.size());
   std::iota(order.begin(), order.end(), size_t{0});

@@ -21,10 +21,11 @@ TEST(BalancedGroups, become_resident_as_long_as_the_later_processor_ends_sooner)
   // from the other one, the second 30/33, the third 10/17. With the first: 65 and 40. With the second too: 98 and 10,
   // which is later. With the third in its place: 82 and 30, later as well.
   EXPECT_EQ(balanced_groups(groups, loads, costs_of(1, 1, 1), 16), (std::vector<bool>{true, false, false}));
-  // An NPU twice as fast: 33, 17 and 9 s. With the first two: 50 and 10. The third makes it 59 and 0.
-  EXPECT_EQ(balanced_groups(groups, loads, costs_of(1, 0.5, 1), 16), (std::vector<bool>{true, true, false}));
-  EXPECT_EQ(balanced_groups(groups, loads, costs_of(1, 0.5, 1), 1), (std::vector<bool>{true, false, false}));
-  EXPECT_EQ(balanced_groups(groups, loads, costs_of(200, 0.5, 1), 16), (std::vector<bool>{false, false, false}));
+  // An NPU four times as fast: 17, 9 and 5 s. With the first: 17 and 40. With the first two: 26 and 10. The third would
+  // make it 31 and 0.
+  EXPECT_EQ(balanced_groups(groups, loads, costs_of(1, 0.25, 1), 16), (std::vector<bool>{true, true, false}));
+  EXPECT_EQ(balanced_groups(groups, loads, costs_of(1, 0.25, 1), 1), (std::vector<bool>{true, false, false}));
+  EXPECT_EQ(balanced_groups(groups, loads, costs_of(200, 0.25, 1), 16), (std::vector<bool>{false, false, false}));
 }
 
 TEST(BalancedGroups, leave_the_overflow_with_the_other_processor) {
