@@ -5,6 +5,7 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -49,6 +50,12 @@ double time_decode(Engine& engine, std::span<const int32_t> ids, int64_t context
   const double start = now_seconds();
   for (const int32_t& id : tokens) engine.extend(std::span(&id, 1));
   return (now_seconds() - start) / static_cast<double>(tokens.size());
+}
+
+void take_turns(size_t count, int rounds, const std::function<void(size_t i, bool counts)>& run) {
+  for (int round = -1; round < rounds; ++round) {
+    for (size_t i = 0; i < count; ++i) run((i + static_cast<size_t>(std::max(round, 0))) % count, round >= 0);
+  }
 }
 
 void verify_equal(std::span<const std::unique_ptr<Engine>> engines, std::span<const int32_t> ids) {

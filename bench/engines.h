@@ -25,6 +25,10 @@ double time_prompt(Engine& engine, std::span<const int32_t> ids);  // seconds, f
 // Seconds of a token behind the first `context` ids: the mean of the ids after them, one at a time.
 double time_decode(Engine& engine, std::span<const int32_t> ids, int64_t context);
 
+// Calls run(i, counts) for each i of `count` in turn, `rounds` times and once before, which does not count; each round
+// begins with another one.
+void take_turns(size_t count, int rounds, const std::function<void(size_t i, bool counts)>& run);
+
 // Error unless all engines give the same bits after these ids and one token more.
 void verify_equal(std::span<const std::unique_ptr<Engine>> engines, std::span<const int32_t> ids);
 

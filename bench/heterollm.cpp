@@ -31,7 +31,8 @@ constexpr int64_t kDecodeContext = 64, kDecodeTokens = 32;
 std::vector<std::string> all_plans() {
   std::vector<std::string> plans;
   for (const tandem::Strategy& strategy : tandem::strategies()) {
-    if (strategy.only != tandem::DeviceKind::host && strategy.name != std::string(kTensor))
+    if (strategy.only != tandem::DeviceKind::host && !strategy.auto_needs.experts &&
+        strategy.name != std::string(kTensor))
       plans.emplace_back(strategy.name);
   }
   plans.emplace_back(kTensor);
@@ -86,13 +87,10 @@ std::vector<Test> measure(const Options& options, std::vector<std::unique_ptr<En
   for (Test& test : tests) {
     test.seconds.resize(engines.size());
     bench::verify_equal(engines, std::span(ids).first(static_cast<size_t>(std::max<int64_t>(test.tokens, 1))));
-    for (int round = -1; round < options.rounds; ++round) {  // round -1 warms up
-      for (size_t i = 0; i < engines.size(); ++i) {
-        const size_t p = (i + static_cast<size_t>(std::max(round, 0))) % engines.size();
-        const double seconds = time_once(*engines[p], test, ids);
-        if (round >= 0) test.seconds[p].push_back(seconds);
-      }
-    }
+    bench::take_turns(engines.size(), options.rounds, [&](size_t p, bool counts) {
+      const double seconds = time_once(*engines[p], test, ids);
+      if (counts) test.seconds[p].push_back(seconds);
+    });
     std::fprintf(stderr, "%s measured\n", test.name().c_str());
   }
   return tests;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
+#include <map>
 #include <random>
 #include <sstream>
 #include <string_view>
@@ -143,6 +144,52 @@ void add_cache_type_flag(CLI::App& app, CommonFlags& flags) {
       ->capture_default_str();
 }
 
+namespace {
+
+// Of NPUMoE's plans (docs/npumoe.md); each rule that the paper leaves open, with its part's id.
+void add_expert_flags(CLI::App& app, CommonFlags& flags) {
+  ExpertRules& rules = flags.experts;
+  app.add_option("--calibration", flags.calibration,
+                 "N1: how often experts are chosen, a file of calibrate-moe; default: counted while the model runs");
+  app.add_option("--moe-tiers", rules.tiers.multiples,
+                 "N2: the three capacities of experts on the NPU, as multiples of the mean load, falling")
+      ->delimiter(',')
+      ->check(finite_range(0, 1e6))
+      ->capture_default_str();
+  app.add_option("--moe-tier-rule", rules.tiers.rule,
+                 "N2: who gets which: quartile (the most popular quarter the largest) or covering (the smallest that "
+                 "covers the expected load)")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, TierRule>{{"quartile", TierRule::quartile}, {"covering", TierRule::covering}}))
+      ->default_str("quartile");
+  app.add_option("--moe-group", rules.groups.largest_group, "N3: most experts of one graph")
+      ->check(CLI::Range(int64_t{1}, int64_t{4096}))
+      ->capture_default_str();
+  app.add_option(
+         "--moe-residency", rules.residency,
+         "N4: groups on the NPU: balanced (so that NPU and GPU end together), faster (each that is faster there "
+         "than on the GPU) or all")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, ResidencyRule>{
+          {"balanced", ResidencyRule::balanced}, {"faster", ResidencyRule::faster}, {"all", ResidencyRule::all}}))
+      ->default_str("balanced");
+  app.add_option("--moe-graphs", rules.most_groups, "N8: most groups of a layer on the NPU, where they are chosen")
+      ->check(CLI::Range(int64_t{0}, int64_t{4096}))
+      ->capture_default_str();
+  app.add_option_function<int64_t>(
+         "--moe-graph-limit", [&rules](int64_t mebibytes) { rules.groups.largest_graph_bytes = mebibytes << 20; },
+         "N8: MiB of weights that a graph of experts has at most")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
+      ->default_str(std::to_string(rules.groups.largest_graph_bytes >> 20));
+  app.add_option("--overflow", rules.overflow,
+                 "N7: tokens beyond an expert's capacity: spill (the GPU computes them: the result is exact) or drop "
+                 "(they are left out)")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, Overflow>{{"spill", Overflow::spill}, {"drop", Overflow::drop}}))
+      ->default_str("spill");
+}
+
+}  // namespace
+
 void add_engine_flags(CLI::App& app, CommonFlags& flags) {
   app.add_option("-c,--ctx-size", flags.ctx_size, "tokens the context holds; 0: as trained, at most 4096")
       ->check(CLI::Range(int64_t{0}, kMostTokens))
@@ -174,6 +221,7 @@ void add_engine_flags(CLI::App& app, CommonFlags& flags) {
   app.add_option("--chunk", flags.chunk, "tokens of the prompt that are computed at once; 0: the engine's choice")
       ->check(CLI::Range(int64_t{0}, kMostTokens))
       ->capture_default_str();
+  add_expert_flags(app, flags);
   app.add_option("--sync", flags.sync, "how the host waits for a device")
       ->check(CLI::IsMember(sync::waiter_names()))
       ->capture_default_str();

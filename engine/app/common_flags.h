@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/app/text_input.h"
+#include "engine/moe/expert_placement.h"
 
 namespace CLI {
 class App;
@@ -37,7 +38,9 @@ struct CommonFlags {
   std::vector<double> split;  // shares of rows, one a device, or the NPU's alone; empty: measured
   std::string act;            // "", "f32", "f16"
   std::string cache_type = "f16";
-  int64_t chunk = 0;  // prefill piece; 0: the engine's choice
+  int64_t chunk = 0;        // prefill piece; 0: the engine's choice
+  ExpertRules experts;      // of plans that put experts on the NPU
+  std::string calibration;  // file of calibrate-moe; "": experts are counted while the model runs
   std::string sync = "predict";
   std::string submit = "ahead";
   std::string compile = "background";  // or "now"

@@ -24,7 +24,9 @@
 #include "engine/device/operators/copy.h"
 #include "engine/device/operators/embed.h"
 #include "engine/device/operators/expert_lists.h"
+#include "engine/device/operators/expert_slots.h"
 #include "engine/device/operators/expert_sum.h"
+#include "engine/device/operators/gather_rows.h"
 #include "engine/device/operators/glu.h"
 #include "engine/device/operators/grouped_matmul.h"
 #include "engine/device/operators/kv_append.h"
@@ -39,8 +41,9 @@
 
 namespace tandem {
 
-using OperatorBody = std::variant<MatMul, Embed, RmsNorm, Rope, KvAppend, Attention, Glu, Add, Bias, Scale, Softmax,
-                                  ArgMax, TopK, Route, ExpertLists, GroupedMatMul, ExpertSum, Copy>;
+using OperatorBody =
+    std::variant<MatMul, Embed, RmsNorm, Rope, KvAppend, Attention, Glu, Add, Bias, Scale, Softmax, ArgMax, TopK, Route,
+                 ExpertLists, ExpertSlots, GatherRows, GroupedMatMul, ExpertSum, Copy>;
 
 struct Operator {
   std::string name;  // "blk.3.attn_qkv": for timelines and errors

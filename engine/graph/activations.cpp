@@ -46,6 +46,15 @@ Activations::Activations(const ModelConfig& c, const ActivationSizes& s, sync::P
     expert_activated = floats(rows * e.used, e.feed_forward, "activated of experts");
     expert_found = floats(rows * e.used, c.hidden, "found by experts");
   }
+  if (c.experts && s.expert_rows > 0) {
+    const ExpertsConfig& e = *c.experts;
+    expert_rows.choice_of = floats(s.expert_rows, 1, "choices of experts' rows");
+    expert_rows.row_of = floats(rows, e.used, "rows of choices");
+    expert_rows.gathered = floats(s.expert_rows, c.hidden, "gathered for experts");
+    expert_rows.gate_up = floats(s.expert_rows, 2 * e.feed_forward, "gate_up of experts' rows");
+    expert_rows.activated = floats(s.expert_rows, e.feed_forward, "activated of experts' rows");
+    expert_rows.found = floats(s.expert_rows, c.hidden, "found in experts' rows");
+  }
   logits = floats(outputs, c.vocabulary, "logits");
   rope_table = floats(s.positions, c.rope.dim, "rope table");
   if (pool_ && c.rope.dim > 0) fill_rope_table(c.rope, s.positions, rope_table.as<float>());
@@ -74,9 +83,30 @@ Activations::~Activations() {
 
 size_t Activations::bytes() const {
   size_t sum = 0;
-  for (const Operand& buffer :
-       {ids, positions, hidden, normed, qkv, latent_queries, attended, values, projected, gate_up, activated, shared,
-        expert_lists, expert_gate_up, expert_activated, expert_found, logits, scratch}) {
+  for (const Operand& buffer : {ids,
+                                positions,
+                                hidden,
+                                normed,
+                                qkv,
+                                latent_queries,
+                                attended,
+                                values,
+                                projected,
+                                gate_up,
+                                activated,
+                                shared,
+                                expert_lists,
+                                expert_gate_up,
+                                expert_activated,
+                                expert_found,
+                                expert_rows.choice_of,
+                                expert_rows.row_of,
+                                expert_rows.gathered,
+                                expert_rows.gate_up,
+                                expert_rows.activated,
+                                expert_rows.found,
+                                logits,
+                                scratch}) {
     if (buffer) sum += buffer.slot->size_bytes();
   }
   return sum;

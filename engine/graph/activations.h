@@ -21,6 +21,17 @@ struct ActivationSizes {
   KvType kv_type = KvType::f16;
   // Tokens that a buffer holds, more where a graph pads; 0: tokens, outputs.
   int64_t rows = 0, output_rows = 0;
+  int64_t expert_rows = 0;  // of experts on an NPU: rows of their static graphs; 0: there are none
+};
+
+// What static graphs of experts work in, reused from layer to layer.
+struct ExpertRowBuffers {
+  Operand choice_of;  // int32 [expert_rows]
+  Operand row_of;     // int32 [rows, k]
+  Operand gathered;   // [expert_rows, H]
+  Operand gate_up;    // [expert_rows, 2 I]
+  Operand activated;  // [expert_rows, I]
+  Operand found;      // [expert_rows, H]
 };
 
 // Where the tokens of a pass go in one layer.
@@ -38,21 +49,22 @@ class Activations {
   Activations& operator=(const Activations&) = delete;
 
   const ActivationSizes sizes;
-  Operand ids, positions;       // int32 [tokens]
-  Operand hidden;               // [rows, H], the residual stream
-  Operand normed;               // [rows, H], a matmul's input
-  Operand qkv;                  // [rows, projected_width]
-  Operand latent_queries;       // [rows, heads * head_dim], of latent attention
-  Operand attended;             // [rows, heads * head_dim_v]
-  Operand values;               // [rows, attended_width], of latent attention: made of what was attended to
-  Operand projected;            // [rows, H], what attention or the feed-forward network adds to the residual stream
-  Operand gate_up;              // [rows, 2 I]
-  Operand activated;            // [rows, I]
-  Operand shared;               // [rows, H], what the shared experts found
-  Operand expert_lists;         // int32 [rows, expert_list_words]
-  Operand expert_gate_up;       // [rows * k, 2 I] of an expert
-  Operand expert_activated;     // [rows * k, I]
-  Operand expert_found;         // [rows * k, H]
+  Operand ids, positions;    // int32 [tokens]
+  Operand hidden;            // [rows, H], the residual stream
+  Operand normed;            // [rows, H], a matmul's input
+  Operand qkv;               // [rows, projected_width]
+  Operand latent_queries;    // [rows, heads * head_dim], of latent attention
+  Operand attended;          // [rows, heads * head_dim_v]
+  Operand values;            // [rows, attended_width], of latent attention: made of what was attended to
+  Operand projected;         // [rows, H], what attention or the feed-forward network adds to the residual stream
+  Operand gate_up;           // [rows, 2 I]
+  Operand activated;         // [rows, I]
+  Operand shared;            // [rows, H], what the shared experts found
+  Operand expert_lists;      // int32 [rows, expert_list_words]
+  Operand expert_gate_up;    // [rows * k, 2 I] of an expert
+  Operand expert_activated;  // [rows * k, I]
+  Operand expert_found;      // [rows * k, H]
+  ExpertRowBuffers expert_rows;
   Operand logits;               // [output_rows, vocabulary]
   Operand rope_table;           // [positions, rope.dim / 2, 2]
   Operand window_rope_table;    // that of layers with a window, where it is another one

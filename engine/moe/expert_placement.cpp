@@ -61,8 +61,9 @@ int64_t ExpertPlacement::slots() const {
                                [](const ExpertGroup& group) { return group.rows(); });
 }
 
-std::vector<double> expected_loads(std::span<const int64_t> counts, int64_t tokens, int64_t k, int64_t B) {
+std::vector<double> expected_loads(std::span<const int64_t> counts, int64_t k, int64_t B) {
   std::vector<double> loads(counts.size(), static_cast<double>(k * B) / static_cast<double>(counts.size()));
+  const int64_t tokens = std::reduce(counts.begin(), counts.end()) / k;
   if (tokens == 0) return loads;
   std::ranges::transform(counts, loads.begin(), [&](int64_t count) { return expected_load(count, tokens, B); });
   return loads;

@@ -57,8 +57,9 @@ struct ExpertPlacement {
   int64_t slots() const;               // rows of all resident groups
 };
 
-// Tokens of a chunk of B that are expected at each expert: as counted, or the same for all where nothing was counted.
-std::vector<double> expected_loads(std::span<const int64_t> counts, int64_t tokens, int64_t k, int64_t B);
+// Tokens of a chunk of B that are expected at each expert, of which a token goes to k: as these counts say, or the same
+// for all where nothing was counted.
+std::vector<double> expected_loads(std::span<const int64_t> counts, int64_t k, int64_t B);
 
 ExpertPlacement place_experts(std::span<const double> loads, int64_t k, int64_t B, int64_t expert_bytes,
                               const ExpertRules& rules, const ResidencyCosts& costs);

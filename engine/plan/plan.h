@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/device/operator.h"
+#include "engine/moe/expert_placement.h"
 #include "engine/plan/partition/matmul_shape.h"
 #include "engine/plan/partition/solver.h"
 
@@ -51,13 +52,20 @@ struct Decided {
   Decision decision;
 };
 
+// Where the experts of one layer are (NPUMoE), of a batch of so many tokens.
+struct PlannedExperts {
+  int64_t layer = 0, tokens = 0;
+  ExpertPlacement placement;
+};
+
 struct Plan {
   std::string name;
   std::vector<std::string> devices;  // ids
   std::vector<Step> steps;
   std::vector<std::string> notes{};  // fallbacks, with their reasons
   Dominant dominant = Dominant::gpu;
-  std::vector<Decided> decisions{};  // of the solver (H9), in the order of the computation
+  std::vector<Decided> decisions{};       // of the solver (H9), in the order of the computation
+  std::vector<PlannedExperts> experts{};  // of the layers whose experts may be on the NPU
 };
 
 }  // namespace tandem

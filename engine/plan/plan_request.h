@@ -7,16 +7,18 @@
 #include "engine/device/device_traits.h"
 #include "engine/device/operator.h"
 #include "engine/plan/costs.h"
+#include "engine/plan/expert_request.h"
 #include "engine/plan/partition/row_cut.h"
 
 namespace tandem {
 
 struct PlanRequest {
   std::span<const Operator> operators;
-  std::span<const DeviceTraits> devices;  // the plan's devices
-  RowShares shares;                       // for the strategies that cut rows
-  bool strict = false;                    // an operator that has to fall back is an Error
-  PlanCosts costs{};                      // for the strategies that weigh operators against each other
+  std::span<const DeviceTraits> devices;   // the plan's devices
+  RowShares shares;                        // for the strategies that cut rows
+  bool strict = false;                     // an operator that has to fall back is an Error
+  PlanCosts costs{};                       // for the strategies that weigh operators against each other
+  const ExpertRequest* experts = nullptr;  // for those that put experts on the NPU; nullptr: the model has none
 };
 
 // The devices that matmuls are cut between, as indices: every GPU in order (the host where there is none), then every

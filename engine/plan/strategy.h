@@ -21,6 +21,7 @@ struct PlanNeeds {
   bool host_beside = false;  // the host on another device's thread (DeviceTraits::thread_of)
   bool one_memory = false;   // every device sees the host's memory
   size_t cutters = 0;        // at least so many row_cutters()
+  bool experts = false;      // and for the model: it has experts
 };
 bool are_met(const PlanNeeds& needs, std::span<const DeviceTraits> devices);
 
@@ -28,9 +29,12 @@ struct Strategy {
   const char* name;
   const char* explains;
   Plan (*make)(const PlanRequest& request);
-  bool cuts_rows = false;            // asks request.shares
-  bool weighs = false;               // asks request.costs
-  bool weighs_attention = false;     // asks them of attention too: the plan depends on the positions
+  bool cuts_rows = false;         // asks request.shares
+  bool weighs = false;            // asks request.costs
+  bool weighs_attention = false;  // asks them of attention too: the plan depends on the positions
+  // N9: of a strategy that puts experts on the NPU, as request.experts says, by these rules made of those that are
+  // asked for; the plan depends on what was counted.
+  ExpertRules (*expert_rules)(ExpertRules) = nullptr;
   std::optional<DeviceKind> only{};  // everything runs on one device of this kind: no other is opened for the plan
   bool tried_by_auto = false;        // where auto_needs are met; anywhere else it can be asked for by name
   PlanNeeds auto_needs{};

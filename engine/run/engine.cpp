@@ -18,6 +18,7 @@
 #include "engine/model/loading.h"
 #include "engine/plan/partition/cut.h"
 #include "engine/plan/partition/piece_cutting.h"
+#include "engine/plan/placer.h"
 #include "engine/plan/prediction/gpu_prediction.h"
 #include "engine/plan/schedule.h"
 #include "engine/run/contention.h"
@@ -45,7 +46,7 @@ std::string join(const std::vector<std::string>& names, const char* between) {
 // Whether a part of a prompt or of an attention may run on the host core beside the NPU.
 bool uses_host_beside_npu(const EngineOptions& options) {
   const Strategy* strategy = chosen_strategy(options.plan);
-  return strategy == nullptr || strategy->weighs_attention;
+  return strategy == nullptr || strategy->weighs_attention || strategy->expert_rules;
 }
 
 // The devices a plan asks for when the user named none.
@@ -82,6 +83,15 @@ void require_hand_over(Device& a, Device& b, sync::Pool& pool) {
       throw Error("two devices cannot work on one plan", test.from + " to " + test.to,
                   test.reason + ". Name one of them with --device");
   }
+}
+
+std::optional<RoutingCounts> calibrated_counts(const std::string& path, const GgufFile& file,
+                                               const ModelConfig& config) {
+  if (path.empty()) return std::nullopt;
+  if (!config.experts) throw Error("the model has no experts to be calibrated", file.path(), "Leave out --calibration");
+  Calibration calibration = read_calibration(path);
+  require_same_model(calibration, config.name, ExpertUse(config, {}).counts(), path);
+  return std::move(calibration.counts);
 }
 
 std::unique_ptr<Tokenizer> make_tokenizer_for(const GgufFile& file, const ModelConfig& config) {
@@ -141,6 +151,8 @@ Engine::Engine(const EngineOptions& options)
   const bool rounds = std::ranges::any_of(devices_, [](const auto& device) { return device->info().rounds_to_f16; });
   if (!options_.act) options_.act = rounds && !(strategy && strategy->only) ? ActType::f16 : ActType::f32;
   other_bits_ = reasons_for_other_bits(devices(), matrix_formats(model_.weights), *options_.act);
+  if (model_.config.experts && options_.experts.overflow == Overflow::drop)
+    other_bits_.push_back("tokens beyond an expert's room on the NPU are dropped (--overflow drop)");
   if (!other_bits_.empty()) notes_.push_back("other plans may give other bits: " + join(other_bits_, "; "));
 
   ActivationSizes sizes;
@@ -153,12 +165,24 @@ Engine::Engine(const EngineOptions& options)
   sizes.outputs = std::min(options_.outputs, sizes.tokens);
   sizes.output_rows = graph_size_for(sizes.outputs, {options_.graph_tokens});
   sizes.kv_type = options_.kv_type;
+  sizes.expert_rows = rows_for_experts(sizes.tokens);
   activations_ = std::make_unique<Activations>(model_.config, sizes, &pool_);
+  expert_use_ =
+      std::make_unique<ExpertUse>(model_.config, calibrated_counts(options_.calibration, file_, model_.config));
 
   set_up_plans();
   if (options_.plan != "auto") {
     for (const std::string& note : planner_->make(options_.plan, {1, 1}, 0).notes) notes_.push_back(note);
   }
+}
+
+// Of the experts on the NPU; `auto` may put as many there as the rules say.
+int64_t Engine::rows_for_experts(int64_t tokens) const {
+  const auto& experts = model_.config.experts;
+  const Strategy* strategy = chosen_strategy(options_.plan);
+  if (!experts || (strategy && !strategy->expert_rules) || first_of(DeviceKind::npu) == nullptr) return 0;
+  const ExpertRules rules = strategy ? strategy->expert_rules(options_.experts) : options_.experts;
+  return most_slots(experts->count, experts->used, tokens, rules);
 }
 
 void Engine::set_up_plans() {
@@ -176,7 +200,8 @@ void Engine::set_up_plans() {
   planner_ = std::make_unique<Planner>(
       PlannedModel{model_, *activations_, devices_},
       PlannerOptions{options_.plan, options_.split, options_.act == ActType::f16, options_.strict_device,
-                     options_.tries_plans, options_.graph_tokens, options_.submit},
+                     options_.tries_plans, options_.graph_tokens, options_.submit, options_.experts,
+                     model_.config.experts ? &expert_use_->counts() : nullptr},
       cache_);
   executor_->record(timeline_);
   // A list kernel is compiled for a set of kernels: one for all that the model's single tokens need serves every plan
@@ -369,8 +394,15 @@ void Engine::pass(std::span<const int32_t> ids, const Batch& batch) {
   run_and_learn(cached, position_);
   plans_ran_.add(batch.S, cached.prepared->plan().name);
   last_batch_ = batch;
+  if (config().experts && batch.S >= kFewestTokens) follow_experts(cached);
   position_ += batch.S;
   furthest_ = std::max(furthest_, position_);
+}
+
+// N1 without a calibration: what was counted decides which experts later passes have on the NPU.
+void Engine::follow_experts(const CachedPlan& ran) {
+  if (!expert_use_->add(ran.prepared->plan(), routing(), options_.experts.overflow)) return;
+  std::erase_if(prepared_, [](const CachedPlan& cached) { return !cached.prepared->plan().experts.empty(); });
 }
 
 std::vector<RoutedLayer> Engine::routing() const {

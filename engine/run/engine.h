@@ -28,6 +28,7 @@
 #include "engine/run/core_layout.h"
 #include "engine/run/disk_cache.h"
 #include "engine/run/executor.h"
+#include "engine/run/expert_use.h"
 #include "engine/run/pack_cache.h"
 #include "engine/run/planner.h"
 #include "engine/run/plans_ran.h"
@@ -59,6 +60,8 @@ struct EngineOptions {
   // H7: ahead (every GPU step is queued at once), follow (when the NPU has ended what it waits for), dominant (follow
   // for prompts, ahead for single tokens).
   Submit submit = Submit::ahead;
+  ExpertRules experts;                             // of plans that put experts on the NPU (NPUMoE)
+  std::string calibration;                         // file of `calibrate-moe`; empty: experts are counted while it runs
   std::string gpu_family;                          // tests: "simd", "simt"
   bool force_copies = false;                       // tests: no zero copy
   std::string program_folder;                      // keeps compiled OpenCL programs for the next start; empty: nowhere
@@ -74,16 +77,6 @@ struct EngineOptions {
   OnLongWork on_long_work;  // keeping is told by the destructor
 };
 
-// Where the tokens of the last pass went, in one layer with experts: in the order of the tokens, the last layer's only
-// those with logits. Borrowed until the next pass.
-struct RoutedLayer {
-  int64_t layer = 0, tokens = 0;
-  int64_t scores_stride = 0;       // E, or more where a gate follows
-  std::span<const float> scores;   // [tokens, scores_stride]
-  std::span<const int32_t> ids;    // [tokens, k], ascending
-  std::span<const float> weights;  // [tokens, k]
-};
-
 class Engine {
  public:
   static std::unique_ptr<Engine> open(const EngineOptions& options);
@@ -95,7 +88,8 @@ class Engine {
   using LogitsSink = std::function<void(int64_t first, std::span<const float> logits)>;
   void extend_all(std::span<const int32_t> ids, const LogitsSink& sink);
   std::vector<RoutedLayer> routing() const;  // empty: no experts, or nothing ran
-  void rewind(int64_t position);             // 0: forget everything
+  const ExpertUse& expert_use() const { return *expert_use_; }
+  void rewind(int64_t position);  // 0: forget everything
   // Takes up again what rewind() has left, up to any position that was reached since open(): the keys and values there
   // are those of the tokens that were last appended at each place.
   void resume(int64_t position);
@@ -176,6 +170,8 @@ class Engine {
   void check_fits(std::span<const int32_t> ids) const;
   void pass(std::span<const int32_t> ids, const Batch& batch);
   void run_and_learn(CachedPlan& cached, int64_t position);
+  void follow_experts(const CachedPlan& ran);
+  int64_t rows_for_experts(int64_t tokens) const;
   CachedPlan& prepared_for(const Batch& batch);
   Device* first_of(DeviceKind kind) const;
 
@@ -195,6 +191,7 @@ class Engine {
   DeviceOptions device_options_;
   std::unique_ptr<Warming> warming_;  // while the GPU is waited for
   std::unique_ptr<Activations> activations_;
+  std::unique_ptr<ExpertUse> expert_use_;
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<Planner> planner_;
   std::vector<CachedPlan> prepared_;                           // most recently used last

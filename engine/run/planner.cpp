@@ -52,7 +52,8 @@ std::vector<std::string> Planner::candidates() const {
   if (options_.plan == "tensor" && !shares) return {};
   std::vector<std::string> names;
   for (const Strategy& strategy : strategies()) {
-    if (strategy.tried_by_auto && are_met(strategy.auto_needs, devices)) names.emplace_back(strategy.name);
+    const bool fits = planned_.model.config.experts || !strategy.auto_needs.experts;
+    if (strategy.tried_by_auto && fits && are_met(strategy.auto_needs, devices)) names.emplace_back(strategy.name);
   }
   return names.empty() ? std::vector<std::string>{"host-only"} : names;
 }
@@ -171,6 +172,12 @@ Plan Planner::make(const std::string& name, std::span<const Operator> operators,
   const std::vector<DeviceTraits> traits = this->traits();
   PlanRequest request{operators, traits, {}, options_.strict, costs};
   const Strategy& strategy = find_strategy(name);
+  const ExpertRowBuffers& rows = planned_.activations.expert_rows;
+  const ExpertRequest experts{options_.experts,
+                              options_.counts,
+                              {planned_.activations.sizes.expert_rows, rows.choice_of, rows.row_of, rows.gathered,
+                               rows.gate_up, rows.activated, rows.found, planned_.activations.projected}};
+  if (experts.buffers.rows > 0) request.experts = &experts;
   if (strategy.cuts_rows && !options_.split.empty()) {
     request.shares.otherwise = options_.split;
     if (options_.split.size() == 1)

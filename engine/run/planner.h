@@ -42,7 +42,9 @@ struct PlannerOptions {
   bool strict = false;
   bool tries = true;  // false: `tensor` is what its solver says, whatever else would be faster (tests)
   std::vector<int64_t> graph_tokens;
-  Submit submit = Submit::ahead;  // as EngineOptions::submit
+  Submit submit = Submit::ahead;          // as EngineOptions::submit
+  ExpertRules experts;                    // of plans that put experts on the NPU
+  const RoutingCounts* counts = nullptr;  // borrowed: how often experts were chosen; nullptr: the model has none
 };
 
 class Planner {

@@ -60,6 +60,7 @@ nlohmann::json to_json(const BenchRow& row, const ModelFacts& facts, const Commo
           {"plan_ran", plans_json(row.plans)},
           {"act", to_string(engine.act())},
           {"bits", bits_json(engine)},
+          {"experts", experts_json(engine)},
           {"clock", "measured"},
           {"n_threads", threads(flags)},
           {"n_ctx", engine.context()},

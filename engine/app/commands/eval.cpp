@@ -153,6 +153,7 @@ int eval_command(const CommonFlags& flags, const EvalFlags& eval) {
       out["nll_tokens"] = likelihood.tokens;
     }
     if (margins.decisions > 0) out["router"] = router_json(margins);
+    if (auto experts = experts_json(*engine); !experts.is_null()) out["experts"] = std::move(experts);
     if (!eval.logits_out.empty()) out["logits"] = eval.logits_out;
     print_json(out);
     return kDone;
@@ -165,6 +166,7 @@ int eval_command(const CommonFlags& flags, const EvalFlags& eval) {
     std::fprintf(stderr, "evaluated %lld tokens in pieces of %lld, %.1f tokens/s (measured); device %s; plan %s\n",
                  static_cast<long long>(count), static_cast<long long>(chunk), static_cast<double>(count) / seconds,
                  engine->device_names().c_str(), engine->plan_name().c_str());
+    print_experts(flags, *engine);
     if (margins.near_ties > 0)
       std::fprintf(stderr,
                    "%lld of %lld choices of experts were near ties (within %g): other roundings may choose otherwise\n",

@@ -33,6 +33,8 @@ std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds&
   options.context = needs.context > 0 ? needs.context : flags.ctx_size;
   options.chunk = flags.chunk > 0 ? flags.chunk : needs.chunk;
   options.threads = flags.threads;
+  options.experts = flags.experts;
+  options.calibration = flags.calibration;
   options.outputs = needs.outputs;
   options.sync_policy = flags.sync;
   options.submit = submit_of(flags);
@@ -56,6 +58,30 @@ std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds&
 void print_notes(const CommonFlags& flags, const Engine& engine) {
   if (flags.quiet()) return;
   for (const std::string& note : engine.notes()) std::fprintf(stderr, "note: %s\n", note.c_str());
+}
+
+nlohmann::json experts_json(const Engine& engine) {
+  const ExpertTotals& totals = engine.expert_use().totals();
+  if (totals.graphs == 0) return nullptr;
+  return {{"graphs", totals.graphs},
+          {"choices", totals.choices},
+          {"slots", totals.slots},
+          {"padded_share", totals.padded_share()},
+          {"elsewhere_share", totals.share_of_choices(totals.elsewhere)},
+          {"spilled_share", totals.share_of_choices(totals.spilled)},
+          {"dropped_share", totals.share_of_choices(totals.dropped)}};
+}
+
+void print_experts(const CommonFlags& flags, const Engine& engine) {
+  const ExpertTotals& totals = engine.expert_use().totals();
+  if (flags.quiet() || totals.graphs == 0) return;
+  const auto percent = [&](int64_t of) { return 100 * totals.share_of_choices(of); };
+  std::fprintf(
+      stderr,
+      "experts on the NPU: %.1f %% of the choices in %lld graphs, %.1f %% of their rows empty; beyond their room "
+      "%.1f %% of the choices spilled, %.1f %% dropped\n",
+      percent(totals.valid), static_cast<long long>(totals.graphs), 100 * totals.padded_share(),
+      percent(totals.spilled), percent(totals.dropped));
 }
 
 nlohmann::json bits_json(const Engine& engine) {

@@ -36,6 +36,10 @@ class TraceFile {
   Timeline timeline_;
 };
 
+// N10: what became of the experts' rows on the NPU since the engine was opened; null: no expert was there.
+nlohmann::json experts_json(const Engine& engine);
+void print_experts(const CommonFlags& flags, const Engine& engine);  // likewise, a line on stderr or none
+
 // {"same_on_every_plan": bool, "reasons": [...]}: whether the run's bits are those of every other plan, or why not.
 nlohmann::json bits_json(const Engine& engine);
 

@@ -53,6 +53,7 @@ nlohmann::json to_json(const Generation& g, std::span<const int32_t> prompt, con
           {"plan_ran", plans_json(engine.plans_ran())},
           {"act", to_string(engine.act())},
           {"bits", bits_json(engine)},
+          {"experts", experts_json(engine)},
           {"online_compile",
            {{"clock", "modelled"},
             {"graphs", engine.online_compiles().graphs},
@@ -156,6 +157,7 @@ int run_command(const CommonFlags& flags) {
   if (!flags.quiet() && !flags.json) {
     if (!to_terminal) std::fputc('\n', stderr);  // both may end in one log
     print_summary(result, *engine);
+    print_experts(flags, *engine);
     if (const GraphCompiles& compiled = engine->online_compiles(); compiled.graphs > 0) {
       std::fprintf(
           stderr,

@@ -26,6 +26,12 @@ struct Lowering {
   auto operator()(const GroupedMatMul& op) const { return lower_grouped_matmul(op, context); }
   auto operator()(const ExpertSum& op) const { return lower_expert_sum(op, context); }
   auto operator()(const Copy& op) const { return lower_copy(op, context); }
+  auto operator()(const ExpertSlots& op) const { return refused(op.kind()); }
+  auto operator()(const GatherRows& op) const { return refused(op.kind()); }
+
+  static std::vector<KernelLaunch> refused(const char* kind) {
+    throw Error("there is no kernel for an operator", kind, "the host beside the NPU computes it");
+  }
 };
 
 }  // namespace

@@ -25,6 +25,8 @@ void run_add(const Add& op);
 void run_bias(const Bias& op);
 void run_expert_lists(const ExpertLists& op);
 void run_copy(const Copy& op);
+void run_expert_slots(const ExpertSlots& op);
+void run_gather_rows(const GatherRows& op);
 
 // The choices s * k + i of `count` ones by their expert: those of expert e are choices[begins[e]] to
 // choices[begins[e + 1] - 1], ascending. Without ids choice c is of expert c % E.

@@ -153,6 +153,8 @@ struct Contract {
   void operator()(const Bias& op) const { run_bias(op); }
   void operator()(const ExpertLists& op) const { run_expert_lists(op); }
   void operator()(const Copy& op) const { run_copy(op); }
+  void operator()(const ExpertSlots& op) const { run_expert_slots(op); }
+  void operator()(const GatherRows& op) const { run_gather_rows(op); }
   void operator()(const Route& op) const {
     for (int64_t s = 0; s < op.S; ++s)
       loops.route({op.x.as<float>() + s * op.x_stride, op.E, op.k, op.gating, 2 * kSparseMixerJitter, op.normalised,
@@ -161,6 +163,8 @@ struct Contract {
   void operator()(const ExpertSum& op) const {
     for (int64_t s = 0; s < op.S; ++s)
       loops.expert_sum({op.x.as<float>() + s * op.k * op.width, op.weights.as<float>() + s * op.k, op.k, op.width,
+                        op.rows > 0 ? op.row_of.as<int32_t>() + s * op.k : nullptr,
+                        op.rows > 0 ? op.slots.as<float>() : nullptr,
                         op.shared ? op.shared.as<float>() + s * op.width : nullptr,
                         op.gate ? op.gate.as<float>() + s * op.gate_stride : nullptr, op.y.as<float>() + s * op.width});
   }

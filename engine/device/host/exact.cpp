@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <span>
 #include <vector>
 
 #include "engine/device/host/arithmetic.h"
@@ -119,19 +120,91 @@ ChoicesByExpert choices_by_expert(const Operand& ids, int64_t count, int64_t E) 
   return by;
 }
 
+namespace {
+
+// Lists experts one by one (engine/device/operators/expert_lists.h), in ascending order.
+class ListWriter {
+ public:
+  ListWriter(const Operand& lists, int64_t E)
+      : lists_(lists.as<int32_t>()),
+        begins_(lists_ + expert_list_begins(E)),
+        choices_(lists_ + expert_list_choices(E)) {}
+
+  void add(int64_t expert, std::span<const int64_t> choices) {
+    if (choices.empty()) return;
+    lists_[1 + active_] = static_cast<int32_t>(expert);
+    begins_[active_++] = listed_;
+    for (const int64_t choice : choices) choices_[listed_++] = static_cast<int32_t>(choice);
+  }
+  void finish() const {
+    lists_[0] = active_;
+    begins_[active_] = listed_;
+  }
+
+ private:
+  int32_t *lists_, *begins_, *choices_;
+  int32_t active_ = 0, listed_ = 0;
+};
+
+std::span<const int64_t> of_expert(const ChoicesByExpert& by, int64_t e) {
+  return std::span(by.choices).subspan(by.begins[e], by.begins[e + 1] - by.begins[e]);
+}
+
+// The squared length of each token's row: as an order of saliency it is as good as the length.
+std::vector<double> squared_lengths(const ExpertSlots& op) {
+  std::vector<double> sums(op.x ? op.S : 0, 0.0);
+  for (size_t s = 0; s < sums.size(); ++s) {
+    const float* row = op.x.as<float>() + static_cast<int64_t>(s) * op.x_stride;
+    for (int64_t i = 0; i < op.width; ++i) sums[s] += static_cast<double>(row[i]) * row[i];
+  }
+  return sums;
+}
+
+}  // namespace
+
 void run_expert_lists(const ExpertLists& op) {
   const ChoicesByExpert by = choices_by_expert(op.ids, op.S * op.k, op.E);
-  auto* lists = op.lists.as<int32_t>();
-  int32_t* begins = lists + expert_list_begins(op.E);
-  int32_t active = 0;
+  ListWriter lists(op.lists, op.E);
+  for (int64_t e = 0; e < op.E; ++e) lists.add(e, of_expert(by, e));
+  lists.finish();
+}
+
+void run_expert_slots(const ExpertSlots& op) {
+  const ChoicesByExpert by = choices_by_expert(op.ids, op.S * op.k, op.E);
+  const std::vector<double> lengths = squared_lengths(op);
+  auto *choice_of = op.choice_of.as<int32_t>(), *row_of = op.row_of.as<int32_t>();
+  std::fill_n(choice_of, op.rows, -1);
+  std::fill_n(row_of, op.S * op.k, op.x ? kDropped : kElsewhere);
+  ListWriter lists(op.lists, op.E);
   for (int64_t e = 0; e < op.E; ++e) {
-    if (by.begins[e] == by.begins[e + 1]) continue;
-    lists[1 + active] = static_cast<int32_t>(e);
-    begins[active++] = static_cast<int32_t>(by.begins[e]);
+    const auto [begin, capacity] = op.experts[e];
+    const std::span<const int64_t> all = of_expert(by, e);
+    const size_t placed = std::min(all.size(), static_cast<size_t>(capacity));
+    std::vector<int64_t> kept(all.begin(), all.end());
+    if (op.x && placed < kept.size()) {  // N7; choices ascend with their tokens, so that the later of equals go
+      std::ranges::stable_sort(kept, [&](int64_t a, int64_t b) { return lengths[a / op.k] > lengths[b / op.k]; });
+      std::sort(kept.begin(), kept.begin() + static_cast<std::ptrdiff_t>(placed));
+    }
+    for (size_t i = 0; i < placed; ++i) {
+      choice_of[begin + static_cast<int64_t>(i)] = static_cast<int32_t>(kept[i]);
+      row_of[kept[i]] = static_cast<int32_t>(begin + static_cast<int64_t>(i));
+    }
+    if (op.x && capacity > 0) continue;
+    for (const int64_t choice : all.subspan(placed)) row_of[choice] = kElsewhere;
+    lists.add(e, all.subspan(placed));
   }
-  lists[0] = active;
-  begins[active] = static_cast<int32_t>(op.S * op.k);
-  std::ranges::copy(by.choices, lists + expert_list_choices(op.E));
+  lists.finish();
+}
+
+void run_gather_rows(const GatherRows& op) {
+  for (int64_t r = 0; r < op.rows; ++r) {
+    const int32_t choice = op.choice_of.as<int32_t>()[r];
+    float* y = op.y.as<float>() + r * op.width;
+    if (choice < 0)
+      std::fill_n(y, op.width, 0.0f);
+    else
+      std::copy_n(op.x.as<float>() + choice / op.k * op.x_stride, op.width, y);
+  }
 }
 
 void run_copy(const Copy& op) {

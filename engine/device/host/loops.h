@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/tensor/choice_row.h"
 #include "engine/tensor/gating.h"
 #include "engine/tensor/packed.h"
 
@@ -102,6 +103,8 @@ struct ExpertSumArgs {
   const float* x;  // [k, width]
   const float* weights;
   int64_t k, width;
+  const int32_t* row_of;  // [k]; may be null
+  const float* slots;
   const float* shared;  // may be null
   const float* gate;    // may be null
   float* y;

@@ -78,6 +78,13 @@ void route(const RouteArgs& args) {
     args.weights[i] = (args.normalised ? args.weights[i] / total : args.weights[i]) * args.scale;
 }
 
+// What was found for choice c; null: it was dropped.
+LANES_INLINE const float* found_by(const ExpertSumArgs& args, int64_t c) {
+  const int64_t row = args.row_of ? args.row_of[c] : kElsewhere;
+  if (row == kDropped) return nullptr;
+  return row == kElsewhere ? args.x + c * args.width : args.slots + row * args.width;
+}
+
 void expert_sum(const ExpertSumArgs& given) {
   const ExpertSumArgs args = given;
   const float share = args.gate ? sigmoid(*args.gate) : 1.0f;  // 1 * shared is shared
@@ -85,7 +92,7 @@ void expert_sum(const ExpertSumArgs& given) {
     const int64_t left = args.width - i;
     Lanes sum = all(0.0f);
     for (int64_t c = 0; c < args.k; ++c)
-      sum = fma(all(args.weights[c]), load_upto(args.x + c * args.width + i, left, 0), sum);
+      if (const float* found = found_by(args, c)) sum = fma(all(args.weights[c]), load_upto(found + i, left, 0), sum);
     if (args.shared) sum = fma(all(share), load_upto(args.shared + i, left, 0), sum);
     store_upto(args.y + i, sum, left);
   }

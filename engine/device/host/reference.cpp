@@ -39,6 +39,8 @@ struct Reference {
   void operator()(const Bias& op) const { run_bias(op); }
   void operator()(const ExpertLists& op) const { run_expert_lists(op); }
   void operator()(const Copy& op) const { run_copy(op); }
+  void operator()(const ExpertSlots& op) const { run_expert_slots(op); }
+  void operator()(const GatherRows& op) const { run_gather_rows(op); }
 };
 
 }  // namespace
@@ -288,8 +290,13 @@ void reference(const ExpertSum& op) {
   for (int64_t s = 0; s < op.S; ++s)
     for (int64_t i = 0; i < op.width; ++i) {
       double sum = 0;
-      for (int64_t c = s * op.k; c < (s + 1) * op.k; ++c)
-        sum += static_cast<double>(op.weights.as<float>()[c]) * op.x.as<float>()[c * op.width + i];
+      for (int64_t c = s * op.k; c < (s + 1) * op.k; ++c) {
+        const int64_t row = op.rows > 0 ? op.row_of.as<int32_t>()[c] : kElsewhere;
+        if (row == kDropped) continue;
+        const Operand& found = row == kElsewhere ? op.x : op.slots;
+        sum += static_cast<double>(op.weights.as<float>()[c]) *
+               found.as<float>()[(row == kElsewhere ? c : row) * op.width + i];
+      }
       if (op.shared)
         sum += (op.gate ? sigmoid(op.gate.as<float>()[s * op.gate_stride]) : 1.0) *
                op.shared.as<float>()[s * op.width + i];

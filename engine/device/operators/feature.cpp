@@ -54,6 +54,8 @@ const char* name_of(Feature feature) {
       return "a weighted sum of experts";
     case Feature::copy:
       return "copies";
+    case Feature::capacities:
+      return "capacities of experts (data decides which rows are filled)";
     case Feature::sigmoid_routing:
       return "routing by sigmoids";
     case Feature::sparse_mixer:
@@ -69,14 +71,14 @@ const char* name_of(Feature feature) {
 }
 
 std::optional<Feature> Features::first_outside(Features others) const {
-  const uint32_t outside = bits_ & ~others.bits_;
+  const uint64_t outside = bits_ & ~others.bits_;
   if (outside == 0) return std::nullopt;
   return static_cast<Feature>(std::countr_zero(outside));
 }
 
 std::vector<Feature> Features::list() const {
   std::vector<Feature> features;
-  for (uint32_t left = bits_; left != 0; left &= left - 1)
+  for (uint64_t left = bits_; left != 0; left &= left - 1)
     features.push_back(static_cast<Feature>(std::countr_zero(left)));
   return features;
 }

@@ -35,6 +35,7 @@ enum class Feature : uint8_t {
   grouped_products,
   weighted_sum,
   copy,
+  capacities,
   // Variants of these.
   sigmoid_routing,
   sparse_mixer,
@@ -60,8 +61,8 @@ class Features {
   constexpr bool operator==(const Features&) const = default;
 
  private:
-  static constexpr uint32_t bit(Feature feature) { return uint32_t{1} << static_cast<int>(feature); }
-  uint32_t bits_ = 0;
+  static constexpr uint64_t bit(Feature feature) { return uint64_t{1} << static_cast<int>(feature); }
+  uint64_t bits_ = 0;
 };
 
 }  // namespace tandem

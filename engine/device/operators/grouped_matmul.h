@@ -20,15 +20,17 @@ struct GroupedMatMul {
   Operand y;  // at s * y_stride + i * y_slot
   int64_t y_stride = 0, y_slot = 0;
   bool routed = true;
+  double share = 1;  // of the choices, as many as are expected in the lists: what it costs is counted by it
 
   bool operator==(const GroupedMatMul&) const = default;
   const char* kind() const { return "grouped_matmul"; }
   Features features() const { return {Feature::grouped_products}; }
-  double flops() const { return 2.0 * S * slots * w.rows * w.columns; }
+  double flops() const { return share * 2.0 * S * slots * w.rows * w.columns; }
   // Matrices that are read, if the choice were even and independent.
   double expected_matrices() const {
     const auto count = static_cast<double>(w.count);
-    return routed ? count * (1 - std::pow(1 - static_cast<double>(slots) / count, static_cast<double>(S))) : count;
+    return routed ? count * (1 - std::pow(1 - static_cast<double>(slots) / count, share * static_cast<double>(S)))
+                  : count;
   }
   template <typename Self>
   static auto views(Self& op) {

@@ -194,6 +194,70 @@ BuiltCase build_sum(CaseMemory& memory, int64_t S, int64_t k, int64_t width, boo
   return {{"expert_sum", op}, {{"y", op.y, S, width, width, ElementType::f32, tolerance}}};
 }
 
+// Rows for every other expert, the last one's first, with a gap in between.
+struct SlotShape {
+  int64_t S, E, k, capacity;
+  bool drops = false, to_one = false;
+
+  std::vector<ExpertRows> rows() const {
+    std::vector<ExpertRows> rows(static_cast<size_t>(E));
+    int64_t begin = 0;
+    for (int64_t e = E - 2; e >= 0; e -= 2, begin += capacity + 1) rows[e] = {begin, capacity};
+    return rows;
+  }
+  int64_t count() const { return E / 2 * (capacity + 1); }
+};
+
+ExpertSlots slots_of(CaseMemory& memory, const SlotShape& shape) {
+  const auto& [S, E, k, capacity, drops, to_one] = shape;
+  ExpertSlots op;
+  op.S = S, op.E = E, op.k = k, op.rows = shape.count(), op.experts = shape.rows();
+  op.ids = memory.ids(Choices{S, E, k, to_one}.ids(), "ids");
+  if (drops) {
+    std::mt19937 random(static_cast<uint32_t>(S + E));
+    op.width = 9, op.x_stride = 11;
+    op.x = memory.matrix(random_floats(random, S * op.width, 2.0f), op.width, op.x_stride, "x");
+  }
+  op.choice_of = words(memory, op.rows, "choice_of");
+  op.row_of = words(memory, S * k, "row_of");
+  op.lists = words(memory, S * expert_list_words(E, k), "lists");
+  return op;
+}
+
+BuiltCase build_slots(CaseMemory& memory, const SlotShape& shape) {
+  const ExpertSlots op = slots_of(memory, shape);
+  // At least every expert without rows is listed, which is all that is certain of the lists' length.
+  return {{"expert_slots", op},
+          {{"choice_of", op.choice_of, 1, op.rows, op.rows, ElementType::i32, exact},
+           {"row_of", op.row_of, op.S, op.k, op.k, ElementType::i32, exact},
+           {"listed experts", op.lists, 1, 1, 1, ElementType::i32, exact}}};
+}
+
+BuiltCase build_gather(CaseMemory& memory, int64_t S, int64_t k, int64_t width) {
+  std::mt19937 random(static_cast<uint32_t>(S + width));
+  std::vector<int32_t> choices;
+  for (int64_t r = 0; r < 2 * S; ++r) choices.push_back(static_cast<int32_t>(random() % (S * k + 1)) - 1);
+  GatherRows op;
+  op.S = S, op.k = k, op.rows = 2 * S, op.width = width, op.x_stride = width + 2;
+  op.x = memory.matrix(random_floats(random, S * width, 3.0f), width, op.x_stride, "x");
+  op.choice_of = memory.ids(choices, "choice_of");
+  op.y = memory.empty_matrix(op.rows, width, width, "y");
+  return {{"gather_rows", op}, {{"y", op.y, op.rows, width, width, ElementType::f32, exact}}};
+}
+
+// Of choices that have a row, that have none, and that were dropped.
+BuiltCase build_sum_of_slots(CaseMemory& memory, int64_t S, int64_t k, int64_t width) {
+  BuiltCase built = build_sum(memory, S, k, width, false, false);
+  auto& op = std::get<ExpertSum>(built.op.body);
+  std::mt19937 random(static_cast<uint32_t>(S + width));
+  op.rows = S + 1;
+  std::vector<int32_t> row_of;
+  for (int64_t c = 0; c < S * k; ++c) row_of.push_back(static_cast<int32_t>(random() % (op.rows + 2)) - 2);
+  op.row_of = memory.ids(row_of, "row_of");
+  op.slots = memory.floats(random_floats(random, op.rows * width, 3.0f), "slots");
+  return built;
+}
+
 BuiltCase build_copy(CaseMemory& memory, int64_t S, int64_t groups, int64_t width, bool round) {
   std::mt19937 random(static_cast<uint32_t>(S + width));
   Copy op;
@@ -325,6 +389,17 @@ std::vector<OpCase> expert_cases() {
         cases.push_back({"copy" + text("S", S) + text("groups", S % 5) + text("width", width) + (round ? " f16" : ""),
                          [=](CaseMemory& memory) { return build_copy(memory, S, S % 5, width, round); }});
     }
+  for (const SlotShape& shape : {SlotShape{33, 8, 3, 4}, SlotShape{33, 8, 3, 4, true}, SlotShape{7, 64, 8, 16},
+                                 SlotShape{20, 4, 1, 6, false, true}, SlotShape{20, 4, 1, 6, true, true}})
+    cases.push_back({"expert_slots" + text("S", shape.S) + text("E", shape.E) + text("capacity", shape.capacity) +
+                         (shape.drops ? " drops" : "") + (shape.to_one ? " all to one" : ""),
+                     [shape](CaseMemory& memory) { return build_slots(memory, shape); }});
+  for (int64_t width : {1, 64, 577}) {
+    cases.push_back({"gather_rows" + text("width", width),
+                     [width](CaseMemory& memory) { return build_gather(memory, 33, 3, width); }});
+    cases.push_back({"expert_sum of slots" + text("width", width),
+                     [width](CaseMemory& memory) { return build_sum_of_slots(memory, 33, 3, width); }});
+  }
   cases.push_back({"copy in place", [](CaseMemory& memory) { return build_copy_in_place(memory, 7, 577); }});
   for (int64_t S : {1, 7})
     cases.push_back(

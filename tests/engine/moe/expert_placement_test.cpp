@@ -37,8 +37,8 @@ TEST(BalancedGroups, leave_the_overflow_with_the_other_processor) {
 }
 
 TEST(ExpectedLoads, are_even_as_long_as_nothing_was_counted) {
-  EXPECT_EQ(expected_loads(std::vector<int64_t>{0, 0, 0, 0}, 0, 2, 64), (std::vector<double>{32, 32, 32, 32}));
-  EXPECT_EQ(expected_loads(std::vector<int64_t>{10, 6, 4, 0}, 10, 2, 64), (std::vector<double>{64, 38.4, 25.6, 0}));
+  EXPECT_EQ(expected_loads(std::vector<int64_t>{0, 0, 0, 0}, 2, 64), (std::vector<double>{32, 32, 32, 32}));
+  EXPECT_EQ(expected_loads(std::vector<int64_t>{10, 6, 4, 0}, 2, 64), (std::vector<double>{64, 38.4, 25.6, 0}));
 }
 
 TEST(ExpertPlacement, gives_rows_to_resident_experts_alone) {

@@ -1,0 +1,284 @@
+// Question: what do NPUMoE's parts bring on this machine's wall clock, beside its baselines (N9, N10)?
+//
+// One engine for each plan on one mixture of experts, in one process, on the first tokens of a text. For every length
+// all plans must first give the same bits (those that drop tokens are left out of that, and are judged by their
+// perplexity); then rounds of all plans alternate, each round beginning with another one. Rates are medians over
+// rounds. What an engine counted, and what its NPU was busy, is of one pass more. Energy is modelled, in a table of its
+// own.
+
+#include <time.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/engines.h"
+#include "engine/plan/prediction/statistics.h"
+#include "engine/run/engine.h"
+#include "engine/run/perplexity.h"
+#include "sync/error.h"
+
+namespace {
+
+using tandem::Engine;
+using tandem::ExpertTotals;
+using tandem::Overflow;
+namespace bench = tandem::bench;
+
+// What is compared: a plan, and whether tokens beyond an expert's room are dropped.
+struct Variant {
+  std::string plan;
+  Overflow overflow = Overflow::spill;
+  std::string name() const { return overflow == Overflow::drop ? plan + " --overflow drop" : plan; }
+};
+
+constexpr const char *kAll = "npumoe", *kNaive = "moe-naive";
+const std::vector<Variant> kVariants = {{"moe-cpu"},   {"gpu-only"},    {"moe-dense-only"},
+                                        {kNaive},      {"npumoe-base"}, {"npumoe-t"},
+                                        {"npumoe-tg"}, {kAll},          {"npumoe-tg", Overflow::drop},
+                                        {"tensor"},    {"auto"}};
+
+struct Options : bench::EngineBenchOptions {
+  std::string text, calibration;
+};
+
+double cpu_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+struct Measured {
+  std::vector<double> seconds, cpu_seconds;  // per round
+  ExpertTotals experts;                      // of one pass
+  double npu_busy = 0;                       // share of that pass
+  double modelled_joules = 0;                // of all devices, as their drivers' models have it
+  double perplexity = 0;
+  int64_t same_choices = 0;  // of the most likely next token, beside the first variant's
+};
+
+struct Test {
+  int64_t tokens = 0;
+  std::vector<Measured> of;  // per variant
+};
+
+ExpertTotals since(const ExpertTotals& now, const ExpertTotals& before) {
+  return {now.graphs - before.graphs,  now.choices - before.choices,     now.slots - before.slots,
+          now.valid - before.valid,    now.elsewhere - before.elsewhere, now.spilled - before.spilled,
+          now.dropped - before.dropped};
+}
+
+double modelled_joules(const Engine& engine, const tandem::Plan& plan) {
+  double joules = 0;
+  for (const tandem::Step& step : plan.steps) {
+    const auto device = std::ranges::find(engine.opened(), plan.devices[static_cast<size_t>(step.device)],
+                                          [](const auto& each) { return each->info().id; });
+    joules += (*device)->estimate(step.operators).joules;
+  }
+  return joules;
+}
+
+// One recorded pass: what became of the experts, and how long the NPU was at work.
+void look_at(Engine& engine, std::span<const int32_t> ids, Measured& measured) {
+  const ExpertTotals before = engine.expert_use().totals();
+  tandem::Timeline timeline;
+  engine.record(&timeline);
+  const double seconds = bench::time_prompt(engine, ids);
+  engine.record(nullptr);
+  measured.experts = since(engine.expert_use().totals(), before);
+  measured.npu_busy = timeline.busy_seconds("npu:0") / seconds;
+  engine.rewind(0);
+  for (size_t first = 0; first < ids.size();) {
+    const tandem::Batch piece = engine.piece(static_cast<int64_t>(first), static_cast<int64_t>(ids.size()));
+    measured.modelled_joules += modelled_joules(engine, engine.plan_for(piece));
+    engine.extend(ids.subspan(first, static_cast<size_t>(piece.S)));
+    first += static_cast<size_t>(piece.S);
+  }
+}
+
+// Perplexity over the text, and the choice of every next token.
+std::vector<int32_t> judge(Engine& engine, std::span<const int32_t> ids, Measured& measured) {
+  engine.rewind(0);
+  tandem::LogLikelihood likelihood;
+  std::vector<int32_t> choices;
+  const auto V = static_cast<size_t>(engine.config().vocabulary);
+  engine.extend_all(ids, [&](int64_t first, std::span<const float> logits) {
+    for (size_t s = 0; s * V < logits.size(); ++s) {
+      const auto row = logits.subspan(s * V, V);
+      choices.push_back(static_cast<int32_t>(std::ranges::max_element(row) - row.begin()));
+      const size_t next = static_cast<size_t>(first) + s + 1;
+      if (next >= ids.size()) continue;
+      likelihood.negative_log_sum += tandem::negative_log_likelihood(row, ids[next]);
+      ++likelihood.tokens;
+    }
+  });
+  measured.perplexity = likelihood.perplexity();
+  return choices;
+}
+
+std::unique_ptr<Engine> open(const Options& options, const Variant& variant, int64_t longest) {
+  tandem::EngineOptions engine;
+  engine.model_path = options.model;
+  engine.devices = options.devices;
+  if (variant.plan == "moe-cpu" || variant.plan == "gpu-only") engine.devices.clear();
+  engine.plan = variant.plan;
+  engine.act = tandem::ActType::f16;
+  engine.experts.overflow = variant.overflow;
+  engine.calibration = options.calibration;
+  engine.context = longest + 64;
+  engine.chunk = engine.outputs = std::min(options.chunk, engine.context);
+  return Engine::open(engine);
+}
+
+std::vector<int32_t> tokens_of(const Engine& engine, const std::string& path, int64_t count) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw tandem::Error("cannot read the text", path, "Name one with --text");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  std::vector<int32_t> ids = engine.tokenizer().encode(text, {});
+  if (static_cast<int64_t>(ids.size()) < count)
+    throw tandem::Error("the text is too short", path,
+                        std::to_string(ids.size()) + " tokens, " + std::to_string(count) + " are needed");
+  ids.resize(static_cast<size_t>(count));
+  return ids;
+}
+
+Test measure(std::vector<std::unique_ptr<Engine>>& engines, std::span<const int32_t> ids, int rounds) {
+  Test test{static_cast<int64_t>(ids.size()), std::vector<Measured>(engines.size())};
+  std::vector<int32_t> exact;
+  for (size_t v = 0; v < engines.size(); ++v) {
+    const std::vector<int32_t> choices = judge(*engines[v], ids, test.of[v]);
+    if (v == 0) exact = choices;
+    for (size_t i = 0; i < choices.size(); ++i) test.of[v].same_choices += choices[i] == exact[i];
+    if (kVariants[v].overflow == Overflow::spill && test.of[v].perplexity != test.of[0].perplexity)
+      throw tandem::Error("plans disagree, so there is nothing to time", kVariants[v].name());
+  }
+  bench::take_turns(engines.size(), rounds, [&](size_t v, bool counts) {
+    const double cpu = cpu_seconds(), seconds = bench::time_prompt(*engines[v], ids);
+    if (!counts) return;
+    test.of[v].seconds.push_back(seconds);
+    test.of[v].cpu_seconds.push_back(cpu_seconds() - cpu);
+  });
+  for (size_t v = 0; v < engines.size(); ++v) look_at(*engines[v], ids, test.of[v]);
+  std::fprintf(stderr, "%lld tokens measured\n", static_cast<long long>(test.tokens));
+  return test;
+}
+
+size_t index_of(const std::string& plan) {
+  return static_cast<size_t>(std::ranges::find(kVariants, plan, &Variant::name) - kVariants.begin());
+}
+
+// How many times as long one takes as another: the median of the ratios within a round.
+double ratio(const Measured& a, const Measured& b) {
+  std::vector<double> ratios;
+  for (size_t r = 0; r < a.seconds.size(); ++r) ratios.push_back(a.seconds[r] / b.seconds[r]);
+  return tandem::median(ratios);
+}
+
+void print_table(const Test& test) {
+  std::printf("\n%lld tokens, measured\n\n", static_cast<long long>(test.tokens));
+  std::printf(
+      "| plan | first token, ms | tokens/s | processor time, ms | graphs | rows empty | on the NPU | spilled | "
+      "dropped | NPU at work | perplexity | same choices |\n");
+  std::printf("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n");
+  for (size_t v = 0; v < test.of.size(); ++v) {
+    const Measured& m = test.of[v];
+    const double seconds = tandem::median(m.seconds);
+    const auto percent = [&](int64_t of) { return 100 * m.experts.share_of_choices(of); };
+    std::printf(
+        "| `%s` | %.1f | %.0f | %.1f | %lld | %.1f %% | %.1f %% | %.1f %% | %.1f %% | %.0f %% | %.4f | %.1f %% |\n",
+        kVariants[v].name().c_str(), seconds * 1e3, static_cast<double>(test.tokens) / seconds,
+        tandem::median(m.cpu_seconds) * 1e3, static_cast<long long>(m.experts.graphs), 100 * m.experts.padded_share(),
+        percent(m.experts.valid), percent(m.experts.spilled), percent(m.experts.dropped), 100 * m.npu_busy,
+        m.perplexity, 100 * static_cast<double>(m.same_choices) / static_cast<double>(test.tokens));
+  }
+  const Measured &all = test.of[index_of(kAll)], &cpu = test.of[index_of("moe-cpu")],
+                 &gpu = test.of[index_of("gpu-only")];
+  const bool gpu_is_better = tandem::median(gpu.seconds) < tandem::median(cpu.seconds);
+  std::printf("\n`%s` beside the best single processor (`%s`): %.2f x; beside `%s`: %.2f x\n", kAll,
+              gpu_is_better ? "gpu-only" : "moe-cpu", ratio(gpu_is_better ? gpu : cpu, all), kNaive,
+              ratio(test.of[index_of(kNaive)], all));
+}
+
+void print_energy(const std::vector<Test>& tests) {
+  std::printf(
+      "\nmillijoules a token, modelled (the emulated NPU's energy model, round figures of the others)\n\n| plan |");
+  for (const Test& test : tests) std::printf(" %lld tokens |", static_cast<long long>(test.tokens));
+  std::printf("\n| --- |");
+  for (size_t i = 0; i < tests.size(); ++i) std::printf(" ---: |");
+  for (size_t v = 0; v < kVariants.size(); ++v) {
+    std::printf("\n| `%s` |", kVariants[v].name().c_str());
+    for (const Test& test : tests)
+      std::printf(" %.2f |", 1e3 * test.of[v].modelled_joules / static_cast<double>(test.tokens));
+  }
+  std::printf("\n");
+}
+
+nlohmann::json to_json(const Options& options, const std::vector<Test>& tests) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const Test& test : tests) {
+    for (size_t v = 0; v < test.of.size(); ++v) {
+      const Measured& m = test.of[v];
+      rows.push_back({{"tokens", test.tokens},
+                      {"plan", kVariants[v].name()},
+                      {"measured",
+                       {{"seconds", m.seconds},
+                        {"cpu_seconds", m.cpu_seconds},
+                        {"graphs", m.experts.graphs},
+                        {"padded_share", m.experts.padded_share()},
+                        {"npu_share", m.experts.share_of_choices(m.experts.valid)},
+                        {"spilled_share", m.experts.share_of_choices(m.experts.spilled)},
+                        {"dropped_share", m.experts.share_of_choices(m.experts.dropped)},
+                        {"npu_busy", m.npu_busy},
+                        {"perplexity", m.perplexity},
+                        {"same_choices", m.same_choices}}},
+                      {"modelled", {{"joules", m.modelled_joules}}}});
+    }
+  }
+  return {{"schema", 1}, {"bench", "npumoe"}, {"chunk", options.chunk}, {"rows", rows}};
+}
+
+int run(const Options& options) {
+  bench::require_model(options.model);
+  const int64_t longest = std::ranges::max(options.lengths);
+  std::vector<std::unique_ptr<Engine>> engines;
+  for (const Variant& variant : kVariants) engines.push_back(open(options, variant, longest));
+  if (!engines.front()->config().experts)
+    throw tandem::Error("the model has no experts", options.model,
+                        "`tandem make-moe` makes a mixture of a dense model");
+  const auto ids = tokens_of(*engines.front(), options.text, longest);
+  std::vector<Test> tests;
+  for (const int64_t tokens : options.lengths)
+    tests.push_back(measure(engines, std::span(ids).first(static_cast<size_t>(tokens)), options.rounds));
+  if (options.json) {
+    std::printf("%s\n", to_json(options, tests).dump(1).c_str());
+    return 0;
+  }
+  std::printf("%s, act f16, pieces of %lld tokens, %s; %d rounds, medians\n",
+              std::filesystem::path(options.model).filename().c_str(), static_cast<long long>(engines.front()->chunk()),
+              tandem::to_string(engines.front()->layout()).c_str(), options.rounds);
+  for (const Test& test : tests) print_table(test);
+  print_energy(tests);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  options.lengths = {256, 512, 1024};
+  options.chunk = 512;
+  options.rounds = 5;
+  CLI::App app("npumoe: NPUMoE and its baselines on a mixture of experts, measured");
+  bench::add_flags(app, options);
+  app.add_option("--text", options.text, "a text of as many tokens as the longest prompt")->required();
+  app.add_option("--calibration", options.calibration, "a file of calibrate-moe; default: counted while plans run");
+  return bench::bench_main(app, argc, argv, [&] { return run(options); });
+}

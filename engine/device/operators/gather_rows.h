@@ -1,0 +1,30 @@
+#pragma once
+
+#include "engine/device/operators/view.h"
+
+namespace tandem {
+
+// N3: brings the tokens of choices (ExpertLists) together, for graphs of a fixed number of rows: y[r] = x[c / k] of the
+// choice c = choice_of[r], or zeros where there is none.
+struct GatherRows {
+  int64_t S = 0, k = 0, rows = 0, width = 0;
+  Operand x;  // f32 [S, width], x_stride
+  int64_t x_stride = 0;
+  Operand choice_of;  // int32 [rows], of ExpertSlots
+  Operand y;          // f32 [rows, width], dense
+
+  bool operator==(const GatherRows&) const = default;
+  const char* kind() const { return "gather_rows"; }
+  Features features() const { return {Feature::capacities}; }
+  double flops() const { return 0; }
+  template <typename Self>
+  static auto views(Self& op) {
+    auto gathered = rows_of(op.y, Use::write, op.rows, op.width, op.width);
+    gathered.token_bytes = 0;
+    return std::array{rows_of(op.x, Use::read, op.S, op.width, op.x_stride),
+                      whole(op.choice_of, Use::read, Role::ids, static_cast<size_t>(op.rows) * sizeof(int32_t)),
+                      gathered};
+  }
+};
+
+}  // namespace tandem

@@ -1,0 +1,334 @@
+#include "engine/plan/expert_steps.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "engine/plan/npu_graphs.h"
+#include "sync/error.h"
+
+namespace tandem {
+namespace {
+
+// The operators of one layer's experts, in their order.
+struct ExpertBlock {
+  const Operator* lists = nullptr;
+  std::vector<const Operator*> up, down;  // one for each part of the stack
+  const Operator* unit = nullptr;
+  const Operator* sum = nullptr;
+
+  static const GroupedMatMul& product(const Operator* op) { return std::get<GroupedMatMul>(op->body); }
+  const ExpertLists& choices() const { return std::get<ExpertLists>(lists->body); }
+  int64_t expert_bytes() const {
+    size_t bytes = 0;
+    for (const auto* parts : {&up, &down})
+      for (const Operator* op : *parts) bytes += product(op).w.matrix_bytes();
+    return static_cast<int64_t>(bytes);
+  }
+  static int64_t width_of(const std::vector<const Operator*>& parts) {
+    int64_t rows = 0;
+    for (const Operator* op : parts) rows += product(op).w.rows;
+    return rows;
+  }
+};
+
+// From the lists of a layer to its sum.
+ExpertBlock block_at(std::span<const Operator> operators) {
+  ExpertBlock block{&operators.front(), {}, {}, nullptr, nullptr};
+  for (const Operator& op : operators) {
+    const auto* product = std::get_if<GroupedMatMul>(&op.body);
+    if (product && product->routed) (block.unit ? block.down : block.up).push_back(&op);
+    if (std::holds_alternative<Glu>(op.body) && !block.up.empty() && !block.unit) block.unit = &op;
+    if (std::holds_alternative<ExpertSum>(op.body)) {
+      block.sum = &op;
+      break;
+    }
+  }
+  TANDEM_CHECK(block.sum && block.unit && !block.down.empty(), "the operators of a layer's experts");
+  return block;
+}
+
+Operand row_at(const Operand& matrix, int64_t row, int64_t width, int64_t column) {
+  return matrix ? matrix.advanced(bytes_of_floats(row * width + column)) : matrix;
+}
+
+class ExpertPlanner {
+ public:
+  ExpertPlanner(const PlanRequest& request, const char* name, const ExpertRules& rules, DenseOn dense)
+      : request_(request), on_(npu_beside(request, name)), rules_(rules), dense_(dense), placer_(request) {}
+
+  Plan plan(const char* name) {
+    bool any = false;
+    for (size_t i = 0; i < request_.operators.size(); ++i) {
+      const Operator& op = request_.operators[i];
+      any = any || std::holds_alternative<Route>(op.body);
+      if (std::holds_alternative<ExpertLists>(op.body)) begin(block_at(request_.operators.subspan(i)));
+      place(op);
+    }
+    Plan plan = placer_.finish(name);
+    plan.experts = std::move(planned_);
+    if (!any) plan.notes.emplace_back("the model has no experts");
+    plan.notes.insert(plan.notes.end(), notes_.begin(), notes_.end());
+    return plan;
+  }
+
+ private:
+  // A row of a group's expert, in the order of the groups.
+  struct ExpertAt {
+    int64_t expert, row, capacity, group;
+  };
+
+  void begin(ExpertBlock block) {
+    block_ = std::move(block);
+    helper_ = -1;
+    placement_ = {};
+    const std::string refusal = refusal_of();
+    if (!refusal.empty()) {
+      note(refusal + "; experts stay on " + request_.devices[on_.others].id);
+      return;
+    }
+    placement_ = placement();
+    planned_.push_back({block_.lists->layer, tokens_of(*block_.lists), placement_});
+  }
+
+  bool is_active() const { return !placement_.resident.empty(); }
+
+  // Why this layer's experts cannot run on the NPU; empty: they can. Sets who helps.
+  std::string refusal_of() {
+    if (!request_.experts) return "there is no memory for experts' rows";
+    if (tokens_of(*block_.lists) < kFewestTokens) return "";  // as many as need no gathering
+    std::vector<int> helpers{host_beside_npu(request_)};
+    for (int d = 0; d < static_cast<int>(request_.devices.size()); ++d) helpers.push_back(d);
+    const auto helper =
+        std::ranges::find_if(helpers, [&](int d) { return d >= 0 && d != on_.npu && placer_.runs(d, gather(0)); });
+    if (helper == helpers.end()) return "no device gathers the tokens of an expert (the host beside the NPU does)";
+    helper_ = *helper;
+    for (const auto* parts : {&block_.up, &block_.down}) {
+      for (const Operator* op : *parts) {
+        const Operator probe = product(*op, {0, 0, rules_.tiers.step, 0}, {}, {}, 0);
+        if (!placer_.runs(on_.npu, probe)) return request_.devices[on_.npu].id + " does not multiply with " + op->name;
+        if (!placer_.multiplies_exactly(on_.npu, probe))
+          return request_.devices[on_.npu].id + " would round the weights of " + op->name;
+        if (placer_.graphs_on(on_.npu, probe, Padding::forbidden).empty())
+          return request_.devices[on_.npu].id + " has no graph of " + std::to_string(rules_.tiers.step) + " tokens";
+      }
+    }
+    return "";
+  }
+
+  void note(const std::string& text) {
+    if (std::ranges::find(notes_, text) == notes_.end()) notes_.push_back(text);
+  }
+
+  ExpertPlacement placement() const {
+    const ExpertLists& choices = block_.choices();
+    if (helper_ < 0) return {};
+    const std::vector<double> loads = expected(choices);
+    ExpertRules rules = rules_;
+    if (!request_.costs) rules.residency = ResidencyRule::all;
+    ExpertPlacement placement = place_experts(loads, choices.k, choices.S, block_.expert_bytes(), rules, costs());
+    TANDEM_CHECK(placement.slots() <= request_.experts->buffers.rows, "the rows of experts");
+    return placement;
+  }
+
+  std::vector<double> expected(const ExpertLists& choices) const {
+    const RoutingCounts* counts = request_.experts->counts;
+    const auto at =
+        counts ? std::ranges::find(counts->layers, block_.lists->layer) : std::vector<int64_t>::const_iterator();
+    const bool known = counts && at != counts->layers.end();
+    const ExpertCounts none(static_cast<size_t>(choices.E), 0);
+    return expected_loads(known ? counts->counts[static_cast<size_t>(at - counts->layers.begin())] : none, choices.k,
+                          choices.S);
+  }
+
+  // N4: as the request's costs say; those of a launch are in them.
+  ResidencyCosts costs() const {
+    ResidencyCosts costs;
+    costs.npu_seconds = [this](int64_t slots, int64_t experts) {
+      double seconds =
+          request_.costs.seconds(helper_, gather(slots), true) + request_.costs.seconds(helper_, unit(slots), true);
+      for (const auto* parts : {&block_.up, &block_.down})
+        for (const Operator* op : *parts)
+          seconds +=
+              static_cast<double>(experts) *
+              placer_.seconds_on(on_.npu, product(*op, {0, 0, slots / experts, 0}, {}, {}, 0), Padding::forbidden);
+      return seconds;
+    };
+    costs.other_seconds = [this](double tokens, int64_t) {
+      const auto choices = static_cast<double>(block_.choices().S * block_.choices().k);
+      double seconds = 0;
+      for (const auto* parts : {&block_.up, &block_.down})
+        for (const Operator* op : *parts)
+          seconds += request_.costs.seconds(on_.others, rest(*op, tokens / choices), true);
+      return seconds;
+    };
+    return costs;
+  }
+
+  void place(const Operator& op) {
+    if (is_active() && place_in_layer(op)) return;
+    switch (dense_) {
+      case DenseOn::shared:
+        placer_.place_as_tensor({&op, 1}, true);
+        break;
+      case DenseOn::npu:
+        if (std::holds_alternative<MatMul>(op.body)) {
+          placer_.place_in_graphs(op, on_.npu, on_.others, cheaper_layout(request_, on_.npu, op));
+          break;
+        }
+        [[fallthrough]];
+      case DenseOn::others:
+        placer_.place_quietly(op, on_.others);
+        break;
+    }
+  }
+
+  // True where the operator is one of the experts'.
+  bool place_in_layer(const Operator& op) {
+    if (&op == block_.lists) {
+      placer_.place_quietly(slots(), helper_);
+    } else if (std::ranges::find(block_.up, &op) != block_.up.end()) {
+      if (&op == block_.up.front()) place_groups();
+      if (is_needed()) placer_.place_quietly(rest(op, placement_.expected_elsewhere), on_.others);
+    } else if (&op == block_.unit) {
+      if (is_needed()) placer_.place_quietly(op, on_.others);
+    } else if (std::ranges::find(block_.down, &op) != block_.down.end()) {
+      if (is_needed()) placer_.place_quietly(rest(op, placement_.expected_elsewhere), on_.others);
+    } else if (&op == block_.sum) {
+      placer_.place_quietly(sum(), helper_);
+      placement_ = {};
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  // Whether a choice may have no row on the NPU.
+  bool is_needed() const {
+    const int64_t S = block_.choices().S;
+    return std::ranges::any_of(placement_.capacities, [&](int64_t capacity) {
+      return capacity == 0 || (capacity < S && rules_.overflow == Overflow::spill);
+    });
+  }
+
+  std::vector<ExpertAt> experts() const {
+    std::vector<ExpertAt> all;
+    int64_t row = 0, number = 0;
+    for (const ExpertGroup& group : placement_.resident) {
+      for (const int64_t expert : group.experts) {
+        all.push_back({expert, row, group.capacity, number});
+        row += group.capacity;
+      }
+      ++number;
+    }
+    return all;
+  }
+
+  Operator slots() const {
+    const ExpertLists& from = block_.choices();
+    const ExpertBuffers& buffers = request_.experts->buffers;
+    ExpertSlots op;
+    op.S = from.S, op.E = from.E, op.k = from.k, op.rows = placement_.slots();
+    op.experts.resize(static_cast<size_t>(from.E));
+    for (const ExpertAt& at : experts()) op.experts[static_cast<size_t>(at.expert)] = {at.row, at.capacity};
+    op.ids = from.ids, op.lists = from.lists;
+    op.choice_of = buffers.choice_of, op.row_of = buffers.row_of;
+    if (rules_.overflow == Overflow::drop) {
+      op.x = buffers.attention_output;
+      op.width = op.x_stride = ExpertBlock::product(block_.up.front()).w.columns;
+    }
+    return renamed(*block_.lists, "expert_slots", op);
+  }
+
+  Operator gather(int64_t rows) const {
+    const GroupedMatMul& up = ExpertBlock::product(block_.up.front());
+    GatherRows op;
+    op.S = up.S, op.k = up.slots, op.rows = rows, op.width = up.w.columns;
+    op.x = up.x, op.x_stride = up.x_stride;
+    op.choice_of = request_.experts->buffers.choice_of, op.y = request_.experts->buffers.gathered;
+    return renamed(*block_.up.front(), "expert_gather", op);
+  }
+
+  Operator unit(int64_t rows) const {
+    Glu op = std::get<Glu>(block_.unit->body);
+    const ExpertBuffers& buffers = request_.experts->buffers;
+    op.S = rows, op.rows = 1;
+    op.gate = buffers.gate_up, op.up = row_at(buffers.gate_up, 0, 0, op.I);
+    op.gate_stride = op.up_stride = 2 * op.I;
+    op.y = buffers.activated, op.y_stride = op.I;
+    return {block_.unit->name + ".rows", op, block_.unit->layer};
+  }
+
+  Operator sum() const {
+    ExpertSum op = std::get<ExpertSum>(block_.sum->body);
+    op.rows = placement_.slots();
+    op.row_of = request_.experts->buffers.row_of, op.slots = request_.experts->buffers.found;
+    return with_body(*block_.sum, op);
+  }
+
+  static Operator rest(const Operator& op, double share) {
+    GroupedMatMul some = std::get<GroupedMatMul>(op.body);
+    some.share = share;
+    return with_body(op, some);
+  }
+
+  static Operator renamed(const Operator& op, const char* name, OperatorBody body) {
+    return {op.name.substr(0, op.name.rfind('.') + 1) + name, std::move(body), op.layer};
+  }
+
+  // One expert's product of the rows of its slice; x and y are the buffers' first rows.
+  static Operator product(const Operator& grouped, const ExpertAt& at, const Operand& x, const Operand& y,
+                          int64_t width, int64_t column = 0) {
+    const auto& stack = std::get<GroupedMatMul>(grouped.body).w;
+    MatMul op;
+    op.S = at.capacity, op.K = op.x_stride = stack.columns, op.row_end = stack.rows;
+    op.w = stack.matrix(at.expert);
+    op.x = row_at(x, at.row, stack.columns, 0);
+    op.y = row_at(y, at.row, width, column), op.y_stride = std::max(width, stack.rows);
+    return {grouped.name + ".g" + std::to_string(at.group), op, grouped.layer};
+  }
+
+  // N3: one group after the other, first all that make its gate and up.
+  void place_groups() {
+    const ExpertBuffers& buffers = request_.experts->buffers;
+    const int64_t rows = placement_.slots();
+    placer_.place_quietly(gather(rows), helper_);
+    place_products(block_.up, buffers.gathered, buffers.gate_up);
+    placer_.place_quietly(unit(rows), helper_);
+    place_products(block_.down, buffers.activated, buffers.found);
+  }
+
+  void place_products(const std::vector<const Operator*>& parts, const Operand& x, const Operand& y) {
+    const int64_t width = ExpertBlock::width_of(parts);
+    for (const ExpertAt& at : experts()) {
+      int64_t column = 0;
+      for (const Operator* part : parts) {
+        const Operator op = product(*part, at, x, y, width, column);
+        for (const Operator& graph : placer_.graphs_on(on_.npu, op, Padding::forbidden))
+          placer_.place_quietly(graph, on_.npu);
+        column += ExpertBlock::product(part).w.rows;
+      }
+    }
+  }
+
+  const PlanRequest& request_;
+  const NpuBeside on_;
+  const ExpertRules rules_;
+  const DenseOn dense_;
+  Placer placer_;
+  ExpertBlock block_;  // of the layer at work
+  int helper_ = -1;    // who gathers and sums; -1: nobody
+  ExpertPlacement placement_;
+  std::vector<PlannedExperts> planned_;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace
+
+Plan plan_with_experts(const PlanRequest& request, const char* name, ExpertRules (*rules)(ExpertRules), DenseOn dense) {
+  return ExpertPlanner(request, name, rules(request.experts ? request.experts->rules : ExpertRules{}), dense)
+      .plan(name);
+}
+
+}  // namespace tandem

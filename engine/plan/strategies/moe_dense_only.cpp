@@ -1,0 +1,21 @@
+// N9, dense-only: the matmuls that every token goes through on the NPU, experts beside it.
+#include "engine/plan/npu_graphs.h"
+#include "engine/plan/strategy.h"
+
+namespace tandem::plans {
+namespace {
+
+Plan make(const PlanRequest& request) { return multiply_on_npu(request, "moe-dense-only", cheaper_layout); }
+
+}  // namespace
+
+extern const Strategy moe_dense_only;
+const Strategy moe_dense_only{
+    .name = "moe-dense-only",
+    .explains = "N9: matmuls of all tokens on the NPU, experts on the GPU",
+    .make = make,
+    .weighs = true,
+    .auto_needs = {.experts = true},
+};
+
+}  // namespace tandem::plans
