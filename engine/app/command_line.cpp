@@ -17,6 +17,7 @@
 #include "engine/app/commands/devices.h"
 #include "engine/app/commands/expert_use.h"
 #include "engine/app/commands/info.h"
+#include "engine/app/commands/make_moe.h"
 #include "engine/app/commands/make_random.h"
 #include "engine/app/commands/session_commands.h"
 #include "engine/app/commands/tokenize.h"
@@ -117,6 +118,7 @@ std::span<const Command> commands() {
       {"calibrate-moe", "count how a mixture of experts uses its experts while it reads texts", add_calibrate_moe},
       {"trace-moe", "record which experts each token goes to, as a file of lines", add_trace_moe},
       {"warm", "compile a GPU's kernels for a kind of model ahead of time", add_warm},
+      {"make-moe", "write a mixture of experts that is made of a dense model", add_make_moe},
       {"make-random", "write a model file of a published model's shape, with random weights", add_make_random},
       {"bench-sync", "what waiting for a device costs, by policy", add_bench_sync},
 #ifdef TANDEM_HAS_NPU_GEMM_COMMAND

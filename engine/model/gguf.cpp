@@ -279,6 +279,12 @@ std::vector<std::string> GgufFile::keys() const {
   return keys;
 }
 
+GgufStored GgufFile::require_stored(std::string_view key) const {
+  const GgufValue* value = state_->value(key);
+  if (value == nullptr) state_->missing(key);
+  return {static_cast<uint32_t>(value->type), value->stored};
+}
+
 std::span<const GgufTensor> GgufFile::tensors() const { return state_->contents.tensors; }
 
 const GgufTensor* GgufFile::find(std::string_view name) const {

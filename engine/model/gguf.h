@@ -34,6 +34,12 @@ struct GgufIdentity {
   bool operator==(const GgufIdentity&) const = default;
 };
 
+// A metadata value as the file has it: the format's number of its type, and what follows that number.
+struct GgufStored {
+  uint32_t type = 0;
+  std::span<const std::byte> bytes;
+};
+
 class GgufFile {
  public:
   static GgufFile open(const std::string& path);
@@ -67,6 +73,7 @@ class GgufFile {
   double require_float(std::string_view key) const;
   std::string require_string(std::string_view key) const;
   std::vector<std::string> keys() const;
+  GgufStored require_stored(std::string_view key) const;  // for writing it into another file
 
   std::span<const GgufTensor> tensors() const;
   const GgufTensor* find(std::string_view name) const;     // nullptr when absent

@@ -165,7 +165,7 @@ void skip_value(Cursor& cursor, GgufType type, const std::string& field, int dep
 GgufValue read_value(Cursor& cursor, const std::string& field) {
   GgufValue value;
   value.type = read_type(cursor, field + ": type");
-  value.payload = cursor.place();
+  const std::byte* begin = value.payload = cursor.place();
   if (value.type == GgufType::array) {
     Cursor ahead = cursor;
     value.element = read_type(ahead, field + ": element type");
@@ -173,6 +173,7 @@ GgufValue read_value(Cursor& cursor, const std::string& field) {
     value.payload = ahead.place();
   }
   skip_value(cursor, value.type, field, 1);
+  value.stored = {begin, cursor.place()};
   return value;
 }
 

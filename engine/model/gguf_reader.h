@@ -25,6 +25,7 @@ struct GgufValue {
   GgufType element = GgufType::u8;     // of an array
   uint64_t count = 1;                  // elements of an array
   const std::byte* payload = nullptr;  // the value, the string's length, or the array's first element
+  std::span<const std::byte> stored;   // all bytes behind the type: an array's element type and count too
 };
 
 struct GgufContents {

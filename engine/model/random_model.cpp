@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <optional>
 #include <random>
 
 #include "engine/model/architecture.h"
 #include "engine/model/rope_keys.h"
+#include "engine/tensor/block_scales.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -15,18 +15,6 @@ namespace {
 
 constexpr size_t kChunkBytes = size_t{1} << 20;
 constexpr float kNormDeviation = 0.1f, kBiasDeviation = 0.3f;
-
-// Where a block keeps its halves, in bytes from its start; all its other bytes may have any value.
-struct BlockScales {
-  StorageType type;
-  size_t scale;
-  std::optional<size_t> minimum = {};
-};
-constexpr BlockScales kBlockScales[] = {
-    {StorageType::q4_0, 0},    {StorageType::q4_1, 0, 2},   {StorageType::q5_0, 0},   {StorageType::q5_1, 0, 2},
-    {StorageType::q8_0, 0},    {StorageType::q2_k, 80, 82}, {StorageType::q3_k, 108}, {StorageType::q4_k, 0, 2},
-    {StorageType::q5_k, 0, 2}, {StorageType::q6_k, 208},    {StorageType::iq4_nl, 0}, {StorageType::iq4_xs, 0},
-};
 
 void put_half(std::byte* block, size_t offset, float value) {
   const uint16_t half = float_to_half(value);
@@ -301,11 +289,11 @@ void RandomModel::write(const std::function<void(std::span<const std::byte>)>& t
       continue;
     }
     const size_t block = info(tensor.type).block_bytes;
-    const auto scales = std::ranges::find(kBlockScales, tensor.type, &BlockScales::type);
-    const Normal normal = scales == std::end(kBlockScales) ? Normal{} : normal_of(*scales);
+    const BlockScales* scales = block_scales(tensor.type);
+    const Normal normal = scales == nullptr ? Normal{} : normal_of(*scales);
     for (uint64_t left = tensor.bytes(); left > 0; left -= chunk.size()) {
       chunk.resize(std::min<uint64_t>(left, kChunkBytes / block * block));
-      if (scales == std::end(kBlockScales)) {
+      if (scales == nullptr) {
         fill_floats(chunk, tensor.type, tensor.mean, tensor.deviation, random);
       } else {
         fill(chunk, random);

@@ -11,6 +11,7 @@
 
 #include "engine/app/commands/open_engine.h"
 #include "engine/app/commands/plans_json.h"
+#include "engine/app/commands/text_windows.h"
 #include "engine/app/commands/tokenize.h"
 #include "engine/app/progress.h"
 #include "engine/app/report.h"
@@ -26,29 +27,10 @@
 namespace tandem::app {
 namespace {
 
-using Window = std::vector<int32_t>;
-
 struct Text {
   std::string name;  // its file
   std::vector<Window> windows;
 };
-
-std::vector<Window> windows_of_text(const Engine& engine, const std::string& text, int64_t length) {
-  EncodeOptions plain;
-  plain.add_bos_eos = false;
-  plain.parse_special = false;
-  const std::vector<int32_t> ids = engine.tokenizer().encode(text, plain);
-  const std::vector<int32_t> empty = engine.tokenizer().encode("", {});  // what every text begins with
-  const size_t each = static_cast<size_t>(length) - std::min(empty.size(), static_cast<size_t>(length) - 1);
-  std::vector<Window> windows;
-  for (size_t begin = 0; begin < ids.size(); begin += each) {
-    Window window = empty;
-    window.insert(window.end(), ids.begin() + static_cast<std::ptrdiff_t>(begin),
-                  ids.begin() + static_cast<std::ptrdiff_t>(std::min(begin + each, ids.size())));
-    windows.push_back(std::move(window));
-  }
-  return windows;
-}
 
 std::vector<Window> windows_of_ids(const std::string& path, int64_t vocabulary) {
   std::vector<Window> windows;
@@ -89,7 +71,7 @@ Session open_with_experts(const CommonFlags& flags, const ExpertUseFlags& own) {
   Session session{open_engine(exact_flags(flags), {longest, piece, piece}), {}};
   print_notes(flags, *session.engine);
   for (const std::string& path : own.texts)
-    session.texts.push_back({path, windows_of_text(*session.engine, read_file(path), own.window)});
+    session.texts.push_back({path, windows_of_text(session.engine->tokenizer(), read_file(path), own.window)});
   std::ranges::move(of_ids, std::back_inserter(session.texts));
   for (const Text& text : session.texts) {
     if (text.windows.empty()) throw Error("there is nothing to read", text.name, "Give a text of at least one token");

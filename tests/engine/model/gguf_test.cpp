@@ -57,6 +57,28 @@ TEST(Gguf, reads_every_kind_of_value_as_it_was_written) {
   EXPECT_EQ(file.keys().size(), 17u);
 }
 
+TEST(Gguf, hands_values_over_as_they_are_stored) {
+  const auto bytes = every_type().bytes();
+  const GgufFile file = GgufFile::parse(bytes, "memory");
+  const GgufStored text = file.require_stored("text");
+  EXPECT_EQ(text.type, 8u);
+  EXPECT_EQ(std::vector(text.bytes.begin(), text.bytes.end()), ByteSink().put_string("words").bytes());
+  const GgufStored ints = file.require_stored("ints");
+  EXPECT_EQ(ints.bytes.size(), 4u + 8u + 2 * 4u) << "the elements' type, their number, and they";
+  GgufWriter again;
+  for (const std::string& key : file.keys()) {
+    const GgufStored value = file.require_stored(key);
+    again.raw(key, value.type, {value.bytes.begin(), value.bytes.end()});
+  }
+  const auto copied_bytes = again.bytes();
+  EXPECT_EQ(copied_bytes.size(), bytes.size());
+  const GgufFile copied = GgufFile::parse(copied_bytes, "copied");
+  EXPECT_EQ(copied.keys(), file.keys());
+  EXPECT_EQ(copied.get_strings("strings"), file.get_strings("strings"));
+  EXPECT_EQ(copied.get_int("i8"), -5);
+  EXPECT_THROW(file.require_stored("absent"), Error);
+}
+
 TEST(Gguf, gives_nothing_for_an_absent_key_and_an_error_for_another_type) {
   const auto bytes = every_type().bytes();
   const GgufFile file = GgufFile::parse(bytes, "memory");

@@ -22,6 +22,7 @@ const std::map<std::string, std::vector<std::string>> kTestsOf = {
     {"calibrate", {"measuring"}},
     {"calibrate-moe", {"expert_use"}},
     {"trace-moe", {"expert_use"}},
+    {"make-moe", {"make_moe"}},
     {"make-random", {"make_random"}},
     {"warm", {"warm"}},
     {"bench-sync", {"measuring"}},
