@@ -30,9 +30,8 @@ constexpr int64_t kDecodeContext = 64, kDecodeTokens = 32;
 // All that run on a GPU and an NPU; `tensor`, which is compared with each of the others, last.
 std::vector<std::string> all_plans() {
   std::vector<std::string> plans;
-  for (const tandem::Strategy& strategy : tandem::strategies()) {
-    if (strategy.only != tandem::DeviceKind::host && !strategy.auto_needs.experts &&
-        strategy.name != std::string(kTensor))
+  for (const tandem::Strategy& strategy : tandem::strategies_for_any_model()) {
+    if (strategy.only != tandem::DeviceKind::host && strategy.name != std::string(kTensor))
       plans.emplace_back(strategy.name);
   }
   plans.emplace_back(kTensor);

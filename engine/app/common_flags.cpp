@@ -154,7 +154,7 @@ void add_expert_flags(CLI::App& app, CommonFlags& flags) {
   app.add_option("--moe-tiers", rules.tiers.multiples,
                  "N2: the three capacities of experts on the NPU, as multiples of the mean load, falling")
       ->delimiter(',')
-      ->check(finite_range(0, 1e6))
+      ->check(finite_range(1e-6, 1e6))
       ->capture_default_str();
   app.add_option("--moe-tier-rule", rules.tiers.rule,
                  "N2: who gets which: quartile (the most popular quarter the largest) or covering (the smallest that "

@@ -1,7 +1,9 @@
 #include "engine/moe/expert_placement.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
+#include <string>
 
 #include "sync/error.h"
 
@@ -32,6 +34,20 @@ std::vector<bool> chosen_groups(std::span<const ExpertGroup> groups, std::span<c
 }
 
 }  // namespace
+
+void check_rules(const ExpertRules& rules, int64_t E) {
+  const auto& multiples = rules.tiers.multiples;
+  if (!std::ranges::is_sorted(multiples, std::greater<>()) || !(multiples.back() > 0))
+    throw Error("the capacities of experts do not fall, or one is nothing",
+                std::to_string(multiples[0]) + ", " + std::to_string(multiples[1]) + ", " +
+                    std::to_string(multiples[2]) + " times the mean load",
+                "Give three numbers above 0, the largest first");
+  if (rules.groups.largest_group < 1 ||
+      (rules.groups.largest_group > E && rules.groups.largest_group != GroupOptions().largest_group))
+    throw Error("a group has as many experts as the model at most",
+                std::to_string(rules.groups.largest_group) + " of " + std::to_string(E),
+                "Give a number from 1 to " + std::to_string(E));
+}
 
 ExpertRules naive_rules(ExpertRules rules) {
   rules = base_rules(rules);

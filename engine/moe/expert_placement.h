@@ -42,6 +42,10 @@ struct ExpertRules {
   Overflow overflow = Overflow::spill;
 };
 
+// Error: capacities of nothing or that do not fall, groups of nothing, or of more experts than the model has (the
+// default fits every model).
+void check_rules(const ExpertRules& rules, int64_t E);
+
 // N9: of the plans naive, base, +t (tiers), +tg (tiers and groups) and all: these rules in place of some of the given
 // ones.
 ExpertRules naive_rules(ExpertRules rules);

@@ -18,6 +18,15 @@ std::span<const Strategy> strategies() {
   return all;
 }
 
+std::span<const Strategy> strategies_for_any_model() {
+  static const std::vector<Strategy> all = [] {
+    std::vector<Strategy> some(strategies().begin(), strategies().end());
+    std::erase_if(some, [](const Strategy& strategy) { return strategy.auto_needs.experts; });
+    return some;
+  }();
+  return all;
+}
+
 const Strategy& find_strategy(std::string_view name) {
   std::string names;
   for (const Strategy& strategy : strategies()) {

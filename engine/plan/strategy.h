@@ -41,6 +41,8 @@ struct Strategy {
 };
 
 std::span<const Strategy> strategies();  // in the order of their names
+// Without those that say something about experts alone (PlanNeeds::experts).
+std::span<const Strategy> strategies_for_any_model();
 // Error listing the names when there is no such strategy.
 const Strategy& find_strategy(std::string_view name);
 // The same, but nullptr for "auto", which is a choice among them.

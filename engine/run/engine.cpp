@@ -165,6 +165,7 @@ Engine::Engine(const EngineOptions& options)
   sizes.outputs = std::min(options_.outputs, sizes.tokens);
   sizes.output_rows = graph_size_for(sizes.outputs, {options_.graph_tokens});
   sizes.kv_type = options_.kv_type;
+  if (model_.config.experts) check_rules(options_.experts, model_.config.experts->count);
   sizes.expert_rows = rows_for_experts(sizes.tokens);
   activations_ = std::make_unique<Activations>(model_.config, sizes, &pool_);
   expert_use_ =

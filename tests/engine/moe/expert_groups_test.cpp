@@ -1,9 +1,8 @@
-// N3, N4, N7 and N8, on numbers worked out by hand.
+// N3, N4 and N8, on numbers worked out by hand.
 #include "engine/moe/expert_groups.h"
 
 #include <gtest/gtest.h>
 
-#include "engine/moe/overflow.h"
 #include "engine/moe/residency.h"
 
 namespace tandem {
@@ -53,15 +52,6 @@ TEST(Residency, is_for_groups_that_repay_their_launch) {
   EXPECT_EQ(resident_groups(groups, loads, costs, 1), (std::vector<bool>{true, false, false}));
   costs.launch_seconds = 22;  // 22 + 8 = 30: nothing gained
   EXPECT_EQ(resident_groups(groups, loads, costs, 16), (std::vector<bool>{true, false, false}));
-}
-
-TEST(Overflow, drops_the_least_salient_tokens_of_an_expert) {
-  const std::vector<float> x{3, 4, 9, 0, 1, 9, 5, 0, 9};  // rows of two values, three apart
-  EXPECT_EQ(saliency(x.data(), 3, 2, 3), (std::vector<double>{5, 1, 5}));
-  const std::vector<double> of_tokens{5, 1, 5, 7, 0.5};
-  EXPECT_EQ(dropped_tokens(std::vector<int64_t>{0, 1, 2, 3}, of_tokens, 2), (std::vector<int64_t>{1, 2}));
-  EXPECT_TRUE(dropped_tokens(std::vector<int64_t>{0, 1}, of_tokens, 2).empty());
-  EXPECT_EQ(dropped_tokens(std::vector<int64_t>{4, 3}, of_tokens, 0), (std::vector<int64_t>{3, 4}));
 }
 
 }  // namespace

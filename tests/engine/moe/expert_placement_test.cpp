@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "sync/error.h"
+
 namespace tandem {
 namespace {
 
@@ -65,6 +67,18 @@ TEST(ExpertPlacement, of_experts_too_large_for_a_graph_is_elsewhere) {
   const ExpertPlacement none = place_experts(std::vector<double>{4, 4}, 1, 8, 11, rules, costs_of(0, 0, 1));
   EXPECT_TRUE(none.resident.empty());
   EXPECT_DOUBLE_EQ(none.expected_elsewhere, 1);
+}
+
+TEST(ExpertRules, that_make_no_sense_are_refused) {
+  ExpertRules rules;
+  check_rules(rules, 4);  // the default fits
+  rules.groups.largest_group = 5;
+  EXPECT_THROW(check_rules(rules, 4), Error);
+  check_rules(rules, 5);
+  rules.tiers.multiples = {2, 1, 0};
+  EXPECT_THROW(check_rules(rules, 5), Error);
+  rules.tiers.multiples = {1, 2, 0.5};
+  EXPECT_THROW(check_rules(rules, 5), Error);
 }
 
 // N9: each variant differs from the next one in one rule.

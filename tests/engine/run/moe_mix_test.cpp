@@ -62,7 +62,7 @@ TEST_P(MoeMix, has_golden_logits_and_greedy_runs) {
 INSTANTIATE_TEST_SUITE_P(Plans, MoeMix,
                          ::testing::Values(Way{"host-only", {}}, Way{"gpu-only", {}, "simd"},
                                            Way{"gpu-only", {}, "simt"}, Way{"gpu-only", {}, "simd", {}, KvType::f16},
-                                           Way{"tensor", {0.5}}, Way{"layer", {}},
+                                           Way{"tensor", {0.5}}, Way{"layer", {}}, Way{"npumoe-tg", {}},
                                            Way{"gpu-only", {}, "simd", {}, KvType::f32, false, "predict", {"vulkan:0"}},
                                            Way{"gpu-only", {}, "simt", {}, KvType::f32, false, "predict", {"vulkan:0"}},
                                            Way{"gpu-only", {}, "simd", {}, KvType::f32, true}),
@@ -77,7 +77,9 @@ TEST(MoeMixBits, are_the_same_on_every_plan_and_in_pieces_of_every_length) {
     std::vector<float> first;
     for (const Way& way : {Way{"host-only", {}, "", ActType::f16}, Way{"gpu-only", {}, "simd", ActType::f16},
                            Way{"tensor", {0.5}, "simd"}, Way{"layer", {}, "simd"}, Way{"sequence", {}, "simd"},
-                           Way{"staggered", {}, "simd"}, Way{"rows", {}, "simd"}}) {
+                           Way{"staggered", {}, "simd"}, Way{"rows", {}, "simd"}, Way{"npumoe", {}, "simd"},
+                           Way{"npumoe-tg", {}, "simd"}, Way{"npumoe-t", {}, "simd"}, Way{"npumoe-base", {}, "simd"},
+                           Way{"moe-naive", {}, "simd"}, Way{"moe-dense-only", {}, "simd"}}) {
       if (way.plan != "host-only" && !has_opencl) continue;
       for (const int64_t piece : {96, 37, 5, 1}) {
         SCOPED_TRACE(std::string(type) + " " + way.name() + " pieces of " + std::to_string(piece));

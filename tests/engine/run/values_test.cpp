@@ -92,7 +92,7 @@ TEST_P(Values, of_every_plan_are_those_of_one_reference_for_quantised_weights_in
     const std::vector<float> contract = model.all_logits("host-only", ids, 256);
     get_ready(model, std::span(ids).first(100), contract);
     if (HasFatalFailure()) return;
-    for (const Strategy& strategy : strategies()) {
+    for (const Strategy& strategy : strategies_for_any_model()) {
       if (strategy.name == std::string_view("host-only")) continue;
       SCOPED_TRACE(std::string(name) + " " + strategy.name);
       model.take_seen();
@@ -127,7 +127,7 @@ size_t plan_of_length(int64_t S, size_t plans) { return static_cast<size_t>(S % 
 
 std::vector<const Strategy*> plans_in_rotation() {
   std::vector<const Strategy*> plans;
-  for (const Strategy& strategy : strategies())
+  for (const Strategy& strategy : strategies_for_any_model())
     if (strategy.name != std::string_view("gpu-only") && strategy.name != std::string_view("host-only"))
       plans.push_back(&strategy);
   return plans;
@@ -198,7 +198,7 @@ TEST_P(ValuesByPolicy, of_every_plan_are_the_same_however_devices_wait) {
       const std::vector<float> contract = model.all_logits("host-only", ids, 78);
       if (references_.empty()) get_ready(model, ids, contract);  // later policies are compared with the first one
       if (HasFatalFailure()) return;
-      for (const Strategy& strategy : strategies()) {
+      for (const Strategy& strategy : strategies_for_any_model()) {
         if (strategy.name == std::string_view("host-only")) continue;
         SCOPED_TRACE(policy + (dominant == Dominant::gpu ? ", ahead, " : ", follow, ") + strategy.name);
         auto logits = model.all_logits(strategy.name, std::span(ids).first(75), 75);

@@ -11,13 +11,13 @@ namespace {
 
 // The files in which each command is tested.
 const std::map<std::string, std::vector<std::string>> kTestsOf = {
-    {"run", {"run_text", "run_sampling", "run_devices", "interrupt", "warm"}},
-    {"eval", {"eval"}},
+    {"run", {"run_text", "run_sampling", "run_devices", "interrupt", "warm", "moe_plans"}},
+    {"eval", {"eval", "moe_plans"}},
     {"tokenize", {"tokenize"}},
     {"devices", {"info"}},
     {"info", {"info"}},
-    {"plan", {"plan"}},
-    {"bench", {"bench"}},
+    {"plan", {"plan", "moe_plans"}},
+    {"bench", {"bench", "moe_plans"}},
     {"profile", {"measuring"}},
     {"calibrate", {"measuring"}},
     {"calibrate-moe", {"expert_use"}},

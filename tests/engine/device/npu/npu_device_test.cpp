@@ -401,6 +401,8 @@ TEST(NpuDevice, refuses_every_operator_but_matmul_with_a_reason) {
                                                           {TopK(), "top-k"},
                                                           {Route(), "routing"},
                                                           {ExpertLists(), "routing"},
+                                                          {ExpertSlots(), "capacities"},
+                                                          {GatherRows(), "capacities"},
                                                           {GroupedMatMul(), "grouped"},
                                                           {ExpertSum(), "weighted sum"},
                                                           {Copy(), "copies"}};

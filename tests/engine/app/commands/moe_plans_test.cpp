@@ -1,0 +1,164 @@
+// Whole commands that put experts on the NPU: exact whatever the flags say, but for those that drop tokens; what each
+// flag does; what is refused.
+#include "tests/engine/app/commands/whole.h"
+
+namespace tandem::testing {
+namespace {
+
+// Eight experts, two of a token; the host gathers and adds beside the NPU.
+class MoePlans : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string shape = folder_.write(
+        "shape.json", R"({"schema": 1, "name": "toy", "architecture": "qwen3moe", "layers": 3, "hidden": 64,
+                          "feed_forward": 96, "heads": 2, "vocabulary": 300, "context_length": 256, "experts": 8,
+                          "experts_used": 2, "expert_feed_forward": 64})");
+    ASSERT_EQ(tandem({"make-random", "--shape", shape, "--type", "q8_0", "-o", model_, "-q"}).status, 0);
+    std::string ids;
+    for (int i = 0; i < kTokens; ++i) ids += std::to_string(1 + i * 37 % 290) + " ";
+    ids_ = folder_.write("ids", ids);
+  }
+
+  // What `eval` says of all tokens in one pass, and their logits.
+  struct Evaluated {
+    json answer;
+    std::string logits;
+  };
+  Evaluated evaluate(const std::string& model, const Arguments& flags) const {
+    const std::string logits = folder_.file("logits");
+    json answer = json_of(Arguments{"eval", "-m", model, "--ids", ids_, "--act", "f16", "--logits", logits} + flags);
+    return {std::move(answer), content_of(logits)};
+  }
+  Evaluated evaluate(const Arguments& flags) const {
+    return evaluate(model_, Arguments{"--device", "npu:0,host"} + flags);
+  }
+
+  static constexpr int kTokens = 128;
+  const Folder folder_;
+  const std::string model_ = folder_.file("toy.gguf");
+  std::string ids_;
+};
+
+const Arguments kAll = {"--plan", "npumoe", "--moe-residency", "all"};
+
+TEST_F(MoePlans, give_the_same_logits_whatever_is_where) {
+  const Evaluated alone = evaluate(model_, {"--device", "host", "--plan", "moe-cpu"});
+  ASSERT_EQ(alone.logits.size(), size_t{kTokens} * 300 * 4);
+  EXPECT_FALSE(alone.answer.contains("experts"));
+  for (const char* plan : {"npumoe-tg", "npumoe-t", "npumoe-base", "moe-naive"}) {
+    const Evaluated there = evaluate({"--plan", plan});
+    EXPECT_TRUE(there.logits == alone.logits) << plan;
+    const json& experts = there.answer.at("experts");
+    EXPECT_EQ(experts.at("choices"), 3 * kTokens * 2) << plan;
+    EXPECT_EQ(experts.at("dropped_share"), 0) << plan;
+    EXPECT_EQ(experts.at("elsewhere_share"), 0) << plan;
+  }
+  EXPECT_TRUE(evaluate({"--plan", "npumoe"}).logits == alone.logits);
+  EXPECT_TRUE(evaluate({"--plan", "moe-dense-only"}).logits == alone.logits);
+  EXPECT_TRUE(evaluate(kAll + Arguments{"--chunk", "48"}).logits == alone.logits);
+}
+
+// N2 and N3: the mean load is 32, so that tiers have 64, 32 and 16 rows; the first two experts of equal loads are the
+// popular quarter.
+TEST_F(MoePlans, have_the_rows_and_graphs_that_flags_ask_for) {
+  const auto experts = [&](const Arguments& flags) { return evaluate(kAll + flags).answer.at("experts"); };
+  const json usual = experts({});
+  EXPECT_EQ(usual.at("slots"), 3 * (2 * 64 + 6 * 32));
+  EXPECT_EQ(usual.at("graphs"), 3 * 2);
+  EXPECT_EQ(experts({"--moe-group", "2"}).at("graphs"), 3 * 4);
+  EXPECT_EQ(experts({"--moe-tier-rule", "covering"}).at("slots"), 3 * 8 * 32);
+  const json roomy = experts({"--moe-tiers", "4,4,4"});
+  EXPECT_EQ(roomy.at("slots"), 3 * 8 * 128);
+  EXPECT_EQ(roomy.at("spilled_share"), 0) << "there is room for every token";
+  EXPECT_EQ(experts({"--moe-graph-limit", "1"}), usual) << "an expert has 13 KiB";
+  const json none = evaluate({"--plan", "npumoe", "--moe-residency", "faster", "--moe-graphs", "0"}).answer;
+  EXPECT_FALSE(none.contains("experts"));
+}
+
+TEST_F(MoePlans, that_drop_tokens_say_so) {
+  const Arguments tight = kAll + Arguments{"--moe-tiers", "0.5,0.5,0.5"};
+  const Evaluated exact = evaluate(tight), dropped = evaluate(tight + Arguments{"--overflow", "drop"});
+  EXPECT_GT(exact.answer.at("experts").at("spilled_share"), 0);
+  EXPECT_TRUE(exact.answer.at("bits").at("same_on_every_plan"));
+  // What is left out in a layer changes where tokens go in the next one.
+  EXPECT_GT(dropped.answer.at("experts").at("dropped_share"), 0);
+  EXPECT_EQ(dropped.answer.at("experts").at("spilled_share"), 0);
+  EXPECT_FALSE(dropped.answer.at("bits").at("same_on_every_plan"));
+  EXPECT_FALSE(dropped.logits == exact.logits);
+  const auto run = tandem({"run", "-m", model_, "-p", "a b c d e f g h i j k l m n o p q r s t u v w x y z", "-n", "2",
+                           "--device", "npu:0,host", "--plan", "npumoe-tg", "--overflow", "drop"});
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("dropped"));
+}
+
+TEST_F(MoePlans, follow_a_calibration) {
+  const std::string calibration = folder_.file("calibration.json");
+  const json counted = json_of({"calibrate-moe", "-m", model_, "--ids", ids_, "-o", calibration, "--device", "host"});
+  const json experts =
+      evaluate(kAll + Arguments{"--calibration", calibration, "--moe-tier-rule", "covering", "--moe-tiers", "4,1,0.5"})
+          .answer.at("experts");
+  EXPECT_EQ(experts.at("spilled_share"), 0) << "loads are known, and a tier covers each";
+  // Of its 128 tokens each expert's are known: tiers of 128, 32 and 16 rows.
+  int64_t slots = 0;
+  for (const json& layer : counted.at("layers"))
+    for (const int64_t count : layer.at("counts").get<std::vector<int64_t>>())
+      slots += count <= 16 ? 16 : count <= 32 ? 32 : 128;
+  EXPECT_EQ(experts.at("slots"), slots);
+}
+
+TEST_F(MoePlans, are_known_to_plan_and_bench) {
+  const auto plan = tandem(
+      {"plan", "-m", model_, "--prompt", "64", "--device", "npu:0,host", "--plan", "npumoe-tg", "--moe-group", "4"});
+  EXPECT_EQ(plan.status, 0) << plan.err;
+  const json rows = json_of(
+      {"bench", "-m", model_, "-p", "64", "-n", "0", "-r", "1", "--device", "npu:0,host", "--plan", "npumoe-tg"});
+  EXPECT_GT(rows.at(0).at("experts").at("slots"), 0);
+  EXPECT_EQ(rows.at(0).at("verified"), "bits");
+}
+
+// Every token goes to the first expert, or to all of them: in both cases the copies give what the dense model gives.
+TEST_F(MoePlans, of_the_most_uneven_and_the_most_even_routing_are_exact) {
+  const std::string made = folder_.file("made.gguf");
+  const Evaluated dense = evaluate(stories(), {"--device", "host", "--plan", "host-only"});
+  for (const char* used : {"1", "4"}) {
+    ASSERT_EQ(tandem({"make-moe", "-m", stories(), "--experts", "4", "--used", used, "--kind", "cloned", "--router",
+                      "even", "-o", made, "-q"})
+                  .status,
+              0);
+    for (const Arguments& flags : {kAll, kAll + Arguments{"--moe-group", "1"}, Arguments{"--plan", "moe-naive"}}) {
+      const Evaluated there = evaluate(made, Arguments{"--device", "npu:0,host"} + flags);
+      EXPECT_TRUE(there.logits == evaluate(made, {"--device", "host", "--plan", "host-only"}).logits);
+      if (used == std::string("1")) {
+        EXPECT_TRUE(there.logits == dense.logits);
+      }
+      EXPECT_GT(there.answer.at("experts").at("slots"), 0);
+    }
+  }
+}
+
+TEST_F(MoePlans, refuse_what_makes_no_sense) {
+  const auto refused = [&](const Arguments& flags) {
+    const auto run = tandem(Arguments{"eval", "-m", model_, "--ids", ids_, "--device", "npu:0,host"} + flags);
+    EXPECT_NE(run.status, 0);
+    return run.err;
+  };
+  EXPECT_THAT(refused({"--moe-group", "9"}), HasSubstr("as many experts as the model"));
+  EXPECT_THAT(refused({"--moe-tiers", "2,1,0"}), HasSubstr("--moe-tiers"));
+  EXPECT_THAT(refused({"--moe-tiers", "1,2,3"}), HasSubstr("do not fall"));
+  EXPECT_THAT(refused({"--moe-tiers", "1,2"}), HasSubstr("--moe-tiers"));
+  EXPECT_THAT(refused({"--overflow", "ignore"}), HasSubstr("--overflow"));
+  EXPECT_THAT(refused({"--calibration", folder_.write("none.json", "{}")}), HasSubstr("none.json"));
+  const std::string other = folder_.file("other.json");
+  const auto shape = folder_.write("other_shape.json",
+                                   R"({"schema": 1, "name": "other", "architecture": "qwen3moe", "layers": 2,
+                                       "hidden": 64, "feed_forward": 96, "heads": 2, "vocabulary": 300,
+                                       "context_length": 256, "experts": 4, "experts_used": 2,
+                                       "expert_feed_forward": 64})");
+  const std::string model = folder_.file("other.gguf");
+  ASSERT_EQ(tandem({"make-random", "--shape", shape, "--type", "q8_0", "-o", model, "-q"}).status, 0);
+  ASSERT_EQ(tandem({"calibrate-moe", "-m", model, "--ids", ids_, "-o", other, "--device", "host", "-q"}).status, 0);
+  EXPECT_THAT(refused({"--calibration", other}), HasSubstr("of another model"));
+}
+
+}  // namespace
+}  // namespace tandem::testing
