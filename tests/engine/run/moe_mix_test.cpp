@@ -59,14 +59,16 @@ TEST_P(MoeMix, has_golden_logits_and_greedy_runs) {
   EXPECT_GT(compared, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Plans, MoeMix,
-                         ::testing::Values(Way{"host-only", {}}, Way{"gpu-only", {}, "simd"},
-                                           Way{"gpu-only", {}, "simt"}, Way{"gpu-only", {}, "simd", {}, KvType::f16},
-                                           Way{"tensor", {0.5}}, Way{"layer", {}}, Way{"npumoe-tg", {}},
-                                           Way{"gpu-only", {}, "simd", {}, KvType::f32, false, "predict", {"vulkan:0"}},
-                                           Way{"gpu-only", {}, "simt", {}, KvType::f32, false, "predict", {"vulkan:0"}},
-                                           Way{"gpu-only", {}, "simd", {}, KvType::f32, true}),
-                         test_name);
+INSTANTIATE_TEST_SUITE_P(
+    Plans, MoeMix,
+    ::testing::Values(Way{"host-only", {}}, Way{"gpu-only", {}, "simd"}, Way{"gpu-only", {}, "simt"},
+                      Way{"gpu-only", {}, "simd", {}, KvType::f16}, Way{"tensor", {0.5}}, Way{"layer", {}},
+                      Way{"npumoe-tg", {}},
+                      Way{"gpu-only", {}, "simd", {}, KvType::f32, false, "predict", {"vulkan:0"}},
+                      Way{"gpu-only", {}, "simt", {}, KvType::f32, false, "predict", {"vulkan:0"}},
+                      Way{"npumoe-tg", {}, "simd", {}, KvType::f32, false, "predict", {"vulkan:0", "npu:0", "host"}},
+                      Way{"gpu-only", {}, "simd", {}, KvType::f32, true}),
+    test_name);
 
 // All that keep the contract give one result, whatever is cut, in pieces of any length and token by token.
 TEST(MoeMixBits, are_the_same_on_every_plan_and_in_pieces_of_every_length) {
