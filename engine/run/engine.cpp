@@ -177,11 +177,13 @@ Engine::Engine(const EngineOptions& options)
   }
 }
 
-// Of the experts on the NPU; `auto` may put as many there as the rules say.
+// Of the experts on the NPU; `auto` may put as many there as the rules say, where devices see one memory.
 int64_t Engine::rows_for_experts(int64_t tokens) const {
   const auto& experts = model_.config.experts;
   const Strategy* strategy = chosen_strategy(options_.plan);
-  if (!experts || (strategy && !strategy->expert_rules) || first_of(DeviceKind::npu) == nullptr) return 0;
+  const bool one_memory = std::ranges::all_of(devices_, [](const auto& device) { return device->info().zero_copy; });
+  if (!experts || first_of(DeviceKind::npu) == nullptr) return 0;
+  if (strategy ? !strategy->expert_rules : !one_memory) return 0;
   const ExpertRules rules = strategy ? strategy->expert_rules(options_.experts) : options_.experts;
   return most_slots(experts->count, experts->used, tokens, rules);
 }

@@ -34,6 +34,10 @@ TEST(BalancedGroups, leave_the_overflow_with_the_other_processor) {
   // 100 tokens for 16 rows: 84 stay. Alone: 100 s; with the group: 20 + 16 beside 84.
   const std::vector<ExpertGroup> groups{{16, {0}}};
   EXPECT_EQ(balanced_groups(groups, std::vector<double>{100}, costs_of(20, 1, 1), 16), (std::vector<bool>{true}));
+  // With another group of 16 tokens: 36 beside 100, then 72 beside 84, which is sooner still.
+  EXPECT_EQ(balanced_groups(std::vector<ExpertGroup>{{16, {0}}, {16, {1}}}, std::vector<double>{100, 16},
+                            costs_of(20, 1, 1), 16),
+            (std::vector<bool>{true, true}));
   // 84 s of launching leave nothing to gain: 100 beside 84.
   EXPECT_EQ(balanced_groups(groups, std::vector<double>{100}, costs_of(84, 1, 1), 16), (std::vector<bool>{false}));
 }
