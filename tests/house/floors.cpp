@@ -79,7 +79,7 @@ const std::vector<FloorFolder>& floor_table() {
       {"engine/plan/prediction", 5, 3},
       {"engine/plan/model_clock", 5, 4},
       {"engine/plan", 5, 2},
-      {"engine/moe", 5},
+      {"engine/moe", 5, 1},
       {"engine/run", 6},
       {"engine/measure", 7},
       {"engine/lab", 7},
