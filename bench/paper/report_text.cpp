@@ -41,6 +41,12 @@ std::string table(const std::vector<Result>& results, bool (*belongs)(const Resu
   return text;
 }
 
+std::string graded_misses(const Summary& sum) {
+  if (sum.within_25 + sum.right_side == 0) return "";
+  return ", of these " + std::to_string(sum.within_25) + " within 25 % and " + std::to_string(sum.right_side) +
+         " more on the right side of 1";
+}
+
 nlohmann::ordered_json json_of(const Result& result) {
   const Printed& row = result.row;
   nlohmann::ordered_json json = {{"id", row.id}, {"what", row.what}, {"unit", row.unit}, {"use", to_string(row.use)}};
@@ -86,7 +92,7 @@ std::string text_report(const std::vector<Result>& results, const Heading& headi
   text += "\n" + std::to_string(sum.met) + " of " + std::to_string(sum.judged) +
           " meet their bar: " + std::to_string(sum.exact) + " exact, " + std::to_string(sum.within_10) +
           " within 10 %, " + std::to_string(sum.within_15) + " more within 15 % (" + heading.between + "); " +
-          std::to_string(sum.missed) + " miss.\n";
+          std::to_string(sum.missed) + " miss" + graded_misses(sum) + ".\n";
   if (sum.cannot_miss > 0) {
     text += std::to_string(sum.cannot_miss) +
             " more were set apart as held out and are not judged: they could not have missed (below, with the "

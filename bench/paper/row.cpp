@@ -12,6 +12,10 @@ const char* to_string(Verdict verdict) {
       return "within 10 %";
     case Verdict::within_15:
       return "within 15 %";
+    case Verdict::within_25:
+      return "within 25 %";
+    case Verdict::right_side:
+      return "right side";
     case Verdict::miss:
       return "miss";
     case Verdict::not_judged:
@@ -58,6 +62,13 @@ Verdict verdict_of(double error, Kind kind) {
   return size <= 0.10 ? Verdict::within_10 : size <= 0.15 ? Verdict::within_15 : Verdict::miss;
 }
 
+Verdict graded(Verdict verdict, const Printed& row, double modelled, double error) {
+  if (verdict != Verdict::miss || row.kind == Kind::exact) return verdict;
+  if (std::abs(error) <= 0.25) return Verdict::within_25;
+  const bool ratio = row.kind == Kind::ratio && row.unit == "x";
+  return ratio && (modelled > 1) == (row.printed_low > 1) ? Verdict::right_side : verdict;
+}
+
 bool meets_bar(Verdict verdict, Kind kind, const Bars& bars) {
   if (verdict == Verdict::within_15) return (kind == Kind::ratio ? bars.ratio : bars.absolute) >= 0.15;
   return verdict == Verdict::exact || verdict == Verdict::within_10;
@@ -69,6 +80,7 @@ Result judged(Printed row, std::optional<double> modelled, const Bars& bars) {
   result.error = error_of(*modelled, result.row.printed_low, result.row.printed_high);
   if (result.row.use != Use::held_out) return result;
   result.verdict = verdict_of(result.error, result.row.kind);
+  if (bars.grade_misses) result.verdict = graded(result.verdict, result.row, *modelled, result.error);
   result.met = meets_bar(result.verdict, result.row.kind, bars);
   return result;
 }
@@ -83,7 +95,9 @@ Summary summarize(const std::vector<Result>& results) {
     summary.exact += result.verdict == Verdict::exact;
     summary.within_10 += result.verdict == Verdict::within_10;
     summary.within_15 += result.verdict == Verdict::within_15;
-    summary.missed += result.verdict == Verdict::miss;
+    summary.within_25 += result.verdict == Verdict::within_25;
+    summary.right_side += result.verdict == Verdict::right_side;
+    summary.missed += !(result.verdict <= Verdict::within_15);
   }
   return summary;
 }

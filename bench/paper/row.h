@@ -35,6 +35,7 @@ enum class Kind : uint8_t {
 // The largest error of a row that meets its bar.
 struct Bars {
   double ratio = 0.10, absolute = 0.15;
+  bool grade_misses = false;  // whether a verdict says how far a miss is
 };
 
 struct Printed {
@@ -59,7 +60,15 @@ struct RowFor {
   Printed printed() const { return {id, what, unit, printed_low, printed_high, use, kind, note}; }
 };
 
-enum class Verdict : uint8_t { exact, within_10, within_15, miss, not_judged };
+enum class Verdict : uint8_t {
+  exact,
+  within_10,
+  within_15,
+  within_25,   // a miss, where misses are graded
+  right_side,  // so is this: a ratio that is farther off, but above or below 1 as the printed one
+  miss,
+  not_judged
+};
 const char* to_string(Verdict verdict);
 const char* to_string(Use use);
 
@@ -74,6 +83,7 @@ struct Result {
 // A printed 0 allows nothing but 0: the error is then what is modelled.
 double error_of(double modelled, double low, double high);
 Verdict verdict_of(double error, Kind kind);
+Verdict graded(Verdict verdict, const Printed& row, double modelled, double error);
 bool meets_bar(Verdict verdict, Kind kind, const Bars& bars = {});
 Result judged(Printed row, std::optional<double> modelled, const Bars& bars = {});
 
@@ -84,7 +94,8 @@ Result judge(const RowFor<Lab>& row, Lab& lab, const Bars& bars = {}) {
 
 struct Summary {
   int judged = 0, met = 0, exact = 0, within_10 = 0, within_15 = 0, missed = 0;
-  int cannot_miss = 0;  // rows that look like evidence and are none; in no other count
+  int within_25 = 0, right_side = 0;  // of the missed, where they are graded
+  int cannot_miss = 0;                // rows that look like evidence and are none; in no other count
 };
 Summary summarize(const std::vector<Result>& results);
 
