@@ -72,7 +72,7 @@ void apply(SocProfile& profile, Decoders& decoders, const Fit& fit) {
     set_number(copy, fit.key, value, "");
     return model(copy, decoders, fit);
   };
-  set_number(profile, fit.key, bisect(tried, fit.least, fit.most, fit.printed), fit.from);
+  set_number(profile, fit.key, paper::bisect(tried, fit.least, fit.most, fit.printed), fit.from);
 }
 
 // Each fit moves the others' numbers a little; the last digit of a launch stands still after a dozen rounds.
@@ -204,16 +204,6 @@ std::vector<Fit> every_fit() {
 }
 
 }  // namespace
-
-double bisect(const std::function<double(double)>& f, double least, double most, double target) {
-  const bool rises = f(most) > f(least);
-  constexpr int kSteps = 30;
-  for (int step = 0; step < kSteps; ++step) {
-    const double middle = std::sqrt(least * most);
-    ((f(middle) < target) == rises ? least : most) = middle;
-  }
-  return std::sqrt(least * most);
-}
 
 Calibration calibrate(const SocProfile& start, Decoders& decoders, const Capacities& capacities,
                       const std::function<void(const std::string&)>& says) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/paper/report.h"
 #include "bench/paper_heterollm/lab.h"
 
 namespace tandem::paper_heterollm {
@@ -23,11 +24,7 @@ struct Fit {
   std::function<double(Lab&)> modelled;
 };
 
-struct Residual {
-  std::string key, from;
-  double value = 0, printed = 0, modelled = 0;
-  double error() const { return modelled / printed - 1; }
-};
+using paper::Residual;
 
 struct Calibration {
   SocProfile profile;  // fitted values rounded to four digits, each with its rows and residual as the source
@@ -41,8 +38,5 @@ struct Capacities {
 // `says` hears of every capacity that was tried.
 Calibration calibrate(const SocProfile& start, Decoders& decoders, const Capacities& capacities,
                       const std::function<void(const std::string&)>& says);
-
-// x in [least, most] with f(x) nearest to `target`, for a monotone f: bisection on a logarithmic scale.
-double bisect(const std::function<double(double)>& f, double least, double most, double target);
 
 }  // namespace tandem::paper_heterollm

@@ -1,26 +1,19 @@
-// The results as a table, as JSON and as a page.
-//
-// Contract: pure text. Held-out rows and all others are never in one table: judged rows come first, then calibration
-// rows with their residuals, then what is not judged, with the reason.
+// What the report of the HeteroLLM rows says of itself (bench/paper/report.h).
 #pragma once
 
-#include <string>
-#include <vector>
-
-#include "bench/paper_heterollm/calibrate.h"
-#include "bench/paper_heterollm/row.h"
+#include "bench/paper/report.h"
+#include "engine/plan/model_clock/soc_profile.h"
 
 namespace tandem::paper_heterollm {
 
-inline constexpr int kReportSchema = 1;
-
-std::string text_report(const std::vector<Result>& results, const SocProfile& profile);
-std::string json_report(const std::vector<Result>& results, const SocProfile& profile);
-std::string html_report(const std::vector<Result>& results, const SocProfile& profile);  // self-contained
-std::string text_of(const Calibration& calibration);
-
-// For a table: "0.633", "1092", "0.5 .. 1.5", "-" where nothing is printed.
-std::string printed_text(const Row& row);
-std::string value_text(double value);
+inline paper::Heading heading(const SocProfile& profile) {
+  return {"HeteroLLM",
+          "paper-heterollm",
+          profile.name,
+          "ratios 10 %, absolute values 15 %",
+          "absolute values alone pass there",
+          "inputs, other engines (one rate each), numbers that contradict others, rows that could not miss, what the "
+          "clock does not model"};
+}
 
 }  // namespace tandem::paper_heterollm

@@ -19,24 +19,24 @@ using ::testing::Not;
 constexpr const char* kProfile = "snapdragon-8gen3";
 
 TEST(paper_heterollm, an_error_is_relative_to_the_printed_number_or_the_nearer_end_of_its_range) {
-  EXPECT_NEAR(error_of(11, 10, 10), 0.1, 1e-12);
-  EXPECT_DOUBLE_EQ(error_of(7.5, 10, 10), -0.25);
-  EXPECT_DOUBLE_EQ(error_of(1.2, 0.5, 1.5), 0);
-  EXPECT_DOUBLE_EQ(error_of(3, 0.5, 1.5), 1);
-  EXPECT_DOUBLE_EQ(error_of(0.25, 0.5, 1.5), -0.5);
-  EXPECT_DOUBLE_EQ(error_of(0, 0, 0), 0);
-  EXPECT_DOUBLE_EQ(error_of(12, 0, 0), 12);
+  EXPECT_NEAR(paper::error_of(11, 10, 10), 0.1, 1e-12);
+  EXPECT_DOUBLE_EQ(paper::error_of(7.5, 10, 10), -0.25);
+  EXPECT_DOUBLE_EQ(paper::error_of(1.2, 0.5, 1.5), 0);
+  EXPECT_DOUBLE_EQ(paper::error_of(3, 0.5, 1.5), 1);
+  EXPECT_DOUBLE_EQ(paper::error_of(0.25, 0.5, 1.5), -0.5);
+  EXPECT_DOUBLE_EQ(paper::error_of(0, 0, 0), 0);
+  EXPECT_DOUBLE_EQ(paper::error_of(12, 0, 0), 12);
 }
 
 TEST(paper_heterollm, verdicts_follow_the_bars) {
-  EXPECT_EQ(verdict_of(0, Kind::exact), Verdict::exact);
-  EXPECT_EQ(verdict_of(0.001, Kind::exact), Verdict::miss);
-  EXPECT_EQ(verdict_of(-0.1, Kind::ratio), Verdict::within_10);
-  EXPECT_EQ(verdict_of(0.12, Kind::ratio), Verdict::within_15);
-  EXPECT_EQ(verdict_of(0.16, Kind::absolute), Verdict::miss);
-  EXPECT_TRUE(meets_bar(Verdict::within_15, Kind::absolute));
-  EXPECT_FALSE(meets_bar(Verdict::within_15, Kind::ratio));
-  EXPECT_FALSE(meets_bar(Verdict::miss, Kind::absolute));
+  EXPECT_EQ(paper::verdict_of(0, Kind::exact), Verdict::exact);
+  EXPECT_EQ(paper::verdict_of(0.001, Kind::exact), Verdict::miss);
+  EXPECT_EQ(paper::verdict_of(-0.1, Kind::ratio), Verdict::within_10);
+  EXPECT_EQ(paper::verdict_of(0.12, Kind::ratio), Verdict::within_15);
+  EXPECT_EQ(paper::verdict_of(0.16, Kind::absolute), Verdict::miss);
+  EXPECT_TRUE(paper::meets_bar(Verdict::within_15, Kind::absolute));
+  EXPECT_FALSE(paper::meets_bar(Verdict::within_15, Kind::ratio));
+  EXPECT_FALSE(paper::meets_bar(Verdict::miss, Kind::absolute));
 }
 
 TEST(paper_heterollm, only_held_out_rows_are_judged) {
@@ -106,11 +106,11 @@ TEST(paper_heterollm, rows_that_cannot_miss_are_shown_with_their_reason_and_not_
   EXPECT_EQ(summary.judged, 0);
   EXPECT_EQ(summary.met, 0);
   EXPECT_EQ(summary.cannot_miss, 3);
-  const std::string text = text_report(results, lab.profile());
+  const std::string text = paper::text_report(results, heading(lab.profile()));
   EXPECT_THAT(text, HasSubstr("0 of 0 meet their bar"));
   EXPECT_THAT(text, HasSubstr("3 more were set apart as held out and are not judged"));
-  EXPECT_EQ(nlohmann::json::parse(json_report(results, lab.profile()))["cannot_miss"], 3);
-  EXPECT_THAT(html_report(results, lab.profile()), HasSubstr("0 of 0 held-out rows meet their bar"));
+  EXPECT_EQ(nlohmann::json::parse(paper::json_report(results, heading(lab.profile())))["cannot_miss"], 3);
+  EXPECT_THAT(paper::html_report(results, heading(lab.profile())), HasSubstr("0 of 0 held-out rows meet their bar"));
 }
 
 TEST(paper_heterollm, at_least_24_held_out_rows_meet_their_bar) {
@@ -122,21 +122,21 @@ TEST(paper_heterollm, at_least_24_held_out_rows_meet_their_bar) {
   const Summary summary = summarize(results);
   EXPECT_GE(summary.met, 24);
   EXPECT_EQ(summary.judged, summary.exact + summary.within_10 + summary.within_15 + summary.missed);
-  const nlohmann::json json = nlohmann::json::parse(json_report(results, lab.profile()));
+  const nlohmann::json json = nlohmann::json::parse(paper::json_report(results, heading(lab.profile())));
   EXPECT_EQ(json["rows"].size(), rows.size());
   EXPECT_EQ(json["met"], summary.met);
   EXPECT_EQ(json["clock"], "model");
-  const std::string page = html_report(results, lab.profile());
+  const std::string page = paper::html_report(results, heading(lab.profile()));
   EXPECT_THAT(page, HasSubstr("<svg"));
   EXPECT_THAT(page, HasSubstr("HF54"));
   EXPECT_THAT(page, Not(HasSubstr("http")));
-  EXPECT_THAT(text_report(results, lab.profile()), HasSubstr("Modelled, not measured"));
+  EXPECT_THAT(paper::text_report(results, heading(lab.profile())), HasSubstr("Modelled, not measured"));
 }
 
 TEST(paper_heterollm, bisection_finds_where_a_rising_or_falling_function_has_a_value) {
-  EXPECT_NEAR(bisect([](double x) { return x * x; }, 1, 100, 49), 7, 1e-6);
-  EXPECT_NEAR(bisect([](double x) { return 1 / x; }, 1, 100, 0.25), 4, 1e-6);
-  EXPECT_NEAR(bisect([](double x) { return x; }, 1, 100, 1000), 100, 1e-5) << "out of reach: the nearer end";
+  EXPECT_NEAR(paper::bisect([](double x) { return x * x; }, 1, 100, 49), 7, 1e-6);
+  EXPECT_NEAR(paper::bisect([](double x) { return 1 / x; }, 1, 100, 0.25), 4, 1e-6);
+  EXPECT_NEAR(paper::bisect([](double x) { return x; }, 1, 100, 1000), 100, 1e-5) << "out of reach: the nearer end";
 }
 
 TEST(paper_heterollm, other_engines_have_their_printed_speed_where_their_rate_comes_from) {

@@ -67,6 +67,7 @@ PlanReport on_a_chip(const CommonFlags& flags, const PlanFlags& plan) {
   for (int64_t first = 0; first < plan.prompt; first += chunk)
     add("prefill", first, std::min(chunk, plan.prompt - first));
   add("decode", plan.prompt, 1);
+  if (clock.config().experts) report.experts = plan_experts(clock.profile(), clock.config(), plan.prompt, chunk);
   return report;
 }
 

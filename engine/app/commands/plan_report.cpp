@@ -179,12 +179,14 @@ json to_json(const PlanReport& report) {
     object["chunk"] = report.opened->chunk;
     object["cache_bytes"] = report.opened->cache_bytes;
   }
+  if (report.experts) object["experts"] = to_json(*report.experts);
   return object;
 }
 
 void print(const PlanReport& report) {
   std::printf("# %s, times %s, plan asked for: %s\n", report.model.c_str(), report.clock.c_str(), report.asked.c_str());
   for (const PhaseReport& phase : report.phases) print(phase);
+  if (report.experts) print(*report.experts);
 }
 
 }  // namespace tandem::app

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/app/commands/plan_experts.h"
 #include "engine/plan/model_clock/model_clock.h"
 #include "engine/plan/plan.h"
 #include "engine/plan/prediction/predict.h"
@@ -34,7 +35,8 @@ struct PlanReport {
   std::string clock;  // "measured on this machine", "modelled: snapdragon-8gen3"
   std::string asked;  // the plan; what was taken is in the phases
   std::vector<PhaseReport> phases;
-  std::optional<OpenedAs> opened{};  // what runs it on this machine
+  std::optional<OpenedAs> opened{};        // what runs it on this machine
+  std::optional<ExpertsReport> experts{};  // of a mixture on a model clock
 };
 
 // A run on the model clock as a prediction of its plan's steps.

@@ -1,5 +1,6 @@
 #include "engine/plan/model_clock/soc_profile.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -73,6 +74,27 @@ const Key kKeys[] = {
     {"power.cpu_watts", in<&P::power, &P::Power::cpu_watts>, 0, 1e4},
     {"load.gpu_share", in<&P::load, &P::Load::gpu_share>, 0, 0.99},
     {"load.period_seconds", in<&P::load, &P::Load::period_seconds>, 0, 1e3, true},
+    {"experts.launch_seconds", in<&P::experts, &ChipExperts::launch_seconds>, 0, 1, false, true},
+    {"experts.launch_joules", in<&P::experts, &ChipExperts::launch_joules>, 0, 1e3, false, true},
+    {"experts.weight_bytes_per_second", in<&P::experts, &ChipExperts::weight_bytes_per_second>, 0, 1e15, true, true},
+    {"experts.weight_byte_joules", in<&P::experts, &ChipExperts::weight_byte_joules>, 0, 1, false, true},
+    {"experts.flops", in<&P::experts, &ChipExperts::flops>, 0, 1e18, true, true},
+    {"experts.flop_joules", in<&P::experts, &ChipExperts::flop_joules>, 0, 1, false, true},
+    {"experts.full_rate_rows", in<&P::experts, &ChipExperts::full_rate_rows>, 0, kTokens, false, true},
+    {"experts.beyond_rate_share", in<&P::experts, &ChipExperts::beyond_rate_share>, 0, 1e3, false, true},
+    {"experts.graph_bytes", in<&P::experts, &ChipExperts::graph_bytes>, 0, 1e15, false, true},
+    {"experts.queues", in<&P::experts, &ChipExperts::queues>, 1, 1024, false, true},
+    {"experts.queue_gain", in<&P::experts, &ChipExperts::queue_gain>, 0, 1, false, true},
+    {"experts.static_watts", in<&P::experts, &ChipExperts::static_watts>, 0, 1e4, false, true},
+    {"experts.attention_flops", in<&P::experts, &ChipExperts::attention_flops>, 0, 1e18, true, true},
+    {"experts.attention_watts", in<&P::experts, &ChipExperts::attention_watts>, 0, 1e4, false, true},
+    {"experts.cpu_flops", in<&P::experts, &ChipExperts::cpu_flops>, 0, 1e18, true, true},
+    {"experts.cpu_attention_flops", in<&P::experts, &ChipExperts::cpu_attention_flops>, 0, 1e18, true, true},
+    {"experts.cpu_watts", in<&P::experts, &ChipExperts::cpu_watts>, 0, 1e4, false, true},
+    {"experts.naive_sync_seconds", in<&P::experts, &ChipExperts::naive_sync_seconds>, 0, 1e3, false, true},
+    {"experts.host_seconds_per_token", in<&P::experts, &ChipExperts::host_seconds_per_token>, 0, 1e3, false, true},
+    {"experts.host_core_share", in<&P::experts, &ChipExperts::host_core_share>, 0, 1, false, true},
+    {"experts.communication_watts", in<&P::experts, &ChipExperts::communication_watts>, 0, 1e4, false, true},
     {"weight_bits", top<&P::weight_bits>, 0, 64},
     {"activation_bytes", top<&P::activation_bytes>, 0, 8, true},
     {"row_step", top<&P::row_step>, 1, kTokens},
@@ -165,6 +187,13 @@ const Key* find_key(std::string_view path) {
   return nullptr;
 }
 
+// Of the section `experts` all keys or none.
+bool required(const Key& key, const P& profile) {
+  const auto in_experts = [](std::string_view path) { return path.starts_with("experts."); };
+  if (!in_experts(key.path)) return !key.optional;
+  return std::ranges::any_of(profile.sources, [&](const auto& source) { return in_experts(source.first); });
+}
+
 P base_of(const Json& json, const std::string& source) {
   if (!json.contains("based_on")) return {};
   const std::string name = text_of(json, "based_on", source);
@@ -195,7 +224,8 @@ SocProfile parse_soc_profile(std::string_view text, const std::string& source) {
     profile.sources[path] = entry->at("source").get<std::string>();
   }
   for (const Key& key : kKeys) {
-    if (!key.optional && !profile.sources.contains(key.path)) reject(source, key.path, "a value: the key is missing");
+    if (required(key, profile) && !profile.sources.contains(key.path))
+      reject(source, key.path, "a value: the key is missing");
   }
   return profile;
 }

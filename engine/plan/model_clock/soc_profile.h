@@ -4,9 +4,10 @@
 // Contract
 //   A plain value; every number has a note that says where it comes from (printed in a paper, calibrated, assumed).
 //   In the JSON each key is {"value": ..., "source": "..."}; docs/model_clock.md lists the keys. A file may say
-//   "based_on": NAME of a built-in profile and then gives only what differs; without it every key but joined_matmuls
-//   and gpu.decode_attention_flops is required. An unknown key, a missing one, a wrong type or a value out of range is
-//   an Error naming file and key. Seconds, bytes, bytes per second, flop/s (multiply and add count as two), watts.
+//   "based_on": NAME of a built-in profile and then gives only what differs; without it every key but joined_matmuls,
+//   gpu.decode_attention_flops and the section `experts` is required, and of that section all or nothing. An unknown
+//   key, a missing one, a wrong type or a value out of range is an Error naming file and key. Seconds, bytes, bytes per
+//   second, flop/s (multiply and add count as two), watts.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "engine/moe/chip_experts.h"
 
 namespace tandem {
 
@@ -67,12 +70,16 @@ struct SocProfile {
     double gpu_share = 0, period_seconds = 0;
   } load;
 
+  ChipExperts experts;  // N8, N10: of chips where has_experts()
+
   double weight_bits = 0;  // of a stored weight, scales counted in; 0: as the model's packed format has it
   double activation_bytes = 0;
   int64_t row_step = 0, token_step = 0;  // alignment of cuts (H9)
   bool joined_matmuls = false;           // q, k, v as one matmul, gate and up as another one, as the engine runs them
 
   std::map<std::string, std::string> sources;  // by key: "gpu.flops"
+
+  bool has_experts() const { return sources.contains("experts.launch_seconds"); }
 };
 
 SocProfile parse_soc_profile(std::string_view json, const std::string& source);

@@ -140,5 +140,46 @@ TEST(PlanOnAChip, says_which_flags_say_nothing) {
   EXPECT_THAT(tandem(here + Arguments{"--slow-sync"}).err, HasSubstr("--slow-sync says nothing without --soc"));
 }
 
+TEST(PlanOfExperts, tells_groups_their_places_and_the_engines_on_a_chip_that_has_them) {
+  for (const char* shape :
+       {"phi-3.5-moe", "qwen2-57b-a14b", "mixtral-8x7b", "deepseek-v2-lite", "qwen3-30b-a3b", "olmoe-1b-7b"}) {
+    const json report = json_of({"plan", "--shape", shape, "--soc", "m2-ultra", "--prompt", "256", "--chunk", "128"});
+    const json& experts = report.at("experts");
+    EXPECT_EQ(experts.at("clock"), "modelled: m2-ultra");
+    EXPECT_EQ(experts.at("chunk"), 128);
+    int64_t placed = 0;
+    std::set<std::string> places;
+    for (const json& group : experts.at("groups")) {
+      placed += group.at("experts").get<int64_t>();
+      places.insert(group.at("lives_on"));
+      EXPECT_LE(group.at("graph_mib").get<double>(), 1200) << shape;
+      EXPECT_EQ(group.at("lives_on") == "npu", group.at("npu_ms").get<double>() < group.at("cpu_ms").get<double>())
+          << shape;
+    }
+    EXPECT_EQ(placed, experts.at("experts").get<int64_t>()) << shape;
+    EXPECT_TRUE(places.contains("npu")) << shape;
+    ASSERT_EQ(experts.at("engines").size(), 7u);
+    EXPECT_EQ(experts.at("engines")[3].at("engine"), "npumoe");
+    EXPECT_LT(experts.at("engines")[3].at("ms"), experts.at("engines")[0].at("ms")) << shape;
+    EXPECT_GT(experts.at("padded_share"), 0);
+  }
+}
+
+TEST(PlanOfExperts, takes_the_whole_prompt_as_a_chunk_and_prints_tables) {
+  const Arguments base = {"plan", "--shape", "phi-3.5-moe", "--prompt", "256", "--soc"};
+  const Ended text = tandem(base + Arguments{"m2-max"});
+  EXPECT_EQ(text.status, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("## experts: 16, of which a token takes 2, chunks of 256 tokens"));
+  EXPECT_THAT(text.out, HasSubstr("Room for an expert: 64, 32 or 32 rows"));
+  EXPECT_THAT(text.out, HasSubstr("| npumoe |"));
+}
+
+TEST(PlanOfExperts, says_so_where_the_chip_is_not_known_to_have_them) {
+  const Arguments base = {"plan", "--shape", "phi-3.5-moe", "--prompt", "64", "--soc", "snapdragon-8gen3"};
+  EXPECT_THAT(tandem(base).out, HasSubstr("the profile snapdragon-8gen3 has no section `experts`"));
+  EXPECT_THAT(json_of(base).at("experts").at("missing").get<std::string>(), HasSubstr("m2-ultra"));
+  EXPECT_FALSE(json_of({"plan", "--shape", "llama-3-8b", "--prompt", "64", "--soc", "m2-ultra"}).contains("experts"));
+}
+
 }  // namespace
 }  // namespace tandem::testing

@@ -33,7 +33,7 @@ std::string failure_with(const char* pointer, const Json& value) {
 
 TEST(soc_profile, every_built_in_profile_loads_with_a_source_for_every_value) {
   const std::vector<std::string> names = soc_profile_names();
-  EXPECT_EQ(names.size(), 5u);
+  EXPECT_EQ(names.size(), 7u);
   EXPECT_THAT(names, Contains(kName));
   for (const std::string& name : names) {
     const SocProfile profile = soc_profile(name);
@@ -65,6 +65,25 @@ TEST(soc_profile, a_profile_based_on_another_says_what_it_took_over) {
 TEST(soc_profile, npus_without_16_bit_floats_are_marked) {
   for (const char* name : {"jetson-orin", "tesla-fsd"}) EXPECT_FALSE(soc_profile(name).npu.float16) << name;
   EXPECT_TRUE(soc_profile(kName).npu.float16);
+}
+
+TEST(soc_profile, experts_are_known_of_some_chips) {
+  EXPECT_TRUE(soc_profile("m2-ultra").has_experts());
+  EXPECT_TRUE(soc_profile("m2-max").has_experts());
+  EXPECT_FALSE(soc_profile(kName).has_experts());
+  EXPECT_EQ(soc_profile("m2-ultra").experts.graph_bytes, int64_t{1200} << 20);
+  EXPECT_EQ(soc_profile("m2-max").experts.graph_bytes, int64_t{1200} << 20) << "taken over";
+  EXPECT_LT(soc_profile("m2-max").experts.flops, soc_profile("m2-ultra").experts.flops);
+  const std::string text = to_json(soc_profile("m2-ultra"));
+  EXPECT_EQ(to_json(parse_soc_profile(text, "again")), text);
+}
+
+TEST(soc_profile, the_section_of_experts_is_whole_or_not_there) {
+  Json json = Json::parse(embedded_soc_profile("m2-ultra"));
+  json["experts"].erase("queue_gain");
+  EXPECT_THAT(failure(json), HasSubstr("experts.queue_gain"));
+  json.erase("experts");
+  EXPECT_EQ(failure(json), "");
 }
 
 TEST(soc_profile, json_survives_a_round_trip) {

@@ -1,9 +1,9 @@
 #include <algorithm>
 
-#include "bench/paper_heterollm/report.h"
+#include "bench/paper/report.h"
 #include "engine/app/commands/svg.h"
 
-namespace tandem::paper_heterollm {
+namespace tandem::paper {
 namespace {
 
 using app::escape_markup;
@@ -52,7 +52,7 @@ class ErrorPlot {
     }
     double y = kTop + kLine / 2;
     for (const Result* result : results_) {
-      const Row& row = *result->row;
+      const Printed& row = result->row;
       drawing.text(kLeft - 8, y + 4, row.id + "  " + row.what, TextAnchor::end, "name");
       drawing.dot(at(result->error), y, 4.5, result->met ? "met" : "missed",
                   row.id + ": printed " + printed_text(row) + ", modelled " + value_text(*result->modelled) + " " +
@@ -75,7 +75,7 @@ class ErrorPlot {
 std::string scatter(const std::vector<const Result*>& results) {
   constexpr double kSide = 460, kEdge = 52, kMargin = 24;
   std::vector<double> values;
-  for (const Result* result : results) values.insert(values.end(), {result->row->printed_high, *result->modelled});
+  for (const Result* result : results) values.insert(values.end(), {result->row.printed_high, *result->modelled});
   std::erase_if(values, [](double value) { return value <= 0; });
   const app::LogAxis across = app::LogAxis::around(values, kEdge, kSide - kMargin);
   const app::LogAxis up = app::LogAxis::around(values, kSide - kEdge, kMargin);
@@ -88,10 +88,10 @@ std::string scatter(const std::vector<const Result*>& results) {
   }
   drawing.line(across.at(across.low()), up.at(up.low()), across.at(across.high()), up.at(up.high()), "even");
   for (const Result* result : results) {
-    const double printed = result->row->printed_high;
+    const double printed = result->row.printed_high;
     if (printed <= 0 || *result->modelled <= 0) continue;
     drawing.dot(across.at(printed), up.at(*result->modelled), 4, result->met ? "met" : "missed",
-                result->row->id + " " + result->row->what);
+                result->row.id + " " + result->row.what);
   }
   drawing.text(kSide / 2, kSide - 12, "printed", TextAnchor::middle, "tick");
   drawing.turned_text(14, kSide / 2, "modelled", "tick");
@@ -103,7 +103,7 @@ std::string cell(const std::string& text, const char* css_class = "") {
 }
 
 std::string row_of(const Result& result) {
-  const Row& row = *result.row;
+  const Printed& row = result.row;
   const bool judged = result.verdict != Verdict::not_judged;
   return "<tr>" + cell(row.id, "words") + cell(row.what, "words") + cell(printed_text(row)) +
          cell(result.modelled ? value_text(*result.modelled) : "-") + cell(row.unit, "words") +
@@ -127,32 +127,29 @@ std::string section(const std::string& title, const std::string& words, const st
 
 }  // namespace
 
-std::string html_report(const std::vector<Result>& results, const SocProfile& profile) {
+std::string html_report(const std::vector<Result>& results, const Heading& heading) {
   std::vector<const Result*> judged, calibration, others;
   for (const Result& result : results) {
-    const Use use = result.row->use;
+    const Use use = result.row.use;
     (use == Use::held_out ? judged : use == Use::calibration ? calibration : others).push_back(&result);
   }
   const Summary sum = summarize(results);
-  std::string page =
-      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>HeteroLLM on the model clock</title>"
-      "<meta name=\"viewport\" content=\"width=device-width\"><style>" +
-      std::string(kStyle) + "</style></head><body>\n";
-  page += "<h1>HeteroLLM's printed numbers on the model clock</h1>\n<p>Profile " + escape_markup(profile.name) +
-          ". Modelled, not measured. " + std::to_string(sum.met) + " of " + std::to_string(sum.judged) +
-          " held-out rows meet their bar: 10 % for ratios, 15 % for absolute values. " +
+  std::string page = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>" +
+                     escape_markup(heading.paper) +
+                     " on the model clock</title>"
+                     "<meta name=\"viewport\" content=\"width=device-width\"><style>" +
+                     std::string(kStyle) + "</style></head><body>\n";
+  page += "<h1>" + escape_markup(heading.paper) + "'s printed numbers on the model clock</h1>\n<p>Profile " +
+          escape_markup(heading.profile) + ". Modelled, not measured. " + std::to_string(sum.met) + " of " +
+          std::to_string(sum.judged) + " held-out rows meet their bar: " + escape_markup(heading.bars) + ". " +
           std::to_string(sum.cannot_miss) + " that could not have missed are not judged.</p>\n";
   page += section("Held out", "Nothing was fitted to these numbers. Filled: the bar is met. Bands: 10 % and 15 %.",
                   "<figure>" + ErrorPlot(judged).draw() + "</figure>\n<figure style=\"max-width: 32rem\">" +
                       scatter(judged) + "</figure>\n" + table(judged));
   page += section("Calibration", "These fix constants of the profile; what is left is a residual, no evidence.",
                   table(calibration));
-  page += section(
-      "Not judged",
-      "Inputs, other engines (one rate each), numbers that contradict others, rows that could not miss, what the "
-      "clock does not model.",
-      table(others));
+  page += section("Not judged", "Here are: " + heading.not_judged + ".", table(others));
   return page + "</body></html>\n";
 }
 
-}  // namespace tandem::paper_heterollm
+}  // namespace tandem::paper

@@ -1,0 +1,105 @@
+#include "bench/paper/row.h"
+
+#include <utility>
+
+namespace tandem::paper {
+
+const char* to_string(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::exact:
+      return "exact";
+    case Verdict::within_10:
+      return "within 10 %";
+    case Verdict::within_15:
+      return "within 15 %";
+    case Verdict::within_25:
+      return "within 25 %";
+    case Verdict::right_side:
+      return "right side";
+    case Verdict::miss:
+      return "miss";
+    case Verdict::not_judged:
+      break;
+  }
+  return "-";
+}
+
+const char* to_string(Use use) {
+  switch (use) {
+    case Use::held_out:
+      return "held out";
+    case Use::calibration:
+      return "calibration";
+    case Use::shared:
+      return "shared";
+    case Use::input:
+      return "input";
+    case Use::conflict:
+      return "conflict";
+    case Use::cannot_miss:
+      return "not judged";
+    case Use::derived:
+      return "derived";
+    case Use::peer:
+      return "peer";
+    case Use::cited:
+      return "cited";
+    case Use::unpredicted:
+      break;
+  }
+  return "not predicted";
+}
+
+double error_of(double modelled, double low, double high) {
+  if (modelled >= low && modelled <= high) return 0;
+  const double near = modelled < low ? low : high;
+  return near == 0 ? modelled : modelled / near - 1;
+}
+
+Verdict verdict_of(double error, Kind kind) {
+  const double size = std::abs(error);
+  if (kind == Kind::exact) return size == 0 ? Verdict::exact : Verdict::miss;
+  return size <= 0.10 ? Verdict::within_10 : size <= 0.15 ? Verdict::within_15 : Verdict::miss;
+}
+
+Verdict graded(Verdict verdict, const Printed& row, double modelled, double error) {
+  if (verdict != Verdict::miss || row.kind == Kind::exact) return verdict;
+  if (std::abs(error) <= 0.25) return Verdict::within_25;
+  const bool ratio = row.kind == Kind::ratio && row.unit == "x";
+  return ratio && (modelled > 1) == (row.printed_low > 1) ? Verdict::right_side : verdict;
+}
+
+bool meets_bar(Verdict verdict, Kind kind, const Bars& bars) {
+  if (verdict == Verdict::within_15) return (kind == Kind::ratio ? bars.ratio : bars.absolute) >= 0.15;
+  return verdict == Verdict::exact || verdict == Verdict::within_10;
+}
+
+Result judged(Printed row, std::optional<double> modelled, const Bars& bars) {
+  Result result{std::move(row), modelled, 0, Verdict::not_judged, false};
+  if (!modelled) return result;
+  result.error = error_of(*modelled, result.row.printed_low, result.row.printed_high);
+  if (result.row.use != Use::held_out) return result;
+  result.verdict = verdict_of(result.error, result.row.kind);
+  if (bars.grade_misses) result.verdict = graded(result.verdict, result.row, *modelled, result.error);
+  result.met = meets_bar(result.verdict, result.row.kind, bars);
+  return result;
+}
+
+Summary summarize(const std::vector<Result>& results) {
+  Summary summary;
+  for (const Result& result : results) {
+    summary.cannot_miss += result.row.use == Use::cannot_miss;
+    if (result.verdict == Verdict::not_judged) continue;
+    ++summary.judged;
+    summary.met += result.met;
+    summary.exact += result.verdict == Verdict::exact;
+    summary.within_10 += result.verdict == Verdict::within_10;
+    summary.within_15 += result.verdict == Verdict::within_15;
+    summary.within_25 += result.verdict == Verdict::within_25;
+    summary.right_side += result.verdict == Verdict::right_side;
+    summary.missed += !(result.verdict <= Verdict::within_15);
+  }
+  return summary;
+}
+
+}  // namespace tandem::paper

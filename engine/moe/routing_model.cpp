@@ -1,0 +1,99 @@
+#include "engine/moe/routing_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <numeric>
+#include <random>
+
+#include "sync/error.h"
+
+namespace tandem {
+namespace {
+
+// Normal and uniform numbers that are the same everywhere: mt19937_64 is specified to the bit, the distributions of the
+// standard library are not.
+class Draw {
+ public:
+  explicit Draw(uint64_t seed) : bits_(seed) {}
+  double uniform() { return (static_cast<double>(bits_() >> 11) + 0.5) * 0x1p-53; }  // above 0, below 1
+  double normal() {                                                                  // Box and Muller
+    const double radius = std::sqrt(-2 * std::log(uniform()));
+    return radius * std::cos(2 * std::numbers::pi * uniform());
+  }
+
+ private:
+  std::mt19937_64 bits_;
+};
+
+std::vector<double> popularities(const RoutingModel& model, int64_t E, Draw& draw) {
+  std::vector<double> of_experts(static_cast<size_t>(E));
+  std::ranges::generate(of_experts, [&] { return std::exp(model.popularity_sigma * draw.normal()); });
+  return of_experts;
+}
+
+// One token: k different experts, each in proportion to its weight among those that are left.
+void choose(std::vector<double> weights, int64_t k, Draw& draw, ExpertCounts& counts) {
+  for (int64_t choice = 0; choice < k; ++choice) {
+    double left = draw.uniform() * std::reduce(weights.begin(), weights.end());
+    size_t expert = 0;  // of rounding's leftovers the last one gets what is left
+    for (size_t e = 0; e < weights.size() && left >= 0; ++e) {
+      if (weights[e] <= 0) continue;
+      expert = e;
+      left -= weights[e];
+    }
+    ++counts[expert];
+    weights[expert] = 0;
+  }
+}
+
+std::vector<int64_t> numbered(int64_t layers) {
+  std::vector<int64_t> numbers(static_cast<size_t>(layers));
+  std::iota(numbers.begin(), numbers.end(), int64_t{0});
+  return numbers;
+}
+
+}  // namespace
+
+std::vector<RoutingCounts> drawn_chunks(const RoutingModel& model, int64_t E, int64_t k, int64_t layers, int64_t B,
+                                        int64_t chunks) {
+  Draw draw(model.seed);
+  std::vector<std::vector<double>> of_layers;
+  for (int64_t l = 0; l < layers; ++l) of_layers.push_back(popularities(model, E, draw));
+  std::vector<RoutingCounts> drawn;
+  for (int64_t c = 0; c < chunks; ++c) {
+    RoutingCounts counts = empty_counts(E, k, numbered(layers));
+    counts.tokens = B;
+    for (size_t l = 0; l < of_layers.size(); ++l) {
+      std::vector<double> weights = of_layers[l];
+      for (double& weight : weights) weight *= std::exp(model.chunk_sigma * draw.normal());
+      for (int64_t token = 0; token < B; ++token) choose(weights, k, draw, counts.counts[l]);
+    }
+    drawn.push_back(std::move(counts));
+  }
+  return drawn;
+}
+
+RoomUse room_use(const RoutingCounts& planned_on, const std::vector<RoutingCounts>& chunks, int64_t expert_bytes,
+                 ExpertRules rules) {
+  TANDEM_CHECK(!chunks.empty(), "rooms for no chunk");
+  rules.residency = ResidencyRule::all;
+  SlotUse sum;
+  for (size_t l = 0; l < planned_on.counts.size(); ++l) {
+    const std::vector<double> loads =
+        expected_loads(planned_on.counts[l], planned_on.tokens, planned_on.used, chunks.front().tokens);
+    const ExpertPlacement placement =
+        place_experts(loads, planned_on.used, chunks.front().tokens, expert_bytes, rules, {});
+    for (const RoutingCounts& chunk : chunks) {
+      const SlotUse use = slot_use(placement.resident, chunk.counts[l]);
+      sum.slots += use.slots;
+      sum.valid += use.valid;
+      sum.overflow += use.overflow;
+    }
+  }
+  const auto choices = static_cast<double>(sum.valid + sum.overflow);
+  if (choices == 0) return {};
+  return {static_cast<double>(sum.overflow) / choices, sum.padded_share(), static_cast<double>(sum.slots) / choices};
+}
+
+}  // namespace tandem
