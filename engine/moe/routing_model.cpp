@@ -80,8 +80,7 @@ RoomUse room_use(const RoutingCounts& planned_on, const std::vector<RoutingCount
   rules.residency = ResidencyRule::all;
   SlotUse sum;
   for (size_t l = 0; l < planned_on.counts.size(); ++l) {
-    const std::vector<double> loads =
-        expected_loads(planned_on.counts[l], planned_on.tokens, planned_on.used, chunks.front().tokens);
+    const std::vector<double> loads = expected_loads(planned_on.counts[l], planned_on.used, chunks.front().tokens);
     const ExpertPlacement placement =
         place_experts(loads, planned_on.used, chunks.front().tokens, expert_bytes, rules, {});
     for (const RoutingCounts& chunk : chunks) {

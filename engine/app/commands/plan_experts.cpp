@@ -90,7 +90,7 @@ ExpertsReport plan_experts(const SocProfile& profile, const ModelConfig& config,
   const MixtureShape& shape = report.shape;
   const ExpertRules rules = paper_rules(chip);
   const Drawn drawn = drawn_for(shape, chunk);
-  const std::vector<double> loads = expected_loads(drawn.planned.counts[0], drawn.planned.tokens, shape.used, chunk);
+  const std::vector<double> loads = expected_loads(drawn.planned.counts[0], shape.used, chunk);
   const ExpertPlacement placement =
       place_experts(loads, shape.used, chunk, shape.expert.weight_bytes(), rules, residency_costs(chip, shape.expert));
   report.tiers = tier_capacities(shape.experts, shape.used, chunk, rules.tiers);
