@@ -1,7 +1,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 
-#include <map>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -10,6 +14,7 @@
 #include "bench/paper_npumoe/calibrate.h"
 #include "bench/paper_npumoe/row.h"
 #include "sync/error.h"
+#include "tests/support/scratch_folder.h"
 
 namespace tandem::paper_npumoe {
 namespace {
@@ -156,6 +161,54 @@ TEST(paper_options, are_files_a_profile_and_a_switch) {
   EXPECT_EQ(paper::parse_options({}, "e")->soc, "e");
   EXPECT_FALSE(paper::parse_options({"--json"}, "e"));
   EXPECT_FALSE(paper::parse_options({"--nothing", "a"}, "e"));
+}
+
+// The program as it is called: status, text and files.
+struct Ended {
+  int status = 0;
+  std::string out;
+};
+Ended program(const std::string& arguments) {
+  const auto here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  const std::string command = "'" + (here / "../../bench/paper-npumoe").string() + "' " + arguments + " 2>&1";
+  Ended ended;
+  FILE* pipe = popen(command.c_str(), "r");
+  for (int c = 0; pipe != nullptr && (c = std::fgetc(pipe)) != EOF;) ended.out.push_back(static_cast<char>(c));
+  ended.status = pipe == nullptr ? -1 : WEXITSTATUS(pclose(pipe));
+  return ended;
+}
+
+std::string content_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(paper_npumoe_program, writes_its_rows_as_text_json_and_page) {
+  const testing::ScratchFolder folder;
+  const std::string json = folder.file("rows.json"), html = folder.file("rows.html");
+  const Ended ended = program("--soc m2-ultra --json '" + json + "' --html '" + html + "'");
+  EXPECT_EQ(ended.status, 0) << ended.out;
+  EXPECT_THAT(ended.out, HasSubstr("Modelled, not measured"));
+  EXPECT_EQ(nlohmann::json::parse(content_of(json)).at("profile"), "m2-ultra");
+  EXPECT_THAT(content_of(html), HasSubstr("<svg"));
+}
+
+TEST(paper_npumoe_program, calibrates_into_a_file_that_is_a_profile) {
+  const testing::ScratchFolder folder;
+  const std::string path = folder.file("mine.json");
+  const Ended ended = program("--calibrate -o '" + path + "'");
+  EXPECT_EQ(ended.status, 0) << ended.out;
+  EXPECT_THAT(ended.out, HasSubstr("sigma of popularity 0.9"));
+  EXPECT_TRUE(soc_profile(path).has_experts());
+  EXPECT_EQ(program("--soc '" + path + "'").status, 0);
+  EXPECT_THAT(program("--calibrate").out, HasSubstr("\"queue_gain\"")) << "without -o the profile is printed";
+}
+
+TEST(paper_npumoe_program, refuses_what_it_does_not_know) {
+  EXPECT_EQ(program("--nothing").status, 2);
+  const Ended ended = program("--soc apple-a18");
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_THAT(ended.out, HasSubstr("m2-ultra"));
 }
 
 }  // namespace
