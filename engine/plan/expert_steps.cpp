@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/model/layer_names.h"
 #include "engine/plan/npu_graphs.h"
 #include "sync/error.h"
 
@@ -74,7 +75,7 @@ class ExpertPlanner {
   }
 
  private:
-  // A row of a group's expert, in the order of the groups.
+  // An expert on the NPU: its first row, how many it has, and the number of its group.
   struct ExpertAt {
     int64_t expert, row, capacity, group;
   };
@@ -88,6 +89,7 @@ class ExpertPlanner {
       note(refusal + "; experts stay on " + request_.devices[on_.others].id);
       return;
     }
+    if (helper_ < 0) return;  // few tokens
     placement_ = placement();
     planned_.push_back({block_.lists->layer, tokens_of(*block_.lists), placement_});
   }
@@ -107,9 +109,10 @@ class ExpertPlanner {
     for (const auto* parts : {&block_.up, &block_.down}) {
       for (const Operator* op : *parts) {
         const Operator probe = product(*op, {0, 0, rules_.tiers.step, 0}, {}, {}, 0);
-        if (!placer_.runs(on_.npu, probe)) return request_.devices[on_.npu].id + " does not multiply with " + op->name;
+        if (!placer_.runs(on_.npu, probe))
+          return request_.devices[on_.npu].id + " does not multiply with " + std::string(name_in_layer(op->name));
         if (!placer_.multiplies_exactly(on_.npu, probe))
-          return request_.devices[on_.npu].id + " would round the weights of " + op->name;
+          return request_.devices[on_.npu].id + " would round the weights of " + std::string(name_in_layer(op->name));
         if (placer_.graphs_on(on_.npu, probe, Padding::forbidden).empty())
           return request_.devices[on_.npu].id + " has no graph of " + std::to_string(rules_.tiers.step) + " tokens";
       }
@@ -123,7 +126,6 @@ class ExpertPlanner {
 
   ExpertPlacement placement() const {
     const ExpertLists& choices = block_.choices();
-    if (helper_ < 0) return {};
     const std::vector<double> loads = expected(choices);
     ExpertRules rules = rules_;
     if (!request_.costs) rules.residency = ResidencyRule::all;
@@ -238,7 +240,7 @@ class ExpertPlanner {
       op.x = buffers.attention_output;
       op.width = op.x_stride = ExpertBlock::product(block_.up.front()).w.columns;
     }
-    return renamed(*block_.lists, "expert_slots", op);
+    return named("expert_slots", op);
   }
 
   Operator gather(int64_t rows) const {
@@ -247,7 +249,7 @@ class ExpertPlanner {
     op.S = up.S, op.k = up.slots, op.rows = rows, op.width = up.w.columns;
     op.x = up.x, op.x_stride = up.x_stride;
     op.choice_of = request_.experts->buffers.choice_of, op.y = request_.experts->buffers.gathered;
-    return renamed(*block_.up.front(), "expert_gather", op);
+    return named("expert_gather", op);
   }
 
   Operator unit(int64_t rows) const {
@@ -273,8 +275,10 @@ class ExpertPlanner {
     return with_body(op, some);
   }
 
-  static Operator renamed(const Operator& op, const char* name, OperatorBody body) {
-    return {op.name.substr(0, op.name.rfind('.') + 1) + name, std::move(body), op.layer};
+  // In the layer of the lists, which have its name before their own.
+  Operator named(const char* name, OperatorBody body) const {
+    const std::string& lists = block_.lists->name;
+    return {lists.substr(0, lists.rfind('.') + 1) + name, std::move(body), block_.lists->layer};
   }
 
   // One expert's product of the rows of its slice; x and y are the buffers' first rows.

@@ -67,6 +67,37 @@ json to_json(const Decided& decided) {
           {"why", decided.decision.why}};
 }
 
+json groups_json(const std::vector<ExpertGroup>& groups) {
+  json array = json::array();
+  for (const ExpertGroup& group : groups) array.push_back({{"rows_each", group.capacity}, {"experts", group.experts}});
+  return array;
+}
+
+// NPUMoE: of each layer, which experts live on the NPU.
+json to_json(const PlannedExperts& planned) {
+  return {{"layer", planned.layer},
+          {"npu", groups_json(planned.placement.resident)},
+          {"elsewhere", groups_json(planned.placement.elsewhere)},
+          {"expected_elsewhere_share", planned.placement.expected_elsewhere}};
+}
+
+// "4 x 64, 8 x 32": experts and rows of each.
+std::string groups_text(const std::vector<ExpertGroup>& groups) {
+  std::string text;
+  for (const ExpertGroup& group : groups)
+    text += (text.empty() ? "" : ", ") + std::to_string(group.experts.size()) + " x " + std::to_string(group.capacity);
+  return text.empty() ? "none" : text;
+}
+
+void print_experts(const std::vector<PlannedExperts>& experts) {
+  std::printf("\n| layer | groups on the NPU, experts x rows | groups elsewhere | choices expected elsewhere |\n");
+  std::printf("| ---: | --- | --- | ---: |\n");
+  for (const PlannedExperts& planned : experts)
+    std::printf("| %lld | %s | %s | %.1f %% |\n", static_cast<long long>(planned.layer),
+                groups_text(planned.placement.resident).c_str(), groups_text(planned.placement.elsewhere).c_str(),
+                100 * planned.placement.expected_elsewhere);
+}
+
 json to_json(const PhaseReport& phase) {
   json steps = json::array();
   for (size_t i = 0; i < phase.plan.steps.size(); ++i) {
@@ -89,6 +120,8 @@ json to_json(const PhaseReport& phase) {
   for (const Decided& decided : phase.plan.decisions) matmuls.push_back(to_json(decided));
   for (size_t d = 0; d < phase.plan.devices.size(); ++d)
     busy[phase.plan.devices[d]] = ms(phase.predicted.busy_seconds[d]);
+  json experts = json::array();
+  for (const PlannedExperts& planned : phase.plan.experts) experts.push_back(to_json(planned));
   json object = {{"phase", phase.phase},
                  {"tokens", phase.S},
                  {"position", phase.position},
@@ -98,6 +131,7 @@ json to_json(const PhaseReport& phase) {
                  {"tokens_per_second", static_cast<double>(phase.S) / phase.predicted.seconds},
                  {"busy_ms", std::move(busy)},
                  {"matmuls", std::move(matmuls)},
+                 {"experts", std::move(experts)},
                  {"notes", phase.plan.notes},
                  {"steps", std::move(steps)}};
   if (phase.run) {
@@ -132,6 +166,7 @@ void print(const PhaseReport& phase) {
                 static_cast<long long>(line.operators), ms(line.seconds), 100 * line.seconds / phase.predicted.seconds);
   }
   for (const Decided& decided : phase.plan.decisions) print_decision(decided);
+  if (!phase.plan.experts.empty()) print_experts(phase.plan.experts);
   std::printf("\n%s: predicted %.3f ms, %.1f tokens/s;", phase.phase.c_str(), ms(phase.predicted.seconds),
               static_cast<double>(phase.S) / phase.predicted.seconds);
   for (size_t d = 0; d < phase.plan.devices.size(); ++d)

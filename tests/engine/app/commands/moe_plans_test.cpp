@@ -107,9 +107,16 @@ TEST_F(MoePlans, follow_a_calibration) {
 }
 
 TEST_F(MoePlans, are_known_to_plan_and_bench) {
-  const auto plan = tandem(
-      {"plan", "-m", model_, "--prompt", "64", "--device", "npu:0,host", "--plan", "npumoe-tg", "--moe-group", "4"});
-  EXPECT_EQ(plan.status, 0) << plan.err;
+  // The first prompt of a model: loads are taken to be equal, 16 at each expert.
+  const json plan = json_of({"plan", "-m", model_, "--prompt", "64", "--device", "npu:0,host", "--plan", "npumoe-tg",
+                             "--moe-group", "4", "--chunk", "64"});
+  const json& layers = plan.at("phases").at(0).at("experts");
+  ASSERT_EQ(layers.size(), 2u) << "the last layer has one token";
+  EXPECT_EQ(layers.at(0).at("npu").size(), 3u);
+  EXPECT_EQ(layers.at(0).at("npu").at(0), json({{"rows_each", 32}, {"experts", {0, 1}}}));
+  EXPECT_EQ(layers.at(0).at("expected_elsewhere_share"), 0);
+  const auto text = tandem({"plan", "-m", model_, "--prompt", "64", "--device", "npu:0,host", "--plan", "npumoe-tg"});
+  EXPECT_THAT(text.out, HasSubstr("| 0 | 2 x 32, 6 x 16 | none | 0.0 % |"));
   const json rows = json_of(
       {"bench", "-m", model_, "-p", "64", "-n", "0", "-r", "1", "--device", "npu:0,host", "--plan", "npumoe-tg"});
   EXPECT_GT(rows.at(0).at("experts").at("slots"), 0);
