@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fstream>
 #include <istream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <set>
@@ -134,11 +135,15 @@ void write_routing_trace(const RoutingTrace& trace, std::ostream& lines) {
   }
 }
 
-RoutingCounts counts_of(const RoutingTrace& trace) {
-  RoutingCounts counts = empty_counts(trace.experts, trace.used, trace.layers);
-  counts.tokens = static_cast<int64_t>(trace.tokens.size());
+std::vector<RoutingCounts> counts_by_sequence(const RoutingTrace& trace) {
+  std::vector<RoutingCounts> counts;
+  std::map<int64_t, size_t> place_of;  // of a sequence, in counts
   for (const TracedToken& token : trace.tokens) {
-    for (size_t l = 0; l < token.experts.size(); ++l) count_choices(counts, l, token.experts[l]);
+    const auto [at, is_new] = place_of.try_emplace(token.sequence, counts.size());
+    if (is_new) counts.push_back(empty_counts(trace.experts, trace.used, trace.layers));
+    RoutingCounts& of_sequence = counts[at->second];
+    ++of_sequence.tokens;
+    for (size_t l = 0; l < token.experts.size(); ++l) count_choices(of_sequence, l, token.experts[l]);
   }
   return counts;
 }

@@ -33,6 +33,6 @@ RoutingTrace read_routing_trace(const std::string& path);
 RoutingTrace parse_routing_trace(std::istream& lines, const std::string& source);  // source: what errors name
 void write_routing_trace(const RoutingTrace& trace, std::ostream& lines);
 
-RoutingCounts counts_of(const RoutingTrace& trace);
+std::vector<RoutingCounts> counts_by_sequence(const RoutingTrace& trace);  // in the order in which they begin
 
 }  // namespace tandem

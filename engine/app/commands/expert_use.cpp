@@ -109,15 +109,26 @@ class Reading {
   uint64_t done_ = 0, total_ = 0;
 };
 
-// One count for each window of each text.
-std::vector<std::vector<RoutingCounts>> count_windows(const CommonFlags& flags, Engine& engine,
-                                                      const std::vector<Text>& texts, RouterMargins& margins) {
+// What was counted: of each window of each text, or of each sequence of each file of recorded routing.
+struct CountedText {
+  std::string name;  // its file
+  std::vector<RoutingCounts> windows;
+};
+struct Counted {
+  std::string model;
+  RoutingCounts none;  // of this model, nothing counted
+  std::vector<CountedText> texts;
+  RouterMargins margins;  // of a model that ran
+};
+
+std::vector<CountedText> count_windows(const CommonFlags& flags, Engine& engine, const std::vector<Text>& texts,
+                                       RouterMargins& margins) {
   Reading reading(flags, texts);
-  std::vector<std::vector<RoutingCounts>> all;
+  std::vector<CountedText> all;
   for (const Text& text : texts) {
-    auto& of_text = all.emplace_back();
+    CountedText& of_text = all.emplace_back(CountedText{text.name, {}});
     for (const Window& window : text.windows) {
-      RoutingCounts& counts = of_text.emplace_back(no_counts(engine.config()));
+      RoutingCounts& counts = of_text.windows.emplace_back(no_counts(engine.config()));
       read_window(engine, window, [&](int64_t, const std::vector<RoutedLayer>& layers) {
         counts.tokens += layers.front().tokens;
         for (size_t l = 0; l < layers.size(); ++l) {
@@ -132,28 +143,50 @@ std::vector<std::vector<RoutingCounts>> count_windows(const CommonFlags& flags, 
   return all;
 }
 
-RoutingCounts total_of(const std::vector<RoutingCounts>& windows, const ModelConfig& config) {
-  RoutingCounts total = no_counts(config);
+Counted count_texts(const CommonFlags& flags, const ExpertUseFlags& own) {
+  const auto [engine, texts] = open_with_experts(flags, own);
+  Counted counted{engine->config().name, no_counts(engine->config()), {}, {}};
+  counted.texts = count_windows(flags, *engine, texts, counted.margins);
+  return counted;
+}
+
+// Error where the files are of different models.
+Counted count_recorded(const std::vector<std::string>& paths) {
+  Counted counted;
+  for (const std::string& path : paths) {
+    const RoutingTrace trace = read_routing_trace(path);
+    RoutingCounts none = empty_counts(trace.experts, trace.used, trace.layers);
+    if (!counted.texts.empty() && (trace.model != counted.model || none != counted.none))
+      throw Error("recorded routing of another model", path,
+                  "It is of '" + trace.model + "', " + counted.texts.front().name + " is of '" + counted.model + "'");
+    counted.model = trace.model;
+    counted.none = std::move(none);
+    counted.texts.push_back({path, counts_by_sequence(trace)});
+  }
+  return counted;
+}
+
+RoutingCounts total_of(const std::vector<RoutingCounts>& windows, RoutingCounts total) {
   for (const RoutingCounts& window : windows) total = sum_of(total, window);
   return total;
 }
 
 // N1: how well half of a text's windows foretell the others, and one text another.
-nlohmann::json overlaps(const std::vector<Text>& texts, const std::vector<std::vector<RoutingCounts>>& counts,
-                        const ModelConfig& config) {
+nlohmann::json overlaps(const Counted& counted) {
+  const std::vector<CountedText>& texts = counted.texts;
   std::vector<RoutingCounts> wholes;
-  for (const auto& windows : counts) wholes.push_back(total_of(windows, config));
+  for (const CountedText& text : texts) wholes.push_back(total_of(text.windows, counted.none));
   nlohmann::json rows = nlohmann::json::array();
   for (const int64_t K : {4, 8}) {
-    if (K >= config.experts->count) continue;
+    if (K >= counted.none.experts) continue;
     for (size_t a = 0; a < texts.size(); ++a) {
       std::vector<RoutingCounts> seen, unseen;
-      for (size_t w = 0; w < counts[a].size(); ++w) (w % 2 == 0 ? seen : unseen).push_back(counts[a][w]);
+      for (size_t w = 0; w < texts[a].windows.size(); ++w) (w % 2 == 0 ? seen : unseen).push_back(texts[a].windows[w]);
       if (!unseen.empty())
         rows.push_back({{"calibrated_on", texts[a].name},
                         {"judged_on", texts[a].name + ", windows not seen"},
                         {"k", K},
-                        {"overlap", overlap_on(total_of(seen, config), unseen, K)}});
+                        {"overlap", overlap_on(total_of(seen, counted.none), unseen, K)}});
       for (size_t b = 0; b < texts.size(); ++b) {
         if (a == b) continue;
         rows.push_back({{"calibrated_on", texts[a].name},
@@ -199,17 +232,12 @@ void add_flags(CLI::App& app, CommonFlags& flags, ExpertUseFlags& own, const cha
   add_output_flags(app, flags);
 }
 
-template <typename Command>
-void add_command(CLI::App& app, Action& action, const char* output, Command command) {
-  auto flags = std::make_shared<CommonFlags>();
-  auto own = std::make_shared<ExpertUseFlags>();
-  add_flags(app, *flags, *own, output);
-  app.callback([flags, own, &action, command] {
-    if (own->texts.empty() && own->ids_files.empty())
-      throw CLI::ValidationError("give a text to read: -f FILE, or --ids FILE");
-    action = [flags, own, command] { return command(*flags, *own); };
-  });
-}
+struct Flags {
+  CommonFlags common;
+  ExpertUseFlags own;
+};
+
+bool names_a_text(const ExpertUseFlags& own) { return !own.texts.empty() || !own.ids_files.empty(); }
 
 }  // namespace
 
@@ -221,26 +249,42 @@ void add_margins(RouterMargins& margins, const Engine& engine) {
 }
 
 void add_calibrate_moe(CLI::App& app, Action& action) {
-  add_command(app, action, "the calibration: a .json file", calibrate_moe_command);
+  auto flags = std::make_shared<Flags>();
+  ExpertUseFlags& own = flags->own;
+  add_flags(app, flags->common, own, "the calibration: a .json file");
+  app.get_option("--model")->required(false);
+  app.add_option("--routing", own.recorded,
+                 "recorded routing to count, files of trace-moe; no model runs, and -m and texts are not needed");
+  app.callback([flags, &action] {
+    const bool recorded = !flags->own.recorded.empty();
+    if (recorded == names_a_text(flags->own))
+      throw CLI::ValidationError("give texts to read, -f FILE or --ids FILE, or --routing FILE");
+    if (!recorded && flags->common.model.empty()) throw CLI::RequiredError("--model");
+    action = [flags] { return calibrate_moe_command(flags->common, flags->own); };
+  });
 }
+
 void add_trace_moe(CLI::App& app, Action& action) {
-  add_command(app, action, "the trace: a .jsonl file", trace_moe_command);
+  auto flags = std::make_shared<Flags>();
+  add_flags(app, flags->common, flags->own, "the trace: a .jsonl file");
+  app.callback([flags, &action] {
+    if (!names_a_text(flags->own)) throw CLI::ValidationError("give a text to read: -f FILE, or --ids FILE");
+    action = [flags] { return trace_moe_command(flags->common, flags->own); };
+  });
 }
 
 int calibrate_moe_command(const CommonFlags& flags, const ExpertUseFlags& own) {
   apply_verbosity(flags);
-  const auto [engine, texts] = open_with_experts(flags, own);
-  RouterMargins margins;
-  const auto counts = count_windows(flags, *engine, texts, margins);
-  Calibration calibration{engine->config().name, no_counts(engine->config())};
-  for (const auto& of_text : counts)
-    calibration.counts = sum_of(calibration.counts, total_of(of_text, engine->config()));
+  const Counted counted = own.recorded.empty() ? count_texts(flags, own) : count_recorded(own.recorded);
+  Calibration calibration{counted.model, counted.none};
+  for (const CountedText& text : counted.texts)
+    calibration.counts = sum_of(calibration.counts, total_of(text.windows, counted.none));
   write_whole_file(own.output, calibration_json(calibration));
-  const nlohmann::json overlap_rows = overlaps(texts, counts, engine->config());
+  const nlohmann::json overlap_rows = overlaps(counted);
   if (flags.json) {
     nlohmann::json out = nlohmann::json::parse(calibration_json(calibration));
     out["overlap"] = overlap_rows;
-    out["router"] = router_json(margins);
+    if (own.recorded.empty()) out["router"] = router_json(counted.margins);
     out["output"] = own.output;
     print_json(out);
   } else {

@@ -17,6 +17,7 @@ namespace tandem::app {
 struct ExpertUseFlags {
   std::vector<std::string> texts;      // -f
   std::vector<std::string> ids_files;  // --ids: each line is a window of token ids, used as they are
+  std::vector<std::string> recorded;   // --routing: files of trace-moe, in place of a model and texts
   int64_t window = 256;                // tokens
   std::string output;                  // -o
 };

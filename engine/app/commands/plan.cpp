@@ -46,6 +46,10 @@ StorageType weights_of(const CommonFlags& flags, const PlanFlags& plan) {
   return plan.shape.empty() ? usual_type(GgufFile::open(flags.model)) : StorageType::q4_0;
 }
 
+std::optional<Calibration> calibration_of(const CommonFlags& flags) {
+  return flags.calibration.empty() ? std::nullopt : std::optional(read_calibration(flags.calibration));
+}
+
 // The whole prompt in pieces of --chunk tokens (default: in one), and the token after it.
 PlanReport on_a_chip(const CommonFlags& flags, const PlanFlags& plan) {
   const int64_t chunk = flags.chunk > 0 ? flags.chunk : plan.prompt;
@@ -67,7 +71,8 @@ PlanReport on_a_chip(const CommonFlags& flags, const PlanFlags& plan) {
   for (int64_t first = 0; first < plan.prompt; first += chunk)
     add("prefill", first, std::min(chunk, plan.prompt - first));
   add("decode", plan.prompt, 1);
-  if (clock.config().experts) report.experts = plan_experts(clock.profile(), clock.config(), plan.prompt, chunk);
+  if (clock.config().experts)
+    report.experts = plan_experts(clock.profile(), clock.config(), plan.prompt, chunk, calibration_of(flags));
   return report;
 }
 

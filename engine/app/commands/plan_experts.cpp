@@ -1,10 +1,13 @@
 #include "engine/app/commands/plan_experts.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "engine/moe/routing_model.h"
+#include "sync/error.h"
 
 namespace tandem::app {
 namespace {
@@ -28,6 +31,22 @@ Drawn drawn_for(const MixtureShape& shape, int64_t chunk) {
   Drawn drawn{chunks.front(), {chunks.begin() + kPlanned, chunks.end()}};
   for (size_t c = 1; c < kPlanned; ++c) drawn.planned = sum_of(drawn.planned, chunks[c]);
   return drawn;
+}
+
+// A chunk that is what was counted: nothing is known of others.
+Drawn counted_in(const Calibration& calibration, const MixtureShape& shape, int64_t chunk) {
+  const RoutingCounts& counts = calibration.counts;
+  if (counts.experts != shape.experts || counts.used != shape.used)
+    throw Error("a calibration of other experts", "'" + calibration.model + "'",
+                "It is of " + std::to_string(counts.used) + " of " + std::to_string(counts.experts) +
+                    " experts, the model has " + std::to_string(shape.used) + " of " + std::to_string(shape.experts));
+  RoutingCounts expected = counts;
+  expected.tokens = chunk;
+  for (ExpertCounts& layer : expected.counts) {
+    const std::vector<double> loads = expected_loads(layer, counts.used, chunk);
+    std::ranges::transform(loads, layer.begin(), [](double load) { return std::llround(load); });
+  }
+  return {counts, {std::move(expected)}};
 }
 
 std::vector<double> shares_of(const RoutingCounts& counts, size_t layer) {
@@ -74,9 +93,11 @@ json to_json(const EngineFigures& figures) {
 
 }  // namespace
 
-ExpertsReport plan_experts(const SocProfile& profile, const ModelConfig& config, int64_t prompt, int64_t chunk) {
+ExpertsReport plan_experts(const SocProfile& profile, const ModelConfig& config, int64_t prompt, int64_t chunk,
+                           const std::optional<Calibration>& calibration) {
   ExpertsReport report;
   report.chip = profile.name;
+  report.routing = calibration ? "counted of '" + calibration->model + "'" : "drawn";
   report.shape = mixture_shape(config);
   report.prompt = prompt;
   report.chunk = chunk;
@@ -89,7 +110,7 @@ ExpertsReport plan_experts(const SocProfile& profile, const ModelConfig& config,
   const ChipExperts& chip = profile.experts;
   const MixtureShape& shape = report.shape;
   const ExpertRules rules = paper_rules(chip);
-  const Drawn drawn = drawn_for(shape, chunk);
+  const Drawn drawn = calibration ? counted_in(*calibration, shape, chunk) : drawn_for(shape, chunk);
   const std::vector<double> loads = expected_loads(drawn.planned.counts[0], shape.used, chunk);
   const ExpertPlacement placement =
       place_experts(loads, shape.used, chunk, shape.expert.weight_bytes(), rules, residency_costs(chip, shape.expert));
@@ -115,7 +136,7 @@ json to_json(const ExpertsReport& report) {
   for (const PlannedGroup& group : report.groups) groups.push_back(to_json(group));
   for (const EngineFigures& figures : report.engines) engines.push_back(to_json(figures));
   return {{"clock", "modelled: " + report.chip},
-          {"routing", "drawn"},
+          {"routing", report.routing},
           {"experts", report.shape.experts},
           {"experts_used", report.shape.used},
           {"layers", report.shape.layers},
@@ -146,9 +167,9 @@ void print(const ExpertsReport& report) {
                 static_cast<long long>(group.rows_each), mib(group.graph_bytes), group.expected_tokens,
                 ms(group.npu_seconds), ms(group.cpu_seconds), group.resident ? "NPU" : "CPU");
   std::printf(
-      "\nexpected: %.1f %% of the rows padded, %.1f %% of the choices dropped (the routing is drawn; groups of "
-      "one layer)\n",
-      100 * report.padded, 100 * report.dropped);
+      "\nexpected: %.1f %% of the rows padded, %.1f %% of the choices dropped (the routing is %s; groups of the first "
+      "layer)\n",
+      100 * report.padded, 100 * report.dropped, report.routing.c_str());
   std::printf("\n| engine, %lld tokens, %lld layers | ms | attention ms | experts ms | graph calls | J |\n",
               static_cast<long long>(report.prompt), static_cast<long long>(report.shape.layers));
   std::printf("| --- | ---: | ---: | ---: | ---: | ---: |\n");

@@ -102,8 +102,10 @@ void add_bench(CLI::App& app, Action& action) {
 
 // Flags of a measured plan on a chip's clock, and of a chip's clock without a chip.
 std::vector<std::string> idle_flags(const CLI::App& app, bool on_a_chip) {
-  static const char* const kMeasured[] = {"--ctx-size", "--threads",    "--device", "--strict-device", "--split",
-                                          "--act",      "--cache-type", "--sync",   "--submit"};
+  static const char* const kMeasured[] = {
+      "--ctx-size", "--threads",         "--device",     "--strict-device", "--split",     "--act",
+      "--sync",     "--submit",          "--moe-tiers",  "--moe-tier-rule", "--moe-group", "--moe-residency",
+      "--overflow", "--moe-graph-limit", "--moe-graphs", "--cache-type"};
   static const char* const kModelled[] = {"--weights", "--slow-sync", "--beside-load"};
   std::vector<std::string> given;
   for (const char* name :

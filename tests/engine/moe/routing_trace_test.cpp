@@ -36,10 +36,12 @@ TEST(RoutingTrace, is_read_back_as_it_was_written) {
   EXPECT_EQ(back.model, "m");
   EXPECT_EQ(back.layers, trace.layers);
   EXPECT_EQ(back.tokens, trace.tokens);
-  const RoutingCounts counts = counts_of(back);
-  EXPECT_EQ(counts.tokens, 2);
-  EXPECT_EQ(counts.counts[0], (ExpertCounts{1, 1, 1, 1}));
-  EXPECT_EQ(counts.counts[1], (ExpertCounts{1, 1, 1, 1}));
+  const std::vector<RoutingCounts> counts = counts_by_sequence(back);
+  ASSERT_EQ(counts.size(), 2u);
+  EXPECT_EQ(counts[0].tokens, 1);
+  EXPECT_EQ(counts[0].counts[0], (ExpertCounts{1, 0, 0, 1}));
+  EXPECT_EQ(counts[1].counts[0], (ExpertCounts{0, 1, 1, 0}));
+  EXPECT_EQ(counts[1].counts[1], (ExpertCounts{1, 0, 0, 1}));
 }
 
 std::string with_line(std::string lines, const char* line) { return lines.append(1, '\n').append(line); }
@@ -69,7 +71,11 @@ TEST(RoutingTrace, names_the_line_that_is_wrong) {
 TEST(RoutingTrace, of_flame_moe_is_read) {
   const auto path = testing::test_data("moe-traces/flame-moe-290m/prefill_topk.jsonl");
   if (!path) SKIP_FOR_WANT_OF(data, "no moe-traces");
-  const RoutingCounts counts = counts_of(read_routing_trace(*path));
+  const std::vector<RoutingCounts> sequences = counts_by_sequence(read_routing_trace(*path));
+  ASSERT_EQ(sequences.size(), 8u);
+  RoutingCounts counts = sequences.front();
+  for (size_t i = 1; i < sequences.size(); ++i) counts = sum_of(counts, sequences[i]);
+  EXPECT_EQ(counts.tokens, 2048);
   EXPECT_EQ(counts.experts, 64);
   EXPECT_EQ(counts.used, 6);
   EXPECT_EQ(counts.layers, (std::vector<int64_t>{2, 3, 4, 5, 6, 7, 8, 9}));

@@ -103,6 +103,29 @@ TEST_F(ExpertUse, is_recorded_token_by_token) {
             1);
 }
 
+// What a model's run gives and what its recorded routing gives is one calibration; a chip's plan is made of either.
+TEST_F(ExpertUse, of_recorded_routing_is_that_of_the_run) {
+  const std::string ids = folder_.write("ids", "5 6 7 8\n9 10 11\n12 13\n"), trace = folder_.file("trace.jsonl");
+  ASSERT_EQ(tandem({"trace-moe", "-m", model_, "--ids", ids, "-o", trace, "--device", "host", "-q"}).status, 0);
+  const json run = json_of({"calibrate-moe", "-m", model_, "--ids", ids, "-o", folder_.file("a"), "--device", "host"});
+  const json recorded = json_of({"calibrate-moe", "--routing", trace, "-o", folder_.file("b")});
+  EXPECT_EQ(content_of(folder_.file("a")), content_of(folder_.file("b")));
+  EXPECT_EQ(recorded.at("overlap").at(0).at("overlap"), run.at("overlap").at(0).at("overlap"));
+  EXPECT_FALSE(recorded.contains("router")) << "no model ran";
+  const Arguments on_chip = {"plan", "--shape", model_, "--soc", "m2-ultra", "--prompt", "64"};
+  const json planned = json_of(on_chip + Arguments{"--calibration", folder_.file("b")});
+  EXPECT_THAT(planned.at("experts").at("routing").get<std::string>(), HasSubstr("counted of 'toy"));
+  EXPECT_EQ(json_of(on_chip).at("experts").at("routing"), "drawn");
+  const Ended other =
+      tandem({"plan", "--shape", "phi-3.5-moe", "--soc", "m2-ultra", "--calibration", folder_.file("b")});
+  EXPECT_EQ(other.status, 1);
+  EXPECT_THAT(other.err, HasSubstr("of other experts"));
+  const std::string wrong = folder_.write("wrong", content_of(trace) + R"({"seq":0,"pos":9,"experts":[[0,8],[1,2]]})");
+  EXPECT_THAT(tandem({"calibrate-moe", "--routing", wrong, "-o", folder_.file("c")}).err, HasSubstr("line"));
+  EXPECT_EQ(tandem({"calibrate-moe", "--routing", trace, "--ids", ids, "-o", folder_.file("c")}).status, 2);
+  EXPECT_EQ(tandem({"calibrate-moe", "--ids", ids, "-o", folder_.file("c")}).status, 2) << "without a model";
+}
+
 TEST_F(ExpertUse, refuses_what_it_cannot_count) {
   const std::string out = folder_.file("no.json"), text = folder_.write("text", "abc");
   const Ended dense = tandem({"calibrate-moe", "-m", stories(), "-f", text, "-o", out, "--device", "host"});
