@@ -1,4 +1,4 @@
-// What the NPU takes and why it refuses the rest.
+// What the NPU takes and why it refuses the rest, which falls back to other devices (N6).
 #pragma once
 
 #include "engine/device/device.h"

@@ -1,6 +1,6 @@
-// Where a prompt that is too long for one pass is cut: into as few passes as hold it, of about the same length, or as
-// long as they may be, whichever is predicted to end first. A short last pass is a slow one: what a weight costs to be
-// read and unpacked is shared by few tokens.
+// Where a prompt that is too long for one pass is cut (NPUMoE calls it chunked prefill, N5): into as few passes as hold
+// it, of about the same length, or as long as they may be, whichever is predicted to end first. A short last pass is a
+// slow one: what a weight costs to be read and unpacked is shared by few tokens.
 //
 // Contract: a pure function.
 #pragma once
