@@ -19,7 +19,8 @@ class Conformance : public OnTarget {
   bool unsupported(const Operator& op) {
     const Support support = bench_.device->supports(op);
     if (support.yes) return false;
-    EXPECT_EQ(bench_.device->info().kind, DeviceKind::npu) << "only the NPU may refuse operators: " << support.reason;
+    EXPECT_TRUE(bench_.device->info().kind == DeviceKind::npu || features_of(op).has(Feature::capacities))
+        << "only the NPU may refuse operators that GPUs are given: " << support.reason;
     EXPECT_FALSE(support.reason.empty()) << "a refusal has a reason";
     ++unsupported_;
     return true;
@@ -65,9 +66,11 @@ class Conformance : public OnTarget {
 TEST(Features, have_a_case_each) {
   Features seen;
   sync::Pool pool;
-  for (const OpCase& op_case : all_cases()) {
-    CaseMemory memory(pool);
-    for (const Feature feature : features_of(op_case.build(memory).op).list()) seen.add(feature);
+  for (const auto& cases : {all_cases(), expert_row_cases()}) {
+    for (const OpCase& op_case : cases) {
+      CaseMemory memory(pool);
+      for (const Feature feature : features_of(op_case.build(memory).op).list()) seen.add(feature);
+    }
   }
   for (int feature = 0; feature <= static_cast<int>(kLastFeature); ++feature)
     EXPECT_TRUE(seen.has(static_cast<Feature>(feature))) << name_of(static_cast<Feature>(feature));
@@ -88,6 +91,12 @@ TEST_P(Conformance, argmax_and_top_k_take_the_lowest_index_of_equals) { run_case
 TEST_P(Conformance, routes_and_lists_name_the_same_experts) { run_cases(routing_cases()); }
 TEST_P(Conformance, grouped_matmul_stays_within_its_error_bound) { run_cases(grouped_matmul_cases()); }
 TEST_P(Conformance, experts_are_added_up_within_their_error_bound) { run_cases(expert_cases()); }
+TEST_P(Conformance, experts_rows_are_filled_and_added_up) {
+  run_cases(expert_row_cases());
+  if (bench_.device->info().kind == DeviceKind::host) {
+    EXPECT_EQ(unsupported_, 0) << "somebody has to";
+  }
+}
 
 INSTANTIATE_TEST_SUITE_P(Devices, Conformance, ::testing::ValuesIn(targets()),
                          [](const auto& test) { return test.param.name; });

@@ -76,8 +76,10 @@ std::vector<OpCase> softmax_cases();
 std::vector<OpCase> selection_cases();  // argmax, top-k
 std::vector<OpCase> routing_cases();    // routes, lists of experts
 std::vector<OpCase> grouped_matmul_cases();
-std::vector<OpCase>
-expert_cases();  // sums of experts, their rows in static graphs, copies, gated units of several rows
+std::vector<OpCase> expert_cases();  // sums of experts, copies, gated units of several rows
+// Experts' rows in static graphs: who has one, gathering, sums of them. Only the host beside an NPU needs them, so they
+// are none of all_cases(), which every GPU runs.
+std::vector<OpCase> expert_row_cases();
 std::vector<OpCase> all_cases();
 
 // `count` values spread over [-magnitude, magnitude]; f16: rounded to f16, as the inputs of a matmul are with --act

@@ -389,6 +389,15 @@ std::vector<OpCase> expert_cases() {
         cases.push_back({"copy" + text("S", S) + text("groups", S % 5) + text("width", width) + (round ? " f16" : ""),
                          [=](CaseMemory& memory) { return build_copy(memory, S, S % 5, width, round); }});
     }
+  cases.push_back({"copy in place", [](CaseMemory& memory) { return build_copy_in_place(memory, 7, 577); }});
+  for (int64_t S : {1, 7})
+    cases.push_back(
+        {"swiglu of 3 rows" + text("S", S), [=](CaseMemory& memory) { return build_glu_rows(memory, S, 3, 577); }});
+  return cases;
+}
+
+std::vector<OpCase> expert_row_cases() {
+  std::vector<OpCase> cases;
   for (const SlotShape& shape : {SlotShape{33, 8, 3, 4}, SlotShape{33, 8, 3, 4, true}, SlotShape{7, 64, 8, 16},
                                  SlotShape{20, 4, 1, 6, false, true}, SlotShape{20, 4, 1, 6, true, true}})
     cases.push_back({"expert_slots" + text("S", shape.S) + text("E", shape.E) + text("capacity", shape.capacity) +
@@ -400,10 +409,6 @@ std::vector<OpCase> expert_cases() {
     cases.push_back({"expert_sum of slots" + text("width", width),
                      [width](CaseMemory& memory) { return build_sum_of_slots(memory, 33, 3, width); }});
   }
-  cases.push_back({"copy in place", [](CaseMemory& memory) { return build_copy_in_place(memory, 7, 577); }});
-  for (int64_t S : {1, 7})
-    cases.push_back(
-        {"swiglu of 3 rows" + text("S", S), [=](CaseMemory& memory) { return build_glu_rows(memory, S, 3, 577); }});
   return cases;
 }
 

@@ -33,8 +33,9 @@ TEST_F(RunDevices, take_the_plan_and_the_devices_that_are_named) {
   std::set<std::string> plans;
   std::istringstream lines(list.out);
   for (std::string line; std::getline(lines, line);) plans.insert(line.substr(0, line.find(' ')));
-  EXPECT_EQ(plans.size(), 13u);
+  EXPECT_EQ(plans.size(), 20u);
   for (const std::string& plan : plans) {
+    if (plan.find("moe") != std::string::npos) continue;  // what they are for is tested in moe_plans_test.cpp
     const auto own = devices_of.find(plan);
     const std::string devices = own == devices_of.end() ? "opencl:0,npu:0" : own->second;
     // A named share keeps `tensor` from standing back.
