@@ -65,14 +65,16 @@ TEST_F(MakeMoe, sends_tokens_where_the_text_says) {
   EXPECT_GT(answer.at("tokens"), 1000);
   EXPECT_LE(answer.at("tokens"), 4096);
   EXPECT_EQ(answer.at("router"), "kmeans");
-  for (const json& layer : counts_of(made, read).at("layers")) {
+  const json of_made = counts_of(made, read);
+  for (const json& layer : of_made.at("layers")) {
     const auto counts = layer.at("counts").get<std::vector<int64_t>>();
     ASSERT_EQ(counts.size(), 43u);
     EXPECT_GE(std::ranges::count_if(counts, [](int64_t count) { return count > 0; }), 20);
     EXPECT_GT(layer.at("imbalance"), 1.2);
   }
   json_of({"make-moe", "-m", stories(), "--experts", "43", "--router", "even", "-o", even});
-  for (const json& layer : counts_of(even, read).at("layers")) {
+  const json of_even = counts_of(even, read);
+  for (const json& layer : of_even.at("layers")) {
     EXPECT_NEAR(layer.at("imbalance"), 43.0 / 2, 1e-9);
     EXPECT_EQ(layer.at("counts").at(0), layer.at("counts").at(1));
     EXPECT_EQ(layer.at("counts").at(2), 0);
