@@ -6,6 +6,7 @@
 #include <numeric>
 #include <random>
 
+#include "engine/moe/weighted_pick.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -35,13 +36,7 @@ std::vector<double> popularities(const RoutingModel& model, int64_t E, Draw& dra
 // One token: k different experts, each in proportion to its weight among those that are left.
 void choose(std::vector<double> weights, int64_t k, Draw& draw, ExpertCounts& counts) {
   for (int64_t choice = 0; choice < k; ++choice) {
-    double left = draw.uniform() * std::reduce(weights.begin(), weights.end());
-    size_t expert = 0;  // of rounding's leftovers the last one gets what is left
-    for (size_t e = 0; e < weights.size() && left >= 0; ++e) {
-      if (weights[e] <= 0) continue;
-      expert = e;
-      left -= weights[e];
-    }
+    const size_t expert = weighted_pick(weights, draw.uniform() * std::reduce(weights.begin(), weights.end()));
     ++counts[expert];
     weights[expert] = 0;
   }

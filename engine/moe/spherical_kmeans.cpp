@@ -5,6 +5,7 @@
 #include <random>
 #include <string>
 
+#include "engine/moe/weighted_pick.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -66,15 +67,7 @@ class KMeans {
   static size_t draw(const std::vector<double>& weights, uint64_t random) {
     double total = 0;
     for (const double weight : weights) total += weight;
-    double left = total * static_cast<double>(random >> 11) * 0x1p-53;
-    size_t last = 0;
-    for (size_t n = 0; n < weights.size(); ++n) {
-      if (weights[n] <= 0) continue;
-      last = n;
-      if (left < weights[n]) break;
-      left -= weights[n];
-    }
-    return last;
+    return weighted_pick(weights, total * static_cast<double>(random >> 11) * 0x1p-53);
   }
 
   // Whether any row changed its group. All centres' sums of a row grow side by side: one loop over vectors of centres.

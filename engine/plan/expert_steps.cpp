@@ -130,18 +130,17 @@ class ExpertPlanner {
     ExpertRules rules = rules_;
     if (!request_.costs) rules.residency = ResidencyRule::all;
     ExpertPlacement placement = place_experts(loads, choices.k, choices.S, block_.expert_bytes(), rules, costs());
-    TANDEM_CHECK(placement.slots() <= request_.experts->buffers.rows, "the rows of experts");
+    TANDEM_CHECK(placement.slots() <= request_.experts->rows, "the rows of experts");
     return placement;
   }
 
   std::vector<double> expected(const ExpertLists& choices) const {
-    const RoutingCounts* counts = request_.experts->counts;
-    const auto at =
-        counts ? std::ranges::find(counts->layers, block_.lists->layer) : std::vector<int64_t>::const_iterator();
-    const bool known = counts && at != counts->layers.end();
-    const ExpertCounts none(static_cast<size_t>(choices.E), 0);
-    return expected_loads(known ? counts->counts[static_cast<size_t>(at - counts->layers.begin())] : none, choices.k,
-                          choices.S);
+    if (const RoutingCounts* counts = request_.experts->counts) {
+      const auto at = std::ranges::find(counts->layers, block_.lists->layer);
+      if (at != counts->layers.end())
+        return expected_loads(counts->counts[static_cast<size_t>(at - counts->layers.begin())], choices.k, choices.S);
+    }
+    return expected_loads(ExpertCounts(static_cast<size_t>(choices.E), 0), choices.k, choices.S);
   }
 
   // N4: as the request's costs say; those of a launch are in them.
@@ -229,7 +228,7 @@ class ExpertPlanner {
 
   Operator slots() const {
     const ExpertLists& from = block_.choices();
-    const ExpertBuffers& buffers = request_.experts->buffers;
+    const ExpertRowBuffers& buffers = request_.experts->buffers;
     ExpertSlots op;
     op.S = from.S, op.E = from.E, op.k = from.k, op.rows = placement_.slots();
     op.experts.resize(static_cast<size_t>(from.E));
@@ -237,7 +236,7 @@ class ExpertPlanner {
     op.ids = from.ids, op.lists = from.lists;
     op.choice_of = buffers.choice_of, op.row_of = buffers.row_of;
     if (rules_.overflow == Overflow::drop) {
-      op.x = buffers.attention_output;
+      op.x = request_.experts->attention_output;
       op.width = op.x_stride = ExpertBlock::product(block_.up.front()).w.columns;
     }
     return named("expert_slots", op);
@@ -254,7 +253,7 @@ class ExpertPlanner {
 
   Operator unit(int64_t rows) const {
     Glu op = std::get<Glu>(block_.unit->body);
-    const ExpertBuffers& buffers = request_.experts->buffers;
+    const ExpertRowBuffers& buffers = request_.experts->buffers;
     op.S = rows, op.rows = 1;
     op.gate = buffers.gate_up, op.up = row_at(buffers.gate_up, 0, 0, op.I);
     op.gate_stride = op.up_stride = 2 * op.I;
@@ -295,7 +294,7 @@ class ExpertPlanner {
 
   // N3: one group after the other, first all that make its gate and up.
   void place_groups() {
-    const ExpertBuffers& buffers = request_.experts->buffers;
+    const ExpertRowBuffers& buffers = request_.experts->buffers;
     const int64_t rows = placement_.slots();
     placer_.place_quietly(gather(rows), helper_);
     place_products(block_.up, buffers.gathered, buffers.gate_up);

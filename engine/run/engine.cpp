@@ -90,7 +90,7 @@ std::optional<RoutingCounts> calibrated_counts(const std::string& path, const Gg
   if (path.empty()) return std::nullopt;
   if (!config.experts) throw Error("the model has no experts to be calibrated", file.path(), "Leave out --calibration");
   Calibration calibration = read_calibration(path);
-  require_same_model(calibration, config.name, ExpertUse(config, {}).counts(), path);
+  require_same_model(calibration, config.name, no_counts(config), path);
   return std::move(calibration.counts);
 }
 

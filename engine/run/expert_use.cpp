@@ -10,21 +10,21 @@ namespace {
 // Plans are made anew when so many times as much was counted as they were made of: ever more seldom.
 constexpr int64_t kWorthCounting = 2;
 
-std::vector<int64_t> layers_with_experts(const ModelConfig& config) {
+}  // namespace
+
+RoutingCounts no_counts(const ModelConfig& config) {
   std::vector<int64_t> layers;
   for (int64_t l = 0; l < config.layers; ++l)
     if (config.has_experts(l)) layers.push_back(l);
-  return layers;
+  return empty_counts(config.experts->count, config.experts->used, std::move(layers));
 }
-
-}  // namespace
 
 ExpertUse::ExpertUse(const ModelConfig& config, std::optional<RoutingCounts> calibrated)
     : counts_(!calibrated && config.experts) {
   if (calibrated)
     planned_ = std::move(*calibrated);
   else if (config.experts)
-    planned_ = empty_counts(config.experts->count, config.experts->used, layers_with_experts(config));
+    planned_ = no_counts(config);
   counted_ = planned_;
 }
 

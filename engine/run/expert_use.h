@@ -24,6 +24,9 @@ struct RoutedLayer {
   std::span<const float> weights;  // [tokens, k]
 };
 
+// Of a model with experts, in the layers that have them.
+RoutingCounts no_counts(const ModelConfig& config);
+
 // Of all passes in which experts were on the NPU.
 struct ExpertTotals {
   int64_t graphs = 0;     // groups that ran

@@ -172,12 +172,10 @@ Plan Planner::make(const std::string& name, std::span<const Operator> operators,
   const std::vector<DeviceTraits> traits = this->traits();
   PlanRequest request{operators, traits, {}, options_.strict, costs};
   const Strategy& strategy = find_strategy(name);
-  const ExpertRowBuffers& rows = planned_.activations.expert_rows;
-  const ExpertRequest experts{options_.experts,
-                              options_.counts,
-                              {planned_.activations.sizes.expert_rows, rows.choice_of, rows.row_of, rows.gathered,
-                               rows.gate_up, rows.activated, rows.found, planned_.activations.projected}};
-  if (experts.buffers.rows > 0) request.experts = &experts;
+  const Activations& activations = planned_.activations;
+  const ExpertRequest experts{options_.experts, options_.counts, activations.expert_rows, activations.sizes.expert_rows,
+                              activations.projected};
+  if (experts.rows > 0) request.experts = &experts;
   if (strategy.cuts_rows && !options_.split.empty()) {
     request.shares.otherwise = options_.split;
     if (options_.split.size() == 1)

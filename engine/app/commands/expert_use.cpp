@@ -79,14 +79,6 @@ Session open_with_experts(const CommonFlags& flags, const ExpertUseFlags& own) {
   return session;
 }
 
-RoutingCounts no_counts(const ModelConfig& config) {
-  std::vector<int64_t> layers;
-  for (int64_t l = 0; l < config.layers; ++l) {
-    if (config.has_experts(l)) layers.push_back(l);
-  }
-  return empty_counts(config.experts->count, config.experts->used, std::move(layers));
-}
-
 // Calls each(first, layers) for every pass over a window: where its tokens from `first` on went.
 void read_window(Engine& engine, const Window& window,
                  const std::function<void(int64_t first, const std::vector<RoutedLayer>& layers)>& each) {

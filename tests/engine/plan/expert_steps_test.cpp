@@ -29,10 +29,8 @@ struct Mixture {
             packed_format(type))),
         buffers(model.config, sizes(), &pool),
         operators(build_decoder(model, buffers, {kTokens, 1}, {true})) {
-    const ExpertRowBuffers& rows = buffers.expert_rows;
-    experts.buffers = {
-        buffers.sizes.expert_rows, rows.choice_of, rows.row_of, rows.gathered, rows.gate_up, rows.activated, rows.found,
-        buffers.projected};
+    experts.buffers = buffers.expert_rows, experts.rows = buffers.sizes.expert_rows;
+    experts.attention_output = buffers.projected;
     experts.rules.groups.largest_group = 4;
   }
 

@@ -11,15 +11,8 @@ namespace {
 
 class ExpertUse : public ::testing::Test {
  protected:
-  void SetUp() override {
-    const std::string shape = folder_.write(
-        "shape.json", R"({"schema": 1, "name": "toy", "architecture": "qwen3moe", "layers": 2, "hidden": 64,
-                          "feed_forward": 96, "heads": 2, "vocabulary": 300, "context_length": 128, "experts": 8,
-                          "experts_used": 2, "expert_feed_forward": 64})");
-    ASSERT_EQ(tandem({"make-random", "--shape", shape, "--type", "q8_0", "-o", model_, "-q"}).status, 0);
-  }
   const Folder folder_;
-  const std::string model_ = folder_.file("toy.gguf");
+  const std::string model_ = toy_mixture(folder_, 2, 128);
 };
 
 // Of every layer: all choices of the tokens that were read.

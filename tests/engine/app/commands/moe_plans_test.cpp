@@ -9,11 +9,6 @@ namespace {
 class MoePlans : public ::testing::Test {
  protected:
   void SetUp() override {
-    const std::string shape = folder_.write(
-        "shape.json", R"({"schema": 1, "name": "toy", "architecture": "qwen3moe", "layers": 3, "hidden": 64,
-                          "feed_forward": 96, "heads": 2, "vocabulary": 300, "context_length": 256, "experts": 8,
-                          "experts_used": 2, "expert_feed_forward": 64})");
-    ASSERT_EQ(tandem({"make-random", "--shape", shape, "--type", "q8_0", "-o", model_, "-q"}).status, 0);
     std::string ids;
     for (int i = 0; i < kTokens; ++i) ids += std::to_string(1 + i * 37 % 290) + " ";
     ids_ = folder_.write("ids", ids);
@@ -35,7 +30,7 @@ class MoePlans : public ::testing::Test {
 
   static constexpr int kTokens = 128;
   const Folder folder_;
-  const std::string model_ = folder_.file("toy.gguf");
+  const std::string model_ = toy_mixture(folder_, 3, 256);
   std::string ids_;
 };
 

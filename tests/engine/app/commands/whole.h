@@ -108,6 +108,17 @@ class Folder {
   const testing::ScratchFolder folder_;
 };
 
+// A made-up mixture of experts: eight, two of a token. Its file, in the folder.
+inline std::string toy_mixture(const Folder& folder, int layers, int context) {
+  const std::string shape = folder.write(
+      "shape.json", R"({"schema": 1, "name": "toy", "architecture": "qwen3moe", "layers": )" + std::to_string(layers) +
+                        R"(, "hidden": 64, "feed_forward": 96, "heads": 2, "vocabulary": 300, "context_length": )" +
+                        std::to_string(context) + R"(, "experts": 8, "experts_used": 2, "expert_feed_forward": 64})");
+  std::string model = folder.file("toy.gguf");
+  EXPECT_EQ(tandem({"make-random", "--shape", shape, "--type", "q8_0", "-o", model, "-q"}).status, 0);
+  return model;
+}
+
 template <typename T>
 std::string words(const std::vector<T>& values) {
   std::string text;
