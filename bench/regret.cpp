@@ -12,7 +12,8 @@
 // Before a model is timed, all plans' logits are compared with the host's plain loops, and during it a tenth of the
 // players' with a plan's. Compiled programs are those of the user's cache, unless --empty-programs.
 //
-// --neighbour: on every core another process computes for one second of three.
+// --neighbour: on every core another process computes for one second of three. The best plans, told by medians, are
+// then charged the mean of their runs, which has the neighbour's seconds in it as a player's passes have.
 #include <stdlib.h>
 
 #include <CLI/CLI.hpp>
@@ -122,9 +123,10 @@ ModelReport measure(const Options& options, const std::string& model, const std:
     if (done % 50 == 0) std::fprintf(stderr, "%s: %zu passes\n", report.name.c_str(), done);
   });
   const bench::Game& game = report.game;
+  const bench::Charged charged = options.neighbour ? bench::Charged::mean : bench::Charged::median;
   for (const auto& played : game.played) {
-    report.all.push_back(regret_of(game.passes, played, game.hindsight, game.passes.size()));
-    report.first.push_back(regret_of(game.passes, played, game.hindsight, kFirst));
+    report.all.push_back(regret_of(game.passes, played, game.hindsight, game.passes.size(), charged));
+    report.first.push_back(regret_of(game.passes, played, game.hindsight, kFirst, charged));
   }
   const auto list = ratios(report.all);
   report.median_player = static_cast<size_t>(std::ranges::find(list, tandem::median(list)) - list.begin());

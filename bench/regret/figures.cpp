@@ -10,10 +10,13 @@
 namespace tandem::bench {
 namespace {
 
-std::optional<double> seconds_of(const HindsightPass& pass, const std::string& plan) {
+std::optional<double> seconds_of(const HindsightPass& pass, const std::string& plan,
+                                 Charged charged = Charged::median) {
   const auto found = pass.find(plan);
   if (found == pass.end() || found->second.run_seconds.empty()) return std::nullopt;
-  return found->second.ready_seconds + median(found->second.run_seconds);
+  const std::vector<double>& runs = found->second.run_seconds;
+  const double mean = std::accumulate(runs.begin(), runs.end(), 0.0) / static_cast<double>(runs.size());
+  return found->second.ready_seconds + (charged == Charged::mean ? mean : median(runs));
 }
 
 }  // namespace
@@ -59,20 +62,21 @@ std::map<int64_t, std::string> best_by_length(std::span<const Pass> passes, std:
 }
 
 Regret regret_of(std::span<const Pass> passes, std::span<const PlayedPass> played,
-                 std::span<const HindsightPass> hindsight, size_t count) {
+                 std::span<const HindsightPass> hindsight, size_t count, Charged charged) {
   const auto by_length = best_by_length(passes, hindsight);
   Regret regret;
   for (size_t i = 0; i < std::min(count, passes.size()); ++i) {
     const BestPlan best = best_of_pass(hindsight[i]);
-    const auto taken = seconds_of(hindsight[i], played[i].plan);
+    const auto taken = seconds_of(hindsight[i], played[i].plan),
+               charged_for_taken = seconds_of(hindsight[i], played[i].plan, charged);
     regret.played_seconds += played[i].seconds();
     regret.ready_seconds += played[i].ready_seconds;
     const std::string& by = by_length.at(passes[i].tokens);
-    const double best_for_length = seconds_of(hindsight[i], by).value();
+    const double best_for_length = seconds_of(hindsight[i], by, charged).value();
     regret.best_seconds += best_for_length;
     regret.prepared_seconds += best_for_length - hindsight[i].at(by).ready_seconds;
     regret.best_of_each_seconds += best.seconds;
-    regret.taken_seconds += taken.value_or(played[i].seconds());
+    regret.taken_seconds += charged_for_taken.value_or(played[i].seconds());
     ++regret.passes;
     regret.best += taken && played[i].plan == best.plan;
     regret.within_5_percent += taken && *taken <= 1.05 * best.seconds;

@@ -53,10 +53,15 @@ struct Regret {
   double ratio_to_prepared() const { return played_seconds / prepared_seconds; }
 };
 
+// What is charged for a plan's runs of a pass. Beside a neighbour who comes and goes it is their mean: a player meets
+// the neighbour's seconds as often, and a median of three leaves them out. Which plan is the best is told by medians
+// always.
+enum class Charged : uint8_t { median, mean };
+
 // Of the first `count` passes, by the best plans for the lengths of all of them. All spans have one entry for each
 // pass.
 Regret regret_of(std::span<const Pass> passes, std::span<const PlayedPass> played,
-                 std::span<const HindsightPass> hindsight, size_t count);
+                 std::span<const HindsightPass> hindsight, size_t count, Charged charged = Charged::median);
 
 // The passes with the most seconds above the best plan for their length, most first.
 std::vector<size_t> worst_passes(std::span<const Pass> passes, std::span<const PlayedPass> played,

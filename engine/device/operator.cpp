@@ -44,11 +44,16 @@ double flops_of(const Operator& op, Past past) {
   return std::visit(count, op.body);
 }
 
+bool includes(Use use, Use part) { return (static_cast<int>(use) & static_cast<int>(part)) != 0; }
+
+Region region_of(const auto& view) {
+  return {view.place->advanced(view.skip_bytes), view.rows, view.width_bytes, view.pitch_bytes};
+}
+
 std::vector<Region> regions(const Operator& op, Use use) {
   std::vector<Region> all;
   visit_views(op, {}, [&](const auto& view) {
-    if ((static_cast<int>(view.use) & static_cast<int>(use)) == 0) return;
-    all.push_back({view.place->advanced(view.skip_bytes), view.rows, view.width_bytes, view.pitch_bytes});
+    if (includes(view.use, use)) all.push_back(region_of(view));
   });
   return all;
 }
@@ -100,6 +105,12 @@ bool same_shape(const Operator& a, const Operator& b) {
 
 std::vector<Region> reads(const Operator& op) { return regions(op, Use::read); }
 std::vector<Region> writes(const Operator& op) { return regions(op, Use::write); }
+
+void for_each_region(const Operator& op, const std::function<void(const Region&, bool reads, bool writes)>& each) {
+  visit_views(op, {}, [&](const auto& view) {
+    each(region_of(view), includes(view.use, Use::read), includes(view.use, Use::write));
+  });
+}
 
 void check_regions(const Operator& op) {
   for (const Region& region : reads(op)) check(op, region);

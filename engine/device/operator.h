@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -70,6 +71,7 @@ bool same_shape(const Operator& a, const Operator& b);
 // these.
 std::vector<Region> reads(const Operator& op);
 std::vector<Region> writes(const Operator& op);
+void for_each_region(const Operator& op, const std::function<void(const Region&, bool reads, bool writes)>& each);
 void check_regions(const Operator& op);  // Error when an operand is absent or leaves its slot
 
 // Tokens [begin, end) of the operator's S; what belongs to tokens advances. It computes the same bits as the whole.

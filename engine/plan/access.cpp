@@ -38,16 +38,15 @@ Access access(const Operator& op, const Region& region) {
   return {region};
 }
 
-std::vector<Access> accesses(const Operator& op, const std::vector<Region>& regions) {
-  std::vector<Access> all;
-  for (const Region& region : regions) all.push_back(access(op, region));
-  return all;
-}
-
 }  // namespace
 
-std::vector<Access> read_accesses(const Operator& op) { return accesses(op, reads(op)); }
-std::vector<Access> write_accesses(const Operator& op) { return accesses(op, writes(op)); }
+void find_accesses(const Operator& op, std::vector<Access>& reads, std::vector<Access>& writes) {
+  reads.clear(), writes.clear();
+  for_each_region(op, [&](const Region& region, bool reads_it, bool writes_it) {
+    if (reads_it) reads.push_back(access(op, region));
+    if (writes_it) writes.push_back(access(op, region));
+  });
+}
 
 bool meet(const Access& a, const Access& b) {
   const bool other_tokens =

@@ -22,8 +22,8 @@ struct Access {
   int64_t share_begin = 0, share_end = kAttentionShares;
 };
 
-std::vector<Access> read_accesses(const Operator& op);
-std::vector<Access> write_accesses(const Operator& op);
+// Everything that the operator reads and writes, in the place of what was in the two lists.
+void find_accesses(const Operator& op, std::vector<Access>& reads, std::vector<Access>& writes);
 
 // True when one may write what the other one touches.
 bool meet(const Access& a, const Access& b);

@@ -262,7 +262,7 @@ Plan all_on(const PlanRequest& request, DeviceKind kind, const char* what, const
 Plan Placer::finish(const char* name) {
   std::vector<std::string> ids;
   for (const DeviceTraits& device : request_.devices) ids.push_back(device.id);
-  Plan plan = schedule(name, std::move(ids), placed_);
+  Plan plan = schedule(name, std::move(ids), std::move(placed_));
   plan.notes = std::move(notes_);
   if (decisions_) plan.decisions = decisions_->list();
   return plan;

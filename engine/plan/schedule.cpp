@@ -1,7 +1,8 @@
 #include "engine/plan/schedule.h"
 
 #include <algorithm>
-#include <map>
+#include <span>
+#include <unordered_map>
 #include <utility>
 
 #include "engine/plan/access.h"
@@ -20,10 +21,25 @@ struct SlotHistory {
   std::vector<Past> writes, reads;
 };
 
+// A number for each (operator, device), in one piece of memory.
+class PerDevice {
+ public:
+  PerDevice(size_t operators, int devices) : devices_(devices), values_(operators * static_cast<size_t>(devices), -1) {}
+  std::span<int> operator[](int i) {
+    return std::span(values_).subspan(static_cast<size_t>(i) * static_cast<size_t>(devices_),
+                                      static_cast<size_t>(devices_));
+  }
+
+ private:
+  int devices_;
+  std::vector<int> values_;
+};
+
 // For each placed operator: the latest operator of every other device that must have ended before it starts (-1: none).
-std::vector<std::vector<int>> find_dependencies(std::span<const Placed> placed, int devices) {
-  std::map<const sync::Slot*, SlotHistory> history;
-  std::vector<std::vector<int>> needs(placed.size(), std::vector<int>(devices, -1));
+PerDevice find_dependencies(std::span<const Placed> placed, int devices) {
+  std::unordered_map<const sync::Slot*, SlotHistory> history;
+  PerDevice needs(placed.size(), devices);
+  std::vector<Access> read, written;
   for (int i = 0; i < static_cast<int>(placed.size()); ++i) {
     const auto depend = [&](const std::vector<Past>& pasts, const Access& access) {
       for (const Past& past : pasts) {
@@ -32,7 +48,7 @@ std::vector<std::vector<int>> find_dependencies(std::span<const Placed> placed, 
           needs[i][other] = std::max(needs[i][other], past.placed);
       }
     };
-    const std::vector<Access> read = read_accesses(placed[i].op), written = write_accesses(placed[i].op);
+    find_accesses(placed[i].op, read, written);
     for (const Access& access : read) depend(history[access.region.at.slot].writes, access);
     for (const Access& access : written) {
       depend(history[access.region.at.slot].writes, access);
@@ -64,16 +80,16 @@ std::string Step::name() const {
   return operators.front().name + " .. " + operators.back().name;
 }
 
-Plan schedule(std::string name, std::vector<std::string> devices, std::span<const Placed> placed) {
+Plan schedule(std::string name, std::vector<std::string> devices, std::vector<Placed> placed) {
   const int device_count = static_cast<int>(devices.size());
   for (const Placed& p : placed) TANDEM_CHECK(p.device >= 0 && p.device < device_count, "device of " + p.op.name);
-  auto needs = find_dependencies(placed, device_count);
+  PerDevice needs = find_dependencies(placed, device_count);
 
   // Drop what is known already: devices are in-order, so once device d waited for operator j of device e, it need not
   // wait for an earlier one of e; and knowledge travels: j itself had waited for others.
   std::vector<std::vector<int>> knows(device_count,
                                       std::vector<int>(device_count, -1));  // [d][e]: latest of e that d knows ended
-  std::vector<std::vector<int>> known_at(placed.size());                    // what operator i's device knew when it ran
+  PerDevice known_at(placed.size(), device_count);                          // what operator i's device knew when it ran
   std::vector<bool> is_awaited(placed.size(), false);
   for (int i = 0; i < static_cast<int>(placed.size()); ++i) {
     const int d = placed[i].device;
@@ -89,7 +105,7 @@ Plan schedule(std::string name, std::vector<std::string> devices, std::span<cons
         if (f != d) knows[d][f] = std::max(knows[d][f], known_at[need][f]);
       }
     }
-    known_at[i] = knows[d];
+    std::ranges::copy(knows[d], known_at[i].begin());
     known_at[i][d] = i;
   }
 
@@ -113,7 +129,7 @@ Plan schedule(std::string name, std::vector<std::string> devices, std::span<cons
       plan.steps.push_back({d, {}, std::move(waits), false});
     }
     Step& step = plan.steps[open[d]];
-    step.operators.push_back(placed[i].op);
+    step.operators.push_back(std::move(placed[i].op));
     step_of[i] = open[d];
     if (is_awaited[i]) {
       step.signals = true;

@@ -24,6 +24,7 @@
 #include "engine/run/contention.h"
 #include "engine/run/contract.h"
 #include "engine/run/kernel_set.h"
+#include "engine/run/probe.h"
 #include "sync/affinity.h"
 #include "sync/error.h"
 
@@ -206,10 +207,14 @@ void Engine::set_up_plans() {
                      options_.tries_plans, options_.graph_tokens, options_.submit, options_.experts,
                      model_.config.experts ? &expert_use_->counts() : nullptr},
       cache_);
-  executor_->record(timeline_);
   // A list kernel is compiled for a set of kernels: one for all that the model's single tokens need serves every plan
   // (engine/device/opencl/list_launcher.h).
   prepare_kernels(1);
+  if (planner_->chooses()) {
+    const auto probe = probe_of(operators_for({std::min(kProbeTokens, chunk()), 1}));
+    if (probe) probe_unknown(devices_, *probe, *executor_, planner_->rates());
+  }
+  executor_->record(timeline_);
 }
 
 // Every kind of operator once; also the parts that plans share an attention by.
@@ -375,13 +380,18 @@ Engine::CachedPlan& Engine::prepared_for(const Batch& batch) {
     std::rotate(found, found + 1, prepared_.end());
     CachedPlan& cached = prepared_.back();
     if (cached.version != planner_->version()) {
-      if (auto better = planner_->better_than(cached.prepared->plan(), batch, position_))
-        cached.prepared = executor_->prepare(std::move(*better)), cached.ran = false;
+      if (auto better = planner_->better_than(cached.prepared->plan(), batch, position_)) {
+        executor_->drop(std::exchange(cached.prepared, executor_->prepare(std::move(*better))));
+        cached.ran = false;
+      }
       cached.version = planner_->version();
     }
     return cached;
   }
-  if (prepared_.size() == kPreparedPlans) prepared_.erase(prepared_.begin());
+  if (prepared_.size() == kPreparedPlans) {
+    executor_->drop(std::move(prepared_.front().prepared));
+    prepared_.erase(prepared_.begin());
+  }
   prepared_.push_back({batch, past, executor_->prepare(plan_for(batch)), planner_->version()});
   const GraphCompiles compiles = executor_->compiles(*prepared_.back().prepared, options_.graph_tokens);
   online_compiles_.graphs += compiles.graphs;

@@ -138,6 +138,7 @@ double Executor::run(PreparedPlan& prepared, PassSpans* spans) {
   bool overslept = false;
   try {
     launch_all(prepared, base);
+    dropped_.clear();
     overslept = wait_all(prepared, base, start);
   } catch (...) {
     recover(prepared, epoch_);

@@ -70,6 +70,8 @@ class Executor {
   std::unique_ptr<PreparedPlan> prepare(Plan plan);
   // Returns the wall time in seconds. spans: gets what the devices measured of this run (nothing of those that cannot).
   double run(PreparedPlan& prepared, PassSpans* spans = nullptr);
+  // A plan that nobody runs any more is destroyed when the next run's devices have their work, and nobody waits for it.
+  void drop(std::unique_ptr<PreparedPlan> prepared) { dropped_.push_back(std::move(prepared)); }
 
   // Of the graphs whose number of tokens is not among `graph_tokens`, rising (plan `online`, H12).
   GraphCompiles compiles(const PreparedPlan& prepared, std::span<const int64_t> graph_tokens) const;
@@ -103,6 +105,7 @@ class Executor {
   std::unique_ptr<sync::Waiter> waiter_, blocking_;
   uint32_t epoch_ = 0;
   Timeline* timeline_ = nullptr;
+  std::vector<std::unique_ptr<PreparedPlan>> dropped_;
 };
 
 }  // namespace tandem

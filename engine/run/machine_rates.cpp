@@ -165,6 +165,10 @@ void MachineRates::learn(const Plan& plan, const PassSpans& spans, const PassKin
   if (learnt_ % 64 == 0 || std::has_single_bit(static_cast<uint64_t>(learnt_))) ++version_;
 }
 
+void MachineRates::learn_alone(size_t device, const Operator& op, double seconds) {
+  of_[device].rates.learn({op}, seconds);
+}
+
 // The median over a class's operators counts, once: thirty layers are no thirty passes, and a thread that lost its core
 // for a while lost it in one of them.
 void MachineRates::learn_operators(const Plan& plan, const PassSpans& spans, double weight) {

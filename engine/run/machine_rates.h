@@ -1,9 +1,9 @@
 // What this machine's devices take, and what whole passes take beside what is predicted: learnt from the passes that
-// users ask for, kept on disk, forgotten as newer ones come (engine/plan/prediction/pooled_ratios.h). Nothing is run to
-// find it out.
+// users ask for, kept on disk, forgotten as newer ones come (engine/plan/prediction/pooled_ratios.h).
 //
 // Rates belong to (device, kind of operator, storage type, class of shape), never to a model. Those of a device that
-// was never seen begin at what a core of today does, or at what a GPU's driver reports of it.
+// was never seen begin at what a core of today does, or at what a GPU's driver reports of it, and at a first look
+// (engine/run/probe.h).
 //
 // Contract: Threads: the orchestrator's. Ownership: borrows the devices and the cache. store() writes into the cache,
 // which knows when to go to disk.
@@ -51,6 +51,11 @@ class MachineRates {
   // How the operators of a pass, and the pass, went. spans: per device of the plan, what it measured; may be empty.
   // weight: 1, or less where the figures are in doubt.
   void learn(const Plan& plan, const PassSpans& spans, const PassKind& kind, double seconds, double weight);
+
+  // Whether anything was learnt of the device with this index, here or on disk.
+  bool knows(size_t device) const { return !of_[device].rates.ratios().levels().empty(); }
+  // What an operator took on one device while the others had nothing to do; it looks at no cache.
+  void learn_alone(size_t device, const Operator& op, double seconds);
 
   // How often learn() was told of passes of this kind, as far as it is remembered.
   double seen(const PassKind& kind) const;

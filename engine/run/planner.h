@@ -73,6 +73,8 @@ class Planner {
   void learn(const Plan& plan, const Batch& batch, int64_t position, const PassSpans& spans, double seconds,
              double weight);
   MachineRates& rates() { return rates_; }
+  // Whether plans are chosen by what devices are predicted to take, and not by their name alone.
+  bool chooses() const;
 
  private:
   struct Choice {
@@ -85,7 +87,6 @@ class Planner {
   };
   std::vector<Operator> operators(const Batch& batch) const;
   std::vector<DeviceTraits> traits() const;
-  bool chooses() const;
   std::vector<std::string> candidates() const;
   Offer best_of(const std::vector<std::string>& names, std::span<const Operator> operators, const PlanCosts& costs,
                 const Batch& batch, int64_t position) const;

@@ -63,6 +63,15 @@ TEST(Regret, sets_what_was_played_beside_the_best_plans) {
   EXPECT_EQ(all.within_5_percent, 1);
 }
 
+// The best plans are those of the medians; what they are charged is (1.5 + 1 + 3) / 3 + 0.5, 10 and 2 seconds.
+TEST(Regret, beside_a_neighbour_charges_what_runs_take_on_average) {
+  const std::vector<PlayedPass> played = {{"rows", 0.5, 1.5}, {"tensor", 1, 19}, {"layer", 0, 3}};
+  const Regret all = regret_of(kPasses, played, kHindsight, 3, Charged::mean);
+  EXPECT_DOUBLE_EQ(all.best_seconds, 5.5 / 3 + 0.5 + 10 + 2);
+  EXPECT_DOUBLE_EQ(all.taken_seconds, 52.0 / 3 + 20 + 3);
+  EXPECT_DOUBLE_EQ(all.played_seconds, 2 + 20 + 3);
+}
+
 TEST(Regret, of_the_first_passes_is_by_the_best_plans_of_all) {
   const std::vector<PlayedPass> played = {{"rows", 0, 3}, {"rows", 0, 10}, {"rows", 0, 4}};
   const Regret first = regret_of(kPasses, played, kHindsight, 1);

@@ -1,6 +1,8 @@
 // Attention: one launch over the whole cache, or one per split of the cache and a merge when the queries alone do not
 // fill the device, or when a driver's limit of loop iterations is too tight for the whole cache. Both give the same
 // bits. Parts of an attention are one of the latter two launches each.
+#include <utility>
+
 #include "engine/device/gpu/launch.h"
 #include "engine/device/gpu/lower_support.h"
 
@@ -85,7 +87,7 @@ std::vector<KernelLaunch> lower_attention(const Attention& op, const LoweringCon
     launch.args.insert(launch.args.end(), {narrow(op.S), narrow(group), narrow(cache.capacity), narrow(op.q_stride),
                                            narrow(op.y_stride), op.scale, window});
     launch.global = {tiles * local, kv_heads, 1};
-    return {launch};
+    return only(std::move(launch));
   }
 
   KernelLaunch merge = launch;
@@ -105,7 +107,7 @@ std::vector<KernelLaunch> lower_attention(const Attention& op, const LoweringCon
                 narrow(op.y_stride),
                 window};
   merge.global = {static_cast<size_t>(op.S * op.heads) * local, 1, 1};
-  if (op.part == AttentionPart::splits) return {launch};
+  if (op.part == AttentionPart::splits) return only(std::move(launch));
   if (op.part == AttentionPart::merge) return {merge};
   return {launch, merge};
 }

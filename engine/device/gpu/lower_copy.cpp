@@ -1,4 +1,6 @@
 // Copy: one launch over runs of every group of every row.
+#include <utility>
+
 #include "engine/device/gpu/launch.h"
 #include "engine/device/gpu/lower_support.h"
 
@@ -23,7 +25,7 @@ std::vector<KernelLaunch> lower_copy(const Copy& op, const LoweringContext& cont
                  narrow(cut.chunk)};
   launch.global = {cut.global, static_cast<size_t>(op.S), static_cast<size_t>(op.groups)};
   launch.local = {cut.local, 1, 1};
-  return {launch};
+  return only(std::move(launch));
 }
 
 }  // namespace tandem::gpu

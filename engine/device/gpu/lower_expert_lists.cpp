@@ -1,4 +1,6 @@
 // ExpertLists: one work-item (OpenCL simd) or one work-group.
+#include <utility>
+
 #include "engine/device/gpu/launch.h"
 #include "engine/device/gpu/lower_support.h"
 
@@ -19,7 +21,7 @@ std::vector<KernelLaunch> lower_expert_lists(const ExpertLists& op, const Loweri
   launch.args = {BufferArg{op.ids}, BufferArg{op.lists, true}, narrow(op.S * op.k), narrow(op.E)};
   const size_t local = context.family == KernelFamily::simt ? kWorkGroup : 1;
   launch.global = launch.local = {local, 1, 1};
-  return {launch};
+  return only(std::move(launch));
 }
 
 }  // namespace tandem::gpu

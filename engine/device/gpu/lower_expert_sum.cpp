@@ -1,4 +1,6 @@
 // ExpertSum: one launch over runs of every row.
+#include <utility>
+
 #include "engine/device/gpu/launch.h"
 #include "engine/device/gpu/lower_support.h"
 
@@ -20,7 +22,7 @@ std::vector<KernelLaunch> lower_expert_sum(const ExpertSum& op, const LoweringCo
                  narrow(op.k),       narrow(op.gate_stride), narrow(cut.chunk)};
   launch.global = {cut.global, static_cast<size_t>(op.S), 1};
   launch.local = {cut.local, 1, 1};
-  return {launch};
+  return only(std::move(launch));
 }
 
 }  // namespace tandem::gpu

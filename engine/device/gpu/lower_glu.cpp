@@ -1,4 +1,6 @@
 // Glu: one launch over runs of every row.
+#include <utility>
+
 #include "engine/device/gpu/launch.h"
 #include "engine/device/gpu/lower_support.h"
 
@@ -15,7 +17,7 @@ std::vector<KernelLaunch> lower_glu(const Glu& op, const LoweringContext& contex
                  narrow(op.gate_stride), narrow(op.up_stride), narrow(op.y_stride),   narrow(cut.chunk)};
   launch.global = {cut.global, static_cast<size_t>(op.S * op.rows), 1};
   launch.local = {cut.local, 1, 1};
-  return {launch};
+  return only(std::move(launch));
 }
 
 }  // namespace tandem::gpu

@@ -1,5 +1,7 @@
 // GroupedMatMul: matrix-vector products for each choice where they are few, otherwise matrix products over the choices
 // of each expert, or over all tokens of each head.
+#include <utility>
+
 #include "engine/device/gpu/launch.h"
 #include "engine/device/gpu/lower_support.h"
 
@@ -126,7 +128,7 @@ std::vector<KernelLaunch> lower_grouped_matmul(const GroupedMatMul& op, const Lo
     set_simt_grid(op, few, context, launch);
   else
     set_simd_grid(op, few, context, launch);
-  return {launch};
+  return only(std::move(launch));
 }
 
 }  // namespace tandem::gpu

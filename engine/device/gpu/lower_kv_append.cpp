@@ -1,4 +1,6 @@
 // KvAppend: one launch for keys and values.
+#include <utility>
+
 #include "engine/device/gpu/launch.h"
 #include "engine/device/gpu/lower_support.h"
 
@@ -25,7 +27,7 @@ std::vector<KernelLaunch> lower_kv_append(const KvAppend& op, const LoweringCont
   } else {
     launch.global = {S, kv_heads, 1};
   }
-  return {launch};
+  return only(std::move(launch));
 }
 
 }  // namespace tandem::gpu

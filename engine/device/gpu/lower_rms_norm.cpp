@@ -1,4 +1,6 @@
 // RmsNorm: one launch, the residual addition included.
+#include <utility>
+
 #include "engine/device/gpu/launch.h"
 #include "engine/device/gpu/lower_support.h"
 
@@ -31,7 +33,7 @@ std::vector<KernelLaunch> lower_rms_norm(const RmsNorm& op, const LoweringContex
   } else {
     launch.global = {S, groups, 1};
   }
-  return {launch};
+  return only(std::move(launch));
 }
 
 }  // namespace tandem::gpu

@@ -1,4 +1,6 @@
 // Rope: one launch for q or k.
+#include <utility>
+
 #include "engine/device/gpu/launch.h"
 #include "engine/device/gpu/lower_support.h"
 
@@ -23,7 +25,7 @@ std::vector<KernelLaunch> lower_rope(const Rope& op, const LoweringContext& cont
   } else {
     launch.global = {S, 1, 1};
   }
-  return {launch};
+  return only(std::move(launch));
 }
 
 }  // namespace tandem::gpu

@@ -1,4 +1,6 @@
 // Route: one launch, a token to a work-item.
+#include <utility>
+
 #include "engine/device/gpu/launch.h"
 #include "engine/device/gpu/lower_support.h"
 
@@ -27,7 +29,7 @@ std::vector<KernelLaunch> lower_route(const Route& op, const LoweringContext& co
   launch.local = {simt ? kWorkGroup : 1, 1, 1};
   const int64_t tokens_of_group = simt || context.shaders ? kWorkGroup : 1;
   launch.global = {ceil_div(op.S, tokens_of_group) * launch.local[0], 1, 1};
-  return {launch};
+  return only(std::move(launch));
 }
 
 }  // namespace tandem::gpu

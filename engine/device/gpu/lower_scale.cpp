@@ -1,4 +1,6 @@
 // Scale: one launch over runs of every row.
+#include <utility>
+
 #include "engine/device/gpu/launch.h"
 #include "engine/device/gpu/lower_support.h"
 
@@ -14,7 +16,7 @@ std::vector<KernelLaunch> lower_scale(const Scale& op, const LoweringContext& co
   launch.args = {BufferArg{op.x, true}, narrow(op.width), narrow(op.x_stride), narrow(cut.chunk), op.factor, op.cap};
   launch.global = {cut.global, static_cast<size_t>(op.S), 1};
   launch.local = {cut.local, 1, 1};
-  return {launch};
+  return only(std::move(launch));
 }
 
 }  // namespace tandem::gpu

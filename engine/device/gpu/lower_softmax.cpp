@@ -1,4 +1,6 @@
 // Softmax: one launch, a row to a work-item (OpenCL simd) or to a work-group.
+#include <utility>
+
 #include "engine/device/gpu/launch.h"
 #include "engine/device/gpu/lower_support.h"
 
@@ -14,7 +16,7 @@ std::vector<KernelLaunch> lower_softmax(const Softmax& op, const LoweringContext
   const size_t local = context.family == KernelFamily::simt ? kWorkGroup : 1;
   launch.global = {static_cast<size_t>(op.S) * local, 1, 1};
   launch.local = {local, 1, 1};
-  return {launch};
+  return only(std::move(launch));
 }
 
 }  // namespace tandem::gpu

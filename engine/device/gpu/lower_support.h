@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "engine/device/device.h"
 #include "engine/device/gpu/launch.h"
@@ -35,6 +37,13 @@ inline std::string in_family(const std::string& stem, KernelFamily family) {
 
 inline std::string define(const char* name, int64_t value) {
   return std::string("-D") + name + "=" + std::to_string(value);
+}
+
+// An operator's only launch, moved: of braces it would be a copy.
+inline std::vector<KernelLaunch> only(KernelLaunch&& launch) {
+  std::vector<KernelLaunch> launches;
+  launches.push_back(std::move(launch));
+  return launches;
 }
 
 // "matmul_i4": the stem of the sources that multiply with weights of this kind.

@@ -1,4 +1,6 @@
 // TopK: one launch, a row to a work-item (OpenCL simd) or to a work-group.
+#include <utility>
+
 #include "engine/device/gpu/launch.h"
 #include "engine/device/gpu/lower_support.h"
 
@@ -17,7 +19,7 @@ std::vector<KernelLaunch> lower_top_k(const TopK& op, const LoweringContext& con
   const size_t local = context.family == KernelFamily::simt ? kWorkGroup : 1;
   launch.global = {static_cast<size_t>(op.S) * local, 1, 1};
   launch.local = {local, 1, 1};
-  return {launch};
+  return only(std::move(launch));
 }
 
 }  // namespace tandem::gpu

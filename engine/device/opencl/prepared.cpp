@@ -33,12 +33,16 @@ struct Shadow {
   cl::Buffer buffer;
 };
 
-void enqueue(const cl::CommandQueue& queue, const BoundKernel& bound, cl::Event* event) {
-  const auto& [gx, gy, gz] = bound.global;
-  const auto& [lx, ly, lz] = bound.local;
-  check(queue.enqueueNDRangeKernel(bound.kernel.get(), cl::NullRange, cl::NDRange(gx, gy, gz), cl::NDRange(lx, ly, lz),
-                                   nullptr, event),
-        "clEnqueueNDRangeKernel", bound.name);
+// For errors alone: making it takes longer than binding an argument.
+std::string object_name(const KernelLaunch& launch, const std::string& program, const std::string& device) {
+  return program + " (" + launch.kernel + ") on " + device;
+}
+
+cl_int enqueue(const cl::CommandQueue& queue, const cl::Kernel& kernel, const KernelLaunch& launch, cl::Event* event) {
+  const auto& [gx, gy, gz] = launch.global;
+  const auto& [lx, ly, lz] = launch.local;
+  return queue.enqueueNDRangeKernel(kernel, cl::NullRange, cl::NDRange(gx, gy, gz), cl::NDRange(lx, ly, lz), nullptr,
+                                    event);
 }
 
 }  // namespace
@@ -51,13 +55,15 @@ Preparer::Preparer(ProgramCache& programs, SlotMemory& memory, LoweringContext c
   check(code, "clCreateBuffer", "the dummy argument on " + programs.handle().id);
 }
 
-LentKernel Preparer::bind_one(const KernelLaunch& launch, const std::string& object,
+LentKernel Preparer::bind_one(const KernelLaunch& launch, const std::string& program,
                               const std::function<cl::Buffer(const sync::Slot&)>& buffer_of) {
   LentKernel kernel = programs_.lend(launch.source, launch.kernel, launch.options);
   cl_uint index = 0;
   auto set = [&](size_t bytes, const void* value) {
-    check(kernel.get().setArg(index, bytes, value), "clSetKernelArg",
-          "argument " + std::to_string(index) + " of " + object);
+    const cl_int code = kernel.get().setArg(index, bytes, value);
+    if (code != CL_SUCCESS)
+      check(code, "clSetKernelArg",
+            "argument " + std::to_string(index) + " of " + object_name(launch, program, programs_.handle().id));
     ++index;
   };
   for (const gpu::Arg& arg : launch.args) {
@@ -77,7 +83,7 @@ LentKernel Preparer::bind_one(const KernelLaunch& launch, const std::string& obj
 // PoCL compiles a kernel a second time at the first launch of each (kernel, local size) variant, 40 to 200 ms in the
 // worker thread, which looks like a hung step and ruins the first prediction. Here that launch happens on shadow
 // memory: zero weights, ids and positions, and writes that nobody sees.
-void Preparer::warm_up(const KernelLaunch& launch, const std::string& object) {
+void Preparer::warm_up(const KernelLaunch& launch, const std::string& program) {
   std::string key = launch.source + "|" + launch.kernel + "|" + launch.options;
   for (int d = 0; d < 3; ++d) {
     // Grids beyond 65535 groups are a variant of their own.
@@ -88,6 +94,7 @@ void Preparer::warm_up(const KernelLaunch& launch, const std::string& object) {
   if (!warmed_.insert(key).second) return;
   std::map<uint64_t, Shadow> shadows;
   const Handle& handle = programs_.handle();
+  const std::string object = object_name(launch, program, handle.id);
   auto shadow_of = [&](const sync::Slot& slot) {
     Shadow& shadow = shadows[slot.id()];
     if (!shadow.pages) {
@@ -99,16 +106,17 @@ void Preparer::warm_up(const KernelLaunch& launch, const std::string& object) {
     }
     return shadow.buffer;
   };
-  const BoundKernel bound{bind_one(launch, object, shadow_of), launch.global, launch.local, object};
+  const LentKernel kernel = bind_one(launch, program, shadow_of);
   cl_int code = CL_SUCCESS;
   cl::CommandQueue queue(handle.context, handle.device, 0, &code);
   check(code, "clCreateCommandQueue", object);
-  enqueue(queue, bound, nullptr);
+  check(enqueue(queue, kernel.get(), launch, nullptr), "clEnqueueNDRangeKernel", object);
   check(queue.finish(), "clFinish", object);
 }
 
 std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators) {
   auto prepared = std::make_shared<Prepared>();
+  prepared->device = programs_.handle().id;
   if (!operators.empty()) prepared->name = operators.front().name;
   if (operators.size() > 1) prepared->name += " .. " + operators.back().name;
   for (size_t i = 0; i < operators.size(); ++i) {
@@ -146,17 +154,20 @@ void Preparer::bind_all(bool on) {
 
 void Preparer::bind(Prepared& prepared, bool warm) {
   if (prepared.kernels.size() == prepared.launches.size()) return;
+  prepared.kernels.reserve(prepared.launches.size());
   for (const KernelLaunch& launch : prepared.launches) {
-    const std::string object = prepared.name + " (" + launch.kernel + ") on " + programs_.handle().id;
-    LentKernel kernel = bind_one(launch, object, [this](const sync::Slot& slot) { return memory_.buffer(slot); });
-    if (warm && warm_up_) warm_up(launch, object);
-    prepared.kernels.push_back({std::move(kernel), launch.global, launch.local, object});
+    LentKernel kernel =
+        bind_one(launch, prepared.name, [this](const sync::Slot& slot) { return memory_.buffer(slot); });
+    if (warm && warm_up_) warm_up(launch, prepared.name);
+    prepared.kernels.push_back(std::move(kernel));
   }
 }
 
 void enqueue_kernels(const cl::CommandQueue& queue, const Prepared& prepared, std::vector<cl::Event>* events) {
-  for (const BoundKernel& kernel : prepared.kernels) {
-    enqueue(queue, kernel, events ? &events->emplace_back() : nullptr);
+  for (size_t i = 0; i < prepared.kernels.size(); ++i) {
+    const KernelLaunch& launch = prepared.launches[i];
+    const cl_int code = enqueue(queue, prepared.kernels[i].get(), launch, events ? &events->emplace_back() : nullptr);
+    if (code != CL_SUCCESS) check(code, "clEnqueueNDRangeKernel", object_name(launch, prepared.name, prepared.device));
   }
 }
 

@@ -21,21 +21,16 @@ namespace tandem::opencl {
 
 using gpu::KernelLaunch, gpu::LoweringContext;
 
-struct BoundKernel {
-  LentKernel kernel;
-  std::array<size_t, 3> global{}, local{};
-  std::string name;  // operator and kernel, for errors
-};
-
 struct Prepared {
-  std::string name;  // first operator's (.. last's)
+  std::string name;    // first operator's (.. last's)
+  std::string device;  // its id, for errors
   std::vector<KernelLaunch> launches;
-  std::vector<int> operator_of;      // of each launch: index of the operator it is part of
-  std::vector<BoundKernel> kernels;  // of the launches, made by bind()
-  std::set<uint64_t> variants;       // that the records name
-  bool listed = false;               // can be a part of a list: it has records; else it is launched kernel by kernel
-  std::vector<uint64_t> records;     // the launches as the list kernel reads them (kernels/list.cl)
-  gpu::CopiedRegions copied;         // memory not shared
+  std::vector<int> operator_of;     // of each launch: index of the operator it is part of
+  std::vector<LentKernel> kernels;  // one for each launch, made by bind()
+  std::set<uint64_t> variants;      // that the records name
+  bool listed = false;              // can be a part of a list: it has records; else it is launched kernel by kernel
+  std::vector<uint64_t> records;    // the launches as the list kernel reads them (kernels/list.cl)
+  gpu::CopiedRegions copied;        // memory not shared
   bool weights_uploaded = false;
   sync::DurationPredictor flag_waits;  // of the host launcher's thread
   const Program* owner = nullptr;      // identity in DeviceSpan; never dereferenced
@@ -55,9 +50,9 @@ class Preparer {
   void bind_all(bool on);
 
  private:
-  LentKernel bind_one(const KernelLaunch& launch, const std::string& object,
+  LentKernel bind_one(const KernelLaunch& launch, const std::string& program,
                       const std::function<cl::Buffer(const sync::Slot&)>& buffer_of);
-  void warm_up(const KernelLaunch& launch, const std::string& object);
+  void warm_up(const KernelLaunch& launch, const std::string& program);
 
   ProgramCache& programs_;
   SlotMemory& memory_;

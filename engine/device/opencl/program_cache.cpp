@@ -130,8 +130,10 @@ void FreeKernels::put(cl::Kernel kernel) {
 }
 
 LentKernel ProgramCache::lend(const std::string& source, const std::string& kernel, const std::string& options) {
-  std::shared_ptr<FreeKernels>& home = free_[{source, kernel, options}];
-  if (!home) home = std::make_shared<FreeKernels>();
+  auto found = free_.find(std::array<std::string_view, 3>{source, kernel, options});
+  if (found == free_.end())
+    found = free_.emplace(std::array{source, kernel, options}, std::make_shared<FreeKernels>()).first;
+  const std::shared_ptr<FreeKernels>& home = found->second;
   if (auto free = home->take()) return {std::move(*free), home};
   return {this->kernel(source, kernel, options), home};
 }

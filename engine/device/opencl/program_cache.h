@@ -8,6 +8,7 @@
 //   Threads: one; lent kernels may be dropped by any. Ownership: keeps every program until it is destroyed.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <memory>
@@ -62,6 +63,12 @@ class LentKernel {
   std::shared_ptr<FreeKernels> home_;
 };
 
+// Compares arrays of strings with such of views, so that looking one up copies no text.
+struct LessText {
+  using is_transparent = void;
+  bool operator()(const auto& a, const auto& b) const { return std::ranges::lexicographical_compare(a, b); }
+};
+
 class ProgramCache {
  public:
   explicit ProgramCache(Handle handle, ProgramFiles files = {}, OnLongWork on_long_work = {})
@@ -92,7 +99,7 @@ class ProgramCache {
   bool told_of_building_ = false;
   std::vector<Unkept> unkept_;
   std::map<std::pair<std::string, std::string>, cl::Program> programs_;
-  std::map<std::array<std::string, 3>, std::shared_ptr<FreeKernels>> free_;  // by source, kernel, options
+  std::map<std::array<std::string, 3>, std::shared_ptr<FreeKernels>, LessText> free_;  // by source, kernel, options
 };
 
 }  // namespace tandem::opencl

@@ -133,9 +133,9 @@ class FaultPlan {
     return {"blk.0.product", op};
   }
   Plan plan(const std::string& device) const {
-    const Placed placed[] = {{1, {"blk.0.double", Add{S, kK, {&x_, 0}, {&x_, 0}, kK, kK}}},
-                             {0, product()},
-                             {1, {"blk.0.sum", Add{S, kN, {&z_, 0}, {&y_, 0}, kN, kN}}}};
+    const std::vector<Placed> placed = {{1, {"blk.0.double", Add{S, kK, {&x_, 0}, {&x_, 0}, kK, kK}}},
+                                        {0, product()},
+                                        {1, {"blk.0.sum", Add{S, kN, {&z_, 0}, {&y_, 0}, kN, kN}}}};
     return schedule("faults", {device, "host"}, placed);
   }
   void reset() {

@@ -72,7 +72,7 @@ class SharedAttention : public ::testing::Test {
               S, kv, kv.advanced(static_cast<size_t>(width) * 4), 2 * width, 2 * width, {&positions_, 0}, cache_}}}};
   }
   std::unique_ptr<PreparedPlan> prepare(std::span<const Placed> placed) {
-    return executor_->prepare(schedule("parts", {"opencl:0", "npu:0", "host"}, placed));
+    return executor_->prepare(schedule("parts", {"opencl:0", "npu:0", "host"}, {placed.begin(), placed.end()}));
   }
   std::vector<float> run(PreparedPlan& plan, int64_t S, int64_t past) {
     for (int64_t s = 0; s < S; ++s) positions_.as<int32_t>()[s] = static_cast<int32_t>(past + s);
