@@ -56,7 +56,7 @@ class SharedAttention : public ::testing::Test {
     op.q_stride = op.y_stride = kHeads * kHeadDim;
     op.positions = {&positions_, 0};
     op.cache = cache_;
-    op.scale = 0.125f;
+    op.score.scale = 0.125f;
     op.round_f16 = true;
     op.scratch = {&scratch_, 0};
     return op;
