@@ -3,8 +3,9 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
+
+#include "sync/waiter.h"
 
 namespace tandem {
 
@@ -12,7 +13,7 @@ enum class DeviceKind { gpu, npu, host };
 enum class KernelFamily { none, simd, simt };
 
 struct PolicyTest {
-  std::string policy;  // "blocking", "event", "spin", "predict", "gate", "doorbell"
+  sync::Policy policy = sync::Policy::blocking;
   bool passed = false;
   std::string reason;  // why not, or what was measured
 };
@@ -42,7 +43,7 @@ struct Support {
   std::string reason;  // why not
 };
 
-// Error with the reason when the policy did not pass (or is unknown).
-void require_policy(const DeviceInfo& info, std::string_view policy);
+// Error with the reason when the policy did not pass, or was not tried.
+void require_policy(const DeviceInfo& info, sync::Policy policy);
 
 }  // namespace tandem

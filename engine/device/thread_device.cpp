@@ -186,7 +186,7 @@ std::vector<DeviceSpan> ThreadDevice::take_spans() {
   return std::exchange(spans_, {});
 }
 
-std::unique_ptr<SyncProbe> ThreadDevice::sync_probe(std::string_view policy, double work_seconds) {
+std::unique_ptr<SyncProbe> ThreadDevice::sync_probe(sync::Policy policy, double work_seconds) {
   require_policy(info_, policy);
   return make_thread_probe(info_.id, thread_, policy, work_seconds);
 }

@@ -36,7 +36,7 @@ std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds&
   options.experts = flags.experts;
   options.calibration = flags.calibration;
   options.outputs = needs.outputs;
-  options.sync_policy = flags.sync;
+  options.sync_policy = sync::policy_named(flags.sync);
   options.submit = submit_of(flags);
   options.program_folder = gpu::default_cache_folder();
   if (needs.may_join_later && flags.compile == "background")

@@ -7,7 +7,7 @@
 namespace tandem::opencl {
 
 HostLauncher::HostLauncher(cl::CommandQueue queue, SlotMemory& memory, SpanRecorder& spans, std::string id,
-                           const std::string& sync_policy, std::chrono::milliseconds wait_deadline)
+                           sync::Policy sync_policy, std::chrono::milliseconds wait_deadline)
     : queue_(std::move(queue)),
       memory_(memory),
       spans_(spans),

@@ -17,7 +17,7 @@ namespace tandem::opencl {
 class HostLauncher final : public Launcher {
  public:
   HostLauncher(cl::CommandQueue queue, SlotMemory& memory, SpanRecorder& spans, std::string id,
-               const std::string& sync_policy, std::chrono::milliseconds wait_deadline);
+               sync::Policy sync_policy, std::chrono::milliseconds wait_deadline);
   ~HostLauncher() override;  // programs that have not started fail their flags, the one that waits for others' too
   void launch(std::shared_ptr<Prepared> program, std::span<const sync::WaitFor> waits, sync::Signal signal) override;
   void batch(bool) override {}  // its thread enqueues one program at a time

@@ -118,7 +118,7 @@ void Launcher::start(Job job) {
 }
 
 void Launcher::submit(Flying flying, const std::string& object) {
-  if (options_.sync_policy == "blocking") {
+  if (options_.sync_policy == sync::Policy::blocking) {
     const auto info = typed<VkFenceCreateInfo>(VK_STRUCTURE_TYPE_FENCE_CREATE_INFO);
     flying.fence = make<OwnedFence>(vkCreateFence, handle_.device(), info, "vkCreateFence", object);
   }
@@ -176,7 +176,7 @@ bool Launcher::wait_for_end(const Flying& oldest, std::chrono::milliseconds dead
     return false;
   }
   auto ended = [&] { return timeline_.reached(oldest.value, object); };
-  if (options_.sync_policy == "predict") {
+  if (options_.sync_policy == sync::Policy::predict) {
     // As sync::PredictWaiter: a sleep ends 15 to 25 us late, and below 100 us it costs more than it saves.
     const double rest = oldest.job.program->duration.predict_after(now_seconds() - oldest.start_seconds);
     if (rest > 100e-6) {

@@ -30,7 +30,7 @@
 namespace tandem::vulkan {
 
 struct LauncherOptions {
-  std::string sync_policy = "predict";
+  sync::Policy sync_policy = sync::Policy::predict;
   std::chrono::milliseconds wait_deadline = sync::kWaitDeadline;  // for flags of others
   std::chrono::milliseconds program_deadline{300000};             // for a submitted program
 };

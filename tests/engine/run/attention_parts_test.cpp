@@ -36,7 +36,7 @@ class SharedAttention : public ::testing::Test {
     npu_ = open_device("npu:0", options);
     host_ = open_host_on(*npu_, options);
     ExecutorOptions executor;
-    executor.sync_policy = layout.may_spin ? "predict" : "blocking";
+    executor.sync_policy = layout.may_spin ? sync::Policy::predict : sync::Policy::blocking;
     executor.shares_core = {"npu:0", "host"};
     executor_ = std::make_unique<Executor>(pool_, std::vector{gpu_.get(), npu_.get(), host_.get()}, executor);
     std::mt19937 random(7);
