@@ -26,7 +26,7 @@ struct DeviceOptions {
   std::optional<KernelFamily> gpu_family;  // in the place of what the device reports (tests)
   bool force_copies = false;               // pretend memory is not shared (tests)
   sync::Policy sync_policy = sync::Policy::predict;
-  std::chrono::milliseconds wait_deadline = sync::kWaitDeadline;  // of a step's wait for another device
+  std::chrono::milliseconds wait_deadline = sync::kWaitDeadline;  // of each wait
   std::string program_folder;   // where compiled OpenCL programs are kept between runs; empty: nowhere
   OnLongWork on_long_work;      // compiling and keeping programs
   Precautions precautions;      // steps of opening a GPU to be spared, beside those known of its driver

@@ -134,15 +134,18 @@ void Launcher::submit(Flying flying, const std::string& object) {
 }
 
 void Launcher::end_oldest() {
-  const Flying& oldest = flying_.front();
+  Flying& oldest = flying_.front();
   std::string failure = this->failure();
   bool overslept = false;
   try {
     // Behind a failure nothing counts any more, but what is recorded must outlive its execution.
-    overslept = wait_for_end(oldest, failure.empty() ? options_.program_deadline : std::chrono::seconds(1));
+    overslept = wait_for_end(oldest, failure.empty() ? options_.wait_deadline : std::chrono::seconds(1));
     if (!memory_.shared() && failure.empty()) oldest.job.program->empty_staging();
   } catch (const std::exception& error) {
-    if (failure.empty()) failure = "step '" + oldest.job.program->name + "': " + error.what();
+    if (failure.empty()) {
+      failure = "step '" + oldest.job.program->name + "': " + error.what();
+      outlive(oldest, failure);
+    }
   }
   Flying done = std::move(flying_.front());
   flying_.pop_front();
@@ -164,6 +167,18 @@ void Launcher::end_oldest() {
   if (failure_.empty()) failure_ = failure;
   if (spans_on_ && failure.empty()) spans_.push_back({done.job.program->owner, times.start_seconds, times.end_seconds});
   running_ = flying_.empty() ? "" : flying_.front().job.program->name;
+}
+
+// A program that has missed the deadline may still run. Others learn of it at once, but it is let go only when it has
+// ended, or has had as long as any wait may last.
+void Launcher::outlive(Flying& late, const std::string& failure) {
+  fail(failure);
+  if (late.job.signal.flag) late.job.signal.flag.fail(failure);
+  late.job.signal = {};
+  try {
+    wait_for_end(late, sync::kWaitDeadline);
+  } catch (const std::exception&) {  // it has been told
+  }
 }
 
 // Sleeps the predicted time, polls for a moment, then sleeps in the driver.

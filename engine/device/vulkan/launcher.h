@@ -31,8 +31,7 @@ namespace tandem::vulkan {
 
 struct LauncherOptions {
   sync::Policy sync_policy = sync::Policy::predict;
-  std::chrono::milliseconds wait_deadline = sync::kWaitDeadline;  // for flags of others
-  std::chrono::milliseconds program_deadline{300000};             // for a submitted program
+  std::chrono::milliseconds wait_deadline = sync::kWaitDeadline;  // for flags of others, and for a submitted program
 };
 
 class Launcher {
@@ -65,6 +64,7 @@ class Launcher {
   void submit(Flying flying, const std::string& object);
   bool wait_for_end(const Flying& oldest, std::chrono::milliseconds deadline);  // true: it may have ended earlier
   void give_up(const Job& job, const std::string& why);
+  void outlive(Flying& late, const std::string& failure);
   std::string failure();
   void fail(const std::string& why);
 
