@@ -46,6 +46,8 @@ struct DeviceFactory {
   std::unique_ptr<Device> (*open)(int index, const DeviceOptions& options);
   std::vector<std::string> parameters{};  // names of those it takes
   bool numbered = true;                   // "npu:0"; else there is one, "host"
+  // However often such a device is opened, the same workers run its kernels, on the cores that its driver was told.
+  bool shares_workers = false;
 };
 
 }  // namespace tandem

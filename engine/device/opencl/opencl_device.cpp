@@ -76,6 +76,7 @@ DeviceInfo describe(const Handle& handle, const DeviceOptions& options) {
   info.driver = handle.platform.getInfo<CL_PLATFORM_NAME>() + " " + device.getInfo<CL_DRIVER_VERSION>();
   info.kind = DeviceKind::gpu;
   info.family = family_of(device, options.gpu_family);
+  info.vector_kernels = info.family == KernelFamily::simd;
   info.memory_bytes = static_cast<int64_t>(device.getInfo<CL_DEVICE_GLOBAL_MEM_SIZE>());
   info.max_allocation_bytes = static_cast<int64_t>(device.getInfo<CL_DEVICE_MAX_MEM_ALLOC_SIZE>());
   info.compute_units = static_cast<int>(device.getInfo<CL_DEVICE_MAX_COMPUTE_UNITS>());
