@@ -23,6 +23,7 @@
 #include "engine/device/vulkan/prepared.h"
 #include "engine/device/vulkan/stamps.h"
 #include "engine/device/vulkan/timeline.h"
+#include "sync/first_failure.h"
 #include "sync/flag.h"
 #include "sync/waiter.h"
 #include "sync/worker.h"
@@ -65,8 +66,6 @@ class Launcher {
   bool wait_for_end(const Flying& oldest, std::chrono::milliseconds deadline);  // true: it may have ended earlier
   void give_up(const Job& job, const std::string& why);
   void outlive(Flying& late, const std::string& failure);
-  std::string failure();
-  void fail(const std::string& why);
 
   Handle& handle_;
   SlotMemory& memory_;
@@ -76,8 +75,10 @@ class Launcher {
   StepWaits waits_;
   std::deque<Flying> flying_;  // of the launcher's thread
 
+  sync::FirstFailure failure_;
+
   std::mutex mutex_;  // guards what follows
-  std::string failure_, running_;
+  std::string running_;
   bool spans_on_ = false;
   std::vector<DeviceSpan> spans_;
   sync::Worker thread_;  // last: it uses everything above
