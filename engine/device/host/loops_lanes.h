@@ -264,11 +264,5 @@ LANES_INLINE Lanes soft_cap(Lanes x, float cap) {
   return all(cap) * (all(1.0f) - all(2.0f) / (all(1.0f) + exp(x / all(cap) * all(2.0f))));
 }
 
-LANES_INLINE float exp1(float x) {
-  float lanes[16];
-  store(lanes, exp(all(x)));
-  return lanes[0];
-}
-
 }  // namespace
 }  // namespace tandem::host
