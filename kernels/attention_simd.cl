@@ -13,9 +13,10 @@
 //                         SHARES of those that the last token sees: others may be another device's.
 //   attention_merge_simd  dimension 0 is token*heads + head: merges the splits of scratch.
 // Order, the same for both ways and every tile: the cache is cut into splits of SPLIT absolute positions. In a split a score is one fma
-//   chain over i = 0 .. HEAD_DIM-1, then times scale; the maximum is exact; exp is exp16 of common.cl; their sum is 16 lane sums (lane =
-//   position % 16) and the tree of sum_lanes; a value element is one fma chain over ascending positions. Splits are merged in
-//   ascending order by merge(). What lies beyond a token's position adds an exact zero or is not touched, so neither the tile nor S matters.
+//   chain over i = 0 .. HEAD_DIM-1, then times scale, and where soft_cap is above 0 it is capped by it; the maximum is exact; exp is exp16
+//   of common.cl; their sum is 16 lane sums (lane = position % 16) and the tree of sum_lanes; a value element is one fma chain over
+//   ascending positions. Splits are merged in ascending order by merge(). What lies beyond a token's position adds an exact zero or is not
+//   touched, so neither the tile nor S matters.
 // Limits: HEAD_DIM, HEAD_DIM_V >= 1; capacity a multiple of 64, the caches 64-byte aligned; TILE 1..8; positions[s] < capacity.
 // Measured (PoCL 3.1, one worker of a 4.3 GHz Zen 5 core, f16 cache, launch included; 9 heads, 3 KV heads, d = 64): 256 tokens at 0: 143-148
 //   GFLOP/s, at 768: 169-176; decode at 64 positions 8 us, of which 7 are the launch, at 1024: 23 us. 32 heads, 8 KV heads, d = 128: 146 and 193.
@@ -105,8 +106,22 @@ typedef struct {
   float values[TILE][VECTORS * 16];
 } Tile;
 
+// Caps the scores of one query in `blocks` blocks, but leaves those that it does not see, and gives the largest. It is a pass of its own, so
+// that models without a cap do not pay for it.
+INLINE float16 cap_scores(float *scores, const int blocks, const float soft_cap) {
+  float16 top = -INFINITY;
+  for (int b = 0; b < blocks; ++b) {
+    const float16 score = vload16(b, scores);
+    const float16 capped = score > -INFINITY ? soft_cap16(score, soft_cap) : score;
+    top = larger16(top, capped);
+    STORE16(__private, capped, scores + b * 16);
+  }
+  return top;
+}
+
 // Adds the positions [first, first + SPLIT) to the tile.
-INLINE void attend_split(Tile *t, __global const ELEMENT *k, __global const ELEMENT *v, const int first, const float scale) {
+INLINE void attend_split(Tile *t, __global const ELEMENT *k, __global const ELEMENT *v, const int first, const float scale,
+                         const float soft_cap) {
   float p[TILE][SPLIT];  // scores, then weights
   const int end = min(first + SPLIT, t->furthest + 1);
   const int blocks = (end - first + 16 * K_BLOCKS - 1) / (16 * K_BLOCKS) * K_BLOCKS;
@@ -150,6 +165,9 @@ INLINE void attend_split(Tile *t, __global const ELEMENT *k, __global const ELEM
     }
   }
 
+  if (soft_cap > 0.0f) {
+    for (int i = 0; i < TILE; ++i) tops[i] = cap_scores(p[i], blocks, soft_cap);
+  }
   float keep[TILE], take[TILE];
   for (int i = 0; i < TILE; ++i) {
     const float top = largest_lane(tops[i]);
@@ -244,12 +262,12 @@ INLINE void store_result(const float16 values, const float sum, __global float *
 
 __kernel void attention_simd(BUFFER(q), BUFFER(y), BUFFER(positions), BUFFER(cache_k), BUFFER(cache_v), const int S,
                              const int group, const int capacity, const int q_stride, const int y_stride, const float scale,
-                             const int window) {
+                             const float soft_cap, const int window) {
   const int tile = get_global_id(0), kv_head = get_global_id(1);
   Tile t;
   load_tile(&t, AT(const float, q), AT(const int, positions), tile, kv_head, S * group, group, q_stride, window);
   for (int first = t.earliest / SPLIT * SPLIT; first <= t.furthest; first += SPLIT) {
-    attend_split(&t, CACHE_HEAD(cache_k, HEAD_DIM), CACHE_HEAD(cache_v, HEAD_DIM_V), first, scale);
+    attend_split(&t, CACHE_HEAD(cache_k, HEAD_DIM), CACHE_HEAD(cache_v, HEAD_DIM_V), first, scale, soft_cap);
   }
   for (int i = 0; i < TILE && tile * TILE + i < S * group; ++i) {
     const int n = tile * TILE + i;
@@ -260,14 +278,14 @@ __kernel void attention_simd(BUFFER(q), BUFFER(y), BUFFER(positions), BUFFER(cac
 
 __kernel void attention_split_simd(BUFFER(q), BUFFER(positions), BUFFER(cache_k), BUFFER(cache_v), BUFFER(scratch), const int S,
                                    const int group, const int capacity, const int q_stride, const float scale,
-                                   const int share_begin, const int share_end, const int window) {
+                                   const float soft_cap, const int share_begin, const int share_end, const int window) {
   if (!is_in_share(AT(const int, positions)[S - 1], get_global_id(2), share_begin, share_end)) return;
   const int tile = get_global_id(0), kv_head = get_global_id(1), split = get_global_id(2);
   const int heads = get_global_size(1) * group;
   Tile t;
   load_tile(&t, AT(const float, q), AT(const int, positions), tile, kv_head, S * group, group, q_stride, window);
   if (split * SPLIT > t.furthest || (split + 1) * SPLIT <= t.earliest) return;  // the merge does not look at it
-  attend_split(&t, CACHE_HEAD(cache_k, HEAD_DIM), CACHE_HEAD(cache_v, HEAD_DIM_V), split * SPLIT, scale);
+  attend_split(&t, CACHE_HEAD(cache_k, HEAD_DIM), CACHE_HEAD(cache_v, HEAD_DIM_V), split * SPLIT, scale, soft_cap);
   for (int i = 0; i < TILE && tile * TILE + i < S * group; ++i) {
     const int n = tile * TILE + i;
     const size_t query = (size_t)(n / group) * heads + kv_head * group + n % group;

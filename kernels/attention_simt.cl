@@ -10,8 +10,9 @@
 //   In a group a work-item takes positions lane, lane + 64, ... of the split for the scores (neighbours read neighbouring K lanes) and the
 //   value elements lane, lane + 64, ... for the weighted sum (neighbours read neighbouring V elements).
 // Order, the same for both ways and every tile: the cache is cut into splits of SPLIT absolute positions. In a split a score is one fma
-//   chain over i = 0 .. HEAD_DIM-1, then times scale; the maximum is exact; exp is exp1 of common.cl; their sum is 64 lane sums and the
-//   tree of group_sum; a value element is one fma chain over ascending positions. Splits are merged in ascending order by merge().
+//   chain over i = 0 .. HEAD_DIM-1, then times scale, and where soft_cap is above 0 it is capped by it; the maximum is exact; exp is exp1
+//   of common.cl; their sum is 64 lane sums and the tree of group_sum; a value element is one fma chain over ascending positions. Splits
+//   are merged in ascending order by merge().
 // Limits: HEAD_DIM, HEAD_DIM_V >= 1; TILE 1..8; positions[s] < capacity; local memory TILE * (SPLIT + HEAD_DIM) * 4 + 256 bytes.
 #ifndef HEAD_DIM
 #define HEAD_DIM 64
@@ -59,7 +60,7 @@ typedef struct {
 } Tile;
 
 INLINE void attend_split(Tile *t, __local float *lanes, __local const float *q, __local float *p, __global const ELEMENT *k,
-                         __global const ELEMENT *v, const int first, const float scale) {
+                         __global const ELEMENT *v, const int first, const float scale, const float soft_cap) {
   const int lane = get_local_id(0);
   const int end = min(first + SPLIT, t->furthest + 1);
   for (int n = first + lane; n < first + SPLIT; n += 64) {
@@ -77,6 +78,12 @@ INLINE void attend_split(Tile *t, __local float *lanes, __local const float *q, 
 
   float keep[TILE], take[TILE];
   for (int i = 0; i < TILE; ++i) {  // a work-item reads back only the scores it wrote
+    if (soft_cap > 0.0f) {  // what is not seen stays -INFINITY
+      for (int n = lane; n < SPLIT; n += 64) {
+        const float score = p[i * SPLIT + n];
+        if (score > -INFINITY) p[i * SPLIT + n] = soft_cap1(score, soft_cap);
+      }
+    }
     float part = -INFINITY;
     for (int n = lane; n < SPLIT; n += 64) part = larger(part, p[i * SPLIT + n]);
     const float top = group_largest(lanes, part);
@@ -144,13 +151,13 @@ INLINE float result(const float value, const float sum) {
 
 __kernel void attention_simt(BUFFER(q), BUFFER(y), BUFFER(positions), BUFFER(cache_k), BUFFER(cache_v), const int S,
                              const int group, const int capacity, const int q_stride, const int y_stride, const float scale,
-                             const int window) {
+                             const float soft_cap, const int window) {
   __local float lanes[64], queries[TILE * HEAD_DIM], p[TILE * SPLIT];
   const int tile = get_group_id(0), kv_head = get_group_id(1);
   Tile t;
   load_tile(&t, queries, AT(const float, q), AT(const int, positions), tile, kv_head, S * group, group, q_stride, window);
   for (int first = t.earliest / SPLIT * SPLIT; first <= t.furthest; first += SPLIT) {
-    attend_split(&t, lanes, queries, p, CACHE_HEAD(cache_k, HEAD_DIM), CACHE_HEAD(cache_v, HEAD_DIM_V), first, scale);
+    attend_split(&t, lanes, queries, p, CACHE_HEAD(cache_k, HEAD_DIM), CACHE_HEAD(cache_v, HEAD_DIM_V), first, scale, soft_cap);
   }
   for (int i = 0; i < TILE && tile * TILE + i < S * group; ++i) {
     const int n = tile * TILE + i;
@@ -161,7 +168,7 @@ __kernel void attention_simt(BUFFER(q), BUFFER(y), BUFFER(positions), BUFFER(cac
 
 __kernel void attention_split_simt(BUFFER(q), BUFFER(positions), BUFFER(cache_k), BUFFER(cache_v), BUFFER(scratch), const int S,
                                    const int group, const int capacity, const int q_stride, const float scale,
-                                   const int share_begin, const int share_end, const int window) {
+                                   const float soft_cap, const int share_begin, const int share_end, const int window) {
   if (!is_in_share(AT(const int, positions)[S - 1], get_group_id(2), share_begin, share_end)) return;
   __local float lanes[64], queries[TILE * HEAD_DIM], p[TILE * SPLIT];
   const int tile = get_group_id(0), kv_head = get_group_id(1), split = get_group_id(2);
@@ -169,7 +176,7 @@ __kernel void attention_split_simt(BUFFER(q), BUFFER(positions), BUFFER(cache_k)
   Tile t;
   load_tile(&t, queries, AT(const float, q), AT(const int, positions), tile, kv_head, S * group, group, q_stride, window);
   // A split that the tile does not see runs over nothing (barriers must be met by all) and the merge does not look at it.
-  attend_split(&t, lanes, queries, p, CACHE_HEAD(cache_k, HEAD_DIM), CACHE_HEAD(cache_v, HEAD_DIM_V), split * SPLIT, scale);
+  attend_split(&t, lanes, queries, p, CACHE_HEAD(cache_k, HEAD_DIM), CACHE_HEAD(cache_v, HEAD_DIM_V), split * SPLIT, scale, soft_cap);
   for (int i = 0; i < TILE && tile * TILE + i < S * group; ++i) {
     const int n = tile * TILE + i;
     const size_t query = (size_t)(n / group) * heads + kv_head * group + n % group;

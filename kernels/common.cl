@@ -96,6 +96,10 @@ INLINE void store_part(const float16 v, __global float *p, const int count) {
 INLINE float exp1(const float x) { EXP_BODY(float, int, x); }
 INLINE float16 exp16(const float16 x) { EXP_BODY(float16, int16, x); }
 
+// A soft cap, cap * tanh(x / cap), by tanh(u) = 1 - 2 / (1 + exp(2 u)).
+INLINE float soft_cap1(const float x, const float cap) { return cap * (1.0f - 2.0f / (1.0f + exp1(x / cap * 2.0f))); }
+INLINE float16 soft_cap16(const float16 x, const float cap) { return cap * (1.0f - 2.0f / (1.0f + exp16(x / cap * 2.0f))); }
+
 // Trees over the 64 work-items of a group (simt family): 32 + 32, 16 + 16, ... Every work-item gets the result; all of them must call it.
 // `lanes` holds 64 values and may be used again at once.
 #define GROUP_TREE(name, combine)                                                   \

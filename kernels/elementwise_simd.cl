@@ -25,7 +25,7 @@ __kernel void bias_simd(BUFFER(x), BUFFER(bias), const int width, const int x_st
 
 INLINE float16 scaled16(const float16 x, const float factor, const float cap) {
   const float16 v = x * factor;
-  return cap > 0.0f ? cap * (1.0f - 2.0f / (1.0f + exp16(v / cap * 2.0f))) : v;
+  return cap > 0.0f ? soft_cap16(v, cap) : v;
 }
 
 __kernel void scale_simd(BUFFER(x), const int width, const int x_stride, const int chunk, const float factor, const float cap) {

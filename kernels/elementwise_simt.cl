@@ -20,5 +20,5 @@ __kernel void scale_simt(BUFFER(x), const int width, const int x_stride, const i
   if (i >= width) return;
   __global float *x = AT(float, x) + s * x_stride + i;
   const float v = *x * factor;
-  *x = cap > 0.0f ? cap * (1.0f - 2.0f / (1.0f + exp1(v / cap * 2.0f))) : v;
+  *x = cap > 0.0f ? soft_cap1(v, cap) : v;
 }

@@ -36,7 +36,7 @@ BUFFER(4, float, scratch);
 layout(push_constant) uniform Args {
   uint q_offset, positions_offset, cache_k_offset, cache_v_offset, scratch_offset;
   int S, group, capacity, q_stride;
-  float scale;
+  float scale, soft_cap;
   int share_begin, share_end, window;
 };
 #else
@@ -48,7 +48,7 @@ BUFFER(4, uint, cache_v);
 layout(push_constant) uniform Args {
   uint q_offset, y_offset, positions_offset, cache_k_offset, cache_v_offset;
   int S, group, capacity, q_stride, y_stride;
-  float scale;
+  float scale, soft_cap;
   int window;
 };
 #endif
@@ -137,6 +137,12 @@ void score_split(const uint keys, const int first, const int end) {
 // Makes weights of the scores of query i, and joins their maximum and sum to what the splits before gave.
 void weigh_split(const int i) {
   const int lane = int(gl_LocalInvocationID.x);
+  // What is not seen stays -INFINITY. Without a cap the loop ends at once, where lavapipe would run both sides of an `if`.
+  // trips <= MAX_SPLIT / LANES
+  for (int at = soft_cap > 0.0 ? lane : SPLIT; at < SPLIT; at += LANES) {
+    const float score = weights[i * SPLIT + at];
+    weights[i * SPLIT + at] = score > -INFINITY ? soft_cap1(score, soft_cap) : score;
+  }
   float part_top = -INFINITY;
   // trips <= MAX_SPLIT / LANES
   for (int at = lane; at < SPLIT; at += LANES) part_top = larger(part_top, weights[i * SPLIT + at]);

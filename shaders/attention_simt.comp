@@ -14,9 +14,10 @@
 //                         SHARES of those that the last token sees: others may be another device's.
 //   attention_merge_simt  dimension 0 is token*heads + head: merges the splits of scratch.
 // Order, the same for both ways and every tile: the cache is cut into splits of SPLIT absolute positions. In a split a score is one fma
-//   chain over i = 0 .. HEAD_DIM-1, then times scale; the maximum is exact; exp is exp1 of exp.glsl; their sum is 64 lane sums (lane =
-//   position % 64) and the tree of trees.glsl; a value element is one fma chain over ascending positions. Splits are merged in ascending
-//   order by merge(). What lies beyond a token's position adds an exact zero or is not touched, so neither the tile nor S matters.
+//   chain over i = 0 .. HEAD_DIM-1, then times scale, and where soft_cap is above 0 it is capped by it; the maximum is exact; exp is exp1
+//   of exp.glsl; their sum is 64 lane sums (lane = position % 64) and the tree of trees.glsl; a value element is one fma chain over
+//   ascending positions. Splits are merged in ascending order by merge(). What lies beyond a token's position adds an exact zero or is not
+//   touched, so neither the tile nor S matters.
 // Limits: HEAD_DIM, HEAD_DIM_V >= 1; TILE 1..8; SPLIT 256; positions[s] < capacity, capacity a multiple of 64. Where the driver counts loops:
 //   the macros of limits.h, which engine/device/gpu/lower_attention.cpp holds sizes to.
 #version 450

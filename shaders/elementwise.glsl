@@ -11,9 +11,8 @@ uint term(const uint s, const int i) { return y_offset + s * uint(y_stride) + ui
 BUFFER(0, float, x);
 layout(push_constant) uniform Args { uint x_offset; int width, x_stride, chunk; float factor, cap; };
 float scaled(const float value) {
-  precise float v = value * factor;
-  if (cap > 0.0) v = cap * (1.0 - 2.0 / (1.0 + exp1(v / cap * 2.0)));
-  return v;
+  precise const float v = value * factor;
+  return cap > 0.0 ? soft_cap1(v, cap) : v;
 }
 #define COMBINED(x, s, i) scaled(x)
 #else

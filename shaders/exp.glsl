@@ -20,3 +20,9 @@ float exp1(const float x) {
   const float e = uintBitsToFloat(floatBitsToUint(p) + (floatBitsToUint(shifted) << 23));
   return x < -87.33 ? 0.0 : x > 88.7228 ? INFINITY : e;
 }
+
+// A soft cap, cap * tanh(x / cap), by tanh(u) = 1 - 2 / (1 + exp(2 u)).
+float soft_cap1(const float x, const float cap) {
+  precise const float capped = cap * (1.0 - 2.0 / (1.0 + exp1(x / cap * 2.0)));
+  return capped;
+}

@@ -206,34 +206,55 @@ class PredictWaiter final : public Waiter {
   }
 };
 
-struct Policy {
-  const char* name;
-  std::unique_ptr<Waiter> (*make)();
-};
-constexpr Policy kPolicies[] = {
-    {"blocking", [] { return std::unique_ptr<Waiter>(new BlockingWaiter); }},
-    {"event", [] { return std::unique_ptr<Waiter>(new EventWaiter); }},
-    {"spin", [] { return std::unique_ptr<Waiter>(new SpinWaiter); }},
-    {"predict", [] { return std::unique_ptr<Waiter>(new PredictWaiter); }},
-    {"gate", [] { return std::unique_ptr<Waiter>(new SpinWaiter); }},
-    {"doorbell", [] { return std::unique_ptr<Waiter>(new SpinWaiter); }},
-};
-
 }  // namespace
 
-std::unique_ptr<Waiter> make_waiter(std::string_view policy) {
-  for (const Policy& candidate : kPolicies) {
-    if (policy == candidate.name) return candidate.make();
+std::string name_of(Policy policy) {
+  switch (policy) {
+    case Policy::blocking:
+      return "blocking";
+    case Policy::event:
+      return "event";
+    case Policy::spin:
+      return "spin";
+    case Policy::predict:
+      return "predict";
+    case Policy::gate:
+      return "gate";
+    case Policy::doorbell:
+      return "doorbell";
   }
+  TANDEM_CHECK(false, "a waiting policy without a name");
+}
+
+Policy policy_named(std::string_view name) {
   std::string names;
-  for (const auto& name : waiter_names()) names += (names.empty() ? "" : ", ") + name;
-  throw Error("unknown waiting policy", std::string(policy), "Use one of: " + names);
+  for (const Policy policy : kPolicies) {
+    if (name == name_of(policy)) return policy;
+    names += (names.empty() ? "" : ", ") + name_of(policy);
+  }
+  throw Error("unknown waiting policy", std::string(name), "Use one of: " + names);
 }
 
 std::vector<std::string> waiter_names() {
   std::vector<std::string> names;
-  for (const Policy& candidate : kPolicies) names.emplace_back(candidate.name);
+  for (const Policy policy : kPolicies) names.push_back(name_of(policy));
   return names;
+}
+
+std::unique_ptr<Waiter> make_waiter(Policy policy) {
+  switch (policy) {
+    case Policy::blocking:
+      return std::make_unique<BlockingWaiter>();
+    case Policy::event:
+      return std::make_unique<EventWaiter>();
+    case Policy::predict:
+      return std::make_unique<PredictWaiter>();
+    case Policy::spin:
+    case Policy::gate:
+    case Policy::doorbell:
+      return std::make_unique<SpinWaiter>();
+  }
+  TANDEM_CHECK(false, "a waiting policy without a waiter");
 }
 
 }  // namespace tandem::sync

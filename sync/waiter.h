@@ -8,6 +8,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -42,9 +43,14 @@ class Waiter {
   virtual WaitReport wait(const Flag& flag, uint32_t epoch, const WaitContext& context) = 0;
 };
 
-// The policies by name (docs/sync.md): "blocking", "event", "spin", "predict", "gate", "doorbell". The last two differ
-// from "spin" in how work is handed over, not in how its end is seen. Unknown name: Error listing these.
-std::unique_ptr<Waiter> make_waiter(std::string_view policy);
-std::vector<std::string> waiter_names();
+// The policies (docs/sync.md). The last two differ from `spin` in how work is handed over, not in how its end is seen.
+enum class Policy : uint8_t { blocking, event, spin, predict, gate, doorbell };
+inline constexpr Policy kPolicies[] = {Policy::blocking, Policy::event, Policy::spin,
+                                       Policy::predict,  Policy::gate,  Policy::doorbell};
+
+std::string name_of(Policy policy);          // "blocking"
+Policy policy_named(std::string_view name);  // Error that lists them
+std::vector<std::string> waiter_names();     // of all policies, in their order
+std::unique_ptr<Waiter> make_waiter(Policy policy);
 
 }  // namespace tandem::sync

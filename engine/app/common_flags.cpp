@@ -225,6 +225,11 @@ void add_engine_flags(CLI::App& app, CommonFlags& flags) {
   app.add_option("--sync", flags.sync, "how the host waits for a device")
       ->check(CLI::IsMember(sync::waiter_names()))
       ->capture_default_str();
+  app.add_option("--deadline", flags.deadline_seconds,
+                 "seconds after which a wait for a device is an error: longer than a slow one may take for a pass")
+      ->check(finite_range(0.001, 1e6))
+      ->envname("TANDEM_DEADLINE")
+      ->capture_default_str();
   app.add_option(
          "--submit", flags.submit,
          "when GPU steps are submitted that wait for the NPU: ahead (all at once), follow (when the NPU has ended), "

@@ -42,6 +42,7 @@ struct CommonFlags {
   ExpertRules experts;      // of plans that put experts on the NPU
   std::string calibration;  // file of calibrate-moe; "": experts are counted while the model runs
   std::string sync = "predict";
+  double deadline_seconds = 120;  // of every wait
   std::string submit = "ahead";
   std::string compile = "background";  // or "now"
   bool pack_cache = false;             // keeps packed weights on disk

@@ -34,15 +34,15 @@ DeviceTraits traits_of(const Device& device) {
   return traits;
 }
 
-void require_policy(const DeviceInfo& info, std::string_view policy) {
+void require_policy(const DeviceInfo& info, sync::Policy policy) {
   std::string passed;
   for (const PolicyTest& test : info.policies) {
     if (test.policy == policy && test.passed) return;
     if (test.policy == policy)
-      throw Error("a waiting policy is switched off", test.policy + " on " + info.id, test.reason);
-    if (test.passed) passed += (passed.empty() ? "" : ", ") + test.policy;
+      throw Error("a waiting policy is switched off", name_of(test.policy) + " on " + info.id, test.reason);
+    if (test.passed) passed += (passed.empty() ? "" : ", ") + name_of(test.policy);
   }
-  throw Error("unknown waiting policy", std::string(policy) + " on " + info.id, "What passed here: " + passed);
+  throw Error("a waiting policy was not tried", name_of(policy) + " on " + info.id, "What passed here: " + passed);
 }
 
 void refuse_litmus(const DeviceInfo& info) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,11 +22,11 @@ using OnLongWork = std::function<void(const std::string& what)>;
 using DeviceParameters = std::map<std::string, std::string>;
 
 struct DeviceOptions {
-  std::vector<int> gpu_cores, npu_cores;  // layout of the host's cores (run/core_layout.h); empty: not pinned
-  std::string gpu_family;                 // "", "simd", "simt": override what the device reports (tests)
-  bool force_copies = false;              // pretend memory is not shared (tests)
-  std::string sync_policy = "predict";    // one of sync::waiter_names(); docs/sync.md
-  std::chrono::milliseconds wait_deadline = sync::kWaitDeadline;  // of a step's wait for another device
+  std::vector<int> gpu_cores, npu_cores;   // layout of the host's cores (run/core_layout.h); empty: not pinned
+  std::optional<KernelFamily> gpu_family;  // in the place of what the device reports (tests)
+  bool force_copies = false;               // pretend memory is not shared (tests)
+  sync::Policy sync_policy = sync::Policy::predict;
+  std::chrono::milliseconds wait_deadline = sync::kWaitDeadline;  // of each wait
   std::string program_folder;   // where compiled OpenCL programs are kept between runs; empty: nowhere
   OnLongWork on_long_work;      // compiling and keeping programs
   Precautions precautions;      // steps of opening a GPU to be spared, beside those known of its driver
@@ -45,6 +46,8 @@ struct DeviceFactory {
   std::unique_ptr<Device> (*open)(int index, const DeviceOptions& options);
   std::vector<std::string> parameters{};  // names of those it takes
   bool numbered = true;                   // "npu:0"; else there is one, "host"
+  // However often such a device is opened, the same workers run its kernels, on the cores that its driver was told.
+  bool shares_workers = false;
 };
 
 }  // namespace tandem

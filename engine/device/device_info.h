@@ -3,8 +3,9 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
+
+#include "sync/waiter.h"
 
 namespace tandem {
 
@@ -12,7 +13,7 @@ enum class DeviceKind { gpu, npu, host };
 enum class KernelFamily { none, simd, simt };
 
 struct PolicyTest {
-  std::string policy;  // "blocking", "event", "spin", "predict", "gate", "doorbell"
+  sync::Policy policy = sync::Policy::blocking;
   bool passed = false;
   std::string reason;  // why not, or what was measured
 };
@@ -24,16 +25,17 @@ struct DeviceInfo {
   KernelFamily family = KernelFamily::none;
   int64_t memory_bytes = 0, max_allocation_bytes = 0;
   int compute_units = 0;
-  std::vector<int> cores;      // host cores its work runs on; empty: none or unknown
-  bool zero_copy = false;      // proven at start
-  std::string zero_copy_note;  // how it was proven, or why not
-  bool fused_fma = false;      // proven at start: the numeric contract holds across devices
-  bool rounds_to_f16 = false;  // matmul operands, weights too: bits of its own where those are no halves
-  bool static_graphs = false;  // a program is a graph compiled for its numbers of tokens: few sizes are at hand
-  bool models_time = false;    // estimate() is the clock of a chip that this device stands for
-  std::string thread_of;       // id of the device on whose thread it works, in turn with it; "": on one of its own
-  bool shares_thread = false;  // another device may work on its thread (open_host_on)
-  std::string parameters;      // what it was opened with, "delay_us=100": as DeviceOptions::parameters, in their order
+  std::vector<int> cores;       // host cores its work runs on; empty: none or unknown
+  bool zero_copy = false;       // proven at start
+  std::string zero_copy_note;   // how it was proven, or why not
+  bool vector_kernels = false;  // its kernels name vectors as wide as a core's registers
+  bool fused_fma = false;       // proven at start: the numeric contract holds across devices
+  bool rounds_to_f16 = false;   // matmul operands, weights too: bits of its own where those are no halves
+  bool static_graphs = false;   // a program is a graph compiled for its numbers of tokens: few sizes are at hand
+  bool models_time = false;     // estimate() is the clock of a chip that this device stands for
+  std::string thread_of;        // id of the device on whose thread it works, in turn with it; "": on one of its own
+  bool shares_thread = false;   // another device may work on its thread (open_host_on)
+  std::string parameters;       // what it was opened with, "delay_us=100": as DeviceOptions::parameters, in their order
   std::vector<PolicyTest> policies;
 };
 
@@ -42,7 +44,7 @@ struct Support {
   std::string reason;  // why not
 };
 
-// Error with the reason when the policy did not pass (or is unknown).
-void require_policy(const DeviceInfo& info, std::string_view policy);
+// Error with the reason when the policy did not pass, or was not tried.
+void require_policy(const DeviceInfo& info, sync::Policy policy);
 
 }  // namespace tandem

@@ -48,7 +48,7 @@ class PairTrial {
     context.deadline = bound_;
     std::string failure;
     try {
-      sync::make_waiter("spin")->wait(taken, kHandOvers, context);
+      sync::make_waiter(sync::Policy::spin)->wait(taken, kHandOvers, context);
     } catch (const Error& error) {
       failure = error.what();
       sent.fail(failure);  // nobody waits on

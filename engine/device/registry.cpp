@@ -90,7 +90,14 @@ Named find(std::string_view text) {
 
 std::vector<DeviceFactory> device_factories() {
   std::vector<DeviceFactory> all = {
-      {"opencl", DeviceKind::gpu, "GPUs and CPU devices through OpenCL", opencl_device_count, open_opencl_device},
+      {"opencl",
+       DeviceKind::gpu,
+       "GPUs and CPU devices through OpenCL",
+       opencl_device_count,
+       open_opencl_device,
+       {},
+       true,
+       true},
       {"vulkan", DeviceKind::gpu, "GPUs and CPU devices through Vulkan", vulkan_device_count, open_vulkan_device},
       {"npu", DeviceKind::npu, "the emulated neural processing unit", npu_device_count, open_npu_device, {"params"}},
       {"host", DeviceKind::host, "plain loops on the host's cores", host_device_count, open_host_device, {}, false},
@@ -115,7 +122,7 @@ std::unique_ptr<Device> open_host_on(Device& other, const DeviceOptions& options
   return open_host_beside(*thread, options);
 }
 
-DeviceKind device_kind(std::string_view text) { return find(text).factory.kind; }
+DeviceFactory device_factory(std::string_view text) { return find(text).factory; }
 
 std::string first_device(DeviceKind kind) {
   const std::vector<std::string> ids = available([&](const DeviceFactory& one) { return one.kind == kind; });

@@ -23,8 +23,9 @@ std::unique_ptr<Device> open_device(std::string_view id, const DeviceOptions& op
 std::unique_ptr<Device> open_host_on(Device& other, const DeviceOptions& options);
 std::vector<std::string> available_devices();  // ids in order of preference: real GPUs, CPU devices, NPUs, the host
 
-DeviceKind device_kind(std::string_view id);  // of what open_device() would open; Error when there is nothing like it
-std::string first_device(DeviceKind kind);    // of the available ones; "": there is none
+DeviceFactory device_factory(std::string_view id);  // that open_device() would use; Error when there is nothing like it
+inline DeviceKind device_kind(std::string_view id) { return device_factory(id).kind; }
+std::string first_device(DeviceKind kind);  // of the available ones; "": there is none
 inline std::string best_gpu() { return first_device(DeviceKind::gpu); }
 
 // Devices and whole drivers that are here, and end the process that uses them: nothing chooses them, and opening one is

@@ -4,7 +4,7 @@
 
 namespace tandem {
 
-StepWaits::StepWaits(const std::string& device, std::string_view policy, std::chrono::milliseconds deadline)
+StepWaits::StepWaits(const std::string& device, sync::Policy policy, std::chrono::milliseconds deadline)
     : device_(device),
       raiser_("that raises it (" + device + " waits)"),
       deadline_(deadline),

@@ -19,8 +19,7 @@ namespace tandem {
 
 class StepWaits {
  public:
-  // Error when the policy is unknown.
-  StepWaits(const std::string& device, std::string_view policy, std::chrono::milliseconds deadline);
+  StepWaits(const std::string& device, sync::Policy policy, std::chrono::milliseconds deadline);
   // predictor: of this step's waits.
   void wait(std::string_view step, std::span<const sync::WaitFor> waits, uint32_t base,
             sync::DurationPredictor& predictor);

@@ -78,7 +78,7 @@ ThreadDevice::ThreadDevice(DeviceInfo info, std::unique_ptr<Processor> processor
 }
 
 ThreadDevice::~ThreadDevice() {
-  fail("the device was closed");
+  failure_.keep("the device was closed");
   waits_.close();
   if (!own_thread_) thread_.drain(deadline_);  // what is queued there refers to this device
 }
@@ -131,14 +131,14 @@ void ThreadDevice::launch(std::shared_ptr<const LaunchSequence> sequence, uint32
 }
 
 void ThreadDevice::execute(ThreadProgram& program, const PlannedLaunch& planned, uint32_t base) {
-  std::string broken = failure();
+  std::string broken = failure_.message();
   if (broken.empty()) {
     try {
       waits_.wait(program.name, planned.waits, base, program.waits);
       run(program);
     } catch (const std::exception& error) {
       broken = info_.id + ", step '" + program.name + "': " + error.what();
-      fail(broken);
+      failure_.keep(broken);
     }
   }
   if (!planned.signal.flag) return;
@@ -163,22 +163,7 @@ void ThreadDevice::finish(std::chrono::milliseconds deadline) {
     throw Error("the device did not finish within " + std::to_string(deadline.count()) + " ms", info_.id,
                 "a step may wait for a flag that nobody raises, or there is more to do than that");
   }
-  std::lock_guard lock(mutex_);
-  const std::string message = std::exchange(failure_, "");
-  failed_ = false;
-  if (!message.empty()) throw Error("a step failed", info_.id, message);
-}
-
-std::string ThreadDevice::failure() const {
-  if (!failed_) return "";
-  std::lock_guard lock(mutex_);
-  return failure_;
-}
-
-void ThreadDevice::fail(const std::string& message) {
-  std::lock_guard lock(mutex_);
-  if (failure_.empty()) failure_ = message;
-  failed_ = true;
+  if (const std::string message = failure_.take(); !message.empty()) throw Error("a step failed", info_.id, message);
 }
 
 std::vector<DeviceSpan> ThreadDevice::take_spans() {
@@ -186,7 +171,7 @@ std::vector<DeviceSpan> ThreadDevice::take_spans() {
   return std::exchange(spans_, {});
 }
 
-std::unique_ptr<SyncProbe> ThreadDevice::sync_probe(std::string_view policy, double work_seconds) {
+std::unique_ptr<SyncProbe> ThreadDevice::sync_probe(sync::Policy policy, double work_seconds) {
   require_policy(info_, policy);
   return make_thread_probe(info_.id, thread_, policy, work_seconds);
 }

@@ -19,6 +19,7 @@
 #include "engine/device/device_factory.h"
 #include "engine/device/lab/lab.h"
 #include "engine/device/step_waits.h"
+#include "sync/first_failure.h"
 #include "sync/worker.h"
 
 namespace tandem {
@@ -72,21 +73,19 @@ class ThreadDevice final : public Device, private DeviceLab {
   void describe(const DeviceOptions& options);
   void execute(ThreadProgram& program, const PlannedLaunch& planned, uint32_t base);
   void run(const ThreadProgram& program);
-  std::string failure() const;
-  void fail(const std::string& message);
 
   void record_spans(bool on) override { recording_ = on; }
   std::vector<DeviceSpan> take_spans() override;
-  std::unique_ptr<SyncProbe> sync_probe(std::string_view policy, double work_seconds) override;
+  std::unique_ptr<SyncProbe> sync_probe(sync::Policy policy, double work_seconds) override;
   std::unique_ptr<LitmusAgent> litmus_agent() override;
 
   DeviceInfo info_;
   const std::chrono::milliseconds deadline_;  // of what was queued before it is closed
   const std::unique_ptr<Processor> processor_;
   StepWaits waits_;
-  mutable std::mutex mutex_;  // of failure_ and spans_
-  std::string failure_;
-  std::atomic<bool> failed_ = false, recording_ = false;  // asked before every step
+  sync::FirstFailure failure_;
+  std::atomic<bool> recording_ = false;  // asked before every step
+  mutable std::mutex mutex_;             // of spans_
   std::vector<DeviceSpan> spans_;
   std::unique_ptr<sync::Worker> own_thread_;  // last: it uses everything above, and ends first
   sync::Worker& thread_;

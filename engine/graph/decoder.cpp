@@ -97,7 +97,7 @@ class Builder {
     op.y_stride = c_.heads * c_.head_dim_v;
     op.positions = advanced(b_.positions, first_ * static_cast<int64_t>(sizeof(int32_t)));
     op.cache = cache;
-    op.scale = c_.attention_scale();
+    op.score = {c_.attention_scale(), c_.attention_cap};
     op.window = window_;
     op.round_f16 = options_.round_f16;
     op.scratch = b_.scratch;
@@ -181,8 +181,8 @@ class Builder {
     op.add = column(b_.projected, (S_ - op.S) * c_.hidden);
     add("output_norm", op);
     matmul("output", w_.output, b_.normed, batch_.outputs, b_.logits);
-    if (c_.logit_scale != 1)
-      add("logit_scale", Scale{batch_.outputs, c_.vocabulary, b_.logits, c_.vocabulary, c_.logit_scale});
+    if (c_.logit_scale != 1 || c_.logit_cap > 0)
+      add("logit_scale", Scale{batch_.outputs, c_.vocabulary, b_.logits, c_.vocabulary, c_.logit_scale, c_.logit_cap});
   }
 
   RmsNorm norm_of(const Operand& weight, const Operand& bias) const {

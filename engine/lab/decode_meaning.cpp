@@ -41,7 +41,7 @@ DecodeMeaning decode_meaning(const std::string& model, const Plan& plan, const L
       if (waits[i] > 0) meaning.notes.push_back(id + " was not measured");
       continue;
     }
-    const SyncRow* blocking = result.find(id, "blocking", shortest_work(*measured));
+    const SyncRow* blocking = result.find(id, sync::Policy::blocking, shortest_work(*measured));
     if (!blocking) {
       meaning.notes.push_back("\"blocking\" was not measured on " + id);
       continue;
@@ -49,7 +49,7 @@ DecodeMeaning decode_meaning(const std::string& model, const Plan& plan, const L
     for (const SyncRow& row : measured->rows) {
       if (row.spinners != 0 || row.status != RowStatus::measured || row.work_seconds != blocking->work_seconds)
         continue;
-      if (row.policy == "blocking") continue;
+      if (row.policy == sync::Policy::blocking) continue;
       meaning.savings.push_back({id, row.policy, waits[i], waits[i] * (blocking->overhead.p50 - row.overhead.p50)});
     }
   }

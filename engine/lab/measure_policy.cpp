@@ -54,7 +54,7 @@ class Row {
       row_.to_device = summarise(samples.to_device);
       row_.to_host = summarise(samples.to_host);
     }
-    if (request_.policy == "predict") row_.prediction_error = predictor_.relative_error();
+    if (request_.policy == sync::Policy::predict) row_.prediction_error = predictor_.relative_error();
     row_.single_per_second = one_by_one();
     row_.chained_per_second = chain();
     if (request_.neighbour_seconds > 0) row_.neighbour_slowdown = slow_a_neighbour_down();

@@ -18,7 +18,7 @@
 namespace tandem::sync_lab {
 
 struct RowRequest {
-  std::string policy;
+  sync::Policy policy = sync::Policy::blocking;
   double work_seconds = 0;
   int rounds = 0;                // of each pass; 0: by the length of a step
   double row_seconds = 1;        // passes end early after so long each

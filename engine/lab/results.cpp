@@ -33,7 +33,7 @@ bool LabResult::lost_steps() const {
   });
 }
 
-const SyncRow* LabResult::find(const std::string& device, const std::string& policy, double work_seconds) const {
+const SyncRow* LabResult::find(const std::string& device, sync::Policy policy, double work_seconds) const {
   for (const DeviceResult& candidate : devices) {
     if (candidate.id != device) continue;
     for (const SyncRow& row : candidate.rows) {

@@ -9,6 +9,7 @@
 
 #include "engine/lab/machine.h"
 #include "engine/plan/prediction/statistics.h"
+#include "sync/waiter.h"
 
 namespace tandem::sync_lab {
 
@@ -21,7 +22,7 @@ const char* name_of(RowStatus status);
 
 // One waiting policy of one device with steps of one length.
 struct SyncRow {
-  std::string policy;
+  sync::Policy policy = sync::Policy::blocking;
   double work_seconds = 0;
   int spinners = 0;  // other threads that held a core each; 0: the normal case
   RowStatus status = RowStatus::measured;
@@ -38,7 +39,7 @@ struct SyncRow {
   double single_per_second = 0;                    // steps that the host starts one by one, without a rest
   double chained_per_second = 0;                   // steps handed over together: one signal, each after the one before
   std::optional<double> neighbour_slowdown;        // share of its speed that a neighbour on the waiter's core loses
-  std::optional<double> prediction_error;          // of "predict": mean relative error of the run's own predictor
+  std::optional<double> prediction_error;          // of `predict`: mean relative error of the run's own predictor
 };
 
 // A cache line's way to and fro between the core that waits for a device and one that the device works on: what a
@@ -67,9 +68,10 @@ struct DeviceResult {
 
 // What a decode step of a model would gain, computed from measured values.
 struct DecodeSaving {
-  std::string device, policy;
+  std::string device;
+  sync::Policy policy = sync::Policy::blocking;
   int waits = 0;             // of a decode step, for this device
-  double saved_seconds = 0;  // against "blocking"
+  double saved_seconds = 0;  // against `blocking`
 };
 struct DecodeMeaning {
   std::string model, plan;
@@ -98,7 +100,7 @@ struct LabResult {
   double seconds = 0;  // the whole run took
 
   bool lost_steps() const;
-  const SyncRow* find(const std::string& device, const std::string& policy, double work_seconds) const;
+  const SyncRow* find(const std::string& device, sync::Policy policy, double work_seconds) const;
 };
 
 }  // namespace tandem::sync_lab

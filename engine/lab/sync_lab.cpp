@@ -27,11 +27,13 @@ std::string text_of(double seconds) {
   return text;
 }
 
+std::vector<sync::Policy> all_policies() { return {std::begin(sync::kPolicies), std::end(sync::kPolicies)}; }
+
 class Lab {
  public:
   explicit Lab(const LabOptions& options)
       : options_(options),
-        policies_(options.policies.empty() ? sync::waiter_names() : options.policies),
+        policies_(options.policies.empty() ? all_policies() : options.policies),
         usable_(usable_cores()) {}
 
   LabResult run() {
@@ -67,7 +69,7 @@ class Lab {
     LineMeter line(line_cores(result.waiter_core, result.cores));
     // Lengths outside, policies inside: what is compared is measured side by side.
     for (const double work : options_.work_seconds) {
-      for (const std::string& policy : policies_) {
+      for (const sync::Policy policy : policies_) {
         const bool judged = work == *std::ranges::min_element(options_.work_seconds) && policy == judged_policy();
         announce(id, policy, work, "");
         if (judged) line.read_before();
@@ -76,7 +78,7 @@ class Lab {
       }
     }
     line.into(result);
-    for (const std::string& policy : policies_) {
+    for (const sync::Policy policy : policies_) {
       RowRequest crowded = request(result, policy, crowded_work());
       crowded.spinner_cores = usable_;
       crowded.neighbour_seconds = 0;
@@ -88,12 +90,12 @@ class Lab {
   }
 
   // Whose row the cache line is measured beside: the one that is judged by it.
-  const std::string& judged_policy() const {
-    const auto doorbell = std::ranges::find(policies_, "doorbell");
+  sync::Policy judged_policy() const {
+    const auto doorbell = std::ranges::find(policies_, sync::Policy::doorbell);
     return doorbell == policies_.end() ? policies_.front() : *doorbell;
   }
 
-  RowRequest request(const DeviceResult& device, const std::string& policy, double work) const {
+  RowRequest request(const DeviceResult& device, sync::Policy policy, double work) const {
     constexpr double kNeighbour = 0.08, kQuickNeighbour = 0.01, kRow = 0.6, kQuickRow = 0.1, kChain = 0.03,
                      kQuickChain = 0.005;
     RowRequest request;
@@ -115,9 +117,9 @@ class Lab {
                                      [](double work) { return std::abs(std::log(std::max(work, kEmpty) / kWanted)); });
   }
 
-  void announce(const std::string& id, const std::string& policy, double work, const char* how) const {
+  void announce(const std::string& id, sync::Policy policy, double work, const char* how) const {
     if (options_.check) options_.check();
-    if (options_.progress) options_.progress(id + ", " + policy + ", steps of " + text_of(work) + how);
+    if (options_.progress) options_.progress(id + ", " + name_of(policy) + ", steps of " + text_of(work) + how);
   }
 
   std::vector<std::string> warnings() const {
@@ -139,7 +141,9 @@ class Lab {
       }
       double least = 0, worst = 0;
       for (const SyncRow& row : device.rows) {
-        if (row.status != RowStatus::measured || row.policy == "blocking" || row.policy == "event") continue;
+        if (row.status != RowStatus::measured || row.policy == sync::Policy::blocking ||
+            row.policy == sync::Policy::event)
+          continue;
         if (row.spinners > 0) worst = std::max(worst, row.round_trip.max);
         if (row.spinners == 0 && row.work_seconds == crowded_work())
           least = least == 0 ? row.round_trip.p50 : std::min(least, row.round_trip.p50);
@@ -156,7 +160,7 @@ class Lab {
   static constexpr int kCrowdedRounds = 40, kQuickCrowdedRounds = 8;
 
   const LabOptions& options_;
-  const std::vector<std::string> policies_;
+  const std::vector<sync::Policy> policies_;
   const std::vector<int> usable_;
   LabResult result_;
 };

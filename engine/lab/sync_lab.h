@@ -20,8 +20,8 @@
 namespace tandem::sync_lab {
 
 struct LabOptions {
-  std::vector<std::string> devices;   // ids
-  std::vector<std::string> policies;  // empty: all
+  std::vector<std::string> devices;    // ids
+  std::vector<sync::Policy> policies;  // empty: all
   std::vector<double> work_seconds{0, 10e-6, 100e-6, 1e-3, 10e-3};
   int rounds = 0;      // of each row; 0: by the length of its steps
   bool quick = false;  // few rounds and no neighbour above a millisecond: shows that it works

@@ -25,7 +25,7 @@ std::string us(double seconds) {
   return text;
 }
 
-const SyncRow* row_of(const DeviceResult& device, const std::string& policy, double work) {
+const SyncRow* row_of(const DeviceResult& device, sync::Policy policy, double work) {
   for (const SyncRow& row : device.rows) {
     if (row.policy == policy && row.work_seconds == work && row.spinners == 0 && row.status == RowStatus::measured)
       return &row;
@@ -46,7 +46,7 @@ Target target(const LabResult& result, Target wanted, const Look& look) {
 }
 
 std::optional<Finding> doorbell_against_limit(const DeviceResult& device) {
-  const SyncRow* row = row_of(device, "doorbell", 0);
+  const SyncRow* row = row_of(device, sync::Policy::doorbell, 0);
   if (!row || !device.limit) return {};
   const CacheLine& limit = *device.limit;
   if (!limit.steady()) {
@@ -60,13 +60,14 @@ std::optional<Finding> doorbell_against_limit(const DeviceResult& device) {
 }
 
 std::optional<Finding> gate_time(const DeviceResult& device) {
-  const SyncRow* row = row_of(device, "gate", 0);
+  const SyncRow* row = row_of(device, sync::Policy::gate, 0);
   if (!row) return {};
   return Finding{row->round_trip.p50 * 1e6, "gate opened to the empty step's flag"};
 }
 
 std::optional<Finding> doorbell_against_blocking(const DeviceResult& device) {
-  const SyncRow *doorbell = row_of(device, "doorbell", 0), *blocking = row_of(device, "blocking", 0);
+  const SyncRow *doorbell = row_of(device, sync::Policy::doorbell, 0),
+                *blocking = row_of(device, sync::Policy::blocking, 0);
   if (!doorbell || !blocking || doorbell->round_trip.p50 <= 0) return {};
   return Finding{blocking->round_trip.p50 / doorbell->round_trip.p50,
                  "empty step " + us(blocking->round_trip.p50) + " against " + us(doorbell->round_trip.p50)};
@@ -74,7 +75,8 @@ std::optional<Finding> doorbell_against_blocking(const DeviceResult& device) {
 
 std::optional<std::pair<const SyncRow*, const SyncRow*>> predict_and_spin(const DeviceResult& device) {
   constexpr double kJudgedAt = 1e-3;
-  const SyncRow *predict = row_of(device, "predict", kJudgedAt), *spin = row_of(device, "spin", kJudgedAt);
+  const SyncRow *predict = row_of(device, sync::Policy::predict, kJudgedAt),
+                *spin = row_of(device, sync::Policy::spin, kJudgedAt);
   if (!predict || !spin) return {};
   return std::pair{predict, spin};
 }

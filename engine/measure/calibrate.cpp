@@ -50,6 +50,9 @@ double weight_bytes_of(const std::vector<Operator>& operators) {
   return bytes;
 }
 
+// What a hand-over between GPU and NPU costs, by a difference: the parts of all cut products run once in turn, each
+// side waiting for the other, and once side by side without waits. The norms that make the sides wait are taken off
+// too, as what a list of twice as many takes longer than a list of them.
 class Chain {
  public:
   Chain(Executor& executor, Device& gpu, Device& npu, std::span<const Operator> pass)

@@ -13,6 +13,7 @@ namespace tandem {
 #define TANDEM_ARCHITECTURES(EACH) \
   EACH(deepseek)                   \
   EACH(deepseek2)                  \
+  EACH(gemma2)                     \
   EACH(gemma3)                     \
   EACH(granite)                    \
   EACH(internlm2)                  \

@@ -91,10 +91,22 @@ float factor(const ConfigKeys& keys, const char* key, float otherwise = 1.0f) {
   return static_cast<float>(value);
 }
 
+// Files that have none leave it to the architecture.
+constexpr const char *kAttentionCap = "attn_logit_softcapping", *kLogitCap = "final_logit_softcapping";
+
+float cap(const ConfigKeys& keys, const char* key) {
+  const auto value = keys.number(key);
+  if (!value) return 0.0f;
+  if (!(*value > 0.0 && *value < 1e6)) keys.fail(key, "found " + std::to_string(*value) + ", expected above 0, to 1e6");
+  return static_cast<float>(*value);
+}
+
 void read_scales(const ConfigKeys& keys, const std::function<bool(std::string_view)>& is_known, ModelConfig& config) {
   if (is_known("embedding_scale")) config.embedding_scale = factor(keys, "embedding_scale");
   if (is_known("residual_scale")) config.residual_scale = factor(keys, "residual_scale");
   if (is_known("logit_scale")) config.logit_scale = 1.0f / factor(keys, "logit_scale");  // files have the divisor
+  if (is_known(kAttentionCap)) config.attention_cap = cap(keys, kAttentionCap);
+  if (is_known(kLogitCap)) config.logit_cap = cap(keys, kLogitCap);
   if (is_known("attention.scale")) config.given_attention_scale = factor(keys, "attention.scale", 0.0f);
 }
 

@@ -88,6 +88,8 @@ struct ModelConfig {
   // Factors: on the embeddings, on what a block adds to the residual stream, on the logits.
   float embedding_scale = 1.0f, residual_scale = 1.0f, logit_scale = 1.0f;
   float given_attention_scale = 0.0f;  // 0: that of head_dim
+  // Soft caps of attention's scores and of the logits: x becomes cap * tanh(x / cap). 0: none.
+  float attention_cap = 0.0f, logit_cap = 0.0f;
 
   // Factor on the scores before the softmax.
   float attention_scale() const {

@@ -116,6 +116,8 @@ void set_variants(GgufWriter& writer, const std::string& prefix, const ModelConf
   set("embedding_scale", config.embedding_scale);
   set("residual_scale", config.residual_scale);
   set("logit_scale", 1.0f / config.logit_scale);
+  if (config.attention_cap > 0) set("attn_logit_softcapping", config.attention_cap);
+  if (config.logit_cap > 0) set("final_logit_softcapping", config.logit_cap);
   set("attention.sliding_window", static_cast<uint32_t>(config.window));
   set("attention.layer_norm_epsilon", config.norm_eps);
   if (config.window_rope) set("rope.freq_base_swa", config.window_rope->base);

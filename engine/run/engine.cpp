@@ -192,7 +192,7 @@ int64_t Engine::rows_for_experts(int64_t tokens) const {
 void Engine::set_up_plans() {
   ExecutorOptions executor;
   executor.deadline = options_.wait_deadline;
-  executor.sync_policy = layout_.may_spin ? options_.sync_policy : "blocking";
+  executor.sync_policy = layout_.may_spin ? options_.sync_policy : sync::Policy::blocking;
   for (const auto& device : devices_) {
     const auto& cores = device->info().cores;
     if (std::ranges::find(cores, layout_.orchestrator) != cores.end())
@@ -300,9 +300,9 @@ void Engine::open_devices() {
   device_options.gpu_family = options_.gpu_family;
   device_options.force_copies = options_.force_copies;
   device_options.wait_deadline = options_.wait_deadline;
-  device_options.sync_policy = layout_.may_spin ? options_.sync_policy : "blocking";
+  device_options.sync_policy = layout_.may_spin ? options_.sync_policy : sync::Policy::blocking;
   if (device_options.sync_policy != options_.sync_policy)
-    notes_.push_back("there is one core: waits are blocking, not " + options_.sync_policy);
+    notes_.push_back("there is one core: waits are blocking, not " + name_of(options_.sync_policy));
   device_options.program_folder = options_.program_folder;
   device_options.on_long_work = options_.on_long_work;
   configure_drivers(device_options);

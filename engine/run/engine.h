@@ -55,14 +55,14 @@ struct EngineOptions {
   // Tokens of the graphs that the NPU has, rising (H3): other lengths are cut or padded, but for the plan `online`.
   std::vector<int64_t> graph_tokens = {1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 128, 256, 512, 1024};
   bool tries_plans = true;  // tests: false: the plan `tensor` is what its solver says
-  std::string sync_policy = "predict";
+  sync::Policy sync_policy = sync::Policy::predict;
   std::chrono::milliseconds wait_deadline = sync::kWaitDeadline;  // of a pass, and of each wait within it
   // H7: ahead (every GPU step is queued at once), follow (when the NPU has ended what it waits for), dominant (follow
   // for prompts, ahead for single tokens).
   Submit submit = Submit::ahead;
   ExpertRules experts;                             // of plans that put experts on the NPU (NPUMoE)
   std::string calibration;                         // file of `calibrate-moe`; empty: experts are counted while it runs
-  std::string gpu_family;                          // tests: "simd", "simt"
+  std::optional<KernelFamily> gpu_family;          // tests: in the place of what the device reports
   bool force_copies = false;                       // tests: no zero copy
   std::string program_folder;                      // keeps compiled OpenCL programs for the next start; empty: nowhere
   std::optional<std::string> measurements;         // file that keeps them; nothing: the user's cache

@@ -52,7 +52,7 @@ Executor::Executor(sync::Pool& pool, std::vector<Device*> devices, ExecutorOptio
       bank_(pool, static_cast<uint32_t>(devices_.size()) + 1, "executor flags"),
       gate_(bank_.make("gate of the run")),
       waiter_(sync::make_waiter(options_.sync_policy)),
-      blocking_(sync::make_waiter("blocking")) {
+      blocking_(sync::make_waiter(sync::Policy::blocking)) {
   for (Device* device : devices_) flags_.emplace(device->info().id, bank_.make(device->info().id + " done"));
 }
 
@@ -165,13 +165,14 @@ void Executor::launch_all(PreparedPlan& prepared, uint32_t base) {
   std::vector<size_t> apart, sharing;
   for (size_t d = 0; d < prepared.devices_.size(); ++d) (shares_core(prepared, d) ? sharing : apart).push_back(d);
   launch_on(apart, prepared, base);
-  if (options_.sync_policy == "gate") gate_.raise(base);
+  if (options_.sync_policy == sync::Policy::gate) gate_.raise(base);
   launch_on(sharing, prepared, base);
 }
 
 // Whether the device's first step waits for the gate.
 bool Executor::gated(const PreparedPlan& prepared, size_t device) const {
-  return options_.sync_policy == "gate" && prepared.plan_.dominant == Dominant::gpu && !shares_core(prepared, device);
+  return options_.sync_policy == sync::Policy::gate && prepared.plan_.dominant == Dominant::gpu &&
+         !shares_core(prepared, device);
 }
 
 void Executor::launch_on(const std::vector<size_t>& devices, const PreparedPlan& prepared, uint32_t base) {

@@ -29,7 +29,7 @@ namespace tandem {
 struct ExecutorOptions {
   // How the end of a run is waited for (docs/sync.md). With "gate" the devices' queues are filled first, behind a flag
   // that is raised when all are.
-  std::string sync_policy = "predict";
+  sync::Policy sync_policy = sync::Policy::predict;
   std::chrono::milliseconds deadline = sync::kWaitDeadline;  // of one run
   // Devices whose host threads share the orchestrator's core: it never spins for them.
   std::vector<std::string> shares_core;

@@ -95,6 +95,8 @@ StopMatcher::StopMatcher(std::vector<std::string> stops) : stops_(std::move(stop
   std::erase_if(stops_, [](const std::string& stop) { return stop.empty(); });
 }
 
+// A stop string may arrive in pieces. What could be the beginning of one is held back until the next piece decides:
+// either the string is complete, and nothing from its first character on is given out, or it never was one.
 std::string StopMatcher::push(std::string_view text) {
   if (stopped_) return "";
   held_ += text;

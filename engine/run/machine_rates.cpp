@@ -119,8 +119,8 @@ PriorRates prior_of(const DeviceInfo& device) {
     const double units = std::max(1, device.compute_units);
     return {units * 128e9, units * 10e9, 5e-6};
   }
-  if (device.kind == DeviceKind::gpu && device.id.starts_with("vulkan")) factor = 0.1;  // shaders on a CPU
-  if (device.kind == DeviceKind::gpu && device.family == KernelFamily::simt) factor = 0.05;
+  if (device.kind == DeviceKind::gpu && !device.vector_kernels)
+    factor = device.family == KernelFamily::simt ? 0.05 : 0.1;  // work-items on a core
   if (device.kind == DeviceKind::host) factor = 0.8;
   factor *= static_cast<double>(std::max<size_t>(1, device.cores.size()));
   return {factor * core.flops_per_second, factor * core.bytes_per_second, core.launch_seconds};

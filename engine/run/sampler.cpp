@@ -77,6 +77,7 @@ void to_probabilities(std::vector<Candidate>& candidates, float temperature) {
   for (Candidate& c : candidates) c.probability = static_cast<float>(c.probability / sum);
 }
 
+// The shortest list of the likeliest candidates that have this mass together; the one that reaches it stays.
 void keep_top_p(std::vector<Candidate>& candidates, float p) {
   if (p >= 1) return;
   double mass = 0;
@@ -95,6 +96,8 @@ void keep_min_p(std::vector<Candidate>& candidates, float p) {
   std::erase_if(candidates, [least](const Candidate& c) { return c.probability < least; });
 }
 
+// By the inverse of the distribution: the probabilities lie one behind the other on a line, and the draw is a point of
+// it. What was left out of the candidates is missing from the line, so the point is scaled to the length that there is.
 int32_t draw(std::span<const Candidate> candidates, double uniform) {
   TANDEM_CHECK(!candidates.empty(), "nothing left to draw from");
   double mass = 0;

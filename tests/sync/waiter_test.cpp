@@ -27,7 +27,7 @@ class EveryWaiter : public ::testing::TestWithParam<std::string> {
 
 TEST_P(EveryWaiter, returns_at_once_when_the_flag_is_already_up) {
   flag_.raise(7);
-  EXPECT_LT(make_waiter(GetParam())->wait(flag_, 7, context_).seconds, 5.0);
+  EXPECT_LT(make_waiter(policy_named(GetParam()))->wait(flag_, 7, context_).seconds, 5.0);
 }
 
 TEST_P(EveryWaiter, returns_only_after_the_flag_was_raised) {
@@ -38,7 +38,7 @@ TEST_P(EveryWaiter, returns_only_after_the_flag_was_raised) {
     flag_.raise(1);
   });
   context_.predicted_seconds = 0.010;
-  const WaitReport report = make_waiter(GetParam())->wait(flag_, 1, context_);
+  const WaitReport report = make_waiter(policy_named(GetParam()))->wait(flag_, 1, context_);
   EXPECT_TRUE(raised);
   EXPECT_GT(report.seconds, 0.0);
   EXPECT_LE(report.spun_seconds, report.seconds);
@@ -53,7 +53,7 @@ TEST_P(EveryWaiter, survives_a_prediction_that_is_far_too_long_or_too_short) {
       flag_.raise(epoch);
     });
     context_.predicted_seconds = predicted;
-    make_waiter(GetParam())->wait(flag_, epoch, context_);
+    make_waiter(policy_named(GetParam()))->wait(flag_, epoch, context_);
     EXPECT_TRUE(flag_.reached(epoch));
     signaller.join();
   }
@@ -63,7 +63,7 @@ TEST_P(EveryWaiter, names_step_flag_device_and_epochs_when_the_deadline_passes) 
   context_.deadline = milliseconds(30);
   flag_.raise(4);
   try {
-    make_waiter(GetParam())->wait(flag_, 9, context_);
+    make_waiter(policy_named(GetParam()))->wait(flag_, 9, context_);
     FAIL() << "the wait ended without the flag";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("deadline"));
@@ -80,7 +80,7 @@ TEST_P(EveryWaiter, throws_the_failure_a_device_stored_while_it_waited) {
     flag_.fail("the kernel ran out of registers");
   });
   try {
-    make_waiter(GetParam())->wait(flag_, 1, context_);
+    make_waiter(policy_named(GetParam()))->wait(flag_, 1, context_);
     FAIL() << "a failed flag ended the wait normally";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("the kernel ran out of registers"));
@@ -98,7 +98,7 @@ TEST_P(EveryWaiter, hands_a_value_to_and_fro_between_threads) {
       Flag ping = bank.make("ping"), pong = bank.make("pong");
       constexpr uint32_t kRounds = 25;
       threads.emplace_back([&, w, ping, pong] {
-        auto waiter = make_waiter(GetParam());
+        auto waiter = make_waiter(policy_named(GetParam()));
         for (uint32_t round = 1; round <= kRounds; ++round) {
           waiter->wait(ping, round, context_);
           ++values[w];
@@ -106,7 +106,7 @@ TEST_P(EveryWaiter, hands_a_value_to_and_fro_between_threads) {
         }
       });
       threads.emplace_back([&, w, ping, pong] {
-        auto waiter = make_waiter(GetParam());
+        auto waiter = make_waiter(policy_named(GetParam()));
         for (uint32_t round = 1; round <= kRounds; ++round) {
           ++values[w];
           ping.raise(round);
@@ -130,10 +130,10 @@ TEST(PredictWaiter, says_that_it_overslept_when_the_flag_was_up_before_it_woke) 
     flag.raise(1);
   });
   WaitContext context{"step", "device", 0.6, milliseconds(5000), {}};
-  EXPECT_TRUE(make_waiter("predict")->wait(flag, 1, context).overslept);
+  EXPECT_TRUE(make_waiter(Policy::predict)->wait(flag, 1, context).overslept);
   signaller.join();
   context.predicted_seconds = 0.2;
-  EXPECT_FALSE(make_waiter("predict")->wait(flag, 1, context).overslept) << "it did not sleep at all";
+  EXPECT_FALSE(make_waiter(Policy::predict)->wait(flag, 1, context).overslept) << "it did not sleep at all";
 }
 
 // The flag is raised by nothing but the blocking call, so a policy that spins for ever never gets there.
@@ -146,7 +146,7 @@ TEST_P(EveryWaiter, comes_off_the_core_in_the_end_when_the_flag_does_not_come) {
       ++calls;
       flag_.raise(epoch);
     };
-    const WaitReport report = make_waiter(GetParam())->wait(flag_, epoch, context_);
+    const WaitReport report = make_waiter(policy_named(GetParam()))->wait(flag_, epoch, context_);
     EXPECT_EQ(calls, 1);
     EXPECT_LE(report.spun_seconds, report.seconds);
   }
@@ -156,7 +156,7 @@ TEST_P(EveryWaiter, ends_at_once_when_the_signal_was_raised_twice) {
   flag_.raise(1);
   flag_.raise(1);
   try {
-    make_waiter(GetParam())->wait(flag_, 2, context_);
+    make_waiter(policy_named(GetParam()))->wait(flag_, 2, context_);
     FAIL();
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("raised twice: epoch 1 after 1"));
@@ -169,7 +169,7 @@ TEST_P(EveryWaiter, throws_when_the_flag_was_reached_and_has_failed) {
   flag_.raise(1);
   flag_.fail("the copy behind it failed");
   try {
-    make_waiter(GetParam())->wait(flag_, 1, context_);
+    make_waiter(policy_named(GetParam()))->wait(flag_, 1, context_);
     FAIL() << "a failed flag ended the wait normally";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("the copy behind it failed"));
@@ -182,7 +182,7 @@ TEST(PredictWaiter, does_not_sleep_past_its_deadline) {
   FlagBank bank(pool, 1, "bank");
   Flag flag = bank.make("f");
   WaitContext context{"step", "device", 3600, milliseconds(20), {}};
-  EXPECT_THROW(make_waiter("predict")->wait(flag, 1, context), Error);
+  EXPECT_THROW(make_waiter(Policy::predict)->wait(flag, 1, context), Error);
 }
 
 // A signaller whose blocking call returns at once, because it has nothing to do, must not be asked in a tight loop.
@@ -196,7 +196,7 @@ TEST(BlockingWaiter, rests_between_looks_at_a_signaller_that_has_nothing_to_do) 
                         ++calls;
                         shortest = std::min(shortest, left);
                       }};
-  EXPECT_THROW(make_waiter("blocking")->wait(flag, 1, context), Error);
+  EXPECT_THROW(make_waiter(Policy::blocking)->wait(flag, 1, context), Error);
   EXPECT_LE(calls, 110) << "one a millisecond";
   EXPECT_LE(shortest, milliseconds(100)) << "what is left of the deadline is handed on";
 }
@@ -211,7 +211,7 @@ TEST(BlockingWaiter, names_the_step_when_the_signallers_own_call_gives_up_at_the
                         throw Error("the device did not finish in what was left", "opencl:0");
                       }};
   try {
-    make_waiter("blocking")->wait(flag, 1, context);
+    make_waiter(Policy::blocking)->wait(flag, 1, context);
     FAIL() << "the wait ended without the flag";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("a wait passed its deadline"));
@@ -227,7 +227,7 @@ TEST(BlockingWaiter, hands_on_what_the_signallers_own_call_says_before_the_deadl
   WaitContext context{"step", "opencl:0", 0, std::chrono::minutes(1),
                       [](milliseconds) { throw Error("the device is lost", "opencl:0"); }};
   try {
-    make_waiter("blocking")->wait(flag, 1, context);
+    make_waiter(Policy::blocking)->wait(flag, 1, context);
     FAIL() << "the wait ended without the flag";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("the device is lost"));
@@ -242,7 +242,7 @@ TEST(PredictWaiter, gives_the_thread_its_timer_slack_back) {
     FlagBank bank(pool, 1, "bank");
     Flag flag = bank.make("f");
     WaitContext context{"step", "device", 1e-3, milliseconds(5000), [&](milliseconds) { flag.raise(1); }};
-    make_waiter("predict")->wait(flag, 1, context);
+    make_waiter(Policy::predict)->wait(flag, 1, context);
     EXPECT_EQ(prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0), 40000);
   })
       .join();
@@ -257,13 +257,13 @@ TEST(BlockingWaiter, uses_the_signallers_own_blocking_call) {
                         ++calls;
                         flag.raise(1);
                       }};
-  make_waiter("blocking")->wait(flag, 1, context);
+  make_waiter(Policy::blocking)->wait(flag, 1, context);
   EXPECT_EQ(calls, 1);
 }
 
 TEST(Waiter, lists_the_policies_when_asked_for_an_unknown_one) {
   try {
-    make_waiter("hope");
+    policy_named("hope");
     FAIL();
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("blocking, event, spin, predict, gate, doorbell"));

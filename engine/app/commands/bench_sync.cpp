@@ -55,7 +55,7 @@ Plan decode_plan(const CommonFlags& flags) {
 sync_lab::LabOptions lab_options(const CommonFlags& flags, const BenchSyncFlags& bench) {
   sync_lab::LabOptions options;
   options.devices = flags.devices;
-  options.policies = bench.policies;
+  for (const std::string& name : bench.policies) options.policies.push_back(sync::policy_named(name));
   options.work_seconds.clear();
   for (const std::string& size : bench.sizes) options.work_seconds.push_back(parse_duration(size));
   std::ranges::sort(options.work_seconds);

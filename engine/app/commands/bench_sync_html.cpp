@@ -83,7 +83,7 @@ std::string row_of(const SyncRow& row, const DeviceResult& device, bool first) {
   std::string html = std::string("<tr") + (first ? " class=\"first\"" : "") + ">" +
                      cell(work_name(row.work_seconds) + (row.spinners > 0 ? ", crowded" : ""), "words") +
                      "<td class=\"policy\"><span class=\"" + policy_class(row.policy) + "\">&#9679;</span> " +
-                     escape_markup(row.policy) + "</td>";
+                     name_of(row.policy) + "</td>";
   if (row.status != RowStatus::measured) {
     return html + "<td class=\"words\" colspan=\"14\">" + name_of(row.status) + ": " + escape_markup(row.reason) +
            "</td></tr>\n";
@@ -177,8 +177,8 @@ std::string meaning(const DecodeMeaning& decode) {
                      "<div class=\"scroll\"><table>\n<tr><th class=\"words\">device</th><th class=\"words\">policy</th>"
                      "<th>waits</th><th>saved, µs</th></tr>\n";
   for (const DecodeSaving& saving : decode.savings) {
-    html += "<tr>" + cell(saving.device, "words") + cell(saving.policy, "words") + cell(std::to_string(saving.waits)) +
-            cell(microseconds(saving.saved_seconds)) + "</tr>\n";
+    html += "<tr>" + cell(saving.device, "words") + cell(name_of(saving.policy), "words") +
+            cell(std::to_string(saving.waits)) + cell(microseconds(saving.saved_seconds)) + "</tr>\n";
   }
   html += "</table></div>\n";
   for (const std::string& note : decode.notes) html += paragraph(note);

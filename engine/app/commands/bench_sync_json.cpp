@@ -27,9 +27,9 @@ json optional_number(const std::optional<double>& value, double scale = 1) {
 }
 
 json to_json(const SyncRow& row, const DeviceResult& device) {
-  json object = {{"policy", row.policy},        {"work_us", row.work_seconds * kMicro},
-                 {"spinners", row.spinners},    {"status", name_of(row.status)},
-                 {"reason", row.reason},        {"verified_steps", row.verified_steps},
+  json object = {{"policy", name_of(row.policy)}, {"work_us", row.work_seconds * kMicro},
+                 {"spinners", row.spinners},      {"status", name_of(row.status)},
+                 {"reason", row.reason},          {"verified_steps", row.verified_steps},
                  {"lost_steps", row.lost_steps}};
   if (row.status != RowStatus::measured) return object;
   object.update({{"round_trip", to_json(row.round_trip)},
@@ -92,7 +92,7 @@ json to_json(const DecodeMeaning& meaning) {
   json savings = json::array();
   for (const DecodeSaving& saving : meaning.savings) {
     savings.push_back({{"device", saving.device},
-                       {"policy", saving.policy},
+                       {"policy", name_of(saving.policy)},
                        {"waits", saving.waits},
                        {"saved_us", saving.saved_seconds * kMicro}});
   }

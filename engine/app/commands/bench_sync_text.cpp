@@ -75,7 +75,7 @@ std::string heading() {
 }
 
 std::string line_of(const SyncRow& row, const DeviceResult& device) {
-  std::string text = left(work_name(row.work_seconds), kWorkWidth) + left(row.policy, kPolicyWidth);
+  std::string text = left(work_name(row.work_seconds), kWorkWidth) + left(name_of(row.policy), kPolicyWidth);
   if (row.status != RowStatus::measured) return text + "  " + name_of(row.status) + ": " + row.reason + "\n";
   for (const Column& column : kColumns) text += right(column.cell(row, device), column.width);
   if (row.prediction_error) text += "  prediction off by " + number(*row.prediction_error * 100, 1) + " %";
@@ -136,7 +136,7 @@ void put_meaning(std::ostream& out, const DecodeMeaning& meaning) {
       << " steps and " << meaning.waits << " waits\n"
       << "  saved per decode step against \"blocking\" (computed: waits x difference of the measured medians)\n";
   for (const DecodeSaving& saving : meaning.savings) {
-    out << "  " << left(saving.device, 10) << left(saving.policy, kPolicyWidth)
+    out << "  " << left(saving.device, 10) << left(name_of(saving.policy), kPolicyWidth)
         << right(std::to_string(saving.waits), 5) << " waits " << right(microseconds(saving.saved_seconds), 9)
         << " us\n";
   }

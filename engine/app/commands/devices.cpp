@@ -73,7 +73,7 @@ json to_json(const Finding& finding) {
   const DeviceInfo& info = *finding.info;
   json policies = json::array();
   for (const PolicyTest& test : info.policies)
-    policies.push_back({{"policy", test.policy}, {"passed", test.passed}, {"reason", test.reason}});
+    policies.push_back({{"policy", name_of(test.policy)}, {"passed", test.passed}, {"reason", test.reason}});
   return {{"id", info.id},
           {"name", info.name},
           {"driver", info.driver},
@@ -115,7 +115,7 @@ void print(const Finding& finding) {
   std::cout << "  fused fma  " << noted(info.fused_fma, info.rounds_to_f16 ? "matmul operands rounded to f16" : "")
             << "\n";
   for (const PolicyTest& test : info.policies) {
-    std::cout << "  wait       " << test.policy << ": " << noted(test.passed, test.reason) << "\n";
+    std::cout << "  wait       " << name_of(test.policy) << ": " << noted(test.passed, test.reason) << "\n";
   }
 }
 

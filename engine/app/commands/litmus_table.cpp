@@ -34,12 +34,12 @@ class Sides {
   }
   std::unique_ptr<LitmusAgent> agent(const std::string& id, bool again) {
     if (id == kHostThread) return make_thread_litmus_agent(id, {});
-    const bool opencl = id.starts_with("opencl");
-    std::unique_ptr<Device>& device = open_[id + (again && !opencl ? " again" : "")];
+    const bool shared = device_factory(id).shares_workers;
+    std::unique_ptr<Device>& device = open_[id + (again && !shared ? " again" : "")];
     DeviceOptions options = options_;
-    if (!opencl) options.gpu_cores.clear();
+    if (!shared) options.gpu_cores.clear();
     if (!device) device = open_device(id, options);
-    if (again && opencl && device->info().compute_units < 2)
+    if (again && shared && device->info().compute_units < 2)
       throw Error("a device cannot meet itself", id, "its one worker runs one kernel at a time");
     return device->lab().litmus_agent();
   }

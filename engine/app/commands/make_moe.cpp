@@ -99,7 +99,7 @@ void make_routers(const CommonFlags& flags, const MakeMoeFlags& own, const GgufF
   DeviceOptions options;
   options.gpu_cores = layout.gpu;
   options.npu_cores = layout.npu;
-  if (!layout.may_spin) options.sync_policy = "blocking";
+  if (!layout.may_spin) options.sync_policy = sync::Policy::blocking;
   const auto device = open_device("host", options);
   Progress progress("reading", ProgressUnit::tokens, shows_progress(flags));
   const auto layers = static_cast<uint64_t>(model.config.layers);

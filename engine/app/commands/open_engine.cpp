@@ -1,5 +1,7 @@
 #include "engine/app/commands/open_engine.h"
 
+#include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -36,7 +38,8 @@ std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds&
   options.experts = flags.experts;
   options.calibration = flags.calibration;
   options.outputs = needs.outputs;
-  options.sync_policy = flags.sync;
+  options.sync_policy = sync::policy_named(flags.sync);
+  options.wait_deadline = std::chrono::milliseconds(std::llround(flags.deadline_seconds * 1000));
   options.submit = submit_of(flags);
   options.program_folder = gpu::default_cache_folder();
   if (needs.may_join_later && flags.compile == "background")

@@ -62,7 +62,7 @@ void horizontal_grid(SvgDrawing& drawing, const LogAxis& axis, double left, doub
 }
 
 std::string told(const SyncRow& row) {
-  return row.policy + ", " + work_name(row.work_seconds) + ": median " + microseconds(row.round_trip.p50) +
+  return name_of(row.policy) + ", " + work_name(row.work_seconds) + ": median " + microseconds(row.round_trip.p50) +
          " us, beyond the work " + microseconds(row.overhead.p50) + " us, processor time " +
          microseconds(row.cpu_thread_seconds) + " us";
 }
@@ -96,7 +96,7 @@ class Labels {
 
 }  // namespace
 
-std::string policy_class(std::string_view policy) { return "policy-" + std::string(policy); }
+std::string policy_class(sync::Policy policy) { return "policy-" + name_of(policy); }
 
 double telling_work(const DeviceResult& device) {
   constexpr double kWanted = 1e-3;
@@ -134,7 +134,7 @@ std::string latency_chart(const DeviceResult& device) {
     const SyncRow& row = *rows[i];
     const double y = kTop + 14 + kRowHeight * (static_cast<double>(i) + 0.5);
     const std::string colour = policy_class(row.policy);
-    drawing.text(kLeft - 10, y + 4, row.policy, TextAnchor::end, "name");
+    drawing.text(kLeft - 10, y + 4, name_of(row.policy), TextAnchor::end, "name");
     drawing.line(x.at(row.round_trip.min), y, x.at(row.round_trip.p99), y, colour + " span");
     drawing.bar(x.at(row.round_trip.min), y - 6, x.at(row.round_trip.p90) - x.at(row.round_trip.min), 12,
                 colour + " box");
@@ -164,7 +164,7 @@ std::string cpu_chart(const DeviceResult& device, double work_seconds) {
   for (size_t i = 0; i < rows.size(); ++i) {
     const double at_x = x.at(added[i]), at_y = y.at(burnt[i]);
     drawing.dot(at_x, at_y, 6, policy_class(rows[i]->policy) + " dot", told(*rows[i]));
-    labels.add(at_x, at_y, rows[i]->policy, "name");
+    labels.add(at_x, at_y, name_of(rows[i]->policy), "name");
   }
   labels.draw(drawing);
   return std::move(drawing).finish();
@@ -176,7 +176,7 @@ std::string overhead_chart(const DeviceResult& device) {
   constexpr double kHeight = 340, kForLabels = 80;
   const double bottom = kHeight - kBottom, right = kWidth - kRight - kForLabels;
   std::vector<double> lengths, added;
-  std::map<std::string, std::vector<const SyncRow*>> by_policy;
+  std::map<sync::Policy, std::vector<const SyncRow*>> by_policy;
   for (const SyncRow* row : rows) {
     lengths.push_back(row->work_seconds);
     added.push_back(row->overhead.p50);
@@ -204,7 +204,7 @@ std::string overhead_chart(const DeviceResult& device) {
     drawing.path(corners, policy_class(policy) + " series");
     for (size_t i = 0; i < points.size(); ++i)
       drawing.dot(corners[i].first, corners[i].second, 4.5, policy_class(policy) + " dot", told(*points[i]));
-    labels.add(corners.back().first, corners.back().second, policy, "name");
+    labels.add(corners.back().first, corners.back().second, name_of(policy), "name");
   }
   labels.draw(drawing);
   return std::move(drawing).finish();

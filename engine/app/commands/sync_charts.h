@@ -9,7 +9,7 @@
 namespace tandem::app {
 
 // The style class of a policy's colour, "policy-spin".
-std::string policy_class(std::string_view policy);
+std::string policy_class(sync::Policy policy);
 
 // Round trips of the shortest steps, one line a policy, logarithmic: least to 99 of 100, and the median; the cache
 // line's round trip as a rule.

@@ -37,34 +37,7 @@ struct Lowering {
 }  // namespace
 
 Support supports_features(const Operator& op) {
-  constexpr Features kKnown{Feature::products,
-                            Feature::gather,
-                            Feature::scatter,
-                            Feature::norm,
-                            Feature::rotation,
-                            Feature::attention,
-                            Feature::activation,
-                            Feature::element_wise,
-                            Feature::softmax,
-                            Feature::comparison,
-                            Feature::selection,
-                            Feature::residual,
-                            Feature::scaled_residual,
-                            Feature::centred_norm,
-                            Feature::norm_bias,
-                            Feature::scaled_embedding,
-                            Feature::window,
-                            Feature::gelu,
-                            Feature::soft_cap,
-                            Feature::routing,
-                            Feature::grouped_products,
-                            Feature::weighted_sum,
-                            Feature::copy,
-                            Feature::sigmoid_routing,
-                            Feature::sparse_mixer,
-                            Feature::shared_expert,
-                            Feature::gated_shared_expert,
-                            Feature::unrounded_weights};
+  constexpr Features kKnown = features_of(ComputedBy::host_and_gpu);
   const auto missing = missing_feature(op, kKnown);
   return missing ? Support{false, std::string("no kernel for ") + name_of(*missing)} : Support{};
 }

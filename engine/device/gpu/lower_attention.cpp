@@ -85,7 +85,7 @@ std::vector<KernelLaunch> lower_attention(const Attention& op, const LoweringCon
     launch.args = {BufferArg{op.q}, BufferArg{op.y, true}};
     launch.args.insert(launch.args.end(), cache_args.begin(), cache_args.end());
     launch.args.insert(launch.args.end(), {narrow(op.S), narrow(group), narrow(cache.capacity), narrow(op.q_stride),
-                                           narrow(op.y_stride), op.scale, window});
+                                           narrow(op.y_stride), op.score.scale, op.score.soft_cap, window});
     launch.global = {tiles * local, kv_heads, 1};
     return only(std::move(launch));
   }
@@ -94,9 +94,9 @@ std::vector<KernelLaunch> lower_attention(const Attention& op, const LoweringCon
   launch.kernel = in_family("attention_split", context.family);
   launch.args = {BufferArg{op.q}};
   launch.args.insert(launch.args.end(), cache_args.begin(), cache_args.end());
-  launch.args.insert(launch.args.end(),
-                     {BufferArg{op.scratch, true}, narrow(op.S), narrow(group), narrow(cache.capacity),
-                      narrow(op.q_stride), op.scale, narrow(op.share_begin), narrow(op.share_end), window});
+  launch.args.insert(launch.args.end(), {BufferArg{op.scratch, true}, narrow(op.S), narrow(group),
+                                         narrow(cache.capacity), narrow(op.q_stride), op.score.scale, op.score.soft_cap,
+                                         narrow(op.share_begin), narrow(op.share_end), window});
   launch.global = {tiles * local, kv_heads, splits};
   merge.kernel = in_family("attention_merge", context.family);
   merge.args = {BufferArg{op.y, true},

@@ -44,8 +44,8 @@ void settle_zero_copy(DeviceInfo& info, bool force_copies, const Precautions& pr
   info.zero_copy_note = proof.note;
 }
 
-PolicyTest test_policy(const char* policy, const Precautions& precautions, const std::function<std::string()>& body) {
-  if (const auto why = precautions.against(std::string("policy ") + policy)) return {policy, false, *why};
+PolicyTest test_policy(sync::Policy policy, const Precautions& precautions, const std::function<std::string()>& body) {
+  if (const auto why = precautions.against("policy " + name_of(policy))) return {policy, false, *why};
   try {
     return {policy, true, body()};
   } catch (const std::exception& error) {

@@ -29,7 +29,7 @@ bool rounded_once(std::span<const float> cases, std::span<const float> out);
 
 // A policy passes with the note that `body` returns, and fails with the message of what it throws, or untried where the
 // step "policy NAME" is to be spared.
-PolicyTest test_policy(const char* policy, const Precautions& precautions, const std::function<std::string()>& body);
+PolicyTest test_policy(sync::Policy policy, const Precautions& precautions, const std::function<std::string()>& body);
 std::string microseconds_since(Clock::time_point begin);  // "12 us"
 
 }  // namespace tandem::gpu

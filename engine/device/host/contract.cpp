@@ -130,7 +130,7 @@ struct Contract {
     args.f16 = cache.type == KvType::f16;
     args.head_dim = cache.head_dim;
     args.head_dim_v = cache.head_dim_v;
-    args.scale = op.scale;
+    args.score = op.score;
     args.round_f16 = op.round_f16;
     return args;
   }

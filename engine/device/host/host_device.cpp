@@ -14,15 +14,7 @@ namespace tandem {
 namespace {
 
 // What both the loops of the contract and the reference compute.
-constexpr Features kKnownFeatures{
-    Feature::products,         Feature::gather,       Feature::scatter,       Feature::norm,
-    Feature::rotation,         Feature::attention,    Feature::activation,    Feature::element_wise,
-    Feature::softmax,          Feature::comparison,   Feature::selection,     Feature::residual,
-    Feature::scaled_residual,  Feature::centred_norm, Feature::norm_bias,     Feature::scaled_embedding,
-    Feature::window,           Feature::gelu,         Feature::soft_cap,      Feature::routing,
-    Feature::grouped_products, Feature::weighted_sum, Feature::copy,          Feature::capacities,
-    Feature::sigmoid_routing,  Feature::sparse_mixer, Feature::shared_expert, Feature::gated_shared_expert,
-    Feature::unrounded_weights};
+constexpr Features kKnownFeatures = features_of(ComputedBy::host);
 
 class HostProcessor final : public Processor {
  public:

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/device/operators/score_rule.h"
 #include "engine/tensor/choice_row.h"
 #include "engine/tensor/gating.h"
 #include "engine/tensor/packed.h"
@@ -54,7 +55,7 @@ struct AttendArgs {
   const void *k, *v;
   bool f16;
   int64_t head_dim, head_dim_v;
-  float scale;
+  ScoreRule score;
   bool round_f16;
   int64_t split_begin = 0, split_end = 0;  // of attend_splits() alone
 };

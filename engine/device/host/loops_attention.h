@@ -80,13 +80,26 @@ void score_blocks(const AttendArgs& args, int64_t first, int64_t block, Lanes* t
     for (int i = 0; i < T; ++i) {
       const Lanes unseen = all(-__builtin_inff());
       const Words beyond = greater(positions, static_cast<int32_t>(args.last[i]));
-      Lanes score = select(beyond, unseen, scores[i][j] * all(args.scale));
+      Lanes score = select(beyond, unseen, scores[i][j] * all(args.score.scale));
       if (first < tile.latest)
         score = select(greater(positions, static_cast<int32_t>(args.first[i] - 1)), score, unseen);
       tops[i] = larger(tops[i], score);
       store(tile.p[i] + (block - first) + 16 * j, score);
     }
   }
+}
+
+// Caps the scores of one query at the first `count` positions of a split, but leaves those that it does not see, and
+// gives the largest. It is a pass of its own, so that models without a cap do not pay for it.
+LANES_INLINE Lanes cap_scores(float* scores, int64_t count, float cap) {
+  const Lanes unseen = all(-__builtin_inff());
+  Lanes top = unseen;
+  for (int64_t n = 0; n < count; n += 16) {
+    const Lanes score = load(scores + n), capped = select(score > unseen, soft_cap(score, cap), unseen);
+    top = larger(top, capped);
+    store(scores + n, capped);
+  }
+  return top;
 }
 
 // The largest score of each query at the positions [first, end).
@@ -99,7 +112,10 @@ void score_split(const AttendArgs& args, int64_t first, int64_t end, float* larg
   int64_t block = first;
   for (; block + 16 * B < end + 16; block += 16 * B) score_blocks<T, B, Element>(args, first, block, tops, tile);
   for (; block < end; block += 16 * kRest) score_blocks<T, kRest, Element>(args, first, block, tops, tile);
-  for (int i = 0; i < T; ++i) largest[i] = largest_lane(tops[i]);
+  for (int i = 0; i < T; ++i) {
+    if (args.score.soft_cap > 0) tops[i] = cap_scores(tile.p[i], end - first, args.score.soft_cap);
+    largest[i] = largest_lane(tops[i]);
+  }
 }
 
 // Scores become weights; `count` positions. A query whose last position lies before the split finds all of them -inf:

@@ -259,10 +259,9 @@ LANES_INLINE Lanes exp(Lanes x) {
   return select(all(-87.33f) > x, all(0.0f), e);
 }
 
-LANES_INLINE float exp1(float x) {
-  float lanes[16];
-  store(lanes, exp(all(x)));
-  return lanes[0];
+// cap * tanh(x / cap), by tanh(u) = 1 - 2 / (1 + exp(2 u)).
+LANES_INLINE Lanes soft_cap(Lanes x, float cap) {
+  return all(cap) * (all(1.0f) - all(2.0f) / (all(1.0f) + exp(x / all(cap) * all(2.0f))));
 }
 
 }  // namespace

@@ -92,11 +92,10 @@ void glu(const GluArgs& given) {
   }
 }
 
-// tanh(u) = 1 - 2 / (1 + exp(2 u))
 void scale(float* x, int64_t count, float factor, float cap) {
   for (int64_t i = 0; i < count; i += 16) {
     Lanes v = load_upto(x + i, count - i, 0) * all(factor);
-    if (cap > 0) v = all(cap) * (all(1.0f) - all(2.0f) / (all(1.0f) + exp(v / all(cap) * all(2.0f))));
+    if (cap > 0) v = soft_cap(v, cap);
     store_upto(x + i, v, count - i);
   }
 }

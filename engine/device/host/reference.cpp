@@ -117,12 +117,12 @@ Found attend(const Attention& op, int64_t s, int64_t head, int64_t begin, int64_
   found.values.assign(static_cast<size_t>(cache.head_dim_v), 0);
   std::vector<double> weights;
   for (int64_t p = begin; p < end; ++p) {
-    double score = 0;
+    double product = 0;
     for (int64_t d = 0; d < cache.head_dim; ++d) {
       const int64_t at = ((kv * (cache.capacity / 16) + p / 16) * cache.head_dim + d) * 16 + p % 16;
-      score += q[d] * cache_value(cache.k, cache.type, at);
+      product += q[d] * cache_value(cache.k, cache.type, at);
     }
-    weights.push_back(score * op.scale);
+    weights.push_back(op.score.exact(product));
     found.top = std::max(found.top, weights.back());
   }
   for (double& weight : weights) found.sum += weight = std::exp(weight - found.top);

@@ -34,7 +34,7 @@ class DeviceLab {
   virtual std::vector<DeviceSpan> take_spans() = 0;
   // A waiting policy by itself, with steps of about work_seconds, to measure what waiting costs. Nothing else may be
   // launched while it lives. Error with the reason when the policy is unknown or switched off here.
-  virtual std::unique_ptr<SyncProbe> sync_probe(std::string_view policy, double work_seconds) = 0;
+  virtual std::unique_ptr<SyncProbe> sync_probe(sync::Policy policy, double work_seconds) = 0;
   // A side of memory-ordering litmus tests on this device. Nothing else may be launched while it lives. Error with the
   // reason when its memory is not the host's.
   virtual std::unique_ptr<LitmusAgent> litmus_agent() = 0;

@@ -71,13 +71,13 @@ void run_probe_step(const sync::Flag& done, uint32_t step, const ProbeWork& work
   done.raise(step);
 }
 
-SteppedProbe::SteppedProbe(std::string device, std::string policy, bool has_cycles)
+SteppedProbe::SteppedProbe(std::string device, sync::Policy policy, bool has_cycles)
     : device_(std::move(device)),
-      policy_(std::move(policy)),
+      policy_(name_of(policy)),
       name_("probe of policy '" + policy_ + "'"),
       bank_(pool_, 8, "probe of " + device_),
       done_(bank_.make("probe step done")),
-      waiter_(sync::make_waiter(policy_)),
+      waiter_(sync::make_waiter(policy)),
       comparable_(has_cycles && sync::cycle_counter_usable()) {}
 
 void SteppedProbe::arm() {

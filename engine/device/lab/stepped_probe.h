@@ -47,7 +47,7 @@ class SteppedProbe : public SyncProbe {
 
  protected:
   // has_cycles: steps can read the cycle counter.
-  SteppedProbe(std::string device, std::string policy, bool has_cycles);
+  SteppedProbe(std::string device, sync::Policy policy, bool has_cycles);
 
   virtual void queue_ahead(uint32_t) {}                           // what arm() may do for a step
   virtual void begin(uint32_t step) = 0;                          // after queue_ahead(step)

@@ -19,8 +19,8 @@ constexpr uint32_t kLooks = 32;  // at a word, before the core is offered to oth
 
 class ThreadProbe : public SteppedProbe {
  public:
-  ThreadProbe(std::string device, std::string policy, sync::Worker& thread)
-      : SteppedProbe(std::move(device), std::move(policy), true), thread_(thread) {}
+  ThreadProbe(std::string device, sync::Policy policy, sync::Worker& thread)
+      : SteppedProbe(std::move(device), policy, true), thread_(thread) {}
   ~ThreadProbe() override { drain(); }
 
  protected:
@@ -37,7 +37,7 @@ class ThreadProbe : public SteppedProbe {
 class ThreadGateProbe final : public ThreadProbe {
  public:
   ThreadGateProbe(std::string device, sync::Worker& thread)
-      : ThreadProbe(std::move(device), "gate", thread), go_(bank().make("probe gate")) {}
+      : ThreadProbe(std::move(device), sync::Policy::gate, thread), go_(bank().make("probe gate")) {}
   ~ThreadGateProbe() override { open_for_good(); }
 
  protected:
@@ -74,7 +74,7 @@ class ThreadGateProbe final : public ThreadProbe {
 class ThreadDoorbellProbe final : public ThreadProbe {
  public:
   ThreadDoorbellProbe(std::string device, sync::Worker& thread)
-      : ThreadProbe(std::move(device), "doorbell", thread), bell_(bank().make("probe doorbell")) {}
+      : ThreadProbe(std::move(device), sync::Policy::doorbell, thread), bell_(bank().make("probe doorbell")) {}
   ~ThreadDoorbellProbe() override { stop(); }
 
  protected:
@@ -142,15 +142,15 @@ class ThreadDoorbellProbe final : public ThreadProbe {
 
 }  // namespace
 
-std::unique_ptr<SyncProbe> make_thread_probe(std::string device, sync::Worker& thread, std::string_view policy,
+std::unique_ptr<SyncProbe> make_thread_probe(std::string device, sync::Worker& thread, sync::Policy policy,
                                              double work_seconds) {
   std::unique_ptr<SteppedProbe> made;
-  if (policy == "gate") {
+  if (policy == sync::Policy::gate) {
     made = std::make_unique<ThreadGateProbe>(std::move(device), thread);
-  } else if (policy == "doorbell") {
+  } else if (policy == sync::Policy::doorbell) {
     made = std::make_unique<ThreadDoorbellProbe>(std::move(device), thread);
   } else {
-    made = std::make_unique<ThreadProbe>(std::move(device), std::string(policy), thread);
+    made = std::make_unique<ThreadProbe>(std::move(device), policy, thread);
   }
   made->prepare(work_seconds);
   return made;
@@ -158,7 +158,7 @@ std::unique_ptr<SyncProbe> make_thread_probe(std::string device, sync::Worker& t
 
 std::vector<PolicyTest> test_thread_policies(const std::string& device, sync::Worker& thread) {
   std::vector<PolicyTest> tests;
-  for (const std::string& policy : sync::waiter_names()) {
+  for (const sync::Policy policy : sync::kPolicies) {
     PolicyTest test{policy, false, ""};
     try {
       const auto probe = make_thread_probe(device, thread, policy, 0);

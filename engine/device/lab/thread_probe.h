@@ -22,7 +22,7 @@ namespace tandem {
 constexpr std::chrono::milliseconds kThreadDoorbellIdle{100};
 
 // Error with the reason when a step does not work.
-std::unique_ptr<SyncProbe> make_thread_probe(std::string device, sync::Worker& thread, std::string_view policy,
+std::unique_ptr<SyncProbe> make_thread_probe(std::string device, sync::Worker& thread, sync::Policy policy,
                                              double work_seconds);
 
 // The device's start-up test: steps with every policy, each bounded; what was measured or why not.

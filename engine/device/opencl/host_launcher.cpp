@@ -7,7 +7,7 @@
 namespace tandem::opencl {
 
 HostLauncher::HostLauncher(cl::CommandQueue queue, SlotMemory& memory, SpanRecorder& spans, std::string id,
-                           const std::string& sync_policy, std::chrono::milliseconds wait_deadline)
+                           sync::Policy sync_policy, std::chrono::milliseconds wait_deadline)
     : queue_(std::move(queue)),
       memory_(memory),
       spans_(spans),
@@ -15,7 +15,7 @@ HostLauncher::HostLauncher(cl::CommandQueue queue, SlotMemory& memory, SpanRecor
       waits_(id_, sync_policy, wait_deadline) {}
 
 HostLauncher::~HostLauncher() {
-  fail("the device was closed");
+  failure_.keep("the device was closed");
   waits_.close();
 }
 
@@ -31,30 +31,22 @@ void HostLauncher::finish(std::chrono::milliseconds deadline) {
     throw Error("the device did not finish within " + std::to_string(deadline.count()) + " ms",
                 id_ + ", step '" + running_ + "'", "A step may wait for a flag that nobody raises");
   }
-  if (failure_.empty()) return;
-  const std::string failure = std::exchange(failure_, "");
-  throw Error("a program failed", id_, failure);
+  if (const std::string failure = failure_.take(); !failure.empty()) throw Error("a program failed", id_, failure);
 }
 
 void HostLauncher::run(const Job& job) {
-  std::string failure;
+  std::string failure = failure_.message();
   {
     std::lock_guard lock(mutex_);
-    failure = failure_;
     running_ = job.program->name;
   }
   try {
     if (failure.empty()) execute(job);
   } catch (const std::exception& error) {
     failure = "step '" + job.program->name + "': " + error.what();
-    fail(failure);
+    failure_.keep(failure);
   }
   if (!failure.empty() && job.signal.flag) job.signal.flag.fail(failure);
-}
-
-void HostLauncher::fail(const std::string& failure) {
-  std::lock_guard lock(mutex_);
-  if (failure_.empty()) failure_ = failure;
 }
 
 void HostLauncher::execute_kernels(Prepared& program) {

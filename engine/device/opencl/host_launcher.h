@@ -10,6 +10,7 @@
 
 #include "engine/device/opencl/launcher.h"
 #include "engine/device/step_waits.h"
+#include "sync/first_failure.h"
 #include "sync/worker.h"
 
 namespace tandem::opencl {
@@ -17,7 +18,7 @@ namespace tandem::opencl {
 class HostLauncher final : public Launcher {
  public:
   HostLauncher(cl::CommandQueue queue, SlotMemory& memory, SpanRecorder& spans, std::string id,
-               const std::string& sync_policy, std::chrono::milliseconds wait_deadline);
+               sync::Policy sync_policy, std::chrono::milliseconds wait_deadline);
   ~HostLauncher() override;  // programs that have not started fail their flags, the one that waits for others' too
   void launch(std::shared_ptr<Prepared> program, std::span<const sync::WaitFor> waits, sync::Signal signal) override;
   void batch(bool) override {}  // its thread enqueues one program at a time
@@ -32,15 +33,15 @@ class HostLauncher final : public Launcher {
   void run(const Job& job);
   void execute(const Job& job);
   void execute_kernels(Prepared& program);
-  void fail(const std::string& failure);
 
   cl::CommandQueue queue_;
   SlotMemory& memory_;
   SpanRecorder& spans_;
   std::string id_;
   StepWaits waits_;
-  std::mutex mutex_;  // guards what follows
-  std::string failure_, running_;
+  sync::FirstFailure failure_;
+  std::mutex mutex_;  // of what follows
+  std::string running_;
   sync::Worker thread_;  // last: it uses everything above
 };
 

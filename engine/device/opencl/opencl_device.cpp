@@ -64,11 +64,8 @@ Handle open_handle(int index, Precautions& precautions) {
   return handle;
 }
 
-KernelFamily family_of(const cl::Device& device, const std::string& wanted) {
-  if (wanted == "simd") return KernelFamily::simd;
-  if (wanted == "simt") return KernelFamily::simt;
-  if (!wanted.empty()) throw Error("unknown kernel family", wanted, "Use simd or simt");
-  return is_cpu(device) ? KernelFamily::simd : KernelFamily::simt;
+KernelFamily family_of(const cl::Device& device, std::optional<KernelFamily> wanted) {
+  return wanted.value_or(is_cpu(device) ? KernelFamily::simd : KernelFamily::simt);
 }
 
 DeviceInfo describe(const Handle& handle, const DeviceOptions& options) {
@@ -79,6 +76,7 @@ DeviceInfo describe(const Handle& handle, const DeviceOptions& options) {
   info.driver = handle.platform.getInfo<CL_PLATFORM_NAME>() + " " + device.getInfo<CL_DRIVER_VERSION>();
   info.kind = DeviceKind::gpu;
   info.family = family_of(device, options.gpu_family);
+  info.vector_kernels = info.family == KernelFamily::simd;
   info.memory_bytes = static_cast<int64_t>(device.getInfo<CL_DEVICE_GLOBAL_MEM_SIZE>());
   info.max_allocation_bytes = static_cast<int64_t>(device.getInfo<CL_DEVICE_MAX_MEM_ALLOC_SIZE>());
   info.compute_units = static_cast<int>(device.getInfo<CL_DEVICE_MAX_COMPUTE_UNITS>());
@@ -110,7 +108,7 @@ cl::CommandQueue make_queue(const Handle& handle) {
   return queue;
 }
 
-bool passed(const DeviceInfo& info, const std::string& policy) {
+bool passed(const DeviceInfo& info, sync::Policy policy) {
   return std::ranges::any_of(info.policies,
                              [&](const PolicyTest& test) { return test.policy == policy && test.passed; });
 }
@@ -128,9 +126,10 @@ std::string reason_without_lists(const DeviceInfo& info, bool cpu, bool gates) {
 Error no_doorbell(const DeviceInfo& info, const std::string& without_lists) {
   std::string passed_ones;
   for (const PolicyTest& test : info.policies) {
-    if (test.policy == "doorbell" && !test.passed)
+    if (test.policy == sync::Policy::doorbell && !test.passed)
       return Error("a waiting policy is switched off", "doorbell on " + info.id, test.reason);
-    if (test.passed && test.policy != "doorbell") passed_ones += (passed_ones.empty() ? "" : ", ") + test.policy;
+    if (test.passed && test.policy != sync::Policy::doorbell)
+      passed_ones += (passed_ones.empty() ? "" : ", ") + name_of(test.policy);
   }
   return Error("programs cannot wait for a doorbell on this device: " + without_lists, info.id,
                "--sync knows here: " + passed_ones +
@@ -149,20 +148,20 @@ class OpenclDevice final : public Device, private DeviceLab {
         info_(describe(handle_, options)) {
     const bool cpu = is_cpu(handle_.device);
     prove(options, tuning);
-    const bool use_gates = gates_ && options.sync_policy != "blocking" && passed(info_, "gate");
+    const bool use_gates = gates_ && options.sync_policy != sync::Policy::blocking && passed(info_, sync::Policy::gate);
     // With one worker a one-token pass is one launch of the list kernel; several workers share each kernel's
     // work-groups instead.
     const std::string without_lists = reason_without_lists(info_, cpu, use_gates);
     const bool use_lists = without_lists.empty();
-    const bool stays = options.sync_policy == "doorbell" && passed(info_, "doorbell");
+    const bool stays = options.sync_policy == sync::Policy::doorbell && passed(info_, sync::Policy::doorbell);
     for (PolicyTest& test : info_.policies) {
-      if (test.policy == "doorbell" && test.passed && !use_lists)
+      if (test.policy == sync::Policy::doorbell && test.passed && !use_lists)
         test.reason += ", but runs cannot wait by it: " + without_lists;
     }
     lists_stamp_ = use_lists && tuning.lists_may_stamp && !options.precautions.against("stamps") &&
                    cycle_stamps_proven(programs_, queue_);
     options.precautions.take("prepare to run programs");
-    if (options.sync_policy == "doorbell" && !(use_lists && stays)) throw no_doorbell(info_, without_lists);
+    if (options.sync_policy == sync::Policy::doorbell && !(use_lists && stays)) throw no_doorbell(info_, without_lists);
     preparer_ = std::make_unique<Preparer>(programs_, *memory_, lowering_context(handle_, info_), cpu,
                                            use_lists ? &variants_ : nullptr);
     if (use_gates) gates_->set_bound(options.wait_deadline);
@@ -204,10 +203,10 @@ class OpenclDevice final : public Device, private DeviceLab {
   }
   std::vector<DeviceSpan> take_spans() override { return spans_.take(); }
 
-  std::unique_ptr<SyncProbe> sync_probe(std::string_view policy, double work_seconds) override {
+  std::unique_ptr<SyncProbe> sync_probe(sync::Policy policy, double work_seconds) override {
     require_policy(info_, policy);
     if (!memory_->shared())
-      throw Error("a waiting policy cannot be measured alone", std::string(policy) + " on " + info_.id,
+      throw Error("a waiting policy cannot be measured alone", name_of(policy) + " on " + info_.id,
                   info_.zero_copy_note);
     return make_sync_probe(programs_, static_cast<uint64_t>(info_.max_allocation_bytes), policy, work_seconds);
   }

@@ -38,12 +38,13 @@ sync::WaitContext bounded(const char* step) {
 }
 
 // A kernel's store of a flag is seen by a polling host, with no map and no finish.
-std::string flag_reaches_host(const char* policy, const cl::CommandQueue& queue, Gates& gates, const sync::Flag& flag,
+std::string flag_reaches_host(sync::Policy policy, const cl::CommandQueue& queue, Gates& gates, const sync::Flag& flag,
                               uint32_t epoch) {
   gates.enqueue_signal(queue, {flag, epoch});
   check(queue.flush(), "clFlush", "self-test");
   const auto begin = Clock::now();
-  sync::make_waiter(policy)->wait(flag, epoch, bounded(policy));
+  const std::string step = name_of(policy);
+  sync::make_waiter(policy)->wait(flag, epoch, bounded(step.c_str()));
   return "a kernel's flag was seen after " + microseconds_since(begin);
 }
 
@@ -57,7 +58,7 @@ std::string gate_opens(const cl::CommandQueue& queue, Gates& gates, const sync::
   if (out.reached(3)) throw Error("a gate opened before its flag was raised", "self-test");
   const auto begin = Clock::now();
   in.raise(1);
-  sync::make_waiter("spin")->wait(out, 3, bounded("gate"));
+  sync::make_waiter(sync::Policy::spin)->wait(out, 3, bounded("gate"));
   const std::string time = microseconds_since(begin);
   check(queue.finish(), "clFinish", "self-test");
   return "opened " + time + " after the host's store; " + gates.orders();
@@ -172,33 +173,34 @@ std::vector<PolicyTest> test_policies(ProgramCache& programs, const cl::CommandQ
                                       const std::string& without_gates, sync::Pool& pool, const DeviceInfo& info,
                                       const Precautions& precautions) {
   std::vector<PolicyTest> tests;
-  const auto test = [&](const char* policy, const std::function<std::string()>& body) {
+  const auto test = [&](sync::Policy policy, const std::function<std::string()>& body) {
     tests.push_back(test_policy(policy, precautions, body));
   };
-  test("blocking", [&] {
+  test(sync::Policy::blocking, [&] {
     const auto begin = Clock::now();
     check(queue.enqueueMarkerWithWaitList(), "clEnqueueMarkerWithWaitList", "self-test");
     check(queue.finish(), "clFinish", "self-test");
     return "clFinish returned after " + microseconds_since(begin);
   });
-  test("event", [&] { return event_ends(queue); });
+  test(sync::Policy::event, [&] { return event_ends(queue); });
   if (!gates) {
-    for (const char* policy : {"spin", "predict"}) {
+    for (const sync::Policy policy : {sync::Policy::spin, sync::Policy::predict}) {
       tests.push_back({policy, true, "flags are raised by the device's host thread: " + without_gates});
     }
-    for (const char* policy : {"gate", "doorbell"}) tests.push_back({policy, false, without_gates});
+    for (const sync::Policy policy : {sync::Policy::gate, sync::Policy::doorbell})
+      tests.push_back({policy, false, without_gates});
     return tests;
   }
   sync::FlagBank bank(pool, 8, "self-test flags");
   const sync::Flag in = bank.make("self-test in"), out = bank.make("self-test out");
-  test("spin", [&] { return flag_reaches_host("spin", queue, *gates, out, 1); });
-  test("predict", [&] { return flag_reaches_host("predict", queue, *gates, out, 2); });
+  test(sync::Policy::spin, [&] { return flag_reaches_host(sync::Policy::spin, queue, *gates, out, 1); });
+  test(sync::Policy::predict, [&] { return flag_reaches_host(sync::Policy::predict, queue, *gates, out, 2); });
   if (cpu_device(programs.handle()) && std::thread::hardware_concurrency() < 2) {
-    for (const char* policy : {"gate", "doorbell"})
+    for (const sync::Policy policy : {sync::Policy::gate, sync::Policy::doorbell})
       tests.push_back({policy, false, "a kernel that spins would hold the only core"});
     return tests;
   }
-  test("gate", [&] {
+  test(sync::Policy::gate, [&] {
     gates->calibrate(queue);
     return gate_opens(queue, *gates, in, out);
   });
@@ -207,7 +209,7 @@ std::vector<PolicyTest> test_policies(ProgramCache& programs, const cl::CommandQ
     queue.finish();
     gates->reset();
   }
-  test("doorbell", [&] {
+  test(sync::Policy::doorbell, [&] {
     if (!cpu_device(programs.handle())) throw Error("a GPU may end a kernel that stays for long", info.id);
     return doorbell_answers(programs, static_cast<uint64_t>(info.max_allocation_bytes));
   });

@@ -44,8 +44,8 @@ BuildOptions probe_options(ProgramCache& programs) {
 
 class OpenclProbe : public SteppedProbe {
  public:
-  OpenclProbe(ProgramCache& programs, const BuildOptions& options, uint64_t max_allocation_bytes, std::string policy)
-      : SteppedProbe(programs.handle().id, std::move(policy), options.has_cycles),
+  OpenclProbe(ProgramCache& programs, const BuildOptions& options, uint64_t max_allocation_bytes, sync::Policy policy)
+      : SteppedProbe(programs.handle().id, policy, options.has_cycles),
         memory_(programs.handle(), true, max_allocation_bytes),
         step_(programs.kernel("doorbell", "probe_step", options.text)) {
     cl_int code = CL_SUCCESS;
@@ -142,7 +142,7 @@ class EventProbe final : public OpenclProbe {
 class GateProbe final : public OpenclProbe {
  public:
   GateProbe(ProgramCache& programs, const BuildOptions& options, uint64_t max_allocation_bytes)
-      : OpenclProbe(programs, options, max_allocation_bytes, "gate"),
+      : OpenclProbe(programs, options, max_allocation_bytes, sync::Policy::gate),
         go_(bank().make("probe gate")),
         gates_(programs, memory_, pool()),
         gated_(programs.kernel("doorbell", "gated_step", options.text)) {
@@ -200,7 +200,7 @@ class GateProbe final : public OpenclProbe {
 class DoorbellProbe final : public OpenclProbe {
  public:
   DoorbellProbe(ProgramCache& programs, const BuildOptions& options, uint64_t max_allocation_bytes)
-      : OpenclProbe(programs, options, max_allocation_bytes, "doorbell"),
+      : OpenclProbe(programs, options, max_allocation_bytes, sync::Policy::doorbell),
         apart_(bank().make("between done and doorbell")),
         bell_(bank().make("probe doorbell")),
         resident_(programs.kernel("doorbell", "doorbell", options.text)) {
@@ -271,16 +271,18 @@ class DoorbellProbe final : public OpenclProbe {
 
 }  // namespace
 
-std::unique_ptr<SyncProbe> make_sync_probe(ProgramCache& programs, uint64_t max_allocation_bytes,
-                                           std::string_view policy, double work_seconds) {
+std::unique_ptr<SyncProbe> make_sync_probe(ProgramCache& programs, uint64_t max_allocation_bytes, sync::Policy policy,
+                                           double work_seconds) {
   const BuildOptions options = probe_options(programs);
   std::unique_ptr<SteppedProbe> made = [&]() -> std::unique_ptr<SteppedProbe> {
-    if (policy == "blocking")
-      return std::make_unique<BlockingProbe>(programs, options, max_allocation_bytes, "blocking");
-    if (policy == "event") return std::make_unique<EventProbe>(programs, options, max_allocation_bytes, "event");
-    if (policy == "gate") return std::make_unique<GateProbe>(programs, options, max_allocation_bytes);
-    if (policy == "doorbell") return std::make_unique<DoorbellProbe>(programs, options, max_allocation_bytes);
-    return std::make_unique<FlagProbe>(programs, options, max_allocation_bytes, std::string(policy));
+    if (policy == sync::Policy::blocking)
+      return std::make_unique<BlockingProbe>(programs, options, max_allocation_bytes, sync::Policy::blocking);
+    if (policy == sync::Policy::event)
+      return std::make_unique<EventProbe>(programs, options, max_allocation_bytes, sync::Policy::event);
+    if (policy == sync::Policy::gate) return std::make_unique<GateProbe>(programs, options, max_allocation_bytes);
+    if (policy == sync::Policy::doorbell)
+      return std::make_unique<DoorbellProbe>(programs, options, max_allocation_bytes);
+    return std::make_unique<FlagProbe>(programs, options, max_allocation_bytes, policy);
   }();
   made->prepare(work_seconds);
   return made;

@@ -16,7 +16,7 @@ namespace tandem::opencl {
 constexpr std::chrono::milliseconds kDoorbellIdle{100};
 
 // Error with the reason when the policy does not work on this device. Memory must be shared (prove_zero_copy).
-std::unique_ptr<SyncProbe> make_sync_probe(ProgramCache& programs, uint64_t max_allocation_bytes,
-                                           std::string_view policy, double work_seconds);
+std::unique_ptr<SyncProbe> make_sync_probe(ProgramCache& programs, uint64_t max_allocation_bytes, sync::Policy policy,
+                                           double work_seconds);
 
 }  // namespace tandem::opencl

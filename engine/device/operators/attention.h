@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/device/operators/kv_cache.h"
+#include "engine/device/operators/score_rule.h"
 
 namespace tandem {
 
@@ -36,8 +37,8 @@ size_t attention_scratch_bytes(int64_t S, int64_t heads, int64_t head_dim_v, int
 
 // Causal attention over the cache: token s sees positions 0 .. positions[s], or the last `window` of them. Query head h
 // reads KV head h / (heads / kv_heads).
-//   score_p = scale * (q . k_p), y = sum_p softmax(score)_p * v_p, all sums f32 in an order that depends only on
-//   absolute positions.
+//   score_p = scale * (q . k_p), or what else the rule makes of it; y = sum_p softmax(score)_p * v_p, all sums f32 in
+//   an order that depends only on absolute positions.
 struct Attention {
   int64_t S = 0, heads = 0;
   Operand q;  // [S, heads * head_dim], stride q_stride
@@ -46,7 +47,7 @@ struct Attention {
   int64_t y_stride = 0;
   Operand positions;  // int32 [S], strictly ascending
   KvCache cache;
-  float scale = 1;
+  ScoreRule score;
   bool round_f16 = false;
   Operand
       scratch;  // device_local, attention_scratch_bytes(); used by parts, and when the cache is split over work-items
@@ -59,6 +60,7 @@ struct Attention {
   Features features() const {
     Features all{Feature::attention};
     if (window > 0) all.add(Feature::window);
+    all.add(score.features());
     return all;
   }
   // What the part sees. Of a past that is not known: half of the cache's capacity, and every token all of it.

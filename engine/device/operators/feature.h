@@ -1,7 +1,11 @@
 // What an operator asks of the device that runs it. A device lists the features that it computes and refuses every
 // other: a field that a device has never heard of is then a refusal, and not a wrong result.
+//
+// Contract: a feature is a row of one table, with its name and who computes it; the host and the GPUs take their lists
+// from there, other devices write down their own. A new row says `nobody` until all kernels have it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
@@ -30,6 +34,7 @@ enum class Feature : uint8_t {
   window,
   gelu,
   soft_cap,
+  capped_attention,
   // Mixtures of experts.
   routing,
   grouped_products,
@@ -45,7 +50,61 @@ enum class Feature : uint8_t {
 };
 inline constexpr Feature kLastFeature = Feature::unrounded_weights;
 
-const char* name_of(Feature feature);  // "attention to a window of the positions"
+enum class ComputedBy : uint8_t {
+  nobody,
+  host,          // its loops and the reference
+  host_and_gpu,  // these, and the kernels of kernels/ and of shaders/ in both families
+};
+
+struct FeatureRow {
+  Feature feature;
+  ComputedBy by;
+  const char* name;  // "attention to a window of the positions"
+};
+
+inline constexpr FeatureRow kFeatureRows[] = {
+    {Feature::products, ComputedBy::host_and_gpu, "matrix products"},
+    {Feature::gather, ComputedBy::host_and_gpu, "gather (addresses that depend on data)"},
+    {Feature::scatter, ComputedBy::host_and_gpu, "scatter (addresses that depend on data)"},
+    {Feature::norm, ComputedBy::host_and_gpu, "norm (sums over a row, and a root)"},
+    {Feature::rotation, ComputedBy::host_and_gpu, "rotation by position (a table that data looks up)"},
+    {Feature::attention, ComputedBy::host_and_gpu, "attention (a dynamic shape: every token sees more positions)"},
+    {Feature::activation, ComputedBy::host_and_gpu, "activation (an exponential)"},
+    {Feature::element_wise, ComputedBy::host_and_gpu, "element-wise sums and products"},
+    {Feature::softmax, ComputedBy::host_and_gpu, "softmax (an exponential and a maximum)"},
+    {Feature::comparison, ComputedBy::host_and_gpu, "comparison"},
+    {Feature::selection, ComputedBy::host_and_gpu, "top-k (comparisons that decide later addresses)"},
+    {Feature::residual, ComputedBy::host_and_gpu, "a norm that adds to the residual stream"},
+    {Feature::scaled_residual, ComputedBy::host_and_gpu, "a scaled addition to the residual stream"},
+    {Feature::centred_norm, ComputedBy::host_and_gpu, "a norm around the mean (LayerNorm)"},
+    {Feature::norm_bias, ComputedBy::host_and_gpu, "a norm with a bias"},
+    {Feature::scaled_embedding, ComputedBy::host_and_gpu, "scaled embeddings"},
+    {Feature::window, ComputedBy::host_and_gpu, "attention to a window of the positions"},
+    {Feature::gelu, ComputedBy::host_and_gpu, "GELU"},
+    {Feature::soft_cap, ComputedBy::host_and_gpu, "a soft cap"},
+    {Feature::capped_attention, ComputedBy::host_and_gpu, "attention with a soft cap of its scores"},
+    {Feature::routing, ComputedBy::host_and_gpu, "routing (comparisons that decide which experts run)"},
+    {Feature::grouped_products, ComputedBy::host_and_gpu,
+     "grouped matrix products (data decides which weights are read)"},
+    {Feature::weighted_sum, ComputedBy::host_and_gpu, "a weighted sum of experts"},
+    {Feature::copy, ComputedBy::host_and_gpu, "copies"},
+    {Feature::capacities, ComputedBy::host, "capacities of experts (data decides which rows are filled)"},
+    {Feature::sigmoid_routing, ComputedBy::host_and_gpu, "routing by sigmoids"},
+    {Feature::sparse_mixer, ComputedBy::host_and_gpu, "routing by a sparse mixer"},
+    {Feature::shared_expert, ComputedBy::host_and_gpu, "a shared expert"},
+    {Feature::gated_shared_expert, ComputedBy::host_and_gpu, "a shared expert behind a gate"},
+    {Feature::unrounded_weights, ComputedBy::host_and_gpu, "a router's weights, which are not to be rounded to f16"},
+};
+
+constexpr bool rows_are_in_order() {
+  size_t count = 0;
+  for (const FeatureRow& row : kFeatureRows)
+    if (row.feature != static_cast<Feature>(count++)) return false;
+  return count == static_cast<size_t>(kLastFeature) + 1;
+}
+static_assert(rows_are_in_order(), "every feature has a row, in the order of the enumeration");
+
+constexpr const char* name_of(Feature feature) { return kFeatureRows[static_cast<size_t>(feature)].name; }
 
 // A set of them.
 class Features {
@@ -55,6 +114,7 @@ class Features {
     for (const Feature feature : features) add(feature);
   }
   constexpr void add(Feature feature) { bits_ |= bit(feature); }
+  constexpr void add(Features others) { bits_ |= others.bits_; }
   constexpr bool has(Feature feature) const { return (bits_ & bit(feature)) != 0; }
   std::optional<Feature> first_outside(Features others) const;  // nothing: all of them are among the others
   std::vector<Feature> list() const;                            // in the order of the enumeration
@@ -64,5 +124,13 @@ class Features {
   static constexpr uint64_t bit(Feature feature) { return uint64_t{1} << static_cast<int>(feature); }
   uint64_t bits_ = 0;
 };
+
+// Those that `by` computes.
+constexpr Features features_of(ComputedBy by) {
+  Features all;
+  for (const FeatureRow& row : kFeatureRows)
+    if (row.by >= by) all.add(row.feature);
+  return all;
+}
 
 }  // namespace tandem

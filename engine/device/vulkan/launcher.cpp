@@ -21,7 +21,7 @@ Launcher::Launcher(Handle& handle, SlotMemory& memory, LauncherOptions options)
       thread_({}, [this] { return end_one(); }) {}
 
 Launcher::~Launcher() {
-  fail("the device was closed");
+  failure_.keep("the device was closed");
   waits_.close();
 }
 
@@ -38,9 +38,8 @@ void Launcher::finish(std::chrono::milliseconds deadline) {
     throw Error("the device did not finish within " + std::to_string(deadline.count()) + " ms",
                 handle_.id() + ", step '" + running_ + "'", "A step may wait for a flag that nobody raises");
   }
-  if (failure_.empty()) return;
-  const std::string failure = std::exchange(failure_, "");
-  throw Error("a program failed", handle_.id(), failure);
+  if (const std::string failure = failure_.take(); !failure.empty())
+    throw Error("a program failed", handle_.id(), failure);
 }
 
 void Launcher::record_spans(bool on) {
@@ -56,8 +55,8 @@ std::vector<DeviceSpan> Launcher::take_spans() {
 
 // Behind a failure, or what it cannot follow at once, a program waits until everything in front of it has ended.
 void Launcher::run(Job job) {
-  while (!flying_.empty() && (!failure().empty() || !can_follow(job))) end_oldest();
-  if (const std::string broken = failure(); !broken.empty()) return give_up(job, broken);
+  while (!flying_.empty() && (failure_.any() || !can_follow(job))) end_oldest();
+  if (const std::string broken = failure_.message(); !broken.empty()) return give_up(job, broken);
   if (flying_.empty()) {
     std::lock_guard lock(mutex_);
     running_ = job.program->name;
@@ -68,16 +67,6 @@ void Launcher::run(Job job) {
 bool Launcher::end_one() {
   if (!flying_.empty()) end_oldest();
   return !flying_.empty();
-}
-
-std::string Launcher::failure() {
-  std::lock_guard lock(mutex_);
-  return failure_;
-}
-
-void Launcher::fail(const std::string& why) {
-  std::lock_guard lock(mutex_);
-  if (failure_.empty()) failure_ = why;
 }
 
 // Copies are made by this thread before and after a program, so programs that need them go one by one.
@@ -96,7 +85,7 @@ bool Launcher::can_follow(const Job& job) const {
 
 void Launcher::give_up(const Job& job, const std::string& why) {
   if (job.signal.flag) job.signal.flag.fail(why);
-  fail(why);
+  failure_.keep(why);
 }
 
 void Launcher::start(Job job) {
@@ -118,7 +107,7 @@ void Launcher::start(Job job) {
 }
 
 void Launcher::submit(Flying flying, const std::string& object) {
-  if (options_.sync_policy == "blocking") {
+  if (options_.sync_policy == sync::Policy::blocking) {
     const auto info = typed<VkFenceCreateInfo>(VK_STRUCTURE_TYPE_FENCE_CREATE_INFO);
     flying.fence = make<OwnedFence>(vkCreateFence, handle_.device(), info, "vkCreateFence", object);
   }
@@ -134,15 +123,18 @@ void Launcher::submit(Flying flying, const std::string& object) {
 }
 
 void Launcher::end_oldest() {
-  const Flying& oldest = flying_.front();
-  std::string failure = this->failure();
+  Flying& oldest = flying_.front();
+  std::string failure = failure_.message();
   bool overslept = false;
   try {
     // Behind a failure nothing counts any more, but what is recorded must outlive its execution.
-    overslept = wait_for_end(oldest, failure.empty() ? options_.program_deadline : std::chrono::seconds(1));
+    overslept = wait_for_end(oldest, failure.empty() ? options_.wait_deadline : std::chrono::seconds(1));
     if (!memory_.shared() && failure.empty()) oldest.job.program->empty_staging();
   } catch (const std::exception& error) {
-    if (failure.empty()) failure = "step '" + oldest.job.program->name + "': " + error.what();
+    if (failure.empty()) {
+      failure = "step '" + oldest.job.program->name + "': " + error.what();
+      outlive(oldest, failure);
+    }
   }
   Flying done = std::move(flying_.front());
   flying_.pop_front();
@@ -160,10 +152,22 @@ void Launcher::end_oldest() {
   } else if (done.job.signal.flag) {
     done.job.signal.flag.fail(failure);
   }
+  failure_.keep(failure);
   std::lock_guard lock(mutex_);
-  if (failure_.empty()) failure_ = failure;
   if (spans_on_ && failure.empty()) spans_.push_back({done.job.program->owner, times.start_seconds, times.end_seconds});
   running_ = flying_.empty() ? "" : flying_.front().job.program->name;
+}
+
+// A program that has missed the deadline may still run. Others learn of it at once, but it is let go only when it has
+// ended, or has had as long as any wait may last.
+void Launcher::outlive(Flying& late, const std::string& failure) {
+  failure_.keep(failure);
+  if (late.job.signal.flag) late.job.signal.flag.fail(failure);
+  late.job.signal = {};
+  try {
+    wait_for_end(late, sync::kWaitDeadline);
+  } catch (const std::exception&) {  // it has been told
+  }
 }
 
 // Sleeps the predicted time, polls for a moment, then sleeps in the driver.
@@ -176,7 +180,7 @@ bool Launcher::wait_for_end(const Flying& oldest, std::chrono::milliseconds dead
     return false;
   }
   auto ended = [&] { return timeline_.reached(oldest.value, object); };
-  if (options_.sync_policy == "predict") {
+  if (options_.sync_policy == sync::Policy::predict) {
     // As sync::PredictWaiter: a sleep ends 15 to 25 us late, and below 100 us it costs more than it saves.
     const double rest = oldest.job.program->duration.predict_after(now_seconds() - oldest.start_seconds);
     if (rest > 100e-6) {

@@ -23,6 +23,7 @@
 #include "engine/device/vulkan/prepared.h"
 #include "engine/device/vulkan/stamps.h"
 #include "engine/device/vulkan/timeline.h"
+#include "sync/first_failure.h"
 #include "sync/flag.h"
 #include "sync/waiter.h"
 #include "sync/worker.h"
@@ -30,9 +31,8 @@
 namespace tandem::vulkan {
 
 struct LauncherOptions {
-  std::string sync_policy = "predict";
-  std::chrono::milliseconds wait_deadline = sync::kWaitDeadline;  // for flags of others
-  std::chrono::milliseconds program_deadline{300000};             // for a submitted program
+  sync::Policy sync_policy = sync::Policy::predict;
+  std::chrono::milliseconds wait_deadline = sync::kWaitDeadline;  // for flags of others, and for a submitted program
 };
 
 class Launcher {
@@ -65,8 +65,7 @@ class Launcher {
   void submit(Flying flying, const std::string& object);
   bool wait_for_end(const Flying& oldest, std::chrono::milliseconds deadline);  // true: it may have ended earlier
   void give_up(const Job& job, const std::string& why);
-  std::string failure();
-  void fail(const std::string& why);
+  void outlive(Flying& late, const std::string& failure);
 
   Handle& handle_;
   SlotMemory& memory_;
@@ -76,8 +75,10 @@ class Launcher {
   StepWaits waits_;
   std::deque<Flying> flying_;  // of the launcher's thread
 
+  sync::FirstFailure failure_;
+
   std::mutex mutex_;  // guards what follows
-  std::string failure_, running_;
+  std::string running_;
   bool spans_on_ = false;
   std::vector<DeviceSpan> spans_;
   sync::Worker thread_;  // last: it uses everything above

@@ -119,17 +119,19 @@ std::vector<PolicyTest> test_policies(Handle& handle, Pipelines& pipelines, bool
   std::vector<PolicyTest> tests;
   const std::string submitted = std::string(", submitted by ") + handle.synchronization().submit_call();
   if (!shared) {
-    tests.push_back(test_policy("blocking", precautions, [&] {
+    tests.push_back(test_policy(sync::Policy::blocking, precautions, [&] {
       const auto begin = Clock::now();
       run_now(handle, "self-test on " + handle.id(), kBound, [](VkCommandBuffer) {});
       return "a fence was waited for within " + microseconds_since(begin) + submitted;
     }));
-    for (const char* policy : {"event", "spin", "predict"})
+    for (const sync::Policy policy : {sync::Policy::event, sync::Policy::spin, sync::Policy::predict})
       tests.push_back({policy, true, "flags are raised by the device's host thread: memory is not shared"});
-    for (const char* policy : {"gate", "doorbell"}) tests.push_back({policy, false, "memory is not shared"});
+    for (const sync::Policy policy : {sync::Policy::gate, sync::Policy::doorbell})
+      tests.push_back({policy, false, "memory is not shared"});
     return tests;
   }
-  for (const char* policy : {"blocking", "event", "spin", "predict", "gate"}) {
+  for (const sync::Policy policy :
+       {sync::Policy::blocking, sync::Policy::event, sync::Policy::spin, sync::Policy::predict, sync::Policy::gate}) {
     tests.push_back(test_policy(policy, precautions, [&] {
       const auto probe = make_sync_probe(handle, pipelines, policy, 0);
       probe->arm();
@@ -137,10 +139,10 @@ std::vector<PolicyTest> test_policies(Handle& handle, Pipelines& pipelines, bool
       probe->start();
       probe->wait(0, kBound);
       return "a step's end was seen after " + microseconds_since(begin) +
-             (std::string_view(policy) == "blocking" ? submitted : "");
+             (policy == sync::Policy::blocking ? submitted : "");
     }));
   }
-  tests.push_back({"doorbell", false, no_doorbell(handle, loop_budget)});
+  tests.push_back({sync::Policy::doorbell, false, no_doorbell(handle, loop_budget)});
   return tests;
 }
 

@@ -51,6 +51,8 @@ uint64_t Stamps::stamp_now() {
   return ticks;
 }
 
+// Ties the device's counter to the host's clock at one moment. Where the driver reads both at once it is asked to; else
+// a stamp is made between two readings of the clock, and of several tries the one with the narrowest readings counts.
 void Stamps::calibrate() {
   if (handle_.limits().timestamp_bits == 0) return;
   std::lock_guard lock(mutex_);

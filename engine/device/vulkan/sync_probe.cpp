@@ -29,8 +29,8 @@ uint64_t nanoseconds(milliseconds time) {
 
 class VulkanProbe : public SteppedProbe {
  public:
-  VulkanProbe(Handle& handle, Pipelines& pipelines, std::string policy)
-      : SteppedProbe(handle.id(), std::move(policy), false),
+  VulkanProbe(Handle& handle, Pipelines& pipelines, sync::Policy policy)
+      : SteppedProbe(handle.id(), policy, false),
         handle_(handle),
         object_("sync_probe.comp on " + handle.id()),
         pipeline_(pipelines.of(launch(), object_)),
@@ -227,17 +227,17 @@ class EventGateProbe final : public VulkanProbe {
 
 }  // namespace
 
-std::unique_ptr<SyncProbe> make_sync_probe(Handle& handle, Pipelines& pipelines, std::string_view policy,
+std::unique_ptr<SyncProbe> make_sync_probe(Handle& handle, Pipelines& pipelines, sync::Policy policy,
                                            double work_seconds) {
   std::unique_ptr<SteppedProbe> made;
-  if (policy == "blocking") {
-    made = std::make_unique<FenceProbe>(handle, pipelines, "blocking");
-  } else if (policy == "event") {
-    made = std::make_unique<TimelineProbe>(handle, pipelines, "event");
-  } else if (policy == "gate") {
-    made = std::make_unique<EventGateProbe>(handle, pipelines, "gate");
+  if (policy == sync::Policy::blocking) {
+    made = std::make_unique<FenceProbe>(handle, pipelines, sync::Policy::blocking);
+  } else if (policy == sync::Policy::event) {
+    made = std::make_unique<TimelineProbe>(handle, pipelines, sync::Policy::event);
+  } else if (policy == sync::Policy::gate) {
+    made = std::make_unique<EventGateProbe>(handle, pipelines, sync::Policy::gate);
   } else {
-    made = std::make_unique<FlagProbe>(handle, pipelines, std::string(policy));
+    made = std::make_unique<FlagProbe>(handle, pipelines, policy);
   }
   made->prepare(work_seconds);
   return made;

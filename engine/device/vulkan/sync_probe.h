@@ -16,7 +16,7 @@
 namespace tandem::vulkan {
 
 // Error with the reason when the policy does not work on this device.
-std::unique_ptr<SyncProbe> make_sync_probe(Handle& handle, Pipelines& pipelines, std::string_view policy,
+std::unique_ptr<SyncProbe> make_sync_probe(Handle& handle, Pipelines& pipelines, sync::Policy policy,
                                            double work_seconds);
 
 }  // namespace tandem::vulkan

@@ -27,11 +27,8 @@ class VulkanProgram final : public Program {
   std::shared_ptr<Prepared> prepared_;  // shared with launches in flight
 };
 
-KernelFamily family_of(const Handle& handle, const std::string& wanted) {
-  if (wanted == "simd") return KernelFamily::simd;
-  if (wanted == "simt") return KernelFamily::simt;
-  if (!wanted.empty()) throw Error("unknown kernel family", wanted, "Use simd or simt");
-  return handle.cpu() ? KernelFamily::simd : KernelFamily::simt;
+KernelFamily family_of(const Handle& handle, std::optional<KernelFamily> wanted) {
+  return wanted.value_or(handle.cpu() ? KernelFamily::simd : KernelFamily::simt);
 }
 
 int64_t memory_bytes(VkPhysicalDevice device) {
@@ -125,10 +122,10 @@ class VulkanDevice final : public Device, private DeviceLab {
  private:
   void record_spans(bool on) override { launcher_->record_spans(on); }
   std::vector<DeviceSpan> take_spans() override { return launcher_->take_spans(); }
-  std::unique_ptr<SyncProbe> sync_probe(std::string_view policy, double work_seconds) override {
+  std::unique_ptr<SyncProbe> sync_probe(sync::Policy policy, double work_seconds) override {
     require_policy(info_, policy);
     if (!memory_->shared()) {
-      throw Error("a waiting policy cannot be measured alone", std::string(policy) + " on " + info_.id,
+      throw Error("a waiting policy cannot be measured alone", name_of(policy) + " on " + info_.id,
                   info_.zero_copy_note);
     }
     return make_sync_probe(handle_, pipelines_, policy, work_seconds);

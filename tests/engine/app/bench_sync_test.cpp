@@ -75,7 +75,8 @@ sync_lab::LabResult with_everything() {
   sync_lab::LabResult result = lab_result();
   result.targets = {{"a target", 1.1, 1.2, false, "x", "from <here>"}, {"another", {}, 50, true, "x", "not judged"}};
   result.decode = sync_lab::DecodeMeaning{
-      "model & co.gguf", "tensor", {"opencl:0"}, 4, 5, {{"opencl:0", "spin", 5, 1e-4}}, {"npu:0 was not measured"}};
+      "model & co.gguf",         "tensor", {"opencl:0"}, 4, 5, {{"opencl:0", sync::Policy::spin, 5, 1e-4}},
+      {"npu:0 was not measured"}};
   result.warnings = {"a warning with <brackets>"};
   return result;
 }

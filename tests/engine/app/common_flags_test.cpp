@@ -35,15 +35,25 @@ bool accepts(const std::string& flag, const std::string& value) {
 }
 
 TEST(CommonFlags, take_the_values_of_the_command_line) {
-  CommonFlags flags = parse({"-p",      "Hi",     "-n",           "-1",
-                             "-c",      "512",    "-t",           "2",
-                             "-s",      "7",      "--temp",       "0.5",
-                             "--top-k", "3",      "--device",     "opencl:0,npu:0",
-                             "--plan",  "tensor", "--split",      "0.25",
-                             "--act",   "f16",    "--cache-type", "f32",
-                             "--chunk", "64",     "--sync",       "spin",
-                             "--trace", "t.json", "--stop",       "a,b",
-                             "--stop",  "-c",     "-vv",          "--strict-device"});
+  CommonFlags flags = parse({"-p",           "Hi",
+                             "-n",           "-1",
+                             "-c",           "512",
+                             "-t",           "2",
+                             "-s",           "7",
+                             "--temp",       "0.5",
+                             "--top-k",      "3",
+                             "--device",     "opencl:0,npu:0",
+                             "--plan",       "tensor",
+                             "--split",      "0.25",
+                             "--act",        "f16",
+                             "--cache-type", "f32",
+                             "--chunk",      "64",
+                             "--sync",       "spin",
+                             "--trace",      "t.json",
+                             "--deadline",   "2.5",
+                             "--stop",       "a,b",
+                             "--stop",       "-c",
+                             "-vv",          "--strict-device"});
   EXPECT_EQ(flags.text.prompt, "Hi");
   EXPECT_TRUE(flags.text.has_prompt);
   EXPECT_FALSE(flags.text.has_file);
@@ -61,6 +71,7 @@ TEST(CommonFlags, take_the_values_of_the_command_line) {
   EXPECT_EQ(flags.chunk, 64);
   EXPECT_EQ(flags.sync, "spin");
   EXPECT_EQ(flags.trace, "t.json");
+  EXPECT_EQ(flags.deadline_seconds, 2.5);
   EXPECT_THAT(flags.stop, ElementsAre("a,b", "-c"));
   EXPECT_EQ(flags.verbosity, 2);
   EXPECT_TRUE(flags.strict_device);
@@ -110,6 +121,8 @@ TEST(CommonFlags, refuse_what_is_out_of_range_or_no_value) {
                                                                   {"--cache-type", "q8"},
                                                                   {"--chunk", "-1"},
                                                                   {"--sync", "hope"},
+                                                                  {"--deadline", "0"},
+                                                                  {"--deadline", "nan"},
                                                                   {"--device", "GPU 0"},
                                                                   {"--device", "npu:x"},
                                                                   {"--device", "npu:0?=x"},

@@ -117,9 +117,9 @@ TEST_P(OpenclFaults, a_slot_larger_than_the_devices_largest_buffer_is_refused_by
 
 INSTANTIATE_TEST_SUITE_P(Ways, OpenclFaults,
                          ::testing::Values(FaultyWay{"gates", "opencl"},
-                                           FaultyWay{"list", "opencl", "predict", false, 1},
-                                           FaultyWay{"host_thread", "opencl", "blocking"},
-                                           FaultyWay{"copies", "opencl", "predict", true}),
+                                           FaultyWay{"list", "opencl", sync::Policy::predict, false, 1},
+                                           FaultyWay{"host_thread", "opencl", sync::Policy::blocking},
+                                           FaultyWay{"copies", "opencl", sync::Policy::predict, true}),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

@@ -25,7 +25,8 @@ namespace tandem::testing {
 // A device in one of its ways of running.
 struct FaultyWay {
   std::string name;  // in tests' names
-  std::string prefix, policy = "predict";
+  std::string prefix;
+  sync::Policy policy = sync::Policy::predict;
   bool copies = false;
   int64_t tokens = 3;  // one: PoCL takes a pass as a list
 };

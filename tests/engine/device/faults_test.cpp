@@ -33,10 +33,10 @@ std::vector<FaultyWay> ways() {
     const bool driver = factory.kind == DeviceKind::gpu;
     if (factory.kind == DeviceKind::host || (driver && !kDrivers)) continue;
     all.push_back({prefix, prefix});
-    all.push_back({prefix + "_blocking", prefix, "blocking"});
+    all.push_back({prefix + "_blocking", prefix, sync::Policy::blocking});
     if (!driver) continue;
-    all.push_back({prefix + "_one_token", prefix, "predict", false, 1});
-    all.push_back({prefix + "_copies", prefix, "predict", true});
+    all.push_back({prefix + "_one_token", prefix, sync::Policy::predict, false, 1});
+    all.push_back({prefix + "_copies", prefix, sync::Policy::predict, true});
   }
   return all;
 }
@@ -100,7 +100,8 @@ TEST_P(Faults, a_signal_raised_twice_fails_its_flag_and_the_next_run_works) {
     message_of([&] { device.finish(std::chrono::seconds(60)); });  // says so itself on some devices
     sync::WaitContext context;
     context.step = "next", context.device = device.info().id, context.deadline = std::chrono::seconds(60);
-    const std::string error = message_of([&] { sync::make_waiter("predict")->wait(done, epoch + 1, context); });
+    const std::string error =
+        message_of([&] { sync::make_waiter(sync::Policy::predict)->wait(done, epoch + 1, context); });
     EXPECT_THAT(error, HasSubstr("twice"));
     EXPECT_THAT(error, HasSubstr("'done'"));
     EXPECT_THAT(error, HasSubstr(device.info().id));
@@ -189,7 +190,7 @@ class TakenWaiter : public ::testing::TestWithParam<std::string> {
       context.step = "blk.3.ffn", context.device = "npu:7", context.deadline = deadline;
       context.predicted_seconds = 1e-3;
       waits.store(true);
-      error = message_of([&] { sync::make_waiter(GetParam())->wait(flag_, epoch_, context); });
+      error = message_of([&] { sync::make_waiter(sync::policy_named(GetParam()))->wait(flag_, epoch_, context); });
     });
     while (!waits.load()) sched_yield();
     {

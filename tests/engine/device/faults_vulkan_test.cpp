@@ -46,7 +46,7 @@ TEST_P(VulkanFaults, a_device_lost_at_any_call_of_a_run_is_named_and_runs_the_ne
 TEST_P(VulkanFaults, a_program_that_does_not_end_is_named_and_the_next_run_works) {
   OPEN_BENCH(bench);
   ASSERT_TRUE(bench.runs_well());
-  const char* call = GetParam().policy == "blocking" ? "vkWaitForFences" : "vkWaitSemaphores";
+  const char* call = GetParam().policy == sync::Policy::blocking ? "vkWaitForFences" : "vkWaitSemaphores";
   std::string error;
   {
     const FailingCall never("vkGetSemaphoreCounterValue", VK_NOT_READY, 0, 1 << 30);
@@ -110,8 +110,9 @@ TEST_P(VulkanFaults, a_slot_larger_than_the_devices_largest_allocation_is_refuse
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, VulkanFaults,
-                         ::testing::Values(FaultyWay{"timeline", "vulkan"}, FaultyWay{"fence", "vulkan", "blocking"},
-                                           FaultyWay{"copies", "vulkan", "predict", true}),
+                         ::testing::Values(FaultyWay{"timeline", "vulkan"},
+                                           FaultyWay{"fence", "vulkan", sync::Policy::blocking},
+                                           FaultyWay{"copies", "vulkan", sync::Policy::predict, true}),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

@@ -12,6 +12,7 @@ struct Shape {
   KvType type;
   bool round;
   int64_t window = 0;
+  float cap = 0;
 };
 
 constexpr float kKeyMagnitude = 1.5f, kQueryMagnitude = 2.0f, kValueMagnitude = 1.0f;
@@ -21,7 +22,8 @@ std::string name_of(const char* op, const Shape& shape) {
          " from=" + std::to_string(shape.first) + " heads=" + std::to_string(shape.heads) + "/" +
          std::to_string(shape.kv_heads) + " dim=" + std::to_string(shape.head_dim) + "/" +
          std::to_string(shape.head_dim_v) + (shape.round ? " rounded" : "") +
-         (shape.window > 0 ? " window=" + std::to_string(shape.window) : "");
+         (shape.window > 0 ? " window=" + std::to_string(shape.window) : "") +
+         (shape.cap > 0 ? " cap=" + std::to_string(shape.cap) : "");
 }
 
 template <typename T>
@@ -64,7 +66,7 @@ BuiltCase build_attention(CaseMemory& memory, const Shape& shape) {
   std::mt19937 random(static_cast<uint32_t>(shape.first * 7 + shape.S));
   Attention op;
   op.S = shape.S, op.heads = shape.heads, op.round_f16 = shape.round;
-  op.scale = 1.0f / std::sqrt(static_cast<float>(shape.head_dim));
+  op.score = {1.0f / std::sqrt(static_cast<float>(shape.head_dim)), shape.cap};
   op.window = shape.window;
   op.cache = make_cache(memory, shape);
   const int64_t count = shape.first + shape.S;
@@ -78,9 +80,11 @@ BuiltCase build_attention(CaseMemory& memory, const Shape& shape) {
                            sync::SlotUse::device_local, true, "scratch");
   // A score is off by d + 1 roundings of at most scale * d * |q| * |k|, so a weight by that factor; softmax, the sum
   // over the positions and the quotient add count + 30 roundings. All weights are positive and sum to one, so the value
-  // is off by that factor of |v|, twice (numerator and denominator).
+  // is off by that factor of |v|, twice (numerator and denominator). A cap adds, of itself, two roundings and those of
+  // an exponential, a sum and a quotient below 2; its slope is at most 1.
   const double dim = static_cast<double>(shape.head_dim);
-  const double score = (dim + 1) * kEpsilon * op.scale * dim * kQueryMagnitude * kKeyMagnitude;
+  const double score = (dim + 1) * kEpsilon * op.score.scale * dim * kQueryMagnitude * kKeyMagnitude +
+                       (shape.cap > 0 ? 8 * kEpsilon * shape.cap : 0);
   const double bound = 2 * kValueMagnitude * (score + (static_cast<double>(count) + 30) * kEpsilon);
   const auto tolerance = [=, round = shape.round](int64_t, int64_t, double expected, bool) {
     return bound + (round ? std::fabs(expected) * kHalfStep + 0x1p-24 : 0);
@@ -134,6 +138,11 @@ std::vector<OpCase> attention_cases() {
                                  {9, 700, 3, 1, 16, 16, 768, type, false, 190},
                                  {70, 480, 4, 1, 32, 20, 640, type, false, 256},
                                  {7, 30, 6, 2, 48, 48, 64, type, false, 64},
+                                 // Soft caps: that bend most scores, that hardly bend any; in a window.
+                                 {1, 300, 4, 2, 64, 64, 320, type, false, 0, 0.75f},
+                                 {1, 700, 3, 1, 32, 20, 768, type, true, 0, 50.0f},
+                                 {9, 250, 6, 2, 48, 48, 320, type, false, 0, 2.0f},
+                                 {70, 480, 4, 1, 32, 20, 640, type, false, 256, 1.5f},
                                  // Latent attention: keys are values and 64 elements more, one head for all queries.
                                  {1, 300, 6, 1, 576, 512, 320, type, false},
                                  {3, 254, 4, 1, 576, 512, 320, type, true}});

@@ -84,7 +84,7 @@ TEST_F(OperatorTest, a_token_slice_of_attention_has_its_own_scratch_and_position
 
 Attention attention_of(const OperatorTest& test) {
   const KvCache cache{KvType::f16, 3, 16, 20, 512, test.at(131072), test.at(262144)};
-  return {5, 6, test.at(0), 112, test.at(4096), 144, test.at(8192), cache, 1, false, test.at(32768)};
+  return {5, 6, test.at(0), 112, test.at(4096), 144, test.at(8192), cache, {1}, false, test.at(32768)};
 }
 
 TEST_F(OperatorTest, a_head_slice_advances_what_belongs_to_heads) {
@@ -142,6 +142,9 @@ TEST_F(OperatorTest, what_a_device_does_not_list_is_missing) {
   EXPECT_EQ(missing_feature({"a", attention}, most), std::nullopt);
   attention.window = 7;
   EXPECT_EQ(missing_feature({"a", attention}, most), Feature::window);
+  attention.window = 0;
+  attention.score.soft_cap = 50;
+  EXPECT_EQ(missing_feature({"a", attention}, most), Feature::capped_attention);
   RmsNorm norm;
   EXPECT_EQ(missing_feature({"n", norm}, most), std::nullopt);
   norm.add = at(0);
@@ -160,11 +163,13 @@ TEST_F(OperatorTest, what_a_device_does_not_list_is_missing) {
 
 TEST_F(OperatorTest, shapes_differ_by_every_field_but_not_by_places) {
   const Attention attention = attention_of(*this);
-  Attention elsewhere = attention, windowed = attention;
+  Attention elsewhere = attention, windowed = attention, capped = attention;
   elsewhere.q = at(64), elsewhere.cache.k = at(512);
   windowed.window = 7;
+  capped.score.soft_cap = 50;
   EXPECT_TRUE(same_shape({"a", attention, 3}, {"b", elsewhere, 4}));
   EXPECT_FALSE(same_shape({"a", attention}, {"a", windowed}));
+  EXPECT_FALSE(same_shape({"a", attention}, {"a", capped}));
   EXPECT_FALSE(same_shape({"a", attention}, {"a", merge_of(attention)}));
   RmsNorm norm, adding;
   adding.add = at(0);
@@ -193,7 +198,7 @@ std::map<size_t, int> touched(const std::vector<Region>& regions) {
 TEST_F(OperatorTest, token_slices_of_every_kind_write_each_byte_of_the_whole_once) {
   RmsNorm norm{5, 2, 16, at(0), at(4096), 40, 48, at(8192), 32, at(12288)};
   const KvCache cache{KvType::f16, 2, 16, 16, 64, at(65536), at(131072)};
-  Attention attention{5, 2, at(0), 32, at(4096), 40, at(8192), cache, 1, false, at(32768)};
+  Attention attention{5, 2, at(0), 32, at(4096), 40, at(8192), cache, {1}, false, at(32768)};
   const std::vector<Operator> all = {
       {"matmul", matmul()},
       {"embed", Embed{5, 16, matmul().w, at(0), at(4096)}},

@@ -26,16 +26,22 @@ struct Proven {
   const char* driver;  // how DeviceInfo::driver begins
   KernelFamily family;
   bool zero_copy, fused_fma;
-  std::map<std::string, std::string> refused = {};  // policies, with a part of the reason; all others pass
-  std::map<std::string, std::string> closed = {};  // that pass, and by which no run can wait, with a part of the reason
+  std::map<sync::Policy, std::string> refused = {};  // policies, with a part of the reason; all others pass
+  std::map<sync::Policy, std::string> closed =
+      {};  // that pass, and by which no run can wait, with a part of the reason
 };
 const Proven kTable[] = {
     // Debian 12 has PoCL 3.1 and lavapipe of Mesa 22.3.6.
     {"Portable Computing Language", KernelFamily::simd, true, true},
-    {"llvmpipe", KernelFamily::simd, true, false, {{"doorbell", "after 65535 iterations"}}},  // the loop budget
+    {"llvmpipe",
+     KernelFamily::simd,
+     true,
+     false,
+     {{sync::Policy::doorbell, "after 65535 iterations"}}},  // the loop budget
     // Fetched by ./dev drivers.
-    {"Intel(R) OpenCL", KernelFamily::simd, true, true, {}, {{"doorbell", "single worker"}}},  // as many as cores
-    {"SwiftShader", KernelFamily::simd, true, false, {{"doorbell", "has no shader that stays"}}},
+    {"Intel(R) OpenCL", KernelFamily::simd, true, true, {}, {{sync::Policy::doorbell, "single worker"}}},  // as many as
+                                                                                                           // cores
+    {"SwiftShader", KernelFamily::simd, true, false, {{sync::Policy::doorbell, "has no shader that stays"}}},
     {"emulated", KernelFamily::none, true, true},
     {"built in", KernelFamily::none, true, true},
 };
@@ -97,10 +103,10 @@ TEST_P(ProvenOf, every_device_of_a_driver_in_the_table_is_what_the_table_says) {
     EXPECT_EQ(info.family, row->family);
     EXPECT_EQ(info.zero_copy, row->zero_copy) << info.zero_copy_note;
     EXPECT_EQ(info.fused_fma, row->fused_fma);
-    std::vector<std::string> tested;
+    std::vector<sync::Policy> tested;
     for (const PolicyTest& test : info.policies) {
       const auto refused = row->refused.find(test.policy);
-      EXPECT_EQ(test.passed, refused == row->refused.end()) << test.policy << ": " << test.reason;
+      EXPECT_EQ(test.passed, refused == row->refused.end()) << name_of(test.policy) << ": " << test.reason;
       if (refused != row->refused.end()) {
         EXPECT_THAT(test.reason, HasSubstr(refused->second));
       }
@@ -109,7 +115,7 @@ TEST_P(ProvenOf, every_device_of_a_driver_in_the_table_is_what_the_table_says) {
       }
       tested.push_back(test.policy);
     }
-    EXPECT_THAT(sync::waiter_names(), ::testing::IsSubsetOf(tested));
+    EXPECT_THAT(sync::kPolicies, ::testing::IsSubsetOf(tested));
   }
   for (const auto& device : devices_)
     EXPECT_EQ(unfit_row_of(device->info().id, device->info().name), nullptr) << device->info().driver << " is used";
@@ -126,17 +132,17 @@ TEST_P(ProvenOf, every_device_of_a_driver_in_the_table_is_what_the_table_says) {
 TEST_P(ProvenOf, every_policy_in_the_table_opens_its_device_and_no_other_does) {
   for (const UnusableDevice& one : unusable_) {
     DeviceOptions any = options();
-    for (const std::string& policy : sync::waiter_names()) {
+    for (const sync::Policy policy : sync::kPolicies) {
       any.sync_policy = policy;
-      EXPECT_THROW(open_device(one.id, any), Error) << one.id << ", " << policy;
+      EXPECT_THROW(open_device(one.id, any), Error) << one.id << ", " << name_of(policy);
     }
   }
   const std::vector<std::unique_ptr<Device>> devices = std::move(devices_);
   for (const auto& device : devices) {
     const Proven* row = row_of(device->info().driver);
     if (row == nullptr) GTEST_SKIP() << "skipped: the table does not know " << device->info().driver;
-    for (const std::string& policy : sync::waiter_names()) {
-      SCOPED_TRACE(device->info().id + ", " + policy);
+    for (const sync::Policy policy : sync::kPolicies) {
+      SCOPED_TRACE(device->info().id + ", " + name_of(policy));
       DeviceOptions with_policy = options();
       with_policy.sync_policy = policy;
       const auto open = [&] { require_policy(open_device(device->info().id, with_policy)->info(), policy); };

@@ -29,15 +29,16 @@ using testing::HasSubstr;
 constexpr milliseconds kLong{120000};  // a guard against hangs: on a busy machine each hand-over may wait for a core
 
 struct Case {
-  std::string prefix, policy;
+  std::string prefix;
+  sync::Policy policy = sync::Policy::blocking;
 };
 
-void PrintTo(const Case& c, std::ostream* out) { *out << c.policy << " on " << c.prefix; }
+void PrintTo(const Case& c, std::ostream* out) { *out << name_of(c.policy) << " on " << c.prefix; }
 
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const DeviceFactory& factory : device_factories())
-    for (const std::string& policy : sync::waiter_names()) all.push_back({factory.prefix, policy});
+    for (const sync::Policy policy : sync::kPolicies) all.push_back({factory.prefix, policy});
   return all;
 }
 
@@ -60,7 +61,7 @@ Device* device_of(const std::string& prefix) {
 // in two to show that it works, five for the hand-over alone, and five of the first round with work.
 class SlowAtFirst final : public SteppedProbe {
  public:
-  SlowAtFirst() : SteppedProbe("slow", "spin", false) {}
+  SlowAtFirst() : SteppedProbe("slow", sync::Policy::spin, false) {}
   uint64_t links() const { return work().iterations; }
 
  private:
@@ -143,7 +144,7 @@ TEST_P(SyncProbes, name_device_policy_and_step_when_one_never_started_and_go_on)
       FAIL() << "a step that nobody started has ended";
     } catch (const Error& error) {
       EXPECT_THAT(error.what(), HasSubstr(device_->info().id));
-      EXPECT_THAT(error.what(), HasSubstr("policy '" + GetParam().policy + "'"));
+      EXPECT_THAT(error.what(), HasSubstr("policy '" + name_of(GetParam().policy) + "'"));
       EXPECT_THAT(error.what(), HasSubstr("step "));
     }
     for (int i = 0; i < 3; ++i) {
@@ -185,7 +186,7 @@ TEST_P(SyncProbes, time_steps_between_start_and_end_where_clocks_compare) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, SyncProbes, testing::ValuesIn(cases()),
-                         [](const auto& info) { return info.param.prefix + "_" + info.param.policy; });
+                         [](const auto& info) { return info.param.prefix + "_" + name_of(info.param.policy); });
 
 TEST(SyncProbesSuite, runs_on_every_kind_of_device_there_is) {
   std::vector<std::string> kinds;
@@ -193,13 +194,15 @@ TEST(SyncProbesSuite, runs_on_every_kind_of_device_there_is) {
   test::expect_every_device(kinds);
 }
 
-TEST(SyncProbe, refuses_an_unknown_policy_and_says_what_passed) {
-  Device* host = device_of("host");
+TEST(SyncProbe, refuses_a_policy_that_was_not_tried_and_says_what_passed) {
+  DeviceInfo info;
+  info.id = "opencl:7";
+  info.policies = {{sync::Policy::spin, true, ""}};
   try {
-    host->lab().sync_probe("hope", 0);
+    require_policy(info, sync::Policy::doorbell);
     FAIL();
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("hope on host"));
+    EXPECT_THAT(error.what(), HasSubstr("doorbell on opencl:7"));
     EXPECT_THAT(error.what(), HasSubstr("spin"));
   }
 }
@@ -207,10 +210,10 @@ TEST(SyncProbe, refuses_an_unknown_policy_and_says_what_passed) {
 TEST(SyncProbe, says_why_a_policy_is_switched_off) {
   DeviceInfo info;
   info.id = "opencl:7";
-  info.policies = {{"spin", true, ""}, {"gate", false, "the host's stores are not seen"}};
-  EXPECT_NO_THROW(require_policy(info, "spin"));
+  info.policies = {{sync::Policy::spin, true, ""}, {sync::Policy::gate, false, "the host's stores are not seen"}};
+  EXPECT_NO_THROW(require_policy(info, sync::Policy::spin));
   try {
-    require_policy(info, "gate");
+    require_policy(info, sync::Policy::gate);
     FAIL();
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("gate on opencl:7"));
@@ -223,7 +226,7 @@ class FaultyProbe : public SteppedProbe {
  public:
   enum class Fault { none, lost, repeated, wrong_epoch, wrong_value, failed };
 
-  FaultyProbe() : SteppedProbe("faulty:0", "spin", false) {}
+  FaultyProbe() : SteppedProbe("faulty:0", sync::Policy::spin, false) {}
   Fault fault = Fault::none;
   int abandoned = 0;
 

@@ -35,9 +35,9 @@ TEST(DecodeMeaning, multiplies_the_difference_of_the_medians_of_empty_steps) {
   ASSERT_EQ(meaning.savings.size(), 4u);  // every policy but blocking, of empty steps only
   for (const DecodeSaving& saving : meaning.savings) {
     EXPECT_EQ(saving.waits, 2);  // one for the NPU's step, one for the end
-    if (saving.policy == "spin") {
+    if (saving.policy == sync::Policy::spin) {
       EXPECT_NEAR(saving.saved_seconds, 2 * (50e-6 - 20e-6), 1e-12);
-    } else if (saving.policy == "doorbell") {
+    } else if (saving.policy == sync::Policy::doorbell) {
       EXPECT_NEAR(saving.saved_seconds, 2 * (50e-6 - 0.11e-6), 1e-12);
     }
   }
@@ -45,7 +45,7 @@ TEST(DecodeMeaning, multiplies_the_difference_of_the_medians_of_empty_steps) {
 
 TEST(DecodeMeaning, of_a_device_without_blocking_has_no_figure) {
   LabResult result = lab_result();
-  std::erase_if(result.devices[0].rows, [](const SyncRow& row) { return row.policy == "blocking"; });
+  std::erase_if(result.devices[0].rows, [](const SyncRow& row) { return row.policy == sync::Policy::blocking; });
   const DecodeMeaning meaning = decode_meaning("m.gguf", two_devices(), result);
   EXPECT_THAT(meaning.savings, IsEmpty());
   EXPECT_THAT(meaning.notes, ElementsAre(HasSubstr("blocking"), HasSubstr("npu:0")));

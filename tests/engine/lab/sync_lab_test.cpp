@@ -48,9 +48,9 @@ TEST_P(SyncLabOn, measures_verified_steps_with_every_policy_or_says_why_not) {
   ASSERT_THAT(device.problem, IsEmpty());
   // Two lengths, and once more among spinners.
   ASSERT_EQ(device.rows.size(), 3 * sync::waiter_names().size());
-  std::set<std::string> measured;
+  std::set<sync::Policy> measured;
   for (const SyncRow& row : device.rows) {
-    SCOPED_TRACE(row.policy + " " + row.reason);
+    SCOPED_TRACE(name_of(row.policy) + " " + row.reason);
     ASSERT_NE(row.status, RowStatus::failed);
     if (row.status == RowStatus::off) {
       EXPECT_THAT(row.reason, Not(IsEmpty()));
@@ -66,11 +66,11 @@ TEST_P(SyncLabOn, measures_verified_steps_with_every_policy_or_says_why_not) {
     EXPECT_GT(row.single_per_second, 0);
     EXPECT_GT(row.chained_per_second, 0);
     EXPECT_EQ(row.to_device.has_value(), row.to_host.has_value());
-    EXPECT_EQ(row.prediction_error.has_value(), row.policy == "predict");
+    EXPECT_EQ(row.prediction_error.has_value(), row.policy == sync::Policy::predict);
     EXPECT_EQ(row.spinners > 0, !row.neighbour_slowdown.has_value());
   }
-  EXPECT_TRUE(measured.contains("blocking"));
-  EXPECT_TRUE(measured.contains("predict") || usable_cores().size() == 1);
+  EXPECT_TRUE(measured.contains(sync::Policy::blocking));
+  EXPECT_TRUE(measured.contains(sync::Policy::predict) || usable_cores().size() == 1);
   // Beside this device: from the core that waits to one that it works on, or a reason.
   EXPECT_NE(device.limit.has_value(), !device.no_limit.empty());
   if (device.limit) {
@@ -113,7 +113,7 @@ class Forgetful final : public Device, private DeviceLab {
   };
   explicit Forgetful(int loses = 3) : loses_(loses) {
     info_.id = "forgetful";
-    info_.policies = {{"spin", true, "seen"}, {"event", false, "it has none"}};
+    info_.policies = {{sync::Policy::spin, true, "seen"}, {sync::Policy::event, false, "it has none"}};
   }
   const DeviceInfo& info() const override { return info_; }
   Support supports(const Operator&) const override { return {false, "computes nothing"}; }
@@ -128,7 +128,7 @@ class Forgetful final : public Device, private DeviceLab {
   void record_spans(bool) override {}
   std::vector<DeviceSpan> take_spans() override { return {}; }
   std::unique_ptr<LitmusAgent> litmus_agent() override { refuse_litmus(info_); }
-  std::unique_ptr<SyncProbe> sync_probe(std::string_view policy, double) override {
+  std::unique_ptr<SyncProbe> sync_probe(sync::Policy policy, double) override {
     require_policy(info_, policy);
     return std::make_unique<Probe>(counts, loses_);
   }
@@ -165,7 +165,7 @@ class Forgetful final : public Device, private DeviceLab {
 TEST(SyncLab, starts_steps_one_by_one_and_hands_others_over_together) {
   Forgetful device(-1);
   RowRequest request;
-  request.policy = "spin";
+  request.policy = sync::Policy::spin;
   request.rounds = 7;
   request.chain_seconds = 20e-6;
   request.pause = std::chrono::microseconds(0);
@@ -181,7 +181,7 @@ TEST(SyncLab, starts_steps_one_by_one_and_hands_others_over_together) {
 TEST(SyncLab, a_lost_step_is_a_failed_row_with_the_probes_reason) {
   Forgetful device;
   RowRequest request;
-  request.policy = "spin";
+  request.policy = sync::Policy::spin;
   const SyncRow row = measure_policy(device, request);
   EXPECT_EQ(row.status, RowStatus::failed);
   EXPECT_THAT(row.reason, HasSubstr("a step was lost"));
@@ -192,7 +192,7 @@ TEST(SyncLab, a_lost_step_is_a_failed_row_with_the_probes_reason) {
 TEST(SyncLab, a_policy_that_is_switched_off_is_a_row_with_its_reason) {
   Forgetful device;
   RowRequest request;
-  request.policy = "event";
+  request.policy = sync::Policy::event;
   const SyncRow row = measure_policy(device, request);
   EXPECT_EQ(row.status, RowStatus::off);
   EXPECT_THAT(row.reason, HasSubstr("it has none"));

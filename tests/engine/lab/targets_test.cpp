@@ -30,7 +30,7 @@ TEST(Targets, judge_the_overhead_of_predict_without_the_work) {
   LabResult result = lab_result();
   for (const double overhead : {20e-6, 21e-6, 40e-6}) {
     for (SyncRow& row : result.devices[0].rows)
-      if (row.policy == "predict") row.overhead.p50 = overhead;
+      if (row.policy == sync::Policy::predict) row.overhead.p50 = overhead;
     const Target target = judge(result)[3];
     EXPECT_NEAR(*target.figure, overhead / 20e-6, 1e-9);
     EXPECT_EQ(target.met(), overhead < 30e-6);
@@ -93,10 +93,10 @@ TEST(CacheLine, is_what_every_row_of_its_device_refers_to) {
 TEST(Targets, are_missed_just_beyond_their_bounds) {
   LabResult result = lab_result();
   for (SyncRow& row : result.devices[0].rows) {
-    if (row.policy == "doorbell")
+    if (row.policy == sync::Policy::doorbell)
       row.round_trip.p50 = row.round_trip.middle = 1.01e-6;  // 10.1 transfers; clFinish is 49.5 of it
-    if (row.policy == "gate") row.round_trip.p50 = 1.01e-6;
-    if (row.policy == "predict") {
+    if (row.policy == sync::Policy::gate) row.round_trip.p50 = 1.01e-6;
+    if (row.policy == sync::Policy::predict) {
       row.overhead.p50 = 75e-6;
       row.cpu_thread_seconds = 360e-6;
     }

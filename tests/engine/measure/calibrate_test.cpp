@@ -68,7 +68,7 @@ class Chains : public ::testing::Test {
   sync::Pool pool_;
   Operand x_ = slot(2 * kK);
   std::unique_ptr<Device> host_ = open_host_device(0, {}), npu_ = open_npu_device(0, {});
-  Executor executor_{pool_, {host_.get(), npu_.get()}, {"predict", std::chrono::seconds(60), {}}};
+  Executor executor_{pool_, {host_.get(), npu_.get()}, {sync::Policy::predict, std::chrono::seconds(60), {}}};
 };
 
 TEST_F(Chains, run_on_both_devices_at_once_and_in_turn) {

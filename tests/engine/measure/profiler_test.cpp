@@ -89,7 +89,8 @@ class Profiling : public ::testing::Test {
   std::vector<std::unique_ptr<Device>> devices_ = both_devices();
   std::vector<Operator> operators_;
   DiskCache cache_{path_};
-  Executor executor_{pool_, {devices_[0].get(), devices_[1].get()}, {"blocking", std::chrono::seconds(60), {}}};
+  Executor executor_{
+      pool_, {devices_[0].get(), devices_[1].get()}, {sync::Policy::blocking, std::chrono::seconds(60), {}}};
 };
 
 TEST_F(Profiling, knows_how_many_tokens_the_buffers_hold) {

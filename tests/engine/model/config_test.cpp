@@ -91,6 +91,24 @@ TEST(ModelConfig, reads_every_rope_scaling) {
   EXPECT_THAT(factors.rope.frequency_factors, ElementsAre(1.0f, 8.0f));
 }
 
+// Files of the first days have neither window nor caps.
+TEST(ModelConfig, of_gemma2_is_as_published_where_a_file_says_nothing) {
+  GgufWriter writer = tiny_writer({.architecture = "gemma2"});
+  const ModelConfig silent = config_of(writer);
+  EXPECT_EQ(silent.window, 4096);
+  EXPECT_EQ(silent.attention_cap, 50.0f);
+  EXPECT_EQ(silent.logit_cap, 30.0f);
+  EXPECT_THAT(silent.has_window, ElementsAre(true, false));
+  writer.set("gemma2.attention.sliding_window", uint32_t{16}).set("gemma2.attn_logit_softcapping", 20.0f);
+  writer.set("gemma2.final_logit_softcapping", 10.0f);
+  const ModelConfig said = config_of(writer);
+  EXPECT_EQ(said.window, 16);
+  EXPECT_EQ(said.attention_cap, 20.0f);
+  EXPECT_EQ(said.logit_cap, 10.0f);
+  writer.set("gemma2.final_logit_softcapping", 0.0f);
+  EXPECT_THROW(config_of(writer), Error);
+}
+
 struct Refusal {
   const char* fault;
   std::function<void(GgufWriter&)> change;
@@ -101,7 +119,7 @@ TEST(ModelConfig, refuses_what_it_would_have_to_guess) {
   const float kNan = std::numeric_limits<float>::quiet_NaN();
   const Refusal refusals[] = {
       {"unknown architecture", [](auto& w) { w.set("general.architecture", "mamba"); },
-       "supported are deepseek, deepseek2, gemma3, granite, internlm2, llama"},
+       "supported are deepseek, deepseek2, gemma2, gemma3, granite, internlm2, llama"},
       {"no architecture", [](auto& w) { w.remove("general.architecture"); }, "'general.architecture'"},
       {"no layers key", [](auto& w) { w.remove("llama.block_count"); }, "'llama.block_count'"},
       {"0 layers", [](auto& w) { w.set("llama.block_count", uint32_t{0}); }, "found 0, expected 1 to"},

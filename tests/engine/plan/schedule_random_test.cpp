@@ -177,7 +177,7 @@ class RandomSchedule : public ::testing::Test {
       }
       case 5: {
         const KvCache& cache = caches_[static_cast<size_t>(below(2))];
-        return Attention{kTokens, 4, columns(64), kWidth, columns(64), kWidth, positions_, cache, 1, false, scratch_};
+        return Attention{kTokens, 4, columns(64), kWidth, columns(64), kWidth, positions_, cache, {1}, false, scratch_};
       }
       default:
         return MatMul{kTokens,  kWidth,   0,      kWidth, {kFormat, kWidth, kWidth, weights_},

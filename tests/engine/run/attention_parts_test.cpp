@@ -36,7 +36,7 @@ class SharedAttention : public ::testing::Test {
     npu_ = open_device("npu:0", options);
     host_ = open_host_on(*npu_, options);
     ExecutorOptions executor;
-    executor.sync_policy = layout.may_spin ? "predict" : "blocking";
+    executor.sync_policy = layout.may_spin ? sync::Policy::predict : sync::Policy::blocking;
     executor.shares_core = {"npu:0", "host"};
     executor_ = std::make_unique<Executor>(pool_, std::vector{gpu_.get(), npu_.get(), host_.get()}, executor);
     std::mt19937 random(7);
@@ -56,7 +56,7 @@ class SharedAttention : public ::testing::Test {
     op.q_stride = op.y_stride = kHeads * kHeadDim;
     op.positions = {&positions_, 0};
     op.cache = cache_;
-    op.scale = 0.125f;
+    op.score.scale = 0.125f;
     op.round_f16 = true;
     op.scratch = {&scratch_, 0};
     return op;

@@ -95,7 +95,7 @@ class CutsOn : public ::testing::TestWithParam<std::string> {
 };
 
 TEST_P(CutsOn, compute_every_token_of_every_row_once) {
-  Executor executor(pool_, {gpu_.get(), npu_.get()}, {"predict", std::chrono::seconds(60), {}});
+  Executor executor(pool_, {gpu_.get(), npu_.get()}, {sync::Policy::predict, std::chrono::seconds(60), {}});
   std::set<CutKind> kinds;
   for (const int64_t S : kLengths) {
     for (const Cut& cut : all_cuts(S)) {

@@ -44,7 +44,7 @@ class EveryPlan : public ::testing::TestWithParam<std::string> {
     if (plan == "sequence") o.devices.push_back("host");
     if (plan == "rows") o.split = {0.5};
     o.act = ActType::f16;
-    o.gpu_family = "simd";
+    o.gpu_family = KernelFamily::simd;
     o.chunk = o.outputs = kMostTokens;
     o.measurements = path_ + ".measured.json";
     return Engine::open(o);

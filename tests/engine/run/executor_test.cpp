@@ -93,7 +93,7 @@ class GpuInName {
 class EveryPolicy : public ExecutorTest, public ::testing::WithParamInterface<std::string> {};
 
 TEST_P(EveryPolicy, runs_both_parts_of_a_cut_matmul_in_the_right_order_again_and_again) {
-  Executor executor(pool_, {host_.get(), npu_.get()}, {GetParam(), std::chrono::seconds(60), {}});
+  Executor executor(pool_, {host_.get(), npu_.get()}, {sync::policy_named(GetParam()), std::chrono::seconds(60), {}});
   const auto prepared = executor.prepare(plan(128));
   constexpr int kRuns = 6;  // x stays exact in f16
   for (int run = 0; run < kRuns; ++run) EXPECT_GT(executor.run(*prepared), 0.0);
@@ -105,7 +105,7 @@ TEST_P(EveryPolicy, runs_both_parts_of_a_cut_matmul_in_the_right_order_again_and
 // H7: the other submission order gives the same numbers. There is no driver here, so the host plays the GPU.
 TEST_P(EveryPolicy, submits_what_waits_for_the_npu_when_the_npu_has_ended) {
   const GpuInName gpu(*host_);
-  Executor executor(pool_, {&gpu.device(), npu_.get()}, {GetParam(), std::chrono::seconds(60), {}});
+  Executor executor(pool_, {&gpu.device(), npu_.get()}, {sync::policy_named(GetParam()), std::chrono::seconds(60), {}});
   Plan following = plan(128);
   following.dominant = Dominant::npu;
   const auto prepared = executor.prepare(following);
@@ -122,14 +122,15 @@ INSTANTIATE_TEST_SUITE_P(Policies, EveryPolicy, ::testing::ValuesIn(sync::waiter
 // The NPU's queue takes the steps of both devices: in any other order than the plan's the first wait would hang.
 TEST_F(ExecutorTest, runs_two_devices_that_share_one_thread) {
   const auto beside = open_host_on(*npu_, {});
-  Executor executor(pool_, {beside.get(), npu_.get()}, {"predict", std::chrono::seconds(20), {"host", "npu:0"}});
+  Executor executor(pool_, {beside.get(), npu_.get()},
+                    {sync::Policy::predict, std::chrono::seconds(20), {"host", "npu:0"}});
   const auto prepared = executor.prepare(plan(128));
   for (int run = 0; run < 3; ++run) executor.run(*prepared);
   EXPECT_EQ(z_.as<float>()[5], expected(0, 5, 3));
 }
 
 TEST_F(ExecutorTest, names_the_step_that_failed_and_runs_the_next_plan_as_if_nothing_had_happened) {
-  Executor executor(pool_, {host_.get(), npu_.get()}, {"predict", std::chrono::seconds(60), {"npu:0"}});
+  Executor executor(pool_, {host_.get(), npu_.get()}, {sync::Policy::predict, std::chrono::seconds(60), {"npu:0"}});
   sync::Slot& positions = pool_.acquire(64, sync::SlotUse::activations, "positions");
   sync::Slot& table = pool_.acquire(4096, sync::SlotUse::activations, "table");
   positions.as<int32_t>()[0] = 1 << 20;  // far outside the rotation table
@@ -151,7 +152,7 @@ TEST_F(ExecutorTest, names_the_step_that_failed_and_runs_the_next_plan_as_if_not
 }
 
 TEST_F(ExecutorTest, records_measured_spans_of_every_device_and_the_npus_modelled_ones) {
-  Executor executor(pool_, {host_.get(), npu_.get()}, {"spin", std::chrono::seconds(60), {}});
+  Executor executor(pool_, {host_.get(), npu_.get()}, {sync::Policy::spin, std::chrono::seconds(60), {}});
   const auto prepared = executor.prepare(plan(128));
   Timeline timeline;
   executor.record(&timeline);
@@ -173,7 +174,7 @@ TEST_F(ExecutorTest, records_measured_spans_of_every_device_and_the_npus_modelle
 }
 
 TEST_F(ExecutorTest, refuses_a_plan_for_a_device_that_is_not_open) {
-  Executor executor(pool_, {host_.get()}, {"predict", std::chrono::seconds(60), {}});
+  Executor executor(pool_, {host_.get()}, {sync::Policy::predict, std::chrono::seconds(60), {}});
   EXPECT_THROW(executor.prepare(plan(128)), Error);
 }
 

@@ -23,6 +23,7 @@
 #include "tests/engine/run/logits.h"
 #include "tests/engine/run/rounding.h"
 #include "tests/support/data.h"
+#include "tests/support/kernel_families.h"
 #include "tests/support/requirements.h"
 #include "tests/support/scratch_folder.h"
 
@@ -76,12 +77,12 @@ inline EngineOptions options_for(const std::string& model, const Way& way) {
   options.model_path = model;
   options.plan = way.plan;
   options.split = way.split;
-  options.gpu_family = way.family;
+  options.gpu_family = family_named(way.family);
   options.wait_deadline = std::chrono::minutes(15);  // SwiftShader takes more than two for a pass of 512 tokens
   options.act = way.act.value_or(way.uses_npu() ? ActType::f16 : ActType::f32);  // golden logits are of f32
   options.kv_type = way.kv;
   options.force_copies = way.copies;
-  options.sync_policy = way.sync;
+  options.sync_policy = sync::policy_named(way.sync);
   options.devices = way.devices;
   static const MeasurementsOfThisProcess measurements;  // engines of one model need the same
   options.measurements = measurements.path;

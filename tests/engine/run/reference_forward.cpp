@@ -61,9 +61,11 @@ void rotate(Rows& x, int64_t heads, int64_t head_dim, const Rotation& by) {
 
 struct Heads {
   int64_t count = 0, kv = 0, dim = 0, dim_v = 0;
-  double scale = 1;
+  double scale = 1, cap = 0;                             // cap 0: none
   int64_t window = std::numeric_limits<int64_t>::max();  // positions that a token sees, itself included
 };
+
+double capped(double x, double cap) { return cap > 0 ? cap * std::tanh(x / cap) : x; }
 
 Rows attend(const Rows& q, const Rows& k, const Rows& v, const Heads& heads) {
   const auto S = static_cast<int64_t>(q.size());
@@ -76,7 +78,7 @@ Rows attend(const Rows& q, const Rows& k, const Rows& v, const Heads& heads) {
       for (int64_t p = first; p <= s; ++p) {
         double score = 0;
         for (int64_t i = 0; i < heads.dim; ++i) score += q[s][h * heads.dim + i] * k[p][g * heads.dim + i];
-        weights.push_back(score * heads.scale);
+        weights.push_back(capped(score * heads.scale, heads.cap));
       }
       const double top = *std::ranges::max_element(weights);
       double sum = 0;
@@ -216,6 +218,32 @@ Rows phi3(const Weights& w, std::span<const int32_t> ids) {
   return w.output(x);
 }
 
+// Gemma 2 (Gemma Team 2024, arXiv:2408.00118): every other layer attends to a window, scores and logits are capped, and
+// what each block adds is normed.
+Rows gemma2(const Weights& w, std::span<const int32_t> ids) {
+  const Rotation rotation{w.heads().dim, true, w.number("rope.freq_base", 10000)};
+  Rows x = w.embed(ids, std::sqrt(w.number("embedding_length")));
+  for (int64_t i = 0; i < w.layers(); ++i) {
+    const std::string layer = "blk." + std::to_string(i) + ".";
+    Heads heads = w.heads();
+    heads.cap = w.number("attn_logit_softcapping");
+    if (i % 2 == 0) heads.window = static_cast<int64_t>(w.number("attention.sliding_window"));
+    const Rows normed = w.norm(layer + "attn_norm.weight", x);
+    const Rows attended =
+        self_attention(w, layer, heads, rotation, w.multiply(layer + "attn_q.weight", normed),
+                       w.multiply(layer + "attn_k.weight", normed), w.multiply(layer + "attn_v.weight", normed));
+    add(x, w.norm(layer + "post_attention_norm.weight", attended));
+    const Rows inner = w.norm(layer + "ffn_norm.weight", x);
+    const Rows active =
+        gated(w.multiply(layer + "ffn_gate.weight", inner), w.multiply(layer + "ffn_up.weight", inner), gelu_tanh);
+    add(x, w.norm(layer + "post_ffw_norm.weight", w.multiply(layer + "ffn_down.weight", active)));
+  }
+  Rows logits = w.output(x);
+  for (Row& row : logits)
+    for (double& value : row) value = capped(value, w.number("final_logit_softcapping"));
+  return logits;
+}
+
 // Gemma 3 (Gemma Team 2025, arXiv:2503.19786): five layers of six attend to a window with a rotation of their own,
 // every head of q and k is normed, and so is what each block adds.
 Rows gemma3(const Weights& w, std::span<const int32_t> ids) {
@@ -248,6 +276,7 @@ std::vector<float> reference_logits(const GgufFile& file, std::span<const int32_
   const Weights weights(file);
   const auto forward = weights.architecture() == "granite"  ? granite
                        : weights.architecture() == "phi3"   ? phi3
+                       : weights.architecture() == "gemma2" ? gemma2
                        : weights.architecture() == "gemma3" ? gemma3
                                                             : nullptr;
   if (forward == nullptr) throw Error("no reference of this architecture", weights.architecture());

@@ -21,6 +21,14 @@ struct Made {
 // Seven layers, so that the last period of Gemma's windows is cut off; a window that begins to leave positions out in
 // the middle of the text, once within the first tile of queries.
 const Made kMade[] = {
+    {"gemma2",
+     R"({"schema": 1, "architecture": "gemma2", "layers": 3, "hidden": 64, "feed_forward": 96, "heads": 4,
+         "kv_heads": 2, "head_dim": 24, "vocabulary": 300, "context_length": 256, "sliding_window": 7,
+         "tied_output": true})",
+     [](ModelConfig& config) {
+       config.attention_cap = 1.5f;
+       config.logit_cap = 2;
+     }},
     {"gemma3",
      R"({"schema": 1, "architecture": "gemma3", "layers": 7, "hidden": 64, "feed_forward": 96, "heads": 4,
          "kv_heads": 2, "head_dim": 24, "vocabulary": 300, "context_length": 256, "rope_base": 1000000,

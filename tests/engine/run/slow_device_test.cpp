@@ -18,7 +18,7 @@ class SlowDevice : public ::testing::Test {
     options.devices = devices;
     options.plan = plan;
     options.act = ActType::f16;
-    options.gpu_family = "simd";
+    options.gpu_family = KernelFamily::simd;
     options.outputs = kTokens;
     options.program_folder = gpu::default_cache_folder();
     try {

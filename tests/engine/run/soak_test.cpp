@@ -80,7 +80,7 @@ class Soak : public ::testing::Test {
     for (int i = 0; i < 40; ++i) prompt_.push_back(3 + (i * i + 5 * i) % 300);
   }
 
-  std::unique_ptr<Engine> open(const Arrangement& arrangement, const std::string& policy) const {
+  std::unique_ptr<Engine> open(const Arrangement& arrangement, sync::Policy policy) const {
     EngineOptions options;
     options.program_folder = gpu::default_cache_folder();
     options.model_path = path_;
@@ -120,11 +120,11 @@ TEST_F(Soak, every_policy_and_plan_in_any_order_gives_the_same_bits_each_time) {
   std::cout << "seed " << seed << " (TANDEM_SOAK_SEED), " << seconds << " s (TANDEM_SOAK_SECONDS)\n";
   std::mt19937 random(seed);
   const std::vector<Arrangement> plans = arrangements();
-  const std::vector<std::string> policies = sync::waiter_names();
+  const std::span<const sync::Policy> policies = sync::kPolicies;
   constexpr size_t kOpen = 4;  // engines at a time, so that their devices live side by side
   struct Running {
     size_t plan = 0;
-    std::string policy;
+    sync::Policy policy = sync::Policy::blocking;
     std::unique_ptr<Engine> engine;
   };
   std::vector<Running> running;
@@ -133,7 +133,7 @@ TEST_F(Soak, every_policy_and_plan_in_any_order_gives_the_same_bits_each_time) {
   int opened = 0;
 
   {
-    const auto host = open(plans[0], "blocking");
+    const auto host = open(plans[0], sync::Policy::blocking);
     expected["contract"] = all_logits(*host, prompt_);
   }
   const auto begin = Clock::now();
@@ -141,16 +141,16 @@ TEST_F(Soak, every_policy_and_plan_in_any_order_gives_the_same_bits_each_time) {
   while (elapsed() < seconds) {
     if (running.size() < kOpen || random() % 8 == 0) {
       const size_t plan = random() % plans.size();
-      const std::string policy = policies[random() % policies.size()];
+      const sync::Policy policy = policies[random() % policies.size()];
       // A policy that a device has switched off is the device's answer, with its reason, and not this test's matter.
       Running next{plan, policy, nullptr};
       try {
         next.engine = open(plans[plan], policy);
         ++opened;
       } catch (const Error& error) {
-        ASSERT_NE(std::string(error.what()).find(policy), std::string::npos)
+        ASSERT_NE(std::string(error.what()).find(name_of(policy)), std::string::npos)
             << plans[plan].name() << ": " << error.what();
-        std::cout << plans[plan].name() << ", " << policy << ": refused: " << error.what() << "\n";
+        std::cout << plans[plan].name() << ", " << name_of(policy) << ": refused: " << error.what() << "\n";
         continue;
       }
       if (running.size() == kOpen) running.erase(running.begin() + static_cast<ptrdiff_t>(random() % kOpen));
@@ -169,8 +169,8 @@ TEST_F(Soak, every_policy_and_plan_in_any_order_gives_the_same_bits_each_time) {
     ASSERT_LE(logits.size(), whole.size());
     const std::vector<float> same(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(logits.size()));
     ASSERT_EQ(different_bits(logits, same), 0u)
-        << plan.name() << ", --sync " << one.policy << ", after " << elapsed() << " s, seed " << seed;
-    ++passes[plan.name() + ", " + one.policy];
+        << plan.name() << ", --sync " << name_of(one.policy) << ", after " << elapsed() << " s, seed " << seed;
+    ++passes[plan.name() + ", " + name_of(one.policy)];
   }
   int all = 0;
   for (const auto& [name, count] : passes) {

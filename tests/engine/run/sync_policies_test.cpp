@@ -17,14 +17,15 @@ using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 
 struct Case {
-  std::string prefix, policy;
+  std::string prefix;
+  sync::Policy policy = sync::Policy::blocking;
 };
-void PrintTo(const Case& c, std::ostream* out) { *out << c.policy << " on " << c.prefix; }
+void PrintTo(const Case& c, std::ostream* out) { *out << name_of(c.policy) << " on " << c.prefix; }
 
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const char* prefix : {"opencl", "vulkan", "host"})
-    for (const std::string& policy : sync::waiter_names()) all.push_back({prefix, policy});
+    for (const sync::Policy policy : sync::kPolicies) all.push_back({prefix, policy});
   return all;
 }
 
@@ -40,11 +41,12 @@ class SyncPolicies : public ::testing::TestWithParam<Case> {
     for (const std::string& id : available_devices()) {
       if (!id.starts_with(GetParam().prefix) || first_) continue;
       DeviceOptions any = options;
-      any.sync_policy = "predict";
+      any.sync_policy = sync::Policy::predict;
       const auto tried = open_device(id, any);
       for (const PolicyTest& test : tried->info().policies)
         if (test.policy == GetParam().policy && !test.passed) GTEST_SKIP() << "skipped: " << id << ": " << test.reason;
-      if (GetParam().policy == "doorbell" && GetParam().prefix == "opencl" && tried->info().compute_units > 1)
+      if (GetParam().policy == sync::Policy::doorbell && GetParam().prefix == "opencl" &&
+          tried->info().compute_units > 1)
         GTEST_SKIP() << "skipped: " << id << ": runs wait by a doorbell on a single worker only";
       first_ = open_device(id, options);
     }
@@ -132,7 +134,7 @@ TEST_P(SyncPolicies, end_a_run_whose_flag_never_comes_and_run_the_next) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, SyncPolicies, ::testing::ValuesIn(cases()),
-                         [](const auto& info) { return info.param.prefix + "_" + info.param.policy; });
+                         [](const auto& info) { return info.param.prefix + "_" + name_of(info.param.policy); });
 
 }  // namespace
 }  // namespace tandem

@@ -186,8 +186,8 @@ TEST_P(ValuesByPolicy, of_every_plan_are_the_same_however_devices_wait) {
   const bool several_workers = info.id.starts_with("opencl") && info.compute_units > 1;
   for (const PolicyTest& test : info.policies) {
     if (!test.passed) continue;  // tests/engine/device/proven_test.cpp says which must pass
-    const std::string& policy = test.policy;
-    if (several_workers && policy == "doorbell") continue;  // runs wait by it on a single worker only
+    const sync::Policy policy = test.policy;
+    if (several_workers && policy == sync::Policy::doorbell) continue;  // runs wait by it on a single worker only
     WholeModelOptions options = this->options();
     options.sync_policy = policy;
     ++policies;
@@ -200,7 +200,7 @@ TEST_P(ValuesByPolicy, of_every_plan_are_the_same_however_devices_wait) {
       if (HasFatalFailure()) return;
       for (const Strategy& strategy : strategies_for_any_model()) {
         if (strategy.name == std::string_view("host-only")) continue;
-        SCOPED_TRACE(policy + (dominant == Dominant::gpu ? ", ahead, " : ", follow, ") + strategy.name);
+        SCOPED_TRACE(name_of(policy) + (dominant == Dominant::gpu ? ", ahead, " : ", follow, ") + strategy.name);
         auto logits = model.all_logits(strategy.name, std::span(ids).first(75), 75);
         for (int64_t at = 75; at < 78; ++at) {
           const auto next = model.run(strategy.name, std::span(ids).subspan(static_cast<size_t>(at), 1), at, 1);

@@ -11,6 +11,7 @@
 #include "engine/model/loading.h"
 #include "engine/plan/partition/cut.h"
 #include "engine/run/core_layout.h"
+#include "tests/support/kernel_families.h"
 
 namespace tandem::testing {
 namespace {
@@ -37,8 +38,8 @@ WholeModel::WholeModel(const std::string& path, const WholeModelOptions& options
   DeviceOptions device_options;
   device_options.gpu_cores = layout.gpu;
   device_options.npu_cores = layout.npu;
-  device_options.gpu_family = options.family;
-  device_options.sync_policy = layout.may_spin ? options.sync_policy : "blocking";
+  device_options.gpu_family = family_named(options.family);
+  device_options.sync_policy = layout.may_spin ? options.sync_policy : sync::Policy::blocking;
   device_options.program_folder = gpu::default_cache_folder();
   configure_drivers(device_options);
   ExecutorOptions executor;

@@ -21,7 +21,7 @@ namespace tandem::testing {
 struct WholeModelOptions {
   std::vector<std::string> devices;  // "host" beside a GPU and an NPU runs on the NPU's thread, as in engines
   std::string family = "simd";
-  std::string sync_policy = "predict";
+  sync::Policy sync_policy = sync::Policy::predict;
   KvType kv_type = KvType::f32;
   bool round_f16 = true;              // --act f16
   Dominant dominant = Dominant::gpu;  // --submit ahead; npu: follow

@@ -56,14 +56,14 @@ TEST_P(Workers, have_no_doorbell_that_runs_could_wait_by_and_say_so) {
     const auto device = open_device("opencl:0", DeviceOptions());
     const std::string count = std::to_string(device->info().compute_units);
     for (const PolicyTest& test : device->info().policies) {
-      if (test.policy != "doorbell" || !test.passed) continue;
+      if (test.policy != sync::Policy::doorbell || !test.passed) continue;
       EXPECT_THAT(test.reason, HasSubstr("but runs cannot wait by it: they need a single worker, and it has " + count));
     }
     return count;
   }();
   ASSERT_NE(units, "1");
   DeviceOptions options;
-  options.sync_policy = "doorbell";
+  options.sync_policy = sync::Policy::doorbell;
   EXPECT_THAT([&] { open_device("opencl:0", options); },
               ThrowsMessage<Error>(AllOf(HasSubstr("need a single worker, and it has " + units),
                                          HasSubstr("--sync knows here: blocking"))));

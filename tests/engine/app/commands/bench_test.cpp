@@ -90,9 +90,9 @@ TEST_F(Bench, prints_a_table_csv_or_json) {
 
 TEST_F(Bench, opens_the_engine_as_its_flags_say) {
   const json plain = rows({"-p", "4", "-n", "0", "--plan", "layer"})[0];
-  const json row =
-      rows({"-p", "4", "-n",           "0",   "--plan",  "rows", "--split", "1",        "-c",       "256",
-            "-t", "1", "--cache-type", "f32", "--chunk", "2",    "--sync",  "blocking", "--submit", "follow"})[0];
+  const json row = rows({"-p",     "4",        "-n",       "0",      "--plan",       "rows", "--split", "1",
+                         "-c",     "256",      "-t",       "1",      "--cache-type", "f32",  "--chunk", "2",
+                         "--sync", "blocking", "--submit", "follow", "--deadline",   "600"})[0];
   EXPECT_EQ(row.at("plan"), "rows");
   EXPECT_EQ(row.at("plan_ran").at(0).at("tokens"), 2) << "--chunk";
   EXPECT_EQ(row.at("n_ctx"), 256);

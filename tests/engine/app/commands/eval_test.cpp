@@ -105,7 +105,8 @@ TEST_F(Eval, gives_the_same_bits_however_work_is_cut_and_waited_for) {
        {Arguments{"--plan", "layer"}, Arguments{"--plan", "layer", "--chunk", "3"},
         Arguments{"--plan", "rows", "--split", "0.5"}, Arguments{"--plan", "layer", "--sync", "blocking"},
         Arguments{"--plan", "layer", "--submit", "follow"}, Arguments{"--plan", "layer", "-c", "4096"},
-        Arguments{"--plan", "layer", "-t", "1"}, Arguments{"--plan", "npu-only"}}) {
+        Arguments{"--plan", "layer", "-t", "1"}, Arguments{"--plan", "layer", "--deadline", "600"},
+        Arguments{"--plan", "npu-only"}}) {
     EXPECT_TRUE(same_bits(logits(Arguments{"--device", "npu:0,host", "--act", "f16"} + same), expected))
         << ::testing::PrintToString(same);
   }

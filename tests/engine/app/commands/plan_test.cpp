@@ -60,7 +60,7 @@ TEST_F(PlanHere, names_what_would_run_where_tensor_is_asked_for) {
 
 TEST_F(PlanHere, opens_the_engine_as_its_flags_say) {
   const json report = plan({"-p", "4", "--plan", "rows", "--split", "1", "--ctx-size", "256", "--cache-type", "f32",
-                            "--act", "f32", "--sync", "blocking", "--submit", "dominant"});
+                            "--act", "f32", "--sync", "blocking", "--submit", "dominant", "--deadline", "600"});
   EXPECT_EQ(report.at("context"), 256);
   EXPECT_EQ(report.at("act"), "f32");
   EXPECT_EQ(report.at("cache_bytes"), 5 * 2 * 4 * 8 * 256 * 4);

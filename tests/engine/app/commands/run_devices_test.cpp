@@ -51,6 +51,22 @@ TEST_F(RunDevices, take_the_plan_and_the_devices_that_are_named) {
   }
 }
 
+// A pass that takes far longer than a millisecond, and less than ten minutes: 6 * 10^9 operations.
+TEST_F(RunDevices, end_with_an_error_where_a_wait_passes_the_deadline) {
+  const std::string shape = folder_.write(
+      "shape.json", R"({"schema": 1, "architecture": "llama", "layers": 2, "hidden": 512, "feed_forward": 2048,
+                        "heads": 8, "vocabulary": 300, "context_length": 512})");
+  const std::string model = folder_.file("model.gguf"), text = folder_.write("text.txt", std::string(380, 'x'));
+  EXPECT_EQ(tandem({"make-random", "--shape", shape, "--type", "q8_0", "-o", model, "-q"}).status, 0);
+  const Arguments run = Arguments{"run", "-m", model, "-f", text, "-n", "1", "--ignore-eos"} + on_host();
+  EXPECT_EQ(json_of(run + Arguments{"--deadline", "600"}).at("ids").size(), 1u);
+  const Ended late = tandem(run + Arguments{"--deadline", "0.001"});
+  EXPECT_EQ(late.status, 1);
+  EXPECT_THAT(late.err, HasSubstr("passed its deadline"));
+  EXPECT_THAT(late.err, HasSubstr("1 ms"));
+  EXPECT_EQ(tandem(run, {.environment = {{"TANDEM_DEADLINE", "0.001"}}}).status, 1);
+}
+
 // The plan `tensor` stands back where another one is predicted to be faster: here, because the test says so.
 TEST_F(RunDevices, name_the_plan_that_was_taken_where_another_was_asked_for) {
   const ChildSettings own_cache{.environment = {{"XDG_CACHE_HOME", folder_.file("cache")}}};

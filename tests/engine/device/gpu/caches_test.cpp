@@ -38,7 +38,7 @@ class Caches : public GpuBench {
   // S tokens that see all but the last position, which holds NaN, and one less each.
   Attention make_attention(const KvCache& cache, int64_t S, int64_t heads, bool scratch) {
     Attention op;
-    op.S = S, op.heads = heads, op.cache = cache, op.scale = 0.5f;
+    op.S = S, op.heads = heads, op.cache = cache, op.score.scale = 0.5f;
     op.q_stride = heads * cache.head_dim, op.y_stride = heads * cache.head_dim_v;
     op.q = take(static_cast<size_t>(S * op.q_stride) * 4, "q"),
     op.y = take(static_cast<size_t>(S * op.y_stride) * 4, "y");

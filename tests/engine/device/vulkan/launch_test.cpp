@@ -15,11 +15,11 @@ using sync::WaitFor;
 using ::testing::HasSubstr;
 
 struct Way {
-  const char* policy;
+  sync::Policy policy;
   bool copies, older_calls = false;
 };
 void PrintTo(const Way& way, std::ostream* out) {
-  *out << way.policy << (way.copies ? "_copies" : "") << (way.older_calls ? "_older_calls" : "");
+  *out << name_of(way.policy) << (way.copies ? "_copies" : "") << (way.older_calls ? "_older_calls" : "");
 }
 
 class VulkanLaunching : public VulkanTest, public ::testing::WithParamInterface<Way> {
@@ -40,7 +40,7 @@ class VulkanLaunching : public VulkanTest, public ::testing::WithParamInterface<
   static void wait(const Flag& flag, uint32_t epoch) {
     sync::WaitContext context;
     context.step = "test", context.device = "vulkan:0", context.deadline = kDeadline;
-    sync::make_waiter("blocking")->wait(flag, epoch, context);
+    sync::make_waiter(sync::Policy::blocking)->wait(flag, epoch, context);
   }
 
   Flag in_ = flags_.make("in"), out_ = flags_.make("out"), last_ = flags_.make("last");
@@ -49,9 +49,10 @@ class VulkanLaunching : public VulkanTest, public ::testing::WithParamInterface<
 };
 
 INSTANTIATE_TEST_SUITE_P(Ways, VulkanLaunching,
-                         ::testing::Values(Way{"predict", false}, Way{"blocking", false}, Way{"spin", true},
-                                           Way{"blocking", true}, Way{"predict", false, true},
-                                           Way{"spin", true, true}));
+                         ::testing::Values(Way{sync::Policy::predict, false}, Way{sync::Policy::blocking, false},
+                                           Way{sync::Policy::spin, true}, Way{sync::Policy::blocking, true},
+                                           Way{sync::Policy::predict, false, true},
+                                           Way{sync::Policy::spin, true, true}));
 
 TEST_P(VulkanLaunching, a_program_starts_after_its_flag_and_raises_its_signal) {
   const auto program = device_->prepare(std::span(&op_, 1));

@@ -10,10 +10,12 @@ namespace tandem::vulkan {
 namespace {
 
 struct Way {
-  const char* policy;
+  sync::Policy policy;
   bool older_calls;
 };
-void PrintTo(const Way& way, std::ostream* out) { *out << way.policy << (way.older_calls ? "_older_calls" : ""); }
+void PrintTo(const Way& way, std::ostream* out) {
+  *out << name_of(way.policy) << (way.older_calls ? "_older_calls" : "");
+}
 
 class VulkanLifetimes : public VulkanTest, public ::testing::WithParamInterface<Way> {
  protected:
@@ -35,8 +37,8 @@ class VulkanLifetimes : public VulkanTest, public ::testing::WithParamInterface<
 };
 
 INSTANTIATE_TEST_SUITE_P(Ways, VulkanLifetimes,
-                         ::testing::Values(Way{"predict", false}, Way{"blocking", false}, Way{"predict", true},
-                                           Way{"blocking", true}),
+                         ::testing::Values(Way{sync::Policy::predict, false}, Way{sync::Policy::blocking, false},
+                                           Way{sync::Policy::predict, true}, Way{sync::Policy::blocking, true}),
                          [](const auto& info) { return ::testing::PrintToString(info.param); });
 
 // Opening a device tries every waiting policy with a probe of its own, which goes as soon as its last step was seen.

@@ -114,7 +114,7 @@ class AttentionKernel : public KernelTest {
                 static_cast<double>(q[s * q.size() / positions.size() + static_cast<size_t>(h * cache.head_dim + d)]) *
                 k_[static_cast<size_t>((n * cache.kv_heads + h / group) * cache.head_dim + d)];
           }
-          p.push_back(score * op.scale);
+          p.push_back(score * op.score.scale);
         }
         const double top = *std::max_element(p.begin(), p.end());
         double sum = 0;
@@ -196,7 +196,7 @@ TEST_P(AttentionKernel, equals_the_formula_for_odd_heads_and_positions) {
                                       << " positions " << c.positions.size());
     Attention op;
     op.heads = c.heads;
-    op.scale = 1.7f / std::sqrt(static_cast<float>(c.head_dim));
+    op.score.scale = 1.7f / std::sqrt(static_cast<float>(c.head_dim));
     op.cache = make_cache(c.type, c.kv_heads, c.head_dim, c.head_dim_v, c.capacity, c.positions.back() + 1);
     const auto q = random(c.positions.size() * static_cast<size_t>(c.heads * c.head_dim), 2);
     const auto want = reference(op, q, c.positions);
@@ -216,7 +216,7 @@ TEST_P(AttentionKernel, gives_the_same_bits_in_chunks_of_any_size_and_over_split
     for (bool round : {false, true}) {
       Attention op;
       op.heads = heads;
-      op.scale = 0.25f;
+      op.score.scale = 0.25f;
       op.round_f16 = round;
       op.cache = make_cache(KvType::f16, kv_heads, 64, 48, 640, before + static_cast<int32_t>(S));
       const size_t width = static_cast<size_t>(heads * 64);
@@ -255,7 +255,7 @@ TEST_P(AttentionKernel, gives_the_same_bits_whatever_the_registers_hold) {
   for (int64_t head_dim_v : {64, 48, 35}) {
     Attention op;
     op.heads = 9;
-    op.scale = 0.25f;
+    op.score.scale = 0.25f;
     op.cache = make_cache(KvType::f16, 3, 64, head_dim_v, 640, 340);
     for (size_t S : {1, 2, 40}) {
       const auto q = random(S * 9 * 64, 2);
@@ -270,7 +270,7 @@ TEST_P(AttentionKernel, gives_the_same_bits_whatever_the_registers_hold) {
 TEST_P(AttentionKernel, survives_scores_that_overflow_a_plain_exp) {
   Attention op;
   op.heads = 1;
-  op.scale = 40.0f;
+  op.score.scale = 40.0f;
   op.cache = make_cache(KvType::f32, 1, 16, 16, 320, 300);
   const auto q = random(16, 4);
   const auto got = attend(op, q, {299});

@@ -15,7 +15,7 @@ class Copies : public testing::Test {
   void SetUp() override {
     if (opencl_device_count().all == 0) SKIP_FOR_WANT_OF(opencl, "no OpenCL device");
     DeviceOptions options;
-    options.gpu_family = "simd";
+    options.gpu_family = KernelFamily::simd;
     options.force_copies = true;
     device_ = open_opencl_device(0, options);
     if (!device_->info().fused_fma) GTEST_SKIP() << "skipped: this device does not fuse fma";

@@ -7,9 +7,9 @@
 namespace tandem {
 namespace {
 
-class EmbedBits : public testing::TestWithParam<const char*> {};
+class EmbedBits : public testing::TestWithParam<KernelFamily> {};
 
-INSTANTIATE_TEST_SUITE_P(families, EmbedBits, testing::Values("simd", "simt"));
+INSTANTIATE_TEST_SUITE_P(families, EmbedBits, testing::Values(KernelFamily::simd, KernelFamily::simt));
 
 TEST_P(EmbedBits, rows_are_decoded_exactly_for_every_storage_type) {
   if (opencl_device_count().all == 0) SKIP_FOR_WANT_OF(opencl, "no OpenCL device");

@@ -21,12 +21,12 @@ constexpr std::chrono::seconds kDeadline{60};
 
 // One token: programs go into a list (kernels/list.cl) where gates work; more: each kernel is launched by itself.
 struct Way {
-  const char* policy;
+  sync::Policy policy;
   int tokens;
   bool c11_atomics = true;
 };
 void PrintTo(const Way& way, std::ostream* out) {
-  *out << way.policy << "_" << way.tokens << (way.c11_atomics ? "" : "_without_c11_atomics");
+  *out << name_of(way.policy) << "_" << way.tokens << (way.c11_atomics ? "" : "_without_c11_atomics");
 }
 
 // Every test with lists, with gates in the queue, and with the host thread that takes their place.
@@ -35,13 +35,13 @@ class Launching : public testing::TestWithParam<Way> {
   void SetUp() override {
     if (opencl_device_count().all == 0) SKIP_FOR_WANT_OF(opencl, "no OpenCL device");
     open(std::chrono::milliseconds(30000));
-    if (GetParam().policy != std::string("blocking") && !device_->info().policies.back().passed) {
+    if (GetParam().policy != sync::Policy::blocking && !device_->info().policies.back().passed) {
       GTEST_SKIP() << "skipped: no gates here: " << device_->info().policies.back().reason;
     }
   }
   void open(std::chrono::milliseconds wait_deadline) {
     DeviceOptions options;
-    options.gpu_family = "simd";
+    options.gpu_family = KernelFamily::simd;
     options.sync_policy = GetParam().policy;
     options.wait_deadline = wait_deadline;
     opencl::Tuning tuning;
@@ -52,7 +52,7 @@ class Launching : public testing::TestWithParam<Way> {
   static void wait(const Flag& flag, uint32_t epoch) {
     sync::WaitContext context;
     context.step = "test", context.device = "opencl:0", context.deadline = kDeadline;
-    sync::make_waiter("blocking")->wait(flag, epoch, context);
+    sync::make_waiter(sync::Policy::blocking)->wait(flag, epoch, context);
   }
   static std::string message_of(const std::function<void()>& body) {
     try {
@@ -72,13 +72,14 @@ class Launching : public testing::TestWithParam<Way> {
 };
 
 INSTANTIATE_TEST_SUITE_P(policies, Launching,
-                         testing::Values(Way{"predict", 1}, Way{"predict", 2}, Way{"blocking", 2},
-                                         Way{"predict", 1, false}, Way{"predict", 2, false}));
+                         testing::Values(Way{sync::Policy::predict, 1}, Way{sync::Policy::predict, 2},
+                                         Way{sync::Policy::blocking, 2}, Way{sync::Policy::predict, 1, false},
+                                         Way{sync::Policy::predict, 2, false}));
 
 TEST_P(Launching, is_by_the_atomics_that_were_asked_for) {
-  if (GetParam().policy == std::string("blocking")) return;  // no kernel waits
+  if (GetParam().policy == sync::Policy::blocking) return;  // no kernel waits
   for (const PolicyTest& test : device_->info().policies) {
-    if (test.policy == "gate") {
+    if (test.policy == sync::Policy::gate) {
       EXPECT_THAT(test.reason, HasSubstr(GetParam().c11_atomics ? "C11 atomics, device scope" : "no C11 atomics"));
     }
   }

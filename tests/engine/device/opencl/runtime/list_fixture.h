@@ -26,10 +26,10 @@ class ListFixture {
 
   ListFixture() { std::fill_n(y_.as<float>(), 4 * 64, 1.0f); }
   // One worker, waits by this policy.
-  void open_on_one_core(const std::string& sync_policy) {
+  void open_on_one_core(sync::Policy sync_policy) {
     if (opencl_device_count().all == 0) SKIP_FOR_WANT_OF(opencl, "no OpenCL device");
     DeviceOptions options;
-    options.gpu_family = "simd";
+    options.gpu_family = KernelFamily::simd;
     options.gpu_cores = {0};
     options.sync_policy = sync_policy;
     try {

@@ -22,7 +22,7 @@ class ListLaunching : public test::ListFixture, public testing::Test {
   void SetUp() override {
     if (opencl_device_count().all == 0) SKIP_FOR_WANT_OF(opencl, "no OpenCL device");
     DeviceOptions options;
-    options.gpu_family = "simd";
+    options.gpu_family = KernelFamily::simd;
     device_ = open_opencl_device(0, options);
   }
 };
@@ -54,11 +54,11 @@ TEST_F(ListLaunching, a_wait_in_the_middle_of_a_batch_holds_back_what_follows_it
   device_->launch(make_sequence(*device_, {{program.get(), {}, {out_, 1}}, {program.get(), {{in_, 1}}, {out_, 2}}}), 0);
   sync::WaitContext context;
   context.step = "first", context.device = "opencl:0", context.deadline = kDeadline;
-  sync::make_waiter("blocking")->wait(out_, 1, context);
+  sync::make_waiter(sync::Policy::blocking)->wait(out_, 1, context);
   EXPECT_FALSE(out_.reached(2));
   EXPECT_EQ(x_.as<float>()[5], 1.0f);
   in_.raise(1);
-  sync::make_waiter("blocking")->wait(out_, 2, context);
+  sync::make_waiter(sync::Policy::blocking)->wait(out_, 2, context);
   EXPECT_EQ(x_.as<float>()[5], 2.0f);
   device_->finish(kDeadline);
 }
@@ -101,7 +101,7 @@ class StampedListLaunching : public ListLaunching {
     if (IsSkipped()) return;
     if (!sync::cycle_counter_usable()) GTEST_SKIP() << "skipped: the processor's counter is none to measure with";
     DeviceOptions options;
-    options.gpu_family = "simd";
+    options.gpu_family = KernelFamily::simd;
     options.gpu_cores = {0};
     device_.reset();
     device_ = open_opencl_device(0, options);
@@ -144,7 +144,7 @@ TEST_F(StampedListLaunching, give_a_span_for_each_operator_of_each_program_on_th
 
 TEST_F(StampedListLaunching, become_single_launches_that_say_so_where_the_counter_cannot_be_read) {
   DeviceOptions options;
-  options.gpu_family = "simd";
+  options.gpu_family = KernelFamily::simd;
   options.gpu_cores = {0};
   opencl::Tuning tuning;
   tuning.lists_may_stamp = false;
@@ -205,7 +205,7 @@ TEST_F(StampedListLaunching, give_no_spans_of_a_list_whose_device_failed_and_tho
 // The same lists by a kernel that stays between them.
 class ListDoorbellLaunching : public test::ListFixture, public testing::Test {
  protected:
-  void SetUp() override { open_on_one_core("doorbell"); }
+  void SetUp() override { open_on_one_core(sync::Policy::doorbell); }
   void run(Program& program, uint32_t epoch) { launch_listed(program, {}, {out_, epoch}); }
 };
 
@@ -216,7 +216,7 @@ TEST_F(ListDoorbellLaunching, runs_every_list_once_whether_the_kernel_is_still_t
   for (int pause_us : {0, 0, 0, 100, 1000, 1900, 2000, 2100, 5000}) {
     for (int i = 0; i < 20; ++i) {
       run(*program, ++epoch);
-      sync::make_waiter("doorbell")->wait(out_, epoch, context_);
+      sync::make_waiter(sync::Policy::doorbell)->wait(out_, epoch, context_);
       ASSERT_EQ(x_.as<float>()[0], static_cast<float>(epoch));
       std::this_thread::sleep_for(std::chrono::microseconds(pause_us));
     }
@@ -224,7 +224,7 @@ TEST_F(ListDoorbellLaunching, runs_every_list_once_whether_the_kernel_is_still_t
   // On a busy core a kernel may be gone each time before the next list comes: some more tries, without a pause.
   for (int i = 0; i < 5000 && opencl::posted_lists(*device_) == 0; ++i) {
     run(*program, ++epoch);
-    sync::make_waiter("doorbell")->wait(out_, epoch, context_);
+    sync::make_waiter(sync::Policy::doorbell)->wait(out_, epoch, context_);
   }
   device_->finish(kDeadline);
   EXPECT_EQ(x_.as<float>()[0], static_cast<float>(epoch));
@@ -241,7 +241,7 @@ TEST_F(ListDoorbellLaunching, keeps_the_order_of_lists_handed_over_while_it_work
     if (i % 10 == 3) run(*launched, ++epoch);  // no list: it sends the kernel away
     if (i % 50 == 7) device_->finish(kDeadline);
   }
-  sync::make_waiter("doorbell")->wait(out_, epoch, context_);
+  sync::make_waiter(sync::Policy::doorbell)->wait(out_, epoch, context_);
   EXPECT_EQ(x_.as<float>()[0], static_cast<float>(epoch));
   device_->finish(kDeadline);
 }
@@ -250,16 +250,16 @@ TEST_F(ListDoorbellLaunching, passes_a_failure_on_and_works_again_afterwards) {
   const Operator one = add(1);
   const auto program = device_->prepare(std::span(&one, 1));
   run(*program, 1);
-  sync::make_waiter("doorbell")->wait(out_, 1, context_);
+  sync::make_waiter(sync::Policy::doorbell)->wait(out_, 1, context_);
   launch_listed(*program, {{in_, 1}}, {out_, 2});
   in_.fail("the other device has gone");
-  EXPECT_THROW(sync::make_waiter("doorbell")->wait(out_, 2, context_), Error);
+  EXPECT_THROW(sync::make_waiter(sync::Policy::doorbell)->wait(out_, 2, context_), Error);
   EXPECT_THROW(device_->finish(kDeadline), Error);
   in_.clear_failure();
   out_.clear_failure();
   for (uint32_t epoch = 3; epoch < 6; ++epoch) {
     run(*program, epoch);
-    sync::make_waiter("doorbell")->wait(out_, epoch, context_);
+    sync::make_waiter(sync::Policy::doorbell)->wait(out_, epoch, context_);
   }
   EXPECT_EQ(x_.as<float>()[0], 4.0f) << "the failed pass did not run, the others did once";
   device_->finish(kDeadline);

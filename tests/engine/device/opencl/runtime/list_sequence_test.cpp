@@ -12,7 +12,7 @@ namespace {
 
 class ListSequence : public test::ListFixture, public testing::TestWithParam<const char*> {
  protected:
-  void SetUp() override { open_on_one_core(GetParam()); }
+  void SetUp() override { open_on_one_core(sync::policy_named(GetParam())); }
   std::unique_ptr<Program> prepared_add(int64_t tokens) {
     const Operator op = add(tokens);
     return device_->prepare(std::span(&op, 1));
@@ -21,7 +21,7 @@ class ListSequence : public test::ListFixture, public testing::TestWithParam<con
   std::vector<PlannedLaunch> two_steps(Program& program) const {
     return {{&program, {}, {out_, 1}}, {&program, {{in_, 2}}, {out_, 3}}};
   }
-  void wait(uint32_t epoch) { sync::make_waiter("spin")->wait(out_, epoch, context_); }
+  void wait(uint32_t epoch) { sync::make_waiter(sync::Policy::spin)->wait(out_, epoch, context_); }
 };
 
 TEST_P(ListSequence, counts_its_epochs_from_the_base_of_each_launch_and_reads_what_memory_holds_then) {

@@ -1,0 +1,36 @@
+// Gemma 2: every other layer attends to a window, scores and logits are capped softly, and what a block adds to the
+// residual stream is normed; the gate is a GELU and the embeddings are scaled. The converter has added the 1 that the
+// published norms add to their weights.
+#include <cmath>
+
+#include "engine/model/architectures/dense.h"
+
+namespace tandem {
+namespace {
+
+constexpr const char* kKeys[] = {"attention.sliding_window", "attn_logit_softcapping", "final_logit_softcapping"};
+constexpr float kAttentionCap = 50.0f, kLogitCap = 30.0f;  // of all published sizes; some files leave them out
+constexpr int64_t kWindow = 4096;                          // likewise
+constexpr int64_t kLayersOf27B = 46;  // whose queries are scaled by hidden / heads, not by their width
+
+void describe(ModelConfig& config) {
+  config.rope.halves = config.post_norms = true;
+  config.activation = Activation::gelu_tanh;
+  config.embedding_scale = std::sqrt(static_cast<float>(config.hidden));
+  if (config.attention_cap == 0.0f) config.attention_cap = kAttentionCap;
+  if (config.logit_cap == 0.0f) config.logit_cap = kLogitCap;
+  if (config.window == 0) config.window = kWindow;
+  config.has_window.clear();
+  for (int64_t i = 0; i < config.layers; ++i) config.has_window.push_back(i % 2 == 0);
+  if (config.layers == kLayersOf27B)
+    config.given_attention_scale =
+        1.0f / std::sqrt(static_cast<float>(config.hidden) / static_cast<float>(config.heads));
+}
+
+}  // namespace
+
+extern const Architecture gemma2_architecture;
+const Architecture gemma2_architecture = {
+    .name = "gemma2", .keys = kKeys, .describe = describe, .layer = dense_layer, .read = nullptr};
+
+}  // namespace tandem
