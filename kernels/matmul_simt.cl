@@ -19,18 +19,10 @@
 
 #ifdef TOKENS
 #ifdef GROUPED
-__kernel void grouped_few(BUFFER(w), BUFFER(x), BUFFER(y), BUFFER(ids), const ulong panel_bytes, const ulong matrix_bytes, const int K,
-                          const int row_end, const int slots, const int x_stride, const int x_slot, const int y_stride, const int y_slot) {
+#include "grouped_few.cl"
+__kernel void grouped_few(GROUPED_FEW_ARGUMENTS) {
   const int row_begin = 0;
-  const long slot = get_group_id(1), s = (long)get_group_id(2) * TOKENS;
-#if HAS_IDS
-  const long matrix = AT(const int, ids)[s * slots + slot];
-#else
-  const long matrix = slot;
-#endif
-#define PANELS (AT(const uchar, w) + matrix * matrix_bytes)
-#define FIRST_X (AT(const float, x) + s * x_stride + slot * x_slot)
-#define FIRST_Y (AT(float, y) + s * y_stride + slot * y_slot)
+  const long slot = get_group_id(1), s = (long)get_group_id(2) * TOKENS, matrix = MATRIX_OF(s, slot);
 #else
 __kernel void matmul_few(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_bytes, const int K, const int row_begin,
                          const int row_end, const int x_stride, const int y_stride) {

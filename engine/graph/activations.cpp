@@ -71,7 +71,8 @@ Activations::Activations(const ModelConfig& c, const ActivationSizes& s, sync::P
     LayerRouting& routes = routing.emplace_back();
     if (!c.has_experts(layer)) continue;
     const ExpertsConfig& e = *c.experts;
-    routes.scores = floats(rows, e.count + (e.shared_gate ? 1 : 0), "scores of experts");
+    routes.width = e.count + (e.shared_gate ? 1 : 0);
+    routes.scores = floats(rows, routes.width, "scores of experts");
     routes.ids = floats(rows, e.used, "ids of experts");
     routes.weights = floats(rows, e.used, "weights of experts");
   }

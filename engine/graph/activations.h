@@ -36,9 +36,10 @@ struct ExpertRowBuffers {
 
 // Where the tokens of a pass go in one layer.
 struct LayerRouting {
-  Operand scores;   // f32 [rows, E], and behind them the shared experts' gate where there is one
-  Operand ids;      // int32 [rows, k], ascending
-  Operand weights;  // f32 [rows, k]
+  int64_t width = 0;  // of scores: E, and one more where the shared experts have a gate, which stands behind them
+  Operand scores;     // f32 [rows, width]
+  Operand ids;        // int32 [rows, k], ascending
+  Operand weights;    // f32 [rows, k]
 };
 
 class Activations {

@@ -151,8 +151,9 @@ class Builder {
   // Every token goes to its own k experts: each of these choices has a row of its own until they are added up.
   void experts(const LayerWeights& layer) {
     const ExpertsConfig& e = *c_.experts;
-    const int64_t k = e.used, I = e.feed_forward, H = c_.hidden, width = layer.router.rows;
+    const int64_t k = e.used, I = e.feed_forward, H = c_.hidden;
     const LayerRouting& routing = b_.routing[static_cast<size_t>(layer_)];
+    const int64_t width = routing.width;
     const Choices choices{k, true, routing.ids, S_ > kTokensWithoutLists ? b_.expert_lists : Operand{}};
     matmul("ffn_gate_inp", layer.router, b_.normed, S_, routing.scores, true);
     add("route",

@@ -241,23 +241,24 @@ void RandomModel::add_stack(const StackSpec& stack, StorageType type) {
 
 void RandomModel::add_tensors(const ModelConfig& config, StorageType type) {
   const ModelSpec spec = model_spec(architecture_named(config.architecture, config.name), config);
-  const auto norm = [&](const VectorSpec& one) {
-    const bool bias = one.name.ends_with(".bias");
-    add_vector(one.name, one.length, bias ? 0 : 1, bias ? kBiasDeviation : kNormDeviation);
-  };
+  const auto norm = [&](const VectorSpec& one) { add_vector(one.name, one.length, 1, kNormDeviation); };
+  const auto bias = [&](const VectorSpec& one) { add_vector(one.name, one.length, 0, kBiasDeviation); };
   const auto group = [&](const GroupSpec& one, StorageType taken) {
     for (const MatrixSpec& matrix : one.weights) add_matrix(matrix.name, matrix.columns, matrix.rows, taken);
-    for (const VectorSpec& bias : one.biases) add_vector(bias.name, bias.length, 0, kBiasDeviation);
+    for (const VectorSpec& each : one.biases) bias(each);
   };
   const auto stack = [&](const StackSpec& one) { add_stack(one, type); };
   add_matrix(spec.embedding.name, spec.embedding.columns, spec.embedding.rows, type);
   for (const LayerSpec& layer : spec.layers) {
     const GroupSpec* router = &layer.router;  // files of every type have it as it was trained
     const auto matrices = [&](const GroupSpec& one) { group(one, &one == router ? StorageType::f32 : type); };
-    each_part(Overloaded{norm, matrices, stack}, layer);
+    const auto vectors = [&](const VectorSpec& one) {
+      &one == &layer.attention_norm_bias || &one == &layer.ffn_norm_bias ? bias(one) : norm(one);
+    };
+    each_part(Overloaded{vectors, matrices, stack}, layer);
   }
   norm(spec.output_norm);
-  norm(spec.output_norm_bias);
+  bias(spec.output_norm_bias);
   group(spec.output, type);
   const RopeConfig& rope = config.rope;
   add_values(rope.long_factors.empty() ? "rope_freqs.weight" : kShortRopeFactors, rope.frequency_factors);

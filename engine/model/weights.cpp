@@ -24,6 +24,7 @@ std::vector<PackedFormat> matrix_formats(const ModelWeights& weights) {
                             if (&group != &layer.router) add(group);
                           },
                           [&](const MatrixStack& stack) {
+                            if (&stack == &layer.key_up || &stack == &layer.value_up) return;
                             for (const StackPart& part : stack.parts) formats.push_back(part.stack.format);
                           },
                           [](const Operand&) {}};

@@ -59,8 +59,9 @@ struct Model {
   ModelWeights weights;
 };
 
-// Of every matrix that a device may be given whatever it rounds, which routers are not (MatMul::decides), in the order
-// of the layers; formats repeat.
+// Of every matrix that a device which rounds weights may be given, in the order of the layers; formats repeat. Routers
+// are none of them (MatMul::decides), nor the stacks of latent attention: such a device multiplies no stacks, and only
+// experts are taken out of theirs.
 std::vector<PackedFormat> matrix_formats(const ModelWeights& weights);
 
 // done and total in bytes of the file; called from the loading thread.

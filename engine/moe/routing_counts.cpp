@@ -25,6 +25,13 @@ void count_choices(RoutingCounts& counts, size_t at, std::span<const int32_t> id
   }
 }
 
+void require_experts(const RoutingCounts& counts, int64_t E, int64_t k, const std::string& of) {
+  if (counts.experts == E && counts.used == k) return;
+  const auto text = [](int64_t some, int64_t all) { return std::to_string(some) + " of " + std::to_string(all); };
+  throw Error("counts of other experts", of,
+              "They are of " + text(counts.used, counts.experts) + " experts, those of the model are " + text(k, E));
+}
+
 RoutingCounts sum_of(const RoutingCounts& a, const RoutingCounts& b) {
   if (a.experts != b.experts || a.used != b.used || a.layers != b.layers)
     throw Error("counts of two models cannot be added",

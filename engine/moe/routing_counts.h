@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace tandem {
@@ -25,6 +26,8 @@ RoutingCounts empty_counts(int64_t experts, int64_t used, std::vector<int64_t> l
 // ids: int32 [tokens, k] of the layer at place `at` of `layers`. Error: an id that is no expert. Tokens are counted by
 // the caller, once for all layers.
 void count_choices(RoutingCounts& counts, size_t at, std::span<const int32_t> ids);
+// Error, which names `of`, unless they are of k of E experts.
+void require_experts(const RoutingCounts& counts, int64_t E, int64_t k, const std::string& of);
 RoutingCounts sum_of(const RoutingCounts& a, const RoutingCounts& b);  // Error unless of one model
 
 // N1: r_l, the busiest expert's load over the mean load; 1 is perfectly even. 0 where nothing was counted.

@@ -1,8 +1,10 @@
 #include "engine/moe/routing_trace.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <istream>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -65,30 +67,33 @@ class TraceReader {
   }
 
   void read_token(const Json& json) {
+    const std::string used = std::to_string(trace_.used);
     TracedToken token;
     token.sequence = whole(json, "seq", 0, INT32_MAX);
     token.position = whole(json, "pos", 0, INT32_MAX);
-    token.experts = rows<int32_t>(json, "experts", [this](const Json& id) {
-      return id.is_number_unsigned() && id.get<uint64_t>() < static_cast<uint64_t>(trace_.experts);
-    });
+    token.experts = rows<int32_t>(
+        json, "experts", used + " of " + std::to_string(trace_.experts) + " experts", [this](const Json& id) {
+          return id.is_number_unsigned() && id.get<uint64_t>() < static_cast<uint64_t>(trace_.experts);
+        });
     for (const auto& chosen : token.experts) {
       if (std::set(chosen.begin(), chosen.end()).size() != chosen.size()) fail("a token goes to one expert twice");
     }
     if (json.contains("weights"))
-      token.weights = rows<float>(json, "weights", [](const Json& weight) { return weight.is_number(); });
+      token.weights = rows<float>(json, "weights", used + " numbers that fit 32 bits", [](const Json& weight) {
+        return weight.is_number() && std::fabs(weight.get<double>()) <= std::numeric_limits<float>::max();
+      });
     trace_.tokens.push_back(std::move(token));
   }
 
   template <typename T, typename Fits>
-  std::vector<std::vector<T>> rows(const Json& json, const char* key, const Fits& fits) const {
+  std::vector<std::vector<T>> rows(const Json& json, const char* key, const std::string& what, const Fits& fits) const {
     const auto value = json.find(key);
     if (value == json.end() || !value->is_array() || value->size() != trace_.layers.size())
       fail(std::string(key) + " has no row for each of the " + std::to_string(trace_.layers.size()) + " layers");
     std::vector<std::vector<T>> all;
     for (const Json& row : *value) {
       if (!row.is_array() || row.size() != static_cast<size_t>(trace_.used) || !std::ranges::all_of(row, fits))
-        fail(std::string(key) + " has a row that is not " + std::to_string(trace_.used) + " of " +
-             std::to_string(trace_.experts) + " experts");
+        fail(std::string(key) + " has a row that is not " + what);
       all.push_back(row.get<std::vector<T>>());
     }
     return all;

@@ -110,7 +110,8 @@ class ExpertPlanner {
       for (const Operator* op : *parts) {
         const Operator probe = product(*op, {0, 0, rules_.tiers.step, 0}, {}, {}, 0);
         if (!placer_.runs(on_.npu, probe))
-          return request_.devices[on_.npu].id + " does not multiply with " + std::string(name_in_layer(op->name));
+          return request_.devices[on_.npu].id + " does not multiply with " + std::string(name_in_layer(op->name)) +
+                 reason_of(request_.devices[on_.npu].supports(probe));
         if (!placer_.multiplies_exactly(on_.npu, probe))
           return request_.devices[on_.npu].id + " would round the weights of " + std::string(name_in_layer(op->name));
         if (placer_.graphs_on(on_.npu, probe, Padding::forbidden).empty())
@@ -118,6 +119,10 @@ class ExpertPlanner {
       }
     }
     return "";
+  }
+
+  static std::string reason_of(const Support& support) {
+    return support.reason.empty() ? "" : " (" + support.reason + ")";
   }
 
   void note(const std::string& text) {

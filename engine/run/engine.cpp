@@ -427,7 +427,7 @@ std::vector<RoutedLayer> Engine::routing() const {
     RoutedLayer layer;
     layer.layer = l;
     layer.tokens = l + 1 < config().layers ? last_batch_.S : last_batch_.outputs;
-    layer.scores_stride = experts.count + (experts.shared_gate ? 1 : 0);
+    layer.scores_stride = from.width;
     const auto tokens = static_cast<size_t>(layer.tokens), chosen = tokens * static_cast<size_t>(experts.used);
     layer.scores = {from.scores.as<const float>(), tokens * static_cast<size_t>(layer.scores_stride)};
     layer.ids = {from.ids.as<const int32_t>(), chosen};

@@ -29,7 +29,7 @@ RoutingCounts no_counts(const ModelConfig& config);
 
 // Of all passes in which experts were on the NPU.
 struct ExpertTotals {
-  int64_t graphs = 0;     // groups that ran
+  int64_t graphs = 0;     // groups that ran; those of a layer are launched together
   int64_t choices = 0;    // pairs of a token and an expert
   int64_t slots = 0;      // rows that were computed on the NPU
   int64_t valid = 0;      // of them, those with a token

@@ -15,15 +15,17 @@ namespace tandem::fuzz {
 
 using Bytes = std::span<const std::byte>;
 
-void gguf(Bytes input);          // a model file: header, tensor table, configuration, loading
-void gguf_split(Bytes input);    // the parts of a model file in several pieces, and their names
-void vocabulary(Bytes input);    // a tokenizer from any model file, then texts through it
-void tokenizer(Bytes input);     // any text and any ids through good vocabularies of several kinds
-void soc_profile(Bytes input);   // JSON: a processor profile
-void npu_params(Bytes input);    // JSON: the NPU's parameters
-void measurements(Bytes input);  // JSON: what was measured on this machine, as it is kept on disk
-void model_shape(Bytes input);   // JSON: a model as shapes alone, for `tandem plan`
-void command_line(Bytes input);  // arguments, separated by zero bytes
+void gguf(Bytes input);           // a model file: header, tensor table, configuration, loading
+void gguf_split(Bytes input);     // the parts of a model file in several pieces, and their names
+void vocabulary(Bytes input);     // a tokenizer from any model file, then texts through it
+void tokenizer(Bytes input);      // any text and any ids through good vocabularies of several kinds
+void soc_profile(Bytes input);    // JSON: a processor profile
+void npu_params(Bytes input);     // JSON: the NPU's parameters
+void measurements(Bytes input);   // JSON: what was measured on this machine, as it is kept on disk
+void model_shape(Bytes input);    // JSON: a model as shapes alone, for `tandem plan`
+void calibration(Bytes input);    // JSON: how often experts were chosen
+void routing_trace(Bytes input);  // lines of JSON: which experts each token went to
+void command_line(Bytes input);   // arguments, separated by zero bytes
 
 struct Target {
   const char* name;

@@ -86,7 +86,7 @@ int bench_command(const CommonFlags& flags, const BenchFlags& bench) {
 
   std::optional<SocClock> clock;
   if (!flags.soc.empty())
-    clock.emplace(SocRequest{flags.soc, flags.model, usual_type(engine->file()), flags.plan, engine->chunk(), longest});
+    clock.emplace(soc_request(flags, flags.model, usual_type(engine->file()), engine->chunk(), longest));
   if (flags.json || bench.output == "json") {
     nlohmann::json array = bench_json(rows, flags, *engine);
     for (size_t i = 0; clock && i < rows.size(); ++i) add_model_clock(array[i], *clock, rows[i], engine->chunk());

@@ -98,8 +98,7 @@ int eval_command(const CommonFlags& flags, const EvalFlags& eval) {
   const auto engine = open_engine(flags, {std::max<int64_t>(count, flags.ctx_size), chunk, chunk});
   print_notes(flags, *engine);
   std::optional<SocClock> clock;
-  if (!flags.soc.empty())
-    clock.emplace(SocRequest{flags.soc, flags.model, usual_type(engine->file()), flags.plan, chunk, count});
+  if (!flags.soc.empty()) clock.emplace(soc_request(flags, flags.model, usual_type(engine->file()), chunk, count));
 
   std::unique_ptr<LogitsFile> logits_file;
   if (!eval.logits_out.empty()) logits_file = std::make_unique<LogitsFile>(eval.logits_out);

@@ -81,8 +81,8 @@ void print_experts(const CommonFlags& flags, const Engine& engine) {
   const auto percent = [&](int64_t of) { return 100 * totals.share_of_choices(of); };
   std::fprintf(
       stderr,
-      "experts on the NPU: %.1f %% of the choices in %lld graphs, %.1f %% of their rows empty; beyond their room "
-      "%.1f %% of the choices spilled, %.1f %% dropped\n",
+      "experts on the NPU: %.1f %% of the choices in %lld groups, those of a layer launched together, %.1f %% of their "
+      "rows empty; beyond their room %.1f %% of the choices spilled, %.1f %% dropped\n",
       percent(totals.valid), static_cast<long long>(totals.graphs), 100 * totals.padded_share(),
       percent(totals.spilled), percent(totals.dropped));
 }

@@ -46,10 +46,6 @@ StorageType weights_of(const CommonFlags& flags, const PlanFlags& plan) {
   return plan.shape.empty() ? usual_type(GgufFile::open(flags.model)) : StorageType::q4_0;
 }
 
-std::optional<Calibration> calibration_of(const CommonFlags& flags) {
-  return flags.calibration.empty() ? std::nullopt : std::optional(read_calibration(flags.calibration));
-}
-
 // The whole prompt in pieces of --chunk tokens (default: in one), and the token after it.
 PlanReport on_a_chip(const CommonFlags& flags, const PlanFlags& plan) {
   const int64_t chunk = flags.chunk > 0 ? flags.chunk : plan.prompt;
@@ -57,7 +53,7 @@ PlanReport on_a_chip(const CommonFlags& flags, const PlanFlags& plan) {
   if (const double bits = soc_profile(flags.soc).weight_bits; bits > 0 && !plan.weights.empty() && !flags.quiet()) {
     std::fprintf(stderr, "note: %s fixes a weight at %g bits, so --weights changes no time\n", flags.soc.c_str(), bits);
   }
-  const SocClock clock({flags.soc, name, weights_of(flags, plan), flags.plan, chunk, plan.prompt + 1});
+  const SocClock clock(soc_request(flags, name, weights_of(flags, plan), chunk, plan.prompt + 1));
   PlanReport report{clock.config().name.empty() ? name : clock.config().name,
                     "modelled: " + clock.profile().name,
                     flags.plan,

@@ -36,10 +36,7 @@ Drawn drawn_for(const MixtureShape& shape, int64_t chunk) {
 // A chunk that is what was counted: nothing is known of others.
 Drawn counted_in(const Calibration& calibration, const MixtureShape& shape, int64_t chunk) {
   const RoutingCounts& counts = calibration.counts;
-  if (counts.experts != shape.experts || counts.used != shape.used)
-    throw Error("a calibration of other experts", "'" + calibration.model + "'",
-                "It is of " + std::to_string(counts.used) + " of " + std::to_string(counts.experts) +
-                    " experts, the model has " + std::to_string(shape.used) + " of " + std::to_string(shape.experts));
+  require_experts(counts, shape.experts, shape.used, "a calibration of '" + calibration.model + "'");
   RoutingCounts expected = counts;
   expected.tokens = chunk;
   for (ExpertCounts& layer : expected.counts) {

@@ -73,8 +73,8 @@ struct OnChip {
 
 std::optional<SocClock> clock_of(const CommonFlags& flags, const Engine& engine) {
   if (flags.soc.empty()) return std::nullopt;
-  return std::optional<SocClock>(std::in_place, SocRequest{flags.soc, flags.model, usual_type(engine.file()),
-                                                           flags.plan, engine.context(), engine.context()});
+  return std::optional<SocClock>(
+      std::in_place, soc_request(flags, flags.model, usual_type(engine.file()), engine.context(), engine.context()));
 }
 
 OnChip run_on(const SocClock& clock, const Generation& g) {

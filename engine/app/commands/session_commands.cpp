@@ -1,10 +1,11 @@
 #include "engine/app/commands/session_commands.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <limits>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "engine/app/commands/profile.h"
 #include "engine/app/commands/run.h"
 #include "engine/app/common_flags.h"
+#include "engine/plan/strategy.h"
 
 namespace tandem::app {
 
@@ -100,16 +102,24 @@ void add_bench(CLI::App& app, Action& action) {
   });
 }
 
-// Flags of a measured plan on a chip's clock, and of a chip's clock without a chip.
-std::vector<std::string> idle_flags(const CLI::App& app, bool on_a_chip) {
-  static const char* const kMeasured[] = {
-      "--ctx-size", "--threads",         "--device",     "--strict-device", "--split",     "--act",
-      "--sync",     "--submit",          "--moe-tiers",  "--moe-tier-rule", "--moe-group", "--moe-residency",
-      "--overflow", "--moe-graph-limit", "--moe-graphs", "--cache-type"};
+// Flags of a measured plan on a chip's clock, and of a chip's clock without a chip; on it those of experts too where
+// the plan puts none on the NPU.
+std::vector<std::string> idle_flags(const CLI::App& app, const CommonFlags& flags) {
+  static const char* const kMeasured[] = {"--ctx-size", "--threads", "--device", "--strict-device", "--split",
+                                          "--act",      "--sync",    "--submit", "--cache-type"};
+  static const char* const kOfExperts[] = {"--moe-tiers", "--moe-tier-rule", "--moe-group",      "--moe-residency",
+                                           "--overflow",  "--moe-graphs",    "--moe-graph-limit"};
   static const char* const kModelled[] = {"--weights", "--slow-sync", "--beside-load"};
+  std::vector<const char*> names(std::begin(kModelled), std::end(kModelled));
+  if (!flags.soc.empty()) {
+    names.assign(std::begin(kMeasured), std::end(kMeasured));
+    const bool places_experts = std::ranges::any_of(strategies(), [&](const Strategy& strategy) {
+      return strategy.name == flags.plan && strategy.expert_rules != nullptr;
+    });
+    if (!places_experts) names.insert(names.end(), std::begin(kOfExperts), std::end(kOfExperts));
+  }
   std::vector<std::string> given;
-  for (const char* name :
-       on_a_chip ? std::span<const char* const>(kMeasured) : std::span<const char* const>(kModelled)) {
+  for (const char* name : names) {
     const CLI::Option* option = app.get_option(name);
     const bool by_environment = !option->get_envname().empty() && std::getenv(option->get_envname().c_str()) != nullptr;
     if (option->count() > 0 && !by_environment) given.emplace_back(name);
@@ -136,7 +146,7 @@ void add_plan(CLI::App& app, Action& action) {
   add_output_flags(app, flags->common);
   app.callback([flags, &app, &action] {
     if (flags->common.model.empty() && flags->own.shape.empty()) throw CLI::RequiredError("--model or --shape");
-    flags->own.idle_flags = idle_flags(app, !flags->common.soc.empty());
+    flags->own.idle_flags = idle_flags(app, flags->common);
     action = [flags] { return plan_command(flags->common, flags->own); };
   });
 }

@@ -2,17 +2,41 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "engine/model/shapes.h"
 #include "sync/error.h"
 
 namespace tandem::app {
+namespace {
+
+ShapeModel shape_model(const SocRequest& request, const SocProfile& profile, const std::string& strategy) {
+  const ModelConfig config = model_shape(request.shape);
+  return {config,
+          packed_format(request.weights),
+          request.tokens,
+          request.positions,
+          !profile.joined_matmuls,
+          experts_for(strategy, config, profile, request.tokens, request.experts, request.counts)};
+}
+
+}  // namespace
+
+std::optional<Calibration> calibration_of(const CommonFlags& flags) {
+  return flags.calibration.empty() ? std::nullopt : std::optional(read_calibration(flags.calibration));
+}
+
+SocRequest soc_request(const CommonFlags& flags, std::string shape, StorageType weights, int64_t tokens,
+                       int64_t positions) {
+  SocRequest request{flags.soc, std::move(shape), weights, flags.plan, tokens, positions, flags.experts};
+  if (std::optional<Calibration> calibration = calibration_of(flags)) request.counts = std::move(calibration->counts);
+  return request;
+}
 
 SocClock::SocClock(const SocRequest& request)
     : profile_(soc_profile(request.soc)),
-      model_(model_shape(request.shape), packed_format(request.weights), request.tokens, request.positions,
-             !profile_.joined_matmuls),
-      strategy_(request.plan == "auto" ? "tensor" : request.plan) {
+      strategy_(request.plan == "auto" ? "tensor" : request.plan),
+      model_(shape_model(request, profile_, strategy_)) {
   pass(1, {});  // a plan that this chip cannot run is found out before anything else is done
 }
 

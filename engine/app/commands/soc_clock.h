@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include "engine/app/common_flags.h"
 #include "engine/model/gguf.h"
+#include "engine/moe/calibration.h"
 #include "engine/plan/model_clock/modelled_pass.h"
 #include "engine/plan/model_clock/soc_profile.h"
 
@@ -17,7 +20,15 @@ struct SocRequest {
   std::string plan = "auto";  // auto: tensor, which contains the others
   int64_t tokens = 1;         // most tokens of a pass
   int64_t positions = 1;      // most tokens in the context
+  // For plans that put experts on the NPU.
+  ExpertRules experts{};
+  std::optional<RoutingCounts> counts{};
 };
+// What was counted of experts, by --calibration; absent: the flag was not given.
+std::optional<Calibration> calibration_of(const CommonFlags& flags);
+// Of the flags --soc, --plan, --calibration and --moe-*.
+SocRequest soc_request(const CommonFlags& flags, std::string shape, StorageType weights, int64_t tokens,
+                       int64_t positions);
 
 class SocClock {
  public:
@@ -39,8 +50,8 @@ class SocClock {
 
  private:
   SocProfile profile_;
-  ShapeModel model_;
   std::string strategy_;
+  ShapeModel model_;
 };
 
 StorageType usual_type(const GgufFile& file);  // of most bytes of its matrices

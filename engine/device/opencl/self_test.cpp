@@ -76,7 +76,7 @@ std::string event_ends(const cl::CommandQueue& queue) {
 
 // A resident kernel takes steps from shared memory, ends when it is told to, and comes back.
 std::string doorbell_answers(ProgramCache& programs, uint64_t max_allocation_bytes) {
-  const auto probe = make_sync_probe(programs, max_allocation_bytes, "doorbell", 0);
+  const auto probe = make_sync_probe(programs, max_allocation_bytes, sync::Policy::doorbell, 0);
   probe->arm();
   const auto begin = Clock::now();
   probe->start();

@@ -224,7 +224,16 @@ void Preparer::record(Prepared& prepared, std::span<const Bound> launches) {
   };
   const Synchronization& order = handle_.synchronization();
   const Actors actors = memory_.shared() ? kShaders : kShaders | kTransfers;
-  for (const Staged& staged : prepared.uploads) copy(staged, true);
+  std::vector<Region> unordered;  // filled since the last barrier: operators' places overlap, and writes have an order
+  for (const Staged& staged : prepared.uploads) {
+    const auto overlapped = [&](const Region& region) { return overlaps(region, staged.region); };
+    if (std::ranges::any_of(unordered, overlapped)) {
+      order.barrier(commands, kTransfers, kTransfers);
+      unordered.clear();
+    }
+    copy(staged, true);
+    unordered.push_back(staged.region);
+  }
   if (!prepared.uploads.empty()) order.barrier(commands, kTransfers, kShaders);
   for (const Bound& launch : launches) {
     if (launch.behind_barrier) order.barrier(commands, kShaders, kShaders);

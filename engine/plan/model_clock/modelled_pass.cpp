@@ -1,6 +1,7 @@
 #include "engine/plan/model_clock/modelled_pass.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "engine/graph/decoder.h"
@@ -11,7 +12,7 @@
 namespace tandem {
 namespace {
 
-ActivationSizes sizes_for(int64_t tokens, int64_t positions) {
+ActivationSizes sizes_for(int64_t tokens, int64_t positions, int64_t expert_rows) {
   ActivationSizes sizes;
   sizes.tokens = tokens;
   // Room for the padding of any graph: twice the tokens holds the next power of two.
@@ -19,24 +20,48 @@ ActivationSizes sizes_for(int64_t tokens, int64_t positions) {
   sizes.output_rows = 64;
   sizes.positions = (std::max(tokens, positions) + 63) / 64 * 64;
   sizes.context = sizes.positions;
+  sizes.expert_rows = expert_rows;
   return sizes;
+}
+
+// The tokens of the profile's smallest graph for prompts that has at least so many; where there is none, so many, which
+// the plan then notes that it has no graph of.
+int64_t graph_of_at_least(const SocProfile& profile, int64_t tokens) {
+  const auto& sizes = profile.npu.graph_tokens;
+  const auto size = std::ranges::lower_bound(sizes, tokens);
+  return size == sizes.end() ? tokens : *size;
 }
 
 }  // namespace
 
+ModelledExperts experts_for(const std::string& strategy, const ModelConfig& config, const SocProfile& profile,
+                            int64_t tokens, const ExpertRules& rules, std::optional<RoutingCounts> counts) {
+  ModelledExperts experts{rules, std::move(counts)};
+  const Strategy& chosen = find_strategy(strategy);
+  if (!config.experts || !chosen.expert_rules) return experts;
+  const int64_t E = config.experts->count, k = config.experts->used;
+  if (experts.counts) require_experts(*experts.counts, E, k, "the model " + config.name);
+  experts.rules.tiers.step = graph_of_at_least(profile, rules.tiers.step);
+  check_rules(experts.rules, E);
+  experts.rows = most_slots(E, k, tokens, chosen.expert_rules(experts.rules));
+  return experts;
+}
+
 ShapeModel::ShapeModel(const ModelConfig& config, const PackedFormat& format, int64_t tokens, int64_t positions,
-                       bool separate)
-    : model_(shape_only_model(config, format, separate)),
-      activations_(model_.config, sizes_for(tokens, positions), &pool_) {}
+                       bool separate, ModelledExperts experts)
+    : experts_(std::move(experts)),
+      model_(shape_only_model(config, format, separate)),
+      activations_(model_.config, sizes_for(tokens, positions, experts_.rows), &pool_) {}
 
 std::vector<Operator> ShapeModel::operators(int64_t S) const {
   return build_decoder(model_, activations_, {S, 1}, {.round_f16 = true, .every_token = true});
 }
 
 ModelledPass modelled_pass(std::span<const Operator> operators, int64_t tokens, const SocProfile& profile,
-                           const std::string& strategy, const ClockOptions& options) {
+                           const std::string& strategy, const ClockOptions& options, const ExpertRequest* experts) {
   const std::vector<DeviceTraits> traits = traits_of(profile);
   PlanRequest request{operators, traits, {}};
+  request.experts = experts;
   const Dominant dominant = dominant_in(profile, tokens);
   request.costs = costs_of(profile, options, dominant);
   ModelledPass pass;
@@ -48,7 +73,9 @@ ModelledPass modelled_pass(std::span<const Operator> operators, int64_t tokens, 
 
 ModelledPass ShapeModel::pass(const SocProfile& profile, const std::string& strategy, int64_t S,
                               const ClockOptions& options) const {
-  return modelled_pass(operators(S), S, profile, strategy, options);
+  const ExpertRequest experts{experts_.rules, experts_.counts ? &*experts_.counts : nullptr, activations_.expert_rows,
+                              experts_.rows, activations_.projected};
+  return modelled_pass(operators(S), S, profile, strategy, options, experts_.rows > 0 ? &experts : nullptr);
 }
 
 }  // namespace tandem

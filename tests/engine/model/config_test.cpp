@@ -8,6 +8,7 @@
 
 #include "engine/model/weights.h"
 #include "sync/error.h"
+#include "tests/engine/model/refused_files.h"
 #include "tests/support/data.h"
 #include "tests/support/gguf_writer.h"
 
@@ -17,11 +18,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using namespace tandem::testing;
-
-ModelConfig config_of(const GgufWriter& writer) {
-  const auto bytes = writer.bytes();
-  return read_config(GgufFile::parse(bytes, "tiny.gguf"));
-}
 
 TEST(ModelConfig, has_the_shapes_that_the_file_says) {
   const ModelConfig config =
@@ -109,15 +105,9 @@ TEST(ModelConfig, of_gemma2_is_as_published_where_a_file_says_nothing) {
   EXPECT_THROW(config_of(writer), Error);
 }
 
-struct Refusal {
-  const char* fault;
-  std::function<void(GgufWriter&)> change;
-  const char* expected;
-};
-
 TEST(ModelConfig, refuses_what_it_would_have_to_guess) {
   const float kNan = std::numeric_limits<float>::quiet_NaN();
-  const Refusal refusals[] = {
+  const std::vector<Refusal> refusals = {
       {"unknown architecture", [](auto& w) { w.set("general.architecture", "mamba"); },
        "supported are deepseek, deepseek2, gemma2, gemma3, granite, internlm2, llama"},
       {"no architecture", [](auto& w) { w.remove("general.architecture"); }, "'general.architecture'"},
@@ -163,18 +153,7 @@ TEST(ModelConfig, refuses_what_it_would_have_to_guess) {
        [](auto& w) { w.tensor("rope_freqs.weight", {8}, StorageType::f32, std::vector<std::byte>(32)); },
        "expected positive finite"},
   };
-  for (const Refusal& refusal : refusals) {
-    SCOPED_TRACE(refusal.fault);
-    GgufWriter writer = tiny_writer({});
-    refusal.change(writer);
-    try {
-      config_of(writer);
-      ADD_FAILURE() << "was read";
-    } catch (const Error& error) {
-      EXPECT_THAT(error.what(), HasSubstr(refusal.expected));
-      EXPECT_THAT(error.what(), HasSubstr("tiny.gguf"));
-    }
-  }
+  expect_refused(refusals, [] { return tiny_writer({}); });
 }
 
 TEST(ModelConfig, refuses_experts_of_an_architecture_that_has_none) {

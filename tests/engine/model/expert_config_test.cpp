@@ -12,6 +12,7 @@
 #include "engine/model/weights.h"
 #include "sync/error.h"
 #include "tests/engine/model/expert_files.h"
+#include "tests/engine/model/refused_files.h"
 #include "tests/support/data.h"
 
 namespace tandem {
@@ -21,11 +22,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using namespace tandem::testing;
-
-ModelConfig config_of(const GgufWriter& writer) {
-  const auto bytes = writer.bytes();
-  return read_config(GgufFile::parse(bytes, "tiny.gguf"));
-}
 
 std::optional<ModelConfig> test_model(const std::string& name) {
   const auto path = larger_data("arch-models/" + name + "-F32.gguf");
@@ -225,28 +221,6 @@ TEST(ExpertConfig, of_no_experts_is_a_dense_model) {
   GgufWriter writer = tiny_writer({});
   writer.set("llama.expert_count", uint32_t{0}).set("llama.expert_used_count", uint32_t{0});
   EXPECT_FALSE(config_of(writer).experts);
-}
-
-struct Refusal {
-  const char* fault;
-  std::function<void(GgufWriter&)> change;
-  const char* expected;
-};
-
-void expect_refused(const std::vector<Refusal>& refusals, const std::function<GgufWriter()>& make) {
-  for (const Refusal& refusal : refusals) {
-    SCOPED_TRACE(refusal.fault);
-    GgufWriter writer = make();
-    config_of(writer);  // it is the change that is refused
-    refusal.change(writer);
-    try {
-      config_of(writer);
-      ADD_FAILURE() << "was read";
-    } catch (const Error& error) {
-      EXPECT_THAT(error.what(), HasSubstr(refusal.expected));
-      EXPECT_THAT(error.what(), HasSubstr("tiny.gguf"));
-    }
-  }
 }
 
 TEST(ExpertConfig, refuses_what_it_would_have_to_guess) {

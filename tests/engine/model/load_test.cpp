@@ -10,6 +10,8 @@
 #include "engine/model/loading.h"
 #include "engine/model/weights.h"
 #include "sync/error.h"
+#include "tests/engine/model/file_rows.h"
+#include "tests/engine/model/refused_files.h"
 #include "tests/support/data.h"
 #include "tests/support/gguf_writer.h"
 #include "tests/support/requirements.h"
@@ -23,16 +25,12 @@ using ::testing::HasSubstr;
 using namespace tandem::testing;
 
 // The rows of these tensors, one below the other, decoded from the file.
-std::vector<float> file_rows(const GgufFile& file, const std::vector<std::string>& names) {
+std::vector<float> file_values(const GgufFile& file, const std::vector<std::string>& names) {
   std::vector<float> all;
   for (const std::string& name : names) {
     const GgufTensor& tensor = file.require(name);
-    const int64_t columns = tensor.shape[0];
-    const size_t step = row_bytes(tensor.type, columns);
-    for (size_t at = 0; at < tensor.bytes; at += step) {
-      all.resize(all.size() + static_cast<size_t>(columns));
-      decode_row(tensor.type, tensor.data + at, all.data() + all.size() - columns, columns);
-    }
+    const int64_t rows = static_cast<int64_t>(tensor.bytes / row_bytes(tensor.type, tensor.shape[0]));
+    for (const std::vector<float>& row : file_rows(file, name, 0, rows)) all.insert(all.end(), row.begin(), row.end());
   }
   return all;
 }
@@ -63,35 +61,35 @@ std::vector<float> values(const Operand& vector, int64_t length) {
 
 void expect_weights_of(const GgufFile& file, const Model& model) {
   const ModelConfig& config = model.config;
-  EXPECT_EQ(packed_rows(model.weights.embedding), file_rows(file, {"token_embd.weight"}));
+  EXPECT_EQ(packed_rows(model.weights.embedding), file_values(file, {"token_embd.weight"}));
   for (int64_t i = 0; i < config.layers; ++i) {
     SCOPED_TRACE(i);
     const LayerWeights& layer = model.weights.layers[static_cast<size_t>(i)];
     const std::string at = "blk." + std::to_string(i) + ".";
     EXPECT_EQ(group_rows(layer.qkv),
-              file_rows(file, {at + "attn_q.weight", at + "attn_k.weight", at + "attn_v.weight"}));
-    EXPECT_EQ(group_rows(layer.attention_output), file_rows(file, {at + "attn_output.weight"}));
-    EXPECT_EQ(group_rows(layer.gate_up), file_rows(file, {at + "ffn_gate.weight", at + "ffn_up.weight"}));
-    EXPECT_EQ(group_rows(layer.down), file_rows(file, {at + "ffn_down.weight"}));
-    EXPECT_EQ(values(layer.attention_norm, config.hidden), file_rows(file, {at + "attn_norm.weight"}));
-    EXPECT_EQ(values(layer.ffn_norm, config.hidden), file_rows(file, {at + "ffn_norm.weight"}));
+              file_values(file, {at + "attn_q.weight", at + "attn_k.weight", at + "attn_v.weight"}));
+    EXPECT_EQ(group_rows(layer.attention_output), file_values(file, {at + "attn_output.weight"}));
+    EXPECT_EQ(group_rows(layer.gate_up), file_values(file, {at + "ffn_gate.weight", at + "ffn_up.weight"}));
+    EXPECT_EQ(group_rows(layer.down), file_values(file, {at + "ffn_down.weight"}));
+    EXPECT_EQ(values(layer.attention_norm, config.hidden), file_values(file, {at + "attn_norm.weight"}));
+    EXPECT_EQ(values(layer.ffn_norm, config.hidden), file_values(file, {at + "ffn_norm.weight"}));
     EXPECT_EQ(static_cast<bool>(layer.qkv.bias), config.qkv_bias);
     if (config.qkv_bias) {
       EXPECT_EQ(values(layer.qkv.bias, layer.qkv.rows),
-                file_rows(file, {at + "attn_q.bias", at + "attn_k.bias", at + "attn_v.bias"}));
+                file_values(file, {at + "attn_q.bias", at + "attn_k.bias", at + "attn_v.bias"}));
     }
     if (config.output_bias) {
-      EXPECT_EQ(values(layer.attention_output.bias, config.hidden), file_rows(file, {at + "attn_output.bias"}));
+      EXPECT_EQ(values(layer.attention_output.bias, config.hidden), file_values(file, {at + "attn_output.bias"}));
     }
     EXPECT_EQ(static_cast<bool>(layer.q_norm), config.qk_norm);
     if (config.qk_norm) {
-      EXPECT_EQ(values(layer.q_norm, config.head_dim), file_rows(file, {at + "attn_q_norm.weight"}));
-      EXPECT_EQ(values(layer.k_norm, config.head_dim), file_rows(file, {at + "attn_k_norm.weight"}));
+      EXPECT_EQ(values(layer.q_norm, config.head_dim), file_values(file, {at + "attn_q_norm.weight"}));
+      EXPECT_EQ(values(layer.k_norm, config.head_dim), file_values(file, {at + "attn_k_norm.weight"}));
     }
   }
-  EXPECT_EQ(values(model.weights.output_norm, config.hidden), file_rows(file, {"output_norm.weight"}));
+  EXPECT_EQ(values(model.weights.output_norm, config.hidden), file_values(file, {"output_norm.weight"}));
   EXPECT_EQ(group_rows(model.weights.output),
-            file_rows(file, {config.tied_output ? "token_embd.weight" : "output.weight"}));
+            file_values(file, {config.tied_output ? "token_embd.weight" : "output.weight"}));
 }
 
 TEST(LoadModel, packs_every_weight_of_every_architecture_at_its_place) {
@@ -203,15 +201,9 @@ TEST(LoadModel, ends_with_the_exception_of_the_progress_callback) {
   EXPECT_THROW(load_model(GgufFile::parse(bytes, "tiny.gguf"), pool, 2, interrupt), std::runtime_error);
 }
 
-struct Refusal {
-  const char* fault;
-  std::function<void(GgufWriter&)> change;
-  const char* expected;
-};
-
 TEST(LoadModel, refuses_missing_misshapen_and_unknown_tensors_before_it_takes_memory) {
   const std::vector<std::byte> row(64 * 4);
-  const Refusal refusals[] = {
+  const std::vector<Refusal> refusals = {
       {"missing", [](auto& w) { w.remove_tensor("blk.1.ffn_up.weight"); }, "'blk.1.ffn_up.weight'"},
       {"transposed",
        [](auto& w) {
@@ -232,21 +224,8 @@ TEST(LoadModel, refuses_missing_misshapen_and_unknown_tensors_before_it_takes_me
        "does not know"},
       {"other vocabulary", [](auto& w) { w.set("llama.vocab_size", uint32_t{321}); }, "expected [64, 321]"},
   };
-  for (const Refusal& refusal : refusals) {
-    SCOPED_TRACE(refusal.fault);
-    GgufWriter writer = tiny_writer({});
-    refusal.change(writer);
-    const auto bytes = writer.bytes();
-    sync::Pool pool;
-    try {
-      load_model(GgufFile::parse(bytes, "tiny.gguf"), pool, 2);
-      ADD_FAILURE() << "was loaded";
-    } catch (const Error& error) {
-      EXPECT_THAT(error.what(), HasSubstr(refusal.expected));
-      EXPECT_THAT(error.what(), HasSubstr("tiny.gguf"));
-    }
-    EXPECT_EQ(pool.mapped_bytes(), 0u);
-  }
+  expect_refused(
+      refusals, [] { return tiny_writer({}); }, load_all);
 }
 
 TEST(LoadModel, refuses_more_layers_than_tensors_before_it_makes_up_their_names) {

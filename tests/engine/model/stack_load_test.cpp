@@ -12,6 +12,8 @@
 #include "engine/model/shapes.h"
 #include "sync/error.h"
 #include "tests/engine/model/expert_files.h"
+#include "tests/engine/model/file_rows.h"
+#include "tests/engine/model/refused_files.h"
 #include "tests/support/data.h"
 #include "tests/support/scratch_folder.h"
 
@@ -20,21 +22,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using namespace tandem::testing;
-
-using Rows = std::vector<std::vector<float>>;
-
-// Rows [begin, begin + count) of a tensor, decoded.
-Rows file_rows(const GgufFile& file, const std::string& name, int64_t begin, int64_t count) {
-  const GgufTensor& tensor = file.require(name);
-  const int64_t columns = tensor.shape[0];
-  Rows rows;
-  for (int64_t row = begin; row < begin + count; ++row) {
-    rows.emplace_back(static_cast<size_t>(columns));
-    decode_row(tensor.type, tensor.data + static_cast<size_t>(row) * row_bytes(tensor.type, columns),
-               rows.back().data(), columns);
-  }
-  return rows;
-}
 
 Rows transposed(const Rows& rows) {
   Rows columns(rows[0].size(), std::vector<float>(rows.size()));
@@ -131,11 +118,45 @@ TEST(LoadStacks, has_a_part_for_each_packed_format) {
   EXPECT_EQ(gate_up.bytes(), bytes_of_parts);
 }
 
+ModelConfig small_latent() {
+  ModelConfig config = model_shape("deepseek-v2-lite");
+  config.layers = 2;
+  config.hidden = 96;
+  config.feed_forward = 64;
+  config.vocabulary = 300;
+  config.heads = 3;
+  config.experts->count = 4;
+  config.experts->used = 2;
+  config.experts->feed_forward = config.experts->shared_feed_forward = 32;
+  config.latent = {.rank = 64, .nope = 40, .rope = 8, .value = 24};
+  config.head_dim = 72;
+  config.head_dim_v = 64;
+  config.rope.dim = 8;
+  return config;
+}
+
+std::vector<std::byte> random_file(const ModelConfig& config, StorageType type) {
+  std::vector<std::byte> bytes;
+  RandomModel(config, type, 3).write([&](std::span<const std::byte> more) {
+    bytes.insert(bytes.end(), more.begin(), more.end());
+  });
+  return bytes;
+}
+
 TEST(LoadStacks, names_the_formats_of_experts_among_those_of_matrices) {
   const auto bytes = expert_writer({}, {.feed_forward = 96, .gate = StorageType::q8_0}).bytes();
   sync::Pool pool;
   const Model model = load_model(GgufFile::parse(bytes, "tiny.gguf"), pool, 2);
   EXPECT_THAT(matrix_formats(model.weights), ::testing::Contains(packed_format(StorageType::q8_0)).Times(2));
+}
+
+// Whoever rounds weights is given no product with a stack, and only experts are taken out of theirs.
+TEST(LoadStacks, of_heads_have_formats_that_nobody_rounds) {
+  const auto bytes = random_file(small_latent(), StorageType::q8_0);
+  sync::Pool pool;
+  const Model model = load_model(GgufFile::parse(bytes, "latent.gguf"), pool, 2);
+  ASSERT_EQ(model.weights.layers[0].key_up.parts.at(0).stack.format, packed_format(StorageType::f32));
+  EXPECT_THAT(matrix_formats(model.weights), ::testing::Not(::testing::Contains(packed_format(StorageType::f32))));
 }
 
 // The bytes of an expert's matrices, wherever they came from.
@@ -180,19 +201,13 @@ TEST(LoadStacks, takes_experts_below_each_other_and_in_tensors_of_their_own_too)
   EXPECT_EQ(packed_experts(GgufFile::parse(apart_bytes, "apart.gguf")), expected);
 }
 
-struct Refusal {
-  const char* fault;
-  std::function<void(GgufWriter&)> change;
-  const char* expected;
-};
-
 TEST(LoadStacks, refuses_missing_and_misshapen_experts_before_it_takes_memory) {
   const auto f32 = [](GgufWriter& w, const char* name, std::vector<int64_t> shape) {
     size_t bytes = sizeof(float);
     for (const int64_t extent : shape) bytes *= static_cast<size_t>(extent);
     w.tensor(name, std::move(shape), StorageType::f32, std::vector<std::byte>(bytes));
   };
-  const Refusal refusals[] = {
+  const std::vector<Refusal> refusals = {
       {"an expert too few",
        [&](auto& w) {
          f32(w, "blk.1.ffn_up_exps.weight", {64, 70, 5});
@@ -242,21 +257,8 @@ TEST(LoadStacks, refuses_missing_and_misshapen_experts_before_it_takes_memory) {
        },
        "does not know"},
   };
-  for (const Refusal& refusal : refusals) {
-    SCOPED_TRACE(refusal.fault);
-    GgufWriter writer = expert_writer({}, {});
-    refusal.change(writer);
-    const auto bytes = writer.bytes();
-    sync::Pool pool;
-    try {
-      load_model(GgufFile::parse(bytes, "tiny.gguf"), pool, 2);
-      ADD_FAILURE() << "was loaded";
-    } catch (const Error& error) {
-      EXPECT_THAT(error.what(), HasSubstr(refusal.expected));
-      EXPECT_THAT(error.what(), HasSubstr("tiny.gguf"));
-    }
-    EXPECT_EQ(pool.mapped_bytes(), 0u);
-  }
+  expect_refused(
+      refusals, [] { return expert_writer({}, {}); }, load_all);
 }
 
 TEST(LoadStacks, of_the_test_models_are_those_of_the_file) {
@@ -297,23 +299,6 @@ void expect_latents_of(const GgufFile& file, const Model& model) {
   }
 }
 
-ModelConfig small_latent() {
-  ModelConfig config = model_shape("deepseek-v2-lite");
-  config.layers = 2;
-  config.hidden = 96;
-  config.feed_forward = 64;
-  config.vocabulary = 300;
-  config.heads = 3;
-  config.experts->count = 4;
-  config.experts->used = 2;
-  config.experts->feed_forward = config.experts->shared_feed_forward = 32;
-  config.latent = {.rank = 64, .nope = 40, .rope = 8, .value = 24};
-  config.head_dim = 72;
-  config.head_dim_v = 64;
-  config.rope.dim = 8;
-  return config;
-}
-
 TEST(LoadStacks, transposes_the_matrices_of_keys) {
   using enum StorageType;
   struct Case {
@@ -321,10 +306,7 @@ TEST(LoadStacks, transposes_the_matrices_of_keys) {
   };
   for (const Case& one : {Case{f32, f32}, {f16, f16}, {bf16, bf16}, {q8_0, f32}, {q4_0, f32}, {q5_1, f32}}) {
     SCOPED_TRACE(info(one.type).name);
-    std::vector<std::byte> bytes;
-    RandomModel(small_latent(), one.type, 3).write([&](std::span<const std::byte> more) {
-      bytes.insert(bytes.end(), more.begin(), more.end());
-    });
+    const auto bytes = random_file(small_latent(), one.type);
     const GgufFile file = GgufFile::parse(bytes, "latent.gguf");
     ASSERT_EQ(file.require("blk.0.attn_kv_b.weight").type, one.type);
     sync::Pool pool;

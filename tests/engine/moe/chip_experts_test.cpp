@@ -1,27 +1,24 @@
-// Table 5's law on a chip with round numbers: an expert's weights take 2 s, a row 1 s, a launch 1 s.
+// Table 5's law on a chip with round numbers.
 #include "engine/moe/chip_experts.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
+#include "tests/engine/moe/round_chip.h"
+
 namespace tandem {
 namespace {
 
-constexpr ExpertSize kSize{1, 1};  // 6 bytes, 6 operations a row
+constexpr ExpertSize kSize = testing::kRoundExpert;
 
 ChipExperts chip() {
-  ChipExperts chip;
-  chip.launch_seconds = chip.launch_joules = 1;
-  chip.weight_bytes_per_second = 3;
-  chip.weight_byte_joules = chip.flop_joules = 1;
-  chip.flops = 6;
+  ChipExperts chip = testing::round_chip();
   chip.full_rate_rows = 4;
   chip.beyond_rate_share = 0.5;
   chip.queues = 3;
   chip.queue_gain = 0.5;
   chip.static_watts = 2;
-  chip.cpu_flops = 3;
   return chip;
 }
 

@@ -6,22 +6,18 @@
 #include <gtest/gtest.h>
 
 #include "sync/error.h"
+#include "tests/engine/moe/round_chip.h"
 
 namespace tandem {
 namespace {
 
 ChipExperts chip() {
-  ChipExperts chip;
-  chip.launch_seconds = chip.launch_joules = 1;
-  chip.weight_bytes_per_second = 3;
-  chip.weight_byte_joules = chip.flop_joules = 1;
-  chip.flops = 6;
+  ChipExperts chip = testing::round_chip();
   chip.full_rate_rows = 64;
   chip.graph_bytes = 12;
   chip.queues = 1;
   chip.attention_flops = 72;
   chip.attention_watts = 3;
-  chip.cpu_flops = 3;
   chip.cpu_attention_flops = 144;
   chip.cpu_watts = 10;
   chip.naive_sync_seconds = 4;
@@ -32,7 +28,7 @@ ChipExperts chip() {
 }
 
 // 144 operations of attention for 4 tokens: 2 x 4 x (10 + 4 x 2).
-constexpr MixtureShape kShape{1, 2, 1, {1, 1}, 0, 10, 4};
+constexpr MixtureShape kShape{1, 2, 1, testing::kRoundExpert, 0, 10, 4};
 const std::vector<std::vector<double>> kShares{{0.75, 0.25}};
 
 ExpertTimes times_of(ExpertEngine engine, int64_t P = 4, const ChipExperts& on = chip()) {

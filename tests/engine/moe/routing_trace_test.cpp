@@ -55,7 +55,8 @@ TEST(RoutingTrace, names_the_line_that_is_wrong) {
        {"{", "[]", R"({"seq":0,"pos":0})", R"({"seq":0,"pos":0,"experts":[[0,1]]})",
         R"({"seq":0,"pos":0,"experts":[[0,1],[2]]})", R"({"seq":0,"pos":0,"experts":[[0,1],[2,4]]})",
         R"({"seq":0,"pos":0,"experts":[[0,1],[2,2]]})", R"({"seq":-1,"pos":0,"experts":[[0,1],[2,3]]})",
-        R"({"seq":0,"pos":0,"experts":[[0,1],[2,3]],"weights":[[1,1]]})"}) {
+        R"({"seq":0,"pos":0,"experts":[[0,1],[2,3]],"weights":[[1,1]]})",
+        R"({"seq":0,"pos":0,"experts":[[0,1],[2,3]],"weights":[[1e300,1],[1,1]]})"}) {
     SCOPED_TRACE(bad);
     EXPECT_NE(problem_with(with_line(meta + good, bad)).find("line 3"), std::string::npos);
   }

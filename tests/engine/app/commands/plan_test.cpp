@@ -1,4 +1,5 @@
 // `tandem plan` as a whole: on this machine's measurements and on a chip's clock.
+#include <map>
 #include <set>
 
 #include "tests/engine/app/commands/preferred_plans.h"
@@ -179,6 +180,77 @@ TEST(PlanOfExperts, says_so_where_the_chip_is_not_known_to_have_them) {
   EXPECT_THAT(tandem(base).out, HasSubstr("the profile snapdragon-8gen3 has no section `experts`"));
   EXPECT_THAT(json_of(base).at("experts").at("missing").get<std::string>(), HasSubstr("m2-ultra"));
   EXPECT_FALSE(json_of({"plan", "--shape", "llama-3-8b", "--prompt", "64", "--soc", "m2-ultra"}).contains("experts"));
+}
+
+// Sixteen layers; 64 experts of which a token goes to 8, so that 256 tokens are 32 at each, and the tiers 64, 32
+// and 32.
+TEST(PlanOfExperts, puts_them_on_the_npu_of_a_phone_by_strategies) {
+  const Arguments base = {"plan", "--shape", "olmoe-1b-7b", "--soc", "snapdragon-8gen3", "--prompt", "256", "--plan"};
+  const auto prompt = [&](const Arguments& more) { return json_of(base + more).at("phases").at(0); };
+  const auto graphs = [](const json& phase) {
+    std::map<int64_t, int64_t> by_tokens;  // graphs of experts on the NPU
+    for (const json& step : phase.at("steps")) {
+      for (const json& op : step.at("operators")) {
+        if (step.at("device") == "npu" && op.at("name").get<std::string>().find("_exps") != std::string::npos)
+          ++by_tokens[op.at("tokens").get<int64_t>()];
+      }
+    }
+    return by_tokens;
+  };
+  constexpr int64_t kLayers = 16, kProducts = 3;  // gate, up and down are matrices of their own on this chip
+  const json all = prompt({"npumoe", "--moe-residency", "all"});
+  ASSERT_EQ(all.at("experts").size(), size_t{kLayers});
+  EXPECT_EQ(graphs(all), (std::map<int64_t, int64_t>{{64, kLayers * kProducts * 16}, {32, kLayers * kProducts * 48}}));
+  EXPECT_THAT(all.at("notes"), IsEmpty());
+  EXPECT_EQ(graphs(prompt({"moe-naive"})), (std::map<int64_t, int64_t>{{256, kLayers * kProducts * 64}}));
+  EXPECT_THAT(graphs(prompt({"tensor"})), IsEmpty());
+  const double chosen = prompt({"npumoe"}).at("predicted_ms");
+  EXPECT_LT(chosen, prompt({"npumoe", "--moe-residency", "all"}).at("predicted_ms").get<double>());
+  EXPECT_LT(chosen, prompt({"moe-naive"}).at("predicted_ms").get<double>());
+}
+
+TEST(PlanOfExperts, on_a_phone_follows_what_was_counted) {
+  const Folder folder;
+  json layers = json::array();
+  for (int layer = 0; layer < 16; ++layer) {
+    std::vector<int> counts(64, 0);
+    for (int i = 0; i < 8; ++i) counts[static_cast<size_t>(layer + i)] = 100;
+    layers.push_back({{"layer", layer}, {"counts", counts}});
+  }
+  json calibration = {{"schema", 1},       {"model", "m"},  {"experts", 64},
+                      {"experts_used", 8}, {"tokens", 100}, {"layers", layers}};
+  const auto asked = [&](const std::string& name) {
+    return Arguments{"plan",
+                     "--shape",
+                     "olmoe-1b-7b",
+                     "--soc",
+                     "snapdragon-8gen3",
+                     "--prompt",
+                     "256",
+                     "--plan",
+                     "npumoe-tg",
+                     "--moe-group",
+                     "8",
+                     "--calibration",
+                     folder.write(name, calibration.dump())};
+  };
+  const json experts = json_of(asked("counted.json")).at("phases").at(0).at("experts");
+  EXPECT_EQ(experts.at(0).at("npu").at(0).at("experts"), (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7}));
+  EXPECT_EQ(experts.at(0).at("npu").at(0).at("rows_each"), 64);
+  EXPECT_EQ(experts.at(9).at("npu").at(0).at("experts"), (std::vector<int>{9, 10, 11, 12, 13, 14, 15, 16}));
+  calibration["experts_used"] = 4;
+  calibration["tokens"] = 200;
+  const Ended refused = tandem(asked("other.json"));
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_THAT(refused.err, HasSubstr("of other experts"));
+}
+
+TEST(PlanOfExperts, say_why_a_chip_s_npu_has_none_of_them) {
+  const json phase = json_of({"plan", "--shape", "olmoe-1b-7b", "--soc", "tesla-fsd", "-p", "64", "--plan", "npumoe"})
+                         .at("phases")
+                         .at(0);
+  EXPECT_THAT(phase.at("experts"), IsEmpty());
+  EXPECT_THAT(phase.at("notes").dump(), HasSubstr("no 16-bit floats on the NPU of tesla-fsd"));
 }
 
 }  // namespace

@@ -1,0 +1,78 @@
+// How experts are used, as files: the JSON of a calibration, and the lines of a recorded routing. What is accepted must
+// be the same after it was written and read again, and can be planned with.
+#include <cmath>
+#include <numeric>
+#include <sstream>
+#include <string>
+#include <string_view>
+
+#include "engine/moe/calibration.h"
+#include "engine/moe/expert_placement.h"
+#include "engine/moe/routing_trace.h"
+#include "sync/error.h"
+#include "tests/fuzz/property.h"
+#include "tests/fuzz/targets.h"
+
+namespace tandem::fuzz {
+namespace {
+
+std::string_view text_of(Bytes input) { return {reinterpret_cast<const char*>(input.data()), input.size()}; }
+
+int64_t choices_in(const ExpertCounts& counts) { return std::reduce(counts.begin(), counts.end()); }
+
+void plan_with(const RoutingCounts& counts) {
+  constexpr int64_t kChunk = 64, kExpertBytes = 1000;
+  ExpertRules rules;
+  rules.residency = ResidencyRule::all;
+  for (const ExpertCounts& layer : counts.counts) {
+    const std::vector<double> loads = expected_loads(layer, counts.used, kChunk);
+    for (const double load : loads)
+      must_hold(load >= 0 && load <= kChunk, "an expert's tokens are some of the chunk's");
+    const ExpertPlacement placement = place_experts(loads, counts.used, kChunk, kExpertBytes, rules, {});
+    must_hold(placement.slots() <= most_slots(counts.experts, counts.used, kChunk, rules), "buffers hold all rows");
+    must_hold(std::isfinite(imbalance(layer)), "an imbalance is a number");
+  }
+}
+
+RoutingTrace read_trace(const std::string& text) {
+  std::istringstream lines(text);
+  return parse_routing_trace(lines, "fuzzed.jsonl");
+}
+
+}  // namespace
+
+void calibration(Bytes input) {
+  Calibration read;
+  try {
+    read = parse_calibration(text_of(input), "fuzzed.json");
+  } catch (const Error&) {
+    return;
+  }
+  must_hold(parse_calibration(calibration_json(read), "written.json") == read, "a written calibration reads the same");
+  plan_with(read.counts);
+}
+
+void routing_trace(Bytes input) {
+  RoutingTrace read;
+  try {
+    read = read_trace(std::string(text_of(input)));
+  } catch (const Error&) {
+    return;
+  }
+  std::ostringstream written;
+  write_routing_trace(read, written);
+  const RoutingTrace again = read_trace(written.str());
+  must_hold(again.model == read.model && again.experts == read.experts && again.used == read.used &&
+                again.layers == read.layers && again.tokens == read.tokens,
+            "a written trace reads the same");
+  size_t tokens = 0;
+  for (const RoutingCounts& counts : counts_by_sequence(read)) {
+    tokens += static_cast<size_t>(counts.tokens);
+    for (const ExpertCounts& layer : counts.counts)
+      must_hold(choices_in(layer) == counts.tokens * counts.used,
+                "a token goes to as many experts as there are choices");
+  }
+  must_hold(tokens == read.tokens.size(), "every token is one of a sequence");
+}
+
+}  // namespace tandem::fuzz
