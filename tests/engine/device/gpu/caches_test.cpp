@@ -155,7 +155,8 @@ class SplitCaches : public Caches {
           store(cache, cache.v, value_index(cache, h, p, d), kNaN);
         for (int64_t d = 0; d < cache.head_dim; ++d) {
           if (p >= seen) store(cache, cache.k, key_index(cache, h, p, d), kNaN);
-          if (p < seen && !is_hidden(p) && d == 0) store(cache, cache.k, key_index(cache, h, p, d), boost / op.scale);
+          if (p < seen && !is_hidden(p) && d == 0)
+            store(cache, cache.k, key_index(cache, h, p, d), boost / op.score.scale);
         }
       }
     }
