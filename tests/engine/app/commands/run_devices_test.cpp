@@ -51,14 +51,18 @@ TEST_F(RunDevices, take_the_plan_and_the_devices_that_are_named) {
   }
 }
 
-// A pass that takes far longer than a millisecond, and less than ten minutes: 6 * 10^9 operations.
-TEST_F(RunDevices, end_with_an_error_where_a_wait_passes_the_deadline) {
-  const std::string shape = folder_.write(
+// A run of a pass that takes far longer than a millisecond, and less than ten minutes: 6 * 10^9 operations.
+Arguments long_pass(const Folder& folder) {
+  const std::string shape = folder.write(
       "shape.json", R"({"schema": 1, "architecture": "llama", "layers": 2, "hidden": 512, "feed_forward": 2048,
                         "heads": 8, "vocabulary": 300, "context_length": 512})");
-  const std::string model = folder_.file("model.gguf"), text = folder_.write("text.txt", std::string(380, 'x'));
+  const std::string model = folder.file("model.gguf"), text = folder.write("text.txt", std::string(380, 'x'));
   EXPECT_EQ(tandem({"make-random", "--shape", shape, "--type", "q8_0", "-o", model, "-q"}).status, 0);
-  const Arguments run = Arguments{"run", "-m", model, "-f", text, "-n", "1", "--ignore-eos"} + on_host();
+  return {"run", "-m", model, "-f", text, "-n", "1", "--ignore-eos"};
+}
+
+TEST_F(RunDevices, end_with_an_error_where_a_wait_passes_the_deadline) {
+  const Arguments run = long_pass(folder_) + on_host();
   EXPECT_EQ(json_of(run + Arguments{"--deadline", "600"}).at("ids").size(), 1u);
   const Ended late = tandem(run + Arguments{"--deadline", "0.001"});
   EXPECT_EQ(late.status, 1);
@@ -237,6 +241,18 @@ TEST_P(RunGpu, writes_the_same_text_however_steps_are_submitted) {
   EXPECT_EQ(expected.size(), 6u);
   for (const char* submit : {"follow", "dominant"})
     EXPECT_EQ(json_of(run_on(both_, "layer", {"--submit", submit})).at("ids"), expected) << submit;
+}
+
+// What a driver still computes when the deadline has passed ends before its memory goes.
+TEST_P(RunGpu, ends_with_an_error_where_a_program_takes_longer_than_the_deadline) {
+  const Folder folder;
+  const Arguments run = long_pass(folder) + Arguments{"--device", gpu_, "--plan", "gpu-only"};
+  EXPECT_EQ(json_of(run + Arguments{"--deadline", "600"}).at("ids").size(), 1u);
+  for (const char* policy : {"predict", "blocking"}) {
+    const Ended late = tandem(run + Arguments{"--deadline", "0.001", "--sync", policy});
+    EXPECT_EQ(late.status, 1) << policy;
+    EXPECT_THAT(late.err, HasSubstr("flag '" + gpu_ + " done'")) << policy;
+  }
 }
 
 // A policy that passed its self-test runs, with the same text; one that did not is an error with its reason.
