@@ -17,7 +17,6 @@
 //     matrix `slot` (-DHAS_IDS=0).
 //   grouped_gemm: work-item (u, i) owns 32 rows of a matrix: of the i-th that `lists` name, and passes over it the choices listed there, or of
 //     matrix i, and slot i of all S tokens (-DHAS_LISTS=0). No group goes along with the decoding, as there may be one row alone.
-//     Of 8 choices or fewer (2 where registers are few) the sums stay in registers, and each column is multiplied as it is decoded.
 // Limits: rows from row_end on are padding and never written. matmul_gemm: S >= 8. gemm: 32 KiB of local memory.
 #define ROWS (BLOCKS * 16)
 
@@ -236,67 +235,6 @@ INLINE void locate(const Group *group, const int at, const int T, const Strides 
   }
 }
 
-#if HAS_LISTS
-// Up to MOST_DIRECT choices of a matrix go along with the decoding of its rows, as tokens do in matmul_few: their sums stay in registers from
-// the first column to the last one, and nothing that was decoded goes through memory. Other numbers than these are filled up.
-#define DEFINE_DIRECT(T)                                                                                                \
-  INLINE void direct_##T(__global const uchar *panel, const int lane, const int K, __global const float *x,            \
-                         __global float *y, const long *x_places, const long *y_places, const int rows) {              \
-    float16 sum[T][BLOCKS];                                                                                            \
-    _Pragma("unroll") for (int t = 0; t < T; ++t)                                                                      \
-      _Pragma("unroll") for (int b = 0; b < BLOCKS; ++b) sum[t][b] = 0;                                                \
-    for (int k = 0; k < K; k += RUN) {                                                                                 \
-      const Run r = load_run(panel, k / RUN, lane);                                                                    \
-      const int columns = min(RUN, K - k);                                                                             \
-      for (int pair = 0; pair < columns / 2; ++pair) {                                                                 \
-        float16 first[BLOCKS], second[BLOCKS];                                                                         \
-        load_pair(&r, pair, first, second);                                                                            \
-        __global const float *at = x + k + 2 * pair;                                                                   \
-        _Pragma("unroll") for (int t = 0; t < T; ++t) {                                                                \
-          const float16 a0 = (float16)(at[x_places[t]]), a1 = (float16)(at[x_places[t] + 1]);                          \
-          _Pragma("unroll") for (int b = 0; b < BLOCKS; ++b) sum[t][b] = fma(first[b], a0, sum[t][b]);                 \
-          _Pragma("unroll") for (int b = 0; b < BLOCKS; ++b) sum[t][b] = fma(second[b], a1, sum[t][b]);                \
-        }                                                                                                              \
-      }                                                                                                                \
-      ODD_COLUMN(T)                                                                                                    \
-    }                                                                                                                  \
-    _Pragma("unroll") for (int t = 0; t < T; ++t)                                                                      \
-      _Pragma("unroll") for (int b = 0; b < BLOCKS; ++b) store_rows(sum[t][b], y + y_places[t] + b * 16, rows - b * 16); \
-  }
-#ifdef ANY_COLUMNS
-#define ODD_COLUMN(T)                                                                                                  \
-  if (columns % 2) {                                                                                                   \
-    _Pragma("unroll") for (int t = 0; t < T; ++t)                                                                      \
-      _Pragma("unroll") for (int b = 0; b < BLOCKS; ++b)                                                               \
-        sum[t][b] = fma(load_column(&r, columns - 1, b), (float16)(x[x_places[t] + k + columns - 1]), sum[t][b]);      \
-  }
-#else
-#define ODD_COLUMN(T)
-#endif
-#define DIRECT(T)                                                                                                  \
-  {                                                                                                                \
-    long x_places[T], y_places[T];                                                                                 \
-    locate_up_to(&group, T, &strides, x_places, y_places);                                                         \
-    direct_##T(first_panel, row % 64, K, AT(const float, x), AT(float, y) + row, x_places, y_places, rows - row);  \
-    return;                                                                                                        \
-  }
-DEFINE_DIRECT(1)
-DEFINE_DIRECT(2)
-#if SUMS >= 16
-#define MOST_DIRECT 8
-DEFINE_DIRECT(4)
-DEFINE_DIRECT(6)
-DEFINE_DIRECT(8)
-#else
-#define MOST_DIRECT 2
-#endif
-
-// Of all choices; places behind the last one are its own once more, and get the same values.
-INLINE void locate_up_to(const Group *group, const int T, const Strides *strides, long *x_places, long *y_places) {
-  for (int t = 0; t < T; ++t) locate(group, min(group->begin + t, group->end - 1), 1, strides, x_places + t, y_places + t);
-}
-#endif
-
 // Passes T choices from number s on over half of a panel.
 #define PASS(T)                                                                                           \
   {                                                                                                       \
@@ -317,18 +255,6 @@ __kernel void grouped_gemm(BUFFER(w), BUFFER(x), BUFFER(y), BUFFER(lists), const
   const Group group = group_of(AT(const int, lists), i, count, S);
   const Strides strides = {slots, x_stride, x_slot, y_stride, y_slot};
   __global const uchar *first_panel = AT(const uchar, w) + group.matrix * matrix_bytes + row / 64 * panel_bytes;
-#if HAS_LISTS
-  const int choices = group.end - group.begin;
-  if (choices <= MOST_DIRECT) {
-    if (choices == 1) DIRECT(1)
-    if (choices == 2) DIRECT(2)
-#if SUMS >= 16
-    if (choices <= 4) DIRECT(4)
-    if (choices <= 6) DIRECT(6)
-    DIRECT(8)
-#endif
-  }
-#endif
   const int share = (int)(panel_bytes * RUN / K);  // of a run: the next columns are fetched while these are decoded
   for (int k0 = 0; k0 < K; k0 += CHUNK) {
     const int columns = min(CHUNK, K - k0);

@@ -64,6 +64,8 @@ Device& Executor::device(const std::string& id) const {
 }
 
 std::unique_ptr<PreparedPlan> Executor::prepare(Plan plan) {
+  // Where plans are made but none is run, at most one waits to be destroyed.
+  if (dropped_.size() > 1) dropped_.erase(dropped_.begin(), dropped_.end() - 1);
   auto prepared = std::make_unique<PreparedPlan>();
   for (const std::string& id : plan.devices) prepared->devices_.push_back(&device(id));
   for (size_t i = 0; i < plan.steps.size(); ++i) {

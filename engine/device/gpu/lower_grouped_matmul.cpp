@@ -38,20 +38,17 @@ void require_within_reach(const GroupedMatMul& op, const LoweringContext& contex
 }
 
 // Where a matrix has this many choices or fewer on average, decoding it for each one alone takes less time than what
-// the others do per matrix (lavapipe, Q4_1, Q6_K and F16: as long with 3 to 5). The OpenCL simd kernel multiplies few
-// choices as it decodes (PoCL, Q4_0: 1.6 times as long with one, as long with two, half with three).
-double few_choices(const LoweringContext& context) {
-  return context.family == KernelFamily::simd && !context.shaders ? 2 : 3;
-}
+// the others do per matrix (PoCL and lavapipe, Q4_1, Q6_K and F16: as long with 3 to 5).
+constexpr double kFewChoices = 3;
 
 // Tokens that one work-item's registers take: those of one choice, or those that a head's matrix is multiplied with.
 struct Few {
   bool is_few;
   int64_t tokens;
 };
-Few few_of(const GroupedMatMul& op, const LoweringContext& context) {
+Few few_of(const GroupedMatMul& op) {
   const auto choices = static_cast<double>(op.S * op.slots);
-  if (op.routed) return {!op.lists || choices <= few_choices(context) * op.expected_matrices(), 1};
+  if (op.routed) return {!op.lists || choices <= kFewChoices * op.expected_matrices(), 1};
   return {op.S <= kFewTokens, op.S};
 }
 
@@ -104,7 +101,7 @@ std::vector<KernelLaunch> lower_grouped_matmul(const GroupedMatMul& op, const Lo
   require_countable(op.w.columns, TANDEM_MAX_K, context, "K", describe(op));
   require_countable(op.w.count, TANDEM_MAX_EXPERTS, context, "matrices:", describe(op));
   require_within_reach(op, context);
-  const Few few = few_of(op, context);
+  const Few few = few_of(op);
   KernelLaunch launch;
   launch.source = in_family(matmul_stem(op.w.format.kind), context.family);
   launch.kernel = few.is_few ? "grouped_few" : "grouped_gemm";

@@ -317,12 +317,9 @@ constexpr StorageType kTypes[] = {StorageType::q4_0, StorageType::q4_1,   Storag
 std::vector<GroupedShape> grouped_shapes(StorageType type) {
   const uint32_t block = info(type).block_values;
   const int64_t K = block == 1 ? 33 : block == 32 ? 96 : 256, longer = block == 1 ? 300 : block == 32 ? 288 : 512;
-  // Each kind of shape is a kernel to compile, so most formats have the two that experts need: for choices alone, and
-  // for lists, of few choices a matrix (21 of 5) and of many.
-  std::vector<GroupedShape> shapes = {{{1, 5, 3}, 130, K, true, false, true},
-                                      {{7, 5, 3}, 63, longer},
-                                      {{7, 5, 3}, 63, longer, true, true},
-                                      {{33, 5, 3}, 65, longer, true, true, true}};
+  // Each kind of shape is a kernel to compile, so most formats have the two that experts need.
+  std::vector<GroupedShape> shapes = {
+      {{1, 5, 3}, 130, K, true, false, true}, {{7, 5, 3}, 63, longer}, {{33, 5, 3}, 65, longer, true, true, true}};
   if (type != StorageType::q4_1 && type != StorageType::q8_0 && type != StorageType::q6_k && type != StorageType::f16)
     return shapes;
   shapes.insert(shapes.end(), {{{1, 5, 3}, 64, K, true, true},

@@ -77,9 +77,6 @@ TEST(LowerGroupedMatMul, with_lists_a_cpu_work_item_owns_rows_of_a_matrix_that_s
   EXPECT_TRUE(std::get<BufferArg>(launch.args[3]).at == op.lists);
   op.S = 33;
   EXPECT_EQ(one_launch(op, {}).kernel, "grouped_few") << "99 choices, of about 51 experts: hardly anything to share";
-  op.S = 44;
-  EXPECT_EQ(one_launch(op, {}).kernel, "grouped_gemm") << "132 choices, of about 56 experts";
-  EXPECT_EQ(one_launch(op, {.family = KernelFamily::simt}).kernel, "grouped_few") << "which shares from three on";
 }
 
 TEST(LowerGroupedMatMul, with_lists_a_gpu_has_a_group_for_every_tile_that_there_can_be) {
