@@ -57,7 +57,7 @@ struct PackedFormat {
   int groups() const { return group == 16 ? 2 : 1; }  // of a tile; a division would cost as much as 20 columns
   // f32 and bf16 values do not fit the NPU's 16-bit float operands.
   bool exact_in_f16_contract() const { return kind != PackedKind::f32 && kind != PackedKind::bf16; }
-  bool operator==(const PackedFormat&) const = default;
+  auto operator<=>(const PackedFormat&) const = default;
 };
 
 std::string to_string(

@@ -3,11 +3,14 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "engine/device/operator.h"
 
 namespace tandem {
+
+class SolvedMatMuls;
 
 struct PlanCosts {
   // Predicted seconds of an operator on a device of the plan; attention at the positions of the batch. `both`: while
@@ -18,6 +21,9 @@ struct PlanCosts {
   // Of each device of the plan; those of one lane have one thread or core, which takes their steps in the plan's order.
   // Empty: each device has its own.
   std::vector<int> lanes{};
+  // What the solver (H9) has said by these costs, for the next plan that asks (engine/plan/matmul_decisions.h);
+  // nullptr: every plan asks anew.
+  std::shared_ptr<SolvedMatMuls> solved{};
   explicit operator bool() const { return seconds != nullptr; }
 };
 

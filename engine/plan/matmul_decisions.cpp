@@ -4,18 +4,31 @@
 
 namespace tandem {
 
+const Decision& SolvedMatMuls::of(const Key& key, const std::function<Decision()>& solve) {
+  const auto found = known_.find(key);
+  return found != known_.end() ? found->second : known_.emplace(key, solve()).first->second;
+}
+
+MatMulDecisions::MatMulDecisions(const PlanRequest& request, int gpu, int npu)
+    : request_(request),
+      gpu_(gpu),
+      npu_(npu),
+      solved_(request.costs.solved ? request.costs.solved : std::make_shared<SolvedMatMuls>()) {}
+
 const Decision& MatMulDecisions::of(const Operator& matmul) {
   const auto& body = std::get<MatMul>(matmul.body);
   const MatMulShape shape = shape_of(body);
   const CutLimits limits = cut_limits(request_.devices[static_cast<size_t>(npu_)], body);
-  const auto [found, is_new] = index_of_.try_emplace({shape, limits.token_room}, decided_.size());
+  const SolvedMatMuls::Key key{gpu_, npu_, shape, limits.token_room};
+  const auto [found, is_new] = index_of_.try_emplace(key, decided_.size());
   if (is_new) {
     const CutCosts costs{[&](const Part& part, bool both) {
                            const int device = part.side == Side::gpu ? gpu_ : npu_;
                            return request_.costs.seconds(device, part_operator(matmul, part), both);
                          },
                          request_.costs.sync_seconds, request_.costs.copy_seconds};
-    decided_.push_back({matmul.name, shape, 0, solve(shape.S, shape.N, limits, costs)});
+    const auto decide = [&] { return solve(shape.S, shape.N, limits, costs); };
+    decided_.push_back({matmul.name, shape, 0, solved_->of(key, decide)});
   }
   Decided& decided = decided_[found->second];
   ++decided.operators;

@@ -2,9 +2,11 @@
 // time in every layer (H7).
 #pragma once
 
+#include <compare>
 #include <cstdint>
+#include <functional>
 #include <map>
-#include <utility>
+#include <memory>
 #include <vector>
 
 #include "engine/plan/plan.h"
@@ -12,10 +14,26 @@
 
 namespace tandem {
 
+// By the two devices, by shape and by the tokens that its buffers hold.
+class SolvedMatMuls {
+ public:
+  struct Key {
+    int gpu = 0, npu = 0;
+    MatMulShape shape;
+    int64_t token_room = 0;
+    auto operator<=>(const Key&) const = default;
+  };
+  // `solve` is called where nobody has asked before.
+  const Decision& of(const Key& key, const std::function<Decision()>& solve);
+
+ private:
+  std::map<Key, Decision> known_;
+};
+
 class MatMulDecisions {
  public:
   // Borrows the request, which has costs; `gpu` and `npu` are indices of its devices.
-  MatMulDecisions(const PlanRequest& request, int gpu, int npu) : request_(request), gpu_(gpu), npu_(npu) {}
+  MatMulDecisions(const PlanRequest& request, int gpu, int npu);
 
   const Decision& of(const Operator& matmul);
   std::vector<Decided> list() const;  // in the order of the computation
@@ -23,7 +41,8 @@ class MatMulDecisions {
  private:
   const PlanRequest& request_;
   int gpu_, npu_;
-  std::map<std::pair<MatMulShape, int64_t>, size_t> index_of_;  // by shape and by the tokens that its buffers hold
+  std::shared_ptr<SolvedMatMuls> solved_;
+  std::map<SolvedMatMuls::Key, size_t> index_of_;
   std::vector<Decided> decided_;
 };
 

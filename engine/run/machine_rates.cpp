@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "engine/plan/matmul_decisions.h"
 #include "engine/plan/prediction/predict.h"
 #include "engine/plan/prediction/statistics.h"
 #include "engine/run/stored_ratios.h"
@@ -142,6 +143,7 @@ PlanCosts MachineRates::costs() const {
   PlanCosts costs;
   costs.sync_seconds = kJoinSeconds;
   costs.lanes = lanes_;
+  costs.solved = std::make_shared<SolvedMatMuls>();
   costs.seconds = [this, known = std::make_shared<std::map<Asked, double>>()](int device, const Operator& op,
                                                                               bool both) {
     const TimedOperator timed{op, past_of(op).value_or(0), both};

@@ -58,7 +58,7 @@ json to_json(const Decided& decided) {
   for (const Priced& priced : decided.decision.best_of_each_kind) candidates.push_back(to_json(priced));
   return {{"name", decided.name},
           {"operators", decided.operators},
-          {"format", decided.shape.format},
+          {"format", to_string(decided.shape.format)},
           {"S", decided.shape.S},
           {"K", decided.shape.K},
           {"N", decided.shape.N},
@@ -148,7 +148,8 @@ void print_decision(const Decided& decided) {
   std::printf("\n%s and %lld alike (S %lld, K %lld, N %lld, %s): %s\n",
               std::string(name_in_layer(decided.name)).c_str(), static_cast<long long>(decided.operators - 1),
               static_cast<long long>(decided.shape.S), static_cast<long long>(decided.shape.K),
-              static_cast<long long>(decided.shape.N), decided.shape.format.c_str(), decided.decision.why.c_str());
+              static_cast<long long>(decided.shape.N), to_string(decided.shape.format).c_str(),
+              decided.decision.why.c_str());
   std::printf("\n| candidate | GPU ms | NPU ms | T ms | |\n| --- | ---: | ---: | ---: | --- |\n");
   for (const Priced& priced : decided.decision.best_of_each_kind) {
     std::printf("| %s | %.3f | %.3f | %.3f | %s |\n", to_string(priced.cut).c_str(), ms(priced.gpu_seconds),

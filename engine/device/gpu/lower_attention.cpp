@@ -60,9 +60,9 @@ std::vector<KernelLaunch> lower_attention(const Attention& op, const LoweringCon
   TANDEM_CHECK(op.heads % cache.kv_heads == 0,
                std::to_string(op.heads) + " heads over " + std::to_string(cache.kv_heads) + " KV heads");
   TANDEM_CHECK(cache.capacity > 0 && cache.capacity % 64 == 0, "cache capacity: " + std::to_string(cache.capacity));
-  require_countable(std::max(cache.head_dim, cache.head_dim_v), TANDEM_MAX_HEAD_DIM, context, "a head of",
-                    describe(op));
-  require_countable(cache.capacity, TANDEM_MAX_POSITIONS, context, "a cache of", describe(op));
+  const auto object = [&op] { return describe(op); };
+  require_countable(std::max(cache.head_dim, cache.head_dim_v), TANDEM_MAX_HEAD_DIM, context, "a head of", object);
+  require_countable(cache.capacity, TANDEM_MAX_POSITIONS, context, "a cache of", object);
   const bool simt = context.family == KernelFamily::simt;
   const int64_t group = op.heads / cache.kv_heads, queries = op.S * group;
   const int64_t tile = queries_of_tile(op, queries, context);
@@ -71,11 +71,14 @@ std::vector<KernelLaunch> lower_attention(const Attention& op, const LoweringCon
 
   KernelLaunch launch;
   launch.source = in_family("attention", context.family);
-  launch.options = define("HEAD_DIM", cache.head_dim) + " " + define("HEAD_DIM_V", cache.head_dim_v) + " " +
-                   define("KV_F16", cache.type == KvType::f16) + " " + define("TILE", tile) + " " +
-                   define("SPLIT", kAttentionSplit) + " " + define("SHARES", kAttentionShares) + " " +
-                   define("ROUND_F16", op.round_f16);
-  if (!simt && !context.shaders) launch.options += " " + define("REGISTERS", context.vector_registers);
+  launch.options = defines({{"HEAD_DIM", cache.head_dim},
+                            {"HEAD_DIM_V", cache.head_dim_v},
+                            {"KV_F16", cache.type == KvType::f16},
+                            {"TILE", tile},
+                            {"SPLIT", kAttentionSplit},
+                            {"SHARES", kAttentionShares},
+                            {"ROUND_F16", op.round_f16}});
+  if (!simt && !context.shaders) launch.options.append(" ").append(define("REGISTERS", context.vector_registers));
   const int32_t window = op.window > 0 ? narrow(op.window) : std::numeric_limits<int32_t>::max();
   const size_t local = simt ? kWorkGroup : 1;
   launch.local = {local, 1, 1};

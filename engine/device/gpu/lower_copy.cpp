@@ -14,7 +14,7 @@ std::vector<KernelLaunch> lower_copy(const Copy& op, const LoweringContext& cont
   const RowCut cut = cut_rows(op.width, context.family, context.compute_units);
   KernelLaunch launch;
   launch.source = launch.kernel = in_family("copy", context.family);
-  launch.options = define("ROUND_F16", op.round_f16) + " " + define("IN_PLACE", in_place);
+  launch.options = defines({{"ROUND_F16", op.round_f16}, {"IN_PLACE", in_place}});
   launch.args = {BufferArg{in_place ? Operand{} : op.x},
                  BufferArg{op.y, true},
                  narrow(op.width),

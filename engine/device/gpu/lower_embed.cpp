@@ -45,10 +45,11 @@ std::vector<KernelLaunch> lower_embed(const Embed& op, const LoweringContext& co
   if (op.S == 0) return {};
   // Where one argument does not reach the whole table, every launch takes the ids that fall into its rows.
   const auto panel = static_cast<int64_t>(panel_bytes(op.w.format, op.H));
-  const int64_t panels = pieces_within_reach(panel, context, "a panel of 64 rows", describe(op));
+  const auto object = [&op] { return describe(op); };
+  const int64_t panels = pieces_within_reach(panel, context, "a panel of 64 rows", object);
   const int64_t rows = std::min(panels, panel_count(op.w.rows)) * kPanelRows;
-  const int64_t tokens = std::min(
-      op.S, pieces_within_reach(op.H * static_cast<int64_t>(sizeof(float)), context, "one token", describe(op)));
+  const int64_t tokens =
+      std::min(op.S, pieces_within_reach(op.H * static_cast<int64_t>(sizeof(float)), context, "one token", object));
   std::vector<KernelLaunch> launches;
   for (int64_t begin = 0; begin < op.S; begin += tokens) {
     for (int64_t row = 0; row < std::max<int64_t>(op.w.rows, 1); row += std::max<int64_t>(rows, 1)) {

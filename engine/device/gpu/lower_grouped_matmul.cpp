@@ -15,9 +15,8 @@ std::string describe(const GroupedMatMul& op) {
 }
 
 void validate(const GroupedMatMul& op) {
-  const std::string object = describe(op);
   auto require = [&](bool holds, const char* what) {
-    if (!holds) throw Error(std::string("malformed operator: ") + what, object);
+    if (!holds) throw Error(std::string("malformed operator: ") + what, describe(op));
   };
   require(op.S >= 0 && op.slots > 0 && op.w.count > 0 && op.w.rows > 0 && op.w.columns > 0, "sizes must be positive");
   require(op.routed || op.slots == op.w.count, "a matrix for each slot, or ids");
@@ -28,7 +27,7 @@ void validate(const GroupedMatMul& op) {
 
 // Nothing is cut: choices lie anywhere in x and y, and any of them may name any matrix.
 void require_within_reach(const GroupedMatMul& op, const LoweringContext& context) {
-  const std::string object = describe(op);
+  const auto object = [&op] { return describe(op); };
   constexpr int64_t kFloat = sizeof(float);
   pieces_within_reach(static_cast<int64_t>(op.w.bytes()), context, "a stack of weights", object);
   pieces_within_reach(kFloat * ((op.S - 1) * op.x_stride + (op.slots - 1) * op.x_slot + op.w.columns), context,
@@ -98,8 +97,8 @@ void set_simt_grid(const GroupedMatMul& op, const Few& few, const LoweringContex
 std::vector<KernelLaunch> lower_grouped_matmul(const GroupedMatMul& op, const LoweringContext& context) {
   validate(op);
   if (op.S == 0) return {};
-  require_countable(op.w.columns, TANDEM_MAX_K, context, "K", describe(op));
-  require_countable(op.w.count, TANDEM_MAX_EXPERTS, context, "matrices:", describe(op));
+  require_countable(op.w.columns, TANDEM_MAX_K, context, "K", [&op] { return describe(op); });
+  require_countable(op.w.count, TANDEM_MAX_EXPERTS, context, "matrices:", [&op] { return describe(op); });
   require_within_reach(op, context);
   const Few few = few_of(op);
   KernelLaunch launch;

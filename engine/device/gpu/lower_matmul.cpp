@@ -17,9 +17,8 @@ std::string describe(const MatMul& op) {
 }
 
 void validate(const MatMul& op) {
-  const std::string object = describe(op);
   auto require = [&](bool holds, const char* what) {
-    if (!holds) throw Error(std::string("malformed operator: ") + what, object);
+    if (!holds) throw Error(std::string("malformed operator: ") + what, describe(op));
   };
   require(op.S >= 0 && op.K > 0 && op.K == op.w.columns, "S and K must be sizes, K that of the weight");
   require(op.row_begin >= 0 && op.row_begin <= op.row_end && op.row_end <= op.w.rows,
@@ -51,19 +50,19 @@ MatMul tokens_of(const MatMul& op, int64_t begin, int64_t end) {
 }
 
 // The tokens whose rows of `width` floats, `stride` apart, one argument reaches.
-int64_t reached_tokens(int64_t width, int64_t stride, const LoweringContext& context, const std::string& on) {
+int64_t reached_tokens(int64_t width, int64_t stride, const LoweringContext& context, const MatMul& of) {
   constexpr int64_t kFloat = sizeof(float);
-  pieces_within_reach(width * kFloat, context, "one token", on);
+  pieces_within_reach(width * kFloat, context, "one token", [&of] { return describe(of); });
   return 1 + (argument_reach(context) / kFloat - width) / stride;
 }
 
 // The operator cut so that every argument reaches all of its part: weights by panels, x and y by tokens. Neither cut
 // changes a bit.
 std::vector<MatMul> within_reach(const MatMul& op, const LoweringContext& context) {
-  const std::string object = describe(op);
   const auto panel = static_cast<int64_t>(panel_bytes(op.w.format, op.K));
   constexpr int64_t kPanelOfY = kPanelRows * static_cast<int64_t>(sizeof(float));
-  const int64_t panels = pieces_within_reach(std::max(panel, kPanelOfY), context, "a panel of 64 rows", object);
+  const int64_t panels =
+      pieces_within_reach(std::max(panel, kPanelOfY), context, "a panel of 64 rows", [&op] { return describe(op); });
   std::vector<MatMul> by_rows;
   if (panel_count(op.row_end) <= panels) {
     by_rows.push_back(op);
@@ -73,8 +72,8 @@ std::vector<MatMul> within_reach(const MatMul& op, const LoweringContext& contex
   }
   std::vector<MatMul> parts;
   for (const MatMul& rows : by_rows) {
-    int64_t tokens = std::min(reached_tokens(rows.K, rows.x_stride, context, object),
-                              reached_tokens(rows.row_end, rows.y_stride, context, object));
+    int64_t tokens = std::min(reached_tokens(rows.K, rows.x_stride, context, op),
+                              reached_tokens(rows.row_end, rows.y_stride, context, op));
     if (tokens >= op.S) {
       parts.push_back(rows);
       continue;
@@ -93,9 +92,9 @@ KernelLaunch lower_simd(const MatMul& op, const LoweringContext& context) {
   // Of 16 rows: 4 hide the latency of fma when there are few tokens. Shaders own four rows a lane anyway.
   const int64_t blocks = context.shaders || (few && op.S <= 4) ? 4 : 2;
   launch.kernel = few ? "matmul_few" : "matmul_gemm";
-  launch.options = packed_options(op.w.format) + " " + define("BLOCKS", blocks);
-  if (few) launch.options += " " + define("TOKENS", op.S);
-  if (!context.shaders) launch.options += " " + define("REGISTERS", context.vector_registers);
+  launch.options = packed_options(op.w.format).append(" ").append(define("BLOCKS", blocks));
+  if (few) launch.options.append(" ").append(define("TOKENS", op.S));
+  if (!context.shaders) launch.options.append(" ").append(define("REGISTERS", context.vector_registers));
   launch.args = {BufferArg{op.w.data},
                  BufferArg{op.x},
                  BufferArg{op.y, true},
@@ -117,7 +116,7 @@ KernelLaunch lower_simd(const MatMul& op, const LoweringContext& context) {
 std::vector<KernelLaunch> lower_matmul(const MatMul& op, const LoweringContext& context) {
   validate(op);
   if (op.S == 0 || op.row_begin == op.row_end) return {};
-  require_countable(op.K, TANDEM_MAX_K, context, "K", describe(op));
+  require_countable(op.K, TANDEM_MAX_K, context, "K", [&op] { return describe(op); });
   std::vector<KernelLaunch> launches;
   for (const MatMul& part : within_reach(op, context))
     launches.push_back(context.family == KernelFamily::simt ? lower_matmul_simt(part, context)

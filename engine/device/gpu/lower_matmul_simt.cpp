@@ -17,7 +17,7 @@ KernelLaunch lower_matmul_simt(const MatMul& op, const LoweringContext& context)
   launch.source = in_family(matmul_stem(op.w.format.kind), KernelFamily::simt);
   launch.kernel = few ? "matmul_few" : "matmul_gemm";
   launch.options = packed_options(op.w.format);
-  if (few) launch.options += " " + define("TOKENS", op.S);
+  if (few) launch.options.append(" ").append(define("TOKENS", op.S));
   launch.args = {
       BufferArg{op.w.data}, BufferArg{op.x},      BufferArg{op.y, true}, uint64_t{panel_bytes(op.w.format, op.K)},
       narrow(op.K),         narrow(op.row_begin), narrow(op.row_end),    narrow(op.x_stride),

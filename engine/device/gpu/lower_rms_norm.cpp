@@ -12,8 +12,8 @@ std::vector<KernelLaunch> lower_rms_norm(const RmsNorm& op, const LoweringContex
   require_countable(op.width, TANDEM_MAX_ROW, context, "a row of", "rms_norm S=" + std::to_string(op.S));
   KernelLaunch launch;
   launch.source = launch.kernel = in_family("rms_norm", context.family);
-  launch.options = define("HAS_ADD", op.add ? 1 : 0) + " " + define("ROUND_F16", op.round_f16) + " " +
-                   define("CENTRED", op.centred) + " " + define("HAS_BIAS", op.bias ? 1 : 0);
+  launch.options = defines(
+      {{"HAS_ADD", bool(op.add)}, {"ROUND_F16", op.round_f16}, {"CENTRED", op.centred}, {"HAS_BIAS", bool(op.bias)}});
   launch.args = {BufferArg{op.x, static_cast<bool>(op.add)},
                  BufferArg{op.y, true},
                  BufferArg{op.add},

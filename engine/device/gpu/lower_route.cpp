@@ -15,7 +15,7 @@ std::vector<KernelLaunch> lower_route(const Route& op, const LoweringContext& co
   require_countable(op.k, TANDEM_MAX_CHOICES_OF_TOKEN, context, "a token's experts:", object);
   KernelLaunch launch;
   launch.source = launch.kernel = "route";
-  launch.options = define("GATING", static_cast<int>(op.gating)) + " " + define("NORMALISED", op.normalised);
+  launch.options = defines({{"GATING", static_cast<int64_t>(op.gating)}, {"NORMALISED", op.normalised}});
   launch.args = {BufferArg{op.x},
                  BufferArg{op.ids, true},
                  BufferArg{op.weights, true},

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -39,6 +41,17 @@ inline std::string define(const char* name, int64_t value) {
   return std::string("-D") + name + "=" + std::to_string(value);
 }
 
+// "-DHEAD_DIM=64 -DTILE=8": the same of several, in one piece of memory.
+inline std::string defines(std::initializer_list<std::pair<const char*, int64_t>> list) {
+  std::string options;
+  options.reserve(24 * list.size());
+  for (const auto& [name, value] : list) {
+    if (!options.empty()) options += ' ';
+    options.append("-D").append(name).append("=").append(std::to_string(value));
+  }
+  return options;
+}
+
 // An operator's only launch, moved: of braces it would be a copy.
 inline std::vector<KernelLaunch> only(KernelLaunch&& launch) {
   std::vector<KernelLaunch> launches;
@@ -57,22 +70,34 @@ inline std::string packed_options(const PackedFormat& format) {
   if (format.dense())
     return define("ELEMENT", format.kind == PackedKind::f32 ? 0 : format.kind == PackedKind::f16 ? 1 : 2);
   const int min = format.min == MinKind::none ? 0 : format.min == MinKind::zero_point ? 1 : 2;
-  return define("GROUP", format.group) + " " + define("SUPER", format.scale == ScaleKind::super ? 1 : 0) + " " +
-         define("MIN_KIND", min) + " " + define("ZERO_POINT", format.zero_point);
+  return defines({{"GROUP", format.group},
+                  {"SUPER", format.scale == ScaleKind::super},
+                  {"MIN_KIND", min},
+                  {"ZERO_POINT", format.zero_point}});
 }
 
 inline size_t ceil_div(int64_t value, int64_t by) { return static_cast<size_t>((value + by - 1) / by); }
 inline size_t round_up(size_t value, size_t to) { return (value + to - 1) / to * to; }
 
+// What errors name, as text or as a function that gives the text: operators are lowered by the hundred, and hardly one
+// of them is wrong.
+template <typename Named>
+std::string text_of(const Named& on) {
+  if constexpr (std::is_invocable_v<Named>)
+    return on();
+  else
+    return on;
+}
+
 // Error when the device counts loop iterations and `size`, which a shader's loops grow with, is above what they were
 // proven for: `limit` is its macro in shaders/limits.h.
-inline void require_countable(int64_t size, int64_t limit, const LoweringContext& context, const std::string& what,
-                              const std::string& on) {
+template <typename Named>
+void require_countable(int64_t size, int64_t limit, const LoweringContext& context, const char* what, const Named& on) {
   if (context.loop_budget == 0 || size <= limit) return;
-  throw Error(what + " " + std::to_string(size) + " exceeds " + std::to_string(limit) +
+  throw Error(std::string(what) + " " + std::to_string(size) + " exceeds " + std::to_string(limit) +
                   ", the most its loops are proven for where a driver ends them after " +
                   std::to_string(context.loop_budget) + " iterations",
-              on, "use another device for it");
+              text_of(on), "use another device for it");
 }
 
 // Bytes that one argument of a kernel reaches from its operand on.
@@ -81,13 +106,13 @@ inline int64_t argument_reach(const LoweringContext& context) {
 }
 
 // How many pieces of `piece_bytes` an argument reaches; Error when it is none.
-inline int64_t pieces_within_reach(int64_t piece_bytes, const LoweringContext& context, const std::string& what,
-                                   const std::string& on) {
+template <typename Named>
+int64_t pieces_within_reach(int64_t piece_bytes, const LoweringContext& context, const char* what, const Named& on) {
   const int64_t pieces = argument_reach(context) / std::max<int64_t>(piece_bytes, 1);
   if (pieces > 0) return pieces;
-  throw Error(what + " takes " + std::to_string(piece_bytes) + " bytes, more than the " +
+  throw Error(std::string(what) + " takes " + std::to_string(piece_bytes) + " bytes, more than the " +
                   std::to_string(context.max_buffer_bytes) + " that one argument of a kernel reaches",
-              on, "use another device for it");
+              text_of(on), "use another device for it");
 }
 
 // How element-wise operators cut rows of `width`: simd work-items take runs of `chunk`; simt ones single elements,

@@ -10,7 +10,7 @@
 namespace tandem {
 
 struct MatMulShape {
-  std::string format;
+  PackedFormat format;
   int64_t S = 0, K = 0, N = 0;
   auto operator<=>(const MatMulShape&) const = default;
 };

@@ -67,6 +67,32 @@ TEST(LowerMatMul, malformed_slices_are_errors_that_name_the_shape) {
   EXPECT_THAT(message(op), HasSubstr("strides"));
 }
 
+TEST(Defines, are_macros_with_a_space_between_them) {
+  EXPECT_EQ(defines({{"TILE", 8}, {"KV_F16", true}, {"SPLIT", -1}}), "-DTILE=8 -DKV_F16=1 -DSPLIT=-1");
+  EXPECT_EQ(defines({}), "");
+}
+
+// What operators are called in errors costs more than many of them take to be lowered.
+TEST(Limits, name_an_operator_only_where_it_is_beyond_them) {
+  LoweringContext context;
+  context.loop_budget = 65535, context.max_buffer_bytes = 1000;
+  int named = 0;
+  const auto name = [&named] { return "operator " + std::to_string(++named); };
+  require_countable(10, 10, context, "a row of", name);
+  EXPECT_EQ(pieces_within_reach(400, context, "a row", name), 2);
+  EXPECT_EQ(named, 0);
+  const auto message_of = [](const auto& call) {
+    try {
+      call();
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_THAT(message_of([&] { require_countable(11, 10, context, "a row of", name); }), HasSubstr("operator 1"));
+  EXPECT_THAT(message_of([&] { pieces_within_reach(1001, context, "a row", name); }), HasSubstr("operator 2"));
+}
+
 TEST(PackedOptions, name_the_variant_of_every_format) {
   EXPECT_EQ(packed_options({PackedKind::i4, ScaleKind::half, MinKind::zero_point, 32, 8}),
             "-DGROUP=32 -DSUPER=0 -DMIN_KIND=1 -DZERO_POINT=8");
