@@ -180,6 +180,7 @@ class Engine {
   DiskCache cache_;
   PackCache pack_cache_;
   GgufFile file_;
+  const Strategy* asked_;  // nullptr: `auto`. An unknown name is an Error before anything is loaded
   std::unique_ptr<Tokenizer> tokenizer_;
   sync::Pool pool_;
   Model model_;
