@@ -230,7 +230,7 @@ TEST_F(Profiling, few_tokens_are_timed_after_the_rest_of_the_pass) {
 
 TEST(ColdRun, times_from_the_first_operators_start_to_the_last_ones_end_on_its_device) {
   Timeline timeline;
-  const auto span = [&](const char* device, const char* kind, double start, double end) {
+  const auto span = [&](const char* device, SpanKind kind, double start, double end) {
     Span span;
     span.start_seconds = start;
     span.end_seconds = end;
@@ -238,10 +238,10 @@ TEST(ColdRun, times_from_the_first_operators_start_to_the_last_ones_end_on_its_d
     span.device = device;
     timeline.add(span);
   };
-  span("npu:0", "wait", 1, 2);
-  span("npu:0", "matmul", 2, 5);
-  span("npu:0", "matmul", 6, 9);
-  span("opencl:0", "matmul", 1, 20);
+  span("npu:0", SpanKind::wait, 1, 2);
+  span("npu:0", SpanKind::matmul, 2, 5);
+  span("npu:0", SpanKind::matmul, 6, 9);
+  span("opencl:0", SpanKind::matmul, 1, 20);
   EXPECT_EQ(seconds_on(timeline, "npu:0"), 7);
   EXPECT_EQ(seconds_on(timeline, "host"), 0);
 }
