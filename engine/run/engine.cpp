@@ -295,7 +295,9 @@ void Engine::open_devices() {
   device_options.npu_cores = layout_.npu;
   device_options.gpu_family = options_.gpu_family;
   device_options.force_copies = options_.force_copies;
-  device_options.wait_deadline = options_.wait_deadline;
+  // A pass ends at its deadline whatever its devices are told (Executor). A short one is not for the self-tests, which
+  // have a bound of their own.
+  device_options.wait_deadline = std::max<std::chrono::milliseconds>(options_.wait_deadline, kPairBound);
   device_options.sync_policy = layout_.may_spin ? options_.sync_policy : sync::Policy::blocking;
   if (device_options.sync_policy != options_.sync_policy)
     notes_.push_back("there is one core: waits are blocking, not " + name_of(options_.sync_policy));
