@@ -9,9 +9,8 @@
 #include <cstdint>
 
 #include "engine/device/operators/score_rule.h"
-#include "engine/tensor/choice_row.h"
-#include "engine/tensor/gating.h"
 #include "engine/tensor/packed.h"
+#include "engine/tensor/routing.h"
 
 namespace tandem::host {
 

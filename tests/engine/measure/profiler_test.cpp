@@ -8,7 +8,7 @@
 #include "engine/device/npu/npu_device.h"
 #include "engine/measure/cold_run.h"
 #include "engine/measure/profile_grid.h"
-#include "engine/measure/spread.h"
+#include "engine/plan/prediction/matmul_point.h"
 #include "sync/error.h"
 #include "tests/support/scratch_folder.h"
 
