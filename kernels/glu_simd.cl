@@ -1,5 +1,5 @@
 // The gated activation of a feed-forward block: y = gate / (1 + exp(-t)) * up (Shazeer 2020, arXiv:2002.05202).
-//   SwiGLU: t = gate. -DGELU=1, GEGLU by tanh: t = 2 sqrt(2 / pi) * (gate + 0.044715 gate^3), as 1 + tanh(u) = 2 / (1 + exp(-2 u)).
+//   SwiGLU: t = gate. -DACTIVATION=1, GEGLU by tanh: t = 2 sqrt(2 / pi) * (gate + 0.044715 gate^3), as 1 + tanh(u) = 2 / (1 + exp(-2 u)).
 //
 // Layout: gate, up, y f32 at s*stride + i.
 // Work: dimension 0 is a run of `chunk` elements of a row, dimension 1 the token; local size 1.
@@ -8,12 +8,12 @@
 #define ROUND_F16 0
 #endif
 
-#ifndef GELU
-#define GELU 0
+#ifndef ACTIVATION
+#define ACTIVATION 0  // engine/tensor/activation.h
 #endif
 
 INLINE float16 glu16(const float16 gate, const float16 up) {
-#if GELU
+#if ACTIVATION == 1
   const float16 t = fma((float16)(0.044715f), gate * gate * gate, gate) * 1.5957691216f;
 #else
   const float16 t = gate;

@@ -1,5 +1,5 @@
 // The gated activation of a feed-forward block: y = gate / (1 + exp(-t)) * up (Shazeer 2020, arXiv:2002.05202).
-//   SwiGLU: t = gate. -DGELU=1, GEGLU by tanh: t = 2 sqrt(2 / pi) * (gate + 0.044715 gate^3), as 1 + tanh(u) = 2 / (1 + exp(-2 u)).
+//   SwiGLU: t = gate. -DACTIVATION=1, GEGLU by tanh: t = 2 sqrt(2 / pi) * (gate + 0.044715 gate^3), as 1 + tanh(u) = 2 / (1 + exp(-2 u)).
 //
 // Layout: gate, up, y f32 at s*stride + i.
 // Work: one work-item per element: dimension 0 is i (rounded up to groups of 64), dimension 1 the token. `chunk` is 1.
@@ -7,8 +7,8 @@
 #ifndef ROUND_F16
 #define ROUND_F16 0
 #endif
-#ifndef GELU
-#define GELU 0
+#ifndef ACTIVATION
+#define ACTIVATION 0  // engine/tensor/activation.h
 #endif
 
 __kernel void glu_simt(BUFFER(gate), BUFFER(up), BUFFER(y), const int width, const int gate_stride, const int up_stride,
@@ -16,7 +16,7 @@ __kernel void glu_simt(BUFFER(gate), BUFFER(up), BUFFER(y), const int width, con
   const size_t s = get_global_id(1), i = get_global_id(0) * chunk;
   if (i >= width) return;
   const float gate = AT(const float, gate)[s * gate_stride + i];
-#if GELU
+#if ACTIVATION == 1
   const float t = fma(0.044715f, gate * gate * gate, gate) * 1.5957691216f;
 #else
   const float t = gate;

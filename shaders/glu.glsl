@@ -1,7 +1,8 @@
-// The body of glu_{simd,simt}.comp.
+// The body of glu_{simd,simt}.comp: y = gate / (1 + exp(-t)) * up (Shazeer 2020, arXiv:2002.05202).
+//   SwiGLU: t = gate. ACTIVATION = 1, GEGLU by tanh: t = 2 sqrt(2 / pi) * (gate + 0.044715 gate^3), as 1 + tanh(u) = 2 / (1 + exp(-2 u)).
 layout(local_size_x = LANES) in;
 layout(constant_id = 0) const int ROUND_F16 = 0;
-layout(constant_id = 1) const int GELU = 0;
+layout(constant_id = 1) const int ACTIVATION = 0;  // engine/tensor/activation.h
 
 BUFFER(0, float, gate);
 BUFFER(1, float, up);
@@ -18,7 +19,7 @@ void main() {
   for (int i = run_begin(chunk); i < run_end(chunk, width); i += LANES) {
     const float g = gate[gates + uint(i)];
     precise float t = g;
-    if (GELU != 0) t = fma(0.044715, g * g * g, g) * 1.5957691216;
+    if (ACTIVATION == 1) t = fma(0.044715, g * g * g, g) * 1.5957691216;
     precise const float result = g / (1.0 + exp1(-t)) * up[ups + uint(i)];
     y[ys + uint(i)] = ROUND_F16 != 0 ? round_f16(result) : result;
   }

@@ -1,5 +1,4 @@
-// The gated activation of a feed-forward block: y = gate / (1 + exp(-t)) * up (Shazeer 2020, arXiv:2002.05202).
-//   SwiGLU: t = gate. GELU = 1, GEGLU by tanh: t = 2 sqrt(2 / pi) * (gate + 0.044715 gate^3), as 1 + tanh(u) = 2 / (1 + exp(-2 u)).
+// The gated activation of a feed-forward block: y = activation(gate) * up, the activations as in glu.glsl.
 //
 // Layout: gate, up, y f32 at s*stride + i.
 // Work: one invocation per element: dimension 0 is i in groups of 64, dimension 1 the token. `chunk` is 1.

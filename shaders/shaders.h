@@ -18,7 +18,7 @@ struct ShaderName {
 };
 
 std::optional<std::span<const uint32_t>> shader_code(std::string_view source, std::string_view kernel);
-std::vector<ShaderName> shader_names();  // sorted by source
+std::vector<ShaderName> shader_names();  // sorted by source; for tests, which look into each of them
 uint64_t shaders_hash();                 // of all words of all shaders: a key for caches of what drivers made of them
 
 }  // namespace tandem

@@ -43,7 +43,8 @@ class Attempt {
   }
   void check_deadline() const {
     if (Clock::now() - start_ > context_.deadline)
-      throw_wait_failed("a wait passed its deadline", flag_, epoch_, context_, late());
+      throw_late("It did not come within " + std::to_string(context_.deadline.count()) +
+                 " ms: who should raise it hangs, or has more to do than that");
   }
   std::chrono::milliseconds remaining() const {
     const auto left =
@@ -93,7 +94,7 @@ class Attempt {
       context_.block(remaining());
     } catch (const Error& error) {
       if (remaining() > std::chrono::milliseconds(1)) throw;
-      throw_wait_failed("a wait passed its deadline", flag_, epoch_, context_, error.what());
+      throw_late(error.what());
     }
   }
   void sleep(double seconds) {
@@ -101,9 +102,9 @@ class Attempt {
                         static_cast<long>((seconds - static_cast<time_t>(seconds)) * 1e9)};
     nanosleep(&time, nullptr);
   }
-  std::string late() const {
-    return "It did not come within " + std::to_string(context_.deadline.count()) +
-           " ms: who should raise it hangs, or has more to do than that";
+  [[noreturn]] void throw_late(std::string why) const {
+    if (!context_.advice.empty()) why.append(". ").append(context_.advice);
+    throw_wait_failed("a wait passed its deadline", flag_, epoch_, context_, why);
   }
   WaitReport report() const { return {seconds_since(start_), spun_}; }
 

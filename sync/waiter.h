@@ -27,6 +27,7 @@ struct WaitContext {
   std::string_view device;  // who is expected to raise the flag
   double predicted_seconds = 0;
   std::chrono::milliseconds deadline = kWaitDeadline;
+  std::string_view advice;  // for the error message when it passes: what can be done about it
   // Blocks (without using the core) until the signaller has made progress, e.g. clFinish; empty: futex on the flag.
   std::function<void(std::chrono::milliseconds)> block;
 };

@@ -14,14 +14,9 @@
 #include <utility>
 
 #include "engine/app/commands/bench_sync.h"
-#include "engine/app/commands/devices.h"
+#include "engine/app/commands/commands.h"
 #include "engine/app/commands/expert_use.h"
-#include "engine/app/commands/info.h"
-#include "engine/app/commands/make_moe.h"
-#include "engine/app/commands/make_random.h"
-#include "engine/app/commands/session_commands.h"
 #include "engine/app/commands/tokenize.h"
-#include "engine/app/commands/warm.h"
 #include "engine/app/interrupt.h"
 #include "engine/app/report.h"
 #ifdef TANDEM_HAS_NPU_GEMM_COMMAND

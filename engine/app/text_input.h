@@ -1,7 +1,12 @@
-// Where a command's text comes from: -p, or a file, byte for byte (a trailing newline stays; "-" is standard input).
+// Where a command's text comes from: -p, or a file, byte for byte (a trailing newline stays; "-" is standard input),
+// and long ones as windows that are read one by one and know nothing of each other.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
+
+#include "engine/model/tokenizer.h"
 
 namespace tandem::app {
 
@@ -13,5 +18,11 @@ struct TextFlags {
 
 std::string read_file(const std::string& path);  // Error when it cannot be read, or is longer than 256 MiB
 std::string input_text(const TextFlags& flags);  // exactly one of -p and -f was given (the command line sees to it)
+
+using Window = std::vector<int32_t>;  // token ids
+
+// Windows of at most `length` tokens, each of which begins as the model wants a text to begin; special tokens in the
+// text are plain text. An empty text has none.
+std::vector<Window> windows_of_text(const Tokenizer& tokenizer, const std::string& text, int64_t length);
 
 }  // namespace tandem::app

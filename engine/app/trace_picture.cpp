@@ -29,9 +29,16 @@ struct Interval {
 };
 
 const char* class_of(const Span& span) {
-  if (span.kind == "wait") return "wait";
-  if (span.kind == "matmul") return "matmul";
-  return span.kind == "attention" ? "attention" : "other";
+  switch (span.kind) {
+    case SpanKind::wait:
+      return "wait";
+    case SpanKind::matmul:
+      return "matmul";
+    case SpanKind::attention:
+      return "attention";
+    default:
+      return "other";
+  }
 }
 
 // The devices' own measured time within the interval, in the order of their starts.
@@ -69,7 +76,7 @@ Interval two_layers(const std::vector<Span>& spans) {
   Interval both{std::numeric_limits<double>::infinity(), 0};
   for (const Span& span : spans) {
     const auto layer = layer_of(span.name);
-    if (!layer || *layer < first || *layer > first + 1 || span.kind == "wait") continue;
+    if (!layer || *layer < first || *layer > first + 1 || span.kind == SpanKind::wait) continue;
     both.begin = std::min(both.begin, span.start_seconds);
     both.end = std::max(both.end, span.end_seconds);
   }
@@ -115,7 +122,7 @@ class Strip {
   }
   void bar(const Span& span, double y) {
     const double from = x_of(span.start_seconds), to = x_of(span.end_seconds);
-    const double height = span.kind == "wait" ? kWaitBar : kBar;
+    const double height = span.kind == SpanKind::wait ? kWaitBar : kBar;
     if (to - from >= 0.05) drawing_.block(from, y + (kBar - height) / 2, to - from, height, class_of(span), span.name);
   }
   void axis() {

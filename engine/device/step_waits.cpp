@@ -1,7 +1,5 @@
 #include "engine/device/step_waits.h"
 
-#include "sync/error.h"
-
 namespace tandem {
 
 StepWaits::StepWaits(const std::string& device, sync::Policy policy, std::chrono::milliseconds deadline)
@@ -14,7 +12,11 @@ StepWaits::StepWaits(const std::string& device, sync::Policy policy, std::chrono
 void StepWaits::wait(std::string_view step, std::span<const sync::WaitFor> waits, uint32_t base,
                      sync::DurationPredictor& predictor) {
   if (waits.empty()) return;
-  // Nobody wakes this thread when a kernel raises the flag, or when the device is closed, so it looks by itself.
+  // Threads that raise the flag or let it fail wake this one. A kernel cannot, which has no system calls, nor can
+  // close(), which does not know the flag: for them the thread looks by itself when it has nothing left but to sleep,
+  // after this slice and after the millisecond that the waiter adds. A look takes microseconds of the thread's own
+  // core, and begins only behind 12 ms of spinning and yielding (20 us with `event`), so that on two cores neither a
+  // longer slice would give the other one anything, nor a shorter one be noticed in waits of that length.
   constexpr std::chrono::microseconds kSlice{100};
   double waited = 0;
   bool overslept = false;
@@ -34,6 +36,11 @@ void StepWaits::wait(std::string_view step, std::span<const sync::WaitFor> waits
     overslept |= report.overslept;
   }
   overslept ? predictor.observe_overslept() : predictor.observe(waited);
+}
+
+Error did_not_finish(std::chrono::milliseconds deadline, const std::string& object) {
+  return Error("the device did not finish within " + std::to_string(deadline.count()) + " ms", object,
+               "A step may wait for a flag that nobody raises, or there is more to do than that");
 }
 
 }  // namespace tandem

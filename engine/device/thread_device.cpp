@@ -159,10 +159,7 @@ void ThreadDevice::run(const ThreadProgram& program) {
 }
 
 void ThreadDevice::finish(std::chrono::milliseconds deadline) {
-  if (!thread_.drain(deadline)) {
-    throw Error("the device did not finish within " + std::to_string(deadline.count()) + " ms", info_.id,
-                "a step may wait for a flag that nobody raises, or there is more to do than that");
-  }
+  if (!thread_.drain(deadline)) throw did_not_finish(deadline, info_.id);
   if (const std::string message = failure_.take(); !message.empty()) throw Error("a step failed", info_.id, message);
 }
 

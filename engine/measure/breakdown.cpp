@@ -18,7 +18,7 @@ struct DeviceTimes {
 using Devices = std::map<std::string, DeviceTimes>;
 
 void add_span(const Span& span, DeviceTimes& times) {
-  BreakdownLine& line = span.kind == "wait" ? times.waits : times.kinds[span.kind];
+  BreakdownLine& line = span.kind == SpanKind::wait ? times.waits : times.kinds[span.what];
   line.seconds += span.end_seconds - span.start_seconds;
   line.bytes += span.bytes;
   line.flops += span.flops;

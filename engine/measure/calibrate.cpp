@@ -16,7 +16,7 @@ namespace {
 constexpr int kSamples = 15;
 constexpr int kGpu = 0, kNpu = 1;
 
-bool is_small(const ProfileRow& row) { return row.S == 1 && row.kind != "matmul" && row.kind != "attention"; }
+bool is_small(const ProfileRow& row) { return row.S == 1 && row.matmul.S == 0 && !row.attention; }
 
 struct CutMatMul {
   Operator gpu, npu;
@@ -126,7 +126,7 @@ MachineMeasurements measurements_of(std::span<const ProfileRow> rows, const std:
   std::vector<double> small;
   for (const ProfileRow& row : rows) {
     if (row.device != gpu) continue;
-    if (row.kind == "attention")
+    if (row.attention)
       (row.S > 1 ? measured.attention : measured.token_attention).push_back({row.flops, row.seconds.least});
     if (is_small(row)) small.push_back(row.seconds.least);
   }

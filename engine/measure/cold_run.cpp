@@ -8,7 +8,6 @@
 namespace tandem {
 namespace {
 
-constexpr const char* kWaitKind = "wait";
 // No last-level cache is larger, and reading it takes some ten milliseconds.
 constexpr double kMostBytes = 256e6;
 
@@ -17,7 +16,7 @@ constexpr double kMostBytes = 256e6;
 double seconds_on(const Timeline& timeline, const std::string& device) {
   double begin = 0, end = 0;
   for (const Span& span : timeline.spans()) {
-    if (span.device != device || span.modelled || span.kind == kWaitKind) continue;
+    if (span.device != device || span.modelled || span.kind == SpanKind::wait) continue;
     begin = end == 0 ? span.start_seconds : std::min(begin, span.start_seconds);
     end = std::max(end, span.end_seconds);
   }

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "engine/plan/prediction/statistics.h"
-#include "engine/plan/prediction/token_interpolation.h"
+#include "sync/error.h"
 
 namespace tandem {
 namespace {
@@ -20,6 +20,17 @@ PredictionErrors summed_up(std::vector<double> errors) {
 }
 
 }  // namespace
+
+double interpolate_tokens(std::span<const int64_t> sizes, int64_t S, const std::function<double(int64_t)>& seconds) {
+  TANDEM_CHECK(!sizes.empty(), "there is a measured size");
+  auto above = std::ranges::lower_bound(sizes, S);
+  if (above != sizes.end() && (*above == S || above == sizes.begin())) return seconds(*above);
+  if (sizes.size() == 1) return seconds(sizes[0]) * static_cast<double>(S) / static_cast<double>(sizes[0]);
+  if (above == sizes.end()) --above;
+  const int64_t low = above[-1], high = above[0];
+  const double at_low = seconds(low), at_high = seconds(high);
+  return at_low + (at_high - at_low) * static_cast<double>(S - low) / static_cast<double>(high - low);
+}
 
 Halves halves_by_shape(std::span<const MeasuredPoint> points) {
   std::map<std::tuple<std::string, int64_t, int64_t>, std::vector<MeasuredPoint>> shapes;

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -28,5 +30,13 @@ PredictionErrors errors_of(const MatMulPrediction& prediction, std::span<const M
 // The same of interpolation: points of token sizes other than 1 to 8 and powers of two, from those of the same rows
 // and K at such sizes. Points that no two measured ones enclose do not count.
 PredictionErrors errors_between_sizes(std::span<const MeasuredPoint> points);
+
+// A time at a number of tokens between two measured ones: within a kernel's token blocks and a cache's reach, time is
+// close to linear in the tokens.
+//
+// sizes: rising, not empty. seconds(size) is asked for the sizes that are needed only: the one that S is, or the two
+// around it. Above the largest size the line through the last two goes on (through zero with one size); below the
+// smallest, the smallest holds.
+double interpolate_tokens(std::span<const int64_t> sizes, int64_t S, const std::function<double(int64_t)>& seconds);
 
 }  // namespace tandem

@@ -6,7 +6,7 @@
 
 #include "engine/measure/cold_run.h"
 #include "engine/measure/profile_grid.h"
-#include "engine/measure/spread.h"
+#include "engine/plan/prediction/matmul_point.h"
 #include "sync/error.h"
 
 namespace tandem {

@@ -8,7 +8,7 @@
 
 #include "engine/measure/cold_run.h"
 #include "engine/measure/profile_grid.h"
-#include "engine/measure/spread.h"
+#include "engine/plan/prediction/matmul_point.h"
 #include "engine/plan/schedule.h"
 #include "sync/error.h"
 
@@ -29,8 +29,12 @@ std::string shape_text(const Operator& op) {
   for (const Feature feature : features_of(op).list()) text += std::string(", ") + name_of(feature);
   if (const auto* attention = std::get_if<Attention>(&op.body)) {
     if (attention->window > 0) text += " " + std::to_string(attention->window);
+    const KvCache& cache = attention->cache;
+    text += " heads " + std::to_string(attention->heads) + " of " + std::to_string(cache.head_dim) + "/" +
+            std::to_string(cache.head_dim_v) + " on " + std::to_string(cache.kv_heads);
     text += " from " + std::to_string(attention->positions.as<int32_t>()[0]);
   }
+  if (const auto* grouped = std::get_if<GroupedMatMul>(&op.body)) text += " " + to_string(grouped->w.format);
   return text;
 }
 

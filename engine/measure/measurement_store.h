@@ -21,7 +21,8 @@ void store_seconds(DiskCache& cache, const std::string& key, const MeasuredSecon
 
 std::string key_of(const DeviceInfo& device, const MatMulPoint& point);
 void store_point(DiskCache& cache, const DeviceInfo& device, const MatMulPoint& point, const MeasuredSeconds& seconds);
-// All matmuls measured on a device, with their least times, in the order of their keys.
+// All matmuls measured on a device, with their least times, in the order of their keys: what tests, and the fuzzing of
+// damaged files, see of the store as a whole. The program asks for one point at a time.
 std::vector<MeasuredPoint> stored_points(const DiskCache& cache, const DeviceInfo& device);
 
 }  // namespace tandem

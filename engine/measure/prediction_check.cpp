@@ -61,7 +61,7 @@ std::vector<Item> by_step(const std::vector<Item>& items) {
 }
 
 bool is_work(const Span& span, const std::string& device) {
-  return span.device == device && !span.modelled && span.kind != "wait";
+  return span.device == device && !span.modelled && span.kind != SpanKind::wait;
 }
 
 // Spans come in the plan's order: each belongs to the next item of its name.
@@ -82,8 +82,8 @@ void add_run(std::vector<Item>& items, const Timeline& run, const std::string& d
 
 bool times_steps(std::span<const Timeline> runs, const std::string& device) {
   return std::ranges::any_of(runs, [&](const Timeline& run) {
-    return std::ranges::any_of(run.spans(),
-                               [&](const Span& span) { return is_work(span, device) && span.kind == kSeveral; });
+    return std::ranges::any_of(
+        run.spans(), [&](const Span& span) { return is_work(span, device) && span.kind == SpanKind::several; });
   });
 }
 

@@ -45,6 +45,7 @@ ProfileRow row_of(const Device& device, const Operator& op, int64_t past) {
   row.S = tokens_of(op);
   row.flops = each.flops;
   row.bytes = each.bytes;
+  row.attention = attention != nullptr;
   return row;
 }
 

@@ -26,7 +26,8 @@ struct ProfileRow {
   bool both = false;            // while another device was at work too
   double flops = 0, bytes = 0;  // of one operator; a matmul's bytes are those of its weights
   MeasuredSeconds seconds{};
-  MatMulPoint matmul{};  // of a matmul; without tokens otherwise
+  MatMulPoint matmul{};    // of a matmul; without tokens otherwise
+  bool attention = false;  // which is measured after some tokens, and is no small operator
 };
 // The matmuls among them that ran on a device, with their least times: what prediction mode learns from.
 std::vector<MeasuredPoint> matmul_points(std::span<const ProfileRow> rows, const std::string& device);

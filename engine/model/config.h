@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/tensor/activation.h"
-#include "engine/tensor/gating.h"
+#include "engine/tensor/routing.h"
 
 namespace tandem {
 

@@ -157,19 +157,6 @@ std::optional<uint64_t> GgufFile::get_uint(std::string_view key) const {
   return integer->bits;
 }
 
-std::optional<int64_t> GgufFile::get_int(std::string_view key) const {
-  const GgufValue* value = state_->value(key);
-  if (value == nullptr) return std::nullopt;
-  const auto integer = load_integer(value->type, value->payload);
-  if (!integer) state_->wrong_type(key, "an integer");
-  if (!integer->negative && integer->bits > kMaxInt64) {
-    throw Error(
-        "a metadata value is out of range: found " + std::to_string(integer->bits) + ", expected at most 2^63 - 1",
-        state_->at_key(key));
-  }
-  return static_cast<int64_t>(integer->bits);
-}
-
 std::optional<double> GgufFile::get_float(std::string_view key) const {
   const GgufValue* value = state_->value(key);
   if (value == nullptr) return std::nullopt;

@@ -58,8 +58,7 @@ class GgufFile {
   // Typed metadata. get_*: std::nullopt when the key is absent; Error when it has another type or does not fit.
   // require_*: Error when absent.
   std::optional<uint64_t> get_uint(std::string_view key) const;  // any non-negative integer type
-  std::optional<int64_t> get_int(std::string_view key) const;
-  std::optional<double> get_float(std::string_view key) const;  // f32, f64 or integer
+  std::optional<double> get_float(std::string_view key) const;   // f32, f64 or integer
   std::optional<bool> get_bool(std::string_view key) const;
   std::optional<std::string> get_string(std::string_view key) const;
   std::optional<std::vector<std::string_view>> get_strings(std::string_view key) const;

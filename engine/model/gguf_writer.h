@@ -95,6 +95,7 @@ class GgufWriter {
     for (size_t i = 1; i < shape.size(); ++i) bytes *= static_cast<size_t>(shape[i]);
     return add({name, std::move(shape), type, {}, bytes});
   }
+  // For tests, which write what they spoil or take apart: a file less one of its tensors.
   GgufWriter& remove_tensor(const std::string& name) {
     std::erase_if(tensors_, [&](const Tensor& tensor) { return tensor.name == name; });
     return *this;

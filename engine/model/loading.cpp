@@ -143,11 +143,12 @@ class Loader {
   // A tensor that nobody asked for would be left out of the computation.
   void refuse_unknown_tensors(const ModelConfig& config) const {
     const std::string& architecture = config.architecture;
-    const bool factors_read = !config.rope.long_factors.empty();
+    const RopeConfig& rope = config.rope;
+    const bool two_factors = !rope.long_factors.empty(), factors = !two_factors && !rope.frequency_factors.empty();
     for (const GgufTensor& tensor : file_.tensors()) {
       // Redundant: frequency factors are already in the configuration, old files repeat the rotation's own table.
-      if (tensor.name == "rope_freqs.weight" && architecture == "llama") continue;
-      if (factors_read && (tensor.name == kShortRopeFactors || tensor.name == kLongRopeFactors)) continue;
+      if (factors && tensor.name == kRopeFactors) continue;
+      if (two_factors && (tensor.name == kShortRopeFactors || tensor.name == kLongRopeFactors)) continue;
       if (tensor.name.ends_with(".attn_rot_embd.weight") || tensor.name.ends_with(".attn_rot_embd")) continue;
       if (!names_.contains(tensor.name)) {
         throw Error("a tensor that the architecture " + architecture + " does not know",

@@ -261,7 +261,7 @@ void RandomModel::add_tensors(const ModelConfig& config, StorageType type) {
   bias(spec.output_norm_bias);
   group(spec.output, type);
   const RopeConfig& rope = config.rope;
-  add_values(rope.long_factors.empty() ? "rope_freqs.weight" : kShortRopeFactors, rope.frequency_factors);
+  add_values(rope.long_factors.empty() ? kRopeFactors : kShortRopeFactors, rope.frequency_factors);
   add_values(kLongRopeFactors, rope.long_factors);
 }
 

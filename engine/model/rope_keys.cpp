@@ -90,7 +90,7 @@ void read_rope(const ConfigKeys& keys, ModelConfig& config) {
 }
 
 void read_rope_factors(const GgufFile& file, ModelConfig& config) {
-  config.rope.frequency_factors = factors(file, "rope_freqs.weight", config.rope);
+  config.rope.frequency_factors = factors(file, kRopeFactors, config.rope);
   take_factors(config.rope);
 }
 

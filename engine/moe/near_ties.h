@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include "engine/tensor/gating.h"
+#include "engine/tensor/routing.h"
 
 namespace tandem {
 

@@ -1,16 +1,27 @@
 // What a strategy is given: operators in the order of the computation, and what it may ask about the devices.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
 #include "engine/device/device_traits.h"
 #include "engine/device/operator.h"
+#include "engine/graph/activations.h"
+#include "engine/moe/expert_placement.h"
 #include "engine/plan/costs.h"
-#include "engine/plan/expert_request.h"
 #include "engine/plan/partition/row_cut.h"
 
 namespace tandem {
+
+// What strategies that put experts on an NPU are told besides (NPUMoE, engine/moe/expert_placement.h).
+struct ExpertRequest {
+  ExpertRules rules;
+  const RoutingCounts* counts = nullptr;  // borrowed; nullptr: nothing was counted
+  ExpertRowBuffers buffers;               // every layer uses the same; without operands: shape only
+  int64_t rows = 0;                       // that they have
+  Operand attention_output;               // f32 [tokens, H]: what tokens are dropped by (N7)
+};
 
 struct PlanRequest {
   std::span<const Operator> operators;

@@ -36,6 +36,7 @@ struct Strategy {
   // asked for; the plan depends on what was counted.
   ExpertRules (*expert_rules)(ExpertRules) = nullptr;
   std::optional<DeviceKind> only{};  // everything runs on one device of this kind: no other is opened for the plan
+  bool may_give_way = false;         // asked for by name, it runs only where no plan that `auto` tries is faster
   bool tried_by_auto = false;        // where auto_needs are met; anywhere else it can be asked for by name
   PlanNeeds auto_needs{};
 };

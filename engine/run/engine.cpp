@@ -45,14 +45,12 @@ std::string join(const std::vector<std::string>& names, const char* between) {
 }
 
 // Whether a part of a prompt or of an attention may run on the host core beside the NPU.
-bool uses_host_beside_npu(const EngineOptions& options) {
-  const Strategy* strategy = chosen_strategy(options.plan);
+bool uses_host_beside_npu(const Strategy* strategy) {
   return strategy == nullptr || strategy->weighs_attention || strategy->expert_rules;
 }
 
-// The devices a plan asks for when the user named none.
-std::vector<std::string> default_devices(const EngineOptions& options, std::vector<std::string>& notes) {
-  const Strategy* strategy = chosen_strategy(options.plan);
+// The devices a plan asks for when the user named none; nullptr: `auto`.
+std::vector<std::string> default_devices(const Strategy* strategy, std::vector<std::string>& notes) {
   const auto only_on = [&](DeviceKind kind) { return strategy && strategy->only == kind; };
   const std::string npu = first_device(DeviceKind::npu), host = first_device(DeviceKind::host);
   if (only_on(DeviceKind::host)) return {host};
@@ -61,11 +59,11 @@ std::vector<std::string> default_devices(const EngineOptions& options, std::vect
   const std::string gpu = best_gpu();
   if (only_on(DeviceKind::gpu)) {
     if (gpu.empty())
-      throw Error("no GPU device was found", "plan " + options.plan,
+      throw Error("no GPU device was found", std::string("plan ") + strategy->name,
                   "Install a driver: ./dev setup, or pocl-opencl-icd");
     return {gpu};
   }
-  if (!gpu.empty() && uses_host_beside_npu(options)) return {gpu, npu, host};
+  if (!gpu.empty() && uses_host_beside_npu(strategy)) return {gpu, npu, host};
   if (!gpu.empty()) return {gpu, npu};
   notes.push_back("no GPU device was found; the host's plain loops stand in for the GPU (install pocl-opencl-icd)");
   return {npu, host};
@@ -117,8 +115,8 @@ Engine::Engine(const EngineOptions& options)
       layout_(lay_out_cores(usable_cores(), options.threads)),
       cache_(options.measurements ? *options.measurements : DiskCache::default_path()),
       pack_cache_(options.pack_cache_folder, options.pack_cache_bytes),
-      file_(GgufFile::open(options.model_path)) {
-  if (options_.plan != "auto") find_strategy(options_.plan);  // an unknown name is an Error before anything is loaded
+      file_(GgufFile::open(options.model_path)),
+      asked_(chosen_strategy(options.plan)) {
   // Loading threads inherit this thread's mask; the orchestrator takes its own core only afterwards. While it opens the
   // devices, which hardly any of the work can be shared of, the other cores make the tokenizer and pack.
   pin_this_thread(usable_cores());
@@ -148,9 +146,8 @@ Engine::Engine(const EngineOptions& options)
   model_ = loading.finish(cores, options.load_progress);
   if (layout_.may_spin) pin_this_thread(std::vector{layout_.orchestrator});
 
-  const Strategy* strategy = chosen_strategy(options_.plan);
   const bool rounds = std::ranges::any_of(devices_, [](const auto& device) { return device->info().rounds_to_f16; });
-  if (!options_.act) options_.act = rounds && !(strategy && strategy->only) ? ActType::f16 : ActType::f32;
+  if (!options_.act) options_.act = rounds && !(asked_ && asked_->only) ? ActType::f16 : ActType::f32;
   other_bits_ = reasons_for_other_bits(devices(), matrix_formats(model_.weights), *options_.act);
   if (model_.config.experts && options_.experts.overflow == Overflow::drop)
     other_bits_.push_back("tokens beyond an expert's room on the NPU are dropped (--overflow drop)");
@@ -173,19 +170,18 @@ Engine::Engine(const EngineOptions& options)
       std::make_unique<ExpertUse>(model_.config, calibrated_counts(options_.calibration, file_, model_.config));
 
   set_up_plans();
-  if (options_.plan != "auto") {
-    for (const std::string& note : planner_->make(options_.plan, {1, 1}, 0).notes) notes_.push_back(note);
+  if (asked_) {
+    for (const std::string& note : planner_->make(*asked_, {1, 1}, 0).notes) notes_.push_back(note);
   }
 }
 
 // Of the experts on the NPU; `auto` may put as many there as the rules say, where devices see one memory.
 int64_t Engine::rows_for_experts(int64_t tokens) const {
   const auto& experts = model_.config.experts;
-  const Strategy* strategy = chosen_strategy(options_.plan);
   const bool one_memory = std::ranges::all_of(devices_, [](const auto& device) { return device->info().zero_copy; });
   if (!experts || first_of(DeviceKind::npu) == nullptr) return 0;
-  if (strategy ? !strategy->expert_rules : !one_memory) return 0;
-  const ExpertRules rules = strategy ? strategy->expert_rules(options_.experts) : options_.experts;
+  if (asked_ ? !asked_->expert_rules : !one_memory) return 0;
+  const ExpertRules rules = asked_ ? asked_->expert_rules(options_.experts) : options_.experts;
   return most_slots(experts->count, experts->used, tokens, rules);
 }
 
@@ -203,8 +199,8 @@ void Engine::set_up_plans() {
   executor_ = std::make_unique<Executor>(pool_, borrowed, executor);
   planner_ = std::make_unique<Planner>(
       PlannedModel{model_, *activations_, devices_},
-      PlannerOptions{options_.plan, options_.split, options_.act == ActType::f16, options_.strict_device,
-                     options_.tries_plans, options_.graph_tokens, options_.submit, options_.experts,
+      PlannerOptions{asked_, options_.split, options_.act == ActType::f16, options_.strict_device, options_.tries_plans,
+                     options_.graph_tokens, options_.submit, options_.experts,
                      model_.config.experts ? &expert_use_->counts() : nullptr},
       cache_);
   // A list kernel is compiled for a set of kernels: one for all that the model's single tokens need serves every plan
@@ -239,8 +235,8 @@ void Engine::prepare_kernels(int64_t tokens) {
 
 // Where nothing is known of the drivers' kernels for such a model, no driver is even loaded.
 void Engine::start_warming(const ModelConfig& config) {
-  if (options_.warming_program.empty() || options_.plan != "auto" || !options_.devices.empty() ||
-      options_.act == ActType::f32 || !options_.split.empty())
+  if (options_.warming_program.empty() || asked_ || !options_.devices.empty() || options_.act == ActType::f32 ||
+      !options_.split.empty())
     return;
   const std::string kv_type = options_.kv_type == KvType::f16 ? "f16" : "f32";
   auto warming = std::make_unique<Warming>(kernels_mark(file_, config, options_.kv_type), options_.warming_program);
@@ -262,7 +258,7 @@ void Engine::admit_gpu_when_warm() {
 
 // Everything that may fail happens before anything is taken apart.
 bool Engine::admit_gpu() {
-  const std::vector<std::string> names = default_devices(options_, notes_);
+  const std::vector<std::string> names = default_devices(asked_, notes_);
   if (names.size() != 3) return false;  // no GPU: the NPU and the host
   std::unique_ptr<Device> gpu = open_device(names.front(), device_options_);
   Device& npu = *devices_.front();
@@ -299,7 +295,9 @@ void Engine::open_devices() {
   device_options.npu_cores = layout_.npu;
   device_options.gpu_family = options_.gpu_family;
   device_options.force_copies = options_.force_copies;
-  device_options.wait_deadline = options_.wait_deadline;
+  // A pass ends at its deadline whatever its devices are told (Executor). A short one is not for the self-tests, which
+  // have a bound of their own.
+  device_options.wait_deadline = std::max<std::chrono::milliseconds>(options_.wait_deadline, kPairBound);
   device_options.sync_policy = layout_.may_spin ? options_.sync_policy : sync::Policy::blocking;
   if (device_options.sync_policy != options_.sync_policy)
     notes_.push_back("there is one core: waits are blocking, not " + name_of(options_.sync_policy));
@@ -308,7 +306,7 @@ void Engine::open_devices() {
   configure_drivers(device_options);
   auto names = options_.devices;
   if (warming_) names = {first_device(DeviceKind::npu), first_device(DeviceKind::host)};
-  if (names.empty()) names = default_devices(options_, notes_);
+  if (names.empty()) names = default_devices(asked_, notes_);
   std::set<std::string> seen;
   for (const std::string& id : names) {
     devices_.push_back(open_one(id));

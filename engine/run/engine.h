@@ -125,7 +125,8 @@ class Engine {
   Plan plan_for(const Batch& batch);                                                     // as it would run
   PlanCosts costs_for(const Batch& batch) { return planner_->costs(batch, position_); }  // on devices()
 
-  size_t plans_kept() const { return prepared_.size(); }  // one for each kind of pass, the last twelve
+  // One for each kind of pass, the last twelve. For tests: that a plan is used again shows in nothing else but time.
+  size_t plans_kept() const { return prepared_.size(); }
 
   // For measuring (engine/measure/profiler.h): the operators of a batch, and what runs and times them. Running them
   // overwrites activations.
@@ -138,7 +139,7 @@ class Engine {
 
   // Makes, or compiles, the kernels that a GPU needs for a pass of so many tokens, whatever its plan.
   void prepare_kernels(int64_t tokens);
-  // Whether a GPU has yet to join (EngineOptions::warming_program).
+  // Whether a GPU has yet to join (EngineOptions::warming_program). For tests: texts are the same without it.
   bool waits_for_gpu() const { return warming_ != nullptr; }
 
   void record(Timeline* timeline);  // spans of every pass; nullptr: stop
@@ -180,6 +181,7 @@ class Engine {
   DiskCache cache_;
   PackCache pack_cache_;
   GgufFile file_;
+  const Strategy* asked_;  // nullptr: `auto`. An unknown name is an Error before anything is loaded
   std::unique_ptr<Tokenizer> tokenizer_;
   sync::Pool pool_;
   Model model_;

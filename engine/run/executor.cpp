@@ -15,6 +15,8 @@
 namespace tandem {
 namespace {
 
+constexpr const char* kLateAdvice = "--deadline gives it longer";
+
 // Devices record for as long as it lives.
 class Recorded {
  public:
@@ -214,6 +216,7 @@ void Executor::await(PreparedPlan& prepared, int step, uint32_t base, sync::Dura
   context.device = prepared.plan_.devices[d];
   context.predicted_seconds = predictor.predict();
   context.deadline = options_.deadline;
+  context.advice = kLateAdvice;
   // A kernel that raises a flag wakes nobody, so this thread looks again by itself.
   if (prepared.devices_[d]->info().kind == DeviceKind::gpu)
     context.block = [](std::chrono::milliseconds) { std::this_thread::sleep_for(std::chrono::microseconds(50)); };
@@ -237,6 +240,7 @@ bool Executor::wait_all(PreparedPlan& prepared, uint32_t base, double start) {
     context.device = prepared.plan_.devices[d];
     context.predicted_seconds = prepared.predictor_.predict_after(now_seconds() - start);
     context.deadline = options_.deadline;
+    context.advice = kLateAdvice;
     context.block = [device](std::chrono::milliseconds deadline) { device->finish(deadline); };
     const sync::Flag& flag = flags_.at(prepared.plan_.devices[d]);
     overslept |= waiter.wait(flag, base + static_cast<uint32_t>(last), context).overslept;

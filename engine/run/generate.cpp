@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/model/tokenizer/utf8_stream.h"
+#include "engine/model/tokenizer/utf8.h"
 #include "sync/clock.h"
 #include "sync/error.h"
 

@@ -49,8 +49,15 @@ std::vector<std::string> classes_of(const PassKind& kind) {
   return levels;
 }
 
-// What the time of an operator depends on, to be asked for once: planners ask the same again and again.
+// What the predicted time of an operator depends on, to be asked for once: planners ask the same again and again. Heads
+// and their widths count by the bytes and multiplications they make, as in the formula; a soft cap's few operations on
+// each score are in neither.
 using Asked = std::tuple<int, size_t, PackedKind, int64_t, int64_t, int64_t, int64_t, int64_t, bool>;
+
+// What a format has beyond its kind and group.
+int64_t code_of(const PackedFormat& format) {
+  return (static_cast<int64_t>(format.scale) * 16 + static_cast<int64_t>(format.min)) * 256 + format.zero_point;
+}
 
 Asked asked(int device, const TimedOperator& timed) {
   const Operator& op = timed.op;
@@ -63,15 +70,18 @@ Asked asked(int device, const TimedOperator& timed) {
             matmul->S,
             matmul->K,
             matmul->row_end - matmul->row_begin,
-            (static_cast<int64_t>(format.scale) * 16 + static_cast<int64_t>(format.min)) * 256 + format.zero_point,
+            code_of(format),
             timed.beside};
   }
   const Work each = work(op);
   const auto* attention = std::get_if<Attention>(&op.body);
+  const auto* grouped = std::get_if<GroupedMatMul>(&op.body);
   return {device,
           op.body.index(),
-          PackedKind{},
-          attention ? attention->window * kAttentionShares + attention->share_begin : 0,
+          grouped ? grouped->w.format.kind : PackedKind{},
+          attention ? attention->window * kAttentionShares + attention->share_begin
+          : grouped ? code_of(grouped->w.format) * 256 + grouped->w.format.group
+                    : 0,
           tokens_of(op),
           timed.past,
           static_cast<int64_t>(each.bytes),

@@ -39,76 +39,77 @@ Planner::Planner(PlannedModel planned, PlannerOptions options, DiskCache& cache)
 
 Planner::~Planner() { rates_.store(); }
 
-// `tensor` is a choice too: where its cuts are predicted to be slower than another plan, that one runs, and is named.
 bool Planner::chooses() const {
-  return options_.plan == "auto" || (options_.plan == "tensor" && options_.tries && options_.split.empty());
+  return options_.plan == nullptr || (options_.plan->may_give_way && options_.tries && options_.split.empty());
 }
 
-std::vector<std::string> Planner::candidates() const {
+std::vector<const Strategy*> Planner::candidates() const {
   if (!chooses()) return {};
   const std::vector<DeviceTraits> devices = traits();
   // What shares work between devices is tried beside an NPU: of two GPUs the first one runs, unless a plan is named.
   const bool shares = are_met({.npu = true, .cutters = 2}, devices);
-  if (options_.plan == "tensor" && !shares) return {};
-  std::vector<std::string> names;
+  if (options_.plan != nullptr && !shares) return {};
+  std::vector<const Strategy*> tried;
   for (const Strategy& strategy : strategies()) {
     const bool fits = planned_.model.config.experts || !strategy.auto_needs.experts;
-    if (strategy.tried_by_auto && fits && are_met(strategy.auto_needs, devices)) names.emplace_back(strategy.name);
+    if (strategy.tried_by_auto && fits && are_met(strategy.auto_needs, devices)) tried.push_back(&strategy);
   }
-  return names.empty() ? std::vector<std::string>{"host-only"} : names;
+  return tried.empty() ? std::vector{&find_strategy("host-only")} : tried;
 }
 
 int64_t Planner::planned_past(int64_t position) const {
-  if (candidates_.empty() && !find_strategy(options_.plan).weighs_attention) return 0;
+  if (candidates_.empty() && !options_.plan->weighs_attention) return 0;
   return position < 1024 ? position / 256 * 256 : static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(position)));
 }
 
-PassKind Planner::kind_of(const std::string& strategy, const Batch& batch, int64_t position) const {
-  return {options_.submit == Submit::ahead ? strategy : strategy + " " + to_string(options_.submit), batch.S, position};
+PassKind Planner::kind_of(std::string_view strategy, const Batch& batch, int64_t position) const {
+  std::string name(strategy);
+  if (options_.submit != Submit::ahead) name += std::string(" ") + to_string(options_.submit);
+  return {std::move(name), batch.S, position};
 }
 
 // Each is made and simulated, of few layers and, if it is not far behind then, of more: of thirty layers that takes
 // milliseconds.
-Planner::Offer Planner::best_of(const std::vector<std::string>& names, std::span<const Operator> operators,
+Planner::Offer Planner::best_of(std::span<const Strategy* const> strategies, std::span<const Operator> operators,
                                 const PlanCosts& costs, const Batch& batch, int64_t position) const {
   const int64_t layers = layers_of(operators);
   const bool sampled = layers > kFewLayers + kMoreLayers;
-  const auto seconds_of = [&](const std::string& name, std::span<const Operator> some) {
-    return rates_.predicted_seconds(make(name, some, costs, batch), costs, kind_of(name, batch, position));
+  const auto seconds_of = [&](const Strategy& strategy, std::span<const Operator> some) {
+    return rates_.predicted_seconds(make(strategy, some, costs, batch), costs, kind_of(strategy.name, batch, position));
   };
   std::vector<Offer> offers;
   const std::vector<Operator> few = sampled ? only_layers(operators, spread_layers(kFewLayers, layers))
                                             : std::vector<Operator>(operators.begin(), operators.end());
-  for (const std::string& name : names) offers.push_back({name, seconds_of(name, few)});
+  for (const Strategy* strategy : strategies) offers.push_back({strategy, seconds_of(*strategy, few)});
   if (sampled) {
     const std::vector<Operator> more = only_layers(operators, spread_layers(kMoreLayers, layers));
     const double far_behind = kFarBehind * std::ranges::min(offers, {}, &Offer::seconds).seconds;
     std::erase_if(offers, [&](const Offer& offer) { return offer.seconds > far_behind; });
     for (Offer& offer : offers) {
-      const LayersTook of_few{kFewLayers, offer.seconds}, of_more{kMoreLayers, seconds_of(offer.strategy, more)};
+      const LayersTook of_few{kFewLayers, offer.seconds}, of_more{kMoreLayers, seconds_of(*offer.strategy, more)};
       offer.seconds = seconds_of_all(of_few, of_more, layers);
     }
   }
   for (const Offer& offer : offers)
-    spdlog::debug("plan {} of {} tokens after {}: {:.3f} ms predicted", offer.strategy, batch.S, position,
+    spdlog::debug("plan {} of {} tokens after {}: {:.3f} ms predicted", offer.strategy->name, batch.S, position,
                   offer.seconds * 1e3);
   return std::ranges::min(offers, {}, &Offer::seconds);
 }
 
 Plan Planner::plan_for(const Batch& batch, int64_t position) {
   const int64_t past = planned_past(position);
-  if (candidates_.empty()) return make(options_.plan, batch, past);
+  if (candidates_.empty()) return make(*options_.plan, batch, past);
   Choice& choice = chosen_[{length_class(batch.S), past}];
-  if (!choice.strategy.empty() && choice.version == rates_.version()) return make(choice.strategy, batch, past);
+  if (choice.strategy && choice.version == rates_.version()) return make(*choice.strategy, batch, past);
   const PlanCosts costs = this->costs(batch, past);
   const std::vector<Operator> operators = this->operators(batch);
   choice = {best_of(candidates_, operators, costs, batch, past).strategy, rates_.version()};
-  return make(choice.strategy, operators, costs, batch);
+  return make(*choice.strategy, operators, costs, batch);
 }
 
 std::optional<Plan> Planner::better_than(const Plan& plan, const Batch& batch, int64_t position) {
   const int64_t past = planned_past(position);
-  const std::vector<std::string> only = {plan.name};
+  const std::vector<const Strategy*> only = {&find_strategy(plan.name)};
   const PlanCosts costs = this->costs(batch, past);
   const std::vector<Operator> operators = this->operators(batch);
   const Offer best = best_of(candidates_.empty() ? only : candidates_, operators, costs, batch, past);
@@ -117,7 +118,7 @@ std::optional<Plan> Planner::better_than(const Plan& plan, const Batch& batch, i
   };
   const double worth_it = kWorthChanging * seconds_of(plan);
   if (best.seconds > worth_it) return std::nullopt;
-  Plan better = make(best.strategy, operators, costs, batch);
+  Plan better = make(*best.strategy, operators, costs, batch);
   if (seconds_of(better) > worth_it) return std::nullopt;
   chosen_[{length_class(batch.S), past}] = {best.strategy, rates_.version()};
   return better;
@@ -163,15 +164,14 @@ PlanCosts Planner::costs(const Batch& batch, int64_t position) {
   return rates_.costs();
 }
 
-Plan Planner::make(const std::string& name, const Batch& batch, int64_t position) {
-  return make(name, operators(batch), costs(batch, position), batch);
+Plan Planner::make(const Strategy& strategy, const Batch& batch, int64_t position) {
+  return make(strategy, operators(batch), costs(batch, position), batch);
 }
 
-Plan Planner::make(const std::string& name, std::span<const Operator> operators, const PlanCosts& costs,
+Plan Planner::make(const Strategy& strategy, std::span<const Operator> operators, const PlanCosts& costs,
                    const Batch& batch) const {
   const std::vector<DeviceTraits> traits = this->traits();
   PlanRequest request{operators, traits, {}, options_.strict, costs};
-  const Strategy& strategy = find_strategy(name);
   const Activations& activations = planned_.activations;
   const ExpertRequest experts{options_.experts, options_.counts, activations.expert_rows, activations.sizes.expert_rows,
                               activations.projected};

@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -36,11 +37,11 @@ struct PlannedModel {
 };
 
 struct PlannerOptions {
-  std::string plan = "auto";
-  std::vector<double> split;  // as EngineOptions::split
+  const Strategy* plan = nullptr;  // nullptr: `auto`
+  std::vector<double> split;       // as EngineOptions::split
   bool round_f16 = false;
   bool strict = false;
-  bool tries = true;  // false: `tensor` is what its solver says, whatever else would be faster (tests)
+  bool tries = true;  // false: a plan that may give way does not, whatever else would be faster (tests)
   std::vector<int64_t> graph_tokens;
   Submit submit = Submit::ahead;          // as EngineOptions::submit
   ExpertRules experts;                    // of plans that put experts on the NPU
@@ -62,7 +63,7 @@ class Planner {
   // Whether another plan than this one for the batch is by far enough the better one to be prepared.
   std::optional<Plan> better_than(const Plan& plan, const Batch& batch, int64_t position);
 
-  Plan make(const std::string& strategy, const Batch& batch, int64_t position);
+  Plan make(const Strategy& strategy, const Batch& batch, int64_t position);
   // What this batch's operators are predicted to cost on the devices.
   PlanCosts costs(const Batch& batch, int64_t position);
   // How long a pass takes if its matmuls are shared perfectly and nothing waits: no plan is made for it. To compare
@@ -78,26 +79,26 @@ class Planner {
 
  private:
   struct Choice {
-    std::string strategy;
+    const Strategy* strategy = nullptr;
     int64_t version = 0;
   };
   struct Offer {
-    std::string strategy;
+    const Strategy* strategy;
     double seconds = 0;  // predicted
   };
   std::vector<Operator> operators(const Batch& batch) const;
   std::vector<DeviceTraits> traits() const;
-  std::vector<std::string> candidates() const;
-  Offer best_of(const std::vector<std::string>& names, std::span<const Operator> operators, const PlanCosts& costs,
-                const Batch& batch, int64_t position) const;
-  Plan make(const std::string& strategy, std::span<const Operator> operators, const PlanCosts& costs,
+  std::vector<const Strategy*> candidates() const;
+  Offer best_of(std::span<const Strategy* const> strategies, std::span<const Operator> operators,
+                const PlanCosts& costs, const Batch& batch, int64_t position) const;
+  Plan make(const Strategy& strategy, std::span<const Operator> operators, const PlanCosts& costs,
             const Batch& batch) const;
-  PassKind kind_of(const std::string& strategy, const Batch& batch, int64_t position) const;
+  PassKind kind_of(std::string_view strategy, const Batch& batch, int64_t position) const;
 
   PlannedModel planned_;
   PlannerOptions options_;
   MachineRates rates_;
-  const std::vector<std::string> candidates_;             // empty: the name says it all
+  const std::vector<const Strategy*> candidates_;         // empty: what was asked for runs
   std::map<std::pair<int64_t, int64_t>, Choice> chosen_;  // by length class and planned past
 };
 

@@ -5,13 +5,16 @@
 // profile's clock), and says which. Not thread-safe: one thread adds.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace tandem {
 
-// The kind of a step of more than one operator, on a device that measures whole steps.
-inline constexpr const char* kSeveral = "several";
+// What a device's own time went to: waiting for others, an operator, or a step of several on a device that measures
+// whole steps.
+enum class SpanKind : uint8_t { none, wait, matmul, attention, other_operator, several };
+inline constexpr const char* kSeveral = "several";  // what a report calls the last
 
 struct Span {
   std::string track;  // "opencl:0", "npu:0", "waits", "npu:0 model clock"
@@ -19,9 +22,10 @@ struct Span {
   double start_seconds = 0, end_seconds = 0;
   double bytes = 0, flops = 0, joules = 0;
   bool modelled = false;
-  std::string kind{};    // of the operator: "matmul"; kSeveral; "wait"; "": not a device's own time
-  std::string device{};  // whose time it is; "": nobody's
-  bool alone = false;    // launched by itself only because it was recorded (DeviceSpan::alone)
+  SpanKind kind = SpanKind::none;  // none: not a device's own time
+  std::string what{};              // for reports, the operator's kind_name(), or kSeveral
+  std::string device{};            // whose time it is; "": nobody's
+  bool alone = false;              // launched by itself only because it was recorded (DeviceSpan::alone)
 };
 
 class Timeline {

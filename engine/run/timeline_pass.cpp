@@ -36,7 +36,7 @@ class DevicePass {
   void add_wait(const Step& step, double until) {
     if (step.waits.empty() || until <= free_since_) return;
     Span wait{"waits of " + id_, "before " + step.name(), free_since_, until};
-    wait.kind = "wait";
+    wait.kind = SpanKind::wait;
     wait.device = id_;
     timeline_.add(std::move(wait));
     free_since_ = until;
@@ -45,13 +45,23 @@ class DevicePass {
   void describe(const Step& step, int op, Span& span) const {
     if (op < 0) {
       for (const Operator& each : step.operators) add_work(each, span);
-      span.kind = step.operators.size() == 1 ? kind_name(step.operators.front()) : kSeveral;
+      if (step.operators.size() == 1) return set_kind(step.operators.front(), span);
+      span.kind = SpanKind::several;
+      span.what = kSeveral;
       return;
     }
     const Operator& one = step.operators[static_cast<size_t>(op)];
     if (op != operator_) add_work(one, span);
     span.name = one.name;
-    span.kind = kind_name(one);
+    set_kind(one, span);
+  }
+
+  static void set_kind(const Operator& op, Span& span) {
+    const auto* attention = std::get_if<Attention>(&op.body);
+    span.kind = std::holds_alternative<MatMul>(op.body)                ? SpanKind::matmul
+                : attention && attention->part != AttentionPart::merge ? SpanKind::attention
+                                                                       : SpanKind::other_operator;
+    span.what = kind_name(op);
   }
 
   static void add_work(const Operator& op, Span& span) {

@@ -34,9 +34,9 @@ void read_values(const GgufFile& file) {
     if (type == "array of i32" || type == "array of u8") sum += file.get_ints(key)->size();
     if (type == "string") sum += file.get_string(key)->size();
     if (type == "bool") sum += *file.get_bool(key);
-    if (type == "f32" || type == "f64") sum += *file.get_float(key) > 0;
+    if (type == "f32" || type == "f64" || type == "i64") sum += *file.get_float(key) > 0;
     if (type == "u16" || type == "u32" || type == "u64") sum += *file.get_uint(key);
-    if (type == "i16" || type == "i32" || type == "i64") sum += static_cast<size_t>(*file.get_int(key));
+    if (type == "i16" || type == "i32") sum += *file.get_float(key) > 0;
   }
   for (const GgufTensor& tensor : file.tensors()) {
     sum += std::to_integer<size_t>(tensor.data[0]) + std::to_integer<size_t>(tensor.data[tensor.bytes - 1]);

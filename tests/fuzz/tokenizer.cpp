@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "engine/model/tokenizer/utf8.h"
-#include "engine/model/tokenizer/utf8_stream.h"
 #include "sync/error.h"
 #include "tests/engine/model/tokenizer/vocabulary_file.h"
 #include "tests/fuzz/property.h"

@@ -15,6 +15,8 @@ namespace {
 
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 struct Outcome {
   int status = -1;
@@ -83,6 +85,8 @@ TEST_F(DevScript, help_names_every_verb) {
 TEST_F(DevScript, wrong_usage_ends_with_status_2) {
   EXPECT_EQ(shell(kDev + " nonsense").status, 2);
   EXPECT_EQ(shell(kDev + " run").status, 2);
+  for (const char* much : {"setup now", "build release quickly", "lint engine"})
+    EXPECT_EQ(shell(kDev + " " + much).status, 2) << much << ": nothing is left out silently";
   EXPECT_EQ(shell(kDev + " test --nonsense").status, 2);
   EXPECT_EQ(shell(kDev + " fuzz nonsense").status, 2);
   EXPECT_EQ(shell(kDev + " fuzz gguf nonsense").status, 2);
@@ -90,6 +94,19 @@ TEST_F(DevScript, wrong_usage_ends_with_status_2) {
   EXPECT_EQ(shell(kDev + " fuzz gguf keep fast").status, 2) << "what is kept is judged with every sanitizer";
   EXPECT_EQ(shell(kDev + " fuzz \"\" keep").status, 2) << "what is kept has a name";
   EXPECT_EQ(call("build nonsense").status, 2);
+}
+
+TEST_F(DevScript, help_behind_a_verb_is_that_verb_s_and_does_nothing_else) {
+  for (const char* verb : {"setup", "build", "run", "test", "drivers", "mutate", "fuzz", "bench", "lint", "help"}) {
+    for (const char* flag : {"--help", "-h"}) {
+      const Outcome outcome = shell(kDev + " " + verb + " " + flag);
+      EXPECT_EQ(outcome.status, 0) << verb;
+      EXPECT_THAT(outcome.output, StartsWith(std::string("  ") + verb + " "));
+      EXPECT_THAT(outcome.output, Not(HasSubstr("environment"))) << verb << ": only its own lines";
+    }
+  }
+  EXPECT_THAT(shell(kDev + " test Tokenizer --help").output, HasSubstr("--quick"));
+  EXPECT_EQ(shell(kDev + " nonsense --help").status, 2);
 }
 
 TEST_F(DevScript, the_counts_are_the_last_line_and_the_reasons_of_skips_stand_before) {

@@ -22,7 +22,7 @@ class EveryWaiter : public ::testing::TestWithParam<std::string> {
   Pool pool_;
   FlagBank bank_{pool_, 8, "bank"};
   Flag flag_ = bank_.make("attention done");
-  WaitContext context_{"blk.3.attention", "opencl:0", 0, milliseconds(5000), {}};
+  WaitContext context_{"blk.3.attention", "opencl:0", 0, milliseconds(5000), {}, {}};
 };
 
 TEST_P(EveryWaiter, returns_at_once_when_the_flag_is_already_up) {
@@ -61,6 +61,7 @@ TEST_P(EveryWaiter, survives_a_prediction_that_is_far_too_long_or_too_short) {
 
 TEST_P(EveryWaiter, names_step_flag_device_and_epochs_when_the_deadline_passes) {
   context_.deadline = milliseconds(30);
+  context_.advice = "Ask for more time";
   flag_.raise(4);
   try {
     make_waiter(policy_named(GetParam()))->wait(flag_, 9, context_);
@@ -71,6 +72,7 @@ TEST_P(EveryWaiter, names_step_flag_device_and_epochs_when_the_deadline_passes) 
     EXPECT_THAT(error.what(), HasSubstr("attention done"));
     EXPECT_THAT(error.what(), HasSubstr("opencl:0"));
     EXPECT_THAT(error.what(), HasSubstr("wanted epoch 9, seen 4"));
+    EXPECT_THAT(error.what(), HasSubstr("Ask for more time"));
   }
 }
 
@@ -129,7 +131,7 @@ TEST(PredictWaiter, says_that_it_overslept_when_the_flag_was_up_before_it_woke) 
     std::this_thread::sleep_for(milliseconds(100));  // the wait has begun, also on a busy machine
     flag.raise(1);
   });
-  WaitContext context{"step", "device", 0.6, milliseconds(5000), {}};
+  WaitContext context{"step", "device", 0.6, milliseconds(5000), {}, {}};
   EXPECT_TRUE(make_waiter(Policy::predict)->wait(flag, 1, context).overslept);
   signaller.join();
   context.predicted_seconds = 0.2;
@@ -181,7 +183,7 @@ TEST(PredictWaiter, does_not_sleep_past_its_deadline) {
   Pool pool;
   FlagBank bank(pool, 1, "bank");
   Flag flag = bank.make("f");
-  WaitContext context{"step", "device", 3600, milliseconds(20), {}};
+  WaitContext context{"step", "device", 3600, milliseconds(20), {}, {}};
   EXPECT_THROW(make_waiter(Policy::predict)->wait(flag, 1, context), Error);
 }
 
@@ -192,7 +194,7 @@ TEST(BlockingWaiter, rests_between_looks_at_a_signaller_that_has_nothing_to_do) 
   Flag flag = bank.make("f");
   int calls = 0;
   milliseconds shortest{1000};
-  WaitContext context{"step", "device", 0, milliseconds(100), [&](milliseconds left) {
+  WaitContext context{"step", "device", 0, milliseconds(100), {}, [&](milliseconds left) {
                         ++calls;
                         shortest = std::min(shortest, left);
                       }};
@@ -206,7 +208,7 @@ TEST(BlockingWaiter, names_the_step_when_the_signallers_own_call_gives_up_at_the
   Pool pool;
   FlagBank bank(pool, 1, "bank");
   Flag flag = bank.make("f");
-  WaitContext context{"blk.0.product", "opencl:0", 0, milliseconds(20), [](milliseconds left) {
+  WaitContext context{"blk.0.product", "opencl:0", 0, milliseconds(20), {}, [](milliseconds left) {
                         std::this_thread::sleep_for(left);
                         throw Error("the device did not finish in what was left", "opencl:0");
                       }};
@@ -224,8 +226,9 @@ TEST(BlockingWaiter, hands_on_what_the_signallers_own_call_says_before_the_deadl
   Pool pool;
   FlagBank bank(pool, 1, "bank");
   Flag flag = bank.make("f");
-  WaitContext context{"step", "opencl:0", 0, std::chrono::minutes(1),
-                      [](milliseconds) { throw Error("the device is lost", "opencl:0"); }};
+  WaitContext context{"step", "opencl:0",
+                      0,      std::chrono::minutes(1),
+                      {},     [](milliseconds) { throw Error("the device is lost", "opencl:0"); }};
   try {
     make_waiter(Policy::blocking)->wait(flag, 1, context);
     FAIL() << "the wait ended without the flag";
@@ -241,7 +244,7 @@ TEST(PredictWaiter, gives_the_thread_its_timer_slack_back) {
     Pool pool;
     FlagBank bank(pool, 1, "bank");
     Flag flag = bank.make("f");
-    WaitContext context{"step", "device", 1e-3, milliseconds(5000), [&](milliseconds) { flag.raise(1); }};
+    WaitContext context{"step", "device", 1e-3, milliseconds(5000), {}, [&](milliseconds) { flag.raise(1); }};
     make_waiter(Policy::predict)->wait(flag, 1, context);
     EXPECT_EQ(prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0), 40000);
   })
@@ -253,7 +256,7 @@ TEST(BlockingWaiter, uses_the_signallers_own_blocking_call) {
   FlagBank bank(pool, 1, "bank");
   Flag flag = bank.make("f");
   int calls = 0;
-  WaitContext context{"step", "device", 0, milliseconds(1000), [&](milliseconds) {
+  WaitContext context{"step", "device", 0, milliseconds(1000), {}, [&](milliseconds) {
                         ++calls;
                         flag.raise(1);
                       }};

@@ -10,7 +10,7 @@
 #include "engine/app/commands/bench_breakdown.h"
 #include "engine/app/commands/bench_roofline.h"
 #include "engine/app/commands/open_engine.h"
-#include "engine/app/commands/plans_json.h"
+#include "engine/app/report.h"
 
 namespace tandem::app {
 namespace {

@@ -1,5 +1,4 @@
-#include "engine/app/commands/devices.h"
-
+// `tandem devices`: every device that can be opened here, and what it has proven about itself.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
@@ -8,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "engine/app/commands/commands.h"
+#include "engine/app/common_flags.h"
 #include "engine/app/report.h"
 #include "engine/device/pair_self_test.h"
 #include "engine/device/registry.h"
@@ -160,8 +161,6 @@ void require(const char* variable, const std::string& prefix, const std::vector<
               problems + "Install its driver; `./dev setup` installs PoCL for OpenCL");
 }
 
-}  // namespace
-
 int devices_command(const CommonFlags& flags) {
   apply_verbosity(flags);
   const CoreLayout layout = lay_out_cores(usable_cores(), flags.threads);
@@ -206,6 +205,8 @@ int devices_command(const CommonFlags& flags) {
   }
   return kDone;
 }
+
+}  // namespace
 
 void add_devices(CLI::App& app, Action& action) {
   auto flags = std::make_shared<CommonFlags>();

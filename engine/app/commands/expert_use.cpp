@@ -10,8 +10,6 @@
 #include <sstream>
 
 #include "engine/app/commands/open_engine.h"
-#include "engine/app/commands/plans_json.h"
-#include "engine/app/commands/text_windows.h"
 #include "engine/app/commands/tokenize.h"
 #include "engine/app/progress.h"
 #include "engine/app/report.h"

@@ -1,5 +1,4 @@
-#include "engine/app/commands/info.h"
-
+// `tandem info`: what a model file holds, and which devices can compute with it.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -9,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "engine/app/commands/commands.h"
+#include "engine/app/common_flags.h"
 #include "engine/app/report.h"
 #include "engine/device/registry.h"
 #include "engine/model/config.h"
@@ -169,8 +170,6 @@ void print(const json& report) {
   if (report.contains("note")) std::cout << "  note          " << text("note") << "\n";
 }
 
-}  // namespace
-
 int info_command(const CommonFlags& flags) {
   apply_verbosity(flags);
   const GgufFile file = GgufFile::open(flags.model);
@@ -207,6 +206,8 @@ int info_command(const CommonFlags& flags) {
   }
   return kDone;
 }
+
+}  // namespace
 
 void add_info(CLI::App& app, Action& action) {
   auto flags = std::make_shared<CommonFlags>();

@@ -1,14 +1,17 @@
-#include "engine/app/commands/make_moe.h"
-
+// `tandem make-moe`: a mixture of experts made of a dense model's file (docs/npumoe.md).
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "engine/app/commands/text_windows.h"
+#include "engine/app/commands/commands.h"
+#include "engine/app/common_flags.h"
 #include "engine/app/interrupt.h"
 #include "engine/app/progress.h"
 #include "engine/app/report.h"
@@ -27,6 +30,15 @@
 
 namespace tandem::app {
 namespace {
+
+struct MakeMoeFlags {
+  int64_t experts = 0, used = 2;   // E, k
+  std::string kind = "split";      // or "cloned"
+  std::string router = "kmeans";   // or "even"
+  std::vector<std::string> texts;  // -f, that kmeans reads; none: a built-in one
+  uint64_t seed = 1;               // of kmeans
+  std::string output;              // path
+};
 
 // Of several kinds, so that there are directions to find.
 constexpr const char* kSampleText =
@@ -137,6 +149,37 @@ void print_summary(const MakeMoeFlags& own, const MoeConversion& conversion, siz
   }
 }
 
+int make_moe_command(const CommonFlags& flags, const MakeMoeFlags& own) {
+  apply_verbosity(flags);
+  std::error_code absent;
+  if (std::filesystem::equivalent(flags.model, own.output, absent))
+    throw Error("the file to write is the model itself", own.output, "Give another name with -o");
+  const GgufFile file = GgufFile::open(flags.model);
+  MoeConversion conversion(file, {own.experts, own.used, own.kind == "split" ? ExpertKind::split : ExpertKind::cloned});
+  Text text;
+  if (own.router == "kmeans") {
+    text = text_to_read(file, conversion.dense(), own);
+    make_routers(flags, own, file, text, conversion);
+  }
+  write(flags, conversion, own.output);
+  if (flags.json) {
+    print_json({{"file", own.output},
+                {"architecture", conversion.architecture()},
+                {"experts", own.experts},
+                {"experts_used", own.used},
+                {"kind", own.kind},
+                {"expert_width", conversion.width()},
+                {"router", own.router},
+                {"tokens", text.tokens},
+                {"seed", own.seed},
+                {"bytes", conversion.file_bytes()},
+                {"rounded", conversion.rounds()}});
+  } else {
+    print_summary(own, conversion, text.tokens);
+  }
+  return kDone;
+}
+
 }  // namespace
 
 void add_make_moe(CLI::App& app, Action& action) {
@@ -169,37 +212,6 @@ void add_make_moe(CLI::App& app, Action& action) {
       throw CLI::ValidationError("-f is for --router kmeans: an even router reads no text");
     action = [flags] { return make_moe_command(flags->common, flags->own); };
   });
-}
-
-int make_moe_command(const CommonFlags& flags, const MakeMoeFlags& own) {
-  apply_verbosity(flags);
-  std::error_code absent;
-  if (std::filesystem::equivalent(flags.model, own.output, absent))
-    throw Error("the file to write is the model itself", own.output, "Give another name with -o");
-  const GgufFile file = GgufFile::open(flags.model);
-  MoeConversion conversion(file, {own.experts, own.used, own.kind == "split" ? ExpertKind::split : ExpertKind::cloned});
-  Text text;
-  if (own.router == "kmeans") {
-    text = text_to_read(file, conversion.dense(), own);
-    make_routers(flags, own, file, text, conversion);
-  }
-  write(flags, conversion, own.output);
-  if (flags.json) {
-    print_json({{"file", own.output},
-                {"architecture", conversion.architecture()},
-                {"experts", own.experts},
-                {"experts_used", own.used},
-                {"kind", own.kind},
-                {"expert_width", conversion.width()},
-                {"router", own.router},
-                {"tokens", text.tokens},
-                {"seed", own.seed},
-                {"bytes", conversion.file_bytes()},
-                {"rounded", conversion.rounds()}});
-  } else {
-    print_summary(own, conversion, text.tokens);
-  }
-  return kDone;
 }
 
 }  // namespace tandem::app

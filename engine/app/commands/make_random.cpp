@@ -1,10 +1,13 @@
-#include "engine/app/commands/make_random.h"
-
+// `tandem make-random`: a model file of a published model's shape, with random weights, for measurements.
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
 
+#include "engine/app/commands/commands.h"
+#include "engine/app/common_flags.h"
 #include "engine/app/interrupt.h"
 #include "engine/app/progress.h"
 #include "engine/app/report.h"
@@ -16,6 +19,13 @@
 namespace tandem::app {
 namespace {
 
+struct MakeRandomFlags {
+  std::string shape;          // a published model's name, or a .json or .gguf file
+  std::string type = "Q4_0";  // of the matrices
+  std::string output;         // path
+  uint64_t seed = 1;
+};
+
 void write(const RandomModel& model, const std::string& path, bool quiet) {
   Progress progress("writing", ProgressUnit::bytes, !quiet && Progress::stderr_is_terminal());
   WholeFile file(path);
@@ -26,25 +36,6 @@ void write(const RandomModel& model, const std::string& path, bool quiet) {
     progress.update(written += bytes.size(), model.file_bytes());
   });
   file.commit();
-}
-
-}  // namespace
-
-void add_make_random(CLI::App& app, Action& action) {
-  struct Flags {
-    CommonFlags common;
-    MakeRandomFlags own;
-  };
-  auto flags = std::make_shared<Flags>();
-  app.add_option("--shape", flags->own.shape, "a published model (llama-3.2-1b, ...), or a .json or .gguf file")
-      ->required();
-  app.add_option("--type", flags->own.type, "storage type of the matrices: Q4_0, Q4_K, Q8_0, F16, ...")
-      ->capture_default_str();
-  app.add_option("-o,--output", flags->own.output, "the file to write")->required();
-  app.add_option("-s,--seed", flags->own.seed, "seed of the weights; the same seed gives the same file")
-      ->capture_default_str();
-  add_output_flags(app, flags->common);
-  app.callback([flags, &action] { action = [flags] { return make_random_command(flags->common, flags->own); }; });
 }
 
 int make_random_command(const CommonFlags& flags, const MakeRandomFlags& own) {
@@ -71,6 +62,25 @@ int make_random_command(const CommonFlags& flags, const MakeRandomFlags& own) {
                 model.replaced().size(), own.type.c_str(), model.replaced().front().c_str());
   }
   return kDone;
+}
+
+}  // namespace
+
+void add_make_random(CLI::App& app, Action& action) {
+  struct Flags {
+    CommonFlags common;
+    MakeRandomFlags own;
+  };
+  auto flags = std::make_shared<Flags>();
+  app.add_option("--shape", flags->own.shape, "a published model (llama-3.2-1b, ...), or a .json or .gguf file")
+      ->required();
+  app.add_option("--type", flags->own.type, "storage type of the matrices: Q4_0, Q4_K, Q8_0, F16, ...")
+      ->capture_default_str();
+  app.add_option("-o,--output", flags->own.output, "the file to write")->required();
+  app.add_option("-s,--seed", flags->own.seed, "seed of the weights; the same seed gives the same file")
+      ->capture_default_str();
+  add_output_flags(app, flags->common);
+  app.callback([flags, &action] { action = [flags] { return make_random_command(flags->common, flags->own); }; });
 }
 
 }  // namespace tandem::app

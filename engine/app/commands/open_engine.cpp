@@ -3,10 +3,10 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "engine/app/interrupt.h"
-#include "engine/app/own_program.h"
 #include "engine/app/progress.h"
 #include "engine/app/trace_picture.h"
 #include "engine/device/gpu/kept_file.h"
@@ -99,6 +99,12 @@ void TraceFile::finish() {
   if (path_.empty()) return;
   engine_.record(nullptr);
   path_.ends_with(".svg") ? write_whole_file(path_, trace_picture(timeline_)) : timeline_.write_trace(path_);
+}
+
+std::string own_program() {
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::read_symlink("/proc/self/exe", error);
+  return error ? "" : path.string();
 }
 
 }  // namespace tandem::app

@@ -43,4 +43,7 @@ void print_experts(const CommonFlags& flags, const Engine& engine);  // likewise
 // {"same_on_every_plan": bool, "reasons": [...]}: whether the run's bits are those of every other plan, or why not.
 nlohmann::json bits_json(const Engine& engine);
 
+// The file that this process runs: absolute; "" where the system does not say.
+std::string own_program();
+
 }  // namespace tandem::app

@@ -9,7 +9,6 @@
 
 #include "engine/app/command.h"
 #include "engine/app/commands/open_engine.h"
-#include "engine/app/commands/plans_json.h"
 #include "engine/app/commands/soc_clock.h"
 #include "engine/app/interrupt.h"
 #include "engine/app/progress.h"

@@ -1,5 +1,3 @@
-#include "engine/app/commands/session_commands.h"
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
@@ -11,6 +9,7 @@
 
 #include "engine/app/commands/bench.h"
 #include "engine/app/commands/calibrate.h"
+#include "engine/app/commands/commands.h"
 #include "engine/app/commands/eval.h"
 #include "engine/app/commands/plan.h"
 #include "engine/app/commands/profile.h"

@@ -1,13 +1,13 @@
-#include "engine/app/commands/warm.h"
-
+// `tandem warm`: compiles a GPU's kernels for a kind of model ahead of time.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "engine/app/commands/commands.h"
 #include "engine/app/commands/open_engine.h"
+#include "engine/app/common_flags.h"
 #include "engine/app/interrupt.h"
-#include "engine/app/own_program.h"
 #include "engine/app/progress.h"
 #include "engine/app/report.h"
 #include "engine/device/gpu/kept_file.h"
@@ -20,26 +20,12 @@
 namespace tandem::app {
 namespace {
 
+struct WarmFlags {
+  bool background = false;
+};
+
 // Of compiled OpenCL programs: those of some twenty storage types and shapes of heads.
 constexpr uint64_t kMostBytes = uint64_t{256} << 20;
-
-}  // namespace
-
-void add_warm(CLI::App& app, Action& action) {
-  struct Flags {
-    CommonFlags common;
-    WarmFlags own;
-  };
-  auto flags = std::make_shared<Flags>();
-  add_model_flag(app, flags->common);
-  add_cache_type_flag(app, flags->common);
-  app.add_flag(
-      "--background", flags->own.background,
-      "take what other programs leave of the processor, and say nothing; end at once when another process warms "
-      "for such a model");
-  add_output_flags(app, flags->common);
-  app.callback([flags, &action] { action = [flags] { return warm_command(flags->common, flags->own); }; });
-}
 
 int warm_command(const CommonFlags& flags, const WarmFlags& own) {
   apply_verbosity(flags);
@@ -77,6 +63,24 @@ int warm_command(const CommonFlags& flags, const WarmFlags& own) {
     std::printf("%s: all kernels for %s are compiled, in %.1f s\n", gpu.c_str(), flags.model.c_str(), seconds);
   }
   return kDone;
+}
+
+}  // namespace
+
+void add_warm(CLI::App& app, Action& action) {
+  struct Flags {
+    CommonFlags common;
+    WarmFlags own;
+  };
+  auto flags = std::make_shared<Flags>();
+  add_model_flag(app, flags->common);
+  add_cache_type_flag(app, flags->common);
+  app.add_flag(
+      "--background", flags->own.background,
+      "take what other programs leave of the processor, and say nothing; end at once when another process warms "
+      "for such a model");
+  add_output_flags(app, flags->common);
+  app.callback([flags, &action] { action = [flags] { return warm_command(flags->common, flags->own); }; });
 }
 
 }  // namespace tandem::app

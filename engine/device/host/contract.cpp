@@ -137,7 +137,7 @@ struct Contract {
   void operator()(const Glu& op) const {
     for (int64_t s = 0; s < op.S * op.rows; ++s)
       loops.glu({op.gate.as<float>() + s * op.gate_stride, op.up.as<float>() + s * op.up_stride,
-                 op.y.as<float>() + s * op.y_stride, op.I, op.activation == Activation::gelu_tanh, op.round_f16});
+                 op.y.as<float>() + s * op.y_stride, op.I, op.activation, op.round_f16});
   }
   void operator()(const Scale& op) const {
     for (int64_t s = 0; s < op.S; ++s) loops.scale(op.x.as<float>() + s * op.x_stride, op.width, op.factor, op.cap);

@@ -9,9 +9,9 @@
 #include <cstdint>
 
 #include "engine/device/operators/score_rule.h"
-#include "engine/tensor/choice_row.h"
-#include "engine/tensor/gating.h"
+#include "engine/tensor/activation.h"
 #include "engine/tensor/packed.h"
+#include "engine/tensor/routing.h"
 
 namespace tandem::host {
 
@@ -83,7 +83,7 @@ struct GluArgs {
   const float *gate, *up;
   float* y;
   int64_t count;
-  bool gelu;  // else silu
+  Activation activation;
   bool round_f16;
 };
 

@@ -85,7 +85,8 @@ void glu(const GluArgs& given) {
   const GluArgs args = given;
   for (int64_t i = 0; i < args.count; i += 16) {
     const int64_t left = args.count - i;
-    const Lanes g = load_upto(args.gate + i, left, 0), t = args.gelu ? slope_of_gelu(g) : g;
+    const Lanes g = load_upto(args.gate + i, left, 0);
+    const Lanes t = args.activation == Activation::gelu_tanh ? slope_of_gelu(g) : g;
     Lanes v = g / (all(1.0f) + exp(-t)) * load_upto(args.up + i, left, 0);
     if (args.round_f16) v = round_f16(v);
     store_upto(args.y + i, v, left);

@@ -4,8 +4,8 @@
 
 #include <thread>
 
+#include "engine/device/step_waits.h"
 #include "sync/clock.h"
-#include "sync/error.h"
 
 namespace tandem::opencl {
 
@@ -22,10 +22,7 @@ sync::WaitReport wait_for_event(const cl::Event& event, std::chrono::millisecond
     const auto waited = Clock::now() - begin;
     if (waited < kPolled) polled = seconds(waited);
     if (status == CL_COMPLETE) return {seconds(waited), polled};
-    if (waited > deadline) {
-      throw Error("the device did not finish within " + std::to_string(deadline.count()) + " ms", object,
-                  "A step may wait for a flag that nobody raises, or there is more to do than that");
-    }
+    if (waited > deadline) throw did_not_finish(deadline, object);
     if (waited < kPolled) {
       sched_yield();
     } else {

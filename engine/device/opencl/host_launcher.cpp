@@ -27,10 +27,7 @@ void HostLauncher::launch(std::shared_ptr<Prepared> program, std::span<const syn
 void HostLauncher::finish(std::chrono::milliseconds deadline) {
   const bool ended = thread_.drain(deadline);
   std::lock_guard lock(mutex_);
-  if (!ended) {
-    throw Error("the device did not finish within " + std::to_string(deadline.count()) + " ms",
-                id_ + ", step '" + running_ + "'", "A step may wait for a flag that nobody raises");
-  }
+  if (!ended) throw did_not_finish(deadline, id_ + ", step '" + running_ + "'");
   if (const std::string failure = failure_.take(); !failure.empty()) throw Error("a program failed", id_, failure);
 }
 

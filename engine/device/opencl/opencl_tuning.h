@@ -15,10 +15,11 @@ struct Tuning {
 };
 std::unique_ptr<Device> open_device_tuned(int index, const DeviceOptions& options, const Tuning& tuning);
 
-// Every buffer, queue, program and kernel alive holds one reference to it.
+// Every buffer, queue, program and kernel alive holds one reference to it: tests look whether a closed device left any.
 const cl::Context& context_of(const Device& device);
 
-// Lists that a resident kernel took over without a launch (--sync doorbell); 0 for a device without lists.
+// Lists that a resident kernel took over without a launch (--sync doorbell); 0 for a device without lists. Results are
+// the same either way: tests ask whether it happened at all.
 uint32_t posted_lists(const Device& device);
 
 }  // namespace tandem::opencl

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "engine/device/operators/expert_lists.h"
-#include "engine/tensor/choice_row.h"
+#include "engine/tensor/routing.h"
 
 namespace tandem {
 

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cmath>
+#include <numbers>
+
 #include "engine/device/operators/view.h"
 #include "engine/tensor/activation.h"
 
@@ -22,6 +25,12 @@ struct Glu {
     Features all{Feature::activation};
     if (activation == Activation::gelu_tanh) all.add(Feature::gelu);
     return all;
+  }
+  // activation(gate), in double precision.
+  double activated(double gate) const {
+    if (activation == Activation::silu) return gate / (1 + std::exp(-gate));
+    const double u = std::sqrt(2 / std::numbers::pi) * (gate + 0.044715 * gate * gate * gate);
+    return gate / (1 + std::exp(-2 * u));  // gate / 2 * (1 + tanh(u)), which loses every digit where tanh is -1
   }
   double flops() const { return 5.0 * S * rows * I; }
   template <typename Self>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/device/operators/view.h"
-#include "engine/tensor/gating.h"
+#include "engine/tensor/routing.h"
 
 namespace tandem {
 

@@ -34,10 +34,7 @@ void Launcher::launch(std::vector<Job> jobs) {
 void Launcher::finish(std::chrono::milliseconds deadline) {
   const bool ended = thread_.drain(deadline);
   std::lock_guard lock(mutex_);
-  if (!ended) {
-    throw Error("the device did not finish within " + std::to_string(deadline.count()) + " ms",
-                handle_.id() + ", step '" + running_ + "'", "A step may wait for a flag that nobody raises");
-  }
+  if (!ended) throw did_not_finish(deadline, handle_.id() + ", step '" + running_ + "'");
   if (const std::string failure = failure_.take(); !failure.empty())
     throw Error("a program failed", handle_.id(), failure);
 }
@@ -176,7 +173,9 @@ bool Launcher::wait_for_end(const Flying& oldest, std::chrono::milliseconds dead
   if (oldest.fence) {
     const auto nanoseconds =
         static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(deadline).count());
-    check(vkWaitForFences(handle_.device(), 1, &oldest.fence.get(), VK_TRUE, nanoseconds), "vkWaitForFences", object);
+    const VkResult code = vkWaitForFences(handle_.device(), 1, &oldest.fence.get(), VK_TRUE, nanoseconds);
+    if (code == VK_TIMEOUT) throw did_not_finish(deadline, object);
+    check(code, "vkWaitForFences", object);
     return false;
   }
   auto ended = [&] { return timeline_.reached(oldest.value, object); };

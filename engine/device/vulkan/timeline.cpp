@@ -1,5 +1,7 @@
 #include "engine/device/vulkan/timeline.h"
 
+#include "engine/device/step_waits.h"
+
 namespace tandem::vulkan {
 namespace {
 
@@ -36,7 +38,9 @@ VkResult Timeline::wait(uint64_t value, std::chrono::milliseconds deadline) cons
 }
 
 void Timeline::wait(uint64_t value, std::chrono::milliseconds deadline, const std::string& object) const {
-  check(wait(value, deadline), "vkWaitSemaphores", object);
+  const VkResult code = wait(value, deadline);
+  if (code == VK_TIMEOUT) throw did_not_finish(deadline, object);
+  check(code, "vkWaitSemaphores", object);
 }
 
 }  // namespace tandem::vulkan

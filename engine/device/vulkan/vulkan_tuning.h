@@ -19,6 +19,6 @@ struct Tuning {
 };
 std::unique_ptr<Device> open_device_tuned(int index, const DeviceOptions& options, const Tuning& tuning);
 
-bool validation_layers_present();
+bool validation_layers_present();  // tests run with them where they are installed (Tuning::messages)
 
 }  // namespace tandem::vulkan

@@ -27,3 +27,18 @@ void append(std::string& text, char32_t code_point);
 std::string masked(std::string_view bytes, char stand_in);
 
 }  // namespace tandem::utf8
+
+namespace tandem {
+
+// Text of tokens that come one by one: passes on only whole UTF-8 characters: bytes of an unfinished one wait for the
+// rest. flush() gives what is left, invalid bytes replaced by U+FFFD.
+class Utf8Stream {
+ public:
+  std::string push(std::string_view bytes);
+  std::string flush();
+
+ private:
+  std::string pending_;
+};
+
+}  // namespace tandem

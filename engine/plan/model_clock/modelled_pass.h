@@ -28,7 +28,7 @@ struct ModelledPass {
   ModelRun run;
 };
 
-// What strategies that put experts on the NPU are told on the clock (NPUMoE, engine/plan/expert_request.h).
+// What strategies that put experts on the NPU are told on the clock (NPUMoE, engine/plan/plan_request.h).
 struct ModelledExperts {
   ExpertRules rules;
   std::optional<RoutingCounts> counts;  // what was counted; absent: every expert is as likely as the others

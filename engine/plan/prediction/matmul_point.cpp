@@ -1,7 +1,9 @@
 #include "engine/plan/prediction/matmul_point.h"
 
 #include <map>
+#include <utility>
 
+#include "engine/plan/prediction/statistics.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -54,6 +56,11 @@ double weight_bytes(const MatMulPoint& point) {
 
 double flops(const MatMulPoint& point) {
   return 2.0 * static_cast<double>(point.S) * static_cast<double>(point.K) * static_cast<double>(point.rows);
+}
+
+MeasuredSeconds spread_of(std::vector<double> seconds) {
+  const Distribution spread = summarise(std::move(seconds));
+  return {spread.p50, spread.min, spread.max, spread.count};
 }
 
 }  // namespace tandem

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "engine/device/operator.h"
 
@@ -36,6 +37,9 @@ struct MeasuredSeconds {
   int samples = 0;
   double spread() const { return median > 0 ? (most - least) / median : 0; }
 };
+
+// Median, least and most of some samples. Zeros without any.
+MeasuredSeconds spread_of(std::vector<double> seconds);
 
 // Was the device slower than usual while this was measured? More tokens than are bound by memory take no longer than
 // twice their half, and no longer than twice as many; a tenth is noise. Absent: not known. (A shared machine's core was

@@ -22,6 +22,7 @@ const Strategy tensor{
     .cuts_rows = true,
     .weighs = true,
     .weighs_attention = true,
+    .may_give_way = true,
     .tried_by_auto = true,
     .auto_needs = {.npu = true, .cutters = 2},
 };

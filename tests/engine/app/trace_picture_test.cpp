@@ -12,7 +12,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-Span span(const char* device, const char* name, const char* kind, double start, double end) {
+Span span(const char* device, const char* name, SpanKind kind, double start, double end) {
   Span made{device, name, start, end};
   made.kind = kind;
   made.device = device;
@@ -28,14 +28,14 @@ size_t count(const std::string& text, const std::string& what) {
 // A pass of 10 ms with four layers; the NPU waits once.
 Timeline four_layers() {
   Timeline timeline;
-  timeline.add(span("opencl:0", "token_embd", "embed", 1.0, 1.001));
+  timeline.add(span("opencl:0", "token_embd", SpanKind::other_operator, 1.0, 1.001));
   for (int layer = 0; layer < 4; ++layer) {
     const std::string name = "blk." + std::to_string(layer);
     const double start = 1.001 + 0.002 * layer;
-    timeline.add(span("opencl:0", (name + ".attn_norm").c_str(), "rms_norm", start, start + 0.001));
-    timeline.add(span("npu:0", (name + ".attn_qkv").c_str(), "matmul", start + 0.001, start + 0.002));
+    timeline.add(span("opencl:0", (name + ".attn_norm").c_str(), SpanKind::other_operator, start, start + 0.001));
+    timeline.add(span("npu:0", (name + ".attn_qkv").c_str(), SpanKind::matmul, start + 0.001, start + 0.002));
   }
-  timeline.add(span("npu:0", "before blk.0.attn_qkv", "wait", 1.0, 1.002));
+  timeline.add(span("npu:0", "before blk.0.attn_qkv", SpanKind::wait, 1.0, 1.002));
   timeline.add({kPassTrack, "layer", 1.0, 1.010});
   return timeline;
 }
@@ -60,8 +60,8 @@ TEST(TracePicture, draws_to_scale) {
 
 TEST(TracePicture, shows_the_last_pass_alone_and_nothing_that_was_modelled) {
   Timeline timeline = four_layers();
-  timeline.add(span("opencl:0", "blk.0.other", "matmul", 2.0, 2.002));
-  Span modelled = span("npu:0", "modelled", "matmul", 2.0, 2.001);
+  timeline.add(span("opencl:0", "blk.0.other", SpanKind::matmul, 2.0, 2.002));
+  Span modelled = span("npu:0", "modelled", SpanKind::matmul, 2.0, 2.001);
   modelled.modelled = true;
   timeline.add(modelled);
   timeline.add({kPassTrack, "gpu-only", 2.0, 2.002});

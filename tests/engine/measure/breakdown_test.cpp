@@ -50,8 +50,8 @@ TEST(TimelinePass, has_one_span_a_launch_with_the_work_on_the_first_of_each_oper
     if (span.track == "gpu") flops.push_back(span.flops);
   }
   EXPECT_THAT(flops, ElementsAre(100, 0, 200, 200));
-  EXPECT_EQ(find(timeline, "gpu", "a2")->kind, "softmax");
-  EXPECT_EQ(find(timeline, "npu", "b")->kind, "add");
+  EXPECT_EQ(find(timeline, "gpu", "a2")->what, "softmax");
+  EXPECT_EQ(find(timeline, "npu", "b")->what, "add");
   EXPECT_EQ(timeline.spans().back().track, kPassTrack);
 }
 
@@ -79,9 +79,9 @@ TEST(TimelinePass, a_device_that_measures_whole_steps_has_one_span_of_each_with_
   const Timeline timeline = timeline_of(spans);
   const Span* first = find(timeline, "gpu", "a1 .. a2");
   ASSERT_NE(first, nullptr);
-  EXPECT_EQ(first->kind, "several");
+  EXPECT_EQ(first->what, "several");
   EXPECT_EQ(first->flops, 300);
-  EXPECT_EQ(find(timeline, "gpu", "c")->kind, "softmax");
+  EXPECT_EQ(find(timeline, "gpu", "c")->what, "softmax");
 }
 
 const BreakdownLine& line(const Breakdown& breakdown, const std::string& device, const std::string& what) {
@@ -135,7 +135,7 @@ TEST(Breakdown, leaves_out_modelled_time_that_names_its_device) {
   Timeline timeline;
   Span modelled{"npu (model clock)", "b", 10.5, 10.6, 1, 1, 0, true};
   modelled.device = "npu";
-  modelled.kind = "add";
+  modelled.what = "add";
   timeline.add(modelled);
   add_pass(timeline, three_steps(), measured(), 10.0, 11.1);
   EXPECT_NEAR(line(break_down(timeline), "npu", "add").seconds, 0.3, 1e-9);

@@ -14,6 +14,7 @@ ProfileRow row(const char* device, const char* kind, int64_t S, double flops, do
   ProfileRow r{device, kind, ""};
   r.S = S;
   r.flops = flops;
+  r.attention = r.kind == "attention";
   r.seconds = {2 * least, least, 3 * least, 7};
   return r;
 }

@@ -18,7 +18,7 @@ Timeline timeline(std::initializer_list<Span> spans) {
   Timeline made;
   for (Span span : spans) {
     span.device = span.track;
-    if (span.kind.empty()) span.kind = "matmul";
+    if (span.kind == SpanKind::none) span.kind = SpanKind::matmul;
     made.add(std::move(span));
   }
   return made;
@@ -45,7 +45,7 @@ TEST_F(PredictionCheck, sets_each_kind_and_shape_beside_the_median_of_the_runs) 
                      {"npu:0", "b", 10, 10 + b},
                      {"npu:0", "c", 20, 23},
                      {"npu:0", "c", 23, 25},
-                     {"npu:0", "kv", 25, 26, 0, 0, 0, false, "kv_append"}});
+                     {"npu:0", "kv", 25, 26, 0, 0, 0, false, SpanKind::other_operator}});
   };
   const std::vector<Timeline> runs = {run(4, 3), run(1, 3), run(1, 9)};
   const auto rows = check_predictions(plan_, prediction_, runs);
@@ -75,7 +75,7 @@ TEST_F(PredictionCheck, takes_spans_of_one_name_for_operators_of_that_name_in_tu
 
 TEST_F(PredictionCheck, compares_whole_steps_where_a_device_times_no_operators) {
   const std::vector<Timeline> runs = {
-      timeline({{"npu:0", "a", 0, 2}, {"npu:0", plan_.steps[1].name(), 2, 14, 0, 0, 0, false, kSeveral}})};
+      timeline({{"npu:0", "a", 0, 2}, {"npu:0", plan_.steps[1].name(), 2, 14, 0, 0, 0, false, SpanKind::several}})};
   const auto rows = check_predictions(plan_, prediction_, runs);
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[1].kind, kSeveral);
@@ -86,7 +86,7 @@ TEST_F(PredictionCheck, compares_whole_steps_where_a_device_times_no_operators) 
 TEST_F(PredictionCheck, looks_at_no_other_time) {
   Timeline run = timeline({{"npu:0", "a", 0, 2}});
   Span wait{"waits of npu:0", "before b", 2, 3}, modelled{"npu:0 (model clock)", "a", 0, 9};
-  wait.kind = "wait";
+  wait.kind = SpanKind::wait;
   wait.device = modelled.device = "npu:0";
   modelled.modelled = true;
   run.add(wait);

@@ -8,7 +8,7 @@
 #include "engine/device/npu/npu_device.h"
 #include "engine/measure/cold_run.h"
 #include "engine/measure/profile_grid.h"
-#include "engine/measure/spread.h"
+#include "engine/plan/prediction/matmul_point.h"
 #include "sync/error.h"
 #include "tests/support/scratch_folder.h"
 
@@ -126,6 +126,22 @@ TEST_F(Profiling, keeps_points_by_device_with_all_that_they_depend_on) {
   EXPECT_THAT(key_of(npu(), points[1].point), ::testing::MatchesRegex("npu:0\\|.*\\|matmul f16 S8 K64 rows 256 both"));
 }
 
+// 8 heads of 64 values and 4 of 128 make as many multiplications of as many bytes.
+TEST_F(Profiling, tells_attention_with_other_heads_apart) {
+  Attention many;
+  many.S = 1;
+  many.heads = 8;
+  many.positions = slot(1);
+  many.positions.as<int32_t>()[0] = 100;
+  many.cache = {KvType::f16, 8, 64, 64, 256, {}, {}};
+  Attention wide = many;
+  wide.heads = wide.cache.kv_heads = 4;
+  wide.cache.head_dim = wide.cache.head_dim_v = 128;
+  EXPECT_EQ(work({"many", many}).flops, work({"wide", wide}).flops);
+  EXPECT_EQ(work({"many", many}).bytes, work({"wide", wide}).bytes);
+  EXPECT_NE(Measurer::other_key(*devices_[0], {"many", many}), Measurer::other_key(*devices_[0], {"wide", wide}));
+}
+
 TEST(looks_slowed, is_what_takes_longer_than_twice_its_half_or_than_twice_the_tokens) {
   EXPECT_FALSE(looks_slowed(2.1, 1, {})) << "a tenth is noise";
   EXPECT_TRUE(looks_slowed(2.3, 1, {}));
@@ -230,7 +246,7 @@ TEST_F(Profiling, few_tokens_are_timed_after_the_rest_of_the_pass) {
 
 TEST(ColdRun, times_from_the_first_operators_start_to_the_last_ones_end_on_its_device) {
   Timeline timeline;
-  const auto span = [&](const char* device, const char* kind, double start, double end) {
+  const auto span = [&](const char* device, SpanKind kind, double start, double end) {
     Span span;
     span.start_seconds = start;
     span.end_seconds = end;
@@ -238,10 +254,10 @@ TEST(ColdRun, times_from_the_first_operators_start_to_the_last_ones_end_on_its_d
     span.device = device;
     timeline.add(span);
   };
-  span("npu:0", "wait", 1, 2);
-  span("npu:0", "matmul", 2, 5);
-  span("npu:0", "matmul", 6, 9);
-  span("opencl:0", "matmul", 1, 20);
+  span("npu:0", SpanKind::wait, 1, 2);
+  span("npu:0", SpanKind::matmul, 2, 5);
+  span("npu:0", SpanKind::matmul, 6, 9);
+  span("opencl:0", SpanKind::matmul, 1, 20);
   EXPECT_EQ(seconds_on(timeline, "npu:0"), 7);
   EXPECT_EQ(seconds_on(timeline, "host"), 0);
 }

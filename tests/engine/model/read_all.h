@@ -25,7 +25,6 @@ inline uint64_t read_all(const GgufFile& file) {
       }
     };
     attempt([&] { return file.get_uint(key).value(); });
-    attempt([&] { return static_cast<uint64_t>(file.get_int(key).value()); });
     attempt([&] { return file.get_float(key).value() > 0 ? 1 : 0; });
     attempt([&] { return file.get_bool(key).value() ? 1 : 0; });
     attempt([&] { return file.get_string(key).value().size(); });

@@ -64,7 +64,7 @@ PassSpans spans_of(const Plan& plan, const std::function<double(int device, cons
 class Planning : public ::testing::Test {
  protected:
   Planner planner(const std::string& plan, PlannerOptions options = {}) {
-    options.plan = plan;
+    options.plan = chosen_strategy(plan);
     return Planner(PlannedModel{model_, activations_, devices_}, std::move(options), cache_);
   }
   static std::vector<std::unique_ptr<Device>> idle_devices() {
@@ -199,7 +199,7 @@ TEST(PlanningOfManyLayers, chooses_by_few_layers_what_is_the_best_of_all) {
         return device == 0 ? each : each * npu_per_gpu;
       };
       for (const char* strategy : {"rows", "tensor"}) {
-        const Plan plan = planner.make(strategy, batch, 0);
+        const Plan plan = planner.make(find_strategy(strategy), batch, 0);
         planner.learn(plan, batch, 0, spans_of(plan, seconds), 1e-3, 0.01);
       }
       const auto predicted = [&](const Plan& plan) {
@@ -208,7 +208,7 @@ TEST(PlanningOfManyLayers, chooses_by_few_layers_what_is_the_best_of_all) {
       const Plan plan = planner.plan_for(batch, 0);
       chosen.insert(plan.name);
       for (const char* other : {"gpu-only", "layer", "rows", "tensor", "staggered"})
-        EXPECT_LE(predicted(plan), 1.02 * predicted(planner.make(other, batch, 0)))
+        EXPECT_LE(predicted(plan), 1.02 * predicted(planner.make(find_strategy(other), batch, 0)))
             << plan.name << " against " << other << ", " << batch.S << " tokens, " << npu_per_gpu;
     }
   }
@@ -272,7 +272,7 @@ TEST_F(Planning, makes_plans_anew_as_the_context_grows_and_fewer_the_deeper_it_i
 TEST_F(Planning, gives_the_npu_the_share_that_the_user_names) {
   PlannerOptions options;
   options.split = {0.8};  // of 320 rows of the vocabulary, 5 panels: 4
-  const auto rows = rows_of(planner("rows", options).make("rows", {1, 1}, 0), "output");
+  const auto rows = rows_of(planner("rows", options).make(find_strategy("rows"), {1, 1}, 0), "output");
   EXPECT_EQ(rows[0], 64);
   EXPECT_EQ(rows[1], 256);
 }

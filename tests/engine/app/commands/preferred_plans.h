@@ -7,15 +7,10 @@
 #include <map>
 #include <string>
 
+#include "engine/plan/strategy.h"
 #include "tests/engine/app/commands/whole.h"
 
 namespace tandem::testing {
-
-inline const std::vector<std::string>& plans_to_choose_from() {
-  static const std::vector<std::string> names = {"gpu-only",  "layer",    "rows",     "tensor",
-                                                 "staggered", "sequence", "host-only"};
-  return names;
-}
 
 // kept: what a run with these devices has kept. of_phase: the plan of passes of "single", "few" and "many" tokens.
 inline void prefer(json& kept, const std::map<std::string, std::string>& of_phase) {
@@ -26,8 +21,9 @@ inline void prefer(json& kept, const std::map<std::string, std::string>& of_phas
     ++found;
     value = json::object();
     for (const auto& [phase, wanted] : of_phase) {
-      for (const std::string& name : plans_to_choose_from())
-        value[phase + " " + name] = {name == wanted ? 0 : kFar, kOften};
+      for (const Strategy& strategy : strategies()) {
+        if (strategy.tried_by_auto) value[phase + " " + strategy.name] = {strategy.name == wanted ? 0 : kFar, kOften};
+      }
     }
   }
   ASSERT_EQ(found, 1) << "one set of devices has run";

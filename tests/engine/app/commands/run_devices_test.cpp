@@ -252,6 +252,8 @@ TEST_P(RunGpu, ends_with_an_error_where_a_program_takes_longer_than_the_deadline
     const Ended late = tandem(run + Arguments{"--deadline", "0.001", "--sync", policy});
     EXPECT_EQ(late.status, 1) << policy;
     EXPECT_THAT(late.err, HasSubstr("flag '" + gpu_ + " done'")) << policy;
+    EXPECT_THAT(late.err, HasSubstr("passed its deadline")) << policy;
+    EXPECT_THAT(late.err, HasSubstr("--deadline")) << policy;
   }
 }
 

@@ -49,7 +49,8 @@ TEST_F(HostDeviceTest, launches_run_in_order_and_raise_their_flags) {
   const Operator op = add_ones();
   const auto program = device->prepare({&op, 1});
   for (uint32_t i = 1; i <= 5; ++i) launch_one(*device, *program, {}, {flag, i});
-  sync::make_waiter(sync::Policy::blocking)->wait(flag, 5, {.step = "add", .device = "host", .block = {}});
+  sync::make_waiter(sync::Policy::blocking)
+      ->wait(flag, 5, {.step = "add", .device = "host", .advice = {}, .block = {}});
   EXPECT_EQ(slot.as<float>()[3], 5.0f);
 }
 

@@ -11,7 +11,7 @@
 
 #include "engine/model/gguf.h"
 #include "engine/model/tokenizer.h"
-#include "engine/model/tokenizer/utf8_stream.h"
+#include "engine/model/tokenizer/utf8.h"
 #include "tests/support/data.h"
 #include "tests/support/requirements.h"
 

@@ -6,7 +6,6 @@
 
 #include "engine/model/tokenizer.h"
 #include "engine/model/tokenizer/byte_map.h"
-#include "engine/model/tokenizer/utf8_stream.h"
 
 namespace tandem {
 namespace {

@@ -6,7 +6,6 @@
 #include <functional>
 
 #include "engine/plan/prediction/matmul_prediction.h"
-#include "engine/plan/prediction/token_interpolation.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -134,29 +133,6 @@ TEST(MatMulPrediction, of_a_gpu_has_rates_for_each_weight_format_with_enough_poi
   EXPECT_FALSE(prediction.knows(unknown)) << "one token alone does not show a rate";
   EXPECT_THROW(prediction.seconds(unknown), Error);
   EXPECT_THROW(MatMulPrediction::fit(DeviceKind::gpu, std::vector<MeasuredPoint>{points.back()}), Error);
-}
-
-TEST(TokenInterpolation, is_linear_between_two_sizes_and_asks_for_no_other) {
-  const std::vector<int64_t> sizes = {1, 8, 32, 64};
-  std::vector<int64_t> asked;
-  const auto seconds = [&](int64_t S) {
-    asked.push_back(S);
-    return S == 32 ? 10.0 : 26.0;
-  };
-  // 44 is 12 of the 32 steps from 32 to 64: 10 + (26 - 10) * 12 / 32 = 16
-  EXPECT_DOUBLE_EQ(interpolate_tokens(sizes, 44, seconds), 16);
-  EXPECT_THAT(asked, ::testing::UnorderedElementsAre(32, 64));
-  asked.clear();
-  EXPECT_DOUBLE_EQ(interpolate_tokens(sizes, 32, seconds), 10);
-  EXPECT_THAT(asked, ::testing::ElementsAre(32));
-}
-
-TEST(TokenInterpolation, goes_on_beyond_the_sizes) {
-  const auto seconds = [](int64_t S) { return 5.0 + 2 * static_cast<double>(S); };
-  const std::vector<int64_t> sizes = {4, 16, 32}, one = {16};
-  EXPECT_DOUBLE_EQ(interpolate_tokens(sizes, 100, seconds), 205);
-  EXPECT_DOUBLE_EQ(interpolate_tokens(sizes, 1, seconds), 13) << "what 4 tokens cost";
-  EXPECT_DOUBLE_EQ(interpolate_tokens(one, 32, seconds), 74) << "37 for 16";
 }
 
 }  // namespace

@@ -1,0 +1,23 @@
+// What the commands of the table (engine/app/command_line.cpp) add to the command line: each is in the file of its
+// name, and what the commands that run a model add in session_commands.cpp. Others, which tests or commands call, have
+// headers.
+#pragma once
+
+#include "engine/app/command.h"
+
+namespace tandem::app {
+
+void add_run(CLI::App& app, Action& action);
+void add_eval(CLI::App& app, Action& action);
+void add_bench(CLI::App& app, Action& action);
+void add_plan(CLI::App& app, Action& action);
+void add_profile(CLI::App& app, Action& action);
+void add_calibrate(CLI::App& app, Action& action);
+
+void add_devices(CLI::App& app, Action& action);
+void add_info(CLI::App& app, Action& action);
+void add_make_moe(CLI::App& app, Action& action);
+void add_make_random(CLI::App& app, Action& action);
+void add_warm(CLI::App& app, Action& action);
+
+}  // namespace tandem::app
