@@ -1,5 +1,7 @@
 #include "engine/measure/measurement_store.h"
 
+#include <nlohmann/json.hpp>
+
 namespace tandem {
 namespace {
 

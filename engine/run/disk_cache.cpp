@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "engine/device/gpu/kept_file.h"
 #include "sync/error.h"
@@ -24,7 +25,7 @@ nlohmann::json parsed(const std::string& text) {
 
 nlohmann::json values_of(const std::string& path) {
   try {
-    if (std::filesystem::exists(path)) return parsed(read_json_file(path, "measurements"));
+    if (!path.empty() && std::filesystem::exists(path)) return parsed(read_json_file(path, "measurements"));
   } catch (const std::exception& error) {
     spdlog::info("measurements on disk are unreadable and will be made anew: {}: {}", path, error.what());
   }
@@ -33,9 +34,10 @@ nlohmann::json values_of(const std::string& path) {
 
 }  // namespace
 
-DiskCache::DiskCache(std::string path) : path_(std::move(path)) {
-  if (!path_.empty()) values_ = values_of(path_);
-}
+DiskCache::DiskCache(std::string path)
+    : path_(std::move(path)), values_(std::make_unique<nlohmann::json>(values_of(path_))) {}
+
+DiskCache::~DiskCache() = default;
 
 std::string DiskCache::default_path() {
   const std::string folder = gpu::default_cache_folder();
@@ -43,23 +45,23 @@ std::string DiskCache::default_path() {
 }
 
 std::optional<nlohmann::json> DiskCache::value(const std::string& key) const {
-  const auto found = values_.find(key);
-  return found == values_.end() ? std::nullopt : std::optional(*found);
+  const auto found = values_->find(key);
+  return found == values_->end() ? std::nullopt : std::optional(*found);
 }
 
 void DiskCache::for_each(std::string_view prefix, const std::function<void(const nlohmann::json&)>& take) const {
-  for (const auto& [key, value] : values_.items()) {
+  for (const auto& [key, value] : values_->items()) {
     if (key.starts_with(prefix)) take(value);
   }
 }
 
 void DiskCache::set(const std::string& key, nlohmann::json value) {
-  values_[key] = std::move(value);
+  (*values_)[key] = std::move(value);
   changed_.insert(key);
 }
 
 void DiskCache::forget(const std::string& key) {
-  values_.erase(key);
+  values_->erase(key);
   changed_.erase(key);
 }
 
@@ -68,7 +70,7 @@ void DiskCache::save() const noexcept {
   try {
     std::filesystem::create_directories(std::filesystem::path(path_).parent_path());
     nlohmann::json values = values_of(path_);
-    for (const std::string& key : changed_) values[key] = values_.at(key);
+    for (const std::string& key : changed_) values[key] = values_->at(key);
     write_whole_file(path_, nlohmann::json{{"format", kFormat}, {"values", std::move(values)}}.dump(1));
     changed_.clear();
   } catch (const std::exception& error) {

@@ -6,7 +6,8 @@
 #pragma once
 
 #include <functional>
-#include <nlohmann/json.hpp>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <set>
 #include <string>
@@ -18,6 +19,7 @@ namespace tandem {
 class DiskCache {
  public:
   explicit DiskCache(std::string path);  // "": nothing is kept
+  ~DiskCache();
   static std::string default_path();     // ${XDG_CACHE_HOME:-~/.cache}/tandem/measured.json
 
   std::optional<nlohmann::json> value(const std::string& key) const;  // of any type
@@ -29,7 +31,7 @@ class DiskCache {
 
  private:
   std::string path_;
-  nlohmann::json values_ = nlohmann::json::object();
+  const std::unique_ptr<nlohmann::json> values_;  // behind a pointer: whoever includes an engine would compile the library
   mutable std::set<std::string> changed_;  // keys to be saved
 };
 

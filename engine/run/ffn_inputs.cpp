@@ -1,20 +1,21 @@
 #include "engine/run/ffn_inputs.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <utility>
+#include <variant>
 
 #include "engine/graph/activations.h"
 #include "engine/graph/decoder.h"
-#include "engine/model/layer_names.h"
 #include "sync/error.h"
 #include "sync/waiter.h"
 
 namespace tandem {
 namespace {
 
-// A pass of so many tokens, cut behind each layer's ffn_norm and behind the layer.
+// A pass of so many tokens, cut behind the norm before each layer's feed-forward network and behind the layer.
 struct Pass {
   std::unique_ptr<Program> embedding;
   std::vector<std::unique_ptr<Program>> before, behind;  // one a layer
@@ -96,13 +97,21 @@ class Reading {
     pass.embedding = take_until(next_layer());
     while (begin != all.end()) {
       const auto end = next_layer();
-      const auto norm =
-          std::find_if(begin, end, [](const Operator& op) { return name_in_layer(op.name) == "ffn_norm"; });
-      TANDEM_CHECK(norm != end, "every layer has a norm before its feed-forward network");
-      pass.before.push_back(take_until(norm + 1));
+      pass.before.push_back(take_until(behind_the_last_norm(begin, end)));
       pass.behind.push_back(take_until(end));
     }
     return pass;
+  }
+
+  // Of a layer's norms into this buffer the one before attention comes first, the feed-forward network's last.
+  using At = std::vector<Operator>::const_iterator;
+  At behind_the_last_norm(At begin, At end) const {
+    const auto norm = std::find_if(std::reverse_iterator(end), std::reverse_iterator(begin), [&](const Operator& op) {
+      const auto* norm = std::get_if<RmsNorm>(&op.body);
+      return norm != nullptr && norm->y == buffers_.normed;
+    });
+    TANDEM_CHECK(norm.base() != begin, "every layer has a norm before its feed-forward network");
+    return norm.base();
   }
 
   void execute(Program& program) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <tuple>
 #include <utility>
 
@@ -50,8 +51,8 @@ std::vector<std::string> classes_of(const PassKind& kind) {
 }
 
 // What the predicted time of an operator depends on, to be asked for once: planners ask the same again and again. Heads
-// and their widths count by the bytes and multiplications they make, as in the formula; a soft cap's few operations on
-// each score are in neither.
+// and their widths count by the bytes and multiplications they make, as in the formula; a soft cap, which is in neither,
+// by the class. The last is whether another device reads beside a matmul, or whether an attention has a cap.
 using Asked = std::tuple<int, size_t, PackedKind, int64_t, int64_t, int64_t, int64_t, int64_t, bool>;
 
 // What a format has beyond its kind and group.
@@ -86,7 +87,7 @@ Asked asked(int device, const TimedOperator& timed) {
           timed.past,
           static_cast<int64_t>(each.bytes),
           static_cast<int64_t>(each.flops),
-          false};
+          attention != nullptr && attention->score.soft_cap > 0};
 }
 
 // Of a device's spans, those of each operator of each step together.

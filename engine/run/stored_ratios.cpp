@@ -1,6 +1,7 @@
 #include "engine/run/stored_ratios.h"
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 namespace tandem {
 namespace {

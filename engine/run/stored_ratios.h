@@ -5,7 +5,7 @@
 // damaged, or edited.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "engine/plan/prediction/pooled_ratios.h"
 

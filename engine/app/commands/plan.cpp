@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 #include "engine/app/command.h"
 #include "engine/app/commands/open_engine.h"

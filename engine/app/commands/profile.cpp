@@ -1,6 +1,7 @@
 #include "engine/app/commands/profile.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 

@@ -44,8 +44,10 @@ std::vector<std::string> classes_of(const TimedOperator& timed) {
   } else {
     if (const auto* grouped = std::get_if<GroupedMatMul>(&timed.op.body))
       levels.push_back(kind += " " + to_string(grouped->w.format));
+    const auto* attention = std::get_if<Attention>(&timed.op.body);
+    if (attention != nullptr && attention->score.soft_cap > 0) levels.push_back(kind += " capped");
     levels.push_back(kind += tokens);
-    if (std::holds_alternative<Attention>(timed.op.body))
+    if (attention != nullptr)
       levels.push_back(kind + " from " + std::to_string(timed.past < 128 ? 0 : up_to(timed.past)));
   }
   return levels;

@@ -5,9 +5,9 @@
 //
 // flops of a matmul are those of whole panels and of the tokens it has and two more, which unpacking the weights
 // costs. The class of a matmul is its weights' format, its tokens up to the next power of two, whether another device
-// reads memory meanwhile (few tokens), and the size of its weights by powers of four; of attention also the depth. What
-// was not seen is taken to be like what is most like it (engine/plan/prediction/pooled_ratios.h): a second model of a
-// known format is known.
+// reads memory meanwhile (few tokens), and the size of its weights by powers of four; of attention also the depth, and
+// whether its scores have a soft cap. What was not seen is taken to be like what is most like it
+// (engine/plan/prediction/pooled_ratios.h): a second model of a known format is known.
 //
 // Contract: a value; pure. Rates that are wrong by a factor at the start are right after the first pass.
 #pragma once

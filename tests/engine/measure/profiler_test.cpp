@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "engine/device/host/host_device.h"
 #include "engine/device/npu/npu_device.h"
 #include "engine/measure/cold_run.h"

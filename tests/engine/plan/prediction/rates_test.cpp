@@ -125,6 +125,20 @@ TEST(ClassesOf, operators_are_their_format_tokens_and_size) {
   EXPECT_EQ(of(3, 64, 64, true), "matmul f16 S4 beside 4^6");
 }
 
+TEST(ClassesOf, attention_is_its_tokens_its_depth_and_whether_scores_are_capped) {
+  Attention op;
+  op.S = 3;
+  const auto of = [&](int64_t past) {
+    const Operator whole{"attention", op};
+    return classes_of({whole, past});
+  };
+  EXPECT_EQ(of(100).back(), "attention S4 from 0");
+  EXPECT_EQ(of(200).back(), "attention S4 from 256");
+  op.score.soft_cap = 50;
+  EXPECT_EQ(of(200).back(), "attention capped S4 from 256");
+  EXPECT_EQ(of(200).at(1), "attention") << "a first guess is what attention without a cap takes";
+}
+
 using Lengths = std::vector<int64_t>;
 
 TEST(CutPieces, what_fits_is_one) {
