@@ -104,6 +104,13 @@ std::map<std::pair<int, int>, OperatorTime> by_operator(std::span<const StepSpan
   return times;
 }
 
+// What a pass showed of operators for which the same is predicted.
+struct Seen {
+  std::vector<std::string> classes;
+  double bare_seconds = 0;
+  std::vector<double> ratios;
+};
+
 // Seconds of [start, end) in which one of the spans was at work; they are in order.
 double overlap(std::span<const StepSpan> spans, double start, double end) {
   double sum = 0;
@@ -187,7 +194,7 @@ void MachineRates::learn_alone(size_t device, const Operator& op, double seconds
 void MachineRates::learn_operators(const Plan& plan, const PassSpans& spans, double weight) {
   for (size_t d = 0; d < spans.size(); ++d) {
     DeviceRates& rates = of_[d].rates;
-    std::map<std::vector<std::string>, std::vector<double>> ratios;
+    std::map<Asked, Seen> seen;  // of thirty layers' operators a few differ
     for (const auto& [at, time] : by_operator(spans[d])) {
       if (time.seconds <= 0) continue;
       double beside = 0;
@@ -200,11 +207,22 @@ void MachineRates::learn_operators(const Plan& plan, const PassSpans& spans, dou
                                                : std::span(&step.operators[static_cast<size_t>(at.second)], 1);
       const bool is_beside = beside > (time.end - time.start) / 2;
       double bare = 0;
-      for (const Operator& op : of) bare += prior_seconds(rates.prior(), {op, past_of(op).value_or(0), is_beside});
-      for (const Operator& op : of)
-        ratios[tandem::classes_of({op, past_of(op).value_or(0), is_beside})].push_back(time.seconds / bare);
+      std::vector<Seen*> alike;
+      for (const Operator& op : of) {
+        const TimedOperator timed{op, past_of(op).value_or(0), is_beside};
+        const auto [found, is_new] = seen.try_emplace(asked(static_cast<int>(d), timed));
+        if (is_new) found->second = {tandem::classes_of(timed), prior_seconds(rates.prior(), timed), {}};
+        bare += found->second.bare_seconds;
+        alike.push_back(&found->second);
+      }
+      for (Seen* each : alike) each->ratios.push_back(time.seconds / bare);
     }
-    for (auto& [classes, seen] : ratios) rates.ratios().learn(classes, median(std::move(seen)), weight);
+    std::map<std::vector<std::string>, std::vector<double>> ratios;
+    for (const auto& [asked, each] : seen) {
+      std::vector<double>& of_class = ratios[each.classes];
+      of_class.insert(of_class.end(), each.ratios.begin(), each.ratios.end());
+    }
+    for (auto& [classes, of_class] : ratios) rates.ratios().learn(classes, median(std::move(of_class)), weight);
   }
 }
 

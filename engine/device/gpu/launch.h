@@ -1,16 +1,16 @@
-// What an operator becomes on a GPU: a list of kernel launches, as plain values made by pure functions (lower_*.cpp)
-// and carried out by the OpenCL or the Vulkan runtime. Lowering is tested without any device.
+// What an operator becomes on a GPU: a list of kernel launches, plain values that are made by lowering
+// (engine/device/gpu/lower.h) and carried out by the OpenCL or the Vulkan runtime.
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
-#include "engine/device/device.h"
-#include "engine/device/operator.h"
+#include "engine/tensor/operand.h"
 
 namespace tandem::gpu {
 
@@ -26,52 +26,13 @@ using Arg = std::variant<BufferArg, int32_t, uint32_t, uint64_t, float>;
 struct KernelLaunch {
   std::string source;  // file stem in kernels/ and shaders/: "rms_norm_simd"
   std::string kernel;  // function name: the same stem unless a file holds several
-  std::string
-      options;  // this variant: "-DGROUP=32 -DSUPER=0 ...", build options or specialisation constants (constants())
+  std::string options;  // this variant: "-DGROUP=32 -DSUPER=0 ...", build options or specialisation constants
   std::vector<Arg> args;
   std::array<size_t, 3> global{1, 1, 1}, local{1, 1, 1};  // global is a multiple of local
   bool one_token = false;  // lower(): of an operator on one token, where a launch costs as much as the work
 };
 
-struct LoweringContext {
-  KernelFamily family = KernelFamily::simd;
-  bool shaders = false;  // of shaders/ (Vulkan), whose simd variants are cut otherwise than those of kernels/ (OpenCL)
-  int compute_units = 1;
-  size_t local_memory_bytes = 32768;
-  size_t max_work_group = 256;
-  int64_t vector_registers = 32;  // simd: how often 16 floats fit the vector registers (AVX-512 32, AVX2 8)
-  int64_t loop_budget = 0;        // loop iterations a work-item may run in total; 0: any number (lavapipe: 65,535)
-  int64_t max_buffer_bytes = 0;   // one kernel argument reaches no further; 0: any size
-};
-
-// What the kernels of kernels/ and of shaders/ compute.
-Support supports_features(const Operator& op);
-
 // The names and values of KernelLaunch::options.
 std::vector<std::pair<std::string, std::string>> constants(const std::string& options);
-
-// Error when the operator is malformed; the device's supports() has been asked before.
-std::vector<KernelLaunch> lower(const Operator& op, const LoweringContext& context);
-
-// One function per operator, each in its own lower_<operator>.cpp; lower() dispatches.
-std::vector<KernelLaunch> lower_matmul(const MatMul& op, const LoweringContext& context);
-KernelLaunch lower_matmul_simt(const MatMul& op, const LoweringContext& context);  // family simt, within reach
-std::vector<KernelLaunch> lower_embed(const Embed& op, const LoweringContext& context);
-std::vector<KernelLaunch> lower_rms_norm(const RmsNorm& op, const LoweringContext& context);
-std::vector<KernelLaunch> lower_rope(const Rope& op, const LoweringContext& context);
-std::vector<KernelLaunch> lower_kv_append(const KvAppend& op, const LoweringContext& context);
-std::vector<KernelLaunch> lower_attention(const Attention& op, const LoweringContext& context);
-std::vector<KernelLaunch> lower_glu(const Glu& op, const LoweringContext& context);
-std::vector<KernelLaunch> lower_add(const Add& op, const LoweringContext& context);
-std::vector<KernelLaunch> lower_bias(const Bias& op, const LoweringContext& context);
-std::vector<KernelLaunch> lower_scale(const Scale& op, const LoweringContext& context);
-std::vector<KernelLaunch> lower_softmax(const Softmax& op, const LoweringContext& context);
-std::vector<KernelLaunch> lower_argmax(const ArgMax& op, const LoweringContext& context);
-std::vector<KernelLaunch> lower_top_k(const TopK& op, const LoweringContext& context);
-std::vector<KernelLaunch> lower_route(const Route& op, const LoweringContext& context);
-std::vector<KernelLaunch> lower_expert_lists(const ExpertLists& op, const LoweringContext& context);
-std::vector<KernelLaunch> lower_grouped_matmul(const GroupedMatMul& op, const LoweringContext& context);
-std::vector<KernelLaunch> lower_expert_sum(const ExpertSum& op, const LoweringContext& context);
-std::vector<KernelLaunch> lower_copy(const Copy& op, const LoweringContext& context);
 
 }  // namespace tandem::gpu

@@ -1,6 +1,5 @@
-#include <sstream>
+#include "engine/device/gpu/lower.h"
 
-#include "engine/device/gpu/launch.h"
 #include "sync/error.h"
 
 namespace tandem::gpu {
@@ -47,17 +46,6 @@ std::vector<KernelLaunch> lower(const Operator& op, const LoweringContext& conte
   const bool one_token = tokens_of(op) == 1;
   for (KernelLaunch& launch : launches) launch.one_token = one_token;
   return launches;
-}
-
-std::vector<std::pair<std::string, std::string>> constants(const std::string& options) {
-  std::vector<std::pair<std::string, std::string>> macros;
-  std::istringstream words(options);
-  for (std::string word; words >> word;) {
-    TANDEM_CHECK(word.starts_with("-D"), "a kernel's options are macros alone: " + options);
-    const size_t equals = word.find('=');
-    macros.emplace_back(word.substr(2, equals - 2), equals == std::string::npos ? "" : word.substr(equals + 1));
-  }
-  return macros;
 }
 
 }  // namespace tandem::gpu

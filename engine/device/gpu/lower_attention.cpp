@@ -3,7 +3,7 @@
 // bits. Parts of an attention are one of the latter two launches each.
 #include <utility>
 
-#include "engine/device/gpu/launch.h"
+#include "engine/device/gpu/lower.h"
 #include "engine/device/gpu/lower_support.h"
 
 namespace tandem::gpu {

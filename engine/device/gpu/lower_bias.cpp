@@ -1,7 +1,7 @@
 // Bias: one launch over runs of every row.
 #include <utility>
 
-#include "engine/device/gpu/launch.h"
+#include "engine/device/gpu/lower.h"
 #include "engine/device/gpu/lower_support.h"
 
 namespace tandem::gpu {

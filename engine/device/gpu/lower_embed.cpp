@@ -1,4 +1,4 @@
-#include "engine/device/gpu/launch.h"
+#include "engine/device/gpu/lower.h"
 #include "engine/device/gpu/lower_support.h"
 #include "sync/error.h"
 

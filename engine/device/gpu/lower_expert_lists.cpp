@@ -1,7 +1,7 @@
 // ExpertLists: one work-item (OpenCL simd) or one work-group.
 #include <utility>
 
-#include "engine/device/gpu/launch.h"
+#include "engine/device/gpu/lower.h"
 #include "engine/device/gpu/lower_support.h"
 
 namespace tandem::gpu {

@@ -2,7 +2,7 @@
 // of each expert, or over all tokens of each head.
 #include <utility>
 
-#include "engine/device/gpu/launch.h"
+#include "engine/device/gpu/lower.h"
 #include "engine/device/gpu/lower_support.h"
 
 namespace tandem::gpu {

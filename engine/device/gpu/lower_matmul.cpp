@@ -1,6 +1,6 @@
 #include <limits>
 
-#include "engine/device/gpu/launch.h"
+#include "engine/device/gpu/lower.h"
 #include "engine/device/gpu/lower_support.h"
 #include "shaders/limits.h"
 #include "sync/error.h"

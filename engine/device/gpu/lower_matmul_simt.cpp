@@ -1,5 +1,5 @@
 // MatMul on GPUs: a work-group per panel for few tokens, 64 x 64 tiles for more. The operator is already validated.
-#include "engine/device/gpu/launch.h"
+#include "engine/device/gpu/lower.h"
 #include "engine/device/gpu/lower_support.h"
 
 namespace tandem::gpu {

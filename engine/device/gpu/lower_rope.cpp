@@ -1,7 +1,7 @@
 // Rope: one launch for q or k.
 #include <utility>
 
-#include "engine/device/gpu/launch.h"
+#include "engine/device/gpu/lower.h"
 #include "engine/device/gpu/lower_support.h"
 
 namespace tandem::gpu {

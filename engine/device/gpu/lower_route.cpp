@@ -1,7 +1,7 @@
 // Route: one launch, a token to a work-item.
 #include <utility>
 
-#include "engine/device/gpu/launch.h"
+#include "engine/device/gpu/lower.h"
 #include "engine/device/gpu/lower_support.h"
 
 namespace tandem::gpu {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "engine/device/device.h"
-#include "engine/device/gpu/launch.h"
+#include "engine/device/gpu/lower.h"
 #include "packed/format.h"
 #include "shaders/limits.h"
 #include "sync/error.h"

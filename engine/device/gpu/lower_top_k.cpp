@@ -1,7 +1,7 @@
 // TopK: one launch, a row to a work-item (OpenCL simd) or to a work-group.
 #include <utility>
 
-#include "engine/device/gpu/launch.h"
+#include "engine/device/gpu/lower.h"
 #include "engine/device/gpu/lower_support.h"
 
 namespace tandem::gpu {

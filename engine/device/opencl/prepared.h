@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/device/device.h"
-#include "engine/device/gpu/launch.h"
+#include "engine/device/gpu/lower.h"
 #include "engine/device/gpu/regions.h"
 #include "engine/device/opencl/list_source.h"
 #include "engine/device/opencl/memory.h"

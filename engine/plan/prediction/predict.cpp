@@ -1,6 +1,8 @@
 #include "engine/plan/prediction/predict.h"
 
 #include <algorithm>
+#include <span>
+#include <vector>
 
 namespace tandem {
 namespace {
@@ -41,20 +43,26 @@ Prediction simulate(const Plan& plan, const PlanCosts& costs, const std::vector<
   return result;
 }
 
+// Seconds of [start, end) in which a lane is at work. Its steps follow one another, so those that overlap lie together.
+double overlap(std::span<const PredictedStep* const> lane, double start, double end) {
+  double sum = 0;
+  auto at = std::ranges::lower_bound(lane, start, {}, &PredictedStep::end_seconds);
+  for (; at != lane.end() && (*at)->start_seconds < end; ++at)
+    sum += std::max(0.0, std::min(end, (*at)->end_seconds) - std::max(start, (*at)->start_seconds));
+  return sum;
+}
+
 // Per step: whether another lane was at work for more than half of its time.
 std::vector<bool> beside_others(const Plan& plan, const PlanCosts& costs, const Prediction& alone) {
+  std::vector<std::vector<const PredictedStep*>> lanes(count_of_lanes(plan, costs));
+  for (size_t i = 0; i < plan.steps.size(); ++i) lanes[lane_of(costs, plan.steps[i].device)].push_back(&alone.steps[i]);
   std::vector<bool> beside(plan.steps.size(), false);
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const PredictedStep& own = alone.steps[i];
-    std::vector<double> shared(count_of_lanes(plan, costs), 0);
-    for (size_t j = 0; j < plan.steps.size(); ++j) {
-      const PredictedStep& other = alone.steps[j];
-      const size_t lane = lane_of(costs, plan.steps[j].device);
-      if (lane == lane_of(costs, plan.steps[i].device)) continue;
-      shared[lane] += std::max(
-          0.0, std::min(own.end_seconds, other.end_seconds) - std::max(own.start_seconds, other.start_seconds));
-    }
-    beside[i] = std::ranges::max(shared) > (own.end_seconds - own.start_seconds) / 2;
+    const size_t own_lane = lane_of(costs, plan.steps[i].device);
+    const double half = (own.end_seconds - own.start_seconds) / 2;
+    for (size_t lane = 0; lane < lanes.size(); ++lane)
+      beside[i] = beside[i] || (lane != own_lane && overlap(lanes[lane], own.start_seconds, own.end_seconds) > half);
   }
   return beside;
 }

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "engine/device/gpu/launch.h"
+#include "engine/device/gpu/lower.h"
 #include "shaders/limits.h"
 #include "sync/error.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/device/gpu/launch.h"
+#include "engine/device/gpu/lower.h"
 
 namespace tandem::gpu::test {
 namespace {

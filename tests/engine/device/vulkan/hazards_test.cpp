@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "engine/device/gpu/lower.h"
 #include "tests/engine/device/vulkan/vulkan_test.h"
 
 namespace tandem::vulkan {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/device/gpu/launch.h"
+#include "engine/device/gpu/lower.h"
 #include "sync/pool.h"
 
 namespace tandem::opencl::test {

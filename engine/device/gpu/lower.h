@@ -1,0 +1,52 @@
+// Lowering: the kernel launches of an operator on a GPU, by pure functions that are tested without any device.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "engine/device/device_info.h"
+#include "engine/device/gpu/launch.h"
+#include "engine/device/operator.h"
+
+namespace tandem::gpu {
+
+struct LoweringContext {
+  KernelFamily family = KernelFamily::simd;
+  bool shaders = false;  // of shaders/ (Vulkan), whose simd variants are cut otherwise than those of kernels/ (OpenCL)
+  int compute_units = 1;
+  size_t local_memory_bytes = 32768;
+  size_t max_work_group = 256;
+  int64_t vector_registers = 32;  // simd: how often 16 floats fit the vector registers (AVX-512 32, AVX2 8)
+  int64_t loop_budget = 0;        // loop iterations a work-item may run in total; 0: any number (lavapipe: 65,535)
+  int64_t max_buffer_bytes = 0;   // one kernel argument reaches no further; 0: any size
+};
+
+// What the kernels of kernels/ and of shaders/ compute.
+Support supports_features(const Operator& op);
+
+// Error when the operator is malformed; the device's supports() has been asked before.
+std::vector<KernelLaunch> lower(const Operator& op, const LoweringContext& context);
+
+// One function per operator, each in its own lower_<operator>.cpp; lower() dispatches.
+std::vector<KernelLaunch> lower_matmul(const MatMul& op, const LoweringContext& context);
+KernelLaunch lower_matmul_simt(const MatMul& op, const LoweringContext& context);  // family simt, within reach
+std::vector<KernelLaunch> lower_embed(const Embed& op, const LoweringContext& context);
+std::vector<KernelLaunch> lower_rms_norm(const RmsNorm& op, const LoweringContext& context);
+std::vector<KernelLaunch> lower_rope(const Rope& op, const LoweringContext& context);
+std::vector<KernelLaunch> lower_kv_append(const KvAppend& op, const LoweringContext& context);
+std::vector<KernelLaunch> lower_attention(const Attention& op, const LoweringContext& context);
+std::vector<KernelLaunch> lower_glu(const Glu& op, const LoweringContext& context);
+std::vector<KernelLaunch> lower_add(const Add& op, const LoweringContext& context);
+std::vector<KernelLaunch> lower_bias(const Bias& op, const LoweringContext& context);
+std::vector<KernelLaunch> lower_scale(const Scale& op, const LoweringContext& context);
+std::vector<KernelLaunch> lower_softmax(const Softmax& op, const LoweringContext& context);
+std::vector<KernelLaunch> lower_argmax(const ArgMax& op, const LoweringContext& context);
+std::vector<KernelLaunch> lower_top_k(const TopK& op, const LoweringContext& context);
+std::vector<KernelLaunch> lower_route(const Route& op, const LoweringContext& context);
+std::vector<KernelLaunch> lower_expert_lists(const ExpertLists& op, const LoweringContext& context);
+std::vector<KernelLaunch> lower_grouped_matmul(const GroupedMatMul& op, const LoweringContext& context);
+std::vector<KernelLaunch> lower_expert_sum(const ExpertSum& op, const LoweringContext& context);
+std::vector<KernelLaunch> lower_copy(const Copy& op, const LoweringContext& context);
+
+}  // namespace tandem::gpu
