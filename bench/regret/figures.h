@@ -53,9 +53,8 @@ struct Regret {
   double ratio_to_prepared() const { return played_seconds / prepared_seconds; }
 };
 
-// What is charged for a plan's runs of a pass. Beside a neighbour who comes and goes it is their mean: a player meets
-// the neighbour's seconds as often, and a median of three leaves them out. Which plan is the best is told by medians
-// always.
+// What is charged for a plan's runs of a pass. With the mean a plan meets hiccups, and a neighbour's seconds, as often
+// as a player's single run does; a median of three leaves them out. Which plan is the best is told by medians always.
 enum class Charged : uint8_t { median, mean };
 
 // Of the first `count` passes, by the best plans for the lengths of all of them. All spans have one entry for each

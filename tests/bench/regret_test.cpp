@@ -64,7 +64,7 @@ TEST(Regret, sets_what_was_played_beside_the_best_plans) {
 }
 
 // The best plans are those of the medians; what they are charged is (1.5 + 1 + 3) / 3 + 0.5, 10 and 2 seconds.
-TEST(Regret, beside_a_neighbour_charges_what_runs_take_on_average) {
+TEST(Regret, charges_what_runs_take_on_average_where_asked_to) {
   const std::vector<PlayedPass> played = {{"rows", 0.5, 1.5}, {"tensor", 1, 19}, {"layer", 0, 3}};
   const Regret all = regret_of(kPasses, played, kHindsight, 3, Charged::mean);
   EXPECT_DOUBLE_EQ(all.best_seconds, 5.5 / 3 + 0.5 + 10 + 2);

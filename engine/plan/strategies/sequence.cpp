@@ -60,7 +60,9 @@ int64_t tokens_of_second(const PlanRequest& request, const Balance& balance, con
     second += balance.beside(slice_tokens(op, 0, half));
   }
   if (!std::isfinite(second)) return 0;
-  return balanced_tokens(S, first, second, token_limits(request.devices[on.npu], S));
+  // Half in blocks is not half of the tokens.
+  return balanced_tokens(S, first / static_cast<double>(S - half), second / static_cast<double>(half),
+                         token_limits(request.devices[on.npu], S));
 }
 
 // A batch cut at one token, and from which of its operators on the NPU is free to help with the other tokens.

@@ -145,32 +145,33 @@ TEST_F(Strategies, rows_says_what_shares_it_needs) {
 // As Strategies, with a batch of 32 tokens, and an operator for the last token behind it.
 class Cuts : public ::testing::Test {
  protected:
-  Cuts() {
-    const auto slot = [&](size_t floats) {
-      return Operand{&pool_.acquire(floats * 4, sync::SlotUse::activations, "m"), 0};
+  Cuts() { take_batch_of(32); }
+  void take_batch_of(int64_t S) {
+    const auto slot = [&](int64_t floats) {
+      return Operand{&pool_.acquire(static_cast<size_t>(floats) * 4, sync::SlotUse::activations, "m"), 0};
     };
     MatMul matmul;
-    matmul.S = 32;
+    matmul.S = S;
     matmul.K = matmul.x_stride = 64;
     matmul.row_end = matmul.y_stride = 256;
     matmul.w = {packed_format(StorageType::f16), 256, 64, slot(256 * 64)};
-    matmul.x = slot(32 * 64);
-    matmul.y = slot(32 * 256);
-    const Operand x = slot(32 * 256);
+    matmul.x = slot(S * 64);
+    matmul.y = slot(S * 256);
+    const Operand x = slot(S * 256);
     MatMul last = matmul;
     last.S = 1;
-    last.x = last.x.advanced(31 * 64 * 4);
+    last.x = last.x.advanced((S - 1) * 64 * 4);
     last.y = slot(256);
-    operators_ = {{"matmul", matmul}, {"after", Add{32, 256, x, matmul.y, 256, 256}}, {"output", last}};
+    operators_ = {{"matmul", matmul}, {"after", Add{S, 256, x, matmul.y, 256, 256}}, {"output", last}};
   }
   Plan make(const char* name, std::vector<DeviceTraits> devices) {
     devices_ = std::move(devices);
     PlanRequest request{operators_, devices_, {}, false};
     // A second for each token of a matmul and half a second for other operators; the first device takes three times as
     // long as the others.
-    request.costs.seconds = [](int device, const Operator& op, bool) {
+    request.costs.seconds = [this](int device, const Operator& op, bool) {
       const bool multiplies = std::holds_alternative<MatMul>(op.body);
-      return static_cast<double>(tokens_of(op)) * (multiplies ? 1 : 0.5) * (device == 0 ? 3 : 1);
+      return static_cast<double>(tokens_of(op)) * (multiplies ? 1 : 0.5) * (device == 0 ? first_takes_ : 1);
     };
     return find_strategy(name).make(request);
   }
@@ -188,10 +189,21 @@ class Cuts : public ::testing::Test {
     return texts;
   }
   const DeviceTraits gpu_ = testing::fake_gpu(), npu_ = testing::fake_npu(), host_ = testing::fake_host();
+  double first_takes_ = 3;
   sync::Pool pool_;
   std::vector<Operator> operators_;
   std::vector<DeviceTraits> devices_;
 };
+
+// Half of 28 in blocks of 8 is 8: the GPU's 20 tokens take 30 s and the others' 8 take 12 s, 1.5 s a token on both sides.
+// With 16 of 28 on the NPU all ends after 24 s, with 8 after 30 s, with 24 after 36 s.
+TEST_F(Cuts, sequence_weighs_tokens_not_halves_where_halves_are_no_blocks) {
+  take_batch_of(28);
+  first_takes_ = 1;
+  const Plan plan = make("sequence", {gpu_, npu_, host_});
+  EXPECT_THAT(on(plan, 0), ::testing::Contains("after 12"));
+  EXPECT_THAT(on(plan, 2), ElementsAre("after 16"));
+}
 
 TEST_F(Cuts, sequence_gives_each_side_the_tokens_it_is_fast_enough_for) {
   // 16 tokens take the GPU 72 s and the others 24 s: they get 72 / 96 of 32 tokens, which is 24.
