@@ -22,6 +22,13 @@ constexpr double kWorthChanging = 0.97;
 constexpr int64_t kFewLayers = 2, kMoreLayers = 4;
 // One that takes so many times as long as the best one on the few is not compared on more.
 constexpr double kFarBehind = 1.4;
+// What was chosen for a batch of up to so many times the tokens, or as many fewer, says which plans are worth
+// comparing: those predicted to take up to so many times as long there.
+constexpr int64_t kAlikeTokens = 2;
+constexpr double kContends = 1.2;
+// Comparing plans takes about a millisecond (measured: 0.7 to 1.4), and the second best is seldom a tenth slower. Where
+// a pass is too short to win that back, what was chosen for a batch like it is as good.
+constexpr double kComparingSeconds = 1e-3, kWonByComparing = 0.1;
 
 }  // namespace
 
@@ -43,13 +50,13 @@ bool Planner::chooses() const {
   return options_.plan == nullptr || (options_.plan->may_give_way && options_.tries && options_.split.empty());
 }
 
-std::vector<const Strategy*> Planner::candidates() const {
+Planner::Strategies Planner::candidates() const {
   if (!chooses()) return {};
   const std::vector<DeviceTraits> devices = traits();
   // What shares work between devices is tried beside an NPU: of two GPUs the first one runs, unless a plan is named.
   const bool shares = are_met({.npu = true, .cutters = 2}, devices);
   if (options_.plan != nullptr && !shares) return {};
-  std::vector<const Strategy*> tried;
+  Strategies tried;
   for (const Strategy& strategy : strategies()) {
     const bool fits = planned_.model.config.experts || !strategy.auto_needs.experts;
     if (strategy.tried_by_auto && fits && are_met(strategy.auto_needs, devices)) tried.push_back(&strategy);
@@ -68,10 +75,27 @@ PassKind Planner::kind_of(std::string_view strategy, const Batch& batch, int64_t
   return {std::move(name), batch.S, position};
 }
 
+// Single tokens come again and again, prompts of one length seldom.
+Planner::Strategies Planner::worth_comparing(const ChoiceKey& key) const {
+  const auto& [tokens, past] = key;
+  if (tokens <= kDecodeTokens) return candidates_;
+  for (const auto& [other, choice] : chosen_) {
+    const auto& [other_tokens, other_past] = other;
+    const bool alike = other_tokens > kDecodeTokens && tokens <= kAlikeTokens * other_tokens &&
+                       other_tokens <= kAlikeTokens * tokens && past <= 2 * other_past + 1024 &&
+                       other_past <= 2 * past + 1024;
+    if (!alike || choice.contenders.empty() || choice.version != rates_.version()) continue;
+    const bool pays = kWonByComparing * choice.seconds > kComparingSeconds;
+    return pays ? choice.contenders : Strategies{choice.strategy};
+  }
+  return candidates_;
+}
+
 // Each is made and simulated, of few layers and, if it is not far behind then, of more: of thirty layers that takes
 // milliseconds.
-Planner::Offer Planner::best_of(std::span<const Strategy* const> strategies, std::span<const Operator> operators,
-                                const PlanCosts& costs, const Batch& batch, int64_t position) const {
+std::vector<Planner::Offer> Planner::compare(std::span<const Strategy* const> strategies,
+                                             std::span<const Operator> operators, const PlanCosts& costs,
+                                             const Batch& batch, int64_t position) const {
   const int64_t layers = layers_of(operators);
   const bool sampled = layers > kFewLayers + kMoreLayers;
   const auto seconds_of = [&](const Strategy& strategy, std::span<const Operator> some) {
@@ -93,26 +117,36 @@ Planner::Offer Planner::best_of(std::span<const Strategy* const> strategies, std
   for (const Offer& offer : offers)
     spdlog::debug("plan {} of {} tokens after {}: {:.3f} ms predicted", offer.strategy->name, batch.S, position,
                   offer.seconds * 1e3);
-  return std::ranges::min(offers, {}, &Offer::seconds);
+  std::ranges::stable_sort(offers, {}, &Offer::seconds);
+  return offers;
 }
 
 Plan Planner::plan_for(const Batch& batch, int64_t position) {
   const int64_t past = planned_past(position);
   if (candidates_.empty()) return make(*options_.plan, batch, past);
-  Choice& choice = chosen_[{length_class(batch.S), past}];
-  if (choice.strategy && choice.version == rates_.version()) return make(*choice.strategy, batch, past);
+  const ChoiceKey key{length_class(batch.S), past};
+  if (const auto made = chosen_.find(key); made != chosen_.end() && made->second.version == rates_.version())
+    return make(*made->second.strategy, batch, past);
+  const Strategies strategies = worth_comparing(key);
+  if (strategies.size() == 1) return make(*strategies.front(), batch, past);
   const PlanCosts costs = this->costs(batch, past);
   const std::vector<Operator> operators = this->operators(batch);
-  choice = {best_of(candidates_, operators, costs, batch, past).strategy, rates_.version()};
-  return make(*choice.strategy, operators, costs, batch);
+  const std::vector<Offer> offers = compare(strategies, operators, costs, batch, past);
+  Choice choice{offers.front().strategy, rates_.version(), offers.front().seconds, {}};
+  for (const Offer& offer : offers)
+    if (strategies.size() == candidates_.size() && offer.seconds <= kContends * choice.seconds)
+      choice.contenders.push_back(offer.strategy);
+  Plan plan = make(*choice.strategy, operators, costs, batch);
+  chosen_[key] = std::move(choice);
+  return plan;
 }
 
 std::optional<Plan> Planner::better_than(const Plan& plan, const Batch& batch, int64_t position) {
   const int64_t past = planned_past(position);
-  const std::vector<const Strategy*> only = {&find_strategy(plan.name)};
+  const Strategies only = {&find_strategy(plan.name)};
   const PlanCosts costs = this->costs(batch, past);
   const std::vector<Operator> operators = this->operators(batch);
-  const Offer best = best_of(candidates_.empty() ? only : candidates_, operators, costs, batch, past);
+  const Offer best = compare(candidates_.empty() ? only : candidates_, operators, costs, batch, past).front();
   const auto seconds_of = [&](const Plan& whole) {
     return rates_.predicted_seconds(whole, costs, kind_of(whole.name, batch, past));
   };
@@ -120,7 +154,7 @@ std::optional<Plan> Planner::better_than(const Plan& plan, const Batch& batch, i
   if (best.seconds > worth_it) return std::nullopt;
   Plan better = make(*best.strategy, operators, costs, batch);
   if (seconds_of(better) > worth_it) return std::nullopt;
-  chosen_[{length_class(batch.S), past}] = {best.strategy, rates_.version()};
+  chosen_[{length_class(batch.S), past}] = {best.strategy, rates_.version(), best.seconds, {}};
   return better;
 }
 

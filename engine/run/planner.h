@@ -78,19 +78,26 @@ class Planner {
   bool chooses() const;
 
  private:
-  struct Choice {
-    const Strategy* strategy = nullptr;
-    int64_t version = 0;
-  };
   struct Offer {
     const Strategy* strategy;
     double seconds = 0;  // predicted
   };
+  using Strategies = std::vector<const Strategy*>;
+  struct Choice {
+    const Strategy* strategy = nullptr;
+    int64_t version = 0;
+    double seconds = 0;     // predicted
+    Strategies contenders;  // of all those predicted to be about as fast; empty: not all were compared
+  };
+  using ChoiceKey = std::pair<int64_t, int64_t>;  // length class and planned past
   std::vector<Operator> operators(const Batch& batch) const;
   std::vector<DeviceTraits> traits() const;
-  std::vector<const Strategy*> candidates() const;
-  Offer best_of(std::span<const Strategy* const> strategies, std::span<const Operator> operators,
-                const PlanCosts& costs, const Batch& batch, int64_t position) const;
+  Strategies candidates() const;
+  // Those worth comparing for a choice that was not made yet.
+  Strategies worth_comparing(const ChoiceKey& key) const;
+  // The fastest first; what is far behind is left out.
+  std::vector<Offer> compare(std::span<const Strategy* const> strategies, std::span<const Operator> operators,
+                             const PlanCosts& costs, const Batch& batch, int64_t position) const;
   Plan make(const Strategy& strategy, std::span<const Operator> operators, const PlanCosts& costs,
             const Batch& batch) const;
   PassKind kind_of(std::string_view strategy, const Batch& batch, int64_t position) const;
@@ -98,8 +105,8 @@ class Planner {
   PlannedModel planned_;
   PlannerOptions options_;
   MachineRates rates_;
-  const std::vector<const Strategy*> candidates_;         // empty: what was asked for runs
-  std::map<std::pair<int64_t, int64_t>, Choice> chosen_;  // by length class and planned past
+  const Strategies candidates_;  // empty: what was asked for runs
+  std::map<ChoiceKey, Choice> chosen_;
 };
 
 // Lengths of batches that a choice holds for, named by the longest one.
