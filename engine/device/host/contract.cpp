@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <span>
 
 #include "engine/device/host/arithmetic.h"
+#include "npu_emu/fast_kernels.h"
 
 namespace tandem::host {
 namespace {
@@ -20,9 +22,25 @@ AlignedFloats aligned_floats(int64_t count) {
       static_cast<float*>(::operator new[](static_cast<size_t>(count) * sizeof(float), std::align_val_t(64))));
 }
 
+// The array's loops that read packed weights directly, for the same instructions; nullptr: there are none. The portable
+// loops keep to themselves: others are compared with them.
+const npu_emu::FastKernels* direct_loops(const HostLoops& loops) {
+  for (const npu_emu::FastKernels* kernels : npu_emu::all_kernels())
+    if (std::strcmp(kernels->name, loops.name) == 0) return kernels;
+  return nullptr;
+}
+
 struct Contract {
   const HostLoops& loops;
   Workers& workers;
+  const npu_emu::FastKernels* direct = direct_loops(loops);
+
+  // A decoded tile pays when several tokens find it; few of them multiply codes as they are read.
+  void multiply_panel(const PanelArgs& args) const {
+    if (direct == nullptr || args.S > npu_emu::kGemvTokens || args.format->dense()) return loops.matmul_panel(args);
+    direct->gemv_panel(*args.format, args.panel, args.K, args.x, args.x_stride, args.S, args.sums);
+    for (int64_t s = 0; s < args.S; ++s) std::copy_n(args.sums + s * kPanelRows, args.rows, args.y + s * args.y_stride);
+  }
 
   template <typename Part>
   void share(double multiplications, int64_t count, const Part& part) const {
@@ -40,9 +58,9 @@ struct Contract {
     share(multiplications, panels, [&](int64_t begin, int64_t end, int thread) {
       for (int64_t p = first + begin; p < first + end; ++p) {
         const int64_t row = p * kPanelRows;
-        loops.matmul_panel({&op.w.format, op.w.data.as<std::byte>() + p * size, op.S, op.K,
-                            static_cast<int>(std::min(kPanelRows, op.row_end - row)), op.x.as<float>(), op.x_stride,
-                            op.y.as<float>() + row, op.y_stride, sums.get() + thread * op.S * kPanelRows});
+        multiply_panel({&op.w.format, op.w.data.as<std::byte>() + p * size, op.S, op.K,
+                        static_cast<int>(std::min(kPanelRows, op.row_end - row)), op.x.as<float>(), op.x_stride,
+                        op.y.as<float>() + row, op.y_stride, sums.get() + thread * op.S * kPanelRows});
       }
     });
   }
@@ -195,9 +213,8 @@ struct Contract {
     }
     for (int64_t p = begin; p < end; ++p) {
       const int64_t row = p * kPanelRows, rows = std::min(kPanelRows, matrix.rows - row);
-      loops.matmul_panel({&matrix.format, matrix.data.as<std::byte>() + static_cast<size_t>(p) * size, n,
-                          matrix.columns, static_cast<int>(rows), x.get(), matrix.columns, y.get(), kPanelRows,
-                          sums.get()});
+      multiply_panel({&matrix.format, matrix.data.as<std::byte>() + static_cast<size_t>(p) * size, n, matrix.columns,
+                      static_cast<int>(rows), x.get(), matrix.columns, y.get(), kPanelRows, sums.get()});
       for (int64_t i = 0; i < n; ++i) {
         const int64_t s = choices[i] / op.slots, slot = choices[i] % op.slots;
         std::copy_n(y.get() + i * kPanelRows, rows, op.y.as<float>() + s * op.y_stride + slot * op.y_slot + row);
