@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "engine/plan/matmul_decisions.h"
+#include "engine/plan/prediction/overlap.h"
 #include "engine/plan/prediction/predict.h"
 #include "engine/plan/prediction/statistics.h"
 #include "engine/run/stored_ratios.h"
@@ -51,8 +52,8 @@ std::vector<std::string> classes_of(const PassKind& kind) {
 }
 
 // What the predicted time of an operator depends on, to be asked for once: planners ask the same again and again. Heads
-// and their widths count by the bytes and multiplications they make, as in the formula; a soft cap, which is in neither,
-// by the class. The last is whether another device reads beside a matmul, or whether an attention has a cap.
+// and their widths count by the bytes and multiplications they make, as in the formula; a soft cap, which is in
+// neither, by the class. The last is whether another device reads beside a matmul, or whether an attention has a cap.
 using Asked = std::tuple<int, size_t, PackedKind, int64_t, int64_t, int64_t, int64_t, int64_t, bool>;
 
 // What a format has beyond its kind and group.
@@ -110,15 +111,6 @@ struct Seen {
   double bare_seconds = 0;
   std::vector<double> ratios;
 };
-
-// Seconds of [start, end) in which one of the spans was at work; they are in order.
-double overlap(std::span<const StepSpan> spans, double start, double end) {
-  double sum = 0;
-  auto at = std::ranges::lower_bound(spans, start, {}, &StepSpan::end_seconds);
-  for (; at != spans.end() && at->start_seconds < end; ++at)
-    sum += std::max(0.0, std::min(end, at->end_seconds) - std::max(start, at->start_seconds));
-  return sum;
-}
 
 }  // namespace
 
@@ -199,7 +191,8 @@ void MachineRates::learn_operators(const Plan& plan, const PassSpans& spans, dou
       if (time.seconds <= 0) continue;
       double beside = 0;
       for (size_t other = 0; other < spans.size(); ++other)
-        if (lanes_[other] != lanes_[d]) beside = std::max(beside, overlap(spans[other], time.start, time.end));
+        if (lanes_[other] != lanes_[d])
+          beside = std::max(beside, overlap_seconds(std::span<const StepSpan>(spans[other]), time.start, time.end));
       const Step& step = plan.steps[static_cast<size_t>(at.first)];
       // A span of a whole step says of each operator what it says of all.
       const std::span<const Operator> of = at.second < 0

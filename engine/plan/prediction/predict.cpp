@@ -4,6 +4,8 @@
 #include <span>
 #include <vector>
 
+#include "engine/plan/prediction/overlap.h"
+
 namespace tandem {
 namespace {
 
@@ -43,26 +45,25 @@ Prediction simulate(const Plan& plan, const PlanCosts& costs, const std::vector<
   return result;
 }
 
-// Seconds of [start, end) in which a lane is at work. Its steps follow one another, so those that overlap lie together.
-double overlap(std::span<const PredictedStep* const> lane, double start, double end) {
-  double sum = 0;
-  auto at = std::ranges::lower_bound(lane, start, {}, &PredictedStep::end_seconds);
-  for (; at != lane.end() && (*at)->start_seconds < end; ++at)
-    sum += std::max(0.0, std::min(end, (*at)->end_seconds) - std::max(start, (*at)->start_seconds));
-  return sum;
-}
+struct Interval {
+  double start_seconds = 0, end_seconds = 0;
+};
 
 // Per step: whether another lane was at work for more than half of its time.
 std::vector<bool> beside_others(const Plan& plan, const PlanCosts& costs, const Prediction& alone) {
-  std::vector<std::vector<const PredictedStep*>> lanes(count_of_lanes(plan, costs));
-  for (size_t i = 0; i < plan.steps.size(); ++i) lanes[lane_of(costs, plan.steps[i].device)].push_back(&alone.steps[i]);
+  std::vector<std::vector<Interval>> lanes(count_of_lanes(plan, costs));  // a lane's steps follow one another
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    const PredictedStep& step = alone.steps[i];
+    lanes[lane_of(costs, plan.steps[i].device)].push_back({step.start_seconds, step.end_seconds});
+  }
   std::vector<bool> beside(plan.steps.size(), false);
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const PredictedStep& own = alone.steps[i];
     const size_t own_lane = lane_of(costs, plan.steps[i].device);
     const double half = (own.end_seconds - own.start_seconds) / 2;
     for (size_t lane = 0; lane < lanes.size(); ++lane)
-      beside[i] = beside[i] || (lane != own_lane && overlap(lanes[lane], own.start_seconds, own.end_seconds) > half);
+      beside[i] = beside[i] || (lane != own_lane && overlap_seconds(std::span<const Interval>(lanes[lane]),
+                                                                    own.start_seconds, own.end_seconds) > half);
   }
   return beside;
 }

@@ -2,8 +2,31 @@
 
 #include <gtest/gtest.h>
 
+#include <span>
+#include <vector>
+
+#include "engine/plan/prediction/overlap.h"
+
 namespace tandem {
 namespace {
+
+struct Busy {
+  double start_seconds, end_seconds;
+};
+
+// At work from 0 to 2, 3 to 4 and 4 to 7.
+TEST(OverlapSeconds, are_those_of_spans_within_the_interval) {
+  const std::vector<Busy> lane = {{0, 2}, {3, 4}, {4, 7}};
+  const auto within = [&](double start, double end) {
+    return overlap_seconds(std::span<const Busy>(lane), start, end);
+  };
+  EXPECT_DOUBLE_EQ(within(1, 5), 1 + 1 + 1);
+  EXPECT_DOUBLE_EQ(within(2, 3), 0) << "they touch it";
+  EXPECT_DOUBLE_EQ(within(5, 6), 1) << "one lasts longer";
+  EXPECT_DOUBLE_EQ(within(-1, 9), 6);
+  EXPECT_DOUBLE_EQ(within(7, 9), 0);
+  EXPECT_DOUBLE_EQ(overlap_seconds(std::span<const Busy>(), 0, 1), 0);
+}
 
 Operator tokens(int64_t S) { return {"op", Add{S, 1, {}, {}, 1, 1}}; }
 

@@ -1,0 +1,21 @@
+// How long one of several spans was at work within an interval.
+//
+// Contract: pure. Spans have start_seconds and end_seconds, follow one another and do not overlap: those of one device,
+// or of one lane of a simulation.
+#pragma once
+
+#include <algorithm>
+#include <span>
+
+namespace tandem {
+
+template <typename Span>
+double overlap_seconds(std::span<const Span> spans, double start, double end) {
+  double sum = 0;
+  auto at = std::ranges::lower_bound(spans, start, {}, &Span::end_seconds);
+  for (; at != spans.end() && at->start_seconds < end; ++at)
+    sum += std::max(0.0, std::min(end, at->end_seconds) - std::max(start, at->start_seconds));
+  return sum;
+}
+
+}  // namespace tandem
