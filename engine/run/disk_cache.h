@@ -20,7 +20,7 @@ class DiskCache {
  public:
   explicit DiskCache(std::string path);  // "": nothing is kept
   ~DiskCache();
-  static std::string default_path();     // ${XDG_CACHE_HOME:-~/.cache}/tandem/measured.json
+  static std::string default_path();  // ${XDG_CACHE_HOME:-~/.cache}/tandem/measured.json
 
   std::optional<nlohmann::json> value(const std::string& key) const;  // of any type
   // Every value whose key begins so, in the order of their keys.
@@ -31,7 +31,8 @@ class DiskCache {
 
  private:
   std::string path_;
-  const std::unique_ptr<nlohmann::json> values_;  // behind a pointer: whoever includes an engine would compile the library
+  const std::unique_ptr<nlohmann::json>
+      values_;                             // behind a pointer: whoever includes an engine would compile the library
   mutable std::set<std::string> changed_;  // keys to be saved
 };
 

@@ -24,8 +24,8 @@ struct BufferArg {
 using Arg = std::variant<BufferArg, int32_t, uint32_t, uint64_t, float>;
 
 struct KernelLaunch {
-  std::string source;  // file stem in kernels/ and shaders/: "rms_norm_simd"
-  std::string kernel;  // function name: the same stem unless a file holds several
+  std::string source;   // file stem in kernels/ and shaders/: "rms_norm_simd"
+  std::string kernel;   // function name: the same stem unless a file holds several
   std::string options;  // this variant: "-DGROUP=32 -DSUPER=0 ...", build options or specialisation constants
   std::vector<Arg> args;
   std::array<size_t, 3> global{1, 1, 1}, local{1, 1, 1};  // global is a multiple of local

@@ -12,9 +12,10 @@
 
 namespace tandem {
 
-// Tokens of S that the second processor takes so that both end together, when it takes `seconds_second` for each of them
-// and the first one `seconds_first` for each of the others: a multiple of limits.token_step below S that pre-compiled sizes
-// add up to, or 0. Help at the end is not counted on: it pays for a rest, not for tokens in more and smaller graphs.
+// Tokens of S that the second processor takes so that both end together, when it takes `seconds_second` for each of
+// them and the first one `seconds_first` for each of the others: a multiple of limits.token_step below S that
+// pre-compiled sizes add up to, or 0. Help at the end is not counted on: it pays for a rest, not for tokens in more and
+// smaller graphs.
 int64_t balanced_tokens(int64_t S, double seconds_first, double seconds_second, const CutLimits& limits);
 
 // Of operators that the first processor runs in order, taking these seconds, the first one that begins when the second

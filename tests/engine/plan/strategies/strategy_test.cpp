@@ -195,8 +195,8 @@ class Cuts : public ::testing::Test {
   std::vector<DeviceTraits> devices_;
 };
 
-// Half of 28 in blocks of 8 is 8: the GPU's 20 tokens take 30 s and the others' 8 take 12 s, 1.5 s a token on both sides.
-// With 16 of 28 on the NPU all ends after 24 s, with 8 after 30 s, with 24 after 36 s.
+// Half of 28 in blocks of 8 is 8: the GPU's 20 tokens take 30 s and the others' 8 take 12 s, 1.5 s a token on both
+// sides. With 16 of 28 on the NPU all ends after 24 s, with 8 after 30 s, with 24 after 36 s.
 TEST_F(Cuts, sequence_weighs_tokens_not_halves_where_halves_are_no_blocks) {
   take_batch_of(28);
   first_takes_ = 1;
