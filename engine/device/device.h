@@ -81,13 +81,16 @@ class Device {
   // Blocks until everything launched has ended; throws the first stored failure and clears it.
   virtual void finish(std::chrono::milliseconds deadline) = 0;
 
-  virtual DeviceLab& lab() = 0;  // measuring and testing; engine/device/lab/lab.h
-
  private:
+  friend DeviceLab& lab_of(Device& device);
+  virtual DeviceLab& lab() = 0;
   friend std::shared_ptr<const LaunchSequence> make_sequence(Device& device, std::vector<PlannedLaunch> launches);
   // What the device wants to have ready whenever these are launched; nullptr: nothing.
   virtual std::unique_ptr<const LaunchSequence::Built> build(std::span<const PlannedLaunch>) { return nullptr; }
 };
+
+// What only measuring and testing need of it: engine/device/lab/lab.h.
+inline DeviceLab& lab_of(Device& device) { return device.lab(); }
 
 // For launches that are repeated: the device may build something of them, once.
 std::shared_ptr<const LaunchSequence> make_sequence(Device& device, std::vector<PlannedLaunch> launches);

@@ -198,7 +198,7 @@ SyncRow measure_policy(Device& device, const RowRequest& request) {
     return row;
   }
   try {
-    const std::unique_ptr<SyncProbe> probe = device.lab().sync_probe(request.policy, request.work_seconds);
+    const std::unique_ptr<SyncProbe> probe = lab_of(device).sync_probe(request.policy, request.work_seconds);
     const Spinners spinners(request.spinner_cores);
     Row(*probe, request, row).measure();
   } catch (const Error& error) {

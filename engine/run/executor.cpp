@@ -21,10 +21,10 @@ constexpr const char* kLateAdvice = "--deadline gives it longer";
 class Recorded {
  public:
   Recorded(const std::vector<Device*>& devices, bool on) : devices_(on ? devices : std::vector<Device*>()) {
-    for (Device* device : devices_) device->lab().record_spans(true);
+    for (Device* device : devices_) lab_of(*device).record_spans(true);
   }
   ~Recorded() {
-    for (Device* device : devices_) device->lab().record_spans(false);
+    for (Device* device : devices_) lab_of(*device).record_spans(false);
   }
   Recorded(const Recorded&) = delete;
   Recorded& operator=(const Recorded&) = delete;
@@ -130,7 +130,7 @@ PlannedLaunch Executor::planned_launch(const PreparedPlan& prepared, size_t inde
 
 Timeline* Executor::record(Timeline* timeline) {
   Timeline* const before = std::exchange(timeline_, timeline);
-  for (Device* device : devices_) device->lab().record_spans(timeline != nullptr);
+  for (Device* device : devices_) lab_of(*device).record_spans(timeline != nullptr);
   return before;
 }
 
@@ -280,7 +280,7 @@ PassSpans Executor::take_spans(const PreparedPlan& prepared) const {
   for (size_t i = 0; i < prepared.programs_.size(); ++i) step_of[prepared.programs_[i].get()] = static_cast<int>(i);
   PassSpans measured(prepared.devices_.size());
   for (size_t d = 0; d < prepared.devices_.size(); ++d) {
-    for (const DeviceSpan& span : prepared.devices_[d]->lab().take_spans()) {
+    for (const DeviceSpan& span : lab_of(*prepared.devices_[d]).take_spans()) {
       const auto found = step_of.find(span.program);
       if (found == step_of.end()) continue;
       measured[d].push_back({found->second, span.op, span.start_seconds, span.end_seconds, span.alone});

@@ -41,7 +41,7 @@ class Sides {
     if (!device) device = open_device(id, options);
     if (again && shared && device->info().compute_units < 2)
       throw Error("a device cannot meet itself", id, "its one worker runs one kernel at a time");
-    return device->lab().litmus_agent();
+    return lab_of(*device).litmus_agent();
   }
 
  private:

@@ -1,7 +1,8 @@
 // What is measured and tested of a device beside running programs on it: when its operators ran, what waiting for it
 // costs, in which order others see its writes. Running needs none of it (engine/device/device.h).
 //
-// Contract: obtained from its device (Device::lab()), with which it ends. Threads: the orchestrator's.
+// Contract: obtained from its device (lab_of(), engine/device/device.h), with which it ends. Threads: the
+// orchestrator's.
 #pragma once
 
 #include <memory>

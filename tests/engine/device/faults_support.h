@@ -75,7 +75,7 @@ class FaultyDevice final : public Device {
     inner_.finish(deadline);
     if (std::exchange(lost_, false)) throw Error("the device is lost", inner_.info().id);
   }
-  DeviceLab& lab() override { return inner_.lab(); }
+  DeviceLab& lab() override { return lab_of(inner_); }
 
  private:
   // The same sequence with what the inner device has built of it.

@@ -74,7 +74,7 @@ std::unique_ptr<LitmusAgent> agent_of(const Side& side, std::string& reason) {
   } else if (!device->info().zero_copy) {
     reason = device->info().zero_copy_note;
   } else {
-    return device->lab().litmus_agent();
+    return lab_of(*device).litmus_agent();
   }
   return nullptr;
 }

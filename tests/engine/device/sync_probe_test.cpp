@@ -107,7 +107,7 @@ class SyncProbes : public testing::TestWithParam<Case> {
     }
   }
   std::unique_ptr<SyncProbe> probe(double work_seconds) {
-    return device_->lab().sync_probe(GetParam().policy, work_seconds);
+    return lab_of(*device_).sync_probe(GetParam().policy, work_seconds);
   }
 
   Device* device_ = nullptr;

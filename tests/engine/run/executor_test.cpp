@@ -82,7 +82,7 @@ class GpuInName {
     }
     Cost estimate(std::span<const Operator> operators) const override { return behind.estimate(operators); }
     void finish(std::chrono::milliseconds deadline) override { behind.finish(deadline); }
-    DeviceLab& lab() override { return behind.lab(); }
+    DeviceLab& lab() override { return lab_of(behind); }
     Device& behind;
     DeviceInfo named;
     int waits = 0;

@@ -134,11 +134,11 @@ TEST_F(HostDeviceTest, spans_are_recorded_only_when_asked_for) {
   const auto program = device->prepare({&op, 1});
   launch_one(*device, *program, {}, {});
   device->finish(seconds(10));
-  EXPECT_TRUE(device->lab().take_spans().empty());
-  device->lab().record_spans(true);
+  EXPECT_TRUE(lab_of(*device).take_spans().empty());
+  lab_of(*device).record_spans(true);
   launch_one(*device, *program, {}, {});
   device->finish(seconds(10));
-  const auto spans = device->lab().take_spans();
+  const auto spans = lab_of(*device).take_spans();
   ASSERT_EQ(spans.size(), 1u);
   EXPECT_EQ(spans[0].program, program.get());
   EXPECT_LE(spans[0].start_seconds, spans[0].end_seconds);
@@ -147,10 +147,10 @@ TEST_F(HostDeviceTest, spans_are_recorded_only_when_asked_for) {
 TEST_F(HostDeviceTest, spans_are_of_single_operators_one_behind_the_other) {
   const std::vector<Operator> two{add_ones(), add_ones()};
   const auto program = device->prepare(two);
-  device->lab().record_spans(true);
+  lab_of(*device).record_spans(true);
   launch_one(*device, *program, {}, {});
   device->finish(seconds(10));
-  const auto spans = device->lab().take_spans();
+  const auto spans = lab_of(*device).take_spans();
   ASSERT_EQ(spans.size(), 2u);
   EXPECT_EQ(spans[0].op, 0);
   EXPECT_EQ(spans[1].op, 1);

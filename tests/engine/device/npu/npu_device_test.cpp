@@ -268,7 +268,7 @@ TEST(NpuDevice, starts_after_the_flag_it_waits_for_and_raises_its_own) {
     const float kept = test.matmul.x.as<float>()[0];
     test.matmul.x.as<float>()[0] = 1000;
     const auto program = device->prepare(std::vector<Operator>{test.op()});
-    device->lab().record_spans(true);
+    lab_of(*device).record_spans(true);
     launch_one(*device, *program, std::vector<sync::WaitFor>{{ready, 7}}, {done, 3});
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     EXPECT_FALSE(done.reached(3)) << name_of(policy);
@@ -280,11 +280,11 @@ TEST(NpuDevice, starts_after_the_flag_it_waits_for_and_raises_its_own) {
     sync::make_waiter(sync::Policy::blocking)->wait(done, 3, context);
     expect_same_bits(expected, test.result(), name_of(policy));
     device->finish(std::chrono::seconds(10));
-    const std::vector<DeviceSpan> spans = device->lab().take_spans();
+    const std::vector<DeviceSpan> spans = lab_of(*device).take_spans();
     ASSERT_EQ(1u, spans.size());
     EXPECT_EQ(program.get(), spans[0].program);
     EXPECT_GE(spans[0].end_seconds, spans[0].start_seconds);
-    EXPECT_TRUE(device->lab().take_spans().empty());
+    EXPECT_TRUE(lab_of(*device).take_spans().empty());
   }
 }
 
@@ -292,10 +292,10 @@ TEST(NpuDevice, measures_each_product_of_a_program_one_behind_the_other) {
   const auto device = open_npu_device(0, {});
   Case first(StorageType::f16, 5, 64, 64), second(StorageType::q4_0, 3, 128, 64);
   const auto program = device->prepare(std::vector<Operator>{first.op(), second.op()});
-  device->lab().record_spans(true);
+  lab_of(*device).record_spans(true);
   launch_one(*device, *program, {}, {});
   device->finish(std::chrono::seconds(10));
-  const std::vector<DeviceSpan> spans = device->lab().take_spans();
+  const std::vector<DeviceSpan> spans = lab_of(*device).take_spans();
   ASSERT_EQ(2u, spans.size());
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ(program.get(), spans[i].program);

@@ -167,14 +167,14 @@ TEST_F(VulkanDeviceTest, spans_lie_on_the_steady_clock_in_order_of_execution) {
   auto now = [] { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); };
   launch_one(*device_, *first, {}, {});
   device_->finish(kDeadline);
-  EXPECT_TRUE(device_->lab().take_spans().empty()) << "recording is off";
-  device_->lab().record_spans(true);
+  EXPECT_TRUE(lab_of(*device_).take_spans().empty()) << "recording is off";
+  lab_of(*device_).record_spans(true);
   const double before = now();
   launch_one(*device_, *first, {}, {});
   launch_one(*device_, *second, {}, {});
   device_->finish(kDeadline);
   const double after = now();
-  const auto spans = device_->lab().take_spans();
+  const auto spans = lab_of(*device_).take_spans();
   ASSERT_EQ(spans.size(), 2u);
   EXPECT_EQ(spans[0].program, first.get());
   EXPECT_EQ(spans[1].program, second.get());
@@ -183,7 +183,7 @@ TEST_F(VulkanDeviceTest, spans_lie_on_the_steady_clock_in_order_of_execution) {
   EXPECT_LT(spans[0].start_seconds, spans[0].end_seconds);
   EXPECT_LE(spans[0].end_seconds, spans[1].start_seconds + kClockError);
   EXPECT_LE(spans[1].end_seconds, after + kClockError);
-  EXPECT_TRUE(device_->lab().take_spans().empty()) << "taken once";
+  EXPECT_TRUE(lab_of(*device_).take_spans().empty()) << "taken once";
 }
 
 // gate = 128 makes SwiGLU 128 * up, exactly: what is stored is the rounding of chosen values.

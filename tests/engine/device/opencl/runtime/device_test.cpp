@@ -61,11 +61,11 @@ TEST(OpenclDevice, gives_every_opencl_object_back) {
     context = opencl::context_of(*device);
     auto use = [&] {
       const auto program = device->prepare(std::span(&op, 1));
-      device->lab().record_spans(true);
+      lab_of(*device).record_spans(true);
       launch_one(*device, *program, {}, {});
       device->finish(std::chrono::seconds(60));
-      EXPECT_EQ(device->lab().take_spans().size(), 1u);
-      device->lab().record_spans(false);
+      EXPECT_EQ(lab_of(*device).take_spans().size(), 1u);
+      lab_of(*device).record_spans(false);
     };
     use();  // fills the caches of programs and slots
     const auto filled = context.getInfo<CL_CONTEXT_REFERENCE_COUNT>();
@@ -92,10 +92,10 @@ TEST(OpenclDevice, measures_each_kernel_of_a_program_with_the_operator_it_is_par
   const auto device = open_opencl_device(0, {});
   MatMulCase first(StorageType::q4_0, 3, 64, 64), second(StorageType::q4_0, 3, 128, 64);
   const auto program = device->prepare(std::vector<Operator>{first.as_operator(), second.as_operator()});
-  device->lab().record_spans(true);
+  lab_of(*device).record_spans(true);
   launch_one(*device, *program, {}, {});
   device->finish(std::chrono::seconds(60));
-  const auto spans = device->lab().take_spans();
+  const auto spans = lab_of(*device).take_spans();
   ASSERT_GE(spans.size(), 2u);
   EXPECT_EQ(spans.front().op, 0);
   EXPECT_EQ(spans.back().op, 1);
@@ -114,14 +114,14 @@ TEST(OpenclDevice, spans_lie_on_the_steady_clock_in_order_of_execution) {
   auto now = [] { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); };
   launch_one(*device, *first, {}, {});
   device->finish(std::chrono::seconds(60));
-  EXPECT_TRUE(device->lab().take_spans().empty()) << "recording is off";
-  device->lab().record_spans(true);
+  EXPECT_TRUE(lab_of(*device).take_spans().empty()) << "recording is off";
+  lab_of(*device).record_spans(true);
   const double before = now();
   launch_one(*device, *first, {}, {});
   launch_one(*device, *second, {}, {});
   device->finish(std::chrono::seconds(60));
   const double after = now();
-  const auto spans = device->lab().take_spans();
+  const auto spans = lab_of(*device).take_spans();
   ASSERT_EQ(spans.size(), 2u);
   EXPECT_EQ(spans[0].program, first.get());
   EXPECT_EQ(spans[1].program, second.get());

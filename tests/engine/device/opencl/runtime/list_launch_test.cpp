@@ -68,11 +68,11 @@ TEST_F(ListLaunching, gives_the_same_bits_while_spans_are_recorded) {
   const Operator op = matmul.as_operator("blk.0.test");
   const auto program = device_->prepare(std::span(&op, 1));
   for (bool recording : {false, true, false}) {
-    device_->lab().record_spans(recording);
+    lab_of(*device_).record_spans(recording);
     launch_listed(*program, {}, {});
     device_->finish(kDeadline);
     EXPECT_TRUE(matmul.correct());
-    EXPECT_EQ(device_->lab().take_spans().size(), recording ? 1u : 0u);
+    EXPECT_EQ(lab_of(*device_).take_spans().size(), recording ? 1u : 0u);
   }
 }
 
@@ -116,7 +116,7 @@ TEST_F(StampedListLaunching, give_a_span_for_each_operator_of_each_program_on_th
   constexpr double kClockError = 1e-4;
   const Operator one = add(1);
   const auto two = device_->prepare(std::vector<Operator>{one, one}), last = device_->prepare(std::span(&one, 1));
-  device_->lab().record_spans(true);
+  lab_of(*device_).record_spans(true);
   const double before = now();
   device_->launch(make_sequence(*device_, {{two.get(), {}, {}}, {last.get(), {{in_, 1}}, {out_, 1}}}), 0);
   std::this_thread::sleep_for(std::chrono::milliseconds(3));
@@ -124,9 +124,9 @@ TEST_F(StampedListLaunching, give_a_span_for_each_operator_of_each_program_on_th
   in_.raise(1);
   device_->finish(kDeadline);
   const double after = now();
-  const auto spans = device_->lab().take_spans();
+  const auto spans = lab_of(*device_).take_spans();
   ASSERT_EQ(spans.size(), 3u);
-  EXPECT_TRUE(device_->lab().take_spans().empty()) << "taken once";
+  EXPECT_TRUE(lab_of(*device_).take_spans().empty()) << "taken once";
   const Program* const programs[] = {two.get(), two.get(), last.get()};
   const int operators[] = {0, 1, 0};
   for (int i = 0; i < 3; ++i) {
@@ -153,10 +153,10 @@ TEST_F(StampedListLaunching, become_single_launches_that_say_so_where_the_counte
   const Operator one = add(1);
   const auto program = device_->prepare(std::vector<Operator>{one, one});
   for (const bool recording : {true, false}) {
-    device_->lab().record_spans(recording);
+    lab_of(*device_).record_spans(recording);
     launch_listed(*program, {}, {});
     device_->finish(kDeadline);
-    const auto spans = device_->lab().take_spans();
+    const auto spans = lab_of(*device_).take_spans();
     ASSERT_EQ(spans.size(), recording ? 2u : 0u);
     for (size_t i = 0; i < spans.size(); ++i) {
       EXPECT_EQ(spans[i].op, static_cast<int>(i));
@@ -171,34 +171,34 @@ TEST_F(StampedListLaunching, lose_no_span_of_a_long_batch) {
   const auto program = device_->prepare(std::span(&one, 1));
   constexpr int kPrograms = 9000;
   for (const int round : {1, 2}) {
-    device_->lab().record_spans(true);
+    lab_of(*device_).record_spans(true);
     device_->launch(make_sequence(*device_, std::vector<PlannedLaunch>(kPrograms, {program.get(), {}, {}})), 0);
     device_->finish(kDeadline);
-    const auto spans = device_->lab().take_spans();
+    const auto spans = lab_of(*device_).take_spans();
     ASSERT_EQ(spans.size(), static_cast<size_t>(kPrograms));
     for (size_t i = 1; i < spans.size(); ++i) ASSERT_GE(spans[i].start_seconds, spans[i - 1].end_seconds) << i;
     EXPECT_EQ(x_.as<float>()[0], static_cast<float>(round * kPrograms));
   }
-  device_->lab().record_spans(false);
+  lab_of(*device_).record_spans(false);
   launch_one(*device_, *program, {}, {});
   device_->finish(kDeadline);
-  EXPECT_TRUE(device_->lab().take_spans().empty());
+  EXPECT_TRUE(lab_of(*device_).take_spans().empty());
 }
 
 TEST_F(StampedListLaunching, give_no_spans_of_a_list_whose_device_failed_and_those_of_the_next) {
   const Operator one = add(1);
   const auto program = device_->prepare(std::span(&one, 1));
-  device_->lab().record_spans(true);
+  lab_of(*device_).record_spans(true);
   launch_listed(*program, {{in_, 1}}, {out_, 1});
   in_.fail("a test");
   EXPECT_THROW(device_->finish(kDeadline), Error);
-  EXPECT_TRUE(device_->lab().take_spans().empty());
+  EXPECT_TRUE(lab_of(*device_).take_spans().empty());
   in_.clear_failure();
   out_.clear_failure();
   in_.raise(1);
   launch_listed(*program, {{in_, 1}}, {out_, 2});
   device_->finish(kDeadline);
-  EXPECT_EQ(device_->lab().take_spans().size(), 1u);
+  EXPECT_EQ(lab_of(*device_).take_spans().size(), 1u);
   EXPECT_EQ(x_.as<float>()[0], 1.0f) << "the failed one did nothing";
 }
 

@@ -124,11 +124,11 @@ TEST_P(ListSequence, gives_the_same_result_and_its_spans_while_it_is_recorded) {
   const auto sequence = make_sequence(*device_, {{program.get(), {}, {}}, {program.get(), {}, {out_, 1}}});
   uint32_t base = 0;
   for (const bool recording : {false, true, false, true}) {
-    device_->lab().record_spans(recording);
+    lab_of(*device_).record_spans(recording);
     device_->launch(sequence, ++base);
     device_->finish(kDeadline);
     EXPECT_EQ(x_.as<float>()[0], 2.0f * static_cast<float>(base));
-    EXPECT_EQ(device_->lab().take_spans().size(), recording ? 2u : 0u);
+    EXPECT_EQ(lab_of(*device_).take_spans().size(), recording ? 2u : 0u);
   }
 }
 
