@@ -209,6 +209,7 @@ json to_json(const Regret& one) {
           {"best_seconds", one.best_seconds},
           {"best_of_each_seconds", one.best_of_each_seconds},
           {"taken_seconds", one.taken_seconds},
+          {"ratio_to_best_of_each", one.ratio_to_best_of_each()},
           {"prepared_seconds", one.prepared_seconds},
           {"passes", one.passes},
           {"best", one.best},

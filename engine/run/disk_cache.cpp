@@ -25,7 +25,7 @@ nlohmann::json parsed(const std::string& text) {
 
 nlohmann::json values_of(const std::string& path) {
   try {
-    if (!path.empty() && std::filesystem::exists(path)) return parsed(read_json_file(path, "measurements"));
+    if (std::filesystem::exists(path)) return parsed(read_json_file(path, "measurements"));
   } catch (const std::exception& error) {
     spdlog::info("measurements on disk are unreadable and will be made anew: {}: {}", path, error.what());
   }

@@ -31,8 +31,8 @@ class DiskCache {
 
  private:
   std::string path_;
-  const std::unique_ptr<nlohmann::json>
-      values_;                             // behind a pointer: whoever includes an engine would compile the library
+  // Behind a pointer: whoever includes an engine would compile the whole library.
+  const std::unique_ptr<nlohmann::json> values_;
   mutable std::set<std::string> changed_;  // keys to be saved
 };
 

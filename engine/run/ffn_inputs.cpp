@@ -107,8 +107,8 @@ class Reading {
   using At = std::vector<Operator>::const_iterator;
   At behind_the_last_norm(At begin, At end) const {
     const auto norm = std::find_if(std::reverse_iterator(end), std::reverse_iterator(begin), [&](const Operator& op) {
-      const auto* norm = std::get_if<RmsNorm>(&op.body);
-      return norm != nullptr && norm->y == buffers_.normed;
+      const auto* found = std::get_if<RmsNorm>(&op.body);
+      return found != nullptr && found->y == buffers_.normed;
     });
     TANDEM_CHECK(norm.base() != begin, "every layer has a norm before its feed-forward network");
     return norm.base();

@@ -191,8 +191,7 @@ void MachineRates::learn_operators(const Plan& plan, const PassSpans& spans, dou
       if (time.seconds <= 0) continue;
       double beside = 0;
       for (size_t other = 0; other < spans.size(); ++other)
-        if (lanes_[other] != lanes_[d])
-          beside = std::max(beside, overlap_seconds(std::span<const StepSpan>(spans[other]), time.start, time.end));
+        if (lanes_[other] != lanes_[d]) beside = std::max(beside, overlap_seconds(spans[other], time.start, time.end));
       const Step& step = plan.steps[static_cast<size_t>(at.first)];
       // A span of a whole step says of each operator what it says of all.
       const std::span<const Operator> of = at.second < 0

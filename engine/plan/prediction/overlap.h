@@ -5,14 +5,14 @@
 #pragma once
 
 #include <algorithm>
-#include <span>
+#include <ranges>
 
 namespace tandem {
 
-template <typename Span>
-double overlap_seconds(std::span<const Span> spans, double start, double end) {
+template <std::ranges::random_access_range Spans>
+double overlap_seconds(const Spans& spans, double start, double end) {
   double sum = 0;
-  auto at = std::ranges::lower_bound(spans, start, {}, &Span::end_seconds);
+  auto at = std::ranges::lower_bound(spans, start, {}, &std::ranges::range_value_t<Spans>::end_seconds);
   for (; at != spans.end() && at->start_seconds < end; ++at)
     sum += std::max(0.0, std::min(end, at->end_seconds) - std::max(start, at->start_seconds));
   return sum;

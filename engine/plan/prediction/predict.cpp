@@ -1,7 +1,6 @@
 #include "engine/plan/prediction/predict.h"
 
 #include <algorithm>
-#include <span>
 #include <vector>
 
 #include "engine/plan/prediction/overlap.h"
@@ -62,8 +61,7 @@ std::vector<bool> beside_others(const Plan& plan, const PlanCosts& costs, const 
     const size_t own_lane = lane_of(costs, plan.steps[i].device);
     const double half = (own.end_seconds - own.start_seconds) / 2;
     for (size_t lane = 0; lane < lanes.size(); ++lane)
-      beside[i] = beside[i] || (lane != own_lane && overlap_seconds(std::span<const Interval>(lanes[lane]),
-                                                                    own.start_seconds, own.end_seconds) > half);
+      if (lane != own_lane && overlap_seconds(lanes[lane], own.start_seconds, own.end_seconds) > half) beside[i] = true;
   }
   return beside;
 }
