@@ -172,7 +172,7 @@ int run(const Options& options) {
   engine_options.model_path = options.model;
   engine_options.devices = options.devices;
   engine_options.plan = options.plan;
-  engine_options.tries_plans = options.soc.empty();
+  engine_options.hooks.tries_plans = options.soc.empty();
   engine_options.act = tandem::ActType::f16;
   engine_options.chunk = options.chunk;
   engine_options.context = options.chunk + kDecodeContext;

@@ -60,7 +60,7 @@ constexpr uint64_t kMinTensorInfoBytes = 8 + 1 + 4 + 8 + 4 + 8;
 constexpr int64_t kMaxElements =
     std::numeric_limits<int64_t>::max() / 16;  // of a tensor: its bytes then fit 63 bits too
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string result = "'";
   for (char c : text.substr(0, 80)) result += c >= 0x20 && c < 0x7f ? c : '?';
   return result + "'";
@@ -183,12 +183,12 @@ void read_metadata(Cursor& cursor, uint64_t count, GgufContents& contents) {
     const std::string at = "metadata entry " + std::to_string(i);
     const std::string_view key = cursor.read_string(at + ": key");
     if (key.empty() || key.size() > kMaxKeyBytes || !printable(key)) {
-      cursor.fail(at + ": key", "the key " + quoted(key) + " of " + std::to_string(key.size()) +
+      cursor.fail(at + ": key", "the key " + in_quotes(key) + " of " + std::to_string(key.size()) +
                                     " bytes, expected 1 to 65535 printable ASCII characters");
     }
-    const GgufValue value = read_value(cursor, "metadata key " + quoted(key));
+    const GgufValue value = read_value(cursor, "metadata key " + in_quotes(key));
     if (!contents.values.emplace(key, value).second) {
-      cursor.fail("metadata key " + quoted(key), "a duplicate key, expected every key once");
+      cursor.fail("metadata key " + in_quotes(key), "a duplicate key, expected every key once");
     }
   }
 }
@@ -245,13 +245,13 @@ TensorInfo read_tensor_info(Cursor& cursor, uint64_t index, uint64_t alignment) 
   const std::string at = "tensor " + std::to_string(index);
   const std::string_view name = cursor.read_string(at + ": name");
   if (name.empty() || name.size() > kMaxTensorNameBytes || !printable(name)) {
-    cursor.fail(at + ": name", "the name " + quoted(name) + " of " + std::to_string(name.size()) +
+    cursor.fail(at + ": name", "the name " + in_quotes(name) + " of " + std::to_string(name.size()) +
                                    " bytes, expected 1 to 64 printable ASCII characters");
   }
   TensorInfo info;
   GgufTensor& tensor = info.tensor;
   tensor.name = name;
-  const std::string field = "tensor " + quoted(name);
+  const std::string field = "tensor " + in_quotes(name);
   tensor.shape = read_shape(cursor, field + ": shape");
   tensor.type = read_storage_type(cursor, field + ": type");
   info.offset = cursor.read<uint64_t>(field + ": offset");
@@ -278,8 +278,8 @@ void check_overlap(const Cursor& cursor, const std::vector<TensorInfo>& infos) {
     const TensorInfo& before = *ordered[i - 1];
     if (ordered[i]->offset - before.offset < before.tensor.bytes) {
       cursor.fail(
-          "tensor " + quoted(ordered[i]->tensor.name) + ": offset",
-          "the data overlaps that of " + quoted(before.tensor.name) + ", expected separate data for every tensor");
+          "tensor " + in_quotes(ordered[i]->tensor.name) + ": offset",
+          "the data overlaps that of " + in_quotes(before.tensor.name) + ", expected separate data for every tensor");
     }
   }
 }
@@ -292,14 +292,14 @@ void read_tensors(Cursor& cursor, uint64_t count, GgufContents& contents) {
   for (uint64_t i = 0; i < count; ++i) {
     infos.push_back(read_tensor_info(cursor, i, alignment));
     if (!names.insert(infos.back().tensor.name).second) {
-      cursor.fail("tensor " + quoted(infos.back().tensor.name), "a duplicate tensor name, expected every name once");
+      cursor.fail("tensor " + in_quotes(infos.back().tensor.name), "a duplicate tensor name, expected every name once");
     }
   }
   if (infos.empty()) return;
   cursor.skip((alignment - cursor.position() % alignment) % alignment, "padding before the tensor data");
   for (TensorInfo& info : infos) {
     if (info.offset > cursor.left() || info.tensor.bytes > cursor.left() - info.offset) {
-      cursor.fail("tensor " + quoted(info.tensor.name) + ": data",
+      cursor.fail("tensor " + in_quotes(info.tensor.name) + ": data",
                   "bytes " + std::to_string(info.offset) + " + " + std::to_string(info.tensor.bytes) +
                       " of the data section, expected them to end inside its " + std::to_string(cursor.left()) +
                       " bytes: the file is truncated or its table is wrong",

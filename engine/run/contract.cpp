@@ -49,6 +49,13 @@ std::vector<std::string> reasons_for_other_bits(std::span<const DeviceInfo* cons
   return reasons;
 }
 
+bool bits_depend_on_passes(std::span<const DeviceInfo* const> devices, std::span<const PackedFormat> weights,
+                           ActType act) {
+  const Operands operands{act == ActType::f16, std::ranges::all_of(weights, &PackedFormat::exact_in_f16_contract)};
+  return devices.size() > 1 &&
+         std::ranges::any_of(devices, [&](const DeviceInfo* device) { return !why_not(*device, operands).empty(); });
+}
+
 std::string why_not_contract_bits(const Plan& plan, std::span<const DeviceInfo* const> devices, bool f16_activations) {
   for (const Step& step : plan.steps) {
     const std::string& id = plan.devices[static_cast<size_t>(step.device)];

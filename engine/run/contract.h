@@ -18,6 +18,11 @@ namespace tandem {
 std::vector<std::string> reasons_for_other_bits(std::span<const DeviceInfo* const> devices,
                                                 std::span<const PackedFormat> weights, ActType act);
 
+// Whether a token's bits may depend on the length of the pass that it was in: where devices with different sums or
+// roundings may share one, since where they share it depends on the length.
+bool bits_depend_on_passes(std::span<const DeviceInfo* const> devices, std::span<const PackedFormat> weights,
+                           ActType act);
+
 // Of one plan, beside another one with the same activations: "" where every device that takes part keeps the contract,
 // else the first reason why not. devices: at least the plan's own. f16_activations: what goes into matmuls is rounded
 // to f16 (--act f16).

@@ -116,7 +116,8 @@ Engine::Engine(const EngineOptions& options)
       cache_(options.measurements ? *options.measurements : DiskCache::default_path()),
       pack_cache_(options.pack_cache_folder, options.pack_cache_bytes),
       file_(GgufFile::open(options.model_path)),
-      asked_(chosen_strategy(options.plan)) {
+      asked_(chosen_strategy(options.plan)),
+      prepared_(kPreparedPlans) {
   // Loading threads inherit this thread's mask; the orchestrator takes its own core only afterwards. While it opens the
   // devices, which hardly any of the work can be shared of, the other cores make the tokenizer and pack.
   pin_this_thread(usable_cores());
@@ -199,8 +200,8 @@ void Engine::set_up_plans() {
   executor_ = std::make_unique<Executor>(pool_, borrowed, executor);
   planner_ = std::make_unique<Planner>(
       PlannedModel{model_, *activations_, devices_},
-      PlannerOptions{asked_, options_.split, options_.act == ActType::f16, options_.strict_device, options_.tries_plans,
-                     options_.graph_tokens, options_.submit, options_.experts,
+      PlannerOptions{asked_, options_.split, options_.act == ActType::f16, options_.strict_device,
+                     options_.hooks.tries_plans, options_.graph_tokens, options_.submit, options_.experts,
                      model_.config.experts ? &expert_use_->counts() : nullptr},
       cache_);
   // A list kernel is compiled for a set of kernels: one for all that the model's single tokens need serves every plan
@@ -293,8 +294,8 @@ void Engine::open_devices() {
   DeviceOptions& device_options = device_options_;
   device_options.gpu_cores = layout_.gpu;
   device_options.npu_cores = layout_.npu;
-  device_options.gpu_family = options_.gpu_family;
-  device_options.force_copies = options_.force_copies;
+  device_options.gpu_family = options_.hooks.gpu_family;
+  device_options.force_copies = options_.hooks.force_copies;
   // A pass ends at its deadline whatever its devices are told (Executor). A short one is not for the self-tests, which
   // have a bound of their own.
   device_options.wait_deadline = std::max<std::chrono::milliseconds>(options_.wait_deadline, kPairBound);
@@ -352,6 +353,11 @@ size_t Engine::cache_bytes() const {
   return sum;
 }
 
+bool Engine::bits_depend_on_passes() const {
+  const bool drops = config().experts && options_.experts.overflow == Overflow::drop;  // by the room of a pass
+  return drops || tandem::bits_depend_on_passes(devices(), matrix_formats(model_.weights), *options_.act);
+}
+
 std::vector<const DeviceInfo*> Engine::devices() const {
   std::vector<const DeviceInfo*> infos;
   for (const auto& device : devices_) infos.push_back(&device->info());
@@ -371,30 +377,23 @@ std::vector<Operator> Engine::operators_for(const Batch& batch) const {
 Plan Engine::plan_for(const Batch& batch) { return planner_->plan_for(batch, position_); }
 
 Engine::CachedPlan& Engine::prepared_for(const Batch& batch) {
-  const int64_t past = planner_->planned_past(position_);
-  const auto same = [&](const CachedPlan& cached) { return cached.batch == batch && cached.past == past; };
-  const auto found = std::ranges::find_if(prepared_, same);
-  if (found != prepared_.end()) {
-    std::rotate(found, found + 1, prepared_.end());
-    CachedPlan& cached = prepared_.back();
-    if (cached.version != planner_->version()) {
-      if (auto better = planner_->better_than(cached.prepared->plan(), batch, position_)) {
-        executor_->drop(std::exchange(cached.prepared, executor_->prepare(std::move(*better))));
-        cached.ran = false;
+  const PlannedFor key{batch, planner_->planned_past(position_)};
+  if (CachedPlan* cached = prepared_.find(key)) {
+    if (cached->version != planner_->version()) {
+      if (auto better = planner_->better_than(cached->prepared->plan(), batch, position_)) {
+        executor_->drop(std::exchange(cached->prepared, executor_->prepare(std::move(*better))));
+        cached->ran = false;
       }
-      cached.version = planner_->version();
+      cached->version = planner_->version();
     }
-    return cached;
+    return *cached;
   }
-  if (prepared_.size() == kPreparedPlans) {
-    executor_->drop(std::move(prepared_.front().prepared));
-    prepared_.erase(prepared_.begin());
-  }
-  prepared_.push_back({batch, past, executor_->prepare(plan_for(batch)), planner_->version()});
-  const GraphCompiles compiles = executor_->compiles(*prepared_.back().prepared, options_.graph_tokens);
+  CachedPlan& made = prepared_.add(key, {batch, executor_->prepare(plan_for(batch)), planner_->version()},
+                                   [&](CachedPlan gone) { executor_->drop(std::move(gone.prepared)); });
+  const GraphCompiles compiles = executor_->compiles(*made.prepared, options_.graph_tokens);
   online_compiles_.graphs += compiles.graphs;
   online_compiles_.seconds += compiles.seconds;
-  return prepared_.back();
+  return made;
 }
 
 void Engine::pass(std::span<const int32_t> ids, const Batch& batch) {
@@ -413,7 +412,7 @@ void Engine::pass(std::span<const int32_t> ids, const Batch& batch) {
 // N1 without a calibration: what was counted decides which experts later passes have on the NPU.
 void Engine::follow_experts(const CachedPlan& ran) {
   if (!expert_use_->add(ran.prepared->plan(), routing(), options_.experts.overflow)) return;
-  std::erase_if(prepared_, [](const CachedPlan& cached) { return !cached.prepared->plan().experts.empty(); });
+  prepared_.erase_if([](const CachedPlan& cached) { return !cached.prepared->plan().experts.empty(); });
 }
 
 std::vector<RoutedLayer> Engine::routing() const {
@@ -443,7 +442,7 @@ void Engine::run_and_learn(CachedPlan& cached, int64_t position) {
   const bool is_first = std::exchange(first_pass_, false) || (!ran && cached.batch.S <= kFewTokens);
   const bool is_long = cached.batch.S > kFewTokens && pass < kWatchedLongPasses;
   const bool is_turn = is_long || (pass < 64 ? std::has_single_bit(static_cast<uint64_t>(pass + 1)) : pass % 64 == 0);
-  if (is_first || !is_turn) {
+  if (is_first || !is_turn || !options_.hooks.learns) {
     executor_->run(*cached.prepared);
     return;
   }

@@ -29,6 +29,7 @@
 #include "engine/run/disk_cache.h"
 #include "engine/run/executor.h"
 #include "engine/run/expert_use.h"
+#include "engine/run/kept_by_key.h"
 #include "engine/run/pack_cache.h"
 #include "engine/run/planner.h"
 #include "engine/run/plans_ran.h"
@@ -37,6 +38,14 @@
 #include "sync/waiter.h"
 
 namespace tandem {
+
+// For tests and benches.
+struct EngineHooks {
+  bool tries_plans = true;                 // false: the plan `tensor` is what its solver says
+  bool learns = true;                      // false: passes are not measured
+  std::optional<KernelFamily> gpu_family;  // in the place of what the device reports
+  bool force_copies = false;               // no zero copy
+};
 
 struct EngineOptions {
   std::string model_path;
@@ -54,7 +63,6 @@ struct EngineOptions {
   int64_t outputs = 1;  // most tokens of one piece that get logits
   // Tokens of the graphs that the NPU has, rising (H3): other lengths are cut or padded, but for the plan `online`.
   std::vector<int64_t> graph_tokens = {1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 128, 256, 512, 1024};
-  bool tries_plans = true;  // tests: false: the plan `tensor` is what its solver says
   sync::Policy sync_policy = sync::Policy::predict;
   std::chrono::milliseconds wait_deadline = sync::kWaitDeadline;  // of a pass, and of each wait within it
   // H7: ahead (every GPU step is queued at once), follow (when the NPU has ended what it waits for), dominant (follow
@@ -62,8 +70,6 @@ struct EngineOptions {
   Submit submit = Submit::ahead;
   ExpertRules experts;                             // of plans that put experts on the NPU (NPUMoE)
   std::string calibration;                         // file of `calibrate-moe`; empty: experts are counted while it runs
-  std::optional<KernelFamily> gpu_family;          // tests: in the place of what the device reports
-  bool force_copies = false;                       // tests: no zero copy
   std::string program_folder;                      // keeps compiled OpenCL programs for the next start; empty: nowhere
   std::optional<std::string> measurements;         // file that keeps them; nothing: the user's cache
   std::string pack_cache_folder;                   // keeps packed weights for the next start; empty: nowhere
@@ -75,6 +81,7 @@ struct EngineOptions {
   bool only_layers_of_every_kind = false;  // as few as need all of the model's kernels: to compile them
   LoadProgress load_progress;
   OnLongWork on_long_work;  // keeping is told by the destructor
+  EngineHooks hooks;
 };
 
 class Engine {
@@ -117,6 +124,8 @@ class Engine {
   const std::vector<std::string>& notes() const { return notes_; }  // fallbacks and choices, for people
   // Why other plans, on other devices, may give other bits (engine/run/contract.h); empty: they give the same.
   const std::vector<std::string>& other_bits() const { return other_bits_; }
+  // Whether a token's bits may depend on which tokens were run in one pass with it.
+  bool bits_depend_on_passes() const;
   const CoreLayout& layout() const { return layout_; }
   std::vector<const DeviceInfo*> devices() const;
   // How extend() would run the tokens from `first` on of an extension by `total` that began `first` tokens ago
@@ -152,9 +161,13 @@ class Engine {
   };
 
  private:
-  struct CachedPlan {
+  struct PlannedFor {
     Batch batch;
     int64_t past = 0;
+    bool operator==(const PlannedFor&) const = default;
+  };
+  struct CachedPlan {
+    Batch batch;
     std::unique_ptr<PreparedPlan> prepared;
     int64_t version = 0;  // of what was known when it was made, or last found to be good
     bool ran = false;
@@ -196,7 +209,7 @@ class Engine {
   std::unique_ptr<ExpertUse> expert_use_;
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<Planner> planner_;
-  std::vector<CachedPlan> prepared_;                           // most recently used last
+  KeptByKey<PlannedFor, CachedPlan> prepared_;
   std::map<std::pair<int64_t, std::string>, int64_t> passes_;  // that ran, by length class and plan
   bool first_pass_ = true;
   Batch last_batch_{0, 0};

@@ -1,7 +1,6 @@
 #include "engine/run/executor.h"
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 #include <thread>
 #include <utility>
@@ -17,22 +16,6 @@ namespace {
 
 constexpr const char* kLateAdvice = "--deadline gives it longer";
 
-// Devices record for as long as it lives.
-class Recorded {
- public:
-  Recorded(const std::vector<Device*>& devices, bool on) : devices_(on ? devices : std::vector<Device*>()) {
-    for (Device* device : devices_) lab_of(*device).record_spans(true);
-  }
-  ~Recorded() {
-    for (Device* device : devices_) lab_of(*device).record_spans(false);
-  }
-  Recorded(const Recorded&) = delete;
-  Recorded& operator=(const Recorded&) = delete;
-
- private:
-  const std::vector<Device*> devices_;
-};
-
 // The device in whose sequence each one's steps are launched: the first that works on the same thread.
 std::vector<size_t> leaders(const std::vector<Device*>& devices) {
   const auto thread = [&](size_t d) {
@@ -45,6 +28,17 @@ std::vector<size_t> leaders(const std::vector<Device*>& devices) {
   }
   return lead;
 }
+
+std::string text_of(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
+// A kernel that raises a flag wakes nobody, so the orchestrator's thread looks again by itself.
+void look_again(std::chrono::milliseconds) { std::this_thread::sleep_for(std::chrono::microseconds(50)); }
 
 }  // namespace
 
@@ -130,46 +124,114 @@ PlannedLaunch Executor::planned_launch(const PreparedPlan& prepared, size_t inde
 
 Timeline* Executor::record(Timeline* timeline) {
   Timeline* const before = std::exchange(timeline_, timeline);
-  for (Device* device : devices_) lab_of(*device).record_spans(timeline != nullptr);
+  for (Device* device : devices_) lab_of(*device).record_spans(timeline != nullptr || measured_ > 0);
   return before;
 }
 
+Run::~Run() {
+  if (executor_) executor_->abandon(base_);
+}
+
 double Executor::run(PreparedPlan& prepared, PassSpans* spans) {
-  const Recorded recorded(prepared.devices_, spans != nullptr && timeline_ == nullptr);
+  return wait(start(prepared, spans != nullptr), spans);
+}
+
+Run Executor::start(PreparedPlan& prepared, bool measured) {
+  submit_rest(epoch_);  // what comes before it in the queues
   const uint32_t base = epoch_ + 1;
   epoch_ += static_cast<uint32_t>(prepared.plan_.steps.size()) + 1;
-  const double start = now_seconds();
-  bool overslept = false;
+  Flight& flight = flights_.emplace_back();
+  flight.prepared = &prepared;
+  flight.base = base;
+  flight.start = now_seconds();
+  if (measured) measure(true);
+  flight.measured = measured;
+  Run run(this, base);
   try {
-    launch_all(prepared, base);
-    dropped_.clear();
-    overslept = wait_all(prepared, base, start);
+    launch_ready(prepared, base);
   } catch (...) {
-    recover(prepared, epoch_);
+    recover(flight, std::current_exception());
     throw;
   }
+  dropped_.clear();
+  return run;
+}
+
+double Executor::wait(Run run, PassSpans* spans) {
+  Flight& flight = flight_of(run.base_);
+  PreparedPlan& prepared = *flight.prepared;
+  const double begin = begin_of(flight);
+  const bool overslept = await_end(flight);
+  if (flight.failure) std::rethrow_exception(flight.failure);  // run's destructor takes it from the list
   const double end = now_seconds();
-  overslept ? prepared.predictor_.observe_overslept() : prepared.predictor_.observe(end - start);
-  if (timeline_ || spans) {
-    PassSpans measured = take_spans(prepared);
-    if (timeline_) add_to_timeline(prepared, measured, start, end);
-    if (spans) *spans = std::move(measured);
+  for (const Device* device : prepared.devices_) free_at_[device] = end;
+  overslept ? prepared.predictor_.observe_overslept() : prepared.predictor_.observe(end - begin);
+  if (timeline_ || flight.measured) {
+    take_spans();
+    if (timeline_) add_to_timeline(prepared, flight.spans, begin, end);
+    if (spans) *spans = std::move(flight.spans);
   }
-  return end - start;
+  return end - begin;
+}
+
+// Nobody asks for its end any more; those who started it may be about to release what it works on.
+void Executor::abandon(uint32_t base) noexcept {
+  Flight& flight = flight_of(base);
+  if (!flight.failure && !ended(flight)) await_end(flight);
+  land(base);
+}
+
+// Whether the wait slept too long. What fails is the flight's failure.
+bool Executor::await_end(Flight& flight) {
+  submit_rest(flight.base);
+  if (flight.failure) return false;
+  try {
+    return wait_all(flight, begin_of(flight));
+  } catch (...) {
+    recover(flight, std::current_exception());
+    return false;
+  }
+}
+
+void Executor::land(uint32_t base) noexcept {
+  const Flight& flight = flight_of(base);
+  if (flight.measured) measure(false);
+  flights_.erase(flights_.begin() + (&flight - flights_.data()));
+}
+
+Executor::Flight& Executor::flight_of(uint32_t base) {
+  const auto found = std::ranges::find(flights_, base, &Flight::base);
+  TANDEM_CHECK(found != flights_.end(), "a run is waited for once");
+  return *found;
+}
+
+// Devices are in-order.
+double Executor::begin_of(const Flight& flight) const {
+  double begin = flight.start;
+  for (const Device* device : flight.prepared->devices_) {
+    if (const auto found = free_at_.find(device); found != free_at_.end()) begin = std::max(begin, found->second);
+  }
+  return begin;
+}
+
+void Executor::measure(bool on) {
+  const int before = std::exchange(measured_, measured_ + (on ? 1 : -1));
+  if (timeline_ || (before > 0) == (measured_ > 0)) return;
+  for (Device* device : devices_) lab_of(*device).record_spans(on);
 }
 
 bool Executor::shares_core(const PreparedPlan& prepared, size_t device) const {
   return std::ranges::find(options_.shares_core, prepared.plan_.devices[device]) != options_.shares_core.end();
 }
 
-void Executor::launch_all(PreparedPlan& prepared, uint32_t base) {
-  if (prepared.plan_.dominant == Dominant::npu) return launch_following(prepared, base);
+// All but what a GPU follows the NPU with: that is left to submit_rest().
+void Executor::launch_ready(PreparedPlan& prepared, uint32_t base) {
   // Devices that share the orchestrator's core come last: once they have work, they may keep that core from launching
   // the rest. The gate is opened before them: they must not wait for it on this very core.
   std::vector<size_t> apart, sharing;
   for (size_t d = 0; d < prepared.devices_.size(); ++d) (shares_core(prepared, d) ? sharing : apart).push_back(d);
   launch_on(apart, prepared, base);
-  if (options_.sync_policy == sync::Policy::gate) gate_.raise(base);
+  if (options_.sync_policy == sync::Policy::gate && prepared.plan_.dominant == Dominant::gpu) gate_.raise(base);
   launch_on(sharing, prepared, base);
 }
 
@@ -190,11 +252,21 @@ bool Executor::follows(const PreparedPlan& prepared, size_t device) {
   return prepared.plan_.dominant == Dominant::npu && prepared.devices_[device]->info().kind == DeviceKind::gpu;
 }
 
-// The queues of all others are filled before.
+// Of all runs that were started before the one of this base, and of that one.
+void Executor::submit_rest(uint32_t base) {
+  for (Flight& flight : flights_) {
+    if (static_cast<int32_t>(flight.base - base) > 0) break;
+    if (flight.failure || std::exchange(flight.submitted, true)) continue;
+    if (flight.prepared->plan_.dominant != Dominant::npu) continue;
+    try {
+      launch_following(*flight.prepared, flight.base);
+    } catch (...) {
+      recover(flight, std::current_exception());
+    }
+  }
+}
+
 void Executor::launch_following(PreparedPlan& prepared, uint32_t base) {
-  std::vector<size_t> all(prepared.devices_.size());
-  std::iota(all.begin(), all.end(), size_t{0});
-  launch_on(all, prepared, base);
   prepared.submission_waits_.resize(prepared.plan_.steps.size());
   for (size_t i = 0; i < prepared.plan_.steps.size(); ++i) {
     const Step& step = prepared.plan_.steps[i];
@@ -217,9 +289,7 @@ void Executor::await(PreparedPlan& prepared, int step, uint32_t base, sync::Dura
   context.predicted_seconds = predictor.predict();
   context.deadline = options_.deadline;
   context.advice = kLateAdvice;
-  // A kernel that raises a flag wakes nobody, so this thread looks again by itself.
-  if (prepared.devices_[d]->info().kind == DeviceKind::gpu)
-    context.block = [](std::chrono::milliseconds) { std::this_thread::sleep_for(std::chrono::microseconds(50)); };
+  if (prepared.devices_[d]->info().kind == DeviceKind::gpu) context.block = look_again;
   sync::Waiter& waiter = shares_core(prepared, d) ? *blocking_ : *waiter_;
   const sync::WaitReport report =
       waiter.wait(flags_.at(prepared.plan_.devices[d]), base + static_cast<uint32_t>(step), context);
@@ -228,7 +298,8 @@ void Executor::await(PreparedPlan& prepared, int step, uint32_t base, sync::Dura
 
 // The prediction counts from the run's start: a device on this core may hold up the launching thread until all but the
 // last microseconds are over, and a sleep as long as the whole run would then double it.
-bool Executor::wait_all(PreparedPlan& prepared, uint32_t base, double start) {
+bool Executor::wait_all(const Flight& flight, double begin) {
+  PreparedPlan& prepared = *flight.prepared;
   bool overslept = false;
   const auto wait = [&](size_t d, sync::Waiter& waiter) {
     const int last = prepared.last_steps_[d];  // which always signals
@@ -238,12 +309,20 @@ bool Executor::wait_all(PreparedPlan& prepared, uint32_t base, double start) {
     const std::string name = prepared.plan_.steps[static_cast<size_t>(last)].name();
     context.step = name;
     context.device = prepared.plan_.devices[d];
-    context.predicted_seconds = prepared.predictor_.predict_after(now_seconds() - start);
+    context.predicted_seconds = prepared.predictor_.predict_after(now_seconds() - begin);
     context.deadline = options_.deadline;
     context.advice = kLateAdvice;
-    context.block = [device](std::chrono::milliseconds deadline) { device->finish(deadline); };
+    if (is_last_on(flight, device))
+      context.block = [device](std::chrono::milliseconds deadline) { device->finish(deadline); };
+    else if (device->info().kind == DeviceKind::gpu)
+      context.block = look_again;
     const sync::Flag& flag = flags_.at(prepared.plan_.devices[d]);
-    overslept |= waiter.wait(flag, base + static_cast<uint32_t>(last), context).overslept;
+    const uint32_t epoch = flight.base + static_cast<uint32_t>(last);
+    try {
+      overslept |= waiter.wait(flag, epoch, context).overslept;
+    } catch (const std::exception&) {
+      if (!flag.reached(epoch) || is_last_on(flight, device)) throw;  // else it is a later run that failed
+    }
   };
   for (size_t d = 0; d < prepared.devices_.size(); ++d) {
     if (shares_core(prepared, d)) wait(d, *blocking_);
@@ -254,12 +333,38 @@ bool Executor::wait_all(PreparedPlan& prepared, uint32_t base, double start) {
   return overslept;
 }
 
-// After a failure: let every device run dry, then lift all flags past this run, so that the next one starts clean.
-void Executor::recover(PreparedPlan& prepared, uint32_t final_epoch) noexcept {
+bool Executor::ended(const Flight& flight) const {
+  const PreparedPlan& prepared = *flight.prepared;
+  for (size_t d = 0; d < prepared.devices_.size(); ++d) {
+    const int last = prepared.last_steps_[d];
+    if (last < 0) continue;
+    const sync::Flag& flag = flags_.at(prepared.plan_.devices[d]);
+    if (!flag.reached(flight.base + static_cast<uint32_t>(last))) return false;
+    if (flag.failed() && is_last_on(flight, prepared.devices_[d])) return false;  // nobody's failure but its own
+  }
+  return true;
+}
+
+bool Executor::is_last_on(const Flight& flight, const Device* device) const {
+  for (auto later = flights_.rbegin(); &*later != &flight; ++later) {
+    if (std::ranges::find(later->prepared->devices_, device) != later->prepared->devices_.end()) return false;
+  }
+  return true;
+}
+
+// After a failure: let every device run dry, then lift all flags past the runs in flight, so that the next one starts
+// clean. What had not ended by then is lost, and its own wait says so.
+void Executor::recover(Flight& failed, std::exception_ptr reason) noexcept {
+  for (Flight& flight : flights_) {
+    if (&flight != &failed && !flight.failure && !ended(flight))
+      flight.failure = std::make_exception_ptr(Error("a run was lost", flight.prepared->plan_.name,
+                                                     "It was in flight when another failed: " + text_of(reason)));
+  }
+  failed.failure = std::move(reason);
   constexpr const char* kAbandoned = "the run was abandoned after a failure";
   gate_.fail(kAbandoned);
   for (auto& [id, flag] : flags_) flag.fail(kAbandoned);
-  for (Device* device : prepared.devices_) {
+  for (Device* device : devices_) {
     try {
       // What a slow device is busy with refers to programs that may go when this run's error is caught.
       device->finish(std::max(options_.deadline, sync::kWaitDeadline));
@@ -269,24 +374,33 @@ void Executor::recover(PreparedPlan& prepared, uint32_t final_epoch) noexcept {
   }
   const auto lift = [&](const sync::Flag& flag) {
     flag.clear_failure();
-    if (!flag.reached(final_epoch)) flag.raise(final_epoch);
+    if (!flag.reached(epoch_)) flag.raise(epoch_);
   };
   lift(gate_);
   for (auto& [id, flag] : flags_) lift(flag);
 }
 
-PassSpans Executor::take_spans(const PreparedPlan& prepared) const {
-  std::map<const Program*, int> step_of;
-  for (size_t i = 0; i < prepared.programs_.size(); ++i) step_of[prepared.programs_[i].get()] = static_cast<int>(i);
-  PassSpans measured(prepared.devices_.size());
-  for (size_t d = 0; d < prepared.devices_.size(); ++d) {
-    for (const DeviceSpan& span : lab_of(*prepared.devices_[d]).take_spans()) {
+// What the devices have measured since, to the runs that it belongs to.
+void Executor::take_spans() {
+  std::map<const Program*, std::pair<Flight*, int>> step_of;
+  for (auto flight = flights_.rbegin(); flight != flights_.rend(); ++flight) {
+    if (!flight->measured && !timeline_) continue;
+    const PreparedPlan& prepared = *flight->prepared;
+    flight->spans.resize(prepared.devices_.size());
+    for (size_t i = 0; i < prepared.programs_.size(); ++i)
+      step_of[prepared.programs_[i].get()] = {&*flight, static_cast<int>(i)};
+  }
+  for (Device* device : devices_) {
+    for (const DeviceSpan& span : lab_of(*device).take_spans()) {
       const auto found = step_of.find(span.program);
       if (found == step_of.end()) continue;
-      measured[d].push_back({found->second, span.op, span.start_seconds, span.end_seconds, span.alone});
+      const auto& [flight, step] = found->second;
+      const std::vector<Device*>& devices = flight->prepared->devices_;
+      const auto d = static_cast<size_t>(std::ranges::find(devices, device) - devices.begin());
+      if (d == devices.size()) continue;
+      flight->spans[d].push_back({step, span.op, span.start_seconds, span.end_seconds, span.alone});
     }
   }
-  return measured;
 }
 
 void Executor::add_to_timeline(const PreparedPlan& prepared, const PassSpans& measured, double start, double end) {

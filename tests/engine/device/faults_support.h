@@ -13,12 +13,12 @@
 #include <string>
 #include <vector>
 
-#include "engine/device/gpu/kept_file.h"
 #include "engine/device/registry.h"
 #include "engine/plan/schedule.h"
 #include "engine/run/executor.h"
 #include "engine/tensor/packed.h"
 #include "sync/error.h"
+#include "tests/support/program_folder.h"
 
 namespace tandem::testing {
 
@@ -37,7 +37,7 @@ inline std::unique_ptr<Device> open_way(const FaultyWay& way) {
   for (const DeviceFactory& factory : device_factories()) {
     if (factory.prefix != way.prefix || factory.count().all == 0) continue;
     DeviceOptions options;
-    options.program_folder = gpu::default_cache_folder();
+    options.program_folder = test::program_folder();
     if (way.prefix == "opencl") options.gpu_cores = {0};
     options.sync_policy = way.policy;
     options.force_copies = way.copies;

@@ -9,11 +9,11 @@
 #include <iostream>
 #include <map>
 
-#include "engine/device/gpu/kept_file.h"
 #include "engine/device/lab/lab.h"
 #include "engine/device/registry.h"
 #include "sync/error.h"
 #include "tests/engine/device/open_once.h"
+#include "tests/support/program_folder.h"
 #include "tests/support/requirements.h"
 
 namespace tandem {
@@ -50,7 +50,7 @@ Device* device_of(const Side& side) {
     if (factory.prefix != side.prefix || factory.count().all == 0) continue;
     std::unique_ptr<Device>& device = open[side.name];
     DeviceOptions options;
-    options.program_folder = gpu::default_cache_folder();
+    options.program_folder = test::program_folder();
     options.gpu_cores = {0};  // PoCL's worker is there; other sides find another core
     if (side.prefix != "opencl") options.gpu_cores.clear();
     if (!device) device = factory.open(0, options);

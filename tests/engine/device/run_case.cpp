@@ -5,13 +5,13 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "engine/device/gpu/kept_file.h"
 #include "engine/device/host/host_device.h"
 #include "engine/device/host/loops.h"
 #include "engine/device/vulkan/vulkan_tuning.h"
 #include "sync/error.h"
 #include "tests/engine/device/every_device.h"
 #include "tests/support/kernel_families.h"
+#include "tests/support/program_folder.h"
 
 namespace tandem::testing {
 namespace {
@@ -72,7 +72,7 @@ std::string missing(const Target& target) {
 
 std::unique_ptr<Device> open_target(const Target& target, vulkan::Messages& messages) {
   DeviceOptions options;
-  options.program_folder = gpu::default_cache_folder();
+  options.program_folder = test::program_folder();
   options.gpu_family = family_named(target.family);
   options.force_copies = target.force_copies;
   if (target.id.starts_with("vulkan")) {

@@ -11,13 +11,13 @@
 #include <map>
 #include <ostream>
 
-#include "engine/device/gpu/kept_file.h"
 #include "engine/device/lab/lab.h"
 #include "engine/device/lab/stepped_probe.h"
 #include "engine/device/registry.h"
 #include "sync/error.h"
 #include "tests/engine/device/every_device.h"
 #include "tests/engine/device/open_once.h"
+#include "tests/support/program_folder.h"
 #include "tests/support/requirements.h"
 
 namespace tandem {
@@ -49,7 +49,7 @@ Device* device_of(const std::string& prefix) {
     if (factory.prefix != prefix || factory.count().all == 0) continue;
     std::unique_ptr<Device>& device = open[prefix];
     DeviceOptions options;
-    options.program_folder = gpu::default_cache_folder();
+    options.program_folder = test::program_folder();
     options.gpu_cores = {0};
     if (!device) device = factory.open(0, options);
     return device.get();

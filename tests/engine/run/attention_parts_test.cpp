@@ -7,12 +7,12 @@
 #include <limits>
 #include <random>
 
-#include "engine/device/gpu/kept_file.h"
 #include "engine/device/registry.h"
 #include "engine/plan/partition/attention_cut.h"
 #include "engine/plan/schedule.h"
 #include "engine/run/core_layout.h"
 #include "engine/run/executor.h"
+#include "tests/support/program_folder.h"
 #include "tests/support/requirements.h"
 
 namespace tandem {
@@ -29,7 +29,7 @@ class SharedAttention : public ::testing::Test {
     DeviceOptions options;
     options.gpu_cores = layout.gpu;
     options.npu_cores = layout.npu;
-    options.program_folder = gpu::default_cache_folder();
+    options.program_folder = test::program_folder();
     configure_drivers(options);
     gpu_ = open_device("opencl:0", options);
     if (!gpu_->info().zero_copy || !gpu_->info().fused_fma) GTEST_SKIP() << "skipped: bits or memory of its own";

@@ -37,6 +37,22 @@ std::vector<std::string> reasons(const std::vector<DeviceInfo>& devices, const s
   return reasons_for_other_bits(borrowed, weights, act);
 }
 
+bool depend_on_passes(const std::vector<DeviceInfo>& devices, const std::vector<PackedFormat>& weights, ActType act) {
+  std::vector<const DeviceInfo*> borrowed;
+  for (const DeviceInfo& device : devices) borrowed.push_back(&device);
+  return bits_depend_on_passes(borrowed, weights, act);
+}
+
+TEST(BitsOfPieces, depend_on_the_pass_where_devices_with_different_arithmetic_share_it) {
+  const DeviceInfo exact = gpu(true, KernelFamily::simd), unfused = gpu(false, KernelFamily::simd);
+  EXPECT_FALSE(depend_on_passes({exact, npu()}, kQuantised, ActType::f16));
+  EXPECT_TRUE(depend_on_passes({exact, npu()}, kQuantised, ActType::f32));
+  EXPECT_TRUE(depend_on_passes({exact, npu()}, kWide, ActType::f16));
+  EXPECT_TRUE(depend_on_passes({unfused, npu()}, kQuantised, ActType::f16));
+  EXPECT_FALSE(depend_on_passes({unfused}, kWide, ActType::f32)) << "alone it has no other arithmetic beside it";
+  EXPECT_FALSE(depend_on_passes({exact}, kQuantised, ActType::f32));
+}
+
 TEST(OtherBits, have_no_reason_where_every_device_keeps_the_contract) {
   EXPECT_THAT(reasons({gpu(true, KernelFamily::simd), npu()}, kQuantised, ActType::f16), IsEmpty());
   EXPECT_THAT(reasons({gpu(true, KernelFamily::simd)}, kWide, ActType::f16), IsEmpty())

@@ -6,13 +6,13 @@
 #include <limits>
 #include <set>
 
-#include "engine/device/gpu/kept_file.h"
 #include "engine/device/registry.h"
 #include "engine/plan/partition/candidates.h"
 #include "engine/plan/partition/part_operator.h"
 #include "engine/plan/schedule.h"
 #include "engine/run/executor.h"
 #include "tests/engine/device/every_device.h"
+#include "tests/support/program_folder.h"
 #include "tests/support/requirements.h"
 
 namespace tandem {
@@ -38,7 +38,7 @@ class CutsOn : public ::testing::TestWithParam<std::string> {
     if (!std::ranges::count(available_devices(), GetParam()))
       SKIP_OR_FAIL(test::needs_of(GetParam()), "there is no " + GetParam());
     DeviceOptions options;
-    options.program_folder = gpu::default_cache_folder();
+    options.program_folder = test::program_folder();
     configure_drivers(options);
     gpu_ = open_device(GetParam(), options);
     npu_ = open_device("npu:0", options);

@@ -7,6 +7,7 @@
 #include "tests/engine/device/every_device.h"
 #include "tests/engine/run/golden.h"
 #include "tests/support/gguf_writer.h"
+#include "tests/support/program_folder.h"
 #include "tests/support/scratch_folder.h"
 
 namespace tandem::testing {
@@ -36,7 +37,7 @@ class EveryPlan : public ::testing::TestWithParam<std::string> {
   std::unique_ptr<Engine> open(const std::string& plan, const std::vector<int64_t>& sizes = kManySizes) const {
     EngineOptions o;
     o.graph_tokens = sizes;
-    o.program_folder = gpu::default_cache_folder();
+    o.program_folder = test::program_folder();
     o.model_path = path_;
     o.plan = plan;
     o.devices = {GetParam()};
@@ -44,7 +45,7 @@ class EveryPlan : public ::testing::TestWithParam<std::string> {
     if (plan == "sequence") o.devices.push_back("host");
     if (plan == "rows") o.split = {0.5};
     o.act = ActType::f16;
-    o.gpu_family = KernelFamily::simd;
+    o.hooks.gpu_family = KernelFamily::simd;
     o.chunk = o.outputs = kMostTokens;
     o.measurements = path_ + ".measured.json";
     return Engine::open(o);

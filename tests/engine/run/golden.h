@@ -16,7 +16,6 @@
 #include <string>
 #include <vector>
 
-#include "engine/device/gpu/kept_file.h"
 #include "engine/device/registry.h"
 #include "engine/run/engine.h"
 #include "engine/run/sampler.h"
@@ -24,6 +23,7 @@
 #include "tests/engine/run/rounding.h"
 #include "tests/support/data.h"
 #include "tests/support/kernel_families.h"
+#include "tests/support/program_folder.h"
 #include "tests/support/requirements.h"
 #include "tests/support/scratch_folder.h"
 
@@ -73,20 +73,23 @@ struct MeasurementsOfThisProcess {
 
 inline EngineOptions options_for(const std::string& model, const Way& way) {
   EngineOptions options;
-  options.program_folder = gpu::default_cache_folder();  // building a program again and again is most of a short test
+  options.program_folder = test::program_folder();
   options.model_path = model;
   options.plan = way.plan;
   options.split = way.split;
-  options.gpu_family = family_named(way.family);
+  options.hooks.gpu_family = family_named(way.family);
   options.wait_deadline = std::chrono::minutes(15);  // SwiftShader takes more than two for a pass of 512 tokens
   options.act = way.act.value_or(way.uses_npu() ? ActType::f16 : ActType::f32);  // golden logits are of f32
   options.kv_type = way.kv;
-  options.force_copies = way.copies;
+  options.hooks.force_copies = way.copies;
   options.sync_policy = sync::policy_named(way.sync);
   options.devices = way.devices;
   static const MeasurementsOfThisProcess measurements;  // engines of one model need the same
   options.measurements = measurements.path;
-  options.tries_plans = false;  // the plan that is named is to be tested
+  if (way.plan != "auto") {
+    options.hooks.tries_plans = false;  // the plan that is named is to be tested
+    options.hooks.learns = false;       // a measured pass has kernels of its own: half of all that would be compiled
+  }
   return options;
 }
 

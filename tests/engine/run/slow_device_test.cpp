@@ -6,6 +6,7 @@
 #include "engine/run/machine_rates.h"
 #include "tests/engine/run/golden.h"
 #include "tests/engine/run/host_engine.h"
+#include "tests/support/program_folder.h"
 
 namespace tandem::testing {
 namespace {
@@ -18,9 +19,9 @@ class SlowDevice : public ::testing::Test {
     options.devices = devices;
     options.plan = plan;
     options.act = ActType::f16;
-    options.gpu_family = KernelFamily::simd;
+    options.hooks.gpu_family = KernelFamily::simd;
     options.outputs = kTokens;
-    options.program_folder = gpu::default_cache_folder();
+    options.program_folder = test::program_folder();
     try {
       const auto engine = Engine::open(options);
       std::vector<float> all = all_logits(*engine, some_ids(kTokens));

@@ -7,11 +7,11 @@
 #include <random>
 #include <set>
 
-#include "engine/device/gpu/kept_file.h"
 #include "engine/model/loading.h"
 #include "engine/plan/partition/cut.h"
 #include "engine/run/core_layout.h"
 #include "tests/support/kernel_families.h"
+#include "tests/support/program_folder.h"
 
 namespace tandem::testing {
 namespace {
@@ -40,7 +40,7 @@ WholeModel::WholeModel(const std::string& path, const WholeModelOptions& options
   device_options.npu_cores = layout.npu;
   device_options.gpu_family = family_named(options.family);
   device_options.sync_policy = layout.may_spin ? options.sync_policy : sync::Policy::blocking;
-  device_options.program_folder = gpu::default_cache_folder();
+  device_options.program_folder = test::program_folder();
   configure_drivers(device_options);
   ExecutorOptions executor;
   executor.sync_policy = device_options.sync_policy;

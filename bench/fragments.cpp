@@ -1,0 +1,178 @@
+// Question: what does a pass that is cut into fragments cost beyond one that is a single plan, and how much of that is
+// the decision?
+//
+// A pass of a model as it would run is cut at the ends of layers into chains of 2, 4, 8 ... fragments. Between two of
+// them a decision reads what the former left in shared memory (the residual stream, as a router's scores would be read)
+// and picks the next from those that are prepared. The logits of every chain are compared with those of the whole plan
+// before anything is timed; then rounds of all of them alternate, and medians count.
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/engines.h"
+#include "engine/plan/prediction/statistics.h"
+#include "engine/plan/schedule.h"
+#include "engine/run/chain.h"
+#include "engine/run/engine.h"
+#include "sync/error.h"
+
+namespace {
+
+using tandem::Batch;
+using tandem::Chain;
+using tandem::Engine;
+using tandem::Plan;
+namespace bench = tandem::bench;
+
+constexpr int64_t kPast = 64;
+
+struct Options : bench::EngineBenchOptions {
+  int64_t tokens = 1;
+};
+
+// The layer that an operator belongs to; what is before the first is 0, what is behind the last one is `layers`.
+int64_t layer_of(const std::string& name, int64_t layers, int64_t before) {
+  if (!name.starts_with("blk.")) return before == 0 ? 0 : layers;
+  return std::stoll(name.substr(4));
+}
+
+// The plan's operators on its devices, by fragments of about equally many layers.
+std::vector<Plan> cut(const Plan& whole, int64_t layers, int64_t fragments) {
+  std::vector<std::vector<tandem::Placed>> parts(static_cast<size_t>(fragments));
+  int64_t layer = 0;
+  for (const tandem::Step& step : whole.steps) {
+    for (const tandem::Operator& op : step.operators) {
+      layer = std::max(layer, layer_of(op.name, layers, layer));
+      const int64_t part = std::min(layer * fragments / layers, fragments - 1);
+      parts[static_cast<size_t>(part)].push_back({step.device, op});
+    }
+  }
+  std::vector<Plan> plans;
+  for (auto& part : parts) plans.push_back(tandem::schedule(whole.name, whole.devices, std::move(part)));
+  return plans;
+}
+
+// One chain of so many fragments, and what its rounds took.
+struct Way {
+  int64_t fragments;
+  std::unique_ptr<Chain<int64_t>> chain;
+  std::vector<double> seconds, deciding;  // of a pass
+};
+
+class FragmentBench {
+ public:
+  FragmentBench(const Options& options, Engine& engine) : options_(options) {
+    const auto ids = bench::some_ids(engine.config().vocabulary, kPast + options.tokens);
+    engine.extend(std::span(ids).first(kPast));
+    const auto last = std::span(ids).subspan(kPast);
+    engine.extend(last);  // its plan, its tokens and positions in their buffers
+    engine.rewind(kPast);
+    const Plan whole = engine.plan_for({options.tokens, 1});
+    for (const tandem::Operator& op : engine.operators_for({options.tokens, 1})) {
+      if (const auto* norm = std::get_if<tandem::RmsNorm>(&op.body); norm && !residual_) residual_ = norm->x;
+    }
+    for (int64_t fragments = 1; fragments <= engine.config().layers; fragments *= 2) {
+      auto plans = std::make_shared<std::vector<Plan>>(cut(whole, engine.config().layers, fragments));
+      ways_.push_back({fragments,
+                       std::make_unique<Chain<int64_t>>(
+                           engine.executor(), [plans](int64_t i) { return (*plans)[static_cast<size_t>(i)]; },
+                           static_cast<size_t>(fragments)),
+                       {},
+                       {}});
+    }
+    engine.extend(last);
+    engine.rewind(kPast);
+    const std::span<const float> logits = engine.extend(last);
+    const std::vector<float> expected(logits.begin(), logits.end());
+    for (Way& way : ways_) {
+      std::fill_n(const_cast<float*>(logits.data()), logits.size(), 0.0f);
+      run(way);
+      if (std::memcmp(expected.data(), logits.data(), expected.size() * sizeof(float)) != 0)
+        throw tandem::Error("a chain gives other logits than the whole pass",
+                            std::to_string(way.fragments) + " fragments");
+    }
+  }
+
+  // The decision's inputs are values that the fragment has just written.
+  tandem::ChainRun run(Way& way) const {
+    const auto* hidden = residual_.as<const float>();
+    return way.chain->run(0, [&](int64_t ended) -> std::optional<int64_t> {
+      if (ended + 1 == way.fragments) return std::nullopt;
+      const bool any = std::any_of(hidden, hidden + 64, [](float value) { return value != 0; });
+      return any ? ended + 1 : 0;
+    });
+  }
+
+  void measure() {
+    bench::take_turns(ways_.size(), options_.rounds, [&](size_t i, bool counts) {
+      Way& way = ways_[i];
+      const tandem::ChainRun ran = run(way);
+      if (!counts) return;
+      way.seconds.push_back(ran.seconds);
+      way.deciding.push_back(ran.deciding);
+    });
+  }
+  std::span<const Way> ways() const { return ways_; }
+
+ private:
+  const Options& options_;
+  std::vector<Way> ways_;
+  tandem::Operand residual_;
+};
+
+int run(const Options& options) {
+  bench::require_model(options.model);
+  tandem::EngineOptions engine_options;
+  engine_options.model_path = options.model;
+  engine_options.devices = options.devices;
+  engine_options.context = kPast + options.tokens;
+  const auto engine = Engine::open(engine_options);
+  FragmentBench fragments(options, *engine);
+  fragments.measure();
+
+  nlohmann::json rows = nlohmann::json::array();
+  const double whole = tandem::median(fragments.ways().front().seconds);
+  if (!options.json) {
+    std::printf("%s, %lld token(s) behind %lld, plan %s on %s; %d rounds, medians, all times measured (wall clock)\n\n",
+                std::filesystem::path(options.model).filename().c_str(), static_cast<long long>(options.tokens),
+                static_cast<long long>(kPast), engine->plan_for({options.tokens, 1}).name.c_str(),
+                engine->device_names().c_str(), options.rounds);
+    std::printf(
+        "| fragments | pass, ms | beyond one plan, us a cut | of it deciding, us |\n| ---: | ---: | ---: | ---: |\n");
+  }
+  for (const Way& way : fragments.ways()) {
+    const double seconds = tandem::median(way.seconds);
+    const auto cuts = static_cast<double>(std::max<int64_t>(way.fragments - 1, 1));
+    const double beyond = (seconds - whole) / cuts * 1e6, deciding = tandem::median(way.deciding) / cuts * 1e6;
+    rows.push_back({{"fragments", way.fragments},
+                    {"clock", "measured"},
+                    {"pass_ms", seconds * 1e3},
+                    {"beyond_us", beyond},
+                    {"deciding_us", deciding}});
+    if (!options.json)
+      std::printf("| %lld | %.3f | %.1f | %.2f |\n", static_cast<long long>(way.fragments), seconds * 1e3, beyond,
+                  deciding);
+  }
+  if (options.json)
+    std::printf("%s\n", nlohmann::json{{"schema", 1}, {"bench", "fragments"}, {"rows", rows}}.dump(1).c_str());
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("what a pass of several fragments, with a decision between two, costs beyond a single plan");
+  Options options;
+  options.rounds = 200;
+  bench::add_flags(app, options);
+  app.add_option("--tokens", options.tokens, "of the pass")->check(CLI::PositiveNumber)->capture_default_str();
+  return bench::bench_main(app, argc, argv, [&] { return run(options); });
+}
