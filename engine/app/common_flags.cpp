@@ -87,7 +87,7 @@ void add_text_flags(CLI::App& app, CommonFlags& flags) {
 void require_one_text(const CLI::App& app) {
   std::string names;
   int given = 0;
-  for (const char* name : {"--prompt", "--file", "--ids"}) {
+  for (const char* name : {"--prompt", "--file", "--ids", "--jsonl"}) {
     const CLI::Option* option = app.get_option_no_throw(name);
     if (option == nullptr) continue;
     names += (names.empty() ? "" : ", ") + option->get_name(false, true);

@@ -29,6 +29,8 @@ Generation generate(Engine& engine, std::span<const int32_t> prompt, const Gener
   TANDEM_CHECK(!prompt.empty(), "a prompt has at least one token");
   Generation result;
   result.prompt_tokens = static_cast<int64_t>(prompt.size());
+  result.kept_tokens = options.kept;
+  TANDEM_CHECK(options.kept >= 0 && options.kept < result.prompt_tokens, "the last token of a prompt is run");
   Sampler sampler(options.sampler);
   for (int32_t id : prompt) sampler.accept(id);
   Utf8Stream characters;
@@ -41,12 +43,13 @@ Generation generate(Engine& engine, std::span<const int32_t> prompt, const Gener
   const auto asked_to_stop = [&] { return options.interrupted && options.interrupted(); };
 
   engine.interrupted = options.interrupted;
-  engine.get_ready(result.prompt_tokens, options.predict < 0 || options.predict > 1);  // no token pays for planning
+  engine.get_ready(result.prompt_tokens - options.kept,
+                   options.predict < 0 || options.predict > 1);  // no token pays for planning
   if (options.on_ready) options.on_ready();
   const double start = now_seconds();
   std::span<const float> logits;
   try {
-    logits = engine.extend(prompt);
+    logits = engine.extend(prompt.subspan(static_cast<size_t>(options.kept)));
   } catch (const Engine::Interrupted&) {
     result.reason = StopReason::interrupted;
     result.prompt_seconds = now_seconds() - start;

@@ -18,6 +18,7 @@ namespace tandem {
 
 struct GenerateOptions {
   int64_t predict = 128;  // most tokens; < 0: until a stop or the context is full
+  int64_t kept = 0;       // tokens that the prompt begins with and the context ends with: not run again; not all of it
   SamplerOptions sampler;
   std::vector<std::string> stop;   // stop strings, not printed
   bool ignore_end = false;         // go on after EOS
@@ -35,6 +36,7 @@ struct Generation {
   std::string text;
   StopReason reason = StopReason::length;
   int64_t prompt_tokens = 0;
+  int64_t kept_tokens = 0;       // of them: were in the context already
   double prompt_seconds = 0;     // until the first logits
   double predicted_seconds = 0;  // after that
 };

@@ -8,61 +8,15 @@
 #include <optional>
 
 #include "engine/app/command.h"
+#include "engine/app/commands/generation.h"
 #include "engine/app/commands/open_engine.h"
 #include "engine/app/commands/soc_clock.h"
-#include "engine/app/interrupt.h"
 #include "engine/app/progress.h"
 #include "engine/app/report.h"
 #include "engine/run/generate.h"
-#include "sync/error.h"
 
 namespace tandem::app {
 namespace {
-
-double per_second(int64_t tokens, double seconds) { return seconds > 0 ? static_cast<double>(tokens) / seconds : 0; }
-
-std::vector<int32_t> prompt_ids(const CommonFlags& flags, const Engine& engine) {
-  EncodeOptions encode;
-  encode.parse_special = !flags.no_special;
-  std::vector<int32_t> ids = engine.tokenizer().encode(input_text(flags.text), encode);
-  if (ids.empty() && engine.tokenizer().bos() >= 0) ids.push_back(engine.tokenizer().bos());
-  if (ids.empty()) throw Error("the prompt is empty", flags.model, "This model has no start token; give some text");
-  return ids;
-}
-
-// Tokens whose logits were computed after the prompt's: the first one came with the prompt.
-int64_t decoded_tokens(const Generation& g) { return std::max<int64_t>(0, static_cast<int64_t>(g.ids.size()) - 1); }
-
-nlohmann::json to_json(const Generation& g, std::span<const int32_t> prompt, const Engine& engine) {
-  return {{"text", g.text},
-          {"prompt_ids", std::vector<int32_t>(prompt.begin(), prompt.end())},
-          {"ids", g.ids},
-          {"stop_reason", to_string(g.reason)},
-          {"timings",
-           {{"clock", "measured"},
-            {"prompt_tokens", g.prompt_tokens},
-            {"prompt_ms", g.prompt_seconds * 1e3},
-            {"prompt_per_second", per_second(g.prompt_tokens, g.prompt_seconds)},
-            {"predicted_tokens", g.ids.size()},
-            {"predicted_ms", g.predicted_seconds * 1e3},
-            {"predicted_per_second", per_second(decoded_tokens(g), g.predicted_seconds)}}},
-          {"device", engine.device_names()},
-          {"plan", engine.plan_name()},
-          {"plan_asked", engine.plan_asked()},
-          {"plan_ran", plans_json(engine.plans_ran())},
-          {"act", to_string(engine.act())},
-          {"bits", bits_json(engine)},
-          {"experts", experts_json(engine)},
-          {"online_compile",
-           {{"clock", "modelled"},
-            {"graphs", engine.online_compiles().graphs},
-            {"ms", engine.online_compiles().seconds * 1e3}}},
-          {"memory",
-           {{"activation_bytes", engine.activation_bytes()},
-            {"cache_bytes", engine.cache_bytes()},
-            {"weight_bytes", engine.weight_bytes()}}},
-          {"context", engine.context()}};
-}
 
 // The same prompt and tokens on the chip of --soc.
 struct OnChip {
@@ -118,19 +72,9 @@ int run_command(const CommonFlags& flags) {
   const auto engine = open_engine(flags, {.may_join_later = true});
   print_notes(flags, *engine);
   const std::optional<SocClock> clock = clock_of(flags, *engine);
-  const std::vector<int32_t> prompt = prompt_ids(flags, *engine);
+  const std::vector<int32_t> prompt = prompt_ids(flags, input_text(flags.text), engine->tokenizer());
 
-  GenerateOptions options;
-  options.predict = flags.predict;
-  options.sampler.temperature = flags.temp;
-  options.sampler.top_k = flags.top_k;
-  options.sampler.top_p = flags.top_p;
-  options.sampler.min_p = flags.min_p;
-  options.sampler.repeat_penalty = flags.repeat_penalty;
-  options.sampler.seed = flags.seed;
-  options.stop = flags.stop;
-  options.ignore_end = flags.ignore_eos;
-  options.interrupted = [] { return interrupted(); };
+  GenerateOptions options = generate_options(flags);
   const bool to_terminal = isatty(STDOUT_FILENO);
   if (!flags.json) {
     options.on_text = [](std::string_view text) { std::cout << text << std::flush; };
@@ -147,7 +91,7 @@ int run_command(const CommonFlags& flags) {
   progress.clear();
 
   if (flags.json) {
-    nlohmann::json object = to_json(result, prompt, *engine);
+    nlohmann::json object = generation_json(result, prompt, *engine);
     if (clock) object["model_clock"] = to_json(run_on(*clock, result), result);
     print_json(object);
   } else if (to_terminal) {

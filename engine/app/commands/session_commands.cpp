@@ -14,6 +14,7 @@
 #include "engine/app/commands/plan.h"
 #include "engine/app/commands/profile.h"
 #include "engine/app/commands/run.h"
+#include "engine/app/commands/run_lines.h"
 #include "engine/app/common_flags.h"
 #include "engine/plan/strategy.h"
 
@@ -27,23 +28,31 @@ struct Flags {
   CommonFlags common;
   Own own;
 };
-struct Nothing {};
-
 constexpr int64_t kMostTokens = std::numeric_limits<int32_t>::max();
 
 }  // namespace
 
 void add_run(CLI::App& app, Action& action) {
-  auto flags = std::make_shared<Flags<Nothing>>();
+  struct Lines {
+    std::string file;
+  };
+  auto flags = std::make_shared<Flags<Lines>>();
   add_model_flag(app, flags->common);
   add_text_flags(app, flags->common);
+  app.add_option(
+      "--jsonl", flags->own.file,
+      "a file of prompts, a JSON object a line: {\"prompt\", \"n_predict\", \"seed\"}; answers are an object a "
+      "line; - is standard input");
   add_sampling_flags(app, flags->common);
   add_engine_flags(app, flags->common);
   add_compile_flag(app, flags->common);
   add_output_flags(app, flags->common);
+  app.get_option("--jsonl")->excludes("--soc");
   app.callback([flags, &action, &app] {
     require_one_text(app);
-    action = [flags] { return run_command(flags->common); };
+    action = [flags] {
+      return flags->own.file.empty() ? run_command(flags->common) : run_lines_command(flags->common, flags->own.file);
+    };
   });
 }
 

@@ -1,0 +1,73 @@
+#include "engine/app/commands/generation.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "engine/app/commands/open_engine.h"
+#include "engine/app/interrupt.h"
+#include "engine/app/report.h"
+#include "sync/error.h"
+
+namespace tandem::app {
+
+std::vector<int32_t> prompt_ids(const CommonFlags& flags, const std::string& text, const Tokenizer& tokenizer) {
+  EncodeOptions encode;
+  encode.parse_special = !flags.no_special;
+  std::vector<int32_t> ids = tokenizer.encode(text, encode);
+  if (ids.empty() && tokenizer.bos() >= 0) ids.push_back(tokenizer.bos());
+  if (ids.empty()) throw Error("the prompt is empty", flags.model, "This model has no start token; give some text");
+  return ids;
+}
+
+GenerateOptions generate_options(const CommonFlags& flags) {
+  GenerateOptions options;
+  options.predict = flags.predict;
+  options.sampler.temperature = flags.temp;
+  options.sampler.top_k = flags.top_k;
+  options.sampler.top_p = flags.top_p;
+  options.sampler.min_p = flags.min_p;
+  options.sampler.repeat_penalty = flags.repeat_penalty;
+  options.sampler.seed = flags.seed;
+  options.stop = flags.stop;
+  options.ignore_end = flags.ignore_eos;
+  options.interrupted = [] { return interrupted(); };
+  return options;
+}
+
+int64_t decoded_tokens(const Generation& g) { return std::max<int64_t>(0, static_cast<int64_t>(g.ids.size()) - 1); }
+
+double per_second(int64_t tokens, double seconds) { return seconds > 0 ? static_cast<double>(tokens) / seconds : 0; }
+
+nlohmann::json generation_json(const Generation& g, std::span<const int32_t> prompt, const Engine& engine) {
+  return {{"text", g.text},
+          {"prompt_ids", std::vector<int32_t>(prompt.begin(), prompt.end())},
+          {"ids", g.ids},
+          {"stop_reason", to_string(g.reason)},
+          {"timings",
+           {{"clock", "measured"},
+            {"prompt_tokens", g.prompt_tokens},
+            {"kept_tokens", g.kept_tokens},
+            {"prompt_ms", g.prompt_seconds * 1e3},
+            {"prompt_per_second", per_second(g.prompt_tokens - g.kept_tokens, g.prompt_seconds)},
+            {"predicted_tokens", g.ids.size()},
+            {"predicted_ms", g.predicted_seconds * 1e3},
+            {"predicted_per_second", per_second(decoded_tokens(g), g.predicted_seconds)}}},
+          {"device", engine.device_names()},
+          {"plan", engine.plan_name()},
+          {"plan_asked", engine.plan_asked()},
+          {"plan_ran", plans_json(engine.plans_ran())},
+          {"act", to_string(engine.act())},
+          {"bits", bits_json(engine)},
+          {"experts", experts_json(engine)},
+          {"online_compile",
+           {{"clock", "modelled"},
+            {"graphs", engine.online_compiles().graphs},
+            {"ms", engine.online_compiles().seconds * 1e3}}},
+          {"memory",
+           {{"activation_bytes", engine.activation_bytes()},
+            {"cache_bytes", engine.cache_bytes()},
+            {"weight_bytes", engine.weight_bytes()}}},
+          {"context", engine.context()}};
+}
+
+}  // namespace tandem::app

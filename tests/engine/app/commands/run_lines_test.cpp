@@ -1,0 +1,140 @@
+// `tandem run --jsonl`: many prompts of one file, each answered as if it had been asked alone.
+#include <sstream>
+
+#include "tests/engine/app/commands/whole.h"
+
+namespace tandem::testing {
+namespace {
+
+std::string as_line(const json& object) { return object.dump() + "\n"; }
+
+std::vector<json> answers_in(const std::string& out) {
+  std::vector<json> all;
+  std::istringstream lines(out);
+  for (std::string line; std::getline(lines, line);) all.push_back(json::parse(line, nullptr, false));
+  return all;
+}
+
+class RunLines : public ::testing::Test {
+ protected:
+  // The ids of one prompt, asked alone.
+  static json alone(const std::string& prompt, const Arguments& more) {
+    return json_of(Arguments{"run", "-m", stories(), "-p", prompt} + more).at("ids");
+  }
+  Ended lines(const std::string& content, const Arguments& more) const {
+    return tandem(Arguments{"run", "-m", stories(), "--jsonl", folder_.write("prompts.jsonl", content)} + more);
+  }
+  const Folder folder_;
+};
+
+// Prompts that have nothing in common, that begin alike, that are the beginning of the one before, and that are the
+// same again: all with the tokens of a run of their own.
+void expect_answers_of_runs_alone(const Folder& folder, const Arguments& how) {
+  const std::string story = golden("story").at("prompt"), lily = golden("lily").at("prompt");
+  const std::vector<std::string> prompts = {
+      story, story + " The dog", lily, lily, lily.substr(0, lily.size() / 2), story + " The cat"};
+  std::string content;
+  for (const std::string& prompt : prompts) content += as_line({{"prompt", prompt}});
+  const Ended ended =
+      tandem(Arguments{"run", "-m", stories(), "--jsonl", folder.write("prompts.jsonl", content), "-n", "12"} + how);
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  const std::vector<json> answers = answers_in(ended.out);
+  ASSERT_EQ(answers.size(), prompts.size()) << ended.out;
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    SCOPED_TRACE(prompts[i]);
+    const json alone = json_of(Arguments{"run", "-m", stories(), "-p", prompts[i], "-n", "12"} + how);
+    for (const char* key : {"text", "prompt_ids", "ids", "stop_reason", "act", "device"})
+      EXPECT_EQ(answers[i].at(key), alone.at(key)) << key;
+    EXPECT_EQ(answers[i].at("line"), i + 1);
+  }
+  const auto kept = [&](size_t i) { return answers[i].at("timings").at("kept_tokens").get<int64_t>(); };
+  const auto length = [&](size_t i) { return answers[i].at("timings").at("prompt_tokens").get<int64_t>(); };
+  EXPECT_EQ(kept(0), 0);
+  EXPECT_GE(kept(1), length(0));
+  EXPECT_EQ(kept(3), length(3) - 1);
+  EXPECT_EQ(kept(4), length(4) - 1);
+  EXPECT_THAT(ended.err, HasSubstr("6 prompts of"));
+}
+
+TEST_F(RunLines, are_answered_as_if_each_prompt_had_been_asked_alone) {
+  expect_answers_of_runs_alone(folder_, on_host());
+}
+
+TEST_F(RunLines, are_answered_as_if_each_prompt_had_been_asked_alone_by_a_gpu_and_the_npu) {
+  NEED_DEVICE("opencl:0");
+  expect_answers_of_runs_alone(folder_, {"--device", "opencl:0,npu:0,host"});
+}
+
+TEST_F(RunLines, have_a_length_and_a_seed_of_their_own_or_those_of_the_flags) {
+  const std::string prompt = golden("lily").at("prompt");
+  const Arguments drawn = on_host() + Arguments{"--temp", "1"};
+  const Ended ended = lines(as_line({{"prompt", prompt}, {"seed", 5}}) + "\n" +
+                                as_line({{"prompt", prompt}, {"n_predict", 3}}) + as_line({{"prompt", prompt}}),
+                            drawn + Arguments{"-n", "8", "--seed", "9"});
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  const std::vector<json> answers = answers_in(ended.out);
+  ASSERT_EQ(answers.size(), 3u);
+  EXPECT_EQ(answers[0].at("ids"), alone(prompt, drawn + Arguments{"-n", "8", "--seed", "5"}));
+  EXPECT_EQ(answers[1].at("ids"), alone(prompt, drawn + Arguments{"-n", "3", "--seed", "9"}));
+  EXPECT_EQ(answers[2].at("ids"), alone(prompt, drawn + Arguments{"-n", "8", "--seed", "9"}));
+  EXPECT_NE(answers[0].at("ids"), answers[2].at("ids"));
+  EXPECT_EQ(answers[1].at("line"), 3) << "an empty line is a line";
+}
+
+TEST_F(RunLines, that_are_broken_are_told_by_their_number_and_the_rest_goes_on) {
+  const std::string prompt = golden("lily").at("prompt");
+  const std::string good = as_line({{"prompt", prompt}});
+  std::string endless;
+  for (int i = 0; i < 400; ++i) endless += "word and word ";
+  const std::vector<std::pair<std::string, std::string>> broken = {
+      {"{\"prompt\": ", "it is not JSON"},
+      {"[1, 2]", "it is no object"},
+      {"{\"n_predict\": 4}", "it has no \"prompt\""},
+      {"{\"prompt\": 4}", "\"prompt\" is no text"},
+      {"{\"prompt\": \"a\", \"n_predict\": -2}", "\"n_predict\" is a whole number from -1 on"},
+      {"{\"prompt\": \"a\", \"n_predict\": 1.5}", "\"n_predict\" is a whole number from -1 on"},
+      {"{\"prompt\": \"a\", \"seed\": -1}", "\"seed\" is a whole number from 0 on"},
+      {"{\"prompt\": \"a\", \"temperature\": 1}", "it has the key \"temperature\""},
+      {json({{"prompt", endless}}).dump(), "the context is full"}};
+  std::string content = good;
+  for (const auto& [line, reason] : broken) content += line + "\n" + good;
+  const Ended ended = lines(content, on_host() + Arguments{"-n", "4"});
+  EXPECT_EQ(ended.status, 1);
+  const std::vector<json> answers = answers_in(ended.out);
+  ASSERT_EQ(answers.size(), 2 * broken.size() + 1) << ended.out;
+  const json expected = alone(prompt, on_host() + Arguments{"-n", "4"});
+  for (size_t i = 0; i < answers.size(); ++i) {
+    SCOPED_TRACE(i);
+    EXPECT_EQ(answers[i].at("line"), i + 1);
+    if (i % 2 == 0) {
+      EXPECT_EQ(answers[i].at("ids"), expected);
+      continue;
+    }
+    const std::string message = answers[i].at("error").at("message");
+    EXPECT_THAT(message, HasSubstr(broken[i / 2].second));
+    EXPECT_THAT(ended.err, HasSubstr("line " + std::to_string(i + 1) + " of"));
+  }
+  EXPECT_THAT(ended.err, HasSubstr(std::to_string(broken.size()) + " lines failed"));
+}
+
+TEST_F(RunLines, from_standard_input_are_answered_before_the_next_one_is_there) {
+  Child child(Arguments{"run", "-m", stories(), "--jsonl", "-", "-n", "3"} + on_host(), {.keeps_input_open = true});
+  const std::string line = as_line({{"prompt", "Once"}});
+  child.write_until_read(line + line.substr(0, 3));
+  EXPECT_TRUE(child.wait_until([&] { return child.out().find('\n') != std::string::npos; })) << child.err();
+  child.close_input();
+  const Ended ended = child.wait();
+  EXPECT_EQ(ended.status, 1) << "the second line is cut off";
+  EXPECT_EQ(answers_in(ended.out).size(), 2u);
+}
+
+TEST_F(RunLines, are_one_text_beside_no_other) {
+  EXPECT_EQ(tandem({"run", "-m", stories(), "--jsonl", "x.jsonl", "-p", "Once"}).status, 2);
+  EXPECT_EQ(tandem({"run", "-m", stories(), "--jsonl", "x.jsonl", "--soc", "snapdragon-8gen3"}).status, 2);
+  const Ended none = tandem({"run", "-m", stories(), "--jsonl", folder_.file("missing.jsonl")});
+  EXPECT_EQ(none.status, 1);
+  EXPECT_THAT(none.err, HasSubstr("missing.jsonl"));
+}
+
+}  // namespace
+}  // namespace tandem::testing
