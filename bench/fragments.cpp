@@ -22,6 +22,7 @@
 #include "engine/plan/schedule.h"
 #include "engine/run/chain.h"
 #include "engine/run/engine.h"
+#include "engine/run/timeline.h"
 #include "sync/error.h"
 
 namespace {
@@ -35,6 +36,8 @@ namespace bench = tandem::bench;
 constexpr int64_t kPast = 64;
 
 struct Options : bench::EngineBenchOptions {
+  std::string plan = "auto";
+  std::string trace;
   int64_t tokens = 1;
 };
 
@@ -120,6 +123,14 @@ class FragmentBench {
       way.deciding.push_back(ran.deciding);
     });
   }
+  // The chain of most fragments.
+  void write_trace(Engine& engine, const std::string& path) {
+    tandem::Timeline timeline;
+    engine.record(&timeline);
+    run(ways_.back());
+    engine.record(nullptr);
+    timeline.write_trace(path);
+  }
   std::span<const Way> ways() const { return ways_; }
 
  private:
@@ -133,10 +144,12 @@ int run(const Options& options) {
   tandem::EngineOptions engine_options;
   engine_options.model_path = options.model;
   engine_options.devices = options.devices;
+  engine_options.plan = options.plan;
   engine_options.context = kPast + options.tokens;
   const auto engine = Engine::open(engine_options);
   FragmentBench fragments(options, *engine);
   fragments.measure();
+  if (!options.trace.empty()) fragments.write_trace(*engine, options.trace);
 
   nlohmann::json rows = nlohmann::json::array();
   const double whole = tandem::median(fragments.ways().front().seconds);
@@ -173,6 +186,8 @@ int main(int argc, char** argv) {
   Options options;
   options.rounds = 200;
   bench::add_flags(app, options);
+  app.add_option("--plan", options.plan, "as tandem's --plan")->capture_default_str();
+  app.add_option("--trace", options.trace, "write a pass of the most fragments to this file, for Perfetto");
   app.add_option("--tokens", options.tokens, "of the pass")->check(CLI::PositiveNumber)->capture_default_str();
   return bench::bench_main(app, argc, argv, [&] { return run(options); });
 }
