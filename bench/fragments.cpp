@@ -27,7 +27,6 @@
 
 namespace {
 
-using tandem::Batch;
 using tandem::Chain;
 using tandem::Engine;
 using tandem::Plan;
@@ -38,7 +37,6 @@ constexpr int64_t kPast = 64;
 struct Options : bench::EngineBenchOptions {
   std::string plan = "auto";
   std::string trace;
-  int64_t tokens = 1;
 };
 
 // The layer that an operator belongs to; what is before the first is 0, what is behind the last one is `layers`.
@@ -72,14 +70,16 @@ struct Way {
 
 class FragmentBench {
  public:
-  FragmentBench(const Options& options, Engine& engine) : options_(options) {
-    const auto ids = bench::some_ids(engine.config().vocabulary, kPast + options.tokens);
+  FragmentBench(Engine& engine, int64_t tokens) : tokens(tokens) {
+    engine.rewind(0);
+    const auto ids = bench::some_ids(engine.config().vocabulary, kPast + tokens);
     engine.extend(std::span(ids).first(kPast));
     const auto last = std::span(ids).subspan(kPast);
     engine.extend(last);  // its plan, its tokens and positions in their buffers
     engine.rewind(kPast);
-    const Plan whole = engine.plan_for({options.tokens, 1});
-    for (const tandem::Operator& op : engine.operators_for({options.tokens, 1})) {
+    const Plan whole = engine.plan_for({tokens, 1});
+    plan = whole.name;
+    for (const tandem::Operator& op : engine.operators_for({tokens, 1})) {
       if (const auto* norm = std::get_if<tandem::RmsNorm>(&op.body); norm && !residual_) residual_ = norm->x;
     }
     for (int64_t fragments = 1; fragments <= engine.config().layers; fragments *= 2) {
@@ -114,8 +114,8 @@ class FragmentBench {
     });
   }
 
-  void measure() {
-    bench::take_turns(ways_.size(), options_.rounds, [&](size_t i, bool counts) {
+  void measure(int rounds) {
+    bench::take_turns(ways_.size(), rounds, [&](size_t i, bool counts) {
       Way& way = ways_[i];
       const tandem::ChainRun ran = run(way);
       if (!counts) return;
@@ -132,47 +132,59 @@ class FragmentBench {
     timeline.write_trace(path);
   }
   std::span<const Way> ways() const { return ways_; }
+  const int64_t tokens;
+  std::string plan;
 
  private:
-  const Options& options_;
   std::vector<Way> ways_;
   tandem::Operand residual_;
 };
 
-int run(const Options& options) {
-  bench::require_model(options.model);
-  tandem::EngineOptions engine_options;
-  engine_options.model_path = options.model;
-  engine_options.devices = options.devices;
-  engine_options.plan = options.plan;
-  engine_options.context = kPast + options.tokens;
-  const auto engine = Engine::open(engine_options);
-  FragmentBench fragments(options, *engine);
-  fragments.measure();
-  if (!options.trace.empty()) fragments.write_trace(*engine, options.trace);
-
+nlohmann::json report(const FragmentBench& fragments, bool prints) {
   nlohmann::json rows = nlohmann::json::array();
   const double whole = tandem::median(fragments.ways().front().seconds);
-  if (!options.json) {
-    std::printf("%s, %lld token(s) behind %lld, plan %s on %s; %d rounds, medians, all times measured (wall clock)\n\n",
-                std::filesystem::path(options.model).filename().c_str(), static_cast<long long>(options.tokens),
-                static_cast<long long>(kPast), engine->plan_for({options.tokens, 1}).name.c_str(),
-                engine->device_names().c_str(), options.rounds);
-    std::printf(
-        "| fragments | pass, ms | beyond one plan, us a cut | of it deciding, us |\n| ---: | ---: | ---: | ---: |\n");
-  }
   for (const Way& way : fragments.ways()) {
     const double seconds = tandem::median(way.seconds);
     const auto cuts = static_cast<double>(std::max<int64_t>(way.fragments - 1, 1));
     const double beyond = (seconds - whole) / cuts * 1e6, deciding = tandem::median(way.deciding) / cuts * 1e6;
-    rows.push_back({{"fragments", way.fragments},
+    rows.push_back({{"tokens", fragments.tokens},
+                    {"plan", fragments.plan},
+                    {"fragments", way.fragments},
                     {"clock", "measured"},
                     {"pass_ms", seconds * 1e3},
                     {"beyond_us", beyond},
                     {"deciding_us", deciding}});
-    if (!options.json)
-      std::printf("| %lld | %.3f | %.1f | %.2f |\n", static_cast<long long>(way.fragments), seconds * 1e3, beyond,
-                  deciding);
+    if (prints)
+      std::printf("| %lld | %s | %lld | %.3f | %.1f | %.2f |\n", static_cast<long long>(fragments.tokens),
+                  fragments.plan.c_str(), static_cast<long long>(way.fragments), seconds * 1e3, beyond, deciding);
+  }
+  return rows;
+}
+
+int run(const Options& options) {
+  bench::require_model(options.model);
+  const int64_t longest = std::ranges::max(options.lengths);
+  tandem::EngineOptions engine_options;
+  engine_options.model_path = options.model;
+  engine_options.devices = options.devices;
+  engine_options.plan = options.plan;
+  engine_options.context = kPast + longest;
+  engine_options.chunk = std::max(kPast, longest);  // one pass each
+  const auto engine = Engine::open(engine_options);
+  if (!options.json) {
+    std::printf("%s behind %lld tokens on %s; %d rounds, medians, all times measured (wall clock)\n\n",
+                std::filesystem::path(options.model).filename().c_str(), static_cast<long long>(kPast),
+                engine->device_names().c_str(), options.rounds);
+    std::printf(
+        "| tokens | plan | fragments | pass, ms | beyond one plan, us a cut | of it deciding, us |\n"
+        "| ---: | --- | ---: | ---: | ---: | ---: |\n");
+  }
+  nlohmann::json rows = nlohmann::json::array();
+  for (const int64_t tokens : options.lengths) {
+    FragmentBench fragments(*engine, tokens);
+    fragments.measure(options.rounds);
+    for (nlohmann::json& row : report(fragments, !options.json)) rows.push_back(std::move(row));
+    if (!options.trace.empty() && tokens == options.lengths.back()) fragments.write_trace(*engine, options.trace);
   }
   if (options.json)
     std::printf("%s\n", nlohmann::json{{"schema", 1}, {"bench", "fragments"}, {"rows", rows}}.dump(1).c_str());
@@ -184,10 +196,12 @@ int run(const Options& options) {
 int main(int argc, char** argv) {
   CLI::App app("what a pass of several fragments, with a decision between two, costs beyond a single plan");
   Options options;
-  options.rounds = 200;
+  options.lengths = {1, 64};
+  options.rounds = 40;
   bench::add_flags(app, options);
+  app.remove_option(app.get_option("--chunk"));  // a pass is not cut by tokens
   app.add_option("--plan", options.plan, "as tandem's --plan")->capture_default_str();
-  app.add_option("--trace", options.trace, "write a pass of the most fragments to this file, for Perfetto");
-  app.add_option("--tokens", options.tokens, "of the pass")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--trace", options.trace,
+                 "write a pass of the last length in the most fragments to this file, for Perfetto");
   return bench::bench_main(app, argc, argv, [&] { return run(options); });
 }

@@ -34,14 +34,13 @@ if(TANDEM_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
 endif()
 
 # tandem_library(NAME SOURCES ... LINK ...): one static library per folder, includes written from the root of the tree.
-# OWN_HEADERS: its compile options are its own, so the headers that were read for all of them are not for it.
 function(tandem_library name)
-  cmake_parse_arguments(arg "OWN_HEADERS" "" "SOURCES;LINK;PRIVATE_LINK" ${ARGN})
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK;PRIVATE_LINK" ${ARGN})
   add_library(${name} STATIC ${arg_SOURCES})
   target_include_directories(${name} PUBLIC "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>" "$<INSTALL_INTERFACE:include/tandem>")
   target_link_libraries(${name} PUBLIC ${arg_LINK} PRIVATE "$<BUILD_INTERFACE:tandem_options>" ${arg_PRIVATE_LINK})
   set_property(GLOBAL APPEND PROPERTY TANDEM_LIBRARIES ${name})
-  if(TANDEM_HEADERS_READ_ONCE AND NOT arg_OWN_HEADERS)
+  if(TANDEM_HEADERS_READ_ONCE)
     target_precompile_headers(${name} REUSE_FROM tandem_library_headers)
   endif()
 endfunction()

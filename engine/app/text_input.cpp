@@ -36,13 +36,18 @@ std::string read_all(std::istream& in, const std::string& path) {
 
 }  // namespace
 
-std::string read_file(const std::string& path) {
-  if (path == "-") return read_all(std::cin, "standard input");
+std::ifstream open_file(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored))
     throw Error("cannot read the file", path, "It is a folder; name a file");
   std::ifstream in(path, std::ios::binary);
   if (!in) throw Error("cannot read the file", path, std::strerror(errno));
+  return in;
+}
+
+std::string read_file(const std::string& path) {
+  if (path == "-") return read_all(std::cin, "standard input");
+  std::ifstream in = open_file(path);
   return read_all(in, path);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,8 @@ struct TextFlags {
   bool has_prompt = false, has_file = false;
 };
 
+// Error when it is a folder, or cannot be opened.
+std::ifstream open_file(const std::string& path);
 std::string read_file(const std::string& path);  // Error when it cannot be read, or is longer than 256 MiB
 std::string input_text(const TextFlags& flags);  // exactly one of -p and -f was given (the command line sees to it)
 

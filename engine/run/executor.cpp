@@ -186,7 +186,7 @@ bool Executor::await_end(Flight& flight) {
   submit_rest(flight.base);
   if (flight.failure) return false;
   try {
-    return wait_all(flight, begin_of(flight));
+    return wait_all(flight);
   } catch (...) {
     recover(flight, std::current_exception());
     return false;
@@ -298,8 +298,9 @@ void Executor::await(PreparedPlan& prepared, int step, uint32_t base, sync::Dura
 
 // The prediction counts from the run's start: a device on this core may hold up the launching thread until all but the
 // last microseconds are over, and a sleep as long as the whole run would then double it.
-bool Executor::wait_all(const Flight& flight, double begin) {
+bool Executor::wait_all(const Flight& flight) {
   PreparedPlan& prepared = *flight.prepared;
+  const double begin = begin_of(flight);
   bool overslept = false;
   const auto wait = [&](size_t d, sync::Waiter& waiter) {
     const int last = prepared.last_steps_[d];  // which always signals

@@ -138,8 +138,9 @@ class Executor {
   static void launch_on(const std::vector<size_t>& devices, const PreparedPlan& prepared, uint32_t base);
   void launch_following(PreparedPlan& prepared, uint32_t base);
   void await(PreparedPlan& prepared, int step, uint32_t base, sync::DurationPredictor& predictor);
+  // Both: true where a wait slept longer than the work took.
   bool await_end(Flight& flight);
-  bool wait_all(const Flight& flight, double begin);  // true: slept longer than the work took
+  bool wait_all(const Flight& flight);
   bool ended(const Flight& flight) const;
   double begin_of(const Flight& flight) const;
   bool is_last_on(const Flight& flight, const Device* device) const;

@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -16,6 +15,7 @@
 #include "engine/app/commands/open_engine.h"
 #include "engine/app/interrupt.h"
 #include "engine/app/report.h"
+#include "engine/app/text_input.h"
 #include "engine/run/generate.h"
 #include "sync/clock.h"
 #include "sync/error.h"
@@ -107,13 +107,7 @@ PromptLine parse_prompt_line(std::string_view text) {
 int run_lines_command(const CommonFlags& flags, const std::string& path) {
   apply_verbosity(flags);
   std::ifstream file;
-  if (path != "-") {
-    std::error_code ignored;
-    if (std::filesystem::is_directory(path, ignored))
-      throw Error("cannot read the prompts", path, "It is a folder; name a file");
-    file.open(path);
-    if (!file) throw Error("cannot read the prompts", path, std::strerror(errno));
-  }
+  if (path != "-") file = open_file(path);
   std::istream& lines = path == "-" ? std::cin : file;
   const auto engine = open_engine(flags, {.may_join_later = true});
   print_notes(flags, *engine);

@@ -18,6 +18,7 @@
 #include "engine/run/executor.h"
 #include "engine/tensor/packed.h"
 #include "sync/error.h"
+#include "tests/engine/device/f16_product.h"
 #include "tests/support/program_folder.h"
 
 namespace tandem::testing {
@@ -116,23 +117,9 @@ class FaultPlan {
   static constexpr int64_t kK = 64, kN = 128;
 
   explicit FaultPlan(int64_t tokens) : S(tokens) {
-    std::vector<uint16_t> row(kK);
-    for (int64_t n = 0; n < kN; ++n) {
-      for (int64_t k = 0; k < kK; ++k)
-        row[static_cast<size_t>(k)] = float_to_half(static_cast<float>((n + 3 * k) % 5) - 2);
-      pack_rows(StorageType::f16, row.data(), kK, n, 1, w_.data());
-    }
+    testing::pack_f16_weights(w_, kN, kK, [](int64_t n, int64_t k) { return (n + 3 * k) % 5 - 2; });
   }
-  Operator product() const {
-    MatMul op;
-    op.S = S;
-    op.K = op.x_stride = kK;
-    op.row_end = op.y_stride = kN;
-    op.w = {packed_format(StorageType::f16), kN, kK, {&w_, 0}};
-    op.x = {&x_, 0};
-    op.y = {&y_, 0};
-    return {"blk.0.product", op};
-  }
+  Operator product() const { return {"blk.0.product", testing::f16_product(S, kN, kK, w_, x_, y_)}; }
   Plan plan(const std::string& device) const {
     const std::vector<Placed> placed = {{1, {"blk.0.double", Add{S, kK, {&x_, 0}, {&x_, 0}, kK, kK}}},
                                         {0, product()},

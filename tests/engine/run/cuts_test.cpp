@@ -12,6 +12,7 @@
 #include "engine/plan/schedule.h"
 #include "engine/run/executor.h"
 #include "tests/engine/device/every_device.h"
+#include "tests/engine/device/f16_product.h"
 #include "tests/support/program_folder.h"
 #include "tests/support/requirements.h"
 
@@ -43,11 +44,7 @@ class CutsOn : public ::testing::TestWithParam<std::string> {
     gpu_ = open_device(GetParam(), options);
     npu_ = open_device("npu:0", options);
     for (int64_t i = 0; i < kRoom * kColumns; ++i) x_.as<float>()[i] = x_at(i / kColumns, i % kColumns);
-    std::vector<uint16_t> row(kColumns);
-    for (int64_t n = 0; n < kRows; ++n) {
-      for (int64_t k = 0; k < kColumns; ++k) row[static_cast<size_t>(k)] = float_to_half(w_at(n, k));
-      pack_rows(StorageType::f16, row.data(), kColumns, n, 1, w_.data());
-    }
+    testing::pack_f16_weights(w_, kRows, kColumns, w_at);
   }
   static float x_at(int64_t s, int64_t k) { return static_cast<float>((5 * s + k) % 7 - 3); }
   static float w_at(int64_t n, int64_t k) { return static_cast<float>((n + 3 * k) % 11 - 5); }
@@ -59,13 +56,7 @@ class CutsOn : public ::testing::TestWithParam<std::string> {
 
   // y = W x by the parts of the cut; z += y on the GPU waits for both.
   Plan plan(int64_t S, const Cut& cut) const {
-    MatMul matmul;
-    matmul.S = S;
-    matmul.K = matmul.x_stride = kColumns;
-    matmul.row_end = matmul.y_stride = kRows;
-    matmul.w = {packed_format(StorageType::f16), kRows, kColumns, {&w_, 0}};
-    matmul.x = {&x_, 0};
-    matmul.y = {&y_, 0};
+    const MatMul matmul = testing::f16_product(S, kRows, kColumns, w_, x_, y_);
     std::vector<Placed> placed;
     for (const Part& part : cut.parts)
       placed.push_back({part.side == Side::gpu ? 0 : 1, part_operator({"matmul", matmul}, part)});

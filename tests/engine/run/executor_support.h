@@ -12,6 +12,7 @@
 #include "engine/device/npu/npu_device.h"
 #include "engine/plan/schedule.h"
 #include "engine/run/executor.h"
+#include "tests/engine/device/f16_product.h"
 
 namespace tandem {
 
@@ -24,25 +25,11 @@ class ExecutorTest : public ::testing::Test {
     host_ = open_host_device(0, options);
     npu_ = open_npu_device(0, options);
     for (int64_t i = 0; i < kS * kK; ++i) x_.as<float>()[i] = static_cast<float>(i % 7) - 3;  // exact in f16
-    std::vector<uint16_t> row(kK);
-    for (int64_t n = 0; n < kN; ++n) {
-      for (int64_t k = 0; k < kK; ++k)
-        row[static_cast<size_t>(k)] = float_to_half(static_cast<float>((n + 3 * k) % 11) - 5);
-      pack_rows(StorageType::f16, row.data(), kK, n, 1, w_.data());
-    }
+    testing::pack_f16_weights(w_, kN, kK, [](int64_t n, int64_t k) { return (n + 3 * k) % 11 - 5; });
   }
 
   // y = W x.
-  MatMul product() {
-    MatMul op;
-    op.S = kS;
-    op.K = op.x_stride = kK;
-    op.row_end = op.y_stride = kN;
-    op.w = {packed_format(StorageType::f16), kN, kK, {&w_, 0}};
-    op.x = {&x_, 0};
-    op.y = {&y_, 0};
-    return op;
-  }
+  MatMul product() { return testing::f16_product(kS, kN, kK, w_, x_, y_); }
   // x += x, the product in two parts, then z += y: the last step waits for both.
   Plan plan(int64_t cut) {
     const MatMul op = product();

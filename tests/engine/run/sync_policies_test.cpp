@@ -8,6 +8,7 @@
 #include "engine/plan/schedule.h"
 #include "engine/run/executor.h"
 #include "sync/error.h"
+#include "tests/engine/device/f16_product.h"
 #include "tests/support/requirements.h"
 
 namespace tandem {
@@ -53,23 +54,12 @@ class SyncPolicies : public ::testing::TestWithParam<Case> {
     if (!first_) SKIP_OR_FAIL(test::needs_of(GetParam().prefix), "no " + GetParam().prefix + " device");
     npu_ = open_npu_device(0, options);
     for (int64_t k = 0; k < kK; ++k) x_.as<float>()[k] = static_cast<float>(k % 7) - 3;  // exact in f16
-    std::vector<uint16_t> row(kK);
-    for (int64_t n = 0; n < kN; ++n) {
-      for (int64_t k = 0; k < kK; ++k)
-        row[static_cast<size_t>(k)] = float_to_half(static_cast<float>((n + 3 * k) % 11) - 5);
-      pack_rows(StorageType::f16, row.data(), kK, n, 1, w_.data());
-    }
+    testing::pack_f16_weights(w_, kN, kK, [](int64_t n, int64_t k) { return (n + 3 * k) % 11 - 5; });
   }
 
   // x doubles, y = W x in two parts on two devices, then z += y, which waits for both.
   Plan plan() {
-    MatMul op;
-    op.S = 1;
-    op.K = op.x_stride = kK;
-    op.row_end = op.y_stride = kN;
-    op.w = {packed_format(StorageType::f16), kN, kK, {&w_, 0}};
-    op.x = {&x_, 0};
-    op.y = {&y_, 0};
+    const MatMul op = testing::f16_product(1, kN, kK, w_, x_, y_);
     const std::vector<Placed> placed = {{0, {"double x", Add{1, kK, {&x_, 0}, {&x_, 0}, kK, kK}}},
                                         {0, {"first rows", slice_rows(op, 0, 128)}},
                                         {1, {"last rows", slice_rows(op, 128, kN)}},
