@@ -76,7 +76,7 @@ function(tandem_test name)
       list(APPEND properties ENVIRONMENT "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/lsan.supp")
       # Without it g++ 12's LeakSanitizer takes the variables that a loaded library has for each thread to lie where they do not, and crashes
       # when a program ends.
-      list(APPEND properties ENVIRONMENT_MODIFICATION "ASAN_OPTIONS=set:intercept_tls_get_addr=0")
+      list(APPEND properties ENVIRONMENT_MODIFICATION "ASAN_OPTIONS=path_list_append:intercept_tls_get_addr=0")
       target_sources(${name} PRIVATE "${PROJECT_SOURCE_DIR}/cmake/keep_loaded.cpp")
     endif()
   endif()
