@@ -85,13 +85,15 @@ TEST_P(ReferenceModels, have_the_logits_of_their_descriptions) {
     const float largest = std::ranges::max(expected), least = std::ranges::min(expected);
     EXPECT_GT(largest - least, 0.5f) << "logits that say something";
     EXPECT_LE(largest_difference(logits, expected), promised(rounded_by(GetParam())));
-    // Token by token is the same as at once, also where windows begin.
+    // Token by token is the same as at once, also where windows begin. Passes of other lengths are cut elsewhere, and
+    // where devices' sums differ there, a value may be rounded to f16 the other way.
+    const double allowed = engine->bits_depend_on_passes() ? promised(rounded_by(GetParam())) : 1e-4;
     engine->rewind(0);
     const int64_t V = engine->config().vocabulary;
     for (int64_t i = 0; i < kTokens; ++i) {
       const auto one = engine->extend(std::span(&ids[static_cast<size_t>(i)], 1));
       ASSERT_LE(largest_difference(one, std::span(logits).subspan(static_cast<size_t>(i * V), static_cast<size_t>(V))),
-                1e-4)
+                allowed)
           << "token " << i;
     }
   }
