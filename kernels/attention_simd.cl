@@ -4,20 +4,21 @@
 // Idea: the online softmax of Milakov and Gimelshein (2018, arXiv:1805.02867) over splits of the cache, as in FlashAttention (Dao et al.
 //   2022, arXiv:2205.14135) and its split-cache decoding; a tile of queries shares every load of K and V.
 // Layout: q f32 at s*q_stride + head*HEAD_DIM + i; y f32 at s*y_stride + head*HEAD_DIM_V + i.
-//   cache_k [kv_heads][capacity/16][HEAD_DIM][16], cache_v [kv_heads][capacity][HEAD_DIM_V], f16 with -DKV_F16=1, else f32.
-//   scratch f32 [S*heads][capacity/SPLIT][2 + HEAD_DIM_V]: maximum, sum and unscaled values of each split.
+//   cache_k [kv_heads][page_count][SPLIT/16][HEAD_DIM][16], cache_v [kv_heads][page_count][SPLIT][HEAD_DIM_V], f16 with -DKV_F16=1, else f32.
+//   pages int32 [segments][pages_each]: positions from i * SPLIT on of a segment lie in page pages[segment][i] (segments.cl).
+//   scratch f32 [S*heads][pages_each][2 + HEAD_DIM_V]: maximum, sum and unscaled values of each split.
 // Work (local size 1):
-//   attention_simd        dimension 0 is a tile of TILE queries of KV head (dimension 1). The queries of a KV head are numbered
-//                         token*group + head in the group: one token's group in decode, tokens and heads together in prefill.
+//   attention_simd        dimension 0 is a tile of TILE queries of KV head (dimension 1), all of one segment: one token's group of heads in decode,
+//                         tokens and heads together in prefill.
 //   attention_split_simd  the same, dimension 2 is the split; its results go to scratch. Splits of the share [share_begin, share_end) alone, in
-//                         SHARES of those that the last token sees: others may be another device's.
+//                         SHARES of those that the segment's last token sees: others may be another device's.
 //   attention_merge_simd  dimension 0 is token*heads + head: merges the splits of scratch.
 // Order, the same for both ways and every tile: the cache is cut into splits of SPLIT absolute positions. In a split a score is one fma
 //   chain over i = 0 .. HEAD_DIM-1, then times scale, and where soft_cap is above 0 it is capped by it; the maximum is exact; exp is exp16
 //   of common.cl; their sum is 16 lane sums (lane = position % 16) and the tree of sum_lanes; a value element is one fma chain over
 //   ascending positions. Splits are merged in ascending order by merge(). What lies beyond a token's position adds an exact zero or is not
 //   touched, so neither the tile nor S matters.
-// Limits: HEAD_DIM, HEAD_DIM_V >= 1; capacity a multiple of 64, the caches 64-byte aligned; TILE 1..8; positions[s] < capacity.
+// Limits: HEAD_DIM, HEAD_DIM_V >= 1; the caches 64-byte aligned; TILE 1..8; positions[s] < pages_each * SPLIT.
 // Measured (PoCL 3.1, one worker of a 4.3 GHz Zen 5 core, f16 cache, launch included; 9 heads, 3 KV heads, d = 64): 256 tokens at 0: 143-148
 //   GFLOP/s, at 768: 169-176; decode at 64 positions 8 us, of which 7 are the launch, at 1024: 23 us. 32 heads, 8 KV heads, d = 128: 146 and 193.
 #ifndef HEAD_DIM
@@ -90,6 +91,7 @@ INLINE void store_values(const float16 v, __global float *row, const int c) {
   STORE16(__global, v, row + c * 16);
 }
 
+#include "segments.cl"
 #include "softmax_merge.cl"
 #include "visible.cl"
 
@@ -119,7 +121,7 @@ INLINE float16 cap_scores(float *scores, const int blocks, const float soft_cap)
   return top;
 }
 
-// Adds the positions [first, first + SPLIT) to the tile.
+// Adds the positions [first, first + SPLIT) to the tile, whose keys and values begin at k and v.
 INLINE void attend_split(Tile *t, __global const ELEMENT *k, __global const ELEMENT *v, const int first, const float scale,
                          const float soft_cap) {
   float p[TILE][SPLIT];  // scores, then weights
@@ -131,7 +133,7 @@ INLINE void attend_split(Tile *t, __global const ELEMENT *k, __global const ELEM
 #pragma unroll
   for (int i = 0; i < TILE; ++i) tops[i] = -INFINITY;
   for (int b = 0; b < blocks; b += K_BLOCKS) {
-    __global const ELEMENT *block = k + (size_t)(first / 16 + b) * HEAD_DIM * 16;
+    __global const ELEMENT *block = k + (size_t)b * HEAD_DIM * 16;
     float16 scores[TILE][K_BLOCKS];
 #pragma unroll
     for (int i = 0; i < TILE; ++i) {
@@ -195,7 +197,7 @@ INLINE void attend_split(Tile *t, __global const ELEMENT *k, __global const ELEM
     }
     int n = max(first, t->earliest);  // before a query's first position its weight is 0
     for (; n < shared_end; ++n) {
-      __global const ELEMENT *row = v + (size_t)n * HEAD_DIM_V;
+      __global const ELEMENT *row = v + (size_t)(n - first) * HEAD_DIM_V;
       float16 values[V_VECTORS];
 #pragma unroll
       for (int j = 0; j < V_VECTORS; ++j) values[j] = load_values(row, c + j);
@@ -207,7 +209,7 @@ INLINE void attend_split(Tile *t, __global const ELEMENT *k, __global const ELEM
       }
     }
     for (; n < end; ++n) {  // only some queries see these: the others must not even multiply by zero (the cache may hold anything)
-      __global const ELEMENT *row = v + (size_t)n * HEAD_DIM_V;
+      __global const ELEMENT *row = v + (size_t)(n - first) * HEAD_DIM_V;
 #pragma unroll
       for (int i = 0; i < TILE; ++i) {
         if (n > t->last[i]) continue;
@@ -229,16 +231,16 @@ INLINE void attend_split(Tile *t, __global const ELEMENT *k, __global const ELEM
 }
 
 // Loads the tile's queries; a last tile that is not full repeats its last query, which is not stored again.
-INLINE void load_tile(Tile *t, __global const float *q, __global const int *positions, const int tile, const int kv_head,
-                      const int queries, const int group, const int q_stride, const int window) {
+INLINE void load_tile(Tile *t, __global const float *q, __global const int *positions, const Queries queries, const int kv_head,
+                      const int group, const int q_stride, const int window) {
   t->common = t->earliest = INT_MAX;
   t->latest = 0;
   t->furthest = 0;
   for (int i = 0; i < TILE; ++i) {
-    const int n = min(tile * TILE + i, queries - 1);
-    __global const float *from = q + (size_t)(n / group) * q_stride + (size_t)(kv_head * group + n % group) * HEAD_DIM;
+    const int n = min(queries.first + i, queries.queries - 1), s = queries.token + n / group;
+    __global const float *from = q + (size_t)s * q_stride + (size_t)(kv_head * group + n % group) * HEAD_DIM;
     for (int d = 0; d < HEAD_DIM; ++d) t->q[i][d] = from[d];
-    t->last[i] = positions[n / group];
+    t->last[i] = positions[s];
     t->first[i] = FIRST_SEEN(t->last[i], window);
     t->earliest = min(t->earliest, t->first[i]);
     t->latest = max(t->latest, t->first[i]);
@@ -258,38 +260,49 @@ INLINE void store_result(const float16 values, const float sum, __global float *
 #endif
 }
 
-#define CACHE_HEAD(name, width) (AT(const ELEMENT, name) + (size_t)kv_head * capacity * (width))
+// The KV head's keys or values of the split that begins at position `first` of the segment.
+#define CACHE_OF(name, width, first)                                                                                          \
+  (AT(const ELEMENT, name) +                                                                                                  \
+   ((size_t)kv_head * page_count + AT(const int, pages)[queries.segment * pages_each + (first) / SPLIT]) * SPLIT * (width))
 
-__kernel void attention_simd(BUFFER(q), BUFFER(y), BUFFER(positions), BUFFER(cache_k), BUFFER(cache_v), const int S,
-                             const int group, const int capacity, const int q_stride, const int y_stride, const float scale,
-                             const float soft_cap, const int window) {
-  const int tile = get_global_id(0), kv_head = get_global_id(1);
+__kernel void attention_simd(BUFFER(q), BUFFER(y), BUFFER(positions), BUFFER(begins), BUFFER(pages), BUFFER(cache_k),
+                             BUFFER(cache_v), const int S, const int group, const int segments, const int first_token,
+                             const int pages_each, const int page_count, const int q_stride, const int y_stride,
+                             const float scale, const float soft_cap, const int window) {
+  const int kv_head = get_global_id(1);
+  const Queries queries = queries_of(get_global_id(0), TILE, AT(const int, begins), segments, first_token, S, group);
+  if (queries.segment < 0) return;
   Tile t;
-  load_tile(&t, AT(const float, q), AT(const int, positions), tile, kv_head, S * group, group, q_stride, window);
+  load_tile(&t, AT(const float, q), AT(const int, positions), queries, kv_head, group, q_stride, window);
   for (int first = t.earliest / SPLIT * SPLIT; first <= t.furthest; first += SPLIT) {
-    attend_split(&t, CACHE_HEAD(cache_k, HEAD_DIM), CACHE_HEAD(cache_v, HEAD_DIM_V), first, scale, soft_cap);
+    attend_split(&t, CACHE_OF(cache_k, HEAD_DIM, first), CACHE_OF(cache_v, HEAD_DIM_V, first), first, scale, soft_cap);
   }
-  for (int i = 0; i < TILE && tile * TILE + i < S * group; ++i) {
-    const int n = tile * TILE + i;
-    __global float *y = AT(float, y) + (size_t)(n / group) * y_stride + (size_t)(kv_head * group + n % group) * HEAD_DIM_V;
+  for (int i = 0; i < TILE && queries.first + i < queries.queries; ++i) {
+    const int n = queries.first + i, s = queries.token + n / group;
+    __global float *y = AT(float, y) + (size_t)s * y_stride + (size_t)(kv_head * group + n % group) * HEAD_DIM_V;
     for (int c = 0; c < VECTORS; ++c) store_result(vload16(c, t.values[i]), t.sum[i], y, c);
   }
 }
 
-__kernel void attention_split_simd(BUFFER(q), BUFFER(positions), BUFFER(cache_k), BUFFER(cache_v), BUFFER(scratch), const int S,
-                                   const int group, const int capacity, const int q_stride, const float scale,
+__kernel void attention_split_simd(BUFFER(q), BUFFER(positions), BUFFER(begins), BUFFER(pages), BUFFER(cache_k), BUFFER(cache_v),
+                                   BUFFER(scratch), const int S, const int group, const int segments, const int first_token,
+                                   const int pages_each, const int page_count, const int q_stride, const float scale,
                                    const float soft_cap, const int share_begin, const int share_end, const int window) {
-  if (!is_in_share(AT(const int, positions)[S - 1], get_global_id(2), share_begin, share_end)) return;
-  const int tile = get_global_id(0), kv_head = get_global_id(1), split = get_global_id(2);
+  const Queries queries = queries_of(get_global_id(0), TILE, AT(const int, begins), segments, first_token, S, group);
+  if (queries.segment < 0) return;
+  const int last = AT(const int, positions)[queries.token + (queries.queries - 1) / group];
+  if (!is_in_share(last, get_global_id(2), share_begin, share_end)) return;
+  const int kv_head = get_global_id(1), split = get_global_id(2);
   const int heads = get_global_size(1) * group;
   Tile t;
-  load_tile(&t, AT(const float, q), AT(const int, positions), tile, kv_head, S * group, group, q_stride, window);
+  load_tile(&t, AT(const float, q), AT(const int, positions), queries, kv_head, group, q_stride, window);
   if (split * SPLIT > t.furthest || (split + 1) * SPLIT <= t.earliest) return;  // the merge does not look at it
-  attend_split(&t, CACHE_HEAD(cache_k, HEAD_DIM), CACHE_HEAD(cache_v, HEAD_DIM_V), split * SPLIT, scale, soft_cap);
-  for (int i = 0; i < TILE && tile * TILE + i < S * group; ++i) {
-    const int n = tile * TILE + i;
-    const size_t query = (size_t)(n / group) * heads + kv_head * group + n % group;
-    __global float *record = AT(float, scratch) + (query * get_global_size(2) + split) * RECORD;
+  attend_split(&t, CACHE_OF(cache_k, HEAD_DIM, split * SPLIT), CACHE_OF(cache_v, HEAD_DIM_V, split * SPLIT), split * SPLIT, scale,
+               soft_cap);
+  for (int i = 0; i < TILE && queries.first + i < queries.queries; ++i) {
+    const int n = queries.first + i;
+    const size_t query = (size_t)(queries.token + n / group) * heads + kv_head * group + n % group;
+    __global float *record = AT(float, scratch) + (query * pages_each + split) * RECORD;
     record[0] = t.top[i];
     record[1] = t.sum[i];
     for (int c = 0; c < VECTORS; ++c) store_values(vload16(c, t.values[i]), record + 2, c);

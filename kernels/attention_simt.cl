@@ -4,8 +4,9 @@
 // Idea: the online softmax of Milakov and Gimelshein (2018, arXiv:1805.02867) over splits of the cache, as in FlashAttention (Dao et al.
 //   2022, arXiv:2205.14135) and its split-cache decoding; a tile of queries shares every load of K and V.
 // Layout: q f32 at s*q_stride + head*HEAD_DIM + i; y f32 at s*y_stride + head*HEAD_DIM_V + i.
-//   cache_k [kv_heads][capacity/16][HEAD_DIM][16], cache_v [kv_heads][capacity][HEAD_DIM_V], f16 with -DKV_F16=1, else f32.
-//   scratch f32 [S*heads][capacity/SPLIT][2 + HEAD_DIM_V]: maximum, sum and unscaled values of each split.
+//   cache_k [kv_heads][page_count][SPLIT/16][HEAD_DIM][16], cache_v [kv_heads][page_count][SPLIT][HEAD_DIM_V], f16 with -DKV_F16=1, else f32.
+//   pages int32 [segments][pages_each]: positions from i * SPLIT on of a segment lie in page pages[segment][i] (segments.cl).
+//   scratch f32 [S*heads][pages_each][2 + HEAD_DIM_V]: maximum, sum and unscaled values of each split.
 // Work (groups of 64): attention_simt, attention_split_simt and attention_merge_simt map groups as attention_simd.cl maps work-items.
 //   In a group a work-item takes positions lane, lane + 64, ... of the split for the scores (neighbours read neighbouring K lanes) and the
 //   value elements lane, lane + 64, ... for the weighted sum (neighbours read neighbouring V elements).
@@ -13,7 +14,7 @@
 //   chain over i = 0 .. HEAD_DIM-1, then times scale, and where soft_cap is above 0 it is capped by it; the maximum is exact; exp is exp1
 //   of common.cl; their sum is 64 lane sums and the tree of group_sum; a value element is one fma chain over ascending positions. Splits
 //   are merged in ascending order by merge().
-// Limits: HEAD_DIM, HEAD_DIM_V >= 1; TILE 1..8; positions[s] < capacity; local memory TILE * (SPLIT + HEAD_DIM) * 4 + 256 bytes.
+// Limits: HEAD_DIM, HEAD_DIM_V >= 1; TILE 1..8; positions[s] < pages_each * SPLIT; local memory TILE * (SPLIT + HEAD_DIM) * 4 + 256 bytes.
 #ifndef HEAD_DIM
 #define HEAD_DIM 64
 #endif
@@ -46,6 +47,7 @@
 #define VALUES ((HEAD_DIM_V + 63) / 64)  // value elements of one work-item
 #define RECORD (2 + HEAD_DIM_V)
 
+#include "segments.cl"
 #include "softmax_merge.cl"
 #include "visible.cl"
 
@@ -59,6 +61,7 @@ typedef struct {
   float values[TILE][VALUES];
 } Tile;
 
+// Adds the positions [first, first + SPLIT) to the tile, whose keys and values begin at k and v.
 INLINE void attend_split(Tile *t, __local float *lanes, __local const float *q, __local float *p, __global const ELEMENT *k,
                          __global const ELEMENT *v, const int first, const float scale, const float soft_cap) {
   const int lane = get_local_id(0);
@@ -67,7 +70,7 @@ INLINE void attend_split(Tile *t, __local float *lanes, __local const float *q, 
     float scores[TILE];
     for (int i = 0; i < TILE; ++i) scores[i] = 0.0f;
     if (n < end) {
-      __global const ELEMENT *key = k + (size_t)(n / 16) * HEAD_DIM * 16 + n % 16;
+      __global const ELEMENT *key = k + (size_t)((n - first) / 16) * HEAD_DIM * 16 + n % 16;
       for (int d = 0; d < HEAD_DIM; ++d) {
         const float element = LOAD1(key + d * 16);
         for (int i = 0; i < TILE; ++i) scores[i] = fma(q[i * HEAD_DIM + d], element, scores[i]);
@@ -108,7 +111,7 @@ INLINE void attend_split(Tile *t, __local float *lanes, __local const float *q, 
     float acc[TILE];
     for (int i = 0; i < TILE; ++i) acc[i] = 0.0f;
     for (int n = max(first, t->earliest); n < end; ++n) {  // before a query's first position its weight is 0
-      const float element = LOAD1(v + (size_t)n * HEAD_DIM_V + d);
+      const float element = LOAD1(v + (size_t)(n - first) * HEAD_DIM_V + d);
       for (int i = 0; i < TILE; ++i) {
         // A query must not even multiply by zero what it does not see: the cache may hold anything there.
         if (n <= t->last[i]) acc[i] = fma(p[i * SPLIT + n - first], element, acc[i]);
@@ -120,15 +123,15 @@ INLINE void attend_split(Tile *t, __local float *lanes, __local const float *q, 
 }
 
 // Loads the tile's queries; a last tile that is not full repeats its last query, which is not stored again.
-INLINE void load_tile(Tile *t, __local float *to, __global const float *q, __global const int *positions, const int tile,
-                      const int kv_head, const int queries, const int group, const int q_stride, const int window) {
+INLINE void load_tile(Tile *t, __local float *to, __global const float *q, __global const int *positions,
+                      const Queries queries, const int kv_head, const int group, const int q_stride, const int window) {
   t->furthest = 0;
   t->earliest = INT_MAX;
   for (int i = 0; i < TILE; ++i) {
-    const int n = min(tile * TILE + i, queries - 1);
-    __global const float *from = q + (size_t)(n / group) * q_stride + (size_t)(kv_head * group + n % group) * HEAD_DIM;
+    const int n = min(queries.first + i, queries.queries - 1), s = queries.token + n / group;
+    __global const float *from = q + (size_t)s * q_stride + (size_t)(kv_head * group + n % group) * HEAD_DIM;
     for (int d = get_local_id(0); d < HEAD_DIM; d += 64) to[i * HEAD_DIM + d] = from[d];
-    t->last[i] = positions[n / group];
+    t->last[i] = positions[s];
     t->first[i] = FIRST_SEEN(t->last[i], window);
     t->earliest = min(t->earliest, t->first[i]);
     t->furthest = max(t->furthest, t->last[i]);
@@ -147,40 +150,52 @@ INLINE float result(const float value, const float sum) {
 #endif
 }
 
-#define CACHE_HEAD(name, width) (AT(const ELEMENT, name) + (size_t)kv_head * capacity * (width))
+// The KV head's keys or values of the split that begins at position `first` of the segment.
+#define CACHE_OF(name, width, first)                                                                                          \
+  (AT(const ELEMENT, name) +                                                                                                  \
+   ((size_t)kv_head * page_count + AT(const int, pages)[queries.segment * pages_each + (first) / SPLIT]) * SPLIT * (width))
 
-__kernel void attention_simt(BUFFER(q), BUFFER(y), BUFFER(positions), BUFFER(cache_k), BUFFER(cache_v), const int S,
-                             const int group, const int capacity, const int q_stride, const int y_stride, const float scale,
-                             const float soft_cap, const int window) {
-  __local float lanes[64], queries[TILE * HEAD_DIM], p[TILE * SPLIT];
-  const int tile = get_group_id(0), kv_head = get_group_id(1);
+__kernel void attention_simt(BUFFER(q), BUFFER(y), BUFFER(positions), BUFFER(begins), BUFFER(pages), BUFFER(cache_k),
+                             BUFFER(cache_v), const int S, const int group, const int segments, const int first_token,
+                             const int pages_each, const int page_count, const int q_stride, const int y_stride,
+                             const float scale, const float soft_cap, const int window) {
+  __local float lanes[64], q_tile[TILE * HEAD_DIM], p[TILE * SPLIT];
+  const int kv_head = get_group_id(1);
+  const Queries queries = queries_of(get_group_id(0), TILE, AT(const int, begins), segments, first_token, S, group);
+  if (queries.segment < 0) return;  // as the whole group does
   Tile t;
-  load_tile(&t, queries, AT(const float, q), AT(const int, positions), tile, kv_head, S * group, group, q_stride, window);
+  load_tile(&t, q_tile, AT(const float, q), AT(const int, positions), queries, kv_head, group, q_stride, window);
   for (int first = t.earliest / SPLIT * SPLIT; first <= t.furthest; first += SPLIT) {
-    attend_split(&t, lanes, queries, p, CACHE_HEAD(cache_k, HEAD_DIM), CACHE_HEAD(cache_v, HEAD_DIM_V), first, scale, soft_cap);
+    attend_split(&t, lanes, q_tile, p, CACHE_OF(cache_k, HEAD_DIM, first), CACHE_OF(cache_v, HEAD_DIM_V, first), first, scale,
+                 soft_cap);
   }
-  for (int i = 0; i < TILE && tile * TILE + i < S * group; ++i) {
-    const int n = tile * TILE + i;
-    __global float *y = AT(float, y) + (size_t)(n / group) * y_stride + (size_t)(kv_head * group + n % group) * HEAD_DIM_V;
+  for (int i = 0; i < TILE && queries.first + i < queries.queries; ++i) {
+    const int n = queries.first + i, s = queries.token + n / group;
+    __global float *y = AT(float, y) + (size_t)s * y_stride + (size_t)(kv_head * group + n % group) * HEAD_DIM_V;
     for (int d = get_local_id(0), c = 0; d < HEAD_DIM_V; d += 64, ++c) y[d] = result(t.values[i][c], t.sum[i]);
   }
 }
 
-__kernel void attention_split_simt(BUFFER(q), BUFFER(positions), BUFFER(cache_k), BUFFER(cache_v), BUFFER(scratch), const int S,
-                                   const int group, const int capacity, const int q_stride, const float scale,
+__kernel void attention_split_simt(BUFFER(q), BUFFER(positions), BUFFER(begins), BUFFER(pages), BUFFER(cache_k), BUFFER(cache_v),
+                                   BUFFER(scratch), const int S, const int group, const int segments, const int first_token,
+                                   const int pages_each, const int page_count, const int q_stride, const float scale,
                                    const float soft_cap, const int share_begin, const int share_end, const int window) {
-  if (!is_in_share(AT(const int, positions)[S - 1], get_group_id(2), share_begin, share_end)) return;
-  __local float lanes[64], queries[TILE * HEAD_DIM], p[TILE * SPLIT];
-  const int tile = get_group_id(0), kv_head = get_group_id(1), split = get_group_id(2);
+  __local float lanes[64], q_tile[TILE * HEAD_DIM], p[TILE * SPLIT];
+  const Queries queries = queries_of(get_group_id(0), TILE, AT(const int, begins), segments, first_token, S, group);
+  if (queries.segment < 0) return;  // as the whole group does
+  const int last = AT(const int, positions)[queries.token + (queries.queries - 1) / group];
+  if (!is_in_share(last, get_group_id(2), share_begin, share_end)) return;
+  const int kv_head = get_group_id(1), split = get_group_id(2);
   const int heads = get_num_groups(1) * group;
   Tile t;
-  load_tile(&t, queries, AT(const float, q), AT(const int, positions), tile, kv_head, S * group, group, q_stride, window);
+  load_tile(&t, q_tile, AT(const float, q), AT(const int, positions), queries, kv_head, group, q_stride, window);
   // A split that the tile does not see runs over nothing (barriers must be met by all) and the merge does not look at it.
-  attend_split(&t, lanes, queries, p, CACHE_HEAD(cache_k, HEAD_DIM), CACHE_HEAD(cache_v, HEAD_DIM_V), split * SPLIT, scale, soft_cap);
-  for (int i = 0; i < TILE && tile * TILE + i < S * group; ++i) {
-    const int n = tile * TILE + i;
-    const size_t query = (size_t)(n / group) * heads + kv_head * group + n % group;
-    __global float *record = AT(float, scratch) + (query * get_num_groups(2) + split) * RECORD;
+  attend_split(&t, lanes, q_tile, p, CACHE_OF(cache_k, HEAD_DIM, split * SPLIT), CACHE_OF(cache_v, HEAD_DIM_V, split * SPLIT),
+               split * SPLIT, scale, soft_cap);
+  for (int i = 0; i < TILE && queries.first + i < queries.queries; ++i) {
+    const int n = queries.first + i;
+    const size_t query = (size_t)(queries.token + n / group) * heads + kv_head * group + n % group;
+    __global float *record = AT(float, scratch) + (query * pages_each + split) * RECORD;
     if (get_local_id(0) == 0) {
       record[0] = t.top[i];
       record[1] = t.sum[i];

@@ -13,8 +13,8 @@ INLINE Merge merge(const float top, const float next) {
   return m;
 }
 
-// Whether `split` is of the share [share_begin, share_end) in SHARES of the splits that a batch sees whose last token is at `last`
-// (splits_of() of engine/device/operator.h).
+// Whether `split` is of the share [share_begin, share_end) in SHARES of the splits that a segment sees whose last token is at `last`
+// (splits_of() of engine/device/operators/attention.h).
 INLINE bool is_in_share(const int last, const int split, const int share_begin, const int share_end) {
   const int splits = last / SPLIT + 1;
   return split >= splits * share_begin / SHARES && split < splits * share_end / SHARES;

@@ -30,12 +30,14 @@ layout(push_constant) uniform Args {
 #define SPLIT_KERNEL
 BUFFER(0, float, q);
 BUFFER(1, int, positions);
-BUFFER(2, uint, cache_k);
-BUFFER(3, uint, cache_v);
-BUFFER(4, float, scratch);
+BUFFER(2, int, begins);
+BUFFER(3, int, pages);
+BUFFER(4, uint, cache_k);
+BUFFER(5, uint, cache_v);
+BUFFER(6, float, scratch);
 layout(push_constant) uniform Args {
-  uint q_offset, positions_offset, cache_k_offset, cache_v_offset, scratch_offset;
-  int S, group, capacity, q_stride;
+  uint q_offset, positions_offset, begins_offset, pages_offset, cache_k_offset, cache_v_offset, scratch_offset;
+  int S, group, segments, first_token, pages_each, page_count, q_stride;
   float scale, soft_cap;
   int share_begin, share_end, window;
 };
@@ -43,11 +45,13 @@ layout(push_constant) uniform Args {
 BUFFER(0, float, q);
 BUFFER(1, float, y);
 BUFFER(2, int, positions);
-BUFFER(3, uint, cache_k);
-BUFFER(4, uint, cache_v);
+BUFFER(3, int, begins);
+BUFFER(4, int, pages);
+BUFFER(5, uint, cache_k);
+BUFFER(6, uint, cache_v);
 layout(push_constant) uniform Args {
-  uint q_offset, y_offset, positions_offset, cache_k_offset, cache_v_offset;
-  int S, group, capacity, q_stride, y_stride;
+  uint q_offset, y_offset, positions_offset, begins_offset, pages_offset, cache_k_offset, cache_v_offset;
+  int S, group, segments, first_token, pages_each, page_count, q_stride, y_stride;
   float scale, soft_cap;
   int window;
 };
@@ -78,7 +82,32 @@ void main() {
 }
 
 #else
-shared float queries[TILE * HEAD_DIM];
+// begins int32 [segments + 1]: segment i has the batch's tokens begins[i] .. begins[i + 1] - 1, and row i of the table of pages
+//   (engine/device/operators/segments.h). With one segment all S tokens are its own, and begins is not read. Token 0 of the launch is the batch's
+//   first_token.
+// A tile of queries of one segment. They are numbered token * group + head in the group, from the segment's first token in the launch on.
+struct Queries {
+  int segment;  // -1: there are fewer tiles
+  int token;    // the segment's first token in the launch
+  int queries;  // of all its tokens in the launch
+  int first;    // query of the tile
+};
+
+Queries queries_of(const int tile, const int size) {
+  if (segments == 1) return Queries(0, 0, S * group, tile * size);
+  int before = 0;
+  // trips <= TANDEM_MAX_SEGMENTS
+  for (int i = 0; i < segments; ++i) {
+    const int token = max(begins[begins_offset + uint(i)] - first_token, 0);
+    const int tokens = max(min(begins[begins_offset + uint(i + 1)] - first_token, S) - token, 0);
+    const int tiles = (tokens * group + size - 1) / size;
+    if (tile < before + tiles) return Queries(i, token, tokens * group, (tile - before) * size);
+    before += tiles;
+  }
+  return Queries(-1, 0, 0, 0);
+}
+
+shared float q_tile[TILE * HEAD_DIM];
 shared float weights[TILE * SPLIT];  // scores, then weights
 // What the splits so far gave for each query of the tile, and how the last one joined.
 shared float values[TILE * HEAD_DIM_V];
@@ -111,13 +140,13 @@ void score_split(const uint keys, const int first, const int end) {
     const int n = first + at;
     EACH_QUERY(START_PAIR)
     if (n < end) {
-      const uint key = keys + uint(n / 16 * HEAD_DIM * 16 + n % 16);
+      const uint key = keys + uint(at / 16 * HEAD_DIM * 16 + at % 16);
       // trips <= TANDEM_MAX_HEAD_DIM
       for (int d = 0; d < HEAD_DIM; ++d) {
         const vec2 pair = LOAD_EVEN(cache_k, key + uint(d) * 16u);
 #define ADD_KEYS(i)                                   \
   WITH(i) {                                           \
-    const float element = queries[i * HEAD_DIM + d];  \
+    const float element = q_tile[i * HEAD_DIM + d];   \
     first##i = fma(element, pair.x, first##i);        \
     second##i = fma(element, pair.y, second##i);      \
   }
@@ -175,7 +204,7 @@ void add_values(const uint rows, const int first, const int begin, const int sha
     EACH_QUERY(START_PAIR)
     // trips <= MAX_SPLIT
     for (int n = begin; n < shared_end; ++n) {
-      const vec2 pair = load_values(rows + uint(n * HEAD_DIM_V), d);
+      const vec2 pair = load_values(rows + uint((n - first) * HEAD_DIM_V), d);
 #define ADD_SEEN(i)                                           \
   WITH(i) {                                                   \
     const float weight = weights[i * SPLIT + n - first];      \
@@ -186,7 +215,7 @@ void add_values(const uint rows, const int first, const int begin, const int sha
     }
     // trips <= MAX_SPLIT
     for (int n = max(begin, shared_end); n < end; ++n) {
-      const vec2 pair = load_values(rows + uint(n * HEAD_DIM_V), d);
+      const vec2 pair = load_values(rows + uint((n - first) * HEAD_DIM_V), d);
 #define ADD_IF_SEEN(i) WITH(i) if (n <= lasts[i]) ADD_SEEN(i)
       EACH_QUERY(ADD_IF_SEEN)
     }
@@ -200,7 +229,7 @@ void add_values(const uint rows, const int first, const int begin, const int sha
   }
 }
 
-// Adds the positions [first, first + SPLIT) to the tile. `earliest`: the smallest of its first positions; `nearest` and `furthest`: the smallest
+// Adds the positions [first, first + SPLIT) to the tile: keys and rows are the elements of the caches where theirs begin. `earliest`: the smallest of its first positions; `nearest` and `furthest`: the smallest
 // and the largest of its last ones.
 void attend_split(const uint keys, const uint rows, const int first, const int earliest, const int nearest, const int furthest) {
   const int end = min(first + SPLIT, furthest + 1);
@@ -213,26 +242,35 @@ void attend_split(const uint keys, const uint rows, const int first, const int e
   barrier();  // the next split writes weights
 }
 
-// The tile's query i: number token * group + head in the group. A last tile that is not full repeats its last query, which is not stored again.
-int query_of(const int i) { return min(int(gl_WorkGroupID.x) * TILE + i, S * group - 1); }
-bool is_stored(const int i) { return int(gl_WorkGroupID.x) * TILE + i < S * group; }
+// The tile's query i. A last tile that is not full repeats its last query, which is not stored again.
+int query_of(const Queries queries, const int i) { return min(queries.first + i, queries.queries - 1); }
+bool is_stored(const Queries queries, const int i) { return queries.first + i < queries.queries; }
+
+// The KV head's first position of the split that begins at position `first` of the segment.
+uint cache_row(const Queries queries, const int kv_head, const int first) {
+  const int page = pages[pages_offset + uint(queries.segment * pages_each + first / SPLIT)];
+  return uint(kv_head * page_count + page) * uint(SPLIT);
+}
 
 void main() {
   const int lane = int(gl_LocalInvocationID.x), kv_head = int(gl_WorkGroupID.y);
+  const Queries queries = queries_of(int(gl_WorkGroupID.x), TILE);
+  if (queries.segment < 0) return;
 #ifdef SPLIT_KERNEL
-  const int part = int(gl_WorkGroupID.z), seen = positions[positions_offset + uint(S - 1)] / SPLIT + 1;
+  const int last_token = queries.token + (queries.queries - 1) / group;
+  const int part = int(gl_WorkGroupID.z), seen = positions[positions_offset + uint(last_token)] / SPLIT + 1;
   if (part < seen * share_begin / SHARES || part >= seen * share_end / SHARES) return;  // another device's share
 #endif
   int earliest = 0x7fffffff, nearest = 0x7fffffff, furthest = 0;
   // trips <= MAX_TILE
   for (int i = 0; i < TILE; ++i) {
-    const int n = query_of(i), last = positions[positions_offset + uint(n / group)];
-    const uint from = q_offset + uint(n / group) * uint(q_stride) + uint((kv_head * group + n % group) * HEAD_DIM);
+    const int n = query_of(queries, i), s = queries.token + n / group, last = positions[positions_offset + uint(s)];
+    const uint from = q_offset + uint(s) * uint(q_stride) + uint((kv_head * group + n % group) * HEAD_DIM);
     earliest = min(earliest, FIRST_SEEN(last, window));
     nearest = min(nearest, last);
     furthest = max(furthest, last);
     // trips <= TANDEM_MAX_HEAD_DIM / LANES
-    for (int d = lane; d < HEAD_DIM; d += LANES) queries[i * HEAD_DIM + d] = q[from + uint(d)];
+    for (int d = lane; d < HEAD_DIM; d += LANES) q_tile[i * HEAD_DIM + d] = q[from + uint(d)];
     // trips <= TANDEM_MAX_HEAD_DIM / LANES
     for (int d = lane; d < HEAD_DIM_V; d += LANES) values[i * HEAD_DIM_V + d] = 0.0;
     if (lane == 0) {
@@ -243,18 +281,18 @@ void main() {
     }
   }
   barrier();
-  const uint keys = uint(kv_head * capacity) * uint(HEAD_DIM), rows = uint(kv_head * capacity) * uint(HEAD_DIM_V);
 
 #ifdef SPLIT_KERNEL
   const int heads = int(gl_NumWorkGroups.y) * group;
   if (part * SPLIT > furthest || (part + 1) * SPLIT <= earliest) return;  // the merge does not look at it
-  attend_split(keys, rows, part * SPLIT, earliest, nearest, furthest);
+  const uint row = cache_row(queries, kv_head, part * SPLIT);
+  attend_split(row * uint(HEAD_DIM), row * uint(HEAD_DIM_V), part * SPLIT, earliest, nearest, furthest);
   // trips <= MAX_TILE
   for (int i = 0; i < TILE; ++i) {
-    if (!is_stored(i)) break;
-    const int n = query_of(i);
-    const uint query = uint(n / group * heads + kv_head * group + n % group);
-    const uint record = scratch_offset + (query * gl_NumWorkGroups.z + uint(part)) * RECORD;
+    if (!is_stored(queries, i)) break;
+    const int n = query_of(queries, i);
+    const uint query = uint((queries.token + n / group) * heads + kv_head * group + n % group);
+    const uint record = scratch_offset + (query * uint(pages_each) + uint(part)) * RECORD;
     if (lane == 0) {
       scratch[record] = tops[i];
       scratch[record + 1u] = sums[i];
@@ -264,13 +302,15 @@ void main() {
   }
 #else
   // trips <= TANDEM_MAX_SPLITS_IN_TURN
-  for (int first = earliest / SPLIT * SPLIT; first <= furthest; first += SPLIT)
-    attend_split(keys, rows, first, earliest, nearest, furthest);
+  for (int first = earliest / SPLIT * SPLIT; first <= furthest; first += SPLIT) {
+    const uint row = cache_row(queries, kv_head, first);
+    attend_split(row * uint(HEAD_DIM), row * uint(HEAD_DIM_V), first, earliest, nearest, furthest);
+  }
   // trips <= MAX_TILE
   for (int i = 0; i < TILE; ++i) {
-    if (!is_stored(i)) break;
-    const int n = query_of(i);
-    const uint to = y_offset + uint(n / group) * uint(y_stride) + uint((kv_head * group + n % group) * HEAD_DIM_V);
+    if (!is_stored(queries, i)) break;
+    const int n = query_of(queries, i);
+    const uint to = y_offset + uint(queries.token + n / group) * uint(y_stride) + uint((kv_head * group + n % group) * HEAD_DIM_V);
     // trips <= TANDEM_MAX_HEAD_DIM / LANES
     for (int d = lane; d < HEAD_DIM_V; d += LANES) y[to + uint(d)] = result(values[i * HEAD_DIM_V + d], sums[i]);
   }

@@ -5,20 +5,21 @@
 // Idea: the online softmax of Milakov and Gimelshein (2018, arXiv:1805.02867) over splits of the cache, as in FlashAttention (Dao et al.
 //   2022, arXiv:2205.14135) and its split-cache decoding; a tile of queries shares every load of K and V.
 // Layout: q f32 at s*q_stride + head*HEAD_DIM + i; y f32 at s*y_stride + head*HEAD_DIM_V + i.
-//   cache_k [kv_heads][capacity/16][HEAD_DIM][16], cache_v [kv_heads][capacity][HEAD_DIM_V], f16 with KV_F16 = 1, else f32.
-//   scratch f32 [S*heads][capacity/SPLIT][2 + HEAD_DIM_V]: maximum, sum and unscaled values of each split.
+//   cache_k [kv_heads][page_count][SPLIT/16][HEAD_DIM][16], cache_v [kv_heads][page_count][SPLIT][HEAD_DIM_V], f16 with KV_F16 = 1, else f32.
+//   pages int32 [segments][pages_each]: positions from i * SPLIT on of a segment lie in page pages[segment][i] (attention.glsl).
+//   scratch f32 [S*heads][pages_each][2 + HEAD_DIM_V]: maximum, sum and unscaled values of each split.
 // Work (groups of 64):
-//   attention_simt        dimension 0 is a tile of TILE queries of KV head (dimension 1). The queries of a KV head are numbered
-//                         token*group + head in the group: one token's group in decode, tokens and heads together in prefill.
+//   attention_simt        dimension 0 is a tile of TILE queries of KV head (dimension 1), all of one segment: one token's group of heads in decode,
+//                         tokens and heads together in prefill.
 //   attention_split_simt  the same, dimension 2 is the split; its results go to scratch. Splits of the share [share_begin, share_end) alone, in
-//                         SHARES of those that the last token sees: others may be another device's.
+//                         SHARES of those that the segment's last token sees: others may be another device's.
 //   attention_merge_simt  dimension 0 is token*heads + head: merges the splits of scratch.
 // Order, the same for both ways and every tile: the cache is cut into splits of SPLIT absolute positions. In a split a score is one fma
 //   chain over i = 0 .. HEAD_DIM-1, then times scale, and where soft_cap is above 0 it is capped by it; the maximum is exact; exp is exp1
 //   of exp.glsl; their sum is 64 lane sums (lane = position % 64) and the tree of trees.glsl; a value element is one fma chain over
 //   ascending positions. Splits are merged in ascending order by merge(). What lies beyond a token's position adds an exact zero or is not
 //   touched, so neither the tile nor S matters.
-// Limits: HEAD_DIM, HEAD_DIM_V >= 1; TILE 1..8; SPLIT 256; positions[s] < capacity, capacity a multiple of 64. Where the driver counts loops:
+// Limits: HEAD_DIM, HEAD_DIM_V >= 1; TILE 1..8; SPLIT 256; positions[s] < pages_each * SPLIT. Where the driver counts loops:
 //   the macros of limits.h, which engine/device/gpu/lower_attention.cpp holds sizes to.
 #version 450
 #extension GL_GOOGLE_include_directive : require

@@ -9,20 +9,37 @@ layout(constant_id = 0) const int KV_F16 = 1;
 BUFFER(0, uint, k);
 BUFFER(1, uint, v);
 BUFFER(2, int, positions);
-BUFFER(3, uint, cache_k);
-BUFFER(4, uint, cache_v);
+BUFFER(3, int, begins);
+BUFFER(4, int, pages);
+BUFFER(5, uint, cache_k);
+BUFFER(6, uint, cache_v);
 layout(push_constant) uniform Args {
-  uint k_offset, v_offset, positions_offset, cache_k_offset, cache_v_offset;
-  int k_stride, v_stride, head_dim, head_dim_v, capacity;
+  uint k_offset, v_offset, positions_offset, begins_offset, pages_offset, cache_k_offset, cache_v_offset;
+  int k_stride, v_stride, head_dim, head_dim_v, segments, first_token, pages_each, page_count;
 };
+
+// begins int32 [segments + 1]: segment i has the batch's tokens begins[i] .. begins[i + 1] - 1, and row i of the table of pages
+//   (engine/device/operators/segments.h). With one segment all S tokens are its own, and begins is not read. Token 0 of the launch is the batch's
+//   first_token.
+// The segment of the launch's token s.
+int segment_of(const int s) {
+  int segment = 0;
+  // trips <= TANDEM_MAX_SEGMENTS
+  for (int i = 1; i < segments && begins[begins_offset + uint(i)] <= first_token + s; ++i) segment = i;
+  return segment;
+}
+
+#define PAGE 256u  // kCachePage
 
 uint half_of(const uint word) { return half_bits(uintBitsToFloat(word)); }
 
 void append(const uint s, const uint h, const uint i) {
   const uint position = uint(positions[positions_offset + s]), dim = uint(head_dim), dim_v = uint(head_dim_v);
+  const uint page = h * uint(page_count) + uint(pages[pages_offset + uint(segment_of(int(s)) * pages_each) + position / PAGE]);
+  const uint place = position % PAGE;
   if (i < dim) {
     const uint value = k[k_offset + s * uint(k_stride) + h * dim + i];
-    const uint at = ((h * (uint(capacity) / 16u) + position / 16u) * dim + i) * 16u + position % 16u;
+    const uint at = ((page * (PAGE / 16u) + place / 16u) * dim + i) * 16u + place % 16u;
     if (KV_F16 != 0) {
       const uint shift = 16u * (at % 2u), word = cache_k_offset + at / 2u;
       atomicAnd(cache_k[word], 0xffff0000u >> shift);
@@ -33,7 +50,7 @@ void append(const uint s, const uint h, const uint i) {
   }
   if (i < dim_v) {
     const uint from = v_offset + s * uint(v_stride) + h * dim_v + i;
-    const uint at = (h * uint(capacity) + position) * dim_v + i;
+    const uint at = (page * PAGE + place) * dim_v + i;
     if (KV_F16 == 0) {
       cache_v[cache_v_offset + at] = v[from];
     } else if (dim_v % 2u == 0u) {

@@ -24,6 +24,8 @@
 #define TANDEM_MAX_POSITIONS 262144
 #define TANDEM_MAX_SPLITS_IN_TURN 4
 
+#define TANDEM_MAX_SEGMENTS 256  // of a batch: runs of tokens of one sequence
+
 #define TANDEM_LITMUS_LOOKS 32768  // looks that one side of a litmus test's launch waits for the other, in all
 
 #define TANDEM_PROBE_LINKS 524288  // links of a waiting policy's work that one dispatch computes

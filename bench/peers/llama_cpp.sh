@@ -64,7 +64,7 @@ CODE
 }
 
 build() {
-  if [ ! -x "$build/bin/llama-bench" ]; then
+  if [ ! -x "$build/bin/llama-batched-bench" ]; then
     fetch
     local flags="" keep_stores="-fno-tree-dse -fno-dse"
     # shellcheck disable=SC2086
@@ -75,7 +75,7 @@ build() {
     cmake -S "$source" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DGGML_NATIVE=ON \
       -DCMAKE_CXX_FLAGS="$flags" -DLLAMA_CURL=OFF \
       -DLLAMA_OPENSSL=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_SERVER=OFF >&2
-    cmake --build "$build" --target llama-bench llama-quantize llama-completion >&2
+    cmake --build "$build" --target llama-bench llama-quantize llama-completion llama-batched-bench >&2
   fi
   printf '%s\n' "$build/bin"
 }

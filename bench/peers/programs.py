@@ -90,6 +90,10 @@ class Peer:
     def rate(self, model, test):
         return rate_in(self._run("llama-bench", model, *_bench_arguments(test)).output, test, "llama-bench")
 
+    def batched(self, model, *arguments):
+        """What llama-batched-bench prints."""
+        return self._run("llama-batched-bench", model, *arguments).output
+
     def complete(self, model, prompt, count, *more):
         return processes.run(self.completion(model, prompt, count, *more), self._timeout)
 

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "engine/app/commands/bench_sync.h"
 #include "engine/app/commands/commands.h"
@@ -70,6 +71,14 @@ const Command* named_command(int argc, const char* const* argv) {
     }
   }
   return nullptr;
+}
+
+// -np stands for --parallel, as in other programs; the parser has no short names of two letters.
+std::vector<std::string> spelled_out(int argc, const char* const* argv) {
+  std::vector<std::string> arguments;
+  for (int i = argc - 1; i > 0; --i)  // as the parser takes them
+    arguments.emplace_back(std::string_view(argv[i]) == "-np" ? "--parallel" : argv[i]);
+  return arguments;
 }
 
 void set_up_log() {
@@ -136,7 +145,7 @@ Request parse_command_line(int argc, const char* const* argv) {
     if (named != nullptr) command.add(*declared, action);
   }
   try {
-    app.parse(argc, argv);
+    app.parse(spelled_out(argc, argv));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return {{}, app.exit(error)};  // --help, --version
     report_usage(error.what(), asks_for_json(argc, argv));

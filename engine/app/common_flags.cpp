@@ -64,7 +64,7 @@ void add_model_flag(CLI::App& app, CommonFlags& flags) {
       ->required();
 }
 
-void add_text_flags(CLI::App& app, CommonFlags& flags) {
+void add_text_flags(CLI::App& app, CommonFlags& flags, bool several) {
   // Not as an option group: that is a command without a name to the parser, which an empty argument then calls, for
   // ever.
   app.add_option_function<std::string>(
@@ -74,13 +74,18 @@ void add_text_flags(CLI::App& app, CommonFlags& flags) {
         flags.text.has_prompt = true;
       },
       "the text");
-  app.add_option_function<std::string>(
-      "-f,--file",
-      [&flags](const std::string& path) {
-        flags.text.file = path;
-        flags.text.has_file = true;
-      },
-      "a file that holds the text, taken byte for byte (a last newline too); - is standard input");
+  app.add_option_function<std::vector<std::string>>(
+         "-f,--file",
+         [&flags](const std::vector<std::string>& paths) {
+           flags.text.files = paths;
+           flags.text.file = paths.back();
+           flags.text.has_file = true;
+         },
+         several ? "a file that holds the text, taken byte for byte (a last newline too); - is standard input; given "
+                   "several times, each file is a text of its own, answered by an object a line"
+                 : "a file that holds the text, taken byte for byte (a last newline too); - is standard input")
+      ->expected(1)
+      ->multi_option_policy(several ? CLI::MultiOptionPolicy::TakeAll : CLI::MultiOptionPolicy::Throw);
   app.add_flag("--no-special", flags.no_special, "special tokens written in the text are plain text");
 }
 

@@ -48,14 +48,16 @@ struct CommonFlags {
   bool pack_cache = false;             // keeps packed weights on disk
   std::string soc;                     // chip whose model clock is reported too; "": none
   std::string trace;                   // Perfetto file; "": none
+  std::string save_state, load_state;  // of `run`
   bool json = false;
   int verbosity = 0;  // -q: -1, -v: 1, -vv: 2
 
   bool quiet() const { return verbosity < 0; }
 };
 
-void add_model_flag(CLI::App& app, CommonFlags& flags);       // -m, required
-void add_text_flags(CLI::App& app, CommonFlags& flags);       // -p or -f; --no-special
+void add_model_flag(CLI::App& app, CommonFlags& flags);  // -m, required
+// -p or -f, several of them where a command can do with that; --no-special
+void add_text_flags(CLI::App& app, CommonFlags& flags, bool several = false);
 void require_one_text(const CLI::App& app);                   // of -p, -f (and --ids): wrong usage otherwise
 void add_sampling_flags(CLI::App& app, CommonFlags& flags);   // -n -s --temp ... --stop
 void add_device_flag(CLI::App& app, CommonFlags& flags);      // --device

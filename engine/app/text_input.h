@@ -13,7 +13,8 @@ namespace tandem::app {
 
 struct TextFlags {
   std::string prompt;  // -p
-  std::string file;    // -f
+  std::string file;    // -f; of several the last one
+  std::vector<std::string> files;
   bool has_prompt = false, has_file = false;
 };
 

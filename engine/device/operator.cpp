@@ -98,6 +98,10 @@ bool same_shape(const Operator& a, const Operator& b) {
     op.name.clear();
     op.layer = -1;
     visit_views(op, {}, [](const auto& view) { *view.place = {}; });
+    const auto forget_first = [](auto& body) {
+      if constexpr (requires { body.segments; }) body.segments.first_token = 0;
+    };
+    std::visit(forget_first, op.body);
     return op;
   };
   return without_places(a) == without_places(b);
@@ -143,7 +147,12 @@ Operator slice_tokens(const Operator& op, int64_t begin, int64_t end) {
     if (view.token_bytes > 0 && *view.place)
       *view.place = view.place->advanced(static_cast<size_t>(begin) * view.token_bytes);
   });
-  std::visit([&](auto& body) { body.S = end - begin; }, slice.body);
+  const auto cut = [&](auto& body) {
+    body.S = end - begin;
+    if constexpr (requires { body.segments; })
+      if (body.segments.count > 1) body.segments.first_token += begin;
+  };
+  std::visit(cut, slice.body);
   return slice;
 }
 

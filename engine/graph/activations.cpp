@@ -1,6 +1,7 @@
 #include "engine/graph/activations.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "engine/model/rope.h"
@@ -25,6 +26,10 @@ Activations::Activations(const ModelConfig& c, const ActivationSizes& s, sync::P
   const int64_t rows = std::max(s.tokens, s.rows), outputs = std::max<int64_t>({s.outputs, s.output_rows, 1});
   ids = floats(s.tokens, 1, "ids");
   positions = floats(s.tokens, 1, "positions");
+  segments.count = s.segments;
+  segments.begins = floats(s.segments + 1, 1, "begins of segments");
+  segments.pages = floats(s.segments, pages_of(s.positions), "pages of segments");
+  if (pool_) write_positions(*this, 0, 1);
   hidden = floats(rows, c.hidden, "hidden");
   normed = floats(rows, c.hidden, "normed");
   qkv = floats(rows, c.projected_width(), "qkv");
@@ -63,7 +68,7 @@ Activations::Activations(const ModelConfig& c, const ActivationSizes& s, sync::P
   scratch = take(std::max<size_t>(64, attention_scratch_bytes(s.tokens, c.heads, c.head_dim_v, s.positions)),
                  sync::SlotUse::device_local, "attention scratch");
   for (int64_t layer = 0; layer < c.layers; ++layer) {
-    KvCache cache{s.kv_type, c.kv_heads, c.head_dim, c.head_dim_v, s.positions, {}, {}};
+    KvCache cache = kv_cache(s.kv_type, c.kv_heads, c.head_dim, c.head_dim_v, s.positions, s.pages);
     const std::string name = "blk." + std::to_string(layer);
     cache.k = take(cache.k_bytes(), sync::SlotUse::device_local, name + ".k_cache");
     cache.v = take(cache.v_bytes(), sync::SlotUse::device_local, name + ".v_cache");
@@ -82,10 +87,18 @@ Activations::~Activations() {
   for (sync::Slot* slot : slots_) pool_->release(*slot);
 }
 
+Segments Activations::segments_of(int64_t count) const {
+  Segments some = segments;
+  some.count = count;
+  return some;
+}
+
 size_t Activations::bytes() const {
   size_t sum = 0;
   for (const Operand& buffer : {ids,
                                 positions,
+                                segments.begins,
+                                segments.pages,
                                 hidden,
                                 normed,
                                 qkv,
@@ -115,6 +128,29 @@ size_t Activations::bytes() const {
 
 void write_positions(const Activations& activations, int64_t first, int64_t count) {
   for (int64_t s = 0; s < count; ++s) activations.positions.as<int32_t>()[s] = static_cast<int32_t>(first + s);
+  auto* pages = activations.segments.pages.as<int32_t>();
+  std::iota(pages, pages + pages_of(activations.sizes.positions), 0);
+}
+
+void write_runs(const Activations& activations, std::span<const TokenRun> runs, int64_t segments) {
+  TANDEM_CHECK(std::ssize(runs) <= segments && segments <= activations.sizes.segments, "segments of a pass");
+  auto* position = activations.positions.as<int32_t>();
+  auto* begins = activations.segments.begins.as<int32_t>();
+  const int64_t pages_each = pages_of(activations.sizes.positions);
+  int64_t token = 0;
+  for (int64_t i = 0; i < segments; ++i) {
+    begins[i] = static_cast<int32_t>(token);
+    if (i >= std::ssize(runs)) continue;
+    const TokenRun& run = runs[static_cast<size_t>(i)];
+    TANDEM_CHECK(token + run.tokens <= activations.sizes.tokens, "tokens of a pass");
+    TANDEM_CHECK(pages_of(run.first_position + run.tokens) <= std::min(std::ssize(run.pages), pages_each),
+                 "pages of a sequence");
+    for (int64_t s = 0; s < run.tokens; ++s) *position++ = static_cast<int32_t>(run.first_position + s);
+    std::ranges::copy(run.pages.first(static_cast<size_t>(std::min(std::ssize(run.pages), pages_each))),
+                      activations.segments.pages.as<int32_t>() + i * pages_each);
+    token += run.tokens;
+  }
+  begins[segments] = static_cast<int32_t>(token);
 }
 
 Operand Activations::take(size_t bytes, sync::SlotUse use, std::string label) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "engine/device/operator.h"
@@ -16,11 +17,13 @@ namespace tandem {
 struct ActivationSizes {
   int64_t tokens = 1;      // most tokens of one pass
   int64_t outputs = 1;     // most tokens of one pass that get logits
-  int64_t positions = 64;  // capacity of the KV cache, a multiple of 64
-  int64_t context = 64;    // of it usable: what was asked for
+  int64_t positions = 64;  // of one sequence, a multiple of 64
+  int64_t context = 64;    // of them usable: what was asked for
   KvType kv_type = KvType::f16;
   // Tokens that a buffer holds, more where a graph pads; 0: tokens, outputs.
   int64_t rows = 0, output_rows = 0;
+  int64_t segments = 1;     // most sequences' runs of tokens in one pass
+  int64_t pages = 0;        // of the KV cache, kCachePage positions each; 0: those of `positions`
   int64_t expert_rows = 0;  // of experts on an NPU: rows of their static graphs; 0: there are none
 };
 
@@ -51,6 +54,7 @@ class Activations {
 
   const ActivationSizes sizes;
   Operand ids, positions;    // int32 [tokens]
+  Segments segments;         // of sizes.segments
   Operand hidden;            // [rows, H], the residual stream
   Operand normed;            // [rows, H], a matmul's input
   Operand qkv;               // [rows, projected_width]
@@ -74,6 +78,9 @@ class Activations {
   // One per layer, empty where it has no experts: kept until the next pass, so that it can be looked at.
   std::vector<LayerRouting> routing;
 
+  // Of a batch that has so many.
+  Segments segments_of(int64_t count) const;
+
   size_t bytes() const;  // of all buffers but the caches and the rotation's table (H10)
 
  private:
@@ -82,7 +89,16 @@ class Activations {
   std::vector<sync::Slot*> slots_;
 };
 
-// Positions first, first + 1, ... of a pass of `count` tokens.
+// Positions first, first + 1, ... of a pass of `count` tokens of one sequence, which has the cache's first pages.
 void write_positions(const Activations& activations, int64_t first, int64_t count);
+
+// A run of tokens of one sequence.
+struct TokenRun {
+  int64_t tokens = 0, first_position = 0;
+  std::span<const int32_t> pages;  // as many as its positions need
+};
+// Positions of a pass, and where its runs begin and have their pages, for a batch of `segments`, which may be more than
+// there are runs.
+void write_runs(const Activations& activations, std::span<const TokenRun> runs, int64_t segments);
 
 }  // namespace tandem

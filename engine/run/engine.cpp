@@ -8,6 +8,7 @@
 #include <cstring>
 #include <future>
 #include <iterator>
+#include <numeric>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -25,6 +26,8 @@
 #include "engine/run/contract.h"
 #include "engine/run/kernel_set.h"
 #include "engine/run/probe.h"
+#include "engine/run/saved_state.h"
+#include "shaders/limits.h"
 #include "sync/affinity.h"
 #include "sync/error.h"
 
@@ -47,6 +50,24 @@ std::string join(const std::vector<std::string>& names, const char* between) {
 // Whether a part of a prompt or of an attention may run on the host core beside the NPU.
 bool uses_host_beside_npu(const Strategy* strategy) {
   return strategy == nullptr || strategy->weighs_attention || strategy->expert_rules;
+}
+
+// Pages of the engine's own context.
+std::vector<int32_t> first_pages(int64_t positions) {
+  std::vector<int32_t> pages(static_cast<size_t>(pages_of(positions)));
+  std::iota(pages.begin(), pages.end(), 0);
+  return pages;
+}
+
+// A sequence has one run of tokens in a batch, or two: the token that wants logits stands apart from those before it.
+// Plans are made for a few numbers of runs.
+int64_t segment_class(int64_t runs) { return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(runs))); }
+int64_t most_segments(int64_t sequences) {
+  static_assert(2 * kMostSequences <= TANDEM_MAX_SEGMENTS);
+  if (sequences < 0 || sequences > kMostSequences)
+    throw Error("so many sequences do not fit one pass", std::to_string(sequences),
+                "There may be 0 to " + std::to_string(kMostSequences));
+  return segment_class(std::max<int64_t>(1, 2 * sequences));
 }
 
 // The devices a plan asks for when the user named none; nullptr: `auto`.
@@ -161,12 +182,15 @@ Engine::Engine(const EngineOptions& options)
   sizes.positions = (sizes.context + 63) / 64 * 64;
   sizes.tokens = std::min(sizes.context, options_.chunk > 0 ? options_.chunk : kDefaultChunk);
   sizes.rows = graph_size_for(sizes.tokens, {options_.graph_tokens});
-  sizes.outputs = std::min(options_.outputs, sizes.tokens);
+  sizes.outputs = std::min(std::max(options_.outputs, options_.sequences), sizes.tokens);
+  sizes.segments = most_segments(options_.sequences);
+  sizes.pages = (1 + options_.sequences) * pages_of(sizes.positions);
   sizes.output_rows = graph_size_for(sizes.outputs, {options_.graph_tokens});
   sizes.kv_type = options_.kv_type;
   if (model_.config.experts) check_rules(options_.experts, model_.config.experts->count);
   sizes.expert_rows = rows_for_experts(sizes.tokens);
   activations_ = std::make_unique<Activations>(model_.config, sizes, &pool_);
+  pages_ = std::make_shared<PagePool>(pages_of(sizes.positions), options_.sequences * pages_of(sizes.positions));
   expert_use_ =
       std::make_unique<ExpertUse>(model_.config, calibrated_counts(options_.calibration, file_, model_.config));
 
@@ -349,7 +373,9 @@ Device* Engine::first_of(DeviceKind kind) const {
 
 size_t Engine::cache_bytes() const {
   size_t sum = 0;
-  for (const KvCache& cache : activations_->caches) sum += cache.k_bytes() + cache.v_bytes();
+  for (const KvCache& cache : activations_->caches)
+    sum += static_cast<size_t>(cache.kv_heads * cache.capacity * (cache.head_dim + cache.head_dim_v)) *
+           cache.element_bytes();
   return sum;
 }
 
@@ -376,11 +402,11 @@ std::vector<Operator> Engine::operators_for(const Batch& batch) const {
 
 Plan Engine::plan_for(const Batch& batch) { return planner_->plan_for(batch, position_); }
 
-Engine::CachedPlan& Engine::prepared_for(const Batch& batch) {
-  const PlannedFor key{batch, planner_->planned_past(position_)};
+Engine::CachedPlan& Engine::prepared_for(const Batch& batch, int64_t position) {
+  const PlannedFor key{batch, planner_->planned_past(position)};
   if (CachedPlan* cached = prepared_.find(key)) {
     if (cached->version != planner_->version()) {
-      if (auto better = planner_->better_than(cached->prepared->plan(), batch, position_)) {
+      if (auto better = planner_->better_than(cached->prepared->plan(), batch, position)) {
         executor_->drop(std::exchange(cached->prepared, executor_->prepare(std::move(*better))));
         cached->ran = false;
       }
@@ -388,8 +414,9 @@ Engine::CachedPlan& Engine::prepared_for(const Batch& batch) {
     }
     return *cached;
   }
-  CachedPlan& made = prepared_.add(key, {batch, executor_->prepare(plan_for(batch)), planner_->version()},
-                                   [&](CachedPlan gone) { executor_->drop(std::move(gone.prepared)); });
+  CachedPlan& made =
+      prepared_.add(key, {batch, executor_->prepare(planner_->plan_for(batch, position)), planner_->version()},
+                    [&](CachedPlan gone) { executor_->drop(std::move(gone.prepared)); });
   const GraphCompiles compiles = executor_->compiles(*made.prepared, options_.graph_tokens);
   online_compiles_.graphs += compiles.graphs;
   online_compiles_.seconds += compiles.seconds;
@@ -398,15 +425,140 @@ Engine::CachedPlan& Engine::prepared_for(const Batch& batch) {
 
 void Engine::pass(std::span<const int32_t> ids, const Batch& batch) {
   admit_gpu_when_warm();
-  CachedPlan& cached = prepared_for(batch);  // first: planning writes positions
-  std::memcpy(activations_->ids.as<int32_t>(), ids.data(), ids.size_bytes());
+  CachedPlan& cached = prepared_for(batch, position_);  // first: planning writes positions
   write_positions(*activations_, position_, batch.S);
-  run_and_learn(cached, position_);
+  run_batch(cached, ids, position_);
+  position_ += batch.S;
+  furthest_ = std::max(furthest_, position_);
+}
+
+// Positions and segments are in their buffers; `position`: of the token that sees most.
+void Engine::run_batch(CachedPlan& cached, std::span<const int32_t> ids, int64_t position) {
+  std::memcpy(activations_->ids.as<int32_t>(), ids.data(), ids.size_bytes());
+  const Batch batch = cached.batch;
+  run_and_learn(cached, position);
   plans_ran_.add(batch.S, cached.prepared->plan().name);
   last_batch_ = batch;
   if (config().experts && batch.S >= kFewestTokens) follow_experts(cached);
-  position_ += batch.S;
-  furthest_ = std::max(furthest_, position_);
+}
+
+Sequence Engine::fork(const Sequence& from, int64_t most) const {
+  const int64_t position = std::min(most, from.position());
+  return from.fork(copies_pages() ? position : position / kCachePage * kCachePage);
+}
+
+bool Engine::copies_pages() const {
+  return std::ranges::all_of(devices_, [](const auto& device) { return device->info().zero_copy; });
+}
+
+void Engine::copy_page(const Sequence::PageCopy& copy) {
+  TANDEM_CHECK(copies_pages(), "no sequence shares a part of a page where pages cannot be copied");
+  const auto move = [&copy](const KvCache& cache, const Operand& heads, int64_t width) {
+    const size_t bytes = cache.page_bytes(width);
+    for (int64_t head = 0; head < cache.kv_heads; ++head) {
+      auto* first = heads.as<std::byte>() + static_cast<size_t>(head) * cache.head_bytes(width);
+      std::memcpy(first + static_cast<size_t>(copy.to) * bytes, first + static_cast<size_t>(copy.from) * bytes, bytes);
+    }
+  };
+  for (const KvCache& cache : activations_->caches) {
+    move(cache, cache.k, cache.head_dim);
+    move(cache, cache.v, cache.head_dim_v);
+  }
+}
+
+std::string Engine::state_description() const {
+  if (!copies_pages())
+    throw Error("a text's keys and values cannot be kept in a file", device_names(),
+                "They are in a device's own memory; use devices that share the host's");
+  return describe_state(file_, config(), options_.kv_type, to_string(act()));
+}
+
+void Engine::save_state(const std::string& path, std::span<const int32_t> ids) const {
+  TANDEM_CHECK(std::ssize(ids) == position_, "the tokens of the context");
+  tandem::save_state(path, state_description(), ids, activations_->caches, first_pages(position_));
+}
+
+void Engine::save_state(const std::string& path, const Sequence& sequence) const {
+  const auto pages = sequence.pages().first(static_cast<size_t>(pages_of(sequence.position())));
+  tandem::save_state(path, state_description(), sequence.ids(), activations_->caches, pages);
+}
+
+SavedState Engine::open_state(const std::string& path) const {
+  SavedState state(path, state_description());
+  const int64_t tokens = std::ssize(state.ids());
+  if (tokens > context())
+    throw Error("the saved state does not fit the context",
+                path + ": " + std::to_string(tokens) + " tokens of " + std::to_string(context()),
+                "Ask for a larger one with --ctx-size");
+  return state;
+}
+
+std::vector<int32_t> Engine::load_state(const std::string& path) {
+  const SavedState state = open_state(path);
+  const int64_t tokens = std::ssize(state.ids());
+  state.copy_to(activations_->caches, first_pages(tokens));
+  position_ = furthest_ = tokens;
+  return state.ids();
+}
+
+Sequence Engine::load_sequence(const std::string& path) {
+  const SavedState state = open_state(path);
+  Sequence sequence = new_sequence();
+  if (state.ids().empty()) return sequence;
+  sequence.make_room(std::ssize(state.ids()));
+  state.copy_to(activations_->caches, sequence.pages());
+  sequence.append(state.ids());
+  return sequence;
+}
+
+namespace {
+
+// The tokens of one pass in their order: first those that want no logits.
+struct PassTokens {
+  std::vector<TokenRun> runs;
+  std::vector<int32_t> ids;
+  int64_t outputs = 0, position = 0;  // of the run that begins last in its text
+
+  void add(const Sequence& sequence, int64_t begin, std::span<const int32_t> some) {
+    if (some.empty()) return;
+    const int64_t first = sequence.position() + begin;
+    const bool goes_on = !runs.empty() && runs.back().pages.data() == sequence.pages().data() &&
+                         runs.back().first_position + runs.back().tokens == first;
+    if (goes_on)
+      runs.back().tokens += std::ssize(some);
+    else
+      runs.push_back({std::ssize(some), first, sequence.pages()});
+    ids.insert(ids.end(), some.begin(), some.end());
+    position = std::max(position, first);
+  }
+};
+
+PassTokens tokens_of_pass(std::span<const Engine::Extension> extensions) {
+  PassTokens pass;
+  for (const Engine::Extension& each : extensions)
+    pass.add(*each.sequence, 0, each.ids.first(each.ids.size() - static_cast<size_t>(each.outputs)));
+  for (const Engine::Extension& each : extensions) {
+    pass.add(*each.sequence, std::ssize(each.ids) - each.outputs, each.ids.last(static_cast<size_t>(each.outputs)));
+    pass.outputs += each.outputs;
+  }
+  return pass;
+}
+
+}  // namespace
+
+std::span<const float> Engine::extend(std::span<const Extension> extensions) {
+  check_fits(extensions);
+  admit_gpu_when_warm();
+  for (const Extension& each : extensions) {
+    if (const auto copy = each.sequence->make_room(std::ssize(each.ids))) copy_page(*copy);
+  }
+  const PassTokens pass = tokens_of_pass(extensions);
+  const Batch batch{std::ssize(pass.ids), pass.outputs, segment_class(std::ssize(pass.runs))};
+  CachedPlan& cached = prepared_for(batch, pass.position);  // first: planning writes positions
+  write_runs(*activations_, pass.runs, batch.segments);
+  run_batch(cached, pass.ids, pass.position);
+  for (const Extension& each : extensions) each.sequence->append(each.ids);
+  return {activations_->logits.as<float>(), static_cast<size_t>(pass.outputs * model_.config.vocabulary)};
 }
 
 // N1 without a calibration: what was counted decides which experts later passes have on the NPU.
@@ -453,7 +605,28 @@ void Engine::run_and_learn(CachedPlan& cached, int64_t position) {
                   watch.found() ? kWeightOfDoubtful : 1);
 }
 
-void Engine::check_fits(std::span<const int32_t> ids) const {
+void Engine::check_fits(std::span<const Extension> extensions) const {
+  TANDEM_CHECK(
+      !extensions.empty() && std::ssize(extensions) <= options_.sequences,
+      std::to_string(extensions.size()) + " sequences of " + std::to_string(options_.sequences) + " in a pass");
+  std::set<const Sequence*> named;
+  int64_t total = 0, outputs = 0;
+  for (const Extension& each : extensions) {
+    if (!named.insert(each.sequence).second) throw Error("a sequence is named twice in one pass", "extend");
+    check_fits(each.ids, each.sequence->position());
+    TANDEM_CHECK(each.outputs >= 0 && each.outputs <= std::ssize(each.ids), "tokens that get logits");
+    total += std::ssize(each.ids);
+    outputs += each.outputs;
+  }
+  if (outputs > activations_->sizes.outputs)
+    throw Error("more logits than the engine was opened for",
+                std::to_string(outputs) + " of " + std::to_string(activations_->sizes.outputs), "Extend by pieces");
+  if (total > chunk())
+    throw Error("more tokens than one pass takes", std::to_string(total) + " of " + std::to_string(chunk()),
+                "Extend by pieces");
+}
+
+void Engine::check_fits(std::span<const int32_t> ids, int64_t position) const {
   const int64_t total = static_cast<int64_t>(ids.size()), V = model_.config.vocabulary;
   TANDEM_CHECK(total > 0, "no tokens to append");
   for (int32_t id : ids) {
@@ -461,9 +634,9 @@ void Engine::check_fits(std::span<const int32_t> ids) const {
       throw Error("a token id is outside the vocabulary", std::to_string(id), "Ids are 0 to " + std::to_string(V - 1));
     }
   }
-  if (position_ + total > context()) {
+  if (position + total > context()) {
     throw Error("the context is full",
-                std::to_string(position_) + " tokens are in it, " + std::to_string(total) + " more do not fit into " +
+                std::to_string(position) + " tokens are in it, " + std::to_string(total) + " more do not fit into " +
                     std::to_string(context()),
                 "Ask for a larger one with --ctx-size");
   }
@@ -486,7 +659,7 @@ Batch Engine::piece(int64_t first, int64_t total) {
 
 std::span<const float> Engine::extend(std::span<const int32_t> ids) {
   const auto total = static_cast<int64_t>(ids.size());
-  check_fits(ids);
+  check_fits(ids, position_);
   for (int64_t first = 0; first < total;) {
     if (first > 0 && interrupted && interrupted()) throw Interrupted();
     const Batch batch = piece(first, total);
@@ -501,10 +674,10 @@ void Engine::get_ready(int64_t tokens, bool then_single) {
   const int64_t position = position_, total = std::min(tokens, context() - position);
   for (int64_t first = 0; first < total; first = position_ - position) {
     const Batch batch = piece(first, total);
-    prepared_for(batch);
+    prepared_for(batch, position_);
     position_ += batch.S;
   }
-  if (then_single && position_ < context()) prepared_for(piece(0, 1));
+  if (then_single && position_ < context()) prepared_for(piece(0, 1), position_);
   position_ = position;
 }
 
@@ -512,7 +685,7 @@ void Engine::extend_all(std::span<const int32_t> ids, const LogitsSink& sink) {
   const int64_t total = static_cast<int64_t>(ids.size()), V = model_.config.vocabulary;
   const int64_t chunk = std::min(activations_->sizes.tokens, activations_->sizes.outputs);
   TANDEM_CHECK(chunk > 0, "an engine opened without outputs has no logits to give");
-  check_fits(ids);
+  check_fits(ids, position_);
   for (int64_t first = 0; first < total; first += chunk) {
     if (first > 0 && interrupted && interrupted()) throw Interrupted();
     const int64_t S = std::min(chunk, total - first);

@@ -5,6 +5,9 @@
 //   logits; results lie in the shared pool and are valid until the next call. A context
 //   that would overflow is an Error before anything runs. rewind() forgets tokens from the end. Threads: one thread,
 //   the orchestrator's, which open() pins to the layout's core. Ownership: owns pool, weights, devices, plans.
+//   Beside the engine's own context there may be EngineOptions::sequences more texts (engine/run/sequence.h), whose
+//   tokens share passes: their weights are read once for all of them. A sequence's logits have the same bits whoever
+//   shares its passes, where bits_depend_on_passes() is false.
 #pragma once
 
 #include <chrono>
@@ -33,11 +36,16 @@
 #include "engine/run/pack_cache.h"
 #include "engine/run/planner.h"
 #include "engine/run/plans_ran.h"
+#include "engine/run/sequence.h"
 #include "engine/run/timeline.h"
 #include "engine/run/warming.h"
 #include "sync/waiter.h"
 
 namespace tandem {
+
+class SavedState;
+
+inline constexpr int64_t kMostSequences = 128;  // that may have tokens in one pass
 
 // For tests and benches.
 struct EngineHooks {
@@ -61,6 +69,9 @@ struct EngineOptions {
   int64_t chunk = 0;    // prefill piece; 0: 256
   int threads = 0;      // cores to use; 0: all
   int64_t outputs = 1;  // most tokens of one piece that get logits
+  // Texts that may have tokens in one pass, beside the engine's own context, at most kMostSequences; each may be as
+  // long as the context.
+  int64_t sequences = 0;
   // Tokens of the graphs that the NPU has, rising (H3): other lengths are cut or padded, but for the plan `online`.
   std::vector<int64_t> graph_tokens = {1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 128, 256, 512, 1024};
   sync::Policy sync_policy = sync::Policy::predict;
@@ -94,12 +105,39 @@ class Engine {
   // Appends tokens; hands over logits [n, vocabulary] of each piece, `first` being the index of its first token in ids.
   using LogitsSink = std::function<void(int64_t first, std::span<const float> logits)>;
   void extend_all(std::span<const int32_t> ids, const LogitsSink& sink);
+
+  // Many texts at once. A sequence may outlive its engine, but is of no use then.
+  Sequence new_sequence() { return Sequence(pages_); }
+  // One that begins with the first `most` tokens of another, or with fewer where no part of a page can be copied: on
+  // devices with memory of their own, whole pages alone are shared.
+  Sequence fork(const Sequence& from, int64_t most) const;
+  struct Extension {
+    Sequence* sequence = nullptr;
+    std::span<const int32_t> ids;
+    int64_t outputs = 1;  // the last so many of them get logits
+  };
+  // Appends to each of these sequences in one pass, together chunk() tokens at most; logits [outputs, vocabulary], in
+  // the order of the extensions and their tokens. Error before anything runs: a sequence named twice, a context that is
+  // full, more outputs than the engine was opened for (those of EngineOptions, or one for each sequence). After an
+  // error of a device all of them are as they were.
+  std::span<const float> extend(std::span<const Extension> extensions);
+
+  // Error where these tokens are none of the vocabulary's, or do not fit the context behind `position` others.
+  void check_fits(std::span<const int32_t> ids, int64_t position) const;
+  int64_t free_pages() const { return pages_->free_pages(); }  // that no sequence has, of kCachePage positions
+
   std::vector<RoutedLayer> routing() const;  // empty: no experts, or nothing ran
   const ExpertUse& expert_use() const { return *expert_use_; }
   void rewind(int64_t position);  // 0: forget everything
   // Takes up again what rewind() has left, up to any position that was reached since open(): the keys and values there
   // are those of the tokens that were last appended at each place.
   void resume(int64_t position);
+  // Writes what is in the context to a file, `ids` being its tokens; and takes such a file in the place of what is
+  // there: its tokens (engine/run/saved_state.h). The same for a sequence. Error where a device has memory of its own.
+  void save_state(const std::string& path, std::span<const int32_t> ids) const;
+  std::vector<int32_t> load_state(const std::string& path);
+  void save_state(const std::string& path, const Sequence& sequence) const;
+  Sequence load_sequence(const std::string& path);
   // Makes the plans that extend() will need for so many tokens from here, and, with `then_single`, for single tokens
   // behind them, and compiles what they run.
   void get_ready(int64_t tokens, bool then_single = false);
@@ -181,12 +219,17 @@ class Engine {
   void admit_gpu_when_warm();
   bool admit_gpu();
   bool maps_files() const;
-  void check_fits(std::span<const int32_t> ids) const;
   void pass(std::span<const int32_t> ids, const Batch& batch);
   void run_and_learn(CachedPlan& cached, int64_t position);
   void follow_experts(const CachedPlan& ran);
   int64_t rows_for_experts(int64_t tokens) const;
-  CachedPlan& prepared_for(const Batch& batch);
+  CachedPlan& prepared_for(const Batch& batch, int64_t position);
+  void run_batch(CachedPlan& cached, std::span<const int32_t> ids, int64_t position);
+  void check_fits(std::span<const Extension> extensions) const;
+  bool copies_pages() const;
+  void copy_page(const Sequence::PageCopy& copy);
+  SavedState open_state(const std::string& path) const;
+  std::string state_description() const;
   Device* first_of(DeviceKind kind) const;
 
   EngineOptions options_;
@@ -206,6 +249,7 @@ class Engine {
   DeviceOptions device_options_;
   std::unique_ptr<Warming> warming_;  // while the GPU is waited for
   std::unique_ptr<Activations> activations_;
+  std::shared_ptr<PagePool> pages_;  // of sequences
   std::unique_ptr<ExpertUse> expert_use_;
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<Planner> planner_;

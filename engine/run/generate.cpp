@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/model/tokenizer/utf8.h"
 #include "sync/clock.h"
 #include "sync/error.h"
 
@@ -25,72 +24,73 @@ const char* to_string(StopReason reason) {
   return "";
 }
 
-Generation generate(Engine& engine, std::span<const int32_t> prompt, const GenerateOptions& options) {
+Continuation::Continuation(const Tokenizer& tokenizer, std::span<const int32_t> prompt, GenerateOptions options)
+    : tokenizer_(&tokenizer), options_(std::move(options)), sampler_(options_.sampler), matcher_(options_.stop) {
   TANDEM_CHECK(!prompt.empty(), "a prompt has at least one token");
-  Generation result;
-  result.prompt_tokens = static_cast<int64_t>(prompt.size());
-  result.kept_tokens = options.kept;
-  TANDEM_CHECK(options.kept >= 0 && options.kept < result.prompt_tokens, "the last token of a prompt is run");
-  Sampler sampler(options.sampler);
-  for (int32_t id : prompt) sampler.accept(id);
-  Utf8Stream characters;
-  StopMatcher matcher(options.stop);
-  const auto print = [&](const std::string& text) {
-    if (text.empty()) return;
-    result.text += text;
-    if (options.on_text) options.on_text(text);
-  };
-  const auto asked_to_stop = [&] { return options.interrupted && options.interrupted(); };
+  result_.prompt_tokens = static_cast<int64_t>(prompt.size());
+  for (const int32_t id : prompt) sampler_.accept(id);
+}
 
+bool Continuation::is_complete() const {
+  return options_.predict >= 0 && static_cast<int64_t>(result_.ids.size()) >= options_.predict;
+}
+
+void Continuation::print(const std::string& text) {
+  if (text.empty()) return;
+  result_.text += text;
+  if (options_.on_text) options_.on_text(text);
+}
+
+std::optional<int32_t> Continuation::end(StopReason reason) {
+  result_.reason = reason;
+  return std::nullopt;
+}
+
+std::optional<int32_t> Continuation::next(std::span<const float> logits, bool has_room) {
+  if (is_complete()) return end(StopReason::length);
+  if (is_interrupted()) return end(StopReason::interrupted);
+  const int32_t id = sampler_.sample(logits);
+  result_.ids.push_back(id);
+  if (tokenizer_->is_end(id) && !options_.ignore_end) return end(StopReason::end_of_text);
+  print(matcher_.push(characters_.push(tokenizer_->piece(id, options_.print_special))));
+  if (matcher_.stopped()) return end(StopReason::stop_string);
+  if (is_complete()) return end(StopReason::length);  // no logits needed
+  if (!has_room) return end(StopReason::context_full);
+  return id;
+}
+
+Generation Continuation::finish() {
+  if (!matcher_.stopped()) {
+    print(matcher_.push(characters_.flush()));
+    print(matcher_.flush());
+  }
+  return std::move(result_);
+}
+
+Generation generate(Engine& engine, std::span<const int32_t> prompt, const GenerateOptions& options) {
+  Continuation text(engine.tokenizer(), prompt, options);
+  TANDEM_CHECK(options.kept >= 0 && options.kept < std::ssize(prompt), "the last token of a prompt is run");
   engine.interrupted = options.interrupted;
-  engine.get_ready(result.prompt_tokens - options.kept,
+  engine.get_ready(std::ssize(prompt) - options.kept,
                    options.predict < 0 || options.predict > 1);  // no token pays for planning
   if (options.on_ready) options.on_ready();
   const double start = now_seconds();
-  std::span<const float> logits;
+  double first_logits = start;
+  bool read_prompt = false;
   try {
-    logits = engine.extend(prompt.subspan(static_cast<size_t>(options.kept)));
+    std::span<const float> logits = engine.extend(prompt.subspan(static_cast<size_t>(options.kept)));
+    first_logits = now_seconds();
+    read_prompt = true;
+    while (const auto id = text.next(logits, engine.position() < engine.context()))
+      logits = engine.extend(std::span(&*id, 1));
   } catch (const Engine::Interrupted&) {
-    result.reason = StopReason::interrupted;
-    result.prompt_seconds = now_seconds() - start;
-    return result;
+    text.interrupt();
+    if (!read_prompt) first_logits = now_seconds();
   }
-  const double first_logits = now_seconds();
+  Generation result = text.finish();
+  result.kept_tokens = options.kept;
   result.prompt_seconds = first_logits - start;
-
-  while (true) {
-    if (options.predict >= 0 && static_cast<int64_t>(result.ids.size()) >= options.predict) {
-      result.reason = StopReason::length;
-      break;
-    }
-    if (asked_to_stop()) {
-      result.reason = StopReason::interrupted;
-      break;
-    }
-    const int32_t id = sampler.sample(logits);
-    result.ids.push_back(id);
-    if (engine.tokenizer().is_end(id) && !options.ignore_end) {
-      result.reason = StopReason::end_of_text;
-      break;
-    }
-    print(matcher.push(characters.push(engine.tokenizer().piece(id, options.print_special))));
-    if (matcher.stopped()) {
-      result.reason = StopReason::stop_string;
-      break;
-    }
-    if (options.predict >= 0 && static_cast<int64_t>(result.ids.size()) >= options.predict)
-      continue;  // no logits needed
-    if (engine.position() + 1 > engine.context()) {
-      result.reason = StopReason::context_full;
-      break;
-    }
-    logits = engine.extend(std::span(&id, 1));
-  }
-  if (!matcher.stopped()) {
-    print(matcher.push(characters.flush()));
-    print(matcher.flush());
-  }
-  result.predicted_seconds = now_seconds() - first_logits;
+  if (read_prompt) result.predicted_seconds = now_seconds() - first_logits;
   return result;
 }
 

@@ -6,11 +6,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "engine/model/tokenizer/utf8.h"
 #include "engine/run/engine.h"
 #include "engine/run/sampler.h"
 
@@ -57,6 +59,33 @@ class StopMatcher {
   std::vector<std::string> stops_;
   std::string held_;
   bool stopped_ = false;
+};
+
+// What comes behind one prompt: logits in, tokens and text out. Whoever runs the passes asks for the next token, and
+// for the result when there is none.
+class Continuation {
+ public:
+  // `tokenizer` must outlive it. Of the options on_ready and kept are not its own.
+  Continuation(const Tokenizer& tokenizer, std::span<const int32_t> prompt, GenerateOptions options);
+
+  // Of the logits behind the text so far: the next token whose logits are wanted; nothing: the text has come to its
+  // end. has_room: the context takes one more token.
+  std::optional<int32_t> next(std::span<const float> logits, bool has_room);
+  // Of a text whose prompt is being read: whether it is not wanted any more, and then that it ends so.
+  bool is_interrupted() const { return options_.interrupted && options_.interrupted(); }
+  void interrupt() { result_.reason = StopReason::interrupted; }
+  Generation finish();  // hands over what is held back; without times
+
+ private:
+  bool is_complete() const;
+  void print(const std::string& text);
+  std::optional<int32_t> end(StopReason reason);
+  const Tokenizer* tokenizer_;
+  GenerateOptions options_;
+  Sampler sampler_;
+  Utf8Stream characters_;
+  StopMatcher matcher_;
+  Generation result_;
 };
 
 }  // namespace tandem

@@ -34,7 +34,7 @@ PriorRates prior_of(const DeviceInfo& device);
 
 // A kind of pass: by its plan, its tokens and the positions before them.
 struct PassKind {
-  std::string plan;  // the strategy, and how steps reach the GPU where that is not "ahead"
+  std::string plan;  // the strategy, how steps reach the GPU where that is not "ahead", whether of many sequences
   int64_t S = 0, past = 0;
 };
 

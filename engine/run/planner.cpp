@@ -72,6 +72,7 @@ int64_t Planner::planned_past(int64_t position) const {
 PassKind Planner::kind_of(std::string_view strategy, const Batch& batch, int64_t position) const {
   std::string name(strategy);
   if (options_.submit != Submit::ahead) name += std::string(" ") + to_string(options_.submit);
+  if (batch.segments > 1) name += " sequences";
   return {std::move(name), batch.S, position};
 }
 

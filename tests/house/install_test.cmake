@@ -1,5 +1,5 @@
-# Installs BUILD_DIR into a scratch prefix, builds the consumer against it and runs it.
-#   cmake -DBUILD_DIR=... -DCONSUMER_DIR=... -DSCRATCH=... -DCOMPILER=... -DSANITIZE=... -P install_test.cmake
+# Installs BUILD_DIR into a scratch prefix, builds the consumer and the examples against it and runs them.
+#   cmake -DBUILD_DIR=... -DCONSUMER_DIR=... -DEXAMPLES_DIR=... -DMODEL=... -DSCRATCH=... -DCOMPILER=... -DSANITIZE=... -P install_test.cmake
 function(step what)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT status EQUAL 0)
@@ -21,4 +21,34 @@ if(NOT output MATCHES "device host" OR NOT output MATCHES "Q4_0 row of 64: 36 by
   message(FATAL_ERROR "the consumer printed:\n${output}")
 endif()
 step("the installed program" "${SCRATCH}/prefix/bin/tandem" --version)
+
+# The examples write what the program does. Each of them for two prompts that are nothing alike.
+set(ENV{TANDEM_DEVICE})
+set(first "Once upon a time")
+set(second "The dog")
+step("configuring the examples" ${CMAKE_COMMAND} -G Ninja -S "${EXAMPLES_DIR}" -B "${SCRATCH}/examples" ${flags})
+step("building the examples" ${CMAKE_COMMAND} --build "${SCRATCH}/examples")
+foreach(prompt IN ITEMS first second)
+  execute_process(COMMAND "${SCRATCH}/prefix/bin/tandem" run -q -m "${MODEL}" -p "${${prompt}}" -n 16
+                  RESULT_VARIABLE status OUTPUT_VARIABLE text_of_${prompt})
+  if(NOT status EQUAL 0 OR text_of_${prompt} STREQUAL "")
+    message(FATAL_ERROR "the installed program wrote nothing for ${${prompt}} (${status})")
+  endif()
+endforeach()
+function(expect what)
+  foreach(text IN LISTS ARGN)
+    string(FIND "${output}" "${text}" at)
+    if(at EQUAL -1)
+      message(FATAL_ERROR "${what} printed\n${output}\nand not\n${text}")
+    endif()
+  endforeach()
+endfunction()
+step("one_text" "${SCRATCH}/examples/one_text" "${MODEL}" "${first}")
+expect("one_text" "${text_of_first}")
+step("many_texts" "${SCRATCH}/examples/many_texts" "${MODEL}" "${first}" "${second}")
+expect("many_texts" "${first}:${text_of_first}" "${second}:${text_of_second}")
+step("two_threads" "${SCRATCH}/examples/two_threads" "${MODEL}" "${first}" "${second}")
+expect("two_threads" "${text_of_first}" "${text_of_second}")
+step("sequences" "${SCRATCH}/examples/sequences" "${MODEL}")
+expect("sequences" "2 texts have logits")
 file(REMOVE_RECURSE "${SCRATCH}")

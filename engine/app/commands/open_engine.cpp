@@ -38,6 +38,7 @@ std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds&
   options.experts = flags.experts;
   options.calibration = flags.calibration;
   options.outputs = needs.outputs;
+  options.sequences = needs.sequences;
   options.sync_policy = sync::policy_named(flags.sync);
   options.wait_deadline = std::chrono::milliseconds(std::llround(flags.deadline_seconds * 1000));
   options.submit = submit_of(flags);

@@ -14,6 +14,7 @@ struct EngineNeeds {
   int64_t context = 0;  // 0: the flags' or the model's
   int64_t chunk = 0;    // 0: the flags' or the engine's
   int64_t outputs = 1;
+  int64_t sequences = 0;        // texts that share passes
   bool may_join_later = false;  // a GPU whose kernels are not compiled yet (--compile background)
   std::string program = {};     // `tandem`, which compiles them; empty: this process runs it
 };

@@ -2,10 +2,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "engine/app/command.h"
 #include "engine/app/commands/generation.h"
@@ -65,6 +68,26 @@ void print_summary(const Generation& g, const Engine& engine) {
                engine.plan_name().c_str());
 }
 
+// Takes up the saved text as far as the prompt begins with it. The last token of the prompt is run in any case.
+int64_t keep_of_saved(const CommonFlags& flags, std::span<const int32_t> prompt, Engine& engine) {
+  const std::vector<int32_t> saved = engine.load_state(flags.load_state);
+  const auto kept = std::ranges::mismatch(saved, prompt.first(prompt.size() - 1)).in1 - saved.begin();
+  engine.rewind(kept);
+  if (!flags.quiet())
+    std::fprintf(stderr, "%lld of %zu tokens of %s begin this text\n", static_cast<long long>(kept), saved.size(),
+                 flags.load_state.c_str());
+  return kept;
+}
+
+// The tokens that were run: the last one that was generated was not.
+void save_text(const CommonFlags& flags, std::span<const int32_t> prompt, const Generation& result,
+               const Engine& engine) {
+  std::vector<int32_t> ids(prompt.begin(), prompt.end());
+  ids.insert(ids.end(), result.ids.begin(), result.ids.end());
+  ids.resize(static_cast<size_t>(engine.position()));
+  engine.save_state(flags.save_state, ids);
+}
+
 }  // namespace
 
 int run_command(const CommonFlags& flags) {
@@ -75,6 +98,7 @@ int run_command(const CommonFlags& flags) {
   const std::vector<int32_t> prompt = prompt_ids(flags, input_text(flags.text), engine->tokenizer());
 
   GenerateOptions options = generate_options(flags);
+  if (!flags.load_state.empty()) options.kept = keep_of_saved(flags, prompt, *engine);
   const bool to_terminal = isatty(STDOUT_FILENO);
   if (!flags.json) {
     options.on_text = [](std::string_view text) { std::cout << text << std::flush; };
@@ -89,6 +113,7 @@ int run_command(const CommonFlags& flags) {
   const Generation result = generate(*engine, prompt, options);
   trace.finish();
   progress.clear();
+  if (!flags.save_state.empty()) save_text(flags, prompt, result, *engine);
 
   if (flags.json) {
     nlohmann::json object = generation_json(result, prompt, *engine);

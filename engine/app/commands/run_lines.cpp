@@ -1,13 +1,8 @@
 #include "engine/app/commands/run_lines.h"
 
-#include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <fstream>
-#include <iostream>
-#include <nlohmann/json.hpp>
-#include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/app/command.h"
@@ -15,7 +10,7 @@
 #include "engine/app/commands/open_engine.h"
 #include "engine/app/interrupt.h"
 #include "engine/app/report.h"
-#include "engine/app/text_input.h"
+#include "engine/run/batcher.h"
 #include "engine/run/generate.h"
 #include "sync/clock.h"
 #include "sync/error.h"
@@ -23,135 +18,96 @@
 namespace tandem::app {
 namespace {
 
-constexpr const char* kExample = R"(A line is {"prompt": "text"}, with "n_predict" and "seed" where they differ)";
+struct Sums {
+  int64_t prompts = 0, prompt_tokens = 0, kept = 0, generated = 0;
+  bool stopped = false;
+};
 
-[[noreturn]] void refuse(const std::string& what) { throw Error("this line is no prompt", what, kExample); }
-
-int64_t whole_number(const nlohmann::json& value, const std::string& key, int64_t least) {
-  if (!value.is_number_integer() || (value.is_number_unsigned() && value.get<uint64_t>() > uint64_t{INT64_MAX}) ||
-      value.get<int64_t>() < least)
-    refuse("\"" + key + "\" is a whole number from " + std::to_string(least) + " on");
-  return value.get<int64_t>();
-}
-
-// The tokens whose keys and values are in the engine's context.
-class ContextTokens {
+// Reads prompts as far as there is room for them, and answers them.
+class Asking {
  public:
-  explicit ContextTokens(Engine& engine) : engine_(engine) {}
+  Asking(const CommonFlags& flags, const ManyPrompts& many, Engine& engine)
+      : flags_(flags), many_(many), engine_(engine), batcher_(engine, many.parallel), answers_(many) {}
 
-  // Rewinds to what the prompt has in common with them, and says how much that is. The last token of a prompt is run
-  // in any case, for its logits; where passes of other lengths may give other bits, all of it is.
-  int64_t keep_for(std::span<const int32_t> prompt) {
-    int64_t kept = 0;
-    if (!engine_.bits_depend_on_passes()) {
-      const auto most = static_cast<std::ptrdiff_t>(std::min(ids_.size(), prompt.size() - 1));
-      kept = std::mismatch(ids_.begin(), ids_.begin() + most, prompt.begin()).first - ids_.begin();
+  void run() {
+    Prompts prompts(many_);
+    bool more = true;
+    while (!sums_.stopped) {
+      while (more && batcher_.waiting() + batcher_.active() < many_.parallel) {
+        Prompts::Asked asked;
+        const LineReader::Found found = prompts.next(asked, batcher_.waiting() + batcher_.active() == 0);
+        if (found == LineReader::Found::none_yet) break;
+        more = found == LineReader::Found::line;
+        if (more) ask(asked);
+      }
+      if (!batcher_.step() && !more) break;
     }
-    engine_.rewind(kept);
-    ids_.resize(static_cast<size_t>(kept));
-    return kept;
   }
-  void have(std::span<const int32_t> prompt, std::span<const int32_t> generated) {
-    ids_.assign(prompt.begin(), prompt.end());
-    ids_.insert(ids_.end(), generated.begin(), generated.end());
-    ids_.resize(std::min(ids_.size(), static_cast<size_t>(engine_.position())));
-  }
-  // After a failure nobody knows how far it came.
-  void forget() {
-    engine_.rewind(0);
-    ids_.clear();
+  bool stopped() const { return sums_.stopped; }
+  int64_t failed() const { return answers_.failed(); }
+
+  void print_summary(double seconds) const {
+    const Batcher::Totals& passes = batcher_.totals();
+    const double each =
+        passes.passes > 0 ? static_cast<double>(passes.pass_tokens) / static_cast<double>(passes.passes) : 0;
+    std::fprintf(stderr,
+                 "%lld prompts of %lld tokens, %lld of them shared with other prompts; generated %lld tokens; %.1f "
+                 "tokens/s in all (measured), %.1f tokens a pass; %lld failed; device %s; plan %s\n",
+                 static_cast<long long>(sums_.prompts), static_cast<long long>(sums_.prompt_tokens),
+                 static_cast<long long>(sums_.kept), static_cast<long long>(sums_.generated),
+                 per_second(passes.pass_tokens, seconds), each, static_cast<long long>(failed()),
+                 engine_.device_names().c_str(), engine_.plan_name().c_str());
   }
 
  private:
+  void ask(const Prompts::Asked& asked) {
+    try {
+      const PromptLine line = Prompts::parse(asked);
+      std::vector<int32_t> prompt = prompt_ids(flags_, line.prompt, engine_.tokenizer());
+      GenerateOptions options = generate_options(flags_);
+      if (line.predict) options.predict = *line.predict;
+      if (line.seed) options.sampler.seed = *line.seed;
+      batcher_.add(prompt, std::move(options), [this, asked, prompt](Batcher::Result result) {
+        result.error ? answers_.fail(asked, result.error) : answer(asked, prompt, result.generation);
+      });
+    } catch (const Error&) {
+      answers_.fail(asked, std::current_exception());
+    }
+  }
+
+  void answer(const Prompts::Asked& asked, const std::vector<int32_t>& prompt, const Generation& result) {
+    answers_.add(asked, generation_json(result, prompt, engine_));
+    sums_.stopped |= result.reason == StopReason::interrupted;
+    ++sums_.prompts;
+    sums_.prompt_tokens += result.prompt_tokens;
+    sums_.kept += result.kept_tokens;
+    sums_.generated += std::ssize(result.ids);
+  }
+
+  const CommonFlags& flags_;
+  const ManyPrompts& many_;
   Engine& engine_;
-  std::vector<int32_t> ids_;
+  Batcher batcher_;
+  Answers answers_;
+  Sums sums_;
 };
-
-struct Sums {
-  int64_t prompts = 0, broken = 0, prompt_tokens = 0, kept = 0, generated = 0;
-};
-
-void print_summary(const Sums& sums, double seconds, const Engine& engine) {
-  std::fprintf(stderr,
-               "%lld prompts of %lld tokens, %lld of them shared with the prompt before; generated %lld tokens; %.1f "
-               "tokens/s in all (measured); %lld lines failed; device %s; plan %s\n",
-               static_cast<long long>(sums.prompts), static_cast<long long>(sums.prompt_tokens),
-               static_cast<long long>(sums.kept), static_cast<long long>(sums.generated),
-               per_second(sums.prompt_tokens - sums.kept + sums.generated, seconds),
-               static_cast<long long>(sums.broken), engine.device_names().c_str(), engine.plan_name().c_str());
-}
 
 }  // namespace
 
-PromptLine parse_prompt_line(std::string_view text) {
-  const nlohmann::json object = nlohmann::json::parse(text, nullptr, false);
-  if (object.is_discarded()) refuse("it is not JSON");
-  if (!object.is_object()) refuse("it is no object");
-  PromptLine line;
-  for (const auto& [key, value] : object.items()) {
-    if (key == "prompt") {
-      if (!value.is_string()) refuse("\"prompt\" is no text");
-      line.prompt = value;
-    } else if (key == "n_predict") {
-      line.predict = whole_number(value, key, -1);
-    } else if (key == "seed") {
-      line.seed = static_cast<uint64_t>(whole_number(value, key, 0));
-    } else {
-      refuse("it has the key \"" + key + "\"");
-    }
-  }
-  if (!object.contains("prompt")) refuse("it has no \"prompt\"");
-  return line;
-}
-
-int run_lines_command(const CommonFlags& flags, const std::string& path) {
+int run_many_command(const CommonFlags& flags, const ManyPrompts& many) {
   apply_verbosity(flags);
-  std::ifstream file;
-  if (path != "-") file = open_file(path);
-  std::istream& lines = path == "-" ? std::cin : file;
-  const auto engine = open_engine(flags, {.may_join_later = true});
+  EngineNeeds needs;
+  needs.sequences = many.parallel;
+  needs.may_join_later = true;
+  const auto engine = open_engine(flags, needs);
   print_notes(flags, *engine);
   TraceFile trace(flags, *engine);
-  ContextTokens context(*engine);
-  Sums sums;
-  bool stopped = false;
+  Asking asking(flags, many, *engine);
   const double start = now_seconds();
-  int64_t number = 0;
-  for (std::string text; !stopped && std::getline(lines, text);) {
-    ++number;
-    if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
-    nlohmann::json answer;
-    bool began = false;
-    try {
-      const PromptLine line = parse_prompt_line(text);
-      const std::vector<int32_t> prompt = prompt_ids(flags, line.prompt, engine->tokenizer());
-      GenerateOptions options = generate_options(flags);
-      if (line.predict) options.predict = *line.predict;
-      if (line.seed) options.sampler.seed = *line.seed;
-      began = true;
-      options.kept = context.keep_for(prompt);
-      engine->forget_plans_ran();
-      const Generation result = generate(*engine, prompt, options);
-      context.have(prompt, result.ids);
-      answer = generation_json(result, prompt, *engine);
-      stopped = result.reason == StopReason::interrupted;
-      ++sums.prompts;
-      sums.prompt_tokens += result.prompt_tokens;
-      sums.kept += result.kept_tokens;
-      sums.generated += std::ssize(result.ids);
-    } catch (const Error& error) {
-      if (began) context.forget();
-      answer = error_json(error);
-      ++sums.broken;
-      std::fprintf(stderr, "tandem: line %lld of %s: %s\n", static_cast<long long>(number), path.c_str(), error.what());
-    }
-    answer["line"] = number;
-    print_json(answer);
-  }
-  if (lines.bad()) throw Error("cannot read the prompts", path, std::strerror(errno));
+  asking.run();
   trace.finish();
-  if (!flags.quiet()) print_summary(sums, now_seconds() - start, *engine);
-  return stopped || interrupted() ? kInterrupted : sums.broken > 0 ? kFailed : kDone;
+  if (!flags.quiet()) asking.print_summary(now_seconds() - start);
+  return asking.stopped() || interrupted() ? kInterrupted : asking.failed() > 0 ? kFailed : kDone;
 }
 
 }  // namespace tandem::app

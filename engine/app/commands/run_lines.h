@@ -1,26 +1,14 @@
-// `tandem run --jsonl FILE`: many prompts, an object a line, and an object a line back, in order.
+// `tandem run` with many prompts: they share passes and common beginnings (engine/run/batcher.h).
 #pragma once
 
-#include <optional>
-#include <string>
-#include <string_view>
-
+#include "engine/app/commands/many_prompts.h"
 #include "engine/app/common_flags.h"
 
 namespace tandem::app {
 
-// {"prompt": "text", "n_predict": 32, "seed": 7}; the last two are optional.
-struct PromptLine {
-  std::string prompt;
-  std::optional<int64_t> predict;
-  std::optional<uint64_t> seed;
-};
-// Error where it is no such object, or has other keys.
-PromptLine parse_prompt_line(std::string_view text);
-
-// A line is answered before the next one is read. One that is broken, or whose prompt cannot be run, is answered with
-// {"line", "error"}, and the rest goes on; the status is kFailed then. What a prompt has in common with the context as
-// the one before has left it is not run again.
-int run_lines_command(const CommonFlags& flags, const std::string& path);
+// Answers come in the order of the prompts, each as soon as it and those before it are there; a line of standard input
+// is answered before the next one is there. A prompt that is broken, or cannot be run, is answered with
+// {"line" or "file", "error"}, and the rest goes on; the status is kFailed then.
+int run_many_command(const CommonFlags& flags, const ManyPrompts& many);
 
 }  // namespace tandem::app

@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "engine/app/commands/bench.h"
+#include "engine/app/commands/bench_parallel.h"
 #include "engine/app/commands/calibrate.h"
 #include "engine/app/commands/commands.h"
 #include "engine/app/commands/eval.h"
+#include "engine/app/commands/eval_lines.h"
 #include "engine/app/commands/plan.h"
 #include "engine/app/commands/profile.h"
 #include "engine/app/commands/run.h"
@@ -30,19 +32,35 @@ struct Flags {
 };
 constexpr int64_t kMostTokens = std::numeric_limits<int32_t>::max();
 
+void add_many_flags(CLI::App& app, ManyPrompts& many, const std::string& explains) {
+  app.add_option("--jsonl", many.lines, explains);
+  app.add_option("--parallel", many.parallel, "of several texts: how many at a time (also -np)")
+      ->check(CLI::Range(int64_t{1}, kMostSequences))
+      ->capture_default_str();
+  app.add_flag("--unordered", many.unordered, "of several texts: answer each when it has ended, not in order");
+}
+
+// Several files are many texts.
+void take_files(const CommonFlags& flags, ManyPrompts& many) {
+  if (flags.text.files.size() < 2) return;
+  if (!flags.soc.empty()) throw CLI::ExcludesError("--soc", "several --file");
+  many.files = flags.text.files;
+}
+
 }  // namespace
 
 void add_run(CLI::App& app, Action& action) {
-  struct Lines {
-    std::string file;
-  };
-  auto flags = std::make_shared<Flags<Lines>>();
+  auto flags = std::make_shared<Flags<ManyPrompts>>();
   add_model_flag(app, flags->common);
-  add_text_flags(app, flags->common);
-  app.add_option(
-      "--jsonl", flags->own.file,
+  add_text_flags(app, flags->common, true);
+  add_many_flags(
+      app, flags->own,
       "a file of prompts, a JSON object a line: {\"prompt\", \"n_predict\", \"seed\"}; answers are an object a "
       "line; - is standard input");
+  app.add_option("--save-state", flags->common.save_state,
+                 "write the text's tokens with their keys and values to this file");
+  app.add_option("--load-state", flags->common.load_state,
+                 "go on from such a file: what the prompt begins with as the saved text does is not run again");
   add_sampling_flags(app, flags->common);
   add_engine_flags(app, flags->common);
   add_compile_flag(app, flags->common);
@@ -50,25 +68,42 @@ void add_run(CLI::App& app, Action& action) {
   app.get_option("--jsonl")->excludes("--soc");
   app.callback([flags, &action, &app] {
     require_one_text(app);
-    action = [flags] {
-      return flags->own.file.empty() ? run_command(flags->common) : run_lines_command(flags->common, flags->own.file);
+    take_files(flags->common, flags->own);
+    const bool is_many = flags->own.is_given();
+    if (is_many && !(flags->common.save_state.empty() && flags->common.load_state.empty()))
+      throw CLI::ExcludesError("--save-state, --load-state", "several prompts");
+    action = [flags, is_many] {
+      return is_many ? run_many_command(flags->common, flags->own) : run_command(flags->common);
     };
   });
 }
 
 void add_eval(CLI::App& app, Action& action) {
-  auto flags = std::make_shared<Flags<EvalFlags>>();
+  struct Own : EvalFlags {
+    ManyPrompts many;
+  };
+  auto flags = std::make_shared<Flags<Own>>();
   add_model_flag(app, flags->common);
-  add_text_flags(app, flags->common);
+  add_text_flags(app, flags->common, true);
+  add_many_flags(
+      app, flags->own.many,
+      "a file of texts, a JSON object a line: {\"prompt\"}; the perplexity of each is an object on a line; - is "
+      "standard input");
   app.add_option("--ids", flags->own.ids_file, "a file of token ids separated by white space, used as they are");
   app.add_option("--logits", flags->own.logits_out,
                  "write float32 logits, little-endian, [tokens, vocabulary], to this file");
   app.add_flag("--perplexity", flags->own.perplexity, "report the perplexity of the tokens");
   add_engine_flags(app, flags->common);
   add_output_flags(app, flags->common);
+  app.get_option("--jsonl")->excludes("--soc")->excludes("--logits");
   app.callback([flags, &action, &app] {
     require_one_text(app);
-    action = [flags] { return eval_command(flags->common, flags->own); };
+    take_files(flags->common, flags->own.many);
+    const bool is_many = flags->own.many.is_given();
+    if (is_many && !flags->own.logits_out.empty()) throw CLI::ExcludesError("--logits", "several texts");
+    action = [flags, is_many] {
+      return is_many ? eval_many_command(flags->common, flags->own.many) : eval_command(flags->common, flags->own);
+    };
   });
 }
 
@@ -88,6 +123,11 @@ void add_bench(CLI::App& app, Action& action) {
       ->delimiter(',')
       ->check(CLI::Range(int64_t{0}, kMostTokens))
       ->capture_default_str();
+  app.add_option("--parallel", flags->own.parallel,
+                 "numbers of texts at once, comma separated (also -np): prompts of -p tokens are read together, then "
+                 "-n tokens of each are written, one of every text a pass")
+      ->delimiter(',')
+      ->check(CLI::Range(int64_t{1}, kMostSequences));
   app.add_option("-r,--repetitions", flags->own.repetitions, "runs of each test")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
@@ -102,10 +142,13 @@ void add_bench(CLI::App& app, Action& action) {
   app.add_flag("--breakdown", flags->own.breakdown,
                "record one more repetition of each test, and say where its time went: by device and kind of operator")
       ->excludes("--trace");
+  for (const char* name : {"--depth", "--roofline", "--breakdown", "--soc"})
+    app.get_option("--parallel")->excludes(name);
   app.callback([flags, &action] {
     action = [flags] {
       if (flags->common.json) flags->own.output = "json";
-      return bench_command(flags->common, flags->own);
+      const bool is_parallel = !flags->own.parallel.empty();
+      return is_parallel ? bench_parallel_command(flags->common, flags->own) : bench_command(flags->common, flags->own);
     };
   });
 }

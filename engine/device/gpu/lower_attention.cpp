@@ -12,7 +12,8 @@ namespace {
 std::string describe(const Attention& op) {
   return "attention S=" + std::to_string(op.S) + " heads " + std::to_string(op.heads) + "/" +
          std::to_string(op.cache.kv_heads) + " of " + std::to_string(op.cache.head_dim) + "/" +
-         std::to_string(op.cache.head_dim_v) + ", capacity " + std::to_string(op.cache.capacity);
+         std::to_string(op.cache.head_dim_v) + ", capacity " + std::to_string(op.cache.capacity) +
+         (op.segments.count > 1 ? ", segments " + std::to_string(op.segments.count) : "");
 }
 
 // Queries of a KV head that share the loads of K and V; in decode one token's group of heads. Those of simt kernels and
@@ -36,7 +37,7 @@ int64_t queries_of_tile(const Attention& op, int64_t queries, const LoweringCont
 
 // Whether every split of the cache gets a work-group of its own, its results merged by a second launch.
 bool is_split(const Attention& op, size_t tiles, const LoweringContext& context) {
-  const size_t splits = ceil_div(op.cache.capacity, kAttentionSplit);
+  const auto splits = static_cast<size_t>(pages_of(op.cache.capacity));
   const bool counted = context.loop_budget > 0 && splits > TANDEM_MAX_SPLITS_IN_TURN;
   if (counted && !op.scratch) {
     throw Error("a cache of more than " + std::to_string(TANDEM_MAX_SPLITS_IN_TURN * kAttentionSplit) +
@@ -63,11 +64,14 @@ std::vector<KernelLaunch> lower_attention(const Attention& op, const LoweringCon
   const auto object = [&op] { return describe(op); };
   require_countable(std::max(cache.head_dim, cache.head_dim_v), TANDEM_MAX_HEAD_DIM, context, "a head of", object);
   require_countable(cache.capacity, TANDEM_MAX_POSITIONS, context, "a cache of", object);
+  require_countable(op.segments.count, TANDEM_MAX_SEGMENTS, context, "segments of a batch:", object);
   const bool simt = context.family == KernelFamily::simt;
-  const int64_t group = op.heads / cache.kv_heads, queries = op.S * group;
-  const int64_t tile = queries_of_tile(op, queries, context);
+  const int64_t group = op.heads / cache.kv_heads, segments = std::min(op.segments.count, op.S);
+  // As many as a segment has where all have as many.
+  const int64_t tile = queries_of_tile(op, (op.S + segments - 1) / segments * group, context);
   const auto kv_heads = static_cast<size_t>(cache.kv_heads);
-  const size_t tiles = ceil_div(queries, tile), splits = ceil_div(cache.capacity, kAttentionSplit);
+  const auto tiles = static_cast<size_t>(most_tiles(op.segments, op.S, group, tile));
+  const int64_t splits = pages_of(cache.capacity);
 
   KernelLaunch launch;
   launch.source = in_family("attention", context.family);
@@ -82,13 +86,16 @@ std::vector<KernelLaunch> lower_attention(const Attention& op, const LoweringCon
   const int32_t window = op.window > 0 ? narrow(op.window) : std::numeric_limits<int32_t>::max();
   const size_t local = simt ? kWorkGroup : 1;
   launch.local = {local, 1, 1};
-  const std::vector<Arg> cache_args = {BufferArg{op.positions}, BufferArg{cache.k}, BufferArg{cache.v}};
+  const std::vector<Arg> cache_args = {BufferArg{op.positions}, BufferArg{begins_argument(op.segments)},
+                                       BufferArg{op.segments.pages}, BufferArg{cache.k}, BufferArg{cache.v}};
   if (op.part == AttentionPart::whole && !is_split(op, tiles, context)) {
     launch.kernel = launch.source;
     launch.args = {BufferArg{op.q}, BufferArg{op.y, true}};
     launch.args.insert(launch.args.end(), cache_args.begin(), cache_args.end());
-    launch.args.insert(launch.args.end(), {narrow(op.S), narrow(group), narrow(cache.capacity), narrow(op.q_stride),
-                                           narrow(op.y_stride), op.score.scale, op.score.soft_cap, window});
+    launch.args.insert(
+        launch.args.end(),
+        {narrow(op.S), narrow(group), narrow(op.segments.count), narrow(op.segments.first_token), narrow(splits),
+         narrow(cache.pages), narrow(op.q_stride), narrow(op.y_stride), op.score.scale, op.score.soft_cap, window});
     launch.global = {tiles * local, kv_heads, 1};
     return only(std::move(launch));
   }
@@ -97,16 +104,17 @@ std::vector<KernelLaunch> lower_attention(const Attention& op, const LoweringCon
   launch.kernel = in_family("attention_split", context.family);
   launch.args = {BufferArg{op.q}};
   launch.args.insert(launch.args.end(), cache_args.begin(), cache_args.end());
-  launch.args.insert(launch.args.end(), {BufferArg{op.scratch, true}, narrow(op.S), narrow(group),
-                                         narrow(cache.capacity), narrow(op.q_stride), op.score.scale, op.score.soft_cap,
-                                         narrow(op.share_begin), narrow(op.share_end), window});
-  launch.global = {tiles * local, kv_heads, splits};
+  launch.args.insert(launch.args.end(),
+                     {BufferArg{op.scratch, true}, narrow(op.S), narrow(group), narrow(op.segments.count),
+                      narrow(op.segments.first_token), narrow(splits), narrow(cache.pages), narrow(op.q_stride),
+                      op.score.scale, op.score.soft_cap, narrow(op.share_begin), narrow(op.share_end), window});
+  launch.global = {tiles * local, kv_heads, static_cast<size_t>(splits)};
   merge.kernel = in_family("attention_merge", context.family);
   merge.args = {BufferArg{op.y, true},
                 BufferArg{op.positions},
                 BufferArg{op.scratch},
                 narrow(op.heads),
-                narrow(static_cast<int64_t>(splits)),
+                narrow(splits),
                 narrow(op.y_stride),
                 window};
   merge.global = {static_cast<size_t>(op.S * op.heads) * local, 1, 1};

@@ -13,12 +13,26 @@ std::vector<KernelLaunch> lower_kv_append(const KvAppend& op, const LoweringCont
   TANDEM_CHECK(cache.capacity > 0 && cache.capacity % 64 == 0, "cache capacity: " + std::to_string(cache.capacity));
   require_countable(std::max(cache.head_dim, cache.head_dim_v), TANDEM_MAX_HEAD_DIM, context, "a head of",
                     "kv_append S=" + std::to_string(op.S));
+  require_countable(op.segments.count, TANDEM_MAX_SEGMENTS, context,
+                    "segments of a batch:", "kv_append S=" + std::to_string(op.S));
   KernelLaunch launch;
   launch.source = launch.kernel = in_family("kv_append", context.family);
   launch.options = define("KV_F16", cache.type == KvType::f16);
-  launch.args = {BufferArg{op.k},          BufferArg{op.v},       BufferArg{op.positions}, BufferArg{cache.k, true},
-                 BufferArg{cache.v, true}, narrow(op.k_stride),   narrow(op.v_stride),     narrow(cache.head_dim),
-                 narrow(cache.head_dim_v), narrow(cache.capacity)};
+  launch.args = {BufferArg{op.k},
+                 BufferArg{op.v},
+                 BufferArg{op.positions},
+                 BufferArg{begins_argument(op.segments)},
+                 BufferArg{op.segments.pages},
+                 BufferArg{cache.k, true},
+                 BufferArg{cache.v, true},
+                 narrow(op.k_stride),
+                 narrow(op.v_stride),
+                 narrow(cache.head_dim),
+                 narrow(cache.head_dim_v),
+                 narrow(op.segments.count),
+                 narrow(op.segments.first_token),
+                 narrow(pages_of(cache.capacity)),
+                 narrow(cache.pages)};
   const auto S = static_cast<size_t>(op.S), kv_heads = static_cast<size_t>(cache.kv_heads);
   if (context.family == KernelFamily::simt) {
     launch.global = {round_up(static_cast<size_t>(std::max(cache.head_dim, cache.head_dim_v)), kWorkGroup), S,

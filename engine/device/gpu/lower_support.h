@@ -52,6 +52,11 @@ inline std::string defines(std::initializer_list<std::pair<const char*, int64_t>
   return options;
 }
 
+// A kernel's argument for the begins of segments, which it does not read where there is one: any operand will do.
+inline const Operand& begins_argument(const Segments& segments) {
+  return segments.count > 1 ? segments.begins : segments.pages;
+}
+
 // An operator's only launch, moved: of braces it would be a copy.
 inline std::vector<KernelLaunch> only(KernelLaunch&& launch) {
   std::vector<KernelLaunch> launches;

@@ -50,5 +50,7 @@ void reference(const ExpertSum& op);
 float round_to_f16(float value);
 // Error unless every position is in [0, limit). They are data, so prepare() cannot know.
 void check_positions(const Operand& positions, int64_t S, int64_t limit, const char* of);
+// Error unless every position is in the cache, and so are the pages of all that its token may see.
+void check_places(const Operand& positions, const Segments& segments, const KvCache& cache, int64_t S);
 
 }  // namespace tandem::host

@@ -82,8 +82,12 @@ struct Contract {
                   op.layout == RopeLayout::interleaved});
   }
   void operator()(const Attention& op) const {
+    if (op.part != AttentionPart::merge) {
+      check_places(op.positions, op.segments, op.cache, op.S);
+      return attend(op);
+    }
     check_positions(op.positions, op.S, op.cache.capacity, "cache");
-    op.part == AttentionPart::merge ? merge(op) : attend(op);
+    merge(op);
   }
   void merge(const Attention& op) const {
     for (int64_t s = 0; s < op.S; ++s)
@@ -97,7 +101,7 @@ struct Contract {
   }
   // Of one query, in the order of attention_split_simd: [S * heads][splits][2 + head_dim_v].
   static float* records_of(const Attention& op, int64_t query) {
-    const int64_t splits = (op.cache.capacity + kAttentionSplit - 1) / kAttentionSplit;
+    const int64_t splits = pages_of(op.cache.capacity);
     return op.scratch.as<float>() + query * splits * (2 + op.cache.head_dim_v);
   }
   void attend(const Attention& op) const {
@@ -107,13 +111,15 @@ struct Contract {
     for (int64_t s = 0; s < op.S; ++s)
       multiplications += static_cast<double>(op.positions.as<int32_t>()[s] + 1 - first_of(op, s)) * op.heads *
                          (cache.head_dim + cache.head_dim_v);
-    const int64_t queries = op.S * (op.heads / cache.kv_heads), tile = attend_tile(queries, cache.kv_heads);
-    const int64_t tiles = (queries + tile - 1) / tile;
+    const int64_t group = op.heads / cache.kv_heads, tile = attend_tile(op.S * group, cache.kv_heads);
+    const int64_t tiles = most_tiles(op.segments, op.S, group, tile);
     share(multiplications, cache.kv_heads * tiles, [&](int64_t begin, int64_t end, int) {
       for (int64_t i = begin; i < end; ++i) {
         // Late tiles see more positions: an early and a late one in turns give neighbours about the same work.
         const int64_t n = i % tiles, at = n % 2 == 0 ? n / 2 : tiles - 1 - n / 2;
-        const AttendArgs args = attend_args(op, i / tiles, at * tile, std::min((at + 1) * tile, queries));
+        const QueryTile queries = query_tile(op.segments, op.S, group, tile, at);
+        if (queries.begin == queries.end) continue;
+        const AttendArgs args = attend_args(op, i / tiles, queries);
         splits ? loops.attend_splits(args) : loops.attend(args);
       }
     });
@@ -124,27 +130,28 @@ struct Contract {
     while (tile > 1 && kv_heads * ((queries + tile - 1) / tile) < workers.threads()) tile = (tile + 1) / 2;
     return tile;
   }
-  // The queries [begin, end) of a KV head, numbered token * group + head in the group.
-  static AttendArgs attend_args(const Attention& op, int64_t kv, int64_t begin, int64_t end) {
+  // Some queries of a KV head.
+  static AttendArgs attend_args(const Attention& op, int64_t kv, const QueryTile& tile) {
     const KvCache& cache = op.cache;
     const int64_t group = op.heads / cache.kv_heads;
-    const size_t head_bytes = static_cast<size_t>(kv * cache.capacity) * cache.element_bytes();
     AttendArgs args{};
-    args.queries = static_cast<int>(end - begin);
-    for (int64_t n = begin; n < end; ++n) {
-      const int64_t s = n / group, head = kv * group + n % group;
-      args.q[n - begin] = op.q.as<float>() + s * op.q_stride + head * cache.head_dim;
-      args.first[n - begin] = first_of(op, s);
-      args.last[n - begin] = op.positions.as<int32_t>()[s];
-      args.y[n - begin] = op.part == AttentionPart::splits
-                              ? records_of(op, s * op.heads + head)
-                              : op.y.as<float>() + s * op.y_stride + head * cache.head_dim_v;
+    args.queries = static_cast<int>(tile.end - tile.begin);
+    for (int64_t i = 0; i < args.queries; ++i) {
+      const int64_t n = tile.begin + i, s = tile.first_token + n / group, head = kv * group + n % group;
+      args.q[i] = op.q.as<float>() + s * op.q_stride + head * cache.head_dim;
+      args.first[i] = first_of(op, s);
+      args.last[i] = op.positions.as<int32_t>()[s];
+      args.y[i] = op.part == AttentionPart::splits ? records_of(op, s * op.heads + head)
+                                                   : op.y.as<float>() + s * op.y_stride + head * cache.head_dim_v;
     }
-    const SplitRange splits = splits_of(op, op.positions.as<int32_t>()[op.S - 1]);
+    const SplitRange splits = splits_of(op, op.positions.as<int32_t>()[tile.last_token]);
     args.split_begin = splits.begin;
     args.split_end = splits.end;
-    args.k = op.cache.k.as<std::byte>() + head_bytes * static_cast<size_t>(cache.head_dim);
-    args.v = op.cache.v.as<std::byte>() + head_bytes * static_cast<size_t>(cache.head_dim_v);
+    args.pages = op.segments.pages.as<int32_t>() + tile.segment * pages_of(cache.capacity);
+    args.k = cache.k.as<std::byte>() + static_cast<size_t>(kv) * cache.head_bytes(cache.head_dim);
+    args.v = cache.v.as<std::byte>() + static_cast<size_t>(kv) * cache.head_bytes(cache.head_dim_v);
+    args.k_page_bytes = cache.page_bytes(cache.head_dim);
+    args.v_page_bytes = cache.page_bytes(cache.head_dim_v);
     args.f16 = cache.type == KvType::f16;
     args.head_dim = cache.head_dim;
     args.head_dim_v = cache.head_dim_v;

@@ -21,6 +21,17 @@ void check_positions(const Operand& positions, int64_t S, int64_t limit, const c
   }
 }
 
+void check_places(const Operand& positions, const Segments& segments, const KvCache& cache, int64_t S) {
+  check_positions(positions, S, cache.capacity, "cache");
+  const auto* at = positions.as<const int32_t>();
+  int64_t checked = -1, checked_until = 0;  // pages of a segment; its positions ascend
+  for (int64_t s = 0; s < S; ++s) {
+    const int64_t segment = segment_of(segments, s);
+    if (segment != checked) checked = segment, checked_until = 0;
+    for (; checked_until <= at[s]; checked_until += kCachePage) cell_of(segments, cache, segment, checked_until);
+  }
+}
+
 void run_embed(const Embed& op) {
   const auto* ids = op.ids.as<int32_t>();
   for (int64_t s = 0; s < op.S; ++s) {
@@ -46,12 +57,13 @@ void append(const KvAppend& op, void (*convert)(const float* from, T* to, int64_
   std::vector<T> key(static_cast<size_t>(cache.head_dim));
   for (int64_t s = 0; s < op.S; ++s) {
     const int64_t position = op.positions.as<int32_t>()[s];
+    const int64_t cell = cell_of(op.segments, cache, segment_of(op.segments, s), position);
     for (int64_t h = 0; h < cache.kv_heads; ++h) {
-      T* block = k + (h * (cache.capacity / 16) + position / 16) * cache.head_dim * 16 + position % 16;
+      T* lane = k + cache.k_index(cell, h, 0);
       convert(op.k.as<float>() + s * op.k_stride + h * cache.head_dim, key.data(), cache.head_dim);
-      for (int64_t i = 0; i < cache.head_dim; ++i) block[i * 16] = key[static_cast<size_t>(i)];
-      convert(op.v.as<float>() + s * op.v_stride + h * cache.head_dim_v,
-              v + (h * cache.capacity + position) * cache.head_dim_v, cache.head_dim_v);
+      for (int64_t i = 0; i < cache.head_dim; ++i) lane[i * 16] = key[static_cast<size_t>(i)];
+      convert(op.v.as<float>() + s * op.v_stride + h * cache.head_dim_v, v + cache.v_index(cell, h, 0),
+              cache.head_dim_v);
     }
   }
 }

@@ -45,7 +45,8 @@ struct NormArgs {
 inline constexpr int kMaxAttendTile = 8;
 inline constexpr int64_t kMaxHeadDimV = 512;  // attend() keeps the values of a tile on the stack
 
-// A tile of queries of one KV head: any tokens and heads that read it. k and v point to the KV head.
+// A tile of queries of one KV head: any tokens of one sequence and any heads that read it. k and v point to the KV head
+// in page 0 of the cache; positions from i * 256 on lie in page pages[i].
 struct AttendArgs {
   int queries;  // 1..HostLoops::attend_tile
   const float* q[kMaxAttendTile];
@@ -53,6 +54,8 @@ struct AttendArgs {
   int64_t last[kMaxAttendTile];   // the position of its token, the last one it sees
   float* y[kMaxAttendTile];       // attend_splits(): record 0 of the query: maximum, sum and values of each split
   const void *k, *v;
+  const int32_t* pages;
+  size_t k_page_bytes, v_page_bytes;  // from one page to the next
   bool f16;
   int64_t head_dim, head_dim_v;
   ScoreRule score;

@@ -12,7 +12,7 @@
 namespace tandem::host {
 namespace {
 
-constexpr int kSplit = 256;  // kAttentionSplit
+constexpr int kSplit = 256;  // kAttentionSplit, and kCachePage: a split lies in one page
 // The blocks of keys that are read at once are as many streams of 2 KiB, too short for a processor to foresee: what is
 // read next is asked for beforehand. Bytes ahead in the values. Measured (Xeon with AVX-512, one token at 4,000 of 30
 // layers' caches in memory, 9 heads, 3 KV heads, d = 64): 13.9 GB/s, 10.6 without; plain reads 17.4.
@@ -42,6 +42,13 @@ LANES_INLINE Lanes load_values(const Element* from, int64_t left) {
   return load_cache(lanes);
 }
 
+// The tile's keys or values from position `first` of a split on.
+template <typename Element>
+LANES_INLINE const Element* in_page(const void* base, size_t page_bytes, const AttendArgs& args, int64_t first) {
+  const auto page = static_cast<size_t>(args.pages[first / kSplit]);
+  return reinterpret_cast<const Element*>(static_cast<const char*>(base) + page * page_bytes);
+}
+
 // What the splits so far gave for each query.
 template <int T>
 struct Tile {
@@ -55,9 +62,10 @@ struct Tile {
 
 // Scores of B blocks go to p, -inf at positions that a query does not see.
 template <int T, int B, typename Element>
-void score_blocks(const AttendArgs& args, int64_t first, int64_t block, Lanes* tops, Tile<T>& tile) {
+void score_blocks(const AttendArgs& args, const Element* page, int64_t first, int64_t block, Lanes* tops,
+                  Tile<T>& tile) {
   const int64_t dim = args.head_dim;
-  const Element* keys = static_cast<const Element*>(args.k) + block * dim;
+  const Element* keys = page + (block - first) * dim;
   Lanes scores[T][B];
 #pragma GCC unroll 8
   for (int i = 0; i < T; ++i)
@@ -107,11 +115,12 @@ template <int T, typename Element>
 void score_split(const AttendArgs& args, int64_t first, int64_t end, float* largest, Tile<T>& tile) {
   constexpr int B = at_once(T);
   constexpr int kRest = T > 4 ? 1 : B;  // few queries alone are too few chains: blocks that none sees cost nothing then
+  const auto* page = in_page<Element>(args.k, args.k_page_bytes, args, first);
   Lanes tops[T];
   for (Lanes& top : tops) top = all(-__builtin_inff());
   int64_t block = first;
-  for (; block + 16 * B < end + 16; block += 16 * B) score_blocks<T, B, Element>(args, first, block, tops, tile);
-  for (; block < end; block += 16 * kRest) score_blocks<T, kRest, Element>(args, first, block, tops, tile);
+  for (; block + 16 * B < end + 16; block += 16 * B) score_blocks<T, B>(args, page, first, block, tops, tile);
+  for (; block < end; block += 16 * kRest) score_blocks<T, kRest>(args, page, first, block, tops, tile);
   for (int i = 0; i < T; ++i) {
     if (args.score.soft_cap > 0) tops[i] = cap_scores(tile.p[i], end - first, args.score.soft_cap);
     largest[i] = largest_lane(tops[i]);
@@ -151,7 +160,7 @@ void weigh(const float* largest, int64_t count, Tile<T>& tile) {
 template <int T, int W, bool part, typename Element>
 void add_columns(const AttendArgs& args, int64_t first, int64_t end, int64_t c, Tile<T>& tile) {
   const int64_t width = args.head_dim_v, shared_end = tile.common + 1 < end ? tile.common + 1 : end;
-  const Element* row = static_cast<const Element*>(args.v) + first * width + c;
+  const Element* row = in_page<Element>(args.v, args.v_page_bytes, args, first) + c;
   Lanes acc[T][W];
 #pragma GCC unroll 8
   for (int i = 0; i < T; ++i)

@@ -108,32 +108,34 @@ Found attend(const Attention& op, int64_t s, int64_t head, int64_t begin, int64_
   const float* q = op.q.as<float>() + s * op.q_stride + head * cache.head_dim;
   Found found;
   found.values.assign(static_cast<size_t>(cache.head_dim_v), 0);
+  const int64_t segment = segment_of(op.segments, s);
   std::vector<double> weights;
+  std::vector<int64_t> cells;
   for (int64_t p = begin; p < end; ++p) {
+    cells.push_back(cell_of(op.segments, cache, segment, p));
     double product = 0;
-    for (int64_t d = 0; d < cache.head_dim; ++d) {
-      const int64_t at = ((kv * (cache.capacity / 16) + p / 16) * cache.head_dim + d) * 16 + p % 16;
-      product += q[d] * cache_value(cache.k, cache.type, at);
-    }
+    for (int64_t d = 0; d < cache.head_dim; ++d)
+      product += q[d] * cache_value(cache.k, cache.type, cache.k_index(cells.back(), kv, d));
     weights.push_back(op.score.exact(product));
     found.top = std::max(found.top, weights.back());
   }
   for (double& weight : weights) found.sum += weight = std::exp(weight - found.top);
   for (int64_t d = 0; d < cache.head_dim_v; ++d) {
-    for (int64_t p = begin; p < end; ++p)
-      found.values[d] +=
-          weights[p - begin] * cache_value(cache.v, cache.type, (kv * cache.capacity + p) * cache.head_dim_v + d);
+    for (size_t i = 0; i < cells.size(); ++i)
+      found.values[d] += weights[i] * cache_value(cache.v, cache.type, cache.v_index(cells[i], kv, d));
   }
   return found;
 }
 
 float* record_of(const Attention& op, int64_t s, int64_t head, int64_t split) {
-  const int64_t splits = (op.cache.capacity + kAttentionSplit - 1) / kAttentionSplit;
+  const int64_t splits = pages_of(op.cache.capacity);
   return op.scratch.as<float>() + ((s * op.heads + head) * splits + split) * (2 + op.cache.head_dim_v);
 }
 
 void keep_splits(const Attention& op, int64_t s, int64_t head, int64_t count) {
-  const SplitRange splits = splits_of(op, op.positions.as<int32_t>()[op.S - 1]);
+  int64_t last = s;  // of the segment
+  while (last + 1 < op.S && segment_of(op.segments, last + 1) == segment_of(op.segments, s)) ++last;
+  const SplitRange splits = splits_of(op, op.positions.as<int32_t>()[last]);
   for (int64_t split = splits.begin; split < splits.end && split * kAttentionSplit < count; ++split) {
     const int64_t begin = split * kAttentionSplit;
     const int64_t first = std::max(begin, first_seen(op.window, count - 1));
@@ -165,7 +167,8 @@ Found merge(const Attention& op, int64_t s, int64_t head, int64_t count) {
 }  // namespace
 
 void reference(const Attention& op) {
-  check_positions(op.positions, op.S, op.cache.capacity, "cache");
+  op.part == AttentionPart::merge ? check_positions(op.positions, op.S, op.cache.capacity, "cache")
+                                  : check_places(op.positions, op.segments, op.cache, op.S);
   for (int64_t s = 0; s < op.S; ++s) {
     const int64_t count = op.positions.as<int32_t>()[s] + 1;
     for (int64_t h = 0; h < op.heads; ++h) {

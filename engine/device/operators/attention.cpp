@@ -8,7 +8,7 @@
 namespace tandem {
 
 size_t attention_scratch_bytes(int64_t S, int64_t heads, int64_t head_dim_v, int64_t capacity) {
-  const int64_t splits = (capacity + kAttentionSplit - 1) / kAttentionSplit;
+  const int64_t splits = pages_of(capacity);
   const int64_t padded = (2 + head_dim_v + 15) / 16 * 16;
   return bytes_of_floats(S * heads * splits * padded);
 }
@@ -26,6 +26,7 @@ SeenPositions Attention::seen(Past past) const {
     const double positions = (window > 0 ? std::min(half, static_cast<double>(window)) : half) * share;
     return {static_cast<double>(S) * positions, positions};
   }
+  if (segments.count > 1) return seen_by_sequences(*past);
   int64_t begin = first_seen(window, *past), end = *past + S;
   if (part == AttentionPart::splits) {
     const SplitRange splits = splits_of(*this, *past + S - 1);
@@ -40,6 +41,19 @@ SeenPositions Attention::seen(Past past) const {
   return {static_cast<double>(pairs), static_cast<double>(std::max<int64_t>(0, end - begin))};
 }
 
+// Of as many sequences as there may be, of which nothing is known but the past of the first: each has its share of the
+// tokens there, and they see what they append together.
+SeenPositions Attention::seen_by_sequences(int64_t past) const {
+  const int64_t sequences = std::min(segments.count, S);
+  Attention one = *this;
+  one.segments.count = 1;
+  one.S = (S + sequences - 1) / sequences;
+  SeenPositions sum = one.seen(past);
+  sum.pairs *= static_cast<double>(S) / static_cast<double>(one.S);
+  sum.positions *= static_cast<double>(sequences);
+  return sum;
+}
+
 double Attention::flops(Past past) const {
   if (part == AttentionPart::merge) return 2.0 * S * heads * cache.head_dim_v;
   return 2.0 * static_cast<double>(heads * (cache.head_dim + cache.head_dim_v)) * seen(past).pairs;
@@ -52,14 +66,13 @@ Attention slice_heads(const Attention& op, int64_t kv_begin, int64_t kv_end) {
                                                                std::to_string(kv_end) + " of " +
                                                                std::to_string(cache.kv_heads));
   const int64_t group = op.heads / cache.kv_heads, first = kv_begin * group;
-  const auto cached = static_cast<size_t>(kv_begin * cache.capacity) * cache.element_bytes();
   Attention slice = op;
   slice.heads = (kv_end - kv_begin) * group;
   slice.cache.kv_heads = kv_end - kv_begin;
   if (op.q) slice.q = op.q.advanced(bytes_of_floats(first * cache.head_dim));
   if (op.y) slice.y = op.y.advanced(bytes_of_floats(first * cache.head_dim_v));
-  if (op.cache.k) slice.cache.k = cache.k.advanced(cached * static_cast<size_t>(cache.head_dim));
-  if (op.cache.v) slice.cache.v = cache.v.advanced(cached * static_cast<size_t>(cache.head_dim_v));
+  if (op.cache.k) slice.cache.k = cache.k.advanced(static_cast<size_t>(kv_begin) * cache.head_bytes(cache.head_dim));
+  if (op.cache.v) slice.cache.v = cache.v.advanced(static_cast<size_t>(kv_begin) * cache.head_bytes(cache.head_dim_v));
   if (op.scratch)
     slice.scratch = op.scratch.advanced(attention_scratch_bytes(op.S, first, cache.head_dim_v, cache.capacity));
   return slice;

@@ -3,13 +3,13 @@
 #include <optional>
 #include <utility>
 
-#include "engine/device/operators/kv_cache.h"
 #include "engine/device/operators/score_rule.h"
+#include "engine/device/operators/segments.h"
 
 namespace tandem {
 
-inline constexpr int64_t kAttentionSplit = 256;  // positions of one split of the cache; part of the bit rules
-inline constexpr int64_t kAttentionShares = 16;  // what the splits of a cache can be shared out in
+inline constexpr int64_t kAttentionSplit = kCachePage;  // positions of one split of a cache; part of the bit rules
+inline constexpr int64_t kAttentionShares = 16;         // what the splits of a cache can be shared out in
 
 // An attention can be done in two steps, the first of them by several devices: each computes some of the cache's
 // splits, and what they found is merged in ascending order, as the whole does it.
@@ -35,8 +35,8 @@ struct SeenPositions {
 // Per token, head and split: the running maximum, the sum and head_dim_v accumulators, padded to whole 64-byte lines.
 size_t attention_scratch_bytes(int64_t S, int64_t heads, int64_t head_dim_v, int64_t capacity);
 
-// Causal attention over the cache: token s sees positions 0 .. positions[s], or the last `window` of them. Query head h
-// reads KV head h / (heads / kv_heads).
+// Causal attention over the cache: token s sees its sequence's positions 0 .. positions[s], or the last `window` of
+// them. Query head h reads KV head h / (heads / kv_heads).
 //   score_p = scale * (q . k_p), or what else the rule makes of it; y = sum_p softmax(score)_p * v_p, all sums f32 in
 //   an order that depends only on absolute positions.
 struct Attention {
@@ -45,8 +45,9 @@ struct Attention {
   int64_t q_stride = 0;
   Operand y;  // [S, heads * head_dim_v], stride y_stride
   int64_t y_stride = 0;
-  Operand positions;  // int32 [S], strictly ascending
+  Operand positions;  // int32 [S], strictly ascending in a segment
   KvCache cache;
+  Segments segments;
   ScoreRule score;
   bool round_f16 = false;
   Operand
@@ -65,6 +66,7 @@ struct Attention {
   }
   // What the part sees. Of a past that is not known: half of the cache's capacity, and every token all of it.
   SeenPositions seen(Past past) const;
+  SeenPositions seen_by_sequences(int64_t past) const;
   double flops(Past past) const;
 
   // A share of the splits writes some of scratch and the rest keeps its values, so that is read too.
@@ -80,19 +82,20 @@ struct Attention {
     auto scratch = whole(op.scratch, scratch_use, Role::scratch,
                          attention_scratch_bytes(op.S, op.heads, cache.head_dim_v, cache.capacity));
     scratch.token_bytes = attention_scratch_bytes(1, op.heads, cache.head_dim_v, cache.capacity);
-    return std::array{
-        rows_of(op.q, Use::read, op.S, op.heads * cache.head_dim, op.q_stride).only_if(!merges),
-        ids_of(op.positions, Use::read, op.S),
-        cache_of(cache.k, cache, Use::read, cache.k_bytes(), cache.head_dim, positions).only_if(!merges),
-        cache_of(cache.v, cache, Use::read, cache.v_bytes(), cache.head_dim_v, positions).only_if(!merges),
-        rows_of(op.y, Use::write, op.S, width_v, op.y_stride).only_if(!splits),
-        std::move(scratch).moving(kept, kept * sizeof(float)).only_if(merges || splits || op.scratch)};
+    return std::array{rows_of(op.q, Use::read, op.S, op.heads * cache.head_dim, op.q_stride).only_if(!merges),
+                      ids_of(op.positions, Use::read, op.S),
+                      begins_of(op.segments.begins, op.segments).only_if(op.segments.count > 1 && !merges),
+                      table_of(op.segments.pages, op.segments, cache).only_if(!merges),
+                      cache_of(cache.k, cache, Use::read, cache.head_dim, positions).only_if(!merges),
+                      cache_of(cache.v, cache, Use::read, cache.head_dim_v, positions).only_if(!merges),
+                      rows_of(op.y, Use::write, op.S, width_v, op.y_stride).only_if(!splits),
+                      std::move(scratch).moving(kept, kept * sizeof(float)).only_if(merges || splits || op.scratch)};
   }
 };
 
-// The splits [begin, end) that part `splits` computes when the batch's last token is at `last`: of the n splits that it
-// sees those from n * share_begin / kAttentionShares to n * share_end / kAttentionShares, rounded down. Positions are
-// known only when the operator runs, so a share stays the same as the context grows.
+// The splits [begin, end) that part `splits` computes of a segment whose last token is at `last`: of the n splits that
+// it sees those from n * share_begin / kAttentionShares to n * share_end / kAttentionShares, rounded down. Positions
+// are known only when the operator runs, so a share stays the same as the context grows.
 struct SplitRange {
   int64_t begin = 0, end = 0;
 };

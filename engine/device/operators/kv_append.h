@@ -1,16 +1,18 @@
 #pragma once
 
-#include "engine/device/operators/kv_cache.h"
+#include "engine/device/operators/segments.h"
 
 namespace tandem {
 
-// Writes token s's k and v (rounded to the cache's type) to position positions[s], and nothing else of the cache.
+// Writes token s's k and v (rounded to the cache's type) to position positions[s] of its sequence, and nothing else of
+// the cache.
 struct KvAppend {
   int64_t S = 0;
   Operand k, v;  // [S, kv_heads * head_dim], strides k_stride, v_stride
   int64_t k_stride = 0, v_stride = 0;
-  Operand positions;  // int32 [S], strictly ascending
+  Operand positions;  // int32 [S], strictly ascending in a segment
   KvCache cache;
+  Segments segments;
 
   bool operator==(const KvAppend&) const = default;
   const char* kind() const { return "kv_append"; }
@@ -24,8 +26,10 @@ struct KvAppend {
     return std::array{rows_of(op.k, Use::read, op.S, cache.kv_heads * cache.head_dim, op.k_stride),
                       rows_of(op.v, Use::read, op.S, cache.kv_heads * cache.head_dim_v, op.v_stride),
                       ids_of(op.positions, Use::read, op.S),
-                      cache_of(cache.k, cache, Use::update, cache.k_bytes(), cache.head_dim, positions),
-                      cache_of(cache.v, cache, Use::update, cache.v_bytes(), cache.head_dim_v, positions)};
+                      begins_of(op.segments.begins, op.segments),
+                      table_of(op.segments.pages, op.segments, cache),
+                      cache_of(cache.k, cache, Use::update, cache.head_dim, positions),
+                      cache_of(cache.v, cache, Use::update, cache.head_dim_v, positions)};
   }
 };
 

@@ -85,6 +85,13 @@ View<Place> ids_of(Place& place, Use use, int64_t S, int64_t each = 1) {
           static_cast<double>(S * each)};
 }
 
+// int32 [count] that all tokens share.
+template <typename Place>
+View<Place> ids_of_all(Place& place, int64_t count) {
+  const auto bytes = static_cast<size_t>(count) * sizeof(int32_t);
+  return {&place, Use::read, Role::ids, 1, bytes, bytes, 0, 0, static_cast<double>(bytes), static_cast<double>(count)};
+}
+
 // One run of bytes that all tokens share.
 template <typename Place>
 View<Place> whole(Place& place, Use use, Role role, size_t bytes) {

@@ -6,6 +6,11 @@
 namespace tandem::testing {
 namespace {
 
+// The tokens of one more sequence in the batch.
+struct Part {
+  int64_t S, first;
+};
+
 struct Shape {
   int64_t S, first;  // positions first .. first + S - 1
   int64_t heads, kv_heads, head_dim, head_dim_v, capacity;
@@ -13,6 +18,18 @@ struct Shape {
   bool round;
   int64_t window = 0;
   float cap = 0;
+  std::vector<Part> others{};
+
+  std::vector<Part> parts() const {
+    std::vector<Part> all{{S, first}};
+    all.insert(all.end(), others.begin(), others.end());
+    return all;
+  }
+  int64_t tokens() const {
+    int64_t sum = 0;
+    for (const Part& part : parts()) sum += part.S;
+    return sum;
+  }
 };
 
 constexpr float kKeyMagnitude = 1.5f, kQueryMagnitude = 2.0f, kValueMagnitude = 1.0f;
@@ -23,7 +40,8 @@ std::string name_of(const char* op, const Shape& shape) {
          std::to_string(shape.kv_heads) + " dim=" + std::to_string(shape.head_dim) + "/" +
          std::to_string(shape.head_dim_v) + (shape.round ? " rounded" : "") +
          (shape.window > 0 ? " window=" + std::to_string(shape.window) : "") +
-         (shape.cap > 0 ? " cap=" + std::to_string(shape.cap) : "");
+         (shape.cap > 0 ? " cap=" + std::to_string(shape.cap) : "") +
+         (shape.others.empty() ? "" : " sequences=" + std::to_string(shape.others.size() + 1));
 }
 
 template <typename T>
@@ -34,23 +52,41 @@ void put(const Operand& operand, int64_t index, float value) {
     operand.as<float>()[index] = value;
 }
 
-// Fills the positions 0 .. count-1; the others keep the NaN fill, so that a kernel that lets them in is caught.
+// Fills the positions 0 .. count-1 of a segment; the others keep the NaN fill, so that a kernel that lets them in is
+// caught.
 template <typename T>
-void fill(const KvCache& cache, int64_t count, std::mt19937& random) {
+void fill(const KvCache& cache, const Segments& segments, int64_t segment, int64_t count, std::mt19937& random) {
   for (int64_t h = 0; h < cache.kv_heads; ++h)
     for (int64_t p = 0; p < count; ++p) {
+      const int64_t cell = cell_of(segments, cache, segment, p);
       const auto keys = random_floats(random, cache.head_dim, kKeyMagnitude);
-      for (int64_t d = 0; d < cache.head_dim; ++d)
-        put<T>(cache.k, ((h * (cache.capacity / 16) + p / 16) * cache.head_dim + d) * 16 + p % 16, keys[d]);
+      for (int64_t d = 0; d < cache.head_dim; ++d) put<T>(cache.k, cache.k_index(cell, h, d), keys[d]);
       const auto values = random_floats(random, cache.head_dim_v, kValueMagnitude);
-      for (int64_t d = 0; d < cache.head_dim_v; ++d)
-        put<T>(cache.v, (h * cache.capacity + p) * cache.head_dim_v + d, values[d]);
+      for (int64_t d = 0; d < cache.head_dim_v; ++d) put<T>(cache.v, cache.v_index(cell, h, d), values[d]);
     }
+}
+
+// Pages lie in falling order and in turns with those of the other sequences, behind one that nobody has.
+Segments make_segments(CaseMemory& memory, const Shape& shape) {
+  const std::vector<Part> parts = shape.parts();
+  const auto count = static_cast<int64_t>(parts.size()), each = pages_of(shape.capacity);
+  std::vector<int32_t> begins{0}, pages;
+  for (int64_t i = 0; i < count; ++i) {
+    begins.push_back(begins.back() + static_cast<int32_t>(parts[i].S));
+    for (int64_t page = 0; page < each; ++page)
+      pages.push_back(static_cast<int32_t>(1 + (each - 1 - page) * count + i));
+  }
+  Segments segments;
+  segments.count = count;
+  if (count > 1) segments.begins = memory.ids(begins, "begins");
+  segments.pages = memory.ids(pages, "pages");
+  return segments;
 }
 
 // In activations, not device_local: here the host fills and reads the cache as well.
 KvCache make_cache(CaseMemory& memory, const Shape& shape) {
-  KvCache cache{shape.type, shape.kv_heads, shape.head_dim, shape.head_dim_v, shape.capacity, {}, {}};
+  const int64_t pages = 1 + static_cast<int64_t>(shape.parts().size()) * pages_of(shape.capacity);
+  KvCache cache = kv_cache(shape.type, shape.kv_heads, shape.head_dim, shape.head_dim_v, shape.capacity, pages);
   cache.k = memory.take(cache.k_bytes(), sync::SlotUse::activations, true, "cache k");
   cache.v = memory.take(cache.v_bytes(), sync::SlotUse::activations, true, "cache v");
   return cache;
@@ -58,25 +94,32 @@ KvCache make_cache(CaseMemory& memory, const Shape& shape) {
 
 std::vector<int32_t> positions_of(const Shape& shape) {
   std::vector<int32_t> positions;
-  for (int64_t s = 0; s < shape.S; ++s) positions.push_back(static_cast<int32_t>(shape.first + s));
+  for (const Part& part : shape.parts())
+    for (int64_t s = 0; s < part.S; ++s) positions.push_back(static_cast<int32_t>(part.first + s));
   return positions;
 }
 
 BuiltCase build_attention(CaseMemory& memory, const Shape& shape) {
   std::mt19937 random(static_cast<uint32_t>(shape.first * 7 + shape.S));
   Attention op;
-  op.S = shape.S, op.heads = shape.heads, op.round_f16 = shape.round;
+  op.S = shape.tokens(), op.heads = shape.heads, op.round_f16 = shape.round;
   op.score = {1.0f / std::sqrt(static_cast<float>(shape.head_dim)), shape.cap};
   op.window = shape.window;
   op.cache = make_cache(memory, shape);
-  const int64_t count = shape.first + shape.S;
-  shape.type == KvType::f16 ? fill<uint16_t>(op.cache, count, random) : fill<float>(op.cache, count, random);
+  op.segments = make_segments(memory, shape);
+  int64_t count = 0, segment = 0;  // the most positions that a token sees
+  for (const Part& part : shape.parts()) {
+    const int64_t seen = part.first + part.S;
+    shape.type == KvType::f16 ? fill<uint16_t>(op.cache, op.segments, segment++, seen, random)
+                              : fill<float>(op.cache, op.segments, segment++, seen, random);
+    count = std::max(count, seen);
+  }
   const int64_t q_width = shape.heads * shape.head_dim, y_width = shape.heads * shape.head_dim_v;
   op.q_stride = q_width + 5, op.y_stride = y_width + 3;
-  op.q = memory.matrix(random_floats(random, shape.S * q_width, kQueryMagnitude), q_width, op.q_stride, "q");
-  op.y = memory.empty_matrix(shape.S, y_width, op.y_stride, "y");
+  op.q = memory.matrix(random_floats(random, op.S * q_width, kQueryMagnitude), q_width, op.q_stride, "q");
+  op.y = memory.empty_matrix(op.S, y_width, op.y_stride, "y");
   op.positions = memory.ids(positions_of(shape), "positions");
-  op.scratch = memory.take(attention_scratch_bytes(shape.S, shape.heads, shape.head_dim_v, shape.capacity),
+  op.scratch = memory.take(attention_scratch_bytes(op.S, shape.heads, shape.head_dim_v, shape.capacity),
                            sync::SlotUse::device_local, true, "scratch");
   // A score is off by d + 1 roundings of at most scale * d * |q| * |k|, so a weight by that factor; softmax, the sum
   // over the positions and the quotient add count + 30 roundings. All weights are positive and sum to one, so the value
@@ -89,18 +132,19 @@ BuiltCase build_attention(CaseMemory& memory, const Shape& shape) {
   const auto tolerance = [=, round = shape.round](int64_t, int64_t, double expected, bool) {
     return bound + (round ? std::fabs(expected) * kHalfStep + 0x1p-24 : 0);
   };
-  return {{"attention", op}, {{"y", op.y, shape.S, y_width, op.y_stride, ElementType::f32, tolerance}}};
+  return {{"attention", op}, {{"y", op.y, op.S, y_width, op.y_stride, ElementType::f32, tolerance}}};
 }
 
 BuiltCase build_append(CaseMemory& memory, const Shape& shape) {
   std::mt19937 random(static_cast<uint32_t>(shape.first + shape.S));
   KvAppend op;
-  op.S = shape.S;
+  op.S = shape.tokens();
   op.cache = make_cache(memory, shape);
+  op.segments = make_segments(memory, shape);
   const int64_t k_width = shape.kv_heads * shape.head_dim, v_width = shape.kv_heads * shape.head_dim_v;
   op.k_stride = k_width + 3, op.v_stride = v_width + 7;
-  op.k = memory.matrix(random_floats(random, shape.S * k_width, 3.0f), k_width, op.k_stride, "k");
-  op.v = memory.matrix(random_floats(random, shape.S * v_width, 3.0f), v_width, op.v_stride, "v");
+  op.k = memory.matrix(random_floats(random, op.S * k_width, 3.0f), k_width, op.k_stride, "k");
+  op.v = memory.matrix(random_floats(random, op.S * v_width, 3.0f), v_width, op.v_stride, "v");
   op.positions = memory.ids(positions_of(shape), "positions");
   const auto k_bytes = static_cast<int64_t>(op.cache.k_bytes()), v_bytes = static_cast<int64_t>(op.cache.v_bytes());
   return {{"kv_append", op},
@@ -145,7 +189,12 @@ std::vector<OpCase> attention_cases() {
                                  {70, 480, 4, 1, 32, 20, 640, type, false, 256, 1.5f},
                                  // Latent attention: keys are values and 64 elements more, one head for all queries.
                                  {1, 300, 6, 1, 576, 512, 320, type, false},
-                                 {3, 254, 4, 1, 576, 512, 320, type, true}});
+                                 {3, 254, 4, 1, 576, 512, 320, type, true},
+                                 // Several sequences: one token each, deep and shallow; pieces beside single tokens;
+                                 // one that has no token.
+                                 {1, 0, 3, 1, 64, 64, 640, type, false, 0, 0, {{1, 600}, {1, 255}, {1, 256}}},
+                                 {33, 240, 9, 3, 64, 64, 512, type, true, 0, 0, {{1, 300}, {0, 0}, {7, 0}, {5, 254}}},
+                                 {2, 500, 4, 2, 48, 20, 640, type, false, 190, 2.0f, {{3, 17}, {1, 639}}}});
   }
   std::vector<OpCase> cases;
   for (const Shape& shape : shapes)
@@ -161,7 +210,8 @@ std::vector<OpCase> kv_append_cases() {
          {Shape{1, 0, 0, 1, 64, 64, 64, type, false}, Shape{1, 63, 0, 3, 80, 80, 64, type, false},
           Shape{7, 13, 0, 3, 64, 64, 64, type, false}, Shape{33, 15, 0, 2, 20, 36, 128, type, false},
           Shape{5, 13, 0, 3, 17, 33, 64, type, false}, Shape{64, 64, 0, 4, 128, 128, 128, type, false},
-          Shape{3, 15, 0, 1, 576, 512, 64, type, false}})
+          Shape{3, 15, 0, 1, 576, 512, 64, type, false},
+          Shape{3, 254, 0, 2, 20, 36, 320, type, false, 0, 0, {{1, 0}, {0, 0}, {9, 250}, {1, 319}}}})
       cases.push_back(
           {name_of("kv_append", shape), [shape](CaseMemory& memory) { return build_append(memory, shape); }});
   return cases;

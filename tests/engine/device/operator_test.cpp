@@ -15,6 +15,10 @@ struct OperatorTest : ::testing::Test {
   sync::Pool pool;
   sync::Slot& slot = pool.acquire(1 << 20, sync::SlotUse::activations, "operator test");
   Operand at(size_t bytes) const { return {&slot, bytes}; }
+  KvCache cache_at(KvCache cache, size_t k, size_t v) const {
+    cache.k = at(k), cache.v = at(v);
+    return cache;
+  }
 
   MatMul matmul() const {
     MatMul op;
@@ -74,7 +78,8 @@ TEST_F(OperatorTest, a_token_slice_of_attention_has_its_own_scratch_and_position
   Attention op;
   op.S = 4, op.heads = 6, op.q = at(0), op.q_stride = 6 * 32, op.y = at(8192), op.y_stride = 6 * 32;
   op.positions = at(16384), op.scratch = at(32768);
-  op.cache = {KvType::f16, 2, 32, 32, 512, at(65536), at(131072)};
+  op.cache = cache_at(kv_cache(KvType::f16, 2, 32, 32, 512), 65536, 131072);
+  op.segments.pages = at(24576);
   const Operator part = slice_tokens({"a", op}, 1, 4);
   const auto& slice = std::get<Attention>(part.body);
   EXPECT_EQ(slice.positions.offset_bytes, 16384u + 4);
@@ -83,8 +88,9 @@ TEST_F(OperatorTest, a_token_slice_of_attention_has_its_own_scratch_and_position
 }
 
 Attention attention_of(const OperatorTest& test) {
-  const KvCache cache{KvType::f16, 3, 16, 20, 512, test.at(131072), test.at(262144)};
-  return {5, 6, test.at(0), 112, test.at(4096), 144, test.at(8192), cache, {1}, false, test.at(32768)};
+  const KvCache cache = test.cache_at(kv_cache(KvType::f16, 3, 16, 20, 512), 131072, 262144);
+  const Segments segments{1, 0, {}, test.at(12288)};
+  return {5, 6, test.at(0), 112, test.at(4096), 144, test.at(8192), cache, segments, {1}, false, test.at(32768)};
 }
 
 TEST_F(OperatorTest, a_head_slice_advances_what_belongs_to_heads) {
@@ -197,8 +203,9 @@ std::map<size_t, int> touched(const std::vector<Region>& regions) {
 // What is written of each kind of operator, for each token a place of its own.
 TEST_F(OperatorTest, token_slices_of_every_kind_write_each_byte_of_the_whole_once) {
   RmsNorm norm{5, 2, 16, at(0), at(4096), 40, 48, at(8192), 32, at(12288)};
-  const KvCache cache{KvType::f16, 2, 16, 16, 64, at(65536), at(131072)};
-  Attention attention{5, 2, at(0), 32, at(4096), 40, at(8192), cache, {1}, false, at(32768)};
+  const KvCache cache = cache_at(kv_cache(KvType::f16, 2, 16, 16, 64), 65536, 131072);
+  const Segments segments{1, 0, {}, at(12288)};
+  Attention attention{5, 2, at(0), 32, at(4096), 40, at(8192), cache, segments, {1}, false, at(32768)};
   const std::vector<Operator> all = {
       {"matmul", matmul()},
       {"embed", Embed{5, 16, matmul().w, at(0), at(4096)}},
@@ -232,7 +239,8 @@ TEST_F(OperatorTest, head_slices_of_an_attention_touch_each_byte_of_the_whole) {
   for (const Region& region : reads(second)) read.push_back(region);
   EXPECT_EQ(touched(written), touched(writes({"w", whole})));
   auto expected = touched(reads({"w", whole}));
-  for (size_t byte = 8192; byte < 8192 + 5 * 4; ++byte) ++expected[byte];  // both read the positions
+  for (size_t byte = 8192; byte < 8192 + 5 * 4; ++byte) ++expected[byte];    // both read the positions
+  for (size_t byte = 12288; byte < 12288 + 2 * 4; ++byte) ++expected[byte];  // and the table of two pages
   EXPECT_EQ(touched(read), expected);
 }
 

@@ -211,12 +211,33 @@ TEST(Activations, number_the_tokens_of_a_pass_from_its_first_position) {
   EXPECT_THAT(std::span(buffers.positions.as<int32_t>(), 3), ElementsAre(7, 8, 9));
 }
 
+TEST(Activations, say_where_the_runs_of_a_pass_begin_and_have_their_pages) {
+  const Model model = two_layers();
+  sync::Pool pool;
+  ActivationSizes sizes{8, 8, 512, 512, KvType::f16};
+  sizes.segments = 4, sizes.pages = 9;
+  const Activations buffers(model.config, sizes, &pool);
+  EXPECT_EQ(buffers.caches[0].pages, 9);
+  const std::vector<int32_t> first{5}, second{7, 3};
+  write_runs(buffers, std::vector<TokenRun>{{2, 10, first}, {3, 255, second}}, 4);
+  EXPECT_THAT(std::span(buffers.positions.as<int32_t>(), 5), ElementsAre(10, 11, 255, 256, 257));
+  EXPECT_THAT(std::span(buffers.segments.begins.as<int32_t>(), 5), ElementsAre(0, 2, 5, 5, 5));
+  const auto* pages = buffers.segments.pages.as<int32_t>();
+  EXPECT_EQ(pages[0], 5);
+  EXPECT_THAT(std::span(pages + 2, 2), ElementsAre(7, 3));
+  EXPECT_THROW(write_runs(buffers, std::vector<TokenRun>{{2, 255, first}}, 4), Error) << "its second page is missing";
+  EXPECT_THROW(write_runs(buffers, std::vector<TokenRun>{{9, 0, first}}, 1), Error) << "too many tokens";
+  write_positions(buffers, 3, 2);
+  EXPECT_THAT(std::span(pages, 2), ElementsAre(0, 1)) << "one sequence has the first pages";
+}
+
 TEST(Decoder, refuses_more_tokens_than_its_buffers_hold) {
   const Model model = two_layers();
   const Activations buffers(model.config, {8, 1, 64, 64, KvType::f16}, nullptr);
   EXPECT_THROW(build_decoder(model, buffers, {9, 1}, {}), Error);
   EXPECT_THROW(build_decoder(model, buffers, {8, 2}, {}), Error);
   EXPECT_THROW(build_decoder(model, buffers, {0, 0}, {}), Error);
+  EXPECT_THROW(build_decoder(model, buffers, {2, 1, 2}, {}), Error) << "segments";
 }
 
 }  // namespace

@@ -135,10 +135,10 @@ TEST_F(Profiling, tells_attention_with_other_heads_apart) {
   many.heads = 8;
   many.positions = slot(1);
   many.positions.as<int32_t>()[0] = 100;
-  many.cache = {KvType::f16, 8, 64, 64, 256, {}, {}};
+  many.cache = kv_cache(KvType::f16, 8, 64, 64, 256);
   Attention wide = many;
-  wide.heads = wide.cache.kv_heads = 4;
-  wide.cache.head_dim = wide.cache.head_dim_v = 128;
+  wide.heads = 4;
+  wide.cache = kv_cache(KvType::f16, 4, 128, 128, 256);
   EXPECT_EQ(work({"many", many}).flops, work({"wide", wide}).flops);
   EXPECT_EQ(work({"many", many}).bytes, work({"wide", wide}).bytes);
   EXPECT_NE(Measurer::other_key(*devices_[0], {"many", many}), Measurer::other_key(*devices_[0], {"wide", wide}));

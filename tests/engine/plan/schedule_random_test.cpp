@@ -39,7 +39,7 @@ void add(Touched& to, const Region& region) {
 // attention reads every position up to its last token's.
 constexpr int64_t kHeads = 2, kHeadDim = 16, kCapacity = 64;
 void add_positions(Touched& to, const KvCache& cache, size_t begin, size_t end) {
-  const size_t first = cache.k.offset_bytes / (kCapacity * kHeadDim * sizeof(uint16_t));
+  const size_t first = cache.k.offset_bytes / cache.head_bytes(kHeadDim);
   for (size_t head = first; head < first + static_cast<size_t>(cache.kv_heads); ++head) {
     for (size_t position = begin; position < end; ++position) {
       to[cache.k.slot].set(head * kCapacity + position);
@@ -134,12 +134,13 @@ class RandomSchedule : public ::testing::Test {
   RandomSchedule() {
     for (int i = 0; i < 3; ++i) matrices_.push_back(slot(kTokens * kWidth * 4));
     for (int64_t i = 0; i < 2; ++i) {
-      KvCache cache{KvType::f16, kHeads, kHeadDim, kHeadDim, kCapacity, {}, {}};
+      KvCache cache = kv_cache(KvType::f16, kHeads, kHeadDim, kHeadDim, kCapacity);
       cache.k = slot(static_cast<int64_t>(cache.k_bytes()));
       cache.v = slot(static_cast<int64_t>(cache.v_bytes()));
       caches_.push_back(cache);
     }
     positions_ = slot(kTokens * 4);
+    segments_.pages = slot(4);
     scratch_ = slot(static_cast<int64_t>(attention_scratch_bytes(kTokens, 2 * kHeads, kHeadDim, kCapacity)));
     weights_ = {&pool_.acquire(packed_bytes(kFormat, kWidth, kWidth), sync::SlotUse::weights, "w"), 0};
   }
@@ -173,11 +174,12 @@ class RandomSchedule : public ::testing::Test {
         return Softmax{kTokens, width, columns(width), kWidth};
       case 4: {
         const KvCache& cache = caches_[static_cast<size_t>(below(2))];
-        return KvAppend{kTokens, columns(32), columns(32), kWidth, kWidth, positions_, cache};
+        return KvAppend{kTokens, columns(32), columns(32), kWidth, kWidth, positions_, cache, segments_};
       }
       case 5: {
         const KvCache& cache = caches_[static_cast<size_t>(below(2))];
-        return Attention{kTokens, 4, columns(64), kWidth, columns(64), kWidth, positions_, cache, {1}, false, scratch_};
+        return Attention{kTokens,    4,     columns(64), kWidth, columns(64), kWidth,
+                         positions_, cache, segments_,   {1},    false,       scratch_};
       }
       default:
         return MatMul{kTokens,  kWidth,   0,      kWidth, {kFormat, kWidth, kWidth, weights_},
@@ -243,6 +245,7 @@ class RandomSchedule : public ::testing::Test {
   std::vector<Operand> matrices_;
   std::vector<KvCache> caches_;
   Operand positions_, weights_, scratch_;
+  Segments segments_;
   std::mt19937 random_{20261122};
 };
 

@@ -41,14 +41,14 @@ class Schedule : public ::testing::Test {
   }
   // A cache of 64 positions of one head, and tokens [begin, end) of a batch of 32.
   KvCache cache() {
-    KvCache cache{KvType::f16, 1, 16, 16, 64, {}, {}};
+    KvCache cache = kv_cache(KvType::f16, 1, 16, 16, 64);
     cache.k = {&pool_.acquire(cache.k_bytes(), sync::SlotUse::device_local, "k"), 0};
     cache.v = {&pool_.acquire(cache.v_bytes(), sync::SlotUse::device_local, "v"), 0};
     return cache;
   }
   static Operator append(const char* name, const KvCache& cache, const Matrix& kv, const Matrix& positions,
                          int64_t begin, int64_t end) {
-    const KvAppend op{32, kv.at, kv.at.advanced(64), 32, 32, positions.at, cache};
+    const KvAppend op{32, kv.at, kv.at.advanced(64), 32, 32, positions.at, cache, {}};
     return slice_tokens({name, op}, begin, end);
   }
   static Operator attend(const char* name, const KvCache& cache, const Matrix& q, const Matrix& y,

@@ -43,6 +43,9 @@ class SharedAttention : public ::testing::Test {
     std::uniform_real_distribution<float> value(-1, 1);
     for (sync::Slot* slot : {&q_, &kv_})
       for (size_t i = 0; i < slot->size_bytes() / 4; ++i) slot->as<float>()[i] = 2 * value(random);
+    cache_.k = {&slot(cache_.k_bytes(), "k"), 0}, cache_.v = {&slot(cache_.v_bytes(), "v"), 0};
+    for (int64_t page = 0; page < cache_.pages; ++page)  // in falling order
+      pages_.as<int32_t>()[page] = static_cast<int32_t>(cache_.pages - 1 - page);
     for (const Operand& cached : {cache_.k, cache_.v})
       for (size_t i = 0; i < cache_.k_bytes() / 2; ++i) cached.as<uint16_t>()[i] = float_to_half(value(random));
   }
@@ -56,6 +59,7 @@ class SharedAttention : public ::testing::Test {
     op.q_stride = op.y_stride = kHeads * kHeadDim;
     op.positions = {&positions_, 0};
     op.cache = cache_;
+    op.segments = segments();
     op.score.scale = 0.125f;
     op.round_f16 = true;
     op.scratch = {&scratch_, 0};
@@ -65,12 +69,17 @@ class SharedAttention : public ::testing::Test {
   std::vector<Placed> appended(int64_t S) {
     const Operand kv{&kv_, 0};
     const int64_t width = kKvHeads * kHeadDim;
-    return {
-        {kGpu,
-         {"append",
-          KvAppend{
-              S, kv, kv.advanced(static_cast<size_t>(width) * 4), 2 * width, 2 * width, {&positions_, 0}, cache_}}}};
+    return {{kGpu,
+             {"append", KvAppend{S,
+                                 kv,
+                                 kv.advanced(static_cast<size_t>(width) * 4),
+                                 2 * width,
+                                 2 * width,
+                                 {&positions_, 0},
+                                 cache_,
+                                 segments()}}}};
   }
+  Segments segments() { return {1, 0, {}, {&pages_, 0}}; }
   std::unique_ptr<PreparedPlan> prepare(std::span<const Placed> placed) {
     return executor_->prepare(schedule("parts", {"opencl:0", "npu:0", "host"}, {placed.begin(), placed.end()}));
   }
@@ -89,13 +98,8 @@ class SharedAttention : public ::testing::Test {
   sync::Slot& kv_ = slot(kMostTokens * 2 * kKvHeads * kHeadDim * 4, "kv");
   sync::Slot& positions_ = slot(kMostTokens * 4, "positions");
   sync::Slot& scratch_ = slot(attention_scratch_bytes(kMostTokens, kHeads, kHeadDim, kCapacity), "scratch");
-  KvCache cache_{KvType::f16,
-                 kKvHeads,
-                 kHeadDim,
-                 kHeadDim,
-                 kCapacity,
-                 {&slot(kKvHeads * kCapacity * kHeadDim * 2, "k"), 0},
-                 {&slot(kKvHeads * kCapacity * kHeadDim * 2, "v"), 0}};
+  KvCache cache_ = kv_cache(KvType::f16, kKvHeads, kHeadDim, kHeadDim, kCapacity);
+  sync::Slot& pages_ = slot(static_cast<size_t>(cache_.pages) * 4, "pages");
   std::unique_ptr<Device> gpu_, npu_, host_;
   std::unique_ptr<Executor> executor_;
 };

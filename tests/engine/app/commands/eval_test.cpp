@@ -2,6 +2,7 @@
 // bit.
 #include <bit>
 #include <cmath>
+#include <sstream>
 
 #include "tests/engine/app/commands/trace.h"
 #include "tests/engine/app/commands/whole.h"
@@ -202,6 +203,38 @@ TEST_F(Eval, maps_the_packed_weights_that_a_first_run_has_kept) {
   fs::resize_file(kept, bytes);  // zeros
   EXPECT_NE(eval({"--pack-cache"}).first, expected);
   EXPECT_EQ(eval({}).first, expected);
+}
+
+// Texts that share passes have the perplexity that each has alone, bit for bit: each is longer than a piece here.
+TEST_F(Eval, of_many_texts_gives_the_perplexity_of_each) {
+  const std::vector<std::string> texts = {golden("lily").at("prompt"), golden("story").at("prompt"), "The dog ran."};
+  std::vector<json> alone;
+  for (const std::string& text : texts)
+    alone.push_back(json_of(Arguments{"eval", "-m", stories(), "-p", text, "--perplexity"} + on_host()));
+  std::string lines;
+  for (const std::string& text : texts) lines += json({{"prompt", text}}).dump() + "\n";
+  lines += "[]\n";
+  const auto expect = [&](const Ended& ended, const char* key, int failed) {
+    EXPECT_EQ(ended.status, failed > 0 ? 1 : 0) << ended.err;
+    std::istringstream in(ended.out);
+    size_t i = 0;
+    for (std::string line; std::getline(in, line); ++i) {
+      const json answer = json::parse(line);
+      ASSERT_TRUE(answer.contains(key)) << line;
+      if (i >= texts.size()) continue;
+      for (const char* figure : {"n_tokens", "perplexity", "mean_nll", "nll_tokens"})
+        EXPECT_EQ(answer.at(figure), alone[i].at(figure)) << figure << " of " << texts[i];
+    }
+    EXPECT_EQ(i, texts.size() + static_cast<size_t>(failed));
+  };
+  const Arguments eval = Arguments{"eval", "-m", stories()} + on_host() + Arguments{"--chunk", "8"};
+  expect(tandem(eval + Arguments{"--jsonl", folder_.write("lines", lines), "-np", "2"}), "line", 1);
+  Arguments files = eval;
+  for (size_t i = 0; i < texts.size(); ++i)
+    files = files + Arguments{"-f", folder_.write("text" + std::to_string(i), texts[i])};
+  expect(tandem(files), "file", 0);
+  expect(tandem(files + Arguments{"--parallel", "1", "--unordered"}), "file", 0);
+  EXPECT_EQ(tandem(files + Arguments{"--logits", folder_.file("logits")}).status, 2);
 }
 
 TEST_F(Eval, leaves_no_file_when_it_fails) {

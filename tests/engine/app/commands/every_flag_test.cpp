@@ -17,7 +17,7 @@ const std::map<std::string, std::vector<std::string>> kTestsOf = {
     {"devices", {"info"}},
     {"info", {"info"}},
     {"plan", {"plan", "moe_plans"}},
-    {"bench", {"bench", "moe_plans"}},
+    {"bench", {"bench", "bench_parallel", "moe_plans"}},
     {"profile", {"measuring"}},
     {"calibrate", {"measuring"}},
     {"calibrate-moe", {"expert_use"}},

@@ -114,7 +114,7 @@ TEST_F(RunLines, that_are_broken_are_told_by_their_number_and_the_rest_goes_on) 
     EXPECT_THAT(message, HasSubstr(broken[i / 2].second));
     EXPECT_THAT(ended.err, HasSubstr("line " + std::to_string(i + 1) + " of"));
   }
-  EXPECT_THAT(ended.err, HasSubstr(std::to_string(broken.size()) + " lines failed"));
+  EXPECT_THAT(ended.err, HasSubstr(std::to_string(broken.size()) + " failed;"));
 }
 
 TEST_F(RunLines, from_standard_input_are_answered_before_the_next_one_is_there) {
@@ -126,6 +126,39 @@ TEST_F(RunLines, from_standard_input_are_answered_before_the_next_one_is_there) 
   const Ended ended = child.wait();
   EXPECT_EQ(ended.status, 1) << "the second line is cut off";
   EXPECT_EQ(answers_in(ended.out).size(), 2u);
+}
+
+// A long text and short ones behind it: with two at a time the short ones end first.
+TEST_F(RunLines, are_answered_in_their_order_or_as_they_end) {
+  const std::string prompt = golden("lily").at("prompt");
+  std::string content = as_line({{"prompt", prompt}, {"n_predict", 30}});
+  for (const char* other : {"The", "A dog"}) content += as_line({{"prompt", other}, {"n_predict", 2}});
+  const auto order = [&](const Arguments& how) {
+    std::vector<int> numbers;
+    const Ended ended = lines(content, on_host() + Arguments{"--ignore-eos"} + how);
+    for (const json& answer : answers_in(ended.out)) numbers.push_back(answer.at("line"));
+    return numbers;
+  };
+  EXPECT_THAT(order({"--parallel", "2"}), ::testing::ElementsAre(1, 2, 3));
+  EXPECT_THAT(order({"-np", "2", "--unordered"}), ::testing::ElementsAre(2, 3, 1));
+  EXPECT_THAT(order({"-np", "1", "--unordered"}), ::testing::ElementsAre(1, 2, 3)) << "one after another";
+}
+
+TEST_F(RunLines, may_be_files_of_their_own) {
+  const std::string lily = golden("lily").at("prompt"), story = golden("story").at("prompt");
+  const std::string first = folder_.write("lily.txt", lily), missing = folder_.file("missing.txt"),
+                    last = folder_.write("story.txt", story);
+  const Arguments how = on_host() + Arguments{"-n", "5"};
+  const Ended ended = tandem(Arguments{"run", "-m", stories(), "-f", first, "-f", missing, "--file", last} + how);
+  EXPECT_EQ(ended.status, 1) << "one cannot be read";
+  const std::vector<json> answers = answers_in(ended.out);
+  ASSERT_EQ(answers.size(), 3u) << ended.out;
+  EXPECT_EQ(answers[0].at("file"), first);
+  EXPECT_EQ(answers[0].at("ids"), alone(lily, how));
+  EXPECT_EQ(answers[1].at("file"), missing);
+  EXPECT_THAT(answers[1].at("error").at("message").get<std::string>(), HasSubstr("cannot read the file"));
+  EXPECT_EQ(answers[2].at("ids"), alone(story, how));
+  EXPECT_EQ(tandem({"run", "-m", stories(), "-f", first, "-f", last, "--soc", "snapdragon-8gen3"}).status, 2);
 }
 
 TEST_F(RunLines, are_one_text_beside_no_other) {

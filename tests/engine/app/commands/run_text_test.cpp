@@ -67,6 +67,27 @@ TEST_F(RunText, continues_a_file_or_standard_input_byte_for_byte) {
       << "the last newline counts";
 }
 
+TEST_F(RunText, goes_on_from_a_saved_state_with_the_text_of_one_run) {
+  const Folder folder;
+  const std::string prompt = golden("lily").at("prompt"), state = folder.file("lily.state");
+  const Arguments run = Arguments{"run", "-m", stories(), "-n", "12"} + on_host();
+  const json whole = json_of(run + Arguments{"-p", prompt, "--save-state", state});
+  const std::string longer = prompt + whole.at("text").get<std::string>();
+  const json expected = json_of(run + Arguments{"-p", longer});
+  const json found = json_of(run + Arguments{"-p", longer, "--load-state", state});
+  EXPECT_EQ(found.at("ids"), expected.at("ids"));
+  const int64_t kept = found.at("timings").at("kept_tokens"), read = whole.at("timings").at("prompt_tokens");
+  EXPECT_GE(kept, read) << "the prompt, and what was written behind it as far as its tokens are the same";
+  EXPECT_EQ(expected.at("timings").at("kept_tokens"), 0);
+  const json other = json_of(run + Arguments{"-p", "The dog", "--load-state", state});
+  EXPECT_EQ(other.at("ids"), json_of(run + Arguments{"-p", "The dog"}).at("ids")) << "it begins otherwise";
+  const Ended wrong =
+      tandem({"run", "-m", stories(), "-p", prompt, "--load-state", state, "--device", "host", "--cache-type", "f16"});
+  EXPECT_EQ(wrong.status, 1);
+  EXPECT_THAT(wrong.err, HasSubstr("the saved state is of another kind"));
+  EXPECT_EQ(tandem(run + Arguments{"--jsonl", "x", "--load-state", state}).status, 2);
+}
+
 TEST_F(RunText, takes_special_tokens_in_the_prompt_as_such_unless_told_otherwise) {
   const auto ids = [&](const Arguments& more) {
     return json_of(run(Arguments{"-p", "Once</s>", "-n", "1"} + more)).at("prompt_ids").get<std::vector<int>>();

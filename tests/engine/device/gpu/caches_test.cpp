@@ -20,25 +20,37 @@ void store(const KvCache& cache, const Operand& at, int64_t index, float value) 
     at.as<float>()[index] = value;
 }
 
+// Pages in falling order.
+int64_t cell_of(const KvCache& cache, int64_t position) {
+  return (cache.pages - 1 - position / kCachePage) * kCachePage + position % kCachePage;
+}
 int64_t key_index(const KvCache& cache, int64_t h, int64_t position, int64_t d) {
-  return ((h * (cache.capacity / 16) + position / 16) * cache.head_dim + d) * 16 + position % 16;
+  return cache.k_index(cell_of(cache, position), h, d);
 }
 int64_t value_index(const KvCache& cache, int64_t h, int64_t position, int64_t d) {
-  return (h * cache.capacity + position) * cache.head_dim_v + d;
+  return cache.v_index(cell_of(cache, position), h, d);
 }
 
 class Caches : public GpuBench {
  protected:
   KvCache make_cache(KvType type, int64_t kv_heads, int64_t head_dim, int64_t head_dim_v, int64_t capacity) {
-    KvCache cache{type, kv_heads, head_dim, head_dim_v, capacity, {}, {}};
+    KvCache cache = kv_cache(type, kv_heads, head_dim, head_dim_v, capacity);
     cache.k = take(cache.k_bytes(), "cache k"), cache.v = take(cache.v_bytes(), "cache v");
     return cache;
+  }
+  Segments pages_of_cache(const KvCache& cache) {
+    Segments segments;
+    segments.pages = take(static_cast<size_t>(cache.pages) * 4, "pages");
+    for (int64_t page = 0; page < cache.pages; ++page)
+      segments.pages.as<int32_t>()[page] = static_cast<int32_t>(cache.pages - 1 - page);
+    return segments;
   }
 
   // S tokens that see all but the last position, which holds NaN, and one less each.
   Attention make_attention(const KvCache& cache, int64_t S, int64_t heads, bool scratch) {
     Attention op;
     op.S = S, op.heads = heads, op.cache = cache, op.score.scale = 0.5f;
+    op.segments = pages_of_cache(cache);
     op.q_stride = heads * cache.head_dim, op.y_stride = heads * cache.head_dim_v;
     op.q = take(static_cast<size_t>(S * op.q_stride) * 4, "q"),
     op.y = take(static_cast<size_t>(S * op.y_stride) * 4, "y");
@@ -127,7 +139,10 @@ TEST_P(Caches, without_scratch_give_the_bits_they_give_with_it_or_are_refused_wi
     fill_means(with);
     const auto q = random_floats(random, with.S * with.q_stride, 2.0f);
     std::copy(q.begin(), q.end(), with.q.as<float>());
-    for (int64_t i = 0; i < 2 * (capacity - 16) * 20; ++i) store(cache, cache.k, i, random_floats(random, 1, 1.0f)[0]);
+    for (int64_t h = 0; h < 2; ++h)
+      for (int64_t p = 0; p < capacity - 16; ++p)
+        for (int64_t d = 0; d < 20; ++d)
+          store(cache, cache.k, key_index(cache, h, p, d), random_floats(random, 1, 1.0f)[0]);
     run({"attention", with});
     if (!run_or_refuse({"attention", without})) {
       EXPECT_GT(capacity, 1024);
@@ -220,10 +235,11 @@ TEST_P(Caches, are_written_at_positions_in_any_order_and_nowhere_else) {
   for (KvType type : {KvType::f16, KvType::f32}) {
     for (const auto& [head_dim, head_dim_v] : {std::pair<int64_t, int64_t>{5, 17}, {17, 1}, {1, 6}}) {
       SCOPED_TRACE("heads of " + std::to_string(head_dim) + " and " + std::to_string(head_dim_v));
-      const std::vector<int32_t> positions{40, 7, 6, 41, 63, 0, 33, 9};
+      const std::vector<int32_t> positions{40, 7, 256, 41, 63, 0, 319, 9};
       KvAppend op;
       op.S = std::ssize(positions);
-      op.cache = make_cache(type, 3, head_dim, head_dim_v, 64);
+      op.cache = make_cache(type, 3, head_dim, head_dim_v, 320);
+      op.segments = pages_of_cache(op.cache);
       op.k_stride = 3 * head_dim + 1, op.v_stride = 3 * head_dim_v + 2;
       op.k = take(static_cast<size_t>(op.S * op.k_stride) * 4, "k");
       op.v = take(static_cast<size_t>(op.S * op.v_stride) * 4, "v");

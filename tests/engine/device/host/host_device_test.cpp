@@ -213,15 +213,19 @@ struct AttentionCase {
     const int64_t heads = kv_heads * group, count = past + S;
     op.S = S, op.heads = heads, op.score.scale = 1 / std::sqrt(static_cast<float>(head_dim));
     op.q_stride = heads * head_dim + 5, op.y_stride = heads * head_dim + 3;
-    op.cache = {type, kv_heads, head_dim, head_dim, (count + 63) / 64 * 64, {}, {}};
+    op.cache = kv_cache(type, kv_heads, head_dim, head_dim, (count + 63) / 64 * 64);
+    op.segments.pages = take(op.cache.pages * 4);
+    for (int64_t page = 0; page < op.cache.pages; ++page)  // in falling order
+      op.segments.pages.as<int32_t>()[page] = static_cast<int32_t>(op.cache.pages - 1 - page);
     op.q = take(S * op.q_stride * 4), op.y = take(S * op.y_stride * 4), op.positions = take(S * 4);
     op.cache.k = take(op.cache.k_bytes()), op.cache.v = take(op.cache.v_bytes());
     for (int64_t i = 0; i < S * op.q_stride; ++i) op.q.as<float>()[i] = 2 * number();
     for (int64_t s = 0; s < S; ++s) op.positions.as<int32_t>()[s] = static_cast<int32_t>(past + s);
     for (int64_t at = 0; at < kv_heads * count * head_dim; ++at) {
       const int64_t kv = at / (count * head_dim), p = at / head_dim % count, d = at % head_dim;
-      put(op.cache.k, ((kv * op.cache.capacity / 16 + p / 16) * head_dim + d) * 16 + p % 16, number());
-      put(op.cache.v, (kv * op.cache.capacity + p) * head_dim + d, p == count - 1 ? INFINITY : number());
+      const int64_t cell = cell_of(op.segments, op.cache, 0, p);
+      put(op.cache.k, op.cache.k_index(cell, kv, d), number());
+      put(op.cache.v, op.cache.v_index(cell, kv, d), p == count - 1 ? INFINITY : number());
     }
   }
   Operand take(size_t bytes) {
@@ -256,7 +260,7 @@ struct AttentionCase {
   void attend(const host::HostLoops& loops, int64_t kv, int64_t begin, int64_t end) {
     const KvCache& cache = op.cache;
     const int64_t group = op.heads / cache.kv_heads;
-    const size_t at = static_cast<size_t>(kv * cache.capacity * cache.head_dim) * cache.element_bytes();
+    const size_t at = static_cast<size_t>(kv) * cache.head_bytes(cache.head_dim);
     host::AttendArgs args{static_cast<int>(end - begin),
                           {},
                           {},
@@ -264,6 +268,9 @@ struct AttentionCase {
                           {},
                           cache.k.as<std::byte>() + at,
                           cache.v.as<std::byte>() + at,
+                          op.segments.pages.as<int32_t>(),
+                          cache.page_bytes(cache.head_dim),
+                          cache.page_bytes(cache.head_dim_v),
                           cache.type == KvType::f16,
                           cache.head_dim,
                           cache.head_dim_v,

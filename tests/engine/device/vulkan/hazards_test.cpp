@@ -40,9 +40,10 @@ struct Layer {
     table = floats(kCapacity * kHeadDim), scratch = floats(1 << 16, sync::SlotUse::device_local);
     positions = floats(S);
     for (int64_t s = 0; s < S; ++s) positions.as<int32_t>()[s] = static_cast<int32_t>(s);
-    cache.type = KvType::f32, cache.kv_heads = kHeads, cache.head_dim = cache.head_dim_v = kHeadDim;
-    cache.capacity = kCapacity;
-    cache.k = floats(kCapacity * kWidth), cache.v = floats(kCapacity * kWidth);
+    pages = floats(1);
+    pages.as<int32_t>()[0] = 0;
+    cache = kv_cache(KvType::f32, kHeads, kHeadDim, kHeadDim, kCapacity);
+    cache.k = floats(kCachePage * kWidth), cache.v = floats(kCachePage * kWidth);
   }
   Operand floats(int64_t count, sync::SlotUse use = sync::SlotUse::activations) {
     const Operand made{&pool.acquire(static_cast<size_t>(count) * kFloat, use, "operand"), 0};
@@ -65,12 +66,14 @@ struct Layer {
   Operator append() const {
     KvAppend op;
     op.S = S, op.k_stride = op.v_stride = stride, op.k = k, op.v = v, op.positions = positions, op.cache = cache;
+    op.segments.pages = pages;
     return {"append", op};
   }
   Operator attention(Operand y, Operand room) const {
     Attention op;
     op.S = S, op.heads = kHeads, op.q_stride = stride, op.y_stride = kWidth;
     op.q = q, op.y = y, op.positions = positions, op.cache = cache, op.scratch = room;
+    op.segments.pages = pages;
     return {"attention", op};
   }
   std::vector<Operator> operators() {
@@ -83,7 +86,7 @@ struct Layer {
   sync::Pool& pool;
   int64_t S, stride;
   int seed = 0;
-  Operand x, q, k, v, attended, out, table, positions, scratch;
+  Operand x, q, k, v, attended, out, table, positions, pages, scratch;
   KvCache cache;
 };
 

@@ -47,7 +47,7 @@ Attention attention(int64_t S) {
   Attention op;
   op.S = S;
   op.heads = 2;
-  op.cache = {KvType::f16, 1, 4, 4, 64, {}, {}};
+  op.cache = kv_cache(KvType::f16, 1, 4, 4, 64);
   return op;
 }
 

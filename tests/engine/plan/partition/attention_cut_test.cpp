@@ -27,7 +27,8 @@ class AttentionCut : public ::testing::Test {
     op.q = slot(static_cast<size_t>(S * op.q_stride) * 4);
     op.y = slot(static_cast<size_t>(S * op.y_stride) * 4);
     op.positions = slot(static_cast<size_t>(S) * 4);
-    op.cache = {KvType::f16, kv_heads, 16, 16, 2048, {}, {}};
+    op.cache = kv_cache(KvType::f16, kv_heads, 16, 16, 2048);
+    op.segments.pages = slot(static_cast<size_t>(op.cache.pages) * 4);
     op.cache.k = slot(op.cache.k_bytes());
     op.cache.v = slot(op.cache.v_bytes());
     op.scratch = slot(attention_scratch_bytes(S, op.heads, 16, 2048));
@@ -203,7 +204,7 @@ class SharedAttention : public AttentionCut {
         {&pool_.acquire(packed_bytes(packed_format(StorageType::f16), 128, output.K), sync::SlotUse::weights, "w"), 0}};
     output.x = body.y;
     output.y = {&pool_.acquire(128 * 4, sync::SlotUse::activations, "o"), 0};
-    KvAppend append{1, body.q, body.q, 48, 48, body.positions, body.cache};
+    KvAppend append{1, body.q, body.q, 48, 48, body.positions, body.cache, body.segments};
     const std::vector<Operator> operators = {{"append", append}, op, {"output", output}};
     std::vector<DeviceTraits> devices = {testing::fake_gpu(), testing::fake_npu(),
                                          testing::fake_host(is_beside ? "npu:0" : "")};

@@ -52,9 +52,10 @@ class AttentionKernel : public KernelTest {
   // rounded, are kept.
   KvCache make_cache(KvType type, int64_t kv_heads, int64_t head_dim, int64_t head_dim_v, int64_t capacity,
                      int64_t filled) {
-    KvCache cache;
-    cache.type = type, cache.kv_heads = kv_heads, cache.head_dim = head_dim, cache.head_dim_v = head_dim_v,
-    cache.capacity = capacity;
+    KvCache cache = kv_cache(type, kv_heads, head_dim, head_dim_v, capacity);
+    std::vector<int32_t> pages(static_cast<size_t>(cache.pages));  // in falling order
+    std::iota(pages.rbegin(), pages.rend(), 0);
+    segments_.pages = memory_.put(pages);
     const auto bytes_of_nan = [](Operand at, size_t bytes) { std::memset(at.as<char>(), 0x7f, bytes); };
     cache.k = memory_.room(cache.k_bytes());
     cache.v = memory_.room(cache.v_bytes());
@@ -69,6 +70,7 @@ class AttentionKernel : public KernelTest {
     append.k_stride = kv_heads * head_dim, append.v_stride = kv_heads * head_dim_v;
     append.positions = memory_.put(positions);
     append.cache = cache;
+    append.segments = segments_;
     runner_->run(lower_kv_append(append, context_));
     if (type == KvType::f16) {
       for (float& v : k_) v = half_to_float(float_to_half(v));
@@ -85,6 +87,7 @@ class AttentionKernel : public KernelTest {
     op.y_stride = op.heads * op.cache.head_dim_v + 3;
     op.y = memory_.room(static_cast<size_t>(op.S * op.y_stride) * 4);
     op.positions = memory_.put(positions);
+    op.segments = segments_;
     op.scratch = memory_.room(attention_scratch_bytes(op.S, op.heads, op.cache.head_dim_v, op.cache.capacity));
     context_.compute_units = compute_units;
     const auto launches = lower_attention(op, context_);
@@ -134,6 +137,7 @@ class AttentionKernel : public KernelTest {
   }
 
   std::vector<float> k_, v_;  // [filled, kv_heads, width], rounded as the cache rounds
+  Segments segments_;
   size_t launches_ = 0;
 };
 
@@ -152,7 +156,7 @@ TEST_P(AttentionKernel, append_writes_the_cache_layout_rounded_to_nearest_even) 
           return type == KvType::f16 ? half_to_float(at.as<uint16_t>()[index]) : at.as<float>()[index];
         };
         for (int64_t d = 0; d < 20; ++d) {
-          const float got = element(cache.k, ((h * 4 + n / 16) * 20 + d) * 16 + n % 16);
+          const float got = element(cache.k, ((h * 16 + n / 16) * 20 + d) * 16 + n % 16);
           if (n < 19) {
             ASSERT_EQ(got, k_[static_cast<size_t>((n * 2 + h) * 20 + d)]) << n << " " << d;
           } else {
@@ -160,7 +164,7 @@ TEST_P(AttentionKernel, append_writes_the_cache_layout_rounded_to_nearest_even) 
           }
         }
         for (int64_t d = 0; d < 35; ++d) {
-          const float got = element(cache.v, (h * 64 + n) * 35 + d);
+          const float got = element(cache.v, (h * 256 + n) * 35 + d);
           if (n < 19) {
             ASSERT_EQ(got, v_[static_cast<size_t>((n * 2 + h) * 35 + d)]) << n << " " << d;
           } else {

@@ -1,0 +1,96 @@
+#include "engine/app/commands/many_prompts.h"
+
+#include <cstdio>
+#include <utility>
+
+#include "engine/app/report.h"
+#include "engine/app/text_input.h"
+#include "sync/error.h"
+
+namespace tandem::app {
+namespace {
+
+constexpr const char* kExample = R"(A line is {"prompt": "text"}, with "n_predict" and "seed" where they differ)";
+
+[[noreturn]] void refuse(const std::string& what) { throw Error("this line is no prompt", what, kExample); }
+
+int64_t whole_number(const nlohmann::json& value, const std::string& key, int64_t least) {
+  if (!value.is_number_integer() || (value.is_number_unsigned() && value.get<uint64_t>() > uint64_t{INT64_MAX}) ||
+      value.get<int64_t>() < least)
+    refuse("\"" + key + "\" is a whole number from " + std::to_string(least) + " on");
+  return value.get<int64_t>();
+}
+
+// "line 3 of prompts.jsonl", "story.txt"
+std::string describe(const nlohmann::json& name, const ManyPrompts& many) {
+  if (name.contains("file")) return name.at("file");
+  return "line " + std::to_string(name.at("line").get<int64_t>()) + " of " + many.lines;
+}
+
+}  // namespace
+
+PromptLine parse_prompt_line(std::string_view text) {
+  const nlohmann::json object = nlohmann::json::parse(text, nullptr, false);
+  if (object.is_discarded()) refuse("it is not JSON");
+  if (!object.is_object()) refuse("it is no object");
+  PromptLine line;
+  for (const auto& [key, value] : object.items()) {
+    if (key == "prompt") {
+      if (!value.is_string()) refuse("\"prompt\" is no text");
+      line.prompt = value;
+    } else if (key == "n_predict") {
+      line.predict = whole_number(value, key, -1);
+    } else if (key == "seed") {
+      line.seed = static_cast<uint64_t>(whole_number(value, key, 0));
+    } else {
+      refuse("it has the key \"" + key + "\"");
+    }
+  }
+  if (!object.contains("prompt")) refuse("it has no \"prompt\"");
+  return line;
+}
+
+Prompts::Prompts(const ManyPrompts& many) : files_(many.files) {
+  if (files_.empty()) lines_.emplace(many.lines);
+}
+
+LineReader::Found Prompts::next(Asked& asked, bool may_wait) {
+  using enum LineReader::Found;
+  if (!lines_) {
+    if (asked_ == std::ssize(files_)) return end;
+    asked.name = {{"file", files_[static_cast<size_t>(asked_)]}};
+  } else {
+    do {
+      const LineReader::Found found = lines_->next(asked.text, may_wait);
+      if (found != line) return found;
+      ++line_;
+    } while (asked.text.find_first_not_of(" \t\r") == std::string::npos);
+    asked.name = {{"line", line_}};
+  }
+  asked.number = asked_++;
+  return line;
+}
+
+PromptLine Prompts::parse(const Asked& asked) {
+  if (asked.name.contains("line")) return parse_prompt_line(asked.text);
+  return {read_file(asked.name.at("file")), {}, {}};
+}
+
+void Answers::add(const Prompts::Asked& asked, nlohmann::json answer) {
+  answer.update(asked.name);
+  if (many_.unordered) return print_json(answer);
+  waiting_.emplace(asked.number, std::move(answer));
+  for (; waiting_.contains(next_); ++next_) print_json(waiting_.extract(next_).mapped());
+}
+
+void Answers::fail(const Prompts::Asked& asked, const std::exception_ptr& why) {
+  try {
+    std::rethrow_exception(why);
+  } catch (const Error& error) {
+    ++failed_;
+    std::fprintf(stderr, "tandem: %s: %s\n", describe(asked.name, many_).c_str(), error.what());
+    add(asked, error_json(error));
+  }
+}
+
+}  // namespace tandem::app

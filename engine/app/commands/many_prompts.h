@@ -1,0 +1,69 @@
+// Commands with many texts (`run`, `eval`): an object a line (--jsonl FILE), or a file each (-f, several times), and an
+// object on a line of its own back for each.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/app/line_reader.h"
+
+namespace tandem::app {
+
+struct ManyPrompts {
+  std::string lines;               // --jsonl
+  std::vector<std::string> files;  // -f, where there are several
+  int64_t parallel = 8;            // texts at a time
+  bool unordered = false;          // answers as they end
+  bool is_given() const { return !lines.empty() || !files.empty(); }
+};
+
+// {"prompt": "text", "n_predict": 32, "seed": 7}; the last two are optional.
+struct PromptLine {
+  std::string prompt;
+  std::optional<int64_t> predict;
+  std::optional<uint64_t> seed;
+};
+// Error where it is no such object, or has other keys.
+PromptLine parse_prompt_line(std::string_view text);
+
+// What is asked, one after another.
+class Prompts {
+ public:
+  explicit Prompts(const ManyPrompts& many);
+
+  struct Asked {
+    int64_t number = 0;   // counts from 0
+    nlohmann::json name;  // {"line": 3}, {"file": "story.txt"}
+    std::string text;     // of the line; nothing of a file, which parse() reads
+  };
+  LineReader::Found next(Asked& asked, bool may_wait);
+  static PromptLine parse(const Asked& asked);  // Error: a broken line, a file that cannot be read
+
+ private:
+  std::vector<std::string> files_;
+  std::optional<LineReader> lines_;
+  int64_t asked_ = 0, line_ = 0;
+};
+
+// Prints answers in the order of what was asked, or as they come.
+class Answers {
+ public:
+  explicit Answers(const ManyPrompts& many) : many_(many) {}
+  void add(const Prompts::Asked& asked, nlohmann::json answer);
+  // {"line" or "file", "error"}, and a line on standard error. `why` is an Error.
+  void fail(const Prompts::Asked& asked, const std::exception_ptr& why);
+  int64_t failed() const { return failed_; }
+
+ private:
+  const ManyPrompts& many_;
+  int64_t next_ = 0, failed_ = 0;
+  std::map<int64_t, nlohmann::json> waiting_;
+};
+
+}  // namespace tandem::app

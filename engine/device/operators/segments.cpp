@@ -1,0 +1,57 @@
+#include "engine/device/operators/segments.h"
+
+#include <algorithm>
+#include <string>
+
+#include "sync/error.h"
+
+namespace tandem {
+namespace {
+
+// A segment's tokens in the operator.
+struct TokenRange {
+  int64_t begin = 0, end = 0;
+};
+
+TokenRange tokens_of(const Segments& segments, int64_t S, int64_t segment) {
+  if (segments.count == 1) return {0, S};
+  const auto* begins = segments.begins.as<const int32_t>();
+  const int64_t begin = std::max<int64_t>(begins[segment] - segments.first_token, 0);
+  return {begin, std::max(begin, std::min<int64_t>(begins[segment + 1] - segments.first_token, S))};
+}
+
+}  // namespace
+
+QueryTile query_tile(const Segments& segments, int64_t S, int64_t group, int64_t tile, int64_t n) {
+  for (int64_t segment = 0; segment < segments.count; ++segment) {
+    const TokenRange tokens = tokens_of(segments, S, segment);
+    const int64_t queries = (tokens.end - tokens.begin) * group, tiles = (queries + tile - 1) / tile;
+    if (n < tiles) return {segment, tokens.begin, tokens.end - 1, n * tile, std::min((n + 1) * tile, queries)};
+    n -= tiles;
+  }
+  return {};
+}
+
+int64_t most_tiles(const Segments& segments, int64_t S, int64_t group, int64_t tile) {
+  const int64_t parts = std::min(segments.count, S);
+  return (S * group + parts * (tile - 1)) / tile;
+}
+
+int64_t segment_of(const Segments& segments, int64_t s) {
+  if (segments.count == 1) return 0;
+  const auto* begins = segments.begins.as<const int32_t>();
+  int64_t segment = 0;
+  while (segment + 1 < segments.count && begins[segment + 1] <= segments.first_token + s) ++segment;
+  return segment;
+}
+
+int64_t cell_of(const Segments& segments, const KvCache& cache, int64_t segment, int64_t position) {
+  const int64_t page = segments.pages.as<const int32_t>()[segment * pages_of(cache.capacity) + position / kCachePage];
+  if (page < 0 || page >= cache.pages)
+    throw Error("a position lies in a page that the cache does not have", "position " + std::to_string(position) +
+                                                                              ": page " + std::to_string(page) +
+                                                                              " of " + std::to_string(cache.pages));
+  return page * kCachePage + position % kCachePage;
+}
+
+}  // namespace tandem

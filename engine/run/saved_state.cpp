@@ -1,0 +1,130 @@
+#include "engine/run/saved_state.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "engine/model/hash.h"
+#include "sync/error.h"
+#include "sync/whole_file.h"
+
+namespace tandem {
+namespace {
+
+constexpr uint64_t kMagic = 0x45544154534d4454;  // "TDMSTATE"
+constexpr uint64_t kVersion = 1;
+struct Header {
+  uint64_t magic = kMagic, version = kVersion, description_bytes = 0, tokens = 0;
+};
+
+size_t aligned(size_t offset) { return (offset + 63) / 64 * 64; }
+
+template <typename T>
+std::span<const std::byte> bytes_of(const T* first, size_t count) {
+  return std::as_bytes(std::span(first, count));
+}
+
+// Calls each(page's first byte, its bytes) for all pages in the order of the file.
+template <typename Each>
+void for_each_page(std::span<const KvCache> caches, std::span<const int32_t> pages, const Each& each) {
+  const auto of_heads = [&](const KvCache& cache, const Operand& heads, int64_t width) {
+    const size_t bytes = cache.page_bytes(width);
+    for (int64_t head = 0; head < cache.kv_heads; ++head) {
+      auto* first = heads.as<std::byte>() + static_cast<size_t>(head) * cache.head_bytes(width);
+      for (const int32_t page : pages) each(first + static_cast<size_t>(page) * bytes, bytes);
+    }
+  };
+  for (const KvCache& cache : caches) {
+    of_heads(cache, cache.k, cache.head_dim);
+    of_heads(cache, cache.v, cache.head_dim_v);
+  }
+}
+
+// Of the header and of the beginning of every tensor: two models of one shape differ there.
+uint64_t hash_of(const GgufFile& file) {
+  constexpr size_t kBytesOfTensor = 256;
+  const auto identity = file.identity();
+  uint64_t hash = identity ? identity->header_hash : 0;
+  for (const GgufTensor& tensor : file.tensors())
+    hash = hash_bytes({tensor.data, std::min(tensor.bytes, kBytesOfTensor)}, hash);
+  return hash;
+}
+
+}  // namespace
+
+std::string describe_state(const GgufFile& file, const ModelConfig& config, KvType kv_type, const char* act) {
+  const nlohmann::json description = {{"model", config.name},
+                                      {"hash", hash_of(file)},
+                                      {"cache_type", kv_type == KvType::f16 ? "f16" : "f32"},
+                                      {"act", act},
+                                      {"layers", config.layers},
+                                      {"kv_heads", config.kv_heads},
+                                      {"head_dim", config.head_dim},
+                                      {"head_dim_v", config.head_dim_v},
+                                      {"page", kCachePage}};
+  return description.dump();
+}
+
+void save_state(const std::string& path, const std::string& description, std::span<const int32_t> ids,
+                std::span<const KvCache> caches, std::span<const int32_t> pages) {
+  TANDEM_CHECK(std::ssize(pages) == pages_of(std::ssize(ids)), "pages of a text");
+  Header header;
+  header.description_bytes = description.size();
+  header.tokens = ids.size();
+  WholeFile file(path);
+  file.write(bytes_of(&header, 1));
+  file.write(bytes_of(description.data(), description.size()));
+  file.write(std::as_bytes(ids));
+  const size_t written = sizeof header + description.size() + ids.size_bytes();
+  const std::array<std::byte, 64> zeros{};
+  file.write(std::span(zeros).first(aligned(written) - written));
+  for_each_page(caches, pages, [&](const std::byte* page, size_t bytes) { file.write({page, bytes}); });
+  file.commit();
+}
+
+SavedState::SavedState(const std::string& path, const std::string& description)
+    : path_(path), file_(FileMapping::open(path)) {
+  const auto refuse = [&](const std::string& what, const std::string& hint) { throw Error(what, path_, hint); };
+  const std::span<const std::byte> bytes = file_.bytes();
+  Header header;
+  if (bytes.size() >= sizeof header) std::memcpy(&header, bytes.data(), sizeof header);
+  if (bytes.size() < sizeof header || header.magic != kMagic)
+    refuse("the file is no saved state", "Name one that --save-state has written");
+  if (header.version != kVersion)
+    refuse("the saved state has another version",
+           "It is " + std::to_string(header.version) + "; this program reads " + std::to_string(kVersion));
+  const size_t room = bytes.size() - sizeof header;
+  const std::string cut = "Save it again";
+  if (header.description_bytes > room || header.tokens > (room - header.description_bytes) / sizeof(int32_t))
+    refuse("the saved state is cut", cut);
+  const auto* text = reinterpret_cast<const char*>(bytes.data() + sizeof header);
+  const nlohmann::json made_by = nlohmann::json::parse(text, text + header.description_bytes, nullptr, false);
+  if (!made_by.is_object()) refuse("the saved state has no description", cut);
+  const nlohmann::json wanted = nlohmann::json::parse(description);
+  for (const auto& [key, value] : wanted.items()) {
+    const nlohmann::json had = made_by.contains(key) ? made_by.at(key) : nlohmann::json();
+    if (had != value)
+      refuse("the saved state is of another kind: its " + key + " is " + had.dump() + ", here it is " + value.dump(),
+             "Load it with the model and the flags that it was saved with");
+  }
+  ids_.resize(header.tokens);
+  std::memcpy(ids_.data(), bytes.data() + sizeof header + header.description_bytes, ids_.size() * sizeof(int32_t));
+  begin_ = aligned(sizeof header + header.description_bytes + ids_.size() * sizeof(int32_t));
+}
+
+void SavedState::copy_to(std::span<const KvCache> caches, std::span<const int32_t> pages) const {
+  TANDEM_CHECK(std::ssize(pages) == pages_of(std::ssize(ids_)), "pages of a text");
+  size_t wanted = begin_;
+  for_each_page(caches, pages, [&](const std::byte*, size_t bytes) { wanted += bytes; });
+  if (file_.bytes().size() != wanted)
+    throw Error("the saved state is cut", path_,
+                std::to_string(file_.bytes().size()) + " bytes of " + std::to_string(wanted) + "; save it again");
+  const std::byte* from = file_.bytes().data() + begin_;
+  for_each_page(caches, pages, [&](std::byte* page, size_t bytes) {
+    std::memcpy(page, from, bytes);
+    from += bytes;
+  });
+}
+
+}  // namespace tandem

@@ -1,0 +1,63 @@
+#include "engine/run/text_service.h"
+
+#include <memory>
+
+#include "sync/affinity.h"
+
+namespace tandem {
+
+TextService::TextService(Engine& engine, int64_t width)
+    : batcher_(engine, width),
+      orchestrator_(engine.layout().may_spin ? engine.layout().orchestrator : -1),
+      thread_([this] { work(); }) {}
+
+TextService::~TextService() {
+  {
+    const std::lock_guard lock(mutex_);
+    closing_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+std::future<Generation> TextService::write(std::vector<int32_t> prompt, GenerateOptions options) {
+  Asked asked{std::move(prompt), std::move(options), {}};
+  std::future<Generation> result = asked.result.get_future();
+  {
+    const std::lock_guard lock(mutex_);
+    asked_.push_back(std::move(asked));
+  }
+  changed_.notify_one();
+  return result;
+}
+
+void TextService::work() {
+  if (orchestrator_ >= 0) pin_this_thread(std::vector{orchestrator_});
+  for (;;) {
+    std::vector<Asked> asked;
+    {
+      std::unique_lock lock(mutex_);
+      const bool is_idle = batcher_.active() + batcher_.waiting() == 0;
+      if (is_idle) changed_.wait(lock, [this] { return closing_ || !asked_.empty(); });
+      asked.swap(asked_);
+      if (is_idle && asked.empty()) return;  // closing
+    }
+    for (Asked& one : asked) begin(std::move(one));
+    batcher_.step();
+  }
+}
+
+void TextService::begin(Asked asked) {
+  auto result = std::make_shared<std::promise<Generation>>(std::move(asked.result));
+  asked.options.interrupted = [this, wish = std::move(asked.options.interrupted)] {
+    return closing_ || (wish && wish());
+  };
+  batcher_.add(std::move(asked.prompt), std::move(asked.options), [result](Batcher::Result written) {
+    if (written.error)
+      result->set_exception(written.error);
+    else
+      result->set_value(std::move(written.generation));
+  });
+}
+
+}  // namespace tandem

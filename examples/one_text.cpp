@@ -1,0 +1,12 @@
+// One text: a prompt in, a continuation out.
+//   one_text MODEL.gguf "Once upon a time"
+#include <iostream>
+
+#include "engine/run/generate.h"
+
+int main(int, char** argv) {
+  tandem::EngineOptions options;
+  options.model_path = argv[1];
+  const auto engine = tandem::Engine::open(options);
+  std::cout << tandem::generate(*engine, engine->tokenizer().encode(argv[2], {}), {.predict = 16}).text << "\n";
+}

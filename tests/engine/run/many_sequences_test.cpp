@@ -1,0 +1,285 @@
+// Many sequences in one batch: each has the bits that it has alone, whoever shares its passes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <optional>
+#include <random>
+
+#include "engine/run/batcher.h"
+#include "engine/run/engine.h"
+#include "tests/engine/device/every_device.h"
+#include "tests/engine/run/golden.h"
+#include "tests/engine/run/host_engine.h"
+
+namespace tandem::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int64_t kSequences = 16, kContext = 640;
+
+TinyModel model_of(int64_t context = 1024) {
+  TinyModel model;
+  model.type = StorageType::f16;
+  model.context_length = static_cast<int32_t>(context);
+  return model;
+}
+
+std::vector<int32_t> ids_of(int64_t text, int64_t count) {
+  std::vector<int32_t> ids;
+  for (int64_t i = 0; i < count; ++i)
+    ids.push_back(static_cast<int32_t>(3 + (i * i + (5 + text) * i + 11 * text) % 300));
+  return ids;
+}
+
+class ManySequences : public ::testing::TestWithParam<Way> {
+ protected:
+  void SetUp() override {
+    for (const std::string& id : GetParam().devices)
+      if (std::ranges::count(available_devices(), id) == 0) SKIP_OR_FAIL(test::needs_of(id), "there is no " + id);
+  }
+  EngineOptions options(int64_t sequences, int64_t chunk) const {
+    EngineOptions all = options_for(engines_.path(), GetParam());
+    all.context = kContext;
+    all.chunk = chunk;
+    all.outputs = 3 * kSequences;
+    all.sequences = sequences;
+    return all;
+  }
+
+  const HostEngines engines_{"many", model_of()};
+};
+
+// Pieces of prompts, single tokens and forks in any mixture: logits of every piece's last token.
+TEST_P(ManySequences, have_the_bits_that_each_has_alone) {
+  const auto alone = Engine::open(options(0, kContext));
+  if (alone->bits_depend_on_passes()) GTEST_SKIP() << "skipped: the bits of this plan depend on its passes";
+  const auto engine = Engine::open(options(kSequences, 64));
+  std::mt19937 random(5);
+  const auto below = [&](int64_t end) { return std::uniform_int_distribution<int64_t>(0, end - 1)(random); };
+  struct Text {
+    std::vector<int32_t> ids;
+    Sequence sequence;
+  };
+  std::vector<Text> texts;
+  const auto begin = [&](int64_t number) {
+    const int64_t length = 1 + (number % 3 == 0 ? below(20) : below(kContext - 1));
+    if (texts.size() > 2 && number % 4 == 1) {  // as another one begins, and then otherwise
+      const Text& other = texts[static_cast<size_t>(below(std::ssize(texts)))];
+      const int64_t there = other.sequence.position(), common = below(2) == 0 ? there : below(there + 1);
+      std::vector<int32_t> ids(other.ids.begin(), other.ids.begin() + common);
+      const auto rest = ids_of(100 + number, std::max<int64_t>(1, length - common));
+      ids.insert(ids.end(), rest.begin(), rest.end());
+      ids.resize(std::min<size_t>(ids.size(), kContext));
+      return Text{ids, engine->fork(other.sequence, std::min<int64_t>(common, std::ssize(ids) - 1))};
+    }
+    return Text{ids_of(number, length), engine->new_sequence()};
+  };
+  int64_t number = 0, compared = 0, shared = 0;
+  for (; number < kSequences; ++number) texts.push_back(begin(number));
+  const bool is_slow = GetParam().devices.size() == 1 && GetParam().devices[0] == "vulkan:0";
+  for (int pass = 0; pass < (is_slow ? 12 : 60); ++pass) {
+    std::vector<Engine::Extension> extensions;
+    std::vector<size_t> which;
+    int64_t room = 64;
+    for (size_t i = 0; i < texts.size() && room > 0; ++i) {
+      Text& text = texts[i];
+      if (text.sequence.position() == std::ssize(text.ids)) {
+        text = begin(number++);
+        shared += text.sequence.position();
+      }
+      if (below(4) == 0) continue;
+      const auto rest = std::span(text.ids).subspan(static_cast<size_t>(text.sequence.position()));
+      const int64_t wanted = below(2) == 0 ? 1 : 1 + below(40);
+      const auto piece = rest.first(static_cast<size_t>(std::min({wanted, room, std::ssize(rest)})));
+      const int64_t outputs = std::min<int64_t>(below(3) > 0 ? 1 + below(3) : 0, std::ssize(piece));
+      extensions.push_back({&text.sequence, piece, outputs});
+      which.push_back(i);
+      room -= std::ssize(piece);
+    }
+    if (extensions.empty()) continue;
+    const std::span<const float> found = engine->extend(extensions);
+    std::vector<float> logits(found.begin(), found.end());
+    size_t row = 0;
+    const auto V = static_cast<size_t>(engine->config().vocabulary);
+    for (size_t i = 0; i < extensions.size(); ++i) {
+      const Text& text = texts[which[i]];
+      for (int64_t left = extensions[i].outputs; left-- > 0; ++compared) {
+        const int64_t end = text.sequence.position() - left;
+        alone->rewind(0);
+        const auto expected = alone->extend(std::span(text.ids).first(static_cast<size_t>(end)));
+        ASSERT_EQ(std::memcmp(expected.data(), &logits[row++ * V], V * sizeof(float)), 0)
+            << "pass " << pass << ", text " << which[i] << " at " << end;
+      }
+    }
+    ASSERT_EQ(row * V, logits.size());
+  }
+  EXPECT_GT(compared, is_slow ? 40 : 250);
+  if (!GetParam().copies) {
+    EXPECT_GT(shared, 0) << "no fork had anything in common with another text";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    On, ManySequences,
+    ::testing::Values(
+        Way{"host-only", {}, "", ActType::f16, KvType::f16, false, "predict", {"host"}},
+        Way{"host-only", {}, "", ActType::f32, KvType::f32, false, "predict", {"host"}},
+        Way{"gpu-only", {}, "simd", ActType::f16, KvType::f16, false, "predict", {"opencl:0"}},
+        Way{"gpu-only", {}, "simt", ActType::f16, KvType::f16, false, "predict", {"opencl:0"}},
+        Way{"gpu-only", {}, "simd", ActType::f16, KvType::f16, true, "predict", {"opencl:0"}},
+        Way{"gpu-only", {}, "simd", ActType::f16, KvType::f16, false, "predict", {"vulkan:0"}},
+        Way{"npu-only", {}, "", ActType::f16, KvType::f16, false, "predict", {"npu:0", "host"}},
+        Way{"tensor", {0.5}, "simd", ActType::f16, KvType::f16, false, "predict", {"opencl:0", "npu:0"}},
+        Way{"sequence", {0.5}, "simd", ActType::f16, KvType::f16, false, "predict", {"opencl:0", "npu:0", "host"}},
+        Way{"staggered", {0.5}, "simd", ActType::f16, KvType::f16, false, "predict", {"opencl:0", "npu:0", "host"}}),
+    test_name);
+
+class HostSequences : public ::testing::Test {
+ protected:
+  std::unique_ptr<Engine> open(int64_t sequences, int64_t chunk = 64) const {
+    EngineOptions options = engines_.options(chunk);
+    options.context = kContext;
+    options.sequences = sequences;
+    return Engine::open(options);
+  }
+  const HostEngines engines_{"sequences", model_of()};
+};
+
+std::string message_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST_F(HostSequences, leave_the_engines_own_text_alone) {
+  const auto engine = open(2);
+  const auto own = ids_of(1, 300), other = ids_of(2, 50);
+  engine->extend(std::span(own).first(299));
+  Sequence sequence = engine->new_sequence();
+  engine->extend(std::vector<Engine::Extension>{{&sequence, other}});
+  const auto logits = engine->extend(std::span(own).last(1));
+  const std::vector<float> found(logits.begin(), logits.end());
+  const auto alone = open(0);
+  const auto expected = alone->extend(own);
+  EXPECT_TRUE(std::ranges::equal(found, expected));
+}
+
+TEST_F(HostSequences, are_refused_before_anything_runs) {
+  const auto engine = open(2);
+  Sequence a = engine->new_sequence(), b = engine->new_sequence(), c = engine->new_sequence();
+  const auto ids = ids_of(1, 65);
+  const std::span<const int32_t> some(ids);
+  const auto message = [&](std::vector<Engine::Extension> extensions) {
+    return message_of([&] { engine->extend(extensions); });
+  };
+  EXPECT_THAT(message({{&a, some.first(2)}, {&a, some.first(2)}}), HasSubstr("named twice"));
+  EXPECT_THAT(message({{&a, some}}), HasSubstr("more tokens than one pass takes: 65 of 64"));
+  EXPECT_THAT(message({{&a, some.first(1)}, {&b, some.first(1)}, {&c, some.first(1)}}),
+              HasSubstr("3 sequences of 2 in a pass"));
+  EXPECT_THAT(message({{&a, some.first(0)}}), HasSubstr("no tokens"));
+  EXPECT_THAT(message({{&a, some.first(3), 3}}), HasSubstr("more logits than the engine was opened for: 3 of 2"));
+  const std::vector<int32_t> wrong{400};
+  EXPECT_THAT(message({{&b, some.first(3)}, {&a, wrong}}), HasSubstr("outside the vocabulary"));
+  EXPECT_EQ(b.position(), 0) << "the one beside a wrong one is as it was";
+  for (int i = 0; i < 10; ++i) engine->extend(std::vector<Engine::Extension>{{&a, some.first(64), 0}});
+  EXPECT_THAT(message({{&b, some.first(3)}, {&a, some.first(1)}}), HasSubstr("the context is full"));
+  EXPECT_EQ(b.position(), 0);
+  EXPECT_EQ(engine->extend(std::vector<Engine::Extension>{{&b, some.first(3)}}).size(), 320u);
+}
+
+TEST_F(HostSequences, of_so_many_that_no_pass_holds_them_are_an_error) {
+  EXPECT_THAT(message_of([&] { open(129); }), HasSubstr("0 to 128"));
+  EXPECT_EQ(message_of([&] { open(128); }), "");
+}
+
+GenerateOptions so_many(int64_t tokens, uint64_t seed = 0) {
+  GenerateOptions options;
+  options.predict = tokens;
+  options.ignore_end = true;
+  options.sampler.seed = seed;
+  options.sampler.temperature = seed > 0 ? 0.8f : 0.0f;
+  return options;
+}
+
+TEST_F(HostSequences, written_together_are_the_texts_that_each_is_alone) {
+  for (const int64_t width : {1, 3, 8}) {
+    const auto engine = open(8), alone = open(0);
+    Batcher batcher(*engine, width);
+    std::vector<std::optional<Generation>> found(20);
+    std::vector<std::vector<int32_t>> prompts;
+    for (size_t i = 0; i < found.size(); ++i) {
+      std::vector<int32_t> prompt = ids_of(0, 40);  // they all begin so
+      const auto rest = ids_of(static_cast<int64_t>(i), 1 + static_cast<int64_t>(i * 29 % 150));
+      prompt.insert(prompt.end(), rest.begin(), rest.end());
+      prompts.push_back(prompt);
+      batcher.add(prompt, so_many(static_cast<int64_t>(i % 7), i), [&found, i](Batcher::Result result) {
+        ASSERT_FALSE(result.error);
+        ASSERT_FALSE(found[i]) << "told twice";
+        found[i] = std::move(result.generation);
+      });
+    }
+    while (batcher.step()) {
+      EXPECT_LE(batcher.active(), width);
+    }
+    for (size_t i = 0; i < found.size(); ++i) {
+      ASSERT_TRUE(found[i]) << i;
+      alone->rewind(0);
+      const Generation expected = generate(*alone, prompts[i], so_many(static_cast<int64_t>(i % 7), i));
+      EXPECT_EQ(found[i]->ids, expected.ids) << i;
+      EXPECT_EQ(found[i]->text, expected.text) << i;
+      EXPECT_EQ(found[i]->reason, expected.reason) << i;
+      EXPECT_EQ(found[i]->prompt_tokens, expected.prompt_tokens) << i;
+    }
+    EXPECT_GE(batcher.totals().shared_tokens, 40 * (20 - width)) << "the first ones are read beside each other";
+    EXPECT_GT(batcher.totals().pass_tokens, 2 * batcher.totals().passes);
+  }
+}
+
+TEST_F(HostSequences, that_cannot_be_written_end_by_themselves) {
+  const auto engine = open(3);
+  Batcher batcher(*engine, 3);
+  std::vector<std::string> ends(4);
+  const auto tell = [&](size_t i) {
+    return [&ends, i](Batcher::Result result) {
+      try {
+        if (result.error) std::rethrow_exception(result.error);
+        ends[i] = to_string(result.generation.reason);
+      } catch (const Error& error) {
+        ends[i] = error.what();
+      }
+    };
+  };
+  batcher.add(ids_of(0, 30), so_many(5), tell(0));
+  batcher.add(ids_of(1, kContext + 1), so_many(5), tell(1));
+  batcher.add(ids_of(2, kContext - 2), so_many(-1), tell(2));
+  batcher.add({3, 999}, so_many(5), tell(3));
+  while (batcher.step()) {
+  }
+  EXPECT_EQ(ends[0], "length");
+  EXPECT_THAT(ends[1], HasSubstr("the context is full"));
+  EXPECT_EQ(ends[2], "context_full");
+  EXPECT_THAT(ends[3], HasSubstr("outside the vocabulary"));
+}
+
+// Texts that have ended keep their pages for others that begin like them, but not where pages are wanted.
+TEST_F(HostSequences, give_their_pages_to_those_that_come_later) {
+  const auto engine = open(2);
+  Batcher batcher(*engine, 2);
+  int ended = 0;
+  for (int64_t i = 0; i < 9; ++i)
+    batcher.add(ids_of(i, kContext - 10), so_many(10), [&](const Batcher::Result& result) {
+      EXPECT_FALSE(result.error);
+      ++ended;
+    });
+  while (batcher.step()) {
+  }
+  EXPECT_EQ(ended, 9);
+}
+
+}  // namespace
+}  // namespace tandem::testing
