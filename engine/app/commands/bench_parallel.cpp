@@ -9,6 +9,7 @@
 
 #include "engine/app/command.h"
 #include "engine/app/commands/bench_verify.h"
+#include "engine/app/commands/generation.h"
 #include "engine/app/commands/open_engine.h"
 #include "engine/app/commands/verification.h"
 #include "engine/app/interrupt.h"
@@ -26,7 +27,6 @@ struct Row {
   Verification verification{};
 
   int64_t tokens() const { return width * (prompt + generated); }
-  static double rate(int64_t tokens, double seconds) { return seconds > 0 ? static_cast<double>(tokens) / seconds : 0; }
 };
 
 // As many texts as a row has; text i begins at token 1000 i of one that never ends.
@@ -119,11 +119,11 @@ nlohmann::json to_json(const Row& row, const Engine& engine) {
           {"pl", row.width},
           {"n_kv", row.tokens()},
           {"t_pp", read},
-          {"speed_pp", Row::rate(row.width * row.prompt, read)},
+          {"speed_pp", per_second(row.width * row.prompt, read)},
           {"t_tg", written},
-          {"speed_tg", Row::rate(row.width * row.generated, written)},
+          {"speed_tg", per_second(row.width * row.generated, written)},
           {"t", read + written},
-          {"speed", Row::rate(row.tokens(), read + written)},
+          {"speed", per_second(row.tokens(), read + written)},
           {"repetitions", row.prompt_seconds.size()},
           {"samples_pp_s", row.prompt_seconds},
           {"samples_tg_s", row.generated_seconds},

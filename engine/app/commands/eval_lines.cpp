@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -35,13 +34,9 @@ class Evaluation {
     Prompts prompts(many_);
     bool more = true;
     while (!interrupted()) {
-      while (more && std::ssize(texts_) < many_.parallel) {
-        Prompts::Asked asked;
-        const LineReader::Found found = prompts.next(asked, texts_.empty());
-        if (found == LineReader::Found::none_yet) break;
-        more = found == LineReader::Found::line;
-        if (more) begin(asked);
-      }
+      more = more && prompts.fill(
+                         many_.parallel, [this] { return std::ssize(texts_); },
+                         [this](const Prompts::Asked& asked) { begin(asked); });
       if (!texts_.empty()) pass();
       if (texts_.empty() && !more) break;
     }

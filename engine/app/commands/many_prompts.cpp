@@ -71,6 +71,17 @@ LineReader::Found Prompts::next(Asked& asked, bool may_wait) {
   return line;
 }
 
+bool Prompts::fill(int64_t width, const std::function<int64_t()>& in_work,
+                   const std::function<void(const Asked&)>& begin) {
+  while (in_work() < width) {
+    Asked asked;
+    const LineReader::Found found = next(asked, in_work() == 0);
+    if (found != LineReader::Found::line) return found == LineReader::Found::none_yet;
+    begin(asked);
+  }
+  return true;
+}
+
 PromptLine Prompts::parse(const Asked& asked) {
   if (asked.name.contains("line")) return parse_prompt_line(asked.text);
   return {read_file(asked.name.at("file")), {}, {}};

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -42,10 +43,13 @@ class Prompts {
     nlohmann::json name;  // {"line": 3}, {"file": "story.txt"}
     std::string text;     // of the line; nothing of a file, which parse() reads
   };
-  LineReader::Found next(Asked& asked, bool may_wait);
+  // Begins what is asked while fewer than `width` are in work; waits for the next one only where none is. False: there
+  // will be no more.
+  bool fill(int64_t width, const std::function<int64_t()>& in_work, const std::function<void(const Asked&)>& begin);
   static PromptLine parse(const Asked& asked);  // Error: a broken line, a file that cannot be read
 
  private:
+  LineReader::Found next(Asked& asked, bool may_wait);
   std::vector<std::string> files_;
   std::optional<LineReader> lines_;
   int64_t asked_ = 0, line_ = 0;

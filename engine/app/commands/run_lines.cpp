@@ -33,13 +33,9 @@ class Asking {
     Prompts prompts(many_);
     bool more = true;
     while (!sums_.stopped) {
-      while (more && batcher_.waiting() + batcher_.active() < many_.parallel) {
-        Prompts::Asked asked;
-        const LineReader::Found found = prompts.next(asked, batcher_.waiting() + batcher_.active() == 0);
-        if (found == LineReader::Found::none_yet) break;
-        more = found == LineReader::Found::line;
-        if (more) ask(asked);
-      }
+      more = more && prompts.fill(
+                         many_.parallel, [this] { return batcher_.waiting() + batcher_.active(); },
+                         [this](const Prompts::Asked& asked) { ask(asked); });
       if (!batcher_.step() && !more) break;
     }
   }

@@ -147,15 +147,6 @@ class HostSequences : public ::testing::Test {
   const HostEngines engines_{"sequences", model_of()};
 };
 
-std::string message_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
 TEST_F(HostSequences, leave_the_engines_own_text_alone) {
   const auto engine = open(2);
   const auto own = ids_of(1, 300), other = ids_of(2, 50);

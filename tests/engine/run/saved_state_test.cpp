@@ -29,14 +29,6 @@ class SavedStates : public ::testing::Test {
     options.sequences = 2;
     return Engine::open(options);
   }
-  static std::string message_of(const std::function<void()>& body) {
-    try {
-      body();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
-  }
   std::string content() const {
     std::ifstream in(path_, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), {}};
