@@ -86,7 +86,8 @@ Verification verify_width(Engine& engine, int64_t width) {
     }
   }
   engine.rewind(0);
-  require(verification, engine.device_names() + ", " + std::to_string(width) + " texts at once beside each alone");
+  require(verification,
+          engine.machine().device_names() + ", " + std::to_string(width) + " texts at once beside each alone");
   return verification;
 }
 
@@ -128,7 +129,7 @@ nlohmann::json to_json(const Row& row, const Engine& engine) {
           {"samples_pp_s", row.prompt_seconds},
           {"samples_tg_s", row.generated_seconds},
           {"verified", verification_json(row.verification)},
-          {"device", engine.device_names()},
+          {"device", engine.machine().device_names()},
           {"plan", engine.plan_name()}};
 }
 
@@ -189,7 +190,8 @@ int bench_parallel_command(const CommonFlags& flags, const BenchFlags& bench) {
     std::fprintf(stderr, "medians of %d repetitions (measured); logits of %lld tokens equal those of host-only: %s; ",
                  bench.repetitions, static_cast<long long>(with_host.tokens()), with_host.text().c_str());
     std::fprintf(stderr, "of each text written together those of it alone: %s; device %s; plan %s\n",
-                 rows.back().verification.text().c_str(), engine->device_names().c_str(), engine->plan_name().c_str());
+                 rows.back().verification.text().c_str(), engine->machine().device_names().c_str(),
+                 engine->plan_name().c_str());
   }
   return kDone;
 }

@@ -62,26 +62,26 @@ TEST_F(Joining, in_the_middle_of_a_text_changes_no_bit) {
   for (const int joins_at : {0, 1, static_cast<int>(random() % kPasses), kPasses - 1}) {
     unmark();
     const auto engine = Engine::open(options(kNoWarming));
-    EXPECT_TRUE(engine->waits_for_gpu());
-    EXPECT_EQ(engine->device_names(), "npu:0,host");
-    EXPECT_EQ(engine->devices().back()->cores, lay_out_cores(usable_cores()).gpu) << "the GPU's are free";
+    EXPECT_TRUE(engine->machine().waits_for_gpu());
+    EXPECT_EQ(engine->machine().device_names(), "npu:0,host");
+    EXPECT_EQ(engine->machine().infos().back()->cores, lay_out_cores(usable_cores()).gpu) << "the GPU's are free";
     for (int i = 0; i < kPasses; ++i) {
       if (i == joins_at) mark();
       const auto logits = engine->extend(passes[static_cast<size_t>(i)]);
-      ASSERT_EQ(engine->waits_for_gpu(), i < joins_at);
+      ASSERT_EQ(engine->machine().waits_for_gpu(), i < joins_at);
       ASSERT_TRUE(std::ranges::equal(logits, expected[static_cast<size_t>(i)]))
           << "pass " << i << ", joins at " << joins_at;
     }
-    EXPECT_EQ(engine->device_names(), "opencl:0,npu:0,host");
-    EXPECT_EQ(engine->devices().back()->cores, lay_out_cores(usable_cores()).npu) << "the GPU has its own now";
+    EXPECT_EQ(engine->machine().device_names(), "opencl:0,npu:0,host");
+    EXPECT_EQ(engine->machine().infos().back()->cores, lay_out_cores(usable_cores()).npu) << "the GPU has its own now";
   }
 }
 
 TEST_F(Joining, is_not_waited_for_where_all_is_compiled) {
   mark();
   const auto engine = Engine::open(options(kNoWarming));
-  EXPECT_FALSE(engine->waits_for_gpu());
-  EXPECT_EQ(engine->device_names(), "opencl:0,npu:0,host");
+  EXPECT_FALSE(engine->machine().waits_for_gpu());
+  EXPECT_EQ(engine->machine().device_names(), "opencl:0,npu:0,host");
 }
 
 // What the user asks for is what runs, however long it takes to compile.
@@ -89,11 +89,11 @@ TEST_F(Joining, is_no_matter_where_devices_or_a_plan_are_named) {
   EngineOptions plan = options(kNoWarming), devices = options(kNoWarming);
   plan.plan = "gpu-only";
   devices.devices = {"opencl:0", "npu:0"};
-  for (const EngineOptions& named : {plan, devices}) EXPECT_FALSE(Engine::open(named)->waits_for_gpu());
+  for (const EngineOptions& named : {plan, devices}) EXPECT_FALSE(Engine::open(named)->machine().waits_for_gpu());
 }
 
 TEST_F(Joining, of_a_program_that_cannot_be_started_is_not_waited_for) {
-  EXPECT_FALSE(Engine::open(options("/no/such/program"))->waits_for_gpu());
+  EXPECT_FALSE(Engine::open(options("/no/such/program"))->machine().waits_for_gpu());
 }
 
 TEST_F(Joining, takes_place_after_another_process_has_compiled) {
