@@ -47,8 +47,9 @@ enum class Feature : uint8_t {
   shared_expert,
   gated_shared_expert,
   unrounded_weights,
+  trees,
 };
-inline constexpr Feature kLastFeature = Feature::unrounded_weights;
+inline constexpr Feature kLastFeature = Feature::trees;
 
 enum class ComputedBy : uint8_t {
   nobody,
@@ -94,6 +95,7 @@ inline constexpr FeatureRow kFeatureRows[] = {
     {Feature::shared_expert, ComputedBy::host_and_gpu, "a shared expert"},
     {Feature::gated_shared_expert, ComputedBy::host_and_gpu, "a shared expert behind a gate"},
     {Feature::unrounded_weights, ComputedBy::host_and_gpu, "a router's weights, which are not to be rounded to f16"},
+    {Feature::trees, ComputedBy::host_and_gpu, "trees of drafts (data decides which places a token sees)"},
 };
 
 constexpr bool rows_are_in_order() {
