@@ -167,6 +167,10 @@ int bench_parallel_command(const CommonFlags& flags, const BenchFlags& bench) {
     needs.context = std::max({needs.context, row.prompt + row.generated, flags.ctx_size, int64_t{64}});
     needs.sequences = std::max(needs.sequences, row.width);
   }
+  if (flags.chunk > 0 && flags.chunk < needs.sequences)
+    throw Error("a pass does not take a token of every text",
+                "-np " + std::to_string(needs.sequences) + " with --chunk " + std::to_string(flags.chunk),
+                "Make --chunk at least as large as -np");
   const auto engine = open_engine(flags, needs);
   print_notes(flags, *engine);
   const Verification with_host = verify_against_host(flags, *engine);

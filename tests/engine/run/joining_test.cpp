@@ -77,6 +77,30 @@ TEST_F(Joining, in_the_middle_of_a_text_changes_no_bit) {
   }
 }
 
+// The passes of one engine find the GPU there; what the other one has prepared on the devices is made anew.
+TEST_F(Joining, takes_along_every_engine_of_the_machine) {
+  EngineOptions alone = options("");
+  alone.devices = {"host"};
+  alone.plan = "host-only";
+  const auto host = Engine::open(alone);
+  const std::vector<int32_t> ids = some_ids(host->config().vocabulary, 9);
+  std::vector<std::vector<float>> expected;
+  for (const int32_t id : ids) {
+    const auto logits = host->extend(std::span(&id, 1));
+    expected.emplace_back(logits.begin(), logits.end());
+  }
+  unmark();
+  const auto first = Engine::open(options(kNoWarming));
+  Engine second(std::make_shared<LoadedModel>(first->model().machine(), options("")), options(""));
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (i == 4) mark();
+    for (Engine* engine : {first.get(), &second})
+      ASSERT_TRUE(std::ranges::equal(engine->extend(std::span(&ids[i], 1)), expected[i])) << i;
+    EXPECT_EQ(second.machine().waits_for_gpu(), i < 4);
+  }
+  EXPECT_EQ(second.machine().device_names(), "opencl:0,npu:0,host");
+}
+
 TEST_F(Joining, is_not_waited_for_where_all_is_compiled) {
   mark();
   const auto engine = Engine::open(options(kNoWarming));

@@ -63,7 +63,7 @@ class OneMachine : public ::testing::Test {
     EXPECT_EQ(found, expected);
   }
 
-  const HostEngines small_{"small"};
+  const HostEngines small_{"small", {.type = StorageType::f16}};
   const HostEngines large_{"large", {.layers = 3, .hidden = 256, .type = StorageType::f16}};
 };
 
@@ -111,6 +111,8 @@ TEST_F(OneMachine, says_what_is_wrong_with_its_devices) {
   const auto machine = std::make_shared<Machine>(twice);
   EXPECT_THAT([&] { LoadedModel(machine, twice); }, ::testing::ThrowsMessage<Error>(HasSubstr("named twice")));
   EXPECT_FALSE(machine->is_open());
+  EXPECT_THAT([&] { LoadedModel(machine, twice); }, ::testing::ThrowsMessage<Error>(HasSubstr("named twice")));
+  EXPECT_EQ(machine->device_names(), "host,host") << "those of the last attempt alone";
 }
 
 // A machine may be opened before any model is known.

@@ -138,8 +138,8 @@ TEST_F(SlowDevice, that_fails_ends_the_texts_of_that_pass_and_no_others) {
 // Nothing is known of it but a first look, and the very first pass leaves it out: products of which a device that
 // nobody has looked at would get a share.
 TEST_F(SlowDevice, gets_nothing_to_do_from_the_first_pass_on_where_plans_are_chosen) {
-#if defined(__SANITIZE_ADDRESS__)
-  GTEST_SKIP() << "skipped: with AddressSanitizer in its loops the host takes as long";
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "skipped: with a sanitizer in its loops the host takes as long";
 #endif
   const HostEngines wide("wide", {.hidden = 512, .feed_forward = 1536});
   EngineOptions options = wide.options();
