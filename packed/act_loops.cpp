@@ -1,0 +1,45 @@
+#include "packed/act_loops.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include <vector>
+
+#include "packed/act_loops_tables.h"
+
+namespace tandem {
+namespace {
+
+#if defined(__x86_64__)
+// Compilers have no name for it yet. Its registers are those of AVX2.
+bool has_avx_vnni() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & (1U << 4)) != 0;
+}
+#endif
+
+std::vector<const ActLoops*> runnable() {
+  std::vector<const ActLoops*> loops;
+#if defined(__x86_64__)
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  if (avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512vnni"))
+    loops.push_back(&kVnniActLoops);
+  if (avx2 && has_avx_vnni()) loops.push_back(&kAvxVnniActLoops);
+  if (avx2) loops.push_back(&kAvx2ActLoops);
+#endif
+  loops.push_back(&plain_act_loops());
+  return loops;
+}
+
+}  // namespace
+
+std::span<const ActLoops* const> all_act_loops() {
+  static const std::vector<const ActLoops*> loops = runnable();
+  return loops;
+}
+
+const ActLoops& best_act_loops() { return *all_act_loops().front(); }
+
+}  // namespace tandem
