@@ -47,8 +47,10 @@ enum class Feature : uint8_t {
   shared_expert,
   gated_shared_expert,
   unrounded_weights,
+  // Of products.
+  integer_activations,
 };
-inline constexpr Feature kLastFeature = Feature::unrounded_weights;
+inline constexpr Feature kLastFeature = Feature::integer_activations;
 
 enum class ComputedBy : uint8_t {
   nobody,
@@ -94,6 +96,7 @@ inline constexpr FeatureRow kFeatureRows[] = {
     {Feature::shared_expert, ComputedBy::host_and_gpu, "a shared expert"},
     {Feature::gated_shared_expert, ComputedBy::host_and_gpu, "a shared expert behind a gate"},
     {Feature::unrounded_weights, ComputedBy::host_and_gpu, "a router's weights, which are not to be rounded to f16"},
+    {Feature::integer_activations, ComputedBy::host, "products with 8-bit activations (--act i8)"},
 };
 
 constexpr bool rows_are_in_order() {
