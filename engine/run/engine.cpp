@@ -173,6 +173,7 @@ Engine::Engine(const EngineOptions& options)
   other_bits_ = reasons_for_other_bits(devices(), matrix_formats(model_.weights), *options_.act);
   if (model_.config.experts && options_.experts.overflow == Overflow::drop)
     other_bits_.push_back("tokens beyond an expert's room on the NPU are dropped (--overflow drop)");
+  if (options_.act == ActType::i8) note_f32_activations();
   if (!other_bits_.empty()) notes_.push_back("other plans may give other bits: " + join(other_bits_, "; "));
 
   ActivationSizes sizes;
@@ -200,6 +201,16 @@ Engine::Engine(const EngineOptions& options)
   }
 }
 
+// With --act i8 weights without integers keep their f32 activations.
+void Engine::note_f32_activations() {
+  const std::vector<PackedFormat> formats = matrix_formats(model_.weights);
+  const auto dense = std::ranges::count_if(formats, &PackedFormat::dense);
+  if (dense == 0) return;
+  const std::string which =
+      dense == std::ssize(formats) ? "all" : std::to_string(dense) + " of " + std::to_string(formats.size());
+  notes_.push_back("--act i8: " + which + " matrices are F16, BF16 or F32, and multiply f32 activations");
+}
+
 // Of the experts on the NPU; `auto` may put as many there as the rules say, where devices see one memory.
 int64_t Engine::rows_for_experts(int64_t tokens) const {
   const auto& experts = model_.config.experts;
@@ -224,8 +235,8 @@ void Engine::set_up_plans() {
   executor_ = std::make_unique<Executor>(pool_, borrowed, executor);
   planner_ = std::make_unique<Planner>(
       PlannedModel{model_, *activations_, devices_},
-      PlannerOptions{asked_, options_.split, options_.act == ActType::f16, options_.strict_device,
-                     options_.hooks.tries_plans, options_.graph_tokens, options_.submit, options_.experts,
+      PlannerOptions{asked_, options_.split, *options_.act, options_.strict_device, options_.hooks.tries_plans,
+                     options_.graph_tokens, options_.submit, options_.experts,
                      model_.config.experts ? &expert_use_->counts() : nullptr},
       cache_);
   // A list kernel is compiled for a set of kernels: one for all that the model's single tokens need serves every plan
@@ -260,8 +271,8 @@ void Engine::prepare_kernels(int64_t tokens) {
 
 // Where nothing is known of the drivers' kernels for such a model, no driver is even loaded.
 void Engine::start_warming(const ModelConfig& config) {
-  if (options_.warming_program.empty() || asked_ || !options_.devices.empty() || options_.act == ActType::f32 ||
-      !options_.split.empty())
+  if (options_.warming_program.empty() || asked_ || !options_.devices.empty() ||
+      options_.act.value_or(ActType::f16) != ActType::f16 || !options_.split.empty())
     return;
   const std::string kv_type = options_.kv_type == KvType::f16 ? "f16" : "f32";
   auto warming = std::make_unique<Warming>(kernels_mark(file_, config, options_.kv_type), options_.warming_program);
@@ -397,7 +408,7 @@ std::string Engine::device_names() const {
 }
 
 std::vector<Operator> Engine::operators_for(const Batch& batch) const {
-  return build_decoder(model_, *activations_, batch, {options_.act == ActType::f16});
+  return build_decoder(model_, *activations_, batch, graph_options(*options_.act));
 }
 
 Plan Engine::plan_for(const Batch& batch) { return planner_->plan_for(batch, position_); }

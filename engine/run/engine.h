@@ -222,6 +222,7 @@ class Engine {
   void pass(std::span<const int32_t> ids, const Batch& batch);
   void run_and_learn(CachedPlan& cached, int64_t position);
   void follow_experts(const CachedPlan& ran);
+  void note_f32_activations();
   int64_t rows_for_experts(int64_t tokens) const;
   CachedPlan& prepared_for(const Batch& batch, int64_t position);
   void run_batch(CachedPlan& cached, std::span<const int32_t> ids, int64_t position);

@@ -96,7 +96,7 @@ inline constexpr FeatureRow kFeatureRows[] = {
     {Feature::shared_expert, ComputedBy::host_and_gpu, "a shared expert"},
     {Feature::gated_shared_expert, ComputedBy::host_and_gpu, "a shared expert behind a gate"},
     {Feature::unrounded_weights, ComputedBy::host_and_gpu, "a router's weights, which are not to be rounded to f16"},
-    {Feature::integer_activations, ComputedBy::host, "products with 8-bit activations (--act i8)"},
+    {Feature::integer_activations, ComputedBy::host_and_gpu, "products with 8-bit activations (--act i8)"},
 };
 
 constexpr bool rows_are_in_order() {

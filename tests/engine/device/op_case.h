@@ -86,8 +86,10 @@ std::vector<OpCase> all_cases();
 // `count` values spread over [-magnitude, magnitude]; f16: rounded to f16, as the inputs of a matmul are with --act
 // f16.
 std::vector<float> random_floats(std::mt19937& random, int64_t count, float magnitude, bool f16 = false);
-// sum |code * scale| |x| + sum |minimum| |x| over row n, of what the 8-bit codes of x stand for. x is at most 2.
-double act_i8_magnitude(const PackedMatrix& w, int64_t n, const float* x);
+// |code * scale| + |minimum| of row n's weights, and their products with what the 8-bit codes of x stand for at most. x
+// is at most 2.
+std::vector<double> act_i8_magnitudes(const PackedMatrix& w, int64_t n);
+double act_i8_magnitude(const std::vector<double>& row, const float* x);
 // A packed matrix of random blocks in a weights slot.
 PackedMatrix random_weights(CaseMemory& memory, StorageType type, int64_t rows, int64_t columns, uint32_t seed);
 

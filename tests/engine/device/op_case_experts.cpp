@@ -167,7 +167,7 @@ BuiltCase build_grouped(CaseMemory& memory, StorageType type, const GroupedShape
     const float* from = x.data() + c / slots * op.x_stride + c % slots * op.x_slot;
     for (int64_t n = 0; n < N; ++n) {
       if (act_i8) {
-        magnitude[c * N + n] = act_i8_magnitude(matrix, n, from);
+        magnitude[c * N + n] = act_i8_magnitude(act_i8_magnitudes(matrix, n), from);
         continue;
       }
       decode_packed_row(matrix.format, matrix.data.as<std::byte>(), K, n, row.data());

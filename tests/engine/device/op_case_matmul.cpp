@@ -54,9 +54,10 @@ BuiltCase build_matmul(CaseMemory& memory, StorageType type, const Shape& shape,
       for (int64_t k = 0; k < K; ++k) magnitude[s * N + n] += std::fabs(static_cast<double>(row[k]) * x[s * K + k]);
   }
   if (act_i8) {
-    for (double& sum : magnitude) sum = 0;
-    for (int64_t n = 0; n < N; ++n)
-      for (int64_t s = 0; s < S; ++s) magnitude[s * N + n] = act_i8_magnitude(op.w, n, x.data() + s * K);
+    for (int64_t n = 0; n < N; ++n) {
+      const std::vector<double> weights = act_i8_magnitudes(op.w, n);
+      for (int64_t s = 0; s < S; ++s) magnitude[s * N + n] = act_i8_magnitude(weights, x.data() + s * K);
+    }
   }
   const bool rounds = !op.w.format.exact_in_f16_contract();
   const auto tolerance = [=](int64_t s, int64_t n, double, bool f16_operands) {
@@ -81,17 +82,22 @@ std::vector<OpCase> cases_of(bool act_i8) {
 
 }  // namespace
 
-double act_i8_magnitude(const PackedMatrix& w, int64_t n, const float* x) {
+std::vector<double> act_i8_magnitudes(const PackedMatrix& w, int64_t n) {
   const auto* panel = w.data.as<std::byte>() + static_cast<size_t>(n / kPanelRows) * panel_bytes(w.format, w.columns);
-  double sum = 0;
+  std::vector<double> row;
   for (int64_t k = 0; k < w.columns; ++k) {
     const TileView view = tile_view(w.format, panel, k / kTileColumns);
     const Affine affine = affine_of(w.format, view, k % kTileColumns / w.format.group, n % kPanelRows);
     const int code = code_of(w.format, view, k % kTileColumns, n % kPanelRows);
-    // Half a step of the codes beside the value itself: x is at most 2 here.
-    sum += (std::fabs(code * static_cast<double>(affine.scale)) + std::fabs(static_cast<double>(affine.minimum))) *
-           (std::fabs(static_cast<double>(x[k])) + 1.0 / 127);
+    row.push_back(std::fabs(code * static_cast<double>(affine.scale)) + std::fabs(static_cast<double>(affine.minimum)));
   }
+  return row;
+}
+
+double act_i8_magnitude(const std::vector<double>& row, const float* x) {
+  double sum = 0;
+  // Half a step of the codes beside the value itself: x is at most 2 here.
+  for (size_t k = 0; k < row.size(); ++k) sum += row[k] * (std::fabs(static_cast<double>(x[k])) + 1.0 / 127);
   return sum;
 }
 
