@@ -6,7 +6,7 @@
 namespace tandem {
 
 #if defined(__x86_64__)
-extern const ActLoops kAvx2ActLoops, kAvxVnniActLoops, kVnniActLoops;
+extern const ActLoops kAvx2ActLoops, kAvxVnniActLoops, kVnniActLoops, kAmxActLoops;
 #endif
 
 }  // namespace tandem

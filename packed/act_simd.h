@@ -277,12 +277,18 @@ ACT_INLINE void take_in(const Chunk& chunk, int tiles, int bias, const ActBlock*
   }
 }
 
-#ifndef ACT_TAKE_IN_MANY
+#if !defined(__AMX_INT8__)
 // How many of the tokens a faster way than take_in() took in.
 template <bool kFourBits, bool kWithMin, int kGroups>
 ACT_INLINE int64_t take_in_many(const Chunk&, int, int, const ActBlock*, int64_t, int64_t, float*) {
   return 0;
 }
+#else
+}  // namespace
+}  // namespace tandem
+#include "packed/act_amx.h"
+namespace tandem {
+namespace {
 #endif
 
 template <bool kFourBits, bool kWithMin, int kGroups>
