@@ -1,8 +1,12 @@
 // --act i8 of whole models: one result on every device, plan, cut and piece, and what is said of it.
 #include <gmock/gmock.h>
 
+#include "engine/model/random_model.h"
+#include "engine/model/shapes.h"
 #include "tests/engine/run/golden.h"
 #include "tests/support/data.h"
+#include "tests/support/gguf_writer.h"
+#include "tests/support/scratch_folder.h"
 
 namespace tandem::testing {
 namespace {
@@ -43,9 +47,48 @@ void expect_one_result(const std::string& model, int64_t tokens, const std::vect
 
 const std::vector<Way> kWays = {Way{"gpu-only", {}}, Way{"npu-only", {}}, Way{"tensor", {0.5}}};
 
+// A published shape with few layers and words, of random weights.
+std::string small_model(const ScratchFolder& folder, const std::string& shape, StorageType type) {
+  ModelConfig config = model_shape(shape);
+  config.layers = 2;
+  config.hidden = 256;
+  config.feed_forward = 512;
+  config.vocabulary = 400;
+  if (config.experts) {
+    config.experts->feed_forward = 64;
+    config.experts->shared_feed_forward = config.experts->shared_feed_forward > 0 ? 96 : 0;
+  }
+  std::vector<std::byte> bytes;
+  RandomModel(config, type, 1).write([&](std::span<const std::byte> more) {
+    bytes.insert(bytes.end(), more.begin(), more.end());
+  });
+  const std::string path = folder.file(shape + info(type).name + ".gguf");
+  write_file(path, bytes);
+  return path;
+}
+
 TEST(ActI8, gives_one_result_on_gpu_npu_host_and_any_cut_between_them) {
-  for (const char* model : {"mixed-models/first.gguf", "mixed-models/second.gguf"})
-    expect_one_result(repository_data(model), 33, kWays);
+  const ScratchFolder folder;
+  for (const StorageType type : {StorageType::q4_0, StorageType::q6_k})
+    expect_one_result(small_model(folder, "llama-3.2-1b", type), 33,
+                      {Way{"gpu-only", {}}, Way{"npu-only", {}}, Way{"tensor", {0.5}}, Way{"sequence", {}}});
+}
+
+TEST(ActI8, gives_one_result_of_experts_and_of_latents) {
+  const ScratchFolder folder;
+  for (const char* shape : {"qwen1.5-moe-a2.7b", "deepseek-v2-lite"})
+    expect_one_result(small_model(folder, shape, StorageType::q8_0), 17, {Way{"gpu-only", {}}, Way{"tensor", {0.5}}});
+}
+
+// An F16 matrix in each: an NPU rounds what goes into it, and that is said.
+TEST(ActI8, gives_one_result_of_models_of_many_types_where_no_npu_takes_part) {
+  for (const char* name : {"mixed-models/first.gguf", "mixed-models/second.gguf"}) {
+    const std::string model = repository_data(name);
+    expect_one_result(model, 33, {Way{"gpu-only", {}}});
+    const auto npu = open_engine(model, with_i8({"npu-only", {}}), 9);
+    EXPECT_THAT(npu->other_bits(), Contains(HasSubstr("npu:0 rounds activations to f16")));
+    EXPECT_THAT(npu->notes(), Contains(HasSubstr("--act i8: 1 of ")));
+  }
 }
 
 TEST(ActI8, gives_one_result_with_weights_of_every_storage_type) {
