@@ -86,7 +86,7 @@ class FragmentBench {
       auto plans = std::make_shared<std::vector<Plan>>(cut(whole, engine.config().layers, fragments));
       ways_.push_back({fragments,
                        std::make_unique<Chain<int64_t>>(
-                           engine.executor(), [plans](int64_t i) { return (*plans)[static_cast<size_t>(i)]; },
+                           engine.machine().executor(), [plans](int64_t i) { return (*plans)[static_cast<size_t>(i)]; },
                            static_cast<size_t>(fragments)),
                        {},
                        {}});
@@ -126,9 +126,9 @@ class FragmentBench {
   // The chain of most fragments.
   void write_trace(Engine& engine, const std::string& path) {
     tandem::Timeline timeline;
-    engine.record(&timeline);
+    engine.machine().record(&timeline);
     run(ways_.back());
-    engine.record(nullptr);
+    engine.machine().record(nullptr);
     timeline.write_trace(path);
   }
   std::span<const Way> ways() const { return ways_; }
@@ -174,7 +174,7 @@ int run(const Options& options) {
   if (!options.json) {
     std::printf("%s behind %lld tokens on %s; %d rounds, medians, all times measured (wall clock)\n\n",
                 std::filesystem::path(options.model).filename().c_str(), static_cast<long long>(kPast),
-                engine->device_names().c_str(), options.rounds);
+                engine->machine().device_names().c_str(), options.rounds);
     std::printf(
         "| tokens | plan | fragments | pass, ms | beyond one plan, us a cut | of it deciding, us |\n"
         "| ---: | --- | ---: | ---: | ---: | ---: |\n");

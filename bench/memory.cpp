@@ -67,8 +67,8 @@ int run_child(const Options& options) {
   for (size_t i = prompt; i < ids.size(); ++i) engine->extend(std::span(&ids[i], 1));
   const bench::Resident now = bench::sort_out(mappings_now(), before, model);
   const json report = {{"plan", engine->plan_name()},
-                       {"devices", engine->device_names()},
-                       {"weight_bytes", engine->weight_bytes()},
+                       {"devices", engine->machine().device_names()},
+                       {"weight_bytes", engine->model().weight_bytes()},
                        {"cache_bytes", touched_cache_bytes(engine->config(), engine->position())},
                        {"activation_bytes", engine->activation_bytes()},
                        {"peak_bytes", bench::peak_bytes()},

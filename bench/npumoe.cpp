@@ -93,7 +93,7 @@ ExpertTotals since(const ExpertTotals& now, const ExpertTotals& before) {
 double modelled_joules(const Engine& engine, const tandem::Plan& plan) {
   double joules = 0;
   for (const tandem::Step& step : plan.steps) {
-    const auto device = std::ranges::find(engine.opened(), plan.devices[static_cast<size_t>(step.device)],
+    const auto device = std::ranges::find(engine.machine().devices(), plan.devices[static_cast<size_t>(step.device)],
                                           [](const auto& each) { return each->info().id; });
     joules += (*device)->estimate(step.operators).joules;
   }
@@ -104,9 +104,9 @@ double modelled_joules(const Engine& engine, const tandem::Plan& plan) {
 void look_at(Engine& engine, std::span<const int32_t> ids, Measured& measured) {
   const ExpertTotals before = engine.expert_use().totals();
   tandem::Timeline timeline;
-  engine.record(&timeline);
+  engine.machine().record(&timeline);
   const double seconds = bench::time_prompt(engine, ids);
-  engine.record(nullptr);
+  engine.machine().record(nullptr);
   measured.experts = since(engine.expert_use().totals(), before);
   measured.npu_busy = timeline.busy_seconds("npu:0") / seconds;
   engine.rewind(0);
@@ -279,7 +279,7 @@ int run(const Options& options) {
   }
   std::printf("%s, act f16, pieces of %lld tokens, %s; %d rounds, medians\n",
               std::filesystem::path(options.model).filename().c_str(), static_cast<long long>(engines.front()->chunk()),
-              tandem::to_string(engines.front()->layout()).c_str(), options.rounds);
+              tandem::to_string(engines.front()->machine().layout()).c_str(), options.rounds);
   for (const Test& test : tests) print_table(test);
   print_energy(tests);
   return 0;

@@ -82,9 +82,9 @@ Test check(Engine& engine, std::string name, const std::vector<int32_t>& ids, in
     seconds.push_back(tandem::now_seconds() - start);
     total += seconds.back();
     engine.rewind(position);
-    engine.record(&runs.emplace_back());
+    engine.machine().record(&runs.emplace_back());
     engine.extend(ids);
-    engine.record(nullptr);
+    engine.machine().record(nullptr);
     engine.rewind(position);
   }
   runs.erase(runs.begin());  // it warmed up what recording needs
@@ -172,7 +172,7 @@ int run(const Options& options) {
   engine_options.model_path = options.model;
   engine_options.devices = options.devices;
   engine_options.plan = options.plan;
-  engine_options.hooks.tries_plans = options.soc.empty();
+  engine_options.plan_hooks.tries_plans = options.soc.empty();
   engine_options.act = tandem::ActType::f16;
   engine_options.chunk = options.chunk;
   engine_options.context = options.chunk + kDecodeContext;
@@ -188,7 +188,7 @@ int run(const Options& options) {
   std::printf(
       "%s, act f16, %s; predicted: from operators that were measured by themselves; measured: medians of %d "
       "recorded passes or more (wall clock)\n\n",
-      std::filesystem::path(options.model).filename().c_str(), tandem::to_string(engine->layout()).c_str(),
+      std::filesystem::path(options.model).filename().c_str(), tandem::to_string(engine->machine().layout()).c_str(),
       options.rounds);
   print(tests);
   return 0;

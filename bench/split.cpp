@@ -82,7 +82,7 @@ int run(const Options& options) {
   if (!options.json) {
     std::printf("%s, act f16, %s; %d rounds, medians, all times measured (wall clock)\n\n",
                 std::filesystem::path(options.model).filename().c_str(),
-                tandem::to_string(engines[0]->layout()).c_str(), options.rounds);
+                tandem::to_string(engines[0]->machine().layout()).c_str(), options.rounds);
     std::printf(
         "| phase | gpu-only t/s | npu-only t/s | tensor t/s | tensor / better of both: median | lowest | highest |\n");
     std::printf("| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n");

@@ -81,6 +81,33 @@ INLINE float16 minimum_of(const Tile *t, const int g, const int b) {
 // a where the mask has ones, else b.
 INLINE uint16 either(const uint mask, const uint16 a, const uint16 b) { return (a & mask) | (b & ~mask); }
 
+// What brings four bytes of a row together leaves 8-bit codes of row 4 j + b in lane j of block b: in few tokens' sums rows stand in this
+// order, scales follow it, and results go back; where words are kept, 8-bit codes are brought to their rows one by one.
+#if BITS == 8 && defined(TOKENS)
+#define OTHER_ORDER 1
+#else
+#define OTHER_ORDER 0
+#endif
+INLINE void reorder(float16 *v) {
+#if OTHER_ORDER
+  const float16 a = v[0], b = v[1], c = v[2], d = v[3];
+  v[0] = (float16)(a.s048c, b.s048c, c.s048c, d.s048c);
+  v[1] = (float16)(a.s159d, b.s159d, c.s159d, d.s159d);
+  v[2] = (float16)(a.s26ae, b.s26ae, c.s26ae, d.s26ae);
+  v[3] = (float16)(a.s37bf, b.s37bf, c.s37bf, d.s37bf);
+#endif
+}
+#define FOUR_ROWS(v, n) v[0].s##n, v[1].s##n, v[2].s##n, v[3].s##n
+INLINE void order_again(float16 *v) {
+#if OTHER_ORDER
+  const float16 a = (float16)(FOUR_ROWS(v, 0), FOUR_ROWS(v, 1), FOUR_ROWS(v, 2), FOUR_ROWS(v, 3));
+  const float16 b = (float16)(FOUR_ROWS(v, 4), FOUR_ROWS(v, 5), FOUR_ROWS(v, 6), FOUR_ROWS(v, 7));
+  const float16 c = (float16)(FOUR_ROWS(v, 8), FOUR_ROWS(v, 9), FOUR_ROWS(v, a), FOUR_ROWS(v, b));
+  const float16 d = (float16)(FOUR_ROWS(v, c), FOUR_ROWS(v, d), FOUR_ROWS(v, e), FOUR_ROWS(v, f));
+  v[0] = a, v[1] = b, v[2] = c, v[3] = d;
+#endif
+}
+
 // Four words of bytes of rows j, j + 16, j + 32, j + 48 become four blocks of 16 rows with four neighbouring bytes each.
 INLINE void bring_together(const uint16 v0, const uint16 v1, const uint16 v2, const uint16 v3, uint16 *to) {
   const uint16 a = either(0x00ff00ffu, v0, v1 << 8), b = either(0x00ff00ffu, v0 >> 8, v1);
@@ -106,6 +133,14 @@ INLINE void load_words(__global const uchar *quants, const int m, uint16 *even, 
     even[b] = both[b] & 0x0f0f0f0fu;
     odd[b] = both[b] >> 4 & 0x0f0f0f0fu;
   }
+#elif OTHER_ORDER
+  __global const uint16_anywhere *at = (__global const uint16_anywhere *)(quants + m * 512);
+#pragma unroll
+  for (int line = 0; line < 512; line += 64) PREFETCH((__global const uchar *)at, AHEAD_BYTES + line);
+  bring_together(at[0], at[2], at[4], at[6], even);
+  bring_together(at[1], at[3], at[5], at[7], odd);
+#pragma unroll
+  for (int b = 0; b < 4; ++b) even[b] ^= 0x80808080u, odd[b] ^= 0x80808080u;
 #else
   __global const uchar *at = quants + m * 512;
 #pragma unroll
@@ -182,28 +217,34 @@ __kernel void matmul_few(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byte
           for (int b = 0; b < 4; ++b) sum[t][b] = add_products(add_products(sum[t][b], even[b], a0), odd[b], a1);
         }
       }
+      float16 scales[4], lows[4];
 #pragma unroll
       for (int b = 0; b < 4; ++b) {
-        const float16 scale = scale_of(&from, g, b);
-#if MIN_KIND == 2
-        const float16 low = minimum_of(&from, g, b);
-#endif
+        scales[b] = scale_of(&from, g, b);
+        if (MIN_KIND == 2) lows[b] = minimum_of(&from, g, b);
+      }
+      reorder(scales);
+      if (MIN_KIND == 2) reorder(lows);
+#pragma unroll
+      for (int b = 0; b < 4; ++b) {
 #pragma unroll
         for (int t = 0; t < TOKENS; ++t) {
           const float of_x = as_float(x_words[(long)t * x_stride + ACT_SCALE]);
-          acc[t][b] = fma(convert_float16(sum[t][b]), scale * of_x, acc[t][b]);
+          acc[t][b] = fma(convert_float16(sum[t][b]), scales[b] * of_x, acc[t][b]);
 #if MIN_KIND == 2
-          acc[t][b] = fma(low, (float16)(of_x * (float)codes_of(x_words + (long)t * x_stride, g)), acc[t][b]);
+          acc[t][b] = fma(lows[b], (float16)(of_x * (float)codes_of(x_words + (long)t * x_stride, g)), acc[t][b]);
 #endif
         }
       }
     }
   }
 #pragma unroll
-  for (int t = 0; t < TOKENS; ++t)
+  for (int t = 0; t < TOKENS; ++t) {
+    order_again(acc[t]);
 #pragma unroll
     for (int b = 0; b < 4; ++b)
       store_rows(acc[t][b], FIRST_Y + (long)t * y_stride + row + b * 16, row_end - row - b * 16);
+  }
 }
 
 #else

@@ -113,7 +113,7 @@ class Table {
     options.plan = plan;
     options.act = tandem::ActType::f16;
     options.context = options_.passes.context;
-    options.hooks.tries_plans = false;  // where the plan is named
+    options.plan_hooks.tries_plans = false;  // where the plan is named
     options.measurements = "";
     options.program_folder = gpu::default_cache_folder();
     return options;

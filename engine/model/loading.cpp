@@ -113,8 +113,8 @@ class Loader {
 
   // Gives every item its place in slots of the pool's memory, to be packed there. After everything has been checked, so
   // that a bad file costs no memory.
-  std::vector<const sync::Slot*> place_all() {
-    std::vector<const sync::Slot*> slots;
+  std::vector<sync::Slot*> place_all() {
+    std::vector<sync::Slot*> slots;
     for (const SlotPlan& plan : slots_) {
       slots.push_back(&pool_.acquire(bytes_of(plan), sync::SlotUse::weights, plan.label));
       place(plan, *slots.back());
@@ -124,7 +124,7 @@ class Loader {
   }
 
   // The same in slots that hold the packed weights already.
-  std::vector<const sync::Slot*> place_all(const PackedFile& packed, PackedUse use) {
+  std::vector<sync::Slot*> place_all(const PackedFile& packed, PackedUse use) {
     std::vector<std::string> labels;
     for (const SlotPlan& plan : slots_) labels.push_back(plan.label);
     const auto found = use == PackedUse::mapped ? packed.map(pool_, labels) : packed.read(pool_, labels);
@@ -319,7 +319,7 @@ class ModelLoading::State {
  private:
   void list(int64_t most_layers);
   void place();
-  void placed(std::vector<const sync::Slot*> slots);
+  void placed(std::vector<sync::Slot*> slots);
 
   const GgufFile& file_;
   ModelSpec spec_;  // borrowed by the loader
@@ -364,7 +364,7 @@ void ModelLoading::State::place() {
   placed(loader_.place_all());
 }
 
-void ModelLoading::State::placed(std::vector<const sync::Slot*> slots) {
+void ModelLoading::State::placed(std::vector<sync::Slot*> slots) {
   ModelWeights& weights = model_.weights;
   weights.slots = std::move(slots);
   for (const size_t bytes : loader_.slot_bytes()) weights.bytes += bytes;

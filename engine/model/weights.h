@@ -47,11 +47,11 @@ using LayerWeights = LayerParts<Operand, MatrixGroup, MatrixStack>;  // vectors 
 struct ModelWeights {
   PackedMatrix embedding;  // [vocabulary, H]
   std::vector<LayerWeights> layers;
-  Operand output_norm;                   // f32 [H]
-  Operand output_norm_bias;              // f32 [H], or absent
-  MatrixGroup output;                    // [vocabulary, H]; the embedding's bytes again when tied
-  size_t bytes = 0;                      // packed, in the pool
-  std::vector<const sync::Slot*> slots;  // that hold all of it: embedding, layers, output
+  Operand output_norm;             // f32 [H]
+  Operand output_norm_bias;        // f32 [H], or absent
+  MatrixGroup output;              // [vocabulary, H]; the embedding's bytes again when tied
+  size_t bytes = 0;                // packed, in the pool
+  std::vector<sync::Slot*> slots;  // that hold all of it: embedding, layers, output; the pool's until released
 };
 
 struct Model {

@@ -53,6 +53,14 @@ std::vector<std::string> reasons_for_other_bits(std::span<const DeviceInfo* cons
   return reasons;
 }
 
+std::string note_on_act(ActType act, std::span<const PackedFormat> weights) {
+  const auto dense = std::ranges::count_if(weights, &PackedFormat::dense);
+  if (act != ActType::i8 || dense == 0) return "";
+  const std::string which =
+      dense == std::ssize(weights) ? "all" : std::to_string(dense) + " of " + std::to_string(weights.size());
+  return "--act i8: " + which + " matrices are F16, BF16 or F32, and multiply f32 activations";
+}
+
 bool bits_depend_on_passes(std::span<const DeviceInfo* const> devices, std::span<const PackedFormat> weights,
                            ActType act) {
   const Operands operands{act == ActType::f16 || (act == ActType::i8 && all_integers(weights)),

@@ -1,22 +1,17 @@
 #include "engine/run/engine.h"
 
-#include <malloc.h>
-#include <spdlog/spdlog.h>
+#include <spdlog/fmt/ranges.h>
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <future>
 #include <iterator>
 #include <numeric>
 #include <set>
 #include <string_view>
 #include <utility>
 
-#include "engine/device/gpu/driver_pages.h"
-#include "engine/device/pair_self_test.h"
 #include "engine/model/layer_names.h"
-#include "engine/model/loading.h"
 #include "engine/plan/partition/cut.h"
 #include "engine/plan/partition/piece_cutting.h"
 #include "engine/plan/placer.h"
@@ -28,7 +23,6 @@
 #include "engine/run/probe.h"
 #include "engine/run/saved_state.h"
 #include "shaders/limits.h"
-#include "sync/affinity.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -40,17 +34,6 @@ constexpr size_t kPreparedPlans = 12;
 constexpr double kWeightOfDoubtful = 0.25;
 // Of a kind of many tokens: looking at one takes a millisecond, and there are few before the next plan is chosen.
 constexpr int64_t kWatchedLongPasses = 16;
-
-std::string join(const std::vector<std::string>& names, const char* between) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : between) + name;
-  return text;
-}
-
-// Whether a part of a prompt or of an attention may run on the host core beside the NPU.
-bool uses_host_beside_npu(const Strategy* strategy) {
-  return strategy == nullptr || strategy->weighs_attention || strategy->expert_rules;
-}
 
 // Pages of the engine's own context.
 std::vector<int32_t> first_pages(int64_t positions) {
@@ -70,41 +53,6 @@ int64_t most_segments(int64_t sequences) {
   return segment_class(std::max<int64_t>(1, 2 * sequences));
 }
 
-// The devices a plan asks for when the user named none; nullptr: `auto`.
-std::vector<std::string> default_devices(const Strategy* strategy, std::vector<std::string>& notes) {
-  const auto only_on = [&](DeviceKind kind) { return strategy && strategy->only == kind; };
-  const std::string npu = first_device(DeviceKind::npu), host = first_device(DeviceKind::host);
-  if (only_on(DeviceKind::host)) return {host};
-  for (const UnusableDevice& one : unusable_devices())
-    notes.push_back(one.id + " (" + one.name + ") is left out: " + one.reason);
-  const std::string gpu = best_gpu();
-  if (only_on(DeviceKind::gpu)) {
-    if (gpu.empty())
-      throw Error("no GPU device was found", std::string("plan ") + strategy->name,
-                  "Install a driver: ./dev setup, or pocl-opencl-icd");
-    return {gpu};
-  }
-  if (!gpu.empty() && uses_host_beside_npu(strategy)) return {gpu, npu, host};
-  if (!gpu.empty()) return {gpu, npu};
-  notes.push_back("no GPU device was found; the host's plain loops stand in for the GPU (install pocl-opencl-icd)");
-  return {npu, host};
-}
-
-// While a GPU is waited for, the host computes on its cores, and those who compile for it have what is left of them.
-DeviceOptions for_gpu_cores(DeviceOptions options) {
-  options.npu_cores.clear();
-  return options;
-}
-
-// A plan on both devices is only as good as what one sees of the other's results.
-void require_hand_over(Device& a, Device& b, sync::Pool& pool) {
-  for (const PairTest& test : test_pair(a, b, pool)) {
-    if (!test.passed)
-      throw Error("two devices cannot work on one plan", test.from + " to " + test.to,
-                  test.reason + ". Name one of them with --device");
-  }
-}
-
 std::optional<RoutingCounts> calibrated_counts(const std::string& path, const GgufFile& file,
                                                const ModelConfig& config) {
   if (path.empty()) return std::nullopt;
@@ -114,70 +62,62 @@ std::optional<RoutingCounts> calibrated_counts(const std::string& path, const Gg
   return std::move(calibration.counts);
 }
 
-std::unique_ptr<Tokenizer> make_tokenizer_for(const GgufFile& file, const ModelConfig& config) {
-  auto tokenizer = make_tokenizer(file);
-  if (tokenizer->size() > config.vocabulary) {
-    throw Error("the tokenizer has more tokens than the model", file.path(),
-                std::to_string(tokenizer->size()) + " against " + std::to_string(config.vocabulary) +
-                    " rows of token_embd.weight");
-  }
-  return tokenizer;
+// Where a GPU's kernels for such a model are not compiled yet: another process compiles them, and this one begins
+// without the GPU. Where nothing is known of that, no driver is even loaded.
+std::unique_ptr<Warming> start_warming(const EngineOptions& options, const GgufFile& file) {
+  if (options.warming_program.empty() || options.plan != "auto" || !options.devices.empty() ||
+      options.act.value_or(ActType::f16) != ActType::f16 || !options.split.empty())
+    return nullptr;
+  const std::string kv_type = options.kv_type == KvType::f16 ? "f16" : "f32";
+  auto warming =
+      std::make_unique<Warming>(kernels_mark(file, read_config(file), options.kv_type), options.warming_program);
+  if (warming->done() || !warming->start({"warm", "-m", options.model_path, "--cache-type", kv_type, "--background"}))
+    return nullptr;
+  return warming;
+}
+
+ActType default_act(const Machine& machine, const Strategy* asked) {
+  const bool rounds =
+      std::ranges::any_of(machine.devices(), [](const auto& device) { return device->info().rounds_to_f16; });
+  return rounds && !(asked && asked->only) ? ActType::f16 : ActType::f32;
+}
+
+// Rows for experts on the NPU; `auto` may put as many there as the rules say, where devices see one memory.
+int64_t rows_for_experts(const Machine& machine, const ModelConfig& config, const Strategy* asked,
+                         const ExpertRules& rules, int64_t tokens) {
+  const auto& experts = config.experts;
+  if (!experts || machine.first_of(DeviceKind::npu) == nullptr) return 0;
+  if (asked ? !asked->expert_rules : !machine.zero_copy()) return 0;
+  return most_slots(experts->count, experts->used, tokens, asked ? asked->expert_rules(rules) : rules);
 }
 
 }  // namespace
 
 std::unique_ptr<Engine> Engine::open(const EngineOptions& options) {
-  std::unique_ptr<Engine> engine(new Engine(options));
-  return engine;
+  const Strategy* asked = chosen_strategy(options.plan);  // an unknown name is an Error before anything is loaded
+  auto machine = std::make_shared<Machine>(options, asked);
+  GgufFile file = GgufFile::open(options.model_path);
+  if (auto warming = start_warming(options, file)) machine->wait_for_gpu(std::move(warming));
+  return std::make_unique<Engine>(std::make_shared<LoadedModel>(std::move(machine), options, std::move(file)), options);
 }
 
-Engine::Engine(const EngineOptions& options)
-    : options_(options),
-      layout_(lay_out_cores(usable_cores(), options.threads)),
-      cache_(options.measurements ? *options.measurements : DiskCache::default_path()),
-      pack_cache_(options.pack_cache_folder, options.pack_cache_bytes),
-      file_(GgufFile::open(options.model_path)),
+Engine::Engine(std::shared_ptr<LoadedModel> model, const TextOptions& options)
+    : model_(std::move(model)),
+      machine_(model_->machine()),
+      options_(options),
       asked_(chosen_strategy(options.plan)),
       prepared_(kPreparedPlans) {
-  // Loading threads inherit this thread's mask; the orchestrator takes its own core only afterwards. While it opens the
-  // devices, which hardly any of the work can be shared of, the other cores make the tokenizer and pack.
-  pin_this_thread(usable_cores());
-  const gpu::DriverPages driver_pages;
-  const ModelConfig config = read_config(file_);
-  ModelLoading loading(file_, pool_, options.only_layers_of_every_kind ? layers_of_every_kind(file_, config) : 0);
-  start_warming(config);
-  const int cores = static_cast<int>(usable_cores().size());
-  const auto make = [&] { tokenizer_ = make_tokenizer_for(file_, loading.config()); };
-  if (const auto packed = pack_cache_.on() ? pack_cache_.find(file_.identity(), loading.slot_bytes()) : std::nullopt) {
-    auto made = std::async(std::launch::async, make);
-    open_devices();
-    loading.take(*packed, maps_files() ? PackedUse::mapped : PackedUse::read);
-    made.get();
-  } else {
-    loading.start(std::max(1, cores - 1), make);
-    open_devices();
-    pin_this_thread(usable_cores());
-    loading.widen(cores);
-  }
-  // Drivers' code, and what making the tokenizer and starting drivers has freed. The weights take as much memory as
-  // they need by and by, most of it after this.
-  driver_pages.give_back();
-#ifdef __GLIBC__
-  malloc_trim(0);
-#endif
-  model_ = loading.finish(cores, options.load_progress);
-  if (layout_.may_spin) pin_this_thread(std::vector{layout_.orchestrator});
-
-  const bool rounds = std::ranges::any_of(devices_, [](const auto& device) { return device->info().rounds_to_f16; });
-  if (!options_.act) options_.act = rounds && !(asked_ && asked_->only) ? ActType::f16 : ActType::f32;
-  other_bits_ = reasons_for_other_bits(devices(), matrix_formats(model_.weights), *options_.act);
-  if (model_.config.experts && options_.experts.overflow == Overflow::drop)
+  if (!options_.act) options_.act = default_act(*machine_, asked_);
+  other_bits_ = reasons_for_other_bits(machine_->infos(), matrix_formats(model_->model().weights), *options_.act);
+  if (config().experts && options_.experts.overflow == Overflow::drop)
     other_bits_.push_back("tokens beyond an expert's room on the NPU are dropped (--overflow drop)");
-  if (options_.act == ActType::i8) note_f32_activations();
-  if (!other_bits_.empty()) notes_.push_back("other plans may give other bits: " + join(other_bits_, "; "));
+  if (const std::string note = note_on_act(*options_.act, matrix_formats(model_->model().weights)); !note.empty())
+    notes_.push_back(note);
+  if (!other_bits_.empty())
+    notes_.push_back(fmt::format("other plans may give other bits: {}", fmt::join(other_bits_, "; ")));
 
   ActivationSizes sizes;
-  const int64_t trained = model_.config.context_length;
+  const int64_t trained = config().context_length;
   sizes.context =
       options_.context > 0 ? options_.context : std::min(kDefaultContext, trained > 0 ? trained : kDefaultContext);
   sizes.positions = (sizes.context + 63) / 64 * 64;
@@ -188,70 +128,48 @@ Engine::Engine(const EngineOptions& options)
   sizes.pages = (1 + options_.sequences) * pages_of(sizes.positions);
   sizes.output_rows = graph_size_for(sizes.outputs, {options_.graph_tokens});
   sizes.kv_type = options_.kv_type;
-  if (model_.config.experts) check_rules(options_.experts, model_.config.experts->count);
-  sizes.expert_rows = rows_for_experts(sizes.tokens);
-  activations_ = std::make_unique<Activations>(model_.config, sizes, &pool_);
+  if (config().experts) check_rules(options_.experts, config().experts->count);
+  sizes.expert_rows = rows_for_experts(*machine_, config(), asked_, options_.experts, sizes.tokens);
+  activations_ = std::make_unique<Activations>(config(), sizes, &machine_->pool());
   pages_ = std::make_shared<PagePool>(pages_of(sizes.positions), options_.sequences * pages_of(sizes.positions));
   expert_use_ =
-      std::make_unique<ExpertUse>(model_.config, calibrated_counts(options_.calibration, file_, model_.config));
+      std::make_unique<ExpertUse>(config(), calibrated_counts(options_.calibration, model_->file(), config()));
 
-  set_up_plans();
+  take_up();
+  machine_->add_user(*this);
   if (asked_) {
     for (const std::string& note : planner_->make(*asked_, {1, 1}, 0).notes) notes_.push_back(note);
   }
 }
 
-// With --act i8 weights without integers keep their f32 activations.
-void Engine::note_f32_activations() {
-  const std::vector<PackedFormat> formats = matrix_formats(model_.weights);
-  const auto dense = std::ranges::count_if(formats, &PackedFormat::dense);
-  if (dense == 0) return;
-  const std::string which =
-      dense == std::ssize(formats) ? "all" : std::to_string(dense) + " of " + std::to_string(formats.size());
-  notes_.push_back("--act i8: " + which + " matrices are F16, BF16 or F32, and multiply f32 activations");
+Engine::~Engine() { machine_->remove_user(*this); }
+
+bool Engine::may_go_on_with(std::span<const DeviceInfo* const> devices) const {
+  return reasons_for_other_bits(devices, matrix_formats(model_->model().weights), *options_.act) == other_bits_;
 }
 
-// Of the experts on the NPU; `auto` may put as many there as the rules say, where devices see one memory.
-int64_t Engine::rows_for_experts(int64_t tokens) const {
-  const auto& experts = model_.config.experts;
-  const bool one_memory = std::ranges::all_of(devices_, [](const auto& device) { return device->info().zero_copy; });
-  if (!experts || first_of(DeviceKind::npu) == nullptr) return 0;
-  if (asked_ ? !asked_->expert_rules : !one_memory) return 0;
-  const ExpertRules rules = asked_ ? asked_->expert_rules(options_.experts) : options_.experts;
-  return most_slots(experts->count, experts->used, tokens, rules);
+void Engine::let_go() noexcept {
+  planner_.reset();
+  prepared_.clear();
 }
 
-void Engine::set_up_plans() {
-  ExecutorOptions executor;
-  executor.deadline = options_.wait_deadline;
-  executor.sync_policy = layout_.may_spin ? options_.sync_policy : sync::Policy::blocking;
-  for (const auto& device : devices_) {
-    const auto& cores = device->info().cores;
-    if (std::ranges::find(cores, layout_.orchestrator) != cores.end())
-      executor.shares_core.push_back(device->info().id);
-  }
-  std::vector<Device*> borrowed;
-  for (const auto& device : devices_) borrowed.push_back(device.get());
-  executor_ = std::make_unique<Executor>(pool_, borrowed, executor);
+void Engine::take_up() {
   planner_ = std::make_unique<Planner>(
-      PlannedModel{model_, *activations_, devices_},
-      PlannerOptions{asked_, options_.split, *options_.act, options_.strict_device, options_.hooks.tries_plans,
-                     options_.graph_tokens, options_.submit, options_.experts,
-                     model_.config.experts ? &expert_use_->counts() : nullptr},
-      cache_);
+      PlannedModel{model_->model(), *activations_, machine_->devices(), machine_->rates()},
+      PlannerOptions{asked_, options_.split, *options_.act, options_.strict_device,
+                     options_.plan_hooks.tries_plans, options_.graph_tokens, options_.submit, options_.experts,
+                     config().experts ? &expert_use_->counts() : nullptr});
   // A list kernel is compiled for a set of kernels: one for all that the model's single tokens need serves every plan
   // (engine/device/opencl/list_launcher.h).
   prepare_kernels(1);
-  if (planner_->chooses()) {
-    const auto probe = probe_of(operators_for({std::min(kProbeTokens, chunk()), 1}));
-    if (probe) probe_unknown(devices_, *probe, *executor_, planner_->rates());
-  }
-  executor_->record(timeline_);
+  if (!planner_->chooses()) return;
+  if (const auto probe = probe_of(operators_for({std::min(kProbeTokens, chunk()), 1})))
+    probe_unknown(machine_->devices(), *probe, machine_->executor(), machine_->rates());
 }
 
 // Every kind of operator once; also the parts that plans share an attention by.
 void Engine::prepare_kernels(int64_t tokens) {
-  const Device* gpu = first_of(DeviceKind::gpu);
+  const Device* gpu = machine_->first_of(DeviceKind::gpu);
   if (gpu == nullptr) return;
   std::set<std::string> seen;
   std::vector<Placed> placed;
@@ -266,120 +184,7 @@ void Engine::prepare_kernels(int64_t tokens) {
     placed.push_back({0, with_body(op, slice_splits(*attention, 0, kAttentionShares))});
     placed.push_back({0, with_body(op, merge_of(*attention))});
   }
-  executor_->prepare(schedule("kernels", {gpu->info().id}, placed));
-}
-
-// Where nothing is known of the drivers' kernels for such a model, no driver is even loaded.
-void Engine::start_warming(const ModelConfig& config) {
-  if (options_.warming_program.empty() || asked_ || !options_.devices.empty() ||
-      options_.act.value_or(ActType::f16) != ActType::f16 || !options_.split.empty())
-    return;
-  const std::string kv_type = options_.kv_type == KvType::f16 ? "f16" : "f32";
-  auto warming = std::make_unique<Warming>(kernels_mark(file_, config, options_.kv_type), options_.warming_program);
-  if (warming->done() || !warming->start({"warm", "-m", options_.model_path, "--cache-type", kv_type, "--background"}))
-    return;
-  warming_ = std::move(warming);
-  notes_.push_back("the GPU's kernels are being compiled in the background; it joins in when they are there");
-}
-
-void Engine::admit_gpu_when_warm() {
-  if (!warming_ || !warming_->done()) return;
-  warming_.reset();
-  try {
-    if (admit_gpu()) spdlog::info("the GPU has joined in: {}", device_names());
-  } catch (const Error& error) {
-    notes_.push_back(std::string("no GPU has joined in: ") + error.what());
-  }
-}
-
-// Everything that may fail happens before anything is taken apart.
-bool Engine::admit_gpu() {
-  const std::vector<std::string> names = default_devices(asked_, notes_);
-  if (names.size() != 3) return false;  // no GPU: the NPU and the host
-  std::unique_ptr<Device> gpu = open_device(names.front(), device_options_);
-  Device& npu = *devices_.front();
-  std::unique_ptr<Device> host = open_host_on(npu, device_options_);
-  require_policy(gpu->info(), device_options_.sync_policy);
-  require_policy(host->info(), device_options_.sync_policy);
-  std::vector<const DeviceInfo*> infos = devices();
-  infos.push_back(&gpu->info());
-  // In the middle of a text another arithmetic would show.
-  if (reasons_for_other_bits(infos, matrix_formats(model_.weights), *options_.act) != other_bits_) return false;
-  require_hand_over(*gpu, npu, pool_);
-  planner_.reset();
-  prepared_.clear();
-  executor_.reset();
-  // The host's threads leave the GPU's cores.
-  devices_.back() = std::move(host);
-  devices_.insert(devices_.begin(), std::move(gpu));
-  set_up_plans();
-  return true;
-}
-
-Engine::~Engine() {
-  if (pack_cache_.wants() && !model_.weights.slots.empty()) {
-    if (options_.on_long_work) options_.on_long_work("keeping the packed weights for the next start");
-    pack_cache_.keep(model_.weights.slots);
-  }
-  planner_.reset();  // what it has learnt goes to the cache
-  cache_.save();
-}
-
-void Engine::open_devices() {
-  DeviceOptions& device_options = device_options_;
-  device_options.gpu_cores = layout_.gpu;
-  device_options.npu_cores = layout_.npu;
-  device_options.gpu_family = options_.hooks.gpu_family;
-  device_options.force_copies = options_.hooks.force_copies;
-  // A pass ends at its deadline whatever its devices are told (Executor). A short one is not for the self-tests, which
-  // have a bound of their own.
-  device_options.wait_deadline = std::max<std::chrono::milliseconds>(options_.wait_deadline, kPairBound);
-  device_options.sync_policy = layout_.may_spin ? options_.sync_policy : sync::Policy::blocking;
-  if (device_options.sync_policy != options_.sync_policy)
-    notes_.push_back("there is one core: waits are blocking, not " + name_of(options_.sync_policy));
-  device_options.program_folder = options_.program_folder;
-  device_options.on_long_work = options_.on_long_work;
-  configure_drivers(device_options);
-  auto names = options_.devices;
-  if (warming_) names = {first_device(DeviceKind::npu), first_device(DeviceKind::host)};
-  if (names.empty()) names = default_devices(asked_, notes_);
-  std::set<std::string> seen;
-  for (const std::string& id : names) {
-    devices_.push_back(open_one(id));
-    if (!seen.insert(devices_.back()->info().id).second)  // "npu" and "npu:0?params=FILE" are one
-      throw Error("a device is named twice", id, "Name each device once in --device");
-    require_policy(devices_.back()->info(), device_options.sync_policy);
-  }
-  std::vector<Device*> apart;  // with threads of their own
-  for (const auto& device : devices_) {
-    if (device->info().thread_of.empty()) apart.push_back(device.get());
-  }
-  for (size_t a = 0; a < apart.size(); ++a) {
-    for (size_t b = a + 1; b < apart.size(); ++b) require_hand_over(*apart[a], *apart[b], pool_);
-  }
-}
-
-// The host leaves the cores of a GPU alone: it works beside the NPU then, where that lets others on its thread.
-std::unique_ptr<Device> Engine::open_one(const std::string& id) const {
-  if (device_kind(id) != DeviceKind::host) return open_device(id, device_options_);
-  Device* npu = first_of(DeviceKind::npu);
-  if (first_of(DeviceKind::gpu) && npu && npu->info().shares_thread) return open_host_on(*npu, device_options_);
-  return open_device(id, warming_ ? for_gpu_cores(device_options_) : device_options_);
-}
-
-// Devices that are cores of this machine read any memory of the process. Drivers of others may refuse the pages of a
-// file (amdgpu does), or copy them: these get the packed weights in memory of the pool.
-bool Engine::maps_files() const {
-  return std::ranges::none_of(devices_, [](const auto& device) {
-    return device->info().kind == DeviceKind::gpu && device->info().cores.empty();
-  });
-}
-
-Device* Engine::first_of(DeviceKind kind) const {
-  for (const auto& device : devices_) {
-    if (device->info().kind == kind) return device.get();
-  }
-  return nullptr;
+  machine_->executor().prepare(schedule("kernels", {gpu->info().id}, placed));
 }
 
 size_t Engine::cache_bytes() const {
@@ -392,23 +197,18 @@ size_t Engine::cache_bytes() const {
 
 bool Engine::bits_depend_on_passes() const {
   const bool drops = config().experts && options_.experts.overflow == Overflow::drop;  // by the room of a pass
-  return drops || tandem::bits_depend_on_passes(devices(), matrix_formats(model_.weights), *options_.act);
+  return drops ||
+         tandem::bits_depend_on_passes(machine_->infos(), matrix_formats(model_->model().weights), *options_.act);
 }
 
-std::vector<const DeviceInfo*> Engine::devices() const {
-  std::vector<const DeviceInfo*> infos;
-  for (const auto& device : devices_) infos.push_back(&device->info());
-  return infos;
-}
-
-std::string Engine::device_names() const {
-  std::vector<std::string> names;
-  for (const auto& device : devices_) names.push_back(device->info().id);
-  return join(names, ",");
+std::vector<std::string> Engine::notes() const {
+  std::vector<std::string> all = machine_->notes();
+  all.insert(all.end(), notes_.begin(), notes_.end());
+  return all;
 }
 
 std::vector<Operator> Engine::operators_for(const Batch& batch) const {
-  return build_decoder(model_, *activations_, batch, graph_options(*options_.act));
+  return build_decoder(model_->model(), *activations_, batch, graph_options(*options_.act));
 }
 
 Plan Engine::plan_for(const Batch& batch) { return planner_->plan_for(batch, position_); }
@@ -418,24 +218,24 @@ Engine::CachedPlan& Engine::prepared_for(const Batch& batch, int64_t position) {
   if (CachedPlan* cached = prepared_.find(key)) {
     if (cached->version != planner_->version()) {
       if (auto better = planner_->better_than(cached->prepared->plan(), batch, position)) {
-        executor_->drop(std::exchange(cached->prepared, executor_->prepare(std::move(*better))));
+        machine_->executor().drop(std::exchange(cached->prepared, machine_->executor().prepare(std::move(*better))));
         cached->ran = false;
       }
       cached->version = planner_->version();
     }
     return *cached;
   }
-  CachedPlan& made =
-      prepared_.add(key, {batch, executor_->prepare(planner_->plan_for(batch, position)), planner_->version()},
-                    [&](CachedPlan gone) { executor_->drop(std::move(gone.prepared)); });
-  const GraphCompiles compiles = executor_->compiles(*made.prepared, options_.graph_tokens);
+  CachedPlan& made = prepared_.add(
+      key, {batch, machine_->executor().prepare(planner_->plan_for(batch, position)), planner_->version()},
+      [&](CachedPlan gone) { machine_->executor().drop(std::move(gone.prepared)); });
+  const GraphCompiles compiles = machine_->executor().compiles(*made.prepared, options_.graph_tokens);
   online_compiles_.graphs += compiles.graphs;
   online_compiles_.seconds += compiles.seconds;
   return made;
 }
 
 void Engine::pass(std::span<const int32_t> ids, const Batch& batch) {
-  admit_gpu_when_warm();
+  machine_->admit_gpu_when_warm();
   CachedPlan& cached = prepared_for(batch, position_);  // first: planning writes positions
   write_positions(*activations_, position_, batch.S);
   run_batch(cached, ids, position_);
@@ -455,15 +255,11 @@ void Engine::run_batch(CachedPlan& cached, std::span<const int32_t> ids, int64_t
 
 Sequence Engine::fork(const Sequence& from, int64_t most) const {
   const int64_t position = std::min(most, from.position());
-  return from.fork(copies_pages() ? position : position / kCachePage * kCachePage);
-}
-
-bool Engine::copies_pages() const {
-  return std::ranges::all_of(devices_, [](const auto& device) { return device->info().zero_copy; });
+  return from.fork(machine_->zero_copy() ? position : position / kCachePage * kCachePage);
 }
 
 void Engine::copy_page(const Sequence::PageCopy& copy) {
-  TANDEM_CHECK(copies_pages(), "no sequence shares a part of a page where pages cannot be copied");
+  TANDEM_CHECK(machine_->zero_copy(), "no sequence shares a part of a page where pages cannot be copied");
   const auto move = [&copy](const KvCache& cache, const Operand& heads, int64_t width) {
     const size_t bytes = cache.page_bytes(width);
     for (int64_t head = 0; head < cache.kv_heads; ++head) {
@@ -478,10 +274,10 @@ void Engine::copy_page(const Sequence::PageCopy& copy) {
 }
 
 std::string Engine::state_description() const {
-  if (!copies_pages())
-    throw Error("a text's keys and values cannot be kept in a file", device_names(),
+  if (!machine_->zero_copy())
+    throw Error("a text's keys and values cannot be kept in a file", machine_->device_names(),
                 "They are in a device's own memory; use devices that share the host's");
-  return describe_state(file_, config(), options_.kv_type, to_string(act()));
+  return describe_state(model_->file(), config(), options_.kv_type, to_string(act()));
 }
 
 void Engine::save_state(const std::string& path, std::span<const int32_t> ids) const {
@@ -559,7 +355,7 @@ PassTokens tokens_of_pass(std::span<const Engine::Extension> extensions) {
 
 std::span<const float> Engine::extend(std::span<const Extension> extensions) {
   check_fits(extensions);
-  admit_gpu_when_warm();
+  machine_->admit_gpu_when_warm();
   for (const Extension& each : extensions) {
     if (const auto copy = each.sequence->make_room(std::ssize(each.ids))) copy_page(*copy);
   }
@@ -569,7 +365,7 @@ std::span<const float> Engine::extend(std::span<const Extension> extensions) {
   write_runs(*activations_, pass.runs, batch.segments);
   run_batch(cached, pass.ids, pass.position);
   for (const Extension& each : extensions) each.sequence->append(each.ids);
-  return {activations_->logits.as<float>(), static_cast<size_t>(pass.outputs * model_.config.vocabulary)};
+  return {activations_->logits.as<float>(), static_cast<size_t>(pass.outputs * config().vocabulary)};
 }
 
 // N1 without a calibration: what was counted decides which experts later passes have on the NPU.
@@ -605,13 +401,13 @@ void Engine::run_and_learn(CachedPlan& cached, int64_t position) {
   const bool is_first = std::exchange(first_pass_, false) || (!ran && cached.batch.S <= kFewTokens);
   const bool is_long = cached.batch.S > kFewTokens && pass < kWatchedLongPasses;
   const bool is_turn = is_long || (pass < 64 ? std::has_single_bit(static_cast<uint64_t>(pass + 1)) : pass % 64 == 0);
-  if (is_first || !is_turn || !options_.hooks.learns) {
-    executor_->run(*cached.prepared);
+  if (is_first || !is_turn || !options_.plan_hooks.learns) {
+    machine_->executor().run(*cached.prepared);
     return;
   }
   const ContentionWatch watch;
   PassSpans spans;
-  const double seconds = executor_->run(*cached.prepared, &spans);
+  const double seconds = machine_->executor().run(*cached.prepared, &spans);
   planner_->learn(cached.prepared->plan(), cached.batch, position, spans, seconds,
                   watch.found() ? kWeightOfDoubtful : 1);
 }
@@ -638,7 +434,7 @@ void Engine::check_fits(std::span<const Extension> extensions) const {
 }
 
 void Engine::check_fits(std::span<const int32_t> ids, int64_t position) const {
-  const int64_t total = static_cast<int64_t>(ids.size()), V = model_.config.vocabulary;
+  const int64_t total = static_cast<int64_t>(ids.size()), V = config().vocabulary;
   TANDEM_CHECK(total > 0, "no tokens to append");
   for (int32_t id : ids) {
     if (id < 0 || id >= V) {
@@ -678,7 +474,7 @@ std::span<const float> Engine::extend(std::span<const int32_t> ids) {
     first += batch.S;
     if (prefill_progress && total > chunk()) prefill_progress(first, total);
   }
-  return {activations_->logits.as<float>(), static_cast<size_t>(model_.config.vocabulary)};
+  return {activations_->logits.as<float>(), static_cast<size_t>(config().vocabulary)};
 }
 
 void Engine::get_ready(int64_t tokens, bool then_single) {
@@ -693,7 +489,7 @@ void Engine::get_ready(int64_t tokens, bool then_single) {
 }
 
 void Engine::extend_all(std::span<const int32_t> ids, const LogitsSink& sink) {
-  const int64_t total = static_cast<int64_t>(ids.size()), V = model_.config.vocabulary;
+  const int64_t total = static_cast<int64_t>(ids.size()), V = config().vocabulary;
   const int64_t chunk = std::min(activations_->sizes.tokens, activations_->sizes.outputs);
   TANDEM_CHECK(chunk > 0, "an engine opened without outputs has no logits to give");
   check_fits(ids, position_);
@@ -709,11 +505,6 @@ void Engine::extend_all(std::span<const int32_t> ids, const LogitsSink& sink) {
 void Engine::rewind(int64_t position) {
   TANDEM_CHECK(position >= 0 && position <= position_, "a context can only be shortened");
   position_ = position;
-}
-
-void Engine::record(Timeline* timeline) {
-  timeline_ = timeline;
-  executor_->record(timeline);
 }
 
 void Engine::resume(int64_t position) {

@@ -1,13 +1,15 @@
-// One loaded model on its devices: tokens in, logits out.
+// A model's texts on a machine: tokens in, logits out.
 //
 // Contract
-//   open() loads the model and opens devices. extend() appends tokens to the context (in pieces of `chunk`) and gives
-//   logits; results lie in the shared pool and are valid until the next call. A context
-//   that would overflow is an Error before anything runs. rewind() forgets tokens from the end. Threads: one thread,
-//   the orchestrator's, which open() pins to the layout's core. Ownership: owns pool, weights, devices, plans.
-//   Beside the engine's own context there may be EngineOptions::sequences more texts (engine/run/sequence.h), whose
-//   tokens share passes: their weights are read once for all of them. A sequence's logits have the same bits whoever
-//   shares its passes, where bits_depend_on_passes() is false.
+//   open() opens devices and loads the model; made from a machine and a model, an engine shares them with others (a
+//   model that drafts beside the one that verifies), and each of them has the bits it has alone. extend() appends
+//   tokens to the context (in pieces of `chunk`) and gives logits; results lie in the shared pool and are valid until
+//   the next call. A context that would overflow is an Error before anything runs. rewind() forgets tokens from the
+//   end. Threads: one thread, the orchestrator's, which open() pins to the layout's core, for all engines of a machine.
+//   Ownership: owns plans, activations and the cache; shares the model and, through it, the machine. Beside the
+//   engine's own context there may be EngineOptions::sequences more texts (engine/run/sequence.h), whose tokens share
+//   passes: their weights are read once for all of them. A sequence's logits have the same bits whoever shares its
+//   passes, where bits_depend_on_passes() is false.
 #pragma once
 
 #include <chrono>
@@ -21,25 +23,19 @@
 #include <vector>
 
 #include "engine/device/device.h"
-#include "engine/device/registry.h"
 #include "engine/graph/activations.h"
 #include "engine/graph/decoder.h"
-#include "engine/model/gguf.h"
-#include "engine/model/tokenizer.h"
-#include "engine/model/weights.h"
 #include "engine/plan/strategy.h"
-#include "engine/run/core_layout.h"
-#include "engine/run/disk_cache.h"
 #include "engine/run/executor.h"
 #include "engine/run/expert_use.h"
 #include "engine/run/kept_by_key.h"
-#include "engine/run/pack_cache.h"
+#include "engine/run/loaded_model.h"
+#include "engine/run/machine.h"
 #include "engine/run/planner.h"
 #include "engine/run/plans_ran.h"
 #include "engine/run/sequence.h"
+#include "engine/run/test_hooks.h"
 #include "engine/run/timeline.h"
-#include "engine/run/warming.h"
-#include "sync/waiter.h"
 
 namespace tandem {
 
@@ -47,17 +43,8 @@ class SavedState;
 
 inline constexpr int64_t kMostSequences = 128;  // that may have tokens in one pass
 
-// For tests and benches.
-struct EngineHooks {
-  bool tries_plans = true;                 // false: the plan `tensor` is what its solver says
-  bool learns = true;                      // false: passes are not measured
-  std::optional<KernelFamily> gpu_family;  // in the place of what the device reports
-  bool force_copies = false;               // no zero copy
-};
-
-struct EngineOptions {
-  std::string model_path;
-  std::vector<std::string> devices;  // ids; empty: what the plan needs, the best GPU first
+// How the texts of one model are run.
+struct TextOptions {
   bool strict_device = false;
   std::string plan = "auto";
   // Shares of rows, one for each device that cuts take part in (plan/strategy.h, row_cutters), or the NPU's alone;
@@ -67,38 +54,34 @@ struct EngineOptions {
   KvType kv_type = KvType::f16;
   int64_t context = 0;  // 0: what the model was trained with, at most 4096
   int64_t chunk = 0;    // prefill piece; 0: 256
-  int threads = 0;      // cores to use; 0: all
   int64_t outputs = 1;  // most tokens of one piece that get logits
   // Texts that may have tokens in one pass, beside the engine's own context, at most kMostSequences; each may be as
   // long as the context.
   int64_t sequences = 0;
   // Tokens of the graphs that the NPU has, rising (H3): other lengths are cut or padded, but for the plan `online`.
   std::vector<int64_t> graph_tokens = {1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 128, 256, 512, 1024};
-  sync::Policy sync_policy = sync::Policy::predict;
-  std::chrono::milliseconds wait_deadline = sync::kWaitDeadline;  // of a pass, and of each wait within it
   // H7: ahead (every GPU step is queued at once), follow (when the NPU has ended what it waits for), dominant (follow
   // for prompts, ahead for single tokens).
   Submit submit = Submit::ahead;
-  ExpertRules experts;                             // of plans that put experts on the NPU (NPUMoE)
-  std::string calibration;                         // file of `calibrate-moe`; empty: experts are counted while it runs
-  std::string program_folder;                      // keeps compiled OpenCL programs for the next start; empty: nowhere
-  std::optional<std::string> measurements;         // file that keeps them; nothing: the user's cache
-  std::string pack_cache_folder;                   // keeps packed weights for the next start; empty: nowhere
-  uint64_t pack_cache_bytes = uint64_t{32} << 30;  // most that the folder holds; the oldest are removed
+  ExpertRules experts;      // of plans that put experts on the NPU (NPUMoE)
+  std::string calibration;  // file of `calibrate-moe`; empty: experts are counted while it runs
   // Where a GPU's kernels are not compiled yet: the program that does it in the background (engine/run/warming.h),
   // while texts are written without the GPU; it joins between two passes when they are there. Only where the engine
   // chooses the devices, and the plan. Empty: they are compiled here, when they are first needed.
   std::string warming_program;
-  bool only_layers_of_every_kind = false;  // as few as need all of the model's kernels: to compile them
-  LoadProgress load_progress;
-  OnLongWork on_long_work;  // keeping is told by the destructor
-  EngineHooks hooks;
+  PlanHooks plan_hooks;
 };
 
-class Engine {
+struct EngineOptions : MachineOptions, ModelOptions, TextOptions {};
+
+class Engine : DeviceUser {
  public:
+  // With a machine and a model of its own.
   static std::unique_ptr<Engine> open(const EngineOptions& options);
-  ~Engine();
+  Engine(std::shared_ptr<LoadedModel> model, const TextOptions& options);
+  ~Engine() override;
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
 
   // Appends tokens; logits [vocabulary] of the last one.
   std::span<const float> extend(std::span<const int32_t> ids);
@@ -145,10 +128,10 @@ class Engine {
   int64_t position() const { return position_; }
   int64_t context() const { return activations_->sizes.context; }
   int64_t chunk() const { return activations_->sizes.tokens; }  // most tokens of one pass
-  const ModelConfig& config() const { return model_.config; }
-  const Tokenizer& tokenizer() const { return *tokenizer_; }
-  const GgufFile& file() const { return file_; }
-  size_t weight_bytes() const { return model_.weights.bytes; }
+  LoadedModel& model() const { return *model_; }
+  Machine& machine() const { return *machine_; }
+  const ModelConfig& config() const { return model_->config(); }
+  const Tokenizer& tokenizer() const { return model_->tokenizer(); }
   size_t activation_bytes() const { return activations_->bytes(); }  // reused from layer to layer (H10)
   size_t cache_bytes() const;                                        // keys and values of a full context
 
@@ -157,20 +140,17 @@ class Engine {
   std::string plan_name() const { return describe_plans(plan_asked(), plans_ran()); }
   std::span<const PlanRan> plans_ran() const { return plans_ran_.list(); }  // since open() or forget_plans_ran()
   void forget_plans_ran() { plans_ran_.clear(); }
-  std::string device_names() const;  // "opencl:0,npu:0"
   ActType act() const { return *options_.act; }
-  const std::vector<std::string>& notes() const { return notes_; }  // fallbacks and choices, for people
+  std::vector<std::string> notes() const;  // fallbacks and choices of the machine and of the plans, for people
   // Why other plans, on other devices, may give other bits (engine/run/contract.h); empty: they give the same.
   const std::vector<std::string>& other_bits() const { return other_bits_; }
   // Whether a token's bits may depend on which tokens were run in one pass with it.
   bool bits_depend_on_passes() const;
-  const CoreLayout& layout() const { return layout_; }
-  std::vector<const DeviceInfo*> devices() const;
   // How extend() would run the tokens from `first` on of an extension by `total` that began `first` tokens ago
   // (engine/plan/partition/piece_cutting.h).
   Batch piece(int64_t first, int64_t total);
   Plan plan_for(const Batch& batch);                                                     // as it would run
-  PlanCosts costs_for(const Batch& batch) { return planner_->costs(batch, position_); }  // on devices()
+  PlanCosts costs_for(const Batch& batch) { return planner_->costs(batch, position_); }  // on the machine's
 
   // One for each kind of pass, the last twelve. For tests: that a plan is used again shows in nothing else but time.
   size_t plans_kept() const { return prepared_.size(); }
@@ -178,18 +158,12 @@ class Engine {
   // For measuring (engine/measure/profiler.h): the operators of a batch, and what runs and times them. Running them
   // overwrites activations.
   std::vector<Operator> operators_for(const Batch& batch) const;
-  std::span<const std::unique_ptr<Device>> opened() const { return devices_; }
-  Executor& executor() { return *executor_; }
-  DiskCache& measurements() { return cache_; }
   // Of all batches whose length the NPU had no graphs for: in the plan `online` alone.
   const GraphCompiles& online_compiles() const { return online_compiles_; }
 
   // Makes, or compiles, the kernels that a GPU needs for a pass of so many tokens, whatever its plan.
   void prepare_kernels(int64_t tokens);
-  // Whether a GPU has yet to join (EngineOptions::warming_program). For tests: texts are the same without it.
-  bool waits_for_gpu() const { return warming_ != nullptr; }
 
-  void record(Timeline* timeline);  // spans of every pass; nullptr: stop
   // Asked between pieces of a long prefill; true: extend() throws Interrupted.
   std::function<bool()> interrupted;
   std::function<void(int64_t done, int64_t total)> prefill_progress;
@@ -211,48 +185,26 @@ class Engine {
     bool ran = false;
   };
 
-  explicit Engine(const EngineOptions& options);
-  void start_warming(const ModelConfig& config);
-  void open_devices();
-  std::unique_ptr<Device> open_one(const std::string& id) const;
-  void set_up_plans();
-  void admit_gpu_when_warm();
-  bool admit_gpu();
-  bool maps_files() const;
+  bool may_go_on_with(std::span<const DeviceInfo* const> devices) const override;
+  void let_go() noexcept override;
+  void take_up() override;
   void pass(std::span<const int32_t> ids, const Batch& batch);
   void run_and_learn(CachedPlan& cached, int64_t position);
   void follow_experts(const CachedPlan& ran);
-  void note_f32_activations();
-  int64_t rows_for_experts(int64_t tokens) const;
   CachedPlan& prepared_for(const Batch& batch, int64_t position);
   void run_batch(CachedPlan& cached, std::span<const int32_t> ids, int64_t position);
   void check_fits(std::span<const Extension> extensions) const;
-  bool copies_pages() const;
   void copy_page(const Sequence::PageCopy& copy);
   SavedState open_state(const std::string& path) const;
   std::string state_description() const;
-  Device* first_of(DeviceKind kind) const;
 
-  EngineOptions options_;
-  CoreLayout layout_;
-  DiskCache cache_;
-  PackCache pack_cache_;
-  GgufFile file_;
-  const Strategy* asked_;  // nullptr: `auto`. An unknown name is an Error before anything is loaded
-  std::unique_ptr<Tokenizer> tokenizer_;
-  sync::Pool pool_;
-  Model model_;
-  struct Devices : std::vector<std::unique_ptr<Device>> {
-    ~Devices() {
-      while (!empty()) pop_back();  // the host may run on the NPU's thread
-    }
-  } devices_;
-  DeviceOptions device_options_;
-  std::unique_ptr<Warming> warming_;  // while the GPU is waited for
+  const std::shared_ptr<LoadedModel> model_;
+  const std::shared_ptr<Machine> machine_;  // the model's
+  TextOptions options_;
+  const Strategy* const asked_;  // nullptr: `auto`
   std::unique_ptr<Activations> activations_;
   std::shared_ptr<PagePool> pages_;  // of sequences
   std::unique_ptr<ExpertUse> expert_use_;
-  std::unique_ptr<Executor> executor_;
   std::unique_ptr<Planner> planner_;
   KeptByKey<PlannedFor, CachedPlan> prepared_;
   std::map<std::pair<int64_t, std::string>, int64_t> passes_;  // that ran, by length class and plan
@@ -266,7 +218,6 @@ class Engine {
   PlansRan plans_ran_;
   std::vector<std::string> notes_, other_bits_;
   int64_t position_ = 0, furthest_ = 0;
-  Timeline* timeline_ = nullptr;
 };
 
 }  // namespace tandem

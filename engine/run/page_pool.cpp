@@ -16,25 +16,23 @@ int32_t PagePool::take() {
                 "Let go of a sequence first, or open the engine for more of them");
   const int32_t page = free_.back();
   free_.pop_back();
-  users_of(page) = 1;
+  users_[index_of(page)] = 1;
   return page;
 }
 
 void PagePool::share(int32_t page) {
-  TANDEM_CHECK(users_of(page) > 0, "a page that nobody has cannot be shared");
-  ++users_of(page);
+  TANDEM_CHECK(users(page) > 0, "a page that nobody has cannot be shared");
+  ++users_[index_of(page)];
 }
 
 void PagePool::release(int32_t page) {
-  TANDEM_CHECK(users_of(page) > 0, "a page is given back by one who has it");
-  if (--users_of(page) == 0) free_.push_back(page);
+  TANDEM_CHECK(users(page) > 0, "a page is given back by one who has it");
+  if (--users_[index_of(page)] == 0) free_.push_back(page);
 }
 
-int64_t PagePool::users(int32_t page) const { return const_cast<PagePool*>(this)->users_of(page); }
-
-int64_t& PagePool::users_of(int32_t page) {
+size_t PagePool::index_of(int32_t page) const {
   TANDEM_CHECK(page >= first_ && page < first_ + pages(), "a page of the pool: " + std::to_string(page));
-  return users_[static_cast<size_t>(page - first_)];
+  return static_cast<size_t>(page - first_);
 }
 
 }  // namespace tandem

@@ -38,13 +38,8 @@ int64_t length_class(int64_t S) {
   return (S + step - 1) / step * step;
 }
 
-Planner::Planner(PlannedModel planned, PlannerOptions options, DiskCache& cache)
-    : planned_(std::move(planned)),
-      options_(std::move(options)),
-      rates_(planned_.devices, cache),
-      candidates_(candidates()) {}
-
-Planner::~Planner() { rates_.store(); }
+Planner::Planner(PlannedModel planned, PlannerOptions options)
+    : planned_(std::move(planned)), options_(std::move(options)), rates_(planned_.rates), candidates_(candidates()) {}
 
 bool Planner::chooses() const {
   return options_.plan == nullptr || (options_.plan->may_give_way && options_.tries && options_.split.empty());

@@ -23,7 +23,6 @@
 #include "engine/model/weights.h"
 #include "engine/plan/plan.h"
 #include "engine/plan/strategy.h"
-#include "engine/run/disk_cache.h"
 #include "engine/run/executor.h"
 #include "engine/run/machine_rates.h"
 
@@ -34,6 +33,7 @@ struct PlannedModel {
   const Model& model;
   const Activations& activations;
   std::span<const std::unique_ptr<Device>> devices;
+  MachineRates& rates;  // of these devices
 };
 
 struct PlannerOptions {
@@ -50,8 +50,7 @@ struct PlannerOptions {
 
 class Planner {
  public:
-  Planner(PlannedModel planned, PlannerOptions options, DiskCache& cache);
-  ~Planner();  // what was learnt goes to the cache
+  Planner(PlannedModel planned, PlannerOptions options);
 
   // The plan for a batch that begins at `position`, and which strategy made it.
   Plan plan_for(const Batch& batch, int64_t position);
@@ -73,7 +72,6 @@ class Planner {
   // A pass of that plan took so long; its positions are still in their buffer. weight: as MachineRates::learn().
   void learn(const Plan& plan, const Batch& batch, int64_t position, const PassSpans& spans, double seconds,
              double weight);
-  MachineRates& rates() { return rates_; }
   // Whether plans are chosen by what devices are predicted to take, and not by their name alone.
   bool chooses() const;
 
@@ -104,7 +102,7 @@ class Planner {
 
   PlannedModel planned_;
   PlannerOptions options_;
-  MachineRates rates_;
+  MachineRates& rates_;
   const Strategies candidates_;  // empty: what was asked for runs
   std::map<ChoiceKey, Choice> chosen_;
 };

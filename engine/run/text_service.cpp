@@ -8,7 +8,7 @@ namespace tandem {
 
 TextService::TextService(Engine& engine, int64_t width)
     : batcher_(engine, width),
-      orchestrator_(engine.layout().may_spin ? engine.layout().orchestrator : -1),
+      orchestrator_(engine.machine().layout().may_spin ? engine.machine().layout().orchestrator : -1),
       thread_([this] { work(); }) {}
 
 TextService::~TextService() {

@@ -37,9 +37,9 @@ void warm_kernels(Engine& engine, const std::function<bool(int64_t done, int64_t
     for (const bool recorded : {false, true}) {
       Timeline timeline;
       engine.rewind(0);
-      engine.record(recorded ? &timeline : nullptr);
+      engine.machine().record(recorded ? &timeline : nullptr);
       engine.extend(ids);
-      engine.record(nullptr);
+      engine.machine().record(nullptr);
       if (!progress(++done, total)) return;
     }
   }

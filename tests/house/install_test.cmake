@@ -51,4 +51,6 @@ step("two_threads" "${SCRATCH}/examples/two_threads" "${MODEL}" "${first}" "${se
 expect("two_threads" "${text_of_first}" "${text_of_second}")
 step("sequences" "${SCRATCH}/examples/sequences" "${MODEL}")
 expect("sequences" "2 texts have logits")
+step("two_models" "${SCRATCH}/examples/two_models" "${MODEL}" "${MODEL}" "${first}")
+expect("two_models" "${text_of_first}\n${text_of_first}")
 file(REMOVE_RECURSE "${SCRATCH}")

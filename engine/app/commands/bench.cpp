@@ -40,11 +40,11 @@ void warm_up(Engine& engine, const BenchRow& row) {
 // Recording changes how some devices are launched, so it has a warm-up of its own.
 Breakdown record_once(Engine& engine, const BenchRow& row) {
   Timeline warming, timeline;
-  engine.record(&warming);
+  engine.machine().record(&warming);
   time_once(engine, row);
-  engine.record(&timeline);
+  engine.machine().record(&timeline);
   time_once(engine, row);
-  engine.record(nullptr);
+  engine.machine().record(nullptr);
   return break_down(timeline);
 }
 
@@ -86,7 +86,7 @@ int bench_command(const CommonFlags& flags, const BenchFlags& bench) {
 
   std::optional<SocClock> clock;
   if (!flags.soc.empty())
-    clock.emplace(soc_request(flags, flags.model, usual_type(engine->file()), engine->chunk(), longest));
+    clock.emplace(soc_request(flags, flags.model, usual_type(engine->model().file()), engine->chunk(), longest));
   if (flags.json || bench.output == "json") {
     nlohmann::json array = bench_json(rows, flags, *engine);
     for (size_t i = 0; clock && i < rows.size(); ++i) add_model_clock(array[i], *clock, rows[i], engine->chunk());

@@ -86,7 +86,8 @@ Verification verify_width(Engine& engine, int64_t width) {
     }
   }
   engine.rewind(0);
-  require(verification, engine.device_names() + ", " + std::to_string(width) + " texts at once beside each alone");
+  require(verification,
+          engine.machine().device_names() + ", " + std::to_string(width) + " texts at once beside each alone");
   return verification;
 }
 
@@ -128,7 +129,7 @@ nlohmann::json to_json(const Row& row, const Engine& engine) {
           {"samples_pp_s", row.prompt_seconds},
           {"samples_tg_s", row.generated_seconds},
           {"verified", verification_json(row.verification)},
-          {"device", engine.device_names()},
+          {"device", engine.machine().device_names()},
           {"plan", engine.plan_name()}};
 }
 
@@ -166,6 +167,10 @@ int bench_parallel_command(const CommonFlags& flags, const BenchFlags& bench) {
     needs.context = std::max({needs.context, row.prompt + row.generated, flags.ctx_size, int64_t{64}});
     needs.sequences = std::max(needs.sequences, row.width);
   }
+  if (flags.chunk > 0 && flags.chunk < needs.sequences)
+    throw Error("a pass does not take a token of every text",
+                "-np " + std::to_string(needs.sequences) + " with --chunk " + std::to_string(flags.chunk),
+                "Make --chunk at least as large as -np");
   const auto engine = open_engine(flags, needs);
   print_notes(flags, *engine);
   const Verification with_host = verify_against_host(flags, *engine);
@@ -189,7 +194,8 @@ int bench_parallel_command(const CommonFlags& flags, const BenchFlags& bench) {
     std::fprintf(stderr, "medians of %d repetitions (measured); logits of %lld tokens equal those of host-only: %s; ",
                  bench.repetitions, static_cast<long long>(with_host.tokens()), with_host.text().c_str());
     std::fprintf(stderr, "of each text written together those of it alone: %s; device %s; plan %s\n",
-                 rows.back().verification.text().c_str(), engine->device_names().c_str(), engine->plan_name().c_str());
+                 rows.back().verification.text().c_str(), engine->machine().device_names().c_str(),
+                 engine->plan_name().c_str());
   }
   return kDone;
 }

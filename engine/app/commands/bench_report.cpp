@@ -23,7 +23,7 @@ struct ModelFacts {
 ModelFacts facts_of(const Engine& engine) {
   ModelFacts facts;
   std::map<std::string, double> bytes_of;
-  for (const GgufTensor& tensor : engine.file().tensors()) {
+  for (const GgufTensor& tensor : engine.model().file().tensors()) {
     double values = 1;
     for (int64_t extent : tensor.shape) values *= static_cast<double>(extent);
     facts.parameters += values;
@@ -53,8 +53,8 @@ nlohmann::json to_json(const BenchRow& row, const ModelFacts& facts, const Commo
           {"model_type", facts.type},
           {"model_size", static_cast<uint64_t>(facts.size_bytes)},
           {"model_n_params", static_cast<uint64_t>(facts.parameters)},
-          {"backends", engine.device_names()},
-          {"device", engine.device_names()},
+          {"backends", engine.machine().device_names()},
+          {"device", engine.machine().device_names()},
           {"plan", describe_plans(engine.plan_asked(), row.plans)},
           {"plan_asked", engine.plan_asked()},
           {"plan_ran", plans_json(row.plans)},
@@ -120,14 +120,14 @@ void print_bench_table(const std::vector<BenchRow>& rows, const Engine& engine) 
   std::printf("| model | size | params | backend | device | plan | clock | verified | test | t/s |\n");
   std::printf("| --- | ---: | ---: | --- | --- | --- | --- | --- | ---: | ---: |\n");
   std::string backend;
-  for (const DeviceInfo* device : engine.devices())
+  for (const DeviceInfo* device : engine.machine().infos())
     backend += (backend.empty() ? "" : " + ") + device->id.substr(0, device->id.find(':'));
   for (const BenchRow& row : rows) {
     const auto ts = mean_and_spread(row.rates());
     std::printf("| %s | %.2f MiB | %.2f M | %s | %s | %s | measured | %s | %s | %.2f ± %.2f |\n", facts.type.c_str(),
-                facts.size_bytes / 1048576.0, facts.parameters / 1e6, backend.c_str(), engine.device_names().c_str(),
-                describe_plans(engine.plan_asked(), row.plans).c_str(), row.verification.text().c_str(),
-                row.test().c_str(), ts.mean, ts.deviation);
+                facts.size_bytes / 1048576.0, facts.parameters / 1e6, backend.c_str(),
+                engine.machine().device_names().c_str(), describe_plans(engine.plan_asked(), row.plans).c_str(),
+                row.verification.text().c_str(), row.test().c_str(), ts.mean, ts.deviation);
   }
 }
 
@@ -142,7 +142,7 @@ void print_verified(const std::vector<BenchRow>& rows, const Engine& engine) {
       std::fprintf(stderr, "within %.2g (largest difference %.2g), because %s\n", v.allowed(), v.largest(),
                    v.why_tolerance().c_str());
   }
-  std::fprintf(stderr, "%s\n", to_string(engine.layout()).c_str());
+  std::fprintf(stderr, "%s\n", to_string(engine.machine().layout()).c_str());
 }
 
 }  // namespace tandem::app

@@ -12,14 +12,14 @@ namespace {
 
 std::vector<int> used_cores(const Engine& engine) {
   std::set<int> cores;
-  for (const DeviceInfo* device : engine.devices()) cores.insert(device->cores.begin(), device->cores.end());
-  if (cores.empty()) cores.insert(engine.layout().gpu.begin(), engine.layout().gpu.end());
+  for (const DeviceInfo* device : engine.machine().infos()) cores.insert(device->cores.begin(), device->cores.end());
+  if (cores.empty()) cores.insert(engine.machine().layout().gpu.begin(), engine.machine().layout().gpu.end());
   return {cores.begin(), cores.end()};
 }
 
 std::string devices_elsewhere(const Engine& engine) {
   std::string names;
-  for (const DeviceInfo* device : engine.devices()) {
+  for (const DeviceInfo* device : engine.machine().infos()) {
     if (device->cores.empty()) names += (names.empty() ? "" : ", ") + device->id;
   }
   return names;

@@ -17,12 +17,13 @@ constexpr int64_t kPromptTokens = 6, kSingleTokens = 2;
 // Of a row that is run once more.
 constexpr int64_t kPiece = 32;
 
-std::string name_of(const Engine& engine) { return engine.device_names() + ", plan " + engine.plan_asked(); }
+std::string name_of(const Engine& engine) { return engine.machine().device_names() + ", plan " + engine.plan_asked(); }
 
 // "" where passes of these lengths keep the contract from the engine's position on.
 std::string why_tolerance(Engine& engine, std::initializer_list<int64_t> lengths) {
   for (const int64_t S : lengths) {
-    const auto reason = why_not_contract_bits(engine.plan_for({S, 1}), engine.devices(), engine.act() == ActType::f16);
+    const auto reason =
+        why_not_contract_bits(engine.plan_for({S, 1}), engine.machine().infos(), engine.act() == ActType::f16);
     if (!reason.empty()) return reason;
   }
   return "";

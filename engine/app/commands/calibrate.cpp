@@ -58,17 +58,17 @@ void require_folder_of(const std::string& path) {
 
 // The first NPU, or the first device that is none.
 Device& first_device(const Engine& engine, bool npu) {
-  for (const auto& device : engine.opened())
+  for (const auto& device : engine.machine().devices())
     if ((device->info().kind == DeviceKind::npu) == npu) return *device;
-  throw Error(npu ? "a profile needs an NPU" : "a profile needs a GPU, or the host in its place", engine.device_names(),
-              "Name both with --device");
+  throw Error(npu ? "a profile needs an NPU" : "a profile needs a GPU, or the host in its place",
+              engine.machine().device_names(), "Name both with --device");
 }
 
 // Everything once, whatever is known already; nothing where it was interrupted.
 std::optional<MachineMeasurements> measured_round(const CommonFlags& flags, Engine& engine, Device& gpu, Device& npu,
                                                   int64_t& points) {
   DiskCache scratch("");
-  const Measurer measurer{engine.executor(), scratch};
+  const Measurer measurer{engine.machine().executor(), scratch};
   const Profile profile = measure_points(flags, profile_tasks(engine, measurer, true), scratch, false);
   if (profile.interrupted) return std::nullopt;
   points += profile.measured;

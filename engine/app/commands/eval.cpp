@@ -97,7 +97,8 @@ int eval_command(const CommonFlags& flags, const EvalFlags& eval) {
   const auto engine = open_engine(flags, {std::max<int64_t>(count, flags.ctx_size), chunk, chunk});
   print_notes(flags, *engine);
   std::optional<SocClock> clock;
-  if (!flags.soc.empty()) clock.emplace(soc_request(flags, flags.model, usual_type(engine->file()), chunk, count));
+  if (!flags.soc.empty())
+    clock.emplace(soc_request(flags, flags.model, usual_type(engine->model().file()), chunk, count));
 
   std::unique_ptr<LogitsFile> logits_file;
   if (!eval.logits_out.empty()) logits_file = std::make_unique<LogitsFile>(eval.logits_out);
@@ -136,7 +137,7 @@ int eval_command(const CommonFlags& flags, const EvalFlags& eval) {
                           {"chunk", chunk},
                           {"eval_ms", seconds * 1e3},
                           {"clock", "measured"},
-                          {"device", engine->device_names()},
+                          {"device", engine->machine().device_names()},
                           {"plan", engine->plan_name()},
                           {"plan_asked", engine->plan_asked()},
                           {"plan_ran", plans_json(engine->plans_ran())},
@@ -163,7 +164,7 @@ int eval_command(const CommonFlags& flags, const EvalFlags& eval) {
   if (!flags.quiet()) {
     std::fprintf(stderr, "evaluated %lld tokens in pieces of %lld, %.1f tokens/s (measured); device %s; plan %s\n",
                  static_cast<long long>(count), static_cast<long long>(chunk), static_cast<double>(count) / seconds,
-                 engine->device_names().c_str(), engine->plan_name().c_str());
+                 engine->machine().device_names().c_str(), engine->plan_name().c_str());
     print_experts(flags, *engine);
     if (margins.near_ties > 0)
       std::fprintf(stderr,

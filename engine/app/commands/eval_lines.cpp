@@ -44,10 +44,10 @@ class Evaluation {
   int64_t failed() const { return answers_.failed(); }
 
   void print_summary(double seconds) const {
-    std::fprintf(stderr,
-                 "evaluated %lld texts of %lld tokens, %.1f tokens/s (measured); %lld failed; device %s; plan %s\n",
-                 static_cast<long long>(evaluated_), static_cast<long long>(tokens_), per_second(tokens_, seconds),
-                 static_cast<long long>(failed()), engine_.device_names().c_str(), engine_.plan_name().c_str());
+    std::fprintf(
+        stderr, "evaluated %lld texts of %lld tokens, %.1f tokens/s (measured); %lld failed; device %s; plan %s\n",
+        static_cast<long long>(evaluated_), static_cast<long long>(tokens_), per_second(tokens_, seconds),
+        static_cast<long long>(failed()), engine_.machine().device_names().c_str(), engine_.plan_name().c_str());
   }
 
  private:
@@ -97,7 +97,7 @@ class Evaluation {
                               {"perplexity", text.likelihood.perplexity()},
                               {"mean_nll", text.likelihood.mean()},
                               {"nll_tokens", text.likelihood.tokens},
-                              {"device", engine_.device_names()},
+                              {"device", engine_.machine().device_names()},
                               {"plan", engine_.plan_name()},
                               {"act", to_string(engine_.act())}});
     ++evaluated_;

@@ -52,7 +52,7 @@ nlohmann::json generation_json(const Generation& g, std::span<const int32_t> pro
             {"predicted_tokens", g.ids.size()},
             {"predicted_ms", g.predicted_seconds * 1e3},
             {"predicted_per_second", per_second(decoded_tokens(g), g.predicted_seconds)}}},
-          {"device", engine.device_names()},
+          {"device", engine.machine().device_names()},
           {"plan", engine.plan_name()},
           {"plan_asked", engine.plan_asked()},
           {"plan_ran", plans_json(engine.plans_ran())},
@@ -66,7 +66,7 @@ nlohmann::json generation_json(const Generation& g, std::span<const int32_t> pro
           {"memory",
            {{"activation_bytes", engine.activation_bytes()},
             {"cache_bytes", engine.cache_bytes()},
-            {"weight_bytes", engine.weight_bytes()}}},
+            {"weight_bytes", engine.model().weight_bytes()}}},
           {"context", engine.context()}};
 }
 

@@ -103,12 +103,12 @@ nlohmann::json bits_json(const Engine& engine) {
 }
 
 TraceFile::TraceFile(const CommonFlags& flags, Engine& engine) : path_(flags.trace), engine_(engine) {
-  if (!path_.empty()) engine_.record(&timeline_);
+  if (!path_.empty()) engine_.machine().record(&timeline_);
 }
 
 void TraceFile::finish() {
   if (path_.empty()) return;
-  engine_.record(nullptr);
+  engine_.machine().record(nullptr);
   path_.ends_with(".svg") ? write_whole_file(path_, trace_picture(timeline_)) : timeline_.write_trace(path_);
 }
 

@@ -37,7 +37,7 @@ PlanReport on_this_machine(const CommonFlags& flags, const PlanFlags& plan) {
     first += piece.S;
   }
   report.phases.push_back(explain(*engine, "decode", {1, 1}));
-  report.opened = {engine->device_names(), to_string(engine->act()), engine->context(), engine->chunk(),
+  report.opened = {engine->machine().device_names(), to_string(engine->act()), engine->context(), engine->chunk(),
                    engine->cache_bytes()};
   return report;
 }

@@ -48,7 +48,8 @@ std::unique_ptr<Engine> open_for_profile(const CommonFlags& flags, bool quick) {
 std::vector<ProfileTask> profile_tasks(Engine& engine, const Measurer& measurer, bool quick) {
   const ProfileOptions options{quick};
   const Batch decode{1, 1};
-  std::vector<ProfileTask> tasks = matmul_tasks(measurer, engine.opened(), engine.operators_for(decode), options);
+  std::vector<ProfileTask> tasks =
+      matmul_tasks(measurer, engine.machine().devices(), engine.operators_for(decode), options);
   // Buffers are whole pages: they may hold more tokens than were asked for.
   std::erase_if(tasks, [&](const ProfileTask& task) { return task.row.S > engine.chunk(); });
   std::set<std::string> seen;  // the last norm has one token in every pass
@@ -63,7 +64,7 @@ std::vector<ProfileTask> profile_tasks(Engine& engine, const Measurer& measurer,
     if (S > engine.chunk()) continue;
     for (const int64_t past : depths) {
       if (past + S > engine.context()) continue;
-      append(other_tasks(measurer, engine.opened(), engine.operators_for({S, 1}), past, options));
+      append(other_tasks(measurer, engine.machine().devices(), engine.operators_for({S, 1}), past, options));
     }
   }
   return tasks;
@@ -86,10 +87,11 @@ int profile_command(const CommonFlags& flags, const ProfileFlags& profile) {
   apply_verbosity(flags);
   const auto engine = open_for_profile(flags, profile.quick);
   print_notes(flags, *engine);
-  std::vector<ProfileTask> tasks = profile_tasks(*engine, {engine->executor(), engine->measurements()}, profile.quick);
+  std::vector<ProfileTask> tasks =
+      profile_tasks(*engine, {engine->machine().executor(), engine->machine().measurements()}, profile.quick);
   std::erase_if(tasks, [&](const ProfileTask& task) { return !asked_for(flags, task.row.device); });
-  const Profile result = measure_points(flags, tasks, engine->measurements(), profile.again);
-  const ProfileReport report = report_on(result, engine->devices());
+  const Profile result = measure_points(flags, tasks, engine->machine().measurements(), profile.again);
+  const ProfileReport report = report_on(result, engine->machine().infos());
   if (flags.json) {
     print_json(to_json(report));
   } else {

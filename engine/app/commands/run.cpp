@@ -29,8 +29,8 @@ struct OnChip {
 
 std::optional<SocClock> clock_of(const CommonFlags& flags, const Engine& engine) {
   if (flags.soc.empty()) return std::nullopt;
-  return std::optional<SocClock>(
-      std::in_place, soc_request(flags, flags.model, usual_type(engine.file()), engine.context(), engine.context()));
+  return std::optional<SocClock>(std::in_place, soc_request(flags, flags.model, usual_type(engine.model().file()),
+                                                            engine.context(), engine.context()));
 }
 
 OnChip run_on(const SocClock& clock, const Generation& g) {
@@ -64,8 +64,8 @@ void print_summary(const Generation& g, const Engine& engine) {
                "prompt %lld tokens, %.1f tokens/s; generated %zu tokens, %.1f tokens/s (measured); stopped: %s; device "
                "%s; plan %s\n",
                static_cast<long long>(g.prompt_tokens), per_second(g.prompt_tokens, g.prompt_seconds), g.ids.size(),
-               per_second(decoded_tokens(g), g.predicted_seconds), to_string(g.reason), engine.device_names().c_str(),
-               engine.plan_name().c_str());
+               per_second(decoded_tokens(g), g.predicted_seconds), to_string(g.reason),
+               engine.machine().device_names().c_str(), engine.plan_name().c_str());
 }
 
 // Takes up the saved text as far as the prompt begins with it. The last token of the prompt is run in any case.

@@ -120,6 +120,13 @@ constexpr int kTokens = 6, kRegisterVectors = 4;  // 24 of 32 registers
 constexpr int kTokens = 2, kRegisterVectors = 2;  // 8 of 16, a vector being two of them
 #endif
 
+// The same for so many tokens, at most `most`, together: one alone is too few chains to hide the latency of fma.
+template <int most>
+LANES_INLINE void take_in_rest(int tokens, const float* w, int count, const float* x, int64_t x_stride, float* sums) {
+  if (tokens == most) return take_in<most, kRegisterVectors>(w, count, x, x_stride, sums);
+  if constexpr (most > 1) take_in_rest<most - 1>(tokens, w, count, x, x_stride, sums);
+}
+
 void matmul_panel(const PanelArgs& args) {
   const PackedFormat& format = *args.format;
   const auto* panel = reinterpret_cast<const uint8_t*>(args.panel);
@@ -140,8 +147,8 @@ void matmul_panel(const PanelArgs& args) {
       int64_t s = 0;
       for (; s + kTokens <= args.S; s += kTokens)
         take_in<kTokens, kRegisterVectors>(columns + r, count, x + s * args.x_stride, args.x_stride, sums + s * kRows);
-      for (; s < args.S; ++s)
-        take_in<1, kRegisterVectors>(columns + r, count, x + s * args.x_stride, args.x_stride, sums + s * kRows);
+      take_in_rest<kTokens - 1>(static_cast<int>(args.S - s), columns + r, count, x + s * args.x_stride, args.x_stride,
+                                sums + s * kRows);
     }
   }
   for (int64_t s = 0; s < args.S; ++s)

@@ -1,5 +1,6 @@
 // A toy, and what a device on a thread takes at the least: an NPU that multiplies with the host's reference and sleeps
-// `delay_us` before each operator. Whatever it is linked into has "slow:0" among its devices.
+// `delay_us` before each operator; the one with the number `fails_at`, counted from 1, fails. Whatever it is linked
+// into has "slow:0" among its devices.
 #include <chrono>
 #include <memory>
 #include <string>
@@ -8,13 +9,14 @@
 #include "engine/device/host/arithmetic.h"
 #include "engine/device/registry.h"
 #include "engine/device/thread_device.h"
+#include "sync/error.h"
 
 namespace tandem::test {
 namespace {
 
 class SlowProcessor final : public Processor {
  public:
-  explicit SlowProcessor(std::chrono::microseconds delay) : delay_(delay) {}
+  SlowProcessor(std::chrono::microseconds delay, int fails_at) : delay_(delay), left_(fails_at) {}
   Support supports(const Operator& op) const override {
     constexpr Features kKnown{Feature::products};
     const auto missing = missing_feature(op, kKnown);
@@ -28,12 +30,14 @@ class SlowProcessor final : public Processor {
   std::unique_ptr<ThreadWork> prepare(std::span<const Operator> operators) override {
     return one_by_one(operators, [this](const Operator& op) {
       if (delay_.count() > 0) std::this_thread::sleep_for(delay_);
+      if (left_ > 0 && --left_ == 0) throw Error("the toy broke", op.name);
       host::run_reference(op);
     });
   }
 
  private:
   const std::chrono::microseconds delay_;
+  int left_;  // operators to the one that fails; 0: none does
 };
 
 std::unique_ptr<Device> open_slow_device(int index, const DeviceOptions& options) {
@@ -46,15 +50,18 @@ std::unique_ptr<Device> open_slow_device(int index, const DeviceOptions& options
   info.compute_units = 1;
   info.cores = options.npu_cores;
   info.static_graphs = true;
-  const int delay_us = options.parameters.contains("delay_us") ? std::stoi(options.parameters.at("delay_us")) : 0;
-  auto processor = std::make_unique<SlowProcessor>(std::chrono::microseconds(delay_us));
+  const auto number = [&](const std::string& name) {
+    return options.parameters.contains(name) ? std::stoi(options.parameters.at(name)) : 0;
+  };
+  auto processor = std::make_unique<SlowProcessor>(std::chrono::microseconds(number("delay_us")), number("fails_at"));
   return std::make_unique<ThreadDevice>(std::move(info), std::move(processor), options, options.npu_cores);
 }
 
 DeviceCount one_device() { return {1, 0}; }
 
 const bool kAdded =
-    (add_device_factory({"slow", DeviceKind::npu, "a toy", one_device, open_slow_device, {"delay_us"}}), true);
+    (add_device_factory({"slow", DeviceKind::npu, "a toy", one_device, open_slow_device, {"delay_us", "fails_at"}}),
+     true);
 
 }  // namespace
 }  // namespace tandem::test

@@ -88,8 +88,8 @@ TEST_F(TinyEngine, submits_in_the_order_it_was_asked_for) {
 
 TEST_F(TinyEngine, opens_the_host_beside_the_npu_only_where_a_plan_may_use_it) {
   if (!std::ranges::count(available_devices(), "opencl:0")) SKIP_FOR_WANT_OF(opencl, "no OpenCL device");
-  EXPECT_THAT(Engine::open(options("tensor", {}))->device_names(), ::testing::EndsWith(",npu:0,host"));
-  EXPECT_THAT(Engine::open(options("layer", {}))->device_names(), ::testing::EndsWith(",npu:0"));
+  EXPECT_THAT(Engine::open(options("tensor", {}))->machine().device_names(), ::testing::EndsWith(",npu:0,host"));
+  EXPECT_THAT(Engine::open(options("layer", {}))->machine().device_names(), ::testing::EndsWith(",npu:0"));
 }
 
 TEST_F(TinyEngine, gives_the_same_bits_with_the_host_on_the_npus_thread) {
@@ -98,7 +98,7 @@ TEST_F(TinyEngine, gives_the_same_bits_with_the_host_on_the_npus_thread) {
   const auto expected = all_logits(*host(), prompt);
   for (int64_t chunk : {7, 24, 64}) {
     const auto engine = Engine::open(options("sequence", {}, chunk));
-    EXPECT_THAT(engine->device_names(), ::testing::EndsWith("npu:0,host"));
+    EXPECT_THAT(engine->machine().device_names(), ::testing::EndsWith("npu:0,host"));
     EXPECT_EQ(different_bits(all_logits(*engine, prompt), expected), 0u) << "in pieces of " << chunk;
   }
 }
@@ -173,12 +173,12 @@ TEST_F(TinyEngine, auto_runs_no_pass_but_those_it_is_asked_for_and_keeps_what_th
     const auto engine = Engine::open(o);
     EXPECT_EQ(engine->plan_name(), "auto");
     Timeline timeline;
-    engine->record(&timeline);
+    engine->machine().record(&timeline);
     engine->get_ready(20, true);
     EXPECT_TRUE(timeline.spans().empty());
     engine->extend(ids(20));
     for (int i = 0; i < 5; ++i) engine->extend(ids(1));
-    engine->record(nullptr);
+    engine->machine().record(nullptr);
     EXPECT_EQ(std::ranges::count(timeline.spans(), kPassTrack, &Span::track), 3 + 5);
     EXPECT_THAT(engine->plan_name(), HasSubstr("auto: "));
   }
@@ -231,12 +231,12 @@ TEST_F(TinyEngine, recorded_passes_show_each_device_at_work_and_give_the_same_lo
     std::vector<std::vector<float>> logits;
     for (const bool recorded : {false, true}) {
       Timeline timeline;
-      engine->record(recorded ? &timeline : nullptr);
+      engine->machine().record(recorded ? &timeline : nullptr);
       engine->rewind(0);
       engine->extend(ids(8));
       const auto last = engine->extend(ids(1));
       logits.emplace_back(last.begin(), last.end());
-      engine->record(nullptr);
+      engine->machine().record(nullptr);
       EXPECT_EQ(timeline.busy_seconds(gpu) > 0, recorded) << gpu;
       EXPECT_EQ(timeline.busy_seconds("npu:0") > 0, recorded) << gpu;
     }

@@ -45,7 +45,7 @@ class EveryPlan : public ::testing::TestWithParam<std::string> {
     if (plan == "sequence") o.devices.push_back("host");
     if (plan == "rows") o.split = {0.5};
     o.act = ActType::f16;
-    o.hooks.gpu_family = KernelFamily::simd;
+    o.device_hooks.gpu_family = KernelFamily::simd;
     o.chunk = o.outputs = kMostTokens;
     o.measurements = path_ + ".measured.json";
     return Engine::open(o);
@@ -82,7 +82,7 @@ class EveryPlan : public ::testing::TestWithParam<std::string> {
 
 TEST_P(EveryPlan, gives_what_the_gpu_gives_for_every_length) {
   const auto gpu = open("gpu-only");
-  const bool same_bits = gpu->devices().front()->fused_fma;
+  const bool same_bits = gpu->machine().infos().front()->fused_fma;
   std::map<int64_t, std::vector<float>> expected;
   for (const int64_t tokens : same_bits ? kLengths : kFewLengths) expected[tokens] = logits_of(*gpu, tokens);
   const std::span<const float> first(expected[33]);

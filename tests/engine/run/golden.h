@@ -77,18 +77,18 @@ inline EngineOptions options_for(const std::string& model, const Way& way) {
   options.model_path = model;
   options.plan = way.plan;
   options.split = way.split;
-  options.hooks.gpu_family = family_named(way.family);
+  options.device_hooks.gpu_family = family_named(way.family);
   options.wait_deadline = std::chrono::minutes(15);  // SwiftShader takes more than two for a pass of 512 tokens
   options.act = way.act.value_or(way.uses_npu() ? ActType::f16 : ActType::f32);  // golden logits are of f32
   options.kv_type = way.kv;
-  options.hooks.force_copies = way.copies;
+  options.device_hooks.force_copies = way.copies;
   options.sync_policy = sync::policy_named(way.sync);
   options.devices = way.devices;
   static const MeasurementsOfThisProcess measurements;  // engines of one model need the same
   options.measurements = measurements.path;
   if (way.plan != "auto") {
-    options.hooks.tries_plans = false;  // the plan that is named is to be tested
-    options.hooks.learns = false;       // a measured pass has kernels of its own: half of all that would be compiled
+    options.plan_hooks.tries_plans = false;  // the plan that is named is to be tested
+    options.plan_hooks.learns = false;  // a measured pass has kernels of its own: half of all that would be compiled
   }
   return options;
 }

@@ -62,26 +62,50 @@ TEST_F(Joining, in_the_middle_of_a_text_changes_no_bit) {
   for (const int joins_at : {0, 1, static_cast<int>(random() % kPasses), kPasses - 1}) {
     unmark();
     const auto engine = Engine::open(options(kNoWarming));
-    EXPECT_TRUE(engine->waits_for_gpu());
-    EXPECT_EQ(engine->device_names(), "npu:0,host");
-    EXPECT_EQ(engine->devices().back()->cores, lay_out_cores(usable_cores()).gpu) << "the GPU's are free";
+    EXPECT_TRUE(engine->machine().waits_for_gpu());
+    EXPECT_EQ(engine->machine().device_names(), "npu:0,host");
+    EXPECT_EQ(engine->machine().infos().back()->cores, lay_out_cores(usable_cores()).gpu) << "the GPU's are free";
     for (int i = 0; i < kPasses; ++i) {
       if (i == joins_at) mark();
       const auto logits = engine->extend(passes[static_cast<size_t>(i)]);
-      ASSERT_EQ(engine->waits_for_gpu(), i < joins_at);
+      ASSERT_EQ(engine->machine().waits_for_gpu(), i < joins_at);
       ASSERT_TRUE(std::ranges::equal(logits, expected[static_cast<size_t>(i)]))
           << "pass " << i << ", joins at " << joins_at;
     }
-    EXPECT_EQ(engine->device_names(), "opencl:0,npu:0,host");
-    EXPECT_EQ(engine->devices().back()->cores, lay_out_cores(usable_cores()).npu) << "the GPU has its own now";
+    EXPECT_EQ(engine->machine().device_names(), "opencl:0,npu:0,host");
+    EXPECT_EQ(engine->machine().infos().back()->cores, lay_out_cores(usable_cores()).npu) << "the GPU has its own now";
   }
+}
+
+// The passes of one engine find the GPU there; what the other one has prepared on the devices is made anew.
+TEST_F(Joining, takes_along_every_engine_of_the_machine) {
+  EngineOptions alone = options("");
+  alone.devices = {"host"};
+  alone.plan = "host-only";
+  const auto host = Engine::open(alone);
+  const std::vector<int32_t> ids = some_ids(host->config().vocabulary, 9);
+  std::vector<std::vector<float>> expected;
+  for (const int32_t id : ids) {
+    const auto logits = host->extend(std::span(&id, 1));
+    expected.emplace_back(logits.begin(), logits.end());
+  }
+  unmark();
+  const auto first = Engine::open(options(kNoWarming));
+  Engine second(std::make_shared<LoadedModel>(first->model().machine(), options("")), options(""));
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (i == 4) mark();
+    for (Engine* engine : {first.get(), &second})
+      ASSERT_TRUE(std::ranges::equal(engine->extend(std::span(&ids[i], 1)), expected[i])) << i;
+    EXPECT_EQ(second.machine().waits_for_gpu(), i < 4);
+  }
+  EXPECT_EQ(second.machine().device_names(), "opencl:0,npu:0,host");
 }
 
 TEST_F(Joining, is_not_waited_for_where_all_is_compiled) {
   mark();
   const auto engine = Engine::open(options(kNoWarming));
-  EXPECT_FALSE(engine->waits_for_gpu());
-  EXPECT_EQ(engine->device_names(), "opencl:0,npu:0,host");
+  EXPECT_FALSE(engine->machine().waits_for_gpu());
+  EXPECT_EQ(engine->machine().device_names(), "opencl:0,npu:0,host");
 }
 
 // What the user asks for is what runs, however long it takes to compile.
@@ -89,11 +113,11 @@ TEST_F(Joining, is_no_matter_where_devices_or_a_plan_are_named) {
   EngineOptions plan = options(kNoWarming), devices = options(kNoWarming);
   plan.plan = "gpu-only";
   devices.devices = {"opencl:0", "npu:0"};
-  for (const EngineOptions& named : {plan, devices}) EXPECT_FALSE(Engine::open(named)->waits_for_gpu());
+  for (const EngineOptions& named : {plan, devices}) EXPECT_FALSE(Engine::open(named)->machine().waits_for_gpu());
 }
 
 TEST_F(Joining, of_a_program_that_cannot_be_started_is_not_waited_for) {
-  EXPECT_FALSE(Engine::open(options("/no/such/program"))->waits_for_gpu());
+  EXPECT_FALSE(Engine::open(options("/no/such/program"))->machine().waits_for_gpu());
 }
 
 TEST_F(Joining, takes_place_after_another_process_has_compiled) {

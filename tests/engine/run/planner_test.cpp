@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <deque>
 #include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -73,8 +74,10 @@ class Planning : public ::testing::Test {
  protected:
   Planner planner(const std::string& plan, PlannerOptions options = {}) {
     options.plan = chosen_strategy(plan);
-    return Planner(PlannedModel{model_, activations_, devices_}, std::move(options), cache_);
+    return Planner(PlannedModel{model_, activations_, devices_, rates()}, std::move(options));
   }
+  // Rates that know what the cache knows, for one planner.
+  MachineRates& rates() { return rates_.emplace_back(devices_, cache_); }
   // Rows of the model's matmuls on each device.
   static std::array<int64_t, 2> rows_of(const Plan& plan, std::string_view only = "") {
     std::array<int64_t, 2> rows{};
@@ -106,6 +109,7 @@ class Planning : public ::testing::Test {
   const std::vector<std::unique_ptr<Device>> devices_ = idle_devices();
   const testing::ScratchFolder folder_;
   DiskCache cache_{folder_.file("measured.json")};
+  std::deque<MachineRates> rates_;
 };
 
 // Rates a core has to begin with are those of any core, so matmuls are shared; after a few passes nothing is left to an
@@ -128,9 +132,11 @@ TEST_F(Planning, keeps_what_it_has_learnt_for_the_next_start) {
     Planner automatic = planner("auto");
     learn(automatic, {64, 1}, 4, [](int device, const Operator&) { return device == 0 ? 1e-5 : 1e-3; });
   }
+  rates_.back().store();
   cache_.save();
   DiskCache again(folder_.file("measured.json"));
-  Planner later(PlannedModel{model_, activations_, devices_}, {}, again);
+  MachineRates remembered(devices_, again);
+  Planner later(PlannedModel{model_, activations_, devices_, remembered}, {});
   EXPECT_EQ(rows_of(later.plan_for({64, 1}, 0))[1], 0);
 }
 
@@ -161,9 +167,9 @@ TEST_F(Planning, tells_apart_how_steps_are_submitted) {
   Planner ahead = planner("rows"), following = planner("rows", follow);
   const Plan plan = following.plan_for({1, 1}, 0);
   for (Planner* one : {&ahead, &following}) one->learn(plan, {1, 1}, 0, {}, 1e-3, 1);
-  EXPECT_GT(following.rates().seen({"rows follow", 1, 0}), 0);
-  EXPECT_EQ(following.rates().seen({"rows", 1, 0}), 0);
-  EXPECT_GT(ahead.rates().seen({"rows", 1, 0}), 0);
+  EXPECT_GT(rates_[1].seen({"rows follow", 1, 0}), 0);
+  EXPECT_EQ(rates_[1].seen({"rows", 1, 0}), 0);
+  EXPECT_GT(rates_[0].seen({"rows", 1, 0}), 0);
 }
 
 TEST_F(Planning, changes_a_plan_that_runs_only_for_one_that_is_clearly_faster) {
@@ -188,9 +194,11 @@ class PlanningOfManyLayers : public ::testing::Test {
   struct Experienced {
     const testing::ScratchFolder folder;
     DiskCache cache{folder.file("measured.json")};
+    MachineRates rates;
     Planner planner;
     explicit Experienced(const PlanningOfManyLayers& test)
-        : planner(PlannedModel{test.model_, test.activations_, test.devices_}, {}, cache) {}
+        : rates(test.devices_, cache),
+          planner(PlannedModel{test.model_, test.activations_, test.devices_, rates}, {}) {}
     void learn(const Batch& batch, double npu_per_gpu, double scale) {
       const auto seconds = [&](int device, const Operator& op) {
         const double each = scale * (std::holds_alternative<MatMul>(op.body) ? 4e-5 : 2e-6);
@@ -202,7 +210,7 @@ class PlanningOfManyLayers : public ::testing::Test {
       }
     }
     double predicted(const Plan& plan, const Batch& batch) {
-      return planner.rates().predicted_seconds(plan, planner.costs(batch, 0), {plan.name, batch.S, 0});
+      return rates.predicted_seconds(plan, planner.costs(batch, 0), {plan.name, batch.S, 0});
     }
     double least(const Batch& batch) {
       double least = std::numeric_limits<double>::infinity();
@@ -292,7 +300,7 @@ TEST_F(Planning, does_not_trust_what_it_finds_on_disk) {
     cache_.set("passes 1|" + measurement_key(devices_[0]->info()) + "|" + measurement_key(devices_[1]->info()) + "|",
                value);
     Planner automatic = planner("auto");
-    EXPECT_EQ(automatic.rates().seen({"tensor", 64, 0}), 0) << value;
+    EXPECT_EQ(rates_.back().seen({"tensor", 64, 0}), 0) << value;
     EXPECT_GT(predict(automatic.plan_for({64, 1}, 0), automatic.costs({64, 1}, 0)).seconds, 0) << value;
   }
 }

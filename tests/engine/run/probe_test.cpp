@@ -55,7 +55,7 @@ class ProbeOfDevices : public ::testing::Test {
 TEST_F(ProbeOfDevices, tells_what_nobody_has_measured_and_nothing_else) {
   const auto engine = engines_.open();
   DiskCache cache{""};
-  MachineRates rates(engine->opened(), cache);
+  MachineRates rates(engine->machine().devices(), cache);
   const auto probe = probe_of(engine->operators_for({kProbeTokens, 1}));
   ASSERT_TRUE(probe);
   EXPECT_FALSE(rates.knows(0));
@@ -64,11 +64,11 @@ TEST_F(ProbeOfDevices, tells_what_nobody_has_measured_and_nothing_else) {
   EXPECT_TRUE(rates.knows(0));
   const double slow = rates.costs().seconds(0, *probe, false);
   EXPECT_GT(slow, 100 * before);
-  probe_unknown(engine->opened(), *probe, engine->executor(), rates);
+  probe_unknown(engine->machine().devices(), *probe, engine->machine().executor(), rates);
   EXPECT_EQ(rates.costs().seconds(0, *probe, false), slow);
 
-  MachineRates unknown(engine->opened(), cache);
-  probe_unknown(engine->opened(), *probe, engine->executor(), unknown);
+  MachineRates unknown(engine->machine().devices(), cache);
+  probe_unknown(engine->machine().devices(), *probe, engine->machine().executor(), unknown);
   EXPECT_TRUE(unknown.knows(0));
 }
 

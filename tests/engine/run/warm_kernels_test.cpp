@@ -42,9 +42,9 @@ TEST(WarmKernels, leave_nothing_to_compile_whatever_the_plan_the_length_and_the_
       engine->extend(some_ids(engine->config().vocabulary, tokens));
     }
     Timeline timeline;  // recorded passes have kernels of their own
-    engine->record(&timeline);
+    engine->machine().record(&timeline);
     engine->extend(some_ids(engine->config().vocabulary, 1));
-    engine->record(nullptr);
+    engine->machine().record(nullptr);
   }
 }
 

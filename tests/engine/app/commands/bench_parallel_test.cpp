@@ -50,6 +50,12 @@ TEST(BenchParallel, refuses_what_it_cannot_measure) {
     EXPECT_EQ(tandem(bench + other).status, 2) << other.front();
   EXPECT_EQ(tandem({"bench", "-m", stories(), "-np", "0"}).status, 2);
   EXPECT_EQ(tandem({"bench", "-m", stories(), "-np", "129"}).status, 2);
+  const Ended small = tandem({"bench", "-m", stories(), "--device", "host", "-np", "4", "--chunk", "3"});
+  EXPECT_EQ(small.status, 1);
+  EXPECT_THAT(small.err, HasSubstr("-np 4 with --chunk 3"));
+  EXPECT_EQ(
+      tandem({"bench", "-m", stories(), "--device", "host", "-np", "4", "--chunk", "4", "-p", "9", "-n", "2"}).status,
+      0);
 }
 
 }  // namespace

@@ -1,0 +1,83 @@
+#include "engine/run/loaded_model.h"
+
+#include <malloc.h>
+
+#include <algorithm>
+#include <future>
+#include <utility>
+
+#include "engine/device/gpu/driver_pages.h"
+#include "engine/model/loading.h"
+#include "engine/run/core_layout.h"
+#include "engine/run/kernel_set.h"
+#include "sync/affinity.h"
+#include "sync/error.h"
+
+namespace tandem {
+namespace {
+
+std::unique_ptr<Tokenizer> make_tokenizer_for(const GgufFile& file, const ModelConfig& config) {
+  auto tokenizer = make_tokenizer(file);
+  if (tokenizer->size() > config.vocabulary) {
+    throw Error("the tokenizer has more tokens than the model", file.path(),
+                std::to_string(tokenizer->size()) + " against " + std::to_string(config.vocabulary) +
+                    " rows of token_embd.weight");
+  }
+  return tokenizer;
+}
+
+}  // namespace
+
+LoadedModel::LoadedModel(std::shared_ptr<Machine> machine, const ModelOptions& options)
+    : LoadedModel(std::move(machine), options, GgufFile::open(options.model_path)) {}
+
+LoadedModel::LoadedModel(std::shared_ptr<Machine> machine, const ModelOptions& options, GgufFile file)
+    : machine_(std::move(machine)),
+      file_(std::move(file)),
+      pack_cache_(options.pack_cache_folder, options.pack_cache_bytes),
+      on_long_work_(machine_->on_long_work()) {
+  // Loading threads inherit this thread's mask; the orchestrator takes its own core only afterwards. While it opens the
+  // devices, which hardly any of the work can be shared of, the other cores make the tokenizer and pack.
+  pin_this_thread(usable_cores());
+  load(options);
+  machine_->take_orchestrators_core();
+}
+
+void LoadedModel::load(const ModelOptions& options) {
+  const gpu::DriverPages driver_pages;
+  ModelLoading loading(file_, machine_->pool(),
+                       options.only_layers_of_every_kind ? layers_of_every_kind(file_, read_config(file_)) : 0);
+  const int cores = static_cast<int>(usable_cores().size());
+  const auto make = [&] { tokenizer_ = make_tokenizer_for(file_, loading.config()); };
+  const auto open_devices = [&] {
+    if (!machine_->is_open()) machine_->open_devices();
+  };
+  if (const auto packed = pack_cache_.on() ? pack_cache_.find(file_.identity(), loading.slot_bytes()) : std::nullopt) {
+    auto made = std::async(std::launch::async, make);
+    open_devices();
+    loading.take(*packed, machine_->maps_files() ? PackedUse::mapped : PackedUse::read);
+    made.get();
+  } else {
+    loading.start(std::max(1, cores - 1), make);
+    open_devices();
+    pin_this_thread(usable_cores());
+    loading.widen(cores);
+  }
+  // Drivers' code, and what making the tokenizer and starting drivers has freed. The weights take as much memory as
+  // they need by and by, most of it after this.
+  driver_pages.give_back();
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+  model_ = loading.finish(cores, options.load_progress);
+}
+
+LoadedModel::~LoadedModel() {
+  if (pack_cache_.wants() && !model_.weights.slots.empty()) {
+    if (on_long_work_) on_long_work_("keeping the packed weights for the next start");
+    pack_cache_.keep(model_.weights.slots);
+  }
+  for (sync::Slot* slot : model_.weights.slots) machine_->pool().release(*slot);
+}
+
+}  // namespace tandem

@@ -1,0 +1,217 @@
+#include "engine/run/machine.h"
+
+#include <spdlog/fmt/ranges.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "engine/device/pair_self_test.h"
+#include "sync/affinity.h"
+#include "sync/error.h"
+
+namespace tandem {
+namespace {
+
+// Whether a part of a prompt or of an attention may run on the host core beside the NPU.
+bool uses_host_beside_npu(const Strategy* strategy) {
+  return strategy == nullptr || strategy->weighs_attention || strategy->expert_rules;
+}
+
+// While a GPU is waited for, the host computes on its cores, and those who compile for it have what is left of them.
+DeviceOptions for_gpu_cores(DeviceOptions options) {
+  options.npu_cores.clear();
+  return options;
+}
+
+// A plan on both devices is only as good as what one sees of the other's results.
+void require_hand_over(Device& a, Device& b, sync::Pool& pool) {
+  for (const PairTest& test : test_pair(a, b, pool)) {
+    if (!test.passed)
+      throw Error("two devices cannot work on one plan", test.from + " to " + test.to,
+                  test.reason + ". Name one of them with --device");
+  }
+}
+
+}  // namespace
+
+Machine::Machine(const MachineOptions& options, const Strategy* plan)
+    : options_(options),
+      plan_(plan),
+      layout_(lay_out_cores(usable_cores(), options.threads)),
+      cache_(options.measurements ? *options.measurements : DiskCache::default_path()) {
+  // A pass ends at its deadline whatever its devices are told (Executor). A short one is not for the self-tests, which
+  // have a bound of their own.
+  device_options_.wait_deadline = std::max<std::chrono::milliseconds>(options_.wait_deadline, kPairBound);
+  device_options_.sync_policy = layout_.may_spin ? options_.sync_policy : sync::Policy::blocking;
+  if (device_options_.sync_policy != options_.sync_policy)
+    notes_.push_back("there is one core: waits are blocking, not " + name_of(options_.sync_policy));
+  device_options_.gpu_cores = layout_.gpu;
+  device_options_.npu_cores = layout_.npu;
+  device_options_.gpu_family = options_.device_hooks.gpu_family;
+  device_options_.force_copies = options_.device_hooks.force_copies;
+  device_options_.program_folder = options_.program_folder;
+  device_options_.on_long_work = options_.on_long_work;
+}
+
+Machine::~Machine() {
+  if (rates_) rates_->store();
+  cache_.save();
+}
+
+void Machine::wait_for_gpu(std::unique_ptr<Warming> warming) {
+  TANDEM_CHECK(!is_open() || waits_for_gpu(), "the GPU is there");
+  if (!waits_for_gpu())
+    notes_.push_back("the GPU's kernels are being compiled in the background; it joins in when they are there");
+  warming_.push_back(std::move(warming));
+}
+
+// The devices a plan asks for when the user named none.
+std::vector<std::string> Machine::default_devices() {
+  const auto only_on = [&](DeviceKind kind) { return plan_ && plan_->only == kind; };
+  const std::string npu = first_device(DeviceKind::npu), host = first_device(DeviceKind::host);
+  if (only_on(DeviceKind::host)) return {host};
+  for (const UnusableDevice& one : unusable_devices())
+    notes_.push_back(one.id + " (" + one.name + ") is left out: " + one.reason);
+  const std::string gpu = best_gpu();
+  if (only_on(DeviceKind::gpu)) {
+    if (gpu.empty())
+      throw Error("no GPU device was found", std::string("plan ") + plan_->name,
+                  "Install a driver: ./dev setup, or pocl-opencl-icd");
+    return {gpu};
+  }
+  if (!gpu.empty() && uses_host_beside_npu(plan_)) return {gpu, npu, host};
+  if (!gpu.empty()) return {gpu, npu};
+  notes_.push_back("no GPU device was found; the host's plain loops stand in for the GPU (install pocl-opencl-icd)");
+  return {npu, host};
+}
+
+void Machine::open_devices() {
+  TANDEM_CHECK(!is_open(), "the devices are open");
+  while (!devices_.empty()) devices_.pop_back();  // of an earlier call that failed
+  configure_drivers(device_options_);
+  auto names = options_.devices;
+  if (waits_for_gpu()) names = {first_device(DeviceKind::npu), first_device(DeviceKind::host)};
+  if (names.empty()) names = default_devices();
+  std::set<std::string> seen;
+  for (const std::string& id : names) {
+    devices_.push_back(open_one(id));
+    if (!seen.insert(devices_.back()->info().id).second)  // "npu" and "npu:0?params=FILE" are one
+      throw Error("a device is named twice", id, "Name each device once in --device");
+    require_policy(devices_.back()->info(), device_options_.sync_policy);
+  }
+  std::vector<Device*> apart;  // with threads of their own
+  for (const auto& device : devices_) {
+    if (device->info().thread_of.empty()) apart.push_back(device.get());
+  }
+  for (size_t a = 0; a < apart.size(); ++a) {
+    for (size_t b = a + 1; b < apart.size(); ++b) require_hand_over(*apart[a], *apart[b], pool_);
+  }
+  set_up();
+}
+
+// The host leaves the cores of a GPU alone: it works beside the NPU then, where that lets others on its thread.
+std::unique_ptr<Device> Machine::open_one(const std::string& id) const {
+  if (device_kind(id) != DeviceKind::host) return open_device(id, device_options_);
+  Device* npu = first_of(DeviceKind::npu);
+  if (first_of(DeviceKind::gpu) && npu && npu->info().shares_thread) return open_host_on(*npu, device_options_);
+  return open_device(id, waits_for_gpu() ? for_gpu_cores(device_options_) : device_options_);
+}
+
+void Machine::set_up() {
+  ExecutorOptions executor;
+  executor.deadline = options_.wait_deadline;
+  executor.sync_policy = device_options_.sync_policy;
+  std::vector<Device*> borrowed;
+  for (const auto& device : devices_) {
+    borrowed.push_back(device.get());
+    if (std::ranges::find(device->info().cores, layout_.orchestrator) != device->info().cores.end())
+      executor.shares_core.push_back(device->info().id);
+  }
+  executor_ = std::make_unique<Executor>(pool_, borrowed, executor);
+  executor_->record(timeline_);
+  rates_ = std::make_unique<MachineRates>(devices_, cache_);
+}
+
+bool Machine::admit_gpu_when_warm() {
+  if (warming_.empty() || !std::ranges::all_of(warming_, [](const auto& each) { return each->done(); })) return false;
+  warming_.clear();
+  try {
+    if (!admit_gpu()) return false;
+    spdlog::info("the GPU has joined in: {}", device_names());
+    return true;
+  } catch (const Error& error) {
+    notes_.push_back(std::string("no GPU has joined in: ") + error.what());
+    return false;
+  }
+}
+
+// Everything that may fail happens before anything is taken apart.
+bool Machine::admit_gpu() {
+  const std::vector<std::string> names = default_devices();
+  if (names.size() != 3) return false;  // no GPU: the NPU and the host
+  std::unique_ptr<Device> gpu = open_device(names.front(), device_options_);
+  Device& npu = *devices_.front();
+  std::unique_ptr<Device> host = open_host_on(npu, device_options_);
+  require_policy(gpu->info(), device_options_.sync_policy);
+  require_policy(host->info(), device_options_.sync_policy);
+  std::vector<const DeviceInfo*> with_gpu = infos();
+  with_gpu.push_back(&gpu->info());
+  // In the middle of a text another arithmetic would show.
+  if (!std::ranges::all_of(users_, [&](const DeviceUser* user) { return user->may_go_on_with(with_gpu); }))
+    return false;
+  require_hand_over(*gpu, npu, pool_);
+  for (DeviceUser* user : users_) user->let_go();
+  rates_->store();
+  rates_.reset();
+  executor_.reset();
+  // The host's threads leave the GPU's cores.
+  devices_.back() = std::move(host);
+  devices_.insert(devices_.begin(), std::move(gpu));
+  set_up();
+  for (DeviceUser* user : users_) user->take_up();
+  return true;
+}
+
+void Machine::take_orchestrators_core() const {
+  if (layout_.may_spin) pin_this_thread(std::vector{layout_.orchestrator});
+}
+
+bool Machine::maps_files() const {
+  // Devices that are cores of this machine read any memory of the process. Drivers of others may refuse the pages of a
+  // file (amdgpu does), or copy them: these get the packed weights in memory of the pool.
+  return std::ranges::none_of(devices_, [](const auto& device) {
+    return device->info().kind == DeviceKind::gpu && device->info().cores.empty();
+  });
+}
+
+bool Machine::zero_copy() const {
+  return std::ranges::all_of(devices_, [](const auto& device) { return device->info().zero_copy; });
+}
+
+Device* Machine::first_of(DeviceKind kind) const {
+  for (const auto& device : devices_) {
+    if (device->info().kind == kind) return device.get();
+  }
+  return nullptr;
+}
+
+std::vector<const DeviceInfo*> Machine::infos() const {
+  std::vector<const DeviceInfo*> infos;
+  for (const auto& device : devices_) infos.push_back(&device->info());
+  return infos;
+}
+
+std::string Machine::device_names() const {
+  std::vector<std::string> names;
+  for (const auto& device : devices_) names.push_back(device->info().id);
+  return fmt::format("{}", fmt::join(names, ","));
+}
+
+void Machine::record(Timeline* timeline) {
+  timeline_ = timeline;
+  if (executor_) executor_->record(timeline);
+}
+
+}  // namespace tandem

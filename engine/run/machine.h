@@ -1,0 +1,121 @@
+// The devices of this machine: what models and texts share, whichever they are.
+//
+// A machine owns the cores' layout, the memory that devices see, the devices, what runs plans on them, and what is
+// known of their speed. Models are loaded onto it (engine/run/loaded_model.h), and engines run their texts
+// (engine/run/engine.h).
+//
+// Contract
+//   Devices are opened by open_devices(), which the first model to be loaded calls while its weights are read. Where a
+//   GPU's kernels have yet to be compiled (wait_for_gpu()), the other devices begin, and the GPU joins between two
+//   passes when all that was waited for is there: everybody who has something prepared on the devices lets go of it
+//   before, and takes it up again after. Errors: a device that cannot be opened, two that do not see each other's
+//   memory, a name that stands twice. Threads: one, the orchestrator's, for all of a machine's engines. Ownership:
+//   engines and models share it; the last of them ends it, which keeps what was measured.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/device/device.h"
+#include "engine/device/registry.h"
+#include "engine/plan/strategy.h"
+#include "engine/run/core_layout.h"
+#include "engine/run/disk_cache.h"
+#include "engine/run/executor.h"
+#include "engine/run/machine_rates.h"
+#include "engine/run/test_hooks.h"
+#include "engine/run/timeline.h"
+#include "engine/run/warming.h"
+#include "sync/pool.h"
+#include "sync/waiter.h"
+
+namespace tandem {
+
+struct MachineOptions {
+  std::vector<std::string> devices;  // ids; empty: what the plan needs, the best GPU first
+  int threads = 0;                   // cores to use; 0: all
+  sync::Policy sync_policy = sync::Policy::predict;
+  std::chrono::milliseconds wait_deadline = sync::kWaitDeadline;  // of a pass, and of each wait within it
+  std::string program_folder;                                     // keeps compiled OpenCL programs; empty: nowhere
+  std::optional<std::string> measurements;                        // file that keeps them; nothing: the user's cache
+  OnLongWork on_long_work;                                        // keeping is told by the destructors
+  DeviceHooks device_hooks;
+};
+
+// Whoever has something prepared on a machine's devices.
+class DeviceUser {
+ public:
+  virtual ~DeviceUser() = default;
+  // Whether its texts stay the same, bit for bit, on these devices.
+  virtual bool may_go_on_with(std::span<const DeviceInfo* const> devices) const = 0;
+  virtual void let_go() noexcept = 0;
+  virtual void take_up() = 0;
+};
+
+class Machine {
+ public:
+  // plan: whose devices are opened where the options name none; nullptr: `auto`.
+  explicit Machine(const MachineOptions& options, const Strategy* plan = nullptr);
+  ~Machine();
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
+
+  // Before open_devices(), or while a GPU is waited for anyhow: its kernels are being compiled by another process.
+  void wait_for_gpu(std::unique_ptr<Warming> warming);
+  bool waits_for_gpu() const { return !warming_.empty(); }
+  void open_devices();
+  bool is_open() const { return executor_ != nullptr; }
+  // One look at the file system where a GPU is waited for, and nothing elsewhere. True: it has joined.
+  bool admit_gpu_when_warm();
+
+  std::span<const std::unique_ptr<Device>> devices() const { return devices_; }
+  std::vector<const DeviceInfo*> infos() const;
+  std::string device_names() const;         // "opencl:0,npu:0"
+  Device* first_of(DeviceKind kind) const;  // nullptr: there is none
+  bool zero_copy() const;                   // whether all devices work in the host's memory
+  bool maps_files() const;                  // whether all devices read the pages of a mapped file
+  const CoreLayout& layout() const { return layout_; }
+  void take_orchestrators_core() const;                             // for the calling thread
+  const std::vector<std::string>& notes() const { return notes_; }  // fallbacks and choices, for people
+
+  const OnLongWork& on_long_work() const { return options_.on_long_work; }
+
+  sync::Pool& pool() { return pool_; }
+  Executor& executor() { return *executor_; }
+  MachineRates& rates() { return *rates_; }
+  DiskCache& measurements() { return cache_; }
+  void record(Timeline* timeline);  // spans of every pass; nullptr: stop
+
+  void add_user(DeviceUser& user) { users_.push_back(&user); }
+  void remove_user(DeviceUser& user) noexcept { std::erase(users_, &user); }
+
+ private:
+  std::unique_ptr<Device> open_one(const std::string& id) const;
+  std::vector<std::string> default_devices();
+  bool admit_gpu();
+  void set_up();
+
+  const MachineOptions options_;
+  const Strategy* const plan_;
+  const CoreLayout layout_;
+  DiskCache cache_;
+  sync::Pool pool_;
+  struct Devices : std::vector<std::unique_ptr<Device>> {
+    ~Devices() {
+      while (!empty()) pop_back();  // the host may run on the NPU's thread
+    }
+  } devices_;
+  DeviceOptions device_options_;
+  std::unique_ptr<Executor> executor_;
+  std::unique_ptr<MachineRates> rates_;
+  std::vector<std::unique_ptr<Warming>> warming_;  // while the GPU is waited for
+  std::vector<DeviceUser*> users_;
+  std::vector<std::string> notes_;
+  Timeline* timeline_ = nullptr;
+};
+
+}  // namespace tandem
