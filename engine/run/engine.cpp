@@ -154,11 +154,11 @@ void Engine::let_go() noexcept {
 }
 
 void Engine::take_up() {
-  planner_ = std::make_unique<Planner>(
-      PlannedModel{model_->model(), *activations_, machine_->devices(), machine_->rates()},
-      PlannerOptions{asked_, options_.split, *options_.act, options_.strict_device,
-                     options_.plan_hooks.tries_plans, options_.graph_tokens, options_.submit, options_.experts,
-                     config().experts ? &expert_use_->counts() : nullptr});
+  planner_ =
+      std::make_unique<Planner>(PlannedModel{model_->model(), *activations_, machine_->devices(), machine_->rates()},
+                                PlannerOptions{asked_, options_.split, *options_.act, options_.strict_device,
+                                               options_.plan_hooks.tries_plans, options_.graph_tokens, options_.submit,
+                                               options_.experts, config().experts ? &expert_use_->counts() : nullptr});
   // A list kernel is compiled for a set of kernels: one for all that the model's single tokens need serves every plan
   // (engine/device/opencl/list_launcher.h).
   prepare_kernels(1);
