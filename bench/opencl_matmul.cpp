@@ -3,7 +3,8 @@
 // Prints a table and one JSON line a row: GB/s of packed weights (few tokens) and GFLOP/s (many). Each shape is
 // verified against a host loop before it is timed. Weights are cold: copies that exceed the last cache are used in
 // turn. Judge single worker figures by the DRAM read rate and the fma peak of one core; the host thread stays off the
-// worker's core. Usage: opencl_matmul [--device N] [--quick] [--type Q4_1] [--tokens S]
+// worker's core. With --act i8 the activations are 8 bits wide (packed/act_i8.h).
+// Usage: opencl_matmul [--device N] [--quick] [--type Q4_1] [--tokens S] [--act f32|i8]
 #include <time.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "engine/device/opencl/opencl_device.h"
+#include "packed/act_i8.h"
 #include "sync/affinity.h"
 #include "sync/clock.h"
 #include "sync/error.h"
@@ -67,13 +69,25 @@ double median_of(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
+float expected(const MatMul& op, int64_t n, int64_t s, const std::vector<float>& row) {
+  const float* x = op.x.as<float>() + s * op.x_stride;
+  float sum = 0;
+  if (!op.act_i8) {
+    for (int64_t k = 0; k < op.K; ++k) sum = std::fma(row[k], x[k], sum);
+    return sum;
+  }
+  std::vector<ActBlock> codes(static_cast<size_t>(op.K / kActGroup));
+  quantise_act(x, op.K, codes.data());
+  const auto* panel = op.w.data.as<std::byte>() + n / kPanelRows * panel_bytes(op.w.format, op.K);
+  return act_i8_product(op.w.format, panel, op.K, n % kPanelRows, codes.data());
+}
+
 bool verify(const MatMul& op) {
   std::vector<float> row(op.K);
   for (int64_t n = op.row_begin; n < op.row_end; n += 1 + op.row_end / 37) {
     decode_packed_row(op.w.format, op.w.data.as<std::byte>(), op.K, n, row.data());
     for (int64_t s = 0; s < op.S; ++s) {
-      float sum = 0;
-      for (int64_t k = 0; k < op.K; ++k) sum = std::fma(row[k], op.x.as<float>()[s * op.x_stride + k], sum);
+      const float sum = expected(op, n, s, row);
       const float got = op.y.as<float>()[s * op.y_stride + n];
       if (std::memcmp(&sum, &got, sizeof sum) != 0) {
         std::fprintf(stderr, "row %ld token %ld: %.9g instead of %.9g\n", n, s, got, sum);
@@ -84,7 +98,7 @@ bool verify(const MatMul& op) {
   return true;
 }
 
-int bench(Device& device, const Shape& shape, int64_t S) {
+int bench(Device& device, const Shape& shape, int64_t S, bool act_i8) {
   sync::Pool pool;
   std::mt19937 random(42);
   const PackedFormat format = packed_format(shape.type);
@@ -101,7 +115,7 @@ int bench(Device& device, const Shape& shape, int64_t S) {
   std::vector<Operator> operators;
   for (int c = 0; c < copies; ++c) {
     MatMul op;
-    op.S = S, op.K = shape.columns, op.row_end = shape.rows;
+    op.S = S, op.K = shape.columns, op.row_end = shape.rows, op.act_i8 = act_i8;
     op.w = {format, shape.rows, shape.columns, {&weights, c * bytes}};
     op.x = {&x, 0}, op.y = {&y, 0};
     op.x_stride = shape.columns, op.y_stride = shape.rows;
@@ -126,21 +140,22 @@ int bench(Device& device, const Shape& shape, int64_t S) {
               info(shape.type).name, shape.rows, shape.columns, S, median * 1e6, seconds.front() * 1e6,
               seconds.back() * 1e6, gbps, gflops, cpu * 1e6);
   std::printf(
-      R"({"schema":1,"bench":"opencl_matmul","device":"%s","format":"%s","N":%ld,"K":%ld,"S":%ld,"clock":"wall","us":%.2f,"cpu_us":%.2f,"gb_per_s":%.2f,"gflop_per_s":%.2f,"status":"ok"})"
+      R"({"schema":1,"bench":"opencl_matmul","device":"%s","format":"%s","N":%ld,"K":%ld,"S":%ld,"act":"%s","clock":"wall","us":%.2f,"cpu_us":%.2f,"gb_per_s":%.2f,"gflop_per_s":%.2f,"status":"ok"})"
       "\n",
-      device.info().id.c_str(), to_string(format).c_str(), shape.rows, shape.columns, S, median * 1e6, cpu * 1e6, gbps,
-      gflops);
+      device.info().id.c_str(), to_string(format).c_str(), shape.rows, shape.columns, S, act_i8 ? "i8" : "f32",
+      median * 1e6, cpu * 1e6, gbps, gflops);
   std::fflush(stdout);
   return 0;
 }
 
 int run(int argc, char** argv) {
   int index = 0;
-  bool quick = false;
+  bool quick = false, act_i8 = false;
   std::string only_type;
   int64_t only_tokens = 0;
   for (int i = 1; i < argc; ++i) {
     if (std::string(argv[i]) == "--quick") quick = true;
+    if (std::string(argv[i]) == "--act" && i + 1 < argc) act_i8 = std::string(argv[++i]) == "i8";
     if (std::string(argv[i]) == "--device" && i + 1 < argc) index = std::atoi(argv[++i]);
     if (std::string(argv[i]) == "--type" && i + 1 < argc) only_type = argv[++i];
     if (std::string(argv[i]) == "--tokens" && i + 1 < argc) only_tokens = std::atoi(argv[++i]);
@@ -170,7 +185,8 @@ int run(int argc, char** argv) {
   for (const Shape& shape : shapes) {
     for (int64_t S : tokens) {
       if (shape.rows > 10000 && S > 64) continue;  // only the last tokens of a prompt need logits
-      failures += bench(*device, shape, S);
+      if (act_i8 && shape.type == StorageType::f16) continue;
+      failures += bench(*device, shape, S, act_i8);
     }
   }
   return failures;

@@ -35,10 +35,20 @@ float* AlignedFloats::reserve(int64_t count) {
   return data_.get();
 }
 
+FastMatmul::FastMatmul(const FastKernels& kernels)
+    : kernels_(&kernels), act_(&kernels == &best_kernels() ? &best_act_loops() : &plain_act_loops()) {}
+
 // Few tokens: dense rows [S][K]. Many: [K/64][S/8][8][64], so that the slice of one tile is contiguous. Token rows past
 // S are zero, columns past K are never read into a result.
 void FastMatmul::prepare_activations(const MatmulCall& call, AlignedFloats& activations) const {
   const int64_t S = call.tokens, K = call.columns;
+  if (call.act_i8) {
+    const int64_t groups = K / kActGroup;
+    auto* codes = reinterpret_cast<ActBlock*>(
+        activations.reserve(S * groups * static_cast<int64_t>(sizeof(ActBlock) / sizeof(float))));
+    for (int64_t s = 0; s < S; ++s) act_->quantise(call.x + s * call.x_stride, K, codes + s * groups);
+    return;
+  }
   if (S <= kGemvTokens) {
     float* out = activations.reserve(S * K);
     for (int64_t s = 0; s < S; ++s) kernels_->round_half(call.x + s * call.x_stride, out + s * K, K);
@@ -63,7 +73,9 @@ void FastMatmul::multiply(const MatmulCall& call, const AlignedFloats& activatio
   const int64_t begin = call.row_begin / kPanelRows, panels = panel_count(call.row_end) - begin;
   const int64_t first = begin + panels * part / parts, last = begin + panels * (part + 1) / parts;
   if (first == last) return;
-  if (call.tokens <= kGemvTokens) {
+  if (call.act_i8) {
+    integers(call, activations.data(), sums, first, last);
+  } else if (call.tokens <= kGemvTokens) {
     gemv(call, activations.data(), sums, first, last);
   } else {
     gemm(call, activations.data(), sums, first, last);
@@ -111,6 +123,18 @@ void FastMatmul::gemm(const MatmulCall& call, const float* x, AlignedFloats& sum
       }
       if (!whole) store_rows(acc, tokens, rows, y, call.y_stride);
     }
+  }
+}
+
+void FastMatmul::integers(const MatmulCall& call, const float* x, AlignedFloats& sums, int64_t first_panel,
+                          int64_t last_panel) const {
+  const size_t bytes = panel_bytes(call.format, call.columns);
+  float* acc = sums.reserve(call.tokens * kPanelRows);
+  for (int64_t panel = first_panel; panel < last_panel; ++panel) {
+    const int64_t row = panel * kPanelRows;
+    act_->multiply_panel({&call.format, call.panels + static_cast<size_t>(panel) * bytes, call.tokens, call.columns,
+                          static_cast<int>(std::min(kPanelRows, call.row_end - row)),
+                          reinterpret_cast<const ActBlock*>(x), call.y + row, call.y_stride, acc});
   }
 }
 

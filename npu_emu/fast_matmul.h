@@ -15,6 +15,7 @@
 #include <memory>
 
 #include "npu_emu/fast_kernels.h"
+#include "packed/act_loops.h"
 
 namespace tandem::npu_emu {
 
@@ -27,6 +28,7 @@ struct MatmulCall {
   int64_t x_stride = 0;
   float* y = nullptr;  // [S, N] column 0, stride y_stride
   int64_t y_stride = 0;
+  bool act_i8 = false;  // the array's INT8 mode: 8-bit codes of x, sums of a group exact (packed/act_i8.h)
 };
 
 // A growing, 64-byte aligned run of floats.
@@ -45,10 +47,10 @@ class AlignedFloats {
 
 class FastMatmul {
  public:
-  explicit FastMatmul(const FastKernels& kernels = best_kernels()) : kernels_(&kernels) {}
+  explicit FastMatmul(const FastKernels& kernels = best_kernels());
   const char* name() const { return kernels_->name; }
 
-  // Rounds the activations to f16 and lays them out as the array's input buffers read them.
+  // Rounds the activations to f16, or makes codes of them, and lays them out as the array's input buffers read them.
   void prepare_activations(const MatmulCall& call, AlignedFloats& activations) const;
   // Computes the panels of one part; `sums` is this thread's own scratch.
   void multiply(const MatmulCall& call, const AlignedFloats& activations, AlignedFloats& sums, int part,
@@ -57,8 +59,11 @@ class FastMatmul {
  private:
   void gemv(const MatmulCall& call, const float* x, AlignedFloats& sums, int64_t first_panel, int64_t last_panel) const;
   void gemm(const MatmulCall& call, const float* x, AlignedFloats& sums, int64_t first_panel, int64_t last_panel) const;
+  void integers(const MatmulCall& call, const float* x, AlignedFloats& sums, int64_t first_panel,
+                int64_t last_panel) const;
 
   const FastKernels* kernels_;
+  const ActLoops* act_;  // beside them
 };
 
 // One thread, start to end.

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "packed/act_i8.h"
 #include "sync/error.h"
 
 namespace tandem::npu_emu {
@@ -25,6 +26,7 @@ std::string refusal(const NpuParams& params, const GraphProduct& product) {
            std::to_string(product.rows) + ", K " + std::to_string(product.columns) + ")";
   }
   if (const char* reason = misfit(product.format, product.columns)) return reason;
+  if (const char* reason = product.act_i8 ? misfit_act_i8(product.format) : nullptr) return reason;
   for (const int64_t extent : {product.tokens, product.rows, product.columns}) {
     if (extent > params.compiler.max_extent) {
       return "an extent of " + std::to_string(extent) + " is above the sequencer's limit of " +

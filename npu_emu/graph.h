@@ -18,9 +18,13 @@ struct GraphProduct {
   std::string name;
   int64_t tokens = 0, rows = 0, columns = 0;  // S, output rows, K
   PackedFormat format{PackedKind::f16};
+  bool act_i8 = false;  // W8A8, or W4A8 by the weights' codes
 
   ProductShape shape() const { return {tokens, columns, rows}; }
-  NumberFormat number_format() const { return format.dense() ? NumberFormat::fp16 : NumberFormat::int4_fp16; }
+  NumberFormat number_format() const {
+    if (act_i8) return NumberFormat::int8;
+    return format.dense() ? NumberFormat::fp16 : NumberFormat::int4_fp16;
+  }
   double weight_bytes() const;
 };
 

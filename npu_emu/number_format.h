@@ -2,7 +2,8 @@
 //
 // Contract: pure functions, no state. What each format computes is stated once, here:
 //   fp16        both operands are halves, products and sums f32: acc = fma(w, a, acc), k ascending.
-//   int8        both operands int8, sums int32 (exact); a scale per column is applied when the sum leaves the array.
+//   int8        both operands int8 (4-bit codes fit), sums int32 (exact); a scale per column is applied when the sum
+//               leaves the array, of grouped weights and activations at the end of each group (packed/act_i8.h).
 //   int4_fp16   activations are halves; a weight is a 4-bit (or 8-bit) code decoded to f32 at the tile's edge as
 //               fma(q, scale, min), then as fp16.
 #pragma once

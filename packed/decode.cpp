@@ -26,10 +26,12 @@ float dense_value(PackedKind kind, const std::byte* panel, int64_t index) {
   }
 }
 
-// What the columns of one group share in one row.
-struct Affine {
-  float scale = 0, minimum = 0;
-};
+float value_of(const PackedFormat& format, int code, const Affine& affine) {
+  const auto q = static_cast<float>(code);
+  return format.min == MinKind::none ? q * affine.scale : std::fma(q, affine.scale, affine.minimum);
+}
+
+}  // namespace
 
 Affine affine_of(const PackedFormat& format, const TileView& view, int64_t group, int64_t row) {
   const int64_t shared = group * kPanelRows + row;
@@ -43,18 +45,11 @@ Affine affine_of(const PackedFormat& format, const TileView& view, int64_t group
   return {scale, minimum};
 }
 
-// The integer of column k of a tile.
-float code_of(const PackedFormat& format, const TileView& view, int64_t k, int64_t row) {
-  if (format.kind == PackedKind::i8) return static_cast<float>(static_cast<int8_t>(view.codes[k * kPanelRows + row]));
+int code_of(const PackedFormat& format, const TileView& view, int64_t k, int64_t row) {
+  if (format.kind == PackedKind::i8) return static_cast<int8_t>(view.codes[k * kPanelRows + row]);
   const uint8_t pair = view.codes[k / 2 * kPanelRows + i4_byte(row)];
-  return static_cast<float>(k % 2 == 0 ? pair & 15 : pair >> 4);
+  return k % 2 == 0 ? pair & 15 : pair >> 4;
 }
-
-float value_of(const PackedFormat& format, float code, const Affine& affine) {
-  return format.min == MinKind::none ? code * affine.scale : std::fma(code, affine.scale, affine.minimum);
-}
-
-}  // namespace
 
 float decode_weight(const PackedFormat& format, const std::byte* panel, int64_t column, int64_t row) {
   if (format.dense()) return dense_value(format.kind, panel, column * kPanelRows + row);

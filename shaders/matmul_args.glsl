@@ -6,7 +6,11 @@
 //     where HAS_IDS is 0.
 //   grouped_gemm: dimension 1 counts the tiles of choices of all experts that `lists` name, one expert's behind the other's, and groups past
 //     the last one have nothing to do. Where HAS_LISTS is 0 dimension 1 is a tile of tokens, dimension 2 the slot and its matrix.
+#ifdef X_ARE_WORDS  // codes of activations
+BUFFER(1, uint, x);
+#else
 BUFFER(1, float, x);
+#endif
 BUFFER(2, float, y);
 #if defined(KERNEL_matmul_few) || defined(KERNEL_grouped_few)
 #define FEW

@@ -36,7 +36,7 @@ struct CommonFlags {
   bool strict_device = false;
   std::string plan = "auto";
   std::vector<double> split;  // shares of rows, one a device, or the NPU's alone; empty: measured
-  std::string act;            // "", "f32", "f16"
+  std::string act;            // "", "f32", "f16", "i8"
   std::string cache_type = "f16";
   int64_t chunk = 0;        // prefill piece; 0: the engine's choice
   ExpertRules experts;      // of plans that put experts on the NPU

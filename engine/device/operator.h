@@ -4,7 +4,8 @@
 // Conventions
 //   Activations are f32, row-major [S, width] with a stride in elements between rows; S tokens. Ids and positions are
 //   int32. `round_f16`: every value written is rounded to f16 (nearest even) and stored as f32; that is how --act f16
-//   works: the producer of a matmul's input rounds it, so that every device multiplies the same numbers. Bit rules
+//   works: the producer of a matmul's input rounds it, so that every device multiplies the same numbers. With --act i8
+//   a matmul makes 8-bit codes of its f32 input itself, a function of the row alone (`act_i8`). Bit rules
 //   (docs/numbers.md): for each output element the order of operations depends on nothing but the element's own inputs:
 //   not on S, not on the slice, not on the number of work-items. Offsets of Operands are multiples of 4 bytes; weights'
 //   and caches' are multiples of 64.

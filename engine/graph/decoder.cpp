@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "packed/act_i8.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -252,6 +253,7 @@ class Builder {
       op.slots = choices.slots;
       op.routed = choices.routed;
       op.w = part.stack;
+      op.act_i8 = takes_act_i8(part.stack.format);
       op.ids = choices.ids, op.lists = choices.lists;
       op.x = x.at, op.x_stride = x.stride, op.x_slot = x.slot;
       op.y = column(y.at, part.column_begin), op.y_stride = y.stride, op.y_slot = y.slot;
@@ -273,11 +275,13 @@ class Builder {
       op.y = column(y, part.column_begin);
       op.y_stride = group.rows;
       op.decides = decides;
+      op.act_i8 = !decides && takes_act_i8(part.matrix.format);
       add(group.parts.size() == 1 ? name : name + ("." + std::to_string(i)), op);
     }
     if (group.bias) add(name + ".bias", Bias{S, group.rows, y, group.rows, group.bias});
   }
 
+  bool takes_act_i8(const PackedFormat& format) const { return options_.act_i8 && misfit_act_i8(format) == nullptr; }
   Operand column(const Operand& matrix, int64_t index) const {
     return advanced(matrix, index * static_cast<int64_t>(sizeof(float)));
   }

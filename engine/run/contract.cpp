@@ -24,12 +24,15 @@ std::vector<std::string> why_not(const DeviceInfo& device, const Operands& opera
   return reasons;
 }
 
+// Of 8-bit activations every device multiplies the same integers; weights without integers keep f32 ones.
+bool all_integers(std::span<const PackedFormat> weights) { return std::ranges::none_of(weights, &PackedFormat::dense); }
+
 Operands operands_of(const Step& step, bool f16_activations) {
   Operands operands;
   for (const Operator& op : step.operators) {
     const auto* matmul = std::get_if<MatMul>(&op.body);
     if (!matmul) continue;
-    operands.activations_fit = f16_activations;
+    operands.activations_fit &= f16_activations || matmul->act_i8;
     operands.weights_fit &= matmul->w.format.exact_in_f16_contract();
   }
   return operands;
@@ -41,17 +44,27 @@ std::vector<std::string> reasons_for_other_bits(std::span<const DeviceInfo* cons
                                                 std::span<const PackedFormat> weights, ActType act) {
   const bool weights_fit = std::ranges::all_of(weights, &PackedFormat::exact_in_f16_contract);
   std::vector<std::string> reasons;
+  const bool activations_fit = act != ActType::i8 || all_integers(weights);
   if (act == ActType::f32) reasons.push_back("activations stay f32, plans with an NPU round them to f16 (--act f16)");
   for (const DeviceInfo* device : devices) {
-    const auto more = why_not(*device, {true, weights_fit});
+    const auto more = why_not(*device, {activations_fit, weights_fit});
     reasons.insert(reasons.end(), more.begin(), more.end());
   }
   return reasons;
 }
 
+std::string note_on_act(ActType act, std::span<const PackedFormat> weights) {
+  const auto dense = std::ranges::count_if(weights, &PackedFormat::dense);
+  if (act != ActType::i8 || dense == 0) return "";
+  const std::string which =
+      dense == std::ssize(weights) ? "all" : std::to_string(dense) + " of " + std::to_string(weights.size());
+  return "--act i8: " + which + " matrices are F16, BF16 or F32, and multiply f32 activations";
+}
+
 bool bits_depend_on_passes(std::span<const DeviceInfo* const> devices, std::span<const PackedFormat> weights,
                            ActType act) {
-  const Operands operands{act == ActType::f16, std::ranges::all_of(weights, &PackedFormat::exact_in_f16_contract)};
+  const Operands operands{act == ActType::f16 || (act == ActType::i8 && all_integers(weights)),
+                          std::ranges::all_of(weights, &PackedFormat::exact_in_f16_contract)};
   return devices.size() > 1 &&
          std::ranges::any_of(devices, [&](const DeviceInfo* device) { return !why_not(*device, operands).empty(); });
 }

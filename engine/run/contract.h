@@ -18,6 +18,9 @@ namespace tandem {
 std::vector<std::string> reasons_for_other_bits(std::span<const DeviceInfo* const> devices,
                                                 std::span<const PackedFormat> weights, ActType act);
 
+// What --act leaves as it is, for people; "": nothing. Weights without integers keep f32 activations beside 8-bit ones.
+std::string note_on_act(ActType act, std::span<const PackedFormat> weights);
+
 // Whether a token's bits may depend on the length of the pass that it was in: where devices with different sums or
 // roundings may share one, since where they share it depends on the length.
 bool bits_depend_on_passes(std::span<const DeviceInfo* const> devices, std::span<const PackedFormat> weights,

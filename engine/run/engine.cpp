@@ -68,7 +68,7 @@ std::optional<RoutingCounts> calibrated_counts(const std::string& path, const Gg
 // without the GPU. Where nothing is known of that, no driver is even loaded.
 std::unique_ptr<Warming> start_warming(const EngineOptions& options, const GgufFile& file) {
   if (options.warming_program.empty() || options.plan != "auto" || !options.devices.empty() ||
-      options.act == ActType::f32 || !options.split.empty())
+      options.act.value_or(ActType::f16) != ActType::f16 || !options.split.empty())
     return nullptr;
   const std::string kv_type = options.kv_type == KvType::f16 ? "f16" : "f32";
   auto warming =
@@ -113,6 +113,8 @@ Engine::Engine(std::shared_ptr<LoadedModel> model, const TextOptions& options)
   other_bits_ = reasons_for_other_bits(machine_->infos(), matrix_formats(model_->model().weights), *options_.act);
   if (config().experts && options_.experts.overflow == Overflow::drop)
     other_bits_.push_back("tokens beyond an expert's room on the NPU are dropped (--overflow drop)");
+  if (const std::string note = note_on_act(*options_.act, matrix_formats(model_->model().weights)); !note.empty())
+    notes_.push_back(note);
   if (!other_bits_.empty())
     notes_.push_back(fmt::format("other plans may give other bits: {}", fmt::join(other_bits_, "; ")));
 
@@ -156,11 +158,11 @@ void Engine::let_go() noexcept {
 }
 
 void Engine::take_up() {
-  planner_ = std::make_unique<Planner>(
-      PlannedModel{model_->model(), *activations_, machine_->devices(), machine_->rates()},
-      PlannerOptions{asked_, options_.split, options_.act == ActType::f16, options_.strict_device,
-                     options_.plan_hooks.tries_plans, options_.graph_tokens, options_.submit, options_.experts,
-                     config().experts ? &expert_use_->counts() : nullptr});
+  planner_ =
+      std::make_unique<Planner>(PlannedModel{model_->model(), *activations_, machine_->devices(), machine_->rates()},
+                                PlannerOptions{asked_, options_.split, *options_.act, options_.strict_device,
+                                               options_.plan_hooks.tries_plans, options_.graph_tokens, options_.submit,
+                                               options_.experts, config().experts ? &expert_use_->counts() : nullptr});
   // A list kernel is compiled for a set of kernels: one for all that the model's single tokens need serves every plan
   // (engine/device/opencl/list_launcher.h).
   prepare_kernels(1);
@@ -210,7 +212,7 @@ std::vector<std::string> Engine::notes() const {
 }
 
 std::vector<Operator> Engine::operators_for(const Batch& batch) const {
-  return build_decoder(model_->model(), *activations_, batch, {options_.act == ActType::f16});
+  return build_decoder(model_->model(), *activations_, batch, graph_options(*options_.act));
 }
 
 Plan Engine::plan_for(const Batch& batch) { return planner_->plan_for(batch, position_); }

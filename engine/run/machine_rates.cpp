@@ -56,9 +56,10 @@ std::vector<std::string> classes_of(const PassKind& kind) {
 // neither, by the class. The last is whether another device reads beside a matmul, or whether an attention has a cap.
 using Asked = std::tuple<int, size_t, PackedKind, int64_t, int64_t, int64_t, int64_t, int64_t, bool>;
 
-// What a format has beyond its kind and group.
-int64_t code_of(const PackedFormat& format) {
-  return (static_cast<int64_t>(format.scale) * 16 + static_cast<int64_t>(format.min)) * 256 + format.zero_point;
+// What a format has beyond its kind and group, and what it is multiplied with.
+int64_t code_of(const PackedFormat& format, bool act_i8) {
+  const int64_t kinds = static_cast<int64_t>(format.scale) * 16 + static_cast<int64_t>(format.min);
+  return ((act_i8 ? 256 : 0) + kinds) * 256 + format.zero_point;
 }
 
 Asked asked(int device, const TimedOperator& timed) {
@@ -72,7 +73,7 @@ Asked asked(int device, const TimedOperator& timed) {
             matmul->S,
             matmul->K,
             matmul->row_end - matmul->row_begin,
-            code_of(format),
+            code_of(format, matmul->act_i8),
             timed.beside};
   }
   const Work each = work(op);
@@ -82,7 +83,7 @@ Asked asked(int device, const TimedOperator& timed) {
           op.body.index(),
           grouped ? grouped->w.format.kind : PackedKind{},
           attention ? attention->window * kAttentionShares + attention->share_begin
-          : grouped ? code_of(grouped->w.format) * 256 + grouped->w.format.group
+          : grouped ? code_of(grouped->w.format, grouped->act_i8) * 256 + grouped->w.format.group
                     : 0,
           tokens_of(op),
           timed.past,

@@ -156,7 +156,7 @@ std::optional<Plan> Planner::better_than(const Plan& plan, const Batch& batch, i
 }
 
 std::vector<Operator> Planner::operators(const Batch& batch) const {
-  return build_decoder(planned_.model, planned_.activations, batch, {options_.round_f16});
+  return build_decoder(planned_.model, planned_.activations, batch, graph_options(options_.act));
 }
 
 std::vector<DeviceTraits> Planner::traits() const {

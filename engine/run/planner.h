@@ -39,7 +39,7 @@ struct PlannedModel {
 struct PlannerOptions {
   const Strategy* plan = nullptr;  // nullptr: `auto`
   std::vector<double> split;       // as EngineOptions::split
-  bool round_f16 = false;
+  ActType act = ActType::f32;
   bool strict = false;
   bool tries = true;  // false: a plan that may give way does not, whatever else would be faster (tests)
   std::vector<int64_t> graph_tokens;

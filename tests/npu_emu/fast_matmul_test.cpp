@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "npu_emu/self_test.h"
+#include "packed/act_i8.h"
 #include "tests/npu_emu/random_product.h"
 #include "tests/support/scale_edges.h"
 
@@ -43,6 +44,31 @@ struct Problem {
   std::vector<std::byte> panels;
   std::vector<float> x, y;
 };
+
+TEST(FastMatmul, multiplies_codes_of_activations_as_the_plain_definition_does) {
+  for (const PackedFormat& format : all_formats()) {
+    if (format.dense()) continue;
+    for (const int64_t tokens : {1, 4, 5, 17}) {
+      Problem setup(format, {tokens, 256, 70}, static_cast<uint32_t>(tokens));
+      std::vector<float> expected(setup.y.size(), kCanary);
+      std::vector<ActBlock> codes(256 / kActGroup);
+      for (int64_t s = 0; s < tokens; ++s) {
+        quantise_act(setup.x.data() + s * 257, 256, codes.data());
+        for (int64_t n = 0; n < 70; ++n)
+          expected[static_cast<size_t>(s * 71 + n)] =
+              act_i8_product(format, setup.panels.data() + static_cast<size_t>(n / 64) * panel_bytes(format, 256), 256,
+                             n % 64, codes.data());
+      }
+      for (const FastKernels* kernels : all_kernels()) {
+        std::fill(setup.y.begin(), setup.y.end(), kCanary);
+        MatmulCall call = setup.call();
+        call.act_i8 = true;
+        fast_matmul(call, *kernels);
+        ASSERT_TRUE(same_bits(expected, setup.y)) << kernels->name << " " << to_string(format) << " tokens " << tokens;
+      }
+    }
+  }
+}
 
 TEST(FastMatmul, gives_the_definitions_bits_in_every_format_on_every_instruction_set) {
   for (const PackedFormat& format : all_formats()) {

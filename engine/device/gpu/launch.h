@@ -20,6 +20,7 @@ namespace tandem::gpu {
 struct BufferArg {
   Operand at;
   bool writes = false;
+  size_t own_bytes = 0;  // > 0: so much memory of the device's own, the same in all launches of the operator
 };
 using Arg = std::variant<BufferArg, int32_t, uint32_t, uint64_t, float>;
 

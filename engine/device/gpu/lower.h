@@ -20,6 +20,7 @@ struct LoweringContext {
   int64_t vector_registers = 32;  // simd: how often 16 floats fit the vector registers (AVX-512 32, AVX2 8)
   int64_t loop_budget = 0;        // loop iterations a work-item may run in total; 0: any number (lavapipe: 65,535)
   int64_t max_buffer_bytes = 0;   // one kernel argument reaches no further; 0: any size
+  bool has_vpdpbusd = false;      // kernels may add four products of bytes by that instruction
 };
 
 // What the kernels of kernels/ and of shaders/ compute.
@@ -31,6 +32,9 @@ std::vector<KernelLaunch> lower(const Operator& op, const LoweringContext& conte
 // One function per operator, each in its own lower_<operator>.cpp; lower() dispatches.
 std::vector<KernelLaunch> lower_matmul(const MatMul& op, const LoweringContext& context);
 KernelLaunch lower_matmul_simt(const MatMul& op, const LoweringContext& context);  // family simt, within reach
+// Of 8-bit activations; few: matrix-vector products for each choice.
+std::vector<KernelLaunch> lower_act_i8(const MatMul& op, const LoweringContext& context);  // within reach
+std::vector<KernelLaunch> lower_act_i8(const GroupedMatMul& op, bool few, const LoweringContext& context);
 std::vector<KernelLaunch> lower_embed(const Embed& op, const LoweringContext& context);
 std::vector<KernelLaunch> lower_rms_norm(const RmsNorm& op, const LoweringContext& context);
 std::vector<KernelLaunch> lower_rope(const Rope& op, const LoweringContext& context);

@@ -4,6 +4,7 @@
 
 #include "engine/device/gpu/lower.h"
 #include "engine/device/gpu/lower_support.h"
+#include "packed/act_i8.h"
 
 namespace tandem::gpu {
 namespace {
@@ -22,6 +23,7 @@ void validate(const GroupedMatMul& op) {
   require(op.routed || op.slots == op.w.count, "a matrix for each slot, or ids");
   require(op.routed || !op.lists, "lists of choices that nobody made");
   require(op.x_slot == 0 || op.x_slot >= op.w.columns || op.slots == 1, "slots of x must not overlap");
+  require(!op.act_i8 || misfit_act_i8(op.w.format) == nullptr, "dense weights have no integers");
   require(op.y_slot >= op.w.rows || op.slots == 1, "slots of y must not overlap");
 }
 
@@ -39,6 +41,8 @@ void require_within_reach(const GroupedMatMul& op, const LoweringContext& contex
 // Where a matrix has this many choices or fewer on average, decoding it for each one alone takes less time than what
 // the others do per matrix (PoCL and lavapipe, Q4_1, Q6_K and F16: as long with 3 to 5).
 constexpr double kFewChoices = 3;
+// Tokens up to which a head's matrix of 8-bit activations is read for each of them.
+constexpr int64_t kTokensOfHeads = 3;
 
 // Tokens that one work-item's registers take: those of one choice, or those that a head's matrix is multiplied with.
 struct Few {
@@ -101,6 +105,7 @@ std::vector<KernelLaunch> lower_grouped_matmul(const GroupedMatMul& op, const Lo
   require_countable(op.w.count, TANDEM_MAX_EXPERTS, context, "matrices:", [&op] { return describe(op); });
   require_within_reach(op, context);
   const Few few = few_of(op);
+  if (op.act_i8) return lower_act_i8(op, op.routed ? few.is_few : op.S <= kTokensOfHeads, context);
   KernelLaunch launch;
   launch.source = in_family(matmul_stem(op.w.format.kind), context.family);
   launch.kernel = few.is_few ? "grouped_few" : "grouped_gemm";

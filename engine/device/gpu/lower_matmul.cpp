@@ -2,6 +2,7 @@
 
 #include "engine/device/gpu/lower.h"
 #include "engine/device/gpu/lower_support.h"
+#include "packed/act_i8.h"
 #include "shaders/limits.h"
 #include "sync/error.h"
 
@@ -26,6 +27,7 @@ void validate(const MatMul& op) {
   require(op.row_begin % kPanelRows == 0, "row_begin must be a multiple of 64");
   require(op.row_end % kPanelRows == 0 || op.row_end == op.w.rows, "row_end must be a multiple of 64 or the last row");
   require(op.x_stride >= op.K && op.y_stride >= op.row_end, "strides must cover the rows of x and y");
+  require(!op.act_i8 || misfit_act_i8(op.w.format) == nullptr, "dense weights have no integers");
   constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
   require(op.x_stride < kMax && op.y_stride < kMax && op.w.rows < kMax, "sizes must fit 32 bits");
 }
@@ -118,9 +120,14 @@ std::vector<KernelLaunch> lower_matmul(const MatMul& op, const LoweringContext& 
   if (op.S == 0 || op.row_begin == op.row_end) return {};
   require_countable(op.K, TANDEM_MAX_K, context, "K", [&op] { return describe(op); });
   std::vector<KernelLaunch> launches;
-  for (const MatMul& part : within_reach(op, context))
+  for (const MatMul& part : within_reach(op, context)) {
+    if (part.act_i8) {
+      for (KernelLaunch& launch : lower_act_i8(part, context)) launches.push_back(std::move(launch));
+      continue;
+    }
     launches.push_back(context.family == KernelFamily::simt ? lower_matmul_simt(part, context)
                                                             : lower_simd(part, context));
+  }
   return launches;
 }
 

@@ -6,6 +6,7 @@
 
 #include "engine/device/host/arithmetic.h"
 #include "npu_emu/fast_kernels.h"
+#include "packed/act_loops.h"
 
 namespace tandem::host {
 namespace {
@@ -14,13 +15,16 @@ namespace {
 constexpr double kWorthSharing = 4e6;
 
 struct AlignedDelete {
-  void operator()(float* p) const { ::operator delete[](p, std::align_val_t(64)); }
+  void operator()(void* p) const { ::operator delete[](p, std::align_val_t(64)); }
 };
-using AlignedFloats = std::unique_ptr<float[], AlignedDelete>;
-AlignedFloats aligned_floats(int64_t count) {
-  return AlignedFloats(
-      static_cast<float*>(::operator new[](static_cast<size_t>(count) * sizeof(float), std::align_val_t(64))));
+template <typename T>
+using Aligned = std::unique_ptr<T[], AlignedDelete>;
+using AlignedFloats = Aligned<float>;
+template <typename T>
+Aligned<T> aligned(int64_t count) {
+  return Aligned<T>(static_cast<T*>(::operator new[](static_cast<size_t>(count) * sizeof(T), std::align_val_t(64))));
 }
+AlignedFloats aligned_floats(int64_t count) { return aligned<float>(count); }
 
 // The array's loops that read packed weights directly, for the same instructions; nullptr: there are none. The portable
 // loops keep to themselves: others are compared with them.
@@ -30,9 +34,18 @@ const npu_emu::FastKernels* direct_loops(const HostLoops& loops) {
   return nullptr;
 }
 
+// Loops for 8-bit activations beside the others: the fastest beside the fastest.
+const ActLoops& act_loops_of(const HostLoops& loops) {
+  if (&loops == &best_loops()) return best_act_loops();
+  for (const ActLoops* act : all_act_loops())
+    if (std::strcmp(act->name, loops.name) == 0) return *act;
+  return plain_act_loops();
+}
+
 struct Contract {
   const HostLoops& loops;
   Workers& workers;
+  const ActLoops& act = act_loops_of(loops);
   const npu_emu::FastKernels* direct = direct_loops(loops);
 
   // A decoded tile pays when several tokens find it; few of them multiply codes as they are read.
@@ -50,17 +63,34 @@ struct Contract {
       workers.run(count, part);
   }
 
+  // What multiplying would take as long as: about 8 products a value.
+  static constexpr double kProductsOfCode = 8;
+  Aligned<ActBlock> codes_of(const float* x, int64_t stride, int64_t S, int64_t K) const {
+    const int64_t groups = K / kActGroup;
+    Aligned<ActBlock> codes = aligned<ActBlock>(S * groups);
+    share(kProductsOfCode * static_cast<double>(S * K), S, [&](int64_t begin, int64_t end, int) {
+      for (int64_t s = begin; s < end; ++s) act.quantise(x + s * stride, K, codes.get() + s * groups);
+    });
+    return codes;
+  }
+
   void operator()(const MatMul& op) const {
     const int64_t first = op.row_begin / kPanelRows, panels = panel_count(op.row_end) - first;
     const size_t size = panel_bytes(op.w.format, op.K);
     const AlignedFloats sums = aligned_floats(workers.threads() * op.S * kPanelRows);
     const double multiplications = static_cast<double>(op.row_end - op.row_begin) * op.K * op.S;
+    const Aligned<ActBlock> codes = op.act_i8 ? codes_of(op.x.as<float>(), op.x_stride, op.S, op.K) : nullptr;
     share(multiplications, panels, [&](int64_t begin, int64_t end, int thread) {
       for (int64_t p = first + begin; p < first + end; ++p) {
         const int64_t row = p * kPanelRows;
-        multiply_panel({&op.w.format, op.w.data.as<std::byte>() + p * size, op.S, op.K,
-                        static_cast<int>(std::min(kPanelRows, op.row_end - row)), op.x.as<float>(), op.x_stride,
-                        op.y.as<float>() + row, op.y_stride, sums.get() + thread * op.S * kPanelRows});
+        const auto* panel = op.w.data.as<std::byte>() + p * size;
+        const int rows = static_cast<int>(std::min(kPanelRows, op.row_end - row));
+        float *y = op.y.as<float>() + row, *own_sums = sums.get() + thread * op.S * kPanelRows;
+        if (codes)
+          act.multiply_panel({&op.w.format, panel, op.S, op.K, rows, codes.get(), y, op.y_stride, own_sums});
+        else
+          multiply_panel(
+              {&op.w.format, panel, op.S, op.K, rows, op.x.as<float>(), op.x_stride, y, op.y_stride, own_sums});
       }
     });
   }
@@ -215,16 +245,27 @@ struct Contract {
     const auto n = static_cast<int64_t>(choices.size());
     const PackedMatrix matrix = op.w.matrix(m);
     const size_t size = panel_bytes(matrix.format, matrix.columns);
+    const int64_t groups = matrix.columns / kActGroup;
     const AlignedFloats sums = aligned_floats(n * kPanelRows), y = aligned_floats(n * kPanelRows),
-                        x = aligned_floats(n * matrix.columns);
+                        x = aligned_floats(op.act_i8 ? 0 : n * matrix.columns);
+    const Aligned<ActBlock> codes = aligned<ActBlock>(op.act_i8 ? n * groups : 0);
     for (int64_t i = 0; i < n; ++i) {
       const int64_t s = choices[i] / op.slots, slot = choices[i] % op.slots;
-      std::copy_n(op.x.as<float>() + s * op.x_stride + slot * op.x_slot, matrix.columns, x.get() + i * matrix.columns);
+      const float* row = op.x.as<float>() + s * op.x_stride + slot * op.x_slot;
+      if (op.act_i8)
+        act.quantise(row, matrix.columns, codes.get() + i * groups);
+      else
+        std::copy_n(row, matrix.columns, x.get() + i * matrix.columns);
     }
     for (int64_t p = begin; p < end; ++p) {
       const int64_t row = p * kPanelRows, rows = std::min(kPanelRows, matrix.rows - row);
-      multiply_panel({&matrix.format, matrix.data.as<std::byte>() + static_cast<size_t>(p) * size, n, matrix.columns,
-                      static_cast<int>(rows), x.get(), matrix.columns, y.get(), kPanelRows, sums.get()});
+      const auto* panel = matrix.data.as<std::byte>() + static_cast<size_t>(p) * size;
+      if (op.act_i8)
+        act.multiply_panel({&matrix.format, panel, n, matrix.columns, static_cast<int>(rows), codes.get(), y.get(),
+                            kPanelRows, sums.get()});
+      else
+        multiply_panel({&matrix.format, panel, n, matrix.columns, static_cast<int>(rows), x.get(), matrix.columns,
+                        y.get(), kPanelRows, sums.get()});
       for (int64_t i = 0; i < n; ++i) {
         const int64_t s = choices[i] / op.slots, slot = choices[i] % op.slots;
         std::copy_n(y.get() + i * kPanelRows, rows, op.y.as<float>() + s * op.y_stride + slot * op.y_slot + row);

@@ -1,11 +1,14 @@
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
 #include <numeric>
+#include <span>
 #include <vector>
 
 #include "engine/device/host/arithmetic.h"
+#include "packed/act_i8.h"
 
 namespace tandem::host {
 namespace {
@@ -13,6 +16,24 @@ namespace {
 float result(double value, bool round_f16) {
   const auto rounded = static_cast<float>(value);
   return round_f16 ? round_to_f16(rounded) : rounded;
+}
+
+// The row that a product sums up: its values, or what their 8-bit codes stand for.
+std::vector<double> operand_row(const float* x, int64_t columns, bool act_i8) {
+  if (!act_i8) return {x, x + columns};
+  std::vector<ActBlock> blocks(static_cast<size_t>(columns / kActGroup));
+  quantise_act(x, columns, blocks.data());
+  std::vector<double> row;
+  for (int64_t k = 0; k < columns; ++k) {
+    const ActBlock& block = blocks[static_cast<size_t>(k / kActGroup)];
+    row.push_back(static_cast<double>(block.codes[act_code_at(k % kActGroup)]) * block.scale);
+  }
+  return row;
+}
+
+double dot(std::span<const float> w, std::span<const double> x) {
+  return std::inner_product(w.begin(), w.end(), x.begin(), 0.0, std::plus<>(),
+                            [](float a, double b) { return static_cast<double>(a) * b; });
 }
 
 double cache_value(const Operand& operand, KvType type, int64_t index) {
@@ -42,14 +63,12 @@ void run_reference(const Operator& op) { std::visit(Reference{}, op.body); }
 
 void reference(const MatMul& op) {
   std::vector<float> w(static_cast<size_t>(op.K));
+  std::vector<std::vector<double>> x;
+  for (int64_t s = 0; s < op.S; ++s) x.push_back(operand_row(op.x.as<float>() + s * op.x_stride, op.K, op.act_i8));
   for (int64_t n = op.row_begin; n < op.row_end; ++n) {
     decode_packed_row(op.w.format, op.w.data.as<std::byte>(), op.K, n, w.data());
-    for (int64_t s = 0; s < op.S; ++s) {
-      const float* x = op.x.as<float>() + s * op.x_stride;
-      double sum = 0;
-      for (int64_t k = 0; k < op.K; ++k) sum += static_cast<double>(w[k]) * x[k];
-      op.y.as<float>()[s * op.y_stride + n] = static_cast<float>(sum);
-    }
+    for (int64_t s = 0; s < op.S; ++s)
+      op.y.as<float>()[s * op.y_stride + n] = static_cast<float>(dot(w, x[static_cast<size_t>(s)]));
   }
 }
 
@@ -274,9 +293,8 @@ void reference(const GroupedMatMul& op) {
       for (int64_t i = by.begins[m]; i < by.begins[m + 1]; ++i) {
         const int64_t s = by.choices[i] / op.slots, slot = by.choices[i] % op.slots;
         const float* x = op.x.as<float>() + s * op.x_stride + slot * op.x_slot;
-        double sum = 0;
-        for (int64_t k = 0; k < op.w.columns; ++k) sum += static_cast<double>(w[k]) * x[k];
-        op.y.as<float>()[s * op.y_stride + slot * op.y_slot + n] = static_cast<float>(sum);
+        op.y.as<float>()[s * op.y_stride + slot * op.y_slot + n] =
+            static_cast<float>(dot(w, operand_row(x, op.w.columns, op.act_i8)));
       }
     }
   }

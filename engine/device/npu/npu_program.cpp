@@ -25,13 +25,14 @@ npu_emu::MatmulCall bind(const Operator& op, const MatMul& matmul) {
   call.x_stride = matmul.x_stride;
   call.y = matmul.y.as<float>();
   call.y_stride = matmul.y_stride;
+  call.act_i8 = matmul.act_i8;
   return call;
 }
 
 // Queries, keys and values, or gate and up, read the same input: it is laid out once.
 bool same_activations(const npu_emu::MatmulCall& before, const npu_emu::MatmulCall& now) {
   if (before.x != now.x || before.x_stride != now.x_stride || before.tokens != now.tokens ||
-      before.columns != now.columns)
+      before.columns != now.columns || before.act_i8 != now.act_i8)
     return false;
   const float* x_end = now.x + (now.tokens - 1) * now.x_stride + now.columns;
   const float* y_end = before.y + (before.tokens - 1) * before.y_stride + before.row_end;

@@ -18,11 +18,11 @@ std::string matmul_refusal(const npu_emu::NpuParams& params, const Operator& op,
 }  // namespace
 
 npu_emu::GraphProduct graph_product(const Operator& op, const MatMul& matmul) {
-  return {op.name, matmul.S, matmul.row_end - matmul.row_begin, matmul.K, matmul.w.format};
+  return {op.name, matmul.S, matmul.row_end - matmul.row_begin, matmul.K, matmul.w.format, matmul.act_i8};
 }
 
 Support npu_support(const npu_emu::NpuParams& params, const Operator& op) {
-  if (const auto missing = missing_feature(op, {Feature::products}))
+  if (const auto missing = missing_feature(op, {Feature::products, Feature::integer_activations}))
     return {false,
             std::string(name_of(*missing)) + ": the array only multiplies and accumulates along K, in static graphs"};
   const std::string reason = matmul_refusal(params, op, std::get<MatMul>(op.body));

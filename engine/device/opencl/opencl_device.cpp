@@ -14,6 +14,7 @@
 #include "engine/device/opencl/opencl_tuning.h"
 #include "engine/device/opencl/platform.h"
 #include "engine/device/opencl/prepared.h"
+#include "engine/device/opencl/products.h"
 #include "engine/device/opencl/self_test.h"
 #include "engine/device/opencl/spans.h"
 #include "engine/device/opencl/sync_probe.h"
@@ -162,8 +163,10 @@ class OpenclDevice final : public Device, private DeviceLab {
                    cycle_stamps_proven(programs_, queue_);
     options.precautions.take("prepare to run programs");
     if (options.sync_policy == sync::Policy::doorbell && !(use_lists && stays)) throw no_doorbell(info_, without_lists);
-    preparer_ = std::make_unique<Preparer>(programs_, *memory_, lowering_context(handle_, info_), cpu,
-                                           use_lists ? &variants_ : nullptr);
+    LoweringContext context = lowering_context(handle_, info_);
+    context.has_vpdpbusd = info_.zero_copy && cpu && !options.precautions.against("products") && host_has_vpdpbusd() &&
+                           products_proven(programs_, queue_);
+    preparer_ = std::make_unique<Preparer>(programs_, *memory_, pool_, context, cpu, use_lists ? &variants_ : nullptr);
     if (use_gates) gates_->set_bound(options.wait_deadline);
     if (use_lists) {
       auto lists =

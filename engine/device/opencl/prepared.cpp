@@ -47,9 +47,14 @@ cl_int enqueue(const cl::CommandQueue& queue, const cl::Kernel& kernel, const Ke
 
 }  // namespace
 
-Preparer::Preparer(ProgramCache& programs, SlotMemory& memory, LoweringContext context, bool warm_up,
-                   ListVariants* variants)
-    : programs_(programs), memory_(memory), context_(context), warm_up_(warm_up), variants_(variants) {
+Preparer::Preparer(ProgramCache& programs, SlotMemory& memory, sync::Pool& own_pool, LoweringContext context,
+                   bool warm_up, ListVariants* variants)
+    : programs_(programs),
+      memory_(memory),
+      scratch_(own_pool),
+      context_(context),
+      warm_up_(warm_up),
+      variants_(variants) {
   cl_int code = CL_SUCCESS;
   dummy_ = cl::Buffer(programs.handle().context, CL_MEM_READ_WRITE, 4096, nullptr, &code);
   check(code, "clCreateBuffer", "the dummy argument on " + programs.handle().id);
@@ -121,7 +126,9 @@ std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators)
   if (operators.size() > 1) prepared->name += " .. " + operators.back().name;
   for (size_t i = 0; i < operators.size(); ++i) {
     if (!memory_.shared()) gpu::collect_regions(operators[i], prepared->copied);
-    for (KernelLaunch& launch : gpu::lower(operators[i], context_)) {
+    std::vector<KernelLaunch> launches = gpu::lower(operators[i], context_);
+    scratch_.give_to(launches);
+    for (KernelLaunch& launch : launches) {
       if (launch.global[0] * launch.global[1] * launch.global[2] == 0) continue;
       prepared->launches.push_back(std::move(launch));
       prepared->operator_of.push_back(static_cast<int>(i));

@@ -11,6 +11,7 @@
 #include "engine/device/device.h"
 #include "engine/device/gpu/lower.h"
 #include "engine/device/gpu/regions.h"
+#include "engine/device/gpu/scratch.h"
 #include "engine/device/opencl/list_source.h"
 #include "engine/device/opencl/memory.h"
 #include "engine/device/opencl/program_cache.h"
@@ -38,8 +39,10 @@ struct Prepared {
 
 class Preparer {
  public:
-  // variants: of the list kernel; nullptr: everything is launched kernel by kernel.
-  Preparer(ProgramCache& programs, SlotMemory& memory, LoweringContext context, bool warm_up, ListVariants* variants);
+  // own_pool: for memory of the device's own. variants: of the list kernel; nullptr: everything is launched kernel by
+  // kernel.
+  Preparer(ProgramCache& programs, SlotMemory& memory, sync::Pool& own_pool, LoweringContext context, bool warm_up,
+           ListVariants* variants);
 
   std::shared_ptr<Prepared> prepare(std::span<const Operator> operators);
   // Makes kernel objects, where they are not made yet. warm: launches each new variant once, on shadow memory, and
@@ -56,6 +59,7 @@ class Preparer {
 
   ProgramCache& programs_;
   SlotMemory& memory_;
+  gpu::Scratch scratch_;
   LoweringContext context_;
   bool warm_up_;
   ListVariants* variants_;

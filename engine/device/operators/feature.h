@@ -47,6 +47,9 @@ enum class Feature : uint8_t {
   shared_expert,
   gated_shared_expert,
   unrounded_weights,
+  // Of products.
+  integer_activations,
+  // Of attention and the cache.
   trees,
 };
 inline constexpr Feature kLastFeature = Feature::trees;
@@ -95,6 +98,7 @@ inline constexpr FeatureRow kFeatureRows[] = {
     {Feature::shared_expert, ComputedBy::host_and_gpu, "a shared expert"},
     {Feature::gated_shared_expert, ComputedBy::host_and_gpu, "a shared expert behind a gate"},
     {Feature::unrounded_weights, ComputedBy::host_and_gpu, "a router's weights, which are not to be rounded to f16"},
+    {Feature::integer_activations, ComputedBy::host_and_gpu, "products with 8-bit activations (--act i8)"},
     {Feature::trees, ComputedBy::host_and_gpu, "trees of drafts (data decides which places a token sees)"},
 };
 

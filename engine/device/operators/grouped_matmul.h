@@ -20,11 +20,16 @@ struct GroupedMatMul {
   Operand y;  // at s * y_stride + i * y_slot
   int64_t y_stride = 0, y_slot = 0;
   bool routed = true;
-  double share = 1;  // of the choices, as many as are expected in the lists: what it costs is counted by it
+  bool act_i8 = false;  // as MatMul's
+  double share = 1;     // of the choices, as many as are expected in the lists: what it costs is counted by it
 
   bool operator==(const GroupedMatMul&) const = default;
   const char* kind() const { return "grouped_matmul"; }
-  Features features() const { return {Feature::grouped_products}; }
+  Features features() const {
+    Features all{Feature::grouped_products};
+    if (act_i8) all.add(Feature::integer_activations);
+    return all;
+  }
   double flops() const { return share * 2.0 * S * slots * w.rows * w.columns; }
   // Matrices that are read, if the choice were even and independent.
   double expected_matrices() const {

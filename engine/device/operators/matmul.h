@@ -4,7 +4,8 @@
 
 namespace tandem {
 
-// y[s, n] = sum over k of w[n, k] * x[s, k], one ascending fma chain, for n in [row_begin, row_end).
+// y[s, n] = sum over k of w[n, k] * x[s, k], one ascending fma chain, for n in [row_begin, row_end). act_i8: of x's
+// 8-bit codes instead, exact within a group, by the rules of docs/numbers.md.
 struct MatMul {
   int64_t S = 0, K = 0;
   int64_t row_begin = 0, row_end = 0;  // multiples of 64, or the last row
@@ -13,11 +14,13 @@ struct MatMul {
   Operand y;                           // [S, N] column 0 (not row_begin), stride y_stride
   int64_t x_stride = 0, y_stride = 0;
   bool decides = false;  // a router's: weights are not to be rounded, because experts are chosen by the result
+  bool act_i8 = false;   // whoever multiplies makes the codes of x, alike everywhere; no dense weights
 
   bool operator==(const MatMul&) const = default;
   const char* kind() const { return "matmul"; }
   Features features() const {
     Features all{Feature::products};
+    if (act_i8) all.add(Feature::integer_activations);
     if (decides && !w.format.exact_in_f16_contract()) all.add(Feature::unrounded_weights);
     return all;
   }

@@ -44,14 +44,23 @@ void Hazards::begin(const Operator& op) {
 
 bool Hazards::needs_barrier(const gpu::KernelLaunch& launch) {
   const std::vector<gpu::BufferArg> buffers = buffers_of(launch);
-  const bool barrier = std::ranges::any_of(open_, [this](const Regions& earlier) { return meet(earlier, current_); }) ||
+  const bool writes_own =
+      std::ranges::any_of(buffers, [](const auto& each) { return each.own_bytes > 0 && each.writes; });
+  const bool reads_own =
+      std::ranges::any_of(buffers, [](const auto& each) { return each.own_bytes > 0 && !each.writes; });
+  const bool own = (writes_own && own_ != Own::untouched) || (reads_own && own_ == Own::written);
+  const bool barrier = own ||
+                       std::ranges::any_of(open_, [this](const Regions& earlier) { return meet(earlier, current_); }) ||
                        std::ranges::any_of(bound_, [&](const gpu::BufferArg& a) {
                          return std::ranges::any_of(buffers, [&](const gpu::BufferArg& b) { return may_meet(a, b); });
                        });
   if (barrier) {
     open_.clear();
     bound_.clear();
+    own_ = Own::untouched;
   }
+  if (writes_own) own_ = Own::written;
+  if (reads_own && own_ == Own::untouched) own_ = Own::read;
   bound_.insert(bound_.end(), buffers.begin(), buffers.end());
   return barrier;
 }

@@ -87,12 +87,13 @@ struct Preparer::Bound {
   }
 };
 
-Preparer::Preparer(std::shared_ptr<Handle> handle, Pipelines& pipelines, SlotMemory& memory,
+Preparer::Preparer(std::shared_ptr<Handle> handle, Pipelines& pipelines, SlotMemory& memory, sync::Pool& own_pool,
                    gpu::LoweringContext context)
     : shared_handle_(std::move(handle)),
       handle_(*shared_handle_),
       pipelines_(pipelines),
       memory_(memory),
+      scratch_(own_pool),
       context_(context),
       dummy_(allocate_device(handle_, 4096, "the dummy argument on " + handle_.id())) {}
 
@@ -171,7 +172,9 @@ std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators)
   Hazards hazards;
   for (const Operator& op : operators) {
     hazards.begin(op);
-    for (gpu::KernelLaunch& launch : gpu::lower(op, context_)) {
+    std::vector<gpu::KernelLaunch> lowered = gpu::lower(op, context_);
+    scratch_.give_to(lowered);
+    for (gpu::KernelLaunch& launch : lowered) {
       if (launch.global[0] * launch.global[1] * launch.global[2] == 0) continue;
       barriers.push_back(hazards.needs_barrier(launch));
       launches.push_back(std::move(launch));

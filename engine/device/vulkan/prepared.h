@@ -13,6 +13,7 @@
 
 #include "engine/device/device.h"
 #include "engine/device/gpu/lower.h"
+#include "engine/device/gpu/scratch.h"
 #include "engine/device/vulkan/commands.h"
 #include "engine/device/vulkan/memory.h"
 #include "engine/device/vulkan/pipelines.h"
@@ -46,7 +47,9 @@ struct Prepared {
 
 class Preparer {
  public:
-  Preparer(std::shared_ptr<Handle> handle, Pipelines& pipelines, SlotMemory& memory, gpu::LoweringContext context);
+  // own_pool: for memory of the device's own.
+  Preparer(std::shared_ptr<Handle> handle, Pipelines& pipelines, SlotMemory& memory, sync::Pool& own_pool,
+           gpu::LoweringContext context);
   std::shared_ptr<Prepared> prepare(std::span<const Operator> operators);
   const gpu::LoweringContext& context() const { return context_; }
 
@@ -63,6 +66,7 @@ class Preparer {
   Handle& handle_;
   Pipelines& pipelines_;
   SlotMemory& memory_;
+  gpu::Scratch scratch_;
   gpu::LoweringContext context_;
   Allocation dummy_;  // bound for absent operands
 };

@@ -101,7 +101,7 @@ class VulkanDevice final : public Device, private DeviceLab {
     precautions.take("prepare to run programs");
     const gpu::LoweringContext context = lowering_context(handle_, info_, loop_budget);
     memory_ = std::make_unique<SlotMemory>(handle_, info_.zero_copy);
-    preparer_ = std::make_unique<Preparer>(shared_handle_, pipelines_, *memory_, context);
+    preparer_ = std::make_unique<Preparer>(shared_handle_, pipelines_, *memory_, pool_, context);
     LauncherOptions launching;
     launching.sync_policy = options.sync_policy;
     launching.wait_deadline = options.wait_deadline;
@@ -138,6 +138,7 @@ class VulkanDevice final : public Device, private DeviceLab {
   std::shared_ptr<Handle> shared_handle_;  // with programs
   Handle& handle_;
   Pipelines pipelines_;
+  sync::Pool pool_;  // memory of the device itself; it outlives what imported it
   DeviceInfo info_;
   std::unique_ptr<SlotMemory> memory_;
   std::unique_ptr<Preparer> preparer_;

@@ -43,7 +43,7 @@ std::vector<std::string> classes_of(const TimedOperator& timed) {
     levels.push_back(kind + " 4^" + std::to_string(static_cast<int>(std::log2(weight_bytes(point)) / 2)));
   } else {
     if (const auto* grouped = std::get_if<GroupedMatMul>(&timed.op.body))
-      levels.push_back(kind += " " + to_string(grouped->w.format));
+      levels.push_back(kind += " " + to_string(grouped->w.format) + (grouped->act_i8 ? ".act8" : ""));
     const auto* attention = std::get_if<Attention>(&timed.op.body);
     if (attention != nullptr && attention->score.soft_cap > 0) levels.push_back(kind += " capped");
     levels.push_back(kind += tokens);

@@ -9,13 +9,17 @@
 namespace tandem {
 namespace {
 
+// Other activations, other loops: a format of its own as far as times go.
+std::string format_name(const PackedFormat& format, bool act_i8) { return to_string(format) + (act_i8 ? ".act8" : ""); }
+
 // Of every packed format that there is, by name.
 std::map<std::string, double> all_bytes_per_weight() {
   constexpr int64_t kColumns = kSuperColumns;  // fits every format
   std::map<std::string, double> bytes;
   for (const StorageTypeInfo& stored : storage_types()) {
     const PackedFormat format = packed_format(stored.type);
-    bytes[to_string(format)] = static_cast<double>(panel_bytes(format, kColumns)) / (kPanelRows * kColumns);
+    for (const bool act_i8 : {false, true})
+      bytes[format_name(format, act_i8)] = static_cast<double>(panel_bytes(format, kColumns)) / (kPanelRows * kColumns);
   }
   return bytes;
 }
@@ -28,7 +32,7 @@ const std::map<std::string, double>& bytes_of_formats() {
 }  // namespace
 
 MatMulPoint point_of(const MatMul& op, bool both) {
-  return {to_string(op.w.format), op.S, op.K, op.row_end - op.row_begin, both};
+  return {format_name(op.w.format, op.act_i8), op.S, op.K, op.row_end - op.row_begin, both};
 }
 
 std::string to_string(const MatMulPoint& point) {

@@ -13,7 +13,7 @@
 namespace tandem {
 
 struct MatMulPoint {
-  std::string format;  // of the packed weights: "i4.g32.half.min"
+  std::string format;  // of the packed weights: "i4.g32.half.min"; of 8-bit activations "i4.g32.half.min.act8"
   int64_t S = 0, K = 0;
   int64_t rows = 0;   // output rows that are computed; whole panels of 64 are read
   bool both = false;  // while another device reads memory too

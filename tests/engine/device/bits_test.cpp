@@ -3,14 +3,28 @@
 #include <set>
 
 #include "engine/device/host/host_device.h"
+#include "packed/act_i8.h"
 #include "tests/engine/device/every_device.h"
 #include "tests/engine/device/run_case.h"
 
 namespace tandem::testing {
 namespace {
 
+// Products of 8-bit activations as the contract states them.
+void run_stated_groups(const MatMul& op) {
+  std::vector<ActBlock> codes(static_cast<size_t>(op.K / kActGroup));
+  for (int64_t s = 0; s < op.S; ++s) {
+    quantise_act(op.x.as<float>() + s * op.x_stride, op.K, codes.data());
+    for (int64_t n = op.row_begin; n < op.row_end; ++n) {
+      const auto* panel = op.w.data.as<std::byte>() + n / kPanelRows * panel_bytes(op.w.format, op.K);
+      op.y.as<float>()[s * op.y_stride + n] = act_i8_product(op.w.format, panel, op.K, n % kPanelRows, codes.data());
+    }
+  }
+}
+
 // The chain as the contract states it, with the library's fma and the plain decoder.
 void run_stated_chain(const MatMul& op) {
+  if (op.act_i8) return run_stated_groups(op);
   std::vector<float> w(static_cast<size_t>(op.K));
   for (int64_t n = op.row_begin; n < op.row_end; ++n) {
     decode_packed_row(op.w.format, op.w.data.as<std::byte>(), op.K, n, w.data());
@@ -78,6 +92,7 @@ std::vector<Operator> in_matmuls(const Operator& op) {
     const int64_t s = c / grouped.slots, slot = c % grouped.slots;
     MatMul one;
     one.S = 1, one.w = grouped.w.matrix(grouped.routed ? grouped.ids.as<int32_t>()[c] : slot);
+    one.act_i8 = grouped.act_i8;
     one.K = one.x_stride = one.w.columns, one.row_end = one.y_stride = one.w.rows;
     one.x = grouped.x.advanced(static_cast<size_t>(s * grouped.x_stride + slot * grouped.x_slot) * sizeof(float));
     one.y = grouped.y.advanced(static_cast<size_t>(s * grouped.y_stride + slot * grouped.y_slot) * sizeof(float));
@@ -114,11 +129,17 @@ std::vector<Operator> in_shares(const Operator& op) {
   return parts;
 }
 
+std::vector<OpCase> with_act_i8() {
+  std::vector<OpCase> all = matmul_cases();
+  for (OpCase& op_case : act_i8_cases()) all.push_back(std::move(op_case));
+  return all;
+}
+
 TEST_P(Bits, matmul_is_the_stated_chain) {
   if (const std::string reason = own_bits(); !reason.empty()) GTEST_SKIP() << "skipped: " << reason;
   const bool f16_operands = bench_.device->info().rounds_to_f16;
   int compared = 0;
-  for (const OpCase& op_case : matmul_cases()) {
+  for (const OpCase& op_case : with_act_i8()) {
     if (f16_operands && !op_case.f16_exact) continue;  // f32 and bf16 weights are rounded there
     SCOPED_TRACE(op_case.name);
     CaseMemory memory(bench_.pool);
@@ -134,7 +155,7 @@ TEST_P(Bits, matmul_is_the_stated_chain) {
 
 TEST_P(Bits, matmul_gives_equal_bits_cut_into_rows) {
   int compared = 0;
-  for (const OpCase& op_case : matmul_cases()) {
+  for (const OpCase& op_case : with_act_i8()) {
     SCOPED_TRACE(op_case.name);
     const auto together = run(op_case, whole), cut = run(op_case, in_panels);
     if (!together || !cut) continue;

@@ -80,6 +80,7 @@ TEST_P(Conformance, matmul_stays_within_its_error_bound) {
   run_cases(matmul_cases());
   EXPECT_GT(run_, 0) << "a device without matmul is of no use";
 }
+TEST_P(Conformance, matmul_of_8_bit_activations_stays_within_its_error_bound) { run_cases(act_i8_cases()); }
 TEST_P(Conformance, embed_decodes_rows_exactly) { run_cases(embed_cases()); }
 TEST_P(Conformance, rms_norm_stays_within_its_error_bound) { run_cases(norm_cases()); }
 TEST_P(Conformance, rope_turns_pairs_of_both_layouts) { run_cases(rope_cases()); }

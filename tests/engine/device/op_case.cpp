@@ -60,9 +60,9 @@ PackedMatrix random_weights(CaseMemory& memory, StorageType type, int64_t rows, 
 
 std::vector<OpCase> all_cases() {
   std::vector<OpCase> all;
-  for (const auto& group : {matmul_cases(), embed_cases(), norm_cases(), rope_cases(), kv_append_cases(),
-                            attention_cases(), elementwise_cases(), softmax_cases(), selection_cases(), routing_cases(),
-                            grouped_matmul_cases(), expert_cases()})
+  for (const auto& group : {matmul_cases(), act_i8_cases(), embed_cases(), norm_cases(), rope_cases(),
+                            kv_append_cases(), attention_cases(), elementwise_cases(), softmax_cases(),
+                            selection_cases(), routing_cases(), grouped_matmul_cases(), expert_cases()})
     all.insert(all.end(), group.begin(), group.end());
   return all;
 }

@@ -66,6 +66,7 @@ struct OpCase {
 };
 
 std::vector<OpCase> matmul_cases();
+std::vector<OpCase> act_i8_cases();  // matmuls of 8-bit activations
 std::vector<OpCase> embed_cases();
 std::vector<OpCase> norm_cases();
 std::vector<OpCase> rope_cases();
@@ -87,6 +88,10 @@ std::vector<OpCase> all_cases();
 // `count` values spread over [-magnitude, magnitude]; f16: rounded to f16, as the inputs of a matmul are with --act
 // f16.
 std::vector<float> random_floats(std::mt19937& random, int64_t count, float magnitude, bool f16 = false);
+// |code * scale| + |minimum| of row n's weights, and their products with what the 8-bit codes of x stand for at most. x
+// is at most 2.
+std::vector<double> act_i8_magnitudes(const PackedMatrix& w, int64_t n);
+double act_i8_magnitude(const std::vector<double>& row, const float* x);
 // A packed matrix of random blocks in a weights slot.
 PackedMatrix random_weights(CaseMemory& memory, StorageType type, int64_t rows, int64_t columns, uint32_t seed);
 

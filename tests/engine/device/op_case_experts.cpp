@@ -137,15 +137,15 @@ PackedStack random_stack(CaseMemory& memory, StorageType type, int64_t count, in
 struct GroupedShape {
   Choices choices;  // k: slots
   int64_t N, K;
-  bool routed = true, lists = false, shared_row = false;
+  bool routed = true, lists = false, shared_row = false, act_i8 = false;
 };
 
 BuiltCase build_grouped(CaseMemory& memory, StorageType type, const GroupedShape& shape, uint32_t seed) {
-  const auto& [choices, N, K, routed, lists, shared_row] = shape;
+  const auto& [choices, N, K, routed, lists, shared_row, act_i8] = shape;
   const auto& [S, E, slots, to_one] = choices;
   std::mt19937 random(seed);
   GroupedMatMul op;
-  op.S = S, op.slots = slots, op.routed = routed;
+  op.S = S, op.slots = slots, op.routed = routed, op.act_i8 = act_i8;
   op.w = random_stack(memory, type, E, N, K, seed);
   const auto ids = routed ? choices.ids() : std::vector<int32_t>();
   if (routed) op.ids = memory.ids(ids, "ids");
@@ -166,6 +166,10 @@ BuiltCase build_grouped(CaseMemory& memory, StorageType type, const GroupedShape
     const PackedMatrix matrix = op.w.matrix(routed ? ids[c] : c % slots);
     const float* from = x.data() + c / slots * op.x_stride + c % slots * op.x_slot;
     for (int64_t n = 0; n < N; ++n) {
+      if (act_i8) {
+        magnitude[c * N + n] = act_i8_magnitude(act_i8_magnitudes(matrix, n), from);
+        continue;
+      }
       decode_packed_row(matrix.format, matrix.data.as<std::byte>(), K, n, row.data());
       for (int64_t k = 0; k < K; ++k) magnitude[c * N + n] += std::fabs(static_cast<double>(row[k]) * from[k]);
     }
@@ -363,16 +367,20 @@ std::vector<OpCase> routing_cases() {
 
 std::vector<OpCase> grouped_matmul_cases() {
   std::vector<OpCase> cases;
-  for (StorageType type : kTypes)
-    for (const GroupedShape& shape : grouped_shapes(type)) {
-      const auto seed = static_cast<uint32_t>(1000 * cases.size() + 1);
-      cases.push_back({std::string("grouped_matmul ") + info(type).name + text("S", shape.choices.S) +
-                           text("slots", shape.choices.k) + text("of", shape.choices.E) + text("N", shape.N) +
-                           text("K", shape.K) + (shape.routed ? "" : " by slot") + (shape.lists ? " lists" : "") +
-                           (shape.shared_row ? " one row" : "") + (shape.choices.to_one ? " all to one" : ""),
-                       [=](CaseMemory& memory) { return build_grouped(memory, type, shape, seed); },
-                       packed_format(type).exact_in_f16_contract()});
-    }
+  for (const bool act_i8 : {false, true})
+    for (StorageType type : kTypes)
+      for (GroupedShape shape : grouped_shapes(type)) {
+        if (act_i8 && packed_format(type).dense()) continue;
+        shape.act_i8 = act_i8;
+        const auto seed = static_cast<uint32_t>(1000 * cases.size() + 1);
+        cases.push_back({std::string("grouped_matmul ") + info(type).name + (act_i8 ? " of 8-bit activations" : "") +
+                             text("S", shape.choices.S) + text("slots", shape.choices.k) + text("of", shape.choices.E) +
+                             text("N", shape.N) + text("K", shape.K) + (shape.routed ? "" : " by slot") +
+                             (shape.lists ? " lists" : "") + (shape.shared_row ? " one row" : "") +
+                             (shape.choices.to_one ? " all to one" : ""),
+                         [=](CaseMemory& memory) { return build_grouped(memory, type, shape, seed); },
+                         packed_format(type).exact_in_f16_contract()});
+      }
   return cases;
 }
 

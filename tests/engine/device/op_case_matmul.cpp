@@ -31,11 +31,11 @@ std::vector<Shape> shapes(StorageType type) {
   return all;
 }
 
-BuiltCase build_matmul(CaseMemory& memory, StorageType type, const Shape& shape, uint32_t seed) {
+BuiltCase build_matmul(CaseMemory& memory, StorageType type, const Shape& shape, uint32_t seed, bool act_i8) {
   const auto [S, N, K] = shape;
   std::mt19937 random(seed);
   MatMul op;
-  op.S = S, op.K = K, op.row_end = N;
+  op.S = S, op.K = K, op.row_end = N, op.act_i8 = act_i8;
   op.w = random_weights(memory, type, N, K, seed);
   op.x_stride = K + 3, op.y_stride = N + 5;
   const auto x = random_floats(random, S * K, 2.0f, true);
@@ -44,12 +44,20 @@ BuiltCase build_matmul(CaseMemory& memory, StorageType type, const Shape& shape,
 
   // A chain of K fused steps, in any order, is off by at most K roundings of partial sums, none of which is above sum
   // |w| |x|; one rounding more is the decoding of w. Weights rounded to f16 add half an f16 ulp of each product: 2^-11.
+  // Of 8-bit codes each group of 16 or 32 columns adds four roundings at most in the place of its columns' ones; scales
+  // and minima go into sums of their own there.
   std::vector<double> magnitude(static_cast<size_t>(S * N));
   std::vector<float> row(static_cast<size_t>(K));
   for (int64_t n = 0; n < N; ++n) {
     decode_packed_row(op.w.format, op.w.data.as<std::byte>(), K, n, row.data());
     for (int64_t s = 0; s < S; ++s)
       for (int64_t k = 0; k < K; ++k) magnitude[s * N + n] += std::fabs(static_cast<double>(row[k]) * x[s * K + k]);
+  }
+  if (act_i8) {
+    for (int64_t n = 0; n < N; ++n) {
+      const std::vector<double> weights = act_i8_magnitudes(op.w, n);
+      for (int64_t s = 0; s < S; ++s) magnitude[s * N + n] = act_i8_magnitude(weights, x.data() + s * K);
+    }
   }
   const bool rounds = !op.w.format.exact_in_f16_contract();
   const auto tolerance = [=](int64_t s, int64_t n, double, bool f16_operands) {
@@ -58,20 +66,46 @@ BuiltCase build_matmul(CaseMemory& memory, StorageType type, const Shape& shape,
   return {{"matmul", op}, {{"y", op.y, S, N, op.y_stride, ElementType::f32, tolerance}}};
 }
 
-}  // namespace
-
-std::vector<OpCase> matmul_cases() {
+std::vector<OpCase> cases_of(bool act_i8) {
   std::vector<OpCase> cases;
   for (StorageType type : kTypes)
     for (const Shape& shape : shapes(type)) {
       const auto seed = static_cast<uint32_t>(cases.size() + 1);
-      cases.push_back({std::string("matmul ") + info(type).name + " S=" + std::to_string(shape.S) +
-                           " N=" + std::to_string(shape.N) + " K=" + std::to_string(shape.K),
-                       [=](CaseMemory& memory) { return build_matmul(memory, type, shape, seed); },
+      if (act_i8 && packed_format(type).dense()) continue;
+      // A kernel each for 2 and for 3 tokens: of one format of each kind of codes.
+      const bool typical = type == StorageType::q4_1 || type == StorageType::q6_k;
+      if (act_i8 && !typical && (shape.S == 2 || shape.S == 3)) continue;
+      cases.push_back({std::string("matmul ") + info(type).name + (act_i8 ? " of 8-bit activations" : "") + " S=" +
+                           std::to_string(shape.S) + " N=" + std::to_string(shape.N) + " K=" + std::to_string(shape.K),
+                       [=](CaseMemory& memory) { return build_matmul(memory, type, shape, seed, act_i8); },
                        packed_format(type).exact_in_f16_contract()});
     }
   return cases;
 }
+
+}  // namespace
+
+std::vector<double> act_i8_magnitudes(const PackedMatrix& w, int64_t n) {
+  const auto* panel = w.data.as<std::byte>() + static_cast<size_t>(n / kPanelRows) * panel_bytes(w.format, w.columns);
+  std::vector<double> row;
+  for (int64_t k = 0; k < w.columns; ++k) {
+    const TileView view = tile_view(w.format, panel, k / kTileColumns);
+    const Affine affine = affine_of(w.format, view, k % kTileColumns / w.format.group, n % kPanelRows);
+    const int code = code_of(w.format, view, k % kTileColumns, n % kPanelRows);
+    row.push_back(std::fabs(code * static_cast<double>(affine.scale)) + std::fabs(static_cast<double>(affine.minimum)));
+  }
+  return row;
+}
+
+double act_i8_magnitude(const std::vector<double>& row, const float* x) {
+  double sum = 0;
+  // Half a step of the codes beside the value itself: x is at most 2 here.
+  for (size_t k = 0; k < row.size(); ++k) sum += row[k] * (std::fabs(static_cast<double>(x[k])) + 1.0 / 127);
+  return sum;
+}
+
+std::vector<OpCase> matmul_cases() { return cases_of(false); }
+std::vector<OpCase> act_i8_cases() { return cases_of(true); }
 
 std::vector<OpCase> embed_cases() {
   std::vector<OpCase> cases;

@@ -139,6 +139,21 @@ TEST(Decoder, rounds_exactly_the_inputs_of_matmuls_when_asked_to) {
   }
 }
 
+TEST(Decoder, asks_for_codes_of_activations_where_weights_are_integers) {
+  Model model = two_layers();
+  model.weights.layers[1].down.parts[0].matrix.format = packed_format(StorageType::f16);
+  const Activations buffers(model.config, {8, 8, 64, 64, KvType::f16}, nullptr);
+  for (const ActType act : {ActType::f32, ActType::f16, ActType::i8})
+    for (const Operator& op : build_decoder(model, buffers, {8, 1}, graph_options(act))) {
+      if (const auto* norm = std::get_if<RmsNorm>(&op.body)) {
+        EXPECT_EQ(norm->round_f16, act == ActType::f16) << op.name;
+      }
+      if (const auto* matmul = std::get_if<MatMul>(&op.body)) {
+        EXPECT_EQ(matmul->act_i8, act == ActType::i8 && op.name != "blk.1.ffn_down") << op.name;
+      }
+    }
+}
+
 TEST(Decoder, normalises_heads_and_adds_biases_where_the_model_has_them) {
   Model model = two_layers();
   model.config.qk_norm = true;

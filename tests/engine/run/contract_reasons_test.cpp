@@ -59,6 +59,17 @@ TEST(OtherBits, have_no_reason_where_every_device_keeps_the_contract) {
       << "without an NPU no weight is rounded";
 }
 
+TEST(OtherBits, of_8_bit_activations_come_from_weights_that_have_no_integers) {
+  const std::vector<PackedFormat> integers{packed_format(StorageType::q4_0), packed_format(StorageType::q6_k)};
+  const DeviceInfo exact = gpu(true, KernelFamily::simd);
+  EXPECT_THAT(reasons({exact, npu()}, integers, ActType::i8), IsEmpty());
+  EXPECT_FALSE(depend_on_passes({exact, npu()}, integers, ActType::i8));
+  EXPECT_THAT(reasons({exact}, kQuantised, ActType::i8), IsEmpty()) << "nobody rounds";
+  EXPECT_THAT(reasons({exact, npu()}, kQuantised, ActType::i8),
+              ElementsAre(HasSubstr("npu:0 rounds activations to f16")));
+  EXPECT_TRUE(depend_on_passes({exact, npu()}, kQuantised, ActType::i8));
+}
+
 TEST(OtherBits, come_from_a_gpu_that_computes_in_another_way) {
   EXPECT_THAT(reasons({gpu(false, KernelFamily::simd)}, kQuantised, ActType::f16), ElementsAre(HasSubstr("not fused")));
   EXPECT_THAT(reasons({gpu(true, KernelFamily::simt), npu()}, kQuantised, ActType::f16),

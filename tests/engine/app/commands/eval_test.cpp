@@ -130,6 +130,25 @@ TEST_F(Eval, rounds_activations_and_cache_only_where_it_is_told_to) {
   EXPECT_GT(largest_difference(cache, expected), 10 * distance);
 }
 
+// Beside weights without integers (this model's are F16) --act i8 changes nothing, and that is said.
+TEST_F(Eval, takes_8_bit_activations_where_weights_are_integers) {
+  const Ended told = tandem(Arguments{"eval", "-m", stories(), "--ids", ids_, "--perplexity", "--device", "host",
+                                      "--plan", "host-only", "--act", "i8"});
+  EXPECT_EQ(told.status, 0);
+  EXPECT_THAT(told.err, HasSubstr("--act i8: all matrices are F16, BF16 or F32, and multiply f32 activations"));
+  EXPECT_EQ(eval({"--device", "host", "--plan", "host-only", "--act", "i8"}).at("act"), "i8");
+  EXPECT_TRUE(same_bits(logits({"--device", "host", "--plan", "host-only", "--act", "i8"}),
+                        logits({"--device", "host", "--plan", "host-only", "--act", "f32"})));
+  const std::string some_integers = repository_data("mixed-models/first.gguf");
+  const auto with = [&](const char* act) {
+    const std::string path = folder_.file("i8.logits");
+    json_of(Arguments{"eval", "-m", some_integers, "--ids", ids_, "--device", "host", "--plan", "host-only", "--act",
+                      act, "--logits", path});
+    return floats_of(path);
+  };
+  EXPECT_FALSE(same_bits(with("i8"), with("f32")));
+}
+
 TEST_F(Eval, says_what_falls_back_what_waits_and_what_a_chip_would_take) {
   const Arguments base = {"eval", "-m", stories(), "--ids", ids_, "--device", "npu:0,host"};
   const Ended told = tandem(base + Arguments{"--plan", "npu-only", "-t", "1"});

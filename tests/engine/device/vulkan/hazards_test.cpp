@@ -117,6 +117,20 @@ TEST(Hazards, stand_between_launches_of_one_operator_that_hand_over_by_scratch) 
   EXPECT_THAT(barriers({one, own}, many), ElementsAre(false, true, false, true)) << "nothing but inputs in common";
 }
 
+// Codes of activations lie in memory of the device's own: the second product's overwrite what the first one reads.
+TEST(Hazards, stand_between_operators_that_use_memory_of_the_devices_own) {
+  sync::Pool pool;
+  Layer layer(pool, kTokens, false);
+  std::vector<Operator> products;
+  for (const Operand& y : {layer.k, layer.v}) {
+    products.push_back(layer.product("product", layer.x, y, kWidth));
+    auto& matmul = std::get<MatMul>(products.back().body);
+    matmul.w.format = packed_format(StorageType::q8_0);
+    matmul.act_i8 = true;
+  }
+  EXPECT_THAT(barriers(products), ElementsAre(false, true, true, true));
+}
+
 TEST(Hazards, do_not_stand_between_the_parts_of_a_cut_operator) {
   sync::Pool pool;
   Layer layer(pool, 200, true);

@@ -1,0 +1,113 @@
+// Products with 8-bit activations on GPUs: one launch makes the codes of all rows of x, in memory of the device's own,
+// and one multiplies them. Shaders have one form for any number of tokens, and so have simt kernels.
+#include <utility>
+
+#include "engine/device/gpu/lower.h"
+#include "engine/device/gpu/lower_support.h"
+#include "packed/act_i8.h"
+
+namespace tandem::gpu {
+namespace {
+
+constexpr int64_t kWordsOfGroup = sizeof(ActBlock) / sizeof(uint32_t);
+// The most tokens that a simd work-item holds the sums of beside the words it makes as it reads them.
+constexpr int64_t kFewActTokens = 3;
+constexpr int64_t kTokensOfItem = 4;  // simt, and shaders
+
+int64_t words_of_row(int64_t K) { return K / kActGroup * kWordsOfGroup; }
+
+// The rows of x: slot i of token s; one slot where all share a row.
+struct ActRows {
+  Operand x;
+  int64_t S = 0, slots = 1, K = 0, stride = 0, slot_stride = 0;
+
+  BufferArg codes(bool writes) const {
+    return {{}, writes, static_cast<size_t>(S * slots * words_of_row(K)) * sizeof(uint32_t)};
+  }
+};
+
+KernelLaunch code_launch(const ActRows& rows, const LoweringContext& context) {
+  const bool by_group = context.family == KernelFamily::simt || context.shaders;
+  KernelLaunch launch;
+  launch.source = launch.kernel = context.shaders ? "act_i8" : in_family("act_i8", context.family);
+  launch.args = {BufferArg{rows.x},  rows.codes(true),    narrow(rows.K),
+                 narrow(rows.slots), narrow(rows.stride), narrow(rows.slot_stride)};
+  const auto tokens = static_cast<size_t>(rows.S), slots = static_cast<size_t>(rows.slots);
+  launch.global = {tokens, slots, 1};
+  if (by_group) {
+    launch.local = {kWorkGroup, 1, 1};
+    launch.global = {round_up(static_cast<size_t>(rows.K / kActGroup), kWorkGroup), tokens, slots};
+  }
+  return launch;
+}
+
+KernelLaunch product_launch(const PackedFormat& format, const char* kernel, const LoweringContext& context) {
+  KernelLaunch launch;
+  launch.source = context.shaders ? "matmul_act8" : in_family("matmul_act8", context.family);
+  launch.kernel = kernel;
+  launch.options = packed_options(format) + " " + define("BITS", format.kind == PackedKind::i4 ? 4 : 8);
+  if (context.family == KernelFamily::simd && !context.shaders) {
+    launch.options += " " + define("REGISTERS", context.vector_registers);
+    if (context.has_vpdpbusd) launch.options += " -DHAS_VPDPBUSD=1";
+  }
+  return launch;
+}
+
+// One work-item a row, or one for 64.
+void set_grid(KernelLaunch& launch, int64_t rows, bool by_row) {
+  const size_t panels = ceil_div(rows, kPanelRows);
+  launch.local = {by_row ? kWorkGroup : 1, 1, 1};
+  launch.global = {panels * launch.local[0], 1, 1};
+}
+
+}  // namespace
+
+std::vector<KernelLaunch> lower_act_i8(const MatMul& op, const LoweringContext& context) {
+  const bool by_row = context.family == KernelFamily::simt || context.shaders;
+  const bool few = !by_row && op.S <= kFewActTokens;
+  const ActRows rows{op.x, op.S, 1, op.K, op.x_stride, 0};
+  KernelLaunch launch = product_launch(op.w.format, few ? "matmul_few" : "matmul_gemm", context);
+  if (few || by_row) launch.options += " " + define("TOKENS", few ? op.S : std::min(op.S, kTokensOfItem));
+  launch.args = {
+      BufferArg{op.w.data}, rows.codes(false),    BufferArg{op.y, true}, uint64_t{panel_bytes(op.w.format, op.K)},
+      narrow(op.K),         narrow(op.row_begin), narrow(op.row_end),    narrow(words_of_row(op.K)),
+      narrow(op.y_stride)};
+  if (!few) launch.args.push_back(narrow(op.S));
+  set_grid(launch, op.row_end - op.row_begin, by_row);
+  if (by_row) launch.global[1] = ceil_div(op.S, kTokensOfItem);
+  return {code_launch(rows, context), std::move(launch)};
+}
+
+std::vector<KernelLaunch> lower_act_i8(const GroupedMatMul& op, bool few, const LoweringContext& context) {
+  const bool by_row = context.family == KernelFamily::simt || context.shaders;
+  const bool by_choice = few || by_row;
+  const bool shared = op.x_slot == 0;
+  const int64_t words = words_of_row(op.w.columns), slots = shared ? 1 : op.slots;
+  const ActRows rows{op.x, op.S, slots, op.w.columns, op.x_stride, op.x_slot};
+  KernelLaunch launch = product_launch(op.w.format, by_choice ? "grouped_few" : "grouped_gemm", context);
+  if (!context.shaders) launch.options += " -DGROUPED=1";
+  launch.options += " " + define(by_choice ? "HAS_IDS" : "HAS_LISTS", op.routed);
+  if (by_choice) launch.options += " -DTOKENS=1";
+  launch.args = {BufferArg{op.w.data},
+                 rows.codes(false),
+                 BufferArg{op.y, true},
+                 BufferArg{by_choice ? op.ids : op.lists},
+                 uint64_t{panel_bytes(op.w.format, op.w.columns)},
+                 uint64_t{op.w.matrix_bytes()},
+                 narrow(op.w.columns),
+                 narrow(op.w.rows)};
+  if (!by_choice) launch.args.push_back(narrow(op.w.count));
+  launch.args.insert(launch.args.end(), {narrow(op.slots), narrow(slots * words), narrow(shared ? 0 : words),
+                                         narrow(op.y_stride), narrow(op.y_slot)});
+  if (!by_choice) launch.args.push_back(narrow(op.S));
+  set_grid(launch, op.w.rows, by_row);
+  if (by_choice) {
+    launch.global[1] = static_cast<size_t>(op.slots);
+    launch.global[2] = static_cast<size_t>(op.S);
+  } else {  // a matrix each: those that somebody chose are at most so many
+    launch.global[1] = static_cast<size_t>(std::min(op.w.count, op.S * op.slots));
+  }
+  return {code_launch(rows, context), std::move(launch)};
+}
+
+}  // namespace tandem::gpu

@@ -1,0 +1,415 @@
+// y[s, n] = sum over k of w[n, k] * x[s, k] with codes of activations (act_i8.cl) and packed weights, for CPU devices (simd family).
+//
+// Contract (docs/numbers.md): the products of a group of GROUP columns are added up exactly, as integers; then acc = fma(sum, scale of weights *
+//   scale of activations, acc), and with a minimum acc = fma(minimum, scale of activations * sum of their codes, acc), ascending by group.
+// Layout: codes of weights as in matmul_i4_simd.cl (BITS 4) and matmul_i8_simd.cl (BITS 8), scales as in packed_simd.cl; here both are
+//   brought into words of four neighbouring codes of a row, unsigned. y f32 with y_stride, unaligned. Rows of x are counted in words.
+// Work mapping, local size 1, no barriers; a work-item has 64 rows:
+//   matmul_few, grouped_few (option TOKENS = 1..3): as in matmul_simd.cl, the sums in registers, the words made as they are read.
+//   matmul_gemm, grouped_gemm: 8 tiles of 32 columns are decoded to local memory, three tokens at a time pass over it; between tiles their
+//     results wait in y.
+// Limits: K is a multiple of 32 (of 256 with SUPER). gemm: 24 KiB of local memory. Rows from row_end on are padding and never written.
+#include "act_i8.cl"
+#if BITS == 4
+#define QUANT_BYTES 1024
+#else
+#define QUANT_BYTES 2048
+#endif
+#define GROUPS (32 / GROUP)
+#if SUPER
+#define SCALE_BYTES (GROUPS * 64)
+#define HEADER_BYTES (MIN_KIND == 2 ? 256 : 128)
+#else
+#define SCALE_BYTES (GROUPS * 128)
+#define HEADER_BYTES 0
+#endif
+#define TILE_BYTES (SCALE_BYTES * (MIN_KIND == 2 ? 2 : 1) + QUANT_BYTES)
+#define QUADS 8            // words of four columns in a tile
+#define GROUP_QUADS (QUADS / GROUPS)
+#define BIAS ((MIN_KIND == 1 ? ZERO_POINT : 0) + (BITS == 4 ? 0 : 128))  // of unsigned codes
+#define AHEAD_BYTES 8192
+
+// sum + the products of four unsigned codes of each row and four signed codes of a token.
+#ifdef HAS_VPDPBUSD
+INLINE int16 add_products(int16 sum, const uint16 codes, const uint x) {
+  const uint16 all = (uint16)(x);
+  __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(codes), "v"(all));
+  return sum;
+}
+#else
+INLINE int16 add_products(const int16 sum, const uint16 codes, const uint x) {
+  const int16 first = as_int16(codes & 255u) * (int)(char)(x & 255u);
+  const int16 second = as_int16(codes >> 8 & 255u) * (int)(char)(x >> 8 & 255u);
+  const int16 third = as_int16(codes >> 16 & 255u) * (int)(char)(x >> 16 & 255u);
+  return sum + (first + second) + (third + as_int16(codes >> 24) * (int)(char)(x >> 24));
+}
+#endif
+
+typedef struct {
+  __global const uchar *header, *at, *quants;
+} Tile;
+
+INLINE Tile tile_of(__global const uchar *panel, const int tile) {
+#if SUPER
+  __global const uchar *header = panel + (size_t)(tile / 8) * (HEADER_BYTES + 8 * TILE_BYTES);
+  __global const uchar *at = header + HEADER_BYTES + (tile % 8) * TILE_BYTES;
+#else
+  __global const uchar *header = panel, *at = panel + (size_t)tile * TILE_BYTES;
+#endif
+  const Tile t = {header, at, at + SCALE_BYTES * (MIN_KIND == 2 ? 2 : 1)};
+  return t;
+}
+
+INLINE float16 scale_of(const Tile *t, const int g, const int b) {
+  const int row = g * 64 + b * 16;
+#if SUPER
+  return LOAD_HALF16(__global, (__global const half *)t->header + b * 16) * convert_float16(vload16(0, (__global const char *)t->at + row));
+#else
+  return LOAD_HALF16(__global, (__global const half *)t->at + row);
+#endif
+}
+
+INLINE float16 minimum_of(const Tile *t, const int g, const int b) {
+  const int row = g * 64 + b * 16;
+#if SUPER
+  return -(LOAD_HALF16(__global, (__global const half *)t->header + 64 + b * 16) * convert_float16(vload16(0, t->at + SCALE_BYTES + row)));
+#else
+  return LOAD_HALF16(__global, (__global const half *)(t->at + SCALE_BYTES) + row);
+#endif
+}
+
+// a where the mask has ones, else b.
+INLINE uint16 either(const uint mask, const uint16 a, const uint16 b) { return (a & mask) | (b & ~mask); }
+
+// What brings four bytes of a row together leaves 8-bit codes of row 4 j + b in lane j of block b: in few tokens' sums rows stand in this
+// order, scales follow it, and results go back; where words are kept, 8-bit codes are brought to their rows one by one.
+#if BITS == 8 && defined(TOKENS)
+#define OTHER_ORDER 1
+#else
+#define OTHER_ORDER 0
+#endif
+INLINE void reorder(float16 *v) {
+#if OTHER_ORDER
+  const float16 a = v[0], b = v[1], c = v[2], d = v[3];
+  v[0] = (float16)(a.s048c, b.s048c, c.s048c, d.s048c);
+  v[1] = (float16)(a.s159d, b.s159d, c.s159d, d.s159d);
+  v[2] = (float16)(a.s26ae, b.s26ae, c.s26ae, d.s26ae);
+  v[3] = (float16)(a.s37bf, b.s37bf, c.s37bf, d.s37bf);
+#endif
+}
+#define FOUR_ROWS(v, n) v[0].s##n, v[1].s##n, v[2].s##n, v[3].s##n
+INLINE void order_again(float16 *v) {
+#if OTHER_ORDER
+  const float16 a = (float16)(FOUR_ROWS(v, 0), FOUR_ROWS(v, 1), FOUR_ROWS(v, 2), FOUR_ROWS(v, 3));
+  const float16 b = (float16)(FOUR_ROWS(v, 4), FOUR_ROWS(v, 5), FOUR_ROWS(v, 6), FOUR_ROWS(v, 7));
+  const float16 c = (float16)(FOUR_ROWS(v, 8), FOUR_ROWS(v, 9), FOUR_ROWS(v, a), FOUR_ROWS(v, b));
+  const float16 d = (float16)(FOUR_ROWS(v, c), FOUR_ROWS(v, d), FOUR_ROWS(v, e), FOUR_ROWS(v, f));
+  v[0] = a, v[1] = b, v[2] = c, v[3] = d;
+#endif
+}
+
+// Four words of bytes of rows j, j + 16, j + 32, j + 48 become four blocks of 16 rows with four neighbouring bytes each.
+INLINE void bring_together(const uint16 v0, const uint16 v1, const uint16 v2, const uint16 v3, uint16 *to) {
+  const uint16 a = either(0x00ff00ffu, v0, v1 << 8), b = either(0x00ff00ffu, v0 >> 8, v1);
+  const uint16 c = either(0x00ff00ffu, v2, v3 << 8), d = either(0x00ff00ffu, v2 >> 8, v3);
+  to[0] = either(0x0000ffffu, a, c << 16);
+  to[1] = either(0x0000ffffu, b, d << 16);
+  to[2] = either(0x0000ffffu, a >> 16, c);
+  to[3] = either(0x0000ffffu, b >> 16, d);
+}
+
+// Words 2 m and 2 m + 1 of all 64 rows: columns 8 m + 0, 2, 4, 6 and 8 m + 1, 3, 5, 7.
+INLINE void load_words(__global const uchar *quants, const int m, uint16 *even, uint16 *odd) {
+#if BITS == 4
+  __global const uint16_anywhere *at = (__global const uint16_anywhere *)(quants + m * 256);
+  PREFETCH((__global const uchar *)at, AHEAD_BYTES);
+  PREFETCH((__global const uchar *)at, AHEAD_BYTES + 64);
+  PREFETCH((__global const uchar *)at, AHEAD_BYTES + 128);
+  PREFETCH((__global const uchar *)at, AHEAD_BYTES + 192);
+  uint16 both[4];
+  bring_together(at[0], at[1], at[2], at[3], both);
+#pragma unroll
+  for (int b = 0; b < 4; ++b) {
+    even[b] = both[b] & 0x0f0f0f0fu;
+    odd[b] = both[b] >> 4 & 0x0f0f0f0fu;
+  }
+#elif OTHER_ORDER
+  __global const uint16_anywhere *at = (__global const uint16_anywhere *)(quants + m * 512);
+#pragma unroll
+  for (int line = 0; line < 512; line += 64) PREFETCH((__global const uchar *)at, AHEAD_BYTES + line);
+  bring_together(at[0], at[2], at[4], at[6], even);
+  bring_together(at[1], at[3], at[5], at[7], odd);
+#pragma unroll
+  for (int b = 0; b < 4; ++b) even[b] ^= 0x80808080u, odd[b] ^= 0x80808080u;
+#else
+  __global const uchar *at = quants + m * 512;
+#pragma unroll
+  for (int line = 0; line < 512; line += 64) PREFETCH(at, AHEAD_BYTES + line);
+#pragma unroll
+  for (int b = 0; b < 4; ++b) {
+    uint16 word[8];
+#pragma unroll
+    for (int k = 0; k < 8; ++k) word[k] = convert_uint16(vload16(0, at + k * 64 + b * 16));
+    even[b] = (word[0] | word[2] << 8 | word[4] << 16 | word[6] << 24) ^ 0x80808080u;
+    odd[b] = (word[1] | word[3] << 8 | word[5] << 16 | word[7] << 24) ^ 0x80808080u;
+  }
+#endif
+}
+
+// The sum of the codes of a token's group g of a tile.
+INLINE int codes_of(__global const uint *x, const int g) {
+  return GROUPS == 1 ? (int)x[ACT_SUMS] + (int)x[ACT_SUMS + 1] : (int)x[ACT_SUMS + g];
+}
+
+// Rows that do not fill a vector: only the last ones of a matrix.
+INLINE void store_rows(float16 value, __global float *y, int rows) {
+  if (rows >= 16) {
+    STORE16(__global, value, y);
+  } else {
+    float lanes[16];
+    STORE16(__private, value, lanes);
+    for (int r = 0; r < rows; ++r) y[r] = lanes[r];
+  }
+}
+
+#ifdef TOKENS
+#ifdef GROUPED
+#include "grouped_few.cl"
+__kernel void grouped_few(GROUPED_FEW_ARGUMENTS) {
+  const int row = (int)get_global_id(0) * 64;
+  const long slot = get_global_id(1), s = (long)get_global_id(2) * TOKENS, matrix = MATRIX_OF(s, slot);
+#else
+__kernel void matmul_few(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_bytes, const int K, const int row_begin,
+                         const int row_end, const int x_stride, const int y_stride) {
+  const int row = row_begin + (int)get_global_id(0) * 64;
+#define PANELS AT(const uchar, w)
+#define FIRST_X AT(const float, x)
+#define FIRST_Y AT(float, y)
+#endif
+  __global const uchar *panel = PANELS + (row / 64) * panel_bytes;
+  __global const uint *x_words = (__global const uint *)(FIRST_X);
+  float16 acc[TOKENS][4];
+#pragma unroll
+  for (int t = 0; t < TOKENS; ++t)
+#pragma unroll
+    for (int b = 0; b < 4; ++b) acc[t][b] = 0;
+  for (int tile = 0; tile < K / 32; ++tile, x_words += ACT_WORDS) {
+    const Tile from = tile_of(panel, tile);
+    PREFETCH(from.at, AHEAD_BYTES);
+    PREFETCH(from.at, AHEAD_BYTES + 64);
+#pragma unroll
+    for (int g = 0; g < GROUPS; ++g) {
+      int16 sum[TOKENS][4];
+#pragma unroll
+      for (int t = 0; t < TOKENS; ++t) {
+        const int start = -BIAS * codes_of(x_words + (long)t * x_stride, g);
+#pragma unroll
+        for (int b = 0; b < 4; ++b) sum[t][b] = start;
+      }
+#pragma unroll
+      for (int m = g * GROUP_QUADS / 2; m < (g + 1) * GROUP_QUADS / 2; ++m) {
+        uint16 even[4], odd[4];
+        load_words(from.quants, m, even, odd);
+#pragma unroll
+        for (int t = 0; t < TOKENS; ++t) {
+          const uint a0 = x_words[(long)t * x_stride + 2 * m], a1 = x_words[(long)t * x_stride + 2 * m + 1];
+#pragma unroll
+          for (int b = 0; b < 4; ++b) sum[t][b] = add_products(add_products(sum[t][b], even[b], a0), odd[b], a1);
+        }
+      }
+      float16 scales[4], lows[4];
+#pragma unroll
+      for (int b = 0; b < 4; ++b) {
+        scales[b] = scale_of(&from, g, b);
+        if (MIN_KIND == 2) lows[b] = minimum_of(&from, g, b);
+      }
+      reorder(scales);
+      if (MIN_KIND == 2) reorder(lows);
+#pragma unroll
+      for (int b = 0; b < 4; ++b) {
+#pragma unroll
+        for (int t = 0; t < TOKENS; ++t) {
+          const float of_x = as_float(x_words[(long)t * x_stride + ACT_SCALE]);
+          acc[t][b] = fma(convert_float16(sum[t][b]), scales[b] * of_x, acc[t][b]);
+#if MIN_KIND == 2
+          acc[t][b] = fma(lows[b], (float16)(of_x * (float)codes_of(x_words + (long)t * x_stride, g)), acc[t][b]);
+#endif
+        }
+      }
+    }
+  }
+#pragma unroll
+  for (int t = 0; t < TOKENS; ++t) {
+    order_again(acc[t]);
+#pragma unroll
+    for (int b = 0; b < 4; ++b)
+      store_rows(acc[t][b], FIRST_Y + (long)t * y_stride + row + b * 16, row_end - row - b * 16);
+  }
+}
+
+#else
+#define CHUNK_TILES 8
+
+INLINE float16 load_rows(__global const float *y, int rows) {
+  if (rows >= 16) return vload16(0, y);
+  float lanes[16];
+  for (int r = 0; r < 16; ++r) lanes[r] = r < rows ? y[r] : 0.0f;
+  return vload16(0, lanes);
+}
+
+// Of a chunk: words [tile][quad][block], scales and minima [tile][group][block].
+typedef struct {
+  __local uint16 *words;
+  __local float16 *scales, *lows;
+} Chunk;
+
+INLINE void decode_chunk(__global const uchar *panel, const int first, const int tiles, const Chunk *to) {
+  for (int tile = 0; tile < tiles; ++tile) {
+    const Tile from = tile_of(panel, first + tile);
+#pragma unroll
+    for (int m = 0; m < QUADS / 2; ++m) {
+      uint16 even[4], odd[4];
+      load_words(from.quants, m, even, odd);
+#pragma unroll
+      for (int b = 0; b < 4; ++b) {
+        to->words[(tile * QUADS + 2 * m) * 4 + b] = even[b];
+        to->words[(tile * QUADS + 2 * m + 1) * 4 + b] = odd[b];
+      }
+    }
+#pragma unroll
+    for (int g = 0; g < GROUPS; ++g)
+#pragma unroll
+      for (int b = 0; b < 4; ++b) {
+        to->scales[(tile * GROUPS + g) * 4 + b] = scale_of(&from, g, b);
+#if MIN_KIND == 2
+        to->lows[(tile * GROUPS + g) * 4 + b] = minimum_of(&from, g, b);
+#endif
+      }
+  }
+}
+
+// T tokens, whose rows of words and of results begin at x[t] and y[t].
+#define DEFINE_TOKENS(T)                                                                                                     \
+  INLINE void tokens_##T(const Chunk *chunk, const int tiles, __global const uint *const *x, __global float *const *y,       \
+                         const int first, const int rows) {                                                                  \
+    float16 acc[T][4];                                                                                                       \
+    _Pragma("unroll") for (int t = 0; t < T; ++t)                                                                            \
+      _Pragma("unroll") for (int b = 0; b < 4; ++b)                                                                          \
+        acc[t][b] = first ? (float16)(0.0f) : load_rows(y[t] + b * 16, rows - b * 16);                                       \
+    for (int tile = 0; tile < tiles; ++tile) {                                                                               \
+      _Pragma("unroll") for (int g = 0; g < GROUPS; ++g) {                                                                   \
+        int16 sum[T][4];                                                                                                     \
+        int codes[T];                                                                                                        \
+        _Pragma("unroll") for (int t = 0; t < T; ++t) {                                                                      \
+          codes[t] = codes_of(x[t] + tile * ACT_WORDS, g);                                                                   \
+          _Pragma("unroll") for (int b = 0; b < 4; ++b) sum[t][b] = -BIAS * codes[t];                                        \
+        }                                                                                                                    \
+        _Pragma("unroll") for (int q = g * GROUP_QUADS; q < (g + 1) * GROUP_QUADS; ++q) {                                    \
+          uint16 word[4];                                                                                                    \
+          _Pragma("unroll") for (int b = 0; b < 4; ++b) word[b] = chunk->words[(tile * QUADS + q) * 4 + b];                  \
+          _Pragma("unroll") for (int t = 0; t < T; ++t) {                                                                    \
+            const uint a = x[t][tile * ACT_WORDS + q];                                                                       \
+            _Pragma("unroll") for (int b = 0; b < 4; ++b) sum[t][b] = add_products(sum[t][b], word[b], a);                   \
+          }                                                                                                                  \
+        }                                                                                                                    \
+        _Pragma("unroll") for (int t = 0; t < T; ++t) {                                                                      \
+          const float of_x = as_float(x[t][tile * ACT_WORDS + ACT_SCALE]);                                                   \
+          _Pragma("unroll") for (int b = 0; b < 4; ++b) {                                                                    \
+            const int at = (tile * GROUPS + g) * 4 + b;                                                                      \
+            acc[t][b] = fma(convert_float16(sum[t][b]), chunk->scales[at] * of_x, acc[t][b]);                                \
+            if (MIN_KIND == 2) acc[t][b] = fma(chunk->lows[at], (float16)(of_x * (float)codes[t]), acc[t][b]);               \
+          }                                                                                                                  \
+        }                                                                                                                    \
+      }                                                                                                                      \
+    }                                                                                                                        \
+    _Pragma("unroll") for (int t = 0; t < T; ++t)                                                                            \
+      _Pragma("unroll") for (int b = 0; b < 4; ++b) store_rows(acc[t][b], y[t] + b * 16, rows - b * 16);                     \
+  }
+#if REGISTERS >= 32
+#define GROUP_TOKENS 3
+DEFINE_TOKENS(3)
+#else
+#define GROUP_TOKENS 1
+#endif
+DEFINE_TOKENS(1)
+#define NAME_OF(name, tokens) name##_##tokens
+#define OF(name, tokens) NAME_OF(name, tokens)
+
+#define DECLARE_CHUNK                                                \
+  __local uint16 words[CHUNK_TILES * QUADS * 4];                     \
+  __local float16 scales[CHUNK_TILES * GROUPS * 4];                  \
+  __local float16 lows[MIN_KIND == 2 ? CHUNK_TILES * GROUPS * 4 : 1]; \
+  const Chunk chunk = {words, scales, lows}
+
+#ifdef GROUPED
+// The choices [begin, end) of a list, or the slots `matrix` of the tokens [begin, end).
+__kernel void grouped_gemm(BUFFER(w), BUFFER(x), BUFFER(y), BUFFER(lists), const ulong panel_bytes, const ulong matrix_bytes, const int K,
+                           const int row_end, const int count, const int slots, const int x_stride, const int x_slot, const int y_stride,
+                           const int y_slot, const int S) {
+  DECLARE_CHUNK;
+  const int row = (int)get_global_id(0) * 64, i = get_global_id(1);
+#if HAS_LISTS
+  __global const int *list = AT(const int, lists), *choices = list + 2 + 2 * count;
+  if (i >= list[0]) return;
+  const long matrix = list[1 + i];
+  const int begin = list[1 + count + i], end = list[2 + count + i];
+#else
+  const long matrix = i;
+  const int begin = 0, end = S;
+#endif
+  __global const uchar *panel = AT(const uchar, w) + matrix * matrix_bytes + row / 64 * panel_bytes;
+  for (int tile = 0; tile < K / 32; tile += CHUNK_TILES) {
+    const int tiles = min(CHUNK_TILES, K / 32 - tile);
+    decode_chunk(panel, tile, tiles, &chunk);
+    for (int s = begin; s < end;) {
+      const int together = end - s >= GROUP_TOKENS ? GROUP_TOKENS : 1;
+      __global const uint *x_rows[GROUP_TOKENS];
+      __global float *y_rows[GROUP_TOKENS];
+      for (int t = 0; t < together; ++t) {
+#if HAS_LISTS
+        const uint choice = choices[s + t];
+        const long token = choice / (uint)slots, slot = choice % (uint)slots;
+#else
+        const long token = s + t, slot = matrix;
+#endif
+        x_rows[t] = AT(const uint, x) + token * x_stride + slot * x_slot + tile * ACT_WORDS;
+        y_rows[t] = AT(float, y) + token * y_stride + slot * y_slot + row;
+      }
+      if (together == GROUP_TOKENS)
+        OF(tokens, GROUP_TOKENS)(&chunk, tiles, x_rows, y_rows, tile == 0, row_end - row);
+      else
+        tokens_1(&chunk, tiles, x_rows, y_rows, tile == 0, row_end - row);
+      s += together;
+    }
+  }
+}
+
+#else
+__kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_bytes, const int K, const int row_begin,
+                          const int row_end, const int x_stride, const int y_stride, const int S) {
+  DECLARE_CHUNK;
+  const int row = row_begin + (int)get_global_id(0) * 64, rows = row_end - row;
+  __global const uchar *panel = AT(const uchar, w) + row / 64 * panel_bytes;
+  for (int tile = 0; tile < K / 32; tile += CHUNK_TILES) {
+    const int tiles = min(CHUNK_TILES, K / 32 - tile);
+    decode_chunk(panel, tile, tiles, &chunk);
+    __global const uint *a = AT(const uint, x) + tile * ACT_WORDS;
+    __global float *out = AT(float, y) + row;
+    for (int s = 0; s < S;) {
+      const int together = S - s >= GROUP_TOKENS ? GROUP_TOKENS : 1;
+      __global const uint *x_rows[GROUP_TOKENS];
+      __global float *y_rows[GROUP_TOKENS];
+      for (int t = 0; t < together; ++t) {
+        x_rows[t] = a + (long)(s + t) * x_stride;
+        y_rows[t] = out + (long)(s + t) * y_stride;
+      }
+      if (together == GROUP_TOKENS)
+        OF(tokens, GROUP_TOKENS)(&chunk, tiles, x_rows, y_rows, tile == 0, rows);
+      else
+        tokens_1(&chunk, tiles, x_rows, y_rows, tile == 0, rows);
+      s += together;
+    }
+  }
+}
+#endif
+#endif

@@ -1,0 +1,107 @@
+// Sums of sixteen tokens at a time by tiles (AMX), for packed/act_simd.h, which includes this where its file is
+// compiled for them.
+//
+// A product of tiles is exact sums of 16 tokens and 16 rows over a group: of the chunk's words as they lie, and of the
+// tokens' codes as they lie. It leaves the tiles through memory, twice as much as one group needs, so that the next
+// group's products are under way while this one's sums are scaled.
+#pragma once
+
+namespace tandem {
+namespace {
+
+constexpr int kTileTokens = 16, kTileRows = 16, kRowTiles = kRows / kTileRows;
+
+// Tiles 0 to 3 are sums, 4 the tokens' codes, 5 and 6 the weights'.
+struct alignas(64) TileConfig {
+  uint8_t palette, start_row, reserved[14];
+  uint16_t column_bytes[16];
+  uint8_t rows[16];
+};
+static_assert(sizeof(TileConfig) == 64);
+template <int kOfGroup>
+constexpr TileConfig kTileConfig = {
+    1, 0, {}, {64, 64, 64, 64, 4 * kOfGroup, 64, 64}, {16, 16, 16, 16, 16, kOfGroup, kOfGroup}};
+
+// The compiler does not know what tiles read and write (gcc 12).
+ACT_INLINE void settle_memory() { __asm__ volatile("" ::: "memory"); }
+
+struct TileSums {
+  alignas(64) int32_t of[kRowTiles][kTileTokens][kTileRows];
+};
+
+template <int kGroups>
+ACT_INLINE void multiply_tiles(const Chunk& chunk, int group, const ActBlock* x, int64_t x_stride, TileSums& to) {
+  constexpr int kOfGroup = kQuads / kGroups;
+  const int tile = group / kGroups, g = group % kGroups;
+  const uint8_t* words = chunk.codes[tile][g * kOfGroup];
+  settle_memory();
+  _tile_loadd(4, x[tile].codes + g * kOfGroup * 4, static_cast<int>(x_stride * static_cast<int64_t>(sizeof(ActBlock))));
+  _tile_zero(0);
+  _tile_loadd(5, words, kRows * 4);
+  _tile_dpbsud(0, 4, 5);
+  _tile_zero(1);
+  _tile_loadd(6, words + kTileRows * 4, kRows * 4);
+  _tile_dpbsud(1, 4, 6);
+  _tile_zero(2);
+  _tile_loadd(5, words + 2 * kTileRows * 4, kRows * 4);
+  _tile_dpbsud(2, 4, 5);
+  _tile_zero(3);
+  _tile_loadd(6, words + 3 * kTileRows * 4, kRows * 4);
+  _tile_dpbsud(3, 4, 6);
+  _tile_stored(0, to.of[0], kTileRows * 4);
+  _tile_stored(1, to.of[1], kTileRows * 4);
+  _tile_stored(2, to.of[2], kTileRows * 4);
+  _tile_stored(3, to.of[3], kTileRows * 4);
+  settle_memory();
+}
+
+template <bool kFourBits, bool kWithMin, int kGroups>
+ACT_INLINE void scale_tiles(const RowScales& scales, int g, int bias, const ActBlock* x, int64_t x_stride,
+                            const TileSums& found, float* sums) {
+  Floats scale[kRowTiles], min[kRowTiles];
+#pragma GCC unroll 4
+  for (int i = 0; i < kRowTiles; ++i) {
+    scale[i] = load_floats(scales.scale + i * kTileRows);
+    if (kWithMin) min[i] = load_floats(scales.min + i * kTileRows);
+  }
+#pragma GCC unroll 2
+  for (int t = 0; t < kTileTokens; ++t) {
+    const ActBlock& block = x[t * x_stride];
+    const int32_t codes = kGroups == 1 ? block.sums[0] + block.sums[1] : block.sums[g];
+    const Floats of_x = all_floats(block.scale), offset = all_floats(block.scale * static_cast<float>(codes));
+    const Ints start = all_words(-bias * codes);
+    float* row = sums + t * kRows;
+#pragma GCC unroll 4
+    for (int i = 0; i < kRowTiles; ++i) {
+      Ints sum = load_ints(found.of[i][t]);
+      if (!(kFourBits && kWithMin)) sum = _mm512_add_epi32(sum, start);
+      Floats acc = fused(to_floats(sum), product(scale[i], of_x), load_floats(row + i * kTileRows));
+      if (kWithMin) acc = fused(min[i], offset, acc);
+      store_floats(row + i * kTileRows, acc);
+    }
+  }
+}
+
+template <bool kFourBits, bool kWithMin, int kGroups>
+ACT_INLINE int64_t take_in_many(const Chunk& chunk, int tiles, int bias, const ActBlock* x, int64_t x_stride,
+                                int64_t tokens, float* sums) {
+  if (tokens < kTileTokens) return 0;
+  _tile_loadconfig(&kTileConfig<kQuads / kGroups>);
+  TileSums found[2];
+  const int groups = tiles * kGroups;
+  int64_t s = 0;
+  for (; s + kTileTokens <= tokens; s += kTileTokens) {
+    const ActBlock* block = x + s * x_stride;
+    multiply_tiles<kGroups>(chunk, 0, block, x_stride, found[0]);
+    for (int group = 0; group < groups; ++group) {
+      if (group + 1 < groups) multiply_tiles<kGroups>(chunk, group + 1, block, x_stride, found[(group + 1) % 2]);
+      scale_tiles<kFourBits, kWithMin, kGroups>(chunk.groups[group], group % kGroups, bias, block + group / kGroups,
+                                                x_stride, found[group % 2], sums + s * kRows);
+    }
+  }
+  _tile_release();
+  return s;
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,66 @@
+#include "packed/act_i8.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "packed/decode.h"
+
+namespace tandem {
+namespace {
+
+// Bits without the sign: as integers they are ordered as the magnitudes are, then infinity, then NaNs.
+int32_t magnitude_bits(float value) { return std::bit_cast<int32_t>(value) & 0x7fffffff; }
+
+// The nearest integer, of two the even one, of a value within +-2^22: the sum's low bits are the integer.
+int32_t nearest(float value) { return std::bit_cast<int32_t>(value + 12582912.0F) - 0x4b400000; }
+
+ActBlock quantised(const float* x) {
+  ActBlock block{};
+  int32_t largest = 0;
+  for (int64_t k = 0; k < kActGroup; ++k) largest = std::max(largest, magnitude_bits(x[k]));
+  const float magnitude = std::bit_cast<float>(largest);
+  if (!std::isfinite(magnitude)) block.scale = std::numeric_limits<float>::quiet_NaN();
+  if (!std::isfinite(magnitude) || magnitude < kSmallestActMagnitude) return block;
+  block.scale = magnitude / 127.0F;
+  const float inverse = 127.0F / magnitude;
+  for (int64_t k = 0; k < kActGroup; ++k) {
+    const int32_t code = nearest(x[k] * inverse);
+    block.codes[act_code_at(k)] = static_cast<int8_t>(code);
+    block.sums[k / 16] += code;
+  }
+  return block;
+}
+
+}  // namespace
+
+void quantise_act(const float* x, int64_t columns, ActBlock* to) {
+  for (int64_t k = 0; k < columns; k += kActGroup) *to++ = quantised(x + k);
+}
+
+const char* misfit_act_i8(const PackedFormat& format) {
+  return format.dense() ? "f32, f16 and bf16 weights have no integers to multiply" : nullptr;
+}
+
+float act_i8_product(const PackedFormat& format, const std::byte* panel, int64_t columns, int64_t row,
+                     const ActBlock* x) {
+  float acc = 0;
+  for (int64_t tile = 0; tile < columns / kTileColumns; ++tile, ++x) {
+    const TileView view = tile_view(format, panel, tile);
+    for (int64_t first = 0; first < kTileColumns; first += format.group) {
+      const Affine affine = affine_of(format, view, first / format.group, row);
+      int32_t sum = 0, codes = 0;
+      for (int64_t k = first; k < first + format.group; ++k) {
+        const int32_t code = x->codes[act_code_at(k)];
+        sum += (code_of(format, view, k, row) - format.zero_point) * code;
+        codes += code;
+      }
+      acc = std::fma(static_cast<float>(sum), affine.scale * x->scale, acc);
+      if (format.min == MinKind::explicit_) acc = std::fma(affine.minimum, x->scale * static_cast<float>(codes), acc);
+    }
+  }
+  return acc;
+}
+
+}  // namespace tandem

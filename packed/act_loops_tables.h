@@ -1,0 +1,12 @@
+// The tables that packed/act_loops.cpp chooses from; nothing else includes this but the files that fill them.
+#pragma once
+
+#include "packed/act_loops.h"
+
+namespace tandem {
+
+#if defined(__x86_64__)
+extern const ActLoops kAvx2ActLoops, kAvxVnniActLoops, kVnniActLoops, kAmxActLoops;
+#endif
+
+}  // namespace tandem

@@ -1,0 +1,60 @@
+// The loops for any processor: a tile's codes are unpacked once, then every token's sums take them in, row beside row.
+#include <cmath>
+#include <cstring>
+
+#include "packed/act_loops.h"
+#include "packed/decode.h"
+
+namespace tandem {
+namespace {
+
+struct PlainTile {
+  int16_t codes[kTileColumns][kPanelRows];  // the zero point taken off
+  Affine affine[2][kPanelRows];
+};
+
+void unpack(const PackedFormat& format, const TileView& view, PlainTile& tile) {
+  for (int64_t g = 0; g < format.groups(); ++g)
+    for (int64_t r = 0; r < kPanelRows; ++r) tile.affine[g][r] = affine_of(format, view, g, r);
+  for (int64_t k = 0; k < kTileColumns; ++k)
+    for (int64_t r = 0; r < kPanelRows; ++r)
+      tile.codes[k][r] = static_cast<int16_t>(code_of(format, view, k, r) - format.zero_point);
+}
+
+void take_in(const PackedFormat& format, const PlainTile& tile, const ActBlock& x, float* sums) {
+  for (int64_t g = 0; g < format.groups(); ++g) {
+    int32_t products[kPanelRows] = {};
+    for (int64_t k = g * format.group; k < (g + 1) * format.group; ++k) {
+      const int32_t code = x.codes[act_code_at(k)];
+      for (int64_t r = 0; r < kPanelRows; ++r) products[r] += tile.codes[k][r] * code;
+    }
+    const int32_t codes = format.groups() == 1 ? x.sums[0] + x.sums[1] : x.sums[g];
+    const float offset = x.scale * static_cast<float>(codes);
+    for (int64_t r = 0; r < kPanelRows; ++r) {
+      const Affine& affine = tile.affine[g][r];
+      sums[r] = std::fma(static_cast<float>(products[r]), affine.scale * x.scale, sums[r]);
+      if (format.min == MinKind::explicit_) sums[r] = std::fma(affine.minimum, offset, sums[r]);
+    }
+  }
+}
+
+void multiply_panel(const ActPanel& args) {
+  const int64_t tiles = args.columns / kTileColumns;
+  std::memset(args.sums, 0, static_cast<size_t>(args.tokens * kPanelRows) * sizeof(float));
+  PlainTile tile;
+  for (int64_t t = 0; t < tiles; ++t) {
+    unpack(*args.format, tile_view(*args.format, args.panel, t), tile);
+    for (int64_t s = 0; s < args.tokens; ++s)
+      take_in(*args.format, tile, args.x[s * tiles + t], args.sums + s * kPanelRows);
+  }
+  for (int64_t s = 0; s < args.tokens; ++s)
+    std::memcpy(args.y + s * args.y_stride, args.sums + s * kPanelRows, static_cast<size_t>(args.rows) * sizeof(float));
+}
+
+constexpr ActLoops kPlain = {"plain", quantise_act, multiply_panel};
+
+}  // namespace
+
+const ActLoops& plain_act_loops() { return kPlain; }
+
+}  // namespace tandem

@@ -1,0 +1,389 @@
+// One variant of the loops for 8-bit activations on x86; the including file says its table's name and is compiled for
+// its instructions. Everything here is static: nothing may be shared with files that are compiled for fewer.
+//
+// Eight tiles of a panel are decoded at a time, to four codes of a row in each word, as the products want them. Rows
+// then stand in another order, which their scales and sums follow until the results leave: of row' = 16 i + 4 l + b, it
+// is row 16 b + 4 l + i of 4-bit codes (three unpacks bring bytes of one word together) and 16 l + 4 i + b of 8-bit
+// ones.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstring>
+
+#include "packed/act_loops.h"
+
+#define ACT_INLINE static inline __attribute__((always_inline, unused))
+
+namespace tandem {
+namespace {
+
+constexpr int kRows = 64, kQuads = 8, kChunkTiles = 8;
+
+#if defined(__AVX512VNNI__)
+typedef __m512i Ints;
+typedef __m512 Floats;
+constexpr int kLanes = 16, kVectors = 4, kTokens = 3;  // 12 sums, 12 chains of 32 registers
+ACT_INLINE Ints load_ints(const void* from) { return _mm512_loadu_si512(from); }
+ACT_INLINE void store_ints(void* to, Ints v) { _mm512_storeu_si512(to, v); }
+ACT_INLINE Ints all_words(int32_t word) { return _mm512_set1_epi32(word); }
+ACT_INLINE Ints all_bytes(int byte) { return _mm512_set1_epi8(static_cast<char>(byte)); }
+ACT_INLINE Ints bits_of_both(Ints a, Ints b) { return _mm512_and_si512(a, b); }
+ACT_INLINE Ints flipped(Ints a, Ints b) { return _mm512_xor_si512(a, b); }
+ACT_INLINE Ints high_nibbles(Ints v) { return _mm512_and_si512(_mm512_srli_epi16(v, 4), all_bytes(15)); }
+ACT_INLINE Ints low_bytes(Ints a, Ints b) { return _mm512_unpacklo_epi8(a, b); }
+ACT_INLINE Ints high_bytes(Ints a, Ints b) { return _mm512_unpackhi_epi8(a, b); }
+ACT_INLINE Ints low_pairs(Ints a, Ints b) { return _mm512_unpacklo_epi16(a, b); }
+ACT_INLINE Ints high_pairs(Ints a, Ints b) { return _mm512_unpackhi_epi16(a, b); }
+ACT_INLINE Floats load_floats(const float* from) { return _mm512_loadu_ps(from); }
+ACT_INLINE void store_floats(float* to, Floats v) { _mm512_storeu_ps(to, v); }
+ACT_INLINE Floats all_floats(float value) { return _mm512_set1_ps(value); }
+ACT_INLINE Floats product(Floats a, Floats b) { return _mm512_mul_ps(a, b); }
+ACT_INLINE Floats fused(Floats a, Floats b, Floats c) { return _mm512_fmadd_ps(a, b, c); }
+ACT_INLINE Floats to_floats(Ints v) { return _mm512_cvtepi32_ps(v); }
+ACT_INLINE Ints dot(Ints sum, Ints codes, Ints x) { return _mm512_dpbusd_epi32(sum, codes, x); }
+#define ACT_HAS_DOT 1
+#else
+typedef __m256i Ints;
+typedef __m256 Floats;
+constexpr int kLanes = 8, kVectors = 2, kTokens = 2;  // 8 of 16 registers, 12 where 8-bit codes have two sums each
+ACT_INLINE Ints load_ints(const void* from) { return _mm256_loadu_si256(static_cast<const __m256i*>(from)); }
+ACT_INLINE void store_ints(void* to, Ints v) { _mm256_storeu_si256(static_cast<__m256i*>(to), v); }
+ACT_INLINE Ints all_words(int32_t word) { return _mm256_set1_epi32(word); }
+ACT_INLINE Ints all_bytes(int byte) { return _mm256_set1_epi8(static_cast<char>(byte)); }
+ACT_INLINE Ints bits_of_both(Ints a, Ints b) { return _mm256_and_si256(a, b); }
+ACT_INLINE Ints flipped(Ints a, Ints b) { return _mm256_xor_si256(a, b); }
+ACT_INLINE Ints high_nibbles(Ints v) { return _mm256_and_si256(_mm256_srli_epi16(v, 4), all_bytes(15)); }
+ACT_INLINE Ints low_bytes(Ints a, Ints b) { return _mm256_unpacklo_epi8(a, b); }
+ACT_INLINE Ints high_bytes(Ints a, Ints b) { return _mm256_unpackhi_epi8(a, b); }
+ACT_INLINE Ints low_pairs(Ints a, Ints b) { return _mm256_unpacklo_epi16(a, b); }
+ACT_INLINE Ints high_pairs(Ints a, Ints b) { return _mm256_unpackhi_epi16(a, b); }
+ACT_INLINE Floats load_floats(const float* from) { return _mm256_loadu_ps(from); }
+ACT_INLINE void store_floats(float* to, Floats v) { _mm256_storeu_ps(to, v); }
+ACT_INLINE Floats all_floats(float value) { return _mm256_set1_ps(value); }
+ACT_INLINE Floats product(Floats a, Floats b) { return _mm256_mul_ps(a, b); }
+ACT_INLINE Floats fused(Floats a, Floats b, Floats c) { return _mm256_fmadd_ps(a, b, c); }
+ACT_INLINE Floats to_floats(Ints v) { return _mm256_cvtepi32_ps(v); }
+#if defined(__AVXVNNI__)
+ACT_INLINE Ints dot(Ints sum, Ints codes, Ints x) { return _mm256_dpbusd_avx_epi32(sum, codes, x); }
+#define ACT_HAS_DOT 1
+#else
+#define ACT_HAS_DOT 0
+#endif
+#endif
+
+// The integer sums of one vector of rows over a group. codes are unsigned; what that adds is in `start`.
+template <bool kFourBits>
+struct GroupSum {
+#if ACT_HAS_DOT
+  Ints sum;
+  ACT_INLINE GroupSum begun(Ints start) { return {start}; }
+  ACT_INLINE void take_in(GroupSum& self, Ints codes, Ints, Ints x) { self.sum = dot(self.sum, codes, x); }
+  ACT_INLINE Ints ended(const GroupSum& self) { return self.sum; }
+#else
+  // Products of unsigned and signed bytes are added in pairs, in 16 bits, which saturate: two nibbles of 15 and codes
+  // of 127 make 3,810, and a group has at most eight such pairs in a lane: 30,480. So bytes go as two nibbles each.
+  Ints start, low, high;
+  ACT_INLINE GroupSum begun(Ints start) { return {start, _mm256_setzero_si256(), _mm256_setzero_si256()}; }
+  ACT_INLINE void take_in(GroupSum& self, Ints low, Ints high, Ints x) {
+    self.low = _mm256_add_epi16(self.low, _mm256_maddubs_epi16(low, x));
+    if (!kFourBits) self.high = _mm256_add_epi16(self.high, _mm256_maddubs_epi16(high, x));
+  }
+  ACT_INLINE Ints ended(const GroupSum& self) {
+    Ints sum = _mm256_add_epi32(self.start, _mm256_madd_epi16(self.low, _mm256_set1_epi16(1)));
+    if (!kFourBits) sum = _mm256_add_epi32(sum, _mm256_madd_epi16(self.high, _mm256_set1_epi16(16)));
+    return sum;
+  }
+#endif
+};
+
+struct RowScales {
+  alignas(64) float scale[kRows], min[kRows];
+};
+struct Chunk {
+  alignas(64) uint8_t codes[kChunkTiles][kQuads][kRows * 4];
+  RowScales groups[2 * kChunkTiles];
+};
+
+// to[row'] = values of rows, four neighbouring ones at a time. The order is its own inverse.
+template <bool kFourBits, typename Four>
+ACT_INLINE void reorder(const Four& four_of, float* to) {
+  for (int l = 0; l < 4; ++l) {
+    if (kFourBits) {
+      __m128 a = four_of(4 * l), b = four_of(16 + 4 * l), c = four_of(32 + 4 * l), d = four_of(48 + 4 * l);
+      _MM_TRANSPOSE4_PS(a, b, c, d);
+      _mm_storeu_ps(to + 4 * l, a);
+      _mm_storeu_ps(to + 16 + 4 * l, b);
+      _mm_storeu_ps(to + 32 + 4 * l, c);
+      _mm_storeu_ps(to + 48 + 4 * l, d);
+    } else {
+      for (int i = 0; i < 4; ++i) _mm_storeu_ps(to + 16 * i + 4 * l, four_of(16 * l + 4 * i));
+    }
+  }
+}
+
+ACT_INLINE __m128 four_halves(const uint16_t* from) {
+  return _mm_cvtph_ps(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from)));
+}
+ACT_INLINE __m128i four_bytes(const void* from) {
+  int32_t word;
+  std::memcpy(&word, from, sizeof word);
+  return _mm_cvtsi32_si128(word);
+}
+
+template <bool kFourBits>
+ACT_INLINE void read_scales(const PackedFormat& format, const TileView& view, int g, RowScales& to) {
+  const int first = g * kRows;
+  const bool with_min = format.min == MinKind::explicit_;
+  if (format.scale == ScaleKind::half) {
+    reorder<kFourBits>([&](int row) { return four_halves(view.scale + first + row); }, to.scale);
+    if (with_min) reorder<kFourBits>([&](int row) { return four_halves(view.minimum + first + row); }, to.min);
+    return;
+  }
+  const auto scale_of = [&](int row) {
+    return _mm_mul_ps(four_halves(view.scale + row),
+                      _mm_cvtepi32_ps(_mm_cvtepi8_epi32(four_bytes(view.sub_scale + first + row))));
+  };
+  const auto min_of = [&](int row) {
+    const __m128 min = _mm_mul_ps(four_halves(view.minimum + row),
+                                  _mm_cvtepi32_ps(_mm_cvtepu8_epi32(four_bytes(view.sub_minimum + first + row))));
+    return _mm_xor_ps(min, _mm_set1_ps(-0.0F));
+  };
+  reorder<kFourBits>(scale_of, to.scale);
+  if (with_min) reorder<kFourBits>(min_of, to.min);
+}
+
+// Four vectors of bytes to four vectors of words with a byte of each.
+ACT_INLINE void bring_together(Ints v[4]) {
+  const Ints a = low_bytes(v[0], v[1]), b = high_bytes(v[0], v[1]), c = low_bytes(v[2], v[3]),
+             d = high_bytes(v[2], v[3]);
+  v[0] = low_pairs(a, c);
+  v[1] = high_pairs(a, c);
+  v[2] = low_pairs(b, d);
+  v[3] = high_pairs(b, d);
+}
+
+constexpr int kWidth = static_cast<int>(sizeof(Ints)), kParts = kRows / kWidth;  // of 64 bytes
+
+ACT_INLINE void read_four_bits(const uint8_t* from, uint8_t (*to)[kRows * 4]) {
+  for (int m = 0; m < 4; ++m)
+    for (int part = 0; part < kParts; ++part) {
+      Ints v[4];
+      for (int j = 0; j < 4; ++j) v[j] = load_ints(from + (4 * m + j) * kRows + part * kWidth);
+      bring_together(v);
+      for (int i = 0; i < 4; ++i) {
+        store_ints(to[2 * m] + i * kRows + part * kWidth, bits_of_both(v[i], all_bytes(15)));
+        store_ints(to[2 * m + 1] + i * kRows + part * kWidth, high_nibbles(v[i]));
+      }
+    }
+}
+
+// Signed codes become unsigned ones, 128 more.
+ACT_INLINE void read_eight_bits(const uint8_t* from, uint8_t (*to)[kRows * 4]) {
+  for (int quad = 0; quad < kQuads; ++quad)
+    for (int part = 0; part < kParts; ++part) {
+      Ints v[4];
+      for (int j = 0; j < 4; ++j) {
+        const int k = quad / 2 * 8 + 2 * j + quad % 2;
+        v[j] = flipped(load_ints(from + k * kRows + part * kWidth), all_bytes(128));
+      }
+      bring_together(v);
+      for (int i = 0; i < 4; ++i) store_ints(to[quad] + i * kRows + part * kWidth, v[i]);
+    }
+}
+
+constexpr int kAheadBytes = 8192;
+
+template <bool kFourBits>
+ACT_INLINE void read_tile(const PackedFormat& format, const std::byte* panel, int64_t tile, int groups, int at,
+                          Chunk& to) {
+  const TileView view = tile_view(format, panel, tile);
+  constexpr int kBytes = kFourBits ? 1024 : 2048;
+  for (int line = 0; line < kBytes; line += 64) __builtin_prefetch(view.codes + line + kAheadBytes);
+  for (int g = 0; g < groups; ++g) read_scales<kFourBits>(format, view, g, to.groups[at * groups + g]);
+  if (kFourBits)
+    read_four_bits(view.codes, to.codes[at]);
+  else
+    read_eight_bits(view.codes, to.codes[at]);
+}
+
+// What the codes' being unsigned takes off a sum, for each unit of the activations' codes.
+template <bool kFourBits>
+ACT_INLINE int bias_of(const PackedFormat& format) {
+  return format.zero_point + (kFourBits ? 0 : 128);
+}
+
+// sums[t, row'] takes in `tiles` tiles of a chunk, kVectors vectors of rows in registers at a time.
+template <bool kFourBits, bool kWithMin, int kGroups, int tokens>
+ACT_INLINE void take_in(const Chunk& chunk, int tiles, int bias, const ActBlock* x, int64_t x_stride, float* sums) {
+  constexpr int kOfGroup = kQuads / kGroups;
+  for (int first = 0; first < kRows; first += kVectors * kLanes) {
+    Floats acc[tokens][kVectors];
+#pragma GCC unroll 8
+    for (int t = 0; t < tokens; ++t)
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) acc[t][v] = load_floats(sums + t * kRows + first + v * kLanes);
+    for (int tile = 0; tile < tiles; ++tile)
+#pragma GCC unroll 2
+      for (int g = 0; g < kGroups; ++g) {
+        const RowScales& scales = chunk.groups[tile * kGroups + g];
+        GroupSum<kFourBits> sum[tokens][kVectors];
+        int32_t codes_of[tokens];
+#pragma GCC unroll 8
+        for (int t = 0; t < tokens; ++t) {
+          const ActBlock& block = x[t * x_stride + tile];
+          codes_of[t] = kGroups == 1 ? block.sums[0] + block.sums[1] : block.sums[g];
+#pragma GCC unroll 8
+          for (int v = 0; v < kVectors; ++v) sum[t][v] = GroupSum<kFourBits>::begun(all_words(-bias * codes_of[t]));
+        }
+#pragma GCC unroll 8
+        for (int q = 0; q < kOfGroup; ++q) {
+          const int quad = g * kOfGroup + q;
+          Ints low[kVectors], high[kVectors];
+#pragma GCC unroll 8
+          for (int v = 0; v < kVectors; ++v) {
+            low[v] = high[v] = load_ints(chunk.codes[tile][quad] + (first + v * kLanes) * 4);
+#if !ACT_HAS_DOT
+            if (!kFourBits) low[v] = bits_of_both(low[v], all_bytes(15)), high[v] = high_nibbles(high[v]);
+#endif
+          }
+#pragma GCC unroll 8
+          for (int t = 0; t < tokens; ++t) {
+            int32_t word;
+            std::memcpy(&word, x[t * x_stride + tile].codes + 4 * quad, sizeof word);
+            const Ints four = all_words(word);
+#pragma GCC unroll 8
+            for (int v = 0; v < kVectors; ++v) GroupSum<kFourBits>::take_in(sum[t][v], low[v], high[v], four);
+          }
+        }
+#pragma GCC unroll 8
+        for (int t = 0; t < tokens; ++t) {
+          const float scale = x[t * x_stride + tile].scale;
+#pragma GCC unroll 8
+          for (int v = 0; v < kVectors; ++v) {
+            const int at = first + v * kLanes;
+            const Floats both = product(load_floats(scales.scale + at), all_floats(scale));
+            acc[t][v] = fused(to_floats(GroupSum<kFourBits>::ended(sum[t][v])), both, acc[t][v]);
+            if (kWithMin)
+              acc[t][v] =
+                  fused(load_floats(scales.min + at), all_floats(scale * static_cast<float>(codes_of[t])), acc[t][v]);
+          }
+        }
+      }
+#pragma GCC unroll 8
+    for (int t = 0; t < tokens; ++t)
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) store_floats(sums + t * kRows + first + v * kLanes, acc[t][v]);
+  }
+}
+
+#if !defined(__AMX_INT8__)
+// How many of the tokens a faster way than take_in() took in.
+template <bool kFourBits, bool kWithMin, int kGroups>
+ACT_INLINE int64_t take_in_many(const Chunk&, int, int, const ActBlock*, int64_t, int64_t, float*) {
+  return 0;
+}
+#else
+}  // namespace
+}  // namespace tandem
+#include "packed/act_amx.h"
+namespace tandem {
+namespace {
+#endif
+
+template <bool kFourBits, bool kWithMin, int kGroups>
+ACT_INLINE void take_in_all(const Chunk& chunk, int tiles, int bias, const ActBlock* x, int64_t x_stride,
+                            int64_t tokens, float* sums) {
+  int64_t s = take_in_many<kFourBits, kWithMin, kGroups>(chunk, tiles, bias, x, x_stride, tokens, sums);
+  for (; s + kTokens <= tokens; s += kTokens)
+    take_in<kFourBits, kWithMin, kGroups, kTokens>(chunk, tiles, bias, x + s * x_stride, x_stride, sums + s * kRows);
+  for (; s < tokens; ++s)
+    take_in<kFourBits, kWithMin, kGroups, 1>(chunk, tiles, bias, x + s * x_stride, x_stride, sums + s * kRows);
+}
+
+template <bool kFourBits>
+void multiply(const ActPanel& args) {
+  const PackedFormat& format = *args.format;
+  const int64_t tiles = args.columns / kTileColumns;
+  const int groups = format.group == 16 ? 2 : 1, bias = bias_of<kFourBits>(format);
+  const bool with_min = format.min == MinKind::explicit_;
+  std::memset(args.sums, 0, static_cast<size_t>(args.tokens) * kRows * sizeof(float));
+  Chunk chunk;
+  for (int64_t first = 0; first < tiles; first += kChunkTiles) {
+    const int count = static_cast<int>(tiles - first < kChunkTiles ? tiles - first : kChunkTiles);
+    for (int t = 0; t < count; ++t) read_tile<kFourBits>(format, args.panel, first + t, groups, t, chunk);
+    const ActBlock* x = args.x + first;
+    if (groups == 1 && with_min)
+      take_in_all<kFourBits, true, 1>(chunk, count, bias, x, tiles, args.tokens, args.sums);
+    else if (groups == 1)
+      take_in_all<kFourBits, false, 1>(chunk, count, bias, x, tiles, args.tokens, args.sums);
+    else if (with_min)
+      take_in_all<kFourBits, true, 2>(chunk, count, bias, x, tiles, args.tokens, args.sums);
+    else
+      take_in_all<kFourBits, false, 2>(chunk, count, bias, x, tiles, args.tokens, args.sums);
+  }
+  for (int64_t s = 0; s < args.tokens; ++s) {
+    const float* from = args.sums + s * kRows;
+    float* y = args.y + s * args.y_stride;
+    float in_order[kRows];
+    reorder<kFourBits>([&](int row) { return _mm_loadu_ps(from + row); }, args.rows == kRows ? y : in_order);
+    if (args.rows < kRows) std::memcpy(y, in_order, static_cast<size_t>(args.rows) * sizeof(float));
+  }
+}
+
+void multiply_panel(const ActPanel& args) {
+  args.format->kind == PackedKind::i4 ? multiply<true>(args) : multiply<false>(args);
+}
+
+// Eight values of a group at a time; the rules are those of packed/act_i8.cpp.
+ACT_INLINE int32_t largest_word(__m256i v) {
+  __m128i four = _mm_max_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+  four = _mm_max_epi32(four, _mm_shuffle_epi32(four, 0x4e));
+  return _mm_cvtsi128_si32(_mm_max_epi32(four, _mm_shuffle_epi32(four, 0xb1)));
+}
+ACT_INLINE int32_t sum_of_words(__m256i v) {
+  __m128i four = _mm_add_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+  four = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4e));
+  return _mm_cvtsi128_si32(_mm_add_epi32(four, _mm_shuffle_epi32(four, 0xb1)));
+}
+
+void quantise(const float* x, int64_t columns, ActBlock* to) {
+  const __m256i even_first =
+      _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15));
+  for (int64_t k = 0; k < columns; k += kActGroup, ++to) {
+    __m256 v[4];
+    __m256i largest = _mm256_setzero_si256();
+    for (int i = 0; i < 4; ++i) {
+      v[i] = _mm256_loadu_ps(x + k + 8 * i);
+      largest = _mm256_max_epi32(largest, _mm256_and_si256(_mm256_castps_si256(v[i]), _mm256_set1_epi32(0x7fffffff)));
+    }
+    const int32_t bits = largest_word(largest);
+    float magnitude;
+    std::memcpy(&magnitude, &bits, sizeof magnitude);
+    const bool finite = bits < 0x7f800000;
+    if (!finite || magnitude < kSmallestActMagnitude) {
+      std::memset(to, 0, sizeof *to);
+      if (!finite) to->scale = __builtin_nanf("");
+      continue;
+    }
+    to->scale = magnitude / 127.0F;
+    const __m256 inverse = _mm256_set1_ps(127.0F / magnitude);
+    __m256i words[4];
+    for (int i = 0; i < 4; ++i) words[i] = _mm256_cvtps_epi32(_mm256_mul_ps(v[i], inverse));
+    to->sums[0] = sum_of_words(_mm256_add_epi32(words[0], words[1]));
+    to->sums[1] = sum_of_words(_mm256_add_epi32(words[2], words[3]));
+    to->unused = 0;
+    // Packing goes by halves of 128 bits: words 0..3 of the four vectors, then words 4..7.
+    const __m256i bytes =
+        _mm256_packs_epi16(_mm256_packs_epi32(words[0], words[1]), _mm256_packs_epi32(words[2], words[3]));
+    const __m256i in_order = _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to->codes), _mm256_shuffle_epi8(in_order, even_first));
+  }
+}
+
+}  // namespace
+
+extern const ActLoops ACT_TABLE;
+const ActLoops ACT_TABLE = {ACT_NAME, quantise, multiply_panel};
+
+}  // namespace tandem

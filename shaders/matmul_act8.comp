@@ -1,0 +1,120 @@
+// y[s, n] = sum over k of w[n, k] * x[s, k] with codes of activations (act_i8.glsl) and packed weights. One shader for both families.
+// kernels: matmul_gemm grouped_few
+//
+// Contract (docs/numbers.md): the products of a group of GROUP columns are added up exactly, as integers; then acc = fma(sum, scale of weights *
+//   scale of activations, acc), and with a minimum acc = fma(minimum, scale of activations * sum of their codes, acc), ascending by group.
+//   An invocation has whole chains, so S, slices and families do not matter.
+// Layout: w as in matmul_i4_simt.comp (BITS 4) and matmul_i8_simt.comp (BITS 8), scales as in packed_simt.glsl. Rows of x are counted in words.
+// Work mapping: a group of 64 is a panel, an invocation a row. matmul_gemm: dimension 1 is a tile of TOKENS <= 4 tokens of S. grouped_few: one
+//   token (TOKENS = 1) and slot each (matmul_args.glsl).
+// Limits: K is a multiple of 32 (of 256 with SUPER), at most TANDEM_MAX_K where the driver counts loops; tokens are written out for that reason.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "common.glsl"
+#include "limits.h"
+#include "act_i8.glsl"
+
+layout(local_size_x = 64) in;
+layout(constant_id = 0) const int GROUP = 32;
+layout(constant_id = 1) const int SUPER = 0;
+layout(constant_id = 2) const int MIN_KIND = 0;
+layout(constant_id = 3) const int ZERO_POINT = 0;
+layout(constant_id = 4) const int BITS = 4;
+layout(constant_id = 10) const int TOKENS = 1;
+
+BUFFER(0, uint, w);
+#define X_ARE_WORDS
+#include "matmul_args.glsl"
+
+#define GROUPS uint(32 / GROUP)
+#define TILES (SUPER == 1 ? 8u : 1u)  // behind one header
+#define SCALE_WORDS (SUPER == 1 ? GROUPS * 16u : GROUPS * 32u)
+#define HEADER_WORDS (SUPER == 0 ? 0u : MIN_KIND == 2 ? 64u : 32u)
+#define TILE_WORDS (SCALE_WORDS * (MIN_KIND == 2 ? 2u : 1u) + (BITS == 4 ? 256u : 512u))
+#define ZERO (MIN_KIND == 1 ? ZERO_POINT : 0)
+
+float half_at(uint at, uint index) { return unpackHalf2x16(w[at + index / 2u] >> (16u * (index % 2u))).x; }
+float byte_at(uint at, uint index) { return float((w[at + index / 4u] >> (8u * (index % 4u))) & 255u); }
+int signed_byte(uint word, uint index) { return int(word << (24u - 8u * index)) >> 24; }
+float signed_byte_at(uint at, uint index) { return float(signed_byte(w[at + index / 4u], index % 4u)); }
+
+int weight_code(uint quants, uint column, uint r) {
+  if (BITS == 4) return int((w[quants + column / 2u * 16u + r % 16u] >> (8u * (r / 16u) + 4u * (column % 2u))) & 15u) - ZERO;
+  return signed_byte(w[quants + column * 16u + r / 4u], r % 4u) - ZERO;
+}
+
+#define EACH_TOKEN(DO) DO(0) DO(1) DO(2) DO(3)
+#define START(t) precise float acc##t = 0.0;
+#ifdef GROUPED
+#define LOCATE(t) uint a##t = X_ROW(work_begin + t);
+#define RESULT(t) Y_ROW(work_begin + t) + row
+#define IS_THERE(t) (t < TOKENS)
+#else
+#define LOCATE(t) uint a##t = x_offset + uint(first + t) * uint(x_stride);
+#define RESULT(t) y_offset + uint(first + t) * uint(y_stride) + row
+#define IS_THERE(t) (t < TOKENS && first + t < S)
+#endif
+#define BEGIN_GROUP(t) int sum##t = 0;
+#define ADD_PRODUCTS(t)                                                                                                     \
+  if (IS_THERE(t)) {                                                                                                        \
+    const uint four = x[a##t + word];                                                                                       \
+    sum##t += code0 * signed_byte(four, 0u) + code1 * signed_byte(four, 1u) + code2 * signed_byte(four, 2u) +               \
+              code3 * signed_byte(four, 3u);                                                                                \
+  }
+#define END_GROUP(t)                                                                                                        \
+  if (IS_THERE(t)) {                                                                                                        \
+    const float of_x = uintBitsToFloat(x[a##t + ACT_SCALE]);                                                                \
+    precise const float both = scale * of_x;                                                                                \
+    acc##t = fma(float(sum##t), both, acc##t);                                                                              \
+    if (MIN_KIND == 2) {                                                                                                    \
+      const int codes = GROUP == 32 ? int(x[a##t + ACT_SUMS]) + int(x[a##t + ACT_SUMS + 1u]) : int(x[a##t + ACT_SUMS + g]); \
+      precise const float offset = of_x * float(codes);                                                                     \
+      acc##t = fma(low, offset, acc##t);                                                                                    \
+    }                                                                                                                       \
+  }
+#define NEXT_TILE(t) a##t += ACT_WORDS;
+#define STORE(t) \
+  if (IS_THERE(t)) y[RESULT(t)] = acc##t;
+
+void main() {
+  const uint r = gl_LocalInvocationID.x;
+  const uint first_row = uint(row_begin) + gl_WorkGroupID.x * 64u, row = first_row + r;
+#ifdef GROUPED
+  find_work(TOKENS);
+#else
+  const int first = int(gl_WorkGroupID.y) * TOKENS;
+#endif
+  if (row >= uint(row_end)) return;
+  const uint panel = PANELS + first_row / 64u * (panel_bytes / 4u);
+  EACH_TOKEN(LOCATE)
+  EACH_TOKEN(START)
+  // trips <= TANDEM_MAX_K / 32   tiles
+  for (uint tile = 0u; tile < uint(K) / 32u; ++tile) {
+    const uint header = panel + tile / TILES * (HEADER_WORDS + TILES * TILE_WORDS);
+    const uint at = header + HEADER_WORDS + tile % TILES * TILE_WORDS;
+    const uint quants = at + SCALE_WORDS * (MIN_KIND == 2 ? 2u : 1u);
+    // trips <= 2   groups of 16 or 32 columns
+    for (uint g = 0u; g < GROUPS; ++g) {
+      const uint entry = g * 64u + r;
+      precise float scale, low = 0.0;
+      if (SUPER == 1) {
+        scale = half_at(header, r) * signed_byte_at(at, entry);
+        if (MIN_KIND == 2) low = -(half_at(header, 64u + r) * byte_at(at + SCALE_WORDS, entry));
+      } else {
+        scale = half_at(at, entry);
+        if (MIN_KIND == 2) low = half_at(at + SCALE_WORDS, entry);
+      }
+      EACH_TOKEN(BEGIN_GROUP)
+      // trips <= 8   words of a tile
+      for (uint word = g * 8u / GROUPS; word < (g + 1u) * 8u / GROUPS; ++word) {
+        const uint column = word / 2u * 8u + word % 2u;
+        const int code0 = weight_code(quants, column, r), code1 = weight_code(quants, column + 2u, r);
+        const int code2 = weight_code(quants, column + 4u, r), code3 = weight_code(quants, column + 6u, r);
+        EACH_TOKEN(ADD_PRODUCTS)
+      }
+      EACH_TOKEN(END_GROUP)
+    }
+    EACH_TOKEN(NEXT_TILE)
+  }
+  EACH_TOKEN(STORE)
+}

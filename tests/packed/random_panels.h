@@ -1,0 +1,47 @@
+// Packed weights of random bytes in every layout, for tests of what reads them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "packed/format.h"
+
+namespace tandem::test {
+
+inline constexpr std::byte kFinite[] = {std::byte{0xff},
+                                        std::byte{0xfb}};  // little-endian: the second holds the exponent
+
+// Every layout there is.
+inline std::vector<PackedFormat> all_formats() {
+  std::vector<PackedFormat> formats = {{PackedKind::f32}, {PackedKind::f16}, {PackedKind::bf16}};
+  for (const PackedKind kind : {PackedKind::i4, PackedKind::i8})
+    for (const ScaleKind scale : {ScaleKind::half, ScaleKind::super})
+      for (const MinKind min : {MinKind::none, MinKind::zero_point, MinKind::explicit_})
+        for (const int group : {16, 32})
+          formats.push_back({kind, scale, min, group, min == MinKind::zero_point ? 5 : 0});
+  return formats;
+}
+
+// Random bytes, but for one bit of every second: with it no half and no float is infinite or a NaN, whose bits could
+// not be compared.
+inline std::vector<std::byte> random_panels(const PackedFormat& format, int64_t rows, int64_t columns) {
+  std::mt19937 random(3);
+  std::vector<std::byte> panels(packed_bytes(format, rows, columns));
+  for (size_t i = 0; i < panels.size(); ++i) panels[i] = static_cast<std::byte>(random() >> 24) & kFinite[i % 2];
+  return panels;
+}
+
+struct FreeFloats {
+  void operator()(float* data) const { std::free(data); }
+};
+// 64-byte aligned.
+inline std::unique_ptr<float, FreeFloats> aligned_floats(int64_t count) {
+  return std::unique_ptr<float, FreeFloats>(
+      static_cast<float*>(std::aligned_alloc(64, (static_cast<size_t>(count) * sizeof(float) + 63) / 64 * 64)));
+}
+
+}  // namespace tandem::test
