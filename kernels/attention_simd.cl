@@ -5,7 +5,8 @@
 //   2022, arXiv:2205.14135) and its split-cache decoding; a tile of queries shares every load of K and V.
 // Layout: q f32 at s*q_stride + head*HEAD_DIM + i; y f32 at s*y_stride + head*HEAD_DIM_V + i.
 //   cache_k [kv_heads][page_count][SPLIT/16][HEAD_DIM][16], cache_v [kv_heads][page_count][SPLIT][HEAD_DIM_V], f16 with -DKV_F16=1, else f32.
-//   pages int32 [segments][pages_each]: positions from i * SPLIT on of a segment lie in page pages[segment][i] (segments.cl).
+//   pages int32 [segments][pages_each]: places from i * SPLIT on of a segment lie in page pages[segment][i]; a position's place is itself, but
+//   for -DTREES=1 (segments.cl, paths.cl).
 //   scratch f32 [S*heads][pages_each][2 + HEAD_DIM_V]: maximum, sum and unscaled values of each split.
 // Work (local size 1):
 //   attention_simd        dimension 0 is a tile of TILE queries of KV head (dimension 1), all of one segment: one token's group of heads in decode,
@@ -47,10 +48,12 @@
 #define ELEMENT half
 #define ELEMENT_BYTES 2
 #define LOAD16(p) LOAD_HALF16(__global, p)
+#define LOAD1(p) vload_half(0, p)
 #else
 #define ELEMENT float
 #define ELEMENT_BYTES 4
 #define LOAD16(p) vload16(0, p)
+#define LOAD1(p) (*(p))
 #endif
 
 #include "registers_simd.cl"
@@ -92,6 +95,7 @@ INLINE void store_values(const float16 v, __global float *row, const int c) {
 }
 
 #include "segments.cl"
+#include "paths.cl"
 #include "softmax_merge.cl"
 #include "visible.cl"
 
@@ -106,6 +110,9 @@ typedef struct {
   int latest;
   float top[TILE], sum[TILE];
   float values[TILE][VECTORS * 16];
+#if TREES
+  Path path;
+#endif
 } Tile;
 
 // Caps the scores of one query in `blocks` blocks, but leaves those that it does not see, and gives the largest. It is a pass of its own, so
@@ -121,6 +128,13 @@ INLINE float16 cap_scores(float *scores, const int blocks, const float soft_cap)
   return top;
 }
 
+// The scores of query i at 16 positions, scaled, and -inf where it does not see one, of a split that begins at `first`.
+INLINE float16 seen_scores(const Tile *t, const int i, const float16 products, const int16 position, const int first, const float scale) {
+  int16 unseen = position > (int16)(t->last[i]);
+  if (first < t->latest) unseen |= position < (int16)(t->first[i]);  // not where all see the whole split from its beginning
+  return unseen ? (float16)(-INFINITY) : products * scale;
+}
+
 // Adds the positions [first, first + SPLIT) to the tile, whose keys and values begin at k and v.
 INLINE void attend_split(Tile *t, __global const ELEMENT *k, __global const ELEMENT *v, const int first, const float scale,
                          const float soft_cap) {
@@ -132,7 +146,12 @@ INLINE void attend_split(Tile *t, __global const ELEMENT *k, __global const ELEM
   float16 tops[TILE];
 #pragma unroll
   for (int i = 0; i < TILE; ++i) tops[i] = -INFINITY;
-  for (int b = 0; b < blocks; b += K_BLOCKS) {
+#if TREES  // blocks that hold positions of a tree are read position by position
+  const int straight = HAS_TREE_BEFORE(end) ? max(0, t->path.at[0] - first) / (16 * K_BLOCKS) * K_BLOCKS : blocks;
+#else
+  const int straight = blocks;
+#endif
+  for (int b = 0; b < straight; b += K_BLOCKS) {
     __global const ELEMENT *block = k + (size_t)b * HEAD_DIM * 16;
     float16 scores[TILE][K_BLOCKS];
 #pragma unroll
@@ -158,14 +177,31 @@ INLINE void attend_split(Tile *t, __global const ELEMENT *k, __global const ELEM
       const int16 position = first + (b + j) * 16 + lanes;
 #pragma unroll
       for (int i = 0; i < TILE; ++i) {
-        int16 unseen = position > (int16)(t->last[i]);
-        if (first < t->latest) unseen |= position < (int16)(t->first[i]);  // not where all see the whole split from its beginning
-        const float16 score = unseen ? (float16)(-INFINITY) : scores[i][j] * scale;
+        const float16 score = seen_scores(t, i, scores[i][j], position, first, scale);
         tops[i] = larger16(tops[i], score);
         STORE16(__private, score, p[i] + (b + j) * 16);
       }
     }
   }
+
+#if TREES
+  for (int b = straight; b < blocks; ++b) {
+    __global const ELEMENT *keys[16];
+    for (int lane = 0; lane < 16; ++lane) keys[lane] = KEY_AT(min(first + b * 16 + lane, end - 1));
+    float16 scores[TILE];
+    for (int i = 0; i < TILE; ++i) scores[i] = 0.0f;
+    for (int d = 0; d < HEAD_DIM; ++d) {
+      float key[16];
+      for (int lane = 0; lane < 16; ++lane) key[lane] = LOAD1(keys[lane] + d * 16);
+      for (int i = 0; i < TILE; ++i) scores[i] = fma((float16)(t->q[i][d]), vload16(0, key), scores[i]);
+    }
+    for (int i = 0; i < TILE; ++i) {
+      const float16 score = seen_scores(t, i, scores[i], first + b * 16 + lanes, first, scale);
+      tops[i] = larger16(tops[i], score);
+      STORE16(__private, score, p[i] + b * 16);
+    }
+  }
+#endif
 
   if (soft_cap > 0.0f) {
     for (int i = 0; i < TILE; ++i) tops[i] = cap_scores(p[i], blocks, soft_cap);
@@ -197,7 +233,7 @@ INLINE void attend_split(Tile *t, __global const ELEMENT *k, __global const ELEM
     }
     int n = max(first, t->earliest);  // before a query's first position its weight is 0
     for (; n < shared_end; ++n) {
-      __global const ELEMENT *row = v + (size_t)(n - first) * HEAD_DIM_V;
+      __global const ELEMENT *row = VALUES_AT(n);
       float16 values[V_VECTORS];
 #pragma unroll
       for (int j = 0; j < V_VECTORS; ++j) values[j] = load_values(row, c + j);
@@ -209,7 +245,7 @@ INLINE void attend_split(Tile *t, __global const ELEMENT *k, __global const ELEM
       }
     }
     for (; n < end; ++n) {  // only some queries see these: the others must not even multiply by zero (the cache may hold anything)
-      __global const ELEMENT *row = v + (size_t)(n - first) * HEAD_DIM_V;
+      __global const ELEMENT *row = VALUES_AT(n);
 #pragma unroll
       for (int i = 0; i < TILE; ++i) {
         if (n > t->last[i]) continue;
@@ -265,14 +301,15 @@ INLINE void store_result(const float16 values, const float sum, __global float *
   (AT(const ELEMENT, name) +                                                                                                  \
    ((size_t)kv_head * page_count + AT(const int, pages)[queries.segment * pages_each + (first) / SPLIT]) * SPLIT * (width))
 
-__kernel void attention_simd(BUFFER(q), BUFFER(y), BUFFER(positions), BUFFER(begins), BUFFER(pages), BUFFER(cache_k),
+__kernel void attention_simd(BUFFER(q), BUFFER(y), BUFFER(positions), BUFFER(begins), BUFFER(pages), BUFFER(paths), BUFFER(cache_k),
                              BUFFER(cache_v), const int S, const int group, const int segments, const int first_token,
-                             const int pages_each, const int page_count, const int q_stride, const int y_stride,
+                             const int depth, const int pages_each, const int page_count, const int q_stride, const int y_stride,
                              const float scale, const float soft_cap, const int window) {
   const int kv_head = get_global_id(1);
   const Queries queries = queries_of(get_global_id(0), TILE, AT(const int, begins), segments, first_token, S, group);
   if (queries.segment < 0) return;
   Tile t;
+  FOLLOW_PATH(t);
   load_tile(&t, AT(const float, q), AT(const int, positions), queries, kv_head, group, q_stride, window);
   for (int first = t.earliest / SPLIT * SPLIT; first <= t.furthest; first += SPLIT) {
     attend_split(&t, CACHE_OF(cache_k, HEAD_DIM, first), CACHE_OF(cache_v, HEAD_DIM_V, first), first, scale, soft_cap);
@@ -284,9 +321,9 @@ __kernel void attention_simd(BUFFER(q), BUFFER(y), BUFFER(positions), BUFFER(beg
   }
 }
 
-__kernel void attention_split_simd(BUFFER(q), BUFFER(positions), BUFFER(begins), BUFFER(pages), BUFFER(cache_k), BUFFER(cache_v),
+__kernel void attention_split_simd(BUFFER(q), BUFFER(positions), BUFFER(begins), BUFFER(pages), BUFFER(paths), BUFFER(cache_k), BUFFER(cache_v),
                                    BUFFER(scratch), const int S, const int group, const int segments, const int first_token,
-                                   const int pages_each, const int page_count, const int q_stride, const float scale,
+                                   const int depth, const int pages_each, const int page_count, const int q_stride, const float scale,
                                    const float soft_cap, const int share_begin, const int share_end, const int window) {
   const Queries queries = queries_of(get_global_id(0), TILE, AT(const int, begins), segments, first_token, S, group);
   if (queries.segment < 0) return;
@@ -295,6 +332,7 @@ __kernel void attention_split_simd(BUFFER(q), BUFFER(positions), BUFFER(begins),
   const int kv_head = get_global_id(1), split = get_global_id(2);
   const int heads = get_global_size(1) * group;
   Tile t;
+  FOLLOW_PATH(t);
   load_tile(&t, AT(const float, q), AT(const int, positions), queries, kv_head, group, q_stride, window);
   if (split * SPLIT > t.furthest || (split + 1) * SPLIT <= t.earliest) return;  // the merge does not look at it
   attend_split(&t, CACHE_OF(cache_k, HEAD_DIM, split * SPLIT), CACHE_OF(cache_v, HEAD_DIM_V, split * SPLIT), split * SPLIT, scale,

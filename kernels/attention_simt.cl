@@ -5,7 +5,8 @@
 //   2022, arXiv:2205.14135) and its split-cache decoding; a tile of queries shares every load of K and V.
 // Layout: q f32 at s*q_stride + head*HEAD_DIM + i; y f32 at s*y_stride + head*HEAD_DIM_V + i.
 //   cache_k [kv_heads][page_count][SPLIT/16][HEAD_DIM][16], cache_v [kv_heads][page_count][SPLIT][HEAD_DIM_V], f16 with -DKV_F16=1, else f32.
-//   pages int32 [segments][pages_each]: positions from i * SPLIT on of a segment lie in page pages[segment][i] (segments.cl).
+//   pages int32 [segments][pages_each]: places from i * SPLIT on of a segment lie in page pages[segment][i]; a position's place is itself, but
+//   for -DTREES=1 (segments.cl, paths.cl).
 //   scratch f32 [S*heads][pages_each][2 + HEAD_DIM_V]: maximum, sum and unscaled values of each split.
 // Work (groups of 64): attention_simt, attention_split_simt and attention_merge_simt map groups as attention_simd.cl maps work-items.
 //   In a group a work-item takes positions lane, lane + 64, ... of the split for the scores (neighbours read neighbouring K lanes) and the
@@ -48,6 +49,7 @@
 #define RECORD (2 + HEAD_DIM_V)
 
 #include "segments.cl"
+#include "paths.cl"
 #include "softmax_merge.cl"
 #include "visible.cl"
 
@@ -59,6 +61,9 @@ typedef struct {
   int earliest;     // the smallest of the first ones
   float top[TILE], sum[TILE];
   float values[TILE][VALUES];
+#if TREES
+  Path path;
+#endif
 } Tile;
 
 // Adds the positions [first, first + SPLIT) to the tile, whose keys and values begin at k and v.
@@ -70,7 +75,7 @@ INLINE void attend_split(Tile *t, __local float *lanes, __local const float *q, 
     float scores[TILE];
     for (int i = 0; i < TILE; ++i) scores[i] = 0.0f;
     if (n < end) {
-      __global const ELEMENT *key = k + (size_t)((n - first) / 16) * HEAD_DIM * 16 + n % 16;
+      __global const ELEMENT *key = KEY_AT(n);
       for (int d = 0; d < HEAD_DIM; ++d) {
         const float element = LOAD1(key + d * 16);
         for (int i = 0; i < TILE; ++i) scores[i] = fma(q[i * HEAD_DIM + d], element, scores[i]);
@@ -111,7 +116,7 @@ INLINE void attend_split(Tile *t, __local float *lanes, __local const float *q, 
     float acc[TILE];
     for (int i = 0; i < TILE; ++i) acc[i] = 0.0f;
     for (int n = max(first, t->earliest); n < end; ++n) {  // before a query's first position its weight is 0
-      const float element = LOAD1(v + (size_t)(n - first) * HEAD_DIM_V + d);
+      const float element = LOAD1(VALUES_AT(n) + d);
       for (int i = 0; i < TILE; ++i) {
         // A query must not even multiply by zero what it does not see: the cache may hold anything there.
         if (n <= t->last[i]) acc[i] = fma(p[i * SPLIT + n - first], element, acc[i]);
@@ -155,15 +160,16 @@ INLINE float result(const float value, const float sum) {
   (AT(const ELEMENT, name) +                                                                                                  \
    ((size_t)kv_head * page_count + AT(const int, pages)[queries.segment * pages_each + (first) / SPLIT]) * SPLIT * (width))
 
-__kernel void attention_simt(BUFFER(q), BUFFER(y), BUFFER(positions), BUFFER(begins), BUFFER(pages), BUFFER(cache_k),
+__kernel void attention_simt(BUFFER(q), BUFFER(y), BUFFER(positions), BUFFER(begins), BUFFER(pages), BUFFER(paths), BUFFER(cache_k),
                              BUFFER(cache_v), const int S, const int group, const int segments, const int first_token,
-                             const int pages_each, const int page_count, const int q_stride, const int y_stride,
+                             const int depth, const int pages_each, const int page_count, const int q_stride, const int y_stride,
                              const float scale, const float soft_cap, const int window) {
   __local float lanes[64], q_tile[TILE * HEAD_DIM], p[TILE * SPLIT];
   const int kv_head = get_group_id(1);
   const Queries queries = queries_of(get_group_id(0), TILE, AT(const int, begins), segments, first_token, S, group);
   if (queries.segment < 0) return;  // as the whole group does
   Tile t;
+  FOLLOW_PATH(t);
   load_tile(&t, q_tile, AT(const float, q), AT(const int, positions), queries, kv_head, group, q_stride, window);
   for (int first = t.earliest / SPLIT * SPLIT; first <= t.furthest; first += SPLIT) {
     attend_split(&t, lanes, q_tile, p, CACHE_OF(cache_k, HEAD_DIM, first), CACHE_OF(cache_v, HEAD_DIM_V, first), first, scale,
@@ -176,9 +182,9 @@ __kernel void attention_simt(BUFFER(q), BUFFER(y), BUFFER(positions), BUFFER(beg
   }
 }
 
-__kernel void attention_split_simt(BUFFER(q), BUFFER(positions), BUFFER(begins), BUFFER(pages), BUFFER(cache_k), BUFFER(cache_v),
+__kernel void attention_split_simt(BUFFER(q), BUFFER(positions), BUFFER(begins), BUFFER(pages), BUFFER(paths), BUFFER(cache_k), BUFFER(cache_v),
                                    BUFFER(scratch), const int S, const int group, const int segments, const int first_token,
-                                   const int pages_each, const int page_count, const int q_stride, const float scale,
+                                   const int depth, const int pages_each, const int page_count, const int q_stride, const float scale,
                                    const float soft_cap, const int share_begin, const int share_end, const int window) {
   __local float lanes[64], q_tile[TILE * HEAD_DIM], p[TILE * SPLIT];
   const Queries queries = queries_of(get_group_id(0), TILE, AT(const int, begins), segments, first_token, S, group);
@@ -188,6 +194,7 @@ __kernel void attention_split_simt(BUFFER(q), BUFFER(positions), BUFFER(begins),
   const int kv_head = get_group_id(1), split = get_group_id(2);
   const int heads = get_num_groups(1) * group;
   Tile t;
+  FOLLOW_PATH(t);
   load_tile(&t, q_tile, AT(const float, q), AT(const int, positions), queries, kv_head, group, q_stride, window);
   // A split that the tile does not see runs over nothing (barriers must be met by all) and the merge does not look at it.
   attend_split(&t, lanes, q_tile, p, CACHE_OF(cache_k, HEAD_DIM, split * SPLIT), CACHE_OF(cache_v, HEAD_DIM_V, split * SPLIT),

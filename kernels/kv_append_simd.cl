@@ -1,9 +1,10 @@
-// Writes the keys and values of S tokens to their sequences' positions in the cache of one layer, rounded to the cache's type.
+// Writes the keys and values of S tokens to their sequences' places in the cache of one layer, rounded to the cache's type.
 //
 // Layout: k, v f32 at s*stride + h*width + i. Cache elements are f16 (nearest even) with -DKV_F16=1, else f32:
 //   cache_k [kv_heads][page_count][PAGE/16][head_dim][16]: place p of a page is lane p % 16 of block p / 16, so that 16 scores are one vector
 //   cache_v [kv_heads][page_count][PAGE][head_dim_v]: one position's values are a row, so that a weighted sum runs along it
-//   pages int32 [segments][pages_each]: positions from i * PAGE on of a segment lie in page pages[segment][i] (segments.cl).
+//   pages int32 [segments][pages_each]: places from i * PAGE on of a segment lie in page pages[segment][i]; a position's place is itself, but
+//   for -DTREES=1 (segments.cl).
 // Work: one work-item (local size 1) per token (dimension 0) and KV head (dimension 1).
 // Limits: positions[s] < pages_each * PAGE.
 #ifndef KV_F16
@@ -21,13 +22,13 @@ INLINE void store_elements(const float16 v, __private ushort *out) { vstore_half
 INLINE void store_elements(const float16 v, __private float *out) { vstore16(v, 0, out); }
 #endif
 
-__kernel void kv_append_simd(BUFFER(k), BUFFER(v), BUFFER(positions), BUFFER(begins), BUFFER(pages), BUFFER(cache_k),
+__kernel void kv_append_simd(BUFFER(k), BUFFER(v), BUFFER(positions), BUFFER(begins), BUFFER(pages), BUFFER(paths), BUFFER(cache_k),
                              BUFFER(cache_v), const int k_stride, const int v_stride, const int head_dim, const int head_dim_v,
-                             const int segments, const int first_token, const int pages_each, const int page_count) {
+                             const int segments, const int first_token, const int depth, const int pages_each, const int page_count) {
   const size_t s = get_global_id(0), h = get_global_id(1);
-  const int position = AT(const int, positions)[s], place = position % PAGE;
   const int segment = segment_of(s, AT(const int, begins), segments, first_token);
-  const size_t page = h * page_count + AT(const int, pages)[segment * pages_each + position / PAGE];
+  const int of_text = place_of(AT(const int, positions)[s], AT(const int, paths) + segment * (1 + depth)), place = of_text % PAGE;
+  const size_t page = h * page_count + AT(const int, pages)[segment * pages_each + of_text / PAGE];
   __global const float *k = AT(const float, k) + s * k_stride + h * head_dim;
   __global const float *v = AT(const float, v) + s * v_stride + h * head_dim_v;
   __global ELEMENT *to_k = AT(ELEMENT, cache_k) + (page * (PAGE / 16) + place / 16) * head_dim * 16 + place % 16;

@@ -3,6 +3,11 @@
 //
 // begins int32 [count + 1]: segment i has the batch's tokens begins[i] .. begins[i + 1] - 1, and row i of the table of pages. With one segment all S
 // tokens are its own, and begins is not read. Token 0 of the launch is the batch's first_token.
+// paths int32 [count, 1 + depth], read with -DTREES=1 alone: a row is a position and the places of the positions from there on; below it places
+// are positions.
+#ifndef TREES  // whether the batch has trees of drafts
+#define TREES 0
+#endif
 
 // A tile of queries of one segment. They are numbered token * group + head in the group, from the segment's first token in the launch on.
 typedef struct {
@@ -31,4 +36,13 @@ INLINE int segment_of(const int s, __global const int *begins, const int count, 
   if (count == 1) return segment;
   while (segment + 1 < count && begins[segment + 1] <= first_token + s) ++segment;
   return segment;
+}
+
+// The place of a position of the segment that has this row of paths.
+INLINE int place_of(const int position, __global const int *path) {
+#if TREES
+  return position < path[0] ? position : path[1 + position - path[0]];
+#else
+  return position;
+#endif
 }

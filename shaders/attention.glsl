@@ -13,6 +13,7 @@ layout(constant_id = 3) const int TILE = 4;
 layout(constant_id = 4) const int SPLIT = 256;
 layout(constant_id = 5) const int ROUND_F16 = 0;
 layout(constant_id = 6) const int SHARES = 16;
+layout(constant_id = 7) const int TREES = 0;  // whether the batch has trees of drafts
 #define MAX_TILE 8
 #define MAX_SPLIT 256
 #define RECORD uint(2 + HEAD_DIM_V)
@@ -32,12 +33,13 @@ BUFFER(0, float, q);
 BUFFER(1, int, positions);
 BUFFER(2, int, begins);
 BUFFER(3, int, pages);
-BUFFER(4, uint, cache_k);
-BUFFER(5, uint, cache_v);
-BUFFER(6, float, scratch);
+BUFFER(4, int, paths);
+BUFFER(5, uint, cache_k);
+BUFFER(6, uint, cache_v);
+BUFFER(7, float, scratch);
 layout(push_constant) uniform Args {
-  uint q_offset, positions_offset, begins_offset, pages_offset, cache_k_offset, cache_v_offset, scratch_offset;
-  int S, group, segments, first_token, pages_each, page_count, q_stride;
+  uint q_offset, positions_offset, begins_offset, pages_offset, paths_offset, cache_k_offset, cache_v_offset, scratch_offset;
+  int S, group, segments, first_token, depth, pages_each, page_count, q_stride;
   float scale, soft_cap;
   int share_begin, share_end, window;
 };
@@ -47,11 +49,12 @@ BUFFER(1, float, y);
 BUFFER(2, int, positions);
 BUFFER(3, int, begins);
 BUFFER(4, int, pages);
-BUFFER(5, uint, cache_k);
-BUFFER(6, uint, cache_v);
+BUFFER(5, int, paths);
+BUFFER(6, uint, cache_k);
+BUFFER(7, uint, cache_v);
 layout(push_constant) uniform Args {
-  uint q_offset, y_offset, positions_offset, begins_offset, pages_offset, cache_k_offset, cache_v_offset;
-  int S, group, segments, first_token, pages_each, page_count, q_stride, y_stride;
+  uint q_offset, y_offset, positions_offset, begins_offset, pages_offset, paths_offset, cache_k_offset, cache_v_offset;
+  int S, group, segments, first_token, depth, pages_each, page_count, q_stride, y_stride;
   float scale, soft_cap;
   int window;
 };
@@ -133,17 +136,43 @@ vec2 load_values(const uint row, const int d) {
   return vec2(load_value(row + uint(d)), d + 1 < HEAD_DIM_V ? load_value(row + uint(d + 1)) : 0.0);
 }
 
+// Where the text of a tile lies: rows of paths, of pages and of the KV head's page 0.
+struct Text {
+  uint path, pages, head;
+};
+
+// The KV head's place `place` of the text, as a row of the cache.
+uint cache_row(const Text text, const int place) {
+  return text.head + uint(pages[text.pages + uint(place / SPLIT)] * SPLIT + place % SPLIT);
+}
+// Element 0 of the key of a position.
+uint key_of(const Text text, const int position) {
+  const uint row = cache_row(text, PLACE_OF(position, text.path));
+  return row / 16u * 16u * uint(HEAD_DIM) + row % 16u;
+}
+float load_key(const uint at) {
+  if (KV_F16 == 0) return uintBitsToFloat(cache_k[cache_k_offset + at]);
+  return unpackHalf2x16(cache_k[cache_k_offset + at / 2u] >> 16u * (at % 2u)).x;
+}
+// The first value of position n, of a split that begins at `first` and whose values begin at `rows`.
+uint values_of(const Text text, const uint rows, const int first, const int n) {
+  if (TREES == 0 || n < paths[text.path]) return rows + uint((n - first) * HEAD_DIM_V);
+  return cache_row(text, PLACE_OF(n, text.path)) * uint(HEAD_DIM_V);
+}
+
 // Scores of the positions [first, first + SPLIT), -inf from `end` on and at positions that a query does not see.
-void score_split(const uint keys, const int first, const int end) {
+void score_split(const Text text, const uint keys, const int first, const int end) {
   // trips <= MAX_SPLIT / 2 / LANES
   for (int at = 2 * int(gl_LocalInvocationID.x); at < SPLIT; at += 2 * LANES) {
     const int n = first + at;
     EACH_QUERY(START_PAIR)
     if (n < end) {
-      const uint key = keys + uint(at / 16 * HEAD_DIM * 16 + at % 16);
+      const uint key = TREES != 0 ? key_of(text, n) : keys + uint(at / 16 * HEAD_DIM * 16 + at % 16);
+      const uint next_key = TREES != 0 ? key_of(text, min(n + 1, end - 1)) : 0u;
       // trips <= TANDEM_MAX_HEAD_DIM
       for (int d = 0; d < HEAD_DIM; ++d) {
-        const vec2 pair = LOAD_EVEN(cache_k, key + uint(d) * 16u);
+        const uint on = uint(d) * 16u;
+        const vec2 pair = TREES != 0 ? vec2(load_key(key + on), load_key(next_key + on)) : LOAD_EVEN(cache_k, key + on);
 #define ADD_KEYS(i)                                   \
   WITH(i) {                                           \
     const float element = q_tile[i * HEAD_DIM + d];   \
@@ -198,13 +227,13 @@ void weigh_split(const int i) {
 // The weighted sums of values over [first, end); from `shared_end` on only some queries see a position. The others must not even multiply by
 // zero what they do not see: the cache may hold anything there.
 // Before a query's first position its weight is 0; `begin` is where the first of them starts to see.
-void add_values(const uint rows, const int first, const int begin, const int shared_end, const int end) {
+void add_values(const Text text, const uint rows, const int first, const int begin, const int shared_end, const int end) {
   // trips <= (TANDEM_MAX_HEAD_DIM / 2 + LANES - 1) / LANES
   for (int d = 2 * int(gl_LocalInvocationID.x); d < HEAD_DIM_V; d += 2 * LANES) {
     EACH_QUERY(START_PAIR)
     // trips <= MAX_SPLIT
     for (int n = begin; n < shared_end; ++n) {
-      const vec2 pair = load_values(rows + uint((n - first) * HEAD_DIM_V), d);
+      const vec2 pair = load_values(values_of(text, rows, first, n), d);
 #define ADD_SEEN(i)                                           \
   WITH(i) {                                                   \
     const float weight = weights[i * SPLIT + n - first];      \
@@ -215,7 +244,7 @@ void add_values(const uint rows, const int first, const int begin, const int sha
     }
     // trips <= MAX_SPLIT
     for (int n = max(begin, shared_end); n < end; ++n) {
-      const vec2 pair = load_values(rows + uint((n - first) * HEAD_DIM_V), d);
+      const vec2 pair = load_values(values_of(text, rows, first, n), d);
 #define ADD_IF_SEEN(i) WITH(i) if (n <= lasts[i]) ADD_SEEN(i)
       EACH_QUERY(ADD_IF_SEEN)
     }
@@ -229,16 +258,17 @@ void add_values(const uint rows, const int first, const int begin, const int sha
   }
 }
 
-// Adds the positions [first, first + SPLIT) to the tile: keys and rows are the elements of the caches where theirs begin. `earliest`: the smallest of its first positions; `nearest` and `furthest`: the smallest
+// Adds the positions [first, first + SPLIT) to the tile. `earliest`: the smallest of its first positions; `nearest` and `furthest`: the smallest
 // and the largest of its last ones.
-void attend_split(const uint keys, const uint rows, const int first, const int earliest, const int nearest, const int furthest) {
+void attend_split(const Text text, const int first, const int earliest, const int nearest, const int furthest) {
   const int end = min(first + SPLIT, furthest + 1);
-  score_split(keys, first, end);
+  const uint row = cache_row(text, first);
+  score_split(text, row * uint(HEAD_DIM), first, end);
   barrier();
   // trips <= MAX_TILE
   for (int i = 0; i < TILE; ++i) weigh_split(i);
   barrier();
-  add_values(rows, first, max(first, earliest), min(end, nearest + 1), end);
+  add_values(text, row * uint(HEAD_DIM_V), first, max(first, earliest), min(end, nearest + 1), end);
   barrier();  // the next split writes weights
 }
 
@@ -246,16 +276,13 @@ void attend_split(const uint keys, const uint rows, const int first, const int e
 int query_of(const Queries queries, const int i) { return min(queries.first + i, queries.queries - 1); }
 bool is_stored(const Queries queries, const int i) { return queries.first + i < queries.queries; }
 
-// The KV head's first position of the split that begins at position `first` of the segment.
-uint cache_row(const Queries queries, const int kv_head, const int first) {
-  const int page = pages[pages_offset + uint(queries.segment * pages_each + first / SPLIT)];
-  return uint(kv_head * page_count + page) * uint(SPLIT);
-}
 
 void main() {
   const int lane = int(gl_LocalInvocationID.x), kv_head = int(gl_WorkGroupID.y);
   const Queries queries = queries_of(int(gl_WorkGroupID.x), TILE);
   if (queries.segment < 0) return;
+  const Text text = Text(paths_offset + uint(queries.segment * (1 + depth)), pages_offset + uint(queries.segment * pages_each),
+                         uint(kv_head * page_count) * uint(SPLIT));
 #ifdef SPLIT_KERNEL
   const int last_token = queries.token + (queries.queries - 1) / group;
   const int part = int(gl_WorkGroupID.z), seen = positions[positions_offset + uint(last_token)] / SPLIT + 1;
@@ -285,8 +312,7 @@ void main() {
 #ifdef SPLIT_KERNEL
   const int heads = int(gl_NumWorkGroups.y) * group;
   if (part * SPLIT > furthest || (part + 1) * SPLIT <= earliest) return;  // the merge does not look at it
-  const uint row = cache_row(queries, kv_head, part * SPLIT);
-  attend_split(row * uint(HEAD_DIM), row * uint(HEAD_DIM_V), part * SPLIT, earliest, nearest, furthest);
+  attend_split(text, part * SPLIT, earliest, nearest, furthest);
   // trips <= MAX_TILE
   for (int i = 0; i < TILE; ++i) {
     if (!is_stored(queries, i)) break;
@@ -302,10 +328,7 @@ void main() {
   }
 #else
   // trips <= TANDEM_MAX_SPLITS_IN_TURN
-  for (int first = earliest / SPLIT * SPLIT; first <= furthest; first += SPLIT) {
-    const uint row = cache_row(queries, kv_head, first);
-    attend_split(row * uint(HEAD_DIM), row * uint(HEAD_DIM_V), first, earliest, nearest, furthest);
-  }
+  for (int first = earliest / SPLIT * SPLIT; first <= furthest; first += SPLIT) attend_split(text, first, earliest, nearest, furthest);
   // trips <= MAX_TILE
   for (int i = 0; i < TILE; ++i) {
     if (!is_stored(queries, i)) break;

@@ -6,7 +6,8 @@
 //   2022, arXiv:2205.14135) and its split-cache decoding; a tile of queries shares every load of K and V.
 // Layout: q f32 at s*q_stride + head*HEAD_DIM + i; y f32 at s*y_stride + head*HEAD_DIM_V + i.
 //   cache_k [kv_heads][page_count][SPLIT/16][HEAD_DIM][16], cache_v [kv_heads][page_count][SPLIT][HEAD_DIM_V], f16 with KV_F16 = 1, else f32.
-//   pages int32 [segments][pages_each]: positions from i * SPLIT on of a segment lie in page pages[segment][i] (attention.glsl).
+//   pages int32 [segments][pages_each]: places from i * SPLIT on of a segment lie in page pages[segment][i] (attention.glsl); a position's place
+//   is itself, but for TREES = 1 (place.glsl).
 //   scratch f32 [S*heads][pages_each][2 + HEAD_DIM_V]: maximum, sum and unscaled values of each split.
 // Work (groups of 64):
 //   attention_simt        dimension 0 is a tile of TILE queries of KV head (dimension 1), all of one segment: one token's group of heads in decode,
@@ -30,4 +31,5 @@
 #include "trees.glsl"
 #include "softmax_merge.glsl"
 #include "visible.glsl"
+#include "place.glsl"
 #include "attention.glsl"

@@ -5,17 +5,19 @@
 // and set the writer's half and leave the other half alone: no order of the writers changes the result.
 layout(local_size_x = LANES) in;
 layout(constant_id = 0) const int KV_F16 = 1;
+layout(constant_id = 1) const int TREES = 0;  // whether the batch has trees of drafts
 
 BUFFER(0, uint, k);
 BUFFER(1, uint, v);
 BUFFER(2, int, positions);
 BUFFER(3, int, begins);
 BUFFER(4, int, pages);
-BUFFER(5, uint, cache_k);
-BUFFER(6, uint, cache_v);
+BUFFER(5, int, paths);
+BUFFER(6, uint, cache_k);
+BUFFER(7, uint, cache_v);
 layout(push_constant) uniform Args {
-  uint k_offset, v_offset, positions_offset, begins_offset, pages_offset, cache_k_offset, cache_v_offset;
-  int k_stride, v_stride, head_dim, head_dim_v, segments, first_token, pages_each, page_count;
+  uint k_offset, v_offset, positions_offset, begins_offset, pages_offset, paths_offset, cache_k_offset, cache_v_offset;
+  int k_stride, v_stride, head_dim, head_dim_v, segments, first_token, depth, pages_each, page_count;
 };
 
 // begins int32 [segments + 1]: segment i has the batch's tokens begins[i] .. begins[i + 1] - 1, and row i of the table of pages
@@ -34,9 +36,10 @@ int segment_of(const int s) {
 uint half_of(const uint word) { return half_bits(uintBitsToFloat(word)); }
 
 void append(const uint s, const uint h, const uint i) {
-  const uint position = uint(positions[positions_offset + s]), dim = uint(head_dim), dim_v = uint(head_dim_v);
-  const uint page = h * uint(page_count) + uint(pages[pages_offset + uint(segment_of(int(s)) * pages_each) + position / PAGE]);
-  const uint place = position % PAGE;
+  const uint segment = uint(segment_of(int(s))), dim = uint(head_dim), dim_v = uint(head_dim_v);
+  const uint of_text = uint(PLACE_OF(positions[positions_offset + s], paths_offset + segment * uint(1 + depth)));
+  const uint page = h * uint(page_count) + uint(pages[pages_offset + segment * uint(pages_each) + of_text / PAGE]);
+  const uint place = of_text % PAGE;
   if (i < dim) {
     const uint value = k[k_offset + s * uint(k_stride) + h * dim + i];
     const uint at = ((page * (PAGE / 16u) + place / 16u) * dim + i) * 16u + place % 16u;

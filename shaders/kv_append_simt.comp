@@ -1,16 +1,18 @@
-// Writes the keys and values of S tokens to their sequences' positions in the cache of one layer, rounded to the cache's type.
+// Writes the keys and values of S tokens to their sequences' places in the cache of one layer, rounded to the cache's type.
 //
 // Layout: k, v f32 at s*stride + h*width + i. Cache elements are f16 (nearest even) with KV_F16 = 1, else f32:
 //   cache_k [kv_heads][page_count][PAGE/16][head_dim][16]: place p of a page is lane p % 16 of block p / 16
 //   cache_v [kv_heads][page_count][PAGE][head_dim_v]
-//   pages int32 [segments][pages_each]: positions from i * PAGE on of a segment lie in page pages[segment][i] (kv_append.glsl).
+//   pages int32 [segments][pages_each]: places from i * PAGE on of a segment lie in page pages[segment][i] (kv_append.glsl); a position's
+//   place is itself, but for TREES = 1 (place.glsl).
 // Work: one invocation per element: dimension 0 is i (rounded up to groups of 64), 1 the token, 2 the KV head.
-// Limits: positions[s] < pages_each * PAGE, no position twice; where the driver counts loops, segments up to TANDEM_MAX_SEGMENTS.
+// Limits: positions[s] < pages_each * PAGE, no place twice; where the driver counts loops, segments up to TANDEM_MAX_SEGMENTS.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define LANES 64
 #include "common.glsl"
 #include "limits.h"
+#include "place.glsl"
 #include "kv_append.glsl"
 
 void main() { append(gl_WorkGroupID.y, gl_WorkGroupID.z, gl_GlobalInvocationID.x); }

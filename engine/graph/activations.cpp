@@ -29,6 +29,8 @@ Activations::Activations(const ModelConfig& c, const ActivationSizes& s, sync::P
   segments.count = s.segments;
   segments.begins = floats(s.segments + 1, 1, "begins of segments");
   segments.pages = floats(s.segments, pages_of(s.positions), "pages of segments");
+  segments.depth = s.tree_depth;
+  if (s.tree_depth > 0) segments.paths = floats(s.segments, 1 + s.tree_depth, "paths of trees");
   if (pool_) write_positions(*this, 0, 1);
   hidden = floats(rows, c.hidden, "hidden");
   normed = floats(rows, c.hidden, "normed");
@@ -87,9 +89,10 @@ Activations::~Activations() {
   for (sync::Slot* slot : slots_) pool_->release(*slot);
 }
 
-Segments Activations::segments_of(int64_t count) const {
+Segments Activations::segments_of(int64_t count, bool trees) const {
   Segments some = segments;
   some.count = count;
+  if (!trees) some.depth = 0, some.paths = {};
   return some;
 }
 
@@ -99,6 +102,7 @@ size_t Activations::bytes() const {
                                 positions,
                                 segments.begins,
                                 segments.pages,
+                                segments.paths,
                                 hidden,
                                 normed,
                                 qkv,
@@ -132,6 +136,18 @@ void write_positions(const Activations& activations, int64_t first, int64_t coun
   std::iota(pages, pages + pages_of(activations.sizes.positions), 0);
 }
 
+namespace {
+
+void write_path(const Segments& segments, int64_t segment, const TokenRun& run) {
+  TANDEM_CHECK(std::ssize(run.path) <= segments.depth && (run.path.empty() || run.tokens == 1), "a path of a tree");
+  if (segments.depth == 0) return;
+  auto* path = segments.paths.as<int32_t>() + segment * (1 + segments.depth);
+  path[0] = run.path.empty() ? kNoTree : static_cast<int32_t>(run.first_position + 1 - std::ssize(run.path));
+  std::ranges::copy(run.path, path + 1);
+}
+
+}  // namespace
+
 void write_runs(const Activations& activations, std::span<const TokenRun> runs, int64_t segments) {
   TANDEM_CHECK(std::ssize(runs) <= segments && segments <= activations.sizes.segments, "segments of a pass");
   auto* position = activations.positions.as<int32_t>();
@@ -143,8 +159,9 @@ void write_runs(const Activations& activations, std::span<const TokenRun> runs, 
     if (i >= std::ssize(runs)) continue;
     const TokenRun& run = runs[static_cast<size_t>(i)];
     TANDEM_CHECK(token + run.tokens <= activations.sizes.tokens, "tokens of a pass");
-    TANDEM_CHECK(pages_of(run.first_position + run.tokens) <= std::min(std::ssize(run.pages), pages_each),
-                 "pages of a sequence");
+    const int64_t places = run.path.empty() ? run.first_position + run.tokens : run.path.back() + 1;
+    TANDEM_CHECK(pages_of(places) <= std::min(std::ssize(run.pages), pages_each), "pages of a sequence");
+    write_path(activations.segments, i, run);
     for (int64_t s = 0; s < run.tokens; ++s) *position++ = static_cast<int32_t>(run.first_position + s);
     std::ranges::copy(run.pages.first(static_cast<size_t>(std::min(std::ssize(run.pages), pages_each))),
                       activations.segments.pages.as<int32_t>() + i * pages_each);

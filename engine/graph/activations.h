@@ -23,6 +23,7 @@ struct ActivationSizes {
   // Tokens that a buffer holds, more where a graph pads; 0: tokens, outputs.
   int64_t rows = 0, output_rows = 0;
   int64_t segments = 1;     // most sequences' runs of tokens in one pass
+  int64_t tree_depth = 0;   // positions that a tree of drafts may go on for; 0: there are none
   int64_t pages = 0;        // of the KV cache, kCachePage positions each; 0: those of `positions`
   int64_t expert_rows = 0;  // of experts on an NPU: rows of their static graphs; 0: there are none
 };
@@ -78,8 +79,8 @@ class Activations {
   // One per layer, empty where it has no experts: kept until the next pass, so that it can be looked at.
   std::vector<LayerRouting> routing;
 
-  // Of a batch that has so many.
-  Segments segments_of(int64_t count) const;
+  // Of a batch that has so many, with trees of drafts or without.
+  Segments segments_of(int64_t count, bool trees) const;
 
   size_t bytes() const;  // of all buffers but the caches and the rotation's table (H10)
 
@@ -95,10 +96,13 @@ void write_positions(const Activations& activations, int64_t first, int64_t coun
 // A run of tokens of one sequence.
 struct TokenRun {
   int64_t tokens = 0, first_position = 0;
-  std::span<const int32_t> pages;  // as many as its positions need
+  std::span<const int32_t> pages;  // as many as its places need
+  // Of one token of a tree: where the tokens of the tree lie that it goes on from, and where it lies itself, which are
+  // the last positions up to its own. Otherwise none: places are positions.
+  std::vector<int32_t> path{};
 };
-// Positions of a pass, and where its runs begin and have their pages, for a batch of `segments`, which may be more than
-// there are runs.
+// Positions of a pass, and where its runs begin, have their pages and their paths, for a batch of `segments`, which may
+// be more than there are runs.
 void write_runs(const Activations& activations, std::span<const TokenRun> runs, int64_t segments);
 
 }  // namespace tandem

@@ -63,7 +63,7 @@ class Builder {
                        rope.halves ? RopeLayout::halves : RopeLayout::interleaved, q, stride, b_.positions,
                        is_other ? b_.window_rope_table : b_.rope_table, b_.sizes.positions});
     }
-    add("kv_append", KvAppend{S, k, v, stride, stride, b_.positions, cache, b_.segments_of(batch_.segments)});
+    add("kv_append", KvAppend{S, k, v, stride, stride, b_.positions, cache, segments()});
   }
 
   // Of latent attention: a row is all heads' queries, then the latent, then the key that positions turn. The last two
@@ -78,8 +78,10 @@ class Builder {
     add("rope_k", Rope{S_, 1, latent.rope, latent.rope, layout, column(b_.qkv, at + latent.rank), stride, b_.positions,
                        b_.rope_table, b_.sizes.positions});
     const Operand kept = column(b_.qkv, at);
-    add("kv_append", KvAppend{S_, kept, kept, stride, stride, b_.positions, cache, b_.segments_of(batch_.segments)});
+    add("kv_append", KvAppend{S_, kept, kept, stride, stride, b_.positions, cache, segments()});
   }
+
+  Segments segments() const { return b_.segments_of(batch_.segments, batch_.trees); }
 
   // What is left of the last layer, once the cache has every token, goes into the logits alone. The residual stream,
   // q and positions keep their places; everything that follows is written from row 0 on.
@@ -98,7 +100,7 @@ class Builder {
     op.y_stride = c_.heads * c_.head_dim_v;
     op.positions = advanced(b_.positions, first_ * static_cast<int64_t>(sizeof(int32_t)));
     op.cache = cache;
-    op.segments = b_.segments_of(batch_.segments);
+    op.segments = segments();
     if (batch_.segments > 1) op.segments.first_token = first_;
     op.score = {c_.attention_scale(), c_.attention_cap};
     op.window = window_;
@@ -308,6 +310,7 @@ std::vector<Operator> build_decoder(const Model& model, const Activations& buffe
                                     const GraphOptions& options) {
   TANDEM_CHECK(batch.S > 0 && batch.S <= buffers.sizes.tokens, "tokens of a pass");
   TANDEM_CHECK(batch.segments > 0 && batch.segments <= buffers.sizes.segments, "segments of a pass");
+  TANDEM_CHECK(!batch.trees || buffers.sizes.tree_depth > 0, "trees of a pass");
   TANDEM_CHECK(
       batch.outputs >= 0 && batch.outputs <= batch.S && batch.outputs <= std::max<int64_t>(buffers.sizes.outputs, 1),
       "outputs of a pass");

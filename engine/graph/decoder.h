@@ -20,6 +20,7 @@ struct Batch {
   int64_t S = 1;         // tokens of this pass
   int64_t outputs = 1;   // the last `outputs` of them get logits; 0: only the cache is filled
   int64_t segments = 1;  // most runs of tokens of one sequence; their begins and pages are in Activations
+  bool trees = false;    // some of them may be tokens of trees of drafts, whose paths are there too
   bool operator==(const Batch&) const = default;
 };
 

@@ -19,6 +19,7 @@
 #include "engine/plan/schedule.h"
 #include "engine/run/contention.h"
 #include "engine/run/contract.h"
+#include "engine/run/draft_tree.h"
 #include "engine/run/kernel_set.h"
 #include "engine/run/probe.h"
 #include "engine/run/saved_state.h"
@@ -45,12 +46,13 @@ std::vector<int32_t> first_pages(int64_t positions) {
 // A sequence has one run of tokens in a batch, or two: the token that wants logits stands apart from those before it.
 // Plans are made for a few numbers of runs.
 int64_t segment_class(int64_t runs) { return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(runs))); }
-int64_t most_segments(int64_t sequences) {
+// Each token of a tree is a run.
+int64_t most_segments(int64_t sequences, bool trees) {
   static_assert(2 * kMostSequences <= TANDEM_MAX_SEGMENTS);
   if (sequences < 0 || sequences > kMostSequences)
     throw Error("so many sequences do not fit one pass", std::to_string(sequences),
                 "There may be 0 to " + std::to_string(kMostSequences));
-  return segment_class(std::max<int64_t>(1, 2 * sequences));
+  return trees ? TANDEM_MAX_SEGMENTS : segment_class(std::max<int64_t>(1, 2 * sequences));
 }
 
 std::optional<RoutingCounts> calibrated_counts(const std::string& path, const GgufFile& file,
@@ -124,7 +126,9 @@ Engine::Engine(std::shared_ptr<LoadedModel> model, const TextOptions& options)
   sizes.tokens = std::min(sizes.context, options_.chunk > 0 ? options_.chunk : kDefaultChunk);
   sizes.rows = graph_size_for(sizes.tokens, {options_.graph_tokens});
   sizes.outputs = std::min(std::max(options_.outputs, options_.sequences), sizes.tokens);
-  sizes.segments = most_segments(options_.sequences);
+  const bool trees = options_.sequences > 0 && machine_->zero_copy();  // what is accepted of one is copied
+  sizes.segments = most_segments(options_.sequences, trees);
+  sizes.tree_depth = trees ? kMostTreeDepth : 0;
   sizes.pages = (1 + options_.sequences) * pages_of(sizes.positions);
   sizes.output_rows = graph_size_for(sizes.outputs, {options_.graph_tokens});
   sizes.kv_type = options_.kv_type;
@@ -326,26 +330,40 @@ struct PassTokens {
   std::vector<int32_t> ids;
   int64_t outputs = 0, position = 0;  // of the run that begins last in its text
 
-  void add(const Sequence& sequence, int64_t begin, std::span<const int32_t> some) {
-    if (some.empty()) return;
-    const int64_t first = sequence.position() + begin;
+  // Those from `begin` to `end` of an extension.
+  void add(const Engine::Extension& each, int64_t begin, int64_t end) {
+    const auto some = each.ids.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
+    ids.insert(ids.end(), some.begin(), some.end());
+    if (each.parents.empty())
+      add_text(*each.sequence, each.sequence->position() + begin, std::ssize(some));
+    else
+      for (int64_t token = begin; token < end; ++token) add_draft(each, static_cast<int32_t>(token));
+  }
+  void add_text(const Sequence& sequence, int64_t first, int64_t tokens) {
+    if (tokens == 0) return;
     const bool goes_on = !runs.empty() && runs.back().pages.data() == sequence.pages().data() &&
                          runs.back().first_position + runs.back().tokens == first;
     if (goes_on)
-      runs.back().tokens += std::ssize(some);
+      runs.back().tokens += tokens;
     else
-      runs.push_back({std::ssize(some), first, sequence.pages()});
-    ids.insert(ids.end(), some.begin(), some.end());
+      runs.push_back({tokens, first, sequence.pages()});
     position = std::max(position, first);
+  }
+  void add_draft(const Engine::Extension& each, int32_t token) {
+    const auto behind = static_cast<int32_t>(each.sequence->position());
+    TokenRun run{1, behind - 1, each.sequence->pages(), path_to(each.parents, token)};
+    run.first_position += std::ssize(run.path);
+    for (int32_t& at : run.path) at += behind;
+    position = std::max(position, run.first_position);
+    runs.push_back(std::move(run));
   }
 };
 
 PassTokens tokens_of_pass(std::span<const Engine::Extension> extensions) {
   PassTokens pass;
-  for (const Engine::Extension& each : extensions)
-    pass.add(*each.sequence, 0, each.ids.first(each.ids.size() - static_cast<size_t>(each.outputs)));
+  for (const Engine::Extension& each : extensions) pass.add(each, 0, std::ssize(each.ids) - each.outputs);
   for (const Engine::Extension& each : extensions) {
-    pass.add(*each.sequence, std::ssize(each.ids) - each.outputs, each.ids.last(static_cast<size_t>(each.outputs)));
+    pass.add(each, std::ssize(each.ids) - each.outputs, std::ssize(each.ids));
     pass.outputs += each.outputs;
   }
   return pass;
@@ -360,12 +378,38 @@ std::span<const float> Engine::extend(std::span<const Extension> extensions) {
     if (const auto copy = each.sequence->make_room(std::ssize(each.ids))) copy_page(*copy);
   }
   const PassTokens pass = tokens_of_pass(extensions);
-  const Batch batch{std::ssize(pass.ids), pass.outputs, segment_class(std::ssize(pass.runs))};
+  const bool trees = std::ranges::any_of(extensions, [](const Extension& each) { return !each.parents.empty(); });
+  const Batch batch{std::ssize(pass.ids), pass.outputs, segment_class(std::ssize(pass.runs)), trees};
   CachedPlan& cached = prepared_for(batch, pass.position);  // first: planning writes positions
   write_runs(*activations_, pass.runs, batch.segments);
   run_batch(cached, pass.ids, pass.position);
-  for (const Extension& each : extensions) each.sequence->append(each.ids);
+  for (const Extension& each : extensions) {
+    if (each.parents.empty())
+      each.sequence->append(each.ids);
+    else
+      each.sequence->draft({{each.ids.begin(), each.ids.end()}, {each.parents.begin(), each.parents.end()}});
+  }
   return {activations_->logits.as<float>(), static_cast<size_t>(pass.outputs * config().vocabulary)};
+}
+
+void Engine::accept(Sequence& sequence, std::span<const int32_t> path) {
+  const DraftTree& tree = sequence.drafts();
+  if (tree.ids.empty()) throw Error("a sequence has no tree of drafts", "accept");
+  check_path(tree.parents, path);
+  const auto cell = [&sequence](int64_t place) {
+    return sequence.pages()[static_cast<size_t>(place / kCachePage)] * kCachePage + place % kCachePage;
+  };
+  std::vector<int32_t> ids;
+  int64_t position = sequence.position();
+  for (const int32_t token : path) {  // none lies before its position, so none is written over before it is copied
+    const int64_t place = sequence.position() + token;
+    if (place != position)
+      for (const KvCache& cache : activations_->caches) copy_cell(cache, cell(place), cell(position));
+    ids.push_back(tree.ids[static_cast<size_t>(token)]);
+    ++position;
+  }
+  sequence.append(ids);
+  sequence.rewind(position);  // to the pages that are needed
 }
 
 // N1 without a calibration: what was counted decides which experts later passes have on the NPU.
@@ -417,14 +461,24 @@ void Engine::check_fits(std::span<const Extension> extensions) const {
       !extensions.empty() && std::ssize(extensions) <= options_.sequences,
       std::to_string(extensions.size()) + " sequences of " + std::to_string(options_.sequences) + " in a pass");
   std::set<const Sequence*> named;
-  int64_t total = 0, outputs = 0;
+  int64_t total = 0, outputs = 0, runs = 0;
   for (const Extension& each : extensions) {
     if (!named.insert(each.sequence).second) throw Error("a sequence is named twice in one pass", "extend");
     check_fits(each.ids, each.sequence->position());
-    TANDEM_CHECK(each.outputs >= 0 && each.outputs <= std::ssize(each.ids), "tokens that get logits");
-    total += std::ssize(each.ids);
+    const int64_t tokens = std::ssize(each.ids);
+    TANDEM_CHECK(each.outputs >= 0 && each.outputs <= tokens, "tokens that get logits");
+    if (!each.parents.empty()) check_parents(each.parents, tokens);
+    if (!each.parents.empty() && !machine_->zero_copy())
+      throw Error("what is accepted of a tree of drafts could not be copied", machine_->device_names(),
+                  "The cache is in a device's own memory; use devices that share the host's, or extend by texts");
+    total += tokens;
     outputs += each.outputs;
+    runs += !each.parents.empty() ? tokens : each.outputs > 0 && each.outputs < tokens ? 2 : 1;
   }
+  if (runs > activations_->sizes.segments)
+    throw Error("more runs of tokens than one pass takes",
+                std::to_string(runs) + " of " + std::to_string(activations_->sizes.segments),
+                "Each token of a tree of drafts is one; extend by pieces");
   if (outputs > activations_->sizes.outputs)
     throw Error("more logits than the engine was opened for",
                 std::to_string(outputs) + " of " + std::to_string(activations_->sizes.outputs), "Extend by pieces");

@@ -98,12 +98,23 @@ class Engine : DeviceUser {
     Sequence* sequence = nullptr;
     std::span<const int32_t> ids;
     int64_t outputs = 1;  // the last so many of them get logits
+    // Makes a tree of drafts of the tokens, which then are not appended: of each its parent, by its index in ids, -1
+    // for the sequence's last token; parents come before their children. kMostDrafts tokens, kMostTreeDepth in a path.
+    std::span<const int32_t> parents{};
   };
   // Appends to each of these sequences in one pass, together chunk() tokens at most; logits [outputs, vocabulary], in
   // the order of the extensions and their tokens. Error before anything runs: a sequence named twice, a context that is
-  // full, more outputs than the engine was opened for (those of EngineOptions, or one for each sequence). After an
-  // error of a device all of them are as they were.
+  // full, more outputs than the engine was opened for (those of EngineOptions, or one for each sequence), parents that
+  // make no tree, more runs of tokens than a pass has segments (a token of a tree is one, and each sequence one or
+  // two), a tree on devices with memory of their own. After an error of a device all of them are as they were.
+  //   A tree's tokens take places behind the text, one each, so all of them must fit the context. Each has the bits
+  //   that
+  // it has behind its ancestors in a text. The sequence stays where it is.
   std::span<const float> extend(std::span<const Extension> extensions);
+  // Appends the tokens of a path of the sequence's tree, indices from one that follows the text on; the rest of the
+  // tree is forgotten. Their keys and values are there already. An empty path appends nothing. Error: there is no tree,
+  // or it has no such path.
+  void accept(Sequence& sequence, std::span<const int32_t> path);
 
   // Error where these tokens are none of the vocabulary's, or do not fit the context behind `position` others.
   void check_fits(std::span<const int32_t> ids, int64_t position) const;

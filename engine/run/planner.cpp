@@ -68,6 +68,7 @@ PassKind Planner::kind_of(std::string_view strategy, const Batch& batch, int64_t
   std::string name(strategy);
   if (options_.submit != Submit::ahead) name += std::string(" ") + to_string(options_.submit);
   if (batch.segments > 1) name += " sequences";
+  if (batch.trees) name += " trees";
   return {std::move(name), batch.S, position};
 }
 

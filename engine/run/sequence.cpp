@@ -14,6 +14,7 @@ Sequence& Sequence::operator=(Sequence&& other) noexcept {
   pool_ = std::move(other.pool_);
   ids_ = std::exchange(other.ids_, {});
   pages_ = std::exchange(other.pages_, {});
+  drafts_ = std::exchange(other.drafts_, {});
   return *this;
 }
 
@@ -28,6 +29,7 @@ Sequence Sequence::fork(int64_t position) const {
 
 void Sequence::rewind(int64_t position) {
   TANDEM_CHECK(position >= 0 && position <= this->position(), "a sequence can only be shortened");
+  drafts_ = {};
   ids_.resize(static_cast<size_t>(position));
   while (std::ssize(pages_) > pages_of(position)) {
     pool_->release(pages_.back());
@@ -37,6 +39,7 @@ void Sequence::rewind(int64_t position) {
 
 std::optional<Sequence::PageCopy> Sequence::make_room(int64_t count) {
   TANDEM_CHECK(count > 0, "room for no tokens");
+  drafts_ = {};  // what comes lies where they do
   std::optional<PageCopy> copy;
   const auto at = static_cast<size_t>(position() / kCachePage);  // the page of the first of them
   if (at < pages_.size() && pool_->users(pages_[at]) > 1) {
@@ -51,6 +54,12 @@ std::optional<Sequence::PageCopy> Sequence::make_room(int64_t count) {
 void Sequence::append(std::span<const int32_t> ids) {
   TANDEM_CHECK(pages_of(position() + std::ssize(ids)) <= std::ssize(pages_), "there is room for what is appended");
   ids_.insert(ids_.end(), ids.begin(), ids.end());
+  drafts_ = {};
+}
+
+void Sequence::draft(DraftTree tree) {
+  TANDEM_CHECK(pages_of(position() + std::ssize(tree.ids)) <= std::ssize(pages_), "there is room for a tree");
+  drafts_ = std::move(tree);
 }
 
 }  // namespace tandem

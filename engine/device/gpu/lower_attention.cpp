@@ -13,7 +13,8 @@ std::string describe(const Attention& op) {
   return "attention S=" + std::to_string(op.S) + " heads " + std::to_string(op.heads) + "/" +
          std::to_string(op.cache.kv_heads) + " of " + std::to_string(op.cache.head_dim) + "/" +
          std::to_string(op.cache.head_dim_v) + ", capacity " + std::to_string(op.cache.capacity) +
-         (op.segments.count > 1 ? ", segments " + std::to_string(op.segments.count) : "");
+         (op.segments.count > 1 ? ", segments " + std::to_string(op.segments.count) : "") +
+         (op.segments.depth > 0 ? ", trees" : "");
 }
 
 // Queries of a KV head that share the loads of K and V; in decode one token's group of heads. Those of simt kernels and
@@ -81,21 +82,23 @@ std::vector<KernelLaunch> lower_attention(const Attention& op, const LoweringCon
                             {"TILE", tile},
                             {"SPLIT", kAttentionSplit},
                             {"SHARES", kAttentionShares},
-                            {"ROUND_F16", op.round_f16}});
+                            {"ROUND_F16", op.round_f16},
+                            {"TREES", op.segments.depth > 0}});
   if (!simt && !context.shaders) launch.options.append(" ").append(define("REGISTERS", context.vector_registers));
   const int32_t window = op.window > 0 ? narrow(op.window) : std::numeric_limits<int32_t>::max();
   const size_t local = simt ? kWorkGroup : 1;
   launch.local = {local, 1, 1};
-  const std::vector<Arg> cache_args = {BufferArg{op.positions}, BufferArg{begins_argument(op.segments)},
-                                       BufferArg{op.segments.pages}, BufferArg{cache.k}, BufferArg{cache.v}};
+  const std::vector<Arg> cache_args = {BufferArg{op.positions},      BufferArg{begins_argument(op.segments)},
+                                       BufferArg{op.segments.pages}, BufferArg{paths_argument(op.segments)},
+                                       BufferArg{cache.k},           BufferArg{cache.v}};
   if (op.part == AttentionPart::whole && !is_split(op, tiles, context)) {
     launch.kernel = launch.source;
     launch.args = {BufferArg{op.q}, BufferArg{op.y, true}};
     launch.args.insert(launch.args.end(), cache_args.begin(), cache_args.end());
-    launch.args.insert(
-        launch.args.end(),
-        {narrow(op.S), narrow(group), narrow(op.segments.count), narrow(op.segments.first_token), narrow(splits),
-         narrow(cache.pages), narrow(op.q_stride), narrow(op.y_stride), op.score.scale, op.score.soft_cap, window});
+    launch.args.insert(launch.args.end(),
+                       {narrow(op.S), narrow(group), narrow(op.segments.count), narrow(op.segments.first_token),
+                        narrow(op.segments.depth), narrow(splits), narrow(cache.pages), narrow(op.q_stride),
+                        narrow(op.y_stride), op.score.scale, op.score.soft_cap, window});
     launch.global = {tiles * local, kv_heads, 1};
     return only(std::move(launch));
   }
@@ -104,10 +107,11 @@ std::vector<KernelLaunch> lower_attention(const Attention& op, const LoweringCon
   launch.kernel = in_family("attention_split", context.family);
   launch.args = {BufferArg{op.q}};
   launch.args.insert(launch.args.end(), cache_args.begin(), cache_args.end());
-  launch.args.insert(launch.args.end(),
-                     {BufferArg{op.scratch, true}, narrow(op.S), narrow(group), narrow(op.segments.count),
-                      narrow(op.segments.first_token), narrow(splits), narrow(cache.pages), narrow(op.q_stride),
-                      op.score.scale, op.score.soft_cap, narrow(op.share_begin), narrow(op.share_end), window});
+  launch.args.insert(
+      launch.args.end(),
+      {BufferArg{op.scratch, true}, narrow(op.S), narrow(group), narrow(op.segments.count),
+       narrow(op.segments.first_token), narrow(op.segments.depth), narrow(splits), narrow(cache.pages),
+       narrow(op.q_stride), op.score.scale, op.score.soft_cap, narrow(op.share_begin), narrow(op.share_end), window});
   launch.global = {tiles * local, kv_heads, static_cast<size_t>(splits)};
   merge.kernel = in_family("attention_merge", context.family);
   merge.args = {BufferArg{op.y, true},

@@ -17,12 +17,13 @@ std::vector<KernelLaunch> lower_kv_append(const KvAppend& op, const LoweringCont
                     "segments of a batch:", "kv_append S=" + std::to_string(op.S));
   KernelLaunch launch;
   launch.source = launch.kernel = in_family("kv_append", context.family);
-  launch.options = define("KV_F16", cache.type == KvType::f16);
+  launch.options = defines({{"KV_F16", cache.type == KvType::f16}, {"TREES", op.segments.depth > 0}});
   launch.args = {BufferArg{op.k},
                  BufferArg{op.v},
                  BufferArg{op.positions},
                  BufferArg{begins_argument(op.segments)},
                  BufferArg{op.segments.pages},
+                 BufferArg{paths_argument(op.segments)},
                  BufferArg{cache.k, true},
                  BufferArg{cache.v, true},
                  narrow(op.k_stride),
@@ -31,6 +32,7 @@ std::vector<KernelLaunch> lower_kv_append(const KvAppend& op, const LoweringCont
                  narrow(cache.head_dim_v),
                  narrow(op.segments.count),
                  narrow(op.segments.first_token),
+                 narrow(op.segments.depth),
                  narrow(pages_of(cache.capacity)),
                  narrow(cache.pages)};
   const auto S = static_cast<size_t>(op.S), kv_heads = static_cast<size_t>(cache.kv_heads);

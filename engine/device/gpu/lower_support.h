@@ -57,6 +57,11 @@ inline const Operand& begins_argument(const Segments& segments) {
   return segments.count > 1 ? segments.begins : segments.pages;
 }
 
+// The same for the paths of trees, which kernels without TREES do not read.
+inline const Operand& paths_argument(const Segments& segments) {
+  return segments.depth > 0 ? segments.paths : segments.pages;
+}
+
 // An operator's only launch, moved: of braces it would be a copy.
 inline std::vector<KernelLaunch> only(KernelLaunch&& launch) {
   std::vector<KernelLaunch> launches;

@@ -178,6 +178,9 @@ struct Contract {
     args.split_begin = splits.begin;
     args.split_end = splits.end;
     args.pages = op.segments.pages.as<int32_t>() + tile.segment * pages_of(cache.capacity);
+    args.tree_begin = tandem::tree_begin(op.segments, tile.segment);
+    if (op.segments.depth > 0)
+      args.path = op.segments.paths.as<const int32_t>() + tile.segment * (1 + op.segments.depth) + 1;
     args.k = cache.k.as<std::byte>() + static_cast<size_t>(kv) * cache.head_bytes(cache.head_dim);
     args.v = cache.v.as<std::byte>() + static_cast<size_t>(kv) * cache.head_bytes(cache.head_dim_v);
     args.k_page_bytes = cache.page_bytes(cache.head_dim);

@@ -29,6 +29,11 @@ void check_places(const Operand& positions, const Segments& segments, const KvCa
     const int64_t segment = segment_of(segments, s);
     if (segment != checked) checked = segment, checked_until = 0;
     for (; checked_until <= at[s]; checked_until += kCachePage) cell_of(segments, cache, segment, checked_until);
+    const int64_t base = tree_begin(segments, segment);
+    if (base < 0 || at[s] - base >= segments.depth)
+      throw Error("a position is outside its tree", "position " + std::to_string(at[s]) + ", from " +
+                                                        std::to_string(base) + " on " + std::to_string(segments.depth));
+    for (int64_t p = base; p <= at[s]; ++p) cell_of(segments, cache, segment, p);
   }
 }
 

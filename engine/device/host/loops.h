@@ -46,7 +46,8 @@ inline constexpr int kMaxAttendTile = 8;
 inline constexpr int64_t kMaxHeadDimV = 512;  // attend() keeps the values of a tile on the stack
 
 // A tile of queries of one KV head: any tokens of one sequence and any heads that read it. k and v point to the KV head
-// in page 0 of the cache; positions from i * 256 on lie in page pages[i].
+// in page 0 of the cache; places from i * 256 on lie in page pages[i]. Positions below tree_begin are places; position
+// tree_begin + i lies at place path[i]. The queries of a token of a tree are a tile without others.
 struct AttendArgs {
   int queries;  // 1..HostLoops::attend_tile
   const float* q[kMaxAttendTile];
@@ -61,6 +62,8 @@ struct AttendArgs {
   ScoreRule score;
   bool round_f16;
   int64_t split_begin = 0, split_end = 0;  // of attend_splits() alone
+  int64_t tree_begin = INT64_MAX;          // beyond all positions: there is no tree
+  const int32_t* path = nullptr;
 };
 
 // What the splits of one query are merged to.

@@ -42,11 +42,27 @@ LANES_INLINE Lanes load_values(const Element* from, int64_t left) {
   return load_cache(lanes);
 }
 
-// The tile's keys or values from position `first` of a split on.
+// The tile's keys or values from place `first` of a page on.
 template <typename Element>
 LANES_INLINE const Element* in_page(const void* base, size_t page_bytes, const AttendArgs& args, int64_t first) {
   const auto page = static_cast<size_t>(args.pages[first / kSplit]);
   return reinterpret_cast<const Element*>(static_cast<const char*>(base) + page * page_bytes);
+}
+
+LANES_INLINE int64_t place_at(const AttendArgs& args, int64_t position) {
+  return position < args.tree_begin ? position : args.path[position - args.tree_begin];
+}
+// Where a position's values lie, and its keys, of which element d is d * 16 behind the first.
+template <typename Element>
+LANES_INLINE const Element* values_at(const AttendArgs& args, int64_t position) {
+  const int64_t place = place_at(args, position);
+  return in_page<Element>(args.v, args.v_page_bytes, args, place) + place % kSplit * args.head_dim_v;
+}
+template <typename Element>
+LANES_INLINE const Element* keys_at(const AttendArgs& args, int64_t position) {
+  const int64_t place = place_at(args, position);
+  return in_page<Element>(args.k, args.k_page_bytes, args, place) + place % kSplit / 16 * 16 * args.head_dim +
+         place % 16;
 }
 
 // What the splits so far gave for each query.
@@ -60,12 +76,33 @@ struct Tile {
   int64_t earliest, latest;  // the smallest and the largest of the first ones
 };
 
+// The keys of blocks that follow each other in memory: element d of the 16 positions of block j.
+template <int B, typename Element>
+struct BlocksInTurn {
+  const Element* keys;
+  int64_t dim;
+  __attribute__((always_inline)) Lanes load(int64_t j, int64_t d) const {
+    const Element* key = keys + (j * dim + d) * 16;
+    if (d * 16 * static_cast<int64_t>(sizeof(Element)) % 64 == 0) __builtin_prefetch(key + B * dim * 16);
+    return load_cache(key);
+  }
+};
+
+// The same of one block whose positions lie anywhere.
+template <typename Element>
+struct BlockOfPlaces {
+  const Element* keys[16];
+  __attribute__((always_inline)) Lanes load(int64_t /*j*/, int64_t d) const {
+    alignas(64) Element lanes[16];
+    for (int i = 0; i < 16; ++i) lanes[i] = keys[i][d * 16];
+    return load_cache(lanes);
+  }
+};
+
 // Scores of B blocks go to p, -inf at positions that a query does not see.
-template <int T, int B, typename Element>
-void score_blocks(const AttendArgs& args, const Element* page, int64_t first, int64_t block, Lanes* tops,
-                  Tile<T>& tile) {
+template <int T, int B, typename Keys>
+void score_blocks(const AttendArgs& args, const Keys& keys, int64_t first, int64_t block, Lanes* tops, Tile<T>& tile) {
   const int64_t dim = args.head_dim;
-  const Element* keys = page + (block - first) * dim;
   Lanes scores[T][B];
 #pragma GCC unroll 8
   for (int i = 0; i < T; ++i)
@@ -74,9 +111,7 @@ void score_blocks(const AttendArgs& args, const Element* page, int64_t first, in
   for (int64_t d = 0; d < dim; ++d) {
 #pragma GCC unroll 4
     for (int j = 0; j < B; ++j) {
-      const Element* key = keys + (j * dim + d) * 16;
-      const Lanes k = load_cache(key);
-      if (d * 16 * static_cast<int64_t>(sizeof(Element)) % 64 == 0) __builtin_prefetch(key + B * dim * 16);
+      const Lanes k = keys.load(j, d);
 #pragma GCC unroll 8
       for (int i = 0; i < T; ++i) scores[i][j] = fma(all(args.q[i][d]), k, scores[i][j]);
     }
@@ -95,6 +130,13 @@ void score_blocks(const AttendArgs& args, const Element* page, int64_t first, in
       store(tile.p[i] + (block - first) + 16 * j, score);
     }
   }
+}
+
+template <int T, int B, typename Element>
+void score_in_turn(const AttendArgs& args, const Element* page, int64_t first, int64_t block, Lanes* tops,
+                   Tile<T>& tile) {
+  const BlocksInTurn<B, Element> keys{page + (block - first) * args.head_dim, args.head_dim};
+  score_blocks<T, B>(args, keys, first, block, tops, tile);
 }
 
 // Caps the scores of one query at the first `count` positions of a split, but leaves those that it does not see, and
@@ -119,8 +161,18 @@ void score_split(const AttendArgs& args, int64_t first, int64_t end, float* larg
   Lanes tops[T];
   for (Lanes& top : tops) top = all(-__builtin_inff());
   int64_t block = first;
-  for (; block + 16 * B < end + 16; block += 16 * B) score_blocks<T, B>(args, page, first, block, tops, tile);
-  for (; block < end; block += 16 * kRest) score_blocks<T, kRest>(args, page, first, block, tops, tile);
+  if (args.tree_begin >= end) {
+    for (; block + 16 * B < end + 16; block += 16 * B) score_in_turn<T, B>(args, page, first, block, tops, tile);
+    for (; block < end; block += 16 * kRest) score_in_turn<T, kRest>(args, page, first, block, tops, tile);
+  } else {
+    for (; block + 16 * B <= args.tree_begin; block += 16 * B)
+      score_in_turn<T, B>(args, page, first, block, tops, tile);
+    for (; block < end; block += 16) {
+      BlockOfPlaces<Element> keys;
+      for (int i = 0; i < 16; ++i) keys.keys[i] = keys_at<Element>(args, block + i < end ? block + i : end - 1);
+      score_blocks<T, 1>(args, keys, first, block, tops, tile);
+    }
+  }
   for (int i = 0; i < T; ++i) {
     if (args.score.soft_cap > 0) tops[i] = cap_scores(tile.p[i], end - first, args.score.soft_cap);
     largest[i] = largest_lane(tops[i]);
@@ -169,16 +221,21 @@ void add_columns(const AttendArgs& args, int64_t first, int64_t end, int64_t c, 
   // What lies before a query's first position has the weight 0.
   int64_t n = tile.earliest > first ? tile.earliest : first;
   row += (n - first) * width;
-  for (; n < shared_end; ++n, row += width) {
-    for (size_t line = 0; line < W * 16 * sizeof(Element); line += 64)
-      __builtin_prefetch(reinterpret_cast<const char*>(row) + kValuesAhead + line);
+  const auto add_row = [&](const Element* values) __attribute__((always_inline)) {
 #pragma GCC unroll 4
     for (int j = 0; j < W; ++j) {
-      const Lanes v = load_values<part>(row + 16 * j, width - c);
+      const Lanes v = load_values<part>(values + 16 * j, width - c);
 #pragma GCC unroll 8
       for (int i = 0; i < T; ++i) acc[i][j] = fma(all(tile.p[i][n - first]), v, acc[i][j]);
     }
+  };
+  const int64_t straight_end = args.tree_begin < shared_end ? args.tree_begin : shared_end;
+  for (; n < straight_end; ++n, row += width) {
+    for (size_t line = 0; line < W * 16 * sizeof(Element); line += 64)
+      __builtin_prefetch(reinterpret_cast<const char*>(row) + kValuesAhead + line);
+    add_row(row);
   }
+  for (; n < shared_end; ++n) add_row(values_at<Element>(args, n) + c);  // of a tree: its queries see the same
   // Only some queries see these; the others must not even multiply by zero, as the cache may hold anything.
   for (; n < end; ++n, row += width) {
 #pragma GCC unroll 8

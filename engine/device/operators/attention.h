@@ -36,7 +36,7 @@ struct SeenPositions {
 size_t attention_scratch_bytes(int64_t S, int64_t heads, int64_t head_dim_v, int64_t capacity);
 
 // Causal attention over the cache: token s sees its sequence's positions 0 .. positions[s], or the last `window` of
-// them. Query head h reads KV head h / (heads / kv_heads).
+// them, at their places (segments.h). Query head h reads KV head h / (heads / kv_heads).
 //   score_p = scale * (q . k_p), or what else the rule makes of it; y = sum_p softmax(score)_p * v_p, all sums f32 in
 //   an order that depends only on absolute positions.
 struct Attention {
@@ -61,6 +61,7 @@ struct Attention {
   Features features() const {
     Features all{Feature::attention};
     if (window > 0) all.add(Feature::window);
+    if (segments.depth > 0) all.add(Feature::trees);
     all.add(score.features());
     return all;
   }
@@ -86,6 +87,7 @@ struct Attention {
                       ids_of(op.positions, Use::read, op.S),
                       begins_of(op.segments.begins, op.segments).only_if(op.segments.count > 1 && !merges),
                       table_of(op.segments.pages, op.segments, cache).only_if(!merges),
+                      paths_of(op.segments.paths, op.segments).only_if(op.segments.depth > 0 && !merges),
                       cache_of(cache.k, cache, Use::read, cache.head_dim, positions).only_if(!merges),
                       cache_of(cache.v, cache, Use::read, cache.head_dim_v, positions).only_if(!merges),
                       rows_of(op.y, Use::write, op.S, width_v, op.y_stride).only_if(!splits),

@@ -49,8 +49,10 @@ enum class Feature : uint8_t {
   unrounded_weights,
   // Of products.
   integer_activations,
+  // Of attention and the cache.
+  trees,
 };
-inline constexpr Feature kLastFeature = Feature::integer_activations;
+inline constexpr Feature kLastFeature = Feature::trees;
 
 enum class ComputedBy : uint8_t {
   nobody,
@@ -97,6 +99,7 @@ inline constexpr FeatureRow kFeatureRows[] = {
     {Feature::gated_shared_expert, ComputedBy::host_and_gpu, "a shared expert behind a gate"},
     {Feature::unrounded_weights, ComputedBy::host_and_gpu, "a router's weights, which are not to be rounded to f16"},
     {Feature::integer_activations, ComputedBy::host_and_gpu, "products with 8-bit activations (--act i8)"},
+    {Feature::trees, ComputedBy::host_and_gpu, "trees of drafts (data decides which places a token sees)"},
 };
 
 constexpr bool rows_are_in_order() {

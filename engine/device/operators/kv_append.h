@@ -4,8 +4,8 @@
 
 namespace tandem {
 
-// Writes token s's k and v (rounded to the cache's type) to position positions[s] of its sequence, and nothing else of
-// the cache.
+// Writes token s's k and v (rounded to the cache's type) to where position positions[s] of its segment lies, and
+// nothing else of the cache. No two tokens of a batch have one place.
 struct KvAppend {
   int64_t S = 0;
   Operand k, v;  // [S, kv_heads * head_dim], strides k_stride, v_stride
@@ -16,7 +16,11 @@ struct KvAppend {
 
   bool operator==(const KvAppend&) const = default;
   const char* kind() const { return "kv_append"; }
-  Features features() const { return {Feature::scatter}; }
+  Features features() const {
+    Features all{Feature::scatter};
+    if (segments.depth > 0) all.add(Feature::trees);
+    return all;
+  }
   double flops() const { return 0; }
   // The caches are read too: only some positions of them are written, the others keep their values.
   template <typename Self>
@@ -28,6 +32,7 @@ struct KvAppend {
                       ids_of(op.positions, Use::read, op.S),
                       begins_of(op.segments.begins, op.segments),
                       table_of(op.segments.pages, op.segments, cache),
+                      paths_of(op.segments.paths, op.segments),
                       cache_of(cache.k, cache, Use::update, cache.head_dim, positions),
                       cache_of(cache.v, cache, Use::update, cache.head_dim_v, positions)};
   }

@@ -45,13 +45,28 @@ int64_t segment_of(const Segments& segments, int64_t s) {
   return segment;
 }
 
+int64_t tree_begin(const Segments& segments, int64_t segment) {
+  return segments.depth == 0 ? kNoTree : segments.paths.as<const int32_t>()[segment * (1 + segments.depth)];
+}
+
+int64_t place_of(const Segments& segments, int64_t segment, int64_t position) {
+  const int64_t base = tree_begin(segments, segment);
+  if (position < base) return position;
+  return segments.paths.as<const int32_t>()[segment * (1 + segments.depth) + 1 + position - base];
+}
+
 int64_t cell_of(const Segments& segments, const KvCache& cache, int64_t segment, int64_t position) {
-  const int64_t page = segments.pages.as<const int32_t>()[segment * pages_of(cache.capacity) + position / kCachePage];
+  const int64_t place = place_of(segments, segment, position);
+  if (place < 0 || place >= cache.capacity)
+    throw Error("a position lies at a place beyond the cache", "position " + std::to_string(position) + ": place " +
+                                                                   std::to_string(place) + " of " +
+                                                                   std::to_string(cache.capacity));
+  const int64_t page = segments.pages.as<const int32_t>()[segment * pages_of(cache.capacity) + place / kCachePage];
   if (page < 0 || page >= cache.pages)
     throw Error("a position lies in a page that the cache does not have", "position " + std::to_string(position) +
                                                                               ": page " + std::to_string(page) +
                                                                               " of " + std::to_string(cache.pages));
-  return page * kCachePage + position % kCachePage;
+  return page * kCachePage + place % kCachePage;
 }
 
 }  // namespace tandem

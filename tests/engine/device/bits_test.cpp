@@ -238,6 +238,22 @@ TEST_P(Bits, attention_gives_equal_bits_by_heads_and_by_shares_of_its_splits) {
   EXPECT_GT(by_shares, 0);
 }
 
+TEST_P(Bits, a_trees_token_has_those_that_it_has_in_a_text_behind_its_ancestors) {
+  int compared = 0;
+  for (const auto& [of_tree, of_texts] : attention_cases_of_trees()) {
+    SCOPED_TRACE(of_tree.name);
+    forget();
+    const auto tree = run(of_tree, whole), texts = run(of_texts, whole);
+    ASSERT_EQ(tree.has_value(), texts.has_value()) << "not supported";
+    if (!tree) continue;
+    ASSERT_GT(std::get<Attention>(tree->op.body).segments.depth, 0);
+    ASSERT_EQ(std::get<Attention>(texts->op.body).segments.depth, 0);
+    ASSERT_TRUE(same_bits(*texts, *tree));
+    ++compared;
+  }
+  if (compared == 0) GTEST_SKIP() << "skipped: it runs no attention";
+}
+
 TEST_P(Bits, every_operator_gives_equal_bits_in_chunks_of_one_and_seven_tokens) {
   int compared = 0;
   for (const OpCase& op_case : all_cases()) {

@@ -72,6 +72,8 @@ std::vector<OpCase> norm_cases();
 std::vector<OpCase> rope_cases();
 std::vector<OpCase> kv_append_cases();
 std::vector<OpCase> attention_cases();
+// Of batches with trees of drafts, and the same with each token of a tree in a sequence of its own.
+std::vector<std::pair<OpCase, OpCase>> attention_cases_of_trees();
 std::vector<OpCase> elementwise_cases();  // gated units, add, bias, scale
 std::vector<OpCase> softmax_cases();
 std::vector<OpCase> selection_cases();  // argmax, top-k

@@ -6,10 +6,13 @@
 namespace tandem::testing {
 namespace {
 
-// The tokens of one more sequence in the batch.
+// The tokens of one more sequence in the batch: at positions first .. first + S - 1, or a tree that goes on there.
 struct Part {
   int64_t S, first;
+  std::vector<int32_t> parents{};  // of a tree: each token's, -1 where it follows the text
 };
+
+Part tree(int64_t first, const std::vector<int32_t>& parents) { return {std::ssize(parents), first, parents}; }
 
 struct Shape {
   int64_t S, first;  // positions first .. first + S - 1
@@ -19,6 +22,7 @@ struct Shape {
   int64_t window = 0;
   float cap = 0;
   std::vector<Part> others{};
+  bool alone = false;  // each token of a tree is in a sequence of its own, behind its ancestors
 
   std::vector<Part> parts() const {
     std::vector<Part> all{{S, first}};
@@ -41,7 +45,9 @@ std::string name_of(const char* op, const Shape& shape) {
          std::to_string(shape.head_dim_v) + (shape.round ? " rounded" : "") +
          (shape.window > 0 ? " window=" + std::to_string(shape.window) : "") +
          (shape.cap > 0 ? " cap=" + std::to_string(shape.cap) : "") +
-         (shape.others.empty() ? "" : " sequences=" + std::to_string(shape.others.size() + 1));
+         (shape.others.empty() ? "" : " sequences=" + std::to_string(shape.others.size() + 1)) +
+         (std::ranges::any_of(shape.others, [](const Part& part) { return !part.parents.empty(); }) ? " trees" : "") +
+         (shape.alone ? " alone" : "");
 }
 
 template <typename T>
@@ -52,40 +58,97 @@ void put(const Operand& operand, int64_t index, float value) {
     operand.as<float>()[index] = value;
 }
 
-// Fills the positions 0 .. count-1 of a segment; the others keep the NaN fill, so that a kernel that lets them in is
-// caught.
-template <typename T>
-void fill(const KvCache& cache, const Segments& segments, int64_t segment, int64_t count, std::mt19937& random) {
-  for (int64_t h = 0; h < cache.kv_heads; ++h)
-    for (int64_t p = 0; p < count; ++p) {
-      const int64_t cell = cell_of(segments, cache, segment, p);
-      const auto keys = random_floats(random, cache.head_dim, kKeyMagnitude);
-      for (int64_t d = 0; d < cache.head_dim; ++d) put<T>(cache.k, cache.k_index(cell, h, d), keys[d]);
-      const auto values = random_floats(random, cache.head_dim_v, kValueMagnitude);
-      for (int64_t d = 0; d < cache.head_dim_v; ++d) put<T>(cache.v, cache.v_index(cell, h, d), values[d]);
+// A segment of the batch.
+struct Run {
+  size_t part;
+  int64_t tokens, first, sequence;
+  std::vector<int32_t> path{};  // of a tree's token: it and its ancestors, as indices in the tree, from its root on
+};
+
+std::vector<Run> runs_of(const Shape& shape) {
+  std::vector<Run> runs;
+  int64_t sequences = 0;
+  const std::vector<Part> parts = shape.parts();
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const Part& part = parts[i];
+    if (part.parents.empty()) runs.push_back({i, part.S, part.first, sequences});
+    for (int32_t token = 0; token < std::ssize(part.parents); ++token) {
+      Run run{i, 1, 0, sequences};
+      for (int32_t at = token; at >= 0; at = part.parents[at]) run.path.insert(run.path.begin(), at);
+      run.first = part.first + std::ssize(run.path) - 1;
+      runs.push_back(run);
+      if (shape.alone && token + 1 < std::ssize(part.parents)) ++sequences;
     }
+    ++sequences;
+  }
+  return runs;
+}
+
+// A key and a value of each KV head.
+struct CachedToken {
+  std::vector<float> keys, values;
+};
+
+template <typename T>
+void put(const KvCache& cache, int64_t cell, const CachedToken& token) {
+  for (int64_t h = 0; h < cache.kv_heads; ++h) {
+    for (int64_t d = 0; d < cache.head_dim; ++d)
+      put<T>(cache.k, cache.k_index(cell, h, d), token.keys[h * cache.head_dim + d]);
+    for (int64_t d = 0; d < cache.head_dim_v; ++d)
+      put<T>(cache.v, cache.v_index(cell, h, d), token.values[h * cache.head_dim_v + d]);
+  }
+}
+
+// Fills what each segment's tokens see; other places keep the NaN fill, so that a kernel that lets them in is caught.
+void fill(const KvCache& cache, const Segments& segments, const Shape& shape, std::mt19937& random) {
+  const auto token = [&] {
+    return CachedToken{random_floats(random, cache.kv_heads * cache.head_dim, kKeyMagnitude),
+                       random_floats(random, cache.kv_heads * cache.head_dim_v, kValueMagnitude)};
+  };
+  const std::vector<Part> parts = shape.parts();
+  const std::vector<Run> runs = runs_of(shape);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    std::vector<CachedToken> text;  // of a tree: what it goes on from, and its tokens behind that
+    for (int64_t at = 0; at < parts[i].first + parts[i].S; ++at) text.push_back(token());
+    for (size_t run = 0; run < runs.size(); ++run) {
+      if (runs[run].part != i) continue;
+      for (int64_t p = 0; p < runs[run].first + runs[run].tokens; ++p) {
+        const bool in_tree = !runs[run].path.empty() && p >= parts[i].first;
+        const int64_t at = in_tree ? parts[i].first + runs[run].path[p - parts[i].first] : p;
+        const int64_t cell = cell_of(segments, cache, static_cast<int64_t>(run), p);
+        shape.type == KvType::f16 ? put<uint16_t>(cache, cell, text[at]) : put<float>(cache, cell, text[at]);
+      }
+    }
+  }
 }
 
 // Pages lie in falling order and in turns with those of the other sequences, behind one that nobody has.
 Segments make_segments(CaseMemory& memory, const Shape& shape) {
   const std::vector<Part> parts = shape.parts();
-  const auto count = static_cast<int64_t>(parts.size()), each = pages_of(shape.capacity);
-  std::vector<int32_t> begins{0}, pages;
-  for (int64_t i = 0; i < count; ++i) {
-    begins.push_back(begins.back() + static_cast<int32_t>(parts[i].S));
-    for (int64_t page = 0; page < each; ++page)
-      pages.push_back(static_cast<int32_t>(1 + (each - 1 - page) * count + i));
-  }
+  const std::vector<Run> runs = runs_of(shape);
+  const int64_t sequences = runs.back().sequence + 1, each = pages_of(shape.capacity);
   Segments segments;
-  segments.count = count;
-  if (count > 1) segments.begins = memory.ids(begins, "begins");
+  segments.count = std::ssize(runs);
+  for (const Run& run : runs) segments.depth = std::max(segments.depth, shape.alone ? 0 : std::ssize(run.path));
+  std::vector<int32_t> begins{0}, pages, paths;
+  for (const Run& run : runs) {
+    begins.push_back(begins.back() + static_cast<int32_t>(run.tokens));
+    for (int64_t page = 0; page < each; ++page)
+      pages.push_back(static_cast<int32_t>(1 + (each - 1 - page) * sequences + run.sequence));
+    const auto first = static_cast<int32_t>(parts[run.part].first);
+    paths.push_back(run.path.empty() ? kNoTree : first);
+    for (const int32_t at : run.path) paths.push_back(first + at);
+    paths.resize(static_cast<size_t>(std::ssize(pages) / each * (1 + segments.depth)), -1);
+  }
+  if (segments.count > 1) segments.begins = memory.ids(begins, "begins");
   segments.pages = memory.ids(pages, "pages");
+  if (segments.depth > 0) segments.paths = memory.ids(paths, "paths");
   return segments;
 }
 
 // In activations, not device_local: here the host fills and reads the cache as well.
 KvCache make_cache(CaseMemory& memory, const Shape& shape) {
-  const int64_t pages = 1 + static_cast<int64_t>(shape.parts().size()) * pages_of(shape.capacity);
+  const int64_t pages = 1 + (runs_of(shape).back().sequence + 1) * pages_of(shape.capacity);
   KvCache cache = kv_cache(shape.type, shape.kv_heads, shape.head_dim, shape.head_dim_v, shape.capacity, pages);
   cache.k = memory.take(cache.k_bytes(), sync::SlotUse::activations, true, "cache k");
   cache.v = memory.take(cache.v_bytes(), sync::SlotUse::activations, true, "cache v");
@@ -94,8 +157,8 @@ KvCache make_cache(CaseMemory& memory, const Shape& shape) {
 
 std::vector<int32_t> positions_of(const Shape& shape) {
   std::vector<int32_t> positions;
-  for (const Part& part : shape.parts())
-    for (int64_t s = 0; s < part.S; ++s) positions.push_back(static_cast<int32_t>(part.first + s));
+  for (const Run& run : runs_of(shape))
+    for (int64_t s = 0; s < run.tokens; ++s) positions.push_back(static_cast<int32_t>(run.first + s));
   return positions;
 }
 
@@ -107,13 +170,9 @@ BuiltCase build_attention(CaseMemory& memory, const Shape& shape) {
   op.window = shape.window;
   op.cache = make_cache(memory, shape);
   op.segments = make_segments(memory, shape);
-  int64_t count = 0, segment = 0;  // the most positions that a token sees
-  for (const Part& part : shape.parts()) {
-    const int64_t seen = part.first + part.S;
-    shape.type == KvType::f16 ? fill<uint16_t>(op.cache, op.segments, segment++, seen, random)
-                              : fill<float>(op.cache, op.segments, segment++, seen, random);
-    count = std::max(count, seen);
-  }
+  fill(op.cache, op.segments, shape, random);
+  int64_t count = 0;  // the most positions that a token sees
+  for (const Run& run : runs_of(shape)) count = std::max(count, run.first + run.tokens);
   const int64_t q_width = shape.heads * shape.head_dim, y_width = shape.heads * shape.head_dim_v;
   op.q_stride = q_width + 5, op.y_stride = y_width + 3;
   op.q = memory.matrix(random_floats(random, op.S * q_width, kQueryMagnitude), q_width, op.q_stride, "q");
@@ -154,9 +213,48 @@ BuiltCase build_append(CaseMemory& memory, const Shape& shape) {
 
 }  // namespace
 
+namespace {
+
+// Depths 1 to 4, two roots, an unlucky order: the path of the last token is 1, 3, 6, 8.
+const std::vector<int32_t> kTree = {-1, -1, 0, 1, 2, 0, 3, 3, 6};
+
+std::vector<Shape> shapes_with_trees(KvType type) {
+  std::vector<int32_t> deep{-1};  // a branch at every second token: 24 tokens, 16 deep
+  for (int32_t i = 1; i < 24; ++i) deep.push_back(i % 3 == 2 ? i - 2 : i - 1);
+  std::vector<Shape> shapes{
+      // Over a page's edge, beside pieces and single tokens; a window that begins within the trees.
+      {9, 240, 9, 3, 64, 64, 512, type, true, 0, 0, {tree(253, kTree), {1, 255}, tree(250, deep)}},
+      {0, 0, 4, 1, 32, 32, 512, type, false, 5, 0, {tree(255, deep), tree(10, deep)}},
+      // At the beginning of a text, in the last places of a cache; a window that begins before; caps; latent attention.
+      {1, 300, 3, 1, 64, 64, 640, type, false, 0, 0, {tree(0, kTree), tree(631, kTree), {2, 17}}},
+      {2, 500, 4, 2, 48, 20, 640, type, false, 190, 2.0f, {tree(508, kTree), {3, 17}}},
+      {0, 0, 2, 1, 33, 17, 320, type, false, 0, 1.5f, {tree(200, deep)}},
+      {0, 0, 6, 1, 576, 512, 320, type, false, 0, 0, {tree(254, kTree)}}};
+  if (type == KvType::f32) shapes.resize(2);  // every further one is a kernel to compile
+  return shapes;
+}
+
+OpCase attention_case(const Shape& shape) {
+  return {name_of("attention", shape), [shape](CaseMemory& memory) { return build_attention(memory, shape); }};
+}
+
+}  // namespace
+
+std::vector<std::pair<OpCase, OpCase>> attention_cases_of_trees() {
+  std::vector<std::pair<OpCase, OpCase>> cases;
+  for (KvType type : {KvType::f16, KvType::f32})
+    for (const Shape& shape : shapes_with_trees(type)) {
+      Shape alone = shape;
+      alone.alone = true;
+      cases.emplace_back(attention_case(shape), attention_case(alone));
+    }
+  return cases;
+}
+
 std::vector<OpCase> attention_cases() {
   std::vector<Shape> shapes;
   for (KvType type : {KvType::f16, KvType::f32}) {
+    std::ranges::copy(shapes_with_trees(type), std::back_inserter(shapes));
     shapes.insert(shapes.end(), {{1, 0, 3, 1, 64, 64, 64, type, false},
                                  {1, 15, 2, 2, 16, 16, 64, type, false},
                                  {1, 16, 4, 1, 32, 32, 64, type, false},
@@ -197,9 +295,7 @@ std::vector<OpCase> attention_cases() {
                                  {2, 500, 4, 2, 48, 20, 640, type, false, 190, 2.0f, {{3, 17}, {1, 639}}}});
   }
   std::vector<OpCase> cases;
-  for (const Shape& shape : shapes)
-    cases.push_back(
-        {name_of("attention", shape), [shape](CaseMemory& memory) { return build_attention(memory, shape); }});
+  for (const Shape& shape : shapes) cases.push_back(attention_case(shape));
   return cases;
 }
 
@@ -211,7 +307,8 @@ std::vector<OpCase> kv_append_cases() {
           Shape{7, 13, 0, 3, 64, 64, 64, type, false}, Shape{33, 15, 0, 2, 20, 36, 128, type, false},
           Shape{5, 13, 0, 3, 17, 33, 64, type, false}, Shape{64, 64, 0, 4, 128, 128, 128, type, false},
           Shape{3, 15, 0, 1, 576, 512, 64, type, false},
-          Shape{3, 254, 0, 2, 20, 36, 320, type, false, 0, 0, {{1, 0}, {0, 0}, {9, 250}, {1, 319}}}})
+          Shape{3, 254, 0, 2, 20, 36, 320, type, false, 0, 0, {{1, 0}, {0, 0}, {9, 250}, {1, 319}}},
+          Shape{2, 250, 0, 2, 36, 17, 320, type, false, 0, 0, {tree(250, kTree), {1, 0}, tree(0, kTree)}}})
       cases.push_back(
           {name_of("kv_append", shape), [shape](CaseMemory& memory) { return build_append(memory, shape); }});
   return cases;

@@ -102,6 +102,30 @@ TEST_F(Batches, find_positions_in_the_pages_of_the_table) {
   EXPECT_EQ(cache.v_bytes(), 9u * 2 * 256 * 20 * 2);
 }
 
+// A text of 254 positions, and a tree of five tokens that lie at places 254 to 258: two roots (0 and 1), two behind the
+// second one (2 and 3), one behind the last of these (4). Segment 0 is a text, segments 1 to 3 are tokens 1, 3 and 4.
+TEST_F(Batches, with_a_tree_find_positions_at_the_places_of_its_paths) {
+  KvCache cache = kv_cache(KvType::f16, 1, 16, 16, 512, 9);
+  Segments segments = of({0, 1, 2, 3, 4});
+  segments.pages = put({4, 0, 7, 2, 7, 2, 7, 2});
+  segments.depth = 3;
+  segments.paths = put({kNoTree, -1, -1, -1, 254, 255, -1, -1, 254, 255, 257, -1, 254, 255, 257, 258});
+  EXPECT_EQ(tree_begin(segments, 0), kNoTree);
+  EXPECT_EQ(tree_begin(segments, 3), 254);
+  EXPECT_EQ(place_of(segments, 0, 300), 300);
+  EXPECT_EQ(place_of(segments, 1, 253), 253);
+  EXPECT_EQ(place_of(segments, 1, 254), 255);
+  EXPECT_EQ(place_of(segments, 2, 255), 257);
+  EXPECT_EQ(place_of(segments, 3, 254), 255);
+  EXPECT_EQ(place_of(segments, 3, 255), 257);
+  EXPECT_EQ(place_of(segments, 3, 256), 258);
+  EXPECT_EQ(cell_of(segments, cache, 2, 254), 7 * 256 + 255);
+  EXPECT_EQ(cell_of(segments, cache, 2, 255), 2 * 256 + 1) << "of the page before its place's";
+  EXPECT_THROW(cell_of(segments, cache, 2, 256), Error) << "place -1";
+  segments.depth = 0;
+  EXPECT_EQ(place_of(segments, 3, 256), 256);
+}
+
 TEST_F(Batches, cut_by_tokens_say_where_the_slice_begins) {
   KvAppend append;
   append.S = 6, append.segments = of({0, 3, 6});

@@ -246,6 +246,29 @@ TEST(Activations, say_where_the_runs_of_a_pass_begin_and_have_their_pages) {
   EXPECT_THAT(std::span(pages, 2), ElementsAre(0, 1)) << "one sequence has the first pages";
 }
 
+// A text's two tokens, and two tokens of a tree behind the 255 of another one: the second of two roots and what follows
+// it, at places 256 and 258.
+TEST(Activations, say_where_the_ancestors_of_a_trees_token_lie) {
+  const Model model = two_layers();
+  sync::Pool pool;
+  ActivationSizes sizes{8, 8, 512, 512, KvType::f16};
+  sizes.segments = 4, sizes.pages = 9, sizes.tree_depth = 3;
+  const Activations buffers(model.config, sizes, &pool);
+  const std::vector<int32_t> first{5}, second{7, 3};
+  write_runs(buffers, std::vector<TokenRun>{{2, 10, first}, {1, 255, second, {256}}, {1, 256, second, {256, 258}}}, 4);
+  EXPECT_THAT(std::span(buffers.positions.as<int32_t>(), 4), ElementsAre(10, 11, 255, 256));
+  const auto* paths = buffers.segments.paths.as<int32_t>();
+  EXPECT_EQ(paths[0], kNoTree);
+  EXPECT_THAT(std::span(paths + 4, 2), ElementsAre(255, 256));
+  EXPECT_THAT(std::span(paths + 8, 3), ElementsAre(255, 256, 258));
+  EXPECT_THROW(write_runs(buffers, std::vector<TokenRun>{{1, 10, first, {257}}}, 1), Error) << "its page is missing";
+  EXPECT_THROW(write_runs(buffers, std::vector<TokenRun>{{1, 13, first, {10, 11, 12, 13}}}, 1), Error) << "too deep";
+  EXPECT_THROW(write_runs(buffers, std::vector<TokenRun>{{2, 10, first, {10}}}, 1), Error) << "a path is of one token";
+  EXPECT_EQ(buffers.segments_of(2, true).depth, 3);
+  EXPECT_EQ(buffers.segments_of(2, false).depth, 0);
+  EXPECT_FALSE(buffers.segments_of(2, false).paths);
+}
+
 TEST(Decoder, refuses_more_tokens_than_its_buffers_hold) {
   const Model model = two_layers();
   const Activations buffers(model.config, {8, 1, 64, 64, KvType::f16}, nullptr);

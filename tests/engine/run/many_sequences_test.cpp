@@ -1,4 +1,6 @@
 // Many sequences in one batch: each has the bits that it has alone, whoever shares its passes.
+#include "tests/engine/run/many_sequences.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,49 +9,13 @@
 #include <random>
 
 #include "engine/run/batcher.h"
-#include "engine/run/engine.h"
-#include "tests/engine/device/every_device.h"
-#include "tests/engine/run/golden.h"
-#include "tests/engine/run/host_engine.h"
 
 namespace tandem::testing {
 namespace {
 
 using ::testing::HasSubstr;
 
-constexpr int64_t kSequences = 16, kContext = 640;
-
-TinyModel model_of(int64_t context = 1024) {
-  TinyModel model;
-  model.type = StorageType::f16;
-  model.context_length = static_cast<int32_t>(context);
-  return model;
-}
-
-std::vector<int32_t> ids_of(int64_t text, int64_t count) {
-  std::vector<int32_t> ids;
-  for (int64_t i = 0; i < count; ++i)
-    ids.push_back(static_cast<int32_t>(3 + (i * i + (5 + text) * i + 11 * text) % 300));
-  return ids;
-}
-
-class ManySequences : public ::testing::TestWithParam<Way> {
- protected:
-  void SetUp() override {
-    for (const std::string& id : GetParam().devices)
-      if (std::ranges::count(available_devices(), id) == 0) SKIP_OR_FAIL(test::needs_of(id), "there is no " + id);
-  }
-  EngineOptions options(int64_t sequences, int64_t chunk) const {
-    EngineOptions all = options_for(engines_.path(), GetParam());
-    all.context = kContext;
-    all.chunk = chunk;
-    all.outputs = 3 * kSequences;
-    all.sequences = sequences;
-    return all;
-  }
-
-  const HostEngines engines_{"many", model_of()};
-};
+using ManySequences = ManyOnDevices;
 
 // Pieces of prompts, single tokens and forks in any mixture: logits of every piece's last token.
 TEST_P(ManySequences, have_the_bits_that_each_has_alone) {
@@ -78,8 +44,7 @@ TEST_P(ManySequences, have_the_bits_that_each_has_alone) {
   };
   int64_t number = 0, compared = 0, shared = 0;
   for (; number < kSequences; ++number) texts.push_back(begin(number));
-  const bool is_slow = GetParam().devices.size() == 1 && GetParam().devices[0] == "vulkan:0";
-  for (int pass = 0; pass < (is_slow ? 12 : 60); ++pass) {
+  for (int pass = 0; pass < (is_slow() ? 12 : 60); ++pass) {
     std::vector<Engine::Extension> extensions;
     std::vector<size_t> which;
     int64_t room = 64;
@@ -115,37 +80,13 @@ TEST_P(ManySequences, have_the_bits_that_each_has_alone) {
     }
     ASSERT_EQ(row * V, logits.size());
   }
-  EXPECT_GT(compared, is_slow ? 40 : 250);
+  EXPECT_GT(compared, is_slow() ? 40 : 250);
   if (!GetParam().copies) {
     EXPECT_GT(shared, 0) << "no fork had anything in common with another text";
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    On, ManySequences,
-    ::testing::Values(
-        Way{"host-only", {}, "", ActType::f16, KvType::f16, false, "predict", {"host"}},
-        Way{"host-only", {}, "", ActType::f32, KvType::f32, false, "predict", {"host"}},
-        Way{"gpu-only", {}, "simd", ActType::f16, KvType::f16, false, "predict", {"opencl:0"}},
-        Way{"gpu-only", {}, "simt", ActType::f16, KvType::f16, false, "predict", {"opencl:0"}},
-        Way{"gpu-only", {}, "simd", ActType::f16, KvType::f16, true, "predict", {"opencl:0"}},
-        Way{"gpu-only", {}, "simd", ActType::f16, KvType::f16, false, "predict", {"vulkan:0"}},
-        Way{"npu-only", {}, "", ActType::f16, KvType::f16, false, "predict", {"npu:0", "host"}},
-        Way{"tensor", {0.5}, "simd", ActType::f16, KvType::f16, false, "predict", {"opencl:0", "npu:0"}},
-        Way{"sequence", {0.5}, "simd", ActType::f16, KvType::f16, false, "predict", {"opencl:0", "npu:0", "host"}},
-        Way{"staggered", {0.5}, "simd", ActType::f16, KvType::f16, false, "predict", {"opencl:0", "npu:0", "host"}}),
-    test_name);
-
-class HostSequences : public ::testing::Test {
- protected:
-  std::unique_ptr<Engine> open(int64_t sequences, int64_t chunk = 64) const {
-    EngineOptions options = engines_.options(chunk);
-    options.context = kContext;
-    options.sequences = sequences;
-    return Engine::open(options);
-  }
-  const HostEngines engines_{"sequences", model_of()};
-};
+INSTANTIATE_TEST_SUITE_P(On, ManySequences, ::testing::ValuesIn(ways_of_many()), test_name);
 
 TEST_F(HostSequences, leave_the_engines_own_text_alone) {
   const auto engine = open(2);
