@@ -74,6 +74,14 @@ INLINE void store_part(const float16 v, __global float *p, const int count) {
   for (int i = 0; i < count; ++i) p[i] = lanes[i];
 }
 
+// Rows that do not fill a vector: only the last ones of a matrix.
+INLINE void store_rows(const float16 v, __global float *y, const int rows) {
+  if (rows >= 16)
+    STORE16(__global, v, y);
+  else
+    store_part(v, y, rows);
+}
+
 // e^x, the one definition that softmax, attention and SwiGLU share; the scalar and the vector form give the same bits.
 //   x = n ln 2 + r with n the nearest integer (taken from the low bits of x / ln 2 + 1.5 * 2^23) and ln 2 in two parts (Cody and
 //   Waite); e^r = 1 + r + r^2 P(r), P of degree 5, |r| <= ln 2 / 2; n is added to the exponent field.

@@ -161,17 +161,6 @@ INLINE int codes_of(__global const uint *x, const int g) {
   return GROUPS == 1 ? (int)x[ACT_SUMS] + (int)x[ACT_SUMS + 1] : (int)x[ACT_SUMS + g];
 }
 
-// Rows that do not fill a vector: only the last ones of a matrix.
-INLINE void store_rows(float16 value, __global float *y, int rows) {
-  if (rows >= 16) {
-    STORE16(__global, value, y);
-  } else {
-    float lanes[16];
-    STORE16(__private, value, lanes);
-    for (int r = 0; r < rows; ++r) y[r] = lanes[r];
-  }
-}
-
 #ifdef TOKENS
 #ifdef GROUPED
 #include "grouped_few.cl"

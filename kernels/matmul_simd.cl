@@ -20,17 +20,6 @@
 // Limits: rows from row_end on are padding and never written. matmul_gemm: S >= 8. gemm: 32 KiB of local memory.
 #define ROWS (BLOCKS * 16)
 
-// Rows that do not fill a vector: only the last ones of a matrix.
-INLINE void store_rows(float16 value, __global float *y, int rows) {
-  if (rows >= 16) {
-    STORE16(__global, value, y);
-  } else {
-    float lanes[16];
-    STORE16(__private, value, lanes);
-    for (int r = 0; r < rows; ++r) y[r] = lanes[r];
-  }
-}
-
 #ifdef TOKENS
 // Adds two columns of AT_ONCE blocks from `part` on.
 INLINE void add_pair(float16 sum[TOKENS][BLOCKS], const int part, const float16 *first, const float16 *second,

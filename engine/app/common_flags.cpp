@@ -219,10 +219,9 @@ void add_engine_flags(CLI::App& app, CommonFlags& flags) {
             return text == "-1" ? std::string() : finite_range(0, 1)(const_cast<std::string&>(text));
           },
           "SHARE[,SHARE...]"));
-  app.add_option(
-         "--act", flags.act,
-         "activations at matmul inputs: f32, f16, or i8 for weights of integers (twice as fast, less exact, the "
-         "same bits on every device); default: f16 where the plan uses the NPU")
+  app.add_option("--act", flags.act,
+                 "activations at matmul inputs: f32, f16, or i8 for weights of integers (faster, less exact, the same "
+                 "bits on every device); default: f16 where the plan uses the NPU")
       ->check(CLI::IsMember({"f32", "f16", "i8"}));
   add_cache_type_flag(app, flags);
   app.add_option("--chunk", flags.chunk, "tokens of the prompt that are computed at once; 0: the engine's choice")

@@ -130,7 +130,8 @@ nlohmann::json to_json(const Row& row, const Engine& engine) {
           {"samples_tg_s", row.generated_seconds},
           {"verified", verification_json(row.verification)},
           {"device", engine.machine().device_names()},
-          {"plan", engine.plan_name()}};
+          {"plan", engine.plan_name()},
+          {"act", to_string(engine.act())}};
 }
 
 void print_table(const nlohmann::json& rows) {

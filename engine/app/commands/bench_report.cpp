@@ -117,17 +117,17 @@ void print_bench_csv(const nlohmann::json& array) {
 
 void print_bench_table(const std::vector<BenchRow>& rows, const Engine& engine) {
   const ModelFacts facts = facts_of(engine);
-  std::printf("| model | size | params | backend | device | plan | clock | verified | test | t/s |\n");
-  std::printf("| --- | ---: | ---: | --- | --- | --- | --- | --- | ---: | ---: |\n");
+  std::printf("| model | size | params | backend | device | plan | act | clock | verified | test | t/s |\n");
+  std::printf("| --- | ---: | ---: | --- | --- | --- | --- | --- | --- | ---: | ---: |\n");
   std::string backend;
   for (const DeviceInfo* device : engine.machine().infos())
     backend += (backend.empty() ? "" : " + ") + device->id.substr(0, device->id.find(':'));
   for (const BenchRow& row : rows) {
     const auto ts = mean_and_spread(row.rates());
-    std::printf("| %s | %.2f MiB | %.2f M | %s | %s | %s | measured | %s | %s | %.2f ± %.2f |\n", facts.type.c_str(),
-                facts.size_bytes / 1048576.0, facts.parameters / 1e6, backend.c_str(),
+    std::printf("| %s | %.2f MiB | %.2f M | %s | %s | %s | %s | measured | %s | %s | %.2f ± %.2f |\n",
+                facts.type.c_str(), facts.size_bytes / 1048576.0, facts.parameters / 1e6, backend.c_str(),
                 engine.machine().device_names().c_str(), describe_plans(engine.plan_asked(), row.plans).c_str(),
-                row.verification.text().c_str(), row.test().c_str(), ts.mean, ts.deviation);
+                to_string(engine.act()), row.verification.text().c_str(), row.test().c_str(), ts.mean, ts.deviation);
   }
 }
 

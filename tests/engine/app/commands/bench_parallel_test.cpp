@@ -19,6 +19,7 @@ TEST(BenchParallel, times_every_width_with_every_prompt_and_generation) {
     EXPECT_EQ(row.at("pl"), width);
     EXPECT_EQ(row.at("n_kv"), width * (prompt + generated));
     EXPECT_EQ(row.at("clock"), "measured");
+    EXPECT_EQ(row.at("act"), "f16");
     EXPECT_EQ(row.at("repetitions"), 2);
     EXPECT_EQ(row.at("verified").at("bits"), true) << row.at("verified");
     EXPECT_EQ(row.at("verified").at("tokens"), 3 * width) << "behind the prompt and two single tokens of each text";

@@ -71,7 +71,7 @@ TEST_F(Bench, prints_a_table_csv_or_json) {
   const Arguments base = bench({"-p", "4", "--n-gen", "1", "--plan", "layer"});
   const Ended table = tandem(base + Arguments{"-o", "md"}), csv = tandem(base + Arguments{"--output", "csv"});
   EXPECT_THAT(table.out,
-              HasSubstr("| model | size | params | backend | device | plan | clock | verified | test | t/s |"));
+              HasSubstr("| model | size | params | backend | device | plan | act | clock | verified | test | t/s |"));
   EXPECT_THAT(table.out, HasSubstr("| pp4 |"));
   EXPECT_THAT(table.out, HasSubstr("| tg1 |"));
   EXPECT_THAT(table.err, Not(IsEmpty()));
