@@ -11,6 +11,7 @@
 #include "npu_emu/array.h"
 #include "npu_emu/number_format.h"
 #include "packed/format.h"
+#include "tests/packed/random_panels.h"
 
 namespace tandem::npu_emu {
 
@@ -69,15 +70,7 @@ inline std::vector<std::byte> random_panels(const PackedFormat& format, int64_t 
 }
 
 // Every layout the weight loader reads.
-inline std::vector<PackedFormat> all_formats() {
-  std::vector<PackedFormat> formats = {{PackedKind::f32}, {PackedKind::f16}, {PackedKind::bf16}};
-  for (const PackedKind kind : {PackedKind::i4, PackedKind::i8})
-    for (const ScaleKind scale : {ScaleKind::half, ScaleKind::super})
-      for (const MinKind min : {MinKind::none, MinKind::zero_point, MinKind::explicit_})
-        for (const int group : {16, 32})
-          formats.push_back({kind, scale, min, group, min == MinKind::zero_point ? 8 : 0});
-  return formats;
-}
+inline std::vector<PackedFormat> all_formats() { return test::all_formats(8); }
 
 // y[m][n] = chain over k; x[M][K], w[N][K] already hold what the cells see.
 inline std::vector<float> chain(const ProductShape& shape, const std::vector<float>& x, const std::vector<float>& w) {

@@ -19,9 +19,12 @@
 #include "engine/tensor/packed.h"
 #include "sync/error.h"
 #include "tests/engine/device/f16_product.h"
+#include "tests/support/message_of.h"
 #include "tests/support/program_folder.h"
 
 namespace tandem::testing {
+
+using test::message_of;
 
 // A device in one of its ways of running.
 struct FaultyWay {
@@ -155,16 +158,6 @@ class FaultPlan {
   sync::Slot& w_ =
       pool.acquire(packed_bytes(packed_format(StorageType::f16), kN, kK), sync::SlotUse::weights, "weights");
 };
-
-// The text of the Error that body throws; "" when it throws none.
-inline std::string message_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
 
 // A device under test beside the host, with an executor over both.
 class FaultBench {

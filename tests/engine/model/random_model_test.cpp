@@ -13,34 +13,17 @@
 #include "engine/model/loading.h"
 #include "engine/model/shapes.h"
 #include "sync/error.h"
+#include "tests/support/small_shape.h"
 
 namespace tandem {
 namespace {
 
-std::vector<std::byte> bytes_of(const RandomModel& model) {
-  std::vector<std::byte> bytes;
-  model.write([&](std::span<const std::byte> more) { bytes.insert(bytes.end(), more.begin(), more.end()); });
-  return bytes;
-}
-
-// A published shape with few layers and words, so that tests take milliseconds.
-ModelConfig small(const std::string& name) {
-  ModelConfig config = model_shape(name);
-  config.layers = 2;
-  config.hidden = 256;
-  config.feed_forward = 512;
-  config.vocabulary = 400;
-  if (config.experts) {
-    config.experts->feed_forward = 64;
-    config.experts->shared_feed_forward = config.experts->shared_feed_forward > 0 ? 96 : 0;
-  }
-  return config;
-}
+using test::bytes_of, test::small_shape;
 
 TEST(RandomModel, has_the_shape_that_was_asked_for_whatever_the_architecture) {
   for (const PublishedShape& shape : published_shapes()) {
     SCOPED_TRACE(shape.name);
-    const ModelConfig asked = small(shape.name);
+    const ModelConfig asked = small_shape(shape.name);
     const std::vector<std::byte> bytes = bytes_of(RandomModel(asked, StorageType::q8_0, 1));
     ModelConfig read = read_config(GgufFile::parse(bytes, shape.name));
     EXPECT_EQ(read.name, asked.name + ", random weights");
@@ -57,7 +40,7 @@ TEST(RandomModel, has_the_shape_that_was_asked_for_whatever_the_architecture) {
 TEST(RandomModel, of_experts_loads) {
   for (const char* name : {"olmoe-1b-7b", "qwen1.5-moe-a2.7b", "phi-3.5-moe", "deepseek-v2-lite"}) {
     SCOPED_TRACE(name);
-    const ModelConfig asked = small(name);
+    const ModelConfig asked = small_shape(name);
     const std::vector<std::byte> bytes = bytes_of(RandomModel(asked, StorageType::q4_0, 1));
     const GgufFile file = GgufFile::parse(bytes, name);
     EXPECT_THAT(file.require("blk.1.ffn_gate_exps.weight").shape,
@@ -72,7 +55,7 @@ TEST(RandomModel, of_experts_loads) {
 }
 
 TEST(RandomModel, keeps_experts_and_latents_in_every_layout) {
-  ModelConfig asked = small("deepseek-v2-lite");
+  ModelConfig asked = small_shape("deepseek-v2-lite");
   asked.latent->apart = true;
   asked.experts->scale = 2.5f;
   asked.experts->normalised = true;
@@ -84,7 +67,7 @@ TEST(RandomModel, keeps_experts_and_latents_in_every_layout) {
   sync::Pool pool;
   EXPECT_EQ(load_model(GgufFile::parse(bytes, "apart"), pool, 2).weights.layers[0].key_up.columns, 128);
 
-  ModelConfig factors = small("phi-3.5-moe");
+  ModelConfig factors = small_shape("phi-3.5-moe");
   factors.rope.scaling = RopeScaling::frequency_factors;
   factors.rope.original_context = 4096;
   factors.rope.attention_factor = 1.19f;
@@ -98,7 +81,7 @@ TEST(RandomModel, keeps_experts_and_latents_in_every_layout) {
 }
 
 TEST(RandomModel, keeps_the_scaling_of_the_rotation) {
-  ModelConfig yarn = small("qwen2.5-7b");
+  ModelConfig yarn = small_shape("qwen2.5-7b");
   yarn.rope.scaling = RopeScaling::yarn;
   yarn.rope.scale_factor = 4;
   yarn.rope.original_context = 8192;
@@ -114,7 +97,7 @@ TEST(RandomModel, keeps_the_scaling_of_the_rotation) {
   EXPECT_EQ(read.rope.yarn_beta_fast, 16);
   EXPECT_EQ(read.rope.yarn_beta_slow, 2);
 
-  ModelConfig factors = small("llama-3.2-1b");
+  ModelConfig factors = small_shape("llama-3.2-1b");
   factors.rope.scaling = RopeScaling::frequency_factors;
   for (int64_t i = 0; i < factors.rope.dim / 2; ++i)
     factors.rope.frequency_factors.push_back(1 + static_cast<float>(i));
@@ -127,7 +110,7 @@ TEST(RandomModel, keeps_the_scaling_of_the_rotation) {
 TEST(RandomModel, has_values_of_one_size_in_every_type) {
   for (const StorageTypeInfo& type : storage_types()) {
     SCOPED_TRACE(type.name);
-    const std::vector<std::byte> bytes = bytes_of(RandomModel(small("llama-3-8b"), type.type, 1));
+    const std::vector<std::byte> bytes = bytes_of(RandomModel(small_shape("llama-3-8b"), type.type, 1));
     const GgufFile file = GgufFile::parse(bytes, type.name);
     const GgufTensor& tensor = file.require("blk.1.ffn_gate.weight");
     EXPECT_EQ(tensor.type, type.type);
@@ -143,7 +126,7 @@ TEST(RandomModel, has_values_of_one_size_in_every_type) {
 
 // 66 = 2 x 33 columns are no whole blocks of anything; 288 = 9 x 32 are of Q8_0 and not of 256.
 TEST(RandomModel, stores_what_is_no_whole_blocks_in_another_type_and_says_so) {
-  ModelConfig config = small("tinyllama-1.1b");
+  ModelConfig config = small_shape("tinyllama-1.1b");
   config.hidden = 288;
   config.feed_forward = 66;
   const RandomModel model(config, StorageType::q4_k, 1);
@@ -157,7 +140,7 @@ TEST(RandomModel, stores_what_is_no_whole_blocks_in_another_type_and_says_so) {
 }
 
 TEST(RandomModel, is_the_same_for_the_same_seed_and_says_how_long_it_is) {
-  const ModelConfig config = small("qwen3-0.6b");
+  const ModelConfig config = small_shape("qwen3-0.6b");
   const RandomModel model(config, StorageType::q6_k, 7);
   const std::vector<std::byte> first = bytes_of(model);
   EXPECT_EQ(first.size(), model.file_bytes());
@@ -174,7 +157,7 @@ TEST(RandomModel, is_the_same_for_the_same_seed_and_says_how_long_it_is) {
 }
 
 TEST(RandomModel, has_a_tokenizer_for_any_text) {
-  const std::vector<std::byte> bytes = bytes_of(RandomModel(small("llama-3-8b"), StorageType::q4_0, 1));
+  const std::vector<std::byte> bytes = bytes_of(RandomModel(small_shape("llama-3-8b"), StorageType::q4_0, 1));
   const GgufFile file = GgufFile::parse(bytes, "file");
   const auto vocabulary = file.get_strings("tokenizer.ggml.tokens");
   ASSERT_TRUE(vocabulary);
@@ -184,7 +167,7 @@ TEST(RandomModel, has_a_tokenizer_for_any_text) {
 }
 
 TEST(RandomModel, of_an_unknown_architecture_is_an_error) {
-  ModelConfig config = small("llama-3-8b");
+  ModelConfig config = small_shape("llama-3-8b");
   config.architecture = "mamba";
   EXPECT_THROW(RandomModel(config, StorageType::q4_0, 1), Error);
 }

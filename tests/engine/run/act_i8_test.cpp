@@ -1,12 +1,11 @@
 // --act i8 of whole models: one result on every device, plan, cut and piece, and what is said of it.
 #include <gmock/gmock.h>
 
-#include "engine/model/random_model.h"
-#include "engine/model/shapes.h"
 #include "tests/engine/run/golden.h"
 #include "tests/support/data.h"
 #include "tests/support/gguf_writer.h"
 #include "tests/support/scratch_folder.h"
+#include "tests/support/small_shape.h"
 
 namespace tandem::testing {
 namespace {
@@ -49,21 +48,8 @@ const std::vector<Way> kWays = {Way{"gpu-only", {}}, Way{"npu-only", {}}, Way{"t
 
 // A published shape with few layers and words, of random weights.
 std::string small_model(const ScratchFolder& folder, const std::string& shape, StorageType type) {
-  ModelConfig config = model_shape(shape);
-  config.layers = 2;
-  config.hidden = 256;
-  config.feed_forward = 512;
-  config.vocabulary = 400;
-  if (config.experts) {
-    config.experts->feed_forward = 64;
-    config.experts->shared_feed_forward = config.experts->shared_feed_forward > 0 ? 96 : 0;
-  }
-  std::vector<std::byte> bytes;
-  RandomModel(config, type, 1).write([&](std::span<const std::byte> more) {
-    bytes.insert(bytes.end(), more.begin(), more.end());
-  });
   const std::string path = folder.file(shape + info(type).name + ".gguf");
-  write_file(path, bytes);
+  write_file(path, test::bytes_of(RandomModel(test::small_shape(shape), type, 1)));
   return path;
 }
 

@@ -14,10 +14,13 @@
 #include "sync/error.h"
 #include "tests/engine/run/golden.h"
 #include "tests/support/gguf_writer.h"
+#include "tests/support/message_of.h"
 #include "tests/support/scratch_folder.h"
 
 namespace tandem::testing {
 namespace {
+
+using test::message_of;
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -45,14 +48,6 @@ class TinyEngine : public ::testing::Test {
     std::vector<int32_t> list;
     for (int i = 0; i < count; ++i) list.push_back(3 + (i * i + 5 * i) % 300);
     return list;
-  }
-  static std::string message_of(const std::function<void()>& body) {
-    try {
-      body();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
   }
 
   const ScratchFolder folder_;

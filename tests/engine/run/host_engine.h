@@ -10,9 +10,12 @@
 #include "engine/run/engine.h"
 #include "sync/error.h"
 #include "tests/support/gguf_writer.h"
+#include "tests/support/message_of.h"
 #include "tests/support/scratch_folder.h"
 
 namespace tandem::testing {
+
+using test::message_of;
 
 // The model's file lives as long as this.
 class HostEngines {
@@ -40,16 +43,6 @@ class HostEngines {
   const ScratchFolder folder_;
   const std::string path_;
 };
-
-// What the Error says that `body` ends with; nothing: it ends without one.
-inline std::string message_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
 
 // `count` ids of the tiny vocabulary behind its special tokens.
 inline std::vector<int32_t> some_ids(int count) {

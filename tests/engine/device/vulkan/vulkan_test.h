@@ -14,9 +14,12 @@
 #include "engine/device/vulkan/vulkan_tuning.h"
 #include "sync/error.h"
 #include "sync/pool.h"
+#include "tests/support/message_of.h"
 #include "tests/support/requirements.h"
 
 namespace tandem::vulkan {
+
+using test::message_of;
 
 inline constexpr std::chrono::seconds kDeadline{60};
 
@@ -35,14 +38,6 @@ class VulkanTest : public ::testing::Test {
     if (!tuning.cache_folder) tuning.cache_folder = "";
     if (validation_layers_present()) tuning.messages = &messages_;
     return open_device_tuned(0, options, tuning);
-  }
-  static std::string message_of(const std::function<void()>& body) {
-    try {
-      body();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
   }
 
   Messages messages_;

@@ -7,10 +7,13 @@
 #include "sync/error.h"
 #include "sync/waiter.h"
 #include "tests/engine/device/opencl/runtime/weights.h"
+#include "tests/support/message_of.h"
 #include "tests/support/requirements.h"
 
 namespace tandem {
 namespace {
+
+using test::message_of;
 
 using sync::Flag;
 using sync::Signal;
@@ -53,14 +56,6 @@ class Launching : public testing::TestWithParam<Way> {
     sync::WaitContext context;
     context.step = "test", context.device = "opencl:0", context.deadline = kDeadline;
     sync::make_waiter(sync::Policy::blocking)->wait(flag, epoch, context);
-  }
-  static std::string message_of(const std::function<void()>& body) {
-    try {
-      body();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
   }
 
   sync::Pool pool_;

@@ -1,0 +1,34 @@
+// Published shapes, small enough that a test of them takes milliseconds, and the bytes of models of random weights.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/model/random_model.h"
+#include "engine/model/shapes.h"
+
+namespace tandem::test {
+
+// With few layers and words.
+inline ModelConfig small_shape(const std::string& name) {
+  ModelConfig config = model_shape(name);
+  config.layers = 2;
+  config.hidden = 256;
+  config.feed_forward = 512;
+  config.vocabulary = 400;
+  if (config.experts) {
+    config.experts->feed_forward = 64;
+    config.experts->shared_feed_forward = config.experts->shared_feed_forward > 0 ? 96 : 0;
+  }
+  return config;
+}
+
+inline std::vector<std::byte> bytes_of(const RandomModel& model) {
+  std::vector<std::byte> bytes;
+  model.write([&](std::span<const std::byte> more) { bytes.insert(bytes.end(), more.begin(), more.end()); });
+  return bytes;
+}
+
+}  // namespace tandem::test
