@@ -30,8 +30,8 @@ foreach(kernel IN LISTS kernels)
   file(READ "${binary}" words HEX)
   string(REGEX REPLACE "(..)(..)(..)(..)" "0x\\4\\3\\2\\1," words "${words}")
   string(REGEX REPLACE "(0x........,0x........,0x........,0x........,0x........,0x........,0x........,0x........,)" "\\1\n" words "${words}")
-  string(APPEND arrays "constexpr uint32_t k_${kernel}[] = {\n${words}};\n")
-  string(APPEND entries "    {\"${stem}\", \"${kernel}\", k_${kernel}},\n")
+  string(APPEND arrays "constexpr uint32_t k_${stem}_${kernel}[] = {\n${words}};\n")
+  string(APPEND entries "    {\"${stem}\", \"${kernel}\", k_${stem}_${kernel}},\n")
 endforeach()
 file(REMOVE "${binary}")
 file(WRITE "${OUTPUT}" "#include \"shaders/embedded.h\"
@@ -39,11 +39,11 @@ file(WRITE "${OUTPUT}" "#include \"shaders/embedded.h\"
 namespace tandem {
 namespace {
 ${arrays}
-constexpr EmbeddedShader kShaders[] = {
+constexpr EmbeddedShader k_${stem}[] = {
 ${entries}};
 }  // namespace
 
 std::span<const EmbeddedShader> shaders_of_${stem}();
-std::span<const EmbeddedShader> shaders_of_${stem}() { return kShaders; }
+std::span<const EmbeddedShader> shaders_of_${stem}() { return k_${stem}; }
 }  // namespace tandem
 ")

@@ -34,12 +34,16 @@ if(TANDEM_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
 endif()
 
 # tandem_library(NAME SOURCES ... LINK ...): one static library per folder, includes written from the root of the tree.
+# FILE_BY_FILE: its sources are never compiled together (CMAKE_UNITY_BUILD): loops that are timed, so that none changes with its neighbours.
 function(tandem_library name)
-  cmake_parse_arguments(arg "" "" "SOURCES;LINK;PRIVATE_LINK" ${ARGN})
+  cmake_parse_arguments(arg "FILE_BY_FILE" "" "SOURCES;LINK;PRIVATE_LINK" ${ARGN})
   add_library(${name} STATIC ${arg_SOURCES})
   target_include_directories(${name} PUBLIC "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>" "$<INSTALL_INTERFACE:include/tandem>")
   target_link_libraries(${name} PUBLIC ${arg_LINK} PRIVATE "$<BUILD_INTERFACE:tandem_options>" ${arg_PRIVATE_LINK})
   set_property(GLOBAL APPEND PROPERTY TANDEM_LIBRARIES ${name})
+  if(arg_FILE_BY_FILE)
+    set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
+  endif()
   if(TANDEM_HEADERS_READ_ONCE)
     target_precompile_headers(${name} REUSE_FROM tandem_library_headers)
   endif()

@@ -15,11 +15,11 @@
 namespace tandem::app {
 namespace {
 
-constexpr double kWidth = 960, kLeft = 84, kRight = 944;
+constexpr double kPictureWidth = 960, kPictureLeft = 84, kPictureRight = 944;
 constexpr double kRow = 30, kBar = 20, kWaitBar = 4;
 constexpr double kStripTop = 34, kStripGap = 56;
 
-constexpr const char* kStyle =
+constexpr const char* kPictureStyle =
     "<style>text{font:12px system-ui,sans-serif;fill:#1b2430}.quiet{fill:#5b6675}.axis{stroke:#8a94a3;stroke-width:1}"
     ".matmul{fill:#2f6fde}.attention{fill:#e08a1e}.other{fill:#4aa57a}.wait{fill:#c9ced6}"
     "@media(prefers-color-scheme:dark){text{fill:#e6e9ee}.quiet{fill:#a3adba}.wait{fill:#4a5360}}</style>\n";
@@ -104,10 +104,10 @@ class Strip {
       : drawing_(drawing), shown_(shown), devices_(devices), top_(top) {}
 
   void draw(const std::vector<Span>& spans, const std::string& title) {
-    drawing_.text(kLeft, top_ - 10, title, TextAnchor::start, "quiet");
+    drawing_.text(kPictureLeft, top_ - 10, title, TextAnchor::start, "quiet");
     for (size_t d = 0; d < devices_.size(); ++d) {
       const double y = top_ + static_cast<double>(d) * kRow;
-      drawing_.text(kLeft - 8, y + kBar - 6, devices_[d], TextAnchor::end, "name");
+      drawing_.text(kPictureLeft - 8, y + kBar - 6, devices_[d], TextAnchor::end, "name");
       for (const Span& span : spans)
         if (span.device == devices_[d]) bar(span, y);
     }
@@ -118,7 +118,7 @@ class Strip {
  private:
   double x_of(double seconds) const {
     const double share = (seconds - shown_.begin) / (shown_.end - shown_.begin);
-    return kLeft + std::clamp(share, 0.0, 1.0) * (kRight - kLeft);
+    return kPictureLeft + std::clamp(share, 0.0, 1.0) * (kPictureRight - kPictureLeft);
   }
   void bar(const Span& span, double y) {
     const double from = x_of(span.start_seconds), to = x_of(span.end_seconds);
@@ -127,7 +127,7 @@ class Strip {
   }
   void axis() {
     const double y = top_ + static_cast<double>(devices_.size()) * kRow, tick = tick_of(shown_.end - shown_.begin);
-    drawing_.line(kLeft, y, kRight, y, "axis");
+    drawing_.line(kPictureLeft, y, kPictureRight, y, "axis");
     for (double at = 0; at <= (shown_.end - shown_.begin) * 1.0001; at += tick) {
       const double x = x_of(shown_.begin + at);
       drawing_.line(x, y, x, y + 4, "axis");
@@ -150,7 +150,7 @@ void draw_legend(SvgDrawing& drawing, double y) {
                                 {"attention", "attention", 120},
                                 {"other", "norm, rotation, activation, cache", 260},
                                 {"wait", "waits for another device", 0}};
-  double x = kLeft;
+  double x = kPictureLeft;
   for (const Entry& entry : kEntries) {
     drawing.block(x, y, 12, 12, entry.css_class, entry.words);
     drawing.text(x + 18, y + 10, entry.words, TextAnchor::start, "quiet");
@@ -169,8 +169,8 @@ std::string trace_picture(const Timeline& timeline) {
   const bool enlarges = layers.end - layers.begin < 0.5 * (pass.end - pass.begin) && layers.end > layers.begin;
   const double strip = Strip::height(devices.size()), second = kStripTop + strip + kStripGap;
   const double legend = (enlarges ? second + strip : kStripTop + strip) + 18;
-  SvgDrawing drawing(kWidth, legend + 24,
-                     "What each processor did during one pass, " + milliseconds(pass.end - pass.begin), kStyle);
+  SvgDrawing drawing(kPictureWidth, legend + 24,
+                     "What each processor did during one pass, " + milliseconds(pass.end - pass.begin), kPictureStyle);
   Strip(drawing, pass, devices, kStripTop).draw(spans, "the whole pass");
   if (enlarges) Strip(drawing, layers, devices, second).draw(spans_in(timeline, layers), "two of its layers, enlarged");
   draw_legend(drawing, legend);

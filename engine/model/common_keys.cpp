@@ -8,20 +8,15 @@
 #include "engine/model/config_keys.h"
 #include "engine/model/expert_keys.h"
 #include "engine/model/latent_keys.h"
+#include "engine/model/limits.h"
 #include "engine/model/rope_keys.h"
 #include "sync/error.h"
 
 namespace tandem {
 namespace {
 
-// Upper bounds far above any published model. They keep products of two dimensions inside 64 bits and refuse a damaged
-// file before anything is allocated for it.
-constexpr int64_t kMaxLayers = 4096;
-constexpr int64_t kMaxWidth = int64_t{1} << 20;
 constexpr int64_t kMaxHeads = 4096;
 constexpr int64_t kMaxHeadDim = 4096;
-constexpr int64_t kMaxVocabulary = int64_t{1} << 24;
-constexpr int64_t kMaxContext = int64_t{1} << 30;
 
 void read_heads(const ConfigKeys& keys, ModelConfig& config) {
   config.heads = keys.require_size("attention.head_count", kMaxHeads);

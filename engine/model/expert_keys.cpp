@@ -3,10 +3,10 @@
 #include <optional>
 #include <string>
 
+#include "engine/model/limits.h"
+
 namespace tandem {
 namespace {
-
-constexpr int64_t kMaxWidth = int64_t{1} << 20;
 
 std::string range(int64_t found, const std::string& expected) {
   return "found " + std::to_string(found) + ", expected " + expected;

@@ -5,12 +5,12 @@
 namespace tandem {
 namespace {
 
-constexpr int64_t kMaxWidth = 4096;  // of a head and of what the cache keeps
+constexpr int64_t kMaxLatentWidth = 4096;  // of a head and of what the cache keeps
 
 // Files whose cache keeps latents say the heads' own widths in keys with another ending, older ones in the common keys.
 int64_t head_width(const ConfigKeys& keys, const char* key, const char* of_latents) {
-  const auto width = keys.size(of_latents, kMaxWidth);
-  return width ? *width : keys.require_size(key, kMaxWidth);
+  const auto width = keys.size(of_latents, kMaxLatentWidth);
+  return width ? *width : keys.require_size(key, kMaxLatentWidth);
 }
 
 }  // namespace
@@ -24,13 +24,13 @@ void set_latent(const LatentConfig& latent, ModelConfig& config) {
 }
 
 void read_latent(const ConfigKeys& keys, ModelConfig& config) {
-  if (keys.count("attention.q_lora_rank", kMaxWidth) > 0) {
+  if (keys.count("attention.q_lora_rank", kMaxLatentWidth) > 0) {
     keys.fail("attention.q_lora_rank", "latents of the queries are not supported",
               "use a model of the Lite layout, which has latents of keys and values only");
   }
   LatentConfig latent;
-  latent.rank = keys.require_size("attention.kv_lora_rank", kMaxWidth);
-  latent.rope = keys.require_size("rope.dimension_count", kMaxWidth);
+  latent.rank = keys.require_size("attention.kv_lora_rank", kMaxLatentWidth);
+  latent.rope = keys.require_size("rope.dimension_count", kMaxLatentWidth);
   latent.value = head_width(keys, "attention.value_length", "attention.value_length_mla");
   const int64_t width = head_width(keys, "attention.key_length", "attention.key_length_mla");
   latent.nope = width - latent.rope;
@@ -38,10 +38,10 @@ void read_latent(const ConfigKeys& keys, ModelConfig& config) {
     keys.fail("attention.key_length", "found heads of " + std::to_string(width) + " values, expected more than the " +
                                           std::to_string(latent.rope) + " that are turned");
   }
-  if (latent.rank + latent.rope > kMaxWidth) {
+  if (latent.rank + latent.rope > kMaxLatentWidth) {
     keys.fail("attention.kv_lora_rank", "found " + std::to_string(latent.rank) + ", expected at most " +
-                                            std::to_string(kMaxWidth) + " with the " + std::to_string(latent.rope) +
-                                            " that are turned");
+                                            std::to_string(kMaxLatentWidth) + " with the " +
+                                            std::to_string(latent.rope) + " that are turned");
   }
   set_latent(latent, config);
 }

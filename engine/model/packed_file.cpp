@@ -17,8 +17,8 @@
 namespace tandem {
 namespace {
 
-constexpr uint64_t kMagic = 0x4b4341504d444e54;  // "TNDMPACK"
-constexpr uint64_t kVersion = 1;                 // of this file's layout
+constexpr uint64_t kPackedMagic = 0x4b4341504d444e54;  // "TNDMPACK"
+constexpr uint64_t kVersion = 1;                       // of this file's layout
 constexpr size_t kPageBytes = 4096;
 
 size_t whole_pages(size_t bytes) { return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes; }
@@ -50,12 +50,9 @@ std::string PackedFile::name(const GgufIdentity& model) {
 std::vector<std::byte> PackedFile::header(const GgufIdentity& model, std::span<const size_t> slot_bytes) {
   uint64_t file_bytes = header_bytes(slot_bytes.size());
   for (const size_t bytes : slot_bytes) file_bytes += whole_pages(bytes);
-  std::vector<uint64_t> words = {kMagic,
-                                 kVersion << 32 | kPackingVersion,
-                                 model.file_bytes,
-                                 static_cast<uint64_t>(model.modified_ns),
-                                 model.header_hash,
-                                 file_bytes,
+  std::vector<uint64_t> words = {kPackedMagic,      kVersion << 32 | kPackingVersion,
+                                 model.file_bytes,  static_cast<uint64_t>(model.modified_ns),
+                                 model.header_hash, file_bytes,
                                  slot_bytes.size()};
   words.insert(words.end(), slot_bytes.begin(), slot_bytes.end());
   words.push_back(hash_bytes(std::as_bytes(std::span(words))));

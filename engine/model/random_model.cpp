@@ -13,7 +13,7 @@
 namespace tandem {
 namespace {
 
-constexpr size_t kChunkBytes = size_t{1} << 20;
+constexpr size_t kRandomChunkBytes = size_t{1} << 20;
 constexpr float kNormDeviation = 0.1f, kBiasDeviation = 0.3f;
 
 void put_half(std::byte* block, size_t offset, float value) {
@@ -295,7 +295,7 @@ void RandomModel::write(const std::function<void(std::span<const std::byte>)>& t
     const BlockScales* scales = block_scales(tensor.type);
     const Normal normal = scales == nullptr ? Normal{} : normal_of(*scales);
     for (uint64_t left = tensor.bytes(); left > 0; left -= chunk.size()) {
-      chunk.resize(std::min<uint64_t>(left, kChunkBytes / block * block));
+      chunk.resize(std::min<uint64_t>(left, kRandomChunkBytes / block * block));
       if (scales == nullptr) {
         fill_floats(chunk, tensor.type, tensor.mean, tensor.deviation, random);
       } else {

@@ -9,6 +9,7 @@
 #include "engine/model/architecture.h"
 #include "engine/model/expert_keys.h"
 #include "engine/model/latent_keys.h"
+#include "engine/model/limits.h"
 #include "sync/error.h"
 #include "sync/json_text.h"
 
@@ -18,9 +19,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int kSchema = 1;
-// Bounds as those of a GGUF header: far above any published model.
-constexpr int64_t kMaxLayers = 4096, kMaxWidth = int64_t{1} << 20, kMaxVocabulary = int64_t{1} << 24,
-                  kMaxContext = int64_t{1} << 30, kMaxHeadDim = 2048;
+constexpr int64_t kMaxShapeHeadDim = 2048;
 
 // Reads keys of one JSON object; what was never asked for is unknown.
 class Keys {
@@ -175,11 +174,11 @@ std::optional<ExpertsConfig> parse_experts(Keys& keys, const ModelConfig& config
 
 std::optional<LatentConfig> parse_latent(Keys& keys) {
   LatentConfig latent;
-  latent.rank = keys.optional_count("kv_lora_rank", kMaxHeadDim);
+  latent.rank = keys.optional_count("kv_lora_rank", kMaxShapeHeadDim);
   if (latent.rank == 0) return std::nullopt;
-  latent.nope = keys.count("nope_dim", kMaxHeadDim);
-  latent.rope = keys.count("rope_dim", kMaxHeadDim);
-  latent.value = keys.count("value_dim", kMaxHeadDim);
+  latent.nope = keys.count("nope_dim", kMaxShapeHeadDim);
+  latent.rope = keys.count("rope_dim", kMaxShapeHeadDim);
+  latent.value = keys.count("value_dim", kMaxShapeHeadDim);
   if (latent.rope % 2 != 0) keys.fail("rope_dim", "an even number");
   return latent;
 }

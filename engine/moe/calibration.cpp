@@ -9,7 +9,7 @@
 namespace tandem {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr int kSchema = 1;
 constexpr int64_t kMost = int64_t{1} << 40;  // keeps products of two counts inside 64 bits
@@ -74,8 +74,8 @@ class CalibrationReader {
 
 std::string calibration_json(const Calibration& calibration) {
   const RoutingCounts& counts = calibration.counts;
-  Json json{{"schema", kSchema},           {"model", calibration.model}, {"experts", counts.experts},
-            {"experts_used", counts.used}, {"tokens", counts.tokens},    {"layers", Json::array()}};
+  OrderedJson json{{"schema", kSchema},           {"model", calibration.model}, {"experts", counts.experts},
+                   {"experts_used", counts.used}, {"tokens", counts.tokens},    {"layers", OrderedJson::array()}};
   for (size_t l = 0; l < counts.layers.size(); ++l)
     json["layers"].push_back({{"layer", counts.layers[l]},
                               {"imbalance", imbalance(counts.counts[l])},

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -106,6 +108,31 @@ std::map<std::pair<int, int>, OperatorTime> by_operator(std::span<const StepSpan
   return times;
 }
 
+// The kinds of work that each device did, as far as the classes of its operators name a number of tokens: "matmul i4
+// S1".
+std::vector<std::set<std::string>> work_of_each(const Plan& plan, const PassSpans& spans) {
+  std::vector<std::set<std::string>> work(spans.size());
+  for (const Step& step : plan.steps) {
+    const auto d = static_cast<size_t>(step.device);
+    if (d >= spans.size() || spans[d].empty()) continue;
+    std::map<Asked, const Operator*> each;  // of thirty layers' operators a few differ
+    for (const Operator& op : step.operators) each.try_emplace(asked(step.device, {op, 0, false}), &op);
+    for (const auto& [key, op] : each) {
+      const std::string tokens = " S" + std::to_string(up_to(tokens_of(*op)));
+      const std::vector<std::string> levels = tandem::classes_of(TimedOperator{*op});
+      work[d].insert(*std::ranges::find_if(levels, [&](const auto& level) { return level.ends_with(tokens); }));
+    }
+  }
+  return work;
+}
+// Whether a level is that of the work, or of a part of it.
+bool is_of(const std::string& level, const std::string& work) {
+  return level.starts_with(work) && (level.size() == work.size() || level[work.size()] == ' ');
+}
+
+// Of a pass: others had the cores meanwhile.
+bool in_doubt(double weight) { return weight < 1; }
+
 // What a pass showed of operators for which the same is predicted.
 struct Seen {
   std::vector<std::string> classes;
@@ -143,11 +170,11 @@ MachineRates::MachineRates(std::span<const std::unique_ptr<Device>> devices, Dis
   const auto kept = [&](const std::string& key) { return ratios_from(cache.value(key).value_or(nullptr)); };
   for (const auto& device : devices) {
     const std::string key = measurement_key(device->info());
-    of_.push_back({DeviceRates(prior_of(device->info())), kRates + key});
-    of_.back().rates.ratios() = kept(of_.back().key);
+    of_.push_back({DeviceRates(prior_of(device->info())), kept(kRates + key), kRates + key});
+    of_.back().rates.ratios() = of_.back().quiet;
     passes_key_ += key + "|";
   }
-  passes_ = kept(passes_key_);
+  passes_ = passes_quiet_ = kept(passes_key_);
 }
 
 PlanCosts MachineRates::costs() const {
@@ -171,15 +198,26 @@ double MachineRates::predicted_seconds(const Plan& plan, const PlanCosts& costs,
 
 void MachineRates::learn(const Plan& plan, const PassSpans& spans, const PassKind& kind, double seconds,
                          double weight) {
+  if (!in_doubt(weight) && beside_others_) others_left();
+  beside_others_ = in_doubt(weight);
   learn_operators(plan, spans, weight);
   learn_pass(plan, kind, seconds, weight);
-  hope_of_others(spans, kind);
+  hope_of_others(plan, spans, kind);
   ++learnt_;
   if (learnt_ % 64 == 0 || std::has_single_bit(static_cast<uint64_t>(learnt_))) ++version_;
 }
 
+void MachineRates::others_left() {
+  constexpr double kMatters = 0.1;
+  double moved = passes_.take(passes_quiet_);
+  for (Of& of : of_) moved = std::max(moved, of.rates.ratios().take(of.quiet));
+  if (moved > kMatters) ++version_;
+}
+
 void MachineRates::learn_alone(size_t device, const Operator& op, double seconds) {
-  of_[device].rates.learn({op}, seconds);
+  Of& of = of_[device];
+  of.rates.learn({op}, seconds);
+  of.quiet.learn(tandem::classes_of({op}), seconds / prior_seconds(of.rates.prior(), {op}));
 }
 
 // The median over a class's operators counts, once: thirty layers are no thirty passes, and a thread that lost its core
@@ -215,39 +253,58 @@ void MachineRates::learn_operators(const Plan& plan, const PassSpans& spans, dou
       std::vector<double>& of_class = ratios[each.classes];
       of_class.insert(of_class.end(), each.ratios.begin(), each.ratios.end());
     }
-    for (auto& [classes, of_class] : ratios) rates.ratios().learn(classes, median(std::move(of_class)), weight);
+    for (auto& [classes, of_class] : ratios) {
+      const double middle = median(std::move(of_class));
+      rates.ratios().learn(classes, middle, weight);
+      if (!in_doubt(weight)) of_[d].quiet.learn(classes, middle);
+    }
   }
 }
 
 void MachineRates::learn_pass(const Plan& plan, const PassKind& kind, double seconds, double weight) {
   const double predicted = predict(plan, costs()).seconds;
   if (predicted <= 0 || seconds <= 0) return;
-  passes_.learn(classes_of(kind), std::clamp(seconds / predicted, 1 / kFarthestPass, kFarthestPass), weight);
+  const double ratio = std::clamp(seconds / predicted, 1 / kFarthestPass, kFarthestPass);
+  passes_.learn(classes_of(kind), ratio, weight);
+  if (!in_doubt(weight)) passes_quiet_.learn(classes_of(kind), ratio);
 }
 
 // A device that a plan leaves out, because it was slow when it was last seen, is given a chance when it would have to
 // be just a little faster to be worth it: then what it is given is little too, and a pass takes hardly longer if it is
-// slow still. So with the plans that were not taken.
-void MachineRates::hope_of_others(const PassSpans& spans, const PassKind& kind) {
-  constexpr double kOfDevices = 0.01, kOfPlans = 0.004, kFarthest = -3;
-  const bool some = std::ranges::any_of(spans, [](const auto& of) { return !of.empty(); });
+// slow still. So with the work that is left to others by a plan that uses it, and with the plans that were not taken.
+void MachineRates::hope_of_others(const Plan& plan, const PassSpans& spans, const PassKind& kind) {
+  constexpr double kOfDevices = 0.01, kOfWork = 0.004, kOfPlans = 0.004, kFarthest = -3;
+  const std::vector<std::set<std::string>> ran = work_of_each(plan, spans);
+  std::set<std::string> all;
+  for (const auto& of : ran) all.insert(of.begin(), of.end());
   for (size_t d = 0; d < spans.size(); ++d) {
-    if (some && spans[d].empty())
-      of_[d].rates.ratios().hope([](const std::string&) { return true; }, kOfDevices, kFarthest);
+    if (all.empty()) break;
+    std::vector<std::string> left;  // to others
+    std::ranges::set_difference(all, ran[d], std::back_inserter(left));
+    const bool left_out = spans[d].empty();
+    const auto is_left = [&](const std::string& level) {
+      return left_out || std::ranges::any_of(left, [&](const auto& of) { return is_of(level, of); });
+    };
+    for (PooledRatios* ratios : {&of_[d].rates.ratios(), &of_[d].quiet})
+      ratios->hope(is_left, left_out ? kOfDevices : kOfWork, kFarthest);
   }
   const std::vector<std::string> taken = classes_of(kind);
   const std::string phase = taken[1] + " ";
   const std::string& name = taken[2];
-  passes_.hope([&](const std::string& level) { return level.starts_with(phase) && !level.starts_with(name); }, kOfPlans,
-               0);
+  const auto is_other = [&](const std::string& level) { return level.starts_with(phase) && !level.starts_with(name); };
+  for (PooledRatios* ratios : {&passes_, &passes_quiet_}) ratios->hope(is_other, kOfPlans, 0);
 }
 
 double MachineRates::seen(const PassKind& kind) const { return passes_.seen(classes_of(kind).back()); }
 
 void MachineRates::store() {
   if (learnt_ == 0) return;
-  for (const Of& of : of_) cache_.set(of.key, to_json(of.rates.ratios()));
-  cache_.set(passes_key_, to_json(passes_));
+  const auto keep = [this](const std::string& key, PooledRatios all, const PooledRatios& quiet) {
+    all.take(quiet);
+    cache_.set(key, to_json(all));
+  };
+  for (const Of& of : of_) keep(of.key, of.rates.ratios(), of.quiet);
+  keep(passes_key_, passes_, passes_quiet_);
 }
 
 }  // namespace tandem

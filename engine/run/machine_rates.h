@@ -1,6 +1,10 @@
 // What this machine's devices take, and what whole passes take beside what is predicted: learnt from the passes that
 // users ask for, kept on disk, forgotten as newer ones come (engine/plan/prediction/pooled_ratios.h).
 //
+// Passes during which others had the cores say what holds while they do. What holds when nobody does is kept beside it,
+// comes back with the first pass that had them alone, and is what goes to disk: a machine that was busy once is not
+// remembered as slow. What was never seen but beside others is kept as that.
+//
 // Rates belong to (device, kind of operator, storage type, class of shape), never to a model. Those of a device that
 // was never seen begin at what a core of today does, or at what a GPU's driver reports of it, and at a first look
 // (engine/run/probe.h).
@@ -49,7 +53,7 @@ class MachineRates {
   double predicted_seconds(const Plan& plan, const PlanCosts& costs, const PassKind& kind) const;
 
   // How the operators of a pass, and the pass, went. spans: per device of the plan, what it measured; may be empty.
-  // weight: 1, or less where the figures are in doubt.
+  // weight: 1, or less where others had the cores meanwhile, so that the figures are in doubt.
   void learn(const Plan& plan, const PassSpans& spans, const PassKind& kind, double seconds, double weight);
 
   // Whether anything was learnt of the device with this index, here or on disk.
@@ -60,24 +64,27 @@ class MachineRates {
   // How often learn() was told of passes of this kind, as far as it is remembered.
   double seen(const PassKind& kind) const;
   // Goes up when what was learnt may change a choice: with the first pass, the second, the fourth and so on, then with
-  // every 64th.
+  // every 64th; and when others have left the cores.
   int64_t version() const { return version_; }
   void store();
 
  private:
   struct Of {
     DeviceRates rates;
-    std::string key;  // on disk
+    PooledRatios quiet;  // of passes during which nobody else had the cores
+    std::string key;     // on disk
   };
   void learn_operators(const Plan& plan, const PassSpans& spans, double weight);
-  void hope_of_others(const PassSpans& spans, const PassKind& kind);
+  void hope_of_others(const Plan& plan, const PassSpans& spans, const PassKind& kind);
   void learn_pass(const Plan& plan, const PassKind& kind, double seconds, double weight);
+  void others_left();
 
   std::span<const std::unique_ptr<Device>> devices_;
   DiskCache& cache_;
   std::vector<Of> of_;  // per device
   std::vector<int> lanes_;
-  PooledRatios passes_;
+  PooledRatios passes_, passes_quiet_;
+  bool beside_others_ = false;
   std::string passes_key_;
   int64_t learnt_ = 0, version_ = 0;
 };

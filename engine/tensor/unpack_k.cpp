@@ -12,7 +12,7 @@ void split_pairs_of_bits(const uint8_t* values, uint8_t* q) {
 }
 
 // 128 bytes: value 64 g + l is the low, 64 g + 32 + l the high half of byte 32 g + l.
-void split_nibbles(const uint8_t* values, uint8_t* q) {
+void split_runs_of_nibbles(const uint8_t* values, uint8_t* q) {
   for (int g = 0; g < 4; ++g) {
     for (int l = 0; l < 32; ++l) q[64 * g + l] = values[32 * g + l] & 15;
     for (int l = 0; l < 32; ++l) q[64 * g + 32 + l] = values[32 * g + l] >> 4;
@@ -52,12 +52,12 @@ void unpack_q3_k(const uint8_t* block, Unpacked& to) {
 
 void unpack_q4_k(const uint8_t* block, Unpacked& to) {
   read_k4_header(block, to);
-  split_nibbles(block + 16, to.q);
+  split_runs_of_nibbles(block + 16, to.q);
 }
 
 void unpack_q5_k(const uint8_t* block, Unpacked& to) {
   read_k4_header(block, to);
-  split_nibbles(block + 48, to.q);
+  split_runs_of_nibbles(block + 48, to.q);
   for (int g = 0; g < 8; ++g)
     for (int l = 0; l < 32; ++l) to.q[32 * g + l] |= static_cast<uint8_t>((block[16 + l] >> g & 1) << 4);
 }

@@ -16,7 +16,7 @@
 namespace tandem::fuzz {
 namespace {
 
-std::string_view text_of(Bytes input) { return {reinterpret_cast<const char*>(input.data()), input.size()}; }
+std::string_view routing_text(Bytes input) { return {reinterpret_cast<const char*>(input.data()), input.size()}; }
 
 int64_t choices_in(const ExpertCounts& counts) { return std::reduce(counts.begin(), counts.end()); }
 
@@ -44,7 +44,7 @@ RoutingTrace read_trace(const std::string& text) {
 void calibration(Bytes input) {
   Calibration read;
   try {
-    read = parse_calibration(text_of(input), "fuzzed.json");
+    read = parse_calibration(routing_text(input), "fuzzed.json");
   } catch (const Error&) {
     return;
   }
@@ -55,7 +55,7 @@ void calibration(Bytes input) {
 void routing_trace(Bytes input) {
   RoutingTrace read;
   try {
-    read = read_trace(std::string(text_of(input)));
+    read = read_trace(std::string(routing_text(input)));
   } catch (const Error&) {
     return;
   }

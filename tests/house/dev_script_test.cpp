@@ -96,6 +96,13 @@ TEST_F(DevScript, wrong_usage_ends_with_status_2) {
   EXPECT_EQ(call("build nonsense").status, 2);
 }
 
+TEST_F(DevScript, compiles_what_tests_need_without_running_them) {
+  const std::string stubs = "setup() { :; }; build() { echo built \"$@\"; }; fetch_model() { echo fetched; }; ";
+  const Outcome outcome = call(stubs + "run_tests --preset tsan --quick --build-only");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.output, "built tsan tests_in_sync\n");
+}
+
 TEST_F(DevScript, help_behind_a_verb_is_that_verb_s_and_does_nothing_else) {
   for (const char* verb : {"setup", "build", "run", "test", "drivers", "mutate", "fuzz", "bench", "lint", "help"}) {
     for (const char* flag : {"--help", "-h"}) {

@@ -27,15 +27,25 @@ sources() { files | grep -E '\.(h|cpp)$'; }
 
 format() { sources | xargs -r clang-format --dry-run -Werror; }
 
-# clang-tidy parses every file as a compiler does, so a file that passed is remembered by what went into it: its text and all headers'.
+# What the release build compiles of the tree: a file, or one that includes several (CMAKE_UNITY_BUILD).
+units() {
+  sed -n 's/^ *"file": "\(.*\)",\{0,1\}$/\1/p' "$build/compile_commands.json" | sort -u |
+    grep -E "^($root|$build)/(sync|packed|npu_emu|kernels|engine)/" | grep -E "^$build/.*/Unity/|^$root/[^/]*/.*\.cpp$" | grep -vE "^$build/.*\.cpp$"
+}
+text_of_unit() {
+  cat "$1"
+  sed -n 's/^#include "\(\/.*\.cpp\)"$/\1/p' "$1" | tr '\n' '\0' | xargs -0 -r cat
+}
+
+# clang-tidy parses what a compiler does, so a unit that passed is remembered by what went into it: its text and all headers'.
 tidy() {
   local stamps=$build/lint key
   mkdir -p "$stamps"
   key=$({ cat .clang-tidy; sources | grep '\.h$' | xargs cat; } | sha256sum | cut -c1-32)
   find "$stamps" -type f ! -name "$key-*" -delete
-  sources | grep -E '^(sync|packed|npu_emu|kernels|engine)/.*\.cpp$' | while IFS= read -r file; do
-    stamp=$stamps/$key-$(sha256sum "$file" | cut -c1-32)
-    if grep -q "/$file\"" "$build/compile_commands.json" && [ ! -e "$stamp" ]; then printf '%s\n%s\n' "$file" "$stamp"; fi
+  units | while IFS= read -r unit; do
+    stamp=$stamps/$key-$(text_of_unit "$unit" | sha256sum | cut -c1-32)
+    if [ ! -e "$stamp" ]; then printf '%s\n%s\n' "$unit" "$stamp"; fi
   done | xargs -r -d '\n' -n 2 -P "$(nproc)" bash -c 'clang-tidy --quiet --extra-arg=-Wno-unknown-warning-option -p "$0" "$1" 2>/dev/null && touch "$2"' "$build"
 }
 

@@ -1,7 +1,5 @@
 #include "engine/app/commands/bench_sync_html.h"
 
-#include <cstdio>
-
 #include "engine/app/commands/bench_sync_text.h"
 #include "engine/app/commands/svg.h"
 #include "engine/app/commands/sync_charts.h"
@@ -39,12 +37,6 @@ svg .series { fill: none; stroke: currentColor; stroke-width: 2; }
 .policy-blocking { color: var(--blocking); } .policy-event { color: var(--event); } .policy-spin { color: var(--spin); }
 .policy-predict { color: var(--predict); } .policy-gate { color: var(--gate); } .policy-doorbell { color: var(--doorbell); }
 )css";
-
-std::string number(double value, int digits) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
-}
 
 std::string cell(const std::string& text, const char* css_class = "") {
   const std::string of = *css_class ? std::string(" class=\"") + css_class + "\"" : "";

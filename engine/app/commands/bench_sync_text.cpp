@@ -9,12 +9,6 @@ namespace {
 
 using namespace sync_lab;
 
-std::string number(double value, int digits) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
-}
-
 std::string right(const std::string& text, size_t width) {
   return text.size() >= width ? text : std::string(width - text.size(), ' ') + text;
 }
@@ -144,6 +138,12 @@ void put_meaning(std::ostream& out, const DecodeMeaning& meaning) {
 }
 
 }  // namespace
+
+std::string number(double value, int digits) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
 
 std::string microseconds(double seconds) {
   const double us = seconds * 1e6, size = std::abs(us);

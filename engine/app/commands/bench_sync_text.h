@@ -9,6 +9,8 @@ namespace tandem::app {
 
 // Microseconds with three digits that count: "0.0934", "12.3", "1046".
 std::string microseconds(double seconds);
+// With so many digits behind the point.
+std::string number(double value, int digits);
 // "empty", "10 us", "1 ms"
 std::string work_name(double seconds);
 

@@ -23,7 +23,7 @@ namespace tandem::app {
 namespace {
 
 // Several tokens, few enough that what waiting costs stands out.
-constexpr int64_t kPromptTokens = 16;
+constexpr int64_t kTokensOfAPrompt = 16;
 
 // A virtual machine's cores change their speed with what their neighbours do, for seconds at a time.
 constexpr int kRounds = 3;
@@ -79,7 +79,7 @@ std::optional<MachineMeasurements> measured_round(const CommonFlags& flags, Engi
   const CutChain token = chain(1);
   measured.shared_bytes_per_second = token.bytes_per_second;
   measured.token_join_seconds = token.join_seconds;
-  measured.prompt_join_seconds = chain(kPromptTokens).join_seconds;
+  measured.prompt_join_seconds = chain(kTokensOfAPrompt).join_seconds;
   return measured;
 }
 

@@ -18,7 +18,7 @@
 namespace tandem::app {
 namespace {
 
-struct Text {
+struct LineText {
   Prompts::Asked asked;
   std::vector<int32_t> ids;
   Sequence sequence;
@@ -65,7 +65,7 @@ class Evaluation {
   void pass() {
     std::vector<Engine::Extension> extensions;
     int64_t room = engine_.chunk();
-    for (Text& text : texts_) {
+    for (LineText& text : texts_) {
       if (room == 0) break;
       const auto rest = std::span(text.ids).subspan(static_cast<size_t>(text.sequence.position()));
       const int64_t some = std::min(std::ssize(rest), room);
@@ -78,7 +78,7 @@ class Evaluation {
       if (texts_[i].sequence.position() == std::ssize(texts_[i].ids)) end(i);
   }
 
-  std::span<const float> take(Text& text, int64_t count, std::span<const float> logits) {
+  std::span<const float> take(LineText& text, int64_t count, std::span<const float> logits) {
     const auto V = static_cast<size_t>(engine_.config().vocabulary);
     for (int64_t at = text.sequence.position() - count; at < text.sequence.position(); ++at) {
       if (at + 1 < std::ssize(text.ids)) {
@@ -92,7 +92,7 @@ class Evaluation {
   }
 
   void end(size_t index) {
-    const Text& text = texts_[index];
+    const LineText& text = texts_[index];
     answers_.add(text.asked, {{"n_tokens", text.ids.size()},
                               {"perplexity", text.likelihood.perplexity()},
                               {"mean_nll", text.likelihood.mean()},
@@ -109,7 +109,7 @@ class Evaluation {
   const ManyPrompts& many_;
   Engine& engine_;
   Answers answers_;
-  std::vector<Text> texts_;
+  std::vector<LineText> texts_;
   int64_t evaluated_ = 0, tokens_ = 0;
 };
 

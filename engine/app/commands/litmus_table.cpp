@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* kHostThread = "host thread";
 
-struct Row {
+struct LitmusRow {
   std::string left, right;
   LitmusTest test;
   LitmusCounts counts;
@@ -49,9 +49,9 @@ class Sides {
   std::map<std::string, std::unique_ptr<Device>> open_;
 };
 
-nlohmann::json to_json(const std::vector<Row>& rows) {
+nlohmann::json to_json(const std::vector<LitmusRow>& rows) {
   nlohmann::json list = nlohmann::json::array();
-  for (const Row& row : rows) {
+  for (const LitmusRow& row : rows) {
     nlohmann::json one = {{"left", row.left}, {"right", row.right}, {"test", name_of(row.test)}};
     if (!row.problem.empty()) {
       one["problem"] = row.problem;
@@ -68,7 +68,7 @@ nlohmann::json to_json(const std::vector<Row>& rows) {
   return {{"schema", "tandem-litmus-1"}, {"rows", std::move(list)}};
 }
 
-void print(const Row& row) {
+void print(const LitmusRow& row) {
   std::printf("%-12s %-12s %-16s ", row.left.c_str(), row.right.c_str(), name_of(row.test));
   if (!row.problem.empty()) {
     std::printf("not run: %s\n", row.problem.c_str());
@@ -94,7 +94,7 @@ int litmus_command(const CommonFlags& flags, const DeviceOptions& options, uint6
   std::erase_if(sides, [](const std::string& id) { return device_kind(id) == DeviceKind::host; });  // host threads
   sides.insert(sides.begin(), kHostThread);
   Sides opened(options);
-  std::vector<Row> rows;
+  std::vector<LitmusRow> rows;
   if (!flags.json) {
     std::printf("Memory ordering (counted): together is at how many instances both sides were there at once\n");
     std::printf("%-12s %-12s %-16s %9s %9s %9s  outcomes\n", "left", "right", "test", "instances", "together",
@@ -104,7 +104,7 @@ int litmus_command(const CommonFlags& flags, const DeviceOptions& options, uint6
     for (const std::string& right : sides) {
       for (const LitmusTest test : litmus_tests()) {
         if (interrupted()) throw Engine::Interrupted();
-        Row row{left, right, test, {}, ""};
+        LitmusRow row{left, right, test, {}, ""};
         try {
           const auto a = opened.agent(left, false), b = opened.agent(right, left == right);
           row.counts = run_litmus(*a, *b, test, iterations);
@@ -117,7 +117,7 @@ int litmus_command(const CommonFlags& flags, const DeviceOptions& options, uint6
     }
   }
   if (flags.json) print_json(to_json(rows));
-  const bool forbidden = std::ranges::any_of(rows, [](const Row& row) { return row.counts.forbidden > 0; });
+  const bool forbidden = std::ranges::any_of(rows, [](const LitmusRow& row) { return row.counts.forbidden > 0; });
   return forbidden ? kFailed : kDone;
 }
 

@@ -66,13 +66,13 @@ The court held that the contract was not valid, because neither party had signed
 constexpr int64_t kWindow = 256;     // tokens
 constexpr size_t kMostWindows = 16;  // 4,096 tokens: enough for groups, seconds of a small model
 
-struct Text {
+struct CalibrationText {
   std::vector<Window> windows;
   size_t tokens = 0;
 };
 
 // Of a long text, windows that are spread evenly over it.
-Text text_to_read(const GgufFile& file, const ModelConfig& config, const MakeMoeFlags& own) {
+CalibrationText text_to_read(const GgufFile& file, const ModelConfig& config, const MakeMoeFlags& own) {
   const auto tokenizer = make_tokenizer(file);
   const int64_t length = config.context_length > 1 ? std::min(kWindow, config.context_length) : kWindow;
   std::vector<Window> all;
@@ -81,7 +81,7 @@ Text text_to_read(const GgufFile& file, const ModelConfig& config, const MakeMoe
   };
   for (const std::string& path : own.texts) add(read_file(path));
   if (own.texts.empty()) add(kSampleText);
-  Text text;
+  CalibrationText text;
   const size_t count = std::min(all.size(), kMostWindows);
   for (size_t i = 0; i < count; ++i) {
     text.windows.push_back(std::move(all[i * all.size() / count]));
@@ -103,7 +103,7 @@ Model load(const CommonFlags& flags, const GgufFile& file, sync::Pool& pool) {
                     [&](uint64_t done, uint64_t total) { progress.update(done, total); });
 }
 
-void make_routers(const CommonFlags& flags, const MakeMoeFlags& own, const GgufFile& file, const Text& text,
+void make_routers(const CommonFlags& flags, const MakeMoeFlags& own, const GgufFile& file, const CalibrationText& text,
                   MoeConversion& conversion) {
   sync::Pool pool;
   const Model model = load(flags, file, pool);
@@ -156,7 +156,7 @@ int make_moe_command(const CommonFlags& flags, const MakeMoeFlags& own) {
     throw Error("the file to write is the model itself", own.output, "Give another name with -o");
   const GgufFile file = GgufFile::open(flags.model);
   MoeConversion conversion(file, {own.experts, own.used, own.kind == "split" ? ExpertKind::split : ExpertKind::cloned});
-  Text text;
+  CalibrationText text;
   if (own.router == "kmeans") {
     text = text_to_read(file, conversion.dense(), own);
     make_routers(flags, own, file, text, conversion);

@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-double ms(double seconds) { return seconds * 1e3; }
+double in_ms(double seconds) { return seconds * 1e3; }
 double mib(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
 // A few layers stand for all of them, and a few chunks for the text that is read: drawing takes a moment.
@@ -71,18 +71,18 @@ json to_json(const PlannedGroup& group) {
           {"rows_each", group.rows_each},
           {"graph_mib", mib(group.graph_bytes)},
           {"expected_tokens", group.expected_tokens},
-          {"npu_ms", ms(group.npu_seconds)},
-          {"cpu_ms", ms(group.cpu_seconds)},
+          {"npu_ms", in_ms(group.npu_seconds)},
+          {"cpu_ms", in_ms(group.cpu_seconds)},
           {"lives_on", group.resident ? "npu" : "cpu"}};
 }
 
 json to_json(const EngineFigures& figures) {
   const ExpertTimes& times = figures.times;
   return {{"engine", figures.engine},
-          {"ms", ms(times.seconds())},
-          {"attention_ms", ms(times.attention_seconds)},
-          {"experts_ms", ms(times.expert_seconds)},
-          {"cpu_busy_ms", ms(times.cpu_seconds)},
+          {"ms", in_ms(times.seconds())},
+          {"attention_ms", in_ms(times.attention_seconds)},
+          {"experts_ms", in_ms(times.expert_seconds)},
+          {"cpu_busy_ms", in_ms(times.cpu_seconds)},
           {"launches", times.launches},
           {"rows", times.slots},
           {"joules", times.joules()}};
@@ -157,23 +157,25 @@ void print(const ExpertsReport& report) {
   std::printf("Room for an expert: %lld, %lld or %lld rows. A group lives on the NPU where it is faster there.\n\n",
               static_cast<long long>(report.tiers[0]), static_cast<long long>(report.tiers[1]),
               static_cast<long long>(report.tiers[2]));
-  std::printf("| experts | rows of each | graph MiB | expected tokens | NPU ms | CPU ms | lives on |\n");
+  std::printf("| experts | rows of each | graph MiB | expected tokens | NPU in_ms | CPU in_ms | lives on |\n");
   std::printf("| ---: | ---: | ---: | ---: | ---: | ---: | --- |\n");
   for (const PlannedGroup& group : report.groups)
     std::printf("| %lld | %lld | %.0f | %.1f | %.2f | %.2f | %s |\n", static_cast<long long>(group.experts),
                 static_cast<long long>(group.rows_each), mib(group.graph_bytes), group.expected_tokens,
-                ms(group.npu_seconds), ms(group.cpu_seconds), group.resident ? "NPU" : "CPU");
+                in_ms(group.npu_seconds), in_ms(group.cpu_seconds), group.resident ? "NPU" : "CPU");
   std::printf(
       "\nexpected: %.1f %% of the rows padded, %.1f %% of the choices dropped (the routing is %s; groups of the first "
       "layer)\n",
       100 * report.padded, 100 * report.dropped, report.routing.c_str());
-  std::printf("\n| engine, %lld tokens, %lld layers | ms | attention ms | experts ms | graph calls | J |\n",
-              static_cast<long long>(report.prompt), static_cast<long long>(report.shape.layers));
+  std::printf(
+      "\n| engine, %lld tokens, %lld layers | in_ms | attention in_ms | experts in_ms | graph "
+      "calls | J |\n",
+      static_cast<long long>(report.prompt), static_cast<long long>(report.shape.layers));
   std::printf("| --- | ---: | ---: | ---: | ---: | ---: |\n");
   for (const EngineFigures& figures : report.engines) {
     const ExpertTimes& times = figures.times;
-    std::printf("| %s | %.1f | %.1f | %.1f | %lld | %.2f |\n", figures.engine.c_str(), ms(times.seconds()),
-                ms(times.attention_seconds), ms(times.expert_seconds), static_cast<long long>(times.launches),
+    std::printf("| %s | %.1f | %.1f | %.1f | %lld | %.2f |\n", figures.engine.c_str(), in_ms(times.seconds()),
+                in_ms(times.attention_seconds), in_ms(times.expert_seconds), static_cast<long long>(times.launches),
                 times.joules());
   }
 }

@@ -30,7 +30,7 @@ struct Flags {
   CommonFlags common;
   Own own;
 };
-constexpr int64_t kMostTokens = std::numeric_limits<int32_t>::max();
+constexpr int64_t kMostWarmTokens = std::numeric_limits<int32_t>::max();
 
 void add_many_flags(CLI::App& app, ManyPrompts& many, const std::string& explains) {
   app.add_option("--jsonl", many.lines, explains);
@@ -112,16 +112,16 @@ void add_bench(CLI::App& app, Action& action) {
   add_model_flag(app, flags->common);
   app.add_option("-p,--n-prompt", flags->own.n_prompt, "prompt lengths to time, comma separated; 0: none")
       ->delimiter(',')
-      ->check(CLI::Range(int64_t{0}, kMostTokens))
+      ->check(CLI::Range(int64_t{0}, kMostWarmTokens))
       ->capture_default_str();
   app.add_option("-n,--n-gen", flags->own.n_gen, "numbers of generated tokens to time, comma separated; 0: none")
       ->delimiter(',')
-      ->check(CLI::Range(int64_t{0}, kMostTokens))
+      ->check(CLI::Range(int64_t{0}, kMostWarmTokens))
       ->capture_default_str();
   app.add_option("-d,--depth", flags->own.n_depth,
                  "tokens in the context before what is timed, comma separated; every test runs at every depth")
       ->delimiter(',')
-      ->check(CLI::Range(int64_t{0}, kMostTokens))
+      ->check(CLI::Range(int64_t{0}, kMostWarmTokens))
       ->capture_default_str();
   app.add_option("--parallel", flags->own.parallel,
                  "numbers of texts at once, comma separated (also -np): prompts of -p tokens are read together, then "
@@ -185,7 +185,7 @@ void add_plan(CLI::App& app, Action& action) {
   app.add_option("--shape", flags->own.shape,
                  "in place of -m, with --soc: a published model (llama-3-8b, ...), or a .json or .gguf file");
   app.add_option("-p,--prompt", flags->own.prompt, "tokens of the prompt")
-      ->check(CLI::Range(int64_t{1}, kMostTokens))
+      ->check(CLI::Range(int64_t{1}, kMostWarmTokens))
       ->capture_default_str();
   app.add_option("--weights", flags->own.weights,
                  "storage type of the matrices, with --soc; default: the file's, Q4_0 for --shape");
@@ -210,7 +210,7 @@ void add_profile(CLI::App& app, Action& action) {
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
   app.add_option("--chunk", flags->common.chunk, "the largest token size that is measured; 0: 1024, with --quick 128")
-      ->check(CLI::Range(int64_t{0}, kMostTokens))
+      ->check(CLI::Range(int64_t{0}, kMostWarmTokens))
       ->capture_default_str();
   app.add_flag("--quick", flags->own.quick, "few token sizes and rows");
   app.add_flag("--again", flags->own.again, "measure what is on disk already, too");

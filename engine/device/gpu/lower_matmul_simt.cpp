@@ -5,7 +5,7 @@
 namespace tandem::gpu {
 namespace {
 
-constexpr int64_t kTokensOfTile = 64;
+constexpr int64_t kTokensOfSimtTile = 64;
 
 }  // namespace
 
@@ -29,7 +29,7 @@ KernelLaunch lower_matmul_simt(const MatMul& op, const LoweringContext& context)
     launch.global = {panels * 64, kMatMulGroup / 64, 1};
   } else {
     launch.local = {kMatMulGroup, 1, 1};
-    launch.global = {panels * kMatMulGroup, ceil_div(op.S, kTokensOfTile), 1};
+    launch.global = {panels * kMatMulGroup, ceil_div(op.S, kTokensOfSimtTile), 1};
   }
   return launch;
 }

@@ -15,7 +15,7 @@ namespace {
 
 using std::chrono::milliseconds;
 constexpr milliseconds kDrain{10000};
-constexpr uint32_t kLooks = 32;  // at a word, before the core is offered to others
+constexpr uint32_t kLooksInTurn = 32;  // at a word, before the core is offered to others
 
 class ThreadProbe : public SteppedProbe {
  public:
@@ -92,7 +92,7 @@ class ThreadDoorbellProbe final : public ThreadProbe {
   sync::WaitReport await(uint32_t step, const sync::WaitContext& context) override {
     const auto begin = Clock::now();
     for (uint32_t look = 1; !done().reached(step); ++look) {
-      if (look % kLooks != 0) continue;
+      if (look % kLooksInTurn != 0) continue;
       sched_yield();
       if (Clock::now() - begin > context.deadline) return ThreadProbe::await(step, context);  // which says so
     }
@@ -125,7 +125,7 @@ class ThreadDoorbellProbe final : public ThreadProbe {
         const ProbeWork work = rung_;  // published by the bell
         for (const uint32_t wanted = bell_.epoch(); step != wanted;) run_probe_step(done(), ++step, work);
         idle_since = Clock::now();
-      } else if (look % kLooks == 0) {
+      } else if (look % kLooksInTurn == 0) {
         sched_yield();  // the host may need this core to ring
         if (Clock::now() - idle_since < kThreadDoorbellIdle) continue;
         resident().store(0, std::memory_order_seq_cst);

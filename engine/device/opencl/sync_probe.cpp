@@ -17,7 +17,7 @@ namespace tandem::opencl {
 namespace {
 
 template <typename T>
-void set_arg(cl::Kernel& kernel, cl_uint index, const T& value) {
+void set_probe_arg(cl::Kernel& kernel, cl_uint index, const T& value) {
   check(kernel.setArg(index, sizeof value, &value), "clSetKernelArg",
         "argument " + std::to_string(index) + " of doorbell.cl");
 }
@@ -64,17 +64,17 @@ class OpenclProbe : public SteppedProbe {
 
   void set_line(cl::Kernel& kernel, cl_uint index, const sync::Flag& flag) {
     const cl_mem buffer = memory_.buffer(flag.slot())();
-    set_arg(kernel, index, buffer);
-    set_arg(kernel, index + 1, cl_ulong{flag.offset_bytes()});
+    set_probe_arg(kernel, index, buffer);
+    set_probe_arg(kernel, index + 1, cl_ulong{flag.offset_bytes()});
   }
   void enqueue(const cl::Kernel& kernel, const std::vector<cl::Event>* waits, cl::Event* event) {
     check(queue_.enqueueNDRangeKernel(kernel, cl::NullRange, cl::NDRange(1), cl::NDRange(1), waits, event),
           "clEnqueueNDRangeKernel", "doorbell.cl on " + device());
   }
   void enqueue_step(uint32_t step, const std::vector<cl::Event>* waits, cl::Event* event) {
-    set_arg(step_, 2, cl_uint{step});
-    set_arg(step_, 3, cl_ulong{work().iterations});
-    set_arg(step_, 4, cl_uint{work().timed});
+    set_probe_arg(step_, 2, cl_uint{step});
+    set_probe_arg(step_, 3, cl_ulong{work().iterations});
+    set_probe_arg(step_, 4, cl_uint{work().timed});
     enqueue(step_, waits, event);
   }
   void flush() { check(queue_.flush(), "clFlush", device()); }
@@ -149,8 +149,8 @@ class GateProbe final : public OpenclProbe {
     gates_.calibrate(queue_);
     set_line(gated_, 0, go_);
     const cl_mem state = memory_.buffer(gates_.state())();
-    set_arg(gated_, 2, state);
-    set_arg(gated_, 3, cl_ulong{0});
+    set_probe_arg(gated_, 2, state);
+    set_probe_arg(gated_, 3, cl_ulong{0});
     set_line(gated_, 6, done());
   }
   ~GateProbe() override {
@@ -184,11 +184,11 @@ class GateProbe final : public OpenclProbe {
 
  private:
   void enqueue_gated(uint32_t step) {
-    set_arg(gated_, 4, cl_uint{gates_.remember({go_, step})});
-    set_arg(gated_, 5, gates_.spins());
-    set_arg(gated_, 8, cl_uint{step});
-    set_arg(gated_, 9, cl_ulong{work().iterations});
-    set_arg(gated_, 10, cl_uint{work().timed});
+    set_probe_arg(gated_, 4, cl_uint{gates_.remember({go_, step})});
+    set_probe_arg(gated_, 5, gates_.spins());
+    set_probe_arg(gated_, 8, cl_uint{step});
+    set_probe_arg(gated_, 9, cl_ulong{work().iterations});
+    set_probe_arg(gated_, 10, cl_uint{work().timed});
     enqueue(gated_, nullptr, nullptr);
   }
 
@@ -207,7 +207,7 @@ class DoorbellProbe final : public OpenclProbe {
     set_line(resident_, 0, bell_);
     set_line(resident_, 2, done());
     const double idle = std::chrono::duration<double>(kDoorbellIdle).count();
-    set_arg(resident_, 4, static_cast<cl_ulong>(std::max(1.0, idle / look_seconds())));
+    set_probe_arg(resident_, 4, static_cast<cl_ulong>(std::max(1.0, idle / look_seconds())));
   }
   ~DoorbellProbe() override { stop(); }
 
@@ -226,7 +226,7 @@ class DoorbellProbe final : public OpenclProbe {
   double look_seconds() {
     constexpr cl_ulong kLooks = 1 << 13;
     constexpr int kRounds = 4;
-    set_arg(resident_, 4, kLooks);
+    set_probe_arg(resident_, 4, kLooks);
     double least = std::numeric_limits<double>::infinity();
     for (int round = 0; round <= kRounds; ++round) {
       const auto begin = std::chrono::steady_clock::now();

@@ -51,6 +51,16 @@ void PooledRatios::hope(const std::function<bool(const std::string& level)>& whi
   }
 }
 
+double PooledRatios::take(const PooledRatios& other) {
+  double moved = 0;
+  for (const auto& [name, level] : other.levels_) {
+    Level& own = levels_[name];
+    moved = std::max(moved, std::abs(level.log_ratio - own.log_ratio));
+    own = level;
+  }
+  return moved;
+}
+
 double PooledRatios::seen(const std::string& level) const {
   const auto found = levels_.find(level);
   return found == levels_.end() ? 0 : found->second.seen;

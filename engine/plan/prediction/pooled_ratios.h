@@ -34,6 +34,8 @@ class PooledRatios {
   // Of every level that `which` takes: expects it to take less long than was seen, by this much of the logarithm, but
   // not below `least`. What is never tried any more would else be remembered for ever as it was.
   void hope(const std::function<bool(const std::string& level)>& which, double by, double least);
+  // Takes over every level of the other, and says by how much of a logarithm one moved at most.
+  double take(const PooledRatios& other);
   double seen(const std::string& level) const;                                 // 0: never
   const std::map<std::string, Level>& levels() const { return levels_; }       // by the path's texts
   void put(const std::string& level, Level known) { levels_[level] = known; }  // as it was read from disk

@@ -7,13 +7,13 @@
 namespace tandem::plans {
 namespace {
 
-TokenLayout graphs(const PlanRequest& request, int npu, const Operator& op) {
+TokenLayout chunked_graphs(const PlanRequest& request, int npu, const Operator& op) {
   const int64_t S = tokens_of(op);
   const CutLimits limits = cut_limits(request, npu, op);
   return S < kFewestTokens ? padded_layout(S, limits) : chunked_layout(S, limits);
 }
 
-Plan make(const PlanRequest& request) { return multiply_on_npu(request, "chunked", graphs); }
+Plan make_chunked(const PlanRequest& request) { return multiply_on_npu(request, "chunked", chunked_graphs); }
 
 }  // namespace
 
@@ -21,7 +21,7 @@ extern const Strategy chunked;
 const Strategy chunked{
     .name = "chunked",
     .explains = "H12: layer, a prompt's matmuls in chunks of one size, the last one padded",
-    .make = make,
+    .make = make_chunked,
 };
 
 }  // namespace tandem::plans

@@ -5,7 +5,7 @@
 namespace tandem::plans {
 namespace {
 
-Plan make(const PlanRequest& request) { return all_on(request, DeviceKind::gpu, "a GPU", "gpu-only"); }
+Plan make_gpu_only(const PlanRequest& request) { return all_on(request, DeviceKind::gpu, "a GPU", "gpu-only"); }
 
 }  // namespace
 
@@ -13,7 +13,7 @@ extern const Strategy gpu_only;
 const Strategy gpu_only{
     .name = "gpu-only",
     .explains = "every operator on the GPU",
-    .make = make,
+    .make = make_gpu_only,
     .only = DeviceKind::gpu,
     .tried_by_auto = true,
     .auto_needs = {.gpu = true},

@@ -5,7 +5,9 @@
 namespace tandem::plans {
 namespace {
 
-Plan make(const PlanRequest& request) { return all_on(request, DeviceKind::host, "the host device", "host-only"); }
+Plan make_host_only(const PlanRequest& request) {
+  return all_on(request, DeviceKind::host, "the host device", "host-only");
+}
 
 }  // namespace
 
@@ -13,7 +15,7 @@ extern const Strategy host_only;
 const Strategy host_only{
     .name = "host-only",
     .explains = "every operator on the host's plain loops",
-    .make = make,
+    .make = make_host_only,
     .only = DeviceKind::host,
     .tried_by_auto = true,
     .auto_needs = {.host_alone = true},

@@ -5,7 +5,7 @@
 namespace tandem::plans {
 namespace {
 
-Plan make(const PlanRequest& request) { return multiply_on_npu(request, "layer", cheaper_layout); }
+Plan make_layer(const PlanRequest& request) { return multiply_on_npu(request, "layer", cheaper_layout); }
 
 }  // namespace
 
@@ -13,7 +13,7 @@ extern const Strategy layer;
 const Strategy layer{
     .name = "layer",
     .explains = "H1: matmuls on the NPU, everything else on the GPU",
-    .make = make,
+    .make = make_layer,
     .weighs = true,
     .tried_by_auto = true,
     .auto_needs = {.npu = true, .cutters = 2},

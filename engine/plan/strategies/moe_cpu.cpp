@@ -5,7 +5,9 @@
 namespace tandem::plans {
 namespace {
 
-Plan make(const PlanRequest& request) { return all_on(request, DeviceKind::host, "the host device", "moe-cpu"); }
+Plan make_moe_cpu(const PlanRequest& request) {
+  return all_on(request, DeviceKind::host, "the host device", "moe-cpu");
+}
 
 }  // namespace
 
@@ -13,7 +15,7 @@ extern const Strategy moe_cpu;
 const Strategy moe_cpu{
     .name = "moe-cpu",
     .explains = "N9: every operator on the host",
-    .make = make,
+    .make = make_moe_cpu,
     .only = DeviceKind::host,
     .auto_needs = {.experts = true},
 };

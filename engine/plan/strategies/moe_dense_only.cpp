@@ -5,7 +5,9 @@
 namespace tandem::plans {
 namespace {
 
-Plan make(const PlanRequest& request) { return multiply_on_npu(request, "moe-dense-only", cheaper_layout); }
+Plan make_moe_dense_only(const PlanRequest& request) {
+  return multiply_on_npu(request, "moe-dense-only", cheaper_layout);
+}
 
 }  // namespace
 
@@ -13,7 +15,7 @@ extern const Strategy moe_dense_only;
 const Strategy moe_dense_only{
     .name = "moe-dense-only",
     .explains = "N9: matmuls of all tokens on the NPU, experts on the GPU",
-    .make = make,
+    .make = make_moe_dense_only,
     .weighs = true,
     .auto_needs = {.experts = true},
 };

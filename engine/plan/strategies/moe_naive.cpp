@@ -5,7 +5,9 @@
 namespace tandem::plans {
 namespace {
 
-Plan make(const PlanRequest& request) { return plan_with_experts(request, "moe-naive", naive_rules, DenseOn::others); }
+Plan make_moe_naive(const PlanRequest& request) {
+  return plan_with_experts(request, "moe-naive", naive_rules, DenseOn::others);
+}
 
 }  // namespace
 
@@ -13,7 +15,7 @@ extern const Strategy moe_naive;
 const Strategy moe_naive{
     .name = "moe-naive",
     .explains = "N9: every expert a graph of its own on the NPU, with room for all tokens; everything else on the GPU",
-    .make = make,
+    .make = make_moe_naive,
     .weighs = true,
     .expert_rules = naive_rules,
     .auto_needs = {.experts = true},

@@ -6,7 +6,7 @@
 namespace tandem::plans {
 namespace {
 
-Plan make(const PlanRequest& request) {
+Plan make_npu_only(const PlanRequest& request) {
   const NpuBeside on = npu_beside(request, "npu-only");
   Placer placer(request);
   for (const Operator& op : request.operators) {
@@ -25,7 +25,7 @@ extern const Strategy npu_only;
 const Strategy npu_only{
     .name = "npu-only",
     .explains = "every operator on the NPU; what it cannot run falls back to the GPU, and is named",
-    .make = make,
+    .make = make_npu_only,
     .weighs = true,
 };
 

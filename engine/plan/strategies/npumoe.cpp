@@ -7,7 +7,7 @@ namespace {
 
 ExpertRules as_asked(ExpertRules rules) { return rules; }
 
-Plan make(const PlanRequest& request) { return plan_with_experts(request, "npumoe", as_asked, DenseOn::shared); }
+Plan make_npumoe(const PlanRequest& request) { return plan_with_experts(request, "npumoe", as_asked, DenseOn::shared); }
 
 }  // namespace
 
@@ -15,7 +15,7 @@ extern const Strategy npumoe;
 const Strategy npumoe{
     .name = "npumoe",
     .explains = "N1-N8: hot experts in static groups on the NPU, the rest on the GPU at the same time",
-    .make = make,
+    .make = make_npumoe,
     .cuts_rows = true,
     .weighs = true,
     .weighs_attention = true,

@@ -5,7 +5,9 @@
 namespace tandem::plans {
 namespace {
 
-Plan make(const PlanRequest& request) { return plan_with_experts(request, "npumoe-base", base_rules, DenseOn::shared); }
+Plan make_npumoe_base(const PlanRequest& request) {
+  return plan_with_experts(request, "npumoe-base", base_rules, DenseOn::shared);
+}
 
 }  // namespace
 
@@ -13,7 +15,7 @@ extern const Strategy npumoe_base;
 const Strategy npumoe_base{
     .name = "npumoe-base",
     .explains = "N9: each expert a graph of its own on the NPU, all of one capacity; other matmuls as in tensor",
-    .make = make,
+    .make = make_npumoe_base,
     .cuts_rows = true,
     .weighs = true,
     .weighs_attention = true,

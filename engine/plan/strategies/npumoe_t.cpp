@@ -5,7 +5,9 @@
 namespace tandem::plans {
 namespace {
 
-Plan make(const PlanRequest& request) { return plan_with_experts(request, "npumoe-t", tier_rules, DenseOn::shared); }
+Plan make_npumoe_t(const PlanRequest& request) {
+  return plan_with_experts(request, "npumoe-t", tier_rules, DenseOn::shared);
+}
 
 }  // namespace
 
@@ -13,7 +15,7 @@ extern const Strategy npumoe_t;
 const Strategy npumoe_t{
     .name = "npumoe-t",
     .explains = "N9: npumoe-base with capacities in tiers (N2)",
-    .make = make,
+    .make = make_npumoe_t,
     .cuts_rows = true,
     .weighs = true,
     .weighs_attention = true,

@@ -5,7 +5,7 @@
 namespace tandem::plans {
 namespace {
 
-Plan make(const PlanRequest& request) {
+Plan make_npumoe_tg(const PlanRequest& request) {
   return plan_with_experts(request, "npumoe-tg", tier_group_rules, DenseOn::shared);
 }
 
@@ -15,7 +15,7 @@ extern const Strategy npumoe_tg;
 const Strategy npumoe_tg{
     .name = "npumoe-tg",
     .explains = "N9: npumoe-t with experts of a tier in one graph (N3)",
-    .make = make,
+    .make = make_npumoe_tg,
     .cuts_rows = true,
     .weighs = true,
     .weighs_attention = true,

@@ -8,10 +8,10 @@
 namespace tandem::plans {
 namespace {
 
-TokenLayout graphs(const PlanRequest&, int, const Operator& op) { return {{0, tokens_of(op), tokens_of(op)}}; }
+TokenLayout online_graphs(const PlanRequest&, int, const Operator& op) { return {{0, tokens_of(op), tokens_of(op)}}; }
 
-Plan make(const PlanRequest& request) {
-  Plan plan = multiply_on_npu(request, "online", graphs);
+Plan make_online(const PlanRequest& request) {
+  Plan plan = multiply_on_npu(request, "online", online_graphs);
   const int64_t S = tokens_of(request.operators.front());
   const std::vector<int64_t>& sizes =
       request.devices[static_cast<size_t>(npu_beside(request, "online").npu)].graph_tokens;
@@ -28,7 +28,7 @@ extern const Strategy online;
 const Strategy online{
     .name = "online",
     .explains = "H12: layer, with graphs compiled for the very length",
-    .make = make,
+    .make = make_online,
 };
 
 }  // namespace tandem::plans

@@ -5,11 +5,11 @@
 namespace tandem::plans {
 namespace {
 
-TokenLayout graphs(const PlanRequest& request, int npu, const Operator& op) {
+TokenLayout padding_graphs(const PlanRequest& request, int npu, const Operator& op) {
   return padded_layout(tokens_of(op), cut_limits(request, npu, op));
 }
 
-Plan make(const PlanRequest& request) { return multiply_on_npu(request, "padding", graphs); }
+Plan make_padding(const PlanRequest& request) { return multiply_on_npu(request, "padding", padding_graphs); }
 
 }  // namespace
 
@@ -17,7 +17,7 @@ extern const Strategy padding;
 const Strategy padding{
     .name = "padding",
     .explains = "H12: layer, each matmul padded to the NPU's next size",
-    .make = make,
+    .make = make_padding,
 };
 
 }  // namespace tandem::plans

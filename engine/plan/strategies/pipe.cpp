@@ -5,11 +5,11 @@
 namespace tandem::plans {
 namespace {
 
-TokenLayout graphs(const PlanRequest& request, int npu, const Operator& op) {
+TokenLayout pipe_graphs(const PlanRequest& request, int npu, const Operator& op) {
   return pipe_layout(tokens_of(op), cut_limits(request, npu, op));
 }
 
-Plan make(const PlanRequest& request) { return multiply_on_npu(request, "pipe", graphs); }
+Plan make_pipe(const PlanRequest& request) { return multiply_on_npu(request, "pipe", pipe_graphs); }
 
 }  // namespace
 
@@ -17,7 +17,7 @@ extern const Strategy pipe;
 const Strategy pipe{
     .name = "pipe",
     .explains = "H12: layer, each matmul in several of the NPU's sizes in turn, the margin padded",
-    .make = make,
+    .make = make_pipe,
 };
 
 }  // namespace tandem::plans

@@ -5,7 +5,7 @@
 namespace tandem::plans {
 namespace {
 
-Plan make(const PlanRequest& request) {
+Plan make_rows(const PlanRequest& request) {
   require_two_cutters(request, "rows");
   Placer placer(request);
   placer.place_by_shares(request.operators, false);
@@ -18,7 +18,7 @@ extern const Strategy rows;
 const Strategy rows{
     .name = "rows",
     .explains = "H2/H6: each matmul cut by output rows between GPUs and NPU, in the measured ratio (or --split)",
-    .make = make,
+    .make = make_rows,
     .cuts_rows = true,
     .weighs_attention = true,
     .tried_by_auto = true,

@@ -108,7 +108,7 @@ void place_batch(Placer& placer, const CutBatch& batch, const Processors& on, co
   }
 }
 
-Plan make(const PlanRequest& request) {
+Plan make_sequence(const PlanRequest& request) {
   const Processors on{require_device(request, DeviceKind::gpu, "a GPU", "sequence"),
                       require_device(request, DeviceKind::npu, "an NPU", "sequence"),
                       require_device(request, DeviceKind::host, "the host beside the NPU", "sequence")};
@@ -136,7 +136,7 @@ const Strategy sequence{
     .explains =
         "H3 with whole layers: a prompt's first tokens on the NPU and the host core beside it, the rest on the GPU; "
         "single tokens as tensor",
-    .make = make,
+    .make = make_sequence,
     .cuts_rows = true,
     .weighs = true,
     .weighs_attention = true,

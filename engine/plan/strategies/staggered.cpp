@@ -60,7 +60,7 @@ int64_t middle_of(int64_t S, const CutLimits& limits) {
   return middle;
 }
 
-Plan make(const PlanRequest& request) {
+Plan make_staggered(const PlanRequest& request) {
   const std::vector<int> found = row_cutters(request.devices);
   if (found.size() != 2) {
     throw Error("the plan works between two devices, a GPU and an NPU", "staggered",
@@ -99,7 +99,7 @@ const Strategy staggered{
     .explains =
         "tensor, with a prompt in two halves some stages apart: the NPU multiplies for one while the GPU does the "
         "other's norms, rotation and attention",
-    .make = make,
+    .make = make_staggered,
     .cuts_rows = true,
     .weighs = true,
     .weighs_attention = true,

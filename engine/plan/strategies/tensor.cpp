@@ -5,7 +5,7 @@
 namespace tandem::plans {
 namespace {
 
-Plan make(const PlanRequest& request) {
+Plan make_tensor(const PlanRequest& request) {
   require_two_cutters(request, "tensor");
   Placer placer(request);
   placer.place_as_tensor(request.operators, false);
@@ -18,7 +18,7 @@ extern const Strategy tensor;
 const Strategy tensor{
     .name = "tensor",
     .explains = "H2-H6, H9: each matmul on GPU, NPU or both, cut as the solver predicts the least time",
-    .make = make,
+    .make = make_tensor,
     .cuts_rows = true,
     .weighs = true,
     .weighs_attention = true,

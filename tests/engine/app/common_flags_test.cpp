@@ -65,7 +65,7 @@ TEST(CommonFlags, take_the_values_of_the_command_line) {
   EXPECT_EQ(flags.top_k, 3);
   EXPECT_THAT(flags.devices, ElementsAre("opencl:0", "npu:0"));
   EXPECT_EQ(flags.plan, "tensor");
-  EXPECT_THAT(flags.split, testing::ElementsAre(0.25));
+  EXPECT_THAT(flags.split, ElementsAre(0.25));
   EXPECT_EQ(flags.act, "f16");
   EXPECT_EQ(flags.cache_type, "f32");
   EXPECT_EQ(flags.chunk, 64);

@@ -15,37 +15,37 @@ namespace {
 struct Entry {
   int code = 0, skip = 0, times = 0, hits = 0;
 };
-struct State {
+struct FaultState {
   std::mutex mutex;
   std::map<std::string, Entry, std::less<>> calls;
 };
-State& state() {
-  static State one;
+FaultState& fault_state() {
+  static FaultState one;
   return one;
 }
 
 }  // namespace
 
 FailingCall::FailingCall(std::string call, int code, int skip, int times) : call_(std::move(call)) {
-  std::lock_guard lock(state().mutex);
-  const bool first = state().calls.emplace(call_, Entry{code, skip, times, 0}).second;
+  std::lock_guard lock(fault_state().mutex);
+  const bool first = fault_state().calls.emplace(call_, Entry{code, skip, times, 0}).second;
   TANDEM_CHECK(first, "this call fails already: " + call_);
 }
 
 FailingCall::~FailingCall() {
-  std::lock_guard lock(state().mutex);
-  state().calls.erase(call_);
+  std::lock_guard lock(fault_state().mutex);
+  fault_state().calls.erase(call_);
 }
 
 int FailingCall::hits() const {
-  std::lock_guard lock(state().mutex);
-  return state().calls.at(call_).hits;
+  std::lock_guard lock(fault_state().mutex);
+  return fault_state().calls.at(call_).hits;
 }
 
 std::optional<int> injected(const char* call) {
-  std::lock_guard lock(state().mutex);
-  const auto found = state().calls.find(call);
-  if (found == state().calls.end()) return std::nullopt;
+  std::lock_guard lock(fault_state().mutex);
+  const auto found = fault_state().calls.find(call);
+  if (found == fault_state().calls.end()) return std::nullopt;
   Entry& entry = found->second;
   if (entry.skip > 0) {
     --entry.skip;

@@ -12,6 +12,10 @@ constexpr size_t kMargin = 256;         // bytes in front of and behind every op
 
 }  // namespace
 
+double exact(int64_t, int64_t, double, bool) { return 0; }
+
+std::string size_text(const char* name, int64_t value) { return std::string(" ") + name + "=" + std::to_string(value); }
+
 Operand CaseMemory::take(size_t bytes, sync::SlotUse use, bool aligned, const std::string& label) {
   sync::Slot& slot = pool_.acquire(bytes + 2 * kMargin, use, label);
   slots_.push_back(&slot);

@@ -65,6 +65,17 @@ struct OpCase {
   bool f16_exact = true;  // inputs and weights fit the 16-bit operands of an NPU
 };
 
+// One storage type for each of the 13 packed formats.
+inline constexpr StorageType kTypeOfEachFormat[] = {
+    StorageType::q4_0, StorageType::q4_1, StorageType::q4_k, StorageType::q2_k, StorageType::q3_k,
+    StorageType::q8_0, StorageType::q5_1, StorageType::q5_k, StorageType::q6_k, StorageType::iq4_xs,
+    StorageType::f16,  StorageType::bf16, StorageType::f32};
+
+// The tolerance of what is equal to the bit.
+double exact(int64_t row, int64_t column, double expected, bool f16_operands);
+// A part of a case's name: " S=7".
+std::string size_text(const char* name, int64_t value);
+
 std::vector<OpCase> matmul_cases();
 std::vector<OpCase> act_i8_cases();  // matmuls of 8-bit activations
 std::vector<OpCase> embed_cases();

@@ -14,7 +14,7 @@ struct Part {
 
 Part tree(int64_t first, const std::vector<int32_t>& parents) { return {std::ssize(parents), first, parents}; }
 
-struct Shape {
+struct AttentionShape {
   int64_t S, first;  // positions first .. first + S - 1
   int64_t heads, kv_heads, head_dim, head_dim_v, capacity;
   KvType type;
@@ -38,7 +38,7 @@ struct Shape {
 
 constexpr float kKeyMagnitude = 1.5f, kQueryMagnitude = 2.0f, kValueMagnitude = 1.0f;
 
-std::string name_of(const char* op, const Shape& shape) {
+std::string name_of(const char* op, const AttentionShape& shape) {
   return std::string(op) + (shape.type == KvType::f16 ? " f16" : " f32") + " S=" + std::to_string(shape.S) +
          " from=" + std::to_string(shape.first) + " heads=" + std::to_string(shape.heads) + "/" +
          std::to_string(shape.kv_heads) + " dim=" + std::to_string(shape.head_dim) + "/" +
@@ -65,7 +65,7 @@ struct Run {
   std::vector<int32_t> path{};  // of a tree's token: it and its ancestors, as indices in the tree, from its root on
 };
 
-std::vector<Run> runs_of(const Shape& shape) {
+std::vector<Run> runs_of(const AttentionShape& shape) {
   std::vector<Run> runs;
   int64_t sequences = 0;
   const std::vector<Part> parts = shape.parts();
@@ -100,7 +100,7 @@ void put(const KvCache& cache, int64_t cell, const CachedToken& token) {
 }
 
 // Fills what each segment's tokens see; other places keep the NaN fill, so that a kernel that lets them in is caught.
-void fill(const KvCache& cache, const Segments& segments, const Shape& shape, std::mt19937& random) {
+void fill(const KvCache& cache, const Segments& segments, const AttentionShape& shape, std::mt19937& random) {
   const auto token = [&] {
     return CachedToken{random_floats(random, cache.kv_heads * cache.head_dim, kKeyMagnitude),
                        random_floats(random, cache.kv_heads * cache.head_dim_v, kValueMagnitude)};
@@ -123,7 +123,7 @@ void fill(const KvCache& cache, const Segments& segments, const Shape& shape, st
 }
 
 // Pages lie in falling order and in turns with those of the other sequences, behind one that nobody has.
-Segments make_segments(CaseMemory& memory, const Shape& shape) {
+Segments make_segments(CaseMemory& memory, const AttentionShape& shape) {
   const std::vector<Part> parts = shape.parts();
   const std::vector<Run> runs = runs_of(shape);
   const int64_t sequences = runs.back().sequence + 1, each = pages_of(shape.capacity);
@@ -147,7 +147,7 @@ Segments make_segments(CaseMemory& memory, const Shape& shape) {
 }
 
 // In activations, not device_local: here the host fills and reads the cache as well.
-KvCache make_cache(CaseMemory& memory, const Shape& shape) {
+KvCache make_cache(CaseMemory& memory, const AttentionShape& shape) {
   const int64_t pages = 1 + (runs_of(shape).back().sequence + 1) * pages_of(shape.capacity);
   KvCache cache = kv_cache(shape.type, shape.kv_heads, shape.head_dim, shape.head_dim_v, shape.capacity, pages);
   cache.k = memory.take(cache.k_bytes(), sync::SlotUse::activations, true, "cache k");
@@ -155,14 +155,14 @@ KvCache make_cache(CaseMemory& memory, const Shape& shape) {
   return cache;
 }
 
-std::vector<int32_t> positions_of(const Shape& shape) {
+std::vector<int32_t> positions_of(const AttentionShape& shape) {
   std::vector<int32_t> positions;
   for (const Run& run : runs_of(shape))
     for (int64_t s = 0; s < run.tokens; ++s) positions.push_back(static_cast<int32_t>(run.first + s));
   return positions;
 }
 
-BuiltCase build_attention(CaseMemory& memory, const Shape& shape) {
+BuiltCase build_attention(CaseMemory& memory, const AttentionShape& shape) {
   std::mt19937 random(static_cast<uint32_t>(shape.first * 7 + shape.S));
   Attention op;
   op.S = shape.tokens(), op.heads = shape.heads, op.round_f16 = shape.round;
@@ -194,7 +194,7 @@ BuiltCase build_attention(CaseMemory& memory, const Shape& shape) {
   return {{"attention", op}, {{"y", op.y, op.S, y_width, op.y_stride, ElementType::f32, tolerance}}};
 }
 
-BuiltCase build_append(CaseMemory& memory, const Shape& shape) {
+BuiltCase build_append(CaseMemory& memory, const AttentionShape& shape) {
   std::mt19937 random(static_cast<uint32_t>(shape.first + shape.S));
   KvAppend op;
   op.S = shape.tokens();
@@ -218,10 +218,10 @@ namespace {
 // Depths 1 to 4, two roots, an unlucky order: the path of the last token is 1, 3, 6, 8.
 const std::vector<int32_t> kTree = {-1, -1, 0, 1, 2, 0, 3, 3, 6};
 
-std::vector<Shape> shapes_with_trees(KvType type) {
+std::vector<AttentionShape> shapes_with_trees(KvType type) {
   std::vector<int32_t> deep{-1};  // a branch at every second token: 24 tokens, 16 deep
   for (int32_t i = 1; i < 24; ++i) deep.push_back(i % 3 == 2 ? i - 2 : i - 1);
-  std::vector<Shape> shapes{
+  std::vector<AttentionShape> shapes{
       // Over a page's edge, beside pieces and single tokens; a window that begins within the trees.
       {9, 240, 9, 3, 64, 64, 512, type, true, 0, 0, {tree(253, kTree), {1, 255}, tree(250, deep)}},
       {0, 0, 4, 1, 32, 32, 512, type, false, 5, 0, {tree(255, deep), tree(10, deep)}},
@@ -234,7 +234,7 @@ std::vector<Shape> shapes_with_trees(KvType type) {
   return shapes;
 }
 
-OpCase attention_case(const Shape& shape) {
+OpCase attention_case(const AttentionShape& shape) {
   return {name_of("attention", shape), [shape](CaseMemory& memory) { return build_attention(memory, shape); }};
 }
 
@@ -243,8 +243,8 @@ OpCase attention_case(const Shape& shape) {
 std::vector<std::pair<OpCase, OpCase>> attention_cases_of_trees() {
   std::vector<std::pair<OpCase, OpCase>> cases;
   for (KvType type : {KvType::f16, KvType::f32})
-    for (const Shape& shape : shapes_with_trees(type)) {
-      Shape alone = shape;
+    for (const AttentionShape& shape : shapes_with_trees(type)) {
+      AttentionShape alone = shape;
       alone.alone = true;
       cases.emplace_back(attention_case(shape), attention_case(alone));
     }
@@ -252,7 +252,7 @@ std::vector<std::pair<OpCase, OpCase>> attention_cases_of_trees() {
 }
 
 std::vector<OpCase> attention_cases() {
-  std::vector<Shape> shapes;
+  std::vector<AttentionShape> shapes;
   for (KvType type : {KvType::f16, KvType::f32}) {
     std::ranges::copy(shapes_with_trees(type), std::back_inserter(shapes));
     shapes.insert(shapes.end(), {{1, 0, 3, 1, 64, 64, 64, type, false},
@@ -295,20 +295,21 @@ std::vector<OpCase> attention_cases() {
                                  {2, 500, 4, 2, 48, 20, 640, type, false, 190, 2.0f, {{3, 17}, {1, 639}}}});
   }
   std::vector<OpCase> cases;
-  for (const Shape& shape : shapes) cases.push_back(attention_case(shape));
+  for (const AttentionShape& shape : shapes) cases.push_back(attention_case(shape));
   return cases;
 }
 
 std::vector<OpCase> kv_append_cases() {
   std::vector<OpCase> cases;
   for (KvType type : {KvType::f16, KvType::f32})
-    for (const Shape& shape :
-         {Shape{1, 0, 0, 1, 64, 64, 64, type, false}, Shape{1, 63, 0, 3, 80, 80, 64, type, false},
-          Shape{7, 13, 0, 3, 64, 64, 64, type, false}, Shape{33, 15, 0, 2, 20, 36, 128, type, false},
-          Shape{5, 13, 0, 3, 17, 33, 64, type, false}, Shape{64, 64, 0, 4, 128, 128, 128, type, false},
-          Shape{3, 15, 0, 1, 576, 512, 64, type, false},
-          Shape{3, 254, 0, 2, 20, 36, 320, type, false, 0, 0, {{1, 0}, {0, 0}, {9, 250}, {1, 319}}},
-          Shape{2, 250, 0, 2, 36, 17, 320, type, false, 0, 0, {tree(250, kTree), {1, 0}, tree(0, kTree)}}})
+    for (const AttentionShape& shape :
+         {AttentionShape{1, 0, 0, 1, 64, 64, 64, type, false}, AttentionShape{1, 63, 0, 3, 80, 80, 64, type, false},
+          AttentionShape{7, 13, 0, 3, 64, 64, 64, type, false}, AttentionShape{33, 15, 0, 2, 20, 36, 128, type, false},
+          AttentionShape{5, 13, 0, 3, 17, 33, 64, type, false},
+          AttentionShape{64, 64, 0, 4, 128, 128, 128, type, false},
+          AttentionShape{3, 15, 0, 1, 576, 512, 64, type, false},
+          AttentionShape{3, 254, 0, 2, 20, 36, 320, type, false, 0, 0, {{1, 0}, {0, 0}, {9, 250}, {1, 319}}},
+          AttentionShape{2, 250, 0, 2, 36, 17, 320, type, false, 0, 0, {tree(250, kTree), {1, 0}, tree(0, kTree)}}})
       cases.push_back(
           {name_of("kv_append", shape), [shape](CaseMemory& memory) { return build_append(memory, shape); }});
   return cases;

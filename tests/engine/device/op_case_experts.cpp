@@ -9,10 +9,6 @@
 namespace tandem::testing {
 namespace {
 
-double exact(int64_t, int64_t, double, bool) { return 0; }
-
-std::string text(const char* name, int64_t value) { return std::string(" ") + name + "=" + std::to_string(value); }
-
 Operand words(CaseMemory& memory, int64_t count, const std::string& label) {
   return memory.take(static_cast<size_t>(count) * sizeof(int32_t), sync::SlotUse::activations, false, label);
 }
@@ -312,12 +308,6 @@ BuiltCase build_router(CaseMemory& memory) {
   return {{"matmul", op}, {{"y", op.y, kTokens, kExperts, kExperts, ElementType::f32, tolerance}}};
 }
 
-// One storage type for each of the 13 packed formats, as of matmul.
-constexpr StorageType kTypes[] = {StorageType::q4_0, StorageType::q4_1,   StorageType::q4_k, StorageType::q2_k,
-                                  StorageType::q3_k, StorageType::q8_0,   StorageType::q5_1, StorageType::q5_k,
-                                  StorageType::q6_k, StorageType::iq4_xs, StorageType::f16,  StorageType::bf16,
-                                  StorageType::f32};
-
 std::vector<GroupedShape> grouped_shapes(StorageType type) {
   const uint32_t block = info(type).block_values;
   const int64_t K = block == 1 ? 33 : block == 32 ? 96 : 256, longer = block == 1 ? 300 : block == 32 ? 288 : 512;
@@ -350,15 +340,15 @@ std::vector<OpCase> routing_cases() {
           RouteShape{7, 64, 8, gating, true, 1, Scores::ties}, RouteShape{7, 5, 2, gating, false, 1, Scores::ties},
           RouteShape{7, 5, 3, gating, true, 1, Scores::some_nan}}) {
       const char* names[] = {"softmax", "sigmoid", "sparse_mixer"};
-      cases.push_back({std::string("route ") + names[static_cast<int>(gating)] + text("S", shape.S) +
-                           text("E", shape.E) + text("k", shape.k) + (shape.normalised ? " normalised" : "") +
+      cases.push_back({std::string("route ") + names[static_cast<int>(gating)] + size_text("S", shape.S) +
+                           size_text("E", shape.E) + size_text("k", shape.k) + (shape.normalised ? " normalised" : "") +
                            (shape.scale != 1 ? " scaled" : "") + (shape.scores == Scores::ties ? " ties" : "") +
                            (shape.scores == Scores::some_nan ? " NaN" : ""),
                        [shape](CaseMemory& memory) { return build_route(memory, shape); }});
     }
   for (const Choices& shape : {Choices{1, 5, 3}, Choices{7, 5, 3}, Choices{33, 64, 8}, Choices{33, 5, 1, true},
                                Choices{90, 130, 3}, Choices{2, 300, 4}, Choices{3, 4, 4}})
-    cases.push_back({"expert_lists" + text("S", shape.S) + text("E", shape.E) + text("k", shape.k) +
+    cases.push_back({"expert_lists" + size_text("S", shape.S) + size_text("E", shape.E) + size_text("k", shape.k) +
                          (shape.to_one ? " all to one" : ""),
                      [shape](CaseMemory& memory) { return build_lists(memory, shape); }});
   cases.push_back({"matmul that decides", build_router, false});
@@ -368,16 +358,16 @@ std::vector<OpCase> routing_cases() {
 std::vector<OpCase> grouped_matmul_cases() {
   std::vector<OpCase> cases;
   for (const bool act_i8 : {false, true})
-    for (StorageType type : kTypes)
+    for (StorageType type : kTypeOfEachFormat)
       for (GroupedShape shape : grouped_shapes(type)) {
         if (act_i8 && packed_format(type).dense()) continue;
         shape.act_i8 = act_i8;
         const auto seed = static_cast<uint32_t>(1000 * cases.size() + 1);
         cases.push_back({std::string("grouped_matmul ") + info(type).name + (act_i8 ? " of 8-bit activations" : "") +
-                             text("S", shape.choices.S) + text("slots", shape.choices.k) + text("of", shape.choices.E) +
-                             text("N", shape.N) + text("K", shape.K) + (shape.routed ? "" : " by slot") +
-                             (shape.lists ? " lists" : "") + (shape.shared_row ? " one row" : "") +
-                             (shape.choices.to_one ? " all to one" : ""),
+                             size_text("S", shape.choices.S) + size_text("slots", shape.choices.k) +
+                             size_text("of", shape.choices.E) + size_text("N", shape.N) + size_text("K", shape.K) +
+                             (shape.routed ? "" : " by slot") + (shape.lists ? " lists" : "") +
+                             (shape.shared_row ? " one row" : "") + (shape.choices.to_one ? " all to one" : ""),
                          [=](CaseMemory& memory) { return build_grouped(memory, type, shape, seed); },
                          packed_format(type).exact_in_f16_contract()});
       }
@@ -390,17 +380,18 @@ std::vector<OpCase> expert_cases() {
     for (int64_t width : {1, 15, 64, 577}) {
       for (const auto& [k, shared, gate] : {std::tuple{int64_t{3}, false, false}, std::tuple{int64_t{8}, true, false},
                                             std::tuple{int64_t{1}, true, true}})
-        cases.push_back({"expert_sum" + text("S", S) + text("k", k) + text("width", width) + (shared ? " shared" : "") +
-                             (gate ? " gate" : ""),
+        cases.push_back({"expert_sum" + size_text("S", S) + size_text("k", k) + size_text("width", width) +
+                             (shared ? " shared" : "") + (gate ? " gate" : ""),
                          [=](CaseMemory& memory) { return build_sum(memory, S, k, width, shared, gate); }});
       for (const bool round : {false, true})
-        cases.push_back({"copy" + text("S", S) + text("groups", S % 5) + text("width", width) + (round ? " f16" : ""),
+        cases.push_back({"copy" + size_text("S", S) + size_text("groups", S % 5) + size_text("width", width) +
+                             (round ? " f16" : ""),
                          [=](CaseMemory& memory) { return build_copy(memory, S, S % 5, width, round); }});
     }
   cases.push_back({"copy in place", [](CaseMemory& memory) { return build_copy_in_place(memory, 7, 577); }});
   for (int64_t S : {1, 7})
-    cases.push_back(
-        {"swiglu of 3 rows" + text("S", S), [=](CaseMemory& memory) { return build_glu_rows(memory, S, 3, 577); }});
+    cases.push_back({"swiglu of 3 rows" + size_text("S", S),
+                     [=](CaseMemory& memory) { return build_glu_rows(memory, S, 3, 577); }});
   return cases;
 }
 
@@ -408,13 +399,14 @@ std::vector<OpCase> expert_row_cases() {
   std::vector<OpCase> cases;
   for (const SlotShape& shape : {SlotShape{33, 8, 3, 4}, SlotShape{33, 8, 3, 4, true}, SlotShape{7, 64, 8, 16},
                                  SlotShape{20, 4, 1, 6, false, true}, SlotShape{20, 4, 1, 6, true, true}})
-    cases.push_back({"expert_slots" + text("S", shape.S) + text("E", shape.E) + text("capacity", shape.capacity) +
-                         (shape.drops ? " drops" : "") + (shape.to_one ? " all to one" : ""),
+    cases.push_back({"expert_slots" + size_text("S", shape.S) + size_text("E", shape.E) +
+                         size_text("capacity", shape.capacity) + (shape.drops ? " drops" : "") +
+                         (shape.to_one ? " all to one" : ""),
                      [shape](CaseMemory& memory) { return build_slots(memory, shape); }});
   for (int64_t width : {1, 64, 577}) {
-    cases.push_back({"gather_rows" + text("width", width),
+    cases.push_back({"gather_rows" + size_text("width", width),
                      [width](CaseMemory& memory) { return build_gather(memory, 33, 3, width); }});
-    cases.push_back({"expert_sum of slots" + text("width", width),
+    cases.push_back({"expert_sum of slots" + size_text("width", width),
                      [width](CaseMemory& memory) { return build_sum_of_slots(memory, 33, 3, width); }});
   }
   return cases;

@@ -6,11 +6,6 @@ namespace tandem::testing {
 namespace {
 
 // One storage type for each of the 13 packed formats.
-constexpr StorageType kTypes[] = {StorageType::q4_0, StorageType::q4_1,   StorageType::q4_k, StorageType::q2_k,
-                                  StorageType::q3_k, StorageType::q8_0,   StorageType::q5_1, StorageType::q5_k,
-                                  StorageType::q6_k, StorageType::iq4_xs, StorageType::f16,  StorageType::bf16,
-                                  StorageType::f32};
-
 struct Shape {
   int64_t S, N, K;
 };
@@ -68,7 +63,7 @@ BuiltCase build_matmul(CaseMemory& memory, StorageType type, const Shape& shape,
 
 std::vector<OpCase> cases_of(bool act_i8) {
   std::vector<OpCase> cases;
-  for (StorageType type : kTypes)
+  for (StorageType type : kTypeOfEachFormat)
     for (const Shape& shape : shapes(type)) {
       const auto seed = static_cast<uint32_t>(cases.size() + 1);
       if (act_i8 && packed_format(type).dense()) continue;
@@ -109,7 +104,7 @@ std::vector<OpCase> act_i8_cases() { return cases_of(true); }
 
 std::vector<OpCase> embed_cases() {
   std::vector<OpCase> cases;
-  for (StorageType type : kTypes)
+  for (StorageType type : kTypeOfEachFormat)
     for (int64_t S : {1, 7}) {
       const float scale = S == 7 && type == StorageType::q4_0 ? 24.0f : 1.0f;
       const int64_t H = info(type).block_values == 1 ? 37 : info(type).block_values == 32 ? 96 : 512;

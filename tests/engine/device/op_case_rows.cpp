@@ -6,10 +6,6 @@
 namespace tandem::testing {
 namespace {
 
-double exact(int64_t, int64_t, double, bool) { return 0; }
-
-std::string text(const char* name, int64_t value) { return std::string(" ") + name + "=" + std::to_string(value); }
-
 struct NormShape {
   int64_t S, groups, width;
   bool add, in_place, round;
@@ -195,8 +191,8 @@ std::vector<OpCase> norm_cases() {
                                                        {4, 2, 80, false, true, false, 0, 1, true, false},
                                                        {2, 3, 19, true, false, false, 1, 0.5f, true, true},
                                                        {5, 1, 64, false, false, false, 0, 1, false, true}}) {
-    const std::string name = "rms_norm" + text("S", shape.S) + text("groups", shape.groups) +
-                             text("width", shape.width) + (shape.add ? " add" : "") +
+    const std::string name = "rms_norm" + size_text("S", shape.S) + size_text("groups", shape.groups) +
+                             size_text("width", shape.width) + (shape.add ? " add" : "") +
                              (shape.in_place ? " in place" : "") + (shape.round ? " f16" : "") +
                              (shape.offset != 0 ? " offset" : "") + (shape.add_scale != 1 ? " scaled" : "") +
                              (shape.centred ? " centred" : "") + (shape.bias ? " bias" : "");
@@ -212,8 +208,8 @@ std::vector<OpCase> rope_cases() {
          {RopeShape{1, 9, 64, 64, layout}, RopeShape{7, 3, 64, 32, layout}, RopeShape{33, 2, 128, 128, layout},
           RopeShape{2, 5, 20, 10, layout}, RopeShape{3, 1, 80, 80, layout}}) {
       const std::string name = std::string("rope ") + (layout == RopeLayout::halves ? "halves" : "interleaved") +
-                               text("S", shape.S) + text("heads", shape.heads) + text("head_dim", shape.head_dim) +
-                               text("rot_dim", shape.rot_dim);
+                               size_text("S", shape.S) + size_text("heads", shape.heads) +
+                               size_text("head_dim", shape.head_dim) + size_text("rot_dim", shape.rot_dim);
       cases.push_back({name, [shape](CaseMemory& memory) { return build_rope(memory, shape); }});
     }
   return cases;
@@ -223,7 +219,7 @@ std::vector<OpCase> elementwise_cases() {
   std::vector<OpCase> cases;
   for (int64_t S : {1, 3, 33})
     for (int64_t width : {1, 15, 64, 577, 1536}) {
-      const std::string shape = text("S", S) + text("width", width);
+      const std::string shape = size_text("S", S) + size_text("width", width);
       for (const Activation activation : {Activation::silu, Activation::gelu_tanh})
         for (const bool round : {false, true}) {
           const std::string name = activation == Activation::silu ? "swiglu" : "geglu";
@@ -242,7 +238,7 @@ std::vector<OpCase> softmax_cases() {
   std::vector<OpCase> cases;
   for (int64_t S : {1, 3, 9})
     for (int64_t width : {1, 16, 63, 577})
-      cases.push_back({"softmax" + text("S", S) + text("width", width),
+      cases.push_back({"softmax" + size_text("S", S) + size_text("width", width),
                        [=](CaseMemory& memory) { return build_softmax(memory, S, width); }});
   return cases;
 }
@@ -252,11 +248,11 @@ std::vector<OpCase> selection_cases() {
   for (bool ties : {false, true})
     for (int64_t S : {1, 3})
       for (int64_t width : {1, 17, 64, 1000, 5003}) {
-        const std::string shape = text("S", S) + text("width", width) + (ties ? " ties" : "");
+        const std::string shape = size_text("S", S) + size_text("width", width) + (ties ? " ties" : "");
         cases.push_back({"argmax" + shape, [=](CaseMemory& memory) { return build_argmax(memory, S, width, ties); }});
         for (int64_t k : {1, 8, 64})
           if (k <= width)
-            cases.push_back({"top_k" + shape + text("k", k),
+            cases.push_back({"top_k" + shape + size_text("k", k),
                              [=](CaseMemory& memory) { return build_top_k(memory, S, width, k, ties); }});
       }
   return cases;

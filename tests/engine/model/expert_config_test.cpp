@@ -124,13 +124,13 @@ std::vector<std::string> names(const GroupSpec& group) {
   return all;
 }
 
-LayerSpec layer_of(const ModelConfig& config, int64_t index) {
+LayerSpec spec_of_layer(const ModelConfig& config, int64_t index) {
   return architecture_named(config.architecture, "test").layer(config, index);
 }
 
 TEST(ExpertSpecs, have_the_shared_experts_gate_below_the_router) {
   const ModelConfig config = model_shape("qwen1.5-moe-a2.7b");
-  const LayerSpec layer = layer_of(config, 3);
+  const LayerSpec layer = spec_of_layer(config, 3);
   EXPECT_THAT(names(layer.router), ElementsAre("blk.3.ffn_gate_inp.weight", "blk.3.ffn_gate_inp_shexp.weight"));
   EXPECT_EQ(layer.router.weights[0].rows, 60);
   EXPECT_EQ(layer.router.weights[1].rows, 1);
@@ -143,7 +143,7 @@ TEST(ExpertSpecs, have_the_shared_experts_gate_below_the_router) {
 
 TEST(ExpertSpecs, have_no_feed_forward_network_beside_experts_that_share_none) {
   for (const char* name : {"mixtral-8x7b", "qwen3-30b-a3b", "olmoe-1b-7b", "phi-3.5-moe"}) {
-    const LayerSpec layer = layer_of(model_shape(name), 0);
+    const LayerSpec layer = spec_of_layer(model_shape(name), 0);
     EXPECT_THAT(names(layer.gate_up), IsEmpty()) << name;
     EXPECT_THAT(names(layer.down), IsEmpty()) << name;
     EXPECT_THAT(names(layer.router), ElementsAre("blk.0.ffn_gate_inp.weight")) << name;
@@ -152,7 +152,7 @@ TEST(ExpertSpecs, have_no_feed_forward_network_beside_experts_that_share_none) {
 
 TEST(ExpertSpecs, begin_with_the_dense_layers) {
   const ModelConfig config = model_shape("deepseek-moe-16b");
-  const LayerSpec dense = layer_of(config, 0), sparse = layer_of(config, 1);
+  const LayerSpec dense = spec_of_layer(config, 0), sparse = spec_of_layer(config, 1);
   EXPECT_THAT(names(dense.gate_up), ElementsAre("blk.0.ffn_gate.weight", "blk.0.ffn_up.weight"));
   EXPECT_EQ(dense.gate_up.weights[0].rows, 10944);
   EXPECT_THAT(names(dense.router), IsEmpty());
@@ -164,15 +164,15 @@ TEST(ExpertSpecs, begin_with_the_dense_layers) {
 TEST(ExpertSpecs, of_norms_over_all_heads_have_their_width) {
   ModelConfig config = model_shape("olmoe-1b-7b");
   config.kv_heads = 4;
-  const LayerSpec layer = layer_of(config, 0);
+  const LayerSpec layer = spec_of_layer(config, 0);
   EXPECT_EQ(layer.q_norm.length, 2048);
   EXPECT_EQ(layer.k_norm.length, 512);
-  EXPECT_EQ(layer_of(model_shape("qwen3-30b-a3b"), 0).q_norm.length, 128);
+  EXPECT_EQ(spec_of_layer(model_shape("qwen3-30b-a3b"), 0).q_norm.length, 128);
 }
 
 TEST(ExpertSpecs, of_phimoe_have_every_bias) {
   const ModelConfig config = model_shape("phi-3.5-moe");
-  const LayerSpec layer = layer_of(config, 1);
+  const LayerSpec layer = spec_of_layer(config, 1);
   EXPECT_EQ(layer.attention_norm_bias.name, "blk.1.attn_norm.bias");
   EXPECT_EQ(layer.ffn_norm_bias.name, "blk.1.ffn_norm.bias");
   EXPECT_EQ(layer.qkv.biases.size(), 3u);
@@ -184,7 +184,7 @@ TEST(ExpertSpecs, of_phimoe_have_every_bias) {
 
 TEST(ExpertSpecs, of_latent_attention_project_queries_and_what_the_cache_keeps) {
   ModelConfig config = model_shape("deepseek-v2-lite");
-  const LayerSpec layer = layer_of(config, 0);
+  const LayerSpec layer = spec_of_layer(config, 0);
   EXPECT_THAT(names(layer.qkv), ElementsAre("blk.0.attn_q.weight", "blk.0.attn_kv_a_mqa.weight"));
   EXPECT_EQ(layer.qkv.weights[0].rows, 16 * 192);
   EXPECT_EQ(layer.qkv.weights[1].rows, 576);
@@ -193,8 +193,8 @@ TEST(ExpertSpecs, of_latent_attention_project_queries_and_what_the_cache_keeps) 
   EXPECT_EQ(layer.key_up.count, 16);
   EXPECT_EQ(layer.key_up.weights.at(0).name, "blk.0.attn_kv_b.weight");
   config.latent->apart = true;
-  EXPECT_EQ(layer_of(config, 0).key_up.weights.at(0).name, "blk.0.attn_k_b.weight");
-  EXPECT_EQ(layer_of(config, 0).value_up.weights.at(0).name, "blk.0.attn_v_b.weight");
+  EXPECT_EQ(spec_of_layer(config, 0).key_up.weights.at(0).name, "blk.0.attn_k_b.weight");
+  EXPECT_EQ(spec_of_layer(config, 0).value_up.weights.at(0).name, "blk.0.attn_v_b.weight");
 }
 
 TEST(ExpertConfig, reads_what_files_say_of_the_weights) {

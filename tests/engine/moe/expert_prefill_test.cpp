@@ -11,7 +11,7 @@
 namespace tandem {
 namespace {
 
-ChipExperts chip() {
+ChipExperts prefill_chip() {
   ChipExperts chip = testing::round_chip();
   chip.full_rate_rows = 64;
   chip.graph_bytes = 12;
@@ -31,7 +31,7 @@ ChipExperts chip() {
 constexpr MixtureShape kShape{1, 2, 1, testing::kRoundExpert, 0, 10, 4};
 const std::vector<std::vector<double>> kShares{{0.75, 0.25}};
 
-ExpertTimes times_of(ExpertEngine engine, int64_t P = 4, const ChipExperts& on = chip()) {
+ExpertTimes times_of(ExpertEngine engine, int64_t P = 4, const ChipExperts& on = prefill_chip()) {
   ExpertRules rules = paper_rules(on);
   rules.tiers.step = 1;
   return prefill_times(on, kShape, engine, P, 4, kShares, rules);
@@ -86,7 +86,7 @@ TEST(ExpertPrefill, fills_up_the_last_chunk) {
 }
 
 TEST(ExpertPrefill, computes_experts_that_no_graph_holds_on_the_cpu) {
-  ChipExperts small = chip();
+  ChipExperts small = prefill_chip();
   small.graph_bytes = 5;
   EXPECT_DOUBLE_EQ(times_of(ExpertEngine::ours, 4, small).expert_seconds, 12);
   EXPECT_EQ(times_of(ExpertEngine::ours, 4, small).launches, 0);

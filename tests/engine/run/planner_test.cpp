@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <deque>
 #include <functional>
@@ -91,13 +92,13 @@ class Planning : public ::testing::Test {
   }
   // As many passes of the batch as it takes for the planner to be told `times` times.
   static void learn(Planner& planner, const Batch& batch, int times,
-                    const std::function<double(int device, const Operator& op)>& seconds) {
+                    const std::function<double(int device, const Operator& op)>& seconds, double weight = 1) {
     for (int i = 0; i < times; ++i) {
       const Plan plan = planner.plan_for(batch, 0);
       const PassSpans spans = spans_of(plan, seconds);
       double longest = 0;
       for (const auto& of : spans) longest = std::max(longest, of.empty() ? 0 : of.back().end_seconds);
-      planner.learn(plan, batch, 0, spans, longest, 1);
+      planner.learn(plan, batch, 0, spans, longest, weight);
     }
   }
 
@@ -147,6 +148,65 @@ TEST_F(Planning, forgets_that_a_device_was_slow) {
   const int64_t busy = rows_of(automatic.plan_for({64, 1}, 0))[1];
   learn(automatic, {64, 1}, 60, [](int, const Operator&) { return 1e-5; });
   EXPECT_GT(rows_of(automatic.plan_for({64, 1}, 0))[1], busy);
+}
+
+// The GPU was slow at matmuls while something else ran on its core, so that a plan leaves them to the NPU and the GPU
+// the rest: it still hears that the GPU is as fast again.
+TEST_F(Planning, forgets_that_a_device_was_slow_at_what_another_one_does_now) {
+  Planner automatic = planner("rows");
+  const auto is_matmul = [](const Operator& op) { return std::holds_alternative<MatMul>(op.body); };
+  learn(automatic, {64, 1}, 30,
+        [&](int device, const Operator& op) { return device == 0 && is_matmul(op) ? 2e-4 : 1e-5; });
+  const Plan beside = automatic.plan_for({64, 1}, 0);
+  ASSERT_EQ(rows_of(beside)[0], 0) << "it has none to be seen with";
+  ASSERT_TRUE(std::ranges::any_of(beside.steps, [](const Step& step) { return step.device == 0; }))
+      << "and is not left out";
+  learn(automatic, {64, 1}, 1000, [](int, const Operator&) { return 1e-5; });
+  EXPECT_GT(rows_of(automatic.plan_for({64, 1}, 0))[0], 0);
+}
+
+// Others had the cores for a long while, and the NPU's one more than the GPU's. Who starts anew afterwards chooses as
+// before they came.
+TEST_F(Planning, remembers_of_a_busy_machine_what_it_does_when_it_is_not) {
+  constexpr double kBesideOthers = 0.25;
+  int64_t before = 0, meanwhile = 0;
+  {
+    Planner rows = planner("rows");
+    learn(rows, {64, 1}, 30, [](int, const Operator&) { return 1e-5; });
+    before = rows_of(rows.plan_for({64, 1}, 0))[1];
+    learn(
+        rows, {64, 1}, 300, [](int device, const Operator&) { return device == 0 ? 2e-5 : 2e-4; }, kBesideOthers);
+    meanwhile = rows_of(rows.plan_for({64, 1}, 0))[1];
+  }
+  ASSERT_GT(before, meanwhile + 2 * kPanelRows) << "it goes by what is so now";
+  rates_.back().store();
+  Planner later = planner("rows");
+  EXPECT_NEAR(rows_of(later.plan_for({64, 1}, 0))[1], before, kPanelRows) << "hope moves a cut by a panel at most";
+}
+
+TEST_F(Planning, chooses_as_before_as_soon_as_others_have_left_the_cores) {
+  Planner rows = planner("rows");
+  const auto quiet = [](int, const Operator&) { return 1e-5; };
+  learn(rows, {64, 1}, 30, quiet);
+  const int64_t before = rows_of(rows.plan_for({64, 1}, 0))[1];
+  learn(
+      rows, {64, 1}, 300, [](int device, const Operator&) { return device == 0 ? 2e-5 : 2e-4; }, 0.25);
+  const int64_t version = rows.version();
+  learn(rows, {64, 1}, 1, quiet);
+  EXPECT_GT(rows.version(), version) << "plans are made anew";
+  EXPECT_NEAR(rows_of(rows.plan_for({64, 1}, 0))[1], before, kPanelRows);
+}
+
+// Where the machine is never left alone, what it does then is what is known of it.
+TEST_F(Planning, keeps_what_was_only_seen_beside_others) {
+  {
+    Planner automatic = planner("auto");
+    learn(
+        automatic, {64, 1}, 20, [](int device, const Operator&) { return device == 0 ? 1e-5 : 1e-3; }, 0.25);
+  }
+  rates_.back().store();
+  Planner later = planner("auto");
+  EXPECT_EQ(rows_of(later.plan_for({64, 1}, 0))[1], 0);
 }
 
 // What the prediction does not know: passes by one plan take twice as long as their operators.

@@ -10,7 +10,7 @@
 namespace tandem::testing {
 namespace {
 
-constexpr int64_t kTokens = 45;
+constexpr int64_t kReferenceTokens = 45;
 
 struct Made {
   const char* name;
@@ -73,7 +73,7 @@ class ReferenceModels : public ::testing::TestWithParam<Way> {
 
 TEST_P(ReferenceModels, have_the_logits_of_their_descriptions) {
   std::vector<int32_t> ids;
-  for (int64_t i = 0; i < kTokens; ++i) ids.push_back(static_cast<int32_t>(3 + i * 37 % 290));
+  for (int64_t i = 0; i < kReferenceTokens; ++i) ids.push_back(static_cast<int32_t>(3 + i * 37 % 290));
   for (const Made& made : kMade) {
     SCOPED_TRACE(std::string(made.name) + " " + GetParam().name());
     const std::string path = file_of(made);
@@ -90,7 +90,7 @@ TEST_P(ReferenceModels, have_the_logits_of_their_descriptions) {
     const double allowed = engine->bits_depend_on_passes() ? promised(rounded_by(GetParam())) : 1e-4;
     engine->rewind(0);
     const int64_t V = engine->config().vocabulary;
-    for (int64_t i = 0; i < kTokens; ++i) {
+    for (int64_t i = 0; i < kReferenceTokens; ++i) {
       const auto one = engine->extend(std::span(&ids[static_cast<size_t>(i)], 1));
       ASSERT_LE(largest_difference(one, std::span(logits).subspan(static_cast<size_t>(i * V), static_cast<size_t>(V))),
                 allowed)

@@ -4,28 +4,19 @@
 
 #include "engine/device/gpu/lower.h"
 #include "shaders/limits.h"
-#include "sync/error.h"
+#include "tests/engine/device/gpu/families.h"
+#include "tests/support/message_of.h"
 
 namespace tandem::gpu {
 namespace {
 
+using tandem::test::message_of;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-constexpr KernelFamily kFamilies[] = {KernelFamily::simd, KernelFamily::simt};
-
-std::string message_of(const auto& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
-struct Memory {
+struct ExpertMemory {
   sync::Pool pool;
   Operand take() { return {&pool.acquire(64, sync::SlotUse::activations, "operand"), 0}; }
 };
@@ -66,7 +57,7 @@ TEST(LowerGroupedMatMul, without_lists_each_choice_is_a_matrix_vector_product) {
 }
 
 TEST(LowerGroupedMatMul, with_lists_a_cpu_work_item_owns_rows_of_a_matrix_that_somebody_may_have_chosen) {
-  Memory memory;
+  ExpertMemory memory;
   GroupedMatMul op = experts_of(100, 3, 64, 130, 64);
   op.ids = memory.take(), op.lists = memory.take();
   const KernelLaunch launch = one_launch(op, {});
@@ -80,7 +71,7 @@ TEST(LowerGroupedMatMul, with_lists_a_cpu_work_item_owns_rows_of_a_matrix_that_s
 }
 
 TEST(LowerGroupedMatMul, with_lists_a_gpu_has_a_group_for_every_tile_that_there_can_be) {
-  Memory memory;
+  ExpertMemory memory;
   GroupedMatMul op = experts_of(200, 2, 5, 130, 64);
   op.ids = memory.take(), op.lists = memory.take();
   // 400 choices, of which each of 5 experts may leave a tile of 64 with one alone: 395 = 6 * 64 + 11, and 5.
@@ -119,7 +110,7 @@ TEST(LowerGroupedMatMul, says_what_is_malformed) {
   EXPECT_THAT(message(op), HasSubstr("slots of x"));
   op = heads_of(1, 5, 130, 64), op.y_slot = 129;
   EXPECT_THAT(message(op), HasSubstr("slots of y"));
-  Memory memory;
+  ExpertMemory memory;
   op = heads_of(1, 5, 130, 64), op.lists = memory.take();
   EXPECT_THAT(message(op), HasSubstr("nobody made"));
 }
@@ -190,7 +181,7 @@ TEST(LowerExperts, a_sum_runs_along_no_more_of_a_row_than_proven) {
 }
 
 TEST(LowerCopy, of_something_to_its_own_place_has_one_argument) {
-  Memory memory;
+  ExpertMemory memory;
   Copy op;
   op.S = 2, op.width = op.x_stride = op.y_stride = 64, op.round_f16 = true;
   op.x = op.y = memory.take();

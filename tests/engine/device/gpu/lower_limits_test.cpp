@@ -5,24 +5,15 @@
 
 #include "engine/device/gpu/lower.h"
 #include "shaders/limits.h"
-#include "sync/error.h"
+#include "tests/engine/device/gpu/families.h"
+#include "tests/support/message_of.h"
 
 namespace tandem::gpu {
 namespace {
 
+using tandem::test::message_of;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-constexpr KernelFamily kFamilies[] = {KernelFamily::simd, KernelFamily::simt};
-
-std::string message_of(const auto& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
 
 int64_t constant_of(const KernelLaunch& launch, const std::string& wanted) {
   for (const auto& [name, value] : constants(launch.options))

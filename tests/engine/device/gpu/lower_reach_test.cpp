@@ -7,17 +7,17 @@
 
 #include "engine/device/gpu/lower.h"
 #include "shaders/limits.h"
-#include "sync/error.h"
+#include "tests/engine/device/gpu/families.h"
+#include "tests/support/message_of.h"
 
 namespace tandem::gpu {
 namespace {
 
+using tandem::test::message_of;
 using testing::HasSubstr;
 
-constexpr KernelFamily kFamilies[] = {KernelFamily::simd, KernelFamily::simt};
-
 // Operators over slots, which are only looked at: nothing runs.
-struct Memory {
+struct ReachMemory {
   sync::Pool pool;
   Operand take(size_t bytes) { return {&pool.acquire(bytes, sync::SlotUse::weights, "operand"), 0}; }
 
@@ -39,15 +39,6 @@ struct Memory {
     return op;
   }
 };
-
-std::string message_of(const auto& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
 
 const Operand& buffer(const KernelLaunch& launch, size_t i) { return std::get<BufferArg>(launch.args.at(i)).at; }
 int32_t integer(const KernelLaunch& launch, size_t i) { return std::get<int32_t>(launch.args.at(i)); }
@@ -97,7 +88,7 @@ void expect_every_element_once(const MatMul& op, const LoweringContext& context,
 
 TEST(Reach, weights_beyond_one_argument_are_cut_into_launches_of_whole_panels) {
   for (KernelFamily family : kFamilies) {
-    Memory memory;
+    ReachMemory memory;
     // A panel is 64 x 96 / 2 bytes of quants and 3 x 128 of scales: 3,456; two fit.
     MatMul op = memory.matmul(StorageType::q4_0, 3, 300, 96);
     const LoweringContext context{.family = family, .max_buffer_bytes = 2 * 3456};
@@ -111,7 +102,7 @@ TEST(Reach, weights_beyond_one_argument_are_cut_into_launches_of_whole_panels) {
 
 TEST(Reach, a_weight_within_reach_stays_one_launch) {
   for (KernelFamily family : kFamilies) {
-    Memory memory;
+    ReachMemory memory;
     const MatMul op = memory.matmul(StorageType::q4_0, 3, 300, 96);
     EXPECT_EQ(lower_matmul(op, {.family = family, .max_buffer_bytes = 5 * 3456}).size(), 1u);
     EXPECT_EQ(lower_matmul(op, {.family = family, .max_buffer_bytes = 5 * 3456 - 1}).size(), 2u);
@@ -120,7 +111,7 @@ TEST(Reach, a_weight_within_reach_stays_one_launch) {
 }
 
 TEST(Reach, rows_are_cut_too_where_a_row_of_the_result_is_beyond_one_argument) {
-  Memory memory;
+  ReachMemory memory;
   const MatMul op = memory.matmul(StorageType::f16, 2, 1000, 8);  // panels of 1,024 bytes, rows of y of 4 x 1,005
   expect_every_element_once(op, {.max_buffer_bytes = 16 * 1024}, 1);
   expect_every_element_once(op, {.max_buffer_bytes = 3 * 1024}, 12);
@@ -128,7 +119,7 @@ TEST(Reach, rows_are_cut_too_where_a_row_of_the_result_is_beyond_one_argument) {
 
 TEST(Reach, activations_beyond_one_argument_are_cut_by_tokens) {
   for (KernelFamily family : kFamilies) {
-    Memory memory;
+    ReachMemory memory;
     // Rows of y are 4 x 69 bytes, those of x 4 x 99: 20,000 bytes are 50 tokens of x.
     const MatMul op = memory.matmul(StorageType::q4_0, 120, 64, 96);
     expect_every_element_once(op, {.family = family, .max_buffer_bytes = 20000}, 3);
@@ -140,7 +131,7 @@ TEST(Reach, activations_beyond_one_argument_are_cut_by_tokens) {
 }
 
 TEST(Reach, what_no_cut_brings_within_reach_is_an_error_with_sizes) {
-  Memory memory;
+  ReachMemory memory;
   const MatMul op = memory.matmul(StorageType::q4_0, 1, 300, 96);
   const auto lowered = [&] { lower_matmul(op, {.max_buffer_bytes = 3000}); };
   EXPECT_THAT(message_of(lowered), HasSubstr("3456"));
@@ -152,7 +143,7 @@ TEST(Reach, what_no_cut_brings_within_reach_is_an_error_with_sizes) {
 
 TEST(Reach, every_id_of_an_embedding_is_looked_up_by_one_launch) {
   for (KernelFamily family : kFamilies) {
-    Memory memory;
+    ReachMemory memory;
     const Embed op = memory.embed(StorageType::q4_0, 7, 300, 96);
     const auto panel = static_cast<int64_t>(panel_bytes(op.w.format, op.H));
     // Two panels and eight tokens are within reach; then one panel and three tokens.
@@ -177,7 +168,7 @@ TEST(Reach, every_id_of_an_embedding_is_looked_up_by_one_launch) {
 }
 
 TEST(Reach, an_embedding_of_many_tokens_is_cut_by_tokens) {
-  Memory memory;
+  ReachMemory memory;
   const Embed op = memory.embed(StorageType::f32, 100, 64, 8);
   // A panel is 2,048 bytes, a token 32.
   const auto launches = lower_embed(op, {.max_buffer_bytes = 2048});
@@ -206,7 +197,7 @@ TEST(Loops, columns_beyond_the_proven_number_are_refused_only_where_loops_are_co
 }
 
 TEST(Loops, a_group_of_the_simd_gemm_takes_one_tile_of_tokens_in_shaders) {
-  Memory memory;
+  ReachMemory memory;
   const MatMul op = memory.matmul(StorageType::q4_0, 33, 200, 96);
   const auto shader = lower_matmul(op, {.shaders = true}), kernel = lower_matmul(op, {});
   ASSERT_EQ(shader.size(), 1u);
@@ -215,7 +206,7 @@ TEST(Loops, a_group_of_the_simd_gemm_takes_one_tile_of_tokens_in_shaders) {
 }
 
 TEST(LowerEmbed, a_group_takes_64_columns_of_a_token_in_both_families) {
-  Memory memory;
+  ReachMemory memory;
   const Embed op = memory.embed(StorageType::f16, 3, 70, 100);
   const auto simd = lower_embed(op, {.family = KernelFamily::simd}),
              simt = lower_embed(op, {.family = KernelFamily::simt});

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/device/gpu/lower.h"
+#include "tests/engine/device/gpu/families.h"
 
 namespace tandem::gpu::test {
 namespace {
@@ -68,8 +69,6 @@ std::vector<Named> lower_all(int64_t S, const LoweringContext& context) {
           {"expert_sum", lower_expert_sum(sum, context)},
           {"copy", lower_copy(copy, context)}};
 }
-
-constexpr KernelFamily kFamilies[] = {KernelFamily::simd, KernelFamily::simt};
 
 TEST(Lowering, makes_one_launch_of_whole_groups_in_the_family_asked_for) {
   for (KernelFamily family : kFamilies) {

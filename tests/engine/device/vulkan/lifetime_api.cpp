@@ -3,6 +3,7 @@
 #include <vulkan/vulkan.h>
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <map>
 #include <mutex>
@@ -82,9 +83,11 @@ void told(VkFence fence) {
   forget_ended(all);
 }
 
-void wait_until_released() {
+// Whether ends are told within so many nanoseconds.
+bool released_within(uint64_t timeout) {
+  const std::chrono::nanoseconds limit(std::min<uint64_t>(timeout, 600'000'000'000));
   std::unique_lock lock(state().mutex);
-  state().released.wait(lock, [] { return !state().held; });
+  return state().released.wait_for(lock, limit, [] { return !state().held; });
 }
 
 bool held() {
@@ -209,7 +212,7 @@ VkResult vkDeviceWaitIdle(VkDevice device) {
 
 VkResult vkWaitForFences(VkDevice device, uint32_t count, const VkFence* fences, VkBool32 all, uint64_t timeout) {
   REAL(vkWaitForFences);
-  wait_until_released();
+  if (!released_within(timeout)) return VK_TIMEOUT;
   const VkResult done = call(device, count, fences, all, timeout);
   for (uint32_t i = 0; done == VK_SUCCESS && i < count; ++i) told(fences[i]);
   return done;
@@ -217,7 +220,7 @@ VkResult vkWaitForFences(VkDevice device, uint32_t count, const VkFence* fences,
 
 VkResult vkWaitSemaphores(VkDevice device, const VkSemaphoreWaitInfo* info, uint64_t timeout) {
   REAL(vkWaitSemaphores);
-  wait_until_released();
+  if (!released_within(timeout)) return VK_TIMEOUT;
   const VkResult done = call(device, info, timeout);
   for (uint32_t i = 0; done == VK_SUCCESS && i < info->semaphoreCount; ++i)
     told(info->pSemaphores[i], info->pValues[i]);

@@ -17,7 +17,8 @@ std::vector<std::string> take_early_ends();
 
 size_t submissions();  // so far
 
-// While it lives, no host call learns of a submission's end: looks say "not yet", and waits wait for this object's end.
+// While it lives, no host call learns of a submission's end: looks say "not yet", and waits wait for this object's
+// end, or for as long as they may.
 class HeldEnds {
  public:
   HeldEnds();

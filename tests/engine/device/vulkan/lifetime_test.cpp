@@ -1,4 +1,5 @@
 // What the device still uses outlives its use: command buffers, fences and semaphores, by either way of submitting.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -27,8 +28,9 @@ class VulkanLifetimes : public VulkanTest, public ::testing::WithParamInterface<
     VulkanTest::TearDown();
     for (const std::string& what : testing::take_early_ends()) ADD_FAILURE() << what;
   }
-  void open_way() {
+  void open_way(std::chrono::milliseconds wait_deadline = kDeadline) {
     DeviceOptions options;
+    options.wait_deadline = wait_deadline;
     options.sync_policy = GetParam().policy;
     Tuning tuning;
     tuning.older_calls = GetParam().older_calls;
@@ -73,6 +75,26 @@ TEST_P(VulkanLifetimes, of_commands_reach_to_the_end_of_a_program_that_its_owner
   }
   device_->finish(kDeadline);
   EXPECT_TRUE(test.all_are(1));
+}
+
+TEST_P(VulkanLifetimes, of_commands_reach_to_the_end_of_a_program_that_missed_its_deadline) {
+  open_way(std::chrono::milliseconds(50));
+  const AddCase test(pool_, 3, 50);
+  const Operator op = test.as_operator("blk.7.test");
+  auto program = device_->prepare(std::span(&op, 1));
+  const sync::Flag flag = flags_.make("awaited");
+  {
+    const testing::HeldEnds held;
+    launch_one(*device_, *program, {}, {flag, 1});
+    const auto give_up = std::chrono::steady_clock::now() + kDeadline;
+    while (!flag.failed() && std::chrono::steady_clock::now() < give_up) std::this_thread::yield();
+    EXPECT_THAT(flag.failure(), ::testing::HasSubstr("blk.7.test")) << "who waits for it is told at once";
+    program.reset();
+    std::this_thread::sleep_for(
+        std::chrono::milliseconds(200));  // no less is proven when the launcher gets no core meanwhile
+    EXPECT_TRUE(testing::take_early_ends().empty()) << "it was let go while it may run";
+  }
+  EXPECT_THAT(message_of([&] { device_->finish(kDeadline); }), ::testing::HasSubstr("blk.7.test"));
 }
 
 }  // namespace

@@ -18,8 +18,8 @@
 namespace tandem::testing {
 namespace {
 
-constexpr EncodeOptions kNoBos = {.add_bos_eos = false, .parse_special = true};
-constexpr EncodeOptions kPlain = {.add_bos_eos = false, .parse_special = false};
+constexpr EncodeOptions kGoldenIds = {.add_bos_eos = false, .parse_special = true};
+constexpr EncodeOptions kGoldenPlain = {.add_bos_eos = false, .parse_special = false};
 
 std::string read(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
@@ -65,7 +65,7 @@ TEST_P(GoldenVocabulary, gives_the_published_ids_for_every_text_and_decodes_to_i
   for (size_t i = 0; i < texts.size(); ++i) {
     std::istringstream line(lines[i]);
     const std::vector<int32_t> expected{std::istream_iterator<int32_t>(line), {}};
-    EXPECT_EQ(tokenizer->encode(texts[i], kPlain), expected)
+    EXPECT_EQ(tokenizer->encode(texts[i], kGoldenPlain), expected)
         << "text " << i << ": " << ::testing::PrintToString(texts[i]);
     EXPECT_EQ(tokenizer->decode(expected, false), texts[i]);
   }
@@ -81,14 +81,14 @@ TEST_P(GoldenVocabulary, gives_back_prose_code_and_tables_in_many_languages) {
   for (const std::string& path : paths) {
     const std::string text = read(path);
     const auto start = std::chrono::steady_clock::now();
-    const std::vector<int32_t> ids = tokenizer->encode(text, kNoBos);
+    const std::vector<int32_t> ids = tokenizer->encode(text, kGoldenIds);
     seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     bytes += static_cast<double>(text.size());
     EXPECT_TRUE(tokenizer->decode(ids, true) == text) << path;
     // Token by token through a stream: the same characters, after the blank that SentencePiece puts before a text.
     Utf8Stream stream;
     std::string streamed;
-    for (const int32_t id : tokenizer->encode(text, kPlain)) streamed += stream.push(tokenizer->piece(id, true));
+    for (const int32_t id : tokenizer->encode(text, kGoldenPlain)) streamed += stream.push(tokenizer->piece(id, true));
     streamed += stream.flush();
     EXPECT_TRUE(streamed == text || streamed == " " + text) << path;
   }

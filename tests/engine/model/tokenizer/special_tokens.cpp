@@ -8,13 +8,13 @@ namespace {
 
 using ::testing::ElementsAre;
 
-constexpr EncodeOptions kPlain = {.add_bos_eos = true, .parse_special = false};
+constexpr EncodeOptions kNoSpecial = {.add_bos_eos = true, .parse_special = false};
 
 TEST(SpecialTokens, control_tokens_in_text_are_found_only_on_request) {
   VocabularyFile file = small_bpe();
   const auto tokenizer = file.tokenizer();
   EXPECT_THAT(pieces(*tokenizer, "he<|endoftext|>ll"), ElementsAre("he", "<|endoftext|>", "ll"));
-  const std::vector<int32_t> plain = tokenizer->encode("he<|endoftext|>ll", kPlain);
+  const std::vector<int32_t> plain = tokenizer->encode("he<|endoftext|>ll", kNoSpecial);
   for (const int32_t id : plain) EXPECT_FALSE(tokenizer->is_special(id));
   EXPECT_EQ(tokenizer->decode(plain, false), "he<|endoftext|>ll");
 }
@@ -23,7 +23,7 @@ TEST(SpecialTokens, user_defined_tokens_are_always_found_also_inside_a_word) {
   VocabularyFile file = small_bpe();
   file.add("el", 4);
   const auto tokenizer = file.tokenizer();
-  EXPECT_THAT(pieces(*tokenizer, "hello", kPlain), ElementsAre("h", "el", "l", "o"));
+  EXPECT_THAT(pieces(*tokenizer, "hello", kNoSpecial), ElementsAre("h", "el", "l", "o"));
   EXPECT_EQ(tokenizer->decode(tokenizer->encode("hello", {}), false), "hello");
 }
 

@@ -10,8 +10,8 @@
 namespace tandem {
 namespace {
 
-using testing::DoubleEq;
-using testing::ElementsAre;
+using ::testing::DoubleEq;
+using ::testing::ElementsAre;
 
 std::vector<int64_t> cut_in_two(int64_t N, double second) { return cut_rows(N, std::array{1 - second, second}); }
 

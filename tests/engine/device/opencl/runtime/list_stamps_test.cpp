@@ -6,7 +6,7 @@
 namespace tandem::opencl {
 namespace {
 
-struct NoProgram : Program {};
+struct StampedProgram : Program {};
 
 class ListStamps : public ::testing::Test {
  protected:
@@ -28,7 +28,7 @@ class ListStamps : public ::testing::Test {
   sync::FlagBank flags_{pool_, 1, "flags"};
   sync::Slot& slot_ = pool_.acquire(4096, sync::SlotUse::flags, "stamps");
   sync::Slot& done_ = pool_.acquire(4096, sync::SlotUse::flags, "done");
-  NoProgram first_, second_;
+  StampedProgram first_, second_;
   std::shared_ptr<const ProgramList> programs_;
   StampedList list_{slot_};
   // Ten cycles a second: cycle 1000 is second 50.
