@@ -164,8 +164,7 @@ class OpenclDevice final : public Device, private DeviceLab {
     options.precautions.take("prepare to run programs");
     if (options.sync_policy == sync::Policy::doorbell && !(use_lists && stays)) throw no_doorbell(info_, without_lists);
     LoweringContext context = lowering_context(handle_, info_);
-    if (info_.zero_copy && cpu && !options.precautions.against("products"))
-      context.byte_products = best_byte_products(programs_, queue_);
+    if (info_.zero_copy && cpu) context.byte_products = best_byte_products(programs_, queue_, options.precautions);
     if (info_.family == KernelFamily::simt && !options.precautions.against("dot products"))
       context.packed_dot = prove_packed_dot(programs_, queue_);
     preparer_ = std::make_unique<Preparer>(programs_, *memory_, pool_, context, cpu, use_lists ? &variants_ : nullptr);

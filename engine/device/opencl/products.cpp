@@ -80,9 +80,13 @@ bool products_proven(gpu::ByteProducts how, ProgramCache& programs, const cl::Co
   }
 }
 
-gpu::ByteProducts best_byte_products(ProgramCache& programs, const cl::CommandQueue& queue) {
-  for (const gpu::ByteProducts how : host_byte_products())
-    if (how == gpu::ByteProducts::plain || products_proven(how, programs, queue)) return how;
+gpu::ByteProducts best_byte_products(ProgramCache& programs, const cl::CommandQueue& queue,
+                                     const Precautions& precautions) {
+  for (const gpu::ByteProducts how : host_byte_products()) {
+    if (how == gpu::ByteProducts::plain) break;
+    if (precautions.against(how == gpu::ByteProducts::vpdpbusd ? "vpdpbusd" : "vpmaddubsw")) continue;
+    if (products_proven(how, programs, queue)) return how;
+  }
   return gpu::ByteProducts::plain;
 }
 

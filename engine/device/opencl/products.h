@@ -6,6 +6,7 @@
 
 #include "engine/device/gpu/lower.h"
 #include "engine/device/opencl/program_cache.h"
+#include "engine/device/proof/precautions.h"
 
 namespace tandem::opencl {
 
@@ -13,8 +14,10 @@ namespace tandem::opencl {
 std::vector<gpu::ByteProducts> host_byte_products();
 // Kernels by it were built, and what they add is right.
 bool products_proven(gpu::ByteProducts how, ProgramCache& programs, const cl::CommandQueue& queue);
-// The first of those that this processor has which is proven.
-gpu::ByteProducts best_byte_products(ProgramCache& programs, const cl::CommandQueue& queue);
+// The first of those that this processor has which is proven, and whose step ("vpdpbusd", "vpmaddubsw") is not to be
+// spared.
+gpu::ByteProducts best_byte_products(ProgramCache& programs, const cl::CommandQueue& queue,
+                                     const Precautions& precautions);
 
 // Sums by cl_khr_integer_dot_product are exact, where the device has it.
 bool prove_packed_dot(ProgramCache& programs, const cl::CommandQueue& queue);

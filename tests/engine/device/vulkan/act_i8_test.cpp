@@ -51,7 +51,7 @@ TEST_F(VulkanActI8, has_the_same_bits_by_dot_products_and_one_by_one) {
   }
   std::vector<std::vector<float>> one_by_one;
   DeviceOptions spared;
-  spared.precautions.spared["products"] = "for this test";
+  spared.precautions.spared["dot products"] = "for this test";
   device_ = open(spared);
   for (const MatMul& op : products) one_by_one.push_back(product(op));
   device_ = open();
