@@ -4,7 +4,8 @@
 // verified against a host loop before it is timed. Weights are cold: copies that exceed the last cache are used in
 // turn. Judge single worker figures by the DRAM read rate and the fma peak of one core; the host thread stays off the
 // worker's core. With --act i8 the activations are 8 bits wide (packed/act_i8.h).
-// Usage: opencl_matmul [--device N] [--quick] [--type Q4_1] [--tokens S] [--act f32|i8]
+// --spare leaves out an instruction for products of bytes: vpdpbusd, and vpmaddubsw beside it.
+// Usage: opencl_matmul [--device N] [--quick] [--type Q4_1] [--tokens S] [--act f32|i8] [--spare NAME]...
 #include <time.h>
 
 #include <algorithm>
@@ -151,17 +152,20 @@ int bench(Device& device, const Shape& shape, int64_t S, bool act_i8) {
 int run(int argc, char** argv) {
   int index = 0;
   bool quick = false, act_i8 = false;
+  DeviceOptions options;
   std::string only_type;
   int64_t only_tokens = 0;
   for (int i = 1; i < argc; ++i) {
     if (std::string(argv[i]) == "--quick") quick = true;
     if (std::string(argv[i]) == "--act" && i + 1 < argc) act_i8 = std::string(argv[++i]) == "i8";
+    if (std::string(argv[i]) == "--spare" && i + 1 < argc)
+      options.precautions.spared[argv[++i]] = "left out to be measured without it";
     if (std::string(argv[i]) == "--device" && i + 1 < argc) index = std::atoi(argv[++i]);
     if (std::string(argv[i]) == "--type" && i + 1 < argc) only_type = argv[++i];
     if (std::string(argv[i]) == "--tokens" && i + 1 < argc) only_tokens = std::atoi(argv[++i]);
   }
   pin_this_thread({{1}});  // best effort: a machine with one core has no other place
-  const auto device = open_opencl_device(index, {});
+  const auto device = open_opencl_device(index, options);
   std::printf("%s %s, %d compute units, measured\n", device->info().id.c_str(), device->info().name.c_str(),
               device->info().compute_units);
   std::vector<Shape> shapes = {{576, 576, StorageType::q4_1},  {1536, 576, StorageType::q4_1},

@@ -29,21 +29,7 @@
 #define BIAS ((MIN_KIND == 1 ? ZERO_POINT : 0) + (BITS == 4 ? 0 : 128))  // of unsigned codes
 #define AHEAD_BYTES 8192
 
-// sum + the products of four unsigned codes of each row and four signed codes of a token.
-#ifdef HAS_VPDPBUSD
-INLINE int16 add_products(int16 sum, const uint16 codes, const uint x) {
-  const uint16 all = (uint16)(x);
-  __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(codes), "v"(all));
-  return sum;
-}
-#else
-INLINE int16 add_products(const int16 sum, const uint16 codes, const uint x) {
-  const int16 first = as_int16(codes & 255u) * (int)(char)(x & 255u);
-  const int16 second = as_int16(codes >> 8 & 255u) * (int)(char)(x >> 8 & 255u);
-  const int16 third = as_int16(codes >> 16 & 255u) * (int)(char)(x >> 16 & 255u);
-  return sum + (first + second) + (third + as_int16(codes >> 24) * (int)(char)(x >> 24));
-}
-#endif
+#include "byte_products.cl"
 
 typedef struct {
   __global const uchar *header, *at, *quants;
@@ -188,12 +174,12 @@ __kernel void matmul_few(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byte
     PREFETCH(from.at, AHEAD_BYTES + 64);
 #pragma unroll
     for (int g = 0; g < GROUPS; ++g) {
-      int16 sum[TOKENS][4];
+      Sum sum[TOKENS][4];
 #pragma unroll
       for (int t = 0; t < TOKENS; ++t) {
         const int start = -BIAS * codes_of(x_words + (long)t * x_stride, g);
 #pragma unroll
-        for (int b = 0; b < 4; ++b) sum[t][b] = start;
+        for (int b = 0; b < 4; ++b) sum[t][b] = start_products(start);
       }
 #pragma unroll
       for (int m = g * GROUP_QUADS / 2; m < (g + 1) * GROUP_QUADS / 2; ++m) {
@@ -203,7 +189,10 @@ __kernel void matmul_few(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byte
         for (int t = 0; t < TOKENS; ++t) {
           const uint a0 = x_words[(long)t * x_stride + 2 * m], a1 = x_words[(long)t * x_stride + 2 * m + 1];
 #pragma unroll
-          for (int b = 0; b < 4; ++b) sum[t][b] = add_products(add_products(sum[t][b], even[b], a0), odd[b], a1);
+          for (int b = 0; b < 4; ++b) {
+            add_products(&sum[t][b], even[b], a0);
+            add_products(&sum[t][b], odd[b], a1);
+          }
         }
       }
       float16 scales[4], lows[4];
@@ -219,7 +208,8 @@ __kernel void matmul_few(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byte
 #pragma unroll
         for (int t = 0; t < TOKENS; ++t) {
           const float of_x = as_float(x_words[(long)t * x_stride + ACT_SCALE]);
-          acc[t][b] = fma(convert_float16(sum[t][b]), scales[b] * of_x, acc[t][b]);
+          const int16 whole = all_products(&sum[t][b], -BIAS * codes_of(x_words + (long)t * x_stride, g));
+          acc[t][b] = fma(convert_float16(whole), scales[b] * of_x, acc[t][b]);
 #if MIN_KIND == 2
           acc[t][b] = fma(lows[b], (float16)(of_x * (float)codes_of(x_words + (long)t * x_stride, g)), acc[t][b]);
 #endif
@@ -277,47 +267,61 @@ INLINE void decode_chunk(__global const uchar *panel, const int first, const int
   }
 }
 
-// T tokens, whose rows of words and of results begin at x[t] and y[t].
-#define DEFINE_TOKENS(T)                                                                                                     \
-  INLINE void tokens_##T(const Chunk *chunk, const int tiles, __global const uint *const *x, __global float *const *y,       \
-                         const int first, const int rows) {                                                                  \
-    float16 acc[T][4];                                                                                                       \
-    _Pragma("unroll") for (int t = 0; t < T; ++t)                                                                            \
-      _Pragma("unroll") for (int b = 0; b < 4; ++b)                                                                          \
-        acc[t][b] = first ? (float16)(0.0f) : load_rows(y[t] + b * 16, rows - b * 16);                                       \
-    for (int tile = 0; tile < tiles; ++tile) {                                                                               \
-      _Pragma("unroll") for (int g = 0; g < GROUPS; ++g) {                                                                   \
-        int16 sum[T][4];                                                                                                     \
-        int codes[T];                                                                                                        \
-        _Pragma("unroll") for (int t = 0; t < T; ++t) {                                                                      \
-          codes[t] = codes_of(x[t] + tile * ACT_WORDS, g);                                                                   \
-          _Pragma("unroll") for (int b = 0; b < 4; ++b) sum[t][b] = -BIAS * codes[t];                                        \
-        }                                                                                                                    \
-        _Pragma("unroll") for (int q = g * GROUP_QUADS; q < (g + 1) * GROUP_QUADS; ++q) {                                    \
-          uint16 word[4];                                                                                                    \
-          _Pragma("unroll") for (int b = 0; b < 4; ++b) word[b] = chunk->words[(tile * QUADS + q) * 4 + b];                  \
-          _Pragma("unroll") for (int t = 0; t < T; ++t) {                                                                    \
-            const uint a = x[t][tile * ACT_WORDS + q];                                                                       \
-            _Pragma("unroll") for (int b = 0; b < 4; ++b) sum[t][b] = add_products(sum[t][b], word[b], a);                   \
-          }                                                                                                                  \
-        }                                                                                                                    \
-        _Pragma("unroll") for (int t = 0; t < T; ++t) {                                                                      \
-          const float of_x = as_float(x[t][tile * ACT_WORDS + ACT_SCALE]);                                                   \
-          _Pragma("unroll") for (int b = 0; b < 4; ++b) {                                                                    \
-            const int at = (tile * GROUPS + g) * 4 + b;                                                                      \
-            acc[t][b] = fma(convert_float16(sum[t][b]), chunk->scales[at] * of_x, acc[t][b]);                                \
-            if (MIN_KIND == 2) acc[t][b] = fma(chunk->lows[at], (float16)(of_x * (float)codes[t]), acc[t][b]);               \
-          }                                                                                                                  \
-        }                                                                                                                    \
-      }                                                                                                                      \
-    }                                                                                                                        \
-    _Pragma("unroll") for (int t = 0; t < T; ++t)                                                                            \
-      _Pragma("unroll") for (int b = 0; b < 4; ++b) store_rows(acc[t][b], y[t] + b * 16, rows - b * 16);                     \
+// T tokens, whose rows of words and of results begin at x[t] and y[t]; BLOCKS blocks of 16 rows at a time.
+#define DEFINE_TOKENS(T)                                                                                                      \
+  INLINE void tokens_##T(const Chunk *chunk, const int tiles, __global const uint *const *x, __global float *const *y,        \
+                         const int first, const int rows) {                                                                   \
+    for (int base = 0; base < 4; base += BLOCKS) {                                                                            \
+      float16 acc[T][BLOCKS];                                                                                                 \
+      _Pragma("unroll") for (int t = 0; t < T; ++t)                                                                           \
+        _Pragma("unroll") for (int b = 0; b < BLOCKS; ++b) {                                                                  \
+          const int row = (base + b) * 16;                                                                                    \
+          acc[t][b] = first ? (float16)(0.0f) : load_rows(y[t] + row, rows - row);                                            \
+        }                                                                                                                     \
+      for (int tile = 0; tile < tiles; ++tile) {                                                                              \
+        _Pragma("unroll") for (int g = 0; g < GROUPS; ++g) {                                                                  \
+          Sum sum[T][BLOCKS];                                                                                                 \
+          int codes[T];                                                                                                       \
+          _Pragma("unroll") for (int t = 0; t < T; ++t) {                                                                     \
+            codes[t] = codes_of(x[t] + tile * ACT_WORDS, g);                                                                  \
+            _Pragma("unroll") for (int b = 0; b < BLOCKS; ++b) sum[t][b] = start_products(-BIAS * codes[t]);                  \
+          }                                                                                                                   \
+          _Pragma("unroll") for (int q = g * GROUP_QUADS; q < (g + 1) * GROUP_QUADS; ++q) {                                   \
+            uint16 word[BLOCKS];                                                                                              \
+            _Pragma("unroll") for (int b = 0; b < BLOCKS; ++b) word[b] = chunk->words[(tile * QUADS + q) * 4 + base + b];     \
+            _Pragma("unroll") for (int t = 0; t < T; ++t) {                                                                   \
+              const uint a = x[t][tile * ACT_WORDS + q];                                                                      \
+              _Pragma("unroll") for (int b = 0; b < BLOCKS; ++b) add_products(&sum[t][b], word[b], a);                        \
+            }                                                                                                                 \
+          }                                                                                                                   \
+          _Pragma("unroll") for (int t = 0; t < T; ++t) {                                                                     \
+            const float of_x = as_float(x[t][tile * ACT_WORDS + ACT_SCALE]);                                                  \
+            _Pragma("unroll") for (int b = 0; b < BLOCKS; ++b) {                                                              \
+              const int at = (tile * GROUPS + g) * 4 + base + b;                                                              \
+              const int16 whole = all_products(&sum[t][b], -BIAS * codes[t]);                                                 \
+              acc[t][b] = fma(convert_float16(whole), chunk->scales[at] * of_x, acc[t][b]);                                   \
+              if (MIN_KIND == 2) acc[t][b] = fma(chunk->lows[at], (float16)(of_x * (float)codes[t]), acc[t][b]);              \
+            }                                                                                                                 \
+          }                                                                                                                   \
+        }                                                                                                                     \
+      }                                                                                                                       \
+      _Pragma("unroll") for (int t = 0; t < T; ++t)                                                                           \
+        _Pragma("unroll") for (int b = 0; b < BLOCKS; ++b) {                                                                  \
+          const int row = (base + b) * 16;                                                                                    \
+          store_rows(acc[t][b], y[t] + row, rows - row);                                                                      \
+        }                                                                                                                     \
+    }                                                                                                                         \
   }
-#if REGISTERS >= 32
+#if defined(HAS_VPMADDUBSW)
+#define BLOCKS 1
+#define GROUP_TOKENS 3
+DEFINE_TOKENS(3)
+#elif REGISTERS >= 32
+#define BLOCKS 4
 #define GROUP_TOKENS 3
 DEFINE_TOKENS(3)
 #else
+#define BLOCKS 4
 #define GROUP_TOKENS 1
 #endif
 DEFINE_TOKENS(1)

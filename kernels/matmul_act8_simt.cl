@@ -4,6 +4,7 @@
 // Layout: as in matmul_i4_simt.cl (BITS 4) and matmul_i8_simt.cl (BITS 8), scales as in packed_simt.cl. Rows of x are counted in words.
 // Work: dimension 0 is the row, local size 64: a panel. matmul: dimension 1 is a tile of TOKENS tokens of S. grouped (-DGROUPED=1): dimension 1
 //   is the slot, dimension 2 the token; the matrix is ids[s*slots + slot], or the slot's (-DHAS_IDS=0).
+//   HAS_PACKED_DOT: the device adds four products of bytes at once (cl_khr_integer_dot_product); the sums are the same.
 // Limits: K is a multiple of 32 (of 256 with SUPER).
 #include "act_i8.cl"
 #define GROUPS (32 / GROUP)
@@ -26,6 +27,17 @@ INLINE int weight_code(__global const uchar *quants, const int column, const int
 }
 INLINE int act_code(const uint word, const int i) { return (int)(char)(word >> 8 * i & 255u); }
 
+#ifdef HAS_PACKED_DOT
+// A code as it is stored: a zero point may take it out of a byte, so it is taken off the whole sum.
+INLINE uint weight_byte(__global const uchar *quants, const int column, const int r) {
+#if BITS == 4
+  return quants[column / 2 * 64 + r % 16 * 4 + r / 16] >> (column % 2 * 4) & 15u;
+#else
+  return quants[column * 64 + r];
+#endif
+}
+#endif
+
 // Takes in all of K for T tokens, x_stride words apart.
 INLINE void take_in(float acc[TOKENS], __global const uchar *panel, const int r, const int K, __global const uint *x, const int x_stride,
                     const int tokens) {
@@ -44,16 +56,26 @@ INLINE void take_in(float acc[TOKENS], __global const uchar *panel, const int r,
         if (MIN_KIND == 2) low = vload_half(entry, (__global const half *)(at + SCALE_BYTES));
       }
       int sum[TOKENS] = {0};
-      for (int word = g * 8 / GROUPS; word < (g + 1) * 8 / GROUPS; ++word)
+      for (int word = g * 8 / GROUPS; word < (g + 1) * 8 / GROUPS; ++word) {
+#ifdef HAS_PACKED_DOT
+        uint four = 0;
+        for (int i = 0; i < 4; ++i) four |= weight_byte(quants, word / 2 * 8 + 2 * i + word % 2, r) << 8 * i;
+        for (int t = 0; t < tokens; ++t) sum[t] += dot_4x8packed_ss_int(four, x[(long)t * x_stride + word]);
+#else
         for (int i = 0; i < 4; ++i) {
           const int code = weight_code(quants, word / 2 * 8 + 2 * i + word % 2, r);
           for (int t = 0; t < tokens; ++t) sum[t] += code * act_code(x[(long)t * x_stride + word], i);
         }
+#endif
+      }
       for (int t = 0; t < tokens; ++t) {
         __global const uint *of = x + (long)t * x_stride;
         const float of_x = as_float(of[ACT_SCALE]);
-        acc[t] = fma((float)sum[t], scale * of_x, acc[t]);
         const int codes = GROUPS == 1 ? (int)of[ACT_SUMS] + (int)of[ACT_SUMS + 1] : (int)of[ACT_SUMS + g];
+#ifdef HAS_PACKED_DOT
+        sum[t] -= ZERO * codes;
+#endif
+        acc[t] = fma((float)sum[t], scale * of_x, acc[t]);
         if (MIN_KIND == 2) acc[t] = fma(low, of_x * (float)codes, acc[t]);
       }
     }

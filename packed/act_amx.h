@@ -103,5 +103,39 @@ ACT_INLINE int64_t take_in_many(const Chunk& chunk, int tiles, int bias, const A
   return s;
 }
 
+constexpr int64_t kPeakProducts = 4 * int64_t{kTileTokens} * kTileRows * 32;  // of four tiles of sums
+
+int64_t peak(int64_t rounds) {
+  alignas(64) int8_t x[kTileTokens * 64], codes[kQuads * kTileRows * 4];
+  std::memset(x, 2, sizeof x);
+  std::memset(codes, 3, sizeof codes);
+  TileSums sums;
+  settle_memory();
+  _tile_loadconfig(&kTileConfig<kQuads>);
+  _tile_loadd(4, x, 64);
+  _tile_loadd(5, codes, kTileRows * 4);
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  for (int64_t round = 0; round < rounds; ++round) {
+    _tile_dpbsud(0, 4, 5);
+    _tile_dpbsud(1, 4, 5);
+    _tile_dpbsud(2, 4, 5);
+    _tile_dpbsud(3, 4, 5);
+  }
+  _tile_stored(0, sums.of[0], kTileRows * 4);
+  _tile_stored(1, sums.of[1], kTileRows * 4);
+  _tile_stored(2, sums.of[2], kTileRows * 4);
+  _tile_stored(3, sums.of[3], kTileRows * 4);
+  _tile_release();
+  settle_memory();
+  int64_t sum = 0;
+  for (const auto& tile : sums.of)
+    for (const auto& row : tile)
+      for (const int32_t word : row) sum += word;
+  return sum;
+}
+
 }  // namespace
 }  // namespace tandem

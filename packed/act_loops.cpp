@@ -4,6 +4,9 @@
 #include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#elif defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
 #endif
 
 #include <vector>
@@ -42,6 +45,8 @@ std::vector<const ActLoops*> runnable() {
   if (vnni) loops.push_back(&kVnniActLoops);
   if (avx2 && has_avx_vnni()) loops.push_back(&kAvxVnniActLoops);
   if (avx2) loops.push_back(&kAvx2ActLoops);
+#elif defined(__aarch64__)
+  if ((getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0) loops.push_back(&kNeonActLoops);
 #endif
   loops.push_back(&plain_act_loops());
   return loops;

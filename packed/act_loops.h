@@ -29,6 +29,10 @@ struct ActLoops {
   const char* name;  // instruction set
   void (*quantise)(const float* x, int64_t columns, ActBlock* to);
   void (*multiply_panel)(const ActPanel& args);
+  // A core's roof: independent chains of products of 4-bit codes and activations, without what a matmul does besides.
+  // How many multiply-adds a round is, and the sum of so many rounds of them, each of 3 times 2.
+  int64_t products_per_round;
+  int64_t (*peak)(int64_t rounds);
 };
 
 std::span<const ActLoops* const> all_act_loops();  // those that this processor runs, best first

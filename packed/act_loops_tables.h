@@ -7,6 +7,8 @@ namespace tandem {
 
 #if defined(__x86_64__)
 extern const ActLoops kAvx2ActLoops, kAvxVnniActLoops, kVnniActLoops, kAmxActLoops;
+#elif defined(__aarch64__)
+extern const ActLoops kNeonActLoops;
 #endif
 
 }  // namespace tandem

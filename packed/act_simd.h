@@ -1,10 +1,10 @@
 // One variant of the loops for 8-bit activations on x86; the including file says its table's name and is compiled for
 // its instructions. Everything here is static: nothing may be shared with files that are compiled for fewer.
 //
-// Eight tiles of a panel are decoded at a time, to four codes of a row in each word, as the products want them. Rows
-// then stand in another order, which their scales and sums follow until the results leave: of row' = 16 i + 4 l + b, it
-// is row 16 b + 4 l + i of 4-bit codes (three unpacks bring bytes of one word together) and 16 l + 4 i + b of 8-bit
-// ones.
+// Some tiles of a panel, eight mostly, are decoded at a time, to four codes of a row in each word, as the products want
+// them. Rows then stand in another order, which their scales and sums follow until the results leave: of row' = 16 i +
+// 4 l + b, it is row 16 b + 4 l + i of 4-bit codes (three unpacks bring bytes of one word together) and 16 l + 4 i + b
+// of 8-bit ones.
 #pragma once
 
 #include <immintrin.h>
@@ -18,7 +18,7 @@
 namespace tandem {
 namespace {
 
-constexpr int kRows = 64, kQuads = 8, kChunkTiles = 8;
+constexpr int kRows = 64, kQuads = 8;
 
 #if defined(__AVX512VNNI__)
 typedef __m512i Ints;
@@ -46,7 +46,7 @@ ACT_INLINE Ints dot(Ints sum, Ints codes, Ints x) { return _mm512_dpbusd_epi32(s
 #else
 typedef __m256i Ints;
 typedef __m256 Floats;
-constexpr int kLanes = 8, kVectors = 2, kTokens = 2;  // 8 of 16 registers, 12 where 8-bit codes have two sums each
+constexpr int kLanes = 8, kVectors = 2;
 ACT_INLINE Ints load_ints(const void* from) { return _mm256_loadu_si256(static_cast<const __m256i*>(from)); }
 ACT_INLINE void store_ints(void* to, Ints v) { _mm256_storeu_si256(static_cast<__m256i*>(to), v); }
 ACT_INLINE Ints all_words(int32_t word) { return _mm256_set1_epi32(word); }
@@ -67,6 +67,7 @@ ACT_INLINE Floats to_floats(Ints v) { return _mm256_cvtepi32_ps(v); }
 #if defined(__AVXVNNI__)
 ACT_INLINE Ints dot(Ints sum, Ints codes, Ints x) { return _mm256_dpbusd_avx_epi32(sum, codes, x); }
 #define ACT_HAS_DOT 1
+constexpr int kTokens = 2;
 #else
 #define ACT_HAS_DOT 0
 #endif
@@ -76,33 +77,41 @@ ACT_INLINE Ints dot(Ints sum, Ints codes, Ints x) { return _mm256_dpbusd_avx_epi
 template <bool kFourBits>
 struct GroupSum {
 #if ACT_HAS_DOT
+  static constexpr int kPlanes = 1, kTogether = kTokens;
   Ints sum;
   ACT_INLINE GroupSum begun(Ints start) { return {start}; }
   ACT_INLINE void take_in(GroupSum& self, Ints codes, Ints, Ints x) { self.sum = dot(self.sum, codes, x); }
-  ACT_INLINE Ints ended(const GroupSum& self) { return self.sum; }
+  ACT_INLINE Ints ended(const GroupSum& self, Ints) { return self.sum; }
 #else
   // Products of unsigned and signed bytes are added in pairs, in 16 bits, which saturate: two nibbles of 15 and codes
-  // of 127 make 3,810, and a group has at most eight such pairs in a lane: 30,480. So bytes go as two nibbles each.
-  Ints start, low, high;
-  ACT_INLINE GroupSum begun(Ints start) { return {start, _mm256_setzero_si256(), _mm256_setzero_si256()}; }
+  // of 127 make 3,810, and a group has at most eight such pairs in a lane: 30,480. So bytes go as two nibbles each, in
+  // planes of their own. Of 16 registers that leaves room for 6 sums of 4-bit codes, or 4 pairs of sums of 8-bit ones.
+  static constexpr int kPlanes = kFourBits ? 1 : 2, kTogether = kFourBits ? 3 : 2;
+  Ints low, high;
+  ACT_INLINE GroupSum begun(Ints) { return {_mm256_setzero_si256(), _mm256_setzero_si256()}; }
   ACT_INLINE void take_in(GroupSum& self, Ints low, Ints high, Ints x) {
     self.low = _mm256_add_epi16(self.low, _mm256_maddubs_epi16(low, x));
     if (!kFourBits) self.high = _mm256_add_epi16(self.high, _mm256_maddubs_epi16(high, x));
   }
-  ACT_INLINE Ints ended(const GroupSum& self) {
-    Ints sum = _mm256_add_epi32(self.start, _mm256_madd_epi16(self.low, _mm256_set1_epi16(1)));
+  ACT_INLINE Ints ended(const GroupSum& self, Ints start) {
+    Ints sum = _mm256_add_epi32(start, _mm256_madd_epi16(self.low, _mm256_set1_epi16(1)));
     if (!kFourBits) sum = _mm256_add_epi32(sum, _mm256_madd_epi16(self.high, _mm256_set1_epi16(16)));
     return sum;
   }
 #endif
 };
+template <bool kFourBits>
+constexpr int kPlanes = GroupSum<kFourBits>::kPlanes;
+constexpr int kChunkPlanes = 8;  // 16 KiB: half of the smallest first cache
+template <bool kFourBits>
+constexpr int kChunkTiles = kChunkPlanes / kPlanes<kFourBits>;
 
 struct RowScales {
   alignas(64) float scale[kRows], min[kRows];
 };
 struct Chunk {
-  alignas(64) uint8_t codes[kChunkTiles][kQuads][kRows * 4];
-  RowScales groups[2 * kChunkTiles];
+  alignas(64) uint8_t codes[kChunkPlanes][kQuads][kRows * 4];  // of a tile, a plane or two
+  RowScales groups[2 * kChunkPlanes];
 };
 
 // to[row'] = values of rows, four neighbouring ones at a time. The order is its own inverse.
@@ -178,7 +187,7 @@ ACT_INLINE void read_four_bits(const uint8_t* from, uint8_t (*to)[kRows * 4]) {
     }
 }
 
-// Signed codes become unsigned ones, 128 more.
+// Signed codes become unsigned ones, 128 more; of two planes the second one has their high nibbles.
 ACT_INLINE void read_eight_bits(const uint8_t* from, uint8_t (*to)[kRows * 4]) {
   for (int quad = 0; quad < kQuads; ++quad)
     for (int part = 0; part < kParts; ++part) {
@@ -188,7 +197,11 @@ ACT_INLINE void read_eight_bits(const uint8_t* from, uint8_t (*to)[kRows * 4]) {
         v[j] = flipped(load_ints(from + k * kRows + part * kWidth), all_bytes(128));
       }
       bring_together(v);
-      for (int i = 0; i < 4; ++i) store_ints(to[quad] + i * kRows + part * kWidth, v[i]);
+      for (int i = 0; i < 4; ++i) {
+        const bool split = kPlanes<false> == 2;
+        store_ints(to[quad] + i * kRows + part * kWidth, split ? bits_of_both(v[i], all_bytes(15)) : v[i]);
+        if (split) store_ints(to[kQuads + quad] + i * kRows + part * kWidth, high_nibbles(v[i]));
+      }
     }
 }
 
@@ -204,7 +217,7 @@ ACT_INLINE void read_tile(const PackedFormat& format, const std::byte* panel, in
   if (kFourBits)
     read_four_bits(view.codes, to.codes[at]);
   else
-    read_eight_bits(view.codes, to.codes[at]);
+    read_eight_bits(view.codes, to.codes[at * kPlanes<false>]);
 }
 
 // What the codes' being unsigned takes off a sum, for each unit of the activations' codes.
@@ -242,10 +255,10 @@ ACT_INLINE void take_in(const Chunk& chunk, int tiles, int bias, const ActBlock*
           Ints low[kVectors], high[kVectors];
 #pragma GCC unroll 8
           for (int v = 0; v < kVectors; ++v) {
-            low[v] = high[v] = load_ints(chunk.codes[tile][quad] + (first + v * kLanes) * 4);
-#if !ACT_HAS_DOT
-            if (!kFourBits) low[v] = bits_of_both(low[v], all_bytes(15)), high[v] = high_nibbles(high[v]);
-#endif
+            constexpr int kLast = kPlanes<kFourBits> - 1;
+            const int at = (first + v * kLanes) * 4;
+            low[v] = high[v] = load_ints(chunk.codes[tile * kPlanes<kFourBits>][quad] + at);
+            if (kLast > 0) high[v] = load_ints(chunk.codes[tile * kPlanes<kFourBits> + kLast][quad] + at);
           }
 #pragma GCC unroll 8
           for (int t = 0; t < tokens; ++t) {
@@ -259,11 +272,12 @@ ACT_INLINE void take_in(const Chunk& chunk, int tiles, int bias, const ActBlock*
 #pragma GCC unroll 8
         for (int t = 0; t < tokens; ++t) {
           const float scale = x[t * x_stride + tile].scale;
+          const Ints start = all_words(-bias * codes_of[t]);
 #pragma GCC unroll 8
           for (int v = 0; v < kVectors; ++v) {
             const int at = first + v * kLanes;
             const Floats both = product(load_floats(scales.scale + at), all_floats(scale));
-            acc[t][v] = fused(to_floats(GroupSum<kFourBits>::ended(sum[t][v])), both, acc[t][v]);
+            acc[t][v] = fused(to_floats(GroupSum<kFourBits>::ended(sum[t][v], start)), both, acc[t][v]);
             if (kWithMin)
               acc[t][v] =
                   fused(load_floats(scales.min + at), all_floats(scale * static_cast<float>(codes_of[t])), acc[t][v]);
@@ -295,8 +309,9 @@ template <bool kFourBits, bool kWithMin, int kGroups>
 ACT_INLINE void take_in_all(const Chunk& chunk, int tiles, int bias, const ActBlock* x, int64_t x_stride,
                             int64_t tokens, float* sums) {
   int64_t s = take_in_many<kFourBits, kWithMin, kGroups>(chunk, tiles, bias, x, x_stride, tokens, sums);
-  for (; s + kTokens <= tokens; s += kTokens)
-    take_in<kFourBits, kWithMin, kGroups, kTokens>(chunk, tiles, bias, x + s * x_stride, x_stride, sums + s * kRows);
+  constexpr int kTogether = GroupSum<kFourBits>::kTogether;
+  for (; s + kTogether <= tokens; s += kTogether)
+    take_in<kFourBits, kWithMin, kGroups, kTogether>(chunk, tiles, bias, x + s * x_stride, x_stride, sums + s * kRows);
   for (; s < tokens; ++s)
     take_in<kFourBits, kWithMin, kGroups, 1>(chunk, tiles, bias, x + s * x_stride, x_stride, sums + s * kRows);
 }
@@ -309,8 +324,9 @@ void multiply(const ActPanel& args) {
   const bool with_min = format.min == MinKind::explicit_;
   std::memset(args.sums, 0, static_cast<size_t>(args.tokens) * kRows * sizeof(float));
   Chunk chunk;
-  for (int64_t first = 0; first < tiles; first += kChunkTiles) {
-    const int count = static_cast<int>(tiles - first < kChunkTiles ? tiles - first : kChunkTiles);
+  constexpr int kMost = kChunkTiles<kFourBits>;
+  for (int64_t first = 0; first < tiles; first += kMost) {
+    const int count = static_cast<int>(tiles - first < kMost ? tiles - first : kMost);
     for (int t = 0; t < count; ++t) read_tile<kFourBits>(format, args.panel, first + t, groups, t, chunk);
     const ActBlock* x = args.x + first;
     if (groups == 1 && with_min)
@@ -330,6 +346,43 @@ void multiply(const ActPanel& args) {
     if (args.rows < kRows) std::memcpy(y, in_order, static_cast<size_t>(args.rows) * sizeof(float));
   }
 }
+
+#if !defined(__AMX_INT8__)
+// Latency times throughput is 10 at most (5 cycles, two a cycle). Pairs are added to their sums in one cycle.
+constexpr int kPeakChains = ACT_HAS_DOT ? 12 : 6;
+constexpr int64_t kPeakProducts = int64_t{kPeakChains} * static_cast<int64_t>(sizeof(Ints));
+// A chain of 16-bit sums holds so many rounds: each adds 2 * 3 * 2.
+constexpr int64_t kRoundsInShorts = 2048;
+
+ACT_INLINE int64_t sum_of_all(Ints v) {
+  alignas(64) int32_t words[kLanes];
+  store_ints(words, v);
+  int64_t sum = 0;
+  for (const int32_t word : words) sum += word;
+  return sum;
+}
+
+int64_t peak(int64_t rounds) {
+  Ints codes = all_bytes(3), x = all_bytes(2);
+  int64_t sum = 0;
+  while (rounds > 0) {
+    const int64_t now = rounds < kRoundsInShorts ? rounds : kRoundsInShorts;
+    GroupSum<true> chains[kPeakChains];
+#pragma GCC unroll 12
+    for (int i = 0; i < kPeakChains; ++i) chains[i] = GroupSum<true>::begun(all_words(0));
+    for (int64_t round = 0; round < now; ++round) {
+#pragma GCC unroll 12
+      for (int i = 0; i < kPeakChains; ++i) {
+        __asm__("" : "+v"(x));  // or one product would do for all of them
+        GroupSum<true>::take_in(chains[i], codes, codes, x);
+      }
+    }
+    for (int i = 0; i < kPeakChains; ++i) sum += sum_of_all(GroupSum<true>::ended(chains[i], all_words(0)));
+    rounds -= now;
+  }
+  return sum;
+}
+#endif
 
 void multiply_panel(const ActPanel& args) {
   args.format->kind == PackedKind::i4 ? multiply<true>(args) : multiply<false>(args);
@@ -384,6 +437,6 @@ void quantise(const float* x, int64_t columns, ActBlock* to) {
 }  // namespace
 
 extern const ActLoops ACT_TABLE;
-const ActLoops ACT_TABLE = {ACT_NAME, quantise, multiply_panel};
+const ActLoops ACT_TABLE = {ACT_NAME, quantise, multiply_panel, kPeakProducts, peak};
 
 }  // namespace tandem

@@ -1,5 +1,5 @@
 // y[s, n] = sum over k of w[n, k] * x[s, k] with codes of activations (act_i8.glsl) and packed weights. One shader for both families.
-// kernels: matmul_gemm grouped_few
+// kernels: matmul_gemm grouped_few matmul_gemm_dot grouped_few_dot
 //
 // Contract (docs/numbers.md): the products of a group of GROUP columns are added up exactly, as integers; then acc = fma(sum, scale of weights *
 //   scale of activations, acc), and with a minimum acc = fma(minimum, scale of activations * sum of their codes, acc), ascending by group.
@@ -7,9 +7,22 @@
 // Layout: w as in matmul_i4_simt.comp (BITS 4) and matmul_i8_simt.comp (BITS 8), scales as in packed_simt.glsl. Rows of x are counted in words.
 // Work mapping: a group of 64 is a panel, an invocation a row. matmul_gemm: dimension 1 is a tile of TOKENS <= 4 tokens of S. grouped_few: one
 //   token (TOKENS = 1) and slot each (matmul_args.glsl).
+//   _dot: where the device adds four products of bytes at once (VK_KHR_shader_integer_dot_product); the sums are the same.
 // Limits: K is a multiple of 32 (of 256 with SUPER), at most TANDEM_MAX_K where the driver counts loops; tokens are written out for that reason.
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#ifdef KERNEL_matmul_gemm_dot
+#define KERNEL_matmul_gemm
+#define PACKED_DOT
+#endif
+#ifdef KERNEL_grouped_few_dot
+#define KERNEL_grouped_few
+#define PACKED_DOT
+#endif
+#ifdef PACKED_DOT
+#extension GL_EXT_spirv_intrinsics : require
+#include "packed_dot.glsl"
+#endif
 #include "common.glsl"
 #include "limits.h"
 #include "act_i8.glsl"
@@ -54,21 +67,38 @@ int weight_code(uint quants, uint column, uint r) {
 #define RESULT(t) y_offset + uint(first + t) * uint(y_stride) + row
 #define IS_THERE(t) (t < TOKENS && first + t < S)
 #endif
+#define CODES_OF(t) (GROUP == 32 ? int(x[a##t + ACT_SUMS]) + int(x[a##t + ACT_SUMS + 1u]) : int(x[a##t + ACT_SUMS + g]))
+#ifdef PACKED_DOT
+// Codes as they are stored: a zero point may take them out of a byte, so it is taken off the whole sum.
+uint weight_byte(uint quants, uint column, uint r) {
+  if (BITS == 4) return (w[quants + column / 2u * 16u + r % 16u] >> (8u * (r / 16u) + 4u * (column % 2u))) & 15u;
+  return (w[quants + column * 16u + r / 4u] >> (8u * (r % 4u))) & 255u;
+}
+#define BEGIN_GROUP(t) int sum##t = IS_THERE(t) ? -ZERO * CODES_OF(t) : 0;
+#define LOAD_CODES                                                                                             \
+  const uint codes = weight_byte(quants, column, r) | weight_byte(quants, column + 2u, r) << 8u |              \
+                     weight_byte(quants, column + 4u, r) << 16u | weight_byte(quants, column + 6u, r) << 24u;
+#define ADD_PRODUCTS(t) \
+  if (IS_THERE(t)) sum##t += packed_dot(codes, x[a##t + word], 0);
+#else
 #define BEGIN_GROUP(t) int sum##t = 0;
+#define LOAD_CODES                                                                                            \
+  const int code0 = weight_code(quants, column, r), code1 = weight_code(quants, column + 2u, r);              \
+  const int code2 = weight_code(quants, column + 4u, r), code3 = weight_code(quants, column + 6u, r);
 #define ADD_PRODUCTS(t)                                                                                                     \
   if (IS_THERE(t)) {                                                                                                        \
     const uint four = x[a##t + word];                                                                                       \
     sum##t += code0 * signed_byte(four, 0u) + code1 * signed_byte(four, 1u) + code2 * signed_byte(four, 2u) +               \
               code3 * signed_byte(four, 3u);                                                                                \
   }
+#endif
 #define END_GROUP(t)                                                                                                        \
   if (IS_THERE(t)) {                                                                                                        \
     const float of_x = uintBitsToFloat(x[a##t + ACT_SCALE]);                                                                \
     precise const float both = scale * of_x;                                                                                \
     acc##t = fma(float(sum##t), both, acc##t);                                                                              \
     if (MIN_KIND == 2) {                                                                                                    \
-      const int codes = GROUP == 32 ? int(x[a##t + ACT_SUMS]) + int(x[a##t + ACT_SUMS + 1u]) : int(x[a##t + ACT_SUMS + g]); \
-      precise const float offset = of_x * float(codes);                                                                     \
+      precise const float offset = of_x * float(CODES_OF(t));                                                               \
       acc##t = fma(low, offset, acc##t);                                                                                    \
     }                                                                                                                       \
   }
@@ -108,8 +138,7 @@ void main() {
       // trips <= 8   words of a tile
       for (uint word = g * 8u / GROUPS; word < (g + 1u) * 8u / GROUPS; ++word) {
         const uint column = word / 2u * 8u + word % 2u;
-        const int code0 = weight_code(quants, column, r), code1 = weight_code(quants, column + 2u, r);
-        const int code2 = weight_code(quants, column + 4u, r), code3 = weight_code(quants, column + 6u, r);
+        LOAD_CODES
         EACH_TOKEN(ADD_PRODUCTS)
       }
       EACH_TOKEN(END_GROUP)

@@ -1,11 +1,16 @@
 // What a device must show at start: shared memory (probe_increment), fused multiply-add (probe_fma), how many loop iterations an invocation may
-// run (probe_loop).
-// kernels: probe_increment probe_fma probe_loop
+// run (probe_loop), and where the driver says that it adds four products of bytes at once, that it does (probe_dot).
+// kernels: probe_increment probe_fma probe_loop probe_dot
 //
-// Layout: probe_increment x uint [n]; probe_fma in f32 [n, 3], out f32 [n]; probe_loop out uint [1].
+// Layout: probe_increment x uint [n]; probe_fma in f32 [n, 3], out f32 [n]; probe_loop out uint [1]; probe_dot words uint [n, 2],
+//   out int [n].
 // Work: one invocation per element.
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#ifdef KERNEL_probe_dot
+#extension GL_EXT_spirv_intrinsics : require
+#include "packed_dot.glsl"
+#endif
 #include "common.glsl"
 
 layout(local_size_x = 1) in;
@@ -25,6 +30,16 @@ void main() {
   const uint at = v_offset + 3u * i;
   precise float sum = fma(v[at], v[at + 1u], v[at + 2u]);
   result[result_offset + i] = sum;
+}
+#endif
+
+#ifdef KERNEL_probe_dot
+BUFFER(0, uint, words);
+BUFFER(1, int, result);
+layout(push_constant) uniform Args { uint words_offset, result_offset; };
+void main() {
+  const uint i = gl_GlobalInvocationID.x;
+  result[result_offset + i] = packed_dot(words[words_offset + 2u * i], words[words_offset + 2u * i + 1u], 0);
 }
 #endif
 

@@ -26,18 +26,18 @@ Setting decode(const char* model, const char* plan) { return {model, 1, plan, 25
 
 Decoders::Decoder::Decoder(const Setting& setting)
     : model(model_shape(setting.model), packed_format(StorageType::q4_0), setting.tokens,
-            setting.context + setting.tokens, true),
+            setting.context + setting.tokens, true, {}, setting.int8 ? ActType::i8 : ActType::f16),
       operators(model.operators(setting.tokens)) {}
 
 const std::vector<Operator>& Decoders::operators(const Setting& setting) {
-  std::unique_ptr<Decoder>& decoder = decoders_[{setting.model, setting.tokens, setting.context}];
+  std::unique_ptr<Decoder>& decoder = decoders_[{setting.model, setting.tokens, setting.context, setting.int8}];
   if (!decoder) decoder = std::make_unique<Decoder>(setting);
   return decoder->operators;
 }
 
 const Plan* Decoders::plan(const Setting& setting, const std::vector<DeviceTraits>& devices, Dominant dominant) {
   if (depends_on_costs(setting, devices)) return nullptr;
-  const auto key = std::make_tuple(setting.model, setting.tokens, setting.plan);
+  const auto key = std::make_tuple(setting.model, setting.tokens, setting.plan, setting.int8);
   const auto found = plans_.find(key);
   if (found != plans_.end()) return &found->second;
   Plan plan = find_strategy(setting.plan).make({operators(setting), devices, {}, false, {}});

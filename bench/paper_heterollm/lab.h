@@ -30,6 +30,7 @@ struct Setting {
   int64_t context = 0;
   SyncCost sync = SyncCost::fast;
   bool load = false;
+  bool int8 = false;  // activations of 8 bits, on the NPU's integer mode
   auto operator<=>(const Setting&) const = default;
 };
 Setting prefill(const char* model, int64_t tokens, const char* plan);
@@ -48,8 +49,8 @@ class Decoders {
     ShapeModel model;
     std::vector<Operator> operators;
   };
-  std::map<std::tuple<std::string, int64_t, int64_t>, std::unique_ptr<Decoder>> decoders_;
-  std::map<std::tuple<std::string, int64_t, std::string>, Plan> plans_;
+  std::map<std::tuple<std::string, int64_t, int64_t, bool>, std::unique_ptr<Decoder>> decoders_;
+  std::map<std::tuple<std::string, int64_t, std::string, bool>, Plan> plans_;
 };
 
 double block_weights(const char* model);  // of the matmuls of all layers

@@ -79,6 +79,10 @@ Setting beside_game(Setting setting) {
   setting.load = true;
   return setting;
 }
+Setting with_int8(Setting setting) {
+  setting.int8 = true;
+  return setting;
+}
 
 double prefill_speed(const PeerEngine& engine, const char* model) { return engine.flops / (2 * block_weights(model)); }
 double decode_speed(const PeerEngine& engine, const char* model) {

@@ -24,6 +24,7 @@ double ffn_down_share(const ModelRun& run);
 double speed_up(Lab& lab, const Setting& faster, const Setting& slower);
 Setting with(Setting setting, SyncCost sync);
 Setting beside_game(Setting setting);
+Setting with_int8(Setting setting);
 
 // Another engine, as one rate of prefill and one bandwidth of decoding (from the paper's numbers of Llama-8B).
 struct PeerEngine {

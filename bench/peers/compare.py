@@ -47,6 +47,8 @@ def argument_parser():
     add("--tests", help=f"comma separated (default: {TESTS}; --quick: {QUICK_TESTS}; --neighbour: {NEIGHBOUR_TESTS})")
     add("--parts", default=",".join(PARTS), help="what to measure, comma separated (default: %(default)s)")
     add("--pairs", type=int, help="pairs that count, after one that does not (default: 5; --quick: 1)")
+    add("--act", choices=("f32", "f16", "i8"),
+        help="Tandem's activations; the peer's are of 8 bits (default: what a user gets, f16)")
     add("--cores", help="bind both to these cores, as taskset -c does: 0 or 0,1 (default: all)")
     add("--neighbour", action="store_true",
         help="speed only, while another process computes all the time; the target is then 0.9")
@@ -132,7 +134,8 @@ class Comparison:
     def _measure_speed(self, one, model):
         measurements = []
         for test in self._options.tests:
-            target = figures.speed_target(one.type_name, test.name, self._cores, self._options.neighbour)
+            target = figures.speed_target(one.type_name, test.name, self._cores, self._options.neighbour,
+                                          self._options.act)
             result = Result(test.name, "t/s", target=target)
             one.speed.append(result)
             if test.depth and not self._tandem.can_bench("-d"):
@@ -226,11 +229,11 @@ def keep(options, report):
 def compare(options):
     os.sched_setaffinity(0, options.cores)  # every program inherits it
     peer = programs.Peer(len(options.cores), options.timeout)
-    tandem = programs.Tandem(options.tandem, options.timeout)
+    tandem = programs.Tandem(options.tandem, options.timeout, options.act)
     types = chosen_types(options, programs.variants(options.model))
     settings = {"model": os.path.basename(options.model), "types": list(types), "pairs": options.pairs,
                 "tests": [test.name for test in options.tests], "parts": options.parts, "quick": options.quick,
-                "neighbour": options.neighbour, "prompt": options.prompt, "memory_context": MEMORY_CONTEXT}
+                "act": options.act, "neighbour": options.neighbour, "prompt": options.prompt, "memory_context": MEMORY_CONTEXT}
     report = reports.Report(reports.machine_facts(options.cores), settings, peer.name, tandem.name)
     comparison = Comparison(options, peer, tandem)
     handshake_us = comparison.handshake_us()

@@ -78,6 +78,12 @@ SPEED_TARGETS = {
     "Q8_0": {"tg64": 1.6, "pp256": 1.8},
     "F16": {"tg64": 1.25, "pp256": 1.5},
 }
+# The same with 8-bit activations, as the peer's are: on machines with AVX-512 VNNI or AVX-VNNI. F16 weights have none.
+INT8_SPEED_TARGETS = {
+    "Q4_1": {"tg64": 2.5, "pp256": 6.0},
+    "Q4_0": {"tg64": 2.2, "pp256": 2.2},
+    "Q8_0": {"tg64": 2.2, "pp256": 2.5},
+}
 NOT_BELOW_THE_PEER = ("pp512", "pp1024", "tg32@d1024")  # of every type of the table above
 NEIGHBOUR_TESTS = ("pp256", "tg64")
 NEIGHBOUR_TARGET = Target(0.9)
@@ -86,15 +92,16 @@ SHARE_TARGET = Target(0.85)  # of the machine's limit in the same minute
 JUDGED_CORES = 2  # the targets were set for this many
 
 
-def speed_target(type_name, test_name, cores, neighbour=False):
+def speed_target(type_name, test_name, cores, neighbour=False, act=None):
     """None where nobody set one."""
-    if cores != JUDGED_CORES or type_name not in SPEED_TARGETS:
+    targets = INT8_SPEED_TARGETS if act == "i8" else SPEED_TARGETS
+    if cores != JUDGED_CORES or type_name not in targets:
         return None
     if neighbour:
         return NEIGHBOUR_TARGET if test_name in NEIGHBOUR_TESTS else None
     if test_name in NOT_BELOW_THE_PEER:
         return Target(1.0)
-    bound = SPEED_TARGETS[type_name].get(test_name)
+    bound = targets[type_name].get(test_name)
     return Target(bound) if bound else None
 
 

@@ -34,20 +34,24 @@ def rate_in(output, test, program):
 
 
 def shares_in(output, target):
-    """Out of `tandem bench --roofline -o json`: decode's share of the DRAM read rate, prefill's of the FMA peak."""
+    """Out of `tandem bench --roofline -o json`: decode's share of the DRAM read rate, prefill's of the FMA peak, or of
+    the peak of 8-bit integers, which has no target of a whole pass."""
     shares = []
     for row in _parsed(output, "tandem"):
         if row["n_gen"] > 0:
             name, keys, unit = f"tg{row['n_gen']} of DRAM read", ("gbps", "dram_read_gbps"), "GB/s"
+        elif "int8_peak_gops" in row:
+            name, keys, unit = f"pp{row['n_prompt']} of int8 peak", ("gflops", "int8_peak_gops"), "GOP/s"
         else:
             name, keys, unit = f"pp{row['n_prompt']} of FMA peak", ("gflops", "fma_peak_gflops"), "GFLOP/s"
         value, limit = (row.get(key) for key in keys)
         if not value or not limit:
             raise Failed(f"tandem bench --roofline printed no {keys[0]} or no {keys[1]} for {name}")
-        share = figures.Share(name, value, limit, unit, target)
+        wanted = None if unit == "GOP/s" else target
+        share = figures.Share(name, value, limit, unit, wanted)
         # A device that computes on none of the measured cores has no share: null there.
         elsewhere = any(key in row and row[key] is None for key in ("dram_share", "fma_share"))
-        share.verdict = figures.judge(share.quotient, target, figures.OTHER_LIMIT if elsewhere else "")
+        share.verdict = figures.judge(share.quotient, wanted, figures.OTHER_LIMIT if elsewhere else "")
         shares.append(share)
     return shares
 
@@ -104,10 +108,11 @@ class Peer:
 
 
 class Tandem:
-    """The program under test, with the defaults a user gets."""
+    """The program under test, with the defaults a user gets, but for the activations that are named."""
 
-    def __init__(self, path, timeout):
+    def __init__(self, path, timeout, act=None):
         self.path, self._timeout = path, timeout
+        self._act = ["--act", act] if act else []
         self._bench_help = processes.run([path, "bench", "--help"], timeout).output
         self.name = processes.run([path, "--version"], timeout).output.strip()
 
@@ -118,19 +123,21 @@ class Tandem:
         return bool(re.search(rf"(?:^|[\s,]){re.escape(flag)}\b", self._bench_help, re.MULTILINE))
 
     def rate(self, model, test):
-        return rate_in(self._run("bench", "-m", model, *_bench_arguments(test)).output, test, "tandem bench")
+        arguments = [*_bench_arguments(test), *self._act]
+        return rate_in(self._run("bench", "-m", model, *arguments).output, test, "tandem bench")
 
     def complete(self, model, prompt, count, *more):
         return processes.run(self.completion(model, prompt, count, *more), self._timeout)
 
     def completion(self, model, prompt, count, *more):
         """The command."""
-        return [self.path, "run", "-m", model, "-p", prompt, "-n", str(count), "--temp", "0", "--ignore-eos", *more]
+        return [self.path, "run", "-m", model, "-p", prompt, "-n", str(count), "--temp", "0", "--ignore-eos",
+                *self._act, *more]
 
     def shares(self, model, prefill, decode):
         """Of both tests, each without a depth."""
         output = self._run("bench", "-m", model, "-p", str(prefill.n_prompt), "-n", str(decode.n_gen),
-                           "-r", str(_SHARE_REPETITIONS), "--roofline", "-o", "json").output
+                           "-r", str(_SHARE_REPETITIONS), "--roofline", "-o", "json", *self._act).output
         return shares_in(output, figures.SHARE_TARGET)
 
     def _info(self, model):

@@ -146,10 +146,14 @@ def _type_section(one, report, cores):
     return lines + [f"- {problem}" for problem in problems + one.left_out + one.failures]
 
 
+def _given(settings):
+    return f"--act {settings['act']}, else defaults of a user" if settings["act"] else "defaults of a user"
+
+
 def _method(report):
     settings = report.settings
     lines = [
-        f"{report.tandem} (defaults of a user) against {report.peer}, both on {len(report.machine['cores'])} core(s). "
+        f"{report.tandem} ({_given(settings)}) against {report.peer}, both on {len(report.machine['cores'])} core(s). "
         f"{settings['pairs']} pair(s) after one ignored warm-up pair; every sample is a process of its own, the order "
         "alternates (A B, B A, …), numbers are medians, ratios are the median [lowest, highest] of the pairs.",
         "Both get the same number of tokens, each its own made-up ones: which tokens they are does not change the "

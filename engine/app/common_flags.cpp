@@ -219,10 +219,7 @@ void add_engine_flags(CLI::App& app, CommonFlags& flags) {
             return text == "-1" ? std::string() : finite_range(0, 1)(const_cast<std::string&>(text));
           },
           "SHARE[,SHARE...]"));
-  app.add_option("--act", flags.act,
-                 "activations at matmul inputs: f32, f16, or i8 for weights of integers (faster, less exact, the same "
-                 "bits on every device); default: f16 where the plan uses the NPU")
-      ->check(CLI::IsMember({"f32", "f16", "i8"}));
+  add_act_flags(app, flags);
   add_cache_type_flag(app, flags);
   app.add_option("--chunk", flags.chunk, "tokens of the prompt that are computed at once; 0: the engine's choice")
       ->check(CLI::Range(int64_t{0}, kMostTokens))
@@ -259,6 +256,17 @@ void add_output_flags(CLI::App& app, CommonFlags& flags) {
   app.add_flag_function(
          "-q,--quiet", [&flags](int64_t) { flags.verbosity = -1; }, "say nothing but the result and errors")
       ->disable_flag_override();
+}
+
+void add_act_flags(CLI::App& app, CommonFlags& flags) {
+  CLI::Option* act =
+      app.add_option("--act", flags.act,
+                     "activations at matmul inputs: f32, f16, or i8 for weights of integers (faster, less exact, the "
+                     "same bits on every device); default: f16 where the plan uses the NPU")
+          ->check(CLI::IsMember({"f32", "f16", "i8"}));
+  app.add_flag_callback(
+         "--fast", [&flags] { flags.act = "i8"; }, "the same as --act i8")
+      ->excludes(act);
 }
 
 void add_compile_flag(CLI::App& app, CommonFlags& flags) {

@@ -63,6 +63,7 @@ void add_sampling_flags(CLI::App& app, CommonFlags& flags);   // -n -s --temp ..
 void add_device_flag(CLI::App& app, CommonFlags& flags);      // --device
 void add_engine_flags(CLI::App& app, CommonFlags& flags);     // -c -t --device --plan --act ... --trace
 void add_cache_type_flag(CLI::App& app, CommonFlags& flags);  // --cache-type; one of the engine's
+void add_act_flags(CLI::App& app, CommonFlags& flags);        // --act, --fast; of the engine's
 void add_compile_flag(CLI::App& app, CommonFlags& flags);     // --compile
 void add_output_flags(CLI::App& app, CommonFlags& flags);     // --json -v -q
 

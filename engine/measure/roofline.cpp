@@ -47,8 +47,8 @@ Work useful_work(std::span<const Step> steps, int64_t first_position) {
 CorePeaks median_of(std::span<const CorePeaks> measured) {
   if (measured.empty()) return {};
   CorePeaks result;
-  for (double CorePeaks::*figure :
-       {&CorePeaks::fma_one_gflops, &CorePeaks::fma_all_gflops, &CorePeaks::read_one_gbps, &CorePeaks::read_all_gbps}) {
+  for (double CorePeaks::*figure : {&CorePeaks::fma_one_gflops, &CorePeaks::fma_all_gflops, &CorePeaks::read_one_gbps,
+                                    &CorePeaks::read_all_gbps, &CorePeaks::int8_one_gops, &CorePeaks::int8_all_gops}) {
     std::vector<double> values;
     for (const CorePeaks& one : measured) values.push_back(one.*figure);
     result.*figure = median(std::move(values));
@@ -62,6 +62,7 @@ RooflineShares against(const CorePeaks& peaks, const Work& work, double seconds)
   shares.gflops = work.flops / seconds * 1e-9;
   if (peaks.read_all_gbps > 0) shares.read_share = shares.gbps / peaks.read_all_gbps;
   if (peaks.fma_all_gflops > 0) shares.fma_share = shares.gflops / peaks.fma_all_gflops;
+  if (peaks.int8_all_gops > 0) shares.int8_share = shares.gflops / peaks.int8_all_gops;
   return shares;
 }
 

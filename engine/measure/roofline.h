@@ -27,13 +27,14 @@ Work useful_work(std::span<const Step> steps, int64_t first_position);
 struct CorePeaks {
   double fma_one_gflops = 0, fma_all_gflops = 0;  // f32 multiply-adds, of one core and of all used ones
   double read_one_gbps = 0, read_all_gbps = 0;    // reading memory, one thread and one a used core
+  double int8_one_gops = 0, int8_all_gops = 0;    // multiply-adds of 4-bit or 8-bit codes and 8-bit activations
 };
 CorePeaks median_of(std::span<const CorePeaks> measured);  // each figure by itself; zeros without any
 
 // Rates of something that took `seconds`, and their shares of the peaks of all used cores.
 struct RooflineShares {
   double gbps = 0, gflops = 0;
-  double read_share = 0, fma_share = 0;  // 0 where the peak is 0
+  double read_share = 0, fma_share = 0, int8_share = 0;  // 0 where the peak is 0
 };
 RooflineShares against(const CorePeaks& peaks, const Work& work, double seconds);
 

@@ -13,6 +13,7 @@
 
 #include "engine/measure/roofline_loops.h"
 #include "engine/run/core_layout.h"
+#include "packed/act_loops.h"
 #include "sync/affinity.h"
 #include "sync/clock.h"
 #include "sync/error.h"
@@ -23,6 +24,7 @@ namespace {
 constexpr double kSeconds = 0.2;
 constexpr size_t kLeastBytes = size_t{256} << 20, kTimesCache = 4;
 constexpr int64_t kFmaRounds = 20000;              // some 50 us between two looks at the clock
+constexpr int64_t kInt8Rounds = 20000;             // 60 us of AVX-512 VNNI, 600 of tiles
 constexpr int64_t kBlockWords = 256 * kReadWords;  // 1 MiB
 
 // What the last-level cache holds, by the system's own tables; 0 where there are none.
@@ -73,6 +75,19 @@ double fma_gflops(std::span<const int> cores) {
   return flops * 1e-9;
 }
 
+// Multiply and add count as two, as of floats. The loops are those that the host and the NPU multiply with.
+double int8_gops(std::span<const int> cores) {
+  const ActLoops& loops = best_act_loops();
+  std::vector<int64_t> kept(cores.size());
+  const double products = rate(cores, [&](size_t thread, int64_t) {
+    kept[thread] = loops.peak(kInt8Rounds);
+    return static_cast<double>(kInt8Rounds * loops.products_per_round);
+  });
+  for (int64_t value : kept)
+    TANDEM_CHECK(value == 6 * kInt8Rounds * loops.products_per_round, "the chains of integer multiply-adds");
+  return 2 * products * 1e-9;
+}
+
 // Each thread reads a part of its own over and over: a part is read again only after all of it went through the caches.
 double read_gbps(std::span<const int> cores, std::span<const uint32_t> buffer) {
   const RooflineLoops& loops = roofline_loops();
@@ -112,15 +127,17 @@ RooflineProbe::RooflineProbe(std::vector<int> cores) : cores_(std::move(cores)) 
 
 RooflineProbe::~RooflineProbe() { munmap(buffer_, buffer_bytes()); }
 
-CorePeaks RooflineProbe::measure() {
+CorePeaks RooflineProbe::measure(bool with_integers) {
   const std::span<const int> all(cores_), one = all.first(1);
   const std::span<const uint32_t> buffer(buffer_, words_);
   CorePeaks peaks;
   peaks.fma_one_gflops = fma_gflops(one);
   peaks.read_one_gbps = read_gbps(one, buffer);
-  if (all.size() == 1) return {peaks.fma_one_gflops, peaks.fma_one_gflops, peaks.read_one_gbps, peaks.read_one_gbps};
-  peaks.fma_all_gflops = fma_gflops(all);
-  peaks.read_all_gbps = read_gbps(all, buffer);
+  peaks.int8_one_gops = with_integers ? int8_gops(one) : 0;
+  const bool several = all.size() > 1;
+  peaks.fma_all_gflops = several ? fma_gflops(all) : peaks.fma_one_gflops;
+  peaks.read_all_gbps = several ? read_gbps(all, buffer) : peaks.read_one_gbps;
+  peaks.int8_all_gops = several && with_integers ? int8_gops(all) : peaks.int8_one_gops;
   return peaks;
 }
 

@@ -65,15 +65,18 @@ std::optional<RoutingCounts> calibrated_counts(const std::string& path, const Gg
 }
 
 // Where a GPU's kernels for such a model are not compiled yet: another process compiles them, and this one begins
-// without the GPU. Where nothing is known of that, no driver is even loaded.
+// without the GPU. Where nothing is known of that, no driver is even loaded. With f32 activations, whose bits differ
+// between plans, the text would depend on when the GPU joins.
 std::unique_ptr<Warming> start_warming(const EngineOptions& options, const GgufFile& file) {
-  if (options.warming_program.empty() || options.plan != "auto" || !options.devices.empty() ||
-      options.act.value_or(ActType::f16) != ActType::f16 || !options.split.empty())
+  const ActType act = options.act.value_or(ActType::f16);
+  if (options.warming_program.empty() || options.plan != "auto" || !options.devices.empty() || act == ActType::f32 ||
+      !options.split.empty())
     return nullptr;
   const std::string kv_type = options.kv_type == KvType::f16 ? "f16" : "f32";
   auto warming =
-      std::make_unique<Warming>(kernels_mark(file, read_config(file), options.kv_type), options.warming_program);
-  if (warming->done() || !warming->start({"warm", "-m", options.model_path, "--cache-type", kv_type, "--background"}))
+      std::make_unique<Warming>(kernels_mark(file, read_config(file), options.kv_type, act), options.warming_program);
+  if (warming->done() || !warming->start({"warm", "-m", options.model_path, "--cache-type", kv_type, "--act",
+                                          to_string(act), "--background"}))
     return nullptr;
   return warming;
 }

@@ -29,8 +29,9 @@ std::string kernel_set_of(const GgufFile& file, const ModelConfig& config) {
   return text;
 }
 
-std::string kernels_mark(const GgufFile& file, const ModelConfig& config, KvType kv_type) {
-  return kernel_set_of(file, config) + ", cache " + (kv_type == KvType::f16 ? "f16" : "f32");
+std::string kernels_mark(const GgufFile& file, const ModelConfig& config, KvType kv_type, ActType act) {
+  return kernel_set_of(file, config) + ", cache " + (kv_type == KvType::f16 ? "f16" : "f32") + ", activations " +
+         to_string(act);
 }
 
 int64_t layers_of_every_kind(const GgufFile& file, const ModelConfig& config) {

@@ -14,12 +14,12 @@ constexpr int64_t kTokens[] = {1, 2, 3, 4, 5, 6, 7, 8, 16, 33, 64};
 
 }  // namespace
 
-EngineOptions options_to_warm(const std::string& model, const std::string& gpu, KvType kv_type) {
+EngineOptions options_to_warm(const std::string& model, const std::string& gpu, KvType kv_type, ActType act) {
   EngineOptions options;
   options.model_path = model;
   options.devices = {gpu, first_device(DeviceKind::npu), first_device(DeviceKind::host)};
   options.plan = "gpu-only";
-  options.act = ActType::f16;
+  options.act = act;
   options.kv_type = kv_type;
   options.context = 512;
   options.only_layers_of_every_kind = true;

@@ -14,7 +14,7 @@ namespace tandem {
 
 // How an engine is opened whose kernels are to be compiled: with as few layers as need all of them, and with the
 // devices that texts have, so that the kernels by which hand-overs are tested are among them.
-EngineOptions options_to_warm(const std::string& model, const std::string& gpu, KvType kv_type);
+EngineOptions options_to_warm(const std::string& model, const std::string& gpu, KvType kv_type, ActType act);
 
 // progress: after every pass. Stops where it returns false.
 void warm_kernels(Engine& engine, const std::function<bool(int64_t done, int64_t total)>& progress);

@@ -97,6 +97,14 @@ class Targets(unittest.TestCase):
             self.assertEqual(figures.speed_target(name, "tg64", 2), Target(decode))
             self.assertEqual(figures.speed_target(name, "pp256", 2), Target(prefill))
 
+    def test_with_8_bit_activations_they_are_higher_and_f16_weights_have_none(self):
+        wanted = {"Q4_1": (2.5, 6.0), "Q4_0": (2.2, 2.2), "Q8_0": (2.2, 2.5)}
+        for name, (decode, prefill) in wanted.items():
+            self.assertEqual(figures.speed_target(name, "tg64", 2, act="i8"), Target(decode))
+            self.assertEqual(figures.speed_target(name, "pp256", 2, act="i8"), Target(prefill))
+        self.assertIsNone(figures.speed_target("F16", "pp256", 2, act="i8"))
+        self.assertEqual(figures.speed_target("Q4_1", "pp256", 2, act="f16"), Target(4.0))
+
     def test_long_prompts_and_deep_decode_may_not_be_below_the_peer(self):
         for test in ("pp512", "pp1024", "tg32@d1024"):
             self.assertEqual(figures.speed_target("F16", test, 2), Target(1.0))

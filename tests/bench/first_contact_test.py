@@ -221,7 +221,7 @@ class Both(unittest.TestCase):
             file.write(f"#!{sys.executable}\n{TANDEM}")
         os.chmod(self.program, 0o755)
         tandem = programs.Tandem.__new__(programs.Tandem)
-        tandem.path = self.program
+        tandem.path, tandem._act = self.program, []
         self.both = contacts.Contacts(None, tandem, None, 60)
 
     def test_a_prompt_has_the_tokens_asked_for(self):

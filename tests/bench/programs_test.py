@@ -42,6 +42,12 @@ class Shares(unittest.TestCase):
         (share,) = programs.shares_in(json.dumps([row]), figures.SHARE_TARGET)
         self.assertEqual(share.verdict, figures.OTHER_LIMIT)
 
+    def test_prefill_of_integers_is_set_against_their_peak_without_a_verdict(self):
+        row = {"n_prompt": 256, "n_gen": 0, "gbps": 5, "dram_read_gbps": 40, "gflops": 700, "fma_peak_gflops": 500,
+               "int8_peak_gops": 1000}
+        (share,) = programs.shares_in(json.dumps([row]), figures.SHARE_TARGET)
+        self.assertEqual((share.name, share.quotient, share.verdict), ("pp256 of int8 peak", 0.7, figures.NO_TARGET))
+
     def test_a_missing_figure_is_an_error(self):
         with self.assertRaisesRegex(Failed, "dram_read_gbps"):
             programs.shares_in(json.dumps([{"n_prompt": 0, "n_gen": 64, "gbps": 36}]), figures.SHARE_TARGET)
@@ -67,9 +73,19 @@ class Handshake(unittest.TestCase):
 
 
 class TandemProgram(unittest.TestCase):
-    def tandem(self, help_text):
+    def tandem(self, help_text, act=None):
         with mock.patch.object(programs.processes, "run", return_value=Finished(0.1, 1, help_text, "")):
-            return programs.Tandem("tandem", 10)
+            return programs.Tandem("tandem", 10, act)
+
+    def test_activations_are_named_to_every_run_where_they_are_chosen(self):
+        rows = json.dumps([{"n_prompt": 64, "n_gen": 0, "avg_ts": 1.0}])
+        for act, given in ((None, False), ("i8", True)):
+            tandem = self.tandem("", act)
+            with mock.patch.object(programs.processes, "run", return_value=Finished(0.1, 1, rows, "")) as run:
+                tandem.rate("m.gguf", Test(64, 0))
+                tandem.complete("m.gguf", "x", 1)
+            for call in run.call_args_list:
+                self.assertEqual("--act i8" in " ".join(call.args[0]), given)
 
     def test_a_flag_is_there_when_the_help_names_it(self):
         self.assertTrue(self.tandem("  -d,--n-depth INT ...\n  --roofline  the limits").can_bench("-d"))

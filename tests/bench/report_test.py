@@ -8,7 +8,7 @@ import report as reports
 from figures import Pairs, Result, Share, Target
 
 
-def example(handshake_us=(0.085, 0.086), cores=(0, 1), neighbour=False, load=0.01):
+def example(handshake_us=(0.085, 0.086), cores=(0, 1), neighbour=False, load=0.01, act=None):
     speed = Result("tg64", "t/s", Pairs([100, 110], [230, 231], (90, 10)), Target(2.1))
     figures.judge_result(speed, figures.why_not_judged(*handshake_us, len(cores)))
     start = Result("start to first token", "s", Pairs([0.5], [0.6]), Target(1.0, at_least=False), figures.MISSED)
@@ -19,7 +19,7 @@ def example(handshake_us=(0.085, 0.086), cores=(0, 1), neighbour=False, load=0.0
                              [], handshake_us, load)
     machine = {"processor": "CPU", "cores": list(cores), "cores_of_machine": 2, "system": "Linux", "date": "today",
                "load_average": 0.1}
-    settings = {"model": "model.gguf", "pairs": 2, "neighbour": neighbour}
+    settings = {"model": "model.gguf", "pairs": 2, "act": act, "neighbour": neighbour}
     return reports.Report(machine, settings, "llama.cpp", "tandem 0.1.0", [one])
 
 
@@ -48,6 +48,10 @@ class Markdown(unittest.TestCase):
         text = reports.as_markdown(example(cores=(0,)))
         self.assertNotIn("handshake", text)
         self.assertIn("here they have none", text)
+
+    def test_chosen_activations_are_named(self):
+        self.assertIn("tandem 0.1.0 (defaults of a user) against", reports.as_markdown(example()))
+        self.assertIn("tandem 0.1.0 (--act i8, else defaults of a user) against", reports.as_markdown(example(act="i8")))
 
     def test_a_program_that_failed_counts_as_missed(self):
         text = reports.as_markdown(example())

@@ -93,6 +93,15 @@ TEST(ActI8, loops_quantise_alike) {
   }
 }
 
+// Also of more rounds than sums of 16 bits hold.
+TEST(ActI8, peaks_do_the_multiply_adds_they_count) {
+  for (const ActLoops* loops : all_act_loops()) {
+    ASSERT_GT(loops->products_per_round, 0) << loops->name;
+    for (const int64_t rounds : {1, 7, 5000})
+      EXPECT_EQ(loops->peak(rounds), 6 * rounds * loops->products_per_round) << loops->name << " " << rounds;
+  }
+}
+
 // Every format, with codes at both ends of what bytes hold.
 TEST(ActI8, loops_multiply_as_the_plain_definition_does) {
   for (const PackedFormat& format : test::all_formats()) {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "engine/measure/roofline_loops.h"
+#include "packed/act_loops.h"
 
 namespace tandem::app {
 namespace {
@@ -66,6 +67,21 @@ RowRoofline BenchRoofline::take(const BenchRow& row) {
   return roofline;
 }
 
+// With 8-bit activations the share of f32's peak may be above 1, and this is the roof.
+void BenchRoofline::print_int8_peaks(const std::vector<BenchRow>& rows) const {
+  if (engine_.act() != ActType::i8) return;
+  std::printf("\n| test | GOP/s | int8 peak, 1 core | all cores | share |\n| ---: | ---: | ---: | ---: | ---: |\n");
+  for (const BenchRow& row : rows) {
+    const RooflineShares of = shares_of(row);
+    const CorePeaks& peaks = row.roofline->peaks;
+    std::printf("| %s | %.2f | %.1f | %.1f | %s |\n", row.test().c_str(), of.gflops, peaks.int8_one_gops,
+                peaks.int8_all_gops, percent(row.roofline->is_roof ? of.int8_share : 0).c_str());
+  }
+  std::printf(
+      "\nThe int8 peak is that of %s: multiply-adds of codes and 8-bit activations, counted as two operations.\n",
+      best_act_loops().name);
+}
+
 void BenchRoofline::print_table(const std::vector<BenchRow>& rows) const {
   std::printf(
       "\n| test | MB/token | GB/s | memory read GB/s, 1 thread | all cores | share | GFLOP/s | FMA peak, 1 core | "
@@ -86,6 +102,7 @@ void BenchRoofline::print_table(const std::vector<BenchRow>& rows) const {
       probe_.cores().size() == 1 ? "" : "s", cores.c_str(),
       roofline_loops().fused ? "fused multiply-adds" : "multiplications and additions",
       roofline_loops().instruction_set, probe_.buffer_bytes() >> 20);
+  print_int8_peaks(rows);
   if (!elsewhere_.empty())
     std::printf("%s computes on none of these cores: their peaks are not its roof.\n", elsewhere_.c_str());
 }
@@ -105,6 +122,11 @@ void add_roofline(nlohmann::json& object, const BenchRow& row) {
   object["fma_instruction_set"] = roofline_loops().instruction_set;
   object["dram_share"] = is_roof ? nlohmann::json(of.read_share) : nullptr;
   object["fma_share"] = is_roof ? nlohmann::json(of.fma_share) : nullptr;
+  if (peaks.int8_all_gops == 0) return;  // f32 products alone
+  object["int8_peak_gops"] = peaks.int8_all_gops;
+  object["int8_peak_one_core_gops"] = peaks.int8_one_gops;
+  object["int8_instruction_set"] = best_act_loops().name;
+  object["int8_share"] = is_roof ? nlohmann::json(of.int8_share) : nullptr;
 }
 
 }  // namespace tandem::app

@@ -28,12 +28,14 @@ class BenchRoofline {
  public:
   explicit BenchRoofline(Engine& engine);
 
-  void measure_peaks() { measured_.push_back(probe_.measure()); }
+  void measure_peaks() { measured_.push_back(probe_.measure(engine_.act() == ActType::i8)); }
   // What the row did and the medians of the peaks that were measured since the row before.
   RowRoofline take(const BenchRow& row);
   void print_table(const std::vector<BenchRow>& rows) const;
 
  private:
+  void print_int8_peaks(const std::vector<BenchRow>& rows) const;
+
   Engine& engine_;
   RooflineProbe probe_;
   std::string elsewhere_;  // devices that compute on no known core

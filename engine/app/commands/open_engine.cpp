@@ -22,15 +22,11 @@ Submit submit_of(const CommonFlags& flags) {
 
 KvType kv_type_of(const CommonFlags& flags) { return flags.cache_type == "f32" ? KvType::f32 : KvType::f16; }
 
-namespace {
-
-ActType act_named(const std::string& name) {
-  for (const ActType act : {ActType::f16, ActType::i8})
-    if (name == to_string(act)) return act;
-  return ActType::f32;
+std::optional<ActType> act_of(const CommonFlags& flags) {
+  for (const ActType act : {ActType::f32, ActType::f16, ActType::i8})
+    if (flags.act == to_string(act)) return act;
+  return std::nullopt;
 }
-
-}  // namespace
 
 std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds& needs) {
   Progress progress("loading", ProgressUnit::bytes, !flags.quiet() && Progress::stderr_is_terminal());
@@ -40,7 +36,7 @@ std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds&
   options.strict_device = flags.strict_device;
   options.plan = flags.plan;
   if (flags.split != std::vector{-1.0}) options.split = flags.split;
-  if (!flags.act.empty()) options.act = act_named(flags.act);
+  options.act = act_of(flags);
   options.kv_type = kv_type_of(flags);
   options.context = needs.context > 0 ? needs.context : flags.ctx_size;
   options.chunk = flags.chunk > 0 ? flags.chunk : needs.chunk;

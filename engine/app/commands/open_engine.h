@@ -3,10 +3,12 @@
 
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
 #include "engine/app/common_flags.h"
 #include "engine/run/engine.h"
+#include "engine/tensor/activation.h"
 
 namespace tandem::app {
 
@@ -19,7 +21,8 @@ struct EngineNeeds {
   std::string program = {};     // `tandem`, which compiles them; empty: this process runs it
 };
 
-KvType kv_type_of(const CommonFlags& flags);  // --cache-type
+KvType kv_type_of(const CommonFlags& flags);              // --cache-type
+std::optional<ActType> act_of(const CommonFlags& flags);  // --act or --fast; nothing: the engine's choice
 std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds& needs);
 
 // Says on stderr what is not as a user might expect: fallbacks, stand-ins. Nothing with -q.

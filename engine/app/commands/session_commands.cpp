@@ -170,7 +170,8 @@ std::vector<std::string> idle_flags(const CLI::App& app, const CommonFlags& flag
     if (!places_experts) names.insert(names.end(), std::begin(kOfExperts), std::end(kOfExperts));
   }
   std::vector<std::string> given;
-  for (const char* name : names) {
+  for (const std::string name : names) {
+    if (name == "--act" && flags.act == to_string(ActType::i8)) continue;  // the clock knows it
     const CLI::Option* option = app.get_option(name);
     const bool by_environment = !option->get_envname().empty() && std::getenv(option->get_envname().c_str()) != nullptr;
     if (option->count() > 0 && !by_environment) given.emplace_back(name);

@@ -17,7 +17,8 @@ ShapeModel shape_model(const SocRequest& request, const SocProfile& profile, con
           request.tokens,
           request.positions,
           !profile.joined_matmuls,
-          experts_for(strategy, config, profile, request.tokens, request.experts, request.counts)};
+          experts_for(strategy, config, profile, request.tokens, request.experts, request.counts),
+          request.act};
 }
 
 }  // namespace
@@ -29,6 +30,7 @@ std::optional<Calibration> calibration_of(const CommonFlags& flags) {
 SocRequest soc_request(const CommonFlags& flags, std::string shape, StorageType weights, int64_t tokens,
                        int64_t positions) {
   SocRequest request{flags.soc, std::move(shape), weights, flags.plan, tokens, positions, flags.experts};
+  if (flags.act == to_string(ActType::i8)) request.act = ActType::i8;
   if (std::optional<Calibration> calibration = calibration_of(flags)) request.counts = std::move(calibration->counts);
   return request;
 }

@@ -23,10 +23,11 @@ struct SocRequest {
   // For plans that put experts on the NPU.
   ExpertRules experts{};
   std::optional<RoutingCounts> counts{};
+  ActType act = ActType::f16;
 };
 // What was counted of experts, by --calibration; absent: the flag was not given.
 std::optional<Calibration> calibration_of(const CommonFlags& flags);
-// Of the flags --soc, --plan, --calibration and --moe-*.
+// Of the flags --soc, --plan, --act, --calibration and --moe-*.
 SocRequest soc_request(const CommonFlags& flags, std::string shape, StorageType weights, int64_t tokens,
                        int64_t positions);
 

@@ -30,10 +30,11 @@ constexpr uint64_t kMostBytes = uint64_t{256} << 20;
 int warm_command(const CommonFlags& flags, const WarmFlags& own) {
   apply_verbosity(flags);
   const double start = now_seconds();
+  const ActType act = act_of(flags).value_or(ActType::f16);
   std::string mark;
   {
     const GgufFile file = GgufFile::open(flags.model);
-    mark = kernels_mark(file, read_config(file), kv_type_of(flags));
+    mark = kernels_mark(file, read_config(file), kv_type_of(flags), act);
   }
   Warming warming(mark, own_program());
   if (own.background) {
@@ -44,7 +45,7 @@ int warm_command(const CommonFlags& flags, const WarmFlags& own) {
   if (!gpu.empty()) {
     Progress progress("compiling", ProgressUnit::points,
                       !own.background && !flags.quiet() && Progress::stderr_is_terminal());
-    const auto engine = Engine::open(options_to_warm(flags.model, gpu, kv_type_of(flags)));
+    const auto engine = Engine::open(options_to_warm(flags.model, gpu, kv_type_of(flags), act));
     warm_kernels(*engine, [&](int64_t done, int64_t total) {
       progress.update(static_cast<uint64_t>(done), static_cast<uint64_t>(total));
       return !interrupted();
@@ -56,7 +57,11 @@ int warm_command(const CommonFlags& flags, const WarmFlags& own) {
   warming.mark();
   const double seconds = now_seconds() - start;
   if (flags.json) {
-    print_json({{"model", flags.model}, {"device", gpu}, {"seconds", seconds}, {"clock", "measured"}});
+    print_json({{"model", flags.model},
+                {"device", gpu},
+                {"act", to_string(act)},
+                {"seconds", seconds},
+                {"clock", "measured"}});
   } else if (!own.background && gpu.empty()) {
     std::printf("there is no GPU to compile kernels for\n");
   } else if (!own.background) {
@@ -75,6 +80,7 @@ void add_warm(CLI::App& app, Action& action) {
   auto flags = std::make_shared<Flags>();
   add_model_flag(app, flags->common);
   add_cache_type_flag(app, flags->common);
+  add_act_flags(app, flags->common);
   app.add_flag(
       "--background", flags->own.background,
       "take what other programs leave of the processor, and say nothing; end at once when another process warms "

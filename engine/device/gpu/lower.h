@@ -11,6 +11,10 @@
 
 namespace tandem::gpu {
 
+// How simd kernels add products of bytes (kernels/byte_products.cl).
+enum class ByteProducts : uint8_t { plain, vpmaddubsw, vpdpbusd };
+const char* byte_products_option(ByteProducts how);  // of a kernel's build; "" of plain C
+
 struct LoweringContext {
   KernelFamily family = KernelFamily::simd;
   bool shaders = false;  // of shaders/ (Vulkan), whose simd variants are cut otherwise than those of kernels/ (OpenCL)
@@ -20,7 +24,8 @@ struct LoweringContext {
   int64_t vector_registers = 32;  // simd: how often 16 floats fit the vector registers (AVX-512 32, AVX2 8)
   int64_t loop_budget = 0;        // loop iterations a work-item may run in total; 0: any number (lavapipe: 65,535)
   int64_t max_buffer_bytes = 0;   // one kernel argument reaches no further; 0: any size
-  bool has_vpdpbusd = false;      // kernels may add four products of bytes by that instruction
+  bool packed_dot = false;        // simt and shaders: sums of four products of bytes in words, proven
+  ByteProducts byte_products = ByteProducts::plain;  // of 8-bit activations, by instructions that were proven
 };
 
 // What the kernels of kernels/ and of shaders/ compute.

@@ -45,10 +45,13 @@ KernelLaunch product_launch(const PackedFormat& format, const char* kernel, cons
   KernelLaunch launch;
   launch.source = context.shaders ? "matmul_act8" : in_family("matmul_act8", context.family);
   launch.kernel = kernel;
+  if (context.shaders && context.packed_dot) launch.kernel += "_dot";
   launch.options = packed_options(format) + " " + define("BITS", format.kind == PackedKind::i4 ? 4 : 8);
+  if (context.family == KernelFamily::simt && !context.shaders && context.packed_dot)
+    launch.options += " -DHAS_PACKED_DOT=1";
   if (context.family == KernelFamily::simd && !context.shaders) {
     launch.options += " " + define("REGISTERS", context.vector_registers);
-    if (context.has_vpdpbusd) launch.options += " -DHAS_VPDPBUSD=1";
+    if (const std::string how = byte_products_option(context.byte_products); !how.empty()) launch.options += " " + how;
   }
   return launch;
 }
@@ -61,6 +64,11 @@ void set_grid(KernelLaunch& launch, int64_t rows, bool by_row) {
 }
 
 }  // namespace
+
+const char* byte_products_option(ByteProducts how) {
+  if (how == ByteProducts::vpdpbusd) return "-DHAS_VPDPBUSD=1";
+  return how == ByteProducts::vpmaddubsw ? "-DHAS_VPMADDUBSW=1" : "";
+}
 
 std::vector<KernelLaunch> lower_act_i8(const MatMul& op, const LoweringContext& context) {
   const bool by_row = context.family == KernelFamily::simt || context.shaders;

@@ -35,6 +35,24 @@ bool rounded_once(std::span<const float> cases, std::span<const float> out) {
   return true;
 }
 
+std::vector<uint32_t> packed_dot_cases() {
+  std::vector<uint32_t> cases = {0x80808080U, 0x80808080U, 0x80808080U, 0x7f7f7f7fU, 0x7f7f7f7fU, 0x81818181U};
+  std::mt19937 random(7);
+  while (cases.size() < 128) cases.push_back(static_cast<uint32_t>(random()));
+  return cases;
+}
+
+bool dot_is_exact(std::span<const uint32_t> cases, std::span<const int32_t> out) {
+  TANDEM_CHECK(cases.size() == 2 * out.size(), "one result a case");
+  for (size_t i = 0; i < out.size(); ++i) {
+    int32_t sum = 0;
+    for (int byte = 0; byte < 32; byte += 8)
+      sum += static_cast<int8_t>(cases[2 * i] >> byte & 255U) * static_cast<int8_t>(cases[2 * i + 1] >> byte & 255U);
+    if (sum != out[i]) return false;
+  }
+  return true;
+}
+
 void settle_zero_copy(DeviceInfo& info, bool force_copies, const Precautions& precautions,
                       const std::function<Proof()>& prove) {
   const auto copies =

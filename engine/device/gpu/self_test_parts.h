@@ -1,6 +1,7 @@
 // What the start-up tests of OpenCL and Vulkan devices share. Pure, but for the clock.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
@@ -26,6 +27,11 @@ void settle_zero_copy(DeviceInfo& info, bool force_copies, const Precautions& pr
 std::vector<float> fma_cases();
 // Whether out[i], computed from case i, are those of an fma that rounds once.
 bool rounded_once(std::span<const float> cases, std::span<const float> out);
+
+// [cases, 2] words of four signed bytes, at both ends of what a byte may be and between them.
+std::vector<uint32_t> packed_dot_cases();
+// Whether out[i] is the sum of the four products of case i.
+bool dot_is_exact(std::span<const uint32_t> cases, std::span<const int32_t> out);
 
 // A policy passes with the note that `body` returns, and fails with the message of what it throws, or untried where the
 // step "policy NAME" is to be spared.

@@ -164,8 +164,9 @@ class OpenclDevice final : public Device, private DeviceLab {
     options.precautions.take("prepare to run programs");
     if (options.sync_policy == sync::Policy::doorbell && !(use_lists && stays)) throw no_doorbell(info_, without_lists);
     LoweringContext context = lowering_context(handle_, info_);
-    context.has_vpdpbusd = info_.zero_copy && cpu && !options.precautions.against("products") && host_has_vpdpbusd() &&
-                           products_proven(programs_, queue_);
+    if (info_.zero_copy && cpu) context.byte_products = best_byte_products(programs_, queue_, options.precautions);
+    if (info_.family == KernelFamily::simt && !options.precautions.against("dot products"))
+      context.packed_dot = prove_packed_dot(programs_, queue_);
     preparer_ = std::make_unique<Preparer>(programs_, *memory_, pool_, context, cpu, use_lists ? &variants_ : nullptr);
     if (use_gates) gates_->set_bound(options.wait_deadline);
     if (use_lists) {

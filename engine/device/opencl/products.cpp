@@ -1,7 +1,10 @@
 #include "engine/device/opencl/products.h"
 
 #include <array>
+#include <span>
+#include <string>
 
+#include "engine/device/gpu/self_test_parts.h"
 #include "sync/error.h"
 
 namespace tandem::opencl {
@@ -15,45 +18,89 @@ cl::Buffer buffer_of(ProgramCache& programs, size_t bytes, void* from, const std
   return buffer;
 }
 
-}  // namespace
-
-bool host_has_vpdpbusd() {
-#if defined(__x86_64__)
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vnni");
-#else
-  return false;
-#endif
+// kernel(words, sums) by `items` work-items.
+void run_probe(cl::Kernel& kernel, size_t items, std::span<const uint32_t> words, std::span<int32_t> sums,
+               ProgramCache& programs, const cl::CommandQueue& queue, const std::string& object) {
+  const cl::Buffer from = buffer_of(programs, words.size_bytes(), const_cast<uint32_t*>(words.data()), object);
+  const cl::Buffer to = buffer_of(programs, sums.size_bytes(), nullptr, object);
+  cl_uint index = 0;
+  for (const cl::Buffer* buffer : {&from, &to}) {
+    const cl_mem memory = (*buffer)();
+    const cl_ulong offset = 0;
+    check(kernel.setArg(index++, sizeof memory, &memory), "clSetKernelArg", object);
+    check(kernel.setArg(index++, sizeof offset, &offset), "clSetKernelArg", object);
+  }
+  check(queue.enqueueNDRangeKernel(kernel, cl::NullRange, cl::NDRange(items), cl::NDRange(1)), "clEnqueueNDRangeKernel",
+        object);
+  check(queue.finish(), "clFinish", object);
+  check(queue.enqueueReadBuffer(to, CL_TRUE, 0, sums.size_bytes(), sums.data()), "clEnqueueReadBuffer", object);
 }
 
-bool products_proven(ProgramCache& programs, const cl::CommandQueue& queue) {
+// Of eight words of codes, a group, as products_probe.cl adds them: at both ends of what a code may be.
+bool adds_rightly(const std::string& options, uint32_t code_bits, ProgramCache& programs,
+                  const cl::CommandQueue& queue) {
   const std::string object = "test of byte products on " + programs.handle().id;
+  cl::Kernel kernel = programs.kernel("products_probe", "products_probe", options);
+  std::array<uint32_t, 17> words{};
+  for (uint32_t i = 0; i < 16; ++i) words[i] = (0xff80017fU + i * 0x01010101U) & code_bits;
+  words[0] = code_bits;
+  words[16] = 0x7f817f7fU;
+  std::array<int32_t, 16> expected{}, sums{};
+  for (size_t i = 0; i < expected.size(); ++i) {
+    for (int byte = 0; byte < 32; byte += 8)
+      expected[i] += static_cast<int32_t>(words[i] >> byte & 255U) * static_cast<int8_t>(words[16] >> byte & 255U);
+    expected[i] = 8 * expected[i] - 7;
+  }
+  run_probe(kernel, 1, words, sums, programs, queue, object);
+  return sums == expected;
+}
+
+}  // namespace
+
+std::vector<gpu::ByteProducts> host_byte_products() {
+  std::vector<gpu::ByteProducts> all;
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vnni"))
+    all.push_back(gpu::ByteProducts::vpdpbusd);
+  if (__builtin_cpu_supports("avx2")) all.push_back(gpu::ByteProducts::vpmaddubsw);
+#endif
+  all.push_back(gpu::ByteProducts::plain);
+  return all;
+}
+
+bool products_proven(gpu::ByteProducts how, ProgramCache& programs, const cl::CommandQueue& queue) {
+  const std::string named = gpu::byte_products_option(how);
   try {
-    cl::Kernel kernel = programs.kernel("products_probe", "products_probe", "");
-    std::array<uint32_t, 17> words{};
-    for (uint32_t i = 0; i < 16; ++i) words[i] = 0xff80017fU + i * 0x01010101U;
-    words[16] = 0x7f81ff03U;
-    std::array<int32_t, 16> expected{}, sums{};
-    for (size_t i = 0; i < expected.size(); ++i) {
-      expected[i] = 7;
-      for (int byte = 0; byte < 32; byte += 8)
-        expected[i] += static_cast<int32_t>(words[i] >> byte & 255U) * static_cast<int8_t>(words[16] >> byte & 255U);
-    }
-    const cl::Buffer from = buffer_of(programs, sizeof words, words.data(), object);
-    const cl::Buffer to = buffer_of(programs, sizeof sums, nullptr, object);
-    cl_uint index = 0;
-    for (const cl::Buffer* buffer : {&from, &to}) {
-      const cl_mem memory = (*buffer)();
-      const cl_ulong offset = 0;
-      check(kernel.setArg(index++, sizeof memory, &memory), "clSetKernelArg", object);
-      check(kernel.setArg(index++, sizeof offset, &offset), "clSetKernelArg", object);
-    }
-    check(queue.enqueueNDRangeKernel(kernel, cl::NullRange, cl::NDRange(1), cl::NDRange(1)), "clEnqueueNDRangeKernel",
-          object);
-    check(queue.finish(), "clFinish", object);
-    check(queue.enqueueReadBuffer(to, CL_TRUE, 0, sizeof sums, sums.data()), "clEnqueueReadBuffer", object);
-    return sums == expected;
+    // Four products at once are added in one way, whatever the codes.
+    const bool nibbles =
+        how == gpu::ByteProducts::vpdpbusd || adds_rightly(named + " -DBITS=4", 0x0f0f0f0fU, programs, queue);
+    return nibbles && adds_rightly(named + " -DBITS=8", 0xffffffffU, programs, queue);
   } catch (const Error&) {
-    return false;  // kernels multiply in plain C then, with the same sums
+    return false;  // the compiler does not know it; another one has the same sums
+  }
+}
+
+gpu::ByteProducts best_byte_products(ProgramCache& programs, const cl::CommandQueue& queue,
+                                     const Precautions& precautions) {
+  for (const gpu::ByteProducts how : host_byte_products()) {
+    if (how == gpu::ByteProducts::plain) break;
+    if (precautions.against(how == gpu::ByteProducts::vpdpbusd ? "vpdpbusd" : "vpmaddubsw")) continue;
+    if (products_proven(how, programs, queue)) return how;
+  }
+  return gpu::ByteProducts::plain;
+}
+
+bool prove_packed_dot(ProgramCache& programs, const cl::CommandQueue& queue) {
+  const auto extensions = programs.handle().device.getInfo<CL_DEVICE_EXTENSIONS>();
+  if (extensions.find("cl_khr_integer_dot_product") == std::string::npos) return false;
+  try {
+    const std::vector<uint32_t> words = gpu::packed_dot_cases();
+    std::vector<int32_t> sums(words.size() / 2);
+    cl::Kernel kernel = programs.kernel("dot_probe", "dot_probe", "");
+    run_probe(kernel, sums.size(), words, sums, programs, queue, "test of dot products on " + programs.handle().id);
+    return gpu::dot_is_exact(words, sums);
+  } catch (const Error&) {
+    return false;  // not of bytes packed in words, maybe; kernels multiply one by one then
   }
 }
 

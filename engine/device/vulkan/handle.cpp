@@ -100,6 +100,8 @@ Handle::Handle(int index, const std::vector<int>& cores, Messages* messages, boo
   if (imports) extensions.push_back(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
   if (clocks) extensions.push_back(VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME);
   if (synchronization2) extensions.push_back(VK_KHR_SYNCHRONIZATION_2_EXTENSION_NAME);
+  integer_dot_ = known.contains(VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME);
+  if (integer_dot_) extensions.push_back(VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME);
   open(extensions, synchronization2);
   if (imports) {
     host_pointer_properties_ = reinterpret_cast<PFN_vkGetMemoryHostPointerPropertiesEXT>(
@@ -121,8 +123,12 @@ void Handle::open(const std::vector<const char*>& extensions, bool synchronizati
   auto newer =
       typed<VkPhysicalDeviceSynchronization2Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SYNCHRONIZATION_2_FEATURES);
   newer.synchronization2 = VK_TRUE;  // a driver that lists the extension has the feature
-  auto features = typed<VkPhysicalDeviceVulkan12Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
-                                                          synchronization2 ? &newer : nullptr);
+  auto dot = typed<VkPhysicalDeviceShaderIntegerDotProductFeatures>(
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES, synchronization2 ? &newer : nullptr);
+  dot.shaderIntegerDotProduct = VK_TRUE;
+  void* optional = integer_dot_ ? static_cast<void*>(&dot) : synchronization2 ? &newer : nullptr;
+  auto features =
+      typed<VkPhysicalDeviceVulkan12Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES, optional);
   features.timelineSemaphore = VK_TRUE;
   auto info = typed<VkDeviceCreateInfo>(VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &features);
   info.queueCreateInfoCount = 1;

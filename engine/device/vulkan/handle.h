@@ -43,7 +43,8 @@ class Handle {
   uint32_t queue_family() const { return queue_family_; }
   bool cpu() const { return cpu_; }
   const Limits& limits() const { return limits_; }
-  const Precautions& known() const { return known_; }  // what trying its driver has shown
+  bool has_integer_dot_product() const { return integer_dot_; }  // of bytes in words, as the driver says
+  const Precautions& known() const { return known_; }            // what trying its driver has shown
   // The first memory type among `allowed` bits that has all these properties; Error when there is none.
   uint32_t memory_type(uint32_t allowed, VkMemoryPropertyFlags properties) const;
   PFN_vkGetMemoryHostPointerPropertiesEXT host_pointer_properties() const { return host_pointer_properties_; }
@@ -51,7 +52,7 @@ class Handle {
   PFN_vkGetCalibratedTimestampsEXT calibrated_timestamps() const { return calibrated_timestamps_; }
 
  private:
-  void open(const std::vector<const char*>& extensions, bool synchronization2);
+  void open(const std::vector<const char*>& extensions, bool synchronization2);  // and integer_dot_
 
   std::string id_;
   std::unique_ptr<Instance> instance_;
@@ -61,7 +62,7 @@ class Handle {
   std::unique_ptr<Synchronization> synchronization_;
   std::mutex queue_mutex_;  // Vulkan leaves it to the caller
   uint32_t queue_family_ = 0;
-  bool cpu_ = false;
+  bool cpu_ = false, integer_dot_ = false;
   Limits limits_;
   Precautions known_;
   PFN_vkGetMemoryHostPointerPropertiesEXT host_pointer_properties_ = nullptr;

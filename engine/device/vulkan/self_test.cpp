@@ -104,6 +104,23 @@ bool prove_fused_fma(Handle& handle, Pipelines& pipelines) {
   return gpu::rounded_once(in, {out, cases});
 }
 
+bool prove_packed_dot(Handle& handle, Pipelines& pipelines) {
+  if (!handle.has_integer_dot_product()) return false;
+  const std::vector<uint32_t> in = gpu::packed_dot_cases();
+  const size_t cases = in.size() / 2;
+  const std::string object = "test of byte products on " + handle.id();
+  const Allocation in_buffer = allocate_staging(handle, in.size() * sizeof(uint32_t), object);
+  const Allocation out_buffer = allocate_staging(handle, cases * sizeof(int32_t), object);
+  std::memcpy(in_buffer.data, in.data(), in.size() * sizeof(uint32_t));
+  const VkBuffer buffers[] = {in_buffer.buffer.get(), out_buffer.buffer.get()};
+  try {
+    run_probe(handle, pipelines, "probe_dot", buffers, {}, static_cast<uint32_t>(cases));
+  } catch (const Error&) {
+    return false;  // shaders multiply one by one then, with the same sums
+  }
+  return gpu::dot_is_exact(in, {reinterpret_cast<const int32_t*>(out_buffer.data), cases});
+}
+
 int64_t find_loop_budget(Handle& handle, Pipelines& pipelines) {
   constexpr uint32_t kWanted = 70000;
   const Allocation counted = allocate_staging(handle, sizeof(uint32_t), "loop test on " + handle.id());

@@ -99,7 +99,8 @@ class VulkanDevice final : public Device, private DeviceLab {
     const int64_t loop_budget = find_loop_budget(handle_, pipelines_);
     info_.policies = test_policies(handle_, pipelines_, info_.zero_copy, loop_budget, precautions);
     precautions.take("prepare to run programs");
-    const gpu::LoweringContext context = lowering_context(handle_, info_, loop_budget);
+    gpu::LoweringContext context = lowering_context(handle_, info_, loop_budget);
+    context.packed_dot = !precautions.against("dot products") && prove_packed_dot(handle_, pipelines_);
     memory_ = std::make_unique<SlotMemory>(handle_, info_.zero_copy);
     preparer_ = std::make_unique<Preparer>(shared_handle_, pipelines_, *memory_, pool_, context);
     LauncherOptions launching;

@@ -48,13 +48,16 @@ ModelledExperts experts_for(const std::string& strategy, const ModelConfig& conf
 }
 
 ShapeModel::ShapeModel(const ModelConfig& config, const PackedFormat& format, int64_t tokens, int64_t positions,
-                       bool separate, ModelledExperts experts)
+                       bool separate, ModelledExperts experts, ActType act)
     : experts_(std::move(experts)),
       model_(shape_only_model(config, format, separate)),
-      activations_(model_.config, sizes_for(tokens, positions, experts_.rows), &pool_) {}
+      activations_(model_.config, sizes_for(tokens, positions, experts_.rows), &pool_),
+      act_(act) {}
 
 std::vector<Operator> ShapeModel::operators(int64_t S) const {
-  return build_decoder(model_, activations_, {S, 1}, {.round_f16 = true, .every_token = true});
+  GraphOptions options = graph_options(act_ == ActType::i8 ? ActType::i8 : ActType::f16);
+  options.every_token = true;
+  return build_decoder(model_, activations_, {S, 1}, options);
 }
 
 ModelledPass modelled_pass(std::span<const Operator> operators, int64_t tokens, const SocProfile& profile,

@@ -18,6 +18,7 @@
 #include "engine/plan/model_clock/model_clock.h"
 #include "engine/plan/model_clock/soc_profile.h"
 #include "engine/plan/plan.h"
+#include "engine/tensor/activation.h"
 #include "engine/tensor/packed.h"
 #include "sync/pool.h"
 
@@ -50,9 +51,10 @@ ModelledPass modelled_pass(std::span<const Operator> operators, int64_t tokens, 
 class ShapeModel {
  public:
   // Passes of at most `tokens` tokens, behind at most `positions - tokens` others. separate: see model/shapes.h.
-  // experts: for passes by the strategy that they were made for.
+  // experts: for passes by the strategy that they were made for. act: of matmuls' inputs; the clock knows i8, and f16
+  // for everything else.
   ShapeModel(const ModelConfig& config, const PackedFormat& format, int64_t tokens, int64_t positions, bool separate,
-             ModelledExperts experts = {});
+             ModelledExperts experts = {}, ActType act = ActType::f16);
 
   const ModelConfig& config() const { return model_.config; }
   std::vector<Operator> operators(int64_t S) const;  // of a pass of S tokens, the last of them with logits
@@ -65,6 +67,7 @@ class ShapeModel {
   ModelledExperts experts_;
   Model model_;
   Activations activations_;
+  ActType act_;
 };
 
 }  // namespace tandem

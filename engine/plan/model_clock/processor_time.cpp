@@ -16,6 +16,10 @@ double attention_rate(const SocProfile& profile, int64_t tokens) {
   return decodes ? profile.gpu.decode_attention_flops : profile.gpu.attention_flops;
 }
 
+bool by_integers(const SocProfile& profile, const MatMul& op) { return op.act_i8 && profile.npu.int8_rate > 0; }
+
+constexpr double kCodeBytes = 1 + 4.0 / 32;  // of an activation: a group of 32 has a scale of four
+
 }  // namespace
 
 double weight_bytes_of(const SocProfile& profile, const PackedMatrix& matrix, int64_t rows) {
@@ -41,22 +45,25 @@ OpTime npu_time(const SocProfile& profile, const MatMul& op) {
   const SocProfile::Npu& npu = profile.npu;
   const npu_emu::ChipMemory memory{npu.arrays, npu.stationary_bytes, npu.fill_bytes_per_second,
                                    npu.stream_bytes_per_second};
-  const bool decodes = op.S <= npu.decode_tokens;
+  const bool decodes = op.S <= npu.decode_tokens, integers = by_integers(profile, op);
+  const npu_emu::ElementBytes floats{2, decodes ? npu.decode_weight_bytes : npu.weight_bytes}, bytes{1, 1};
   const npu_emu::TiledCost cost =
-      npu_emu::tiled_cost({npu.array_rows, npu.array_cols}, npu.clock_hz, memory, npu_emu::Dataflow::input_stationary,
-                          {op.S, op.K, rows_of(op)}, {2, decodes ? npu.decode_weight_bytes : npu.weight_bytes});
+      npu_emu::tiled_cost({npu.array_rows, npu.array_cols}, npu.clock_hz * (integers ? npu.int8_rate : 1), memory,
+                          npu_emu::Dataflow::input_stationary, {op.S, op.K, rows_of(op)}, integers ? bytes : floats);
   OpTime time;
   time.fixed_seconds = npu.launch_seconds;
   time.flops = 2.0 * real(op.S) * real(op.K) * real(rows_of(op));
   time.bytes = real(cost.blocks) * weight_bytes_of(profile, op.w, rows_of(op)) +
-               real(op.S) * real(op.K + rows_of(op)) * profile.activation_bytes;
+               real(op.S) * (real(op.K) * (integers ? kCodeBytes : profile.activation_bytes) +
+                             real(rows_of(op)) * profile.activation_bytes);
   time.seconds = std::max(cost.seconds, time.bytes / npu.bytes_per_second);
   return time;
 }
 
 std::string npu_refusal(const SocProfile& profile, const Operator& op) {
   if (!std::holds_alternative<MatMul>(op.body)) return "only matrix products have static graphs";
-  if (!profile.npu.float16) return "no 16-bit floats on the NPU of " + profile.name;
+  if (!profile.npu.float16 && !by_integers(profile, std::get<MatMul>(op.body)))
+    return "no 16-bit floats on the NPU of " + profile.name;
   return "";
 }
 

@@ -4,7 +4,10 @@
 //   GPU   max(flops / rate, bytes / bandwidth), and never less than submitting a kernel takes: a rate that grows with
 //         the arithmetic intensity until it is flat.
 //   NPU   a matmul alone, input-stationary (H1: the big weight streams, the activations stay): npu_emu/memory_model.h,
-//         or what the memory needs to bring the weights once for each block, whichever is longer.
+//         or what the memory needs to bring the weights once for each block, whichever is longer. A matmul of 8-bit
+//         activations (--act i8) runs in the array's integer mode, if it has one: int8_rate times the products a cycle,
+//         and operands of one byte on chip (W8A8; codes of 4 bits are bytes by then, W4A8). Scaling a group's sum as it
+//         leaves hides behind the next group.
 //
 // Contract: bytes are those of the shared memory, with weights and activations as wide as the profile says. `context`
 // counts the positions before the batch; attention sees them and, of the batch, what is not later than itself.

@@ -49,6 +49,7 @@ const Key kKeys[] = {
     {"gpu.submit_seconds", in<&P::gpu, &P::Gpu::submit_seconds>, 0, 1},
     {"gpu.submit_empty_seconds", in<&P::gpu, &P::Gpu::submit_empty_seconds>, 0, 1},
     {"npu.float16", in<&P::npu, &P::Npu::float16>},
+    {"npu.int8_rate", in<&P::npu, &P::Npu::int8_rate>, 0, 64, false, true},
     {"npu.array_rows", in<&P::npu, &P::Npu::array_rows>, 1, kSide},
     {"npu.array_cols", in<&P::npu, &P::Npu::array_cols>, 1, kSide},
     {"npu.arrays", in<&P::npu, &P::Npu::arrays>, 1, kSide},

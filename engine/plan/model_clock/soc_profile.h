@@ -5,9 +5,9 @@
 //   A plain value; every number has a note that says where it comes from (printed in a paper, calibrated, assumed).
 //   In the JSON each key is {"value": ..., "source": "..."}; docs/model_clock.md lists the keys. A file may say
 //   "based_on": NAME of a built-in profile and then gives only what differs; without it every key but joined_matmuls,
-//   gpu.decode_attention_flops and the section `experts` is required, and of that section all or nothing. An unknown
-//   key, a missing one, a wrong type or a value out of range is an Error naming file and key. Seconds, bytes, bytes per
-//   second, flop/s (multiply and add count as two), watts.
+//   gpu.decode_attention_flops, npu.int8_rate and the section `experts` is required, and of that section all or
+//   nothing. An unknown key, a missing one, a wrong type or a value out of range is an Error naming file and key.
+//   Seconds, bytes, bytes per second, flop/s (multiply and add count as two), watts.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,9 @@ struct SocProfile {
   } gpu;
 
   struct Npu {
-    bool float16 = true;  // multiplies 16-bit floats; without it no matmul of a language model runs here
+    // Multiplies 16-bit floats; without it only matmuls of 8-bit activations run here, if it has a rate for those.
+    bool float16 = true;
+    double int8_rate = 0;  // products of 8-bit integers in the time of one of 16-bit floats; 0: no integer mode
     int64_t array_rows = 0, array_cols = 0, arrays = 0;
     double clock_hz = 0;
     // npu_emu/memory_model.h

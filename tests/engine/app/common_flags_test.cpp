@@ -75,6 +75,7 @@ TEST(CommonFlags, take_the_values_of_the_command_line) {
   EXPECT_THAT(flags.stop, ElementsAre("a,b", "-c"));
   EXPECT_EQ(flags.verbosity, 2);
   EXPECT_TRUE(flags.strict_device);
+  EXPECT_EQ(parse({"-p", "x", "--fast"}).act, "i8");
 }
 
 TEST(CommonFlags, leave_the_defaults_when_nothing_is_said) {

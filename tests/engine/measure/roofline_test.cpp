@@ -72,23 +72,26 @@ TEST(UsefulWork, leaves_out_what_stays_in_caches) {
 }
 
 TEST(Roofline, takes_the_median_of_each_figure_by_itself) {
-  const std::vector<CorePeaks> odd{{1, 20, 5, 7}, {3, 10, 4, 9}, {2, 30, 6, 8}};
+  const std::vector<CorePeaks> odd{{1, 20, 5, 7, 100, 150}, {3, 10, 4, 9, 120, 140}, {2, 30, 6, 8, 90, 160}};
   const CorePeaks median = median_of(odd);
   EXPECT_EQ(median.fma_one_gflops, 2);
   EXPECT_EQ(median.fma_all_gflops, 20);
   EXPECT_EQ(median.read_one_gbps, 5);
   EXPECT_EQ(median.read_all_gbps, 8);
+  EXPECT_EQ(median.int8_one_gops, 100);
+  EXPECT_EQ(median.int8_all_gops, 150);
   EXPECT_EQ(median_of(std::span(odd).first(2)).fma_one_gflops, 1);  // a figure that was measured
   EXPECT_EQ(median_of({}).read_all_gbps, 0);
 }
 
 TEST(Roofline, sets_rates_against_the_peaks_of_all_cores) {
-  const CorePeaks peaks{50, 200, 20, 40};
+  const CorePeaks peaks{50, 200, 20, 40, 250, 500};
   const RooflineShares shares = against(peaks, {5e9, 1e9}, 0.1);
   EXPECT_DOUBLE_EQ(shares.gflops, 50);
   EXPECT_DOUBLE_EQ(shares.gbps, 10);
   EXPECT_DOUBLE_EQ(shares.fma_share, 0.25);
   EXPECT_DOUBLE_EQ(shares.read_share, 0.25);
+  EXPECT_DOUBLE_EQ(shares.int8_share, 0.1);
   EXPECT_EQ(against({}, {5e9, 1e9}, 0.1).fma_share, 0) << "nothing was measured";
 }
 
@@ -116,6 +119,10 @@ TEST(RooflineProbe, measures_every_figure_with_a_buffer_far_above_the_caches) {
   EXPECT_GT(peaks.read_one_gbps, 0);
   EXPECT_EQ(peaks.fma_all_gflops, peaks.fma_one_gflops) << "there is one core";
   EXPECT_EQ(peaks.read_all_gbps, peaks.read_one_gbps);
+  EXPECT_EQ(peaks.int8_all_gops, 0) << "nobody asked";
+  const CorePeaks all = probe.measure(true);
+  EXPECT_GT(all.int8_one_gops, 0);
+  EXPECT_EQ(all.int8_all_gops, all.int8_one_gops);
 }
 
 TEST(RooflineProbe, understands_cache_sizes_as_linux_writes_them) {

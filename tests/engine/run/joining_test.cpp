@@ -5,7 +5,9 @@
 #include "engine/run/kernel_set.h"
 #include "engine/run/warming.h"
 #include "tests/engine/run/golden.h"
+#include "tests/support/gguf_writer.h"
 #include "tests/support/scratch_folder.h"
+#include "tests/support/small_shape.h"
 
 namespace tandem::testing {
 namespace {
@@ -25,7 +27,7 @@ class Joining : public ::testing::Test {
   EngineOptions options(const std::string& warming_program) const {
     EngineOptions options;
     options.model_path = model_;
-    options.act = ActType::f16;
+    options.act = act_;
     options.context = 64;
     options.measurements = "";
     options.program_folder = before_program_folder_;
@@ -34,18 +36,21 @@ class Joining : public ::testing::Test {
   }
   void mark() const {
     const GgufFile file = GgufFile::open(model_);
-    Warming(kernels_mark(file, read_config(file), KvType::f16), kNoWarming).mark();
+    Warming(kernels_mark(file, read_config(file), KvType::f16, act_), kNoWarming).mark();
   }
   void unmark() const { std::filesystem::remove_all(folder_.file("tandem/warm")); }
 
-  const std::string model_ = repository_data("tiny-models/stories260K-F16.gguf");
+  void expect_no_bit_changes() const;
+
+  std::string model_ = repository_data("tiny-models/stories260K-F16.gguf");
+  ActType act_ = ActType::f16;
   const std::optional<std::string> before_ =
       std::getenv("XDG_CACHE_HOME") ? std::optional<std::string>(std::getenv("XDG_CACHE_HOME")) : std::nullopt;
   const std::string before_program_folder_ = gpu::default_cache_folder();
   const testing::ScratchFolder folder_;
 };
 
-TEST_F(Joining, in_the_middle_of_a_text_changes_no_bit) {
+void Joining::expect_no_bit_changes() const {
   constexpr int kPasses = 12;
   EngineOptions alone = options("");
   alone.devices = {"host"};
@@ -75,6 +80,24 @@ TEST_F(Joining, in_the_middle_of_a_text_changes_no_bit) {
     EXPECT_EQ(engine->machine().device_names(), "opencl:0,npu:0,host");
     EXPECT_EQ(engine->machine().infos().back()->cores, lay_out_cores(usable_cores()).npu) << "the GPU has its own now";
   }
+}
+
+TEST_F(Joining, in_the_middle_of_a_text_changes_no_bit) { expect_no_bit_changes(); }
+
+TEST_F(Joining, in_the_middle_of_a_text_changes_no_bit_of_8_bit_activations) {
+  model_ = folder_.file("integers.gguf");
+  write_file(model_, test::bytes_of(RandomModel(test::small_shape("llama-3.2-1b"), StorageType::q4_1, 1)));
+  act_ = ActType::f16;
+  mark();  // what is compiled for f16 is not what these need
+  act_ = ActType::i8;
+  EXPECT_TRUE(Engine::open(options(kNoWarming))->machine().waits_for_gpu());
+  expect_no_bit_changes();
+}
+
+// Their bits would say when the GPU joined.
+TEST_F(Joining, is_not_for_f32_activations) {
+  act_ = ActType::f32;
+  EXPECT_FALSE(Engine::open(options(kNoWarming))->machine().waits_for_gpu());
 }
 
 // The passes of one engine find the GPU there; what the other one has prepared on the devices is made anew.
@@ -122,7 +145,7 @@ TEST_F(Joining, of_a_program_that_cannot_be_started_is_not_waited_for) {
 
 TEST_F(Joining, takes_place_after_another_process_has_compiled) {
   const GgufFile file = GgufFile::open(model_);
-  const std::string set = kernels_mark(file, read_config(file), KvType::f16);
+  const std::string set = kernels_mark(file, read_config(file), KvType::f16, ActType::f16);
   Warming first(set, kNoWarming), second(set, kNoWarming), other(set + " of another type", kNoWarming);
   EXPECT_TRUE(first.lock());
   EXPECT_FALSE(second.lock()) << "one at a time";

@@ -5,21 +5,13 @@
 #include "tests/engine/run/golden.h"
 #include "tests/support/gguf_writer.h"
 #include "tests/support/scratch_folder.h"
+#include "tests/support/small_shape.h"
 
 namespace tandem::testing {
 namespace {
 
-TEST(WarmKernels, leave_nothing_to_compile_whatever_the_plan_the_length_and_the_depth) {
-  if (std::ranges::count(available_devices(), "opencl:0") == 0) SKIP_FOR_WANT_OF(opencl, "there is no device opencl:0");
-  const ScratchFolder folder;
-  // One KV head, and wide: it pays to share it.
-  TinyModel shape;
-  shape.kv_heads = 1;
-  shape.head_dim = 128;
-  shape.type = StorageType::f16;
-  const std::string model = folder.file("model.gguf");
-  write_file(model, write_gguf(shape));
-  EngineOptions warm = options_to_warm(model, "opencl:0", KvType::f16);
+void expect_nothing_to_compile(const std::string& model, ActType act, const ScratchFolder& folder) {
+  EngineOptions warm = options_to_warm(model, "opencl:0", KvType::f16, act);
   warm.program_folder = folder.file("programs");
   bool compiled = false;
   warm.on_long_work = [&](const std::string&) { compiled = true; };
@@ -46,6 +38,27 @@ TEST(WarmKernels, leave_nothing_to_compile_whatever_the_plan_the_length_and_the_
     engine->extend(some_ids(engine->config().vocabulary, 1));
     engine->machine().record(nullptr);
   }
+}
+
+TEST(WarmKernels, leave_nothing_to_compile_whatever_the_plan_the_length_and_the_depth) {
+  if (std::ranges::count(available_devices(), "opencl:0") == 0) SKIP_FOR_WANT_OF(opencl, "there is no device opencl:0");
+  const ScratchFolder folder;
+  // One KV head, and wide: it pays to share it.
+  TinyModel shape;
+  shape.kv_heads = 1;
+  shape.head_dim = 128;
+  shape.type = StorageType::f16;
+  const std::string model = folder.file("model.gguf");
+  write_file(model, write_gguf(shape));
+  expect_nothing_to_compile(model, ActType::f16, folder);
+}
+
+TEST(WarmKernels, leave_nothing_to_compile_for_8_bit_activations) {
+  if (std::ranges::count(available_devices(), "opencl:0") == 0) SKIP_FOR_WANT_OF(opencl, "there is no device opencl:0");
+  const ScratchFolder folder;
+  const std::string model = folder.file("model.gguf");
+  write_file(model, test::bytes_of(RandomModel(test::small_shape("llama-3.2-1b"), StorageType::q4_1, 1)));
+  expect_nothing_to_compile(model, ActType::i8, folder);
 }
 
 }  // namespace

@@ -62,6 +62,7 @@ TEST_F(Bench, verifies_bits_where_the_contract_holds_and_says_why_where_it_does_
     EXPECT_GT(row.at("verified_max_difference").get<double>(), 0);
     EXPECT_LE(row.at("verified_max_difference"), row.at("verification").at("allowed"));
   }
+  EXPECT_EQ(rows({"-p", "8", "-n", "0", "--plan", "layer", "--fast"}).at(0).at("act"), "i8");
   const Ended text = tandem(bench({"-p", "8", "-n", "0", "--plan", "layer"}));
   EXPECT_THAT(text.out, HasSubstr("| measured | bits | pp8 |"));
   EXPECT_THAT(text.err, HasSubstr("bit for bit"));
@@ -116,6 +117,12 @@ TEST_F(Bench, adds_a_roofline_a_breakdown_and_a_chips_clock_where_asked) {
       rows({"-p", "8", "-n", "0", "--plan", "layer", "--roofline", "--breakdown", "--soc", "snapdragon-8gen3"})[0];
   EXPECT_NEAR(row.at("fma_share"), row.at("gflops").get<double>() / row.at("fma_peak_gflops").get<double>(), 1e-9);
   EXPECT_GT(row.at("dram_read_gbps").get<double>(), 0);
+  EXPECT_FALSE(row.contains("int8_share")) << "no integers are multiplied";
+  const json fast = rows({"-p", "8", "-n", "0", "--plan", "layer", "--roofline", "--fast"})[0];
+  EXPECT_NEAR(fast.at("int8_share"), fast.at("gflops").get<double>() / fast.at("int8_peak_gops").get<double>(), 1e-9);
+  EXPECT_GT(fast.at("int8_peak_one_core_gops").get<double>(), 0);
+  EXPECT_THAT(tandem(bench({"-p", "8", "-n", "0", "--plan", "layer", "--roofline", "--fast"})).out,
+              HasSubstr("| test | GOP/s | int8 peak, 1 core | all cores | share |"));
   std::map<std::string, double> ms_of;
   for (const json& line : row.at("breakdown").at("lines")) ms_of[line.at("device")] += line.at("ms").get<double>();
   EXPECT_EQ(ms_of.size(), 2u);

@@ -149,6 +149,21 @@ TEST_F(Eval, takes_8_bit_activations_where_weights_are_integers) {
   EXPECT_FALSE(same_bits(with("i8"), with("f32")));
 }
 
+TEST_F(Eval, takes_fast_for_8_bit_activations) {
+  const Arguments host = {"--device", "host", "--plan", "host-only"};
+  const std::string some_integers = repository_data("mixed-models/first.gguf");
+  const auto with = [&](const Arguments& act) {
+    const std::string path = folder_.file("fast.logits");
+    const json answer = json_of(Arguments{"eval", "-m", some_integers, "--ids", ids_, "--logits", path} + host + act);
+    EXPECT_EQ(answer.at("act"), "i8");
+    return floats_of(path);
+  };
+  EXPECT_TRUE(same_bits(with({"--fast"}), with({"--act", "i8"})));
+  const Ended told = tandem(Arguments{"eval", "-m", stories(), "--ids", ids_, "--perplexity", "--fast"} + host);
+  EXPECT_THAT(told.err, HasSubstr("all matrices are F16, BF16 or F32, and multiply f32 activations"));
+  EXPECT_EQ(tandem(Arguments{"eval", "-m", stories(), "--ids", ids_, "--fast", "--act", "f16"} + host).status, 2);
+}
+
 TEST_F(Eval, says_what_falls_back_what_waits_and_what_a_chip_would_take) {
   const Arguments base = {"eval", "-m", stories(), "--ids", ids_, "--device", "npu:0,host"};
   const Ended told = tandem(base + Arguments{"--plan", "npu-only", "-t", "1"});

@@ -64,6 +64,7 @@ TEST_F(PlanHere, opens_the_engine_as_its_flags_say) {
                             "--act", "f32", "--sync", "blocking", "--submit", "dominant", "--deadline", "600"});
   EXPECT_EQ(report.at("context"), 256);
   EXPECT_EQ(report.at("act"), "f32");
+  EXPECT_EQ(plan({"-p", "4", "--plan", "layer", "--fast"}).at("act"), "i8");
   EXPECT_EQ(report.at("cache_bytes"), 5 * 2 * 4 * 8 * 256 * 4);
   EXPECT_EQ(report.at("phases").at(0).at("dominant"), "gpu") << "4 tokens are submitted as one";
   EXPECT_EQ(plan({"-p", "8", "--plan", "layer", "--submit", "dominant"}).at("phases").at(0).at("dominant"), "npu");
@@ -104,6 +105,9 @@ TEST(PlanOnAChip, follows_its_flags_without_a_model_file) {
   const double usual = ms({});
   EXPECT_GT(ms({"--slow-sync"}), usual);
   EXPECT_GT(ms({"--beside-load"}), usual);
+  EXPECT_LT(ms({"--fast"}), 0.8 * usual) << "the NPU multiplies integers at twice the rate";
+  EXPECT_THAT(tandem(base + Arguments{"--fast"}).err, IsEmpty());
+  EXPECT_THAT(tandem(base + Arguments{"--act", "f32"}).err, HasSubstr("note: --act says nothing with --soc"));
   EXPECT_EQ(phase({"--weights", "F16"}).at("matmuls").at(0).at("format"), "f16");
   // This chip's profile fixes the bits of a weight, as its paper does; one that does not takes the format's.
   const Folder folder;
@@ -139,6 +143,19 @@ TEST(PlanOnAChip, says_which_flags_say_nothing) {
   EXPECT_THAT(tandem(base, elsewhere).err, IsEmpty()) << "a habit is no question";
   const Arguments here = {"plan", "-m", stories(), "--device", "npu:0,host", "-p", "4", "--plan", "layer"};
   EXPECT_THAT(tandem(here + Arguments{"--slow-sync"}).err, HasSubstr("--slow-sync says nothing without --soc"));
+}
+
+TEST(PlanOnAChip, of_integers_alone_multiplies_8_bit_activations_on_the_npu) {
+  const auto on_npu = [](const std::string& chip, const Arguments& act) {
+    int64_t count = 0;
+    const json report = json_of(Arguments{"plan", "--shape", "llama-3-8b", "--soc", chip, "--prompt", "256"} + act);
+    for (const json& step : report.at("phases").at(0).at("steps")) count += step.at("device") == "npu";
+    return count;
+  };
+  EXPECT_EQ(on_npu("tesla-fsd", {}), 0);
+  EXPECT_GT(on_npu("tesla-fsd", {"--act", "i8"}), 0);
+  const Ended told = tandem({"plan", "--shape", "llama-3-8b", "--soc", "m2-ultra", "--prompt", "64", "--fast"});
+  EXPECT_THAT(told.err, HasSubstr("the NPU of m2-ultra has no rate of 8-bit integers, so --act i8 changes no time"));
 }
 
 TEST(PlanOfExperts, tells_groups_their_places_and_the_engines_on_a_chip_that_has_them) {

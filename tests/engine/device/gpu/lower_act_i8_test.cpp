@@ -43,11 +43,14 @@ TEST(LowerActI8, few_tokens_keep_their_sums_in_registers) {
 
 TEST(LowerActI8, names_the_instruction_only_where_it_was_proven) {
   LoweringContext context;
-  EXPECT_THAT(lower_matmul(act_i8_shape(StorageType::q4_0, 1, 64, 64), context)[1].options, Not(HasSubstr("VPDPBUSD")));
-  context.has_vpdpbusd = true;
-  EXPECT_THAT(lower_matmul(act_i8_shape(StorageType::q4_0, 1, 64, 64), context)[1].options, HasSubstr("VPDPBUSD"));
+  const auto options = [&] { return lower_matmul(act_i8_shape(StorageType::q4_0, 1, 64, 64), context)[1].options; };
+  EXPECT_THAT(options(), Not(HasSubstr("HAS_VP")));
+  context.byte_products = ByteProducts::vpdpbusd;
+  EXPECT_THAT(options(), HasSubstr("HAS_VPDPBUSD"));
+  context.byte_products = ByteProducts::vpmaddubsw;
+  EXPECT_THAT(options(), HasSubstr("HAS_VPMADDUBSW"));
   context.family = KernelFamily::simt;
-  EXPECT_THAT(lower_matmul(act_i8_shape(StorageType::q4_0, 1, 64, 64), context)[1].options, Not(HasSubstr("VPDPBUSD")));
+  EXPECT_THAT(options(), Not(HasSubstr("HAS_VP")));
 }
 
 TEST(LowerActI8, simt_kernels_and_shaders_have_a_work_item_a_row_and_four_tokens) {
@@ -59,6 +62,24 @@ TEST(LowerActI8, simt_kernels_and_shaders_have_a_work_item_a_row_and_four_tokens
     EXPECT_EQ(launches[0].source, shaders ? "act_i8" : "act_i8_simt");
     EXPECT_EQ(launches[0].global, (std::array<size_t, 3>{64, 6, 1})) << "three groups of columns, rounded up";
     EXPECT_EQ(launches[1].global, (std::array<size_t, 3>{192, 2, 1}));
+  }
+}
+
+TEST(LowerActI8, names_packed_dot_products_only_where_they_were_proven) {
+  for (const bool shaders : {false, true}) {
+    LoweringContext context;
+    context.family = KernelFamily::simt;
+    context.shaders = shaders;
+    const auto product = [&] { return lower_matmul(act_i8_shape(StorageType::q4_0, 1, 64, 64), context)[1]; };
+    EXPECT_EQ(product().kernel, "matmul_gemm");
+    EXPECT_THAT(product().options, Not(HasSubstr("DOT")));
+    context.packed_dot = true;
+    EXPECT_EQ(product().kernel, shaders ? "matmul_gemm_dot" : "matmul_gemm");
+    if (!shaders) {
+      EXPECT_THAT(product().options, HasSubstr("HAS_PACKED_DOT"));
+    }
+    context.family = KernelFamily::simd;
+    EXPECT_THAT(product().options, Not(HasSubstr("HAS_PACKED_DOT"))) << "these name instructions of the host";
   }
 }
 

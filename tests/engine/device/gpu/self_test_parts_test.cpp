@@ -19,6 +19,30 @@ std::vector<float> results(bool fused) {
   return out;
 }
 
+// Sums of four products of bytes; a device that takes the first ones for unsigned has others.
+std::vector<int32_t> sums_of_bytes(bool first_signed) {
+  const std::vector<uint32_t> words = packed_dot_cases();
+  std::vector<int32_t> sums(words.size() / 2);
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (i % 2 == 1) continue;
+    for (int byte = 0; byte < 32; byte += 8) {
+      const auto first = static_cast<uint8_t>(words[i] >> byte & 255U);
+      const int value = first_signed ? static_cast<int8_t>(first) : first;
+      sums[i / 2] += value * static_cast<int8_t>(words[i + 1] >> byte & 255U);
+    }
+  }
+  return sums;
+}
+
+TEST(PackedDot, is_proven_by_exact_sums_of_signed_bytes) {
+  EXPECT_TRUE(dot_is_exact(packed_dot_cases(), sums_of_bytes(true)));
+  EXPECT_FALSE(dot_is_exact(packed_dot_cases(), sums_of_bytes(false)));
+  std::vector<int32_t> saturated = sums_of_bytes(true);
+  EXPECT_EQ(saturated[0], 4 * 128 * 128) << "the largest there is";
+  saturated[0] = INT16_MAX;
+  EXPECT_FALSE(dot_is_exact(packed_dot_cases(), saturated));
+}
+
 TEST(FusedFma, is_proven_by_results_that_were_rounded_once) { EXPECT_TRUE(rounded_once(fma_cases(), results(true))); }
 
 TEST(FusedFma, is_not_proven_by_results_that_were_rounded_twice_or_by_a_single_wrong_one) {

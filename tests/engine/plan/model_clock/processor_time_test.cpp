@@ -103,6 +103,37 @@ TEST(processor_time, the_npu_takes_matmuls_alone_and_only_with_16_bit_floats) {
   EXPECT_EQ(npu_refusal(profile, matmul(1)), "no 16-bit floats on the NPU of round");
 }
 
+// A byte a weight streams in 2 ms, and a token's 1024 codes are 1 KiB on chip: 64 of them are one block of 64 KiB,
+// where halves are two. Memory brings codes and a scale of four bytes for each 32: 1152 bytes a token.
+TEST(processor_time, 8_bit_activations_run_in_the_npu_s_integer_mode) {
+  SocProfile profile = round_profile();
+  profile.npu.stationary_bytes = 1 << 16;
+  MatMul op = megabyte_matmul(64);
+  op.act_i8 = true;
+  EXPECT_NEAR(npu_time(profile, op).seconds, 8 * kMs, 1e-9) << "this one has none";
+  profile.npu.int8_rate = 2;
+  EXPECT_NEAR(npu_time(profile, op).seconds, 2 * kMs, 1e-9);
+  EXPECT_DOUBLE_EQ(npu_time(profile, op).bytes, kMega + 64 * 1152);
+  EXPECT_NEAR(npu_time(profile, megabyte_matmul(64)).seconds, 8 * kMs, 1e-9) << "floats are multiplied as before";
+  // Where the array itself is the limit, twice the products a cycle are half the time.
+  profile.npu.stream_bytes_per_second = 1e18;
+  profile.npu.clock_hz = 1e6;
+  const double integers = npu_time(profile, op).seconds;
+  profile.npu.int8_rate = 1;
+  EXPECT_NEAR(npu_time(profile, op).seconds, 2 * integers, 1e-9);
+}
+
+TEST(processor_time, an_npu_without_floats_takes_matmuls_of_8_bit_activations) {
+  SocProfile profile = round_profile();
+  profile.npu.float16 = false;
+  MatMul op = megabyte_matmul();
+  op.act_i8 = true;
+  EXPECT_EQ(npu_refusal(profile, {"m", op}), "no 16-bit floats on the NPU of round") << "it has no integer mode either";
+  profile.npu.int8_rate = 1;
+  EXPECT_EQ(npu_refusal(profile, {"m", op}), "");
+  EXPECT_NE(npu_refusal(profile, matmul(1)), "");
+}
+
 // 0.5 s + 1 ms * 40 tokens * (1024 + 1024) columns and rows = 82.42 s.
 TEST(processor_time, compiling_grows_with_the_activations) {
   SocProfile profile = round_profile();

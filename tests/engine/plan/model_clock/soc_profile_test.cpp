@@ -52,6 +52,8 @@ TEST(soc_profile, printed_inputs_are_those_of_the_paper) {
   EXPECT_EQ(profile.row_step, 256);
   EXPECT_EQ(profile.token_step, 32);
   EXPECT_EQ(profile.npu.graph_tokens, (std::vector<int64_t>{32, 64, 128, 256, 512, 1024}));
+  EXPECT_EQ(profile.npu.int8_rate, 2);
+  EXPECT_EQ(soc_profile("m2-ultra").npu.int8_rate, 0) << "printed: integers become 16-bit floats before they compute";
 }
 
 TEST(soc_profile, a_profile_based_on_another_says_what_it_took_over) {

@@ -1,0 +1,79 @@
+// Sums of products of four unsigned codes of weights and four signed ones of a token, for 16 rows at a time. Not a source of its own; included.
+//
+// Contract: exact, for groups of at most 32 columns; codes below 16 with BITS 4. What the codes' being unsigned adds is in `start`, the same at both
+//   ends of a sum.
+// Layout: a word has four codes of a row, or of a token. Variants, of which the host has proven the one that it names:
+//   HAS_VPDPBUSD    AVX-512 VNNI: four products are added at once.
+//   HAS_VPMADDUBSW  AVX2: two are, in 16 bits, which saturate at 32,767. Two nibbles of 15 and codes of 127 make 3,810, and a group has eight
+//                   such pairs: 30,480. So bytes go as two nibbles each.
+//   none            plain C.
+#if defined(HAS_VPDPBUSD)
+#define Sum int16
+INLINE Sum start_products(const int start) { return (int16)(start); }
+INLINE void add_products(Sum *sum, const uint16 codes, const uint x) {
+  const uint16 all = (uint16)(x);
+  __asm__("vpdpbusd %2, %1, %0" : "+v"(*sum) : "v"(codes), "v"(all));
+}
+INLINE int16 all_products(const Sum *sum, const int start) { return *sum; }
+
+#elif defined(HAS_VPMADDUBSW)
+typedef struct {
+  short16 low[2];  // of eight rows each, a pair of columns beside the other
+#if BITS == 8
+  short16 high[2];
+#endif
+} Sum;
+INLINE Sum start_products(const int start) {
+  Sum sum;
+  for (int i = 0; i < 2; ++i) {
+    sum.low[i] = 0;
+#if BITS == 8
+    sum.high[i] = 0;
+#endif
+  }
+  return sum;
+}
+INLINE short16 pairs_of(const uint8 codes, const uint8 x) {
+  short16 pairs;
+  __asm__("vpmaddubsw %2, %1, %0" : "=x"(pairs) : "x"(codes), "x"(x));
+  return pairs;
+}
+INLINE int8 add_pairs(const short16 pairs, const short factor) {
+  const short16 factors = factor;
+  int8 sum;
+  __asm__("vpmaddwd %2, %1, %0" : "=x"(sum) : "x"(pairs), "x"(factors));
+  return sum;
+}
+INLINE void add_products(Sum *sum, const uint16 codes, const uint x) {
+  const uint8 all = (uint8)(x);
+#if BITS == 4
+  sum->low[0] += pairs_of(codes.lo, all);
+  sum->low[1] += pairs_of(codes.hi, all);
+#else
+  const uint16 low = codes & 0x0f0f0f0fu, high = codes >> 4 & 0x0f0f0f0fu;
+  sum->low[0] += pairs_of(low.lo, all);
+  sum->low[1] += pairs_of(low.hi, all);
+  sum->high[0] += pairs_of(high.lo, all);
+  sum->high[1] += pairs_of(high.hi, all);
+#endif
+}
+INLINE int16 all_products(const Sum *sum, const int start) {
+  const int16 low = (int16)(add_pairs(sum->low[0], 1), add_pairs(sum->low[1], 1)) + start;
+#if BITS == 4
+  return low;
+#else
+  return low + (int16)(add_pairs(sum->high[0], 16), add_pairs(sum->high[1], 16));
+#endif
+}
+
+#else
+#define Sum int16
+INLINE Sum start_products(const int start) { return (int16)(start); }
+INLINE void add_products(Sum *sum, const uint16 codes, const uint x) {
+  const int16 first = as_int16(codes & 255u) * (int)(char)(x & 255u);
+  const int16 second = as_int16(codes >> 8 & 255u) * (int)(char)(x >> 8 & 255u);
+  const int16 third = as_int16(codes >> 16 & 255u) * (int)(char)(x >> 16 & 255u);
+  *sum += (first + second) + (third + as_int16(codes >> 24) * (int)(char)(x >> 24));
+}
+INLINE int16 all_products(const Sum *sum, const int start) { return *sum; }
+#endif

@@ -1,0 +1,8 @@
+// What a device proves before its simt kernels add four products of bytes by cl_khr_integer_dot_product: that the sums are exact.
+//
+// Layout: words: uint [n][2], four signed bytes each; out: int [n]. Work mapping: one work-item per case. Limits: none.
+__kernel void dot_probe(BUFFER(words), BUFFER(out)) {
+  const int i = get_global_id(0);
+  __global const uint *two = AT(const uint, words) + 2 * i;
+  AT(int, out)[i] = dot_4x8packed_ss_int(two[0], two[1]);
+}

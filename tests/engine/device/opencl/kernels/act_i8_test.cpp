@@ -1,0 +1,111 @@
+// Kernels of products with 8-bit activations, by every instruction that this processor has for products of bytes, with
+// many registers and with few: the bits of the plain definition.
+#include "packed/act_i8.h"
+
+#include <bit>
+
+#include "engine/device/gpu/scratch.h"
+#include "engine/device/opencl/products.h"
+#include "engine/device/opencl/program_cache.h"
+#include "engine/tensor/types.h"
+#include "tests/engine/device/opencl/kernels/kernel_test.h"
+
+namespace tandem::opencl::test {
+namespace {
+
+constexpr StorageType kTypes[] = {StorageType::q4_0, StorageType::q4_1, StorageType::q8_0, StorageType::q6_k};
+
+class ActI8Kernel : public KernelTest {
+ protected:
+  // Every byte pattern is a block; clearing bit 6 of each byte keeps all halves in it finite and below 2.
+  PackedMatrix make_weights(StorageType type, int64_t rows, int64_t columns) {
+    std::vector<std::byte> blocks(static_cast<size_t>(rows) * row_bytes(type, columns));
+    for (std::byte& b : blocks) b = static_cast<std::byte>(generator_() & 0xbf);
+    PackedMatrix w;
+    w.format = packed_format(type);
+    w.rows = rows, w.columns = columns;
+    w.data = memory_.room(w.bytes());
+    pack_rows(type, blocks.data(), columns, 0, rows, w.data.as<std::byte>());
+    return w;
+  }
+
+  void expect_plain_bits(MatMul op) {
+    const auto x = random(static_cast<size_t>(op.S * op.K));
+    op.x_stride = op.K, op.y_stride = op.w.rows;
+    op.x = memory_.put(x);
+    op.y = memory_.put(std::vector<float>(static_cast<size_t>(op.S * op.y_stride), 77.0f));
+    auto launches = lower_matmul(op, context_);
+    scratch_.give_to(launches);
+    run(launches);
+    const auto y = values_at<float>(op.y, static_cast<size_t>(op.S * op.y_stride));
+    std::vector<ActBlock> blocks(static_cast<size_t>(op.K / kActGroup));
+    for (int64_t s = 0; s < op.S; ++s) {
+      quantise_act(x.data() + s * op.K, op.K, blocks.data());
+      for (int64_t n = 0; n < op.w.rows; ++n) {
+        const std::byte* panel =
+            op.w.data.as<std::byte>() + static_cast<size_t>(n / 64) * panel_bytes(op.w.format, op.K);
+        const float expected = act_i8_product(op.w.format, panel, op.K, n % 64, blocks.data());
+        ASSERT_EQ(std::bit_cast<uint32_t>(y[static_cast<size_t>(s * op.y_stride + n)]),
+                  std::bit_cast<uint32_t>(expected))
+            << "token " << s << " of " << op.S << ", row " << n;
+      }
+    }
+  }
+
+  // Whatever the device has: a stand-in for the extension's function, where kernels are to name it.
+  void run(const std::vector<KernelLaunch>& launches) {
+    if (!context_.packed_dot) {
+      runner_->run(launches);
+      return;
+    }
+    runner_->run({launches[0]});
+    runner_->run_source(kStandIn + expand_source(launches[1].source), launches[1]);
+  }
+  const std::string kStandIn =
+      "INLINE int stand_in(uint a, uint b) {\n"
+      "  const int4 products = convert_int4(as_char4(a)) * convert_int4(as_char4(b));\n"
+      "  return products.x + products.y + products.z + products.w;\n"
+      "}\n"
+      "#define dot_4x8packed_ss_int stand_in\n";
+
+  sync::Pool own_;
+  Scratch scratch_{own_};
+};
+
+TEST_P(ActI8Kernel, have_the_bits_of_the_plain_definition_however_bytes_are_multiplied) {
+  const bool simt = GetParam() == KernelFamily::simt;
+  for (const ByteProducts how : simt ? std::vector{ByteProducts::plain} : host_byte_products()) {
+    context_.byte_products = how;
+    for (const int64_t registers : {32, 8}) {
+      if (registers == 8 && (simt || how != ByteProducts::plain)) continue;  // what names instructions knows them
+      context_.vector_registers = registers;
+      for (const StorageType type : kTypes) {
+        SCOPED_TRACE(std::string(info(type).name) + " " + byte_products_option(how) + " registers " +
+                     std::to_string(registers));
+        MatMul op;
+        op.K = 512, op.row_end = 130, op.act_i8 = true, op.w = make_weights(type, 130, op.K);
+        // Few tokens are builds of their own: all of them for one format only.
+        const bool all = type == StorageType::q4_1 && how != ByteProducts::plain;
+        for (const int64_t S : all ? std::vector<int64_t>{1, 2, 3, 10} : std::vector<int64_t>{1, 7}) {
+          op.S = S;
+          expect_plain_bits(op);
+        }
+      }
+    }
+  }
+}
+
+TEST_P(ActI8Kernel, have_the_bits_of_the_plain_definition_by_dot_products_of_packed_bytes) {
+  if (GetParam() == KernelFamily::simd) GTEST_SKIP() << "skipped: simd kernels name instructions of the host";
+  context_.packed_dot = true;
+  for (const StorageType type : kTypes) {
+    SCOPED_TRACE(info(type).name);
+    MatMul op;
+    op.S = 6, op.K = 512, op.row_end = 130, op.act_i8 = true, op.w = make_weights(type, 130, op.K);
+    expect_plain_bits(op);
+  }
+}
+TANDEM_BOTH_FAMILIES(ActI8Kernel);
+
+}  // namespace
+}  // namespace tandem::opencl::test
