@@ -277,9 +277,13 @@ INLINE void decode_chunk(__global const uchar *panel, const int first, const int
   }
 }
 
+#define NAME_OF(name, tokens, variant) name##_##tokens##variant
+#define NAME_IN(name, tokens, variant) NAME_OF(name, tokens, variant)
+#define OF(name, tokens) NAME_IN(name, tokens, VARIANT)
+
 // T tokens, whose rows of words and of results begin at x[t] and y[t].
 #define DEFINE_TOKENS(T)                                                                                                     \
-  INLINE void tokens_##T(const Chunk *chunk, const int tiles, __global const uint *const *x, __global float *const *y,       \
+  INLINE void OF(tokens, T)(const Chunk *chunk, const int tiles, __global const uint *const *x, __global float *const *y,    \
                          const int first, const int rows) {                                                                  \
     float16 acc[T][4];                                                                                                       \
     _Pragma("unroll") for (int t = 0; t < T; ++t)                                                                            \
@@ -317,12 +321,21 @@ INLINE void decode_chunk(__global const uchar *panel, const int first, const int
 #if REGISTERS >= 32
 #define GROUP_TOKENS 3
 DEFINE_TOKENS(3)
+DEFINE_TOKENS(2)
 #else
 #define GROUP_TOKENS 1
 #endif
 DEFINE_TOKENS(1)
-#define NAME_OF(name, tokens) name##_##tokens
-#define OF(name, tokens) NAME_OF(name, tokens)
+
+// GROUP_TOKENS tokens or what is left of them.
+INLINE void pass_tokens(const Chunk *chunk, const int tiles, __global const uint *const *x, __global float *const *y, const int first,
+                        const int rows, const int tokens) {
+#if GROUP_TOKENS == 3
+  if (tokens == 3) OF(tokens, 3)(chunk, tiles, x, y, first, rows);
+  if (tokens == 2) OF(tokens, 2)(chunk, tiles, x, y, first, rows);
+#endif
+  if (tokens == 1) OF(tokens, 1)(chunk, tiles, x, y, first, rows);
+}
 
 #define DECLARE_CHUNK                                                \
   __local uint16 words[CHUNK_TILES * QUADS * 4];                     \
@@ -351,7 +364,7 @@ __kernel void grouped_gemm(BUFFER(w), BUFFER(x), BUFFER(y), BUFFER(lists), const
     const int tiles = min(CHUNK_TILES, K / 32 - tile);
     decode_chunk(panel, tile, tiles, &chunk);
     for (int s = begin; s < end;) {
-      const int together = end - s >= GROUP_TOKENS ? GROUP_TOKENS : 1;
+      const int together = min(GROUP_TOKENS, end - s);
       __global const uint *x_rows[GROUP_TOKENS];
       __global float *y_rows[GROUP_TOKENS];
       for (int t = 0; t < together; ++t) {
@@ -364,10 +377,7 @@ __kernel void grouped_gemm(BUFFER(w), BUFFER(x), BUFFER(y), BUFFER(lists), const
         x_rows[t] = AT(const uint, x) + token * x_stride + slot * x_slot + tile * ACT_WORDS;
         y_rows[t] = AT(float, y) + token * y_stride + slot * y_slot + row;
       }
-      if (together == GROUP_TOKENS)
-        OF(tokens, GROUP_TOKENS)(&chunk, tiles, x_rows, y_rows, tile == 0, row_end - row);
-      else
-        tokens_1(&chunk, tiles, x_rows, y_rows, tile == 0, row_end - row);
+      pass_tokens(&chunk, tiles, x_rows, y_rows, tile == 0, row_end - row, together);
       s += together;
     }
   }
@@ -385,17 +395,14 @@ __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byt
     __global const uint *a = AT(const uint, x) + tile * ACT_WORDS;
     __global float *out = AT(float, y) + row;
     for (int s = 0; s < S;) {
-      const int together = S - s >= GROUP_TOKENS ? GROUP_TOKENS : 1;
+      const int together = min(GROUP_TOKENS, S - s);
       __global const uint *x_rows[GROUP_TOKENS];
       __global float *y_rows[GROUP_TOKENS];
       for (int t = 0; t < together; ++t) {
         x_rows[t] = a + (long)(s + t) * x_stride;
         y_rows[t] = out + (long)(s + t) * y_stride;
       }
-      if (together == GROUP_TOKENS)
-        OF(tokens, GROUP_TOKENS)(&chunk, tiles, x_rows, y_rows, tile == 0, rows);
-      else
-        tokens_1(&chunk, tiles, x_rows, y_rows, tile == 0, rows);
+      pass_tokens(&chunk, tiles, x_rows, y_rows, tile == 0, rows, together);
       s += together;
     }
   }

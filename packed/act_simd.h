@@ -297,7 +297,9 @@ ACT_INLINE void take_in_all(const Chunk& chunk, int tiles, int bias, const ActBl
   int64_t s = take_in_many<kFourBits, kWithMin, kGroups>(chunk, tiles, bias, x, x_stride, tokens, sums);
   for (; s + kTokens <= tokens; s += kTokens)
     take_in<kFourBits, kWithMin, kGroups, kTokens>(chunk, tiles, bias, x + s * x_stride, x_stride, sums + s * kRows);
-  for (; s < tokens; ++s)
+  for (; s + 2 <= tokens; s += 2)
+    take_in<kFourBits, kWithMin, kGroups, 2>(chunk, tiles, bias, x + s * x_stride, x_stride, sums + s * kRows);
+  if (s < tokens)
     take_in<kFourBits, kWithMin, kGroups, 1>(chunk, tiles, bias, x + s * x_stride, x_stride, sums + s * kRows);
 }
 

@@ -21,6 +21,7 @@ struct LoweringContext {
   int64_t loop_budget = 0;        // loop iterations a work-item may run in total; 0: any number (lavapipe: 65,535)
   int64_t max_buffer_bytes = 0;   // one kernel argument reaches no further; 0: any size
   bool has_vpdpbusd = false;      // kernels may add four products of bytes by that instruction
+  int64_t listed_tokens = 0;      // passes of up to so many tokens are lists; their kernel should know few variants
 };
 
 // What the kernels of kernels/ and of shaders/ compute.

@@ -166,6 +166,7 @@ class OpenclDevice final : public Device, private DeviceLab {
     LoweringContext context = lowering_context(handle_, info_);
     context.has_vpdpbusd = info_.zero_copy && cpu && !options.precautions.against("products") && host_has_vpdpbusd() &&
                            products_proven(programs_, queue_);
+    if (use_lists) context.listed_tokens = info_.listed_tokens = options.listed_tokens;
     preparer_ = std::make_unique<Preparer>(programs_, *memory_, pool_, context, cpu, use_lists ? &variants_ : nullptr);
     if (use_gates) gates_->set_bound(options.wait_deadline);
     if (use_lists) {
