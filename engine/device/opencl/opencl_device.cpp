@@ -150,7 +150,7 @@ class OpenclDevice final : public Device, private DeviceLab {
     const bool cpu = is_cpu(handle_.device);
     prove(options, tuning);
     const bool use_gates = gates_ && options.sync_policy != sync::Policy::blocking && passed(info_, sync::Policy::gate);
-    // With one worker a one-token pass is one launch of the list kernel; several workers share each kernel's
+    // With one worker a pass of a few tokens is one launch of the list kernel; several workers share each kernel's
     // work-groups instead.
     const std::string without_lists = reason_without_lists(info_, cpu, use_gates);
     const bool use_lists = without_lists.empty();
