@@ -4,6 +4,9 @@
 // every fma of the numeric contract (docs/numbers.md) is written out, and nothing else may be contracted.
 #pragma OPENCL FP_CONTRACT OFF
 
+// Behind the names of functions that macros make: where several variants stand in one source, a list's, it sets them apart.
+#define VARIANT
+
 // Helpers are forced inline: a C99 `inline` function that is not inlined has no definition to link to.
 #define INLINE static inline __attribute__((always_inline))
 

@@ -1,4 +1,4 @@
-// One kernel that works through a list of whole programs: what a pass of one token is on a CPU device, where launching an operator costs
+// One kernel that works through a list of whole programs: what a pass of a few tokens is on a CPU device, where launching an operator costs
 // more than many of them take (1 to 2 us of 4 to 20, measured on PoCL).
 //
 // Layout: one run of 64-bit words. A record is {variant, global size 0, 1, 2, words to the next record, arguments...}. A buffer argument is

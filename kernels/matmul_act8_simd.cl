@@ -104,14 +104,21 @@ INLINE void bring_together(const uint16 v0, const uint16 v1, const uint16 v2, co
   to[3] = either(0x0000ffffu, b >> 16, d);
 }
 
+// matmul_gemm fetches what comes next in shares, one for each group of tokens: decoding alone would wait for a burst of it.
+#if defined(TOKENS) || defined(GROUPED)
+#define FETCH_AHEAD(at, bytes) PREFETCH(at, AHEAD_BYTES + (bytes))
+#else
+#define FETCH_AHEAD(at, bytes)
+#endif
+
 // Words 2 m and 2 m + 1 of all 64 rows: columns 8 m + 0, 2, 4, 6 and 8 m + 1, 3, 5, 7.
 INLINE void load_words(__global const uchar *quants, const int m, uint16 *even, uint16 *odd) {
 #if BITS == 4
   __global const uint16_anywhere *at = (__global const uint16_anywhere *)(quants + m * 256);
-  PREFETCH((__global const uchar *)at, AHEAD_BYTES);
-  PREFETCH((__global const uchar *)at, AHEAD_BYTES + 64);
-  PREFETCH((__global const uchar *)at, AHEAD_BYTES + 128);
-  PREFETCH((__global const uchar *)at, AHEAD_BYTES + 192);
+  FETCH_AHEAD((__global const uchar *)at, 0);
+  FETCH_AHEAD((__global const uchar *)at, 64);
+  FETCH_AHEAD((__global const uchar *)at, 128);
+  FETCH_AHEAD((__global const uchar *)at, 192);
   uint16 both[4];
   bring_together(at[0], at[1], at[2], at[3], both);
 #pragma unroll
@@ -122,7 +129,7 @@ INLINE void load_words(__global const uchar *quants, const int m, uint16 *even, 
 #elif OTHER_ORDER
   __global const uint16_anywhere *at = (__global const uint16_anywhere *)(quants + m * 512);
 #pragma unroll
-  for (int line = 0; line < 512; line += 64) PREFETCH((__global const uchar *)at, AHEAD_BYTES + line);
+  for (int line = 0; line < 512; line += 64) FETCH_AHEAD((__global const uchar *)at, line);
   bring_together(at[0], at[2], at[4], at[6], even);
   bring_together(at[1], at[3], at[5], at[7], odd);
 #pragma unroll
@@ -130,7 +137,7 @@ INLINE void load_words(__global const uchar *quants, const int m, uint16 *even, 
 #else
   __global const uchar *at = quants + m * 512;
 #pragma unroll
-  for (int line = 0; line < 512; line += 64) PREFETCH(at, AHEAD_BYTES + line);
+  for (int line = 0; line < 512; line += 64) FETCH_AHEAD(at, line);
 #pragma unroll
   for (int b = 0; b < 4; ++b) {
     uint16 word[8];
@@ -240,6 +247,8 @@ INLINE float16 load_rows(__global const float *y, int rows) {
 typedef struct {
   __local uint16 *words;
   __local float16 *scales, *lows;
+  __global const uchar *ahead;  // fetched while tokens pass, `share` bytes a tile
+  int share;
 } Chunk;
 
 INLINE void decode_chunk(__global const uchar *panel, const int first, const int tiles, const Chunk *to) {
@@ -267,9 +276,13 @@ INLINE void decode_chunk(__global const uchar *panel, const int first, const int
   }
 }
 
+#define NAME_OF(name, tokens, variant) name##_##tokens##variant
+#define NAME_IN(name, tokens, variant) NAME_OF(name, tokens, variant)
+#define OF(name, tokens) NAME_IN(name, tokens, VARIANT)
+
 // T tokens, whose rows of words and of results begin at x[t] and y[t]; BLOCKS blocks of 16 rows at a time.
 #define DEFINE_TOKENS(T)                                                                                                      \
-  INLINE void tokens_##T(const Chunk *chunk, const int tiles, __global const uint *const *x, __global float *const *y,        \
+  INLINE void OF(tokens, T)(const Chunk *chunk, const int tiles, __global const uint *const *x, __global float *const *y,     \
                          const int first, const int rows) {                                                                   \
     for (int base = 0; base < 4; base += BLOCKS) {                                                                            \
       float16 acc[T][BLOCKS];                                                                                                 \
@@ -279,6 +292,8 @@ INLINE void decode_chunk(__global const uchar *panel, const int first, const int
           acc[t][b] = first ? (float16)(0.0f) : load_rows(y[t] + row, rows - row);                                            \
         }                                                                                                                     \
       for (int tile = 0; tile < tiles; ++tile) {                                                                              \
+        if (base == 0)                                                                                                        \
+          for (int line = 0; line < chunk->share; line += 64) PREFETCH(chunk->ahead, tile * chunk->share + line);             \
         _Pragma("unroll") for (int g = 0; g < GROUPS; ++g) {                                                                  \
           Sum sum[T][BLOCKS];                                                                                                 \
           int codes[T];                                                                                                       \
@@ -316,23 +331,33 @@ INLINE void decode_chunk(__global const uchar *panel, const int first, const int
 #define BLOCKS 1
 #define GROUP_TOKENS 3
 DEFINE_TOKENS(3)
+DEFINE_TOKENS(2)
 #elif REGISTERS >= 32
 #define BLOCKS 4
 #define GROUP_TOKENS 3
 DEFINE_TOKENS(3)
+DEFINE_TOKENS(2)
 #else
 #define BLOCKS 4
 #define GROUP_TOKENS 1
 #endif
 DEFINE_TOKENS(1)
-#define NAME_OF(name, tokens) name##_##tokens
-#define OF(name, tokens) NAME_OF(name, tokens)
+
+// GROUP_TOKENS tokens or what is left of them.
+INLINE void pass_tokens(const Chunk *chunk, const int tiles, __global const uint *const *x, __global float *const *y, const int first,
+                        const int rows, const int tokens) {
+#if GROUP_TOKENS == 3
+  if (tokens == 3) OF(tokens, 3)(chunk, tiles, x, y, first, rows);
+  if (tokens == 2) OF(tokens, 2)(chunk, tiles, x, y, first, rows);
+#endif
+  if (tokens == 1) OF(tokens, 1)(chunk, tiles, x, y, first, rows);
+}
 
 #define DECLARE_CHUNK                                                \
   __local uint16 words[CHUNK_TILES * QUADS * 4];                     \
   __local float16 scales[CHUNK_TILES * GROUPS * 4];                  \
   __local float16 lows[MIN_KIND == 2 ? CHUNK_TILES * GROUPS * 4 : 1]; \
-  const Chunk chunk = {words, scales, lows}
+  Chunk chunk = {words, scales, lows, 0, 0}
 
 #ifdef GROUPED
 // The choices [begin, end) of a list, or the slots `matrix` of the tokens [begin, end).
@@ -355,7 +380,7 @@ __kernel void grouped_gemm(BUFFER(w), BUFFER(x), BUFFER(y), BUFFER(lists), const
     const int tiles = min(CHUNK_TILES, K / 32 - tile);
     decode_chunk(panel, tile, tiles, &chunk);
     for (int s = begin; s < end;) {
-      const int together = end - s >= GROUP_TOKENS ? GROUP_TOKENS : 1;
+      const int together = min(GROUP_TOKENS, end - s);
       __global const uint *x_rows[GROUP_TOKENS];
       __global float *y_rows[GROUP_TOKENS];
       for (int t = 0; t < together; ++t) {
@@ -368,10 +393,7 @@ __kernel void grouped_gemm(BUFFER(w), BUFFER(x), BUFFER(y), BUFFER(lists), const
         x_rows[t] = AT(const uint, x) + token * x_stride + slot * x_slot + tile * ACT_WORDS;
         y_rows[t] = AT(float, y) + token * y_stride + slot * y_slot + row;
       }
-      if (together == GROUP_TOKENS)
-        OF(tokens, GROUP_TOKENS)(&chunk, tiles, x_rows, y_rows, tile == 0, row_end - row);
-      else
-        tokens_1(&chunk, tiles, x_rows, y_rows, tile == 0, row_end - row);
+      pass_tokens(&chunk, tiles, x_rows, y_rows, tile == 0, row_end - row, together);
       s += together;
     }
   }
@@ -383,23 +405,24 @@ __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byt
   DECLARE_CHUNK;
   const int row = row_begin + (int)get_global_id(0) * 64, rows = row_end - row;
   __global const uchar *panel = AT(const uchar, w) + row / 64 * panel_bytes;
+  const int tile_bytes = (int)(panel_bytes / (K / 32)), groups = (S + GROUP_TOKENS - 1) / GROUP_TOKENS;
   for (int tile = 0; tile < K / 32; tile += CHUNK_TILES) {
     const int tiles = min(CHUNK_TILES, K / 32 - tile);
     decode_chunk(panel, tile, tiles, &chunk);
+    chunk.ahead = panel + (size_t)tile_bytes * (tile + tiles);  // behind a panel stands the next one
+    chunk.share = tile_bytes * CHUNK_TILES / tiles / groups;
     __global const uint *a = AT(const uint, x) + tile * ACT_WORDS;
     __global float *out = AT(float, y) + row;
     for (int s = 0; s < S;) {
-      const int together = S - s >= GROUP_TOKENS ? GROUP_TOKENS : 1;
+      const int together = min(GROUP_TOKENS, S - s);
       __global const uint *x_rows[GROUP_TOKENS];
       __global float *y_rows[GROUP_TOKENS];
       for (int t = 0; t < together; ++t) {
         x_rows[t] = a + (long)(s + t) * x_stride;
         y_rows[t] = out + (long)(s + t) * y_stride;
       }
-      if (together == GROUP_TOKENS)
-        OF(tokens, GROUP_TOKENS)(&chunk, tiles, x_rows, y_rows, tile == 0, rows);
-      else
-        tokens_1(&chunk, tiles, x_rows, y_rows, tile == 0, rows);
+      pass_tokens(&chunk, tiles, x_rows, y_rows, tile == 0, rows, together);
+      chunk.ahead += chunk.share * tiles;
       s += together;
     }
   }

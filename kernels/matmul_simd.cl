@@ -126,15 +126,19 @@ INLINE float16 load_rows(__global const float *y, int rows) {
 #define Y_ROW(t) t *y_stride
 #endif
 
+#define NAME_OF(name, tokens, variant) name##_##tokens##variant
+#define NAME_IN(name, tokens, variant) NAME_OF(name, tokens, variant)
+#define OF(name, tokens) NAME_IN(name, tokens, VARIANT)
+
 // The sums of T tokens x PART blocks over columns [begin, end) of the decoded panel.
 #define DEFINE_SUMS(T)                                                                                                 \
-  INLINE void begin_##T(float16 sum[T][PART], __global const float *y, int first, ROWS_OF_Y, int rows) {               \
+  INLINE void OF(begin, T)(float16 sum[T][PART], __global const float *y, int first, ROWS_OF_Y, int rows) {            \
     _Pragma("unroll") for (int t = 0; t < T; ++t)                                                                      \
       _Pragma("unroll") for (int b = 0; b < PART; ++b)                                                                 \
         sum[t][b] = first ? (float16)(0.0f) : load_rows(y + Y_ROW(t) + b * 16, rows - b * 16);                         \
   }                                                                                                                    \
-  INLINE void add_##T(float16 sum[T][PART], __local const float16 *panel, __global const float *x, int begin, int end, \
-                      const long *token) {                                                                             \
+  INLINE void OF(add, T)(float16 sum[T][PART], __local const float16 *panel, __global const float *x, int begin,       \
+                         int end, const long *token) {                                                                 \
     _Pragma("unroll 4") for (long k = begin; k < end; ++k) {                                                           \
       float16 w[PART];                                                                                                 \
       _Pragma("unroll") for (int b = 0; b < PART; ++b) w[b] = panel[k * PART + b];                                     \
@@ -144,17 +148,17 @@ INLINE float16 load_rows(__global const float *y, int rows) {
       }                                                                                                                \
     }                                                                                                                  \
   }                                                                                                                    \
-  INLINE void end_##T(float16 sum[T][PART], __global float *y, ROWS_OF_Y, int rows) {                                  \
+  INLINE void OF(end, T)(float16 sum[T][PART], __global float *y, ROWS_OF_Y, int rows) {                               \
     _Pragma("unroll") for (int t = 0; t < T; ++t)                                                                      \
       _Pragma("unroll") for (int b = 0; b < PART; ++b)                                                                 \
         store_rows(sum[t][b], y + Y_ROW(t) + b * 16, rows - b * 16);                                                   \
   }                                                                                                                    \
-  INLINE void tokens_##T(__local const float16 *panel, __global const float *x, __global float *y, int columns,        \
+  INLINE void OF(tokens, T)(__local const float16 *panel, __global const float *x, __global float *y, int columns,     \
                          int first, const long *token, ROWS_OF_Y, int rows) {                                          \
     float16 sum[T][PART];                                                                                              \
-    begin_##T(sum, y, first, Y_ROWS, rows);                                                                            \
-    add_##T(sum, panel, x, 0, columns, token);                                                                         \
-    end_##T(sum, y, Y_ROWS, rows);                                                                                     \
+    OF(begin, T)(sum, y, first, Y_ROWS, rows);                                                                         \
+    OF(add, T)(sum, panel, x, 0, columns, token);                                                                      \
+    OF(end, T)(sum, y, Y_ROWS, rows);                                                                                  \
   }
 #if SUMS >= 16
 DEFINE_SUMS(8)
@@ -164,8 +168,6 @@ DEFINE_SUMS(6)
 DEFINE_SUMS(4)
 DEFINE_SUMS(2)
 DEFINE_SUMS(1)
-#define NAME_OF(name, tokens) name##_##tokens
-#define OF(name, tokens) NAME_OF(name, tokens)
 
 // Decodes `columns` columns of a run to the panel, from where `decoded` points on, and fetches `share` bytes from `ahead` on.
 INLINE void decode_run(const Run *r, int columns, __local float16 *decoded, __global const uchar *ahead, int share) {
@@ -312,14 +314,14 @@ __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byt
         OF(tokens, GROUP_TOKENS)(panel, a + s * xs, part + s * ys, columns, k0 == 0, token, ys, left);
       }
       if (S - s >= 4) {
-        tokens_4(panel, a + s * xs, part + s * ys, columns, k0 == 0, token, ys, left);
+        OF(tokens, 4)(panel, a + s * xs, part + s * ys, columns, k0 == 0, token, ys, left);
         s += 4;
       }
       if (S - s >= 2) {
-        tokens_2(panel, a + s * xs, part + s * ys, columns, k0 == 0, token, ys, left);
+        OF(tokens, 2)(panel, a + s * xs, part + s * ys, columns, k0 == 0, token, ys, left);
         s += 2;
       }
-      if (S > s) tokens_1(panel, a + s * xs, part + s * ys, columns, k0 == 0, token, ys, left);
+      if (S > s) OF(tokens, 1)(panel, a + s * xs, part + s * ys, columns, k0 == 0, token, ys, left);
     }
   }
 }

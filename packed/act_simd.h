@@ -312,6 +312,10 @@ ACT_INLINE void take_in_all(const Chunk& chunk, int tiles, int bias, const ActBl
   constexpr int kTogether = GroupSum<kFourBits>::kTogether;
   for (; s + kTogether <= tokens; s += kTogether)
     take_in<kFourBits, kWithMin, kGroups, kTogether>(chunk, tiles, bias, x + s * x_stride, x_stride, sums + s * kRows);
+  if constexpr (kTogether > 2) {
+    for (; s + 2 <= tokens; s += 2)
+      take_in<kFourBits, kWithMin, kGroups, 2>(chunk, tiles, bias, x + s * x_stride, x_stride, sums + s * kRows);
+  }
   for (; s < tokens; ++s)
     take_in<kFourBits, kWithMin, kGroups, 1>(chunk, tiles, bias, x + s * x_stride, x_stride, sums + s * kRows);
 }

@@ -27,9 +27,10 @@ struct DeviceOptions {
   bool force_copies = false;               // pretend memory is not shared (tests)
   sync::Policy sync_policy = sync::Policy::predict;
   std::chrono::milliseconds wait_deadline = sync::kWaitDeadline;  // of each wait
-  std::string program_folder;   // where compiled OpenCL programs are kept between runs; empty: nowhere
-  OnLongWork on_long_work;      // compiling and keeping programs
-  Precautions precautions;      // steps of opening a GPU to be spared, beside those known of its driver
+  int64_t listed_tokens = 1;   // OpenCL: passes of up to so many tokens are lists, if there are lists (list_launcher.h)
+  std::string program_folder;  // where compiled OpenCL programs are kept between runs; empty: nowhere
+  OnLongWork on_long_work;     // compiling and keeping programs
+  Precautions precautions;     // steps of opening a GPU to be spared, beside those known of its driver
   DeviceParameters parameters;  // of the device that is opened; only such as its factory names
 };
 

@@ -33,6 +33,7 @@ struct DeviceInfo {
   bool rounds_to_f16 = false;   // matmul operands, weights too: bits of its own where those are no halves
   bool static_graphs = false;   // a program is a graph compiled for its numbers of tokens: few sizes are at hand
   bool models_time = false;     // estimate() is the clock of a chip that this device stands for
+  int64_t listed_tokens = 0;    // passes of up to so many tokens are one launch of a kernel made for their operators
   std::string thread_of;        // id of the device on whose thread it works, in turn with it; "": on one of its own
   bool shares_thread = false;   // another device may work on its thread (open_host_on)
   std::string parameters;       // what it was opened with, "delay_us=100": as DeviceOptions::parameters, in their order

@@ -100,7 +100,9 @@ int64_t rows_for_experts(const Machine& machine, const ModelConfig& config, cons
 
 std::unique_ptr<Engine> Engine::open(const EngineOptions& options) {
   const Strategy* asked = chosen_strategy(options.plan);  // an unknown name is an Error before anything is loaded
-  auto machine = std::make_shared<Machine>(options, asked);
+  MachineOptions machine_options = options;
+  if (options.sequences > 0) machine_options.listed_tokens = std::max(options.listed_tokens, kListedTokens);
+  auto machine = std::make_shared<Machine>(machine_options, asked);
   GgufFile file = GgufFile::open(options.model_path);
   if (auto warming = start_warming(options, file)) machine->wait_for_gpu(std::move(warming));
   return std::make_unique<Engine>(std::make_shared<LoadedModel>(std::move(machine), options, std::move(file)), options);
@@ -169,29 +171,55 @@ void Engine::take_up() {
   // A list kernel is compiled for a set of kernels: one for all that the model's single tokens need serves every plan
   // (engine/device/opencl/list_launcher.h).
   prepare_kernels(1);
+  prepare_kernels_of_lists();
   if (!planner_->chooses()) return;
   if (const auto probe = probe_of(operators_for({std::min(kProbeTokens, chunk()), 1})))
     probe_unknown(machine_->devices(), *probe, machine_->executor(), machine_->rates());
 }
 
+void Engine::prepare_kernels(int64_t tokens) { prepare_kernels(std::vector<Batch>{{tokens, 1}}); }
+
 // Every kind of operator once; also the parts that plans share an attention by.
-void Engine::prepare_kernels(int64_t tokens) {
+void Engine::prepare_kernels(std::span<const Batch> batches) {
   const Device* gpu = machine_->first_of(DeviceKind::gpu);
   if (gpu == nullptr) return;
   std::set<std::string> seen;
   std::vector<Placed> placed;
-  for (const Operator& op : operators_for({tokens, 1})) {
-    const auto* matmul = std::get_if<MatMul>(&op.body);
-    const std::string role = std::string(name_in_layer(op.name)) + " " + kind_name(op) + " " +
-                             (matmul ? to_string(matmul->w.format) : "") + " " + std::to_string(tokens_of(op));
-    if (!gpu->supports(op).yes || !seen.insert(role).second) continue;
-    placed.push_back({0, op});
-    const auto* attention = std::get_if<Attention>(&op.body);
-    if (attention == nullptr || !attention->scratch) continue;
-    placed.push_back({0, with_body(op, slice_splits(*attention, 0, kAttentionShares))});
-    placed.push_back({0, with_body(op, merge_of(*attention))});
+  for (const Batch& batch : batches) {
+    const std::string of_batch = (batch.segments > 1 ? " of many" : "") + std::string(batch.trees ? ", trees" : "");
+    for (const Operator& op : operators_for(batch)) {
+      const auto* matmul = std::get_if<MatMul>(&op.body);
+      const auto* attention = std::get_if<Attention>(&op.body);
+      const bool sees_segments = attention != nullptr || std::holds_alternative<KvAppend>(op.body);
+      const std::string role = std::string(name_in_layer(op.name)) + " " + kind_name(op) + " " +
+                               (matmul ? to_string(matmul->w.format) : "") + " " + std::to_string(tokens_of(op)) +
+                               (sees_segments ? of_batch : "");
+      if (!gpu->supports(op).yes || !seen.insert(role).second) continue;
+      placed.push_back({0, op});
+      if (attention == nullptr || !attention->scratch) continue;
+      placed.push_back({0, with_body(op, slice_splits(*attention, 0, kAttentionShares))});
+      placed.push_back({0, with_body(op, merge_of(*attention))});
+    }
   }
   machine_->executor().prepare(schedule("kernels", {gpu->info().id}, placed));
+}
+
+// One list kernel for all passes of a few tokens, of one text or of many.
+void Engine::prepare_kernels_of_lists() {
+  const Device* gpu = machine_->first_of(DeviceKind::gpu);
+  if (gpu == nullptr || gpu->info().listed_tokens <= 1) return;
+  const ActivationSizes& sizes = activations_->sizes;
+  const int64_t most = std::min(gpu->info().listed_tokens, sizes.tokens),
+                segments = std::min<int64_t>(2, sizes.segments);
+  const bool trees = sizes.tree_depth > 0;
+  std::vector<Batch> batches;
+  for (int64_t S = 1; S <= most; ++S) {
+    const int64_t outputs = std::min(S, sizes.outputs);
+    batches.push_back({S, outputs, 1, false});
+    batches.push_back({S, outputs, segments, false});
+    if (trees) batches.push_back({S, outputs, segments, true});
+  }
+  prepare_kernels(batches);
 }
 
 size_t Engine::cache_bytes() const {

@@ -42,6 +42,8 @@ namespace tandem {
 class SavedState;
 
 inline constexpr int64_t kMostSequences = 128;  // that may have tokens in one pass
+// Passes of so many tokens are lists where there are to be sequences. Beyond that launching is a small part of a pass.
+inline constexpr int64_t kListedTokens = 16;
 
 // How the texts of one model are run.
 struct TextOptions {
@@ -199,6 +201,8 @@ class Engine : DeviceUser {
   bool may_go_on_with(std::span<const DeviceInfo* const> devices) const override;
   void let_go() noexcept override;
   void take_up() override;
+  void prepare_kernels(std::span<const Batch> batches);
+  void prepare_kernels_of_lists();
   void pass(std::span<const int32_t> ids, const Batch& batch);
   void run_and_learn(CachedPlan& cached, int64_t position);
   void follow_experts(const CachedPlan& ran);

@@ -51,6 +51,7 @@ Machine::Machine(const MachineOptions& options, const Strategy* plan)
   device_options_.npu_cores = layout_.npu;
   device_options_.gpu_family = options_.device_hooks.gpu_family;
   device_options_.force_copies = options_.device_hooks.force_copies;
+  device_options_.listed_tokens = options_.listed_tokens;
   device_options_.program_folder = options_.program_folder;
   device_options_.on_long_work = options_.on_long_work;
 }

@@ -43,6 +43,9 @@ struct MachineOptions {
   std::string program_folder;                                     // keeps compiled OpenCL programs; empty: nowhere
   std::optional<std::string> measurements;                        // file that keeps them; nothing: the user's cache
   OnLongWork on_long_work;                                        // keeping is told by the destructors
+  // Passes of up to so many tokens are one launch each on a GPU that takes lists (device/opencl/list_launcher.h). More
+  // than 1 compiles for longer, and is for many texts at once and for drafts.
+  int64_t listed_tokens = 1;
   DeviceHooks device_hooks;
 };
 

@@ -11,6 +11,35 @@ namespace {
 
 // Attention and matmuls of many tokens are tiled by up to 16; the rest of a longer pass is one of these.
 constexpr int64_t kTokens[] = {1, 2, 3, 4, 5, 6, 7, 8, 16, 33, 64};
+// With a token of each text a pass is too long for a list.
+constexpr int64_t kTexts = kListedTokens + 1;
+
+// Tokens of text `text`, or a tree of as many that all follow it.
+struct Piece {
+  int64_t text = 0, tokens = 1;
+  bool tree = false;
+};
+using Pass = std::vector<Piece>;
+
+// Attention has variants of its own for a token each, for pieces and for trees, in lists and outside.
+std::vector<Pass> passes_of_many(bool trees) {
+  Pass one_each;
+  for (int64_t text = 0; text < kTexts; ++text) one_each.push_back({text, 1});
+  std::vector<Pass> passes = {{{0, 1}, {1, 1}}, one_each, {{0, 24}, {1, 1}}};
+  if (trees) passes.insert(passes.end(), {{{0, 2, true}}, {{0, kTexts, true}}, {{0, 2, true}, {1, 30}}});
+  return passes;
+}
+
+void run(Engine& engine, std::vector<Sequence>& texts, const Pass& pass) {
+  const std::vector<int32_t> ids(64, 0), parents(64, -1);
+  std::vector<Engine::Extension> extensions;
+  for (const Piece& piece : pass) {
+    const auto tokens = static_cast<size_t>(piece.tokens);
+    extensions.push_back({&texts[static_cast<size_t>(piece.text)], std::span(ids).first(tokens), 1,
+                          std::span(parents).first(piece.tree ? tokens : 0)});
+  }
+  engine.extend(extensions);
+}
 
 }  // namespace
 
@@ -28,7 +57,7 @@ EngineOptions options_to_warm(const std::string& model, const std::string& gpu, 
   return options;
 }
 
-void warm_kernels(Engine& engine, const std::function<bool(int64_t done, int64_t total)>& progress) {
+void warm_kernels(Engine& engine, const WarmProgress& progress) {
   int64_t done = 0;
   const auto total = static_cast<int64_t>(2 * std::size(kTokens));
   for (const int64_t S : kTokens) {
@@ -39,6 +68,29 @@ void warm_kernels(Engine& engine, const std::function<bool(int64_t done, int64_t
       engine.rewind(0);
       engine.machine().record(recorded ? &timeline : nullptr);
       engine.extend(ids);
+      engine.machine().record(nullptr);
+      if (!progress(++done, total)) return;
+    }
+  }
+}
+
+EngineOptions options_to_warm_many(const std::string& model, const std::string& gpu, KvType kv_type, ActType act) {
+  EngineOptions options = options_to_warm(model, gpu, kv_type, act);
+  options.sequences = kTexts;
+  return options;
+}
+
+void warm_kernels_of_many(Engine& engine, const WarmProgress& progress) {
+  const std::vector<Pass> passes = passes_of_many(engine.machine().zero_copy());
+  int64_t done = 0;
+  const int64_t total = 2 * std::ssize(passes);
+  for (const bool recorded : {false, true}) {
+    Timeline timeline;
+    std::vector<Sequence> texts;
+    for (int64_t text = 0; text < kTexts; ++text) texts.push_back(engine.new_sequence());
+    for (const Pass& pass : passes) {
+      engine.machine().record(recorded ? &timeline : nullptr);
+      run(engine, texts, pass);
       engine.machine().record(nullptr);
       if (!progress(++done, total)) return;
     }

@@ -17,6 +17,12 @@ namespace tandem {
 EngineOptions options_to_warm(const std::string& model, const std::string& gpu, KvType kv_type, ActType act);
 
 // progress: after every pass. Stops where it returns false.
-void warm_kernels(Engine& engine, const std::function<bool(int64_t done, int64_t total)>& progress);
+using WarmProgress = std::function<bool(int64_t done, int64_t total)>;
+void warm_kernels(Engine& engine, const WarmProgress& progress);
+
+// The same for many texts at once and for trees of drafts, whose passes of a few tokens are lists, in an engine that is
+// opened so.
+EngineOptions options_to_warm_many(const std::string& model, const std::string& gpu, KvType kv_type, ActType act);
+void warm_kernels_of_many(Engine& engine, const WarmProgress& progress);
 
 }  // namespace tandem

@@ -43,14 +43,18 @@ int warm_command(const CommonFlags& flags, const WarmFlags& own) {
   }
   const std::string gpu = best_gpu();
   if (!gpu.empty()) {
-    Progress progress("compiling", ProgressUnit::points,
-                      !own.background && !flags.quiet() && Progress::stderr_is_terminal());
-    const auto engine = Engine::open(options_to_warm(flags.model, gpu, kv_type_of(flags), act));
-    warm_kernels(*engine, [&](int64_t done, int64_t total) {
-      progress.update(static_cast<uint64_t>(done), static_cast<uint64_t>(total));
-      return !interrupted();
-    });
-    if (interrupted()) return kInterrupted;
+    for (const bool many : {false, true}) {
+      Progress progress(many ? "compiling for many texts" : "compiling", ProgressUnit::points,
+                        !own.background && !flags.quiet() && Progress::stderr_is_terminal());
+      const auto engine = Engine::open(many ? options_to_warm_many(flags.model, gpu, kv_type_of(flags), act)
+                                            : options_to_warm(flags.model, gpu, kv_type_of(flags), act));
+      const auto tell = [&](int64_t done, int64_t total) {
+        progress.update(static_cast<uint64_t>(done), static_cast<uint64_t>(total));
+        return !interrupted();
+      };
+      many ? warm_kernels_of_many(*engine, tell) : warm_kernels(*engine, tell);
+      if (interrupted()) return kInterrupted;
+    }
   }
   // Another set's programs may have gone: it is looked at anew when it is next needed.
   if (gpu::keep_newest(gpu::default_cache_folder() + "/opencl", kMostBytes) > 0) warming.unmark_all();

@@ -30,7 +30,7 @@ struct KernelLaunch {
   std::string options;  // this variant: "-DGROUP=32 -DSUPER=0 ...", build options or specialisation constants
   std::vector<Arg> args;
   std::array<size_t, 3> global{1, 1, 1}, local{1, 1, 1};  // global is a multiple of local
-  bool one_token = false;  // lower(): of an operator on one token, where a launch costs as much as the work
+  int64_t tokens = 0;  // lower(): of its operator; of few tokens a launch costs as much as the work
 };
 
 // The names and values of KernelLaunch::options.

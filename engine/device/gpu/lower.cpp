@@ -43,8 +43,8 @@ Support supports_features(const Operator& op) {
 
 std::vector<KernelLaunch> lower(const Operator& op, const LoweringContext& context) {
   std::vector<KernelLaunch> launches = std::visit(Lowering{context}, op.body);
-  const bool one_token = tokens_of(op) == 1;
-  for (KernelLaunch& launch : launches) launch.one_token = one_token;
+  const int64_t tokens = tokens_of(op);
+  for (KernelLaunch& launch : launches) launch.tokens = tokens;
   return launches;
 }
 

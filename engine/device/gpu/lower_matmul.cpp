@@ -125,6 +125,12 @@ std::vector<KernelLaunch> lower_matmul(const MatMul& op, const LoweringContext& 
       for (KernelLaunch& launch : lower_act_i8(part, context)) launches.push_back(std::move(launch));
       continue;
     }
+    // A list's kernel knows the variants of few tokens: to compile that of many into it takes as long as all of these.
+    if (part.S > kFewTokens && part.S <= context.listed_tokens) {
+      for (int64_t begin = 0; begin < part.S; begin += kFewTokens)
+        launches.push_back(lower_simd(tokens_of(part, begin, std::min(part.S, begin + kFewTokens)), context));
+      continue;
+    }
     launches.push_back(context.family == KernelFamily::simt ? lower_matmul_simt(part, context)
                                                             : lower_simd(part, context));
   }

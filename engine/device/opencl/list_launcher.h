@@ -1,5 +1,6 @@
-// The launcher of one-token passes on a CPU device: a whole run of programs, waits and signals is one launch of the
-// list kernel (kernels/list.cl). Everything else goes through the gate launcher, in the same in-order queue.
+// The launcher of passes of one token, or a few, on a CPU device: a whole run of programs, waits and signals is one
+// launch of the list kernel (kernels/list.cl). Everything else goes through the gate launcher, in the same in-order
+// queue.
 //
 // Contract: as Launcher. A run that is launched again and again is made a list once (make_list) and handed over with a
 // base for its epochs; a batch becomes a list of its own. The first list with kernels that no list had before compiles

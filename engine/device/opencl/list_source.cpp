@@ -51,8 +51,8 @@ std::string with_work_item(std::string text) {
 
 }  // namespace
 
-bool can_be_listed(const KernelLaunch& launch) {
-  return launch.one_token && launch.local == std::array<size_t, 3>{1, 1, 1};
+bool can_be_listed(const KernelLaunch& launch, int64_t most_tokens) {
+  return launch.tokens <= most_tokens && launch.local == std::array<size_t, 3>{1, 1, 1};
 }
 
 DefinedNames defined_names(const std::string& source) {
@@ -78,18 +78,22 @@ uint64_t ListVariants::number_of(const KernelLaunch& launch) {
 
 std::string ListVariants::source(std::span<const uint64_t> chosen) const {
   std::string text = "#define get_global_id(d) work_item[d]\n#define get_global_size(d) work_item[3 + (d)]\n";
+  // No function has local memory of its own, and a work-item of a list is alone in its group.
+  text += "#define __local\n#undef VARIANT\n";
   for (uint64_t number : chosen) {
     const Variant& variant = variants_.at(number);
     const std::string body = expand_source(variant.source), suffix = "_v" + std::to_string(number);
     const DefinedNames names = defined_names(body);
+    text += "#define VARIANT " + suffix + "\n";
     for (const auto& [macro, value] : gpu::constants(variant.options)) text += "#define " + macro + " " + value + "\n";
     for (const std::string& name : names.functions) text += "#define " + name + " " + name + suffix + "\n";
     text += with_work_item(body);
     for (const std::string& name : names.functions) text += "#undef " + name + "\n";
     for (const std::string& name : names.macros) text += "#undef " + name + "\n";
     for (const auto& [macro, value] : gpu::constants(variant.options)) text += "#undef " + macro + "\n";
+    text += "#undef VARIANT\n";
   }
-  text += "#undef get_global_id\n#undef get_global_size\n#define CASES";
+  text += "#undef get_global_id\n#undef get_global_size\n#undef __local\n#define CASES";
   for (uint64_t number : chosen) text += " \\\n" + call(variants_.at(number), number);
   return text + "\n";
 }

@@ -19,8 +19,8 @@ namespace tandem::opencl {
 
 using gpu::Arg, gpu::BufferArg, gpu::KernelLaunch;
 
-// Work-items of one token need no work-group and no second token's registers.
-bool can_be_listed(const KernelLaunch& launch);
+// Of a few tokens, without a work-group.
+bool can_be_listed(const KernelLaunch& launch, int64_t most_tokens);
 
 class ListVariants {
  public:

@@ -150,7 +150,7 @@ class OpenclDevice final : public Device, private DeviceLab {
     const bool cpu = is_cpu(handle_.device);
     prove(options, tuning);
     const bool use_gates = gates_ && options.sync_policy != sync::Policy::blocking && passed(info_, sync::Policy::gate);
-    // With one worker a one-token pass is one launch of the list kernel; several workers share each kernel's
+    // With one worker a pass of a few tokens is one launch of the list kernel; several workers share each kernel's
     // work-groups instead.
     const std::string without_lists = reason_without_lists(info_, cpu, use_gates);
     const bool use_lists = without_lists.empty();
@@ -167,6 +167,7 @@ class OpenclDevice final : public Device, private DeviceLab {
     if (info_.zero_copy && cpu) context.byte_products = best_byte_products(programs_, queue_, options.precautions);
     if (info_.family == KernelFamily::simt && !options.precautions.against("dot products"))
       context.packed_dot = prove_packed_dot(programs_, queue_);
+    if (use_lists) context.listed_tokens = info_.listed_tokens = options.listed_tokens;
     preparer_ = std::make_unique<Preparer>(programs_, *memory_, pool_, context, cpu, use_lists ? &variants_ : nullptr);
     if (use_gates) gates_->set_bound(options.wait_deadline);
     if (use_lists) {

@@ -134,7 +134,9 @@ std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators)
       prepared->operator_of.push_back(static_cast<int>(i));
     }
   }
-  prepared->listed = variants_ && std::ranges::all_of(prepared->launches, can_be_listed);
+  prepared->listed = variants_ && std::ranges::all_of(prepared->launches, [this](const KernelLaunch& launch) {
+                       return can_be_listed(launch, context_.listed_tokens);
+                     });
   if (prepared->listed) {
     for (const KernelLaunch& launch : prepared->launches) {
       const uint64_t variant = variants_->number_of(launch);

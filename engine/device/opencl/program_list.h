@@ -1,5 +1,5 @@
-// A list of programs, waits and signals in memory that the list kernel reads (kernels/list.cl): a pass of one token,
-// built when its plan is prepared and launched for every token.
+// A list of programs, waits and signals in memory that the list kernel reads (kernels/list.cl): a pass of a few
+// tokens, built when its plan is prepared and launched for every token.
 //
 // Contract
 //   A list never changes once it is made, so it can be launched again while an earlier launch still runs, and what runs

@@ -26,6 +26,26 @@ TEST(LowerMatMul, one_token_is_one_work_item_for_each_panel_of_64_rows) {
   EXPECT_THAT(launches[0].options, HasSubstr("-DTOKENS=1"));
 }
 
+// Its kernel is made for all numbers of tokens together.
+TEST(LowerMatMul, of_a_list_takes_eight_tokens_at_a_time_and_then_the_rest) {
+  LoweringContext lists;
+  lists.listed_tokens = 13;
+  sync::Pool pool;
+  MatMul op = shape_only(StorageType::q4_1, 13, 130, 64);
+  const sync::Slot& x = pool.acquire(4096, sync::SlotUse::activations, "x");
+  op.x = {&x, 64}, op.y = {&x, 128};
+  const auto launches = lower_matmul(op, lists);
+  ASSERT_EQ(launches.size(), 2u);
+  for (const KernelLaunch& launch : launches) EXPECT_EQ(launch.kernel, "matmul_few");
+  EXPECT_THAT(launches[0].options, HasSubstr("-DTOKENS=8"));
+  EXPECT_THAT(launches[1].options, HasSubstr("-DTOKENS=5"));
+  EXPECT_EQ(std::get<BufferArg>(launches[1].args[1]).at.offset_bytes, 64u + 8 * 64 * sizeof(float));
+  EXPECT_EQ(std::get<BufferArg>(launches[1].args[2]).at.offset_bytes, 128u + 8 * 130 * sizeof(float));
+  op.S = 14;
+  ASSERT_EQ(lower_matmul(op, lists).size(), 1u);
+  EXPECT_EQ(lower_matmul(op, lists)[0].kernel, "matmul_gemm");
+}
+
 TEST(LowerMatMul, many_tokens_become_one_gemm_with_32_rows_a_work_item) {
   MatMul op = shape_only(StorageType::q8_0, 64, 200, 64);
   op.row_begin = 64;

@@ -1,6 +1,7 @@
 // Lowering is made of pure functions: what it promises about launches holds for every operator, without any device.
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -139,6 +140,31 @@ TEST(Lowering, refuses_malformed_operators) {
   Rope rope;
   rope.S = rope.heads = 1, rope.head_dim = 16, rope.rot_dim = 18;
   EXPECT_ANY_THROW(lower_rope(rope, {})) << "more rotated than there is";
+}
+
+// Each variant more is compiled into the list's kernel: two, and one for trees.
+TEST(LowerAttention, of_a_list_has_as_few_variants_as_there_are_kinds_of_batches) {
+  LoweringContext lists;
+  lists.listed_tokens = 16;
+  std::set<std::string> of_one, of_many, of_trees;
+  for (int64_t S = 1; S <= 16; ++S) {
+    Attention op;
+    op.heads = 9, op.cache.kv_heads = 3, op.cache.head_dim = op.cache.head_dim_v = 64, op.cache.capacity = 256;
+    op.S = S;
+    const auto options = [&] { return lower_attention(op, lists).at(0).options; };
+    if (S > 1) of_one.insert(options());
+    for (const int64_t segments : {2, 4, 16, 32}) {
+      op.segments.count = segments;
+      op.segments.depth = 0;
+      of_many.insert(options());
+      op.segments.depth = 32;
+      of_trees.insert(options());
+    }
+  }
+  EXPECT_EQ(of_one.size(), 1u);
+  EXPECT_EQ(of_many.size(), 1u);
+  EXPECT_EQ(of_trees.size(), 1u);
+  EXPECT_NE(of_one, of_many) << "a text's tokens share loads of keys, those of many texts have none in common";
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 namespace tandem::opencl::test {
 namespace {
 
-constexpr StorageType kTypes[] = {StorageType::q4_0, StorageType::q4_1, StorageType::q8_0, StorageType::q6_k};
+constexpr StorageType kFewTypes[] = {StorageType::q4_0, StorageType::q4_1, StorageType::q8_0, StorageType::q6_k};
 
 class ActI8Kernel : public KernelTest {
  protected:
@@ -79,7 +79,7 @@ TEST_P(ActI8Kernel, have_the_bits_of_the_plain_definition_however_bytes_are_mult
     for (const int64_t registers : {32, 8}) {
       if (registers == 8 && (simt || how != ByteProducts::plain)) continue;  // what names instructions knows them
       context_.vector_registers = registers;
-      for (const StorageType type : kTypes) {
+      for (const StorageType type : kFewTypes) {
         SCOPED_TRACE(std::string(info(type).name) + " " + byte_products_option(how) + " registers " +
                      std::to_string(registers));
         MatMul op;
@@ -98,7 +98,7 @@ TEST_P(ActI8Kernel, have_the_bits_of_the_plain_definition_however_bytes_are_mult
 TEST_P(ActI8Kernel, have_the_bits_of_the_plain_definition_by_dot_products_of_packed_bytes) {
   if (GetParam() == KernelFamily::simd) GTEST_SKIP() << "skipped: simd kernels name instructions of the host";
   context_.packed_dot = true;
-  for (const StorageType type : kTypes) {
+  for (const StorageType type : kFewTypes) {
     SCOPED_TRACE(info(type).name);
     MatMul op;
     op.S = 6, op.K = 512, op.row_end = 130, op.act_i8 = true, op.w = make_weights(type, 130, op.K);

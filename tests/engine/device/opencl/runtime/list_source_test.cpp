@@ -24,18 +24,20 @@ KernelLaunch norm_launch() {
   launch.options = "-DHAS_ADD=1 -DROUND_F16=0";
   launch.args = {BufferArg{}, int32_t{-3}, 1.5f, uint64_t{1} << 40};
   launch.global = {7, 2, 1};
-  launch.one_token = true;
+  launch.tokens = 1;
   return launch;
 }
 
-TEST(CanBeListed, is_said_of_single_work_items_of_one_token) {
-  EXPECT_TRUE(can_be_listed(norm_launch()));
-  KernelLaunch many = norm_launch();
-  many.one_token = false;
-  EXPECT_FALSE(can_be_listed(many));
+TEST(CanBeListed, is_said_of_single_work_items_of_as_many_tokens_as_lists_take) {
+  EXPECT_TRUE(can_be_listed(norm_launch(), 1));
+  KernelLaunch several = norm_launch();
+  several.tokens = 5;
+  EXPECT_FALSE(can_be_listed(several, 1));
+  EXPECT_FALSE(can_be_listed(several, 4));
+  EXPECT_TRUE(can_be_listed(several, 5));
   KernelLaunch group = norm_launch();
   group.local = {4, 1, 1};
-  EXPECT_FALSE(can_be_listed(group));
+  EXPECT_FALSE(can_be_listed(group, 5));
 }
 
 // What the kernels share stands once at the head of the list, before any kernel's options: a condition on one of them
