@@ -172,12 +172,13 @@ INLINE void attend_split(Tile *t, __global const ELEMENT *k, __global const ELEM
         for (int j = 0; j < K_BLOCKS; ++j) scores[i][j] = fma((float16)(t->q[i][d]), keys[j], scores[i][j]);
       }
     }
+    const bool all_seen = first >= t->latest && first + (b + K_BLOCKS) * 16 - 1 <= t->common;  // by every query
 #pragma unroll
     for (int j = 0; j < K_BLOCKS; ++j) {
       const int16 position = first + (b + j) * 16 + lanes;
 #pragma unroll
       for (int i = 0; i < TILE; ++i) {
-        const float16 score = seen_scores(t, i, scores[i][j], position, first, scale);
+        const float16 score = all_seen ? scores[i][j] * scale : seen_scores(t, i, scores[i][j], position, first, scale);
         tops[i] = larger16(tops[i], score);
         STORE16(__private, score, p[i] + (b + j) * 16);
       }

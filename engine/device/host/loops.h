@@ -42,7 +42,7 @@ struct NormArgs {
   const float* bias;  // may be null
 };
 
-inline constexpr int kMaxAttendTile = 8;
+inline constexpr int kMaxAttendTile = 12;
 inline constexpr int64_t kMaxHeadDimV = 512;  // attend() keeps the values of a tile on the stack
 
 // A tile of queries of one KV head: any tokens of one sequence and any heads that read it. k and v point to the KV head

@@ -240,7 +240,7 @@ LANES_INLINE float largest_lane(Lanes v) {  // which of two equal zeros it is ma
 
 // e^x by the written-out polynomial of docs/numbers.md: x = n ln 2 + r in two parts, e^r = 1 + r + r^2 P(r), n into the
 // exponent.
-LANES_INLINE Lanes exp(Lanes x) {
+LANES_INLINE Lanes exp_of_none_above_0(Lanes x) {
   const Lanes magic = all(12582912.0f);  // 1.5 * 2^23: adding it leaves the nearest integer in the low bits
   const Lanes shifted = fma(x, all(1.44269504f), magic);
   const Lanes n = shifted - magic;
@@ -255,9 +255,9 @@ LANES_INLINE Lanes exp(Lanes x) {
   Lanes e;
   EACH_PART e.p[i] =
       reinterpret_cast<Part>(reinterpret_cast<BitPart>(p.p[i]) + (reinterpret_cast<BitPart>(shifted.p[i]) << 23));
-  e = select(x > all(88.7228f), all(__builtin_inff()), e);
   return select(all(-87.33f) > x, all(0.0f), e);
 }
+LANES_INLINE Lanes exp(Lanes x) { return select(x > all(88.7228f), all(__builtin_inff()), exp_of_none_above_0(x)); }
 
 // cap * tanh(x / cap), by tanh(u) = 1 - 2 / (1 + exp(2 u)).
 LANES_INLINE Lanes soft_cap(Lanes x, float cap) {
