@@ -157,7 +157,7 @@ void print(const ExpertsReport& report) {
   std::printf("Room for an expert: %lld, %lld or %lld rows. A group lives on the NPU where it is faster there.\n\n",
               static_cast<long long>(report.tiers[0]), static_cast<long long>(report.tiers[1]),
               static_cast<long long>(report.tiers[2]));
-  std::printf("| experts | rows of each | graph MiB | expected tokens | NPU in_ms | CPU in_ms | lives on |\n");
+  std::printf("| experts | rows of each | graph MiB | expected tokens | NPU ms | CPU ms | lives on |\n");
   std::printf("| ---: | ---: | ---: | ---: | ---: | ---: | --- |\n");
   for (const PlannedGroup& group : report.groups)
     std::printf("| %lld | %lld | %.0f | %.1f | %.2f | %.2f | %s |\n", static_cast<long long>(group.experts),
@@ -167,10 +167,8 @@ void print(const ExpertsReport& report) {
       "\nexpected: %.1f %% of the rows padded, %.1f %% of the choices dropped (the routing is %s; groups of the first "
       "layer)\n",
       100 * report.padded, 100 * report.dropped, report.routing.c_str());
-  std::printf(
-      "\n| engine, %lld tokens, %lld layers | in_ms | attention in_ms | experts in_ms | graph "
-      "calls | J |\n",
-      static_cast<long long>(report.prompt), static_cast<long long>(report.shape.layers));
+  std::printf("\n| engine, %lld tokens, %lld layers | ms | attention ms | experts ms | graph calls | J |\n",
+              static_cast<long long>(report.prompt), static_cast<long long>(report.shape.layers));
   std::printf("| --- | ---: | ---: | ---: | ---: | ---: |\n");
   for (const EngineFigures& figures : report.engines) {
     const ExpertTimes& times = figures.times;

@@ -189,6 +189,8 @@ TEST(PlanOfExperts, takes_the_whole_prompt_as_a_chunk_and_prints_tables) {
   EXPECT_EQ(text.status, 0) << text.err;
   EXPECT_THAT(text.out, HasSubstr("## experts: 16, of which a token takes 2, chunks of 256 tokens"));
   EXPECT_THAT(text.out, HasSubstr("Room for an expert: 64, 32 or 32 rows"));
+  EXPECT_THAT(text.out, HasSubstr("| expected tokens | NPU ms | CPU ms | lives on |"));
+  EXPECT_THAT(text.out, HasSubstr(" layers | ms | attention ms | experts ms | graph calls | J |"));
   EXPECT_THAT(text.out, HasSubstr("| npumoe |"));
 }
 
