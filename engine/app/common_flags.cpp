@@ -19,8 +19,6 @@ namespace tandem::app {
 
 namespace {
 
-constexpr int64_t kMostTokens = std::numeric_limits<int32_t>::max();
-
 // What an id looks like; whether the device is there is found out when it is opened.
 std::string check_device_id(const std::string& id) {
   if (parse_device_id(id)) return "";

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,15 @@ struct CommonFlags {
 
   bool quiet() const { return verbosity < 0; }
 };
+
+// Those of a command, and its own.
+template <typename Own>
+struct FlagsWith {
+  CommonFlags common;
+  Own own;
+};
+
+inline constexpr int64_t kMostTokens = std::numeric_limits<int32_t>::max();
 
 void add_model_flag(CLI::App& app, CommonFlags& flags);  // -m, required
 // -p or -f, several of them where a command can do with that; --no-special

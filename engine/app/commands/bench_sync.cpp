@@ -119,11 +119,7 @@ int bench_sync_command(const CommonFlags& given, const BenchSyncFlags& bench) {
 }
 
 void add_bench_sync(CLI::App& app, Action& action) {
-  struct Flags {
-    CommonFlags common;
-    BenchSyncFlags own;
-  };
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<FlagsWith<BenchSyncFlags>>();
   flags->common.plan = "tensor";
   add_device_flag(app, flags->common);
   app.add_option("--policies", flags->own.policies, "waiting policies to measure, comma separated; default: all")

@@ -222,11 +222,6 @@ void add_flags(CLI::App& app, CommonFlags& flags, ExpertUseFlags& own, const cha
   add_output_flags(app, flags);
 }
 
-struct UseFlags {
-  CommonFlags common;
-  ExpertUseFlags own;
-};
-
 bool names_a_text(const ExpertUseFlags& own) { return !own.texts.empty() || !own.ids_files.empty(); }
 
 }  // namespace
@@ -239,7 +234,7 @@ void add_margins(RouterMargins& margins, const Engine& engine) {
 }
 
 void add_calibrate_moe(CLI::App& app, Action& action) {
-  auto flags = std::make_shared<UseFlags>();
+  auto flags = std::make_shared<FlagsWith<ExpertUseFlags>>();
   ExpertUseFlags& own = flags->own;
   add_flags(app, flags->common, own, "the calibration: a .json file");
   app.get_option("--model")->required(false);
@@ -255,7 +250,7 @@ void add_calibrate_moe(CLI::App& app, Action& action) {
 }
 
 void add_trace_moe(CLI::App& app, Action& action) {
-  auto flags = std::make_shared<UseFlags>();
+  auto flags = std::make_shared<FlagsWith<ExpertUseFlags>>();
   add_flags(app, flags->common, flags->own, "the trace: a .jsonl file");
   app.callback([flags, &action] {
     if (!names_a_text(flags->own)) throw CLI::ValidationError("give a text to read: -f FILE, or --ids FILE");

@@ -183,11 +183,7 @@ int make_moe_command(const CommonFlags& flags, const MakeMoeFlags& own) {
 }  // namespace
 
 void add_make_moe(CLI::App& app, Action& action) {
-  struct Flags {
-    CommonFlags common;
-    MakeMoeFlags own;
-  };
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<FlagsWith<MakeMoeFlags>>();
   MakeMoeFlags& own = flags->own;
   add_model_flag(app, flags->common);
   app.add_option("--experts", own.experts, "experts of each layer")

@@ -67,11 +67,7 @@ int make_random_command(const CommonFlags& flags, const MakeRandomFlags& own) {
 }  // namespace
 
 void add_make_random(CLI::App& app, Action& action) {
-  struct Flags {
-    CommonFlags common;
-    MakeRandomFlags own;
-  };
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<FlagsWith<MakeRandomFlags>>();
   app.add_option("--shape", flags->own.shape, "a published model (llama-3.2-1b, ...), or a .json or .gguf file")
       ->required();
   app.add_option("--type", flags->own.type, "storage type of the matrices: Q4_0, Q4_K, Q8_0, F16, ...")

@@ -25,13 +25,6 @@ namespace tandem::app {
 namespace {
 
 // Owns a command's flags for as long as its CLI::App lives.
-template <typename Own>
-struct Flags {
-  CommonFlags common;
-  Own own;
-};
-constexpr int64_t kMostWarmTokens = std::numeric_limits<int32_t>::max();
-
 void add_many_flags(CLI::App& app, ManyPrompts& many, const std::string& explains) {
   app.add_option("--jsonl", many.lines, explains);
   app.add_option("--parallel", many.parallel, "of several texts: how many at a time (also -np)")
@@ -50,7 +43,7 @@ void take_files(const CommonFlags& flags, ManyPrompts& many) {
 }  // namespace
 
 void add_run(CLI::App& app, Action& action) {
-  auto flags = std::make_shared<Flags<ManyPrompts>>();
+  auto flags = std::make_shared<FlagsWith<ManyPrompts>>();
   add_model_flag(app, flags->common);
   add_text_flags(app, flags->common, true);
   add_many_flags(
@@ -82,7 +75,7 @@ void add_eval(CLI::App& app, Action& action) {
   struct Own : EvalFlags {
     ManyPrompts many;
   };
-  auto flags = std::make_shared<Flags<Own>>();
+  auto flags = std::make_shared<FlagsWith<Own>>();
   add_model_flag(app, flags->common);
   add_text_flags(app, flags->common, true);
   add_many_flags(
@@ -108,20 +101,20 @@ void add_eval(CLI::App& app, Action& action) {
 }
 
 void add_bench(CLI::App& app, Action& action) {
-  auto flags = std::make_shared<Flags<BenchFlags>>();
+  auto flags = std::make_shared<FlagsWith<BenchFlags>>();
   add_model_flag(app, flags->common);
   app.add_option("-p,--n-prompt", flags->own.n_prompt, "prompt lengths to time, comma separated; 0: none")
       ->delimiter(',')
-      ->check(CLI::Range(int64_t{0}, kMostWarmTokens))
+      ->check(CLI::Range(int64_t{0}, kMostTokens))
       ->capture_default_str();
   app.add_option("-n,--n-gen", flags->own.n_gen, "numbers of generated tokens to time, comma separated; 0: none")
       ->delimiter(',')
-      ->check(CLI::Range(int64_t{0}, kMostWarmTokens))
+      ->check(CLI::Range(int64_t{0}, kMostTokens))
       ->capture_default_str();
   app.add_option("-d,--depth", flags->own.n_depth,
                  "tokens in the context before what is timed, comma separated; every test runs at every depth")
       ->delimiter(',')
-      ->check(CLI::Range(int64_t{0}, kMostWarmTokens))
+      ->check(CLI::Range(int64_t{0}, kMostTokens))
       ->capture_default_str();
   app.add_option("--parallel", flags->own.parallel,
                  "numbers of texts at once, comma separated (also -np): prompts of -p tokens are read together, then "
@@ -180,13 +173,13 @@ std::vector<std::string> idle_flags(const CLI::App& app, const CommonFlags& flag
 }
 
 void add_plan(CLI::App& app, Action& action) {
-  auto flags = std::make_shared<Flags<PlanFlags>>();
+  auto flags = std::make_shared<FlagsWith<PlanFlags>>();
   add_model_flag(app, flags->common);
   app.get_option("--model")->required(false);
   app.add_option("--shape", flags->own.shape,
                  "in place of -m, with --soc: a published model (llama-3-8b, ...), or a .json or .gguf file");
   app.add_option("-p,--prompt", flags->own.prompt, "tokens of the prompt")
-      ->check(CLI::Range(int64_t{1}, kMostWarmTokens))
+      ->check(CLI::Range(int64_t{1}, kMostTokens))
       ->capture_default_str();
   app.add_option("--weights", flags->own.weights,
                  "storage type of the matrices, with --soc; default: the file's, Q4_0 for --shape");
@@ -204,14 +197,14 @@ void add_plan(CLI::App& app, Action& action) {
 }
 
 void add_profile(CLI::App& app, Action& action) {
-  auto flags = std::make_shared<Flags<ProfileFlags>>();
+  auto flags = std::make_shared<FlagsWith<ProfileFlags>>();
   add_model_flag(app, flags->common);
   add_device_flag(app, flags->common);
   app.add_option("-t,--threads", flags->common.threads, "cores to use; 0: all")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
   app.add_option("--chunk", flags->common.chunk, "the largest token size that is measured; 0: 1024, with --quick 128")
-      ->check(CLI::Range(int64_t{0}, kMostWarmTokens))
+      ->check(CLI::Range(int64_t{0}, kMostTokens))
       ->capture_default_str();
   app.add_flag("--quick", flags->own.quick, "few token sizes and rows");
   app.add_flag("--again", flags->own.again, "measure what is on disk already, too");
@@ -220,7 +213,7 @@ void add_profile(CLI::App& app, Action& action) {
 }
 
 void add_calibrate(CLI::App& app, Action& action) {
-  auto flags = std::make_shared<Flags<CalibrateFlags>>();
+  auto flags = std::make_shared<FlagsWith<CalibrateFlags>>();
   add_model_flag(app, flags->common);
   add_device_flag(app, flags->common);
   app.add_option("-t,--threads", flags->common.threads, "cores to use; 0: all")

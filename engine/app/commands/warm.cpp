@@ -77,11 +77,7 @@ int warm_command(const CommonFlags& flags, const WarmFlags& own) {
 }  // namespace
 
 void add_warm(CLI::App& app, Action& action) {
-  struct Flags {
-    CommonFlags common;
-    WarmFlags own;
-  };
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<FlagsWith<WarmFlags>>();
   add_model_flag(app, flags->common);
   add_cache_type_flag(app, flags->common);
   add_act_flags(app, flags->common);

@@ -14,6 +14,13 @@ namespace tandem::opencl {
 std::string code_name(cl_int code);  // "CL_OUT_OF_RESOURCES"; unknown ones as "code -123"
 void check(cl_int code, const char* call, const std::string& object);
 
+// Sets an argument of a kernel of `file`, "list.cl".
+template <typename T>
+void set_arg(cl::Kernel& kernel, cl_uint index, const T& value, const char* file) {
+  const cl_int code = kernel.setArg(index, sizeof value, &value);
+  if (code != CL_SUCCESS) check(code, "clSetKernelArg", "argument " + std::to_string(index) + " of " + file);
+}
+
 // One opened device: what every part of the runtime needs to talk to it. Handles are counted by the bindings; a copy is
 // cheap.
 struct Handle {

@@ -18,16 +18,10 @@ constexpr uint32_t kOfList = 0x80000000;  // kernels/list.cl: what follows is a 
 // atomics, so its type is borrowed.
 sync::FlagLine& line_of(const sync::Slot& state) { return *state.as<sync::FlagLine>(); }
 
-template <typename T>
-void set_gate_arg(cl::Kernel& kernel, cl_uint index, const T& value) {
-  check(kernel.setArg(index, sizeof value, &value), "clSetKernelArg",
-        "argument " + std::to_string(index) + " of gate.cl");
-}
-
 void set_gate_buffer(cl::Kernel& kernel, cl_uint index, const cl::Buffer& buffer, cl_ulong offset) {
   const cl_mem memory = buffer();
-  set_gate_arg(kernel, index, memory);
-  set_gate_arg(kernel, index + 1, offset);
+  set_arg(kernel, index, memory, "gate.cl");
+  set_arg(kernel, index + 1, offset, "gate.cl");
 }
 
 void enqueue_single(const cl::CommandQueue& queue, const cl::Kernel& kernel, const std::string& object) {
@@ -69,12 +63,12 @@ void Gates::calibrate(const cl::CommandQueue& queue) {
   constexpr cl_ulong kLooks = 1 << 16;
   constexpr int kRounds = 5;
   set_gate_buffer(gate_, 0, state_buffer_, sizeof(sync::FlagLine));  // a line of zeros that nobody raises
-  set_gate_arg(gate_, 2, cl_uint{1});
-  set_gate_arg(gate_, 5, cl_uint{0});
+  set_arg(gate_, 2, cl_uint{1}, "gate.cl");
+  set_arg(gate_, 5, cl_uint{0}, "gate.cl");
   double least = std::numeric_limits<double>::infinity();
   for (int round = 0; round <= kRounds; ++round) {  // the first one compiles
     reset();
-    set_gate_arg(gate_, 6, round == 0 ? cl_ulong{1} : kLooks);
+    set_arg(gate_, 6, round == 0 ? cl_ulong{1} : kLooks, "gate.cl");
     const auto begin = Clock::now();
     enqueue_single(queue, gate_, "gate calibration on " + id_);
     check(queue.finish(), "clFinish", "gate calibration on " + id_);
@@ -101,15 +95,15 @@ void Gates::remember(uint32_t serial, std::shared_ptr<const ProgramList> list, u
 void Gates::enqueue_wait(const cl::CommandQueue& queue, const sync::WaitFor& wait) {
   remember(wait);
   set_gate_buffer(gate_, 0, memory_.buffer(wait.flag.slot()), wait.flag.offset_bytes());
-  set_gate_arg(gate_, 2, cl_uint{wait.epoch});
-  set_gate_arg(gate_, 5, cl_uint{serial_});
-  set_gate_arg(gate_, 6, spins());
+  set_arg(gate_, 2, cl_uint{wait.epoch}, "gate.cl");
+  set_arg(gate_, 5, cl_uint{serial_}, "gate.cl");
+  set_arg(gate_, 6, spins(), "gate.cl");
   enqueue_single(queue, gate_, "gate for flag '" + wait.flag.name() + "' on " + id_);
 }
 
 void Gates::enqueue_signal(const cl::CommandQueue& queue, const sync::Signal& signal) {
   set_gate_buffer(signal_, 0, memory_.buffer(signal.flag.slot()), signal.flag.offset_bytes());
-  set_gate_arg(signal_, 2, cl_uint{signal.epoch});
+  set_arg(signal_, 2, cl_uint{signal.epoch}, "gate.cl");
   enqueue_single(queue, signal_, "signal of flag '" + signal.flag.name() + "' on " + id_);
 }
 

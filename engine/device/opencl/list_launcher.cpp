@@ -21,12 +21,6 @@ enum ListArgument : cl_uint {
   kStamps
 };
 
-template <typename T>
-void set_arg(cl::Kernel& kernel, cl_uint index, const T& value) {
-  check(kernel.setArg(index, sizeof value, &value), "clSetKernelArg",
-        "argument " + std::to_string(index) + " of list.cl");
-}
-
 }  // namespace
 
 ListLauncher::ListLauncher(cl::CommandQueue queue, Gates& gates, SpanRecorder& spans, ProgramCache& programs,
@@ -81,10 +75,10 @@ void ListLauncher::compile(const ProgramList& list) {
   doorbell_.dismiss();
   const ProgramList nothing({}, pool_);
   cl::Kernel& kernel = kernel_for(variants, false);
-  set_arg(kernel, kIdleLooks, cl_ulong{0});
+  set_arg(kernel, kIdleLooks, cl_ulong{0}, "list.cl");
   enqueue(kernel, nothing.address(), 0, serial_);
   check(queue_.finish(), "clFinish", "list.cl on " + id_);
-  set_arg(kernel, kIdleLooks, stay_looks());
+  set_arg(kernel, kIdleLooks, stay_looks(), "list.cl");
 }
 
 bool ListLauncher::launch(const std::shared_ptr<const ProgramList>& list, uint32_t base) {
@@ -150,16 +144,16 @@ cl::Kernel& ListLauncher::kernel_for(const std::vector<uint64_t>& variants, bool
   cl::Kernel kernel = programs_.generated_kernel("list", source, gates_.build_options());
   set_buffer(kernel, kDone, done_);
   set_buffer(kernel, kState, gates_.state());
-  set_arg(kernel, kSpins, gates_.spins());
+  set_arg(kernel, kSpins, gates_.spins(), "list.cl");
   set_buffer(kernel, kBell, doorbell_.slot());
-  set_arg(kernel, kIdleLooks, stamped ? cl_ulong{0} : stay_looks());
+  set_arg(kernel, kIdleLooks, stamped ? cl_ulong{0} : stay_looks(), "list.cl");
   return kernels_[{variants, stamped}] = kernel;
 }
 
 void ListLauncher::set_buffer(cl::Kernel& kernel, cl_uint index, const sync::Slot& slot) {
   const cl_mem buffer = memory_.buffer(slot)();
-  set_arg(kernel, index, buffer);
-  set_arg(kernel, index + 1, cl_ulong{0});
+  set_arg(kernel, index, buffer, "list.cl");
+  set_arg(kernel, index + 1, cl_ulong{0}, "list.cl");
 }
 
 void ListLauncher::enqueue(const std::shared_ptr<const ProgramList>& list, uint32_t base, uint32_t serial) {
@@ -180,9 +174,9 @@ void ListLauncher::enqueue(const std::shared_ptr<const ProgramList>& list, uint3
 }
 
 void ListLauncher::enqueue(cl::Kernel& kernel, uint64_t address, uint32_t base, uint32_t serial) {
-  set_arg(kernel, kAddress, cl_ulong{address});
-  set_arg(kernel, kBase, cl_uint{base});
-  set_arg(kernel, kSerial, cl_uint{serial});
+  set_arg(kernel, kAddress, cl_ulong{address}, "list.cl");
+  set_arg(kernel, kBase, cl_uint{base}, "list.cl");
+  set_arg(kernel, kSerial, cl_uint{serial}, "list.cl");
   check(queue_.enqueueNDRangeKernel(kernel, cl::NullRange, cl::NDRange(1), cl::NDRange(1)), "clEnqueueNDRangeKernel",
         "list.cl on " + id_);
 }

@@ -16,12 +16,6 @@
 namespace tandem::opencl {
 namespace {
 
-template <typename T>
-void set_probe_arg(cl::Kernel& kernel, cl_uint index, const T& value) {
-  check(kernel.setArg(index, sizeof value, &value), "clSetKernelArg",
-        "argument " + std::to_string(index) + " of doorbell.cl");
-}
-
 // What the kernels of doorbell.cl are built with: the gates' atomics, and the cycle counter where there is one.
 struct BuildOptions {
   std::string text;
@@ -64,17 +58,17 @@ class OpenclProbe : public SteppedProbe {
 
   void set_line(cl::Kernel& kernel, cl_uint index, const sync::Flag& flag) {
     const cl_mem buffer = memory_.buffer(flag.slot())();
-    set_probe_arg(kernel, index, buffer);
-    set_probe_arg(kernel, index + 1, cl_ulong{flag.offset_bytes()});
+    set_arg(kernel, index, buffer, "doorbell.cl");
+    set_arg(kernel, index + 1, cl_ulong{flag.offset_bytes()}, "doorbell.cl");
   }
   void enqueue(const cl::Kernel& kernel, const std::vector<cl::Event>* waits, cl::Event* event) {
     check(queue_.enqueueNDRangeKernel(kernel, cl::NullRange, cl::NDRange(1), cl::NDRange(1), waits, event),
           "clEnqueueNDRangeKernel", "doorbell.cl on " + device());
   }
   void enqueue_step(uint32_t step, const std::vector<cl::Event>* waits, cl::Event* event) {
-    set_probe_arg(step_, 2, cl_uint{step});
-    set_probe_arg(step_, 3, cl_ulong{work().iterations});
-    set_probe_arg(step_, 4, cl_uint{work().timed});
+    set_arg(step_, 2, cl_uint{step}, "doorbell.cl");
+    set_arg(step_, 3, cl_ulong{work().iterations}, "doorbell.cl");
+    set_arg(step_, 4, cl_uint{work().timed}, "doorbell.cl");
     enqueue(step_, waits, event);
   }
   void flush() { check(queue_.flush(), "clFlush", device()); }
@@ -149,8 +143,8 @@ class GateProbe final : public OpenclProbe {
     gates_.calibrate(queue_);
     set_line(gated_, 0, go_);
     const cl_mem state = memory_.buffer(gates_.state())();
-    set_probe_arg(gated_, 2, state);
-    set_probe_arg(gated_, 3, cl_ulong{0});
+    set_arg(gated_, 2, state, "doorbell.cl");
+    set_arg(gated_, 3, cl_ulong{0}, "doorbell.cl");
     set_line(gated_, 6, done());
   }
   ~GateProbe() override {
@@ -184,11 +178,11 @@ class GateProbe final : public OpenclProbe {
 
  private:
   void enqueue_gated(uint32_t step) {
-    set_probe_arg(gated_, 4, cl_uint{gates_.remember({go_, step})});
-    set_probe_arg(gated_, 5, gates_.spins());
-    set_probe_arg(gated_, 8, cl_uint{step});
-    set_probe_arg(gated_, 9, cl_ulong{work().iterations});
-    set_probe_arg(gated_, 10, cl_uint{work().timed});
+    set_arg(gated_, 4, cl_uint{gates_.remember({go_, step})}, "doorbell.cl");
+    set_arg(gated_, 5, gates_.spins(), "doorbell.cl");
+    set_arg(gated_, 8, cl_uint{step}, "doorbell.cl");
+    set_arg(gated_, 9, cl_ulong{work().iterations}, "doorbell.cl");
+    set_arg(gated_, 10, cl_uint{work().timed}, "doorbell.cl");
     enqueue(gated_, nullptr, nullptr);
   }
 
@@ -207,7 +201,7 @@ class DoorbellProbe final : public OpenclProbe {
     set_line(resident_, 0, bell_);
     set_line(resident_, 2, done());
     const double idle = std::chrono::duration<double>(kDoorbellIdle).count();
-    set_probe_arg(resident_, 4, static_cast<cl_ulong>(std::max(1.0, idle / look_seconds())));
+    set_arg(resident_, 4, static_cast<cl_ulong>(std::max(1.0, idle / look_seconds())), "doorbell.cl");
   }
   ~DoorbellProbe() override { stop(); }
 
@@ -226,7 +220,7 @@ class DoorbellProbe final : public OpenclProbe {
   double look_seconds() {
     constexpr cl_ulong kLooks = 1 << 13;
     constexpr int kRounds = 4;
-    set_probe_arg(resident_, 4, kLooks);
+    set_arg(resident_, 4, kLooks, "doorbell.cl");
     double least = std::numeric_limits<double>::infinity();
     for (int round = 0; round <= kRounds; ++round) {
       const auto begin = std::chrono::steady_clock::now();
