@@ -139,7 +139,7 @@ TEST_P(Bits, matmul_is_the_stated_chain) {
   if (const std::string reason = own_bits(); !reason.empty()) GTEST_SKIP() << "skipped: " << reason;
   const bool f16_operands = bench_.device->info().rounds_to_f16;
   int compared = 0;
-  for (const OpCase& op_case : with_act_i8()) {
+  for (const OpCase& op_case : telling(GetParam(), with_act_i8())) {
     if (f16_operands && !op_case.f16_exact) continue;  // f32 and bf16 weights are rounded there
     SCOPED_TRACE(op_case.name);
     CaseMemory memory(bench_.pool);
@@ -155,7 +155,7 @@ TEST_P(Bits, matmul_is_the_stated_chain) {
 
 TEST_P(Bits, matmul_gives_equal_bits_cut_into_rows) {
   int compared = 0;
-  for (const OpCase& op_case : with_act_i8()) {
+  for (const OpCase& op_case : telling(GetParam(), with_act_i8())) {
     SCOPED_TRACE(op_case.name);
     const auto together = run(op_case, whole), cut = run(op_case, in_panels);
     if (!together || !cut) continue;
@@ -168,7 +168,7 @@ TEST_P(Bits, matmul_gives_equal_bits_cut_into_rows) {
 TEST_P(Bits, grouped_matmul_gives_the_bits_of_a_matmul_of_each_choice) {
   if (bench_.device->info().kind == DeviceKind::npu) GTEST_SKIP() << "skipped: an NPU multiplies no stacks of weights";
   int compared = 0;
-  for (const OpCase& op_case : grouped_matmul_cases()) {
+  for (const OpCase& op_case : telling(GetParam(), grouped_matmul_cases())) {
     SCOPED_TRACE(op_case.name);
     const auto together = run(op_case, whole), apart = run(op_case, in_matmuls);
     ASSERT_TRUE(together && apart);
@@ -221,7 +221,7 @@ TEST_P(Bits, experts_of_one_token_give_equal_bits_in_one_sequence) {
 TEST_P(Bits, attention_gives_equal_bits_by_heads_and_by_shares_of_its_splits) {
   if (bench_.device->info().kind == DeviceKind::npu) GTEST_SKIP() << "skipped: an NPU runs no attention";
   int by_heads = 0, by_shares = 0;
-  for (const OpCase& op_case : attention_cases()) {
+  for (const OpCase& op_case : telling(GetParam(), attention_cases())) {
     SCOPED_TRACE(op_case.name);
     const auto together = run(op_case, whole);
     if (!together) continue;
@@ -256,7 +256,7 @@ TEST_P(Bits, a_trees_token_has_those_that_it_has_in_a_text_behind_its_ancestors)
 
 TEST_P(Bits, every_operator_gives_equal_bits_in_chunks_of_one_and_seven_tokens) {
   int compared = 0;
-  for (const OpCase& op_case : all_cases()) {
+  for (const OpCase& op_case : telling(GetParam(), all_cases())) {
     SCOPED_TRACE(op_case.name);
     forget();
     const auto together = run(op_case, whole);
@@ -280,7 +280,7 @@ TEST_P(Bits, every_operator_gives_the_bits_of_the_host) {
   host.device = make_host_device(HostArithmetic::contract, 1);
   const bool f16_operands = bench_.device->info().rounds_to_f16;
   int compared = 0;
-  for (const OpCase& op_case : all_cases()) {
+  for (const OpCase& op_case : telling(GetParam(), all_cases())) {
     if (f16_operands && !op_case.f16_exact) continue;
     SCOPED_TRACE(op_case.name);
     const auto actual = run(op_case, whole);

@@ -46,7 +46,7 @@ class Conformance : public OnTarget {
   void run_cases(const std::vector<OpCase>& cases) {
     const char* chosen =
         std::getenv("TANDEM_CASE");  // part of a case's name: a crash ends the program before it can say where
-    for (const OpCase& op_case : cases) {
+    for (const OpCase& op_case : telling(GetParam(), cases)) {
       if (chosen && op_case.name.find(chosen) == std::string::npos) continue;
       run_case(op_case);
       if (HasFatalFailure()) return;
