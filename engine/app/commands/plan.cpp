@@ -55,7 +55,7 @@ PlanReport on_a_chip(const CommonFlags& flags, const PlanFlags& plan) {
     std::fprintf(stderr, "note: %s fixes a weight at %g bits, so --weights changes no time\n", flags.soc.c_str(), bits);
   }
   const SocClock clock(soc_request(flags, name, weights_of(flags, plan), chunk, plan.prompt + 1));
-  if (flags.act == to_string(ActType::i8) && clock.profile().npu.int8_rate == 0 && !flags.quiet()) {
+  if (act_of(flags) == ActType::i8 && clock.profile().npu.int8_rate == 0 && !flags.quiet()) {
     std::fprintf(stderr, "note: the NPU of %s has no rate of 8-bit integers, so --act i8 changes no time\n",
                  flags.soc.c_str());
   }

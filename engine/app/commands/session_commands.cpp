@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
-#include <limits>
 #include <memory>
 #include <string>
 #include <vector>

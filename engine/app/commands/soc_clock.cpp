@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "engine/app/commands/open_engine.h"
 #include "engine/model/shapes.h"
 #include "sync/error.h"
 
@@ -30,7 +31,7 @@ std::optional<Calibration> calibration_of(const CommonFlags& flags) {
 SocRequest soc_request(const CommonFlags& flags, std::string shape, StorageType weights, int64_t tokens,
                        int64_t positions) {
   SocRequest request{flags.soc, std::move(shape), weights, flags.plan, tokens, positions, flags.experts};
-  if (flags.act == to_string(ActType::i8)) request.act = ActType::i8;
+  if (act_of(flags) == ActType::i8) request.act = ActType::i8;
   if (std::optional<Calibration> calibration = calibration_of(flags)) request.counts = std::move(calibration->counts);
   return request;
 }

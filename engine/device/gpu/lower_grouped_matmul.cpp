@@ -90,7 +90,6 @@ void set_simt_grid(const GroupedMatMul& op, const Few& few, const LoweringContex
     launch.global[1] *= kMatMulGroup / 64;
     return;
   }
-  constexpr int64_t kTokensOfTile = 64;
   launch.local = {kMatMulGroup, 1, 1};
   launch.global[0] = panels * kMatMulGroup;
   set_tiles(op, kTokensOfTile, launch);

@@ -9,8 +9,6 @@
 namespace tandem::gpu {
 namespace {
 
-constexpr int64_t kTokensOfTile = 64;  // the largest tile of tokens that a kernel takes
-
 std::string describe(const MatMul& op) {
   return "matmul S=" + std::to_string(op.S) + " K=" + std::to_string(op.K) + " rows " + std::to_string(op.row_begin) +
          ".." + std::to_string(op.row_end) + " of [" + std::to_string(op.w.rows) + ", " + std::to_string(op.w.columns) +

@@ -3,11 +3,6 @@
 #include "engine/device/gpu/lower_support.h"
 
 namespace tandem::gpu {
-namespace {
-
-constexpr int64_t kTokensOfSimtTile = 64;
-
-}  // namespace
 
 KernelLaunch lower_matmul_simt(const MatMul& op, const LoweringContext& context) {
   TANDEM_CHECK(context.max_work_group >= kMatMulGroup,
@@ -29,7 +24,7 @@ KernelLaunch lower_matmul_simt(const MatMul& op, const LoweringContext& context)
     launch.global = {panels * 64, kMatMulGroup / 64, 1};
   } else {
     launch.local = {kMatMulGroup, 1, 1};
-    launch.global = {panels * kMatMulGroup, ceil_div(op.S, kTokensOfSimtTile), 1};
+    launch.global = {panels * kMatMulGroup, ceil_div(op.S, kTokensOfTile), 1};
   }
   return launch;
 }

@@ -40,7 +40,9 @@ struct BareRunner::State {
     cl_int code = 0;
     found = clCreateProgramWithSource(context, 1, &source, nullptr, &code);
     check(code, "clCreateProgramWithSource");
-    const std::string all = options + (is_pocl ? " -DHAS_PREFETCH" : "");
+    // In the words and the order of ProgramCache, so that a driver that keeps what it compiled has these kernels
+    // already.
+    const std::string all = std::string("-cl-std=CL1.2 ") + (is_pocl ? "-DHAS_PREFETCH" : "") + " " + options;
     if (clBuildProgram(found, 1, &device, all.c_str(), nullptr, nullptr) != CL_SUCCESS) {
       std::vector<char> log(65536);
       clGetProgramBuildInfo(found, device, CL_PROGRAM_BUILD_LOG, log.size(), log.data(), nullptr);
