@@ -205,14 +205,22 @@ ACT_INLINE void read_eight_bits(const uint8_t* from, uint8_t (*to)[kRows * 4]) {
     }
 }
 
-constexpr int kAheadBytes = 8192;
+constexpr int kAheadBytes = 8192, kScaleBytes = 256;
+
+// Into the second cache: the first one is full of the chunk, and would lose it or what is fetched. The bytes in front
+// of the codes too, for tiles follow each other.
+template <bool kFourBits>
+ACT_INLINE void fetch_ahead(const uint8_t* codes) {
+  constexpr int kBytes = kFourBits ? 1024 : 2048, kSecondCache = 2;
+  for (int line = -kScaleBytes; line < kBytes; line += 64)
+    __builtin_prefetch(codes + line + kAheadBytes, 0, kSecondCache);
+}
 
 template <bool kFourBits>
 ACT_INLINE void read_tile(const PackedFormat& format, const std::byte* panel, int64_t tile, int groups, int at,
                           Chunk& to) {
   const TileView view = tile_view(format, panel, tile);
-  constexpr int kBytes = kFourBits ? 1024 : 2048;
-  for (int line = 0; line < kBytes; line += 64) __builtin_prefetch(view.codes + line + kAheadBytes);
+  fetch_ahead<kFourBits>(view.codes);
   for (int g = 0; g < groups; ++g) read_scales<kFourBits>(format, view, g, to.groups[at * groups + g]);
   if (kFourBits)
     read_four_bits(view.codes, to.codes[at]);
@@ -320,12 +328,123 @@ ACT_INLINE void take_in_all(const Chunk& chunk, int tiles, int bias, const ActBl
     take_in<kFourBits, kWithMin, kGroups, 1>(chunk, tiles, bias, x + s * x_stride, x_stride, sums + s * kRows);
 }
 
+// Scales and minima of the rows of four vectors, in the order of the codes.
+#if defined(__AVX512VNNI__)
+template <bool kFourBits>
+ACT_INLINE void reorder(Floats v[4]) {
+  if (kFourBits) {  // four by four words of each quarter
+    const Floats a = _mm512_unpacklo_ps(v[0], v[1]), b = _mm512_unpackhi_ps(v[0], v[1]),
+                 c = _mm512_unpacklo_ps(v[2], v[3]), d = _mm512_unpackhi_ps(v[2], v[3]);
+    v[0] = _mm512_shuffle_ps(a, c, 0x44);
+    v[1] = _mm512_shuffle_ps(a, c, 0xee);
+    v[2] = _mm512_shuffle_ps(b, d, 0x44);
+    v[3] = _mm512_shuffle_ps(b, d, 0xee);
+  } else {  // four by four quarters
+    const Floats a = _mm512_shuffle_f32x4(v[0], v[1], 0x44), b = _mm512_shuffle_f32x4(v[0], v[1], 0xee),
+                 c = _mm512_shuffle_f32x4(v[2], v[3], 0x44), d = _mm512_shuffle_f32x4(v[2], v[3], 0xee);
+    v[0] = _mm512_shuffle_f32x4(a, c, 0x88);
+    v[1] = _mm512_shuffle_f32x4(a, c, 0xdd);
+    v[2] = _mm512_shuffle_f32x4(b, d, 0x88);
+    v[3] = _mm512_shuffle_f32x4(b, d, 0xdd);
+  }
+}
+ACT_INLINE Floats halves_of(const uint16_t* from) {
+  return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+}
+ACT_INLINE __m128i sixteen_bytes(const void* from) { return _mm_loadu_si128(static_cast<const __m128i*>(from)); }
+
+template <bool kFourBits, bool kWithMin>
+ACT_INLINE void scales_of(const PackedFormat& format, const TileView& view, int g, Floats scale[4], Floats min[4]) {
+  const int first = g * kRows;
+  const bool halves = format.scale == ScaleKind::half;
+#pragma GCC unroll 4
+  for (int v = 0; v < 4; ++v) {
+    const int at = first + v * kLanes;
+    scale[v] = halves ? halves_of(view.scale + at)
+                      : product(halves_of(view.scale + v * kLanes),
+                                to_floats(_mm512_cvtepi8_epi32(sixteen_bytes(view.sub_scale + at))));
+    if (!kWithMin) continue;
+    min[v] =
+        halves
+            ? halves_of(view.minimum + at)
+            : _mm512_castsi512_ps(flipped(
+                  _mm512_castps_si512(product(halves_of(view.minimum + v * kLanes),
+                                              to_floats(_mm512_cvtepu8_epi32(sixteen_bytes(view.sub_minimum + at))))),
+                  all_words(static_cast<int32_t>(0x80000000U))));
+  }
+  reorder<kFourBits>(scale);
+  if (kWithMin) reorder<kFourBits>(min);
+}
+
+// One token: nothing is used twice, so codes stay in registers, and the tile is multiplied as it comes.
+template <bool kFourBits, bool kWithMin, int kGroups>
+ACT_INLINE void multiply_one(const ActPanel& args) {
+  const PackedFormat& format = *args.format;
+  const int64_t tiles = args.columns / kTileColumns;
+  const int bias = bias_of<kFourBits>(format);
+  Floats acc[4];
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) acc[i] = all_floats(0);
+  for (int64_t tile = 0; tile < tiles; ++tile) {
+    const TileView view = tile_view(format, args.panel, tile);
+    fetch_ahead<kFourBits>(view.codes);
+    const ActBlock& x = args.x[tile];
+#pragma GCC unroll 2
+    for (int g = 0; g < kGroups; ++g) {
+      const int32_t codes = kGroups == 1 ? x.sums[0] + x.sums[1] : x.sums[g];
+      Ints sum[4];
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; ++i) sum[i] = all_words(-bias * codes);
+      constexpr int kQuadsAtOnce = kFourBits ? 2 : 1;
+#pragma GCC unroll 8
+      for (int q = 0; q < kQuads / kGroups; q += kQuadsAtOnce) {
+        const int quad = g * (kQuads / kGroups) + q;
+        int32_t words[2];
+        std::memcpy(words, x.codes + 4 * quad, sizeof(int32_t) * kQuadsAtOnce);
+        Ints v[4];
+#pragma GCC unroll 4
+        for (int j = 0; j < 4; ++j)
+          v[j] = kFourBits ? load_ints(view.codes + (2 * quad + j) * kRows)
+                           : flipped(load_ints(view.codes + (quad / 2 * 8 + 2 * j + quad % 2) * kRows), all_bytes(128));
+        bring_together(v);
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; ++i) {
+          sum[i] = dot(sum[i], kFourBits ? bits_of_both(v[i], all_bytes(15)) : v[i], all_words(words[0]));
+          if (kFourBits) sum[i] = dot(sum[i], high_nibbles(v[i]), all_words(words[1]));
+        }
+      }
+      Floats scale[4], min[4];
+      scales_of<kFourBits, kWithMin>(format, view, g, scale, min);
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; ++i) {
+        acc[i] = fused(to_floats(sum[i]), product(scale[i], all_floats(x.scale)), acc[i]);
+        if (kWithMin) acc[i] = fused(min[i], all_floats(x.scale * static_cast<float>(codes)), acc[i]);
+      }
+    }
+  }
+  reorder<kFourBits>(acc);  // back: the order is its own inverse
+  float in_order[kRows];
+  float* y = args.rows == kRows ? args.y : in_order;
+  for (int i = 0; i < 4; ++i) store_floats(y + i * kLanes, acc[i]);
+  if (args.rows < kRows) std::memcpy(args.y, in_order, static_cast<size_t>(args.rows) * sizeof(float));
+}
+#endif
+
 template <bool kFourBits>
 void multiply(const ActPanel& args) {
   const PackedFormat& format = *args.format;
   const int64_t tiles = args.columns / kTileColumns;
   const int groups = format.group == 16 ? 2 : 1, bias = bias_of<kFourBits>(format);
   const bool with_min = format.min == MinKind::explicit_;
+#if defined(__AVX512VNNI__)
+  if (args.tokens == 1) {
+    if (groups == 1)
+      with_min ? multiply_one<kFourBits, true, 1>(args) : multiply_one<kFourBits, false, 1>(args);
+    else
+      with_min ? multiply_one<kFourBits, true, 2>(args) : multiply_one<kFourBits, false, 2>(args);
+    return;
+  }
+#endif
   std::memset(args.sums, 0, static_cast<size_t>(args.tokens) * kRows * sizeof(float));
   Chunk chunk;
   constexpr int kMost = kChunkTiles<kFourBits>;

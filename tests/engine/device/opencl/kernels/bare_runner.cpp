@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <stdexcept>
+#include <utility>
 
 #include "engine/device/opencl/program_cache.h"
 
@@ -46,6 +47,7 @@ struct BareRunner::State {
     if (clBuildProgram(found, 1, &device, all.c_str(), nullptr, nullptr) != CL_SUCCESS) {
       std::vector<char> log(65536);
       clGetProgramBuildInfo(found, device, CL_PROGRAM_BUILD_LOG, log.size(), log.data(), nullptr);
+      clReleaseProgram(std::exchange(found, nullptr));
       throw std::runtime_error("clBuildProgram " + options + ":\n" + log.data());
     }
     return found;
@@ -95,6 +97,15 @@ double BareRunner::run(const std::vector<KernelLaunch>& launches) {
 
 double BareRunner::run_source(const std::string& text, const KernelLaunch& launch) {
   return run_whole(expand_source("common") + "#line 1\n" + text, launch);
+}
+
+bool BareRunner::builds(const std::string& stem, const std::string& options) {
+  try {
+    state_->program(assemble_source(stem), options);
+    return true;
+  } catch (const std::runtime_error&) {
+    return false;
+  }
 }
 
 double BareRunner::run_whole(const std::string& text, const KernelLaunch& launch) {

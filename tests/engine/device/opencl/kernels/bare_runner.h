@@ -25,6 +25,8 @@ class BareRunner {
   double run(const std::vector<KernelLaunch>& launches);
   // Builds `source` (kernels/common.cl in front) and runs `kernel` over raw arguments: for tests of common.cl itself.
   double run_source(const std::string& text, const KernelLaunch& launch);
+  // The driver's compiler takes kernels/STEM.cl with these options.
+  bool builds(const std::string& stem, const std::string& options);
 
  private:
   BareRunner() = default;
