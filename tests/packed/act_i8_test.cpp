@@ -115,7 +115,7 @@ TEST(ActI8, loops_multiply_as_the_plain_definition_does) {
         for (float& value : values)
           value = random() % 3 == 0 ? 2.0F : static_cast<float>(random() % 1001) / 250.0F - 2.0F;
         plain_act_loops().quantise(values.data(), std::ssize(values), x.data());
-        const int rows = tokens == 5 ? 63 : 64;
+        const int rows = tokens == 5 || (tokens == 1 && columns == 768) ? 63 : 64;
         for (const ActLoops* loops : all_act_loops()) {
           std::vector<float> y(static_cast<size_t>(tokens * 64), -1.0F);
           const auto sums = test::aligned_floats(tokens * 64);
