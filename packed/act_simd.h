@@ -328,8 +328,8 @@ ACT_INLINE void take_in_all(const Chunk& chunk, int tiles, int bias, const ActBl
     take_in<kFourBits, kWithMin, kGroups, 1>(chunk, tiles, bias, x + s * x_stride, x_stride, sums + s * kRows);
 }
 
-// Scales and minima of the rows of four vectors, in the order of the codes.
 #if defined(__AVX512VNNI__)
+// As reorder() above, in registers.
 template <bool kFourBits>
 ACT_INLINE void reorder(Floats v[4]) {
   if (kFourBits) {  // four by four words of each quarter
@@ -353,6 +353,7 @@ ACT_INLINE Floats halves_of(const uint16_t* from) {
 }
 ACT_INLINE __m128i sixteen_bytes(const void* from) { return _mm_loadu_si128(static_cast<const __m128i*>(from)); }
 
+// What read_scales() writes, in registers.
 template <bool kFourBits, bool kWithMin>
 ACT_INLINE void scales_of(const PackedFormat& format, const TileView& view, int g, Floats scale[4], Floats min[4]) {
   const int first = g * kRows;

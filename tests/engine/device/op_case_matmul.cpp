@@ -68,8 +68,8 @@ std::vector<OpCase> cases_of(bool act_i8) {
       const auto seed = static_cast<uint32_t>(cases.size() + 1);
       if (act_i8 && packed_format(type).dense()) continue;
       // A kernel each for 2 and for 3 tokens: of one format of each kind of codes.
-      const bool typical = type == StorageType::q4_1 || type == StorageType::q6_k || type == StorageType::f16;
-      if (!typical && (shape.S == 2 || shape.S == 3)) continue;
+      const bool typical = type == StorageType::q4_1 || type == StorageType::q6_k;
+      if (act_i8 && !typical && (shape.S == 2 || shape.S == 3)) continue;
       cases.push_back({std::string("matmul ") + info(type).name + (act_i8 ? " of 8-bit activations" : "") + " S=" +
                            std::to_string(shape.S) + " N=" + std::to_string(shape.N) + " K=" + std::to_string(shape.K),
                        [=](CaseMemory& memory) { return build_matmul(memory, type, shape, seed, act_i8); },

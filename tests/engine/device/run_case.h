@@ -49,7 +49,8 @@ std::vector<Target> targets();
 std::string missing(const Target& target);
 std::unique_ptr<Device> open_target(const Target& target, vulkan::Messages& messages);
 // What of these cases says something new on the target: copied memory changes nothing about the kernels of a family
-// (but that plain ones are used for 8-bit activations), so one case in five is enough there.
+// (but that plain ones are used for 8-bit activations), so the first case of each operator
+// and one in five are enough there.
 std::vector<OpCase> telling(const Target& target, std::vector<OpCase> cases);
 
 // A test on every target: opens it, or skips with the reason it is missing (a failure where it is required).

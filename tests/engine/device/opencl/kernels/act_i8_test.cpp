@@ -75,7 +75,7 @@ class ActI8Kernel : public KernelTest {
 TEST_P(ActI8Kernel, have_the_bits_of_the_plain_definition_however_bytes_are_multiplied) {
   const bool simt = GetParam() == KernelFamily::simt;
   for (const ByteProducts how : simt ? std::vector{ByteProducts::plain} : host_byte_products()) {
-    // Intel's compiler knows no instructions by name; which a driver must know stands in proven_test.cpp.
+    // Intel's compiler knows no instructions by name; what PoCL must know is in products_test.cpp.
     if (how != ByteProducts::plain &&
         !runner_->builds("products_probe", std::string(byte_products_option(how)) + " -DBITS=8"))
       continue;

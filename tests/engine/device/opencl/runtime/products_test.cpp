@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "engine/device/opencl/platform.h"
 #include "tests/support/requirements.h"
 
