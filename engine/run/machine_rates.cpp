@@ -21,8 +21,8 @@ namespace tandem {
 namespace {
 
 // Shared with nothing else on disk; changes with the formula and the classes of engine/plan/prediction/device_rates.h.
-constexpr const char* kRates = "rates 1|";
-constexpr const char* kPasses = "passes 1|";
+constexpr const char* kRates = "rates 2|";
+constexpr const char* kPasses = "passes 2|";
 // What joining two parts costs beyond their own time: two flags and the gate kernel (measured: 0.1 us a flag, 0.7 us a
 // gate kernel).
 constexpr double kJoinSeconds = 2e-6;
@@ -51,6 +51,11 @@ std::vector<std::string> classes_of(const PassKind& kind) {
   levels.push_back(name += " S" + std::to_string(up_to(kind.S)));
   levels.push_back(name + " from " + std::to_string(kind.past < 256 ? 0 : up_to(kind.past)));
   return levels;
+}
+
+// Whether a level is the third of those, a strategy of passes of one phase.
+bool names_plan(const std::string& level) {
+  return level.find(' ') != std::string::npos && level.find(" S") == std::string::npos;
 }
 
 // What the predicted time of an operator depends on, to be asked for once: planners ask the same again and again. Heads
@@ -125,10 +130,8 @@ std::vector<std::set<std::string>> work_of_each(const Plan& plan, const PassSpan
   }
   return work;
 }
-// Whether a level is that of the work, or of a part of it.
-bool is_of(const std::string& level, const std::string& work) {
-  return level.starts_with(work) && (level.size() == work.size() || level[work.size()] == ' ');
-}
+// What moves by more of a logarithm may change a choice.
+constexpr double kMatters = 0.1;
 
 // Of a pass: others had the cores meanwhile.
 bool in_doubt(double weight) { return weight < 1; }
@@ -200,15 +203,14 @@ void MachineRates::learn(const Plan& plan, const PassSpans& spans, const PassKin
                          double weight) {
   if (!in_doubt(weight) && beside_others_) others_left();
   beside_others_ = in_doubt(weight);
-  learn_operators(plan, spans, weight);
-  learn_pass(plan, kind, seconds, weight);
-  hope_of_others(plan, spans, kind);
+  const double in_vain = std::max(learn_operators(plan, spans, weight), learn_pass(plan, kind, seconds, weight));
+  if (in_vain > kMatters) ++version_;
+  hope_of_others(plan, spans, kind, weight);
   ++learnt_;
   if (learnt_ % 64 == 0 || std::has_single_bit(static_cast<uint64_t>(learnt_))) ++version_;
 }
 
 void MachineRates::others_left() {
-  constexpr double kMatters = 0.1;
   double moved = passes_.take(passes_quiet_);
   for (Of& of : of_) moved = std::max(moved, of.rates.ratios().take(of.quiet));
   if (moved > kMatters) ++version_;
@@ -221,8 +223,9 @@ void MachineRates::learn_alone(size_t device, const Operator& op, double seconds
 }
 
 // The median over a class's operators counts, once: thirty layers are no thirty passes, and a thread that lost its core
-// for a while lost it in one of them.
-void MachineRates::learn_operators(const Plan& plan, const PassSpans& spans, double weight) {
+// for a while lost it in one of them. Returns how much of a logarithm was hoped in vain.
+double MachineRates::learn_operators(const Plan& plan, const PassSpans& spans, double weight) {
+  double in_vain = 0;
   for (size_t d = 0; d < spans.size(); ++d) {
     DeviceRates& rates = of_[d].rates;
     std::map<Asked, Seen> seen;  // of thirty layers' operators a few differ
@@ -255,44 +258,49 @@ void MachineRates::learn_operators(const Plan& plan, const PassSpans& spans, dou
     }
     for (auto& [classes, of_class] : ratios) {
       const double middle = median(std::move(of_class));
-      rates.ratios().learn(classes, middle, weight);
+      in_vain = std::max(in_vain, rates.ratios().learn(classes, middle, weight));
       if (!in_doubt(weight)) of_[d].quiet.learn(classes, middle);
     }
   }
+  return in_vain;
 }
 
-void MachineRates::learn_pass(const Plan& plan, const PassKind& kind, double seconds, double weight) {
+double MachineRates::learn_pass(const Plan& plan, const PassKind& kind, double seconds, double weight) {
   const double predicted = predict(plan, costs()).seconds;
-  if (predicted <= 0 || seconds <= 0) return;
+  if (predicted <= 0 || seconds <= 0) return 0;
   const double ratio = std::clamp(seconds / predicted, 1 / kFarthestPass, kFarthestPass);
-  passes_.learn(classes_of(kind), ratio, weight);
   if (!in_doubt(weight)) passes_quiet_.learn(classes_of(kind), ratio);
+  return passes_.learn(classes_of(kind), ratio, weight);
 }
 
 // A device that a plan leaves out, because it was slow when it was last seen, is given a chance when it would have to
 // be just a little faster to be worth it: then what it is given is little too, and a pass takes hardly longer if it is
 // slow still. So with the work that is left to others by a plan that uses it, and with the plans that were not taken.
-void MachineRates::hope_of_others(const Plan& plan, const PassSpans& spans, const PassKind& kind) {
-  constexpr double kOfDevices = 0.01, kOfWork = 0.004, kOfPlans = 0.004, kFarthest = -3;
+// What holds when nobody else has the cores has not changed in a pass beside others.
+void MachineRates::hope_of_others(const Plan& plan, const PassSpans& spans, const PassKind& kind, double weight) {
+  constexpr double kOfDevices = 0.01, kOfWork = 0.004, kOfPlans = 0.004;
+  const double most = std::log(20);
   const std::vector<std::set<std::string>> ran = work_of_each(plan, spans);
   std::set<std::string> all;
   for (const auto& of : ran) all.insert(of.begin(), of.end());
   for (size_t d = 0; d < spans.size(); ++d) {
-    if (all.empty()) break;
     std::vector<std::string> left;  // to others
     std::ranges::set_difference(all, ran[d], std::back_inserter(left));
-    const bool left_out = spans[d].empty();
-    const auto is_left = [&](const std::string& level) {
-      return left_out || std::ranges::any_of(left, [&](const auto& of) { return is_of(level, of); });
-    };
-    for (PooledRatios* ratios : {&of_[d].rates.ratios(), &of_[d].quiet})
-      ratios->hope(is_left, left_out ? kOfDevices : kOfWork, kFarthest);
+    for (const std::string& work : left) {
+      const double by = spans[d].empty() ? kOfDevices : kOfWork;
+      of_[d].rates.ratios().hope(work, by, most);
+      if (!in_doubt(weight)) of_[d].quiet.hope(work, by, most);
+    }
   }
   const std::vector<std::string> taken = classes_of(kind);
-  const std::string phase = taken[1] + " ";
-  const std::string& name = taken[2];
-  const auto is_other = [&](const std::string& level) { return level.starts_with(phase) && !level.starts_with(name); };
-  for (PooledRatios* ratios : {&passes_, &passes_quiet_}) ratios->hope(is_other, kOfPlans, 0);
+  const auto hope_of_plans = [&](PooledRatios& ratios) {
+    for (const auto& [level, known] : ratios.levels()) {
+      const bool is_other = names_plan(level) && level.starts_with(taken[1] + " ") && level != taken[2];
+      if (is_other) ratios.hope(level, kOfPlans, known.log_ratio);
+    }
+  };
+  hope_of_plans(passes_);
+  if (!in_doubt(weight)) hope_of_plans(passes_quiet_);
 }
 
 double MachineRates::seen(const PassKind& kind) const { return passes_.seen(classes_of(kind).back()); }

@@ -38,7 +38,8 @@ PriorRates prior_of(const DeviceInfo& device);
 
 // A kind of pass: by its plan, its tokens and the positions before them.
 struct PassKind {
-  std::string plan;  // the strategy, how steps reach the GPU where that is not "ahead", whether of many sequences
+  // The strategy, how steps reach the GPU where that is not "ahead", whether of many sequences: "rows+follow".
+  std::string plan;
   int64_t S = 0, past = 0;
 };
 
@@ -64,7 +65,7 @@ class MachineRates {
   // How often learn() was told of passes of this kind, as far as it is remembered.
   double seen(const PassKind& kind) const;
   // Goes up when what was learnt may change a choice: with the first pass, the second, the fourth and so on, then with
-  // every 64th; and when others have left the cores.
+  // every 64th; when others have left the cores; and when something was hoped in vain.
   int64_t version() const { return version_; }
   void store();
 
@@ -74,9 +75,9 @@ class MachineRates {
     PooledRatios quiet;  // of passes during which nobody else had the cores
     std::string key;     // on disk
   };
-  void learn_operators(const Plan& plan, const PassSpans& spans, double weight);
-  void hope_of_others(const Plan& plan, const PassSpans& spans, const PassKind& kind);
-  void learn_pass(const Plan& plan, const PassKind& kind, double seconds, double weight);
+  double learn_operators(const Plan& plan, const PassSpans& spans, double weight);
+  void hope_of_others(const Plan& plan, const PassSpans& spans, const PassKind& kind, double weight);
+  double learn_pass(const Plan& plan, const PassKind& kind, double seconds, double weight);
   void others_left();
 
   std::span<const std::unique_ptr<Device>> devices_;

@@ -66,9 +66,9 @@ int64_t Planner::planned_past(int64_t position) const {
 
 PassKind Planner::kind_of(std::string_view strategy, const Batch& batch, int64_t position) const {
   std::string name(strategy);
-  if (options_.submit != Submit::ahead) name += std::string(" ") + to_string(options_.submit);
-  if (batch.segments > 1) name += " sequences";
-  if (batch.trees) name += " trees";
+  if (options_.submit != Submit::ahead) name += std::string("+") + to_string(options_.submit);
+  if (batch.segments > 1) name += "+sequences";
+  if (batch.trees) name += "+trees";
   return {std::move(name), batch.S, position};
 }
 

@@ -1,5 +1,5 @@
 // Ratios on disk (engine/plan/prediction/pooled_ratios.h): an object with a pair for each level, {"matmul i4": [0.25,
-// 12]}.
+// 12]}; and under "hoped", for each that is hoped to be faster by now, by how much of a logarithm.
 //
 // Contract: pure. What does not read as a level is left out, and what is no object has none: the file may have been
 // damaged, or edited.

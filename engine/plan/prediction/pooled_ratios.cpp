@@ -18,10 +18,24 @@ double drawn(double above, const PooledRatios::Level& level) {
   return above + (level.log_ratio - above) * level.seen / (level.seen + kShrink);
 }
 
+double log_of(const std::map<std::string, PooledRatios::Level>& levels, std::span<const std::string> path) {
+  double log_ratio = 0;
+  for (const std::string& name : path) {
+    const auto level = levels.find(name);
+    if (level != levels.end()) log_ratio = drawn(log_ratio, level->second);
+  }
+  return log_ratio;
+}
+
 }  // namespace
 
-void PooledRatios::learn(std::span<const std::string> path, double ratio, double weight) {
+bool is_of(const std::string& level, const std::string& above) {
+  return level.starts_with(above) && (level.size() == above.size() || level[above.size()] == ' ');
+}
+
+double PooledRatios::learn(std::span<const std::string> path, double ratio, double weight) {
   TANDEM_CHECK(ratio > 0 && weight > 0 && std::isfinite(ratio), "a ratio of times is positive");
+  const double in_vain = settle(path, std::log(ratio));
   double expected = 0;
   for (size_t i = 0; i < path.size(); ++i) {
     const auto [at, is_new] = levels_.try_emplace(path[i], Level{expected, 0});
@@ -33,22 +47,37 @@ void PooledRatios::learn(std::span<const std::string> path, double ratio, double
     level.seen = std::min(kMemory, level.seen + weight);
     expected = drawn(expected, level);
   }
+  return in_vain;
+}
+
+double PooledRatios::settle(std::span<const std::string> path, double log_ratio) {
+  double in_vain = 0;
+  for (const std::string& name : path) {
+    const auto hope = hopes_.find(name);
+    if (hope == hopes_.end()) continue;
+    const double confirmed = std::clamp(log_of(levels_, path) - log_ratio, 0.0, hope->second);
+    for (auto& [level, known] : levels_) {
+      if (is_of(level, name)) known.log_ratio -= confirmed;
+    }
+    in_vain += hope->second - confirmed;
+    hopes_.erase(hope);
+  }
+  return in_vain;
 }
 
 double PooledRatios::ratio(std::span<const std::string> path) const {
-  double log_ratio = 0;
+  double log_ratio = log_of(levels_, path);
   for (const std::string& name : path) {
-    const auto level = levels_.find(name);
-    if (level == levels_.end()) continue;
-    log_ratio = drawn(log_ratio, level->second);
+    const auto hope = hopes_.find(name);
+    if (hope != hopes_.end()) log_ratio -= hope->second;
   }
   return std::exp(log_ratio);
 }
 
-void PooledRatios::hope(const std::function<bool(const std::string& level)>& which, double by, double least) {
-  for (auto& [name, level] : levels_) {
-    if (level.log_ratio > least && which(name)) level.log_ratio = std::max(least, level.log_ratio - by);
-  }
+void PooledRatios::hope(const std::string& level, double by, double most) {
+  if (most <= 0) return;
+  double& hoped = hopes_[level];
+  hoped = std::min(most, hoped + by);
 }
 
 double PooledRatios::take(const PooledRatios& other) {
@@ -58,6 +87,10 @@ double PooledRatios::take(const PooledRatios& other) {
     moved = std::max(moved, std::abs(level.log_ratio - own.log_ratio));
     own = level;
   }
+  std::erase_if(hopes_, [&](const auto& hope) {
+    return std::ranges::any_of(other.levels_, [&](const auto& level) { return is_of(level.first, hope.first); });
+  });
+  for (const auto& [name, hoped] : other.hopes_) hopes_[name] = hoped;
   return moved;
 }
 

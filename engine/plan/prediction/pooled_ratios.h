@@ -10,9 +10,13 @@
 // that many, a third of the old is left. A single hiccup is no catastrophe: a level begins at what is expected of it,
 // and one ratio counts as two and a half times that at most, as one and a half times once the level has seen three. But
 // the broadest level believes its first ones whatever they are: the formula's scale may be far off.
+//
+// What is never tried any more would be remembered for ever as it was. So it can be hoped that all that a level's name
+// stands in the path of takes less long by now. Hope is kept apart from what was seen, and the first ratio seen there
+// settles it: as far as that ratio confirms it, all of it is taken to be faster; the rest of it is given up, and what
+// was known holds again.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -28,20 +32,31 @@ class PooledRatios {
     double log_ratio = 0, seen = 0;
   };
 
-  // ratio and weight: above 0. weight: 1 for what can be trusted.
-  void learn(std::span<const std::string> path, double ratio, double weight = 1);
+  // ratio and weight: above 0. weight: 1 for what can be trusted. Returns how much of a logarithm was hoped in vain.
+  double learn(std::span<const std::string> path, double ratio, double weight = 1);
   double ratio(std::span<const std::string> path) const;  // 1: nothing is known
-  // Of every level that `which` takes: expects it to take less long than was seen, by this much of the logarithm, but
-  // not below `least`. What is never tried any more would else be remembered for ever as it was.
-  void hope(const std::function<bool(const std::string& level)>& which, double by, double least);
-  // Takes over every level of the other, and says by how much of a logarithm one moved at most.
+  // Expects all that has the level in its path to take less long than was seen, by so much more of a logarithm, and by
+  // so much at most. The level need not have been seen.
+  void hope(const std::string& level, double by, double most);
+  // Takes over every level of the other, and what it hopes or does not hope of them. Returns by how much of a logarithm
+  // a level moved at most.
   double take(const PooledRatios& other);
-  double seen(const std::string& level) const;                                 // 0: never
-  const std::map<std::string, Level>& levels() const { return levels_; }       // by the path's texts
-  void put(const std::string& level, Level known) { levels_[level] = known; }  // as it was read from disk
+  double seen(const std::string& level) const;                             // 0: never
+  const std::map<std::string, Level>& levels() const { return levels_; }   // by the path's texts
+  const std::map<std::string, double>& hopes() const { return hopes_; }    // likewise: how much of a logarithm
+  // As they were read from disk.
+  void put(const std::string& level, Level known) { levels_[level] = known; }
+  void put_hope(const std::string& level, double hoped) { hopes_[level] = hoped; }
 
  private:
+  double settle(std::span<const std::string> path, double log_ratio);
+
   std::map<std::string, Level> levels_;
+  std::map<std::string, double> hopes_;
 };
+
+// Whether a level's path has `above` in it, or is it: names of levels begin with the name of the one above them, from
+// the first that a hope is about.
+bool is_of(const std::string& level, const std::string& above);
 
 }  // namespace tandem

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "engine/run/stored_ratios.h"
 #include "tests/support/scratch_folder.h"
 
 namespace tandem {
@@ -97,6 +98,18 @@ TEST(DiskCache, survives_a_folder_it_cannot_write) {
   cache.set("a", 2.0);
   cache.save();
   EXPECT_EQ(number(cache, "a"), 2.0);
+}
+
+TEST(StoredRatios, keep_what_is_hoped) {
+  PooledRatios ratios;
+  ratios.put("slow", {1.0, 12});
+  ratios.hope("slow", 0.3, 0.5);
+  const PooledRatios read = ratios_from(to_json(ratios));
+  EXPECT_EQ(read.levels().at("slow").log_ratio, 1.0);
+  EXPECT_EQ(read.hopes(), ratios.hopes());
+  const nlohmann::json broken = {{"slow", {1.0, 12}}, {"hoped", {{"slow", -1}, {"fast", "much"}, {"far", 1e9}}}};
+  EXPECT_TRUE(ratios_from(broken).hopes().empty());
+  EXPECT_EQ(ratios_from(broken).levels().size(), 1u);
 }
 
 }  // namespace

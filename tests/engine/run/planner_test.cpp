@@ -165,6 +165,27 @@ TEST_F(Planning, forgets_that_a_device_was_slow_at_what_another_one_does_now) {
   EXPECT_GT(rows_of(automatic.plan_for({64, 1}, 0))[0], 0);
 }
 
+// Passes that another plan ran, by name, without the NPU: hope grows with nobody to try it. Then a plan that may try it
+// gives it a large share, and knows after that one pass that the NPU is as slow as it was.
+TEST_F(Planning, gives_a_hope_up_after_one_pass_that_does_not_bear_it_out) {
+  MachineRates& known = rates();
+  const auto planner_of = [&](const char* plan) {
+    PlannerOptions options;
+    options.plan = chosen_strategy(plan);
+    return Planner(PlannedModel{model_, activations_, devices_, known}, std::move(options));
+  };
+  Planner rows = planner_of("rows"), only_gpu = planner_of("gpu-only");
+  const auto slow_npu = [](int device, const Operator&) { return device == 0 ? 1e-5 : 8e-5; };
+  learn(rows, {64, 1}, 30, slow_npu);
+  const int64_t before = rows_of(rows.plan_for({64, 1}, 0))[1];
+  learn(only_gpu, {64, 1}, 1000, slow_npu);
+  ASSERT_GT(rows_of(rows.plan_for({64, 1}, 0))[1], before + 2 * kPanelRows) << "nothing was hoped";
+  const int64_t version = rows.version();
+  learn(rows, {64, 1}, 1, slow_npu);
+  EXPECT_GT(rows.version(), version) << "plans are made anew";
+  EXPECT_NEAR(rows_of(rows.plan_for({64, 1}, 0))[1], before, kPanelRows);
+}
+
 // Others had the cores for a long while, and the NPU's one more than the GPU's. Who starts anew afterwards chooses as
 // before they came.
 TEST_F(Planning, remembers_of_a_busy_machine_what_it_does_when_it_is_not) {
@@ -227,7 +248,7 @@ TEST_F(Planning, tells_apart_how_steps_are_submitted) {
   Planner ahead = planner("rows"), following = planner("rows", follow);
   const Plan plan = following.plan_for({1, 1}, 0);
   for (Planner* one : {&ahead, &following}) one->learn(plan, {1, 1}, 0, {}, 1e-3, 1);
-  EXPECT_GT(rates_[1].seen({"rows follow", 1, 0}), 0);
+  EXPECT_GT(rates_[1].seen({"rows+follow", 1, 0}), 0);
   EXPECT_EQ(rates_[1].seen({"rows", 1, 0}), 0);
   EXPECT_GT(rates_[0].seen({"rows", 1, 0}), 0);
 }
