@@ -9,6 +9,7 @@
 
 #include <immintrin.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "packed/act_loops.h"
@@ -377,58 +378,93 @@ ACT_INLINE void scales_of(const PackedFormat& format, const TileView& view, int 
   if (kWithMin) reorder<kFourBits>(min);
 }
 
-// One token: nothing is used twice, so codes stay in registers, and the tile is multiplied as it comes.
-template <bool kFourBits, bool kWithMin, int kGroups>
-ACT_INLINE void multiply_one(const ActPanel& args) {
+// Up to three tokens: codes stay in registers, and a tile is multiplied as it comes. 12 sums, 12 chains of 32 registers.
+template <bool kFourBits, bool kWithMin, int kGroups, int tokens>
+ACT_INLINE void multiply_few(const ActPanel& args, int64_t first) {
   const PackedFormat& format = *args.format;
   const int64_t tiles = args.columns / kTileColumns;
+  const ActBlock* x = args.x + first * tiles;
   const int bias = bias_of<kFourBits>(format);
-  Floats acc[4];
+  Floats acc[tokens][4];
+#pragma GCC unroll 3
+  for (int t = 0; t < tokens; ++t)
 #pragma GCC unroll 4
-  for (int i = 0; i < 4; ++i) acc[i] = all_floats(0);
-  for (int64_t tile = 0; tile < tiles; ++tile) {
+    for (int i = 0; i < 4; ++i) acc[t][i] = all_floats(0);
+  for (int64_t tile = 0; tile < tiles; ++tile, ++x) {
     const TileView view = tile_view(format, args.panel, tile);
-    fetch_ahead<kFourBits>(view.codes);
-    const ActBlock& x = args.x[tile];
+    if (first == 0) fetch_ahead<kFourBits>(view.codes);
 #pragma GCC unroll 2
     for (int g = 0; g < kGroups; ++g) {
-      const int32_t codes = kGroups == 1 ? x.sums[0] + x.sums[1] : x.sums[g];
-      Ints sum[4];
+      int32_t codes[tokens];
+      Ints sum[tokens][4];
+#pragma GCC unroll 3
+      for (int t = 0; t < tokens; ++t) {
+        const ActBlock& block = x[t * tiles];
+        codes[t] = kGroups == 1 ? block.sums[0] + block.sums[1] : block.sums[g];
 #pragma GCC unroll 4
-      for (int i = 0; i < 4; ++i) sum[i] = all_words(-bias * codes);
+        for (int i = 0; i < 4; ++i) sum[t][i] = all_words(-bias * codes[t]);
+      }
       constexpr int kQuadsAtOnce = kFourBits ? 2 : 1;
 #pragma GCC unroll 8
       for (int q = 0; q < kQuads / kGroups; q += kQuadsAtOnce) {
         const int quad = g * (kQuads / kGroups) + q;
-        int32_t words[2];
-        std::memcpy(words, x.codes + 4 * quad, sizeof(int32_t) * kQuadsAtOnce);
         Ints v[4];
 #pragma GCC unroll 4
         for (int j = 0; j < 4; ++j)
           v[j] = kFourBits ? load_ints(view.codes + (2 * quad + j) * kRows)
                            : flipped(load_ints(view.codes + (quad / 2 * 8 + 2 * j + quad % 2) * kRows), all_bytes(128));
         bring_together(v);
+#pragma GCC unroll 3
+        for (int t = 0; t < tokens; ++t) {
+          int32_t words[2];
+          std::memcpy(words, x[t * tiles].codes + 4 * quad, sizeof(int32_t) * kQuadsAtOnce);
 #pragma GCC unroll 4
-        for (int i = 0; i < 4; ++i) {
-          sum[i] = dot(sum[i], kFourBits ? bits_of_both(v[i], all_bytes(15)) : v[i], all_words(words[0]));
-          if (kFourBits) sum[i] = dot(sum[i], high_nibbles(v[i]), all_words(words[1]));
+          for (int i = 0; i < 4; ++i) {
+            sum[t][i] = dot(sum[t][i], kFourBits ? bits_of_both(v[i], all_bytes(15)) : v[i], all_words(words[0]));
+            if (kFourBits) sum[t][i] = dot(sum[t][i], high_nibbles(v[i]), all_words(words[1]));
+          }
         }
       }
       Floats scale[4], min[4];
       scales_of<kFourBits, kWithMin>(format, view, g, scale, min);
+#pragma GCC unroll 3
+      for (int t = 0; t < tokens; ++t) {
+        const float of_x = x[t * tiles].scale;
 #pragma GCC unroll 4
-      for (int i = 0; i < 4; ++i) {
-        acc[i] = fused(to_floats(sum[i]), product(scale[i], all_floats(x.scale)), acc[i]);
-        if (kWithMin) acc[i] = fused(min[i], all_floats(x.scale * static_cast<float>(codes)), acc[i]);
+        for (int i = 0; i < 4; ++i) {
+          acc[t][i] = fused(to_floats(sum[t][i]), product(scale[i], all_floats(of_x)), acc[t][i]);
+          if (kWithMin) acc[t][i] = fused(min[i], all_floats(of_x * static_cast<float>(codes[t])), acc[t][i]);
+        }
       }
     }
   }
-  reorder<kFourBits>(acc);  // back: the order is its own inverse
-  float in_order[kRows];
-  float* y = args.rows == kRows ? args.y : in_order;
-  for (int i = 0; i < 4; ++i) store_floats(y + i * kLanes, acc[i]);
-  if (args.rows < kRows) std::memcpy(args.y, in_order, static_cast<size_t>(args.rows) * sizeof(float));
+#pragma GCC unroll 3
+  for (int t = 0; t < tokens; ++t) {
+    reorder<kFourBits>(acc[t]);  // back: the order is its own inverse
+    float* y = args.y + (first + t) * args.y_stride;
+    float in_order[kRows];
+    float* to = args.rows == kRows ? y : in_order;
+    for (int i = 0; i < 4; ++i) store_floats(to + i * kLanes, acc[t][i]);
+    if (args.rows < kRows) std::memcpy(y, in_order, static_cast<size_t>(args.rows) * sizeof(float));
+  }
 }
+
+template <bool kFourBits, bool kWithMin, int kGroups>
+void multiply_in_registers(const ActPanel& args) {
+  for (int64_t s = 0, left = args.tokens; left > 0; s = args.tokens - left) {
+    const int64_t now = left == 2 || left == 4 ? 2 : std::min<int64_t>(left, 3);  // four: two and two
+    if (now == 3) multiply_few<kFourBits, kWithMin, kGroups, 3>(args, s);
+    if (now == 2) multiply_few<kFourBits, kWithMin, kGroups, 2>(args, s);
+    if (now == 1) multiply_few<kFourBits, kWithMin, kGroups, 1>(args, s);
+    left -= now;
+  }
+}
+
+#if defined(__AMX_INT8__)
+constexpr int64_t kFewest = 1;
+#else
+constexpr int64_t kFewest = 9;
+#endif
 #endif
 
 template <bool kFourBits>
@@ -438,11 +474,11 @@ void multiply(const ActPanel& args) {
   const int groups = format.group == 16 ? 2 : 1, bias = bias_of<kFourBits>(format);
   const bool with_min = format.min == MinKind::explicit_;
 #if defined(__AVX512VNNI__)
-  if (args.tokens == 1) {
+  if (args.tokens <= kFewest) {
     if (groups == 1)
-      with_min ? multiply_one<kFourBits, true, 1>(args) : multiply_one<kFourBits, false, 1>(args);
+      with_min ? multiply_in_registers<kFourBits, true, 1>(args) : multiply_in_registers<kFourBits, false, 1>(args);
     else
-      with_min ? multiply_one<kFourBits, true, 2>(args) : multiply_one<kFourBits, false, 2>(args);
+      with_min ? multiply_in_registers<kFourBits, true, 2>(args) : multiply_in_registers<kFourBits, false, 2>(args);
     return;
   }
 #endif

@@ -249,7 +249,7 @@ std::vector<Operator> Engine::operators_for(const Batch& batch) const {
 Plan Engine::plan_for(const Batch& batch) { return planner_->plan_for(batch, position_); }
 
 Engine::CachedPlan& Engine::prepared_for(const Batch& batch, int64_t position) {
-  const PlannedFor key{batch, planner_->planned_past(position)};
+  const PlannedFor key{batch, planner_->planned_past(batch, position)};
   if (CachedPlan* cached = prepared_.find(key)) {
     if (cached->version != planner_->version()) {
       if (auto better = planner_->better_than(cached->prepared->plan(), batch, position)) {

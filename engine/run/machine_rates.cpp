@@ -130,8 +130,8 @@ std::vector<std::set<std::string>> work_of_each(const Plan& plan, const PassSpan
   }
   return work;
 }
-// What moves by more of a logarithm may change a choice.
-constexpr double kMatters = 0.1;
+// What moves by more of a logarithm may change a choice; plans that were made in a hope so far off are not good ones.
+constexpr double kMatters = 0.1, kFarOff = 0.5;
 
 // Of a pass: others had the cores meanwhile.
 bool in_doubt(double weight) { return weight < 1; }
@@ -204,7 +204,7 @@ void MachineRates::learn(const Plan& plan, const PassSpans& spans, const PassKin
   if (!in_doubt(weight) && beside_others_) others_left();
   beside_others_ = in_doubt(weight);
   const double in_vain = std::max(learn_operators(plan, spans, weight), learn_pass(plan, kind, seconds, weight));
-  if (in_vain > kMatters) ++version_;
+  if (in_vain > kFarOff) ++version_;
   hope_of_others(plan, spans, kind, weight);
   ++learnt_;
   if (learnt_ % 64 == 0 || std::has_single_bit(static_cast<uint64_t>(learnt_))) ++version_;

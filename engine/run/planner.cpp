@@ -59,9 +59,11 @@ Planner::Strategies Planner::candidates() const {
   return tried.empty() ? std::vector{&find_strategy("host-only")} : tried;
 }
 
-int64_t Planner::planned_past(int64_t position) const {
+int64_t Planner::planned_past(const Batch& batch, int64_t position) const {
   if (candidates_.empty() && !options_.plan->weighs_attention) return 0;
-  return position < 1024 ? position / 256 * 256 : static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(position)));
+  if (position >= 1024) return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(position)));
+  const int64_t step = batch.segments > 1 && position < 256 ? 64 : 256;
+  return position / step * step;
 }
 
 PassKind Planner::kind_of(std::string_view strategy, const Batch& batch, int64_t position) const {
@@ -119,7 +121,7 @@ std::vector<Planner::Offer> Planner::compare(std::span<const Strategy* const> st
 }
 
 Plan Planner::plan_for(const Batch& batch, int64_t position) {
-  const int64_t past = planned_past(position);
+  const int64_t past = planned_past(batch, position);
   if (candidates_.empty()) return make(*options_.plan, batch, past);
   const ChoiceKey key{length_class(batch.S), past};
   if (const auto made = chosen_.find(key); made != chosen_.end() && made->second.version == rates_.version())
@@ -139,7 +141,7 @@ Plan Planner::plan_for(const Batch& batch, int64_t position) {
 }
 
 std::optional<Plan> Planner::better_than(const Plan& plan, const Batch& batch, int64_t position) {
-  const int64_t past = planned_past(position);
+  const int64_t past = planned_past(batch, position);
   const Strategies only = {&find_strategy(plan.name)};
   const PlanCosts costs = this->costs(batch, past);
   const std::vector<Operator> operators = this->operators(batch);
@@ -225,7 +227,7 @@ void Planner::learn(const Plan& plan, const Batch& batch, int64_t position, cons
                     double weight) {
   spdlog::debug("plan {} of {} tokens after {}: took {:.3f} ms{}", plan.name, batch.S, position, seconds * 1e3,
                 weight < 1 ? ", other programs had the cores" : "");
-  rates_.learn(plan, spans, kind_of(plan.name, batch, planned_past(position)), seconds, weight);
+  rates_.learn(plan, spans, kind_of(plan.name, batch, planned_past(batch, position)), seconds, weight);
 }
 
 }  // namespace tandem

@@ -55,8 +55,8 @@ class Planner {
   // The plan for a batch that begins at `position`, and which strategy made it.
   Plan plan_for(const Batch& batch, int64_t position);
   // Positions before a batch as far as its plan depends on them (attention grows with them): rounded down, so that a
-  // few plans serve every length.
-  int64_t planned_past(int64_t position) const;
+  // few plans serve every length. Less far of several sequences: each of their tokens reads a cache of its own.
+  int64_t planned_past(const Batch& batch, int64_t position) const;
   // Goes up when plans may have to be made anew.
   int64_t version() const { return rates_.version(); }
   // Whether another plan than this one for the batch is by far enough the better one to be prepared.

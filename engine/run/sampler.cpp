@@ -1,7 +1,9 @@
 #include "engine/run/sampler.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "sync/error.h"
@@ -40,7 +42,18 @@ int32_t Sampler::sample(std::span<const float> logits) {
 
 int32_t greedy_choice(std::span<const float> logits) {
   TANDEM_CHECK(!logits.empty(), "no logits to choose from");
-  return static_cast<int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+  constexpr size_t kLanes = 64;  // what a compiler makes vectors of
+  std::array<float, kLanes> lanes;
+  lanes.fill(-std::numeric_limits<float>::infinity());
+  size_t i = 0;
+  for (; i + kLanes <= logits.size(); i += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane)
+      lanes[lane] = logits[i + lane] > lanes[lane] ? logits[i + lane] : lanes[lane];
+  }
+  float largest = *std::ranges::max_element(lanes);
+  for (; i < logits.size(); ++i) largest = logits[i] > largest ? logits[i] : largest;
+  const auto first = std::ranges::find(logits, largest);
+  return first == logits.end() ? 0 : static_cast<int32_t>(first - logits.begin());  // not where none is a number
 }
 
 void apply_repeat_penalty(std::span<float> logits, std::span<const int32_t> recent, float penalty) {
@@ -56,15 +69,23 @@ void apply_repeat_penalty(std::span<float> logits, std::span<const int32_t> rece
 }
 
 std::vector<Candidate> keep_top_k(std::span<const float> logits, int k) {
-  std::vector<Candidate> all(logits.size());
-  for (size_t i = 0; i < logits.size(); ++i) all[i] = {static_cast<int32_t>(i), logits[i], 0};
-  const size_t keep = k <= 0 ? all.size() : std::min(all.size(), static_cast<size_t>(k));
+  const size_t keep = k <= 0 ? logits.size() : std::min(logits.size(), static_cast<size_t>(k));
   const auto better = [](const Candidate& a, const Candidate& b) {
     return a.logit > b.logit || (a.logit == b.logit && a.id < b.id);
   };
-  std::partial_sort(all.begin(), all.begin() + static_cast<ptrdiff_t>(keep), all.end(), better);
-  all.resize(keep);
-  return all;
+  std::vector<Candidate> best;  // a heap, the least likely in front, as soon as there are enough
+  best.reserve(keep);
+  for (size_t i = 0; i < logits.size(); ++i) {
+    if (best.size() == keep) {
+      if (!(logits[i] > best.front().logit)) continue;  // of equals the first ones stay
+      std::ranges::pop_heap(best, better);
+      best.pop_back();
+    }
+    best.push_back({static_cast<int32_t>(i), logits[i], 0});
+    if (k > 0) std::ranges::push_heap(best, better);
+  }
+  std::ranges::sort(best, better);
+  return best;
 }
 
 void to_probabilities(std::vector<Candidate>& candidates, float temperature) {

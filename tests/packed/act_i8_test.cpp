@@ -108,7 +108,7 @@ TEST(ActI8, loops_multiply_as_the_plain_definition_does) {
     if (format.dense()) continue;
     for (const int64_t columns : {256, 768}) {
       const std::vector<std::byte> panel = test::random_panels(format, 64, columns);
-      for (const int64_t tokens : {1, 2, 3, 5, 16, 37}) {
+      for (const int64_t tokens : {1, 2, 3, 4, 5, 8, 9, 16, 37}) {
         std::mt19937 random(11);
         std::vector<ActBlock> x(static_cast<size_t>(tokens * columns / kActGroup));
         std::vector<float> values(static_cast<size_t>(tokens * columns));

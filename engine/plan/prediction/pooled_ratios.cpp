@@ -9,6 +9,8 @@ namespace tandem {
 namespace {
 
 constexpr double kShrink = 0.5;
+// By so much of a logarithm a ratio may differ from what is expected for no reason: that bears nothing out.
+constexpr double kForNoReason = 0.1;
 // From here on a level is sure enough to doubt what is far from it.
 constexpr double kSure = 3;
 const double kLargestMove = std::log(1.5), kLargestFirstMove = std::log(2.5);
@@ -55,7 +57,7 @@ double PooledRatios::settle(std::span<const std::string> path, double log_ratio)
   for (const std::string& name : path) {
     const auto hope = hopes_.find(name);
     if (hope == hopes_.end()) continue;
-    const double confirmed = std::clamp(log_of(levels_, path) - log_ratio, 0.0, hope->second);
+    const double confirmed = std::clamp(log_of(levels_, path) - log_ratio - kForNoReason, 0.0, hope->second);
     for (auto& [level, known] : levels_) {
       if (is_of(level, name)) known.log_ratio -= confirmed;
     }

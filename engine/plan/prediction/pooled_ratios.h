@@ -13,8 +13,8 @@
 //
 // What is never tried any more would be remembered for ever as it was. So it can be hoped that all that a level's name
 // stands in the path of takes less long by now. Hope is kept apart from what was seen, and the first ratio seen there
-// settles it: as far as that ratio confirms it, all of it is taken to be faster; the rest of it is given up, and what
-// was known holds again.
+// settles it: as far as that ratio bears it out, beyond a tenth that it may differ by for no reason, all of it is taken
+// to be faster; the rest of it is given up, and what was known holds again.
 #pragma once
 
 #include <map>

@@ -397,9 +397,13 @@ TEST_F(Planning, makes_plans_anew_as_the_context_grows_and_fewer_the_deeper_it_i
                                        {2047, 1024},
                                        {2048, 2048},
                                        {8000, 4096}})
-    EXPECT_EQ(staggered.planned_past(position), past) << position;
+    EXPECT_EQ(staggered.planned_past({8, 8}, position), past) << position;
   Planner layer = planner("layer");
-  EXPECT_EQ(layer.planned_past(8000), 0) << "a plan that does not weigh attention";
+  EXPECT_EQ(layer.planned_past({8, 8}, 8000), 0) << "a plan that does not weigh attention";
+  const Batch of_sequences{8, 8, 8};
+  for (const auto& [position, past] :
+       {std::pair<int64_t, int64_t>{63, 0}, {64, 64}, {200, 192}, {255, 192}, {256, 256}, {700, 512}, {2047, 1024}})
+    EXPECT_EQ(staggered.planned_past(of_sequences, position), past) << position << ", eight sequences";
 }
 
 TEST_F(Planning, gives_the_npu_the_share_that_the_user_names) {

@@ -3,7 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numeric>
+#include <random>
 #include <set>
 
 namespace tandem {
@@ -26,6 +30,32 @@ std::vector<Candidate> with_probabilities(std::initializer_list<float> probabili
 TEST(GreedyChoice, takes_the_lowest_index_of_equals) {
   const float logits[] = {1, 5, 5, 2};
   EXPECT_EQ(greedy_choice(logits), 1);
+}
+
+// Vocabularies of any size, whose logits are often equal: of few values, or all the same.
+TEST(GreedyChoice, and_top_k_are_what_a_sorted_vocabulary_begins_with) {
+  std::mt19937 random(1);
+  for (const size_t size : {1u, 63u, 64u, 65u, 200u, 1000u}) {
+    for (const uint32_t values : {1u, 5u, 1000u}) {
+      std::vector<float> logits(size);
+      for (float& logit : logits) logit = static_cast<float>(random() % values) - 700;
+      std::vector<int32_t> sorted(size);
+      std::iota(sorted.begin(), sorted.end(), 0);
+      std::ranges::stable_sort(sorted, [&](int32_t a, int32_t b) { return logits[a] > logits[b]; });
+      EXPECT_EQ(greedy_choice(logits), sorted.front());
+      for (const int k : {1, 7, 40, 0}) {
+        const size_t kept = k == 0 ? size : std::min(size, static_cast<size_t>(k));
+        EXPECT_EQ(ids(keep_top_k(logits, k)), std::vector(sorted.begin(), sorted.begin() + static_cast<long>(kept)));
+      }
+    }
+  }
+}
+
+TEST(GreedyChoice, passes_over_what_is_no_number) {
+  const float none = std::numeric_limits<float>::quiet_NaN(), least = -std::numeric_limits<float>::infinity();
+  EXPECT_EQ(greedy_choice(std::vector<float>{none, 1, 3, none}), 2);
+  EXPECT_EQ(greedy_choice(std::vector<float>{none, none}), 0);
+  EXPECT_EQ(greedy_choice(std::vector<float>{none, least, least}), 1);
 }
 
 TEST(RepeatPenalty, divides_positive_and_multiplies_negative_logits_once_per_token) {
