@@ -343,7 +343,9 @@ DEFINE_TOKENS(2)
 #endif
 DEFINE_TOKENS(1)
 
-// GROUP_TOKENS tokens or what is left of them.
+// Of so many tokens as are left: GROUP_TOKENS, or what is left of them; of four, two, for one alone takes nearly as long.
+INLINE int tokens_of(const int left) { return GROUP_TOKENS == 3 && left == 4 ? 2 : min(GROUP_TOKENS, left); }
+
 INLINE void pass_tokens(const Chunk *chunk, const int tiles, __global const uint *const *x, __global float *const *y, const int first,
                         const int rows, const int tokens) {
 #if GROUP_TOKENS == 3
@@ -380,7 +382,7 @@ __kernel void grouped_gemm(BUFFER(w), BUFFER(x), BUFFER(y), BUFFER(lists), const
     const int tiles = min(CHUNK_TILES, K / 32 - tile);
     decode_chunk(panel, tile, tiles, &chunk);
     for (int s = begin; s < end;) {
-      const int together = min(GROUP_TOKENS, end - s);
+      const int together = tokens_of(end - s);
       __global const uint *x_rows[GROUP_TOKENS];
       __global float *y_rows[GROUP_TOKENS];
       for (int t = 0; t < together; ++t) {
@@ -414,7 +416,7 @@ __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byt
     __global const uint *a = AT(const uint, x) + tile * ACT_WORDS;
     __global float *out = AT(float, y) + row;
     for (int s = 0; s < S;) {
-      const int together = min(GROUP_TOKENS, S - s);
+      const int together = tokens_of(S - s);
       __global const uint *x_rows[GROUP_TOKENS];
       __global float *y_rows[GROUP_TOKENS];
       for (int t = 0; t < together; ++t) {

@@ -319,7 +319,8 @@ ACT_INLINE void take_in_all(const Chunk& chunk, int tiles, int bias, const ActBl
                             int64_t tokens, float* sums) {
   int64_t s = take_in_many<kFourBits, kWithMin, kGroups>(chunk, tiles, bias, x, x_stride, tokens, sums);
   constexpr int kTogether = GroupSum<kFourBits>::kTogether;
-  for (; s + kTogether <= tokens; s += kTogether)
+  // Of four left, two and two: one alone takes nearly as long.
+  for (; s + kTogether <= tokens && (kTogether < 3 || tokens - s != 4); s += kTogether)
     take_in<kFourBits, kWithMin, kGroups, kTogether>(chunk, tiles, bias, x + s * x_stride, x_stride, sums + s * kRows);
   if constexpr (kTogether > 2) {
     for (; s + 2 <= tokens; s += 2)

@@ -54,6 +54,7 @@ def main():
     parser.add_argument("-p", "--prompt", type=int, default=128)
     parser.add_argument("-n", "--generate", type=int, default=64)
     parser.add_argument("-r", "--rounds", type=int, default=3)
+    parser.add_argument("--act", choices=["f16", "i8"], default="f16", help="of Tandem; the peer's are 8 bits wide")
     parser.add_argument("--cores", default="0,1")
     parser.add_argument("--tandem")
     parser.add_argument("--timeout", type=float, default=900)
@@ -67,7 +68,7 @@ def main():
     peer = programs.Peer(len(cores), given.timeout)
     context = max(widths) * (given.prompt + given.generate)
     ours = [tandem, "bench", "-m", given.model, "-np", given.parallel, "-p", str(given.prompt), "-n", str(given.generate),
-            "-r", "1", "-o", "json"]
+            "-r", "1", "-o", "json", "--act", given.act]
     theirs = ["-c", str(context), "-b", "2048", "-ub", "512", "-npp", str(given.prompt), "-ntg", str(given.generate), "-npl",
               given.parallel, "--output-format", "jsonl"]
     samples = []
@@ -77,7 +78,7 @@ def main():
         if number > 0:
             samples.append(pair)
     machine = report.machine_facts(cores)
-    print(f"{machine['processor']}, {len(cores)} cores, {machine['date']}; {peer.name}; prompts of {given.prompt} tokens, "
+    print(f"{machine['processor']}, {len(cores)} cores, {machine['date']}; {peer.name}; --act {given.act}; prompts of {given.prompt} tokens, "
           f"{given.generate} tokens written of each; medians of {given.rounds} rounds in turns (measured)\n")
     print("\n".join(table(samples, widths)))
     return 0
