@@ -71,6 +71,8 @@ TEST(Memory, of_a_run_without_a_driver_peaks_at_1_3_times_weights_and_touched_ca
   const double peak = run["peak_bytes"].get<double>();
   EXPECT_GE(peak, needed) << "the weights are read whole, so all of them are in memory";
   EXPECT_LE(peak, 1.3 * needed) << run.dump(1);
+  EXPECT_GE(run["peak_without_libraries_bytes"].get<double>(), needed);
+  EXPECT_LE(run["peak_without_libraries_bytes"].get<double>(), peak);
   EXPECT_LE(run["model_file_bytes"].get<double>(), 0.01 * needed) << "its pages are given back";
 }
 
