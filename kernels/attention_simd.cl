@@ -68,6 +68,8 @@
 #define V_VECTORS 1
 #endif
 #define RECORD (2 + HEAD_DIM_V)
+// Few queries read the cache faster than it comes unasked; a full tile is one of many mostly, which find it in the second cache.
+#define FEW_QUERIES (TILE < 8)
 
 // Vector `c` of a value row; the last one may be short. PoCL compiles vload_half16 to aligned loads, so a row that is not a multiple of 32
 // bytes goes through an aligned copy.
@@ -135,9 +137,10 @@ INLINE float16 seen_scores(const Tile *t, const int i, const float16 products, c
   return unseen ? (float16)(-INFINITY) : products * scale;
 }
 
-// Adds the positions [first, first + SPLIT) to the tile, whose keys and values begin at k and v.
-INLINE void attend_split(Tile *t, __global const ELEMENT *k, __global const ELEMENT *v, const int first, const float scale,
-                         const float soft_cap) {
+// Adds the positions [first, first + SPLIT) to the tile, whose keys and values begin at k and v. What is read next, from next_k on, comes
+// meanwhile, as far as it is as long as the values here.
+INLINE void attend_split(Tile *t, __global const ELEMENT *k, __global const ELEMENT *v, __global const ELEMENT *next_k, const int first,
+                         const float scale, const float soft_cap) {
   float p[TILE][SPLIT];  // scores, then weights
   const int end = min(first + SPLIT, t->furthest + 1);
   const int blocks = (end - first + 16 * K_BLOCKS - 1) / (16 * K_BLOCKS) * K_BLOCKS;
@@ -164,7 +167,10 @@ INLINE void attend_split(Tile *t, __global const ELEMENT *k, __global const ELEM
 #pragma unroll
       for (int j = 0; j < K_BLOCKS; ++j) {
         keys[j] = LOAD16(block + (j * HEAD_DIM + d) * 16);
-        if (d * 16 * ELEMENT_BYTES % 64 == 0) PREFETCH(block + (j * HEAD_DIM + d) * 16, K_BLOCKS * HEAD_DIM * 16 * ELEMENT_BYTES);
+        if (d * 16 * ELEMENT_BYTES % 64 == 0) {
+          PREFETCH(block + (j * HEAD_DIM + d) * 16, K_BLOCKS * HEAD_DIM * 16 * ELEMENT_BYTES);
+          if (FEW_QUERIES) PREFETCH_FAR(v + (size_t)(b + j) * HEAD_DIM_V * 16 + d * 16, 0);  // the values of these positions
+        }
       }
 #pragma unroll
       for (int i = 0; i < TILE; ++i) {
@@ -239,6 +245,8 @@ INLINE void attend_split(Tile *t, __global const ELEMENT *k, __global const ELEM
 #pragma unroll
       for (int j = 0; j < V_VECTORS; ++j) values[j] = load_values(row, c + j);
       PREFETCH(row + c * 16, 4096);
+      if (FEW_QUERIES && c == 0)
+        for (int line = 0; line < HEAD_DIM * ELEMENT_BYTES; line += 64) PREFETCH_FAR(next_k + (n - first) * HEAD_DIM, line);
 #pragma unroll
       for (int i = 0; i < TILE; ++i) {
 #pragma unroll
@@ -302,6 +310,16 @@ INLINE void store_result(const float16 values, const float sum, __global float *
   (AT(const ELEMENT, name) +                                                                                                  \
    ((size_t)kv_head * page_count + AT(const int, pages)[queries.segment * pages_each + (first) / SPLIT]) * SPLIT * (width))
 
+// Where the keys lie that are read after a tile's last split, as a page of the cache: of the next segment's tile, or where there is one
+// segment, of the next KV head.
+INLINE size_t page_behind(const int tile, const Queries queries, const int kv_head, __global const int *begins, __global const int *pages,
+                          const int segments, const int first_token, const int S, const int group, const int pages_each,
+                          const int page_count) {
+  const int next = queries_of(tile + 1, TILE, begins, segments, first_token, S, group).segment;
+  const size_t head = segments > 1 ? kv_head : kv_head + 1;
+  return head * page_count + pages[(next < 0 ? queries.segment : next) * pages_each];
+}
+
 __kernel void attention_simd(BUFFER(q), BUFFER(y), BUFFER(positions), BUFFER(begins), BUFFER(pages), BUFFER(paths), BUFFER(cache_k),
                              BUFFER(cache_v), const int S, const int group, const int segments, const int first_token,
                              const int depth, const int pages_each, const int page_count, const int q_stride, const int y_stride,
@@ -313,7 +331,11 @@ __kernel void attention_simd(BUFFER(q), BUFFER(y), BUFFER(positions), BUFFER(beg
   FOLLOW_PATH(t);
   load_tile(&t, AT(const float, q), AT(const int, positions), queries, kv_head, group, q_stride, window);
   for (int first = t.earliest / SPLIT * SPLIT; first <= t.furthest; first += SPLIT) {
-    attend_split(&t, CACHE_OF(cache_k, HEAD_DIM, first), CACHE_OF(cache_v, HEAD_DIM_V, first), first, scale, soft_cap);
+    __global const ELEMENT *next_k = CACHE_OF(cache_k, HEAD_DIM, min(first + SPLIT, t.furthest));
+    if (FEW_QUERIES && first + SPLIT > t.furthest)
+      next_k = AT(const ELEMENT, cache_k) + page_behind(get_global_id(0), queries, kv_head, AT(const int, begins), AT(const int, pages),
+                                                        segments, first_token, S, group, pages_each, page_count) * SPLIT * HEAD_DIM;
+    attend_split(&t, CACHE_OF(cache_k, HEAD_DIM, first), CACHE_OF(cache_v, HEAD_DIM_V, first), next_k, first, scale, soft_cap);
   }
   for (int i = 0; i < TILE && queries.first + i < queries.queries; ++i) {
     const int n = queries.first + i, s = queries.token + n / group;
@@ -336,7 +358,8 @@ __kernel void attention_split_simd(BUFFER(q), BUFFER(positions), BUFFER(begins),
   FOLLOW_PATH(t);
   load_tile(&t, AT(const float, q), AT(const int, positions), queries, kv_head, group, q_stride, window);
   if (split * SPLIT > t.furthest || (split + 1) * SPLIT <= t.earliest) return;  // the merge does not look at it
-  attend_split(&t, CACHE_OF(cache_k, HEAD_DIM, split * SPLIT), CACHE_OF(cache_v, HEAD_DIM_V, split * SPLIT), split * SPLIT, scale,
+  attend_split(&t, CACHE_OF(cache_k, HEAD_DIM, split * SPLIT), CACHE_OF(cache_v, HEAD_DIM_V, split * SPLIT),
+               CACHE_OF(cache_k, HEAD_DIM, split * SPLIT), split * SPLIT, scale,
                soft_cap);
   for (int i = 0; i < TILE && queries.first + i < queries.queries; ++i) {
     const int n = queries.first + i;

@@ -133,6 +133,8 @@ GROUP_TREE(group_largest, larger)
 // A hint to fetch the cache line at `bytes` after `pointer`; nothing where the compiler has no such builtin (the device tries it at start).
 #ifdef HAS_PREFETCH
 #define PREFETCH(pointer, bytes) __builtin_prefetch((__private const void *)((size_t)(pointer) + (bytes)))
+#define PREFETCH_FAR(pointer, bytes) __builtin_prefetch((__private const void *)((size_t)(pointer) + (bytes)), 0, 2)  // into the second cache
 #else
 #define PREFETCH(pointer, bytes)
+#define PREFETCH_FAR(pointer, bytes)
 #endif

@@ -143,16 +143,30 @@ struct Contract {
                          (cache.head_dim + cache.head_dim_v);
     const int64_t group = op.heads / cache.kv_heads, tile = attend_tile(op.S * group, cache.kv_heads);
     const int64_t tiles = most_tiles(op.segments, op.S, group, tile);
+    const auto tile_at = [&](int64_t i) {
+      // Late tiles see more positions: an early and a late one in turns give neighbours about the same work.
+      const int64_t n = i % tiles, at = n % 2 == 0 ? n / 2 : tiles - 1 - n / 2;
+      return query_tile(op.segments, op.S, group, tile, at);
+    };
     share(multiplications, cache.kv_heads * tiles, [&](int64_t begin, int64_t end, int) {
       for (int64_t i = begin; i < end; ++i) {
-        // Late tiles see more positions: an early and a late one in turns give neighbours about the same work.
-        const int64_t n = i % tiles, at = n % 2 == 0 ? n / 2 : tiles - 1 - n / 2;
-        const QueryTile queries = query_tile(op.segments, op.S, group, tile, at);
+        const QueryTile queries = tile_at(i);
         if (queries.begin == queries.end) continue;
-        const AttendArgs args = attend_args(op, i / tiles, queries);
+        AttendArgs args = attend_args(op, i / tiles, queries);
+        if (i + 1 < end) args.next_keys = keys_behind(op, i / tiles, queries, (i + 1) / tiles, tile_at(i + 1));
         splits ? loops.attend_splits(args) : loops.attend(args);
       }
     });
+  }
+  // The first keys that another tile reads; none where it reads those of the one before.
+  static const void* keys_behind(const Attention& op, int64_t kv, const QueryTile& tile, int64_t next_kv,
+                                 const QueryTile& next) {
+    if (next.begin == next.end || (kv == next_kv && tile.segment == next.segment)) return nullptr;
+    const KvCache& cache = op.cache;
+    const int64_t group = op.heads / cache.kv_heads, first = first_of(op, next.first_token + next.begin / group);
+    const int32_t* pages = op.segments.pages.as<int32_t>() + next.segment * pages_of(cache.capacity);
+    return cache.k.as<std::byte>() + static_cast<size_t>(next_kv) * cache.head_bytes(cache.head_dim) +
+           static_cast<size_t>(pages[first / kCachePage]) * cache.page_bytes(cache.head_dim);
   }
   // A smaller tile where decoding has fewer of them than there are threads.
   int64_t attend_tile(int64_t queries, int64_t kv_heads) const {

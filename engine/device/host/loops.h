@@ -64,6 +64,7 @@ struct AttendArgs {
   int64_t split_begin = 0, split_end = 0;  // of attend_splits() alone
   int64_t tree_begin = INT64_MAX;          // beyond all positions: there is no tree
   const int32_t* path = nullptr;
+  const void* next_keys = nullptr;  // what is read after this tile, if anything new
 };
 
 // What the splits of one query are merged to.
