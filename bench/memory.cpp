@@ -68,7 +68,8 @@ class Watch {
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
           }
         }) {}
-  // The most that was in memory at once but for drivers' libraries; the peak where the system does not tell of mappings.
+  // The most that was in memory at once but for drivers' libraries; the peak where the system does not tell of
+  // mappings.
   size_t most_without_drivers() {
     thread_.request_stop();
     thread_.join();

@@ -379,7 +379,8 @@ ACT_INLINE void scales_of(const PackedFormat& format, const TileView& view, int 
   if (kWithMin) reorder<kFourBits>(min);
 }
 
-// Up to three tokens: codes stay in registers, and a tile is multiplied as it comes. 12 sums, 12 chains of 32 registers.
+// Up to three tokens: codes stay in registers, and a tile is multiplied as it comes. 12 sums, 12 chains of 32
+// registers.
 template <bool kFourBits, bool kWithMin, int kGroups, int tokens>
 ACT_INLINE void multiply_few(const ActPanel& args, int64_t first) {
   const PackedFormat& format = *args.format;

@@ -7,7 +7,7 @@ namespace tandem {
 namespace {
 
 constexpr const char* kHoped = "hoped";  // no level has this name
-constexpr double kFarthest = 20;  // of a logarithm: half a billion times as long
+constexpr double kFarthest = 20;         // of a logarithm: half a billion times as long
 
 }  // namespace
 

@@ -79,8 +79,8 @@ struct Tile {
   int64_t earliest, latest;  // the smallest and the largest of the first ones
 };
 
-// The keys of blocks that follow each other in memory: element d of the 16 positions of block j. Meanwhile the values of
-// these positions, as many bytes mostly, come into the second cache.
+// The keys of blocks that follow each other in memory: element d of the 16 positions of block j. Meanwhile the values
+// of these positions, as many bytes mostly, come into the second cache.
 template <int B, typename Element>
 struct BlocksInTurn {
   const Element *keys, *values;

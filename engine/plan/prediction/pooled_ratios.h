@@ -41,9 +41,9 @@ class PooledRatios {
   // Takes over every level of the other, and what it hopes or does not hope of them. Returns by how much of a logarithm
   // a level moved at most.
   double take(const PooledRatios& other);
-  double seen(const std::string& level) const;                             // 0: never
-  const std::map<std::string, Level>& levels() const { return levels_; }   // by the path's texts
-  const std::map<std::string, double>& hopes() const { return hopes_; }    // likewise: how much of a logarithm
+  double seen(const std::string& level) const;                            // 0: never
+  const std::map<std::string, Level>& levels() const { return levels_; }  // by the path's texts
+  const std::map<std::string, double>& hopes() const { return hopes_; }   // likewise: how much of a logarithm
   // As they were read from disk.
   void put(const std::string& level, Level known) { levels_[level] = known; }
   void put_hope(const std::string& level, double hoped) { hopes_[level] = hoped; }
