@@ -179,9 +179,9 @@ TEST_F(TinyEngine, auto_runs_no_pass_but_those_it_is_asked_for_and_keeps_what_th
   }
   std::ifstream file(*o.measurements);
   const std::string kept(std::istreambuf_iterator<char>(file), {});
-  EXPECT_THAT(kept, HasSubstr("rates 1|npu:0"));
+  EXPECT_THAT(kept, HasSubstr("rates 2|npu:0"));
   EXPECT_THAT(kept, HasSubstr("matmul"));
-  EXPECT_THAT(kept, HasSubstr("passes 1|npu:0"));
+  EXPECT_THAT(kept, HasSubstr("passes 2|npu:0"));
   std::filesystem::remove(*o.measurements);
 }
 

@@ -377,8 +377,8 @@ TEST_F(Planning, does_not_trust_what_it_finds_on_disk) {
                                               {{"all", {nullptr, nullptr}}}};
   std::vector<std::string> keys;
   for (const nlohmann::json& value : broken) {
-    for (const auto& device : devices_) cache_.set("rates 1|" + measurement_key(device->info()), value);
-    cache_.set("passes 1|" + measurement_key(devices_[0]->info()) + "|" + measurement_key(devices_[1]->info()) + "|",
+    for (const auto& device : devices_) cache_.set("rates 2|" + measurement_key(device->info()), value);
+    cache_.set("passes 2|" + measurement_key(devices_[0]->info()) + "|" + measurement_key(devices_[1]->info()) + "|",
                value);
     Planner automatic = planner("auto");
     EXPECT_EQ(rates_.back().seen({"tensor", 64, 0}), 0) << value;
