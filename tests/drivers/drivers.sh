@@ -51,9 +51,9 @@ PYTHON
 
 installed_version() { dpkg-query -W -f '${Package} ${Version}\n' "$1" 2>/dev/null | head -n 1; }
 
-# What a fetched driver was made by: it is fetched anew when that changes.
+# What a fetched driver was made by, and where, for manifests name its folder: it is fetched anew when that changes.
 fetch_recipe() {
-  { declare -f fetch_driver fetch_debian fetch_wheels; echo "${intel_packages[@]}"; cat "$root/tests/drivers/libclc_path.c"; } | sha256sum
+  { declare -f fetch_driver fetch_debian fetch_wheels; echo "${intel_packages[@]}" "$root"; cat "$root/tests/drivers/libclc_path.c"; } | sha256sum
 }
 
 # Puts a driver and the manifest that names it alone into its folder; done once.
