@@ -2,6 +2,7 @@
 
 import contextlib
 import difflib
+import functools
 import io
 import signal
 import subprocess
@@ -144,7 +145,8 @@ class OnAToyTree(unittest.TestCase):
 
     def test_ctrl_c_ends_it_with_status_130_and_the_next_run_works(self):
         command = [sys.executable, "-B", str(TOOL), "--tree", str(self.tree)]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        listens = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # shells' background jobs do not
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=listens)
         first = [process.stdout.readline() for _ in range(2)][-1]  # a verdict, or a red test: it is at work
         process.send_signal(signal.SIGINT)
         rest = process.communicate(timeout=120)[0]
