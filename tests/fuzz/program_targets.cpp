@@ -3,10 +3,7 @@
 namespace tandem::fuzz {
 
 std::span<const Target> targets() {
-  static constexpr Target kTargets[] = {{"soc_profile", soc_profile},   {"npu_params", npu_params},
-                                        {"measurements", measurements}, {"model_shape", model_shape},
-                                        {"calibration", calibration},   {"routing_trace", routing_trace},
-                                        {"command_line", command_line}};
+  static constexpr Target kTargets[] = {{"command_line", command_line}};
   return kTargets;
 }
 

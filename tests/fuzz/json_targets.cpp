@@ -1,0 +1,12 @@
+#include "tests/fuzz/targets.h"
+
+namespace tandem::fuzz {
+
+std::span<const Target> targets() {
+  static constexpr Target kTargets[] = {{"soc_profile", soc_profile},   {"npu_params", npu_params},
+                                        {"measurements", measurements}, {"model_shape", model_shape},
+                                        {"calibration", calibration},   {"routing_trace", routing_trace}};
+  return kTargets;
+}
+
+}  // namespace tandem::fuzz
