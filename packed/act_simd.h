@@ -9,7 +9,6 @@
 
 #include <immintrin.h>
 
-#include <algorithm>
 #include <cstring>
 
 #include "packed/act_loops.h"
@@ -314,20 +313,28 @@ namespace tandem {
 namespace {
 #endif
 
+// Of so many tokens as are left, `most` or what is left of them; of four, two and two, where three is the most: one
+// alone takes nearly as long.
+ACT_INLINE int64_t tokens_at_once(int64_t left, int most) {
+  return most == 3 && left == 4 ? 2 : left < most ? left : most;
+}
+
 template <bool kFourBits, bool kWithMin, int kGroups>
 ACT_INLINE void take_in_all(const Chunk& chunk, int tiles, int bias, const ActBlock* x, int64_t x_stride,
                             int64_t tokens, float* sums) {
   int64_t s = take_in_many<kFourBits, kWithMin, kGroups>(chunk, tiles, bias, x, x_stride, tokens, sums);
   constexpr int kTogether = GroupSum<kFourBits>::kTogether;
-  // Of four left, two and two: one alone takes nearly as long.
-  for (; s + kTogether <= tokens && (kTogether < 3 || tokens - s != 4); s += kTogether)
-    take_in<kFourBits, kWithMin, kGroups, kTogether>(chunk, tiles, bias, x + s * x_stride, x_stride, sums + s * kRows);
-  if constexpr (kTogether > 2) {
-    for (; s + 2 <= tokens; s += 2)
-      take_in<kFourBits, kWithMin, kGroups, 2>(chunk, tiles, bias, x + s * x_stride, x_stride, sums + s * kRows);
+  while (s < tokens) {
+    const int64_t now = tokens_at_once(tokens - s, kTogether);
+    const ActBlock* from = x + s * x_stride;
+    float* to = sums + s * kRows;
+    if (now == 1) take_in<kFourBits, kWithMin, kGroups, 1>(chunk, tiles, bias, from, x_stride, to);
+    if (now == 2) take_in<kFourBits, kWithMin, kGroups, 2>(chunk, tiles, bias, from, x_stride, to);
+    if constexpr (kTogether == 3) {
+      if (now == 3) take_in<kFourBits, kWithMin, kGroups, 3>(chunk, tiles, bias, from, x_stride, to);
+    }
+    s += now;
   }
-  for (; s < tokens; ++s)
-    take_in<kFourBits, kWithMin, kGroups, 1>(chunk, tiles, bias, x + s * x_stride, x_stride, sums + s * kRows);
 }
 
 #if defined(__AVX512VNNI__)
@@ -453,19 +460,20 @@ ACT_INLINE void multiply_few(const ActPanel& args, int64_t first) {
 
 template <bool kFourBits, bool kWithMin, int kGroups>
 void multiply_in_registers(const ActPanel& args) {
-  for (int64_t s = 0, left = args.tokens; left > 0; s = args.tokens - left) {
-    const int64_t now = left == 2 || left == 4 ? 2 : std::min<int64_t>(left, 3);  // four: two and two
+  for (int64_t s = 0; s < args.tokens;) {
+    const int64_t now = tokens_at_once(args.tokens - s, 3);
     if (now == 3) multiply_few<kFourBits, kWithMin, kGroups, 3>(args, s);
     if (now == 2) multiply_few<kFourBits, kWithMin, kGroups, 2>(args, s);
     if (now == 1) multiply_few<kFourBits, kWithMin, kGroups, 1>(args, s);
-    left -= now;
+    s += now;
   }
 }
 
+// Tokens that are multiplied so; with more of them, or with matrix units, a chunk that is unpacked once is as fast.
 #if defined(__AMX_INT8__)
-constexpr int64_t kFewest = 1;
+constexpr int64_t kMostInRegisters = 1;
 #else
-constexpr int64_t kFewest = 9;
+constexpr int64_t kMostInRegisters = 9;
 #endif
 #endif
 
@@ -476,7 +484,7 @@ void multiply(const ActPanel& args) {
   const int groups = format.group == 16 ? 2 : 1, bias = bias_of<kFourBits>(format);
   const bool with_min = format.min == MinKind::explicit_;
 #if defined(__AVX512VNNI__)
-  if (args.tokens <= kFewest) {
+  if (args.tokens <= kMostInRegisters) {
     if (groups == 1)
       with_min ? multiply_in_registers<kFourBits, true, 1>(args) : multiply_in_registers<kFourBits, false, 1>(args);
     else

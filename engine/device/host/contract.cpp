@@ -162,11 +162,16 @@ struct Contract {
   static const void* keys_behind(const Attention& op, int64_t kv, const QueryTile& tile, int64_t next_kv,
                                  const QueryTile& next) {
     if (next.begin == next.end || (kv == next_kv && tile.segment == next.segment)) return nullptr;
-    const KvCache& cache = op.cache;
-    const int64_t group = op.heads / cache.kv_heads, first = first_of(op, next.first_token + next.begin / group);
-    const int32_t* pages = op.segments.pages.as<int32_t>() + next.segment * pages_of(cache.capacity);
-    return cache.k.as<std::byte>() + static_cast<size_t>(next_kv) * cache.head_bytes(cache.head_dim) +
-           static_cast<size_t>(pages[first / kCachePage]) * cache.page_bytes(cache.head_dim);
+    const int64_t group = op.heads / op.cache.kv_heads, first = first_of(op, next.first_token + next.begin / group);
+    const auto page = static_cast<size_t>(pages_of_segment(op, next.segment)[first / kCachePage]);
+    return keys_of(op, next_kv) + page * op.cache.page_bytes(op.cache.head_dim);
+  }
+  static const int32_t* pages_of_segment(const Attention& op, int64_t segment) {
+    return op.segments.pages.as<int32_t>() + segment * pages_of(op.cache.capacity);
+  }
+  // A KV head's keys in page 0.
+  static const std::byte* keys_of(const Attention& op, int64_t kv) {
+    return op.cache.k.as<std::byte>() + static_cast<size_t>(kv) * op.cache.head_bytes(op.cache.head_dim);
   }
   // A smaller tile where decoding has fewer of them than there are threads.
   int64_t attend_tile(int64_t queries, int64_t kv_heads) const {
@@ -191,11 +196,11 @@ struct Contract {
     const SplitRange splits = splits_of(op, op.positions.as<int32_t>()[tile.last_token]);
     args.split_begin = splits.begin;
     args.split_end = splits.end;
-    args.pages = op.segments.pages.as<int32_t>() + tile.segment * pages_of(cache.capacity);
+    args.pages = pages_of_segment(op, tile.segment);
     args.tree_begin = tandem::tree_begin(op.segments, tile.segment);
     if (op.segments.depth > 0)
       args.path = op.segments.paths.as<const int32_t>() + tile.segment * (1 + op.segments.depth) + 1;
-    args.k = cache.k.as<std::byte>() + static_cast<size_t>(kv) * cache.head_bytes(cache.head_dim);
+    args.k = keys_of(op, kv);
     args.v = cache.v.as<std::byte>() + static_cast<size_t>(kv) * cache.head_bytes(cache.head_dim_v);
     args.k_page_bytes = cache.page_bytes(cache.head_dim);
     args.v_page_bytes = cache.page_bytes(cache.head_dim_v);

@@ -29,11 +29,13 @@ double log_of(const std::map<std::string, PooledRatios::Level>& levels, std::spa
   return log_ratio;
 }
 
-}  // namespace
-
+// Whether a level's path has `above` in it, or is it: names of levels begin with the name of the one above them, from
+// the first that a hope is about.
 bool is_of(const std::string& level, const std::string& above) {
   return level.starts_with(above) && (level.size() == above.size() || level[above.size()] == ' ');
 }
+
+}  // namespace
 
 double PooledRatios::learn(std::span<const std::string> path, double ratio, double weight) {
   TANDEM_CHECK(ratio > 0 && weight > 0 && std::isfinite(ratio), "a ratio of times is positive");

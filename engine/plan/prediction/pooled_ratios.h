@@ -55,8 +55,4 @@ class PooledRatios {
   std::map<std::string, double> hopes_;
 };
 
-// Whether a level's path has `above` in it, or is it: names of levels begin with the name of the one above them, from
-// the first that a hope is about.
-bool is_of(const std::string& level, const std::string& above);
-
 }  // namespace tandem
