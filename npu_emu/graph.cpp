@@ -45,6 +45,7 @@ CompiledGraph compile(const NpuParams& params, std::string name, std::vector<Gra
   graph.name = std::move(name);
   graph.compile_seconds = params.compiler.fixed_seconds;
   graph.seconds = params.launch_seconds;
+  graph.costs.reserve(products.size());
   double total_bytes = 0;
   for (const GraphProduct& product : products) {
     const std::string reason = refusal(params, product);

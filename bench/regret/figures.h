@@ -53,9 +53,15 @@ struct Regret {
   double ratio_to_prepared() const { return played_seconds / prepared_seconds; }
 };
 
-// What is charged for a plan's runs of a pass. With the mean a plan meets hiccups, and a neighbour's seconds, as often
-// as a player's single run does; a median of three leaves them out. Which plan is the best is told by medians always.
-enum class Charged : uint8_t { median, mean };
+// What is charged for the best plan's runs of a pass, and which runs say that it is the best.
+enum class Charged : uint8_t {
+  median,  // all runs say it by their medians, and that is charged: hiccups are left out
+  mean,    // all runs say it by their medians; with their mean a plan meets hiccups as often as a player's single run
+  // Each run is charged to the plan that is the best by the medians of all others, and that is averaged. Of plans that
+  // are as fast as each other the one whose runs happened to be the quickest is "the best" by the runs themselves, and
+  // nobody who chooses beforehand can take it; by other runs that luck is left out.
+  held_out
+};
 
 // Of the first `count` passes, by the best plans for the lengths of all of them. All spans have one entry for each
 // pass.

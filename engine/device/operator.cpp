@@ -60,11 +60,11 @@ std::vector<Region> regions(const Operator& op, Use use) {
 
 void check(const Operator& op, const Region& region) {
   if (region.rows == 0 || region.width_bytes == 0) return;
-  const std::string on = op.name + " (" + kind_name(op) + ")";
-  if (!region.at) throw Error("an operand is absent", on, "a shape-only model cannot run");
+  const auto on = [&op] { return op.name + " (" + kind_name(op) + ")"; };
+  if (!region.at) throw Error("an operand is absent", on(), "a shape-only model cannot run");
   const size_t end = end_of(region);
   if (end > region.at.slot->size_bytes())
-    throw Error("an operand leaves its slot", on + ", slot " + region.at.slot->label() + ": byte " +
+    throw Error("an operand leaves its slot", on() + ", slot " + region.at.slot->label() + ": byte " +
                                                   std::to_string(end) + " of " +
                                                   std::to_string(region.at.slot->size_bytes()));
 }
@@ -117,8 +117,7 @@ void for_each_region(const Operator& op, const std::function<void(const Region&,
 }
 
 void check_regions(const Operator& op) {
-  for (const Region& region : reads(op)) check(op, region);
-  for (const Region& region : writes(op)) check(op, region);
+  for_each_region(op, [&op](const Region& region, bool, bool) { check(op, region); });
 }
 
 Work work(const Operator& op, Past past) {

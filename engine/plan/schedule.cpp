@@ -118,6 +118,7 @@ Plan schedule(std::string name, std::vector<std::string> devices, std::vector<Pl
   Plan plan{std::move(name), std::move(devices), {}};
   std::vector<int> step_of(placed.size(), -1),
       open(device_count, -1);  // open: the step of a device that may still grow
+  std::vector<size_t> operators_of;
   for (int i = 0; i < static_cast<int>(placed.size()); ++i) {
     const int d = placed[i].device;
     std::vector<int> waits;
@@ -127,15 +128,17 @@ Plan schedule(std::string name, std::vector<std::string> devices, std::vector<Pl
     if (open[d] < 0 || !waits.empty()) {
       open[d] = static_cast<int>(plan.steps.size());
       plan.steps.push_back({d, {}, std::move(waits), false});
+      operators_of.push_back(0);
     }
-    Step& step = plan.steps[open[d]];
-    step.operators.push_back(std::move(placed[i].op));
     step_of[i] = open[d];
+    ++operators_of[static_cast<size_t>(open[d])];
     if (is_awaited[i]) {
-      step.signals = true;
+      plan.steps[open[d]].signals = true;
       open[d] = -1;
     }
   }
+  for (size_t s = 0; s < plan.steps.size(); ++s) plan.steps[s].operators.reserve(operators_of[s]);
+  for (size_t i = 0; i < placed.size(); ++i) plan.steps[step_of[i]].operators.push_back(std::move(placed[i].op));
   return plan;
 }
 

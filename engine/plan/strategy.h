@@ -39,6 +39,9 @@ struct Strategy {
   bool may_give_way = false;         // asked for by name, it runs only where no plan that `auto` tries is faster
   bool tried_by_auto = false;        // where auto_needs are met; anywhere else it can be asked for by name
   PlanNeeds auto_needs{};
+  // How many times as long as simulated its prompts take, beside those of other strategies, until passes have shown it:
+  // what devices take from each other's caches is not simulated.
+  double beside_simulated = 1;
 };
 
 std::span<const Strategy> strategies();  // in the order of their names

@@ -8,13 +8,16 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
 #include "engine/plan/matmul_decisions.h"
+#include "engine/plan/placer.h"
 #include "engine/plan/prediction/overlap.h"
 #include "engine/plan/prediction/predict.h"
 #include "engine/plan/prediction/statistics.h"
+#include "engine/plan/strategy.h"
 #include "engine/run/stored_ratios.h"
 
 namespace tandem {
@@ -22,7 +25,7 @@ namespace {
 
 // Shared with nothing else on disk; changes with the formula and the classes of engine/plan/prediction/device_rates.h.
 constexpr const char* kRates = "rates 2|";
-constexpr const char* kPasses = "passes 2|";
+constexpr const char* kPasses = "passes 3|";
 // What joining two parts costs beyond their own time: two flags and the gate kernel (measured: 0.1 us a flag, 0.7 us a
 // gate kernel).
 constexpr double kJoinSeconds = 2e-6;
@@ -51,6 +54,13 @@ std::vector<std::string> classes_of(const PassKind& kind) {
   levels.push_back(name += " S" + std::to_string(up_to(kind.S)));
   levels.push_back(name + " from " + std::to_string(kind.past < 256 ? 0 : up_to(kind.past)));
   return levels;
+}
+
+// What is expected of a pass of that kind before any was seen. A single token has no halves.
+double simulated_seconds(const Plan& plan, const PlanCosts& costs, const PassKind& kind) {
+  const auto strategy = std::ranges::find(strategies(), std::string_view(plan.name), &Strategy::name);
+  const bool known = kind.S >= kFewestTokens && strategy != strategies().end();
+  return predict(plan, costs).seconds * (known ? strategy->beside_simulated : 1);
 }
 
 // Whether a level is the third of those, a strategy of passes of one phase.
@@ -196,7 +206,7 @@ PlanCosts MachineRates::costs() const {
 }
 
 double MachineRates::predicted_seconds(const Plan& plan, const PlanCosts& costs, const PassKind& kind) const {
-  return predict(plan, costs).seconds * passes_.ratio(classes_of(kind));
+  return simulated_seconds(plan, costs, kind) * passes_.ratio(classes_of(kind));
 }
 
 void MachineRates::learn(const Plan& plan, const PassSpans& spans, const PassKind& kind, double seconds,
@@ -266,7 +276,7 @@ double MachineRates::learn_operators(const Plan& plan, const PassSpans& spans, d
 }
 
 double MachineRates::learn_pass(const Plan& plan, const PassKind& kind, double seconds, double weight) {
-  const double predicted = predict(plan, costs()).seconds;
+  const double predicted = simulated_seconds(plan, costs(), kind);
   if (predicted <= 0 || seconds <= 0) return 0;
   const double ratio = std::clamp(seconds / predicted, 1 / kFarthestPass, kFarthestPass);
   if (!in_doubt(weight)) passes_quiet_.learn(classes_of(kind), ratio);

@@ -41,7 +41,7 @@ class NpuProcessor final : public Processor {
 Cost NpuProcessor::estimate(std::span<const Operator> operators) const {
   Cost cost;
   for (const Operator& op : operators) {
-    const npu_emu::GraphProduct product = graph_product(op, std::get<MatMul>(op.body));
+    const npu_emu::GraphProduct product = graph_product(op.name, std::get<MatMul>(op.body));
     const npu_emu::ProductCost each =
         npu_emu::product_cost(params_, product.shape(), product.number_format(), product.weight_bytes());
     cost.seconds += each.seconds;

@@ -45,9 +45,10 @@ bool same_activations(const npu_emu::MatmulCall& before, const npu_emu::MatmulCa
 NpuProgram::NpuProgram(const npu_emu::NpuParams& params, std::span<const Operator> operators, NpuArray& array)
     : array_(array) {
   std::vector<npu_emu::GraphProduct> products;
+  products.reserve(operators.size()), steps_.reserve(operators.size());
   for (const Operator& op : operators) {
     const MatMul& matmul = std::get<MatMul>(op.body);
-    products.push_back(graph_product(op, matmul));
+    products.push_back(graph_product(op.name, matmul));
     Step step{bind(op, matmul)};
     if (!steps_.empty()) step.same_activations = same_activations(steps_.back().call, step.call);
     steps_.push_back(step);

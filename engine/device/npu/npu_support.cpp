@@ -1,31 +1,32 @@
 #include "engine/device/npu/npu_support.h"
 
+#include <utility>
 #include <variant>
 
 namespace tandem {
 namespace {
 
-std::string matmul_refusal(const npu_emu::NpuParams& params, const Operator& op, const MatMul& matmul) {
+std::string matmul_refusal(const npu_emu::NpuParams& params, const MatMul& matmul) {
   if (matmul.w.columns != matmul.K) return "the weight's columns are not K";
   if (matmul.row_begin < 0 || matmul.row_end > matmul.w.rows) return "the row slice lies outside the weight";
   if (matmul.row_begin % kPanelRows != 0 || (matmul.row_end % kPanelRows != 0 && matmul.row_end != matmul.w.rows)) {
     return "a row slice begins and ends at a multiple of 64 rows or at the last row";
   }
   if (matmul.x_stride < matmul.K || matmul.y_stride < matmul.row_end) return "a stride is shorter than its row";
-  return npu_emu::refusal(params, graph_product(op, matmul));
+  return npu_emu::refusal(params, graph_product("", matmul));
 }
 
 }  // namespace
 
-npu_emu::GraphProduct graph_product(const Operator& op, const MatMul& matmul) {
-  return {op.name, matmul.S, matmul.row_end - matmul.row_begin, matmul.K, matmul.w.format, matmul.act_i8};
+npu_emu::GraphProduct graph_product(std::string name, const MatMul& matmul) {
+  return {std::move(name), matmul.S, matmul.row_end - matmul.row_begin, matmul.K, matmul.w.format, matmul.act_i8};
 }
 
 Support npu_support(const npu_emu::NpuParams& params, const Operator& op) {
   if (const auto missing = missing_feature(op, {Feature::products, Feature::integer_activations}))
     return {false,
             std::string(name_of(*missing)) + ": the array only multiplies and accumulates along K, in static graphs"};
-  const std::string reason = matmul_refusal(params, op, std::get<MatMul>(op.body));
+  const std::string reason = matmul_refusal(params, std::get<MatMul>(op.body));
   return {reason.empty(), reason};
 }
 

@@ -1,6 +1,8 @@
 // What the NPU takes and why it refuses the rest, which falls back to other devices (N6).
 #pragma once
 
+#include <string>
+
 #include "engine/device/device.h"
 #include "npu_emu/graph.h"
 
@@ -8,6 +10,6 @@ namespace tandem {
 
 Support npu_support(const npu_emu::NpuParams& params, const Operator& op);
 
-npu_emu::GraphProduct graph_product(const Operator& op, const MatMul& matmul);
+npu_emu::GraphProduct graph_product(std::string name, const MatMul& matmul);  // name: for errors
 
 }  // namespace tandem

@@ -88,15 +88,11 @@ LentKernel Preparer::bind_one(const KernelLaunch& launch, const std::string& pro
 // PoCL compiles a kernel a second time at the first launch of each (kernel, local size) variant, 40 to 200 ms in the
 // worker thread, which looks like a hung step and ruins the first prediction. Here that launch happens on shadow
 // memory: zero weights, ids and positions, and writes that nobody sees.
-void Preparer::warm_up(const KernelLaunch& launch, const std::string& program) {
-  std::string key = launch.source + "|" + launch.kernel + "|" + launch.options;
-  for (int d = 0; d < 3; ++d) {
-    // Grids beyond 65535 groups are a variant of their own.
-    key.append("|")
-        .append(std::to_string(launch.local[d]))
-        .append(launch.global[d] / launch.local[d] > 65535 ? "+" : "");
-  }
-  if (!warmed_.insert(key).second) return;
+void Preparer::warm_up(const KernelLaunch& launch, const LentKernel& made, const std::string& program) {
+  Variant variant{made.home(), launch.local, {}};
+  // Grids beyond 65535 groups are a variant of their own.
+  for (size_t d = 0; d < 3; ++d) variant.large_grid[d] = launch.global[d] / launch.local[d] > 65535;
+  if (!warmed_.insert(variant).second) return;
   std::map<uint64_t, Shadow> shadows;
   const Handle& handle = programs_.handle();
   const std::string object = object_name(launch, program, handle.id);
@@ -121,6 +117,8 @@ void Preparer::warm_up(const KernelLaunch& launch, const std::string& program) {
 
 std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators) {
   auto prepared = std::make_shared<Prepared>();
+  prepared->launches.reserve(operators.size());
+  prepared->operator_of.reserve(operators.size());
   prepared->device = programs_.handle().id;
   if (!operators.empty()) prepared->name = operators.front().name;
   if (operators.size() > 1) prepared->name += " .. " + operators.back().name;
@@ -167,7 +165,7 @@ void Preparer::bind(Prepared& prepared, bool warm) {
   for (const KernelLaunch& launch : prepared.launches) {
     LentKernel kernel =
         bind_one(launch, prepared.name, [this](const sync::Slot& slot) { return memory_.buffer(slot); });
-    if (warm && warm_up_) warm_up(launch, prepared.name);
+    if (warm && warm_up_) warm_up(launch, kernel, prepared.name);
     prepared.kernels.push_back(std::move(kernel));
   }
 }

@@ -1,6 +1,8 @@
 // A program with everything bound: kernel objects, their arguments, and the regions to copy where memory is not shared.
 #pragma once
 
+#include <array>
+#include <compare>
 #include <functional>
 #include <memory>
 #include <set>
@@ -55,7 +57,7 @@ class Preparer {
  private:
   LentKernel bind_one(const KernelLaunch& launch, const std::string& program,
                       const std::function<cl::Buffer(const sync::Slot&)>& buffer_of);
-  void warm_up(const KernelLaunch& launch, const std::string& program);
+  void warm_up(const KernelLaunch& launch, const LentKernel& made, const std::string& program);
 
   ProgramCache& programs_;
   SlotMemory& memory_;
@@ -65,8 +67,15 @@ class Preparer {
   ListVariants* variants_;
   bool bind_all_ = false;
   std::vector<std::weak_ptr<Prepared>> unbound_;
-  cl::Buffer dummy_;              // bound for absent operands
-  std::set<std::string> warmed_;  // kernel variants whose machine code is known to exist
+  // What PoCL makes machine code for.
+  struct Variant {
+    const FreeKernels* kernel;  // its objects: one place for each kernel of each program
+    std::array<size_t, 3> local;
+    std::array<bool, 3> large_grid;
+    auto operator<=>(const Variant&) const = default;
+  };
+  cl::Buffer dummy_;          // bound for absent operands
+  std::set<Variant> warmed_;  // whose machine code is known to exist
 };
 
 // Queues all kernels of the program. Their events, one each, are wanted by the span recorder only; nullptr: by nobody.

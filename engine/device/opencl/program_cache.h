@@ -57,6 +57,7 @@ class LentKernel {
   LentKernel& operator=(const LentKernel&) = delete;
   cl::Kernel& get() { return kernel_; }
   const cl::Kernel& get() const { return kernel_; }
+  const FreeKernels* home() const { return home_.get(); }  // the same for all objects of one kernel of one program
 
  private:
   cl::Kernel kernel_;

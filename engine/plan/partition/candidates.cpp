@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
+#include <utility>
 
-#include "engine/plan/partition/token_layout.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -24,9 +23,9 @@ std::optional<Cut> npu_alone(int64_t S, int64_t N, const TokenLayout& layout) {
 
 }  // namespace
 
-std::vector<Cut> row_cutting(int64_t S, int64_t N, const CutLimits& limits) {
-  const TokenLayout layout = exact_layout(S, limits);
-  return is_broken_up(layout, S, limits) ? std::vector<Cut>{} : cuts_by_rows(S, N, layout, limits);
+RowCuts row_cutting(int64_t S, int64_t N, const CutLimits& limits) {
+  TokenLayout layout = exact_layout(S, limits);
+  return is_broken_up(layout, S, limits) ? RowCuts{} : RowCuts(S, N, std::move(layout), limits);
 }
 
 std::vector<Cut> sequence_cutting(int64_t S, int64_t N, const CutLimits& limits) {
@@ -43,15 +42,14 @@ std::vector<Cut> multi_sequence_cutting(int64_t S, int64_t N, const CutLimits& l
   return cuts;
 }
 
-std::vector<Cut> hybrid_cutting(int64_t S, int64_t N, const CutLimits& limits) {
+std::vector<RowCuts> hybrid_cutting(int64_t S, int64_t N, const CutLimits& limits) {
   std::vector<TokenLayout> layouts = layouts_of_fewer(S, limits);
   const TokenLayout padded = padded_layout(S, limits), pipe = pipe_layout(S, limits);
   if (is_padded(padded)) layouts.push_back(padded);
   if (is_padded(pipe) && pipe != padded) layouts.push_back(pipe);
-  std::vector<Cut> cuts;
-  for (const TokenLayout& layout : layouts)
-    std::ranges::move(cuts_by_rows(S, N, layout, limits), std::back_inserter(cuts));
-  return cuts;
+  std::vector<RowCuts> runs;
+  for (TokenLayout& layout : layouts) runs.emplace_back(S, N, std::move(layout), limits);
+  return runs;
 }
 
 int64_t npu_rows_of(int64_t N, int64_t row_step, const DecodeRates& rates) {

@@ -8,13 +8,14 @@
 #include <vector>
 
 #include "engine/plan/partition/cut.h"
+#include "engine/plan/partition/token_layout.h"
 
 namespace tandem {
 
 // H2: output rows cut between the two sides, all tokens on both. One cut for each number of NPU rows in steps of
 // limits.row_step, rising. None where no graphs have exactly S tokens together, or only with graphs of less than
 // limits.token_step: hybrid cutting (H5) pads.
-std::vector<Cut> row_cutting(int64_t S, int64_t N, const CutLimits& limits);
+RowCuts row_cutting(int64_t S, int64_t N, const CutLimits& limits);
 
 // H3: one pre-compiled size of tokens on the NPU, the odd rest on the GPU: 300 tokens are 256 on the NPU and 44 on the
 // GPU. One cut for each size below S that is a multiple of limits.token_step, rising.
@@ -27,12 +28,12 @@ std::vector<Cut> multi_sequence_cutting(int64_t S, int64_t N, const CutLimits& l
 
 // H5: tokens and rows cut at once. The NPU runs standard sizes and some of the rows; the GPU has the other rows, and
 // what tokens the NPU's graphs leave over. There are three ways to lay out the NPU's tokens, each with every number of
-// rows (cuts of one layout stand together, their NPU rows rising):
+// rows, rising; layouts in this order but that those of fewer tokens come first:
 //   padded   all tokens in the next standard size, so that padding costs fewer rows than it would cost alone
 //   pipe     all tokens in several sizes, the margin padded
 //   fewer    some tokens without padding; the GPU runs the margin for all rows ("both row and sequence length": the
 //            margin alone is too small to keep the GPU busy)
-std::vector<Cut> hybrid_cutting(int64_t S, int64_t N, const CutLimits& limits);
+std::vector<RowCuts> hybrid_cutting(int64_t S, int64_t N, const CutLimits& limits);
 
 // H6: rows cut while decoding, where both sides are bound by reading weights. Each side gets rows in the ratio of the
 // bandwidths that they reach with the other at work, so that together they use all of the memory's:

@@ -14,7 +14,7 @@ constexpr double kRounding = 1 + 1e-9;
 
 class Search {
  public:
-  Search(std::span<const Cut> run, const CutCosts& costs) : run_(run), costs_(costs), priced_(run.size()) {}
+  Search(const RowCuts& run, const CutCosts& costs) : run_(run), costs_(costs), priced_(run.size()) {}
 
   // Prices the last cut with T_npu < T_gpu and the first one with T_npu >= T_gpu, as far as there are such: steps from
   // the guess double until the crossing is enclosed, then halve.
@@ -61,14 +61,14 @@ class Search {
   }
 
  private:
-  std::span<const Cut> run_;
+  const RowCuts& run_;
   const CutCosts& costs_;
   std::vector<std::optional<Priced>> priced_;
 };
 
 }  // namespace
 
-FoundCut best_of_run(std::span<const Cut> run, const CutCosts& costs, size_t guess) {
+FoundCut best_of_run(const RowCuts& run, const CutCosts& costs, size_t guess) {
   TANDEM_CHECK(!run.empty(), "a run of cuts has one");
   Search search(run, costs);
   search.enclose_crossing(std::min(guess, run.size() - 1));

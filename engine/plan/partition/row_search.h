@@ -5,18 +5,18 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
 
 #include "engine/plan/partition/solver.h"
+#include "engine/plan/partition/token_layout.h"
 
 namespace tandem {
 
-// The best of `run` (not empty), whose cuts have rising NPU rows; looks near `guess` first. Where the times that it
-// meets are not monotone it prices all of them.
+// The best of `run` (not empty); looks near `guess` first. Where the times that it meets are not monotone it prices all
+// of them.
 struct FoundCut {
   size_t index = 0;
   Priced priced;
 };
-FoundCut best_of_run(std::span<const Cut> run, const CutCosts& costs, size_t guess);
+FoundCut best_of_run(const RowCuts& run, const CutCosts& costs, size_t guess);
 
 }  // namespace tandem

@@ -38,28 +38,6 @@ bool has_side(const Cut& cut, Side side) {
   return std::ranges::any_of(cut.parts, [side](const Part& part) { return part.side == side; });
 }
 
-// True where two cuts differ in the NPU's rows only.
-bool same_graphs(const Cut& a, const Cut& b) {
-  const auto npu_part = [](const Part& part) { return part.side == Side::npu; };
-  const auto graphs = [&](const Cut& cut) { return std::ranges::count_if(cut.parts, npu_part); };
-  return graphs(a) == graphs(b) &&
-         std::equal(a.parts.begin(), a.parts.begin() + graphs(a), b.parts.begin(), [](const Part& x, const Part& y) {
-           return x.token_begin == y.token_begin && x.token_end == y.token_end && x.graph_tokens == y.graph_tokens;
-         });
-}
-
-// The best of each run of cuts with the same graphs; the next run's balance lies near the last one's.
-void offer_runs(BestOfEachKind& best, std::span<const Cut> cuts, const CutCosts& costs, size_t guess) {
-  while (!cuts.empty()) {
-    const auto end = std::ranges::find_if(cuts, [&](const Cut& cut) { return !same_graphs(cuts.front(), cut); });
-    const auto count = static_cast<size_t>(end - cuts.begin());
-    FoundCut found = best_of_run(cuts.first(count), costs, guess);
-    guess = found.index;
-    best.offer(std::move(found.priced));
-    cuts = cuts.subspan(count);
-  }
-}
-
 double both_at_work(const Cut& cut, const CutCosts& costs) {
   double seconds = 0;
   for (const Part& part : cut.parts) seconds += costs.seconds(part, true);
@@ -130,10 +108,16 @@ Decision solve(int64_t S, int64_t N, const CutLimits& limits, const CutCosts& co
   if (const auto several = pipe(S, N, limits)) best.offer(price(*several, costs));
   for (const Cut& cut : sequence_cutting(S, N, limits)) best.offer(price(cut, costs));
   for (const Cut& cut : multi_sequence_cutting(S, N, limits)) best.offer(price(cut, costs));
-  const std::vector<Cut> rows = row_cutting(S, N, limits), hybrids = hybrid_cutting(S, N, limits);
-  const size_t guess = rows.empty() ? 0 : first_guess(S, N, limits, costs);
-  offer_runs(best, rows, costs, guess);
-  offer_runs(best, hybrids, costs, guess);
+  const RowCuts rows = row_cutting(S, N, limits);
+  const size_t near_rows = rows.empty() ? 0 : first_guess(S, N, limits, costs);
+  if (!rows.empty()) best.offer(best_of_run(rows, costs, near_rows).priced);
+  size_t guess = near_rows;
+  for (const RowCuts& run : hybrid_cutting(S, N, limits)) {
+    if (run.empty()) continue;
+    FoundCut found = best_of_run(run, costs, guess);
+    guess = found.index;  // the next run's balance lies near this one's
+    best.offer(std::move(found.priced));
+  }
 
   Decision decision{{}, best.list(), ""};
   decision.chosen = *std::ranges::min_element(decision.best_of_each_kind, {}, &Priced::seconds);

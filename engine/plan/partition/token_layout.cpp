@@ -103,13 +103,6 @@ Cut cut_at(int64_t S, int64_t N, const TokenLayout& layout, int64_t npu_rows) {
   return cut;
 }
 
-std::vector<Cut> cuts_by_rows(int64_t S, int64_t N, const TokenLayout& layout, const CutLimits& limits) {
-  std::vector<Cut> cuts;
-  if (layout.empty()) return cuts;
-  for (int64_t rows = limits.row_step; rows < N; rows += limits.row_step) cuts.push_back(cut_at(S, N, layout, rows));
-  return cuts;
-}
-
 std::vector<TokenLayout> layouts_of_fewer(int64_t S, const CutLimits& limits) {
   std::vector<TokenLayout> layouts;
   for (int64_t tokens = limits.token_step; tokens < S; tokens += limits.token_step) {

@@ -4,7 +4,9 @@
 // and then only as far as the buffers hold (CutLimits::token_room). An empty layout: there is none with these sizes.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "engine/plan/partition/cut.h"
@@ -34,8 +36,21 @@ bool is_padded(const TokenLayout& layout);
 // Of a matmul of S tokens and N rows: the NPU takes the first `npu_rows` rows of the layout's tokens and the GPU
 // everything else, reading each weight once. No layout, no rows: all on the GPU.
 Cut cut_at(int64_t S, int64_t N, const TokenLayout& layout, int64_t npu_rows);
-// The same for every number of rows in steps of limits.row_step, rising, but none and all.
-std::vector<Cut> cuts_by_rows(int64_t S, int64_t N, const TokenLayout& layout, const CutLimits& limits);
+// The same for every number of rows in steps of limits.row_step, rising, but none and all. A cut is made when it is
+// asked for: a search asks for a few. Without a layout there are none.
+class RowCuts {
+ public:
+  RowCuts() = default;
+  RowCuts(int64_t S, int64_t N, TokenLayout layout, const CutLimits& limits)
+      : S_(S), N_(N), row_step_(limits.row_step), layout_(std::move(layout)) {}
+  size_t size() const { return layout_.empty() ? 0 : static_cast<size_t>((N_ - 1) / row_step_); }
+  bool empty() const { return size() == 0; }
+  Cut operator[](size_t i) const { return cut_at(S_, N_, layout_, static_cast<int64_t>(i + 1) * row_step_); }
+
+ private:
+  int64_t S_ = 0, N_ = 0, row_step_ = 1;
+  TokenLayout layout_;
+};
 // Layouts of some tokens of S, but not all: every multiple of token_step that sizes add up to, rising.
 std::vector<TokenLayout> layouts_of_fewer(int64_t S, const CutLimits& limits);
 

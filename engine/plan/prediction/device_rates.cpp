@@ -34,7 +34,9 @@ std::vector<std::string> classes_of(const TimedOperator& timed) {
   const int64_t S = tokens_of(timed.op);
   const std::string tokens = " S" + std::to_string(up_to(S));
   std::string kind = kind_name(timed.op);
-  std::vector<std::string> levels = {"all", kind};
+  std::vector<std::string> levels;
+  levels.reserve(6);
+  levels.insert(levels.end(), {"all", kind});
   if (const auto* matmul = std::get_if<MatMul>(&timed.op.body)) {
     const MatMulPoint point = point_of(*matmul);
     levels.push_back(kind += " " + point.format);

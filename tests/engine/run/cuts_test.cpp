@@ -13,6 +13,7 @@
 #include "engine/run/executor.h"
 #include "tests/engine/device/every_device.h"
 #include "tests/engine/device/f16_product.h"
+#include "tests/engine/plan/listed_cuts.h"
 #include "tests/support/program_folder.h"
 #include "tests/support/requirements.h"
 
@@ -25,8 +26,8 @@ constexpr int64_t kLengths[] = {1, 7, 33, 135, 300};
 std::vector<Cut> all_cuts(int64_t S) {
   const CutLimits limits{{1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 128, 256, 384}, 64, 32, kRoom};
   std::vector<Cut> cuts;
-  for (const auto& some : {row_cutting(S, kRows, limits), sequence_cutting(S, kRows, limits),
-                           multi_sequence_cutting(S, kRows, limits), hybrid_cutting(S, kRows, limits)})
+  for (const auto& some : {testing::listed(row_cutting(S, kRows, limits)), sequence_cutting(S, kRows, limits),
+                           multi_sequence_cutting(S, kRows, limits), testing::listed(hybrid_cutting(S, kRows, limits))})
     cuts.insert(cuts.end(), some.begin(), some.end());
   for (const auto& cut : {padding(S, kRows, limits), pipe(S, kRows, limits)})
     if (cut) cuts.push_back(*cut);

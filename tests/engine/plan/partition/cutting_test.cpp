@@ -9,6 +9,7 @@
 #include "sync/error.h"
 #include "tests/engine/plan/cover.h"
 #include "tests/engine/plan/fake_costs.h"
+#include "tests/engine/plan/listed_cuts.h"
 
 namespace tandem {
 namespace {
@@ -22,6 +23,7 @@ using testing::kPaperExamples;
 using testing::kPowersOfTwo;
 using testing::kWithDecode;
 using testing::limits_with;
+using testing::listed;
 using ::testing::Not;
 
 std::vector<std::string> texts(const std::vector<Cut>& cuts) {
@@ -29,6 +31,9 @@ std::vector<std::string> texts(const std::vector<Cut>& cuts) {
   for (const Cut& cut : cuts) all.push_back(std::string(to_string(cut.kind)) + ": " + to_string(cut));
   return all;
 }
+
+std::vector<std::string> texts(const RowCuts& run) { return texts(listed(run)); }
+std::vector<std::string> texts(const std::vector<RowCuts>& runs) { return texts(listed(runs)); }
 
 std::vector<int64_t> sizes_of(const TokenLayout& layout) {
   std::vector<int64_t> sizes;
@@ -186,7 +191,7 @@ TEST(Cutting, of_every_kind_and_length_cover_the_matmul_once) {
     for (int64_t S = 1; S <= 600; ++S) {
       CutLimits limits = limits_with(sizes);
       limits.token_room = S % 3 == 0 ? 0 : S + 40;
-      for (const Cut& cut : row_cutting(S, N, limits)) {
+      for (const Cut& cut : listed(row_cutting(S, N, limits))) {
         expect_sound(cut, S, N, limits);
         ASSERT_EQ(cut.kind, CutKind::row);
       }
@@ -200,7 +205,7 @@ TEST(Cutting, of_every_kind_and_length_cover_the_matmul_once) {
         ASSERT_EQ(cut.kind, CutKind::multi_sequence);
         ASSERT_EQ(npu_tokens(cut) % limits.token_step, 0);
       }
-      for (const Cut& cut : hybrid_cutting(S, N, limits)) {
+      for (const Cut& cut : listed(hybrid_cutting(S, N, limits))) {
         expect_sound(cut, S, N, limits);
         ASSERT_EQ(cut.kind, CutKind::hybrid);
         ASSERT_TRUE(npu_tokens(cut) == S || npu_tokens(cut) % limits.token_step == 0);

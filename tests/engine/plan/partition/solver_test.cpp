@@ -11,6 +11,7 @@
 #include "engine/plan/partition/row_search.h"
 #include "sync/error.h"
 #include "tests/engine/plan/fake_costs.h"
+#include "tests/engine/plan/listed_cuts.h"
 
 namespace tandem {
 namespace {
@@ -220,7 +221,7 @@ TEST(RowSearch, finds_the_best_cut_of_stepped_times_with_few_questions) {
     const FoundCut found = best_of_run(cuts, costs, guess);
     const int questions = asked;
     double best = std::numeric_limits<double>::infinity();
-    for (const Cut& cut : cuts) best = std::min(best, price(cut, costs).seconds);
+    for (const Cut& cut : testing::listed(cuts)) best = std::min(best, price(cut, costs).seconds);
     EXPECT_DOUBLE_EQ(found.priced.seconds, best) << guess;
     EXPECT_LE(questions, 2 * 16) << "2 sides, at most 7 doublings, 7 halvings and both neighbours";
   }
