@@ -2,9 +2,9 @@
 //
 // Prints GB/s of packed weights for --tokens tokens (1: what a text is written with) by one thread, on the last core it
 // may use: weights from the second cache, and cold ones, of which there are 400 MB in huge pages where the system gives
-// them; what memory gives is told by `tandem bench --roofline`. Each loop is verified against the plain definition, bit
-// for bit, before it is timed; the best of five rounds.
-// Usage: act_loops [--tokens N] [--columns K]
+// them; what memory gives is told by `tandem bench --roofline`. Of those from the cache also multiply-adds. Each loop
+// is verified against the plain definition, bit for bit, before it is timed; the best of five rounds. Usage: act_loops
+// [--tokens N] [--columns K]
 #include "packed/act_loops.h"
 
 #include <sys/mman.h>
@@ -107,7 +107,9 @@ int main(int count, char** arguments) {
   auto* words = reinterpret_cast<uint32_t*>(weights.get());
   for (size_t i = 0; i < room / 4; ++i) words[i] = static_cast<uint32_t>(random()) & 0xbbffbbffU;  // halves are finite
   std::printf("%lld tokens, %lld columns\n\n", static_cast<long long>(tokens), static_cast<long long>(columns));
-  std::printf("| weights | loops | from cache GB/s | cold GB/s |\n| --- | --- | ---: | ---: |\n");
+  std::printf(
+      "| weights | loops | from cache GB/s | cold GB/s | from cache 10^9 multiply-adds/s |\n"
+      "| --- | --- | ---: | ---: | ---: |\n");
   for (const Named& named : kFormats) {
     const size_t bytes = panel_bytes(named.format, columns);
     Product product(named.format, tokens, columns);
@@ -118,8 +120,10 @@ int main(int count, char** arguments) {
         return 1;
       }
       const double warm = rate(product, *loops, weights.get(), bytes, std::max<size_t>(1, kWarmBytes / bytes));
-      std::printf("| %s | %s | %.1f | %.1f |\n", named.name, loops->name, warm,
-                  rate(product, *loops, weights.get(), bytes, kColdBytes / bytes));
+      const double weights_per_byte = static_cast<double>(columns * kPanelRows) / static_cast<double>(bytes);
+      std::printf("| %s | %s | %.1f | %.1f | %.0f |\n", named.name, loops->name, warm,
+                  rate(product, *loops, weights.get(), bytes, kColdBytes / bytes),
+                  warm * weights_per_byte * static_cast<double>(tokens));
       std::fflush(stdout);
     }
   }

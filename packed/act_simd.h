@@ -73,33 +73,50 @@ constexpr int kTokens = 2;
 #endif
 #endif
 
-// The integer sums of one vector of rows over a group. codes are unsigned; what that adds is in `start`.
+// Four codes of a token for all lanes; by themselves, or as 16-bit numbers, the even and the odd ones.
+struct Fours {
+  Ints even, odd;
+};
+
+// The integer sums of one vector of rows over a group.
 template <bool kFourBits>
 struct GroupSum {
 #if ACT_HAS_DOT
+  // codes are unsigned; what that adds is in `start`.
   static constexpr int kPlanes = 1, kTogether = kTokens;
+  static constexpr bool kWide = false;
   Ints sum;
   ACT_INLINE GroupSum begun(Ints start) { return {start}; }
-  ACT_INLINE void take_in(GroupSum& self, Ints codes, Ints, Ints x) { self.sum = dot(self.sum, codes, x); }
+  ACT_INLINE void take_in(GroupSum& self, Ints codes, Ints, Fours x) { self.sum = dot(self.sum, codes, x.even); }
   ACT_INLINE Ints ended(const GroupSum& self, Ints) { return self.sum; }
 #else
   // Products of unsigned and signed bytes are added in pairs, in 16 bits, which saturate: two nibbles of 15 and codes
-  // of 127 make 3,810, and a group has at most eight such pairs in a lane: 30,480. So bytes go as two nibbles each, in
-  // planes of their own. Of 16 registers that leaves room for 6 sums of 4-bit codes, or 4 pairs of sums of 8-bit ones.
-  static constexpr int kPlanes = kFourBits ? 1 : 2, kTogether = kFourBits ? 3 : 2;
-  Ints low, high;
-  ACT_INLINE GroupSum begun(Ints) { return {_mm256_setzero_si256(), _mm256_setzero_si256()}; }
-  ACT_INLINE void take_in(GroupSum& self, Ints low, Ints high, Ints x) {
-    self.low = _mm256_add_epi16(self.low, _mm256_maddubs_epi16(low, x));
-    if (!kFourBits) self.high = _mm256_add_epi16(self.high, _mm256_maddubs_epi16(high, x));
+  // of 127 make 3,810, and a group has at most eight such pairs in a lane: 30,480. Two of 8 bits and codes of 127 are
+  // too much for that, so those are multiplied as 16-bit numbers, of which pairs are added in 32 bits: a plane has the
+  // even bytes, another one the odd ones. Nothing may be computed ahead of its sum: 16 registers leave room for 6 sums.
+  static constexpr int kPlanes = kFourBits ? 1 : 2, kTogether = 3;
+  static constexpr bool kWide = !kFourBits;
+  Ints sum;  // 4-bit codes: of pairs, in 16 bits
+  ACT_INLINE GroupSum begun(Ints) { return {_mm256_setzero_si256()}; }
+  ACT_INLINE void take_in(GroupSum& self, Ints codes, Ints odd, Fours x) {
+    self.sum = kFourBits ? _mm256_add_epi16(self.sum, _mm256_maddubs_epi16(codes, x.even))
+                         : _mm256_add_epi32(self.sum, _mm256_madd_epi16(codes, x.even));
+    __asm__("" : "+x"(self.sum));
+    if (kFourBits) return;
+    self.sum = _mm256_add_epi32(self.sum, _mm256_madd_epi16(odd, x.odd));
+    __asm__("" : "+x"(self.sum));
   }
   ACT_INLINE Ints ended(const GroupSum& self, Ints start) {
-    Ints sum = _mm256_add_epi32(start, _mm256_madd_epi16(self.low, _mm256_set1_epi16(1)));
-    if (!kFourBits) sum = _mm256_add_epi32(sum, _mm256_madd_epi16(self.high, _mm256_set1_epi16(16)));
-    return sum;
+    return kFourBits ? _mm256_add_epi32(start, _mm256_madd_epi16(self.sum, _mm256_set1_epi16(1))) : self.sum;
   }
 #endif
 };
+
+#if !ACT_HAS_DOT
+ACT_INLINE Fours widened(Ints bytes) {
+  return {_mm256_srai_epi16(_mm256_slli_epi16(bytes, 8), 8), _mm256_srai_epi16(bytes, 8)};
+}
+#endif
 template <bool kFourBits>
 constexpr int kPlanes = GroupSum<kFourBits>::kPlanes;
 constexpr int kChunkPlanes = 8;  // 16 KiB: half of the smallest first cache
@@ -187,20 +204,25 @@ ACT_INLINE void read_four_bits(const uint8_t* from, uint8_t (*to)[kRows * 4]) {
     }
 }
 
-// Signed codes become unsigned ones, 128 more; of two planes the second one has their high nibbles.
-ACT_INLINE void read_eight_bits(const uint8_t* from, uint8_t (*to)[kRows * 4]) {
+// Signed codes become unsigned ones, 128 more, or two planes of 16-bit ones without the zero point.
+ACT_INLINE void read_eight_bits(const uint8_t* from, [[maybe_unused]] int zero_point, uint8_t (*to)[kRows * 4]) {
   for (int quad = 0; quad < kQuads; ++quad)
     for (int part = 0; part < kParts; ++part) {
       Ints v[4];
       for (int j = 0; j < 4; ++j) {
         const int k = quad / 2 * 8 + 2 * j + quad % 2;
-        v[j] = flipped(load_ints(from + k * kRows + part * kWidth), all_bytes(128));
+        v[j] = load_ints(from + k * kRows + part * kWidth);
       }
       bring_together(v);
       for (int i = 0; i < 4; ++i) {
-        const bool split = kPlanes<false> == 2;
-        store_ints(to[quad] + i * kRows + part * kWidth, split ? bits_of_both(v[i], all_bytes(15)) : v[i]);
-        if (split) store_ints(to[kQuads + quad] + i * kRows + part * kWidth, high_nibbles(v[i]));
+#if ACT_HAS_DOT
+        store_ints(to[quad] + i * kRows + part * kWidth, flipped(v[i], all_bytes(128)));
+#else
+        const Fours wide = widened(v[i]);
+        const Ints zero = _mm256_set1_epi16(static_cast<int16_t>(zero_point));
+        store_ints(to[quad] + i * kRows + part * kWidth, _mm256_sub_epi16(wide.even, zero));
+        store_ints(to[kQuads + quad] + i * kRows + part * kWidth, _mm256_sub_epi16(wide.odd, zero));
+#endif
       }
     }
 }
@@ -225,19 +247,37 @@ ACT_INLINE void read_tile(const PackedFormat& format, const std::byte* panel, in
   if (kFourBits)
     read_four_bits(view.codes, to.codes[at]);
   else
-    read_eight_bits(view.codes, to.codes[at * kPlanes<false>]);
+    read_eight_bits(view.codes, format.zero_point, to.codes[at * kPlanes<false>]);
 }
 
 // What the codes' being unsigned takes off a sum, for each unit of the activations' codes.
 template <bool kFourBits>
 ACT_INLINE int bias_of(const PackedFormat& format) {
+  if (GroupSum<kFourBits>::kWide) return 0;
   return format.zero_point + (kFourBits ? 0 : 128);
 }
+
+#if ACT_HAS_DOT
+template <int tokens, typename Wide>
+ACT_INLINE void widen(const ActBlock*, int64_t, int, Wide&) {}
+#else
+template <int tokens, typename Wide>
+ACT_INLINE void widen(const ActBlock* x, int64_t x_stride, int tiles, Wide& to) {
+  for (int t = 0; t < tokens; ++t)
+    for (int tile = 0; tile < tiles; ++tile) {
+      const Fours wide = widened(load_ints(x[t * x_stride + tile].codes));
+      store_ints(to[t][tile][0], wide.even);
+      store_ints(to[t][tile][1], wide.odd);
+    }
+}
+#endif
 
 // sums[t, row'] takes in `tiles` tiles of a chunk, kVectors vectors of rows in registers at a time.
 template <bool kFourBits, bool kWithMin, int kGroups, int tokens>
 ACT_INLINE void take_in(const Chunk& chunk, int tiles, int bias, const ActBlock* x, int64_t x_stride, float* sums) {
   constexpr int kOfGroup = kQuads / kGroups;
+  int32_t wide[GroupSum<kFourBits>::kWide ? tokens : 1][kChunkTiles<kFourBits>][2][kQuads];
+  if (GroupSum<kFourBits>::kWide) widen<tokens>(x, x_stride, tiles, wide);
   for (int first = 0; first < kRows; first += kVectors * kLanes) {
     Floats acc[tokens][kVectors];
 #pragma GCC unroll 8
@@ -270,9 +310,12 @@ ACT_INLINE void take_in(const Chunk& chunk, int tiles, int bias, const ActBlock*
           }
 #pragma GCC unroll 8
           for (int t = 0; t < tokens; ++t) {
-            int32_t word;
-            std::memcpy(&word, x[t * x_stride + tile].codes + 4 * quad, sizeof word);
-            const Ints four = all_words(word);
+            int32_t words[2];
+            if (GroupSum<kFourBits>::kWide)
+              words[0] = wide[t][tile][0][quad], words[1] = wide[t][tile][1][quad];
+            else
+              std::memcpy(words, x[t * x_stride + tile].codes + 4 * quad, sizeof words[0]), words[1] = words[0];
+            const Fours four{all_words(words[0]), all_words(words[1])};
 #pragma GCC unroll 8
             for (int v = 0; v < kVectors; ++v) GroupSum<kFourBits>::take_in(sum[t][v], low[v], high[v], four);
           }
@@ -544,7 +587,7 @@ int64_t peak(int64_t rounds) {
 #pragma GCC unroll 12
       for (int i = 0; i < kPeakChains; ++i) {
         __asm__("" : "+v"(x));  // or one product would do for all of them
-        GroupSum<true>::take_in(chains[i], codes, codes, x);
+        GroupSum<true>::take_in(chains[i], codes, codes, {x, x});
       }
     }
     for (int i = 0; i < kPeakChains; ++i) sum += sum_of_all(GroupSum<true>::ended(chains[i], all_words(0)));
