@@ -47,11 +47,13 @@ std::vector<int> lanes_of(std::span<const std::unique_ptr<Device>> devices) {
 // A pass takes what its operators take, and not much else. Where it did, something else happened: a driver compiled.
 constexpr double kFarthestPass = 1.5;
 
+// Tokens before the strategy: what is not simulated, as starting devices is, is a larger part of short passes whatever
+// their plan, so that a strategy which was never seen with so many tokens is taken to be like others that were.
 std::vector<std::string> classes_of(const PassKind& kind) {
   const std::string phase = kind.S == 1 ? "single" : kind.S <= 8 ? "few" : "many";
-  std::string name = phase + " " + kind.plan;
+  std::string name = phase + " S" + std::to_string(up_to(kind.S));
   std::vector<std::string> levels = {"all", phase, name};
-  levels.push_back(name += " S" + std::to_string(up_to(kind.S)));
+  levels.push_back(name += " " + kind.plan);
   levels.push_back(name + " from " + std::to_string(kind.past < 256 ? 0 : up_to(kind.past)));
   return levels;
 }
@@ -63,10 +65,8 @@ double simulated_seconds(const Plan& plan, const PlanCosts& costs, const PassKin
   return predict(plan, costs).seconds * (known ? strategy->beside_simulated : 1);
 }
 
-// Whether a level is the third of those, a strategy of passes of one phase.
-bool names_plan(const std::string& level) {
-  return level.find(' ') != std::string::npos && level.find(" S") == std::string::npos;
-}
+// Whether a level is the fourth of those, a strategy of passes of some tokens.
+bool names_plan(const std::string& level) { return std::ranges::count(level, ' ') == 2; }
 
 // What the predicted time of an operator depends on, to be asked for once: planners ask the same again and again. Heads
 // and their widths count by the bytes and multiplications they make, as in the formula; a soft cap, which is in
@@ -305,7 +305,7 @@ void MachineRates::hope_of_others(const Plan& plan, const PassSpans& spans, cons
   const std::vector<std::string> taken = classes_of(kind);
   const auto hope_of_plans = [&](PooledRatios& ratios) {
     for (const auto& [level, known] : ratios.levels()) {
-      const bool is_other = names_plan(level) && level.starts_with(taken[1] + " ") && level != taken[2];
+      const bool is_other = names_plan(level) && level.starts_with(taken[2] + " ") && level != taken[3];
       if (is_other) ratios.hope(level, kOfPlans, known.log_ratio);
     }
   };
