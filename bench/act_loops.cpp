@@ -3,8 +3,9 @@
 // Prints GB/s of packed weights for --tokens tokens (1: what a text is written with) by one thread, on the last core it
 // may use: weights from the second cache, and cold ones, of which there are 400 MB in huge pages where the system gives
 // them; what memory gives is told by `tandem bench --roofline`. Of those from the cache also multiply-adds. Each loop
-// is verified against the plain definition, bit for bit, before it is timed; the best of five rounds. Usage: act_loops
-// [--tokens N] [--columns K]
+// is verified against the plain definition, bit for bit, before it is timed; the best of five rounds.
+//
+// Usage: act_loops [--tokens N] [--columns K]
 #include "packed/act_loops.h"
 
 #include <sys/mman.h>

@@ -1,5 +1,6 @@
 #include "engine/plan/access.h"
 
+#include <functional>
 #include <variant>
 
 namespace tandem {
@@ -42,15 +43,11 @@ Access access(const Operator& op, const Region& region) {
 
 void find_accesses(const Operator& op, std::vector<Access>& reads, std::vector<Access>& writes) {
   reads.clear(), writes.clear();
-  // One reference, so that the function needs no memory of its own: plans have hundreds of operators.
-  struct {
-    const Operator& op;
-    std::vector<Access>&reads, &writes;
-  } of{op, reads, writes};
-  for_each_region(op, [&of](const Region& region, bool reads_it, bool writes_it) {
-    if (reads_it) of.reads.push_back(access(of.op, region));
-    if (writes_it) of.writes.push_back(access(of.op, region));
-  });
+  const auto note = [&](const Region& region, bool reads_it, bool writes_it) {
+    if (reads_it) reads.push_back(access(op, region));
+    if (writes_it) writes.push_back(access(op, region));
+  };
+  for_each_region(op, std::ref(note));  // by reference, which needs no memory: plans have hundreds of operators
 }
 
 bool meet(const Access& a, const Access& b) {

@@ -1,6 +1,7 @@
 #include "engine/device/opencl/opencl_device.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <thread>
 
@@ -288,16 +289,14 @@ void OpenclDevice::launch(std::shared_ptr<const LaunchSequence> sequence, uint32
 Support OpenclDevice::supports(const Operator& op) const {
   if (Support features = gpu::supports_features(op); !features.yes) return features;
   if (const auto* top = std::get_if<TopK>(&op.body); top && top->k > 64) return {false, "top-k of more than 64"};
-  // Planners ask this of every operator of a plan: nothing is allocated.
-  struct {
-    size_t most_bytes;
-    const sync::Slot* too_large;
-  } found{static_cast<size_t>(info_.max_allocation_bytes), nullptr};
-  for_each_region(op, [&found](const Region& region, bool, bool) {
-    if (region.at && region.at.slot->size_bytes() > found.most_bytes) found.too_large = region.at.slot;
-  });
-  if (found.too_large == nullptr) return {};
-  return {false, "slot '" + found.too_large->label() + "' is larger than the device's largest buffer of " +
+  const sync::Slot* too_large = nullptr;
+  const auto look = [&](const Region& region, bool, bool) {
+    const bool fits = !region.at || region.at.slot->size_bytes() <= static_cast<size_t>(info_.max_allocation_bytes);
+    if (!fits) too_large = region.at.slot;
+  };
+  for_each_region(op, std::ref(look));  // planners ask this of every operator of a plan: nothing is allocated
+  if (too_large == nullptr) return {};
+  return {false, "slot '" + too_large->label() + "' is larger than the device's largest buffer of " +
                      std::to_string(info_.max_allocation_bytes) + " bytes"};
 }
 

@@ -181,7 +181,7 @@ TEST_F(TinyEngine, auto_runs_no_pass_but_those_it_is_asked_for_and_keeps_what_th
   const std::string kept(std::istreambuf_iterator<char>(file), {});
   EXPECT_THAT(kept, HasSubstr("rates 2|npu:0"));
   EXPECT_THAT(kept, HasSubstr("matmul"));
-  EXPECT_THAT(kept, HasSubstr("passes 2|npu:0"));
+  EXPECT_THAT(kept, HasSubstr("passes 3|npu:0"));
   std::filesystem::remove(*o.measurements);
 }
 

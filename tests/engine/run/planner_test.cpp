@@ -268,6 +268,26 @@ TEST_F(Planning, expects_of_each_strategy_what_is_not_simulated_until_passes_sho
               1e-9 * simulated);
 }
 
+// Short prompts take half as long again as is simulated, whatever their plan; long ones what is simulated. `tensor` was
+// only seen with short ones: of long ones it is expected what `rows` took, not what short ones took.
+TEST_F(Planning, expects_of_a_strategy_with_other_numbers_of_tokens_what_others_took_with_them) {
+  Planner automatic = planner("auto");
+  MachineRates& rates = rates_.front();
+  const Batch few{16, 1}, many{64, 1};
+  const auto learn = [&](const char* name, const Batch& batch, double ratio) {
+    const Plan plan = automatic.make(find_strategy(name), batch, 0);
+    automatic.learn(plan, batch, 0, {}, ratio * predict(plan, automatic.costs(batch, 0)).seconds, 1);
+  };
+  for (int i = 0; i < 12; ++i) learn("tensor", few, 1.4), learn("rows", many, 1);
+  const auto ratio_of = [&](const char* name, const Batch& batch) {
+    const Plan plan = automatic.make(find_strategy(name), batch, 0);
+    const PlanCosts costs = automatic.costs(batch, 0);
+    return rates.predicted_seconds(plan, costs, {name, batch.S, 0}) / predict(plan, costs).seconds;
+  };
+  EXPECT_LT(ratio_of("tensor", many), 1.1);
+  EXPECT_GT(ratio_of("rows", few), 1.3);
+}
+
 TEST_F(Planning, tells_apart_how_steps_are_submitted) {
   PlannerOptions follow;
   follow.submit = Submit::follow;
@@ -404,7 +424,7 @@ TEST_F(Planning, does_not_trust_what_it_finds_on_disk) {
   std::vector<std::string> keys;
   for (const nlohmann::json& value : broken) {
     for (const auto& device : devices_) cache_.set("rates 2|" + measurement_key(device->info()), value);
-    cache_.set("passes 2|" + measurement_key(devices_[0]->info()) + "|" + measurement_key(devices_[1]->info()) + "|",
+    cache_.set("passes 3|" + measurement_key(devices_[0]->info()) + "|" + measurement_key(devices_[1]->info()) + "|",
                value);
     Planner automatic = planner("auto");
     EXPECT_EQ(rates_.back().seen({"tensor", 64, 0}), 0) << value;

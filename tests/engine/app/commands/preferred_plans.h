@@ -22,7 +22,10 @@ inline void prefer(json& kept, const std::map<std::string, std::string>& of_phas
     value = json::object();
     for (const auto& [phase, wanted] : of_phase) {
       for (const Strategy& strategy : strategies()) {
-        if (strategy.tried_by_auto) value[phase + " " + strategy.name] = {strategy.name == wanted ? 0 : kFar, kOften};
+        if (!strategy.tried_by_auto) continue;
+        for (int tokens = 1; tokens <= 256; tokens *= 2)
+          value[phase + " S" + std::to_string(tokens) + " " + strategy.name] = {strategy.name == wanted ? 0 : kFar,
+                                                                                kOften};
       }
     }
   }
