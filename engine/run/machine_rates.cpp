@@ -288,7 +288,7 @@ double MachineRates::learn_pass(const Plan& plan, const PassKind& kind, double s
 // slow still. So with the work that is left to others by a plan that uses it, and with the plans that were not taken.
 // What holds when nobody else has the cores has not changed in a pass beside others.
 void MachineRates::hope_of_others(const Plan& plan, const PassSpans& spans, const PassKind& kind, double weight) {
-  constexpr double kOfDevices = 0.01, kOfWork = 0.004, kOfPlans = 0.004;
+  constexpr double kOfDevices = 0.01, kOfWork = 0.004, kOfPlans = 0.004, kOfUnseen = 0.01, kMostOfUnseen = 0.4;
   const double most = std::log(20);
   const std::vector<std::set<std::string>> ran = work_of_each(plan, spans);
   std::set<std::string> all;
@@ -303,10 +303,17 @@ void MachineRates::hope_of_others(const Plan& plan, const PassSpans& spans, cons
     }
   }
   const std::vector<std::string> taken = classes_of(kind);
+  const std::string how = kind.plan.substr(std::min(plan.name.size(), kind.plan.size()));  // "+sequences"
   const auto hope_of_plans = [&](PooledRatios& ratios) {
     for (const auto& [level, known] : ratios.levels()) {
       const bool is_other = names_plan(level) && level.starts_with(taken[2] + " ") && level != taken[3];
       if (is_other) ratios.hope(level, kOfPlans, known.log_ratio);
+    }
+    // One that never ran with so many tokens may be shut out by a single rate that is wrong.
+    for (const Strategy& strategy : strategies()) {
+      const std::string level = taken[2] + " " + strategy.name + how;
+      if (strategy.tried_by_auto && ratios.seen(level) == 0 && level != taken[3])
+        ratios.hope(level, weight * kOfUnseen, kMostOfUnseen);
     }
   };
   hope_of_plans(passes_);

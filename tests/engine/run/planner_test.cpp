@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <deque>
 #include <functional>
 #include <limits>
@@ -285,7 +286,31 @@ TEST_F(Planning, expects_of_a_strategy_with_other_numbers_of_tokens_what_others_
     return rates.predicted_seconds(plan, costs, {name, batch.S, 0}) / predict(plan, costs).seconds;
   };
   EXPECT_LT(ratio_of("tensor", many), 1.1);
-  EXPECT_GT(ratio_of("rows", few), 1.3);
+  EXPECT_GT(ratio_of("rows", few), 1.15) << "1.4, and a little that is hoped";
+}
+
+// A rate that is wrong may make a plan look far too slow. It is hoped for by one per cent a pass until it is tried, and
+// no further than 1.5 times.
+TEST_F(Planning, hopes_of_a_strategy_that_never_ran_with_so_many_tokens) {
+  Planner automatic = planner("auto");
+  MachineRates& rates = rates_.front();
+  const Batch batch{64, 1};
+  const auto learn = [&](const char* name, int times) {
+    const Plan plan = automatic.make(find_strategy(name), batch, 0);
+    for (int i = 0; i < times; ++i)
+      automatic.learn(plan, batch, 0, {}, predict(plan, automatic.costs(batch, 0)).seconds, 1);
+  };
+  const auto ratio_of = [&](const char* name) {
+    const Plan plan = automatic.make(find_strategy(name), batch, 0);
+    const PlanCosts costs = automatic.costs(batch, 0);
+    return rates.predicted_seconds(plan, costs, {name, 64, 0}) / predict(plan, costs).seconds;
+  };
+  learn("rows", 20);
+  EXPECT_NEAR(ratio_of("tensor"), std::exp(-0.2), 0.01);
+  learn("rows", 200);
+  EXPECT_NEAR(ratio_of("tensor"), std::exp(-0.4), 0.01);
+  learn("tensor", 1);
+  EXPECT_NEAR(ratio_of("tensor"), 1, 0.05) << "what was tried is known";
 }
 
 TEST_F(Planning, tells_apart_how_steps_are_submitted) {
