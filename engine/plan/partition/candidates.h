@@ -28,7 +28,7 @@ std::vector<Cut> multi_sequence_cutting(int64_t S, int64_t N, const CutLimits& l
 
 // H5: tokens and rows cut at once. The NPU runs standard sizes and some of the rows; the GPU has the other rows, and
 // what tokens the NPU's graphs leave over. There are three ways to lay out the NPU's tokens, each with every number of
-// rows, rising; layouts in this order but that those of fewer tokens come first:
+// rows, rising; those of fewer tokens come first:
 //   padded   all tokens in the next standard size, so that padding costs fewer rows than it would cost alone
 //   pipe     all tokens in several sizes, the margin padded
 //   fewer    some tokens without padding; the GPU runs the margin for all rows ("both row and sequence length": the

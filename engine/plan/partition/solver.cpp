@@ -109,9 +109,8 @@ Decision solve(int64_t S, int64_t N, const CutLimits& limits, const CutCosts& co
   for (const Cut& cut : sequence_cutting(S, N, limits)) best.offer(price(cut, costs));
   for (const Cut& cut : multi_sequence_cutting(S, N, limits)) best.offer(price(cut, costs));
   const RowCuts rows = row_cutting(S, N, limits);
-  const size_t near_rows = rows.empty() ? 0 : first_guess(S, N, limits, costs);
-  if (!rows.empty()) best.offer(best_of_run(rows, costs, near_rows).priced);
-  size_t guess = near_rows;
+  size_t guess = rows.empty() ? 0 : first_guess(S, N, limits, costs);
+  if (!rows.empty()) best.offer(best_of_run(rows, costs, guess).priced);
   for (const RowCuts& run : hybrid_cutting(S, N, limits)) {
     if (run.empty()) continue;
     FoundCut found = best_of_run(run, costs, guess);
