@@ -10,8 +10,9 @@
 //   words: 0 who accepts (0: nobody, a kernel's own serial: that kernel, ALL_POSTED: a list was posted and not yet taken), 1 the last kernel
 //   that is to go, 4 base, 5 serial, 6-7 address, of the posted list. The host posts and the kernel leaves by exchanging word 0
 //   from the kernel's serial: exactly one of them succeeds, so a list is never lost and never run twice.
-// Stamps (STAMPS defined): cycle counts at the start, behind every wait and behind every record of a variant, one 64-bit word each, in this
-//   order; for a list that is measured (engine/device/opencl/list_stamps.h). Such a kernel does not stay.
+// Stamps (where STAMPS is defined, and `stamps`, the address of their first word, is not 0): cycle counts at the start, behind every wait and
+//   behind every record of a variant, one 64-bit word each, in this order; for a list that is measured (engine/device/opencl/list_stamps.h).
+//   It must not stay then.
 // Limits: CASES, which calls the variants, is generated (engine/device/opencl/list_source.h) and put in front, with their sources. done is
 //   set to `serial` behind the last record; a failed wait is told by OF_LIST and its number, in a device's state whose word 2 is the serial.
 #include "flags.cl"
@@ -23,12 +24,9 @@
 
 #ifdef STAMPS
 #include "cycles.cl"
-#define STAMPS_PARAMETER , BUFFER(stamps)
-#define FIRST_STAMP AT(volatile ulong, stamps)
-#define STAMP(at) (*(at)++ = cycle_stamp())
+#define STAMP(at) \
+  if (at) *(at)++ = cycle_stamp()
 #else
-#define STAMPS_PARAMETER
-#define FIRST_STAMP 0
 #define STAMP(at)
 #endif
 
@@ -85,13 +83,14 @@ INLINE bool stay(volatile __global uint *bell, const uint self, const ulong idle
 }
 
 __kernel void list(const ulong address, const uint base, const uint serial, BUFFER(done), BUFFER(state), const ulong spins, BUFFER(bell),
-                   const ulong idle_looks STAMPS_PARAMETER) {
+                   const ulong idle_looks, const ulong stamps) {
   volatile __global uint *device = AT(volatile uint, state), *ring = AT(volatile uint, bell);
   volatile __global const ulong *posted = (volatile __global const ulong *)(ring + 6);
   ulong list = address;
   uint from = base, number = serial;
   for (;;) {
-    run_list((__global const ulong *)(size_t)list, from, number, device, spins, FIRST_STAMP);
+    run_list((__global const ulong *)(size_t)list, from, number, device, spins,
+             (volatile __global ulong *)(size_t)stamps);
     STORE_RELEASE(AT(volatile uint, done), number);
     if (!stay(ring, serial, idle_looks)) return;
     from = ring[4];

@@ -1,12 +1,12 @@
 #include "sync/whole_file.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
-#include <sstream>
 #include <utility>
 
 #include "sync/error.h"
@@ -46,14 +46,24 @@ void write_whole_file(const std::string& path, std::string_view content) {
   file.commit();
 }
 
+// By the system's own calls: a stream looks at the path three times more, and what others do on the cores is read from
+// some ten small files for every pass that is measured.
 std::optional<std::string> read_file_if_there(const std::string& path) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return std::nullopt;
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream content;
-  content << in.rdbuf();
-  if (!in || std::filesystem::is_directory(path, ignored)) throw Error("cannot read a file", path);
-  return content.str();
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0 && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
+  std::string content;
+  ssize_t got = file < 0 ? -1 : 0;
+  while (file >= 0) {
+    std::array<char, 4096> piece;
+    got = read(file, piece.data(), piece.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    content.append(piece.data(), static_cast<size_t>(got));
+  }
+  const std::string reason = got < 0 ? std::strerror(errno) : "";
+  if (file >= 0) close(file);
+  if (got < 0) throw Error("cannot read a file (" + reason + ")", path);
+  return content;
 }
 
 }  // namespace tandem

@@ -2,8 +2,11 @@
 
 #include <unistd.h>
 
+#include <charconv>
+#include <cstdint>
 #include <filesystem>
 #include <sstream>
+#include <system_error>
 
 #include "engine/run/core_layout.h"
 #include "sync/whole_file.h"
@@ -11,10 +14,12 @@
 namespace tandem {
 
 std::optional<CoreSeconds> core_seconds_in(const std::string& schedstat) {
-  std::istringstream in(schedstat);
-  double ran = 0, waited = 0;
-  if (!(in >> ran >> waited)) return std::nullopt;
-  return CoreSeconds{ran * 1e-9, waited * 1e-9};
+  uint64_t ran = 0, waited = 0;
+  const char* const end = schedstat.data() + schedstat.size();
+  const auto first = std::from_chars(schedstat.data(), end, ran);
+  if (first.ec != std::errc() || first.ptr == end || *first.ptr != ' ') return std::nullopt;
+  if (std::from_chars(first.ptr + 1, end, waited).ec != std::errc()) return std::nullopt;
+  return CoreSeconds{static_cast<double>(ran) * 1e-9, static_cast<double>(waited) * 1e-9};
 }
 
 double stolen_seconds_in(const std::string& stat, std::span<const int> cores, double ticks_per_second) {

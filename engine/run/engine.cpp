@@ -34,7 +34,7 @@ constexpr size_t kPreparedPlans = 12;
 // Of a pass during which other programs had the cores, beside one that had them alone.
 constexpr double kWeightOfDoubtful = 0.25;
 // Of a kind of many tokens: looking at one takes a millisecond, and there are few before the next plan is chosen.
-constexpr int64_t kWatchedLongPasses = 16;
+constexpr int64_t kWatchedLongPasses = 5;
 
 // Pages of the engine's own context.
 std::vector<int32_t> first_pages(int64_t positions) {
@@ -73,8 +73,9 @@ std::unique_ptr<Warming> start_warming(const EngineOptions& options, const GgufF
       !options.split.empty())
     return nullptr;
   const std::string kv_type = options.kv_type == KvType::f16 ? "f16" : "f32";
-  auto warming =
-      std::make_unique<Warming>(kernels_mark(file, read_config(file), options.kv_type, act), options.warming_program);
+  const KernelsFor texts = options.sequences > 0 ? KernelsFor::many_texts : KernelsFor::one_text;
+  auto warming = std::make_unique<Warming>(kernels_mark(file, read_config(file), options.kv_type, act, texts),
+                                           options.warming_program);
   if (warming->done() || !warming->start({"warm", "-m", options.model_path, "--cache-type", kv_type, "--act",
                                           to_string(act), "--background"}))
     return nullptr;

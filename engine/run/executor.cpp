@@ -143,9 +143,9 @@ Run Executor::start(PreparedPlan& prepared, bool measured) {
   Flight& flight = flights_.emplace_back();
   flight.prepared = &prepared;
   flight.base = base;
-  flight.start = now_seconds();
   if (measured) measure(true);
   flight.measured = measured;
+  flight.start = now_seconds();
   Run run(this, base);
   try {
     launch_ready(prepared, base);
@@ -392,14 +392,18 @@ void Executor::take_spans() {
       step_of[prepared.programs_[i].get()] = {&*flight, static_cast<int>(i)};
   }
   for (Device* device : devices_) {
-    for (const DeviceSpan& span : lab_of(*device).take_spans()) {
-      const auto found = step_of.find(span.program);
+    const std::vector<DeviceSpan> spans = lab_of(*device).take_spans();
+    auto found = step_of.end();
+    for (const DeviceSpan& span : spans) {
+      if (found == step_of.end() || found->first != span.program) found = step_of.find(span.program);
       if (found == step_of.end()) continue;
       const auto& [flight, step] = found->second;
       const std::vector<Device*>& devices = flight->prepared->devices_;
       const auto d = static_cast<size_t>(std::ranges::find(devices, device) - devices.begin());
       if (d == devices.size()) continue;
-      flight->spans[d].push_back({step, span.op, span.start_seconds, span.end_seconds, span.alone});
+      std::vector<StepSpan>& of_device = flight->spans[d];
+      if (of_device.empty()) of_device.reserve(spans.size());
+      of_device.push_back({step, span.op, span.start_seconds, span.end_seconds, span.alone});
     }
   }
 }

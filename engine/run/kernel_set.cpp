@@ -29,9 +29,10 @@ std::string kernel_set_of(const GgufFile& file, const ModelConfig& config) {
   return text;
 }
 
-std::string kernels_mark(const GgufFile& file, const ModelConfig& config, KvType kv_type, ActType act) {
+std::string kernels_mark(const GgufFile& file, const ModelConfig& config, KvType kv_type, ActType act,
+                         KernelsFor texts) {
   return kernel_set_of(file, config) + ", cache " + (kv_type == KvType::f16 ? "f16" : "f32") + ", activations " +
-         to_string(act);
+         to_string(act) + (texts == KernelsFor::many_texts ? ", many texts" : "");
 }
 
 int64_t layers_of_every_kind(const GgufFile& file, const ModelConfig& config) {

@@ -19,7 +19,7 @@ namespace {
 // that differ by less are as good as equal.
 constexpr double kWorthChanging = 0.97;
 // Layers that plans are compared on.
-constexpr int64_t kFewLayers = 2, kMoreLayers = 4;
+constexpr int64_t kFewLayers = 1, kMoreLayers = 3;
 // One that takes so many times as long as the best one on the few is not compared on more.
 constexpr double kFarBehind = 1.4;
 // What was chosen for a batch of up to so many times the tokens, or as many fewer, says which plans are worth

@@ -31,19 +31,20 @@ int warm_command(const CommonFlags& flags, const WarmFlags& own) {
   apply_verbosity(flags);
   const double start = now_seconds();
   const ActType act = act_of(flags).value_or(ActType::f16);
-  std::string mark;
-  {
+  const auto warming_for = [&](KernelsFor texts) {
     const GgufFile file = GgufFile::open(flags.model);
-    mark = kernels_mark(file, read_config(file), kv_type_of(flags), act);
-  }
-  Warming warming(mark, own_program());
+    return Warming(kernels_mark(file, read_config(file), kv_type_of(flags), act, texts), own_program());
+  };
+  Warming one = warming_for(KernelsFor::one_text);
+  const Warming of_many = warming_for(KernelsFor::many_texts);
   if (own.background) {
     give_way_to_others();
-    if (!warming.lock() || warming.done()) return kDone;
+    if (!one.lock() || (one.done() && of_many.done())) return kDone;
   }
   const std::string gpu = best_gpu();
-  if (!gpu.empty()) {
-    for (const bool many : {false, true}) {
+  // One text may take its kernels as soon as they are there.
+  for (const bool many : {false, true}) {
+    if (!gpu.empty()) {
       Progress progress(many ? "compiling for many texts" : "compiling", ProgressUnit::points,
                         !own.background && !flags.quiet() && Progress::stderr_is_terminal());
       const auto engine = Engine::open(many ? options_to_warm_many(flags.model, gpu, kv_type_of(flags), act)
@@ -55,10 +56,11 @@ int warm_command(const CommonFlags& flags, const WarmFlags& own) {
       many ? warm_kernels_of_many(*engine, tell) : warm_kernels(*engine, tell);
       if (interrupted()) return kInterrupted;
     }
+    // Another set's programs may have gone: it is looked at anew when it is next needed.
+    if (gpu::keep_newest(gpu::default_cache_folder() + "/opencl", kMostBytes) > 0) one.unmark_all();
+    one.mark();
+    if (many) of_many.mark();
   }
-  // Another set's programs may have gone: it is looked at anew when it is next needed.
-  if (gpu::keep_newest(gpu::default_cache_folder() + "/opencl", kMostBytes) > 0) warming.unmark_all();
-  warming.mark();
   const double seconds = now_seconds() - start;
   if (flags.json) {
     print_json({{"model", flags.model},

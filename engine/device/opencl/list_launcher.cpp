@@ -71,14 +71,14 @@ std::shared_ptr<const ProgramList> ListLauncher::make_list(std::span<const Liste
 // PoCL compiles a kernel a second time at its first launch, for its grid: here that is one on a list of nothing.
 void ListLauncher::compile(const ProgramList& list) {
   const std::vector<uint64_t>& variants = set_for(list.variants());
-  if (kernels_.contains({variants, false})) return;
+  if (kernels_.contains(variants)) return;
   doorbell_.dismiss();
   const ProgramList nothing({}, pool_);
-  cl::Kernel& kernel = kernel_for(variants, false);
+  cl::Kernel& kernel = kernel_for(variants);
   set_arg(kernel, kIdleLooks, cl_ulong{0}, "list.cl");
+  set_arg(kernel, kStamps, cl_ulong{0}, "list.cl");
   enqueue(kernel, nothing.address(), 0, serial_);
   check(queue_.finish(), "clFinish", "list.cl on " + id_);
-  set_arg(kernel, kIdleLooks, stay_looks(), "list.cl");
 }
 
 bool ListLauncher::launch(const std::shared_ptr<const ProgramList>& list, uint32_t base) {
@@ -125,7 +125,7 @@ uint32_t ListLauncher::keep(std::shared_ptr<const ProgramList> list) {
 std::shared_ptr<StampedList> ListLauncher::free_stamps(const ProgramList& list) {
   const size_t bytes = StampedList::bytes_for(list);
   const auto free = std::ranges::find_if(
-      stamps_, [&](const auto& stamps) { return stamps.use_count() == 1 && stamps->slot().size_bytes() >= bytes; });
+      stamps_, [&](const auto& stamps) { return stamps.use_count() == 1 && stamps->bytes() >= bytes; });
   if (free != stamps_.end()) return *free;
   sync::Slot& slot = pool_.acquire(bytes, sync::SlotUse::flags, "stamps of a list");
   return stamps_.emplace_back(std::make_shared<StampedList>(slot));
@@ -137,17 +137,16 @@ const std::vector<uint64_t>& ListLauncher::set_for(const std::vector<uint64_t>& 
   return known != sets_.end() ? *known : sets_.emplace_back(variants);
 }
 
-cl::Kernel& ListLauncher::kernel_for(const std::vector<uint64_t>& variants, bool stamped) {
-  const auto known = kernels_.find({variants, stamped});
+cl::Kernel& ListLauncher::kernel_for(const std::vector<uint64_t>& variants) {
+  const auto known = kernels_.find(variants);
   if (known != kernels_.end()) return known->second;
-  const std::string source = (stamped ? "#define STAMPS\n" : "") + variants_.source(variants);
+  const std::string source = (can_stamp_ ? "#define STAMPS\n" : "") + variants_.source(variants);
   cl::Kernel kernel = programs_.generated_kernel("list", source, gates_.build_options());
   set_buffer(kernel, kDone, done_);
   set_buffer(kernel, kState, gates_.state());
   set_arg(kernel, kSpins, gates_.spins(), "list.cl");
   set_buffer(kernel, kBell, doorbell_.slot());
-  set_arg(kernel, kIdleLooks, stamped ? cl_ulong{0} : stay_looks(), "list.cl");
-  return kernels_[{variants, stamped}] = kernel;
+  return kernels_[variants] = kernel;
 }
 
 void ListLauncher::set_buffer(cl::Kernel& kernel, cl_uint index, const sync::Slot& slot) {
@@ -160,11 +159,10 @@ void ListLauncher::enqueue(const std::shared_ptr<const ProgramList>& list, uint3
   doorbell_.dismiss();
   const std::shared_ptr<StampedList> stamps = spans_.recording() ? free_stamps(*list) : nullptr;
   const std::vector<uint64_t>& variants = set_for(list->variants());
-  cl::Kernel& kernel = kernel_for(variants, stamps != nullptr);
-  if (stamps) {
-    set_buffer(kernel, kStamps, stamps->slot());
-    stamps->arm(list, *done_.as<sync::FlagLine>(), serial);
-  }
+  cl::Kernel& kernel = kernel_for(variants);
+  set_arg(kernel, kIdleLooks, stamps ? cl_ulong{0} : stay_looks(), "list.cl");
+  set_arg(kernel, kStamps, stamps ? stamps->address() : cl_ulong{0}, "list.cl");
+  if (stamps) stamps->arm(list, *done_.as<sync::FlagLine>(), serial);
   enqueue(kernel, list->address(), base, serial);
   if (stamps) spans_.add(stamps);
   check(queue_.flush(), "clFlush", id_);

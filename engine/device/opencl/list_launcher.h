@@ -5,12 +5,11 @@
 // Contract: as Launcher. A run that is launched again and again is made a list once (make_list) and handed over with a
 // base for its epochs; a batch becomes a list of its own. The first list with kernels that no list had before compiles
 // a list kernel for its set (seconds; what is compiled is kept on disk), and lists with some of them take that one too:
-// so whoever makes the list of a whole model first compiles once. While spans are recorded, lists are run by a kernel
-// that stamps their parts (list_stamps.h); where the device cannot, programs are launched kernel by kernel, because
-// time can only be read between launches then. So is a program launched outside a batch, for it would gain nothing.
-// Kernel objects of such programs are made by their first launch. With a doorbell (--sync doorbell) the list kernel
-// stays for a while after a list and takes the next one from shared memory; anything else that is launched sends it
-// away first.
+// so whoever makes the list of a whole model first compiles once. While spans are recorded, that kernel stamps the
+// parts of its lists (list_stamps.h); where the device cannot, programs are launched kernel by kernel, because time can
+// only be read between launches then. So is a program launched outside a batch, for it would gain nothing. Kernel
+// objects of such programs are made by their first launch. With a doorbell (--sync doorbell) the list kernel stays for
+// a while after a list and takes the next one from shared memory; anything else that is launched sends it away first.
 #pragma once
 
 #include <deque>
@@ -58,7 +57,7 @@ class ListLauncher final : public Launcher {
   uint32_t keep(std::shared_ptr<const ProgramList> list);
   std::shared_ptr<StampedList> free_stamps(const ProgramList& list);
   const std::vector<uint64_t>& set_for(const std::vector<uint64_t>& variants);
-  cl::Kernel& kernel_for(const std::vector<uint64_t>& variants, bool stamped);
+  cl::Kernel& kernel_for(const std::vector<uint64_t>& variants);
   void set_buffer(cl::Kernel& kernel, cl_uint index, const sync::Slot& slot);
 
   cl::CommandQueue queue_;
@@ -75,7 +74,7 @@ class ListLauncher final : public Launcher {
   std::deque<std::pair<uint32_t, std::shared_ptr<const ProgramList>>> in_flight_;  // by serial
   GateLauncher gate_launcher_;              // its destructor ends the queue, and everything above is in use until then
   std::deque<std::vector<uint64_t>> sets_;  // of variants, rising, none within another before it
-  std::map<std::pair<std::vector<uint64_t>, bool>, cl::Kernel> kernels_;  // by the variants they know, and stamping
+  std::map<std::vector<uint64_t>, cl::Kernel> kernels_;  // by the variants they know
   ListDoorbell doorbell_;
   bool list_single_programs_, stays_, can_stamp_;
   std::vector<uint64_t> resident_variants_;  // that the kernel launched last knows

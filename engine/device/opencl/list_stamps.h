@@ -1,6 +1,7 @@
 // When each part of a list ran: the list kernel writes the processor's cycle counter at its start, behind every wait
 // and behind every record (kernels/list.cl, STAMPS), and the host makes spans of it. So a recorded pass is the very
-// launch that runs when nothing is recorded.
+// launch that runs when nothing is recorded, of the same kernel: a second one would be compiled and loaded when a pass
+// is measured for the first time, which is a text's second token.
 //
 // Contract: only where cycle_stamps_proven(). Threads: the kernel writes, one host thread reads. Ownership: borrows its
 // slot and the device's done word, keeps its list.
@@ -23,7 +24,8 @@ class StampedList {
  public:
   explicit StampedList(sync::Slot& slot) : slot_(&slot) {}
   static size_t bytes_for(const ProgramList& list) { return (1 + list.parts().size()) * sizeof(uint64_t); }
-  const sync::Slot& slot() const { return *slot_; }
+  size_t bytes() const { return slot_->size_bytes(); }
+  uint64_t address() const { return reinterpret_cast<uintptr_t>(slot_->data()); }  // of the first stamp
 
   // Before the launch: no stamp is written yet. The slot has bytes_for(list); done reaches serial when it has ended.
   void arm(std::shared_ptr<const ProgramList> list, const sync::FlagLine& done, uint32_t serial);

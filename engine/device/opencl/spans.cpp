@@ -7,6 +7,9 @@
 namespace tandem::opencl {
 namespace {
 
+// Clocks drift by some 10 us of a second; to tie them takes a third of a millisecond.
+constexpr double kTieLasts = 1;
+
 double profiled_seconds(const cl::Event& event, cl_profiling_info what, const std::string& object) {
   cl_ulong nanoseconds = 0;
   check(clGetEventProfilingInfo(event(), what, sizeof nanoseconds, &nanoseconds, nullptr), "clGetEventProfilingInfo",
@@ -22,9 +25,18 @@ bool has_ended(const cl::Event& event) {
 
 }  // namespace
 
+void SpanRecorder::start(const cl::CommandQueue& queue) {
+  std::unique_lock lock(mutex_);
+  const bool tied = now_seconds() - tied_at_ < kTieLasts;
+  lock.unlock();
+  if (!tied) tie(queue);
+  lock.lock();
+  on_ = true;
+}
+
 // A marker is stamped when it is queued, between two looks at the steady clock; the closest of a few tries counts.
 // Intel's runtime stamps kernels then, and markers when they are submitted only: their time of queueing is 0.
-void SpanRecorder::start(const cl::CommandQueue& queue) {
+void SpanRecorder::tie(const cl::CommandQueue& queue) {
   double best = 1e9, offset = 0;
   for (int i = 0; i < 5; ++i) {
     cl::Event marker;
@@ -44,8 +56,8 @@ void SpanRecorder::start(const cl::CommandQueue& queue) {
   }
   std::lock_guard lock(mutex_);
   offset_seconds_ = offset;
+  tied_at_ = now_seconds();
   if (sync::cycle_counter_usable()) started_ = sync::tie_clocks();
-  on_ = true;
 }
 
 void SpanRecorder::stop() {
@@ -81,6 +93,7 @@ std::vector<DeviceSpan> SpanRecorder::take() {
   std::lock_guard lock(mutex_);
   const auto ended = [](const Pending& p) { return p.list ? p.list->ended() : has_ended(p.event); };
   std::vector<DeviceSpan> spans;
+  spans.reserve(pending_.size());
   auto next = pending_.begin();
   for (; next != pending_.end() && ended(*next); ++next) {
     if (next->list) {

@@ -19,7 +19,7 @@ namespace tandem::opencl {
 class SpanRecorder {
  public:
   explicit SpanRecorder(std::string device_id) : id_(std::move(device_id)) {}
-  void start(const cl::CommandQueue& queue);  // maps the device's clock; the queue should be idle
+  void start(const cl::CommandQueue& queue);  // the queue should be idle
   void stop();
   bool recording() const;
   void add(const Prepared& program, std::vector<cl::Event> events);  // one event a kernel
@@ -32,13 +32,15 @@ class SpanRecorder {
     cl::Event event;
     std::shared_ptr<const StampedList> list;  // instead of both
   };
+  void tie(const cl::CommandQueue& queue);  // the device's clock to the steady one
   void take_event(const Pending& pending, std::vector<DeviceSpan>& spans) const;
 
   std::string id_;
   mutable std::mutex mutex_;
   bool on_ = false;
-  double offset_seconds_ = 0;  // steady clock minus device clock
-  sync::ClockTie started_;     // of stamps
+  double offset_seconds_ = 0;  // steady clock minus device clock, as it was at tied_at_
+  double tied_at_ = -1e9;
+  sync::ClockTie started_;  // of stamps
   std::vector<Pending> pending_;
 };
 

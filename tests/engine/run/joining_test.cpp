@@ -36,7 +36,7 @@ class Joining : public ::testing::Test {
   }
   void mark() const {
     const GgufFile file = GgufFile::open(model_);
-    Warming(kernels_mark(file, read_config(file), KvType::f16, act_), kNoWarming).mark();
+    Warming(kernels_mark(file, read_config(file), KvType::f16, act_, KernelsFor::one_text), kNoWarming).mark();
   }
   void unmark() const { std::filesystem::remove_all(folder_.file("tandem/warm")); }
 
@@ -131,6 +131,15 @@ TEST_F(Joining, is_not_waited_for_where_all_is_compiled) {
   EXPECT_EQ(engine->machine().device_names(), "opencl:0,npu:0,host");
 }
 
+// One text takes the GPU when its own kernels are there; those of many texts take as long again.
+TEST_F(Joining, of_one_text_does_not_wait_for_the_kernels_of_many) {
+  mark();
+  EngineOptions many = options(kNoWarming);
+  many.sequences = 2;
+  EXPECT_FALSE(Engine::open(options(kNoWarming))->machine().waits_for_gpu());
+  EXPECT_TRUE(Engine::open(many)->machine().waits_for_gpu());
+}
+
 // What the user asks for is what runs, however long it takes to compile.
 TEST_F(Joining, is_no_matter_where_devices_or_a_plan_are_named) {
   EngineOptions plan = options(kNoWarming), devices = options(kNoWarming);
@@ -145,7 +154,7 @@ TEST_F(Joining, of_a_program_that_cannot_be_started_is_not_waited_for) {
 
 TEST_F(Joining, takes_place_after_another_process_has_compiled) {
   const GgufFile file = GgufFile::open(model_);
-  const std::string set = kernels_mark(file, read_config(file), KvType::f16, ActType::f16);
+  const std::string set = kernels_mark(file, read_config(file), KvType::f16, ActType::f16, KernelsFor::one_text);
   Warming first(set, kNoWarming), second(set, kNoWarming), other(set + " of another type", kNoWarming);
   EXPECT_TRUE(first.lock());
   EXPECT_FALSE(second.lock()) << "one at a time";

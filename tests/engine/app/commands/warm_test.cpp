@@ -29,13 +29,17 @@ class Warm : public ::testing::Test {
     const Ended first = tandem(run, new_machine());
     ASSERT_EQ(first.status, 0) << first.err;
     EXPECT_THAT(first.err, HasSubstr("note: the GPU's kernels are being compiled in the background"));
-    for (int tenths = 0; tenths < 9000 && marks() == marked; ++tenths)
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    ASSERT_GT(marks(), marked);
+    await_marks(marked + 1);
     const json later = json_of(run, new_machine());
     EXPECT_EQ(later.at("device"), "opencl:0,npu:0,host");
     EXPECT_EQ(later.at("text"), first.out.substr(0, first.out.rfind('\n')));
     EXPECT_THAT(tandem(run, new_machine()).err, Not(HasSubstr("background")));
+    await_marks(marked + 2);  // of many texts: the other process has ended before the folder goes
+  }
+  void await_marks(int64_t count) const {
+    for (int tenths = 0; tenths < 9000 && marks() < count; ++tenths)
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    ASSERT_GE(marks(), count);
   }
   const Folder folder_;
 };
@@ -94,7 +98,7 @@ TEST_F(Warm, without_a_gpu_marks_that_there_is_nothing_to_wait_for) {
   const Ended warm = tandem({"warm", "-m", stories()}, no_gpu);
   EXPECT_EQ(warm.status, 0);
   EXPECT_THAT(warm.out, HasSubstr("there is no GPU"));
-  EXPECT_EQ(marks(), 1);
+  EXPECT_EQ(marks(), 2) << "of one text and of many";
   EXPECT_THAT(tandem(write(), no_gpu).err, Not(HasSubstr("background")));
 }
 
