@@ -52,15 +52,11 @@ std::optional<std::string> read_file_if_there(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0 && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
   std::string content;
-  ssize_t got = file < 0 ? -1 : 0;
-  while (file >= 0) {
-    std::array<char, 4096> piece;
-    got = read(file, piece.data(), piece.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
+  std::array<char, 4096> piece;
+  ssize_t got = -1;
+  while (file >= 0 && (got = read(file, piece.data(), piece.size())) > 0)
     content.append(piece.data(), static_cast<size_t>(got));
-  }
-  const std::string reason = got < 0 ? std::strerror(errno) : "";
+  const std::string reason = std::strerror(errno);
   if (file >= 0) close(file);
   if (got < 0) throw Error("cannot read a file (" + reason + ")", path);
   return content;

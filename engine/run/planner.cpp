@@ -18,7 +18,8 @@ namespace {
 // A plan that runs is left for another one when that is predicted to be faster by so much: predictions of two plans
 // that differ by less are as good as equal.
 constexpr double kWorthChanging = 0.97;
-// Layers that plans are compared on.
+// Layers that plans are compared on. (Measured: of 78 comparisons, two take another plan than all thirty layers would,
+// as with two and four layers, which take half as long again.)
 constexpr int64_t kFewLayers = 1, kMoreLayers = 3;
 // One that takes so many times as long as the best one on the few is not compared on more.
 constexpr double kFarBehind = 1.4;
