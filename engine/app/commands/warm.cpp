@@ -31,12 +31,15 @@ int warm_command(const CommonFlags& flags, const WarmFlags& own) {
   apply_verbosity(flags);
   const double start = now_seconds();
   const ActType act = act_of(flags).value_or(ActType::f16);
-  const auto warming_for = [&](KernelsFor texts) {
+  std::string mark, mark_of_many;
+  {
     const GgufFile file = GgufFile::open(flags.model);
-    return Warming(kernels_mark(file, read_config(file), kv_type_of(flags), act, texts), own_program());
-  };
-  Warming one = warming_for(KernelsFor::one_text);
-  const Warming of_many = warming_for(KernelsFor::many_texts);
+    const ModelConfig config = read_config(file);
+    mark = kernels_mark(file, config, kv_type_of(flags), act, KernelsFor::one_text);
+    mark_of_many = kernels_mark(file, config, kv_type_of(flags), act, KernelsFor::many_texts);
+  }
+  Warming one(mark, own_program());
+  const Warming of_many(mark_of_many, own_program());
   if (own.background) {
     give_way_to_others();
     if (!one.lock() || (one.done() && of_many.done())) return kDone;
