@@ -10,6 +10,9 @@
 namespace tandem::opencl {
 namespace {
 
+constexpr const char* kOfNibbles = " -DBITS=4";  // what products_probe.cl adds
+constexpr const char* kOfBytes = " -DBITS=8";
+
 cl::Buffer buffer_of(ProgramCache& programs, size_t bytes, void* from, const std::string& object) {
   cl_int code = CL_SUCCESS;
   const cl_mem_flags flags = CL_MEM_READ_WRITE | (from ? CL_MEM_COPY_HOST_PTR : 0);
@@ -73,8 +76,8 @@ bool products_proven(gpu::ByteProducts how, ProgramCache& programs, const cl::Co
   try {
     // Four products at once are added in one way, whatever the codes.
     const bool nibbles =
-        how == gpu::ByteProducts::vpdpbusd || adds_rightly(named + " -DBITS=4", 0x0f0f0f0fU, programs, queue);
-    return nibbles && adds_rightly(named + " -DBITS=8", 0xffffffffU, programs, queue);
+        how == gpu::ByteProducts::vpdpbusd || adds_rightly(named + kOfNibbles, 0x0f0f0f0fU, programs, queue);
+    return nibbles && adds_rightly(named + kOfBytes, 0xffffffffU, programs, queue);
   } catch (const Error&) {
     return false;  // the compiler does not know it; another one has the same sums
   }
@@ -88,6 +91,14 @@ gpu::ByteProducts best_byte_products(ProgramCache& programs, const cl::CommandQu
     if (products_proven(how, programs, queue)) return how;
   }
   return gpu::ByteProducts::plain;
+}
+
+void settle_keeping(ProgramCache& programs, gpu::ByteProducts how, const Precautions& precautions) {
+  if (precautions.against("kept programs")) return programs.keep(Keeps::none);
+  if (precautions.watched()) programs.ask_for_compiled("probe", "");
+  if (how == gpu::ByteProducts::plain) return;
+  if (precautions.against("kept assembly")) return programs.keep(Keeps::no_assembly);
+  if (precautions.watched()) programs.ask_for_compiled("products_probe", std::string(gpu::byte_products_option(how)) + kOfBytes);
 }
 
 bool prove_packed_dot(ProgramCache& programs, const cl::CommandQueue& queue) {

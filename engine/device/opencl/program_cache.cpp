@@ -38,6 +38,17 @@ void append_expanded(std::string_view stem, std::string& out) {
 // scatters, in two thirds of the 10 s it took.
 constexpr std::string_view kVectorsAlready = "#define __kernel __attribute__((vec_type_hint(float16))) __kernel\n";
 
+// The driver's form of a program; empty where it gives none.
+std::vector<unsigned char> compiled(const cl::Program& program) {
+  std::vector<std::vector<unsigned char>> binaries;
+  if (program.getInfo(CL_PROGRAM_BINARIES, &binaries) != CL_SUCCESS || binaries.size() != 1) return {};
+  return std::move(binaries.front());
+}
+
+bool may_be_kept(const std::string& text, Keeps keeps) {
+  return keeps == Keeps::all || (keeps == Keeps::no_assembly && text.find("__asm__") == std::string::npos);
+}
+
 }  // namespace
 
 std::string assemble_source(std::string_view stem) {
@@ -67,11 +78,13 @@ ProgramCache::~ProgramCache() {
   if (process_ends) return;
   if (!unkept_.empty() && on_long_work_) on_long_work_("keeping the compiled kernels for the next start");
   for (const Unkept& one : unkept_) {
-    std::vector<std::vector<unsigned char>> binaries;
-    if (one.program.getInfo(CL_PROGRAM_BINARIES, &binaries) == CL_SUCCESS && binaries.size() == 1 &&
-        !binaries.front().empty())
-      files_.save(one.text, one.options, binaries.front());
+    if (!may_be_kept(one.text, keeps_)) continue;
+    if (const auto data = compiled(one.program); !data.empty()) files_.save(one.text, one.options, data);
   }
+}
+
+void ProgramCache::ask_for_compiled(const std::string& source, const std::string& options) {
+  compiled(program(source, options));
 }
 
 std::optional<cl::Program> ProgramCache::kept(const std::string& text, const std::string& options) const {
@@ -86,7 +99,7 @@ std::optional<cl::Program> ProgramCache::kept(const std::string& text, const std
 cl::Program ProgramCache::build(const std::string& text, const std::string& object, const std::string& options) {
   // The oldest language version every driver has, unless the variant asks for another one.
   const std::string standard = options.find("-cl-std=") == std::string::npos ? "-cl-std=CL1.2 " : "";
-  const std::string all_options = standard + handle_.build_options + " " + options;
+  const std::string all_options = standard + "-w " + handle_.build_options + " " + options;  // PoCL 5.0 prints warnings
   if (const auto program = kept(text, all_options)) return *program;
   if (on_long_work_ && !std::exchange(told_of_building_, true)) on_long_work_("compiling kernels for this device");
   cl_int code = CL_SUCCESS;

@@ -3,8 +3,8 @@
 // Contract: kernel() gives a new kernel object of a cached program, lend() one that may have been lent before, with
 //   arguments of then; Error with the compiler's log when the build fails.
 //   What was built from its source is kept when the cache is destroyed (PoCL compiles each of its kernels once more for
-//   that: 10 to 18 s in all on a slow machine), but not while the process ends. on_long_work is told before the first
-//   build from source, and before keeping.
+//   that: 10 to 18 s in all on a slow machine), but not while the process ends, and no more than keep() allows.
+//   on_long_work is told before the first build from source, and before keeping.
 //   Threads: one; lent kernels may be dropped by any. Ownership: keeps every program until it is destroyed.
 #pragma once
 
@@ -70,6 +70,9 @@ struct LessText {
   bool operator()(const auto& a, const auto& b) const { return std::ranges::lexicographical_compare(a, b); }
 };
 
+// Which programs a driver may be asked for in their compiled form.
+enum class Keeps { all, no_assembly, none };  // no_assembly: none whose source has inline assembly
+
 class ProgramCache {
  public:
   explicit ProgramCache(Handle handle, ProgramFiles files = {}, OnLongWork on_long_work = {})
@@ -83,6 +86,9 @@ class ProgramCache {
   // A kernel of `stem`.cl behind common.cl and generated text; not cached.
   cl::Kernel generated_kernel(const std::string& stem, const std::string& generated, const std::string& options);
   const Handle& handle() const { return handle_; }
+  void keep(Keeps which) { keeps_ = which; }
+  // Asks for the compiled form of such a program, as is done when it is kept. What the driver does then is the answer.
+  void ask_for_compiled(const std::string& source, const std::string& options);
 
  private:
   cl::Program build(const std::string& text, const std::string& object, const std::string& options);
@@ -98,6 +104,7 @@ class ProgramCache {
   ProgramFiles files_;
   OnLongWork on_long_work_;
   bool told_of_building_ = false;
+  Keeps keeps_ = Keeps::all;
   std::vector<Unkept> unkept_;
   std::map<std::pair<std::string, std::string>, cl::Program> programs_;
   std::map<std::array<std::string, 3>, std::shared_ptr<FreeKernels>, LessText> free_;  // by source, kernel, options

@@ -27,6 +27,8 @@ struct Precautions {
     if (before_step) before_step(step);
     return std::nullopt;
   }
+  // Somebody watches every step: this is the process that may die, and what is only tried out is tried here.
+  bool watched() const { return before_step != nullptr; }
   // A step without which there is no device.
   void take(const std::string& step) const {
     if (before_step) before_step(step);

@@ -1,5 +1,6 @@
 // Loaded before a real OpenCL driver (LD_PRELOAD): calls that end the process, or lie.
 //   TANDEM_FAKE_BUILD=TEXT    clBuildProgram aborts when its options contain TEXT
+//   TANDEM_FAKE_KEPT=TEXT     clGetProgramInfo aborts when it is asked for the compiled form of a source with TEXT
 //   TANDEM_FAKE_MAP=1         clEnqueueMapBuffer accesses memory that is not there
 //   TANDEM_FAKE_COUNT=N       every single word that is read back is N
 //   TANDEM_FAKE_CONTEXT=WHAT  clCreateContext does what it says: abort, hang
@@ -23,6 +24,19 @@ cl_int clBuildProgram(cl_program program, cl_uint count, const cl_device_id* dev
   }
   REAL(clBuildProgram);
   return call(program, count, devices, options, notify, data);
+}
+
+cl_int clGetProgramInfo(cl_program program, cl_program_info what, size_t size, void* value, size_t* used) {
+  REAL(clGetProgramInfo);
+  const char* fatal = getenv("TANDEM_FAKE_KEPT");
+  size_t bytes = 0;
+  if (fatal && what == CL_PROGRAM_BINARIES && call(program, CL_PROGRAM_SOURCE, 0, NULL, &bytes) == CL_SUCCESS) {
+    char* source = calloc(bytes + 1, 1);
+    call(program, CL_PROGRAM_SOURCE, bytes, source, NULL);
+    if (strstr(source, fatal)) abort();
+    free(source);
+  }
+  return call(program, what, size, value, used);
 }
 
 void* clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, cl_map_flags flags, size_t offset,

@@ -36,6 +36,14 @@ class ProverOnRealDrivers : public ProverTest {
     ProverTest::SetUp();
     drivers_.add_installed();
   }
+  // Has kernels with inline assembly: there are some for AVX2 and AVX-512, which PoCL takes and others may not.
+  static bool assembles(const DeviceVerdict& device) {
+#if defined(__x86_64__)
+    return device.identity.driver.starts_with("Portable Computing Language") && __builtin_cpu_supports("avx2");
+#else
+    return false;
+#endif
+  }
 };
 
 TEST_F(ProverTest, a_driver_that_dies_when_asked_for_its_devices_is_left_out_with_the_way_it_died) {
@@ -123,6 +131,22 @@ TEST_F(ProverOnRealDrivers, a_crash_while_sharing_memory_leaves_a_device_that_co
   EXPECT_EQ(trial.verdict.devices[0].problem, "");
   ASSERT_TRUE(trial.verdict.devices[0].spared.contains("zero copy"));
   EXPECT_THAT(trial.verdict.devices[0].spared.at("zero copy"), HasSubstr("SIGSEGV"));
+}
+
+// PoCL 5.0 does so of programs with inline assembly.
+TEST_F(ProverOnRealDrivers, a_driver_that_dies_when_it_is_asked_for_compiled_programs_is_asked_for_none) {
+  variables_.set("LD_PRELOAD", ::tandem::testing::fake_calls());
+  for (const auto& [text, step] : {std::pair{"probe_increment", "kept programs"}, {"__asm__", "kept assembly"}}) {
+    variables_.set("TANDEM_FAKE_KEPT", text);
+    const Trial trial = tried();
+    ASSERT_FALSE(trial.verdict.devices.empty());
+    const DeviceVerdict& device = trial.verdict.devices[0];
+    EXPECT_EQ(device.problem, "");
+    if (step == std::string("kept assembly") && !assembles(device)) continue;
+    ASSERT_TRUE(device.spared.contains(step)) << step;
+    EXPECT_THAT(device.spared.at(step), HasSubstr("SIGABRT"));
+    EXPECT_EQ(device.spared.size(), 1u);
+  }
 }
 
 TEST_F(ProverOnRealDrivers, a_device_that_ends_loops_early_is_unusable_because_it_would_compute_wrong_values) {

@@ -192,6 +192,25 @@ TEST_F(KeptPrograms, are_written_once_and_taken_by_the_next_cache) {
   EXPECT_EQ(run(""), 42) << "no folder, no files";
 }
 
+TEST_F(KeptPrograms, are_those_that_the_driver_may_be_asked_for) {
+  const auto kept_with = [&](Keeps keeps) {
+    const std::string folder = scratch_.file("keeps_" + std::to_string(static_cast<int>(keeps)));
+    const ProgramFiles files(folder, handle_.device);
+    {
+      ProgramCache programs(handle_, files);
+      programs.kernel("probe", "probe_increment", "");
+      programs.kernel("products_probe", "products_probe", "-DBITS=8");  // plain C, of a source that has assembly too
+      programs.keep(keeps);
+    }
+    if (!std::filesystem::exists(folder + "/opencl")) return std::ptrdiff_t{0};
+    return std::distance(std::filesystem::directory_iterator(folder + "/opencl"),
+                         std::filesystem::directory_iterator());
+  };
+  EXPECT_EQ(kept_with(Keeps::all), 2);
+  EXPECT_EQ(kept_with(Keeps::no_assembly), 1);
+  EXPECT_EQ(kept_with(Keeps::none), 0);
+}
+
 TEST_F(KeptPrograms, of_other_options_are_other_files) {
   ProgramFiles files(folder_, handle_.device);
   files.save("text", "-DA=1", {1, 2, 3});
