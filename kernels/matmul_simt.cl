@@ -5,7 +5,8 @@
 //   (The simd family has one chain over all of K: it and this one agree within a tolerance only.)
 // Layout: x f32 [S, K] with x_stride, y f32 [S, N] with y_stride. Panel p of w (64 rows) starts at p * panel_bytes.
 // Work mapping:
-//   matmul_few (option TOKENS = S): a group of 64 x PARTS per panel; work-item (r, p) is row r and run p. TOKENS = 1 is the GEMV.
+//   matmul_few (option TOKENS = S): a group of 64 x AT_ONCE per panel; work-item (r, p) is row r and runs p, p + AT_ONCE ... TOKENS = 1 is the GEMV.
+//     -DWIDE=1: all runs at once, where the device has groups of 1,024: a few panels alone keep no large GPU busy.
 //   matmul_gemm: a group of 256 per 64 rows (dimension 0) and 64 tokens (dimension 1). It decodes a tile of 64 rows x 32 columns and one
 //     of 64 tokens x 32 columns to local memory; work-item (tx, ty) of 16 x 16 sums rows tx, tx+16, tx+32, tx+48 of tokens 4 ty .. 4 ty + 3.
 //   Of a stack of matrices (-DGROUPED=1, engine/device/operators/grouped_matmul.h), each of whose rows of x stands at s*x_stride + slot*x_slot
@@ -14,47 +15,56 @@
 //     (-DHAS_IDS=0).
 //   grouped_gemm: dimension 1 counts the tiles of 64 choices of all experts that `lists` name, one expert's behind the other's, and groups
 //     past the last one have nothing to do; without lists (-DHAS_LISTS=0) dimension 1 is a tile of 64 tokens, dimension 2 the slot and matrix.
-// Limits: groups of 256; local memory 1 KiB * TOKENS (few) and 17 KiB (gemm; 18 grouped). Rows from row_end on are padding and never written.
-#define PARTS 4
+// Limits: groups of 256 (wide: 1,024); local memory 1.25 KiB * TOKENS (few), 4.25 (wide) and 17 KiB (gemm; 18 grouped). Rows from row_end on are padding and never written.
+#define PARTS 16
+#ifdef WIDE
+#define AT_ONCE 16
+#else
+#define AT_ONCE 4
+#endif
 
 #ifdef TOKENS
 #ifdef GROUPED
 #include "grouped_few.cl"
-__kernel void grouped_few(GROUPED_FEW_ARGUMENTS) {
+__kernel __attribute__((reqd_work_group_size(64, AT_ONCE, 1))) void grouped_few(GROUPED_FEW_ARGUMENTS) {
   const int row_begin = 0;
   const long slot = get_group_id(1), s = (long)get_group_id(2) * TOKENS, matrix = MATRIX_OF(s, slot);
 #else
-__kernel void matmul_few(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_bytes, const int K, const int row_begin,
-                         const int row_end, const int x_stride, const int y_stride) {
+__kernel __attribute__((reqd_work_group_size(64, AT_ONCE, 1))) void matmul_few(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_bytes,
+                                                                              const int K, const int row_begin, const int row_end,
+                                                                              const int x_stride, const int y_stride) {
 #define PANELS AT(const uchar, w)
 #define FIRST_X AT(const float, x)
 #define FIRST_Y AT(float, y)
 #endif
-  __local float parts[PARTS * TOKENS * 64];
-  const int r = get_local_id(0), part = get_local_id(1);
+  __local float parts[AT_ONCE * TOKENS * 64], totals[TOKENS * 64];
+  const int r = get_local_id(0), lane = get_local_id(1);
   const int first_row = row_begin + (int)get_group_id(0) * 64, row = first_row + r;
   __global const uchar *panel = PANELS + (first_row / 64) * panel_bytes;
   __global const float *x = FIRST_X;
   const int tiles = (K + 31) / 32;
-  const int begin = (int)((long)tiles * part / PARTS) * 32, end = (int)((long)tiles * (part + 1) / PARTS) * 32;
-  float sums[TOKENS];
-  for (int t = 0; t < TOKENS; ++t) sums[t] = 0.0f;
-  for (int k = begin; k < end; k += 8) {
-    float weights[8];
-    load_columns(panel, r, k, K, weights);
-    for (int j = 0; j < 8; ++j) {
-      if (k + j >= K) break;
-      for (int t = 0; t < TOKENS; ++t) sums[t] = fma(weights[j], x[(size_t)t * x_stride + k + j], sums[t]);
+  for (int first = 0; first < PARTS; first += AT_ONCE) {
+    const int part = first + lane;
+    const int begin = (int)((long)tiles * part / PARTS) * 32, end = (int)((long)tiles * (part + 1) / PARTS) * 32;
+    float sums[TOKENS];
+    for (int t = 0; t < TOKENS; ++t) sums[t] = 0.0f;
+    for (int k = begin; k < end; k += 8) {
+      float weights[8];
+      load_columns(panel, r, k, K, weights);
+      for (int j = 0; j < 8; ++j) {
+        if (k + j >= K) break;
+        for (int t = 0; t < TOKENS; ++t) sums[t] = fma(weights[j], x[(size_t)t * x_stride + k + j], sums[t]);
+      }
     }
-  }
-  for (int t = 0; t < TOKENS; ++t) parts[(part * TOKENS + t) * 64 + r] = sums[t];
-  barrier(CLK_LOCAL_MEM_FENCE);
-  if (row < row_end) {
-    for (int t = part; t < TOKENS; t += PARTS) {
-      float sum = 0.0f;
-      for (int p = 0; p < PARTS; ++p) sum += parts[(p * TOKENS + t) * 64 + r];
-      FIRST_Y[(size_t)t * y_stride + row] = sum;
+    for (int t = 0; t < TOKENS; ++t) parts[(lane * TOKENS + t) * 64 + r] = sums[t];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int t = lane; t < TOKENS; t += AT_ONCE) {
+      float sum = first == 0 ? 0.0f : totals[t * 64 + r];
+      for (int p = 0; p < AT_ONCE; ++p) sum += parts[(p * TOKENS + t) * 64 + r];
+      totals[t * 64 + r] = sum;
+      if (first + AT_ONCE == PARTS && row < row_end) FIRST_Y[(size_t)t * y_stride + row] = sum;
     }
+    barrier(CLK_LOCAL_MEM_FENCE);
   }
 }
 

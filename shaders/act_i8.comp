@@ -7,6 +7,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 #include "act_i8.glsl"
+#include "quotient.glsl"
 
 layout(local_size_x = 64) in;
 BUFFER(0, float, x);
@@ -25,9 +26,8 @@ void main() {
   uint scale_bits = finite ? 0u : 0x7fc00000u;
   precise float factor = 0.0;
   if (counts) {
-    precise const float scale = magnitude / 127.0;
-    scale_bits = floatBitsToUint(scale);
-    factor = 127.0 / magnitude;
+    scale_bits = floatBitsToUint(quotient(magnitude, 127.0));
+    factor = quotient(127.0, magnitude);
   }
   int first = 0, second = 0;
   for (uint word = 0u; word < 8u; ++word) {

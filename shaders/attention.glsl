@@ -61,7 +61,7 @@ layout(push_constant) uniform Args {
 #endif
 
 float result(const float value, const float sum) {
-  precise const float share = value / sum;
+  const float share = quotient(value, sum);
   return ROUND_F16 != 0 ? round_f16(share) : share;
 }
 

@@ -16,7 +16,7 @@ void main() {
   const uint s = gl_WorkGroupID.y;
   const uint xs = x_offset + s * uint(k) * uint(width), row = s * uint(width), factors = weights_offset + s * uint(k);
   precise float share = 1.0;
-  if (SHARED == 2) share = 1.0 / (1.0 + exp1(-gate[gate_offset + s * uint(gate_stride)]));
+  if (SHARED == 2) share = quotient(1.0, 1.0 + exp1(-gate[gate_offset + s * uint(gate_stride)]));
   // trips <= TANDEM_MAX_SUM_CHUNK / 16   a run has at most that many elements, every invocation takes each 16th
   for (int e = run_begin(chunk); e < run_end(chunk, width); e += LANES) {
     precise float sum = 0.0;

@@ -20,7 +20,7 @@ void main() {
     const float g = gate[gates + uint(i)];
     precise float t = g;
     if (ACTIVATION == 1) t = fma(0.044715, g * g * g, g) * 1.5957691216;
-    precise const float result = g / (1.0 + exp1(-t)) * up[ups + uint(i)];
+    precise const float power = 1.0 + exp1(-t), result = quotient(g, power) * up[ups + uint(i)];
     y[ys + uint(i)] = ROUND_F16 != 0 ? round_f16(result) : result;
   }
 }

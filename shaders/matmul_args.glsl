@@ -12,11 +12,14 @@ BUFFER(1, uint, x);
 BUFFER(1, float, x);
 #endif
 BUFFER(2, float, y);
-#if defined(KERNEL_matmul_few) || defined(KERNEL_grouped_few)
+#if defined(KERNEL_matmul_few_wide) || defined(KERNEL_grouped_few_wide)
+#define WIDE
+#endif
+#if defined(KERNEL_matmul_few) || defined(KERNEL_grouped_few) || defined(WIDE)
 #define FEW
 #endif
 
-#if defined(KERNEL_grouped_few) || defined(KERNEL_grouped_gemm)
+#if defined(KERNEL_grouped_few) || defined(KERNEL_grouped_few_wide) || defined(KERNEL_grouped_gemm)
 #define GROUPED
 #ifdef FEW
 BUFFER(3, int, ids);

@@ -5,19 +5,25 @@
 //   (The simd family has one chain over all of K: it and this one agree within a tolerance only.)
 // Layout: x f32 [S, K] with x_stride, y f32 [S, N] with y_stride. Panel p of w (64 rows) starts at p * panel_bytes.
 // Work mapping:
-//   matmul_few (constant TOKENS = S): a group of 64 x PARTS per panel; invocation (r, p) is row r and run p. TOKENS = 1 is the GEMV.
+//   matmul_few (constant TOKENS = S): a group of 64 x AT_ONCE per panel; invocation (r, p) is row r and runs p, p + AT_ONCE ... TOKENS = 1 is the
+//     GEMV. matmul_few_wide: all runs at once, where the device has groups of 1,024: a few panels alone keep no large GPU busy.
 //   matmul_gemm: a group of 256 per 64 rows (dimension 0) and 64 tokens (dimension 1). It decodes a tile of 64 rows x 32 columns and one
 //     of 64 tokens x 32 columns to shared memory; invocation (tx, ty) of 16 x 16 sums rows tx, tx+16, tx+32, tx+48 of tokens
 //     4 ty .. 4 ty + 3.
-//   grouped_few, grouped_gemm: the same of a stack of matrices, in tiles of 64 (matmul_args.glsl).
-// Limits: groups of 256; shared memory 1 KiB * TOKENS (few) and 17 KiB (gemm). Rows from row_end on are padding and never written.
+//   grouped_few, grouped_few_wide, grouped_gemm: the same of a stack of matrices, in tiles of 64 (matmul_args.glsl).
+// Limits: groups of 256 (wide: 1,024); shared memory 1.25 KiB * TOKENS (few), 4.25 (wide) and 17 KiB (gemm). Rows from row_end on are padding and never written.
 //   K <= TANDEM_MAX_K where the driver counts loops. Tokens and rows are written out, not looped over, for the same reason.
-#define PARTS 4u
+#define PARTS 16u
 
 #ifdef FEW
-layout(local_size_x = 64, local_size_y = 4) in;
+#ifdef WIDE
+#define AT_ONCE 16
+#else
+#define AT_ONCE 4
+#endif
+layout(local_size_x = 64, local_size_y = AT_ONCE) in;
 layout(constant_id = 10) const int TOKENS = 1;
-shared float parts[4 * TOKENS * 64];
+shared float parts[AT_ONCE * TOKENS * 64], totals[TOKENS * 64];
 
 #define EACH_TOKEN(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
 #define START(t) precise float sum##t = 0.0;
@@ -33,36 +39,40 @@ shared float parts[4 * TOKENS * 64];
 #define RESULT(t) y_offset + t * uint(y_stride) + row
 #endif
 #define KEEP(t) \
-  if (t < TOKENS) parts[(part * uint(TOKENS) + uint(t)) * 64u + r] = sum##t;
+  if (t < TOKENS) parts[(lane * uint(TOKENS) + uint(t)) * 64u + r] = sum##t;
 
 void main() {
-  const uint r = gl_LocalInvocationID.x, part = gl_LocalInvocationID.y;
+  const uint r = gl_LocalInvocationID.x, lane = gl_LocalInvocationID.y;
   const uint first_row = uint(row_begin) + gl_WorkGroupID.x * 64u, row = first_row + r;
 #ifdef GROUPED
   find_work(TOKENS);
 #endif
   const uint panel = PANELS + first_row / 64u * (panel_bytes / 4u);
   const uint tiles = (uint(K) + 31u) / 32u;
-  const uint begin = tiles * part / PARTS * 32u, end = tiles * (part + 1u) / PARTS * 32u;
   EACH_TOKEN(LOCATE)
-  EACH_TOKEN(START)
-  // trips <= TANDEM_MAX_K / 32 + 4   a quarter of K, eight columns at a time, and up to a tile more
-  for (uint k = begin; k < end; k += 8u) {
-    float weights[8];
-    load_columns(panel, r, k, uint(K), weights);
-    for (uint j = 0u; j < 8u; ++j) {
-      if (k + j >= uint(K)) break;
-      EACH_TOKEN(ADD_COLUMN)
+  // trips <= 4   PARTS / AT_ONCE
+  for (uint first = 0u; first < PARTS; first += uint(AT_ONCE)) {
+    const uint begin = tiles * (first + lane) / PARTS * 32u, end = tiles * (first + lane + 1u) / PARTS * 32u;
+    EACH_TOKEN(START)
+    // trips <= TANDEM_MAX_K / 128 + 4   a sixteenth of K, eight columns at a time, and up to a tile more
+    for (uint k = begin; k < end; k += 8u) {
+      float weights[8];
+      load_columns(panel, r, k, uint(K), weights);
+      for (uint j = 0u; j < 8u; ++j) {
+        if (k + j >= uint(K)) break;
+        EACH_TOKEN(ADD_COLUMN)
+      }
     }
-  }
-  EACH_TOKEN(KEEP)
-  barrier();
-  if (row >= uint(row_end)) return;
-  // trips <= 2   TOKENS / PARTS
-  for (uint t = part; t < uint(TOKENS); t += PARTS) {
-    precise float sum = 0.0;
-    for (uint p = 0u; p < 4u; ++p) sum += parts[(p * uint(TOKENS) + t) * 64u + r];
-    y[RESULT(t)] = sum;
+    EACH_TOKEN(KEEP)
+    barrier();
+    // trips <= 2   TOKENS / AT_ONCE
+    for (uint t = lane; t < uint(TOKENS); t += uint(AT_ONCE)) {
+      precise float sum = first == 0u ? 0.0 : totals[t * 64u + r];
+      for (uint p = 0u; p < uint(AT_ONCE); ++p) sum += parts[(p * uint(TOKENS) + t) * 64u + r];
+      totals[t * 64u + r] = sum;
+      if (first + uint(AT_ONCE) == PARTS && row < uint(row_end)) y[RESULT(t)] = sum;
+    }
+    barrier();
   }
 }
 
@@ -121,7 +131,7 @@ void main() {
   // trips <= TANDEM_MAX_K / 32
   for (uint tile = 0u; tile < tiles; ++tile) {
     // A run has ended, or is empty.
-    // trips <= 4
+    // trips <= 16
     for (; tile >= tiles * (part + 1u) / PARTS; ++part) {
       EACH_TOKEN(END_RUN)
     }

@@ -1,8 +1,9 @@
-// What a device must show at start: shared memory (probe_increment), fused multiply-add (probe_fma), how many loop iterations an invocation may
+// What a device must show at start: shared memory (probe_increment), fused multiply-add (probe_fma), quotients and roots
+// (probe_quotient), how many loop iterations an invocation may
 // run (probe_loop), and where the driver says that it adds four products of bytes at once, that it does (probe_dot).
-// kernels: probe_increment probe_fma probe_loop probe_dot
+// kernels: probe_increment probe_fma probe_quotient probe_loop probe_dot
 //
-// Layout: probe_increment x uint [n]; probe_fma in f32 [n, 3], out f32 [n]; probe_loop out uint [1]; probe_dot words uint [n, 2],
+// Layout: probe_increment x uint [n]; probe_fma in f32 [n, 3], out f32 [n]; probe_quotient in f32 [n, 2], out f32 [n, 2]; probe_loop out uint [1]; probe_dot words uint [n, 2],
 //   out int [n].
 // Work: one invocation per element.
 #version 450
@@ -30,6 +31,18 @@ void main() {
   const uint at = v_offset + 3u * i;
   precise float sum = fma(v[at], v[at + 1u], v[at + 2u]);
   result[result_offset + i] = sum;
+}
+#endif
+
+#ifdef KERNEL_probe_quotient
+#include "quotient.glsl"
+BUFFER(0, float, v);
+BUFFER(1, float, result);
+layout(push_constant) uniform Args { uint v_offset, result_offset; };
+void main() {
+  const uint at = 2u * gl_GlobalInvocationID.x;
+  result[result_offset + at] = quotient(v[v_offset + at], v[v_offset + at + 1u]);
+  result[result_offset + at + 1u] = root(v[v_offset + at]);
 }
 #endif
 

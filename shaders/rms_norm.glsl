@@ -1,4 +1,5 @@
 // The body of rms_norm_{simd,simt}.comp: LANES invocations, lane sums, one tree.
+#include "quotient.glsl"
 layout(local_size_x = LANES) in;
 layout(constant_id = 0) const int HAS_ADD = 0;
 layout(constant_id = 1) const int ROUND_F16 = 0;
@@ -38,7 +39,7 @@ void main() {
   precise float mean = 0.0;
   if (CENTRED != 0) {
     const float total = tree_sum(sum);
-    mean = total / float(width);
+    mean = quotient(total, float(width));
     sum = 0.0;
     // trips <= TANDEM_MAX_ROW / LANES   the elements this invocation wrote itself, as below
     for (int i = lane; i < width; i += LANES) {
@@ -47,8 +48,7 @@ void main() {
     }
   }
   const float squares = tree_sum(sum);
-  precise const float mean_square = squares / float(width);
-  precise const float inverse = 1.0 / sqrt(mean_square + eps);
+  precise const float mean_square = quotient(squares, float(width)) + eps, inverse = quotient(1.0, root(mean_square));
   // trips <= TANDEM_MAX_ROW / LANES
   for (int i = lane; i < width; i += LANES) {
     precise float v = x[xs + uint(i)];

@@ -47,7 +47,7 @@ float gating_sum(const uint row, const float key, const int order, const int at)
     bool counts = true;
     if (GATING == 2) {
       precise const float difference = key - other;
-      precise const float relative = difference / max(abs(other), key);
+      const float relative = quotient(difference, max(abs(other), key));
       counts = !comes_behind(order, at, sort_key(bits), e) && !(relative > limit);
     }
     if (counts) sum += exp1(other - key);
@@ -89,11 +89,11 @@ void main() {
     const float key = key_of(bits);
     precise float weight;
     if (GATING == 0) {
-      weight = exp1(key - largest) / sum;
+      weight = quotient(exp1(key - largest), sum);
     } else if (GATING == 1) {
-      weight = 1.0 / (1.0 + exp1(-key));
+      weight = quotient(1.0, 1.0 + exp1(-key));
     } else {
-      weight = 1.0 / gating_sum(row, key, sort_key(bits), e);
+      weight = quotient(1.0, gating_sum(row, key, sort_key(bits), e));
     }
     ids[own_ids + uint(i)] = e;
     weights[own_weights + uint(i)] = weight;
@@ -102,7 +102,7 @@ void main() {
   // trips <= TANDEM_MAX_CHOICES_OF_TOKEN
   for (int i = 0; i < k; ++i) {
     precise float weight = weights[own_weights + uint(i)];
-    if (NORMALISED != 0) weight = weight / total;
+    if (NORMALISED != 0) weight = quotient(weight, total);
     weights[own_weights + uint(i)] = weight * scale;
   }
 }

@@ -22,7 +22,7 @@ void main() {
   const float sum = tree_sum(part);
   // trips <= TANDEM_MAX_ROW / LANES
   for (int i = lane; i < width; i += LANES) {
-    precise const float share = x[xs + uint(i)] / sum;
+    const float share = quotient(x[xs + uint(i)], sum);
     x[xs + uint(i)] = share;
   }
 }

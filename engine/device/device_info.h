@@ -30,6 +30,7 @@ struct DeviceInfo {
   std::string zero_copy_note;   // how it was proven, or why not
   bool vector_kernels = false;  // its kernels name vectors as wide as a core's registers
   bool fused_fma = false;       // proven at start: the numeric contract holds across devices
+  bool exact_quotients = true;  // divides and takes roots with one rounding; proven at start where no CPU does
   bool rounds_to_f16 = false;   // matmul operands, weights too: bits of its own where those are no halves
   bool static_graphs = false;   // a program is a graph compiled for its numbers of tokens: few sizes are at hand
   bool models_time = false;     // estimate() is the clock of a chip that this device stands for

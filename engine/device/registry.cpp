@@ -16,6 +16,8 @@
 namespace tandem {
 namespace {
 
+constexpr const char* kCopies = "copies";  // of GPUs: 1, no memory is shared with the host, whatever the device can do
+
 constexpr proof::Api kApis[] = {proof::Api::opencl, proof::Api::vulkan};
 
 std::vector<DeviceFactory>& added_factories() {
@@ -86,6 +88,13 @@ Named find(std::string_view text) {
   return {*std::move(factory), *std::move(id)};
 }
 
+bool copies_asked_for(const DeviceId& id) {
+  const auto found = id.parameters.find(kCopies);
+  if (found == id.parameters.end() || found->second == "0") return false;
+  if (found->second == "1") return true;
+  throw Error("'" + found->second + "' is no value of copies", id.prefix, "It is 0 or 1");
+}
+
 }  // namespace
 
 std::vector<DeviceFactory> device_factories() {
@@ -95,10 +104,15 @@ std::vector<DeviceFactory> device_factories() {
        "GPUs and CPU devices through OpenCL",
        opencl_device_count,
        open_opencl_device,
-       {},
+       {kCopies},
        true,
        true},
-      {"vulkan", DeviceKind::gpu, "GPUs and CPU devices through Vulkan", vulkan_device_count, open_vulkan_device},
+      {"vulkan",
+       DeviceKind::gpu,
+       "GPUs and CPU devices through Vulkan",
+       vulkan_device_count,
+       open_vulkan_device,
+       {kCopies}},
       {"npu", DeviceKind::npu, "the emulated neural processing unit", npu_device_count, open_npu_device, {"params"}},
       {"host", DeviceKind::host, "plain loops on the host's cores", host_device_count, open_host_device, {}, false},
   };
@@ -113,6 +127,7 @@ std::unique_ptr<Device> open_device(std::string_view text, const DeviceOptions& 
   if (id.index >= factory.count().all) throw Error("there is no such device", std::string(text), what_there_is(text));
   DeviceOptions own = options;
   own.parameters = id.parameters;
+  own.force_copies = own.force_copies || copies_asked_for(id);
   return factory.open(id.index, own);
 }
 

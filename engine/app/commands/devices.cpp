@@ -87,6 +87,7 @@ json to_json(const Finding& finding) {
           {"zero_copy", info.zero_copy},
           {"zero_copy_note", info.zero_copy_note},
           {"fused_fma", info.fused_fma},
+          {"exact_quotients", info.exact_quotients},
           {"f16_operands", info.rounds_to_f16},
           {"policies", policies}};
 }
@@ -115,6 +116,7 @@ void print(const Finding& finding) {
   std::cout << "  zero copy  " << noted(info.zero_copy, info.zero_copy_note) << "\n";
   std::cout << "  fused fma  " << noted(info.fused_fma, info.rounds_to_f16 ? "matmul operands rounded to f16" : "")
             << "\n";
+  if (!info.exact_quotients) std::cout << "  quotients  are not rounded once: other bits than other devices'\n";
   for (const PolicyTest& test : info.policies) {
     std::cout << "  wait       " << name_of(test.policy) << ": " << noted(test.passed, test.reason) << "\n";
   }

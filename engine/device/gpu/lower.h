@@ -38,6 +38,9 @@ std::vector<KernelLaunch> lower(const Operator& op, const LoweringContext& conte
 // One function per operator, each in its own lower_<operator>.cpp; lower() dispatches.
 std::vector<KernelLaunch> lower_matmul(const MatMul& op, const LoweringContext& context);
 KernelLaunch lower_matmul_simt(const MatMul& op, const LoweringContext& context);  // family simt, within reach
+// Of the simt kernels of `tokens` tokens: how many of the 16 runs of K a group computes at once, into the launch's
+// kernel and options; 16 where the device's groups and local memory are large enough.
+size_t choose_runs_at_once(int64_t tokens, const LoweringContext& context, KernelLaunch& launch);
 // Of 8-bit activations; few: matrix-vector products for each choice.
 std::vector<KernelLaunch> lower_act_i8(const MatMul& op, const LoweringContext& context);  // within reach
 std::vector<KernelLaunch> lower_act_i8(const GroupedMatMul& op, bool few, const LoweringContext& context);

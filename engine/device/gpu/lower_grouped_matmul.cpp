@@ -85,9 +85,10 @@ void set_simt_grid(const GroupedMatMul& op, const Few& few, const LoweringContex
                "the simt matmul needs work-groups of 256, the device allows " + std::to_string(context.max_work_group));
   const auto panels = static_cast<size_t>(panel_count(op.w.rows));
   if (few.is_few) {
-    launch.local = {64, kMatMulGroup / 64, 1};
-    launch.global[0] = panels * 64;
-    launch.global[1] *= kMatMulGroup / 64;
+    const size_t runs = choose_runs_at_once(few.tokens, context, launch);
+    launch.local = {kPanelRows, runs, 1};
+    launch.global[0] = panels * kPanelRows;
+    launch.global[1] *= runs;
     return;
   }
   launch.local = {kMatMulGroup, 1, 1};

@@ -4,6 +4,17 @@
 
 namespace tandem::gpu {
 
+size_t choose_runs_at_once(int64_t tokens, const LoweringContext& context, KernelLaunch& launch) {
+  constexpr size_t kRuns = kWideGroup / kPanelRows, kPartialSums = (kRuns + 1) * kPanelRows * sizeof(float);
+  if (context.max_work_group < kWideGroup || context.local_memory_bytes < static_cast<size_t>(tokens) * kPartialSums)
+    return kMatMulGroup / kPanelRows;
+  if (context.shaders)
+    launch.kernel += "_wide";
+  else
+    launch.options += " -DWIDE=1";
+  return kRuns;
+}
+
 KernelLaunch lower_matmul_simt(const MatMul& op, const LoweringContext& context) {
   TANDEM_CHECK(context.max_work_group >= kMatMulGroup,
                "the simt matmul needs work-groups of 256, the device allows " + std::to_string(context.max_work_group));
@@ -20,8 +31,9 @@ KernelLaunch lower_matmul_simt(const MatMul& op, const LoweringContext& context)
   if (!few) launch.args.push_back(narrow(op.S));
   const size_t panels = ceil_div(op.row_end - op.row_begin, kPanelRows);
   if (few) {
-    launch.local = {64, kMatMulGroup / 64, 1};
-    launch.global = {panels * 64, kMatMulGroup / 64, 1};
+    const size_t runs = choose_runs_at_once(op.S, context, launch);
+    launch.local = {kPanelRows, runs, 1};
+    launch.global = {panels * kPanelRows, runs, 1};
   } else {
     launch.local = {kMatMulGroup, 1, 1};
     launch.global = {panels * kMatMulGroup, ceil_div(op.S, kTokensOfTile), 1};

@@ -24,6 +24,7 @@ inline constexpr int64_t kRowChunk = 512;  // elements of an element-wise operat
 inline constexpr int64_t kFewTokens = 8;
 inline constexpr int64_t kTokensOfTile = 64;  // the largest tile of tokens that a matmul kernel takes
 inline constexpr size_t kMatMulGroup = 256;   // simt: 64 rows x 4 runs of K, or 16 x 16 tiles of 4 x 4
+inline constexpr size_t kWideGroup = 1024;    // simt, few tokens, where the device has such groups: 64 rows x 16 runs
 inline constexpr size_t kWorkGroup = 64;  // simt: fixed, as the shape of the reduction trees is part of the bit rules
 
 // Sizes and strides are kernel arguments of type int.

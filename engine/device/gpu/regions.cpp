@@ -20,6 +20,7 @@ void add_region(std::vector<Region>& regions, const Region& region) {
 void collect_regions(const Operator& op, CopiedRegions& all) {
   for (const Region& region : reads(op)) {
     if (!region.at || region.at.slot->use() == sync::SlotUse::device_local) continue;
+    if (std::ranges::any_of(all.downloads, [&](const Region& written) { return covers(written, region); })) continue;
     add_region(region.at.slot->use() == sync::SlotUse::weights ? all.weights : all.uploads, region);
   }
   for (const Region& region : writes(op)) {

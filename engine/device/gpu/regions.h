@@ -12,7 +12,8 @@ struct CopiedRegions {
   std::vector<Region> uploads, downloads;  // around every launch
 };
 
-// Adds what `op` reads and writes, each place once. Slots of SlotUse::device_local are never copied.
+// Adds what `op` reads and writes, each place once, operators in their order: what one of them has written is not
+// uploaded for a later one. Slots of SlotUse::device_local are never copied.
 void collect_regions(const Operator& op, CopiedRegions& all);
 
 }  // namespace tandem::gpu

@@ -35,6 +35,25 @@ bool rounded_once(std::span<const float> cases, std::span<const float> out) {
   return true;
 }
 
+std::vector<float> quotient_cases() {
+  constexpr size_t kCases = 4096;
+  std::mt19937 random(11);
+  std::uniform_real_distribution<float> mantissas(1.0f, 2.0f);
+  std::uniform_int_distribution<int> exponents(-60, 60);
+  std::vector<float> cases = {1, 3, 2, 3, 127, 3, 1e-30f, 127, 127, 1e-30f, 5, 1e30f, 0x1.fffffep0f, 0x1.fffffep0f};
+  while (cases.size() < 2 * kCases) cases.push_back(std::ldexp(mantissas(random), exponents(random)));
+  return cases;
+}
+
+bool divided_exactly(std::span<const float> cases, std::span<const float> out) {
+  TANDEM_CHECK(cases.size() == out.size(), "a quotient and a root a case");
+  for (size_t i = 0; i < out.size(); i += 2) {
+    const float expected[] = {cases[i] / cases[i + 1], std::sqrt(cases[i])};
+    if (std::memcmp(expected, &out[i], sizeof expected) != 0) return false;
+  }
+  return true;
+}
+
 std::vector<uint32_t> packed_dot_cases() {
   std::vector<uint32_t> cases = {0x80808080U, 0x80808080U, 0x80808080U, 0x7f7f7f7fU, 0x7f7f7f7fU, 0x81818181U};
   std::mt19937 random(7);

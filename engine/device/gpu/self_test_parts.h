@@ -28,6 +28,11 @@ std::vector<float> fma_cases();
 // Whether out[i], computed from case i, are those of an fma that rounds once.
 bool rounded_once(std::span<const float> cases, std::span<const float> out);
 
+// [cases, 2] values, whose first is divided by the second one, and whose root is taken.
+std::vector<float> quotient_cases();
+// Whether out[2 i] and out[2 i + 1] are the quotient and the root of case i, rounded once.
+bool divided_exactly(std::span<const float> cases, std::span<const float> out);
+
 // [cases, 2] words of four signed bytes, at both ends of what a byte may be and between them.
 std::vector<uint32_t> packed_dot_cases();
 // Whether out[i] is the sum of the four products of case i.

@@ -48,10 +48,7 @@ void HostLauncher::run(const Job& job) {
 
 void HostLauncher::execute_kernels(Prepared& program) {
   if (!memory_.shared()) {
-    if (!program.weights_uploaded) {
-      for (const Region& region : program.copied.weights) memory_.upload(queue_, region);
-      program.weights_uploaded = true;
-    }
+    for (const Region& region : program.copied.weights) memory_.upload_once(queue_, region);
     for (const Region& region : program.copied.uploads) memory_.upload(queue_, region);
   }
   enqueue_measured(queue_, program, spans_);

@@ -42,16 +42,32 @@ cl::Buffer SlotMemory::buffer(const sync::Slot& slot) {
 }
 
 // Rectangles go as one command where the API can say them: a row that starts in one pitch and ends in the next it
-// cannot.
+// cannot. The last row goes by itself: NVIDIA's driver wants the whole of its pitch to lie in the buffer.
 template <typename OneRow, typename AllRows>
 void SlotMemory::copy(const Region& region, OneRow one_row, AllRows all_rows) {
   const size_t offset = region.at.offset_bytes, pitch = region.pitch_bytes;
   if (region.rows > 1 && pitch >= region.width_bytes && offset % pitch + region.width_bytes <= pitch) {
     all_rows(Coordinates{offset % pitch, offset / pitch, 0},
-             Coordinates{region.width_bytes, static_cast<size_t>(region.rows), 1}, pitch);
+             Coordinates{region.width_bytes, static_cast<size_t>(region.rows - 1), 1}, pitch);
+    one_row(offset + static_cast<size_t>(region.rows - 1) * pitch, region.width_bytes);
     return;
   }
   for (int64_t row = 0; row < region.rows; ++row) one_row(offset + row * pitch, region.width_bytes);
+}
+
+void SlotMemory::upload_once(const cl::CommandQueue& queue, const Region& weights) {
+  const uint64_t id = weights.at.slot->id();
+  {
+    std::lock_guard lock(mutex_);
+    if (imports_.at(id).uploaded) return;
+  }
+  Region whole = weights;
+  whole.at.offset_bytes = 0;
+  whole.rows = 1;
+  whole.width_bytes = whole.pitch_bytes = weights.at.slot->size_bytes();
+  upload(queue, whole);
+  std::lock_guard lock(mutex_);
+  imports_.at(id).uploaded = true;
 }
 
 void SlotMemory::upload(const cl::CommandQueue& queue, const Region& region) {

@@ -3,8 +3,9 @@
 // Contract
 //   buffer() imports a slot at its first use and keeps it until the memory is destroyed. Shared: CL_MEM_USE_HOST_PTR
 //   over the whole slot, used only after the start-up test has shown that kernels and host see each other's stores. Not
-//   shared: a device buffer, zeroed; upload() and download() copy regions through an in-order queue. Threads: buffer()
-//   from one thread; upload() and download() from one thread at a time, on regions whose slots were imported before.
+//   shared: a device buffer, zeroed; upload() and download() copy regions through an in-order queue, upload_once() the
+//   whole slot of weights, once for all programs. Threads: buffer() from one thread; the others from one thread at a
+//   time, on slots that were imported before.
 //   Failure: Error when a slot is larger than the device allows for one buffer.
 #pragma once
 
@@ -27,6 +28,7 @@ class SlotMemory {
   cl::Buffer buffer(const sync::Slot& slot);
   void upload(const cl::CommandQueue& queue,
               const Region& region);  // does not block; the host memory must stay as it is
+  void upload_once(const cl::CommandQueue& queue, const Region& weights);
   void download(const cl::CommandQueue& queue, const Region& region);  // complete when the queue is
 
  private:
@@ -34,6 +36,7 @@ class SlotMemory {
     cl::Buffer buffer;
     const std::byte* begin = nullptr;
     size_t bytes = 0;
+    bool uploaded = false;  // of weights
   };
   template <typename OneRow, typename AllRows>
   void copy(const Region& region, OneRow one_row, AllRows all_rows);

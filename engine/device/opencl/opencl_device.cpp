@@ -252,6 +252,10 @@ void OpenclDevice::prove(const DeviceOptions& options, const Tuning& tuning) {
   }
   precautions.take("fused fma");
   info_.fused_fma = prove_fused_fma(programs_, queue_);
+  if (!is_cpu(handle_.device)) {
+    precautions.take("quotients");
+    info_.exact_quotients = prove_quotients(programs_, queue_);
+  }
   memory_ = std::make_unique<SlotMemory>(handle_, info_.zero_copy, info_.max_allocation_bytes);
   std::string without_gates = "memory is not shared";
   if (info_.zero_copy) {

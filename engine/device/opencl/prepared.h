@@ -28,13 +28,12 @@ struct Prepared {
   std::string name;    // first operator's (.. last's)
   std::string device;  // its id, for errors
   std::vector<KernelLaunch> launches;
-  std::vector<int> operator_of;     // of each launch: index of the operator it is part of
-  std::vector<LentKernel> kernels;  // one for each launch, made by bind()
-  std::set<uint64_t> variants;      // that the records name
-  bool listed = false;              // can be a part of a list: it has records; else it is launched kernel by kernel
-  std::vector<uint64_t> records;    // the launches as the list kernel reads them (kernels/list.cl)
-  gpu::CopiedRegions copied;        // memory not shared
-  bool weights_uploaded = false;
+  std::vector<int> operator_of;        // of each launch: index of the operator it is part of
+  std::vector<LentKernel> kernels;     // one for each launch, made by bind()
+  std::set<uint64_t> variants;         // that the records name
+  bool listed = false;                 // can be a part of a list: it has records; else it is launched kernel by kernel
+  std::vector<uint64_t> records;       // the launches as the list kernel reads them (kernels/list.cl)
+  gpu::CopiedRegions copied;           // memory not shared
   sync::DurationPredictor flag_waits;  // of the host launcher's thread
   const Program* owner = nullptr;      // identity in DeviceSpan; never dereferenced
 };

@@ -98,7 +98,8 @@ void settle_keeping(ProgramCache& programs, gpu::ByteProducts how, const Precaut
   if (precautions.watched()) programs.ask_for_compiled("probe", "");
   if (how == gpu::ByteProducts::plain) return;
   if (precautions.against("kept assembly")) return programs.keep(Keeps::no_assembly);
-  if (precautions.watched()) programs.ask_for_compiled("products_probe", std::string(gpu::byte_products_option(how)) + kOfBytes);
+  if (precautions.watched())
+    programs.ask_for_compiled("products_probe", std::string(gpu::byte_products_option(how)) + kOfBytes);
 }
 
 bool prove_packed_dot(ProgramCache& programs, const cl::CommandQueue& queue) {

@@ -19,8 +19,9 @@ bool products_proven(gpu::ByteProducts how, ProgramCache& programs, const cl::Co
 gpu::ByteProducts best_byte_products(ProgramCache& programs, const cl::CommandQueue& queue,
                                      const Precautions& precautions);
 
-// Has the cache keep what the driver can be asked for: all programs, or those without inline assembly, which `how` stands
-// for, or none (steps "kept programs" and "kept assembly"). A watched process asks; others go by what became of it.
+// Has the cache keep what the driver can be asked for: all programs, or those without inline assembly, which `how`
+// stands for, or none (steps "kept programs" and "kept assembly"). A watched process asks; others go by what became of
+// it.
 void settle_keeping(ProgramCache& programs, gpu::ByteProducts how, const Precautions& precautions);
 
 // Sums by cl_khr_integer_dot_product are exact, where the device has it.

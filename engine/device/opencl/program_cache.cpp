@@ -99,7 +99,7 @@ std::optional<cl::Program> ProgramCache::kept(const std::string& text, const std
 cl::Program ProgramCache::build(const std::string& text, const std::string& object, const std::string& options) {
   // The oldest language version every driver has, unless the variant asks for another one.
   const std::string standard = options.find("-cl-std=") == std::string::npos ? "-cl-std=CL1.2 " : "";
-  const std::string all_options = standard + "-w " + handle_.build_options + " " + options;  // PoCL 5.0 prints warnings
+  const std::string all_options = standard + handle_.build_options + " " + options;
   if (const auto program = kept(text, all_options)) return *program;
   if (on_long_work_ && !std::exchange(told_of_building_, true)) on_long_work_("compiling kernels for this device");
   cl_int code = CL_SUCCESS;

@@ -23,6 +23,8 @@ using gpu::Proof;
 Proof prove_zero_copy(ProgramCache& programs, const cl::CommandQueue& queue);
 // fma rounds once: cases in which multiply-then-add gives other bits.
 bool prove_fused_fma(ProgramCache& programs, const cl::CommandQueue& queue);
+// Quotients and roots are rounded once.
+bool prove_quotients(ProgramCache& programs, const cl::CommandQueue& queue);
 
 // Iterations after which the driver ends a work-item's loops; 0: it does not.
 uint32_t find_loop_budget(ProgramCache& programs, const cl::CommandQueue& queue);

@@ -109,8 +109,8 @@ class Trials {
 }  // namespace
 
 bool may_be_spared(const std::string& step) {
-  static const char* const kSpared[] = {"prefetch", "zero copy",  "gates",        "stamps",
-                                        "vpdpbusd", "vpmaddubsw", "dot products", "kept pipelines",
+  static const char* const kSpared[] = {"prefetch",      "zero copy",    "gates",        "stamps",
+                                        "vpdpbusd",      "vpmaddubsw",   "dot products", "kept pipelines",
                                         "kept programs", "kept assembly"};
   if (step.starts_with("policy ")) return step != "policy blocking";
   return std::ranges::count(kSpared, step) > 0;

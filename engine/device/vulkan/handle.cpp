@@ -90,6 +90,7 @@ Handle::Handle(int index, const std::vector<int>& cores, Messages* messages, boo
   VkPhysicalDeviceProperties properties;
   vkGetPhysicalDeviceProperties(physical_, &properties);
   cpu_ = properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+  discrete_ = properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
   const std::set<std::string> known = extensions_of(physical_, id_);
   const bool imports = known.contains(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
   const bool clocks =

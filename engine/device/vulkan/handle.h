@@ -42,6 +42,7 @@ class Handle {
   void submit(const Submission& submission, VkFence fence, const std::string& object);  // fence: may be VK_NULL_HANDLE
   uint32_t queue_family() const { return queue_family_; }
   bool cpu() const { return cpu_; }
+  bool discrete() const { return discrete_; }  // a card with memory of its own, behind a bus
   const Limits& limits() const { return limits_; }
   bool has_integer_dot_product() const { return integer_dot_; }  // of bytes in words, as the driver says
   const Precautions& known() const { return known_; }            // what trying its driver has shown
@@ -62,7 +63,7 @@ class Handle {
   std::unique_ptr<Synchronization> synchronization_;
   std::mutex queue_mutex_;  // Vulkan leaves it to the caller
   uint32_t queue_family_ = 0;
-  bool cpu_ = false, integer_dot_ = false;
+  bool cpu_ = false, discrete_ = false, integer_dot_ = false;
   Limits limits_;
   Precautions known_;
   PFN_vkGetMemoryHostPointerPropertiesEXT host_pointer_properties_ = nullptr;

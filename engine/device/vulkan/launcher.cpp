@@ -91,12 +91,9 @@ void Launcher::start(Job job) {
     // Where something flies they are up, or will be before this program's turn.
     if (flying_.empty()) waits_.wait(job.program->name, job.waits, 0, job.program->flag_waits);
     Prepared& program = *job.program;
-    if (!memory_.shared()) {
-      if (!program.weights_uploaded)
-        for (const Region& region : program.weights) upload(handle_, memory_, region);
-      program.weights_uploaded = true;  // only now: after a failure the next launch tries again
-      program.fill_staging();
-    }
+    for (const WeightsCopy& weights : program.weights)
+      if (!*weights.filled) upload(handle_, weights);  // after a failure the next launch tries again
+    if (!memory_.shared()) program.fill_staging();
     submit({job, timeline_.last() + 1, {}, now_seconds(), {}}, object);
   } catch (const std::exception& error) {
     give_up(job, "step '" + job.program->name + "': " + error.what());

@@ -83,9 +83,38 @@ Allocation import_host(const Handle& handle, void* data, uint64_t bytes, const s
   return made;
 }
 
-VkBuffer SlotMemory::buffer(const sync::Slot& slot) {
+namespace {
+
+Allocation allocate_zeroed(Handle& handle, uint64_t bytes, const std::string& object) {
+  Allocation made = allocate_device(handle, bytes, object);
+  run_now(handle, object, std::chrono::seconds(60),
+          [&](VkCommandBuffer commands) { vkCmdFillBuffer(commands, made.buffer.get(), 0, VK_WHOLE_SIZE, 0); });
+  return made;
+}
+
+// Nothing when the device has no room and may do without.
+std::optional<Allocation> allocate_own(const Handle& handle, uint64_t bytes, bool optional, const std::string& object) {
+  try {
+    return allocate_device(handle, bytes, object);
+  } catch (const Error&) {
+    if (!optional) throw;
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+VkBuffer SlotMemory::buffer(const sync::Slot& slot) { return import(slot).allocation.buffer.get(); }
+
+std::optional<WeightsCopy> SlotMemory::copy_of(const sync::Slot& weights) {
+  const Import& one = import(weights);
+  if (!one.filled) return std::nullopt;
+  return WeightsCopy{&weights, one.allocation.buffer.get(), one.filled};
+}
+
+SlotMemory::Import& SlotMemory::import(const sync::Slot& slot) {
   const auto found = imports_.find(slot.id());
-  if (found != imports_.end()) return found->second.allocation.buffer.get();
+  if (found != imports_.end()) return found->second;
   const std::string object =
       "slot '" + slot.label() + "' (" + std::to_string(slot.size_bytes()) + " bytes) on " + handle_.id();
   // A pool that is gone may have left imports of memory which the system has since given to this slot.
@@ -96,15 +125,17 @@ VkBuffer SlotMemory::buffer(const sync::Slot& slot) {
   Import import;
   import.begin = slot.data();
   import.bytes = slot.size_bytes();
-  if (shared_) {
-    import.allocation = import_host(handle_, slot.data(), slot.size_bytes(), object);
-  } else {
-    import.allocation = allocate_device(handle_, slot.size_bytes(), object);
-    run_now(handle_, object, std::chrono::seconds(60), [&](VkCommandBuffer commands) {
-      vkCmdFillBuffer(commands, import.allocation.buffer.get(), 0, VK_WHOLE_SIZE, 0);
-    });
+  if (own_weights_ && slot.use() == sync::SlotUse::weights) {
+    if (auto own = allocate_own(handle_, slot.size_bytes(), shared_, object)) {
+      import.allocation = std::move(*own);
+      import.filled = std::make_shared<bool>(false);
+    }
   }
-  return imports_.emplace(slot.id(), std::move(import)).first->second.allocation.buffer.get();
+  if (!import.filled) {
+    import.allocation = shared_ ? import_host(handle_, slot.data(), slot.size_bytes(), object)
+                                : allocate_zeroed(handle_, slot.size_bytes(), object);
+  }
+  return imports_.emplace(slot.id(), std::move(import)).first->second;
 }
 
 }  // namespace tandem::vulkan

@@ -4,11 +4,15 @@
 //   buffer() imports a slot at its first use and keeps it until the memory is destroyed, which is before the pool is.
 //   Shared: VK_EXT_external_memory_host over the whole slot, used only after the start-up test has shown that shaders
 //   and host see each other's stores. Not shared: a device buffer, zeroed; what is copied goes through staging buffers
-//   (prepared.h). Threads: one. Failure: Error when a slot is larger than the device allows for one allocation.
+//   (prepared.h). Weights are a device buffer on a graphics card with memory of its own too, whatever is shared, as
+//   long as that memory suffices: every pass reads them, and the bus to the host is many times slower. Threads: one.
+//   Failure: Error when a slot is larger than the device allows for one allocation.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 
 #include "engine/device/vulkan/handle.h"
@@ -27,20 +31,34 @@ Allocation allocate_staging(const Handle& handle, uint64_t bytes, const std::str
 // Memory of the host as a buffer; Error when the pointer or the size do not have the device's alignment.
 Allocation import_host(const Handle& handle, void* data, uint64_t bytes, const std::string& object);
 
+// A slot of weights of which the device has a copy of its own.
+struct WeightsCopy {
+  const sync::Slot* slot = nullptr;
+  VkBuffer buffer = VK_NULL_HANDLE;
+  std::shared_ptr<bool> filled;  // by upload(); of the launcher's thread
+};
+
 class SlotMemory {
  public:
-  SlotMemory(Handle& handle, bool shared) : handle_(handle), shared_(shared) {}
+  // own_weights: also where memory is shared.
+  SlotMemory(Handle& handle, bool shared, bool own_weights)
+      : handle_(handle), shared_(shared), own_weights_(own_weights || !shared) {}
   bool shared() const { return shared_; }
+  bool own_weights() const { return own_weights_; }
   VkBuffer buffer(const sync::Slot& slot);
+  std::optional<WeightsCopy> copy_of(const sync::Slot& weights);  // nothing: it is used in place
 
  private:
   struct Import {
     Allocation allocation;
+    std::shared_ptr<bool> filled;  // of weights that are copied
     const std::byte* begin = nullptr;
     size_t bytes = 0;
   };
+  Import& import(const sync::Slot& slot);
+
   Handle& handle_;
-  bool shared_;
+  bool shared_, own_weights_;
   std::map<uint64_t, Import> imports_;  // by slot id
 };
 

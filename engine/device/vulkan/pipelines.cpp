@@ -18,7 +18,10 @@ struct Specialisation {
   std::vector<uint32_t> words;
 };
 
-Specialisation specialise(const ShaderFacts& facts, const std::string& options, const std::string& object) {
+// Constants that only some shaders have are set in those.
+Specialisation specialise(const ShaderFacts& facts, std::string options, bool corrects_quotients,
+                          const std::string& object) {
+  if (corrects_quotients && facts.constants.contains("CORRECTED")) options += " -DCORRECTED=1";
   Specialisation made;
   for (const auto& [name, value] : gpu::constants(options)) {
     const auto found = facts.constants.find(name);
@@ -78,6 +81,11 @@ Pipelines::~Pipelines() {
   file_.save(data);
 }
 
+void Pipelines::correct_quotients() {
+  pipelines_.clear();
+  corrects_quotients_ = true;
+}
+
 Pipeline& Pipelines::of(const gpu::KernelLaunch& launch, const std::string& object) {
   const auto key = std::make_tuple(launch.source, launch.kernel, launch.options);
   if (const auto found = pipelines_.find(key); found != pipelines_.end()) return found->second;
@@ -92,7 +100,7 @@ Pipeline Pipelines::build(const gpu::KernelLaunch& launch, const std::string& ob
   }
   const ShaderFacts facts = read_facts(*words, object);
   check_arguments(facts, launch, handle_.limits(), object);
-  const Specialisation special = specialise(facts, launch.options, object);
+  const Specialisation special = specialise(facts, launch.options, corrects_quotients_, object);
   const VkDevice device = handle_.device();
 
   Pipeline made;

@@ -30,11 +30,14 @@ class Pipelines {
   Pipelines(const Pipelines&) = delete;
   Pipelines& operator=(const Pipelines&) = delete;
   Pipeline& of(const gpu::KernelLaunch& launch, const std::string& object);
+  // From now on shaders correct the driver's quotients and roots (shaders/quotient.glsl); before any other pipeline.
+  void correct_quotients();
 
  private:
   Pipeline build(const gpu::KernelLaunch& launch, const std::string& object);
 
   const Handle& handle_;
+  bool corrects_quotients_ = false;
   PipelineFile file_;
   size_t loaded_bytes_ = 0;
   OwnedPipelineCache cache_;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <mutex>
 #include <thread>
@@ -53,6 +54,18 @@ bool is_cpu(VkPhysicalDevice device) {
 
 }  // namespace
 
+namespace {
+
+// With its last instance the loader unloads a driver, and NVIDIA's (580.159) cannot be loaded any more in a process that
+// has done so some forty times. So the first instance to go, if it is a plain one, stays.
+bool keep_drivers_loaded(VkInstance instance, VkDebugUtilsMessengerEXT messenger) {
+  static std::atomic<VkInstance> kept = VK_NULL_HANDLE;
+  VkInstance none = VK_NULL_HANDLE;
+  return messenger == VK_NULL_HANDLE && kept.compare_exchange_strong(none, instance);
+}
+
+}  // namespace
+
 Instance::Instance(Messages* messages) {
   configure_process(0);
   proof::verdict(proof::Api::vulkan);  // hides drivers that would end this process from the loader
@@ -85,6 +98,7 @@ Instance::Instance(Messages* messages) {
 }
 
 Instance::~Instance() {
+  if (keep_drivers_loaded(instance_, messenger_)) return;
   if (messenger_ != VK_NULL_HANDLE) {
     const auto destroy = reinterpret_cast<PFN_vkDestroyDebugUtilsMessengerEXT>(
         vkGetInstanceProcAddr(instance_, "vkDestroyDebugUtilsMessengerEXT"));

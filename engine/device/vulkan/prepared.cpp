@@ -4,8 +4,8 @@
 #include <bit>
 #include <cstring>
 #include <limits>
+#include <set>
 
-#include "engine/device/gpu/regions.h"
 #include "engine/device/vulkan/hazards.h"
 #include "sync/error.h"
 
@@ -180,7 +180,12 @@ std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators)
       launches.push_back(std::move(launch));
     }
   }
-  if (!memory_.shared()) stage(operators, *prepared);
+  if (memory_.own_weights()) {
+    gpu::CopiedRegions regions;
+    for (const Operator& op : operators) gpu::collect_regions(op, regions);
+    copy_weights(regions, *prepared);
+    if (!memory_.shared()) stage(regions, *prepared);
+  }
   prepared->descriptors = make_descriptors(launches, object);
   std::vector<Bound> bound;
   for (const gpu::KernelLaunch& launch : launches) {
@@ -195,10 +200,15 @@ std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators)
   return prepared;
 }
 
-void Preparer::stage(std::span<const Operator> operators, Prepared& prepared) {
-  gpu::CopiedRegions regions;
-  for (const Operator& op : operators) gpu::collect_regions(op, regions);
-  prepared.weights = std::move(regions.weights);
+void Preparer::copy_weights(const gpu::CopiedRegions& regions, Prepared& prepared) {
+  std::set<const sync::Slot*> seen;
+  for (const Region& region : regions.weights) {
+    if (!seen.insert(region.at.slot).second) continue;
+    if (auto copy = memory_.copy_of(*region.at.slot)) prepared.weights.push_back(std::move(*copy));
+  }
+}
+
+void Preparer::stage(const gpu::CopiedRegions& regions, Prepared& prepared) {
   uint64_t bytes = 0;
   auto place = [&](const std::vector<Region>& from, std::vector<Staged>& to) {
     for (const Region& region : from) {
@@ -208,7 +218,6 @@ void Preparer::stage(std::span<const Operator> operators, Prepared& prepared) {
   };
   place(regions.uploads, prepared.uploads);
   place(regions.downloads, prepared.downloads);
-  for (const Region& region : prepared.weights) memory_.buffer(*region.at.slot);
   prepared.staging = allocate_staging(handle_, std::max<uint64_t>(bytes, 4), "staging of " + prepared.name);
 }
 
@@ -265,22 +274,21 @@ void Preparer::warm_up(std::span<Bound> launches, const std::string& object) {
   });
 }
 
-void upload(Handle& handle, SlotMemory& memory, const Region& region) {
+void upload(Handle& handle, const WeightsCopy& weights) {
   constexpr uint64_t kPiece = uint64_t{16} << 20;
-  const std::string object = "slot '" + region.at.slot->label() + "' on " + handle.id();
-  const VkBuffer target = memory.buffer(*region.at.slot);
-  const Allocation staging = allocate_staging(handle, std::min<uint64_t>(kPiece, region.width_bytes), object);
-  for (int64_t row = 0; row < region.rows; ++row) {
-    const uint64_t begin = region.at.offset_bytes + static_cast<uint64_t>(row) * region.pitch_bytes;
-    for (uint64_t done = 0; done < region.width_bytes; done += kPiece) {
-      const uint64_t bytes = std::min<uint64_t>(kPiece, region.width_bytes - done);
-      std::memcpy(staging.data, region.at.slot->data() + begin + done, bytes);
-      run_now(handle, object, kCopyDeadline, [&](VkCommandBuffer commands) {
-        const VkBufferCopy copy{0, begin + done, bytes};
-        vkCmdCopyBuffer(commands, staging.buffer.get(), target, 1, &copy);
-      });
-    }
+  const std::string object = "slot '" + weights.slot->label() + "' on " + handle.id();
+  const uint64_t all = weights.slot->size_bytes();
+  const Allocation staging = allocate_staging(handle, std::min<uint64_t>(kPiece, all), object);
+  for (uint64_t done = 0; done < all; done += kPiece) {
+    const uint64_t bytes = std::min<uint64_t>(kPiece, all - done);
+    std::memcpy(staging.data, weights.slot->data() + done, bytes);
+    run_now(handle, object, kCopyDeadline, [&](VkCommandBuffer commands) {
+      const VkBufferCopy copy{0, done, bytes};
+      vkCmdCopyBuffer(commands, staging.buffer.get(), weights.buffer, 1, &copy);
+      full_barrier(handle, commands);
+    });
   }
+  *weights.filled = true;
 }
 
 }  // namespace tandem::vulkan

@@ -13,6 +13,7 @@
 
 #include "engine/device/device.h"
 #include "engine/device/gpu/lower.h"
+#include "engine/device/gpu/regions.h"
 #include "engine/device/gpu/scratch.h"
 #include "engine/device/vulkan/commands.h"
 #include "engine/device/vulkan/memory.h"
@@ -34,10 +35,9 @@ struct Prepared {
   OwnedDescriptorPool descriptors;
   OwnedCommandPool pool;
   VkCommandBuffer commands = VK_NULL_HANDLE;  // of the pool
-  std::vector<Region> weights;                // uploaded before the first launch (memory not shared)
+  std::vector<WeightsCopy> weights;           // uploaded before they are read for the first time
   std::vector<Staged> uploads, downloads;     // around every launch (memory not shared)
   Allocation staging;
-  bool weights_uploaded = false;
   sync::DurationPredictor duration, flag_waits;  // of the launcher's thread
   const Program* owner = nullptr;                // identity in DeviceSpan; never dereferenced
 
@@ -58,7 +58,8 @@ class Preparer {
   Bound bind(const gpu::KernelLaunch& launch, VkDescriptorSet set, const std::string& object);
   OwnedDescriptorPool make_descriptors(std::span<const gpu::KernelLaunch> launches, const std::string& object);
   VkDescriptorSet make_set(VkDescriptorPool pool, const Pipeline& pipeline, const std::string& object);
-  void stage(std::span<const Operator> operators, Prepared& prepared);
+  void copy_weights(const gpu::CopiedRegions& regions, Prepared& prepared);
+  void stage(const gpu::CopiedRegions& regions, Prepared& prepared);
   void record(Prepared& prepared, std::span<const Bound> launches);
   void warm_up(std::span<Bound> launches, const std::string& object);
 
@@ -71,7 +72,7 @@ class Preparer {
   Allocation dummy_;  // bound for absent operands
 };
 
-// Copies regions of a slot that was written on the host into its device buffer, through pieces of a staging buffer.
-void upload(Handle& handle, SlotMemory& memory, const Region& region);
+// Fills the device's copy of weights, which the host has written by now, through pieces of a staging buffer.
+void upload(Handle& handle, const WeightsCopy& weights);
 
 }  // namespace tandem::vulkan

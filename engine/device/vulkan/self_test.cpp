@@ -104,6 +104,18 @@ bool prove_fused_fma(Handle& handle, Pipelines& pipelines) {
   return gpu::rounded_once(in, {out, cases});
 }
 
+bool prove_quotients(Handle& handle, Pipelines& pipelines) {
+  const std::vector<float> in = gpu::quotient_cases();
+  const std::string object = "test of quotients on " + handle.id();
+  const size_t bytes = in.size() * sizeof(float);
+  const Allocation in_buffer = allocate_staging(handle, bytes, object),
+                   out_buffer = allocate_staging(handle, bytes, object);
+  std::memcpy(in_buffer.data, in.data(), bytes);
+  const VkBuffer buffers[] = {in_buffer.buffer.get(), out_buffer.buffer.get()};
+  run_probe(handle, pipelines, "probe_quotient", buffers, {}, static_cast<uint32_t>(in.size() / 2));
+  return gpu::divided_exactly(in, {reinterpret_cast<const float*>(out_buffer.data), in.size()});
+}
+
 bool prove_packed_dot(Handle& handle, Pipelines& pipelines) {
   if (!handle.has_integer_dot_product()) return false;
   const std::vector<uint32_t> in = gpu::packed_dot_cases();

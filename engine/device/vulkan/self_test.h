@@ -16,6 +16,7 @@ using gpu::Proof;
 Proof prove_zero_copy(Handle& handle, Pipelines& pipelines);
 // fma rounds once: cases in which multiply-then-add gives other bits.
 bool prove_fused_fma(Handle& handle, Pipelines& pipelines);
+bool prove_quotients(Handle& handle, Pipelines& pipelines);  // and roots are rounded once
 // Sums of four products of bytes are exact, at both ends of what a byte may be; where the device has them at all.
 bool prove_packed_dot(Handle& handle, Pipelines& pipelines);
 // How many loop iterations an invocation may run; 0: as many as it likes. lavapipe ends them after 65,535, silently.

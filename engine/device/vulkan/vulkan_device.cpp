@@ -95,13 +95,14 @@ class VulkanDevice final : public Device, private DeviceLab {
                           [&] { return prove_zero_copy(handle_, pipelines_); });
     precautions.take("fused fma");
     info_.fused_fma = prove_fused_fma(handle_, pipelines_);
+    if (!handle_.cpu()) info_.exact_quotients = settle_quotients(precautions);
     precautions.take("count loops");
     const int64_t loop_budget = find_loop_budget(handle_, pipelines_);
     info_.policies = test_policies(handle_, pipelines_, info_.zero_copy, loop_budget, precautions);
     precautions.take("prepare to run programs");
     gpu::LoweringContext context = lowering_context(handle_, info_, loop_budget);
     context.packed_dot = !precautions.against("dot products") && prove_packed_dot(handle_, pipelines_);
-    memory_ = std::make_unique<SlotMemory>(handle_, info_.zero_copy);
+    memory_ = std::make_unique<SlotMemory>(handle_, info_.zero_copy, tuning.own_weights.value_or(handle_.discrete()));
     preparer_ = std::make_unique<Preparer>(shared_handle_, pipelines_, *memory_, pool_, context);
     LauncherOptions launching;
     launching.sync_policy = options.sync_policy;
@@ -121,6 +122,13 @@ class VulkanDevice final : public Device, private DeviceLab {
   DeviceLab& lab() override { return *this; }
 
  private:
+  // The driver's own quotients and roots, or corrected ones, are rounded once.
+  bool settle_quotients(const Precautions& precautions) {
+    precautions.take("quotients");
+    if (prove_quotients(handle_, pipelines_)) return true;
+    pipelines_.correct_quotients();
+    return prove_quotients(handle_, pipelines_);
+  }
   void record_spans(bool on) override { launcher_->record_spans(on); }
   std::vector<DeviceSpan> take_spans() override { return launcher_->take_spans(); }
   std::unique_ptr<SyncProbe> sync_probe(sync::Policy policy, double work_seconds) override {

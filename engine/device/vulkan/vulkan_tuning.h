@@ -12,6 +12,7 @@ namespace tandem::vulkan {
 
 struct Tuning {
   std::optional<std::string> cache_folder;  // of compiled pipelines; nothing: the user's, empty: none is kept
+  std::optional<bool> own_weights;          // as on a card with memory of its own, or not
   bool older_calls = false;                 // submissions and barriers as on a device without VK_KHR_synchronization2
   // Switches the validation layers on, that of synchronization included, and takes what they say, warnings and errors,
   // until the device is closed; Error where they are not installed.

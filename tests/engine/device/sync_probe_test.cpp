@@ -100,6 +100,7 @@ class SyncProbes : public testing::TestWithParam<Case> {
     const auto& [prefix, policy] = GetParam();
     device_ = device_of(prefix);
     if (!device_) SKIP_OR_FAIL(test::needs_of(prefix), std::string("no ") + prefix + " device");
+    if (!device_->info().zero_copy) GTEST_SKIP() << "skipped: " << device_->info().zero_copy_note;
     for (const PolicyTest& test : device_->info().policies) {
       if (test.policy != policy) continue;
       EXPECT_FALSE(test.reason.empty());

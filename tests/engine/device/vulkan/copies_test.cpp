@@ -52,20 +52,42 @@ TEST_F(VulkanCopies, leave_device_local_slots_on_the_device) {
   EXPECT_TRUE(second.all_are(5)) << "yet the second operator read the first one's result";
 }
 
-TEST_F(VulkanCopies, bring_weights_once_before_the_first_launch) {
-  AddCase rows(pool_, 3, 40);
-  sync::Slot& weights = pool_.acquire(40 * 4, sync::SlotUse::weights, "bias");
-  std::fill_n(weights.as<float>(), 40, 2.0f);
-  Bias bias;
-  bias.S = 3, bias.width = 40, bias.x = rows.op.x, bias.x_stride = rows.op.x_stride, bias.bias = {&weights, 0};
-  const Operator op{"bias", bias};
-  const auto program = device_->prepare(std::span(&op, 1));
-  for (int round = 1; round <= 2; ++round) {
-    launch_one(*device_, *program, {}, {});
-    device_->finish(kDeadline);
-    EXPECT_TRUE(rows.all_are(static_cast<float>(2 * round)));
-    std::fill_n(weights.as<float>(), 40, 99.0f);  // too late
+// A bias whose weights are changed when the device has its copy: too late.
+class WeightsOfItsOwn : public VulkanCopies {
+ protected:
+  void SetUp() override {
+    VulkanCopies::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    std::fill_n(weights_.as<float>(), kWidth, 2.0f);
+    bias_.S = 3, bias_.width = kWidth, bias_.x = rows_.op.x, bias_.x_stride = rows_.op.x_stride;
+    bias_.bias = {&weights_, 0};
   }
+  void expect_one_upload() {
+    const Operator op{"bias", bias_};
+    const auto first = device_->prepare(std::span(&op, 1)), second = device_->prepare(std::span(&op, 1));
+    int round = 0;
+    for (const auto* program : {&first, &first, &second}) {  // a program of another length reads the same weights
+      launch_one(*device_, **program, {}, {});
+      device_->finish(kDeadline);
+      EXPECT_TRUE(rows_.all_are(static_cast<float>(2 * ++round)));
+      std::fill_n(weights_.as<float>(), kWidth, 99.0f);
+    }
+  }
+
+  static constexpr int64_t kWidth = 40;
+  AddCase rows_{pool_, 3, kWidth};
+  sync::Slot& weights_ = pool_.acquire(kWidth * sizeof(float), sync::SlotUse::weights, "bias");
+  Bias bias_;
+};
+
+TEST_F(WeightsOfItsOwn, are_brought_once_before_the_first_launch) { expect_one_upload(); }
+
+TEST_F(WeightsOfItsOwn, are_there_beside_shared_memory_on_a_card_that_has_some) {
+  Tuning tuning;
+  tuning.own_weights = true;
+  device_ = open_device_tuned(0, {}, tuning);
+  if (!device_->info().zero_copy) GTEST_SKIP() << "skipped: memory is not shared at all";
+  expect_one_upload();
 }
 
 }  // namespace
