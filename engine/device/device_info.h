@@ -26,6 +26,7 @@ struct DeviceInfo {
   int64_t memory_bytes = 0, max_allocation_bytes = 0;
   int compute_units = 0;
   std::vector<int> cores;       // host cores its work runs on; empty: none or unknown
+  bool own_memory = false;      // a card behind a bus: it holds weights in its own memory, whatever else is shared
   bool zero_copy = false;       // proven at start
   std::string zero_copy_note;   // how it was proven, or why not
   bool vector_kernels = false;  // its kernels name vectors as wide as a core's registers

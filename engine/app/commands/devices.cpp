@@ -84,6 +84,7 @@ json to_json(const Finding& finding) {
           {"max_allocation_bytes", info.max_allocation_bytes},
           {"compute_units", info.compute_units},
           {"cores", info.cores},
+          {"own_memory", info.own_memory},
           {"zero_copy", info.zero_copy},
           {"zero_copy_note", info.zero_copy_note},
           {"fused_fma", info.fused_fma},
@@ -112,7 +113,8 @@ void print(const Finding& finding) {
     for (int core : info.cores) std::cout << " " << core;
   }
   std::cout << "\n  memory     " << info.memory_bytes / 1000000 << " MB, one allocation at most "
-            << info.max_allocation_bytes / 1000000 << " MB\n";
+            << info.max_allocation_bytes / 1000000 << " MB"
+            << (info.own_memory ? "; its own: weights are copied there" : "") << "\n";
   std::cout << "  zero copy  " << noted(info.zero_copy, info.zero_copy_note) << "\n";
   std::cout << "  fused fma  " << noted(info.fused_fma, info.rounds_to_f16 ? "matmul operands rounded to f16" : "")
             << "\n";

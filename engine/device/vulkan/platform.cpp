@@ -56,8 +56,8 @@ bool is_cpu(VkPhysicalDevice device) {
 
 namespace {
 
-// With its last instance the loader unloads a driver, and NVIDIA's (580.159) cannot be loaded any more in a process that
-// has done so some forty times. So the first instance to go, if it is a plain one, stays.
+// With its last instance the loader unloads a driver, and NVIDIA's (580.159) cannot be loaded any more in a process
+// that has done so some forty times. So the first instance to go, if it is a plain one, stays.
 bool keep_drivers_loaded(VkInstance instance, VkDebugUtilsMessengerEXT messenger) {
   static std::atomic<VkInstance> kept = VK_NULL_HANDLE;
   VkInstance none = VK_NULL_HANDLE;

@@ -53,6 +53,7 @@ DeviceInfo describe(const Handle& handle, const DeviceOptions& options) {
   info.kind = DeviceKind::gpu;
   info.family = family_of(handle, options.gpu_family);
   info.memory_bytes = memory_bytes(handle.physical());
+  info.own_memory = handle.discrete();
   info.max_allocation_bytes = static_cast<int64_t>(handle.limits().max_allocation);
   // Vulkan does not say how many units a real GPU has; enough work-groups for a small one.
   info.compute_units = handle.cpu() ? cpu_workers() : 16;
@@ -102,7 +103,7 @@ class VulkanDevice final : public Device, private DeviceLab {
     precautions.take("prepare to run programs");
     gpu::LoweringContext context = lowering_context(handle_, info_, loop_budget);
     context.packed_dot = !precautions.against("dot products") && prove_packed_dot(handle_, pipelines_);
-    memory_ = std::make_unique<SlotMemory>(handle_, info_.zero_copy, tuning.own_weights.value_or(handle_.discrete()));
+    memory_ = std::make_unique<SlotMemory>(handle_, info_.zero_copy, tuning.own_weights.value_or(info_.own_memory));
     preparer_ = std::make_unique<Preparer>(shared_handle_, pipelines_, *memory_, pool_, context);
     LauncherOptions launching;
     launching.sync_policy = options.sync_policy;

@@ -46,6 +46,28 @@ TEST(LowerMatMul, of_a_list_takes_eight_tokens_at_a_time_and_then_the_rest) {
   EXPECT_EQ(lower_matmul(op, lists)[0].kernel, "matmul_gemm");
 }
 
+// 64 rows and 16 runs of K: 17 sums of four bytes for each of 64 rows and each token.
+TEST(LowerMatMul, of_few_tokens_on_gpus_takes_all_runs_at_once_where_groups_and_local_memory_are_large_enough) {
+  LoweringContext gpu;
+  gpu.family = KernelFamily::simt;
+  gpu.shaders = true;
+  gpu.max_work_group = 1024;
+  gpu.local_memory_bytes = 32768;
+  const auto kernel_and_runs = [&](int64_t tokens) {
+    const auto launches = lower_matmul(shape_only(StorageType::q4_1, tokens, 130, 64), gpu);
+    return std::pair{launches.at(0).kernel, launches.at(0).local[1]};
+  };
+  EXPECT_EQ(kernel_and_runs(1), (std::pair{std::string("matmul_few_wide"), size_t{16}}));
+  EXPECT_EQ(kernel_and_runs(7), (std::pair{std::string("matmul_few_wide"), size_t{16}})) << "30,464 bytes";
+  EXPECT_EQ(kernel_and_runs(8), (std::pair{std::string("matmul_few"), size_t{4}})) << "34,816 bytes";
+  gpu.max_work_group = 512;
+  EXPECT_EQ(kernel_and_runs(1), (std::pair{std::string("matmul_few"), size_t{4}}));
+  gpu.max_work_group = 1024, gpu.shaders = false;
+  const auto opencl = lower_matmul(shape_only(StorageType::q4_1, 1, 130, 64), gpu);
+  EXPECT_EQ(opencl.at(0).kernel, "matmul_few");
+  EXPECT_THAT(opencl.at(0).options, HasSubstr("-DWIDE=1"));
+}
+
 TEST(LowerMatMul, many_tokens_become_one_gemm_with_32_rows_a_work_item) {
   MatMul op = shape_only(StorageType::q8_0, 64, 200, 64);
   op.row_begin = 64;

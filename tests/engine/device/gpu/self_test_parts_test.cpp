@@ -43,6 +43,27 @@ TEST(PackedDot, is_proven_by_exact_sums_of_signed_bytes) {
   EXPECT_FALSE(dot_is_exact(packed_dot_cases(), saturated));
 }
 
+TEST(ExactQuotients, are_proven_by_quotients_and_roots_that_were_rounded_once_and_not_by_a_single_wrong_one) {
+  const std::vector<float> cases = quotient_cases();
+  std::vector<float> out(cases.size());
+  for (size_t i = 0; i < cases.size(); i += 2) out[i] = cases[i] / cases[i + 1], out[i + 1] = std::sqrt(cases[i]);
+  EXPECT_TRUE(divided_exactly(cases, out));
+  for (const size_t wrong : {size_t{0}, out.size() - 1}) {  // a quotient, a root
+    std::vector<float> one = out;
+    one[wrong] = std::nextafter(one[wrong], 0.0f);
+    EXPECT_FALSE(divided_exactly(cases, one)) << wrong;
+  }
+}
+
+// A driver that multiplies by an inverse, as quick ones do.
+TEST(ExactQuotients, are_not_proven_by_products_with_inverses) {
+  const std::vector<float> cases = quotient_cases();
+  std::vector<float> out(cases.size());
+  for (size_t i = 0; i < cases.size(); i += 2)
+    out[i] = cases[i] * (1.0f / cases[i + 1]), out[i + 1] = std::sqrt(cases[i]);
+  EXPECT_FALSE(divided_exactly(cases, out));
+}
+
 TEST(FusedFma, is_proven_by_results_that_were_rounded_once) { EXPECT_TRUE(rounded_once(fma_cases(), results(true))); }
 
 TEST(FusedFma, is_not_proven_by_results_that_were_rounded_twice_or_by_a_single_wrong_one) {
