@@ -4,8 +4,10 @@
 #
 #   tests/fresh_machine.sh [COMMAND...]   each COMMAND is run in the clone, in order; default: the README's two
 #   KEEP=1                                leaves the folder, and says where it is
+#   SUITE=trixie                          another Debian than bookworm, from the same mirror
+#   SUITE=noble MIRROR=URL                an Ubuntu (main and universe) from there; its packages' signatures are not checked
 #
-# Package sources, keys, proxies and certificates are those of the machine it runs on.
+# Package sources (of bookworm), keys, proxies and certificates are those of the machine it runs on.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -38,16 +40,29 @@ mirror() {
   find /etc/apt -name '*.sources' -exec awk 1 {} + | awk -v RS= '/Suites:[^\n]*bookworm( |\n)/ && /Components:[^\n]*main/' |
     sed -nE 's/^URIs: *([^ ]+).*/\1/p'
 }
-url=$(mirror | sed -n 1p)
+suite=${SUITE:-bookworm}
+url=${MIRROR:-$(mirror | sed -n 1p)}
 [ -n "$url" ] || { echo "fresh_machine: no bookworm mirror in this machine's apt sources" >&2; exit 1; }
+components=main options=()
+# What debootstrap does for a suite; one that is newer than it is like its predecessors.
+script=/usr/share/debootstrap/scripts/$suite
+if [ -n "${MIRROR:-}" ]; then
+  components=main,universe options=(--no-check-gpg)
+  [ -e "$script" ] || script=/usr/share/debootstrap/scripts/gutsy
+fi
+[ -e "$script" ] || script=/usr/share/debootstrap/scripts/sid
 
-debootstrap --variant=minbase bookworm "$machine" "$url" >"$scratch/debootstrap.log" 2>&1 ||
+debootstrap --variant=minbase --components="$components" "${options[@]}" "$suite" "$machine" "$url" "$script" \
+  >"$scratch/debootstrap.log" 2>&1 ||
   { tail -n 20 "$scratch/debootstrap.log" >&2; echo "fresh_machine: FAIL (debootstrap)"; exit 1; }
 
 # Only the sources of Debian itself: any other one may need a package that a bare machine has not.
 rm -f "$machine/etc/apt/sources.list"
+if [ "$suite" != bookworm ]; then
+  printf 'deb %s %s %s\n' "$url" "$suite" "${components/,/ }" >"$machine/etc/apt/sources.list"
+fi
 for file in /etc/apt/sources.list /etc/apt/sources.list.d/*; do
-  if [ -s "$file" ] && grep -q bookworm "$file" && grep -q debian "$file"; then
+  if [ "$suite" = bookworm ] && [ -s "$file" ] && grep -q bookworm "$file" && grep -q debian "$file"; then
     cp "$file" "$machine/etc/apt${file#/etc/apt}"
   fi
 done

@@ -62,6 +62,18 @@ TEST(Registry, refuses_a_parameter_that_the_device_does_not_know_and_names_those
   EXPECT_THAT([] { open_device("npu:0?params=/no/such/file", {}); }, ThrowsMessage<Error>(HasSubstr("/no/such/file")));
 }
 
+TEST(Registry, has_gpus_share_no_memory_where_copies_are_asked_for) {
+  for (const std::string& id : available_devices()) {
+    if (device_kind(id) != DeviceKind::gpu) continue;
+    const auto copies = open_device(id + "?copies=1", {});
+    EXPECT_FALSE(copies->info().zero_copy) << id;
+    EXPECT_THAT(copies->info().zero_copy_note, HasSubstr("asked for"));
+    EXPECT_EQ(open_device(id + "?copies=0", {})->info().zero_copy, open_device(id, {})->info().zero_copy) << id;
+    EXPECT_THAT([&] { open_device(id + "?copies=yes", {}); },
+                ThrowsMessage<Error>(AllOf(HasSubstr("'yes'"), HasSubstr("0 or 1"))));
+  }
+}
+
 TEST(Registry, puts_the_host_on_the_thread_of_any_device_that_shares_it) {
   const auto slow = open_device("slow:0", {});
   ASSERT_TRUE(slow->info().shares_thread);

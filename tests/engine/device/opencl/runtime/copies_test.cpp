@@ -71,5 +71,23 @@ TEST_F(Copies, leave_device_local_slots_on_the_device) {
   EXPECT_TRUE(second.correct()) << "yet the second operator read the first one's result";
 }
 
+TEST_F(Copies, bring_weights_once_for_all_programs) {
+  constexpr int64_t kWidth = 40;
+  sync::Pool pool;
+  sync::Slot& x = pool.acquire(kWidth * sizeof(float), sync::SlotUse::activations, "x");
+  sync::Slot& weights = pool.acquire(kWidth * sizeof(float), sync::SlotUse::weights, "bias");
+  std::fill_n(x.as<float>(), kWidth, 0.0f);
+  std::fill_n(weights.as<float>(), kWidth, 2.0f);
+  const Operator op{"bias", Bias{1, kWidth, {&x, 0}, kWidth, {&weights, 0}}};
+  const auto first = device_->prepare(std::span(&op, 1)), second = device_->prepare(std::span(&op, 1));
+  float expected = 0;
+  for (Program* program : {first.get(), first.get(), second.get()}) {
+    run(*program);
+    EXPECT_EQ(x.as<float>()[kWidth - 1], expected += 2);
+    std::fill_n(weights.as<float>(), kWidth, 99.0f);  // too late
+  }
+  device_.reset();  // it has buffers of the pool's memory
+}
+
 }  // namespace
 }  // namespace tandem
