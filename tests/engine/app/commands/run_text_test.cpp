@@ -15,7 +15,7 @@ TEST_F(RunText, is_the_golden_text_alone_on_standard_output) {
   const std::string n = std::to_string(expected.at("greedy_ids").size());
   const Ended ended = tandem(run({"-p", "Once upon a time", "-n", n}));
   ASSERT_EQ(ended.status, 0) << ended.err;
-  EXPECT_EQ(ended.out, expected.at("greedy_text"));
+  EXPECT_EQ(ended.out, expected.at("greedy_text").get<std::string>());
   EXPECT_THAT(ended.err, HasSubstr("device host; plan host-only"));
   EXPECT_THAT(ended.err, HasSubstr("stopped: length"));
 
