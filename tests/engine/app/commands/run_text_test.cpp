@@ -20,7 +20,7 @@ TEST_F(RunText, is_the_golden_text_alone_on_standard_output) {
   EXPECT_THAT(ended.err, HasSubstr("stopped: length"));
 
   const Ended quiet = tandem(run({"-p", "Once upon a time", "-n", n, "-q"}));
-  EXPECT_EQ(quiet.out, expected.at("greedy_text"));
+  EXPECT_EQ(quiet.out, expected.at("greedy_text").get<std::string>());
   EXPECT_THAT(quiet.err, IsEmpty());
 }
 
