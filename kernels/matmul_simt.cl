@@ -129,7 +129,9 @@ __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byt
   }
   int part = 0;
   for (int tile = 0; tile < tiles; ++tile) {
-    for (; tile >= (int)((long)tiles * (part + 1) / PARTS); ++part) {  // a run has ended (or is empty)
+    // The run that this tile is part of; empty ones are passed over, as they add nothing.
+    const int current = ((tile + 1) * PARTS - 1) / tiles;
+    if (current != part) {
       for (int t = 0; t < 4; ++t) {
         for (int r = 0; r < 4; ++r) {
           total[t][r] += run[t][r];
@@ -137,6 +139,7 @@ __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byt
         }
       }
     }
+    part = current;
     float columns[8];
     load_columns(panel, id % 64, tile * 32 + id / 64 * 8, K, columns);
     for (int j = 0; j < 8; ++j) weights[(id / 64 * 8 + j) * 64 + id % 64] = columns[j];

@@ -3,7 +3,6 @@
 //   x = n ln 2 + r with n the nearest integer (taken from the low bits of x / ln 2 + 1.5 * 2^23) and ln 2 in two parts (Cody and Waite);
 //   e^r = 1 + r + r^2 P(r), P of degree 5, |r| <= ln 2 / 2; n is added to the exponent field.
 // Below -87.33 (the smallest normal number) it is 0, above 88.7228 infinity; e^0 is exactly 1.
-#include "quotient.glsl"
 #define INFINITY uintBitsToFloat(0x7f800000u)
 
 float exp1(const float x) {

@@ -9,6 +9,7 @@
 #extension GL_GOOGLE_include_directive : require
 #define LANES 64
 #include "common.glsl"
+#include "quotient.glsl"
 #include "exp.glsl"
 #include "limits.h"
 #include "runs.glsl"

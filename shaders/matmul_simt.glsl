@@ -130,11 +130,12 @@ void main() {
   uint part = 0u;
   // trips <= TANDEM_MAX_K / 32
   for (uint tile = 0u; tile < tiles; ++tile) {
-    // A run has ended, or is empty.
-    // trips <= 16
-    for (; tile >= tiles * (part + 1u) / PARTS; ++part) {
+    // The run that this tile is part of; empty ones are passed over, as they add nothing.
+    const uint current = ((tile + 1u) * PARTS - 1u) / tiles;
+    if (current != part) {
       EACH_TOKEN(END_RUN)
     }
+    part = current;
     float columns[8];
     load_columns(panel, id % 64u, tile * 32u + id / 64u * 8u, uint(K), columns);
     for (uint j = 0u; j < 8u; ++j) weights[(id / 64u * 8u + j) * 64u + id % 64u] = columns[j];

@@ -1,5 +1,4 @@
 // The body of rms_norm_{simd,simt}.comp: LANES invocations, lane sums, one tree.
-#include "quotient.glsl"
 layout(local_size_x = LANES) in;
 layout(constant_id = 0) const int HAS_ADD = 0;
 layout(constant_id = 1) const int ROUND_F16 = 0;

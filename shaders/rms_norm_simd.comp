@@ -14,4 +14,5 @@
 #include "common.glsl"
 #include "limits.h"
 #include "trees.glsl"
+#include "quotient.glsl"
 #include "rms_norm.glsl"

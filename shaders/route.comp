@@ -11,6 +11,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
+#include "quotient.glsl"
 #include "exp.glsl"
 #include "limits.h"
 #include "sort_key.glsl"
