@@ -98,6 +98,7 @@ Slot& Pool::acquire(size_t bytes, SlotUse use, std::string label) {
   if (best) {
     best->in_use = true;
     best->slot.label_ = std::move(label);
+    ++best->slot.times_acquired_;
     clear(best->slot);
     return best->slot;
   }

@@ -35,7 +35,8 @@ class Slot {
  public:
   std::byte* data() const { return data_; }
   size_t size_bytes() const { return size_bytes_; }
-  uint64_t id() const { return id_; }  // unique within the process, never reused
+  uint64_t id() const { return id_; }                          // unique within the process, never reused
+  uint64_t times_acquired() const { return times_acquired_; }  // 1, and more where it was released and is used again
   SlotUse use() const { return use_; }
   const std::string& label() const { return label_; }
   template <typename T>
@@ -47,7 +48,7 @@ class Slot {
   friend class Pool;
   std::byte* data_ = nullptr;
   size_t size_bytes_ = 0;
-  uint64_t id_ = 0;
+  uint64_t id_ = 0, times_acquired_ = 1;
   SlotUse use_ = SlotUse::activations;
   std::string label_;
 };

@@ -56,10 +56,10 @@ void SlotMemory::copy(const Region& region, OneRow one_row, AllRows all_rows) {
 }
 
 void SlotMemory::upload_once(const cl::CommandQueue& queue, const Region& weights) {
-  const uint64_t id = weights.at.slot->id();
+  const uint64_t id = weights.at.slot->id(), acquired = weights.at.slot->times_acquired();
   {
     std::lock_guard lock(mutex_);
-    if (imports_.at(id).uploaded) return;
+    if (imports_.at(id).uploaded == acquired) return;
   }
   Region whole = weights;
   whole.at.offset_bytes = 0;
@@ -67,7 +67,7 @@ void SlotMemory::upload_once(const cl::CommandQueue& queue, const Region& weight
   whole.width_bytes = whole.pitch_bytes = weights.at.slot->size_bytes();
   upload(queue, whole);
   std::lock_guard lock(mutex_);
-  imports_.at(id).uploaded = true;
+  imports_.at(id).uploaded = acquired;
 }
 
 void SlotMemory::upload(const cl::CommandQueue& queue, const Region& region) {

@@ -36,7 +36,7 @@ class SlotMemory {
     cl::Buffer buffer;
     const std::byte* begin = nullptr;
     size_t bytes = 0;
-    bool uploaded = false;  // of weights
+    uint64_t uploaded = 0;  // of weights: at which acquisition of the slot
   };
   template <typename OneRow, typename AllRows>
   void copy(const Region& region, OneRow one_row, AllRows all_rows);

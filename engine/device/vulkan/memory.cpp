@@ -128,7 +128,7 @@ SlotMemory::Import& SlotMemory::import(const sync::Slot& slot) {
   if (own_weights_ && slot.use() == sync::SlotUse::weights) {
     if (auto own = allocate_own(handle_, slot.size_bytes(), shared_, object)) {
       import.allocation = std::move(*own);
-      import.filled = std::make_shared<bool>(false);
+      import.filled = std::make_shared<uint64_t>(0);
     }
   }
   if (!import.filled) {

@@ -35,7 +35,7 @@ Allocation import_host(const Handle& handle, void* data, uint64_t bytes, const s
 struct WeightsCopy {
   const sync::Slot* slot = nullptr;
   VkBuffer buffer = VK_NULL_HANDLE;
-  std::shared_ptr<bool> filled;  // by upload(); of the launcher's thread
+  std::shared_ptr<uint64_t> filled;  // at which acquisition of the slot, by upload(); of the launcher's thread
 };
 
 class SlotMemory {
@@ -51,7 +51,7 @@ class SlotMemory {
  private:
   struct Import {
     Allocation allocation;
-    std::shared_ptr<bool> filled;  // of weights that are copied
+    std::shared_ptr<uint64_t> filled;  // of weights that are copied
     const std::byte* begin = nullptr;
     size_t bytes = 0;
   };

@@ -288,7 +288,7 @@ void upload(Handle& handle, const WeightsCopy& weights) {
       full_barrier(handle, commands);
     });
   }
-  *weights.filled = true;
+  *weights.filled = weights.slot->times_acquired();  // only now: after a failure the next launch tries again
 }
 
 }  // namespace tandem::vulkan

@@ -82,6 +82,18 @@ class WeightsOfItsOwn : public VulkanCopies {
 
 TEST_F(WeightsOfItsOwn, are_brought_once_before_the_first_launch) { expect_one_upload(); }
 
+TEST_F(WeightsOfItsOwn, are_brought_anew_in_a_slot_that_is_used_again) {
+  const Operator op{"bias", bias_};
+  run(std::span(&op, 1));
+  EXPECT_TRUE(rows_.all_are(2));
+  pool_.release(weights_);
+  sync::Slot& again = pool_.acquire(kWidth * sizeof(float), sync::SlotUse::weights, "other weights");
+  ASSERT_EQ(&again, &weights_);
+  std::fill_n(again.as<float>(), kWidth, 5.0f);
+  run(std::span(&op, 1));
+  EXPECT_TRUE(rows_.all_are(7));
+}
+
 TEST_F(WeightsOfItsOwn, are_there_beside_shared_memory_on_a_card_that_has_some) {
   Tuning tuning;
   tuning.own_weights = true;

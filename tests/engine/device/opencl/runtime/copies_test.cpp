@@ -86,6 +86,11 @@ TEST_F(Copies, bring_weights_once_for_all_programs) {
     EXPECT_EQ(x.as<float>()[kWidth - 1], expected += 2);
     std::fill_n(weights.as<float>(), kWidth, 99.0f);  // too late
   }
+  pool.release(weights);  // and taken again, for others
+  ASSERT_EQ(&pool.acquire(kWidth * sizeof(float), sync::SlotUse::weights, "other weights"), &weights);
+  std::fill_n(weights.as<float>(), kWidth, 5.0f);
+  run(*second);
+  EXPECT_EQ(x.as<float>()[kWidth - 1], expected + 5);
   device_.reset();  // it has buffers of the pool's memory
 }
 
