@@ -6,7 +6,9 @@ namespace tandem::gpu {
 
 size_t choose_runs_at_once(int64_t tokens, const LoweringContext& context, KernelLaunch& launch) {
   constexpr size_t kRuns = kWideGroup / kPanelRows, kPartialSums = (kRuns + 1) * kPanelRows * sizeof(float);
-  if (context.max_work_group < kWideGroup || context.local_memory_bytes < static_cast<size_t>(tokens) * kPartialSums)
+  // Of more tokens a work-item of so large a group has too few registers.
+  if (tokens > kFewTokens / 2 || context.max_work_group < kWideGroup ||
+      context.local_memory_bytes < static_cast<size_t>(tokens) * kPartialSums)
     return kMatMulGroup / kPanelRows;
   if (context.shaders)
     launch.kernel += "_wide";

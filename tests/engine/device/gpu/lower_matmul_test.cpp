@@ -58,8 +58,11 @@ TEST(LowerMatMul, of_few_tokens_on_gpus_takes_all_runs_at_once_where_groups_and_
     return std::pair{launches.at(0).kernel, launches.at(0).local[1]};
   };
   EXPECT_EQ(kernel_and_runs(1), (std::pair{std::string("matmul_few_wide"), size_t{16}}));
-  EXPECT_EQ(kernel_and_runs(7), (std::pair{std::string("matmul_few_wide"), size_t{16}})) << "30,464 bytes";
-  EXPECT_EQ(kernel_and_runs(8), (std::pair{std::string("matmul_few"), size_t{4}})) << "34,816 bytes";
+  EXPECT_EQ(kernel_and_runs(4), (std::pair{std::string("matmul_few_wide"), size_t{16}})) << "17,408 bytes";
+  EXPECT_EQ(kernel_and_runs(5), (std::pair{std::string("matmul_few"), size_t{4}})) << "too few registers";
+  gpu.local_memory_bytes = 16384;
+  EXPECT_EQ(kernel_and_runs(3), (std::pair{std::string("matmul_few_wide"), size_t{16}})) << "13,056 bytes";
+  EXPECT_EQ(kernel_and_runs(4), (std::pair{std::string("matmul_few"), size_t{4}}));
   gpu.max_work_group = 512;
   EXPECT_EQ(kernel_and_runs(1), (std::pair{std::string("matmul_few"), size_t{4}}));
   gpu.max_work_group = 1024, gpu.shaders = false;
