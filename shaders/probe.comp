@@ -1,10 +1,10 @@
-// What a device must show at start: shared memory (probe_increment), fused multiply-add (probe_fma), quotients and roots
-// (probe_quotient), how many loop iterations an invocation may
-// run (probe_loop), and where the driver says that it adds four products of bytes at once, that it does (probe_dot).
+// What a device must show at start: shared memory (probe_increment), fused multiply-add (probe_fma), quotients and roots (probe_quotient), how
+// many loop iterations an invocation may run (probe_loop), and where the driver says that it adds four products of bytes at once, that it does
+// (probe_dot).
 // kernels: probe_increment probe_fma probe_quotient probe_loop probe_dot
 //
-// Layout: probe_increment x uint [n]; probe_fma in f32 [n, 3], out f32 [n]; probe_quotient in f32 [n, 2], out f32 [n, 2]; probe_loop out uint [1]; probe_dot words uint [n, 2],
-//   out int [n].
+// Layout: probe_increment x uint [n]; probe_fma in f32 [n, 3], out f32 [n]; probe_quotient in f32 [n, 2], out f32 [n, 2];
+//   probe_loop out uint [1]; probe_dot words uint [n, 2], out int [n].
 // Work: one invocation per element.
 #version 450
 #extension GL_GOOGLE_include_directive : require

@@ -81,8 +81,6 @@ DeviceInfo describe(const Handle& handle, const DeviceOptions& options) {
   info.vector_kernels = info.family == KernelFamily::simd;
   info.memory_bytes = static_cast<int64_t>(device.getInfo<CL_DEVICE_GLOBAL_MEM_SIZE>());
   info.max_allocation_bytes = static_cast<int64_t>(device.getInfo<CL_DEVICE_MAX_MEM_ALLOC_SIZE>());
-  cl_bool unified = CL_FALSE;
-  if (device.getInfo(CL_DEVICE_HOST_UNIFIED_MEMORY, &unified) == CL_SUCCESS) info.own_memory = unified == CL_FALSE;
   info.compute_units = static_cast<int>(device.getInfo<CL_DEVICE_MAX_COMPUTE_UNITS>());
   if (is_cpu(device)) {  // PoCL pins worker i to core i
     // Others may run on any core there is; rusticl counts more units than there are cores.
@@ -244,6 +242,8 @@ class OpenclDevice final : public Device, private DeviceLab {
 void OpenclDevice::prove(const DeviceOptions& options, const Tuning& tuning) {
   const Precautions& precautions = options.precautions;
   gpu::settle_zero_copy(info_, options.force_copies, precautions, [&] { return prove_zero_copy(programs_, queue_); });
+  // Where memory is shared, weights are used in place, on a card as well.
+  info_.own_memory = !info_.zero_copy && !handle_.device.getInfo<CL_DEVICE_HOST_UNIFIED_MEMORY>();
   precautions.take("count loops");
   if (const uint32_t budget = find_loop_budget(programs_, queue_)) {
     throw UnfitDevice(

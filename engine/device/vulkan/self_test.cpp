@@ -60,6 +60,21 @@ void run_probe(Handle& handle, Pipelines& pipelines, const char* kernel, std::sp
   });
 }
 
+// What a kernel of probe.comp makes of `in` by `cases` invocations, `each` results a case.
+template <typename Out, typename In>
+std::vector<Out> computed(Handle& handle, Pipelines& pipelines, const char* kernel, const std::vector<In>& in,
+                          size_t cases, size_t each) {
+  const std::string object = std::string(kernel) + " on " + handle.id();
+  std::vector<Out> out(cases * each);
+  const Allocation in_buffer = allocate_staging(handle, in.size() * sizeof(In), object);
+  const Allocation out_buffer = allocate_staging(handle, out.size() * sizeof(Out), object);
+  std::memcpy(in_buffer.data, in.data(), in.size() * sizeof(In));
+  const VkBuffer buffers[] = {in_buffer.buffer.get(), out_buffer.buffer.get()};
+  run_probe(handle, pipelines, kernel, buffers, {}, static_cast<uint32_t>(cases));
+  std::memcpy(out.data(), out_buffer.data, out.size() * sizeof(Out));
+  return out;
+}
+
 std::string no_doorbell(const Handle& handle, int64_t loop_budget) {
   if (loop_budget > 0) {
     return "no shader can stay: the driver ends an invocation's loops after " + std::to_string(loop_budget) +
@@ -93,44 +108,24 @@ Proof prove_zero_copy(Handle& handle, Pipelines& pipelines) {
 
 bool prove_fused_fma(Handle& handle, Pipelines& pipelines) {
   const std::vector<float> in = gpu::fma_cases();
-  const size_t cases = in.size() / 3;
-  const std::string object = "fma test on " + handle.id();
-  const Allocation in_buffer = allocate_staging(handle, in.size() * sizeof(float), object);
-  const Allocation out_buffer = allocate_staging(handle, cases * sizeof(float), object);
-  std::memcpy(in_buffer.data, in.data(), in.size() * sizeof(float));
-  const VkBuffer buffers[] = {in_buffer.buffer.get(), out_buffer.buffer.get()};
-  run_probe(handle, pipelines, "probe_fma", buffers, {}, static_cast<uint32_t>(cases));
-  const auto* out = reinterpret_cast<const float*>(out_buffer.data);
-  return gpu::rounded_once(in, {out, cases});
+  const std::vector<float> out = computed<float>(handle, pipelines, "probe_fma", in, in.size() / 3, 1);
+  return gpu::rounded_once(in, out);
 }
 
 bool prove_quotients(Handle& handle, Pipelines& pipelines) {
   const std::vector<float> in = gpu::quotient_cases();
-  const std::string object = "test of quotients on " + handle.id();
-  const size_t bytes = in.size() * sizeof(float);
-  const Allocation in_buffer = allocate_staging(handle, bytes, object),
-                   out_buffer = allocate_staging(handle, bytes, object);
-  std::memcpy(in_buffer.data, in.data(), bytes);
-  const VkBuffer buffers[] = {in_buffer.buffer.get(), out_buffer.buffer.get()};
-  run_probe(handle, pipelines, "probe_quotient", buffers, {}, static_cast<uint32_t>(in.size() / 2));
-  return gpu::divided_exactly(in, {reinterpret_cast<const float*>(out_buffer.data), in.size()});
+  const std::vector<float> out = computed<float>(handle, pipelines, "probe_quotient", in, in.size() / 2, 2);
+  return gpu::divided_exactly(in, out);
 }
 
 bool prove_packed_dot(Handle& handle, Pipelines& pipelines) {
   if (!handle.has_integer_dot_product()) return false;
   const std::vector<uint32_t> in = gpu::packed_dot_cases();
-  const size_t cases = in.size() / 2;
-  const std::string object = "test of byte products on " + handle.id();
-  const Allocation in_buffer = allocate_staging(handle, in.size() * sizeof(uint32_t), object);
-  const Allocation out_buffer = allocate_staging(handle, cases * sizeof(int32_t), object);
-  std::memcpy(in_buffer.data, in.data(), in.size() * sizeof(uint32_t));
-  const VkBuffer buffers[] = {in_buffer.buffer.get(), out_buffer.buffer.get()};
   try {
-    run_probe(handle, pipelines, "probe_dot", buffers, {}, static_cast<uint32_t>(cases));
+    return gpu::dot_is_exact(in, computed<int32_t>(handle, pipelines, "probe_dot", in, in.size() / 2, 1));
   } catch (const Error&) {
     return false;  // shaders multiply one by one then, with the same sums
   }
-  return gpu::dot_is_exact(in, {reinterpret_cast<const int32_t*>(out_buffer.data), cases});
 }
 
 int64_t find_loop_budget(Handle& handle, Pipelines& pipelines) {

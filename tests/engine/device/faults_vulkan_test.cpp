@@ -3,6 +3,7 @@
 #include <vulkan/vulkan.h>
 
 #include "engine/device/vulkan/vulkan_tuning.h"
+#include "tests/engine/device/bias_case.h"
 #include "tests/engine/device/faults_api.h"
 #include "tests/engine/device/faults_support.h"
 #include "tests/support/requirements.h"
@@ -97,13 +98,8 @@ TEST_P(VulkanFaults, memory_that_the_device_does_not_have_is_named_and_can_be_ha
 
 TEST(VulkanWeights, that_a_card_has_no_room_for_are_the_hosts) {
   if (vulkan_device_count().all == 0) SKIP_FOR_WANT_OF(vulkan, "no Vulkan device");
-  constexpr int64_t kWidth = 40;
   sync::Pool pool;
-  sync::Slot& x = pool.acquire(kWidth * sizeof(float), sync::SlotUse::activations, "x");
-  sync::Slot& weights = pool.acquire(kWidth * sizeof(float), sync::SlotUse::weights, "bias");
-  std::fill_n(x.as<float>(), kWidth, 0.0f);
-  std::fill_n(weights.as<float>(), kWidth, 2.0f);
-  const Operator op{"bias", Bias{1, kWidth, {&x, 0}, kWidth, {&weights, 0}}};
+  test::BiasCase bias(pool);
   vulkan::Tuning tuning;
   tuning.cache_folder = "";
   tuning.own_weights = true;
@@ -112,14 +108,14 @@ TEST(VulkanWeights, that_a_card_has_no_room_for_are_the_hosts) {
   std::unique_ptr<Program> program;
   {
     const FailingCall full("vkAllocateMemory", VK_ERROR_OUT_OF_DEVICE_MEMORY);
-    program = device->prepare(std::span(&op, 1));
+    program = device->prepare(std::span(&bias.op, 1));
     ASSERT_EQ(full.hits(), 1);
   }
   for (const float expected : {2.0f, 101.0f}) {
     launch_one(*device, *program, {}, {});
     device->finish(std::chrono::seconds(60));
-    EXPECT_EQ(x.as<float>()[kWidth - 1], expected);
-    std::fill_n(weights.as<float>(), kWidth, 99.0f);  // seen: it is no copy
+    EXPECT_EQ(bias.last(), expected);
+    bias.set_weights(99);  // seen: it is no copy
   }
 }
 

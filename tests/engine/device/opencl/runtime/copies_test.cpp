@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/device/opencl/opencl_device.h"
+#include "tests/engine/device/bias_case.h"
 #include "tests/engine/device/opencl/runtime/weights.h"
 #include "tests/support/requirements.h"
 
@@ -72,25 +73,20 @@ TEST_F(Copies, leave_device_local_slots_on_the_device) {
 }
 
 TEST_F(Copies, bring_weights_once_for_all_programs) {
-  constexpr int64_t kWidth = 40;
   sync::Pool pool;
-  sync::Slot& x = pool.acquire(kWidth * sizeof(float), sync::SlotUse::activations, "x");
-  sync::Slot& weights = pool.acquire(kWidth * sizeof(float), sync::SlotUse::weights, "bias");
-  std::fill_n(x.as<float>(), kWidth, 0.0f);
-  std::fill_n(weights.as<float>(), kWidth, 2.0f);
-  const Operator op{"bias", Bias{1, kWidth, {&x, 0}, kWidth, {&weights, 0}}};
-  const auto first = device_->prepare(std::span(&op, 1)), second = device_->prepare(std::span(&op, 1));
+  test::BiasCase bias(pool);
+  const auto first = device_->prepare(std::span(&bias.op, 1)), second = device_->prepare(std::span(&bias.op, 1));
   float expected = 0;
   for (Program* program : {first.get(), first.get(), second.get()}) {
     run(*program);
-    EXPECT_EQ(x.as<float>()[kWidth - 1], expected += 2);
-    std::fill_n(weights.as<float>(), kWidth, 99.0f);  // too late
+    EXPECT_EQ(bias.last(), expected += 2);
+    bias.set_weights(99);  // too late
   }
-  pool.release(weights);  // and taken again, for others
-  ASSERT_EQ(&pool.acquire(kWidth * sizeof(float), sync::SlotUse::weights, "other weights"), &weights);
-  std::fill_n(weights.as<float>(), kWidth, 5.0f);
+  pool.release(bias.weights);  // and taken again, for others
+  ASSERT_EQ(&pool.acquire(bias.weights.size_bytes(), sync::SlotUse::weights, "other weights"), &bias.weights);
+  bias.set_weights(5);
   run(*second);
-  EXPECT_EQ(x.as<float>()[kWidth - 1], expected + 5);
+  EXPECT_EQ(bias.last(), expected + 5);
   device_.reset();  // it has buffers of the pool's memory
 }
 
