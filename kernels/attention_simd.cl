@@ -57,19 +57,21 @@
 #endif
 
 #include "registers_simd.cl"
-// Accumulators of the two inner loops: enough chains to hide the latency of fma, as few as the registers hold.
-#define K_BLOCKS (TILE * 4 <= SUMS ? 4 : TILE * 2 <= SUMS ? 2 : 1)  // blocks of 16 positions at once
+// Accumulators of the two inner loops: enough chains to hide the latency of fma, as many as the registers hold beside what they are made of.
+// A query's element is fetched for each, and a key for each query: six queries and four blocks reach the multiply-add peak of a Zen 4 core,
+// eight and two 86 % of it, twelve and two 91 %.
+#define CHAINS (REGISTERS >= 32 ? 24 : 6)
+#define K_BLOCKS (TILE * 4 <= CHAINS ? 4 : TILE * 2 <= CHAINS ? 2 : 1)  // blocks of 16 positions at once
+#define REST_BLOCKS (TILE > 4 ? 1 : K_BLOCKS)                           // fewer at the end, where they still are enough chains
 #define VECTORS ((HEAD_DIM_V + 15) / 16)
-#if TILE * 4 <= SUMS && VECTORS % 4 == 0
+#if TILE * 4 <= CHAINS && VECTORS % 4 == 0
 #define V_VECTORS 4  // vectors of a value row at once
-#elif TILE * 2 <= SUMS && VECTORS % 2 == 0
+#elif TILE * 2 <= CHAINS && VECTORS % 2 == 0
 #define V_VECTORS 2
 #else
 #define V_VECTORS 1
 #endif
 #define RECORD (2 + HEAD_DIM_V)
-// Few queries read the cache faster than it comes unasked; a full tile is one of many mostly, which find it in the second cache.
-#define FEW_QUERIES (TILE < 8)
 
 // Vector `c` of a value row; the last one may be short. PoCL compiles vload_half16 to aligned loads, so a row that is not a multiple of 32
 // bytes goes through an aligned copy.
@@ -110,6 +112,7 @@ typedef struct {
   int furthest;
   int earliest;     // the smallest and the largest of the first ones
   int latest;
+  bool is_empty;    // no split so far, and nothing in values
   float top[TILE], sum[TILE];
   float values[TILE][VECTORS * 16];
 #if TREES
@@ -130,11 +133,58 @@ INLINE float16 cap_scores(float *scores, const int blocks, const float soft_cap)
   return top;
 }
 
+#define LANES ((int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15))
+
 // The scores of query i at 16 positions, scaled, and -inf where it does not see one, of a split that begins at `first`.
 INLINE float16 seen_scores(const Tile *t, const int i, const float16 products, const int16 position, const int first, const float scale) {
   int16 unseen = position > (int16)(t->last[i]);
   if (first < t->latest) unseen |= position < (int16)(t->first[i]);  // not where all see the whole split from its beginning
   return unseen ? (float16)(-INFINITY) : products * scale;
+}
+
+// The scores of `blocks` blocks of 16 positions from block b of a split on, and the largest of each lane. The values of these positions, and
+// the keys behind them, come meanwhile.
+INLINE void score_blocks(const Tile *t, float p[TILE][SPLIT], float16 tops[TILE], __global const ELEMENT *k, __global const ELEMENT *v,
+                         const int b, const int blocks, const int first, const float scale) {
+  __global const ELEMENT *block = k + (size_t)b * HEAD_DIM * 16;
+  float16 scores[TILE][K_BLOCKS];
+#pragma unroll
+  for (int i = 0; i < TILE; ++i) {
+#pragma unroll
+    for (int j = 0; j < K_BLOCKS; ++j) scores[i][j] = 0.0f;
+  }
+#pragma unroll 2
+  for (int d = 0; d < HEAD_DIM; ++d) {
+    float16 keys[K_BLOCKS];
+#pragma unroll
+    for (int j = 0; j < K_BLOCKS; ++j) {
+      if (j >= blocks) continue;
+      keys[j] = LOAD16(block + (j * HEAD_DIM + d) * 16);
+      if (d * 16 * ELEMENT_BYTES % 64 == 0) {
+        PREFETCH(block + (j * HEAD_DIM + d) * 16, K_BLOCKS * HEAD_DIM * 16 * ELEMENT_BYTES);
+        PREFETCH_FAR(v + (size_t)(b + j) * HEAD_DIM_V * 16 + d * 16, 0);
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < TILE; ++i) {
+#pragma unroll
+      for (int j = 0; j < K_BLOCKS; ++j) {
+        if (j < blocks) scores[i][j] = fma((float16)(t->q[i][d]), keys[j], scores[i][j]);
+      }
+    }
+  }
+  const bool all_seen = first >= t->latest && first + (b + blocks) * 16 - 1 <= t->common;  // by every query
+#pragma unroll
+  for (int j = 0; j < K_BLOCKS; ++j) {
+    if (j >= blocks) continue;
+    const int16 position = first + (b + j) * 16 + LANES;
+#pragma unroll
+    for (int i = 0; i < TILE; ++i) {
+      const float16 score = all_seen ? scores[i][j] * scale : seen_scores(t, i, scores[i][j], position, first, scale);
+      tops[i] = larger16(tops[i], score);
+      STORE16(__private, score, p[i] + (b + j) * 16);
+    }
+  }
 }
 
 // Adds the positions [first, first + SPLIT) to the tile, whose keys and values begin at k and v. What is read next, from next_k on, comes
@@ -143,53 +193,21 @@ INLINE void attend_split(Tile *t, __global const ELEMENT *k, __global const ELEM
                          const float scale, const float soft_cap) {
   float p[TILE][SPLIT];  // scores, then weights
   const int end = min(first + SPLIT, t->furthest + 1);
-  const int blocks = (end - first + 16 * K_BLOCKS - 1) / (16 * K_BLOCKS) * K_BLOCKS;
-  const int16 lanes = (int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  const int blocks = (end - first + 16 * REST_BLOCKS - 1) / (16 * REST_BLOCKS) * REST_BLOCKS;
 
   float16 tops[TILE];
 #pragma unroll
   for (int i = 0; i < TILE; ++i) tops[i] = -INFINITY;
 #if TREES  // blocks that hold positions of a tree are read position by position
-  const int straight = HAS_TREE_BEFORE(end) ? max(0, t->path.at[0] - first) / (16 * K_BLOCKS) * K_BLOCKS : blocks;
+  const int straight = HAS_TREE_BEFORE(end) ? max(0, t->path.at[0] - first) / (16 * REST_BLOCKS) * REST_BLOCKS : blocks;
 #else
   const int straight = blocks;
 #endif
-  for (int b = 0; b < straight; b += K_BLOCKS) {
-    __global const ELEMENT *block = k + (size_t)b * HEAD_DIM * 16;
-    float16 scores[TILE][K_BLOCKS];
-#pragma unroll
-    for (int i = 0; i < TILE; ++i) {
-#pragma unroll
-      for (int j = 0; j < K_BLOCKS; ++j) scores[i][j] = 0.0f;
-    }
-    for (int d = 0; d < HEAD_DIM; ++d) {
-      float16 keys[K_BLOCKS];
-#pragma unroll
-      for (int j = 0; j < K_BLOCKS; ++j) {
-        keys[j] = LOAD16(block + (j * HEAD_DIM + d) * 16);
-        if (d * 16 * ELEMENT_BYTES % 64 == 0) {
-          PREFETCH(block + (j * HEAD_DIM + d) * 16, K_BLOCKS * HEAD_DIM * 16 * ELEMENT_BYTES);
-          if (FEW_QUERIES) PREFETCH_FAR(v + (size_t)(b + j) * HEAD_DIM_V * 16 + d * 16, 0);  // the values of these positions
-        }
-      }
-#pragma unroll
-      for (int i = 0; i < TILE; ++i) {
-#pragma unroll
-        for (int j = 0; j < K_BLOCKS; ++j) scores[i][j] = fma((float16)(t->q[i][d]), keys[j], scores[i][j]);
-      }
-    }
-    const bool all_seen = first >= t->latest && first + (b + K_BLOCKS) * 16 - 1 <= t->common;  // by every query
-#pragma unroll
-    for (int j = 0; j < K_BLOCKS; ++j) {
-      const int16 position = first + (b + j) * 16 + lanes;
-#pragma unroll
-      for (int i = 0; i < TILE; ++i) {
-        const float16 score = all_seen ? scores[i][j] * scale : seen_scores(t, i, scores[i][j], position, first, scale);
-        tops[i] = larger16(tops[i], score);
-        STORE16(__private, score, p[i] + (b + j) * 16);
-      }
-    }
-  }
+  int scored = 0;
+  for (; scored + K_BLOCKS <= straight; scored += K_BLOCKS) score_blocks(t, p, tops, k, v, scored, K_BLOCKS, first, scale);
+#if REST_BLOCKS < K_BLOCKS
+  for (; scored < straight; scored += REST_BLOCKS) score_blocks(t, p, tops, k, v, scored, REST_BLOCKS, first, scale);
+#endif
 
 #if TREES
   for (int b = straight; b < blocks; ++b) {
@@ -203,7 +221,7 @@ INLINE void attend_split(Tile *t, __global const ELEMENT *k, __global const ELEM
       for (int i = 0; i < TILE; ++i) scores[i] = fma((float16)(t->q[i][d]), vload16(0, key), scores[i]);
     }
     for (int i = 0; i < TILE; ++i) {
-      const float16 score = seen_scores(t, i, scores[i], first + b * 16 + lanes, first, scale);
+      const float16 score = seen_scores(t, i, scores[i], first + b * 16 + LANES, first, scale);
       tops[i] = larger16(tops[i], score);
       STORE16(__private, score, p[i] + b * 16);
     }
@@ -213,22 +231,25 @@ INLINE void attend_split(Tile *t, __global const ELEMENT *k, __global const ELEM
   if (soft_cap > 0.0f) {
     for (int i = 0; i < TILE; ++i) tops[i] = cap_scores(p[i], blocks, soft_cap);
   }
-  float keep[TILE], take[TILE];
+  float split_sums[TILE];
+  float keep_and_take[16] __attribute__((aligned(64))) = {0};  // how much of the splits before and of this one is kept (softmax_merge.cl)
+  float *keep = keep_and_take, *take = keep_and_take + 8;
   for (int i = 0; i < TILE; ++i) {
-    const float top = largest_lane(tops[i]);
-    const float base = top == -INFINITY ? 0.0f : top;
+    const float top = largest_lane(tops[i]), next_top = larger(t->top[i], top);
+    const float base = top == -INFINITY ? 0.0f : top, next_base = next_top == -INFINITY ? 0.0f : next_top;
     float16 sums = 0.0f;
     for (int b = 0; b < blocks; ++b) {
-      const float16 e = exp16(vload16(b, p[i]) - base);
+      const float16 e = exp16_of_none_above_0(vload16(b, p[i]) - base);
       STORE16(__private, e, p[i] + b * 16);
       sums += e;
     }
-    const Merge m = merge(t->top[i], top);
-    t->top[i] = m.top;
-    t->sum[i] = fma(sum_lanes(sums), m.take, t->sum[i] * m.keep);
-    keep[i] = m.keep;
-    take[i] = m.take;
+    split_sums[i] = sum_lanes(sums);
+    keep[i] = t->top[i] - next_base;
+    take[i] = top - next_base;
+    t->top[i] = next_top;
   }
+  STORE16(__private, exp16_of_none_above_0(vload16(0, keep_and_take)), keep_and_take);
+  for (int i = 0; i < TILE; ++i) t->sum[i] = fma(split_sums[i], take[i], t->sum[i] * keep[i]);
 
   const int shared_end = min(end, t->common + 1);
   for (int c = 0; c < VECTORS; c += V_VECTORS) {
@@ -245,7 +266,7 @@ INLINE void attend_split(Tile *t, __global const ELEMENT *k, __global const ELEM
 #pragma unroll
       for (int j = 0; j < V_VECTORS; ++j) values[j] = load_values(row, c + j);
       PREFETCH(row + c * 16, 4096);
-      if (FEW_QUERIES && c == 0)
+      if (c == 0)
         for (int line = 0; line < HEAD_DIM * ELEMENT_BYTES; line += 64) PREFETCH_FAR(next_k + (n - first) * HEAD_DIM, line);
 #pragma unroll
       for (int i = 0; i < TILE; ++i) {
@@ -268,16 +289,18 @@ INLINE void attend_split(Tile *t, __global const ELEMENT *k, __global const ELEM
     for (int i = 0; i < TILE; ++i) {
 #pragma unroll
       for (int j = 0; j < V_VECTORS; ++j) {
-        const float16 old = vload16(c + j, t->values[i]);
-        STORE16(__private, fma(acc[i][j], (float16)(take[i]), old * keep[i]), t->values[i] + (c + j) * 16);
+        const float16 old = t->is_empty ? (float16)(0.0f) : vload16(c + j, t->values[i]) * keep[i];
+        STORE16(__private, fma(acc[i][j], (float16)(take[i]), old), t->values[i] + (c + j) * 16);
       }
     }
   }
+  t->is_empty = false;
 }
 
 // Loads the tile's queries; a last tile that is not full repeats its last query, which is not stored again.
 INLINE void load_tile(Tile *t, __global const float *q, __global const int *positions, const Queries queries, const int kv_head,
                       const int group, const int q_stride, const int window) {
+  t->is_empty = true;
   t->common = t->earliest = INT_MAX;
   t->latest = 0;
   t->furthest = 0;
@@ -293,7 +316,6 @@ INLINE void load_tile(Tile *t, __global const float *q, __global const int *posi
     t->furthest = max(t->furthest, t->last[i]);
     t->top[i] = -INFINITY;
     t->sum[i] = 0.0f;
-    for (int c = 0; c < VECTORS * 16; ++c) t->values[i][c] = 0.0f;
   }
 }
 
@@ -332,7 +354,7 @@ __kernel void attention_simd(BUFFER(q), BUFFER(y), BUFFER(positions), BUFFER(beg
   load_tile(&t, AT(const float, q), AT(const int, positions), queries, kv_head, group, q_stride, window);
   for (int first = t.earliest / SPLIT * SPLIT; first <= t.furthest; first += SPLIT) {
     __global const ELEMENT *next_k = CACHE_OF(cache_k, HEAD_DIM, min(first + SPLIT, t.furthest));
-    if (FEW_QUERIES && first + SPLIT > t.furthest)
+    if (first + SPLIT > t.furthest)
       next_k = AT(const ELEMENT, cache_k) + page_behind(get_global_id(0), queries, kv_head, AT(const int, begins), AT(const int, pages),
                                                         segments, first_token, S, group, pages_each, page_count) * SPLIT * HEAD_DIM;
     attend_split(&t, CACHE_OF(cache_k, HEAD_DIM, first), CACHE_OF(cache_v, HEAD_DIM_V, first), next_k, first, scale, soft_cap);

@@ -90,7 +90,7 @@ INLINE void store_rows(const float16 v, __global float *y, const int rows) {
 //   Waite); e^r = 1 + r + r^2 P(r), P of degree 5, |r| <= ln 2 / 2; n is added to the exponent field.
 // Below -87.33 (the smallest normal number) it is 0, above 88.7228 infinity. At most 1 ulp off in between (measured over a sweep of all
 // exponents), e^0 is exactly 1.
-#define EXP_BODY(FLOAT, INT, x)                                                                                    \
+#define EXP_OF_NONE_ABOVE_0(FLOAT, INT, x)                                                                         \
   const FLOAT shifted = fma(x, (FLOAT)(1.44269504f), (FLOAT)(12582912.0f));                                        \
   const FLOAT n = shifted - (FLOAT)(12582912.0f);                                                                  \
   const FLOAT r = fma(n, (FLOAT)(2.12194440e-4f), fma(n, (FLOAT)(-0.693359375f), x));                              \
@@ -102,10 +102,11 @@ INLINE void store_rows(const float16 v, __global float *y, const int rows) {
   p = fma(p, r, (FLOAT)(5.0000001201e-1f));                                                                        \
   p = fma(p, r * r, r) + (FLOAT)(1.0f);                                                                            \
   FLOAT e = as_##FLOAT(as_##INT(p) + (as_##INT(shifted) << 23));                                                   \
-  e = x > (FLOAT)(88.7228f) ? (FLOAT)(INFINITY) : e;                                                               \
   return x < (FLOAT)(-87.33f) ? (FLOAT)(0.0f) : e
-INLINE float exp1(const float x) { EXP_BODY(float, int, x); }
-INLINE float16 exp16(const float16 x) { EXP_BODY(float16, int16, x); }
+INLINE float exp1_of_none_above_0(const float x) { EXP_OF_NONE_ABOVE_0(float, int, x); }
+INLINE float16 exp16_of_none_above_0(const float16 x) { EXP_OF_NONE_ABOVE_0(float16, int16, x); }
+INLINE float exp1(const float x) { return x > 88.7228f ? INFINITY : exp1_of_none_above_0(x); }
+INLINE float16 exp16(const float16 x) { return x > 88.7228f ? (float16)(INFINITY) : exp16_of_none_above_0(x); }
 
 // A soft cap, cap * tanh(x / cap), by tanh(u) = 1 - 2 / (1 + exp(2 u)).
 INLINE float soft_cap1(const float x, const float cap) { return cap * (1.0f - 2.0f / (1.0f + exp1(x / cap * 2.0f))); }

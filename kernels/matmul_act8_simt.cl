@@ -1,102 +1,210 @@
 // y[s, n] = sum over k of w[n, k] * x[s, k] with codes of activations (act_i8.cl) and packed weights, for GPUs (simt family).
 //
-// Contract: as in matmul_act8_simd.cl. A work-item has whole chains, so its bits are those of every other device.
-// Layout: as in matmul_i4_simt.cl (BITS 4) and matmul_i8_simt.cl (BITS 8), scales as in packed_simt.cl. Rows of x are counted in words.
-// Work: dimension 0 is the row, local size 64: a panel. matmul: dimension 1 is a tile of TOKENS tokens of S. grouped (-DGROUPED=1): dimension 1
-//   is the slot, dimension 2 the token; the matrix is ids[s*slots + slot], or the slot's (-DHAS_IDS=0).
+// Contract: as in matmul_act8_simd.cl. The sums of a group's products are whole numbers, so anybody may make them; one work-item has a row's
+//   and a token's whole chain over the groups. So its bits are those of every other device.
+// Layout: as in matmul_i4_simt.cl (BITS 4) and matmul_i8_simt.cl (BITS 8), scales as in packed_tiles.cl. Rows of x are counted in words.
+// Work mapping, as in matmul_simt.cl:
+//   matmul_few (option TOKENS = S, 4 at most): a group of 64 x AT_ONCE per panel. In each round work-item (r, p) makes the sums of row r in the
+//     p-th of AT_ONCE tiles; then work-item (r, t) goes on with the chain of token t. -DWIDE=1: 16 tiles at once.
+//   matmul_gemm: a group of 256 per 64 rows (dimension 0) and 64 tokens (dimension 1), a tile of each in local memory; work-item (tx, ty) of
+//     16 x 16 has rows tx, tx+16, tx+32, tx+48 of tokens 4 ty .. 4 ty + 3.
+//   -DGROUPED=1: grouped_few, one token (TOKENS = 1) and slot each (grouped_few.cl), and grouped_gemm (grouped_gemm.cl).
 //   HAS_PACKED_DOT: the device adds four products of bytes at once (cl_khr_integer_dot_product); the sums are the same.
-// Limits: K is a multiple of 32 (of 256 with SUPER).
-#include "act_i8.cl"
-#define GROUPS (32 / GROUP)
+// Limits: groups of 256 (wide: 1,024); local memory: few 256 bytes * AT_ONCE * GROUPS * (TOKENS + 2), gemm 6 KiB (7 grouped). K is a
+//   multiple of 32 (of 256 with SUPER). Rows from row_end on are padding and never written.
 #if BITS == 4
 #define QUANT_BYTES 1024
 #else
 #define QUANT_BYTES 2048
 #endif
-#define SCALE_BYTES (GROUPS * (SUPER ? 64 : 128))
-#define HEADER_BYTES (SUPER ? (MIN_KIND == 2 ? 256 : 128) : 0)
-#define TILE_BYTES (SCALE_BYTES * (MIN_KIND == 2 ? 2 : 1) + QUANT_BYTES)
+#include "act_i8.cl"
+#include "packed_tiles.cl"
 #define ZERO (MIN_KIND == 1 ? ZERO_POINT : 0)
+#define WORDS_OF_GROUP (8 / GROUPS)
 
-INLINE int weight_code(__global const uchar *quants, const int column, const int r) {
+// Words 2 m and 2 m + 1 of row r, in the order of those of activations: codes as they are stored. A zero point may take one out of a byte, so
+// it is taken off a whole sum.
+INLINE uint2 weight_words(__global const uchar *quants, const int m, const int r) {
+  uint2 words = 0;
+  for (int i = 0; i < 4; ++i) {
 #if BITS == 4
-  return (quants[column / 2 * 64 + r % 16 * 4 + r / 16] >> (column % 2 * 4) & 15) - ZERO;
+    const uint two = quants[(4 * m + i) * 64 + r % 16 * 4 + r / 16];
+    words |= (uint2)(two & 15u, two >> 4) << 8 * i;
 #else
-  return (int)((__global const char *)quants)[column * 64 + r] - ZERO;
+    words |= (uint2)(quants[(8 * m + 2 * i) * 64 + r], quants[(8 * m + 2 * i + 1) * 64 + r]) << 8 * i;
 #endif
-}
-INLINE int act_code(const uint word, const int i) { return (int)(char)(word >> 8 * i & 255u); }
-
-#ifdef HAS_PACKED_DOT
-// A code as it is stored: a zero point may take it out of a byte, so it is taken off the whole sum.
-INLINE uint weight_byte(__global const uchar *quants, const int column, const int r) {
-#if BITS == 4
-  return quants[column / 2 * 64 + r % 16 * 4 + r / 16] >> (column % 2 * 4) & 15u;
-#else
-  return quants[column * 64 + r];
-#endif
-}
-#endif
-
-// Takes in all of K for T tokens, x_stride words apart.
-INLINE void take_in(float acc[TOKENS], __global const uchar *panel, const int r, const int K, __global const uint *x, const int x_stride,
-                    const int tokens) {
-  for (int tile = 0; tile < K / 32; ++tile, x += ACT_WORDS) {
-    __global const uchar *header = SUPER ? panel + (size_t)(tile / 8) * (HEADER_BYTES + 8 * TILE_BYTES) : panel;
-    __global const uchar *at = SUPER ? header + HEADER_BYTES + (tile % 8) * TILE_BYTES : panel + (size_t)tile * TILE_BYTES;
-    __global const uchar *quants = at + SCALE_BYTES * (MIN_KIND == 2 ? 2 : 1);
-    for (int g = 0; g < GROUPS; ++g) {
-      const int entry = g * 64 + r;
-      float scale, low = 0.0f;
-      if (SUPER) {
-        scale = vload_half(r, (__global const half *)header) * (float)((__global const char *)at)[entry];
-        if (MIN_KIND == 2) low = -(vload_half(64 + r, (__global const half *)header) * (float)(at + SCALE_BYTES)[entry]);
-      } else {
-        scale = vload_half(entry, (__global const half *)at);
-        if (MIN_KIND == 2) low = vload_half(entry, (__global const half *)(at + SCALE_BYTES));
-      }
-      int sum[TOKENS] = {0};
-      for (int word = g * 8 / GROUPS; word < (g + 1) * 8 / GROUPS; ++word) {
-#ifdef HAS_PACKED_DOT
-        uint four = 0;
-        for (int i = 0; i < 4; ++i) four |= weight_byte(quants, word / 2 * 8 + 2 * i + word % 2, r) << 8 * i;
-        for (int t = 0; t < tokens; ++t) sum[t] += dot_4x8packed_ss_int(four, x[(long)t * x_stride + word]);
-#else
-        for (int i = 0; i < 4; ++i) {
-          const int code = weight_code(quants, word / 2 * 8 + 2 * i + word % 2, r);
-          for (int t = 0; t < tokens; ++t) sum[t] += code * act_code(x[(long)t * x_stride + word], i);
-        }
-#endif
-      }
-      for (int t = 0; t < tokens; ++t) {
-        __global const uint *of = x + (long)t * x_stride;
-        const float of_x = as_float(of[ACT_SCALE]);
-        const int codes = GROUPS == 1 ? (int)of[ACT_SUMS] + (int)of[ACT_SUMS + 1] : (int)of[ACT_SUMS + g];
-#ifdef HAS_PACKED_DOT
-        sum[t] -= ZERO * codes;
-#endif
-        acc[t] = fma((float)sum[t], scale * of_x, acc[t]);
-        if (MIN_KIND == 2) acc[t] = fma(low, of_x * (float)codes, acc[t]);
-      }
-    }
   }
+  return words;
 }
 
+#ifdef HAS_PACKED_DOT
+#define DOT(a, b) dot_4x8packed_ss_int(a, b)
+#else
+INLINE int code_of(const uint word, const int i) { return (int)(char)(word >> 8 * i & 255u); }
+#define DOT(a, b)                                                                                                        \
+  (code_of(a, 0) * code_of(b, 0) + code_of(a, 1) * code_of(b, 1) + code_of(a, 2) * code_of(b, 2) + code_of(a, 3) * code_of(b, 3))
+#endif
+
+// The sum of a token's codes in group g of a tile, of which `of` are the words.
+INLINE int sum_of_codes(__global const uint *of, const int g) {
+  return GROUPS == 1 ? (int)of[ACT_SUMS] + (int)of[ACT_SUMS + 1] : (int)of[ACT_SUMS + g];
+}
+
+// The chain's step: a group's sum, scale and minimum of a row, and scale and sum of codes of a token.
+INLINE float add_group(float acc, const int sum, const float scale, const float low, const float of_x, const int codes) {
+  acc = fma((float)sum, scale * of_x, acc);
+  return MIN_KIND == 2 ? fma(low, of_x * (float)codes, acc) : acc;
+}
+
+#ifdef TOKENS
+#ifdef WIDE
+#define AT_ONCE 16
+#else
+#define AT_ONCE 4
+#endif
 #ifdef GROUPED
 #include "grouped_few.cl"
-__kernel void grouped_few(GROUPED_FEW_ARGUMENTS) {
-  const int row = get_global_id(0), tokens = 1;
-  const long slot = get_global_id(1), s = get_global_id(2), matrix = MATRIX_OF(s, slot);
+__kernel __attribute__((reqd_work_group_size(64, AT_ONCE, 1))) void grouped_few(GROUPED_FEW_ARGUMENTS) {
+  const int row_begin = 0;
+  const long slot = get_group_id(1), s = (long)get_group_id(2) * TOKENS, matrix = MATRIX_OF(s, slot);
+#else
+__kernel __attribute__((reqd_work_group_size(64, AT_ONCE, 1))) void matmul_few(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_bytes,
+                                                                              const int K, const int row_begin, const int row_end,
+                                                                              const int x_stride, const int y_stride) {
+#define PANELS AT(const uchar, w)
+#define FIRST_X AT(const float, x)
+#define FIRST_Y AT(float, y)
+#endif
+  __local int sums[AT_ONCE * GROUPS * TOKENS * 64];
+  __local float scales[AT_ONCE * GROUPS * 64];
+#if MIN_KIND == 2
+  __local float lows[AT_ONCE * GROUPS * 64];
+#endif
+  const int r = get_local_id(0), lane = get_local_id(1);
+  const int first_row = row_begin + (int)get_group_id(0) * 64, row = first_row + r, tiles = K / 32;
+  __global const uchar *panel = PANELS + (first_row / 64) * panel_bytes;
+  __global const uint *x = (__global const uint *)(FIRST_X);
+  float acc = 0.0f;  // of token `lane`
+  for (int first = 0; first < tiles; first += AT_ONCE) {
+    if (first + lane < tiles) {
+      const PackedTile tile = tile_at(panel, first + lane);
+      __global const uint *codes = x + (first + lane) * ACT_WORDS;
+      for (int g = 0; g < GROUPS; ++g) {
+        int sum[TOKENS];
+        for (int t = 0; t < TOKENS; ++t) sum[t] = ZERO == 0 ? 0 : -ZERO * sum_of_codes(codes + (long)t * x_stride, g);
+        for (int word = g * WORDS_OF_GROUP; word < (g + 1) * WORDS_OF_GROUP; word += 2) {
+          const uint2 weights = weight_words(tile.quants, word / 2, r);
+          for (int t = 0; t < TOKENS; ++t) {
+            __global const uint *of = codes + (long)t * x_stride + word;
+            sum[t] += DOT(weights.x, of[0]) + DOT(weights.y, of[1]);
+          }
+        }
+        const int at = lane * GROUPS + g;
+        for (int t = 0; t < TOKENS; ++t) sums[(at * TOKENS + t) * 64 + r] = sum[t];
+        scales[at * 64 + r] = scale_of(tile, g * 64 + r);
+#if MIN_KIND == 2
+        lows[at * 64 + r] = minimum_of(tile, g * 64 + r);
+#endif
+      }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (lane < TOKENS) {
+      __global const uint *of = x + (long)lane * x_stride + first * ACT_WORDS;
+      for (int i = 0; i < AT_ONCE; ++i, of += ACT_WORDS) {
+        for (int g = 0; g < GROUPS && first + i < tiles; ++g) {
+          const int at = i * GROUPS + g;
+#if MIN_KIND == 2
+          const float low = lows[at * 64 + r];
+#else
+          const float low = 0.0f;
+#endif
+          acc = add_group(acc, sums[(at * TOKENS + lane) * 64 + r], scales[at * 64 + r], low, as_float(of[ACT_SCALE]), sum_of_codes(of, g));
+        }
+      }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+  if (lane < TOKENS && row < row_end) FIRST_Y[(long)lane * y_stride + row] = acc;
+}
+
+#else
+#define PITCH 9  // of a token's words in local memory: one more than 8, so that tokens lie in different banks
+
+#ifdef GROUPED
+#include "grouped_gemm.cl"
+__kernel void grouped_gemm(GROUPED_GEMM_ARGUMENTS) {
+  __local long x_places[64], y_places[64];  // of the tile's rows
+  const Choices choices = CHOICES;
+  if (choices.matrix < 0) return;
+  const int first_row = (int)get_group_id(0) * 64, first_token = choices.first, S = choices.end;
 #else
 __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_bytes, const int K, const int row_begin,
                           const int row_end, const int x_stride, const int y_stride, const int S) {
-  const int row = row_begin + (int)get_global_id(0), first = (int)get_global_id(1) * TOKENS, tokens = min(TOKENS, S - first);
+  const int first_row = row_begin + (int)get_group_id(0) * 64, first_token = (int)get_group_id(1) * 64;
 #define PANELS AT(const uchar, w)
-#define FIRST_X (AT(const float, x) + (long)first * x_stride)
-#define FIRST_Y (AT(float, y) + (long)first * y_stride)
+#define X_ROW(token) (long)(token) * x_stride
+#define Y_ROW(token) (long)(token) * y_stride
 #endif
-  if (row >= row_end) return;
-  float acc[TOKENS] = {0};
-  take_in(acc, PANELS + (row / 64) * panel_bytes, row % 64, K, (__global const uint *)(FIRST_X), x_stride, tokens);
-  for (int t = 0; t < tokens; ++t) (FIRST_Y)[(long)t * y_stride + row] = acc[t];
+  __local uint weights[8 * 64], tokens[64 * PITCH];
+  __local float scales[GROUPS * 64], lows[GROUPS * 64], token_scales[64];
+  __local int token_sums[GROUPS * 64];
+  const int id = get_local_id(0), tx = id % 16, ty = id / 16;
+  __global const uchar *panel = PANELS + (first_row / 64) * panel_bytes;
+  __global const uint *x = AT(const uint, x);
+  float acc[4][4];  // [token][row]
+  for (int t = 0; t < 4; ++t) {
+    for (int r = 0; r < 4; ++r) acc[t][r] = 0.0f;
+  }
+  for (int n = 0; n < K / 32; ++n) {
+    const PackedTile tile = tile_at(panel, n);
+    const uint2 words = weight_words(tile.quants, id / 64, id % 64);
+    weights[id / 64 * 128 + id % 64] = words.x;
+    weights[id / 64 * 128 + 64 + id % 64] = words.y;
+    if (id < GROUPS * 64) {
+      scales[id] = scale_of(tile, id);
+      lows[id] = MIN_KIND == 2 ? minimum_of(tile, id) : 0.0f;
+    }
+    for (int i = id; i < 64 * 8; i += 256) {
+      const int token = first_token + i / 8;
+      tokens[i / 8 * PITCH + i % 8] = token < S ? x[X_ROW(token) + n * ACT_WORDS + i % 8] : 0;
+    }
+    const int own = id - 128;  // those who have no scale of a row
+    if (own >= 0 && own < 64 && first_token + own < S) {
+      __global const uint *of = x + X_ROW(first_token + own) + n * ACT_WORDS;
+      token_scales[own] = as_float(of[ACT_SCALE]);
+      for (int g = 0; g < GROUPS; ++g) token_sums[g * 64 + own] = sum_of_codes(of, g);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int g = 0; g < GROUPS; ++g) {
+      int sum[4][4];
+      for (int t = 0; t < 4; ++t) {
+        for (int r = 0; r < 4; ++r) sum[t][r] = -ZERO * token_sums[g * 64 + ty * 4 + t];
+      }
+      for (int word = g * WORDS_OF_GROUP; word < (g + 1) * WORDS_OF_GROUP; ++word) {
+        uint a[4], b[4];
+        for (int r = 0; r < 4; ++r) b[r] = weights[word * 64 + tx + r * 16];
+        for (int t = 0; t < 4; ++t) a[t] = tokens[(ty * 4 + t) * PITCH + word];
+        for (int t = 0; t < 4; ++t) {
+          for (int r = 0; r < 4; ++r) sum[t][r] += DOT(b[r], a[t]);
+        }
+      }
+      for (int t = 0; t < 4; ++t) {
+        const float of_x = token_scales[ty * 4 + t];
+        const int codes = token_sums[g * 64 + ty * 4 + t];
+        for (int r = 0; r < 4; ++r) {
+          const int at = g * 64 + tx + r * 16;
+          acc[t][r] = add_group(acc[t][r], sum[t][r], scales[at], lows[at], of_x, codes);
+        }
+      }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+  for (int t = 0; t < 4; ++t) {
+    const int token = first_token + ty * 4 + t;
+    for (int r = 0; r < 4; ++r) {
+      const int row = first_row + tx + r * 16;
+      if (token < S && row < row_end) AT(float, y)[Y_ROW(token) + row] = acc[t][r];
+    }
+  }
 }
+#endif

@@ -13,8 +13,7 @@
 //     and of y at s*y_stride + slot*y_slot; matrix m starts at m * matrix_bytes:
 //   grouped_few: dimension 1 is the slot, dimension 2 counts the tokens, TOKENS at a time; the matrix is ids[s*slots + slot], or the slot's
 //     (-DHAS_IDS=0).
-//   grouped_gemm: dimension 1 counts the tiles of 64 choices of all experts that `lists` name, one expert's behind the other's, and groups
-//     past the last one have nothing to do; without lists (-DHAS_LISTS=0) dimension 1 is a tile of 64 tokens, dimension 2 the slot and matrix.
+//   grouped_gemm: matmul_gemm of the choices of grouped_gemm.cl.
 // Limits: groups of 256 (wide: 1,024); local memory 1.25 KiB * TOKENS (few), 4.25 (wide) and 17 KiB (gemm; 18 grouped). Rows from row_end on are padding and never written.
 #define PARTS 16
 #ifdef WIDE
@@ -72,44 +71,12 @@ __kernel __attribute__((reqd_work_group_size(64, AT_ONCE, 1))) void matmul_few(B
 #define PITCH 33  // of a token's columns in local memory: one more than 32, so that 16 tokens lie in different banks
 
 #ifdef GROUPED
-// The tile's number among its expert's, and the expert's number in the lists; behind the last one the number is -1.
-INLINE int2 expert_of(__global const int *begins, const int active, int tile) {
-  for (int i = 0; i < active; ++i) {
-    const int tiles = (begins[i + 1] - begins[i] + 63) / 64;
-    if (tile < tiles) return (int2)(tile, i);
-    tile -= tiles;
-  }
-  return -1;
-}
-
-__kernel void grouped_gemm(BUFFER(w), BUFFER(x), BUFFER(y), BUFFER(lists), const ulong panel_bytes, const ulong matrix_bytes, const int K,
-                           const int row_end, const int count, const int slots, const int x_stride, const int x_slot, const int y_stride,
-                           const int y_slot, const int tokens_in_all) {
+#include "grouped_gemm.cl"
+__kernel void grouped_gemm(GROUPED_GEMM_ARGUMENTS) {
   __local long x_places[64], y_places[64];  // of the tile's rows
-#if HAS_LISTS
-  __global const int *lists = AT(const int, lists), *begins = lists + 1 + count;
-  const int2 place = expert_of(begins, lists[0], get_group_id(1));
-  if (place.y < 0) return;
-  const int matrix = lists[1 + place.y], first_token = begins[place.y] + place.x * 64, S = begins[place.y + 1];
-#else
-  const int matrix = get_group_id(2), first_token = (int)get_group_id(1) * 64, S = tokens_in_all;
-#endif
-  const int own = first_token + (int)get_local_id(0);
-  if (get_local_id(0) < 64 && own < S) {
-#if HAS_LISTS
-    const int choice = lists[2 + 2 * count + own];
-    const long s = choice / slots, slot = choice % slots;
-#else
-    const long s = own, slot = matrix;
-#endif
-    x_places[get_local_id(0)] = s * x_stride + slot * x_slot;
-    y_places[get_local_id(0)] = s * y_stride + slot * y_slot;
-  }
-  barrier(CLK_LOCAL_MEM_FENCE);
-  const int first_row = (int)get_group_id(0) * 64;
-#define PANELS (AT(const uchar, w) + matrix * matrix_bytes)
-#define X_ROW(token) x_places[(token) - first_token]
-#define Y_ROW(token) y_places[(token) - first_token]
+  const Choices choices = CHOICES;
+  if (choices.matrix < 0) return;
+  const int first_row = (int)get_group_id(0) * 64, first_token = choices.first, S = choices.end;
 #else
 __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_bytes, const int K, const int row_begin,
                           const int row_end, const int x_stride, const int y_stride, const int S) {

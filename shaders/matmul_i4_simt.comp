@@ -1,7 +1,7 @@
 // y[s, n] = sum over k of w[n, k] * x[s, k] with 4-bit packed weights, for GPUs (simt family).
 // kernels: matmul_few matmul_few_wide matmul_gemm grouped_few grouped_few_wide grouped_gemm
 //
-// Layout: quants of a tile: byte (k/2)*64 + r%16*4 + r/16 holds q(k) in the low and q(k+1) in the high nibble; the rest in packed_simt.glsl.
+// Layout: quants of a tile: byte (k/2)*64 + r%16*4 + r/16 holds q(k) in the low and q(k+1) in the high nibble; the rest in packed_tiles.glsl.
 // Work mapping and limits: matmul_simt.glsl. K is a multiple of 32 (of 256 with SUPER).
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -13,6 +13,7 @@ BUFFER(0, uint, w);
 #define QUANT_WORDS 256u
 #define QUANT(quants, column, r) nibble_at(quants + (column) / 2u * 16u + (r) % 16u, 8u * ((r) / 16u) + (column) % 2u * 4u)
 float nibble_at(uint at, uint bit) { return float((w[at] >> bit) & 15u); }
+#include "packed_tiles.glsl"
 #include "packed_simt.glsl"
 #include "matmul_args.glsl"
 #include "matmul_simt.glsl"

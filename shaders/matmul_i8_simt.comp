@@ -1,7 +1,7 @@
 // y[s, n] = sum over k of w[n, k] * x[s, k] with 8-bit packed weights, for GPUs (simt family).
 // kernels: matmul_few matmul_few_wide matmul_gemm grouped_few grouped_few_wide grouped_gemm
 //
-// Layout: quants of a tile: int8 at k*64 + r; the rest in packed_simt.glsl.
+// Layout: quants of a tile: int8 at k*64 + r; the rest in packed_tiles.glsl.
 // Work mapping and limits: matmul_simt.glsl. K is a multiple of 32 (of 256 with SUPER).
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -12,6 +12,7 @@ BUFFER(0, uint, w);
 
 #define QUANT_WORDS 512u
 #define QUANT(quants, column, r) signed_byte_at(quants, (column) * 64u + (r))
+#include "packed_tiles.glsl"
 #include "packed_simt.glsl"
 #include "matmul_args.glsl"
 #include "matmul_simt.glsl"

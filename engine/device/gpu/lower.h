@@ -38,9 +38,14 @@ std::vector<KernelLaunch> lower(const Operator& op, const LoweringContext& conte
 // One function per operator, each in its own lower_<operator>.cpp; lower() dispatches.
 std::vector<KernelLaunch> lower_matmul(const MatMul& op, const LoweringContext& context);
 KernelLaunch lower_matmul_simt(const MatMul& op, const LoweringContext& context);  // family simt, within reach
-// Of the simt kernels of `tokens` tokens: how many of the 16 runs of K a group computes at once, into the launch's
-// kernel and options; 16 where the device's groups and local memory are large enough.
-size_t choose_runs_at_once(int64_t tokens, const LoweringContext& context, KernelLaunch& launch);
+// Of the simt kernels of `tokens` tokens: how many of the 16 runs of K (of 8-bit activations: tiles of 32 columns) a
+// group computes at once, into the launch's kernel and options; 16 where the device's groups are large enough, and its
+// local memory, of which they take `local_bytes` then.
+size_t choose_runs_at_once(int64_t tokens, size_t local_bytes, const LoweringContext& context, KernelLaunch& launch);
+size_t partial_sums_bytes(int64_t tokens);  // what it is for f32 activations: matmul_simt.cl
+// Dimensions 1 and 2 of the grid of kernels that know their tile of `size` choices by its number
+// (kernels/grouped_gemm.cl).
+void set_tiles(const GroupedMatMul& op, int64_t size, KernelLaunch& launch);
 // Of 8-bit activations; few: matrix-vector products for each choice.
 std::vector<KernelLaunch> lower_act_i8(const MatMul& op, const LoweringContext& context);  // within reach
 std::vector<KernelLaunch> lower_act_i8(const GroupedMatMul& op, bool few, const LoweringContext& context);

@@ -1,5 +1,5 @@
 // Products with 8-bit activations on GPUs: one launch makes the codes of all rows of x, in memory of the device's own,
-// and one multiplies them. Shaders have one form for any number of tokens, and so have simt kernels.
+// and one multiplies them. simd shaders have one form for any number of tokens.
 #include <utility>
 
 #include "engine/device/gpu/lower.h"
@@ -12,7 +12,8 @@ namespace {
 constexpr int64_t kWordsOfGroup = sizeof(ActBlock) / sizeof(uint32_t);
 // The most tokens that a simd work-item holds the sums of beside the words it makes as it reads them.
 constexpr int64_t kFewActTokens = 3;
-constexpr int64_t kTokensOfItem = 4;  // simt, and shaders
+constexpr int64_t kTokensOfItem = 4;   // of simd shaders
+constexpr int64_t kFewSimtTokens = 4;  // a chain each for the fewest work-items of a row
 
 int64_t words_of_row(int64_t K) { return K / kActGroup * kWordsOfGroup; }
 
@@ -43,9 +44,8 @@ KernelLaunch code_launch(const ActRows& rows, const LoweringContext& context) {
 
 KernelLaunch product_launch(const PackedFormat& format, const char* kernel, const LoweringContext& context) {
   KernelLaunch launch;
-  launch.source = context.shaders ? "matmul_act8" : in_family("matmul_act8", context.family);
+  launch.source = in_family("matmul_act8", context.family);
   launch.kernel = kernel;
-  if (context.shaders && context.packed_dot) launch.kernel += "_dot";
   launch.options = packed_options(format) + " " + define("BITS", format.kind == PackedKind::i4 ? 4 : 8);
   if (context.family == KernelFamily::simt && !context.shaders && context.packed_dot)
     launch.options += " -DHAS_PACKED_DOT=1";
@@ -56,11 +56,28 @@ KernelLaunch product_launch(const PackedFormat& format, const char* kernel, cons
   return launch;
 }
 
-// One work-item a row, or one for 64.
-void set_grid(KernelLaunch& launch, int64_t rows, bool by_row) {
+// Dimension 0 of the grid, of a matrix of `rows` rows, and the group. Of few tokens simt groups have several tiles of
+// columns at once, whose sums are in local memory.
+void set_panels(KernelLaunch& launch, const PackedFormat& format, int64_t rows, int64_t few_tokens,
+                const LoweringContext& context) {
   const size_t panels = ceil_div(rows, kPanelRows);
-  launch.local = {by_row ? kWorkGroup : 1, 1, 1};
-  launch.global = {panels * launch.local[0], 1, 1};
+  if (context.family == KernelFamily::simd) {
+    launch.local = {context.shaders ? kWorkGroup : 1, 1, 1};
+  } else {
+    TANDEM_CHECK(
+        context.max_work_group >= kMatMulGroup,
+        "the simt matmul needs work-groups of 256, the device allows " + std::to_string(context.max_work_group));
+    launch.local = {kMatMulGroup, 1, 1};
+    if (few_tokens > 0) {
+      // Of a row and a tile: each token's sum, the scale and the minimum of each group.
+      const int64_t words = (few_tokens + (format.min == MinKind::explicit_ ? 2 : 1)) * format.groups();
+      const size_t local_bytes = kWideGroup * static_cast<size_t>(words) * sizeof(float);
+      launch.local = {kPanelRows, choose_runs_at_once(few_tokens, local_bytes, context, launch), 1};
+    }
+  }
+  launch.global = {panels * launch.local[0], launch.local[1], 1};
+  // Last, as whole kernels are named: matmul_few_wide_dot.
+  if (context.shaders && context.packed_dot) launch.kernel += "_dot";
 }
 
 }  // namespace
@@ -71,8 +88,8 @@ const char* byte_products_option(ByteProducts how) {
 }
 
 std::vector<KernelLaunch> lower_act_i8(const MatMul& op, const LoweringContext& context) {
-  const bool by_row = context.family == KernelFamily::simt || context.shaders;
-  const bool few = !by_row && op.S <= kFewActTokens;
+  const bool simt = context.family == KernelFamily::simt, by_row = !simt && context.shaders;
+  const bool few = !by_row && op.S <= (simt ? kFewSimtTokens : kFewActTokens);
   const ActRows rows{op.x, op.S, 1, op.K, op.x_stride, 0};
   KernelLaunch launch = product_launch(op.w.format, few ? "matmul_few" : "matmul_gemm", context);
   if (few || by_row) launch.options += " " + define("TOKENS", few ? op.S : std::min(op.S, kTokensOfItem));
@@ -81,14 +98,14 @@ std::vector<KernelLaunch> lower_act_i8(const MatMul& op, const LoweringContext& 
       narrow(op.K),         narrow(op.row_begin), narrow(op.row_end),    narrow(words_of_row(op.K)),
       narrow(op.y_stride)};
   if (!few) launch.args.push_back(narrow(op.S));
-  set_grid(launch, op.row_end - op.row_begin, by_row);
+  set_panels(launch, op.w.format, op.row_end - op.row_begin, few ? op.S : 0, context);
   if (by_row) launch.global[1] = ceil_div(op.S, kTokensOfItem);
+  if (simt && !few) launch.global[1] = ceil_div(op.S, kTokensOfTile);
   return {code_launch(rows, context), std::move(launch)};
 }
 
 std::vector<KernelLaunch> lower_act_i8(const GroupedMatMul& op, bool few, const LoweringContext& context) {
-  const bool by_row = context.family == KernelFamily::simt || context.shaders;
-  const bool by_choice = few || by_row;
+  const bool simt = context.family == KernelFamily::simt, by_choice = few || (!simt && context.shaders);
   const bool shared = op.x_slot == 0;
   const int64_t words = words_of_row(op.w.columns), slots = shared ? 1 : op.slots;
   const ActRows rows{op.x, op.S, slots, op.w.columns, op.x_stride, op.x_slot};
@@ -108,10 +125,12 @@ std::vector<KernelLaunch> lower_act_i8(const GroupedMatMul& op, bool few, const 
   launch.args.insert(launch.args.end(), {narrow(op.slots), narrow(slots * words), narrow(shared ? 0 : words),
                                          narrow(op.y_stride), narrow(op.y_slot)});
   if (!by_choice) launch.args.push_back(narrow(op.S));
-  set_grid(launch, op.w.rows, by_row);
+  set_panels(launch, op.w.format, op.w.rows, by_choice ? 1 : 0, context);
   if (by_choice) {
-    launch.global[1] = static_cast<size_t>(op.slots);
+    launch.global[1] *= static_cast<size_t>(op.slots);
     launch.global[2] = static_cast<size_t>(op.S);
+  } else if (simt) {
+    set_tiles(op, kTokensOfTile, launch);
   } else {  // a matrix each: those that somebody chose are at most so many
     launch.global[1] = static_cast<size_t>(std::min(op.w.count, op.S * op.slots));
   }

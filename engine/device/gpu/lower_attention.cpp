@@ -21,8 +21,13 @@ std::string describe(const Attention& op) {
 // of all shaders lie in shared memory with their scores and sums (shaders/attention.glsl). Error when one does not fit.
 int64_t queries_of_tile(const Attention& op, int64_t queries, const LoweringContext& context) {
   const bool simt = context.family == KernelFamily::simt;
-  // OpenCL's simd kernel keeps them in private memory, and at least one sum of each in registers.
-  if (!simt && !context.shaders) return std::min<int64_t>(queries, context.vector_registers >= 32 ? 8 : 6);
+  // OpenCL's simd kernel keeps them in private memory, and at least one sum of each in registers: six with four sums
+  // each are fastest, but a token's queries had better share their loads.
+  if (!simt && !context.shaders) {
+    const int64_t most = context.vector_registers >= 32 ? 8 : 6;
+    const bool whole = queries <= most || queries == op.heads / op.cache.kv_heads;
+    return std::min<int64_t>(queries, whole ? most : 6);
+  }
   const int64_t tile = std::min<int64_t>(queries, simt ? 4 : 8);
   constexpr int64_t kFloat = sizeof(float), kMaxTile = 8;
   const int64_t query_bytes = kFloat * (op.cache.head_dim + kAttentionSplit + op.cache.head_dim_v);

@@ -61,12 +61,6 @@ int64_t most_tiles(const GroupedMatMul& op, int64_t size) {
   return (choices + experts * (size - 1)) / size;
 }
 
-// Dimensions 1 and 2 of the grid of the kernels that know their tile by its number (shaders/matmul_args.glsl).
-void set_tiles(const GroupedMatMul& op, int64_t size, KernelLaunch& launch) {
-  launch.global[1] = op.routed ? static_cast<size_t>(most_tiles(op, size)) : ceil_div(op.S, size);
-  launch.global[2] = op.routed ? 1 : static_cast<size_t>(op.slots);
-}
-
 void set_simd_grid(const GroupedMatMul& op, const Few& few, const LoweringContext& context, KernelLaunch& launch) {
   // Of 16 rows, as for one matrix (lower_matmul.cpp).
   const int64_t blocks = context.shaders || (few.is_few && few.tokens <= 4) ? 4 : 2;
@@ -85,7 +79,7 @@ void set_simt_grid(const GroupedMatMul& op, const Few& few, const LoweringContex
                "the simt matmul needs work-groups of 256, the device allows " + std::to_string(context.max_work_group));
   const auto panels = static_cast<size_t>(panel_count(op.w.rows));
   if (few.is_few) {
-    const size_t runs = choose_runs_at_once(few.tokens, context, launch);
+    const size_t runs = choose_runs_at_once(few.tokens, partial_sums_bytes(few.tokens), context, launch);
     launch.local = {kPanelRows, runs, 1};
     launch.global[0] = panels * kPanelRows;
     launch.global[1] *= runs;
@@ -97,6 +91,11 @@ void set_simt_grid(const GroupedMatMul& op, const Few& few, const LoweringContex
 }
 
 }  // namespace
+
+void set_tiles(const GroupedMatMul& op, int64_t size, KernelLaunch& launch) {
+  launch.global[1] = op.routed ? static_cast<size_t>(most_tiles(op, size)) : ceil_div(op.S, size);
+  launch.global[2] = op.routed ? 1 : static_cast<size_t>(op.slots);
+}
 
 std::vector<KernelLaunch> lower_grouped_matmul(const GroupedMatMul& op, const LoweringContext& context) {
   validate(op);

@@ -4,17 +4,19 @@
 
 namespace tandem::gpu {
 
-size_t choose_runs_at_once(int64_t tokens, const LoweringContext& context, KernelLaunch& launch) {
-  constexpr size_t kRuns = kWideGroup / kPanelRows, kPartialSums = (kRuns + 1) * kPanelRows * sizeof(float);
+size_t choose_runs_at_once(int64_t tokens, size_t local_bytes, const LoweringContext& context, KernelLaunch& launch) {
   // Of more tokens a work-item of so large a group has too few registers.
-  if (tokens > kFewTokens / 2 || context.max_work_group < kWideGroup ||
-      context.local_memory_bytes < static_cast<size_t>(tokens) * kPartialSums)
+  if (tokens > kFewTokens / 2 || context.max_work_group < kWideGroup || context.local_memory_bytes < local_bytes)
     return kMatMulGroup / kPanelRows;
   if (context.shaders)
     launch.kernel += "_wide";
   else
     launch.options += " -DWIDE=1";
-  return kRuns;
+  return kWideGroup / kPanelRows;
+}
+
+size_t partial_sums_bytes(int64_t tokens) {
+  return static_cast<size_t>(tokens) * (kWideGroup + kPanelRows) * sizeof(float);
 }
 
 KernelLaunch lower_matmul_simt(const MatMul& op, const LoweringContext& context) {
@@ -33,7 +35,7 @@ KernelLaunch lower_matmul_simt(const MatMul& op, const LoweringContext& context)
   if (!few) launch.args.push_back(narrow(op.S));
   const size_t panels = ceil_div(op.row_end - op.row_begin, kPanelRows);
   if (few) {
-    const size_t runs = choose_runs_at_once(op.S, context, launch);
+    const size_t runs = choose_runs_at_once(op.S, partial_sums_bytes(op.S), context, launch);
     launch.local = {kPanelRows, runs, 1};
     launch.global = {panels * kPanelRows, runs, 1};
   } else {

@@ -141,7 +141,7 @@ struct Contract {
     for (int64_t s = 0; s < op.S; ++s)
       multiplications += static_cast<double>(op.positions.as<int32_t>()[s] + 1 - first_of(op, s)) * op.heads *
                          (cache.head_dim + cache.head_dim_v);
-    const int64_t group = op.heads / cache.kv_heads, tile = attend_tile(op.S * group, cache.kv_heads);
+    const int64_t group = op.heads / cache.kv_heads, tile = attend_tile(op, group);
     const int64_t tiles = most_tiles(op.segments, op.S, group, tile);
     const auto tile_at = [&](int64_t i) {
       // Late tiles see more positions: an early and a late one in turns give neighbours about the same work.
@@ -173,10 +173,15 @@ struct Contract {
   static const std::byte* keys_of(const Attention& op, int64_t kv) {
     return op.cache.k.as<std::byte>() + static_cast<size_t>(kv) * op.cache.head_bytes(op.cache.head_dim);
   }
-  // A smaller tile where decoding has fewer of them than there are threads.
-  int64_t attend_tile(int64_t queries, int64_t kv_heads) const {
-    int64_t tile = std::clamp<int64_t>(queries, 1, loops.attend_tile);
-    while (tile > 1 && kv_heads * ((queries + tile - 1) / tile) < workers.threads()) tile = (tile + 1) / 2;
+  // A token's queries share their loads; those of many tokens come in the tiles that are fastest. A smaller tile where
+  // decoding has fewer of them than there are threads.
+  int64_t attend_tile(const Attention& op, int64_t group) const {
+    const int64_t segments = std::clamp<int64_t>(op.S, 1, op.segments.count);
+    const int64_t of_segment = (op.S + segments - 1) / segments * group;
+    const bool whole = of_segment <= loops.attend_tile || of_segment == group;
+    const int64_t queries = op.S * group;
+    int64_t tile = std::clamp<int64_t>(queries, 1, whole ? loops.attend_tile : loops.fast_tile);
+    while (tile > 1 && op.cache.kv_heads * ((queries + tile - 1) / tile) < workers.threads()) tile = (tile + 1) / 2;
     return tile;
   }
   // Some queries of a KV head.

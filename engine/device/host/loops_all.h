@@ -9,7 +9,8 @@
 
 namespace tandem::host {
 
-const HostLoops LOOPS_TABLE = {LOOPS_NAME, matmul_panel, rms_norm, kAttendTile, attend, attend_splits, merge_splits,
-                               rope,       glu,          scale,    softmax,     route,  expert_sum,    to_halves};
+const HostLoops LOOPS_TABLE = {LOOPS_NAME, matmul_panel,  rms_norm,     kAttendTile, kFastTile,
+                               attend,     attend_splits, merge_splits, rope,        glu,
+                               scale,      softmax,       route,        expert_sum,  to_halves};
 
 }  // namespace tandem::host

@@ -4,8 +4,7 @@
 // query's own position does not touch its maximum, sums and values, so the tile changes no bit.
 // Measured (Zen 5 core, f16 cache; 9 heads, 3 KV heads, d = 64; GFLOP/s with AVX-512, before tiles): 128 tokens at 0:
 // 153 (58-62), at 768: 195 (71-92); one token at 1023: 187 (77-95). AVX2: 87 (46-54), 102 (57-76), 82 (69-77).
-// Zen 4 core, peak 117, AVX-512, tiles of 12 queries (of 8, and every score looked at whether it is seen): 256 tokens
-// at 0: 84 (81), at 768: 89 (85).
+// Zen 4 core, peak 117.5, AVX-512, tiles of 6 queries (of 12): 256 tokens at 0: 89 (84), at 768: 96 (90).
 #pragma once
 
 #include "engine/device/host/loops.h"
@@ -23,15 +22,16 @@ constexpr int kSecondCache = 2;  // of __builtin_prefetch
 
 // Queries of a tile, and what is in registers beside T of them: blocks of 16 positions, or vectors of a value row. At
 // least 8 chains where the registers allow it, which hides the latency of two fma a cycle; a divisor of 4, since the
-// capacity is a multiple of 64.
+// capacity is a multiple of 64. A query's element is fetched for each step, and a key for each block: six queries and
+// four blocks need ten for 24 products, twelve and two 14.
 #if defined(__AVX512F__)
-constexpr int kAttendTile = 12;
-constexpr int at_once(int T) { return T <= 4 ? 4 : 2; }
+constexpr int kAttendTile = 12, kFastTile = 6;
+constexpr int at_once(int T) { return T <= 6 ? 4 : 2; }
 #elif defined(__AVX2__)
-constexpr int kAttendTile = 6;  // 12 of 16 registers, a vector being two of them
+constexpr int kAttendTile = 6, kFastTile = 6;  // 12 of 16 registers, a vector being two of them
 constexpr int at_once(int T) { return T == 1 ? 4 : T == 2 ? 2 : 1; }
 #else
-constexpr int kAttendTile = 2;  // a vector is four registers
+constexpr int kAttendTile = 2, kFastTile = 2;  // a vector is four registers
 constexpr int at_once(int T) { return T == 1 ? 2 : 1; }
 #endif
 

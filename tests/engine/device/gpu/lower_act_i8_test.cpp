@@ -53,28 +53,89 @@ TEST(LowerActI8, names_the_instruction_only_where_it_was_proven) {
   EXPECT_THAT(options(), Not(HasSubstr("HAS_VP")));
 }
 
-TEST(LowerActI8, simt_kernels_and_shaders_have_a_work_item_a_row_and_four_tokens) {
+LoweringContext graphics_card(bool shaders) {
+  LoweringContext context;
+  context.family = KernelFamily::simt;
+  context.shaders = shaders;
+  context.max_work_group = 1024;
+  return context;
+}
+
+TEST(LowerActI8, simt_groups_share_a_rows_tiles_for_few_tokens_and_have_64_by_64_results_for_more) {
   for (const bool shaders : {false, true}) {
-    LoweringContext context;
-    context.family = KernelFamily::simt;
-    context.shaders = shaders;
-    const auto launches = lower_matmul(act_i8_shape(StorageType::q8_0, 6, 130, 96), context);
-    EXPECT_EQ(launches[0].source, shaders ? "act_i8" : "act_i8_simt");
-    EXPECT_EQ(launches[0].global, (std::array<size_t, 3>{64, 6, 1})) << "three groups of columns, rounded up";
-    EXPECT_EQ(launches[1].global, (std::array<size_t, 3>{192, 2, 1}));
+    const LoweringContext context = graphics_card(shaders);
+    const auto few = lower_matmul(act_i8_shape(StorageType::q8_0, 4, 130, 96), context);
+    EXPECT_EQ(few[0].source, shaders ? "act_i8" : "act_i8_simt");
+    EXPECT_EQ(few[0].global, (std::array<size_t, 3>{64, 4, 1})) << "three groups of columns, rounded up";
+    EXPECT_EQ(few[1].source, "matmul_act8_simt");
+    EXPECT_EQ(few[1].kernel, shaders ? "matmul_few_wide" : "matmul_few");
+    EXPECT_THAT(few[1].options, HasSubstr("-DTOKENS=4"));
+    EXPECT_EQ(few[1].local, (std::array<size_t, 3>{64, 16, 1}));
+    EXPECT_EQ(few[1].global, (std::array<size_t, 3>{192, 16, 1}));
+
+    const auto many = lower_matmul(act_i8_shape(StorageType::q8_0, 65, 130, 96), context);
+    EXPECT_EQ(many[1].kernel, "matmul_gemm");
+    EXPECT_THAT(many[1].options, Not(HasSubstr("TOKENS")));
+    EXPECT_EQ(many[1].local, (std::array<size_t, 3>{256, 1, 1}));
+    EXPECT_EQ(many[1].global, (std::array<size_t, 3>{768, 2, 1}));
   }
+}
+
+// Local memory of a wide group, by hand: 1,024 work-items, each with a sum of each token, a scale and perhaps a
+// minimum, for one group of 32 columns or two of 16.
+TEST(LowerActI8, simt_groups_are_wide_only_where_sums_and_scales_fit_local_memory) {
+  struct Case {
+    StorageType type;
+    int64_t tokens;
+    size_t bytes;
+  };
+  for (const Case& one : {Case{StorageType::q8_0, 1, 1024 * 4 * 2}, Case{StorageType::q4_1, 1, 1024 * 4 * 3},
+                          Case{StorageType::q4_1, 4, 1024 * 4 * 6}, Case{StorageType::q2_k, 4, 1024 * 4 * 12}}) {
+    for (const bool fits : {true, false}) {
+      LoweringContext context = graphics_card(false);
+      context.local_memory_bytes = one.bytes - (fits ? 0 : 1);
+      const auto launches = lower_matmul(act_i8_shape(one.type, one.tokens, 64, 256), context);
+      EXPECT_EQ(launches[1].local[1], fits ? 16U : 4U) << info(one.type).name << ' ' << one.tokens;
+    }
+  }
+}
+
+TEST(LowerActI8, simd_shaders_have_an_invocation_a_row_and_four_tokens) {
+  LoweringContext context;
+  context.shaders = true;
+  const auto launches = lower_matmul(act_i8_shape(StorageType::q8_0, 6, 130, 96), context);
+  EXPECT_EQ(launches[1].source, "matmul_act8_simd");
+  EXPECT_EQ(launches[1].kernel, "matmul_gemm");
+  EXPECT_EQ(launches[1].global, (std::array<size_t, 3>{192, 2, 1}));
+}
+
+TEST(LowerActI8, experts_on_graphics_cards_come_in_tiles_of_64_choices_where_they_are_many) {
+  GroupedMatMul op;
+  op.S = 100, op.slots = 2, op.act_i8 = true, op.routed = true;
+  op.w = {packed_format(StorageType::q4_0), 8, 130, 64, {}, 0};
+  op.x_stride = 64, op.y_slot = 130, op.y_stride = 260;
+  sync::Pool pool;
+  op.lists = Operand{&pool.acquire(64, sync::SlotUse::activations, "operand"), 0};
+  const LoweringContext context = graphics_card(false);
+  const auto many = lower_grouped_matmul(op, context);
+  EXPECT_EQ(many[1].kernel, "grouped_gemm");
+  // 200 choices in tiles of 64, and each of 8 experts may have begun one: (200 + 8 * 63) / 64 = 11.
+  EXPECT_EQ(many[1].global, (std::array<size_t, 3>{768, 11, 1}));
+  op.S = 1;
+  const auto one = lower_grouped_matmul(op, context);
+  EXPECT_EQ(one[1].kernel, "grouped_few");
+  EXPECT_EQ(one[1].global, (std::array<size_t, 3>{192, 32, 1}))
+      << "three panels; 16 tiles at once of each of two slots";
 }
 
 TEST(LowerActI8, names_packed_dot_products_only_where_they_were_proven) {
   for (const bool shaders : {false, true}) {
-    LoweringContext context;
-    context.family = KernelFamily::simt;
-    context.shaders = shaders;
+    LoweringContext context = graphics_card(shaders);
     const auto product = [&] { return lower_matmul(act_i8_shape(StorageType::q4_0, 1, 64, 64), context)[1]; };
-    EXPECT_EQ(product().kernel, "matmul_gemm");
+    EXPECT_EQ(product().kernel, shaders ? "matmul_few_wide" : "matmul_few");
     EXPECT_THAT(product().options, Not(HasSubstr("DOT")));
     context.packed_dot = true;
-    EXPECT_EQ(product().kernel, shaders ? "matmul_gemm_dot" : "matmul_gemm");
+    EXPECT_EQ(product().kernel, shaders ? "matmul_few_wide_dot" : "matmul_few");
     if (!shaders) {
       EXPECT_THAT(product().options, HasSubstr("HAS_PACKED_DOT"));
     }

@@ -1,10 +1,10 @@
-// y[s, n] = sum over k of w[n, k] * x[s, k] with codes of activations (act_i8.glsl) and packed weights. One shader for both families.
+// y[s, n] = sum over k of w[n, k] * x[s, k] with codes of activations (act_i8.glsl) and packed weights (simd family).
 // kernels: matmul_gemm grouped_few matmul_gemm_dot grouped_few_dot
 //
 // Contract (docs/numbers.md): the products of a group of GROUP columns are added up exactly, as integers; then acc = fma(sum, scale of weights *
 //   scale of activations, acc), and with a minimum acc = fma(minimum, scale of activations * sum of their codes, acc), ascending by group.
 //   An invocation has whole chains, so S, slices and families do not matter.
-// Layout: w as in matmul_i4_simt.comp (BITS 4) and matmul_i8_simt.comp (BITS 8), scales as in packed_simt.glsl. Rows of x are counted in words.
+// Layout: w as in matmul_i4_simt.comp (BITS 4) and matmul_i8_simt.comp (BITS 8), scales as in packed_tiles.glsl. Rows of x are counted in words.
 // Work mapping: a group of 64 is a panel, an invocation a row. matmul_gemm: dimension 1 is a tile of TOKENS <= 4 tokens of S. grouped_few: one
 //   token (TOKENS = 1) and slot each (matmul_args.glsl).
 //   _dot: where the device adds four products of bytes at once (VK_KHR_shader_integer_dot_product); the sums are the same.
@@ -28,28 +28,16 @@
 #include "act_i8.glsl"
 
 layout(local_size_x = 64) in;
-layout(constant_id = 0) const int GROUP = 32;
-layout(constant_id = 1) const int SUPER = 0;
-layout(constant_id = 2) const int MIN_KIND = 0;
-layout(constant_id = 3) const int ZERO_POINT = 0;
 layout(constant_id = 4) const int BITS = 4;
 layout(constant_id = 10) const int TOKENS = 1;
 
 BUFFER(0, uint, w);
+#define QUANT_WORDS (BITS == 4 ? 256u : 512u)
+#include "packed_tiles.glsl"
 #define X_ARE_WORDS
 #include "matmul_args.glsl"
 
-#define GROUPS uint(32 / GROUP)
-#define TILES (SUPER == 1 ? 8u : 1u)  // behind one header
-#define SCALE_WORDS (SUPER == 1 ? GROUPS * 16u : GROUPS * 32u)
-#define HEADER_WORDS (SUPER == 0 ? 0u : MIN_KIND == 2 ? 64u : 32u)
-#define TILE_WORDS (SCALE_WORDS * (MIN_KIND == 2 ? 2u : 1u) + (BITS == 4 ? 256u : 512u))
 #define ZERO (MIN_KIND == 1 ? ZERO_POINT : 0)
-
-float half_at(uint at, uint index) { return unpackHalf2x16(w[at + index / 2u] >> (16u * (index % 2u))).x; }
-float byte_at(uint at, uint index) { return float((w[at + index / 4u] >> (8u * (index % 4u))) & 255u); }
-int signed_byte(uint word, uint index) { return int(word << (24u - 8u * index)) >> 24; }
-float signed_byte_at(uint at, uint index) { return float(signed_byte(w[at + index / 4u], index % 4u)); }
 
 int weight_code(uint quants, uint column, uint r) {
   if (BITS == 4) return int((w[quants + column / 2u * 16u + r % 16u] >> (8u * (r / 16u) + 4u * (column % 2u))) & 15u) - ZERO;
@@ -76,15 +64,15 @@ uint weight_byte(uint quants, uint column, uint r) {
 }
 #define BEGIN_GROUP(t) int sum##t = IS_THERE(t) ? -ZERO * CODES_OF(t) : 0;
 #define LOAD_CODES                                                                                             \
-  const uint codes = weight_byte(quants, column, r) | weight_byte(quants, column + 2u, r) << 8u |              \
-                     weight_byte(quants, column + 4u, r) << 16u | weight_byte(quants, column + 6u, r) << 24u;
+  const uint codes = weight_byte(at.quants, column, r) | weight_byte(at.quants, column + 2u, r) << 8u |              \
+                     weight_byte(at.quants, column + 4u, r) << 16u | weight_byte(at.quants, column + 6u, r) << 24u;
 #define ADD_PRODUCTS(t) \
   if (IS_THERE(t)) sum##t += packed_dot(codes, x[a##t + word], 0);
 #else
 #define BEGIN_GROUP(t) int sum##t = 0;
 #define LOAD_CODES                                                                                            \
-  const int code0 = weight_code(quants, column, r), code1 = weight_code(quants, column + 2u, r);              \
-  const int code2 = weight_code(quants, column + 4u, r), code3 = weight_code(quants, column + 6u, r);
+  const int code0 = weight_code(at.quants, column, r), code1 = weight_code(at.quants, column + 2u, r);              \
+  const int code2 = weight_code(at.quants, column + 4u, r), code3 = weight_code(at.quants, column + 6u, r);
 #define ADD_PRODUCTS(t)                                                                                                     \
   if (IS_THERE(t)) {                                                                                                        \
     const uint four = x[a##t + word];                                                                                       \
@@ -120,20 +108,13 @@ void main() {
   EACH_TOKEN(START)
   // trips <= TANDEM_MAX_K / 32   tiles
   for (uint tile = 0u; tile < uint(K) / 32u; ++tile) {
-    const uint header = panel + tile / TILES * (HEADER_WORDS + TILES * TILE_WORDS);
-    const uint at = header + HEADER_WORDS + tile % TILES * TILE_WORDS;
-    const uint quants = at + SCALE_WORDS * (MIN_KIND == 2 ? 2u : 1u);
+    const PackedTile at = tile_at(panel, tile);
     // trips <= 2   groups of 16 or 32 columns
     for (uint g = 0u; g < GROUPS; ++g) {
       const uint entry = g * 64u + r;
-      precise float scale, low = 0.0;
-      if (SUPER == 1) {
-        scale = half_at(header, r) * signed_byte_at(at, entry);
-        if (MIN_KIND == 2) low = -(half_at(header, 64u + r) * byte_at(at + SCALE_WORDS, entry));
-      } else {
-        scale = half_at(at, entry);
-        if (MIN_KIND == 2) low = half_at(at + SCALE_WORDS, entry);
-      }
+      const float scale = scale_of(at, entry);
+      float low = 0.0;
+      if (MIN_KIND == 2) low = minimum_of(at, entry);
       EACH_TOKEN(BEGIN_GROUP)
       // trips <= 8   words of a tile
       for (uint word = g * 8u / GROUPS; word < (g + 1u) * 8u / GROUPS; ++word) {

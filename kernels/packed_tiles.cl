@@ -1,0 +1,48 @@
+// Where the tiles of a packed panel lie and what scales a row has there: what simt kernels of f32 and of 8-bit activations share. Not a source
+// of its own; included.
+//
+// Layout (packed/format.h): a panel is 64 rows. SUPER == 0: tile = [half scale[G][64]] [half min[G][64] if explicit] [quants];
+//   SUPER == 1: 8 tiles behind a header [half d[64]] [half dmin[64] if explicit], tile = [int8 sc[G][64]] [uint8 m[G][64]] [quants];
+//   G = 32 / GROUP. Options: GROUP 32|16, SUPER 0|1, MIN_KIND 0 none, 1 zero point, 2 explicit, ZERO_POINT; from the including file:
+//   QUANT_BYTES of one tile. Entry g * 64 + r of its scales is that of row r and group g. Neighbouring work-items take neighbouring rows:
+//   every load is coalesced.
+#define GROUPS (32 / GROUP)
+#if SUPER
+#define SCALE_BYTES (GROUPS * 64)
+#define HEADER_BYTES (MIN_KIND == 2 ? 256 : 128)
+#define TILES 8  // behind one header
+#else
+#define SCALE_BYTES (GROUPS * 128)
+#define HEADER_BYTES 0
+#define TILES 1
+#endif
+#define TILE_BYTES (SCALE_BYTES * (MIN_KIND == 2 ? 2 : 1) + QUANT_BYTES)
+
+typedef struct {
+  __global const uchar *header, *scales, *quants;
+} PackedTile;
+
+INLINE PackedTile tile_at(__global const uchar *panel, const int tile) {
+  PackedTile at;
+  at.header = panel + (size_t)(tile / TILES) * (HEADER_BYTES + TILES * TILE_BYTES);
+  at.scales = at.header + HEADER_BYTES + (tile % TILES) * TILE_BYTES;
+  at.quants = at.scales + SCALE_BYTES * (MIN_KIND == 2 ? 2 : 1);
+  return at;
+}
+
+INLINE float scale_of(const PackedTile tile, const int entry) {
+#if SUPER
+  return vload_half(entry % 64, (__global const half *)tile.header) * (float)((__global const char *)tile.scales)[entry];
+#else
+  return vload_half(entry, (__global const half *)tile.scales);
+#endif
+}
+
+// What fma adds to a decoded value, or for a group of codes: MIN_KIND 2 alone.
+INLINE float minimum_of(const PackedTile tile, const int entry) {
+#if SUPER
+  return -(vload_half(64 + entry % 64, (__global const half *)tile.header) * (float)(tile.scales + SCALE_BYTES)[entry]);
+#else
+  return vload_half(entry, (__global const half *)(tile.scales + SCALE_BYTES));
+#endif
+}

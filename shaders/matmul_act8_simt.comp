@@ -1,0 +1,274 @@
+// y[s, n] = sum over k of w[n, k] * x[s, k] with codes of activations (act_i8.glsl) and packed weights, for GPUs (simt family).
+// kernels: matmul_few matmul_few_wide matmul_gemm grouped_few grouped_few_wide grouped_gemm matmul_few_dot matmul_few_wide_dot matmul_gemm_dot grouped_few_dot grouped_few_wide_dot grouped_gemm_dot
+//
+// Contract: as in matmul_act8_simd.comp. The sums of a group's products are whole numbers, so anybody may make them; one invocation has a row's and
+//   a token's whole chain over the groups. So its bits are those of every other device.
+// Layout: w as in matmul_i4_simt.comp (BITS 4) and matmul_i8_simt.comp (BITS 8), scales as in packed_tiles.glsl. Rows of x are counted in words.
+// Work mapping, as in matmul_simt.glsl:
+//   matmul_few (constant TOKENS = S, 4 at most): a group of 64 x AT_ONCE per panel. In each round invocation (r, p) makes the sums of row r in the
+//     p-th of AT_ONCE tiles; then invocation (r, t) goes on with the chain of token t. matmul_few_wide: 16 tiles at once.
+//   matmul_gemm: a group of 256 per 64 rows (dimension 0) and 64 tokens (dimension 1), a tile of each in shared memory; invocation (tx, ty) of
+//     16 x 16 has rows tx, tx+16, tx+32, tx+48 of tokens 4 ty .. 4 ty + 3.
+//   grouped_few: one token (TOKENS = 1) and slot each; grouped_few_wide, grouped_gemm: matmul_args.glsl.
+//   _dot: where the device adds four products of bytes at once (VK_KHR_shader_integer_dot_product); the sums are the same.
+// Limits: groups of 256 (wide: 1,024); shared memory: few 256 bytes * AT_ONCE * GROUPS * (TOKENS + 2), gemm 6 KiB (6.5 grouped). K is a multiple of
+//   32 (of 256 with SUPER), at most TANDEM_MAX_K where the driver counts loops. Rows from row_end on are padding and never written.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#if defined(KERNEL_matmul_few_dot)
+#define KERNEL_matmul_few
+#define PACKED_DOT
+#elif defined(KERNEL_matmul_few_wide_dot)
+#define KERNEL_matmul_few_wide
+#define PACKED_DOT
+#elif defined(KERNEL_matmul_gemm_dot)
+#define KERNEL_matmul_gemm
+#define PACKED_DOT
+#elif defined(KERNEL_grouped_few_dot)
+#define KERNEL_grouped_few
+#define PACKED_DOT
+#elif defined(KERNEL_grouped_few_wide_dot)
+#define KERNEL_grouped_few_wide
+#define PACKED_DOT
+#elif defined(KERNEL_grouped_gemm_dot)
+#define KERNEL_grouped_gemm
+#define PACKED_DOT
+#endif
+#ifdef PACKED_DOT
+#extension GL_EXT_spirv_intrinsics : require
+#include "packed_dot.glsl"
+#endif
+#include "common.glsl"
+#include "limits.h"
+#include "act_i8.glsl"
+
+layout(constant_id = 4) const int BITS = 4;
+BUFFER(0, uint, w);
+#define QUANT_WORDS (BITS == 4 ? 256u : 512u)
+#include "packed_tiles.glsl"
+#define X_ARE_WORDS
+#include "matmul_args.glsl"
+#define ZERO (MIN_KIND == 1 ? ZERO_POINT : 0)
+#define WORDS_OF_GROUP (8u / GROUPS)
+
+// Words 2 m and 2 m + 1 of row r, in the order of those of activations: codes as they are stored. A zero point may take one out of a byte, so it
+// is taken off a whole sum.
+uvec2 weight_words(uint quants, uint m, uint r) {
+  uvec2 words = uvec2(0u);
+  for (uint i = 0u; i < 4u; ++i) {
+    if (BITS == 4) {
+      const uint two = w[quants + (4u * m + i) * 16u + r % 16u] >> (8u * (r / 16u));
+      words |= uvec2(two & 15u, two >> 4 & 15u) << 8u * i;
+    } else {
+      const uint at = quants + (8u * m + 2u * i) * 16u + r / 4u, bit = 8u * (r % 4u);
+      words |= uvec2(w[at] >> bit & 255u, w[at + 16u] >> bit & 255u) << 8u * i;
+    }
+  }
+  return words;
+}
+
+#ifdef PACKED_DOT
+#define DOT(a, b) packed_dot(a, b, 0)
+#else
+int DOT(uint a, uint b) {
+  return signed_byte(a, 0u) * signed_byte(b, 0u) + signed_byte(a, 1u) * signed_byte(b, 1u) + signed_byte(a, 2u) * signed_byte(b, 2u) +
+         signed_byte(a, 3u) * signed_byte(b, 3u);
+}
+#endif
+
+// The sum of a token's codes in group g of a tile, whose words begin at `of`.
+int sum_of_codes(uint of, uint g) {
+  return GROUP == 32 ? int(x[of + ACT_SUMS]) + int(x[of + ACT_SUMS + 1u]) : int(x[of + ACT_SUMS + g]);
+}
+
+// The chain's step: a group's sum, scale and minimum of a row, and scale and sum of codes of a token. No function, of whose `precise` results in
+// loops glslang does not find the end.
+#define ADD_GROUP(acc, sum, scale, low, of_x, codes)      \
+  {                                                       \
+    precise const float both = (scale) * (of_x);          \
+    acc = fma(float(sum), both, acc);                     \
+    if (MIN_KIND == 2) {                                  \
+      precise const float offset = (of_x) * float(codes); \
+      acc = fma(low, offset, acc);                        \
+    }                                                     \
+  }
+
+#ifdef FEW
+#ifdef WIDE
+#define AT_ONCE 16
+#else
+#define AT_ONCE 4
+#endif
+layout(local_size_x = 64, local_size_y = AT_ONCE) in;
+layout(constant_id = 10) const int TOKENS = 1;
+const int GROUPS_AT_ONCE = AT_ONCE * (32 / GROUP);
+shared int sums[GROUPS_AT_ONCE * TOKENS * 64];
+shared float scales[(MIN_KIND == 2 ? 2 : 1) * GROUPS_AT_ONCE * 64];  // and the minima behind them
+#define LOW(at) scales[uint(GROUPS_AT_ONCE) * 64u + (at)]
+#ifdef GROUPED
+#define FIRST_X X_ROW(work_begin)
+#define FIRST_Y Y_ROW(work_begin)
+#else
+#define FIRST_X x_offset
+#define FIRST_Y y_offset
+#endif
+
+#define EACH_TOKEN(DO) DO(0) DO(1) DO(2) DO(3)
+#define LOCATE(t) const uint a##t = of + uint(t * x_stride);
+#define BEGIN_GROUP(t) int sum##t = t < TOKENS ? -ZERO * sum_of_codes(a##t, g) : 0;
+#define ADD_PRODUCTS(t) \
+  if (t < TOKENS) sum##t += DOT(weights.x, x[a##t + word]) + DOT(weights.y, x[a##t + word + 1u]);
+#define KEEP(t) \
+  if (t < TOKENS) sums[(at * uint(TOKENS) + uint(t)) * 64u + r] = sum##t;
+
+void main() {
+  const uint r = gl_LocalInvocationID.x, lane = gl_LocalInvocationID.y;
+  const uint first_row = uint(row_begin) + gl_WorkGroupID.x * 64u, row = first_row + r, tiles = uint(K) / 32u;
+#ifdef GROUPED
+  find_work(TOKENS);
+#endif
+  const uint panel = PANELS + first_row / 64u * (panel_bytes / 4u);
+  const uint first_x = FIRST_X;
+  precise float acc = 0.0;  // of token `lane`
+  // trips <= TANDEM_MAX_K / 128   rounds of 4 tiles
+  for (uint first = 0u; first < tiles; first += uint(AT_ONCE)) {
+    if (first + lane < tiles) {
+      const PackedTile tile = tile_at(panel, first + lane);
+      const uint of = first_x + (first + lane) * ACT_WORDS;
+      EACH_TOKEN(LOCATE)
+      // trips <= 2   groups of 16 or 32 columns
+      for (uint g = 0u; g < GROUPS; ++g) {
+        EACH_TOKEN(BEGIN_GROUP)
+        // trips <= 4   pairs of a tile's words
+        for (uint word = g * WORDS_OF_GROUP; word < (g + 1u) * WORDS_OF_GROUP; word += 2u) {
+          const uvec2 weights = weight_words(tile.quants, word / 2u, r);
+          EACH_TOKEN(ADD_PRODUCTS)
+        }
+        const uint at = lane * GROUPS + g;
+        EACH_TOKEN(KEEP)
+        scales[at * 64u + r] = scale_of(tile, g * 64u + r);
+        if (MIN_KIND == 2) LOW(at * 64u + r) = minimum_of(tile, g * 64u + r);
+      }
+    }
+    barrier();
+    if (lane < uint(TOKENS)) {
+      uint of = first_x + lane * uint(x_stride) + first * ACT_WORDS;
+      for (uint i = 0u; i < uint(AT_ONCE); ++i) {
+        // trips <= 2   groups of 16 or 32 columns
+        for (uint g = 0u; g < GROUPS && first + i < tiles; ++g) {
+          const uint at = i * GROUPS + g;
+          const float of_x = uintBitsToFloat(x[of + ACT_SCALE]);
+          const int codes = sum_of_codes(of, g), sum = sums[(at * uint(TOKENS) + lane) * 64u + r];
+          ADD_GROUP(acc, sum, scales[at * 64u + r], LOW(at * 64u + r), of_x, codes)
+        }
+        of += ACT_WORDS;
+      }
+    }
+    barrier();
+  }
+  if (lane < uint(TOKENS) && row < uint(row_end)) y[FIRST_Y + lane * uint(y_stride) + row] = acc;
+}
+
+#else
+layout(local_size_x = 256) in;
+#define PITCH 9u  // of a token's words in shared memory: one more than 8, so that tokens lie in different banks
+shared uint weights[8 * 64], tokens[64 * 9];
+shared float scales[2 * 64], lows[2 * 64], token_scales[64];
+shared int token_sums[2 * 64];
+#ifdef GROUPED
+shared uint x_places[64], y_places[64];  // of the tile's tokens
+#define OPERAND(token) x_places[(token) - first_token]
+#define RESULT(token) y_places[(token) - first_token]
+#define END uint(work_end)
+#else
+#define OPERAND(token) x_offset + (token) * uint(x_stride)
+#define RESULT(token) y_offset + (token) * uint(y_stride)
+#define END uint(S)
+#endif
+
+#define EACH_TOKEN(DO) DO(0) DO(1) DO(2) DO(3)  // of an invocation's four
+#define START(t) precise vec4 acc##t = vec4(0.0);
+#define BEGIN_GROUP(t) ivec4 sum##t = ivec4(-ZERO * token_sums[g * 64u + ty * 4u + uint(t)]);
+#define ADD_PRODUCTS(t)                                    \
+  {                                                        \
+    const uint a = tokens[(ty * 4u + uint(t)) * PITCH + word]; \
+    sum##t += ivec4(DOT(b.x, a), DOT(b.y, a), DOT(b.z, a), DOT(b.w, a)); \
+  }
+#define END_GROUP(t)                                                                                             \
+  {                                                                                                              \
+    const float of_x = token_scales[ty * 4u + uint(t)];                                                         \
+    const int codes = token_sums[g * 64u + ty * 4u + uint(t)];                                                  \
+    ADD_GROUP(acc##t.x, sum##t.x, scales[at], lows[at], of_x, codes)                                             \
+    ADD_GROUP(acc##t.y, sum##t.y, scales[at + 16u], lows[at + 16u], of_x, codes)                                 \
+    ADD_GROUP(acc##t.z, sum##t.z, scales[at + 32u], lows[at + 32u], of_x, codes)                                 \
+    ADD_GROUP(acc##t.w, sum##t.w, scales[at + 48u], lows[at + 48u], of_x, codes)                                 \
+  }
+#define STORE(t) \
+  if (first_token + ty * 4u + uint(t) < END) store_rows(acc##t, RESULT(first_token + ty * 4u + uint(t)), first_row + tx);
+
+void store_rows(vec4 value, uint at, uint row) {
+  const uint rows = uint(row_end);
+  if (row < rows) y[at + row] = value.x;
+  if (row + 16u < rows) y[at + row + 16u] = value.y;
+  if (row + 32u < rows) y[at + row + 32u] = value.z;
+  if (row + 48u < rows) y[at + row + 48u] = value.w;
+}
+
+void main() {
+  const uint id = gl_LocalInvocationID.x, tx = id % 16u, ty = id / 16u;
+  const uint first_row = uint(row_begin) + gl_WorkGroupID.x * 64u;
+#ifdef GROUPED
+  find_work(64);
+  if (work_begin >= work_end) return;  // all of the group
+  const uint first_token = uint(work_begin);
+  if (id < 64u && first_token + id < END) {
+    x_places[id] = X_ROW(int(first_token + id));
+    y_places[id] = Y_ROW(int(first_token + id));
+  }
+  barrier();
+#else
+  const uint first_token = gl_WorkGroupID.y * 64u;
+#endif
+  const uint panel = PANELS + first_row / 64u * (panel_bytes / 4u);
+  EACH_TOKEN(START)
+  // trips <= TANDEM_MAX_K / 32
+  for (uint n = 0u; n < uint(K) / 32u; ++n) {
+    const PackedTile tile = tile_at(panel, n);
+    const uvec2 words = weight_words(tile.quants, id / 64u, id % 64u);
+    weights[id / 64u * 128u + id % 64u] = words.x;
+    weights[id / 64u * 128u + 64u + id % 64u] = words.y;
+    if (id < GROUPS * 64u) {
+      scales[id] = scale_of(tile, id);
+      lows[id] = 0.0;
+      if (MIN_KIND == 2) lows[id] = minimum_of(tile, id);
+    }
+    for (uint i = 0u; i < 2u; ++i) {
+      const uint at = id + i * 256u, token = first_token + at / 8u;
+      uint word = 0u;
+      if (token < END) word = x[OPERAND(token) + n * ACT_WORDS + at % 8u];
+      tokens[at / 8u * PITCH + at % 8u] = word;
+    }
+    const uint own = id - 128u;  // those who have no scale of a row
+    if (id >= 128u && own < 64u && first_token + own < END) {
+      const uint of = OPERAND(first_token + own) + n * ACT_WORDS;
+      token_scales[own] = uintBitsToFloat(x[of + ACT_SCALE]);
+      for (uint g = 0u; g < GROUPS; ++g) token_sums[g * 64u + own] = sum_of_codes(of, g);
+    }
+    barrier();
+    // trips <= 2   groups of 16 or 32 columns
+    for (uint g = 0u; g < GROUPS; ++g) {
+      EACH_TOKEN(BEGIN_GROUP)
+      // trips <= 8   words of a tile
+      for (uint word = g * WORDS_OF_GROUP; word < (g + 1u) * WORDS_OF_GROUP; ++word) {
+        const uint at = word * 64u + tx;
+        const uvec4 b = uvec4(weights[at], weights[at + 16u], weights[at + 32u], weights[at + 48u]);
+        EACH_TOKEN(ADD_PRODUCTS)
+      }
+      const uint at = g * 64u + tx;
+      EACH_TOKEN(END_GROUP)
+    }
+    barrier();
+  }
+  EACH_TOKEN(STORE)
+}
+#endif
