@@ -104,8 +104,12 @@ INLINE void bring_together(const uint16 v0, const uint16 v1, const uint16 v2, co
   to[3] = either(0x0000ffffu, b >> 16, d);
 }
 
-// matmul_gemm fetches what comes next in shares, one for each group of tokens: decoding alone would wait for a burst of it.
-#if defined(TOKENS) || defined(GROUPED)
+// matmul_gemm fetches what comes next in shares, one for each group of tokens: decoding alone would wait for a burst of it. Few tokens read on and on,
+// which a processor may foresee better by itself (-DFETCHES_FEW=0, engine/device/opencl/products.h).
+#ifndef FETCHES_FEW
+#define FETCHES_FEW 1
+#endif
+#if (defined(TOKENS) && FETCHES_FEW) || (!defined(TOKENS) && defined(GROUPED))
 #define FETCH_AHEAD(at, bytes) PREFETCH(at, AHEAD_BYTES + (bytes))
 #else
 #define FETCH_AHEAD(at, bytes)
@@ -177,8 +181,8 @@ __kernel void matmul_few(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byte
     for (int b = 0; b < 4; ++b) acc[t][b] = 0;
   for (int tile = 0; tile < K / 32; ++tile, x_words += ACT_WORDS) {
     const Tile from = tile_of(panel, tile);
-    PREFETCH(from.at, AHEAD_BYTES);
-    PREFETCH(from.at, AHEAD_BYTES + 64);
+    FETCH_AHEAD(from.at, 0);
+    FETCH_AHEAD(from.at, 64);
 #pragma unroll
     for (int g = 0; g < GROUPS; ++g) {
       Sum sum[TOKENS][4];

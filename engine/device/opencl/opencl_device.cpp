@@ -166,6 +166,7 @@ class OpenclDevice final : public Device, private DeviceLab {
     if (options.sync_policy == sync::Policy::doorbell && !(use_lists && stays)) throw no_doorbell(info_, without_lists);
     LoweringContext context = lowering_context(handle_, info_);
     if (info_.zero_copy && cpu) context.byte_products = best_byte_products(programs_, queue_, options.precautions);
+    if (cpu) context.fetches_few = few_tokens_fetch_ahead();
     settle_keeping(programs_, context.byte_products, options.precautions);
     if (info_.family == KernelFamily::simt && !options.precautions.against("dot products"))
       context.packed_dot = prove_packed_dot(programs_, queue_);

@@ -41,6 +41,14 @@ TEST(LowerActI8, few_tokens_keep_their_sums_in_registers) {
   }
 }
 
+TEST(LowerActI8, leaves_weights_of_few_tokens_to_processors_that_foresee_them) {
+  LoweringContext context;
+  const auto options = [&] { return lower_matmul(act_i8_shape(StorageType::q4_0, 1, 64, 64), context)[1].options; };
+  EXPECT_THAT(options(), Not(HasSubstr("FETCHES_FEW")));
+  context.fetches_few = false;
+  EXPECT_THAT(options(), HasSubstr("-DFETCHES_FEW=0"));
+}
+
 TEST(LowerActI8, names_the_instruction_only_where_it_was_proven) {
   LoweringContext context;
   const auto options = [&] { return lower_matmul(act_i8_shape(StorageType::q4_0, 1, 64, 64), context)[1].options; };

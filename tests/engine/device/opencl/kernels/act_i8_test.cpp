@@ -99,15 +99,25 @@ TEST_P(ActI8Kernel, have_the_bits_of_the_plain_definition_however_bytes_are_mult
   }
 }
 
-TEST_P(ActI8Kernel, have_the_bits_of_the_plain_definition_by_dot_products_of_packed_bytes) {
-  if (GetParam() == KernelFamily::simd) GTEST_SKIP() << "skipped: simd kernels name instructions of the host";
-  context_.packed_dot = true;
-  for (const StorageType type : kFewTypes) {
-    SCOPED_TRACE(info(type).name);
-    MatMul op;
-    op.S = 6, op.K = 512, op.row_end = 130, op.act_i8 = true, op.w = make_weights(type, 130, op.K);
-    expect_plain_bits(op);
-  }
+// Tiles of 32 columns that do not fill a round of 4 or 16 at once, tokens that are few, and one more than a tile of 64;
+// formats of one and of two groups, with and without minima and zero points.
+TEST_P(ActI8Kernel, of_a_graphics_card_have_the_bits_of_the_plain_definition_in_groups_of_any_size) {
+  if (GetParam() == KernelFamily::simd) GTEST_SKIP() << "skipped: its groups have one work-item";
+  for (const StorageType type : {StorageType::q4_0, StorageType::q4_1, StorageType::q8_0, StorageType::q2_k})
+    for (const size_t group : {256, 1024}) {
+      context_.max_work_group = group;
+      for (const bool dot : {false, true}) {
+        context_.packed_dot = dot;
+        SCOPED_TRACE(std::string(info(type).name) + " in groups of " + std::to_string(group) + (dot ? " by dots" : ""));
+        MatMul op;
+        op.K = type == StorageType::q2_k ? 256 * 3 : 32 * 19, op.row_end = 130, op.act_i8 = true;
+        op.w = make_weights(type, 130, op.K);
+        for (const int64_t S : dot ? std::vector<int64_t>{2, 6} : std::vector<int64_t>{1, 4, 65}) {
+          op.S = S;
+          expect_plain_bits(op);
+        }
+      }
+    }
 }
 TANDEM_BOTH_FAMILIES(ActI8Kernel);
 
