@@ -65,6 +65,7 @@ struct Options {
   std::vector<std::string> plans = plans_of_auto();
   bench::PassRequest passes;
   int repetitions = 3;
+  bool fast = false;
   bool large = false, neighbour = false, empty_programs = false, json = false;
 };
 
@@ -119,6 +120,7 @@ ModelReport measure(const Options& options, const std::string& model, const std:
   play_options.plans = options.plans;
   play_options.passes = options.passes;
   play_options.repetitions = options.repetitions;
+  play_options.act = options.fast ? tandem::ActType::i8 : tandem::ActType::f16;
   play_options.empty_programs = options.empty_programs;
   play_options.scratch = scratch;
   ModelReport report;
@@ -186,10 +188,11 @@ void print_worst(const ModelReport& report) {
 
 void print(const Options& options, const std::vector<ModelReport>& reports) {
   std::printf(
-      "%lld passes, seed %llu, a context of %lld, %d players and as many repetitions of each plan; measured (wall "
+      "%lld passes, seed %llu, a context of %lld, %d players and as many repetitions of each plan%s; measured (wall "
       "clock)%s\n\n",
       static_cast<long long>(options.passes.count), static_cast<unsigned long long>(options.passes.seed),
       static_cast<long long>(options.passes.context), options.repetitions,
+      options.fast ? ", activations of 8 bits" : "",
       options.neighbour ? "; beside processes that compute on every core for one second of three" : "");
   std::printf(
       "| model | passes | auto, s | best plans, s | ratio | target | | of auto: to get ready, s | plans taken, "
@@ -266,6 +269,7 @@ int report(const Options& options, const std::vector<ModelReport>& reports) {
     std::printf("%s\n", json({{"schema", 1},
                               {"bench", "regret"},
                               {"clock", "measured"},
+                              {"act", options.fast ? "i8" : "f16"},
                               {"neighbour", options.neighbour},
                               {"empty_programs", options.empty_programs},
                               {"seed", options.passes.seed},
@@ -318,6 +322,7 @@ int main(int argc, char** argv) {
   app.add_option("--repetitions", options.repetitions, "of each plan, and players")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
+  app.add_flag("--fast", options.fast, "activations of 8 bits, as tandem's --fast");
   app.add_flag("--neighbour", options.neighbour, "other processes compute on every core for one second of three");
   app.add_flag("--empty-programs", options.empty_programs, "players find no compiled programs either");
   app.add_flag("--json", options.json);

@@ -20,8 +20,8 @@
 //   ascending positions. Splits are merged in ascending order by merge(). What lies beyond a token's position adds an exact zero or is not
 //   touched, so neither the tile nor S matters.
 // Limits: HEAD_DIM, HEAD_DIM_V >= 1; the caches 64-byte aligned; TILE 1..8; positions[s] < pages_each * SPLIT.
-// Measured (PoCL 3.1, one worker of a 4.3 GHz Zen 5 core, f16 cache, launch included; 9 heads, 3 KV heads, d = 64): 256 tokens at 0: 143-148
-//   GFLOP/s, at 768: 169-176; decode at 64 positions 8 us, of which 7 are the launch, at 1024: 23 us. 32 heads, 8 KV heads, d = 128: 146 and 193.
+// Measured (PoCL 3.1, one worker of a Zen 4 core whose peak is 117.5 GFLOP/s, f16 cache, launch included, medians; 9 heads, 3 KV heads, d = 64),
+//   tiles of six (of eight): 256 tokens at 0: 86 (76), at 768: 96 (88). One token at 4,000: 136 us, as before.
 #ifndef HEAD_DIM
 #define HEAD_DIM 64
 #endif

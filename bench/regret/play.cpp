@@ -111,7 +111,7 @@ class Table {
     options.model_path = options_.model;
     options.devices = options_.devices;
     options.plan = plan;
-    options.act = tandem::ActType::f16;
+    options.act = options_.act;
     options.context = options_.passes.context;
     options.plan_hooks.tries_plans = false;  // where the plan is named
     options.measurements = "";

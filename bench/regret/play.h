@@ -22,6 +22,7 @@ struct PlayOptions {
   std::vector<std::string> plans;    // that hindsight may take
   PassRequest passes;
   int repetitions = 3;          // of each plan, and as many players: each has an empty file of measurements
+  ActType act = ActType::f16;   // activations of all engines
   bool empty_programs = false;  // players find no compiled programs either
   std::string scratch;          // folder for what players keep
 };
