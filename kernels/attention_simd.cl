@@ -57,10 +57,12 @@
 #endif
 
 #include "registers_simd.cl"
-// Accumulators of the two inner loops: enough chains to hide the latency of fma, as many as the registers hold beside what they are made of.
-// A query's element is fetched for each, and a key for each query: six queries and four blocks reach the multiply-add peak of a Zen 4 core,
-// eight and two 86 % of it, twelve and two 91 %.
-#define CHAINS (REGISTERS >= 32 ? 24 : 6)
+// Accumulators of the two inner loops: enough chains to hide the latency of fma. A step fetches a query's element for each row of them and
+// converts a key for each column: 24 of six queries and four blocks reach the multiply-add peak of a Zen 4 core, 16 of eight and two 86 % of it,
+// since loads count there (engine/device/processor.h); where conversions count, eight and two are better.
+#ifndef CHAINS
+#define CHAINS (REGISTERS >= 32 ? 16 : 6)
+#endif
 #define K_BLOCKS (TILE * 4 <= CHAINS ? 4 : TILE * 2 <= CHAINS ? 2 : 1)  // blocks of 16 positions at once
 #define REST_BLOCKS (TILE > 4 ? 1 : K_BLOCKS)                           // fewer at the end, where they still are enough chains
 #define VECTORS ((HEAD_DIM_V + 15) / 16)

@@ -105,7 +105,7 @@ INLINE void bring_together(const uint16 v0, const uint16 v1, const uint16 v2, co
 }
 
 // matmul_gemm fetches what comes next in shares, one for each group of tokens: decoding alone would wait for a burst of it. Few tokens read on and on,
-// which a processor may foresee better by itself (-DFETCHES_FEW=0, engine/device/opencl/products.h).
+// which a processor may foresee better by itself (-DFETCHES_FEW=0, engine/device/processor.h).
 #ifndef FETCHES_FEW
 #define FETCHES_FEW 1
 #endif

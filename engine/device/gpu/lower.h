@@ -8,6 +8,7 @@
 #include "engine/device/device_info.h"
 #include "engine/device/gpu/launch.h"
 #include "engine/device/operator.h"
+#include "engine/device/processor.h"
 
 namespace tandem::gpu {
 
@@ -26,7 +27,7 @@ struct LoweringContext {
   int64_t max_buffer_bytes = 0;   // one kernel argument reaches no further; 0: any size
   bool packed_dot = false;        // simt and shaders: sums of four products of bytes in words, proven
   ByteProducts byte_products = ByteProducts::plain;  // of 8-bit activations, by instructions that were proven
-  bool fetches_few = true;    // simd, 8-bit activations: kernels of few tokens ask for weights before they need them
+  ProcessorTraits processor{};                       // of a CPU device, whose simd kernels are for it
   int64_t listed_tokens = 0;  // passes of up to so many tokens are lists; their kernel should know few variants
 };
 

@@ -21,12 +21,12 @@ std::string describe(const Attention& op) {
 // of all shaders lie in shared memory with their scores and sums (shaders/attention.glsl). Error when one does not fit.
 int64_t queries_of_tile(const Attention& op, int64_t queries, const LoweringContext& context) {
   const bool simt = context.family == KernelFamily::simt;
-  // OpenCL's simd kernel keeps them in private memory, and at least one sum of each in registers: six with four sums
-  // each are fastest, but a token's queries had better share their loads.
+  // OpenCL's simd kernel keeps them in private memory, and at least one sum of each in registers. Where loads count,
+  // six with four sums each are fastest, but a token's queries had better share theirs.
   if (!simt && !context.shaders) {
     const int64_t most = context.vector_registers >= 32 ? 8 : 6;
     const bool whole = queries <= most || queries == op.heads / op.cache.kv_heads;
-    return std::min<int64_t>(queries, whole ? most : 6);
+    return std::min<int64_t>(queries, whole || !context.processor.loads_cost_products ? most : 6);
   }
   const int64_t tile = std::min<int64_t>(queries, simt ? 4 : 8);
   constexpr int64_t kFloat = sizeof(float), kMaxTile = 8;
@@ -95,7 +95,10 @@ std::vector<KernelLaunch> lower_attention(const Attention& op, const LoweringCon
                             {"SHARES", kAttentionShares},
                             {"ROUND_F16", op.round_f16},
                             {"TREES", op.segments.depth > 0}});
-  if (!simt && !context.shaders) launch.options.append(" ").append(define("REGISTERS", context.vector_registers));
+  if (!simt && !context.shaders) {
+    launch.options.append(" ").append(define("REGISTERS", context.vector_registers));
+    if (context.vector_registers >= 32 && context.processor.loads_cost_products) launch.options += " -DCHAINS=24";
+  }
   const int32_t window = op.window > 0 ? narrow(op.window) : std::numeric_limits<int32_t>::max();
   const size_t local = simt ? kWorkGroup : 1;
   launch.local = {local, 1, 1};

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "engine/device/host/arithmetic.h"
+#include "engine/device/processor.h"
 #include "npu_emu/fast_kernels.h"
 #include "packed/act_loops.h"
 
@@ -173,12 +174,12 @@ struct Contract {
   static const std::byte* keys_of(const Attention& op, int64_t kv) {
     return op.cache.k.as<std::byte>() + static_cast<size_t>(kv) * op.cache.head_bytes(op.cache.head_dim);
   }
-  // A token's queries share their loads; those of many tokens come in the tiles that are fastest. A smaller tile where
-  // decoding has fewer of them than there are threads.
+  // A token's queries share their loads; those of many tokens come in the tiles that are fastest where loads count. A
+  // smaller tile where decoding has fewer of them than there are threads.
   int64_t attend_tile(const Attention& op, int64_t group) const {
     const int64_t segments = std::clamp<int64_t>(op.S, 1, op.segments.count);
     const int64_t of_segment = (op.S + segments - 1) / segments * group;
-    const bool whole = of_segment <= loops.attend_tile || of_segment == group;
+    const bool whole = of_segment <= loops.attend_tile || of_segment == group || !this_processor().loads_cost_products;
     const int64_t queries = op.S * group;
     int64_t tile = std::clamp<int64_t>(queries, 1, whole ? loops.attend_tile : loops.fast_tile);
     while (tile > 1 && op.cache.kv_heads * ((queries + tile - 1) / tile) < workers.threads()) tile = (tile + 1) / 2;

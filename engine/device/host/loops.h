@@ -123,7 +123,7 @@ struct HostLoops {
   void (*matmul_panel)(const PanelArgs& args);
   void (*rms_norm)(const NormArgs& args);
   int attend_tile;  // queries that attend() takes at most: as many as its registers serve with one load of K and V
-  int fast_tile;    // and those with which it computes fastest, where there are more
+  int fast_tile;    // and those with the fewest loads for each product
   void (*attend)(const AttendArgs& args);
   void (*attend_splits)(const AttendArgs& args);
   void (*merge_splits)(const MergeArgs& args);

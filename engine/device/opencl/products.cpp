@@ -71,14 +71,6 @@ std::vector<gpu::ByteProducts> host_byte_products() {
   return all;
 }
 
-bool few_tokens_fetch_ahead() {
-#if defined(__x86_64__)
-  return __builtin_cpu_is("amd") == 0;
-#else
-  return true;
-#endif
-}
-
 bool products_proven(gpu::ByteProducts how, ProgramCache& programs, const cl::CommandQueue& queue) {
   const std::string named = gpu::byte_products_option(how);
   try {

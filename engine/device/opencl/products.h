@@ -24,11 +24,6 @@ gpu::ByteProducts best_byte_products(ProgramCache& programs, const cl::CommandQu
 // it.
 void settle_keeping(ProgramCache& programs, gpu::ByteProducts how, const Precautions& precautions);
 
-// Whether kernels of few tokens had better ask for their weights before they need them. Those of AMD have room for some
-// twenty lines on their way to the first cache, where such requests go, but foresee a run of lines without them
-// (measured on Zen 4: weights from memory at 18 to 24 GB/s a core without, 11 to 20 with).
-bool few_tokens_fetch_ahead();
-
 // Sums by cl_khr_integer_dot_product are exact, where the device has it.
 bool prove_packed_dot(ProgramCache& programs, const cl::CommandQueue& queue);
 

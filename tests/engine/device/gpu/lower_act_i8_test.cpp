@@ -45,7 +45,7 @@ TEST(LowerActI8, leaves_weights_of_few_tokens_to_processors_that_foresee_them) {
   LoweringContext context;
   const auto options = [&] { return lower_matmul(act_i8_shape(StorageType::q4_0, 1, 64, 64), context)[1].options; };
   EXPECT_THAT(options(), Not(HasSubstr("FETCHES_FEW")));
-  context.fetches_few = false;
+  context.processor.foresees_long_runs = true;
   EXPECT_THAT(options(), HasSubstr("-DFETCHES_FEW=0"));
 }
 

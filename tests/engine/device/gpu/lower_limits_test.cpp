@@ -113,5 +113,18 @@ TEST(LowerLimits, share_loads_among_as_many_queries_as_fit_shared_memory) {
       << "OpenCL's simd kernel keeps its queries elsewhere";
 }
 
+TEST(LowerLimits, give_tiles_of_attention_six_queries_where_loads_count_and_leave_a_tokens_queries_together) {
+  LoweringContext context;
+  const auto tile = [&](int64_t S, int64_t heads, int64_t kv_heads) {
+    return constant_of(lower_attention(attention_of(S, heads, kv_heads, 64, 64), context).at(0), "TILE");
+  };
+  EXPECT_EQ(tile(9, 9, 3), 8) << "27 queries of a KV head, as many together as fit";
+  context.processor.loads_cost_products = true;
+  EXPECT_EQ(tile(9, 9, 3), 6);
+  EXPECT_EQ(tile(2, 8, 2), 8) << "all there are";
+  EXPECT_EQ(tile(1, 16, 1), 8) << "one token's";
+  EXPECT_EQ(tile(1, 9, 3), 3);
+}
+
 }  // namespace
 }  // namespace tandem::gpu

@@ -264,9 +264,14 @@ TEST_P(AttentionKernel, gives_the_same_bits_whatever_the_registers_hold) {
     for (size_t S : {1, 2, 40}) {
       const auto q = random(S * 9 * 64, 2);
       context_.vector_registers = 32;
+      context_.processor.loads_cost_products = false;
       const auto many = attend(op, q, ascending(300, S));
-      context_.vector_registers = 8;
-      EXPECT_TRUE(same_bits(attend(op, q, ascending(300, S)), many)) << "S " << S << " head_dim_v " << head_dim_v;
+      for (const int64_t registers : {32, 8}) {
+        context_.vector_registers = registers;
+        context_.processor.loads_cost_products = true;
+        EXPECT_TRUE(same_bits(attend(op, q, ascending(300, S)), many))
+            << "S " << S << " head_dim_v " << head_dim_v << " registers " << registers;
+      }
     }
   }
 }
