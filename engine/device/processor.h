@@ -7,8 +7,8 @@ namespace tandem {
 // False where nobody has measured: loops stay as they were measured elsewhere. Zen 4, 2026-11-26:
 // docs/measured/changes.md.
 struct ProcessorTraits {
-  // More than about one load for two multiply-adds takes a multiply-add's place (Zen 4). Elsewhere (Intel) converting
-  // halves does, so that more queries had better share each conversion.
+  // More than about one load for two multiply-adds takes a multiply-add's place (Zen 4). On Intel's, converting halves
+  // should (by published tables of instructions; not measured), so that more queries had better share a conversion.
   bool loads_cost_products = false;
   // A long run of memory comes faster unasked than asked for line by line: there is room for 24 lines on their way to
   // the first cache, where such requests go (Zen 4).
