@@ -40,6 +40,7 @@ std::vector<KernelLaunch> lower(const Operator& op, const LoweringContext& conte
 // One function per operator, each in its own lower_<operator>.cpp; lower() dispatches.
 std::vector<KernelLaunch> lower_matmul(const MatMul& op, const LoweringContext& context);
 KernelLaunch lower_matmul_simt(const MatMul& op, const LoweringContext& context);  // family simt, within reach
+void require_matmul_groups(const LoweringContext& context);  // simt matmuls; Error where the device has too small ones
 // Of the simt kernels of `tokens` tokens: how many of the 16 runs of K (of 8-bit activations: tiles of 32 columns) a
 // group computes at once, into the launch's kernel and options; 16 where the device's groups are large enough, and its
 // local memory, of which they take `local_bytes` then.

@@ -65,9 +65,7 @@ void set_panels(KernelLaunch& launch, const PackedFormat& format, int64_t rows, 
   if (context.family == KernelFamily::simd) {
     launch.local = {context.shaders ? kWorkGroup : 1, 1, 1};
   } else {
-    TANDEM_CHECK(
-        context.max_work_group >= kMatMulGroup,
-        "the simt matmul needs work-groups of 256, the device allows " + std::to_string(context.max_work_group));
+    require_matmul_groups(context);
     launch.local = {kMatMulGroup, 1, 1};
     if (few_tokens > 0) {
       // Of a row and a tile: each token's sum, the scale and the minimum of each group.

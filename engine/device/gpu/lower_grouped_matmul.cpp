@@ -75,8 +75,7 @@ void set_simd_grid(const GroupedMatMul& op, const Few& few, const LoweringContex
 }
 
 void set_simt_grid(const GroupedMatMul& op, const Few& few, const LoweringContext& context, KernelLaunch& launch) {
-  TANDEM_CHECK(context.max_work_group >= kMatMulGroup,
-               "the simt matmul needs work-groups of 256, the device allows " + std::to_string(context.max_work_group));
+  require_matmul_groups(context);
   const auto panels = static_cast<size_t>(panel_count(op.w.rows));
   if (few.is_few) {
     const size_t runs = choose_runs_at_once(few.tokens, partial_sums_bytes(few.tokens), context, launch);

@@ -4,6 +4,11 @@
 
 namespace tandem::gpu {
 
+void require_matmul_groups(const LoweringContext& context) {
+  TANDEM_CHECK(context.max_work_group >= kMatMulGroup,
+               "the simt matmul needs work-groups of 256, the device allows " + std::to_string(context.max_work_group));
+}
+
 size_t choose_runs_at_once(int64_t tokens, size_t local_bytes, const LoweringContext& context, KernelLaunch& launch) {
   // Of more tokens a work-item of so large a group has too few registers.
   if (tokens > kFewTokens / 2 || context.max_work_group < kWideGroup || context.local_memory_bytes < local_bytes)
@@ -20,8 +25,7 @@ size_t partial_sums_bytes(int64_t tokens) {
 }
 
 KernelLaunch lower_matmul_simt(const MatMul& op, const LoweringContext& context) {
-  TANDEM_CHECK(context.max_work_group >= kMatMulGroup,
-               "the simt matmul needs work-groups of 256, the device allows " + std::to_string(context.max_work_group));
+  require_matmul_groups(context);
   const bool few = op.S <= kFewTokens;
   KernelLaunch launch;
   launch.source = in_family(matmul_stem(op.w.format.kind), KernelFamily::simt);
