@@ -48,6 +48,7 @@ BUFFER(0, uint, w);
 #include "packed_tiles.glsl"
 #define X_ARE_WORDS
 #include "matmul_args.glsl"
+#include "gemm_tile.glsl"
 #define ZERO (MIN_KIND == 1 ? ZERO_POINT : 0)
 #define WORDS_OF_GROUP (8u / GROUPS)
 
@@ -170,23 +171,10 @@ void main() {
 }
 
 #else
-layout(local_size_x = 256) in;
 #define PITCH 9u  // of a token's words in shared memory: one more than 8, so that tokens lie in different banks
 shared uint weights[8 * 64], tokens[64 * 9];
 shared float scales[2 * 64], lows[2 * 64], token_scales[64];
 shared int token_sums[2 * 64];
-#ifdef GROUPED
-shared uint x_places[64], y_places[64];  // of the tile's tokens
-#define OPERAND(token) x_places[(token) - first_token]
-#define RESULT(token) y_places[(token) - first_token]
-#define END uint(work_end)
-#else
-#define OPERAND(token) x_offset + (token) * uint(x_stride)
-#define RESULT(token) y_offset + (token) * uint(y_stride)
-#define END uint(S)
-#endif
-
-#define EACH_TOKEN(DO) DO(0) DO(1) DO(2) DO(3)  // of an invocation's four
 #define START(t) precise vec4 acc##t = vec4(0.0);
 #define BEGIN_GROUP(t) ivec4 sum##t = ivec4(-ZERO * token_sums[g * 64u + ty * 4u + uint(t)]);
 #define ADD_PRODUCTS(t)                                    \
@@ -204,31 +192,13 @@ shared uint x_places[64], y_places[64];  // of the tile's tokens
     ADD_GROUP(acc##t.w, sum##t.w, scales[at + 48u], lows[at + 48u], of_x, codes)                                 \
   }
 #define STORE(t) \
-  if (first_token + ty * 4u + uint(t) < END) store_rows(acc##t, RESULT(first_token + ty * 4u + uint(t)), first_row + tx);
-
-void store_rows(vec4 value, uint at, uint row) {
-  const uint rows = uint(row_end);
-  if (row < rows) y[at + row] = value.x;
-  if (row + 16u < rows) y[at + row + 16u] = value.y;
-  if (row + 32u < rows) y[at + row + 32u] = value.z;
-  if (row + 48u < rows) y[at + row + 48u] = value.w;
-}
+  if (first_token + ty * 4u + uint(t) < END) store_rows(acc##t, first_token + ty * 4u + uint(t), first_row + tx);
 
 void main() {
   const uint id = gl_LocalInvocationID.x, tx = id % 16u, ty = id / 16u;
   const uint first_row = uint(row_begin) + gl_WorkGroupID.x * 64u;
-#ifdef GROUPED
-  find_work(64);
-  if (work_begin >= work_end) return;  // all of the group
-  const uint first_token = uint(work_begin);
-  if (id < 64u && first_token + id < END) {
-    x_places[id] = X_ROW(int(first_token + id));
-    y_places[id] = Y_ROW(int(first_token + id));
-  }
-  barrier();
-#else
-  const uint first_token = gl_WorkGroupID.y * 64u;
-#endif
+  const uint first_token = find_tokens(id);
+  if (first_token >= END) return;  // all of the group
   const uint panel = PANELS + first_row / 64u * (panel_bytes / 4u);
   EACH_TOKEN(START)
   // trips <= TANDEM_MAX_K / 32

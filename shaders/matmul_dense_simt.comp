@@ -25,4 +25,5 @@ void load_columns(uint panel, uint r, uint k, uint K, out float columns[8]) {
   }
 }
 #include "matmul_args.glsl"
+#include "gemm_tile.glsl"
 #include "matmul_simt.glsl"

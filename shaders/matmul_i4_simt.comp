@@ -16,4 +16,5 @@ float nibble_at(uint at, uint bit) { return float((w[at] >> bit) & 15u); }
 #include "packed_tiles.glsl"
 #include "packed_simt.glsl"
 #include "matmul_args.glsl"
+#include "gemm_tile.glsl"
 #include "matmul_simt.glsl"

@@ -15,4 +15,5 @@ BUFFER(0, uint, w);
 #include "packed_tiles.glsl"
 #include "packed_simt.glsl"
 #include "matmul_args.glsl"
+#include "gemm_tile.glsl"
 #include "matmul_simt.glsl"

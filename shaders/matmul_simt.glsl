@@ -77,21 +77,8 @@ void main() {
 }
 
 #else
-layout(local_size_x = 256) in;
 #define PITCH 33u  // of a token's columns in shared memory: one more than 32, so that 16 tokens lie in different banks
 shared float weights[32 * 64], tokens[64 * 33];
-#ifdef GROUPED
-shared uint x_places[64], y_places[64];  // of the tile's tokens
-#define OPERAND(token) x_places[(token) - first_token]
-#define RESULT(token) y_places[(token) - uint(work_begin)]
-#define END uint(work_end)
-#else
-#define OPERAND(token) x_offset + (token) * uint(x_stride)
-#define RESULT(token) y_offset + (token) * uint(y_stride)
-#define END uint(S)
-#endif
-
-#define EACH_TOKEN(DO) DO(0) DO(1) DO(2) DO(3)  // of an invocation's four
 #define START(t) precise vec4 total##t = vec4(0.0), run##t = vec4(0.0);
 #define END_RUN(t)  \
   total##t += run##t; \
@@ -101,29 +88,11 @@ shared uint x_places[64], y_places[64];  // of the tile's tokens
   total##t += run##t;                                     \
   if (first_token + ty * 4u + uint(t) < END) store_rows(total##t, first_token + ty * 4u + uint(t), first_row + tx);
 
-void store_rows(vec4 value, uint token, uint row) {
-  const uint at = RESULT(token) + row, rows = uint(row_end);
-  if (row < rows) y[at] = value.x;
-  if (row + 16u < rows) y[at + 16u] = value.y;
-  if (row + 32u < rows) y[at + 32u] = value.z;
-  if (row + 48u < rows) y[at + 48u] = value.w;
-}
-
 void main() {
   const uint id = gl_LocalInvocationID.x, tx = id % 16u, ty = id / 16u;
   const uint first_row = uint(row_begin) + gl_WorkGroupID.x * 64u;
-#ifdef GROUPED
-  find_work(64);
-  if (work_begin >= work_end) return;  // all of the group
-  const uint first_token = uint(work_begin);
-  if (id < 64u && first_token + id < END) {
-    x_places[id] = X_ROW(int(first_token + id));
-    y_places[id] = Y_ROW(int(first_token + id));
-  }
-  barrier();
-#else
-  const uint first_token = gl_WorkGroupID.y * 64u;
-#endif
+  const uint first_token = find_tokens(id);
+  if (first_token >= END) return;  // all of the group
   const uint panel = PANELS + first_row / 64u * (panel_bytes / 4u);
   const uint tiles = (uint(K) + 31u) / 32u;
   EACH_TOKEN(START)

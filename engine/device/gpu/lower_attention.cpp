@@ -43,9 +43,9 @@ int64_t queries_of_tile(const Attention& op, int64_t queries, const LoweringCont
 
 // As many as a segment has where all have as many; but a list's kernel knows two numbers, whatever a pass's tokens:
 // those of one token, and any.
-int64_t queries_at_once(const Attention& op, int64_t segments, int64_t group, const LoweringContext& context) {
-  if (op.S == 1 || op.S > context.listed_tokens) return (op.S + segments - 1) / segments * group;
-  return segments > 1 || op.segments.depth > 0 ? group : context.listed_tokens * group;
+int64_t queries_at_once(const Attention& op, int64_t group, const LoweringContext& context) {
+  if (op.S == 1 || op.S > context.listed_tokens) return mean_queries(op.segments, op.S, group);
+  return op.segments.count > 1 || op.segments.depth > 0 ? group : context.listed_tokens * group;
 }
 
 // Whether every split of the cache gets a work-group of its own, its results merged by a second launch.
@@ -79,8 +79,8 @@ std::vector<KernelLaunch> lower_attention(const Attention& op, const LoweringCon
   require_countable(cache.capacity, TANDEM_MAX_POSITIONS, context, "a cache of", object);
   require_countable(op.segments.count, TANDEM_MAX_SEGMENTS, context, "segments of a batch:", object);
   const bool simt = context.family == KernelFamily::simt;
-  const int64_t group = op.heads / cache.kv_heads, segments = std::min(op.segments.count, op.S);
-  const int64_t tile = queries_of_tile(op, queries_at_once(op, segments, group, context), context);
+  const int64_t group = op.heads / cache.kv_heads;
+  const int64_t tile = queries_of_tile(op, queries_at_once(op, group, context), context);
   const auto kv_heads = static_cast<size_t>(cache.kv_heads);
   const auto tiles = static_cast<size_t>(most_tiles(op.segments, op.S, group, tile));
   const int64_t splits = pages_of(cache.capacity);

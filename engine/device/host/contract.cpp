@@ -177,8 +177,7 @@ struct Contract {
   // A token's queries share their loads; those of many tokens come in the tiles that are fastest where loads count. A
   // smaller tile where decoding has fewer of them than there are threads.
   int64_t attend_tile(const Attention& op, int64_t group) const {
-    const int64_t segments = std::clamp<int64_t>(op.S, 1, op.segments.count);
-    const int64_t of_segment = (op.S + segments - 1) / segments * group;
+    const int64_t of_segment = mean_queries(op.segments, op.S, group);
     const bool whole = of_segment <= loops.attend_tile || of_segment == group || !this_processor().loads_cost_products;
     const int64_t queries = op.S * group;
     int64_t tile = std::clamp<int64_t>(queries, 1, whole ? loops.attend_tile : loops.fast_tile);

@@ -37,6 +37,11 @@ int64_t most_tiles(const Segments& segments, int64_t S, int64_t group, int64_t t
   return (S * group + parts * (tile - 1)) / tile;
 }
 
+int64_t mean_queries(const Segments& segments, int64_t S, int64_t group) {
+  const int64_t parts = std::clamp<int64_t>(S, 1, segments.count);
+  return (S + parts - 1) / parts * group;
+}
+
 int64_t segment_of(const Segments& segments, int64_t s) {
   if (segments.count == 1) return 0;
   const auto* begins = segments.begins.as<const int32_t>();

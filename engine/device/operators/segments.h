@@ -58,6 +58,8 @@ struct QueryTile {
 QueryTile query_tile(const Segments& segments, int64_t S, int64_t group, int64_t tile, int64_t n);
 // No batch of S tokens has more tiles, however its tokens are shared out among segments.
 int64_t most_tiles(const Segments& segments, int64_t S, int64_t group, int64_t tile);
+// Queries of a segment, if S tokens are shared out evenly; rounded up to whole tokens.
+int64_t mean_queries(const Segments& segments, int64_t S, int64_t group);
 
 // The segment of the operator's token s, of S.
 int64_t segment_of(const Segments& segments, int64_t s);

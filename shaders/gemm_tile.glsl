@@ -1,0 +1,44 @@
+// What a work-group of matmul_gemm and grouped_gemm has in the simt family: 64 rows of a panel and 64 tokens. Not a shader of its own; included behind
+// matmul_args.glsl. Nothing in the kernels of few tokens.
+//
+// Work mapping: a group of 256; invocation (tx, ty) of 16 x 16 has rows tx, tx+16, tx+32, tx+48 of tokens 4 ty .. 4 ty + 3.
+#ifndef FEW
+layout(local_size_x = 256) in;
+#define EACH_TOKEN(DO) DO(0) DO(1) DO(2) DO(3)  // of an invocation's four
+
+#ifdef GROUPED
+shared uint x_places[64], y_places[64];  // of the tile's tokens
+#define OPERAND(token) x_places[(token) - uint(work_begin)]
+#define RESULT(token) y_places[(token) - uint(work_begin)]
+#define END uint(work_end)
+#else
+#define OPERAND(token) x_offset + (token) * uint(x_stride)
+#define RESULT(token) y_offset + (token) * uint(y_stride)
+#define END uint(S)
+#endif
+
+// The first of the group's tokens; from END on there are none. All of the group must call it, before anything is asked of a token.
+uint find_tokens(uint id) {
+#ifdef GROUPED
+  find_work(64);
+  const uint first = uint(work_begin);
+  if (id < 64u && first + id < END) {
+    x_places[id] = X_ROW(int(first + id));
+    y_places[id] = Y_ROW(int(first + id));
+  }
+  barrier();
+  return first;
+#else
+  return gl_WorkGroupID.y * 64u;
+#endif
+}
+
+// An invocation's four rows of a token, from `row` on.
+void store_rows(vec4 value, uint token, uint row) {
+  const uint at = RESULT(token) + row, rows = uint(row_end);
+  if (row < rows) y[at] = value.x;
+  if (row + 16u < rows) y[at + 16u] = value.y;
+  if (row + 32u < rows) y[at + 32u] = value.z;
+  if (row + 48u < rows) y[at + 48u] = value.w;
+}
+#endif
