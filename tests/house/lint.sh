@@ -18,9 +18,9 @@ check() {
   fi
 }
 
-# Files of the tree: what git has or would add, and without git everything outside build/.
+# Files of the tree: what git has or would add, and without git (a tree from an archive, a machine without the program) all but build/ and .git/.
 files() {
-  { git ls-files --cached --others --exclude-standard 2>/dev/null || find . -path ./build -prune -o -type f -print; } |
+  { git ls-files --cached --others --exclude-standard 2>/dev/null || find . \( -path ./build -o -path ./.git \) -prune -o -type f -print; } |
     sed 's|^\./||' | sort -u | while IFS= read -r file; do [ -f "$file" ] && printf '%s\n' "$file"; done
 }
 sources() { files | grep -E '\.(h|cpp)$'; }

@@ -25,15 +25,13 @@ def files_below(root):
 
 def apply(mutation, folder, only_check=False):
     """Exactly as the patch says: lines may have moved, but not changed."""
-    # Without a ceiling git takes the working tree's repository for the copy's, and leaves the copy as it is.
-    environment = dict(os.environ, GIT_CEILING_DIRECTORIES=str(Path(folder).resolve().parent))
-    command = ["git", "apply", *(["--check"] if only_check else []), str(mutation.path)]
+    command = ["patch", "--strip=1", "--fuzz=0", "--forward", "--batch", "--no-backup-if-mismatch", "--reject-file=-", f"--input={mutation.path}"]
     try:
-        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+        done = subprocess.run(command + ["--dry-run"] * only_check, cwd=folder, capture_output=True, text=True)
     except FileNotFoundError:
-        raise MutationError("git is needed to apply patches: install the package git") from None
+        raise MutationError("patches are applied by the program of that name: install the package patch") from None
     if done.returncode != 0:
-        raise MutationError("the patch no longer applies: " + " ".join(done.stderr.split()))
+        raise MutationError("the patch no longer applies: " + " ".join((done.stdout + done.stderr).split()))
 
 
 class Scratch:
