@@ -18,6 +18,8 @@ help() {
 usage: bench/peers/llama_cpp.sh VERB
 
   build                    fetch and compile llama.cpp for this machine's processor; prints the folder of its programs
+  source                   fetch its source only; prints the folder
+  where                    print the folder of its source, whether it is there or not
   variants MODEL.gguf      make its Q4_0, Q8_0 and F16 variants; prints "TYPE FILE" of all four, a line each
 TEXT
 }
@@ -99,6 +101,8 @@ variants() {
 
 case ${1:-} in
   build) build ;;
+  source) fetch; printf '%s\n' "$source" ;;
+  where) printf '%s\n' "$source" ;;
   variants) [ $# = 2 ] || die "variants MODEL.gguf"; variants "$2" ;;
   help | --help) help ;;
   *) help >&2; exit 2 ;;

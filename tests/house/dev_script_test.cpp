@@ -104,7 +104,7 @@ TEST_F(DevScript, compiles_what_tests_need_without_running_them) {
 }
 
 TEST_F(DevScript, help_behind_a_verb_is_that_verb_s_and_does_nothing_else) {
-  for (const char* verb : {"setup", "build", "run", "test", "drivers", "mutate", "fuzz", "bench", "lint", "help"}) {
+  for (const char* verb : {"setup", "build", "run", "test", "drivers", "card", "mutate", "fuzz", "bench", "lint", "help"}) {
     for (const char* flag : {"--help", "-h"}) {
       const Outcome outcome = shell(kDev + " " + verb + " " + flag);
       EXPECT_EQ(outcome.status, 0) << verb;
