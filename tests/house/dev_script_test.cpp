@@ -103,6 +103,27 @@ TEST_F(DevScript, compiles_what_tests_need_without_running_them) {
   EXPECT_EQ(outcome.output, "built tsan tests_in_sync\n");
 }
 
+// The runner's arguments and environment, in place of its work.
+constexpr const char* kNoRunner =
+    "setup() { :; }; build() { :; }; fetch_model() { :; }; "
+    "python3() { printf \"%s|\" \"$*\" \"path $PATH\" \"once $TANDEM_TESTS_ONCE\"; echo; }; ";
+
+TEST_F(DevScript, gives_tests_the_programs_of_what_setup_installs_where_that_is_asked_for) {
+  const std::string stubs = "root=" + folder_.string() + "; " + kNoRunner,
+                    path = (folder_ / "build/bare-path").string();
+  const Outcome bare = call(stubs + "run_tests --bare sync/");
+  EXPECT_THAT(bare.output, HasSubstr("setup_path.py " + path + " g++ "));
+  EXPECT_THAT(bare.output, HasSubstr(" patch "));
+  EXPECT_THAT(bare.output, HasSubstr(" -R sync/ -E |path " + path + "|once 1|"));
+  EXPECT_THAT(call(stubs + "run_tests sync/").output, Not(HasSubstr(path)));
+}
+
+TEST_F(DevScript, runs_quick_tests_without_what_takes_minutes) {
+  const std::string stubs = "root=" + folder_.string() + "; " + kNoRunner;
+  EXPECT_THAT(call(stubs + "run_tests --quick").output, HasSubstr(" -E (Conformance|Bits)"));
+  EXPECT_EQ(call(stubs + "run_tests --quick sync/").status, 2) << "--quick chooses the tests itself";
+}
+
 TEST_F(DevScript, help_behind_a_verb_is_that_verb_s_and_does_nothing_else) {
   for (const char* verb : {"setup", "build", "run", "test", "drivers", "card", "mutate", "fuzz", "bench", "lint", "help"}) {
     for (const char* flag : {"--help", "-h"}) {

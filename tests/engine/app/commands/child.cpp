@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -44,6 +45,9 @@ std::vector<std::string> environment_of_child(const ChildSettings& settings) {
   values["XDG_CACHE_HOME"] = shared_cache();
   values["TANDEM_COMPILE"] = "now";
   for (const auto& [name, value] : settings.environment) values[name] = value;
+  // Kernels that another test has compiled already are not compiled again for the programs that children share.
+  if (const std::string pocl = cache_of_pocl(); values["XDG_CACHE_HOME"] == shared_cache() && !pocl.empty())
+    values.emplace("POCL_CACHE_DIR", pocl);
   std::vector<std::string> list;
   for (const auto& [name, value] : values) list.push_back(name + "=" + value);
   return list;
@@ -72,6 +76,13 @@ void read_some(int& fd, std::string& into) {
 }
 
 }  // namespace
+
+std::string cache_of_pocl() {
+  if (const char* own = std::getenv("POCL_CACHE_DIR")) return own;
+  if (const char* cache = std::getenv("XDG_CACHE_HOME")) return std::string(cache) + "/pocl/kcache";
+  const char* home = std::getenv("HOME");
+  return home ? std::string(home) + "/.cache/pocl/kcache" : "";
+}
 
 std::string shared_cache() {
   const std::string folder = std::filesystem::path(TANDEM_PROGRAM).parent_path() / "cache_of_command_tests";

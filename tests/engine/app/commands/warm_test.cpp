@@ -13,9 +13,11 @@ class Warm : public ::testing::Test {
   Arguments write(const Arguments& more = {}) const {
     return Arguments{"run", "-m", stories(), "-p", golden("story").at("prompt").get<std::string>(), "-n", "8"} + more;
   }
-  // Of a machine that has never run the program.
+  // Of a machine that has never run the program. What the driver has compiled before says nothing: marks do.
   ChildSettings new_machine() const {
-    return {.environment = {{"XDG_CACHE_HOME", folder_.file("cache")}, {"TANDEM_COMPILE", "background"}}};
+    return {.environment = {{"XDG_CACHE_HOME", folder_.file("cache")},
+                            {"TANDEM_COMPILE", "background"},
+                            {"POCL_CACHE_DIR", cache_of_pocl()}}};
   }
   int64_t marks() const {
     std::error_code error;

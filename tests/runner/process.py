@@ -1,0 +1,83 @@
+"""A test program at work."""
+
+import os
+import select
+import signal
+import subprocess
+
+OF_THE_USER = ("GTEST_FILTER", "GTEST_OUTPUT", "GTEST_SHUFFLE", "GTEST_REPEAT", "GTEST_TOTAL_SHARDS", "GTEST_BRIEF", "GTEST_COLOR",
+               "GTEST_FAIL_FAST", "GTEST_PRINT_TIME")  # what would change which tests run, or what is said of them
+LOOK_EVERY_SECONDS = 0.1
+
+
+class Ended(Exception):
+    """The runner was asked to end."""
+
+
+def environment_of(test):
+    values = {name: value for name, value in os.environ.items() if name not in OF_THE_USER}
+    values.update(test.environment)
+    for name, value in test.appended:
+        values[name] = values[name] + ":" + value if values.get(name) else value
+    return values
+
+
+def command_of(tests):
+    """One command for tests of one GoogleTest program."""
+    if len(tests) == 1:
+        return list(tests[0].command)
+    names = "--gtest_filter=" + ":".join(test.inside for test in tests)
+    return [names if word.startswith("--gtest_filter=") else word for word in tests[0].command]
+
+
+class Process:
+    """A context: whatever the program started in its session is gone behind it."""
+
+    def __init__(self, tests):
+        self.child = subprocess.Popen(command_of(tests), cwd=tests[0].folder, env=environment_of(tests[0]), stdin=subprocess.DEVNULL,
+                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+        self.pipe = self.child.stdout.fileno()
+        os.set_blocking(self.pipe, False)
+        self.rest, self.open = b"", True
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        try:
+            os.killpg(self.child.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.child.wait()
+        self.child.stdout.close()
+
+    def lines(self, stop, hangs):
+        """Its whole lines until it ends. Raises TimeoutError when hangs(), which is asked from time to time, and Ended when `stop` is set."""
+        while True:
+            # Its own end counts: what it left running may keep the pipe open.
+            ended = self.child.poll() is not None
+            yield from self.read(0 if ended else LOOK_EVERY_SECONDS)
+            if ended:
+                break
+            if stop.is_set():
+                raise Ended
+            if hangs():
+                raise TimeoutError
+        if self.rest:
+            yield self.rest.decode(errors="replace")
+
+    def read(self, patience):
+        if not self.open:
+            self.child.poll() is None and select.select([], [], [], patience)
+            return []
+        if not select.select([self.pipe], [], [], patience)[0]:
+            return []
+        got = b""
+        try:
+            while self.open:
+                block = os.read(self.pipe, 1 << 16)
+                self.open, got = bool(block), got + block
+        except BlockingIOError:
+            pass
+        *lines, self.rest = (self.rest + got).split(b"\n")
+        return [line.decode(errors="replace") for line in lines]

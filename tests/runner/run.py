@@ -1,0 +1,103 @@
+"""Runs what ctest lists, many tests of a program in one process: `./dev test`.
+
+Starting a test program, loading its drivers and opening devices takes longer than most tests, so tests share processes. A test is still
+counted, timed, limited and named by itself (outcomes.py). Status: 0 all passed, 1 one failed, 2 an error, 130 interrupted.
+"""
+
+import argparse
+import signal
+import sys
+import threading
+from collections import Counter
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+
+from batches import batches
+from listing import ListingError, read_tests
+from outcomes import run
+from process import Ended
+from report import Report
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def say_left_out(tests, all_tests):
+    """By suites: what a user who asked for less does not know now."""
+    run = {test.name for test in tests}
+    suites = Counter(test.suite for test in all_tests if test.name not in run)
+    if suites:
+        say(f"left out: {suites.total()} of {len(all_tests)} tests: " + ", ".join(f"{suite} ({count})" for suite, count in suites.most_common()))
+
+
+def begin_possible(waiting, held, room):
+    """Takes up to `room` batches from `waiting` that need no lock of `held`, which it adds theirs to."""
+    begun = []
+    for batch in list(waiting):
+        if len(begun) < room and not batch.locks & held:
+            waiting.remove(batch)
+            held |= batch.locks
+            begun.append(batch)
+    return begun
+
+
+def run_all(waiting, jobs, report, stop):
+    held, at_work, lock = set(), {}, threading.Lock()
+
+    def work(batch):
+        for result in run(batch, stop):
+            with lock:
+                report.add(result)
+
+    with ThreadPoolExecutor(jobs) as pool:
+        try:
+            while waiting or at_work:
+                for batch in begin_possible(waiting, held, jobs - len(at_work)):
+                    at_work[pool.submit(work, batch)] = batch
+                done, _ = wait(at_work, timeout=1, return_when=FIRST_COMPLETED)
+                for future in done:
+                    held -= at_work.pop(future).locks
+                    future.result()
+        except BaseException:
+            stop.set()
+            raise
+
+
+def arguments(words):
+    parser = argparse.ArgumentParser(prog="tests/runner/run.py", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("build", metavar="BUILD", help="the build folder whose tests ctest lists")
+    parser.add_argument("--junit", required=True, metavar="FILE", help="the results are written there")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="how many processes run beside each other")
+    parser.add_argument("-R", dest="only", default="", metavar="REGEX", help="only tests of these names")
+    parser.add_argument("-E", dest="without", default="", metavar="REGEX", help="none of these")
+    parser.add_argument("--timeout", type=float, default=0, metavar="SECONDS", help="in place of every test's own limit")
+    parser.add_argument("--alone", action="store_true", help="each test in a process of its own")
+    return parser.parse_args(words)
+
+
+def main(words):
+    options = arguments(words)
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        tests = read_tests(options.build, options.only, options.without, options.timeout)
+        report = Report(len(tests), say)
+        try:
+            run_all(batches(tests, options.alone), max(1, options.jobs), report, stop)
+        finally:
+            report.write(options.junit)
+        if options.without:
+            say_left_out(tests, read_tests(options.build, options.only))
+    except ListingError as error:
+        say(f"error: {error}")
+        return 2
+    except (KeyboardInterrupt, Ended):
+        say("interrupted")
+        return 130
+    if not tests:
+        say("no test has such a name")
+    return 1 if report.failed() or not tests else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
