@@ -5,7 +5,7 @@ import subprocess
 from dataclasses import dataclass
 
 FILTER = "--gtest_filter="
-# What would change how a test runs or is judged, and that this runner does not do. Other properties only describe.
+# These change how a test runs or is judged, and this runner does nothing about them. Other properties only describe.
 NOT_DONE = {"DEPENDS", "FIXTURES_CLEANUP", "FIXTURES_REQUIRED", "FIXTURES_SETUP", "PASS_REGULAR_EXPRESSION", "PROCESSORS", "REQUIRED_FILES",
             "RESOURCE_GROUPS", "RUN_SERIAL", "SKIP_RETURN_CODE", "TIMEOUT_AFTER_MATCH", "WILL_FAIL"}
 

@@ -10,16 +10,25 @@ struct Shape {
   int64_t S, N, K;
 };
 
+// Few tokens have a kernel for each number of them and each format. How a format is decoded does not depend on the
+// number: of one format of each kind there are all numbers, of the others one token and a full tile.
+bool has_every_number_of_tokens(StorageType type) {
+  return type == StorageType::q4_1 || type == StorageType::q6_k || type == StorageType::f16 ||
+         type == StorageType::bf16 || type == StorageType::f32;
+}
+
 // Every S, every N and every K of the lists at least once with each other's neighbours.
-std::vector<Shape> shapes(StorageType type) {
+std::vector<Shape> shapes(StorageType type, bool act_i8) {
   static constexpr int64_t kTokens[] = {1, 2, 3, 7, 8, 9, 33, 64}, kRows[] = {1, 63, 64, 65, 192, 200};
   const uint32_t block = info(type).block_values;
   const std::vector<int64_t> columns = block == 1    ? std::vector<int64_t>{5, 33, 96, 577}
                                        : block == 32 ? std::vector<int64_t>{32, 96, 256, 512}
                                                      : std::vector<int64_t>{256, 512, 768};
   std::vector<Shape> all;
+  static constexpr int64_t kOneOrATile[] = {1, 1, 8, 8, 8, 9, 33, 64};
+  const auto& tokens = act_i8 || has_every_number_of_tokens(type) ? kTokens : kOneOrATile;
   for (size_t i = 0; i < 16; ++i)
-    all.push_back({kTokens[i % 8], kRows[(i * 5 + i / 8) % 6], columns[(i + i / 8) % columns.size()]});
+    all.push_back({tokens[i % 8], kRows[(i * 5 + i / 8) % 6], columns[(i + i / 8) % columns.size()]});
   all.push_back({1, 192, columns.back()});
   all.push_back({1, 200, columns.back()});
   all.push_back({64, 192, columns.back()});
@@ -64,7 +73,7 @@ BuiltCase build_matmul(CaseMemory& memory, StorageType type, const Shape& shape,
 std::vector<OpCase> cases_of(bool act_i8) {
   std::vector<OpCase> cases;
   for (StorageType type : kTypeOfEachFormat)
-    for (const Shape& shape : shapes(type)) {
+    for (const Shape& shape : shapes(type, act_i8)) {
       const auto seed = static_cast<uint32_t>(cases.size() + 1);
       if (act_i8 && packed_format(type).dense()) continue;
       // A kernel each for 2 and for 3 tokens: of one format of each kind of codes.

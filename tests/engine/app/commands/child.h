@@ -60,7 +60,7 @@ Ended tandem(std::vector<std::string> arguments, const ChildSettings& settings =
 
 // The folder that children keep things in: XDG_CACHE_HOME.
 std::string shared_cache();
-// Where PoCL keeps what this process compiles: children that share a cache keep theirs there, too.
+// The folder in which PoCL keeps what this process compiles. Children that share a cache keep theirs there, too.
 std::string cache_of_pocl();
 
 }  // namespace tandem::testing

@@ -13,7 +13,7 @@ class Warm : public ::testing::Test {
   Arguments write(const Arguments& more = {}) const {
     return Arguments{"run", "-m", stories(), "-p", golden("story").at("prompt").get<std::string>(), "-n", "8"} + more;
   }
-  // Of a machine that has never run the program. What the driver has compiled before says nothing: marks do.
+  // This machine has never run the program. Marks say so; kernels that the driver has compiled before do not count.
   ChildSettings new_machine() const {
     return {.environment = {{"XDG_CACHE_HOME", folder_.file("cache")},
                             {"TANDEM_COMPILE", "background"},
