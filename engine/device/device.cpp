@@ -27,6 +27,7 @@ DeviceTraits traits_of(const Device& device) {
   const DeviceInfo& info = device.info();
   DeviceTraits traits{.id = info.id, .kind = info.kind};
   traits.supports = [&device](const Operator& op) { return device.supports(op); };
+  traits.discrete = info.discrete;
   traits.zero_copy = info.zero_copy;
   traits.rounds_to_f16 = info.rounds_to_f16;
   traits.static_graphs = info.static_graphs;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/device/device.h"
+#include "engine/device/known_gpu.h"
 #include "engine/device/proof/precautions.h"
 #include "sync/waiter.h"
 
@@ -49,6 +50,8 @@ struct DeviceFactory {
   bool numbered = true;                   // "npu:0"; else there is one, "host"
   // However often such a device is opened, the same workers run its kernels, on the cores that its driver was told.
   bool shares_workers = false;
+  // Of a kind of GPU: the real ones that can be used, in their order; nullptr: nothing is known of them beforehand.
+  std::vector<KnownGpu> (*known)() = nullptr;
 };
 
 }  // namespace tandem

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/device/card_name.h"
 #include "sync/waiter.h"
 
 namespace tandem {
@@ -25,6 +26,9 @@ struct DeviceInfo {
   KernelFamily family = KernelFamily::none;
   int64_t memory_bytes = 0, max_allocation_bytes = 0;
   int compute_units = 0;
+  std::string units_note;       // where that number comes from, if not from the usual query; it names a guess
+  CardName card;                // of a real GPU
+  bool discrete = false;        // such a card has memory of its own, behind a bus
   std::vector<int> cores;       // host cores its work runs on; empty: none or unknown
   bool own_memory = false;      // a card behind a bus: it holds weights in its own memory, whatever else is shared
   bool zero_copy = false;       // proven at start

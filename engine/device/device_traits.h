@@ -15,6 +15,7 @@ struct DeviceTraits {
   std::string id;
   DeviceKind kind = DeviceKind::host;
   std::function<Support(const Operator&)> supports{};
+  bool discrete = false;       // as DeviceInfo
   bool zero_copy = true;       // sees the host's memory, caches too
   bool rounds_to_f16 = false;  // as DeviceInfo
   bool static_graphs = false;  // as DeviceInfo; the sizes follow

@@ -8,6 +8,7 @@
 #include "engine/device/host/host_device.h"
 #include "engine/device/npu/npu_device.h"
 #include "engine/device/opencl/opencl_device.h"
+#include "engine/device/proof/driver_files.h"
 #include "engine/device/proof/proof.h"
 #include "engine/device/thread_device.h"
 #include "engine/device/vulkan/vulkan_device.h"
@@ -106,13 +107,17 @@ std::vector<DeviceFactory> device_factories() {
        open_opencl_device,
        {kCopies},
        true,
-       true},
+       true,
+       known_opencl_gpus},
       {"vulkan",
        DeviceKind::gpu,
        "GPUs and CPU devices through Vulkan",
        vulkan_device_count,
        open_vulkan_device,
-       {kCopies}},
+       {kCopies},
+       true,
+       false,
+       known_vulkan_gpus},
       {"npu", DeviceKind::npu, "the emulated neural processing unit", npu_device_count, open_npu_device, {"params"}},
       {"host", DeviceKind::host, "plain loops on the host's cores", host_device_count, open_host_device, {}, false},
   };
@@ -142,6 +147,37 @@ DeviceFactory device_factory(std::string_view text) { return find(text).factory;
 std::string first_device(DeviceKind kind) {
   const std::vector<std::string> ids = available([&](const DeviceFactory& one) { return one.kind == kind; });
   return ids.empty() ? "" : ids.front();
+}
+
+std::vector<KnownGpu> known_gpus() {
+  std::vector<KnownGpu> all;
+  for (const DeviceFactory& factory : device_factories()) {
+    if (factory.known == nullptr) continue;
+    std::vector<KnownGpu> gpus = factory.known();
+    all.insert(all.end(), gpus.begin(), gpus.end());
+  }
+  return all;
+}
+
+std::string best_gpu() {
+  const std::string first = first_device(DeviceKind::gpu);
+  const std::vector<KnownGpu> known = first.empty() ? std::vector<KnownGpu>() : known_gpus();
+  if (known.empty() || known.front().id != first) return first;
+  return known[best_of(known)].id;
+}
+
+bool may_have_card() {
+  return proof::may_have_card() ||
+         std::ranges::any_of(added_factories(), [](const DeviceFactory& each) { return each.known != nullptr; });
+}
+
+std::optional<KnownGpu> default_card() {
+  const std::vector<KnownGpu> known = known_gpus();
+  if (known.empty()) return std::nullopt;
+  const auto of_a_card = [&](const KnownGpu& gpu) { return gpu.discrete && is_same_card(gpu, known.front()); };
+  KnownGpu best = known[best_of(known)];
+  best.discrete = std::ranges::any_of(known, of_a_card);  // one interface may not say so
+  return best.discrete ? std::optional(best) : std::nullopt;
 }
 
 std::vector<UnusableDevice> unusable_devices() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,7 +27,15 @@ std::vector<std::string> available_devices();  // ids in order of preference: re
 DeviceFactory device_factory(std::string_view id);  // that open_device() would use; Error when there is nothing like it
 inline DeviceKind device_kind(std::string_view id) { return device_factory(id).kind; }
 std::string first_device(DeviceKind kind);  // of the available ones; "": there is none
-inline std::string best_gpu() { return first_device(DeviceKind::gpu); }
+// The one that texts use: the first of the available ones, or a better interface to the same card (best_of()); "":
+// none.
+std::string best_gpu();
+// The real GPUs that can be used, in order of preference.
+std::vector<KnownGpu> known_gpus();
+// The best GPU where it is a card with memory of its own; nothing: it is none.
+std::optional<KnownGpu> default_card();
+// False: the kernel offers no GPU that could be one. A few looks at the file system; no driver is loaded or tried.
+bool may_have_card();
 
 // Devices and whole drivers that are here, and end the process that uses them: nothing chooses them, and opening one is
 // an Error. That is found out in a child process (proof/proof.h), once for each version of a driver.

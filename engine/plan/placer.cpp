@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -17,6 +18,16 @@ namespace {
 
 std::string no_graphs(const DeviceTraits& npu, const Operator& op) {
   return npu.id + " has no graphs for " + std::to_string(tokens_of(op)) + " tokens that the buffers hold";
+}
+
+// Whether it reads or writes what one device alone has: a cache, or scratch.
+bool stays_on_device(const Operator& op) {
+  bool stays = false;
+  const auto look = [&](const Region& region, bool, bool) {
+    stays = stays || (region.at && region.at.slot->use() == sync::SlotUse::device_local);
+  };
+  for_each_region(op, std::ref(look));
+  return stays;
 }
 
 }  // namespace
@@ -252,10 +263,13 @@ bool Placer::multiplies_exactly(int device, const Operator& op) const {
 
 bool Placer::runs(int device, const Operator& op) const { return request_.devices[device].supports(op).yes; }
 
+// The host does an operator that a GPU refuses, where none of its operands stays in the GPU's own memory.
 Plan all_on(const PlanRequest& request, DeviceKind kind, const char* what, const char* name) {
   const int device = require_device(request, kind, what, name);
+  const int host = kind == DeviceKind::gpu ? device_of(request, DeviceKind::host) : -1;
+  const bool shared = request.devices[static_cast<size_t>(device)].zero_copy;
   Placer placer(request);
-  for (const Operator& op : request.operators) placer.place(op, device, -1);
+  for (const Operator& op : request.operators) placer.place(op, device, shared || !stays_on_device(op) ? host : -1);
   return placer.finish(name);
 }
 

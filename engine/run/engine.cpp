@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <functional>
 #include <iterator>
 #include <numeric>
 #include <set>
@@ -24,6 +25,7 @@
 #include "engine/run/probe.h"
 #include "engine/run/saved_state.h"
 #include "shaders/limits.h"
+#include "sync/clock.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -64,23 +66,71 @@ std::optional<RoutingCounts> calibrated_counts(const std::string& path, const Gg
   return std::move(calibration.counts);
 }
 
+// The mark of the kernels that texts of this engine need, and the process that makes them.
+std::unique_ptr<Warming> warming_for(const EngineOptions& options, const GgufFile& file, ActType act) {
+  const KernelsFor texts = options.sequences > 0 ? KernelsFor::many_texts : KernelsFor::one_text;
+  return std::make_unique<Warming>(kernels_mark(file, read_config(file), options.kv_type, act, texts),
+                                   options.warming_program);
+}
+
+bool start(Warming& warming, const EngineOptions& options, ActType act) {
+  const std::string kv_type = options.kv_type == KvType::f16 ? "f16" : "f32";
+  return warming.start(
+      {"warm", "-m", options.model_path, "--cache-type", kv_type, "--act", to_string(act), "--background"});
+}
+
+FirstText first_text(const EngineOptions& options, const GgufFile& file, const Machine& machine, const KnownGpu& card) {
+  double bytes = 0, parameters = 0;
+  for (const GgufTensor& tensor : file.tensors()) {
+    bytes += static_cast<double>(tensor.bytes);
+    parameters += std::accumulate(tensor.shape.begin(), tensor.shape.end(), 1.0, std::multiplies<>());
+  }
+  const auto cores = static_cast<int>(machine.layout().gpu.size() + machine.layout().npu.size());
+  return predict_first_text(options.first_text, bytes, parameters, cores, card.compute_units,
+                            machine.last_compile_seconds(card));
+}
+
+// A card has other sums than the host and joins between texts alone, so that a text which is long enough waits for it.
+void begin_on_card(const KnownGpu& card, const EngineOptions& options, const GgufFile& file, Machine& machine) {
+  const ActType act = options.act.value_or(ActType::f32);  // as default_act() says where the card is alone
+  auto warming = warming_for(options, file, act);
+  if (warming->done()) return;
+  const FirstText text = first_text(options, file, machine, card);
+  if (text.waits() || !start(*warming, options, act))
+    machine.compile_for_card(card, std::move(warming), describe(text, card.id));
+  else
+    machine.wait_for_gpu(std::move(warming), describe(text, card.id), true);
+}
+
 // Where a GPU's kernels for such a model are not compiled yet: another process compiles them, and this one begins
 // without the GPU. Where nothing is known of that, no driver is even loaded. With f32 activations, whose bits differ
 // between plans, the text would depend on when the GPU joins.
-std::unique_ptr<Warming> start_warming(const EngineOptions& options, const GgufFile& file) {
+void begin_without_kernels(const EngineOptions& options, const GgufFile& file, Machine& machine) {
+  if (options.warming_program.empty() || options.plan != "auto" || !options.devices.empty() || !options.split.empty())
+    return;
+  if (const auto card = machine.card()) return begin_on_card(*card, options, file, machine);
   const ActType act = options.act.value_or(ActType::f16);
-  if (options.warming_program.empty() || options.plan != "auto" || !options.devices.empty() || act == ActType::f32 ||
-      !options.split.empty())
-    return nullptr;
-  const std::string kv_type = options.kv_type == KvType::f16 ? "f16" : "f32";
-  const KernelsFor texts = options.sequences > 0 ? KernelsFor::many_texts : KernelsFor::one_text;
-  auto warming = std::make_unique<Warming>(kernels_mark(file, read_config(file), options.kv_type, act, texts),
-                                           options.warming_program);
-  if (warming->done() || !warming->start({"warm", "-m", options.model_path, "--cache-type", kv_type, "--act",
-                                          to_string(act), "--background"}))
-    return nullptr;
-  return warming;
+  if (act == ActType::f32) return;
+  auto warming = warming_for(options, file, act);
+  if (warming->done() || !start(*warming, options, act)) return;
+  machine.wait_for_gpu(std::move(warming),
+                       "the GPU's kernels are being compiled in the background; it joins in when they are there");
 }
+
+// Times compiling for a card, where this process does that.
+class CompileClock {
+ public:
+  explicit CompileClock(Machine& machine) : machine_(machine) {}
+  ~CompileClock() {
+    if (machine_.compiles_for_card()) machine_.compiled_for(now_seconds() - start_);
+  }
+  CompileClock(const CompileClock&) = delete;
+  CompileClock& operator=(const CompileClock&) = delete;
+
+ private:
+  Machine& machine_;
+  const double start_ = now_seconds();
+};
 
 ActType default_act(const Machine& machine, const Strategy* asked) {
   const bool rounds =
@@ -105,7 +155,7 @@ std::unique_ptr<Engine> Engine::open(const EngineOptions& options) {
   if (options.sequences > 0) machine_options.listed_tokens = std::max(options.listed_tokens, kListedTokens);
   auto machine = std::make_shared<Machine>(machine_options, asked);
   GgufFile file = GgufFile::open(options.model_path);
-  if (auto warming = start_warming(options, file)) machine->wait_for_gpu(std::move(warming));
+  begin_without_kernels(options, file, *machine);
   return std::make_unique<Engine>(std::make_shared<LoadedModel>(std::move(machine), options, std::move(file)), options);
 }
 
@@ -116,9 +166,7 @@ Engine::Engine(std::shared_ptr<LoadedModel> model, const TextOptions& options)
       asked_(chosen_strategy(options.plan)),
       prepared_(kPreparedPlans) {
   if (!options_.act) options_.act = default_act(*machine_, asked_);
-  other_bits_ = reasons_for_other_bits(machine_->infos(), matrix_formats(model_->model().weights), *options_.act);
-  if (config().experts && options_.experts.overflow == Overflow::drop)
-    other_bits_.push_back("tokens beyond an expert's room on the NPU are dropped (--overflow drop)");
+  other_bits_ = find_other_bits();
   if (const std::string note = note_on_act(*options_.act, matrix_formats(model_->model().weights)); !note.empty())
     notes_.push_back(note);
   if (!other_bits_.empty())
@@ -145,11 +193,19 @@ Engine::Engine(std::shared_ptr<LoadedModel> model, const TextOptions& options)
   expert_use_ =
       std::make_unique<ExpertUse>(config(), calibrated_counts(options_.calibration, model_->file(), config()));
 
+  if (machine_->card_is_alone()) machine_->add_host_for(operators_for({chunk(), 1}));
   take_up();
   machine_->add_user(*this);
   if (asked_) {
     for (const std::string& note : planner_->make(*asked_, {1, 1}, 0).notes) notes_.push_back(note);
   }
+}
+
+std::vector<std::string> Engine::find_other_bits() const {
+  auto reasons = reasons_for_other_bits(machine_->infos(), matrix_formats(model_->model().weights), *options_.act);
+  if (config().experts && options_.experts.overflow == Overflow::drop)
+    reasons.push_back("tokens beyond an expert's room on the NPU are dropped (--overflow drop)");
+  return reasons;
 }
 
 Engine::~Engine() { machine_->remove_user(*this); }
@@ -158,12 +214,16 @@ bool Engine::may_go_on_with(std::span<const DeviceInfo* const> devices) const {
   return reasons_for_other_bits(devices, matrix_formats(model_->model().weights), *options_.act) == other_bits_;
 }
 
+bool Engine::has_text() const { return position_ > 0 || pages_->free_pages() < pages_->pages(); }
+
 void Engine::let_go() noexcept {
   planner_.reset();
   prepared_.clear();
 }
 
 void Engine::take_up() {
+  const CompileClock compiling(*machine_);
+  other_bits_ = find_other_bits();
   planner_ =
       std::make_unique<Planner>(PlannedModel{model_->model(), *activations_, machine_->devices(), machine_->rates()},
                                 PlannerOptions{asked_, options_.split, *options_.act, options_.strict_device,
@@ -284,6 +344,7 @@ void Engine::run_batch(CachedPlan& cached, std::span<const int32_t> ids, int64_t
   std::memcpy(activations_->ids.as<int32_t>(), ids.data(), ids.size_bytes());
   const Batch batch = cached.batch;
   run_and_learn(cached, position);
+  if (batch.S == 1) machine_->ran_single_token();
   plans_ran_.add(batch.S, cached.prepared->plan().name);
   last_batch_ = batch;
   if (config().experts && batch.S >= kFewestTokens) follow_experts(cached);
@@ -564,6 +625,7 @@ std::span<const float> Engine::extend(std::span<const int32_t> ids) {
 }
 
 void Engine::get_ready(int64_t tokens, bool then_single) {
+  const CompileClock compiling(*machine_);
   const int64_t position = position_, total = std::min(tokens, context() - position);
   for (int64_t first = 0; first < total; first = position_ - position) {
     const Batch batch = piece(first, total);

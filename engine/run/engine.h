@@ -28,6 +28,7 @@
 #include "engine/plan/strategy.h"
 #include "engine/run/executor.h"
 #include "engine/run/expert_use.h"
+#include "engine/run/first_text.h"
 #include "engine/run/kept_by_key.h"
 #include "engine/run/loaded_model.h"
 #include "engine/run/machine.h"
@@ -71,6 +72,7 @@ struct TextOptions {
   // while texts are written without the GPU; it joins between two passes when they are there. Only where the engine
   // chooses the devices, and the plan. Empty: they are compiled here, when they are first needed.
   std::string warming_program;
+  TextAsked first_text;  // what will be asked for, which says whether to wait for a card (engine/run/first_text.h)
   PlanHooks plan_hooks;
 };
 
@@ -199,8 +201,10 @@ class Engine : DeviceUser {
   };
 
   bool may_go_on_with(std::span<const DeviceInfo* const> devices) const override;
+  bool has_text() const override;
   void let_go() noexcept override;
   void take_up() override;
+  std::vector<std::string> find_other_bits() const;
   void prepare_kernels(std::span<const Batch> batches);
   void prepare_kernels_of_lists();
   void pass(std::span<const int32_t> ids, const Batch& batch);

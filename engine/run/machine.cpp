@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
@@ -23,6 +24,22 @@ bool uses_host_beside_npu(const Strategy* strategy) {
 DeviceOptions for_gpu_cores(DeviceOptions options) {
   options.npu_cores.clear();
   return options;
+}
+
+// The key of the seconds that one text's kernels took to compile for a card.
+std::string compile_key(const KnownGpu& card) { return "compiles|" + card.id + "|" + card.name; }
+
+// Said to users who named no devices.
+std::string note_on(const KnownGpu& card) {
+  std::string note = card.id + " runs everything, without the NPU and the host: it is a card with memory of its own";
+  for (const KnownGpu& other : known_gpus()) {
+    spdlog::info("{}: {}, {}, discrete {}, shares memory {}, {} ways of waiting, {} units, first look {:.1f} us",
+                 other.id, other.name, to_string(other.card), other.discrete, other.shares_memory, other.policies,
+                 other.compute_units, other.look_seconds * 1e6);
+    if (other.id != card.id && is_same_card(other, card))
+      note += ". " + other.id + " leads to the same card; " + card.id + " is taken: " + why_preferred(card, other);
+  }
+  return note;
 }
 
 // A plan on both devices is only as good as what one sees of the other's results.
@@ -61,11 +78,37 @@ Machine::~Machine() {
   cache_.save();
 }
 
-void Machine::wait_for_gpu(std::unique_ptr<Warming> warming) {
+void Machine::wait_for_gpu(std::unique_ptr<Warming> warming, const std::string& note, bool between_texts) {
   TANDEM_CHECK(!is_open() || waits_for_gpu(), "the GPU is there");
-  if (!waits_for_gpu())
-    notes_.push_back("the GPU's kernels are being compiled in the background; it joins in when they are there");
+  if (!waits_for_gpu()) notes_.push_back(note);
+  joins_between_texts_ = joins_between_texts_ || between_texts;
   warming_.push_back(std::move(warming));
+}
+
+std::optional<KnownGpu> Machine::card() const {
+  if (!may_have_card()) return std::nullopt;
+  configure_drivers(device_options_);
+  return default_card();
+}
+
+void Machine::compile_for_card(const KnownGpu& card, std::unique_ptr<Warming> warming, const std::string& note) {
+  TANDEM_CHECK(!is_open(), "the devices are open");
+  notes_.push_back(note);
+  compile_key_ = compile_key(card);
+  compiling_ = std::move(warming);
+}
+
+double Machine::last_compile_seconds(const KnownGpu& card) const {
+  const auto kept = cache_.value(compile_key(card));
+  return kept && kept->is_number() ? std::max(0.0, kept->get<double>()) : 0;
+}
+
+void Machine::ran_single_token() {
+  if (!compiling_) return;
+  compiling_->mark();
+  compiling_.reset();
+  spdlog::info("compiling for {} took {:.2f} s", device_names(), compile_seconds_);
+  cache_.set(compile_key_, compile_seconds_);
 }
 
 // The devices a plan asks for when the user named none.
@@ -81,6 +124,11 @@ std::vector<std::string> Machine::default_devices() {
       throw Error("no GPU device was found", std::string("plan ") + plan_->name,
                   "Install a driver: ./dev setup, or pocl-opencl-icd");
     return {gpu};
+  }
+  const std::optional<KnownGpu> card = plan_ == nullptr ? default_card() : std::nullopt;
+  if (card) {
+    notes_.push_back(note_on(*card));
+    return {card->id};
   }
   if (!gpu.empty() && uses_host_beside_npu(plan_)) return {gpu, npu, host};
   if (!gpu.empty()) return {gpu, npu};
@@ -137,6 +185,8 @@ void Machine::set_up() {
 
 bool Machine::admit_gpu_when_warm() {
   if (warming_.empty() || !std::ranges::all_of(warming_, [](const auto& each) { return each->done(); })) return false;
+  const auto is_in_a_text = [](const DeviceUser* user) { return user->has_text(); };
+  if (joins_between_texts_ && std::ranges::any_of(users_, is_in_a_text)) return false;
   warming_.clear();
   try {
     if (!admit_gpu()) return false;
@@ -151,6 +201,7 @@ bool Machine::admit_gpu_when_warm() {
 // Everything that may fail happens before anything is taken apart.
 bool Machine::admit_gpu() {
   const std::vector<std::string> names = default_devices();
+  if (names.size() == 1 && device_kind(names.front()) == DeviceKind::gpu) return admit_card(names.front());
   if (names.size() != 3) return false;  // no GPU: the NPU and the host
   std::unique_ptr<Device> gpu = open_device(names.front(), device_options_);
   Device& npu = *devices_.front();
@@ -160,19 +211,58 @@ bool Machine::admit_gpu() {
   std::vector<const DeviceInfo*> with_gpu = infos();
   with_gpu.push_back(&gpu->info());
   // In the middle of a text another arithmetic would show.
-  if (!std::ranges::all_of(users_, [&](const DeviceUser* user) { return user->may_go_on_with(with_gpu); }))
+  if (!std::ranges::all_of(users_, [&](const DeviceUser* user) { return user->may_go_on_with(with_gpu); })) {
+    notes_.push_back(gpu->info().id + " has other sums than the host: it takes part from the next start on");
     return false;
+  }
   require_hand_over(*gpu, npu, pool_);
-  for (DeviceUser* user : users_) user->let_go();
-  rates_->store();
-  rates_.reset();
-  executor_.reset();
+  leave_devices();
   // The host's threads leave the GPU's cores.
   devices_.back() = std::move(host);
   devices_.insert(devices_.begin(), std::move(gpu));
   set_up();
   for (DeviceUser* user : users_) user->take_up();
   return true;
+}
+
+// In the place of the NPU and the host, between two texts.
+bool Machine::admit_card(const std::string& id) {
+  std::unique_ptr<Device> card = open_device(id, device_options_);
+  require_policy(card->info(), device_options_.sync_policy);
+  if (std::ranges::any_of(users_, [](const DeviceUser* user) { return user->has_text(); })) return false;
+  leave_devices();
+  while (!devices_.empty()) devices_.pop_back();
+  devices_.push_back(std::move(card));
+  set_up();
+  for (DeviceUser* user : users_) user->take_up();
+  return true;
+}
+
+void Machine::leave_devices() {
+  for (DeviceUser* user : users_) user->let_go();
+  rates_->store();
+  rates_.reset();
+  executor_.reset();
+}
+
+bool Machine::card_is_alone() const {
+  return options_.devices.empty() && plan_ == nullptr && devices_.size() == 1 &&
+         devices_.front()->info().kind == DeviceKind::gpu;
+}
+
+void Machine::add_host_for(std::span<const Operator> operators) {
+  const Device& card = *devices_.front();
+  const auto refused = std::ranges::find_if(operators, [&](const Operator& op) { return !card.supports(op).yes; });
+  if (refused == operators.end()) return;
+  std::unique_ptr<Device> host = open_device(first_device(DeviceKind::host), device_options_);
+  require_policy(host->info(), device_options_.sync_policy);
+  require_hand_over(*devices_.front(), *host, pool_);
+  notes_.push_back("the host is beside " + card.info().id + ", which does not run " + kind_name(*refused) + ": " +
+                   card.supports(*refused).reason);
+  rates_.reset();
+  executor_.reset();
+  devices_.push_back(std::move(host));
+  set_up();
 }
 
 void Machine::take_orchestrators_core() const {

@@ -8,9 +8,11 @@
 //   Devices are opened by open_devices(), which the first model to be loaded calls while its weights are read. Where a
 //   GPU's kernels have yet to be compiled (wait_for_gpu()), the other devices begin, and the GPU joins between two
 //   passes when all that was waited for is there: everybody who has something prepared on the devices lets go of it
-//   before, and takes it up again after. Errors: a device that cannot be opened, two that do not see each other's
-//   memory, a name that stands twice. Threads: one, the orchestrator's, for all of a machine's engines. Ownership:
-//   engines and models share it; the last of them ends it, which keeps what was measured.
+//   before, and takes it up again after. A card with memory of its own has other sums than the host: it joins between
+//   two texts, and runs everything alone where nobody names devices or a plan that needs others. Errors: a device that
+//   cannot be opened, two that do not see each other's memory, a name that stands twice. Threads: one, the
+//   orchestrator's, for all of a machine's engines. Ownership: engines and models share it; the last of them ends it,
+//   which keeps what was measured.
 #pragma once
 
 #include <chrono>
@@ -21,6 +23,8 @@
 #include <vector>
 
 #include "engine/device/device.h"
+#include "engine/device/known_gpu.h"
+#include "engine/device/operator.h"
 #include "engine/device/registry.h"
 #include "engine/plan/strategy.h"
 #include "engine/run/core_layout.h"
@@ -55,6 +59,7 @@ class DeviceUser {
   virtual ~DeviceUser() = default;
   // Whether its texts stay the same, bit for bit, on these devices.
   virtual bool may_go_on_with(std::span<const DeviceInfo* const> devices) const = 0;
+  virtual bool has_text() const = 0;  // that was begun on the devices that are there
   virtual void let_go() noexcept = 0;
   virtual void take_up() = 0;
 };
@@ -67,8 +72,23 @@ class Machine {
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
+  // The card that texts run on where nobody names devices; nothing: there is none with memory of its own. Drivers that
+  // were never tried are tried here, where the kernel offers what may be a card.
+  std::optional<KnownGpu> card() const;
   // Before open_devices(), or while a GPU is waited for anyhow: its kernels are being compiled by another process.
-  void wait_for_gpu(std::unique_ptr<Warming> warming);
+  // note: for people. between_texts: it joins where nobody has a text, having other sums.
+  void wait_for_gpu(std::unique_ptr<Warming> warming, const std::string& note, bool between_texts = false);
+  // Before open_devices(): the card's kernels are compiled by this process, which marks that they are when a single
+  // token has run.
+  void compile_for_card(const KnownGpu& card, std::unique_ptr<Warming> warming, const std::string& note);
+  bool compiles_for_card() const { return compiling_ != nullptr; }
+  void compiled_for(double seconds) { compile_seconds_ += seconds; }
+  double last_compile_seconds(const KnownGpu& card) const;  // 0: it is not known
+  void ran_single_token();
+  // Whether a card was opened alone because nobody named devices.
+  bool card_is_alone() const;
+  // Where it refuses one of these: opens the host beside it. Nobody has anything prepared.
+  void add_host_for(std::span<const Operator> operators);
   bool waits_for_gpu() const { return !warming_.empty(); }
   void open_devices();
   bool is_open() const { return executor_ != nullptr; }
@@ -97,9 +117,16 @@ class Machine {
   void remove_user(DeviceUser& user) noexcept { std::erase(users_, &user); }
 
  private:
+  struct Devices : std::vector<std::unique_ptr<Device>> {
+    ~Devices() {
+      while (!empty()) pop_back();  // the host may run on the NPU's thread
+    }
+  };
   std::unique_ptr<Device> open_one(const std::string& id) const;
   std::vector<std::string> default_devices();
   bool admit_gpu();
+  bool admit_card(const std::string& id);
+  void leave_devices();
   void set_up();
 
   const MachineOptions options_;
@@ -107,15 +134,15 @@ class Machine {
   const CoreLayout layout_;
   DiskCache cache_;
   sync::Pool pool_;
-  struct Devices : std::vector<std::unique_ptr<Device>> {
-    ~Devices() {
-      while (!empty()) pop_back();  // the host may run on the NPU's thread
-    }
-  } devices_;
+  Devices devices_;
   DeviceOptions device_options_;
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<MachineRates> rates_;
   std::vector<std::unique_ptr<Warming>> warming_;  // while the GPU is waited for
+  std::unique_ptr<Warming> compiling_;             // while this process compiles for a card
+  std::string compile_key_;                        // of what that takes, on disk
+  double compile_seconds_ = 0;
+  bool joins_between_texts_ = false;
   std::vector<DeviceUser*> users_;
   std::vector<std::string> notes_;
   Timeline* timeline_ = nullptr;

@@ -30,6 +30,9 @@ constexpr double kContends = 1.2;
 // Comparing plans takes about a millisecond (measured: 0.7 to 1.4), and the second best is seldom a tenth slower. Where
 // a pass is too short to win that back, what was chosen for a batch like it is as good.
 constexpr double kComparingSeconds = 1e-3, kWonByComparing = 0.1;
+// Beside a card, a plan that never ran is tried where it is predicted to take less than this part of the card's time:
+// copies and turns through the host are not simulated.
+constexpr double kWorthTrying = 0.7;
 
 }  // namespace
 
@@ -40,7 +43,17 @@ int64_t length_class(int64_t S) {
 }
 
 Planner::Planner(PlannedModel planned, PlannerOptions options)
-    : planned_(std::move(planned)), options_(std::move(options)), rates_(planned_.rates), candidates_(candidates()) {}
+    : planned_(std::move(planned)), options_(std::move(options)), rates_(planned_.rates), candidates_(candidates()) {
+  if (candidates_.size() == 1) {  // there is nothing to choose
+    options_.plan = candidates_.front();
+    candidates_.clear();
+  }
+  const bool is_auto = options_.plan == nullptr;
+  const auto alone = std::ranges::find(candidates_, std::string_view("gpu-only"), &Strategy::name);
+  const std::vector<DeviceTraits> devices = traits();
+  const auto gpu = std::ranges::find(devices, DeviceKind::gpu, &DeviceTraits::kind);
+  if (is_auto && alone != candidates_.end() && gpu->discrete) card_ = *alone;
+}
 
 bool Planner::chooses() const {
   return options_.plan == nullptr || (options_.plan->may_give_way && options_.tries && options_.split.empty());
@@ -52,9 +65,13 @@ Planner::Strategies Planner::candidates() const {
   // What shares work between devices is tried beside an NPU: of two GPUs the first one runs, unless a plan is named.
   const bool shares = are_met({.npu = true, .cutters = 2}, devices);
   if (options_.plan != nullptr && !shares) return {};
+  // A text's keys and values stay where they were computed: on a GPU that shares no memory the host cannot go on.
+  const bool gpu_keeps = std::ranges::any_of(
+      devices, [](const DeviceTraits& device) { return device.kind == DeviceKind::gpu && !device.zero_copy; });
   Strategies tried;
   for (const Strategy& strategy : strategies()) {
-    const bool fits = planned_.model.config.experts || !strategy.auto_needs.experts;
+    const bool leaves_gpu = strategy.only == DeviceKind::host && gpu_keeps;
+    const bool fits = (planned_.model.config.experts || !strategy.auto_needs.experts) && !leaves_gpu;
     if (strategy.tried_by_auto && fits && are_met(strategy.auto_needs, devices)) tried.push_back(&strategy);
   }
   return tried.empty() ? std::vector{&find_strategy("host-only")} : tried;
@@ -121,9 +138,45 @@ std::vector<Planner::Offer> Planner::compare(std::span<const Strategy* const> st
   return offers;
 }
 
+std::optional<double> Planner::least_seconds(const Strategy& strategy, const Batch& batch, int64_t past) const {
+  const auto found = least_.find(passes_of(strategy.name, batch, past));
+  return found == least_.end() ? std::nullopt : std::optional(found->second);
+}
+
+Planner::Passes Planner::passes_of(std::string_view strategy, const Batch& batch, int64_t past) const {
+  return {kind_of(strategy, batch, past).plan, length_class(batch.S), past};
+}
+
+// Once a plan ran, the time that it took says more than any prediction. A plan that never ran is compared by
+// predictions alone, which leave the same out of both.
+const Strategy& Planner::choose_beside_card(std::span<const Operator> operators, const PlanCosts& costs,
+                                            const Batch& batch, int64_t past) const {
+  const std::optional<double> alone = least_seconds(*card_, batch, past);
+  if (!alone) return *card_;
+  const std::vector<Offer> offers = compare(candidates_, operators, costs, batch, past);
+  const auto own = std::ranges::find(offers, card_, &Offer::strategy);
+  const double predicted = own != offers.end() ? own->seconds : kFarBehind * offers.front().seconds;
+  const Strategy* best = card_;
+  double least = 1;  // of what the card takes alone
+  for (const Offer& offer : offers) {
+    if (offer.strategy == card_) continue;
+    const std::optional<double> took = least_seconds(*offer.strategy, batch, past);
+    const double share = took ? *took / *alone : offer.seconds / std::min(predicted, *alone);
+    if (share < (took ? kWorthChanging : kWorthTrying) && share < least) best = offer.strategy, least = share;
+  }
+  spdlog::debug("beside a card, {} tokens after {}: {} is taken; the card alone took {:.3f} ms", batch.S, past,
+                best->name, *alone * 1e3);
+  return *best;
+}
+
 Plan Planner::plan_for(const Batch& batch, int64_t position) {
   const int64_t past = planned_past(batch, position);
   if (candidates_.empty()) return make(*options_.plan, batch, past);
+  if (card_ != nullptr) {
+    const PlanCosts costs = this->costs(batch, past);
+    const std::vector<Operator> operators = this->operators(batch);
+    return make(choose_beside_card(operators, costs, batch, past), operators, costs, batch);
+  }
   const ChoiceKey key{length_class(batch.S), past};
   if (const auto made = chosen_.find(key); made != chosen_.end() && made->second.version == rates_.version())
     return make(*made->second.strategy, batch, past);
@@ -146,6 +199,10 @@ std::optional<Plan> Planner::better_than(const Plan& plan, const Batch& batch, i
   const Strategies only = {&find_strategy(plan.name)};
   const PlanCosts costs = this->costs(batch, past);
   const std::vector<Operator> operators = this->operators(batch);
+  if (card_ != nullptr) {
+    const Strategy& chosen = choose_beside_card(operators, costs, batch, past);
+    return chosen.name == plan.name ? std::nullopt : std::optional(make(chosen, operators, costs, batch));
+  }
   const Offer best = compare(candidates_.empty() ? only : candidates_, operators, costs, batch, past).front();
   const auto seconds_of = [&](const Plan& whole) {
     return rates_.predicted_seconds(whole, costs, kind_of(whole.name, batch, past));
@@ -228,7 +285,12 @@ void Planner::learn(const Plan& plan, const Batch& batch, int64_t position, cons
                     double weight) {
   spdlog::debug("plan {} of {} tokens after {}: took {:.3f} ms{}", plan.name, batch.S, position, seconds * 1e3,
                 weight < 1 ? ", other programs had the cores" : "");
-  rates_.learn(plan, spans, kind_of(plan.name, batch, planned_past(batch, position)), seconds, weight);
+  const int64_t past = planned_past(batch, position);
+  if (card_ != nullptr) {
+    const auto [least, is_new] = least_.try_emplace(passes_of(plan.name, batch, past), seconds);
+    least->second = std::min(least->second, seconds);
+  }
+  rates_.learn(plan, spans, kind_of(plan.name, batch, past), seconds, weight);
 }
 
 }  // namespace tandem

@@ -2,7 +2,9 @@
 // choice is open (`auto`, `tensor`) takes the plan with the least predicted time.
 //
 // Nothing is run to find that out: predictions come from what earlier passes took (engine/run/machine_rates.h), and
-// learn() is told of each. A choice is made anew when enough was learnt since. Threads: the orchestrator's. Ownership:
+// learn() is told of each. A choice is made anew when enough was learnt since. Beside a card with memory of its own,
+// `auto` trusts passes alone: `gpu-only` runs first, and is left for a plan that is predicted to be far faster than
+// what it took, or took less itself. Threads: the orchestrator's. Ownership:
 // borrows everything it is made from.
 #pragma once
 
@@ -13,6 +15,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -87,12 +90,18 @@ class Planner {
     double seconds = 0;     // predicted
     Strategies contenders;  // of all those predicted to be about as fast; empty: not all were compared
   };
-  using ChoiceKey = std::pair<int64_t, int64_t>;  // length class and planned past
+  using ChoiceKey = std::pair<int64_t, int64_t>;             // length class and planned past
+  using Passes = std::tuple<std::string, int64_t, int64_t>;  // of a kind (PassKind::plan), likewise
   std::vector<Operator> operators(const Batch& batch) const;
   std::vector<DeviceTraits> traits() const;
   Strategies candidates() const;
   // Those worth comparing for a choice that was not made yet.
   Strategies worth_comparing(const ChoiceKey& key) const;
+  Passes passes_of(std::string_view strategy, const Batch& batch, int64_t past) const;
+  std::optional<double> least_seconds(const Strategy& strategy, const Batch& batch, int64_t past) const;
+  // Beside a card: its own plan, or one that is worth leaving it for.
+  const Strategy& choose_beside_card(std::span<const Operator> operators, const PlanCosts& costs, const Batch& batch,
+                                     int64_t past) const;
   // The fastest first; what is far behind is left out.
   std::vector<Offer> compare(std::span<const Strategy* const> strategies, std::span<const Operator> operators,
                              const PlanCosts& costs, const Batch& batch, int64_t position) const;
@@ -103,8 +112,10 @@ class Planner {
   PlannedModel planned_;
   PlannerOptions options_;
   MachineRates& rates_;
-  const Strategies candidates_;  // empty: what was asked for runs
+  Strategies candidates_;           // empty: what was asked for runs, or there is one
+  const Strategy* card_ = nullptr;  // the plan on a card alone, where `auto` has others beside it
   std::map<ChoiceKey, Choice> chosen_;
+  std::map<Passes, double> least_;  // seconds of the shortest pass of a kind, beside a card
 };
 
 // Lengths of batches that a choice holds for, named by the longest one.

@@ -1,5 +1,6 @@
 #include "engine/run/warm_kernels.h"
 
+#include <optional>
 #include <vector>
 
 #include "engine/device/gpu/kept_file.h"
@@ -46,7 +47,10 @@ void run(Engine& engine, std::vector<Sequence>& texts, const Pass& pass) {
 EngineOptions options_to_warm(const std::string& model, const std::string& gpu, KvType kv_type, ActType act) {
   EngineOptions options;
   options.model_path = model;
-  options.devices = {gpu, first_device(DeviceKind::npu), first_device(DeviceKind::host)};
+  const std::optional<KnownGpu> card = default_card();
+  options.devices = {gpu};
+  if (!card || card->id != gpu)
+    options.devices.insert(options.devices.end(), {first_device(DeviceKind::npu), first_device(DeviceKind::host)});
   options.plan = "gpu-only";
   options.act = act;
   options.kv_type = kv_type;

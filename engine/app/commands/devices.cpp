@@ -83,6 +83,11 @@ json to_json(const Finding& finding) {
           {"memory_bytes", info.memory_bytes},
           {"max_allocation_bytes", info.max_allocation_bytes},
           {"compute_units", info.compute_units},
+          {"compute_units_note", info.units_note},
+          {"card", to_string(info.card)},
+          {"card_uuid", info.card.uuid},
+          {"card_pci", info.card.pci},
+          {"discrete", info.discrete},
           {"cores", info.cores},
           {"own_memory", info.own_memory},
           {"zero_copy", info.zero_copy},
@@ -108,10 +113,13 @@ void print(const Finding& finding) {
   std::cout << "  kind       " << name_of(info.kind);
   if (info.family != KernelFamily::none) std::cout << ", kernels for " << name_of(info.family);
   std::cout << ", " << info.compute_units << " compute unit" << (info.compute_units == 1 ? "" : "s");
+  if (!info.units_note.empty()) std::cout << " (" << info.units_note << ")";
   if (!info.cores.empty()) {
     std::cout << ", on host core";
     for (int core : info.cores) std::cout << " " << core;
   }
+  if (const std::string card = to_string(info.card); !card.empty())
+    std::cout << "\n  card       " << card << (info.discrete ? ", with memory of its own behind a bus" : "");
   std::cout << "\n  memory     " << info.memory_bytes / 1000000 << " MB, one allocation at most "
             << info.max_allocation_bytes / 1000000 << " MB"
             << (info.own_memory ? "; its own: weights are copied there" : "") << "\n";
@@ -123,6 +131,34 @@ void print(const Finding& finding) {
     std::cout << "  wait       " << name_of(test.policy) << ": " << noted(test.passed, test.reason) << "\n";
   }
 }
+
+// Interfaces to one card, two by two: the first of each is the one that texts use.
+struct OneCard {
+  std::string used, other, why;
+};
+
+std::vector<OneCard> find_one_card(const std::vector<Finding>& findings) {
+  const auto is_open = [&](const KnownGpu& gpu) {
+    return std::ranges::any_of(findings, [&](const Finding& one) { return one.id == gpu.id && one.info; });
+  };
+  // Drivers are not asked about cards where there are no two.
+  const auto has_card = [](const Finding& one) {
+    return one.info && one.info->kind == DeviceKind::gpu && one.info->cores.empty();
+  };
+  if (std::ranges::count_if(findings, has_card) < 2) return {};
+  std::vector<KnownGpu> left = known_gpus();
+  std::erase_if(left, [&](const KnownGpu& gpu) { return !is_open(gpu); });
+  std::vector<OneCard> all;
+  while (!left.empty()) {
+    const KnownGpu first = left.front(), best = left[best_of(left)];
+    for (const KnownGpu& gpu : left)
+      if (gpu.id != best.id && is_same_card(gpu, first)) all.push_back({best.id, gpu.id, why_preferred(best, gpu)});
+    std::erase_if(left, [&](const KnownGpu& gpu) { return gpu.id == first.id || is_same_card(gpu, first); });
+  }
+  return all;
+}
+
+json to_json(const OneCard& one) { return {{"used", one.used}, {"other", one.other}, {"why", one.why}}; }
 
 std::vector<PairTest> test_pairs(const std::vector<Finding>& findings, sync::Pool& pool) {
   std::vector<PairTest> tests;
@@ -180,12 +216,16 @@ int devices_command(const CommonFlags& flags) {
   require("REQUIRE_OPENCL", "opencl", findings);
   require("REQUIRE_VULKAN", "vulkan", findings);
   const std::vector<PairTest> pairs = test_pairs(findings, pool);
+  const std::vector<OneCard> one_card = find_one_card(findings);
   if (flags.json) {
+    json cards = json::array();
+    for (const OneCard& one : one_card) cards.push_back(to_json(one));
     json devices = json::array();
     for (const Finding& finding : findings) devices.push_back(to_json(finding));
     json hand_overs = json::array();
     for (const PairTest& test : pairs) hand_overs.push_back(to_json(test));
     print_json({{"devices", devices},
+                {"one_card", cards},
                 {"pairs", hand_overs},
                 {"untried", untried},
                 {"layout",
@@ -195,6 +235,9 @@ int devices_command(const CommonFlags& flags) {
                   {"may_spin", layout.may_spin}}}});
   } else {
     for (const Finding& finding : findings) print(finding);
+    for (const OneCard& one : one_card)
+      std::cout << "one card   " << one.used << " and " << one.other << " are one card; texts use " << one.used << ": "
+                << one.why << "\n";
     for (const PairTest& test : pairs) {
       std::cout << "hand-over  " << test.from << " to " << test.to << ": " << (test.passed ? "yes, " : "no, ")
                 << test.reason << "\n";

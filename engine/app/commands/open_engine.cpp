@@ -51,6 +51,7 @@ std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds&
   options.program_folder = gpu::default_cache_folder();
   if (needs.may_join_later && flags.compile == "background")
     options.warming_program = needs.program.empty() ? own_program() : needs.program;
+  options.first_text = needs.first_text;
   if (flags.pack_cache) {
     if (options.program_folder.empty())
       throw Error("there is no folder for packed weights", "--pack-cache", "Set XDG_CACHE_HOME or HOME");

@@ -18,6 +18,7 @@ struct EngineNeeds {
   int64_t outputs = 1;
   int64_t sequences = 0;        // texts that share passes
   bool may_join_later = false;  // a GPU whose kernels are not compiled yet (--compile background)
+  TextAsked first_text = {};    // then: what will be asked for
   std::string program = {};     // `tandem`, which compiles them; empty: this process runs it
 };
 

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
+#include <system_error>
 #include <vector>
 
 #include "engine/app/command.h"
@@ -68,6 +70,16 @@ void print_summary(const Generation& g, const Engine& engine) {
                engine.machine().device_names().c_str(), engine.plan_name().c_str());
 }
 
+// The text's length before there is a tokenizer: about four bytes are a token.
+TextAsked asked_of(const CommonFlags& flags) {
+  constexpr uint64_t kBytesOfToken = 4;
+  uint64_t bytes = flags.text.prompt.size();
+  std::error_code unknown;  // of what is no plain file
+  if (flags.text.has_file)
+    if (const auto size = std::filesystem::file_size(flags.text.file, unknown); !unknown) bytes = size;
+  return {static_cast<int64_t>(bytes / kBytesOfToken), flags.predict};
+}
+
 // Takes up the saved text as far as the prompt begins with it. The last token of the prompt is run in any case.
 int64_t keep_of_saved(const CommonFlags& flags, std::span<const int32_t> prompt, Engine& engine) {
   const std::vector<int32_t> saved = engine.load_state(flags.load_state);
@@ -92,7 +104,7 @@ void save_text(const CommonFlags& flags, std::span<const int32_t> prompt, const 
 
 int run_command(const CommonFlags& flags) {
   apply_verbosity(flags);
-  const auto engine = open_engine(flags, {.may_join_later = true});
+  const auto engine = open_engine(flags, {.may_join_later = true, .first_text = asked_of(flags)});
   print_notes(flags, *engine);
   const std::optional<SocClock> clock = clock_of(flags, *engine);
   const std::vector<int32_t> prompt = prompt_ids(flags, input_text(flags.text), engine->tokenizer());

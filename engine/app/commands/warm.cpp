@@ -30,7 +30,8 @@ constexpr uint64_t kMostBytes = uint64_t{256} << 20;
 int warm_command(const CommonFlags& flags, const WarmFlags& own) {
   apply_verbosity(flags);
   const double start = now_seconds();
-  const ActType act = act_of(flags).value_or(ActType::f16);
+  // The default of texts: a card works without the NPU, which rounds to f16.
+  const ActType act = act_of(flags).value_or(default_card() ? ActType::f32 : ActType::f16);
   std::string mark, mark_of_many;
   {
     const GgufFile file = GgufFile::open(flags.model);

@@ -7,6 +7,7 @@
 
 #include "engine/device/gpu/roofline.h"
 #include "engine/device/lab/lab.h"
+#include "engine/device/opencl/card.h"
 #include "engine/device/opencl/gate_launcher.h"
 #include "engine/device/opencl/host_launcher.h"
 #include "engine/device/opencl/list_launcher.h"
@@ -87,6 +88,9 @@ DeviceInfo describe(const Handle& handle, const DeviceOptions& options) {
     info.cores.resize(
         std::min<size_t>(static_cast<size_t>(info.compute_units), std::max(1u, std::thread::hardware_concurrency())));
     std::iota(info.cores.begin(), info.cores.end(), 0);
+  } else {
+    info.card = card_of(device);
+    info.discrete = is_discrete(device);
   }
   return info;
 }
@@ -168,8 +172,11 @@ class OpenclDevice final : public Device, private DeviceLab {
     LoweringContext context = lowering_context(handle_, info_);
     if (info_.zero_copy && cpu) context.byte_products = best_byte_products(programs_, queue_, options.precautions);
     settle_keeping(programs_, context.byte_products, options.precautions);
-    if (info_.family == KernelFamily::simt && !options.precautions.against("dot products"))
+    if (info_.family == KernelFamily::simt && !options.precautions.against("dot products")) {
       context.packed_dot = prove_packed_dot(programs_, queue_);
+      // So that a compiler which prints what it does not know prints it in the child process alone.
+      if (!context.packed_dot) options.precautions.lacks("dot products", "they do not compile, or are not exact");
+    }
     if (use_lists) context.listed_tokens = info_.listed_tokens = options.listed_tokens;
     preparer_ = std::make_unique<Preparer>(programs_, *memory_, pool_, context, cpu, use_lists ? &variants_ : nullptr);
     if (use_gates) gates_->set_bound(options.wait_deadline);

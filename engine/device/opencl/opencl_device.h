@@ -15,6 +15,7 @@ namespace tandem {
 
 DeviceCount opencl_device_count();                 // none without a driver; never throws
 std::vector<proof::Identity> opencl_identities();  // of opencl:0, opencl:1, ...; never throws
+std::vector<KnownGpu> known_opencl_gpus();         // as DeviceFactory::known
 void configure_opencl(const DeviceOptions& options);
 std::unique_ptr<Device> open_opencl_device(int index, const DeviceOptions& options);
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <thread>
 
+#include "engine/device/opencl/card.h"
 #include "engine/device/opencl/opencl_device.h"
 #include "engine/device/proof/proof.h"
 
@@ -48,10 +49,12 @@ std::vector<FoundDevice> find_devices() {
 
 std::vector<proof::Identity> identities(const std::vector<FoundDevice>& found) {
   std::vector<proof::Identity> all;
-  for (const FoundDevice& one : found)
+  for (const FoundDevice& one : found) {
+    const bool gpu = (one.device.getInfo<CL_DEVICE_TYPE>() & CL_DEVICE_TYPE_CPU) == 0;
     all.push_back({one.device.getInfo<CL_DEVICE_NAME>(),
-                   one.platform.getInfo<CL_PLATFORM_NAME>() + " " + one.device.getInfo<CL_DRIVER_VERSION>(),
-                   (one.device.getInfo<CL_DEVICE_TYPE>() & CL_DEVICE_TYPE_CPU) == 0});
+                   one.platform.getInfo<CL_PLATFORM_NAME>() + " " + one.device.getInfo<CL_DRIVER_VERSION>(), gpu,
+                   gpu ? card_of(one.device) : CardName(), gpu && is_discrete(one.device)});
+  }
   return all;
 }
 
@@ -76,6 +79,8 @@ DeviceCount opencl_device_count() {
     return {};  // a broken driver: opening a device says why
   }
 }
+
+std::vector<KnownGpu> known_opencl_gpus() { return proof::known_gpus(proof::Api::opencl, opencl_identities); }
 
 void configure_opencl(const DeviceOptions& options) { opencl::configure_process(options.gpu_cores.size()); }
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -126,7 +127,35 @@ std::string device_nodes() {
   return text + "\n";
 }
 
+// "0000:03:00.0", of what a node's link in sysfs leads to.
+std::string pci_of(const fs::path& device) {
+  std::error_code ignored;
+  return fs::read_symlink(device, ignored).filename().string();
+}
+
+bool is_node_of_a_card(const fs::path& sysfs) {
+  const std::string vendor = content_of((sysfs / "device/vendor").string()).value_or("").substr(0, 6);
+  constexpr std::string_view kOwnBusOfIntel = "0000:00:";
+  return vendor == "0x10de" || vendor == "0x1002" ||
+         (vendor == "0x8086" && !pci_of(sysfs / "device").starts_with(kOwnBusOfIntel));
+}
+
 }  // namespace
+
+bool may_have_card(const std::string& root) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(root + "/dev", ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("nvidia") && name.size() > 6 && (std::isdigit(name[6]) != 0 || name == "nvidiactl"))
+      return true;
+    if (name == "dxg") return true;  // a GPU of the machine that this one is a guest of
+  }
+  for (const auto& entry : fs::directory_iterator(root + "/dev/dri", ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("renderD") && is_node_of_a_card(fs::path(root + "/sys/class/drm") / name)) return true;
+  }
+  return false;
+}
 
 std::string stamp(const std::string& path) {
   struct stat found {};

@@ -22,6 +22,12 @@ std::vector<std::string> manifests(Api api);
 std::string stamp(const std::string& path);  // a line that changes with the file: its size, times and number
 std::string fingerprint(Api api, const std::vector<std::string>& manifests);
 
+// Whether the kernel offers a GPU that may be a card with memory of its own: nodes of NVIDIA's driver, or a render node
+// of NVIDIA's, of AMD's, or of Intel's beyond the bus that its processors' own GPUs are on. A few looks at the file
+// system, and no driver is loaded: where there is none, nobody need wait for what drivers say. root: in the place of
+// "/" (tests).
+bool may_have_card(const std::string& root = "");
+
 // Variables that make the loader see these drivers alone. OpenCL's takes a folder: the manifests are copied into
 // `folder`, which is made. Error when it cannot be.
 Environment only(Api api, const std::vector<std::string>& manifests, const std::string& folder);

@@ -234,4 +234,19 @@ std::vector<Unusable> unusable(Api api) {
   return all;
 }
 
+std::vector<KnownGpu> known_gpus(Api api, const std::function<std::vector<Identity>()>& list) {
+  const Verdict known = verdict(api);
+  std::vector<DeviceVerdict> devices = known.devices;
+  if (!known.tried)
+    for (Identity& one : list()) devices.push_back({std::move(one), "", {}});
+  std::vector<KnownGpu> gpus;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    const auto& [identity, problem, spared, seen] = devices[i];
+    if (!identity.gpu || !problem.empty()) continue;
+    gpus.push_back({std::string(name_of(api)) + ":" + std::to_string(i), identity.name, identity.card,
+                    identity.discrete, seen.shares_memory, seen.policies, seen.compute_units, seen.look_seconds});
+  }
+  return gpus;
+}
+
 }  // namespace tandem::proof

@@ -18,10 +18,12 @@
 //   in this process. Threads: any. Nothing here throws but require_usable().
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "engine/device/known_gpu.h"
 #include "engine/device/proof/precautions.h"
 #include "engine/device/proof/verdict.h"
 
@@ -42,5 +44,9 @@ struct Unusable {
   std::string id, name, reason;
 };
 std::vector<Unusable> unusable(Api api);
+
+// The real GPUs of the interface that can be used, in their order: by the verdict, so that no driver is loaded here;
+// where nothing was tried, as list() finds them.
+std::vector<KnownGpu> known_gpus(Api api, const std::function<std::vector<Identity>()>& list);
 
 }  // namespace tandem::proof

@@ -2,23 +2,25 @@
 // this process and no other (proof.h). FIRST: the device to begin with, or "list" to open none. SPARED: what to spare
 // each device, a JSON array.
 //
-// Contract: writes a JSON object a line on standard output, each before what it announces: {"device": {"name",
-// "driver", "gpu"}} of every device, {"listed"}, {"opens": index}, {"step": text}, {"unfit": reason}, and {"through"}
-// at the end. A device that reports an error has survived: whoever opens it next is told the same. Ends with the
-// process that started it.
+// Contract: writes a JSON object a line on standard output, each before what it announces: {"device": {...}} of every
+// device, {"listed"}, {"opens": index}, {"step": text}, {"lacks": step, "why": text}, {"unfit": reason}, {"seen":
+// {...}} of a GPU that is open (verdict_json.h), and {"through"} at the end. A device that reports an error has
+// survived: whoever opens it next is told the same. Ends with the process that started it.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "engine/device/first_look.h"
 #include "engine/device/opencl/opencl_device.h"
-#include "engine/device/proof/verdict.h"
+#include "engine/device/proof/verdict_json.h"
 #include "engine/device/registry.h"
 #include "engine/device/vulkan/vulkan_device.h"
 #include "sync/error.h"
@@ -45,12 +47,35 @@ class Report {
   FILE* file_;
 };
 
-void open_one(const std::string& id, std::map<std::string, std::string> spared, Report& report) {
+// 0: there is none to be had.
+double look_at(Device& device, sync::Pool& pool, const Precautions& precautions) {
+  if (precautions.against("first look")) return 0;
+  try {
+    return first_look_seconds(device, pool);
+  } catch (const Error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 0;
+  }
+}
+
+proof::Seen seen_of(Device& device, sync::Pool& pool, const Precautions& precautions) {
+  const DeviceInfo& info = device.info();
+  return {info.zero_copy, static_cast<int>(std::ranges::count_if(info.policies, &PolicyTest::passed)),
+          info.compute_units, look_at(device, pool, precautions)};
+}
+
+void open_one(const std::string& id, const proof::Identity& identity, std::map<std::string, std::string> spared,
+              Report& report) {
   DeviceOptions options;
   options.precautions.spared = std::move(spared);
   options.precautions.before_step = [&](const std::string& step) { report.say({{"step", step}}); };
+  options.precautions.on_lack = [&](const std::string& step, const std::string& why) {
+    report.say({{"lacks", step}, {"why", why}});
+  };
+  sync::Pool pool;  // outlives the device
   try {
     auto device = open_device(id, options);
+    if (identity.gpu) report.say({{"seen", proof::seen_as_json(seen_of(*device, pool, options.precautions))}});
     report.say({{"step", "close"}});
     device.reset();
   } catch (const UnfitDevice& unfit) {
@@ -63,13 +88,12 @@ void open_one(const std::string& id, std::map<std::string, std::string> spared, 
 int prove(const std::string& interface, const std::string& first, const json& spared) {
   Report report;
   const auto devices = interface == "opencl" ? opencl_identities() : vulkan_identities();
-  for (const proof::Identity& one : devices)
-    report.say({{"device", {{"name", one.name}, {"driver", one.driver}, {"gpu", one.gpu}}}});
+  for (const proof::Identity& one : devices) report.say({{"device", proof::identity_as_json(one)}});
   report.say({{"listed", true}});
   if (first != "list") {
     for (size_t i = std::stoul(first); i < devices.size(); ++i) {
       report.say({{"opens", i}});
-      open_one(interface + ":" + std::to_string(i), i < spared.size() ? spared[i] : json::object(), report);
+      open_one(interface + ":" + std::to_string(i), devices[i], i < spared.size() ? spared[i] : json::object(), report);
     }
   }
   report.say({{"through", true}});

@@ -7,6 +7,7 @@
 
 #include "engine/device/proof/child.h"
 #include "engine/device/proof/driver_files.h"
+#include "engine/device/proof/verdict_json.h"
 #include "sync/error.h"
 
 namespace tandem::proof {
@@ -18,20 +19,30 @@ using nlohmann::json;
 struct Report {
   bool listed = false, through = false;
   std::vector<Identity> devices;
-  std::map<size_t, std::string> unfit;  // devices that compute wrong values, and how
-  int at = -1;                          // the device it was opening
-  std::string step;                     // and what it was about to do
+  std::map<size_t, std::string> unfit;                         // devices that compute wrong values, and how
+  std::map<size_t, std::map<std::string, std::string>> lacks;  // steps that showed something to be missing
+  std::map<size_t, Seen> seen;
+  int at = -1;       // the device it was opening
+  std::string step;  // and what it was about to do
 
   void take(const std::string& line) {
-    const json said = json::parse(line, nullptr, false);
-    if (!said.is_object()) return;  // a driver that writes where it should not
-    if (said.contains("device"))
-      devices.push_back(
-          {said["device"].value("name", ""), said["device"].value("driver", ""), said["device"].value("gpu", false)});
+    try {
+      understand(json::parse(line));
+    } catch (const json::exception&) {
+      return;  // a driver that writes where it should not
+    }
+  }
+
+ private:
+  void understand(const json& said) {
+    if (!said.is_object()) return;
+    if (said.contains("device")) devices.push_back(identity_from(said["device"]));
     if (said.contains("listed")) listed = true;
     if (said.contains("opens")) at = said["opens"].get<int>(), step = "open";
     if (said.contains("step")) step = said["step"].get<std::string>();
     if (said.contains("unfit") && at >= 0) unfit[static_cast<size_t>(at)] = said["unfit"].get<std::string>();
+    if (said.contains("lacks") && at >= 0) lacks[static_cast<size_t>(at)][said.at("lacks")] = said.at("why");
+    if (said.contains("seen") && at >= 0) seen[static_cast<size_t>(at)] = seen_from(said["seen"]);
     if (said.contains("through")) through = true;
   }
 };
@@ -57,6 +68,11 @@ class Trials {
       for (size_t i = 0; i < devices.size(); ++i) devices[i].identity = report.devices[i];
       for (const auto& [index, reason] : report.unfit)
         if (index < devices.size()) devices[index].problem = reason;
+      for (const auto& [index, steps] : report.lacks)
+        for (const auto& [step, why] : steps)
+          if (index < devices.size() && may_be_spared(step)) devices[index].spared[step] = why;
+      for (const auto& [index, seen] : report.seen)
+        if (index < devices.size()) devices[index].seen = seen;
       if (report.through) return true;
       if (report.at < 0 || std::cmp_greater_equal(report.at, devices.size())) return false;
       first = static_cast<size_t>(report.at);
@@ -109,9 +125,9 @@ class Trials {
 }  // namespace
 
 bool may_be_spared(const std::string& step) {
-  static const char* const kSpared[] = {"prefetch",      "zero copy",    "gates",        "stamps",
-                                        "vpdpbusd",      "vpmaddubsw",   "dot products", "kept pipelines",
-                                        "kept programs", "kept assembly"};
+  static const char* const kSpared[] = {"prefetch",      "zero copy",     "gates",        "stamps",
+                                        "vpdpbusd",      "vpmaddubsw",    "dot products", "kept pipelines",
+                                        "kept programs", "kept assembly", "first look"};
   if (step.starts_with("policy ")) return step != "policy blocking";
   return std::ranges::count(kSpared, step) > 0;
 }

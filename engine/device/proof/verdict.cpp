@@ -3,21 +3,21 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/device/gpu/kept_file.h"
+#include "engine/device/proof/verdict_json.h"
 
 namespace tandem::proof {
 namespace {
 
 using nlohmann::json;
-constexpr const char* kFormat = "tandem driver proof 2";
+constexpr const char* kFormat = "tandem driver proof 3";
 
 json to_json(const Verdict& verdict) {
   json devices = json::array(), drivers = json::array();
   for (const DeviceVerdict& one : verdict.devices)
-    devices.push_back({{"name", one.identity.name},
-                       {"driver", one.identity.driver},
-                       {"gpu", one.identity.gpu},
+    devices.push_back({{"identity", identity_as_json(one.identity)},
                        {"problem", one.problem},
-                       {"spared", one.spared}});
+                       {"spared", one.spared},
+                       {"seen", seen_as_json(one.seen)}});
   for (const DriverVerdict& one : verdict.drivers)
     drivers.push_back({{"manifest", one.manifest}, {"problem", one.problem}});
   return {{"devices", devices}, {"drivers", drivers}, {"manifests", verdict.manifests}};
@@ -27,7 +27,8 @@ Verdict from_json(const json& found) {
   Verdict verdict;
   verdict.tried = true;
   for (const json& one : found.at("devices"))
-    verdict.devices.push_back({{one.at("name"), one.at("driver"), one.at("gpu")}, one.at("problem"), one.at("spared")});
+    verdict.devices.push_back(
+        {identity_from(one.at("identity")), one.at("problem"), one.at("spared"), seen_from(one.at("seen"))});
   for (const json& one : found.at("drivers")) verdict.drivers.push_back({one.at("manifest"), one.at("problem")});
   verdict.manifests = found.at("manifests");
   return verdict;

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/device/card_name.h"
+
 namespace tandem::proof {
 
 enum class Api { opencl, vulkan };
@@ -14,14 +16,25 @@ const char* name_of(Api api);  // "opencl", as in device ids
 // As the driver says; anything else under the same number is another device.
 struct Identity {
   std::string name, driver;
-  bool gpu = false;  // and no CPU
+  bool gpu = false;       // and no CPU
+  CardName card{};        // of a GPU
+  bool discrete = false;  // a card with memory of its own
   bool operator==(const Identity&) const = default;
+};
+
+// A GPU that could be opened shows this: as KnownGpu (engine/device/known_gpu.h).
+struct Seen {
+  bool shares_memory = false;
+  int policies = 0, compute_units = 0;
+  double look_seconds = 0;
+  bool operator==(const Seen&) const = default;
 };
 
 struct DeviceVerdict {
   Identity identity;
   std::string problem;                        // why it cannot be opened; empty: it can
   std::map<std::string, std::string> spared;  // Precautions::spared
+  Seen seen{};
 };
 
 // A driver that ends the process which lists its devices.

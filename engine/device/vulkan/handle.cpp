@@ -4,6 +4,7 @@
 #include <set>
 
 #include "engine/device/proof/proof.h"
+#include "engine/device/vulkan/card.h"
 #include "sync/affinity.h"
 #include "sync/error.h"
 
@@ -24,18 +25,6 @@ uint32_t find_queue_family(VkPhysicalDevice device, const std::string& id, uint3
   if (found < 0) throw Error("the device has no queue that computes", id);
   *timestamp_bits = families[static_cast<uint32_t>(found)].timestampValidBits;
   return static_cast<uint32_t>(found);
-}
-
-std::set<std::string> extensions_of(VkPhysicalDevice device, const std::string& id) {
-  uint32_t count = 0;
-  check(vkEnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr), "vkEnumerateDeviceExtensionProperties",
-        id);
-  std::vector<VkExtensionProperties> properties(count);
-  check(vkEnumerateDeviceExtensionProperties(device, nullptr, &count, properties.data()),
-        "vkEnumerateDeviceExtensionProperties", id);
-  std::set<std::string> names;
-  for (const VkExtensionProperties& extension : properties) names.insert(extension.extensionName);
-  return names;
 }
 
 // The driver can compare the device's clock with the one that steady_clock counts.

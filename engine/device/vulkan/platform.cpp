@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "engine/device/proof/proof.h"
+#include "engine/device/vulkan/card.h"
 #include "engine/device/vulkan/messages.h"
 #include "engine/device/vulkan/vulkan_device.h"
 #include "sync/error.h"
@@ -149,10 +150,11 @@ std::vector<proof::Identity> identities(const std::vector<VkPhysicalDevice>& fou
     auto driver = typed<VkPhysicalDeviceDriverProperties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES);
     auto properties = typed<VkPhysicalDeviceProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &driver);
     vkGetPhysicalDeviceProperties2(device, &properties);
+    const bool gpu = !is_cpu(device);
     all.push_back({properties.properties.deviceName,
                    std::string(driver.driverName) + " " + driver.driverInfo + " " +
                        std::to_string(properties.properties.driverVersion),
-                   !is_cpu(device)});
+                   gpu, gpu ? card_of(device) : CardName(), is_discrete(device)});
   }
   return all;
 }
@@ -186,6 +188,8 @@ DeviceCount vulkan_device_count() {
     return {};  // no driver, or a broken one: opening a device says why
   }
 }
+
+std::vector<KnownGpu> known_vulkan_gpus() { return proof::known_gpus(proof::Api::vulkan, vulkan_identities); }
 
 void configure_vulkan(const DeviceOptions& options) { vulkan::configure_process(options.gpu_cores.size()); }
 

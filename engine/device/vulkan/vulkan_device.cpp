@@ -5,6 +5,7 @@
 #include "engine/device/gpu/kept_file.h"
 #include "engine/device/gpu/roofline.h"
 #include "engine/device/lab/lab.h"
+#include "engine/device/vulkan/card.h"
 #include "engine/device/vulkan/launcher.h"
 #include "engine/device/vulkan/litmus.h"
 #include "engine/device/vulkan/self_test.h"
@@ -55,9 +56,16 @@ DeviceInfo describe(const Handle& handle, const DeviceOptions& options) {
   info.memory_bytes = memory_bytes(handle.physical());
   info.own_memory = handle.discrete();
   info.max_allocation_bytes = static_cast<int64_t>(handle.limits().max_allocation);
-  // Vulkan does not say how many units a real GPU has; enough work-groups for a small one.
-  info.compute_units = handle.cpu() ? cpu_workers() : 16;
-  if (handle.cpu()) info.cores = options.gpu_cores;
+  if (handle.cpu()) {
+    info.compute_units = cpu_workers();
+    info.cores = options.gpu_cores;
+    return info;
+  }
+  const ComputeUnits units = compute_units_of(handle.physical());
+  info.compute_units = units.count;
+  info.units_note = units.note;
+  info.card = card_of(handle.physical());
+  info.discrete = handle.discrete();
   return info;
 }
 

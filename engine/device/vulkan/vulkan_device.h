@@ -17,6 +17,7 @@ namespace tandem {
 
 DeviceCount vulkan_device_count();                 // none without a driver; never throws
 std::vector<proof::Identity> vulkan_identities();  // of vulkan:0, vulkan:1, ...; never throws
+std::vector<KnownGpu> known_vulkan_gpus();         // as DeviceFactory::known
 void configure_vulkan(const DeviceOptions& options);
 std::unique_ptr<Device> open_vulkan_device(int index, const DeviceOptions& options);
 

@@ -27,11 +27,12 @@ class IdleProgram final : public Program {};
 
 class IdleDevice final : public Device {
  public:
-  IdleDevice(const char* id, DeviceKind kind) {
+  IdleDevice(const char* id, DeviceKind kind, bool discrete = false, bool shares_memory = true) {
+    info_.discrete = discrete;
     info_.id = info_.name = id;
     info_.kind = kind;
     info_.cores = {kind == DeviceKind::npu ? 1 : 0};
-    info_.zero_copy = true;
+    info_.zero_copy = shares_memory;
     info_.rounds_to_f16 = info_.static_graphs = kind == DeviceKind::npu;
   }
   const DeviceInfo& info() const override { return info_; }
@@ -65,15 +66,16 @@ PassSpans spans_of(const Plan& plan, const std::function<double(int device, cons
   return spans;
 }
 
-std::vector<std::unique_ptr<Device>> idle_devices() {
+std::vector<std::unique_ptr<Device>> idle_devices(bool card = false) {
   std::vector<std::unique_ptr<Device>> devices;
-  devices.push_back(std::make_unique<IdleDevice>("opencl:9", DeviceKind::gpu));
+  devices.push_back(std::make_unique<IdleDevice>("opencl:9", DeviceKind::gpu, card));
   devices.push_back(std::make_unique<IdleDevice>("npu:9", DeviceKind::npu));
   return devices;
 }
 
 class Planning : public ::testing::Test {
  protected:
+  explicit Planning(bool card = false) : devices_(idle_devices(card)) {}
   Planner planner(const std::string& plan, PlannerOptions options = {}) {
     options.plan = chosen_strategy(plan);
     return Planner(PlannedModel{model_, activations_, devices_, rates()}, std::move(options));
@@ -108,7 +110,7 @@ class Planning : public ::testing::Test {
   sync::Pool pool_;
   const Model model_ = load_model(file_, pool_, 1);
   const Activations activations_{model_.config, {64, 1, 8192, 8192, KvType::f16}, &pool_};
-  const std::vector<std::unique_ptr<Device>> devices_ = idle_devices();
+  const std::vector<std::unique_ptr<Device>> devices_;
   const testing::ScratchFolder folder_;
   DiskCache cache_{folder_.file("measured.json")};
   std::deque<MachineRates> rates_;
@@ -483,6 +485,76 @@ TEST_F(Planning, gives_the_npu_the_share_that_the_user_names) {
   const auto rows = rows_of(planner("rows", options).make(find_strategy("rows"), {1, 1}, 0), "output");
   EXPECT_EQ(rows[0], 64);
   EXPECT_EQ(rows[1], 256);
+}
+
+// A discrete card beside an NPU, of which nothing is known and much is expected. Spans of the card say that its
+// products take all of a pass. Nothing says that a shared pass takes longer than its spans, but its end.
+class PlanningBesideACard : public Planning {
+ protected:
+  PlanningBesideACard() : Planning(true) {}
+  std::string run(Planner& planner, const Batch& batch, double seconds_alone, double seconds_shared) {
+    std::optional<Plan> plan = planner.plan_for(batch, 0);
+    if (auto better = planner.better_than(*plan, batch, 0)) plan = std::move(better);
+    constexpr double kProducts = 15;
+    const PassSpans spans = spans_of(*plan, [&](int device, const Operator& op) {
+      return device == 0 && std::holds_alternative<MatMul>(op.body) ? seconds_alone / kProducts : 1e-7;
+    });
+    planner.learn(*plan, batch, 0, spans, plan->name == "gpu-only" ? seconds_alone : seconds_shared, 1);
+    return plan->name;
+  }
+};
+
+TEST_F(PlanningBesideACard, runs_on_the_card_alone_first_whatever_is_predicted) {
+  Planner automatic = planner("auto");
+  for (const Batch& batch : {Batch{64, 1}, Batch{1, 1}, Batch{40, 1}})
+    EXPECT_EQ(automatic.plan_for(batch, 0).name, "gpu-only") << batch.S;
+  EXPECT_NE(planner("tensor").plan_for({64, 1}, 0).name, "gpu-only") << "what was asked for by name";
+}
+
+TEST_F(PlanningBesideACard, stays_there_where_no_other_plan_is_predicted_to_be_far_faster) {
+  Planner automatic = planner("auto");
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(run(automatic, {64, 1}, 1e-5, 1e-9), "gpu-only") << i;
+}
+
+// Predicted to take microseconds, it took ten times as long as the card alone: once, and never again.
+TEST_F(PlanningBesideACard, leaves_a_plan_that_took_longer_than_the_card_alone) {
+  Planner automatic = planner("auto");
+  EXPECT_EQ(run(automatic, {64, 1}, 1.0, 10.0), "gpu-only");
+  EXPECT_NE(run(automatic, {64, 1}, 1.0, 10.0), "gpu-only") << "predicted to be far faster than a second";
+  int others = 0;
+  for (int i = 0; i < 12; ++i) others += run(automatic, {64, 1}, 1.0, 10.0) != "gpu-only";
+  EXPECT_LE(others, 5) << "each of the other plans once";
+  EXPECT_EQ(automatic.plan_for({64, 1}, 0).name, "gpu-only");
+}
+
+TEST_F(PlanningBesideACard, keeps_a_plan_that_took_less_than_the_card_alone) {
+  Planner automatic = planner("auto");
+  EXPECT_EQ(run(automatic, {64, 1}, 1.0, 0.5), "gpu-only");
+  const std::string shared = run(automatic, {64, 1}, 1.0, 0.5);
+  EXPECT_NE(shared, "gpu-only");
+  EXPECT_NE(automatic.plan_for({64, 1}, 0).name, "gpu-only");
+}
+
+// Rates say that the host is a thousand times as fast as the card.
+TEST_F(PlanningBesideACard, leaves_no_text_to_the_host_where_the_card_keeps_it) {
+  for (const bool shares_memory : {true, false}) {
+    std::vector<std::unique_ptr<Device>> devices;
+    devices.push_back(std::make_unique<IdleDevice>("opencl:9", DeviceKind::gpu, true, shares_memory));
+    devices.push_back(std::make_unique<IdleDevice>("host", DeviceKind::host));
+    DiskCache nowhere("");
+    MachineRates rates(devices, nowhere);
+    Planner automatic(PlannedModel{model_, activations_, devices, rates}, PlannerOptions{});
+    std::set<std::string> ran;
+    for (int i = 0; i < 6; ++i) ran.insert(run(automatic, {1, 1}, 1.0, 1e-3));
+    EXPECT_EQ(ran.contains("host-only"), shares_memory);
+    EXPECT_TRUE(ran.contains("gpu-only"));
+  }
+}
+
+TEST_F(PlanningBesideACard, counts_a_join_behind_a_bus_as_what_it_takes_there) {
+  EXPECT_GE(rates().costs().sync_seconds, 10e-6);
+  const auto cores = idle_devices();
+  EXPECT_LT(MachineRates(cores, cache_).costs().sync_seconds, 10e-6);
 }
 
 TEST(LengthClass, is_named_by_its_longest_length) {

@@ -91,5 +91,55 @@ TEST(DriverFiles, loaders_are_shown_the_drivers_that_are_left_in_their_order) {
   EXPECT_THAT(manifests(Api::vulkan), ElementsAre("/nonexistent"));
 }
 
+class Nodes : public ::testing::Test {
+ protected:
+  void add(const std::string& path, const std::string& text = "") const {
+    const std::filesystem::path whole = root_.file(path);
+    std::filesystem::create_directories(whole.parent_path());
+    std::ofstream(whole) << text;
+  }
+  // A render node of a GPU at that place on the bus.
+  void add_render_node(const std::string& pci, const std::string& vendor) const {
+    add("dev/dri/renderD128");
+    add("devices/" + pci + "/vendor", vendor + "\n");
+    std::filesystem::create_directories(root_.file("sys/class/drm/renderD128"));
+    std::filesystem::create_directory_symlink("../../../../devices/" + pci,
+                                              root_.file("sys/class/drm/renderD128/device"));
+  }
+  bool may_have_card() const { return proof::may_have_card(root_.file("")); }
+  const ::tandem::testing::ScratchFolder root_;
+};
+
+TEST_F(Nodes, of_no_gpu_are_no_card) {
+  EXPECT_FALSE(may_have_card());
+  add("dev/null");
+  add("dev/nvram");
+  add("dev/nvidia-caps");
+  add("dev/dri/card0");
+  EXPECT_FALSE(may_have_card());
+}
+
+TEST_F(Nodes, of_nvidias_driver_may_be_a_card) {
+  add("dev/nvidia0");
+  EXPECT_TRUE(may_have_card());
+}
+
+TEST_F(Nodes, of_a_card_of_amd_or_nvidia_or_behind_intels_own_bus_may_be_one) {
+  add_render_node("0000:03:00.0", "0x1002");
+  EXPECT_TRUE(may_have_card());
+}
+
+TEST_F(Nodes, of_an_intel_gpu_are_told_by_its_bus) {
+  add_render_node("0000:03:00.0", "0x8086");
+  EXPECT_TRUE(may_have_card());
+}
+
+TEST_F(Nodes, of_a_gpu_within_an_intel_processor_or_of_a_virtual_screen_are_no_card) {
+  add_render_node("0000:00:02.0", "0x8086");
+  EXPECT_FALSE(may_have_card());
+  add("devices/0000:00:02.0/vendor", "0x1af4\n");
+  EXPECT_FALSE(may_have_card());
+}
+
 }  // namespace
 }  // namespace tandem::proof

@@ -28,6 +28,30 @@ class ProverTest : public ::testing::Test {
   Variables variables_;
 };
 
+// A helper that says what one on a machine with a card would say.
+TEST_F(ProverTest, what_a_helper_has_seen_of_a_card_is_kept_with_what_it_lacks) {
+  const std::string helper = drivers_.write("helper", R"(#!/bin/sh
+echo '{"device": {"name": "H", "driver": "1", "gpu": true, "uuid": "0a", "pci": "0000:65:00.0", "discrete": true}}'
+echo '{"listed": true}'
+echo 'a driver that writes where it should not'
+echo '{"lacks": 7}'
+echo '{"opens": 0}'
+echo '{"step": "dot products"}'
+echo '{"lacks": "dot products", "why": "they do not compile"}'
+echo '{"lacks": "build the probe", "why": "this cannot be spared"}'
+echo '{"seen": {"shares_memory": true, "policies": 5, "compute_units": 132, "look_seconds": 0.00004}}'
+echo '{"through": true}'
+)");
+  std::filesystem::permissions(helper, std::filesystem::perms::owner_all);
+  const Trial trial = try_out(Api::opencl, {}, {helper, drivers_.path("left"), std::chrono::seconds(120)});
+  ASSERT_EQ(trial.verdict.devices.size(), 1u);
+  const DeviceVerdict& card = trial.verdict.devices[0];
+  EXPECT_EQ(card.identity, (Identity{"H", "1", true, {"0a", "0000:65:00.0"}, true}));
+  EXPECT_EQ(card.seen, (Seen{true, 5, 132, 40e-6}));
+  EXPECT_EQ(card.problem, "");
+  EXPECT_EQ(card.spared, (std::map<std::string, std::string>{{"dot products", "they do not compile"}}));
+}
+
 // With the installed OpenCL drivers, of which there must be one for this to be about anything.
 class ProverOnRealDrivers : public ProverTest {
  protected:

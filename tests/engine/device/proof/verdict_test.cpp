@@ -9,7 +9,10 @@ namespace {
 Verdict example() {
   Verdict verdict;
   verdict.tried = true;
-  verdict.devices.push_back({{"GPU \"A\"", "driver 1"}, "", {{"prefetch", "was ended by SIGABRT"}}});
+  verdict.devices.push_back({{"GPU \"A\"", "driver 1", true, {"0123", "0000:65:00.0"}, true},
+                             "",
+                             {{"prefetch", "was ended by SIGABRT"}},
+                             {true, 5, 132, 41e-6}});
   verdict.devices.push_back({{"GPU B", "driver 2\xff"}, "crashed", {}});
   verdict.drivers.push_back({"/etc/OpenCL/vendors/bad.icd", "aborted"});
   verdict.manifests = {"/etc/OpenCL/vendors/good.icd"};
@@ -21,7 +24,9 @@ TEST(KeptVerdict, is_read_back_as_it_was_written) {
   ASSERT_TRUE(read);
   EXPECT_TRUE(read->tried);
   ASSERT_EQ(read->devices.size(), 2u);
-  EXPECT_EQ(read->devices[0].identity, (Identity{"GPU \"A\"", "driver 1"}));
+  EXPECT_EQ(read->devices[0].identity, example().devices[0].identity);
+  EXPECT_EQ(read->devices[0].seen, (Seen{true, 5, 132, 41e-6}));
+  EXPECT_EQ(read->devices[1].seen, Seen{});
   EXPECT_EQ(read->devices[0].spared, example().devices[0].spared);
   EXPECT_EQ(read->devices[1].problem, "crashed");
   ASSERT_EQ(read->drivers.size(), 1u);

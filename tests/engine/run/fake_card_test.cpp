@@ -1,0 +1,219 @@
+// Texts on a machine with a fast discrete card (tests/engine/run/fake_card.h): it alone runs them, from the first text
+// on where that pays.
+#include "tests/engine/run/fake_card.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+
+#include "engine/device/registry.h"
+#include "engine/run/kernel_set.h"
+#include "engine/run/warming.h"
+#include "tests/engine/run/host_engine.h"
+
+namespace tandem::testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Ends at once, and compiles nothing.
+constexpr const char* kNoWarming = "/bin/true";
+
+class OnACard : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    available_devices();  // drivers are tried once, and not for each of these folders
+    setenv("XDG_CACHE_HOME", folder_.file("").c_str(), 1);
+  }
+  void TearDown() override { before_ ? setenv("XDG_CACHE_HOME", before_->c_str(), 1) : unsetenv("XDG_CACHE_HOME"); }
+
+  // The options of `tandem run` without --device and --plan.
+  EngineOptions options(const std::string& warming_program = "") const {
+    EngineOptions options;
+    options.model_path = files_.path();
+    options.context = 128;
+    options.warming_program = warming_program;
+    options.measurements = folder_.file("measured.json");
+    return options;
+  }
+  // tokens: -1, nobody knows how many; a few are far too short for a compiler.
+  EngineOptions first_text(int64_t tokens) const {
+    EngineOptions options = this->options(kNoWarming);
+    options.first_text = {8, tokens};
+    return options;
+  }
+  Warming warming(ActType act) const {
+    const GgufFile file = GgufFile::open(files_.path());
+    return {kernels_mark(file, read_config(file), KvType::f16, act, KernelsFor::one_text), kNoWarming};
+  }
+  static std::vector<std::string> plans_of(Engine& engine, std::initializer_list<int64_t> tokens) {
+    std::vector<std::string> plans;
+    for (const int64_t each : tokens) plans.push_back(engine.plan_for({each, 1}).name);
+    return plans;
+  }
+  static void write(Engine& engine, int tokens) {
+    for (const int32_t id : some_ids(tokens)) engine.extend(std::span(&id, 1));
+  }
+
+  const test::FakeCard card_;
+  const HostEngines files_{"fake_card"};
+  const ScratchFolder folder_;
+  const std::optional<std::string> before_ =
+      std::getenv("XDG_CACHE_HOME") ? std::optional<std::string>(std::getenv("XDG_CACHE_HOME")) : std::nullopt;
+};
+
+TEST_F(OnACard, two_interfaces_are_one_choice_and_the_faster_one_is_taken) {
+  test::fake_cl().known.look_seconds = 60e-6;
+  test::fake_vk().known.look_seconds = 40e-6;
+  EXPECT_EQ(best_gpu(), "fakevk:0");
+  std::swap(test::fake_cl().known.look_seconds, test::fake_vk().known.look_seconds);
+  EXPECT_EQ(best_gpu(), "fakecl:0");
+  EXPECT_EQ(Engine::open(options())->machine().device_names(), "fakecl:0");
+  EXPECT_EQ(test::fake_vk().opened, 0) << "nobody opens the other one";
+}
+
+TEST_F(OnACard, of_two_interfaces_that_are_as_fast_the_one_that_shares_memory_is_taken) {
+  test::fake_cl().known.look_seconds = 40e-6;
+  test::fake_vk().known.look_seconds = 44e-6;
+  test::fake_cl().known.shares_memory = false;
+  test::fake_cl().known.policies = 2;
+  EXPECT_EQ(best_gpu(), "fakevk:0");
+  test::fake_cl().known.shares_memory = true;
+  EXPECT_EQ(best_gpu(), "fakevk:0") << "it has more ways of waiting";
+  test::fake_cl().known.policies = test::fake_vk().known.policies;
+  EXPECT_EQ(best_gpu(), "fakecl:0") << "nothing tells them apart";
+}
+
+TEST_F(OnACard, two_cards_are_no_interfaces_to_one) {
+  test::fake_vk().known.card = {"00000000000000000000000000000001", "0000:66:00.0"};
+  test::fake_vk().known.look_seconds = 1e-6;
+  test::fake_cl().known.look_seconds = 9e-6;
+  EXPECT_EQ(best_gpu(), "fakecl:0") << "the first one";
+  test::fake_vk().known.card.pci = test::fake_cl().known.card.pci;
+  EXPECT_EQ(best_gpu(), "fakevk:0") << "one place on the bus is one card";
+}
+
+TEST_F(OnACard, nobody_who_names_no_devices_gets_an_npu_or_the_host_beside_it) {
+  test::fake_cl().known.shares_memory = false;
+  const auto engine = Engine::open(options());
+  EXPECT_EQ(engine->machine().device_names(), "fakevk:0");
+  EXPECT_EQ(engine->act(), ActType::f32) << "nothing rounds";
+  EXPECT_THAT(plans_of(*engine, {1, 40}), Each("gpu-only"));
+  EXPECT_THAT(engine->notes(), Contains(AllOf(HasSubstr("fakevk:0 runs everything, without the NPU and the host"),
+                                              HasSubstr("fakecl:0 leads to the same card"),
+                                              HasSubstr("it shares memory with the host"))));
+  EXPECT_FALSE(engine->bits_depend_on_passes());
+}
+
+TEST_F(OnACard, a_plan_that_needs_an_npu_has_one) {
+  EngineOptions tensor = options();
+  tensor.plan = "tensor";
+  EXPECT_EQ(Engine::open(tensor)->machine().device_names(), "fakecl:0,npu:0,host");
+}
+
+TEST_F(OnACard, who_names_devices_gets_them_and_the_card_still_runs_alone_first) {
+  EngineOptions named = options();
+  named.devices = {"fakevk:0", "npu:0", "host"};
+  const auto engine = Engine::open(named);
+  EXPECT_EQ(engine->machine().device_names(), "fakevk:0,npu:0,host");
+  EXPECT_THAT(plans_of(*engine, {1, 2, 40, 64}), Each("gpu-only"));
+  write(*engine, 20);
+  EXPECT_EQ(engine->plans_ran().front().plan, "gpu-only");
+}
+
+TEST_F(OnACard, an_operator_that_it_refuses_is_the_hosts) {
+  test::fake_cl().refuses = test::fake_vk().refuses = "swiglu";
+  const auto engine = Engine::open(options()), host = files_.open();
+  EXPECT_EQ(engine->machine().device_names(), "fakecl:0,host");
+  EXPECT_THAT(engine->notes(), Contains(HasSubstr("does not run swiglu: the fake card was told to")));
+  const Plan plan = engine->plan_for({1, 1});
+  EXPECT_EQ(plan.name, "gpu-only");
+  for (const Step& step : plan.steps)
+    for (const Operator& op : step.operators)
+      EXPECT_EQ(plan.devices[static_cast<size_t>(step.device)],
+                kind_name(op) == std::string("swiglu") ? "host" : "fakecl:0");
+  const std::vector<int32_t> ids = some_ids(9);
+  EXPECT_TRUE(std::ranges::equal(engine->extend(ids), host->extend(ids)));
+}
+
+// Its keys and values are on the card.
+TEST_F(OnACard, the_host_does_not_go_on_with_a_text_of_a_card_that_shares_no_memory) {
+  EngineOptions named = options();
+  named.devices = {"fakecl:0", "host"};
+  const auto sharing = Engine::open(named);
+  test::fake_cl().known.shares_memory = false;
+  const auto copying = Engine::open(named);
+  EXPECT_TRUE(sharing->machine().zero_copy());
+  EXPECT_FALSE(copying->machine().zero_copy());
+  write(*copying, 40);
+  for (const PlanRan& ran : copying->plans_ran()) EXPECT_EQ(ran.plan, "gpu-only");
+}
+
+TEST_F(OnACard, a_first_text_that_is_long_enough_waits_for_its_kernels) {
+  {
+    const auto engine = Engine::open(first_text(-1));
+    EXPECT_FALSE(engine->machine().waits_for_gpu());
+    EXPECT_EQ(engine->machine().device_names(), "fakecl:0");
+    EXPECT_THAT(engine->notes(), Contains(HasSubstr("waits until the kernels of fakecl:0 are compiled")));
+    EXPECT_FALSE(warming(ActType::f32).done());
+    engine->get_ready(5, true);
+    engine->extend(some_ids(5));
+    EXPECT_FALSE(warming(ActType::f32).done()) << "single tokens have kernels of their own";
+    write(*engine, 1);
+    EXPECT_TRUE(warming(ActType::f32).done());
+    for (const PlanRan& ran : engine->plans_ran()) EXPECT_EQ(ran.plan, "gpu-only");
+  }
+  const auto second = Engine::open(first_text(1));
+  EXPECT_EQ(second->machine().device_names(), "fakecl:0");
+  EXPECT_THAT(second->notes(), Each(Not(HasSubstr("compile"))));
+}
+
+TEST_F(OnACard, a_first_text_that_is_too_short_for_that_is_written_without_it_and_the_next_one_with_it) {
+  const auto engine = Engine::open(first_text(4));
+  EXPECT_TRUE(engine->machine().waits_for_gpu());
+  EXPECT_EQ(engine->machine().device_names(), "npu:0,host");
+  EXPECT_THAT(engine->notes(), Contains(HasSubstr("written without fakecl:0, which takes part from the next text on")));
+  write(*engine, 2);
+  warming(ActType::f32).mark();
+  write(*engine, 2);
+  EXPECT_EQ(engine->machine().device_names(), "npu:0,host") << "in the middle of a text other sums would show";
+  EXPECT_TRUE(engine->machine().waits_for_gpu());
+  EXPECT_EQ(test::fake_cl().opened, 0);
+  engine->rewind(0);
+  write(*engine, 2);
+  EXPECT_EQ(engine->machine().device_names(), "fakecl:0");
+  EXPECT_FALSE(engine->machine().waits_for_gpu());
+  EXPECT_EQ(engine->plan_for({1, 1}).name, "gpu-only");
+  EXPECT_THAT(engine->other_bits(), Contains(HasSubstr("fakecl:0 splits sums")));
+}
+
+TEST_F(OnACard, what_compiling_took_is_known_the_next_time) {
+  const KnownGpu card = test::fake_cl().known;
+  {
+    const auto engine = Engine::open(first_text(-1));
+    EXPECT_EQ(engine->machine().last_compile_seconds(card), 0);
+    engine->get_ready(5, true);
+    write(*engine, 1);
+    EXPECT_GT(engine->machine().last_compile_seconds(card), 0);
+  }
+  EXPECT_GT(Engine::open(options())->machine().last_compile_seconds(card), 0) << "on disk";
+}
+
+TEST_F(OnACard, is_no_card_where_it_has_no_memory_of_its_own) {
+  test::fake_cl().known.discrete = test::fake_vk().known.discrete = false;
+  EXPECT_FALSE(default_card());
+  EXPECT_EQ(Engine::open(options())->machine().device_names(), "fakecl:0,npu:0,host");
+  test::fake_vk().known.discrete = true;
+  ASSERT_TRUE(default_card()) << "one of its interfaces may not know";
+  EXPECT_EQ(default_card()->id, "fakecl:0");
+}
+
+}  // namespace
+}  // namespace tandem::testing
