@@ -18,10 +18,37 @@ const std::string kLlama3 =
 const std::string kQwen2 =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
-const std::string kGpt4o =
-    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
-    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
-    R"(\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+// Words that are cut where capitals begin; `behind` is what may follow one.
+std::string words_by_capitals(const std::string& behind) {
+  const std::string before = R"([^\r\n\p{L}\p{N}]?)", upper = R"([\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}])",
+                    lower = R"([\p{Ll}\p{Lm}\p{Lo}\p{M}])";
+  return before + upper + "*" + lower + "+" + behind + "|" + before + upper + "+" + lower + "*" + behind;
+}
+
+const std::string kContraction = "(?i:'s|'t|'re|'ve|'m|'ll|'d)?";
+const std::string kSymbolsAndBlanks = R"(| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+
+const std::string kGpt4o = words_by_capitals(kContraction) + R"(|\p{N}{1,3})" + kSymbolsAndBlanks;
+const std::string kTekken = words_by_capitals("") + R"(|\p{N})" + kSymbolsAndBlanks;
+const std::string kYoutu = words_by_capitals(kContraction) + R"(|\p{N})" + kSymbolsAndBlanks;
+
+const std::string kSeedCoder =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}\r\n]+|\s*[\r\n]+|\s+(?!\S)|\s+)";
+
+// Symbols, some of which begin a word of ASCII letters.
+const std::string kDeepSeekV3 =
+    R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+|)"
+    R"( ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+
+// Han characters are runs of their own, and no part of any word. Published with an intersection of classes, which this
+// library writes as a look ahead at each character.
+const std::string kKimi =
+    R"(\p{Han}+|)"
+    R"([^\r\n\p{L}\p{N}]?(?:(?!\p{Han})[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}])*(?:(?!\p{Han})[\p{Ll}\p{Lm}\p{Lo}\p{M}])+)"
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
+    R"([^\r\n\p{L}\p{N}]?(?:(?!\p{Han})[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}])+(?:(?!\p{Han})[\p{Ll}\p{Lm}\p{Lo}\p{M}])*)"
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
+    R"(\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
 // The letters with case, as DeepSeek LLM lists them (code points: many look alike, and an editor may normalise them
 // away).
@@ -46,10 +73,14 @@ const std::string kCjk = R"([\x{4E00}-\x{9FA5}\x{0800}-\x{4E00}\x{AC00}-\x{D7FF}
 const std::vector<PreTokenizerSpec>& table() {
   static const std::vector<PreTokenizerSpec> specs = {
       {{"default"}, {R"([\p{P}\$\+<=>\^~\|]+)", kGpt2, R"(\p{N}+)", "[0-9][0-9][0-9]"}},
-      {{"gpt-2", "mpt", "olmo"}, {kGpt2}},
-      {{"llama-bpe", "llama3", "llama-v3"}, {kLlama3}, true, true},
-      {{"smollm", "starcoder", "refact"}, {R"(\p{N})", kGpt2}},
-      {{"qwen2", "deepseek-r1-qwen"}, {kQwen2}},
+      {{"gpt-2", "mpt", "olmo", "gigachat", "a.x-4.0", "mellum", "trillion", "granite-docling"}, {kGpt2}},
+      {{"llama-bpe", "llama3", "llama-v3", "falcon3", "pixtral", "midm-2.0"}, {kLlama3}, true, true},
+      {{"dbrx", "smaug-bpe"}, {kLlama3}},
+      {{"smollm", "starcoder", "refact", "minerva-7b"}, {R"(\p{N})", kGpt2}},
+      {{"qwen2", "deepseek-r1-qwen", "megrez", "kormo", "f2llmv2"}, {kQwen2}},
+      {{"tekken"}, {kTekken}, true, true},
+      {{"seed-coder"}, {kSeedCoder}},
+      {{"viking"}, {R"( ?[^(\s|.,!?\x{2026}\x{3002}\x{FF0C}\x{3001}\x{0964}\x{06D4}\x{060C})]+)", R"(\p{N})"}},
       {{"deepseek-llm"},
        {R"([\r\n])", R"(\s?[)" + kCasedLetters + "]+",
         R"(\s?[!-/:-~\x{FF01}-\x{FF0F}\x{FF1A}-\x{FF5E}\x{2018}-\x{201F}\x{3000}-\x{3002}]+)",
@@ -57,8 +88,18 @@ const std::vector<PreTokenizerSpec>& table() {
         // linear.
         R"((?<!\s)\s++$)", kCjk, R"(\p{N}+)"}},
       {{"deepseek-coder"}, {R"([\r\n])", R"(\s?\p{L}+)", R"(\s?\p{P}+)", kCjk, R"(\p{N})"}},
+      {{"deepseek-v3", "joyai-llm"},
+       {R"(\p{N}{1,3})", R"([\x{4E00}-\x{9FA5}\x{3040}-\x{309F}\x{30A0}-\x{30FF}]+)", kDeepSeekV3}},
+      {{"kimi-k2"}, {kKimi}},
+      {{"youtu"},
+       {R"([\x{AC00}-\x{D7A3}\x{3131}-\x{318E}]+|)"
+        R"([\x{FF01}\x{2026}\x{201C}\x{201D}\x{2018}\x{2019}\x{2014}\x{FF1A}\x{FF1B}\x{FF0C})"
+        R"(\x{3001}-\x{303F}\x{FE30}-\x{FE4F}]+|)"
+        R"([\x{3105}-\x{312F}]+|[\x{4E00}-\x{9FA5}\x{3040}-\x{309F}\x{30A0}-\x{30FF}]+)",
+        kYoutu},
+       true},
       {{"falcon"}, {R"([\p{P}\$\+<=>\^~\|`]+)", kGpt2, "[0-9][0-9][0-9]"}},
-      {{"gpt-4o", "llama4"}, {kGpt4o}},
+      {{"gpt-4o", "llama4", "kanana2"}, {kGpt4o}},
   };
   return specs;
 }

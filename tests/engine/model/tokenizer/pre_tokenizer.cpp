@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "sync/error.h"
 
 namespace tandem {
@@ -20,7 +22,7 @@ std::vector<std::string> cut(std::string_view name, std::string_view text) {
 }
 
 TEST(PreTokenizer, gpt_2_cuts_contractions_words_numbers_symbols_and_blanks) {
-  for (const char* name : {"gpt-2", "mpt", "olmo"}) {
+  for (const char* name : {"gpt-2", "mpt", "olmo", "gigachat", "a.x-4.0", "mellum", "trillion", "granite-docling"}) {
     EXPECT_THAT(cut(name, "I've 1234 x2  !?\n\n ok"),
                 ElementsAre("I", "'ve", " 1234", " x", "2", " ", " !?", "\n\n", " ok"));
     EXPECT_THAT(cut(name, "don'T \t\nend  "), ElementsAre("don", "'", "T", " \t", "\n", "end", "  "));
@@ -28,33 +30,96 @@ TEST(PreTokenizer, gpt_2_cuts_contractions_words_numbers_symbols_and_blanks) {
 }
 
 TEST(PreTokenizer, smollm_starcoder_and_refact_make_every_digit_a_piece_of_its_own) {
-  for (const char* name : {"smollm", "starcoder", "refact"}) {
+  for (const char* name : {"smollm", "starcoder", "refact", "minerva-7b"}) {
     // The blanks before a digit end their piece, so none of them joins it.
     EXPECT_THAT(cut(name, "a  12b 3½"), ElementsAre("a", "  ", "1", "2", "b", " ", "3", "½"));
   }
 }
 
 TEST(PreTokenizer, llama_bpe_takes_three_digits_and_a_leading_symbol_and_line_ends) {
-  for (const char* name : {"llama-bpe", "llama3", "llama-v3"}) {
+  for (const char* name : {"llama-bpe", "llama3", "llama-v3", "falcon3", "pixtral", "midm-2.0", "dbrx", "smaug-bpe"}) {
     EXPECT_THAT(cut(name, "Don'T 12345 (foo)!\n\n  x\r\n"),
                 ElementsAre("Don", "'T", " ", "123", "45", " (", "foo", ")!\n\n", " ", " x", "\r\n"));
   }
 }
 
 TEST(PreTokenizer, qwen2_takes_digits_one_by_one) {
-  for (const char* name : {"qwen2", "deepseek-r1-qwen"}) {
+  for (const char* name : {"qwen2", "deepseek-r1-qwen", "megrez", "kormo", "f2llmv2"}) {
     EXPECT_THAT(cut(name, "We'Ve 33 \n\n y"), ElementsAre("We", "'Ve", " ", "3", "3", " \n\n", " y"));
   }
 }
 
 TEST(PreTokenizer, gpt_4o_cuts_where_capitals_begin_and_keeps_contractions_with_their_word) {
-  for (const char* name : {"gpt-4o", "llama4"}) {
+  for (const char* name : {"gpt-4o", "llama4", "kanana2"}) {
     EXPECT_THAT(cut(name, "fooBar HTTPServer don't WE'LL 1234 a/b//\n"),
                 ElementsAre("foo", "Bar", " HTTPServer", " don't", " WE'LL", " ", "123", "4", " a", "/b", "//\n"));
     // Letters without case go with either side; marks stay with their letters.
     EXPECT_THAT(cut(name, "Ελλάδα中文ABC"), ElementsAre("Ελλάδα中文", "ABC"));
     EXPECT_THAT(cut(name, "e\xCC\x81t"), ElementsAre("e\xCC\x81t"));
   }
+}
+
+// What the library `tokenizers` makes of the published pattern, as of all that follow.
+TEST(PreTokenizer, tekken_cuts_where_capitals_begin_and_keeps_no_contraction_with_its_word) {
+  EXPECT_THAT(cut("tekken", "fooBar HTTPServer don't WE'LL 1234 a/b//\n"),
+              ElementsAre("foo", "Bar", " HTTPServer", " don", "'t", " WE", "'LL", " ", "1", "2", "3", "4", " a", "/b",
+                          "//\n"));
+  EXPECT_THAT(cut("tekken", "Ελλάδα中文ABC"), ElementsAre("Ελλάδα中文", "ABC"));
+  EXPECT_THAT(cut("tekken", "e\xCC\x81t  x \n\n y"), ElementsAre("e\xCC\x81t", " ", " x", " \n\n", " y"));
+}
+
+TEST(PreTokenizer, seed_coder_leaves_line_ends_apart_from_symbols) {
+  EXPECT_THAT(cut("seed-coder", "Don'T 12345 (foo)!\n\n  x\r\n"),
+              ElementsAre("Don", "'T", " ", "1", "2", "3", "4", "5", " (", "foo", ")!", "\n\n", " ", " x", "\r\n"));
+}
+
+TEST(PreTokenizer, deepseek_v3_lets_a_symbol_begin_a_word_and_isolates_cjk) {
+  for (const char* name : {"deepseek-v3", "joyai-llm"}) {
+    EXPECT_THAT(
+        cut(name, "It's 12345 (foo) a_b+c $x!\n\n  y"),
+        ElementsAre("It", "'s", " ", "123", "45", " (", "foo", ")", " a", "_b", "+c", " $", "x", "!\n\n", " ", " y"));
+    EXPECT_THAT(cut(name, "ラーメンは美味しい Führer"), ElementsAre("ラーメンは美味しい", " Führer"));
+    EXPECT_THAT(cut(name, "#include <a.h> 中文abc  z"),
+                ElementsAre("#include", " <", "a", ".h", ">", " ", "中文", "abc", " ", " z"));
+  }
+}
+
+TEST(PreTokenizer, viking_cuts_at_punctuation_and_makes_every_digit_a_piece) {
+  EXPECT_THAT(cut("viking", "Hei, 1234 maailma! (a|b)  don't…"),
+              ElementsAre("Hei", ",", " ", "1", "2", "3", "4", " maailma", "! (", "a", "|", "b", ") ", " don't", "…"));
+  EXPECT_THAT(cut("viking", "a  12b 3½"), ElementsAre("a", " ", " ", "1", "2", "b", " ", "3", "½"));
+}
+
+TEST(PreTokenizer, kimi_k2_keeps_han_characters_out_of_words) {
+  EXPECT_THAT(cut("kimi-k2", "fooBar 我想在apple工作1314151天 don't WE'LL a/b//\n"),
+              ElementsAre("foo", "Bar", " ", "我想在", "apple", "工作", "131", "415", "1", "天", " don't", " WE'LL",
+                          " a", "/b", "//\n"));
+  EXPECT_THAT(cut("kimi-k2", "Ελλάδα中文ABC 々x"), ElementsAre("Ελλάδα", "中文", "ABC", " ", "々", "x"));
+}
+
+TEST(PreTokenizer, youtu_isolates_scripts_of_east_asia_and_their_punctuation) {
+  EXPECT_THAT(cut("youtu", "안녕 Hello don't 1234，“x” 中文abc ㄅㄆ a/b//\n"),
+              ElementsAre("안녕", " Hello", " don't", " ", "1", "2", "3", "4", "，“", "x", "”", " ", "中文", "abc", " ",
+                          "ㄅㄆ", " a", "/b", "//\n"));
+  EXPECT_THAT(cut("youtu", "WE'LL かな！ok"), ElementsAre("WE'LL", " ", "かな", "！", "ok"));
+}
+
+// One pattern under several names may differ in what else the name says.
+TEST(PreTokenizer, of_a_name_say_whether_whole_pieces_skip_the_merges_and_whether_a_bos_is_added) {
+  for (const PreTokenizerSpec& spec : pre_tokenizers()) {
+    const std::set<std::string_view> names(spec.names.begin(), spec.names.end());
+    const bool adds_bos = names.contains("llama-bpe") || names.contains("tekken");
+    EXPECT_EQ(spec.adds_bos, adds_bos) << spec.names[0];
+    EXPECT_EQ(spec.ignore_merges, adds_bos || names.contains("youtu")) << spec.names[0];
+  }
+  for (const char* name : {"falcon3", "pixtral", "midm-2.0"}) EXPECT_TRUE(find_pre_tokenizer(name, "test").adds_bos);
+  for (const char* name : {"dbrx", "smaug-bpe"}) EXPECT_FALSE(find_pre_tokenizer(name, "test").ignore_merges);
+}
+
+TEST(PreTokenizer, of_every_name_is_there_once) {
+  std::set<std::string_view> seen;
+  for (const PreTokenizerSpec& spec : pre_tokenizers())
+    for (const std::string_view name : spec.names) EXPECT_TRUE(seen.insert(name).second) << name;
 }
 
 TEST(PreTokenizer, falcon_isolates_punctuation_and_cuts_numbers_into_threes_from_the_left) {
@@ -120,8 +185,9 @@ TEST(PreTokenizer, an_unknown_name_is_an_error_that_lists_the_known_ones) {
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("nonesuch"));
     EXPECT_THAT(error.what(), HasSubstr("model.gguf"));
-    for (const char* name : {"default", "gpt-2", "llama-bpe", "smollm", "qwen2", "deepseek-llm", "deepseek-coder",
-                             "deepseek-r1-qwen", "starcoder", "refact", "falcon", "mpt", "gpt-4o", "olmo"}) {
+    for (const char* name :
+         {"default", "gpt-2", "llama-bpe", "smollm", "qwen2", "deepseek-llm", "deepseek-coder", "deepseek-r1-qwen",
+          "starcoder", "refact", "falcon", "mpt", "gpt-4o", "olmo", "dbrx", "tekken"}) {
       EXPECT_THAT(error.hint(), HasSubstr(name));
     }
   }
