@@ -5,6 +5,7 @@
 #include "engine/model/common_keys.h"
 #include "engine/model/config_keys.h"
 #include "engine/model/expert_keys.h"
+#include "engine/model/known_keys.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -68,6 +69,7 @@ ModelConfig read_config(const GgufFile& file) {
   const ConfigKeys keys(file, config.architecture);
   if (architecture.has_experts && !config.experts) keys.fail("expert_count", "found none, expected 1 to 4096");
   architecture.describe(config);
+  require_known_keys(file, config, architecture.keys);
   check_expert_weights(keys, config);
   if (architecture.read != nullptr) architecture.read(file, config);
   return config;

@@ -58,26 +58,6 @@ void read_vocabulary(const GgufFile& file, const ConfigKeys& keys, ModelConfig& 
   config.tied_output = file.find("output.weight") == nullptr;
 }
 
-// A file that uses one of these computes something else than the others of its architecture.
-constexpr const char* kComputations[] = {
-    "expert_count",        "attention.kv_lora_rank",   "attention.q_lora_rank",  "rope.scaling.yarn_log_multiplier",
-    "attention.clamp_kqv", "attention.max_alibi_bias", "attention.scale",        "logit_scale",
-    "residual_scale",      "embedding_scale",          "attn_logit_softcapping", "final_logit_softcapping",
-    "rope.freq_base_swa"};
-
-void refuse_unknown_computations(const ConfigKeys& keys, const std::function<bool(std::string_view)>& is_known,
-                                 const ModelConfig& config) {
-  for (const char* key : kComputations) {
-    if (!is_known(key) && keys.number(key).value_or(0.0) != 0.0) {
-      keys.fail(key, "this variant of the architecture is not supported", "use a model without it");
-    }
-  }
-  const double window = keys.number("attention.sliding_window").value_or(0.0);
-  if (!is_known("attention.sliding_window") && window > 0 && window < static_cast<double>(config.context_length)) {
-    keys.fail("attention.sliding_window", "attention to a window of the context is not supported");
-  }
-}
-
 // A factor that is 1, or `otherwise`, where the key is absent or 0.
 float factor(const ConfigKeys& keys, const char* key, float otherwise = 1.0f) {
   const double value = keys.number(key).value_or(0.0);
@@ -116,7 +96,7 @@ void read_window(const ConfigKeys& keys, ModelConfig& config) {
 }
 
 // Some files of architectures with LayerNorms have only RMSNorm's key, whose number is the same.
-constexpr const char* kLayerNorm = "attention.layer_norm_epsilon";
+constexpr const char *kLayerNorm = "attention.layer_norm_epsilon", *kRmsNorm = "attention.layer_norm_rms_epsilon";
 
 float epsilon(const ConfigKeys& keys, const char* key) {
   const auto value = static_cast<float>(keys.require_number(key));
@@ -137,12 +117,11 @@ ModelConfig read_common_keys(const GgufFile& file, std::span<const char* const> 
   config.hidden = keys.require_size("embedding_length", kMaxWidth);
   config.feed_forward = keys.require_size("feed_forward_length", kMaxWidth);
   config.context_length = keys.require_size("context_length", kMaxContext);
-  const bool has_mean = is_known(kLayerNorm) && keys.number(kLayerNorm);
-  config.norm_eps = epsilon(keys, has_mean ? kLayerNorm : "attention.layer_norm_rms_epsilon");
+  const bool has_mean = is_known(kLayerNorm) && (keys.number(kLayerNorm) || !keys.number(kRmsNorm));
+  config.norm_eps = epsilon(keys, has_mean ? kLayerNorm : kRmsNorm);
   read_heads(keys, config);
   read_vocabulary(file, keys, config);
   read_rope(keys, config);
-  refuse_unknown_computations(keys, is_known, config);
   read_scales(keys, is_known, config);
   if (is_known("attention.sliding_window")) read_window(keys, config);
   if (is_known("expert_count")) read_experts(keys, config);

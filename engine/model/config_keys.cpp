@@ -1,6 +1,10 @@
 #include "engine/model/config_keys.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <span>
+#include <sstream>
 
 #include "sync/error.h"
 
@@ -11,20 +15,48 @@ void ConfigKeys::fail(const char* key, const std::string& problem, const std::st
               hint);
 }
 
-void ConfigKeys::check_single(const char* key) const {
-  if (file_.array_length(full(key))) {
-    fail(key, "found an " + file_.type_of(full(key)) + ", expected one number for all layers",
-         "models whose layers differ in shape are not supported");
+std::vector<double> ConfigKeys::numbers(const char* key) const {
+  const std::string name = full(key), type = file_.type_of(name);
+  if (type.empty()) return {};
+  if (type == "bool") return {*file_.get_bool(name) ? 1.0 : 0.0};
+  if (type == "array of bool") {
+    std::vector<double> bools;
+    const std::span<const std::byte> stored = file_.require_stored(name).bytes;
+    for (const std::byte one : stored.last(*file_.array_length(name))) bools.push_back(std::to_integer<int>(one));
+    return bools;
   }
+  if (!file_.array_length(name)) return {*file_.get_float(name)};
+  if (type == "array of f32" || type == "array of f64") {
+    const auto floats = *file_.get_floats(name);
+    return {floats.begin(), floats.end()};
+  }
+  const auto ints = *file_.get_ints(name);
+  return {ints.begin(), ints.end()};
+}
+
+// Of an array; nothing where there is none.
+std::optional<double> ConfigKeys::same_of_all(const char* key) const {
+  if (!file_.array_length(full(key))) return std::nullopt;
+  const std::vector<double> all = numbers(key);
+  if (all.empty()) fail(key, "found an empty array, expected one number for all layers");
+  const auto other = std::ranges::find_if(all, [&](double value) { return value != all.front(); });
+  if (other == all.end()) return all.front();
+  std::ostringstream problem;
+  problem << "the layers differ: " << all.front() << " in layer 0, " << *other << " in layer " << other - all.begin()
+          << ", expected one number for all layers";
+  fail(key, problem.str(), "models whose layers differ in shape are not supported");
 }
 
 std::optional<int64_t> ConfigKeys::size(const char* key, int64_t max) const {
-  check_single(key);
+  const std::string expected = ", expected 1 to " + std::to_string(max);
+  if (const auto same = same_of_all(key)) {
+    if (!(*same >= 1 && *same <= static_cast<double>(max)) || *same != std::floor(*same))
+      fail(key, "found " + std::to_string(*same) + expected);
+    return static_cast<int64_t>(*same);
+  }
   const auto value = file_.get_uint(full(key));
   if (!value) return std::nullopt;
-  if (*value < 1 || *value > static_cast<uint64_t>(max)) {
-    fail(key, "found " + std::to_string(*value) + ", expected 1 to " + std::to_string(max));
-  }
+  if (*value < 1 || *value > static_cast<uint64_t>(max)) fail(key, "found " + std::to_string(*value) + expected);
   return static_cast<int64_t>(*value);
 }
 
@@ -34,13 +66,14 @@ int64_t ConfigKeys::require_size(const char* key, int64_t max) const {
 }
 
 int64_t ConfigKeys::count(const char* key, int64_t max) const {
-  check_single(key);
-  return file_.get_uint(full(key)).value_or(0) == 0 ? 0 : *size(key, max);
+  if (const auto same = same_of_all(key); same == 0.0) return 0;
+  if (!file_.array_length(full(key)) && file_.get_uint(full(key)).value_or(0) == 0) return 0;
+  return *size(key, max);
 }
 
 std::optional<double> ConfigKeys::number(const char* key) const {
-  check_single(key);
-  const auto value = file_.get_float(full(key));
+  const auto same = same_of_all(key);
+  const auto value = same ? same : file_.get_float(full(key));
   if (value && !std::isfinite(*value)) fail(key, "found a number that is not finite, expected a finite one");
   return value;
 }
@@ -52,6 +85,9 @@ double ConfigKeys::require_number(const char* key) const {
 
 std::optional<std::string> ConfigKeys::text(const char* key) const { return file_.get_string(full(key)); }
 
-std::optional<bool> ConfigKeys::flag(const char* key) const { return file_.get_bool(full(key)); }
+std::optional<bool> ConfigKeys::flag(const char* key) const {
+  if (const auto same = same_of_all(key)) return *same != 0;
+  return file_.get_bool(full(key));
+}
 
 }  // namespace tandem

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "engine/model/config.h"
 #include "engine/model/gguf.h"
@@ -18,7 +19,9 @@ class ConfigKeys {
   // Borrows the file.
   ConfigKeys(const GgufFile& file, std::string prefix) : file_(file), prefix_(std::move(prefix)) {}
 
-  // A count or width, 1 to `max`; one number, not an array with a number for each layer.
+  // An array with a number for each layer is that number, where all are equal; an Error says where they differ.
+
+  // A count or width, 1 to `max`.
   std::optional<int64_t> size(const char* key, int64_t max) const;
   int64_t require_size(const char* key, int64_t max) const;
   int64_t count(const char* key, int64_t max) const;    // 0 to `max`; absent: 0
@@ -26,11 +29,13 @@ class ConfigKeys {
   double require_number(const char* key) const;
   std::optional<std::string> text(const char* key) const;
   std::optional<bool> flag(const char* key) const;
+  // Of a number or a bool (0, 1), or an array of them, all; empty where the key is absent.
+  std::vector<double> numbers(const char* key) const;
   [[noreturn]] void fail(const char* key, const std::string& problem, const std::string& hint = "") const;
 
  private:
   std::string full(const char* key) const { return prefix_ + "." + key; }
-  void check_single(const char* key) const;
+  std::optional<double> same_of_all(const char* key) const;
 
   const GgufFile& file_;
   std::string prefix_;

@@ -28,6 +28,11 @@ void read_scaling(const ConfigKeys& keys, ModelConfig& config) {
   double factor = ranged(keys, "rope.scaling.factor", legacy, 0.0, kMaxFactor);
   if (factor == 0.0) factor = 1.0;  // how converters write "no scaling"
   const std::string type = keys.text("rope.scaling.type").value_or("linear");
+  const double mix = keys.number("rope.scaling.yarn_ext_factor").value_or(-1.0);
+  if (mix >= 0.0 && mix != (type == "yarn" ? 1.0 : 0.0)) {
+    keys.fail("rope.scaling.yarn_ext_factor",
+              std::string("a partial extrapolation mix is not supported, expected ") + (type == "yarn" ? "1" : "0"));
+  }
   if (type == "none") return;
   if (type == "linear") {
     if (factor == 1.0) return;
@@ -37,9 +42,6 @@ void read_scaling(const ConfigKeys& keys, ModelConfig& config) {
     config.rope.yarn_beta_fast =
         static_cast<float>(ranged(keys, "rope.scaling.yarn_beta_fast", 32.0, 1e-3, kMaxFactor));
     config.rope.yarn_beta_slow = static_cast<float>(ranged(keys, "rope.scaling.yarn_beta_slow", 1.0, 1e-3, kMaxFactor));
-    if (keys.number("rope.scaling.yarn_ext_factor").value_or(1.0) != 1.0) {
-      keys.fail("rope.scaling.yarn_ext_factor", "a partial extrapolation mix is not supported, expected 1");
-    }
   } else {
     keys.fail("rope.scaling.type", "found '" + type + "', expected none, linear or yarn");
   }
