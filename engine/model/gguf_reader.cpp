@@ -6,6 +6,7 @@
 #include <limits>
 #include <set>
 
+#include "engine/tensor/published_types.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -211,9 +212,17 @@ uint64_t read_alignment(const Cursor& cursor, const GgufContents& contents) {
 StorageType read_storage_type(Cursor& cursor, const std::string& field) {
   const uint32_t number = cursor.read<uint32_t>(field);
   if (const auto type = storage_type_from_number(number)) return *type;
+  const PublishedType* published = published_type(number);
+  const std::string told = published == nullptr ? "storage type number " + std::to_string(number)
+                                                : "the storage type " + std::string(published->name) + " (type " +
+                                                      std::to_string(number) + ")";
+  if (published != nullptr && published->instead != nullptr) {
+    cursor.fail(field, told + " was withdrawn from the format: use " + published->instead,
+                std::string("convert the model to ") + published->instead);
+  }
   std::string names;
   for (const StorageTypeInfo& known : storage_types()) names += (names.empty() ? "" : " ") + std::string(known.name);
-  cursor.fail(field, "storage type number " + std::to_string(number) + " is not supported, expected one of " + names,
+  cursor.fail(field, told + " is not supported, expected one of " + names,
               "use a file with one of the supported types");
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "engine/tensor/decode.h"
+#include "engine/tensor/published_types.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -75,7 +76,9 @@ StorageType storage_type_named(std::string_view name) {
     if (upper == entry.name) return entry.type;
     names += (names.empty() ? "" : ", ") + std::string(entry.name);
   }
-  throw Error("unknown storage type", std::string(name), "Use one of: " + names);
+  const auto published = std::ranges::find(published_types(), upper, &PublishedType::name);
+  throw Error(published == published_types().end() ? "unknown storage type" : "this storage type is not supported",
+              std::string(name), "Use one of: " + names);
 }
 
 const StorageTypeInfo& info(StorageType type) {

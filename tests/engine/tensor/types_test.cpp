@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "engine/tensor/published_types.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -26,6 +27,27 @@ TEST(StorageType, every_type_is_found_by_its_gguf_number) {
   EXPECT_EQ(storage_types().size(), 15u);
   EXPECT_FALSE(storage_type_from_number(4).has_value()) << "Q4_2 was withdrawn from the format";
   EXPECT_FALSE(storage_type_from_number(99).has_value());
+}
+
+TEST(StorageType, every_published_number_has_its_name) {
+  for (const StorageTypeInfo& entry : storage_types()) {
+    const PublishedType* published = published_type(static_cast<uint32_t>(entry.type));
+    ASSERT_NE(published, nullptr) << entry.name;
+    EXPECT_STREQ(published->name, entry.name);
+    EXPECT_EQ(published->instead, nullptr) << "what is supported was not withdrawn";
+  }
+  const std::pair<uint32_t, const char*> some[] = {
+      {9, "Q8_1"},   {15, "Q8_K"},  {16, "IQ2_XXS"}, {17, "IQ2_XS"}, {18, "IQ3_XXS"},  {19, "IQ1_S"},
+      {21, "IQ3_S"}, {22, "IQ2_S"}, {24, "I8"},      {27, "I64"},    {28, "F64"},      {29, "IQ1_M"},
+      {34, "TQ1_0"}, {35, "TQ2_0"}, {39, "MXFP4"},   {40, "NVFP4"},  {31, "Q4_0_4_4"}, {38, "IQ4_NL_8_8"}};
+  for (const auto& [number, name] : some) EXPECT_STREQ(published_type(number)->name, name);
+  for (size_t i = 0; i < published_types().size(); ++i) EXPECT_EQ(published_types()[i].number, i) << "no gap";
+  EXPECT_EQ(published_type(static_cast<uint32_t>(published_types().size())), nullptr);
+}
+
+TEST(StorageType, what_was_withdrawn_says_what_to_use) {
+  for (const uint32_t number : {4u, 31u, 32u, 33u}) EXPECT_EQ(published_type(number)->instead, std::string("Q4_0"));
+  for (const uint32_t number : {36u, 37u, 38u}) EXPECT_EQ(published_type(number)->instead, std::string("IQ4_NL"));
 }
 
 TEST(StorageType, a_row_of_half_a_block_is_refused) {

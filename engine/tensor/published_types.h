@@ -1,0 +1,19 @@
+// The names of all storage types that the GGUF format has numbers for, so that a file which Tandem does not compute
+// with is refused by a name that its user knows.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace tandem {
+
+struct PublishedType {
+  uint32_t number;
+  const char* name;               // as the format writes it: "MXFP4"
+  const char* instead = nullptr;  // of a type that was withdrawn: the one to use
+};
+
+std::span<const PublishedType> published_types();           // in the order of their numbers
+const PublishedType* published_type(uint32_t gguf_number);  // nullptr: no such number is published
+
+}  // namespace tandem
