@@ -4,6 +4,7 @@
 #include <atomic>
 #include <utility>
 
+#include "sync/cycle_clock.h"
 #include "sync/error.h"
 
 namespace tandem::opencl {
@@ -26,16 +27,14 @@ bool StampedList::ended() const {
   return static_cast<int32_t>(done_->epoch.load(std::memory_order_acquire) - serial_) >= 0;
 }
 
-std::vector<DeviceSpan> StampedList::spans(const sync::ClockTie& before, const sync::ClockTie& after) const {
+std::vector<DeviceSpan> StampedList::spans(const sync::CycleLine& clock) const {
   const std::span<const ListPart> parts = list_->parts();
   std::vector<DeviceSpan> spans;
   if (stamp(parts.size()) == 0) return spans;  // the device had failed: what it wrote is out of step with the parts
   uint64_t begin = stamp(0);
   for (size_t i = 0; i < parts.size(); ++i) {
     const uint64_t end = stamp(i + 1);
-    if (parts[i].program)
-      spans.push_back(
-          {parts[i].program, seconds_of(begin, before, after), seconds_of(end, before, after), parts[i].op});
+    if (parts[i].program) spans.push_back({parts[i].program, clock.seconds(begin), clock.seconds(end), parts[i].op});
     begin = end;
   }
   return spans;

@@ -14,7 +14,7 @@
 #include "engine/device/lab/lab.h"
 #include "engine/device/opencl/program_cache.h"
 #include "engine/device/opencl/program_list.h"
-#include "sync/cycle_clock.h"
+#include "sync/cycle_line.h"
 #include "sync/flag.h"
 #include "sync/pool.h"
 
@@ -31,8 +31,8 @@ class StampedList {
   void arm(std::shared_ptr<const ProgramList> list, const sync::FlagLine& done, uint32_t serial);
 
   bool ended() const;  // every stamp is written, or will not be
-  // Spans of the records that ran. The ties are of moments before the list began and after it ended.
-  std::vector<DeviceSpan> spans(const sync::ClockTie& before, const sync::ClockTie& after) const;
+  // Spans of the records that ran. The line has ties of moments before the list began and after it ended.
+  std::vector<DeviceSpan> spans(const sync::CycleLine& clock) const;
 
  private:
   uint64_t stamp(size_t index) const;  // 0: not written

@@ -57,7 +57,7 @@ void SpanRecorder::tie(const cl::CommandQueue& queue) {
   std::lock_guard lock(mutex_);
   offset_seconds_ = offset;
   tied_at_ = now_seconds();
-  if (sync::cycle_counter_usable()) started_ = sync::tie_clocks();
+  if (sync::cycle_counter_usable()) stamps_clock_ = sync::CycleLine(sync::tie_clocks());
 }
 
 void SpanRecorder::stop() {
@@ -97,7 +97,8 @@ std::vector<DeviceSpan> SpanRecorder::take() {
   auto next = pending_.begin();
   for (; next != pending_.end() && ended(*next); ++next) {
     if (next->list) {
-      const auto more = next->list->spans(started_, sync::tie_clocks());
+      stamps_clock_.extend(sync::tie_clocks());
+      const auto more = next->list->spans(stamps_clock_);
       spans.insert(spans.end(), more.begin(), more.end());
     } else {
       take_event(*next, spans);

@@ -40,7 +40,7 @@ class SpanRecorder {
   bool on_ = false;
   double offset_seconds_ = 0;  // steady clock minus device clock, as it was at tied_at_
   double tied_at_ = -1e9;
-  sync::ClockTie started_;  // of stamps
+  sync::CycleLine stamps_clock_;  // one for all lists of a recording, so that their spans keep their order
   std::vector<Pending> pending_;
 };
 

@@ -12,6 +12,7 @@ class ListStamps : public ::testing::Test {
  protected:
   // A record of one program, a wait, two records of another one.
   void SetUp() override {
+    clock_.extend({2000, 150});
     const sync::Flag flag = flags_.make("awaited");
     auto one = std::make_shared<Prepared>(), two = std::make_shared<Prepared>();
     one->owner = &first_;
@@ -32,12 +33,12 @@ class ListStamps : public ::testing::Test {
   std::shared_ptr<const ProgramList> programs_;
   StampedList list_{slot_};
   // Ten cycles a second: cycle 1000 is second 50.
-  const sync::ClockTie before_{1000, 50}, after_{2000, 150};
+  sync::CycleLine clock_{sync::ClockTie{1000, 50}};
 };
 
 TEST_F(ListStamps, are_spans_of_records_and_none_of_waits) {
   write({1100, 1200, 1500, 1510, 1530});
-  const auto spans = list_.spans(before_, after_);
+  const auto spans = list_.spans(clock_);
   ASSERT_EQ(spans.size(), 3u);
   EXPECT_EQ(spans[0].program, &first_);
   EXPECT_DOUBLE_EQ(spans[0].start_seconds, 60);
@@ -62,7 +63,7 @@ TEST_F(ListStamps, of_a_list_that_ended_without_the_last_one_are_no_spans) {
   EXPECT_FALSE(list_.ended()) << "that was the list before";
   done_.as<sync::FlagLine>()->epoch = 7;
   EXPECT_TRUE(list_.ended());
-  EXPECT_TRUE(list_.spans(before_, after_).empty());
+  EXPECT_TRUE(list_.spans(clock_).empty());
 }
 
 TEST_F(ListStamps, are_forgotten_when_the_list_is_armed_again) {
