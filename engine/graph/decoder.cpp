@@ -43,6 +43,7 @@ class Builder {
   void project(const LayerWeights& layer, const KvCache& cache, bool has_residual) {
     norm("attn_norm", layer.attention_norm, layer.attention_norm_bias, has_residual);
     matmul("attn_qkv", layer.qkv, b_.normed, S_, b_.qkv);
+    if (c_.qkv_bias) add_bias("attn_qkv", layer.qkv, S_, b_.qkv);
     c_.latent ? keep_latents(layer, cache) : keep_keys_and_values(layer, cache);
   }
 
@@ -109,6 +110,7 @@ class Builder {
     add("attention", op);
     if (c_.latent) values_of_latents(layer);
     matmul("attn_output", layer.attention_output, c_.latent ? b_.values : b_.attended, S_, b_.projected);
+    if (c_.output_bias) add_bias("attn_output", layer.attention_output, S_, b_.projected);
     if (c_.post_norms) post_norm("attn_post_norm", layer.attention_post_norm);
   }
 
@@ -187,6 +189,7 @@ class Builder {
     op.add = column(b_.projected, (S_ - op.S) * c_.hidden);
     add("output_norm", op);
     matmul("output", w_.output, b_.normed, batch_.outputs, b_.logits);
+    if (c_.logits_bias) add_bias("output", w_.output, batch_.outputs, b_.logits);
     if (c_.logit_scale != 1 || c_.logit_cap > 0)
       add("logit_scale", Scale{batch_.outputs, c_.vocabulary, b_.logits, c_.vocabulary, c_.logit_scale, c_.logit_cap});
   }
@@ -278,7 +281,11 @@ class Builder {
       op.act_i8 = !decides && takes_act_i8(part.matrix.format);
       add(group.parts.size() == 1 ? name : name + ("." + std::to_string(i)), op);
     }
-    if (group.bias) add(name + ".bias", Bias{S, group.rows, y, group.rows, group.bias});
+  }
+
+  // Whether there is one, the configuration says: a model of shapes alone has none of its operands.
+  void add_bias(const std::string& name, const MatrixGroup& group, int64_t S, const Operand& y) {
+    add(name + ".bias", Bias{S, group.rows, y, group.rows, group.bias});
   }
 
   bool takes_act_i8(const PackedFormat& format) const { return options_.act_i8 && misfit_act_i8(format) == nullptr; }

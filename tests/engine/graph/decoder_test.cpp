@@ -6,6 +6,7 @@
 #include <set>
 #include <span>
 
+#include "engine/model/shapes.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -156,7 +157,7 @@ TEST(Decoder, asks_for_codes_of_activations_where_weights_are_integers) {
 
 TEST(Decoder, normalises_heads_and_adds_biases_where_the_model_has_them) {
   Model model = two_layers();
-  model.config.qk_norm = true;
+  model.config.qk_norm = model.config.qkv_bias = true;
   sync::Pool pool;
   const Operand bias{&pool.acquire(4096, sync::SlotUse::weights, "bias"), 0};
   for (LayerWeights& layer : model.weights.layers) layer.qkv.bias = bias;
@@ -167,6 +168,21 @@ TEST(Decoder, normalises_heads_and_adds_biases_where_the_model_has_them) {
   EXPECT_EQ(k_norm.groups, 2);
   EXPECT_EQ(k_norm.x.offset_bytes, 64u * 4u) << "k starts behind q";
   EXPECT_FALSE(k_norm.round_f16) << "it is no matmul's input";
+}
+
+// A model of shapes alone has no operand of a bias, and adds it all the same.
+TEST(Decoder, adds_the_biases_that_the_configuration_says) {
+  for (const char* shape : {"qwen2.5-1.5b", "phi-3.5-moe", "llama-3-8b"}) {
+    const ModelConfig config = model_shape(shape);
+    const Activations buffers(config, {8, 8, 64, 64, KvType::f16}, nullptr);
+    const Model model = shape_only_model(config, packed_format(StorageType::q4_0));
+    std::set<std::string> biases;
+    for (const Operator& op : build_decoder(model, buffers, {8, 1}, {}))
+      if (op.name.ends_with(".bias")) biases.insert(op.name);
+    EXPECT_EQ(biases.contains("blk.1.attn_qkv.bias"), config.qkv_bias) << shape;
+    EXPECT_EQ(biases.contains("blk.1.attn_output.bias"), config.output_bias) << shape;
+    EXPECT_EQ(biases.contains("output.bias"), config.logits_bias) << shape;
+  }
 }
 
 TEST(Decoder, writes_matrices_of_different_formats_side_by_side) {
