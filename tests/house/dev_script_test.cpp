@@ -85,7 +85,7 @@ TEST_F(DevScript, help_names_every_verb) {
 TEST_F(DevScript, wrong_usage_ends_with_status_2) {
   EXPECT_EQ(shell(kDev + " nonsense").status, 2);
   EXPECT_EQ(shell(kDev + " run").status, 2);
-  for (const char* much : {"setup now", "build release quickly", "lint engine"})
+  for (const char* much : {"setup now", "build release quickly", "build release tandem quickly", "lint engine"})
     EXPECT_EQ(shell(kDev + " " + much).status, 2) << much << ": nothing is left out silently";
   EXPECT_EQ(shell(kDev + " test --nonsense").status, 2);
   EXPECT_EQ(shell(kDev + " fuzz nonsense").status, 2);
@@ -94,6 +94,13 @@ TEST_F(DevScript, wrong_usage_ends_with_status_2) {
   EXPECT_EQ(shell(kDev + " fuzz gguf keep fast").status, 2) << "what is kept is judged with every sanitizer";
   EXPECT_EQ(shell(kDev + " fuzz \"\" keep").status, 2) << "what is kept has a name";
   EXPECT_EQ(call("build nonsense").status, 2);
+}
+
+TEST_F(DevScript, builds_everything_or_the_program_alone) {
+  const std::string stubs = "setup() { :; }; build() { echo built \"$@\"; }; ";
+  EXPECT_EQ(call(stubs + "main build").output, "built\n");
+  EXPECT_EQ(call(stubs + "main build debug").output, "built debug\n");
+  EXPECT_EQ(call(stubs + "main build release tandem").output, "built release tandem\n");
 }
 
 TEST_F(DevScript, compiles_what_tests_need_without_running_them) {
