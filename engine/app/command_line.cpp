@@ -1,24 +1,22 @@
 #include "engine/app/command_line.h"
 
-#include <spdlog/cfg/helpers.h>
-#include <spdlog/sinks/stdout_color_sinks.h>
-#include <spdlog/spdlog.h>
-
 #include <CLI/CLI.hpp>
-#include <cstdlib>
+#include <algorithm>
 #include <iostream>
-#include <memory>
 #include <new>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "engine/app/command_words.h"
 #include "engine/app/commands/bench_sync.h"
 #include "engine/app/commands/commands.h"
 #include "engine/app/commands/expert_use.h"
 #include "engine/app/commands/tokenize.h"
+#include "engine/app/flag_values.h"
 #include "engine/app/interrupt.h"
+#include "engine/app/log_levels.h"
 #include "engine/app/report.h"
 #ifdef TANDEM_HAS_NPU_GEMM_COMMAND
 #include "engine/app/commands/npu_gemm.h"
@@ -60,33 +58,43 @@ bool asks_for_json(int argc, const char* const* argv) {
   return false;
 }
 
-// The command that the command line is for: none of the program's own flags takes a value, so the first command's name
-// is that. Only its flags are declared: those of all together take the parser longer than all else until the action,
-// and what the environment says for one command is no business of another. Null: none is named, only their list may be
-// asked for.
-const Command* named_command(int argc, const char* const* argv) {
-  for (int i = 1; i < argc; ++i) {
-    for (const Command& command : commands()) {
-      if (std::string_view(argv[i]) == command.name) return &command;
-    }
+// Only the named command's flags are declared: those of all together take the parser longer than all else until the
+// action, and what the environment says for one command is no business of another. Null: only their list may be asked
+// for. WrongUsage: a word that is none, or a flag before the command.
+const Command* named_command(const std::vector<std::string>& arguments) {
+  std::vector<std::string> names;
+  const std::vector<std::string> words = leading_words(arguments);
+  for (const Command& command : commands()) {
+    if (!words.empty() && words.front() == command.name) return &command;
+    names.emplace_back(command.name);
   }
-  return nullptr;
+  if (!words.empty()) throw WrongUsage(no_such_command(words.front(), names));
+  if (arguments.empty()) throw WrongUsage(no_such_command("", names));
+  for (const char* own : {"-h", "--help", "--version"})
+    if (arguments.front() == own) return nullptr;
+  throw WrongUsage("the flag '" + arguments.front().substr(0, 80) + "' is before the command; " +
+                   no_such_command("", names));
 }
 
-// -np stands for --parallel, as in other programs; the parser has no short names of two letters.
-std::vector<std::string> spelled_out(int argc, const char* const* argv) {
-  std::vector<std::string> arguments;
-  for (int i = argc - 1; i > 0; --i)  // as the parser takes them
-    arguments.emplace_back(std::string_view(argv[i]) == "-np" ? "--parallel" : argv[i]);
-  return arguments;
+// Of a command that has commands of its own, the next word names one.
+void require_known_subcommand(const CLI::App& declared, const std::vector<std::string>& arguments) {
+  std::vector<std::string> names;
+  for (const CLI::App* each : declared.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(each->get_name());
+  const std::vector<std::string> words = leading_words(arguments);
+  const auto asks_for = [&](const char* flag) { return std::ranges::find(arguments, flag) != arguments.end(); };
+  if (names.empty() || (words.size() < 2 && (asks_for("--help") || asks_for("-h")))) return;
+  if (words.size() > 1 && std::ranges::find(names, words[1]) != names.end()) return;
+  throw WrongUsage(no_such_command(words.size() > 1 ? words[0] + " " + words[1] : "", names));
 }
 
-void set_up_log() {
-  auto log = std::make_shared<spdlog::logger>("tandem", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
-  log->set_pattern("%^%l%$: %v");
-  spdlog::set_default_logger(log);
-  spdlog::set_level(spdlog::level::warn);
-  if (const char* levels = std::getenv("TANDEM_LOG")) spdlog::cfg::helpers::load_levels(levels);
+// Where a value that the parser refuses is not on the command line: " (from TANDEM_DEVICE)".
+std::string place_of(const std::string& refusal, const CLI::App& declared) {
+  for (const CLI::Option* option : declared.get_options()) {
+    if (refusal.starts_with(option->get_name() + ":") && option->count() > 0 && !is_given(*option))
+      return " (from " + option->get_envname() + ")";
+  }
+  return "";
 }
 
 int act(const Action& action, bool json) {
@@ -94,6 +102,9 @@ int act(const Action& action, bool json) {
     return action();
   } catch (const Engine::Interrupted&) {
     return kInterrupted;
+  } catch (const WrongUsage& error) {
+    report_error(error, json);
+    return kWrongUsage;
   } catch (const Error& error) {
     report_error(error, json);
   } catch (const std::bad_alloc&) {
@@ -138,17 +149,27 @@ Request parse_command_line(int argc, const char* const* argv) {
   app.set_version_flag("--version", std::string("tandem ") + TANDEM_VERSION);
   app.require_subcommand(1);
   Action action;
-  const Command* named = named_command(argc, argv);
-  for (const Command& command : commands()) {
-    if (named != nullptr && named != &command) continue;
-    CLI::App* declared = app.add_subcommand(command.name, command.explains);
-    if (named != nullptr) command.add(*declared, action);
-  }
+  const CLI::App* chosen = nullptr;
   try {
-    app.parse(spelled_out(argc, argv));
+    std::vector<std::string> arguments = spelled_out(argc, argv);
+    const Command* named = named_command(arguments);
+    for (const Command& command : commands()) {
+      if (named != nullptr && named != &command) continue;
+      CLI::App* declared = app.add_subcommand(command.name, command.explains);
+      if (named == nullptr) continue;
+      command.add(*declared, action);
+      chosen = declared;
+      require_known_subcommand(*declared, arguments);
+    }
+    std::ranges::reverse(arguments);  // as the parser takes them
+    app.parse(std::move(arguments));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return {{}, app.exit(error)};  // --help, --version
-    report_usage(error.what(), asks_for_json(argc, argv));
+    const std::string refusal = error.what();
+    report_usage(refusal + (chosen ? place_of(refusal, *chosen) : ""), asks_for_json(argc, argv));
+    return {{}, kWrongUsage};
+  } catch (const WrongUsage& error) {
+    report_error(error, asks_for_json(argc, argv));
     return {{}, kWrongUsage};
   }
   return {std::move(action)};

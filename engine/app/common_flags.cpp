@@ -5,25 +5,14 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
-#include <limits>
-#include <map>
-#include <random>
-#include <sstream>
-#include <string_view>
 
-#include "engine/device/device_id.h"
+#include "engine/app/flag_values.h"
 #include "engine/plan/strategy.h"
 #include "sync/waiter.h"
 
 namespace tandem::app {
 
 namespace {
-
-// What an id looks like; whether the device is there is found out when it is opened.
-std::string check_device_id(const std::string& id) {
-  if (parse_device_id(id)) return "";
-  return "'" + id.substr(0, 80) + "' is no device id (opencl:0, vulkan:0, npu:0, npu:0?params=FILE, host)";
-}
 
 // `--plan list` is an answer of its own: it ends the program like --help, whatever else is on the command line.
 void explain_plans(const std::string& plan) {
@@ -32,26 +21,6 @@ void explain_plans(const std::string& plan) {
   std::printf("%-10s %s\n", "auto",
               "the fastest of these as measured here, for prompts and for single tokens; kept on disk");
   throw CLI::Success();
-}
-
-// A seed is a whole number below 2^64; -1 becomes a random one.
-std::string take_seed(std::string& text) {
-  if (text == "-1") text = std::to_string(std::random_device()());
-  const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
-  return digits ? "" : "'" + text + "' is no seed (a whole number, or -1 for a random one)";
-}
-
-// NaN passes a range check, since no comparison with it holds.
-CLI::Validator finite_range(double low, double high) {
-  return {[low, high](const std::string& text) -> std::string {
-            char* end = nullptr;
-            double value = std::strtod(text.c_str(), &end);
-            if (end != text.c_str() && *end == '\0' && value >= low && value <= high) return "";
-            std::ostringstream message;
-            message << text << " is not a number from " << low << " to " << high;
-            return message.str();
-          },
-          "", "finite range"};
 }
 
 }  // namespace
@@ -102,16 +71,14 @@ void require_one_text(const CLI::App& app) {
 void add_sampling_flags(CLI::App& app, CommonFlags& flags) {
   app.add_option("-n,--predict", flags.predict,
                  "most tokens to generate; -1: until the model ends or the context is full")
-      ->check(CLI::Range(int64_t{-1}, kMostTokens))
+      ->transform(whole(kPredictRange))
       ->capture_default_str();
-  app.add_option("-s,--seed", flags.seed, "seed of the sampler; the same seed gives the same text; -1: a random one")
-      ->transform(CLI::Validator(take_seed, "SEED"))
-      ->capture_default_str();
+  add_seed_flag(app, flags.seed, "seed of the sampler; the same seed gives the same text");
   app.add_option("--temp", flags.temp, "temperature; 0: always the most likely token")
       ->check(finite_range(0, 100))
       ->capture_default_str();
   app.add_option("--top-k", flags.top_k, "draw from the k most likely tokens; 0: off")
-      ->check(CLI::Range(0, std::numeric_limits<int>::max()))
+      ->transform(whole(kTopKRange))
       ->capture_default_str();
   app.add_option("--top-p", flags.top_p, "draw from the fewest tokens with this probability together; 1: off")
       ->check(finite_range(0, 1))
@@ -138,7 +105,14 @@ void add_device_flag(CLI::App& app, CommonFlags& flags) {
          "devices to use, comma separated: opencl:0, npu:0, npu:0?params=FILE, host; default: the best GPU and the NPU")
       ->delimiter(',')
       ->envname("TANDEM_DEVICE")
-      ->check(CLI::Validator(check_device_id, "ID"));
+      ->check(device_id());
+}
+
+void add_plan_flag(CLI::App& app, CommonFlags& flags, const std::string& explains) {
+  app.add_option("--plan", flags.plan, explains + "; `list` explains all of them")
+      ->each(explain_plans)
+      ->check(plan_name())
+      ->capture_default_str();
 }
 
 void add_cache_type_flag(CLI::App& app, CommonFlags& flags) {
@@ -159,54 +133,42 @@ void add_expert_flags(CLI::App& app, CommonFlags& flags) {
       ->delimiter(',')
       ->check(finite_range(1e-6, 1e6))
       ->capture_default_str();
-  app.add_option("--moe-tier-rule", rules.tiers.rule,
-                 "N2: who gets which: quartile (the most popular quarter the largest) or covering (the smallest that "
-                 "covers the expected load)")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, TierRule>{{"quartile", TierRule::quartile}, {"covering", TierRule::covering}}))
-      ->default_str("quartile");
+  add_named<TierRule>(
+      app, "--moe-tier-rule", rules.tiers.rule, {{"quartile", TierRule::quartile}, {"covering", TierRule::covering}},
+      "N2: who gets which: quartile (the most popular quarter the largest) or covering (the smallest that covers the "
+      "expected load)");
   app.add_option("--moe-group", rules.groups.largest_group, "N3: most experts of one graph")
-      ->check(CLI::Range(int64_t{1}, int64_t{4096}))
+      ->transform(whole({1, 4096}))
       ->capture_default_str();
-  app.add_option(
-         "--moe-residency", rules.residency,
-         "N4: groups on the NPU: balanced (so that NPU and GPU end together), faster (each that is faster there "
-         "than on the GPU) or all")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, ResidencyRule>{
-          {"balanced", ResidencyRule::balanced}, {"faster", ResidencyRule::faster}, {"all", ResidencyRule::all}}))
-      ->default_str("balanced");
+  add_named<ResidencyRule>(
+      app, "--moe-residency", rules.residency,
+      {{"balanced", ResidencyRule::balanced}, {"faster", ResidencyRule::faster}, {"all", ResidencyRule::all}},
+      "N4: groups on the NPU: balanced (so that NPU and GPU end together), faster (each that is faster there than on "
+      "the GPU) or all");
   app.add_option("--moe-graphs", rules.most_groups, "N8: most groups of a layer on the NPU, where they are chosen")
-      ->check(CLI::Range(int64_t{0}, int64_t{4096}))
+      ->transform(whole({0, 4096}))
       ->capture_default_str();
   app.add_option_function<int64_t>(
          "--moe-graph-limit", [&rules](int64_t mebibytes) { rules.groups.largest_graph_bytes = mebibytes << 20; },
          "N8: MiB of weights that a graph of experts has at most")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
+      ->transform(whole({1, int64_t{1} << 20}))
       ->default_str(std::to_string(rules.groups.largest_graph_bytes >> 20));
-  app.add_option("--overflow", rules.overflow,
-                 "N7: tokens beyond an expert's capacity: spill (the GPU computes them: the result is exact) or drop "
-                 "(they are left out)")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, Overflow>{{"spill", Overflow::spill}, {"drop", Overflow::drop}}))
-      ->default_str("spill");
+  add_named<Overflow>(app, "--overflow", rules.overflow, {{"spill", Overflow::spill}, {"drop", Overflow::drop}},
+                      "N7: tokens beyond an expert's capacity: spill (the GPU computes them: the result is exact) or "
+                      "drop (they are left out)");
 }
 
 }  // namespace
 
 void add_engine_flags(CLI::App& app, CommonFlags& flags) {
   app.add_option("-c,--ctx-size", flags.ctx_size, "tokens the context holds; 0: as trained, at most 4096")
-      ->check(CLI::Range(int64_t{0}, kMostTokens))
+      ->transform(whole(kTokensRange))
       ->capture_default_str();
-  app.add_option("-t,--threads", flags.threads, "cores to use; 0: all")
-      ->check(CLI::Range(0, 4096))
-      ->capture_default_str();
+  add_threads_flag(app, flags.threads);
   add_device_flag(app, flags);
   app.add_flag("--strict-device", flags.strict_device,
                "an operator that has to fall back to another device is an error");
-  app.add_option("--plan", flags.plan,
-                 "what runs where: auto, tensor, gpu-only, npu-only, host-only, ...; `list` explains all of them")
-      ->each(explain_plans)
-      ->capture_default_str();
+  add_plan_flag(app, flags, "what runs where: auto, tensor, gpu-only, npu-only, host-only, ...");
   app.add_option("--split", flags.split,
                  "the NPU's share of a matmul's rows in plans that cut them, or every device's in order (0.5,0.3,0.2); "
                  "-1: measured")
@@ -220,7 +182,7 @@ void add_engine_flags(CLI::App& app, CommonFlags& flags) {
   add_act_flags(app, flags);
   add_cache_type_flag(app, flags);
   app.add_option("--chunk", flags.chunk, "tokens of the prompt that are computed at once; 0: the engine's choice")
-      ->check(CLI::Range(int64_t{0}, kMostTokens))
+      ->transform(whole(kTokensRange))
       ->capture_default_str();
   add_expert_flags(app, flags);
   app.add_option("--sync", flags.sync, "how the host waits for a device")
@@ -239,7 +201,8 @@ void add_engine_flags(CLI::App& app, CommonFlags& flags) {
       ->capture_default_str();
   app.add_flag("--pack-cache", flags.pack_cache,
                "keep the packed weights in the user's cache, so that later starts map them (docs/models.md)");
-  app.add_option("--soc", flags.soc, "report the model clock of this chip too");
+  app.add_option("--soc", flags.soc, "report the model clock of this chip too: a known one, or a .json file")
+      ->check(chip_or_file());
   app.add_option("--trace", flags.trace,
                  "write a Perfetto trace to this file (.json), or a picture of the last pass (.svg)");
 }

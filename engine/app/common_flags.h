@@ -5,10 +5,10 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <vector>
 
+#include "engine/app/parameters.h"
 #include "engine/app/text_input.h"
 #include "engine/moe/expert_placement.h"
 
@@ -24,7 +24,7 @@ struct CommonFlags {
   int64_t predict = 128;  // < 0: until the model ends or the context is full
   int64_t ctx_size = 0;   // 0: what the model was trained with, at most 4096
   int threads = 0;        // 0: all cores
-  uint64_t seed = 0;
+  Seed seed;
   float temp = 0;            // 0: greedy
   int top_k = 40;            // 0: off
   float top_p = 0.95f;       // 1: off
@@ -63,14 +63,13 @@ struct FlagsWith {
   Own own;
 };
 
-inline constexpr int64_t kMostTokens = std::numeric_limits<int32_t>::max();
-
 void add_model_flag(CLI::App& app, CommonFlags& flags);  // -m, required
 // -p or -f, several of them where a command can do with that; --no-special
 void add_text_flags(CLI::App& app, CommonFlags& flags, bool several = false);
-void require_one_text(const CLI::App& app);                   // of -p, -f (and --ids): wrong usage otherwise
-void add_sampling_flags(CLI::App& app, CommonFlags& flags);   // -n -s --temp ... --stop
-void add_device_flag(CLI::App& app, CommonFlags& flags);      // --device
+void require_one_text(const CLI::App& app);                  // of -p, -f (and --ids): wrong usage otherwise
+void add_sampling_flags(CLI::App& app, CommonFlags& flags);  // -n -s --temp ... --stop
+void add_device_flag(CLI::App& app, CommonFlags& flags);     // --device
+void add_plan_flag(CLI::App& app, CommonFlags& flags, const std::string& explains);  // --plan
 void add_engine_flags(CLI::App& app, CommonFlags& flags);     // -c -t --device --plan --act ... --trace
 void add_cache_type_flag(CLI::App& app, CommonFlags& flags);  // --cache-type; one of the engine's
 void add_act_flags(CLI::App& app, CommonFlags& flags);        // --act, --fast; of the engine's

@@ -2,6 +2,7 @@
 
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace tandem::app {
 
@@ -19,9 +20,10 @@ void report_error(const Error& error, bool json) {
   if (json) print_json(error_json(error));
 }
 
-void report_usage(const std::string& message, bool json) {
-  report_error(Error("wrong usage", message, "`tandem --help` and `tandem COMMAND --help` tell what there is"), json);
-}
+WrongUsage::WrongUsage(std::string problem)
+    : Error("wrong usage", std::move(problem), "`tandem --help` and `tandem COMMAND --help` tell what there is") {}
+
+void report_usage(const std::string& problem, bool json) { report_error(WrongUsage(problem), json); }
 
 nlohmann::json plans_json(std::span<const PlanRan> plans) {
   nlohmann::json array = nlohmann::json::array();

@@ -12,8 +12,14 @@
 
 namespace tandem::app {
 
+// What the user has to say otherwise, found after the command line was read: status kWrongUsage.
+class WrongUsage : public Error {
+ public:
+  explicit WrongUsage(std::string problem);
+};
+
 void report_error(const Error& error, bool json);
-void report_usage(const std::string& message, bool json);
+void report_usage(const std::string& problem, bool json);
 
 // {"error": {"message", "what", "on", "hint"}}
 nlohmann::json error_json(const Error& error);

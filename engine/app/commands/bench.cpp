@@ -21,6 +21,8 @@
 namespace tandem::app {
 namespace {
 
+constexpr int64_t kLeastContext = 64;  // what is verified before it is timed fits in
+
 // Seconds of the row's test once.
 double time_once(Engine& engine, const BenchRow& row) {
   fill_context(engine, row.n_depth);
@@ -68,11 +70,11 @@ void time_row(Engine& engine, BenchRow& row, int repetitions, BenchRoofline* roo
 int bench_command(const CommonFlags& flags, const BenchFlags& bench) {
   apply_verbosity(flags);
   std::vector<BenchRow> rows = bench_rows(bench);
-  int64_t longest = 64;
+  int64_t longest = flags.ctx_size;
   for (const BenchRow& row : rows) longest = std::max(longest, row.n_depth + row.tokens());
 
-  const auto engine = open_engine(flags, {std::max(longest, flags.ctx_size), 0, 1});
-  print_notes(flags, *engine);
+  const auto engine = open_engine(flags, {std::max(longest, kLeastContext), 0, 1});
+  print_notes(flags, *engine, longest);
   const Verification with_host = verify_against_host(flags, *engine);
   for (BenchRow& row : rows) row.verification = verify_row(*engine, row, with_host);
   TraceFile trace(flags, *engine);
@@ -86,7 +88,8 @@ int bench_command(const CommonFlags& flags, const BenchFlags& bench) {
 
   std::optional<SocClock> clock;
   if (!flags.soc.empty())
-    clock.emplace(soc_request(flags, flags.model, usual_type(engine->model().file()), engine->chunk(), longest));
+    clock.emplace(soc_request(flags, flags.model, usual_type(engine->model().file()), engine->chunk(),
+                              std::max(longest, kLeastContext)));
   if (flags.json || bench.output == "json") {
     nlohmann::json array = bench_json(rows, flags, *engine);
     for (size_t i = 0; clock && i < rows.size(); ++i) add_model_clock(array[i], *clock, rows[i], engine->chunk());

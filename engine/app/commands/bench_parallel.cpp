@@ -164,16 +164,14 @@ int bench_parallel_command(const CommonFlags& flags, const BenchFlags& bench) {
   apply_verbosity(flags);
   std::vector<Row> rows = rows_of(bench);
   EngineNeeds needs;
+  int64_t longest = flags.ctx_size;
   for (const Row& row : rows) {
-    needs.context = std::max({needs.context, row.prompt + row.generated, flags.ctx_size, int64_t{64}});
+    longest = std::max(longest, row.prompt + row.generated);
+    needs.context = std::max(longest, int64_t{64});
     needs.sequences = std::max(needs.sequences, row.width);
   }
-  if (flags.chunk > 0 && flags.chunk < needs.sequences)
-    throw Error("a pass does not take a token of every text",
-                "-np " + std::to_string(needs.sequences) + " with --chunk " + std::to_string(flags.chunk),
-                "Make --chunk at least as large as -np");
   const auto engine = open_engine(flags, needs);
-  print_notes(flags, *engine);
+  print_notes(flags, *engine, longest);
   const Verification with_host = verify_against_host(flags, *engine);
   for (Row& row : rows) row.verification = verify_width(*engine, row.width);
   TraceFile trace(flags, *engine);

@@ -15,6 +15,7 @@
 #include "engine/app/commands/bench_sync_text.h"
 #include "engine/app/commands/litmus_table.h"
 #include "engine/app/commands/open_engine.h"
+#include "engine/app/flag_values.h"
 #include "engine/app/interrupt.h"
 #include "engine/app/report.h"
 #include "engine/device/registry.h"
@@ -45,7 +46,7 @@ Plan decode_plan(const CommonFlags& flags) {
   std::optional<Plan> plan;
   {
     const auto engine = open_engine(flags, {64, 0, 1});
-    print_notes(flags, *engine);
+    print_notes(flags, *engine, 1);
     plan = engine->plan_for({1, 1});
   }
   pin_this_thread(usable_cores());
@@ -97,6 +98,10 @@ int bench_sync_command(const CommonFlags& given, const BenchSyncFlags& bench) {
   if (bench.litmus) return litmus_command(flags, options.device_options, bench.iterations);
   if (options.devices.empty()) options.devices = default_devices();
   flags.devices = options.devices;
+  const auto names = [&](DeviceKind kind) {
+    return std::ranges::any_of(flags.devices, [&](const std::string& id) { return device_kind(id) == kind; });
+  };
+  if (bench.chooses_plan && !(names(DeviceKind::gpu) && names(DeviceKind::npu))) flags.plan = "auto";
   std::optional<Plan> plan;
   if (!flags.model.empty()) plan = decode_plan(flags);
   sync_lab::LabResult result = sync_lab::run_sync_lab(options);
@@ -139,21 +144,22 @@ void add_bench_sync(CLI::App& app, Action& action) {
           "DURATION"))
       ->capture_default_str();
   app.add_option("--rounds", flags->own.rounds, "steps of each row; 0: by their length")
-      ->check(CLI::Range(0, 1000000))
+      ->transform(whole({0, 1000000}))
       ->capture_default_str();
   app.add_flag("--quick", flags->own.quick, "few rounds: shows that everything works, and roughly how fast");
   app.add_option("--html", flags->own.html, "write a report with plots to this file");
   app.add_flag("--litmus", flags->own.litmus, "test memory ordering between every two processors instead");
   app.add_option("--iterations", flags->own.iterations, "of each litmus test: how often both sides are at it at once")
-      ->check(CLI::Range(1, 1000000000))
+      ->transform(whole({1, 1000000000}))
       ->capture_default_str();
   app.add_option("-m,--model", flags->common.model, "say what this model's decode step gains by each policy");
-  app.add_option("--plan", flags->common.plan, "the plan of that decode step")->capture_default_str();
-  app.add_option("-t,--threads", flags->common.threads, "cores to use; 0: all")
-      ->check(CLI::Range(0, 4096))
-      ->capture_default_str();
+  add_plan_flag(app, flags->common, "the plan of that decode step");
+  add_threads_flag(app, flags->common.threads);
   add_output_flags(app, flags->common);
-  app.callback([flags, &action] { action = [flags] { return bench_sync_command(flags->common, flags->own); }; });
+  app.callback([flags, &action, &app] {
+    flags->own.chooses_plan = !is_given(*app.get_option("--plan"));
+    action = [flags] { return bench_sync_command(flags->common, flags->own); };
+  });
 }
 
 }  // namespace tandem::app

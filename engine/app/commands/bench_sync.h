@@ -18,6 +18,7 @@ struct BenchSyncFlags {
   std::string html;             // report file; "": none
   bool litmus = false;          // memory ordering instead of waiting
   uint64_t iterations = 10000;  // of each litmus test
+  bool chooses_plan = false;    // nobody named one: tensor, where there is a GPU beside an NPU
 };
 
 // "250us", "1.5ms", "1s", "40" (microseconds) to seconds. Error when it is none of these, or above a second.

@@ -89,7 +89,7 @@ int calibrate_command(const CommonFlags& flags, const CalibrateFlags& calibrate)
   apply_verbosity(flags);
   require_folder_of(calibrate.output);
   const auto engine = open_for_profile(flags, true);
-  print_notes(flags, *engine);
+  print_notes(flags, *engine, 1);  // the texts are none of the user's
   Device &gpu = first_device(*engine, false), &npu = first_device(*engine, true);
   const ContentionWatch watch;
   std::vector<MachineMeasurements> rounds;

@@ -9,6 +9,7 @@
 
 #include "engine/app/commands/commands.h"
 #include "engine/app/common_flags.h"
+#include "engine/app/flag_values.h"
 #include "engine/app/report.h"
 #include "engine/device/pair_self_test.h"
 #include "engine/device/registry.h"
@@ -186,7 +187,9 @@ json to_json(const PairTest& test) {
 // A device that --device left out is not missing; one that was looked at and could not be opened is.
 void require(const char* variable, const std::string& prefix, const std::vector<Finding>& findings) {
   const char* value = std::getenv(variable);
-  if (!value || std::string(value) != "1") return;
+  const std::string text = value == nullptr ? "" : value;
+  if (text.empty() || text == "0") return;
+  if (text != "1") throw WrongUsage(std::string(variable) + ": '" + text.substr(0, 80) + "' is neither 1 nor 0");
   std::string problems;
   bool looked = false;
   for (const Finding& finding : findings) {
@@ -258,9 +261,7 @@ int devices_command(const CommonFlags& flags) {
 void add_devices(CLI::App& app, Action& action) {
   auto flags = std::make_shared<CommonFlags>();
   add_device_flag(app, *flags);
-  app.add_option("-t,--threads", flags->threads, "cores to use; 0: all")
-      ->check(CLI::Range(0, 4096))
-      ->capture_default_str();
+  add_threads_flag(app, flags->threads);
   add_output_flags(app, *flags);
   app.callback([flags, &action] { action = [flags] { return devices_command(*flags); }; });
 }

@@ -11,6 +11,7 @@
 
 #include "engine/app/commands/open_engine.h"
 #include "engine/app/commands/tokenize.h"
+#include "engine/app/flag_values.h"
 #include "engine/app/progress.h"
 #include "engine/app/report.h"
 #include "engine/app/text_input.h"
@@ -41,11 +42,20 @@ std::vector<Window> windows_of_ids(const std::string& path, int64_t vocabulary) 
 }
 
 // One device computes everything, with f32 activations and cache: what is counted is the model's, and not a rounding's.
+// That is the first GPU of those named, or the host: an NPU multiplies 16-bit floats.
 CommonFlags exact_flags(const CommonFlags& flags) {
   CommonFlags exact = flags;
   exact.act = exact.cache_type = "f32";
-  if (exact.devices.empty()) exact.devices = {available_devices().front()};
-  exact.plan = exact.devices == std::vector<std::string>{"host"} ? "host-only" : "gpu-only";
+  const auto named = [&](DeviceKind kind) {
+    const auto found = std::ranges::find_if(flags.devices, [&](const auto& id) { return device_kind(id) == kind; });
+    return found == flags.devices.end() ? std::string() : *found;
+  };
+  const std::string gpu = flags.devices.empty() ? best_gpu() : named(DeviceKind::gpu);
+  const std::string host = named(DeviceKind::host).empty() ? first_device(DeviceKind::host) : named(DeviceKind::host);
+  exact.devices = {gpu.empty() ? host : gpu};
+  exact.plan = gpu.empty() ? "host-only" : "gpu-only";
+  if (gpu.empty() && !flags.devices.empty() && named(DeviceKind::host).empty() && !flags.quiet())
+    std::fprintf(stderr, "note: %s computes what is counted: an NPU rounds to 16 bits\n", host.c_str());
   return exact;
 }
 
@@ -212,13 +222,11 @@ void add_flags(CLI::App& app, CommonFlags& flags, ExpertUseFlags& own, const cha
   app.add_option("-f,--file", own.texts, "texts to read, byte for byte; several are told apart");
   app.add_option("--ids", own.ids_files, "files of token ids: each line is a window, used as it is");
   app.add_option("--window", own.window, "tokens that are read together; a longer text is cut into windows")
-      ->check(CLI::Range(int64_t{2}, int64_t{1} << 20))
+      ->transform(whole({2, int64_t{1} << 20}))
       ->capture_default_str();
   app.add_option("-o,--output", own.output, output)->required();
   add_device_flag(app, flags);
-  app.add_option("-t,--threads", flags.threads, "cores to use; 0: all")
-      ->check(CLI::Range(0, 4096))
-      ->capture_default_str();
+  add_threads_flag(app, flags.threads);
   add_output_flags(app, flags);
 }
 
@@ -240,10 +248,11 @@ void add_calibrate_moe(CLI::App& app, Action& action) {
   app.get_option("--model")->required(false);
   app.add_option("--routing", own.recorded,
                  "recorded routing to count, files of trace-moe; no model runs, and -m and texts are not needed");
-  app.callback([flags, &action] {
+  app.callback([flags, &action, &app] {
     const bool recorded = !flags->own.recorded.empty();
     if (recorded == names_a_text(flags->own))
       throw CLI::ValidationError("give texts to read, -f FILE or --ids FILE, or --routing FILE");
+    if (recorded && is_given(*app.get_option("--model"))) throw CLI::ExcludesError("--routing", "--model");
     if (!recorded && flags->common.model.empty()) throw CLI::RequiredError("--model");
     action = [flags] { return calibrate_moe_command(flags->common, flags->own); };
   });

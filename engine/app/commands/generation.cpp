@@ -1,6 +1,10 @@
 #include "engine/app/commands/generation.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "engine/app/commands/open_engine.h"
@@ -9,6 +13,16 @@
 #include "sync/error.h"
 
 namespace tandem::app {
+namespace {
+
+// 0.95 and not the float's 0.949999988: what a user gave comes back as it was written.
+double decimal(float value) {
+  char text[32];
+  const auto [end, error] = std::to_chars(std::begin(text), std::end(text), value);
+  return error == std::errc() ? std::strtod(std::string(text, end).c_str(), nullptr) : static_cast<double>(value);
+}
+
+}  // namespace
 
 std::vector<int32_t> prompt_ids(const CommonFlags& flags, const std::string& text, const Tokenizer& tokenizer) {
   EncodeOptions encode;
@@ -27,22 +41,33 @@ GenerateOptions generate_options(const CommonFlags& flags) {
   options.sampler.top_p = flags.top_p;
   options.sampler.min_p = flags.min_p;
   options.sampler.repeat_penalty = flags.repeat_penalty;
-  options.sampler.seed = flags.seed;
+  options.sampler.seed = flags.seed.value;
   options.stop = flags.stop;
   options.ignore_end = flags.ignore_eos;
   options.interrupted = [] { return interrupted(); };
   return options;
 }
 
+void print_drawn(const CommonFlags& flags, const Seed& seed) {
+  if (seed.is_drawn && !flags.quiet()) std::fprintf(stderr, "%s\n", describe_drawn(seed).c_str());
+}
+
 int64_t decoded_tokens(const Generation& g) { return std::max<int64_t>(0, static_cast<int64_t>(g.ids.size()) - 1); }
 
 double per_second(int64_t tokens, double seconds) { return seconds > 0 ? static_cast<double>(tokens) / seconds : 0; }
 
-nlohmann::json generation_json(const Generation& g, std::span<const int32_t> prompt, const Engine& engine) {
+nlohmann::json generation_json(const Generation& g, std::span<const int32_t> prompt, const SamplerOptions& sampler,
+                               const Engine& engine) {
   return {{"text", g.text},
           {"prompt_ids", std::vector<int32_t>(prompt.begin(), prompt.end())},
           {"ids", g.ids},
           {"stop_reason", to_string(g.reason)},
+          {"seed", sampler.seed},
+          {"temp", decimal(sampler.temperature)},
+          {"top_k", sampler.top_k},
+          {"top_p", decimal(sampler.top_p)},
+          {"min_p", decimal(sampler.min_p)},
+          {"repeat_penalty", decimal(sampler.repeat_penalty)},
           {"timings",
            {{"clock", "measured"},
             {"prompt_tokens", g.prompt_tokens},

@@ -12,6 +12,7 @@
 
 #include "engine/app/commands/commands.h"
 #include "engine/app/common_flags.h"
+#include "engine/app/flag_values.h"
 #include "engine/app/interrupt.h"
 #include "engine/app/progress.h"
 #include "engine/app/report.h"
@@ -36,7 +37,7 @@ struct MakeMoeFlags {
   std::string kind = "split";      // or "cloned"
   std::string router = "kmeans";   // or "even"
   std::vector<std::string> texts;  // -f, that kmeans reads; none: a built-in one
-  uint64_t seed = 1;               // of kmeans
+  Seed seed{1};                    // of kmeans
   std::string output;              // path
 };
 
@@ -117,7 +118,7 @@ void make_routers(const CommonFlags& flags, const MakeMoeFlags& own, const GgufF
   const auto layers = static_cast<uint64_t>(model.config.layers);
   FfnInputsSinks sinks;
   sinks.take = [&](int64_t layer, std::span<const float> inputs) {
-    conversion.set_router(layer, router_of(inputs, model.config.hidden, own.experts, own.seed));
+    conversion.set_router(layer, router_of(inputs, model.config.hidden, own.experts, own.seed.value));
   };
   sinks.progress = [&](uint64_t done, uint64_t total) {
     if (interrupted()) throw Engine::Interrupted();
@@ -140,10 +141,11 @@ void write(const CommonFlags& flags, const MoeConversion& conversion, const std:
 
 void print_summary(const MakeMoeFlags& own, const MoeConversion& conversion, size_t tokens) {
   const std::string router = tokens > 0 ? "routers of " + std::to_string(tokens) + " tokens" : "even routers";
-  std::printf("%s: %s, %lld %s experts of width %lld, of which a token goes to %lld; %s; %.2f GB\n", own.output.c_str(),
+  std::printf("%s: %s, %lld %s experts of width %lld, of which a token goes to %lld; %s; %sB\n", own.output.c_str(),
               conversion.architecture().c_str(), static_cast<long long>(own.experts), own.kind.c_str(),
               static_cast<long long>(conversion.width()), static_cast<long long>(own.used), router.c_str(),
-              static_cast<double>(conversion.file_bytes()) * 1e-9);
+              in_thousands(static_cast<double>(conversion.file_bytes()), "G").c_str());
+  if (own.seed.is_drawn) std::printf("%s\n", describe_drawn(own.seed).c_str());
   if (conversion.rounds()) {
     std::printf("ffn_down times %lld is rounded, because that is no power of two\n", static_cast<long long>(own.used));
   }
@@ -171,7 +173,7 @@ int make_moe_command(const CommonFlags& flags, const MakeMoeFlags& own) {
                 {"expert_width", conversion.width()},
                 {"router", own.router},
                 {"tokens", text.tokens},
-                {"seed", own.seed},
+                {"seed", own.seed.value},
                 {"bytes", conversion.file_bytes()},
                 {"rounded", conversion.rounds()}});
   } else {
@@ -186,11 +188,9 @@ void add_make_moe(CLI::App& app, Action& action) {
   auto flags = std::make_shared<FlagsWith<MakeMoeFlags>>();
   MakeMoeFlags& own = flags->own;
   add_model_flag(app, flags->common);
-  app.add_option("--experts", own.experts, "experts of each layer")
-      ->check(CLI::Range(int64_t{2}, kMostExperts))
-      ->required();
+  app.add_option("--experts", own.experts, "experts of each layer")->transform(whole({2, kMostExperts}))->required();
   app.add_option("--used", own.used, "experts that a token goes to")
-      ->check(CLI::Range(int64_t{1}, kMostExpertsUsed))
+      ->transform(whole({1, kMostExpertsUsed}))
       ->capture_default_str();
   app.add_option("--kind", own.kind, "split: each has a part of the network; cloned: each has all of it")
       ->check(CLI::IsMember({"split", "cloned"}))
@@ -200,7 +200,7 @@ void add_make_moe(CLI::App& app, Action& action) {
       ->capture_default_str();
   app.add_option("-f,--file", own.texts,
                  "texts that kmeans reads, 4096 tokens spread over them; without it a short one that is built in");
-  app.add_option("-s,--seed", own.seed, "seed of kmeans; the same seed gives the same file")->capture_default_str();
+  add_seed_flag(app, own.seed, "seed of kmeans; the same seed gives the same file");
   app.add_option("-o,--output", own.output, "the file to write")->required();
   add_output_flags(app, flags->common);
   app.callback([flags, &action] {

@@ -8,6 +8,7 @@
 
 #include "engine/app/commands/commands.h"
 #include "engine/app/common_flags.h"
+#include "engine/app/flag_values.h"
 #include "engine/app/interrupt.h"
 #include "engine/app/progress.h"
 #include "engine/app/report.h"
@@ -23,7 +24,7 @@ struct MakeRandomFlags {
   std::string shape;          // a published model's name, or a .json or .gguf file
   std::string type = "Q4_0";  // of the matrices
   std::string output;         // path
-  uint64_t seed = 1;
+  Seed seed{1};
 };
 
 void write(const RandomModel& model, const std::string& path, bool quiet) {
@@ -41,26 +42,27 @@ void write(const RandomModel& model, const std::string& path, bool quiet) {
 int make_random_command(const CommonFlags& flags, const MakeRandomFlags& own) {
   apply_verbosity(flags);
   const ModelConfig config = model_shape(own.shape);
-  const RandomModel model(config, storage_type_named(own.type), own.seed);
+  const RandomModel model(config, storage_type_named(own.type), own.seed.value);
   write(model, own.output, flags.quiet());
   if (flags.json) {
     print_json({{"file", own.output},
                 {"shape", config.name},
                 {"architecture", config.architecture},
                 {"type", own.type},
-                {"seed", own.seed},
+                {"seed", own.seed.value},
                 {"parameters", model.parameters()},
                 {"bytes", model.file_bytes()},
                 {"replaced", model.replaced()}});
     return kDone;
   }
-  std::printf("%s: %s, %s, %.2f B parameters, %.2f GB; random weights, whose text means nothing\n", own.output.c_str(),
-              config.name.c_str(), own.type.c_str(), static_cast<double>(model.parameters()) * 1e-9,
-              static_cast<double>(model.file_bytes()) * 1e-9);
+  std::printf("%s: %s, %s, %s parameters, %sB; random weights, whose text means nothing\n", own.output.c_str(),
+              config.name.c_str(), own.type.c_str(), in_thousands(static_cast<double>(model.parameters())).c_str(),
+              in_thousands(static_cast<double>(model.file_bytes()), "G").c_str());
   if (!model.replaced().empty()) {
     std::printf("%zu matrices have another type, because their rows are no whole blocks of %s (the first: %s)\n",
                 model.replaced().size(), own.type.c_str(), model.replaced().front().c_str());
   }
+  if (own.seed.is_drawn) std::printf("%s\n", describe_drawn(own.seed).c_str());
   return kDone;
 }
 
@@ -69,12 +71,13 @@ int make_random_command(const CommonFlags& flags, const MakeRandomFlags& own) {
 void add_make_random(CLI::App& app, Action& action) {
   auto flags = std::make_shared<FlagsWith<MakeRandomFlags>>();
   app.add_option("--shape", flags->own.shape, "a published model (llama-3.2-1b, ...), or a .json or .gguf file")
+      ->check(shape_or_file())
       ->required();
   app.add_option("--type", flags->own.type, "storage type of the matrices: Q4_0, Q4_K, Q8_0, F16, ...")
+      ->check(storage_type())
       ->capture_default_str();
   app.add_option("-o,--output", flags->own.output, "the file to write")->required();
-  app.add_option("-s,--seed", flags->own.seed, "seed of the weights; the same seed gives the same file")
-      ->capture_default_str();
+  add_seed_flag(app, flags->own.seed, "seed of the weights; the same seed gives the same file");
   add_output_flags(app, flags->common);
   app.callback([flags, &action] { action = [flags] { return make_random_command(flags->common, flags->own); }; });
 }

@@ -14,11 +14,19 @@ constexpr const char* kExample = R"(A line is {"prompt": "text"}, with "n_predic
 
 [[noreturn]] void refuse(const std::string& what) { throw Error("this line is no prompt", what, kExample); }
 
-int64_t whole_number(const nlohmann::json& value, const std::string& key, int64_t least) {
-  if (!value.is_number_integer() || (value.is_number_unsigned() && value.get<uint64_t>() > uint64_t{INT64_MAX}) ||
-      value.get<int64_t>() < least)
-    refuse("\"" + key + "\" is a whole number from " + std::to_string(least) + " on");
-  return value.get<int64_t>();
+// As the flag of that name reads its text: an integer that JSON's own numbers do not hold is a fraction by now.
+std::string number_text(const nlohmann::json& value) { return value.is_number_integer() ? value.dump() : ""; }
+
+int64_t predict_of(const nlohmann::json& value) {
+  const auto predict = read_whole(number_text(value), kPredictRange);
+  if (!predict) refuse("\"n_predict\" is " + to_string(kPredictRange));
+  return *predict;
+}
+
+Seed seed_of(const nlohmann::json& value) {
+  const auto seed = read_seed(number_text(value));
+  if (!seed) refuse(std::string("\"seed\" is ") + kSeedRange);
+  return *seed;
 }
 
 // "line 3 of prompts.jsonl", "story.txt"
@@ -39,9 +47,9 @@ PromptLine parse_prompt_line(std::string_view text) {
       if (!value.is_string()) refuse("\"prompt\" is no text");
       line.prompt = value;
     } else if (key == "n_predict") {
-      line.predict = whole_number(value, key, -1);
+      line.predict = predict_of(value);
     } else if (key == "seed") {
-      line.seed = static_cast<uint64_t>(whole_number(value, key, 0));
+      line.seed = seed_of(value);
     } else {
       refuse("it has the key \"" + key + "\"");
     }

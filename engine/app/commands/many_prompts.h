@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/app/line_reader.h"
+#include "engine/app/parameters.h"
 
 namespace tandem::app {
 
@@ -24,11 +25,11 @@ struct ManyPrompts {
   bool is_given() const { return !lines.empty() || !files.empty(); }
 };
 
-// {"prompt": "text", "n_predict": 32, "seed": 7}; the last two are optional.
+// {"prompt": "text", "n_predict": 32, "seed": 7}; the last two are optional, with the ranges of -n and --seed.
 struct PromptLine {
   std::string prompt;
   std::optional<int64_t> predict;
-  std::optional<uint64_t> seed;
+  std::optional<Seed> seed;
 };
 // Error where it is no such object, or has other keys.
 PromptLine parse_prompt_line(std::string_view text);

@@ -12,6 +12,7 @@
 #include <random>
 #include <vector>
 
+#include "engine/app/flag_values.h"
 #include "engine/app/report.h"
 #include "npu_emu/energy_model.h"
 #include "npu_emu/fast_int8.h"
@@ -108,7 +109,7 @@ std::vector<typename Mac::Sum> step_through(const NpuParams& params, const Produ
 
 Outcome float_product(const NpuParams& params, const ProductShape& shape, const PackedFormat& format,
                       const NpuGemmFlags& flags) {
-  std::mt19937_64 random(flags.seed);
+  std::mt19937_64 random(flags.seed.value);
   std::uniform_real_distribution<float> uniform(-1, 1);
   std::vector<float> x(static_cast<size_t>(shape.m * shape.k));
   for (float& value : x) value = round_to_half(uniform(random));
@@ -127,7 +128,7 @@ Outcome float_product(const NpuParams& params, const ProductShape& shape, const 
 }
 
 Outcome int8_product(const NpuParams& params, const ProductShape& shape, const NpuGemmFlags& flags) {
-  std::mt19937_64 random(flags.seed);
+  std::mt19937_64 random(flags.seed.value);
   std::vector<int8_t> x(static_cast<size_t>(shape.m * shape.k)), w(static_cast<size_t>(shape.n * shape.k));
   for (int8_t& value : x) value = static_cast<int8_t>(random());
   for (int8_t& value : w) value = static_cast<int8_t>(random());
@@ -243,11 +244,13 @@ int run_npu_gemm(const NpuGemmFlags& flags) {
       format == NumberFormat::int8
           ? int8_product(params, shape, flags)
           : float_product(params, shape, format == NumberFormat::fp16 ? PackedFormat{PackedKind::f16} : kInt4, flags);
-  const nlohmann::ordered_json json = report(params, shape, format, outcome);
+  nlohmann::ordered_json json = report(params, shape, format, outcome);
+  json["seed"] = flags.seed.value;
   if (flags.json) {
     print_json(json);
   } else {
     print_text(json);
+    if (flags.seed.is_drawn) std::cout << describe_drawn(flags.seed) << "\n";
   }
   if (outcome.bit_equal == false) {
     throw Error("the stepped array and the fast path differ", "npu gemm",
@@ -259,24 +262,18 @@ int run_npu_gemm(const NpuGemmFlags& flags) {
 void add_npu_gemm(CLI::App& app, Action& action) {
   auto flags = std::make_shared<NpuGemmFlags>();
   constexpr int64_t kMost = int64_t{1} << 20;
-  app.add_option("--rows", flags->rows, "cells down the array; default 64")
-      ->check(CLI::Range(int64_t{1}, int64_t{4096}));
-  app.add_option("--cols", flags->cols, "cells across the array; default 64")
-      ->check(CLI::Range(int64_t{1}, int64_t{4096}));
+  app.add_option("--rows", flags->rows, "cells down the array; default 64")->transform(whole({1, 4096}));
+  app.add_option("--cols", flags->cols, "cells across the array; default 64")->transform(whole({1, 4096}));
   app.add_option("--dataflow", flags->dataflow,
                  "what stays in the cells: ws (weights, default), os (outputs), is (inputs)")
       ->check(CLI::IsMember({"ws", "os", "is"}));
-  app.add_option("-M", flags->m, "tokens: rows of the result")->required()->check(CLI::Range(int64_t{1}, kMost));
-  app.add_option("-K", flags->k, "depth: columns of input and weight")
-      ->required()
-      ->check(CLI::Range(int64_t{1}, kMost));
-  app.add_option("-N", flags->n, "weight rows: columns of the result")
-      ->required()
-      ->check(CLI::Range(int64_t{1}, kMost));
+  app.add_option("-M", flags->m, "tokens: rows of the result")->required()->transform(whole({1, kMost}));
+  app.add_option("-K", flags->k, "depth: columns of input and weight")->required()->transform(whole({1, kMost}));
+  app.add_option("-N", flags->n, "weight rows: columns of the result")->required()->transform(whole({1, kMost}));
   app.add_option("--format", flags->format, "operands: fp16 (default), int8, int4 (4-bit weights, f16 inputs)")
       ->check(CLI::IsMember({"fp16", "int8", "int4"}));
   app.add_option("--params", flags->params, "parameter file of the chip (JSON, docs/npu.md)")->check(CLI::ExistingFile);
-  app.add_option("-s,--seed", flags->seed, "of the random operands; default 1");
+  add_seed_flag(app, flags->seed, "seed of the random operands");
   app.add_flag("--stepped", flags->stepped, "also move every value cell by cell and compare; small sizes");
   app.add_flag("--json", flags->json, "one JSON object on stdout");
   app.footer(

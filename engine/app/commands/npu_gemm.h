@@ -5,6 +5,7 @@
 #include <string>
 
 #include "engine/app/command.h"
+#include "engine/app/parameters.h"
 
 namespace tandem::app {
 
@@ -14,7 +15,7 @@ struct NpuGemmFlags {
   int64_t m = 0, k = 0, n = 0;
   std::string format = "fp16";
   std::string params;
-  uint64_t seed = 1;
+  Seed seed{1};
   bool stepped = false, json = false;
 };
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "engine/app/interrupt.h"
 #include "engine/app/progress.h"
@@ -66,9 +67,19 @@ std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds&
   return engine;
 }
 
-void print_notes(const CommonFlags& flags, const Engine& engine) {
+std::string note_on_length(const ModelConfig& config, int64_t tokens) {
+  const int64_t trained = config.context_length;
+  if (trained <= 0 || tokens <= trained) return "";
+  return "a context of " + std::to_string(tokens) + " tokens is longer than the " + std::to_string(trained) +
+         " that the model was trained for: behind those its text may make no sense";
+}
+
+void print_notes(const CommonFlags& flags, const Engine& engine, int64_t tokens) {
   if (flags.quiet()) return;
-  for (const std::string& note : engine.notes()) std::fprintf(stderr, "note: %s\n", note.c_str());
+  std::vector<std::string> notes = engine.notes();
+  notes.push_back(note_on_length(engine.config(), tokens > 0 ? tokens : engine.context()));
+  for (const std::string& note : notes)
+    if (!note.empty()) std::fprintf(stderr, "note: %s\n", note.c_str());
 }
 
 nlohmann::json experts_json(const Engine& engine) {

@@ -26,8 +26,11 @@ KvType kv_type_of(const CommonFlags& flags);              // --cache-type
 std::optional<ActType> act_of(const CommonFlags& flags);  // --act or --fast; nothing: the engine's choice
 std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds& needs);
 
-// Says on stderr what is not as a user might expect: fallbacks, stand-ins. Nothing with -q.
-void print_notes(const CommonFlags& flags, const Engine& engine);
+// Says on stderr what is not as a user might expect: fallbacks, stand-ins, more tokens than the model was trained for.
+// Nothing with -q. tokens: of the longest text; 0: as many as the context holds.
+void print_notes(const CommonFlags& flags, const Engine& engine, int64_t tokens = 0);
+// "" where the model was trained for so many tokens, or does not say.
+std::string note_on_length(const ModelConfig& config, int64_t tokens);
 
 // Records a command's spans for --trace, and writes the file in finish(); nothing without the flag.
 class TraceFile {

@@ -24,7 +24,7 @@ PhaseReport explain(Engine& engine, const std::string& phase, const Batch& batch
 // The pieces of the prompt as they would run, and the token after them.
 PlanReport on_this_machine(const CommonFlags& flags, const PlanFlags& plan) {
   const auto engine = open_engine(flags, {std::max(flags.ctx_size, plan.prompt + 1), 0, 1});
-  print_notes(flags, *engine);
+  print_notes(flags, *engine, std::max(flags.ctx_size, plan.prompt));
   PlanReport report{engine->config().name.empty() ? flags.model : engine->config().name,
                     "predicted from what was measured on this machine",
                     flags.plan,
@@ -59,6 +59,8 @@ PlanReport on_a_chip(const CommonFlags& flags, const PlanFlags& plan) {
     std::fprintf(stderr, "note: the NPU of %s has no rate of 8-bit integers, so --act i8 changes no time\n",
                  flags.soc.c_str());
   }
+  const std::string beyond = note_on_length(clock.config(), plan.prompt);
+  if (!beyond.empty() && !flags.quiet()) std::fprintf(stderr, "note: %s\n", beyond.c_str());
   PlanReport report{clock.config().name.empty() ? name : clock.config().name,
                     "modelled: " + clock.profile().name,
                     flags.plan,
@@ -87,10 +89,6 @@ void print_idle_flags(const CommonFlags& flags, const PlanFlags& plan) {
 
 PlanReport make_report(const CommonFlags& flags, const PlanFlags& plan) {
   if (!flags.soc.empty()) return on_a_chip(flags, plan);
-  if (!plan.shape.empty()) {
-    throw Error("a model's shape cannot be measured on this machine", "--shape " + plan.shape,
-                "Name a chip whose model clock is to run it: --soc snapdragon-8gen3");
-  }
   return on_this_machine(flags, plan);
 }
 

@@ -86,7 +86,7 @@ Profile measure_points(const CommonFlags& flags, std::span<const ProfileTask> ta
 int profile_command(const CommonFlags& flags, const ProfileFlags& profile) {
   apply_verbosity(flags);
   const auto engine = open_for_profile(flags, profile.quick);
-  print_notes(flags, *engine);
+  print_notes(flags, *engine, std::max<int64_t>(1, flags.chunk));
   std::vector<ProfileTask> tasks =
       profile_tasks(*engine, {engine->machine().executor(), engine->machine().measurements()}, profile.quick);
   std::erase_if(tasks, [&](const ProfileTask& task) { return !asked_for(flags, task.row.device); });

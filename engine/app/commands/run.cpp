@@ -128,7 +128,7 @@ int run_command(const CommonFlags& flags) {
   if (!flags.save_state.empty()) save_text(flags, prompt, result, *engine);
 
   if (flags.json) {
-    nlohmann::json object = generation_json(result, prompt, *engine);
+    nlohmann::json object = generation_json(result, prompt, options.sampler, *engine);
     if (clock) object["model_clock"] = to_json(run_on(*clock, result), result);
     print_json(object);
   } else if (to_terminal) {
@@ -150,6 +150,7 @@ int run_command(const CommonFlags& flags) {
     std::fprintf(stderr, "the context of %lld tokens is full; ask for a larger one with --ctx-size\n",
                  static_cast<long long>(engine->context()));
   }
+  if (!flags.json) print_drawn(flags, flags.seed);
   return result.reason == StopReason::interrupted ? kInterrupted : kDone;
 }
 

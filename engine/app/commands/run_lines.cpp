@@ -62,17 +62,19 @@ class Asking {
       std::vector<int32_t> prompt = prompt_ids(flags_, line.prompt, engine_.tokenizer());
       GenerateOptions options = generate_options(flags_);
       if (line.predict) options.predict = *line.predict;
-      if (line.seed) options.sampler.seed = *line.seed;
-      batcher_.add(prompt, std::move(options), [this, asked, prompt](Batcher::Result result) {
-        result.error ? answers_.fail(asked, result.error) : answer(asked, prompt, result.generation);
+      if (line.seed) options.sampler.seed = line.seed->value;
+      const SamplerOptions sampler = options.sampler;
+      batcher_.add(prompt, std::move(options), [this, asked, prompt, sampler](Batcher::Result result) {
+        result.error ? answers_.fail(asked, result.error) : answer(asked, prompt, sampler, result.generation);
       });
     } catch (const Error&) {
       answers_.fail(asked, std::current_exception());
     }
   }
 
-  void answer(const Prompts::Asked& asked, const std::vector<int32_t>& prompt, const Generation& result) {
-    answers_.add(asked, generation_json(result, prompt, engine_));
+  void answer(const Prompts::Asked& asked, const std::vector<int32_t>& prompt, const SamplerOptions& sampler,
+              const Generation& result) {
+    answers_.add(asked, generation_json(result, prompt, sampler, engine_));
     sums_.stopped |= result.reason == StopReason::interrupted;
     ++sums_.prompts;
     sums_.prompt_tokens += result.prompt_tokens;
@@ -103,6 +105,7 @@ int run_many_command(const CommonFlags& flags, const ManyPrompts& many) {
   asking.run();
   trace.finish();
   if (!flags.quiet()) asking.print_summary(now_seconds() - start);
+  print_drawn(flags, flags.seed);
   return asking.stopped() || interrupted() ? kInterrupted : asking.failed() > 0 ? kFailed : kDone;
 }
 

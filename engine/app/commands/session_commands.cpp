@@ -1,6 +1,5 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdlib>
 #include <iterator>
 #include <memory>
 #include <string>
@@ -17,6 +16,7 @@
 #include "engine/app/commands/run.h"
 #include "engine/app/commands/run_lines.h"
 #include "engine/app/common_flags.h"
+#include "engine/app/flag_values.h"
 #include "engine/plan/strategy.h"
 
 namespace tandem::app {
@@ -27,7 +27,7 @@ namespace {
 void add_many_flags(CLI::App& app, ManyPrompts& many, const std::string& explains) {
   app.add_option("--jsonl", many.lines, explains);
   app.add_option("--parallel", many.parallel, "of several texts: how many at a time (also -np)")
-      ->check(CLI::Range(int64_t{1}, kMostSequences))
+      ->transform(whole(kParallelRange))
       ->capture_default_str();
   app.add_flag("--unordered", many.unordered, "of several texts: answer each when it has ended, not in order");
 }
@@ -37,6 +37,22 @@ void take_files(const CommonFlags& flags, ManyPrompts& many) {
   if (flags.text.files.size() < 2) return;
   if (!flags.soc.empty()) throw CLI::ExcludesError("--soc", "several --file");
   many.files = flags.text.files;
+}
+
+bool measures_nothing(const BenchFlags& bench) {
+  const auto none = [](const std::vector<int64_t>& numbers) {
+    return std::ranges::none_of(numbers, [](int64_t number) { return number > 0; });
+  };
+  return none(bench.n_prompt) && none(bench.n_gen);
+}
+
+// A pass takes a token of every text.
+void require_room_for_all(const CommonFlags& flags, const BenchFlags& bench) {
+  if (bench.parallel.empty() || flags.chunk == 0) return;
+  const int64_t most = *std::ranges::max_element(bench.parallel);
+  if (flags.chunk < most)
+    throw CLI::ValidationError("-np " + std::to_string(most) + " with --chunk " + std::to_string(flags.chunk),
+                               "a pass takes a token of every text; make --chunk at least as large as -np");
 }
 
 }  // namespace
@@ -104,24 +120,24 @@ void add_bench(CLI::App& app, Action& action) {
   add_model_flag(app, flags->common);
   app.add_option("-p,--n-prompt", flags->own.n_prompt, "prompt lengths to time, comma separated; 0: none")
       ->delimiter(',')
-      ->check(CLI::Range(int64_t{0}, kMostTokens))
+      ->transform(whole(kTokensRange))
       ->capture_default_str();
   app.add_option("-n,--n-gen", flags->own.n_gen, "numbers of generated tokens to time, comma separated; 0: none")
       ->delimiter(',')
-      ->check(CLI::Range(int64_t{0}, kMostTokens))
+      ->transform(whole(kTokensRange))
       ->capture_default_str();
   app.add_option("-d,--depth", flags->own.n_depth,
                  "tokens in the context before what is timed, comma separated; every test runs at every depth")
       ->delimiter(',')
-      ->check(CLI::Range(int64_t{0}, kMostTokens))
+      ->transform(whole(kTokensRange))
       ->capture_default_str();
   app.add_option("--parallel", flags->own.parallel,
                  "numbers of texts at once, comma separated (also -np): prompts of -p tokens are read together, then "
                  "-n tokens of each are written, one of every text a pass")
       ->delimiter(',')
-      ->check(CLI::Range(int64_t{1}, kMostSequences));
+      ->transform(whole(kParallelRange));
   app.add_option("-r,--repetitions", flags->own.repetitions, "runs of each test")
-      ->check(CLI::Range(1, 10000))
+      ->transform(whole({1, 10000}))
       ->capture_default_str();
   app.add_flag("--roofline", flags->own.roofline,
                "measure between the repetitions what the cores can do at most (multiply-adds, reading memory), and say "
@@ -136,7 +152,13 @@ void add_bench(CLI::App& app, Action& action) {
       ->excludes("--trace");
   for (const char* name : {"--depth", "--roofline", "--breakdown", "--soc"})
     app.get_option("--parallel")->excludes(name);
-  app.callback([flags, &action] {
+  app.callback([flags, &action, &app] {
+    if (flags->common.json && is_given(*app.get_option("--output")) && flags->own.output != "json")
+      throw CLI::ExcludesError("--json", "--output " + flags->own.output);
+    if (measures_nothing(flags->own))
+      throw CLI::ValidationError("--n-prompt, --n-gen",
+                                 "there is nothing to measure; give one of them a number above 0");
+    require_room_for_all(flags->common, flags->own);
     action = [flags] {
       if (flags->common.json) flags->own.output = "json";
       const bool is_parallel = !flags->own.parallel.empty();
@@ -165,8 +187,7 @@ std::vector<std::string> idle_flags(const CLI::App& app, const CommonFlags& flag
   for (const std::string name : names) {
     if (name == "--act" && flags.act == to_string(ActType::i8)) continue;  // the clock knows it
     const CLI::Option* option = app.get_option(name);
-    const bool by_environment = !option->get_envname().empty() && std::getenv(option->get_envname().c_str()) != nullptr;
-    if (option->count() > 0 && !by_environment) given.emplace_back(name);
+    if (is_given(*option)) given.emplace_back(name);
   }
   return given;
 }
@@ -176,12 +197,14 @@ void add_plan(CLI::App& app, Action& action) {
   add_model_flag(app, flags->common);
   app.get_option("--model")->required(false);
   app.add_option("--shape", flags->own.shape,
-                 "in place of -m, with --soc: a published model (llama-3-8b, ...), or a .json or .gguf file");
+                 "in place of -m, with --soc: a published model (llama-3-8b, ...), or a .json or .gguf file")
+      ->check(shape_or_file());
   app.add_option("-p,--prompt", flags->own.prompt, "tokens of the prompt")
-      ->check(CLI::Range(int64_t{1}, kMostTokens))
+      ->transform(whole({1, kMostTokens}))
       ->capture_default_str();
   app.add_option("--weights", flags->own.weights,
-                 "storage type of the matrices, with --soc; default: the file's, Q4_0 for --shape");
+                 "storage type of the matrices, with --soc; default: the file's, Q4_0 for --shape")
+      ->check(storage_type());
   app.add_flag("--slow-sync", flags->own.slow_sync,
                "copies and blocking waits in place of fast synchronisation, with --soc");
   app.add_flag("--beside-load", flags->own.load, "beside a program that renders, with --soc");
@@ -190,6 +213,9 @@ void add_plan(CLI::App& app, Action& action) {
   add_output_flags(app, flags->common);
   app.callback([flags, &app, &action] {
     if (flags->common.model.empty() && flags->own.shape.empty()) throw CLI::RequiredError("--model or --shape");
+    if (!flags->own.shape.empty() && is_given(*app.get_option("--model")))
+      throw CLI::ExcludesError("--shape", "--model");
+    if (!flags->own.shape.empty() && flags->common.soc.empty()) throw CLI::RequiresError("--shape", "--soc");
     flags->own.idle_flags = idle_flags(app, flags->common);
     action = [flags] { return plan_command(flags->common, flags->own); };
   });
@@ -199,11 +225,9 @@ void add_profile(CLI::App& app, Action& action) {
   auto flags = std::make_shared<FlagsWith<ProfileFlags>>();
   add_model_flag(app, flags->common);
   add_device_flag(app, flags->common);
-  app.add_option("-t,--threads", flags->common.threads, "cores to use; 0: all")
-      ->check(CLI::Range(0, 4096))
-      ->capture_default_str();
+  add_threads_flag(app, flags->common.threads);
   app.add_option("--chunk", flags->common.chunk, "the largest token size that is measured; 0: 1024, with --quick 128")
-      ->check(CLI::Range(int64_t{0}, kMostTokens))
+      ->transform(whole(kTokensRange))
       ->capture_default_str();
   app.add_flag("--quick", flags->own.quick, "few token sizes and rows");
   app.add_flag("--again", flags->own.again, "measure what is on disk already, too");
@@ -215,9 +239,7 @@ void add_calibrate(CLI::App& app, Action& action) {
   auto flags = std::make_shared<FlagsWith<CalibrateFlags>>();
   add_model_flag(app, flags->common);
   add_device_flag(app, flags->common);
-  app.add_option("-t,--threads", flags->common.threads, "cores to use; 0: all")
-      ->check(CLI::Range(0, 4096))
-      ->capture_default_str();
+  add_threads_flag(app, flags->common.threads);
   app.add_option("-o,--output", flags->own.output, "the profile: a .json file for --soc")->required();
   add_output_flags(app, flags->common);
   app.callback([flags, &action] { action = [flags] { return calibrate_command(flags->common, flags->own); }; });

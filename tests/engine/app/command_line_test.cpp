@@ -41,7 +41,18 @@ TEST(CommandLine, wrong_usage_is_status_2_with_one_line_on_stderr_and_nothing_on
                                                        {"info", "-m", "x", "--nonsense"},
                                                        {"eval", "-m", "x.gguf"},
                                                        {"eval", "-m", "x.gguf", "--ids", "a", "-f", "b"},
-                                                       {"run", "-m", "x.gguf", "-p", "a", "--temp", "-1"}};
+                                                       {"run", "-m", "x.gguf", "-p", "a", "--temp", "-1"},
+                                                       {"plan", "-m", "x.gguf", "--plan", "foo"},
+                                                       {"plan", "-m", "x.gguf", "--soc", "foo"},
+                                                       {"plan", "--shape", "foo", "--soc", "snapdragon-8gen3"},
+                                                       {"plan", "--shape", "llama-3-8b"},
+                                                       {"plan", "-m", "x.gguf", "--weights", "Q9"},
+                                                       {"bench", "-m", "x.gguf", "-p", "0", "-n", "0"},
+                                                       {"bench", "-m", "x.gguf", "-np", "8", "--chunk", "4"},
+                                                       {"make-random", "--shape", "foo", "-o", "x"},
+                                                       {"make-random", "--shape", "smollm2-135m", "--type", "Q9"},
+                                                       {"devices", "--device", "gpu:0"},
+                                                       {"devices", "--device", "npu:0?parms=x"}};
   unsetenv("TANDEM_MODEL");
   for (const auto& arguments : wrong) {
     Outcome outcome = tandem_program(arguments);
@@ -49,6 +60,45 @@ TEST(CommandLine, wrong_usage_is_status_2_with_one_line_on_stderr_and_nothing_on
     EXPECT_THAT(outcome.out, IsEmpty());
     EXPECT_THAT(outcome.err, HasSubstr("tandem: wrong usage: "));
   }
+}
+
+std::string refusal(const std::vector<std::string>& arguments) {
+  const Outcome outcome = tandem_program(arguments);
+  EXPECT_EQ(outcome.status, 2) << ::testing::PrintToString(arguments);
+  return outcome.err;
+}
+
+TEST(CommandLine, a_word_that_is_no_command_is_named_with_those_that_there_are) {
+  EXPECT_THAT(refusal({"foo"}), HasSubstr("there is no command 'foo'; there are: run, eval, tokenize"));
+  EXPECT_THAT(refusal({"foo", "run", "-m", "x"}), HasSubstr("there is no command 'foo'"));
+  EXPECT_THAT(refusal({"help", "foo"}), HasSubstr("there is no command 'foo'"));
+  EXPECT_THAT(refusal({""}), HasSubstr("a command is missing"));
+  EXPECT_THAT(refusal({}), HasSubstr("a command is missing; there are: run, eval"));
+  EXPECT_THAT(refusal({"--json", "run"}), HasSubstr("the flag '--json' is before the command"));
+}
+
+TEST(CommandLine, help_is_a_word_too) {
+  const auto text = [](const std::vector<std::string>& arguments) {
+    const Outcome outcome = tandem_program(arguments);
+    EXPECT_EQ(outcome.status, 0) << ::testing::PrintToString(arguments) << outcome.err;
+    return outcome.out;
+  };
+  EXPECT_EQ(text({"help"}), text({"--help"}));
+  EXPECT_EQ(text({"run", "help"}), text({"run", "--help"}));
+  EXPECT_EQ(text({"help", "run"}), text({"run", "--help"}));
+  EXPECT_EQ(text({"help", "run", "-m", "x"}), text({"run", "--help"}));
+  EXPECT_THAT(text({"run", "help"}), HasSubstr("--predict"));
+}
+
+TEST(CommandLine, a_model_and_a_shape_exclude_each_other_but_for_a_model_of_the_environment) {
+  const std::vector<std::string> shape = {"plan", "--shape", "smollm2-135m", "--soc", "snapdragon-8gen3", "-p", "2"};
+  std::vector<std::string> both = shape;
+  both.insert(both.end(), {"-m", "x.gguf"});
+  EXPECT_THAT(refusal(both), HasSubstr("--shape excludes --model"));
+  setenv("TANDEM_MODEL", "/nowhere/from_environment.gguf", 1);
+  const Outcome outcome = tandem_program(shape);
+  unsetenv("TANDEM_MODEL");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
 }
 
 TEST(CommandLine, failed_work_is_status_1_with_what_on_what_and_what_to_do) {
@@ -69,6 +119,9 @@ TEST(CommandLine, with_json_an_error_is_an_object_on_stdout_too) {
   Outcome wrong = tandem_program({"info", "--json", "--nonsense"});
   EXPECT_EQ(wrong.status, 2);
   EXPECT_EQ(nlohmann::json::parse(wrong.out)["error"]["what"], "wrong usage");
+  Outcome formats = tandem_program({"bench", "-m", "x.gguf", "--json", "-o", "csv"});
+  EXPECT_EQ(formats.status, 2);
+  EXPECT_THAT(formats.err, HasSubstr("--json excludes --output csv"));
 }
 
 TEST(CommandLine, the_model_may_come_from_the_environment) {

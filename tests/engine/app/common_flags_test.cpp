@@ -60,7 +60,8 @@ TEST(CommonFlags, take_the_values_of_the_command_line) {
   EXPECT_EQ(flags.predict, -1);
   EXPECT_EQ(flags.ctx_size, 512);
   EXPECT_EQ(flags.threads, 2);
-  EXPECT_EQ(flags.seed, 7u);
+  EXPECT_EQ(flags.seed.value, 7u);
+  EXPECT_FALSE(flags.seed.is_drawn);
   EXPECT_FLOAT_EQ(flags.temp, 0.5f);
   EXPECT_EQ(flags.top_k, 3);
   EXPECT_THAT(flags.devices, ElementsAre("opencl:0", "npu:0"));
@@ -97,8 +98,10 @@ TEST(CommonFlags, accept_values_at_the_edges_of_their_ranges) {
   EXPECT_TRUE(accepts("--split", "1"));
   EXPECT_TRUE(accepts("--split", "0.5,0.25,0.25"));
   EXPECT_TRUE(accepts("-n", "0"));
+  EXPECT_EQ(parse({"-p", "x", "-n", "010"}).predict, 10) << "not octal";
+  EXPECT_TRUE(accepts("--soc", "missing.json")) << "a file is looked at when it is read";
   EXPECT_TRUE(accepts("--device", "host"));
-  EXPECT_TRUE(accepts("--device", "slow:0?delay_us=100&name=x,npu:0?params=a/b.json"));
+  EXPECT_TRUE(accepts("--device", "opencl:0?copies=1,npu:0?params=a/b.json"));
   EXPECT_TRUE(accepts("--seed", "18446744073709551615"));
   EXPECT_TRUE(accepts("--seed", "-1"));  // a random one
 }
@@ -129,6 +132,14 @@ TEST(CommonFlags, refuse_what_is_out_of_range_or_no_value) {
                                                                   {"--device", "npu:0?=x"},
                                                                   {"--stop", ""},
                                                                   {"--repeat-penalty", "0"},
+                                                                  {"-n", "1e3"},
+                                                                  {"-n", "0x10"},
+                                                                  {"--top-k", "4294967296"},
+                                                                  {"--plan", "foo"},
+                                                                  {"--soc", "foo"},
+                                                                  {"--device", "toy:0"},
+                                                                  {"--device", "host?x=1"},
+                                                                  {"--seed", "18446744073709551616"},
                                                                   {"--seed", "-2"},
                                                                   {"--seed", "x"}};
   for (const auto& [flag, value] : wrong) EXPECT_FALSE(accepts(flag, value)) << flag << " " << value;

@@ -96,6 +96,23 @@ TEST_F(ExpertUse, is_recorded_token_by_token) {
             1);
 }
 
+// Nobody asked for a plan: whatever devices are named, one of them computes, and the counts are the same.
+TEST_F(ExpertUse, is_counted_and_recorded_on_whatever_devices_are_named) {
+  const std::string ids = folder_.write("ids", "5 6 7 8 9\n10 11 12\n");
+  const auto counted = [&](const std::string& devices, const char* command, const std::string& out) {
+    const Ended ended = tandem({command, "-m", model_, "--ids", ids, "-o", folder_.file(out), "--device", devices});
+    EXPECT_EQ(ended.status, 0) << command << " " << devices << "\n" << ended.err;
+    if (devices == "npu:0") EXPECT_THAT(ended.err, HasSubstr("note: host computes what is counted"));
+    return content_of(folder_.file(out));
+  };
+  const std::string calibration = counted("host", "calibrate-moe", "host.json"),
+                    trace = counted("host", "trace-moe", "host.jsonl");
+  for (const char* devices : {"npu:0,host", "host,npu:0", "npu:0"}) {
+    EXPECT_EQ(counted(devices, "calibrate-moe", "other.json"), calibration) << devices;
+    EXPECT_EQ(counted(devices, "trace-moe", "other.jsonl"), trace) << devices;
+  }
+}
+
 // What a model's run gives and what its recorded routing gives is one calibration; a chip's plan is made of either.
 TEST_F(ExpertUse, of_recorded_routing_is_that_of_the_run) {
   const std::string ids = folder_.write("ids", "5 6 7 8\n9 10 11\n12 13\n"), trace = folder_.file("trace.jsonl");
@@ -116,6 +133,7 @@ TEST_F(ExpertUse, of_recorded_routing_is_that_of_the_run) {
   const std::string wrong = folder_.write("wrong", content_of(trace) + R"({"seq":0,"pos":9,"experts":[[0,8],[1,2]]})");
   EXPECT_THAT(tandem({"calibrate-moe", "--routing", wrong, "-o", folder_.file("c")}).err, HasSubstr("line"));
   EXPECT_EQ(tandem({"calibrate-moe", "--routing", trace, "--ids", ids, "-o", folder_.file("c")}).status, 2);
+  EXPECT_EQ(tandem({"calibrate-moe", "--routing", trace, "-m", model_, "-o", folder_.file("c")}).status, 2);
   EXPECT_EQ(tandem({"calibrate-moe", "--ids", ids, "-o", folder_.file("c")}).status, 2) << "without a model";
 }
 

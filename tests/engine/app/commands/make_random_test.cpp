@@ -70,10 +70,10 @@ TEST_F(MakeRandom, tells_what_it_wrote_and_writes_the_same_for_the_same_seed) {
 TEST_F(MakeRandom, names_what_there_is_instead_of_what_there_is_not) {
   const std::string file = folder_.file("never.gguf");
   const Ended no_shape = tandem({"make-random", "--shape", "gpt-9", "-o", file});
-  EXPECT_EQ(no_shape.status, 1);
+  EXPECT_EQ(no_shape.status, 2);
   EXPECT_THAT(no_shape.err, HasSubstr("llama-3.2-1b"));
   const Ended no_type = tandem({"make-random", "--shape", shape(), "--type", "Q9", "-o", file});
-  EXPECT_EQ(no_type.status, 1);
+  EXPECT_EQ(no_type.status, 2);
   EXPECT_THAT(no_type.err, HasSubstr("Q4_K"));
   EXPECT_EQ(tandem({"make-random", "--shape", shape()}).status, 2) << "without a file to write";
   const Ended nowhere = tandem({"make-random", "--shape", shape(), "-o", folder_.file("no/where.gguf")});

@@ -81,6 +81,21 @@ TEST_F(RunLines, have_a_length_and_a_seed_of_their_own_or_those_of_the_flags) {
   EXPECT_EQ(answers[1].at("line"), 3) << "an empty line is a line";
 }
 
+TEST_F(RunLines, take_every_seed_that_the_flag_takes_and_tell_the_ones_that_were_drawn) {
+  const std::string prompt = golden("lily").at("prompt");
+  const Arguments drawn = on_host() + Arguments{"--temp", "1", "-n", "8"};
+  const Ended ended = lines(R"({"seed": 18446744073709551615, "prompt": )" + json(prompt).dump() + "}\n" +
+                                as_line({{"prompt", prompt}, {"seed", -1}}) + as_line({{"prompt", prompt}}),
+                            drawn + Arguments{"--seed", "-1"});
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  const std::vector<json> answers = answers_in(ended.out);
+  ASSERT_EQ(answers.size(), 3u);
+  EXPECT_EQ(answers[0].at("seed"), 18446744073709551615u);
+  for (const json& answer : answers)
+    EXPECT_EQ(answer.at("ids"), alone(prompt, drawn + Arguments{"--seed", answer.at("seed").dump()}));
+  EXPECT_THAT(ended.err, HasSubstr("seed " + answers[2].at("seed").dump() + " (drawn"));
+}
+
 TEST_F(RunLines, that_are_broken_are_told_by_their_number_and_the_rest_goes_on) {
   const std::string prompt = golden("lily").at("prompt");
   const std::string good = as_line({{"prompt", prompt}});
@@ -91,9 +106,11 @@ TEST_F(RunLines, that_are_broken_are_told_by_their_number_and_the_rest_goes_on) 
       {"[1, 2]", "it is no object"},
       {"{\"n_predict\": 4}", "it has no \"prompt\""},
       {"{\"prompt\": 4}", "\"prompt\" is no text"},
-      {"{\"prompt\": \"a\", \"n_predict\": -2}", "\"n_predict\" is a whole number from -1 on"},
-      {"{\"prompt\": \"a\", \"n_predict\": 1.5}", "\"n_predict\" is a whole number from -1 on"},
-      {"{\"prompt\": \"a\", \"seed\": -1}", "\"seed\" is a whole number from 0 on"},
+      {"{\"prompt\": \"a\", \"n_predict\": -2}", "\"n_predict\" is a whole number from -1 to 2147483647"},
+      {"{\"prompt\": \"a\", \"n_predict\": 1.5}", "\"n_predict\" is a whole number from -1 to 2147483647"},
+      {"{\"prompt\": \"a\", \"n_predict\": 99999999999}", "\"n_predict\" is a whole number from -1 to 2147483647"},
+      {"{\"prompt\": \"a\", \"seed\": -2}", "\"seed\" is a whole number from 0 to 18446744073709551615, or -1"},
+      {"{\"prompt\": \"a\", \"seed\": 18446744073709551616}", "\"seed\" is a whole number from 0"},
       {"{\"prompt\": \"a\", \"temperature\": 1}", "it has the key \"temperature\""},
       {json({{"prompt", endless}}).dump(), "the context is full"}};
   std::string content = good;

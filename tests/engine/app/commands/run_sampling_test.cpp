@@ -94,6 +94,32 @@ TEST_F(RunSampling, gives_the_same_text_for_the_same_seed_and_another_for_anothe
   EXPECT_NE(with_seed("-1"), with_seed("-1")) << "a random one each time";
 }
 
+TEST_F(RunSampling, tells_in_json_what_was_drawn_with_so_that_it_can_be_drawn_again) {
+  const Arguments run = Arguments{"run", "-m", stories(), "-p", golden("story").at("prompt")} + on_host();
+  const json answer = json_of(run + Arguments{"-n", "12", "--temp", "1.5", "-s", "-1", "--top-k", "30", "--top-p",
+                                              "0.9", "--min-p", "0.01", "--repeat-penalty", "1.1"});
+  EXPECT_EQ(answer.at("temp"), 1.5);
+  EXPECT_EQ(answer.at("top_k"), 30);
+  EXPECT_EQ(answer.at("top_p"), 0.9);
+  EXPECT_EQ(answer.at("min_p"), 0.01);
+  EXPECT_EQ(answer.at("repeat_penalty"), 1.1);
+  EXPECT_EQ(ids("story", {"-n", "12", "--temp", "1.5", "-s", answer.at("seed").dump(), "--top-k", "30", "--top-p",
+                          "0.9", "--min-p", "0.01", "--repeat-penalty", "1.1"}),
+            answer.at("ids"));
+}
+
+TEST_F(RunSampling, tells_a_drawn_seed_in_the_last_line_and_no_other) {
+  const Arguments run = Arguments{"run", "-m", stories(), "-p", "Once", "-n", "8", "--temp", "1.5"} + on_host();
+  const Ended drawn = tandem(run + Arguments{"-s", "-1"});
+  EXPECT_EQ(drawn.status, 0) << drawn.err;
+  const size_t last = drawn.err.rfind("\nseed ");
+  ASSERT_NE(last, std::string::npos) << drawn.err;
+  EXPECT_EQ(drawn.err.find('\n', last + 1), drawn.err.size() - 1) << "is the last line";
+  const std::string seed = drawn.err.substr(last + 6, drawn.err.find(' ', last + 6) - last - 6);
+  EXPECT_EQ(tandem(run + Arguments{"-s", seed}).out, drawn.out);
+  EXPECT_THAT(tandem(run + Arguments{"-s", "7"}).err, Not(HasSubstr("seed")));
+}
+
 // Every token is the best one once those of the last 64 tokens are less likely, by the logits that `eval` gives.
 TEST_F(RunSampling, makes_recent_tokens_less_likely_as_the_penalty_says) {
   constexpr float kPenalty = 1.6f;

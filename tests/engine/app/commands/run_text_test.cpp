@@ -181,5 +181,35 @@ TEST_F(RunText, is_told_about_as_the_log_level_asks) {
   EXPECT_FALSE(says({"-v"}, {{"TANDEM_LOG", "error"}})) << "the environment wins";
 }
 
+// The model was trained with 512 tokens.
+TEST(LongerThanTrained, is_noted_by_every_command_that_holds_so_much) {
+  const Folder folder;
+  std::string ids;
+  for (int i = 0; i < 520; ++i) ids += std::to_string(10 + i % 400) + " ";
+  const std::string file = folder.write("ids", ids);
+  const Arguments model = Arguments{"-m", stories()}, text_of_one = model + Arguments{"-p", "Once", "-n", "1"};
+  const std::vector<std::pair<Arguments, std::string>> beyond = {
+      {Arguments{"run", "-c", "100000"} + text_of_one + on_host(), "100000"},
+      {Arguments{"run", "-c", "600", "--jsonl", "-", "-np", "2"} + model + on_host(), "600"},
+      {Arguments{"eval", "--ids", file} + model + on_host(), "520"},
+      {Arguments{"eval", "-c", "700", "-p", "Once"} + model + on_host(), "700"},
+      {Arguments{"bench", "-p", "520", "-n", "0", "-r", "1"} + model + on_host(), "520"},
+      {Arguments{"bench", "-p", "0", "-n", "1", "-d", "513", "-r", "1"} + model + on_host(), "514"},
+      {Arguments{"bench", "-p", "400", "-n", "120", "-np", "1", "-r", "1"} + model + on_host(), "520"},
+      {Arguments{"plan", "-p", "520"} + model + on_host(), "520"},
+      {Arguments{"plan", "-p", "520", "--soc", "snapdragon-8gen3"} + model, "520"}};
+  for (const auto& [arguments, tokens] : beyond) {
+    const Ended ended = tandem(arguments);
+    EXPECT_EQ(ended.status, 0) << ended.err;
+    EXPECT_THAT(ended.err, HasSubstr("note: a context of " + tokens + " tokens is longer than the 512 that the model"))
+        << ::testing::PrintToString(arguments);
+  }
+  for (const Arguments& within :
+       {Arguments{"run", "-c", "512"} + text_of_one + on_host(), Arguments{"run"} + text_of_one + on_host(),
+        Arguments{"bench", "-p", "8", "-n", "0", "-r", "1"} + model + on_host(),
+        Arguments{"run", "-c", "600", "-q"} + text_of_one + on_host()})
+    EXPECT_THAT(tandem(within).err, Not(HasSubstr("longer than"))) << ::testing::PrintToString(within);
+}
+
 }  // namespace
 }  // namespace tandem::testing

@@ -1,0 +1,124 @@
+#include "engine/app/flag_values.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <sstream>
+#include <utility>
+
+#include "engine/device/device_id.h"
+#include "engine/device/registry.h"
+#include "engine/model/shapes.h"
+#include "engine/plan/model_clock/soc_profile.h"
+#include "engine/plan/strategy.h"
+#include "sync/error.h"
+
+namespace tandem::app {
+namespace {
+
+// Of what a user wrote as much as a message can hold.
+std::string as_written(const std::string& text) { return "'" + text.substr(0, 80) + "'"; }
+
+std::string problem_of_device(const std::string& text) {
+  const auto id = parse_device_id(text);
+  if (!id) return as_written(text) + " is no device id (opencl:0, vulkan:0, npu:0, npu:0?params=FILE, host)";
+  std::string kinds;
+  for (const DeviceFactory& factory : device_factories()) {
+    kinds += (kinds.empty() ? "" : ", ") + std::string(factory.prefix);
+    if (id->prefix != factory.prefix) continue;
+    for (const auto& [name, value] : id->parameters) {
+      if (std::ranges::find(factory.parameters, name) == factory.parameters.end())
+        return as_written(text) + ": " + factory.prefix + " has no parameter " + as_written(name);
+    }
+    return "";
+  }
+  return "there is no kind of device " + as_written(id->prefix) + " (" + kinds + ")";
+}
+
+}  // namespace
+
+CLI::Validator whole(const WholeRange& range) {
+  return {[range](std::string& text) -> std::string {
+            const auto value = read_whole(text, range);
+            if (!value) return as_written(text) + " is not " + to_string(range);
+            text = std::to_string(*value);
+            return "";
+          },
+          std::to_string(range.least) + ".." + std::to_string(range.most), "whole number"};
+}
+
+CLI::Validator finite_range(double low, double high) {
+  return {[low, high](const std::string& text) -> std::string {
+            char* end = nullptr;
+            const double value = std::strtod(text.c_str(), &end);
+            if (end != text.c_str() && *end == '\0' && value >= low && value <= high) return "";
+            std::ostringstream message;
+            message << as_written(text) << " is not a number from " << low << " to " << high;
+            return message.str();
+          },
+          "", "finite range"};
+}
+
+CLI::Validator accepted_by(std::string kind, std::function<void(const std::string&)> judge) {
+  return {[judge = std::move(judge)](const std::string& text) -> std::string {
+            try {
+              judge(text);
+              return "";
+            } catch (const Error& error) {
+              return error.what();
+            }
+          },
+          std::move(kind)};
+}
+
+CLI::Validator device_id() {
+  return {[](const std::string& text) { return problem_of_device(text); }, "ID"};
+}
+
+CLI::Validator plan_name() {
+  return accepted_by("", [](const std::string& name) {
+    if (name != "list") chosen_strategy(name);  // which ends the program with an answer of its own
+  });
+}
+
+CLI::Validator chip_or_file() {
+  return accepted_by("NAME|FILE.json", [](const std::string& text) {
+    if (!text.ends_with(".json")) soc_profile(text);
+  });
+}
+
+CLI::Validator shape_or_file() {
+  return accepted_by("NAME|FILE", [](const std::string& text) {
+    if (!text.ends_with(".json") && !text.ends_with(".gguf")) model_shape(text);
+  });
+}
+
+CLI::Validator storage_type() {
+  return accepted_by("TYPE", [](const std::string& name) { storage_type_named(name); });
+}
+
+CLI::Option* add_seed_flag(CLI::App& app, Seed& seed, const std::string& explains) {
+  return app
+      .add_option_function<std::string>(
+          "-s,--seed", [&seed](const std::string& text) { seed = *read_seed(text); },
+          explains + "; -1: a random one, which is shown")
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            return read_seed(text) ? std::string() : as_written(text) + " is no seed: " + kSeedRange;
+          },
+          "SEED"))
+      ->default_str(std::to_string(seed.value));
+}
+
+CLI::Option* add_threads_flag(CLI::App& app, int& threads) {
+  return app.add_option("-t,--threads", threads, "cores to use; 0: all")
+      ->transform(whole(kThreadsRange))
+      ->capture_default_str();
+}
+
+bool is_given(const CLI::Option& option) {
+  if (option.count() == 0) return false;
+  const char* environment = option.get_envname().empty() ? nullptr : std::getenv(option.get_envname().c_str());
+  return environment == nullptr || option.results() != CLI::results_t{environment};
+}
+
+}  // namespace tandem::app

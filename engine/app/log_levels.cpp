@@ -1,0 +1,52 @@
+#include "engine/app/log_levels.h"
+
+#include <spdlog/cfg/helpers.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <memory>
+#include <sstream>
+
+#include "engine/app/report.h"
+
+namespace tandem::app {
+namespace {
+
+constexpr const char* kLevels[] = {"trace", "debug", "info", "warn", "warning", "error", "err", "critical", "off"};
+
+// As the library reads it: in any case, between blanks.
+std::string trimmed_lower(std::string text) {
+  const auto blank = [](unsigned char c) { return std::isspace(c) != 0; };
+  text.erase(text.begin(), std::ranges::find_if_not(text, blank));
+  text.erase(std::find_if_not(text.rbegin(), text.rend(), blank).base(), text.end());
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+}  // namespace
+
+std::string problem_of_log_levels(const std::string& text) {
+  std::istringstream parts(text);
+  for (std::string part; std::getline(parts, part, ',');) {
+    const std::string level = trimmed_lower(part.substr(part.find('=') + 1));
+    if (std::ranges::find(kLevels, level) != std::end(kLevels)) continue;
+    return "TANDEM_LOG: '" + part.substr(0, 80) + "' is no log level (trace, debug, info, warn, error, critical, off)";
+  }
+  return "";
+}
+
+void set_up_log() {
+  auto log = std::make_shared<spdlog::logger>("tandem", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
+  log->set_pattern("%^%l%$: %v");
+  spdlog::set_default_logger(log);
+  spdlog::set_level(spdlog::level::warn);
+  const char* levels = std::getenv("TANDEM_LOG");
+  if (levels == nullptr) return;
+  if (const std::string problem = problem_of_log_levels(levels); !problem.empty()) throw WrongUsage(problem);
+  spdlog::cfg::helpers::load_levels(levels);
+}
+
+}  // namespace tandem::app

@@ -1,0 +1,54 @@
+#include "engine/app/parameters.h"
+
+#include <charconv>
+#include <cstdio>
+#include <iterator>
+#include <random>
+
+namespace tandem::app {
+namespace {
+
+// All of the text, as a number that the type holds.
+template <typename Number>
+std::optional<Number> all_digits(std::string_view text) {
+  Number value{};
+  const char* const end = text.data() + text.size();
+  const auto [last, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || last != end) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+std::optional<int64_t> read_whole(std::string_view text, const WholeRange& range) {
+  const auto value = all_digits<int64_t>(text);
+  if (!value || *value < range.least || *value > range.most) return std::nullopt;
+  return value;
+}
+
+std::string to_string(const WholeRange& range) {
+  return "a whole number from " + std::to_string(range.least) + " to " + std::to_string(range.most);
+}
+
+std::optional<Seed> read_seed(std::string_view text) {
+  if (text == "-1") return Seed{std::random_device()(), true};
+  const auto value = all_digits<uint64_t>(text);
+  return value ? std::optional(Seed{*value, false}) : std::nullopt;
+}
+
+std::string in_thousands(double count, const char* billions) {
+  const char* const units[] = {"", " K", " M", " ", " T"};
+  size_t unit = 0;
+  for (; count >= 999.5 && unit + 1 < std::size(units); ++unit) count /= 1000;
+  char number[32];
+  std::snprintf(number, sizeof number, unit == 0 || count >= 99.95 ? "%.0f" : count >= 9.995 ? "%.1f" : "%.2f", count);
+  return std::string(number) + units[unit] + (unit == 3 ? billions : "");
+}
+
+std::string describe_drawn(const Seed& seed) {
+  if (!seed.is_drawn) return "";
+  const std::string number = std::to_string(seed.value);
+  return "seed " + number + " (drawn: --seed " + number + " gives the same again)";
+}
+
+}  // namespace tandem::app

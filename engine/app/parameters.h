@@ -1,0 +1,44 @@
+// The numbers that a user gives a command: one range and one reader of each, wherever it comes from: a flag, the
+// environment, or a line of JSON.
+//
+// Contract: readers are pure but for a drawn seed. They take the text of a number, whole: blanks, signs but a minus,
+// hexadecimal digits and fractions are no part of one.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "engine/run/engine.h"
+
+namespace tandem::app {
+
+struct WholeRange {
+  int64_t least = 0, most = 0;
+};
+std::optional<int64_t> read_whole(std::string_view text, const WholeRange& range);
+std::string to_string(const WholeRange& range);  // "a whole number from 0 to 4096"
+
+inline constexpr int64_t kMostTokens = std::numeric_limits<int32_t>::max();
+inline constexpr WholeRange kTokensRange{0, kMostTokens};
+inline constexpr WholeRange kPredictRange{-1, kMostTokens};  // -1: until the model ends or the context is full
+inline constexpr WholeRange kThreadsRange{0, 4096};
+inline constexpr WholeRange kTopKRange{0, std::numeric_limits<int>::max()};
+inline constexpr WholeRange kParallelRange{1, kMostSequences};
+
+struct Seed {
+  uint64_t value = 0;
+  bool is_drawn = false;  // nobody named it: a user who wants the same again has to be told
+};
+inline constexpr const char* kSeedRange = "a whole number from 0 to 18446744073709551615, or -1 for a random one";
+std::optional<Seed> read_seed(std::string_view text);
+// "seed 7 (drawn: --seed 7 gives the same again)"; "" where it was named.
+std::string describe_drawn(const Seed& seed);
+
+// A count or a number of bytes with the unit that leaves digits before the point: "1.24 B", "134.5 M", "260 K", "87".
+// Units of a thousand: K, M, B (or G, for bytes), T.
+std::string in_thousands(double count, const char* billions = "B");
+
+}  // namespace tandem::app

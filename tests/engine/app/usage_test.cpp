@@ -1,0 +1,122 @@
+// Every flag of every command: what its help shows, and that a value which is none is wrong usage.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <map>
+#include <set>
+
+#include "engine/model/tokenizer/utf8.h"
+#include "tests/engine/app/program.h"
+
+namespace tandem {
+namespace {
+
+using ::tandem::testing::Outcome;
+using ::tandem::testing::tandem_program;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// "run", "npu gemm": the words of each command that has flags, with those flags.
+struct Declared {
+  std::unique_ptr<CLI::App> app = std::make_unique<CLI::App>();
+  app::Action action{};
+  std::map<std::vector<std::string>, CLI::App*> commands{};
+};
+
+Declared declare_all() {
+  Declared all;
+  for (const app::Command& command : app::commands()) {
+    CLI::App* declared = all.app->add_subcommand(command.name);
+    command.add(*declared, all.action);
+    const auto below = declared->get_subcommands([](CLI::App*) { return true; });
+    if (below.empty()) all.commands[{command.name}] = declared;
+    for (CLI::App* one : below) all.commands[{command.name, one->get_name()}] = one;
+  }
+  return all;
+}
+
+// Any text is a value of these: paths, which are found missing when they are opened, and texts.
+const std::set<std::string> kFree = {"--model",      "--prompt",     "--file",        "--ids",    "--jsonl",
+                                     "--save-state", "--load-state", "--calibration", "--stop",   "--trace",
+                                     "--logits",     "--output",     "--html",        "--routing"};
+
+TEST(Usage, junk_for_any_flag_of_any_command_is_status_2_and_named) {
+  const Declared all = declare_all();
+  size_t tried = 0;
+  for (const auto& [words, command] : all.commands) {
+    for (const CLI::Option* option : command->get_options()) {
+      const std::string flag = option->get_name();
+      const bool is_format = flag == "--output" && words.front() == "bench";
+      if (option->get_items_expected_min() == 0 || (kFree.contains(flag) && !is_format)) continue;
+      if (flag == "--prompt" || flag == "--help") continue;
+      for (const char* junk : {"~junk~", "1e999", "-3", "0x", "99999999999999999999999"}) {
+        SCOPED_TRACE(words.front() + " " + flag + " " + junk);
+        const Outcome outcome = tandem_program([&] {
+          std::vector<std::string> arguments = words;
+          arguments.insert(arguments.end(), {flag, junk});
+          return arguments;
+        }());
+        EXPECT_EQ(outcome.status, 2) << outcome.err;
+        EXPECT_THAT(outcome.err, HasSubstr(flag));
+        EXPECT_THAT(outcome.out, IsEmpty());
+        ++tried;
+      }
+    }
+  }
+  EXPECT_GT(tried, 300u);
+}
+
+TEST(Usage, help_of_any_command_is_printable_text) {
+  const Declared all = declare_all();
+  for (const auto& [words, command] : all.commands) {
+    std::vector<std::string> arguments = words;
+    arguments.emplace_back("--help");
+    const Outcome help = tandem_program(arguments);
+    EXPECT_EQ(help.status, 0);
+    EXPECT_EQ(utf8::masked(help.out, '\x01'), help.out) << words.front() << ": valid UTF-8";
+    for (const char c : help.out)
+      EXPECT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= ' ') << words.front() << ": byte " << int{c};
+  }
+}
+
+TEST(Usage, help_and_refusals_of_a_flag_with_names_show_the_names) {
+  const std::string help = tandem_program({"run", "--help"}).out;
+  for (const char* names : {"{quartile,covering}", "{balanced,faster,all}", "{spill,drop}", "{f16,f32}"})
+    EXPECT_THAT(help, HasSubstr(names));
+  for (const char* flag : {"--moe-tier-rule", "--moe-residency", "--overflow", "--cache-type"}) {
+    const Outcome refused = tandem_program({"run", "-m", "x", "-p", "a", flag, "junk"});
+    EXPECT_EQ(refused.status, 2);
+    EXPECT_THAT(refused.err, HasSubstr("junk not in {"));
+    EXPECT_THAT(refused.err, HasSubstr("}. `tandem --help`")) << "the whole list";
+  }
+}
+
+TEST(Usage, the_environment_is_judged_like_flags_and_named) {
+  const std::vector<std::pair<std::string, std::vector<std::string>>> read = {
+      {"TANDEM_LOG", {"info", "-m", "/nowhere/x.gguf"}},   {"TANDEM_DEVICE", {"devices"}},
+      {"TANDEM_COMPILE", {"run", "-m", "x", "-p", "a"}},   {"TANDEM_DEADLINE", {"run", "-m", "x", "-p", "a"}},
+      {"REQUIRE_OPENCL", {"devices", "--device", "host"}}, {"REQUIRE_VULKAN", {"devices", "--device", "host"}}};
+  for (const auto& [name, arguments] : read) {
+    const char* before = std::getenv(name.c_str());
+    const std::string kept = before == nullptr ? "" : before;
+    setenv(name.c_str(), "~junk~", 1);
+    const Outcome outcome = tandem_program(arguments);
+    before == nullptr ? unsetenv(name.c_str()) : setenv(name.c_str(), kept.c_str(), 1);
+    EXPECT_EQ(outcome.status, 2) << name << "\n" << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(name));
+    EXPECT_THAT(outcome.err, HasSubstr("~junk~"));
+  }
+}
+
+TEST(Usage, log_levels_are_taken_in_any_case_and_for_a_logger_by_name) {
+  for (const char* levels : {"debug", "WARN", "off", "", "tandem=info", "info,other=trace"}) {
+    setenv("TANDEM_LOG", levels, 1);
+    EXPECT_EQ(tandem_program({"info", "-m", "/nowhere/x.gguf"}).status, 1) << levels;
+  }
+  unsetenv("TANDEM_LOG");
+}
+
+}  // namespace
+}  // namespace tandem
