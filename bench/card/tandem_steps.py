@@ -87,6 +87,14 @@ def devices(run):
     if not run.gpus:
         raise Failed("no GPU can be used: " + (notes(finished) or "see devices.json"))
     run.command([run.tandem, "devices"])
+    explain_missing(run)
+
+
+def explain_missing(run):
+    """Where Vulkan shows no device, the loader says why, in the log."""
+    if not any(gpu.startswith("vulkan") for gpu in run.gpus):
+        env = machine_facts.with_cache({**run.env, "VK_LOADER_DEBUG": "error,warn,driver"}, os.path.join(run.scratch, "vulkan-loader"))
+        run.command([run.tandem, "devices"], 20, env)
 
 
 def make_model(run):

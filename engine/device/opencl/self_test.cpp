@@ -118,13 +118,17 @@ ProgramCache open_programs(Handle handle, const ProgramFiles& files, const OnLon
     programs.kernel("probe", "probe_increment", "");
     return programs;
   };
+  bool refused = false;
   try {
     if (!precautions.against("prefetch")) return with(" -DHAS_PREFETCH");
   } catch (const Error&) {
-    // The compiler has no such builtin; if anything else is wrong, the build without it says so.
+    refused = true;  // the compiler has no such builtin; if anything else is wrong, the build without it says so
   }
   precautions.take("build the probe");
-  return with("");
+  ProgramCache programs = with("");
+  // NVIDIA's compiler prints that there was an error: the next process does not try.
+  if (refused) precautions.lacks("prefetch", "the compiler has no such builtin");
+  return programs;
 }
 
 Proof prove_zero_copy(ProgramCache& programs, const cl::CommandQueue& queue) {
