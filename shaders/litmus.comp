@@ -11,7 +11,7 @@
 #include "limits.h"
 
 layout(local_size_x = 8) in;
-layout(set = 0, binding = 0, std430) coherent volatile buffer memory_block { uint memory[]; };
+layout(set = 0, binding = 0, std430) volatile buffer memory_block { uint memory[]; };
 layout(push_constant) uniform Args { uint memory_offset, kind, side, round, looks, seed; };
 
 #define LOAD_ACQUIRE(at) atomicLoad(memory[at], gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsAcquire)

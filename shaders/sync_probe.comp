@@ -10,7 +10,7 @@
 #include "limits.h"
 
 layout(local_size_x = 1) in;
-layout(set = 0, binding = 0, std430) coherent volatile buffer line_block { uint line[]; };
+layout(set = 0, binding = 0, std430) volatile buffer line_block { uint line[]; };
 layout(push_constant) uniform Args { uint line_offset, step_number, links, first, last; };
 
 uint link(uint x) {

@@ -31,13 +31,14 @@ struct Proven {
       {};  // that pass, and by which no run can wait, with a part of the reason
 };
 const Proven kTable[] = {
-    // Debian 12 has PoCL 3.1 and lavapipe of Mesa 22.3.6.
+    // Debian 12 has PoCL 3.1 and lavapipe of Mesa 22.3.6, Debian 13 PoCL 6.0 and lavapipe of Mesa 25.0.7.
     {"Portable Computing Language", KernelFamily::simd, true, true},
-    {"llvmpipe",
+    {"llvmpipe Mesa 22.",
      KernelFamily::simd,
      true,
      false,
      {{sync::Policy::doorbell, "after 65535 iterations"}}},  // the loop budget
+    {"llvmpipe Mesa 25.", KernelFamily::simd, true, false, {{sync::Policy::doorbell, "has no shader that stays"}}},
     // Fetched by ./dev drivers.
     {"Intel(R) OpenCL", KernelFamily::simd, true, true, {}, {{sync::Policy::doorbell, "single worker"}}},  // as many as
                                                                                                            // cores

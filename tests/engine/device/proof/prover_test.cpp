@@ -134,7 +134,8 @@ TEST_F(ProverOnRealDrivers, a_compiler_that_aborts_on_prefetch_is_spared_it_and_
   ASSERT_TRUE(device.spared.contains("prefetch"));
   EXPECT_THAT(device.spared.at("prefetch"), HasSubstr("SIGABRT"));
   EXPECT_THAT(device.spared.at("prefetch"), HasSubstr("Unexpected intrinsic"));
-  EXPECT_EQ(device.spared.size(), 1u);
+  // PoCL 5.0 and 6.0 die by themselves when they are asked for compiled assembly.
+  EXPECT_EQ(device.spared.size() - device.spared.count("kept assembly"), 1u);
   EXPECT_TRUE(trial.lasting);
 }
 

@@ -102,9 +102,13 @@ TEST_F(VulkanDeviceTest, is_watched_for_missing_barriers) {
 
 TEST_F(VulkanDeviceTest, finds_the_loop_limit_of_lavapipe_and_none_elsewhere) {
   device_ = open();
+  const std::string driver = device_->info().driver;
+  const bool limited = driver.starts_with("llvmpipe Mesa 22."), free = driver.starts_with("llvmpipe Mesa 25.");
+  if (driver.starts_with("llvmpipe") && !limited && !free)
+    GTEST_SKIP() << "skipped: whether " << driver << " ends loops was not looked into";
   Handle handle(0, {}, nullptr);
   Pipelines pipelines(handle, PipelineFile("", {}));
-  EXPECT_EQ(find_loop_budget(handle, pipelines), device_->info().name.starts_with("llvmpipe") ? 65535 : 0);
+  EXPECT_EQ(find_loop_budget(handle, pipelines), limited ? 65535 : 0);
 }
 
 TEST_F(VulkanDeviceTest, imports_in_place_only_what_is_aligned) {
