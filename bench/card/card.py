@@ -45,7 +45,7 @@ class Run:
         self.type = options.type
         self.shape = options.shape or (os.path.join(folder, "data", "tiny-models", "stories260K-F16.gguf") if options.small else "llama-3.2-1b")
         self.model = os.path.join(self.scratch, "model.gguf")
-        self.programs = machine.programs(folder, self.scratch)
+        self.programs = machine.programs(os.path.abspath(options.programs or os.path.join(folder, "bin")), self.scratch)
         self.tandem = os.path.join(self.programs, "tandem")
         self.base_env = dict(os.environ)
         self.env = machine.environment(folder, self.scratch)
@@ -124,7 +124,7 @@ def wait_for_build(run, until):
 
 
 def perform_all(run):
-    wanted = [name for name in run.options.steps.split(",") if name]
+    wanted = [name for name in run.options.steps.split(";") if name]
 
     def chosen(some):
         return [step for step in some if not wanted or any(step.name.startswith(name) for name in wanted)]
@@ -163,7 +163,8 @@ def parse(arguments):
     parser.add_argument("--small", action="store_true", help="a tiny model and short texts: shows that the steps work, also without a card")
     parser.add_argument("--no-peer", action="store_true", help="without llama.cpp")
     parser.add_argument("--peer-programs", default="", metavar="FOLDER", help="llama-bench and llama-batched-bench that are built already")
-    parser.add_argument("--steps", default="", metavar="NAME,...", help="only the steps whose names begin so")
+    parser.add_argument("--programs", default="", metavar="FOLDER", help="tandem and tandem-prove of another build")
+    parser.add_argument("--steps", default="", metavar="NAME;...", help="only the steps whose names begin so")
     return parser.parse_args(arguments)
 
 

@@ -11,6 +11,8 @@ import subprocess
 import time
 
 VULKAN_MANIFESTS = ("etc/vulkan/icd.d", "usr/share/vulkan/icd.d", "usr/local/share/vulkan/icd.d", "usr/local/etc/vulkan/icd.d")
+EGL_VENDORS = ("usr/share/glvnd/egl_vendor.d", "etc/glvnd/egl_vendor.d")
+OTHER_EGL_VENDORS = ("usr/local/nvidia/share/glvnd/egl_vendor.d",)
 OTHER_MANIFESTS = ("usr/local/nvidia/share/vulkan/icd.d", "usr/local/nvidia/vulkan/icd.d")
 DRIVER_LIBRARIES = ("usr/local/nvidia/lib64", "usr/local/nvidia/lib", "usr/lib64-nvidia", "usr/lib/wsl/lib")
 
@@ -49,6 +51,8 @@ def environment(folder, scratch, cache=None, root="/", base=None):
     env["LD_LIBRARY_PATH"] = ":".join(path for path in paths if path)
     env.update(_vulkan(root, scratch, known, env))
     env.update(_opencl(root, scratch, known, env))
+    if not _files(root, EGL_VENDORS, "*nvidia*.json") and _files(root, OTHER_EGL_VENDORS, "*.json"):
+        env.setdefault("__EGL_VENDOR_LIBRARY_FILENAMES", ":".join(_files(root, OTHER_EGL_VENDORS, "*.json")))
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "TANDEM_MODEL", "TANDEM_DEVICE", "TANDEM_LOG"):
         env.pop(name, None)
     return with_cache(env, os.path.join(scratch, "kept"))
@@ -89,9 +93,9 @@ def _opencl(root, scratch, known, env):
     return {"OCL_ICD_VENDORS": folder}
 
 
-def programs(folder, scratch):
+def programs(packed, scratch):
     """The folder of the program and its helper. Files that came without their permissions, or to a disk that allows none, are copied."""
-    packed, copied = os.path.join(folder, "bin"), os.path.join(scratch, "bin")
+    copied = os.path.join(scratch, "bin")
     if all(os.access(os.path.join(packed, name), os.X_OK) for name in os.listdir(packed)):
         return packed
     shutil.copytree(packed, copied)

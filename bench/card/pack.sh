@@ -12,7 +12,7 @@ card_is_of_the_system() {
 }
 # Loaders, and what a card's driver wants on a machine without a display: used only where the machine has none.
 # NVIDIA's Vulkan driver shows no device without libEGL.
-card_spares=(libOpenCL.so.1 libvulkan.so.1 libGLdispatch.so.0 libEGL.so.1 libGLX.so.0 libGL.so.1 libOpenGL.so.0 libX11.so.6 libXext.so.6 libxcb.so.1 libXau.so.6 libXdmcp.so.6 libbsd.so.0 libmd.so.0)
+card_spares=(libOpenCL.so.1 libvulkan.so.1 libGLdispatch.so.0 libEGL.so.1 libGLX.so.0 libGL.so.1 libOpenGL.so.0 libGLESv2.so.2 libX11.so.6 libXext.so.6 libxcb.so.1 libXau.so.6 libXdmcp.so.6 libbsd.so.0 libmd.so.0)
 
 # card_libraries PROGRAM...: "NAME PATH" of each library that they need, the system's left out.
 card_libraries() {

@@ -54,7 +54,7 @@ def machine(run):
             facts["card"], facts["driver"] = words[0], words[1]
             facts["bus"] = ", ".join(words[3:])
         run.command([smi])
-    used = {name: value for name, value in run.env.items() if name in ("LD_LIBRARY_PATH", "VK_DRIVER_FILES", "OCL_ICD_VENDORS")}
+    used = {name: value for name, value in run.env.items() if name in ("LD_LIBRARY_PATH", "VK_DRIVER_FILES", "OCL_ICD_VENDORS", "__EGL_VENDOR_LIBRARY_FILENAMES")}
     known = machine_facts.names_in_cache()
     drivers = {name: path for name, path in known.items() if "nvidia" in name or name.startswith(("libvulkan.", "libOpenCL.", "libcuda."))}
     run.log.add("drivers, and the variables that lead to them", json.dumps({"variables": used, "libraries": drivers}, indent=1))
@@ -88,6 +88,8 @@ def devices(run):
         raise Failed("no GPU can be used: " + (notes(finished) or "see devices.json"))
     run.command([run.tandem, "devices"])
     explain_missing(run)
+    if not any(one["id"].startswith("vulkan:") for one in report["devices"]):
+        run.records.rows.append(Row("devices", "vulkan:0", "is usable", "no", "failed", "there is none; the loader's words are in log.txt"))
 
 
 def explain_missing(run):

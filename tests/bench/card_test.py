@@ -157,6 +157,10 @@ class Environment(InAFolder):
         with open(os.path.join(env["OCL_ICD_VENDORS"], "nvidia.icd"), encoding="ascii") as file:
             self.assertEqual(file.read().strip(), library)
 
+    def test_names_the_vendor_of_egl_that_lies_elsewhere(self):
+        vendor = write(self.at("root", "usr/local/nvidia/share/glvnd/egl_vendor.d/10_nvidia.json"), "{}")
+        self.assertEqual(self.env({})["__EGL_VENDOR_LIBRARY_FILENAMES"], vendor)
+
     def test_obeys_a_choice_that_was_made(self):
         write(self.at("root", "usr/local/nvidia/share/vulkan/icd.d/nvidia_icd.json"), "{}")
         self.assertEqual(self.env({}, VK_DRIVER_FILES="mine")["VK_DRIVER_FILES"], "mine")
@@ -165,9 +169,9 @@ class Environment(InAFolder):
 class Programs(InAFolder):
     def test_that_came_without_their_permissions_are_copied(self):
         write(self.at("packed", "bin", "tandem"), "#!/bin/sh\n", True)
-        self.assertEqual(machine.programs(self.at("packed"), self.at("scratch")), self.at("packed", "bin"))
+        self.assertEqual(machine.programs(self.at("packed", "bin"), self.at("scratch")), self.at("packed", "bin"))
         write(self.at("packed", "bin", "tandem-prove"), "#!/bin/sh\n")
-        found = machine.programs(self.at("packed"), self.at("scratch"))
+        found = machine.programs(self.at("packed", "bin"), self.at("scratch"))
         self.assertTrue(all(os.access(os.path.join(found, name), os.X_OK) for name in ("tandem", "tandem-prove")))
 
     def test_that_still_run_are_waited_for(self):
@@ -333,12 +337,12 @@ class WholeRuns(InAFolder):
         self.assertEqual(self.rows(kept, "opencl:0")["blocking"]["value"], 41.0)
 
     def test_end_in_time_with_their_table_though_a_command_never_ends(self):
-        _, kept = self.run_it("--seconds", "14", "--steps", "devices,model,bench-sync,breakdown", STUCK="bench-sync")
+        _, kept = self.run_it("--seconds", "14", "--steps", "devices;model;bench-sync;breakdown", STUCK="bench-sync")
         self.assertIn("limit", self.rows(kept, "opencl:0")["blocking"]["reason"])
         self.assertEqual([step["status"] for step in kept["steps"]], ["ok", "ok", "failed", "left out"])
 
     def test_leave_their_table_when_they_are_asked_to_end(self):
-        process = self.start("--seconds", "45", "--steps", "devices,model,first,bench", STUCK="bench")
+        process = self.start("--seconds", "45", "--steps", "devices;model;first;bench", STUCK="bench")
         end = time.monotonic() + 40
         while time.monotonic() < end:
             if os.path.exists(self.at("out", "card.json")) and "default devices, third time" in json.dumps(self.kept()):
