@@ -75,7 +75,7 @@ function(tandem_test name)
   target_compile_options(${name} PRIVATE ${TANDEM_COMPILES_FAST})
   target_precompile_headers(${name} REUSE_FROM tandem_test_headers)
   # Tries drivers for whatever opens a device. What can open none is built without all of them: in minutes, under a sanitizer.
-  if(NOT arg_LINK MATCHES "^(tandem_(sync|packed|tensor|model|tokenizer|npu_emu)|fuzz_model)(;(nlohmann_json::nlohmann_json|Threads::Threads))*$")
+  if(NOT arg_LINK MATCHES "^(tandem_(sync|packed|tensor|model|tokenizer|chat|npu_emu)|fuzz_model)(;(nlohmann_json::nlohmann_json|Threads::Threads))*$")
     add_dependencies(${name} tandem_prove)
   endif()
   if(NOT arg_TIMEOUT)

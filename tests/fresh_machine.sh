@@ -13,7 +13,7 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 [ "$(id -u)" = 0 ] || { echo "fresh_machine: needs root (chroot, mounts)" >&2; exit 1; }
 command -v debootstrap >/dev/null || { echo "fresh_machine: needs debootstrap (apt-get install debootstrap)" >&2; exit 1; }
-[ $# -gt 0 ] || set -- './dev run "Once upon a time"' './dev test'
+[ $# -gt 0 ] || set -- './dev run "What is the capital of France?"' './dev test'
 
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/fresh_machine.XXXXXX")
 machine=$scratch/machine

@@ -33,6 +33,7 @@ struct CommonFlags {
   std::vector<std::string> stop;
   bool ignore_eos = false;
   bool no_special = false;           // special tokens in the text are plain text
+  bool chat = false;                 // the text is a user's turn (`run`)
   std::vector<std::string> devices;  // ids; empty: the best GPU and the NPU
   bool strict_device = false;
   std::string plan = "auto";

@@ -21,10 +21,19 @@ struct EncodeOptions {
   bool parse_special = true;  // special tokens in the text become their ids; else they are plain text
 };
 
+// A stretch of a text.
+struct TextPart {
+  std::string text;
+  bool parse_special = false;  // as of EncodeOptions
+};
+
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
   virtual std::vector<int32_t> encode(std::string_view text, const EncodeOptions& options) const = 0;
+  // One text of several parts. Plain text goes on from part to part: only special tokens divide it. The start token
+  // that the file asks for comes first, unless the text begins with it; no end token follows.
+  virtual std::vector<int32_t> encode(std::span<const TextPart> parts) const = 0;
   // The bytes of one token, as they appear in text; special tokens: their text when `special`, else nothing. May be
   // part of a character.
   virtual std::string piece(int32_t id, bool special) const = 0;

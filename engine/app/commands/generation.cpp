@@ -56,12 +56,13 @@ int64_t decoded_tokens(const Generation& g) { return std::max<int64_t>(0, static
 
 double per_second(int64_t tokens, double seconds) { return seconds > 0 ? static_cast<double>(tokens) / seconds : 0; }
 
-nlohmann::json generation_json(const Generation& g, std::span<const int32_t> prompt, const SamplerOptions& sampler,
-                               const Engine& engine) {
+nlohmann::json generation_json(const Generation& g, std::span<const int32_t> prompt, bool is_chat,
+                               const SamplerOptions& sampler, const Engine& engine) {
   return {{"text", g.text},
           {"prompt_ids", std::vector<int32_t>(prompt.begin(), prompt.end())},
           {"ids", g.ids},
           {"stop_reason", to_string(g.reason)},
+          {"chat", is_chat},
           {"seed", sampler.seed},
           {"temp", decimal(sampler.temperature)},
           {"top_k", sampler.top_k},

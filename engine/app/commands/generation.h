@@ -22,9 +22,9 @@ GenerateOptions generate_options(const CommonFlags& flags);  // interrupted by C
 int64_t decoded_tokens(const Generation& g);
 double per_second(int64_t tokens, double seconds);  // 0 where nothing was timed
 
-// `tandem run --json`
-nlohmann::json generation_json(const Generation& g, std::span<const int32_t> prompt, const SamplerOptions& sampler,
-                               const Engine& engine);
+// `tandem run --json`; is_chat: the prompt was put as a user's turn
+nlohmann::json generation_json(const Generation& g, std::span<const int32_t> prompt, bool is_chat,
+                               const SamplerOptions& sampler, const Engine& engine);
 // A line on stderr for a seed that was drawn; nothing with -q, or where the user named it.
 void print_drawn(const CommonFlags& flags, const Seed& seed);
 

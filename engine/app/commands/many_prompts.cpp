@@ -1,6 +1,7 @@
 #include "engine/app/commands/many_prompts.h"
 
 #include <cstdio>
+#include <new>
 #include <utility>
 
 #include "engine/app/report.h"
@@ -29,13 +30,12 @@ Seed seed_of(const nlohmann::json& value) {
   return *seed;
 }
 
-// "line 3 of prompts.jsonl", "story.txt"
+}  // namespace
+
 std::string describe(const nlohmann::json& name, const ManyPrompts& many) {
   if (name.contains("file")) return name.at("file");
   return "line " + std::to_string(name.at("line").get<int64_t>()) + " of " + many.lines;
 }
-
-}  // namespace
 
 PromptLine parse_prompt_line(std::string_view text) {
   const nlohmann::json object = nlohmann::json::parse(text, nullptr, false);
@@ -103,12 +103,17 @@ void Answers::add(const Prompts::Asked& asked, nlohmann::json answer) {
 }
 
 void Answers::fail(const Prompts::Asked& asked, const std::exception_ptr& why) {
-  try {
-    std::rethrow_exception(why);
-  } catch (const Error& error) {
+  const auto answer = [&](const Error& error) {
     ++failed_;
     std::fprintf(stderr, "tandem: %s: %s\n", describe(asked.name, many_).c_str(), error.what());
     add(asked, error_json(error));
+  };
+  try {
+    std::rethrow_exception(why);
+  } catch (const Error& error) {
+    answer(error);
+  } catch (const std::bad_alloc&) {
+    answer(Error("out of memory", "this text", "Take fewer texts at a time (-np), or a smaller --ctx-size"));
   }
 }
 

@@ -25,6 +25,9 @@ struct ManyPrompts {
   bool is_given() const { return !lines.empty() || !files.empty(); }
 };
 
+// For people: "line 3 of prompts.jsonl", "story.txt"; name as of Prompts::Asked
+std::string describe(const nlohmann::json& name, const ManyPrompts& many);
+
 // {"prompt": "text", "n_predict": 32, "seed": 7}; the last two are optional, with the ranges of -n and --seed.
 struct PromptLine {
   std::string prompt;
@@ -61,7 +64,7 @@ class Answers {
  public:
   explicit Answers(const ManyPrompts& many) : many_(many) {}
   void add(const Prompts::Asked& asked, nlohmann::json answer);
-  // {"line" or "file", "error"}, and a line on standard error. `why` is an Error.
+  // {"line" or "file", "error"}, and a line on standard error. `why` is an Error, or bad_alloc; others are thrown.
   void fail(const Prompts::Asked& asked, const std::exception_ptr& why);
   int64_t failed() const { return failed_; }
 

@@ -15,6 +15,7 @@
 #include "engine/app/command.h"
 #include "engine/app/commands/generation.h"
 #include "engine/app/commands/open_engine.h"
+#include "engine/app/commands/prompting.h"
 #include "engine/app/commands/soc_clock.h"
 #include "engine/app/progress.h"
 #include "engine/app/report.h"
@@ -107,15 +108,19 @@ int run_command(const CommonFlags& flags) {
   const auto engine = open_engine(flags, {.may_join_later = true, .first_text = asked_of(flags)});
   print_notes(flags, *engine);
   const std::optional<SocClock> clock = clock_of(flags, *engine);
-  const std::vector<int32_t> prompt = prompt_ids(flags, input_text(flags.text), engine->tokenizer());
+  const Prompting prompting(flags, engine->model());
+  prompting.print_note();
+  const std::string text = input_text(flags.text);
+  const std::vector<int32_t> prompt = prompting.ids(text);
 
-  GenerateOptions options = generate_options(flags);
+  GenerateOptions options = prompting.options();
   if (!flags.load_state.empty()) options.kept = keep_of_saved(flags, prompt, *engine);
   const bool to_terminal = isatty(STDOUT_FILENO);
   if (!flags.json) {
-    options.on_text = [](std::string_view text) { std::cout << text << std::flush; };
-    // A reader wants to see what is being continued; the output itself is the generated text alone.
-    if (to_terminal && !flags.quiet()) options.on_ready = [&] { std::cerr << input_text(flags.text) << std::flush; };
+    options.on_text = [](std::string_view piece) { std::cout << piece << std::flush; };
+    // A reader wants to see what is being continued or answered; the output itself is the generated text alone.
+    if (to_terminal && !flags.quiet())
+      options.on_ready = [&] { std::cerr << text << (prompting.is_chat() ? "\n\n" : "") << std::flush; };
   }
   Progress progress("prompt", ProgressUnit::tokens, !flags.quiet() && Progress::stderr_is_terminal());
   engine->prefill_progress = [&](int64_t done, int64_t total) {
@@ -128,7 +133,7 @@ int run_command(const CommonFlags& flags) {
   if (!flags.save_state.empty()) save_text(flags, prompt, result, *engine);
 
   if (flags.json) {
-    nlohmann::json object = generation_json(result, prompt, options.sampler, *engine);
+    nlohmann::json object = generation_json(result, prompt, prompting.is_chat(), options.sampler, *engine);
     if (clock) object["model_clock"] = to_json(run_on(*clock, result), result);
     print_json(object);
   } else if (to_terminal) {
@@ -146,6 +151,7 @@ int run_command(const CommonFlags& flags) {
     }
     if (clock) print_summary(run_on(*clock, result), result);
   }
+  prompting.explain_empty(result, "");
   if (result.reason == StopReason::context_full && !flags.quiet()) {
     std::fprintf(stderr, "the context of %lld tokens is full; ask for a larger one with --ctx-size\n",
                  static_cast<long long>(engine->context()));

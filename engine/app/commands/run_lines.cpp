@@ -8,6 +8,7 @@
 #include "engine/app/command.h"
 #include "engine/app/commands/generation.h"
 #include "engine/app/commands/open_engine.h"
+#include "engine/app/commands/prompting.h"
 #include "engine/app/interrupt.h"
 #include "engine/app/report.h"
 #include "engine/run/batcher.h"
@@ -27,7 +28,13 @@ struct Sums {
 class Asking {
  public:
   Asking(const CommonFlags& flags, const ManyPrompts& many, Engine& engine)
-      : flags_(flags), many_(many), engine_(engine), batcher_(engine, many.parallel), answers_(many) {}
+      : many_(many),
+        engine_(engine),
+        prompting_(flags, engine.model()),
+        batcher_(engine, many.parallel),
+        answers_(many) {
+    prompting_.print_note();
+  }
 
   void run() {
     Prompts prompts(many_);
@@ -59,8 +66,8 @@ class Asking {
   void ask(const Prompts::Asked& asked) {
     try {
       const PromptLine line = Prompts::parse(asked);
-      std::vector<int32_t> prompt = prompt_ids(flags_, line.prompt, engine_.tokenizer());
-      GenerateOptions options = generate_options(flags_);
+      std::vector<int32_t> prompt = prompting_.ids(line.prompt);
+      GenerateOptions options = prompting_.options();
       if (line.predict) options.predict = *line.predict;
       if (line.seed) options.sampler.seed = line.seed->value;
       const SamplerOptions sampler = options.sampler;
@@ -74,7 +81,8 @@ class Asking {
 
   void answer(const Prompts::Asked& asked, const std::vector<int32_t>& prompt, const SamplerOptions& sampler,
               const Generation& result) {
-    answers_.add(asked, generation_json(result, prompt, sampler, engine_));
+    answers_.add(asked, generation_json(result, prompt, prompting_.is_chat(), sampler, engine_));
+    prompting_.explain_empty(result, describe(asked.name, many_));
     sums_.stopped |= result.reason == StopReason::interrupted;
     ++sums_.prompts;
     sums_.prompt_tokens += result.prompt_tokens;
@@ -82,9 +90,9 @@ class Asking {
     sums_.generated += std::ssize(result.ids);
   }
 
-  const CommonFlags& flags_;
   const ManyPrompts& many_;
   Engine& engine_;
+  const Prompting prompting_;
   Batcher batcher_;
   Answers answers_;
   Sums sums_;

@@ -65,6 +65,10 @@ void add_run(CLI::App& app, Action& action) {
       app, flags->own,
       "a file of prompts, a JSON object a line: {\"prompt\", \"n_predict\", \"seed\"}; answers are an object a "
       "line; - is standard input");
+  app.add_flag(
+      "--chat", flags->common.chat,
+      "put each text as a user's turn by the model's own chat template, so that it is answered and not "
+      "continued; special tokens in the text are plain text (docs/tokenizers.md: the templates that are known)");
   app.add_option("--save-state", flags->common.save_state,
                  "write the text's tokens with their keys and values to this file");
   app.add_option("--load-state", flags->common.load_state,

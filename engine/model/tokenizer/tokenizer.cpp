@@ -22,16 +22,37 @@ class GgufTokenizer : public Tokenizer {
   std::vector<int32_t> encode(std::string_view text, const EncodeOptions& options) const override {
     std::vector<int32_t> ids;
     if (options.add_bos_eos && vocabulary_.add_bos) ids.push_back(vocabulary_.bos);
-    bool at_start = true;
-    for (const Fragment& fragment : special_tokens_.split(text, options.parse_special)) {
-      if (fragment.id >= 0) {
-        ids.push_back(fragment.id);
-      } else {
-        model_->encode(fragment.text, at_start, ids);
-      }
-      at_start = fragment.id >= 0;
-    }
+    encode(special_tokens_.split(text, options.parse_special), true, ids);
     if (options.add_bos_eos && vocabulary_.add_eos) ids.push_back(vocabulary_.eos);
+    return ids;
+  }
+
+  std::vector<int32_t> encode(std::span<const TextPart> parts) const override {
+    std::vector<int32_t> ids;
+    std::string plain;  // since the last special token
+    bool at_start = true;
+    const auto encode_plain = [&] {
+      if (!plain.empty()) at_start = encode(special_tokens_.split(plain, false), at_start, ids);
+      plain.clear();
+    };
+    for (const TextPart& part : parts) {
+      if (!part.parse_special) {
+        plain += part.text;
+        continue;
+      }
+      for (const Fragment& fragment : special_tokens_.split(part.text, true)) {
+        if (fragment.id < 0) {
+          plain += fragment.text;
+          continue;
+        }
+        encode_plain();
+        ids.push_back(fragment.id);
+        at_start = true;
+      }
+    }
+    encode_plain();
+    const bool begins_so = !ids.empty() && ids.front() == vocabulary_.bos;
+    if (vocabulary_.add_bos && !begins_so) ids.insert(ids.begin(), vocabulary_.bos);
     return ids;
   }
 
@@ -69,6 +90,19 @@ class GgufTokenizer : public Tokenizer {
   static std::unique_ptr<TextModel> make_model(const Vocabulary& vocabulary) {
     if (vocabulary.model == TokenizerModel::spm) return std::make_unique<SpmModel>(vocabulary);
     return std::make_unique<BpeModel>(vocabulary);
+  }
+
+  // Whether what follows begins as a text does: behind a token that stands for itself.
+  bool encode(const std::vector<Fragment>& fragments, bool at_start, std::vector<int32_t>& ids) const {
+    for (const Fragment& fragment : fragments) {
+      if (fragment.id >= 0) {
+        ids.push_back(fragment.id);
+      } else {
+        model_->encode(fragment.text, at_start, ids);
+      }
+      at_start = fragment.id >= 0;
+    }
+    return at_start;
   }
 
   void check(int32_t id) const {
