@@ -24,15 +24,18 @@ void Batcher::add(std::vector<int32_t> prompt, GenerateOptions options, OnEnd on
 }
 
 bool Batcher::step() {
+  end_complete();  // those that are left where an on_end has thrown
   begin_texts();
   if (texts_.empty()) return false;
-  const std::vector<Engine::Extension> pass = next_pass();
-  make_room(pass);
+  std::vector<Engine::Extension> pass;
   std::span<const float> logits;
   try {
+    pass = next_pass();
+    make_room(pass);
     logits = engine_.extend(pass);
-  } catch (const Error&) {
-    while (!texts_.empty()) end(0, std::current_exception());
+  } catch (...) {
+    for (Text& text : texts_) text.error = std::current_exception();
+    end_complete();
     return true;
   }
   ++totals_.passes;
@@ -44,13 +47,28 @@ bool Batcher::step() {
     take_logits(*text, logits.first(vocabulary));
     logits = logits.subspan(vocabulary);
   }
-  for (size_t i = texts_.size(); i-- > 0;) {
-    Text& text = texts_[i];
-    const bool is_cut = is_reading(text) && text.continuation.is_interrupted();
-    if (is_cut) text.continuation.interrupt();
-    if (is_cut || (!is_reading(text) && !text.next)) end(i, nullptr);
-  }
+  find_not_finite();
+  for (Text& text : texts_)
+    if (is_reading(text)) guard(text, [&text] { text.cut = text.continuation.is_interrupted(); });
+  end_complete();
   return true;
+}
+
+// Whatever is thrown by a text's own functions, or for want of memory, is that text's error.
+template <typename Work>
+void Batcher::guard(Text& text, const Work& work) {
+  try {
+    work();
+  } catch (...) {
+    text.error = std::current_exception();
+  }
+}
+
+bool Batcher::is_complete(const Text& text) { return text.error || text.cut || (!is_reading(text) && !text.next); }
+
+void Batcher::end_complete() {
+  for (size_t i = texts_.size(); i-- > 0;)
+    if (is_complete(texts_[i])) end(i);
 }
 
 bool Batcher::is_reading(const Text& text) { return text.sequence.position() < std::ssize(text.prompt); }
@@ -70,6 +88,7 @@ void Batcher::begin_texts() {
     Waiting next = std::move(waiting_.front());
     waiting_.pop_front();
     try {
+      texts_.reserve(texts_.size() + 1);  // nothing is thrown once the text is made
       TANDEM_CHECK(!next.prompt.empty(), "a prompt has at least one token");
       engine_.check_fits(next.prompt, 0);
       Sequence sequence = begin_like_others(next.prompt);
@@ -78,7 +97,7 @@ void Batcher::begin_texts() {
       Continuation continuation(engine_.tokenizer(), next.prompt, next.options);
       texts_.push_back({std::move(sequence), std::move(next.prompt), std::move(continuation), std::move(next.on_end),
                         kept, now_seconds()});
-    } catch (const Error&) {
+    } catch (...) {
       next.on_end({{}, std::current_exception()});
     }
   }
@@ -127,18 +146,31 @@ std::vector<Engine::Extension> Batcher::next_pass() {
 
 void Batcher::take_logits(Text& text, std::span<const float> logits) {
   if (text.first_logits == 0) text.first_logits = now_seconds();
-  text.next = text.continuation.next(logits, text.sequence.position() < engine_.context());
+  text.next.reset();
+  guard(text, [&] { text.next = text.continuation.next(logits, text.sequence.position() < engine_.context()); });
 }
 
-void Batcher::end(size_t index, std::exception_ptr error) {
+// Of all texts before one ends: the pass is run again, with the pages that they had.
+void Batcher::find_not_finite() {
+  for (Text& text : texts_) {
+    if (is_reading(text) || text.next || text.continuation.reason() != StopReason::not_finite) continue;
+    guard(text, [&] { text.error = std::make_exception_ptr(engine_.not_finite(text.sequence.position() - 1)); });
+  }
+}
+
+void Batcher::end(size_t index) {
   Text text = std::move(texts_[index]);
   texts_.erase(texts_.begin() + static_cast<std::ptrdiff_t>(index));
-  Result result{text.continuation.finish(), std::move(error)};
+  if (text.cut) text.continuation.interrupt();
+  const bool can_be_shared = text.continuation.reason() != StopReason::not_finite;
+  Result result;
+  guard(text, [&] { result.generation = text.continuation.finish(); });
   const double now = now_seconds();
   result.generation.kept_tokens = text.kept;
   result.generation.prompt_seconds = (text.first_logits > 0 ? text.first_logits : now) - text.began;
   if (text.first_logits > 0) result.generation.predicted_seconds = now - text.first_logits;
-  ended_.push_back(std::move(text.sequence));
+  if (can_be_shared) guard(text, [&] { ended_.push_back(std::move(text.sequence)); });
+  result.error = text.error;
   text.on_end(std::move(result));
 }
 

@@ -6,10 +6,11 @@
 //   and fills up with pieces of prompts, the first that came first.
 // Prefixes: a prompt that begins as another text does, be that text written yet or just ended, takes over its pages.
 // Contract: a text's ids are those that generate() gives for it alone, where Engine::bits_depend_on_passes() is false.
-// A
-//   text that cannot go on (its prompt does not fit the context) ends with an Error of its own, and the others go on; a
-//   device's failure ends all that are in work, and those that wait are tried yet. Threads: its engine's. Ownership:
-//   borrows the engine.
+//   A text whose prompt does not fit the context, or whose logits are not finite, ends with an Error of its own, and
+//   the others go on. A device's failure ends all that are in work; those that wait are tried yet. An exception of a
+//   text's own on_text or interrupted, and want of memory, is the error of that text alone.
+//   Threads: its engine's.
+//   Ownership: borrows the engine.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +37,8 @@ class Batcher {
     std::exception_ptr error;  // why there is none
   };
   using OnEnd = std::function<void(Result)>;
-  // Puts a text in line. on_end is called once, by step().
+  // Puts a text in line. on_end is called once, by step(). Its exceptions pass through step(), and the other texts go
+  // on with the next one.
   void add(std::vector<int32_t> prompt, GenerateOptions options, OnEnd on_end);
 
   int64_t waiting() const { return static_cast<int64_t>(waiting_.size()); }  // not begun
@@ -65,15 +67,22 @@ class Batcher {
     int64_t kept = 0;
     double began = 0, first_logits = 0;  // seconds of the clock
     std::optional<int32_t> next{};       // token that was chosen and not run yet; nothing: the prompt is being read
+    bool cut = false;                    // interrupted while the prompt was read
+    std::exception_ptr error{};          // what it ends with
   };
-  static bool is_reading(const Text& text);  // its prompt
+  static bool is_reading(const Text& text);   // its prompt
+  static bool is_complete(const Text& text);  // it has come to its end, one way or another
+  template <typename Work>
+  static void guard(Text& text, const Work& work);
   bool will_share_more(std::span<const int32_t> prompt) const;
   void begin_texts();
   Sequence begin_like_others(std::span<const int32_t> prompt);
   std::vector<Engine::Extension> next_pass();
   void make_room(std::span<const Engine::Extension> pass);
   void take_logits(Text& text, std::span<const float> logits);
-  void end(size_t index, std::exception_ptr error);
+  void find_not_finite();
+  void end_complete();
+  void end(size_t index);
 
   Engine& engine_;
   int64_t width_;

@@ -22,6 +22,7 @@
 #include "engine/run/contract.h"
 #include "engine/run/draft_tree.h"
 #include "engine/run/kernel_set.h"
+#include "engine/run/not_finite.h"
 #include "engine/run/probe.h"
 #include "engine/run/saved_state.h"
 #include "shaders/limits.h"
@@ -148,6 +149,13 @@ int64_t rows_for_experts(const Machine& machine, const ModelConfig& config, cons
 }
 
 }  // namespace
+
+Planner& Engine::planner() const {
+  if (!planner_)
+    throw Error("nothing can be run any more", machine_->device_names(),
+                "A GPU could not join, and the other devices could not be prepared again; start anew");
+  return *planner_;
+}
 
 std::unique_ptr<Engine> Engine::open(const EngineOptions& options) {
   const Strategy* asked = chosen_strategy(options.plan);  // an unknown name is an Error before anything is loaded
@@ -307,22 +315,22 @@ std::vector<Operator> Engine::operators_for(const Batch& batch) const {
   return build_decoder(model_->model(), *activations_, batch, graph_options(*options_.act));
 }
 
-Plan Engine::plan_for(const Batch& batch) { return planner_->plan_for(batch, position_); }
+Plan Engine::plan_for(const Batch& batch) { return planner().plan_for(batch, position_); }
 
 Engine::CachedPlan& Engine::prepared_for(const Batch& batch, int64_t position) {
-  const PlannedFor key{batch, planner_->planned_past(batch, position)};
+  const PlannedFor key{batch, planner().planned_past(batch, position)};
   if (CachedPlan* cached = prepared_.find(key)) {
-    if (cached->version != planner_->version()) {
-      if (auto better = planner_->better_than(cached->prepared->plan(), batch, position)) {
+    if (cached->version != planner().version()) {
+      if (auto better = planner().better_than(cached->prepared->plan(), batch, position)) {
         machine_->executor().drop(std::exchange(cached->prepared, machine_->executor().prepare(std::move(*better))));
         cached->ran = false;
       }
-      cached->version = planner_->version();
+      cached->version = planner().version();
     }
     return *cached;
   }
   CachedPlan& made = prepared_.add(
-      key, {batch, machine_->executor().prepare(planner_->plan_for(batch, position)), planner_->version()},
+      key, {batch, machine_->executor().prepare(planner().plan_for(batch, position)), planner().version()},
       [&](CachedPlan gone) { machine_->executor().drop(std::move(gone.prepared)); });
   const GraphCompiles compiles = machine_->executor().compiles(*made.prepared, options_.graph_tokens);
   online_compiles_.graphs += compiles.graphs;
@@ -505,6 +513,22 @@ void Engine::accept(Sequence& sequence, std::span<const int32_t> path) {
   sequence.rewind(position);  // to the pages that are needed
 }
 
+void Engine::require_finite(std::span<const float> logits, int64_t first) {
+  if (all_finite(logits)) return;
+  const auto V = static_cast<size_t>(config().vocabulary);
+  for (size_t row = 0; all_finite(logits.subspan(row * V, V)); ++row) ++first;
+  throw not_finite(first);
+}
+
+Error Engine::not_finite(int64_t position) {
+  const auto where = where_not_finite(operators_for(last_batch_), machine_->devices(), machine_->executor());
+  return {"the logits are not finite at token " + std::to_string(position),
+          model_->file().path() + ": " +
+              (where ? "such numbers begin in " + *where : "run again operator by operator, all numbers were finite"),
+          "The model file, a saved state or kept weights are damaged, or a value is beyond f16: compare the file with "
+          "its source, or try --act f32 --cache-type f32"};
+}
+
 // N1 without a calibration: what was counted decides which experts later passes have on the NPU.
 void Engine::follow_experts(const CachedPlan& ran) {
   if (!expert_use_->add(ran.prepared->plan(), routing(), options_.experts.overflow)) return;
@@ -545,7 +569,7 @@ void Engine::run_and_learn(CachedPlan& cached, int64_t position) {
   const ContentionWatch watch;
   PassSpans spans;
   const double seconds = machine_->executor().run(*cached.prepared, &spans);
-  planner_->learn(cached.prepared->plan(), cached.batch, position, spans, seconds,
+  planner().learn(cached.prepared->plan(), cached.batch, position, spans, seconds,
                   watch.found() ? kWeightOfDoubtful : 1);
 }
 
@@ -597,10 +621,13 @@ void Engine::check_fits(std::span<const int32_t> ids, int64_t position) const {
 }
 
 Batch Engine::piece(int64_t first, int64_t total) {
-  const int64_t begin = std::max<int64_t>(0, position_ - first);
+  return piece_behind(std::max<int64_t>(0, position_ - first), first, total);
+}
+
+Batch Engine::piece_behind(int64_t begin, int64_t first, int64_t total) {
   if (pieces_.position != begin || pieces_.total != total) {
     pieces_ = {begin, total, cut_pieces(total, chunk(), [&](int64_t done, int64_t S) {
-                 return planner_->shared_seconds({S, done + S == total ? 1 : 0}, begin + done);
+                 return planner().shared_seconds({S, done + S == total ? 1 : 0}, begin + done);
                })};
   }
   int64_t done = 0;
@@ -626,14 +653,13 @@ std::span<const float> Engine::extend(std::span<const int32_t> ids) {
 
 void Engine::get_ready(int64_t tokens, bool then_single) {
   const CompileClock compiling(*machine_);
-  const int64_t position = position_, total = std::min(tokens, context() - position);
-  for (int64_t first = 0; first < total; first = position_ - position) {
-    const Batch batch = piece(first, total);
-    prepared_for(batch, position_);
-    position_ += batch.S;
+  const int64_t total = std::min(tokens, context() - position_), end = position_ + total;
+  for (int64_t first = 0; first < total;) {
+    const Batch batch = piece_behind(position_, first, total);
+    prepared_for(batch, position_ + first);
+    first += batch.S;
   }
-  if (then_single && position_ < context()) prepared_for(piece(0, 1), position_);
-  position_ = position;
+  if (then_single && end < context()) prepared_for(piece_behind(end, 0, 1), end);
 }
 
 void Engine::extend_all(std::span<const int32_t> ids, const LogitsSink& sink) {

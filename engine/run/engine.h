@@ -37,6 +37,7 @@
 #include "engine/run/sequence.h"
 #include "engine/run/test_hooks.h"
 #include "engine/run/timeline.h"
+#include "sync/error.h"
 
 namespace tandem {
 
@@ -120,6 +121,13 @@ class Engine : DeviceUser {
   // or it has no such path.
   void accept(Sequence& sequence, std::span<const int32_t> path);
 
+  // Error where logits [n, vocabulary] of the last pass are not finite, `first` being the position of their first
+  // token.
+  void require_finite(std::span<const float> logits, int64_t first);
+  // The Error of such logits behind the token at `position`. Says where in the last pass such numbers began: runs its
+  // operators again one by one, which overwrites the logits.
+  Error not_finite(int64_t position);
+
   // Error where these tokens are none of the vocabulary's, or do not fit the context behind `position` others.
   void check_fits(std::span<const int32_t> ids, int64_t position) const;
   int64_t free_pages() const { return pages_->free_pages(); }  // that no sequence has, of kCachePage positions
@@ -132,12 +140,13 @@ class Engine : DeviceUser {
   void resume(int64_t position);
   // Writes what is in the context to a file, `ids` being its tokens; and takes such a file in the place of what is
   // there: its tokens (engine/run/saved_state.h). The same for a sequence. Error where a device has memory of its own.
+  // A file that is refused leaves the context as it was.
   void save_state(const std::string& path, std::span<const int32_t> ids) const;
   std::vector<int32_t> load_state(const std::string& path);
   void save_state(const std::string& path, const Sequence& sequence) const;
   Sequence load_sequence(const std::string& path);
   // Makes the plans that extend() will need for so many tokens from here, and, with `then_single`, for single tokens
-  // behind them, and compiles what they run.
+  // behind them, and compiles what they run. The position stays, also after an Error.
   void get_ready(int64_t tokens, bool then_single = false);
 
   int64_t position() const { return position_; }
@@ -165,7 +174,7 @@ class Engine : DeviceUser {
   // (engine/plan/partition/piece_cutting.h).
   Batch piece(int64_t first, int64_t total);
   Plan plan_for(const Batch& batch);                                                     // as it would run
-  PlanCosts costs_for(const Batch& batch) { return planner_->costs(batch, position_); }  // on the machine's
+  PlanCosts costs_for(const Batch& batch) { return planner().costs(batch, position_); }  // on the machine's
 
   // One for each kind of pass, the last twelve. For tests: that a plan is used again shows in nothing else but time.
   size_t plans_kept() const { return prepared_.size(); }
@@ -200,6 +209,8 @@ class Engine : DeviceUser {
     bool ran = false;
   };
 
+  Planner& planner() const;  // Error where the devices could not be prepared again
+  Batch piece_behind(int64_t begin, int64_t first, int64_t total);
   bool may_go_on_with(std::span<const DeviceInfo* const> devices) const override;
   bool has_text() const override;
   void let_go() noexcept override;

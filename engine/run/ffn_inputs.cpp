@@ -9,6 +9,7 @@
 
 #include "engine/graph/activations.h"
 #include "engine/graph/decoder.h"
+#include "engine/run/not_finite.h"
 #include "sync/error.h"
 #include "sync/waiter.h"
 
@@ -75,6 +76,9 @@ class Reading {
     }
     execute(*pass.before[static_cast<size_t>(layer)]);
     std::copy_n(buffers_.normed.as<float>(), count, inputs_.data() + at);
+    if (!all_finite({inputs_.data() + at, count}))
+      throw Error("activations are not finite", "layer " + std::to_string(layer),
+                  "The model file is damaged: compare it with its source");
     execute(*pass.behind[static_cast<size_t>(layer)]);
     std::copy_n(buffers_.hidden.as<float>(), count, hidden_.data() + at);
     std::copy_n(buffers_.projected.as<float>(), count, added_.data() + at);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/run/not_finite.h"
 #include "sync/clock.h"
 #include "sync/error.h"
 
@@ -20,6 +21,8 @@ const char* to_string(StopReason reason) {
       return "context_full";
     case StopReason::interrupted:
       return "interrupted";
+    case StopReason::not_finite:
+      return "not_finite";
   }
   return "";
 }
@@ -47,9 +50,11 @@ std::optional<int32_t> Continuation::end(StopReason reason) {
 }
 
 std::optional<int32_t> Continuation::next(std::span<const float> logits, bool has_room) {
-  if (is_complete()) return end(StopReason::length);
+  if (is_complete()) return end(all_finite(logits) ? StopReason::length : StopReason::not_finite);
   if (is_interrupted()) return end(StopReason::interrupted);
-  const int32_t id = sampler_.sample(logits);
+  const std::optional<int32_t> choice = sampler_.sample(logits);
+  if (!choice) return end(StopReason::not_finite);
+  const int32_t id = *choice;
   result_.ids.push_back(id);
   if (tokenizer_->is_end(id) && !options_.ignore_end) return end(StopReason::end_of_text);
   print(matcher_.push(characters_.push(tokenizer_->piece(id, options_.print_special))));
@@ -67,10 +72,28 @@ Generation Continuation::finish() {
   return std::move(result_);
 }
 
+namespace {
+
+// Who is asked between pieces of a prompt, for as long as this lives: the question may refer to the caller's own.
+class AskedMeanwhile {
+ public:
+  AskedMeanwhile(Engine& engine, std::function<bool()> interrupted)
+      : engine_(engine), before_(std::exchange(engine.interrupted, std::move(interrupted))) {}
+  ~AskedMeanwhile() { engine_.interrupted = std::move(before_); }
+  AskedMeanwhile(const AskedMeanwhile&) = delete;
+  AskedMeanwhile& operator=(const AskedMeanwhile&) = delete;
+
+ private:
+  Engine& engine_;
+  std::function<bool()> before_;
+};
+
+}  // namespace
+
 Generation generate(Engine& engine, std::span<const int32_t> prompt, const GenerateOptions& options) {
   Continuation text(engine.tokenizer(), prompt, options);
   TANDEM_CHECK(options.kept >= 0 && options.kept < std::ssize(prompt), "the last token of a prompt is run");
-  engine.interrupted = options.interrupted;
+  const AskedMeanwhile asked(engine, options.interrupted);
   engine.get_ready(std::ssize(prompt) - options.kept,
                    options.predict < 0 || options.predict > 1);  // no token pays for planning
   if (options.on_ready) options.on_ready();
@@ -87,6 +110,7 @@ Generation generate(Engine& engine, std::span<const int32_t> prompt, const Gener
     text.interrupt();
     if (!read_prompt) first_logits = now_seconds();
   }
+  if (text.reason() == StopReason::not_finite) throw engine.not_finite(engine.position() - 1);
   Generation result = text.finish();
   result.kept_tokens = options.kept;
   result.prompt_seconds = first_logits - start;

@@ -30,8 +30,9 @@ struct GenerateOptions {
   std::function<bool()> interrupted;
 };
 
-enum class StopReason { end_of_text, length, stop_string, context_full, interrupted };
-const char* to_string(StopReason reason);  // "eos", "length", "stop", "context_full", "interrupted"
+// not_finite: a logit was no finite number; generate() and the Batcher make an Error of it.
+enum class StopReason { end_of_text, length, stop_string, context_full, interrupted, not_finite };
+const char* to_string(StopReason reason);  // "eos", "length", "stop", "context_full", "interrupted", "not_finite"
 
 struct Generation {
   std::vector<int32_t> ids;  // generated, an end token included
@@ -43,6 +44,7 @@ struct Generation {
   double predicted_seconds = 0;  // after that
 };
 
+// Error as of Engine::extend(), and where logits are not finite; what was handed over until then stays.
 Generation generate(Engine& engine, std::span<const int32_t> prompt, const GenerateOptions& options);
 
 // Holds back text that may turn out to be the beginning of a stop string. Pure but for its own state.
@@ -74,7 +76,8 @@ class Continuation {
   // Of a text whose prompt is being read: whether it is not wanted any more, and then that it ends so.
   bool is_interrupted() const { return options_.interrupted && options_.interrupted(); }
   void interrupt() { result_.reason = StopReason::interrupted; }
-  Generation finish();  // hands over what is held back; without times
+  StopReason reason() const { return result_.reason; }  // of a text that has come to its end
+  Generation finish();                                  // hands over what is held back; without times
 
  private:
   bool is_complete() const;

@@ -198,7 +198,7 @@ bool Machine::admit_gpu_when_warm() {
   }
 }
 
-// Everything that may fail happens before anything is taken apart.
+// Most steps that may fail come before anything is taken apart. After a failure of the rest all is as it was.
 bool Machine::admit_gpu() {
   const std::vector<std::string> names = default_devices();
   if (names.size() == 1 && device_kind(names.front()) == DeviceKind::gpu) return admit_card(names.front());
@@ -216,13 +216,40 @@ bool Machine::admit_gpu() {
     return false;
   }
   require_hand_over(*gpu, npu, pool_);
-  leave_devices();
-  // The host's threads leave the GPU's cores.
-  devices_.back() = std::move(host);
-  devices_.insert(devices_.begin(), std::move(gpu));
+  Devices other;
+  other.push_back(std::move(gpu));
+  other.push_back(nullptr);          // the NPU's place
+  other.push_back(std::move(host));  // its threads leave the GPU's cores
+  go_on_with([&] {
+    std::swap(*(devices_.end() - 2), *(other.end() - 2));
+    devices_.swap(other);
+  });
+  return true;
+}
+
+void Machine::go_on_with(const std::function<void()>& exchange) {
+  rates_->store();
+  take_apart();
+  exchange();
+  try {
+    put_together();
+  } catch (...) {
+    take_apart();
+    exchange();
+    put_together();
+    throw;
+  }
+}
+
+void Machine::take_apart() noexcept {
+  for (DeviceUser* user : users_) user->let_go();
+  rates_.reset();
+  executor_.reset();
+}
+
+void Machine::put_together() {
   set_up();
   for (DeviceUser* user : users_) user->take_up();
-  return true;
 }
 
 // In the place of the NPU and the host, between two texts.
@@ -230,19 +257,10 @@ bool Machine::admit_card(const std::string& id) {
   std::unique_ptr<Device> card = open_device(id, device_options_);
   require_policy(card->info(), device_options_.sync_policy);
   if (std::ranges::any_of(users_, [](const DeviceUser* user) { return user->has_text(); })) return false;
-  leave_devices();
-  while (!devices_.empty()) devices_.pop_back();
-  devices_.push_back(std::move(card));
-  set_up();
-  for (DeviceUser* user : users_) user->take_up();
+  Devices other;
+  other.push_back(std::move(card));
+  go_on_with([&] { devices_.swap(other); });
   return true;
-}
-
-void Machine::leave_devices() {
-  for (DeviceUser* user : users_) user->let_go();
-  rates_->store();
-  rates_.reset();
-  executor_.reset();
 }
 
 bool Machine::card_is_alone() const {

@@ -9,13 +9,14 @@
 //   GPU's kernels have yet to be compiled (wait_for_gpu()), the other devices begin, and the GPU joins between two
 //   passes when all that was waited for is there: everybody who has something prepared on the devices lets go of it
 //   before, and takes it up again after. A card with memory of its own has other sums than the host: it joins between
-//   two texts, and runs everything alone where nobody names devices or a plan that needs others. Errors: a device that
-//   cannot be opened, two that do not see each other's memory, a name that stands twice. Threads: one, the
-//   orchestrator's, for all of a machine's engines. Ownership: engines and models share it; the last of them ends it,
-//   which keeps what was measured.
+//   two texts, and runs everything alone where nobody names devices or a plan that needs others. Should one of them
+//   fail, all go on with the devices that they had. Errors: a device that cannot be opened, two that do not see each
+//   other's memory, a name that stands twice. Threads: one, the orchestrator's, for all of a machine's engines.
+//   Ownership: engines and models share it; the last of them ends it, which keeps what was measured.
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -126,8 +127,12 @@ class Machine {
   std::vector<std::string> default_devices();
   bool admit_gpu();
   bool admit_card(const std::string& id);
-  void leave_devices();
   void set_up();
+  // Everybody lets go, the devices are exchanged, everybody takes up again. Where somebody fails, a second call of
+  // `exchange` brings the devices back, all go on with those, and the error is thrown.
+  void go_on_with(const std::function<void()>& exchange);
+  void take_apart() noexcept;
+  void put_together();
 
   const MachineOptions options_;
   const Strategy* const plan_;

@@ -7,7 +7,18 @@
 
 namespace tandem {
 
+double LogLikelihood::mean() const {
+  TANDEM_CHECK(tokens > 0, "no token was counted");
+  return negative_log_sum / static_cast<double>(tokens);
+}
+
 double LogLikelihood::perplexity() const { return std::exp(mean()); }
+
+void require_two_tokens(std::span<const int32_t> ids, const std::string& name) {
+  if (ids.size() >= 2) return;
+  throw Error("there is nothing to score", name + ": tokens: " + std::to_string(ids.size()),
+              "A perplexity needs two tokens: nothing predicts the first one");
+}
 
 double negative_log_likelihood(std::span<const float> logits, int32_t target) {
   TANDEM_CHECK(target >= 0 && target < static_cast<int64_t>(logits.size()), "target token");

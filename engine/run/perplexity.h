@@ -3,15 +3,20 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 namespace tandem {
 
 struct LogLikelihood {
   double negative_log_sum = 0;
   int64_t tokens = 0;
-  double mean() const { return tokens == 0 ? 0 : negative_log_sum / static_cast<double>(tokens); }
+  // Both: Error where no token was counted.
+  double mean() const;
   double perplexity() const;
 };
+
+// Error where `ids`, the tokens of the text `name`, are too few for a perplexity.
+void require_two_tokens(std::span<const int32_t> ids, const std::string& name);
 
 // -log softmax(logits)[target], in double precision.
 double negative_log_likelihood(std::span<const float> logits, int32_t target);

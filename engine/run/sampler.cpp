@@ -6,9 +6,40 @@
 #include <limits>
 #include <numeric>
 
+#include "engine/run/not_finite.h"
 #include "sync/error.h"
 
 namespace tandem {
+namespace {
+
+struct Scan {
+  int32_t choice = 0;  // 0 where none is a number
+  bool is_finite = true;
+};
+
+Scan scan(std::span<const float> logits) {
+  TANDEM_CHECK(!logits.empty(), "no logits to choose from");
+  constexpr size_t kLanes = 64;                 // what a compiler makes vectors of
+  std::array<float, kLanes> lanes, zeros = {};  // x * 0 is 0 where x is finite, and NaN elsewhere
+  lanes.fill(-std::numeric_limits<float>::infinity());
+  size_t i = 0;
+  for (; i + kLanes <= logits.size(); i += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      lanes[lane] = logits[i + lane] > lanes[lane] ? logits[i + lane] : lanes[lane];
+      zeros[lane] += logits[i + lane] * 0.0f;
+    }
+  }
+  float largest = *std::ranges::max_element(lanes);
+  for (; i < logits.size(); ++i) {
+    largest = logits[i] > largest ? logits[i] : largest;
+    zeros[0] += logits[i] * 0.0f;
+  }
+  const auto first = std::ranges::find(logits, largest);
+  return {first == logits.end() ? 0 : static_cast<int32_t>(first - logits.begin()),
+          std::ranges::all_of(zeros, [](float zero) { return zero == 0; })};
+}
+
+}  // namespace
 
 Sampler::Sampler(const SamplerOptions& options) : options_(options), random_(options.seed) {}
 
@@ -17,11 +48,14 @@ void Sampler::accept(int32_t id) {
   while (static_cast<int>(recent_.size()) > options_.repeat_last) recent_.pop_front();
 }
 
-int32_t Sampler::sample(std::span<const float> logits) {
+std::optional<int32_t> Sampler::sample(std::span<const float> logits) {
   int32_t id = 0;
   if (plain_greedy()) {
-    id = greedy_choice(logits);
+    const auto choice = greedy_choice_of_finite(logits);
+    if (!choice) return std::nullopt;
+    id = *choice;
   } else {
+    if (!all_finite(logits)) return std::nullopt;
     std::vector<float> adjusted(logits.begin(), logits.end());
     const std::vector<int32_t> recent(recent_.begin(), recent_.end());
     apply_repeat_penalty(adjusted, recent, options_.repeat_penalty);
@@ -40,20 +74,11 @@ int32_t Sampler::sample(std::span<const float> logits) {
   return id;
 }
 
-int32_t greedy_choice(std::span<const float> logits) {
-  TANDEM_CHECK(!logits.empty(), "no logits to choose from");
-  constexpr size_t kLanes = 64;  // what a compiler makes vectors of
-  std::array<float, kLanes> lanes;
-  lanes.fill(-std::numeric_limits<float>::infinity());
-  size_t i = 0;
-  for (; i + kLanes <= logits.size(); i += kLanes) {
-    for (size_t lane = 0; lane < kLanes; ++lane)
-      lanes[lane] = logits[i + lane] > lanes[lane] ? logits[i + lane] : lanes[lane];
-  }
-  float largest = *std::ranges::max_element(lanes);
-  for (; i < logits.size(); ++i) largest = logits[i] > largest ? logits[i] : largest;
-  const auto first = std::ranges::find(logits, largest);
-  return first == logits.end() ? 0 : static_cast<int32_t>(first - logits.begin());  // not where none is a number
+int32_t greedy_choice(std::span<const float> logits) { return scan(logits).choice; }
+
+std::optional<int32_t> greedy_choice_of_finite(std::span<const float> logits) {
+  const Scan found = scan(logits);
+  return found.is_finite ? std::optional(found.choice) : std::nullopt;
 }
 
 void apply_repeat_penalty(std::span<float> logits, std::span<const int32_t> recent, float penalty) {

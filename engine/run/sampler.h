@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <random>
 #include <span>
 #include <vector>
@@ -30,8 +31,9 @@ struct Candidate {
 class Sampler {
  public:
   explicit Sampler(const SamplerOptions& options);
-  int32_t sample(std::span<const float> logits);  // [vocabulary]; remembers the token it returns
-  void accept(int32_t id);                        // a token from elsewhere (the prompt), for the repeat penalty
+  // [vocabulary]; remembers the token it returns. Nothing where a logit is not finite.
+  std::optional<int32_t> sample(std::span<const float> logits);
+  void accept(int32_t id);  // a token from elsewhere (the prompt), for the repeat penalty
   bool plain_greedy() const { return options_.temperature <= 0 && options_.repeat_penalty == 1.0f; }
 
  private:
@@ -41,7 +43,8 @@ class Sampler {
 };
 
 // The parts, pure. Each keeps `candidates` sorted by falling logit.
-int32_t greedy_choice(std::span<const float> logits);  // lowest index of equals
+int32_t greedy_choice(std::span<const float> logits);                           // lowest index of equals
+std::optional<int32_t> greedy_choice_of_finite(std::span<const float> logits);  // nothing where one is not finite
 // Positive logits are divided by the penalty, negative ones multiplied (Keskar et al. 2019).
 void apply_repeat_penalty(std::span<float> logits, std::span<const int32_t> recent, float penalty);
 std::vector<Candidate> keep_top_k(std::span<const float> logits, int k);  // k <= 0: all

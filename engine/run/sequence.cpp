@@ -1,5 +1,6 @@
 #include "engine/run/sequence.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -7,6 +8,22 @@
 #include "sync/error.h"
 
 namespace tandem {
+namespace {
+
+// So many pages in all, and one more where it is wanted; none where there are too few.
+int32_t take_pages(PagePool& pool, std::vector<int32_t>& pages, int64_t count, bool one_more) {
+  const size_t before = pages.size();
+  try {
+    pages.reserve(static_cast<size_t>(count));
+    while (std::ssize(pages) < count) pages.push_back(pool.take());
+    return one_more ? pool.take() : 0;
+  } catch (...) {
+    for (; pages.size() > before; pages.pop_back()) pool.release(pages.back());
+    throw;
+  }
+}
+
+}  // namespace
 
 Sequence& Sequence::operator=(Sequence&& other) noexcept {
   if (this == &other) return *this;
@@ -39,15 +56,17 @@ void Sequence::rewind(int64_t position) {
 
 std::optional<Sequence::PageCopy> Sequence::make_room(int64_t count) {
   TANDEM_CHECK(count > 0, "room for no tokens");
-  drafts_ = {};  // what comes lies where they do
-  std::optional<PageCopy> copy;
+  drafts_ = {};                                                  // what comes lies where they do
   const auto at = static_cast<size_t>(position() / kCachePage);  // the page of the first of them
-  if (at < pages_.size() && pool_->users(pages_[at]) > 1) {
-    copy = PageCopy{pages_[at], pool_->take()};
-    pool_->release(std::exchange(pages_[at], copy->to));
-    if (position() % kCachePage == 0) copy.reset();  // nothing of it is this sequence's
-  }
-  while (std::ssize(pages_) < pages_of(position() + count)) pages_.push_back(pool_->take());
+  const bool is_shared = at < pages_.size() && pool_->users(pages_[at]) > 1;
+  // All that may fail comes first: a page that was exchanged holds nothing until its content is copied.
+  const size_t tokens = ids_.size() + static_cast<size_t>(count);
+  if (tokens > ids_.capacity()) ids_.reserve(std::max(tokens, 2 * ids_.capacity()));
+  const int32_t own = take_pages(*pool_, pages_, pages_of(position() + count), is_shared);
+  if (!is_shared) return std::nullopt;
+  const PageCopy copy{pages_[at], own};
+  pool_->release(std::exchange(pages_[at], own));
+  if (position() % kCachePage == 0) return std::nullopt;  // nothing of it is this sequence's
   return copy;
 }
 

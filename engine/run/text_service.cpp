@@ -1,7 +1,5 @@
 #include "engine/run/text_service.h"
 
-#include <memory>
-
 #include "sync/affinity.h"
 
 namespace tandem {
@@ -21,8 +19,8 @@ TextService::~TextService() {
 }
 
 std::future<Generation> TextService::write(std::vector<int32_t> prompt, GenerateOptions options) {
-  Asked asked{std::move(prompt), std::move(options), {}};
-  std::future<Generation> result = asked.result.get_future();
+  Asked asked{std::move(prompt), std::move(options), std::make_shared<std::promise<Generation>>()};
+  std::future<Generation> result = asked.result->get_future();
   {
     const std::lock_guard lock(mutex_);
     asked_.push_back(std::move(asked));
@@ -42,17 +40,22 @@ void TextService::work() {
       asked.swap(asked_);
       if (is_idle && asked.empty()) return;  // closing
     }
-    for (Asked& one : asked) begin(std::move(one));
+    for (Asked& one : asked) {
+      try {
+        begin(one);
+      } catch (...) {  // want of memory
+        one.result->set_exception(std::current_exception());
+      }
+    }
     batcher_.step();
   }
 }
 
-void TextService::begin(Asked asked) {
-  auto result = std::make_shared<std::promise<Generation>>(std::move(asked.result));
+void TextService::begin(Asked& asked) {
   asked.options.interrupted = [this, wish = std::move(asked.options.interrupted)] {
     return closing_ || (wish && wish());
   };
-  batcher_.add(std::move(asked.prompt), std::move(asked.options), [result](Batcher::Result written) {
+  batcher_.add(std::move(asked.prompt), std::move(asked.options), [result = asked.result](Batcher::Result written) {
     if (written.error)
       result->set_exception(written.error);
     else

@@ -2,14 +2,16 @@
 //
 // Contract: write() may be called by any thread, and the engine by nobody else while the service lives. A text's
 // result, or
-//   the Error that it ended with, is in its future. GenerateOptions::on_text and interrupted are called by the
-//   service's thread. The destructor ends texts that are being written, as interrupted. Ownership: borrows the engine.
+//   the exception that it ended with (an Error, or what on_text threw), is in its future. GenerateOptions::on_text and
+//   interrupted are called by the service's thread. The destructor ends texts that are being written, as interrupted.
+//   Ownership: borrows the engine.
 #pragma once
 
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <future>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -33,10 +35,10 @@ class TextService {
   struct Asked {
     std::vector<int32_t> prompt;
     GenerateOptions options;
-    std::promise<Generation> result;
+    std::shared_ptr<std::promise<Generation>> result;  // also that of the function that the batcher ends the text with
   };
   void work();
-  void begin(Asked asked);
+  void begin(Asked& asked);
   Batcher batcher_;
   const int orchestrator_;  // the core to run on; -1: any
   std::mutex mutex_;

@@ -15,6 +15,7 @@
 #include "engine/app/interrupt.h"
 #include "engine/app/report.h"
 #include "engine/plan/prediction/statistics.h"
+#include "engine/run/not_finite.h"
 #include "sync/clock.h"
 #include "sync/error.h"
 
@@ -78,6 +79,7 @@ Verification verify_width(Engine& engine, int64_t width) {
   Texts texts(engine, width, kPrompt + kSingle);
   for (int64_t end = kPrompt; end <= kPrompt + kSingle; ++end) {
     const std::span<const float> together = texts.read_to(end);
+    if (!all_finite(together)) throw engine.not_finite(end - 1);
     const std::vector<float> kept(together.begin(), together.end());
     for (size_t i = 0; i < texts.count() && kept.size() == V * texts.count(); ++i) {
       engine.rewind(0);
@@ -94,12 +96,14 @@ Verification verify_width(Engine& engine, int64_t width) {
 void time_once(Engine& engine, Row& row, bool counts) {
   Texts texts(engine, row.width, row.prompt + row.generated);
   const double start = now_seconds();
-  texts.read_to(row.prompt);
+  std::span<const float> logits = texts.read_to(row.prompt);
   const double read = now_seconds();
-  for (int64_t end = row.prompt + 1; end <= row.prompt + row.generated; ++end) texts.read_to(end);
+  for (int64_t end = row.prompt + 1; end <= row.prompt + row.generated; ++end) logits = texts.read_to(end);
+  const double written = now_seconds();
+  if (!all_finite(logits)) throw engine.not_finite(row.prompt + row.generated - 1);
   if (!counts) return;
   row.prompt_seconds.push_back(read - start);
-  row.generated_seconds.push_back(now_seconds() - read);
+  row.generated_seconds.push_back(written - read);
 }
 
 std::vector<Row> rows_of(const BenchFlags& bench) {

@@ -38,6 +38,7 @@ std::span<const float> logits_behind(Engine& engine, int64_t first, int64_t coun
     const auto length = static_cast<size_t>(std::min(piece, count - done));
     logits = engine.extend(std::span(ids).subspan(static_cast<size_t>(done), length));
   }
+  engine.require_finite(logits, first + count - 1);
   return logits;
 }
 

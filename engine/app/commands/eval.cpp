@@ -91,6 +91,7 @@ int eval_command(const CommonFlags& flags, const EvalFlags& eval) {
   if (ids.empty())
     throw Error("there is nothing to evaluate", eval.ids_file.empty() ? "the text" : eval.ids_file,
                 "Give at least one token");
+  if (eval.perplexity) require_two_tokens(ids, eval.ids_file.empty() ? "the text" : eval.ids_file);
   const auto count = static_cast<int64_t>(ids.size());
   constexpr int64_t kPiece = 256;
   const int64_t chunk = std::min(count, flags.chunk > 0 ? flags.chunk : kPiece);
@@ -114,6 +115,7 @@ int eval_command(const CommonFlags& flags, const EvalFlags& eval) {
   double judging = 0;  // writing and summing up is not evaluating
   engine->extend_all(ids, [&](int64_t first, std::span<const float> logits) {
     const double begin = now_seconds();
+    engine->require_finite(logits, first);
     if (logits_file) logits_file->append(logits);
     if (eval.perplexity) {
       for (size_t s = 0; s * V < logits.size(); ++s) {

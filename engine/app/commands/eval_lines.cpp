@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <exception>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -11,6 +13,7 @@
 #include "engine/app/commands/open_engine.h"
 #include "engine/app/interrupt.h"
 #include "engine/app/report.h"
+#include "engine/run/not_finite.h"
 #include "engine/run/perplexity.h"
 #include "sync/clock.h"
 #include "sync/error.h"
@@ -23,6 +26,7 @@ struct LineText {
   std::vector<int32_t> ids;
   Sequence sequence;
   LogLikelihood likelihood{};
+  std::optional<int64_t> not_finite{};  // the first token whose logits are not
 };
 
 class Evaluation {
@@ -54,6 +58,7 @@ class Evaluation {
   void begin(const Prompts::Asked& asked) {
     try {
       std::vector<int32_t> ids = prompt_ids(flags_, Prompts::parse(asked).prompt, engine_.tokenizer());
+      require_two_tokens(ids, "the text");
       engine_.check_fits(ids, 0);
       texts_.push_back({asked, std::move(ids), engine_.new_sequence()});
     } catch (const Error&) {
@@ -74,13 +79,22 @@ class Evaluation {
     }
     std::span<const float> logits = engine_.extend(extensions);
     for (size_t i = 0; i < extensions.size(); ++i) logits = take(texts_[i], extensions[i].outputs, logits);
+    fail_not_finite();
     for (size_t i = texts_.size(); i-- > 0;)
       if (texts_[i].sequence.position() == std::ssize(texts_[i].ids)) end(i);
+  }
+
+  // Before another pass runs: where such numbers begin is found by running this one again.
+  void fail_not_finite() {
+    for (const LineText& text : texts_)
+      if (text.not_finite) answers_.fail(text.asked, std::make_exception_ptr(engine_.not_finite(*text.not_finite)));
+    std::erase_if(texts_, [](const LineText& text) { return text.not_finite.has_value(); });
   }
 
   std::span<const float> take(LineText& text, int64_t count, std::span<const float> logits) {
     const auto V = static_cast<size_t>(engine_.config().vocabulary);
     for (int64_t at = text.sequence.position() - count; at < text.sequence.position(); ++at) {
+      if (!text.not_finite && !all_finite(logits.first(V))) text.not_finite = at;
       if (at + 1 < std::ssize(text.ids)) {
         text.likelihood.negative_log_sum +=
             negative_log_likelihood(logits.first(V), text.ids[static_cast<size_t>(at + 1)]);

@@ -91,7 +91,10 @@ Session open_with_experts(const CommonFlags& flags, const ExpertUseFlags& own) {
 void read_window(Engine& engine, const Window& window,
                  const std::function<void(int64_t first, const std::vector<RoutedLayer>& layers)>& each) {
   engine.rewind(0);
-  engine.extend_all(window, [&](int64_t first, std::span<const float>) { each(first, engine.routing()); });
+  engine.extend_all(window, [&](int64_t first, std::span<const float> logits) {
+    engine.require_finite(logits, first);  // the router would choose any expert
+    each(first, engine.routing());
+  });
 }
 
 class Reading {

@@ -114,9 +114,13 @@ TraceFile::TraceFile(const CommonFlags& flags, Engine& engine) : path_(flags.tra
   if (!path_.empty()) engine_.machine().record(&timeline_);
 }
 
+void TraceFile::stop() {
+  if (!path_.empty()) engine_.machine().record(nullptr);
+}
+
 void TraceFile::finish() {
   if (path_.empty()) return;
-  engine_.machine().record(nullptr);
+  stop();
   path_.ends_with(".svg") ? write_whole_file(path_, trace_picture(timeline_)) : timeline_.write_trace(path_);
 }
 

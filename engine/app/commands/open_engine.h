@@ -36,9 +36,13 @@ std::string note_on_length(const ModelConfig& config, int64_t tokens);
 class TraceFile {
  public:
   TraceFile(const CommonFlags& flags, Engine& engine);
+  ~TraceFile() { stop(); }
+  TraceFile(const TraceFile&) = delete;
+  TraceFile& operator=(const TraceFile&) = delete;
   void finish();
 
  private:
+  void stop();
   std::string path_;
   Engine& engine_;
   Timeline timeline_;

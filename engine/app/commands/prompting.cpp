@@ -26,6 +26,8 @@ std::string why_empty(StopReason reason, bool is_chat, bool knows_template) {
       return "the context is full; ask for a larger one with --ctx-size";
     case StopReason::interrupted:
       return "it was interrupted";
+    case StopReason::not_finite:
+      return "its logits are not finite";
   }
   return "";
 }

@@ -16,7 +16,7 @@ constexpr std::string_view kMarks[] = {"==", "!=", "<=", ">=", "//", "**", "+", 
 bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// What a backslash and this character stand for in a text.
+// The value of a backslash and this character in a text.
 std::string escaped(char c) {
   switch (c) {
     case 'n':

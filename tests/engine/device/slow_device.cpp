@@ -1,6 +1,6 @@
 // A toy, and what a device on a thread takes at the least: an NPU that multiplies with the host's reference and sleeps
-// `delay_us` before each operator; the one with the number `fails_at`, counted from 1, fails. Whatever it is linked
-// into has "slow:0" among its devices.
+// `delay_us` before each operator; the one with the number `fails_at`, counted from 1, fails, and so does preparing the
+// program with the number `refuses_at`. Whatever it is linked into has "slow:0" among its devices.
 #include <chrono>
 #include <memory>
 #include <string>
@@ -16,7 +16,8 @@ namespace {
 
 class SlowProcessor final : public Processor {
  public:
-  SlowProcessor(std::chrono::microseconds delay, int fails_at) : delay_(delay), left_(fails_at) {}
+  SlowProcessor(std::chrono::microseconds delay, int fails_at, int refuses_at)
+      : delay_(delay), left_(fails_at), left_to_prepare_(refuses_at) {}
   Support supports(const Operator& op) const override {
     constexpr Features kKnown{Feature::products};
     const auto missing = missing_feature(op, kKnown);
@@ -28,6 +29,7 @@ class SlowProcessor final : public Processor {
     return cost;
   }
   std::unique_ptr<ThreadWork> prepare(std::span<const Operator> operators) override {
+    if (left_to_prepare_ > 0 && --left_to_prepare_ == 0) throw Error("the toy has no room", operators.front().name);
     return one_by_one(operators, [this](const Operator& op) {
       if (delay_.count() > 0) std::this_thread::sleep_for(delay_);
       if (left_ > 0 && --left_ == 0) throw Error("the toy broke", op.name);
@@ -37,7 +39,8 @@ class SlowProcessor final : public Processor {
 
  private:
   const std::chrono::microseconds delay_;
-  int left_;  // operators to the one that fails; 0: none does
+  int left_;             // operators to the one that fails; 0: none does
+  int left_to_prepare_;  // programs to the one that is refused; 0: none is
 };
 
 std::unique_ptr<Device> open_slow_device(int index, const DeviceOptions& options) {
@@ -53,14 +56,16 @@ std::unique_ptr<Device> open_slow_device(int index, const DeviceOptions& options
   const auto number = [&](const std::string& name) {
     return options.parameters.contains(name) ? std::stoi(options.parameters.at(name)) : 0;
   };
-  auto processor = std::make_unique<SlowProcessor>(std::chrono::microseconds(number("delay_us")), number("fails_at"));
+  auto processor = std::make_unique<SlowProcessor>(std::chrono::microseconds(number("delay_us")), number("fails_at"),
+                                                   number("refuses_at"));
   return std::make_unique<ThreadDevice>(std::move(info), std::move(processor), options, options.npu_cores);
 }
 
 DeviceCount one_device() { return {1, 0}; }
 
 const bool kAdded =
-    (add_device_factory({"slow", DeviceKind::npu, "a toy", one_device, open_slow_device, {"delay_us", "fails_at"}}),
+    (add_device_factory(
+         {"slow", DeviceKind::npu, "a toy", one_device, open_slow_device, {"delay_us", "fails_at", "refuses_at"}}),
      true);
 
 }  // namespace

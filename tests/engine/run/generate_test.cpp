@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <span>
+#include <stdexcept>
+#include <string_view>
 #include <vector>
 
 #include "tests/engine/run/host_engine.h"
@@ -127,6 +129,31 @@ TEST(Generate, avoids_the_prompts_tokens_when_repeating_is_penalised) {
 TEST(StopMatcher, ignores_an_empty_stop_string) {
   StopMatcher matcher({""});
   EXPECT_EQ(matcher.push("text"), "text");
+}
+
+// The question may refer to what its caller has on the stack.
+TEST(Generate, asks_no_more_whether_it_is_interrupted_when_it_is_over) {
+  const testing::HostEngines engines("asks");
+  const auto engine = engines.open(4);
+  int asked = 0, before = 0;
+  engine->interrupted = [&before] { return ++before < 0; };
+  GenerateOptions options;
+  options.predict = 2;
+  options.interrupted = [&asked] { return ++asked < 0; };
+  generate(*engine, testing::some_ids(9), options);
+  EXPECT_GT(asked, 0);
+  EXPECT_EQ(before, 0);
+  const int until_its_end = asked;
+  engine->extend(testing::some_ids(9));
+  EXPECT_EQ(asked, until_its_end);
+  EXPECT_GT(before, 0) << "who was asked before is asked again";
+
+  engine->rewind(0);
+  options.on_text = [](std::string_view) { throw std::runtime_error("mine"); };
+  EXPECT_THROW(generate(*engine, testing::some_ids(9), options), std::runtime_error);
+  const int at_the_error = asked;
+  engine->extend(testing::some_ids(9));
+  EXPECT_EQ(asked, at_the_error);
 }
 
 }  // namespace

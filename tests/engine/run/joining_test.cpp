@@ -1,4 +1,6 @@
 // A GPU that joins in while a text is being written: between any two passes, and no bit of any logit changes.
+#include <gmock/gmock.h>
+
 #include <cstdlib>
 #include <random>
 
@@ -122,6 +124,37 @@ TEST_F(Joining, takes_along_every_engine_of_the_machine) {
     EXPECT_EQ(second.machine().waits_for_gpu(), i < 4);
   }
   EXPECT_EQ(second.machine().device_names(), "opencl:0,npu:0,host");
+}
+
+// Somebody who cannot be prepared beside the GPU, between two engines: all go on without it, and lose no bit.
+TEST_F(Joining, is_undone_for_all_where_one_cannot_be_prepared) {
+  struct Unready : DeviceUser {
+    explicit Unready(Machine& on) : machine(on) { machine.add_user(*this); }
+    ~Unready() override { machine.remove_user(*this); }
+    bool may_go_on_with(std::span<const DeviceInfo* const>) const override { return true; }
+    bool has_text() const override { return true; }
+    void let_go() noexcept override { holds = false; }
+    void take_up() override {
+      if (machine.first_of(DeviceKind::gpu)) throw Error("no room", "beside the GPU");
+      holds = true;
+    }
+    Machine& machine;
+    bool holds = true;
+  };
+  const auto first = Engine::open(options(kNoWarming));
+  Unready unready(first->machine());
+  Engine second(std::make_shared<LoadedModel>(first->model().machine(), options("")), options(""));
+  const std::vector<int32_t> ids = some_ids(first->config().vocabulary, 6);
+  const auto bits = [](std::span<const float> logits) { return std::vector<float>(logits.begin(), logits.end()); };
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (i == 2) mark();
+    const std::vector<float> logits = bits(first->extend(std::span(&ids[i], 1)));
+    ASSERT_EQ(bits(second.extend(std::span(&ids[i], 1))), logits) << i;
+    EXPECT_TRUE(unready.holds);
+  }
+  EXPECT_FALSE(first->machine().waits_for_gpu());
+  EXPECT_EQ(first->machine().device_names(), "npu:0,host");
+  EXPECT_THAT(first->notes(), ::testing::Contains(::testing::HasSubstr("no GPU has joined in")));
 }
 
 TEST_F(Joining, is_not_waited_for_where_all_is_compiled) {

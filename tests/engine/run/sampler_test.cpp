@@ -51,6 +51,27 @@ TEST(GreedyChoice, and_top_k_are_what_a_sorted_vocabulary_begins_with) {
   }
 }
 
+TEST(Sampler, draws_nothing_where_a_logit_is_not_finite) {
+  const float none = std::numeric_limits<float>::quiet_NaN(), infinite = std::numeric_limits<float>::infinity();
+  for (const float temperature : {0.0f, 1.0f}) {
+    for (const float penalty : {1.0f, 1.1f}) {
+      SamplerOptions options;
+      options.temperature = temperature;
+      options.repeat_penalty = penalty;
+      Sampler sampler(options);
+      std::vector<float> logits(130, 1.0f);
+      EXPECT_TRUE(sampler.sample(logits));
+      for (const size_t at : {0u, 64u, 129u}) {
+        for (const float bad : {none, infinite, -infinite}) {
+          std::vector<float> spoilt = logits;
+          spoilt[at] = bad;
+          EXPECT_EQ(sampler.sample(spoilt), std::nullopt) << bad << " at " << at;
+        }
+      }
+    }
+  }
+}
+
 TEST(GreedyChoice, passes_over_what_is_no_number) {
   const float none = std::numeric_limits<float>::quiet_NaN(), least = -std::numeric_limits<float>::infinity();
   EXPECT_EQ(greedy_choice(std::vector<float>{none, 1, 3, none}), 2);
@@ -109,7 +130,7 @@ TEST(Sampler, repeats_itself_with_the_same_seed_and_not_with_another) {
   const auto run = [&](uint64_t seed) {
     Sampler sampler({.temperature = 1, .top_k = 0, .top_p = 1, .min_p = 0, .seed = seed});
     std::vector<int32_t> out;
-    for (int i = 0; i < 20; ++i) out.push_back(sampler.sample(logits));
+    for (int i = 0; i < 20; ++i) out.push_back(sampler.sample(logits).value());
     return out;
   };
   EXPECT_EQ(run(7), run(7));
@@ -120,7 +141,7 @@ TEST(Sampler, draws_tokens_as_often_as_their_probability_says) {
   const float logits[] = {std::log(0.7f), std::log(0.2f), std::log(0.1f)};
   Sampler sampler({.temperature = 1, .top_k = 0, .top_p = 1, .min_p = 0, .seed = 1});
   int counts[3] = {};
-  for (int i = 0; i < 10000; ++i) ++counts[sampler.sample(logits)];
+  for (int i = 0; i < 10000; ++i) ++counts[sampler.sample(logits).value()];
   // Standard deviation at most sqrt(10000 * 0.7 * 0.3) = 46; five of them.
   EXPECT_NEAR(counts[0], 7000, 230);
   EXPECT_NEAR(counts[1], 2000, 230);
@@ -130,7 +151,7 @@ TEST(Sampler, draws_tokens_as_often_as_their_probability_says) {
 std::set<int32_t> drawn(const SamplerOptions& options, std::span<const float> logits) {
   Sampler sampler(options);
   std::set<int32_t> ids;
-  for (int i = 0; i < 400; ++i) ids.insert(sampler.sample(logits));
+  for (int i = 0; i < 400; ++i) ids.insert(sampler.sample(logits).value());
   return ids;
 }
 
@@ -166,7 +187,7 @@ TEST(Sampler, remembers_no_more_than_the_last_tokens) {
   const float logits[] = {1.0f, 0.9f, 0.8f};
   Sampler sampler({.temperature = 0, .repeat_penalty = 2, .repeat_last = 2});
   std::vector<int32_t> ids;
-  for (int i = 0; i < 6; ++i) ids.push_back(sampler.sample(logits));
+  for (int i = 0; i < 6; ++i) ids.push_back(sampler.sample(logits).value());
   EXPECT_THAT(ids, ElementsAre(0, 1, 2, 0, 1, 2)) << "of three each is free again when its turn comes";
 }
 

@@ -47,6 +47,22 @@ TEST(PagePool, gives_every_page_once_and_again_when_nobody_has_it) {
   EXPECT_THROW(pool.release(4), Error);
 }
 
+// A page of its own that nobody has filled would be taken for its text.
+TEST(Sequence, that_finds_no_room_is_as_it_was) {
+  const auto pool = std::make_shared<PagePool>(0, 3);
+  Sequence text(pool);
+  extend(text, numbers(300));
+  Sequence other = text.fork(270);
+  const std::vector<int32_t> before(other.pages().begin(), other.pages().end());
+  EXPECT_THROW(other.make_room(500), Error) << "it takes a copy of the shared page and two more, and there is one";
+  EXPECT_EQ(std::vector<int32_t>(other.pages().begin(), other.pages().end()), before);
+  EXPECT_EQ(pool->free_pages(), 1);
+  EXPECT_EQ(pool->users(before.back()), 2);
+  const auto copy = extend(other, numbers(10));
+  ASSERT_TRUE(copy.has_value());
+  EXPECT_EQ(copy->from, before.back());
+}
+
 TEST(Sequence, has_a_page_for_every_256_tokens_and_gives_them_back) {
   const auto pool = std::make_shared<PagePool>(0, 8);
   {

@@ -90,6 +90,43 @@ TEST_F(SlowDevice, is_told_from_one_that_hangs_where_a_deadline_is_too_short_for
                                                     Not(HasSubstr("--sync")))));
 }
 
+// Whichever of the programs of a prompt in pieces it is: the position is where it was, and the text the same.
+TEST_F(SlowDevice, that_cannot_be_made_ready_leaves_the_context_where_it_was) {
+  const auto open = [&](int refuses_at) {
+    EngineOptions options = engines_.options(20);
+    options.devices = {"slow:0?refuses_at=" + std::to_string(refuses_at), "host"};
+    options.plan = "npu-only";
+    return Engine::open(options);
+  };
+  const std::vector<int32_t> first = some_ids(3), rest = some_ids(50);
+  const auto logits = [&](Engine& engine) {
+    const auto found = engine.extend(rest);
+    return std::vector<float>(found.begin(), found.end());
+  };
+  const auto sound = open(0);
+  sound->extend(first);
+  const std::vector<float> expected = logits(*sound);
+  int refused = 0;
+  for (int at = 1; at <= 200; at += 7) {
+    const auto engine = open(at);
+    try {
+      engine->extend(first);
+    } catch (const Error&) {
+      continue;  // before there is anything to lose
+    }
+    try {
+      engine->get_ready(50, true);
+      break;  // all that there is was prepared
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), ::testing::HasSubstr("the toy has no room"));
+      ++refused;
+    }
+    ASSERT_EQ(engine->position(), 3) << at;
+    ASSERT_EQ(logits(*engine), expected) << at;
+  }
+  EXPECT_GT(refused, 2);
+}
+
 // A pass of this model has 15 products; the fourth pass fails. The four texts in it end with what failed, and those
 // that wait have the words that they have elsewhere.
 TEST_F(SlowDevice, that_fails_ends_the_texts_of_that_pass_and_no_others) {

@@ -62,7 +62,7 @@ TEST(ChatPrompt, is_what_a_chatml_template_renders) {
                 turn(kPlain));
 }
 
-// As of InternLM2, Qwen1.5, Yi and Dolphin.
+// InternLM2, Qwen1.5, Yi and Dolphin write it so.
 TEST(ChatPrompt, does_not_depend_on_how_a_chatml_template_is_written) {
   EXPECT_EQ(turn("{{ bos_token }}" + std::string(kPlain)), "<s>" + turn(kPlain));
   EXPECT_EQ(

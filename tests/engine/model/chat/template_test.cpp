@@ -1,4 +1,4 @@
-// What templates render for one user's turn. Expected texts are those of Jinja2 3.1 with trim_blocks and lstrip_blocks.
+// Templates, rendered for one user's turn. Expected texts are those of Jinja2 3.1 with trim_blocks and lstrip_blocks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ std::string rendered(const std::string& source, const TemplateInput& input = kIn
   return render_user_turn(source, input).plain();
 }
 
-// What a refused template is refused for; "" where it is rendered.
+// The reason why a template is refused; "" where it is rendered.
 std::string refusal(const std::string& source) {
   try {
     rendered(source);
