@@ -23,6 +23,7 @@
 #endif
 #include "engine/run/engine.h"
 #include "sync/error.h"
+#include "sync/long_wait.h"
 
 namespace tandem::app {
 
@@ -101,6 +102,8 @@ int act(const Action& action, bool json) {
   try {
     return action();
   } catch (const Engine::Interrupted&) {
+    return kInterrupted;
+  } catch (const Interrupted&) {
     return kInterrupted;
   } catch (const WrongUsage& error) {
     report_error(error, json);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "engine/app/command.h"
+#include "sync/long_wait.h"
 
 namespace tandem::app {
 
@@ -26,6 +27,7 @@ void watch_for_interrupt() {
   action.sa_flags = SA_RESTART;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  stop_waits_when(interrupted);
 }
 
 bool interrupted() { return asked_to_stop != 0; }

@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/device/gpu/kept_file.h"
+#include "engine/device/proof/room.h"
 #include "sync/error.h"
 #include "sync/json_text.h"
-#include "sync/whole_file.h"
 
 namespace tandem {
 namespace {
@@ -68,13 +68,14 @@ void DiskCache::forget(const std::string& key) {
 void DiskCache::save() const noexcept {
   if (path_.empty() || changed_.empty()) return;
   try {
-    std::filesystem::create_directories(std::filesystem::path(path_).parent_path());
     nlohmann::json values = values_of(path_);
     for (const std::string& key : changed_) values[key] = values_->at(key);
-    write_whole_file(path_, nlohmann::json{{"format", kFormat}, {"values", std::move(values)}}.dump(1));
+    const std::string text = nlohmann::json{{"format", kFormat}, {"values", std::move(values)}}.dump(1);
+    if (const std::string why = gpu::replace_file(path_, {text}); !why.empty())
+      return proof::say_not_kept("measurements", why);
     changed_.clear();
   } catch (const std::exception& error) {
-    spdlog::info("measurements are not kept: {}", error.what());
+    proof::say_not_kept("measurements", error.what());
   }
 }
 

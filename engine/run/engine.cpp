@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <iterator>
 #include <numeric>
@@ -12,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/device/proof/room.h"
 #include "engine/model/layer_names.h"
 #include "engine/plan/partition/cut.h"
 #include "engine/plan/partition/piece_cutting.h"
@@ -76,8 +78,8 @@ std::unique_ptr<Warming> warming_for(const EngineOptions& options, const GgufFil
 
 bool start(Warming& warming, const EngineOptions& options, ActType act) {
   const std::string kv_type = options.kv_type == KvType::f16 ? "f16" : "f32";
-  return warming.start(
-      {"warm", "-m", options.model_path, "--cache-type", kv_type, "--act", to_string(act), "--background"});
+  return warming.start({"warm", "-m", std::filesystem::absolute(options.model_path).string(), "--cache-type", kv_type,
+                        "--act", to_string(act), "--background"});
 }
 
 FirstText first_text(const EngineOptions& options, const GgufFile& file, const Machine& machine, const KnownGpu& card) {
@@ -104,8 +106,9 @@ void begin_on_card(const KnownGpu& card, const EngineOptions& options, const Ggu
 }
 
 // Where a GPU's kernels for such a model are not compiled yet: another process compiles them, and this one begins
-// without the GPU. Where nothing is known of that, no driver is even loaded. With f32 activations, whose bits differ
-// between plans, the text would depend on when the GPU joins.
+// without the GPU. Where nothing is known of that, no driver is even loaded. Where nothing can be kept, nobody
+// compiles, and the text is written without the GPU. With f32 activations, whose bits differ between plans, the text
+// would depend on when the GPU joins.
 void begin_without_kernels(const EngineOptions& options, const GgufFile& file, Machine& machine) {
   if (options.warming_program.empty() || options.plan != "auto" || !options.devices.empty() || !options.split.empty())
     return;
@@ -113,7 +116,15 @@ void begin_without_kernels(const EngineOptions& options, const GgufFile& file, M
   const ActType act = options.act.value_or(ActType::f16);
   if (act == ActType::f32) return;
   auto warming = warming_for(options, file, act);
-  if (warming->done() || !start(*warming, options, act)) return;
+  if (warming->done()) return;
+  std::error_code ignored;
+  std::filesystem::remove(warming->path(), ignored);  // a mark that does not hold any more
+  const std::string in_vain = proof::why_nothing_is_kept();
+  if (!in_vain.empty())
+    return machine.wait_for_gpu(
+        std::move(warming), "the text is written without a GPU, for what is compiled for one cannot be kept: " +
+                                in_vain + ". Name a GPU with --device to have its kernels compiled for this run alone");
+  if (!start(*warming, options, act)) return;
   machine.wait_for_gpu(std::move(warming),
                        "the GPU's kernels are being compiled in the background; it joins in when they are there");
 }

@@ -1,6 +1,7 @@
 #include "engine/run/warming.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <spdlog/spdlog.h>
 #include <sys/file.h>
@@ -8,10 +9,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstring>
 #include <filesystem>
+#include <string_view>
 
 #include "engine/device/gpu/kept_file.h"
 #include "engine/device/proof/driver_files.h"
+#include "engine/device/proof/proof.h"
+#include "engine/device/proof/room.h"
 
 extern char** environ;
 
@@ -22,6 +28,34 @@ namespace fs = std::filesystem;
 
 // The text has nearly all of a core that both want; the compiler, what is left while its devices wait for each other.
 constexpr int kNiceness = 15;
+constexpr rlim_t kUsualStack = rlim_t{8} << 20;
+
+// This process's, with the cache folder named from the root: the program is started in another folder.
+std::vector<std::string> environment_for_any_folder() {
+  static constexpr std::string_view kCache = "XDG_CACHE_HOME=";
+  std::vector<std::string> all;
+  for (char** entry = environ; *entry; ++entry) {
+    std::string text = *entry;
+    std::error_code ignored;
+    if (text.starts_with(kCache) && text.size() > kCache.size())
+      text = std::string(kCache) + fs::absolute(text.substr(kCache.size()), ignored).string();
+    all.push_back(std::move(text));
+  }
+  return all;
+}
+
+// Variables that drivers and loaders read belong to what a mark stands for, and are passed on as they are. A program
+// that is to find what they name stays in this process's folder.
+bool names_relative_path(const std::vector<std::string>& environment) {
+  static constexpr std::string_view kPaths[] = {
+      "OCL_ICD_VENDORS=", "OPENCL_VENDOR_PATH=",  "VK_DRIVER_FILES=", "VK_ICD_FILENAMES=", "POCL_CACHE_DIR=",
+      "TANDEM_PROVER=",   "VK_ADD_DRIVER_FILES=", "LD_LIBRARY_PATH=", "LD_PRELOAD="};
+  return std::ranges::any_of(environment, [](std::string_view entry) {
+    return std::ranges::any_of(kPaths, [&](std::string_view name) {
+      return entry.starts_with(name) && entry.size() > name.size() && entry[name.size()] != '/';
+    });
+  });
+}
 
 std::string path_of(const std::string& set, const std::string& program) {
   const std::string folder = gpu::default_cache_folder();
@@ -43,7 +77,7 @@ Warming::~Warming() {
 
 bool Warming::done() const {
   if (child_ > 0 && waitpid(child_, nullptr, WNOHANG) != 0) child_ = 0;
-  return !path_.empty() && access(path_.c_str(), F_OK) == 0;
+  return !path_.empty() && access(path_.c_str(), F_OK) == 0 && proof::compiled_files_unchanged();
 }
 
 bool Warming::start(const std::vector<std::string>& arguments) {
@@ -51,16 +85,26 @@ bool Warming::start(const std::vector<std::string>& arguments) {
   std::vector<char*> argv = {const_cast<char*>(program_.c_str())};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
+  std::vector<std::string> environment = environment_for_any_folder();
+  std::vector<char*> variables;
+  for (std::string& variable : environment) variables.push_back(variable.data());
+  variables.push_back(nullptr);
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
   for (const int file : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     posix_spawn_file_actions_addopen(&files, file, "/dev/null", O_RDWR, 0);
+  posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
+  if (!names_relative_path(environment)) posix_spawn_file_actions_addchdir_np(&files, "/");
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
-  // Not of the terminal's foreground: an interrupt that ends the text does not end this.
-  posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-  const int error = posix_spawn(&child_, program_.c_str(), &files, &attributes, argv.data(), environ);
+  sigset_t none, all;
+  sigemptyset(&none);
+  sigfillset(&all);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &all);
+  // A session of its own: an interrupt that ends the text, or a terminal that closes, does not end this.
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  const int error = posix_spawn(&child_, program_.c_str(), &files, &attributes, argv.data(), variables.data());
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&files);
   if (error != 0) child_ = 0;
@@ -77,8 +121,8 @@ bool Warming::lock() {
 }
 
 void Warming::mark() const noexcept {
-  if (const std::string why = gpu::replace_file(path_, {}); !why.empty())
-    spdlog::info("that the GPU's kernels are compiled is not kept: {}", why);
+  const std::string why = path_.empty() ? proof::why_nothing_is_kept() : gpu::replace_file(path_, {});
+  if (!why.empty()) proof::say_not_kept("that the GPU's kernels are compiled", why);
 }
 
 void Warming::unmark_all() const noexcept {
@@ -89,6 +133,16 @@ void Warming::unmark_all() const noexcept {
   }
 }
 
-void give_way_to_others() { setpriority(PRIO_PROCESS, 0, kNiceness); }
+void give_way_to_others() {
+  setpriority(PRIO_PROCESS, 0, kNiceness);
+  for (const auto which :
+       {RLIMIT_AS, RLIMIT_DATA, RLIMIT_FSIZE, RLIMIT_NOFILE, RLIMIT_NPROC, RLIMIT_STACK, RLIMIT_CPU}) {
+    rlimit limit{};
+    if (getrlimit(which, &limit) != 0 || limit.rlim_cur == limit.rlim_max) continue;
+    if (which == RLIMIT_STACK && limit.rlim_cur >= kUsualStack) continue;  // threads get as much each
+    limit.rlim_cur = which == RLIMIT_STACK ? std::min(kUsualStack, limit.rlim_max) : limit.rlim_max;
+    setrlimit(which, &limit);
+  }
+}
 
 }  // namespace tandem

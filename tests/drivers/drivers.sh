@@ -2,13 +2,14 @@
 # say about it (docs/drivers.md). Sourced by ./dev, whose say, die, build and summarize it uses. Nothing is installed:
 # what is fetched goes to build/drivers/NAME.
 
-driver_names=(pocl lavapipe rusticl intel swiftshader)
+driver_names=(pocl lavapipe rusticl intel swiftshader pocl3)
 # The versions that docs/drivers.md is about; pip takes exactly these.
 intel_packages=(intel-opencl-rt==2026.2.0 intel-cmplr-lib-rt==2026.2.0)
+pocl3_packages=(pocl-binary-distribution==3.0)
 
 driver_interface() {
   case $1 in
-    pocl | rusticl | intel) echo opencl ;;
+    pocl | pocl3 | rusticl | intel) echo opencl ;;
     lavapipe | swiftshader) echo vulkan ;;
     *) say "dev: unknown driver '$1' (${driver_names[*]})"; exit 2 ;;
   esac
@@ -27,19 +28,24 @@ fetch_debian() {
   rm -rf "$folder/packages"
 }
 
+# fetch_wheels FOLDER PARTS PACKAGE...: all files of the packages that lie in such a folder, by their own paths (PARTS is "tree"), or in
+# one folder, lib.
 fetch_wheels() {
-  local folder=$1
-  shift
+  local folder=$1 parts=$2
+  shift 2
   mkdir -p "$folder/wheels"
-  say "fetching $* from PyPI (240 MB)"
+  say "fetching $* from PyPI (60 to 240 MB)"
   python3 -m pip download --only-binary=:all: --no-cache-dir --disable-pip-version-check --quiet --dest "$folder/wheels" \
     "$@" >&2 || die "the download of $* failed; check the network"
-  python3 - "$folder" <<'PYTHON' || die "the packages could not be unpacked into $folder (disk full?)"
+  python3 - "$folder" "$parts" <<'PYTHON' || die "the packages could not be unpacked into $folder (disk full?)"
 import pathlib, shutil, sys, zipfile
 folder = pathlib.Path(sys.argv[1])
 (folder / "lib").mkdir(exist_ok=True)
 for wheel in sorted((folder / "wheels").glob("*.whl")):
     with zipfile.ZipFile(wheel) as archive:
+        if sys.argv[2] == "tree":
+            archive.extractall(folder / "lib")
+            continue
         for name in archive.namelist():
             if ".data/data/lib/" in name and not name.endswith("/"):
                 with archive.open(name) as source, open(folder / "lib" / pathlib.Path(name).name, "wb") as out:
@@ -53,7 +59,7 @@ installed_version() { dpkg-query -W -f '${Package} ${Version}\n' "$1" 2>/dev/nul
 
 # What a fetched driver was made by, and where, for manifests name its folder: it is fetched anew when that changes.
 fetch_recipe() {
-  { declare -f fetch_driver fetch_debian fetch_wheels; echo "${intel_packages[@]}" "$root"; cat "$root/tests/drivers/libclc_path.c"; } | sha256sum
+  { declare -f fetch_driver fetch_debian fetch_wheels; echo "${intel_packages[@]}" "${pocl3_packages[@]}" "$root"; cat "$root/tests/drivers/libclc_path.c"; } | sha256sum
 }
 
 # Puts a driver and the manifest that names it alone into its folder; done once.
@@ -79,8 +85,11 @@ fetch_driver() {
       gcc -shared -fPIC -O1 -o "$folder/libclc_path.so" "$root/tests/drivers/libclc_path.c" -ldl
       echo "$folder/usr/lib/x86_64-linux-gnu/libRusticlOpenCL.so.1" >"$folder/vendors/rusticl.icd" ;;
     intel)
-      fetch_wheels "$folder" "${intel_packages[@]}"
+      fetch_wheels "$folder" libraries "${intel_packages[@]}"
       echo "$folder/lib/libintelocl.so" >"$folder/vendors/intel.icd" ;;
+    pocl3)
+      fetch_wheels "$folder" tree "${pocl3_packages[@]}"
+      find "$folder/lib" -name 'libpocl-*.so' >"$folder/vendors/pocl.icd" ;;
     swiftshader)
       fetch_debian "$folder" chromium-common
       printf '{"file_format_version": "1.0.0", "ICD": {"library_path": "%s", "api_version": "1.3.0"}}\n' \

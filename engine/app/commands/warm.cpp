@@ -11,6 +11,7 @@
 #include "engine/app/progress.h"
 #include "engine/app/report.h"
 #include "engine/device/gpu/kept_file.h"
+#include "engine/device/proof/room.h"
 #include "engine/device/registry.h"
 #include "engine/run/kernel_set.h"
 #include "engine/run/warm_kernels.h"
@@ -26,6 +27,11 @@ struct WarmFlags {
 
 // Of compiled OpenCL programs: those of some twenty storage types and shapes of heads.
 constexpr uint64_t kMostBytes = uint64_t{256} << 20;
+
+Error not_all_kept(const std::string& why) {
+  return Error("the kernels are compiled, but not all of them could be kept for the next start", why,
+               "Free some space there, or name another folder by XDG_CACHE_HOME");
+}
 
 int warm_command(const CommonFlags& flags, const WarmFlags& own) {
   apply_verbosity(flags);
@@ -45,6 +51,9 @@ int warm_command(const CommonFlags& flags, const WarmFlags& own) {
     give_way_to_others();
     if (!one.lock() || (one.done() && of_many.done())) return kDone;
   }
+  if (const std::string why = proof::why_nothing_is_kept(); !why.empty())
+    throw Error("nothing that is compiled could be kept", why,
+                "Name a folder with room that can be written by XDG_CACHE_HOME");
   const std::string gpu = best_gpu();
   // One text may take its kernels as soon as they are there.
   for (const bool many : {false, true}) {
@@ -64,6 +73,10 @@ int warm_command(const CommonFlags& flags, const WarmFlags& own) {
     if (gpu::keep_newest(gpu::default_cache_folder() + "/opencl", kMostBytes) > 0) one.unmark_all();
     one.mark();
     if (many) of_many.mark();
+    if (const std::string why = proof::not_kept(); !why.empty()) {
+      one.unmark_all();
+      throw not_all_kept(why);
+    }
   }
   const double seconds = now_seconds() - start;
   if (flags.json) {
@@ -74,6 +87,8 @@ int warm_command(const CommonFlags& flags, const WarmFlags& own) {
                 {"clock", "measured"}});
   } else if (!own.background && gpu.empty()) {
     std::printf("there is no GPU to compile kernels for\n");
+    for (const UnusableDevice& each : unusable_devices())
+      std::printf("%s (%s) is left out: %s\n", each.id.c_str(), each.name.c_str(), each.reason.c_str());
   } else if (!own.background) {
     std::printf("%s: all kernels for %s are compiled, in %.1f s\n", gpu.c_str(), flags.model.c_str(), seconds);
   }

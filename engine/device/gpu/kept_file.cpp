@@ -1,5 +1,7 @@
 #include "engine/device/gpu/kept_file.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -27,6 +29,9 @@ uint64_t fnv1a(std::span<const char> bytes, uint64_t seed) {
 std::string replace_file(const std::string& path, std::initializer_list<std::span<const char>> parts) noexcept {
   try {
     std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+    std::error_code ignored;
+    if (std::filesystem::is_directory(path, ignored))  // whoever put it there may still want what it holds
+      std::filesystem::rename(path, path + ".damaged-" + std::to_string(getpid()), ignored);
     WholeFile file(path);
     for (const auto part : parts) file.write(std::as_bytes(part));
     file.commit();

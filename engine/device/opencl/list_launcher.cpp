@@ -1,5 +1,7 @@
 #include "engine/device/opencl/list_launcher.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -20,6 +22,31 @@ enum ListArgument : cl_uint {
   kIdleLooks = 10,
   kStamps
 };
+
+// A list that ends at once, in the order of list.cl's arguments.
+ProgramJob job_of_nothing(cl_ulong spins) {
+  enum Buffer : uint32_t { kList, kDoneLine, kDeviceState, kBellRing, kBuffers };
+  const auto bytes_of = [](const auto& value) {
+    return std::string(reinterpret_cast<const char*>(&value), sizeof value);
+  };
+  ProgramJob job;
+  job.buffers.assign(kBuffers, 4096);
+  job.first_word = ~uint64_t{0};  // END
+  const std::string none = bytes_of(cl_ulong{0});
+  job.arguments = {JobAddress{kList},
+                   bytes_of(cl_uint{0}),
+                   bytes_of(cl_uint{0}),
+                   JobBuffer{kDoneLine},
+                   none,
+                   JobBuffer{kDeviceState},
+                   none,
+                   bytes_of(spins),
+                   JobBuffer{kBellRing},
+                   none,
+                   none,
+                   none};
+  return job;
+}
 
 }  // namespace
 
@@ -74,6 +101,13 @@ void ListLauncher::compile(const ProgramList& list) {
   if (kernels_.contains(variants)) return;
   doorbell_.dismiss();
   const ProgramList nothing({}, pool_);
+  try {
+    kernel_for(variants);
+  } catch (const FatalProgram& fatal) {
+    lists_are_fatal_ = true;
+    spdlog::warn("{} takes its programs one by one: {}", id_, fatal.what());
+    return;
+  }
   cl::Kernel& kernel = kernel_for(variants);
   set_arg(kernel, kIdleLooks, cl_ulong{0}, "list.cl");
   set_arg(kernel, kStamps, cl_ulong{0}, "list.cl");
@@ -141,7 +175,8 @@ cl::Kernel& ListLauncher::kernel_for(const std::vector<uint64_t>& variants) {
   const auto known = kernels_.find(variants);
   if (known != kernels_.end()) return known->second;
   const std::string source = (can_stamp_ ? "#define STAMPS\n" : "") + variants_.source(variants);
-  cl::Kernel kernel = programs_.generated_kernel("list", source, gates_.build_options());
+  cl::Kernel kernel =
+      programs_.generated_kernel("list", source, gates_.build_options(), job_of_nothing(gates_.spins()));
   set_buffer(kernel, kDone, done_);
   set_buffer(kernel, kState, gates_.state());
   set_arg(kernel, kSpins, gates_.spins(), "list.cl");

@@ -39,7 +39,8 @@ class ListLauncher final : public Launcher {
   void launch(std::shared_ptr<Prepared> program, std::span<const sync::WaitFor> waits, sync::Signal signal) override;
   // nullptr: not all of these programs can be listed.
   std::shared_ptr<const ProgramList> make_list(std::span<const ListedLaunch> launches) const;
-  void compile(const ProgramList& list);  // now, not with its first launch
+  // Now, not with its first launch. Where the driver's compiler does not survive it, there are no lists from then on.
+  void compile(const ProgramList& list);
   // False: lists cannot be recorded here, and it is asked for; launch the programs one by one.
   bool launch(const std::shared_ptr<const ProgramList>& list, uint32_t base);
   void batch(bool open) override;
@@ -47,7 +48,7 @@ class ListLauncher final : public Launcher {
   uint32_t posted() const { return posted_; }  // lists that a resident kernel took over
 
  private:
-  bool takes_lists() const { return !spans_.recording() || can_stamp_; }
+  bool takes_lists() const { return (!spans_.recording() || can_stamp_) && !lists_are_fatal_; }
   void submit_batch();
   void submit(std::shared_ptr<const ProgramList> list, uint32_t base);
   bool post(const ProgramList& list, uint32_t base, uint32_t serial);
@@ -77,6 +78,7 @@ class ListLauncher final : public Launcher {
   std::map<std::vector<uint64_t>, cl::Kernel> kernels_;  // by the variants they know
   ListDoorbell doorbell_;
   bool list_single_programs_, stays_, can_stamp_;
+  bool lists_are_fatal_ = false;             // to whoever compiles one: programs are launched one by one
   std::vector<uint64_t> resident_variants_;  // that the kernel launched last knows
   std::vector<ListedLaunch> batch_;          // not submitted yet
   bool batching_ = false;

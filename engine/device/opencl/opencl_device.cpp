@@ -146,8 +146,9 @@ Error no_doorbell(const DeviceInfo& info, const std::string& without_lists) {
 // The parts, in the order they need each other.
 class OpenclDevice final : public Device, private DeviceLab {
  public:
-  OpenclDevice(Handle opened, const DeviceOptions& options, const Tuning& tuning)
-      : programs_(open_programs(opened, ProgramFiles(options.program_folder, opened.device), options.on_long_work,
+  OpenclDevice(int index, Handle opened, const DeviceOptions& options, const Tuning& tuning)
+      : index_(index),
+        programs_(open_programs(opened, ProgramFiles(options.program_folder, opened.device), options.on_long_work,
                                 options.precautions)),
         handle_(programs_.handle()),
         queue_(make_queue(handle_)),
@@ -198,7 +199,12 @@ class OpenclDevice final : public Device, private DeviceLab {
   const DeviceInfo& info() const override { return info_; }
   Support supports(const Operator& op) const override;
   std::unique_ptr<Program> prepare(std::span<const Operator> operators) override {
-    return std::make_unique<OpenclProgram>(preparer_->prepare(operators));
+    try {
+      return std::make_unique<OpenclProgram>(preparer_->prepare(operators));
+    } catch (const FatalProgram& fatal) {
+      proof::leave_out(proof::Api::opencl, index_, fatal.what());
+      throw;
+    }
   }
   void launch(std::shared_ptr<const LaunchSequence> sequence, uint32_t base) override;
   Cost estimate(std::span<const Operator> operators) const override { return gpu::cost(roofline_, operators); }
@@ -230,6 +236,7 @@ class OpenclDevice final : public Device, private DeviceLab {
     return make_litmus_agent(programs_, static_cast<uint64_t>(info_.max_allocation_bytes));
   }
 
+  const int index_;
   ProgramCache programs_;
   Handle handle_;
   sync::Pool pool_;  // flags and state of the device itself
@@ -321,7 +328,7 @@ std::unique_ptr<Device> open_device_tuned(int index, const DeviceOptions& option
   configure_process(options.gpu_cores.size());
   DeviceOptions careful = options;
   Handle handle = open_handle(index, careful.precautions);
-  return std::make_unique<OpenclDevice>(std::move(handle), careful, tuning);
+  return std::make_unique<OpenclDevice>(index, std::move(handle), careful, tuning);
 }
 
 const cl::Context& context_of(const Device& device) { return dynamic_cast<const OpenclDevice&>(device).context(); }

@@ -9,7 +9,9 @@
 
 #include "engine/device/opencl/card.h"
 #include "engine/device/opencl/opencl_device.h"
+#include "engine/device/proof/driver_room.h"
 #include "engine/device/proof/proof.h"
+#include "sync/long_wait.h"
 
 namespace tandem {
 namespace opencl {
@@ -28,6 +30,7 @@ void configure_process(size_t workers) {
 
 std::vector<FoundDevice> find_devices() {
   configure_process(0);
+  proof::make_room_for_pocl();
   proof::verdict(proof::Api::opencl);  // hides drivers that would end this process from the loader
   std::vector<cl::Platform> platforms;
   const cl_int code = cl::Platform::get(&platforms);
@@ -63,6 +66,8 @@ std::vector<proof::Identity> identities(const std::vector<FoundDevice>& found) {
 std::vector<proof::Identity> opencl_identities() {
   try {
     return opencl::identities(opencl::find_devices());
+  } catch (const Interrupted&) {
+    throw;
   } catch (const std::exception&) {
     return {};
   }
@@ -75,6 +80,8 @@ DeviceCount opencl_device_count() {
       return (one.device.getInfo<CL_DEVICE_TYPE>() & CL_DEVICE_TYPE_CPU) == 0;
     });
     return {static_cast<int>(found.size()), static_cast<int>(gpus)};
+  } catch (const Interrupted&) {
+    throw;
   } catch (const std::exception&) {
     return {};  // a broken driver: opening a device says why
   }

@@ -1,32 +1,16 @@
 #include "engine/device/opencl/prepared.h"
 
-#include <sys/mman.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <map>
 #include <utility>
 
+#include "engine/device/opencl/shadow_pages.h"
 #include "sync/error.h"
 
 namespace tandem::opencl {
 namespace {
-
-// Memory of a slot's size that nobody else sees: pages are zero until written, and reading takes no memory.
-class ShadowPages {
- public:
-  explicit ShadowPages(size_t bytes) : bytes_(bytes) {
-    data_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (data_ == MAP_FAILED) throw Error("cannot map memory for a kernel's warm-up", std::to_string(bytes) + " bytes");
-  }
-  ~ShadowPages() { munmap(data_, bytes_); }
-  ShadowPages(const ShadowPages&) = delete;
-  ShadowPages& operator=(const ShadowPages&) = delete;
-  void* data() const { return data_; }
-
- private:
-  size_t bytes_;
-  void* data_;
-};
 
 struct Shadow {
   std::unique_ptr<ShadowPages> pages;
@@ -43,6 +27,32 @@ cl_int enqueue(const cl::CommandQueue& queue, const cl::Kernel& kernel, const Ke
   const auto& [lx, ly, lz] = launch.local;
   return queue.enqueueNDRangeKernel(kernel, cl::NullRange, cl::NDRange(gx, gy, gz), cl::NDRange(lx, ly, lz), nullptr,
                                     event);
+}
+
+// On memory of zeros, as warm_up() does it here.
+ProgramJob job_of(const KernelLaunch& launch) {
+  ProgramJob job;
+  job.kernel = launch.kernel;
+  for (size_t d = 0; d < 3; ++d) job.global[d] = launch.global[d], job.local[d] = launch.local[d];
+  std::map<uint64_t, uint32_t> numbers;  // of slots
+  const auto number_of = [&](uint64_t slot, uint64_t bytes) {
+    const auto [at, is_new] = numbers.try_emplace(slot, static_cast<uint32_t>(job.buffers.size()));
+    if (is_new) job.buffers.push_back(bytes);
+    return at->second;
+  };
+  const auto bytes_of = [](const auto& value) {
+    return std::string(reinterpret_cast<const char*>(&value), sizeof value);
+  };
+  for (const gpu::Arg& arg : launch.args) {
+    if (const auto* operand = std::get_if<gpu::BufferArg>(&arg)) {
+      const sync::Slot* slot = operand->at ? operand->at.slot : nullptr;
+      job.arguments.emplace_back(JobBuffer{slot ? number_of(slot->id() + 1, slot->size_bytes()) : number_of(0, 4096)});
+      job.arguments.emplace_back(bytes_of(cl_ulong{operand->at ? operand->at.offset_bytes : 0}));
+    } else {
+      std::visit([&](const auto& value) { job.arguments.emplace_back(bytes_of(value)); }, arg);
+    }
+  }
+  return job;
 }
 
 }  // namespace
@@ -88,11 +98,14 @@ LentKernel Preparer::bind_one(const KernelLaunch& launch, const std::string& pro
 // PoCL compiles a kernel a second time at the first launch of each (kernel, local size) variant, 40 to 200 ms in the
 // worker thread, which looks like a hung step and ruins the first prediction. Here that launch happens on shadow
 // memory: zero weights, ids and positions, and writes that nobody sees.
-void Preparer::warm_up(const KernelLaunch& launch, const LentKernel& made, const std::string& program) {
+void Preparer::warm_up(const KernelLaunch& launch, const LentKernel& made, const std::string& program,
+                       bool launched_here) {
   Variant variant{made.home(), launch.local, {}};
   // Grids beyond 65535 groups are a variant of their own.
   for (size_t d = 0; d < 3; ++d) variant.large_grid[d] = launch.global[d] / launch.local[d] > 65535;
   if (!warmed_.insert(variant).second) return;
+  programs_.try_launch(launch.source, launch.options, [&] { return job_of(launch); });
+  if (!launched_here) return;
   std::map<uint64_t, Shadow> shadows;
   const Handle& handle = programs_.handle();
   const std::string object = object_name(launch, program, handle.id);
@@ -116,6 +129,24 @@ void Preparer::warm_up(const KernelLaunch& launch, const LentKernel& made, const
 }
 
 std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators) {
+  for (;;) {
+    try {
+      return prepare_as_known(operators);
+    } catch (const FatalProgram& fatal) {
+      if (!take_simpler_kernels(fatal.what())) throw;
+    }
+  }
+}
+
+// All ways of multiplying bytes have the same sums.
+bool Preparer::take_simpler_kernels(const std::string& because) {
+  if (context_.byte_products == gpu::ByteProducts::plain) return false;
+  spdlog::warn("{} multiplies bytes without instructions by name: {}", programs_.handle().id, because);
+  context_.byte_products = gpu::ByteProducts::plain;
+  return true;
+}
+
+std::shared_ptr<Prepared> Preparer::prepare_as_known(std::span<const Operator> operators) {
   auto prepared = std::make_shared<Prepared>();
   prepared->launches.reserve(operators.size());
   prepared->operator_of.reserve(operators.size());
@@ -165,7 +196,7 @@ void Preparer::bind(Prepared& prepared, bool warm) {
   for (const KernelLaunch& launch : prepared.launches) {
     LentKernel kernel =
         bind_one(launch, prepared.name, [this](const sync::Slot& slot) { return memory_.buffer(slot); });
-    if (warm && warm_up_) warm_up(launch, kernel, prepared.name);
+    if (warm_up_) warm_up(launch, kernel, prepared.name, warm);
     prepared.kernels.push_back(std::move(kernel));
   }
 }

@@ -45,6 +45,7 @@ class Preparer {
   Preparer(ProgramCache& programs, SlotMemory& memory, sync::Pool& own_pool, LoweringContext context, bool warm_up,
            ListVariants* variants);
 
+  // FatalProgram where no form of a kernel is left that the driver's compiler survives (program_trials.h).
   std::shared_ptr<Prepared> prepare(std::span<const Operator> operators);
   // Makes kernel objects, where they are not made yet. warm: launches each new variant once, on shadow memory, and
   // waits for it; never behind a gate that waits for what this thread has yet to launch.
@@ -56,7 +57,9 @@ class Preparer {
  private:
   LentKernel bind_one(const KernelLaunch& launch, const std::string& program,
                       const std::function<cl::Buffer(const sync::Slot&)>& buffer_of);
-  void warm_up(const KernelLaunch& launch, const LentKernel& made, const std::string& program);
+  void warm_up(const KernelLaunch& launch, const LentKernel& made, const std::string& program, bool launched_here);
+  std::shared_ptr<Prepared> prepare_as_known(std::span<const Operator> operators);
+  bool take_simpler_kernels(const std::string& because);  // false: there are none
 
   ProgramCache& programs_;
   SlotMemory& memory_;

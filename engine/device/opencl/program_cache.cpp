@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "engine/device/gpu/kept_file.h"
+#include "engine/device/proof/room.h"
 #include "kernels/kernels.h"
 #include "sync/error.h"
 
@@ -65,7 +67,13 @@ std::string expand_source(std::string_view stem) {
   return text;
 }
 
-const cl::Program& ProgramCache::program(const std::string& source, const std::string& options) {
+std::string ProgramCache::all_options(const std::string& options) const {
+  // The oldest language version every driver has, unless the variant asks for another one.
+  const std::string standard = options.find("-cl-std=") == std::string::npos ? "-cl-std=CL1.2 " : "";
+  return standard + handle_.build_options + " " + options;
+}
+
+const ProgramCache::Built& ProgramCache::program(const std::string& source, const std::string& options) {
   const auto key = std::make_pair(source, options);
   if (const auto found = programs_.find(key); found != programs_.end()) return found->second;
   const std::string object = source + ".cl (" + options + ") on " + handle_.id;
@@ -76,36 +84,53 @@ const cl::Program& ProgramCache::program(const std::string& source, const std::s
 // nothing is kept. The handler is registered after the driver was loaded, so it runs before the driver's own.
 ProgramCache::~ProgramCache() {
   if (process_ends) return;
+  if (!trials_) return;  // moved from
+  std::erase_if(unkept_, [&](const Unkept& one) { return !may_be_kept(one.text, keeps_); });
   if (!unkept_.empty() && on_long_work_) on_long_work_("keeping the compiled kernels for the next start");
+  if (trials_->tries()) {
+    std::vector<ProgramText> texts;
+    for (Unkept& one : unkept_) texts.push_back({std::move(one.text), std::move(one.options)});
+    trials_->keep(texts);
+    return;
+  }
   for (const Unkept& one : unkept_) {
-    if (!may_be_kept(one.text, keeps_)) continue;
-    if (const auto data = compiled(one.program); !data.empty()) files_.save(one.text, one.options, data);
+    const auto data = compiled(one.program);
+    if (data.empty()) continue;
+    if (const std::string why = files_.save(one.text, one.options, data); !why.empty())
+      proof::say_not_kept("compiled OpenCL programs", why);
   }
 }
 
 void ProgramCache::ask_for_compiled(const std::string& source, const std::string& options) {
-  compiled(program(source, options));
+  compiled(program(source, options).program);
 }
 
-std::optional<cl::Program> ProgramCache::kept(const std::string& text, const std::string& options) const {
+std::optional<cl::Program> ProgramCache::kept(const std::string& text, const std::string& options) {
   const auto binary = files_.load(text, options);
   if (!binary) return std::nullopt;
+  ProgramJob job;
+  job.program = {text, options, true};
+  trials_->require(job);
   cl_int code = CL_SUCCESS;
   cl::Program program(handle_.context, {handle_.device}, {*binary}, nullptr, &code);
   if (code != CL_SUCCESS || program.build(handle_.device, options.c_str()) != CL_SUCCESS) return std::nullopt;
   return program;
 }
 
-cl::Program ProgramCache::build(const std::string& text, const std::string& object, const std::string& options) {
-  // The oldest language version every driver has, unless the variant asks for another one.
-  const std::string standard = options.find("-cl-std=") == std::string::npos ? "-cl-std=CL1.2 " : "";
-  const std::string all_options = standard + handle_.build_options + " " + options;
-  if (const auto program = kept(text, all_options)) return *program;
+ProgramCache::Built ProgramCache::build(const std::string& text, const std::string& object,
+                                        const std::string& own_options) {
+  const std::string options = all_options(own_options);
+  if (const auto program = kept(text, options))
+    return {*program, true, key_of(handle_.id, ProgramText{text, options, true})};
+  ProgramJob job;
+  job.program = {text, options, false};
+  const uint64_t key = key_of(handle_.id, job.program);
   if (on_long_work_ && !std::exchange(told_of_building_, true)) on_long_work_("compiling kernels for this device");
+  trials_->require(job);
   cl_int code = CL_SUCCESS;
   cl::Program program(handle_.context, text, false, &code);
   check(code, "clCreateProgramWithSource", object);
-  code = program.build(handle_.device, all_options.c_str());
+  code = program.build(handle_.device, options.c_str());
   if (code != CL_SUCCESS) {
     std::string log;
     program.getBuildInfo(handle_.device, CL_PROGRAM_BUILD_LOG, &log);
@@ -114,17 +139,34 @@ cl::Program ProgramCache::build(const std::string& text, const std::string& obje
   }
   if (files_.kept()) {
     [[maybe_unused]] static const int registered = std::atexit([] { process_ends = true; });
-    unkept_.push_back({program, text, all_options});
+    unkept_.push_back({program, text, options});
   }
-  return program;
+  if (tell_) tell_("built " + std::to_string(key));
+  return {program, false, key};
+}
+
+void ProgramCache::try_launch(const std::string& source, const std::string& options,
+                              const std::function<ProgramJob()>& complete) {
+  if (!trials_->tries()) return;
+  const Built& built = program(source, options);
+  ProgramJob job = complete();
+  job.task = ProgramJob::Task::launch;
+  if (trials_->knows(key_of(built.key, job))) return;
+  job.program = {assemble_source(source), all_options(options), built.kept};
+  trials_->require(job);
 }
 
 cl::Kernel ProgramCache::generated_kernel(const std::string& stem, const std::string& generated,
-                                          const std::string& options) {
+                                          const std::string& options, ProgramJob trial) {
   const std::string object = stem + ".cl (generated) on " + handle_.id;
-  const cl::Program program = build(expand_source("common") + generated + expand_source(stem), object, options);
+  const std::string text = expand_source("common") + generated + expand_source(stem);
+  const Built built = build(text, object, options);
+  trial.task = ProgramJob::Task::launch;
+  trial.program = {text, all_options(options), built.kept};
+  trial.kernel = stem;
+  trials_->require(trial);
   cl_int code = CL_SUCCESS;
-  cl::Kernel made(program, stem.c_str(), &code);
+  cl::Kernel made(built.program, stem.c_str(), &code);
   check(code, "clCreateKernel", object);
   return made;
 }
@@ -153,7 +195,7 @@ LentKernel ProgramCache::lend(const std::string& source, const std::string& kern
 
 cl::Kernel ProgramCache::kernel(const std::string& source, const std::string& kernel, const std::string& options) {
   cl_int code = CL_SUCCESS;
-  cl::Kernel made(program(source, options), kernel.c_str(), &code);
+  cl::Kernel made(program(source, options).program, kernel.c_str(), &code);
   check(code, "clCreateKernel", kernel + " of " + source + ".cl (" + options + ") on " + handle_.id);
   return made;
 }

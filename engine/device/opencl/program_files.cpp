@@ -71,16 +71,15 @@ std::optional<std::vector<unsigned char>> ProgramFiles::load(const std::string& 
   return std::nullopt;
 }
 
-void ProgramFiles::save(const std::string& text, const std::string& options,
-                        const std::vector<unsigned char>& program) const noexcept {
-  if (!kept()) return;
+std::string ProgramFiles::save(const std::string& text, const std::string& options,
+                               const std::vector<unsigned char>& program) const noexcept {
+  if (!kept()) return "";
   Header header;
   header.key = key(kHeaderSeed, text, options);
   header.bytes = program.size();
   header.checksum = gpu::fnv1a(chars(program));
-  const std::string why =
-      gpu::replace_file(path(text, options), {{reinterpret_cast<const char*>(&header), sizeof header}, chars(program)});
-  if (!why.empty()) spdlog::info("an OpenCL program is not kept: {}", why);
+  return gpu::replace_file(path(text, options),
+                           {{reinterpret_cast<const char*>(&header), sizeof header}, chars(program)});
 }
 
 }  // namespace tandem::opencl

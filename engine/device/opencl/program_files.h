@@ -23,9 +23,11 @@ class ProgramFiles {
   ProgramFiles(std::string folder, const cl::Device& device);  // folder: empty for none
 
   bool kept() const { return !folder_.empty(); }
+  const std::string& folder() const { return folder_; }
   std::optional<std::vector<unsigned char>> load(const std::string& text, const std::string& options) const noexcept;
-  void save(const std::string& text, const std::string& options,
-            const std::vector<unsigned char>& program) const noexcept;
+  // Why it could not be saved; empty: it is there.
+  std::string save(const std::string& text, const std::string& options,
+                   const std::vector<unsigned char>& program) const noexcept;
   std::string path(const std::string& text, const std::string& options) const;
 
  private:

@@ -114,7 +114,7 @@ ProgramCache open_programs(Handle handle, const ProgramFiles& files, const OnLon
     always += " -cl-fp32-correctly-rounded-divide-sqrt";
   const auto with = [&](const std::string& build_options) {
     handle.build_options = always + build_options;
-    ProgramCache programs(handle, files, on_long_work);
+    ProgramCache programs(handle, files, on_long_work, precautions.before_step);
     programs.kernel("probe", "probe_increment", "");
     return programs;
   };

@@ -1,6 +1,7 @@
 #include "engine/device/proof/driver_files.h"
 
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -174,12 +175,14 @@ std::string fingerprint(Api api, const std::vector<std::string>& manifests) {
   std::ranges::sort(variables);
   std::string text = std::string(name_of(api)) + "\n";
   for (const std::string& one : variables) text += one + "\n";
+  utsname system{};
+  if (uname(&system) == 0) text += std::string(system.release) + "\n";
   text += device_nodes() + stamp("/etc/ld.so.cache");
   for (const std::string& manifest : manifests) {
     text += stamp(manifest);
     const std::string library = library_of(api, manifest, content_of(manifest).value_or(""));
     if (library.starts_with('/')) {
-      text += stamp(library);
+      text += stamp(library) + stamp(fs::path(library).parent_path().string());  // with what it brings along
     } else if (!library.empty()) {
       for (const std::string& folder : split(variable("LD_LIBRARY_PATH"))) text += stamp(folder + "/" + library);
     }

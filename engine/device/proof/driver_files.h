@@ -3,9 +3,10 @@
 // Contract: manifests() follows the loaders' documented search (OCL_ICD_VENDORS, OPENCL_VENDOR_PATH,
 // /etc/OpenCL/vendors; VK_DRIVER_FILES, VK_ICD_FILENAMES, the XDG folders), in the order of names. fingerprint()
 // changes with everything that may change what a driver does at start: the variables that drivers and loaders read, the
-// manifests, the libraries they name, the system's list of libraries (rewritten whenever a package with one is
-// installed), and the kernel's nodes of GPUs. It is read from the file system in well under a millisecond. Threads:
-// any, while nobody writes the environment.
+// manifests, the libraries they name
+// and what lies beside these, the kernel's release, the system's list of libraries (rewritten whenever a package with
+// one is installed), and the kernel's nodes of GPUs. It is read from the file system in well under a millisecond.
+// Threads: any, while nobody writes the environment.
 #pragma once
 
 #include <string>

@@ -5,19 +5,27 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <mutex>
 #include <optional>
 #include <set>
+#include <string_view>
+#include <thread>
 
 #include "engine/device/gpu/kept_file.h"
+#include "engine/device/proof/circumstances.h"
+#include "engine/device/proof/compiled_files.h"
 #include "engine/device/proof/driver_files.h"
+#include "engine/device/proof/driver_room.h"
 #include "engine/device/proof/helper.h"
 #include "engine/device/proof/prover.h"
+#include "engine/device/proof/room.h"
 #include "sync/error.h"
+#include "sync/long_wait.h"
+#include "sync/whole_file.h"
 
 namespace tandem::proof {
 namespace {
@@ -31,7 +39,11 @@ class Lock {
     std::error_code ignored;
     fs::create_directories(fs::path(path).parent_path(), ignored);
     file_ = open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
-    if (file_ >= 0) flock(file_, LOCK_EX);
+    LongWait wait("another process that tries the drivers");
+    while (file_ >= 0 && flock(file_, LOCK_EX | LOCK_NB) != 0 && (errno == EWOULDBLOCK || errno == EINTR)) {
+      wait.look();
+      std::this_thread::sleep_for(kLookEvery);
+    }
   }
   ~Lock() {
     if (file_ >= 0) close(file_);
@@ -44,9 +56,14 @@ class Lock {
 };
 
 std::optional<Verdict> kept(const std::string& path, const std::string& fingerprint) {
-  std::ifstream in(path, std::ios::binary);
-  if (path.empty() || !in) return std::nullopt;
-  return from_text({std::istreambuf_iterator<char>(in), {}}, fingerprint);
+  try {
+    const auto text = path.empty() ? std::nullopt : read_file_if_there(path);
+    auto found = text ? from_text(*text, fingerprint, std::time(nullptr)) : std::nullopt;
+    if (found) found->kept_in = path;
+    return found;
+  } catch (const Error&) {
+    return std::nullopt;  // a folder of that name, or nobody may read it
+  }
 }
 
 // The file of these drivers and this environment; a new version of a driver replaces it.
@@ -58,25 +75,44 @@ std::string file_for(Api api, const std::vector<std::string>& manifests, const s
   return fmt::format("{}/drivers/{}-{:016x}.json", folder, name_of(api), gpu::fnv1a(key));
 }
 
+// Of these drivers as they are now.
+std::string record_for(const std::string& verdict_file, const std::string& fingerprint) {
+  if (verdict_file.empty()) return "";
+  const fs::path path = verdict_file;
+  return fmt::format("{}/compiled-{:016x}", path.parent_path().string(), mixed(fingerprint));
+}
+
+// Names that all devices have been opened: with one worker PoCL's devices run other kernels than with several.
+uint64_t opening_key() {
+  const char* workers = std::getenv("POCL_MAX_PTHREAD_COUNT");
+  return mixed(workers && std::string_view(workers) == "1" ? "opened, one worker" : "opened, several workers");
+}
+
 // For lists of drivers; this process's own.
 std::string scratch_folder(Api api) {
   return fmt::format("{}/tandem-{}-{}", fs::temp_directory_path().string(), name_of(api), getpid());
 }
 
+void keep(Api api, Verdict& verdict, const std::string& fingerprint, const std::string& path) {
+  const std::string why =
+      path.empty() ? why_nothing_is_kept() : gpu::replace_file(path, {to_text(verdict, fingerprint)});
+  if (!why.empty()) say_not_kept(std::string("what was proven of the ") + name_of(api) + " drivers", why);
+  verdict.kept_in = why.empty() ? path : "";
+}
+
 Verdict try_and_keep(Api api, const std::vector<std::string>& manifests, const std::string& fingerprint,
-                     const std::string& path, const std::string& helper) {
+                     const std::string& path, const std::string& helper, CompiledFiles* compiled) {
   spdlog::info("trying the {} drivers in a child process (once for each version of them)", name_of(api));
   const std::string lists = scratch_folder(api);
   try {
-    Trial trial = try_out(api, manifests, {helper, lists, silence_limit()});
+    Verdict verdict = try_out(api, manifests, {helper, lists, silence_limit(), compiled});
     std::error_code ignored;
     fs::remove_all(lists, ignored);
-    if (trial.lasting && !path.empty()) {
-      const std::string text = to_text(trial.verdict, fingerprint);
-      if (const std::string why = gpu::replace_file(path, {text}); !why.empty())
-        spdlog::info("what was proven of the {} drivers is not kept: {}", name_of(api), why);
-    }
-    return trial.verdict;
+    if (!verdict.wanting.empty()) return verdict;
+    keep(api, verdict, fingerprint, path);
+    return verdict;
+  } catch (const Interrupted&) {
+    throw;
   } catch (const std::exception& error) {
     spdlog::warn("the {} drivers are used without having been tried: {}", name_of(api), error.what());
     Verdict unknown;
@@ -108,9 +144,11 @@ class Interface {
                      "the program, and TANDEM_PROVER does not name it";
       return unknown;
     }
+    if (api_ == Api::opencl) make_room_for_pocl();
     manifests_ = manifests(api_);
-    const std::string now = fingerprint(api_, manifests_) + stamp(helper);  // another helper proves other things
+    const std::string now = fingerprint_of(manifests_, helper);
     if (!known_ || anew || now != fingerprint_) {
+      if (api_ == Api::opencl && (!compiled_ || now != fingerprint_)) compiled_ = open_record(helper, manifests_, now);
       fingerprint_ = now;
       known_ = make(helper, anew);
     }
@@ -118,21 +156,61 @@ class Interface {
     return *known_;
   }
 
+  void leave_out(size_t index, const std::string& problem) {
+    const std::lock_guard lock(mutex_);
+    if (!known_ || index >= known_->devices.size()) return;
+    known_->devices[index].problem = problem;
+    known_->tried_at = std::time(nullptr);
+    if (known_->wanting.empty()) keep(api_, *known_, fingerprint_, file_for(api_, manifests_, find_helper()));
+  }
+
+  bool compiled_unchanged() {
+    const std::string helper = find_helper();
+    const std::lock_guard lock(mutex_);
+    if (helper.empty()) return true;
+    if (compiled_) return compiled_->unchanged();
+    const std::vector<std::string> all = manifests(api_);
+    return all.empty() || open_record(helper, all, fingerprint_of(all, helper))->unchanged();
+  }
+
+  CompiledFiles* compiled() {
+    const std::lock_guard lock(mutex_);
+    return compiled_.get();
+  }
+
  private:
+  // Another helper proves other things.
+  std::string fingerprint_of(const std::vector<std::string>& manifests, const std::string& helper) const {
+    return fingerprint(api_, manifests) + stamp(helper);
+  }
+  std::unique_ptr<CompiledFiles> open_record(const std::string& helper, const std::vector<std::string>& manifests,
+                                             const std::string& fingerprint) const {
+    return std::make_unique<CompiledFiles>(record_for(file_for(api_, manifests, helper), fingerprint), pocl_folder());
+  }
+
   Verdict make(const std::string& helper, bool anew) {
     const std::string path = file_for(api_, manifests_, helper);
-    if (manifests_.empty()) return {.tried = true, .note = "", .devices = {}, .drivers = {}, .manifests = {}};
-    if (!anew) {
-      if (auto found = kept(path, fingerprint_)) return *found;
+    if (manifests_.empty()) {
+      Verdict nothing;
+      nothing.tried = true;
+      return nothing;
     }
+    const uint64_t opening = opening_key();
+    const auto known = [&]() -> std::optional<Verdict> {
+      if (anew || (compiled_ && !compiled_->knows(opening))) return std::nullopt;
+      return kept(path, fingerprint_);
+    };
+    if (auto found = known()) return *found;
     std::optional<Lock> lock;
-    if (!path.empty()) {
-      lock.emplace(path + ".lock");
-      if (!anew) {
-        if (auto found = kept(path, fingerprint_)) return *found;
-      }
+    if (!path.empty()) lock.emplace(path + ".lock");
+    if (lock && compiled_) compiled_->look_again();
+    if (auto found = known()) return *found;
+    Verdict found = try_and_keep(api_, manifests_, fingerprint_, path, helper, compiled_.get());
+    if (compiled_ && found.tried && found.wanting.empty()) {
+      found.built.push_back(opening);
+      compiled_->add(found.built);
     }
-    return try_and_keep(api_, manifests_, fingerprint_, path, helper);
+    return found;
   }
 
   // The loader is given the drivers that survive, for as long as this process lives.
@@ -174,6 +252,7 @@ class Interface {
   std::optional<Verdict> known_;
   std::vector<std::string> manifests_;
   std::string fingerprint_;
+  std::unique_ptr<CompiledFiles> compiled_;         // of OpenCL
   Environment hidden_;                              // set in this process
   std::vector<std::optional<std::string>> before_;  // what stood there
   std::string list_folder_;
@@ -185,6 +264,24 @@ Interface& interface(Api api) {
   return api == Api::opencl ? opencl : vulkan;
 }
 
+// Where something went wrong.
+std::string what_to_do(const Verdict& verdict) {
+  if (!verdict.wanting.empty())
+    return "That says nothing about the driver, and it is tried again next time. " + verdict.remedy +
+           ", or name another device with --device";
+  std::string text = "Update the driver, or name another device with --device";
+  if (!verdict.kept_in.empty())
+    text += ". It is tried again after a day, after a change of the driver, or when this file is deleted: " +
+            verdict.kept_in;
+  return text;
+}
+
+// For lists of what cannot be used.
+std::string reason_and_file(const std::string& problem, const Verdict& verdict) {
+  if (!verdict.wanting.empty()) return problem + "; it is tried again next time";
+  return verdict.kept_in.empty() ? problem : problem + " (kept for a day in " + verdict.kept_in + ")";
+}
+
 bool is_about(const Verdict& verdict, const std::vector<Identity>& found) {
   if (verdict.devices.size() != found.size()) return false;
   for (size_t i = 0; i < found.size(); ++i) {
@@ -194,6 +291,18 @@ bool is_about(const Verdict& verdict, const std::vector<Identity>& found) {
 }
 
 }  // namespace
+
+bool compiled_files_unchanged() { return interface(Api::opencl).compiled_unchanged(); }
+
+CompiledFiles* compiled_opencl() { return interface(Api::opencl).compiled(); }
+
+void leave_out(Api api, int index, const std::string& problem) noexcept {
+  try {
+    interface(api).leave_out(static_cast<size_t>(index), problem);
+  } catch (const std::exception& error) {
+    spdlog::info("that {}:{} cannot be used is not kept: {}", name_of(api), index, error.what());
+  }
+}
 
 Verdict verdict(Api api) { return interface(api).verdict(false); }
 
@@ -213,11 +322,10 @@ Precautions require_usable(Api api, int index, const std::vector<Identity>& foun
   if (!known.tried || index < 0 || static_cast<size_t>(index) >= known.devices.size()) return {};
   const DeviceVerdict& device = known.devices[static_cast<size_t>(index)];
   if (device.problem.empty()) return {device.spared};
-  throw Error(
-      "this device cannot be used",
-      std::string(name_of(api)) + ":" + std::to_string(index) + " (" + device.identity.name + ", " +
-          device.identity.driver + ")",
-      "It was tried beforehand: " + device.problem + ". Update the driver, or name another device with --device");
+  throw Error("this device cannot be used",
+              std::string(name_of(api)) + ":" + std::to_string(index) + " (" + device.identity.name + ", " +
+                  device.identity.driver + ")",
+              "It was tried beforehand: " + device.problem + ". " + what_to_do(known));
 }
 
 std::vector<Unusable> unusable(Api api) {
@@ -226,11 +334,12 @@ std::vector<Unusable> unusable(Api api) {
   for (size_t i = 0; i < known.devices.size(); ++i) {
     const DeviceVerdict& one = known.devices[i];
     if (!one.problem.empty())
-      all.push_back({std::string(name_of(api)) + ":" + std::to_string(i), one.identity.name, one.problem});
+      all.push_back({std::string(name_of(api)) + ":" + std::to_string(i), one.identity.name,
+                     reason_and_file(one.problem, known)});
   }
   for (const DriverVerdict& one : known.drivers)
-    all.push_back(
-        {std::string(name_of(api)) + ":" + fs::path(one.manifest).filename().string(), one.manifest, one.problem});
+    all.push_back({std::string(name_of(api)) + ":" + fs::path(one.manifest).filename().string(), one.manifest,
+                   reason_and_file(one.problem, known)});
   return all;
 }
 

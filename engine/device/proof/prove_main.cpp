@@ -3,9 +3,10 @@
 // each device, a JSON array.
 //
 // Contract: writes a JSON object a line on standard output, each before what it announces: {"device": {...}} of every
-// device, {"listed"}, {"opens": index}, {"step": text}, {"lacks": step, "why": text}, {"unfit": reason}, {"seen":
-// {...}} of a GPU that is open (verdict_json.h), and {"through"} at the end. A device that reports an error has
-// survived: whoever opens it next is told the same. Ends with the process that started it.
+// device, {"listed"}, {"opens": index}, {"step": text}, {"lacks": step, "why": text}, {"unfit": reason}, {"built":
+// key} of a program that was built, {"seen": {...}} of a GPU that is open (verdict_json.h), and {"through"} at the end.
+// A device that reports an error has survived: whoever opens it next is told the same. Ends with the process that
+// started it.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -20,6 +21,7 @@
 
 #include "engine/device/first_look.h"
 #include "engine/device/opencl/opencl_device.h"
+#include "engine/device/opencl/program_server.h"
 #include "engine/device/proof/verdict_json.h"
 #include "engine/device/registry.h"
 #include "engine/device/vulkan/vulkan_device.h"
@@ -39,9 +41,8 @@ class Report {
     setvbuf(file_, nullptr, _IOLBF, 0);
     dup2(STDERR_FILENO, STDOUT_FILENO);
   }
-  void say(const json& what) {
-    std::fprintf(file_, "%s\n", what.dump(-1, ' ', false, json::error_handler_t::replace).c_str());
-  }
+  void say(const json& what) { say_line(what.dump(-1, ' ', false, json::error_handler_t::replace)); }
+  void say_line(const std::string& line) { std::fprintf(file_, "%s\n", line.c_str()); }
 
  private:
   FILE* file_;
@@ -68,7 +69,11 @@ void open_one(const std::string& id, const proof::Identity& identity, std::map<s
               Report& report) {
   DeviceOptions options;
   options.precautions.spared = std::move(spared);
-  options.precautions.before_step = [&](const std::string& step) { report.say({{"step", step}}); };
+  options.precautions.before_step = [&](const std::string& step) {
+    constexpr std::string_view kBuilt = "built ";  // a key (opencl/program_cache.h), and no step
+    step.starts_with(kBuilt) ? report.say({{"built", std::stoull(step.substr(kBuilt.size()))}})
+                             : report.say({{"step", step}});
+  };
   options.precautions.on_lack = [&](const std::string& step, const std::string& why) {
     report.say({{"lacks", step}, {"why", why}});
   };
@@ -100,13 +105,34 @@ int prove(const std::string& interface, const std::string& first, const json& sp
   return 0;
 }
 
+// tandem-prove programs INDEX FOLDER RECORD DRIVER_FOLDER: serve_programs(), answers on standard output.
+int serve(char** argv) {
+  Report report;
+  ProgramService service;
+  service.device = std::atoi(argv[2]);
+  service.program_folder = argv[3];
+  service.record = argv[4];
+  service.driver_folder = argv[5];
+  serve_programs(service, [&](const std::string& line) { report.say_line(line); });
+  std::fflush(nullptr);
+  _exit(0);  // a driver's last handlers have nothing to add
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
   const rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);  // a crash here is an answer, and nothing to be looked into
   setenv("TANDEM_PROVER", "", 1);
+  if (argc == 6 && argv[1] == std::string("programs")) {
+    try {
+      return serve(argv);
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "%s\n", error.what());
+      return 1;
+    }
+  }
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
   const std::string interface = argc == 4 ? argv[1] : "";
   if (interface != "opencl" && interface != "vulkan") {
     std::fprintf(stderr, "tandem-prove is started by Tandem, to try drivers in a process that may die\n");

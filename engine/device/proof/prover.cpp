@@ -1,11 +1,16 @@
 #include "engine/device/proof/prover.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
+#include <ctime>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "engine/device/proof/child.h"
+#include "engine/device/proof/circumstances.h"
+#include "engine/device/proof/compiled_files.h"
 #include "engine/device/proof/driver_files.h"
 #include "engine/device/proof/verdict_json.h"
 #include "sync/error.h"
@@ -14,6 +19,7 @@ namespace tandem::proof {
 namespace {
 
 using nlohmann::json;
+constexpr const char* kPocl = "Portable Computing Language";
 
 // What one child said until it ended (prove_main.cpp writes it).
 struct Report {
@@ -22,8 +28,9 @@ struct Report {
   std::map<size_t, std::string> unfit;                         // devices that compute wrong values, and how
   std::map<size_t, std::map<std::string, std::string>> lacks;  // steps that showed something to be missing
   std::map<size_t, Seen> seen;
-  int at = -1;       // the device it was opening
-  std::string step;  // and what it was about to do
+  std::vector<uint64_t> built;  // keys of programs
+  int at = -1;                  // the device it was opening
+  std::string step;             // and what it was about to do
 
   void take(const std::string& line) {
     try {
@@ -43,6 +50,7 @@ struct Report {
     if (said.contains("unfit") && at >= 0) unfit[static_cast<size_t>(at)] = said["unfit"].get<std::string>();
     if (said.contains("lacks") && at >= 0) lacks[static_cast<size_t>(at)][said.at("lacks")] = said.at("why");
     if (said.contains("seen") && at >= 0) seen[static_cast<size_t>(at)] = seen_from(said["seen"]);
+    if (said.contains("built")) built.push_back(said["built"].get<uint64_t>());
     if (said.contains("through")) through = true;
   }
 };
@@ -55,14 +63,23 @@ std::string spared_as_json(const std::vector<DeviceVerdict>& devices) {
 
 class Trials {
  public:
-  Trials(Api api, const Prover& prover) : api_(api), prover_(prover) { trial_.verdict.tried = true; }
+  Trials(Api api, const Prover& prover) : api_(api), prover_(prover) {
+    verdict_.tried = true;
+    verdict_.tried_at = static_cast<int64_t>(std::time(nullptr));
+    verdict_.moment = circumstances(written_folders());
+  }
 
   // Opens all devices of the drivers that the environment names; false: listing them is fatal, `end()` says how.
   bool open_all(const Environment& environment) {
-    std::vector<DeviceVerdict>& devices = trial_.verdict.devices;
+    std::vector<DeviceVerdict>& devices = verdict_.devices;
     devices.clear();
     for (size_t first = 0;;) {
       Report report = run(environment, first);
+      if (!report.through && made_anew(report)) {
+        devices.clear();
+        first = 0;
+        continue;
+      }
       if (!report.listed) return false;
       devices.resize(report.devices.size());
       for (size_t i = 0; i < devices.size(); ++i) devices[i].identity = report.devices[i];
@@ -77,9 +94,9 @@ class Trials {
       if (report.at < 0 || std::cmp_greater_equal(report.at, devices.size())) return false;
       first = static_cast<size_t>(report.at);
       const std::string what =
-          "opening it in a child process, the child " + end_.in_one() + " (at: " + report.step + ")";
-      if (may_be_spared(report.step) && !devices[first].spared.contains(report.step)) {
-        devices[first].spared[report.step] = "a process that tried it " + end_.in_one();
+          "opening it in a child process, the child " + end_.in_one() + " (at: " + report.step + ")" + because();
+      if (!want_ && may_be_spared(report.step) && !devices[first].spared.contains(report.step)) {
+        devices[first].spared[report.step] = kDiedOfStep + end_.in_one();
       } else {
         devices[first++].problem = what;
       }
@@ -93,15 +110,15 @@ class Trials {
       usable.push_back(manifest);
       const Report report = run(only(api_, usable, prover_.folder), std::nullopt);
       if (report.listed) continue;
-      trial_.verdict.drivers.push_back(
-          {manifest, "listing its devices in a child process, the child " + end_.in_one()});
+      verdict_.drivers.push_back(
+          {manifest, "listing its devices in a child process, the child " + end_.in_one() + because()});
       usable.pop_back();
     }
-    trial_.verdict.manifests = usable;
-    if (!open_all(only(api_, usable, prover_.folder))) trial_.verdict.devices.clear();
+    verdict_.manifests = usable;
+    if (!open_all(only(api_, usable, prover_.folder))) verdict_.devices.clear();
   }
 
-  Trial result() && { return std::move(trial_); }
+  Verdict result() && { return std::move(verdict_); }
 
  private:
   // first: the device to begin with; nothing: devices are listed only.
@@ -109,17 +126,40 @@ class Trials {
     Environment environment = drivers;
     environment.emplace_back("TANDEM_PROVER", "");  // the child is the one that tries
     Report report;
-    end_ = run_child(prover_.program,
-                     {name_of(api_), first ? std::to_string(*first) : "list", spared_as_json(trial_.verdict.devices)},
-                     environment, prover_.silence, [&](const std::string& line) { report.take(line); });
-    if (end_.by_others) trial_.lasting = false;
+    const std::string from = first ? std::to_string(*first) : "list";
+    end_ = run_child({prover_.program,
+                      {name_of(api_), from, spared_as_json(verdict_.devices)},
+                      environment,
+                      prover_.silence,
+                      std::string("a child process that tries the ") + name_of(api_) + " drivers"},
+                     [&](const std::string& line) { report.take(line); });
+    verdict_.built.insert(verdict_.built.end(), report.built.begin(), report.built.end());
+    want_ = report.through ? Want{} : want_behind(end_, written_folders());
+    if (want_) verdict_.wanting = want_.what, verdict_.remedy = want_.remedy;
     return report;
   }
+  // A child that dies of PoCL may have died of a file that PoCL has kept: it begins without any.
+  bool made_anew(const Report& report) {
+    if (prover_.compiled == nullptr || want_ || std::exchange(made_anew_, true)) return false;
+    const bool opened = report.at >= 0 && std::cmp_less(report.at, report.devices.size());
+    const std::string& words = end_.last_words;
+    const bool of_pocl = opened ? report.devices[static_cast<size_t>(report.at)].driver.starts_with(kPocl)
+                                : words.find(prover_.compiled->folder()) != std::string::npos;
+    const std::string name = of_pocl ? prover_.compiled->set_aside() : "";
+    if (name.empty()) return false;
+    verdict_.built.clear();
+    spdlog::warn("what PoCL had compiled is made anew, for a process that takes it {}: the old files are in {}",
+                 end_.in_one(), name);
+    return true;
+  }
+  std::string because() const { return want_ ? "; " + want_.what : ""; }
 
   Api api_;
   const Prover& prover_;
-  Trial trial_;
-  ChildEnd end_;
+  Verdict verdict_;
+  ChildEnd end_;  // of the last child
+  Want want_;     // and what it lacked
+  bool made_anew_ = false;
 };
 
 }  // namespace
@@ -132,7 +172,7 @@ bool may_be_spared(const std::string& step) {
   return std::ranges::count(kSpared, step) > 0;
 }
 
-Trial try_out(Api api, const std::vector<std::string>& manifests, const Prover& prover) {
+Verdict try_out(Api api, const std::vector<std::string>& manifests, const Prover& prover) {
   Trials trials(api, prover);
   if (!trials.open_all({})) trials.leave_out_fatal(manifests);
   return std::move(trials).result();

@@ -4,7 +4,9 @@
 // other, saying each step before it takes it (prove_main.cpp). When it dies, the step it was at is spared the next
 // time; a step that cannot be spared makes the device unusable, and the next child begins behind it. A device that is
 // found to compute wrong values is unusable as well (UnfitDevice). When listing kills the child, drivers are added one
-// by one, and those that kill are left out. Blocks for as long as opening all devices takes, and
+// by one, and those that kill are left out. A child that ended for want of something of the machine's
+// (circumstances.h), or that somebody else has ended, says nothing about its driver: its device is left out, and no
+// step is spared. Interrupted where the user asks to stop. Blocks for as long as opening all devices takes, and
 // `silence` more for each driver that hangs.
 #pragma once
 
@@ -17,18 +19,17 @@
 
 namespace tandem::proof {
 
+class CompiledFiles;
+
 struct Prover {
-  std::string program;               // tandem-prove
-  std::string folder;                // for what children are given: lists of drivers
-  std::chrono::seconds silence{60};  // between two signs of life: compiling a probe is the longest step
+  std::string program;                // tandem-prove
+  std::string folder;                 // for what children are given: lists of drivers
+  std::chrono::seconds silence{60};   // between two signs of life: compiling a probe is the longest step
+  CompiledFiles* compiled = nullptr;  // PoCL's: set aside, once, where a child dies of one of its devices
 };
 
-// Also told: whether the verdict may be kept. A child that somebody else has ended says nothing about its driver.
-struct Trial {
-  Verdict verdict;
-  bool lasting = true;
-};
-Trial try_out(Api api, const std::vector<std::string>& manifests, const Prover& prover);
+// The verdict may be kept where nothing was wanting (Verdict::wanting).
+Verdict try_out(Api api, const std::vector<std::string>& manifests, const Prover& prover);
 
 // Steps without which a device can be used all the same.
 bool may_be_spared(const std::string& step);

@@ -1,5 +1,6 @@
 #include "engine/device/proof/verdict.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "engine/device/gpu/kept_file.h"
@@ -9,7 +10,7 @@ namespace tandem::proof {
 namespace {
 
 using nlohmann::json;
-constexpr const char* kFormat = "tandem driver proof 3";
+constexpr const char* kFormat = "tandem driver proof 4";
 
 json to_json(const Verdict& verdict) {
   json devices = json::array(), drivers = json::array();
@@ -20,7 +21,11 @@ json to_json(const Verdict& verdict) {
                        {"seen", seen_as_json(one.seen)}});
   for (const DriverVerdict& one : verdict.drivers)
     drivers.push_back({{"manifest", one.manifest}, {"problem", one.problem}});
-  return {{"devices", devices}, {"drivers", drivers}, {"manifests", verdict.manifests}};
+  return {{"devices", devices},
+          {"drivers", drivers},
+          {"manifests", verdict.manifests},
+          {"moment", verdict.moment},
+          {"tried_at", verdict.tried_at}};
 }
 
 Verdict from_json(const json& found) {
@@ -31,6 +36,8 @@ Verdict from_json(const json& found) {
         {identity_from(one.at("identity")), one.at("problem"), one.at("spared"), seen_from(one.at("seen"))});
   for (const json& one : found.at("drivers")) verdict.drivers.push_back({one.at("manifest"), one.at("problem")});
   verdict.manifests = found.at("manifests");
+  verdict.moment = found.at("moment");
+  verdict.tried_at = found.at("tried_at");
   return verdict;
 }
 
@@ -41,6 +48,14 @@ std::string text_of(const json& value, int indent = -1) {
 
 }  // namespace
 
+bool Verdict::all_well() const {
+  return drivers.empty() && std::ranges::all_of(devices, [](const DeviceVerdict& one) {
+           return one.problem.empty() && std::ranges::none_of(one.spared, [](const auto& step) {
+                    return step.second.starts_with(kDiedOfStep);
+                  });
+         });
+}
+
 const char* name_of(Api api) { return api == Api::opencl ? "opencl" : "vulkan"; }
 
 std::string to_text(const Verdict& verdict, const std::string& fingerprint) {
@@ -50,12 +65,15 @@ std::string to_text(const Verdict& verdict, const std::string& fingerprint) {
       1);
 }
 
-std::optional<Verdict> from_text(const std::string& text, const std::string& fingerprint) {
+std::optional<Verdict> from_text(const std::string& text, const std::string& fingerprint, int64_t now) {
   try {
     const json file = json::parse(text);
     if (file.at("format") != kFormat || file.at("fingerprint") != fingerprint) return std::nullopt;
     if (file.at("checksum") != gpu::fnv1a(text_of(file.at("verdict")))) return std::nullopt;
-    return from_json(file.at("verdict"));
+    Verdict verdict = from_json(file.at("verdict"));
+    const bool recent = verdict.tried_at <= now && now - verdict.tried_at < kTriedAgainAfter_s;
+    if (!verdict.all_well() && !recent) return std::nullopt;
+    return verdict;
   } catch (const json::exception&) {
     return std::nullopt;
   }

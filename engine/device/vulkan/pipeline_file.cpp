@@ -9,6 +9,7 @@
 #include <span>
 
 #include "engine/device/gpu/kept_file.h"
+#include "engine/device/proof/room.h"
 #include "shaders/shaders.h"
 #include "sync/error.h"
 
@@ -106,7 +107,7 @@ void PipelineFile::save(const std::vector<char>& data) const noexcept {
   header.checksum = gpu::fnv1a(data);
   const std::string why =
       gpu::replace_file(path_, {{reinterpret_cast<const char*>(&header), sizeof header}, std::span(data)});
-  if (!why.empty()) spdlog::info("the Vulkan pipeline cache is not kept: {}: {}", path_, why);
+  if (!why.empty()) proof::say_not_kept("compiled Vulkan pipelines", why);
 }
 
 }  // namespace tandem::vulkan

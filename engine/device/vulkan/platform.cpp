@@ -15,6 +15,7 @@
 #include "engine/device/vulkan/messages.h"
 #include "engine/device/vulkan/vulkan_device.h"
 #include "sync/error.h"
+#include "sync/long_wait.h"
 
 namespace tandem {
 namespace vulkan {
@@ -172,6 +173,8 @@ std::vector<proof::Identity> vulkan_identities() {
   try {
     const vulkan::Instance instance(nullptr);
     return vulkan::identities(vulkan::find_devices(instance));
+  } catch (const Interrupted&) {
+    throw;
   } catch (const std::exception&) {
     return {};
   }
@@ -191,6 +194,8 @@ DeviceCount vulkan_device_count() {
     const auto found = vulkan::find_devices(instance);
     const auto gpus = std::ranges::count_if(found, [](VkPhysicalDevice one) { return !vulkan::is_cpu(one); });
     return {static_cast<int>(found.size()), static_cast<int>(gpus)};
+  } catch (const Interrupted&) {
+    throw;
   } catch (const std::exception&) {
     return {};  // no driver, or a broken one: opening a device says why
   }

@@ -21,7 +21,7 @@ struct Heard {
 Heard shell(const std::string& script, const std::vector<std::pair<std::string, std::string>>& environment = {},
             std::chrono::seconds silence = std::chrono::seconds(30)) {
   Heard heard;
-  heard.end = run_child("/bin/sh", {"-c", script}, environment, silence,
+  heard.end = run_child({"/bin/sh", {"-c", script}, environment, silence},
                         [&](const std::string& line) { heard.lines.push_back(line); });
   return heard;
 }
@@ -75,7 +75,7 @@ TEST(Child, has_the_environment_of_this_process_but_for_what_is_replaced) {
 
 TEST(Child, that_cannot_be_started_is_an_error_that_names_it) {
   try {
-    run_child("/nonexistent/program", {}, {}, std::chrono::seconds(1), [](const std::string&) {});
+    run_child({"/nonexistent/program", {}, {}}, [](const std::string&) {});
     FAIL() << "no error";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("/nonexistent/program"));

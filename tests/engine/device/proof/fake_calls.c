@@ -1,6 +1,7 @@
 // Loaded before a real OpenCL driver (LD_PRELOAD): calls that end the process, or lie.
 //   TANDEM_FAKE_BUILD=TEXT    clBuildProgram aborts when its options contain TEXT
 //   TANDEM_FAKE_KEPT=TEXT     clGetProgramInfo aborts when it is asked for the compiled form of a source with TEXT
+//   TANDEM_FAKE_LAUNCH=TEXT   clEnqueueNDRangeKernel aborts when the kernel's name begins with TEXT
 //   TANDEM_FAKE_MAP=1         clEnqueueMapBuffer accesses memory that is not there
 //   TANDEM_FAKE_COUNT=N       every single word that is read back is N
 //   TANDEM_FAKE_CONTEXT=WHAT  clCreateContext does what it says: abort, hang
@@ -24,6 +25,20 @@ cl_int clBuildProgram(cl_program program, cl_uint count, const cl_device_id* dev
   }
   REAL(clBuildProgram);
   return call(program, count, devices, options, notify, data);
+}
+
+cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t* offset,
+                              const size_t* global, const size_t* local, cl_uint waits, const cl_event* list,
+                              cl_event* event) {
+  const char* fatal = getenv("TANDEM_FAKE_LAUNCH");
+  char name[256] = "";
+  if (fatal) clGetKernelInfo(kernel, CL_KERNEL_FUNCTION_NAME, sizeof name, name, NULL);
+  if (fatal && !strncmp(name, fatal, strlen(fatal))) {
+    fprintf(stderr, "Cannot select: %s\n", name);
+    abort();
+  }
+  REAL(clEnqueueNDRangeKernel);
+  return call(queue, kernel, dimensions, offset, global, local, waits, list, event);
 }
 
 cl_int clGetProgramInfo(cl_program program, cl_program_info what, size_t size, void* value, size_t* used) {

@@ -39,7 +39,7 @@ class ProgramTest : public ::testing::Test {
 
   Outcome program(const std::vector<std::string>& arguments) {
     Outcome outcome;
-    outcome.end = run_child(testing::tandem_program_path(), arguments, {}, std::chrono::seconds(200),
+    outcome.end = run_child({testing::tandem_program_path(), arguments, {}, std::chrono::seconds(200)},
                             [&](const std::string& line) { outcome.out += line + "\n"; });
     return outcome;
   }

@@ -19,7 +19,7 @@ class ProverTest : public ::testing::Test {
  protected:
   void SetUp() override { drivers_.set_up(variables_); }
 
-  Trial tried(std::chrono::seconds silence = std::chrono::seconds(120)) {
+  Verdict tried(std::chrono::seconds silence = std::chrono::seconds(120)) {
     return try_out(Api::opencl, manifests(Api::opencl),
                    {::tandem::testing::prove_program(), drivers_.path("left"), silence});
   }
@@ -43,9 +43,9 @@ echo '{"seen": {"shares_memory": true, "policies": 5, "compute_units": 132, "loo
 echo '{"through": true}'
 )");
   std::filesystem::permissions(helper, std::filesystem::perms::owner_all);
-  const Trial trial = try_out(Api::opencl, {}, {helper, drivers_.path("left"), std::chrono::seconds(120)});
-  ASSERT_EQ(trial.verdict.devices.size(), 1u);
-  const DeviceVerdict& card = trial.verdict.devices[0];
+  const Verdict verdict = try_out(Api::opencl, {}, {helper, drivers_.path("left"), std::chrono::seconds(120)});
+  ASSERT_EQ(verdict.devices.size(), 1u);
+  const DeviceVerdict& card = verdict.devices[0];
   EXPECT_EQ(card.identity, (Identity{"H", "1", true, {"0a", "0000:65:00.0"}, true}));
   EXPECT_EQ(card.seen, (Seen{true, 5, 132, 40e-6}));
   EXPECT_EQ(card.problem, "");
@@ -76,86 +76,87 @@ TEST_F(ProverTest, a_driver_that_dies_when_asked_for_its_devices_is_left_out_wit
       {"abort", "SIGABRT"}, {"crash", "SIGSEGV"}, {"exit", "ended with status 3"}};
   for (const auto& [what, how] : ends) {
     variables_.set("TANDEM_FAKE_DRIVER", what);
-    const Trial trial = tried();
-    ASSERT_EQ(trial.verdict.drivers.size(), 1u) << what;
-    EXPECT_THAT(trial.verdict.drivers[0].manifest, HasSubstr("fake.icd"));
-    EXPECT_THAT(trial.verdict.drivers[0].problem, HasSubstr(how));
-    EXPECT_THAT(trial.verdict.drivers[0].problem, HasSubstr(std::string("fake driver: ") + what)) << "its last words";
-    EXPECT_TRUE(trial.lasting);
-    EXPECT_THAT(trial.verdict.devices, IsEmpty());
+    const Verdict verdict = tried();
+    ASSERT_EQ(verdict.drivers.size(), 1u) << what;
+    EXPECT_THAT(verdict.drivers[0].manifest, HasSubstr("fake.icd"));
+    EXPECT_THAT(verdict.drivers[0].problem, HasSubstr(how));
+    EXPECT_THAT(verdict.drivers[0].problem, HasSubstr(std::string("fake driver: ") + what)) << "its last words";
+    EXPECT_EQ(verdict.wanting, "");
+    EXPECT_THAT(verdict.devices, IsEmpty());
   }
 }
 
 TEST_F(ProverTest, a_driver_that_hangs_is_left_out_after_the_time_it_is_given) {
   drivers_.add_fake();
   variables_.set("TANDEM_FAKE_DRIVER", "hang");
-  const Trial trial = tried(std::chrono::seconds(2));
-  ASSERT_EQ(trial.verdict.drivers.size(), 1u);
-  EXPECT_THAT(trial.verdict.drivers[0].problem, HasSubstr("gave no sign for 2 s"));
+  const Verdict verdict = tried(std::chrono::seconds(2));
+  ASSERT_EQ(verdict.drivers.size(), 1u);
+  EXPECT_THAT(verdict.drivers[0].problem, HasSubstr("gave no sign for 2 s"));
 }
 
 TEST_F(ProverTest, a_vulkan_driver_that_dies_when_asked_for_its_devices_is_left_out) {
   const std::string manifest = drivers_.vulkan_fake();
   for (const char* name : {"VK_DRIVER_FILES", "VK_ICD_FILENAMES"}) variables_.set(name, manifest);
   variables_.set("TANDEM_FAKE_DRIVER", "abort");
-  const Trial trial = try_out(Api::vulkan, manifests(Api::vulkan),
-                              {::tandem::testing::prove_program(), drivers_.path("left"), std::chrono::seconds(60)});
-  ASSERT_EQ(trial.verdict.drivers.size(), 1u);
-  EXPECT_EQ(trial.verdict.drivers[0].manifest, manifest);
-  EXPECT_THAT(trial.verdict.drivers[0].problem, HasSubstr("SIGABRT"));
+  const Verdict verdict =
+      try_out(Api::vulkan, manifests(Api::vulkan),
+              {::tandem::testing::prove_program(), drivers_.path("left"), std::chrono::seconds(60)});
+  ASSERT_EQ(verdict.drivers.size(), 1u);
+  EXPECT_EQ(verdict.drivers[0].manifest, manifest);
+  EXPECT_THAT(verdict.drivers[0].problem, HasSubstr("SIGABRT"));
 }
 
 TEST_F(ProverTest, a_driver_without_devices_is_no_problem) {
   drivers_.add_fake();
-  const Trial trial = tried();
-  EXPECT_TRUE(trial.verdict.tried);
-  EXPECT_THAT(trial.verdict.drivers, IsEmpty());
-  EXPECT_THAT(trial.verdict.devices, IsEmpty());
+  const Verdict verdict = tried();
+  EXPECT_TRUE(verdict.tried);
+  EXPECT_THAT(verdict.drivers, IsEmpty());
+  EXPECT_THAT(verdict.devices, IsEmpty());
 }
 
 TEST_F(ProverOnRealDrivers, the_devices_of_other_drivers_are_opened_beside_one_that_dies) {
   drivers_.add_fake();
   variables_.set("TANDEM_FAKE_DRIVER", "abort");
-  const Trial trial = tried();
-  ASSERT_EQ(trial.verdict.drivers.size(), 1u);
-  EXPECT_FALSE(trial.verdict.manifests.empty());
-  ASSERT_FALSE(trial.verdict.devices.empty());
-  EXPECT_EQ(trial.verdict.devices[0].problem, "");
-  EXPECT_FALSE(trial.verdict.devices[0].identity.name.empty());
+  const Verdict verdict = tried();
+  ASSERT_EQ(verdict.drivers.size(), 1u);
+  EXPECT_FALSE(verdict.manifests.empty());
+  ASSERT_FALSE(verdict.devices.empty());
+  EXPECT_EQ(verdict.devices[0].problem, "");
+  EXPECT_FALSE(verdict.devices[0].identity.name.empty());
 }
 
 TEST_F(ProverOnRealDrivers, a_compiler_that_aborts_on_prefetch_is_spared_it_and_its_device_is_usable) {
   variables_.set("LD_PRELOAD", ::tandem::testing::fake_calls());
   variables_.set("TANDEM_FAKE_BUILD", "HAS_PREFETCH");
-  const Trial trial = tried();
-  ASSERT_FALSE(trial.verdict.devices.empty());
-  const DeviceVerdict& device = trial.verdict.devices[0];
+  const Verdict verdict = tried();
+  ASSERT_FALSE(verdict.devices.empty());
+  const DeviceVerdict& device = verdict.devices[0];
   EXPECT_EQ(device.problem, "");
   ASSERT_TRUE(device.spared.contains("prefetch"));
   EXPECT_THAT(device.spared.at("prefetch"), HasSubstr("SIGABRT"));
   EXPECT_THAT(device.spared.at("prefetch"), HasSubstr("Unexpected intrinsic"));
   // PoCL 5.0 and 6.0 die by themselves when they are asked for compiled assembly.
   EXPECT_EQ(device.spared.size() - device.spared.count("kept assembly"), 1u);
-  EXPECT_TRUE(trial.lasting);
+  EXPECT_EQ(verdict.wanting, "");
 }
 
 TEST_F(ProverOnRealDrivers, a_compiler_that_aborts_on_everything_makes_its_device_unusable) {
   variables_.set("LD_PRELOAD", ::tandem::testing::fake_calls());
   variables_.set("TANDEM_FAKE_BUILD", "-cl-std");
-  const Trial trial = tried();
-  ASSERT_FALSE(trial.verdict.devices.empty());
-  EXPECT_THAT(trial.verdict.devices[0].problem, HasSubstr("SIGABRT"));
-  EXPECT_THAT(trial.verdict.devices[0].problem, HasSubstr("build the probe"));
+  const Verdict verdict = tried();
+  ASSERT_FALSE(verdict.devices.empty());
+  EXPECT_THAT(verdict.devices[0].problem, HasSubstr("SIGABRT"));
+  EXPECT_THAT(verdict.devices[0].problem, HasSubstr("build the probe"));
 }
 
 TEST_F(ProverOnRealDrivers, a_crash_while_sharing_memory_leaves_a_device_that_copies) {
   variables_.set("LD_PRELOAD", ::tandem::testing::fake_calls());
   variables_.set("TANDEM_FAKE_MAP", "1");
-  const Trial trial = tried();
-  ASSERT_FALSE(trial.verdict.devices.empty());
-  EXPECT_EQ(trial.verdict.devices[0].problem, "");
-  ASSERT_TRUE(trial.verdict.devices[0].spared.contains("zero copy"));
-  EXPECT_THAT(trial.verdict.devices[0].spared.at("zero copy"), HasSubstr("SIGSEGV"));
+  const Verdict verdict = tried();
+  ASSERT_FALSE(verdict.devices.empty());
+  EXPECT_EQ(verdict.devices[0].problem, "");
+  ASSERT_TRUE(verdict.devices[0].spared.contains("zero copy"));
+  EXPECT_THAT(verdict.devices[0].spared.at("zero copy"), HasSubstr("SIGSEGV"));
 }
 
 // PoCL 5.0 does so of programs with inline assembly.
@@ -163,9 +164,9 @@ TEST_F(ProverOnRealDrivers, a_driver_that_dies_when_it_is_asked_for_compiled_pro
   variables_.set("LD_PRELOAD", ::tandem::testing::fake_calls());
   for (const auto& [text, step] : {std::pair{"probe_increment", "kept programs"}, {"__asm__", "kept assembly"}}) {
     variables_.set("TANDEM_FAKE_KEPT", text);
-    const Trial trial = tried();
-    ASSERT_FALSE(trial.verdict.devices.empty());
-    const DeviceVerdict& device = trial.verdict.devices[0];
+    const Verdict verdict = tried();
+    ASSERT_FALSE(verdict.devices.empty());
+    const DeviceVerdict& device = verdict.devices[0];
     EXPECT_EQ(device.problem, "");
     if (step == std::string("kept assembly") && !assembles(device)) continue;
     ASSERT_TRUE(device.spared.contains(step)) << step;
@@ -177,19 +178,19 @@ TEST_F(ProverOnRealDrivers, a_driver_that_dies_when_it_is_asked_for_compiled_pro
 TEST_F(ProverOnRealDrivers, a_device_that_ends_loops_early_is_unusable_because_it_would_compute_wrong_values) {
   variables_.set("LD_PRELOAD", ::tandem::testing::fake_calls());
   variables_.set("TANDEM_FAKE_COUNT", "65535");
-  const Trial trial = tried();
-  ASSERT_FALSE(trial.verdict.devices.empty());
-  EXPECT_THAT(trial.verdict.devices[0].problem, HasSubstr("ends the loops of a kernel after 65535 iterations"));
-  EXPECT_TRUE(trial.lasting);
+  const Verdict verdict = tried();
+  ASSERT_FALSE(verdict.devices.empty());
+  EXPECT_THAT(verdict.devices[0].problem, HasSubstr("ends the loops of a kernel after 65535 iterations"));
+  EXPECT_EQ(verdict.wanting, "");
 }
 
 TEST_F(ProverOnRealDrivers, a_device_that_hangs_when_it_is_opened_is_unusable) {
   variables_.set("LD_PRELOAD", ::tandem::testing::fake_calls());
   variables_.set("TANDEM_FAKE_CONTEXT", "hang");
-  const Trial trial = tried(std::chrono::seconds(10));
-  ASSERT_FALSE(trial.verdict.devices.empty());
-  EXPECT_THAT(trial.verdict.devices[0].problem, HasSubstr("gave no sign for 10 s"));
-  EXPECT_TRUE(trial.lasting);
+  const Verdict verdict = tried(std::chrono::seconds(10));
+  ASSERT_FALSE(verdict.devices.empty());
+  EXPECT_THAT(verdict.devices[0].problem, HasSubstr("gave no sign for 10 s"));
+  EXPECT_EQ(verdict.wanting, "");
 }
 
 }  // namespace

@@ -6,8 +6,12 @@
 namespace tandem::proof {
 namespace {
 
+constexpr int64_t kNow = 1'800'000'000;
+
 Verdict example() {
   Verdict verdict;
+  verdict.tried_at = kNow - 60;
+  verdict.moment = "512 MiB of memory available";
   verdict.tried = true;
   verdict.devices.push_back({{"GPU \"A\"", "driver 1", true, {"0123", "0000:65:00.0"}, true},
                              "",
@@ -20,7 +24,7 @@ Verdict example() {
 }
 
 TEST(KeptVerdict, is_read_back_as_it_was_written) {
-  const auto read = from_text(to_text(example(), "files of today"), "files of today");
+  const auto read = from_text(to_text(example(), "files of today"), "files of today", kNow);
   ASSERT_TRUE(read);
   EXPECT_TRUE(read->tried);
   ASSERT_EQ(read->devices.size(), 2u);
@@ -34,14 +38,37 @@ TEST(KeptVerdict, is_read_back_as_it_was_written) {
   EXPECT_EQ(read->manifests, example().manifests);
 }
 
+TEST(KeptVerdict, of_something_that_went_wrong_lasts_for_a_day_and_no_longer) {
+  const std::string text = to_text(example(), "files");
+  const int64_t tried_at = example().tried_at, day = 24 * 60 * 60;
+  EXPECT_TRUE(from_text(text, "files", tried_at + day - 1));
+  EXPECT_FALSE(from_text(text, "files", tried_at + day));
+  EXPECT_FALSE(from_text(text, "files", tried_at - 1)) << "the clock was set back: nobody knows how long ago it was";
+}
+
+TEST(KeptVerdict, of_drivers_that_are_well_lasts_for_as_long_as_they_stay_the_same) {
+  Verdict well;
+  well.tried = true;
+  well.tried_at = kNow;
+  well.devices.push_back({{"GPU", "driver 1"}, "", {{"prefetch", "the compiler has no such builtin"}}});
+  EXPECT_TRUE(from_text(to_text(well, "files"), "files", kNow + 1000 * kTriedAgainAfter_s));
+}
+
+TEST(KeptVerdict, tells_what_there_was_of_memory_and_room) {
+  const auto read = from_text(to_text(example(), "files"), "files", kNow);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->moment, example().moment);
+  EXPECT_EQ(read->tried_at, example().tried_at);
+}
+
 TEST(KeptVerdict, about_other_files_is_none) {
-  EXPECT_FALSE(from_text(to_text(example(), "files of today"), "files of tomorrow"));
+  EXPECT_FALSE(from_text(to_text(example(), "files of today"), "files of tomorrow", kNow));
 }
 
 TEST(KeptVerdict, that_is_cut_off_anywhere_is_none) {
   const std::string text = to_text(example(), "files");
   for (size_t bytes = 0; bytes + 1 < text.size(); ++bytes)
-    EXPECT_FALSE(from_text(text.substr(0, bytes), "files")) << bytes << " of " << text.size() << " bytes";
+    EXPECT_FALSE(from_text(text.substr(0, bytes), "files", kNow)) << bytes << " of " << text.size() << " bytes";
 }
 
 TEST(KeptVerdict, with_any_letter_changed_is_none_or_the_same) {
@@ -49,7 +76,7 @@ TEST(KeptVerdict, with_any_letter_changed_is_none_or_the_same) {
   for (size_t at = 0; at < text.size(); ++at) {
     std::string other = text;
     other[at] = other[at] == 'x' ? 'y' : 'x';
-    const auto read = from_text(other, "files");
+    const auto read = from_text(other, "files", kNow);
     EXPECT_TRUE(!read || to_text(*read, "files") == text) << "at " << at;
   }
 }

@@ -1,0 +1,216 @@
+#include "engine/device/opencl/program_server.h"
+
+#include <poll.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "engine/device/gpu/kept_file.h"
+#include "engine/device/opencl/platform.h"
+#include "engine/device/opencl/program_files.h"
+#include "engine/device/opencl/program_job.h"
+#include "engine/device/opencl/shadow_pages.h"
+#include "sync/error.h"
+
+namespace tandem {
+namespace opencl {
+namespace {
+
+using nlohmann::json;
+constexpr int kIdle_ms = 10000, kMoment_ms = 30;
+constexpr const char* kUnwritten = "it cannot be written";
+constexpr uint64_t kMostBytes = uint64_t{64} << 20;  // of one question
+
+class ProgramServer {
+ public:
+  ProgramServer(const ProgramService& service, const FoundDevice& found)
+      : id_("opencl:" + std::to_string(service.device)),
+        device_(found.device),
+        files_(service.program_folder, device_) {
+    cl_int code = CL_SUCCESS;
+    cl_context_properties properties[] = {CL_CONTEXT_PLATFORM,
+                                          reinterpret_cast<cl_context_properties>(found.platform()), 0};
+    context_ = cl::Context(device_, properties, nullptr, nullptr, &code);
+    check(code, "clCreateContext", id_);
+    queue_ = cl::CommandQueue(context_, device_, 0, &code);
+    check(code, "clCreateCommandQueue", id_);
+  }
+
+  // The keys of what went well. Error for what the driver reports.
+  std::vector<uint64_t> perform(const ProgramJob& job) {
+    if (job.task == ProgramJob::Task::keep) return keep(job);
+    const cl::Program& program = built(job.program);
+    if (job.task == ProgramJob::Task::launch) launch(program, job);
+    jobs_.push_back(job);
+    return {key_of(id_, job)};
+  }
+
+ private:
+  const cl::Program& built(const ProgramText& wanted) {
+    ProgramJob build;
+    build.program = wanted;
+    const uint64_t key = key_of(id_, build);
+    if (const auto known = programs_.find(key); known != programs_.end()) return known->second;
+    cl_int code = CL_SUCCESS;
+    cl::Program program;
+    if (wanted.kept) {
+      const auto binary = files_.load(wanted.text, wanted.options);
+      if (!binary) throw Error("the compiled program is not there any more", id_);
+      program = cl::Program(context_, {device_}, {*binary}, nullptr, &code);
+    } else {
+      program = cl::Program(context_, wanted.text, false, &code);
+    }
+    check(code, "clCreateProgram", id_);
+    check(program.build(device_, wanted.options.c_str()), "clBuildProgram", id_);
+    std::vector<cl::Kernel> kernels;
+    check(program.createKernels(&kernels), "clCreateKernelsInProgram", id_);
+    return programs_.emplace(key, program).first->second;
+  }
+
+  // By one work-group where that makes the driver compile the same.
+  void launch(const cl::Program& program, const ProgramJob& job) {
+    cl_int code = CL_SUCCESS;
+    cl::Kernel kernel(program, job.kernel.c_str(), &code);
+    check(code, "clCreateKernel", job.kernel);
+    std::vector<std::unique_ptr<ShadowPages>> pages;
+    std::vector<cl::Buffer> buffers;
+    for (const uint64_t bytes : job.buffers) {
+      pages.push_back(std::make_unique<ShadowPages>(bytes));
+      if (pages.size() == 1 && bytes >= sizeof job.first_word && job.first_word != 0)
+        std::memcpy(pages.back()->data(), &job.first_word, sizeof job.first_word);
+      buffers.emplace_back(context_, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, bytes, pages.back()->data(), &code);
+      check(code, "clCreateBuffer", job.kernel);
+    }
+    cl_uint index = 0;
+    for (const JobArgument& argument : job.arguments) {
+      if (const auto* buffer = std::get_if<JobBuffer>(&argument)) {
+        const cl_mem memory = buffers[buffer->number]();
+        code = kernel.setArg(index++, sizeof memory, &memory);
+      } else if (const auto* address = std::get_if<JobAddress>(&argument)) {
+        const auto value = reinterpret_cast<uintptr_t>(pages[address->number]->data());
+        code = kernel.setArg(index++, sizeof value, &value);
+      } else {
+        const std::string& bytes = std::get<std::string>(argument);
+        code = kernel.setArg(index++, bytes.size(), bytes.data());
+      }
+      check(code, "clSetKernelArg", job.kernel);
+    }
+    std::array<size_t, 3> items{}, group{};
+    const auto many = many_groups(job.global, job.local);
+    for (size_t d = 0; d < 3; ++d) group[d] = job.local[d], items[d] = many[d] ? job.global[d] : job.local[d];
+    code = queue_.enqueueNDRangeKernel(kernel, cl::NullRange, cl::NDRange(items[0], items[1], items[2]),
+                                       cl::NDRange(group[0], group[1], group[2]));
+    check(code, "clEnqueueNDRangeKernel", job.kernel);
+    check(queue_.finish(), "clFinish", job.kernel);
+  }
+
+  // Asks for the driver's form of the program, and tries all that was tried of its source on that form.
+  std::vector<uint64_t> keep(const ProgramJob& job) {
+    const cl::Program& program = built(job.program);
+    std::vector<std::vector<unsigned char>> binaries;
+    check(program.getInfo(CL_PROGRAM_BINARIES, &binaries), "clGetProgramInfo", id_);
+    if (binaries.size() != 1 || binaries.front().empty()) return {};
+    if (const std::string why = files_.save(job.program.text, job.program.options, binaries.front()); !why.empty())
+      throw Error(kUnwritten, why);
+    std::vector<uint64_t> keys;
+    const std::vector<ProgramJob> known = jobs_;
+    for (ProgramJob again : known) {
+      if (again.program.kept || again.program.text != job.program.text || again.program.options != job.program.options)
+        continue;
+      again.program.kept = true;
+      const cl::Program& kept = built(again.program);
+      if (again.task == ProgramJob::Task::launch) launch(kept, again);
+      keys.push_back(key_of(id_, again));
+    }
+    ProgramJob build;
+    build.program = job.program;
+    build.program.kept = true;
+    built(build.program);
+    keys.push_back(key_of(id_, build));
+    return keys;
+  }
+
+  const std::string id_;
+  const cl::Device device_;
+  const ProgramFiles files_;
+  cl::Context context_;
+  cl::CommandQueue queue_;
+  std::map<uint64_t, cl::Program> programs_;
+  std::vector<ProgramJob> jobs_;  // that went well, of this process
+};
+
+bool read_all(char* into, size_t bytes) {
+  while (bytes > 0) {
+    const ssize_t got = read(STDIN_FILENO, into, bytes);
+    if (got <= 0 && errno != EINTR) return false;
+    if (got == 0) return false;
+    if (got > 0) into += got, bytes -= static_cast<size_t>(got);
+  }
+  return true;
+}
+
+// Nothing: there is no more, or nobody has asked for so long.
+std::optional<std::string> next_question(int wait_ms) {
+  pollfd input{STDIN_FILENO, POLLIN, 0};
+  uint64_t bytes = 0;
+  if (poll(&input, 1, wait_ms) <= 0 || !read_all(reinterpret_cast<char*>(&bytes), sizeof bytes) || bytes > kMostBytes)
+    return std::nullopt;
+  std::string question(bytes, '\0');
+  if (!read_all(question.data(), question.size())) return std::nullopt;
+  return question;
+}
+
+// A compiler does not look at its input: when the other side goes, so does this process.
+void end_with_the_other_side() {
+  std::thread([] {
+    pollfd input{STDIN_FILENO, POLLRDHUP, 0};
+    while (poll(&input, 1, -1) < 0) {
+    }
+    std::this_thread::sleep_for(std::chrono::seconds(1));  // to write down what went well
+    _exit(0);
+  }).detach();
+}
+
+}  // namespace
+}  // namespace opencl
+
+void serve_programs(const ProgramService& service, const std::function<void(const std::string&)>& answer) {
+  using namespace opencl;
+  end_with_the_other_side();
+  const std::vector<FoundDevice> found = find_devices();
+  if (service.device < 0 || static_cast<size_t>(service.device) >= found.size())
+    throw Error("there is no such device", "opencl:" + std::to_string(service.device));
+  ProgramServer server(service, found[static_cast<size_t>(service.device)]);
+  proof::CompiledFiles files(service.record, service.driver_folder);
+  std::vector<uint64_t> new_keys;
+  for (;;) {
+    auto question = next_question(new_keys.empty() ? kIdle_ms : kMoment_ms);
+    if (!question && !new_keys.empty()) {
+      files.add(std::exchange(new_keys, {}));
+      question = next_question(kIdle_ms);
+    }
+    if (!question) return;
+    json line = {{"ok", true}};
+    try {
+      const auto job = read_job(*question);
+      if (!job) throw Error("that is no job", "standard input");
+      const std::vector<uint64_t> keys = server.perform(*job);
+      new_keys.insert(new_keys.end(), keys.begin(), keys.end());
+      if (job->task == ProgramJob::Task::keep) line["keys"] = keys;
+    } catch (const Error& error) {
+      line = {{"error", error.what()}};
+      if (error.failure() == kUnwritten) line["unwritten"] = error.object();
+    }
+    answer(line.dump(-1, ' ', false, json::error_handler_t::replace));
+  }
+}
+
+}  // namespace tandem

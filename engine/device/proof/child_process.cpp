@@ -1,0 +1,225 @@
+#include "engine/device/proof/child_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+#include <utility>
+
+#include "sync/error.h"
+
+extern char** environ;
+
+namespace tandem::proof {
+namespace {
+
+constexpr size_t kMostLastWords = 300;
+constexpr std::chrono::microseconds kPause{20000};  // at most, while a child is about to end
+
+void close_file(int& file) {
+  if (file >= 0) close(file);
+  file = -1;
+}
+
+// Both ends close themselves in whatever this process starts meanwhile. A socket, for writing to one that nobody reads
+// is an error where a pipe sends a signal.
+struct Ends {
+  Ends() { TANDEM_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, both.data()) == 0, std::strerror(errno)); }
+  ~Ends() {
+    for (int& file : both) close_file(file);
+  }
+  Ends(const Ends&) = delete;
+  Ends& operator=(const Ends&) = delete;
+  int take_first() { return std::exchange(both[0], -1); }
+  std::array<int, 2> both{-1, -1};
+};
+
+std::vector<std::string> environment_with(const std::vector<std::pair<std::string, std::string>>& replaced) {
+  std::vector<std::string> all;
+  for (char** entry = environ; *entry; ++entry) {
+    const std::string_view text = *entry;
+    const auto same = [&](const auto& one) { return text.starts_with(one.first + "="); };
+    if (std::ranges::none_of(replaced, same)) all.emplace_back(text);
+  }
+  for (const auto& [name, value] : replaced) all.push_back(name + "=" + value);
+  return all;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> all;
+  for (std::string& text : texts) all.push_back(text.data());
+  all.push_back(nullptr);
+  return all;
+}
+
+pid_t spawn(const ChildTask& task, int input, int output, int errors) {
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  if (input < 0) posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  if (input >= 0) posix_spawn_file_actions_adddup2(&files, input, STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&files, errors, STDERR_FILENO);
+  posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t none, all;
+  sigemptyset(&none);
+  sigfillset(&all);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &all);
+  posix_spawnattr_setpgroup(&attributes, 0);  // so that compilers it starts can be ended with it
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  std::vector<std::string> arguments = task.arguments, environment = environment_with(task.environment);
+  arguments.insert(arguments.begin(), task.program);
+  pid_t child = -1;
+  const int failed = posix_spawn(&child, task.program.c_str(), &files, &attributes, pointers(arguments).data(),
+                                 pointers(environment).data());
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&files);
+  if (failed != 0) throw Error("a program cannot be started: " + std::string(std::strerror(failed)), task.program);
+  return child;
+}
+
+bool often_sent_by_others(int signal) {
+  const int usual[] = {SIGKILL, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGPIPE};
+  return std::ranges::count(usual, signal) > 0;
+}
+
+ChildEnd describe(int status) {
+  ChildEnd end;
+  if (WIFSIGNALED(status)) {
+    const int signal = WTERMSIG(status);
+    const char* name = sigabbrev_np(signal);
+    end.how = std::string("was ended by SIG") + (name ? name : "?") + " (" + strsignal(signal) + ")";
+    end.by_others = often_sent_by_others(signal);
+  } else {
+    end.well = WEXITSTATUS(status) == 0;
+    end.how = "ended with status " + std::to_string(WEXITSTATUS(status));
+  }
+  return end;
+}
+
+// Whether a thread of the process would go on if it got a core, or the disk's answer, and has stood ready for that
+// long.
+bool is_starved(pid_t process, std::chrono::seconds silence) {
+  std::error_code ignored;
+  for (const auto& thread :
+       std::filesystem::directory_iterator("/proc/" + std::to_string(process) + "/task", ignored)) {
+    int64_t ran_ns = 0, waited_ns = 0;
+    std::string name, state;
+    std::ifstream(thread.path() / "schedstat") >> ran_ns >> waited_ns;
+    std::ifstream stat(thread.path() / "stat");
+    std::getline(stat, name, ')');  // "NUMBER (NAME) STATE ..."
+    stat >> state;
+    // A third of the time is more than what two busy neighbours take of a core in turns.
+    if (state == "D" || (state == "R" && 3 * std::chrono::nanoseconds(waited_ns) > silence)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool Lines::read_from(int file, const std::function<void(const std::string&)>& on_line) {
+  char piece[4096];
+  const ssize_t bytes = read(file, piece, sizeof piece);
+  if (bytes <= 0) return bytes < 0 && errno == EINTR;
+  rest_.append(piece, static_cast<size_t>(bytes));
+  for (size_t end; (end = rest_.find('\n')) != std::string::npos; rest_.erase(0, end + 1))
+    on_line(rest_.substr(0, end));
+  return true;
+}
+
+void Lines::finish(const std::function<void(const std::string&)>& on_line) {
+  if (!rest_.empty()) on_line(std::exchange(rest_, ""));
+}
+
+ChildProcess::ChildProcess(const ChildTask& task, bool asked) : silence_(task.silence) {
+  Ends input, output, errors;
+  process_ = spawn(task, asked ? input.both[1] : -1, output.both[1], errors.both[1]);
+  if (asked) input_ = input.take_first();
+  output_ = output.take_first();
+  errors_ = errors.take_first();
+}
+
+ChildProcess::~ChildProcess() {
+  if (process_ > 0) kill_and_reap();
+  for (int* file : {&input_, &output_, &errors_}) close_file(*file);
+}
+
+void ChildProcess::hear_words() {
+  const auto word = [&](const std::string& line) {
+    if (line.find_first_not_of(" \t\r") != std::string::npos) last_words_ = line.substr(0, kMostLastWords);
+  };
+  if (!words_.read_from(errors_, word)) words_.finish(word), close_file(errors_);
+}
+
+// What it has started may keep its standard error open for longer than itself: the report alone ends with it.
+bool ChildProcess::listen(const std::function<void(const std::string&)>& on_line) {
+  const auto line = [&](const std::string& text) {
+    is_heard();
+    on_line(text);
+  };
+  pollfd files[] = {{output_, POLLIN, 0}, {errors_, POLLIN, 0}};
+  if (output_ < 0 || poll(files, 2, static_cast<int>(kLookEvery.count())) <= 0) return output_ >= 0;
+  if (files[1].revents) hear_words();
+  if (files[0].revents && !report_.read_from(output_, line)) report_.finish(line), close_file(output_);
+  return output_ >= 0;
+}
+
+bool ChildProcess::write(std::string_view bytes, LongWait& wait) {
+  while (!bytes.empty() && input_ >= 0) {
+    const ssize_t sent = send(input_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent > 0) bytes.remove_prefix(static_cast<size_t>(sent));
+    if (sent > 0 || errno == EINTR) continue;
+    if (errno != EAGAIN || is_silent()) return false;
+    wait.look();
+    pollfd file{input_, POLLOUT, 0};
+    poll(&file, 1, static_cast<int>(kLookEvery.count()));
+  }
+  return bytes.empty();
+}
+
+void ChildProcess::close_input() { close_file(input_); }
+
+bool ChildProcess::has_ended() const {
+  siginfo_t ended{};
+  return waitid(P_PID, static_cast<id_t>(process_), &ended, WEXITED | WNOWAIT | WNOHANG) == 0 && ended.si_pid != 0;
+}
+
+// What it has left behind is ended first: its number is still taken then.
+int ChildProcess::kill_and_reap() {
+  kill(-process_, SIGKILL);
+  int status = 0;
+  while (waitpid(process_, &status, 0) < 0 && errno == EINTR) {
+  }
+  process_ = 0;
+  return status;
+}
+
+ChildEnd ChildProcess::end(LongWait& wait) {
+  bool silent = is_silent();
+  for (auto pause = std::chrono::microseconds(100); !silent && !has_ended(); pause = std::min(2 * pause, kPause)) {
+    wait.look();
+    silent = is_silent();
+    std::this_thread::sleep_for(pause);
+  }
+  const bool starved = silent && is_starved(process_, silence_);
+  ChildEnd end = describe(kill_and_reap());
+  for (pollfd rest{errors_, POLLIN, 0}; errors_ >= 0 && poll(&rest, 1, 0) > 0;) hear_words();
+  if (silent)
+    end = {false, false, starved, "gave no sign for " + std::to_string(silence_.count()) + " s and was ended", ""};
+  end.last_words = last_words_;
+  return end;
+}
+
+}  // namespace tandem::proof

@@ -1,0 +1,160 @@
+#include "engine/device/proof/circumstances.h"
+
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <utility>
+
+#include "engine/device/gpu/kept_file.h"
+#include "engine/device/proof/room.h"
+
+namespace tandem::proof {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A compiler and the libraries that it loads want this much, and so does a small model.
+constexpr uint64_t kLittleMemory = uint64_t{256} << 20;
+constexpr uint64_t kMostThatIsALimit = uint64_t{1} << 40;  // of address space: nothing here wants more
+
+std::string mebibytes(uint64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
+
+std::optional<uint64_t> limit_of(__rlimit_resource which) {
+  rlimit limit{};
+  if (getrlimit(which, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
+  return limit.rlim_cur;
+}
+
+std::optional<uint64_t> number_in(const std::string& path) {
+  uint64_t number = 0;
+  return std::ifstream(path) >> number ? std::optional(number) : std::nullopt;
+}
+
+std::optional<uint64_t> available_memory() {
+  std::ifstream in("/proc/meminfo");
+  for (std::string name, rest; in >> name && std::getline(in, rest);) {
+    if (name == "MemAvailable:") return std::strtoull(rest.c_str(), nullptr, 10) << 10;
+  }
+  return std::nullopt;
+}
+
+// What the control group of this process, or one above it, has left of memory.
+std::optional<uint64_t> left_of_group() {
+  std::ifstream in("/proc/self/cgroup");
+  std::optional<uint64_t> least;
+  for (std::string line; std::getline(in, line);) {
+    if (!line.starts_with("0::/")) continue;
+    for (fs::path group = line.substr(3);; group = group.parent_path()) {
+      const std::string folder = "/sys/fs/cgroup" + group.string();
+      const auto most = number_in(folder + "/memory.max"), used = number_in(folder + "/memory.current");
+      if (most && used) least = std::min(least.value_or(UINT64_MAX), *most > *used ? *most - *used : 0);
+      if (group == group.parent_path()) break;
+    }
+  }
+  return least;
+}
+
+bool says(const std::string& words, const char* text) {
+  const auto same = [](char a, char b) { return std::tolower(a) == std::tolower(b); };
+  const std::string_view wanted = text;
+  return std::ranges::search(words, wanted, same).begin() != words.end();
+}
+
+// What the system's own messages stand for, in whatever a driver prints at its end.
+Want want_by(const std::string& words) {
+  for (const char* text : {"no space left", "disk quota exceeded", "file too large"})
+    if (says(words, text)) return {"a file could not be written (" + words + ")", "Free some space on the disk"};
+  for (const char* text : {"read-only file system", "permission denied", "operation not permitted"})
+    if (says(words, text)) return {"a folder could not be used (" + words + ")", "Set XDG_CACHE_HOME to another one"};
+  for (const char* text : {"cannot allocate memory", "out of memory", "bad_alloc", "cannot enable executable stack",
+                           "failed to map segment from shared object"})
+    if (says(words, text)) return {"it had too little memory (" + words + ")", "Close other programs"};
+  for (const char* text : {"too many open files", "resource temporarily unavailable"})
+    if (says(words, text)) return {"a limit was reached (" + words + ")", "Raise it with ulimit"};
+  return {};
+}
+
+Want want_of_limits() {
+  const std::array<std::pair<std::optional<uint64_t>, const char*>, 2> small = {
+      {{limit_of(RLIMIT_NOFILE), "open files (ulimit -n)"}, {limit_of(RLIMIT_NPROC), "processes (ulimit -u)"}}};
+  for (const auto& [limit, what] : small)
+    if (limit && *limit < 64) return {std::string("there may be few ") + what, "Raise that limit"};
+  if (limit_of(RLIMIT_FSIZE)) return {"files may not grow beyond a limit (ulimit -f)", "Raise that limit"};
+  if (limit_of(RLIMIT_CPU)) return {"processor time is limited (ulimit -t)", "Raise that limit"};
+  if (const auto stack = limit_of(RLIMIT_STACK); stack && *stack < (uint64_t{1} << 20))
+    return {"stacks may have " + std::to_string(*stack >> 10) + " KiB only (ulimit -s)", "Raise that limit"};
+  return {};
+}
+
+}  // namespace
+
+Want want_of_room(const std::string& folder) {
+  const std::string why = why_not_kept(folder);
+  if (why.empty()) return {};
+  return {why, "Free some space there, or set XDG_CACHE_HOME to another folder"};
+}
+
+Want want_of_memory() {
+  for (const auto which : {RLIMIT_AS, RLIMIT_DATA}) {
+    if (const auto limit = limit_of(which); limit && *limit < kMostThatIsALimit)
+      return {"its memory is limited to " + mebibytes(*limit) + (which == RLIMIT_AS ? " (ulimit -v)" : " (ulimit -d)"),
+              "Raise that limit"};
+  }
+  if (const auto left = left_of_group(); left && *left < kLittleMemory)
+    return {"its control group has " + mebibytes(*left) + " of memory left", "Give the group more memory"};
+  if (const auto left = available_memory(); left && *left < kLittleMemory)
+    return {"this machine has " + mebibytes(*left) + " of memory left", "Close other programs"};
+  return {};
+}
+
+Want want_behind(const ChildEnd& end, const std::vector<std::string>& folders) {
+  if (end.well) return {};
+  if (end.starved) return {"the machine was too busy to run it", "Wait until less is going on"};
+  if (end.by_others) return {"somebody else ended it, or the system did for want of memory", "Run it again"};
+  for (const std::string& folder : folders)
+    if (Want want = want_of_room(folder)) return want;
+  if (Want want = want_of_memory()) return want;
+  if (Want want = want_of_limits()) return want;
+  return want_by(end.last_words);
+}
+
+std::string circumstances(const std::vector<std::string>& folders) {
+  std::ostringstream line;
+  if (const auto left = available_memory()) line << mebibytes(*left) << " of memory available";
+  for (const std::string& folder : folders) {
+    struct statvfs found {};
+    if (statvfs(folder.c_str(), &found) == 0)
+      line << "; " << mebibytes(uint64_t{found.f_bavail} * found.f_frsize) << " free in " << folder;
+  }
+  for (const auto& [which, what] :
+       {std::pair{RLIMIT_AS, "ulimit -v"}, {RLIMIT_DATA, "ulimit -d"}, {RLIMIT_NOFILE, "ulimit -n"}}) {
+    if (const auto limit = limit_of(which)) line << "; " << what << " " << *limit;
+  }
+  return line.str();
+}
+
+std::string pocl_folder() {
+  if (const char* own = std::getenv("POCL_CACHE_DIR"); own && *own) return own;
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  if (cache && *cache) return std::string(cache) + "/pocl/kcache";
+  return home && *home ? std::string(home) + "/.cache/pocl/kcache" : "/tmp/pocl/kcache";
+}
+
+std::vector<std::string> written_folders() {
+  std::vector<std::string> all = {pocl_folder()};
+  if (const std::string own = gpu::default_cache_folder(); !own.empty()) all.push_back(own);
+  std::error_code ignored;
+  all.push_back(fs::temp_directory_path(ignored).string());
+  std::erase(all, "");
+  return all;
+}
+
+}  // namespace tandem::proof

@@ -1,0 +1,230 @@
+#include "engine/device/proof/compiled_files.h"
+
+#include <fcntl.h>
+#include <spdlog/spdlog.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <sstream>
+
+#include "engine/device/gpu/kept_file.h"
+#include "engine/device/proof/room.h"
+#include "engine/device/proof/verdict.h"
+#include "sync/whole_file.h"
+
+namespace tandem::proof {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr const char* kFormat = "tandem compiled files 1";
+constexpr const char* kAside = ".damaged-";
+constexpr std::chrono::seconds kLookedLately{2};
+
+std::string first_line(std::string_view rest) { return fmt::format("{} {:016x}", kFormat, mixed(rest)); }
+
+std::string on_one_line(std::string text) {
+  std::ranges::replace_if(
+      text, [](unsigned char each) { return each < ' '; }, ' ');
+  return text;
+}
+
+// PoCL touches this one whenever it takes a program.
+bool only_touched(const fs::path& path) { return path.filename() == "last_accessed"; }
+// Those that somebody is writing: they get another name, or go.
+bool is_temporary(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return name.starts_with("tempfile") || name.starts_with(".");
+}
+
+// Changes with everything that may be done to a file. The time of the last change of the inode cannot be set back.
+std::string stamp_of(const std::string& path) {
+  struct stat found {};
+  if (lstat(path.c_str(), &found) != 0) return "";
+  const std::string mode = std::to_string(found.st_mode);
+  if (only_touched(path)) return mode;
+  return mode + " " + std::to_string(found.st_size) + " " + std::to_string(found.st_ctim.tv_sec) + "." +
+         std::to_string(found.st_ctim.tv_nsec) + " " + std::to_string(found.st_ino);
+}
+
+std::map<std::string, std::string> files_in(const std::string& folder) {
+  std::map<std::string, std::string> all;
+  std::error_code failed;
+  for (fs::recursive_directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) {
+    std::error_code ignored;
+    if (at->is_directory(ignored) || is_temporary(at->path())) continue;
+    const std::string path = at->path().string();
+    if (std::string stamp = stamp_of(path); !stamp.empty()) all.emplace(path.substr(folder.size()), std::move(stamp));
+  }
+  return all;
+}
+
+class RecordLock {
+ public:
+  explicit RecordLock(const std::string& path) : file_(open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600)) {
+    if (file_ >= 0) flock(file_, LOCK_EX);  // for as long as a small file is read and written
+  }
+  ~RecordLock() {
+    if (file_ >= 0) close(file_);
+  }
+  RecordLock(const RecordLock&) = delete;
+  RecordLock& operator=(const RecordLock&) = delete;
+
+ private:
+  int file_;
+};
+
+}  // namespace
+
+uint64_t mixed(std::string_view text, uint64_t seed) {
+  uint64_t hash = seed ^ (text.size() * 0x9e3779b97f4a7c15u);
+  const auto take = [&](uint64_t word) {
+    hash = (hash ^ word) * 0xff51afd7ed558ccdu;
+    hash ^= hash >> 32;
+  };
+  for (; text.size() >= 8; text.remove_prefix(8)) {
+    uint64_t word = 0;
+    std::memcpy(&word, text.data(), sizeof word);
+    take(word);
+  }
+  uint64_t rest = 0;
+  if (!text.empty()) std::memcpy(&rest, text.data(), text.size());
+  take(rest);
+  take(hash >> 29);
+  return hash;
+}
+
+CompiledFiles::CompiledFiles(std::string record, std::string folder)
+    : record_(std::move(record)), folder_(std::move(folder)), known_(read()) {}
+
+// Lines behind a first one with their hash: "k KEY", "d KEY TIME HOW" and "f STAMP<tab>PATH".
+CompiledFiles::Known CompiledFiles::read() const {
+  Known known;
+  try {
+    const auto text = record_.empty() ? std::nullopt : read_file_if_there(record_);
+    if (!text) return {};
+    const size_t first = text->find('\n');
+    const std::string_view rest = std::string_view(*text).substr(std::min(first, text->size() - 1) + 1);
+    if (text->substr(0, first) != first_line(rest)) return {};
+    std::istringstream lines{std::string(rest)};
+    for (std::string line; std::getline(lines, line);) {
+      const std::string_view value = std::string_view(line).substr(2);
+      if (line[0] == 'k') known.keys.insert(std::stoull(line.substr(2), nullptr, 16));
+      if (line[0] == 'f') known.files.emplace(value.substr(value.find('\t') + 1), value.substr(0, value.find('\t')));
+      if (line[0] != 'd') continue;
+      std::istringstream words(line.substr(2));
+      uint64_t key = 0;
+      Known::Death death;
+      words >> std::hex >> key >> std::dec >> death.at;
+      std::getline(words >> std::ws, death.how);
+      known.fatal[key] = death;
+    }
+    return known;
+  } catch (const std::exception& error) {
+    spdlog::info("what is known of compiled programs is found out anew: {}: {}", record_, error.what());
+    return {};
+  }
+}
+
+void CompiledFiles::write(const Known& known) const {
+  std::string rest;
+  for (const uint64_t key : known.keys) rest += fmt::format("k {:x}\n", key);
+  for (const auto& [key, death] : known.fatal)
+    rest += fmt::format("d {:x} {} {}\n", key, death.at, on_one_line(death.how));
+  for (const auto& [path, stamp] : known.files)
+    if (path.find('\n') == std::string::npos) rest += "f " + stamp + "\t" + path + "\n";
+  const std::string first = first_line(rest) + "\n";
+  if (const std::string why = gpu::replace_file(record_, {first, rest}); !why.empty())
+    say_not_kept("what is known of compiled programs", why);
+}
+
+bool CompiledFiles::holds(const Known& known) const {
+  for (const auto& [path, stamp] : known.files)
+    if (stamp_of(folder_ + path) != stamp) return false;
+  if (!known.files.empty() || !known.keys.empty()) return true;
+  std::error_code ignored;
+  return !fs::exists(folder_, ignored) || fs::is_empty(folder_, ignored);
+}
+
+bool CompiledFiles::unchanged() {
+  const std::lock_guard lock(mutex_);
+  if (!looked_ || Clock::now() - *looked_ > kLookedLately) {
+    unchanged_ = holds(known_);
+    looked_ = Clock::now();
+  }
+  return unchanged_;
+}
+
+void CompiledFiles::look_again() {
+  const std::lock_guard lock(mutex_);
+  known_ = read();
+  looked_.reset();
+}
+
+bool CompiledFiles::knows(uint64_t key) {
+  const bool same = unchanged();
+  const std::lock_guard lock(mutex_);
+  return same && known_.keys.contains(key);
+}
+
+std::optional<std::string> CompiledFiles::fatal(uint64_t key) {
+  const std::lock_guard lock(mutex_);
+  const auto found = known_.fatal.find(key);
+  const int64_t now = std::time(nullptr);
+  if (found == known_.fatal.end() || found->second.at > now || now - found->second.at >= kTriedAgainAfter_s)
+    return std::nullopt;
+  return found->second.how;
+}
+
+template <typename Change>
+void CompiledFiles::change(const Change& change) {
+  try {
+    const std::lock_guard lock(mutex_);
+    std::error_code ignored;
+    if (!record_.empty()) fs::create_directories(fs::path(record_).parent_path(), ignored);
+    std::optional<RecordLock> record_lock;
+    if (!record_.empty()) record_lock.emplace(record_ + ".lock");
+    Known known = record_.empty() ? known_ : read();
+    if (!holds(known)) known.keys.clear(), known.files.clear();
+    change(known);
+    if (!record_.empty()) write(known);
+    known_ = std::move(known);
+    unchanged_ = true;
+    looked_ = Clock::now();
+  } catch (const std::exception& error) {
+    spdlog::info("what is known of compiled programs is not kept: {}", error.what());
+  }
+}
+
+void CompiledFiles::add(std::span<const uint64_t> keys) {
+  change([&](Known& known) {
+    known.keys.insert(keys.begin(), keys.end());
+    known.files = files_in(folder_);
+  });
+}
+
+void CompiledFiles::add_fatal(uint64_t key, const std::string& how) {
+  change([&](Known& known) { known.fatal[key] = {static_cast<int64_t>(std::time(nullptr)), how}; });
+}
+
+std::string CompiledFiles::set_aside() {
+  std::error_code failed;
+  if (folder_.empty() || !fs::exists(folder_, failed) || fs::is_empty(folder_, failed)) return "";
+  char when[32] = "";
+  const std::time_t now = std::time(nullptr);
+  tm parts{};
+  std::strftime(when, sizeof when, "%Y%m%d-%H%M%S", localtime_r(&now, &parts));
+  for (const auto& entry : fs::directory_iterator(fs::path(folder_).parent_path(), failed))
+    if (entry.path().string().starts_with(folder_ + kAside)) fs::remove_all(entry.path(), failed);  // one is enough
+  const std::string name = folder_ + kAside + when + "-" + std::to_string(getpid());
+  fs::rename(folder_, name, failed);
+  if (failed) return "";
+  change([](Known& known) { known.keys.clear(), known.files.clear(); });
+  return name;
+}
+
+}  // namespace tandem::proof

@@ -1,0 +1,81 @@
+// What is known to go well with a driver's compiled files as they are now: programs that a child process has built and
+// launched, and devices that one has opened.
+//
+// A driver that loads a file it has kept trusts it. PoCL ends the process when the file is damaged, so what is known is
+// worth something only while every file that was there stays as it was. A record names those files, with their sizes,
+// times and numbers, and what went well with them. Where one has changed, nothing is known, and all is tried anew in a
+// child, which takes what is good from the files.
+//
+// Contract: keys are hashes of whatever was tried. The record lies in the cache folder, one for each set of drivers and
+// each helper program; it is replaced whole, under a lock, and processes add to what others have written meanwhile. A
+// record that is damaged, or cannot be read or written, knows nothing. Looking at the files takes 1 us each and is
+// done at most every two seconds. Threads: any. Nothing here throws.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "sync/clock.h"
+
+namespace tandem::proof {
+
+class CompiledFiles {
+ public:
+  // record: the file, or empty for none; folder: where the driver keeps what it has compiled.
+  CompiledFiles(std::string record, std::string folder);
+
+  bool unchanged();  // every file that the record names; true where there is no record and no file either
+  bool knows(uint64_t key);
+  void look_again();  // at the record: another process has written one
+  // Why a child died of it; for a day, and while the drivers stay the same.
+  std::optional<std::string> fatal(uint64_t key);
+
+  // Adds to the record: these went well, with the files as they are now.
+  void add(std::span<const uint64_t> keys);
+  void add_fatal(uint64_t key, const std::string& how);
+
+  // The driver's files get another name, so that it begins anew; the new name, or empty when there were none. Nothing
+  // is known then.
+  // What was set aside before is removed.
+  std::string set_aside();
+
+  const std::string& record() const { return record_; }
+  const std::string& folder() const { return folder_; }
+
+ private:
+  struct Known {
+    std::map<std::string, std::string> files;  // path within the folder, and its stamp
+    std::set<uint64_t> keys;
+    struct Death {
+      int64_t at = 0;  // seconds since 1970
+      std::string how;
+    };
+    std::map<uint64_t, Death> fatal;
+  };
+  Known read() const;
+  bool holds(const Known& known) const;  // none of its files has changed
+  void write(const Known& known) const;
+  template <typename Change>
+  void change(const Change& change);  // of the record on disk, under its lock
+
+  const std::string record_, folder_;
+  std::mutex mutex_;
+  Known known_;
+  bool unchanged_ = false;
+  std::optional<Clock::time_point> looked_;
+};
+
+// Of the OpenCL drivers that this process was shown, once proof::verdict() has been asked for them; nullptr: nothing is
+// tried here.
+CompiledFiles* compiled_opencl();
+
+// A hash in which every bit of the text counts; eight bytes at a time.
+uint64_t mixed(std::string_view text, uint64_t seed = 0);
+
+}  // namespace tandem::proof

@@ -1,0 +1,74 @@
+#include "engine/device/proof/room.h"
+
+#include <fcntl.h>
+#include <spdlog/spdlog.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <mutex>
+
+#include "engine/device/gpu/kept_file.h"
+
+namespace tandem::proof {
+namespace {
+
+// What this process has said: it is said once, whichever part of it finds out first.
+struct Said {
+  std::mutex mutex;
+  std::string why;
+};
+Said& said() {
+  static Said one;
+  return one;
+}
+
+}  // namespace
+
+std::string why_not_kept(const std::string& folder) noexcept {
+  try {
+    std::error_code failed;
+    std::filesystem::create_directories(folder, failed);
+    if (failed) return folder + ": " + failed.message();
+    struct statvfs found {};
+    if (statvfs(folder.c_str(), &found) == 0 && uint64_t{found.f_bavail} * found.f_frsize < kLeastRoom)
+      return folder + ": No space left on device (" + std::to_string(found.f_bavail * found.f_frsize >> 10) + " KiB)";
+    const std::string path = folder + "/.room-" + std::to_string(getpid());
+    const int file = open(path.c_str(), O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0600);
+    const std::array<char, 4096> page{};
+    const bool written = file >= 0 && write(file, page.data(), page.size()) == std::ssize(page);
+    const std::string why = written ? "" : folder + ": " + std::strerror(errno);
+    if (file >= 0) close(file);
+    if (file >= 0) unlink(path.c_str());
+    return why;
+  } catch (const std::exception& error) {
+    return folder + ": " + error.what();
+  }
+}
+
+std::string why_nothing_is_kept() noexcept {
+  const std::string folder = gpu::default_cache_folder();
+  return folder.empty() ? "neither XDG_CACHE_HOME nor HOME says where" : why_not_kept(folder);
+}
+
+void say_not_kept(const std::string& what, const std::string& why) noexcept {
+  try {
+    const std::lock_guard lock(said().mutex);
+    const bool first = said().why.empty();
+    if (first) said().why = why;
+    spdlog::log(first ? spdlog::level::warn : spdlog::level::info, "{} cannot be kept for the next start: {}", what,
+                why);
+  } catch (const std::exception&) {
+    // Nothing is said where there is no memory for a sentence.
+  }
+}
+
+std::string not_kept() noexcept {
+  const std::lock_guard lock(said().mutex);
+  return said().why;
+}
+
+}  // namespace tandem::proof

@@ -1,0 +1,30 @@
+#include "sync/long_wait.h"
+
+#include <atomic>
+#include <cstdio>
+
+namespace tandem {
+namespace {
+
+constexpr std::chrono::seconds kSaidAfter{1};
+
+// Signals belong to the process, and so does what answers them.
+std::atomic<bool (*)()> asked_to_stop = nullptr;
+
+}  // namespace
+
+void stop_waits_when(bool (*asked)()) { asked_to_stop = asked; }
+
+bool stop_is_asked() {
+  bool (*const asked)() = asked_to_stop;
+  return asked != nullptr && asked();
+}
+
+void LongWait::look() {
+  if (stop_is_asked()) throw Interrupted();
+  if (told_ || waited_ + (Clock::now() - begin_) < kSaidAfter) return;
+  told_ = true;
+  std::fprintf(stderr, "waiting for %s ...\n", what_.c_str());
+}
+
+}  // namespace tandem
