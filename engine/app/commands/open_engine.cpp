@@ -1,5 +1,6 @@
 #include "engine/app/commands/open_engine.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -11,6 +12,7 @@
 #include "engine/app/progress.h"
 #include "engine/app/trace_picture.h"
 #include "engine/device/gpu/kept_file.h"
+#include "engine/device/registry.h"
 #include "sync/error.h"
 #include "sync/whole_file.h"
 
@@ -29,11 +31,23 @@ std::optional<ActType> act_of(const CommonFlags& flags) {
   return std::nullopt;
 }
 
+// An NPU alone runs no whole model: where nobody named a plan, the host is opened beside it.
+std::vector<std::string> devices_to_open(const CommonFlags& flags) {
+  std::vector<std::string> devices = flags.devices;
+  const auto is_npu = [](const std::string& id) { return device_kind(id) == DeviceKind::npu; };
+  if (devices.empty() || flags.plan != "auto" || flags.strict_device || !std::ranges::all_of(devices, is_npu))
+    return devices;
+  devices.push_back(first_device(DeviceKind::host));
+  if (!flags.quiet())
+    std::fprintf(stderr, "note: %s runs what %s does not\n", devices.back().c_str(), flags.devices.front().c_str());
+  return devices;
+}
+
 std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds& needs) {
   Progress progress("loading", ProgressUnit::bytes, !flags.quiet() && Progress::stderr_is_terminal());
   EngineOptions options;
   options.model_path = flags.model;
-  options.devices = flags.devices;
+  options.devices = devices_to_open(flags);
   options.strict_device = flags.strict_device;
   options.plan = flags.plan;
   if (flags.split != std::vector{-1.0}) options.split = flags.split;

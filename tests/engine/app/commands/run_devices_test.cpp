@@ -167,6 +167,15 @@ TEST_F(RunDevices, are_named_where_one_cannot_be_used) {
   }
 }
 
+// Nobody named a plan: the one that is chosen runs on the device that is named, and on the host beside it.
+TEST_F(RunDevices, are_joined_by_the_host_where_an_npu_is_named_alone) {
+  const Ended npu = tandem({"run", "-m", stories(), "-p", "Once", "-n", "3", "--device", "npu:0"});
+  EXPECT_EQ(npu.status, 0) << npu.err;
+  EXPECT_THAT(npu.err, HasSubstr("note: host runs what npu:0 does not"));
+  EXPECT_EQ(npu.out, tandem({"run", "-m", stories(), "-p", "Once", "-n", "3", "--device", "npu:0,host"}).out);
+  EXPECT_EQ(tandem({"run", "-m", stories(), "-p", "x", "--device", "npu:0", "--strict-device"}).status, 1);
+}
+
 // The chip's times are those that `tandem plan` gives for the same prompt.
 TEST_F(RunDevices, report_a_chips_clock_beside_their_own) {
   const json answer = json_of(run_on(kNpuAndHost, "layer", {"--soc", "snapdragon-8gen3"}));
