@@ -173,6 +173,11 @@ std::unique_ptr<SyncProbe> ThreadDevice::sync_probe(sync::Policy policy, double 
   return make_thread_probe(info_.id, thread_, policy, work_seconds);
 }
 
+// A thread has no driver: its work is queued, and the host sleeps until it has ended.
+std::unique_ptr<SyncProbe> ThreadDevice::launch_probe(double work_seconds) {
+  return make_thread_probe(info_.id, thread_, sync::Policy::blocking, work_seconds);
+}
+
 std::unique_ptr<LitmusAgent> ThreadDevice::litmus_agent() { return make_worker_litmus_agent(info_.id, thread_); }
 
 }  // namespace tandem

@@ -77,6 +77,7 @@ class ThreadDevice final : public Device, private DeviceLab {
   void record_spans(bool on) override { recording_ = on; }
   std::vector<DeviceSpan> take_spans() override;
   std::unique_ptr<SyncProbe> sync_probe(sync::Policy policy, double work_seconds) override;
+  std::unique_ptr<SyncProbe> launch_probe(double work_seconds) override;
   std::unique_ptr<LitmusAgent> litmus_agent() override;
 
   DeviceInfo info_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -185,20 +186,30 @@ int default_rounds(double work_seconds, bool quick) {
   return quick ? std::min(rounds, kQuick) : rounds;
 }
 
-SyncRow measure_policy(Device& device, const RowRequest& request) {
+namespace {
+
+SyncRow row_for(const RowRequest& request) {
   SyncRow row;
   row.policy = request.policy;
   row.work_seconds = request.work_seconds;
   row.spinners = static_cast<int>(request.spinner_cores.size());
+  return row;
+}
+
+// "" where the policy can be measured by itself.
+std::string why_not_alone(const DeviceInfo& info, sync::Policy policy) {
   try {
-    require_policy(device.info(), request.policy);
+    require_policy(info, policy);
   } catch (const Error& error) {
-    row.status = RowStatus::off;
-    row.reason = error.hint().empty() ? error.what() : error.hint();
-    return row;
+    return error.hint().empty() ? error.what() : error.hint();
   }
+  if (info.kind != DeviceKind::gpu || info.zero_copy) return "";
+  return "its kernels raise no flags that the host sees: " + info.zero_copy_note;
+}
+
+void measure(SyncRow& row, const RowRequest& request, const std::function<std::unique_ptr<SyncProbe>()>& make) {
   try {
-    const std::unique_ptr<SyncProbe> probe = lab_of(device).sync_probe(request.policy, request.work_seconds);
+    const std::unique_ptr<SyncProbe> probe = make();
     const Spinners spinners(request.spinner_cores);
     Row(*probe, request, row).measure();
   } catch (const Error& error) {
@@ -206,6 +217,27 @@ SyncRow measure_policy(Device& device, const RowRequest& request) {
     row.reason = error.what();
     ++row.lost_steps;
   }
+}
+
+}  // namespace
+
+SyncRow measure_policy(Device& device, const RowRequest& request) {
+  SyncRow row = row_for(request);
+  row.reason = why_not_alone(device.info(), request.policy);
+  if (row.reason.empty()) {
+    measure(row, request, [&] { return lab_of(device).sync_probe(request.policy, request.work_seconds); });
+  } else {
+    row.status = RowStatus::off;
+  }
+  return row;
+}
+
+SyncRow measure_launch(Device& device, const RowRequest& request) {
+  RowRequest blocking = request;
+  blocking.policy = sync::Policy::blocking;
+  SyncRow row = row_for(blocking);
+  row.launched = true;
+  measure(row, blocking, [&] { return lab_of(device).launch_probe(request.work_seconds); });
   return row;
 }
 

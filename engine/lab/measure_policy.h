@@ -36,4 +36,8 @@ int default_rounds(double work_seconds, bool quick);  // pure
 
 SyncRow measure_policy(Device& device, const RowRequest& request);
 
+// A launch and its end through the driver, whatever policy the request names: what is left to measure where a policy
+// cannot be measured by itself.
+SyncRow measure_launch(Device& device, const RowRequest& request);
+
 }  // namespace tandem::sync_lab

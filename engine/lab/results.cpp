@@ -22,9 +22,16 @@ bool CacheLine::steady() const {
   return least > 0 && most <= kSame * least;
 }
 
+std::string name_of(const SyncRow& row) { return row.launched ? "launch+finish" : name_of(row.policy); }
+
 std::optional<double> DeviceResult::times_limit(const SyncRow& row) const {
-  if (!limit || limit->round_trip.middle <= 0) return {};
-  return row.overhead.middle / limit->round_trip.middle;
+  const double least = limit ? limit->round_trip.middle : bus ? bus->round_trip.middle : 0;
+  if (least <= 0) return {};
+  return row.overhead.middle / least;
+}
+
+bool DeviceResult::has_figure() const {
+  return std::ranges::any_of(rows, [](const SyncRow& row) { return row.status == RowStatus::measured; });
 }
 
 bool LabResult::lost_steps() const {
@@ -37,7 +44,7 @@ const SyncRow* LabResult::find(const std::string& device, sync::Policy policy, d
   for (const DeviceResult& candidate : devices) {
     if (candidate.id != device) continue;
     for (const SyncRow& row : candidate.rows) {
-      if (row.policy == policy && row.work_seconds == work_seconds && row.spinners == 0 &&
+      if (!row.launched && row.policy == policy && row.work_seconds == work_seconds && row.spinners == 0 &&
           row.status == RowStatus::measured)
         return &row;
     }

@@ -23,6 +23,8 @@ const char* name_of(RowStatus status);
 // One waiting policy of one device with steps of one length.
 struct SyncRow {
   sync::Policy policy = sync::Policy::blocking;
+  // Not a policy but a launch and its end through the driver, where a policy cannot be measured by itself.
+  bool launched = false;
   double work_seconds = 0;
   int spinners = 0;  // other threads that held a core each; 0: the normal case
   RowStatus status = RowStatus::measured;
@@ -42,6 +44,8 @@ struct SyncRow {
   std::optional<double> prediction_error;          // of `predict`: mean relative error of the run's own predictor
 };
 
+std::string name_of(const SyncRow& row);  // of its policy, or "launch+finish"
+
 // A cache line's way to and fro between the core that waits for a device and one that the device works on: what a
 // hand-over costs without any driver. Where cores lie changes within minutes on a virtual machine, so it is measured
 // just before and just after the row that is judged by it.
@@ -52,18 +56,27 @@ struct CacheLine {
   bool steady() const;                           // both readings say the same, within a quarter
 };
 
+// A word's way over the bus to a running kernel and back: what a hand-over to a card costs at least.
+struct BusTrip {
+  Distribution round_trip;
+};
+
 struct DeviceResult {
   std::string id, name, driver;
-  std::vector<int> cores;  // its work runs on
+  bool own_memory = false;  // a card behind a bus: no cache line goes between it and a core
+  std::vector<int> cores;   // its work runs on
   int waiter_core = 0;
   bool shares_core = false;  // the waiter has no core of its own
   std::vector<SyncRow> rows;
   std::optional<CacheLine> limit;  // what every figure "x limit" of this device refers to
   std::string no_limit;            // why there is none
+  std::optional<BusTrip> bus;      // of a card
+  std::string no_bus;              // why there is none, of a card
   std::string problem;             // why it could not be opened; "": it was
 
-  // Overhead over the cache line's round trip; nothing where that was not measured.
+  // Overhead over the round trip of the cache line, or over the bus; nothing where that was not measured.
   std::optional<double> times_limit(const SyncRow& row) const;
+  bool has_figure() const;  // any row was measured
 };
 
 // What a decode step of a model would gain, computed from measured values.
@@ -100,6 +113,7 @@ struct LabResult {
   double seconds = 0;  // the whole run took
 
   bool lost_steps() const;
+  // Of a policy; a launch and its end is none.
   const SyncRow* find(const std::string& device, sync::Policy policy, double work_seconds) const;
 };
 

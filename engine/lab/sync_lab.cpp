@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "engine/device/lab/lab.h"
 #include "engine/lab/cache_line.h"
 #include "engine/lab/core_load.h"
 #include "engine/lab/measure_policy.h"
@@ -62,28 +63,35 @@ class Lab {
     result.name = device->info().name;
     result.driver = device->info().driver;
     result.cores = device->info().cores;
+    result.own_memory = device->info().own_memory;
     result.waiter_core = waiter_core(options_.layout, usable_, result.cores);
     result.shares_core = contains(result.cores, result.waiter_core);
     const int cores[] = {result.waiter_core};
     const OnCores pinned(cores);
     LineMeter line(line_cores(result.waiter_core, result.cores));
     // Lengths outside, policies inside: what is compared is measured side by side.
+    if (result.own_memory) measure_bus(*device, result);
     for (const double work : options_.work_seconds) {
+      bool all = true;
       for (const sync::Policy policy : policies_) {
         const bool judged = work == *std::ranges::min_element(options_.work_seconds) && policy == judged_policy();
-        announce(id, policy, work, "");
+        announce(id, name_of(policy), work, "");
         if (judged) line.read_before();
         result.rows.push_back(measure_policy(*device, request(result, policy, work)));
         if (judged) line.read_after();
+        all = all && result.rows.back().status != RowStatus::off;
       }
+      if (all) continue;
+      announce(id, "launch+finish", work, "");
+      result.rows.push_back(measure_launch(*device, request(result, sync::Policy::blocking, work)));
     }
-    line.into(result);
+    result.own_memory ? no_line(result) : line.into(result);
     for (const sync::Policy policy : policies_) {
       RowRequest crowded = request(result, policy, crowded_work());
       crowded.spinner_cores = usable_;
       crowded.neighbour_seconds = 0;
       crowded.rounds = options_.quick ? kQuickCrowdedRounds : kCrowdedRounds;
-      announce(id, policy, crowded.work_seconds, ", more spinners than cores");
+      announce(id, name_of(policy), crowded.work_seconds, ", more spinners than cores");
       result.rows.push_back(measure_policy(*device, crowded));
     }
     return result;
@@ -117,9 +125,26 @@ class Lab {
                                      [](double work) { return std::abs(std::log(std::max(work, kEmpty) / kWanted)); });
   }
 
-  void announce(const std::string& id, sync::Policy policy, double work, const char* how) const {
+  void announce(const std::string& id, const std::string& policy, double work, const char* how) const {
     if (options_.check) options_.check();
-    if (options_.progress) options_.progress(id + ", " + name_of(policy) + ", steps of " + text_of(work) + how);
+    if (options_.progress) options_.progress(id + ", " + policy + ", steps of " + text_of(work) + how);
+  }
+
+  // It is measured just before a card's empty steps.
+  void measure_bus(Device& device, DeviceResult& result) const {
+    constexpr int kRounds = 2000, kQuickRounds = 200;
+    if (options_.check) options_.check();
+    if (options_.progress) options_.progress(result.id + ", a word to a running kernel and back");
+    try {
+      const std::unique_ptr<LitmusAgent> agent = lab_of(device).litmus_agent();
+      result.bus = BusTrip{summarise(word_round_trips(*agent, options_.quick ? kQuickRounds : kRounds))};
+    } catch (const Error& error) {
+      result.no_bus = error.what();
+    }
+  }
+
+  static void no_line(DeviceResult& result) {
+    result.no_limit = "it is a card behind a bus, which no cache line crosses";
   }
 
   std::vector<std::string> warnings() const {
@@ -133,7 +158,8 @@ class Lab {
     for (const DeviceResult& device : result_.devices) {
       if (device.shares_core)
         texts.push_back(device.id + ": the waiting thread shares a core with the device's own threads");
-      if (!device.no_limit.empty()) texts.push_back(device.id + ": no limit, " + device.no_limit);
+      const std::string& none = device.own_memory ? device.no_bus : device.no_limit;
+      if (!none.empty()) texts.push_back(device.id + ": no limit, " + none);
       if (device.limit && device.limit->round_trip.middle < kInsideOneCore) {
         texts.push_back(device.id + ": the two cores hand a line over in " + text_of(device.limit->round_trip.middle) +
                         " there and back: probably they are two threads of one core, where no line has to travel and "

@@ -1,5 +1,6 @@
 #include "engine/lab/targets.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <functional>
@@ -10,8 +11,8 @@
 namespace tandem::sync_lab {
 namespace {
 
-constexpr double kDoorbellRatio = 1.2, kGateSeconds = 1e-6, kAgainstBlocking = 50, kPredictOverhead = 1.05,
-                 kPredictCpu = 0.35;
+constexpr double kBusRatio = 1.2, kDoorbellRatio = 1.2, kGateSeconds = 1e-6, kAgainstBlocking = 50,
+                 kPredictOverhead = 1.05, kPredictCpu = 0.35;
 
 struct Finding {
   std::optional<double> figure;  // absent: the rows are there, but do not tell; the note says why
@@ -27,7 +28,8 @@ std::string us(double seconds) {
 
 const SyncRow* row_of(const DeviceResult& device, sync::Policy policy, double work) {
   for (const SyncRow& row : device.rows) {
-    if (row.policy == policy && row.work_seconds == work && row.spinners == 0 && row.status == RowStatus::measured)
+    if (!row.launched && row.policy == policy && row.work_seconds == work && row.spinners == 0 &&
+        row.status == RowStatus::measured)
       return &row;
   }
   return nullptr;
@@ -47,7 +49,7 @@ Target target(const LabResult& result, Target wanted, const Look& look) {
 
 std::optional<Finding> doorbell_against_limit(const DeviceResult& device) {
   const SyncRow* row = row_of(device, sync::Policy::doorbell, 0);
-  if (!row || !device.limit) return {};
+  if (!row || !device.limit || device.own_memory) return {};
   const CacheLine& limit = *device.limit;
   if (!limit.steady()) {
     return Finding{{},
@@ -61,8 +63,17 @@ std::optional<Finding> doorbell_against_limit(const DeviceResult& device) {
 
 std::optional<Finding> gate_time(const DeviceResult& device) {
   const SyncRow* row = row_of(device, sync::Policy::gate, 0);
-  if (!row) return {};
+  if (!row || device.own_memory) return {};
   return Finding{row->round_trip.p50 * 1e6, "gate opened to the empty step's flag"};
+}
+
+// This one judges a card in place of the two above: host and card are on different sides of a bus.
+std::optional<Finding> gate_against_bus(const DeviceResult& device) {
+  const SyncRow* row = row_of(device, sync::Policy::gate, 0);
+  if (!row || !device.bus || device.bus->round_trip.p50 <= 0) return {};
+  return Finding{row->round_trip.p50 / device.bus->round_trip.p50,
+                 "empty step " + us(row->round_trip.p50) + ", a word over the bus to a running kernel and back " +
+                     us(device.bus->round_trip.p50)};
 }
 
 std::optional<Finding> doorbell_against_blocking(const DeviceResult& device) {
@@ -111,7 +122,7 @@ std::vector<Target> judge(const LabResult& result) {
   };
   Target fifty = at_most("blocking (clFinish) over doorbell, empty step", kAgainstBlocking, "x");
   fifty.at_least = true;
-  return {
+  std::vector<Target> targets = {
       target(result, at_most("doorbell round trip over two cache-line transfers", kDoorbellRatio, "x"),
              doorbell_against_limit),
       target(result, at_most("gate, median of an empty step", kGateSeconds * 1e6, "us"), gate_time),
@@ -120,6 +131,10 @@ std::vector<Target> judge(const LabResult& result) {
              predict_overhead),
       target(result, at_most("predict's processor time over spin's", kPredictCpu, "x"), predict_cpu),
   };
+  if (std::ranges::any_of(result.devices, &DeviceResult::own_memory))
+    targets.push_back(
+        target(result, at_most("gate over a round trip across the bus, empty step", kBusRatio, "x"), gate_against_bus));
+  return targets;
 }
 
 }  // namespace tandem::sync_lab

@@ -30,7 +30,7 @@
 namespace tandem::app {
 namespace {
 
-// The best GPU and the NPU, as everywhere; the host where there is neither.
+// Of a model's decode step: the best GPU and the NPU, as everywhere; the host where there is neither.
 std::vector<std::string> default_devices() {
   std::vector<std::string> chosen;
   const std::vector<std::string> available = available_devices();
@@ -78,6 +78,22 @@ sync_lab::LabOptions lab_options(const CommonFlags& flags, const BenchSyncFlags&
 
 }  // namespace
 
+void require_figures(const sync_lab::LabResult& result, bool named) {
+  std::string why;
+  for (const sync_lab::DeviceResult& device : result.devices) {
+    if (device.has_figure()) {
+      if (!named) return;
+      continue;
+    }
+    const std::string reason = !device.problem.empty() ? device.problem
+                               : device.rows.empty()   ? "nothing was measured"
+                                                       : device.rows.front().reason;
+    if (named) throw Error("a device could not be measured", device.id, reason);
+    why += (why.empty() ? "" : "; ") + device.id + ": " + reason;
+  }
+  if (!named) throw Error("no device could be measured", "bench-sync", why.empty() ? "There is none" : why);
+}
+
 double parse_duration(const std::string& text) {
   char* end = nullptr;
   const double number = std::strtod(text.c_str(), &end);
@@ -96,8 +112,9 @@ int bench_sync_command(const CommonFlags& given, const BenchSyncFlags& bench) {
   sync_lab::LabOptions options = lab_options(flags, bench);
   configure_drivers(options.device_options);
   if (bench.litmus) return litmus_command(flags, options.device_options, bench.iterations);
-  if (options.devices.empty()) options.devices = default_devices();
-  flags.devices = options.devices;
+  const bool named = !options.devices.empty();
+  if (!named) options.devices = available_devices();
+  if (!named) flags.devices = default_devices();
   const auto names = [&](DeviceKind kind) {
     return std::ranges::any_of(flags.devices, [&](const std::string& id) { return device_kind(id) == kind; });
   };
@@ -117,9 +134,7 @@ int bench_sync_command(const CommonFlags& given, const BenchSyncFlags& bench) {
     std::cout << sync_text(result);
     if (!bench.html.empty() && !flags.quiet()) std::cerr << "report written to " << bench.html << "\n";
   }
-  for (const sync_lab::DeviceResult& device : result.devices) {
-    if (!device.problem.empty()) throw Error("a device could not be measured", device.id, device.problem);
-  }
+  require_figures(result, named);
   return result.lost_steps() ? kFailed : kDone;
 }
 

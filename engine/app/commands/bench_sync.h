@@ -7,6 +7,7 @@
 
 #include "engine/app/command.h"
 #include "engine/app/common_flags.h"
+#include "engine/lab/results.h"
 
 namespace tandem::app {
 
@@ -23,6 +24,9 @@ struct BenchSyncFlags {
 
 // "250us", "1.5ms", "1s", "40" (microseconds) to seconds. Error when it is none of these, or above a second.
 double parse_duration(const std::string& text);
+
+// Error where the report has no figure: of one of the devices that were named, or of any device that is here.
+void require_figures(const sync_lab::LabResult& result, bool named);
 
 int bench_sync_command(const CommonFlags& flags, const BenchSyncFlags& bench);
 void add_bench_sync(CLI::App& app, Action& action);

@@ -59,6 +59,11 @@ std::string limit_text(const CacheLine& line) {
          " µs there and back (mean of the middle half of " + std::to_string(line.round_trip.count) + ")";
 }
 
+std::string bus_text(const BusTrip& bus) {
+  return "a word over the bus to a running kernel and back takes " + microseconds(bus.round_trip.middle) +
+         " µs (mean of the middle half of " + std::to_string(bus.round_trip.count) + ")";
+}
+
 std::string facts(const LabResult& result) {
   const MachineFacts& machine = result.machine;
   std::string text = machine.processor + ", cores " + list_of(machine.cores) + ", " + machine.system + ", " +
@@ -67,6 +72,7 @@ std::string facts(const LabResult& result) {
   text += machine.quiet() ? "." : " (not quiet).";
   for (const DeviceResult& device : result.devices) {
     if (device.limit) text += " " + device.id + ": " + limit_text(*device.limit) + ".";
+    if (device.bus) text += " " + device.id + ": " + bus_text(*device.bus) + ".";
   }
   return paragraph(text, "facts");
 }
@@ -75,7 +81,7 @@ std::string row_of(const SyncRow& row, const DeviceResult& device, bool first) {
   std::string html = std::string("<tr") + (first ? " class=\"first\"" : "") + ">" +
                      cell(work_name(row.work_seconds) + (row.spinners > 0 ? ", crowded" : ""), "words") +
                      "<td class=\"policy\"><span class=\"" + policy_class(row.policy) + "\">&#9679;</span> " +
-                     name_of(row.policy) + "</td>";
+                     name_of(row) + "</td>";
   if (row.status != RowStatus::measured) {
     return html + "<td class=\"words\" colspan=\"14\">" + name_of(row.status) + ": " + escape_markup(row.reason) +
            "</td></tr>\n";
@@ -125,7 +131,8 @@ std::string section(const DeviceResult& device) {
                          ? "Its limit: " + limit_text(*device.limit) + ", " +
                                microseconds(device.limit->before_seconds) + " µs before and " +
                                microseconds(device.limit->after_seconds) + " µs after the row that is judged by it."
-                         : "It has no limit: " + device.no_limit + "."));
+                     : device.bus ? "Its limit: " + bus_text(*device.bus) + ", measured just before its rows."
+                                  : "It has no limit: " + (device.own_memory ? device.no_bus : device.no_limit) + "."));
   html += figure("How long a hand-over takes", latency_chart(device),
                  "Line: least to 99 of 100 steps; box: least to 90 of 100; dot: median.");
   const double work = telling_work(device);
@@ -139,7 +146,8 @@ std::string section(const DeviceResult& device) {
           "Microseconds a step. added: round trip less the work, median. to device, to host: one way, "
           "median, where the clocks compare. CPU: of the waiting thread in wait(). neighbour: what a thread "
           "computing on the waiter's core loses. single/s: steps started one by one, without a rest. chained/s: steps "
-          "behind one signal. × limit: added over the cache line's round trip. crowded: "
+          "behind one signal. × limit: added over the round trip of the cache line, or of a card's bus. "
+          "launch+finish: a launch and its end through the driver, where a policy cannot be measured. crowded: "
           "one more thread spins on every core.") +
       table_of(device);
   return html;

@@ -27,9 +27,9 @@ json optional_number(const std::optional<double>& value, double scale = 1) {
 }
 
 json to_json(const SyncRow& row, const DeviceResult& device) {
-  json object = {{"policy", name_of(row.policy)}, {"work_us", row.work_seconds * kMicro},
-                 {"spinners", row.spinners},      {"status", name_of(row.status)},
-                 {"reason", row.reason},          {"verified_steps", row.verified_steps},
+  json object = {{"policy", name_of(row)},      {"work_us", row.work_seconds * kMicro},
+                 {"spinners", row.spinners},    {"status", name_of(row.status)},
+                 {"reason", row.reason},        {"verified_steps", row.verified_steps},
                  {"lost_steps", row.lost_steps}};
   if (row.status != RowStatus::measured) return object;
   object.update({{"round_trip", to_json(row.round_trip)},
@@ -66,6 +66,9 @@ json to_json(const DeviceResult& device) {
           {"shares_core", device.shares_core},
           {"limit", device.limit ? to_json(*device.limit) : json()},
           {"no_limit", device.no_limit},
+          {"own_memory", device.own_memory},
+          {"bus", device.bus ? to_json(device.bus->round_trip) : json()},
+          {"no_bus", device.no_bus},
           {"problem", device.problem},
           {"rows", rows}};
 }

@@ -60,7 +60,7 @@ const Column kColumns[] = {
      }},
 };
 
-constexpr size_t kWorkWidth = 7, kPolicyWidth = 9;
+constexpr size_t kWorkWidth = 7, kPolicyWidth = 14;
 
 std::string heading() {
   std::string text = left("work", kWorkWidth) + left("policy", kPolicyWidth);
@@ -69,7 +69,7 @@ std::string heading() {
 }
 
 std::string line_of(const SyncRow& row, const DeviceResult& device) {
-  std::string text = left(work_name(row.work_seconds), kWorkWidth) + left(name_of(row.policy), kPolicyWidth);
+  std::string text = left(work_name(row.work_seconds), kWorkWidth) + left(name_of(row), kPolicyWidth);
   if (row.status != RowStatus::measured) return text + "  " + name_of(row.status) + ": " + row.reason + "\n";
   for (const Column& column : kColumns) text += right(column.cell(row, device), column.width);
   if (row.prediction_error) text += "  prediction off by " + number(*row.prediction_error * 100, 1) + " %";
@@ -78,6 +78,11 @@ std::string line_of(const SyncRow& row, const DeviceResult& device) {
 
 // Of the device's own figures only: which the ratios below refer to, and which its target was judged by.
 std::string limit_text(const DeviceResult& device) {
+  if (device.bus)
+    return "  limit: a word over the bus to a running kernel and back, " + microseconds(device.bus->round_trip.middle) +
+           " us (mean of the middle half of " + std::to_string(device.bus->round_trip.count) +
+           ", just before its rows)\n";
+  if (device.own_memory) return "  limit: none, " + device.no_bus + "\n";
   if (!device.limit) return "  limit: none, " + device.no_limit + "\n";
   const CacheLine& line = *device.limit;
   return "  limit: a cache line between core " + cores({line.cores[0]}) + " and core " + cores({line.cores[1]}) + ", " +
@@ -176,7 +181,8 @@ std::string sync_text(const LabResult& result) {
          "microseconds.\nsingle/s: steps that the host starts one by one, each with its own launch, gate or ring, "
          "without a rest. chain/s: steps behind one signal; with event they are queued, with gate and doorbell the "
          "device goes on by itself, with the others as single/s.\nneighb.: what a thread computing on the waiter's "
-         "core loses. x limit: overhead over the round trip of the device's cache line.\n";
+         "core loses. x limit: overhead over the round trip of the device's cache line, or of a card's bus.\n"
+         "launch+finish: a launch and its end through the driver, where a policy cannot be measured by itself.\n";
   if (result.decode) put_meaning(out, *result.decode);
   if (!result.warnings.empty()) out << "\n";
   for (const std::string& warning : result.warnings) out << "warning: " << warning << "\n";

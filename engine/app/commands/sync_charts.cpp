@@ -62,7 +62,7 @@ void horizontal_grid(SvgDrawing& drawing, const LogAxis& axis, double left, doub
 }
 
 std::string told(const SyncRow& row) {
-  return name_of(row.policy) + ", " + work_name(row.work_seconds) + ": median " + microseconds(row.round_trip.p50) +
+  return name_of(row) + ", " + work_name(row.work_seconds) + ": median " + microseconds(row.round_trip.p50) +
          " us, beyond the work " + microseconds(row.overhead.p50) + " us, processor time " +
          microseconds(row.cpu_thread_seconds) + " us";
 }
@@ -119,7 +119,7 @@ std::string latency_chart(const DeviceResult& device) {
   constexpr double kRowHeight = 40;
   const double bottom = kTop + 14 + kRowHeight * static_cast<double>(rows.size());
   std::vector<double> values;
-  const double limit = device.limit ? device.limit->round_trip.middle : 0;
+  const double limit = device.limit ? device.limit->round_trip.middle : device.bus ? device.bus->round_trip.middle : 0;
   for (const SyncRow* row : rows) values.insert(values.end(), {row->round_trip.min, row->round_trip.p99});
   if (limit > 0) values.push_back(limit);
   const LogAxis x = LogAxis::around(values, kLeft, kWidth - kRight);
@@ -127,14 +127,15 @@ std::string latency_chart(const DeviceResult& device) {
   vertical_grid(drawing, x, kTop + 14, bottom, "round trip of a step, " + work_name(shortest) + " work (log scale)");
   if (limit > 0) {
     drawing.line(x.at(limit), kTop + 4, x.at(limit), bottom, "limit");
-    drawing.text(x.at(limit) + 5, kTop + 8, "cache line, there and back: " + microseconds(limit) + " µs",
+    drawing.text(x.at(limit) + 5, kTop + 8,
+                 (device.limit ? "cache line" : "bus") + (", there and back: " + microseconds(limit)) + " µs",
                  TextAnchor::start, "limit-label");
   }
   for (size_t i = 0; i < rows.size(); ++i) {
     const SyncRow& row = *rows[i];
     const double y = kTop + 14 + kRowHeight * (static_cast<double>(i) + 0.5);
     const std::string colour = policy_class(row.policy);
-    drawing.text(kLeft - 10, y + 4, name_of(row.policy), TextAnchor::end, "name");
+    drawing.text(kLeft - 10, y + 4, name_of(row), TextAnchor::end, "name");
     drawing.line(x.at(row.round_trip.min), y, x.at(row.round_trip.p99), y, colour + " span");
     drawing.bar(x.at(row.round_trip.min), y - 6, x.at(row.round_trip.p90) - x.at(row.round_trip.min), 12,
                 colour + " box");
@@ -164,7 +165,7 @@ std::string cpu_chart(const DeviceResult& device, double work_seconds) {
   for (size_t i = 0; i < rows.size(); ++i) {
     const double at_x = x.at(added[i]), at_y = y.at(burnt[i]);
     drawing.dot(at_x, at_y, 6, policy_class(rows[i]->policy) + " dot", told(*rows[i]));
-    labels.add(at_x, at_y, name_of(rows[i]->policy), "name");
+    labels.add(at_x, at_y, name_of(*rows[i]), "name");
   }
   labels.draw(drawing);
   return std::move(drawing).finish();
@@ -176,11 +177,12 @@ std::string overhead_chart(const DeviceResult& device) {
   constexpr double kHeight = 340, kForLabels = 80;
   const double bottom = kHeight - kBottom, right = kWidth - kRight - kForLabels;
   std::vector<double> lengths, added;
-  std::map<sync::Policy, std::vector<const SyncRow*>> by_policy;
+  std::map<std::pair<sync::Policy, bool>, std::vector<const SyncRow*>>
+      by_policy;  // and whether it is none, but a launch
   for (const SyncRow* row : rows) {
     lengths.push_back(row->work_seconds);
     added.push_back(row->overhead.p50);
-    by_policy[row->policy].push_back(row);
+    by_policy[{row->policy, row->launched}].push_back(row);
   }
   std::ranges::sort(lengths);
   lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
@@ -198,13 +200,14 @@ std::string overhead_chart(const DeviceResult& device) {
   }
   drawing.text((kLeft + right) / 2, bottom + 40, "work of a step", TextAnchor::middle, "axis");
   Labels labels;
-  for (const auto& [policy, points] : by_policy) {
+  for (const auto& [which, points] : by_policy) {
+    const sync::Policy policy = which.first;
     std::vector<std::pair<double, double>> corners;
     for (const SyncRow* row : points) corners.emplace_back(x(row->work_seconds), y.at(row->overhead.p50));
     drawing.path(corners, policy_class(policy) + " series");
     for (size_t i = 0; i < points.size(); ++i)
       drawing.dot(corners[i].first, corners[i].second, 4.5, policy_class(policy) + " dot", told(*points[i]));
-    labels.add(corners.back().first, corners.back().second, name_of(policy), "name");
+    labels.add(corners.back().first, corners.back().second, name_of(*points.front()), "name");
   }
   labels.draw(drawing);
   return std::move(drawing).finish();

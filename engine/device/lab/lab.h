@@ -36,6 +36,10 @@ class DeviceLab {
   // A waiting policy by itself, with steps of about work_seconds, to measure what waiting costs. Nothing else may be
   // launched while it lives. Error with the reason when the policy is unknown or switched off here.
   virtual std::unique_ptr<SyncProbe> sync_probe(sync::Policy policy, double work_seconds) = 0;
+  // A launch and its end, both through the driver, with steps of about work_seconds: for devices on which no policy can
+  // be measured alone. A step's line is the device's own memory; reading it back is in no time. The rest as
+  // sync_probe().
+  virtual std::unique_ptr<SyncProbe> launch_probe(double work_seconds) = 0;
   // A side of memory-ordering litmus tests on this device. Nothing else may be launched while it lives. Error with the
   // reason when its memory is not the host's.
   virtual std::unique_ptr<LitmusAgent> litmus_agent() = 0;

@@ -41,6 +41,7 @@ enum class LitmusTest : uint32_t {
   broken_message_passing = 4,
   broken_many_lines = 5,
   broken_false_sharing = 7,
+  round_trips = 8,  // no test: the right side answers whatever number the left one stores, up to `seed`
 };
 const char* name_of(LitmusTest test);
 const std::vector<LitmusTest>& litmus_tests();  // without the broken ones
@@ -93,5 +94,12 @@ struct LitmusLimits {
 LitmusCounts run_litmus(LitmusAgent& a, LitmusAgent& b, LitmusTest test, uint64_t iterations, LitmusLimits limits = {});
 
 std::string to_string(const LitmusCounts& counts);  // one line
+
+// Seconds of up to `rounds` round trips of one word between the calling thread and the device: the thread stores a
+// number, the device's kernel, which looks all the time, sees it and stores it too, the thread sees that. Nothing that
+// hands work over and learns of its end can take less. Fewer where the kernel gave up looking; bounded by `time`. Error
+// when the device does not answer at all.
+std::vector<double> word_round_trips(LitmusAgent& device, int rounds,
+                                     std::chrono::milliseconds time = std::chrono::milliseconds(500));
 
 }  // namespace tandem

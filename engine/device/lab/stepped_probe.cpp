@@ -137,12 +137,20 @@ sync::WaitReport SteppedProbe::finish_step(uint32_t first, uint32_t last, double
   try {
     const sync::WaitReport report = await(last, context);
     seen_end_ = ticks();
+    fetch();
     check_result(first, last);
     seen_ = last;
     return report;
   } catch (const std::exception& error) {
     give_up(last, error.what());
   }
+}
+
+void SteppedProbe::take_line(std::span<const uint32_t, 16> words) {
+  ProbeResult result;
+  std::memcpy(&result, words.data() + kResultOffset / sizeof(uint32_t), sizeof result);
+  write_result(done_, result);
+  if (!done_.reached(words[0])) done_.raise(words[0]);
 }
 
 sync::WaitReport SteppedProbe::await(uint32_t step, const sync::WaitContext& context) {

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 
 #include "engine/device/lab/sync_probe.h"
@@ -52,10 +53,13 @@ class SteppedProbe : public SyncProbe {
   virtual void queue_ahead(uint32_t) {}                           // what arm() may do for a step
   virtual void begin(uint32_t step) = 0;                          // after queue_ahead(step)
   virtual bool begin_chain(uint32_t, uint32_t) { return false; }  // steps [first, last] at once; false: cannot
+  virtual void fetch() {}  // after the end of a step was seen: brings its line to the host, in no time that counts
   virtual sync::WaitReport await(uint32_t step, const sync::WaitContext& context);
   virtual void abandon() noexcept = 0;
 
   const sync::Flag& done() const { return done_; }
+  // The line as the device left it in memory of its own: the step's result, then its epoch.
+  void take_line(std::span<const uint32_t, 16> words);
   const ProbeWork& work() const { return work_; }
   const std::string& device() const { return device_; }
   sync::Pool& pool() { return pool_; }

@@ -231,6 +231,9 @@ class OpenclDevice final : public Device, private DeviceLab {
                   info_.zero_copy_note);
     return make_sync_probe(programs_, static_cast<uint64_t>(info_.max_allocation_bytes), policy, work_seconds);
   }
+  std::unique_ptr<SyncProbe> launch_probe(double work_seconds) override {
+    return make_launch_probe(programs_, static_cast<uint64_t>(info_.max_allocation_bytes), work_seconds);
+  }
   std::unique_ptr<LitmusAgent> litmus_agent() override {
     if (!memory_->shared()) refuse_litmus(info_);
     return make_litmus_agent(programs_, static_cast<uint64_t>(info_.max_allocation_bytes));

@@ -1,6 +1,7 @@
 #include "engine/device/opencl/sync_probe.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <limits>
 #include <utility>
@@ -38,9 +39,11 @@ BuildOptions probe_options(ProgramCache& programs) {
 
 class OpenclProbe : public SteppedProbe {
  public:
-  OpenclProbe(ProgramCache& programs, const BuildOptions& options, uint64_t max_allocation_bytes, sync::Policy policy)
-      : SteppedProbe(programs.handle().id, policy, options.has_cycles),
-        memory_(programs.handle(), true, max_allocation_bytes),
+  // shared: kernels write the host's line; else a buffer of the device takes its place.
+  OpenclProbe(ProgramCache& programs, const BuildOptions& options, uint64_t max_allocation_bytes, sync::Policy policy,
+              bool shared = true)
+      : SteppedProbe(programs.handle().id, policy, options.has_cycles && shared),
+        memory_(programs.handle(), shared, max_allocation_bytes),
         step_(programs.kernel("doorbell", "probe_step", options.text)) {
     cl_int code = CL_SUCCESS;
     queue_ = cl::CommandQueue(programs.handle().context, programs.handle().device, 0, &code);
@@ -131,6 +134,31 @@ class EventProbe final : public OpenclProbe {
 
  private:
   cl::Event last_;
+};
+
+// The line is a buffer of the device: the kernel's release is nothing that the host could wait for.
+class LaunchProbe final : public OpenclProbe {
+ public:
+  LaunchProbe(ProgramCache& programs, const BuildOptions& options, uint64_t max_allocation_bytes)
+      : OpenclProbe(programs, options, max_allocation_bytes, sync::Policy::blocking, false) {
+    const cl_uchar nothing = 0;
+    check(queue_.enqueueFillBuffer(memory_.buffer(done().slot()), nothing, 0, done().slot().size_bytes()),
+          "clEnqueueFillBuffer", "a step's line on " + device());
+  }
+
+ protected:
+  sync::WaitReport await(uint32_t, const sync::WaitContext&) override {
+    const auto begin = std::chrono::steady_clock::now();
+    check(queue_.finish(), "clFinish", device());
+    return {std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(), 0};
+  }
+  void fetch() override {
+    std::array<uint32_t, 16> words;
+    check(queue_.enqueueReadBuffer(memory_.buffer(done().slot()), CL_TRUE, done().offset_bytes(), sizeof words,
+                                   words.data()),
+          "clEnqueueReadBuffer", "a step's line on " + device());
+    take_line(words);
+  }
 };
 
 class GateProbe final : public OpenclProbe {
@@ -278,6 +306,13 @@ std::unique_ptr<SyncProbe> make_sync_probe(ProgramCache& programs, uint64_t max_
       return std::make_unique<DoorbellProbe>(programs, options, max_allocation_bytes);
     return std::make_unique<FlagProbe>(programs, options, max_allocation_bytes, policy);
   }();
+  made->prepare(work_seconds);
+  return made;
+}
+
+std::unique_ptr<SyncProbe> make_launch_probe(ProgramCache& programs, uint64_t max_allocation_bytes,
+                                             double work_seconds) {
+  auto made = std::make_unique<LaunchProbe>(programs, probe_options(programs), max_allocation_bytes);
   made->prepare(work_seconds);
   return made;
 }

@@ -19,4 +19,8 @@ constexpr std::chrono::milliseconds kDoorbellIdle{100};
 std::unique_ptr<SyncProbe> make_sync_probe(ProgramCache& programs, uint64_t max_allocation_bytes, sync::Policy policy,
                                            double work_seconds);
 
+// A kernel is launched and clFinish returns; its line is a buffer of the device. Whatever memory is shared.
+std::unique_ptr<SyncProbe> make_launch_probe(ProgramCache& programs, uint64_t max_allocation_bytes,
+                                             double work_seconds);
+
 }  // namespace tandem::opencl

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <functional>
 #include <utility>
 
@@ -29,13 +30,16 @@ uint64_t nanoseconds(milliseconds time) {
 
 class VulkanProbe : public SteppedProbe {
  public:
-  VulkanProbe(Handle& handle, Pipelines& pipelines, sync::Policy policy)
+  // shared: shaders write the host's line; else mapped memory of the device takes its place.
+  VulkanProbe(Handle& handle, Pipelines& pipelines, sync::Policy policy, bool shared = true)
       : SteppedProbe(handle.id(), policy, false),
         handle_(handle),
         object_("sync_probe.comp on " + handle.id()),
         pipeline_(pipelines.of(launch(), object_)),
-        line_(import_host(handle, done().slot().data(), done().slot().size_bytes(), object_)),
+        line_(shared ? import_host(handle, done().slot().data(), done().slot().size_bytes(), object_)
+                     : allocate_staging(handle, done().slot().size_bytes(), object_)),
         timeline_(handle) {
+    if (!shared) std::memset(line_.data, 0, done().slot().size_bytes());
     make_set();
     auto pool = typed<VkCommandPoolCreateInfo>(VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO);
     pool.queueFamilyIndex = handle_.queue_family();
@@ -110,6 +114,8 @@ class VulkanProbe : public SteppedProbe {
       vkDeviceWaitIdle(handle_.device());
     }
   }
+
+  const std::byte* mapped_line() const { return line_.data + done().offset_bytes(); }  // of lines that are not shared
 
   Handle& handle_;
   std::string object_;
@@ -186,6 +192,24 @@ class FenceProbe final : public VulkanProbe {
   }
 };
 
+class LaunchProbe final : public VulkanProbe {
+ public:
+  LaunchProbe(Handle& handle, Pipelines& pipelines) : VulkanProbe(handle, pipelines, sync::Policy::blocking, false) {}
+
+ protected:
+  sync::WaitReport await(uint32_t, const sync::WaitContext& context) override {
+    const auto begin = Clock::now();
+    check(vkWaitForFences(handle_.device(), 1, &newest().fence.get(), VK_TRUE, nanoseconds(context.deadline)),
+          "vkWaitForFences", object_);
+    return {std::chrono::duration<double>(Clock::now() - begin).count(), 0};
+  }
+  void fetch() override {
+    std::array<uint32_t, 16> words;
+    std::memcpy(words.data(), mapped_line(), sizeof words);
+    take_line(words);
+  }
+};
+
 class TimelineProbe final : public VulkanProbe {
  public:
   using VulkanProbe::VulkanProbe;
@@ -239,6 +263,12 @@ std::unique_ptr<SyncProbe> make_sync_probe(Handle& handle, Pipelines& pipelines,
   } else {
     made = std::make_unique<FlagProbe>(handle, pipelines, policy);
   }
+  made->prepare(work_seconds);
+  return made;
+}
+
+std::unique_ptr<SyncProbe> make_launch_probe(Handle& handle, Pipelines& pipelines, double work_seconds) {
+  auto made = std::make_unique<LaunchProbe>(handle, pipelines);
   made->prepare(work_seconds);
   return made;
 }

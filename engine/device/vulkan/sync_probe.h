@@ -19,4 +19,7 @@ namespace tandem::vulkan {
 std::unique_ptr<SyncProbe> make_sync_probe(Handle& handle, Pipelines& pipelines, sync::Policy policy,
                                            double work_seconds);
 
+// A dispatch is submitted and its fence waited for; its line is mapped memory of the device. Whatever memory is shared.
+std::unique_ptr<SyncProbe> make_launch_probe(Handle& handle, Pipelines& pipelines, double work_seconds);
+
 }  // namespace tandem::vulkan

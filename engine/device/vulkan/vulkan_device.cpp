@@ -148,6 +148,9 @@ class VulkanDevice final : public Device, private DeviceLab {
     }
     return make_sync_probe(handle_, pipelines_, policy, work_seconds);
   }
+  std::unique_ptr<SyncProbe> launch_probe(double work_seconds) override {
+    return make_launch_probe(handle_, pipelines_, work_seconds);
+  }
   std::unique_ptr<LitmusAgent> litmus_agent() override {
     if (!memory_->shared()) refuse_litmus(info_);
     return make_litmus_agent(handle_, pipelines_);

@@ -117,6 +117,61 @@ TEST(BenchSync, json_holds_every_row_with_its_units_and_null_for_what_is_not_kno
   EXPECT_TRUE(app::sync_json(lab_result())["decode"].is_null());
 }
 
+sync_lab::LabResult of_a_card() {
+  sync_lab::LabResult result = lab_result();
+  sync_lab::DeviceResult& card = result.devices[0];
+  card.limit.reset();
+  card.own_memory = true;
+  card.bus = sync_lab::BusTrip{::tandem::testing::around(2e-6)};
+  card.rows.push_back(::tandem::testing::lab_row(sync::Policy::blocking, 0, 33e-6, 30e-6));
+  card.rows.back().launched = true;
+  return result;
+}
+
+TEST(BenchSync, reports_of_a_card_name_its_bus_and_the_launches_that_stand_for_a_policy) {
+  const json report = app::sync_json(of_a_card());
+  const json& device = report["devices"][0];
+  EXPECT_EQ(device["own_memory"], true);
+  EXPECT_NEAR(device["bus"]["middle_us"].get<double>(), 2, 1e-9);
+  EXPECT_TRUE(device["limit"].is_null());
+  EXPECT_EQ(device["rows"].back()["policy"], "launch+finish");
+  EXPECT_NEAR(device["rows"].back()["round_trip"]["p50_us"].get<double>(), 33, 1e-9);
+  EXPECT_NEAR(device["rows"].back()["times_limit"].get<double>(), 33.0 / 2, 1e-9);
+  const std::string text = app::sync_text(of_a_card()), page = app::sync_html(of_a_card());
+  EXPECT_EQ(first_fault(page), "");
+  for (const std::string& shown : {text, page}) {
+    EXPECT_THAT(shown, HasSubstr("launch+finish"));
+    EXPECT_THAT(shown, HasSubstr("a word over the bus to a running kernel and back"));
+  }
+  EXPECT_TRUE(app::sync_json(lab_result())["devices"][0]["bus"].is_null());
+}
+
+TEST(BenchSync, report_without_a_figure_is_an_error_with_the_reasons) {
+  sync_lab::LabResult result = lab_result();
+  EXPECT_NO_THROW(app::require_figures(result, true));
+  sync_lab::DeviceResult none;
+  none.id = "vulkan:0";
+  none.problem = "its driver crashed";
+  result.devices.push_back(none);
+  EXPECT_NO_THROW(app::require_figures(result, false));  // what is merely here need not work
+  EXPECT_THROW(app::require_figures(result, true), Error);
+  for (sync_lab::SyncRow& row : result.devices[0].rows) {
+    row.status = sync_lab::RowStatus::off;
+    row.reason = "stores are not seen";
+  }
+  for (const bool named : {false, true}) {
+    try {
+      app::require_figures(result, named);
+      FAIL() << "no error";
+    } catch (const Error& error) {
+      EXPECT_THAT(error.hint(), HasSubstr("stores are not seen"));
+      const std::string all = named ? "" : "its driver crashed";
+      EXPECT_THAT(error.hint(), HasSubstr(all));
+    }
+  }
+  EXPECT_THROW(app::require_figures({}, false), Error);
+}
+
 TEST(BenchSync, text_shows_the_rows_the_reasons_and_the_targets) {
   const std::string text = app::sync_text(with_everything());
   for (const char* part : {"doorbell", "off: the driver has <no> events", "more spinners than cores", "a warning",

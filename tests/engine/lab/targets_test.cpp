@@ -38,6 +38,32 @@ TEST(Targets, judge_the_overhead_of_predict_without_the_work) {
   }
 }
 
+// Host and card are on different sides of a bus, which no cache line crosses.
+TEST(Targets, of_a_card_set_its_gate_against_a_word_over_the_bus) {
+  LabResult result = lab_result();
+  DeviceResult& card = result.devices[0];
+  card.own_memory = true;
+  card.bus = BusTrip{::tandem::testing::around(0.5e-6)};
+  const std::vector<Target> targets = judge(result);
+  ASSERT_EQ(targets.size(), 6u);
+  EXPECT_FALSE(targets[0].figure) << "the doorbell, by a cache line";
+  EXPECT_FALSE(targets[1].figure) << "the gate, by a bound for cores";
+  ASSERT_TRUE(targets[5].figure) << targets[5].note;
+  EXPECT_NEAR(*targets[5].figure, 0.8 / 0.5, 1e-9);
+  EXPECT_DOUBLE_EQ(targets[5].bound, 1.2);
+  EXPECT_FALSE(targets[5].met());
+  EXPECT_THAT(targets[5].note, HasSubstr("over the bus"));
+  card.bus.reset();
+  EXPECT_FALSE(judge(result)[5].figure);
+}
+
+// No target is about a launch and its end, which are measured where a policy cannot be.
+TEST(Targets, are_not_judged_by_a_launch_that_stands_for_a_policy) {
+  LabResult result = lab_result();
+  for (SyncRow& row : result.devices[0].rows) row.launched = true;
+  for (const Target& target : judge(result)) EXPECT_FALSE(target.figure) << target.name;
+}
+
 // Two readings of 0.08 and 0.12 us: which of them the row ran at is not known.
 TEST(Targets, do_not_judge_the_doorbell_by_a_cache_line_that_changed_meanwhile) {
   LabResult result = lab_result();
