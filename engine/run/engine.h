@@ -175,6 +175,9 @@ class Engine : DeviceUser {
   Batch piece(int64_t first, int64_t total);
   Plan plan_for(const Batch& batch);                                                     // as it would run
   PlanCosts costs_for(const Batch& batch) { return planner().costs(batch, position_); }  // on the machine's
+  // The same behind so many tokens, whatever is in the context: nothing runs.
+  Plan plan_for(const Batch& batch, int64_t position) { return planner().plan_for(batch, position); }
+  PlanCosts costs_for(const Batch& batch, int64_t position) { return planner().costs(batch, position); }
 
   // One for each kind of pass, the last twelve. For tests: that a plan is used again shows in nothing else but time.
   size_t plans_kept() const { return prepared_.size(); }

@@ -3,23 +3,51 @@
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "engine/app/command.h"
 #include "engine/app/commands/open_engine.h"
 #include "engine/app/commands/plan_report.h"
 #include "engine/app/commands/soc_clock.h"
+#include "engine/app/interrupt.h"
+#include "engine/app/progress.h"
 #include "engine/app/report.h"
 #include "engine/run/engine.h"
+#include "sync/clock.h"
 #include "sync/error.h"
 
 namespace tandem::app {
 namespace {
 
-PhaseReport explain(Engine& engine, const std::string& phase, const Batch& batch) {
-  PhaseReport report{phase, batch.S, engine.position(), engine.plan_for(batch), {}, {}};
-  report.predicted = predict(report.plan, engine.costs_for(batch));
+PhaseReport explain(Engine& engine, const std::string& phase, const Batch& batch, int64_t position) {
+  PhaseReport report{phase, batch.S, position, engine.plan_for(batch, position), {}, {}};
+  report.predicted = predict(report.plan, engine.costs_for(batch, position));
   return report;
 }
+
+// Says what is done where that takes longer than a second, and ends at Ctrl-C.
+class Planning {
+ public:
+  Planning(const CommonFlags& flags, int64_t tokens)
+      : progress_("planning", ProgressUnit::tokens, !flags.quiet() && Progress::stderr_is_terminal()),
+        is_quiet_(flags.quiet()),
+        tokens_(tokens) {}
+  void at(int64_t token) {
+    if (interrupted()) throw Engine::Interrupted();
+    progress_.update(static_cast<uint64_t>(token), static_cast<uint64_t>(tokens_));
+    if (is_quiet_ || now_seconds() - begin_ < 1 || std::exchange(is_said_, true)) return;
+    if (!Progress::stderr_is_terminal())
+      std::fprintf(stderr, "planning a prompt of %lld tokens, pass by pass\n", static_cast<long long>(tokens_));
+  }
+  void end() { progress_.clear(); }
+
+ private:
+  Progress progress_;
+  const bool is_quiet_;
+  const int64_t tokens_;
+  const double begin_ = now_seconds();
+  bool is_said_ = false;
+};
 
 // The pieces of the prompt as they would run, and the token after them.
 PlanReport on_this_machine(const CommonFlags& flags, const PlanFlags& plan) {
@@ -29,14 +57,15 @@ PlanReport on_this_machine(const CommonFlags& flags, const PlanFlags& plan) {
                     "predicted from what was measured on this machine",
                     flags.plan,
                     {}};
-  const std::vector<int32_t> ids(static_cast<size_t>(plan.prompt), 0);
+  Planning planning(flags, plan.prompt);
   for (int64_t first = 0; first < plan.prompt;) {
+    planning.at(first);
     const Batch piece = engine->piece(first, plan.prompt);
-    report.phases.push_back(explain(*engine, "prefill", piece));
-    engine->extend(std::span(ids).subspan(static_cast<size_t>(first), static_cast<size_t>(piece.S)));
+    report.phases.push_back(explain(*engine, "prefill", piece, first));
     first += piece.S;
   }
-  report.phases.push_back(explain(*engine, "decode", {1, 1}));
+  report.phases.push_back(explain(*engine, "decode", {1, 1}, plan.prompt));
+  planning.end();
   report.opened = {engine->machine().device_names(), to_string(engine->act()), engine->context(), engine->chunk(),
                    engine->cache_bytes()};
   return report;
@@ -71,9 +100,13 @@ PlanReport on_a_chip(const CommonFlags& flags, const PlanFlags& plan) {
     Prediction predicted = prediction_of(pass.plan, pass.run);
     report.phases.push_back({phase, S, position, std::move(pass.plan), std::move(predicted), std::move(pass.run)});
   };
-  for (int64_t first = 0; first < plan.prompt; first += chunk)
+  Planning planning(flags, plan.prompt);
+  for (int64_t first = 0; first < plan.prompt; first += chunk) {
+    planning.at(first);
     add("prefill", first, std::min(chunk, plan.prompt - first));
+  }
   add("decode", plan.prompt, 1);
+  planning.end();
   if (clock.config().experts)
     report.experts = plan_experts(clock.profile(), clock.config(), plan.prompt, chunk, calibration_of(flags));
   return report;

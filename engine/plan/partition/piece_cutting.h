@@ -12,7 +12,8 @@
 namespace tandem {
 
 // Lengths of the passes, in order; they add up to `total` (at least 1), and none is above `most`. seconds(begin, S):
-// predicted, of S tokens behind `begin` others of the prompt.
+// predicted, of S tokens behind `begin` others of the prompt; it is asked some
+// hundred times, however long the prompt is.
 std::vector<int64_t> cut_pieces(int64_t total, int64_t most,
                                 const std::function<double(int64_t begin, int64_t S)>& seconds);
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 
 #include "engine/plan/partition/piece_cutting.h"
@@ -192,6 +193,21 @@ TEST(CutPieces, know_what_stands_before_them) {
   });
   EXPECT_EQ(asked.front(), (std::pair<int64_t, int64_t>{0, 16}));
   EXPECT_EQ(asked[1], (std::pair<int64_t, int64_t>{16, 4}));
+}
+
+// Of 391 passes some stand for all. Attention takes each longer than the one before it, so that long ones pay: the sum
+// of a few is as good as that of all.
+TEST(CutPieces, of_a_long_prompt_are_cut_as_fast_as_those_of_a_short_one) {
+  int64_t asked = 0;
+  const auto seconds = [&](int64_t begin, int64_t S) {
+    ++asked;
+    return static_cast<double>(S * (begin + S)) * 1e-3 + (S % 128 == 0 ? 10.0 : 100.0);
+  };
+  const Lengths pieces = cut_pieces(100'000, 256, seconds);
+  EXPECT_LE(asked, 5 * 17);
+  EXPECT_EQ(std::accumulate(pieces.begin(), pieces.end(), int64_t{0}), 100'000);
+  EXPECT_EQ(pieces.size(), 391u);
+  EXPECT_EQ(pieces.front(), 256);
 }
 
 }  // namespace
