@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
+#include <memory>
 #include <new>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include "engine/app/commands/commands.h"
 #include "engine/app/commands/expert_use.h"
 #include "engine/app/commands/tokenize.h"
+#include "engine/app/file_flags.h"
 #include "engine/app/flag_values.h"
 #include "engine/app/interrupt.h"
 #include "engine/app/log_levels.h"
@@ -174,6 +176,10 @@ Request parse_command_line(int argc, const char* const* argv) {
   } catch (const WrongUsage& error) {
     report_error(error, asks_for_json(argc, argv));
     return {{}, kWrongUsage};
+  }
+  for (const CLI::App* command = app.get_subcommands().front(); command != nullptr;) {
+    require_files_apart(*command);
+    command = command->get_subcommands().empty() ? nullptr : command->get_subcommands().front();
   }
   return {std::move(action)};
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "engine/app/file_flags.h"
 #include "engine/app/flag_values.h"
 #include "engine/plan/strategy.h"
 #include "sync/waiter.h"
@@ -26,7 +27,7 @@ void explain_plans(const std::string& plan) {
 }  // namespace
 
 void add_model_flag(CLI::App& app, CommonFlags& flags) {
-  app.add_option("-m,--model", flags.model, "the model file (GGUF; the first part of a split one)")
+  reads_file(app.add_option("-m,--model", flags.model, "the model file (GGUF; the first part of a split one)"))
       ->envname("TANDEM_MODEL")
       ->required();
 }
@@ -41,16 +42,17 @@ void add_text_flags(CLI::App& app, CommonFlags& flags, bool several) {
         flags.text.has_prompt = true;
       },
       "the text");
-  app.add_option_function<std::vector<std::string>>(
-         "-f,--file",
-         [&flags](const std::vector<std::string>& paths) {
-           flags.text.files = paths;
-           flags.text.file = paths.back();
-           flags.text.has_file = true;
-         },
-         several ? "a file that holds the text, taken byte for byte (a last newline too); - is standard input; given "
-                   "several times, each file is a text of its own, answered by an object a line"
-                 : "a file that holds the text, taken byte for byte (a last newline too); - is standard input")
+  reads_file(
+      app.add_option_function<std::vector<std::string>>(
+          "-f,--file",
+          [&flags](const std::vector<std::string>& paths) {
+            flags.text.files = paths;
+            flags.text.file = paths.back();
+            flags.text.has_file = true;
+          },
+          several ? "a file that holds the text, taken byte for byte (a last newline too); - is standard input; given "
+                    "several times, each file is a text of its own, answered by an object a line"
+                  : "a file that holds the text, taken byte for byte (a last newline too); - is standard input"))
       ->expected(1)
       ->multi_option_policy(several ? CLI::MultiOptionPolicy::TakeAll : CLI::MultiOptionPolicy::Throw);
   app.add_flag("--no-special", flags.no_special, "special tokens written in the text are plain text");
@@ -126,8 +128,9 @@ namespace {
 // Of NPUMoE's plans (docs/npumoe.md); each rule that the paper leaves open, with its part's id.
 void add_expert_flags(CLI::App& app, CommonFlags& flags) {
   ExpertRules& rules = flags.experts;
-  app.add_option("--calibration", flags.calibration,
-                 "N1: how often experts are chosen, a file of calibrate-moe; default: counted while the model runs");
+  reads_file(app.add_option(
+      "--calibration", flags.calibration,
+      "N1: how often experts are chosen, a file of calibrate-moe; default: counted while the model runs"));
   app.add_option("--moe-tiers", rules.tiers.multiples,
                  "N2: the three capacities of experts on the NPU, as multiples of the mean load, falling")
       ->delimiter(',')
@@ -201,10 +204,11 @@ void add_engine_flags(CLI::App& app, CommonFlags& flags) {
       ->capture_default_str();
   app.add_flag("--pack-cache", flags.pack_cache,
                "keep the packed weights in the user's cache, so that later starts map them (docs/models.md)");
-  app.add_option("--soc", flags.soc, "report the model clock of this chip too: a known one, or a .json file")
+  reads_file(
+      app.add_option("--soc", flags.soc, "report the model clock of this chip too: a known one, or a .json file"), true)
       ->check(chip_or_file());
-  app.add_option("--trace", flags.trace,
-                 "write a Perfetto trace to this file (.json), or a picture of the last pass (.svg)");
+  writes_file(app.add_option("--trace", flags.trace,
+                             "write a Perfetto trace to this file (.json), or a picture of the last pass (.svg)"));
 }
 
 void add_output_flags(CLI::App& app, CommonFlags& flags) {

@@ -1,6 +1,7 @@
 #include "engine/model/gguf_split.h"
 
 #include <cstdio>
+#include <regex>
 #include <set>
 #include <string_view>
 
@@ -85,6 +86,16 @@ uint64_t split_count(const GgufContents& contents, const std::string& path) {
                 path + ": metadata key 'split.count'");
   }
   return count;
+}
+
+std::vector<std::string> split_part_names(const std::string& path) {
+  static const std::regex part("(.*)-[0-9]{5}-of-([0-9]{5})\\.gguf");
+  std::smatch found;
+  std::vector<std::string> names;
+  if (!std::regex_match(path, found, part)) return names;
+  const uint64_t count = std::stoul(found[2].str());
+  for (uint64_t index = 0; index < count; ++index) names.push_back(found[1].str() + part_suffix(index, count));
+  return names;
 }
 
 void append_split_parts(const std::string& path, GgufContents& contents, const OpenPart& open) {

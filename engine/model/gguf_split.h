@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "engine/model/gguf_reader.h"
 
@@ -15,6 +16,9 @@ namespace tandem {
 
 // How many parts the file says its model has; 1 when it says nothing.
 uint64_t split_count(const GgufContents& contents, const std::string& path);
+
+// The names of all parts of the split model that a file of this name is a part of; empty: it is named as a whole one.
+std::vector<std::string> split_part_names(const std::string& path);
 
 // The bytes of the part at a path, which stay where they are as long as the contents are used; nullopt: no such file.
 using OpenPart = std::function<std::optional<std::span<const std::byte>>(const std::string& path)>;

@@ -48,6 +48,15 @@ std::vector<int32_t> first_pages(int64_t positions) {
   return pages;
 }
 
+// While nobody reads the FIFO that a state is written to.
+WhileUnread while_unread(const Engine& engine, const std::string& path) {
+  return [&engine, path, is_said = false](double seconds) mutable {
+    if (engine.interrupted && engine.interrupted()) throw Engine::Interrupted();
+    const OnLongWork& says = engine.machine().on_long_work();
+    if (seconds >= 1 && says && !std::exchange(is_said, true)) says("waiting until somebody reads " + path);
+  };
+}
+
 // A sequence has one run of tokens in a batch, or two: the token that wants logits stands apart from those before it.
 // Plans are made for a few numbers of runs.
 int64_t segment_class(int64_t runs) { return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(runs))); }
@@ -398,12 +407,13 @@ std::string Engine::state_description() const {
 
 void Engine::save_state(const std::string& path, std::span<const int32_t> ids) const {
   TANDEM_CHECK(std::ssize(ids) == position_, "the tokens of the context");
-  tandem::save_state(path, state_description(), ids, activations_->caches, first_pages(position_));
+  tandem::save_state(path, state_description(), ids, activations_->caches, first_pages(position_),
+                     while_unread(*this, path));
 }
 
 void Engine::save_state(const std::string& path, const Sequence& sequence) const {
   const auto pages = sequence.pages().first(static_cast<size_t>(pages_of(sequence.position())));
-  tandem::save_state(path, state_description(), sequence.ids(), activations_->caches, pages);
+  tandem::save_state(path, state_description(), sequence.ids(), activations_->caches, pages, while_unread(*this, path));
 }
 
 SavedState Engine::open_state(const std::string& path) const {

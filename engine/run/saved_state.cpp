@@ -4,10 +4,11 @@
 #include <array>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "engine/model/hash.h"
 #include "sync/error.h"
-#include "sync/whole_file.h"
+#include "sync/output_file.h"
 
 namespace tandem {
 namespace {
@@ -67,12 +68,12 @@ std::string describe_state(const GgufFile& file, const ModelConfig& config, KvTy
 }
 
 void save_state(const std::string& path, const std::string& description, std::span<const int32_t> ids,
-                std::span<const KvCache> caches, std::span<const int32_t> pages) {
+                std::span<const KvCache> caches, std::span<const int32_t> pages, WhileUnread while_unread) {
   TANDEM_CHECK(std::ssize(pages) == pages_of(std::ssize(ids)), "pages of a text");
   Header header;
   header.description_bytes = description.size();
   header.tokens = ids.size();
-  WholeFile file(path);
+  OutputFile file(path, std::move(while_unread));
   file.write(bytes_of(&header, 1));
   file.write(bytes_of(description.data(), description.size()));
   file.write(std::as_bytes(ids));

@@ -19,6 +19,7 @@
 #include "engine/model/config.h"
 #include "engine/model/file_mapping.h"
 #include "engine/model/gguf.h"
+#include "sync/output_file.h"
 
 namespace tandem {
 
@@ -28,7 +29,7 @@ std::string describe_state(const GgufFile& file, const ModelConfig& config, KvTy
 
 // pages: of the text, as many as its tokens need.
 void save_state(const std::string& path, const std::string& description, std::span<const int32_t> ids,
-                std::span<const KvCache> caches, std::span<const int32_t> pages);
+                std::span<const KvCache> caches, std::span<const int32_t> pages, WhileUnread while_unread = {});
 
 class SavedState {
  public:

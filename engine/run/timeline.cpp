@@ -4,7 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "sync/whole_file.h"
+#include "sync/output_file.h"
 
 namespace tandem {
 
@@ -48,6 +48,6 @@ std::string Timeline::trace_json() const {
   return json{{"traceEvents", std::move(events)}, {"displayTimeUnit", "ms"}}.dump();
 }
 
-void Timeline::write_trace(const std::string& path) const { write_whole_file(path, trace_json()); }
+void Timeline::write_trace(const std::string& path) const { write_output(path, trace_json()); }
 
 }  // namespace tandem

@@ -15,6 +15,7 @@
 #include "engine/app/commands/bench_sync_text.h"
 #include "engine/app/commands/litmus_table.h"
 #include "engine/app/commands/open_engine.h"
+#include "engine/app/file_flags.h"
 #include "engine/app/flag_values.h"
 #include "engine/app/interrupt.h"
 #include "engine/app/report.h"
@@ -24,8 +25,8 @@
 #include "engine/run/core_layout.h"
 #include "sync/affinity.h"
 #include "sync/error.h"
+#include "sync/output_file.h"
 #include "sync/waiter.h"
-#include "sync/whole_file.h"
 
 namespace tandem::app {
 namespace {
@@ -127,7 +128,7 @@ int bench_sync_command(const CommonFlags& given, const BenchSyncFlags& bench) {
     result.decode = sync_lab::decode_meaning(name, *plan, result);
   }
 
-  if (!bench.html.empty()) write_whole_file(bench.html, sync_html(result));
+  if (!bench.html.empty()) write_output(bench.html, sync_html(result), while_unread(bench.html));
   if (flags.json) {
     print_json(sync_json(result));
   } else {
@@ -162,12 +163,13 @@ void add_bench_sync(CLI::App& app, Action& action) {
       ->transform(whole({0, 1000000}))
       ->capture_default_str();
   app.add_flag("--quick", flags->own.quick, "few rounds: shows that everything works, and roughly how fast");
-  app.add_option("--html", flags->own.html, "write a report with plots to this file");
+  writes_file(app.add_option("--html", flags->own.html, "write a report with plots to this file"));
   app.add_flag("--litmus", flags->own.litmus, "test memory ordering between every two processors instead");
   app.add_option("--iterations", flags->own.iterations, "of each litmus test: how often both sides are at it at once")
       ->transform(whole({1, 1000000000}))
       ->capture_default_str();
-  app.add_option("-m,--model", flags->common.model, "say what this model's decode step gains by each policy");
+  reads_file(
+      app.add_option("-m,--model", flags->common.model, "say what this model's decode step gains by each policy"));
   add_plan_flag(app, flags->common, "the plan of that decode step");
   add_threads_flag(app, flags->common.threads);
   add_output_flags(app, flags->common);

@@ -12,12 +12,13 @@
 #include "engine/app/command.h"
 #include "engine/app/commands/open_engine.h"
 #include "engine/app/commands/profile.h"
+#include "engine/app/file_flags.h"
 #include "engine/app/report.h"
 #include "engine/lab/machine.h"
 #include "engine/measure/calibrate.h"
 #include "engine/run/contention.h"
 #include "sync/error.h"
-#include "sync/whole_file.h"
+#include "sync/output_file.h"
 
 namespace tandem::app {
 namespace {
@@ -106,7 +107,7 @@ int calibrate_command(const CommonFlags& flags, const CalibrateFlags& calibrate)
   measured.machine = sync_lab::read_machine_facts().processor;
   measured.date = today();
   const SocProfile machine = machine_profile(measured);
-  write_whole_file(calibrate.output, to_json(machine));
+  write_output(calibrate.output, to_json(machine), while_unread(calibrate.output));
   if (flags.json) {
     print_json({{"schema", 1}, {"profile", calibrate.output}, {"measured_points", points}});
     return kDone;

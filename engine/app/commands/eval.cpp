@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -12,41 +11,17 @@
 #include "engine/app/commands/open_engine.h"
 #include "engine/app/commands/soc_clock.h"
 #include "engine/app/commands/tokenize.h"
+#include "engine/app/file_flags.h"
 #include "engine/app/progress.h"
 #include "engine/app/report.h"
 #include "engine/app/text_input.h"
 #include "engine/run/perplexity.h"
 #include "sync/clock.h"
 #include "sync/error.h"
+#include "sync/output_file.h"
 
 namespace tandem::app {
 namespace {
-
-// A file that appears only when it is complete.
-class LogitsFile {
- public:
-  explicit LogitsFile(const std::string& path)
-      : path_(path), part_(path + ".part"), out_(part_, std::ios::binary | std::ios::trunc) {
-    if (!out_) throw Error("cannot write the logits", path_, "Check the folder");
-  }
-  ~LogitsFile() {
-    if (!done_) std::remove(part_.c_str());
-  }
-  void append(std::span<const float> logits) {
-    out_.write(reinterpret_cast<const char*>(logits.data()), static_cast<std::streamsize>(logits.size_bytes()));
-  }
-  void finish() {
-    out_.close();
-    if (!out_ || std::rename(part_.c_str(), path_.c_str()) != 0)
-      throw Error("cannot write the logits", path_, "Is the disk full?");
-    done_ = true;
-  }
-
- private:
-  std::string path_, part_;
-  std::ofstream out_;
-  bool done_ = false;
-};
 
 std::vector<int32_t> tokens_of(const CommonFlags& flags, const EvalFlags& eval) {
   const GgufFile file = GgufFile::open(flags.model);
@@ -101,8 +76,8 @@ int eval_command(const CommonFlags& flags, const EvalFlags& eval) {
   if (!flags.soc.empty())
     clock.emplace(soc_request(flags, flags.model, usual_type(engine->model().file()), chunk, count));
 
-  std::unique_ptr<LogitsFile> logits_file;
-  if (!eval.logits_out.empty()) logits_file = std::make_unique<LogitsFile>(eval.logits_out);
+  std::optional<OutputFile> logits_file;
+  if (!eval.logits_out.empty()) logits_file.emplace(eval.logits_out, while_unread(eval.logits_out));
   Progress progress("evaluating", ProgressUnit::tokens, !flags.quiet() && Progress::stderr_is_terminal());
   engine->prefill_progress = [&](int64_t done, int64_t total) {
     progress.update(static_cast<uint64_t>(done), static_cast<uint64_t>(total));
@@ -116,7 +91,7 @@ int eval_command(const CommonFlags& flags, const EvalFlags& eval) {
   engine->extend_all(ids, [&](int64_t first, std::span<const float> logits) {
     const double begin = now_seconds();
     engine->require_finite(logits, first);
-    if (logits_file) logits_file->append(logits);
+    if (logits_file) logits_file->write(std::as_bytes(logits));
     if (eval.perplexity) {
       for (size_t s = 0; s * V < logits.size(); ++s) {
         const size_t next = static_cast<size_t>(first) + s + 1;
@@ -131,7 +106,7 @@ int eval_command(const CommonFlags& flags, const EvalFlags& eval) {
   const double seconds = now_seconds() - start - judging;
   trace.finish();
   progress.clear();
-  if (logits_file) logits_file->finish();
+  if (logits_file) logits_file->commit();
 
   if (flags.json) {
     nlohmann::json out = {{"n_tokens", count},

@@ -11,6 +11,7 @@
 
 #include "engine/app/commands/open_engine.h"
 #include "engine/app/commands/tokenize.h"
+#include "engine/app/file_flags.h"
 #include "engine/app/flag_values.h"
 #include "engine/app/progress.h"
 #include "engine/app/report.h"
@@ -21,7 +22,7 @@
 #include "engine/moe/routing_trace.h"
 #include "engine/run/engine.h"
 #include "sync/error.h"
-#include "sync/whole_file.h"
+#include "sync/output_file.h"
 
 namespace tandem::app {
 namespace {
@@ -222,12 +223,12 @@ void print_calibration(const Calibration& calibration, const nlohmann::json& ove
 
 void add_flags(CLI::App& app, CommonFlags& flags, ExpertUseFlags& own, const char* output) {
   add_model_flag(app, flags);
-  app.add_option("-f,--file", own.texts, "texts to read, byte for byte; several are told apart");
-  app.add_option("--ids", own.ids_files, "files of token ids: each line is a window, used as it is");
+  reads_file(app.add_option("-f,--file", own.texts, "texts to read, byte for byte; several are told apart"));
+  reads_file(app.add_option("--ids", own.ids_files, "files of token ids: each line is a window, used as it is"));
   app.add_option("--window", own.window, "tokens that are read together; a longer text is cut into windows")
       ->transform(whole({2, int64_t{1} << 20}))
       ->capture_default_str();
-  app.add_option("-o,--output", own.output, output)->required();
+  writes_file(app.add_option("-o,--output", own.output, output))->required();
   add_device_flag(app, flags);
   add_threads_flag(app, flags.threads);
   add_output_flags(app, flags);
@@ -249,8 +250,9 @@ void add_calibrate_moe(CLI::App& app, Action& action) {
   ExpertUseFlags& own = flags->own;
   add_flags(app, flags->common, own, "the calibration: a .json file");
   app.get_option("--model")->required(false);
-  app.add_option("--routing", own.recorded,
-                 "recorded routing to count, files of trace-moe; no model runs, and -m and texts are not needed");
+  reads_file(
+      app.add_option("--routing", own.recorded,
+                     "recorded routing to count, files of trace-moe; no model runs, and -m and texts are not needed"));
   app.callback([flags, &action, &app] {
     const bool recorded = !flags->own.recorded.empty();
     if (recorded == names_a_text(flags->own))
@@ -276,7 +278,7 @@ int calibrate_moe_command(const CommonFlags& flags, const ExpertUseFlags& own) {
   Calibration calibration{counted.model, counted.none};
   for (const CountedText& text : counted.texts)
     calibration.counts = sum_of(calibration.counts, total_of(text.windows, counted.none));
-  write_whole_file(own.output, calibration_json(calibration));
+  write_output(own.output, calibration_json(calibration), while_unread(own.output));
   const nlohmann::json overlap_rows = overlaps(counted);
   if (flags.json) {
     nlohmann::json out = nlohmann::json::parse(calibration_json(calibration));
@@ -319,7 +321,7 @@ int trace_moe_command(const CommonFlags& flags, const ExpertUseFlags& own) {
   reading.clear();
   std::ostringstream lines;
   write_routing_trace(trace, lines);
-  write_whole_file(own.output, lines.str());
+  write_output(own.output, lines.str(), while_unread(own.output));
   if (flags.json)
     print_json({{"output", own.output}, {"tokens", trace.tokens.size()}, {"sequences", sequence}});
   else if (!flags.quiet())

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -12,6 +11,7 @@
 
 #include "engine/app/commands/commands.h"
 #include "engine/app/common_flags.h"
+#include "engine/app/file_flags.h"
 #include "engine/app/flag_values.h"
 #include "engine/app/interrupt.h"
 #include "engine/app/progress.h"
@@ -27,7 +27,7 @@
 #include "engine/run/engine.h"
 #include "engine/run/ffn_inputs.h"
 #include "sync/error.h"
-#include "sync/whole_file.h"
+#include "sync/output_file.h"
 
 namespace tandem::app {
 namespace {
@@ -129,7 +129,7 @@ void make_routers(const CommonFlags& flags, const MakeMoeFlags& own, const GgufF
 
 void write(const CommonFlags& flags, const MoeConversion& conversion, const std::string& path) {
   Progress progress("writing", ProgressUnit::bytes, shows_progress(flags));
-  WholeFile file(path);
+  OutputFile file(path, while_unread(path));
   uint64_t written = 0;
   conversion.write([&](std::span<const std::byte> bytes) {
     if (interrupted()) throw Engine::Interrupted();
@@ -153,9 +153,6 @@ void print_summary(const MakeMoeFlags& own, const MoeConversion& conversion, siz
 
 int make_moe_command(const CommonFlags& flags, const MakeMoeFlags& own) {
   apply_verbosity(flags);
-  std::error_code absent;
-  if (std::filesystem::equivalent(flags.model, own.output, absent))
-    throw Error("the file to write is the model itself", own.output, "Give another name with -o");
   const GgufFile file = GgufFile::open(flags.model);
   MoeConversion conversion(file, {own.experts, own.used, own.kind == "split" ? ExpertKind::split : ExpertKind::cloned});
   CalibrationText text;
@@ -198,10 +195,11 @@ void add_make_moe(CLI::App& app, Action& action) {
   app.add_option("--router", own.router, "kmeans: groups of what the layer reads; even: all experts score the same")
       ->check(CLI::IsMember({"kmeans", "even"}))
       ->capture_default_str();
-  app.add_option("-f,--file", own.texts,
-                 "texts that kmeans reads, 4096 tokens spread over them; without it a short one that is built in");
+  reads_file(app.add_option("-f,--file", own.texts,
+                            "texts that kmeans reads, 4096 tokens spread over them; without it a short one that is "
+                            "built in"));
   add_seed_flag(app, own.seed, "seed of kmeans; the same seed gives the same file");
-  app.add_option("-o,--output", own.output, "the file to write")->required();
+  writes_file(app.add_option("-o,--output", own.output, "the file to write"))->required();
   add_output_flags(app, flags->common);
   app.callback([flags, &action] {
     if (!flags->own.texts.empty() && flags->own.router != "kmeans")

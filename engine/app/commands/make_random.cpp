@@ -8,6 +8,7 @@
 
 #include "engine/app/commands/commands.h"
 #include "engine/app/common_flags.h"
+#include "engine/app/file_flags.h"
 #include "engine/app/flag_values.h"
 #include "engine/app/interrupt.h"
 #include "engine/app/progress.h"
@@ -15,7 +16,7 @@
 #include "engine/model/random_model.h"
 #include "engine/model/shapes.h"
 #include "engine/run/engine.h"
-#include "sync/whole_file.h"
+#include "sync/output_file.h"
 
 namespace tandem::app {
 namespace {
@@ -29,7 +30,7 @@ struct MakeRandomFlags {
 
 void write(const RandomModel& model, const std::string& path, bool quiet) {
   Progress progress("writing", ProgressUnit::bytes, !quiet && Progress::stderr_is_terminal());
-  WholeFile file(path);
+  OutputFile file(path, while_unread(path));
   uint64_t written = 0;
   model.write([&](std::span<const std::byte> bytes) {
     if (interrupted()) throw Engine::Interrupted();
@@ -70,13 +71,15 @@ int make_random_command(const CommonFlags& flags, const MakeRandomFlags& own) {
 
 void add_make_random(CLI::App& app, Action& action) {
   auto flags = std::make_shared<FlagsWith<MakeRandomFlags>>();
-  app.add_option("--shape", flags->own.shape, "a published model (llama-3.2-1b, ...), or a .json or .gguf file")
+  reads_file(
+      app.add_option("--shape", flags->own.shape, "a published model (llama-3.2-1b, ...), or a .json or .gguf file"),
+      true)
       ->check(shape_or_file())
       ->required();
   app.add_option("--type", flags->own.type, "storage type of the matrices: Q4_0, Q4_K, Q8_0, F16, ...")
       ->check(storage_type())
       ->capture_default_str();
-  app.add_option("-o,--output", flags->own.output, "the file to write")->required();
+  writes_file(app.add_option("-o,--output", flags->own.output, "the file to write"))->required();
   add_seed_flag(app, flags->own.seed, "seed of the weights; the same seed gives the same file");
   add_output_flags(app, flags->common);
   app.callback([flags, &action] { action = [flags] { return make_random_command(flags->common, flags->own); }; });

@@ -8,13 +8,14 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "engine/app/file_flags.h"
 #include "engine/app/interrupt.h"
 #include "engine/app/progress.h"
 #include "engine/app/trace_picture.h"
 #include "engine/device/gpu/kept_file.h"
 #include "engine/device/registry.h"
 #include "sync/error.h"
-#include "sync/whole_file.h"
+#include "sync/output_file.h"
 
 namespace tandem::app {
 
@@ -135,7 +136,8 @@ void TraceFile::stop() {
 void TraceFile::finish() {
   if (path_.empty()) return;
   stop();
-  path_.ends_with(".svg") ? write_whole_file(path_, trace_picture(timeline_)) : timeline_.write_trace(path_);
+  const bool draws = path_.ends_with(".svg");
+  write_output(path_, draws ? trace_picture(timeline_) : timeline_.trace_json(), while_unread(path_));
 }
 
 std::string own_program() {

@@ -16,6 +16,7 @@
 #include "engine/app/commands/run.h"
 #include "engine/app/commands/run_lines.h"
 #include "engine/app/common_flags.h"
+#include "engine/app/file_flags.h"
 #include "engine/app/flag_values.h"
 #include "engine/plan/strategy.h"
 
@@ -25,7 +26,7 @@ namespace {
 
 // Owns a command's flags for as long as its CLI::App lives.
 void add_many_flags(CLI::App& app, ManyPrompts& many, const std::string& explains) {
-  app.add_option("--jsonl", many.lines, explains);
+  reads_file(app.add_option("--jsonl", many.lines, explains));
   app.add_option("--parallel", many.parallel, "of several texts: how many at a time (also -np)")
       ->transform(whole(kParallelRange))
       ->capture_default_str();
@@ -69,10 +70,11 @@ void add_run(CLI::App& app, Action& action) {
       "--chat", flags->common.chat,
       "put each text as a user's turn by the model's own chat template, so that it is answered and not "
       "continued; special tokens in the text are plain text (docs/tokenizers.md: the templates that are known)");
-  app.add_option("--save-state", flags->common.save_state,
-                 "write the text's tokens with their keys and values to this file");
-  app.add_option("--load-state", flags->common.load_state,
-                 "go on from such a file: what the prompt begins with as the saved text does is not run again");
+  writes_file(app.add_option("--save-state", flags->common.save_state,
+                             "write the text's tokens with their keys and values to this file"));
+  reads_file(
+      app.add_option("--load-state", flags->common.load_state,
+                     "go on from such a file: what the prompt begins with as the saved text does is not run again"));
   add_sampling_flags(app, flags->common);
   add_engine_flags(app, flags->common);
   add_compile_flag(app, flags->common);
@@ -101,9 +103,10 @@ void add_eval(CLI::App& app, Action& action) {
       app, flags->own.many,
       "a file of texts, a JSON object a line: {\"prompt\"}; the perplexity of each is an object on a line; - is "
       "standard input");
-  app.add_option("--ids", flags->own.ids_file, "a file of token ids separated by white space, used as they are");
-  app.add_option("--logits", flags->own.logits_out,
-                 "write float32 logits, little-endian, [tokens, vocabulary], to this file");
+  reads_file(
+      app.add_option("--ids", flags->own.ids_file, "a file of token ids separated by white space, used as they are"));
+  writes_file(app.add_option("--logits", flags->own.logits_out,
+                             "write float32 logits, little-endian, [tokens, vocabulary], to this file"));
   app.add_flag("--perplexity", flags->own.perplexity, "report the perplexity of the tokens");
   add_engine_flags(app, flags->common);
   add_output_flags(app, flags->common);
@@ -200,8 +203,10 @@ void add_plan(CLI::App& app, Action& action) {
   auto flags = std::make_shared<FlagsWith<PlanFlags>>();
   add_model_flag(app, flags->common);
   app.get_option("--model")->required(false);
-  app.add_option("--shape", flags->own.shape,
-                 "in place of -m, with --soc: a published model (llama-3-8b, ...), or a .json or .gguf file")
+  reads_file(
+      app.add_option("--shape", flags->own.shape,
+                     "in place of -m, with --soc: a published model (llama-3-8b, ...), or a .json or .gguf file"),
+      true)
       ->check(shape_or_file());
   app.add_option("-p,--prompt", flags->own.prompt, "tokens of the prompt")
       ->transform(whole({1, kMostTokens}))
@@ -244,7 +249,7 @@ void add_calibrate(CLI::App& app, Action& action) {
   add_model_flag(app, flags->common);
   add_device_flag(app, flags->common);
   add_threads_flag(app, flags->common.threads);
-  app.add_option("-o,--output", flags->own.output, "the profile: a .json file for --soc")->required();
+  writes_file(app.add_option("-o,--output", flags->own.output, "the profile: a .json file for --soc"))->required();
   add_output_flags(app, flags->common);
   app.callback([flags, &action] { action = [flags] { return calibrate_command(flags->common, flags->own); }; });
 }

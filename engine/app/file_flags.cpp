@@ -1,0 +1,150 @@
+#include "engine/app/file_flags.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "engine/app/interrupt.h"
+#include "engine/device/gpu/kept_file.h"
+#include "engine/model/gguf_split.h"
+#include "engine/run/engine.h"
+#include "sync/error.h"
+
+namespace tandem::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char *kRead = "FILE", *kReadOrNamed = "NAME|FILE", *kWritten = "OUTFILE";
+
+struct NamedFile {
+  std::string flag, path;
+};
+
+// Which file a path leads to. A name that is new: its folder, and its name there.
+struct FileIdentity {
+  dev_t device = 0;
+  ino_t inode = 0;
+  std::string new_name;
+  bool operator==(const FileIdentity&) const = default;
+};
+
+std::optional<FileIdentity> identity_of(const struct stat& status, const std::string& new_name) {
+  // Whatever is written to one twice is in nobody's way, and reading from one takes nothing from it.
+  if (S_ISCHR(status.st_mode)) return std::nullopt;
+  return FileIdentity{status.st_dev, status.st_ino, new_name};
+}
+
+std::optional<FileIdentity> identity_of_input(const std::string& path) {
+  struct stat status {};
+  const int found = path == "-" ? ::fstat(STDIN_FILENO, &status) : ::stat(path.c_str(), &status);
+  return found == 0 ? identity_of(status, "") : std::nullopt;
+}
+
+std::optional<FileIdentity> identity_of_output(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0) return identity_of(status, "");
+  const fs::path target = followed_path(path);
+  const std::string folder = target.parent_path().empty() ? "." : target.parent_path().string();
+  return ::stat(folder.c_str(), &status) == 0 ? identity_of(status, target.filename()) : std::nullopt;
+}
+
+bool is_model(const std::string& flag) { return flag == "--model" || flag == "--shape"; }
+
+// The files behind a flag's value.
+std::vector<std::string> files_of(const std::string& flag, const std::string& value) {
+  if (flag == "--device") {  // npu:0?params=FILE
+    constexpr std::string_view kParameters = "?params=";
+    const size_t at = value.find(kParameters);
+    if (at == std::string::npos) return {};
+    return {value.substr(at + kParameters.size())};
+  }
+  std::vector<std::string> files = {value};
+  if (is_model(flag)) std::ranges::move(split_part_names(value), std::back_inserter(files));
+  return files;
+}
+
+std::vector<NamedFile> files_of(const CLI::App& command, bool written) {
+  std::vector<NamedFile> files;
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string type = option->get_type_name(), flag = option->get_name();
+    const std::string kind = type.substr(0, type.find(':'));  // behind it stands what its checks are called
+    const bool reads = kind == kRead || kind == kReadOrNamed || flag == "--device";
+    if (written ? kind != kWritten : !reads) continue;
+    for (const std::string& value : option->results())
+      for (std::string& file : files_of(flag, value)) files.push_back({flag, std::move(file)});
+  }
+  return files;
+}
+
+// The flag as it is best written: -o, --trace.
+std::string spelling(const CLI::App& command, const std::string& flag) {
+  const auto& short_names = command.get_option(flag)->get_snames();
+  return short_names.empty() ? flag : "-" + short_names.front();
+}
+
+std::string what_it_is(const NamedFile& input, const std::string& output) {
+  if (!is_model(input.flag)) return "the file to write is one that " + input.flag + " reads";
+  std::error_code ignored;
+  const bool whole = fs::equivalent(input.path, output, ignored) && split_part_names(input.path).empty();
+  return whole ? "the file to write is the model itself" : "the file to write is a part of the model";
+}
+
+void refuse_packed_weights(const NamedFile& output, const FileIdentity& identity, const std::string& advice) {
+  const std::string cache = gpu::default_cache_folder();
+  std::error_code ignored;
+  if (cache.empty()) return;
+  for (const auto& entry : fs::directory_iterator(cache + "/packed", ignored)) {
+    if (identity_of_input(entry.path()) == identity)
+      throw Error("the file to write holds packed weights that are kept for later starts", output.path, advice);
+  }
+}
+
+}  // namespace
+
+CLI::Option* reads_file(CLI::Option* flag, bool names_too) { return flag->type_name(names_too ? kReadOrNamed : kRead); }
+
+CLI::Option* writes_file(CLI::Option* flag) { return flag->type_name(kWritten); }
+
+void require_files_apart(const CLI::App& command) {
+  const std::vector<NamedFile> outputs = files_of(command, true);
+  if (outputs.empty()) return;
+  const std::vector<NamedFile> inputs = files_of(command, false);
+  std::vector<std::pair<FileIdentity, const NamedFile*>> written;
+  for (const NamedFile& output : outputs) {
+    const auto identity = identity_of_output(output.path);
+    if (!identity) continue;
+    const std::string advice = "Give another name with " + spelling(command, output.flag);
+    for (const NamedFile& input : inputs) {
+      const bool goes_on = output.flag == "--save-state" && input.flag == "--load-state";
+      if (!goes_on && identity_of_input(input.path) == identity)
+        throw Error(what_it_is(input, output.path), output.path, advice);
+    }
+    for (const auto& [other, named] : written) {
+      if (other == *identity)
+        throw Error("two outputs are one file",
+                    named->flag + " " + named->path + ", " + output.flag + " " + output.path, advice);
+    }
+    refuse_packed_weights(output, *identity, advice);
+    written.emplace_back(*identity, &output);
+  }
+}
+
+WhileUnread while_unread(const std::string& path) {
+  return [path, is_said = false](double seconds) mutable {
+    if (interrupted()) throw Engine::Interrupted();
+    if (seconds < 1 || std::exchange(is_said, true)) return;
+    std::fprintf(stderr, "waiting until somebody reads %s\n", path.c_str());
+  };
+}
+
+}  // namespace tandem::app

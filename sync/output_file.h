@@ -1,0 +1,68 @@
+// A file that a user names for output. It is written as a shell's `> NAME` would, and whole or not at all where the
+// system allows that.
+//
+// Contract
+//   A regular file, or a name that is new: links are followed, the bytes go to a temporary beside the file, and
+//     commit() renames it. Mode, owner and group of an existing file stay. A rename would not keep a file with several
+//     names, a mount point and another user's file: commit() copies the bytes into these. The file itself is written
+//     from the first byte on where its folder takes no temporary; else everything stays as it was without commit().
+//     A file that may not be written is an Error.
+//   A device, a FIFO, a socket, /dev/stdout and /dev/fd/N are written in place, byte by byte as they come. A reader
+//     that has gone is an Error, not a signal.
+//   Error names the path and the system's reason. One thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tandem {
+
+// Called some ten times a second while nobody reads a FIFO or a pipe, with the seconds since that began. It may throw.
+using WhileUnread = std::function<void(double seconds)>;
+
+class OutputFile {
+ public:
+  explicit OutputFile(std::string path, WhileUnread while_unread = {});
+  ~OutputFile();
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+
+  void write(std::span<const std::byte> bytes);
+  void commit();
+
+ private:
+  enum class Way { rename, copy, direct, stream };
+  void open_file();
+  void open_stream(int descriptor);
+  void open_fifo();
+  void open_beside(bool is_new, mode_t mode, uid_t user, gid_t group);
+  void flush();
+  void put(std::span<const std::byte> bytes);
+  void wait_for_reader();
+  void copy_into_place();
+  void close_file() noexcept;
+  [[noreturn]] void fail(int reason) const;
+
+  const std::string path_;
+  const WhileUnread while_unread_;
+  std::string target_, temporary_;  // links followed; "": there is no temporary
+  Way way_ = Way::rename;
+  int file_ = -1;
+  bool begun_ = false;
+  std::vector<std::byte> buffer_;
+};
+
+void write_output(const std::string& path, std::string_view content, WhileUnread while_unread = {});
+
+// Where a path leads through all links; the last one may lead to a name that is new. Error where links go in a circle.
+std::string followed_path(const std::string& path);
+// The descriptor of this process that a path names (/dev/stdout, /dev/fd/3, a link to one); -1: none.
+int descriptor_named(const std::string& path);
+
+}  // namespace tandem
