@@ -29,7 +29,26 @@ class Descriptor {
   int fd_;
 };
 
+int64_t nanoseconds(const timespec& time) { return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
+
 }  // namespace
+
+FileStamp stamp_of(const struct stat& status) {
+  return {status.st_dev, status.st_ino, static_cast<uint64_t>(status.st_size), nanoseconds(status.st_mtim),
+          nanoseconds(status.st_ctim)};
+}
+
+FileStamp stamp_at(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0)
+    throw Error(std::string("cannot examine the file: ") + std::strerror(errno), path);
+  return stamp_of(status);
+}
+
+void throw_file_changed(const std::string& path) {
+  throw Error("the file changed or could not be read while it was in use", path,
+              "Start again when nobody writes to it and its disk can be read");
+}
 
 FileMapping FileMapping::open(const std::string& path) {
   // Not blocking: opening a named pipe that nobody writes to would wait for ever.
@@ -47,24 +66,40 @@ FileMapping FileMapping::open(const std::string& path) {
   const size_t size_bytes = static_cast<size_t>(status.st_size);
   void* base = ::mmap(nullptr, size_bytes, PROT_READ, MAP_PRIVATE, file.get(), 0);
   if (base == MAP_FAILED) throw Error(std::string("cannot map the file into memory: ") + std::strerror(errno), path);
-  const int64_t modified_ns = int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
-  return FileMapping(static_cast<const std::byte*>(base), size_bytes, modified_ns);
+  return FileMapping(path, static_cast<const std::byte*>(base), size_bytes, stamp_of(status));
 }
 
+FileMapping::FileMapping(std::string path, const std::byte* base, size_t size_bytes, const FileStamp& stamp)
+    : path_(std::move(path)), base_(base), size_bytes_(size_bytes), stamp_(stamp), guard_({base, size_bytes}, false) {}
+
 FileMapping::FileMapping(FileMapping&& other) noexcept
-    : base_(std::exchange(other.base_, nullptr)),
+    : path_(std::move(other.path_)),
+      base_(std::exchange(other.base_, nullptr)),
       size_bytes_(std::exchange(other.size_bytes_, 0)),
-      modified_ns_(other.modified_ns_) {}
+      stamp_(other.stamp_),
+      guard_(std::move(other.guard_)) {}
 
 FileMapping& FileMapping::operator=(FileMapping&& other) noexcept {
+  std::swap(path_, other.path_);
   std::swap(base_, other.base_);
   std::swap(size_bytes_, other.size_bytes_);
-  std::swap(modified_ns_, other.modified_ns_);
+  std::swap(stamp_, other.stamp_);
+  std::swap(guard_, other.guard_);
   return *this;
 }
 
 FileMapping::~FileMapping() {
+  guard_ = FileGuard();
   if (base_ != nullptr) ::munmap(const_cast<std::byte*>(base_), size_bytes_);
+}
+
+void FileMapping::require_unchanged() const {
+  if (guard_.lost()) throw_file_changed(path_);
+  struct stat status {};
+  if (::stat(path_.c_str(), &status) != 0) return;  // its name is gone, and its bytes are there
+  const FileStamp now = stamp_of(status);
+  if (now.device != stamp_.device || now.inode != stamp_.inode) return;
+  if (now.bytes != stamp_.bytes || now.modified_ns != stamp_.modified_ns) throw_file_changed(path_);
 }
 
 // Hints: a system that ignores or refuses them reads the same bytes, only slower, so their result is not checked.

@@ -1,7 +1,8 @@
 // A regular file, mapped read-only into memory.
 //
 // Contract: open() is an Error for whatever is no readable, non-empty regular file. Owns the mapping; movable. The file
-// must not shrink while it is mapped (the system kills a process that reads past the new end).
+// may change while it is mapped: then other bytes are read, zeros where pages are gone (sync/file_guard.h), and
+// require_unchanged() throws from then on. A caller asks before it hands on what was computed from the bytes.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +10,22 @@
 #include <span>
 #include <string>
 
+#include "sync/file_guard.h"
+
+struct stat;
+
 namespace tandem {
+
+// Tells one state of a file from another: it changes with every write to it.
+struct FileStamp {
+  uint64_t device = 0, inode = 0, bytes = 0;
+  int64_t modified_ns = 0, changed_ns = 0;  // of the content; of the content, its mode or its names; since 1970
+  bool operator==(const FileStamp&) const = default;
+};
+FileStamp stamp_of(const struct stat& status);
+FileStamp stamp_at(const std::string& path);  // Error where there is no file
+
+[[noreturn]] void throw_file_changed(const std::string& path);
 
 class FileMapping {
  public:
@@ -19,7 +35,10 @@ class FileMapping {
   ~FileMapping();
 
   std::span<const std::byte> bytes() const { return {base_, size_bytes_}; }
-  int64_t modified_ns() const { return modified_ns_; }  // of the file when it was opened, since 1970
+  const FileStamp& stamp() const { return stamp_; }  // of the file when it was opened
+  // Error where the file was written to or cut since it was opened, or a page could not be read. A file that was
+  // renamed or replaced by another one of its name has not changed.
+  void require_unchanged() const;
   bool contains(const std::byte* place) const { return place >= base_ && place < base_ + size_bytes_; }
   void expect_sequential_reads() const;
   // Takes every page that holds one of `range` (inside the mapping) out of the process, and those around it that the
@@ -27,11 +46,13 @@ class FileMapping {
   void drop_pages(std::span<const std::byte> range) const;
 
  private:
-  FileMapping(const std::byte* base, size_t size_bytes, int64_t modified_ns)
-      : base_(base), size_bytes_(size_bytes), modified_ns_(modified_ns) {}
+  FileMapping(std::string path, const std::byte* base, size_t size_bytes, const FileStamp& stamp);
+
+  std::string path_;
   const std::byte* base_ = nullptr;
   size_t size_bytes_ = 0;
-  int64_t modified_ns_ = 0;
+  FileStamp stamp_;
+  FileGuard guard_;
 };
 
 }  // namespace tandem

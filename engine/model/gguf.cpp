@@ -35,6 +35,9 @@ struct GgufFile::State {
   }
   const GgufValue* array(std::string_view key, const char* expected) const;
   void index_tensors();
+  void require_unchanged() const {
+    for (const FileMapping& part : parts) part.require_unchanged();
+  }
 };
 
 namespace {
@@ -96,12 +99,19 @@ void GgufFile::State::index_tensors() {
 GgufFile GgufFile::open(const std::string& path) {
   auto state = std::make_unique<State>();
   state->path = path;
-  state->parts.push_back(FileMapping::open(path));
-  state->contents = read_gguf(state->parts[0].bytes(), path);
-  append_split_parts(path, state->contents, [&](const std::string& part) -> std::optional<std::span<const std::byte>> {
-    if (!std::filesystem::exists(part)) return std::nullopt;
-    return state->parts.emplace_back(FileMapping::open(part)).bytes();
-  });
+  try {
+    state->parts.push_back(FileMapping::open(path));
+    state->contents = read_gguf(state->parts[0].bytes(), path);
+    append_split_parts(path, state->contents,
+                       [&](const std::string& part) -> std::optional<std::span<const std::byte>> {
+                         if (!std::filesystem::exists(part)) return std::nullopt;
+                         return state->parts.emplace_back(FileMapping::open(part)).bytes();
+                       });
+  } catch (const Error&) {
+    state->require_unchanged();  // the better reason
+    throw;
+  }
+  state->require_unchanged();
   for (const FileMapping& part : state->parts) state->file_bytes += part.bytes().size();
   state->index_tensors();
   return GgufFile(std::move(state));
@@ -130,14 +140,18 @@ uint32_t GgufFile::version() const { return state_->contents.version; }
 
 std::optional<GgufIdentity> GgufFile::identity() const {
   if (state_->parts.empty()) return std::nullopt;
-  GgufIdentity identity{state_->file_bytes, 0, 0};
+  GgufIdentity identity{.file_bytes = state_->file_bytes};
   for (const FileMapping& part : state_->parts) {
     const std::byte* end = part.bytes().data() + part.bytes().size();
     for (const GgufTensor& tensor : state_->contents.tensors) {
       if (part.contains(tensor.data)) end = std::min(end, tensor.data);
     }
-    identity.modified_ns = std::max(identity.modified_ns, part.modified_ns());
+    const FileStamp& stamp = part.stamp();
+    const uint64_t place[] = {stamp.inode, static_cast<uint64_t>(stamp.changed_ns)};
+    identity.modified_ns = std::max(identity.modified_ns, stamp.modified_ns);
     identity.header_hash = hash_bytes({part.bytes().data(), end}, identity.header_hash);
+    identity.sampled_hash = hash_sampled(part.bytes().subspan(end - part.bytes().data()), identity.sampled_hash);
+    identity.place_hash = hash_bytes(std::as_bytes(std::span(place)), identity.place_hash);
   }
   return identity;
 }
@@ -190,7 +204,14 @@ std::optional<std::vector<std::string_view>> GgufFile::get_strings(std::string_v
   std::vector<std::string_view> strings;
   strings.reserve(static_cast<size_t>(value->count));
   const std::byte* place = value->payload;
+  const std::byte* const end = value->stored.data() + value->stored.size();
   for (uint64_t i = 0; i < value->count; ++i) {
+    // They were checked when the file was opened. One that was written over since then may have any length here.
+    const auto room = static_cast<uint64_t>(end - place);
+    if (room < sizeof(uint64_t) || load_value<uint64_t>(place) > room - sizeof(uint64_t)) {
+      state_->require_unchanged();
+      throw Error("a metadata string is longer than its array", state_->at_key(key));
+    }
     strings.push_back(load_string(place));
     place += sizeof(uint64_t) + strings.back().size();
   }
@@ -287,6 +308,8 @@ const GgufTensor& GgufFile::require(std::string_view name) const {
   }
   return *tensor;
 }
+
+void GgufFile::require_unchanged() const { state_->require_unchanged(); }
 
 void GgufFile::expect_sequential_reads() const {
   for (const FileMapping& part : state_->parts) part.expect_sequential_reads();

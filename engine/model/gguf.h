@@ -3,7 +3,8 @@
 // Contract: open() checks everything a reader relies on (magic, version, counts, lengths, types, alignment, offsets,
 // overlap with the file's end, duplicate names) before it returns; a bad file is an Error naming file, field and what
 // was expected. Split files (NAME-00001-of-0000N.gguf) are opened through their first part and look like one. Owns the
-// mappings; views handed out live as long as the GgufFile. Thread-safe for reading.
+// mappings; views handed out live as long as the GgufFile. Thread-safe for reading. A file that changes or shrinks
+// while it is open gives other bytes, and require_unchanged() throws from then on; open() calls it.
 #pragma once
 
 #include <cstdint>
@@ -26,11 +27,13 @@ struct GgufTensor {
   size_t bytes = 0;
 };
 
-// Tells a model's files from others without reading them whole; says nothing about where they lie.
+// Tells a model's files from others without reading them whole, and what they hold from what they held before.
 struct GgufIdentity {
-  uint64_t file_bytes = 0;   // of all parts
-  int64_t modified_ns = 0;   // of the part that was written last, since 1970
-  uint64_t header_hash = 0;  // of everything before the tensors' data: metadata, names, shapes, types, places
+  uint64_t file_bytes = 0;    // of all parts
+  int64_t modified_ns = 0;    // of the part that was written last, since 1970
+  uint64_t header_hash = 0;   // of everything before the tensors' data: metadata, names, shapes, types, places
+  uint64_t sampled_hash = 0;  // of blocks that are spread over the tensors' data
+  uint64_t place_hash = 0;    // of each part's inode, and of when its content, mode or names last changed
   bool operator==(const GgufIdentity&) const = default;
 };
 
@@ -77,6 +80,10 @@ class GgufFile {
   std::span<const GgufTensor> tensors() const;
   const GgufTensor* find(std::string_view name) const;     // nullptr when absent
   const GgufTensor& require(std::string_view name) const;  // Error when absent
+
+  // Error, naming the part, where a file was written to or cut since it was opened, or cannot be read any more. A
+  // caller asks before it hands on what was computed from the file's bytes.
+  void require_unchanged() const;
 
   // Hints for the operating system about the bytes of a mapped file; nothing happens for bytes that parse()
   // borrowed.

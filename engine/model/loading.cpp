@@ -124,7 +124,7 @@ class Loader {
   }
 
   // The same in slots that hold the packed weights already.
-  std::vector<sync::Slot*> place_all(const PackedFile& packed, PackedUse use) {
+  std::vector<sync::Slot*> place_all(PackedFile& packed, PackedUse use) {
     std::vector<std::string> labels;
     for (const SlotPlan& plan : slots_) labels.push_back(plan.label);
     const auto found = use == PackedUse::mapped ? packed.map(pool_, labels) : packed.read(pool_, labels);
@@ -311,7 +311,7 @@ class ModelLoading::State {
     return std::move(model_);
   }
 
-  void take(const PackedFile& packed, PackedUse use) {
+  void take(PackedFile& packed, PackedUse use) {
     TANDEM_CHECK(!std::exchange(placed_, true), "weights that are being packed already");
     placed(loader_.place_all(packed, use));
   }
@@ -378,7 +378,7 @@ ModelLoading::~ModelLoading() = default;
 const ModelConfig& ModelLoading::config() const { return state_->config(); }
 void ModelLoading::widen(int threads) { state_->widen(threads); }
 std::vector<size_t> ModelLoading::slot_bytes() const { return state_->slot_bytes(); }
-void ModelLoading::take(const PackedFile& packed, PackedUse use) { state_->take(packed, use); }
+void ModelLoading::take(PackedFile& packed, PackedUse use) { state_->take(packed, use); }
 void ModelLoading::start(int threads, std::function<void()> before) { state_->start(threads, std::move(before)); }
 Model ModelLoading::finish(int threads, const LoadProgress& progress) { return state_->finish(threads, progress); }
 

@@ -38,7 +38,7 @@ class ModelLoading {
   // Of the slots that hold the packed weights, in their order; known before they have places.
   std::vector<size_t> slot_bytes() const;
   // The weights' places are in this file of packed ones, whose slots have slot_bytes(); not after start().
-  void take(const PackedFile& packed, PackedUse use);
+  void take(PackedFile& packed, PackedUse use);
   // To be called once.
   Model finish(int threads, const LoadProgress& progress = {});
 

@@ -18,12 +18,57 @@ namespace tandem {
 namespace {
 
 constexpr uint64_t kPackedMagic = 0x4b4341504d444e54;  // "TNDMPACK"
-constexpr uint64_t kVersion = 1;                       // of this file's layout
+constexpr uint64_t kVersion = 2;                       // of this file's layout
 constexpr size_t kPageBytes = 4096;
 
 size_t whole_pages(size_t bytes) { return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes; }
 
-size_t header_bytes(size_t slots) { return whole_pages((8 + slots) * sizeof(uint64_t)); }
+constexpr size_t kSampledPages = 64;
+
+size_t header_bytes(size_t slots) { return whole_pages((11 + slots) * sizeof(uint64_t)); }
+
+uint64_t bytes_of_slots(std::span<const size_t> slot_bytes) {
+  uint64_t sum = 0;
+  for (const size_t bytes : slot_bytes) sum += whole_pages(bytes);
+  return sum;
+}
+
+// Calls take(offset) for some pages of so many bytes, spread evenly, the first and the last among them.
+template <typename Take>
+void for_each_sampled_page(uint64_t bytes, const Take& take) {
+  const uint64_t pages = bytes / kPageBytes, taken = std::min<uint64_t>(pages, kSampledPages);
+  for (uint64_t i = 0; i < taken; ++i) take((taken > 1 ? (pages - 1) * i / (taken - 1) : 0) * kPageBytes);
+}
+
+// Every slot is whole pages, so a page of the file is a page of one slot.
+uint64_t hash_of_slots(std::span<const sync::Slot* const> slots) {
+  uint64_t bytes = 0, hash = 0, begin = 0;
+  for (const sync::Slot* slot : slots) bytes += slot->size_bytes();
+  auto slot = slots.begin();
+  for_each_sampled_page(bytes, [&](uint64_t offset) {
+    while (offset - begin >= (*slot)->size_bytes()) begin += (*slot++)->size_bytes();
+    hash = hash_bytes({(*slot)->data() + (offset - begin), kPageBytes}, hash);
+  });
+  return hash;
+}
+
+std::vector<std::byte> header_of(const GgufIdentity& model, std::span<const size_t> slot_bytes, uint64_t slots_hash) {
+  const uint64_t file_bytes = header_bytes(slot_bytes.size()) + bytes_of_slots(slot_bytes);
+  std::vector<uint64_t> words = {kPackedMagic,      kVersion << 32 | kPackingVersion,
+                                 model.file_bytes,  static_cast<uint64_t>(model.modified_ns),
+                                 model.header_hash, model.sampled_hash,
+                                 model.place_hash,  file_bytes,
+                                 slot_bytes.size()};
+  words.insert(words.end(), slot_bytes.begin(), slot_bytes.end());
+  words.push_back(slots_hash);
+  words.push_back(hash_bytes(std::as_bytes(std::span(words))));
+  std::vector<std::byte> bytes(header_bytes(slot_bytes.size()));
+  std::memcpy(bytes.data(), words.data(), words.size() * sizeof(uint64_t));
+  return bytes;
+}
+
+// Where the header has the slots' hash.
+size_t place_of_hash(size_t slots) { return (9 + slots) * sizeof(uint64_t); }
 
 // Reads so many bytes, or says why not.
 std::string read_at(int file, std::byte* to, size_t bytes, uint64_t offset) {
@@ -47,18 +92,9 @@ std::string PackedFile::name(const GgufIdentity& model) {
   return text;
 }
 
-std::vector<std::byte> PackedFile::header(const GgufIdentity& model, std::span<const size_t> slot_bytes) {
-  uint64_t file_bytes = header_bytes(slot_bytes.size());
-  for (const size_t bytes : slot_bytes) file_bytes += whole_pages(bytes);
-  std::vector<uint64_t> words = {kPackedMagic,      kVersion << 32 | kPackingVersion,
-                                 model.file_bytes,  static_cast<uint64_t>(model.modified_ns),
-                                 model.header_hash, file_bytes,
-                                 slot_bytes.size()};
-  words.insert(words.end(), slot_bytes.begin(), slot_bytes.end());
-  words.push_back(hash_bytes(std::as_bytes(std::span(words))));
-  std::vector<std::byte> bytes(header_bytes(slot_bytes.size()));
-  std::memcpy(bytes.data(), words.data(), words.size() * sizeof(uint64_t));
-  return bytes;
+std::vector<std::byte> PackedFile::header(const GgufIdentity& model, std::span<const size_t> slot_bytes,
+                                          std::span<const sync::Slot* const> slots) {
+  return header_of(model, slot_bytes, hash_of_slots(slots));
 }
 
 std::optional<PackedFile> PackedFile::open(const std::string& path, const GgufIdentity& model,
@@ -69,37 +105,65 @@ std::optional<PackedFile> PackedFile::open(const std::string& path, const GgufId
     if (errno != ENOENT) why = std::strerror(errno);
     return std::nullopt;
   }
-  PackedFile file(descriptor, slot_bytes);
-  const std::vector<std::byte> wanted = header(model, slot_bytes);
+  PackedFile file(path, descriptor, slot_bytes);
   struct stat status {};
   if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
     why = "it is no regular file";
     return std::nullopt;
   }
-  std::vector<std::byte> found(wanted.size());
-  why = read_at(descriptor, found.data(), found.size(), 0);
-  if (why.empty() && found != wanted) why = "it is damaged, or of another version or model";
-  uint64_t bytes = wanted.size();
-  for (const size_t slot : slot_bytes) bytes += whole_pages(slot);
-  if (why.empty() && static_cast<uint64_t>(status.st_size) != bytes) why = "it has another length than it says";
+  file.stamp_ = stamp_of(status);
+  why = file.damage(model);
   if (!why.empty()) return std::nullopt;
   return file;
 }
 
-PackedFile::PackedFile(int file, std::span<const size_t> slot_bytes)
-    : file_(file), slot_bytes_(slot_bytes.begin(), slot_bytes.end()) {}
+// Why it is no packed file of this model; "": it is one.
+std::string PackedFile::damage(const GgufIdentity& model) const {
+  const size_t head = header_bytes(slot_bytes_.size());
+  std::vector<std::byte> found(head);
+  if (std::string why = read_at(file_, found.data(), head, 0); !why.empty()) return why;
+  uint64_t slots_hash = 0;
+  std::memcpy(&slots_hash, found.data() + place_of_hash(slot_bytes_.size()), sizeof slots_hash);
+  if (found != header_of(model, slot_bytes_, slots_hash)) return "it is damaged, or of another version or model";
+  const uint64_t bytes = bytes_of_slots(slot_bytes_);
+  if (stamp_.bytes != head + bytes) return "it has another length than it says";
+  uint64_t hash = 0;
+  std::string why;
+  for_each_sampled_page(bytes, [&](uint64_t offset) {
+    if (why.empty()) why = read_at(file_, found.data(), kPageBytes, head + offset);
+    hash = hash_bytes({found.data(), kPageBytes}, hash);
+  });
+  return why.empty() && hash != slots_hash ? "its weights are damaged" : why;
+}
+
+PackedFile::PackedFile(std::string path, int file, std::span<const size_t> slot_bytes)
+    : path_(std::move(path)), file_(file), slot_bytes_(slot_bytes.begin(), slot_bytes.end()) {}
 
 PackedFile::PackedFile(PackedFile&& other) noexcept
-    : file_(std::exchange(other.file_, -1)), slot_bytes_(std::move(other.slot_bytes_)) {}
+    : path_(std::move(other.path_)),
+      file_(std::exchange(other.file_, -1)),
+      stamp_(other.stamp_),
+      guard_(std::move(other.guard_)),
+      slot_bytes_(std::move(other.slot_bytes_)) {}
 
 PackedFile& PackedFile::operator=(PackedFile&& other) noexcept {
+  std::swap(path_, other.path_);
   std::swap(file_, other.file_);
+  std::swap(stamp_, other.stamp_);
+  std::swap(guard_, other.guard_);
   std::swap(slot_bytes_, other.slot_bytes_);
   return *this;
 }
 
 PackedFile::~PackedFile() {
   if (file_ >= 0) ::close(file_);
+}
+
+void PackedFile::require_unchanged() const {
+  struct stat status {};
+  if (guard_.lost() || ::fstat(file_, &status) != 0) throw_file_changed(path_);
+  const FileStamp now = stamp_of(status);
+  if (now.bytes != stamp_.bytes || now.modified_ns != stamp_.modified_ns) throw_file_changed(path_);
 }
 
 std::vector<sync::FilePart> PackedFile::parts(std::span<const std::string> labels) const {
@@ -113,8 +177,11 @@ std::vector<sync::FilePart> PackedFile::parts(std::span<const std::string> label
   return parts;
 }
 
-std::vector<sync::Slot*> PackedFile::map(sync::Pool& pool, std::span<const std::string> labels) const {
-  return pool.map_file(file_, parts(labels), sync::SlotUse::weights);
+std::vector<sync::Slot*> PackedFile::map(sync::Pool& pool, std::span<const std::string> labels) {
+  std::vector<sync::Slot*> slots = pool.map_file(file_, parts(labels), sync::SlotUse::weights);
+  if (!slots.empty())  // they lie side by side
+    guard_ = FileGuard({slots.front()->data(), slots.back()->data() + slots.back()->size_bytes()}, true);
+  return slots;
 }
 
 std::vector<sync::Slot*> PackedFile::read(sync::Pool& pool, std::span<const std::string> labels) const {
@@ -122,7 +189,8 @@ std::vector<sync::Slot*> PackedFile::read(sync::Pool& pool, std::span<const std:
   for (const sync::FilePart& part : parts(labels)) {
     slots.push_back(&pool.acquire(part.bytes, sync::SlotUse::weights, part.label));
     if (const std::string why = read_at(file_, slots.back()->data(), part.bytes, part.offset); !why.empty())
-      throw Error("cannot read packed weights (" + why + ")", part.label, "Try again without --pack-cache");
+      throw Error("cannot read packed weights (" + why + ")", path_ + ": " + part.label,
+                  "Try again without --pack-cache");
   }
   return slots;
 }

@@ -372,6 +372,7 @@ void Engine::run_batch(CachedPlan& cached, std::span<const int32_t> ids, int64_t
   std::memcpy(activations_->ids.as<int32_t>(), ids.data(), ids.size_bytes());
   const Batch batch = cached.batch;
   run_and_learn(cached, position);
+  model_->require_weights();
   if (batch.S == 1) machine_->ran_single_token();
   plans_ran_.add(batch.S, cached.prepared->plan().name);
   last_batch_ = batch;
@@ -402,7 +403,9 @@ std::string Engine::state_description() const {
   if (!machine_->zero_copy())
     throw Error("a text's keys and values cannot be kept in a file", machine_->device_names(),
                 "They are in a device's own memory; use devices that share the host's");
-  return describe_state(model_->file(), config(), options_.kv_type, to_string(act()));
+  const std::string description = describe_state(model_->file(), config(), options_.kv_type, to_string(act()));
+  model_->file().require_unchanged();  // its bytes are a part of that
+  return description;
 }
 
 void Engine::save_state(const std::string& path, std::span<const int32_t> ids) const {

@@ -39,7 +39,13 @@ LoadedModel::LoadedModel(std::shared_ptr<Machine> machine, const ModelOptions& o
   // Loading threads inherit this thread's mask; the orchestrator takes its own core only afterwards. While it opens the
   // devices, which hardly any of the work can be shared of, the other cores make the tokenizer and pack.
   pin_this_thread(usable_cores());
-  load(options);
+  try {
+    load(options);
+  } catch (const Error&) {
+    file_.require_unchanged();  // the better reason
+    throw;
+  }
+  file_.require_unchanged();
   machine_->take_orchestrators_core();
 }
 
@@ -52,10 +58,13 @@ void LoadedModel::load(const ModelOptions& options) {
   const auto open_devices = [&] {
     if (!machine_->is_open()) machine_->open_devices();
   };
-  if (const auto packed = pack_cache_.on() ? pack_cache_.find(file_.identity(), loading.slot_bytes()) : std::nullopt) {
+  const std::vector<size_t> slot_bytes = loading.slot_bytes();
+  if (pack_cache_.on()) packed_ = pack_cache_.find(file_.identity(), slot_bytes);
+  if (packed_) {
     auto made = std::async(std::launch::async, make);
     open_devices();
-    loading.take(*packed, machine_->maps_files() ? PackedUse::mapped : PackedUse::read);
+    loading.take(*packed_, machine_->maps_files() ? PackedUse::mapped : PackedUse::read);
+    if (!machine_->maps_files()) packed_.reset();
     made.get();
   } else {
     loading.start(std::max(1, cores - 1), make);

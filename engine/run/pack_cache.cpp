@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <utility>
 
-#include "engine/device/gpu/kept_file.h"
 #include "sync/error.h"
 #include "sync/whole_file.h"
 
@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kSuffix = ".packed";
+constexpr const char *kSuffix = ".packed", *kStampSuffix = ".stamp";
 
 // Left behind by a process that was killed while it wrote: no program writes for that long.
 constexpr auto kAbandoned = std::chrono::hours(1);
@@ -24,10 +24,47 @@ void remove_abandoned(const std::string& folder) {
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(folder, ignored)) {
     const std::string name = entry.path().filename().string();
-    const bool unfinished = name.find(kSuffix) != std::string::npos && !name.ends_with(kSuffix);
+    const bool unfinished = name.find(kSuffix) != std::string::npos && name.find(".part") != std::string::npos;
     if (unfinished && entry.is_regular_file(ignored) &&
         fs::file_time_type::clock::now() - entry.last_write_time(ignored) > kAbandoned)
       fs::remove(entry.path(), ignored);
+  }
+}
+
+std::string stamp_path(const fs::path& packed) { return packed.string() + kStampSuffix; }
+
+// What a file's stamp says of it; whoever writes to the file makes that false.
+std::string text_of(const FileStamp& stamp) {
+  return std::to_string(stamp.inode) + " " + std::to_string(stamp.bytes) + " " + std::to_string(stamp.modified_ns) +
+         " " + std::to_string(stamp.changed_ns) + "\n";
+}
+
+// When a packed file was last used.
+fs::file_time_type used(const fs::path& packed) {
+  std::error_code no_stamp;
+  const auto time = fs::last_write_time(stamp_path(packed), no_stamp);
+  return no_stamp ? fs::last_write_time(packed) : time;
+}
+
+void remove_packed(const fs::path& packed) {
+  std::error_code ignored;
+  fs::remove(packed, ignored);
+  fs::remove(stamp_path(packed), ignored);
+}
+
+// Removes those that were used longest ago, until the rest has no more bytes than that.
+void keep_last_used(const std::string& folder, uint64_t most_bytes) {
+  std::vector<std::pair<fs::file_time_type, fs::path>> files;
+  uint64_t sum = 0;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (!entry.is_regular_file() || entry.path().extension() != kSuffix) continue;
+    files.emplace_back(used(entry.path()), entry.path());
+    sum += entry.file_size();
+  }
+  std::ranges::sort(files);
+  for (size_t i = 0; i < files.size() && sum > most_bytes; ++i) {
+    sum -= fs::file_size(files[i].second);
+    remove_packed(files[i].second);
   }
 }
 
@@ -40,12 +77,16 @@ std::optional<PackedFile> PackCache::find(const std::optional<GgufIdentity>& mod
     const fs::path path = fs::path(folder_) / PackedFile::name(*model);
     std::string why;
     std::optional<PackedFile> file = PackedFile::open(path.string(), *model, slot_bytes, why);
+    if (file && read_file_if_there(stamp_path(path)) != text_of(file->stamp())) {
+      why = "somebody has written to the file";
+      file.reset();
+    }
     if (!why.empty()) spdlog::warn("kept packed weights are not used, and made anew: {}: {}", path.string(), why);
     if (!file) {
       wanted_ = Wanted{*model, {slot_bytes.begin(), slot_bytes.end()}};
     } else {
       std::error_code ignored;  // a folder that may only be read serves as well
-      fs::last_write_time(path, fs::file_time_type::clock::now(), ignored);
+      fs::last_write_time(stamp_path(path), fs::file_time_type::clock::now(), ignored);
     }
     return file;
   } catch (const std::exception& error) {
@@ -58,7 +99,7 @@ void PackCache::keep(std::span<const sync::Slot* const> slots) noexcept {
   if (!wanted_) return;
   const Wanted wanted = *std::exchange(wanted_, std::nullopt);
   try {
-    const std::vector<std::byte> header = PackedFile::header(wanted.model, wanted.slot_bytes);
+    const std::vector<std::byte> header = PackedFile::header(wanted.model, wanted.slot_bytes, slots);
     uint64_t bytes = header.size();
     for (const sync::Slot* slot : slots) bytes += slot->size_bytes();
     if (bytes > most_bytes_) {
@@ -67,14 +108,14 @@ void PackCache::keep(std::span<const sync::Slot* const> slots) noexcept {
     }
     fs::create_directories(folder_);
     const std::string path = (fs::path(folder_) / PackedFile::name(wanted.model)).string();
-    std::error_code ignored;
-    fs::remove(path, ignored);  // one that cannot be used does not count
+    remove_packed(path);  // one that cannot be used does not count
     remove_abandoned(folder_);
-    gpu::keep_newest(folder_, most_bytes_ - bytes, kSuffix);
+    keep_last_used(folder_, most_bytes_ - bytes);
     WholeFile file(path);
     file.write(header);
     for (const sync::Slot* slot : slots) file.write({slot->data(), slot->size_bytes()});
     file.commit();
+    write_whole_file(stamp_path(path), text_of(stamp_at(path)));
     spdlog::info("packed weights are kept for the next start: {}", path);
   } catch (const std::exception& error) {
     spdlog::warn("packed weights are not kept: {}", error.what());

@@ -1,5 +1,8 @@
 // Packed weights kept in a folder for later starts (--pack-cache), which map them in place of packing.
 //
+// Beside each file stands one of the same name and ".stamp": the packed file's inode, length and dates as it was
+// written. A packed file that anybody has written to since is made anew. The stamp's date is when it was last used.
+//
 // Contract: find() before loading, keep() when the text is out, because it writes as much as the model has weights. A
 // file is written whole or not at all, under a name of its own for each model, so several programs may share the
 // folder; one that is damaged or of another version is written anew. Afterwards the folder holds at most so many bytes:

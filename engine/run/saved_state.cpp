@@ -1,7 +1,6 @@
 #include "engine/run/saved_state.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -14,7 +13,7 @@ namespace tandem {
 namespace {
 
 constexpr uint64_t kMagic = 0x45544154534d4454;  // "TDMSTATE"
-constexpr uint64_t kVersion = 1;
+constexpr uint64_t kVersion = 2;
 struct Header {
   uint64_t magic = kMagic, version = kVersion, description_bytes = 0, tokens = 0;
 };
@@ -41,6 +40,24 @@ void for_each_page(std::span<const KvCache> caches, std::span<const int32_t> pag
     of_heads(cache, cache.v, cache.head_dim_v);
   }
 }
+
+// A file that sums up what is written to it, piece by piece.
+class SummedFile {
+ public:
+  SummedFile(const std::string& path, WhileUnread while_unread) : file_(path, std::move(while_unread)) {}
+  void write(std::span<const std::byte> piece) {
+    sum_ = hash_much(piece, sum_);
+    file_.write(piece);
+  }
+  void commit() {
+    file_.write(bytes_of(&sum_, 1));
+    file_.commit();
+  }
+
+ private:
+  OutputFile file_;
+  uint64_t sum_ = 0;
+};
 
 // Of the header and of the beginning of every tensor: two models of one shape differ there.
 uint64_t hash_of(const GgufFile& file) {
@@ -73,20 +90,26 @@ void save_state(const std::string& path, const std::string& description, std::sp
   Header header;
   header.description_bytes = description.size();
   header.tokens = ids.size();
-  OutputFile file(path, std::move(while_unread));
-  file.write(bytes_of(&header, 1));
-  file.write(bytes_of(description.data(), description.size()));
-  file.write(std::as_bytes(ids));
-  const size_t written = sizeof header + description.size() + ids.size_bytes();
-  const std::array<std::byte, 64> zeros{};
-  file.write(std::span(zeros).first(aligned(written) - written));
+  std::vector<std::byte> begin;
+  const auto add = [&begin](std::span<const std::byte> bytes) {
+    begin.insert(begin.end(), bytes.begin(), bytes.end());
+  };
+  add(bytes_of(&header, 1));
+  add(bytes_of(description.data(), description.size()));
+  add(std::as_bytes(ids));
+  begin.resize(aligned(begin.size()));
+  SummedFile file(path, std::move(while_unread));
+  file.write(begin);
   for_each_page(caches, pages, [&](const std::byte* page, size_t bytes) { file.write({page, bytes}); });
   file.commit();
 }
 
 SavedState::SavedState(const std::string& path, const std::string& description)
     : path_(path), file_(FileMapping::open(path)) {
-  const auto refuse = [&](const std::string& what, const std::string& hint) { throw Error(what, path_, hint); };
+  const auto refuse = [&](const std::string& what, const std::string& hint) {
+    file_.require_unchanged();  // the better reason
+    throw Error(what, path_, hint);
+  };
   const std::span<const std::byte> bytes = file_.bytes();
   Header header;
   if (bytes.size() >= sizeof header) std::memcpy(&header, bytes.data(), sizeof header);
@@ -116,16 +139,33 @@ SavedState::SavedState(const std::string& path, const std::string& description)
 
 void SavedState::copy_to(std::span<const KvCache> caches, std::span<const int32_t> pages) const {
   TANDEM_CHECK(std::ssize(pages) == pages_of(std::ssize(ids_)), "pages of a text");
-  size_t wanted = begin_;
+  size_t wanted = begin_ + sizeof(uint64_t);
   for_each_page(caches, pages, [&](const std::byte*, size_t bytes) { wanted += bytes; });
   if (file_.bytes().size() != wanted)
     throw Error("the saved state is cut", path_,
                 std::to_string(file_.bytes().size()) + " bytes of " + std::to_string(wanted) + "; save it again");
+  require_sum(caches, pages);
   const std::byte* from = file_.bytes().data() + begin_;
   for_each_page(caches, pages, [&](std::byte* page, size_t bytes) {
     std::memcpy(page, from, bytes);
     from += bytes;
   });
+  file_.require_unchanged();
+}
+
+// Before anything is copied: what is in the context stays where the file is damaged.
+void SavedState::require_sum(std::span<const KvCache> caches, std::span<const int32_t> pages) const {
+  std::span<const std::byte> rest = file_.bytes();
+  uint64_t sum = 0, saved = 0;
+  const auto add = [&](size_t bytes) {
+    sum = hash_much(rest.first(bytes), sum);
+    rest = rest.subspan(bytes);
+  };
+  add(begin_);
+  for_each_page(caches, pages, [&](const std::byte*, size_t bytes) { add(bytes); });
+  std::memcpy(&saved, rest.data(), sizeof saved);
+  file_.require_unchanged();
+  if (sum != saved) throw Error("the saved state is damaged: its checksum is another", path_, "Save it again");
 }
 
 }  // namespace tandem

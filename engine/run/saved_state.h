@@ -3,11 +3,12 @@
 // Layout: a header of words of 64 bits (magic, version, length of the description, tokens), a description of what made
 // the
 //   state as JSON, the ids as int32; then from a multiple of 64 bytes on, for each layer, the pages of each KV
-//   head's keys and those of values (engine/device/operators/kv_cache.h), as the cache holds them.
-// Contract: a state is of one model and of one kind of keys and values; one of another kind, a file that is cut and a
-// file that
-//   is none are Errors that say so, and change nothing. The file appears only when it is complete. It is read through a
-//   mapping. Not for devices with memory of their own: the host copies the pages.
+//   head's keys and those of values (engine/device/operators/kv_cache.h), as the cache holds them; last a checksum of
+//   all of that, 64 bits.
+// Contract: a state is of one model and of one kind of keys and values; one of another kind, a file that is cut, one
+// with a damaged byte and a
+//   file that is none are Errors that say so, and change nothing. The file appears only when it is complete. It is read
+//   through a mapping. Not for devices with memory of their own: the host copies the pages.
 #pragma once
 
 #include <cstdint>
@@ -41,6 +42,8 @@ class SavedState {
   void copy_to(std::span<const KvCache> caches, std::span<const int32_t> pages) const;
 
  private:
+  void require_sum(std::span<const KvCache> caches, std::span<const int32_t> pages) const;
+
   std::string path_;
   FileMapping file_;
   std::vector<int32_t> ids_;

@@ -28,7 +28,9 @@ std::vector<int32_t> tokens_of(const CommonFlags& flags, const EvalFlags& eval) 
   if (!eval.ids_file.empty()) return parse_ids(read_file(eval.ids_file), read_config(file).vocabulary);
   EncodeOptions encode;
   encode.parse_special = !flags.no_special;
-  return make_tokenizer(file)->encode(input_text(flags.text), encode);
+  std::vector<int32_t> ids = make_tokenizer(file)->encode(input_text(flags.text), encode);
+  file.require_unchanged();
+  return ids;
 }
 
 // The same pieces on the chip of --soc.

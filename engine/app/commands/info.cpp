@@ -199,6 +199,7 @@ int info_command(const CommonFlags& flags) {
     report["shapes"] = config_json(read_config(file));
     report["placement"] = placement(types, flags.devices.empty() ? available_devices() : flags.devices);
   }
+  file.require_unchanged();
   if (flags.json) {
     print_json(report);
   } else {

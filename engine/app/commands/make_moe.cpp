@@ -127,7 +127,7 @@ void make_routers(const CommonFlags& flags, const MakeMoeFlags& own, const GgufF
   read_ffn_inputs(model, *device, pool, text.windows, sinks);
 }
 
-void write(const CommonFlags& flags, const MoeConversion& conversion, const std::string& path) {
+void write(const CommonFlags& flags, const GgufFile& model, const MoeConversion& conversion, const std::string& path) {
   Progress progress("writing", ProgressUnit::bytes, shows_progress(flags));
   OutputFile file(path, while_unread(path));
   uint64_t written = 0;
@@ -136,6 +136,7 @@ void write(const CommonFlags& flags, const MoeConversion& conversion, const std:
     file.write(bytes);
     progress.update(written += bytes.size(), conversion.file_bytes());
   });
+  model.require_unchanged();
   file.commit();
 }
 
@@ -160,7 +161,7 @@ int make_moe_command(const CommonFlags& flags, const MakeMoeFlags& own) {
     text = text_to_read(file, conversion.dense(), own);
     make_routers(flags, own, file, text, conversion);
   }
-  write(flags, conversion, own.output);
+  write(flags, file, conversion, own.output);
   if (flags.json) {
     print_json({{"file", own.output},
                 {"architecture", conversion.architecture()},

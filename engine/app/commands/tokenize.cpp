@@ -42,6 +42,7 @@ int tokenize_command(const TokenizeFlags& flags) {
   if (flags.decode) {
     const std::vector<int32_t> ids = parse_ids(text, tokenizer->size());
     const std::string decoded = tokenizer->decode(ids, !flags.common.no_special);
+    file.require_unchanged();
     if (flags.common.json) {
       print_json({{"ids", ids}, {"text", decoded}});
     } else {
@@ -53,6 +54,7 @@ int tokenize_command(const TokenizeFlags& flags) {
   options.add_bos_eos = flags.bos;
   options.parse_special = !flags.common.no_special;
   const std::vector<int32_t> ids = tokenizer->encode(text, options);
+  file.require_unchanged();
   if (flags.common.json) {
     print_json({{"ids", ids}});
     return kDone;

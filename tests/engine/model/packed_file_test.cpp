@@ -10,6 +10,7 @@
 #include <iterator>
 
 #include "engine/model/loading.h"
+#include "sync/error.h"
 #include "tests/support/gguf_writer.h"
 #include "tests/support/scratch_folder.h"
 
@@ -40,7 +41,7 @@ class PackedFileTest : public ::testing::Test {
     const auto put = [&](std::span<const std::byte> bytes) {
       out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
     };
-    put(PackedFile::header(identity(), slot_bytes()));
+    put(header());
     for (const sync::Slot* slot : model_.weights.slots) put({slot->data(), slot->size_bytes()});
   }
 
@@ -52,6 +53,10 @@ class PackedFileTest : public ::testing::Test {
   std::vector<size_t> slot_bytes() {
     sync::Pool unused;
     return ModelLoading(file_, unused).slot_bytes();
+  }
+  std::vector<std::byte> header() {
+    const std::vector<const sync::Slot*> slots(model_.weights.slots.begin(), model_.weights.slots.end());
+    return PackedFile::header(identity(), slot_bytes(), slots);
   }
   // Why the file cannot be used; "": it can.
   std::string refusal() {
@@ -71,7 +76,7 @@ class PackedFileTest : public ::testing::Test {
 TEST_F(PackedFileTest, gives_every_weight_the_bytes_and_the_place_that_packing_gives_it) {
   for (const PackedUse use : {PackedUse::mapped, PackedUse::read}) {
     std::string why;
-    const auto packed = PackedFile::open(path_, identity(), slot_bytes(), why);
+    auto packed = PackedFile::open(path_, identity(), slot_bytes(), why);
     ASSERT_TRUE(packed) << why;
     sync::Pool pool;
     ModelLoading loading(file_, pool);
@@ -104,14 +109,14 @@ TEST_F(PackedFileTest, is_refused_where_it_is_cut_off_or_has_more_than_it_says) 
     EXPECT_THAT(refusal(), Not(IsEmpty())) << bytes;
   }
   std::filesystem::resize_file(path_, whole);
-  write(path_, PackedFile::header(identity(), slot_bytes()));
+  write(path_, header());
   std::filesystem::resize_file(path_, whole + 4096);
   EXPECT_THAT(refusal(), HasSubstr("another length"));
 }
 
 TEST_F(PackedFileTest, is_refused_where_any_word_of_its_header_is_another) {
   const std::string whole = read(path_);
-  const size_t words = 8 + slot_bytes().size();  // magic, version, identity, lengths, hash
+  const size_t words = 11 + slot_bytes().size();  // magic, version, identity, lengths, hashes
   for (size_t word = 0; word < words; ++word) {
     std::string damaged = whole;
     damaged[word * 8 + word % 8] = static_cast<char>(damaged[word * 8 + word % 8] ^ 1 << word % 8);
@@ -124,20 +129,75 @@ TEST_F(PackedFileTest, is_refused_where_any_word_of_its_header_is_another) {
 
 TEST_F(PackedFileTest, is_refused_for_another_model_or_other_slots) {
   std::string why;
-  for (int field = 0; field < 3; ++field) {
+  for (int field = 0; field < 5; ++field) {
     GgufIdentity other = identity();
     (field == 0   ? other.file_bytes
      : field == 1 ? other.header_hash
+     : field == 2 ? other.sampled_hash
+     : field == 3 ? other.place_hash
                   : reinterpret_cast<uint64_t&>(other.modified_ns)) += 1;
     EXPECT_FALSE(PackedFile::open(path_, other, slot_bytes(), why));
     EXPECT_THAT(why, HasSubstr("another version or model"));
-    EXPECT_NE(PackedFile::name(other), PackedFile::name(identity()));
+    const bool is_another_file = field != 2 && field != 3;  // else one that was written over
+    EXPECT_EQ(PackedFile::name(other) != PackedFile::name(identity()), is_another_file);
   }
   std::vector<size_t> slots = slot_bytes();
   std::swap(slots.front(), slots.back());
   EXPECT_FALSE(PackedFile::open(path_, identity(), slots, why));
   slots.push_back(64);
   EXPECT_FALSE(PackedFile::open(path_, identity(), slots, why));
+}
+
+// A file of fewer than 64 pages is looked at whole.
+TEST_F(PackedFileTest, is_refused_where_its_weights_are_damaged) {
+  const std::string whole = read(path_);
+  for (size_t place = header().size(); place < whole.size(); place += 1777) {
+    std::string damaged = whole;
+    damaged[place] = static_cast<char>(damaged[place] ^ 4);
+    write(path_, std::as_bytes(std::span(damaged)));
+    EXPECT_THAT(refusal(), HasSubstr("its weights are damaged")) << place;
+  }
+}
+
+TEST_F(PackedFileTest, that_is_cut_while_it_is_mapped_gives_zeros_and_an_error) {
+  std::string why;
+  auto packed = PackedFile::open(path_, identity(), slot_bytes(), why);
+  ASSERT_TRUE(packed) << why;
+  sync::Pool pool;
+  const auto slots = packed->map(pool, std::vector<std::string>(slot_bytes().size(), "a"));
+  packed->require_unchanged();
+  std::filesystem::resize_file(path_, 4096);
+  const std::byte* last = slots.back()->data() + slots.back()->size_bytes() - 4096;
+  EXPECT_EQ(*static_cast<const volatile std::byte*>(last), std::byte{0});
+  EXPECT_THROW(packed->require_unchanged(), Error);
+}
+
+TEST_F(PackedFileTest, that_is_written_to_while_it_is_mapped_is_an_error_and_one_that_is_replaced_is_none) {
+  std::string why;
+  auto packed = PackedFile::open(path_, identity(), slot_bytes(), why);
+  ASSERT_TRUE(packed) << why;
+  const std::string beside = folder_.file("beside"), first = folder_.file("first");
+  write(beside, header());
+  std::filesystem::rename(path_, first);
+  std::filesystem::rename(beside, path_);
+  packed->require_unchanged();
+  std::filesystem::last_write_time(first, std::filesystem::file_time_type::clock::now() + std::chrono::hours(1));
+  EXPECT_THROW(packed->require_unchanged(), Error);
+}
+
+// The date and the length of a model that was written over can be those of before.
+TEST_F(PackedFileTest, tells_a_model_that_was_written_over_from_what_it_was) {
+  const GgufIdentity before = identity();
+  const auto date = std::filesystem::last_write_time(model_path_);
+  std::string bytes = read(model_path_);
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  write(model_path_, std::as_bytes(std::span(bytes)));
+  std::filesystem::last_write_time(model_path_, date);
+  const GgufIdentity after = GgufFile::open(model_path_).identity().value();
+  EXPECT_EQ(after.modified_ns, before.modified_ns);
+  EXPECT_EQ(after.file_bytes, before.file_bytes);
+  EXPECT_NE(after.sampled_hash, before.sampled_hash);
+  EXPECT_NE(after.place_hash, before.place_hash);
 }
 
 TEST_F(PackedFileTest, that_is_not_there_is_no_reason_to_say_anything_and_one_that_is_no_file_is) {

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 // Models of two slots, told apart by a number, in a folder of the test's own.
 class PackCacheTest : public ::testing::Test {
  protected:
-  static GgufIdentity model(uint64_t number) { return {1000 + number, 5, 77}; }
+  static GgufIdentity model(uint64_t number) { return {1000 + number, 5, 77, 88, 99}; }
   PackCache cache(uint64_t most_bytes = 1 << 20) const { return {folder(), most_bytes}; }
   std::string folder() const { return folder_.file("packed"); }
   std::string path(uint64_t number) const { return folder() + "/" + PackedFile::name(model(number)); }
@@ -33,7 +33,7 @@ class PackCacheTest : public ::testing::Test {
     return found;
   }
   void age(uint64_t number, int hours) const {
-    fs::last_write_time(path(number), fs::file_time_type::clock::now() - std::chrono::hours(hours));
+    fs::last_write_time(path(number) + ".stamp", fs::file_time_type::clock::now() - std::chrono::hours(hours));
   }
   static constexpr uint64_t kFile = 4 * 4096;  // a page of header, and slots of one and of two pages
 
@@ -49,7 +49,7 @@ TEST_F(PackCacheTest, finds_what_was_kept_with_the_bytes_of_its_slots) {
   std::memset(slots_[1]->data(), 2, 5000);
   EXPECT_FALSE(run(1));
   PackCache next = cache();
-  const auto found = next.find(model(1), slot_bytes_);
+  auto found = next.find(model(1), slot_bytes_);
   ASSERT_TRUE(found);
   EXPECT_EQ(fs::file_size(path(1)), kFile);
   const std::string labels[] = {"a", "b"};
@@ -70,6 +70,18 @@ TEST_F(PackCacheTest, writes_a_damaged_file_anew) {
   EXPECT_TRUE(run(1));
 }
 
+TEST_F(PackCacheTest, writes_a_file_anew_that_somebody_has_written_to) {
+  run(1);
+  const auto date = fs::last_write_time(path(1));
+  std::fstream(path(1), std::ios::in | std::ios::out | std::ios::binary).seekp(4096 + 99).put('x');
+  fs::last_write_time(path(1), date);
+  EXPECT_FALSE(run(1)) << "its date is what it was";
+  EXPECT_TRUE(run(1));
+  fs::remove(path(1) + ".stamp");
+  EXPECT_FALSE(run(1)) << "nothing says what it was";
+  EXPECT_TRUE(run(1));
+}
+
 TEST_F(PackCacheTest, removes_what_has_not_been_used_for_longest) {
   for (const uint64_t number : {1, 2, 3}) run(number);
   age(1, 3);
@@ -78,6 +90,7 @@ TEST_F(PackCacheTest, removes_what_has_not_been_used_for_longest) {
   EXPECT_TRUE(run(2)) << "it is used now";
   run(4, 3 * kFile);
   EXPECT_FALSE(fs::exists(path(3)));
+  EXPECT_FALSE(fs::exists(path(3) + ".stamp"));
   for (const uint64_t number : {1, 2, 4}) EXPECT_TRUE(fs::exists(path(number))) << number;
 }
 

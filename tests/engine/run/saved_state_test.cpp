@@ -105,11 +105,38 @@ TEST_F(SavedStates, that_are_cut_or_none_are_refused_and_change_nothing) {
     EXPECT_THAT(refused(with(bytes.substr(0, length))), HasSubstr("the saved state is cut")) << length;
   EXPECT_THAT(refused(with(bytes + "x")), HasSubstr("the saved state is cut")) << "longer than it says";
   std::string newer = bytes;
-  newer[8] = 2;
+  newer[8] = 3;
   EXPECT_THAT(refused(with(newer)), HasSubstr("another version"));
   std::string endless = bytes;
   endless.replace(24, 8, "\xff\xff\xff\xff\xff\xff\xff\x7f");
   EXPECT_THAT(refused(with(endless)), HasSubstr("the saved state is cut"));
+  EXPECT_EQ(engine->position(), 300);
+  EXPECT_EQ(logits_of(engine->extend(some_ids(2))), expected);
+}
+
+// Every byte of the file has its turn in steps that meet all of its parts: header, description, ids, pages, checksum.
+TEST_F(SavedStates, with_a_damaged_byte_anywhere_are_refused_and_change_nothing) {
+  const auto engine = open();
+  const std::vector<int32_t> ids = some_ids(300);
+  engine->extend(ids);
+  engine->save_state(path_, ids);
+  const std::string bytes = content();
+  const std::vector<float> expected = [&] {
+    const auto other = open();
+    other->extend(ids);
+    return logits_of(other->extend(some_ids(2)));
+  }();
+  std::vector<size_t> places;
+  for (size_t place = 0; place < 2000; place += 13) places.push_back(place);
+  for (size_t place = 2000; place < bytes.size(); place += 9973) places.push_back(place);
+  places.push_back(bytes.size() - 1);
+  for (const size_t place : places) {
+    std::string damaged = bytes;
+    damaged[place] = static_cast<char>(damaged[place] ^ 1 << place % 8);
+    const std::string message = message_of([&] { engine->load_state(with(damaged)); });
+    EXPECT_THAT(message, HasSubstr("state")) << place;
+    if (place >= 2000) EXPECT_THAT(message, HasSubstr("the saved state is damaged")) << place;
+  }
   EXPECT_EQ(engine->position(), 300);
   EXPECT_EQ(logits_of(engine->extend(some_ids(2))), expected);
 }
