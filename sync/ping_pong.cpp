@@ -69,14 +69,14 @@ template <bool pause>
 std::vector<double> play(int second_core, int rounds, Clock::duration budget) {
   Words words;
   const auto count = static_cast<uint32_t>(rounds);
+  std::vector<uint64_t> begins, ends;
+  begins.reserve(count);
+  ends.reserve(count);
   std::thread second([&] {
     pin_this_thread({{second_core}});
     for (uint32_t i = 1; i <= count && await<pause>(words.ping, i, words); ++i)
       words.pong.store(i, std::memory_order_release);
   });
-  std::vector<uint64_t> begins, ends;
-  begins.reserve(count);
-  ends.reserve(count);
   const ClockTie before = tie();
   bool answered = true;
   const auto end = Clock::now() + budget;

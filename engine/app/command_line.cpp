@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <iostream>
 #include <memory>
-#include <new>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,6 +19,7 @@
 #include "engine/app/interrupt.h"
 #include "engine/app/log_levels.h"
 #include "engine/app/report.h"
+#include "engine/app/scarcity.h"
 #ifdef TANDEM_HAS_NPU_GEMM_COMMAND
 #include "engine/app/commands/npu_gemm.h"
 #endif
@@ -111,10 +111,12 @@ int act(const Action& action, bool json) {
     report_error(error, json);
     return kWrongUsage;
   } catch (const Error& error) {
-    report_error(error, json);
-  } catch (const std::bad_alloc&) {
-    report_error(Error("out of memory", "this process", "Take a smaller model or a smaller --ctx-size"), json);
+    report_error(scarcity_behind(error).value_or(error), json);
   } catch (const std::exception& error) {
+    if (const auto scarcity = scarcity_behind(error)) {
+      report_error(*scarcity, json);
+      return interrupted() ? kInterrupted : kFailed;
+    }
     report_error(
         Error("unexpected failure", error.what(), "This is a defect of Tandem; please report it with the command line"),
         json);
@@ -190,6 +192,7 @@ int run_program(int argc, const char* const* argv) {
     if (!request.action) return request.status;
     set_up_log();
     watch_for_interrupt();
+    watch_for_scarcity(asks_for_json(argc, argv));
     return request.action();
   };
   const int status = act(work, asks_for_json(argc, argv));

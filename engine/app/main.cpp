@@ -1,3 +1,34 @@
-#include "engine/app/command_line.h"
+#include <cstdlib>
+#include <exception>
+#include <new>
 
-int main(int argc, char** argv) { return tandem::app::run_program(argc, argv); }
+#include "engine/app/command.h"
+#include "engine/app/command_line.h"
+#include "engine/app/report.h"
+#include "engine/app/scarcity.h"
+
+// The standard's, and what was refused is known afterwards. Sanitizers have their own.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+void* operator new(std::size_t bytes) {
+  while (true) {
+    if (void* place = std::malloc(bytes > 0 ? bytes : 1)) return place;
+    tandem::app::note_refused(bytes);
+    const std::new_handler handler = std::get_new_handler();
+    if (handler == nullptr) throw std::bad_alloc();
+    handler();
+  }
+}
+
+void operator delete(void* place) noexcept { std::free(place); }
+void operator delete(void* place, std::size_t) noexcept { std::free(place); }
+#endif
+
+int main(int argc, char** argv) {
+  using namespace tandem::app;
+  try {
+    return with_stack_room([&] { return run_program(argc, argv); });
+  } catch (const std::exception& error) {  // before the command line was read
+    report_error(scarcity_behind(error).value_or(tandem::Error("unexpected failure", error.what())), false);
+    return kFailed;
+  }
+}

@@ -42,23 +42,23 @@ size_t last_level_cache_bytes() {
 double rate(std::span<const int> cores, const std::function<double(size_t thread, int64_t block)>& work) {
   std::vector<double> rates(cores.size());
   std::atomic<size_t> ready = 0;
-  std::vector<std::thread> threads;
+  std::vector<std::jthread> threads;  // where the system refuses one, the others are asked to stop
   for (size_t t = 0; t < cores.size(); ++t) {
-    threads.emplace_back([&, t] {
+    threads.emplace_back([&, t](const std::stop_token& stop) {
       pin_this_thread(cores.subspan(t, 1));
       work(t, 0);  // wakes the core up, maps what is read
       ++ready;
-      while (ready < cores.size()) std::this_thread::yield();
+      while (ready < cores.size() && !stop.stop_requested()) std::this_thread::yield();
       const double start = now_seconds();
       double done = 0, seconds = 0;
-      for (int64_t block = 1; seconds < kSeconds; ++block) {
+      for (int64_t block = 1; seconds < kSeconds && !stop.stop_requested(); ++block) {
         done += work(t, block);
         seconds = now_seconds() - start;
       }
       rates[t] = done / seconds;
     });
   }
-  for (std::thread& thread : threads) thread.join();
+  for (std::jthread& thread : threads) thread.join();
   double sum = 0;
   for (double one : rates) sum += one;
   return sum;

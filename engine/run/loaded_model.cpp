@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <future>
+#include <numeric>
 #include <utility>
 
 #include "engine/device/gpu/driver_pages.h"
@@ -12,6 +13,7 @@
 #include "engine/run/kernel_set.h"
 #include "sync/affinity.h"
 #include "sync/error.h"
+#include "sync/memory_room.h"
 
 namespace tandem {
 namespace {
@@ -60,6 +62,9 @@ void LoadedModel::load(const ModelOptions& options) {
   };
   const std::vector<size_t> slot_bytes = loading.slot_bytes();
   if (pack_cache_.on()) packed_ = pack_cache_.find(file_.identity(), slot_bytes);
+  if (!packed_)
+    require_memory(std::accumulate(slot_bytes.begin(), slot_bytes.end(), uint64_t{0}),
+                   "the weights of " + file_.path());
   if (packed_) {
     auto made = std::async(std::launch::async, make);
     open_devices();

@@ -74,7 +74,11 @@ Machine::Machine(const MachineOptions& options, const Strategy* plan)
 }
 
 Machine::~Machine() {
-  if (rates_) rates_->store();
+  try {
+    if (rates_) rates_->store();
+  } catch (const std::exception& error) {  // memory is short
+    spdlog::warn("what was measured is not kept: {}", error.what());
+  }
   cache_.save();
 }
 

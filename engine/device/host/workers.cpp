@@ -5,14 +5,21 @@
 namespace tandem::host {
 
 Workers::Workers(int threads, const std::vector<int>& cores) {
-  for (int thread = 1; thread < threads; ++thread)
-    threads_.emplace_back([this, thread, cores] {
-      pin_this_thread(cores);
-      serve(thread);
-    });
+  try {
+    for (int thread = 1; thread < threads; ++thread)
+      threads_.emplace_back([this, thread, cores] {
+        pin_this_thread(cores);
+        serve(thread);
+      });
+  } catch (...) {  // the system refuses one: those that run end first
+    stop();
+    throw;
+  }
 }
 
-Workers::~Workers() {
+Workers::~Workers() { stop(); }
+
+void Workers::stop() {
   {
     std::lock_guard lock(mutex_);
     stop_ = true;

@@ -25,6 +25,7 @@ class Workers {
   void run(int64_t count, const std::function<void(int64_t begin, int64_t end, int thread)>& part);
 
  private:
+  void stop();
   void serve(int thread);
   void run_share(int thread) const;
 

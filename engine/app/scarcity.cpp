@@ -1,0 +1,217 @@
+#include "engine/app/scarcity.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <string>
+#include <system_error>
+
+#include "engine/app/command.h"
+
+namespace tandem::app {
+namespace {
+
+// Process-wide, as the handlers that read it are.
+std::atomic<size_t> refused_bytes{0};
+std::atomic<bool> answers_in_json{false};
+std::atomic<bool> is_ending{false};
+
+constexpr double kMega = 1e-6;
+// A driver that dies with less than this left of the address space, or with this much refused, dies of that.
+constexpr size_t kLittleLeft = size_t{512} << 20;
+
+constexpr const char* kMemoryAdvice = "Take a smaller model or a smaller --ctx-size, or allow more memory";
+constexpr const char* kThreadsAdvice = "Allow more processes (ulimit -u) or more memory (ulimit -v)";
+
+// Text without allocation.
+class Text {
+ public:
+  const char* c_str() const { return text_.data(); }
+  __attribute__((format(printf, 2, 3))) void add(const char* format, ...) {
+    va_list values;
+    va_start(values, format);
+    const int more = std::vsnprintf(text_.data() + length_, text_.size() - length_, format, values);
+    va_end(values);
+    if (more > 0) length_ = std::min(text_.size() - 1, length_ + static_cast<size_t>(more));
+  }
+
+ private:
+  std::array<char, 640> text_{};
+  size_t length_ = 0;
+};
+
+// The address space in use, by the system's own count.
+size_t mapped_bytes() {
+  std::array<char, 64> text{};
+  const int file = ::open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  const ssize_t got = ::read(file, text.data(), text.size() - 1);
+  ::close(file);
+  return got > 0 ? std::strtoull(text.data(), nullptr, 10) * static_cast<size_t>(::sysconf(_SC_PAGESIZE)) : 0;
+}
+
+// 0: there is none.
+size_t address_limit() {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : 0;
+}
+
+bool is_short_of_memory() {
+  const size_t limit = address_limit();
+  return refused_bytes > 0 || (limit > 0 && mapped_bytes() + kLittleLeft > limit);
+}
+
+// "12.5 MB wanted; 380.2 MB in use of the 409.6 MB that ulimit -v allows"
+void add_memory(Text& text) {
+  if (const size_t wanted = refused_bytes; wanted > 0)
+    text.add("%.1f MB wanted; ", kMega * static_cast<double>(wanted));
+  text.add("%.1f MB mapped", kMega * static_cast<double>(mapped_bytes()));
+  if (const size_t limit = address_limit(); limit > 0)
+    text.add(" of the %.1f MB that ulimit -v allows", kMega * static_cast<double>(limit));
+}
+
+void say(int file, const char* text) {
+  for (size_t length = std::strlen(text); length > 0;) {
+    const ssize_t written = ::write(file, text, length);
+    if (written <= 0) return;
+    text += written;
+    length -= static_cast<size_t>(written);
+  }
+}
+
+[[noreturn]] void end_with(const char* what, const char* on, const char* hint) {
+  if (is_ending.exchange(true)) ::pause();  // another thread has begun, and ends the process
+  Text message;
+  message.add("%s: %s. %s", what, on, hint);
+  say(STDERR_FILENO, "tandem: ");
+  say(STDERR_FILENO, message.c_str());
+  say(STDERR_FILENO, "\n");
+  if (answers_in_json) {
+    Text object;
+    object.add(R"({"error":{"message":"%s","what":"%s","on":"%s","hint":"%s"}})", message.c_str(), what, on, hint);
+    say(STDOUT_FILENO, object.c_str());
+    say(STDOUT_FILENO, "\n");
+  }
+  ::_exit(kFailed);
+}
+
+[[noreturn]] void end_for_memory(const char* where) {
+  Text on;
+  on.add("%s, ", where);
+  add_memory(on);
+  end_with("out of memory", on.c_str(), kMemoryAdvice);
+}
+
+bool is_want_of_threads(const std::exception& caught) {
+  const auto* system = dynamic_cast<const std::system_error*>(&caught);
+  return system != nullptr && system->code() == std::errc::resource_unavailable_try_again;
+}
+
+size_t stack_of_threads() {
+  pthread_attr_t attributes;
+  size_t bytes = 0;
+  if (pthread_getattr_default_np(&attributes) != 0) return 0;
+  pthread_attr_getstacksize(&attributes, &bytes);
+  pthread_attr_destroy(&attributes);
+  return bytes;
+}
+
+// "8.4 MB of stack wanted; 99 MB mapped of the 102.4 MB that ulimit -v allows, 7 processes that ulimit -u allows"
+void add_threads(Text& text) {
+  text.add("%.1f MB of stack wanted; ", kMega * static_cast<double>(stack_of_threads()));
+  add_memory(text);
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+    text.add(", %llu processes that ulimit -u allows", static_cast<unsigned long long>(limit.rlim_cur));
+}
+
+constexpr const char* kNoThread = "a thread could not be started";
+
+// An exception that nobody has caught: of a thread, of a destructor.
+[[noreturn]] void on_terminate() {
+  const std::exception_ptr current = std::current_exception();
+  if (current) {
+    try {
+      std::rethrow_exception(current);
+    } catch (const std::bad_alloc&) {
+      end_for_memory("this process");
+    } catch (const Error& error) {
+      end_with(error.failure().c_str(), error.object().c_str(), error.hint().c_str());
+    } catch (const std::exception& error) {
+      if (is_want_of_threads(error)) {
+        Text on;
+        add_threads(on);
+        end_with(kNoThread, on.c_str(), kThreadsAdvice);
+      }
+    } catch (...) {
+    }
+  }
+  std::abort();
+}
+
+void end_as_before(int signal) {
+  struct sigaction standard {};
+  standard.sa_handler = SIG_DFL;
+  ::sigaction(signal, &standard, nullptr);
+}
+
+// Libraries give up by abort() when memory is refused, and some use the null pointer that they were given.
+extern "C" void on_giving_up(int signal, siginfo_t* info, void*) {
+  constexpr uintptr_t kNullPages = 1 << 16;
+  const bool is_null = signal == SIGSEGV && reinterpret_cast<uintptr_t>(info->si_addr) < kNullPages;
+  if ((signal == SIGABRT || is_null) && is_short_of_memory()) end_for_memory("a library or a driver");
+  end_as_before(signal);
+  if (signal == SIGABRT) ::raise(signal);
+}
+
+void watch(int signal) {
+  struct sigaction now {};
+  if (::sigaction(signal, nullptr, &now) != 0 || now.sa_handler != SIG_DFL) return;  // a sanitizer's
+  struct sigaction own {};
+  own.sa_sigaction = on_giving_up;
+  own.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  sigemptyset(&own.sa_mask);
+  ::sigaction(signal, &own, nullptr);
+}
+
+}  // namespace
+
+void note_refused(size_t bytes) noexcept { refused_bytes = bytes; }
+
+void watch_for_scarcity(bool json) {
+  answers_in_json = json;
+  std::set_terminate(on_terminate);
+  watch(SIGABRT);
+  watch(SIGSEGV);
+}
+
+std::optional<Error> scarcity_behind(const std::exception& caught) {
+  Text on;
+  if (dynamic_cast<const std::bad_alloc*>(&caught) != nullptr) {
+    add_memory(on);
+    return Error("out of memory", on.c_str(), kMemoryAdvice);
+  }
+  if (is_want_of_threads(caught)) {
+    add_threads(on);
+    return Error(kNoThread, on.c_str(), kThreadsAdvice);
+  }
+  // A driver's own code for it may be any.
+  const auto* error = dynamic_cast<const Error*>(&caught);
+  if (error == nullptr || !is_short_of_memory()) return std::nullopt;
+  add_memory(on);
+  const std::string hint = error->hint().empty() ? "" : error->hint() + ". ";
+  return Error(error->failure(), error->object(), hint + "Memory is short: " + on.c_str());
+}
+
+}  // namespace tandem::app

@@ -1,0 +1,61 @@
+// Room on stacks: `ulimit -s` may leave less than parsers, drivers and compilers take.
+#include <pthread.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <exception>
+#include <system_error>
+
+#include "engine/app/scarcity.h"
+
+namespace tandem::app {
+namespace {
+
+// A process has as much where nobody has set a limit.
+constexpr rlim_t kStackRoom = rlim_t{8} << 20;
+// A limit from here on is left as it is.
+constexpr rlim_t kEnough = rlim_t{1} << 20;
+
+struct OnOwnStack {
+  const std::function<int()>& work;
+  int status = 0;
+  std::exception_ptr failure{};
+};
+
+void* run_on_own_stack(void* argument) {
+  auto& own = *static_cast<OnOwnStack*>(argument);
+  try {
+    own.status = own.work();
+  } catch (...) {
+    own.failure = std::current_exception();
+  }
+  return nullptr;
+}
+
+void give_threads_room() {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, kStackRoom);
+  pthread_setattr_default_np(&attributes);
+  pthread_attr_destroy(&attributes);
+}
+
+}  // namespace
+
+int with_stack_room(const std::function<int()>& work) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= kEnough) return work();
+  give_threads_room();
+  limit.rlim_cur = std::min(kStackRoom, limit.rlim_max);
+  if (limit.rlim_cur >= kEnough && ::setrlimit(RLIMIT_STACK, &limit) == 0) return work();
+  OnOwnStack own{work};
+  pthread_t thread{};
+  if (const int code = pthread_create(&thread, nullptr, run_on_own_stack, &own); code != 0)
+    throw std::system_error(code, std::generic_category());
+  pthread_join(thread, nullptr);
+  if (own.failure) std::rethrow_exception(own.failure);
+  return own.status;
+}
+
+}  // namespace tandem::app

@@ -1,0 +1,101 @@
+#include "sync/memory_room.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string_view>
+
+#include "sync/error.h"
+#include "sync/whole_file.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+
+// "max" and what is no number: nothing.
+std::optional<uint64_t> number_in(const std::string& path) {
+  const auto text = read_file_if_there(path);
+  uint64_t value = 0;
+  if (!text || std::from_chars(text->data(), text->data() + text->size(), value).ec != std::errc()) return std::nullopt;
+  return value;
+}
+
+// The numbers of a file of lines "name value" or "name: value kB".
+std::map<std::string, uint64_t> numbers_in(const std::string& path) {
+  std::map<std::string, uint64_t> numbers;
+  std::istringstream lines(read_file_if_there(path).value_or(""));
+  std::string name;
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    uint64_t value = 0;
+    if (!(words >> name >> value)) continue;
+    if (name.ends_with(':')) name.pop_back();
+    numbers[name] = line.ends_with(" kB") ? value * 1024 : value;
+  }
+  return numbers;
+}
+
+// The names of the files differ between the two versions of control groups.
+struct GroupFiles {
+  const char *limit, *used, *cached[2];
+};
+constexpr GroupFiles kSecond = {"memory.max", "memory.current", {"inactive_file", "active_file"}};
+constexpr GroupFiles kFirst = {
+    "memory.limit_in_bytes", "memory.usage_in_bytes", {"total_inactive_file", "total_active_file"}};
+
+void take_less(std::optional<MemoryRoom>& least, uint64_t bytes, const std::string& whose) {
+  if (!least || bytes < least->bytes) least = MemoryRoom{bytes, whose};
+}
+
+// A group's limit holds for all groups below it.
+void look_at_groups(const std::string& mount, fs::path group, const GroupFiles& files,
+                    std::optional<MemoryRoom>& least) {
+  while (true) {
+    const std::string folder = mount + group.string() + "/";
+    const auto limit = number_in(folder + files.limit), used = number_in(folder + files.used);
+    if (limit && used) {
+      auto kinds = numbers_in(folder + "memory.stat");
+      const uint64_t kept = *used - std::min(*used, kinds[files.cached[0]] + kinds[files.cached[1]]);
+      take_less(least, *limit - std::min(*limit, kept), "the control group " + group.string());
+    }
+    if (!group.has_relative_path()) return;
+    group = group.parent_path();
+  }
+}
+
+std::string megabytes(uint64_t bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f MB", static_cast<double>(bytes) * 1e-6);
+  return text;
+}
+
+}  // namespace
+
+std::optional<MemoryRoom> memory_room(const std::string& proc, const std::string& groups) {
+  std::optional<MemoryRoom> least;
+  auto machine = numbers_in(proc + "/meminfo");
+  if (machine.contains("MemAvailable")) least = {machine["MemAvailable"] + machine["SwapFree"], "this machine"};
+  std::istringstream lines(read_file_if_there(proc + "/self/cgroup").value_or(""));
+  for (std::string line; std::getline(lines, line);) {  // "0::/box", "4:memory:/box"
+    const size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    const std::string kind = line.substr(first + 1, second - first - 1), group = line.substr(second + 1);
+    if (!group.starts_with('/')) continue;
+    if (kind.empty()) look_at_groups(groups, group, kSecond, least);
+    if (kind == "memory") look_at_groups(groups + "/memory", group, kFirst, least);
+  }
+  return least;
+}
+
+void require_memory(uint64_t bytes, const std::string& what, const std::optional<MemoryRoom>& room) {
+  if (!room || bytes <= room->bytes) return;
+  throw Error("out of memory: " + megabytes(bytes) + " wanted, and " + room->whose + " has " + megabytes(room->bytes),
+              what, "Take a smaller model, or allow more memory");
+}
+
+}  // namespace tandem

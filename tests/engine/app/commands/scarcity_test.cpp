@@ -1,0 +1,87 @@
+// Commands under limits of memory, threads and stack: they work, or they end with status 1 and say what is wanting.
+#include <sys/resource.h>
+
+#include "tests/engine/app/commands/whole.h"
+
+namespace tandem::testing {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+
+// A limit that children inherit.
+class Limit {
+ public:
+  Limit(int kind, rlim_t bytes) : kind_(kind) {
+    getrlimit(static_cast<__rlimit_resource>(kind_), &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    EXPECT_EQ(setrlimit(static_cast<__rlimit_resource>(kind_), &limit), 0);
+  }
+  ~Limit() { setrlimit(static_cast<__rlimit_resource>(kind_), &before_); }
+  Limit(const Limit&) = delete;
+  Limit& operator=(const Limit&) = delete;
+
+ private:
+  const int kind_;
+  rlimit before_{};
+};
+
+std::vector<Arguments> commands(const Folder& folder) {
+  const std::string shape = folder.write(
+      "shape.json", R"({"schema": 1, "name": "toy", "layers": 2, "hidden": 64, "feed_forward": 96, "heads": 2,
+                        "vocabulary": 300, "context_length": 128})");
+  return {{"devices"},
+          {"info", "-m", stories()},
+          {"tokenize", "-m", stories(), "-p", "Once"},
+          Arguments{"run", "-m", stories(), "-p", "Once", "-n", "2", "-q"} + on_host(),
+          {"run", "-m", stories(), "-p", "Once", "-n", "2", "-q"},
+          Arguments{"eval", "-m", stories(), "-p", "Once upon", "--perplexity", "-q"} + on_host(),
+          {"plan", "-m", stories(), "-p", "8", "-q"},
+          {"warm", "-m", stories(), "-q"},
+          {"make-random", "--shape", shape, "-o", folder.file("random.gguf"), "-q"},
+          {"make-moe", "-m", stories(), "--experts", "2", "-o", folder.file("moe.gguf"), "-q"}};
+}
+
+TEST(ScarceMemory, is_named_by_every_command_and_ends_none_by_a_signal) {
+  if (kSanitized) GTEST_SKIP() << "skipped: sanitizers map terabytes";
+  const Folder folder;
+  int failed = 0;
+  for (const rlim_t megabytes : {60, 200, 500}) {
+    for (const Arguments& command : commands(folder)) {
+      const Ended ended = [&] {
+        const Limit limit(RLIMIT_AS, megabytes << 20);
+        return tandem(command);
+      }();
+      EXPECT_TRUE(ended.status == 0 || ended.status == 1)
+          << megabytes << " MB, " << ::testing::PrintToString(command) << ": " << ended.status << "\n"
+          << ended.err;
+      if (ended.status == 0) continue;
+      ++failed;
+      EXPECT_THAT(ended.err, HasSubstr("ulimit -v allows")) << megabytes << ::testing::PrintToString(command);
+      EXPECT_THAT(ended.err, Not(HasSubstr("defect")));
+    }
+  }
+  EXPECT_GT(failed, 0) << "no limit was small enough to show anything";
+}
+
+TEST(ScarceMemory, is_an_object_where_json_is_asked_for) {
+  if (kSanitized) GTEST_SKIP() << "skipped: sanitizers map terabytes";
+  const Limit limit(RLIMIT_AS, rlim_t{60} << 20);
+  const Ended ended = tandem(Arguments{"run", "-m", stories(), "-p", "Once", "--json"} + on_host());
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_THAT(json::parse(ended.out).at("error").at("message").get<std::string>(), HasSubstr("ulimit -v allows"));
+}
+
+TEST(ScarceStack, is_made_larger) {
+  const Limit limit(RLIMIT_STACK, rlim_t{96} << 10);
+  for (const Arguments& device : {on_host(), Arguments{}}) {
+    const Ended ended = tandem(Arguments{"run", "-m", stories(), "-p", "Once", "-n", "2", "-q"} + device);
+    EXPECT_EQ(ended.status, 0) << ended.err;
+  }
+}
+
+}  // namespace
+}  // namespace tandem::testing
