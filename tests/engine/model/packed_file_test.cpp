@@ -168,7 +168,8 @@ TEST_F(PackedFileTest, that_is_cut_while_it_is_mapped_gives_zeros_and_an_error) 
   packed->require_unchanged();
   std::filesystem::resize_file(path_, 4096);
   const std::byte* last = slots.back()->data() + slots.back()->size_bytes() - 4096;
-  EXPECT_EQ(*static_cast<const volatile std::byte*>(last), std::byte{0});
+  const std::byte found = *static_cast<const volatile std::byte*>(last);
+  EXPECT_EQ(found, std::byte{0});
   EXPECT_THROW(packed->require_unchanged(), Error);
 }
 

@@ -347,11 +347,12 @@ TEST(LoadStacks, keeps_their_places_in_a_file_of_packed_weights) {
     const auto put = [&](std::span<const std::byte> bytes) {
       out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
     };
-    put(PackedFile::header(file.identity().value(), slots));
+    const std::vector<const sync::Slot*> packed(model.weights.slots.begin(), model.weights.slots.end());
+    put(PackedFile::header(file.identity().value(), slots, packed));
     for (const sync::Slot* slot : model.weights.slots) put({slot->data(), slot->size_bytes()});
   }
   std::string why;
-  const auto packed = PackedFile::open(path, file.identity().value(), slots, why);
+  auto packed = PackedFile::open(path, file.identity().value(), slots, why);
   ASSERT_TRUE(packed) << why;
   ModelLoading loading(file, mapped);
   loading.take(*packed, PackedUse::mapped);

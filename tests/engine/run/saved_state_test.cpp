@@ -135,7 +135,9 @@ TEST_F(SavedStates, with_a_damaged_byte_anywhere_are_refused_and_change_nothing)
     damaged[place] = static_cast<char>(damaged[place] ^ 1 << place % 8);
     const std::string message = message_of([&] { engine->load_state(with(damaged)); });
     EXPECT_THAT(message, HasSubstr("state")) << place;
-    if (place >= 2000) EXPECT_THAT(message, HasSubstr("the saved state is damaged")) << place;
+    if (place >= 2000) {
+      EXPECT_THAT(message, HasSubstr("the saved state is damaged")) << place;
+    }
   }
   EXPECT_EQ(engine->position(), 300);
   EXPECT_EQ(logits_of(engine->extend(some_ids(2))), expected);

@@ -102,7 +102,9 @@ TEST_F(ExpertUse, is_counted_and_recorded_on_whatever_devices_are_named) {
   const auto counted = [&](const std::string& devices, const char* command, const std::string& out) {
     const Ended ended = tandem({command, "-m", model_, "--ids", ids, "-o", folder_.file(out), "--device", devices});
     EXPECT_EQ(ended.status, 0) << command << " " << devices << "\n" << ended.err;
-    if (devices == "npu:0") EXPECT_THAT(ended.err, HasSubstr("note: host computes what is counted"));
+    if (devices == "npu:0") {
+      EXPECT_THAT(ended.err, HasSubstr("note: host computes what is counted"));
+    }
     return content_of(folder_.file(out));
   };
   const std::string calibration = counted("host", "calibrate-moe", "host.json"),
