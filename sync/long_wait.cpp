@@ -10,10 +10,13 @@ constexpr std::chrono::seconds kSaidAfter{1};
 
 // Signals belong to the process, and so does what answers them.
 std::atomic<bool (*)()> asked_to_stop = nullptr;
+std::atomic<bool> is_said = true;
 
 }  // namespace
 
 void stop_waits_when(bool (*asked)()) { asked_to_stop = asked; }
+
+void keep_waits_to_yourself() { is_said = false; }
 
 bool stop_is_asked() {
   bool (*const asked)() = asked_to_stop;
@@ -24,6 +27,7 @@ void LongWait::look() {
   if (stop_is_asked()) throw Interrupted();
   if (told_ || waited_ + (Clock::now() - begin_) < kSaidAfter) return;
   told_ = true;
+  if (!is_said) return;
   std::fprintf(stderr, "waiting for %s ...\n", what_.c_str());
 }
 

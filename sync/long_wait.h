@@ -20,6 +20,7 @@ struct Interrupted : std::exception {
 // asked: may be called by any thread at any time. nullptr: nobody asks.
 void stop_waits_when(bool (*asked)());
 bool stop_is_asked();
+void keep_waits_to_yourself();  // from now on none is said: the user asked for quiet
 
 // How long one look of a loop that waits may take.
 inline constexpr std::chrono::milliseconds kLookEvery{50};

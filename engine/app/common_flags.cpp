@@ -9,6 +9,7 @@
 #include "engine/app/file_flags.h"
 #include "engine/app/flag_values.h"
 #include "engine/plan/strategy.h"
+#include "sync/long_wait.h"
 #include "sync/waiter.h"
 
 namespace tandem::app {
@@ -243,6 +244,7 @@ void add_compile_flag(CLI::App& app, CommonFlags& flags) {
 }
 
 void apply_verbosity(const CommonFlags& flags) {
+  if (flags.quiet()) keep_waits_to_yourself();
   if (std::getenv("TANDEM_LOG")) return;
   if (flags.verbosity > 1) spdlog::set_level(spdlog::level::debug);
   if (flags.verbosity == 1) spdlog::set_level(spdlog::level::info);

@@ -47,5 +47,15 @@ TEST_F(LongWaits, end_where_the_user_asks_to_stop) {
   EXPECT_NO_THROW(wait.look());
 }
 
+// The last test of this program's that listens: quiet is for good.
+TEST(QuietWaits, are_not_said) {
+  LongWait wait("a neighbour");
+  std::this_thread::sleep_for(std::chrono::milliseconds(1010));
+  keep_waits_to_yourself();
+  ::testing::internal::CaptureStderr();
+  wait.look();
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+}
+
 }  // namespace
 }  // namespace tandem

@@ -11,7 +11,7 @@
 namespace tandem::proof {
 namespace {
 
-constexpr std::chrono::seconds kFarewell{2};
+constexpr std::chrono::seconds kFarewell{10};
 
 }  // namespace
 
