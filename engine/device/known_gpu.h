@@ -28,6 +28,10 @@ struct KnownGpu {
 size_t best_of(std::span<const KnownGpu> gpus);
 bool is_same_card(const KnownGpu& a, const KnownGpu& b);  // by their names where neither driver names the card
 
+// The id by which a text opens it where nobody names devices. A card keeps activations, keys and values in its own
+// memory, also where it can reach the host's: over the bus each pass reads them anew ("vulkan:0?copies=1").
+std::string default_id(const KnownGpu& gpu);
+
 // The reason why one was preferred to another: "it is faster at a first look (41 us, 62 us)".
 std::string why_preferred(const KnownGpu& preferred, const KnownGpu& other);
 

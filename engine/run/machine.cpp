@@ -31,7 +31,8 @@ std::string compile_key(const KnownGpu& card) { return "compiles|" + card.id + "
 
 // Said to users who named no devices.
 std::string note_on(const KnownGpu& card) {
-  std::string note = card.id + " runs everything, without the NPU and the host: it is a card with memory of its own";
+  std::string note =
+      default_id(card) + " runs everything, without the NPU and the host: it is a card with memory of its own";
   for (const KnownGpu& other : known_gpus()) {
     spdlog::info("{}: {}, {}, discrete {}, shares memory {}, {} ways of waiting, {} units, first look {:.1f} us",
                  other.id, other.name, to_string(other.card), other.discrete, other.shares_memory, other.policies,
@@ -123,16 +124,17 @@ std::vector<std::string> Machine::default_devices() {
   for (const UnusableDevice& one : unusable_devices())
     notes_.push_back(one.id + " (" + one.name + ") is left out: " + one.reason);
   const std::string gpu = best_gpu();
+  const std::optional<KnownGpu> card = default_card();
   if (only_on(DeviceKind::gpu)) {
+    if (card) return {default_id(*card)};
     if (gpu.empty())
       throw Error("no GPU device was found", std::string("plan ") + plan_->name,
                   "Install a driver: ./dev setup, or pocl-opencl-icd");
     return {gpu};
   }
-  const std::optional<KnownGpu> card = plan_ == nullptr ? default_card() : std::nullopt;
-  if (card) {
+  if (card && plan_ == nullptr) {
     notes_.push_back(note_on(*card));
-    return {card->id};
+    return {default_id(*card)};
   }
   if (!gpu.empty() && uses_host_beside_npu(plan_)) return {gpu, npu, host};
   if (!gpu.empty()) return {gpu, npu};

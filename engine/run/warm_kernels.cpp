@@ -48,7 +48,7 @@ EngineOptions options_to_warm(const std::string& model, const std::string& gpu, 
   EngineOptions options;
   options.model_path = model;
   const std::optional<KnownGpu> card = default_card();
-  options.devices = {gpu};
+  options.devices = {card && card->id == gpu ? default_id(*card) : gpu};
   if (!card || card->id != gpu)
     options.devices.insert(options.devices.end(), {first_device(DeviceKind::npu), first_device(DeviceKind::host)});
   options.plan = "gpu-only";

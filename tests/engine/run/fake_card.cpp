@@ -59,6 +59,7 @@ DeviceCount count() {
 template <FakeInterface& (*which)()>
 std::unique_ptr<Device> open(int, const DeviceOptions& options) {
   ++which().opened;
+  if (options.force_copies) ++which().copies;
   return std::make_unique<FakeDevice>(which(), options);
 }
 
@@ -69,7 +70,8 @@ std::vector<KnownGpu> known() {
 
 template <FakeInterface& (*which)()>
 DeviceFactory factory(const char* prefix) {
-  return {prefix, DeviceKind::gpu, "a card of the tests", count<which>, open<which>, {}, true, false, known<which>};
+  return {prefix, DeviceKind::gpu, "a card of the tests", count<which>, open<which>, {"copies"},
+          true,   false,           known<which>};
 }
 
 const bool kAdded = [] {
@@ -93,7 +95,7 @@ FakeInterface& fake_vk() {
 FakeCard::FakeCard() {
   const KnownGpu card{
       "fakecl:0", "a fake card", {"0123456789abcdef0123456789abcdef", "0000:65:00.0"}, true, true, 6, 132, 0};
-  fake_cl() = {true, card, "", 0};
+  fake_cl() = {true, card, "", 0, 0};
   fake_vk() = fake_cl();
   fake_vk().known.id = "fakevk:0";
 }

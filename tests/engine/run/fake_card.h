@@ -14,6 +14,7 @@ struct FakeInterface {
   KnownGpu known;
   std::string refuses;  // a kind of operator: "swiglu"
   int opened = 0;       // how often
+  int copies = 0;       // how often as a device that shares no memory
 };
 
 FakeInterface& fake_cl();

@@ -106,10 +106,27 @@ TEST_F(OnACard, nobody_who_names_no_devices_gets_an_npu_or_the_host_beside_it) {
   EXPECT_EQ(engine->machine().device_names(), "fakevk:0");
   EXPECT_EQ(engine->act(), ActType::f32) << "nothing rounds";
   EXPECT_THAT(plans_of(*engine, {1, 40}), Each("gpu-only"));
-  EXPECT_THAT(engine->notes(), Contains(AllOf(HasSubstr("fakevk:0 runs everything, without the NPU and the host"),
-                                              HasSubstr("fakecl:0 leads to the same card"),
-                                              HasSubstr("it shares memory with the host"))));
+  EXPECT_THAT(
+      engine->notes(),
+      Contains(AllOf(HasSubstr("fakevk:0?copies=1 runs everything, without the NPU and the host"),
+                     HasSubstr("fakecl:0 leads to the same card"), HasSubstr("it shares memory with the host"))));
   EXPECT_FALSE(engine->bits_depend_on_passes());
+}
+
+TEST_F(OnACard, keys_and_values_lie_in_its_own_memory_unless_a_user_names_it) {
+  EXPECT_FALSE(Engine::open(options())->machine().zero_copy()) << "nothing is read over the bus";
+  EXPECT_EQ(test::fake_cl().copies, 1);
+  EngineOptions alone = options();
+  alone.plan = "gpu-only";
+  Engine::open(alone);
+  EXPECT_EQ(test::fake_cl().copies, 2);
+  EngineOptions named = options();
+  named.devices = {"fakecl:0"};
+  EXPECT_TRUE(Engine::open(named)->machine().zero_copy());
+  EXPECT_EQ(test::fake_cl().copies, 2);
+  test::fake_cl().known.discrete = test::fake_vk().known.discrete = false;
+  Engine::open(options());
+  EXPECT_EQ(test::fake_cl().copies, 2) << "this memory is the host's";
 }
 
 TEST_F(OnACard, a_plan_that_needs_an_npu_has_one) {
