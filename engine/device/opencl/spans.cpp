@@ -1,5 +1,6 @@
 #include "engine/device/opencl/spans.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "sync/clock.h"
@@ -9,6 +10,8 @@ namespace {
 
 // Clocks drift by some 10 us of a second; to tie them takes a third of a millisecond.
 constexpr double kTieLasts = 1;
+// The driver's clock and the processor's counter are each tied to the steady clock within a microsecond or so.
+constexpr double kTiesDiffer = 5e-6;
 
 double profiled_seconds(const cl::Event& event, cl_profiling_info what, const std::string& object) {
   cl_ulong nanoseconds = 0;
@@ -89,6 +92,19 @@ void SpanRecorder::take_event(const Pending& pending, std::vector<DeviceSpan>& s
   span.end_seconds = profiled_seconds(pending.event, CL_PROFILING_COMMAND_END, id_) + offset_seconds_;
 }
 
+// The queue is in order: a span that seems to begin just before the end of its predecessor was stamped by the other
+// clock, and begins at that end. Larger overlaps stay, so that they are seen.
+void SpanRecorder::keep_order(std::vector<DeviceSpan>& spans) {
+  for (DeviceSpan& span : spans) {
+    const double early = last_end_seconds_ - span.start_seconds;
+    if (early > 0 && early < kTiesDiffer) {
+      span.start_seconds = last_end_seconds_;
+      span.end_seconds = std::max(span.end_seconds, span.start_seconds);
+    }
+    last_end_seconds_ = span.end_seconds;
+  }
+}
+
 std::vector<DeviceSpan> SpanRecorder::take() {
   std::lock_guard lock(mutex_);
   const auto ended = [](const Pending& p) { return p.list ? p.list->ended() : has_ended(p.event); };
@@ -105,6 +121,7 @@ std::vector<DeviceSpan> SpanRecorder::take() {
     }
   }
   pending_.erase(pending_.begin(), next);
+  keep_order(spans);
   return spans;
 }
 

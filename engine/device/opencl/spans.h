@@ -34,12 +34,14 @@ class SpanRecorder {
   };
   void tie(const cl::CommandQueue& queue);  // the device's clock to the steady one
   void take_event(const Pending& pending, std::vector<DeviceSpan>& spans) const;
+  void keep_order(std::vector<DeviceSpan>& spans);
 
   std::string id_;
   mutable std::mutex mutex_;
   bool on_ = false;
   double offset_seconds_ = 0;  // steady clock minus device clock, as it was at tied_at_
   double tied_at_ = -1e9;
+  double last_end_seconds_ = 0;   // of the spans that were taken
   sync::CycleLine stamps_clock_;  // one for all lists of a recording, so that their spans keep their order
   std::vector<Pending> pending_;
 };
