@@ -31,6 +31,9 @@ constexpr double kMega = 1e-6;
 // A driver that dies with less than this left of the address space, or with this much refused, dies of that.
 constexpr size_t kLittleLeft = size_t{512} << 20;
 
+// With less than this of the address space, drivers were seen to fail.
+constexpr size_t kEnoughForDrivers = size_t{2} << 30;
+
 constexpr const char* kMemoryAdvice = "Take a smaller model or a smaller --ctx-size, or allow more memory";
 constexpr const char* kThreadsAdvice = "Allow more processes (ulimit -u) or more memory (ulimit -v)";
 
@@ -74,8 +77,9 @@ bool is_short_of_memory() {
 
 // "12.5 MB wanted; 380.2 MB in use of the 409.6 MB that ulimit -v allows"
 void add_memory(Text& text) {
-  if (const size_t wanted = refused_bytes; wanted > 0)
-    text.add("%.1f MB wanted; ", kMega * static_cast<double>(wanted));
+  const size_t wanted = refused_bytes;
+  if (wanted >= 100'000) text.add("%.1f MB wanted; ", kMega * static_cast<double>(wanted));
+  if (wanted > 0 && wanted < 100'000) text.add("%zu bytes wanted; ", wanted);
   text.add("%.1f MB mapped", kMega * static_cast<double>(mapped_bytes()));
   if (const size_t limit = address_limit(); limit > 0)
     text.add(" of the %.1f MB that ulimit -v allows", kMega * static_cast<double>(limit));
@@ -188,6 +192,15 @@ void watch(int signal) {
 }  // namespace
 
 void note_refused(size_t bytes) noexcept { refused_bytes = bytes; }
+
+std::string scarcity_of_drivers() {
+  const size_t limit = address_limit();
+  if (limit == 0 || limit > kEnoughForDrivers) return "";
+  Text text;
+  text.add("drivers that need more than the %.1f MB of memory that ulimit -v allows are left out",
+           kMega * static_cast<double>(limit));
+  return text.c_str();
+}
 
 void watch_for_scarcity(bool json) {
   answers_in_json = json;

@@ -10,6 +10,7 @@
 #include <exception>
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "sync/error.h"
 
@@ -19,6 +20,9 @@ void watch_for_scarcity(bool json);
 
 // The Error to report for what was caught, where it is want of memory or of threads; nothing: it is something else.
 std::optional<Error> scarcity_behind(const std::exception& caught);
+
+// A limit of memory shortens the list of devices: a note that says so, or nothing.
+std::string scarcity_of_drivers();
 
 // From operator new, when the system has refused so many bytes.
 void note_refused(size_t bytes) noexcept;

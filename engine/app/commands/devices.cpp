@@ -11,6 +11,7 @@
 #include "engine/app/common_flags.h"
 #include "engine/app/flag_values.h"
 #include "engine/app/report.h"
+#include "engine/app/scarcity.h"
 #include "engine/device/pair_self_test.h"
 #include "engine/device/registry.h"
 #include "engine/run/core_layout.h"
@@ -249,6 +250,7 @@ int devices_command(const CommonFlags& flags) {
       std::cout << "not tried  drivers of " << reason << ": a driver that crashes ends this program\n";
     std::cout << "cores: " << to_string(layout) << "\n";
   }
+  if (const std::string note = scarcity_of_drivers(); !note.empty()) std::cerr << "note: " << note << "\n";
   // A device that was asked for by name and cannot be used is a failure; one that was merely found is a report.
   for (const Finding& finding : findings) {
     if (!finding.info && !flags.devices.empty()) return kFailed;

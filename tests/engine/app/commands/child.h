@@ -25,6 +25,7 @@ struct ChildSettings {
   std::map<std::string, std::string> environment{};  // what is set beside or in place of what is inherited
   std::string input{};                               // standard input, to its end
   bool keeps_input_open = false;                     // until close_input()
+  std::string limits{};                              // as the shell's ulimit takes them: "-v 60000"
 };
 
 class Child {

@@ -1,6 +1,4 @@
 // Commands under limits of memory, threads and stack: they work, or they end with status 1 and say what is wanting.
-#include <sys/resource.h>
-
 #include "tests/engine/app/commands/whole.h"
 
 namespace tandem::testing {
@@ -12,22 +10,7 @@ constexpr bool kSanitized = true;
 constexpr bool kSanitized = false;
 #endif
 
-// A limit that children inherit.
-class Limit {
- public:
-  Limit(int kind, rlim_t bytes) : kind_(kind) {
-    getrlimit(static_cast<__rlimit_resource>(kind_), &before_);
-    const rlimit limit{bytes, before_.rlim_max};
-    EXPECT_EQ(setrlimit(static_cast<__rlimit_resource>(kind_), &limit), 0);
-  }
-  ~Limit() { setrlimit(static_cast<__rlimit_resource>(kind_), &before_); }
-  Limit(const Limit&) = delete;
-  Limit& operator=(const Limit&) = delete;
-
- private:
-  const int kind_;
-  rlimit before_{};
-};
+ChildSettings with_memory_of(int megabytes) { return {.limits = "-v " + std::to_string(megabytes * 1024)}; }
 
 std::vector<Arguments> commands(const Folder& folder) {
   const std::string shape = folder.write(
@@ -49,15 +32,15 @@ TEST(ScarceMemory, is_named_by_every_command_and_ends_none_by_a_signal) {
   if (kSanitized) GTEST_SKIP() << "skipped: sanitizers map terabytes";
   const Folder folder;
   int failed = 0;
-  for (const rlim_t megabytes : {60, 200, 500}) {
+  for (const int megabytes : {60, 200, 500}) {
     for (const Arguments& command : commands(folder)) {
-      const Ended ended = [&] {
-        const Limit limit(RLIMIT_AS, megabytes << 20);
-        return tandem(command);
-      }();
+      const Ended ended = tandem(command, with_memory_of(megabytes));
       EXPECT_TRUE(ended.status == 0 || ended.status == 1)
           << megabytes << " MB, " << ::testing::PrintToString(command) << ": " << ended.status << "\n"
           << ended.err;
+      if (command[0] == "devices") {
+        EXPECT_THAT(ended.err, HasSubstr("ulimit -v allows"));
+      }
       if (ended.status == 0) continue;
       ++failed;
       EXPECT_THAT(ended.err, HasSubstr("ulimit -v allows")) << megabytes << ::testing::PrintToString(command);
@@ -69,16 +52,15 @@ TEST(ScarceMemory, is_named_by_every_command_and_ends_none_by_a_signal) {
 
 TEST(ScarceMemory, is_an_object_where_json_is_asked_for) {
   if (kSanitized) GTEST_SKIP() << "skipped: sanitizers map terabytes";
-  const Limit limit(RLIMIT_AS, rlim_t{60} << 20);
-  const Ended ended = tandem(Arguments{"run", "-m", stories(), "-p", "Once", "--json"} + on_host());
+  const Ended ended = tandem(Arguments{"run", "-m", stories(), "-p", "Once", "--json"} + on_host(), with_memory_of(60));
   EXPECT_EQ(ended.status, 1);
   EXPECT_THAT(json::parse(ended.out).at("error").at("message").get<std::string>(), HasSubstr("ulimit -v allows"));
 }
 
 TEST(ScarceStack, is_made_larger) {
-  const Limit limit(RLIMIT_STACK, rlim_t{96} << 10);
+  const ChildSettings small{.limits = "-S -s 96"};
   for (const Arguments& device : {on_host(), Arguments{}}) {
-    const Ended ended = tandem(Arguments{"run", "-m", stories(), "-p", "Once", "-n", "2", "-q"} + device);
+    const Ended ended = tandem(Arguments{"run", "-m", stories(), "-p", "Once", "-n", "2", "-q"} + device, small);
     EXPECT_EQ(ended.status, 0) << ended.err;
   }
 }
