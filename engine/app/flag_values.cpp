@@ -118,7 +118,11 @@ CLI::Option* add_threads_flag(CLI::App& app, int& threads) {
 bool is_given(const CLI::Option& option) {
   if (option.count() == 0) return false;
   const char* environment = option.get_envname().empty() ? nullptr : std::getenv(option.get_envname().c_str());
-  return environment == nullptr || option.results() != CLI::results_t{environment};
+  if (environment == nullptr) return true;
+  std::string results;  // of a list that was split
+  for (const std::string& one : option.results())
+    results += (results.empty() ? "" : std::string(1, option.get_delimiter())) + one;
+  return results != environment;
 }
 
 }  // namespace tandem::app
