@@ -148,10 +148,12 @@ TEST_F(PackedFileTest, is_refused_for_another_model_or_other_slots) {
   EXPECT_FALSE(PackedFile::open(path_, identity(), slots, why));
 }
 
-// A file of fewer than 64 pages is looked at whole.
+// 64 pages are looked at, from the first to the last.
 TEST_F(PackedFileTest, is_refused_where_its_weights_are_damaged) {
   const std::string whole = read(path_);
-  for (size_t place = header().size(); place < whole.size(); place += 1777) {
+  const size_t begin = header().size(), pages = (whole.size() - begin) / 4096;
+  for (const size_t i : {0, 1, 31, 63}) {
+    const size_t place = begin + (pages < 64 ? i * pages / 64 : (pages - 1) * i / 63) * 4096 + 77 * i % 4096;
     std::string damaged = whole;
     damaged[place] = static_cast<char>(damaged[place] ^ 4);
     write(path_, std::as_bytes(std::span(damaged)));
@@ -209,10 +211,13 @@ TEST_F(PackedFileTest, that_is_not_there_is_no_reason_to_say_anything_and_one_th
   EXPECT_THAT(why, HasSubstr("no regular file"));
 }
 
-TEST_F(PackedFileTest, belongs_to_the_model_wherever_it_lies_until_that_is_written_again) {
+TEST_F(PackedFileTest, belongs_to_the_model_until_that_is_moved_or_written_again) {
   const GgufIdentity before = identity();
+  EXPECT_EQ(GgufFile::open(model_path_).identity(), before);
   std::filesystem::rename(model_path_, folder_.file("moved.gguf"));
-  EXPECT_EQ(GgufFile::open(folder_.file("moved.gguf")).identity(), before);
+  const GgufIdentity moved = GgufFile::open(folder_.file("moved.gguf")).identity().value();
+  EXPECT_NE(moved, before) << "its names changed";
+  EXPECT_EQ(PackedFile::name(moved), PackedFile::name(before)) << "the old file is replaced";
   std::filesystem::last_write_time(
       folder_.file("moved.gguf"),
       std::filesystem::last_write_time(folder_.file("moved.gguf")) + std::chrono::seconds(1));

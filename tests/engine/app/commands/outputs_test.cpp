@@ -36,7 +36,7 @@ class Outputs : public ::testing::Test {
         {{"calibrate-moe", "-m", mixture_, "-f", text, "--device", "host", "-q", "-o"}, "{"},
         {{"trace-moe", "-m", mixture_, "-f", text, "--device", "host", "-q", "-o"}, "{"},
         {{"bench-sync", "--device", "npu:0", "--policies", "spin", "--sizes", "0", "--rounds", "5", "-q", "--html"},
-         "<!doctype html>"},
+         "<!DOCTYPE html>"},
     };
   }
   static mode_t mode(const std::string& path) {

@@ -118,7 +118,7 @@ TEST_F(PipelineFiles, in_a_folder_that_cannot_be_written_are_a_notice_and_no_err
   const PipelineFile file(folder_ + "/a_file/below", key_);
   file.save(data_);
   EXPECT_FALSE(file.load());
-  EXPECT_THAT(log_.str(), HasSubstr("not kept"));
+  EXPECT_THAT(log_.str(), HasSubstr("cannot be kept"));
 }
 
 TEST_F(PipelineFiles, are_made_by_a_device_and_a_damaged_one_does_not_keep_it_from_opening) {

@@ -29,7 +29,7 @@ TEST(Vocabulary, an_unknown_model_or_pre_tokenizer_is_an_error_that_lists_what_i
   expect_error(model, "rwkv", "llama (SentencePiece BPE), gpt2");
   model.erase("model");
   expect_error(model, "tokenizer.ggml.model", "no tokenizer");
-  expect_error(small_bpe("tekken"), "tekken", "llama-bpe");
+  expect_error(small_bpe("a-new-one"), "a-new-one", "llama-bpe");
 }
 
 TEST(Vocabulary, missing_and_mismatched_arrays_are_errors_that_name_the_key) {
