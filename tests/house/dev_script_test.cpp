@@ -132,7 +132,8 @@ TEST_F(DevScript, runs_quick_tests_without_what_takes_minutes) {
 }
 
 TEST_F(DevScript, help_behind_a_verb_is_that_verb_s_and_does_nothing_else) {
-  for (const char* verb : {"setup", "build", "run", "test", "drivers", "card", "mutate", "fuzz", "bench", "lint", "help"}) {
+  for (const char* verb :
+       {"setup", "build", "run", "test", "drivers", "card", "mutate", "fuzz", "bench", "lint", "help"}) {
     for (const char* flag : {"--help", "-h"}) {
       const Outcome outcome = shell(kDev + " " + verb + " " + flag);
       EXPECT_EQ(outcome.status, 0) << verb;

@@ -31,8 +31,9 @@ TEST(Conversation, has_an_answer_for_every_question) {
 }
 
 TEST(Conversation, tells_how_the_child_died_of_a_question_and_goes_on_with_another) {
-  Conversation child(asked_shell(std::string("while :; do ") + kTakeQuestion +
-                           "[ $question = fatal ] && { echo 'Cannot select' >&2; kill -SEGV $$; }; echo well; done"));
+  Conversation child(
+      asked_shell(std::string("while :; do ") + kTakeQuestion +
+                  "[ $question = fatal ] && { echo 'Cannot select' >&2; kill -SEGV $$; }; echo well; done"));
   EXPECT_TRUE(child.ask("first").given);
   const auto answer = child.ask("fatal");
   EXPECT_FALSE(answer.given);
