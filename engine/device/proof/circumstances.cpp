@@ -64,7 +64,7 @@ std::optional<uint64_t> left_of_group() {
 bool says(const std::string& words, const char* text) {
   const auto same = [](char a, char b) { return std::tolower(a) == std::tolower(b); };
   const std::string_view wanted = text;
-  return std::ranges::search(words, wanted, same).begin() != words.end();
+  return std::search(words.begin(), words.end(), wanted.begin(), wanted.end(), same) != words.end();
 }
 
 // What the system's own messages stand for, in whatever a driver prints at its end.
