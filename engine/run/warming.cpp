@@ -1,8 +1,6 @@
 #include "engine/run/warming.h"
 
 #include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <spdlog/spdlog.h>
 #include <sys/file.h>
 #include <sys/resource.h>
@@ -13,11 +11,13 @@
 #include <cstring>
 #include <filesystem>
 #include <string_view>
+#include <utility>
 
 #include "engine/device/gpu/kept_file.h"
 #include "engine/device/proof/driver_files.h"
 #include "engine/device/proof/proof.h"
 #include "engine/device/proof/room.h"
+#include "engine/device/proof/spawn.h"
 
 extern char** environ;
 
@@ -82,31 +82,11 @@ bool Warming::done() const {
 
 bool Warming::start(const std::vector<std::string>& arguments) {
   if (path_.empty() || program_.empty()) return false;
-  std::vector<char*> argv = {const_cast<char*>(program_.c_str())};
-  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
-  argv.push_back(nullptr);
   std::vector<std::string> environment = environment_for_any_folder();
-  std::vector<char*> variables;
-  for (std::string& variable : environment) variables.push_back(variable.data());
-  variables.push_back(nullptr);
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  for (const int file : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
-    posix_spawn_file_actions_addopen(&files, file, "/dev/null", O_RDWR, 0);
-  posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
-  if (!names_relative_path(environment)) posix_spawn_file_actions_addchdir_np(&files, "/");
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t none, all;
-  sigemptyset(&none);
-  sigfillset(&all);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &all);
-  // A session of its own: an interrupt that ends the text, or a terminal that closes, does not end this.
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  const int error = posix_spawn(&child_, program_.c_str(), &files, &attributes, argv.data(), variables.data());
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&files);
+  const std::string folder = names_relative_path(environment) ? "" : "/";
+  // An interrupt that ends the text, or a terminal that closes, does not end this.
+  const int error =
+      proof::spawn({program_, arguments, std::move(environment), {-1, -1, -1}, folder, /*own_session=*/true}, child_);
   if (error != 0) child_ = 0;
   spdlog::info("compiling the GPU's kernels in the background{}", error == 0 ? "" : " failed: no process was started");
   return error == 0;

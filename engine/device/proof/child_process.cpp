@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 #include <thread>
 #include <utility>
 
+#include "engine/device/proof/spawn.h"
 #include "sync/error.h"
 
 extern char** environ;
@@ -55,37 +55,10 @@ std::vector<std::string> environment_with(const std::vector<std::pair<std::strin
   return all;
 }
 
-std::vector<char*> pointers(std::vector<std::string>& texts) {
-  std::vector<char*> all;
-  for (std::string& text : texts) all.push_back(text.data());
-  all.push_back(nullptr);
-  return all;
-}
-
-pid_t spawn(const ChildTask& task, int input, int output, int errors) {
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  if (input < 0) posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  if (input >= 0) posix_spawn_file_actions_adddup2(&files, input, STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&files, errors, STDERR_FILENO);
-  posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t none, all;
-  sigemptyset(&none);
-  sigfillset(&all);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &all);
-  posix_spawnattr_setpgroup(&attributes, 0);  // so that compilers it starts can be ended with it
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-  std::vector<std::string> arguments = task.arguments, environment = environment_with(task.environment);
-  arguments.insert(arguments.begin(), task.program);
+pid_t start(const ChildTask& task, int input, int output, int errors) {
   pid_t child = -1;
-  const int failed = posix_spawn(&child, task.program.c_str(), &files, &attributes, pointers(arguments).data(),
-                                 pointers(environment).data());
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&files);
+  const int failed =
+      spawn({task.program, task.arguments, environment_with(task.environment), {input, output, errors}}, child);
   if (failed != 0) throw Error("a program cannot be started: " + std::string(std::strerror(failed)), task.program);
   return child;
 }
@@ -145,7 +118,7 @@ void Lines::finish(const std::function<void(const std::string&)>& on_line) {
 
 ChildProcess::ChildProcess(const ChildTask& task, bool asked) : silence_(task.silence) {
   Ends input, output, errors;
-  process_ = spawn(task, asked ? input.both[1] : -1, output.both[1], errors.both[1]);
+  process_ = start(task, asked ? input.both[1] : -1, output.both[1], errors.both[1]);
   if (asked) input_ = input.take_first();
   output_ = output.take_first();
   errors_ = errors.take_first();

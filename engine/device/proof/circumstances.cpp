@@ -7,13 +7,13 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <sstream>
 #include <utility>
 
 #include "engine/device/gpu/kept_file.h"
 #include "engine/device/proof/room.h"
+#include "sync/memory_room.h"
 
 namespace tandem::proof {
 namespace {
@@ -30,35 +30,6 @@ std::optional<uint64_t> limit_of(__rlimit_resource which) {
   rlimit limit{};
   if (getrlimit(which, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
   return limit.rlim_cur;
-}
-
-std::optional<uint64_t> number_in(const std::string& path) {
-  uint64_t number = 0;
-  return std::ifstream(path) >> number ? std::optional(number) : std::nullopt;
-}
-
-std::optional<uint64_t> available_memory() {
-  std::ifstream in("/proc/meminfo");
-  for (std::string name, rest; in >> name && std::getline(in, rest);) {
-    if (name == "MemAvailable:") return std::strtoull(rest.c_str(), nullptr, 10) << 10;
-  }
-  return std::nullopt;
-}
-
-// What the control group of this process, or one above it, has left of memory.
-std::optional<uint64_t> left_of_group() {
-  std::ifstream in("/proc/self/cgroup");
-  std::optional<uint64_t> least;
-  for (std::string line; std::getline(in, line);) {
-    if (!line.starts_with("0::/")) continue;
-    for (fs::path group = line.substr(3);; group = group.parent_path()) {
-      const std::string folder = "/sys/fs/cgroup" + group.string();
-      const auto most = number_in(folder + "/memory.max"), used = number_in(folder + "/memory.current");
-      if (most && used) least = std::min(least.value_or(UINT64_MAX), *most > *used ? *most - *used : 0);
-      if (group == group.parent_path()) break;
-    }
-  }
-  return least;
 }
 
 bool says(const std::string& words, const char* text) {
@@ -107,10 +78,9 @@ Want want_of_memory() {
       return {"its memory is limited to " + mebibytes(*limit) + (which == RLIMIT_AS ? " (ulimit -v)" : " (ulimit -d)"),
               "Raise that limit"};
   }
-  if (const auto left = left_of_group(); left && *left < kLittleMemory)
-    return {"its control group has " + mebibytes(*left) + " of memory left", "Give the group more memory"};
-  if (const auto left = available_memory(); left && *left < kLittleMemory)
-    return {"this machine has " + mebibytes(*left) + " of memory left", "Close other programs"};
+  if (const auto room = memory_room(); room && room->bytes < kLittleMemory)
+    return {room->whose + " has " + mebibytes(room->bytes) + " of memory left",
+            "Close other programs, or allow more memory"};
   return {};
 }
 
@@ -127,7 +97,7 @@ Want want_behind(const ChildEnd& end, const std::vector<std::string>& folders) {
 
 std::string circumstances(const std::vector<std::string>& folders) {
   std::ostringstream line;
-  if (const auto left = available_memory()) line << mebibytes(*left) << " of memory available";
+  if (const auto room = memory_room()) line << mebibytes(room->bytes) << " of memory available";
   for (const std::string& folder : folders) {
     struct statvfs found {};
     if (statvfs(folder.c_str(), &found) == 0)
