@@ -101,17 +101,17 @@ void ListLauncher::compile(const ProgramList& list) {
   if (kernels_.contains(variants)) return;
   doorbell_.dismiss();
   const ProgramList nothing({}, pool_);
+  cl::Kernel* kernel = nullptr;
   try {
-    kernel_for(variants);
+    kernel = &kernel_for(variants);
   } catch (const FatalProgram& fatal) {
     lists_are_fatal_ = true;
-    spdlog::warn("{} takes its programs one by one: {}", id_, fatal.what());
+    spdlog::warn("{} takes its programs one by one: {}", id_, fatal.reason());
     return;
   }
-  cl::Kernel& kernel = kernel_for(variants);
-  set_arg(kernel, kIdleLooks, cl_ulong{0}, "list.cl");
-  set_arg(kernel, kStamps, cl_ulong{0}, "list.cl");
-  enqueue(kernel, nothing.address(), 0, serial_);
+  set_arg(*kernel, kIdleLooks, cl_ulong{0}, "list.cl");
+  set_arg(*kernel, kStamps, cl_ulong{0}, "list.cl");
+  enqueue(*kernel, nothing.address(), 0, serial_);
   check(queue_.finish(), "clFinish", "list.cl on " + id_);
 }
 

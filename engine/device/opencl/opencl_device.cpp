@@ -147,8 +147,7 @@ Error no_doorbell(const DeviceInfo& info, const std::string& without_lists) {
 class OpenclDevice final : public Device, private DeviceLab {
  public:
   OpenclDevice(int index, Handle opened, const DeviceOptions& options, const Tuning& tuning)
-      : index_(index),
-        programs_(open_programs(opened, ProgramFiles(options.program_folder, opened.device), options.on_long_work,
+      : programs_(open_programs(opened, ProgramFiles(options.program_folder, opened.device), options.on_long_work,
                                 options.precautions)),
         handle_(programs_.handle()),
         queue_(make_queue(handle_)),
@@ -179,7 +178,9 @@ class OpenclDevice final : public Device, private DeviceLab {
       if (!context.packed_dot) options.precautions.lacks("dot products", "they do not compile, or are not exact");
     }
     if (use_lists) context.listed_tokens = info_.listed_tokens = options.listed_tokens;
-    preparer_ = std::make_unique<Preparer>(programs_, *memory_, pool_, context, cpu, use_lists ? &variants_ : nullptr);
+    preparer_ = std::make_unique<Preparer>(
+        programs_, *memory_, pool_, context, cpu, use_lists ? &variants_ : nullptr,
+        [index](const std::string& why) { proof::leave_out(proof::Api::opencl, index, why); });
     if (use_gates) gates_->set_bound(options.wait_deadline);
     if (use_lists) {
       auto lists =
@@ -199,12 +200,7 @@ class OpenclDevice final : public Device, private DeviceLab {
   const DeviceInfo& info() const override { return info_; }
   Support supports(const Operator& op) const override;
   std::unique_ptr<Program> prepare(std::span<const Operator> operators) override {
-    try {
-      return std::make_unique<OpenclProgram>(preparer_->prepare(operators));
-    } catch (const FatalProgram& fatal) {
-      proof::leave_out(proof::Api::opencl, index_, fatal.what());
-      throw;
-    }
+    return std::make_unique<OpenclProgram>(preparer_->prepare(operators));
   }
   void launch(std::shared_ptr<const LaunchSequence> sequence, uint32_t base) override;
   Cost estimate(std::span<const Operator> operators) const override { return gpu::cost(roofline_, operators); }
@@ -239,7 +235,6 @@ class OpenclDevice final : public Device, private DeviceLab {
     return make_litmus_agent(programs_, static_cast<uint64_t>(info_.max_allocation_bytes));
   }
 
-  const int index_;
   ProgramCache programs_;
   Handle handle_;
   sync::Pool pool_;  // flags and state of the device itself

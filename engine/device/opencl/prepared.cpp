@@ -58,13 +58,14 @@ ProgramJob job_of(const KernelLaunch& launch) {
 }  // namespace
 
 Preparer::Preparer(ProgramCache& programs, SlotMemory& memory, sync::Pool& own_pool, LoweringContext context,
-                   bool warm_up, ListVariants* variants)
+                   bool warm_up, ListVariants* variants, std::function<void(const std::string&)> on_fatal)
     : programs_(programs),
       memory_(memory),
       scratch_(own_pool),
       context_(context),
       warm_up_(warm_up),
-      variants_(variants) {
+      variants_(variants),
+      on_fatal_(std::move(on_fatal)) {
   cl_int code = CL_SUCCESS;
   dummy_ = cl::Buffer(programs.handle().context, CL_MEM_READ_WRITE, 4096, nullptr, &code);
   check(code, "clCreateBuffer", "the dummy argument on " + programs.handle().id);
@@ -100,11 +101,10 @@ LentKernel Preparer::bind_one(const KernelLaunch& launch, const std::string& pro
 // memory: zero weights, ids and positions, and writes that nobody sees.
 void Preparer::warm_up(const KernelLaunch& launch, const LentKernel& made, const std::string& program,
                        bool launched_here) {
-  Variant variant{made.home(), launch.local, {}};
-  // Grids beyond 65535 groups are a variant of their own.
-  for (size_t d = 0; d < 3; ++d) variant.large_grid[d] = launch.global[d] / launch.local[d] > 65535;
-  if (!warmed_.insert(variant).second) return;
-  programs_.try_launch(launch.source, launch.options, [&] { return job_of(launch); });
+  const Variant variant{made.home(), launch.local, many_groups(launch.global, launch.local)};
+  if (warmed_.contains(variant)) return;
+  programs_.try_launch(launch.source, launch.options, [&] { return job_of(launch); });  // throws where it is fatal
+  warmed_.insert(variant);
   if (!launched_here) return;
   std::map<uint64_t, Shadow> shadows;
   const Handle& handle = programs_.handle();
@@ -133,7 +133,9 @@ std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators)
     try {
       return prepare_as_known(operators);
     } catch (const FatalProgram& fatal) {
-      if (!take_simpler_kernels(fatal.what())) throw;
+      if (take_simpler_kernels(fatal.reason())) continue;
+      on_fatal_(fatal.reason());
+      throw;
     }
   }
 }
@@ -174,7 +176,7 @@ std::shared_ptr<Prepared> Preparer::prepare_as_known(std::span<const Operator> o
     }
   }
   if (!prepared->listed || bind_all_) {
-    bind(*prepared, true);
+    bind_kernels(*prepared, true);
   } else {
     std::erase_if(unbound_, [](const std::weak_ptr<Prepared>& known) { return known.expired(); });
     unbound_.push_back(prepared);
@@ -191,14 +193,25 @@ void Preparer::bind_all(bool on) {
 }
 
 void Preparer::bind(Prepared& prepared, bool warm) {
+  try {
+    bind_kernels(prepared, warm);
+  } catch (const FatalProgram& fatal) {
+    on_fatal_(fatal.reason());
+    throw;
+  }
+}
+
+void Preparer::bind_kernels(Prepared& prepared, bool warm) {
   if (prepared.kernels.size() == prepared.launches.size()) return;
-  prepared.kernels.reserve(prepared.launches.size());
+  std::vector<LentKernel> kernels;
+  kernels.reserve(prepared.launches.size());
   for (const KernelLaunch& launch : prepared.launches) {
     LentKernel kernel =
         bind_one(launch, prepared.name, [this](const sync::Slot& slot) { return memory_.buffer(slot); });
     if (warm_up_) warm_up(launch, kernel, prepared.name, warm);
-    prepared.kernels.push_back(std::move(kernel));
+    kernels.push_back(std::move(kernel));
   }
+  prepared.kernels = std::move(kernels);
 }
 
 void enqueue_kernels(const cl::CommandQueue& queue, const Prepared& prepared, std::vector<cl::Event>* events) {

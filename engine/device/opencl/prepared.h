@@ -41,11 +41,11 @@ struct Prepared {
 class Preparer {
  public:
   // own_pool: for memory of the device's own. variants: of the list kernel; nullptr: everything is launched kernel by
-  // kernel.
+  // kernel. on_fatal: gets the reason before prepare() or bind() throws FatalProgram (program_trials.h), which
+  // they do where no form of a kernel is left that the driver's compiler survives.
   Preparer(ProgramCache& programs, SlotMemory& memory, sync::Pool& own_pool, LoweringContext context, bool warm_up,
-           ListVariants* variants);
+           ListVariants* variants, std::function<void(const std::string&)> on_fatal);
 
-  // FatalProgram where no form of a kernel is left that the driver's compiler survives (program_trials.h).
   std::shared_ptr<Prepared> prepare(std::span<const Operator> operators);
   // Makes kernel objects, where they are not made yet. warm: launches each new variant once, on shadow memory, and
   // waits for it; never behind a gate that waits for what this thread has yet to launch.
@@ -59,6 +59,7 @@ class Preparer {
                       const std::function<cl::Buffer(const sync::Slot&)>& buffer_of);
   void warm_up(const KernelLaunch& launch, const LentKernel& made, const std::string& program, bool launched_here);
   std::shared_ptr<Prepared> prepare_as_known(std::span<const Operator> operators);
+  void bind_kernels(Prepared& prepared, bool warm);
   bool take_simpler_kernels(const std::string& because);  // false: there are none
 
   ProgramCache& programs_;
@@ -67,13 +68,14 @@ class Preparer {
   LoweringContext context_;
   bool warm_up_;
   ListVariants* variants_;
+  std::function<void(const std::string&)> on_fatal_;
   bool bind_all_ = false;
   std::vector<std::weak_ptr<Prepared>> unbound_;
   // What PoCL makes machine code for.
   struct Variant {
     const FreeKernels* kernel;  // its objects: one place for each kernel of each program
     std::array<size_t, 3> local;
-    std::array<bool, 3> large_grid;
+    std::array<bool, 3> many_groups;
     auto operator<=>(const Variant&) const = default;
   };
   cl::Buffer dummy_;          // bound for absent operands

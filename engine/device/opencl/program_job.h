@@ -39,7 +39,8 @@ struct ProgramJob {
   std::vector<JobArgument> arguments;
 };
 
-// What a driver compiles one form of a kernel for: its work-group, and whether it has many groups (PoCL).
+// A driver compiles one form of a kernel for its work-group, and another where a grid has more than 65535 groups
+// (PoCL).
 std::array<bool, 3> many_groups(const std::array<uint64_t, 3>& global, const std::array<uint64_t, 3>& local);
 
 // Names what is tried of a device ("opencl:0"): jobs with one key make a driver compile, or load, the same. That of a

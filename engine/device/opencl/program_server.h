@@ -2,8 +2,8 @@
 // the other, until nobody asks any more. Whatever a driver does to a process, it does to this one.
 //
 // Contract: questions are jobs (program_job.h) on standard input, as Conversation sends them; `answer` is given a line
-// of JSON for each: {"ok": true}, or {"error": text} where the driver reports one. What went well is added to the
-// record (proof/compiled_files.h) whenever nobody asks for a moment. Returns when the input has ended, or after ten
+// of JSON for each: {"ok": true}, or {"error": text} where the driver reports one. Jobs that went well are added to the
+// record (proof/compiled_files.h) in the next pause. Returns when the input has ended, or after ten
 // seconds without a question. Threads: one.
 #pragma once
 

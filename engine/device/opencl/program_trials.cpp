@@ -41,11 +41,9 @@ void ProgramTrials::require(const ProgramJob& job) {
   const uint64_t key = key_of(id_, job);
   const std::string object = what_is_tried(job, id_);
   const auto refuse = [&](const std::string& how) {
-    throw FatalProgram("the driver ends a process that compiles this", object,
-                       "A child process " + how +
-                           ". It is tried again after a day, after a change of the driver, or when "
-                           "this file is deleted: " +
-                           files.record());
+    throw FatalProgram(
+        "a child process that compiled this " + how, object,
+        "It is tried again after a day, after a change of the driver, or when this file is deleted: " + files.record());
   };
   for (;;) {
     if (knows(key)) return;

@@ -5,8 +5,8 @@
 //   require() returns at once where it is known that the job goes well with the driver's files as they are
 //   (proof/compiled_files.h). Otherwise a child does it first (program_server.h), which leaves what it has compiled in
 //   the driver's own files, so that this process only loads it. A child that dies is asked again with files of the
-//   driver's made anew: those it had get another name, and a warning says so. Where it dies again, the job is known to
-//   be fatal for a day, and FatalProgram is thrown. Error where it died for want of something of the machine's. Where
+//   driver's made anew: those it had get another name, and a warning says so. If it dies again, the job counts as
+//   fatal for a day, and FatalProgram is thrown. Error where it died for want of something of the machine's. Where
 //   the driver reports an error, nothing is thrown: this process is told the same. Interrupted where the user asks to
 //   stop. Without a helper program (proof/helper.h) nothing is tried, and require() always returns. Threads: one.
 #pragma once
@@ -27,6 +27,7 @@ namespace tandem::opencl {
 class FatalProgram : public Error {
  public:
   using Error::Error;
+  std::string reason() const { return failure() + ": " + object(); }  // without what to do
 };
 
 class ProgramTrials {

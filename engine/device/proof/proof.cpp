@@ -88,6 +88,8 @@ uint64_t opening_key() {
   return mixed(workers && std::string_view(workers) == "1" ? "opened, one worker" : "opened, several workers");
 }
 
+uint64_t left_out_key(size_t device) { return mixed(fmt::format("device {} is left out", device)); }
+
 // For lists of drivers; this process's own.
 std::string scratch_folder(Api api) {
   return fmt::format("{}/tandem-{}-{}", fs::temp_directory_path().string(), name_of(api), getpid());
@@ -151,6 +153,7 @@ class Interface {
       if (api_ == Api::opencl && (!compiled_ || now != fingerprint_)) compiled_ = open_record(helper, manifests_, now);
       fingerprint_ = now;
       known_ = make(helper, anew);
+      add_left_out(*known_);
     }
     if (!known_->drivers.empty()) hide();
     return *known_;
@@ -158,10 +161,8 @@ class Interface {
 
   void leave_out(size_t index, const std::string& problem) {
     const std::lock_guard lock(mutex_);
-    if (!known_ || index >= known_->devices.size()) return;
-    known_->devices[index].problem = problem;
-    known_->tried_at = std::time(nullptr);
-    if (known_->wanting.empty()) keep(api_, *known_, fingerprint_, file_for(api_, manifests_, find_helper()));
+    if (compiled_) compiled_->add_fatal(left_out_key(index), problem);
+    if (known_) add_left_out(*known_);
   }
 
   bool compiled_unchanged() {
@@ -211,6 +212,15 @@ class Interface {
       compiled_->add(found.built);
     }
     return found;
+  }
+
+  void add_left_out(Verdict& verdict) {
+    if (!compiled_) return;
+    for (size_t i = 0; i < verdict.devices.size(); ++i) {
+      const auto why = compiled_->fatal(left_out_key(i));
+      if (why && verdict.devices[i].problem.empty())
+        verdict.devices[i].problem = *why, verdict.devices[i].left_out_in = compiled_->record();
+    }
   }
 
   // The loader is given the drivers that survive, for as long as this process lives.
@@ -264,22 +274,25 @@ Interface& interface(Api api) {
   return api == Api::opencl ? opencl : vulkan;
 }
 
-// Where something went wrong.
-std::string what_to_do(const Verdict& verdict) {
+// Where something went wrong. file: that says so.
+std::string what_to_do(const Verdict& verdict, const std::string& file) {
   if (!verdict.wanting.empty())
     return "That says nothing about the driver, and it is tried again next time. " + verdict.remedy +
            ", or name another device with --device";
   std::string text = "Update the driver, or name another device with --device";
-  if (!verdict.kept_in.empty())
-    text += ". It is tried again after a day, after a change of the driver, or when this file is deleted: " +
-            verdict.kept_in;
+  if (!file.empty())
+    text += ". It is tried again after a day, after a change of the driver, or when this file is deleted: " + file;
   return text;
 }
 
+const std::string& file_about(const Verdict& verdict, const DeviceVerdict& device) {
+  return device.left_out_in.empty() ? verdict.kept_in : device.left_out_in;
+}
+
 // For lists of what cannot be used.
-std::string reason_and_file(const std::string& problem, const Verdict& verdict) {
+std::string reason_and_file(const std::string& problem, const Verdict& verdict, const std::string& file) {
   if (!verdict.wanting.empty()) return problem + "; it is tried again next time";
-  return verdict.kept_in.empty() ? problem : problem + " (kept for a day in " + verdict.kept_in + ")";
+  return file.empty() ? problem : problem + " (kept for a day in " + file + ")";
 }
 
 bool is_about(const Verdict& verdict, const std::vector<Identity>& found) {
@@ -325,7 +338,7 @@ Precautions require_usable(Api api, int index, const std::vector<Identity>& foun
   throw Error("this device cannot be used",
               std::string(name_of(api)) + ":" + std::to_string(index) + " (" + device.identity.name + ", " +
                   device.identity.driver + ")",
-              "It was tried beforehand: " + device.problem + ". " + what_to_do(known));
+              "It was tried beforehand: " + device.problem + ". " + what_to_do(known, file_about(known, device)));
 }
 
 std::vector<Unusable> unusable(Api api) {
@@ -335,11 +348,11 @@ std::vector<Unusable> unusable(Api api) {
     const DeviceVerdict& one = known.devices[i];
     if (!one.problem.empty())
       all.push_back({std::string(name_of(api)) + ":" + std::to_string(i), one.identity.name,
-                     reason_and_file(one.problem, known)});
+                     reason_and_file(one.problem, known, file_about(known, one))});
   }
   for (const DriverVerdict& one : known.drivers)
     all.push_back({std::string(name_of(api)) + ":" + fs::path(one.manifest).filename().string(), one.manifest,
-                   reason_and_file(one.problem, known)});
+                   reason_and_file(one.problem, known, known.kept_in)});
   return all;
 }
 
@@ -350,7 +363,7 @@ std::vector<KnownGpu> known_gpus(Api api, const std::function<std::vector<Identi
     for (Identity& one : list()) devices.push_back({std::move(one), "", {}});
   std::vector<KnownGpu> gpus;
   for (size_t i = 0; i < devices.size(); ++i) {
-    const auto& [identity, problem, spared, seen] = devices[i];
+    const auto& [identity, problem, spared, seen, left_out_in] = devices[i];
     if (!identity.gpu || !problem.empty()) continue;
     gpus.push_back({std::string(name_of(api)) + ":" + std::to_string(i), identity.name, identity.card,
                     identity.discrete, seen.shares_memory, seen.policies, seen.compute_units, seen.look_seconds});

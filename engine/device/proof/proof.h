@@ -12,12 +12,12 @@
 // Contract
 //   The verdict is kept in the cache folder for as long as the drivers' files, the variables they read and the helper
 //   stay the same (driver_files.h), so that the next start reads one small file; and it is thrown away when a device
-//   calls itself otherwise than it did. Children that ended for want of memory, room or time, or by
-//   somebody else, say nothing lasting: that is found out again by the next process. What went wrong is tried again a
-//   day later, and messages name the file that holds it. Of several processes that start at once, one tries and the
-//   others wait for what it has kept. Drivers with which devices cannot even be listed are hidden from the loader by
-//   its own variables, before it is used in this process. Threads: any. Nothing here throws an Error but
-//   require_usable(); all throw Interrupted where the user asks to stop while a driver is being tried.
+//   calls itself otherwise than it did. A child that lacked memory, room or time, or that somebody else ended, gives no
+//   verdict: the next process tries again. A bad verdict is tried again a day later, and messages name the file that
+//   holds it. If several processes start at once, one tries and the others wait for its verdict. Drivers with which
+//   devices cannot even be listed are hidden from the loader by its own variables, before it is used in this process.
+//   Threads: any. Nothing here throws an Error but require_usable(); all throw Interrupted where the user asks to stop
+//   while a driver is being tried.
 #pragma once
 
 #include <functional>
@@ -45,8 +45,8 @@ Precautions require_usable(Api api, int index, const std::vector<Identity>& foun
 // nothing is tried. No driver is loaded for that.
 bool compiled_files_unchanged();
 
-// The device has shown later that it cannot be used: nothing chooses it any more, here and in processes to come, for as
-// long as a verdict lasts.
+// A device that opens may still have a fatal kernel. From now on nothing chooses it. The record of compiled files
+// (compiled_files.h) says so to later processes, for a day and while the drivers stay the same.
 void leave_out(Api api, int index, const std::string& problem) noexcept;
 
 // What is here and cannot be used, and why: devices "opencl:1", and whole drivers, "opencl:NAME.icd".

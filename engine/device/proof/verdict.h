@@ -39,6 +39,7 @@ struct DeviceVerdict {
   std::string problem;                        // why it cannot be opened; empty: it can
   std::map<std::string, std::string> spared;  // Precautions::spared
   Seen seen{};
+  std::string left_out_in{};  // the file that holds a problem which came up after it was opened (compiled_files.h)
 };
 
 // A driver that ends the process which lists its devices.

@@ -171,6 +171,28 @@ TEST_F(DamagedCaches, are_waited_for_with_a_word_and_until_a_signal) {
   close(file);
 }
 
+// What a compiler does for the first time, a child does.
+TEST_F(DamagedCaches, and_a_compiler_that_dies_of_a_kernel_end_no_command) {
+  const std::string model = testing::repository_data("tiny-models/stories260K-F16.gguf");
+  variables_.set("LD_PRELOAD", testing::fake_calls());
+  variables_.set("TANDEM_FAKE_LAUNCH", "embed");
+  std::vector<std::string> write = {"run", "-m", model, "-p", "Once", "-n", "1", "--device", "opencl:0"};
+  const Outcome first = program(write);
+  EXPECT_THAT(first.end.how, HasSubstr("status 1"));
+  EXPECT_THAT(first.end.last_words, HasSubstr("embed"));
+  EXPECT_THAT(first.end.last_words, HasSubstr("SIGABRT"));
+  const Outcome second = shell("exec tandem run -m " + model + " -p Once -n 1 --device opencl:0 2>&1");
+  EXPECT_THAT(second.end.how, HasSubstr("status 1"));
+  EXPECT_THAT(second.out, HasSubstr("this device cannot be used: opencl:0"));
+  EXPECT_THAT(second.out, HasSubstr("SIGABRT"));
+  const std::string record = drivers_.path("cache/tandem/drivers/compiled-");
+  EXPECT_THAT(second.out, HasSubstr("when this file is deleted: " + record));
+  write.resize(write.size() - 2);  // on whatever there is
+  write.insert(write.end(), {"--compile", "now"});
+  const Outcome others = program(write);
+  EXPECT_TRUE(others.end.well) << others.end.in_one();
+}
+
 TEST_F(DamagedCaches, and_a_compiler_that_dies_of_an_instruction_by_name_are_spared_it) {
 #if defined(__x86_64__)
   if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "no instruction is named on this processor";
