@@ -1,9 +1,9 @@
 // Want of memory, of threads and of stack is named, wherever it is noticed: in a command, in a thread, in a destructor,
 // in a driver that gives up.
 //
-// Contract: watch_for_scarcity() is called once, before work begins. From then on std::terminate(), abort() and the use
-// of a null pointer end the process with exit status 1 and one paragraph, where memory was refused or nearly used up.
-// Other crashes end it as before. The handlers do not allocate.
+// Contract: watch_for_scarcity() is called once, before work begins. It changes how std::terminate(), abort() and the
+// use of a null pointer end the process. Where memory was refused or is nearly used up, that is exit status 1 and one
+// paragraph. Other crashes end it as before. The handlers do not allocate.
 #pragma once
 
 #include <cstddef>

@@ -33,7 +33,7 @@ constexpr const char* kRead[] = {"block_count",
                                  "rope.scaling.yarn_beta_slow",
                                  "rope.scaling.yarn_ext_factor"};
 
-// What tells of how a file was made, or of what is done with the hidden states of another use of the model.
+// These keys say how a file was made, or what another use of the model does with its hidden states.
 constexpr const char* kNoComputation[] = {"attention.layer_norm_epsilon", "classifier.output_labels", "pooling_type",
                                           "rope.scaling.finetuned", "tensor_data_layout"};
 

@@ -1,8 +1,10 @@
 // A model's packed weights in a file of their own, which a later start maps in place of packing.
 //
-// Layout: a header of words of 64 bits: magic, version, the model's identity, the length of the whole file, the number
-// of slots, their lengths, a hash of 64 pages that are spread over the slots, and a hash of all of these. Zeros fill it
-// up to a multiple of 4096. Then the slots follow, each filled up with zeros to a multiple of 4096.
+// Layout: a header of words of 64 bits, then the slots. Zeros fill each of them up to a multiple of 4096. The header
+// has:
+//   magic, version, the model's identity;
+//   the length of the whole file, the number of slots, the length of each;
+//   a hash of 64 pages that are spread over the slots, and a hash of all these words.
 //
 // Contract: a file is used when its header is to the bit the one that would be written now, its 64 pages have their
 // hash, and its length is right. The places of the slots are computed, never read. Other files are no packed files of

@@ -128,8 +128,8 @@ class Machine {
   bool admit_gpu();
   bool admit_card(const std::string& id);
   void set_up();
-  // Everybody lets go, the devices are exchanged, everybody takes up again. Where somebody fails, a second call of
-  // `exchange` brings the devices back, all go on with those, and the error is thrown.
+  // Exchanges the devices, and prepares all users on the new ones. If that fails, a second call of `exchange` brings
+  // the devices back, all users are prepared on those, and the error is thrown.
   void go_on_with(const std::function<void()>& exchange);
   void take_apart() noexcept;
   void put_together();

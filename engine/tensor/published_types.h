@@ -1,5 +1,5 @@
-// The names of all storage types that the GGUF format has numbers for, so that a file which Tandem does not compute
-// with is refused by a name that its user knows.
+// The names of all storage types that the GGUF format has numbers for. An error names the type of a file that Tandem
+// cannot compute with.
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,9 @@
 // What is known to go well with a driver's compiled files as they are now: programs that a child process has built and
 // launched, and devices that one has opened.
 //
-// A driver that loads a file it has kept trusts it. PoCL ends the process when the file is damaged, so what is known is
-// worth something only while every file that was there stays as it was. A record names those files, with their sizes,
-// times and numbers, and what went well with them. Where one has changed, nothing is known, and all is tried anew in a
-// child, which takes what is good from the files.
+// A driver trusts the files that it has kept, and PoCL ends the process when one is damaged. So a record is worth
+// something only while every file stays as it was. It names the files, with their sizes, times and numbers, and what
+// went well with them. After a change of one file nothing is known, and a child tries everything anew.
 //
 // Contract: keys are hashes of whatever was tried. The record lies in the cache folder, one for each set of drivers and
 // each helper program; it is replaced whole, under a lock, and processes add to what others have written meanwhile. A

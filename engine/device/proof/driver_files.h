@@ -2,10 +2,12 @@
 //
 // Contract: manifests() follows the loaders' documented search (OCL_ICD_VENDORS, OPENCL_VENDOR_PATH,
 // /etc/OpenCL/vendors; VK_DRIVER_FILES, VK_ICD_FILENAMES, the XDG folders), in the order of names. fingerprint()
-// changes with everything that may change what a driver does at start: the variables that drivers and loaders read, the
-// manifests, the libraries they name
-// and what lies beside these, the kernel's release, the system's list of libraries (rewritten whenever a package with
-// one is installed), and the kernel's nodes of GPUs. It is read from the file system in well under a millisecond.
+// changes with everything that may change what a driver does at start:
+//   the variables that drivers and loaders read;
+//   the manifests, the libraries they name, and the files beside these;
+//   the kernel's release, and its nodes of GPUs;
+//   the system's list of libraries, which the installation of a package rewrites.
+// It is read from the file system in well under a millisecond.
 // Threads: any, while nobody writes the environment.
 #pragma once
 

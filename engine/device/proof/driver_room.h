@@ -1,10 +1,9 @@
 // A place for what PoCL compiles. It has no device where it cannot write, and ends the process when it cannot go on
 // writing, or cannot run what it has written.
 //
-// Contract: where PoCL's own folder (proof/circumstances.h) is read-only, full, somebody else's or on a disk whose
-// files are not run, this process and its children are given one of the user's own among the temporary files, by
-// POCL_CACHE_DIR, and a warning says so once. Before the first OpenCL call; it changes the
-// environment. Costs 0.1 ms, once.
+// Contract: PoCL's own folder (proof/circumstances.h) may be read-only, full, another user's, or on a disk mounted with
+// noexec. POCL_CACHE_DIR then leads this process and its children to a folder among the temporary files. A warning says
+// so once. Call it before the first OpenCL call; it changes the environment. It costs 0.1 ms, once.
 #pragma once
 
 namespace tandem::proof {
