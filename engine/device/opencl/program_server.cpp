@@ -1,16 +1,10 @@
 #include "engine/device/opencl/program_server.h"
 
-#include <poll.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <cstring>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
-#include <optional>
-#include <thread>
 #include <vector>
 
 #include "engine/device/gpu/kept_file.h"
@@ -18,16 +12,12 @@
 #include "engine/device/opencl/program_files.h"
 #include "engine/device/opencl/program_job.h"
 #include "engine/device/opencl/shadow_pages.h"
+#include "engine/device/proof/job_server.h"
 #include "sync/error.h"
 
 namespace tandem {
 namespace opencl {
 namespace {
-
-using nlohmann::json;
-constexpr int kIdle_ms = 10000, kMoment_ms = 30;
-constexpr const char* kUnwritten = "it cannot be written";
-constexpr uint64_t kMostBytes = uint64_t{64} << 20;  // of one question
 
 class ProgramServer {
  public:
@@ -119,7 +109,7 @@ class ProgramServer {
     check(program.getInfo(CL_PROGRAM_BINARIES, &binaries), "clGetProgramInfo", id_);
     if (binaries.size() != 1 || binaries.front().empty()) return {};
     if (const std::string why = files_.save(job.program.text, job.program.options, binaries.front()); !why.empty())
-      throw Error(kUnwritten, why);
+      throw proof::Unwritten(why);
     std::vector<uint64_t> keys;
     const std::vector<ProgramJob> known = jobs_;
     for (ProgramJob again : known) {
@@ -147,70 +137,22 @@ class ProgramServer {
   std::vector<ProgramJob> jobs_;  // that went well, of this process
 };
 
-bool read_all(char* into, size_t bytes) {
-  while (bytes > 0) {
-    const ssize_t got = read(STDIN_FILENO, into, bytes);
-    if (got <= 0 && errno != EINTR) return false;
-    if (got == 0) return false;
-    if (got > 0) into += got, bytes -= static_cast<size_t>(got);
-  }
-  return true;
-}
-
-// Nothing: there is no more, or nobody has asked for so long.
-std::optional<std::string> next_question(int wait_ms) {
-  pollfd input{STDIN_FILENO, POLLIN, 0};
-  uint64_t bytes = 0;
-  if (poll(&input, 1, wait_ms) <= 0 || !read_all(reinterpret_cast<char*>(&bytes), sizeof bytes) || bytes > kMostBytes)
-    return std::nullopt;
-  std::string question(bytes, '\0');
-  if (!read_all(question.data(), question.size())) return std::nullopt;
-  return question;
-}
-
-// A compiler does not look at its input: when the other side goes, so does this process.
-void end_with_the_other_side() {
-  std::thread([] {
-    pollfd input{STDIN_FILENO, POLLRDHUP, 0};
-    while (poll(&input, 1, -1) < 0) {
-    }
-    std::this_thread::sleep_for(std::chrono::seconds(1));  // to write down what went well
-    _exit(0);
-  }).detach();
-}
-
 }  // namespace
 }  // namespace opencl
 
 void serve_programs(const ProgramService& service, const std::function<void(const std::string&)>& answer) {
   using namespace opencl;
-  end_with_the_other_side();
   const std::vector<FoundDevice> found = find_devices();
   if (service.device < 0 || static_cast<size_t>(service.device) >= found.size())
     throw Error("there is no such device", "opencl:" + std::to_string(service.device));
   ProgramServer server(service, found[static_cast<size_t>(service.device)]);
   proof::CompiledFiles files(service.record, service.driver_folder);
-  std::vector<uint64_t> new_keys;
-  for (;;) {
-    auto question = next_question(new_keys.empty() ? kIdle_ms : kMoment_ms);
-    if (!question && !new_keys.empty()) {
-      files.add(std::exchange(new_keys, {}));
-      question = next_question(kIdle_ms);
-    }
-    if (!question) return;
-    json line = {{"ok", true}};
-    try {
-      const auto job = read_job(*question);
-      if (!job) throw Error("that is no job", "standard input");
-      const std::vector<uint64_t> keys = server.perform(*job);
-      new_keys.insert(new_keys.end(), keys.begin(), keys.end());
-      if (job->task == ProgramJob::Task::keep) line["keys"] = keys;
-    } catch (const Error& error) {
-      line = {{"error", error.what()}};
-      if (error.failure() == kUnwritten) line["unwritten"] = error.object();
-    }
-    answer(line.dump(-1, ' ', false, json::error_handler_t::replace));
-  }
+  const auto perform = [&](const std::string& question) -> proof::Performed {
+    const auto job = read_job(question);
+    if (!job) throw Error("that is no job", "standard input");
+    return {server.perform(*job), job->task == ProgramJob::Task::keep};
+  };
+  proof::serve_jobs(files, perform, answer);
 }
 
 }  // namespace tandem

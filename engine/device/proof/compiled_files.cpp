@@ -99,7 +99,19 @@ uint64_t mixed(std::string_view text, uint64_t seed) {
 }
 
 CompiledFiles::CompiledFiles(std::string record, std::string folder)
-    : record_(std::move(record)), folder_(std::move(folder)), known_(read()) {}
+    : record_(std::move(record)), folder_(std::move(folder)) {
+  take_record();
+}
+
+void CompiledFiles::take_record() {
+  taken_ = stamp_of(record_);  // one that is written meanwhile is read next time
+  known_ = read();
+  looked_.reset();
+}
+
+void CompiledFiles::take_newer_record() {
+  if (!record_.empty() && stamp_of(record_) != taken_) take_record();
+}
 
 // Lines behind a first one with their hash: "k KEY", "d KEY TIME HOW" and "f STAMP<tab>PATH".
 CompiledFiles::Known CompiledFiles::read() const {
@@ -152,6 +164,10 @@ bool CompiledFiles::holds(const Known& known) const {
 
 bool CompiledFiles::unchanged() {
   const std::lock_guard lock(mutex_);
+  return hold_still();
+}
+
+bool CompiledFiles::hold_still() {
   if (!looked_ || Clock::now() - *looked_ > kLookedLately) {
     unchanged_ = holds(known_);
     looked_ = Clock::now();
@@ -161,18 +177,18 @@ bool CompiledFiles::unchanged() {
 
 void CompiledFiles::look_again() {
   const std::lock_guard lock(mutex_);
-  known_ = read();
-  looked_.reset();
+  take_record();
 }
 
 bool CompiledFiles::knows(uint64_t key) {
-  const bool same = unchanged();
   const std::lock_guard lock(mutex_);
-  return same && known_.keys.contains(key);
+  if (!known_.keys.contains(key)) take_newer_record();
+  return known_.keys.contains(key) && hold_still();
 }
 
 std::optional<std::string> CompiledFiles::fatal(uint64_t key) {
   const std::lock_guard lock(mutex_);
+  take_newer_record();
   const auto found = known_.fatal.find(key);
   const int64_t now = std::time(nullptr);
   if (found == known_.fatal.end() || found->second.at > now || now - found->second.at >= kTriedAgainAfter_s)
@@ -193,6 +209,7 @@ void CompiledFiles::change(const Change& change) {
     change(known);
     if (!record_.empty()) write(known);
     known_ = std::move(known);
+    taken_ = stamp_of(record_);
     unchanged_ = true;
     looked_ = Clock::now();
   } catch (const std::exception& error) {

@@ -7,12 +7,14 @@
 //
 // Contract: keys are hashes of whatever was tried. The record lies in the cache folder, one for each set of drivers and
 // each helper program; it is replaced whole, under a lock, and processes add to what others have written meanwhile. A
-// record that is damaged, or cannot be read or written, knows nothing. Looking at the files takes 1 us each and is
-// done at most every two seconds. Threads: any. Nothing here throws.
+// record that is damaged, or cannot be read or written, knows nothing. What another process has added is read when an
+// unknown key is asked for. Looking at the files takes 1 us each and is done at most every two seconds. Threads: any.
+// Nothing here throws.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -20,6 +22,7 @@
 #include <string>
 #include <string_view>
 
+#include "engine/device/proof/verdict.h"
 #include "sync/clock.h"
 
 namespace tandem::proof {
@@ -31,7 +34,7 @@ class CompiledFiles {
 
   bool unchanged();  // every file that the record names; true where there is no record and no file either
   bool knows(uint64_t key);
-  void look_again();  // at the record: another process has written one
+  void look_again();  // at the record, and at the files
   // Why a child died of it; for a day, and while the drivers stay the same.
   std::optional<std::string> fatal(uint64_t key);
 
@@ -59,20 +62,24 @@ class CompiledFiles {
   };
   Known read() const;
   bool holds(const Known& known) const;  // none of its files has changed
+  bool hold_still();                     // those of known_, as looked at lately
   void write(const Known& known) const;
+  void take_record();        // as it is on disk
+  void take_newer_record();  // where another process has replaced it
   template <typename Change>
   void change(const Change& change);  // of the record on disk, under its lock
 
   const std::string record_, folder_;
   std::mutex mutex_;
   Known known_;
+  std::string taken_;  // stamp of the record when known_ was read from it
   bool unchanged_ = false;
   std::optional<Clock::time_point> looked_;
 };
 
-// Of the OpenCL drivers that this process was shown, once proof::verdict() has been asked for them; nullptr: nothing is
-// tried here.
-CompiledFiles* compiled_opencl();
+// The record about an interface's drivers as proof::verdict() was last shown them; nullptr: it was not asked, or
+// nothing is tried here.
+std::shared_ptr<CompiledFiles> compiled_files(Api api);
 
 // A hash in which every bit of the text counts; eight bytes at a time.
 uint64_t mixed(std::string_view text, uint64_t seed = 0);

@@ -76,10 +76,11 @@ std::string file_for(Api api, const std::vector<std::string>& manifests, const s
 }
 
 // Of these drivers as they are now.
-std::string record_for(const std::string& verdict_file, const std::string& fingerprint) {
+std::string record_for(Api api, const std::string& verdict_file, const std::string& fingerprint) {
   if (verdict_file.empty()) return "";
   const fs::path path = verdict_file;
-  return fmt::format("{}/compiled-{:016x}", path.parent_path().string(), mixed(fingerprint));
+  const char* interface = api == Api::vulkan ? "vulkan-" : "";
+  return fmt::format("{}/compiled-{}{:016x}", path.parent_path().string(), interface, mixed(fingerprint));
 }
 
 // Names that all devices have been opened: with one worker PoCL's devices run other kernels than with several.
@@ -150,7 +151,7 @@ class Interface {
     manifests_ = manifests(api_);
     const std::string now = fingerprint_of(manifests_, helper);
     if (!known_ || anew || now != fingerprint_) {
-      if (api_ == Api::opencl && (!compiled_ || now != fingerprint_)) compiled_ = open_record(helper, manifests_, now);
+      if (!compiled_ || now != fingerprint_) compiled_ = open_record(helper, manifests_, now);
       fingerprint_ = now;
       known_ = make(helper, anew);
       add_left_out(*known_);
@@ -174,9 +175,9 @@ class Interface {
     return all.empty() || open_record(helper, all, fingerprint_of(all, helper))->unchanged();
   }
 
-  CompiledFiles* compiled() {
+  std::shared_ptr<CompiledFiles> compiled() {
     const std::lock_guard lock(mutex_);
-    return compiled_.get();
+    return compiled_;
   }
 
  private:
@@ -186,7 +187,8 @@ class Interface {
   }
   std::unique_ptr<CompiledFiles> open_record(const std::string& helper, const std::vector<std::string>& manifests,
                                              const std::string& fingerprint) const {
-    return std::make_unique<CompiledFiles>(record_for(file_for(api_, manifests, helper), fingerprint), pocl_folder());
+    return std::make_unique<CompiledFiles>(record_for(api_, file_for(api_, manifests, helper), fingerprint),
+                                           api_ == Api::opencl ? pocl_folder() : "");
   }
 
   Verdict make(const std::string& helper, bool anew) {
@@ -262,7 +264,7 @@ class Interface {
   std::optional<Verdict> known_;
   std::vector<std::string> manifests_;
   std::string fingerprint_;
-  std::unique_ptr<CompiledFiles> compiled_;         // of OpenCL
+  std::shared_ptr<CompiledFiles> compiled_;
   Environment hidden_;                              // set in this process
   std::vector<std::optional<std::string>> before_;  // what stood there
   std::string list_folder_;
@@ -307,7 +309,7 @@ bool is_about(const Verdict& verdict, const std::vector<Identity>& found) {
 
 bool compiled_files_unchanged() { return interface(Api::opencl).compiled_unchanged(); }
 
-CompiledFiles* compiled_opencl() { return interface(Api::opencl).compiled(); }
+std::shared_ptr<CompiledFiles> compiled_files(Api api) { return interface(api).compiled(); }
 
 void leave_out(Api api, int index, const std::string& problem) noexcept {
   try {

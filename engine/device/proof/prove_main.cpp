@@ -18,12 +18,14 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 #include "engine/device/first_look.h"
 #include "engine/device/opencl/opencl_device.h"
 #include "engine/device/opencl/program_server.h"
 #include "engine/device/proof/verdict_json.h"
 #include "engine/device/registry.h"
+#include "engine/device/vulkan/pipeline_server.h"
 #include "engine/device/vulkan/vulkan_device.h"
 #include "sync/error.h"
 
@@ -105,15 +107,22 @@ int prove(const std::string& interface, const std::string& first, const json& sp
   return 0;
 }
 
-// tandem-prove programs INDEX FOLDER RECORD DRIVER_FOLDER: serve_programs(), answers on standard output.
+// A child of JobTrials; answers on standard output. tandem-prove programs INDEX FOLDER RECORD DRIVER_FOLDER:
+// serve_programs(). tandem-prove pipelines INDEX RECORD: serve_pipelines().
 int serve(char** argv) {
   Report report;
+  const auto answer = [&](const std::string& line) { report.say_line(line); };
+  if (argv[1] == std::string("pipelines")) {
+    serve_pipelines(std::atoi(argv[2]), argv[3], answer);
+    std::fflush(nullptr);
+    _exit(0);
+  }
   ProgramService service;
   service.device = std::atoi(argv[2]);
   service.program_folder = argv[3];
   service.record = argv[4];
   service.driver_folder = argv[5];
-  serve_programs(service, [&](const std::string& line) { report.say_line(line); });
+  serve_programs(service, answer);
   std::fflush(nullptr);
   _exit(0);  // a driver's last handlers have nothing to add
 }
@@ -124,7 +133,8 @@ int main(int argc, char** argv) {
   const rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);  // a crash here is an answer, and nothing to be looked into
   setenv("TANDEM_PROVER", "", 1);
-  if (argc == 6 && argv[1] == std::string("programs")) {
+  const std::string_view task = argc > 1 ? argv[1] : "";
+  if ((argc == 6 && task == "programs") || (argc == 4 && task == "pipelines")) {
     try {
       return serve(argv);
     } catch (const std::exception& error) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <vector>
 
+#include "engine/device/vulkan/pipeline_job.h"
 #include "shaders/shaders.h"
 #include "sync/clock.h"
 #include "sync/error.h"
@@ -86,9 +87,22 @@ void Pipelines::correct_quotients() {
   corrects_quotients_ = true;
 }
 
+void Pipelines::try_first() {
+  const std::string id = handle_.id();
+  trials_ = std::make_unique<proof::JobTrials>(
+      proof::Api::vulkan, id, false, [number = id.substr(id.find(':') + 1)](const proof::CompiledFiles& files) {
+        return std::vector<std::string>{"pipelines", number, files.record()};
+      });
+}
+
 Pipeline& Pipelines::of(const gpu::KernelLaunch& launch, const std::string& object) {
   const auto key = std::make_tuple(launch.source, launch.kernel, launch.options);
   if (const auto found = pipelines_.find(key); found != pipelines_.end()) return found->second;
+  if (trials_) {
+    const PipelineJob job{launch, corrects_quotients_};
+    const std::string tried = launch.kernel + " (" + launch.options + ") on " + handle_.id();
+    trials_->require(key_of(handle_.id(), job), tried, write_job(job));
+  }
   return pipelines_.emplace(key, build(launch, object)).first->second;
 }
 

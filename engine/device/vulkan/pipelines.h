@@ -6,10 +6,12 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <tuple>
 
 #include "engine/device/gpu/launch.h"
+#include "engine/device/proof/job_trials.h"
 #include "engine/device/vulkan/handle.h"
 #include "engine/device/vulkan/pipeline_file.h"
 #include "engine/device/vulkan/spirv.h"
@@ -32,6 +34,9 @@ class Pipelines {
   Pipeline& of(const gpu::KernelLaunch& launch, const std::string& object);
   // From now on shaders correct the driver's quotients and roots (shaders/quotient.glsl); before any other pipeline.
   void correct_quotients();
+  // From now on a child process makes each new pipeline first, so that of() throws FatalProgram where a driver does not
+  // survive it (proof/job_trials.h).
+  void try_first();
 
  private:
   Pipeline build(const gpu::KernelLaunch& launch, const std::string& object);
@@ -41,6 +46,7 @@ class Pipelines {
   PipelineFile file_;
   size_t loaded_bytes_ = 0;
   OwnedPipelineCache cache_;
+  std::unique_ptr<proof::JobTrials> trials_;  // from try_first() on
   std::map<std::tuple<std::string, std::string, std::string>, Pipeline> pipelines_;
 };
 

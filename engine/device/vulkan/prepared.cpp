@@ -200,6 +200,15 @@ std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators)
   return prepared;
 }
 
+void Preparer::compile(const gpu::KernelLaunch& launch) {
+  const std::string object = launch.kernel + " on " + handle_.id();
+  Pipeline& pipeline = pipelines_.of(launch, object);
+  const OwnedDescriptorPool descriptors = make_descriptors({&launch, 1}, object);
+  Bound bound = bind(launch, make_set(descriptors.get(), pipeline, object), object);
+  bound.pipeline = &pipeline;
+  if (handle_.cpu()) warm_up({&bound, 1}, object);
+}
+
 void Preparer::copy_weights(const gpu::CopiedRegions& regions, Prepared& prepared) {
   std::set<const sync::Slot*> seen;
   for (const Region& region : regions.weights) {

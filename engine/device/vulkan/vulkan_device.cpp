@@ -5,6 +5,7 @@
 #include "engine/device/gpu/kept_file.h"
 #include "engine/device/gpu/roofline.h"
 #include "engine/device/lab/lab.h"
+#include "engine/device/proof/proof.h"
 #include "engine/device/vulkan/card.h"
 #include "engine/device/vulkan/launcher.h"
 #include "engine/device/vulkan/litmus.h"
@@ -93,7 +94,8 @@ uint64_t reach_bytes(const Region& region) {
 class VulkanDevice final : public Device, private DeviceLab {
  public:
   VulkanDevice(int index, const DeviceOptions& options, const Tuning& tuning)
-      : shared_handle_(std::make_shared<Handle>(index, options.gpu_cores, tuning.messages, tuning.older_calls)),
+      : index_(index),
+        shared_handle_(std::make_shared<Handle>(index, options.gpu_cores, tuning.messages, tuning.older_calls)),
         handle_(*shared_handle_),
         pipelines_(handle_, PipelineFile(tuning.cache_folder.value_or(gpu::default_cache_folder()),
                                          pipeline_key(handle_.physical()))),
@@ -118,12 +120,18 @@ class VulkanDevice final : public Device, private DeviceLab {
     launching.wait_deadline = options.wait_deadline;
     launcher_ = std::make_unique<Launcher>(handle_, *memory_, launching);
     roofline_ = gpu::roofline(handle_.cpu(), info_.compute_units, 0);
+    pipelines_.try_first();  // those so far were made when the device was proven (proof/proof.h)
   }
 
   const DeviceInfo& info() const override { return info_; }
   Support supports(const Operator& op) const override;
   std::unique_ptr<Program> prepare(std::span<const Operator> operators) override {
-    return std::make_unique<VulkanProgram>(preparer_->prepare(operators));
+    try {
+      return std::make_unique<VulkanProgram>(preparer_->prepare(operators));
+    } catch (const proof::FatalProgram& fatal) {
+      proof::leave_out(proof::Api::vulkan, index_, fatal.reason());
+      throw;
+    }
   }
   void launch(std::shared_ptr<const LaunchSequence> sequence, uint32_t base) override;
   Cost estimate(std::span<const Operator> operators) const override { return gpu::cost(roofline_, operators); }
@@ -156,6 +164,7 @@ class VulkanDevice final : public Device, private DeviceLab {
     return make_litmus_agent(handle_, pipelines_);
   }
 
+  const int index_;
   std::shared_ptr<Handle> shared_handle_;  // with programs
   Handle& handle_;
   Pipelines pipelines_;

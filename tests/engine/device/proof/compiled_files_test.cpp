@@ -111,6 +111,15 @@ TEST_F(CompiledFilesOf, two_processes_are_known_with_what_both_have_added) {
   EXPECT_TRUE(third.knows(2));
 }
 
+TEST_F(CompiledFilesOf, another_process_are_known_to_one_that_has_read_the_record_before) {
+  CompiledFiles first(record_, folder_);
+  EXPECT_FALSE(first.knows(kKey));
+  make_known();
+  EXPECT_TRUE(first.knows(kKey));
+  CompiledFiles(record_, folder_).add_fatal(3, "was ended");
+  EXPECT_TRUE(first.fatal(3));
+}
+
 TEST_F(CompiledFilesOf, what_was_fatal_is_kept_with_how_a_process_died) {
   CompiledFiles(record_, folder_).add_fatal(kKey, "was ended by SIGABRT:\nCannot select");
   CompiledFiles other(record_, folder_);

@@ -1,10 +1,11 @@
-// Loaded before a real OpenCL driver (LD_PRELOAD): calls that end the process, or lie.
+// Loaded before a real driver (LD_PRELOAD): calls that end the process, or lie.
 //   TANDEM_FAKE_BUILD=TEXT    clBuildProgram aborts when its options contain TEXT
 //   TANDEM_FAKE_KEPT=TEXT     clGetProgramInfo aborts when it is asked for the compiled form of a source with TEXT
 //   TANDEM_FAKE_LAUNCH=TEXT   clEnqueueNDRangeKernel aborts when the kernel's name begins with TEXT
 //   TANDEM_FAKE_MAP=1         clEnqueueMapBuffer accesses memory that is not there
 //   TANDEM_FAKE_COUNT=N       every single word that is read back is N
 //   TANDEM_FAKE_CONTEXT=WHAT  clCreateContext does what it says: abort, hang
+//   TANDEM_FAKE_SHADER=BYTES  vkCreateShaderModule aborts when the code has this length
 #define _GNU_SOURCE
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <vulkan/vulkan.h>
 
 #define REAL(name) __typeof__(&name) call = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
 
@@ -78,4 +80,15 @@ cl_context clCreateContext(const cl_context_properties* properties, cl_uint coun
   while (what && !strcmp(what, "hang")) pause();
   REAL(clCreateContext);
   return call(properties, count, devices, notify, data, code);
+}
+
+VkResult vkCreateShaderModule(VkDevice device, const VkShaderModuleCreateInfo* info,
+                              const VkAllocationCallbacks* allocator, VkShaderModule* module) {
+  const char* fatal = getenv("TANDEM_FAKE_SHADER");
+  if (fatal && info->codeSize == strtoull(fatal, NULL, 10)) {
+    fprintf(stderr, "invalid SPIR-V\n");
+    abort();
+  }
+  REAL(vkCreateShaderModule);
+  return call(device, info, allocator, module);
 }

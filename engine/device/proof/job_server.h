@@ -1,0 +1,35 @@
+// The child's side of JobTrials: answers one question after the other, until nobody asks any more. Whatever a driver
+// does to a process, it does to this one.
+//
+// Contract: questions come on standard input as Conversation sends them. `perform` does a job and returns its keys, or
+// throws the Error that the driver reports. `answer` is given a line of JSON for each question: {"ok": true}, with
+// "keys" where perform asks for that, or {"error": text}, with "unwritten" for a file that could not be kept. Keys are
+// added to the record in the next pause. serve_jobs() returns when the input has ended, or after ten seconds without a
+// question. The process ends a second after the one that asks has gone. Threads: one.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "engine/device/proof/compiled_files.h"
+#include "sync/error.h"
+
+namespace tandem::proof {
+
+struct Performed {
+  std::vector<uint64_t> keys;
+  bool tell = false;  // the one that asks is told the keys
+};
+
+// Thrown by perform: a file cannot be written.
+class Unwritten : public Error {
+ public:
+  explicit Unwritten(const std::string& why) : Error("it cannot be written", why) {}
+};
+
+void serve_jobs(CompiledFiles& files, const std::function<Performed(const std::string&)>& perform,
+                const std::function<void(const std::string&)>& answer);
+
+}  // namespace tandem::proof

@@ -1,0 +1,78 @@
+#include "engine/device/proof/job_trials.h"
+
+#include <spdlog/spdlog.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "engine/device/proof/circumstances.h"
+#include "engine/device/proof/helper.h"
+#include "engine/device/proof/room.h"
+
+namespace tandem::proof {
+namespace {
+
+// A matmul of a slow compiler takes 10 s on a core of its own.
+constexpr int kSilences = 5;
+
+}  // namespace
+
+JobTrials::JobTrials(Api api, std::string id, bool keeps, Arguments arguments)
+    : api_(api),
+      id_(std::move(id)),
+      helper_(compiled_files(api) ? find_helper() : ""),
+      arguments_(std::move(arguments)),
+      keeps_(keeps) {}
+
+bool JobTrials::knows(uint64_t key) const { return !tries() || known_.contains(key) || files()->knows(key); }
+
+void JobTrials::require(uint64_t key, const std::string& object, std::string_view question) {
+  if (!tries()) return;
+  const auto refuse = [&](const std::string& how) {
+    throw FatalProgram("a child process that compiled this " + how, object,
+                       "It is tried again after a day, after a change of the driver, or when this file is deleted: " +
+                           files()->record());
+  };
+  for (;;) {
+    if (knows(key)) return;
+    if (const auto how = files()->fatal(key)) refuse(*how);
+    const auto answer = ask(question);
+    if (answer.given) {
+      if (nlohmann::json::parse(answer.line, nullptr, false).value("ok", false)) known_.insert(key);
+      return;
+    }
+    if (const Want want = want_behind(answer.end, written_folders()))
+      throw Error("a child process could not compile this", object,
+                  "It " + answer.end.in_one() + "; " + want.what + ". " + want.remedy);
+    if (made_anew(answer.end)) continue;
+    files()->add_fatal(key, answer.end.in_one());
+    refuse(answer.end.in_one());
+  }
+}
+
+Conversation::Answer JobTrials::ask(std::string_view question) {
+  if (!child_) {
+    ChildTask task{helper_,
+                   arguments_(*files()),
+                   {{"TANDEM_PROVER", ""}},
+                   kSilences * silence_limit(),
+                   "a child process that compiles kernels for " + id_};
+    if (keeps_) task.environment.emplace_back("POCL_CACHE_DIR", files()->folder());
+    child_ = std::make_unique<Conversation>(std::move(task));
+  }
+  return child_->ask(question);
+}
+
+// Only once: a child that dies with files which this version of the driver made a moment ago dies of the program.
+bool JobTrials::made_anew(const ChildEnd& end) {
+  if (!keeps_ || std::exchange(made_anew_, true)) return false;
+  const std::string name = files()->set_aside();
+  if (name.empty()) return false;
+  known_.clear();
+  child_.reset();
+  spdlog::warn("what PoCL had compiled for {} is made anew, for a process that takes it {}: the old files are in {}",
+               id_, end.in_one(), name);
+  return true;
+}
+
+}  // namespace tandem::proof

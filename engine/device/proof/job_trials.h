@@ -1,0 +1,61 @@
+// Lets a child process do what a driver's compiler is asked for the first time, before this process does it: no
+// compiler, and no file that a driver has kept, ends this process.
+//
+// Contract
+//   A job is bytes that the child understands, with a key: jobs of one key make a driver compile, or load, the same.
+//   require() returns at once where the record (compiled_files.h) says that the job goes well with the driver's files
+//   as they are. Otherwise the child does it first, and what it has compiled stays in the driver's own files, so that
+//   this process only loads it. A child that dies is asked again with files of PoCL's made anew: those it had get
+//   another name, and a warning says so. If it dies again, the job counts as fatal for a day, and FatalProgram is
+//   thrown. Error where the child lacked something of the machine's. Where the driver reports an error, nothing is
+//   thrown: this process is given the same error. Interrupted where the user asks to stop. Without a helper program
+//   (helper.h) nothing is tried, and require() always returns. Threads: one.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+
+#include "engine/device/proof/compiled_files.h"
+#include "engine/device/proof/conversation.h"
+#include "engine/device/proof/verdict.h"
+#include "sync/error.h"
+
+namespace tandem::proof {
+
+// A process that builds or launches it dies. Another form of it may be sound.
+class FatalProgram : public Error {
+ public:
+  using Error::Error;
+  std::string reason() const { return failure() + ": " + object(); }  // without what to do
+};
+
+class JobTrials {
+ public:
+  // id: of the device. arguments: of the helper program. keeps: PoCL's, whose files may be made anew.
+  using Arguments = std::function<std::vector<std::string>(const CompiledFiles&)>;
+  JobTrials(Api api, std::string id, bool keeps, Arguments arguments);
+
+  bool tries() const { return !helper_.empty(); }
+  bool knows(uint64_t key) const;  // that require() would return at once
+  void require(uint64_t key, const std::string& object, std::string_view question);
+  void add(uint64_t key) { known_.insert(key); }
+  // The child's answer; nothing: it died of it, as end says.
+  Conversation::Answer ask(std::string_view question);
+  void end_child() { child_.reset(); }
+
+ private:
+  std::shared_ptr<CompiledFiles> files() const { return compiled_files(api_); }
+  bool made_anew(const ChildEnd& end);
+
+  const Api api_;
+  const std::string id_, helper_;
+  const Arguments arguments_;
+  bool keeps_ = false, made_anew_ = false;
+  std::unordered_set<uint64_t> known_;  // that went well since this began
+  std::unique_ptr<Conversation> child_;
+};
+
+}  // namespace tandem::proof

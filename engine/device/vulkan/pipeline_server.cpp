@@ -1,0 +1,54 @@
+#include "engine/device/vulkan/pipeline_server.h"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "engine/device/proof/job_server.h"
+#include "engine/device/vulkan/pipeline_job.h"
+#include "engine/device/vulkan/pipelines.h"
+#include "engine/device/vulkan/prepared.h"
+
+namespace tandem {
+namespace vulkan {
+namespace {
+
+class PipelineServer {
+ public:
+  explicit PipelineServer(int device)
+      : handle_(std::make_shared<Handle>(device, std::vector<int>{}, nullptr)),
+        pipelines_(*handle_, PipelineFile("", {})),
+        memory_(*handle_, false, false),
+        preparer_(handle_, pipelines_, memory_, pool_, {}) {}
+
+  uint64_t perform(const PipelineJob& job) {
+    if (job.corrects_quotients && !std::exchange(corrects_, true)) pipelines_.correct_quotients();
+    preparer_.compile(job.launch);
+    return key_of(handle_->id(), job);
+  }
+
+ private:
+  std::shared_ptr<Handle> handle_;
+  Pipelines pipelines_;
+  sync::Pool pool_;
+  SlotMemory memory_;
+  Preparer preparer_;
+  bool corrects_ = false;
+};
+
+}  // namespace
+}  // namespace vulkan
+
+void serve_pipelines(int device, const std::string& record, const std::function<void(const std::string&)>& answer) {
+  using namespace vulkan;
+  PipelineServer server(device);
+  proof::CompiledFiles files(record, "");
+  const auto perform = [&](const std::string& question) -> proof::Performed {
+    const auto job = read_job(question);
+    if (!job) throw Error("that is no job", "standard input");
+    return {{server.perform(*job)}, false};
+  };
+  proof::serve_jobs(files, perform, answer);
+}
+
+}  // namespace tandem
