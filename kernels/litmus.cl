@@ -16,7 +16,7 @@
 #define STORE_BUFFERING 2u
 #define FALSE_SHARING 3u
 #define BROKEN 4u
-#define ROUND_TRIPS 8u
+#define DEPENDENT_READS 8u
 #define ADDITIONS 32u
 #define BROKEN_PAUSE 1024u
 #define LONGEST_PAUSE_BITS 9
@@ -73,13 +73,10 @@ __kernel void litmus(BUFFER(memory), const uint kind, const uint side, const uin
   volatile __global uint *const results = words + (2 + side * 8) * LINE;
   const uint broken = kind >= BROKEN, test = broken ? kind - BROKEN : kind;
   const uint stride = test == MANY_LINES ? 65 : 2;
-  if (kind == ROUND_TRIPS) {  // every number of the other side is answered, up to `seed`
-    for (uint answered = round; looks > 0 && answered != seed; --looks) {
-      const uint number = LOAD_ACQUIRE(theirs);
-      if (number == answered) continue;
-      STORE_RELEASE(mine, number);
-      answered = number;
-    }
+  if (kind == DEPENDENT_READS) {  // each of the line that the last one named
+    uint line = round;
+    for (; looks > 0; --looks) line = words[line * LINE];
+    results[0] = line;
     return;
   }
   for (uint i = 0; i < INSTANCES; ++i) {

@@ -17,7 +17,7 @@ layout(push_constant) uniform Args { uint memory_offset, kind, side, round, look
 #define LOAD_ACQUIRE(at) atomicLoad(memory[at], gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsAcquire)
 #define STORE_RELEASE(at, value) atomicStore(memory[at], value, gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsRelease)
 
-const uint INSTANCES = 128u, LINE = 16u, MESSAGE_PASSING = 0u, MANY_LINES = 1u, STORE_BUFFERING = 2u, FALSE_SHARING = 3u, BROKEN = 4u, ROUND_TRIPS = 8u,
+const uint INSTANCES = 128u, LINE = 16u, MESSAGE_PASSING = 0u, MANY_LINES = 1u, STORE_BUFFERING = 2u, FALSE_SHARING = 3u, BROKEN = 4u, DEPENDENT_READS = 8u,
            ADDITIONS = 32u, BROKEN_PAUSE = 64u;
 
 uint mixed(uint x) {
@@ -96,23 +96,18 @@ void walk() {
   STORE_RELEASE(mine, round * (INSTANCES + 1u) + INSTANCES);
 }
 
-// Every number of the other side is answered, up to `seed`.
-void answer() {
-  const uint mine = memory_offset + side * LINE, theirs = memory_offset + (1u - side) * LINE;
-  uint answered = round;
+// As many reads as there are looks, each of the line that the last one named.
+void read_chain() {
+  uint line = round;
   // trips <= TANDEM_LITMUS_LOOKS
-  for (uint left = looks; left > 0u && answered != seed; --left) {
-    const uint number = LOAD_ACQUIRE(theirs);
-    if (number == answered) continue;
-    STORE_RELEASE(mine, number);
-    answered = number;
-  }
+  for (uint left = looks; left > 0u; --left) line = memory[memory_offset + line * LINE];
+  memory[memory_offset + (2u + side * 8u) * LINE] = line;
 }
 
 void main() {
   if (gl_LocalInvocationIndex == 0u) {
-    if (kind == ROUND_TRIPS) {
-      answer();
+    if (kind == DEPENDENT_READS) {
+      read_chain();
     } else {
       walk();
     }

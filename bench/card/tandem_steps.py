@@ -214,7 +214,7 @@ def waiting_rows(device, report):
         if one["problem"]:
             raise Failed(one["problem"])
         if one.get("bus"):
-            found.append(Row("waiting", device, "a word over the bus and back", one["bus"]["p50_us"], "ok", "", "us"))
+            found.append(Row("waiting", device, "a read across the bus", one["bus"]["p50_us"], "ok", "", "us"))
         for row in one["rows"]:
             if row["work_us"] != 0 or row["spinners"] != 0:
                 continue

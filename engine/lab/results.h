@@ -56,7 +56,7 @@ struct CacheLine {
   bool steady() const;                           // both readings say the same, within a quarter
 };
 
-// A word's way over the bus to a running kernel and back: what a hand-over to a card costs at least.
+// A card's read of the host's memory: one round trip across the bus (engine/device/lab/litmus.h).
 struct BusTrip {
   Distribution round_trip;
 };

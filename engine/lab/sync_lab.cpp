@@ -132,12 +132,12 @@ class Lab {
 
   // It is measured just before a card's empty steps.
   void measure_bus(Device& device, DeviceResult& result) const {
-    constexpr int kRounds = 2000, kQuickRounds = 200;
+    constexpr int kRounds = 50, kQuickRounds = 10;
     if (options_.check) options_.check();
-    if (options_.progress) options_.progress(result.id + ", a word to a running kernel and back");
+    if (options_.progress) options_.progress(result.id + ", reads across the bus");
     try {
       const std::unique_ptr<LitmusAgent> agent = lab_of(device).litmus_agent();
-      result.bus = BusTrip{summarise(word_round_trips(*agent, options_.quick ? kQuickRounds : kRounds))};
+      result.bus = BusTrip{summarise(dependent_read_seconds(*agent, options_.quick ? kQuickRounds : kRounds))};
     } catch (const Error& error) {
       result.no_bus = error.what();
     }

@@ -71,9 +71,9 @@ std::optional<Finding> gate_time(const DeviceResult& device) {
 std::optional<Finding> gate_against_bus(const DeviceResult& device) {
   const SyncRow* row = row_of(device, sync::Policy::gate, 0);
   if (!row || !device.bus || device.bus->round_trip.p50 <= 0) return {};
-  return Finding{row->round_trip.p50 / device.bus->round_trip.p50,
-                 "empty step " + us(row->round_trip.p50) + ", a word over the bus to a running kernel and back " +
-                     us(device.bus->round_trip.p50)};
+  return Finding{
+      row->round_trip.p50 / device.bus->round_trip.p50,
+      "empty step " + us(row->round_trip.p50) + ", a card's read across the bus " + us(device.bus->round_trip.p50)};
 }
 
 std::optional<Finding> doorbell_against_blocking(const DeviceResult& device) {

@@ -207,7 +207,7 @@ class Rows(unittest.TestCase):
     def test_of_waiting_for_a_card_say_what_its_bus_takes_and_what_a_launch_takes(self):
         launched = {**SYNC["devices"][0]["rows"][0], "policy": "launch+finish"}
         rows = tandem_steps.waiting_rows("vulkan:0", {"devices": [{"problem": "", "bus": {"p50_us": 2.5}, "rows": [launched]}]})
-        self.assertEqual([(row.what, row.value) for row in rows], [("a word over the bus and back", 2.5), ("launch+finish", 41.0)])
+        self.assertEqual([(row.what, row.value) for row in rows], [("a read across the bus", 2.5), ("launch+finish", 41.0)])
 
     def test_of_waiting_without_any_figure_are_a_failure(self):
         off = {"devices": [{"problem": "", "rows": [SYNC["devices"][0]["rows"][1]]}]}

@@ -60,7 +60,7 @@ std::string limit_text(const CacheLine& line) {
 }
 
 std::string bus_text(const BusTrip& bus) {
-  return "a word over the bus to a running kernel and back takes " + microseconds(bus.round_trip.middle) +
+  return "a read of the host's memory across the bus takes " + microseconds(bus.round_trip.middle) +
          " µs (mean of the middle half of " + std::to_string(bus.round_trip.count) + ")";
 }
 

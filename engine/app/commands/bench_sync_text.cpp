@@ -79,7 +79,7 @@ std::string line_of(const SyncRow& row, const DeviceResult& device) {
 // Of the device's own figures only: which the ratios below refer to, and which its target was judged by.
 std::string limit_text(const DeviceResult& device) {
   if (device.bus)
-    return "  limit: a word over the bus to a running kernel and back, " + microseconds(device.bus->round_trip.middle) +
+    return "  limit: a read of the host's memory across the bus, " + microseconds(device.bus->round_trip.middle) +
            " us (mean of the middle half of " + std::to_string(device.bus->round_trip.count) +
            ", just before its rows)\n";
   if (device.own_memory) return "  limit: none, " + device.no_bus + "\n";

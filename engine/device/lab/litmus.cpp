@@ -98,8 +98,8 @@ const char* name_of(LitmusTest test) {
       return "broken many lines";
     case LitmusTest::broken_false_sharing:
       return "broken false sharing";
-    case LitmusTest::round_trips:
-      return "round trips";
+    case LitmusTest::dependent_reads:
+      return "dependent reads";
   }
   throw Error("unknown litmus test", std::to_string(static_cast<uint32_t>(test)));
 }

@@ -6,9 +6,8 @@
 //                     new and the data old.
 //   many lines        the same with 1 to 64 cache lines of data, and the right side waits for the flag. Forbidden: the
 //                     flag new and any line old; or the left side gone on and the flag still old.
-//   store buffering   left: x = R, reads y; right: y = R, reads x. Both old is allowed under release and acquire
-//   (stores
-//                     wait in buffers), and is counted, because it shows that the sides really ran at once.
+//   store buffering   left: x = R, reads y; right: y = R, reads x. Both old is allowed under release and acquire, for
+//                     stores wait in buffers. It is counted, because it shows that the sides really ran at once.
 //   false sharing     each side adds to a word of its own in one line. Forbidden: a sum that is too small.
 //   broken ...        the same with the flag raised before the data, or both sides adding to one word: its forbidden
 //                     outcomes show that the harness can see a violation.
@@ -41,7 +40,7 @@ enum class LitmusTest : uint32_t {
   broken_message_passing = 4,
   broken_many_lines = 5,
   broken_false_sharing = 7,
-  round_trips = 8,  // no test: the right side answers whatever number the left one stores, up to `seed`
+  dependent_reads = 8,  // no test: from line `round` on, `looks` reads of the line that the last one named
 };
 const char* name_of(LitmusTest test);
 const std::vector<LitmusTest>& litmus_tests();  // without the broken ones
@@ -95,11 +94,11 @@ LitmusCounts run_litmus(LitmusAgent& a, LitmusAgent& b, LitmusTest test, uint64_
 
 std::string to_string(const LitmusCounts& counts);  // one line
 
-// Seconds of up to `rounds` round trips of one word between the calling thread and the device: the thread stores a
-// number, the device's kernel, which looks all the time, sees it and stores it too, the thread sees that. Nothing that
-// hands work over and learns of its end can take less. Fewer where the kernel gave up looking; bounded by `time`. Error
-// when the device does not answer at all.
-std::vector<double> word_round_trips(LitmusAgent& device, int rounds,
-                                     std::chrono::milliseconds time = std::chrono::milliseconds(500));
+// Seconds of one read of the host's memory by the device, up to `rounds` values. A kernel reads a chain of lines, each
+// of which names the next one, so that every read waits for the one before it; a value is the difference of a long
+// chain's launch and a short one's, for each read. Behind a bus that is a round trip across it. Ends after `time`, with
+// one value at least. Error when a kernel fails or reads other bytes.
+std::vector<double> dependent_read_seconds(LitmusAgent& device, int rounds,
+                                           std::chrono::milliseconds time = std::chrono::milliseconds(500));
 
 }  // namespace tandem

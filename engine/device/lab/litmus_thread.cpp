@@ -121,24 +121,19 @@ class Side {
   LitmusTest kind_ = LitmusTest::message_passing;
 };
 
-// Each number of the other side is stored as one's own, until it is the last one or no looks are left.
-void answer(const LitmusWalk& walk) {
+// As many reads as there are looks, each of the line that the last one named.
+void read_chain(const LitmusWalk& walk) {
   uint32_t* const words = walk.memory->as<uint32_t>();
-  const Word mine(words[progress_word(walk.side)]), theirs(words[progress_word(1 - walk.side)]);
-  uint32_t answered = walk.round;
-  for (uint32_t looks = walk.looks; looks > 0 && answered != walk.seed; --looks) {
-    const uint32_t number = theirs.load(kAcquire);
-    if (number == answered) continue;
-    mine.store(number, kRelease);
-    answered = number;
-  }
+  uint32_t line = walk.round;
+  for (uint32_t reads = walk.looks; reads > 0; --reads) line = Word(words[line * kLineWords]).load(kRelaxed);
+  words[result_word(walk.side, 0)] = line;
 }
 
 }  // namespace
 
 void walk_on_thread(const LitmusWalk& walk) {
-  if (walk.test == LitmusTest::round_trips) {
-    answer(walk);
+  if (walk.test == LitmusTest::dependent_reads) {
+    read_chain(walk);
   } else {
     Side(walk).walk();
   }

@@ -141,7 +141,7 @@ TEST(BenchSync, reports_of_a_card_name_its_bus_and_the_launches_that_stand_for_a
   EXPECT_EQ(first_fault(page), "");
   for (const std::string& shown : {text, page}) {
     EXPECT_THAT(shown, HasSubstr("launch+finish"));
-    EXPECT_THAT(shown, HasSubstr("a word over the bus to a running kernel and back"));
+    EXPECT_THAT(shown, HasSubstr("a read of the host's memory across the bus"));
   }
   EXPECT_TRUE(app::sync_json(lab_result())["devices"][0]["bus"].is_null());
 }

@@ -39,7 +39,7 @@ TEST(Targets, judge_the_overhead_of_predict_without_the_work) {
 }
 
 // Host and card are on different sides of a bus, which no cache line crosses.
-TEST(Targets, of_a_card_set_its_gate_against_a_word_over_the_bus) {
+TEST(Targets, of_a_card_set_its_gate_against_a_read_across_the_bus) {
   LabResult result = lab_result();
   DeviceResult& card = result.devices[0];
   card.own_memory = true;
@@ -52,7 +52,7 @@ TEST(Targets, of_a_card_set_its_gate_against_a_word_over_the_bus) {
   EXPECT_NEAR(*targets[5].figure, 0.8 / 0.5, 1e-9);
   EXPECT_DOUBLE_EQ(targets[5].bound, 1.2);
   EXPECT_FALSE(targets[5].met());
-  EXPECT_THAT(targets[5].note, HasSubstr("over the bus"));
+  EXPECT_THAT(targets[5].note, HasSubstr("across the bus"));
   card.bus.reset();
   EXPECT_FALSE(judge(result)[5].figure);
 }

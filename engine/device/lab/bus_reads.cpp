@@ -1,0 +1,65 @@
+// How long a device's read of the host's memory takes: a round trip across the bus (engine/device/lab/litmus.h).
+#include <algorithm>
+#include <memory>
+
+#include "engine/device/lab/litmus.h"
+#include "engine/device/lab/litmus_layout.h"
+#include "sync/clock.h"
+#include "sync/error.h"
+
+namespace tandem {
+namespace {
+
+using std::chrono::milliseconds;
+constexpr milliseconds kEndDeadline{20000};
+constexpr uint32_t kFewReads = 64, kManyReads = 2048;
+// Lines of the chain. A step is odd, so the chain passes every line before it comes back; and it is long, so no
+// neighbour is fetched beforehand.
+constexpr uint32_t kLines = 8192, kStep = 2731;
+static_assert((litmus::kFirstInstanceLine + kLines) * litmus::kLineWords * sizeof(uint32_t) <= litmus::kBytes);
+
+uint32_t line_number(uint32_t place) { return litmus::kFirstInstanceLine + place % kLines; }
+
+void make_chain(uint32_t* words) {
+  for (uint32_t place = 0; place < kLines; ++place)
+    words[line_number(place) * litmus::kLineWords] = line_number(place + kStep);
+}
+
+// Seconds of a launch that reads so many lines of the chain, from `place` on.
+double launch_seconds(LitmusAgent& device, const sync::Slot& memory, uint32_t place, uint32_t reads) {
+  uint32_t& result = memory.as<uint32_t>()[litmus::result_word(0, 0)];
+  result = 0;
+  const double begin = now_seconds();
+  device.start({&memory, LitmusTest::dependent_reads, 0, line_number(place), reads, 0});
+  device.finish(kEndDeadline);
+  const double seconds = now_seconds() - begin;
+  if (result != line_number(place + kStep * reads))
+    throw Error("a kernel does not read what the host has written", device.name());
+  return seconds;
+}
+
+}  // namespace
+
+std::vector<double> dependent_read_seconds(LitmusAgent& device, int rounds, milliseconds time) {
+  auto pool = std::make_unique<sync::Pool>();  // of this alone: no device has seen its memory
+  const sync::Slot& memory = pool->acquire(litmus::kBytes, sync::SlotUse::flags, "a chain of reads");
+  make_chain(memory.as<uint32_t>());
+  std::vector<double> seconds;
+  uint32_t place = 0;
+  try {
+    launch_seconds(device, memory, place, kFewReads);  // the first launch of a kernel takes longer
+    const auto end = Clock::now() + time;
+    do {
+      const double few = launch_seconds(device, memory, place += kStep, kFewReads);
+      const double many = launch_seconds(device, memory, place += kStep, kManyReads);
+      seconds.push_back(std::max(0.0, many - few) / (kManyReads - kFewReads));
+    } while (static_cast<int>(seconds.size()) < rounds && Clock::now() < end);
+  } catch (...) {
+    static_cast<void>(pool.release());  // a kernel that did not end may yet write: the memory stays
+    throw;
+  }
+  device.release_memory();
+  return seconds;
+}
+
+}  // namespace tandem
