@@ -202,7 +202,7 @@ class Builder {
     op.y = b_.normed;
     op.weight = weight;
     op.bias = bias;
-    op.centred = c_.layer_norm;
+    op.biased = op.centred = c_.layer_norm;
     op.eps = c_.norm_eps;
     op.round_f16 = options_.round_f16;
     op.add_scale = c_.residual_scale;

@@ -13,7 +13,7 @@ std::vector<KernelLaunch> lower_rms_norm(const RmsNorm& op, const LoweringContex
   KernelLaunch launch;
   launch.source = launch.kernel = in_family("rms_norm", context.family);
   launch.options = defines(
-      {{"HAS_ADD", bool(op.add)}, {"ROUND_F16", op.round_f16}, {"CENTRED", op.centred}, {"HAS_BIAS", bool(op.bias)}});
+      {{"HAS_ADD", bool(op.add)}, {"ROUND_F16", op.round_f16}, {"CENTRED", op.centred}, {"HAS_BIAS", op.biased}});
   launch.args = {BufferArg{op.x, static_cast<bool>(op.add)},
                  BufferArg{op.y, true},
                  BufferArg{op.add},

@@ -102,7 +102,7 @@ struct Contract {
         loops.rms_norm({op.x.as<float>() + s * op.x_stride + at,
                         op.add ? op.add.as<float>() + s * op.add_stride + at : nullptr, op.weight.as<float>(),
                         op.y.as<float>() + s * op.y_stride + at, op.width, op.weight_offset, op.eps, op.round_f16,
-                        op.add_scale, op.centred, op.bias ? op.bias.as<float>() : nullptr});
+                        op.add_scale, op.centred, op.biased ? op.bias.as<float>() : nullptr});
       }
   }
   void operator()(const Rope& op) const {

@@ -90,7 +90,7 @@ void reference(const RmsNorm& op) {
       const double inverse = 1 / std::sqrt(squares / width + op.eps);
       for (int64_t i = 0; i < op.width; ++i) {
         const double weight = static_cast<double>(op.weight.as<float>()[i]) + op.weight_offset;
-        y[i] = result((x[i] - mean) * inverse * weight + (op.bias ? op.bias.as<float>()[i] : 0.0F), op.round_f16);
+        y[i] = result((x[i] - mean) * inverse * weight + (op.biased ? op.bias.as<float>()[i] : 0.0F), op.round_f16);
       }
     }
 }

@@ -7,7 +7,7 @@ namespace tandem {
 // For each token s and group g, over the `width` values v at x[s*x_stride + g*width ...]:
 //   if add: v = fma(add_scale, add[s*add_stride + g*width ...], v), written back to x (the residual connection)
 //   if centred: v = v - mean(v), of which x sees nothing
-//   y[s*y_stride + g*width + i] = v[i] / sqrt(mean(v^2) + eps) * (weight[i] + weight_offset) + bias[i]
+//   y[s*y_stride + g*width + i] = v[i] / sqrt(mean(v^2) + eps) * (weight[i] + weight_offset), + bias[i] if biased
 // y may be x. groups > 1: one norm per attention head (weight and bias are shared by the groups). A centred norm is
 // LayerNorm (Ba, Kiros and Hinton 2016, arXiv:1607.06450).
 struct RmsNorm {
@@ -22,7 +22,8 @@ struct RmsNorm {
   bool round_f16 = false;
   float add_scale = 1;
   bool centred = false;
-  Operand bias{};  // optional, f32 [width]
+  bool biased = false;
+  Operand bias{};  // where biased: f32 [width]
 
   bool operator==(const RmsNorm&) const = default;
   const char* kind() const { return "rms_norm"; }
@@ -31,17 +32,17 @@ struct RmsNorm {
     if (add) all.add(Feature::residual);
     if (add_scale != 1) all.add(Feature::scaled_residual);
     if (centred) all.add(Feature::centred_norm);
-    if (bias) all.add(Feature::norm_bias);
+    if (biased) all.add(Feature::norm_bias);
     return all;
   }
-  double flops() const { return (4.0 + (add ? 1 : 0) + (centred ? 2 : 0) + (bias ? 1 : 0)) * S * groups * width; }
+  double flops() const { return (4.0 + (add ? 1 : 0) + (centred ? 2 : 0) + (biased ? 1 : 0)) * S * groups * width; }
   template <typename Self>
   static auto views(Self& op) {
     const bool adds = static_cast<bool>(op.add);
     const int64_t width = op.groups * op.width;
     return std::array{rows_of(op.x, adds ? Use::update : Use::read, op.S, width, op.x_stride),
                       constants_of(op.weight, op.width),
-                      constants_of(op.bias, op.width).only_if(static_cast<bool>(op.bias)),
+                      constants_of(op.bias, op.width).only_if(op.biased),
                       rows_of(op.add, Use::read, op.S, width, op.add_stride).only_if(adds),
                       rows_of(op.y, Use::write, op.S, width, op.y_stride)};
   }

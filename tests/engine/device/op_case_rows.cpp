@@ -26,7 +26,7 @@ BuiltCase build_norm(CaseMemory& memory, const NormShape& shape) {
   if (add)
     op.add_stride = row + 1, op.add = memory.matrix(random_floats(random, S * row, 1.0f), row, op.add_stride, "add");
   op.weight = memory.floats(random_floats(random, width, 1.5f), "weight");
-  op.centred = centred;
+  op.centred = centred, op.biased = bias;
   if (bias) op.bias = memory.floats(random_floats(random, width, 2.0f), "bias");
   op.y_stride = in_place ? op.x_stride : row + 2;
   op.y = in_place ? op.x : memory.empty_matrix(S, row, op.y_stride, "y");

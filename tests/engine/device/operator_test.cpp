@@ -159,7 +159,7 @@ TEST_F(OperatorTest, what_a_device_does_not_list_is_missing) {
   norm.centred = true;
   EXPECT_EQ(missing_feature({"n", norm}, most), Feature::centred_norm);
   norm.centred = false;
-  norm.bias = at(0);
+  norm.biased = true;
   EXPECT_EQ(missing_feature({"n", norm}, most), Feature::norm_bias);
   Glu glu;
   glu.activation = Activation::gelu_tanh;

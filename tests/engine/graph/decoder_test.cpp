@@ -177,8 +177,11 @@ TEST(Decoder, adds_the_biases_that_the_configuration_says) {
     const Activations buffers(config, {8, 8, 64, 64, KvType::f16}, nullptr);
     const Model model = shape_only_model(config, packed_format(StorageType::q4_0));
     std::set<std::string> biases;
-    for (const Operator& op : build_decoder(model, buffers, {8, 1}, {}))
+    const auto operators = build_decoder(model, buffers, {8, 1}, {});
+    for (const Operator& op : operators)
       if (op.name.ends_with(".bias")) biases.insert(op.name);
+    for (const char* name : {"blk.1.attn_norm", "blk.1.ffn_norm", "output_norm"})
+      EXPECT_EQ(std::get<RmsNorm>(find(operators, name).body).biased, config.layer_norm) << shape << " " << name;
     EXPECT_EQ(biases.contains("blk.1.attn_qkv.bias"), config.qkv_bias) << shape;
     EXPECT_EQ(biases.contains("blk.1.attn_output.bias"), config.output_bias) << shape;
     EXPECT_EQ(biases.contains("output.bias"), config.logits_bias) << shape;
