@@ -21,6 +21,7 @@
 #include "engine/run/sampler.h"
 #include "tests/engine/run/logits.h"
 #include "tests/engine/run/rounding.h"
+#include "tests/engine/run/shared_machines.h"
 #include "tests/support/data.h"
 #include "tests/support/kernel_families.h"
 #include "tests/support/program_folder.h"
@@ -93,10 +94,21 @@ inline EngineOptions options_for(const std::string& model, const Way& way) {
   return options;
 }
 
+// What a way's machine depends on.
+inline std::string machine_key(const Way& way) {
+  Way part = way;
+  for (const char* plan : {"tensor", "sequence", "staggered"})
+    if (way.plan == plan) part.plan = "layer";  // all run on the GPU and the NPU
+  part.split.clear();
+  part.act.reset();
+  part.kv = {};
+  return part.name();
+}
+
 inline std::unique_ptr<Engine> open_engine(const std::string& model, const Way& way, int64_t chunk = 512) {
   EngineOptions options = options_for(model, way);
   options.chunk = options.outputs = chunk;
-  return Engine::open(options);
+  return shared_machines().open(options, machine_key(way));
 }
 
 inline Rounded rounded_by(const Way& way) {
