@@ -82,12 +82,14 @@ class DamagedCaches : public ::testing::Test {
 
 TEST_F(DamagedCaches, end_no_command_and_change_no_text) {
   const std::string model = testing::repository_data("tiny-models/stories260K-F16.gguf");
-  const std::vector<std::string> write = {"run", "-m",     model, "-p", "Once",     "-n",
-                                          "2",   "--temp", "0",   "-q", "--device", "opencl:0"};
+  const std::vector<std::string> write = {"run",    "-m", model, "-p",       "Once",     "-n",          "2",
+                                          "--temp", "0",  "-q",  "--device", "opencl:0", "--pack-cache"};
   const std::vector<std::vector<std::string>> commands = {
       write,
       {"devices", "--json"},
       {"plan", "-m", model, "--prompt", "1", "--device", "opencl:0", "--plan", "gpu-only", "--json"},
+      {"eval", "-m", model, "-p", "Once upon", "--perplexity", "--device", "opencl:0"},
+      {"bench", "-m", model, "-p", "2", "-n", "1", "-r", "1", "--device", "opencl:0"},
       {"info", "-m", model, "--json"},
   };
   const Outcome whole = program(write);
@@ -114,6 +116,9 @@ TEST_F(DamagedCaches, end_no_command_and_change_no_text) {
       {"pocl", ".so", make_folder},
       {"pocl", ".bc", scramble},
       {"pocl", "last_accessed", make_folder},
+      {"tandem/packed", "", cut},
+      {"tandem/packed", "", scramble},
+      {"tandem/packed", "", make_folder},
       {"", "", cut},
   };
   for (size_t i = 0; i < std::size(cases); ++i) {
