@@ -1,14 +1,19 @@
 #include "engine/model/config_keys.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <span>
-#include <sstream>
 
 #include "sync/error.h"
 
 namespace tandem {
+
+std::string printed(double value) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, value).ptr};
+}
 
 void ConfigKeys::fail(const char* key, const std::string& problem, const std::string& hint) const {
   throw Error("the model's configuration is not valid: " + problem, file_.path() + ": metadata key '" + full(key) + "'",
@@ -34,6 +39,14 @@ std::vector<double> ConfigKeys::numbers(const char* key) const {
   return {ints.begin(), ints.end()};
 }
 
+void ConfigKeys::fail_of_layers(const char* key, const std::string& first, const std::string& other, int64_t layer,
+                                const std::string& what) const {
+  fail(key,
+       "the layers differ: " + first + " in layer 0, " + other + " in layer " + std::to_string(layer) +
+           ", expected one " + what + " for all layers",
+       "models whose layers differ in shape are not supported");
+}
+
 // Of an array; nothing where there is none.
 std::optional<double> ConfigKeys::same_of_all(const char* key) const {
   if (!file_.array_length(full(key))) return std::nullopt;
@@ -41,10 +54,7 @@ std::optional<double> ConfigKeys::same_of_all(const char* key) const {
   if (all.empty()) fail(key, "found an empty array, expected one number for all layers");
   const auto other = std::ranges::find_if(all, [&](double value) { return value != all.front(); });
   if (other == all.end()) return all.front();
-  std::ostringstream problem;
-  problem << "the layers differ: " << all.front() << " in layer 0, " << *other << " in layer " << other - all.begin()
-          << ", expected one number for all layers";
-  fail(key, problem.str(), "models whose layers differ in shape are not supported");
+  fail_of_layers(key, printed(all.front()), printed(*other), other - all.begin(), "number");
 }
 
 std::optional<int64_t> ConfigKeys::size(const char* key, int64_t max) const {
@@ -83,7 +93,15 @@ double ConfigKeys::require_number(const char* key) const {
   return *number(key);
 }
 
-std::optional<std::string> ConfigKeys::text(const char* key) const { return file_.get_string(full(key)); }
+std::optional<std::string> ConfigKeys::text(const char* key) const {
+  if (file_.type_of(full(key)) != "array of string") return file_.get_string(full(key));
+  const std::vector<std::string_view> all = *file_.get_strings(full(key));
+  if (all.empty()) fail(key, "found an empty array, expected one text for all layers");
+  const auto other = std::ranges::find_if(all, [&](std::string_view text) { return text != all.front(); });
+  if (other != all.end())
+    fail_of_layers(key, std::string(all.front()), std::string(*other), other - all.begin(), "text");
+  return std::string(all.front());
+}
 
 std::optional<bool> ConfigKeys::flag(const char* key) const {
   if (const auto same = same_of_all(key)) return *same != 0;

@@ -19,7 +19,7 @@ class ConfigKeys {
   // Borrows the file.
   ConfigKeys(const GgufFile& file, std::string prefix) : file_(file), prefix_(std::move(prefix)) {}
 
-  // An array with a number for each layer is that number, where all are equal; an Error says where they differ.
+  // An array with a value for each layer is that value, where all are equal; an Error says where they differ.
 
   // A count or width, 1 to `max`.
   std::optional<int64_t> size(const char* key, int64_t max) const;
@@ -36,9 +36,14 @@ class ConfigKeys {
  private:
   std::string full(const char* key) const { return prefix_ + "." + key; }
   std::optional<double> same_of_all(const char* key) const;
+  [[noreturn]] void fail_of_layers(const char* key, const std::string& first, const std::string& other, int64_t layer,
+                                   const std::string& what) const;
 
   const GgufFile& file_;
   std::string prefix_;
 };
+
+// As short as tells it from every other number.
+std::string printed(double value);
 
 }  // namespace tandem

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -123,10 +122,10 @@ bool is_among(std::span<const char* const> keys, std::string_view key) {
   return std::ranges::find(keys, key) != keys.end();
 }
 
-std::string printed(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%g", value);
-  return text;
+// " in layer 2", where a key says something else of other layers.
+std::string in_layer(const std::vector<double>& values, size_t layer) {
+  const bool one_for_all = std::ranges::all_of(values, [&](double value) { return value == values.front(); });
+  return one_for_all ? "" : " in layer " + std::to_string(layer);
 }
 
 class KnownKeys {
@@ -151,11 +150,14 @@ class KnownKeys {
   bool is_declared(const char* key) const { return is_among(declared_, key); }
 
   void require_value(const std::string& key, double computed, bool may_be_none) const {
-    for (const double value : keys_.numbers(key.c_str())) {
+    const std::vector<double> values = keys_.numbers(key.c_str());
+    for (size_t layer = 0; layer < values.size(); ++layer) {
+      const double value = values[layer];
       if (std::abs(value - computed) <= 1e-5 * std::abs(computed) || (may_be_none && value == 0)) continue;
       keys_.fail(key.c_str(),
-                 "this variant of the architecture is not supported: found " + printed(value) + ", expected " +
-                     printed(computed) + (may_be_none && computed != 0 ? ", or 0 for none" : ""),
+                 "this variant of the architecture is not supported: found " + printed(value) +
+                     in_layer(values, layer) + ", expected " + printed(computed) +
+                     (may_be_none && computed != 0 ? ", or 0 for none" : ""),
                  "use a model without it");
     }
   }
@@ -166,9 +168,11 @@ class KnownKeys {
   }
 
   void require_wide_window(const std::string& key) const {
-    for (const double window : keys_.numbers(key.c_str())) {
-      if (window > 0 && window < static_cast<double>(config_.context_length))
-        keys_.fail(key.c_str(), "attention to a window of the context is not supported");
+    const std::vector<double> windows = keys_.numbers(key.c_str());
+    for (size_t layer = 0; layer < windows.size(); ++layer) {
+      if (windows[layer] > 0 && windows[layer] < static_cast<double>(config_.context_length))
+        keys_.fail(key.c_str(), "attention to a window of the context is not supported: found " +
+                                    printed(windows[layer]) + in_layer(windows, layer));
     }
   }
 

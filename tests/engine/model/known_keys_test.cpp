@@ -153,6 +153,7 @@ TEST(KnownKeys, with_a_number_for_each_layer_are_that_number_where_all_are_equal
   writer.set("llama.feed_forward_length", std::vector<int32_t>(2, static_cast<int32_t>(plain.feed_forward)));
   writer.set("llama.rope.freq_base", std::vector<float>(2, plain.rope.base));
   writer.set("llama.logit_scale", std::vector<float>{1, 1}).set("llama.attention.clamp_kqv", std::vector<float>{0, 0});
+  writer.set("llama.rope.scaling.type", std::vector<std::string>{"none", "none"});
   EXPECT_EQ(config_of(writer), plain);
   expect_refused(
       {{"counts",
@@ -175,7 +176,22 @@ TEST(KnownKeys, with_a_number_for_each_layer_are_that_number_where_all_are_equal
         [](auto& w) {
           w.set("llama.attention.clamp_kqv", std::vector<float>{0, 8});
         },
-        "found 8, expected 0"}},
+        "found 8 in layer 1, expected 0"},
+       {"every layer has a cap",
+        [](auto& w) {
+          w.set("llama.attention.clamp_kqv", std::vector<float>{8, 8});
+        },
+        "found 8, expected 0"},
+       {"close numbers",
+        [](auto& w) {
+          w.set("llama.rope.freq_base", std::vector<float>{1000000, 1000001});
+        },
+        "the layers differ: 1e+06 in layer 0, 1000001 in layer 1"},
+       {"texts",
+        [](auto& w) {
+          w.set("llama.rope.scaling.type", std::vector<std::string>{"none", "yarn"});
+        },
+        "the layers differ: none in layer 0, yarn in layer 1"}},
       [] { return tiny_writer({}); });
 }
 
