@@ -180,6 +180,7 @@ Request parse_command_line(int argc, const char* const* argv) {
     return {{}, kWrongUsage};
   }
   for (const CLI::App* command = app.get_subcommands().front(); command != nullptr;) {
+    require_devices_apart(*command);
     require_files_apart(*command);
     command = command->get_subcommands().empty() ? nullptr : command->get_subcommands().front();
   }

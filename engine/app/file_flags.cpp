@@ -8,12 +8,15 @@
 #include <cstdio>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "engine/app/interrupt.h"
+#include "engine/app/report.h"
+#include "engine/device/device_id.h"
 #include "engine/device/gpu/kept_file.h"
 #include "engine/model/gguf_split.h"
 #include "engine/run/engine.h"
@@ -86,6 +89,8 @@ std::vector<NamedFile> files_of(const CLI::App& command, bool written) {
   return files;
 }
 
+std::string is_a_name(const std::string& path) { return path.empty() ? "a file needs a name" : ""; }
+
 // The flag as it is best written: -o, --trace.
 std::string spelling(const CLI::App& command, const std::string& flag) {
   const auto& short_names = command.get_option(flag)->get_snames();
@@ -111,9 +116,22 @@ void refuse_packed_weights(const NamedFile& output, const FileIdentity& identity
 
 }  // namespace
 
-CLI::Option* reads_file(CLI::Option* flag, bool names_too) { return flag->type_name(names_too ? kReadOrNamed : kRead); }
+CLI::Option* reads_file(CLI::Option* flag, bool names_too) {
+  return flag->type_name(names_too ? kReadOrNamed : kRead)->check(is_a_name);
+}
 
-CLI::Option* writes_file(CLI::Option* flag) { return flag->type_name(kWritten); }
+CLI::Option* writes_file(CLI::Option* flag) { return flag->type_name(kWritten)->check(is_a_name); }
+
+void require_devices_apart(const CLI::App& command) {
+  const CLI::Option* devices = command.get_option_no_throw("--device");
+  if (devices == nullptr) return;
+  std::set<std::pair<std::string, int>> named;
+  for (const std::string& text : devices->results()) {
+    const auto id = parse_device_id(text);
+    if (id && !named.emplace(id->prefix, id->index).second)
+      throw WrongUsage("--device names " + text + " twice; name each device once");
+  }
+}
 
 void require_files_apart(const CLI::App& command) {
   const std::vector<NamedFile> outputs = files_of(command, true);

@@ -28,6 +28,7 @@ std::string problem_of_device(const std::string& text) {
     for (const auto& [name, value] : id->parameters) {
       if (std::ranges::find(factory.parameters, name) == factory.parameters.end())
         return as_written(text) + ": " + factory.prefix + " has no parameter " + as_written(name);
+      if (value.empty()) return as_written(text) + ": the parameter " + as_written(name) + " has no value";
     }
     return "";
   }

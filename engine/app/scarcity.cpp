@@ -140,7 +140,12 @@ void add_threads(Text& text) {
     text.add(", %llu processes that ulimit -u allows", static_cast<unsigned long long>(limit.rlim_cur));
 }
 
-constexpr const char* kNoThread = "a thread could not be started";
+// Threads are refused for want of memory for their stacks, or of processes.
+const char* no_thread() {
+  rlimit limit{};
+  const bool memory_has_a_limit = ::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  return memory_has_a_limit ? "out of memory: a thread could not be started" : "a thread could not be started";
+}
 
 // An exception that nobody has caught: of a thread, of a destructor.
 [[noreturn]] void on_terminate() {
@@ -156,7 +161,7 @@ constexpr const char* kNoThread = "a thread could not be started";
       if (is_want_of_threads(error)) {
         Text on;
         add_threads(on);
-        end_with(kNoThread, on.c_str(), kThreadsAdvice);
+        end_with(no_thread(), on.c_str(), kThreadsAdvice);
       }
     } catch (...) {
     }
@@ -217,7 +222,7 @@ std::optional<Error> scarcity_behind(const std::exception& caught) {
   }
   if (is_want_of_threads(caught)) {
     add_threads(on);
-    return Error(kNoThread, on.c_str(), kThreadsAdvice);
+    return Error(no_thread(), on.c_str(), kThreadsAdvice);
   }
   // A driver's own code for it may be any.
   const auto* error = dynamic_cast<const Error*>(&caught);

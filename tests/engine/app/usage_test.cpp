@@ -68,6 +68,35 @@ TEST(Usage, junk_for_any_flag_of_any_command_is_status_2_and_named) {
   EXPECT_GT(tried, 300u);
 }
 
+// As a variable of the shell that is not set makes it.
+TEST(Usage, an_empty_name_of_a_file_is_status_2_and_names_the_flag) {
+  const Declared all = declare_all();
+  size_t tried = 0;
+  for (const auto& [words, command] : all.commands) {
+    for (const CLI::Option* option : command->get_options()) {
+      if (option->get_type_name().find("FILE") == std::string::npos) continue;
+      std::vector<std::string> arguments = words;
+      arguments.insert(arguments.end(), {option->get_name(), ""});
+      const Outcome outcome = tandem_program(arguments);
+      EXPECT_EQ(outcome.status, 2) << words.front() << " " << option->get_name() << "\n" << outcome.err;
+      EXPECT_THAT(outcome.err, HasSubstr(option->get_name()));
+      ++tried;
+    }
+  }
+  EXPECT_GT(tried, 30u);
+  const Outcome device = tandem_program({"run", "-m", "x", "-p", "a", "--device", "npu:0?params="});
+  EXPECT_EQ(device.status, 2);
+  EXPECT_THAT(device.err, HasSubstr("'params' has no value"));
+}
+
+TEST(Usage, a_device_that_is_named_twice_is_status_2) {
+  for (const char* devices : {"host,host", "npu,npu:0?params=x.json"}) {
+    const Outcome outcome = tandem_program({"run", "-m", "x", "-p", "a", "--device", devices});
+    EXPECT_EQ(outcome.status, 2) << devices;
+    EXPECT_THAT(outcome.err, HasSubstr("twice"));
+  }
+}
+
 TEST(Usage, help_of_any_command_is_printable_text) {
   const Declared all = declare_all();
   for (const auto& [words, command] : all.commands) {
