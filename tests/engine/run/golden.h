@@ -97,8 +97,7 @@ inline EngineOptions options_for(const std::string& model, const Way& way) {
 // What a way's machine depends on.
 inline std::string machine_key(const Way& way) {
   Way part = way;
-  for (const char* plan : {"tensor", "sequence", "staggered"})
-    if (way.plan == plan) part.plan = "layer";  // all run on the GPU and the NPU
+  if (way.plan == "tensor" || way.plan == "staggered") part.plan = "layer";  // on the same devices
   part.split.clear();
   part.act.reset();
   part.kv = {};

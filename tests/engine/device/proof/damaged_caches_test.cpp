@@ -26,7 +26,6 @@ using ::testing::Not;
 using Damage = void (*)(const fs::path&);
 void empty(const fs::path& file) { fs::resize_file(file, 0); }
 void cut(const fs::path& file) { fs::resize_file(file, fs::file_size(file) / 2); }
-void lengthen(const fs::path& file) { std::ofstream(file, std::ios::app) << "garbage"; }
 void forbid(const fs::path& file) { fs::permissions(file, fs::perms::none); }
 void scramble(const fs::path& file) {
   std::string bytes(fs::file_size(file), '\0');
@@ -80,6 +79,7 @@ class DamagedCaches : public ::testing::Test {
   Variables variables_;
 };
 
+// After each change of a file of PoCL's all is compiled anew. What counts as a change is in compiled_files_test.cpp.
 TEST_F(DamagedCaches, end_no_command_and_change_no_text) {
   const std::string model = testing::repository_data("tiny-models/stories260K-F16.gguf");
   const std::vector<std::string> write = {"run",    "-m", model, "-p",       "Once",     "-n",          "2",
@@ -103,18 +103,13 @@ TEST_F(DamagedCaches, end_no_command_and_change_no_text) {
       {"tandem/opencl", ".program", scramble},
       {"pocl", ".bc", cut},
       {"tandem/drivers", ".json", empty},
-      {"pocl", ".so", cut},
       {"tandem", "measured.json", scramble},
       {"pocl", ".so", scramble},
       {"tandem/drivers", "", cut},
-      {"pocl", ".bc", empty},
       {"tandem/opencl", ".program", make_folder},
-      {"pocl", ".so", lengthen},
       {"tandem/drivers", "", make_folder},
       {"pocl", ".so", forbid},
       {"tandem", "measured.json", make_folder},
-      {"pocl", ".so", make_folder},
-      {"pocl", ".bc", scramble},
       {"pocl", "last_accessed", make_folder},
       {"tandem/packed", "", cut},
       {"tandem/packed", "", scramble},
