@@ -96,7 +96,7 @@ void walk() {
   STORE_RELEASE(mine, round * (INSTANCES + 1u) + INSTANCES);
 }
 
-// As many reads as there are looks, each of the line that the last one named.
+// Reads as many lines as there are looks; each line names the next one.
 void read_chain() {
   uint line = round;
   // trips <= TANDEM_LITMUS_LOOKS

@@ -24,7 +24,7 @@ CLI::Option* reads_file(CLI::Option* flag, bool names_too = false);
 CLI::Option* writes_file(CLI::Option* flag);
 
 void require_files_apart(const CLI::App& command);
-// WrongUsage where --device names one twice. As require_files_apart(), after the parser.
+// WrongUsage if --device names one twice. Runs after the parser, like require_files_apart().
 void require_devices_apart(const CLI::App& command);
 
 // For an OutputFile of this path: after a second it says on standard error that somebody must read what is written, and

@@ -43,7 +43,7 @@ class ConfigKeys {
   std::string prefix_;
 };
 
-// As short as tells it from every other number.
+// The shortest text that no other number has.
 std::string printed(double value);
 
 }  // namespace tandem

@@ -121,7 +121,7 @@ class Side {
   LitmusTest kind_ = LitmusTest::message_passing;
 };
 
-// As many reads as there are looks, each of the line that the last one named.
+// Reads as many lines as there are looks; each line names the next one.
 void read_chain(const LitmusWalk& walk) {
   uint32_t* const words = walk.memory->as<uint32_t>();
   uint32_t line = walk.round;

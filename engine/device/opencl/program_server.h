@@ -1,4 +1,4 @@
-// What a child process does for ProgramTrials: builds programs, launches kernels, keeps compiled programs.
+// The child process of ProgramTrials: builds programs, launches kernels, keeps compiled programs.
 //
 // Contract: serve_jobs() (proof/job_server.h) with jobs of program_job.h.
 #pragma once

@@ -7,9 +7,9 @@
 //
 // Contract: keys are hashes of whatever was tried. The record lies in the cache folder, one for each set of drivers and
 // each helper program; it is replaced whole, under a lock, and processes add to what others have written meanwhile. A
-// record that is damaged, or cannot be read or written, knows nothing. What another process has added is read when an
-// unknown key is asked for. Looking at the files takes 1 us each and is done at most every two seconds. Threads: any.
-// Nothing here throws.
+// record that is damaged, or cannot be read or written, knows nothing. A key that is not known is looked up
+// in the newest record, which another process may have written. Looking at the files takes 1 us each and is done at
+// most every two seconds. Threads: any. Nothing here throws.
 #pragma once
 
 #include <cstdint>

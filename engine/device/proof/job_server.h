@@ -2,9 +2,9 @@
 // does to a process, it does to this one.
 //
 // Contract: questions come on standard input as Conversation sends them. `perform` does a job and returns its keys, or
-// throws the Error that the driver reports. `answer` is given a line of JSON for each question: {"ok": true}, with
-// "keys" where perform asks for that, or {"error": text}, with "unwritten" for a file that could not be kept. Keys are
-// added to the record in the next pause. serve_jobs() returns when the input has ended, or after ten seconds without a
+// throws the Error that the driver reports. `answer` sends a line of JSON for each question: {"ok": true}, with "keys"
+// if perform asks for that, or {"error": text}, with "unwritten" for a file that could not be kept. The next pause adds
+// the keys to the record. serve_jobs() returns when the input has ended, or after ten seconds without a
 // question. The process ends a second after the one that asks has gone. Threads: one.
 #pragma once
 

@@ -1,15 +1,15 @@
-// Lets a child process do what a driver's compiler is asked for the first time, before this process does it: no
-// compiler, and no file that a driver has kept, ends this process.
+// Lets a child process do first what a driver's compiler does for the first time. So no compiler, and no file that a
+// driver has kept, ends this process.
 //
 // Contract
-//   A job is bytes that the child understands, with a key: jobs of one key make a driver compile, or load, the same.
-//   require() returns at once where the record (compiled_files.h) says that the job goes well with the driver's files
-//   as they are. Otherwise the child does it first, and what it has compiled stays in the driver's own files, so that
-//   this process only loads it. A child that dies is asked again with files of PoCL's made anew: those it had get
-//   another name, and a warning says so. If it dies again, the job counts as fatal for a day, and FatalProgram is
-//   thrown. Error where the child lacked something of the machine's. Where the driver reports an error, nothing is
-//   thrown: this process is given the same error. Interrupted where the user asks to stop. Without a helper program
-//   (helper.h) nothing is tried, and require() always returns. Threads: one.
+//   A job is bytes that the child understands, and a key. Jobs of one key make a driver compile, or load, the same.
+//   require() returns at once if the record (compiled_files.h) says that the job goes well with the driver's files as
+//   they are. Otherwise the child does it. What it compiles stays in the driver's own files, and this process loads it.
+//   A child that dies is asked again with new files of PoCL's; the old files get another name, and a warning says so.
+//   If it dies again, the job counts as fatal for a day, and require() throws FatalProgram. It throws Error if the
+//   child lacked something of the machine's, and Interrupted if the user asks to stop. An error that the driver reports
+//   to the child is not thrown: the driver reports it to this process as well. Without a helper program (helper.h)
+//   nothing is tried, and require() always returns. Threads: one.
 #pragma once
 
 #include <functional>
@@ -25,7 +25,7 @@
 
 namespace tandem::proof {
 
-// A process that builds or launches it dies. Another form of it may be sound.
+// A process dies that builds this program or launches it. Another form of it may be sound.
 class FatalProgram : public Error {
  public:
   using Error::Error;
@@ -34,7 +34,7 @@ class FatalProgram : public Error {
 
 class JobTrials {
  public:
-  // id: of the device. arguments: of the helper program. keeps: PoCL's, whose files may be made anew.
+  // id: of the device. arguments: of the helper program. keeps: it is PoCL's, whose files may be made anew.
   using Arguments = std::function<std::vector<std::string>(const CompiledFiles&)>;
   JobTrials(Api api, std::string id, bool keeps, Arguments arguments);
 
@@ -42,7 +42,7 @@ class JobTrials {
   bool knows(uint64_t key) const;  // that require() would return at once
   void require(uint64_t key, const std::string& object, std::string_view question);
   void add(uint64_t key) { known_.insert(key); }
-  // The child's answer; nothing: it died of it, as end says.
+  // The child's answer. If none was given, the child died, and `end` says how.
   Conversation::Answer ask(std::string_view question);
   void end_child() { child_.reset(); }
 

@@ -1,4 +1,4 @@
-// What a child process does for Pipelines: makes pipelines, and dispatches them where the driver compiles then.
+// The child process of Pipelines: makes pipelines, and dispatches them where the driver compiles then.
 //
 // Contract: serve_jobs() (proof/job_server.h) with jobs of pipeline_job.h.
 #pragma once

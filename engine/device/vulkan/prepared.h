@@ -51,7 +51,7 @@ class Preparer {
   Preparer(std::shared_ptr<Handle> handle, Pipelines& pipelines, SlotMemory& memory, sync::Pool& own_pool,
            gpu::LoweringContext context);
   std::shared_ptr<Prepared> prepare(std::span<const Operator> operators);
-  // What the driver compiles for a launch, which has no operands.
+  // Has the driver compile what a launch needs. The launch has no operands.
   void compile(const gpu::KernelLaunch& launch);
   const gpu::LoweringContext& context() const { return context_; }
 

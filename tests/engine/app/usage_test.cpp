@@ -68,7 +68,7 @@ TEST(Usage, junk_for_any_flag_of_any_command_is_status_2_and_named) {
   EXPECT_GT(tried, 300u);
 }
 
-// As a variable of the shell that is not set makes it.
+// A variable of the shell that is not set makes such a name.
 TEST(Usage, an_empty_name_of_a_file_is_status_2_and_names_the_flag) {
   const Declared all = declare_all();
   size_t tried = 0;

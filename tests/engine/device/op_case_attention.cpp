@@ -234,8 +234,8 @@ std::vector<AttentionShape> shapes_with_trees(KvType type) {
   return shapes;
 }
 
-// What a kernel makes of a shape does not depend on the type of what it loads: f32 has these widths and one shape in
-// two.
+// The type of keys and values changes how they are loaded and nothing else, and each shape is a kernel to compile for
+// each type. So f32 has these widths and one shape in two.
 bool is_rare_width(int64_t head_dim) { return head_dim % 16 != 0 || (head_dim > 64 && head_dim <= 128); }
 
 OpCase attention_case(const AttentionShape& shape) {

@@ -79,7 +79,7 @@ class DamagedCaches : public ::testing::Test {
   Variables variables_;
 };
 
-// After each change of a file of PoCL's all is compiled anew. What counts as a change is in compiled_files_test.cpp.
+// PoCL compiles everything anew after each damage. compiled_files_test.cpp tests what counts as a change.
 TEST_F(DamagedCaches, end_no_command_and_change_no_text) {
   const std::string model = testing::repository_data("tiny-models/stories260K-F16.gguf");
   const std::vector<std::string> write = {"run",    "-m", model, "-p",       "Once",     "-n",          "2",
@@ -171,7 +171,7 @@ TEST_F(DamagedCaches, are_waited_for_with_a_word_and_until_a_signal) {
   close(file);
 }
 
-// What a compiler does for the first time, a child does.
+// A child compiles first, so this process survives a compiler that dies.
 TEST_F(DamagedCaches, and_a_compiler_that_dies_of_a_kernel_end_no_command) {
   const std::string model = testing::repository_data("tiny-models/stories260K-F16.gguf");
   variables_.set("LD_PRELOAD", testing::fake_calls());
