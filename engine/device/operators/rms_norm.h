@@ -41,8 +41,7 @@ struct RmsNorm {
     const bool adds = static_cast<bool>(op.add);
     const int64_t width = op.groups * op.width;
     return std::array{rows_of(op.x, adds ? Use::update : Use::read, op.S, width, op.x_stride),
-                      constants_of(op.weight, op.width),
-                      constants_of(op.bias, op.width).only_if(op.biased),
+                      constants_of(op.weight, op.width), constants_of(op.bias, op.width).only_if(op.biased),
                       rows_of(op.add, Use::read, op.S, width, op.add_stride).only_if(adds),
                       rows_of(op.y, Use::write, op.S, width, op.y_stride)};
   }
