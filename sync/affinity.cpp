@@ -29,6 +29,15 @@ std::vector<int> cores_of_this_thread() {
   return cores;
 }
 
+const std::vector<int>& cores_at_start() {
+  static const std::vector<int> cores = cores_of_this_thread();
+  return cores;
+}
+
+namespace {
+[[maybe_unused]] const std::vector<int>& kAskedAtStart = cores_at_start();
+}
+
 int pin_this_thread(std::span<const int> cores) {
   if (cores.empty()) return 0;
   const cpu_set_t mask = mask_of(cores);

@@ -13,7 +13,8 @@
 
 namespace tandem {
 
-std::vector<int> cores_of_this_thread();  // in rising order; empty where the system does not say
+std::vector<int> cores_of_this_thread();   // in rising order; empty where the system does not say
+const std::vector<int>& cores_at_start();  // of this process, before any thread was pinned
 
 // 0, or the error number of the system that refused.
 int pin_this_thread(std::span<const int> cores);

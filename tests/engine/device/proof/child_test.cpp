@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 
+#include "sync/affinity.h"
 #include "sync/error.h"
 
 namespace tandem::proof {
@@ -71,6 +72,16 @@ TEST(Child, has_the_environment_of_this_process_but_for_what_is_replaced) {
   setenv("TANDEM_CHILD_TEST", "old", 1);
   const Heard heard = shell("echo $TANDEM_CHILD_TEST_KEPT $TANDEM_CHILD_TEST", {{"TANDEM_CHILD_TEST", "new"}});
   EXPECT_THAT(heard.lines, ElementsAre("kept new"));
+}
+
+// An orchestrator is pinned to one core, and a compiler that it starts would share that core with others.
+TEST(Child, may_use_the_cores_of_this_process_whatever_its_thread_is_pinned_to) {
+  const char* cores = "grep Cpus_allowed_list /proc/self/status";
+  const Heard whole = shell(cores);
+  const std::vector<int> first{cores_at_start().front()};
+  const OnCores one(first);
+  EXPECT_EQ(shell(cores).lines, whole.lines);
+  EXPECT_EQ(cores_of_this_thread().size(), 1u) << "this thread stays where it was";
 }
 
 TEST(Child, that_cannot_be_started_is_an_error_that_names_it) {
