@@ -2,8 +2,8 @@
 // in a driver that gives up.
 //
 // Contract: watch_for_scarcity() is called once, before work begins. It changes how std::terminate(), abort() and the
-// use of a null pointer end the process. Where memory was refused or is nearly used up, that is exit status 1 and one
-// paragraph. Other crashes end it as before. The handlers do not allocate.
+// use of a null pointer end the process: with exit status 1 and one paragraph, if memory was refused or is nearly used
+// up. Other crashes end it as before. The handlers do not allocate.
 #pragma once
 
 #include <cstddef>

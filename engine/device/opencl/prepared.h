@@ -41,7 +41,7 @@ struct Prepared {
 class Preparer {
  public:
   // own_pool: for memory of the device's own. variants: of the list kernel; nullptr: everything is launched kernel by
-  // kernel. on_fatal: gets the reason before prepare() or bind() throws FatalProgram (program_trials.h), which
+  // kernel. on_fatal: gets the reason before prepare() or bind() throws FatalProgram (proof/job_trials.h), which
   // they do where no form of a kernel is left that the driver's compiler survives.
   Preparer(ProgramCache& programs, SlotMemory& memory, sync::Pool& own_pool, LoweringContext context, bool warm_up,
            ListVariants* variants, std::function<void(const std::string&)> on_fatal);

@@ -4,7 +4,7 @@
 // Contract
 //   A job is bytes that the child understands, and a key. Jobs of one key make a driver compile, or load, the same.
 //   require() returns at once if the record (compiled_files.h) says that the job goes well with the driver's files as
-//   they are. Otherwise the child does it. What it compiles stays in the driver's own files, and this process loads it.
+//   they are. Otherwise the child does it. The driver keeps what it has compiled there, and this process loads it.
 //   A child that dies is asked again with new files of PoCL's; the old files get another name, and a warning says so.
 //   If it dies again, the job counts as fatal for a day, and require() throws FatalProgram. It throws Error if the
 //   child lacked something of the machine's, and Interrupted if the user asks to stop. An error that the driver reports

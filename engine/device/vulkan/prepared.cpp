@@ -121,10 +121,11 @@ VkDescriptorSet Preparer::make_set(VkDescriptorPool pool, const Pipeline& pipeli
 
 // A binding starts at its slot's start. Where the slot is longer than a binding may be, it starts at the operand, down
 // to the alignment of bindings, and reaches as far as it may.
-Preparer::Bound Preparer::bind(const gpu::KernelLaunch& launch, VkDescriptorSet set, const std::string& object) {
+Preparer::Bound Preparer::bind(const gpu::KernelLaunch& launch, VkDescriptorPool pool, const std::string& object) {
   const Limits& limits = handle_.limits();
   Bound bound;
-  bound.set = set;
+  bound.pipeline = &pipelines_.of(launch, object);
+  bound.set = make_set(pool, *bound.pipeline, object);
   bound.groups = groups_of(launch, limits, object);
   std::vector<VkDescriptorBufferInfo> buffers;
   buffers.reserve(buffer_count(launch));
@@ -149,7 +150,7 @@ Preparer::Bound Preparer::bind(const gpu::KernelLaunch& launch, VkDescriptorSet 
     }
     bound.push.push_back(static_cast<uint32_t>((offset - info.offset) / 4));
     auto write = typed<VkWriteDescriptorSet>(VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET);
-    write.dstSet = set;
+    write.dstSet = bound.set;
     write.dstBinding = static_cast<uint32_t>(buffers.size());
     write.descriptorCount = 1;
     write.descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
@@ -190,9 +191,7 @@ std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators)
   std::vector<Bound> bound;
   for (const gpu::KernelLaunch& launch : launches) {
     const std::string kernel = prepared->name + " (" + launch.kernel + ") on " + handle_.id();
-    Pipeline& pipeline = pipelines_.of(launch, kernel);
-    bound.push_back(bind(launch, make_set(prepared->descriptors.get(), pipeline, kernel), kernel));
-    bound.back().pipeline = &pipeline;
+    bound.push_back(bind(launch, prepared->descriptors.get(), kernel));
     bound.back().behind_barrier = barriers[bound.size() - 1];
   }
   if (handle_.cpu()) warm_up(bound, object);
@@ -202,10 +201,8 @@ std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators)
 
 void Preparer::compile(const gpu::KernelLaunch& launch) {
   const std::string object = launch.kernel + " on " + handle_.id();
-  Pipeline& pipeline = pipelines_.of(launch, object);
   const OwnedDescriptorPool descriptors = make_descriptors({&launch, 1}, object);
-  Bound bound = bind(launch, make_set(descriptors.get(), pipeline, object), object);
-  bound.pipeline = &pipeline;
+  Bound bound = bind(launch, descriptors.get(), object);
   if (handle_.cpu()) warm_up({&bound, 1}, object);
 }
 

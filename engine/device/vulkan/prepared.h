@@ -57,7 +57,7 @@ class Preparer {
 
  private:
   struct Bound;
-  Bound bind(const gpu::KernelLaunch& launch, VkDescriptorSet set, const std::string& object);
+  Bound bind(const gpu::KernelLaunch& launch, VkDescriptorPool pool, const std::string& object);
   OwnedDescriptorPool make_descriptors(std::span<const gpu::KernelLaunch> launches, const std::string& object);
   VkDescriptorSet make_set(VkDescriptorPool pool, const Pipeline& pipeline, const std::string& object);
   void copy_weights(const gpu::CopiedRegions& regions, Prepared& prepared);
