@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <span>
+#include <type_traits>
 
 #include "sync/error.h"
 
@@ -39,22 +40,28 @@ std::vector<double> ConfigKeys::numbers(const char* key) const {
   return {ints.begin(), ints.end()};
 }
 
-void ConfigKeys::fail_of_layers(const char* key, const std::string& first, const std::string& other, int64_t layer,
-                                const std::string& what) const {
+template <typename Value>
+Value ConfigKeys::same_value(const char* key, const std::vector<Value>& all, const std::string& what) const {
+  if (all.empty()) fail(key, "found an empty array, expected one " + what + " for all layers");
+  const auto other = std::ranges::find_if(all, [&](const Value& value) { return value != all.front(); });
+  if (other == all.end()) return all.front();
+  const auto shown = [](const Value& value) {
+    if constexpr (std::is_same_v<Value, double>) {
+      return printed(value);
+    } else {
+      return std::string(value);
+    }
+  };
   fail(key,
-       "the layers differ: " + first + " in layer 0, " + other + " in layer " + std::to_string(layer) +
-           ", expected one " + what + " for all layers",
+       "the layers differ: " + shown(all.front()) + " in layer 0, " + shown(*other) + " in layer " +
+           std::to_string(other - all.begin()) + ", expected one " + what + " for all layers",
        "models whose layers differ in shape are not supported");
 }
 
 // Of an array; nothing where there is none.
 std::optional<double> ConfigKeys::same_of_all(const char* key) const {
   if (!file_.array_length(full(key))) return std::nullopt;
-  const std::vector<double> all = numbers(key);
-  if (all.empty()) fail(key, "found an empty array, expected one number for all layers");
-  const auto other = std::ranges::find_if(all, [&](double value) { return value != all.front(); });
-  if (other == all.end()) return all.front();
-  fail_of_layers(key, printed(all.front()), printed(*other), other - all.begin(), "number");
+  return same_value(key, numbers(key), "number");
 }
 
 std::optional<int64_t> ConfigKeys::size(const char* key, int64_t max) const {
@@ -95,12 +102,7 @@ double ConfigKeys::require_number(const char* key) const {
 
 std::optional<std::string> ConfigKeys::text(const char* key) const {
   if (file_.type_of(full(key)) != "array of string") return file_.get_string(full(key));
-  const std::vector<std::string_view> all = *file_.get_strings(full(key));
-  if (all.empty()) fail(key, "found an empty array, expected one text for all layers");
-  const auto other = std::ranges::find_if(all, [&](std::string_view text) { return text != all.front(); });
-  if (other != all.end())
-    fail_of_layers(key, std::string(all.front()), std::string(*other), other - all.begin(), "text");
-  return std::string(all.front());
+  return std::string(same_value(key, *file_.get_strings(full(key)), "text"));
 }
 
 std::optional<bool> ConfigKeys::flag(const char* key) const {

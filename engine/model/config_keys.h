@@ -36,8 +36,8 @@ class ConfigKeys {
  private:
   std::string full(const char* key) const { return prefix_ + "." + key; }
   std::optional<double> same_of_all(const char* key) const;
-  [[noreturn]] void fail_of_layers(const char* key, const std::string& first, const std::string& other, int64_t layer,
-                                   const std::string& what) const;
+  template <typename Value>
+  Value same_value(const char* key, const std::vector<Value>& all, const std::string& what) const;
 
   const GgufFile& file_;
   std::string prefix_;
