@@ -39,7 +39,7 @@
 #include "engine/model/shapes.h"
 #include "engine/plan/prediction/statistics.h"
 #include "engine/plan/strategy.h"
-#include "engine/run/core_layout.h"
+#include "sync/affinity.h"
 #include "sync/error.h"
 #include "sync/whole_file.h"
 

@@ -29,13 +29,12 @@ std::vector<int> cores_of_this_thread() {
   return cores;
 }
 
-const std::vector<int>& cores_at_start() {
-  static const std::vector<int> cores = cores_of_this_thread();
+const std::vector<int>& usable_cores() {
+  static const std::vector<int> cores = [] {
+    const std::vector<int> found = cores_of_this_thread();
+    return found.empty() ? std::vector{0} : found;
+  }();
   return cores;
-}
-
-namespace {
-[[maybe_unused]] const std::vector<int>& kAskedAtStart = cores_at_start();
 }
 
 int pin_this_thread(std::span<const int> cores) {

@@ -13,8 +13,11 @@
 
 namespace tandem {
 
-std::vector<int> cores_of_this_thread();   // in rising order; empty where the system does not say
-const std::vector<int>& cores_at_start();  // of this process, before any thread was pinned
+std::vector<int> cores_of_this_thread();  // in rising order; empty where the system does not say
+
+// What the process may use: the cores of the thread that asks first, and never none. An engine asks before it pins a
+// thread, so that an engine opened later, or a child, does not take one thread's core for all there are.
+const std::vector<int>& usable_cores();
 
 // 0, or the error number of the system that refused.
 int pin_this_thread(std::span<const int> cores);

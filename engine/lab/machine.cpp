@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "engine/lab/cpu_time.h"
-#include "engine/run/core_layout.h"
+#include "sync/affinity.h"
 
 namespace tandem::sync_lab {
 namespace {

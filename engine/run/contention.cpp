@@ -8,7 +8,7 @@
 #include <sstream>
 #include <system_error>
 
-#include "engine/run/core_layout.h"
+#include "sync/affinity.h"
 #include "sync/whole_file.h"
 
 namespace tandem {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "sync/affinity.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -26,16 +25,6 @@ CoreLayout lay_out_cores(std::span<const int> usable, int threads) {
           {cores.begin() + static_cast<ptrdiff_t>(gpu), cores.end()},
           cores.back(),
           true};
-}
-
-const std::vector<int>& usable_cores() {
-  // Read once: an engine pins its orchestrator, and the next one opened by that thread must not take this for all there
-  // is.
-  static const std::vector<int> cores = [] {
-    const std::vector<int> found = cores_of_this_thread();
-    return found.empty() ? std::vector{0} : found;
-  }();
-  return cores;
 }
 
 std::string to_string(const CoreLayout& layout) {

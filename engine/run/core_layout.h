@@ -21,7 +21,6 @@ struct CoreLayout {
 
 // Pure: from the cores this process may use, in rising order (at least one). threads > 0 limits how many are used.
 CoreLayout lay_out_cores(std::span<const int> usable, int threads = 0);
-const std::vector<int>& usable_cores();  // what the process may use, by sched_getaffinity at the first call
 std::string to_string(const CoreLayout& layout);
 
 }  // namespace tandem

@@ -9,7 +9,6 @@
 
 #include "engine/device/gpu/driver_pages.h"
 #include "engine/model/loading.h"
-#include "engine/run/core_layout.h"
 #include "engine/run/kernel_set.h"
 #include "sync/affinity.h"
 #include "sync/error.h"

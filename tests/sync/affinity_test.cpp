@@ -19,6 +19,13 @@ TEST(Affinity, a_thread_is_pinned_for_a_scope_and_gets_its_cores_back) {
   EXPECT_EQ(cores_of_this_thread(), before);
 }
 
+TEST(Affinity, the_usable_cores_stay_those_of_the_first_question_when_a_thread_is_pinned) {
+  const std::vector<int> usable = usable_cores();
+  ASSERT_FALSE(usable.empty());
+  const OnCores pinned(std::span<const int>(usable).last(1));
+  EXPECT_EQ(usable_cores(), usable);
+}
+
 TEST(Affinity, an_empty_list_changes_nothing) {
   const std::vector<int> before = cores_of_this_thread();
   EXPECT_EQ(pin_this_thread({}), 0);

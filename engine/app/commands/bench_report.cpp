@@ -11,6 +11,7 @@
 #include "engine/app/commands/bench_roofline.h"
 #include "engine/app/commands/open_engine.h"
 #include "engine/app/report.h"
+#include "sync/affinity.h"
 
 namespace tandem::app {
 namespace {

@@ -15,6 +15,7 @@
 #include "engine/device/pair_self_test.h"
 #include "engine/device/registry.h"
 #include "engine/run/core_layout.h"
+#include "sync/affinity.h"
 #include "sync/error.h"
 
 namespace tandem::app {

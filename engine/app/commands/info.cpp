@@ -16,6 +16,7 @@
 #include "engine/model/gguf.h"
 #include "engine/model/weights.h"
 #include "engine/run/core_layout.h"
+#include "sync/affinity.h"
 #include "sync/error.h"
 
 namespace tandem::app {

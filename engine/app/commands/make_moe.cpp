@@ -26,6 +26,7 @@
 #include "engine/run/core_layout.h"
 #include "engine/run/engine.h"
 #include "engine/run/ffn_inputs.h"
+#include "sync/affinity.h"
 #include "sync/error.h"
 #include "sync/output_file.h"
 

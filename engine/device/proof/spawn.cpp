@@ -41,7 +41,7 @@ int spawn(const Spawned& wanted, pid_t& child) {
   posix_spawnattr_setflags(&attributes, static_cast<short>(apart | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
   std::vector<std::string> arguments = wanted.arguments;
   arguments.insert(arguments.begin(), wanted.program);
-  const OnCores whole(cores_at_start());  // a child has the cores of the thread that starts it
+  const OnCores whole(usable_cores());  // a child has the cores of the thread that starts it
   const int error = posix_spawn(&child, wanted.program.c_str(), &files, &attributes, pointers(arguments).data(),
                                 pointers(wanted.environment).data());
   posix_spawnattr_destroy(&attributes);

@@ -9,7 +9,7 @@
 #include "engine/device/gpu/kept_file.h"
 #include "engine/device/pair_self_test.h"
 #include "engine/device/registry.h"
-#include "engine/run/core_layout.h"
+#include "sync/affinity.h"
 #include "sync/error.h"
 #include "sync/waiter.h"
 #include "tests/engine/device/every_device.h"

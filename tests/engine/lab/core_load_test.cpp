@@ -8,7 +8,7 @@
 
 #include "engine/lab/cpu_time.h"
 #include "engine/lab/machine.h"
-#include "engine/run/core_layout.h"
+#include "sync/affinity.h"
 #include "sync/clock.h"
 
 namespace tandem::sync_lab {

@@ -12,6 +12,7 @@
 #include "engine/plan/schedule.h"
 #include "engine/run/core_layout.h"
 #include "engine/run/executor.h"
+#include "sync/affinity.h"
 #include "tests/support/program_folder.h"
 #include "tests/support/requirements.h"
 

@@ -6,6 +6,7 @@
 
 #include "engine/run/kernel_set.h"
 #include "engine/run/warming.h"
+#include "sync/affinity.h"
 #include "tests/engine/run/golden.h"
 #include "tests/support/gguf_writer.h"
 #include "tests/support/scratch_folder.h"

@@ -78,7 +78,7 @@ TEST(Child, has_the_environment_of_this_process_but_for_what_is_replaced) {
 TEST(Child, may_use_the_cores_of_this_process_whatever_its_thread_is_pinned_to) {
   const char* cores = "grep Cpus_allowed_list /proc/self/status";
   const Heard whole = shell(cores);
-  const std::vector<int> first{cores_at_start().front()};
+  const std::vector<int> first{usable_cores().front()};
   const OnCores one(first);
   EXPECT_EQ(shell(cores).lines, whole.lines);
   EXPECT_EQ(cores_of_this_thread().size(), 1u) << "this thread stays where it was";
