@@ -91,6 +91,13 @@ void require_known_subcommand(const CLI::App& declared, const std::vector<std::s
   throw WrongUsage(no_such_command(words.size() > 1 ? words[0] + " " + words[1] : "", names));
 }
 
+// A flag that the command does not have is named before a flag that is missing: it may be that one, misspelt.
+std::string refusal_of(const CLI::ParseError& error, const CLI::App* declared) {
+  const bool is_incomplete = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+  if (!is_incomplete || declared == nullptr || declared->remaining_size() == 0) return error.what();
+  return CLI::ExtrasError(declared->get_name(), declared->remaining()).what();
+}
+
 // Where a value that the parser refuses is not on the command line: " (from TANDEM_DEVICE)".
 std::string place_of(const std::string& refusal, const CLI::App& declared) {
   for (const CLI::Option* option : declared.get_options()) {
@@ -172,7 +179,7 @@ Request parse_command_line(int argc, const char* const* argv) {
     app.parse(std::move(arguments));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return {{}, app.exit(error)};  // --help, --version
-    const std::string refusal = error.what();
+    const std::string refusal = refusal_of(error, chosen);
     report_usage(refusal + (chosen ? place_of(refusal, *chosen) : ""), asks_for_json(argc, argv));
     return {{}, kWrongUsage};
   } catch (const WrongUsage& error) {

@@ -49,9 +49,7 @@ CLI::Validator whole(const WholeRange& range) {
 
 CLI::Validator finite_range(double low, double high) {
   return {[low, high](const std::string& text) -> std::string {
-            char* end = nullptr;
-            const double value = std::strtod(text.c_str(), &end);
-            if (end != text.c_str() && *end == '\0' && value >= low && value <= high) return "";
+            if (read_number(text, low, high)) return "";
             std::ostringstream message;
             message << as_written(text) << " is not a number from " << low << " to " << high;
             return message.str();

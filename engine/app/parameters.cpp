@@ -30,6 +30,12 @@ std::string to_string(const WholeRange& range) {
   return "a whole number from " + std::to_string(range.least) + " to " + std::to_string(range.most);
 }
 
+std::optional<double> read_number(std::string_view text, double least, double most) {
+  const auto value = all_digits<double>(text);
+  if (!value || !(*value >= least && *value <= most)) return std::nullopt;
+  return value;
+}
+
 std::optional<Seed> read_seed(std::string_view text) {
   if (text == "-1") return Seed{std::random_device()(), true};
   const auto value = all_digits<uint64_t>(text);

@@ -1,8 +1,8 @@
 // The numbers that a user gives a command: one range and one reader of each, wherever it comes from: a flag, the
 // environment, or a line of JSON.
 //
-// Contract: readers are pure but for a drawn seed. They take the text of a number, whole: blanks, signs but a minus,
-// hexadecimal digits and fractions are no part of one.
+// Contract: readers are pure but for a drawn seed. They take the text of a number, whole, and without blanks, a plus or
+// hexadecimal digits.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,9 @@ struct WholeRange {
 };
 std::optional<int64_t> read_whole(std::string_view text, const WholeRange& range);
 std::string to_string(const WholeRange& range);  // "a whole number from 0 to 4096"
+
+// A decimal number, with a fraction or an exponent: "0.5", "1e-3". Neither an infinity nor "nan" is one.
+std::optional<double> read_number(std::string_view text, double least, double most);
 
 inline constexpr int64_t kMostTokens = std::numeric_limits<int32_t>::max();
 inline constexpr WholeRange kTokensRange{0, kMostTokens};

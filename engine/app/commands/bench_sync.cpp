@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -96,15 +95,13 @@ void require_figures(const sync_lab::LabResult& result, bool named) {
 }
 
 double parse_duration(const std::string& text) {
-  char* end = nullptr;
-  const double number = std::strtod(text.c_str(), &end);
-  const std::string unit = end;
+  const size_t digits = text.find_last_of("0123456789.") + 1;  // 0 where there is none
+  const std::string unit = text.substr(digits);
   const double scale = unit.empty() || unit == "us" ? 1e-6 : unit == "ms" ? 1e-3 : unit == "s" ? 1 : 0;
-  const double seconds = number * scale;
-  if (end == text.c_str() || scale == 0 || !(seconds >= 0 && seconds <= 1)) {
+  const auto number = scale > 0 ? read_number(text.substr(0, digits), 0, 1 / scale) : std::nullopt;
+  if (!number)
     throw Error("this is no length of a step", "'" + text + "'", "Say 0, 250us, 1.5ms, 1s; at most a second");
-  }
-  return seconds;
+  return *number * scale;
 }
 
 int bench_sync_command(const CommonFlags& given, const BenchSyncFlags& bench) {

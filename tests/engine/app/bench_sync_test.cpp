@@ -251,7 +251,9 @@ TEST(BenchSync, lengths_have_units) {
   EXPECT_DOUBLE_EQ(app::parse_duration("250us"), 250e-6);
   EXPECT_DOUBLE_EQ(app::parse_duration("1.5ms"), 1.5e-3);
   EXPECT_DOUBLE_EQ(app::parse_duration("1s"), 1);
-  for (const char* wrong : {"", "us", "-1", "2s", "1min", "nan", "1e9"})
+  EXPECT_DOUBLE_EQ(app::parse_duration("1000000us"), 1);
+  EXPECT_DOUBLE_EQ(app::parse_duration("2.5e2us"), 250e-6);
+  for (const char* wrong : {"", "us", "-1", "2s", "1min", "nan", "1e9", "0x1ms", "1 ms"})
     EXPECT_THROW(app::parse_duration(wrong), Error) << wrong;
 }
 

@@ -77,6 +77,14 @@ TEST(CommandLine, a_word_that_is_no_command_is_named_with_those_that_there_are) 
   EXPECT_THAT(refusal({"--json", "run"}), HasSubstr("the flag '--json' is before the command"));
 }
 
+TEST(CommandLine, a_flag_that_there_is_not_is_named_before_one_that_is_missing) {
+  for (const char* command : {"run", "eval", "tokenize", "info", "make-random"}) {
+    const std::string message = refusal({command, "--no-such-flag"});
+    EXPECT_THAT(message, HasSubstr("--no-such-flag"));
+    EXPECT_THAT(message, Not(HasSubstr("required"))) << command;
+  }
+}
+
 TEST(CommandLine, help_is_a_word_too) {
   const auto text = [](const std::vector<std::string>& arguments) {
     const Outcome outcome = tandem_program(arguments);

@@ -25,6 +25,15 @@ TEST(Parameters, are_nothing_but_digits_behind_a_minus) {
     EXPECT_EQ(read_whole(text, kPredictRange), std::nullopt) << text;
 }
 
+TEST(Parameters, are_decimal_numbers_within_their_range_to_its_edges) {
+  EXPECT_EQ(read_number("0.5", 0, 1), 0.5);
+  EXPECT_EQ(read_number("1", 0, 1), 1);
+  EXPECT_EQ(read_number("25e-2", 0, 1), 0.25);
+  EXPECT_EQ(read_number("-0", 0, 1), 0);
+  for (const char* text : {"", "-1", "1.01", "+1", " 1", "1 ", "0x1", "0x1p-1", "nan", "inf", "1e999", "0,5", "half"})
+    EXPECT_EQ(read_number(text, 0, 1), std::nullopt) << text;
+}
+
 TEST(Parameters, of_seeds_go_to_the_last_number_of_64_bits) {
   EXPECT_EQ(read_seed("0")->value, 0u);
   EXPECT_EQ(read_seed("18446744073709551615")->value, 18446744073709551615u);
