@@ -55,6 +55,12 @@ ProgramJob job_of(const KernelLaunch& launch) {
   return job;
 }
 
+// As it is among a kernel's options; "" of plain C.
+std::string option_of(gpu::ByteProducts how) {
+  const std::string option = gpu::byte_products_option(how);
+  return option.empty() ? "" : " " + option;
+}
+
 }  // namespace
 
 Preparer::Preparer(ProgramCache& programs, SlotMemory& memory, sync::Pool& own_pool, LoweringContext context,
@@ -63,6 +69,7 @@ Preparer::Preparer(ProgramCache& programs, SlotMemory& memory, sync::Pool& own_p
       memory_(memory),
       scratch_(own_pool),
       context_(context),
+      byte_products_(option_of(context.byte_products)),
       warm_up_(warm_up),
       variants_(variants),
       on_fatal_(std::move(on_fatal)) {
@@ -128,27 +135,17 @@ void Preparer::warm_up(const KernelLaunch& launch, const LentKernel& made, const
   check(queue.finish(), "clFinish", object);
 }
 
-std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators) {
-  for (;;) {
-    try {
-      return prepare_as_known(operators);
-    } catch (const FatalProgram& fatal) {
-      if (take_simpler_kernels(fatal.reason())) continue;
-      on_fatal_(fatal.reason());
-      throw;
-    }
-  }
-}
-
 // All ways of multiplying bytes have the same sums.
-bool Preparer::take_simpler_kernels(const std::string& because) {
-  if (context_.byte_products == gpu::ByteProducts::plain) return false;
-  spdlog::warn("{} multiplies bytes without instructions by name: {}", programs_.handle().id, because);
-  context_.byte_products = gpu::ByteProducts::plain;
+bool Preparer::take_simpler_kernel(KernelLaunch& launch, const std::string& because) {
+  const size_t at = byte_products_.empty() ? std::string::npos : launch.options.find(byte_products_);
+  if (at == std::string::npos) return false;
+  launch.options.erase(at, byte_products_.size());
+  if (std::exchange(context_.byte_products, gpu::ByteProducts::plain) != gpu::ByteProducts::plain)
+    spdlog::warn("{} multiplies bytes without instructions by name: {}", programs_.handle().id, because);
   return true;
 }
 
-std::shared_ptr<Prepared> Preparer::prepare_as_known(std::span<const Operator> operators) {
+std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators) {
   auto prepared = std::make_shared<Prepared>();
   prepared->launches.reserve(operators.size());
   prepared->operator_of.reserve(operators.size());
@@ -176,7 +173,7 @@ std::shared_ptr<Prepared> Preparer::prepare_as_known(std::span<const Operator> o
     }
   }
   if (!prepared->listed || bind_all_) {
-    bind_kernels(*prepared, true);
+    bind(*prepared, true);
   } else {
     std::erase_if(unbound_, [](const std::weak_ptr<Prepared>& known) { return known.expired(); });
     unbound_.push_back(prepared);
@@ -193,25 +190,30 @@ void Preparer::bind_all(bool on) {
 }
 
 void Preparer::bind(Prepared& prepared, bool warm) {
-  try {
-    bind_kernels(prepared, warm);
-  } catch (const FatalProgram& fatal) {
-    on_fatal_(fatal.reason());
-    throw;
-  }
-}
-
-void Preparer::bind_kernels(Prepared& prepared, bool warm) {
   if (prepared.kernels.size() == prepared.launches.size()) return;
   std::vector<LentKernel> kernels;
   kernels.reserve(prepared.launches.size());
-  for (const KernelLaunch& launch : prepared.launches) {
-    LentKernel kernel =
-        bind_one(launch, prepared.name, [this](const sync::Slot& slot) { return memory_.buffer(slot); });
-    if (warm_up_) warm_up(launch, kernel, prepared.name, warm);
-    kernels.push_back(std::move(kernel));
+  for (KernelLaunch& launch : prepared.launches) {
+    try {
+      kernels.push_back(bind_in_any_form(launch, prepared.name, warm));
+    } catch (const FatalProgram& fatal) {
+      on_fatal_(fatal.reason());
+      throw;
+    }
   }
   prepared.kernels = std::move(kernels);
+}
+
+LentKernel Preparer::bind_in_any_form(KernelLaunch& launch, const std::string& program, bool launched_here) {
+  for (;;) {
+    try {
+      LentKernel kernel = bind_one(launch, program, [this](const sync::Slot& slot) { return memory_.buffer(slot); });
+      if (warm_up_) warm_up(launch, kernel, program, launched_here);
+      return kernel;
+    } catch (const FatalProgram& fatal) {
+      if (!take_simpler_kernel(launch, fatal.reason())) throw;
+    }
+  }
 }
 
 void enqueue_kernels(const cl::CommandQueue& queue, const Prepared& prepared, std::vector<cl::Event>* events) {

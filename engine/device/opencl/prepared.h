@@ -58,14 +58,15 @@ class Preparer {
   LentKernel bind_one(const KernelLaunch& launch, const std::string& program,
                       const std::function<cl::Buffer(const sync::Slot&)>& buffer_of);
   void warm_up(const KernelLaunch& launch, const LentKernel& made, const std::string& program, bool launched_here);
-  std::shared_ptr<Prepared> prepare_as_known(std::span<const Operator> operators);
-  void bind_kernels(Prepared& prepared, bool warm);
-  bool take_simpler_kernels(const std::string& because);  // false: there are none
+  // Where the driver's compiler does not survive the launch's kernel, the launch becomes that of a simpler kernel.
+  LentKernel bind_in_any_form(KernelLaunch& launch, const std::string& program, bool launched_here);
+  bool take_simpler_kernel(KernelLaunch& launch, const std::string& because);  // false: there is none
 
   ProgramCache& programs_;
   SlotMemory& memory_;
   gpu::Scratch scratch_;
   LoweringContext context_;
+  const std::string byte_products_;  // the option of the device's kernels when it was opened
   bool warm_up_;
   ListVariants* variants_;
   std::function<void(const std::string&)> on_fatal_;

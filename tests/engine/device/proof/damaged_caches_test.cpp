@@ -196,11 +196,19 @@ TEST_F(DamagedCaches, and_a_compiler_that_dies_of_a_kernel_end_no_command) {
 TEST_F(DamagedCaches, and_a_compiler_that_dies_of_an_instruction_by_name_are_spared_it) {
 #if defined(__x86_64__)
   if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "no instruction is named on this processor";
-  const std::string model = testing::repository_data("mixed-models/first.gguf");
+  const std::string shape = drivers_.path("shape.json"), model = drivers_.path("integers.gguf");
+  std::ofstream(shape) << R"({"schema": 1, "architecture": "llama", "layers": 1, "hidden": 64, "feed_forward": 96,
+                              "heads": 2, "vocabulary": 300, "context_length": 128})";
+  ASSERT_TRUE(program({"make-random", "--shape", shape, "--type", "q8_0", "-o", model, "-q"}).end.well);
   variables_.set("LD_PRELOAD", testing::fake_calls());
   variables_.set("TANDEM_FAKE_BUILD", "-DTOKENS=1 -DHAS_VP");
-  const Outcome outcome = program({"run", "-m", model, "-p", "Once", "-n", "1", "--act", "i8", "--device", "opencl:0"});
-  EXPECT_TRUE(outcome.end.well) << outcome.end.in_one();
+  for (const char* fatal_kernel : {"none", "list"}) {  // "list": kernels prepared for lists are launched one by one
+    variables_.set("TANDEM_FAKE_LAUNCH", fatal_kernel);
+    fs::remove_all(drivers_.path("cache"));  // with what the driver survived before
+    const Outcome outcome =
+        program({"run", "-m", model, "-p", "Once", "-n", "3", "--act", "i8", "--device", "opencl:0"});
+    EXPECT_TRUE(outcome.end.well) << fatal_kernel << ": " << outcome.end.in_one();
+  }
 #endif
 }
 
