@@ -1,6 +1,7 @@
 #include "sync/whole_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -49,8 +50,13 @@ void write_whole_file(const std::string& path, std::string_view content) {
 // By the system's own calls: a stream looks at the path three times more, and what others do on the cores is read from
 // some ten small files for every pass that is measured.
 std::optional<std::string> read_file_if_there(const std::string& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a FIFO without a writer is not waited for
   if (file < 0 && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
+  struct stat kind = {};
+  if (file >= 0 && fstat(file, &kind) == 0 && !S_ISREG(kind.st_mode) && !S_ISDIR(kind.st_mode)) {
+    close(file);
+    throw Error("cannot read a file (it is a device, a pipe or a socket)", path);
+  }
   std::string content;
   std::array<char, 4096> piece;
   ssize_t got = -1;

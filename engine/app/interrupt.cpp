@@ -27,6 +27,7 @@ void watch_for_interrupt() {
   action.sa_flags = SA_RESTART;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  signal(SIGXFSZ, SIG_IGN);  // a file beyond `ulimit -f` is an error of the call that writes it
   stop_waits_when(interrupted);
 }
 

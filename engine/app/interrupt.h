@@ -1,9 +1,10 @@
-// Ctrl-C: the first one asks for a clean end, the second one ends the process at once.
+// Signals that a command answers. Ctrl-C: the first one asks for a clean end, the second one ends the process at once.
 #pragma once
 
 namespace tandem::app {
 
-void watch_for_interrupt();  // SIGINT and SIGTERM; once, before work begins
-bool interrupted();          // from any thread
+// SIGINT and SIGTERM; SIGXFSZ is ignored. Once, before work begins.
+void watch_for_interrupt();
+bool interrupted();  // from any thread
 
 }  // namespace tandem::app

@@ -2,6 +2,7 @@
 #include "sync/whole_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <iterator>
@@ -53,6 +54,9 @@ TEST(WholeFile, tells_a_file_that_is_not_there_from_one_that_cannot_be_read) {
   const testing::ScratchFolder folder;
   EXPECT_EQ(read_file_if_there(folder.file("nothing")), std::nullopt);
   EXPECT_THROW(read_file_if_there(folder.file("")), Error);
+  ASSERT_EQ(mkfifo(folder.file("fifo").c_str(), 0600), 0);
+  EXPECT_THROW(read_file_if_there(folder.file("fifo")), Error) << "nobody writes to it";
+  EXPECT_THROW(read_file_if_there("/dev/zero"), Error) << "it has no end";
 }
 
 }  // namespace

@@ -49,6 +49,8 @@ std::optional<std::vector<unsigned char>> ProgramFiles::load(const std::string& 
   if (!kept()) return std::nullopt;
   try {
     const std::string name = path(text, options);
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(name, ignored)) return std::nullopt;  // a device would have no end
     std::ifstream in(name, std::ios::binary);
     if (!in) return std::nullopt;
     std::vector<unsigned char> content{std::istreambuf_iterator<char>(in), {}};

@@ -79,6 +79,8 @@ std::vector<std::string> vulkan_manifests() {
 }
 
 std::optional<std::string> content_of(const std::string& path) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(path, ignored)) return std::nullopt;
   std::ifstream in(path, std::ios::binary);
   if (!in) return std::nullopt;
   return std::string{std::istreambuf_iterator<char>(in), {}};

@@ -83,7 +83,7 @@ PipelineFile::PipelineFile(const std::string& folder, const PipelineKey& key) : 
 std::optional<std::vector<char>> PipelineFile::load() const noexcept {
   try {
     std::error_code ignored;
-    if (path_.empty() || !std::filesystem::exists(path_, ignored)) return std::nullopt;
+    if (path_.empty() || !std::filesystem::is_regular_file(path_, ignored)) return std::nullopt;
     std::ifstream in(path_, std::ios::binary);
     std::vector<char> content{std::istreambuf_iterator<char>(in), {}};
     const std::string why = in ? refusal(content, key_) : "it cannot be read";

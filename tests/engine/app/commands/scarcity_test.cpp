@@ -65,5 +65,22 @@ TEST(ScarceStack, is_made_larger) {
   }
 }
 
+// What is kept for later is not worth a command's end; an output is.
+TEST(ScarceFiles, end_no_command_by_a_signal_and_an_output_is_an_error) {
+  const Folder folder;
+  const ChildSettings no_bytes{.environment = {{"XDG_CACHE_HOME", folder.file("cache")}}, .limits = "-f 0"};
+  const std::string state = folder.file("state"), logits = folder.file("logits");
+  const Arguments run = {"run", "-m", stories(), "-p", "Once", "-n", "2", "--device", "npu:0,host"};
+  EXPECT_EQ(tandem(run, no_bytes).status, 0);
+  for (const Arguments& command :
+       {Arguments{"run", "-m", stories(), "-p", "Once", "-n", "2", "--save-state", state} + on_host(),
+        Arguments{"eval", "-m", stories(), "-p", "Once", "--logits", logits} + on_host()}) {
+    const Ended ended = tandem(command, no_bytes);
+    EXPECT_EQ(ended.status, 1) << ended.err;
+    EXPECT_THAT(ended.err, HasSubstr("File too large"));
+  }
+  EXPECT_FALSE(std::filesystem::exists(state) || std::filesystem::exists(logits));
+}
+
 }  // namespace
 }  // namespace tandem::testing
