@@ -101,8 +101,7 @@ LoweringContext lowering_context(const Handle& handle, const DeviceInfo& info) {
   context.compute_units = info.compute_units;
   context.local_memory_bytes = handle.device.getInfo<CL_DEVICE_LOCAL_MEM_SIZE>();
   context.max_work_group = handle.device.getInfo<CL_DEVICE_MAX_WORK_GROUP_SIZE>();
-  // 32 registers of 16 floats; or 16 of 8, or 32 of 4.
-  context.vector_registers = handle.device.getInfo<CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT>() >= 16 ? 32 : 8;
+  context.vector_registers = vector_registers(handle.device);
   if (is_cpu(handle.device)) context.processor = this_processor();
   return context;
 }
@@ -170,7 +169,7 @@ class OpenclDevice final : public Device, private DeviceLab {
     options.precautions.take("prepare to run programs");
     if (options.sync_policy == sync::Policy::doorbell && !(use_lists && stays)) throw no_doorbell(info_, without_lists);
     LoweringContext context = lowering_context(handle_, info_);
-    if (info_.zero_copy && cpu) context.byte_products = best_byte_products(programs_, queue_, options.precautions);
+    if (cpu) context.byte_products = best_byte_products(programs_, queue_, options.precautions);
     settle_keeping(programs_, context.byte_products, options.precautions);
     if (info_.family == KernelFamily::simt && !options.precautions.against("dot products")) {
       context.packed_dot = prove_packed_dot(programs_, queue_);

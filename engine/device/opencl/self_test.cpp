@@ -105,13 +105,21 @@ bool cpu_device(const Handle& handle) { return (handle.device.getInfo<CL_DEVICE_
 
 }  // namespace
 
-ProgramCache open_programs(Handle handle, const ProgramFiles& files, const OnLongWork& on_long_work,
-                           const Precautions& precautions) {
+std::string options_of_every_program(const cl::Device& device) {
   // PoCL 5.0 prints how many warnings there were. Quotients and roots are the contract's where the device can round
   // them once (docs/numbers.md); OpenCL allows for an error of 2.5 units otherwise.
-  std::string always = "-w";
-  if (handle.device.getInfo<CL_DEVICE_SINGLE_FP_CONFIG>() & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT)
-    always += " -cl-fp32-correctly-rounded-divide-sqrt";
+  const bool rounds_once = device.getInfo<CL_DEVICE_SINGLE_FP_CONFIG>() & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT;
+  return std::string("-w") + (rounds_once ? " -cl-fp32-correctly-rounded-divide-sqrt" : "");
+}
+
+int64_t vector_registers(const cl::Device& device) {
+  // 32 registers of 16 floats; or 16 of 8, or 32 of 4.
+  return device.getInfo<CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT>() >= 16 ? 32 : 8;
+}
+
+ProgramCache open_programs(Handle handle, const ProgramFiles& files, const OnLongWork& on_long_work,
+                           const Precautions& precautions) {
+  const std::string always = options_of_every_program(handle.device);
   const auto with = [&](const std::string& build_options) {
     handle.build_options = always + build_options;
     ProgramCache programs(handle, files, on_long_work, precautions.before_step);

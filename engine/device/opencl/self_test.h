@@ -12,6 +12,11 @@
 
 namespace tandem::opencl {
 
+// The build options that every program of such a device has, whatever its compiler knows.
+std::string options_of_every_program(const cl::Device& device);
+// How often 16 floats fit its vector registers.
+int64_t vector_registers(const cl::Device& device);
+
 // Finds the options every program of the device gets (the prefetch builtin, where the compiler has it), and keeps what
 // was built to find them. Error with the build log when not even the plain probe builds.
 ProgramCache open_programs(Handle handle, const ProgramFiles& files, const OnLongWork& on_long_work,

@@ -227,7 +227,7 @@ std::vector<AttentionShape> shapes_with_trees(KvType type) {
       {0, 0, 4, 1, 32, 32, 512, type, false, 5, 0, {tree(255, deep), tree(10, deep)}},
       // At the beginning of a text, in the last places of a cache; a window that begins before; caps; latent attention.
       {1, 300, 3, 1, 64, 64, 640, type, false, 0, 0, {tree(0, kTree), tree(631, kTree), {2, 17}}},
-      {2, 500, 4, 2, 48, 20, 640, type, false, 190, 2.0f, {tree(508, kTree), {3, 17}}},
+      {2, 500, 6, 2, 48, 20, 640, type, false, 190, 2.0f, {tree(508, kTree), {3, 17}}},
       {0, 0, 2, 1, 33, 17, 320, type, false, 0, 1.5f, {tree(200, deep)}},
       {0, 0, 6, 1, 576, 512, 320, type, false, 0, 0, {tree(254, kTree)}}};
   if (type == KvType::f32) shapes.resize(2);  // every further one is a kernel to compile
@@ -235,8 +235,8 @@ std::vector<AttentionShape> shapes_with_trees(KvType type) {
 }
 
 // The type of keys and values changes how they are loaded and nothing else, and each shape is a kernel to compile for
-// each type. So f32 has these widths and one shape in two.
-bool is_rare_width(int64_t head_dim) { return head_dim % 16 != 0 || (head_dim > 64 && head_dim <= 128); }
+// each type. So f32 has a width that fills vectors and one that does not.
+bool has_f32(int64_t head_dim) { return head_dim == 64 || head_dim % 16 != 0; }
 
 OpCase attention_case(const AttentionShape& shape) {
   return {name_of("attention", shape), [shape](CaseMemory& memory) { return build_attention(memory, shape); }};
@@ -257,11 +257,12 @@ std::vector<std::pair<OpCase, OpCase>> attention_cases_of_trees() {
 
 std::vector<OpCase> attention_cases() {
   std::vector<AttentionShape> shapes;
+  // Heads of one width have one number of queries for each head of keys: another number is another kernel to compile.
   for (KvType type : {KvType::f16, KvType::f32}) {
     std::ranges::copy(shapes_with_trees(type), std::back_inserter(shapes));
     const std::vector<AttentionShape> of_type = {
         {1, 0, 3, 1, 64, 64, 64, type, false},
-        {1, 15, 2, 2, 16, 16, 64, type, false},
+        {1, 15, 3, 1, 16, 16, 64, type, false},
         {1, 16, 4, 1, 32, 32, 64, type, false},
         {1, 63, 3, 1, 64, 64, 128, type, true},
         {1, 64, 9, 3, 64, 64, 128, type, false},
@@ -276,17 +277,17 @@ std::vector<OpCase> attention_cases() {
         {3, 509, 4, 1, 128, 128, 512, type, false},
         {2, 70, 6, 2, 48, 20, 128, type, false},
         {4, 61, 6, 2, 33, 17, 128, type, false},
-        {70, 200, 3, 3, 32, 32, 320, type, true},
+        {70, 200, 4, 1, 32, 32, 320, type, true},
         // Windows: of one position; within a split, over its edge, over whole splits; longer
         // than what there is; tiles whose queries begin to see in different splits.
-        {3, 5, 2, 1, 32, 32, 64, type, false, 1},
-        {1, 600, 4, 2, 64, 64, 640, type, false, 40},
-        {1, 530, 4, 2, 64, 64, 640, type, true, 300},
+        {3, 5, 4, 1, 32, 32, 64, type, false, 1},
+        {1, 600, 6, 2, 64, 64, 640, type, false, 40},
+        {1, 530, 6, 2, 64, 64, 640, type, true, 300},
         {9, 700, 3, 1, 16, 16, 768, type, false, 190},
         {70, 480, 4, 1, 32, 20, 640, type, false, 256},
         {7, 30, 6, 2, 48, 48, 64, type, false, 64},
         // Soft caps: that bend most scores, that hardly bend any; in a window.
-        {1, 300, 4, 2, 64, 64, 320, type, false, 0, 0.75f},
+        {1, 300, 6, 2, 64, 64, 320, type, false, 0, 0.75f},
         {1, 700, 3, 1, 32, 20, 768, type, true, 0, 50.0f},
         {9, 250, 6, 2, 48, 48, 320, type, false, 0, 2.0f},
         {70, 480, 4, 1, 32, 20, 640, type, false, 256, 1.5f},
@@ -297,9 +298,9 @@ std::vector<OpCase> attention_cases() {
         // one that has no token.
         {1, 0, 3, 1, 64, 64, 640, type, false, 0, 0, {{1, 600}, {1, 255}, {1, 256}}},
         {33, 240, 9, 3, 64, 64, 512, type, true, 0, 0, {{1, 300}, {0, 0}, {7, 0}, {5, 254}}},
-        {2, 500, 4, 2, 48, 20, 640, type, false, 190, 2.0f, {{3, 17}, {1, 639}}}};
-    for (size_t i = 0; i < of_type.size(); ++i)
-      if (type == KvType::f16 || i % 2 == 0 || is_rare_width(of_type[i].head_dim)) shapes.push_back(of_type[i]);
+        {2, 500, 6, 2, 48, 20, 640, type, false, 190, 2.0f, {{3, 17}, {1, 639}}}};
+    for (const AttentionShape& shape : of_type)
+      if (type == KvType::f16 || has_f32(shape.head_dim)) shapes.push_back(shape);
   }
   std::vector<OpCase> cases;
   for (const AttentionShape& shape : shapes) cases.push_back(attention_case(shape));

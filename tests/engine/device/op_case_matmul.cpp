@@ -13,12 +13,11 @@ struct Shape {
 // Few tokens have a kernel for each number of them and each format. How a format is decoded does not depend on the
 // number: of one format of each kind there are all numbers, of the others one token and a full tile.
 bool has_every_number_of_tokens(StorageType type) {
-  return type == StorageType::q4_1 || type == StorageType::q6_k || type == StorageType::f16 ||
-         type == StorageType::bf16 || type == StorageType::f32;
+  return type == StorageType::q4_1 || type == StorageType::q6_k || type == StorageType::f16;
 }
 
 // Every S, every N and every K of the lists at least once with each other's neighbours.
-std::vector<Shape> shapes(StorageType type, bool act_i8) {
+std::vector<Shape> shapes(StorageType type) {
   static constexpr int64_t kTokens[] = {1, 2, 3, 7, 8, 9, 33, 64}, kRows[] = {1, 63, 64, 65, 192, 200};
   const uint32_t block = info(type).block_values;
   const std::vector<int64_t> columns = block == 1    ? std::vector<int64_t>{5, 33, 96, 577}
@@ -26,7 +25,7 @@ std::vector<Shape> shapes(StorageType type, bool act_i8) {
                                                      : std::vector<int64_t>{256, 512, 768};
   std::vector<Shape> all;
   static constexpr int64_t kOneOrATile[] = {1, 1, 8, 8, 8, 9, 33, 64};
-  const auto& tokens = act_i8 || has_every_number_of_tokens(type) ? kTokens : kOneOrATile;
+  const auto& tokens = has_every_number_of_tokens(type) ? kTokens : kOneOrATile;
   for (size_t i = 0; i < 16; ++i)
     all.push_back({tokens[i % 8], kRows[(i * 5 + i / 8) % 6], columns[(i + i / 8) % columns.size()]});
   all.push_back({1, 192, columns.back()});
@@ -73,12 +72,9 @@ BuiltCase build_matmul(CaseMemory& memory, StorageType type, const Shape& shape,
 std::vector<OpCase> cases_of(bool act_i8) {
   std::vector<OpCase> cases;
   for (StorageType type : kTypeOfEachFormat)
-    for (const Shape& shape : shapes(type, act_i8)) {
+    for (const Shape& shape : shapes(type)) {
       const auto seed = static_cast<uint32_t>(cases.size() + 1);
       if (act_i8 && packed_format(type).dense()) continue;
-      // A kernel each for 2 and for 3 tokens: of one format of each kind of codes.
-      const bool typical = type == StorageType::q4_1 || type == StorageType::q6_k;
-      if (act_i8 && !typical && (shape.S == 2 || shape.S == 3)) continue;
       cases.push_back({std::string("matmul ") + info(type).name + (act_i8 ? " of 8-bit activations" : "") + " S=" +
                            std::to_string(shape.S) + " N=" + std::to_string(shape.N) + " K=" + std::to_string(shape.K),
                        [=](CaseMemory& memory) { return build_matmul(memory, type, shape, seed, act_i8); },

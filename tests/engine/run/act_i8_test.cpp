@@ -95,9 +95,10 @@ TEST(ActI8, gives_one_result_with_weights_of_every_storage_type) {
   const auto golden = test_data("quant-models/golden.json");
   if (!golden) SKIP_FOR_WANT_OF(data, "no quant-models");
   const auto file = read_json(*golden);
+  size_t turn = 0;  // each type on one plan: the suites of devices multiply every type on every device
   for (const auto& [type, entry] : file.at("types").items()) {
     if (type == "BF16" || type == "F16" || type == "F32") continue;
-    expect_one_result(*test_data("quant-models/quant-" + type + ".gguf"), 19, kWays);
+    expect_one_result(*test_data("quant-models/quant-" + type + ".gguf"), 19, {kWays[turn++ % kWays.size()]});
   }
 }
 

@@ -52,8 +52,11 @@ TEST_P(GoldenModels, dense_architectures_have_golden_logits_and_greedy_runs) {
   for (const char* name : kDense) expect_golden_architecture(name);
 }
 
+// The cache's type changes attention alone: with f16 one mixture of each kind of attention is run.
 TEST_P(GoldenModels, mixtures_of_experts_have_golden_logits_and_greedy_runs) {
-  for (const char* name : kMixtures) expect_golden_architecture(name);
+  const bool rounds_cache = GetParam().kv == KvType::f16 && GetParam().plan != "host-only";
+  for (const std::string name : kMixtures)
+    if (!rounds_cache || name == "qwen3moe" || name == "deepseek2") expect_golden_architecture(name);
 }
 
 // All fifteen storage types in three models. `positions` are those of the golden logits; the first 129 tokens are run.
@@ -101,7 +104,8 @@ INSTANTIATE_TEST_SUITE_P(Plans, GoldenModels,
                                            Way{"gpu-only", {}, "simd"}, Way{"gpu-only", {}, "simt"},
                                            Way{"gpu-only", {}, "simd", {}, KvType::f16},
                                            Way{"gpu-only", {}, "simd", {}, KvType::f32, true}, Way{"npu-only", {}},
-                                           Way{"layer", {}}, Way{"tensor", {0.5}}, Way{"tensor", {0.5}, "simt"},
+                                           Way{"layer", {}, "", {}, KvType::f32, false, "blocking"},
+                                           Way{"tensor", {0.5}}, Way{"tensor", {0.5}, "simt"},
                                            Way{"tensor", {}, "", {}, KvType::f32, false, "blocking"}),
                          test_name);
 

@@ -80,8 +80,9 @@ TEST_P(ActI8Kernel, have_the_bits_of_the_plain_definition_however_bytes_are_mult
         !runner_->builds("products_probe", std::string(byte_products_option(how)) + " -DBITS=8"))
       continue;
     context_.byte_products = how;
-    for (const int64_t registers : {32, 8}) {
-      if (registers == 8 && (simt || how != ByteProducts::plain)) continue;  // what names instructions knows them
+    const bool counts_registers = !simt && how == ByteProducts::plain;  // what names instructions knows them
+    const int64_t own = runner_->context().vector_registers;
+    for (const int64_t registers : counts_registers ? std::vector<int64_t>{32, 8} : std::vector{own}) {
       context_.vector_registers = registers;
       for (const StorageType type : kFewTypes) {
         SCOPED_TRACE(std::string(info(type).name) + " " + byte_products_option(how) + " registers " +

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "engine/device/opencl/program_cache.h"
+#include "engine/device/opencl/self_test.h"
+#include "engine/device/processor.h"
 
 namespace tandem::opencl::test {
 namespace {
@@ -24,7 +26,7 @@ struct BareRunner::State {
   std::map<std::string, cl_program> programs;
   std::map<uint64_t, cl_mem> buffers;
   cl_mem dummy = nullptr;
-  bool is_pocl = false;
+  std::string always;  // the options of every program
 
   ~State() {
     for (auto& [id, buffer] : buffers) clReleaseMemObject(buffer);
@@ -43,7 +45,7 @@ struct BareRunner::State {
     check(code, "clCreateProgramWithSource");
     // In the words and the order of ProgramCache, so that a driver that keeps what it compiled has these kernels
     // already.
-    const std::string all = std::string("-cl-std=CL1.2 ") + (is_pocl ? "-DHAS_PREFETCH" : "") + " " + options;
+    const std::string all = "-cl-std=CL1.2 " + always + " " + options;
     if (clBuildProgram(found, 1, &device, all.c_str(), nullptr, nullptr) != CL_SUCCESS) {
       std::vector<char> log(65536);
       clGetProgramBuildInfo(found, device, CL_PROGRAM_BUILD_LOG, log.size(), log.data(), nullptr);
@@ -76,7 +78,8 @@ BareRunner* BareRunner::instance() {
     if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &state->device, nullptr) != CL_SUCCESS) return nullptr;
     char name[256] = {};
     clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof name - 1, name, nullptr);
-    state->is_pocl = std::string(name).find("Portable") != std::string::npos;
+    const bool is_pocl = std::string(name).find("Portable") != std::string::npos;
+    state->always = options_of_every_program(cl::Device(state->device, true)) + (is_pocl ? " -DHAS_PREFETCH" : "");
     cl_int code = 0;
     state->context = clCreateContext(nullptr, 1, &state->device, nullptr, nullptr, &code);
     check(code, "clCreateContext");
@@ -87,6 +90,13 @@ BareRunner* BareRunner::instance() {
     return made;
   }();
   return runner.get();
+}
+
+LoweringContext BareRunner::context() const {
+  LoweringContext context;
+  context.vector_registers = vector_registers(cl::Device(state_->device, true));
+  context.processor = this_processor();
+  return context;
 }
 
 double BareRunner::run(const std::vector<KernelLaunch>& launches) {

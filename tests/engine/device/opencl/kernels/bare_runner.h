@@ -20,6 +20,8 @@ class BareRunner {
   static BareRunner* instance();  // nullptr: no OpenCL device here
   ~BareRunner();
 
+  // What the device's own kernels are made for, so that a driver which keeps what it compiled has them already.
+  LoweringContext context() const;
   // Runs the launches in order and waits. Returns the seconds the whole took; throws std::runtime_error with the build
   // log.
   double run(const std::vector<KernelLaunch>& launches);

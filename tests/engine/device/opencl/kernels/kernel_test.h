@@ -20,6 +20,7 @@ class KernelTest : public ::testing::TestWithParam<KernelFamily> {
   void SetUp() override {
     runner_ = BareRunner::instance();
     if (!runner_) SKIP_FOR_WANT_OF(opencl, "no OpenCL device");
+    context_ = runner_->context();
     context_.family = GetParam();
   }
   void TearDown() override { EXPECT_TRUE(memory_.canaries_hold()) << "a kernel wrote past the end of an operand"; }

@@ -122,7 +122,7 @@ TEST_P(MatMulKernel, gives_the_same_bits_whatever_the_registers_hold) {
   const int64_t N = 150, K = 288;
   for (StorageType type : {StorageType::f16, StorageType::q4_1}) {
     const PackedMatrix w = make_weights(type, N, K);
-    for (int64_t S : {1, 2, 3, 6, 8, 9, 70, 72}) {
+    for (int64_t S : {1, 2, 6, 8, 9, 72}) {
       MatMul op;
       op.S = S, op.K = K, op.row_end = N, op.w = w;
       const auto x = random(static_cast<size_t>(S * K));
