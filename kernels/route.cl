@@ -6,6 +6,7 @@
 // Order of experts: by key falling, of equals by index rising; the key is the score, -inf for NaN. Round r picks the first expert behind the
 //   one picked before, so nothing has to be marked; and who was picked is who does not stand behind the last one.
 // Weights, every sum ascending by expert (docs/numbers.md): exp is exp1 of common.cl.
+// A NaN among a token's scores makes all its weights NaN (0x7fc00000): the fault shows in the results.
 // Work: one work-item per token (local size 1, or groups of 64 on a GPU).
 // Limits: 1 <= k <= E.
 #ifndef GATING
@@ -51,6 +52,12 @@ INLINE float gating_sum(__global const float *x, const int E, const float key, c
   return sum;
 }
 
+INLINE bool has_nan(__global const float *x, const int E) {
+  bool found = false;
+  for (int e = 0; e < E; ++e) found |= isnan(x[e]) != 0;
+  return found;
+}
+
 __kernel void route(BUFFER(x), BUFFER(ids), BUFFER(weights), const int S, const int E, const int k, const int x_stride, const float scale,
                     const float limit) {
   const int s = get_global_id(0);
@@ -84,11 +91,13 @@ __kernel void route(BUFFER(x), BUFFER(ids), BUFFER(weights), const int S, const 
     total += weight;
     ++i;
   }
+  const bool is_lost = has_nan(x, E);
   for (int i = 0; i < k; ++i) {
 #if NORMALISED
-    weights[i] = weights[i] / total * scale;
+    const float weight = weights[i] / total * scale;
 #else
-    weights[i] *= scale;
+    const float weight = weights[i] * scale;
 #endif
+    weights[i] = is_lost ? as_float(0x7fc00000) : weight;
   }
 }

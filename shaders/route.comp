@@ -6,6 +6,7 @@
 // Order of experts: by key falling, of equals by index rising; the key is the score, -inf for NaN. Round r picks the first expert behind the
 //   one picked before, so nothing has to be marked; and who was picked is who does not stand behind the last one.
 // Weights, every sum ascending by expert (docs/numbers.md): exp is exp1 of exp.glsl.
+// A NaN among a token's scores makes all its weights NaN (0x7fc00000): the fault shows in the results.
 // Work: one invocation per token.
 // Limits: 1 <= k <= E; where the driver counts loops E <= TANDEM_MAX_EXPERTS and k <= TANDEM_MAX_CHOICES_OF_TOKEN.
 #version 450
@@ -100,10 +101,13 @@ void main() {
     weights[own_weights + uint(i)] = weight;
     total += weight;
   }
+  bool is_lost = false;
+  // trips <= TANDEM_MAX_EXPERTS
+  for (int each = 0; each < E; ++each) is_lost = is_lost || is_nan(x[row + uint(each)]);
   // trips <= TANDEM_MAX_CHOICES_OF_TOKEN
   for (int i = 0; i < k; ++i) {
     precise float weight = weights[own_weights + uint(i)];
     if (NORMALISED != 0) weight = quotient(weight, total);
-    weights[own_weights + uint(i)] = weight * scale;
+    weights[own_weights + uint(i)] = is_lost ? uintBitsToFloat(0x7fc00000u) : weight * scale;
   }
 }

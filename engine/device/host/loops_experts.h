@@ -74,8 +74,12 @@ void route(const RouteArgs& args) {
   }
   float total = 0;
   for (int64_t i = 0; i < args.k; ++i) total += args.weights[i];
-  for (int64_t i = 0; i < args.k; ++i)
-    args.weights[i] = (args.normalised ? args.weights[i] / total : args.weights[i]) * args.scale;
+  bool is_lost = false;
+  for (int64_t e = 0; e < args.E; ++e) is_lost |= args.x[e] != args.x[e];
+  for (int64_t i = 0; i < args.k; ++i) {
+    const float weight = (args.normalised ? args.weights[i] / total : args.weights[i]) * args.scale;
+    args.weights[i] = is_lost ? __builtin_nanf("") : weight;
+  }
 }
 
 // What was found for choice c; null: it was dropped.

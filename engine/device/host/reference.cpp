@@ -275,10 +275,13 @@ void reference(const Route& op) {
     }
     double total = 0;
     for (const auto& [expert, weight] : chosen) total += weight;
+    const float* scores = op.x.as<float>() + s * op.x_stride;
+    const bool is_lost = std::any_of(scores, scores + op.E, [](float score) { return std::isnan(score); });
+    const double scale = is_lost ? std::numeric_limits<double>::quiet_NaN() : op.scale;
     int64_t at = s * op.k;
     for (const auto& [expert, weight] : chosen) {
       op.ids.as<int32_t>()[at] = expert;
-      op.weights.as<float>()[at++] = static_cast<float>((op.normalised ? weight / total : weight) * op.scale);
+      op.weights.as<float>()[at++] = static_cast<float>((op.normalised ? weight / total : weight) * scale);
     }
   }
 }

@@ -10,7 +10,7 @@ inline constexpr float kSparseMixerJitter = 0.01f;  // "near": within 2 * jitter
 
 // Of each token the k experts with the largest scores (of equals the lowest index; NaN is the lowest score), in
 // ascending order of their index, and their weights: gating(score), divided by their sum over the k if `normalised`,
-// times `scale`.
+// times `scale`. A token with a NaN among its scores has NaN (0x7fc00000) for all weights, so that the fault shows.
 struct Route {
   int64_t S = 0, E = 0, k = 0;  // k <= min(E, kMostChoices)
   Operand x;                    // [S, E], stride x_stride
