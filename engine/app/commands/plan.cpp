@@ -76,9 +76,16 @@ StorageType weights_of(const CommonFlags& flags, const PlanFlags& plan) {
   return plan.shape.empty() ? usual_type(GgufFile::open(flags.model)) : StorageType::q4_0;
 }
 
-// The whole prompt in pieces of --chunk tokens (default: in one), and the token after it.
+// Published figures are of whole prompts. The buffers of a longer one fit no memory: it has an engine's pieces.
+constexpr int64_t kLongestWhole = 4096, kPiece = 512;
+int64_t tokens_at_once(const CommonFlags& flags, int64_t prompt) {
+  if (flags.chunk > 0) return flags.chunk;
+  return prompt <= kLongestWhole ? prompt : kPiece;
+}
+
+// The prompt in pieces, and the token after it.
 PlanReport on_a_chip(const CommonFlags& flags, const PlanFlags& plan) {
-  const int64_t chunk = flags.chunk > 0 ? flags.chunk : plan.prompt;
+  const int64_t chunk = tokens_at_once(flags, plan.prompt);
   const std::string name = plan.shape.empty() ? flags.model : plan.shape;
   if (const double bits = soc_profile(flags.soc).weight_bits; bits > 0 && !plan.weights.empty() && !flags.quiet()) {
     std::fprintf(stderr, "note: %s fixes a weight at %g bits, so --weights changes no time\n", flags.soc.c_str(), bits);

@@ -39,6 +39,14 @@ TEST_F(PlanHere, lists_pieces_and_a_single_token_with_their_steps) {
   EXPECT_THAT(positions, ElementsAre(0, 16, 20));
 }
 
+TEST(PlanOfAShape, plans_a_long_prompt_in_pieces_and_a_short_one_whole) {
+  const Arguments shape = {"plan", "--shape", "smollm2-135m", "--soc", "snapdragon-8gen3", "-p"};
+  const json whole = json_of(shape + Arguments{"4096"}), pieces = json_of(shape + Arguments{"10000"});
+  EXPECT_EQ(whole.at("phases").at(0).at("tokens"), 4096);
+  EXPECT_EQ(pieces.at("phases").at(0).at("tokens"), 512);
+  EXPECT_EQ(pieces.at("phases").size(), 21u) << "20 pieces, the last one of 272 tokens, and a single token";
+}
+
 // The strategy that was chosen is told beside the asked one, as `run` does. Which one is the fastest differs from run
 // to run, so what was learnt is replaced.
 TEST_F(PlanHere, names_what_would_run_where_tensor_is_asked_for) {
