@@ -76,7 +76,7 @@ StorageType weights_of(const CommonFlags& flags, const PlanFlags& plan) {
   return plan.shape.empty() ? usual_type(GgufFile::open(flags.model)) : StorageType::q4_0;
 }
 
-// Published figures are of whole prompts. The buffers of a longer one fit no memory: it has an engine's pieces.
+// Published figures are of whole prompts. The scratch of attention grows with the square of a prompt that is not cut.
 constexpr int64_t kLongestWhole = 4096, kPiece = 512;
 int64_t tokens_at_once(const CommonFlags& flags, int64_t prompt) {
   if (flags.chunk > 0) return flags.chunk;

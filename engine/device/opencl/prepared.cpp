@@ -55,7 +55,7 @@ ProgramJob job_of(const KernelLaunch& launch) {
   return job;
 }
 
-// As it is among a kernel's options; "" of plain C.
+// The text that lowering adds to a kernel's options; "" for plain C.
 std::string option_of(gpu::ByteProducts how) {
   const std::string option = gpu::byte_products_option(how);
   return option.empty() ? "" : " " + option;

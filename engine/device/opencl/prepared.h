@@ -58,7 +58,7 @@ class Preparer {
   LentKernel bind_one(const KernelLaunch& launch, const std::string& program,
                       const std::function<cl::Buffer(const sync::Slot&)>& buffer_of);
   void warm_up(const KernelLaunch& launch, const LentKernel& made, const std::string& program, bool launched_here);
-  // Where the driver's compiler does not survive the launch's kernel, the launch becomes that of a simpler kernel.
+  // The launch becomes that of a simpler kernel, if its own kernel ends the driver's compiler.
   LentKernel bind_in_any_form(KernelLaunch& launch, const std::string& program, bool launched_here);
   bool take_simpler_kernel(KernelLaunch& launch, const std::string& because);  // false: there is none
 

@@ -1,5 +1,5 @@
 // Starts a program with nothing of this process: no file but the standard ones, no blocked signal, no handler. It may
-// use all cores that this process had at its start, whatever the calling thread is pinned to.
+// use usable_cores() (sync/affinity.h), whatever the calling thread is pinned to.
 //
 // Contract: environment holds "NAME=value" entries, all of them. Returns 0 and the child's number, or an error number.
 // The caller reaps the child. Threads: any.

@@ -88,9 +88,8 @@ bool is_cut_as_f16_is(const OpCase& op_case) {
 std::vector<Operator> in_chunks(const Operator& op, int64_t chunk) {
   const int64_t S = tokens_of(op);
   std::vector<Operator> parts;
-  for (int64_t begin = 0; begin < S; begin += chunk) {
+  for (int64_t begin = 0; begin < S; begin += chunk)
     parts.push_back(slice_tokens(op, begin, std::min(S, begin + chunk)));
-  }
   return parts;
 }
 

@@ -71,6 +71,11 @@ inline constexpr StorageType kTypeOfEachFormat[] = {
     StorageType::q8_0, StorageType::q5_1, StorageType::q5_k, StorageType::q6_k, StorageType::iq4_xs,
     StorageType::f16,  StorageType::bf16, StorageType::f32};
 
+// One format of each kind of codes, and a dense one.
+inline bool is_typical(StorageType type) {
+  return type == StorageType::q4_1 || type == StorageType::q6_k || type == StorageType::f16;
+}
+
 // The tolerance of what is equal to the bit.
 double exact(int64_t row, int64_t column, double expected, bool f16_operands);
 // A part of a case's name: " S=7".

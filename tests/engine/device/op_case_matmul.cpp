@@ -11,11 +11,8 @@ struct Shape {
 };
 
 // Few tokens have a kernel for each number of them and each format. How a format is decoded does not depend on the
-// number: of one format of each kind there are all numbers, of the others one token and a full tile.
-bool has_every_number_of_tokens(StorageType type) {
-  return type == StorageType::q4_1 || type == StorageType::q6_k || type == StorageType::f16;
-}
-
+// number: typical formats have all numbers, the others one token and a full tile.
+//
 // Every S, every N and every K of the lists at least once with each other's neighbours.
 std::vector<Shape> shapes(StorageType type) {
   static constexpr int64_t kTokens[] = {1, 2, 3, 7, 8, 9, 33, 64}, kRows[] = {1, 63, 64, 65, 192, 200};
@@ -25,7 +22,7 @@ std::vector<Shape> shapes(StorageType type) {
                                                      : std::vector<int64_t>{256, 512, 768};
   std::vector<Shape> all;
   static constexpr int64_t kOneOrATile[] = {1, 1, 8, 8, 8, 9, 33, 64};
-  const auto& tokens = has_every_number_of_tokens(type) ? kTokens : kOneOrATile;
+  const auto& tokens = is_typical(type) ? kTokens : kOneOrATile;
   for (size_t i = 0; i < 16; ++i)
     all.push_back({tokens[i % 8], kRows[(i * 5 + i / 8) % 6], columns[(i + i / 8) % columns.size()]});
   all.push_back({1, 192, columns.back()});

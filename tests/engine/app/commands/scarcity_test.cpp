@@ -65,7 +65,7 @@ TEST(ScarceStack, is_made_larger) {
   }
 }
 
-// What is kept for later is not worth a command's end; an output is.
+// A command goes on without its cache files, and fails without its output.
 TEST(ScarceFiles, end_no_command_by_a_signal_and_an_output_is_an_error) {
   const Folder folder;
   const ChildSettings no_bytes{.environment = {{"XDG_CACHE_HOME", folder.file("cache")}}, .limits = "-f 0"};

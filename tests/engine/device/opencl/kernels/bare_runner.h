@@ -20,7 +20,7 @@ class BareRunner {
   static BareRunner* instance();  // nullptr: no OpenCL device here
   ~BareRunner();
 
-  // What the device's own kernels are made for, so that a driver which keeps what it compiled has them already.
+  // The device lowers its own operators with this context too, so a driver has compiled the same kernels already.
   LoweringContext context() const;
   // Runs the launches in order and waits. Returns the seconds the whole took; throws std::runtime_error with the build
   // log.
