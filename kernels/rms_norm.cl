@@ -16,6 +16,11 @@
 #define HAS_BIAS 0
 #endif
 
+// NaN where the squares overflow: results of zero would hide it.
+INLINE float inverse_root(const float mean_square) {
+  return mean_square > FLT_MAX ? NAN : 1.0f / sqrt(mean_square);
+}
+
 #if CENTRED
 #define ADD_UP(v, sums) ((sums) + (v))
 #define OF_VALUE(v) ((v) - mean)

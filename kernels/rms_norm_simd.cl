@@ -51,7 +51,7 @@ __kernel void rms_norm_simd(BUFFER(x), BUFFER(y), BUFFER(add), BUFFER(weight), B
     sums = fma(v, v, sums);
   }
 #endif
-  const float inverse = 1.0f / sqrt(sum_lanes(sums) / (float)width + eps);
+  const float inverse = inverse_root(sum_lanes(sums) / (float)width + eps);
 
   for (int i = 0; i < whole; i += 16) {
     float16 v = OF_VALUE(vload16(0, x + i)) * inverse;

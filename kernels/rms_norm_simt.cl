@@ -36,7 +36,7 @@ __kernel void rms_norm_simt(BUFFER(x), BUFFER(y), BUFFER(add), BUFFER(weight), B
     sum = fma(v, v, sum);
   }
 #endif
-  const float inverse = 1.0f / sqrt(group_sum(lanes, sum) / (float)width + eps);
+  const float inverse = inverse_root(group_sum(lanes, sum) / (float)width + eps);
   for (int i = lane; i < width; i += 64) {
     const float v = WITH_BIAS(OF_VALUE(x[i]) * inverse, weight[i] + unit, bias[i]);
 #if ROUND_F16

@@ -47,7 +47,10 @@ void main() {
     }
   }
   const float squares = tree_sum(sum);
-  precise const float mean_square = quotient(squares, float(width)) + eps, inverse = quotient(1.0, root(mean_square));
+  precise const float mean_square = quotient(squares, float(width)) + eps;
+  // NaN where the squares overflow: results of zero would hide it.
+  precise const float inverse =
+      mean_square > 3.40282347e38 ? uintBitsToFloat(0x7fc00000u) : quotient(1.0, root(mean_square));
   // trips <= TANDEM_MAX_ROW / LANES
   for (int i = lane; i < width; i += LANES) {
     precise float v = x[xs + uint(i)];

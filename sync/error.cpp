@@ -1,12 +1,13 @@
 #include "sync/error.h"
 
 #include <string_view>
-#include <utility>
+
+#include "sync/printable_text.h"
 
 namespace tandem {
 
-Error::Error(std::string what, std::string on, std::string hint)
-    : what_(std::move(what)), on_(std::move(on)), hint_(std::move(hint)) {
+Error::Error(const std::string& what, const std::string& on, const std::string& hint)
+    : what_(printable_text(what)), on_(printable_text(on)), hint_(printable_text(hint)) {
   paragraph_ = what_;
   if (!on_.empty()) paragraph_ += ": " + on_;
   if (!hint_.empty()) paragraph_ += ". " + hint_;

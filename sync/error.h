@@ -14,7 +14,8 @@ class Error : public std::exception {
  public:
   // what: what failed ("cannot open the model file"); on: the object ("model.gguf: tensor blk.0.attn_q.weight");
   // hint: what to do next, may be empty.
-  Error(std::string what, std::string on, std::string hint = "");
+  // Control characters in them become \xNN (sync/printable_text.h).
+  Error(const std::string& what, const std::string& on, const std::string& hint = "");
 
   const char* what() const noexcept override { return paragraph_.c_str(); }  // one paragraph: what, on what, hint
   const std::string& failure() const { return what_; }

@@ -29,6 +29,8 @@ namespace fs = std::filesystem;
 
 constexpr size_t kOutputBuffer = size_t{64} << 10;
 constexpr int kMostLinks = 40;  // as the kernel
+int stdout_of_outputs = STDOUT_FILENO;
+
 constexpr auto kLookAgain = std::chrono::milliseconds(100);
 
 // A reader that has gone raises SIGPIPE in the writing thread. Here the call's result says so.
@@ -133,9 +135,12 @@ OutputFile::~OutputFile() {
   if (!temporary_.empty()) ::unlink(temporary_.c_str());  // it has another name where it was renamed
 }
 
+void set_stdout_of_outputs(int descriptor) { stdout_of_outputs = descriptor; }
+
 // The bytes go behind what was written there before. A socket works too, which cannot be opened by a name.
 void OutputFile::open_stream(int descriptor) {
   way_ = Way::stream;
+  if (descriptor == STDOUT_FILENO) descriptor = stdout_of_outputs;
   const int flags = ::fcntl(descriptor, F_GETFL);
   if (flags < 0) fail(errno);
   if ((flags & O_ACCMODE) == O_RDONLY) fail(EBADF);

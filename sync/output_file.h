@@ -64,5 +64,7 @@ void write_output(const std::string& path, std::string_view content, WhileUnread
 std::string followed_path(const std::string& path);
 // The descriptor of this process that a path names (/dev/stdout, /dev/fd/3, a link to one); -1: none.
 int descriptor_named(const std::string& path);
+// From now on outputs that name descriptor 1 go to this one, which stays open. Before other threads.
+void set_stdout_of_outputs(int descriptor);
 
 }  // namespace tandem

@@ -14,12 +14,14 @@
 #include "engine/app/commands/commands.h"
 #include "engine/app/commands/expert_use.h"
 #include "engine/app/commands/tokenize.h"
+#include "engine/app/common_flags.h"
 #include "engine/app/file_flags.h"
 #include "engine/app/flag_values.h"
 #include "engine/app/interrupt.h"
 #include "engine/app/log_levels.h"
 #include "engine/app/report.h"
 #include "engine/app/scarcity.h"
+#include "engine/app/standard_streams.h"
 #ifdef TANDEM_HAS_NPU_GEMM_COMMAND
 #include "engine/app/commands/npu_gemm.h"
 #endif
@@ -186,18 +188,23 @@ Request parse_command_line(int argc, const char* const* argv) {
     report_error(error, asks_for_json(argc, argv));
     return {{}, kWrongUsage};
   }
+  Request request;
   for (const CLI::App* command = app.get_subcommands().front(); command != nullptr;) {
     require_devices_apart(*command);
+    require_lists_fit(*command);
     require_files_apart(*command);
+    request.writes_to_stdout = request.writes_to_stdout || writes_to_stdout(*command);
     command = command->get_subcommands().empty() ? nullptr : command->get_subcommands().front();
   }
-  return {std::move(action)};
+  request.action = std::move(action);
+  return request;
 }
 
 int run_program(int argc, const char* const* argv) {
   const auto work = [&] {
     const Request request = parse_command_line(argc, argv);
     if (!request.action) return request.status;
+    if (request.writes_to_stdout) lead_reports_to_stderr();
     set_up_log();
     watch_for_interrupt();
     watch_for_scarcity(asks_for_json(argc, argv));
@@ -206,7 +213,8 @@ int run_program(int argc, const char* const* argv) {
   const int status = act(work, asks_for_json(argc, argv));
   std::cout.flush();
   if (status == kDone && !std::cout) {
-    report_error(Error("cannot write the output", "standard output", "Is the disk full?"), false);
+    const char* hint = stdout_is_closed() ? "It is closed" : "Is the disk full?";
+    report_error(Error("cannot write the output", "standard output", hint), false);
     return kFailed;
   }
   return status;

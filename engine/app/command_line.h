@@ -14,6 +14,7 @@ std::span<const Command> commands();
 struct Request {
   Action action;
   int status = kDone;
+  bool writes_to_stdout = false;  // an output of its own: reports go elsewhere
 };
 
 // Reads the arguments and runs nothing. Error: a file that an argument names, and that is needed to judge it, is bad.

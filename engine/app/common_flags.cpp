@@ -4,10 +4,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
+#include <functional>
+#include <numeric>
 
 #include "engine/app/file_flags.h"
 #include "engine/app/flag_values.h"
+#include "engine/app/report.h"
 #include "engine/plan/strategy.h"
 #include "sync/long_wait.h"
 #include "sync/waiter.h"
@@ -107,6 +111,7 @@ void add_device_flag(CLI::App& app, CommonFlags& flags) {
          "--device", flags.devices,
          "devices to use, comma separated: opencl:0, npu:0, npu:0?params=FILE, host; default: the best GPU and the NPU")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->envname("TANDEM_DEVICE")
       ->check(device_id());
 }
@@ -241,6 +246,18 @@ void add_compile_flag(CLI::App& app, CommonFlags& flags) {
       ->check(CLI::IsMember({"background", "now"}))
       ->envname("TANDEM_COMPILE")
       ->capture_default_str();
+}
+
+void require_lists_fit(const CLI::App& command) {
+  const auto values = [&](const char* flag) {
+    const CLI::Option* found = command.get_option_no_throw(flag);
+    return found && !found->empty() ? found->as<std::vector<double>>() : std::vector<double>();
+  };
+  const std::vector<double> shares = values("--split"), tiers = values("--moe-tiers");
+  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+  if (shares.size() > 1 && std::abs(sum - 1) > 1e-6) throw WrongUsage("--split: the shares do not add up to 1");
+  if (!std::ranges::is_sorted(tiers, std::greater<>()))
+    throw WrongUsage("--moe-tiers: the capacities do not fall; give the largest first");
 }
 
 void apply_verbosity(const CommonFlags& flags) {

@@ -77,6 +77,10 @@ void add_act_flags(CLI::App& app, CommonFlags& flags);        // --act, --fast; 
 void add_compile_flag(CLI::App& app, CommonFlags& flags);     // --compile
 void add_output_flags(CLI::App& app, CommonFlags& flags);     // --json -v -q
 
+// WrongUsage if values of a list do not go together: shares that are not all, capacities that do not fall. Runs after
+// the parser.
+void require_lists_fit(const CLI::App& command);
+
 // The log level that -v and -q ask for; TANDEM_LOG wins.
 void apply_verbosity(const CommonFlags& flags);
 

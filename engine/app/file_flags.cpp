@@ -157,6 +157,11 @@ void require_files_apart(const CLI::App& command) {
   }
 }
 
+bool writes_to_stdout(const CLI::App& command) {
+  return std::ranges::any_of(files_of(command, true),
+                             [](const NamedFile& output) { return descriptor_named(output.path) == STDOUT_FILENO; });
+}
+
 WhileUnread while_unread(const std::string& path) {
   return [path, is_said = false](double seconds) mutable {
     if (interrupted()) throw Engine::Interrupted();

@@ -27,6 +27,9 @@ void require_files_apart(const CLI::App& command);
 // WrongUsage if --device names one twice. Runs after the parser, like require_files_apart().
 void require_devices_apart(const CLI::App& command);
 
+// Whether an output of the command is standard output.
+bool writes_to_stdout(const CLI::App& command);
+
 // For an OutputFile of this path: after a second it says on standard error that somebody must read what is written, and
 // it ends the wait when the program is interrupted.
 WhileUnread while_unread(const std::string& path);

@@ -6,6 +6,7 @@
 #include "engine/app/command_line.h"
 #include "engine/app/report.h"
 #include "engine/app/scarcity.h"
+#include "engine/app/standard_streams.h"
 
 // The standard's, and what was refused is known afterwards. Sanitizers have their own.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -25,6 +26,7 @@ void operator delete(void* place, std::size_t) noexcept { std::free(place); }
 
 int main(int argc, char** argv) {
   using namespace tandem::app;
+  fill_closed_streams();
   try {
     return with_stack_room([&] { return run_program(argc, argv); });
   } catch (const std::exception& error) {  // before the command line was read

@@ -35,7 +35,7 @@ constexpr size_t kLittleLeft = size_t{512} << 20;
 constexpr size_t kEnoughForDrivers = size_t{2} << 30;
 
 constexpr const char* kMemoryAdvice = "Take a smaller model or a smaller --ctx-size, or allow more memory";
-constexpr const char* kThreadsAdvice = "Allow more processes (ulimit -u) or more memory (ulimit -v)";
+constexpr const char* kThreadsAdvice = "Allow more processes (ulimit -u) or more memory (ulimit -v, ulimit -d)";
 
 // Text without allocation.
 class Text {
@@ -54,35 +54,55 @@ class Text {
   size_t length_ = 0;
 };
 
-// The address space in use, by the system's own count.
-size_t mapped_bytes() {
-  std::array<char, 64> text{};
+// The process's memory by the system's own count, from statm: bytes of one of its columns.
+size_t counted_bytes(int column) {
+  std::array<char, 128> text{};
   const int file = ::open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
   if (file < 0) return 0;
   const ssize_t got = ::read(file, text.data(), text.size() - 1);
   ::close(file);
-  return got > 0 ? std::strtoull(text.data(), nullptr, 10) * static_cast<size_t>(::sysconf(_SC_PAGESIZE)) : 0;
+  char* at = text.data();
+  unsigned long long pages = 0;
+  for (int i = 0; got > 0 && i <= column; ++i) pages = std::strtoull(at, &at, 10);
+  return pages * static_cast<size_t>(::sysconf(_SC_PAGESIZE));
 }
 
-// 0: there is none.
-size_t address_limit() {
+// A limit of this process's memory, and how much of it is used.
+struct Limit {
+  const char* name;
+  const char* what;
+  size_t used = 0, bytes = 0;  // 0 bytes: there is no such limit
+  size_t left() const { return bytes - std::min(bytes, used); }
+};
+
+Limit limit_by(__rlimit_resource which, const char* name, const char* what, int column) {
+  Limit found{name, what, counted_bytes(column)};
   rlimit limit{};
-  return ::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : 0;
+  if (::getrlimit(which, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) found.bytes = limit.rlim_cur;
+  return found;
+}
+
+// The limit that leaves least.
+Limit memory_limit() {
+  const Limit addresses = limit_by(RLIMIT_AS, "ulimit -v", "mapped", 0);
+  const Limit data = limit_by(RLIMIT_DATA, "ulimit -d", "of data", 5);
+  const bool is_data = data.bytes > 0 && (addresses.bytes == 0 || data.left() < addresses.left());
+  return is_data ? data : addresses;
 }
 
 bool is_short_of_memory() {
-  const size_t limit = address_limit();
-  return refused_bytes > 0 || (limit > 0 && mapped_bytes() + kLittleLeft > limit);
+  const Limit limit = memory_limit();
+  return refused_bytes > 0 || (limit.bytes > 0 && limit.left() < kLittleLeft);
 }
 
-// "12.5 MB wanted; 380.2 MB in use of the 409.6 MB that ulimit -v allows"
+// "12.5 MB wanted; 380.2 MB mapped of the 409.6 MB that ulimit -v allows"
 void add_memory(Text& text) {
   const size_t wanted = refused_bytes;
   if (wanted >= 100'000) text.add("%.1f MB wanted; ", kMega * static_cast<double>(wanted));
   if (wanted > 0 && wanted < 100'000) text.add("%zu bytes wanted; ", wanted);
-  text.add("%.1f MB mapped", kMega * static_cast<double>(mapped_bytes()));
-  if (const size_t limit = address_limit(); limit > 0)
-    text.add(" of the %.1f MB that ulimit -v allows", kMega * static_cast<double>(limit));
+  const Limit limit = memory_limit();
+  text.add("%.1f MB %s", kMega * static_cast<double>(limit.used), limit.what);
+  if (limit.bytes > 0) text.add(" of the %.1f MB that %s allows", kMega * static_cast<double>(limit.bytes), limit.name);
 }
 
 void say(int file, const char* text) {
@@ -142,9 +162,7 @@ void add_threads(Text& text) {
 
 // Threads are refused for want of memory for their stacks, or of processes.
 const char* no_thread() {
-  rlimit limit{};
-  const bool memory_has_a_limit = ::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
-  return memory_has_a_limit ? "out of memory: a thread could not be started" : "a thread could not be started";
+  return memory_limit().bytes > 0 ? "out of memory: a thread could not be started" : "a thread could not be started";
 }
 
 // An exception that nobody has caught: of a thread, of a destructor.
@@ -199,11 +217,11 @@ void watch(int signal) {
 void note_refused(size_t bytes) noexcept { refused_bytes = bytes; }
 
 std::string scarcity_of_drivers() {
-  const size_t limit = address_limit();
-  if (limit == 0 || limit > kEnoughForDrivers) return "";
+  const Limit limit = memory_limit();
+  if (limit.bytes == 0 || limit.bytes > kEnoughForDrivers) return "";
   Text text;
-  text.add("drivers that need more than the %.1f MB of memory that ulimit -v allows are left out",
-           kMega * static_cast<double>(limit));
+  text.add("drivers that need more than the %.1f MB of memory that %s allows are left out",
+           kMega * static_cast<double>(limit.bytes), limit.name);
   return text.c_str();
 }
 

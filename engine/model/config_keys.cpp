@@ -40,11 +40,22 @@ std::vector<double> ConfigKeys::numbers(const char* key) const {
   return {ints.begin(), ints.end()};
 }
 
+void ConfigKeys::require_one_a_layer(const char* key, size_t values, const std::string& what) const {
+  const std::string name = full("block_count");
+  const auto layers = file_.array_length(name) ? std::nullopt : file_.get_uint(name);
+  if (layers && *layers != values)
+    fail(key, "found an array of " + std::to_string(values) + ", expected one " + what + " for each of the " +
+                  std::to_string(*layers) + " layers");
+}
+
 template <typename Value>
 Value ConfigKeys::same_value(const char* key, const std::vector<Value>& all, const std::string& what) const {
   if (all.empty()) fail(key, "found an empty array, expected one " + what + " for all layers");
   const auto other = std::ranges::find_if(all, [&](const Value& value) { return value != all.front(); });
-  if (other == all.end()) return all.front();
+  if (other == all.end()) {
+    require_one_a_layer(key, all.size(), what);
+    return all.front();
+  }
   const auto shown = [](const Value& value) {
     if constexpr (std::is_same_v<Value, double>) {
       return printed(value);

@@ -19,7 +19,8 @@ class ConfigKeys {
   // Borrows the file.
   ConfigKeys(const GgufFile& file, std::string prefix) : file_(file), prefix_(std::move(prefix)) {}
 
-  // An array with a value for each layer is that value, where all are equal; an Error says where they differ.
+  // An array with a value for each layer is that value, where all are equal; an Error says where they differ, or that
+  // they are not as many as the layers.
 
   // A count or width, 1 to `max`.
   std::optional<int64_t> size(const char* key, int64_t max) const;
@@ -36,6 +37,7 @@ class ConfigKeys {
  private:
   std::string full(const char* key) const { return prefix_ + "." + key; }
   std::optional<double> same_of_all(const char* key) const;
+  void require_one_a_layer(const char* key, size_t values, const std::string& what) const;
   template <typename Value>
   Value same_value(const char* key, const std::vector<Value>& all, const std::string& what) const;
 

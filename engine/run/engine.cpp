@@ -34,7 +34,7 @@
 namespace tandem {
 namespace {
 
-constexpr int64_t kDefaultContext = 4096, kDefaultChunk = 256;
+constexpr int64_t kDefaultContext = 4096;
 constexpr size_t kPreparedPlans = 12;
 // Of a pass during which other programs had the cores, beside one that had them alone.
 constexpr double kWeightOfDoubtful = 0.25;

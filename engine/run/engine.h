@@ -43,6 +43,7 @@ namespace tandem {
 
 class SavedState;
 
+inline constexpr int64_t kDefaultChunk = 256;   // tokens of a prompt that are computed at once
 inline constexpr int64_t kMostSequences = 128;  // that may have tokens in one pass
 // Passes of so many tokens are lists where there are to be sequences. Beyond that launching is a small part of a pass.
 inline constexpr int64_t kListedTokens = 16;
@@ -57,7 +58,7 @@ struct TextOptions {
   std::optional<ActType> act;  // activations at matmul inputs; nothing: f16 where the plan may use the NPU
   KvType kv_type = KvType::f16;
   int64_t context = 0;  // 0: what the model was trained with, at most 4096
-  int64_t chunk = 0;    // prefill piece; 0: 256
+  int64_t chunk = 0;    // prefill piece; 0: kDefaultChunk
   int64_t outputs = 1;  // most tokens of one piece that get logits
   // Texts that may have tokens in one pass, beside the engine's own context, at most kMostSequences; each may be as
   // long as the context.

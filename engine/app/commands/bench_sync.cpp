@@ -142,9 +142,11 @@ void add_bench_sync(CLI::App& app, Action& action) {
   add_device_flag(app, flags->common);
   app.add_option("--policies", flags->own.policies, "waiting policies to measure, comma separated; default: all")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->check(CLI::IsMember(sync::waiter_names()));
   app.add_option("--sizes", flags->own.sizes, "lengths of a step's work, comma separated")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->check(CLI::Validator(
           [](const std::string& text) -> std::string {
             try {

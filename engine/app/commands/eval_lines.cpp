@@ -133,7 +133,7 @@ int eval_many_command(const CommonFlags& flags, const ManyPrompts& many) {
   apply_verbosity(flags);
   EngineNeeds needs;
   needs.sequences = many.parallel;
-  needs.chunk = 256;
+  needs.chunk = kDefaultChunk;
   needs.outputs = flags.chunk > 0 ? flags.chunk : needs.chunk;
   const auto engine = open_engine(flags, needs);
   print_notes(flags, *engine);

@@ -18,6 +18,7 @@
 #include "engine/run/core_layout.h"
 #include "sync/affinity.h"
 #include "sync/error.h"
+#include "sync/printable_text.h"
 
 namespace tandem::app {
 
@@ -146,7 +147,7 @@ json placement(const std::vector<TypeCount>& types, const std::vector<std::strin
 }
 
 void print(const json& report) {
-  auto text = [&](const char* key) { return report.value(key, std::string()); };
+  auto text = [&](const char* key) { return printable_text(report.value(key, std::string())); };
   std::cout << text("model") << "\n"
             << "  architecture  " << text("architecture") << (text("name").empty() ? "" : "  (" + text("name") + ")")
             << "\n";

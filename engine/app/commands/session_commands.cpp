@@ -127,21 +127,25 @@ void add_bench(CLI::App& app, Action& action) {
   add_model_flag(app, flags->common);
   app.add_option("-p,--n-prompt", flags->own.n_prompt, "prompt lengths to time, comma separated; 0: none")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->transform(whole(kTokensRange))
       ->capture_default_str();
   app.add_option("-n,--n-gen", flags->own.n_gen, "numbers of generated tokens to time, comma separated; 0: none")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->transform(whole(kTokensRange))
       ->capture_default_str();
   app.add_option("-d,--depth", flags->own.n_depth,
                  "tokens in the context before what is timed, comma separated; every test runs at every depth")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->transform(whole(kTokensRange))
       ->capture_default_str();
   app.add_option("--parallel", flags->own.parallel,
                  "numbers of texts at once, comma separated (also -np): prompts of -p tokens are read together, then "
                  "-n tokens of each are written, one of every text a pass")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->transform(whole(kParallelRange));
   app.add_option("-r,--repetitions", flags->own.repetitions, "runs of each test")
       ->transform(whole({1, 10000}))

@@ -32,7 +32,9 @@ void rms_norm(const NormArgs& given) {
       sums = fma(v, v, sums);
     }
   }
-  const float inverse = 1.0f / __builtin_sqrtf(sum_lanes(sums) / static_cast<float>(width) + args.eps);
+  const float mean_square = sum_lanes(sums) / static_cast<float>(width) + args.eps;
+  const bool overflows = mean_square > __FLT_MAX__;
+  const float inverse = overflows ? __builtin_nanf("") : 1.0f / __builtin_sqrtf(mean_square);
   for (int64_t i = 0; i < width; i += 16) {
     Lanes v = load_upto(args.x + i, width - i, 0);
     if (args.centred) v = v - all(mean);

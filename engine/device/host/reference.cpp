@@ -87,7 +87,9 @@ void reference(const RmsNorm& op) {
       }
       const double mean = op.centred ? sum / width : 0;
       for (int64_t i = 0; i < op.width; ++i) squares += (x[i] - mean) * (x[i] - mean);
-      const double inverse = 1 / std::sqrt(squares / width + op.eps);
+      const double mean_square = squares / width + op.eps;
+      const bool overflows = mean_square > std::numeric_limits<float>::max();
+      const double inverse = overflows ? std::numeric_limits<double>::quiet_NaN() : 1 / std::sqrt(mean_square);
       for (int64_t i = 0; i < op.width; ++i) {
         const double weight = static_cast<double>(op.weight.as<float>()[i]) + op.weight_offset;
         y[i] = result((x[i] - mean) * inverse * weight + (op.biased ? op.bias.as<float>()[i] : 0.0F), op.round_f16);

@@ -3,11 +3,9 @@
 #include <spdlog/spdlog.h>
 
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "engine/device/gpu/kept_file.h"
+#include "sync/whole_file.h"
 
 namespace tandem::opencl {
 namespace {
@@ -49,21 +47,18 @@ std::optional<std::vector<unsigned char>> ProgramFiles::load(const std::string& 
   if (!kept()) return std::nullopt;
   try {
     const std::string name = path(text, options);
-    std::error_code ignored;
-    if (!std::filesystem::is_regular_file(name, ignored)) return std::nullopt;  // a device would have no end
-    std::ifstream in(name, std::ios::binary);
-    if (!in) return std::nullopt;
-    std::vector<unsigned char> content{std::istreambuf_iterator<char>(in), {}};
+    const auto content = read_file_if_there(name);
+    if (!content) return std::nullopt;
     Header header;
     const Header wanted;
-    if (content.size() >= sizeof header) {
-      std::memcpy(&header, content.data(), sizeof header);
-      content.erase(content.begin(), content.begin() + sizeof header);
+    if (content->size() >= sizeof header) {
+      std::memcpy(&header, content->data(), sizeof header);
+      const auto program = std::span(*content).subspan(sizeof header);
       if (std::memcmp(header.magic, wanted.magic, sizeof wanted.magic) == 0 && header.version == wanted.version &&
-          header.key == key(kHeaderSeed, text, options) && header.bytes == content.size() &&
-          header.checksum == gpu::fnv1a(chars(content))) {
+          header.key == key(kHeaderSeed, text, options) && header.bytes == program.size() &&
+          header.checksum == gpu::fnv1a(program)) {
         gpu::mark_as_used(name);
-        return content;
+        return std::vector<unsigned char>(program.begin(), program.end());
       }
     }
     spdlog::warn("a kept OpenCL program is ignored and will be made anew: {}: it is damaged or another's", name);

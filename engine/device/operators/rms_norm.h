@@ -8,6 +8,7 @@ namespace tandem {
 //   if add: v = fma(add_scale, add[s*add_stride + g*width ...], v), written back to x (the residual connection)
 //   if centred: v = v - mean(v), of which x sees nothing
 //   y[s*y_stride + g*width + i] = v[i] / sqrt(mean(v^2) + eps) * (weight[i] + weight_offset), + bias[i] if biased
+// All of y is NaN where the mean of the squares overflows f32: the fault shows.
 // y may be x. groups > 1: one norm per attention head (weight and bias are shared by the groups). A centred norm is
 // LayerNorm (Ba, Kiros and Hinton 2016, arXiv:1607.06450).
 struct RmsNorm {

@@ -22,6 +22,9 @@ namespace fs = std::filesystem;
 
 // A compiler and the libraries that it loads want this much, and so does a small model.
 constexpr uint64_t kLittleMemory = uint64_t{256} << 20;
+// PoCL, lavapipe and the libraries that they load were seen to fail or to abort with less (docs/drivers.md).
+constexpr uint64_t kDriverAddresses = uint64_t{640} << 20;
+constexpr uint64_t kDriverData = uint64_t{256} << 20;
 constexpr uint64_t kMostThatIsALimit = uint64_t{1} << 40;  // of address space: nothing here wants more
 
 std::string mebibytes(uint64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
@@ -81,6 +84,21 @@ Want want_of_memory() {
   if (const auto room = memory_room(); room && room->bytes < kLittleMemory)
     return {room->whose + " has " + mebibytes(room->bytes) + " of memory left",
             "Close other programs, or allow more memory"};
+  return {};
+}
+
+Want want_of_driver_memory() {
+  struct Least {
+    __rlimit_resource which;
+    const char* name;
+    uint64_t bytes;
+  };
+  for (const auto& [which, name, bytes] :
+       {Least{RLIMIT_AS, "ulimit -v", kDriverAddresses}, Least{RLIMIT_DATA, "ulimit -d", kDriverData}}) {
+    if (const auto limit = limit_of(which); limit && *limit < bytes)
+      return {"drivers want " + mebibytes(bytes) + " of memory, and " + name + " allows " + mebibytes(*limit),
+              "Raise that limit"};
+  }
   return {};
 }
 

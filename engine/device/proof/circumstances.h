@@ -27,6 +27,9 @@ Want want_of_room(const std::string& folder);
 // Of memory: a limit of this process, of its control group, or none available.
 Want want_of_memory();
 
+// Whether limits leave drivers the memory that they ask for. Some end a process that cannot give it.
+Want want_of_driver_memory();
+
 // A line for whoever reads later what was found: limits, memory and space of the moment.
 std::string circumstances(const std::vector<std::string>& folders);
 

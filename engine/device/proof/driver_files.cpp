@@ -8,13 +8,12 @@
 #include <cctype>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 
 #include "sync/error.h"
+#include "sync/whole_file.h"
 
 extern char** environ;
 
@@ -79,11 +78,11 @@ std::vector<std::string> vulkan_manifests() {
 }
 
 std::optional<std::string> content_of(const std::string& path) {
-  std::error_code ignored;
-  if (!fs::is_regular_file(path, ignored)) return std::nullopt;
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return std::nullopt;
-  return std::string{std::istreambuf_iterator<char>(in), {}};
+  try {
+    return read_file_if_there(path);
+  } catch (const Error&) {  // a folder of that name, or a device
+    return std::nullopt;
+  }
 }
 
 // The library a manifest names, as the loader is given it.

@@ -124,6 +124,15 @@ Verdict try_and_keep(Api api, const std::vector<std::string>& manifests, const s
   }
 }
 
+Verdict nothing_loaded(const Want& want) {
+  Verdict verdict;
+  verdict.tried = true;
+  verdict.may_load = false;
+  verdict.wanting = want.what;
+  verdict.remedy = want.remedy;
+  return verdict;
+}
+
 // One process's view of one interface.
 class Interface {
  public:
@@ -137,6 +146,7 @@ class Interface {
 
   Verdict verdict(bool anew) {
     const std::lock_guard lock(mutex_);
+    if (const Want want = want_of_driver_memory()) return nothing_loaded(want);
     // Once it is loaded, OpenCL's loader keeps the drivers it has found.
     if (known_ && !anew && (api_ == Api::opencl || hidden_is_set())) return *known_;
     if (hidden_is_set()) show();  // what is tried are the drivers that the user has
@@ -346,6 +356,7 @@ Precautions require_usable(Api api, int index, const std::vector<Identity>& foun
 std::vector<Unusable> unusable(Api api) {
   std::vector<Unusable> all;
   const Verdict known = verdict(api);
+  if (!known.may_load) all.push_back({name_of(api), "all drivers", known.wanting});
   for (size_t i = 0; i < known.devices.size(); ++i) {
     const DeviceVerdict& one = known.devices[i];
     if (!one.problem.empty())

@@ -53,6 +53,7 @@ struct Verdict {
   std::vector<DeviceVerdict> devices;  // opencl:0, opencl:1, ...
   std::vector<DriverVerdict> drivers;  // left out: the loader is given only the others, `manifests`
   std::vector<std::string> manifests;
+  bool may_load = true;         // false: loading drivers may end this process, and `wanting` says why
   std::string wanting;          // what the machine lacked when a child ended: the end says nothing about its driver
   std::string remedy;           // and what helps
   std::string moment;           // what there was of memory and room when it was tried

@@ -3,15 +3,13 @@
 #include <spdlog/spdlog.h>
 
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <span>
 
 #include "engine/device/gpu/kept_file.h"
 #include "engine/device/proof/room.h"
 #include "shaders/shaders.h"
 #include "sync/error.h"
+#include "sync/whole_file.h"
 
 namespace tandem::vulkan {
 namespace {
@@ -82,11 +80,10 @@ PipelineFile::PipelineFile(const std::string& folder, const PipelineKey& key) : 
 
 std::optional<std::vector<char>> PipelineFile::load() const noexcept {
   try {
-    std::error_code ignored;
-    if (path_.empty() || !std::filesystem::is_regular_file(path_, ignored)) return std::nullopt;
-    std::ifstream in(path_, std::ios::binary);
-    std::vector<char> content{std::istreambuf_iterator<char>(in), {}};
-    const std::string why = in ? refusal(content, key_) : "it cannot be read";
+    const auto text = path_.empty() ? std::nullopt : read_file_if_there(path_);
+    if (!text) return std::nullopt;
+    std::vector<char> content(text->begin(), text->end());
+    const std::string why = refusal(content, key_);
     if (why.empty()) {
       content.erase(content.begin(), content.begin() + sizeof(Header));
       return content;

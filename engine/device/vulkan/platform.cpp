@@ -77,7 +77,9 @@ bool keep_drivers_loaded(VkInstance instance, VkDebugUtilsMessengerEXT messenger
 
 Instance::Instance(Messages* messages) {
   configure_process(0);
-  proof::verdict(proof::Api::vulkan);  // hides drivers that would end this process from the loader
+  // Hides drivers that would end this process from the loader.
+  const proof::Verdict known = proof::verdict(proof::Api::vulkan);
+  if (!known.may_load) throw Error("no Vulkan driver is loaded", known.wanting, known.remedy);
   auto application = typed<VkApplicationInfo>(VK_STRUCTURE_TYPE_APPLICATION_INFO);
   application.pApplicationName = "tandem";
   application.apiVersion = VK_API_VERSION_1_2;

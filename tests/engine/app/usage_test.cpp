@@ -97,6 +97,20 @@ TEST(Usage, a_device_that_is_named_twice_is_status_2) {
   }
 }
 
+TEST(Usage, lists_whose_values_do_not_go_together_are_status_2) {
+  const std::vector<std::pair<std::vector<std::string>, const char*>> wrong = {
+      {{"--split", "0.5,0.6"}, "do not add up to 1"},
+      {{"--moe-tiers", "1,2,3"}, "do not fall"},
+      {{"--device", "npu:0", "host"}, "not expected"}};
+  for (const auto& [flags, says] : wrong) {
+    std::vector<std::string> command = {"run", "-m", "x", "-p", "a"};
+    command.insert(command.end(), flags.begin(), flags.end());
+    const Outcome outcome = tandem_program(command);
+    EXPECT_EQ(outcome.status, 2) << flags.front();
+    EXPECT_THAT(outcome.err, HasSubstr(says));
+  }
+}
+
 TEST(Usage, help_of_any_command_is_printable_text) {
   const Declared all = declare_all();
   for (const auto& [words, command] : all.commands) {

@@ -166,6 +166,8 @@ TEST(KnownKeys, with_a_number_for_each_layer_are_that_number_where_all_are_equal
           w.set("llama.rope.freq_base", std::vector<float>{1e4f, 1e4f, 1e6f});
         },
         "the layers differ: 10000 in layer 0, 1e+06 in layer 2"},
+       {"more numbers than layers", [](auto& w) { w.set("llama.rope.freq_base", std::vector<float>(3, 1e4f)); },
+        "found an array of 3, expected one number for each of the 2 layers"},
        {"empty", [](auto& w) { w.set("llama.feed_forward_length", std::vector<uint32_t>{}); }, "found an empty array"},
        {"negative",
         [](auto& w) {

@@ -105,10 +105,11 @@ Child::Child(std::vector<std::string> arguments, const ChildSettings& settings)
   signal(SIGPIPE, SIG_IGN);  // a child that ends before it has read everything is not our end
   const char* program = TANDEM_PROGRAM;
   arguments.insert(arguments.begin(), TANDEM_PROGRAM);
-  if (!settings.limits.empty()) {
+  if (!settings.limits.empty() || settings.closes_output) {
     program = "/bin/sh";
-    const std::string limited = "ulimit " + settings.limits + R"( && exec "$0" "$@")";
-    arguments.insert(arguments.begin(), {"sh", "-c", limited});
+    const std::string limit = settings.limits.empty() ? "" : "ulimit " + settings.limits + " && ";
+    const std::string run = std::string(R"(exec "$0" "$@")") + (settings.closes_output ? " >&-" : "");
+    arguments.insert(arguments.begin(), {"sh", "-c", limit + run});
   }
   std::vector<std::string> environment = environment_of_child(settings);
   const Pipe in, out, err;

@@ -26,6 +26,7 @@ struct ChildSettings {
   std::string input{};                               // standard input, to its end
   bool keeps_input_open = false;                     // until close_input()
   std::string limits{};                              // as the shell's ulimit takes them: "-v 60000"
+  bool closes_output = false;                        // as `>&-` does
 };
 
 class Child {

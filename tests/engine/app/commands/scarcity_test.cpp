@@ -32,7 +32,7 @@ TEST(ScarceMemory, is_named_by_every_command_and_ends_none_by_a_signal) {
   if (kSanitized) GTEST_SKIP() << "skipped: sanitizers map terabytes";
   const Folder folder;
   int failed = 0;
-  for (const int megabytes : {60, 200, 500}) {
+  for (const int megabytes : {60, 200, 700}) {
     for (const Arguments& command : commands(folder)) {
       const Ended ended = tandem(command, with_memory_of(megabytes));
       EXPECT_TRUE(ended.status == 0 || ended.status == 1)
@@ -48,6 +48,26 @@ TEST(ScarceMemory, is_named_by_every_command_and_ends_none_by_a_signal) {
     }
   }
   EXPECT_GT(failed, 0) << "no limit was small enough to show anything";
+}
+
+// PoCL aborts where it finds less data memory than it wants.
+TEST(ScarceMemory, of_data_ends_no_command_by_a_signal) {
+  if (kSanitized) GTEST_SKIP() << "skipped: sanitizers have data of their own";
+  const Folder folder;
+  for (const int kilobytes : {1'000, 60'000}) {
+    for (const Arguments& command : commands(folder)) {
+      const Ended ended = tandem(command, {.limits = "-d " + std::to_string(kilobytes)});
+      EXPECT_TRUE(ended.status == 0 || ended.status == 1)
+          << kilobytes << " kB, " << ::testing::PrintToString(command) << ": " << ended.status << "\n"
+          << ended.err;
+      if (command[0] == "devices" || ended.status != 0) {
+        EXPECT_THAT(ended.err, HasSubstr("ulimit -d allows")) << kilobytes << ::testing::PrintToString(command);
+      }
+    }
+  }
+  const Ended run = tandem({"run", "-m", stories(), "-p", "Once", "-n", "2"}, {.limits = "-d 100000"});
+  EXPECT_EQ(run.status, 0) << "the NPU and the host need less\n" << run.err;
+  EXPECT_THAT(run.err, HasSubstr("drivers want 256 MiB of memory, and ulimit -d allows"));
 }
 
 TEST(ScarceMemory, is_an_object_where_json_is_asked_for) {

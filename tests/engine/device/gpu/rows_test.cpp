@@ -38,6 +38,24 @@ TEST_P(Rows, of_a_norm_reach_their_last_element) {
   }
 }
 
+TEST_P(Rows, of_a_norm_whose_squares_overflow_are_nan) {
+  for (const bool centred : {false, true}) {
+    RmsNorm op;
+    op.S = 2, op.width = op.x_stride = op.y_stride = 40, op.centred = centred;
+    op.x = row_of(2 * op.width, "x"), op.y = row_of(2 * op.width, "y"), op.weight = row_of(op.width, "weight");
+    std::fill_n(op.weight.as<float>(), op.width, 1.0f);
+    for (int64_t i = 0; i < op.width; ++i) {
+      const float sign = i % 2 == 0 ? 1.0f : -1.0f;
+      op.x.as<float>()[i] = sign * 0x1p60f, op.x.as<float>()[op.width + i] = sign * 0x1p65f;
+    }
+    run({"rms_norm", op});
+    for (int64_t i = 0; i < op.width; ++i) {
+      ASSERT_EQ(op.y.as<float>()[i], i % 2 == 0 ? 1.0f : -1.0f) << "centred " << centred << ", element " << i;
+      ASSERT_TRUE(std::isnan(op.y.as<float>()[op.width + i])) << "centred " << centred << ", element " << i;
+    }
+  }
+}
+
 // Widths around those of a vector and a work-group; what lies between rows keeps its mark.
 TEST_P(Rows, of_a_norm_take_the_residual_once_whatever_their_width) {
   constexpr float kMark = 77;

@@ -1,0 +1,36 @@
+#include "sync/printable_text.h"
+
+#include <cstddef>
+#include <cstdio>
+
+namespace tandem {
+namespace {
+
+// U+0080 to U+009F are controls too; in UTF-8 they begin with this byte.
+constexpr unsigned char kBeginOfC1 = 0xc2;
+
+bool is_control(const std::string& text, size_t at) {
+  const auto byte = static_cast<unsigned char>(text[at]);
+  if (byte == '\n' || byte == '\t') return false;
+  if (byte < 0x20 || byte == 0x7f) return true;
+  const auto before = at > 0 ? static_cast<unsigned char>(text[at - 1]) : 0;
+  return before == kBeginOfC1 && byte >= 0x80 && byte < 0xa0;
+}
+
+}  // namespace
+
+std::string printable_text(const std::string& text) {
+  std::string shown;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (!is_control(text, i)) {
+      shown += text[i];
+      continue;
+    }
+    char code[5];
+    std::snprintf(code, sizeof code, "\\x%02x", static_cast<unsigned char>(text[i]));
+    shown += code;
+  }
+  return shown;
+}
+
+}  // namespace tandem
