@@ -42,6 +42,8 @@ std::string amd_pci(const cl::Device& device) {
 
 }  // namespace
 
+bool is_cpu(const cl::Device& device) { return (device.getInfo<CL_DEVICE_TYPE>() & CL_DEVICE_TYPE_CPU) != 0; }
+
 CardName card_of(const cl::Device& device) {
   const std::string extensions = device.getInfo<CL_DEVICE_EXTENSIONS>();
   const auto has = [&](const char* name) { return extensions.find(name) != std::string::npos; };

@@ -6,6 +6,7 @@
 
 namespace tandem::opencl {
 
+bool is_cpu(const cl::Device& device);
 // The driver says it by cl_khr_device_uuid, cl_khr_pci_bus_info, or NVIDIA's and AMD's attribute queries; parts that it
 // does not say are empty.
 CardName card_of(const cl::Device& device);

@@ -44,8 +44,6 @@ struct Listed final : LaunchSequence::Built {
   const std::shared_ptr<const ProgramList> list;
 };
 
-bool is_cpu(const cl::Device& device) { return (device.getInfo<CL_DEVICE_TYPE>() & CL_DEVICE_TYPE_CPU) != 0; }
-
 // precautions: gets what is known of the device's driver beside.
 Handle open_handle(int index, Precautions& precautions) {
   const std::string id = "opencl:" + std::to_string(index);

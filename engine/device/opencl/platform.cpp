@@ -43,7 +43,7 @@ std::vector<FoundDevice> find_devices() {
     if (platform.getDevices(CL_DEVICE_TYPE_ALL, &devices) != CL_SUCCESS)
       continue;  // CL_DEVICE_NOT_FOUND: an empty platform
     for (const cl::Device& device : devices) {
-      const bool cpu = (device.getInfo<CL_DEVICE_TYPE>() & CL_DEVICE_TYPE_CPU) != 0;
+      const bool cpu = is_cpu(device);
       (cpu ? others : gpus).push_back({platform, device});
     }
   }
@@ -54,7 +54,7 @@ std::vector<FoundDevice> find_devices() {
 std::vector<proof::Identity> identities(const std::vector<FoundDevice>& found) {
   std::vector<proof::Identity> all;
   for (const FoundDevice& one : found) {
-    const bool gpu = (one.device.getInfo<CL_DEVICE_TYPE>() & CL_DEVICE_TYPE_CPU) == 0;
+    const bool gpu = !is_cpu(one.device);
     all.push_back({one.device.getInfo<CL_DEVICE_NAME>(),
                    one.platform.getInfo<CL_PLATFORM_NAME>() + " " + one.device.getInfo<CL_DRIVER_VERSION>(), gpu,
                    gpu ? card_of(one.device) : CardName(), gpu && is_discrete(one.device)});
@@ -77,9 +77,8 @@ std::vector<proof::Identity> opencl_identities() {
 DeviceCount opencl_device_count() {
   try {
     const auto found = opencl::find_devices();
-    const auto gpus = std::ranges::count_if(found, [](const opencl::FoundDevice& one) {
-      return (one.device.getInfo<CL_DEVICE_TYPE>() & CL_DEVICE_TYPE_CPU) == 0;
-    });
+    const auto gpus =
+        std::ranges::count_if(found, [](const opencl::FoundDevice& one) { return !opencl::is_cpu(one.device); });
     return {static_cast<int>(found.size()), static_cast<int>(gpus)};
   } catch (const Interrupted&) {
     throw;

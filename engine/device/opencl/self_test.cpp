@@ -4,6 +4,7 @@
 #include <cstring>
 #include <thread>
 
+#include "engine/device/opencl/card.h"
 #include "engine/device/opencl/event_wait.h"
 #include "engine/device/opencl/sync_probe.h"
 #include "sync/clock.h"
@@ -100,8 +101,6 @@ void run_floats(ProgramCache& programs, const cl::CommandQueue& queue, const cha
   run_single(queue, kernel, items, object);
   check(queue.enqueueReadBuffer(out_buffer, CL_TRUE, 0, out.size_bytes(), out.data()), "clEnqueueReadBuffer", object);
 }
-
-bool cpu_device(const Handle& handle) { return (handle.device.getInfo<CL_DEVICE_TYPE>() & CL_DEVICE_TYPE_CPU) != 0; }
 
 }  // namespace
 
@@ -224,7 +223,7 @@ std::vector<PolicyTest> test_policies(ProgramCache& programs, const cl::CommandQ
   const sync::Flag in = bank.make("self-test in"), out = bank.make("self-test out");
   test(sync::Policy::spin, [&] { return flag_reaches_host(sync::Policy::spin, queue, *gates, out, 1); });
   test(sync::Policy::predict, [&] { return flag_reaches_host(sync::Policy::predict, queue, *gates, out, 2); });
-  if (cpu_device(programs.handle()) && std::thread::hardware_concurrency() < 2) {
+  if (is_cpu(programs.handle().device) && std::thread::hardware_concurrency() < 2) {
     for (const sync::Policy policy : {sync::Policy::gate, sync::Policy::doorbell})
       tests.push_back({policy, false, "a kernel that spins would hold the only core"});
     return tests;
@@ -239,7 +238,7 @@ std::vector<PolicyTest> test_policies(ProgramCache& programs, const cl::CommandQ
     gates->reset();
   }
   test(sync::Policy::doorbell, [&] {
-    if (!cpu_device(programs.handle())) throw Error("a GPU may end a kernel that stays for long", info.id);
+    if (!is_cpu(programs.handle().device)) throw Error("a GPU may end a kernel that stays for long", info.id);
     return doorbell_answers(programs, static_cast<uint64_t>(info.max_allocation_bytes));
   });
   return tests;

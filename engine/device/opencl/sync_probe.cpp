@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/device/lab/stepped_probe.h"
+#include "engine/device/opencl/card.h"
 #include "engine/device/opencl/event_wait.h"
 #include "engine/device/opencl/gates.h"
 #include "engine/device/opencl/memory.h"
@@ -31,7 +32,7 @@ BuildOptions probe_options(ProgramCache& programs) {
       return false;  // tried next: without; what is wrong with the plain source is thrown by its user
     }
   };
-  const bool cpu = (programs.handle().device.getInfo<CL_DEVICE_TYPE>() & CL_DEVICE_TYPE_CPU) != 0;
+  const bool cpu = is_cpu(programs.handle().device);
   const std::string c11 = "-cl-std=CL3.0 -DC11_ATOMICS", cycles = " -DHAS_CYCLES";
   if (cpu && sync::cycle_counter_usable() && builds(c11 + cycles)) return {c11 + cycles, true};
   return {builds(c11) ? c11 : "", false};

@@ -97,6 +97,12 @@ std::vector<OpCase> telling(const Target& target, std::vector<OpCase> cases) {
   return chosen;
 }
 
+bool has_turn(const Target& target, int turn) {
+  const std::string_view family = target.family, id = target.id;
+  if (family.empty() || target.force_copies) return true;
+  return (turn % 2 == 0) == (id.starts_with("vulkan") != (family == "simd"));
+}
+
 Snapshot snapshot(const CaseMemory& memory) {
   Snapshot all;
   for (const sync::Slot* slot : memory.slots()) all.emplace_back(slot->data(), slot->data() + slot->size_bytes());

@@ -53,6 +53,10 @@ std::unique_ptr<Device> open_target(const Target& target, vulkan::Messages& mess
 // and one in five are enough there.
 std::vector<OpCase> telling(const Target& target, std::vector<OpCase> cases);
 
+// Whether a case that takes turns is run on the target. Each is run on one target of every interface and of every
+// family of kernels, and on all targets that are no GPU's.
+bool has_turn(const Target& target, int turn);
+
 // A test on every target: opens it, or skips with the reason it is missing (a failure where it is required).
 class OnTarget : public ::testing::TestWithParam<Target> {
  protected:

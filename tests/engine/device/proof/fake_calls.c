@@ -1,5 +1,6 @@
 // Loaded before a real driver (LD_PRELOAD): calls that end the process, or lie.
 //   TANDEM_FAKE_BUILD=TEXT    clBuildProgram aborts when its options contain TEXT
+//   TANDEM_FAKE_OPTIONS=TEXT  clBuildProgram gets these options too
 //   TANDEM_FAKE_KEPT=TEXT     clGetProgramInfo aborts when it is asked for the compiled form of a source with TEXT
 //   TANDEM_FAKE_LAUNCH=TEXT   clEnqueueNDRangeKernel aborts when the kernel's name begins with TEXT
 //   TANDEM_FAKE_MAP=1         clEnqueueMapBuffer accesses memory that is not there
@@ -26,7 +27,10 @@ cl_int clBuildProgram(cl_program program, cl_uint count, const cl_device_id* dev
     abort();
   }
   REAL(clBuildProgram);
-  return call(program, count, devices, options, notify, data);
+  char all[4096];
+  const char* more = getenv("TANDEM_FAKE_OPTIONS");
+  snprintf(all, sizeof all, "%s %s", options ? options : "", more ? more : "");
+  return call(program, count, devices, more ? all : options, notify, data);
 }
 
 cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t* offset,
