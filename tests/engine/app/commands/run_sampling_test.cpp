@@ -105,7 +105,7 @@ TEST_F(RunSampling, tells_in_json_what_was_drawn_with_so_that_it_can_be_drawn_ag
   EXPECT_EQ(answer.at("repeat_penalty"), 1.1);
   EXPECT_EQ(ids("story", {"-n", "12", "--temp", "1.5", "-s", answer.at("seed").dump(), "--top-k", "30", "--top-p",
                           "0.9", "--min-p", "0.01", "--repeat-penalty", "1.1"}),
-            answer.at("ids"));
+            answer.at("ids").get<Ids>());
 }
 
 TEST_F(RunSampling, tells_a_drawn_seed_in_the_last_line_and_no_other) {
