@@ -18,7 +18,11 @@ command -v debootstrap >/dev/null || { echo "fresh_machine: needs debootstrap (a
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/fresh_machine.XXXXXX")
 machine=$scratch/machine
 clean_up() {
-  local mount
+  local mount root
+  # What the commands left running in the background would go on without /proc and /sys.
+  for root in /proc/[0-9]*/root; do
+    [ "$(readlink "$root")" != "$machine" ] || kill "$(basename "${root%/root}")" || echo "fresh_machine: a process has ended by itself" >&2
+  done
   for mount in "$machine/dev/shm" "$machine/dev" "$machine/proc" "$machine/sys"; do
     ! mountpoint -q "$mount" || umount "$mount" || umount -l "$mount"
   done

@@ -47,8 +47,8 @@ Want want_by(const std::string& words) {
     if (says(words, text)) return {"a file could not be written (" + words + ")", "Free some space on the disk"};
   for (const char* text : {"read-only file system", "permission denied", "operation not permitted"})
     if (says(words, text)) return {"a folder could not be used (" + words + ")", "Set XDG_CACHE_HOME to another one"};
-  for (const char* text : {"cannot allocate memory", "out of memory", "bad_alloc", "cannot enable executable stack",
-                           "failed to map segment from shared object"})
+  for (const char* text : {"cannot allocate memory", "out of memory", "not enough memory", "bad_alloc",
+                           "cannot enable executable stack", "failed to map segment from shared object"})
     if (says(words, text)) return {"it had too little memory (" + words + ")", "Close other programs"};
   for (const char* text : {"too many open files", "resource temporarily unavailable"})
     if (says(words, text)) return {"a limit was reached (" + words + ")", "Raise it with ulimit"};

@@ -45,9 +45,10 @@ TEST(Circumstances, of_a_child_that_ended_well_or_died_of_its_driver_want_nothin
 
 TEST(Circumstances, are_read_from_what_a_driver_says_at_its_end) {
   if (want_of_memory()) GTEST_SKIP() << "this machine has little memory: " << want_of_memory().what;
-  for (const char* words : {"write: No space left on device", "mkdir failed: Read-only file system", "std::bad_alloc",
-                            "LLVM ERROR: out of memory", "pthread_create: Resource temporarily unavailable",
-                            "kernel.so: failed to map segment from shared object"}) {
+  for (const char* words :
+       {"write: No space left on device", "mkdir failed: Read-only file system", "std::bad_alloc",
+        "LLVM ERROR: out of memory", "Not enough memory to run on this device.",
+        "pthread_create: Resource temporarily unavailable", "kernel.so: failed to map segment from shared object"}) {
     const Want want = want_behind(aborted(words), {});
     EXPECT_THAT(want.what, HasSubstr(words));
     EXPECT_NE(want.remedy, "");
