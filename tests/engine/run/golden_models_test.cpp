@@ -12,7 +12,7 @@ constexpr const char* kMixtures[] = {"mixtral", "qwen2moe", "qwen3moe", "olmoe",
 class GoldenModels : public ::testing::TestWithParam<Way> {
  protected:
   void SetUp() override { need_devices(GetParam()); }
-  // An architecture is run with every device alone. Of the ways that cut, round or copy it takes one in three.
+  // Every device alone runs each architecture. A way that cuts, rounds or copies runs one in three.
   static bool has_turn(int architecture) {
     const Way& way = GetParam();
     const bool is_alone = !way.uses_npu() || way.plan == "npu-only";
