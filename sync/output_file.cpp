@@ -29,9 +29,9 @@ namespace fs = std::filesystem;
 
 constexpr size_t kOutputBuffer = size_t{64} << 10;
 constexpr int kMostLinks = 40;  // as the kernel
-int stdout_of_outputs = STDOUT_FILENO;
-
 constexpr auto kLookAgain = std::chrono::milliseconds(100);
+
+int stdout_of_outputs = STDOUT_FILENO;
 
 // A reader that has gone raises SIGPIPE in the writing thread. Here the call's result says so.
 class NoPipeSignal {

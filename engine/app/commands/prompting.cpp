@@ -36,11 +36,12 @@ std::string why_empty(StopReason reason, bool is_chat, bool knows_template) {
 
 Prompting::Prompting(const CommonFlags& flags, const LoadedModel& model)
     : flags_(flags), tokenizer_(model.tokenizer()) {
-  if (model.file().type_of(kTemplateKey) == "string") template_ = *model.file().get_string(kTemplateKey);
+  const std::string type = model.file().type_of(kTemplateKey);
+  if (type == "string") template_ = *model.file().get_string(kTemplateKey);
   if (!template_.empty()) {
     why_not_ = user_turn(template_, tokenizer_, "?").why_not;
     if (!why_not_.empty()) why_not_ = "the model's chat template is not known here: " + why_not_;
-  } else if (const std::string type = model.file().type_of(kTemplateKey); !type.empty() && type != "string") {
+  } else if (!type.empty() && type != "string") {
     why_not_ = std::string("the model's ") + kTemplateKey + " is no text but " + type;
   } else {
     why_not_ = "the model has no chat template";

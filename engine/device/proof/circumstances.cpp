@@ -22,10 +22,16 @@ namespace fs = std::filesystem;
 
 // A compiler and the libraries that it loads want this much, and so does a small model.
 constexpr uint64_t kLittleMemory = uint64_t{256} << 20;
-// PoCL, lavapipe and the libraries that they load were seen to fail or to abort with less (docs/drivers.md).
-constexpr uint64_t kDriverAddresses = uint64_t{640} << 20;
-constexpr uint64_t kDriverData = uint64_t{256} << 20;
 constexpr uint64_t kMostThatIsALimit = uint64_t{1} << 40;  // of address space: nothing here wants more
+
+// PoCL, lavapipe and the libraries that they load were seen to fail or to abort with less (docs/drivers.md).
+struct MemoryLimit {
+  __rlimit_resource which;
+  const char* name;
+  uint64_t least_of_drivers;
+};
+constexpr MemoryLimit kMemoryLimits[] = {{RLIMIT_AS, "ulimit -v", uint64_t{640} << 20},
+                                         {RLIMIT_DATA, "ulimit -d", uint64_t{256} << 20}};
 
 std::string mebibytes(uint64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
 
@@ -76,10 +82,9 @@ Want want_of_room(const std::string& folder) {
 }
 
 Want want_of_memory() {
-  for (const auto which : {RLIMIT_AS, RLIMIT_DATA}) {
-    if (const auto limit = limit_of(which); limit && *limit < kMostThatIsALimit)
-      return {"its memory is limited to " + mebibytes(*limit) + (which == RLIMIT_AS ? " (ulimit -v)" : " (ulimit -d)"),
-              "Raise that limit"};
+  for (const MemoryLimit& one : kMemoryLimits) {
+    if (const auto limit = limit_of(one.which); limit && *limit < kMostThatIsALimit)
+      return {"its memory is limited to " + mebibytes(*limit) + " (" + one.name + ")", "Raise that limit"};
   }
   if (const auto room = memory_room(); room && room->bytes < kLittleMemory)
     return {room->whose + " has " + mebibytes(room->bytes) + " of memory left",
@@ -88,15 +93,10 @@ Want want_of_memory() {
 }
 
 Want want_of_driver_memory() {
-  struct Least {
-    __rlimit_resource which;
-    const char* name;
-    uint64_t bytes;
-  };
-  for (const auto& [which, name, bytes] :
-       {Least{RLIMIT_AS, "ulimit -v", kDriverAddresses}, Least{RLIMIT_DATA, "ulimit -d", kDriverData}}) {
-    if (const auto limit = limit_of(which); limit && *limit < bytes)
-      return {"drivers want " + mebibytes(bytes) + " of memory, and " + name + " allows " + mebibytes(*limit),
+  for (const MemoryLimit& one : kMemoryLimits) {
+    if (const auto limit = limit_of(one.which); limit && *limit < one.least_of_drivers)
+      return {"drivers want " + mebibytes(one.least_of_drivers) + " of memory, and " + one.name + " allows " +
+                  mebibytes(*limit),
               "Raise that limit"};
   }
   return {};

@@ -30,7 +30,7 @@ std::string hex(const std::array<uint8_t, VK_UUID_SIZE>& uuid) {
 }
 
 // The same device and driver, but this program or the driver is newer or older: what every update brings.
-bool only_updated(const std::vector<char>& content, const PipelineKey& key) {
+bool only_updated(const std::string& content, const PipelineKey& key) {
   if (content.size() < sizeof(Header)) return false;
   Header header;
   std::memcpy(&header, content.data(), sizeof header);
@@ -41,7 +41,7 @@ bool only_updated(const std::vector<char>& content, const PipelineKey& key) {
 }
 
 // Why the file's content is not to be used; empty: it is.
-std::string refusal(const std::vector<char>& content, const PipelineKey& key) {
+std::string refusal(const std::string& content, const PipelineKey& key) {
   if (content.size() < sizeof(Header)) return "it is cut off";
   Header header;
   std::memcpy(&header, content.data(), sizeof header);
@@ -80,15 +80,11 @@ PipelineFile::PipelineFile(const std::string& folder, const PipelineKey& key) : 
 
 std::optional<std::vector<char>> PipelineFile::load() const noexcept {
   try {
-    const auto text = path_.empty() ? std::nullopt : read_file_if_there(path_);
-    if (!text) return std::nullopt;
-    std::vector<char> content(text->begin(), text->end());
-    const std::string why = refusal(content, key_);
-    if (why.empty()) {
-      content.erase(content.begin(), content.begin() + sizeof(Header));
-      return content;
-    }
-    const auto level = why == kOther && only_updated(content, key_) ? spdlog::level::info : spdlog::level::warn;
+    const auto content = path_.empty() ? std::nullopt : read_file_if_there(path_);
+    if (!content) return std::nullopt;
+    const std::string why = refusal(*content, key_);
+    if (why.empty()) return std::vector<char>(content->begin() + sizeof(Header), content->end());
+    const auto level = why == kOther && only_updated(*content, key_) ? spdlog::level::info : spdlog::level::warn;
     spdlog::log(level, "the Vulkan pipeline cache is ignored and will be made anew: {}: {}", path_, why);
   } catch (const std::exception& error) {
     spdlog::warn("the Vulkan pipeline cache is ignored: {}: {}", path_, error.what());

@@ -30,6 +30,20 @@ std::vector<Arguments> commands(const Folder& folder) {
           {"make-moe", "-m", stories(), "--experts", "2", "-o", folder.file("moe.gguf"), "-q"}};
 }
 
+// Whether the command failed. It ends by itself, and one that fails or lists devices says which limit it met.
+bool names_the_limit(const Arguments& command, const ChildSettings& settings) {
+  SCOPED_TRACE("ulimit " + settings.limits + ", " + ::testing::PrintToString(command));
+  const Ended ended = tandem(command, settings);
+  EXPECT_TRUE(ended.status == 0 || ended.status == 1) << ended.status << "\n" << ended.err;
+  if (ended.status != 0 || command[0] == "devices") {
+    EXPECT_THAT(ended.err, HasSubstr("ulimit " + settings.limits.substr(0, 2) + " allows"));
+  }
+  if (ended.status != 0) {
+    EXPECT_THAT(ended.err, Not(HasSubstr("defect")));
+  }
+  return ended.status != 0;
+}
+
 TEST(ScarceMemory, is_named_by_every_command_and_ends_none_by_a_signal) {
   if (kSanitized) GTEST_SKIP() << "skipped: sanitizers map terabytes";
   const Folder folder;
@@ -37,17 +51,7 @@ TEST(ScarceMemory, is_named_by_every_command_and_ends_none_by_a_signal) {
   for (const int megabytes : {60, 200, kEnoughForDrivers}) {
     for (const Arguments& command : commands(folder)) {
       if (megabytes == kEnoughForDrivers && command[0] == "warm") continue;  // it compiles for a minute
-      const Ended ended = tandem(command, with_memory_of(megabytes));
-      EXPECT_TRUE(ended.status == 0 || ended.status == 1)
-          << megabytes << " MB, " << ::testing::PrintToString(command) << ": " << ended.status << "\n"
-          << ended.err;
-      if (command[0] == "devices") {
-        EXPECT_THAT(ended.err, HasSubstr("ulimit -v allows"));
-      }
-      if (ended.status == 0) continue;
-      ++failed;
-      EXPECT_THAT(ended.err, HasSubstr("ulimit -v allows")) << megabytes << ::testing::PrintToString(command);
-      EXPECT_THAT(ended.err, Not(HasSubstr("defect")));
+      failed += names_the_limit(command, with_memory_of(megabytes));
     }
   }
   EXPECT_GT(failed, 0) << "no limit was small enough to show anything";
@@ -59,13 +63,7 @@ TEST(ScarceMemory, of_data_ends_no_command_by_a_signal) {
   const Folder folder;
   for (const int kilobytes : {1'000, 60'000}) {
     for (const Arguments& command : commands(folder)) {
-      const Ended ended = tandem(command, {.limits = "-d " + std::to_string(kilobytes)});
-      EXPECT_TRUE(ended.status == 0 || ended.status == 1)
-          << kilobytes << " kB, " << ::testing::PrintToString(command) << ": " << ended.status << "\n"
-          << ended.err;
-      if (command[0] == "devices" || ended.status != 0) {
-        EXPECT_THAT(ended.err, HasSubstr("ulimit -d allows")) << kilobytes << ::testing::PrintToString(command);
-      }
+      names_the_limit(command, {.limits = "-d " + std::to_string(kilobytes)});
     }
   }
   const Ended run = tandem({"run", "-m", stories(), "-p", "Once", "-n", "2"}, {.limits = "-d 100000"});
