@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/device/proof/compiled_files.h"
 #include "tests/engine/device/proof/broken_drivers.h"
 #include "tests/support/requirements.h"
 
@@ -50,6 +51,42 @@ echo '{"through": true}'
   EXPECT_EQ(card.seen, (Seen{true, 5, 132, 40e-6}));
   EXPECT_EQ(card.problem, "");
   EXPECT_EQ(card.spared, (std::map<std::string, std::string>{{"dot products", "they do not compile"}}));
+}
+
+// A helper that dies at one step of opening a device of PoCL, as long as that step is not spared.
+class ProverOfPocl : public ProverTest {
+ protected:
+  Verdict tried_with_kept_files(const std::string& step) {
+    const std::string helper = drivers_.write("helper", R"(#!/bin/sh
+echo '{"device": {"name": "C", "driver": "Portable Computing Language 6.0", "gpu": true, "uuid": "", "pci": "", "discrete": false}}'
+echo '{"listed": true}'
+echo '{"opens": 0}'
+case $3 in *')" + step + R"('*) echo '{"through": true}'; exit 0 ;; esac
+echo '{"step": ")" + step + R"("}'
+kill -ABRT $$
+)");
+    std::filesystem::permissions(helper, std::filesystem::perms::owner_all);
+    std::filesystem::create_directories(drivers_.path("kcache"));
+    drivers_.write("kcache/program.bc", "what PoCL had compiled");
+    CompiledFiles kept("", drivers_.path("kcache"));
+    return try_out(Api::opencl, {}, {helper, drivers_.path("left"), std::chrono::seconds(120), &kept});
+  }
+  bool kept_files_stay() const { return std::filesystem::exists(drivers_.path("kcache/program.bc")); }
+};
+
+TEST_F(ProverOfPocl, that_dies_of_assembly_keeps_its_compiled_files) {
+  const Verdict verdict = tried_with_kept_files("kept assembly");
+  ASSERT_EQ(verdict.devices.size(), 1u);
+  EXPECT_EQ(verdict.devices[0].problem, "");
+  EXPECT_TRUE(verdict.devices[0].spared.contains("kept assembly"));
+  EXPECT_TRUE(kept_files_stay());
+}
+
+TEST_F(ProverOfPocl, that_dies_of_anything_else_begins_without_its_compiled_files) {
+  const Verdict verdict = tried_with_kept_files("gates");
+  ASSERT_EQ(verdict.devices.size(), 1u);
+  EXPECT_TRUE(verdict.devices[0].spared.contains("gates"));
+  EXPECT_FALSE(kept_files_stay());
 }
 
 // With the installed OpenCL drivers, of which there must be one for this to be about anything.
