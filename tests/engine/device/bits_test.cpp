@@ -5,7 +5,7 @@
 #include "engine/device/host/host_device.h"
 #include "packed/act_i8.h"
 #include "tests/engine/device/every_device.h"
-#include "tests/engine/device/run_case.h"
+#include "tests/engine/device/on_target.h"
 
 namespace tandem::testing {
 namespace {
@@ -49,9 +49,7 @@ class Bits : public OnTarget {
   // it.
   template <typename Cut>
   std::optional<BuiltCase> run(const OpCase& op_case, const Cut& cut) {
-    CaseMemory memory(bench_.pool);
-    BuiltCase built = op_case.build(memory);
-    slots_.insert(slots_.end(), memory.slots().begin(), memory.slots().end());
+    BuiltCase built = op_case.build(new_memory());
     if (!bench_.device->supports(built.op).yes) return std::nullopt;
     const std::vector<Operator> operators = cut(built.op);
     for (const Operator& op : operators)
@@ -66,16 +64,6 @@ class Bits : public OnTarget {
     const bool is_chain = own_bits().empty() && (op_case.f16_exact || !bench_.device->info().rounds_to_f16);
     return op_case.name.starts_with("grouped_matmul") || (is_chain && op_case.name.starts_with("matmul"));
   }
-
-  // Nobody looks at earlier cases any more. Every slot is an import of the driver's, and some take no more than 4,096
-  // of them (SwiftShader).
-  void forget() {
-    for (sync::Slot* slot : slots_) bench_.pool.release(*slot);
-    slots_.clear();
-  }
-
- private:
-  std::vector<sync::Slot*> slots_;
 };
 
 std::vector<Operator> whole(const Operator& op) { return {op}; }
@@ -151,8 +139,8 @@ TEST_P(Bits, matmul_is_the_stated_chain) {
   for (const OpCase& op_case : telling(GetParam(), with_act_i8())) {
     if (f16_operands && !op_case.f16_exact) continue;  // f32 and bf16 weights are rounded there
     SCOPED_TRACE(op_case.name);
-    CaseMemory memory(bench_.pool);
-    const BuiltCase stated = op_case.build(memory);
+    forget();
+    const BuiltCase stated = op_case.build(new_memory());
     run_stated_chain(std::get<MatMul>(stated.op.body));
     const auto actual = run(op_case, whole);
     if (!actual) continue;
@@ -214,8 +202,7 @@ TEST_P(Bits, experts_of_one_token_give_equal_bits_in_one_sequence) {
     const auto ran = run(op_case, whole);
     ASSERT_TRUE(ran.has_value());
     alone.push_back(*ran);
-    CaseMemory memory(bench_.pool);
-    listed.push_back(op_case.build(memory));
+    listed.push_back(op_case.build(new_memory()));
     programs.push_back(bench_.device->prepare({&listed.back().op, 1}));
     launches.push_back({programs.back().get(), {}, {}});
   }

@@ -4,7 +4,7 @@
 
 #include "engine/device/host/host_device.h"
 #include "tests/engine/device/every_device.h"
-#include "tests/engine/device/run_case.h"
+#include "tests/engine/device/on_target.h"
 
 namespace tandem::testing {
 namespace {
@@ -28,7 +28,8 @@ class Conformance : public OnTarget {
 
   void run_case(const OpCase& op_case) {
     SCOPED_TRACE(op_case.name);
-    CaseMemory expected_memory(reference_.pool), memory(bench_.pool);
+    forget();
+    CaseMemory expected_memory(reference_.pool), &memory = new_memory();
     const BuiltCase actual = op_case.build(memory);
     if (unsupported(actual.op)) return;
     const BuiltCase expected = op_case.build(expected_memory);

@@ -6,6 +6,7 @@
 #include "engine/device/lab/lab.h"
 #include "engine/device/opencl/opencl_device.h"
 #include "tests/engine/device/run_case.h"
+#include "tests/support/requirements.h"
 
 namespace tandem::testing {
 namespace {

@@ -1,6 +1,10 @@
 #include "tests/engine/device/op_case.h"
 
 #include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <tuple>
 
 #include "tests/engine/tensor/random_blocks.h"
 
@@ -53,12 +57,29 @@ std::vector<float> random_floats(std::mt19937& random, int64_t count, float magn
   return values;
 }
 
+std::function<const std::vector<double>&()> when_asked(std::function<std::vector<double>()> compute) {
+  return [compute = std::move(compute),
+          known = std::make_shared<std::optional<std::vector<double>>>()]() -> const std::vector<double>& {
+    if (!*known) *known = compute();
+    return **known;
+  };
+}
+
+const std::vector<std::byte>& random_packed(StorageType type, int64_t rows, int64_t columns, uint32_t seed) {
+  static std::map<std::tuple<StorageType, int64_t, int64_t, uint32_t>, std::vector<std::byte>> made;
+  std::vector<std::byte>& bytes = made[{type, rows, columns, seed}];
+  if (bytes.empty()) {
+    bytes.resize(PackedMatrix{packed_format(type), rows, columns, {}}.bytes());
+    const auto blocks = random_rows(type, rows, columns, seed, 0.02f);
+    pack_rows(type, blocks.data(), columns, 0, rows, bytes.data());
+  }
+  return bytes;
+}
+
 PackedMatrix random_weights(CaseMemory& memory, StorageType type, int64_t rows, int64_t columns, uint32_t seed) {
   PackedMatrix matrix{packed_format(type), rows, columns, {}};
   matrix.data = memory.take(matrix.bytes(), sync::SlotUse::weights, true, "weights");
-  std::memset(matrix.data.as<std::byte>(), 0, matrix.bytes());
-  const auto blocks = random_rows(type, rows, columns, seed, 0.02f);
-  pack_rows(type, blocks.data(), columns, 0, rows, matrix.data.as<std::byte>());
+  std::ranges::copy(random_packed(type, rows, columns, seed), matrix.data.as<std::byte>());
   return matrix;
 }
 

@@ -101,6 +101,9 @@ std::vector<OpCase> expert_cases();  // sums of experts, copies, gated units of 
 std::vector<OpCase> expert_row_cases();
 std::vector<OpCase> all_cases();
 
+// Bounds that are computed when the first one is asked for: comparisons of bits never ask.
+std::function<const std::vector<double>&()> when_asked(std::function<std::vector<double>()> compute);
+
 // `count` values spread over [-magnitude, magnitude]; f16: rounded to f16, as the inputs of a matmul are with --act
 // f16.
 std::vector<float> random_floats(std::mt19937& random, int64_t count, float magnitude, bool f16 = false);
@@ -108,7 +111,9 @@ std::vector<float> random_floats(std::mt19937& random, int64_t count, float magn
 // is at most 2.
 std::vector<double> act_i8_magnitudes(const PackedMatrix& w, int64_t n);
 double act_i8_magnitude(const std::vector<double>& row, const float* x);
-// A packed matrix of random blocks in a weights slot.
+// Random blocks, packed. They are made once in a process: every device multiplies the same ones.
+const std::vector<std::byte>& random_packed(StorageType type, int64_t rows, int64_t columns, uint32_t seed);
+// A packed matrix of them in a weights slot.
 PackedMatrix random_weights(CaseMemory& memory, StorageType type, int64_t rows, int64_t columns, uint32_t seed);
 
 }  // namespace tandem::testing

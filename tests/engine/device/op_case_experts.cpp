@@ -125,10 +125,9 @@ PackedStack random_stack(CaseMemory& memory, StorageType type, int64_t count, in
   PackedStack stack{packed_format(type), count, rows, columns, {}};
   stack.data = memory.take(stack.bytes(), sync::SlotUse::weights, true, "weights");
   std::memset(stack.data.as<std::byte>(), 0, stack.bytes());
-  for (int64_t i = 0; i < count; ++i) {
-    const auto blocks = random_rows(type, rows, columns, seed + static_cast<uint32_t>(i), 0.02f);
-    pack_rows(type, blocks.data(), columns, 0, rows, stack.matrix(i).data.as<std::byte>());
-  }
+  for (int64_t i = 0; i < count; ++i)
+    std::ranges::copy(random_packed(type, rows, columns, seed + static_cast<uint32_t>(i)),
+                      stack.matrix(i).data.as<std::byte>());
   return stack;
 }
 
@@ -158,22 +157,26 @@ BuiltCase build_grouped(CaseMemory& memory, StorageType type, const GroupedShape
 
   // The bound of a matmul (op_case_matmul.cpp): K roundings of partial sums, none of which is above sum |w| |x|, and
   // one of the decoding.
-  std::vector<double> magnitude(static_cast<size_t>(S * slots * N));
-  std::vector<float> row(static_cast<size_t>(K));
-  for (int64_t c = 0; c < S * slots; ++c) {
-    const PackedMatrix matrix = op.w.matrix(routed ? ids[c] : c % slots);
-    const float* from = x.data() + c / slots * op.x_stride + c % slots * op.x_slot;
-    for (int64_t n = 0; n < N; ++n) {
-      if (act_i8) {
-        magnitude[c * N + n] = act_i8_magnitude(act_i8_magnitudes(matrix, n), from);
-        continue;
+  const auto magnitudes = when_asked([op, ids, x] {
+    const int64_t N = op.w.rows, K = op.w.columns;
+    std::vector<double> all(static_cast<size_t>(op.S * op.slots * N));
+    std::vector<float> row(static_cast<size_t>(K));
+    for (int64_t c = 0; c < op.S * op.slots; ++c) {
+      const PackedMatrix matrix = op.w.matrix(op.routed ? ids[c] : c % op.slots);
+      const float* from = x.data() + c / op.slots * op.x_stride + c % op.slots * op.x_slot;
+      for (int64_t n = 0; n < N; ++n) {
+        if (op.act_i8) {
+          all[c * N + n] = act_i8_magnitude(act_i8_magnitudes(matrix, n), from);
+          continue;
+        }
+        decode_packed_row(matrix.format, matrix.data.as<std::byte>(), K, n, row.data());
+        for (int64_t k = 0; k < K; ++k) all[c * N + n] += std::fabs(static_cast<double>(row[k]) * from[k]);
       }
-      decode_packed_row(matrix.format, matrix.data.as<std::byte>(), K, n, row.data());
-      for (int64_t k = 0; k < K; ++k) magnitude[c * N + n] += std::fabs(static_cast<double>(row[k]) * from[k]);
     }
-  }
+    return all;
+  });
   const auto tolerance = [=, N = N, K = K](int64_t c, int64_t n, double, bool) {
-    return magnitude[c * N + n] * static_cast<double>(K + 1) * kEpsilon + 1e-30;
+    return magnitudes()[c * N + n] * static_cast<double>(K + 1) * kEpsilon + 1e-30;
   };
   BuiltCase built{{"grouped_matmul", op}, {{"y", op.y, S * slots, N, op.y_slot, ElementType::f32, tolerance}}};
   expect_gaps_untouched(built, op.y, S * slots, N, op.y_slot);

@@ -46,22 +46,25 @@ BuiltCase build_matmul(CaseMemory& memory, StorageType type, const Shape& shape,
   // |w| |x|; one rounding more is the decoding of w. Weights rounded to f16 add half an f16 ulp of each product: 2^-11.
   // Of 8-bit codes each group of 16 or 32 columns adds four roundings at most in the place of its columns' ones; scales
   // and minima go into sums of their own there.
-  std::vector<double> magnitude(static_cast<size_t>(S * N));
-  std::vector<float> row(static_cast<size_t>(K));
-  for (int64_t n = 0; n < N; ++n) {
-    decode_packed_row(op.w.format, op.w.data.as<std::byte>(), K, n, row.data());
-    for (int64_t s = 0; s < S; ++s)
-      for (int64_t k = 0; k < K; ++k) magnitude[s * N + n] += std::fabs(static_cast<double>(row[k]) * x[s * K + k]);
-  }
-  if (act_i8) {
-    for (int64_t n = 0; n < N; ++n) {
-      const std::vector<double> weights = act_i8_magnitudes(op.w, n);
-      for (int64_t s = 0; s < S; ++s) magnitude[s * N + n] = act_i8_magnitude(weights, x.data() + s * K);
+  const auto magnitudes = when_asked([op, x] {
+    std::vector<double> all(static_cast<size_t>(op.S * op.row_end));
+    std::vector<float> row(static_cast<size_t>(op.K));
+    for (int64_t n = 0; n < op.row_end; ++n) {
+      if (op.act_i8) {
+        const std::vector<double> weights = act_i8_magnitudes(op.w, n);
+        for (int64_t s = 0; s < op.S; ++s) all[s * op.row_end + n] = act_i8_magnitude(weights, x.data() + s * op.K);
+        continue;
+      }
+      decode_packed_row(op.w.format, op.w.data.as<std::byte>(), op.K, n, row.data());
+      for (int64_t s = 0; s < op.S; ++s)
+        for (int64_t k = 0; k < op.K; ++k)
+          all[s * op.row_end + n] += std::fabs(static_cast<double>(row[k]) * x[s * op.K + k]);
     }
-  }
+    return all;
+  });
   const bool rounds = !op.w.format.exact_in_f16_contract();
-  const auto tolerance = [=](int64_t s, int64_t n, double, bool f16_operands) {
-    return magnitude[s * N + n] * ((K + 1) * kEpsilon + (rounds && f16_operands ? 0x1p-11 : 0)) + 1e-30;
+  const auto tolerance = [=, N = N, K = K](int64_t s, int64_t n, double, bool f16_operands) {
+    return magnitudes()[s * N + n] * ((K + 1) * kEpsilon + (rounds && f16_operands ? 0x1p-11 : 0)) + 1e-30;
   };
   return {{"matmul", op}, {{"y", op.y, S, N, op.y_stride, ElementType::f32, tolerance}}};
 }

@@ -25,6 +25,10 @@ std::string place(const Output& output, int64_t row, int64_t column) {
 
 Bench::~Bench() {
   device.reset();
+  report_messages();
+}
+
+void Bench::report_messages() {
   for (const std::string& message : messages.take()) ADD_FAILURE() << "validation layers: " << message;
 }
 

@@ -14,7 +14,6 @@
 #include "engine/device/vulkan/messages.h"
 #include "sync/flag.h"
 #include "tests/engine/device/op_case.h"
-#include "tests/support/requirements.h"
 
 namespace tandem::testing {
 
@@ -32,6 +31,8 @@ struct Bench {
 
   // Prepares, launches, waits for the signal. Throws what the device throws.
   void run(std::span<const Operator> operators);
+  // What Vulkan's validation layers have said fails the test that is running.
+  void report_messages();
 };
 
 // A way to open a device: "host", "host_avx2", "host_portable", "opencl_simd", "opencl_simt", "opencl_copies",
@@ -56,18 +57,6 @@ std::vector<OpCase> telling(const Target& target, std::vector<OpCase> cases);
 // Whether a case that takes turns is run on the target. Each is run on one target of every interface and of every
 // family of kernels, and on all targets that are no GPU's.
 bool has_turn(const Target& target, int turn);
-
-// A test on every target: opens it, or skips with the reason it is missing (a failure where it is required).
-class OnTarget : public ::testing::TestWithParam<Target> {
- protected:
-  void SetUp() override {
-    if (const std::string reason = missing(GetParam()); !reason.empty())
-      SKIP_OR_FAIL(test::needs_of(GetParam().id), reason);
-    bench_.device = open_target(GetParam(), bench_.messages);
-  }
-
-  Bench bench_;
-};
 
 // The bytes of all slots of a case.
 using Snapshot = std::vector<std::vector<std::byte>>;

@@ -14,7 +14,7 @@
 #include "engine/model/random_model.h"
 #include "engine/model/shapes.h"
 #include "tests/engine/device/every_device.h"
-#include "tests/engine/device/run_case.h"
+#include "tests/engine/device/on_target.h"
 
 namespace tandem::testing {
 namespace {

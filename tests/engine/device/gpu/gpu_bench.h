@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tests/engine/device/run_case.h"
+#include "tests/engine/device/on_target.h"
 
 namespace tandem::testing {
 
@@ -19,8 +19,13 @@ inline std::vector<Target> gpu_targets() {
 
 class GpuBench : public OnTarget {
  protected:
+  void TearDown() override {
+    for (sync::Slot* slot : taken_) bench_.pool.release(*slot);
+    OnTarget::TearDown();
+  }
   Operand take(size_t bytes, const char* label, sync::SlotUse use = sync::SlotUse::activations) {
-    return {&bench_.pool.acquire(bytes, use, label), 0};
+    taken_.push_back(&bench_.pool.acquire(bytes, use, label));
+    return {taken_.back(), 0};
   }
   void run(const Operator& op) { bench_.run({&op, 1}); }
   // Runs what the device supports; else it must say why.
@@ -30,6 +35,9 @@ class GpuBench : public OnTarget {
     EXPECT_EQ(support.yes, support.reason.empty()) << support.reason;
     return support.yes;
   }
+
+ private:
+  std::vector<sync::Slot*> taken_;
 };
 
 }  // namespace tandem::testing

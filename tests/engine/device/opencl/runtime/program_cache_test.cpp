@@ -213,6 +213,21 @@ TEST_F(KeptPrograms, are_those_that_the_driver_may_be_asked_for) {
   EXPECT_EQ(kept_but_for("kept programs"), 0);
 }
 
+// PoCL loads what it has compiled before in a moment: nobody waits for it.
+TEST_F(KeptPrograms, of_the_driver_itself_are_no_long_work) {
+  if (!handle_.platform.getInfo<CL_PLATFORM_NAME>().starts_with("Portable Computing Language"))
+    GTEST_SKIP() << "skipped: only PoCL is known to keep programs";
+  int told = 0;
+  const auto build = [&] {
+    ProgramCache programs(handle_, {}, [&](const std::string&) { ++told; });
+    programs.kernel("probe", "probe_increment", "");
+  };
+  build();
+  told = 0;
+  build();
+  EXPECT_EQ(told, 0);
+}
+
 TEST_F(KeptPrograms, of_other_options_are_other_files) {
   ProgramFiles files(folder_, handle_.device);
   files.save("text", "-DA=1", {1, 2, 3});
