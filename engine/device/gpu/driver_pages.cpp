@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
@@ -13,18 +14,19 @@ namespace {
 
 constexpr size_t kWorthwhileBytes = size_t{1} << 20;
 
-// One entry of /proc/self/smaps.
+// One entry of /proc/self/maps or smaps.
 struct Mapping {
   uintptr_t begin = 0, end = 0;
   bool writable = false;
-  std::string file;  // empty: memory without one
-  size_t resident_bytes = 0, own_bytes = 0;
+  std::string file;                          // empty: memory without one
+  size_t resident_bytes = 0, own_bytes = 0;  // of smaps alone
 };
 
-std::vector<Mapping> mappings() {
+// smaps makes the system look at every page of this process; maps does not.
+std::vector<Mapping> mappings(const char* table) {
   std::vector<Mapping> found;
-  std::ifstream smaps("/proc/self/smaps");
-  for (std::string line; std::getline(smaps, line);) {
+  std::ifstream lines(table);
+  for (std::string line; std::getline(lines, line);) {
     Mapping mapping;
     char access[5] = "";
     size_t kib = 0;
@@ -44,14 +46,18 @@ std::vector<Mapping> mappings() {
 }  // namespace
 
 DriverPages::DriverPages() {
-  for (const Mapping& mapping : mappings()) known_.insert(mapping.file);
+  for (const Mapping& mapping : mappings("/proc/self/maps")) known_.insert(mapping.file);
 }
 
 size_t DriverPages::give_back() const {
+  const auto may_be_given = [&](const Mapping& mapping) {
+    return !mapping.writable && !mapping.file.empty() && mapping.end - mapping.begin >= kWorthwhileBytes &&
+           !known_.contains(mapping.file);
+  };
+  if (std::ranges::none_of(mappings("/proc/self/maps"), may_be_given)) return 0;
   size_t bytes = 0;
-  for (const Mapping& mapping : mappings()) {
-    if (mapping.writable || mapping.own_bytes > 0 || mapping.resident_bytes < kWorthwhileBytes) continue;
-    if (mapping.file.empty() || known_.contains(mapping.file)) continue;
+  for (const Mapping& mapping : mappings("/proc/self/smaps")) {
+    if (!may_be_given(mapping) || mapping.own_bytes > 0 || mapping.resident_bytes < kWorthwhileBytes) continue;
     // A wish: a mapping that the system will not drop stays as it is.
     if (madvise(reinterpret_cast<void*>(mapping.begin), mapping.end - mapping.begin, MADV_DONTNEED) == 0)
       bytes += mapping.resident_bytes;

@@ -125,7 +125,8 @@ ProgramCache::Built ProgramCache::build(const std::string& text, const std::stri
   ProgramJob job;
   job.program = {text, options, false};
   const uint64_t key = key_of(handle_.id, job.program);
-  if (on_long_work_ && !std::exchange(told_of_building_, true)) on_long_work_("compiling kernels for this device");
+  if (on_long_work_ && !trials_->kept_by_driver(key) && !std::exchange(told_of_building_, true))
+    on_long_work_("compiling kernels for this device");
   trials_->require(job);
   cl_int code = CL_SUCCESS;
   cl::Program program(handle_.context, text, false, &code);

@@ -20,6 +20,7 @@ class ProgramTrials {
 
   bool tries() const { return trials_.tries(); }
   bool knows(uint64_t key) const { return trials_.knows(key); }
+  bool kept_by_driver(uint64_t key) const { return trials_.kept_by_driver(key); }
   void require(const ProgramJob& job);
   // Has a child keep the compiled programs; what the driver or the disk refuses is logged. Nothing is thrown.
   void keep(const std::vector<ProgramText>& programs) noexcept;

@@ -40,6 +40,8 @@ class JobTrials {
 
   bool tries() const { return !helper_.empty(); }
   bool knows(uint64_t key) const;  // that require() would return at once
+  // What this key names was compiled before, and the driver's own files have it.
+  bool kept_by_driver(uint64_t key) const { return keeps_ && tries() && knows(key); }
   void require(uint64_t key, const std::string& object, std::string_view question);
   void add(uint64_t key) { known_.insert(key); }
   // The child's answer. If none was given, the child died, and `end` says how.

@@ -15,10 +15,16 @@ class GoldenModels : public ::testing::TestWithParam<Way> {
   // Every device alone runs each architecture. A way that cuts, rounds or copies runs one in three.
   static bool has_turn(int architecture) {
     const Way& way = GetParam();
-    const bool is_alone = !way.uses_npu() || way.plan == "npu-only";
-    const bool is_plain = is_alone && !way.copies && (way.kv == KvType::f32 || way.plan == "host-only");
     const int turn = static_cast<int>(way.split.size() + way.devices.size()) + way.copies + (way.family == "simt");
-    return is_plain || (turn + architecture) % 3 == 0;
+    return is_plain(way) || (turn + architecture) % 3 == 0;
+  }
+  static bool is_plain(const Way& way) {
+    const bool is_alone = !way.uses_npu() || way.plan == "npu-only";
+    return is_alone && !way.copies && (way.kv == KvType::f32 || way.plan == "host-only");
+  }
+  // Other ways, and kernels that a CPU is not given, write the beginning of a golden text.
+  static size_t golden_tokens(size_t all) {
+    return is_plain(GetParam()) && GetParam().family != "simt" ? all : std::min(all, size_t{24});
   }
   // The host keeps the contract on every machine.
   static void expect_kept(const Engine& engine, const std::string& model, const std::string& prompt,
@@ -105,7 +111,8 @@ TEST_P(GoldenModels, tiny_trained_models_write_their_golden_text) {
     expect_golden_logits(engine->config(), GetParam(), logits, expected);
     expect_kept(*engine, *model, std::to_string(ids.size()) + " of golden", logits);
     if (GetParam().uses_npu()) continue;  // no margins in this file: rounded operands may turn a near-tie
-    const auto expected_greedy = entry.at("greedy_ids").get<std::vector<int32_t>>();
+    auto expected_greedy = entry.at("greedy_ids").get<std::vector<int32_t>>();
+    expected_greedy.resize(golden_tokens(expected_greedy.size()));
     EXPECT_EQ(greedy(*engine, ids, expected_greedy.size()), expected_greedy);
   }
 }
