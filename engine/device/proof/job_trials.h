@@ -40,7 +40,7 @@ class JobTrials {
 
   bool tries() const { return !helper_.empty(); }
   bool knows(uint64_t key) const;  // that require() would return at once
-  // What this key names was compiled before, and the driver's own files have it.
+  // The driver's own files have the program or kernel of this key: it was compiled before.
   bool kept_by_driver(uint64_t key) const { return keeps_ && tries() && knows(key); }
   void require(uint64_t key, const std::string& object, std::string_view question);
   void add(uint64_t key) { known_.insert(key); }

@@ -31,7 +31,7 @@ struct Bench {
 
   // Prepares, launches, waits for the signal. Throws what the device throws.
   void run(std::span<const Operator> operators);
-  // What Vulkan's validation layers have said fails the test that is running.
+  // Fails the running test with each message of Vulkan's validation layers.
   void report_messages();
 };
 
