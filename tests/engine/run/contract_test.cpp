@@ -84,6 +84,7 @@ void expect_same_bits_on_every_plan(const std::string& model, int64_t tokens, Kv
 TEST(Contract, gives_one_result_on_gpu_npu_and_any_cut_between_them) {
   const auto golden = test_data("quant-models/golden.json");
   if (!golden) SKIP_FOR_WANT_OF(data, "no quant-models");
+  SKIP_WHERE_SUMS_DIFFER(ActType::f16);
   const auto file = read_json(*golden);
   size_t turn = 0;
   for (const auto& [type, entry] : file.at("types").items()) {
@@ -101,12 +102,14 @@ TEST(Contract, gives_one_result_on_gpu_npu_and_any_cut_between_them) {
 TEST(Contract, holds_for_the_default_model) {
   const auto model = default_model();
   if (!model) SKIP_FOR_WANT_OF(data, kNoDefaultModel);
+  SKIP_WHERE_SUMS_DIFFER(ActType::f16);
   expect_same_bits_on_every_plan(*model, 70, KvType::f16);
 }
 
 TEST(Contract, pieces_of_a_prompt_of_the_default_model_give_the_bits_of_the_whole) {
   const auto model = default_model();
   if (!model) SKIP_FOR_WANT_OF(data, kNoDefaultModel);
+  SKIP_WHERE_SUMS_DIFFER(ActType::f16);
   expect_same_bits_in_pieces(*model, {"tensor", {0.5}, "simd", ActType::f16, KvType::f16}, 80);
   expect_same_bits_in_pieces(*model, {"gpu-only", {}, "simd", ActType::f32, KvType::f16}, 80);
 }
