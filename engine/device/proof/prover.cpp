@@ -97,7 +97,8 @@ class Trials {
       first = static_cast<size_t>(report.at);
       const std::string what =
           "opening it in a child process, the child " + end_.in_one() + " (at: " + report.step + ")" + because();
-      if (!want_ && may_be_spared(report.step) && !devices[first].spared.contains(report.step)) {
+      const bool of_driver = !want_ || report.step == kKeptAssembly;  // and of nothing that is lacking
+      if (of_driver && may_be_spared(report.step) && !devices[first].spared.contains(report.step)) {
         devices[first].spared[report.step] = kDiedOfStep + end_.in_one();
       } else {
         devices[first++].problem = what;

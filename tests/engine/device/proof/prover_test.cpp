@@ -82,6 +82,14 @@ TEST_F(ProverOfPocl, that_dies_of_assembly_keeps_its_compiled_files) {
   EXPECT_TRUE(kept_files_stay());
 }
 
+TEST_F(ProverOfPocl, that_dies_of_assembly_is_usable_where_nothing_can_be_written) {
+  variables_.set("XDG_CACHE_HOME", "/proc/no/such/folder");
+  const Verdict verdict = tried_with_kept_files("kept assembly");
+  ASSERT_EQ(verdict.devices.size(), 1u);
+  EXPECT_EQ(verdict.devices[0].problem, "");
+  EXPECT_TRUE(verdict.devices[0].spared.contains("kept assembly"));
+}
+
 TEST_F(ProverOfPocl, that_dies_of_anything_else_begins_without_its_compiled_files) {
   const Verdict verdict = tried_with_kept_files("gates");
   ASSERT_EQ(verdict.devices.size(), 1u);
