@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::json;
 constexpr const char* kPocl = "Portable Computing Language";
-// PoCL 5.0 and 6.0 die here, whatever they have kept (docs/drivers.md).
+// PoCL 5.0 and 6.0 die at this step, whatever files they have kept and however much room there is (docs/drivers.md).
 constexpr const char* kKeptAssembly = "kept assembly";
 
 // What one child said until it ended (prove_main.cpp writes it).
@@ -97,8 +97,7 @@ class Trials {
       first = static_cast<size_t>(report.at);
       const std::string what =
           "opening it in a child process, the child " + end_.in_one() + " (at: " + report.step + ")" + because();
-      const bool of_driver = !want_ || report.step == kKeptAssembly;  // and of nothing that is lacking
-      if (of_driver && may_be_spared(report.step) && !devices[first].spared.contains(report.step)) {
+      if (!want_ && may_be_spared(report.step) && !devices[first].spared.contains(report.step)) {
         devices[first].spared[report.step] = kDiedOfStep + end_.in_one();
       } else {
         devices[first++].problem = what;
@@ -137,7 +136,8 @@ class Trials {
                       std::string("a child process that tries the ") + name_of(api_) + " drivers"},
                      [&](const std::string& line) { report.take(line); });
     verdict_.built.insert(verdict_.built.end(), report.built.begin(), report.built.end());
-    want_ = report.through ? Want{} : want_behind(end_, written_folders());
+    const bool is_explained = report.through || report.step == kKeptAssembly;
+    want_ = is_explained ? Want{} : want_behind(end_, written_folders());
     if (want_) verdict_.wanting = want_.what, verdict_.remedy = want_.remedy;
     return report;
   }
