@@ -169,11 +169,10 @@ __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byt
       tokens[i / 8 * PITCH + i % 8] = token < S ? x[X_ROW(token) + n * ACT_WORDS + i % 8] : 0;
     }
     const int own = id - 128;  // those who have no scale of a row
-    if (own >= 0 && own < 64) {
-      const bool there = first_token + own < S;
-      __global const uint *of = x + (there ? X_ROW(first_token + own) + n * ACT_WORDS : 0);
-      token_scales[own] = there ? as_float(of[ACT_SCALE]) : 0.0f;
-      for (int g = 0; g < GROUPS; ++g) token_sums[g * 64 + own] = there ? sum_of_codes(of, g) : 0;
+    if (own >= 0 && own < 64 && first_token + own < S) {
+      __global const uint *of = x + X_ROW(first_token + own) + n * ACT_WORDS;
+      token_scales[own] = as_float(of[ACT_SCALE]);
+      for (int g = 0; g < GROUPS; ++g) token_sums[g * 64 + own] = sum_of_codes(of, g);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int g = 0; g < GROUPS; ++g) {
