@@ -29,7 +29,8 @@ class Conformance : public OnTarget {
   void run_case(const OpCase& op_case) {
     SCOPED_TRACE(op_case.name);
     forget();
-    CaseMemory expected_memory(reference_.pool), &memory = new_memory();
+    CaseMemory expected_memory(reference_.pool);
+    CaseMemory& memory = new_memory();
     const BuiltCase actual = op_case.build(memory);
     if (unsupported(actual.op)) return;
     const BuiltCase expected = op_case.build(expected_memory);

@@ -45,7 +45,7 @@ struct Side {
 };
 
 Device* device_of(const Side& side) {
-  auto& open = test::kOpenOnce->devices;
+  auto& open = test::kSharedByTests<std::unique_ptr<Device>>->all;
   for (const DeviceFactory& factory : device_factories()) {
     if (factory.prefix != side.prefix || factory.count().all == 0) continue;
     std::unique_ptr<Device>& device = open[side.name];

@@ -2,34 +2,43 @@
 #pragma once
 
 #include <deque>
+#include <string>
+#include <vector>
 
 #include "tests/engine/device/run_case.h"
 
 namespace tandem::testing {
 
-// The target's bench, which all tests of a program share: a kernel is loaded once for all of them. The device may not
-// be open yet.
-Bench& shared_bench(const Target& target);
-// The next test begins with another one.
-void close_shared_bench(const Target& target);
-
 // A test on every target: opens it where no test before has, or skips with the reason it is missing (a failure where it
-// is required).
+// is required). All tests of a program share the target's bench, so a kernel is loaded once for all of them.
 class OnTarget : public ::testing::TestWithParam<Target> {
  protected:
   void SetUp() override;
   void TearDown() override;
 
-  // Its slots are released behind the test, or by forget().
+  // The slots of both are released behind the test, or by forget().
   CaseMemory& new_memory() { return memories_.emplace_back(bench_.pool); }
+  sync::Slot& acquire(size_t bytes, sync::SlotUse use, const std::string& label) {
+    return *slots_.emplace_back(&bench_.pool.acquire(bytes, use, label));
+  }
   // Nobody looks at what was built before any more. Every slot is an import of the driver's, and some take no more than
   // 4,096 of them (SwiftShader).
   void forget();
 
-  Bench& bench_ = shared_bench(GetParam());
+ private:
+  struct Shared {
+    Bench bench;
+    bool has_failed = false;  // it may hang or be damaged: the next test gets another one
+  };
+  static Shared& shared_bench();
+  Shared& shared_ = shared_bench();
+
+ protected:
+  Bench& bench_ = shared_.bench;
 
  private:
   std::deque<CaseMemory> memories_;
+  std::vector<sync::Slot*> slots_;
 };
 
 }  // namespace tandem::testing

@@ -1,5 +1,5 @@
-// Devices that the tests of one program share, closed when the last test has ended and not with the program's statics:
-// by then a driver may have taken down its own (SwiftShader's queue then crashes when its device is destroyed).
+// Devices that the tests of one program share. They are closed when the last test has ended, before the program's
+// statics: by then a driver may have taken down its own, and SwiftShader's queue crashes when its device is destroyed.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,13 +12,17 @@
 
 namespace tandem::test {
 
-class OpenOnce : public ::testing::Environment {
+// T: has a device.
+template <typename T>
+class SharedByTests : public ::testing::Environment {
  public:
-  std::map<std::string, std::unique_ptr<Device>> devices;
-  void TearDown() override { devices.clear(); }
+  std::map<std::string, T> all;
+  void TearDown() override { all.clear(); }
 };
 
-// Owned by GoogleTest, which is told of it before any test runs.
-inline OpenOnce* const kOpenOnce = static_cast<OpenOnce*>(::testing::AddGlobalTestEnvironment(new OpenOnce));
+// GoogleTest owns it, and is told of it before any test runs.
+template <typename T>
+inline SharedByTests<T>* const kSharedByTests =
+    static_cast<SharedByTests<T>*>(::testing::AddGlobalTestEnvironment(new SharedByTests<T>));
 
 }  // namespace tandem::test

@@ -44,7 +44,7 @@ std::vector<Case> cases() {
 
 // Devices are opened once: what is tested here is that they stay usable.
 Device* device_of(const std::string& prefix) {
-  auto& open = test::kOpenOnce->devices;
+  auto& open = test::kSharedByTests<std::unique_ptr<Device>>->all;
   for (const DeviceFactory& factory : device_factories()) {
     if (factory.prefix != prefix || factory.count().all == 0) continue;
     std::unique_ptr<Device>& device = open[prefix];

@@ -109,8 +109,8 @@ TEST(Contract, holds_for_the_default_model) {
 TEST(Contract, pieces_of_a_prompt_of_the_default_model_give_the_bits_of_the_whole) {
   const auto model = default_model();
   if (!model) SKIP_FOR_WANT_OF(data, kNoDefaultModel);
-  SKIP_WHERE_SUMS_DIFFER(ActType::f16);
-  expect_same_bits_in_pieces(*model, {"tensor", {0.5}, "simd", ActType::f16, KvType::f16}, 80);
+  if (sums_differ(ActType::f16).empty())  // else the NPU's part of a longer piece has other bits
+    expect_same_bits_in_pieces(*model, {"tensor", {0.5}, "simd", ActType::f16, KvType::f16}, 80);
   expect_same_bits_in_pieces(*model, {"gpu-only", {}, "simd", ActType::f32, KvType::f16}, 80);
 }
 

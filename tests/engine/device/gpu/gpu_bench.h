@@ -19,13 +19,8 @@ inline std::vector<Target> gpu_targets() {
 
 class GpuBench : public OnTarget {
  protected:
-  void TearDown() override {
-    for (sync::Slot* slot : taken_) bench_.pool.release(*slot);
-    OnTarget::TearDown();
-  }
   Operand take(size_t bytes, const char* label, sync::SlotUse use = sync::SlotUse::activations) {
-    taken_.push_back(&bench_.pool.acquire(bytes, use, label));
-    return {taken_.back(), 0};
+    return {&acquire(bytes, use, label), 0};
   }
   void run(const Operator& op) { bench_.run({&op, 1}); }
   // Runs what the device supports; else it must say why.
@@ -35,9 +30,6 @@ class GpuBench : public OnTarget {
     EXPECT_EQ(support.yes, support.reason.empty()) << support.reason;
     return support.yes;
   }
-
- private:
-  std::vector<sync::Slot*> taken_;
 };
 
 }  // namespace tandem::testing
