@@ -20,7 +20,7 @@ class SharedByTests : public ::testing::Environment {
   void TearDown() override { all.clear(); }
 };
 
-// GoogleTest owns it, and is told of it before any test runs.
+// GoogleTest owns it. It is registered before any test runs.
 template <typename T>
 inline SharedByTests<T>* const kSharedByTests =
     static_cast<SharedByTests<T>*>(::testing::AddGlobalTestEnvironment(new SharedByTests<T>));
