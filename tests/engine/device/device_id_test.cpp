@@ -6,6 +6,7 @@
 
 #include "engine/device/registry.h"
 #include "sync/error.h"
+#include "tests/engine/device/driver_faults.h"
 
 namespace tandem {
 namespace {
@@ -84,6 +85,19 @@ TEST(Registry, puts_the_host_on_the_thread_of_any_device_that_shares_it) {
     EXPECT_FALSE(gpu->info().shares_thread);
     EXPECT_THAT([&] { open_host_on(*gpu, {}); }, ThrowsMessage<Error>(HasSubstr("no thread to share")));
   }
+}
+
+TEST(DriverFaults, leave_out_kernels_with_barriers_of_new_versions_of_pocl_alone) {
+  const auto miscompiled = [](const char* driver, const char* family) {
+    return !testing::miscompiled_by(driver, family).empty();
+  };
+  EXPECT_TRUE(miscompiled("Portable Computing Language 5.0+debian", "simt"));
+  EXPECT_TRUE(miscompiled("Portable Computing Language 6.0+debian", "simt"));
+  EXPECT_TRUE(miscompiled("Portable Computing Language 10.1", "simt"));
+  EXPECT_FALSE(miscompiled("Portable Computing Language 6.0+debian", "simd"));
+  EXPECT_FALSE(miscompiled("Portable Computing Language 3.1+debian", "simt"));
+  EXPECT_FALSE(miscompiled("NVIDIA CUDA 580.159.04", "simt"));
+  EXPECT_FALSE(miscompiled("Intel(R) OpenCL 2026.21.4", "simt"));
 }
 
 }  // namespace

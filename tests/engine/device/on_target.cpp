@@ -1,5 +1,6 @@
 #include "tests/engine/device/on_target.h"
 
+#include "tests/engine/device/driver_faults.h"
 #include "tests/engine/device/open_once.h"
 #include "tests/support/requirements.h"
 
@@ -15,6 +16,7 @@ OnTarget::Shared& OnTarget::shared_bench() {
 void OnTarget::SetUp() {
   if (const std::string reason = missing(GetParam()); !reason.empty())
     SKIP_OR_FAIL(test::needs_of(GetParam().id), reason);
+  SKIP_WHERE_MISCOMPILED(GetParam().id, GetParam().family);
   if (!bench_.device) bench_.device = open_target(GetParam(), bench_.messages);
 }
 

@@ -19,6 +19,7 @@
 #include "engine/device/registry.h"
 #include "engine/run/engine.h"
 #include "engine/run/sampler.h"
+#include "tests/engine/device/driver_faults.h"
 #include "tests/engine/run/logits.h"
 #include "tests/engine/run/rounding.h"
 #include "tests/engine/run/shared_machines.h"
@@ -141,12 +142,14 @@ inline std::string sums_differ(ActType act) {
 #define SKIP_WHERE_SUMS_DIFFER(act) \
   if (const std::string reason = sums_differ(act); !reason.empty()) GTEST_SKIP() << "skipped: " << reason
 
-// Skips where a named device is absent, and fails there when it is required.
+// Skips where a named device is absent, and fails there when it is required. Skips kernels that the driver miscompiles.
 inline void need_devices(const Way& way) {
   const std::vector<std::string> available = available_devices();
   for (const std::string& id : way.devices) {
     if (std::ranges::count(available, id) == 0) SKIP_OR_FAIL(test::needs_of(id), "there is no device " + id);
+    SKIP_WHERE_MISCOMPILED(id, way.family);
   }
+  if (way.devices.empty()) SKIP_WHERE_MISCOMPILED(best_gpu(), way.family);
 }
 
 inline std::vector<float> all_logits(Engine& engine, std::span<const int32_t> ids) {

@@ -34,10 +34,7 @@ inline std::vector<int32_t> ids_of(int64_t text, int64_t count) {
 // In each of ways_of_many().
 class ManyOnDevices : public ::testing::TestWithParam<Way> {
  protected:
-  void SetUp() override {
-    for (const std::string& id : GetParam().devices)
-      if (std::ranges::count(available_devices(), id) == 0) SKIP_OR_FAIL(test::needs_of(id), "there is no " + id);
-  }
+  void SetUp() override { need_devices(GetParam()); }
   EngineOptions options(int64_t sequences, int64_t chunk) const {
     EngineOptions all = options_for(engines_.path(), GetParam());
     all.context = kContext;

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "tests/engine/device/driver_faults.h"
 #include "tests/engine/run/logits.h"
 #include "tests/engine/run/whole_model.h"
 #include "tests/support/data.h"
@@ -50,6 +51,7 @@ class Values : public ::testing::TestWithParam<Gpu> {
   void SetUp() override {
     if (std::ranges::count(available_devices(), GetParam().id) == 0)
       SKIP_OR_FAIL(test::needs_of(GetParam().id), "there is no device " + GetParam().id);
+    SKIP_WHERE_MISCOMPILED(GetParam().id, GetParam().family);
   }
   WholeModelOptions options() const {
     WholeModelOptions options;

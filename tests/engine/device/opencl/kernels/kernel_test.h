@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/engine/device/driver_faults.h"
 #include "tests/engine/device/opencl/kernels/bare_runner.h"
 #include "tests/support/requirements.h"
 
@@ -20,6 +21,7 @@ class KernelTest : public ::testing::TestWithParam<KernelFamily> {
   void SetUp() override {
     runner_ = BareRunner::instance();
     if (!runner_) SKIP_FOR_WANT_OF(opencl, "no OpenCL device");
+    if (GetParam() == KernelFamily::simt) SKIP_WHERE_MISCOMPILED("opencl:0", "simt");
     context_ = runner_->context();
     context_.family = GetParam();
   }
