@@ -18,7 +18,7 @@ foreach(kernel IN LISTS kernels)
     set(macro "-DKERNEL_${kernel}")
   endif()
   # glslang 12 may never end where `precise` values depend on themselves through a loop and a function; it takes memory all the while.
-  execute_process(COMMAND "${GLSLANG}" -V --target-env vulkan1.2 ${macro} -o "${binary}" "${FILE}" TIMEOUT 60
+  execute_process(COMMAND "${GLSLANG}" -V --target-env vulkan1.2 ${macro} -o "${binary}" "${FILE}" TIMEOUT 600
     RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT status EQUAL 0)
     message(FATAL_ERROR "glslangValidator does not compile ${kernel} of ${FILE} (${status}):\n${output}")

@@ -179,6 +179,7 @@ Request parse_command_line(int argc, const char* const* argv) {
     }
     std::ranges::reverse(arguments);  // as the parser takes them
     app.parse(std::move(arguments));
+    take_dropped_variables(app);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return {{}, app.exit(error)};  // --help, --version
     const std::string refusal = refusal_of(error, chosen);

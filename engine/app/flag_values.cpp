@@ -124,4 +124,15 @@ bool is_given(const CLI::Option& option) {
   return results != environment;
 }
 
+void take_dropped_variables(CLI::App& parsed) {
+  for (CLI::Option* option : parsed.get_options()) {
+    if (option->count() > 0 || option->get_envname().empty()) continue;
+    const char* value = std::getenv(option->get_envname().c_str());
+    if (value == nullptr || *value == '\0') continue;
+    option->add_result(value);
+    option->run_callback();
+  }
+  for (CLI::App* command : parsed.get_subcommands()) take_dropped_variables(*command);
+}
+
 }  // namespace tandem::app

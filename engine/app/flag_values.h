@@ -48,4 +48,8 @@ CLI::Option* add_named(CLI::App& app, const std::string& flag, Value& field,
 
 bool is_given(const CLI::Option& option);  // on the command line; what the environment says is not
 
+// After parsing: gives flags the values of their variables (envname()) that the parser has dropped. CLI11 from 2.4 on
+// drops what a check refuses, and it checks a list before it is split. ParseError where a check refuses a value.
+void take_dropped_variables(CLI::App& parsed);
+
 }  // namespace tandem::app

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "engine/app/flag_values.h"
+
 namespace tandem::app {
 namespace {
 
@@ -22,6 +24,7 @@ CommonFlags parse(std::vector<std::string> arguments) {
   add_output_flags(app, flags);
   std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
   app.parse(arguments);
+  take_dropped_variables(app);
   return flags;
 }
 

@@ -157,6 +157,10 @@ TEST_F(RunText, takes_model_and_devices_from_the_environment_where_no_flag_says_
   const json answer = json_of(plain, environment);
   EXPECT_EQ(answer.at("device"), "host");
   EXPECT_EQ(answer.at("ids").size(), 5u);
+  const Arguments by_any_plan = {"run", "-p", "Once upon a time", "-n", "5"};
+  const json list =
+      json_of(by_any_plan, {.environment = {{"TANDEM_MODEL", stories()}, {"TANDEM_DEVICE", "npu:0,host"}}});
+  EXPECT_EQ(list.at("device"), "npu:0,host");
   const Ended refused = tandem(plain + Arguments{"-m", "/nowhere.gguf", "--device", "host"}, environment);
   EXPECT_EQ(refused.status, 1);
   EXPECT_THAT(refused.err, HasSubstr("/nowhere.gguf"));

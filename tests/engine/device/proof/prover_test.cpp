@@ -13,6 +13,7 @@ namespace {
 
 using ::tandem::testing::BrokenDrivers;
 using ::tandem::testing::Variables;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -204,7 +205,7 @@ TEST_F(ProverOnRealDrivers, a_crash_while_sharing_memory_leaves_a_device_that_co
   EXPECT_THAT(verdict.devices[0].spared.at("zero copy"), HasSubstr("SIGSEGV"));
 }
 
-// PoCL 5.0 does so of programs with inline assembly.
+// PoCL 5 and 6 do so of programs with inline assembly, whatever the test has them do.
 TEST_F(ProverOnRealDrivers, a_driver_that_dies_when_it_is_asked_for_compiled_programs_is_asked_for_none) {
   variables_.set("LD_PRELOAD", ::tandem::testing::fake_calls());
   for (const auto& [text, step] : {std::pair{"probe_increment", "kept programs"}, {"__asm__", "kept assembly"}}) {
@@ -216,7 +217,7 @@ TEST_F(ProverOnRealDrivers, a_driver_that_dies_when_it_is_asked_for_compiled_pro
     if (step == std::string("kept assembly") && !assembles(device)) continue;
     ASSERT_TRUE(device.spared.contains(step)) << step;
     EXPECT_THAT(device.spared.at(step), HasSubstr("SIGABRT"));
-    EXPECT_EQ(device.spared.size(), 1u);
+    for (const auto& [spared, why] : device.spared) EXPECT_THAT(spared, AnyOf(step, "kept assembly")) << why;
   }
 }
 
