@@ -8,6 +8,7 @@
 #include <map>
 #include <sstream>
 #include <string_view>
+#include <utility>
 
 #include "sync/error.h"
 #include "sync/whole_file.h"
@@ -76,10 +77,9 @@ std::string megabytes(uint64_t bytes) {
 
 }  // namespace
 
-std::optional<MemoryRoom> memory_room(const std::string& proc, const std::string& groups) {
+std::optional<MemoryRoom> group_room(const std::string& proc, const std::string& groups) {
+  constexpr uint64_t kNoLimit = uint64_t{1} << 60;  // the first version has a number for it
   std::optional<MemoryRoom> least;
-  auto machine = numbers_in(proc + "/meminfo");
-  if (machine.contains("MemAvailable")) least = {machine["MemAvailable"] + machine["SwapFree"], "this machine"};
   std::istringstream lines(read_file_if_there(proc + "/self/cgroup").value_or(""));
   for (std::string line; std::getline(lines, line);) {  // "0::/box", "4:memory:/box"
     const size_t first = line.find(':'), second = line.find(':', first + 1);
@@ -89,6 +89,39 @@ std::optional<MemoryRoom> memory_room(const std::string& proc, const std::string
     if (kind.empty()) look_at_groups(groups, group, kSecond, least);
     if (kind == "memory") look_at_groups(groups + "/memory", group, kFirst, least);
   }
+  return least && least->bytes < kNoLimit ? least : std::nullopt;
+}
+
+bool groups_have_limits() {
+  static const bool have = group_room().has_value();
+  return have;
+}
+
+PromisedMemory::PromisedMemory(std::string proc, std::string groups)
+    : proc_(std::move(proc)), groups_(std::move(groups)) {}
+
+uint64_t PromisedMemory::written() const { return numbers_in(proc_ + "/self/status")["RssAnon"]; }
+
+void PromisedMemory::add(uint64_t bytes, const std::string& what) {
+  constexpr uint64_t kBeside = uint64_t{8} << 20;  // what else is written meanwhile
+  const uint64_t promised = promised_ + bytes;
+  if (bytes <= left_ / 2) {  // the files are read anew when half of it is gone: that takes a tenth of a millisecond
+    left_ -= bytes;
+  } else if (const auto room = group_room(proc_, groups_)) {
+    const uint64_t now = written();
+    const uint64_t grown = now - std::min(now, written_before_.value_or(now));
+    const uint64_t wanted = promised - std::min(promised, grown) + kBeside;
+    require_memory(wanted, what, room);
+    left_ = room->bytes - wanted;
+    if (!written_before_) written_before_ = now;
+  }
+  promised_ = promised;
+}
+
+std::optional<MemoryRoom> memory_room(const std::string& proc, const std::string& groups) {
+  std::optional<MemoryRoom> least = group_room(proc, groups);
+  auto machine = numbers_in(proc + "/meminfo");
+  if (machine.contains("MemAvailable")) take_less(least, machine["MemAvailable"] + machine["SwapFree"], "this machine");
   return least;
 }
 

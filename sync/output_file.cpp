@@ -165,7 +165,10 @@ void OutputFile::open_fifo() {
 void OutputFile::open_beside(bool is_new, mode_t mode, uid_t user, gid_t group) {
   // Nobody else reads it before it has the mode of the file that it replaces.
   const auto create = [&](int attempt) {
-    temporary_ = target_ + ".part" + std::to_string(::getpid()) + (attempt > 0 ? "-" + std::to_string(attempt) : "");
+    const std::string own = ".part" + std::to_string(::getpid()) + (attempt > 0 ? "-" + std::to_string(attempt) : "");
+    const std::filesystem::path target = target_;
+    const bool is_long = target.filename().native().size() + own.size() > NAME_MAX;
+    temporary_ = is_long ? target.parent_path() / (".tandem" + own) : std::filesystem::path(target_ + own);
     return ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, is_new ? mode : 0600);
   };
   for (int attempt = 0; (file_ = create(attempt)) < 0 && errno == EEXIST && attempt < 100;) ++attempt;
@@ -187,8 +190,11 @@ void OutputFile::open_beside(bool is_new, mode_t mode, uid_t user, gid_t group) 
 }
 
 void OutputFile::fail(int reason) const {
-  throw Error(std::string("cannot write a file (") + std::strerror(reason) + ")", path_,
-              reason == EISDIR ? "It is a folder; name a file" : "Check the folder and the space on the disk");
+  const char* hint = "Check the folder and the space on the disk";
+  if (reason == EISDIR) hint = "It is a folder; name a file";
+  if (reason == EPIPE) hint = "Whoever read it has ended";
+  if (reason == EBADF) hint = "It is not open for writing";
+  throw Error(std::string("cannot write a file (") + std::strerror(reason) + ")", path_, hint);
 }
 
 void OutputFile::write(std::span<const std::byte> bytes) {

@@ -102,6 +102,7 @@ Slot& Pool::acquire(size_t bytes, SlotUse use, std::string label) {
     clear(best->slot);
     return best->slot;
   }
+  if (use != SlotUse::device_local && groups_have_limits()) promised_.add(size, label);
   auto entry = std::make_unique<Entry>();
   if (use == SlotUse::activations && size >= kWorthHugePages) {
     entry->slot.data_ = from_arena(size, label);
@@ -116,6 +117,12 @@ Slot& Pool::acquire(size_t bytes, SlotUse use, std::string label) {
   entry->slot.label_ = std::move(label);
   entries_.push_back(std::move(entry));
   return entries_.back()->slot;
+}
+
+void Pool::promise(size_t bytes, const std::string& what) {
+  if (!groups_have_limits()) return;
+  std::lock_guard lock(mutex_);
+  promised_.add(bytes, what);
 }
 
 std::vector<Slot*> Pool::map_file(int file, std::span<const FilePart> parts, SlotUse use) {

@@ -9,7 +9,8 @@
 //     those lie side by side.
 //   Threads: acquire() and release() may be called from any thread.
 //   Files: map_file() makes slots over a file, which start with its bytes; what is written to them stays in this
-//   process. Failure: tandem::Error when the system has no memory left.
+//   process.
+//   Failure: tandem::Error when the system has no memory left, or a control group has none for what will be written.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +21,8 @@
 #include <span>
 #include <string>
 #include <vector>
+
+#include "sync/memory_room.h"
 
 namespace tandem::sync {
 
@@ -75,6 +78,9 @@ class Pool {
   // They are not reused when they are released. Error where a part is not inside the file. The file must not shrink.
   std::vector<Slot*> map_file(int file, std::span<const FilePart> parts, SlotUse use);
 
+  // So many bytes of device-local slots are about to be written. Error where a control group has no room for them.
+  void promise(size_t bytes, const std::string& what);
+
   size_t mapped_bytes() const;  // all memory the pool holds, in use or waiting for reuse
 
  private:
@@ -94,6 +100,7 @@ class Pool {
   std::deque<std::unique_ptr<Entry>> entries_;
   std::deque<Mapping> mappings_;
   Mapping* arena_ = nullptr;  // where large activations go; one of mappings_
+  PromisedMemory promised_;   // slots that are written as a whole; caches fill by and by
 };
 
 }  // namespace tandem::sync

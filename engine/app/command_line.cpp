@@ -57,8 +57,13 @@ void add_npu(CLI::App& app, Action& action) {
 
 // Whether the user asked for machine-readable output, also when the command line could not be understood.
 bool asks_for_json(int argc, const char* const* argv) {
+  const bool may_name_a_form = argc > 1 && std::string_view(argv[1]) == "bench";  // elsewhere --output is a file
   for (int i = 1; i < argc; ++i) {
-    if (std::string_view(argv[i]) == "--json") return true;
+    const std::string_view word = argv[i];
+    if (word == "--json") return true;
+    if (!may_name_a_form) continue;
+    if (word == "-ojson" || word == "--output=json") return true;
+    if ((word == "-o" || word == "--output") && i + 1 < argc && std::string_view(argv[i + 1]) == "json") return true;
   }
   return false;
 }

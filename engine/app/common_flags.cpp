@@ -185,7 +185,9 @@ void add_engine_flags(CLI::App& app, CommonFlags& flags) {
       ->allow_extra_args(false)
       ->check(CLI::Validator(
           [](const std::string& text) {
-            return text == "-1" ? std::string() : finite_range(0, 1)(const_cast<std::string&>(text));
+            if (text == "-1") return std::string();
+            const std::string problem = finite_range(0, 1)(const_cast<std::string&>(text));
+            return problem.empty() ? problem : problem + ", or -1";
           },
           "SHARE[,SHARE...]"));
   add_act_flags(app, flags);
@@ -256,6 +258,9 @@ void require_lists_fit(const CLI::App& command) {
   const std::vector<double> shares = values("--split"), tiers = values("--moe-tiers");
   const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
   if (shares.size() > 1 && std::abs(sum - 1) > 1e-6) throw WrongUsage("--split: the shares do not add up to 1");
+  const CLI::Option* devices = command.get_option_no_throw("--device");
+  if (shares.size() > 1 && devices && !devices->empty() && shares.size() > devices->results().size())
+    throw WrongUsage("--split: more shares than devices");
   if (!std::ranges::is_sorted(tiers, std::greater<>()))
     throw WrongUsage("--moe-tiers: the capacities do not fall; give the largest first");
 }

@@ -3,14 +3,13 @@
 
 #include <string>
 
+#include "engine/app/input_file.h"
+
 namespace tandem::app {
 
 class LineReader {
  public:
-  explicit LineReader(std::string path);  // "-": standard input. Error when it is a folder, or cannot be opened
-  ~LineReader();
-  LineReader(const LineReader&) = delete;
-  LineReader& operator=(const LineReader&) = delete;
+  explicit LineReader(const std::string& path) : file_(path) {}
 
   enum class Found { line, none_yet, end };
   // The next line, without its end. may_wait: until there is one, or Ctrl-C; otherwise there may be none yet. A last
@@ -19,9 +18,9 @@ class LineReader {
 
  private:
   bool read_more(bool may_wait);
-  std::string path_, buffer_;
-  int descriptor_ = -1;
-  bool is_own_ = false, at_end_ = false;
+  InputFile file_;
+  std::string buffer_;
+  bool at_end_ = false;
 };
 
 }  // namespace tandem::app

@@ -29,10 +29,11 @@ std::string trimmed_lower(std::string text) {
 }  // namespace
 
 std::string problem_of_log_levels(const std::string& text) {
-  std::istringstream parts(text);
+  std::istringstream parts(text.ends_with(',') ? text + "," : text);  // an empty last part is a part
   for (std::string part; std::getline(parts, part, ',');) {
     const std::string level = trimmed_lower(part.substr(part.find('=') + 1));
-    if (std::ranges::find(kLevels, level) != std::end(kLevels)) continue;
+    const bool has_name = part.find('=') == std::string::npos || !trimmed_lower(part.substr(0, part.find('='))).empty();
+    if (has_name && std::ranges::find(kLevels, level) != std::end(kLevels)) continue;
     return "TANDEM_LOG: '" + part.substr(0, 80) + "' is no log level (trace, debug, info, warn, error, critical, off)";
   }
   return "";

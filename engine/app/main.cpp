@@ -1,3 +1,4 @@
+#include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <new>
@@ -12,7 +13,8 @@
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 void* operator new(std::size_t bytes) {
   while (true) {
-    if (void* place = std::malloc(bytes > 0 ? bytes : 1)) return place;
+    const bool is_too_much = tandem::app::is_too_much_for_groups(bytes);
+    if (void* place = is_too_much ? nullptr : std::malloc(bytes > 0 ? bytes : 1)) return place;
     tandem::app::note_refused(bytes);
     const std::new_handler handler = std::get_new_handler();
     if (handler == nullptr) throw std::bad_alloc();
@@ -26,6 +28,7 @@ void operator delete(void* place, std::size_t) noexcept { std::free(place); }
 
 int main(int argc, char** argv) {
   using namespace tandem::app;
+  std::signal(SIGXFSZ, SIG_IGN);  // a file beyond `ulimit -f` is an error of the call that writes it, help texts' too
   fill_closed_streams();
   try {
     return with_stack_room([&] { return run_program(argc, argv); });

@@ -38,6 +38,7 @@ std::optional<double> read_number(std::string_view text, double least, double mo
 
 std::optional<Seed> read_seed(std::string_view text) {
   if (text == "-1") return Seed{std::random_device()(), true};
+  if (text == "-0") return Seed{0, false};  // as JSON has it
   const auto value = all_digits<uint64_t>(text);
   return value ? std::optional(Seed{*value, false}) : std::nullopt;
 }

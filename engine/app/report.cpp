@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "engine/model/tokenizer/utf8.h"
+
 namespace tandem::app {
 
 nlohmann::json error_json(const Error& error) {
@@ -16,7 +18,7 @@ void print_json(const nlohmann::json& value) {
 }
 
 void report_error(const Error& error, bool json) {
-  std::cerr << "tandem: " << error.what() << std::endl;
+  std::cerr << "tandem: " << utf8::masked(error.what(), '?') << std::endl;
   if (json) print_json(error_json(error));
 }
 

@@ -18,12 +18,14 @@
 #include <system_error>
 
 #include "engine/app/command.h"
+#include "sync/memory_room.h"
 
 namespace tandem::app {
 namespace {
 
 // Process-wide, as the handlers that read it are.
 std::atomic<size_t> refused_bytes{0};
+std::atomic<uint64_t> room_of_groups{UINT64_MAX};  // when a control group had too little; the maximum: none had
 std::atomic<bool> answers_in_json{false};
 std::atomic<bool> is_ending{false};
 
@@ -103,6 +105,8 @@ void add_memory(Text& text) {
   const Limit limit = memory_limit();
   text.add("%.1f MB %s", kMega * static_cast<double>(limit.used), limit.what);
   if (limit.bytes > 0) text.add(" of the %.1f MB that %s allows", kMega * static_cast<double>(limit.bytes), limit.name);
+  if (room_of_groups != UINT64_MAX)
+    text.add(", and the control group has %.1f MB", kMega * static_cast<double>(room_of_groups));
 }
 
 void say(int file, const char* text) {
@@ -213,6 +217,17 @@ void watch(int signal) {
 }
 
 }  // namespace
+
+bool is_too_much_for_groups(size_t bytes) noexcept try {
+  constexpr size_t kMuch = size_t{4} << 20;
+  if (bytes < kMuch || !groups_have_limits()) return false;
+  const auto room = group_room();
+  if (!room || bytes <= room->bytes) return false;
+  room_of_groups = room->bytes;
+  return true;
+} catch (...) {  // the system's files could not be read for want of memory
+  return false;
+}
 
 void note_refused(size_t bytes) noexcept { refused_bytes = bytes; }
 

@@ -24,6 +24,10 @@ std::optional<Error> scarcity_behind(const std::exception& caught);
 // A limit of memory shortens the list of devices: a note that says so, or nothing.
 std::string scarcity_of_drivers();
 
+// For operator new: a control group would kill the process that takes so many bytes. False for less than a few
+// megabytes, which operator new is asked for all the time.
+bool is_too_much_for_groups(size_t bytes) noexcept;
+
 // From operator new, when the system has refused so many bytes.
 void note_refused(size_t bytes) noexcept;
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -18,9 +17,7 @@ struct TextFlags {
   bool has_prompt = false, has_file = false;
 };
 
-// Error when it is a folder, or cannot be opened.
-std::ifstream open_file(const std::string& path);
-std::string read_file(const std::string& path);  // Error when it cannot be read, or is longer than 256 MiB
+std::string read_file(const std::string& path);  // as InputFile reads it; Error when it is longer than 256 MiB
 std::string input_text(const TextFlags& flags);  // exactly one of -p and -f was given (the command line sees to it)
 
 using Window = std::vector<int32_t>;  // token ids

@@ -3,6 +3,7 @@
 #include "engine/tensor/packed.h"
 #include "engine/tensor/types.h"
 #include "sync/error.h"
+#include "sync/long_wait.h"
 #include "sync/waiter.h"
 
 namespace tandem {
@@ -114,6 +115,7 @@ PairTest test_direction(Device& from, Device& to, sync::Pool& pool, std::chrono:
     test.passed = true;
     test.reason = std::to_string(kHandOvers) + " values behind flags arrived";
   } catch (const std::exception& error) {
+    if (stop_is_asked()) throw Interrupted();  // whatever a device made of it
     test.reason = error.what();
   }
   return test;

@@ -36,6 +36,8 @@ std::vector<double> ConfigKeys::numbers(const char* key) const {
     const auto floats = *file_.get_floats(name);
     return {floats.begin(), floats.end()};
   }
+  if (type == "array of string" || type == "array of array")
+    fail(key, "found an " + type + ", expected a number, or one for each layer");
   const auto ints = *file_.get_ints(name);
   return {ints.begin(), ints.end()};
 }

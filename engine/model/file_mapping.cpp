@@ -62,7 +62,7 @@ FileMapping FileMapping::open(const std::string& path) {
     throw Error(std::string("cannot examine the file: ") + std::strerror(errno), path);
   if (S_ISDIR(status.st_mode)) throw Error("expected a file, found a directory", path, "name a file inside it");
   if (!S_ISREG(status.st_mode)) throw Error("expected a regular file, found a device, pipe or socket", path);
-  if (status.st_size == 0) throw Error("the file is empty", path, "download it again");
+  if (status.st_size == 0) throw Error("the file is empty", path, "download it, or save it, again");
   const size_t size_bytes = static_cast<size_t>(status.st_size);
   void* base = ::mmap(nullptr, size_bytes, PROT_READ, MAP_PRIVATE, file.get(), 0);
   if (base == MAP_FAILED) throw Error(std::string("cannot map the file into memory: ") + std::strerror(errno), path);

@@ -122,10 +122,12 @@ bool is_among(std::span<const char* const> keys, std::string_view key) {
   return std::ranges::find(keys, key) != keys.end();
 }
 
-// " in layer 2", where a key says something else of other layers.
+// " in layer 2", where a key says something else of other layers. NaN is the same as NaN here.
 std::string in_layer(const std::vector<double>& values, size_t layer) {
-  const bool one_for_all = std::ranges::all_of(values, [&](double value) { return value == values.front(); });
-  return one_for_all ? "" : " in layer " + std::to_string(layer);
+  const auto is_first = [&](double value) {
+    return value == values.front() || (std::isnan(value) && std::isnan(values.front()));
+  };
+  return std::ranges::all_of(values, is_first) ? "" : " in layer " + std::to_string(layer);
 }
 
 class KnownKeys {
@@ -170,7 +172,8 @@ class KnownKeys {
   void require_wide_window(const std::string& key) const {
     const std::vector<double> windows = keys_.numbers(key.c_str());
     for (size_t layer = 0; layer < windows.size(); ++layer) {
-      if (windows[layer] > 0 && windows[layer] < static_cast<double>(config_.context_length))
+      const bool is_wide = windows[layer] <= 0 || windows[layer] >= static_cast<double>(config_.context_length);
+      if (!is_wide)  // NaN is neither
         keys_.fail(key.c_str(), "attention to a window of the context is not supported: found " +
                                     printed(windows[layer]) + in_layer(windows, layer));
     }

@@ -74,6 +74,8 @@ void DiskCache::save() const noexcept {
     if (const std::string why = gpu::replace_file(path_, {text}); !why.empty())
       return proof::say_not_kept("measurements", why);
     changed_.clear();
+  } catch (const std::filesystem::filesystem_error& error) {
+    proof::say_not_kept("measurements", path_ + ": " + error.code().message());
   } catch (const std::exception& error) {
     proof::say_not_kept("measurements", error.what());
   }

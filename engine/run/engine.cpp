@@ -30,6 +30,7 @@
 #include "shaders/limits.h"
 #include "sync/clock.h"
 #include "sync/error.h"
+#include "sync/long_wait.h"
 
 namespace tandem {
 namespace {
@@ -50,10 +51,9 @@ std::vector<int32_t> first_pages(int64_t positions) {
 
 // While nobody reads the FIFO that a state is written to.
 WhileUnread while_unread(const Engine& engine, const std::string& path) {
-  return [&engine, path, is_said = false](double seconds) mutable {
+  return [&engine, wait = LongWait("somebody who reads " + path)](double) mutable {
     if (engine.interrupted && engine.interrupted()) throw Engine::Interrupted();
-    const OnLongWork& says = engine.machine().on_long_work();
-    if (seconds >= 1 && says && !std::exchange(is_said, true)) says("waiting until somebody reads " + path);
+    wait.look();
   };
 }
 
@@ -223,10 +223,10 @@ Engine::Engine(std::shared_ptr<LoadedModel> model, const TextOptions& options)
 
   if (machine_->card_is_alone()) machine_->add_host_for(operators_for({chunk(), 1}));
   take_up();
-  machine_->add_user(*this);
   if (asked_) {
     for (const std::string& note : planner_->make(*asked_, {1, 1}, 0).notes) notes_.push_back(note);
   }
+  machine_->add_user(*this);  // last: the destructor, which ends this, does not run after a throw
 }
 
 std::vector<std::string> Engine::find_other_bits() const {
@@ -358,8 +358,21 @@ Engine::CachedPlan& Engine::prepared_for(const Batch& batch, int64_t position) {
   return made;
 }
 
+// A page of the cache takes memory when it is first written. Error where a control group has no room for the pages of a
+// text that will end at `end`, and of all sequences.
+void Engine::require_cache_memory(int64_t end) {
+  const int64_t pages = pages_of(end) + pages_->pages() - pages_->free_pages();
+  if (pages <= cache_pages_) return;
+  size_t bytes = 0;
+  for (const KvCache& cache : activations_->caches) bytes += cache.k_bytes() + cache.v_bytes();
+  const auto more = static_cast<size_t>(pages - cache_pages_);
+  machine_->pool().promise(bytes * more / static_cast<size_t>(activations_->sizes.pages), "keys and values");
+  cache_pages_ = pages;
+}
+
 void Engine::pass(std::span<const int32_t> ids, const Batch& batch) {
   machine_->admit_gpu_when_warm();
+  require_cache_memory(position_ + batch.S);
   CachedPlan& cached = prepared_for(batch, position_);  // first: planning writes positions
   write_positions(*activations_, position_, batch.S);
   run_batch(cached, ids, position_);
@@ -502,6 +515,7 @@ std::span<const float> Engine::extend(std::span<const Extension> extensions) {
   for (const Extension& each : extensions) {
     if (const auto copy = each.sequence->make_room(std::ssize(each.ids))) copy_page(*copy);
   }
+  require_cache_memory(position_);
   const PassTokens pass = tokens_of_pass(extensions);
   const bool trees = std::ranges::any_of(extensions, [](const Extension& each) { return !each.parents.empty(); });
   const Batch batch{std::ssize(pass.ids), pass.outputs, segment_class(std::ssize(pass.runs)), trees};

@@ -229,6 +229,7 @@ class Engine : DeviceUser {
   void run_batch(CachedPlan& cached, std::span<const int32_t> ids, int64_t position);
   void check_fits(std::span<const Extension> extensions) const;
   void copy_page(const Sequence::PageCopy& copy);
+  void require_cache_memory(int64_t end);
   SavedState open_state(const std::string& path) const;
   std::string state_description() const;
 
@@ -252,6 +253,7 @@ class Engine : DeviceUser {
   PlansRan plans_ran_;
   std::vector<std::string> notes_, other_bits_;
   int64_t position_ = 0, furthest_ = 0;
+  int64_t cache_pages_ = 0;  // most pages that were ever in use; memory of others is not taken yet
 };
 
 }  // namespace tandem

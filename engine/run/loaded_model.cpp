@@ -67,7 +67,12 @@ void LoadedModel::load(const ModelOptions& options) {
   if (packed_) {
     auto made = std::async(std::launch::async, make);
     open_devices();
-    loading.take(*packed_, machine_->maps_files() ? PackedUse::mapped : PackedUse::read);
+    try {
+      loading.take(*packed_, machine_->maps_files() ? PackedUse::mapped : PackedUse::read);
+    } catch (const Error&) {
+      packed_->require_unchanged();  // the better reason
+      throw;
+    }
     if (!machine_->maps_files()) packed_.reset();
     made.get();
   } else {

@@ -198,7 +198,8 @@ bool Machine::admit_gpu_when_warm() {
     if (!admit_gpu()) return false;
     spdlog::info("the GPU has joined in: {}", device_names());
     return true;
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
+    if (!executor_) throw;  // nor could the devices that were here go on
     notes_.push_back(std::string("no GPU has joined in: ") + error.what());
     return false;
   }
@@ -283,10 +284,14 @@ void Machine::add_host_for(std::span<const Operator> operators) {
   require_hand_over(*devices_.front(), *host, pool_);
   notes_.push_back("the host is beside " + card.info().id + ", which does not run " + kind_name(*refused) + ": " +
                    card.supports(*refused).reason);
-  rates_.reset();
-  executor_.reset();
-  devices_.push_back(std::move(host));
-  set_up();
+  go_on_with([&] {
+    if (host) {
+      devices_.push_back(std::move(host));
+    } else {
+      host = std::move(devices_.back());
+      devices_.pop_back();
+    }
+  });
 }
 
 void Machine::take_orchestrators_core() const {

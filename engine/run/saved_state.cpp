@@ -142,7 +142,7 @@ void SavedState::copy_to(std::span<const KvCache> caches, std::span<const int32_
   size_t wanted = begin_ + sizeof(uint64_t);
   for_each_page(caches, pages, [&](const std::byte*, size_t bytes) { wanted += bytes; });
   if (file_.bytes().size() != wanted)
-    throw Error("the saved state is cut", path_,
+    throw Error(file_.bytes().size() < wanted ? "the saved state is cut" : "the saved state has grown", path_,
                 std::to_string(file_.bytes().size()) + " bytes of " + std::to_string(wanted) + "; save it again");
   require_sum(caches, pages);
   const std::byte* from = file_.bytes().data() + begin_;

@@ -1,5 +1,7 @@
 #include "engine/run/text_service.h"
 
+#include <new>
+
 #include "sync/affinity.h"
 
 namespace tandem {
@@ -30,7 +32,10 @@ std::future<Generation> TextService::write(std::vector<int32_t> prompt, Generate
 }
 
 void TextService::work() {
-  if (orchestrator_ >= 0) pin_this_thread(std::vector{orchestrator_});
+  try {
+    if (orchestrator_ >= 0) pin_this_thread(std::vector{orchestrator_});
+  } catch (const std::bad_alloc&) {  // want of memory; texts are written all the same, on any core
+  }
   for (;;) {
     std::vector<Asked> asked;
     {

@@ -19,6 +19,18 @@ card_pack "$folder" "$build"
 card_peer "$folder" "$scratch/llama.cpp"
 card_about "$folder" "llama.cpp"
 
+# Nothing is lost in a folder that is somebody's; an earlier pack is replaced.
+mkdir "$scratch/mine"
+echo text >"$scratch/mine/notes"
+! (card_pack "$scratch/mine" "$build") 2>"$scratch/refusal" || fail "a folder with other files was packed into"
+grep -q 'holds other files' "$scratch/refusal" || fail "the refusal says: $(cat "$scratch/refusal")"
+[ -s "$scratch/mine/notes" ] || fail "a file that was in the folder is gone"
+! (card_pack "$folder" "$scratch/mine") 2>"$scratch/refusal" || fail "a build without a program was packed"
+[ -s "$folder/about.json" ] || fail "the earlier pack is gone"
+card_pack "$folder" "$build"
+card_peer "$folder" "$scratch/llama.cpp"
+card_about "$folder" "llama.cpp"
+
 for file in run.sh about.json bin/tandem bin/tandem-prove card/card.py card/steps.py peer/CMakeLists.txt data/mixed-models/first.gguf \
   data/arch-models/golden.json data/tiny-models/stories260K-F16.gguf data/tiny-models/golden/golden.json spare/libOpenCL.so.1 spare/libvulkan.so.1; do
   [ -s "$folder/$file" ] || fail "$file is not packed"

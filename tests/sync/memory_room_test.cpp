@@ -59,6 +59,34 @@ TEST_F(Room, reads_the_first_version_of_groups_too) {
   EXPECT_EQ(room()->whose, "the control group /box");
 }
 
+TEST_F(Room, of_groups_is_none_without_a_limit) {
+  write("proc/meminfo", "MemAvailable: 3000 kB\nSwapFree: 0 kB\n");
+  write("proc/self/cgroup", "4:memory:/\n");
+  write("groups/memory/memory.limit_in_bytes", "9223372036854771712\n");
+  write("groups/memory/memory.usage_in_bytes", "5000\n");
+  EXPECT_FALSE(group_room(folder_.file("proc"), folder_.file("groups")));
+  EXPECT_EQ(room()->whose, "this machine");
+}
+
+// 100 MB in the group, 10 of them written by this process before.
+TEST_F(Room, is_kept_for_what_was_promised_and_is_not_written_yet) {
+  const auto written = [&](int megabytes) {
+    write("proc/self/status", "VmRSS: 99 kB\nRssAnon: " + std::to_string(megabytes * 1000) + " kB\n");
+    write("groups/box/memory.current", std::to_string(megabytes * 1024000) + "\n");
+  };
+  write("proc/self/cgroup", "0::/box\n");
+  write("groups/box/memory.max", "102400000\n");
+  written(10);
+  PromisedMemory memory(folder_.file("proc"), folder_.file("groups"));
+  memory.add(50'000'000, "weights");
+  EXPECT_THAT(test::message_of([&] { memory.add(40'000'000, "activations"); }),
+              HasSubstr("98.4 MB wanted, and the control group /box has 92.2 MB: activations"));
+  written(60);  // all of the weights
+  EXPECT_THAT(test::message_of([&] { memory.add(40'000'000, "activations"); }),
+              HasSubstr("47.2 MB wanted, and the control group /box has 41.0 MB"));
+  memory.add(30'000'000, "activations of a shorter prompt");
+}
+
 TEST_F(Room, that_is_too_small_is_an_error_with_what_was_wanted) {
   const MemoryRoom small{2'500'000, "the control group /box"};
   require_memory(2'500'000, "weights", small);

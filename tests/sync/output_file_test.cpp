@@ -190,6 +190,14 @@ TEST_F(Output, writes_to_devices_and_leaves_them_there) {
   EXPECT_EQ(files(), 2);
 }
 
+TEST_F(Output, may_have_the_longest_name_there_is) {
+  const std::string path = file(std::string(255, 'n'));
+  write_output(path, "first");
+  write_output(path, "second");
+  EXPECT_EQ(content(path), "second");
+  EXPECT_EQ(files(), 1);
+}
+
 TEST_F(Output, says_what_cannot_be_written_and_leaves_nothing) {
   for (const std::string& path : {file("nowhere/x"), folder_.path().string()}) {
     try {

@@ -46,6 +46,7 @@ class Evaluation {
     }
   }
   int64_t failed() const { return answers_.failed(); }
+  int64_t texts() const { return evaluated_ + failed(); }
 
   void print_summary(double seconds) const {
     std::fprintf(
@@ -142,6 +143,8 @@ int eval_many_command(const CommonFlags& flags, const ManyPrompts& many) {
   const double start = now_seconds();
   evaluation.run();
   trace.finish();
+  if (evaluation.texts() == 0 && !interrupted())
+    throw Error("there is nothing to score", many.lines.empty() ? "no file" : many.lines, "Give at least one prompt");
   if (!flags.quiet()) evaluation.print_summary(now_seconds() - start);
   return interrupted() ? kInterrupted : evaluation.failed() > 0 ? kFailed : kDone;
 }

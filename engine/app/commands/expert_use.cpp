@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <functional>
 #include <iterator>
 #include <memory>
@@ -31,6 +32,13 @@ struct Text {
   std::string name;  // its file
   std::vector<Window> windows;
 };
+
+// A FIFO is read as texts are: its writer may be waited for.
+RoutingTrace routing_of(const std::string& path) {
+  if (path != "-" && std::filesystem::is_regular_file(path)) return read_routing_trace(path);
+  std::istringstream lines(read_file(path));
+  return parse_routing_trace(lines, path);
+}
 
 std::vector<Window> windows_of_ids(const std::string& path, int64_t vocabulary) {
   std::vector<Window> windows;
@@ -158,7 +166,7 @@ Counted count_texts(const CommonFlags& flags, const ExpertUseFlags& own) {
 Counted count_recorded(const std::vector<std::string>& paths) {
   Counted counted;
   for (const std::string& path : paths) {
-    const RoutingTrace trace = read_routing_trace(path);
+    const RoutingTrace trace = routing_of(path);
     RoutingCounts none = empty_counts(trace.experts, trace.used, trace.layers);
     if (!counted.texts.empty() && (trace.model != counted.model || none != counted.none))
       throw Error("recorded routing of another model", path,

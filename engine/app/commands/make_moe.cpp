@@ -158,11 +158,16 @@ int make_moe_command(const CommonFlags& flags, const MakeMoeFlags& own) {
   const GgufFile file = GgufFile::open(flags.model);
   MoeConversion conversion(file, {own.experts, own.used, own.kind == "split" ? ExpertKind::split : ExpertKind::cloned});
   CalibrationText text;
-  if (own.router == "kmeans") {
-    text = text_to_read(file, conversion.dense(), own);
-    make_routers(flags, own, file, text, conversion);
+  try {
+    if (own.router == "kmeans") {
+      text = text_to_read(file, conversion.dense(), own);
+      make_routers(flags, own, file, text, conversion);
+    }
+    write(flags, file, conversion, own.output);
+  } catch (const Error&) {
+    file.require_unchanged();  // the better reason: the system refuses to write what has gone from the source
+    throw;
   }
-  write(flags, file, conversion, own.output);
   if (flags.json) {
     print_json({{"file", own.output},
                 {"architecture", conversion.architecture()},

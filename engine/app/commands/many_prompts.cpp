@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <new>
+#include <set>
 #include <utility>
 
 #include "engine/app/report.h"
@@ -38,9 +39,17 @@ std::string describe(const nlohmann::json& name, const ManyPrompts& many) {
 }
 
 PromptLine parse_prompt_line(std::string_view text) {
-  const nlohmann::json object = nlohmann::json::parse(text, nullptr, false);
+  std::set<std::string> keys;
+  std::string twice;
+  const auto look_at = [&](int depth, nlohmann::json::parse_event_t event, const nlohmann::json& parsed) {
+    const bool is_key = event == nlohmann::json::parse_event_t::key && depth == 1;
+    if (is_key && !keys.insert(parsed.get<std::string>()).second) twice = parsed;
+    return true;
+  };
+  const nlohmann::json object = nlohmann::json::parse(text, look_at, false);
   if (object.is_discarded()) refuse("it is not JSON");
   if (!object.is_object()) refuse("it is no object");
+  if (!twice.empty()) refuse("it has the key \"" + twice + "\" twice");
   PromptLine line;
   for (const auto& [key, value] : object.items()) {
     if (key == "prompt") {

@@ -36,6 +36,7 @@ Error not_all_kept(const std::string& why) {
 int warm_command(const CommonFlags& flags, const WarmFlags& own) {
   apply_verbosity(flags);
   const double start = now_seconds();
+  if (own.background) give_way_to_others();  // before drivers are tried: limits of the caller's are not theirs
   // The default of texts: a card works without the NPU, which rounds to f16.
   const ActType act = act_of(flags).value_or(default_card() ? ActType::f32 : ActType::f16);
   std::string mark, mark_of_many;
@@ -48,7 +49,6 @@ int warm_command(const CommonFlags& flags, const WarmFlags& own) {
   Warming one(mark, own_program());
   const Warming of_many(mark_of_many, own_program());
   if (own.background) {
-    give_way_to_others();
     if (!one.lock() || (one.done() && of_many.done())) return kDone;
   }
   if (const std::string why = proof::why_nothing_is_kept(); !why.empty())

@@ -36,6 +36,8 @@ std::string replace_file(const std::string& path, std::initializer_list<std::spa
     for (const auto part : parts) file.write(std::as_bytes(part));
     file.commit();
     return "";
+  } catch (const std::filesystem::filesystem_error& error) {
+    return error.path1().string() + ": " + error.code().message();
   } catch (const std::exception& error) {
     return error.what();
   }

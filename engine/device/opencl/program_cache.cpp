@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/device/gpu/kept_file.h"
+#include "engine/device/proof/circumstances.h"
 #include "engine/device/proof/room.h"
 #include "kernels/kernels.h"
 #include "sync/error.h"
@@ -136,7 +137,10 @@ ProgramCache::Built ProgramCache::build(const std::string& text, const std::stri
     std::string log;
     program.getBuildInfo(handle_.device, CL_PROGRAM_BUILD_LOG, &log);
     while (!log.empty() && (log.back() == '\0' || log.back() == '\n')) log.pop_back();
-    throw Error("clBuildProgram failed with " + code_name(code), object, "Build log: " + log);
+    // A driver that lacks room or memory says no more than that it failed.
+    const proof::Want want = proof::want_behind({}, proof::written_folders());
+    throw Error("clBuildProgram failed with " + code_name(code), object,
+                "Build log: " + log + (want ? ". Perhaps because " + want.what + ". " + want.remedy : ""));
   }
   if (files_.kept()) {
     [[maybe_unused]] static const int registered = std::atexit([] { process_ends = true; });

@@ -19,7 +19,7 @@ struct Want {
   explicit operator bool() const { return !what.empty(); }
 };
 
-// folders: where drivers and this program write.
+// folders: where drivers and this program write. ChildEnd(): of a call that failed in this process.
 Want want_behind(const ChildEnd& end, const std::vector<std::string>& folders);
 
 // Of a folder alone, made where it is missing.

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <mutex>
+#include <span>
 
 #include "engine/device/gpu/kept_file.h"
 
@@ -26,6 +27,16 @@ Said& said() {
   return one;
 }
 
+// False: errno says why. A write may end early, and the next one then says why.
+bool wrote_all(int file, std::span<const char> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t wrote = write(file, bytes.data(), bytes.size());
+    if (wrote <= 0) return false;
+    bytes = bytes.subspan(static_cast<size_t>(wrote));
+  }
+  return true;
+}
+
 }  // namespace
 
 std::string why_not_kept(const std::string& folder) noexcept {
@@ -39,8 +50,7 @@ std::string why_not_kept(const std::string& folder) noexcept {
     const std::string path = folder + "/.room-" + std::to_string(getpid());
     const int file = open(path.c_str(), O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0600);
     const std::array<char, 4096> page{};
-    const bool written = file >= 0 && write(file, page.data(), page.size()) == std::ssize(page);
-    const std::string why = written ? "" : folder + ": " + std::strerror(errno);
+    const std::string why = file >= 0 && wrote_all(file, page) ? "" : folder + ": " + std::strerror(errno);
     if (file >= 0) close(file);
     if (file >= 0) unlink(path.c_str());
     return why;

@@ -55,6 +55,7 @@ ChatPrompt user_turn(const std::string& chat_template, const Tokenizer& tokenize
   }
   auto& parts = rendered.stretches;
   const bool is_chatml = parts.size() == 3 && !parts[0].of_user && parts[1].of_user &&
+                         text.find(parts[1].text) != std::string::npos &&  // once, though its blanks may be cut off
                          begins_chatml(parts[0].text, input.bos_token) && ends_chatml(parts[2].text);
   if (!is_chatml) return {{}, "its form is another than ChatML's"};
   ChatPrompt prompt;

@@ -109,6 +109,7 @@ const std::vector<PreTokenizerSpec>& table() {
 std::span<const PreTokenizerSpec> pre_tokenizers() { return table(); }
 
 const PreTokenizerSpec& find_pre_tokenizer(std::string_view name, const std::string& file) {
+  if (name.empty()) name = "default";
   std::string known;
   for (const PreTokenizerSpec& spec : table()) {
     for (const std::string_view candidate : spec.names) {

@@ -36,6 +36,7 @@ TEST(Parameters, are_decimal_numbers_within_their_range_to_its_edges) {
 
 TEST(Parameters, of_seeds_go_to_the_last_number_of_64_bits) {
   EXPECT_EQ(read_seed("0")->value, 0u);
+  EXPECT_EQ(read_seed("-0")->value, 0u) << "a number in JSON";
   EXPECT_EQ(read_seed("18446744073709551615")->value, 18446744073709551615u);
   EXPECT_FALSE(read_seed("7")->is_drawn);
   for (const char* text : {"18446744073709551616", "99999999999999999999999", "-2", "", "x", "1.5", "+1"})

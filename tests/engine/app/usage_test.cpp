@@ -17,6 +17,7 @@ using ::tandem::testing::Outcome;
 using ::tandem::testing::tandem_program;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 // "run", "npu gemm": the words of each command that has flags, with those flags.
 struct Declared {
@@ -69,6 +70,23 @@ TEST(Usage, junk_for_any_flag_of_any_command_is_status_2_and_named) {
 }
 
 // A variable of the shell that is not set makes such a name.
+TEST(Usage, a_refusal_is_an_object_where_a_benchmark_is_asked_for_json) {
+  for (const std::vector<std::string>& form : {std::vector<std::string>{"-o", "json"}, {"--output=json"}, {"--json"}}) {
+    std::vector<std::string> command = {"bench", "-m", "/nowhere/x.gguf"};
+    command.insert(command.end(), form.begin(), form.end());
+    const Outcome outcome = tandem_program(command);
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_THAT(outcome.out, StartsWith("{\"error\":")) << form.front();
+  }
+  EXPECT_THAT(tandem_program({"bench", "-m", "/nowhere/x.gguf"}).out, IsEmpty());
+}
+
+TEST(Usage, of_bytes_that_are_no_text_shows_text) {
+  const Outcome outcome = tandem_program({"f\xff\xfeg"});
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_EQ(utf8::masked(outcome.err, '\x01'), outcome.err);
+}
+
 TEST(Usage, an_empty_name_of_a_file_is_status_2_and_names_the_flag) {
   const Declared all = declare_all();
   size_t tried = 0;
@@ -100,6 +118,7 @@ TEST(Usage, a_device_that_is_named_twice_is_status_2) {
 TEST(Usage, lists_whose_values_do_not_go_together_are_status_2) {
   const std::vector<std::pair<std::vector<std::string>, const char*>> wrong = {
       {{"--split", "0.5,0.6"}, "do not add up to 1"},
+      {{"--split", "0.5,0.3,0.2", "--device", "npu:0,host"}, "more shares than devices"},
       {{"--moe-tiers", "1,2,3"}, "do not fall"},
       {{"--device", "npu:0", "host"}, "not expected"}};
   for (const auto& [flags, says] : wrong) {
@@ -157,6 +176,10 @@ TEST(Usage, log_levels_are_taken_in_any_case_and_for_a_logger_by_name) {
   for (const char* levels : {"debug", "WARN", "off", "", "tandem=info", "info,other=trace"}) {
     setenv("TANDEM_LOG", levels, 1);
     EXPECT_EQ(tandem_program({"info", "-m", "/nowhere/x.gguf"}).status, 1) << levels;
+  }
+  for (const char* junk : {"info,", ",info", "=debug", " =debug", "info,,warn"}) {
+    setenv("TANDEM_LOG", junk, 1);
+    EXPECT_EQ(tandem_program({"info", "-m", "/nowhere/x.gguf"}).status, 2) << junk;
   }
   unsetenv("TANDEM_LOG");
 }

@@ -93,6 +93,10 @@ TEST(KnownKeys, every_published_key_of_another_computation_is_refused) {
                       },
                       "'llama.rope.dimension_sections'"});
   refusals.push_back({"not a number", [](auto& w) { w.set("llama.logit_scale", std::nanf("")); }, "logit_scale"});
+  refusals.push_back({"a window that is not a number",
+                      [](auto& w) { w.set("llama.attention.sliding_window", std::nanf("")); }, "found nan:"});
+  refusals.push_back({"words", [](auto& w) { w.set("llama.logit_scale", std::vector<std::string>{"a"}); },
+                      "found an array of string, expected a number, or one for each layer"});
   expect_refused(refusals, [] { return tiny_writer({}); });
 }
 

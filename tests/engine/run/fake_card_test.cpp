@@ -160,6 +160,23 @@ TEST_F(OnACard, an_operator_that_it_refuses_is_the_hosts) {
   EXPECT_TRUE(std::ranges::equal(engine->extend(ids), host->extend(ids)));
 }
 
+TEST_F(OnACard, an_engine_that_was_here_before_goes_on_beside_the_host_of_a_later_one) {
+  test::fake_cl().refuses = test::fake_vk().refuses = "bias";
+  TinyModel model;
+  model.architecture = "qwen2", model.qkv_bias = true;
+  const HostEngines biased("biased", model);
+  const std::vector<int32_t> ids = some_ids(9);
+  const auto first = Engine::open(options()), host = files_.open(), host_of_biased = biased.open();
+  EXPECT_EQ(first->machine().device_names(), "fakecl:0");
+  EXPECT_TRUE(std::ranges::equal(first->extend(ids), host->extend(ids)));
+  EngineOptions more = options();
+  more.model_path = biased.path();
+  Engine later(std::make_shared<LoadedModel>(first->model().machine(), more), more);
+  EXPECT_EQ(later.machine().device_names(), "fakecl:0,host");
+  EXPECT_TRUE(std::ranges::equal(later.extend(ids), host_of_biased->extend(ids)));
+  EXPECT_TRUE(std::ranges::equal(first->extend(ids), host->extend(ids)));
+}
+
 // Its keys and values are on the card.
 TEST_F(OnACard, the_host_does_not_go_on_with_a_text_of_a_card_that_shares_no_memory) {
   EngineOptions named = options();

@@ -158,6 +158,17 @@ TEST_F(Joining, is_undone_for_all_where_one_cannot_be_prepared) {
   EXPECT_THAT(first->notes(), ::testing::Contains(::testing::HasSubstr("no GPU has joined in")));
 }
 
+TEST_F(Joining, looks_for_no_engine_that_could_not_be_made) {
+  const auto first = Engine::open(options(kNoWarming));
+  EngineOptions wrong = options("");
+  wrong.plan = "gpu-only";
+  EXPECT_THROW(Engine(std::make_shared<LoadedModel>(first->model().machine(), wrong), wrong), Error);
+  mark();
+  const std::vector<int32_t> ids = some_ids(first->config().vocabulary, 2);
+  first->extend(ids);
+  EXPECT_EQ(first->machine().device_names(), "opencl:0,npu:0,host");
+}
+
 TEST_F(Joining, is_not_waited_for_where_all_is_compiled) {
   mark();
   const auto engine = Engine::open(options(kNoWarming));

@@ -94,6 +94,8 @@ std::string cache_of_pocl() {
   return home ? std::string(home) + "/.cache/pocl/kcache" : "";
 }
 
+std::string path_of_tandem() { return TANDEM_PROGRAM; }
+
 std::string shared_cache() {
   const std::string folder = std::filesystem::path(TANDEM_PROGRAM).parent_path() / "cache_of_command_tests";
   std::filesystem::create_directories(folder);
@@ -197,7 +199,7 @@ void Child::write_until_read(const std::string& text) {
 
 void Child::close_input() { close_once(in_); }
 
-void Child::interrupt() const { kill(pid_, SIGINT); }
+void Child::interrupt(int signal) const { kill(pid_, signal); }
 
 void Child::reap() {
   int state = 0;

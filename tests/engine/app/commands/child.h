@@ -8,6 +8,8 @@
 // may last five minutes; one that is still alive then, or when its Child dies, is killed. One thread.
 #pragma once
 
+#include <signal.h>
+
 #include <chrono>
 #include <functional>
 #include <map>
@@ -44,7 +46,7 @@ class Child {
   // Returns when the child has begun to read: the pipe holds all but the last byte.
   void write_until_read(const std::string& text);
   void close_input();
-  void interrupt() const;  // SIGINT, as Ctrl-C
+  void interrupt(int signal = SIGINT) const;  // as Ctrl-C
   Ended wait();
 
  private:
@@ -59,6 +61,8 @@ class Child {
 
 // From start to end.
 Ended tandem(std::vector<std::string> arguments, const ChildSettings& settings = {});
+
+std::string path_of_tandem();  // the program itself, for shells
 
 // The folder that children keep things in: XDG_CACHE_HOME.
 std::string shared_cache();

@@ -88,6 +88,9 @@ TEST(NothingToScore, is_an_error_and_no_perplexity) {
     EXPECT_EQ(as_json.status, 1);
     EXPECT_EQ(json::parse(as_json.out).at("error").at("what"), "there is nothing to score");
   }
+  const Ended no_lines = tandem(eval + Arguments{"--jsonl", empty, "--perplexity"});
+  EXPECT_EQ(no_lines.status, 1);
+  EXPECT_THAT(no_lines.err, HasSubstr("there is nothing to score: " + empty));
   EXPECT_EQ(tandem(eval + Arguments{"--ids", one}).status, 0) << "logits of one token are logits";
   const Ended many = tandem(eval + Arguments{"-f", empty, "-f", text});
   EXPECT_EQ(many.status, 1);

@@ -112,6 +112,7 @@ TEST_F(RunLines, that_are_broken_are_told_by_their_number_and_the_rest_goes_on) 
       {"{\"prompt\": \"a\", \"seed\": -2}", "\"seed\" is a whole number from 0 to 18446744073709551615, or -1"},
       {"{\"prompt\": \"a\", \"seed\": 18446744073709551616}", "\"seed\" is a whole number from 0"},
       {"{\"prompt\": \"a\", \"temperature\": 1}", "it has the key \"temperature\""},
+      {"{\"prompt\": \"a\", \"seed\": 1, \"seed\": 2}", "it has the key \"seed\" twice"},
       {json({{"prompt", endless}}).dump(), "the context is full"}};
   std::string content = good;
   for (const auto& [line, reason] : broken) content += line + "\n" + good;

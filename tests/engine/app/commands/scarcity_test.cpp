@@ -1,4 +1,8 @@
 // Commands under limits of memory, threads and stack: they work, or they end with status 1 and say what is wanting.
+#include <sys/wait.h>
+
+#include <cstdlib>
+
 #include "tests/engine/app/commands/whole.h"
 
 namespace tandem::testing {
@@ -101,6 +105,16 @@ TEST(ScarceFiles, end_no_command_by_a_signal_and_an_output_is_an_error) {
     EXPECT_THAT(ended.err, HasSubstr("File too large"));
   }
   EXPECT_FALSE(std::filesystem::exists(state) || std::filesystem::exists(logits));
+}
+
+// A help text that is appended to a file of the longest allowed length.
+TEST(ScarceFiles, end_a_help_text_with_an_error) {
+  const Folder folder;
+  const std::string file = folder.write("help", std::string(4096, ' '));
+  const std::string command = "ulimit -f 1; '" + path_of_tandem() + "' --help >>'" + file + "' 2>/dev/null";
+  const int status = std::system(command.c_str());
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 1);
 }
 
 }  // namespace

@@ -101,6 +101,10 @@ TEST(ChatPrompt, knows_no_other_form_and_says_why) {
       why("<|im_start|>user\n{{ messages[0].content }}, {{ messages[0].content }}<|im_end|>\n<|im_start|>assistant\n"),
       "")
       << "it stands twice";
+  EXPECT_NE(
+      why("<|im_start|>user\n{{ messages[0].content }}{{ messages[0].content }}<|im_end|>\n<|im_start|>assistant\n"),
+      "")
+      << "twice, with nothing between";
   EXPECT_NE(why("<|im_start|>human\n{{ messages[0].content }}<|im_end|>\n<|im_start|>assistant\n"), "");
   EXPECT_NE(why("{{ messages[0].content }}"), "");
   EXPECT_NE(why("{% broken"), "");

@@ -112,6 +112,7 @@ TEST(PreTokenizer, of_a_name_say_whether_whole_pieces_skip_the_merges_and_whethe
     EXPECT_EQ(spec.adds_bos, adds_bos) << spec.names[0];
     EXPECT_EQ(spec.ignore_merges, adds_bos || names.contains("youtu")) << spec.names[0];
   }
+  EXPECT_EQ(&find_pre_tokenizer("", "test"), &find_pre_tokenizer("default", "test"));
   for (const char* name : {"falcon3", "pixtral", "midm-2.0"}) EXPECT_TRUE(find_pre_tokenizer(name, "test").adds_bos);
   for (const char* name : {"dbrx", "smaug-bpe"}) EXPECT_FALSE(find_pre_tokenizer(name, "test").ignore_merges);
 }

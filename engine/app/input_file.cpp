@@ -1,0 +1,58 @@
+#include "engine/app/input_file.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "sync/error.h"
+
+namespace tandem::app {
+
+InputFile::InputFile(const std::string& path)
+    : is_own_(path != "-"), name_(is_own_ ? path : "standard input"), wait_(name_) {
+  std::error_code ignored;
+  if (is_own_ && std::filesystem::is_directory(path, ignored))
+    throw Error("cannot read the file", path, "It is a folder; name a file");
+  // Without O_NONBLOCK, opening a FIFO waits for its writer and cannot be interrupted.
+  descriptor_ = is_own_ ? ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK) : STDIN_FILENO;
+  if (descriptor_ < 0) fail();
+  wait_.pause();
+}
+
+InputFile::~InputFile() {
+  if (is_own_) ::close(descriptor_);
+}
+
+void InputFile::fail() const { throw Error("cannot read the file", name_, std::strerror(errno)); }
+
+bool InputFile::has_something() {
+  pollfd ready{descriptor_, POLLIN, 0};
+  return ::poll(&ready, 1, 0) != 0;
+}
+
+void InputFile::await() {
+  wait_.begin();
+  pollfd ready{descriptor_, POLLIN, 0};
+  for (;;) {
+    const int found = ::poll(&ready, 1, static_cast<int>(kLookEvery.count()));
+    if (found > 0) break;
+    if (found < 0 && errno != EINTR) fail();
+    wait_.look();
+  }
+  wait_.pause();
+}
+
+size_t InputFile::read(std::span<char> room) {
+  for (;;) {
+    await();
+    const ssize_t count = ::read(descriptor_, room.data(), room.size());
+    if (count >= 0) return static_cast<size_t>(count);
+    if (errno != EINTR && errno != EAGAIN) fail();
+  }
+}
+
+}  // namespace tandem::app
