@@ -205,7 +205,7 @@ TEST_F(ProverOnRealDrivers, a_crash_while_sharing_memory_leaves_a_device_that_co
   EXPECT_THAT(verdict.devices[0].spared.at("zero copy"), HasSubstr("SIGSEGV"));
 }
 
-// PoCL 5 and 6 do so of programs with inline assembly, whatever the test has them do.
+// PoCL 5 and 6 die of programs with inline assembly in any case.
 TEST_F(ProverOnRealDrivers, a_driver_that_dies_when_it_is_asked_for_compiled_programs_is_asked_for_none) {
   variables_.set("LD_PRELOAD", ::tandem::testing::fake_calls());
   for (const auto& [text, step] : {std::pair{"probe_increment", "kept programs"}, {"__asm__", "kept assembly"}}) {
