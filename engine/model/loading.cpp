@@ -378,7 +378,14 @@ ModelLoading::~ModelLoading() = default;
 const ModelConfig& ModelLoading::config() const { return state_->config(); }
 void ModelLoading::widen(int threads) { state_->widen(threads); }
 std::vector<size_t> ModelLoading::slot_bytes() const { return state_->slot_bytes(); }
-void ModelLoading::take(PackedFile& packed, PackedUse use) { state_->take(packed, use); }
+void ModelLoading::take(PackedFile& packed, PackedUse use) {
+  try {
+    state_->take(packed, use);
+  } catch (const Error&) {
+    packed.require_unchanged();  // the better reason
+    throw;
+  }
+}
 void ModelLoading::start(int threads, std::function<void()> before) { state_->start(threads, std::move(before)); }
 Model ModelLoading::finish(int threads, const LoadProgress& progress) { return state_->finish(threads, progress); }
 

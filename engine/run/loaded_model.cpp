@@ -67,12 +67,7 @@ void LoadedModel::load(const ModelOptions& options) {
   if (packed_) {
     auto made = std::async(std::launch::async, make);
     open_devices();
-    try {
-      loading.take(*packed_, machine_->maps_files() ? PackedUse::mapped : PackedUse::read);
-    } catch (const Error&) {
-      packed_->require_unchanged();  // the better reason
-      throw;
-    }
+    loading.take(*packed_, machine_->maps_files() ? PackedUse::mapped : PackedUse::read);
     if (!machine_->maps_files()) packed_.reset();
     made.get();
   } else {

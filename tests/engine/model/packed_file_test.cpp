@@ -12,6 +12,7 @@
 #include "engine/model/loading.h"
 #include "sync/error.h"
 #include "tests/support/gguf_writer.h"
+#include "tests/support/message_of.h"
 #include "tests/support/scratch_folder.h"
 
 namespace tandem {
@@ -112,6 +113,24 @@ TEST_F(PackedFileTest, is_refused_where_it_is_cut_off_or_has_more_than_it_says) 
   write(path_, header());
   std::filesystem::resize_file(path_, whole + 4096);
   EXPECT_THAT(refusal(), HasSubstr("another length"));
+}
+
+TEST_F(PackedFileTest, is_named_where_it_is_emptied_before_it_is_taken) {
+  for (const PackedUse use : {PackedUse::mapped, PackedUse::read}) {
+    const std::string whole = read(path_);
+    std::string why;
+    auto packed = PackedFile::open(path_, identity(), slot_bytes(), why);
+    ASSERT_TRUE(packed) << why;
+    std::filesystem::resize_file(path_, 0);
+    sync::Pool pool;
+    ModelLoading loading(file_, pool);
+    EXPECT_THAT(test::message_of([&] {
+                  loading.take(*packed, use);
+                  packed->require_unchanged();
+                }),
+                HasSubstr(path_));
+    write(path_, std::as_bytes(std::span(whole)));
+  }
 }
 
 TEST_F(PackedFileTest, is_refused_where_any_word_of_its_header_is_another) {

@@ -6,6 +6,7 @@
 
 #include "engine/device/proof/room.h"
 #include "tests/engine/device/proof/broken_drivers.h"
+#include "tests/engine/device/proof/soft_limit.h"
 
 namespace tandem::proof {
 namespace {
@@ -14,25 +15,6 @@ using ::tandem::testing::Variables;
 using ::testing::HasSubstr;
 
 ChildEnd aborted(const std::string& last_words) { return {false, false, false, "was ended by SIGABRT", last_words}; }
-
-// A soft limit of this process for as long as it lives.
-class SoftLimit {
- public:
-  SoftLimit(__rlimit_resource which, rlim_t value) : which_(which) {
-    getrlimit(which, &before_);
-    const rlimit now{value, before_.rlim_max};
-    set_ = before_.rlim_max >= value && setrlimit(which, &now) == 0;
-  }
-  ~SoftLimit() { setrlimit(which_, &before_); }
-  SoftLimit(const SoftLimit&) = delete;
-  SoftLimit& operator=(const SoftLimit&) = delete;
-  bool is_set() const { return set_; }
-
- private:
-  __rlimit_resource which_;
-  rlimit before_{};
-  bool set_ = false;
-};
 
 TEST(Circumstances, of_a_child_that_ended_well_or_died_of_its_driver_want_nothing) {
   if (want_of_memory()) GTEST_SKIP() << "this machine has little memory: " << want_of_memory().what;

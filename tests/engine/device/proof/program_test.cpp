@@ -7,6 +7,7 @@
 
 #include "engine/device/proof/child.h"
 #include "tests/engine/device/proof/broken_drivers.h"
+#include "tests/engine/device/proof/soft_limit.h"
 #include "tests/support/requirements.h"
 
 namespace tandem::proof {
@@ -122,6 +123,22 @@ TEST_F(ProgramTest, refuses_a_device_that_dies_when_it_is_opened_and_chooses_ano
   const json report = devices();
   EXPECT_THAT(with_id(report, "opencl:0").at("error"), HasSubstr("SIGABRT"));
   EXPECT_TRUE(with_id(report, "npu:0").contains("zero_copy"));
+}
+
+// What it finds out is kept for processes that have other limits.
+TEST_F(ProgramTest, tries_drivers_without_the_callers_soft_limits_in_the_background) {
+  const std::string limits = drivers_.path("limits");
+  const std::string teller = drivers_.write(
+      "teller", "#!/bin/sh\nulimit -S -n >>" + limits + "\nexec " + testing::prove_program() + " \"$@\"\n");
+  std::filesystem::permissions(teller, std::filesystem::perms::owner_all);
+  variables_.set("TANDEM_PROVER", teller);
+  constexpr rlim_t kLow = 200;
+  const SoftLimit low(RLIMIT_NOFILE, kLow);
+  if (!low.is_set()) GTEST_SKIP() << "skipped: the hard limit is lower";
+  program({"warm", "-m", drivers_.path("no model"), "--background"});
+  rlim_t seen = 0;
+  ASSERT_TRUE(std::ifstream(limits) >> seen) << "no child was asked";
+  EXPECT_GT(seen, kLow);
 }
 
 TEST_F(ProgramTest, says_that_drivers_are_untried_where_the_helper_is_missing) {
