@@ -93,6 +93,9 @@ void print_notes(const CommonFlags& flags, const Engine& engine, int64_t tokens)
   if (flags.quiet()) return;
   std::vector<std::string> notes = engine.notes();
   notes.push_back(note_on_length(engine.config(), tokens > 0 ? tokens : engine.context()));
+  if (flags.ctx_size > 0 && engine.context() > flags.ctx_size)
+    notes.push_back("the context holds " + std::to_string(engine.context()) +
+                    " tokens: --ctx-size is too small for what is asked for");
   for (const std::string& note : notes)
     if (!note.empty()) std::fprintf(stderr, "note: %s\n", note.c_str());
 }

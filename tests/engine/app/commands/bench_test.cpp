@@ -89,6 +89,12 @@ TEST_F(Bench, prints_a_table_csv_or_json) {
   EXPECT_EQ(json::parse(in_json.out).size(), 2u);
 }
 
+TEST_F(Bench, says_that_its_tests_need_a_larger_context) {
+  const Arguments bench = Arguments{"bench", "-m", stories(), "-p", "100", "-n", "0", "-r", "1"} + on_host();
+  EXPECT_THAT(tandem(bench + Arguments{"-c", "10"}).err, HasSubstr("the context holds 100 tokens: --ctx-size is too"));
+  EXPECT_THAT(tandem(bench + Arguments{"-c", "100"}).err, Not(HasSubstr("--ctx-size")));
+}
+
 TEST_F(Bench, opens_the_engine_as_its_flags_say) {
   const json plain = rows({"-p", "4", "-n", "0", "--plan", "layer"})[0];
   const json row = rows({"-p",     "4",        "-n",       "0",      "--plan",       "rows", "--split", "1",
