@@ -95,6 +95,15 @@ void read_window(const ConfigKeys& keys, ModelConfig& config) {
   }
 }
 
+// Of an architecture without windows: require_known_keys() refuses one that the trained context needs.
+void read_window_beyond(const ConfigKeys& keys, ModelConfig& config) {
+  for (const double window : keys.numbers("attention.sliding_window")) {
+    if (!(window > 0) || window > kMaxContext) continue;
+    const auto positions = static_cast<int64_t>(window);
+    config.widest_context = config.widest_context == 0 ? positions : std::min(config.widest_context, positions);
+  }
+}
+
 // Some files of architectures with LayerNorms have only RMSNorm's key, whose number is the same.
 constexpr const char *kLayerNorm = "attention.layer_norm_epsilon", *kRmsNorm = "attention.layer_norm_rms_epsilon";
 
@@ -123,7 +132,7 @@ ModelConfig read_common_keys(const GgufFile& file, std::span<const char* const> 
   read_vocabulary(file, keys, config);
   read_rope(keys, config);
   read_scales(keys, is_known, config);
-  if (is_known("attention.sliding_window")) read_window(keys, config);
+  is_known("attention.sliding_window") ? read_window(keys, config) : read_window_beyond(keys, config);
   if (is_known("expert_count")) read_experts(keys, config);
   if (is_known("attention.kv_lora_rank")) read_latent(keys, config);
   return config;

@@ -73,6 +73,7 @@ struct ModelConfig {
   int64_t window = 0;                     // 0: no layer has one
   std::vector<bool> has_window;           // [layers]; empty: all have it, if there is a window
   std::optional<RopeConfig> window_rope;  // of those layers, where it is another one
+  int64_t widest_context = 0;             // a longer one would need a window that is not computed; 0: none would
   // What a layer has
   bool qkv_bias = false;
   bool output_bias = false;  // of attention

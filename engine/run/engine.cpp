@@ -204,6 +204,10 @@ Engine::Engine(std::shared_ptr<LoadedModel> model, const TextOptions& options)
   const int64_t trained = config().context_length;
   sizes.context =
       options_.context > 0 ? options_.context : std::min(kDefaultContext, trained > 0 ? trained : kDefaultContext);
+  if (config().widest_context > 0 && sizes.context > config().widest_context)
+    throw Error("so long a context needs attention to a window, which this architecture does not have here",
+                std::to_string(sizes.context) + " tokens",
+                "Take at most " + std::to_string(config().widest_context) + " (--ctx-size)");
   sizes.positions = (sizes.context + 63) / 64 * 64;
   sizes.tokens = std::min(sizes.context, options_.chunk > 0 ? options_.chunk : kDefaultChunk);
   sizes.rows = graph_size_for(sizes.tokens, {options_.graph_tokens});

@@ -150,6 +150,17 @@ TEST_F(TinyEngine, names_what_is_wrong_with_its_options) {
   EXPECT_THAT(message_of([&] { Engine::open(file); }), HasSubstr("/nowhere.gguf"));
 }
 
+// A llama file may name a window as long as its trained context, 128 tokens here: none of those feels it.
+TEST_F(TinyEngine, refuses_a_context_that_would_feel_a_window_which_is_not_computed) {
+  GgufWriter writer = tiny_writer({});
+  write_file(path_, writer.set("llama.attention.sliding_window", uint32_t{128}).bytes());
+  EngineOptions wide = options("host-only", {"host"});
+  wide.context = 128;
+  EXPECT_EQ(Engine::open(wide)->context(), 128);
+  wide.context = 129;
+  EXPECT_THAT(message_of([&] { Engine::open(wide); }), HasSubstr("129 tokens. Take at most 128 (--ctx-size)"));
+}
+
 TEST_F(TinyEngine, says_which_operators_of_an_npu_plan_fall_back_and_refuses_when_strict) {
   const auto engine = Engine::open(options("npu-only", {"npu:0", "host"}));
   ASSERT_FALSE(engine->notes().empty());
