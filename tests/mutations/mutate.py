@@ -105,7 +105,7 @@ def arguments(words):
     parser = argparse.ArgumentParser(prog="./dev mutate", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help="which mutations; none: all")
     parser.add_argument("--list", action="store_true", help="their names and what mistake each makes")
-    parser.add_argument("--table", action="store_true", help="the table of docs/testing.md")
+    parser.add_argument("--table", action="store_true", help="the page docs/mutations.md")
     parser.add_argument("--check", action="store_true", help="only whether the patches still apply")
     parser.add_argument("--wrapper", default="", help="a command that test programs are run under, such as 'nice'")
     parser.add_argument("--tree", type=Path, default=HERE.parent.parent, help=argparse.SUPPRESS)

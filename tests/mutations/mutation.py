@@ -67,8 +67,9 @@ def matching(names, pattern):
 
 
 def table(mutations):
-    """For docs/testing.md: a house test compares it with what stands there."""
-    lines = ["| mutation | the mistake | in | killed by |", "| --- | --- | --- | --- |"]
+    """docs/mutations.md: a house test compares it with what stands there."""
+    lines = ["# Mutations", "", "The mistakes that the tests must notice. `./dev mutate --table` writes this page; `docs/testing.md` says what it is for.",
+             "", "| mutation | the mistake | in | killed by |", "| --- | --- | --- | --- |"]
     for mutation in mutations:
         files = ", ".join(f"`{file}`" for file in mutation.files)
         tests = ", ".join(f"`{pattern}`" for _, pattern in mutation.killers)
