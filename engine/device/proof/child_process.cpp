@@ -83,7 +83,7 @@ ChildEnd describe(int status) {
 }
 
 // Whether a thread of the process would go on if it got a core, or the disk's answer, and has stood ready for that
-// long.
+// long; or somebody has stopped it.
 bool is_starved(pid_t process, std::chrono::seconds silence) {
   std::error_code ignored;
   for (const auto& thread :
@@ -95,7 +95,9 @@ bool is_starved(pid_t process, std::chrono::seconds silence) {
     std::getline(stat, name, ')');  // "NUMBER (NAME) STATE ..."
     stat >> state;
     // A third of the time is more than what two busy neighbours take of a core in turns.
-    if (state == "D" || (state == "R" && 3 * std::chrono::nanoseconds(waited_ns) > silence)) return true;
+    if (state == "D" || state == "T" || state == "t" ||
+        (state == "R" && 3 * std::chrono::nanoseconds(waited_ns) > silence))
+      return true;
   }
   return false;
 }

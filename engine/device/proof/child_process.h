@@ -6,7 +6,9 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -28,6 +30,22 @@ class Lines {
   std::string rest_;
 };
 
+// How long nothing was heard, counted by looks. One that comes late counts as a second: this process was stopped
+// meanwhile (Ctrl-Z, a debugger, a machine that sleeps), and could not hear what was said.
+class Quiet {
+ public:
+  void look(Clock::time_point now) {
+    time_ += std::min<Clock::duration>(now - looked_, std::chrono::seconds(1));
+    looked_ = now;
+  }
+  void end(Clock::time_point now) { time_ = {}, looked_ = now; }
+  Clock::duration time() const { return time_; }
+
+ private:
+  Clock::duration time_{};
+  Clock::time_point looked_ = Clock::now();
+};
+
 class ChildProcess {
  public:
   // asked: a pipe leads to its standard input, which is empty else. Error when it cannot be started.
@@ -42,8 +60,11 @@ class ChildProcess {
   bool write(std::string_view bytes, LongWait& wait);
   void close_input();
   // Nothing was heard of it for as long as its task allows.
-  bool is_silent() const { return Clock::now() - heard_ > silence_; }
-  void is_heard() { heard_ = Clock::now(); }
+  bool is_silent() {
+    quiet_.look(Clock::now());
+    return quiet_.time() > silence_;
+  }
+  void is_heard() { quiet_.end(Clock::now()); }
 
   // Waits for its end, or ends it where it is silent, and describes that. Interrupted by the wait.
   ChildEnd end(LongWait& wait);
@@ -58,7 +79,7 @@ class ChildProcess {
   int input_ = -1, output_ = -1, errors_ = -1;  // this process's ends; -1: closed
   Lines report_, words_;
   std::string last_words_;
-  Clock::time_point heard_ = Clock::now();
+  Quiet quiet_;
 };
 
 }  // namespace tandem::proof

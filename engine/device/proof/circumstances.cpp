@@ -111,7 +111,7 @@ Want want_of_driver_memory() {
 
 Want want_behind(const ChildEnd& end, const std::vector<std::string>& folders) {
   if (end.well) return {};
-  if (end.starved) return {"the machine was too busy to run it", "Wait until less is going on"};
+  if (end.starved) return {"the machine was too busy to run it, or it was stopped", "Wait until less is going on"};
   if (end.by_others) return {"somebody else ended it, or the system did for want of memory", "Run it again"};
   for (const std::string& folder : folders)
     if (Want want = want_of_room(folder)) return want;

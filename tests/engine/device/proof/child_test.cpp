@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 
+#include "engine/device/proof/child_process.h"
 #include "sync/affinity.h"
 #include "sync/error.h"
 
@@ -53,6 +54,26 @@ TEST(Child, that_gives_no_sign_is_ended_with_everything_it_started) {
   EXPECT_THAT(heard.lines, ElementsAre("begun"));
   EXPECT_THAT(heard.end.how, HasSubstr("gave no sign for 1 s"));
   EXPECT_FALSE(heard.end.well || heard.end.by_others);
+}
+
+TEST(Child, that_was_stopped_is_no_driver_that_hangs) {
+  const Heard heard = shell("kill -STOP $$", {}, std::chrono::seconds(1));
+  EXPECT_THAT(heard.end.how, HasSubstr("gave no sign for 1 s"));
+  EXPECT_TRUE(heard.end.starved);
+}
+
+TEST(Child, is_not_silent_while_this_process_could_not_hear_it) {
+  Quiet quiet;
+  Clock::time_point now = Clock::now() + std::chrono::seconds(1);
+  quiet.end(now);
+  quiet.look(now += std::chrono::milliseconds(50));
+  EXPECT_EQ(quiet.time(), std::chrono::milliseconds(50));
+  quiet.look(now += std::chrono::hours(1));  // stopped by Ctrl-Z
+  EXPECT_EQ(quiet.time(), std::chrono::milliseconds(1050));
+  for (int i = 0; i < 59; ++i) quiet.look(now += std::chrono::seconds(1));
+  EXPECT_EQ(quiet.time(), std::chrono::milliseconds(60050));
+  quiet.end(now);
+  EXPECT_EQ(quiet.time(), Clock::duration::zero());
 }
 
 TEST(Child, is_not_waited_for_by_what_it_leaves_behind) {

@@ -227,8 +227,11 @@ TEST_F(KeptPrograms, of_the_driver_itself_are_no_long_work) {
     programs.kernel("probe", "probe_increment", "");
   };
   build();
-  told = 0;
-  build();
+  // Another process may add to PoCL's files at that moment, and then they are tried again.
+  for (int tries = 0; tries < 20 && (tries == 0 || told > 0); ++tries) {
+    told = 0;
+    build();
+  }
   EXPECT_EQ(told, 0);
 }
 
