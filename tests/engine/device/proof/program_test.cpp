@@ -125,7 +125,7 @@ TEST_F(ProgramTest, refuses_a_device_that_dies_when_it_is_opened_and_chooses_ano
   EXPECT_TRUE(with_id(report, "npu:0").contains("zero_copy"));
 }
 
-// What it finds out is kept for processes that have other limits.
+// A process with other limits takes what was found out.
 TEST_F(ProgramTest, tries_drivers_without_the_callers_soft_limits_in_the_background) {
   const std::string limits = drivers_.path("limits");
   const std::string teller = drivers_.write(
