@@ -27,21 +27,22 @@ card_is_spare() {
   return 1
 }
 
-# A folder that is not there, an empty one, or one that ./dev card has made before: it is emptied. Others are somebody's.
-card_empty() {
+# What is packed into is emptied: a folder that is not there, an empty one, or one that ./dev card has made before.
+card_may_empty() {
   local folder=$1
+  [ ! -L "$folder" ] || die "$folder is a link; name the folder itself"
   [ ! -e "$folder" ] || [ -d "$folder" ] || die "$folder is no folder"
   if [ -d "$folder" ] && [ -n "$(ls -A "$folder")" ] && [ ! -f "$folder/card/tandem_steps.py" ]; then
     die "$folder holds other files; name a new folder for --out (results are run.sh's --out)"
   fi
-  rm -rf "$folder"
 }
 
 # card_pack FOLDER BUILD: the program of that build, its libraries, models with golden logits, and the steps.
 card_pack() {
   local folder=$1 build=$2 name path spare
   for name in tandem tandem-prove; do [ -x "$build/$name" ] || die "$build/$name is not there; ./dev build release tandem makes it"; done
-  card_empty "$folder"
+  card_may_empty "$folder"
+  rm -rf "$folder"
   mkdir -p "$folder"/{bin,lib,spare,card,peer,data/tiny-models}
   cp "$build/tandem" "$build/tandem-prove" "$folder/bin/"
   strip "$folder/bin/tandem" "$folder/bin/tandem-prove" 2>/dev/null || say "dev: there is no strip; the programs stay as they are"
@@ -92,7 +93,7 @@ card() {
       *) say "dev: ./dev card does not know '$1'"; exit 2 ;;
     esac
   done
-  [ ! -L "$folder" ] || die "$folder is a link; name the folder itself"
+  card_may_empty "$folder"  # said before minutes of building
   setup
   build release tandem tandem_prove
   [ -z "$fetch" ] || "$root/bench/peers/llama_cpp.sh" source >/dev/null || die "llama.cpp's source could not be fetched"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <span>
 #include <utility>
 
 #include "engine/app/input_file.h"
@@ -21,11 +20,9 @@ constexpr size_t kMostTextBytes = size_t{256} << 20, kPieceBytes = size_t{1} << 
 std::string read_file(const std::string& path) {
   InputFile in(path);
   std::string text;
-  for (size_t count = 1; count > 0;) {
-    const size_t before = text.size();
-    text.resize(before + kPieceBytes);
-    count = in.read(std::span(text).subspan(before));
-    text.resize(before + count);
+  std::vector<char> piece(kPieceBytes);  // a pipe fills a small part of it
+  while (const size_t count = in.read(piece)) {
+    text.append(piece.data(), count);
     if (text.size() > kMostTextBytes)
       throw Error("the text is too long", in.name(),
                   "At most " + std::to_string(kMostTextBytes >> 20) + " MiB are read");

@@ -132,7 +132,10 @@ ModelConfig read_common_keys(const GgufFile& file, std::span<const char* const> 
   read_vocabulary(file, keys, config);
   read_rope(keys, config);
   read_scales(keys, is_known, config);
-  is_known("attention.sliding_window") ? read_window(keys, config) : read_window_beyond(keys, config);
+  if (is_known("attention.sliding_window"))
+    read_window(keys, config);
+  else
+    read_window_beyond(keys, config);
   if (is_known("expert_count")) read_experts(keys, config);
   if (is_known("attention.kv_lora_rank")) read_latent(keys, config);
   return config;

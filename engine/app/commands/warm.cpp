@@ -48,9 +48,7 @@ int warm_command(const CommonFlags& flags, const WarmFlags& own) {
   }
   Warming one(mark, own_program());
   const Warming of_many(mark_of_many, own_program());
-  if (own.background) {
-    if (!one.lock() || (one.done() && of_many.done())) return kDone;
-  }
+  if (own.background && (!one.lock() || (one.done() && of_many.done()))) return kDone;
   if (const std::string why = proof::why_nothing_is_kept(); !why.empty())
     throw Error("nothing that is compiled could be kept", why,
                 "Name a folder with room that can be written by XDG_CACHE_HOME");

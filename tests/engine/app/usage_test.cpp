@@ -69,7 +69,6 @@ TEST(Usage, junk_for_any_flag_of_any_command_is_status_2_and_named) {
   EXPECT_GT(tried, 300u);
 }
 
-// A variable of the shell that is not set makes such a name.
 TEST(Usage, a_refusal_is_an_object_where_a_benchmark_is_asked_for_json) {
   for (const std::vector<std::string>& form : {std::vector<std::string>{"-o", "json"}, {"--output=json"}, {"--json"}}) {
     std::vector<std::string> command = {"bench", "-m", "/nowhere/x.gguf"};
@@ -87,6 +86,7 @@ TEST(Usage, of_bytes_that_are_no_text_shows_text) {
   EXPECT_EQ(utf8::masked(outcome.err, '\x01'), outcome.err);
 }
 
+// A variable of the shell that is not set makes such a name.
 TEST(Usage, an_empty_name_of_a_file_is_status_2_and_names_the_flag) {
   const Declared all = declare_all();
   size_t tried = 0;
