@@ -65,10 +65,16 @@ def timed(run):
 
     default = "Tandem, default devices"
     first, others = gpus[:1], gpus[1:]
+    def first_texts(name, who, flags):
+        return Step(name, lambda run: tandem_steps.first_texts(run, who, flags), 100, 8,
+                    [("first text", f"{who}, {turn}", "writing, tokens/s") for turn in tandem_steps.TURNS])
+
+    only = ["--plan", "gpu-only"]  # on the default device: what plan auto must not fall behind
     steps = [
-        Step("first texts", lambda run: tandem_steps.first_texts(run, "default devices", []), 100, 8,
-             [("first text", "default devices, " + name, "writing, tokens/s") for name in tandem_steps.TURNS]),
+        first_texts("first texts", "default devices", []),
+        first_texts("first texts, gpu-only", "gpu-only", only),
         speed(default, [], 90),
+        speed(default + ", gpu-only", only, 90),
         Step("bench, llama.cpp", peer_steps.bench, 60, 5, [("speed", peer_steps.WHO, what) for what in speeds], needs_peer=True),
         *(speed(f"Tandem, {device}", alone(device)) for device in first),
         speed(default + " --fast", ["--fast"], 90),
@@ -81,9 +87,7 @@ def timed(run):
         *(texts(f"Tandem, {device}", alone(device)) for device in first),
         *(texts(f"Tandem, {device} --fast", alone(device, "--fast")) for device in first),
         *(speed(f"Tandem, {device} --fast", alone(device, "--fast")) for device in others),
-        *(speed(f"Tandem, {device}?copies=1", alone(device + "?copies=1")) for device in gpus if device.startswith("vulkan")),
         *(Step(f"breakdown, {device}", lambda run, device=device: tandem_steps.breakdown(run, device), 50, 6) for device in first),
-        Step("first texts --fast", lambda run: tandem_steps.first_texts(run, "default devices --fast", ["--fast"]), 100, 8,
-             [("first text", "default devices --fast, " + name, "writing, tokens/s") for name in tandem_steps.TURNS]),
+        first_texts("first texts --fast", "default devices --fast", ["--fast"]),
     ]
     return steps

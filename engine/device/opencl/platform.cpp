@@ -10,6 +10,7 @@
 #include "engine/device/opencl/card.h"
 #include "engine/device/opencl/opencl_device.h"
 #include "engine/device/proof/driver_room.h"
+#include "engine/device/proof/kept_lists.h"
 #include "engine/device/proof/proof.h"
 #include "sync/long_wait.h"
 
@@ -34,7 +35,10 @@ std::vector<FoundDevice> find_devices() {
   // Hides drivers that would end this process from the loader.
   if (!proof::verdict(proof::Api::opencl).may_load) return {};
   std::vector<cl::Platform> platforms;
-  const cl_int code = cl::Platform::get(&platforms);
+  const cl_int code = [&] {
+    const proof::KeptLists kept;  // for child processes
+    return cl::Platform::get(&platforms);
+  }();
   if (code == -1001) return {};  // no driver is registered with the loader
   check(code, "clGetPlatformIDs", "the OpenCL loader");
   std::vector<FoundDevice> gpus, others;

@@ -143,8 +143,11 @@ class ProgramServer {
 void serve_programs(const ProgramService& service, const std::function<void(const std::string&)>& answer) {
   using namespace opencl;
   const std::vector<FoundDevice> found = find_devices();
-  if (service.device < 0 || static_cast<size_t>(service.device) >= found.size())
-    throw Error("there is no such device", "opencl:" + std::to_string(service.device));
+  const bool exists = service.device >= 0 && static_cast<size_t>(service.device) < found.size();
+  const std::string name =
+      exists ? found[static_cast<size_t>(service.device)].device.getInfo<CL_DEVICE_NAME>() : std::string();
+  if (!exists || name != service.name)
+    throw proof::OtherDevice("opencl:" + std::to_string(service.device), service.name, name);
   ProgramServer server(service, found[static_cast<size_t>(service.device)]);
   proof::CompiledFiles files(service.record, service.driver_folder);
   const auto perform = [&](const std::string& question) -> proof::Performed {

@@ -25,8 +25,9 @@ bool is_pocl(const Handle& handle) {
 ProgramTrials::ProgramTrials(const Handle& handle, std::string folder)
     : id_(handle.id),
       trials_(proof::Api::opencl, id_, is_pocl(handle),
-              [number = id_.substr(id_.find(':') + 1), folder = std::move(folder)](const proof::CompiledFiles& files) {
-                return std::vector<std::string>{"programs", number, folder, files.record(), files.folder()};
+              [number = id_.substr(id_.find(':') + 1), name = handle.device.getInfo<CL_DEVICE_NAME>(),
+               folder = std::move(folder)](const proof::CompiledFiles& files) {
+                return std::vector<std::string>{"programs", number, name, folder, files.record(), files.folder()};
               }) {}
 
 void ProgramTrials::require(const ProgramJob& job) {

@@ -20,6 +20,7 @@ struct ChildEnd {
   bool well = false;       // it ended by itself with status 0
   bool by_others = false;  // a signal that people and systems send (SIGKILL for want of memory, SIGTERM, ...)
   bool starved = false;    // it gave no sign, and stood ready for a core for much of that time, or was stopped
+  int status = -1;         // with which it ended by itself
   std::string how;         // "was ended by SIGABRT (Aborted)", "ended with status 3", "gave no sign for 60 s"
   std::string last_words;  // its last line on standard error
   std::string in_one() const { return last_words.empty() ? how : how + ": " + last_words; }

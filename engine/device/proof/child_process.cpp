@@ -76,8 +76,9 @@ ChildEnd describe(int status) {
     end.how = std::string("was ended by SIG") + (name ? name : "?") + " (" + strsignal(signal) + ")";
     end.by_others = often_sent_by_others(signal);
   } else {
-    end.well = WEXITSTATUS(status) == 0;
-    end.how = "ended with status " + std::to_string(WEXITSTATUS(status));
+    end.status = WEXITSTATUS(status);
+    end.well = end.status == 0;
+    end.how = "ended with status " + std::to_string(end.status);
   }
   return end;
 }
@@ -191,8 +192,11 @@ ChildEnd ChildProcess::end(LongWait& wait) {
   const bool starved = silent && is_starved(process_, silence_);
   ChildEnd end = describe(kill_and_reap());
   for (pollfd rest{errors_, POLLIN, 0}; errors_ >= 0 && poll(&rest, 1, 0) > 0;) hear_words();
-  if (silent)
-    end = {false, false, starved, "gave no sign for " + std::to_string(silence_.count()) + " s and was ended", ""};
+  if (silent) {
+    end = {};
+    end.starved = starved;
+    end.how = "gave no sign for " + std::to_string(silence_.count()) + " s and was ended";
+  }
   end.last_words = last_words_;
   return end;
 }

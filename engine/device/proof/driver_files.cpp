@@ -8,6 +8,7 @@
 #include <cctype>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
@@ -51,12 +52,16 @@ void add_files(const fs::path& folder, const char* extension, std::vector<std::s
   found.insert(found.end(), here.begin(), here.end());
 }
 
+// OCL_ICD_FILENAMES names libraries, without manifests; Khronos's loader takes them first.
 std::vector<std::string> opencl_manifests() {
+  std::vector<std::string> found = split(variable("OCL_ICD_FILENAMES"));
   const std::string place = variable_or("OCL_ICD_VENDORS", variable_or("OPENCL_VENDOR_PATH", "/etc/OpenCL/vendors"));
   std::error_code ignored;
-  if (!fs::is_directory(place, ignored)) return {place};  // one manifest or library; the loader judges it
-  std::vector<std::string> found;
-  add_files(place, ".icd", found);
+  if (fs::is_directory(place, ignored)) {
+    add_files(place, ".icd", found);
+  } else {
+    found.push_back(place);  // one manifest or library; the loader judges it
+  }
   return found;
 }
 
@@ -85,8 +90,12 @@ std::optional<std::string> content_of(const std::string& path) {
   }
 }
 
+bool is_library(Api api, const std::string& manifest) { return api == Api::opencl && !manifest.ends_with(".icd"); }
+
 // The library a manifest names, as the loader is given it.
-std::string library_of(Api api, const std::string& manifest, const std::string& content) {
+std::string library_of(Api api, const std::string& manifest) {
+  if (is_library(api, manifest)) return manifest;
+  const std::string content = content_of(manifest).value_or("");
   if (api == Api::opencl) return content.substr(0, content.find_first_of("\r\n"));
   const auto json = nlohmann::json::parse(content, nullptr, false);
   if (!json.is_object() || !json.contains("ICD") || !json["ICD"].is_object()) return "";
@@ -98,8 +107,8 @@ std::string library_of(Api api, const std::string& manifest, const std::string& 
 // Read by loaders and drivers, or by the dynamic linker. How many threads a driver takes does not change what it can
 // do. Nor do the lists of the other interface's drivers, which this process may have set itself.
 bool read_by_drivers(Api api, std::string_view entry) {
-  static constexpr std::string_view kLists[] = {
-      "OCL_ICD_VENDORS=", "VK_DRIVER_FILES=", "VK_ICD_FILENAMES=", "VK_ADD_DRIVER_FILES="};
+  static constexpr std::string_view kLists[] = {"OCL_ICD_VENDORS=", "OCL_ICD_FILENAMES=", "OPENCL_VENDOR_PATH=",
+                                                "VK_DRIVER_FILES=", "VK_ICD_FILENAMES=",  "VK_ADD_DRIVER_FILES="};
   static constexpr std::string_view kSet[] = {
       "POCL_MAX_PTHREAD_COUNT=", "POCL_AFFINITY=", "POCL_SIGFPE_HANDLER=", "LP_NUM_THREADS="};
   static constexpr std::string_view kRead[] = {"OCL_",  "OPENCL_",  "CL_",      "VK_",     "POCL_", "LP_",
@@ -181,7 +190,7 @@ std::string fingerprint(Api api, const std::vector<std::string>& manifests) {
   text += device_nodes() + stamp("/etc/ld.so.cache");
   for (const std::string& manifest : manifests) {
     text += stamp(manifest);
-    const std::string library = library_of(api, manifest, content_of(manifest).value_or(""));
+    const std::string library = library_of(api, manifest);
     if (library.starts_with('/')) {
       text += stamp(library) + stamp(fs::path(library).parent_path().string());  // with what it brings along
     } else if (!library.empty()) {
@@ -201,10 +210,16 @@ Environment only(Api api, const std::vector<std::string>& manifests, const std::
   std::error_code failed;
   fs::remove_all(folder, failed);
   fs::create_directories(folder, failed);
-  for (size_t i = 0; i < manifests.size() && !failed; ++i)  // numbered: the order stays
-    fs::copy_file(manifests[i], folder + "/" + std::to_string(1000 + i) + ".icd", failed);
+  for (size_t i = 0; i < manifests.size() && !failed; ++i) {
+    const std::string number = folder + "/" + std::to_string(1000 + i) + ".icd";  // the order stays
+    if (is_library(api, manifests[i])) {
+      std::ofstream(number) << manifests[i] << "\n";
+    } else {
+      fs::copy_file(manifests[i], number, failed);
+    }
+  }
   if (failed) throw Error("the list of usable OpenCL drivers cannot be written: " + failed.message(), folder);
-  return {{"OCL_ICD_VENDORS", folder}};
+  return {{"OCL_ICD_VENDORS", folder}, {"OCL_ICD_FILENAMES", ""}};
 }
 
 }  // namespace tandem::proof

@@ -1,8 +1,9 @@
 // What the loaders of OpenCL and Vulkan would load, found out without loading it.
 //
-// Contract: manifests() follows the loaders' documented search (OCL_ICD_VENDORS, OPENCL_VENDOR_PATH,
-// /etc/OpenCL/vendors; VK_DRIVER_FILES, VK_ICD_FILENAMES, the XDG folders), in the order of names. fingerprint()
-// changes with everything that may change what a driver does at start:
+// Contract: manifests() follows the loaders' documented search (OCL_ICD_FILENAMES, OCL_ICD_VENDORS,
+// OPENCL_VENDOR_PATH, /etc/OpenCL/vendors; VK_DRIVER_FILES, VK_ICD_FILENAMES, the XDG folders), in the order of names.
+// OCL_ICD_FILENAMES names libraries: such an entry is a library in the place of a manifest. fingerprint() changes with
+// everything that may change what a driver does at start:
 //   the variables that drivers and loaders read;
 //   the manifests, the libraries they name, and the files beside these;
 //   the kernel's release, and its nodes of GPUs;
@@ -31,8 +32,8 @@ std::string fingerprint(Api api, const std::vector<std::string>& manifests);
 // "/" (tests).
 bool may_have_card(const std::string& root = "");
 
-// Variables that make the loader see these drivers alone. OpenCL's takes a folder: the manifests are copied into
-// `folder`, which is made. Error when it cannot be.
+// Variables that make the loader see these drivers alone. OpenCL's takes a folder: `folder` is made, with copies of
+// the manifests and with manifests for libraries. Error when it cannot be.
 Environment only(Api api, const std::vector<std::string>& manifests, const std::string& folder);
 
 }  // namespace tandem::proof

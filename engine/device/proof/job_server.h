@@ -29,6 +29,15 @@ class Unwritten : public Error {
   explicit Unwritten(const std::string& why) : Error("it cannot be written", why) {}
 };
 
+// This process sees another device under that number than the process that asks: nothing is said about its programs.
+// The process ends with status kOtherDevice (helper.h).
+class OtherDevice : public Error {
+ public:
+  OtherDevice(const std::string& id, const std::string& wanted, const std::string& found)
+      : Error("a child process finds another device under this number",
+              id + ": " + (found.empty() ? "none" : found) + " in the place of " + wanted) {}
+};
+
 void serve_jobs(CompiledFiles& files, const std::function<Performed(const std::string&)>& perform,
                 const std::function<void(const std::string&)>& answer);
 

@@ -44,6 +44,8 @@ void JobTrials::require(uint64_t key, const std::string& object, std::string_vie
     if (const Want want = want_behind(answer.end, written_folders()))
       throw Error("a child process could not compile this", object,
                   "It " + answer.end.in_one() + "; " + want.what + ". " + want.remedy);
+    if (answer.end.status == kOtherDevice)
+      throw Error("a child process could not compile this", object, "It " + answer.end.in_one());
     if (made_anew(answer.end)) continue;
     files()->add_fatal(key, answer.end.in_one());
     refuse(answer.end.in_one());

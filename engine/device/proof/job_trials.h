@@ -7,9 +7,9 @@
 //   they are. Otherwise the child does it. The driver keeps what it has compiled there, and this process loads it.
 //   A child that dies is asked again with new files of PoCL's; the old files get another name, and a warning says so.
 //   If it dies again, the job counts as fatal for a day, and require() throws FatalProgram. It throws Error if the
-//   child lacked something of the machine's, and Interrupted if the user asks to stop. An error that the driver reports
-//   to the child is not thrown: the driver reports it to this process as well. Without a helper program (helper.h)
-//   nothing is tried, and require() always returns. Threads: one.
+//   child lacked something of the machine's or saw another device, and Interrupted if the user asks to stop. An error
+//   that the driver reports to the child is not thrown: the driver reports it to this process as well. Without a helper
+//   program (helper.h) nothing is tried, and require() always returns. Threads: one.
 #pragma once
 
 #include <functional>

@@ -23,6 +23,8 @@
 #include "engine/device/first_look.h"
 #include "engine/device/opencl/opencl_device.h"
 #include "engine/device/opencl/program_server.h"
+#include "engine/device/proof/helper.h"
+#include "engine/device/proof/job_server.h"
 #include "engine/device/proof/verdict_json.h"
 #include "engine/device/registry.h"
 #include "engine/device/vulkan/pipeline_server.h"
@@ -107,21 +109,22 @@ int prove(const std::string& interface, const std::string& first, const json& sp
   return 0;
 }
 
-// A child of JobTrials; answers on standard output. tandem-prove programs INDEX FOLDER RECORD DRIVER_FOLDER:
-// serve_programs(). tandem-prove pipelines INDEX RECORD: serve_pipelines().
+// A child of JobTrials; answers on standard output. tandem-prove programs INDEX NAME FOLDER RECORD
+// DRIVER_FOLDER: serve_programs(). tandem-prove pipelines INDEX NAME RECORD: serve_pipelines().
 int serve(char** argv) {
   Report report;
   const auto answer = [&](const std::string& line) { report.say_line(line); };
   if (argv[1] == std::string("pipelines")) {
-    serve_pipelines(std::atoi(argv[2]), argv[3], answer);
+    serve_pipelines({.device = std::atoi(argv[2]), .name = argv[3], .record = argv[4]}, answer);
     std::fflush(nullptr);
     _exit(0);
   }
   ProgramService service;
   service.device = std::atoi(argv[2]);
-  service.program_folder = argv[3];
-  service.record = argv[4];
-  service.driver_folder = argv[5];
+  service.name = argv[3];
+  service.program_folder = argv[4];
+  service.record = argv[5];
+  service.driver_folder = argv[6];
   serve_programs(service, answer);
   std::fflush(nullptr);
   _exit(0);  // a driver's last handlers have nothing to add
@@ -135,9 +138,12 @@ int main(int argc, char** argv) {
   signal(SIGXFSZ, SIG_IGN);       // a file beyond a limit is an error of the call that writes it
   setenv("TANDEM_PROVER", "", 1);
   const std::string_view task = argc > 1 ? argv[1] : "";
-  if ((argc == 6 && task == "programs") || (argc == 4 && task == "pipelines")) {
+  if ((argc == 7 && task == "programs") || (argc == 5 && task == "pipelines")) {
     try {
       return serve(argv);
+    } catch (const proof::OtherDevice& other) {
+      std::fprintf(stderr, "%s\n", other.what());
+      return proof::kOtherDevice;
     } catch (const std::exception& error) {
       std::fprintf(stderr, "%s\n", error.what());
       return 1;

@@ -78,6 +78,7 @@ Handle::Handle(int index, const std::vector<int>& cores, Messages* messages, boo
   physical_ = found[static_cast<size_t>(index)];
   VkPhysicalDeviceProperties properties;
   vkGetPhysicalDeviceProperties(physical_, &properties);
+  name_ = properties.deviceName;
   cpu_ = properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
   discrete_ = properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
   const std::set<std::string> known = extensions_of(physical_, id_);

@@ -35,7 +35,8 @@ class Handle {
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
 
-  const std::string& id() const { return id_; }  // "vulkan:0", for errors
+  const std::string& id() const { return id_; }      // "vulkan:0", for errors
+  const std::string& name() const { return name_; }  // as the driver says
   VkPhysicalDevice physical() const { return physical_; }
   VkDevice device() const { return device_; }
   const Synchronization& synchronization() const { return *synchronization_; }
@@ -55,7 +56,7 @@ class Handle {
  private:
   void open(const std::vector<const char*>& extensions, bool synchronization2);  // and integer_dot_
 
-  std::string id_;
+  std::string id_, name_;
   std::unique_ptr<Instance> instance_;
   VkPhysicalDevice physical_ = VK_NULL_HANDLE;
   VkDevice device_ = VK_NULL_HANDLE;

@@ -15,11 +15,17 @@ namespace {
 
 class PipelineServer {
  public:
-  explicit PipelineServer(int device)
-      : handle_(std::make_shared<Handle>(device, std::vector<int>{}, nullptr)),
+  explicit PipelineServer(const PipelineService& service)
+      : handle_(the_handle(service)),
         pipelines_(*handle_, PipelineFile("", {})),
         memory_(*handle_, false, false),
         preparer_(handle_, pipelines_, memory_, pool_, {}) {}
+
+  static std::shared_ptr<Handle> the_handle(const PipelineService& service) {
+    auto handle = std::make_shared<Handle>(service.device, std::vector<int>{}, nullptr);
+    if (handle->name() != service.name) throw proof::OtherDevice(handle->id(), service.name, handle->name());
+    return handle;
+  }
 
   uint64_t perform(const PipelineJob& job) {
     if (job.corrects_quotients && !std::exchange(corrects_, true)) pipelines_.correct_quotients();
@@ -39,10 +45,10 @@ class PipelineServer {
 }  // namespace
 }  // namespace vulkan
 
-void serve_pipelines(int device, const std::string& record, const std::function<void(const std::string&)>& answer) {
+void serve_pipelines(const PipelineService& service, const std::function<void(const std::string&)>& answer) {
   using namespace vulkan;
-  PipelineServer server(device);
-  proof::CompiledFiles files(record, "");
+  PipelineServer server(service);
+  proof::CompiledFiles files(service.record, "");
   const auto perform = [&](const std::string& question) -> proof::Performed {
     const auto job = read_job(question);
     if (!job) throw Error("that is no job", "standard input");

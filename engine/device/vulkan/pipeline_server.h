@@ -1,6 +1,7 @@
 // The child process of Pipelines: makes pipelines, and dispatches them where the driver compiles then.
 //
-// Contract: serve_jobs() (proof/job_server.h) with jobs of pipeline_job.h.
+// Contract: serve_jobs() (proof/job_server.h) with jobs of pipeline_job.h. proof::OtherDevice where the device of this
+// number has another name.
 #pragma once
 
 #include <functional>
@@ -8,7 +9,11 @@
 
 namespace tandem {
 
-// device: vulkan:N; record: compiled_files.h.
-void serve_pipelines(int device, const std::string& record, const std::function<void(const std::string&)>& answer);
+struct PipelineService {
+  int device = 0;      // vulkan:N
+  std::string name;    // as the driver says
+  std::string record;  // compiled_files.h
+};
+void serve_pipelines(const PipelineService& service, const std::function<void(const std::string&)>& answer);
 
 }  // namespace tandem

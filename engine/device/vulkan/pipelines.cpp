@@ -90,8 +90,9 @@ void Pipelines::correct_quotients() {
 void Pipelines::try_first() {
   const std::string id = handle_.id();
   trials_ = std::make_unique<proof::JobTrials>(
-      proof::Api::vulkan, id, false, [number = id.substr(id.find(':') + 1)](const proof::CompiledFiles& files) {
-        return std::vector<std::string>{"pipelines", number, files.record()};
+      proof::Api::vulkan, id, false,
+      [number = id.substr(id.find(':') + 1), name = handle_.name()](const proof::CompiledFiles& files) {
+        return std::vector<std::string>{"pipelines", number, name, files.record()};
       });
 }
 

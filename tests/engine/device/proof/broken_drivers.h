@@ -45,7 +45,8 @@ class BrokenDrivers {
  public:
   BrokenDrivers() {
     std::filesystem::create_directories(folder_ / "vendors");
-    installed_ = proof::manifests(proof::Api::opencl);
+    for (const std::string& one : proof::manifests(proof::Api::opencl))
+      if (std::filesystem::path(one).extension() == ".icd") installed_.push_back(one);
   }
   BrokenDrivers(const BrokenDrivers&) = delete;
   BrokenDrivers& operator=(const BrokenDrivers&) = delete;
@@ -69,6 +70,7 @@ class BrokenDrivers {
   // OpenCL sees this folder alone, Vulkan nothing; children are this build's.
   void set_up(Variables& variables) const {
     variables.set("OCL_ICD_VENDORS", path("vendors"));
+    variables.set("OCL_ICD_FILENAMES", "");
     for (const char* name : {"VK_DRIVER_FILES", "VK_ICD_FILENAMES"}) variables.set(name, "/nonexistent.json");
     variables.set("XDG_CACHE_HOME", path("cache"));
     variables.set("TANDEM_PROVER", prove_program());

@@ -14,7 +14,12 @@ namespace {
 using ::tandem::testing::Variables;
 using ::testing::HasSubstr;
 
-ChildEnd aborted(const std::string& last_words) { return {false, false, false, "was ended by SIGABRT", last_words}; }
+ChildEnd aborted(const std::string& last_words) {
+  ChildEnd end;
+  end.how = "was ended by SIGABRT";
+  end.last_words = last_words;
+  return end;
+}
 
 TEST(Circumstances, of_a_child_that_ended_well_or_died_of_its_driver_want_nothing) {
   if (want_of_memory()) GTEST_SKIP() << "this machine has little memory: " << want_of_memory().what;

@@ -17,6 +17,7 @@ TEST(DriverFiles, opencl_drivers_are_the_manifests_of_the_folder_that_the_loader
   const BrokenDrivers files;
   Variables variables;
   variables.set("OCL_ICD_VENDORS", files.path("vendors"));
+  variables.set("OCL_ICD_FILENAMES", "");
   EXPECT_THAT(manifests(Api::opencl), IsEmpty());
   files.write("vendors/b.icd", "libB.so\n");
   files.write("vendors/a.icd", "libA.so\n");
@@ -24,6 +25,15 @@ TEST(DriverFiles, opencl_drivers_are_the_manifests_of_the_folder_that_the_loader
   EXPECT_THAT(manifests(Api::opencl), ElementsAre(files.path("vendors/a.icd"), files.path("vendors/b.icd")));
   variables.set("OCL_ICD_VENDORS", files.path("vendors/b.icd"));
   EXPECT_THAT(manifests(Api::opencl), ElementsAre(files.path("vendors/b.icd")));
+}
+
+TEST(DriverFiles, opencl_drivers_that_a_variable_names_as_libraries_come_first) {
+  const BrokenDrivers files;
+  Variables variables;
+  files.write("vendors/a.icd", "libA.so\n");
+  variables.set("OCL_ICD_VENDORS", files.path("vendors"));
+  variables.set("OCL_ICD_FILENAMES", "libB.so:/somewhere/libC.so");
+  EXPECT_THAT(manifests(Api::opencl), ElementsAre("libB.so", "/somewhere/libC.so", files.path("vendors/a.icd")));
 }
 
 TEST(DriverFiles, vulkan_drivers_are_named_by_a_variable_or_lie_in_the_usual_folders) {
@@ -63,6 +73,25 @@ TEST(DriverFiles, fingerprint_changes_with_manifest_library_and_variables_and_wi
   EXPECT_NE(now(), updated);
 }
 
+TEST(DriverFiles, fingerprint_of_an_interface_is_the_same_whatever_drivers_the_other_one_has) {
+  Variables variables;
+  const std::string first = fingerprint(Api::vulkan, {});
+  for (const char* name : {"OCL_ICD_VENDORS", "OCL_ICD_FILENAMES", "OPENCL_VENDOR_PATH"}) {
+    const std::string opencl = fingerprint(Api::opencl, {});
+    variables.set(name, "/somewhere");
+    EXPECT_EQ(fingerprint(Api::vulkan, {}), first) << name;
+    EXPECT_NE(fingerprint(Api::opencl, {}), opencl) << name;
+  }
+}
+
+TEST(DriverFiles, fingerprint_follows_a_library_that_a_variable_names) {
+  const BrokenDrivers files;
+  const std::string library = files.write("library.so", "one");
+  const std::string first = fingerprint(Api::opencl, {library});
+  files.write("library.so", "another");
+  EXPECT_NE(fingerprint(Api::opencl, {library}), first);
+}
+
 TEST(DriverFiles, fingerprint_follows_a_vulkan_library_beside_its_manifest) {
   const BrokenDrivers files;
   files.write("driver.so", "one");
@@ -78,15 +107,13 @@ TEST(DriverFiles, loaders_are_shown_the_drivers_that_are_left_in_their_order) {
   const BrokenDrivers files;
   files.write("z.icd", "libZ.so\n");
   files.write("a.icd", "libA.so\n");
-  const Environment opencl = only(Api::opencl, {files.path("z.icd"), files.path("a.icd")}, files.path("left"));
-  ASSERT_EQ(opencl.size(), 1u);
   Variables variables;
-  variables.set(opencl[0].first, opencl[0].second);
-  const auto left = manifests(Api::opencl);
-  ASSERT_EQ(left.size(), 2u);
-  std::string first;
-  std::ifstream(left[0]) >> first;
-  EXPECT_EQ(first, "libZ.so");
+  variables.set("OCL_ICD_FILENAMES", "libB.so:libC.so");
+  const std::vector<std::string> shown = {files.path("z.icd"), "libC.so", files.path("a.icd")};
+  for (const auto& [name, value] : only(Api::opencl, shown, files.path("left"))) variables.set(name, value);
+  std::vector<std::string> libraries;
+  for (const std::string& left : manifests(Api::opencl)) std::ifstream(left) >> libraries.emplace_back();
+  EXPECT_THAT(libraries, ElementsAre("libZ.so", "libC.so", "libA.so"));
   for (const auto& [name, value] : only(Api::vulkan, {}, "")) variables.set(name, value);
   EXPECT_THAT(manifests(Api::vulkan), ElementsAre("/nonexistent"));
 }

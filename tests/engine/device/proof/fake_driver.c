@@ -1,13 +1,24 @@
 // A driver for the loaders of OpenCL and Vulkan that does, as soon as it is asked anything, what TANDEM_FAKE_DRIVER
-// says: "abort", "crash", "hang" or "exit". Otherwise it has no devices.
+// says: "abort", "crash", "hang" or "exit". Otherwise it has no devices. "cut" does to OCL_ICD_FILENAMES what Khronos's
+// loader does, and adds what stood there to the file TANDEM_FAKE_DRIVER_LOG.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+static void cut(void) {
+  char* list = getenv("OCL_ICD_FILENAMES");
+  FILE* log = fopen(getenv("TANDEM_FAKE_DRIVER_LOG"), "a");
+  if (!list || !log) abort();
+  fprintf(log, "%s\n", list);
+  fclose(log);
+  if (strchr(list, ':')) *strchr(list, ':') = 0;
+}
+
 static void act(void) {
   const char* what = getenv("TANDEM_FAKE_DRIVER");
   if (!what) return;
+  if (!strcmp(what, "cut")) return cut();
   fprintf(stderr, "fake driver: %s\n", what);
   if (!strcmp(what, "abort")) abort();
   if (!strcmp(what, "crash")) *(volatile int*)0 = 0;

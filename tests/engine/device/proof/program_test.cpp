@@ -8,6 +8,7 @@
 #include "engine/device/proof/child.h"
 #include "tests/engine/device/proof/broken_drivers.h"
 #include "tests/engine/device/proof/soft_limit.h"
+#include "tests/support/data.h"
 #include "tests/support/requirements.h"
 
 namespace tandem::proof {
@@ -123,6 +124,41 @@ TEST_F(ProgramTest, refuses_a_device_that_dies_when_it_is_opened_and_chooses_ano
   const json report = devices();
   EXPECT_THAT(with_id(report, "opencl:0").at("error"), HasSubstr("SIGABRT"));
   EXPECT_TRUE(with_id(report, "npu:0").contains("zero_copy"));
+}
+
+TEST_F(ProgramTest, gives_its_children_the_list_of_drivers_that_a_loader_has_cut) {
+  if (!drivers_.any_installed()) SKIP_FOR_WANT_OF(opencl, "no OpenCL driver is installed");
+  drivers_.add_installed();
+  variables_.set("TANDEM_FAKE_DRIVER", "cut");
+  variables_.set("TANDEM_FAKE_DRIVER_LOG", drivers_.path("log"));
+  variables_.set("OCL_ICD_FILENAMES", "libA.so:libB.so");
+  devices();
+  std::vector<std::string> seen;
+  std::ifstream log(drivers_.path("log"));
+  for (std::string line; std::getline(log, line);) seen.push_back(line);
+  ASSERT_GE(seen.size(), 3u) << "the child that tries drivers, the program, and the child that compiles";
+  EXPECT_THAT(seen, ::testing::Each("libA.so:libB.so"));
+}
+
+TEST_F(ProgramTest, says_nothing_of_a_device_where_its_child_finds_another_one) {
+  if (!drivers_.any_installed()) SKIP_FOR_WANT_OF(opencl, "no OpenCL driver is installed");
+  std::filesystem::remove(drivers_.path("vendors/fake.icd"));
+  drivers_.add_installed();
+  const std::string other = drivers_.write("other",
+                                           "#!/bin/sh\n[ \"$1\" != programs ] || set -- \"$1\" \"$2\" other "
+                                           "\"$4\" \"$5\" \"$6\"\nexec " +
+                                               testing::prove_program() + " \"$@\"\n");
+  std::filesystem::permissions(other, std::filesystem::perms::owner_all);
+  variables_.set("TANDEM_PROVER", other);
+  const Outcome outcome = program({"run", "-m", testing::repository_data("tiny-models/stories260K-F16.gguf"), "-p",
+                                   "Once", "-n", "1", "--device", "opencl:0", "--plan", "gpu-only"});
+  EXPECT_EQ(outcome.end.status, 1);
+  EXPECT_THAT(outcome.end.last_words, HasSubstr("a child process finds another device under this number"));
+  EXPECT_THAT(outcome.end.last_words, HasSubstr("in the place of other"));
+  for (const auto& entry : std::filesystem::directory_iterator(drivers_.path("cache/tandem/drivers"))) {
+    std::ifstream file(entry.path());
+    for (std::string line; std::getline(file, line);) EXPECT_FALSE(line.starts_with("d ")) << entry.path() << line;
+  }
 }
 
 // A process with other limits takes what was found out.
