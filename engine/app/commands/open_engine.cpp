@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <iostream>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -74,9 +75,11 @@ std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds&
     options.pack_cache_folder = options.program_folder + "/packed";
   }
   options.load_progress = [&](uint64_t done, uint64_t total) { progress.update(done, total); };
-  if (!flags.quiet() && Progress::stderr_is_terminal()) {
-    options.on_long_work = [](const std::string& what) { std::fprintf(stderr, "%s ...\n", what.c_str()); };
-  }
+  const bool says_so = !flags.quiet() && Progress::stderr_is_terminal();
+  options.on_long_work = [says_so](const std::string& what) {
+    std::cout.flush();  // results do not wait for what is kept behind them
+    if (says_so) std::fprintf(stderr, "%s ...\n", what.c_str());
+  };
   auto engine = Engine::open(options);
   engine->interrupted = [] { return interrupted(); };
   return engine;

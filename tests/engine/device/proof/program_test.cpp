@@ -140,6 +140,25 @@ TEST_F(ProgramTest, gives_its_children_the_list_of_drivers_that_a_loader_has_cut
   EXPECT_THAT(seen, ::testing::Each("libA.so:libB.so"));
 }
 
+TEST_F(ProgramTest, hands_out_its_results_before_it_keeps_compiled_kernels) {
+  if (!drivers_.any_installed()) SKIP_FOR_WANT_OF(opencl, "no OpenCL driver is installed");
+  std::filesystem::remove(drivers_.path("vendors/fake.icd"));
+  drivers_.add_installed();
+  const std::string model = testing::repository_data("tiny-models/stories260K-F16.gguf"), out = drivers_.path("out");
+  const std::string line = "exec " + testing::tandem_program_path() + " bench -m " + model +
+                           " -p 4 -n 0 -r 1 --device opencl:0 --plan gpu-only >" + out;
+  const ChildEnd end = run_child({"/bin/sh", {"-c", line}, {}, std::chrono::seconds(300)}, [](const std::string&) {});
+  ASSERT_TRUE(end.well) << end.in_one();
+  std::optional<std::filesystem::file_time_type> first_kept;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(drivers_.path("cache/tandem/opencl"))) {
+    if (entry.path().extension() != ".program") continue;
+    first_kept = std::min(first_kept.value_or(entry.last_write_time()), entry.last_write_time());
+  }
+  if (!first_kept) GTEST_SKIP() << "skipped: this driver keeps no programs";
+  EXPECT_GT(std::filesystem::file_size(out), 0u);
+  EXPECT_LE(std::filesystem::last_write_time(out), *first_kept);
+}
+
 TEST_F(ProgramTest, says_nothing_of_a_device_where_its_child_finds_another_one) {
   if (!drivers_.any_installed()) SKIP_FOR_WANT_OF(opencl, "no OpenCL driver is installed");
   std::filesystem::remove(drivers_.path("vendors/fake.icd"));
