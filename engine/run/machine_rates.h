@@ -1,16 +1,18 @@
-// What this machine's devices take, and what whole passes take beside what is predicted: learnt from the passes that
-// users ask for, kept on disk, forgotten as newer ones come (engine/plan/prediction/pooled_ratios.h).
+// Rates of this machine's devices, and the ratio between measured and predicted times of whole passes. They are learnt
+// from the passes that users run, stored on disk, and replaced as newer passes come
+// (engine/plan/prediction/pooled_ratios.h).
 //
-// Passes during which others had the cores say what holds while they do. What holds when nobody does is kept beside it,
-// comes back with the first pass that had them alone, and is what goes to disk: a machine that was busy once is not
-// remembered as slow. What was never seen but beside others is kept as that.
+// Contention: other programs may have the cores during a pass. Estimates are kept twice: one set learns from all
+// passes, the other from uncontended passes only. Predictions use the first set. The first uncontended pass after
+// contended ones overwrites it with the second. The disk keeps the second, so a machine that was busy once does not
+// look slow later. A level without uncontended samples goes to disk with its contended ones.
 //
-// Rates belong to (device, kind of operator, storage type, class of shape), never to a model. Those of a device that
-// was never seen begin at what a core of today does, or at what a GPU's driver reports of it, and at a first look
+// Rates belong to (device, kind of operator, storage type, class of shape), never to a model. A device without samples
+// begins with the rates of a current core, or with the units that a GPU's driver reports, and with a first look
 // (engine/run/probe.h).
 //
 // Contract: Threads: the orchestrator's. Ownership: borrows the devices and the cache. store() writes into the cache,
-// which knows when to go to disk.
+// which decides when to write to disk.
 #pragma once
 
 #include <cstdint>
@@ -29,16 +31,16 @@
 
 namespace tandem {
 
-// Everything about a device that times depend on, as a key of the disk cache: "opencl:0|name|driver|cores 0|cold"; what
-// it was opened with stands before the last part.
+// The device's key in the disk cache, with all that its times depend on: "opencl:0|name|driver|cores 0|cold". Options
+// that it was opened with stand before the last part.
 std::string measurement_key(const DeviceInfo& device);
 
-// Where a device begins; `device` that computes on host cores has `cores`.
+// The rates that a device begins with. A device that computes on host cores lists them in `cores`.
 PriorRates prior_of(const DeviceInfo& device);
 
-// A kind of pass: by its plan, its tokens and the positions before them.
+// The class of a pass: its plan, its number of tokens, and the number of positions before them.
 struct PassKind {
-  // The strategy, how steps reach the GPU where that is not "ahead", whether of many sequences: "rows+follow".
+  // The strategy, then the way of submission where it is not "ahead", then "+sequences" for many: "rows+follow".
   std::string plan;
   int64_t S = 0, past = 0;
 };
@@ -47,45 +49,45 @@ class MachineRates {
  public:
   MachineRates(std::span<const std::unique_ptr<Device>> devices, DiskCache& cache);
 
-  // Costs of operators for plans over the devices, in their order; attention at the positions that its buffers hold.
-  // Valid until the next learn().
+  // Costs of operators for plans over the devices, in the devices' order. Attention counts the positions that its
+  // buffers hold. Valid until the next learn().
   PlanCosts costs() const;
-  // predict(plan, costs()) and what passes of that kind took beside that.
+  // predict(plan, costs()) times the ratio that passes of that kind had.
   double predicted_seconds(const Plan& plan, const PlanCosts& costs, const PassKind& kind) const;
 
-  // How the operators of a pass, and the pass, went. spans: per device of the plan, what it measured; may be empty.
-  // weight: 1, or less where others had the cores meanwhile, so that the figures are in doubt.
+  // Takes the samples of one pass. spans: what each device of the plan measured; an entry may be empty.
+  // weight: 1, or less for a contended pass.
   void learn(const Plan& plan, const PassSpans& spans, const PassKind& kind, double seconds, double weight);
 
-  // Whether anything was learnt of the device with this index, here or on disk.
-  bool knows(size_t device) const { return !of_[device].rates.ratios().levels().empty(); }
-  // What an operator took on one device while the others had nothing to do; it looks at no cache.
+  // Whether the device with this index has samples, of this process or from disk.
+  bool knows(size_t device) const { return !device_models_[device].rates.ratios().levels().empty(); }
+  // A sample of one operator, which ran while the other devices were idle.
   void learn_alone(size_t device, const Operator& op, double seconds);
 
-  // How often learn() was told of passes of this kind, as far as it is remembered.
+  // The weight of the samples of this kind of pass (PooledRatios::weight_of).
   double seen(const PassKind& kind) const;
-  // Goes up when what was learnt may change a choice: with the first pass, the second, the fourth and so on, then with
-  // every 64th; when others have left the cores; and when something was hoped in vain.
+  // Grows when new samples may change a choice: with the first, second, fourth, eighth ... pass, then with every 64th;
+  // when contention ends and estimates change; and when exploration failed by a large factor.
   int64_t version() const { return version_; }
   void store();
 
  private:
-  struct Of {
+  struct DeviceModel {
     DeviceRates rates;
-    PooledRatios quiet;  // of passes during which nobody else had the cores
-    std::string key;     // on disk
+    PooledRatios uncontended;  // learnt from uncontended passes only
+    std::string key;           // in the disk cache
   };
   double learn_operators(const Plan& plan, const PassSpans& spans, double weight);
-  void hope_of_others(const Plan& plan, const PassSpans& spans, const PassKind& kind, double weight);
+  void add_exploration_bonuses(const Plan& plan, const PassSpans& spans, const PassKind& kind, double weight);
   double learn_pass(const Plan& plan, const PassKind& kind, double seconds, double weight);
-  void others_left();
+  void on_contention_end();
 
   std::span<const std::unique_ptr<Device>> devices_;
   DiskCache& cache_;
-  std::vector<Of> of_;  // per device
+  std::vector<DeviceModel> device_models_;  // per device
   std::vector<int> lanes_;
-  PooledRatios passes_, passes_quiet_;
-  bool beside_others_ = false;
+  PooledRatios passes_, uncontended_passes_;
+  bool contended_ = false;
   std::string passes_key_;
   int64_t learnt_ = 0, version_ = 0;
 };

@@ -1,8 +1,8 @@
 // Ratios on disk (engine/plan/prediction/pooled_ratios.h): an object with a pair for each level, {"matmul i4": [0.25,
-// 12]}; and under "hoped", for each that is hoped to be faster by now, by how much of a logarithm.
+// 12]}. The key "exploration" has an object with the exploration bonus of each level that has one, as a logarithm.
 //
-// Contract: pure. What does not read as a level is left out, and what is no object has none: the file may have been
-// damaged, or edited.
+// Contract: pure. The file may be damaged or edited: an entry that does not read as a level is skipped, and a value
+// that is no object has no levels. Files of earlier versions have their bonuses under "hoped", which is read as well.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

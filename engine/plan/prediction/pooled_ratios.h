@@ -1,20 +1,21 @@
-// How much longer things take than a formula says, learnt at several levels of detail at once: a ratio that was seen
-// for one kind of thing says something about all that are like it, the less the less they are alike.
+// Learns how much longer operators take than a formula says, at several levels of detail at once. A ratio that was
+// measured for one kind of operator says something about similar kinds, and less about less similar ones.
 //
-// A thing is named by a path, from the broadest to the finest: {"opencl", "matmul", "matmul i4", "matmul i4 S64"}. Each
-// level keeps the mean of the logarithms of its ratios and how much it has seen. A prediction begins at 1 and goes down
-// the path; each level draws it towards its own mean, by w / (w + 1/2) where w is what the level has seen (partial
+// A path names a kind, from the broadest level to the finest: {"opencl", "matmul", "matmul i4", "matmul i4 S64"}. Each
+// level keeps the mean of the logarithms of its ratios and the weight of its samples. A prediction begins at 1 and goes
+// down the path. Each level draws it towards its own mean, by w / (w + 1/2), where w is the level's weight (partial
 // pooling: Gelman and Hill, Data Analysis Using Regression and Multilevel Models, 2007, chapter 12).
 //
-// Contract: a value; pure. What a level has seen counts kMemory at most, so that newer ratios replace older ones: after
-// that many, a third of the old is left. A single hiccup is no catastrophe: a level begins at what is expected of it,
-// and one ratio counts as two and a half times that at most, as one and a half times once the level has seen three. But
-// the broadest level believes its first ones whatever they are: the formula's scale may be far off.
-//
-// What is never tried any more would be remembered for ever as it was. So it can be hoped that all that a level's name
-// stands in the path of takes less long by now. Hope is kept apart from what was seen, and the first ratio seen there
-// settles it: as far as that ratio bears it out, beyond a tenth that it may differ by for no reason, all of it is taken
-// to be faster; the rest of it is given up, and what was known holds again.
+// Contract: a value; pure.
+//   Memory: a level's weight is kMemory at most, so new ratios replace old ones. After kMemory more samples a third of
+//   the old mean is left.
+//   Outliers: a new level begins at the estimate of the level above it. A ratio counts as at most 2.5 times the level's
+//   mean, and as at most 1.5 times from the third sample on. The first samples of the broadest level have no bound,
+//   because the formula's scale may be far off.
+//   Exploration: an option that is never tried keeps its old estimate. So each level may have an exploration bonus: the
+//   estimate is lower by that much. The first sample below the level settles the bonus. The part that the sample
+//   confirms, beyond kNoise, goes into the means of the level and of all levels below it. The rest is dropped, and the
+//   old estimate holds again.
 #pragma once
 
 #include <map>
@@ -29,30 +30,29 @@ class PooledRatios {
   static constexpr double kMemory = 12;
 
   struct Level {
-    double log_ratio = 0, seen = 0;
+    double log_ratio = 0, weight = 0;  // the mean, and the weight of its samples
   };
 
-  // ratio and weight: above 0. weight: 1 for what can be trusted. Returns how much of a logarithm was hoped in vain.
+  // ratio and weight: above 0. weight: 1 for a sample without contention. Returns the part of the settled bonuses that
+  // the ratio did not confirm, as a logarithm.
   double learn(std::span<const std::string> path, double ratio, double weight = 1);
   double ratio(std::span<const std::string> path) const;  // 1: nothing is known
-  // Expects all that has the level in its path to take less long than was seen, by so much more of a logarithm, and by
-  // so much at most. The level need not have been seen.
-  void hope(const std::string& level, double by, double most);
-  // Takes over every level of the other, and what it hopes or does not hope of them. Returns by how much of a logarithm
-  // a level moved at most.
-  double take(const PooledRatios& other);
-  double seen(const std::string& level) const;                            // 0: never
-  const std::map<std::string, Level>& levels() const { return levels_; }  // by the path's texts
-  const std::map<std::string, double>& hopes() const { return hopes_; }   // likewise: how much of a logarithm
-  // As they were read from disk.
-  void put(const std::string& level, Level known) { levels_[level] = known; }
-  void put_hope(const std::string& level, double hoped) { hopes_[level] = hoped; }
+  // Raises the level's exploration bonus by `by`, up to `most` (logarithms). The level need not have samples.
+  void add_exploration_bonus(const std::string& level, double by, double most);
+  // Replaces own levels by those that `other` has, with their bonuses. Returns the largest change of a level's mean.
+  double overwrite_from(const PooledRatios& other);
+  double weight_of(const std::string& level) const;  // 0: it has no samples
+  const std::map<std::string, Level>& levels() const { return levels_; }
+  const std::map<std::string, double>& exploration_bonuses() const { return bonuses_; }  // logarithms, by level
+  // For values that were read from disk.
+  void set_level(const std::string& name, Level level) { levels_[name] = level; }
+  void set_exploration_bonus(const std::string& level, double bonus) { bonuses_[level] = bonus; }
 
  private:
   double settle(std::span<const std::string> path, double log_ratio);
 
   std::map<std::string, Level> levels_;
-  std::map<std::string, double> hopes_;
+  std::map<std::string, double> bonuses_;
 };
 
 }  // namespace tandem

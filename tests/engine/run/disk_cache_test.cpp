@@ -100,16 +100,18 @@ TEST(DiskCache, survives_a_folder_it_cannot_write) {
   EXPECT_EQ(number(cache, "a"), 2.0);
 }
 
-TEST(StoredRatios, keep_what_is_hoped) {
+TEST(StoredRatios, keep_exploration_bonuses) {
   PooledRatios ratios;
-  ratios.put("slow", {1.0, 12});
-  ratios.hope("slow", 0.3, 0.5);
+  ratios.set_level("slow", {1.0, 12});
+  ratios.add_exploration_bonus("slow", 0.3, 0.5);
   const PooledRatios read = ratios_from(to_json(ratios));
   EXPECT_EQ(read.levels().at("slow").log_ratio, 1.0);
-  EXPECT_EQ(read.hopes(), ratios.hopes());
-  const nlohmann::json broken = {{"slow", {1.0, 12}}, {"hoped", {{"slow", -1}, {"fast", "much"}, {"far", 1e9}}}};
-  EXPECT_TRUE(ratios_from(broken).hopes().empty());
+  EXPECT_EQ(read.exploration_bonuses(), ratios.exploration_bonuses());
+  const nlohmann::json broken = {{"slow", {1.0, 12}}, {"exploration", {{"slow", -1}, {"fast", "much"}, {"far", 1e9}}}};
+  EXPECT_TRUE(ratios_from(broken).exploration_bonuses().empty());
   EXPECT_EQ(ratios_from(broken).levels().size(), 1u);
+  const nlohmann::json earlier = {{"slow", {1.0, 12}}, {"hoped", {{"slow", 0.3}}}};
+  EXPECT_EQ(ratios_from(earlier).exploration_bonuses(), ratios.exploration_bonuses());
 }
 
 }  // namespace

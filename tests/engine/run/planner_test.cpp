@@ -168,9 +168,9 @@ TEST_F(Planning, forgets_that_a_device_was_slow_at_what_another_one_does_now) {
   EXPECT_GT(rows_of(automatic.plan_for({64, 1}, 0))[0], 0);
 }
 
-// Passes that another plan ran, by name, without the NPU: hope grows with nobody to try it. Then a plan that may try it
-// gives it a large share, and knows after that one pass that the NPU is as slow as it was.
-TEST_F(Planning, gives_a_hope_up_after_one_pass_that_does_not_bear_it_out) {
+// A plan that was chosen by name runs without the NPU, so the NPU's exploration bonus grows. A plan that may use the
+// NPU then gives it a large share. One pass shows that the NPU is as slow as before, and the bonus ends.
+TEST_F(Planning, drops_a_bonus_after_one_pass_that_does_not_confirm_it) {
   MachineRates& known = rates();
   const auto planner_of = [&](const char* plan) {
     PlannerOptions options;
@@ -182,7 +182,7 @@ TEST_F(Planning, gives_a_hope_up_after_one_pass_that_does_not_bear_it_out) {
   learn(rows, {64, 1}, 30, slow_npu);
   const int64_t before = rows_of(rows.plan_for({64, 1}, 0))[1];
   learn(only_gpu, {64, 1}, 1000, slow_npu);
-  ASSERT_GT(rows_of(rows.plan_for({64, 1}, 0))[1], before + 2 * kPanelRows) << "nothing was hoped";
+  ASSERT_GT(rows_of(rows.plan_for({64, 1}, 0))[1], before + 2 * kPanelRows) << "there was no bonus";
   const int64_t version = rows.version();
   learn(rows, {64, 1}, 1, slow_npu);
   EXPECT_GT(rows.version(), version) << "plans are made anew";
@@ -205,7 +205,7 @@ TEST_F(Planning, remembers_of_a_busy_machine_what_it_does_when_it_is_not) {
   ASSERT_GT(before, meanwhile + 2 * kPanelRows) << "it goes by what is so now";
   rates_.back().store();
   Planner later = planner("rows");
-  EXPECT_NEAR(rows_of(later.plan_for({64, 1}, 0))[1], before, kPanelRows) << "hope moves a cut by a panel at most";
+  EXPECT_NEAR(rows_of(later.plan_for({64, 1}, 0))[1], before, kPanelRows) << "a bonus moves a cut by a panel at most";
 }
 
 TEST_F(Planning, chooses_as_before_as_soon_as_others_have_left_the_cores) {
@@ -288,12 +288,12 @@ TEST_F(Planning, expects_of_a_strategy_with_other_numbers_of_tokens_what_others_
     return rates.predicted_seconds(plan, costs, {name, batch.S, 0}) / predict(plan, costs).seconds;
   };
   EXPECT_LT(ratio_of("tensor", many), 1.1);
-  EXPECT_GT(ratio_of("rows", few), 1.15) << "1.4, and a little that is hoped";
+  EXPECT_GT(ratio_of("rows", few), 1.15) << "1.4, less a small bonus";
 }
 
-// A rate that is wrong may make a plan look far too slow. It is hoped for by one per cent a pass until it is tried, and
-// no further than 1.5 times.
-TEST_F(Planning, hopes_of_a_strategy_that_never_ran_with_so_many_tokens) {
+// A wrong rate may make a plan look far too slow. Its exploration bonus grows by one per cent a pass until it runs, up
+// to a factor of 1.5.
+TEST_F(Planning, explores_a_strategy_that_never_ran_with_so_many_tokens) {
   Planner automatic = planner("auto");
   MachineRates& rates = rates_.front();
   const Batch batch{64, 1};

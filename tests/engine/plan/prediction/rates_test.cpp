@@ -57,37 +57,37 @@ TEST(PooledRatios, forget) {
   EXPECT_GT(passes, 5) << "nor at once";
 }
 
-TEST(PooledRatios, hope_for_what_is_not_tried_any_more) {
+TEST(PooledRatios, add_a_bonus_to_an_option_that_is_never_tried) {
   PooledRatios ratios;
-  ratios.put("slow", {1.0, 1e9});
-  ratios.put("other", {1.0, 1e9});
-  ratios.hope("slow", 0.3, 0.5);
+  ratios.set_level("slow", {1.0, 1e9});
+  ratios.set_level("other", {1.0, 1e9});
+  ratios.add_exploration_bonus("slow", 0.3, 0.5);
   EXPECT_NEAR(std::log(ratios.ratio(std::vector<std::string>{"slow"})), 0.7, 1e-6);
-  ratios.hope("slow", 0.3, 0.5);
+  ratios.add_exploration_bonus("slow", 0.3, 0.5);
   EXPECT_NEAR(std::log(ratios.ratio(std::vector<std::string>{"slow"})), 0.5, 1e-6) << "and no further";
   EXPECT_NEAR(std::log(ratios.ratio(std::vector<std::string>{"other"})), 1.0, 1e-6);
-  EXPECT_EQ(ratios.levels().at("slow").log_ratio, 1.0) << "what was seen is kept";
-  ratios.hope("never seen", 0.3, 0.5);
+  EXPECT_EQ(ratios.levels().at("slow").log_ratio, 1.0) << "the samples stay as they are";
+  ratios.add_exploration_bonus("never seen", 0.3, 0.5);
   EXPECT_NEAR(std::log(ratios.ratio(std::vector<std::string>{"never seen"})), -0.3, 1e-12);
 }
 
-// Two levels that were seen twelve times at log 1; for both, a hope of 0.8. What is seen of one of them settles it; a
-// tenth less than expected is nothing.
-TEST(PooledRatios, keep_of_a_hope_what_is_borne_out) {
+// Two sibling levels have twelve samples at log 1 each, and their parent has a bonus of 0.8. A sample of one sibling
+// settles the bonus for both. A sample within a tenth of the old estimate confirms nothing.
+TEST(PooledRatios, keep_the_confirmed_part_of_a_bonus) {
   const std::vector<std::string> tried = {"slow", "slow small"}, sibling = {"slow", "slow large"};
-  const double sure = 1 * 12 / 12.5;  // what a level with twelve makes of what is expected of it
+  const double sure = 1 * 12 / 12.5;  // the estimate of a level with twelve samples at 1, below one of 0
   struct {
-    double seen, in_vain, left;  // logarithms
+    double seen, exploration_failed, left;  // logarithms
   } const cases[] = {{1.0, 0.8, 0}, {1.7, 0.8, 0}, {0.92, 0.8, 0}, {0.09, 0, 0.8}, {-3, 0, 0.8}, {0.5, 0.4, 0.4}};
-  for (const auto& [seen, in_vain, left] : cases) {
+  for (const auto& [seen, exploration_failed, left] : cases) {
     PooledRatios ratios;
-    for (const char* level : {"slow", "slow small", "slow large", "slower"}) ratios.put(level, {1.0, 12});
+    for (const char* level : {"slow", "slow small", "slow large", "slower"}) ratios.set_level(level, {1.0, 12});
     const double expected = sure + (1 - sure) * 12 / 12.5;
     EXPECT_NEAR(std::log(ratios.ratio(tried)), expected, 1e-12);
-    ratios.hope("slow", 0.8, 2);
+    ratios.add_exploration_bonus("slow", 0.8, 2);
     EXPECT_NEAR(std::log(ratios.ratio(sibling)), expected - 0.8, 1e-12);
-    EXPECT_NEAR(ratios.learn(tried, std::exp(seen), 1e-9), in_vain, 0.01) << seen;
-    EXPECT_TRUE(ratios.hopes().empty());
+    EXPECT_NEAR(ratios.learn(tried, std::exp(seen), 1e-9), exploration_failed, 0.01) << seen;
+    EXPECT_TRUE(ratios.exploration_bonuses().empty());
     EXPECT_NEAR(ratios.levels().at("slow large").log_ratio, 1 - left, 0.01) << seen;
     EXPECT_EQ(ratios.levels().at("slower").log_ratio, 1) << "another name";
   }
