@@ -1,9 +1,10 @@
-// A pass that decides on its way: a chain of fragments, and between two of them a decision that picks the next.
+// A pass that decides while it runs: a chain of fragments, with a decision after each fragment that picks the next one.
 //
-// A fragment is a prepared plan. A decision is a pure function over what the fragments so far have left in shared
-// memory (a layer's routing, how many drafts were right). It is there for what changes which programs run; what changes
-// only how much a program does is read from memory by the program itself, as positions are, and needs no decision.
-// Threads: the orchestrator's. Ownership: borrows the executor, owns the fragments.
+// A fragment is a prepared plan. A decision is a pure function over results that the fragments have left in shared
+// memory (a layer's routing, the number of accepted drafts). Decisions choose which programs run. How much a program
+// does needs no decision: programs read such counts from memory, as they read positions.
+//
+// Contract: Threads: the orchestrator's. Ownership: borrows the executor, owns the fragments.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,7 @@
 
 #include "engine/plan/plan.h"
 #include "engine/run/executor.h"
-#include "engine/run/kept_by_key.h"
+#include "engine/run/lru_cache.h"
 #include "sync/clock.h"
 
 namespace tandem {
@@ -22,7 +23,7 @@ namespace tandem {
 struct ChainRun {  // seconds on the wall clock
   int fragments = 0;
   double seconds = 0;
-  double deciding = 0;  // of them: from the end of a fragment to the start of the next, when that is prepared already
+  double deciding = 0;  // part of `seconds`: from a fragment's end to the start of the next one, if that was prepared
 };
 
 template <typename Key>
@@ -31,10 +32,11 @@ class Chain {
   using Make = std::function<Plan(const Key&)>;
   using Decide = std::function<std::optional<Key>(const Key& ended)>;  // nothing: the pass has ended
 
-  // make: the plan of a fragment, when it is first needed. most: fragments that are kept.
-  Chain(Executor& executor, Make make, size_t most) : executor_(executor), make_(std::move(make)), kept_(most) {}
+  // make: returns the plan of a fragment, when it is first needed. capacity: prepared fragments that stay.
+  Chain(Executor& executor, Make make, size_t capacity)
+      : executor_(executor), make_(std::move(make)), prepared_(capacity) {}
 
-  // As Executor::run(): what fails is an Error, and the chain can be run again.
+  // Errors are those of Executor::run(); the chain can run again after one.
   ChainRun run(Key key, const Decide& decide) {
     ChainRun run;
     const double start = now_seconds();
@@ -46,25 +48,26 @@ class Chain {
       std::optional<Key> next = decide(key);
       if (!next) break;
       key = std::move(*next);
-      const Fragment* kept = kept_.find(key);
-      if (kept) run.deciding += now_seconds() - ended;
-      fragment = kept ? kept->get() : &prepared(key);
+      const Fragment* hit = prepared_.find(key);
+      if (hit) run.deciding += now_seconds() - ended;
+      fragment = hit ? hit->get() : &prepared(key);
     }
     run.seconds = now_seconds() - start;
     return run;
   }
 
-  // Makes a fragment before it is needed.
+  // The prepared fragment of the key; prepares it if needed.
   PreparedPlan& prepared(const Key& key) {
-    if (const Fragment* kept = kept_.find(key)) return **kept;
-    return *kept_.add(key, executor_.prepare(make_(key)), [&](Fragment gone) { executor_.drop(std::move(gone)); });
+    if (const Fragment* hit = prepared_.find(key)) return **hit;
+    const auto on_evict = [&](Fragment evicted) { executor_.drop(std::move(evicted)); };
+    return *prepared_.add(key, executor_.prepare(make_(key)), on_evict);
   }
 
  private:
   using Fragment = std::unique_ptr<PreparedPlan>;
   Executor& executor_;
   const Make make_;
-  KeptByKey<Key, Fragment> kept_;
+  LruCache<Key, Fragment> prepared_;
 };
 
 }  // namespace tandem

@@ -355,7 +355,7 @@ Engine::CachedPlan& Engine::prepared_for(const Batch& batch, int64_t position) {
   }
   CachedPlan& made = prepared_.add(
       key, {batch, machine_->executor().prepare(planner().plan_for(batch, position)), planner().version()},
-      [&](CachedPlan gone) { machine_->executor().drop(std::move(gone.prepared)); });
+      [&](CachedPlan evicted) { machine_->executor().drop(std::move(evicted.prepared)); });
   const GraphCompiles compiles = machine_->executor().compiles(*made.prepared, options_.graph_tokens);
   online_compiles_.graphs += compiles.graphs;
   online_compiles_.seconds += compiles.seconds;

@@ -29,8 +29,8 @@
 #include "engine/run/executor.h"
 #include "engine/run/expert_use.h"
 #include "engine/run/first_text.h"
-#include "engine/run/kept_by_key.h"
 #include "engine/run/loaded_model.h"
+#include "engine/run/lru_cache.h"
 #include "engine/run/machine.h"
 #include "engine/run/planner.h"
 #include "engine/run/plans_ran.h"
@@ -241,7 +241,7 @@ class Engine : DeviceUser {
   std::shared_ptr<PagePool> pages_;  // of sequences
   std::unique_ptr<ExpertUse> expert_use_;
   std::unique_ptr<Planner> planner_;
-  KeptByKey<PlannedFor, CachedPlan> prepared_;
+  LruCache<PlannedFor, CachedPlan> prepared_;
   std::map<std::pair<int64_t, std::string>, int64_t> passes_;  // that ran, by length class and plan
   bool first_pass_ = true;
   Batch last_batch_{0, 0};
