@@ -226,7 +226,7 @@ Engine::Engine(std::shared_ptr<LoadedModel> model, const TextOptions& options)
       std::make_unique<ExpertUse>(config(), calibrated_counts(options_.calibration, model_->file(), config()));
 
   if (machine_->card_is_alone()) machine_->add_host_for(operators_for({chunk(), 1}));
-  take_up();
+  rebuild();
   if (asked_) {
     for (const std::string& note : planner_->make(*asked_, {1, 1}, 0).notes) notes_.push_back(note);
   }
@@ -242,18 +242,18 @@ std::vector<std::string> Engine::find_other_bits() const {
 
 Engine::~Engine() { machine_->remove_user(*this); }
 
-bool Engine::may_go_on_with(std::span<const DeviceInfo* const> devices) const {
+bool Engine::accepts(std::span<const DeviceInfo* const> devices) const {
   return reasons_for_other_bits(devices, matrix_formats(model_->model().weights), *options_.act) == other_bits_;
 }
 
 bool Engine::has_text() const { return position_ > 0 || pages_->free_pages() < pages_->pages(); }
 
-void Engine::let_go() noexcept {
+void Engine::release_prepared() noexcept {
   planner_.reset();
   prepared_.clear();
 }
 
-void Engine::take_up() {
+void Engine::rebuild() {
   const CompileClock compiling(*machine_);
   other_bits_ = find_other_bits();
   planner_ =

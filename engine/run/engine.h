@@ -215,10 +215,10 @@ class Engine : DeviceUser {
 
   Planner& planner() const;  // Error where the devices could not be prepared again
   Batch piece_behind(int64_t begin, int64_t first, int64_t total);
-  bool may_go_on_with(std::span<const DeviceInfo* const> devices) const override;
+  bool accepts(std::span<const DeviceInfo* const> devices) const override;
   bool has_text() const override;
-  void let_go() noexcept override;
-  void take_up() override;
+  void release_prepared() noexcept override;
+  void rebuild() override;
   std::vector<std::string> find_other_bits() const;
   void prepare_kernels(std::span<const Batch> batches);
   void prepare_kernels_of_lists();

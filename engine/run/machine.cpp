@@ -218,7 +218,7 @@ bool Machine::admit_gpu() {
   std::vector<const DeviceInfo*> with_gpu = infos();
   with_gpu.push_back(&gpu->info());
   // In the middle of a text another arithmetic would show.
-  if (!std::ranges::all_of(users_, [&](const DeviceUser* user) { return user->may_go_on_with(with_gpu); })) {
+  if (!std::ranges::all_of(users_, [&](const DeviceUser* user) { return user->accepts(with_gpu); })) {
     notes_.push_back(gpu->info().id + " has other sums than the host: it takes part from the next start on");
     return false;
   }
@@ -249,14 +249,14 @@ void Machine::go_on_with(const std::function<void()>& exchange) {
 }
 
 void Machine::take_apart() noexcept {
-  for (DeviceUser* user : users_) user->let_go();
+  for (DeviceUser* user : users_) user->release_prepared();
   rates_.reset();
   executor_.reset();
 }
 
 void Machine::put_together() {
   set_up();
-  for (DeviceUser* user : users_) user->take_up();
+  for (DeviceUser* user : users_) user->rebuild();
 }
 
 // In the place of the NPU and the host, between two texts.

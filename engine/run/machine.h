@@ -54,15 +54,15 @@ struct MachineOptions {
   DeviceHooks device_hooks;
 };
 
-// Whoever has something prepared on a machine's devices.
+// An owner of programs that are prepared on a machine's devices. The machine calls it when its set of devices changes.
 class DeviceUser {
  public:
   virtual ~DeviceUser() = default;
-  // Whether its texts stay the same, bit for bit, on these devices.
-  virtual bool may_go_on_with(std::span<const DeviceInfo* const> devices) const = 0;
-  virtual bool has_text() const = 0;  // that was begun on the devices that are there
-  virtual void let_go() noexcept = 0;
-  virtual void take_up() = 0;
+  // Whether texts keep their bits on these devices.
+  virtual bool accepts(std::span<const DeviceInfo* const> devices) const = 0;
+  virtual bool has_text() const = 0;             // whether a text has begun on the present devices
+  virtual void release_prepared() noexcept = 0;  // before devices change
+  virtual void rebuild() = 0;                    // after devices have changed; Error where that fails
 };
 
 class Machine {

@@ -132,10 +132,10 @@ TEST_F(Joining, is_undone_for_all_where_one_cannot_be_prepared) {
   struct Unready : DeviceUser {
     explicit Unready(Machine& on) : machine(on) { machine.add_user(*this); }
     ~Unready() override { machine.remove_user(*this); }
-    bool may_go_on_with(std::span<const DeviceInfo* const>) const override { return true; }
+    bool accepts(std::span<const DeviceInfo* const>) const override { return true; }
     bool has_text() const override { return true; }
-    void let_go() noexcept override { holds = false; }
-    void take_up() override {
+    void release_prepared() noexcept override { holds = false; }
+    void rebuild() override {
       if (machine.first_of(DeviceKind::gpu)) throw Error("no room", "beside the GPU");
       holds = true;
     }
