@@ -1,16 +1,15 @@
-// Writes many texts at once: their tokens share passes, so that the weights are read once for all of them.
+// Continuous batching: many requests share passes, so that the weights are read once for all of them.
 //
-// Idea: batches are made anew for every pass, of whatever texts there are at that time (Orca: Yu et al., OSDI 2022): a
-// text
-//   joins as soon as there is room, and leaves when it ends. A pass has one token of each text that is being written,
-//   and fills up with pieces of prompts, the first that came first.
-// Prefixes: a prompt that begins as another text does, be that text written yet or just ended, takes over its pages.
-// Contract: a text's ids are those that generate() gives for it alone, where Engine::bits_depend_on_passes() is false.
-//   A text whose prompt does not fit the context, or whose logits are not finite, ends with an Error of its own, and
-//   the others go on. A device's failure ends all that are in work; those that wait are tried yet. An exception of a
-//   text's own on_text or interrupted, and want of memory, is the error of that text alone.
-//   Threads: its engine's.
-//   Ownership: borrows the engine.
+// Method: every pass is a new batch of the requests that are active at that time (Orca: Yu et al., OSDI 2022). A
+// request
+//   is admitted when there is room, and leaves when it ends. A pass has one token of each request that writes. Chunks
+//   of prompts fill the rest of the pass, in the order in which the requests were admitted.
+// Prefix sharing: a prompt that begins like the text of another request, active or finished, shares its pages.
+// Contract: a request's ids are those of generate() for it alone, where Engine::bits_depend_on_passes() is false.
+//   A request whose prompt does not fit the context, or whose logits are not finite, ends with an Error of its own, and
+//   the others go on. A failure of a device ends all active requests; queued ones are tried afterwards. An exception of
+//   a request's own callbacks (on_text, interrupted), or a lack of memory for it, is the error of that request alone.
+//   Threads: the engine's. Ownership: borrows the engine.
 #pragma once
 
 #include <cstdint>
@@ -29,66 +28,66 @@ namespace tandem {
 
 class Batcher {
  public:
-  // `width` texts at a time, at most EngineOptions::sequences.
+  // width: active requests at a time, at most EngineOptions::sequences.
   Batcher(Engine& engine, int64_t width);
 
   struct Result {
     Generation generation;
-    std::exception_ptr error;  // why there is none
+    std::exception_ptr error;  // why there is no generation; null: there is one
   };
   using OnEnd = std::function<void(Result)>;
-  // Puts a text in line. on_end is called once, by step(). Its exceptions pass through step(), and the other texts go
-  // on with the next one.
+  // Queues a request. step() calls on_end once. An exception of on_end leaves step(); the other requests go on with the
+  // next step().
   void add(std::vector<int32_t> prompt, GenerateOptions options, OnEnd on_end);
 
-  int64_t waiting() const { return static_cast<int64_t>(waiting_.size()); }  // not begun
-  int64_t active() const { return static_cast<int64_t>(texts_.size()); }
-  // One pass. False: there is no text.
+  int64_t waiting() const { return static_cast<int64_t>(queue_.size()); }  // not admitted yet
+  int64_t active() const { return static_cast<int64_t>(active_.size()); }
+  // One pass. False: there is no request.
   bool step();
 
-  // Over all texts so far.
+  // Sums over all requests so far.
   struct Totals {
     int64_t passes = 0, pass_tokens = 0;
-    int64_t shared_tokens = 0;  // of prompts, taken over from other texts
+    int64_t shared_tokens = 0;  // prompt tokens whose pages came from other requests
   };
   const Totals& totals() const { return totals_; }
 
  private:
-  struct Waiting {
+  struct Request {
     std::vector<int32_t> prompt;
     GenerateOptions options;
     OnEnd on_end;
   };
-  struct Text {
+  struct ActiveRequest {
     Sequence sequence;
     std::vector<int32_t> prompt;
     Continuation continuation;
     OnEnd on_end;
-    int64_t kept = 0;
+    int64_t cached_prefix_tokens = 0;
     double began = 0, first_logits = 0;  // seconds of the clock
-    std::optional<int32_t> next{};       // token that was chosen and not run yet; nothing: the prompt is being read
+    std::optional<int32_t> next{};       // the sampled token that has not run yet; nothing: the prompt is being read
     bool cut = false;                    // interrupted while the prompt was read
-    std::exception_ptr error{};          // what it ends with
+    std::exception_ptr error{};          // the error that the request ends with
   };
-  static bool is_reading(const Text& text);   // its prompt
-  static bool is_complete(const Text& text);  // it has come to its end, one way or another
+  static bool is_reading(const ActiveRequest& request);  // part of its prompt has not run
+  static bool is_complete(const ActiveRequest& request);
   template <typename Work>
-  static void guard(Text& text, const Work& work);
-  bool will_share_more(std::span<const int32_t> prompt) const;
-  void begin_texts();
-  Sequence begin_like_others(std::span<const int32_t> prompt);
+  static void guard(ActiveRequest& request, const Work& work);
+  bool awaits_shared_prefix(std::span<const int32_t> prompt) const;
+  void admit();
+  Sequence fork_or_new(std::span<const int32_t> prompt);
   std::vector<Engine::Extension> next_pass();
-  void make_room(std::span<const Engine::Extension> pass);
-  void take_logits(Text& text, std::span<const float> logits);
+  void evict_finished(std::span<const Engine::Extension> pass);
+  void take_logits(ActiveRequest& request, std::span<const float> logits);
   void find_not_finite();
-  void end_complete();
+  void end_completed();
   void end(size_t index);
 
   Engine& engine_;
   int64_t width_;
-  std::deque<Waiting> waiting_;
-  std::vector<Text> texts_;
-  std::deque<Sequence> ended_;  // the last one ended last; kept for prompts that begin like them
+  std::deque<Request> queue_;
+  std::vector<ActiveRequest> active_;
+  std::deque<Sequence> finished_;  // in the order of their ends; kept for prompts that share a prefix
   Totals totals_;
 };
 
