@@ -111,7 +111,7 @@ void look_at(Engine& engine, std::span<const int32_t> ids, Measured& measured) {
   measured.npu_busy = timeline.busy_seconds("npu:0") / seconds;
   engine.rewind(0);
   for (size_t first = 0; first < ids.size();) {
-    const tandem::Batch piece = engine.piece(static_cast<int64_t>(first), static_cast<int64_t>(ids.size()));
+    const tandem::Batch piece = engine.next_chunk(static_cast<int64_t>(first), static_cast<int64_t>(ids.size()));
     measured.modelled_joules += modelled_joules(engine, engine.plan_for(piece));
     engine.extend(ids.subspan(first, static_cast<size_t>(piece.S)));
     first += static_cast<size_t>(piece.S);

@@ -132,7 +132,7 @@ class Table {
   PlayedPass time(Seat& seat, const Pass& pass) {
     seat.go_to(pass.depth);
     const double start = now_seconds();
-    seat.engine->get_ready(pass.tokens);
+    seat.engine->prewarm(pass.tokens);
     const double ready = now_seconds();
     seat.engine->extend(tokens_of(pass, text_));
     return {seat.plan, ready - start, now_seconds() - ready};
@@ -158,7 +158,7 @@ class Table {
     seat.go_to(pass.depth);
     seat.engine->forget_plans_ran();
     const double start = now_seconds();
-    seat.engine->get_ready(pass.tokens);
+    seat.engine->prewarm(pass.tokens);
     const double ready = now_seconds();
     const auto logits = seat.engine->extend(tokens_of(pass, text_));
     const double end = now_seconds();

@@ -174,7 +174,7 @@ void Batcher::end(size_t index) {
   Result result;
   guard(request, [&] { result.generation = request.continuation.finish(); });
   const double now = now_seconds();
-  result.generation.kept_tokens = request.cached_prefix_tokens;
+  result.generation.cached_prefix_tokens = request.cached_prefix_tokens;
   result.generation.prompt_seconds = (request.first_logits > 0 ? request.first_logits : now) - request.began;
   if (request.first_logits > 0) result.generation.predicted_seconds = now - request.first_logits;
   if (can_be_shared) guard(request, [&] { finished_.push_back(std::move(request.sequence)); });

@@ -15,8 +15,8 @@
 
 #include "engine/device/proof/room.h"
 #include "engine/model/layer_names.h"
+#include "engine/plan/partition/chunk_cutting.h"
 #include "engine/plan/partition/cut.h"
-#include "engine/plan/partition/piece_cutting.h"
 #include "engine/plan/placer.h"
 #include "engine/plan/prediction/gpu_prediction.h"
 #include "engine/plan/schedule.h"
@@ -196,9 +196,9 @@ Engine::Engine(std::shared_ptr<LoadedModel> model, const TextOptions& options)
   if (!options_.act) options_.act = default_act(*machine_, asked_);
   other_bits_ = find_other_bits();
   if (const std::string note = note_on_act(*options_.act, matrix_formats(model_->model().weights)); !note.empty())
-    notes_.push_back(note);
+    diagnostics_.push_back(note);
   if (!other_bits_.empty())
-    notes_.push_back(fmt::format("other plans may give other bits: {}", fmt::join(other_bits_, "; ")));
+    diagnostics_.push_back(fmt::format("other plans may give other bits: {}", fmt::join(other_bits_, "; ")));
 
   ActivationSizes sizes;
   const int64_t trained = config().context_length;
@@ -228,7 +228,7 @@ Engine::Engine(std::shared_ptr<LoadedModel> model, const TextOptions& options)
   if (machine_->card_is_alone()) machine_->add_host_for(operators_for({chunk(), 1}));
   rebuild();
   if (asked_) {
-    for (const std::string& note : planner_->make(*asked_, {1, 1}, 0).notes) notes_.push_back(note);
+    for (const std::string& note : planner_->make(*asked_, {1, 1}, 0).notes) diagnostics_.push_back(note);
   }
   machine_->add_user(*this);  // last: the destructor, which ends this, does not run after a throw
 }
@@ -329,9 +329,9 @@ bool Engine::bits_depend_on_passes() const {
          tandem::bits_depend_on_passes(machine_->infos(), matrix_formats(model_->model().weights), *options_.act);
 }
 
-std::vector<std::string> Engine::notes() const {
-  std::vector<std::string> all = machine_->notes();
-  all.insert(all.end(), notes_.begin(), notes_.end());
+std::vector<std::string> Engine::diagnostics() const {
+  std::vector<std::string> all = machine_->diagnostics();
+  all.insert(all.end(), diagnostics_.begin(), diagnostics_.end());
   return all;
 }
 
@@ -381,7 +381,7 @@ void Engine::pass(std::span<const int32_t> ids, const Batch& batch) {
   write_positions(*activations_, position_, batch.S);
   run_batch(cached, ids, position_);
   position_ += batch.S;
-  furthest_ = std::max(furthest_, position_);
+  cached_end_ = std::max(cached_end_, position_);
 }
 
 // Positions and segments are in their buffers; `position`: of the token that sees most.
@@ -450,7 +450,7 @@ std::vector<int32_t> Engine::load_state(const std::string& path) {
   const SavedState state = open_state(path);
   const int64_t tokens = std::ssize(state.ids());
   state.copy_to(activations_->caches, first_pages(tokens));
-  position_ = furthest_ = tokens;
+  position_ = cached_end_ = tokens;
   return state.ids();
 }
 
@@ -662,18 +662,18 @@ void Engine::check_fits(std::span<const int32_t> ids, int64_t position) const {
   }
 }
 
-Batch Engine::piece(int64_t first, int64_t total) {
-  return piece_behind(std::max<int64_t>(0, position_ - first), first, total);
+Batch Engine::next_chunk(int64_t first, int64_t total) {
+  return chunk_at(std::max<int64_t>(0, position_ - first), first, total);
 }
 
-Batch Engine::piece_behind(int64_t begin, int64_t first, int64_t total) {
-  if (pieces_.position != begin || pieces_.total != total) {
-    pieces_ = {begin, total, cut_pieces(total, chunk(), [&](int64_t done, int64_t S) {
+Batch Engine::chunk_at(int64_t begin, int64_t first, int64_t total) {
+  if (chunks_.position != begin || chunks_.total != total) {
+    chunks_ = {begin, total, cut_chunks(total, chunk(), [&](int64_t done, int64_t S) {
                  return planner().shared_seconds({S, done + S == total ? 1 : 0}, begin + done);
                })};
   }
   int64_t done = 0;
-  for (const int64_t S : pieces_.lengths) {
+  for (const int64_t S : chunks_.lengths) {
     if (done == first) return {S, done + S == total ? 1 : 0};
     done += S;
   }
@@ -685,7 +685,7 @@ std::span<const float> Engine::extend(std::span<const int32_t> ids) {
   check_fits(ids, position_);
   for (int64_t first = 0; first < total;) {
     if (first > 0 && interrupted && interrupted()) throw Interrupted();
-    const Batch batch = piece(first, total);
+    const Batch batch = next_chunk(first, total);
     pass(ids.subspan(static_cast<size_t>(first), static_cast<size_t>(batch.S)), batch);
     first += batch.S;
     if (prefill_progress && total > chunk()) prefill_progress(first, total);
@@ -693,15 +693,15 @@ std::span<const float> Engine::extend(std::span<const int32_t> ids) {
   return {activations_->logits.as<float>(), static_cast<size_t>(config().vocabulary)};
 }
 
-void Engine::get_ready(int64_t tokens, bool then_single) {
+void Engine::prewarm(int64_t tokens, bool then_single) {
   const CompileClock compiling(*machine_);
   const int64_t total = std::min(tokens, context() - position_), end = position_ + total;
   for (int64_t first = 0; first < total;) {
-    const Batch batch = piece_behind(position_, first, total);
+    const Batch batch = chunk_at(position_, first, total);
     prepared_for(batch, position_ + first);
     first += batch.S;
   }
-  if (then_single && end < context()) prepared_for(piece_behind(end, 0, 1), end);
+  if (then_single && end < context()) prepared_for(chunk_at(end, 0, 1), end);
 }
 
 void Engine::extend_all(std::span<const int32_t> ids, const LogitsSink& sink) {
@@ -724,7 +724,7 @@ void Engine::rewind(int64_t position) {
 }
 
 void Engine::resume(int64_t position) {
-  TANDEM_CHECK(position >= position_ && position <= furthest_, "nothing was ever appended there");
+  TANDEM_CHECK(position >= position_ && position <= cached_end_, "nothing was ever appended there");
   position_ = position;
 }
 

@@ -146,9 +146,9 @@ class Engine : DeviceUser {
   std::vector<int32_t> load_state(const std::string& path);
   void save_state(const std::string& path, const Sequence& sequence) const;
   Sequence load_sequence(const std::string& path);
-  // Makes the plans that extend() will need for so many tokens from here, and, with `then_single`, for single tokens
-  // behind them, and compiles what they run. The position stays, also after an Error.
-  void get_ready(int64_t tokens, bool then_single = false);
+  // Makes the plans that extend() will need for the next `tokens` tokens and compiles their kernels. then_single: also
+  // for single tokens behind them. The position does not change, not even after an Error.
+  void prewarm(int64_t tokens, bool then_single = false);
 
   int64_t position() const { return position_; }
   int64_t context() const { return activations_->sizes.context; }
@@ -166,14 +166,14 @@ class Engine : DeviceUser {
   std::span<const PlanRan> plans_ran() const { return plans_ran_.list(); }  // since open() or forget_plans_ran()
   void forget_plans_ran() { plans_ran_.clear(); }
   ActType act() const { return *options_.act; }
-  std::vector<std::string> notes() const;  // fallbacks and choices of the machine and of the plans, for people
+  std::vector<std::string> diagnostics() const;  // fallbacks and choices of the machine and of plans, as text
   // Why other plans, on other devices, may give other bits (engine/run/contract.h); empty: they give the same.
   const std::vector<std::string>& other_bits() const { return other_bits_; }
   // Whether a token's bits may depend on which tokens were run in one pass with it.
   bool bits_depend_on_passes() const;
-  // How extend() would run the tokens from `first` on of an extension by `total` that began `first` tokens ago
-  // (engine/plan/partition/piece_cutting.h).
-  Batch piece(int64_t first, int64_t total);
+  // The next chunk of an extension by `total` tokens, of which `first` have run
+  // (engine/plan/partition/chunk_cutting.h).
+  Batch next_chunk(int64_t first, int64_t total);
   Plan plan_for(const Batch& batch);                                                     // as it would run
   PlanCosts costs_for(const Batch& batch) { return planner().costs(batch, position_); }  // on the machine's
   // The same behind so many tokens, whatever is in the context: nothing runs.
@@ -214,7 +214,7 @@ class Engine : DeviceUser {
   };
 
   Planner& planner() const;  // Error where the devices could not be prepared again
-  Batch piece_behind(int64_t begin, int64_t first, int64_t total);
+  Batch chunk_at(int64_t begin, int64_t first, int64_t total);
   bool accepts(std::span<const DeviceInfo* const> devices) const override;
   bool has_text() const override;
   void release_prepared() noexcept override;
@@ -245,14 +245,15 @@ class Engine : DeviceUser {
   std::map<std::pair<int64_t, std::string>, int64_t> passes_;  // that ran, by length class and plan
   bool first_pass_ = true;
   Batch last_batch_{0, 0};
-  struct Pieces {
-    int64_t position = -1, total = 0;  // of the prompt: where it begins, and its tokens
+  struct Chunks {
+    int64_t position = -1, total = 0;  // where the prompt begins, and its tokens
     std::vector<int64_t> lengths;
-  } pieces_;  // as the last prompt was cut
+  } chunks_;  // of the last prompt
   GraphCompiles online_compiles_;
   PlansRan plans_ran_;
-  std::vector<std::string> notes_, other_bits_;
-  int64_t position_ = 0, furthest_ = 0;
+  std::vector<std::string> diagnostics_, other_bits_;
+  int64_t position_ = 0;
+  int64_t cached_end_ = 0;   // keys and values of positions below this are in the cache (resume())
   int64_t cache_pages_ = 0;  // most pages that were ever in use; memory of others is not taken yet
 };
 

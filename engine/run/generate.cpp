@@ -92,16 +92,17 @@ class AskedMeanwhile {
 
 Generation generate(Engine& engine, std::span<const int32_t> prompt, const GenerateOptions& options) {
   Continuation text(engine.tokenizer(), prompt, options);
-  TANDEM_CHECK(options.kept >= 0 && options.kept < std::ssize(prompt), "the last token of a prompt is run");
+  TANDEM_CHECK(options.cached_prefix_tokens >= 0 && options.cached_prefix_tokens < std::ssize(prompt),
+               "the last token of a prompt is run");
   const AskedMeanwhile asked(engine, options.interrupted);
-  engine.get_ready(std::ssize(prompt) - options.kept,
-                   options.predict < 0 || options.predict > 1);  // no token pays for planning
+  engine.prewarm(std::ssize(prompt) - options.cached_prefix_tokens,
+                 options.predict < 0 || options.predict > 1);  // no token pays for planning
   if (options.on_ready) options.on_ready();
   const double start = now_seconds();
   double first_logits = start;
   bool read_prompt = false;
   try {
-    std::span<const float> logits = engine.extend(prompt.subspan(static_cast<size_t>(options.kept)));
+    std::span<const float> logits = engine.extend(prompt.subspan(static_cast<size_t>(options.cached_prefix_tokens)));
     first_logits = now_seconds();
     read_prompt = true;
     while (const auto id = text.next(logits, engine.position() < engine.context()))
@@ -112,7 +113,7 @@ Generation generate(Engine& engine, std::span<const int32_t> prompt, const Gener
   }
   if (text.reason() == StopReason::not_finite) throw engine.not_finite(engine.position() - 1);
   Generation result = text.finish();
-  result.kept_tokens = options.kept;
+  result.cached_prefix_tokens = options.cached_prefix_tokens;
   result.prompt_seconds = first_logits - start;
   if (read_prompt) result.predicted_seconds = now_seconds() - first_logits;
   return result;

@@ -20,7 +20,8 @@ namespace tandem {
 
 struct GenerateOptions {
   int64_t predict = 128;  // most tokens; < 0: until a stop or the context is full
-  int64_t kept = 0;       // tokens that the prompt begins with and the context ends with: not run again; not all of it
+  // Tokens at the start of the prompt that are in the context already and do not run again. Fewer than the prompt has.
+  int64_t cached_prefix_tokens = 0;
   SamplerOptions sampler;
   std::vector<std::string> stop;   // stop strings, not printed
   bool ignore_end = false;         // go on after EOS
@@ -39,9 +40,9 @@ struct Generation {
   std::string text;
   StopReason reason = StopReason::length;
   int64_t prompt_tokens = 0;
-  int64_t kept_tokens = 0;       // of them: were in the context already
-  double prompt_seconds = 0;     // until the first logits
-  double predicted_seconds = 0;  // after that
+  int64_t cached_prefix_tokens = 0;  // part of them that did not run
+  double prompt_seconds = 0;         // until the first logits
+  double predicted_seconds = 0;      // after that
 };
 
 // Error as of Engine::extend(), and where logits are not finite; what was handed over until then stays.
@@ -67,7 +68,7 @@ class StopMatcher {
 // for the result when there is none.
 class Continuation {
  public:
-  // `tokenizer` must outlive it. Of the options on_ready and kept are not its own.
+  // `tokenizer` must outlive it. It does not use the options on_ready and cached_prefix_tokens.
   Continuation(const Tokenizer& tokenizer, std::span<const int32_t> prompt, GenerateOptions options);
 
   // Of the logits behind the text so far: the next token whose logits are wanted; nothing: the text has come to its

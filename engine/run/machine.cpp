@@ -64,7 +64,7 @@ Machine::Machine(const MachineOptions& options, const Strategy* plan)
   device_options_.wait_deadline = std::max<std::chrono::milliseconds>(options_.wait_deadline, kPairBound);
   device_options_.sync_policy = layout_.may_spin ? options_.sync_policy : sync::Policy::blocking;
   if (device_options_.sync_policy != options_.sync_policy)
-    notes_.push_back("there is one core: waits are blocking, not " + name_of(options_.sync_policy));
+    diagnostics_.push_back("there is one core: waits are blocking, not " + name_of(options_.sync_policy));
   device_options_.gpu_cores = layout_.gpu;
   device_options_.npu_cores = layout_.npu;
   device_options_.gpu_family = options_.device_hooks.gpu_family;
@@ -85,7 +85,7 @@ Machine::~Machine() {
 
 void Machine::wait_for_gpu(std::unique_ptr<Warming> warming, const std::string& note, bool between_texts) {
   TANDEM_CHECK(!is_open() || waits_for_gpu(), "the GPU is there");
-  if (!waits_for_gpu()) notes_.push_back(note);
+  if (!waits_for_gpu()) diagnostics_.push_back(note);
   joins_between_texts_ = joins_between_texts_ || between_texts;
   warming_.push_back(std::move(warming));
 }
@@ -98,7 +98,7 @@ std::optional<KnownGpu> Machine::card() const {
 
 void Machine::compile_for_card(const KnownGpu& card, std::unique_ptr<Warming> warming, const std::string& note) {
   TANDEM_CHECK(!is_open(), "the devices are open");
-  notes_.push_back(note);
+  diagnostics_.push_back(note);
   compile_key_ = compile_key(card);
   compiling_ = std::move(warming);
 }
@@ -122,7 +122,7 @@ std::vector<std::string> Machine::default_devices() {
   const std::string npu = first_device(DeviceKind::npu), host = first_device(DeviceKind::host);
   if (only_on(DeviceKind::host)) return {host};
   for (const UnusableDevice& one : unusable_devices())
-    notes_.push_back(one.id + " (" + one.name + ") is left out: " + one.reason);
+    diagnostics_.push_back(one.id + " (" + one.name + ") is left out: " + one.reason);
   const std::string gpu = best_gpu();
   const std::optional<KnownGpu> card = default_card();
   if (only_on(DeviceKind::gpu)) {
@@ -133,12 +133,13 @@ std::vector<std::string> Machine::default_devices() {
     return {gpu};
   }
   if (card && plan_ == nullptr) {
-    notes_.push_back(note_on(*card));
+    diagnostics_.push_back(note_on(*card));
     return {default_id(*card)};
   }
   if (!gpu.empty() && uses_host_beside_npu(plan_)) return {gpu, npu, host};
   if (!gpu.empty()) return {gpu, npu};
-  notes_.push_back("no GPU device was found; the host's plain loops stand in for the GPU (install pocl-opencl-icd)");
+  diagnostics_.push_back(
+      "no GPU device was found; the host's plain loops stand in for the GPU (install pocl-opencl-icd)");
   return {npu, host};
 }
 
@@ -200,7 +201,7 @@ bool Machine::admit_gpu_when_warm() {
     return true;
   } catch (const std::exception& error) {
     if (!executor_) throw;  // nor could the devices that were here go on
-    notes_.push_back(std::string("no GPU has joined in: ") + error.what());
+    diagnostics_.push_back(std::string("no GPU has joined in: ") + error.what());
     return false;
   }
 }
@@ -219,7 +220,7 @@ bool Machine::admit_gpu() {
   with_gpu.push_back(&gpu->info());
   // In the middle of a text another arithmetic would show.
   if (!std::ranges::all_of(users_, [&](const DeviceUser* user) { return user->accepts(with_gpu); })) {
-    notes_.push_back(gpu->info().id + " has other sums than the host: it takes part from the next start on");
+    diagnostics_.push_back(gpu->info().id + " has other sums than the host: it takes part from the next start on");
     return false;
   }
   require_hand_over(*gpu, npu, pool_);
@@ -282,8 +283,8 @@ void Machine::add_host_for(std::span<const Operator> operators) {
   std::unique_ptr<Device> host = open_device(first_device(DeviceKind::host), device_options_);
   require_policy(host->info(), device_options_.sync_policy);
   require_hand_over(*devices_.front(), *host, pool_);
-  notes_.push_back("the host is beside " + card.info().id + ", which does not run " + kind_name(*refused) + ": " +
-                   card.supports(*refused).reason);
+  diagnostics_.push_back("the host is beside " + card.info().id + ", which does not run " + kind_name(*refused) + ": " +
+                         card.supports(*refused).reason);
   go_on_with([&] {
     if (host) {
       devices_.push_back(std::move(host));

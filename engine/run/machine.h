@@ -103,8 +103,8 @@ class Machine {
   bool zero_copy() const;                   // whether all devices work in the host's memory
   bool maps_files() const;                  // whether all devices read the pages of a mapped file
   const CoreLayout& layout() const { return layout_; }
-  void take_orchestrators_core() const;                             // for the calling thread
-  const std::vector<std::string>& notes() const { return notes_; }  // fallbacks and choices, for people
+  void take_orchestrators_core() const;                                         // for the calling thread
+  const std::vector<std::string>& diagnostics() const { return diagnostics_; }  // fallbacks and choices, as text
 
   const OnLongWork& on_long_work() const { return options_.on_long_work; }
 
@@ -149,7 +149,7 @@ class Machine {
   double compile_seconds_ = 0;
   bool joins_between_texts_ = false;
   std::vector<DeviceUser*> users_;
-  std::vector<std::string> notes_;
+  std::vector<std::string> diagnostics_;
   Timeline* timeline_ = nullptr;
 };
 

@@ -94,7 +94,7 @@ std::string note_on_length(const ModelConfig& config, int64_t tokens) {
 
 void print_notes(const CommonFlags& flags, const Engine& engine, int64_t tokens) {
   if (flags.quiet()) return;
-  std::vector<std::string> notes = engine.notes();
+  std::vector<std::string> notes = engine.diagnostics();
   notes.push_back(note_on_length(engine.config(), tokens > 0 ? tokens : engine.context()));
   if (flags.ctx_size > 0 && engine.context() > flags.ctx_size)
     notes.push_back("the context holds " + std::to_string(engine.context()) +

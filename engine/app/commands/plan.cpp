@@ -60,7 +60,7 @@ PlanReport on_this_machine(const CommonFlags& flags, const PlanFlags& plan) {
   Planning planning(flags, plan.prompt);
   for (int64_t first = 0; first < plan.prompt;) {
     planning.at(first);
-    const Batch piece = engine->piece(first, plan.prompt);
+    const Batch piece = engine->next_chunk(first, plan.prompt);
     report.phases.push_back(explain(*engine, "prefill", piece, first));
     first += piece.S;
   }

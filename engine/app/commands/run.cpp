@@ -114,7 +114,7 @@ int run_command(const CommonFlags& flags) {
   const std::vector<int32_t> prompt = prompting.ids(text);
 
   GenerateOptions options = prompting.options();
-  if (!flags.load_state.empty()) options.kept = keep_of_saved(flags, prompt, *engine);
+  if (!flags.load_state.empty()) options.cached_prefix_tokens = keep_of_saved(flags, prompt, *engine);
   const bool to_terminal = isatty(STDOUT_FILENO);
   if (!flags.json) {
     options.on_text = [](std::string_view piece) { std::cout << piece << std::flush; };

@@ -86,7 +86,7 @@ class Asking {
     sums_.stopped |= result.reason == StopReason::interrupted;
     ++sums_.prompts;
     sums_.prompt_tokens += result.prompt_tokens;
-    sums_.kept += result.kept_tokens;
+    sums_.kept += result.cached_prefix_tokens;
     sums_.generated += std::ssize(result.ids);
   }
 

@@ -76,7 +76,7 @@ TEST(ActI8, gives_one_result_of_models_of_many_types_where_no_npu_takes_part) {
     expect_one_result(model, 33, {Way{"gpu-only", {}}});
     const auto npu = open_engine(model, with_i8({"npu-only", {}}), 9);
     EXPECT_THAT(npu->other_bits(), Contains(HasSubstr("npu:0 rounds activations to f16")));
-    EXPECT_THAT(npu->notes(), Contains(HasSubstr("--act i8: 1 of ")));
+    EXPECT_THAT(npu->diagnostics(), Contains(HasSubstr("--act i8: 1 of ")));
   }
 }
 
@@ -102,7 +102,7 @@ TEST(ActI8, gives_one_result_of_a_mixture_of_experts) {
 TEST(ActI8, keeps_f32_activations_beside_weights_without_integers_and_says_so) {
   const std::string model = repository_data("tiny-models/stories260K-F16.gguf");
   const auto i8 = open_engine(model, with_i8({"host-only", {}}), 9), f32 = open_engine(model, {"host-only", {}}, 9);
-  EXPECT_THAT(i8->notes(), Contains(HasSubstr("all matrices are F16, BF16 or F32")));
+  EXPECT_THAT(i8->diagnostics(), Contains(HasSubstr("all matrices are F16, BF16 or F32")));
   const auto ids = some_ids(f32->config().vocabulary, 9);
   EXPECT_EQ(different_bits(all_logits(*i8, ids), all_logits(*f32, ids)), 0U);
 }
@@ -113,7 +113,7 @@ TEST(ActI8, has_no_reason_for_other_bits_where_all_weights_are_integers) {
   if (!golden) SKIP_FOR_WANT_OF(data, "no quant-models");
   const auto engine = open_engine(*test_data("quant-models/quant-Q8_0.gguf"), with_i8({"npu-only", {}}), 9);
   EXPECT_THAT(engine->other_bits(), ::testing::IsEmpty());
-  EXPECT_THAT(engine->notes(), Not(Contains(HasSubstr("--act i8"))));
+  EXPECT_THAT(engine->diagnostics(), Not(Contains(HasSubstr("--act i8"))));
 }
 
 // Among Vulkan's plans alone: lavapipe's fma rounds twice.

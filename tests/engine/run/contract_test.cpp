@@ -19,7 +19,7 @@ void expect_same_bits_in_pieces(const std::string& model, const Way& way, int64_
   }
 }
 
-class Pieces : public ::testing::TestWithParam<Way> {
+class Chunks : public ::testing::TestWithParam<Way> {
  protected:
   void SetUp() override { need_devices(GetParam()); }
 };
@@ -27,7 +27,7 @@ class Pieces : public ::testing::TestWithParam<Way> {
 // A piece of another length may be cut between the devices at another place.
 bool cuts_matmuls(const Way& way) { return way.plan != "gpu-only" && way.plan != "host-only" && way.plan != "layer"; }
 
-TEST_P(Pieces, of_a_prompt_give_the_bits_of_the_whole) {
+TEST_P(Chunks, of_a_prompt_give_the_bits_of_the_whole) {
   const auto any = open_engine(repository_data("tiny-models/stories260K-F16.gguf"), GetParam(), 1);
   if (cuts_matmuls(GetParam()) && !any->other_bits().empty())
     GTEST_SKIP() << "the devices' sums differ: " << any->other_bits().front();
@@ -37,7 +37,7 @@ TEST_P(Pieces, of_a_prompt_give_the_bits_of_the_whole) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Plans, Pieces,
+INSTANTIATE_TEST_SUITE_P(Plans, Chunks,
                          ::testing::Values(Way{"host-only", {}}, Way{"gpu-only", {}, "simd"},
                                            Way{"gpu-only", {}, "simd", ActType::f16, KvType::f16},
                                            Way{"layer", {}, "simd"}, Way{"tensor", {0.4}, "simd", {}, KvType::f16},
@@ -45,7 +45,7 @@ INSTANTIATE_TEST_SUITE_P(Plans, Pieces,
                          test_name);
 // Among Vulkan plans alone: lavapipe's fma rounds twice, so other devices have other bits.
 INSTANTIATE_TEST_SUITE_P(
-    Vulkan, Pieces,
+    Vulkan, Chunks,
     ::testing::Values(
         Way{"gpu-only", {}, "simd", {}, KvType::f32, false, "predict", std::vector<std::string>{"vulkan:0"}},
         Way{"gpu-only", {}, "simd", ActType::f16, KvType::f16, false, "predict", std::vector<std::string>{"vulkan:0"}}),

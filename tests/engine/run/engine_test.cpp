@@ -163,8 +163,8 @@ TEST_F(TinyEngine, refuses_a_context_that_would_feel_a_window_which_is_not_compu
 
 TEST_F(TinyEngine, says_which_operators_of_an_npu_plan_fall_back_and_refuses_when_strict) {
   const auto engine = Engine::open(options("npu-only", {"npu:0", "host"}));
-  ASSERT_FALSE(engine->notes().empty());
-  EXPECT_THAT(engine->notes().front(), HasSubstr("npu:0 does not run"));
+  ASSERT_FALSE(engine->diagnostics().empty());
+  EXPECT_THAT(engine->diagnostics().front(), HasSubstr("npu:0 does not run"));
   EngineOptions strict = options("npu-only", {"npu:0", "host"});
   strict.strict_device = true;
   EXPECT_THAT(message_of([&] { Engine::open(strict); }), HasSubstr("--strict-device"));
@@ -180,7 +180,7 @@ TEST_F(TinyEngine, auto_runs_no_pass_but_those_it_is_asked_for_and_keeps_what_th
     EXPECT_EQ(engine->plan_name(), "auto");
     Timeline timeline;
     engine->machine().record(&timeline);
-    engine->get_ready(20, true);
+    engine->prewarm(20, true);
     EXPECT_TRUE(timeline.spans().empty());
     engine->extend(ids(20));
     for (int i = 0; i < 5; ++i) engine->extend(ids(1));

@@ -107,7 +107,7 @@ TEST_F(OnACard, nobody_who_names_no_devices_gets_an_npu_or_the_host_beside_it) {
   EXPECT_EQ(engine->act(), ActType::f32) << "nothing rounds";
   EXPECT_THAT(plans_of(*engine, {1, 40}), Each("gpu-only"));
   EXPECT_THAT(
-      engine->notes(),
+      engine->diagnostics(),
       Contains(AllOf(HasSubstr("fakevk:0?copies=1 runs everything, without the NPU and the host"),
                      HasSubstr("fakecl:0 leads to the same card"), HasSubstr("it shares memory with the host"))));
   EXPECT_FALSE(engine->bits_depend_on_passes());
@@ -149,7 +149,7 @@ TEST_F(OnACard, an_operator_that_it_refuses_is_the_hosts) {
   test::fake_cl().refuses = test::fake_vk().refuses = "swiglu";
   const auto engine = Engine::open(options()), host = files_.open();
   EXPECT_EQ(engine->machine().device_names(), "fakecl:0,host");
-  EXPECT_THAT(engine->notes(), Contains(HasSubstr("does not run swiglu: the fake card was told to")));
+  EXPECT_THAT(engine->diagnostics(), Contains(HasSubstr("does not run swiglu: the fake card was told to")));
   const Plan plan = engine->plan_for({1, 1});
   EXPECT_EQ(plan.name, "gpu-only");
   for (const Step& step : plan.steps)
@@ -195,9 +195,9 @@ TEST_F(OnACard, a_first_text_that_is_long_enough_waits_for_its_kernels) {
     const auto engine = Engine::open(first_text(-1));
     EXPECT_FALSE(engine->machine().waits_for_gpu());
     EXPECT_EQ(engine->machine().device_names(), "fakecl:0");
-    EXPECT_THAT(engine->notes(), Contains(HasSubstr("waits until the kernels of fakecl:0 are compiled")));
+    EXPECT_THAT(engine->diagnostics(), Contains(HasSubstr("waits until the kernels of fakecl:0 are compiled")));
     EXPECT_FALSE(warming(ActType::f32).done());
-    engine->get_ready(5, true);
+    engine->prewarm(5, true);
     engine->extend(some_ids(5));
     EXPECT_FALSE(warming(ActType::f32).done()) << "single tokens have kernels of their own";
     write(*engine, 1);
@@ -206,14 +206,15 @@ TEST_F(OnACard, a_first_text_that_is_long_enough_waits_for_its_kernels) {
   }
   const auto second = Engine::open(first_text(1));
   EXPECT_EQ(second->machine().device_names(), "fakecl:0");
-  EXPECT_THAT(second->notes(), Each(Not(HasSubstr("compile"))));
+  EXPECT_THAT(second->diagnostics(), Each(Not(HasSubstr("compile"))));
 }
 
 TEST_F(OnACard, a_first_text_that_is_too_short_for_that_is_written_without_it_and_the_next_one_with_it) {
   const auto engine = Engine::open(first_text(4));
   EXPECT_TRUE(engine->machine().waits_for_gpu());
   EXPECT_EQ(engine->machine().device_names(), "npu:0,host");
-  EXPECT_THAT(engine->notes(), Contains(HasSubstr("written without fakecl:0, which takes part from the next text on")));
+  EXPECT_THAT(engine->diagnostics(),
+              Contains(HasSubstr("written without fakecl:0, which takes part from the next text on")));
   write(*engine, 2);
   warming(ActType::f32).mark();
   write(*engine, 2);
@@ -233,7 +234,7 @@ TEST_F(OnACard, what_compiling_took_is_known_the_next_time) {
   {
     const auto engine = Engine::open(first_text(-1));
     EXPECT_EQ(engine->machine().last_compile_seconds(card), 0);
-    engine->get_ready(5, true);
+    engine->prewarm(5, true);
     write(*engine, 1);
     EXPECT_GT(engine->machine().last_compile_seconds(card), 0);
   }

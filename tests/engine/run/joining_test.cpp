@@ -155,7 +155,7 @@ TEST_F(Joining, is_undone_for_all_where_one_cannot_be_prepared) {
   }
   EXPECT_FALSE(first->machine().waits_for_gpu());
   EXPECT_EQ(first->machine().device_names(), "npu:0,host");
-  EXPECT_THAT(first->notes(), ::testing::Contains(::testing::HasSubstr("no GPU has joined in")));
+  EXPECT_THAT(first->diagnostics(), ::testing::Contains(::testing::HasSubstr("no GPU has joined in")));
 }
 
 TEST_F(Joining, looks_for_no_engine_that_could_not_be_made) {

@@ -116,7 +116,7 @@ TEST_F(SlowDevice, that_cannot_be_made_ready_leaves_the_context_where_it_was) {
       continue;  // before there is anything to lose
     }
     try {
-      engine->get_ready(50, true);
+      engine->prewarm(50, true);
       break;  // all that there is was prepared
     } catch (const Error& error) {
       EXPECT_THAT(error.what(), ::testing::HasSubstr("the toy has no room"));

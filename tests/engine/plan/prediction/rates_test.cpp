@@ -5,7 +5,7 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "engine/plan/partition/piece_cutting.h"
+#include "engine/plan/partition/chunk_cutting.h"
 #include "engine/plan/prediction/device_rates.h"
 #include "engine/plan/prediction/pooled_ratios.h"
 
@@ -166,28 +166,28 @@ TEST(ClassesOf, attention_is_its_tokens_its_depth_and_whether_scores_are_capped)
 
 using Lengths = std::vector<int64_t>;
 
-TEST(CutPieces, what_fits_is_one) {
+TEST(CutChunks, what_fits_is_one) {
   const auto never = [](int64_t, int64_t) -> double { throw std::logic_error("there is nothing to weigh"); };
-  EXPECT_EQ(cut_pieces(256, 256, never), (Lengths{256}));
-  EXPECT_EQ(cut_pieces(1, 256, never), (Lengths{1}));
+  EXPECT_EQ(cut_chunks(256, 256, never), (Lengths{256}));
+  EXPECT_EQ(cut_chunks(1, 256, never), (Lengths{1}));
 }
 
 // What every pass costs in vain, 2,000 / S: 256 + 42 take 353 in all, 192 + 106 take 327.3, 160 + 138 take 325.0 and
 // 152 + 146 take 324.9.
-TEST(CutPieces, are_of_about_one_length_where_short_ones_are_slow) {
+TEST(CutChunks, are_of_about_one_length_where_short_ones_are_slow) {
   const auto seconds = [](int64_t, int64_t S) { return static_cast<double>(S) + 2000.0 / static_cast<double>(S); };
-  EXPECT_EQ(cut_pieces(298, 256, seconds), (Lengths{152, 146}));
-  EXPECT_EQ(cut_pieces(600, 256, seconds), (Lengths{200, 200, 200}));
+  EXPECT_EQ(cut_chunks(298, 256, seconds), (Lengths{152, 146}));
+  EXPECT_EQ(cut_chunks(600, 256, seconds), (Lengths{200, 200, 200}));
 }
 
-TEST(CutPieces, are_as_long_as_they_may_be_where_that_pays) {
+TEST(CutChunks, are_as_long_as_they_may_be_where_that_pays) {
   const auto seconds = [](int64_t, int64_t S) { return static_cast<double>(S) + (S == 256 || S == 42 ? 0 : 100); };
-  EXPECT_EQ(cut_pieces(298, 256, seconds), (Lengths{256, 42}));
+  EXPECT_EQ(cut_chunks(298, 256, seconds), (Lengths{256, 42}));
 }
 
-TEST(CutPieces, know_what_stands_before_them) {
+TEST(CutChunks, know_what_stands_before_them) {
   std::vector<std::pair<int64_t, int64_t>> asked;
-  cut_pieces(20, 16, [&](int64_t begin, int64_t S) {
+  cut_chunks(20, 16, [&](int64_t begin, int64_t S) {
     asked.emplace_back(begin, S);
     return 1.0;
   });
@@ -197,13 +197,13 @@ TEST(CutPieces, know_what_stands_before_them) {
 
 // Of 391 passes some stand for all. Attention takes each longer than the one before it, so that long ones pay: the sum
 // of a few is as good as that of all.
-TEST(CutPieces, of_a_long_prompt_are_cut_as_fast_as_those_of_a_short_one) {
+TEST(CutChunks, of_a_long_prompt_are_cut_as_fast_as_those_of_a_short_one) {
   int64_t asked = 0;
   const auto seconds = [&](int64_t begin, int64_t S) {
     ++asked;
     return static_cast<double>(S * (begin + S)) * 1e-3 + (S % 128 == 0 ? 10.0 : 100.0);
   };
-  const Lengths pieces = cut_pieces(100'000, 256, seconds);
+  const Lengths pieces = cut_chunks(100'000, 256, seconds);
   EXPECT_LE(asked, 5 * 17);
   EXPECT_EQ(std::accumulate(pieces.begin(), pieces.end(), int64_t{0}), 100'000);
   EXPECT_EQ(pieces.size(), 391u);

@@ -18,7 +18,7 @@ std::vector<float> last_logits(Engine& engine, std::span<const int32_t> ids) {
 }
 
 // The bit rules: what a token gives depends on the tokens before it, not on how they came.
-TEST(Pieces, of_a_prompt_give_the_bits_of_the_whole) {
+TEST(Chunks, of_a_prompt_give_the_bits_of_the_whole) {
   const HostEngines engines("pieces");
   const std::vector<int32_t> prompt = some_ids(50);
   const std::vector<float> expected = last_logits(*engines.open(64), prompt);
@@ -29,25 +29,25 @@ TEST(Pieces, of_a_prompt_give_the_bits_of_the_whole) {
   }
 }
 
-TEST(Pieces, only_the_last_one_has_logits) {
+TEST(Chunks, only_the_last_one_has_logits) {
   const auto engine = HostEngines("outputs").open(20);
-  EXPECT_EQ(engine->piece(0, 50), (Batch{20, 0}));
-  EXPECT_EQ(engine->piece(20, 50), (Batch{20, 0}));
-  EXPECT_EQ(engine->piece(40, 50), (Batch{10, 1}));
-  EXPECT_EQ(engine->piece(0, 20), (Batch{20, 1}));
+  EXPECT_EQ(engine->next_chunk(0, 50), (Batch{20, 0}));
+  EXPECT_EQ(engine->next_chunk(20, 50), (Batch{20, 0}));
+  EXPECT_EQ(engine->next_chunk(40, 50), (Batch{10, 1}));
+  EXPECT_EQ(engine->next_chunk(0, 20), (Batch{20, 1}));
 }
 
-TEST(Pieces, getting_ready_for_them_appends_nothing) {
+TEST(Chunks, getting_ready_for_them_appends_nothing) {
   const HostEngines engines("ready");
   const auto engine = engines.open(20);
   const std::vector<int32_t> prompt = some_ids(50);
   engine->extend(std::span(prompt).first(5));
-  engine->get_ready(45, true);
+  engine->prewarm(45, true);
   EXPECT_EQ(engine->position(), 5);
   EXPECT_EQ(last_logits(*engine, std::span(prompt).subspan(5)), last_logits(*engines.open(), prompt));
 }
 
-TEST(Pieces, fill_a_context_to_its_last_place) {
+TEST(Chunks, fill_a_context_to_its_last_place) {
   const HostEngines engines("full");
   EngineOptions options = engines.options(7);
   options.context = 16;
@@ -60,7 +60,7 @@ TEST(Pieces, fill_a_context_to_its_last_place) {
 }
 
 // A plan that weighs attention holds for a stretch of depths; a deeper one is made for the attention there.
-TEST(Pieces, at_another_depth_are_planned_anew) {
+TEST(Chunks, at_another_depth_are_planned_anew) {
   TinyModel model;
   model.context_length = 512;
   const HostEngines engines("depths", model);
