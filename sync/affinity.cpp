@@ -7,6 +7,7 @@
 namespace tandem {
 namespace {
 
+// A core beyond CPU_SETSIZE has no bit in a mask.
 bool can_exist(int core) { return core >= 0 && core < CPU_SETSIZE; }
 
 cpu_set_t mask_of(std::span<const int> cores) {

@@ -1,8 +1,8 @@
-// Which cores a thread may run on.
+// The cores that a thread may run on.
 //
-// Contract: an empty list changes nothing; cores beyond those that a mask can name are left out. Where the system
-// refuses (no core of the list is there, or none may be used), the thread stays where it was, and the caller decides
-// whether that is an error.
+// Contract: an empty list changes nothing. Cores beyond those that a mask can name are ignored. The system refuses a
+// list when none of its cores exists or may be used. The thread then stays where it was, and the caller decides whether
+// this is an error.
 #pragma once
 
 #include <sched.h>
@@ -13,18 +13,19 @@
 
 namespace tandem {
 
-std::vector<int> cores_of_this_thread();  // in rising order; empty where the system does not say
+std::vector<int> cores_of_this_thread();  // in rising order; empty when the system does not say
 
-// What the process may use: the cores of the thread that asks first, and never none. An engine asks before it pins a
-// thread, so that an engine opened later, or a child, does not take one thread's core for all there are.
+// The cores that the process may use: those of the thread that calls this first; never empty. An engine calls it
+// before it pins a thread. An engine that opens later, or a child process, then does not mistake one thread's core for
+// all cores.
 const std::vector<int>& usable_cores();
 
-// 0, or the error number of the system that refused.
+// Both return 0, or the error number when the system refuses.
 int pin_this_thread(std::span<const int> cores);
 int pin_thread(std::thread& thread, std::span<const int> cores);
 
-// Keeps the calling thread, and so the threads that it starts meanwhile, on these cores until the end of the scope, and
-// gives it back those it had.
+// Keeps the calling thread on these cores until the end of the scope, then gives it its former cores back. Threads that
+// it starts meanwhile inherit these cores.
 class OnCores {
  public:
   explicit OnCores(std::span<const int> cores);

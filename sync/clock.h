@@ -1,4 +1,4 @@
-// The one clock of measured times: the steady clock, which counts CLOCK_MONOTONIC on Linux and never goes back.
+// The only clock of measured times: the steady clock, which reads CLOCK_MONOTONIC on Linux and never goes back.
 #pragma once
 
 #include <chrono>

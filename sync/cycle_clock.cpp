@@ -29,6 +29,7 @@ uint64_t read_cycles() { throw Error("this processor's cycle counter is not used
 
 #endif
 
+// Each of the readings puts the steady clock between two counter values. The narrowest pair has the smallest error.
 ClockTie tie_clocks() {
   constexpr int kReadings = 5;
   ClockTie best;
@@ -44,6 +45,7 @@ ClockTie tie_clocks() {
   return best;
 }
 
+// Interpolates. The signed difference also serves counter values before the first tie.
 double seconds_of(uint64_t cycles, const ClockTie& before, const ClockTie& after) {
   TANDEM_CHECK(before.cycles != after.cycles, "two ties of the same moment have no rate");
   const auto difference = [](uint64_t a, uint64_t b) { return static_cast<double>(static_cast<int64_t>(a - b)); };

@@ -1,11 +1,11 @@
-// The steady clock as one rising line over the cycle counter, through ties that were read one after the other.
+// The steady clock as one rising line over the cycle counter, drawn through ties that were read one after the other.
 //
-// Every tie has an error of its own, some tens of nanoseconds, and more where the reading thread was interrupted.
-// Counter values that are brought to the steady clock by different pairs of ties may change their order by as much. On
-// one line they keep it, whenever they are asked for.
+// Every tie has its own error: some tens of nanoseconds, and more when the reading thread was interrupted. Two counter
+// values that are converted by different pairs of ties may swap their order by this much. One line keeps their order,
+// whenever they are converted.
 //
-// Contract: pure values; one thread at a time. Between two ties the line is straight; before the first and behind the
-// last one it goes on as beside them.
+// Contract: pure values; one thread at a time. The line is straight between two ties. Before the first tie and behind
+// the last one it continues the nearest straight part.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,12 @@ class CycleLine {
   CycleLine() = default;
   explicit CycleLine(const ClockTie& first) : ties_{first} {}
 
-  // A later tie. Where its error would turn the line back, the line goes on as it was.
+  // Adds a later tie. If the tie's error would make the line fall, the line continues straight instead.
   void extend(const ClockTie& later);
-  double seconds(uint64_t cycles) const;  // steady clock; with a single tie: its moment
+  double seconds(uint64_t cycles) const;  // on the steady clock; with a single tie: the moment of that tie
 
  private:
-  std::vector<ClockTie> ties_;  // rising in both
+  std::vector<ClockTie> ties_;  // cycles and seconds both rise
 };
 
 }  // namespace tandem::sync

@@ -5,10 +5,11 @@
 
 namespace tandem::sync {
 
-// H7. What is wanted is the time that will pass at the least: a sleeper that wakes too late delays everybody, one that
-// wakes too early only polls. So the estimate falls quickly (half the way) and rises slowly (a sixteenth, from a sample
-// of at most twice the estimate: one interruption of milliseconds must not put the next waits to sleep). Sample 0 holds
-// the driver's hidden compile, 100 to 1000 times the steady duration on PoCL: it predicts nothing.
+// H7. The estimate is of the least time that will pass: a sleeper that wakes too late delays every other device, one
+// that wakes too early only polls. So the estimate falls quickly (by half the difference) and rises slowly (by a
+// sixteenth). A sample counts as at most twice the estimate, so one interruption of milliseconds does not put the next
+// waits to sleep. Sample 0 contains the driver's hidden compile, 100 to 1000 times the steady duration on PoCL, and
+// predicts nothing.
 void DurationPredictor::observe(double seconds) {
   constexpr double kFall = 0.5, kRise = 1.0 / 16, kOutlier = 2;
   if (samples_ <= 1) {
@@ -22,8 +23,9 @@ void DurationPredictor::observe(double seconds) {
   ++samples_;
 }
 
-// One late wake-up says little about the duration, and a prediction cut in half is spinning for the many samples it
-// takes to rise again; a row of them says that it is wrong. An eighth less, then a quarter, then half each time.
+// One late wake-up says little about the duration. A prediction that is cut in half means spinning for the many samples
+// that it needs to rise again. Several late wake-ups in a row show that the prediction is wrong. So the cuts grow: an
+// eighth, a quarter, then half each time.
 void DurationPredictor::observe_overslept() {
   constexpr double kFirstCut = 1.0 / 8, kLargestCut = 0.5;
   estimate_ *= 1 - std::min(kFirstCut * (1 << overslept_), kLargestCut);

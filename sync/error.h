@@ -1,8 +1,8 @@
 // The one error type of the project, and the checks that throw it.
 //
-// Contract: an Error says what failed, on what, and what to do next. It is thrown where the failure is noticed and
-// caught at the edge (main, an HTTP handler). Checks of invariants (TANDEM_CHECK) stay on in release builds; hot-loop
-// ones (TANDEM_DCHECK) are compiled only into debug builds.
+// Contract: an Error says what failed, on what, and what to do next. The code that notices a failure throws it. The
+// edge of the program (main, an HTTP handler) catches it. Checks of invariants (TANDEM_CHECK) stay on in release
+// builds. Checks in hot loops (TANDEM_DCHECK) are compiled into debug builds only.
 #pragma once
 
 #include <exception>
@@ -12,9 +12,8 @@ namespace tandem {
 
 class Error : public std::exception {
  public:
-  // what: what failed ("cannot open the model file"); on: the object ("model.gguf: tensor blk.0.attn_q.weight");
-  // hint: what to do next, may be empty.
-  // Control characters in them become \xNN (sync/printable_text.h).
+  // what: what failed ("cannot open the model file"). on: the object ("model.gguf: tensor blk.0.attn_q.weight"). hint:
+  // what to do next; may be empty. Control characters in all three become \xNN (sync/printable_text.h).
   Error(const std::string& what, const std::string& on, const std::string& hint = "");
 
   const char* what() const noexcept override { return paragraph_.c_str(); }  // one paragraph: what, on what, hint

@@ -15,11 +15,12 @@
 
 namespace tandem {
 
-// What the handler reads: nothing but atomics, in a list that only grows.
+// The data that the signal handler reads: only atomics, in a list that only grows. The handler can therefore walk it at
+// any time.
 struct FileGuard::Range {
-  std::atomic<uintptr_t> begin{UINTPTR_MAX}, end{0};  // no address lies between these
+  std::atomic<uintptr_t> begin{UINTPTR_MAX}, end{0};  // no address lies between these two
   std::atomic<bool> writable{false}, lost{false};
-  bool in_use = false;  // under the mutex
+  bool in_use = false;  // protected by the mutex
   Range* next = nullptr;
 };
 
@@ -29,7 +30,7 @@ struct GuardedRanges {
   const uintptr_t page_bytes = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   int guards = 0;
   bool installed = false;
-  struct sigaction before {};  // while installed
+  struct sigaction before {};  // the handler that was there before; valid while installed
 
   bool replace(uintptr_t address);
   void install();
@@ -39,21 +40,23 @@ struct GuardedRanges {
 
 namespace {
 
-// The one state of a signal's handler, which has no other way to its data.
+// A signal handler reaches its data only through global state. This is the only such state.
 GuardedRanges& guarded_ranges() {
-  static auto* const ranges = new GuardedRanges;  // not destroyed: a signal may come until the process ends
+  static auto* const ranges = new GuardedRanges;  // never destroyed: a signal may come until the process ends
   return *ranges;
 }
 std::atomic<GuardedRanges*> ranges_of_handler{nullptr};
 
-// As if the handler were not there: a read that fails does so again, and ends the process.
+// Behaves as if this handler did not exist: the failing read repeats under the standard handler, which ends
+// the process.
 void end_as_without_handler(int signal, const siginfo_t* info) {
   struct sigaction standard {};
   standard.sa_handler = SIG_DFL;
   ::sigaction(signal, &standard, nullptr);
-  if (info->si_code <= 0) ::raise(signal);  // sent by a process: nothing fails again
+  if (info->si_code <= 0) ::raise(signal);  // sent by a process: no read fails again, so the signal is raised again
 }
 
+// Calls the handler that SIGBUS had before install().
 void pass_on(const struct sigaction& before, int signal, siginfo_t* info, void* context) {
   if ((before.sa_flags & SA_SIGINFO) != 0) return before.sa_sigaction(signal, info, context);
   if (before.sa_handler == SIG_IGN && info->si_code <= 0) return;
@@ -61,6 +64,8 @@ void pass_on(const struct sigaction& before, int signal, siginfo_t* info, void* 
   before.sa_handler(signal);
 }
 
+// The handler of SIGBUS; it may only use functions that are safe in signal handlers. A positive si_code means that the
+// kernel raised the signal for a memory access.
 extern "C" void on_lost_page(int signal, siginfo_t* info, void* context) {
   const int error = errno;
   GuardedRanges* ranges = ranges_of_handler.load(std::memory_order_acquire);
@@ -73,14 +78,16 @@ bool is_own(const struct sigaction& action) {
   return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == on_lost_page;
 }
 
+// No program code handles the signal.
 bool is_nobodys(const struct sigaction& action) {
   return (action.sa_flags & SA_SIGINFO) == 0 && (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN);
 }
 
 }  // namespace
 
-// Puts zeros where the page was, and where those behind it are: a file that was cut has lost all of them, and each by
-// itself could take more mappings than a process may have. mmap is a system call and nothing else.
+// Puts zeros in place of the lost page and of all pages behind it. A file that was cut has lost all of them, and one
+// mapping for each could be more mappings than a process may have. The handler may call mmap because mmap is a plain
+// system call.
 bool GuardedRanges::replace(uintptr_t address) {
   for (FileGuard::Range* range = first.load(std::memory_order_acquire); range != nullptr; range = range->next) {
     const uintptr_t begin = range->begin.load(), end = range->end.load();
@@ -94,8 +101,8 @@ bool GuardedRanges::replace(uintptr_t address) {
   return false;
 }
 
-// Somebody's handler that has replaced this one stays above it: whether it calls this one is not known, and two that
-// call each other would never end.
+// If the program has replaced this handler by its own, the program's handler stays on top. This code cannot know
+// whether that handler calls this one, and two handlers that call each other would never end.
 void GuardedRanges::install() {
   struct sigaction now {};
   ::sigaction(SIGBUS, nullptr, &now);
@@ -115,6 +122,7 @@ void GuardedRanges::uninstall() {
   if (installed && is_own(now)) installed = ::sigaction(SIGBUS, &before, nullptr) != 0;
 }
 
+// Returns a range that no guard uses, or adds one to the list. The caller holds the mutex.
 FileGuard::Range* GuardedRanges::take() {
   for (FileGuard::Range* range = first.load(); range != nullptr; range = range->next) {
     if (!range->in_use) return range;

@@ -1,7 +1,7 @@
-// The first failure of a device's thread, kept until somebody takes it: what follows from it says less.
+// The first failure of a device's thread, kept until a caller takes it. Later failures are its consequences and
+// say less.
 //
-// Contract: any thread may call any of these. Asking whether there is one takes no lock, so that it may be done before
-// every step.
+// Contract: any thread may call any of these. any() takes no lock, so a thread may ask it before every step.
 #pragma once
 
 #include <atomic>
@@ -19,14 +19,14 @@ class FirstFailure {
     std::lock_guard lock(mutex_);
     return message_;
   }
-  // Keeps it, unless it is empty or there is one already.
+  // Keeps the message, unless it is empty or a message is already kept.
   void keep(const std::string& message) {
     if (message.empty()) return;
     std::lock_guard lock(mutex_);
     if (message_.empty()) message_ = message;
     any_ = true;
   }
-  std::string take() {  // and forgets it; "": there was none
+  std::string take() {  // returns the message and clears it; "": there was none
     std::lock_guard lock(mutex_);
     any_ = false;
     return std::exchange(message_, "");

@@ -13,10 +13,11 @@
 namespace tandem::sync {
 namespace {
 
-constexpr uint32_t kRaisedWrongly = 2;  // kernels/flags.cl
+constexpr uint32_t kRaisedWrongly = 2;  // same value as in kernels/flags.cl
 
+// The load pairs with the increment in sleep_until().
 void wake_sleepers(FlagLine& line) {
-  if (line.sleepers.load(std::memory_order_seq_cst) == 0) return;  // a system call only where somebody sleeps
+  if (line.sleepers.load(std::memory_order_seq_cst) == 0) return;  // a system call only when a thread sleeps
   syscall(SYS_futex, &line.epoch, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
 }
 
@@ -30,11 +31,12 @@ FlagLine& Flag::line() const {
 uint32_t Flag::epoch() const { return line().epoch.load(std::memory_order_acquire); }  // pairs with raise() and gate.cl
 
 void Flag::raise(uint32_t epoch) const {
-  // Release for the data (pairs with epoch() and the gate kernel's acquire load); sequentially consistent, so that
-  // either this thread sees the sleeper or the sleeper sees the epoch.
-  // Who sees the epoch may drop the bank at once: after the store only the line is touched, which is the pool's.
+  // The store has release order for the data; it pairs with epoch() and with the gate kernel's acquire load. It is also
+  // sequentially consistent: either this thread sees the sleeper, or the sleeper sees the epoch.
+  // A thread that sees the epoch may destroy the bank at once. So after the store this thread touches only the line,
+  // which the pool owns.
   FlagLine& shared = line();
-  const uint32_t before = shared.epoch.load(std::memory_order_relaxed);  // there is one signaller: its own last store
+  const uint32_t before = shared.epoch.load(std::memory_order_relaxed);  // one signaller: this reads its own last store
   if (static_cast<int32_t>(before - epoch) >= 0) [[unlikely]] {
     const std::string epochs = "epoch " + std::to_string(epoch) + " after " + std::to_string(before);
     return fail((before == epoch ? "the signal was raised twice: " : "the signal was raised by a wrong epoch: ") +
@@ -55,6 +57,8 @@ void Flag::fail(const std::string& message) const {
   wake_sleepers(shared);
 }
 
+// The futex compares the epoch again inside the system call. So it misses no raise() between the check here and the
+// sleep; a fail() at that moment is noticed when `duration` has passed.
 void Flag::sleep_until(uint32_t epoch, std::chrono::microseconds duration) const {
   FlagLine& shared = line();
   shared.sleepers.fetch_add(1, std::memory_order_seq_cst);
@@ -73,7 +77,7 @@ std::string Flag::failure() const {
   std::lock_guard lock(bank_->mutex_);
   const std::string& text = bank_->entries_[index_]->failure;
   if (!text.empty()) return text;
-  // A kernel cannot store a message.
+  // A kernel stores no message, only the failure word.
   return line().failure.load(std::memory_order_acquire) == kRaisedWrongly
              ? "the device raised the signal twice or by a wrong epoch, after " + std::to_string(epoch())
              : "the device set the flag's failure word";
@@ -93,9 +97,9 @@ FlagBank::FlagBank(Pool& pool, uint32_t capacity, std::string label)
     : pool_(pool),
       slot_(pool.acquire(capacity * sizeof(FlagLine), SlotUse::flags, std::move(label))),
       capacity_(capacity) {
-  // The slot's zeros are its lines. Nothing is constructed over them: who raised a flag of the slot's last bank may
-  // still look at its line (Pool::clear()).
-  entries_.reserve(capacity);  // names are read without the lock, so entries never move
+  // The slot's zeros serve as the lines. Nothing is constructed over them: a thread that raised a flag of the slot's
+  // previous bank may still look at its line (Pool::clear()).
+  entries_.reserve(capacity);  // readers use names without the lock, so entries never move
 }
 
 FlagBank::~FlagBank() { pool_.release(slot_); }

@@ -1,14 +1,14 @@
 // Flags: how one processor tells another that a step is done (H7).
 //
-// Rules
-//   A flag is one 64-byte line in a pool slot, so that a device can write it. Its epoch only rises; waiting for epoch e
-//   is satisfied by any epoch >= e, and a wait may begin before the signal. Epochs are never reset while a flag is in
-//   use. The signaller stores the epoch with release order after its data; the waiter loads it with acquire order
-//   before it reads the data. Kernels do the same with memory_scope_device (the pair is named in kernels/gate.cl). A
-//   failure is a value: fail() stores the message host-side and then sets the line's failure word; every wait on the
-//   flag then throws. Nobody but sync/ and the device kernels touches the atomics.
-// Threads: all calls are thread-safe. Ownership: a FlagBank owns its slot's lines; Flag is a borrowed handle that must
-// not outlive its bank.
+// Contract
+//   A flag is one 64-byte line in a pool slot, so a device can write it. Its epoch only rises and is never reset while
+//   the flag is in use. Any epoch >= e satisfies a wait for epoch e, and a wait may begin before the signal.
+//   Order: the signaller stores the epoch with release order after its data. The waiter loads the epoch with acquire
+//   order before it reads the data. Kernels do the same with memory_scope_device (kernels/gate.cl names the pair).
+//   Failure: a failure is a value. fail() stores the message on the host and then sets the line's failure word. Every
+//   wait on the flag then throws. Only sync/ and the device kernels touch the atomics.
+//   Threads: all calls are thread-safe. Ownership: a FlagBank owns its slot's lines; a Flag is a borrowed handle that
+//   must not outlive its bank.
 #pragma once
 
 #include <atomic>
@@ -24,9 +24,9 @@
 
 namespace tandem::sync {
 
-// Memory layout shared with kernels: 16 32-bit words. Word 0: epoch, word 1: failure (0 = none, 2 = raised
-// twice or by a wrong epoch, else failed), word 2: arrivals (used by kernels of several work-groups to find the last
-// one), word 3: host threads asleep on the epoch, the rest unused.
+// Memory layout shared with kernels: 16 words of 32 bits. Word 0: epoch. Word 1: failure (0 = none, 2 = raised twice or
+// by a wrong epoch, else failed). Word 2: arrivals; kernels of several work-groups use it to find the last one. Word 3:
+// host threads asleep on the epoch. The rest is unused.
 struct alignas(64) FlagLine {
   std::atomic<uint32_t> epoch{0};
   std::atomic<uint32_t> failure{0};
@@ -44,20 +44,21 @@ class Flag {
   Flag() = default;
   uint32_t epoch() const;                                                                          // acquire load
   bool reached(uint32_t epoch) const { return static_cast<int32_t>(this->epoch() - epoch) >= 0; }  // wraps safely
-  // Release store, then wakes blocked host waiters. An epoch that is not above the last one (a signal raised twice, or
-  // by the wrong step) fails the flag instead: every wait on it throws, naming both epochs.
+  // A release store that then wakes sleeping host threads. An epoch that is not above the last one fails the
+  // flag instead: the signal was raised twice, or by the wrong step. Every wait on the flag then throws and
+  // names both epochs.
   void raise(uint32_t epoch) const;
-  void fail(const std::string& message) const;  // first failure wins; wakes blocked host waiters
+  void fail(const std::string& message) const;  // keeps the first failure; wakes sleeping host threads
   bool failed() const;                          // acquire load
-  std::string failure() const;                  // "" when not failed
-  void clear_failure() const;                   // between runs, when nobody waits
+  std::string failure() const;                  // "": the flag has not failed
+  void clear_failure() const;                   // between runs, when no thread waits
 
   const std::string& name() const;
   const Slot& slot() const;     // for a device that imports the bank
-  size_t offset_bytes() const;  // of this line in the slot
+  size_t offset_bytes() const;  // of this flag's line in the slot
   FlagLine& line() const;
-  // Sleeps until the epoch reaches `epoch`, the flag fails, or about that time has passed. A device's kernel
-  // cannot wake a sleeper.
+  // Sleeps until the epoch reaches `epoch`, the flag fails, or about `duration` has passed. A kernel of a device cannot
+  // wake the sleeper.
   void sleep_until(uint32_t epoch, std::chrono::microseconds duration) const;
   explicit operator bool() const { return bank_ != nullptr; }
 
@@ -89,11 +90,12 @@ class FlagBank {
   std::vector<std::unique_ptr<Entry>> entries_;
 };
 
-// What a launch waits for and what it raises.
+// A flag and the epoch that a launch waits for.
 struct WaitFor {
   Flag flag;
   uint32_t epoch = 0;
 };
+// A flag and the epoch that a launch raises.
 struct Signal {
   Flag flag;  // empty: nothing to raise
   uint32_t epoch = 0;

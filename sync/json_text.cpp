@@ -10,8 +10,8 @@ namespace tandem {
 
 namespace {
 
-// Of a text that is no JSON the answer does not matter. (The parser's callback knows the depth too, but with one the
-// parser walks through all of an object's entries whenever one of them ends.)
+// Scans brackets outside of strings. For a text that is not JSON, either answer is fine. The parser's callback knows
+// the depth too. But with a callback, the parser walks through all entries of an object whenever one of them ends.
 bool nests_too_deep(std::string_view text) {
   int depth = 0;
   bool in_string = false;

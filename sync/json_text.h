@@ -1,9 +1,10 @@
-// JSON from outside: a profile, a shape, parameters or measurements that a person or another program wrote.
+// Reads JSON from outside: a profile, a shape, parameters or measurements that a person or another program wrote.
 //
-// Contract: parse_json() takes any bytes, in time and memory that grow no faster than n log n. What is no JSON, or
-// nests deeper than kMostJsonDepth, comes back as a discarded value (is_discarded()): copying or printing a value
-// recurses once a level, so that a deep one would overrun the stack. read_json_file() gives a file's bytes; an Error
-// where it is no regular file, cannot be read, or is larger than kMostJsonBytes (a device file never ends).
+// Contract: parse_json() takes any bytes. Its time and memory grow no faster than n log n. Bytes that are not JSON, or
+// that nest deeper than kMostJsonDepth, return a discarded value (is_discarded()). The depth has a limit because
+// copying or printing a value recurses once a level and could overrun the stack. read_json_file() returns a file's
+// bytes. It throws Error when the path is not a regular file, cannot be read, or is larger than kMostJsonBytes (a
+// device file never ends).
 #pragma once
 
 #include <cstddef>
@@ -13,12 +14,12 @@
 
 namespace tandem {
 
-inline constexpr int kMostJsonDepth = 32;  // no file of ours has more than six levels
+inline constexpr int kMostJsonDepth = 32;  // no file of this project nests deeper than six levels
 inline constexpr size_t kMostJsonBytes = size_t{16} << 20;
 
 nlohmann::json parse_json(std::string_view text);
 
-// `what` stands in errors: "the processor profile".
+// what: the file's name in errors, such as "the processor profile".
 std::string read_json_file(const std::string& path, const std::string& what);
 
 }  // namespace tandem

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::chrono::seconds kSaidAfter{1};
 
-// Signals belong to the process, and so does what answers them.
+// These are globals because signals, and the answers to them, belong to the whole process.
 std::atomic<bool (*)()> asked_to_stop = nullptr;
 std::atomic<bool> is_said = true;
 

@@ -1,7 +1,7 @@
-// Waiting for other processes: a wait of more than a second is said on standard error, and an interrupt ends it.
+// Waits for other processes: a wait of more than a second prints a line on standard error, and an interrupt ends it.
 //
-// Contract: the program says once how it is asked to stop (a signal handler's flag); a library that never does so is
-// never asked. LongWait::look() is called again and again by whoever waits, at least ten times a second. Threads: any.
+// Contract: the program registers once how it is asked to stop (a signal handler's flag). A program that registers
+// nothing is never interrupted. A waiting loop calls LongWait::look() at least ten times a second. Threads: any.
 #pragma once
 
 #include <chrono>
@@ -17,19 +17,19 @@ struct Interrupted : std::exception {
   const char* what() const noexcept override { return "interrupted"; }
 };
 
-// asked: may be called by any thread at any time. nullptr: nobody asks.
+// asked: any thread may call it at any time. nullptr: nothing asks to stop.
 void stop_waits_when(bool (*asked)());
 bool stop_is_asked();
-void keep_waits_to_yourself();  // from now on none is said: the user asked for quiet
+void keep_waits_to_yourself();  // from now on no wait prints its line: the user asked for quiet
 
-// How long one look of a loop that waits may take.
+// The longest time between two looks of a waiting loop.
 inline constexpr std::chrono::milliseconds kLookEvery{50};
 
 class LongWait {
  public:
   explicit LongWait(std::string what) : what_(std::move(what)) {}  // "another process that tries the drivers"
-  void look();                                                     // Interrupted when the user asked to stop
-  // Of a wait in parts: what lies between pause() and begin() is no part of it.
+  void look();                                                     // throws Interrupted when the user asked to stop
+  // For a wait in parts: the time between pause() and begin() does not count.
   void pause() { waited_ += Clock::now() - begin_; }
   void begin() { begin_ = Clock::now(); }
 

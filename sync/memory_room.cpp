@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// "max" and what is no number: nothing.
+// Nothing: the file holds "max" or no number.
 std::optional<uint64_t> number_in(const std::string& path) {
   const auto text = read_file_if_there(path);
   uint64_t value = 0;
@@ -26,7 +26,7 @@ std::optional<uint64_t> number_in(const std::string& path) {
   return value;
 }
 
-// The numbers of a file of lines "name value" or "name: value kB".
+// Reads a file of lines "name value" or "name: value kB"; values in kB become bytes.
 std::map<std::string, uint64_t> numbers_in(const std::string& path) {
   std::map<std::string, uint64_t> numbers;
   std::istringstream lines(read_file_if_there(path).value_or(""));
@@ -41,7 +41,7 @@ std::map<std::string, uint64_t> numbers_in(const std::string& path) {
   return numbers;
 }
 
-// The names of the files differ between the two versions of control groups.
+// Files of a control group. Their names differ between the two versions of control groups.
 struct GroupFiles {
   const char *limit, *used, *cached[2];
 };
@@ -53,7 +53,9 @@ void take_less(std::optional<MemoryRoom>& least, uint64_t bytes, const std::stri
   if (!least || bytes < least->bytes) least = MemoryRoom{bytes, whose};
 }
 
-// A group's limit holds for all groups below it.
+// Takes the least room of a group and all groups above it, since a group's limit also holds for the groups below it.
+// The room is the limit minus the memory in use; cached file pages do not count as in use, because the system may
+// drop them.
 void look_at_groups(const std::string& mount, fs::path group, const GroupFiles& files,
                     std::optional<MemoryRoom>& least) {
   while (true) {
@@ -77,8 +79,10 @@ std::string megabytes(uint64_t bytes) {
 
 }  // namespace
 
+// Each line of /proc/self/cgroup names one group of this process. Only a line without a controller name (version 2) or
+// with "memory" (version 1) limits memory.
 std::optional<MemoryRoom> group_room(const std::string& proc, const std::string& groups) {
-  constexpr uint64_t kNoLimit = uint64_t{1} << 60;  // the first version has a number for it
+  constexpr uint64_t kNoLimit = uint64_t{1} << 60;  // version 1 writes a number for "no limit"
   std::optional<MemoryRoom> least;
   std::istringstream lines(read_file_if_there(proc + "/self/cgroup").value_or(""));
   for (std::string line; std::getline(lines, line);) {  // "0::/box", "4:memory:/box"
@@ -102,10 +106,14 @@ PromisedMemory::PromisedMemory(std::string proc, std::string groups)
 
 uint64_t PromisedMemory::written() const { return numbers_in(proc_ + "/self/status")["RssAnon"]; }
 
+// A control group counts a page only after it was written, so promised pages are missing from its usage. The pages that
+// this process has written since the first promise are taken off again. The room that remains serves the next promises
+// without reading files.
 void PromisedMemory::add(uint64_t bytes, const std::string& what) {
-  constexpr uint64_t kBeside = uint64_t{8} << 20;  // what else is written meanwhile
+  constexpr uint64_t kBeside = uint64_t{8} << 20;  // for everything else that is written meanwhile
   const uint64_t promised = promised_ + bytes;
-  if (bytes <= left_ / 2) {  // the files are read anew when half of it is gone: that takes a tenth of a millisecond
+  // Reading the files takes a tenth of a millisecond, so they are read again only when half of the room is gone.
+  if (bytes <= left_ / 2) {
     left_ -= bytes;
   } else if (const auto room = group_room(proc_, groups_)) {
     const uint64_t now = written();

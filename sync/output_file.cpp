@@ -28,12 +28,13 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kOutputBuffer = size_t{64} << 10;
-constexpr int kMostLinks = 40;  // as the kernel
+constexpr int kMostLinks = 40;  // as in the kernel
 constexpr auto kLookAgain = std::chrono::milliseconds(100);
 
 int stdout_of_outputs = STDOUT_FILENO;
 
-// A reader that has gone raises SIGPIPE in the writing thread. Here the call's result says so.
+// When the reader of a pipe has gone, SIGPIPE goes to the writing thread. Inside this scope, only the result of the
+// call says so.
 class NoPipeSignal {
  public:
   NoPipeSignal() {
@@ -62,7 +63,7 @@ std::string folder_of(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
-// The descriptor that this very name stands for, without following it.
+// The descriptor of this process that this very name stands for; the last link is not followed. -1: none.
 int descriptor_at(const std::string& path) {
   const std::string name = fs::path(path).filename();
   int number = -1;
@@ -75,7 +76,7 @@ int descriptor_at(const std::string& path) {
   return folder.starts_with(own) && folder.ends_with("/fd") ? number : -1;
 }
 
-// Where a link leads; nothing: it is none.
+// The target of a link; nothing: the path is not a link.
 std::optional<std::string> link_at(const std::string& path) {
   std::error_code none;
   const fs::path target = fs::read_symlink(path, none);
@@ -83,7 +84,7 @@ std::optional<std::string> link_at(const std::string& path) {
   return target.is_absolute() ? target.string() : (fs::path(folder_of(path)) / target).string();
 }
 
-// Calls end(path) for each of the names on the way until it holds, and gives the last one.
+// Follows links: calls end(path) for each name on the way until it returns true, and returns the last name.
 template <typename End>
 std::string follow(std::string path, const End& end) {
   for (int links = 0; !end(path); ++links) {
@@ -109,6 +110,9 @@ OutputFile::OutputFile(std::string path, WhileUnread while_unread)
   open_file();
 }
 
+// Chooses the way of writing by what the path stands for. A descriptor of this process, a FIFO or a device is written
+// in place. A regular file, or a new name, gets a temporary beside it; a file with several names receives the bytes as
+// a copy.
 void OutputFile::open_file() {
   target_ = followed_path(path_);
   if (const int descriptor = descriptor_at(target_); descriptor >= 0) return open_stream(descriptor);
@@ -132,12 +136,12 @@ void OutputFile::open_file() {
 
 OutputFile::~OutputFile() {
   close_file();
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());  // it has another name where it was renamed
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());  // after a rename, commit() has emptied the name
 }
 
 void set_stdout_of_outputs(int descriptor) { stdout_of_outputs = descriptor; }
 
-// The bytes go behind what was written there before. A socket works too, which cannot be opened by a name.
+// The bytes go behind those that were written there before. This also works for a socket, which has no name to open.
 void OutputFile::open_stream(int descriptor) {
   way_ = Way::stream;
   if (descriptor == STDOUT_FILENO) descriptor = stdout_of_outputs;
@@ -150,7 +154,8 @@ void OutputFile::open_stream(int descriptor) {
   if (file_ < 0) fail(errno);
 }
 
-// Opening one for writing waits for its reader. Not in the system's call, which the first Ctrl-C would not end.
+// Opening a FIFO for writing waits for its reader. The wait is not inside a system call, because the first Ctrl-C would
+// not end that one.
 void OutputFile::open_fifo() {
   way_ = Way::stream;
   const double since = now_seconds();
@@ -162,8 +167,10 @@ void OutputFile::open_fifo() {
   ::fcntl(file_, F_SETFL, ::fcntl(file_, F_GETFL) & ~O_NONBLOCK);
 }
 
+// Creates the temporary with an unused name. Without a temporary, a new file is an Error and an existing one is written
+// directly. If the temporary cannot get the owner, group and mode of the existing file, commit() copies instead.
 void OutputFile::open_beside(bool is_new, mode_t mode, uid_t user, gid_t group) {
-  // Nobody else reads it before it has the mode of the file that it replaces.
+  // Mode 0600: no other user reads the temporary before it has the mode of the file that it replaces.
   const auto create = [&](int attempt) {
     const std::string own = ".part" + std::to_string(::getpid()) + (attempt > 0 ? "-" + std::to_string(attempt) : "");
     const std::filesystem::path target = target_;
@@ -208,6 +215,8 @@ void OutputFile::flush() {
   buffer_.clear();
 }
 
+// Writes all bytes. A stream receives at most PIPE_BUF bytes at a time, and only when it is ready, so that
+// while_unread_ is called in between. A file that is written directly is emptied before its first byte.
 void OutputFile::put(std::span<const std::byte> bytes) {
   if (way_ == Way::direct && !std::exchange(begun_, true) && ::ftruncate(file_, 0) != 0) fail(errno);
   const bool streams = way_ == Way::stream;
@@ -215,7 +224,7 @@ void OutputFile::put(std::span<const std::byte> bytes) {
   if (streams) quiet.emplace();
   while (!bytes.empty()) {
     if (streams) wait_for_reader();
-    // A pipe that is ready takes so many bytes at once.
+    // A pipe that is ready takes PIPE_BUF bytes without blocking.
     const size_t some = streams ? std::min<size_t>(bytes.size(), PIPE_BUF) : bytes.size();
     const ssize_t written = ::write(file_, bytes.data(), some);
     if (written < 0 && errno != EINTR && errno != EAGAIN) fail(errno);
@@ -231,6 +240,7 @@ void OutputFile::wait_for_reader() {
   }
 }
 
+// A rename fails with EBUSY at a mount point; the bytes are then copied.
 void OutputFile::commit() {
   flush();
   if (way_ == Way::direct && !begun_) put({});  // an empty file

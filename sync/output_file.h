@@ -1,14 +1,14 @@
-// A file that a user names for output. It is written as a shell's `> NAME` would, and whole or not at all where the
-// system allows that.
+// An output file that a user names. It is written as a shell's `> NAME` would write it, but whole or not at all when
+// the system allows this.
 //
 // Contract
-//   A regular file, or a name that is new: links are followed, the bytes go to a temporary beside the file, and
-//     commit() renames it. Mode, owner and group of an existing file stay. A rename would not keep a file with several
-//     names, a mount point and another user's file: commit() copies the bytes into these. The file itself is written
-//     from the first byte on where its folder takes no temporary; else everything stays as it was without commit().
-//     A file that may not be written is an Error.
-//   A device, a FIFO, a socket, /dev/stdout and /dev/fd/N are written in place, byte by byte as they come. A reader
-//     that has gone is an Error, not a signal.
+//   A regular file, or a new name: links are followed, the bytes go to a temporary beside the file, and commit()
+//   renames it. The mode, owner and group of an existing file stay. A rename would not keep a file with several names,
+//   a mount point or another user's file, so commit() copies the bytes into these. If the folder takes no temporary,
+//   the file itself is written from the first byte on. In all other cases everything stays as it was until commit(). A
+//   file that may not be written is an Error.
+//   A device, a FIFO, a socket, /dev/stdout and /dev/fd/N: the bytes are written in place as they come. A reader that
+//   has gone is an Error, not a signal.
 //   Error names the path and the system's reason. One thread.
 #pragma once
 
@@ -23,7 +23,8 @@
 
 namespace tandem {
 
-// Called some ten times a second while nobody reads a FIFO or a pipe, with the seconds since that began. It may throw.
+// Called about ten times a second while no process reads the FIFO or pipe. seconds: since this wait began. It
+// may throw.
 using WhileUnread = std::function<void(double seconds)>;
 
 class OutputFile {
@@ -51,7 +52,7 @@ class OutputFile {
 
   const std::string path_;
   const WhileUnread while_unread_;
-  std::string target_, temporary_;  // links followed; "": there is no temporary
+  std::string target_, temporary_;  // target_: links followed. temporary_: "" without a temporary
   Way way_ = Way::rename;
   int file_ = -1;
   bool begun_ = false;
@@ -60,11 +61,12 @@ class OutputFile {
 
 void write_output(const std::string& path, std::string_view content, WhileUnread while_unread = {});
 
-// Where a path leads through all links; the last one may lead to a name that is new. Error where links go in a circle.
+// The path behind all links. The last link may lead to a name that does not exist yet. Error when links form a circle.
 std::string followed_path(const std::string& path);
 // The descriptor of this process that a path names (/dev/stdout, /dev/fd/3, a link to one); -1: none.
 int descriptor_named(const std::string& path);
-// From now on outputs that name descriptor 1 go to this one, which stays open. Before other threads.
+// From now on, outputs that name descriptor 1 go to this descriptor, which must stay open. Call it before other
+// threads start.
 void set_stdout_of_outputs(int descriptor);
 
 }  // namespace tandem

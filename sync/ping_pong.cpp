@@ -14,7 +14,7 @@
 namespace tandem::sync {
 namespace {
 
-// 128 bytes: x86 fetches lines in pairs.
+// 128 bytes apart: x86 fetches lines in pairs.
 struct Words {
   alignas(128) std::atomic<uint32_t> ping{0};
   alignas(128) std::atomic<uint32_t> pong{0};
@@ -30,7 +30,8 @@ void relax() {
 #endif
 }
 
-// False: given up, here or on the other side.
+// Waits until the word has the value. False: this side or the other one has given up. It reads the clock only once
+// every kLooks looks.
 template <bool pause>
 bool await(const std::atomic<uint32_t>& word, uint32_t value, Words& words) {
   constexpr uint32_t kLooks = 1 << 16;
@@ -54,6 +55,7 @@ double seconds_between(uint64_t begin, uint64_t end, const ClockTie& before, con
   return seconds_of(end, before, after) - seconds_of(begin, before, after);
 }
 
+// The cycle counter when it is usable, else the steady clock's own ticks.
 uint64_t read_clock() {
   if (cycle_counter_usable()) return read_cycles();
   return static_cast<uint64_t>(Clock::now().time_since_epoch().count());
@@ -65,6 +67,8 @@ ClockTie tie() {
   return {static_cast<uint64_t>(now.count()), std::chrono::duration<double>(now).count()};
 }
 
+// This thread sends, the second thread answers, and every round is timed here. The times are converted to seconds at
+// the end by two ties around all rounds.
 template <bool pause>
 std::vector<double> play(int second_core, int rounds, Clock::duration budget) {
   Words words;
@@ -86,7 +90,7 @@ std::vector<double> play(int second_core, int rounds, Clock::duration budget) {
     answered = await<pause>(words.pong, i, words);
     ends.push_back(read_clock());
   }
-  words.given_up.store(true, std::memory_order_relaxed);  // it may wait for more rounds than there were
+  words.given_up.store(true, std::memory_order_relaxed);  // the second thread may wait for more rounds than there were
   second.join();
   const ClockTie after = tie();
   if (!answered) {
@@ -118,7 +122,7 @@ std::vector<double> ping_pong(int first_core, int second_core, int rounds, std::
 
 double clock_seconds() {
   static const double seconds = [] {
-    constexpr int kReadings = 100000;  // a millisecond or so: the clock may tick far slower than it can be read
+    constexpr int kReadings = 100000;  // about a millisecond: the clock may tick far more slowly than a read takes
     const ClockTie before = tie();
     uint64_t last = 0;
     for (int i = 0; i < kReadings; ++i) last = std::max(last, read_clock());

@@ -16,14 +16,15 @@ namespace {
 
 constexpr size_t kPageBytes = 4096;
 constexpr size_t kHugePageBytes = size_t{2} << 20;
-// Activations of this size get huge pages: with small ones a matrix of a few hundred rows touches more pages than a
-// core's first-level table holds (a product over 128 x 1536 floats on PoCL: 194 GFLOP/s, with huge pages 223). They lie
-// side by side, because a huge page is in memory as a whole: each in its own took 17 MB for 8.6 MB of activations.
-// What is device-local keeps small pages: a cache fills slowly, a little at the begin of every head's part. With huge
-// pages the first token of a 1.2 B model touched all of its 134 MB, and as much time went to zeroing them as to zeroing
-// the weights' pages.
+// Activations of this size get huge pages. With small pages, a matrix of a few hundred rows touches more pages than a
+// core's first-level table holds. A product over 128 x 1536 floats on PoCL ran at 194 GFLOP/s, and at 223 with huge
+// pages. These activations lie side by side, because a huge page is in memory as a whole. One huge page for each took
+// 17 MB for 8.6 MB of activations.
+// Device-local slots keep small pages: a cache fills slowly, a little at the beginning of every head's part. With huge
+// pages, the first token of a 1.2 B model touched all 134 MB of it. Zeroing them took as much time as zeroing the
+// weights' pages.
 constexpr size_t kWorthHugePages = size_t{512} << 10;
-constexpr size_t kArenaBytes = size_t{64} << 20;  // mapped at once for them; costs nothing before it is touched
+constexpr size_t kArenaBytes = size_t{64} << 20;  // mapped at once for them; costs nothing until it is touched
 
 size_t round_up(size_t bytes, size_t multiple) { return (bytes + multiple - 1) / multiple * multiple; }
 
@@ -46,6 +47,7 @@ Pool::~Pool() {
   for (const Mapping& mapping : mappings_) munmap(mapping.base, mapping.mapped_bytes);
 }
 
+// huge: maps 2 MiB more, so that the slots can begin at a huge page boundary.
 Pool::Mapping& Pool::map(size_t bytes, bool huge, const std::string& label) {
   Mapping mapping;
   mapping.mapped_bytes = huge ? bytes + kHugePageBytes : bytes;
@@ -62,8 +64,8 @@ Pool::Mapping& Pool::map(size_t bytes, bool huge, const std::string& label) {
   return mappings_.back();
 }
 
-// Flag lines word by word: a thread that raised a flag of the bank before may still look whether anybody sleeps there
-// (sync/flag.cpp), and takes what it reads for a reason to wake them, at most.
+// Clears flag lines word by word, with atomics. A thread that raised a flag of the previous bank may still read whether
+// a thread sleeps there (sync/flag.cpp). The worst result of that read is a needless wake-up.
 void Pool::clear(Slot& slot) {
   if (slot.use_ != SlotUse::flags) {
     std::memset(slot.data_, 0, slot.size_bytes_);
@@ -73,18 +75,21 @@ void Pool::clear(Slot& slot) {
     std::atomic_ref(word).store(0, std::memory_order_relaxed);
 }
 
-// The next bytes of the arena; of a new one where they do not fit.
+// Returns the next bytes of the arena, or the first bytes of a new arena when they do not fit.
 std::byte* Pool::from_arena(size_t size, const std::string& label) {
   if (arena_ == nullptr || arena_->used + size > arena_->bytes) {
     arena_ = &map(round_up(std::max(size, kArenaBytes), kHugePageBytes), true, label);
   }
   std::byte* place = arena_->begin + arena_->used;
   arena_->used += size;
-  // Huge pages for what is in use; the last one if at least half of it is. A wish: without them everything still works.
+  // Asks for huge pages for the bytes in use, and for the last page if at least half of it is in use. If the system
+  // refuses, everything still works.
   madvise(arena_->begin, (arena_->used + kHugePageBytes / 2) / kHugePageBytes * kHugePageBytes, MADV_HUGEPAGE);
   return place;
 }
 
+// Reuses the smallest fitting released slot, else maps a new one. A new slot counts as promised memory, except a
+// device-local one.
 Slot& Pool::acquire(size_t bytes, SlotUse use, std::string label) {
   TANDEM_CHECK(bytes > 0, "a slot needs a size: " + label);
   const size_t size = round_up(bytes, kPageBytes);
@@ -109,7 +114,7 @@ Slot& Pool::acquire(size_t bytes, SlotUse use, std::string label) {
   } else {
     const bool huge = use != SlotUse::device_local && size >= kHugePageBytes;
     entry->slot.data_ = map(size, huge, label).begin;
-    if (huge) madvise(entry->slot.data_, size, MADV_HUGEPAGE);  // what lies behind the last whole one stays small
+    if (huge) madvise(entry->slot.data_, size, MADV_HUGEPAGE);  // bytes behind the last whole one stay in small pages
   }
   entry->slot.size_bytes_ = size;
   entry->slot.id_ = next_slot_id();
@@ -125,6 +130,8 @@ void Pool::promise(size_t bytes, const std::string& what) {
   promised_.add(bytes, what);
 }
 
+// Checks all parts first, then maps the file once, up to the end of the last part, and makes a slot for each part. The
+// mapping is private: the file never changes.
 std::vector<Slot*> Pool::map_file(int file, std::span<const FilePart> parts, SlotUse use) {
   struct stat status {};
   if (fstat(file, &status) != 0)

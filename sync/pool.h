@@ -2,15 +2,15 @@
 //
 // Contract
 //   Ownership: the pool owns all memory; a Slot& stays valid, at the same address, until the pool is destroyed.
-//     release() puts a slot back for reuse; its memory stays mapped, so a device that imported it stays correct.
-//     Devices drop their imports before the pool dies (the pool outlives every device).
-//   Memory: every slot starts on a 4096-byte boundary, its length is a multiple of 4096, and it starts zeroed.
-//     Slots of 2 MiB and more ask for huge pages, but for device-local ones; activations of 512 KiB and more too, and
-//     those lie side by side.
-//   Threads: acquire() and release() may be called from any thread.
-//   Files: map_file() makes slots over a file, which start with its bytes; what is written to them stays in this
-//   process.
-//   Failure: tandem::Error when the system has no memory left, or a control group has none for what will be written.
+//   Ownership: the pool owns all memory. A Slot& stays valid, at the same address, until the pool is destroyed.
+//   release() makes a slot available for reuse. Its memory stays mapped, so a device that imported it stays correct.
+//   Devices drop their imports before the pool is destroyed (the pool outlives every device).
+//   Memory: every slot starts on a 4096-byte boundary, its length is a multiple of 4096, and it starts zeroed. Slots of
+//   2 MiB and more ask for huge pages, except device-local ones. Activations of 512 KiB and more ask for them too, and
+//   lie side by side.
+//   Threads: any thread may call acquire() and release().
+//   Files: map_file() makes slots over a file, which start with its bytes. Writes to these slots stay in this process.
+//   Failure: tandem::Error when the system has no memory left, or when a control group has none for the promised bytes.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@
 
 namespace tandem::sync {
 
-// What a slot holds; a device that cannot share memory decides from it what to copy, and when.
+// The content of a slot. From it, a device that cannot share memory decides what to copy, and when.
 enum class SlotUse {
   weights,       // written by the host before the first launch, read-only afterwards
   activations,   // written and read by several devices; handed over by flags
@@ -39,7 +39,7 @@ class Slot {
   std::byte* data() const { return data_; }
   size_t size_bytes() const { return size_bytes_; }
   uint64_t id() const { return id_; }                          // unique within the process, never reused
-  uint64_t times_acquired() const { return times_acquired_; }  // 1, and more where it was released and is used again
+  uint64_t times_acquired() const { return times_acquired_; }  // 1; more when it was released and acquired again
   SlotUse use() const { return use_; }
   const std::string& label() const { return label_; }
   template <typename T>
@@ -56,7 +56,7 @@ class Slot {
   std::string label_;
 };
 
-// A part of a file that becomes a slot: it begins at a multiple of 4096.
+// A part of a file that becomes a slot. It begins at a multiple of 4096 bytes.
 struct FilePart {
   uint64_t offset = 0;
   size_t bytes = 0;
@@ -70,27 +70,28 @@ class Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  // A slot of at least `bytes` (> 0). Prefers a released slot of the same use whose size is at most twice what is
-  // asked.
+  // A slot of at least `bytes` (> 0). A released slot of the same use is reused if its size is at most twice the
+  // rounded `bytes`.
   Slot& acquire(size_t bytes, SlotUse use, std::string label);
   void release(Slot& slot);
-  // A slot for each part of an open file (a descriptor, which may be closed afterwards), mapped privately and at once.
-  // They are not reused when they are released. Error where a part is not inside the file. The file must not shrink.
+  // Maps the file privately and at once, with a slot for each part. file: a descriptor, which may be closed afterwards.
+  // Released slots of a file are not reused. Error when a part is not inside the file. The file must not shrink.
   std::vector<Slot*> map_file(int file, std::span<const FilePart> parts, SlotUse use);
 
-  // So many bytes of device-local slots are about to be written. Error where a control group has no room for them.
+  // Announces that `bytes` of device-local slots are about to be written. Error when a control group has no room
+  // for them.
   void promise(size_t bytes, const std::string& what);
 
-  size_t mapped_bytes() const;  // all memory the pool holds, in use or waiting for reuse
+  size_t mapped_bytes() const;  // the bytes of all slots, in use or waiting for reuse
 
  private:
   struct Entry;
-  // Memory of the system for one slot, or for several side by side.
+  // Memory from one call of mmap, for one slot or for several that lie side by side.
   struct Mapping {
-    std::byte* base = nullptr;  // what mmap returned; the slots may start later, on a huge page boundary
+    std::byte* base = nullptr;  // the result of mmap; the slots may start later, on a huge page boundary
     size_t mapped_bytes = 0;
-    std::byte* begin = nullptr;  // of the slots
-    size_t bytes = 0, used = 0;  // for slots
+    std::byte* begin = nullptr;  // where the slots begin
+    size_t bytes = 0, used = 0;  // bytes: for slots; used: by slots of the arena so far
   };
   Mapping& map(size_t bytes, bool huge, const std::string& label);
   std::byte* from_arena(size_t size, const std::string& label);
@@ -99,8 +100,8 @@ class Pool {
   mutable std::mutex mutex_;
   std::deque<std::unique_ptr<Entry>> entries_;
   std::deque<Mapping> mappings_;
-  Mapping* arena_ = nullptr;  // where large activations go; one of mappings_
-  PromisedMemory promised_;   // slots that are written as a whole; caches fill by and by
+  Mapping* arena_ = nullptr;  // the mapping for large activations; one of mappings_
+  PromisedMemory promised_;   // for slots that are written as a whole; caches fill bit by bit
 };
 
 }  // namespace tandem::sync

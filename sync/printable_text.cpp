@@ -6,7 +6,7 @@
 namespace tandem {
 namespace {
 
-// U+0080 to U+009F are controls too; in UTF-8 they begin with this byte.
+// U+0080 to U+009F are controls too. In UTF-8 they begin with this byte.
 constexpr unsigned char kBeginOfC1 = 0xc2;
 
 bool is_control(const std::string& text, size_t at) {

@@ -29,7 +29,7 @@ void pause_core() {
               flag.failed() ? flag.failure() : hint);
 }
 
-// One wait in progress: asks the flag, and throws when it failed or the deadline passed.
+// One wait in progress: reads the flag, and throws when the flag failed or the deadline passed.
 class Attempt {
  public:
   Attempt(const Flag& flag, uint32_t epoch, const WaitContext& context)
@@ -51,7 +51,7 @@ class Attempt {
         std::chrono::duration_cast<std::chrono::milliseconds>(context_.deadline - (Clock::now() - start_));
     return std::max(left, std::chrono::milliseconds(1));
   }
-  // Polls for at most `seconds` with the core busy.
+  // Polls for at most `seconds` and keeps the core busy.
   bool spin(double seconds) {
     const auto begin = Clock::now();
     bool reached = false;
@@ -64,7 +64,7 @@ class Attempt {
     spun_ += seconds_since(begin);
     return reached;
   }
-  // Polls, but lets others have the core between looks.
+  // Polls, but gives the core to other threads between looks.
   bool yield(double seconds) {
     const auto begin = Clock::now();
     do {
@@ -73,22 +73,23 @@ class Attempt {
     } while (seconds_since(begin) < seconds);
     return false;
   }
-  // Off the core until the signaller moved: by its own blocking call, or by a futex on the epoch. Time slices of 50 ms,
-  // so that a lost wake (a kernel cannot wake a futex) costs a slice and not the deadline.
+  // Leaves the core until the signaller has made progress, by the signaller's own blocking call or by a futex on the
+  // epoch. The slices of 50 ms bound the cost of a lost wake-up, since a kernel cannot wake a futex.
   void block() {
     while (!done()) {
       check_deadline();
       if (context_.block) {
         block_in_the_signaller();
-        // The signaller is idle and the flag still down: others may yet raise it, and looking is no reason to spin.
+        // The signaller is idle and the flag is still down. Another thread may yet raise it, and looking is no reason
+        // to spin.
         if (!done()) flag_.sleep_until(epoch_, std::chrono::milliseconds(1));
         continue;
       }
       flag_.sleep_until(epoch_, std::chrono::milliseconds(50));
     }
   }
-  // The signaller's own call knows neither the step nor what was waited before it: when it gives up as the wait's time
-  // is over, that is told as the wait's deadline, with the call's words as the reason.
+  // The signaller's own call knows neither the step nor the waits before this one. When it gives up because the wait's
+  // time is over, the error names the wait's deadline and keeps the call's words as the reason.
   void block_in_the_signaller() {
     try {
       context_.block(remaining());
@@ -125,8 +126,8 @@ class BlockingWaiter final : public Waiter {
   }
 };
 
-// Bounded spinning, then yielding, then blocking: a spinner that shares its core with the work it waits for would
-// otherwise hold it up by whole scheduler ticks (4 to 8 ms measured).
+// Spins for a bounded time, then yields, then blocks. An unbounded spinner that shares its core with the work it waits
+// for would delay that work by whole scheduler ticks (4 to 8 ms measured).
 constexpr double kSpinSeconds = 2e-3, kYieldSeconds = 10e-3;
 
 void spin_yield_block(Attempt& attempt) {
@@ -134,29 +135,31 @@ void spin_yield_block(Attempt& attempt) {
   attempt.block();
 }
 
-// Looks for a moment, for a wait that is all but over, and then asks the signaller's own event (or the futex).
+// Spins for a moment, in case the wait is almost over, then blocks on the signaller's own event (or the futex).
 class EventWaiter final : public Waiter {
  public:
   WaitReport wait(const Flag& flag, uint32_t epoch, const WaitContext& context) override {
-    constexpr double kLookSeconds = 20e-6;  // what a futex takes to wake a thread
+    constexpr double kLookSeconds = 20e-6;  // the time in which a futex wakes a thread
     Attempt attempt(flag, epoch, context);
     if (!attempt.spin(kLookSeconds)) attempt.block();
     return attempt.report();
   }
 };
 
-// Looks without asking the time, for a hand-over that is all but instant: reading the clock takes 20 ns, and the waits
-// of a doorbell 100 (measured). A failed flag is left to who reports it. At most a microsecond.
+// Looks without reading the clock, for a hand-over that is almost instant. A reading of the clock takes 20 ns, and the
+// waits of a doorbell take 100 ns (measured). Takes at most a microsecond. False for a failed flag: the caller's next
+// step reports it.
 bool seen_at_once(const Flag& flag, uint32_t epoch) {
   constexpr int kLooks = 64;
   for (int look = 0; look < kLooks; ++look) {
     if (flag.reached(epoch)) return !flag.failed();
-    if (look % 4 == 3) pause_core();  // never: the looks hold the line up; always: the flag is seen late
+    // never pausing: the looks hold the line up; always pausing: the flag is seen late
+    if (look % 4 == 3) pause_core();
   }
   return false;
 }
 
-// "spin", and the policies whose work is handed over in another way but whose end is seen like this.
+// The policy "spin". It also serves the policies that hand work over in another way and see its end like this.
 class SpinWaiter final : public Waiter {
  public:
   WaitReport wait(const Flag& flag, uint32_t epoch, const WaitContext& context) override {
@@ -167,8 +170,8 @@ class SpinWaiter final : public Waiter {
   }
 };
 
-// Sleeps end when they should, and not the 50 us later that threads are given by default. The thread's own setting
-// comes back: others may run on it.
+// Lets sleeps end on time. By default the system lets a thread oversleep by up to 50 us. The destructor restores the
+// thread's own setting, because other code may run on the thread.
 class PreciseSleep {
  public:
   PreciseSleep() : slack_(prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0)) { prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0); }
@@ -182,13 +185,13 @@ class PreciseSleep {
   int slack_;
 };
 
-// H7: sleep for the predicted time less the time a wake-up takes, then poll.
+// H7: sleeps for the predicted time less the time of a wake-up, then polls.
 class PredictWaiter final : public Waiter {
  public:
   WaitReport wait(const Flag& flag, uint32_t epoch, const WaitContext& context) override {
     Attempt attempt(flag, epoch, context);
     if (attempt.done()) return attempt.report();
-    // A sleep ends 15 to 25 us late (measured, median); below about 100 us spinning costs less than it.
+    // A sleep ends 15 to 25 us late (measured, median). Below about 100 us, spinning costs less than a sleep.
     constexpr double kWakeSeconds = 50e-6, kWorthSleeping = 100e-6, kLongestSleep = 1.0;
     if (context.predicted_seconds > kWorthSleeping) {
       {

@@ -1,9 +1,9 @@
-// Waiting policies of the host for a flag (H7). Each is a small struct with the same two calls; all of them have a
-// deadline.
+// The host's policies of waiting for a flag (H7). Each policy is a small class with one call.
 //
 // Contract
-//   wait() returns when the flag reached the epoch, and throws tandem::Error naming step, flag, device, wanted and seen
-//   epoch when the deadline passes or the flag failed. predicted_seconds is the expected time from now (<= 0: unknown).
+//   wait() returns when the flag has reached the epoch. It throws tandem::Error when the deadline passes or the flag
+//   fails. The error names step, flag, device, wanted epoch and seen epoch. predicted_seconds is the expected time from
+//   now (<= 0: unknown).
 //   Threads: a waiter object belongs to one thread. Waiters never spin without a bound: spin -> yield -> block.
 #pragma once
 
@@ -19,22 +19,23 @@
 
 namespace tandem::sync {
 
-// Of every wait, unless whoever waits says otherwise: longer than any step that a slow device may be busy with.
+// The deadline of every wait unless its caller sets another one. It is longer than any step that keeps a slow
+// device busy.
 inline constexpr std::chrono::milliseconds kWaitDeadline{120000};
 
 struct WaitContext {
   std::string_view step;    // for the error message
-  std::string_view device;  // who is expected to raise the flag
+  std::string_view device;  // the device that should raise the flag
   double predicted_seconds = 0;
   std::chrono::milliseconds deadline = kWaitDeadline;
-  std::string_view advice;  // for the error message when it passes: what can be done about it
-  // Blocks (without using the core) until the signaller has made progress, e.g. clFinish; empty: futex on the flag.
+  std::string_view advice;  // for the error message when the deadline passes: what the user can do about it
+  // Blocks without using the core until the signaller has made progress, e.g. clFinish; empty: futex on the flag.
   std::function<void(std::chrono::milliseconds)> block;
 };
 
 struct WaitReport {
-  double seconds = 0;       // wall time spent waiting; 0: below a microsecond, and not measured
-  double spun_seconds = 0;  // of it: with the core busy
+  double seconds = 0;       // wall time spent waiting; 0: less than a microsecond, not measured
+  double spun_seconds = 0;  // the part of `seconds` with the core busy
   bool overslept = false;   // the flag was already up when a predicted sleep ended: the true time is shorter
 };
 
@@ -44,13 +45,14 @@ class Waiter {
   virtual WaitReport wait(const Flag& flag, uint32_t epoch, const WaitContext& context) = 0;
 };
 
-// The policies (docs/sync.md). The last two differ from `spin` in how work is handed over, not in how its end is seen.
+// The policies (docs/sync.md). `gate` and `doorbell` hand work over in another way than `spin`, but see its end in the
+// same way.
 enum class Policy : uint8_t { blocking, event, spin, predict, gate, doorbell };
 inline constexpr Policy kPolicies[] = {Policy::blocking, Policy::event, Policy::spin,
                                        Policy::predict,  Policy::gate,  Policy::doorbell};
 
 std::string name_of(Policy policy);          // "blocking"
-Policy policy_named(std::string_view name);  // Error that lists them
+Policy policy_named(std::string_view name);  // Error lists the names
 std::vector<std::string> waiter_names();     // of all policies, in their order
 std::unique_ptr<Waiter> make_waiter(Policy policy);
 

@@ -23,7 +23,7 @@ WholeFile::WholeFile(std::string path)
 
 WholeFile::~WholeFile() {
   if (out_.is_open()) out_.close();
-  std::remove(temporary_.c_str());  // it has another name where it was committed
+  std::remove(temporary_.c_str());  // after commit() the file has another name and stays
 }
 
 void WholeFile::fail() const {
@@ -47,10 +47,10 @@ void write_whole_file(const std::string& path, std::string_view content) {
   file.commit();
 }
 
-// By the system's own calls: a stream looks at the path three times more, and what others do on the cores is read from
-// some ten small files for every pass that is measured.
+// Uses the system's own calls. A stream looks at the path three times more, and contention on the cores is read from
+// about ten small files for every measured pass.
 std::optional<std::string> read_file_if_there(const std::string& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a FIFO without a writer is not waited for
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // does not wait for a FIFO's writer
   if (file < 0 && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
   struct stat kind = {};
   if (file >= 0 && fstat(file, &kind) == 0 && !S_ISREG(kind.st_mode) && !S_ISDIR(kind.st_mode)) {

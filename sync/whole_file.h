@@ -1,4 +1,4 @@
-// Writes a file whole or not at all: to a temporary beside it, then renamed.
+// Writes a file whole or not at all: the bytes go to a temporary beside it, which is then renamed.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,7 @@
 
 namespace tandem {
 
-// A file that grows piece by piece. Error naming the path and the system's reason; without commit() nothing is left
-// behind.
+// A file that grows piece by piece. Error names the path and the system's reason. Without commit(), no file remains.
 class WholeFile {
  public:
   explicit WholeFile(std::string path);
@@ -28,9 +27,9 @@ class WholeFile {
   std::ofstream out_;
 };
 
-// Error naming the path and the system's reason; nothing is left behind then.
+// Error names the path and the system's reason; no partial file remains then.
 void write_whole_file(const std::string& path, std::string_view content);
-// The content, or nothing when there is no such file. Error when it is there and cannot be read.
+// Returns the content, or nothing when there is no such file. Error when the file exists but cannot be read.
 std::optional<std::string> read_file_if_there(const std::string& path);
 
 }  // namespace tandem

@@ -50,7 +50,7 @@ void Worker::push(Job job) {
     asleep = jobs_.empty() && !busy_;
     jobs_.push_back(std::move(job));
   }
-  // A busy thread looks into the queue by itself; waking costs the pusher a system call.
+  // A busy thread looks into the queue by itself, and a wake-up costs the caller a system call.
   if (asleep) filled_.notify_one();
 }
 
@@ -69,7 +69,8 @@ void Worker::work() {
   }
 }
 
-// The next job, or where none waits a turn of what goes on meanwhile.
+// Runs the next job, or one turn of `idle` when no job waits. Holds the lock on entry and on return, but not during
+// the job.
 void Worker::run_next(std::unique_lock<std::mutex>& lock) {
   bool more = static_cast<bool>(idle_);
   if (jobs_.empty()) {
@@ -81,7 +82,7 @@ void Worker::run_next(std::unique_lock<std::mutex>& lock) {
     busy_ = true;
     lock.unlock();
     job();
-    job = nullptr;  // what it keeps alive goes before the lock is taken
+    job = nullptr;  // releases what the job holds before this thread takes the lock
   }
   lock.lock();
   busy_ = more;

@@ -1,11 +1,12 @@
 // A thread that runs jobs one after another, in the order in which they were pushed.
 //
 // Contract
-//   push() never blocks on a running job. An empty queue costs nothing: the thread sleeps. `idle` is what goes on while
-//   no job waits (a driver's queue that must be looked at): it is called between jobs, after at least one of them, as
-//   long as it says that there is more. drain() waits until everything pushed has ended, that included, or until the
-//   deadline has passed. Neither jobs nor `idle` may throw. The destructor runs what is still queued and joins: whoever
-//   wants less tells the jobs. Threads: push() and drain() from any thread but the worker's own.
+//   push() never blocks on a running job. An empty queue costs nothing: the thread sleeps. `idle` is work that
+//   continues while no job waits, such as looking at a driver's queue. The thread calls it between jobs, after at least
+//   one job, as long as it returns true (there is more). drain() waits until all pushed jobs and this work have ended,
+//   or until the deadline has passed. Neither jobs nor `idle` may throw. The destructor runs the jobs that are still
+//   queued and joins. An owner that wants to end sooner makes its jobs return early. Threads: any thread but the
+//   worker's own may call push() and drain().
 #pragma once
 
 #include <chrono>
@@ -22,7 +23,7 @@ class Worker {
  public:
   using Job = std::function<void()>;
 
-  // cores: where it may run; empty: anywhere. Error naming them when the system refuses.
+  // cores: where the thread may run; empty: anywhere. Error names them when the system refuses.
   explicit Worker(const std::vector<int>& cores = {}, std::function<bool()> idle = {});
   ~Worker();
   Worker(const Worker&) = delete;
@@ -41,7 +42,7 @@ class Worker {
   std::condition_variable filled_, emptied_;
   std::deque<Job> jobs_;
   bool busy_ = false, ending_ = false;  // busy_: a job runs, or idle_ has more to do
-  std::thread thread_;                  // last: it uses everything above
+  std::thread thread_;                  // last member: it uses everything above
 };
 
 }  // namespace tandem::sync
