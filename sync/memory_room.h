@@ -21,7 +21,7 @@ struct MemoryRoom {
 // proc, groups: the folders in which the system says it; tests have their own folders.
 std::optional<MemoryRoom> memory_room(const std::string& proc = "/proc", const std::string& groups = "/sys/fs/cgroup");
 
-// As memory_room(), for control groups alone. Nothing: no group has a limit.
+// The room by control groups alone. Nothing: no group has a limit.
 std::optional<MemoryRoom> group_room(const std::string& proc = "/proc", const std::string& groups = "/sys/fs/cgroup");
 // Whether a group had a limit at the first call in this process.
 bool groups_have_limits();

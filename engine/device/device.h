@@ -1,17 +1,17 @@
-// What every processor looks like to whoever runs programs on it: a GPU through OpenCL or Vulkan, the emulated NPU, the
-// host.
+// The interface of every processor that runs programs: a GPU through OpenCL or Vulkan, the emulated NPU, the host.
 //
 // Contract
-//   Two phases. prepare() and make_sequence() resolve shapes, compile, bind arguments; they may take seconds and must
-//   not be called between a run's launches. launch() never blocks: it queues a sequence of programs behind what was
-//   launched before (devices are in-order); each starts when every WaitFor is satisfied and raises its Signal when all
-//   its results are visible to every other device. A sequence may be launched again and again, also while it still
-//   runs; what changes between launches (positions, ids) is read from memory, and epochs count from the launch's base.
-//   Waits for flags that this same device raises earlier in its queue are allowed and cost nothing.
-//   Threads: prepare(), make_sequence() and launch() are called from one thread, the orchestrator's; estimate(),
-//   supports(), info() from any.
+//   Phases: prepare() and make_sequence() resolve shapes, compile and bind arguments. They may take seconds and must
+//   not be called between a run's launches. launch() never blocks: it queues a sequence of programs behind all earlier
+//   launches, since devices are in-order. Each program starts when every WaitFor is satisfied. It raises its Signal
+//   when all its results are visible to every other device.
+//   Repetition: a sequence may be launched again and again, also while it still runs. Values that change between
+//   launches (positions, ids) are read from memory, and epochs count from the launch's base. A program may wait for
+//   flags that the same device raises earlier in its queue, at no cost.
+//   Threads: one thread, the orchestrator's, calls prepare(), make_sequence() and launch(). Any thread may call
+//   estimate(), supports() and info().
 //   Failure: prepare() throws tandem::Error. A failure after launch() is stored on the step's signal flag (Flag::fail)
-//   and on the device (finish() throws it); later launches of the run are skipped, their flags fail too.
+//   and on the device (finish() throws it). Later launches of the run are skipped, and their flags fail too.
 //   Ownership: programs and device objects are released before the pool whose slots they import.
 #pragma once
 
@@ -37,7 +37,7 @@ struct Cost {  // on the model clock: computed, never measured
 class Program {
  public:
   virtual ~Program() = default;
-  // Modelled seconds that compiling it took on the chip; 0: nothing is modelled, what it took is on the wall clock.
+  // Modelled seconds that the chip took to compile the program; 0: not modelled, the compile time is on the wall clock.
   virtual double compile_seconds() const { return 0; }
 };
 
@@ -47,14 +47,14 @@ struct PlannedLaunch {
   sync::Signal signal;
 };
 
-// Its epochs are the planned ones, counted from a launch's base.
+// The launch with the base of a launch added to its planned epochs.
 PlannedLaunch counted_from(uint32_t base, PlannedLaunch planned);
 
-// Launches that go to a device together, in this order. Never changes. Borrows the programs and the flags. Shared by
-// its owner and by launches that have not ended.
+// Launches that go to a device together, in this order. Never changes. Borrows the programs and the flags. Its owner
+// shares it with the launches that have not ended.
 class LaunchSequence {
  public:
-  // What a device has built of the launches, for sequences that are launched again and again.
+  // Whatever a device has built from the launches, for sequences that are launched again and again.
   struct Built {
     virtual ~Built() = default;
   };
@@ -75,27 +75,27 @@ class Device {
   virtual const DeviceInfo& info() const = 0;
   virtual Support supports(const Operator& op) const = 0;
   virtual std::unique_ptr<Program> prepare(std::span<const Operator> operators) = 0;
-  // Programs that this device prepared; also such of another device on the same thread (DeviceInfo::thread_of).
+  // Takes programs that this device prepared, or another device on the same thread (DeviceInfo::thread_of).
   virtual void launch(std::shared_ptr<const LaunchSequence> sequence, uint32_t base) = 0;
   virtual Cost estimate(std::span<const Operator> operators) const = 0;
-  // Blocks until everything launched has ended; throws the first stored failure and clears it.
+  // Blocks until all launches have ended; throws the first stored failure and clears it.
   virtual void finish(std::chrono::milliseconds deadline) = 0;
 
  private:
   friend DeviceLab& lab_of(Device& device);
   virtual DeviceLab& lab() = 0;
   friend std::shared_ptr<const LaunchSequence> make_sequence(Device& device, std::vector<PlannedLaunch> launches);
-  // What the device wants to have ready whenever these are launched; nullptr: nothing.
+  // Builds the data that the device wants ready whenever these launches start; nullptr: none.
   virtual std::unique_ptr<const LaunchSequence::Built> build(std::span<const PlannedLaunch>) { return nullptr; }
 };
 
-// What only measuring and testing need of it: engine/device/lab/lab.h.
+// The part of a device that only measurements and tests need: engine/device/lab/lab.h.
 inline DeviceLab& lab_of(Device& device) { return device.lab(); }
 
-// For launches that are repeated: the device may build something of them, once.
+// For launches that are repeated: the device may build something for them once.
 std::shared_ptr<const LaunchSequence> make_sequence(Device& device, std::vector<PlannedLaunch> launches);
 
-// One program, once; its epochs are what they are.
+// Launches one program once. The epochs are absolute: the launch's base is 0.
 void launch_one(Device& device, Program& program, std::span<const sync::WaitFor> waits = {}, sync::Signal signal = {});
 
 }  // namespace tandem

@@ -1,4 +1,4 @@
-// What opens one kind of device, and what devices are opened with.
+// The function that opens one kind of device, and the options with which devices are opened.
 #pragma once
 
 #include <chrono>
@@ -16,41 +16,43 @@
 
 namespace tandem {
 
-// Told in words what takes seconds before it begins: compiling, measuring, keeping.
+// Called before work that takes seconds (compiling, measuring, keeping files), with a description of it.
 using OnLongWork = std::function<void(const std::string& what)>;
 
-// What a device is told behind its id: "npu:0?params=FILE" (engine/device/device_id.h).
+// Parameters behind a device's id: "npu:0?params=FILE" (engine/device/device_id.h).
 using DeviceParameters = std::map<std::string, std::string>;
 
 struct DeviceOptions {
   std::vector<int> gpu_cores, npu_cores;   // layout of the host's cores (run/core_layout.h); empty: not pinned
-  std::optional<KernelFamily> gpu_family;  // in the place of what the device reports (tests)
-  bool force_copies = false;               // pretend memory is not shared (tests)
+  std::optional<KernelFamily> gpu_family;  // replaces the family that the device reports (tests)
+  bool force_copies = false;               // pretend that memory is not shared (tests)
   sync::Policy sync_policy = sync::Policy::predict;
   std::chrono::milliseconds wait_deadline = sync::kWaitDeadline;  // of each wait
-  int64_t listed_tokens = 1;   // OpenCL: passes of up to so many tokens are lists, if there are lists (list_launcher.h)
-  std::string program_folder;  // where compiled OpenCL programs are kept between runs; empty: nowhere
-  OnLongWork on_long_work;     // compiling and keeping programs
-  Precautions precautions;     // steps of opening a GPU to be spared, beside those known of its driver
-  DeviceParameters parameters;  // of the device that is opened; only such as its factory names
+  // OpenCL: passes of up to this many tokens are lists, if the device has lists (list_launcher.h).
+  int64_t listed_tokens = 1;
+  std::string program_folder;   // where compiled OpenCL programs are kept between runs; empty: they are not kept
+  OnLongWork on_long_work;      // called for compiling and keeping programs
+  Precautions precautions;      // steps to avoid when a GPU is opened, besides those known for its driver
+  DeviceParameters parameters;  // of the device that is opened; only names that its factory lists
 };
 
 struct DeviceCount {
-  int all = 0;   // that can be opened now
-  int gpus = 0;  // of them real GPUs, which come first
+  int all = 0;   // devices that can be opened now
+  int gpus = 0;  // the real GPUs among them, which come first
 };
 
 struct DeviceFactory {
   const char* prefix;  // "opencl"
   DeviceKind kind;
   const char* explains;
-  DeviceCount (*count)();  // none with no driver, never throws
+  DeviceCount (*count)();  // {0, 0} without a driver; never throws
   std::unique_ptr<Device> (*open)(int index, const DeviceOptions& options);
-  std::vector<std::string> parameters{};  // names of those it takes
-  bool numbered = true;                   // "npu:0"; else there is one, "host"
-  // However often such a device is opened, the same workers run its kernels, on the cores that its driver was told.
+  std::vector<std::string> parameters{};  // the names of the parameters that it accepts
+  bool numbered = true;                   // "npu:0"; false: there is only one, "host"
+  // Two open devices of this kind share the workers that run their kernels, on the cores that the driver uses.
   bool shares_workers = false;
-  // Of a kind of GPU: the real ones that can be used, in their order; nullptr: nothing is known of them beforehand.
+  // For a kind of GPU: the real GPUs that can be used, in their order; nullptr: nothing is known before they
+  // are opened.
   std::vector<KnownGpu> (*known)() = nullptr;
 };
 

@@ -7,7 +7,7 @@ namespace {
 
 constexpr const char* kLetters = "abcdefghijklmnopqrstuvwxyz";
 
-// What stands before the next of these characters, which is taken off with it.
+// Returns the text before the next `end` and removes both from `text`; without `end`, takes all of it.
 std::string_view take_until(char end, std::string_view& text) {
   const size_t at = text.find(end);
   const std::string_view taken = text.substr(0, at);
@@ -26,6 +26,7 @@ std::optional<int> number(std::string_view digits) {
 
 }  // namespace
 
+// Splits the text at '?', the device's part at ':' and the parameters at '&' and '='.
 std::optional<DeviceId> parse_device_id(std::string_view text) {
   const bool asks = text.find('?') != std::string_view::npos;
   std::string_view device = take_until('?', text);

@@ -1,5 +1,5 @@
-// How a device is named on the command line and in tests: "opencl:1", "npu" (the first one), "host",
-// "slow:0?delay_us=100&name=value".
+// The name of a device on the command line and in tests: "opencl:1", "npu" (the first one),
+// "host", "slow:0?delay_us=100&name=value".
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ struct DeviceId {
   DeviceParameters parameters;
 };
 
-// Nothing when the text is none: a number that is none, a parameter without a name or given twice.
+// Nothing when the text is not an id: its number is not a number, or a parameter has no name or occurs twice.
 std::optional<DeviceId> parse_device_id(std::string_view text);
 
 // "delay_us=100&name=value", in the order of names; "" for none.

@@ -19,7 +19,7 @@ constexpr int kMostLooks = 20;
 constexpr double kLookSeconds = 0.03;
 constexpr std::chrono::seconds kLookBound{30};  // the first launch may compile
 
-// Weights and activations are zero: times do not depend on them.
+// The program and the buffers of a first look. Weights and activations are zero, because times do not depend on values.
 class Look {
  public:
   Look(Device& device, sync::Pool& pool)

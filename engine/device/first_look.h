@@ -1,9 +1,10 @@
-// A first look at a GPU: how long a token's kind of work takes on it, so that interfaces to one card can be compared.
+// A first look at a GPU: a short measurement of one token's kind of work, to compare the interfaces to one card.
 //
-// Contract: sixteen products of one token with 2048 x 2048 weights of 4 bits, each reading what the one before it has
-// written, in one launch: the least of several, from the launch until the host knows that it has ended. The first one,
-// which compiles and moves the weights, does not count; those that do take 0.03 s together, or one of them. Error where
-// the device fails, or refuses. Threads: the caller's, with nothing else on the device. The pool outlives the device.
+// Contract: one launch contains sixteen products of one token with 2048 x 2048 weights of 4 bits. Each product reads
+// what the one before it has written. The result is the least of several times, from the launch until the host knows
+// that it has ended. The first launch does not count, because it compiles and moves the weights. The others repeat
+// until 0.03 s have passed, at least once. Error when the device fails or refuses. Threads: the caller's, with no other
+// work on the device. The pool outlives the device.
 #pragma once
 
 #include "engine/device/device.h"

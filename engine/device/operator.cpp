@@ -8,7 +8,7 @@
 namespace tandem {
 namespace {
 
-// Operators whose work depends on the positions before the first token.
+// Operators whose work depends on the positions before their first token.
 template <typename Op>
 concept LooksBack = requires(const Op& op, Past past) {
   op.flops(past);
@@ -22,7 +22,7 @@ auto views_of(Op& op, Past past) {
     return Op::views(op);
 }
 
-// Calls each(view) for everything the operator has.
+// Calls each(view) for every operand that the operator has.
 template <typename AnyOperator, typename Each>
 void visit_views(AnyOperator& op, Past past, const Each& each) {
   const auto all_of = [&](auto& body) {
@@ -92,8 +92,9 @@ Past past_of(const Operator& op) {
   return attention->positions.as<const int32_t>()[0];
 }
 
+// Compares copies without names, layers, places and the first token of a segment.
 bool same_shape(const Operator& a, const Operator& b) {
-  if (features_of(a) != features_of(b)) return false;  // an operand that is absent may be one
+  if (features_of(a) != features_of(b)) return false;  // an absent operand shows as a feature
   const auto without_places = [](Operator op) {
     op.name.clear();
     op.layer = -1;
@@ -134,6 +135,8 @@ Work work(const Operator& op, Past past) {
 
 Operator with_body(const Operator& op, OperatorBody body) { return {op.name, std::move(body), op.layer}; }
 
+// Advances the place of every operand that belongs to tokens, then sets the new number of tokens. Several segments keep
+// their tables, so the slice notes its first token in them.
 Operator slice_tokens(const Operator& op, int64_t begin, int64_t end) {
   const int64_t S = tokens_of(op);
   if (const auto* attention = std::get_if<Attention>(&op.body))

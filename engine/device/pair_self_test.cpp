@@ -10,9 +10,10 @@ namespace tandem {
 namespace {
 
 constexpr int64_t kWidth = 64;
-constexpr int kHandOvers = 8;  // each way, in one queue
+constexpr int kHandOvers = 8;  // in each direction, in one queue
 
-// The operator that every device has one of: y += x, or y = W x where W is the identity.
+// The hand-overs in one direction. Each device runs the one of two operators that it supports: y += x, or y = W x with
+// the identity as W.
 class PairTrial {
  public:
   PairTrial(Device& from, Device& to, sync::Pool& pool, std::chrono::milliseconds bound)
@@ -31,8 +32,8 @@ class PairTrial {
     pool_.release(identity_);
   }
 
-  // Row 0 goes to row 1 on `from`, which goes to row 2 on `to`; the next round only begins on `from` when `to` has
-  // ended.
+  // `from` writes row 0 to row 1, and `to` writes row 1 to row 2. The next round begins on `from` only when `to` has
+  // ended the last one.
   void run() {
     const auto first = prepare(from_, 0, 1), second = prepare(to_, 1, 2);
     const sync::Flag sent = bank_.make("pair self-test sent"), taken = bank_.make("pair self-test taken");
@@ -52,7 +53,7 @@ class PairTrial {
       sync::make_waiter(sync::Policy::spin)->wait(taken, kHandOvers, context);
     } catch (const Error& error) {
       failure = error.what();
-      sent.fail(failure);  // nobody waits on
+      sent.fail(failure);  // ends the waits of queued programs
       taken.fail(failure);
     }
     for (Device* device : {&from_, &to_}) {
@@ -84,9 +85,9 @@ class PairTrial {
     return device.prepare(std::span(&op, 1));
   }
 
-  // What kHandOvers rounds leave: an addition accumulates what the one before it wrote.
+  // The expected values after kHandOvers rounds: an addition accumulates on the value that the round before it wrote.
   void check_values() const {
-    int64_t first = 0, second = 0;  // times the value of row 0
+    int64_t first = 0, second = 0;  // multiples of the value in row 0
     for (int round = 0; round < kHandOvers; ++round) {
       first = adds_[1] ? first + 1 : 1;
       second = adds_[2] ? second + first : first;
@@ -105,7 +106,7 @@ class PairTrial {
   sync::Pool& pool_;
   sync::FlagBank bank_;
   sync::Slot &values_, &identity_;
-  bool adds_[3] = {};  // by the row written
+  bool adds_[3] = {};  // by the row that is written: whether the operator adds
 };
 
 PairTest test_direction(Device& from, Device& to, sync::Pool& pool, std::chrono::milliseconds bound) {
@@ -115,7 +116,7 @@ PairTest test_direction(Device& from, Device& to, sync::Pool& pool, std::chrono:
     test.passed = true;
     test.reason = std::to_string(kHandOvers) + " values behind flags arrived";
   } catch (const std::exception& error) {
-    if (stop_is_asked()) throw Interrupted();  // whatever a device made of it
+    if (stop_is_asked()) throw Interrupted();  // the stop ranks before any error that the device made of it
     test.reason = error.what();
   }
   return test;

@@ -1,17 +1,18 @@
-// What this machine's processor is known to do better or worse than others with the same instructions, so that loops
-// and kernels of its cores can take the form that is faster there. Results do not depend on it.
+// Traits of this machine's processor: strengths and weaknesses compared with others that have the same instructions.
+// Loops and kernels on its cores take the form that is faster there. Results do not depend on it.
 #pragma once
 
 namespace tandem {
 
-// False where nobody has measured: loops stay as they were measured elsewhere. Zen 4, 2026-11-26:
-// docs/measured/changes.md.
+// False without a measurement: loops then stay as they were measured on other processors. Zen 4,
+// 2026-11-26: docs/measured/changes.md.
 struct ProcessorTraits {
-  // More than about one load for two multiply-adds takes a multiply-add's place (Zen 4). On Intel's, converting halves
-  // should (by published tables of instructions; not measured), so that more queries had better share a conversion.
+  // Zen 4: a load beyond about one for two multiply-adds takes the place of a multiply-add. On Intel's processors,
+  // converting halves should take such a place, by published tables of instructions (not measured). There, more queries
+  // had better share one conversion.
   bool loads_cost_products = false;
-  // A long run of memory comes faster unasked than asked for line by line: there is room for 24 lines on their way to
-  // the first cache, where such requests go (Zen 4).
+  // Zen 4: a long run of memory arrives faster without a prefetch for each line. Prefetches go to the first cache, and
+  // only 24 lines may be on their way there.
   bool foresees_long_runs = false;
 };
 

@@ -17,7 +17,8 @@
 namespace tandem {
 namespace {
 
-constexpr const char* kCopies = "copies";  // of GPUs: 1, no memory is shared with the host, whatever the device can do
+// A parameter of GPUs. 1: the device shares no memory with the host, even if it could.
+constexpr const char* kCopies = "copies";
 
 constexpr proof::Api kApis[] = {proof::Api::opencl, proof::Api::vulkan};
 
@@ -39,7 +40,7 @@ std::string joined(const std::vector<std::string>& ids) {
   return text.empty() ? "none" : text;
 }
 
-// Of these kinds of device; no driver of another one is loaded.
+// Ids of the available devices of the chosen kinds: real GPUs first. Loads no driver of another kind.
 std::vector<std::string> available(const std::function<bool(const DeviceFactory&)>& chosen) {
   std::vector<std::string> gpus, others;
   for (const DeviceFactory& factory : device_factories()) {
@@ -80,7 +81,7 @@ struct Named {
   DeviceId id;
 };
 
-// Error when it is no id, when there is no such kind of device, or when the device does not know a parameter.
+// Error when the text is not an id, the kind of device does not exist, or it does not know a parameter.
 Named find(std::string_view text) {
   std::optional<DeviceId> id = parse_device_id(text);
   std::optional<DeviceFactory> factory = id ? find_factory(id->prefix) : std::nullopt;
@@ -176,7 +177,7 @@ std::optional<KnownGpu> default_card() {
   if (known.empty()) return std::nullopt;
   const auto of_a_card = [&](const KnownGpu& gpu) { return gpu.discrete && is_same_card(gpu, known.front()); };
   KnownGpu best = known[best_of(known)];
-  best.discrete = std::ranges::any_of(known, of_a_card);  // one interface may not say so
+  best.discrete = std::ranges::any_of(known, of_a_card);  // one of the interfaces may not report it
   return best.discrete ? std::optional(best) : std::nullopt;
 }
 

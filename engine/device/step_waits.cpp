@@ -8,15 +8,16 @@ StepWaits::StepWaits(const std::string& device, sync::Policy policy, std::chrono
       deadline_(deadline),
       waiter_(sync::make_waiter(policy)) {}
 
-// Each flag's wait is predicted from what all of them took the last times, less what those before it have taken.
+// The predictor observes the sum of a step's waits. The prediction for each flag is what remains of this sum after the
+// waits before it.
 void StepWaits::wait(std::string_view step, std::span<const sync::WaitFor> waits, uint32_t base,
                      sync::DurationPredictor& predictor) {
   if (waits.empty()) return;
-  // Threads that raise the flag or let it fail wake this one. A kernel cannot, which has no system calls, nor can
-  // close(), which does not know the flag: for them the thread looks by itself when it has nothing left but to sleep,
-  // after this slice and after the millisecond that the waiter adds. A look takes microseconds of the thread's own
-  // core, and begins only behind 12 ms of spinning and yielding (20 us with `event`), so that on two cores neither a
-  // longer slice would give the other one anything, nor a shorter one be noticed in waits of that length.
+  // A thread that raises the flag, or fails it, wakes this one. A kernel cannot, because it makes no system calls.
+  // Neither can close(), because it does not know the flag. For these two, the thread looks by itself when it would
+  // otherwise only sleep: after this slice and the millisecond that the waiter adds. A look takes microseconds of the
+  // thread's own core. Looks begin only after 12 ms of spinning and yielding (20 us with `event`). So, on two cores, a
+  // longer slice gives nothing to the other core, and a shorter slice would not be noticed in such waits.
   constexpr std::chrono::microseconds kSlice{100};
   double waited = 0;
   bool overslept = false;

@@ -1,8 +1,10 @@
-// How a device's thread waits for the flags of a step, the same way on every device that has such a thread, and what
-// every device says when what it was given took too long.
+// The way in which a device's thread waits for the flags of a step, and the error of a device that took too long.
 //
-// Contract: wait() is called on that thread, close() by any. Error when a flag fails or its deadline passes, naming
-// step, flag and device, and when close() was called meanwhile: nobody has to know which flag the thread sleeps on.
+// Every device with such a thread waits in this way.
+//
+// Contract: that thread calls wait(), any thread calls close(). wait() throws Error when a flag fails or its
+// deadline passes; the error names step, flag and device. It also throws Error after close(), whichever flag the
+// thread sleeps on.
 #pragma once
 
 #include <atomic>
@@ -22,11 +24,11 @@ namespace tandem {
 class StepWaits {
  public:
   StepWaits(const std::string& device, sync::Policy policy, std::chrono::milliseconds deadline);
-  // predictor: of this step's waits.
+  // predictor: the one for this step's waits.
   void wait(std::string_view step, std::span<const sync::WaitFor> waits, uint32_t base,
             sync::DurationPredictor& predictor);
-  // Ends all later waits, and the one that goes on: at the end of its predicted sleep, or a few milliseconds after it
-  // last spun.
+  // Ends all later waits and the current one. The current wait ends with its predicted sleep, or a few milliseconds
+  // after it last spun.
   void close() { closed_ = true; }
 
  private:
@@ -36,7 +38,7 @@ class StepWaits {
   std::atomic<bool> closed_ = false;
 };
 
-// object: the device and what ran on it.
+// The error of finish(). object: the device and what ran on it.
 Error did_not_finish(std::chrono::milliseconds deadline, const std::string& object);
 
 }  // namespace tandem

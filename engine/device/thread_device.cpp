@@ -47,9 +47,9 @@ class ThreadDevice::ThreadProgram final : public Program {
   double compile_seconds() const override { return work->compile_seconds(); }
 
   ThreadDevice& device;
-  const std::string name;  // of its first operator
+  const std::string name;  // name of its first operator
   const std::unique_ptr<ThreadWork> work;
-  sync::DurationPredictor waits;  // of the device's thread
+  sync::DurationPredictor waits;  // durations of the device's thread's waits
 };
 
 ThreadDevice::ThreadDevice(DeviceInfo info, std::unique_ptr<Processor> processor, const DeviceOptions& options,
@@ -80,7 +80,7 @@ ThreadDevice::ThreadDevice(DeviceInfo info, std::unique_ptr<Processor> processor
 ThreadDevice::~ThreadDevice() {
   failure_.keep("the device was closed");
   waits_.close();
-  if (!own_thread_) thread_.drain(deadline_);  // what is queued there refers to this device
+  if (!own_thread_) thread_.drain(deadline_);  // the jobs in its queue refer to this device
 }
 
 void ThreadDevice::describe(const DeviceOptions& options) {
@@ -118,7 +118,8 @@ std::unique_ptr<const LaunchSequence::Built> ThreadDevice::build(std::span<const
   return std::make_unique<OfThisThread>();
 }
 
-// One job for all: queueing a hundred costs the orchestrator, maybe on this very core, more than many of them take.
+// Pushes one job for the whole sequence. Pushing a hundred jobs would cost the orchestrator, maybe on this very core,
+// more than many of the jobs take.
 void ThreadDevice::launch(std::shared_ptr<const LaunchSequence> sequence, uint32_t base) {
   if (sequence->launches().empty()) return;
   if (sequence->built() == nullptr) require_own(sequence->launches());
@@ -130,6 +131,8 @@ void ThreadDevice::launch(std::shared_ptr<const LaunchSequence> sequence, uint32
   });
 }
 
+// Runs one program of a sequence on the device's thread. After the first failure it runs nothing more and fails every
+// signal, so that programs that wait for it fail too.
 void ThreadDevice::execute(ThreadProgram& program, const PlannedLaunch& planned, uint32_t base) {
   std::string broken = failure_.message();
   if (broken.empty()) {
@@ -173,7 +176,7 @@ std::unique_ptr<SyncProbe> ThreadDevice::sync_probe(sync::Policy policy, double 
   return make_thread_probe(info_.id, thread_, policy, work_seconds);
 }
 
-// A thread has no driver: its work is queued, and the host sleeps until it has ended.
+// A thread has no driver, so its work is queued and the host sleeps until the work has ended.
 std::unique_ptr<SyncProbe> ThreadDevice::launch_probe(double work_seconds) {
   return make_thread_probe(info_.id, thread_, sync::Policy::blocking, work_seconds);
 }

@@ -1,10 +1,10 @@
-// A device that works on a thread of this process: made of what it says about itself, a thread with a queue, and
-// something that computes. The emulated NPU, the host and the toys of tests are such devices.
+// A device that works on a thread of this process: it consists of a description, a thread with a queue and a processor.
+// The emulated NPU, the host and the toy devices of tests are such devices.
 //
-// Contract: as engine/device/device.h. Queue, flags, waits, failures, skipping, spans, probes and litmus tests are
-// here; a processor only computes. Another device may work on the same thread, in turn with this one, which outlives
-// it: programs of both may then be launched in one sequence, in their order. What has not started when a device is
-// closed fails its flags.
+// Contract: as engine/device/device.h. The queue, flags, waits, failures, skipping, spans, probes and litmus tests are
+// here; a processor only computes. Another device may work in turn on the same thread, and this one outlives it.
+// Programs of both may then be launched in one sequence, in their order. A program that has not started when its device
+// is closed fails its flag.
 #pragma once
 
 #include <atomic>
@@ -24,13 +24,13 @@
 
 namespace tandem {
 
-// What a processor makes of a program's operators.
+// A program's operators as the processor prepared them.
 class ThreadWork {
  public:
   virtual ~ThreadWork() = default;
-  // On the device's thread. ended: called behind each operator, in their order; empty: nobody wants to know.
+  // Runs on the device's thread. ended: called after each operator, in their order; empty: no caller needs it.
   virtual void run(const std::function<void()>& ended) = 0;
-  virtual double compile_seconds() const { return 0; }  // as Program
+  virtual double compile_seconds() const { return 0; }  // as Program::compile_seconds()
 };
 
 class Processor {
@@ -38,19 +38,20 @@ class Processor {
   virtual ~Processor() = default;
   virtual Support supports(const Operator& op) const = 0;
   virtual Cost estimate(std::span<const Operator> operators) const = 0;
-  // Of operators that it supports.
+  // operators: only those that the processor supports.
   virtual std::unique_ptr<ThreadWork> prepare(std::span<const Operator> operators) = 0;
 };
 
-// One operator after the other, each by `run`, on the device's thread. Error when an operand lies outside its slot.
+// Work that calls `run` for one operator after the other, on the device's thread. Error when an operand lies outside
+// its slot.
 std::unique_ptr<ThreadWork> one_by_one(std::span<const Operator> operators, std::function<void(const Operator&)> run);
 
 class ThreadDevice final : public Device, private DeviceLab {
  public:
-  // With a thread of its own, tied to these cores; empty: it runs anywhere.
+  // Works on its own thread, tied to these cores; empty: the thread runs anywhere.
   ThreadDevice(DeviceInfo info, std::unique_ptr<Processor> processor, const DeviceOptions& options,
                const std::vector<int>& thread_cores);
-  // On the thread of another one.
+  // Works on the thread of another device.
   ThreadDevice(DeviceInfo info, std::unique_ptr<Processor> processor, const DeviceOptions& options,
                ThreadDevice& other);
   ~ThreadDevice() override;
@@ -65,7 +66,7 @@ class ThreadDevice final : public Device, private DeviceLab {
 
  private:
   class ThreadProgram;
-  struct OfThisThread : LaunchSequence::Built {};  // every program was looked at
+  struct OfThisThread : LaunchSequence::Built {};  // marks a sequence whose programs were checked
 
   std::unique_ptr<const LaunchSequence::Built> build(std::span<const PlannedLaunch> launches) override;
   void require_own(std::span<const PlannedLaunch> launches) const;
@@ -81,12 +82,12 @@ class ThreadDevice final : public Device, private DeviceLab {
   std::unique_ptr<LitmusAgent> litmus_agent() override;
 
   DeviceInfo info_;
-  const std::chrono::milliseconds deadline_;  // of what was queued before it is closed
+  const std::chrono::milliseconds deadline_;  // for the work that is still queued when the device is closed
   const std::unique_ptr<Processor> processor_;
   StepWaits waits_;
   sync::FirstFailure failure_;
-  std::atomic<bool> recording_ = false;  // asked before every step
-  mutable std::mutex mutex_;             // of spans_
+  std::atomic<bool> recording_ = false;  // read before every step
+  mutable std::mutex mutex_;             // protects spans_
   std::vector<DeviceSpan> spans_;
   std::unique_ptr<sync::Worker> own_thread_;  // last: it uses everything above, and ends first
   sync::Worker& thread_;
