@@ -14,15 +14,15 @@ namespace {
 
 constexpr size_t kWorthwhileBytes = size_t{1} << 20;
 
-// One entry of /proc/self/maps or smaps.
+// One entry of /proc/self/maps or /proc/self/smaps.
 struct Mapping {
   uintptr_t begin = 0, end = 0;
   bool writable = false;
-  std::string file;                          // empty: memory without one
-  size_t resident_bytes = 0, own_bytes = 0;  // of smaps alone
+  std::string file;                          // empty: memory without a file
+  size_t resident_bytes = 0, own_bytes = 0;  // only in smaps
 };
 
-// smaps makes the system look at every page of this process; maps does not.
+// Reads one of the two tables. smaps makes the system look at every page of this process; maps does not.
 std::vector<Mapping> mappings(const char* table) {
   std::vector<Mapping> found;
   std::ifstream lines(table);
@@ -49,6 +49,7 @@ DriverPages::DriverPages() {
   for (const Mapping& mapping : mappings("/proc/self/maps")) known_.insert(mapping.file);
 }
 
+// Reads the cheap table first, and smaps only when maps shows a mapping that may be dropped.
 size_t DriverPages::give_back() const {
   const auto may_be_given = [&](const Mapping& mapping) {
     return !mapping.writable && !mapping.file.empty() && mapping.end - mapping.begin >= kWorthwhileBytes &&
@@ -58,7 +59,7 @@ size_t DriverPages::give_back() const {
   size_t bytes = 0;
   for (const Mapping& mapping : mappings("/proc/self/smaps")) {
     if (!may_be_given(mapping) || mapping.own_bytes > 0 || mapping.resident_bytes < kWorthwhileBytes) continue;
-    // A wish: a mapping that the system will not drop stays as it is.
+    // If the system refuses, the mapping stays as it is.
     if (madvise(reinterpret_cast<void*>(mapping.begin), mapping.end - mapping.begin, MADV_DONTNEED) == 0)
       bytes += mapping.resident_bytes;
   }

@@ -1,13 +1,13 @@
-// The code of drivers in memory: PoCL maps its compiler, 100 MB of libraries of which starting it touches 70, and needs
-// next to nothing of them once its programs are compiled. These pages can be given back.
+// Gives back the memory that the code of drivers takes. PoCL maps its compiler, 100 MB of libraries. Starting it
+// touches 70 MB, and almost none of them are needed once the programs are compiled.
 //
 // Contract
-//   Construct it before the first driver is loaded, call give_back() when all of them are open and idle. Dropped are
-//   the resident pages of file mappings that are new since then, not writable, at least 1 MiB resident, and without a
-//   page of the process's own (relocated data is such a page: it must stay). What is dropped is a copy of the file and
-//   nothing else: the next access maps it again, from the page cache, so that code in it still runs and nothing is
-//   recompiled. Threads that run such code meanwhile only fault; none may load or unload libraries. Where
-//   /proc/self/smaps cannot be read, nothing happens.
+//   Construct it before the first driver is loaded. Call give_back() when all drivers are open and idle. It drops the
+//   resident pages of file mappings that are new since then, not writable and at least 1 MiB resident. It keeps a
+//   mapping that has a page of the process's own: relocated data is such a page and must stay. A dropped page is only a
+//   copy of the file. The next access maps it again from the page cache, so the code still runs and nothing is
+//   recompiled. Threads that run such code meanwhile only fault. No thread may load or unload libraries meanwhile.
+//   Nothing happens when /proc/self/smaps cannot be read.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ namespace tandem::gpu {
 class DriverPages {
  public:
   DriverPages();
-  size_t give_back() const;  // bytes that were resident
+  size_t give_back() const;  // returns the bytes that were resident
 
  private:
   std::set<std::string> known_;  // files that were mapped before

@@ -30,7 +30,7 @@ std::string replace_file(const std::string& path, std::initializer_list<std::spa
   try {
     std::filesystem::create_directories(std::filesystem::path(path).parent_path());
     std::error_code ignored;
-    if (std::filesystem::is_directory(path, ignored))  // whoever put it there may still want what it holds
+    if (std::filesystem::is_directory(path, ignored))  // its owner may still need its content
       std::filesystem::rename(path, path + ".damaged-" + std::to_string(getpid()), ignored);
     WholeFile file(path);
     for (const auto part : parts) file.write(std::as_bytes(part));
@@ -43,6 +43,7 @@ std::string replace_file(const std::string& path, std::initializer_list<std::spa
   }
 }
 
+// Sorts the files by the time of last use and removes from the oldest until the rest fits.
 int keep_newest(const std::string& folder, uint64_t most_bytes, const std::string& suffix) noexcept {
   namespace fs = std::filesystem;
   struct Kept {
@@ -65,7 +66,7 @@ int keep_newest(const std::string& folder, uint64_t most_bytes, const std::strin
       removed += fs::remove(files[i].path);
     }
   } catch (const std::exception&) {
-    // Another process may have removed some meanwhile; the next one that looks finds the rest.
+    // Another process may have removed some files meanwhile. The next process that looks removes the rest.
   }
   return removed;
 }

@@ -1,5 +1,5 @@
-// What an operator becomes on a GPU: a list of kernel launches, plain values that are made by lowering
-// (engine/device/gpu/lower.h) and carried out by the OpenCL or the Vulkan runtime.
+// The GPU form of an operator: a list of kernel launches. Launches are plain values. Lowering
+// (engine/device/gpu/lower.h) makes them, and the OpenCL or the Vulkan runtime carries them out.
 #pragma once
 
 #include <array>
@@ -20,17 +20,17 @@ namespace tandem::gpu {
 struct BufferArg {
   Operand at;
   bool writes = false;
-  size_t own_bytes = 0;  // > 0: so much memory of the device's own, the same in all launches of the operator
+  size_t own_bytes = 0;  // > 0: this much memory of the device's own, the same in all launches of the operator
 };
 using Arg = std::variant<BufferArg, int32_t, uint32_t, uint64_t, float>;
 
 struct KernelLaunch {
   std::string source;   // file stem in kernels/ and shaders/: "rms_norm_simd"
   std::string kernel;   // function name: the same stem unless a file holds several
-  std::string options;  // this variant: "-DGROUP=32 -DSUPER=0 ...", build options or specialisation constants
+  std::string options;  // selects the variant: "-DGROUP=32 -DSUPER=0 ...", build options or specialisation constants
   std::vector<Arg> args;
   std::array<size_t, 3> global{1, 1, 1}, local{1, 1, 1};  // global is a multiple of local
-  int64_t tokens = 0;  // lower(): of its operator; of few tokens a launch costs as much as the work
+  int64_t tokens = 0;  // S of its operator, set by lower(); with few tokens, a launch costs as much as its work
 };
 
 // The names and values of KernelLaunch::options.

@@ -1,5 +1,5 @@
-// Products with 8-bit activations on GPUs: one launch makes the codes of all rows of x, in memory of the device's own,
-// and one multiplies them. simd shaders have one form for any number of tokens.
+// Products with 8-bit activations on GPUs. One launch makes the codes of all rows of x, in the device's own memory, and
+// another one multiplies them. The simd shaders have one form for any number of tokens.
 #include <utility>
 
 #include "engine/device/gpu/lower.h"
@@ -10,14 +10,15 @@ namespace tandem::gpu {
 namespace {
 
 constexpr int64_t kWordsOfGroup = sizeof(ActBlock) / sizeof(uint32_t);
-// The most tokens that a simd work-item holds the sums of beside the words it makes as it reads them.
+// simd: the most tokens whose sums a work-item holds besides the words that it decodes while reading.
 constexpr int64_t kFewActTokens = 3;
-constexpr int64_t kTokensOfItem = 4;   // of simd shaders
-constexpr int64_t kFewSimtTokens = 4;  // a chain each for the fewest work-items of a row
+constexpr int64_t kTokensOfItem = 4;  // simd shaders: tokens of one work-item
+// Each token's chain takes one of a row's work-items, and the smallest groups have 4 of these.
+constexpr int64_t kFewSimtTokens = 4;
 
 int64_t words_of_row(int64_t K) { return K / kActGroup * kWordsOfGroup; }
 
-// The rows of x: slot i of token s; one slot where all share a row.
+// The rows of x: slot i of token s. slots is 1 when all slots share a row.
 struct ActRows {
   Operand x;
   int64_t S = 0, slots = 1, K = 0, stride = 0, slot_stride = 0;
@@ -27,6 +28,8 @@ struct ActRows {
   }
 };
 
+// The launch that makes the codes: a work-item for each row (simd), or for each group of codes in it (simt
+// and shaders).
 KernelLaunch code_launch(const ActRows& rows, const LoweringContext& context) {
   const bool by_group = context.family == KernelFamily::simt || context.shaders;
   KernelLaunch launch;
@@ -57,8 +60,8 @@ KernelLaunch product_launch(const PackedFormat& format, const char* kernel, cons
   return launch;
 }
 
-// Dimension 0 of the grid, of a matrix of `rows` rows, and the group. Of few tokens simt groups have several tiles of
-// columns at once, whose sums are in local memory.
+// Sets dimension 0 of the grid, for a matrix of `rows` rows, and the work-group. For few tokens (few_tokens > 0), simt
+// groups compute several tiles of columns at once and keep their sums in local memory.
 void set_panels(KernelLaunch& launch, const PackedFormat& format, int64_t rows, int64_t few_tokens,
                 const LoweringContext& context) {
   const size_t panels = ceil_div(rows, kPanelRows);
@@ -68,14 +71,14 @@ void set_panels(KernelLaunch& launch, const PackedFormat& format, int64_t rows, 
     require_matmul_groups(context);
     launch.local = {kMatMulGroup, 1, 1};
     if (few_tokens > 0) {
-      // Of a row and a tile: each token's sum, the scale and the minimum of each group.
+      // Words for a row and a tile: for each group, each token's sum, the scale and the minimum.
       const int64_t words = (few_tokens + (format.min == MinKind::explicit_ ? 2 : 1)) * format.groups();
       const size_t local_bytes = kWideGroup * static_cast<size_t>(words) * sizeof(float);
       launch.local = {kPanelRows, choose_runs_at_once(few_tokens, local_bytes, context, launch), 1};
     }
   }
   launch.global = {panels * launch.local[0], launch.local[1], 1};
-  // Last, as whole kernels are named: matmul_few_wide_dot.
+  // This comes last, because "_dot" ends the names of whole kernels: matmul_few_wide_dot.
   if (context.shaders && context.packed_dot) launch.kernel += "_dot";
 }
 
@@ -86,6 +89,8 @@ const char* byte_products_option(ByteProducts how) {
   return how == ByteProducts::vpmaddubsw ? "-DHAS_VPMADDUBSW=1" : "";
 }
 
+// Few tokens get a kernel with a constant number of tokens. More tokens get the matrix product; its grid has tiles of
+// tokens, except in simd kernels of OpenCL, which loop over them.
 std::vector<KernelLaunch> lower_act_i8(const MatMul& op, const LoweringContext& context) {
   const bool simt = context.family == KernelFamily::simt, by_row = !simt && context.shaders;
   const bool few = !by_row && op.S <= (simt ? kFewSimtTokens : kFewActTokens);
@@ -103,6 +108,8 @@ std::vector<KernelLaunch> lower_act_i8(const MatMul& op, const LoweringContext& 
   return {code_launch(rows, context), std::move(launch)};
 }
 
+// Few choices get a matrix-vector product each, from their ids. Many choices get a matrix product for each expert, from
+// the lists.
 std::vector<KernelLaunch> lower_act_i8(const GroupedMatMul& op, bool few, const LoweringContext& context) {
   const bool simt = context.family == KernelFamily::simt, by_choice = few || (!simt && context.shaders);
   const bool shared = op.x_slot == 0;
@@ -130,7 +137,7 @@ std::vector<KernelLaunch> lower_act_i8(const GroupedMatMul& op, bool few, const 
     launch.global[2] = static_cast<size_t>(op.S);
   } else if (simt) {
     set_tiles(op, kTokensOfTile, launch);
-  } else {  // a matrix each: those that somebody chose are at most so many
+  } else {  // a matrix for each work-group; at most this many matrices are chosen
     launch.global[1] = static_cast<size_t>(std::min(op.w.count, op.S * op.slots));
   }
   return {code_launch(rows, context), std::move(launch)};

@@ -1,6 +1,7 @@
-// Attention: one launch over the whole cache, or one per split of the cache and a merge when the queries alone do not
-// fill the device, or when a driver's limit of loop iterations is too tight for the whole cache. Both give the same
-// bits. Parts of an attention are one of the latter two launches each.
+// Attention: one launch over the whole cache, or one for each split of the cache and a merge. The second way is used
+// when the queries alone do not fill the device. It is also used when a driver's limit of loop iterations is too
+// tight for the whole cache. Both ways give the same bits. A part of an attention is one of the two launches of the
+// second way.
 #include <utility>
 
 #include "engine/device/gpu/lower.h"
@@ -17,12 +18,14 @@ std::string describe(const Attention& op) {
          (op.segments.depth > 0 ? ", trees" : "");
 }
 
-// Queries of a KV head that share the loads of K and V; in decode one token's group of heads. Those of simt kernels and
-// of all shaders lie in shared memory with their scores and sums (shaders/attention.glsl). Error when one does not fit.
+// The queries of a KV head that share the loads of K and V; in decode, one token's group of heads. Simt kernels and
+// all shaders keep the queries, scores and sums in shared memory (shaders/attention.glsl). Error when one query does
+// not fit.
 int64_t queries_of_tile(const Attention& op, int64_t queries, const LoweringContext& context) {
   const bool simt = context.family == KernelFamily::simt;
-  // OpenCL's simd kernel keeps them in private memory, and at least one sum of each in registers. Where loads count,
-  // six with four sums each are fastest, but a token's queries had better share theirs.
+  // OpenCL's simd kernel keeps the queries in private memory, with at least one sum of each in registers. On a
+  // processor where loads take the place of products, six queries with four sums each are fastest. But the queries of
+  // one token had better share their loads.
   if (!simt && !context.shaders) {
     const int64_t most = context.vector_registers >= 32 ? 8 : 6;
     const bool whole = queries <= most || queries == op.heads / op.cache.kv_heads;
@@ -41,14 +44,14 @@ int64_t queries_of_tile(const Attention& op, int64_t queries, const LoweringCont
   return std::min(tile, room / query_bytes);
 }
 
-// As many as a segment has where all have as many; but a list's kernel knows two numbers, whatever a pass's tokens:
-// those of one token, and any.
+// The mean number of queries of a segment. A list's kernel should know only two numbers, whatever a pass's tokens are:
+// the queries of one token, and those of more.
 int64_t queries_at_once(const Attention& op, int64_t group, const LoweringContext& context) {
   if (op.S == 1 || op.S > context.listed_tokens) return mean_queries(op.segments, op.S, group);
   return op.segments.count > 1 || op.segments.depth > 0 ? group : context.listed_tokens * group;
 }
 
-// Whether every split of the cache gets a work-group of its own, its results merged by a second launch.
+// Whether every split of the cache gets its own work-group, so that a second launch merges the results.
 bool is_split(const Attention& op, size_t tiles, const LoweringContext& context) {
   const auto splits = static_cast<size_t>(pages_of(op.cache.capacity));
   const bool counted = context.loop_budget > 0 && splits > TANDEM_MAX_SPLITS_IN_TURN;
@@ -66,6 +69,8 @@ bool is_split(const Attention& op, size_t tiles, const LoweringContext& context)
 
 }  // namespace
 
+// Validates the operator, chooses the tile of queries and whether to split the cache. Then it makes the one launch over
+// the whole cache, or the launches of the splits and the merge, of which a part takes one.
 std::vector<KernelLaunch> lower_attention(const Attention& op, const LoweringContext& context) {
   const KvCache& cache = op.cache;
   if (op.S == 0) return {};

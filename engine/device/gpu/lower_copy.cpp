@@ -9,7 +9,7 @@ namespace tandem::gpu {
 std::vector<KernelLaunch> lower_copy(const Copy& op, const LoweringContext& context) {
   if (op.S == 0) return {};
   TANDEM_CHECK(op.S > 0 && op.groups > 0 && op.width > 0, "a copy of nothing");
-  // What is only rounded where it stands has one argument: two that name one place look like a hazard.
+  // A copy that only rounds in place has one argument: two arguments with one place would look like a hazard.
   const bool in_place = op.x == op.y && op.x_stride == op.y_stride && op.x_group == op.y_group;
   const RowCut cut = cut_rows(op.width, context.family, context.compute_units);
   KernelLaunch launch;

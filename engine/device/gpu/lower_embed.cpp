@@ -1,3 +1,4 @@
+// Embed: one launch, or several when one argument does not reach the whole table or all results.
 #include "engine/device/gpu/lower.h"
 #include "engine/device/gpu/lower_support.h"
 #include "sync/error.h"
@@ -5,14 +6,15 @@
 namespace tandem::gpu {
 namespace {
 
-constexpr int64_t kColumns = 64;  // a group decodes: one CPU work-item in turn, or neighbours side by side on a GPU
+// Columns that a group decodes: one CPU work-item in turn, or neighbouring work-items on a GPU.
+constexpr int64_t kColumns = 64;
 
 std::string describe(const Embed& op) {
   return "embed S=" + std::to_string(op.S) + " H=" + std::to_string(op.H) + ", weight [" + std::to_string(op.w.rows) +
          ", " + std::to_string(op.w.columns) + "]";
 }
 
-// Tokens [begin, begin + tokens), of which the ids in rows [row_begin, row_end) of the table are looked up.
+// Looks up tokens [begin, begin + tokens). The launch serves only ids in rows [row_begin, row_end) of the table.
 KernelLaunch look_up(const Embed& op, int64_t begin, int64_t tokens, int64_t row_begin, int64_t row_end,
                      KernelFamily family) {
   const bool simt = family == KernelFamily::simt;
@@ -43,7 +45,7 @@ std::vector<KernelLaunch> lower_embed(const Embed& op, const LoweringContext& co
   if (op.S < 0 || op.H <= 0 || op.H != op.w.columns)
     throw Error("malformed operator: H must be the width of the embedding", describe(op));
   if (op.S == 0) return {};
-  // Where one argument does not reach the whole table, every launch takes the ids that fall into its rows.
+  // When one argument does not reach the whole table, each launch serves the ids that fall into its rows.
   const auto panel = static_cast<int64_t>(panel_bytes(op.w.format, op.H));
   const auto object = [&op] { return describe(op); };
   const int64_t panels = pieces_within_reach(panel, context, "a panel of 64 rows", object);

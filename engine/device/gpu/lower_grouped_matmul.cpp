@@ -1,4 +1,4 @@
-// GroupedMatMul: matrix-vector products for each choice where they are few, otherwise matrix products over the choices
+// GroupedMatMul: a matrix-vector product for each choice when they are few. Otherwise matrix products over the choices
 // of each expert, or over all tokens of each head.
 #include <utility>
 
@@ -27,7 +27,7 @@ void validate(const GroupedMatMul& op) {
   require(op.y_slot >= op.w.rows || op.slots == 1, "slots of y must not overlap");
 }
 
-// Nothing is cut: choices lie anywhere in x and y, and any of them may name any matrix.
+// Grouped products are never cut: choices lie anywhere in x and y, and each of them may name any matrix.
 void require_within_reach(const GroupedMatMul& op, const LoweringContext& context) {
   const auto object = [&op] { return describe(op); };
   constexpr int64_t kFloat = sizeof(float);
@@ -38,13 +38,14 @@ void require_within_reach(const GroupedMatMul& op, const LoweringContext& contex
                       "the results of all slots", object);
 }
 
-// Where a matrix has this many choices or fewer on average, decoding it for each one alone takes less time than what
-// the others do per matrix (PoCL and lavapipe, Q4_1, Q6_K and F16: as long with 3 to 5).
+// Up to this mean number of choices for each matrix, decoding the matrix for each choice takes less time than the
+// matrix product. (PoCL and lavapipe, Q4_1, Q6_K and F16: both take as long with 3 to 5.)
 constexpr double kFewChoices = 3;
-// Tokens up to which a head's matrix of 8-bit activations is read for each of them.
+// 8-bit activations: up to this many tokens, a head's matrix is read again for each token.
 constexpr int64_t kTokensOfHeads = 3;
 
-// Tokens that one work-item's registers take: those of one choice, or those that a head's matrix is multiplied with.
+// is_few: use matrix-vector products. tokens: those that one work-item holds in registers, one for a choice, or all
+// that a head's matrix is multiplied with.
 struct Few {
   bool is_few;
   int64_t tokens;
@@ -55,14 +56,14 @@ Few few_of(const GroupedMatMul& op) {
   return {op.S <= kFewTokens, op.S};
 }
 
-// The most tiles of `size` choices that there can be: every expert's last one may have a single choice.
+// The most tiles of `size` choices that can exist: every expert's last tile may have a single choice.
 int64_t most_tiles(const GroupedMatMul& op, int64_t size) {
   const int64_t choices = op.S * op.slots, experts = std::min(op.w.count, choices);
   return (choices + experts * (size - 1)) / size;
 }
 
 void set_simd_grid(const GroupedMatMul& op, const Few& few, const LoweringContext& context, KernelLaunch& launch) {
-  // Of 16 rows, as for one matrix (lower_matmul.cpp).
+  // Blocks of 16 rows, as for a single matrix (lower_matmul.cpp).
   const int64_t blocks = context.shaders || (few.is_few && few.tokens <= 4) ? 4 : 2;
   launch.options += " " + define("BLOCKS", blocks);
   if (!context.shaders) launch.options += " " + define("REGISTERS", context.vector_registers);
@@ -70,7 +71,7 @@ void set_simd_grid(const GroupedMatMul& op, const Few& few, const LoweringContex
   if (few.is_few) return;
   if (context.shaders)
     set_tiles(op, kFewTokens, launch);
-  else  // a matrix each: those that somebody chose are at most so many
+  else  // a matrix for each work-group; at most this many matrices are chosen
     launch.global[1] = static_cast<size_t>(std::min(op.w.count, op.S * op.slots));
 }
 
@@ -96,6 +97,7 @@ void set_tiles(const GroupedMatMul& op, int64_t size, KernelLaunch& launch) {
   launch.global[2] = op.routed ? 1 : static_cast<size_t>(op.slots);
 }
 
+// Few choices take the kernel that reads ids; many take the one that reads lists.
 std::vector<KernelLaunch> lower_grouped_matmul(const GroupedMatMul& op, const LoweringContext& context) {
   validate(op);
   if (op.S == 0) return {};

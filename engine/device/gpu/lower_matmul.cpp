@@ -1,3 +1,4 @@
+// MatMul: validation, cuts to the reach of kernel arguments, and the simd launches.
 #include <limits>
 
 #include "engine/device/gpu/lower.h"
@@ -30,7 +31,8 @@ void validate(const MatMul& op) {
   require(op.x_stride < kMax && op.y_stride < kMax && op.w.rows < kMax, "sizes must fit 32 bits");
 }
 
-// Rows [begin, end) as a matmul of a weight that starts at its first panel: arguments reach as little as they can.
+// Rows [begin, end) as a matmul of a weight that starts at its first panel, so that arguments reach as little
+// as possible.
 MatMul rebased(const MatMul& op, int64_t begin, int64_t end) {
   MatMul part = op;
   part.w.rows = end - begin;
@@ -49,14 +51,14 @@ MatMul tokens_of(const MatMul& op, int64_t begin, int64_t end) {
   return part;
 }
 
-// The tokens whose rows of `width` floats, `stride` apart, one argument reaches.
+// The number of tokens that one argument reaches: rows of `width` floats, `stride` apart.
 int64_t reached_tokens(int64_t width, int64_t stride, const LoweringContext& context, const MatMul& of) {
   constexpr int64_t kFloat = sizeof(float);
   pieces_within_reach(width * kFloat, context, "one token", [&of] { return describe(of); });
   return 1 + (argument_reach(context) / kFloat - width) / stride;
 }
 
-// The operator cut so that every argument reaches all of its part: weights by panels, x and y by tokens. Neither cut
+// Cuts the operator so that every argument reaches all of its part: weights by panels, x and y by tokens. Neither cut
 // changes a bit.
 std::vector<MatMul> within_reach(const MatMul& op, const LoweringContext& context) {
   const auto panel = static_cast<int64_t>(panel_bytes(op.w.format, op.K));
@@ -89,7 +91,7 @@ KernelLaunch lower_simd(const MatMul& op, const LoweringContext& context) {
   KernelLaunch launch;
   launch.source = in_family(matmul_stem(op.w.format.kind), KernelFamily::simd);
   const bool few = op.S <= kFewTokens;
-  // Of 16 rows: 4 hide the latency of fma when there are few tokens. Shaders own four rows a lane anyway.
+  // Blocks of 16 rows. With few tokens, 4 blocks hide the latency of fma. In shaders, a lane has four rows anyway.
   const int64_t blocks = context.shaders || (few && op.S <= 4) ? 4 : 2;
   launch.kernel = few ? "matmul_few" : "matmul_gemm";
   launch.options = packed_options(op.w.format).append(" ").append(define("BLOCKS", blocks));
@@ -107,7 +109,8 @@ KernelLaunch lower_simd(const MatMul& op, const LoweringContext& context) {
   if (!few) launch.args.push_back(static_cast<int32_t>(op.S));
   const int64_t rows = 16 * blocks;
   launch.global[0] = ceil_div(op.row_end - op.row_begin, rows);
-  if (!few && context.shaders) launch.global[1] = ceil_div(op.S, kFewTokens);  // a tile each, not a loop over them
+  // Each group of a shader takes one tile of tokens; OpenCL kernels loop over the tiles.
+  if (!few && context.shaders) launch.global[1] = ceil_div(op.S, kFewTokens);
   return launch;
 }
 
@@ -123,7 +126,8 @@ std::vector<KernelLaunch> lower_matmul(const MatMul& op, const LoweringContext& 
       for (KernelLaunch& launch : lower_act_i8(part, context)) launches.push_back(std::move(launch));
       continue;
     }
-    // A list's kernel knows the variants of few tokens: to compile that of many into it takes as long as all of these.
+    // A list's kernel already has the variants for few tokens. Compiling the variant for many tokens into it would take
+    // as long as compiling all of these.
     if (part.S > kFewTokens && part.S <= context.listed_tokens) {
       for (int64_t begin = 0; begin < part.S; begin += kFewTokens)
         launches.push_back(lower_simd(tokens_of(part, begin, std::min(part.S, begin + kFewTokens)), context));

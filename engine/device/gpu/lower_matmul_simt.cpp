@@ -1,4 +1,5 @@
-// MatMul on GPUs: a work-group per panel for few tokens, 64 x 64 tiles for more. The operator is already validated.
+// MatMul on GPUs: a work-group for each panel with few tokens, tiles of 64 x 64 with more. The caller has validated
+// the operator.
 #include "engine/device/gpu/lower.h"
 #include "engine/device/gpu/lower_support.h"
 
@@ -10,7 +11,7 @@ void require_matmul_groups(const LoweringContext& context) {
 }
 
 size_t choose_runs_at_once(int64_t tokens, size_t local_bytes, const LoweringContext& context, KernelLaunch& launch) {
-  // Of more tokens a work-item of so large a group has too few registers.
+  // With more tokens, a work-item of such a large group has too few registers.
   if (tokens > kFewTokens / 2 || context.max_work_group < kWideGroup || context.local_memory_bytes < local_bytes)
     return kMatMulGroup / kPanelRows;
   if (context.shaders)

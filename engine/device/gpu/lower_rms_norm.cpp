@@ -1,4 +1,4 @@
-// RmsNorm: one launch, the residual addition included.
+// RmsNorm: one launch, which includes the residual addition.
 #include <utility>
 
 #include "engine/device/gpu/lower.h"

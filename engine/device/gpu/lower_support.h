@@ -1,5 +1,5 @@
-// What the lowering of several operators shares: checked narrowing of sizes, file stems, build options, cuts of a row,
-// and the limits of a device's loops and arguments.
+// Helpers that the lowering of several operators shares: checked narrowing of sizes, file stems, build options, cuts of
+// a row, and the limits of a device's loops and arguments.
 #pragma once
 
 #include <algorithm>
@@ -19,22 +19,24 @@
 
 namespace tandem::gpu {
 
-inline constexpr int64_t kRowChunk = 512;  // elements of an element-wise operator one simd work-item takes: about 50 ns
-// Tokens of a matmul up to which the sums of all of them fit the registers beside the decoded weights.
+// Elements that one simd work-item of an element-wise operator takes: about 50 ns.
+inline constexpr int64_t kRowChunk = 512;
+// Up to this many tokens of a matmul, all sums fit the registers beside the decoded weights.
 inline constexpr int64_t kFewTokens = 8;
 inline constexpr int64_t kTokensOfTile = 64;  // the largest tile of tokens that a matmul kernel takes
 inline constexpr size_t kMatMulGroup = 256;   // simt: 64 rows x 4 runs of K, or 16 x 16 tiles of 4 x 4
-inline constexpr size_t kWideGroup = 1024;    // simt, few tokens, where the device has such groups: 64 rows x 16 runs
-inline constexpr size_t kWorkGroup = 64;  // simt: fixed, as the shape of the reduction trees is part of the bit rules
+inline constexpr size_t kWideGroup = 1024;    // simt, few tokens, if the device allows such groups: 64 rows x 16 runs
+// simt: fixed, because the shape of the reduction trees is part of the bit rules.
+inline constexpr size_t kWorkGroup = 64;
 
-// Sizes and strides are kernel arguments of type int.
+// Narrows a size or stride, because these are kernel arguments of type int.
 inline int32_t narrow(int64_t value) {
   TANDEM_CHECK(value >= 0 && value <= std::numeric_limits<int32_t>::max(),
                "an operator's size or stride: " + std::to_string(value));
   return static_cast<int32_t>(value);
 }
 
-// "rms_norm" -> "rms_norm_simd": file and function names of both families differ only in the suffix.
+// "rms_norm" -> "rms_norm_simd": the file and function names of both families differ only in the suffix.
 inline std::string in_family(const std::string& stem, KernelFamily family) {
   return stem + (family == KernelFamily::simt ? "_simt" : "_simd");
 }
@@ -43,7 +45,7 @@ inline std::string define(const char* name, int64_t value) {
   return std::string("-D") + name + "=" + std::to_string(value);
 }
 
-// "-DHEAD_DIM=64 -DTILE=8": the same of several, in one piece of memory.
+// Several defines in one string: "-DHEAD_DIM=64 -DTILE=8".
 inline std::string defines(std::initializer_list<std::pair<const char*, int64_t>> list) {
   std::string options;
   options.reserve(24 * list.size());
@@ -54,17 +56,17 @@ inline std::string defines(std::initializer_list<std::pair<const char*, int64_t>
   return options;
 }
 
-// A kernel's argument for the begins of segments, which it does not read where there is one: any operand will do.
+// The argument for the begins of segments. A kernel does not read it when there is one segment, so any operand serves.
 inline const Operand& begins_argument(const Segments& segments) {
   return segments.count > 1 ? segments.begins : segments.pages;
 }
 
-// The same for the paths of trees, which kernels without TREES do not read.
+// The argument for the paths of trees. Kernels without TREES do not read it.
 inline const Operand& paths_argument(const Segments& segments) {
   return segments.depth > 0 ? segments.paths : segments.pages;
 }
 
-// An operator's only launch, moved: of braces it would be a copy.
+// An operator's only launch, moved. An initializer list would copy it.
 inline std::vector<KernelLaunch> only(KernelLaunch&& launch) {
   std::vector<KernelLaunch> launches;
   launches.push_back(std::move(launch));
@@ -76,8 +78,8 @@ inline const char* matmul_stem(PackedKind kind) {
   return kind == PackedKind::i4 ? "matmul_i4" : kind == PackedKind::i8 ? "matmul_i8" : "matmul_dense";
 }
 
-// Selects a kernel's variant for a packed format: "-DGROUP=32 -DSUPER=0 -DMIN_KIND=1 -DZERO_POINT=8" for i4 and i8,
-// "-DELEMENT=1" (0 f32, 1 f16, 2 bf16) for dense ones.
+// Build options that select a kernel's variant for a packed format: "-DGROUP=32 -DSUPER=0 -DMIN_KIND=1 -DZERO_POINT=8"
+// for i4 and i8, "-DELEMENT=1" (0 f32, 1 f16, 2 bf16) for dense ones.
 inline std::string packed_options(const PackedFormat& format) {
   if (format.dense())
     return define("ELEMENT", format.kind == PackedKind::f32 ? 0 : format.kind == PackedKind::f16 ? 1 : 2);
@@ -91,8 +93,8 @@ inline std::string packed_options(const PackedFormat& format) {
 inline size_t ceil_div(int64_t value, int64_t by) { return static_cast<size_t>((value + by - 1) / by); }
 inline size_t round_up(size_t value, size_t to) { return (value + to - 1) / to * to; }
 
-// What errors name, as text or as a function that gives the text: operators are lowered by the hundred, and hardly one
-// of them is wrong.
+// The object that an error names, as a text or as a function that makes the text. Operators are lowered by the hundred
+// and hardly one is wrong, so a function makes the text only when an error needs it.
 template <typename Named>
 std::string text_of(const Named& on) {
   if constexpr (std::is_invocable_v<Named>)
@@ -101,8 +103,8 @@ std::string text_of(const Named& on) {
     return on;
 }
 
-// Error when the device counts loop iterations and `size`, which a shader's loops grow with, is above what they were
-// proven for: `limit` is its macro in shaders/limits.h.
+// Error when the device counts loop iterations and `size` exceeds `limit`. A shader's loops grow with `size`, and they
+// are proven up to the limit, which is a macro in shaders/limits.h.
 template <typename Named>
 void require_countable(int64_t size, int64_t limit, const LoweringContext& context, const char* what, const Named& on) {
   if (context.loop_budget == 0 || size <= limit) return;
@@ -112,12 +114,12 @@ void require_countable(int64_t size, int64_t limit, const LoweringContext& conte
               text_of(on), "use another device for it");
 }
 
-// Bytes that one argument of a kernel reaches from its operand on.
+// Bytes that one kernel argument reaches, from its operand on.
 inline int64_t argument_reach(const LoweringContext& context) {
   return context.max_buffer_bytes == 0 ? std::numeric_limits<int64_t>::max() : context.max_buffer_bytes;
 }
 
-// How many pieces of `piece_bytes` an argument reaches; Error when it is none.
+// How many pieces of `piece_bytes` an argument reaches; Error when it reaches none.
 template <typename Named>
 int64_t pieces_within_reach(int64_t piece_bytes, const LoweringContext& context, const char* what, const Named& on) {
   const int64_t pieces = argument_reach(context) / std::max<int64_t>(piece_bytes, 1);
@@ -127,8 +129,8 @@ int64_t pieces_within_reach(int64_t piece_bytes, const LoweringContext& context,
               text_of(on), "use another device for it");
 }
 
-// How element-wise operators cut rows of `width`: simd work-items take runs of `chunk`; simt ones single elements,
-// `global` rounded up.
+// The cut of rows of `width` for element-wise operators. simd work-items take runs of `chunk`. simt work-items take
+// single elements, with `global` rounded up.
 struct RowCut {
   int64_t chunk = 1;
   size_t global = 1, local = 1;

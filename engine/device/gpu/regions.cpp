@@ -17,6 +17,7 @@ void add_region(std::vector<Region>& regions, const Region& region) {
 
 }  // namespace
 
+// An upload is needed only for memory that no earlier operator of the program has written.
 void collect_regions(const Operator& op, CopiedRegions& all) {
   for (const Region& region : reads(op)) {
     if (!region.at || region.at.slot->use() == sync::SlotUse::device_local) continue;

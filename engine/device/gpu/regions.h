@@ -1,4 +1,4 @@
-// Which places of the pool a program needs copied where its device does not share memory.
+// The regions of the pool that a program needs copied when its device does not share memory.
 #pragma once
 
 #include <vector>
@@ -8,12 +8,12 @@
 namespace tandem::gpu {
 
 struct CopiedRegions {
-  std::vector<Region> weights;             // once, before the first launch
-  std::vector<Region> uploads, downloads;  // around every launch
+  std::vector<Region> weights;             // copied once, before the first launch
+  std::vector<Region> uploads, downloads;  // copied around every launch
 };
 
-// Adds what `op` reads and writes, each place once, operators in their order: what one of them has written is not
-// uploaded for a later one. Slots of SlotUse::device_local are never copied.
+// Adds the regions that `op` reads and writes, each once. Call it for operators in their order: a region that one of
+// them has written is not uploaded for a later one. Slots of SlotUse::device_local are never copied.
 void collect_regions(const Operator& op, CopiedRegions& all);
 
 }  // namespace tandem::gpu

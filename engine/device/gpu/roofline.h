@@ -1,4 +1,4 @@
-// What a device costs on the model clock before anything was measured: a roofline from what the driver reports.
+// The cost of a device on the model clock before any measurement: a roofline from the driver's report.
 #pragma once
 
 #include <span>
@@ -13,10 +13,10 @@ struct Roofline {
   double watts = 0;
 };
 
-// A CPU core: two 512-bit fused multiply-adds a cycle (64 flops), 85 % of it reached by a register-tiled kernel; 25
-// GB/s of packed weights a core (4-bit GEMV on PoCL, measured); 0.6 us a kernel in a filled queue; 8 W a core. A GPU's
-// compute unit: 128 lanes, half of them reached, 12 GB/s of the memory each, 5 us a kernel, 1.5 W. Profiles measured on
-// the device replace this.
+// A CPU core: two 512-bit fused multiply-adds a cycle (64 flops), of which a register-tiled kernel reaches 85 %. It
+// reads 25 GB/s of packed weights (4-bit GEMV on PoCL, measured), takes 0.6 us for a kernel in a filled queue, and 8 W.
+// A GPU's compute unit: 128 lanes, of which half are reached, 12 GB/s of the memory, 5 us for a kernel and 1.5 W.
+// Profiles measured on the device replace these figures.
 Roofline roofline(bool cpu, int compute_units, double clock_hz);
 
 Cost cost(const Roofline& rates, std::span<const Operator> operators);

@@ -2,6 +2,7 @@
 
 namespace tandem::gpu {
 
+// Asks for twice the needed bytes; a somewhat larger operator then fits too.
 void Scratch::give_to(std::span<KernelLaunch> launches) {
   for (KernelLaunch& launch : launches)
     for (Arg& arg : launch.args) {

@@ -1,8 +1,8 @@
-// Memory of a device's own for what lives between the launches of one operator (BufferArg::own_bytes).
+// A device's own memory for values that live between the launches of one operator (BufferArg::own_bytes).
 //
-// Contract: launches of a device run in their order, so that all its operators share one piece. A larger one is taken
-// where it is needed; programs that were prepared before keep theirs. The pool outlives it, and takes it all back with
-// itself. Threads: one.
+// Contract: a device runs its launches in their order, so all its operators share one slot. An operator that needs more
+// gets a larger slot; programs that were prepared before keep theirs. The pool owns the slots and outlives this object.
+// Threads: one.
 #pragma once
 
 #include <span>

@@ -10,6 +10,8 @@
 
 namespace tandem::gpu {
 
+// The addend is the negative of the rounded product. The result is then the rounding error of the product, which only a
+// fused fma keeps.
 std::vector<float> fma_cases() {
   constexpr size_t kCases = 512;
   std::mt19937 random(7);
@@ -19,7 +21,7 @@ std::vector<float> fma_cases() {
   for (size_t i = 0; i < kCases; ++i) {
     float* v = &cases[3 * i];
     v[0] = values(random), v[1] = values(random);
-    v[2] = -(v[0] * v[1]);  // what remains is the product's rounding error, which only a fused fma keeps
+    v[2] = -(v[0] * v[1]);
     distinguishing += std::fma(v[0], v[1], v[2]) != 0.0f;
   }
   TANDEM_CHECK(distinguishing > kCases / 2, "the fma cases do not distinguish");
