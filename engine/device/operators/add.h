@@ -1,3 +1,4 @@
+// The operator Add: adds one activation to another, in place.
 #pragma once
 
 #include "engine/device/operators/view.h"

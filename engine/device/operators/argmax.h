@@ -1,10 +1,11 @@
+// The operator ArgMax: the index of the largest value of each row.
 #pragma once
 
 #include "engine/device/operators/view.h"
 
 namespace tandem {
 
-// ids[s] = index of the largest value of row s, the lowest index of equals.
+// ids[s] = index of the largest value of row s; of equal values, the lowest index.
 struct ArgMax {
   int64_t S = 0, width = 0;
   Operand x;

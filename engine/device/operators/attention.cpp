@@ -13,11 +13,14 @@ size_t attention_scratch_bytes(int64_t S, int64_t heads, int64_t head_dim_v, int
   return bytes_of_floats(S * heads * splits * padded);
 }
 
+// Shares are fractions of the splits that the segment sees now, so a share keeps its proportion as the context grows.
 SplitRange splits_of(const Attention& op, int64_t last) {
   const int64_t splits = last / kAttentionSplit + 1;
   return {splits * op.share_begin / kAttentionShares, splits * op.share_end / kAttentionShares};
 }
 
+// Without a known past: half of the capacity. With several sequences: see below. Otherwise each token sees the
+// positions up to its own, from the window's begin on. A share of the splits sees only the positions of these splits.
 SeenPositions Attention::seen(Past past) const {
   if (S == 0 || part == AttentionPart::merge) return {};
   if (!past) {
@@ -41,8 +44,8 @@ SeenPositions Attention::seen(Past past) const {
   return {static_cast<double>(pairs), static_cast<double>(std::max<int64_t>(0, end - begin))};
 }
 
-// Of as many sequences as there may be, of which nothing is known but the past of the first: each has its share of the
-// tokens there, and they see what they append together.
+// Estimates for the largest number of sequences; only the past of the first one is known. Each sequence gets an equal
+// share of the tokens, and this past. A position that several sequences see counts for each of them.
 SeenPositions Attention::seen_by_sequences(int64_t past) const {
   const int64_t sequences = std::min(segments.count, S);
   Attention one = *this;
@@ -59,6 +62,8 @@ double Attention::flops(Past past) const {
   return 2.0 * static_cast<double>(heads * (cache.head_dim + cache.head_dim_v)) * seen(past).pairs;
 }
 
+// Every operand advances to the first head of the slice. Scratch is cut into disjoint parts, each as large as its
+// slice needs.
 Attention slice_heads(const Attention& op, int64_t kv_begin, int64_t kv_end) {
   const KvCache& cache = op.cache;
   if (kv_begin < 0 || kv_begin > kv_end || kv_end > cache.kv_heads)

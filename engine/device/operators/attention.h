@@ -1,3 +1,4 @@
+// The operator Attention over a paged KV cache, its parts and its slices.
 #pragma once
 
 #include <optional>
@@ -9,14 +10,14 @@
 namespace tandem {
 
 inline constexpr int64_t kAttentionSplit = kCachePage;  // positions of one split of a cache; part of the bit rules
-inline constexpr int64_t kAttentionShares = 16;         // what the splits of a cache can be shared out in
+inline constexpr int64_t kAttentionShares = 16;         // parts into which the splits of a cache can be shared
 
-// An attention can be done in two steps, the first of them by several devices: each computes some of the cache's
-// splits, and what they found is merged in ascending order, as the whole does it.
+// An attention can be done in two steps. In the first one, several devices each compute some of the cache's splits. In
+// the second one, their results are merged in ascending order, as in a whole attention.
 enum class AttentionPart : uint8_t {
   whole,   // y
-  splits,  // of a share of the splits each query's maximum, sum and values, to their places in scratch
-  merge,   // y, of what is in scratch for all splits
+  splits,  // for a share of the splits: each query's maximum, sum and values, written to their places in scratch
+  merge,   // y, from the results of all splits in scratch
 };
 
 // The first position that a token at `last` sees.
@@ -24,21 +25,22 @@ constexpr int64_t first_seen(int64_t window, int64_t last) {
   return window > 0 && last >= window ? last - window + 1 : 0;
 }
 
-// Positions before the first token, where the caller knows them: they are in memory, and change from run to run.
+// Positions before the first token, if the caller knows them. They are in memory and change from run to run.
 using Past = std::optional<int64_t>;
 
-// Pairs of a token and a position that it sees, and the positions that at least one token sees.
+// pairs: of a token and a position that it sees. positions: those that at least one token sees.
 struct SeenPositions {
   double pairs = 0, positions = 0;
 };
 
-// Per token, head and split: the running maximum, the sum and head_dim_v accumulators, padded to whole 64-byte lines.
+// Scratch bytes. For each token, head and split: the running maximum, the sum and head_dim_v accumulators, padded to
+// whole 64-byte lines.
 size_t attention_scratch_bytes(int64_t S, int64_t heads, int64_t head_dim_v, int64_t capacity);
 
 // Causal attention over the cache: token s sees its sequence's positions 0 .. positions[s], or the last `window` of
 // them, at their places (segments.h). Query head h reads KV head h / (heads / kv_heads).
-//   score_p = scale * (q . k_p), or what else the rule makes of it; y = sum_p softmax(score)_p * v_p, all sums f32 in
-//   an order that depends only on absolute positions.
+//   score_p = scale * (q . k_p), or the score of another ScoreRule; y = sum_p softmax(score)_p * v_p. All sums are f32,
+//   in an order that depends only on absolute positions.
 struct Attention {
   int64_t S = 0, heads = 0;
   Operand q;  // [S, heads * head_dim], stride q_stride
@@ -54,7 +56,7 @@ struct Attention {
       scratch;  // device_local, attention_scratch_bytes(); used by parts, and when the cache is split over work-items
   AttentionPart part = AttentionPart::whole;
   int64_t window = 0;                                     // 0: all positions
-  int64_t share_begin = 0, share_end = kAttentionShares;  // of part `splits`: see splits_of()
+  int64_t share_begin = 0, share_end = kAttentionShares;  // for part `splits`: see splits_of()
 
   bool operator==(const Attention&) const = default;
   const char* kind() const { return part == AttentionPart::merge ? "attention_merge" : "attention"; }
@@ -65,19 +67,20 @@ struct Attention {
     all.add(score.features());
     return all;
   }
-  // What the part sees. Of a past that is not known: half of the cache's capacity, and every token all of it.
+  // The pairs and positions that the part sees. Without a known past: half of the cache's capacity, and every token
+  // sees all of it.
   SeenPositions seen(Past past) const;
   SeenPositions seen_by_sequences(int64_t past) const;
   double flops(Past past) const;
 
-  // A share of the splits writes some of scratch and the rest keeps its values, so that is read too.
+  // A share of the splits writes a part of scratch, and the rest keeps its values. So scratch counts as read too.
   template <typename Self>
   static auto views(Self& op, Past past) {
     const bool merges = op.part == AttentionPart::merge, splits = op.part == AttentionPart::splits;
     auto& cache = op.cache;
     const double positions = op.seen(past).positions;
     const int64_t width_v = op.heads * cache.head_dim_v;
-    // Of a whole attention scratch stays in the processor's caches.
+    // In a whole attention, scratch stays in the processor's caches and moves no bytes.
     const double kept = merges || splits ? static_cast<double>(op.S * width_v) : 0;
     const Use scratch_use = merges ? Use::read : splits ? Use::update : Use::write;
     auto scratch = whole(op.scratch, scratch_use, Role::scratch,
@@ -95,18 +98,18 @@ struct Attention {
   }
 };
 
-// The splits [begin, end) that part `splits` computes of a segment whose last token is at `last`: of the n splits that
-// it sees those from n * share_begin / kAttentionShares to n * share_end / kAttentionShares, rounded down. Positions
-// are known only when the operator runs, so a share stays the same as the context grows.
+// The splits [begin, end) that part `splits` computes of a segment whose last token is at `last`. If the segment sees n
+// splits, they are those from n * share_begin / kAttentionShares to n * share_end / kAttentionShares, rounded down.
+// Positions are known only when the operator runs, so a share stays the same as the context grows.
 struct SplitRange {
   int64_t begin = 0, end = 0;
 };
 SplitRange splits_of(const Attention& op, int64_t last);
 
-// Slices; they compute the same bits as the whole. Error when the cut does not fit.
+// Slices compute the same bits as the whole. Error when the cut does not fit.
 //   slice_heads: KV heads [begin, end) and the query heads that read them; q, y, cache and scratch advance.
-//   slice_splits: a share of the splits, of an attention with scratch; all shares of it, then merge_of(), write what it
-//   writes.
+//   slice_splits: a share of the splits of an attention with scratch. All its shares and then merge_of() write what the
+//   whole writes.
 Attention slice_heads(const Attention& op, int64_t kv_begin, int64_t kv_end);
 Attention slice_splits(const Attention& op, int64_t share_begin, int64_t share_end);
 Attention merge_of(const Attention& op);

@@ -1,3 +1,4 @@
+// The operator Bias: adds the same row of constants to every row, in place.
 #pragma once
 
 #include "engine/device/operators/view.h"

@@ -1,11 +1,12 @@
+// The operator Copy: copies groups of values of every row, and may round them.
 #pragma once
 
 #include "engine/device/operators/view.h"
 
 namespace tandem {
 
-// y[s, g, :] = x[s, g, :], rounded to f16 where asked, for `groups` groups of `width` values in every row, their
-// beginnings x_group and y_group apart. y may be x.
+// y[s, g, :] = x[s, g, :], rounded to f16 if round_f16. Every row has `groups` groups of `width` values. The groups
+// begin x_group elements apart in x and y_group apart in y. y may be x.
 struct Copy {
   int64_t S = 0, groups = 1, width = 0;
   Operand x, y;
@@ -16,7 +17,7 @@ struct Copy {
   const char* kind() const { return "copy"; }
   Features features() const { return {Feature::copy}; }
   double flops() const { return 0; }
-  // A write is listed with what lies between the groups: `update`, because that keeps its values.
+  // With several groups, the write covers the values between them too: `update`, because these keep their values.
   template <typename Self>
   static auto views(Self& op) {
     const double moved = static_cast<double>(op.S * op.groups * op.width);

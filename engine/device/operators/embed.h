@@ -1,3 +1,4 @@
+// The operator Embed: looks up the decoded rows of a table by token ids.
 #pragma once
 
 #include "engine/device/operators/view.h"

@@ -1,16 +1,17 @@
+// The operator ExpertLists: sorts the choices of a routing by expert.
 #pragma once
 
 #include "engine/device/operators/view.h"
 
 namespace tandem {
 
-// Who goes to which expert. A choice is a number s * k + i: expert i of token s. The lists are int32:
-//   [0]                      A, how many experts somebody chose
+// The lists of the choices of each expert. A choice is a number s * k + i: expert i of token s. The lists are int32:
+//   [0]                      A, how many experts at least one token chose
 //   [1, 1 + A)               these experts, ascending
-//   [1 + E, 1 + E + A + 1)   where each one's choices begin in what follows, and where the last one's end
+//   [1 + E, 1 + E + A + 1)   where each one's choices begin in the part below, and where the last one's end
 //   [2 + 2 E, 2 + 2 E + S k) the choices, by expert, then ascending
-// The rest of [0, 2 + 2 E) is not written. Memory holds that much for every token, so that tokens can be sliced.
-constexpr int64_t expert_list_words(int64_t E, int64_t k) { return 2 + 2 * E + k; }  // of a token
+// The rest of [0, 2 + 2 E) is not written. Every token has memory for its own lists, so that tokens can be sliced.
+constexpr int64_t expert_list_words(int64_t E, int64_t k) { return 2 + 2 * E + k; }  // of one token
 constexpr int64_t expert_list_begins(int64_t E) { return 1 + E; }
 constexpr int64_t expert_list_choices(int64_t E) { return 2 + 2 * E; }
 

@@ -1,3 +1,4 @@
+// The operator ExpertSlots: gives choices of experts a row in the buffers of static graphs.
 #pragma once
 
 #include <vector>
@@ -7,25 +8,25 @@
 
 namespace tandem {
 
-// Rows of an expert in the buffers of static graphs: [begin, begin + capacity); none: capacity 0.
+// The rows of an expert in the buffers of static graphs: [begin, begin + capacity). capacity 0: the expert has none.
 struct ExpertRows {
   int64_t begin = 0, capacity = 0;
   bool operator==(const ExpertRows&) const = default;
 };
 
-// N3, N7: gives choices (ExpertLists) a row of their expert in buffers of `rows` rows, as many as it has. The first of
-// its tokens get them; what is left over is listed, for another device to compute. With `x`, left over are those of the
-// tokens whose rows of x are shortest, as vectors (of equals the later ones), and they are dropped. Choices of experts
-// without rows are always listed.
+// N3, N7: gives choices (ExpertLists) a row of their expert, in buffers of `rows` rows, as long as the expert has rows.
+// Without `x`, an expert's first tokens get its rows. The other choices are listed, and another device computes them.
+// With `x`, the choices of the tokens whose rows of x are the shortest vectors get no row (of equals, the later ones).
+// These choices are dropped. Choices of experts without rows are always listed.
 struct ExpertSlots {
   int64_t S = 0, E = 0, k = 0, rows = 0;
   std::vector<ExpertRows> experts;  // [E], which do not overlap
   Operand ids;                      // int32 [S, k], each in [0, E)
   Operand x;                        // optional, f32 [S, width], x_stride
   int64_t width = 0, x_stride = 0;
-  Operand choice_of;  // int32 [rows]: the choice whose row it is; -1: nobody's
+  Operand choice_of;  // int32 [rows]: the choice that has the row; -1: none
   Operand row_of;     // int32 [S, k]: the choice's row, kElsewhere or kDropped
-  Operand lists;      // int32 [S, expert_list_words(E, k)], as ExpertLists has them, of the choices elsewhere alone
+  Operand lists;      // int32 [S, expert_list_words(E, k)]: lists of the choices elsewhere, as in ExpertLists
 
   bool operator==(const ExpertSlots&) const = default;
   const char* kind() const { return "expert_slots"; }

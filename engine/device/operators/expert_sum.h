@@ -1,3 +1,4 @@
+// The operator ExpertSum: the weighted sum of the results of a token's experts.
 #pragma once
 
 #include <utility>
@@ -6,16 +7,16 @@
 
 namespace tandem {
 
-// What the experts of a token found, added up in the order of its choices, which is that of the experts: y[s] = one
-// ascending fma chain of weights[s, i] * x[s, i] from 0 on. With a shared expert its result comes last:
-// y = fma(sigmoid(gate[s]), shared[s], y), or y + shared[s] without a gate. With `row_of` (ExpertSlots) a choice that
-// has a row there is found in `slots`, and one that was dropped adds nothing.
+// Adds the results of a token's experts in the order of its choices, which is ascending by expert. y[s] is one
+// ascending fma chain of weights[s, i] * x[s, i], from 0 on. The result of a shared expert comes last: y =
+// fma(sigmoid(gate[s]), shared[s], y), or y + shared[s] without a gate. With `row_of` (ExpertSlots), a choice that has
+// a row there is read from `slots`, and a dropped choice adds nothing.
 struct ExpertSum {
   int64_t S = 0, k = 0, width = 0;
   Operand x;        // f32 [S, k, width], dense
   Operand weights;  // f32 [S, k]
   Operand shared;   // optional, [S, width], dense
-  Operand gate;     // optional, one value a token, gate_stride apart
+  Operand gate;     // optional, one value for each token, gate_stride apart
   int64_t gate_stride = 0;
   Operand y;       // [S, width], dense
   Operand row_of;  // optional, int32 [S, k]

@@ -1,8 +1,11 @@
-// What an operator asks of the device that runs it. A device lists the features that it computes and refuses every
-// other: a field that a device has never heard of is then a refusal, and not a wrong result.
+// Features: the abilities that an operator needs from the device that runs it.
 //
-// Contract: a feature is a row of one table, with its name and who computes it; the host and the GPUs take their lists
-// from there, other devices write down their own. A new row says `nobody` until all kernels have it.
+// A device lists the features that it computes and refuses all others. A field that is new to a device then leads to a
+// refusal, not to a wrong result.
+//
+// Contract: a feature is a row of one table, with its name and the devices that compute it. The host and the GPUs
+// take their lists from this table; other devices have their own lists. A new row says `nobody` until all kernels
+// compute it.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +28,7 @@ enum class Feature : uint8_t {
   softmax,
   comparison,
   selection,
-  // Variants of these.
+  // Variants of these features.
   residual,
   scaled_residual,
   centred_norm,
@@ -41,23 +44,23 @@ enum class Feature : uint8_t {
   weighted_sum,
   copy,
   capacities,
-  // Variants of these.
+  // Variants of these features.
   sigmoid_routing,
   sparse_mixer,
   shared_expert,
   gated_shared_expert,
   unrounded_weights,
-  // Of products.
+  // Variants of products.
   integer_activations,
-  // Of attention and the cache.
+  // Variants of attention and the cache.
   trees,
 };
 inline constexpr Feature kLastFeature = Feature::trees;
 
 enum class ComputedBy : uint8_t {
-  nobody,
+  nobody,        // no device yet
   host,          // its loops and the reference
-  host_and_gpu,  // these, and the kernels of kernels/ and of shaders/ in both families
+  host_and_gpu,  // the host, and the kernels of kernels/ and of shaders/ in both families
 };
 
 struct FeatureRow {
@@ -112,7 +115,7 @@ static_assert(rows_are_in_order(), "every feature has a row, in the order of the
 
 constexpr const char* name_of(Feature feature) { return kFeatureRows[static_cast<size_t>(feature)].name; }
 
-// A set of them.
+// A set of features.
 class Features {
  public:
   constexpr Features() = default;
@@ -122,7 +125,7 @@ class Features {
   constexpr void add(Feature feature) { bits_ |= bit(feature); }
   constexpr void add(Features others) { bits_ |= others.bits_; }
   constexpr bool has(Feature feature) const { return (bits_ & bit(feature)) != 0; }
-  std::optional<Feature> first_outside(Features others) const;  // nothing: all of them are among the others
+  std::optional<Feature> first_outside(Features others) const;  // nothing: the others contain all
   std::vector<Feature> list() const;                            // in the order of the enumeration
   constexpr bool operator==(const Features&) const = default;
 
@@ -131,7 +134,7 @@ class Features {
   uint64_t bits_ = 0;
 };
 
-// Those that `by` computes.
+// The features that `by` computes.
 constexpr Features features_of(ComputedBy by) {
   Features all;
   for (const FeatureRow& row : kFeatureRows)

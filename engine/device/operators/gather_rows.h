@@ -1,16 +1,17 @@
+// The operator GatherRows: brings the rows of chosen tokens together.
 #pragma once
 
 #include "engine/device/operators/view.h"
 
 namespace tandem {
 
-// N3: brings the tokens of choices (ExpertLists) together, for graphs of a fixed number of rows: y[r] = x[c / k] of the
-// choice c = choice_of[r], or zeros where there is none.
+// N3: collects the tokens of choices (ExpertLists) for graphs with a fixed number of rows. y[r] = x[c / k] for the
+// choice c = choice_of[r], or zeros when the row has no choice.
 struct GatherRows {
   int64_t S = 0, k = 0, rows = 0, width = 0;
   Operand x;  // f32 [S, width], x_stride
   int64_t x_stride = 0;
-  Operand choice_of;  // int32 [rows], of ExpertSlots
+  Operand choice_of;  // int32 [rows], from ExpertSlots
   Operand y;          // f32 [rows, width], dense
 
   bool operator==(const GatherRows&) const = default;

@@ -1,3 +1,4 @@
+// The operator Glu: a gated linear unit.
 #pragma once
 
 #include <cmath>
@@ -17,7 +18,7 @@ struct Glu {
   int64_t y_stride = 0;
   bool round_f16 = false;
   Activation activation = Activation::silu;
-  int64_t rows = 1;  // of each token, as above one behind the other: one for each of its experts
+  int64_t rows = 1;  // rows of each token, one behind the other: one for each of its experts
 
   bool operator==(const Glu&) const = default;
   const char* kind() const { return activation == Activation::silu ? "swiglu" : "geglu"; }
@@ -30,7 +31,7 @@ struct Glu {
   double activated(double gate) const {
     if (activation == Activation::silu) return gate / (1 + std::exp(-gate));
     const double u = std::sqrt(2 / std::numbers::pi) * (gate + 0.044715 * gate * gate * gate);
-    return gate / (1 + std::exp(-2 * u));  // gate / 2 * (1 + tanh(u)), which loses every digit where tanh is -1
+    return gate / (1 + std::exp(-2 * u));  // = gate / 2 * (1 + tanh(u)), which would lose every digit when tanh is -1
   }
   double flops() const { return 5.0 * S * rows * I; }
   template <typename Self>

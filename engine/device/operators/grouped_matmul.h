@@ -1,3 +1,4 @@
+// The operator GroupedMatMul: products with several matrices, chosen by experts or by heads.
 #pragma once
 
 #include <cmath>
@@ -7,21 +8,21 @@
 
 namespace tandem {
 
-// A token's slots are multiplied each with a matrix of its own, as MatMul does it: for slot i of token s
+// Each of a token's slots is multiplied with its own matrix, as in MatMul. For slot i of token s:
 //   y[s, i, n] = sum over K of w[m][n, K] * x[s, i, K], one ascending fma chain,
-// with m = ids[s * slots + i] (experts), or m = i where tokens are not routed (heads).
+// with m = ids[s * slots + i] (experts), or m = i when tokens are not routed (heads).
 struct GroupedMatMul {
   int64_t S = 0, slots = 0;
   PackedStack w;  // N = w.rows, K = w.columns
   Operand ids;    // int32 [S, slots]; not routed: absent, and slots is w.count
-  Operand lists;  // of ExpertLists for these ids; absent: few tokens, or not routed
+  Operand lists;  // from ExpertLists for these ids; absent: few tokens, or not routed
   Operand x;      // slot i of token s at s * x_stride + i * x_slot; x_slot 0: all slots share one row
   int64_t x_stride = 0, x_slot = 0;
   Operand y;  // at s * y_stride + i * y_slot
   int64_t y_stride = 0, y_slot = 0;
   bool routed = true;
-  bool act_i8 = false;  // as MatMul's
-  double share = 1;     // of the choices, as many as are expected in the lists: what it costs is counted by it
+  bool act_i8 = false;  // as in MatMul
+  double share = 1;     // the part of the choices that is expected in the lists; costs are counted by it
 
   bool operator==(const GroupedMatMul&) const = default;
   const char* kind() const { return "grouped_matmul"; }
@@ -31,7 +32,7 @@ struct GroupedMatMul {
     return all;
   }
   double flops() const { return share * 2.0 * S * slots * w.rows * w.columns; }
-  // Matrices that are read, if the choice were even and independent.
+  // The expected number of matrices that are read, if the choices were even and independent.
   double expected_matrices() const {
     const auto count = static_cast<double>(w.count);
     return routed ? count * (1 - std::pow(1 - static_cast<double>(slots) / count, share * static_cast<double>(S)))
@@ -50,8 +51,8 @@ struct GroupedMatMul {
   }
 
  private:
-  // Where a token's slots end where the next one's begin, they are rows like any other. Else the write is listed with
-  // what lies between them: `update`, because that keeps its values.
+  // If the slots of a token end where those of the next token begin, they are rows like any other. Otherwise the write
+  // covers the values between them too: `update`, because these keep their values.
   template <typename Self>
   static auto results_of(Self& op) {
     const double results = static_cast<double>(op.S * op.slots * op.w.rows);
@@ -64,8 +65,8 @@ struct GroupedMatMul {
   }
 };
 
-// Rows [begin, end) of every matrix, which lie in whole panels: multiples of 64, or the last row. The slice computes
-// the same bits as the whole, and writes no byte that another one writes. Error when the cut does not fit.
+// Rows [begin, end) of every matrix, in whole panels: multiples of 64, or the last row. The slice computes the same
+// bits as the whole and writes no byte that another slice writes. Error when the cut does not fit.
 GroupedMatMul slice_rows(const GroupedMatMul& op, int64_t begin, int64_t end);
 
 }  // namespace tandem

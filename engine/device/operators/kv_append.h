@@ -1,11 +1,12 @@
+// The operator KvAppend: writes keys and values of new tokens into the KV cache.
 #pragma once
 
 #include "engine/device/operators/segments.h"
 
 namespace tandem {
 
-// Writes token s's k and v (rounded to the cache's type) to where position positions[s] of its segment lies, and
-// nothing else of the cache. No two tokens of a batch have one place.
+// Writes token s's k and v, rounded to the cache's type, to the place of position positions[s] of its segment. It
+// writes nothing else in the cache. No two tokens of a batch have the same place.
 struct KvAppend {
   int64_t S = 0;
   Operand k, v;  // [S, kv_heads * head_dim], strides k_stride, v_stride
@@ -22,7 +23,7 @@ struct KvAppend {
     return all;
   }
   double flops() const { return 0; }
-  // The caches are read too: only some positions of them are written, the others keep their values.
+  // The caches count as read too: only some of their positions are written, and the others keep their values.
   template <typename Self>
   static auto views(Self& op) {
     auto& cache = op.cache;

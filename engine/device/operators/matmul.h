@@ -1,20 +1,22 @@
+// The operator MatMul: activations times packed weights.
 #pragma once
 
 #include "engine/device/operators/view.h"
 
 namespace tandem {
 
-// y[s, n] = sum over k of w[n, k] * x[s, k], one ascending fma chain, for n in [row_begin, row_end). act_i8: of x's
-// 8-bit codes instead, exact within a group, by the rules of docs/numbers.md.
+// y[s, n] = sum over k of w[n, k] * x[s, k], one ascending fma chain, for n in [row_begin, row_end). act_i8: uses 8-bit
+// codes of x instead, exact within a group, by the rules of docs/numbers.md.
 struct MatMul {
   int64_t S = 0, K = 0;
   int64_t row_begin = 0, row_end = 0;  // multiples of 64, or the last row
   PackedMatrix w;                      // [N, K]
   Operand x;                           // [S, K], stride x_stride
-  Operand y;                           // [S, N] column 0 (not row_begin), stride y_stride
+  Operand y;                           // [S, N]: points at column 0, not at row_begin; stride y_stride
   int64_t x_stride = 0, y_stride = 0;
-  bool decides = false;  // a router's: weights are not to be rounded, because experts are chosen by the result
-  bool act_i8 = false;   // whoever multiplies makes the codes of x, alike everywhere; no dense weights
+  bool decides = false;  // a router's matmul: its result chooses experts, so its weights must not be rounded
+  // The device makes the codes of x, with the same result on every device; weights must not be dense.
+  bool act_i8 = false;
 
   bool operator==(const MatMul&) const = default;
   const char* kind() const { return "matmul"; }
@@ -33,8 +35,8 @@ struct MatMul {
   }
 };
 
-// Output rows [begin, end), counted as row_begin and row_end are: multiples of 64, or the operator's last row. The
-// slice computes the same bits as the whole. Error when the cut does not fit.
+// Output rows [begin, end), counted like row_begin and row_end: multiples of 64, or the operator's last row. The slice
+// computes the same bits as the whole. Error when the cut does not fit.
 MatMul slice_rows(const MatMul& op, int64_t begin, int64_t end);
 
 }  // namespace tandem

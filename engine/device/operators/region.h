@@ -1,4 +1,5 @@
-// A place an operator touches: `rows` runs of width_bytes, pitch_bytes apart (rows = 1: one run).
+// A region: the memory that an operator touches in one operand, `rows` runs of width_bytes, pitch_bytes apart (rows =
+// 1: one run).
 #pragma once
 
 #include <cstddef>
@@ -14,13 +15,13 @@ struct Region {
   size_t width_bytes = 0, pitch_bytes = 0;
 };
 
-// Offset in its slot behind the last byte.
+// Offset in its slot of the byte behind the last one.
 size_t end_of(const Region& region);
-// True when writing `a` could touch bytes of `b`: column ranges of one matrix are told apart; other rows that lie
-// between each other are taken to overlap.
+// True when writing `a` could touch bytes of `b`. Column ranges of one matrix are compared by their columns. Other
+// regions whose rows interleave count as overlapping.
 bool overlaps(const Region& a, const Region& b);
-// True when every byte of `inner` is one of `outer`'s. False where rows of another pitch would have to be compared one
-// by one, though they may be.
+// True when every byte of `inner` is also a byte of `outer`. False for rows with another pitch, even if `outer` covers
+// them: they would have to be compared one by one.
 bool covers(const Region& outer, const Region& inner);
 
 }  // namespace tandem

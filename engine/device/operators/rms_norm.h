@@ -1,3 +1,4 @@
+// The operator RmsNorm: RMS norm or LayerNorm, with an optional residual addition.
 #pragma once
 
 #include "engine/device/operators/view.h"
@@ -6,10 +7,10 @@ namespace tandem {
 
 // For each token s and group g, over the `width` values v at x[s*x_stride + g*width ...]:
 //   if add: v = fma(add_scale, add[s*add_stride + g*width ...], v), written back to x (the residual connection)
-//   if centred: v = v - mean(v), of which x sees nothing
+//   if centred: v = v - mean(v), which is not written to x
 //   y[s*y_stride + g*width + i] = v[i] / sqrt(mean(v^2) + eps) * (weight[i] + weight_offset), + bias[i] if biased
-// All of y is NaN where the mean of the squares overflows f32: the fault shows.
-// y may be x. groups > 1: one norm per attention head (weight and bias are shared by the groups). A centred norm is
+// If the mean of the squares overflows f32, all of y becomes NaN, so that the fault shows.
+// y may be x. groups > 1: one norm for each attention head (the groups share weight and bias). A centred norm is
 // LayerNorm (Ba, Kiros and Hinton 2016, arXiv:1607.06450).
 struct RmsNorm {
   int64_t S = 0, groups = 1, width = 0;
@@ -24,7 +25,7 @@ struct RmsNorm {
   float add_scale = 1;
   bool centred = false;
   bool biased = false;
-  Operand bias{};  // where biased: f32 [width]
+  Operand bias{};  // if biased: f32 [width]
 
   bool operator==(const RmsNorm&) const = default;
   const char* kind() const { return "rms_norm"; }

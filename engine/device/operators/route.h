@@ -1,3 +1,4 @@
+// The operator Route: chooses the experts of each token and their weights.
 #pragma once
 
 #include "engine/device/operators/view.h"
@@ -5,12 +6,13 @@
 
 namespace tandem {
 
-inline constexpr int64_t kMostChoices = 64;         // experts of a token
-inline constexpr float kSparseMixerJitter = 0.01f;  // "near": within 2 * jitter of the best score, relatively
+inline constexpr int64_t kMostChoices = 64;         // the most experts of a token
+inline constexpr float kSparseMixerJitter = 0.01f;  // "near" means within 2 * jitter of the best score, relatively
 
-// Of each token the k experts with the largest scores (of equals the lowest index; NaN is the lowest score), in
-// ascending order of their index, and their weights: gating(score), divided by their sum over the k if `normalised`,
-// times `scale`. A token with a NaN among its scores has NaN (0x7fc00000) for all weights, so that the fault shows.
+// Chooses for each token the k experts with the largest scores: of equal scores the lowest index, and NaN as the lowest
+// score. The ids are in ascending order of index. The weights are gating(score), divided by their sum over the k if
+// `normalised`, times `scale`. A token with a NaN among its scores gets NaN (0x7fc00000) for all weights, so that the
+// fault shows.
 struct Route {
   int64_t S = 0, E = 0, k = 0;  // k <= min(E, kMostChoices)
   Operand x;                    // [S, E], stride x_stride

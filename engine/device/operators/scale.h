@@ -1,16 +1,17 @@
+// The operator Scale: scales activations in place, with an optional soft cap.
 #pragma once
 
 #include "engine/device/operators/view.h"
 
 namespace tandem {
 
-// x[s, i] *= factor; with a cap, which logits of some models have, x becomes cap * tanh(x * factor / cap).
+// x[s, i] *= factor. With a cap, x becomes cap * tanh(x * factor / cap); the logits of some models have one.
 struct Scale {
   int64_t S = 0, width = 0;
   Operand x;
   int64_t x_stride = 0;
   float factor = 1;
-  float cap = 0;  // 0: none
+  float cap = 0;  // 0: no cap
 
   bool operator==(const Scale&) const = default;
   const char* kind() const { return "scale"; }

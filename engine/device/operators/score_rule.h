@@ -1,8 +1,10 @@
-// What becomes of the product of a query and a key before the softmax: what models vary in attention, in one value that
-// the operator, the host's loops and the lowering for GPUs pass on as it is.
+// The rule that turns the product of a query and a key into a score, before the softmax.
 //
-// Contract: a field's effect on a score is said in exact(), and the feature that it asks of a device in features(). The
-// host's loops are compiled for instruction sets of their own: they read the fields and call nothing here.
+// It holds the points in which models' attentions differ, in one value. The operator, the host's loops and the lowering
+// for GPUs pass it on unchanged.
+//
+// Contract: exact() defines the effect of each field on a score, and features() the features that a device needs for
+// it. The host's loops are compiled for instruction sets of their own. So they read the fields and call nothing here.
 #pragma once
 
 #include <cmath>
@@ -13,11 +15,11 @@ namespace tandem {
 
 struct ScoreRule {
   float scale = 1;
-  float soft_cap = 0;  // above 0: scores s become soft_cap * tanh(s / soft_cap), before what is not seen is left out
+  float soft_cap = 0;  // above 0: a score s becomes soft_cap * tanh(s / soft_cap), before unseen positions are masked
 
   bool operator==(const ScoreRule&) const = default;
   Features features() const { return soft_cap > 0 ? Features{Feature::capped_attention} : Features{}; }
-  // The score of a product, in double precision.
+  // The score of a product of a query and a key, in double precision.
   double exact(double product) const {
     const double score = product * scale;
     return soft_cap > 0 ? soft_cap * std::tanh(score / soft_cap) : score;

@@ -8,7 +8,7 @@
 namespace tandem {
 namespace {
 
-// A segment's tokens in the operator.
+// The tokens of a segment, counted from the operator's first token.
 struct TokenRange {
   int64_t begin = 0, end = 0;
 };
@@ -22,6 +22,7 @@ TokenRange tokens_of(const Segments& segments, int64_t S, int64_t segment) {
 
 }  // namespace
 
+// Walks through the segments and counts down their tiles until tile n is reached.
 QueryTile query_tile(const Segments& segments, int64_t S, int64_t group, int64_t tile, int64_t n) {
   for (int64_t segment = 0; segment < segments.count; ++segment) {
     const TokenRange tokens = tokens_of(segments, S, segment);
@@ -60,6 +61,8 @@ int64_t place_of(const Segments& segments, int64_t segment, int64_t position) {
   return segments.paths.as<const int32_t>()[segment * (1 + segments.depth) + 1 + position - base];
 }
 
+// Three steps: from the position to its place in the sequence, to the page in the segment's row of the table, to
+// the cell.
 int64_t cell_of(const Segments& segments, const KvCache& cache, int64_t segment, int64_t position) {
   const int64_t place = place_of(segments, segment, position);
   if (place < 0 || place >= cache.capacity)

@@ -1,10 +1,10 @@
+// The operator Softmax: softmax over each row, in place.
 #pragma once
 
 #include "engine/device/operators/view.h"
 
 namespace tandem {
 
-// In place, over each row.
 struct Softmax {
   int64_t S = 0, width = 0;
   Operand x;

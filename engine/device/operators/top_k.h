@@ -1,10 +1,11 @@
+// The operator TopK: the largest values of each row and their indices.
 #pragma once
 
 #include "engine/device/operators/view.h"
 
 namespace tandem {
 
-// The k largest values of each row, falling; of equals the lowest index first.
+// The k largest values of each row, falling; of equal values, the lowest index comes first.
 struct TopK {
   int64_t S = 0, width = 0, k = 0;  // k <= 64
   Operand x;

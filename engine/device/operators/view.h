@@ -1,8 +1,9 @@
-// How an operator says what it touches: one View for each of its operands, in one list. All that is asked of any
-// operator follows from these lists (engine/device/operator.h): what it reads and writes, its slices of tokens, its
-// bytes, and whether it stays inside its slots.
+// Views: the list of an operator's operands, with one View for each of them.
 //
-// Place is Operand or const Operand: a list made of an operator that may change can move its operands.
+// Every general question about an operator is answered from its list (engine/device/operator.h). Such questions are its
+// reads and writes, its slices of tokens, its bytes, and whether it stays inside its slots.
+//
+// Place is Operand or const Operand. A list made from a mutable operator can change its operands.
 #pragma once
 
 #include <array>
@@ -15,16 +16,17 @@
 
 namespace tandem {
 
-enum class Use : uint8_t { read = 1, write = 2, update = 3 };  // update: read, and written in its place
+enum class Use : uint8_t { read = 1, write = 2, update = 3 };  // update: read, and written in place
 
-// What lies there decides who counts it: a chip's profile says how wide weights and activations are on that chip.
+// The kind of data in an operand. It decides where the data is counted: a chip's profile has its own widths of weights
+// and activations.
 enum class Role : uint8_t {
   activation,  // f32 values that operators of this pass make
   ids,         // int32: token ids and positions
   weights,     // packed
   constants,   // f32: norms, biases, the rotation's table
   cache,       // keys and values of all positions
-  scratch,     // what an operator keeps between its own kernels
+  scratch,     // values that an operator keeps between its own kernels
 };
 
 template <typename Place>
@@ -32,14 +34,14 @@ struct View {
   Place* place = nullptr;
   Use use = Use::read;
   Role role = Role::activation;
-  // The region: `rows` runs of width_bytes, pitch_bytes apart, the first of them skip_bytes behind the place.
+  // The region: `rows` runs of width_bytes, pitch_bytes apart. The first run begins skip_bytes behind the place.
   int64_t rows = 0;
   size_t width_bytes = 0, pitch_bytes = 0, skip_bytes = 0;
-  size_t token_bytes = 0;  // from one token to the next; 0: all tokens share it
-  // What is moved once to read and once to write it, which may be less than the region: positions that are not seen,
-  // rows of a table that are not looked up.
+  size_t token_bytes = 0;  // distance from one token to the next; 0: all tokens share the operand
+  // The bytes and values that are moved, once for a read and once for a write. They may be less than the region: unseen
+  // positions and rows that are not looked up do not count.
   double moved_bytes = 0, moved_values = 0;
-  bool is_there = true;  // false: this operator has none
+  bool is_there = true;  // false: this operator does not have the operand
 
   View moving(double values, double bytes) && {
     moved_values = values, moved_bytes = bytes;
@@ -85,27 +87,27 @@ View<Place> ids_of(Place& place, Use use, int64_t S, int64_t each = 1) {
           static_cast<double>(S * each)};
 }
 
-// int32 [count] that all tokens share.
+// int32 [count], shared by all tokens.
 template <typename Place>
 View<Place> ids_of_all(Place& place, int64_t count) {
   const auto bytes = static_cast<size_t>(count) * sizeof(int32_t);
   return {&place, Use::read, Role::ids, 1, bytes, bytes, 0, 0, static_cast<double>(bytes), static_cast<double>(count)};
 }
 
-// One run of bytes that all tokens share.
+// One run of bytes, shared by all tokens.
 template <typename Place>
 View<Place> whole(Place& place, Use use, Role role, size_t bytes) {
   const double moved = static_cast<double>(bytes) * (use == Use::update ? 2 : 1);
   return {&place, use, role, 1, bytes, bytes, 0, 0, moved, moved / sizeof(float)};
 }
 
-// f32 [count], the same for all tokens.
+// f32 [count], shared by all tokens.
 template <typename Place>
 View<Place> constants_of(Place& place, int64_t count) {
   return whole(place, Use::read, Role::constants, bytes_of_floats(count));
 }
 
-// Whole panels of a packed matrix [N, K]: those of its rows [begin, end).
+// The whole panels with rows [begin, end) of a packed matrix [N, K].
 template <typename Place>
 View<Place> panels_of(Place& place, const PackedMatrix& matrix, int64_t begin, int64_t end) {
   const size_t skip = packed_bytes(matrix.format, begin, matrix.columns);
