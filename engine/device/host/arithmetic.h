@@ -1,4 +1,4 @@
-// The two ways the host computes an operator.
+// The two ways in which the host computes an operator: the reference and the numeric contract.
 #pragma once
 
 #include <vector>
@@ -9,14 +9,15 @@
 
 namespace tandem::host {
 
-// Obvious loops with sums in double precision: the reference that every device is compared with. Each result is rounded
-// to f32 once.
+// Computes an operator by simple loops with sums in double precision. This is the reference for every device. Each
+// result is rounded to f32 once.
 void run_reference(const Operator& op);
 
-// The numeric contract (docs/numbers.md), with the given loops.
+// Computes an operator by the numeric contract (docs/numbers.md), with the given loops.
 void run_contract(const Operator& op, const HostLoops& loops, Workers& workers);
 
-// What both share, because it has no rounding to choose: moving values and comparing them. One file: exact.cpp.
+// Operators that both ways compute with the same code, because they only move or compare values and have no rounding to
+// choose. All are in exact.cpp.
 void run_embed(const Embed& op);
 void run_kv_append(const KvAppend& op, void (*to_halves)(const float* from, uint16_t* to, int64_t count));
 void run_argmax(const ArgMax& op);
@@ -28,14 +29,14 @@ void run_copy(const Copy& op);
 void run_expert_slots(const ExpertSlots& op);
 void run_gather_rows(const GatherRows& op);
 
-// The choices s * k + i of `count` ones by their expert: those of expert e are choices[begins[e]] to
-// choices[begins[e + 1] - 1], ascending. Without ids choice c is of expert c % E.
+// The `count` choices s * k + i, sorted by expert. The choices of expert e are choices[begins[e]] to choices[begins[e +
+// 1] - 1], ascending. Without ids, choice c belongs to expert c % E.
 struct ChoicesByExpert {
   std::vector<int64_t> begins, choices;
 };
-ChoicesByExpert choices_by_expert(const Operand& ids, int64_t count, int64_t E);  // Error: an id that is no expert
+ChoicesByExpert choices_by_expert(const Operand& ids, int64_t count, int64_t E);  // Error when an id names no expert
 
-// One overload per operator, for std::visit.
+// One overload for each operator, for std::visit.
 void reference(const MatMul& op);
 void reference(const RmsNorm& op);
 void reference(const Rope& op);
@@ -48,9 +49,9 @@ void reference(const GroupedMatMul& op);
 void reference(const ExpertSum& op);
 
 float round_to_f16(float value);
-// Error unless every position is in [0, limit). They are data, so prepare() cannot know.
+// Error unless every position is in [0, limit). prepare() cannot check positions, because they are data.
 void check_positions(const Operand& positions, int64_t S, int64_t limit, const char* of);
-// Error unless every position is in the cache, and so are the pages of all that its token may see.
+// Error unless every position lies in the cache. The pages of all positions that its token may see must lie there too.
 void check_places(const Operand& positions, const Segments& segments, const KvCache& cache, int64_t S);
 
 }  // namespace tandem::host

@@ -12,7 +12,7 @@
 namespace tandem::host {
 namespace {
 
-// Waking a sleeping thread costs 20 us and more; below this many multiplications (about 200 us) one thread is faster.
+// Waking a sleeping thread costs 20 us or more. Below this many multiplications (about 200 us), one thread is faster.
 constexpr double kWorthSharing = 4e6;
 
 struct AlignedDelete {
@@ -27,15 +27,15 @@ Aligned<T> aligned(int64_t count) {
 }
 AlignedFloats aligned_floats(int64_t count) { return aligned<float>(count); }
 
-// The array's loops that read packed weights directly, for the same instructions; nullptr: there are none. The portable
-// loops keep to themselves: others are compared with them.
+// The loops of the NPU's array that read packed weights directly, for the same instruction set; nullptr: there are
+// none. The portable loops have none, because other loops are compared with them.
 const npu_emu::FastKernels* direct_loops(const HostLoops& loops) {
   for (const npu_emu::FastKernels* kernels : npu_emu::all_kernels())
     if (std::strcmp(kernels->name, loops.name) == 0) return kernels;
   return nullptr;
 }
 
-// Loops for 8-bit activations beside the others: the fastest beside the fastest.
+// The loops for 8-bit activations that belong to `loops`: the fastest ones for the fastest loops.
 const ActLoops& act_loops_of(const HostLoops& loops) {
   if (&loops == &best_loops()) return best_act_loops();
   for (const ActLoops* act : all_act_loops())
@@ -43,19 +43,23 @@ const ActLoops& act_loops_of(const HostLoops& loops) {
   return plain_act_loops();
 }
 
+// The numeric contract: one call operator for each kind of operator. Small operators run on the device's thread alone,
+// large ones share their parts among the workers.
 struct Contract {
   const HostLoops& loops;
   Workers& workers;
   const ActLoops& act = act_loops_of(loops);
   const npu_emu::FastKernels* direct = direct_loops(loops);
 
-  // A decoded tile pays when several tokens find it; few of them multiply codes as they are read.
+  // Decoding a tile pays when several tokens use it. For few tokens, the direct loops multiply with codes as they
+  // read them.
   void multiply_panel(const PanelArgs& args) const {
     if (direct == nullptr || args.S > npu_emu::kGemvTokens || args.format->dense()) return loops.matmul_panel(args);
     direct->gemv_panel(*args.format, args.panel, args.K, args.x, args.x_stride, args.S, args.sums);
     for (int64_t s = 0; s < args.S; ++s) std::copy_n(args.sums + s * kPanelRows, args.rows, args.y + s * args.y_stride);
   }
 
+  // Calls part(begin, end, thread) over [0, count), on this thread alone when the work is small.
   template <typename Part>
   void share(double multiplications, int64_t count, const Part& part) const {
     if (multiplications < kWorthSharing)
@@ -64,7 +68,7 @@ struct Contract {
       workers.run(count, part);
   }
 
-  // What multiplying would take as long as: about 8 products a value.
+  // Making the code of a value takes about as long as 8 products.
   static constexpr double kProductsOfCode = 8;
   Aligned<ActBlock> codes_of(const float* x, int64_t stride, int64_t S, int64_t K) const {
     const int64_t groups = K / kActGroup;
@@ -75,6 +79,7 @@ struct Contract {
     return codes;
   }
 
+  // The shared parts are panels of 64 rows. Every thread has its own sums.
   void operator()(const MatMul& op) const {
     const int64_t first = op.row_begin / kPanelRows, panels = panel_count(op.row_end) - first;
     const size_t size = panel_bytes(op.w.format, op.K);
@@ -130,11 +135,13 @@ struct Contract {
   static int64_t first_of(const Attention& op, int64_t s) {
     return first_seen(op.window, op.positions.as<int32_t>()[s]);
   }
-  // Of one query, in the order of attention_split_simd: [S * heads][splits][2 + head_dim_v].
+  // The records of one query, in the order of attention_split_simd: [S * heads][splits][2 + head_dim_v].
   static float* records_of(const Attention& op, int64_t query) {
     const int64_t splits = pages_of(op.cache.capacity);
     return op.scratch.as<float>() + query * splits * (2 + op.cache.head_dim_v);
   }
+  // The shared parts are tiles of queries of one KV head. A tile gets the address of the next tile's keys, so that they
+  // can be prefetched.
   void attend(const Attention& op) const {
     const KvCache& cache = op.cache;
     const bool splits = op.part == AttentionPart::splits;
@@ -145,7 +152,8 @@ struct Contract {
     const int64_t group = op.heads / cache.kv_heads, tile = attend_tile(op, group);
     const int64_t tiles = most_tiles(op.segments, op.S, group, tile);
     const auto tile_at = [&](int64_t i) {
-      // Late tiles see more positions: an early and a late one in turns give neighbours about the same work.
+      // Late tiles see more positions. Early and late tiles alternate, so neighbouring tiles together have about the
+      // same work.
       const int64_t n = i % tiles, at = n % 2 == 0 ? n / 2 : tiles - 1 - n / 2;
       return query_tile(op.segments, op.S, group, tile, at);
     };
@@ -159,7 +167,7 @@ struct Contract {
       }
     });
   }
-  // The first keys that another tile reads; none where it reads those of the one before.
+  // The first keys that the next tile reads; nullptr when it reads the keys of this tile.
   static const void* keys_behind(const Attention& op, int64_t kv, const QueryTile& tile, int64_t next_kv,
                                  const QueryTile& next) {
     if (next.begin == next.end || (kv == next_kv && tile.segment == next.segment)) return nullptr;
@@ -170,12 +178,13 @@ struct Contract {
   static const int32_t* pages_of_segment(const Attention& op, int64_t segment) {
     return op.segments.pages.as<int32_t>() + segment * pages_of(op.cache.capacity);
   }
-  // A KV head's keys in page 0.
+  // The keys of a KV head in page 0.
   static const std::byte* keys_of(const Attention& op, int64_t kv) {
     return op.cache.k.as<std::byte>() + static_cast<size_t>(kv) * op.cache.head_bytes(op.cache.head_dim);
   }
-  // A token's queries share their loads; those of many tokens come in the tiles that are fastest where loads count. A
-  // smaller tile where decoding has fewer of them than there are threads.
+  // The number of queries in a tile. The queries of one token share their loads. On a processor where loads take the
+  // place of products, the queries of many tokens come in the fastest tiles. The tile is halved while there are fewer
+  // tiles than threads, as happens in decoding.
   int64_t attend_tile(const Attention& op, int64_t group) const {
     const int64_t of_segment = mean_queries(op.segments, op.S, group);
     const bool whole = of_segment <= loops.attend_tile || of_segment == group || !this_processor().loads_cost_products;
@@ -184,7 +193,7 @@ struct Contract {
     while (tile > 1 && op.cache.kv_heads * ((queries + tile - 1) / tile) < workers.threads()) tile = (tile + 1) / 2;
     return tile;
   }
-  // Some queries of a KV head.
+  // The arguments for a tile of queries of a KV head.
   static AttendArgs attend_args(const Attention& op, int64_t kv, const QueryTile& tile) {
     const KvCache& cache = op.cache;
     const int64_t group = op.heads / cache.kv_heads;
@@ -250,6 +259,8 @@ struct Contract {
                         op.shared ? op.shared.as<float>() + s * op.width : nullptr,
                         op.gate ? op.gate.as<float>() + s * op.gate_stride : nullptr, op.y.as<float>() + s * op.width});
   }
+  // The shared parts are the panels of all matrices, one matrix behind the other. A thread's run of parts may begin and
+  // end inside a matrix.
   void operator()(const GroupedMatMul& op) const {
     const ChoicesByExpert by = choices_by_expert(op.ids, op.S * op.slots, op.w.count);
     const double multiplications = static_cast<double>(op.S * op.slots) * op.w.rows * op.w.columns;
@@ -262,8 +273,8 @@ struct Contract {
       }
     });
   }
-  // Panels [begin, end) of one matrix with the rows of its choices, which are brought together first: they lie
-  // anywhere.
+  // Multiplies panels [begin, end) of one matrix with the rows of its choices. The rows lie anywhere in x, so they are
+  // first copied together.
   void multiply(const GroupedMatMul& op, int64_t m, std::span<const int64_t> choices, int64_t begin,
                 int64_t end) const {
     const auto n = static_cast<int64_t>(choices.size());

@@ -21,10 +21,11 @@ void check_positions(const Operand& positions, int64_t S, int64_t limit, const c
   }
 }
 
+// Checks each page of a segment once, since the positions of a segment ascend, and then each place of a tree.
 void check_places(const Operand& positions, const Segments& segments, const KvCache& cache, int64_t S) {
   check_positions(positions, S, cache.capacity, "cache");
   const auto* at = positions.as<const int32_t>();
-  int64_t checked = -1, checked_until = 0;  // pages of a segment; its positions ascend
+  int64_t checked = -1, checked_until = 0;  // positions of the current segment whose pages are checked
   for (int64_t s = 0; s < S; ++s) {
     const int64_t segment = segment_of(segments, s);
     if (segment != checked) checked = segment, checked_until = 0;
@@ -53,7 +54,7 @@ namespace {
 
 void copy_floats(const float* from, float* to, int64_t count) { std::copy_n(from, count, to); }
 
-// T: an element of the cache, which convert() makes of `count` values.
+// T: element type of the cache; convert() makes `count` elements from floats.
 template <typename T>
 void append(const KvAppend& op, void (*convert)(const float* from, T* to, int64_t count)) {
   const KvCache& cache = op.cache;
@@ -73,7 +74,7 @@ void append(const KvAppend& op, void (*convert)(const float* from, T* to, int64_
   }
 }
 
-// NaN sorts as the lowest value.
+// NaN ranks as the lowest value.
 float sort_key(float value) { return std::isnan(value) ? -std::numeric_limits<float>::infinity() : value; }
 
 }  // namespace
@@ -120,6 +121,8 @@ void run_bias(const Bias& op) {
     for (int64_t i = 0; i < op.width; ++i) op.x.as<float>()[s * op.x_stride + i] += op.bias.as<float>()[i];
 }
 
+// A counting sort: the number of choices of each expert, the begins as their running sum, then each choice to
+// its place.
 ChoicesByExpert choices_by_expert(const Operand& ids, int64_t count, int64_t E) {
   const auto expert_of = [&](int64_t c) { return ids ? ids.as<const int32_t>()[c] : c % E; };
   ChoicesByExpert by{std::vector<int64_t>(static_cast<size_t>(E + 1)),
@@ -139,7 +142,7 @@ ChoicesByExpert choices_by_expert(const Operand& ids, int64_t count, int64_t E) 
 
 namespace {
 
-// Lists experts one by one (engine/device/operators/expert_lists.h), in ascending order.
+// Writes the lists of experts one by one (engine/device/operators/expert_lists.h), in ascending order.
 class ListWriter {
  public:
   ListWriter(const Operand& lists, int64_t E)
@@ -167,7 +170,7 @@ std::span<const int64_t> of_expert(const ChoicesByExpert& by, int64_t e) {
   return std::span(by.choices).subspan(by.begins[e], by.begins[e + 1] - by.begins[e]);
 }
 
-// The squared length of each token's row: as an order of saliency it is as good as the length.
+// The squared length of each token's row. It ranks tokens in the same order as the length.
 std::vector<double> squared_lengths(const ExpertSlots& op) {
   std::vector<double> sums(op.x ? op.S : 0, 0.0);
   for (size_t s = 0; s < sums.size(); ++s) {
@@ -186,6 +189,8 @@ void run_expert_lists(const ExpertLists& op) {
   lists.finish();
 }
 
+// For each expert in turn: chooses which of its choices get a row, writes both tables, and lists the rest unless it
+// is dropped.
 void run_expert_slots(const ExpertSlots& op) {
   const ChoicesByExpert by = choices_by_expert(op.ids, op.S * op.k, op.E);
   const std::vector<double> lengths = squared_lengths(op);
@@ -198,7 +203,8 @@ void run_expert_slots(const ExpertSlots& op) {
     const std::span<const int64_t> all = of_expert(by, e);
     const size_t placed = std::min(all.size(), static_cast<size_t>(capacity));
     std::vector<int64_t> kept(all.begin(), all.end());
-    if (op.x && placed < kept.size()) {  // N7; choices ascend with their tokens, so that the later of equals go
+    // N7; choices ascend with their tokens, so the stable sort puts the later of equal ones last.
+    if (op.x && placed < kept.size()) {
       std::ranges::stable_sort(kept, [&](int64_t a, int64_t b) { return lengths[a / op.k] > lengths[b / op.k]; });
       std::sort(kept.begin(), kept.begin() + static_cast<std::ptrdiff_t>(placed));
     }

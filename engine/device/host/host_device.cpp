@@ -13,12 +13,12 @@
 namespace tandem {
 namespace {
 
-// What both the loops of the contract and the reference compute.
+// The features that both the loops of the contract and the reference compute.
 constexpr Features kKnownFeatures = features_of(ComputedBy::host);
 
 class HostProcessor final : public Processor {
  public:
-  // loops: a static table.
+  // loops: a static table, which outlives the processor.
   HostProcessor(HostArithmetic arithmetic, int threads, const std::vector<int>& cores, const host::HostLoops& loops)
       : arithmetic_(arithmetic), loops_(loops), workers_(threads, cores) {}
 
@@ -36,7 +36,8 @@ class HostProcessor final : public Processor {
     return one_by_one(operators, [this](const Operator& op) { host::run_contract(op, loops_, workers_); });
   }
 
-  // A round figure of one core of a server: 32 GFLOP/s with the contract's decoding, 16 GB/s, 8 W.
+  // Estimates with rounded rates of a server core: 32 GFLOP/s with the contract's decoding, 16 GB/s for all cores, 8
+  // W each.
   Cost estimate(std::span<const Operator> operators) const override {
     const double cores = workers_.threads();
     Cost cost;
@@ -57,7 +58,7 @@ class HostProcessor final : public Processor {
 };
 
 bool fuses_multiply_add() {
-  volatile float third = 1.0f / 3.0f;  // 3 * (1/3) - 1 is zero when the product is rounded first
+  volatile float third = 1.0f / 3.0f;  // 3 * (1/3) - 1 is zero when the product is rounded before the addition
   return __builtin_fmaf(third, 3.0f, -1.0f) != 0;
 }
 
@@ -88,7 +89,8 @@ std::unique_ptr<Device> open_host_device(int, const DeviceOptions& options) {
 }
 
 std::unique_ptr<Device> open_host_beside(ThreadDevice& other, const DeviceOptions& options) {
-  const std::vector<int>& cores = other.info().cores;  // further ones than the first help its thread
+  // The other device's thread has the first core; further cores help.
+  const std::vector<int>& cores = other.info().cores;
   const int threads = std::max(1, static_cast<int>(cores.size()));
   const host::HostLoops& loops = host::best_loops();
   DeviceInfo info = describe(HostArithmetic::contract, threads, cores, loops);

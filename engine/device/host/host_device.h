@@ -1,6 +1,7 @@
 // The host's own cores as a device: the double-precision reference, and the numeric contract as a usable fallback.
 //
-// Contract: as engine/device/thread_device.h. With more than one thread, the parts of large operators are shared.
+// Contract: as engine/device/thread_device.h. With more than one thread, large operators share their parts among
+// the threads.
 #pragma once
 
 #include <memory>
@@ -12,18 +13,19 @@ namespace tandem {
 class ThreadDevice;
 
 enum class HostArithmetic {
-  reference,  // sums in double precision; other bits than the contract by design
-  contract,   // docs/numbers.md: the bits of the simd kernels and of the NPU
+  reference,  // sums in double precision; its bits differ from the contract by design
+  contract,   // docs/numbers.md: the same bits as the simd kernels and the NPU
 };
 
 DeviceCount host_device_count();
-std::unique_ptr<Device> open_host_device(int index, const DeviceOptions& options);  // contract, on all given cores
+// The contract, on all cores of `options`.
+std::unique_ptr<Device> open_host_device(int index, const DeviceOptions& options);
 
-// The contract on the thread of another device (and its cores): in its order, so that what either hands to the other
-// takes no waking. `other` outlives it.
+// The contract on the thread of another device, with its cores. It works in that device's order, so a hand-over between
+// the two needs no wake-up. `other` outlives it.
 std::unique_ptr<Device> open_host_beside(ThreadDevice& other, const DeviceOptions& options);
 
-// threads >= 1; loops: "avx512", "avx2", "portable", or "" for the fastest. Error when the machine cannot run them.
+// threads >= 1. loops: "avx512", "avx2", "portable", or "" for the fastest. Error when the machine cannot run them.
 std::unique_ptr<Device> make_host_device(HostArithmetic arithmetic, int threads, const DeviceOptions& options = {},
                                          const char* loops = "");
 

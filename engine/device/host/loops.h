@@ -1,8 +1,8 @@
-// The inner loops of the numeric contract, compiled once per instruction set and chosen when the program starts.
+// The inner loops of the numeric contract, compiled once for each instruction set and chosen when the program starts.
 //
-// Contract: every variant gives the same bits (docs/numbers.md); they differ in speed alone. Arguments are plain
-// pointers: the loops files are compiled with instructions that the machine may not have, so they must not instantiate
-// inline functions that the linker could share with the rest of the program.
+// Contract: every variant gives the same bits (docs/numbers.md); the variants differ only in speed. Arguments are plain
+// pointers. The loops files are compiled with instructions that the machine may lack. So they must not instantiate
+// inline functions, which the linker could share with the rest of the program.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace tandem::host {
 
-// y[s, r] = one fma chain over k of panel row r and x[s], for all S tokens and `rows` rows of one panel.
+// A product with one panel: y[s, r] = one fma chain over k of panel row r and x[s], for all S tokens and `rows` rows.
 struct PanelArgs {
   const PackedFormat* format;
   const std::byte* panel;
@@ -28,7 +28,7 @@ struct PanelArgs {
   float* sums;  // scratch [S, 64], 64-byte aligned
 };
 
-// One token and group of RmsNorm.
+// RmsNorm of one token and group.
 struct NormArgs {
   float* x;
   const float* add;  // may be null
@@ -45,38 +45,39 @@ struct NormArgs {
 inline constexpr int kMaxAttendTile = 12;
 inline constexpr int64_t kMaxHeadDimV = 512;  // attend() keeps the values of a tile on the stack
 
-// A tile of queries of one KV head: any tokens of one sequence and any heads that read it. k and v point to the KV head
-// in page 0 of the cache; places from i * 256 on lie in page pages[i]. Positions below tree_begin are places; position
-// tree_begin + i lies at place path[i]. The queries of a token of a tree are a tile without others.
+// A tile of queries of one KV head: any tokens of one sequence, and any heads that read it. k and v point to the KV
+// head in page 0 of the cache. Places from i * 256 on lie in page pages[i]. A position below tree_begin is its own
+// place; position tree_begin + i lies at place path[i]. The queries of a tree's token form a tile alone.
 struct AttendArgs {
   int queries;  // 1..HostLoops::attend_tile
   const float* q[kMaxAttendTile];
-  int64_t first[kMaxAttendTile];  // the first position that the query sees
-  int64_t last[kMaxAttendTile];   // the position of its token, the last one it sees
-  float* y[kMaxAttendTile];       // attend_splits(): record 0 of the query: maximum, sum and values of each split
+  int64_t first[kMaxAttendTile];  // the first position that each query sees
+  int64_t last[kMaxAttendTile];   // the position of its token, which is the last one that it sees
+  // In attend_splits(): record 0 of each query. A record holds a split's maximum, sum and values.
+  float* y[kMaxAttendTile];
   const void *k, *v;
   const int32_t* pages;
-  size_t k_page_bytes, v_page_bytes;  // from one page to the next
+  size_t k_page_bytes, v_page_bytes;  // distance from one page to the next
   bool f16;
   int64_t head_dim, head_dim_v;
   ScoreRule score;
   bool round_f16;
-  int64_t split_begin = 0, split_end = 0;  // of attend_splits() alone
+  int64_t split_begin = 0, split_end = 0;  // only for attend_splits()
   int64_t tree_begin = INT64_MAX;          // beyond all positions: there is no tree
   const int32_t* path = nullptr;
-  const void* next_keys = nullptr;  // what is read after this tile, if anything new
+  const void* next_keys = nullptr;  // the keys that are read after this tile, if they are new
 };
 
-// What the splits of one query are merged to.
+// The merge of the splits of one query.
 struct MergeArgs {
   const float* records;  // [splits, 2 + head_dim_v]
-  int64_t begin, end;    // of the splits that it sees something of
+  int64_t begin, end;    // the splits in which the query sees positions
   int64_t head_dim_v;
   float* y;
   bool round_f16;
 };
 
-// The heads of one token: turns holds cos and sin of each pair, [rot_dim / 2][2].
+// The rotation of the heads of one token. turns holds cos and sin of each pair: [rot_dim / 2][2].
 struct RopeArgs {
   float* x;
   int64_t heads, head_dim;
@@ -85,7 +86,7 @@ struct RopeArgs {
   bool interleaved;
 };
 
-// One token of a gated linear unit.
+// A gated linear unit for one token.
 struct GluArgs {
   const float *gate, *up;
   float* y;
@@ -94,19 +95,19 @@ struct GluArgs {
   bool round_f16;
 };
 
-// The choices of one token: engine/device/operators/route.h.
+// The routing of one token: engine/device/operators/route.h.
 struct RouteArgs {
   const float* x;  // [E]
   int64_t E, k;
   Gating gating;
-  float near;  // of a sparse mixer: 2 * kSparseMixerJitter
+  float near;  // for a sparse mixer: 2 * kSparseMixerJitter
   bool normalised;
   float scale;
   int32_t* ids;    // [k]
   float* weights;  // [k]
 };
 
-// What the experts of one token found: engine/device/operators/expert_sum.h.
+// The sum of the experts' results for one token: engine/device/operators/expert_sum.h.
 struct ExpertSumArgs {
   const float* x;  // [k, width]
   const float* weights;
@@ -122,23 +123,23 @@ struct HostLoops {
   const char* name;  // instruction set
   void (*matmul_panel)(const PanelArgs& args);
   void (*rms_norm)(const NormArgs& args);
-  int attend_tile;  // queries that attend() takes at most: as many as its registers serve with one load of K and V
-  int fast_tile;    // and those with the fewest loads for each product
+  int attend_tile;  // the most queries of attend(): as many as the registers can serve with one load of K and V
+  int fast_tile;    // the number of queries with the fewest loads for each product
   void (*attend)(const AttendArgs& args);
   void (*attend_splits)(const AttendArgs& args);
   void (*merge_splits)(const MergeArgs& args);
   void (*rope)(const RopeArgs& args);
   void (*glu)(const GluArgs& args);
-  void (*scale)(float* x, int64_t count, float factor, float cap);  // cap 0: none
+  void (*scale)(float* x, int64_t count, float factor, float cap);  // cap 0: no cap
   void (*softmax)(float* x, int64_t count);
   void (*route)(const RouteArgs& args);
   void (*expert_sum)(const ExpertSumArgs& args);
   void (*to_halves)(const float* from, uint16_t* to, int64_t count);  // rounds to nearest even
 };
 
-const HostLoops& best_loops();  // for this machine
+const HostLoops& best_loops();  // the fastest ones for this machine
 const HostLoops* find_loops(
-    const char* name);  // "avx512", "avx2", "portable"; nullptr where the machine cannot run them
+    const char* name);  // "avx512", "avx2", "portable"; nullptr when the machine cannot run them
 
 extern const HostLoops kPortableLoops;
 #if defined(__x86_64__)

@@ -1,7 +1,7 @@
-// One variant of the loops: the including file says its name and is compiled for its instruction set.
+// One variant of the loops. The including file defines its name and is compiled for its instruction set.
 #include "engine/device/host/loops.h"
 #include "engine/device/host/loops_lanes.h"
-// These build on the lanes.
+// These headers build on the lanes.
 #include "engine/device/host/loops_attention.h"
 #include "engine/device/host/loops_experts.h"
 #include "engine/device/host/loops_matmul.h"

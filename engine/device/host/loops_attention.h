@@ -1,7 +1,8 @@
-// Attention of a tile of queries of one KV head, split by split of kSplit absolute positions (docs/numbers.md has the
-// order): a score is one fma chain over the head, a value element one chain over ascending positions, and splits are
-// merged in ascending order. The queries of a tile share every load and conversion of K and V; what lies beyond a
-// query's own position does not touch its maximum, sums and values, so the tile changes no bit.
+// Attention for a tile of queries of one KV head, split by split of kSplit absolute positions (order: docs/numbers.md).
+//
+// A score is one fma chain over the head. A value element is one chain over ascending positions. Splits are merged in
+// ascending order. The queries of a tile share every load and conversion of K and V. Positions beyond a query's own do
+// not touch its maximum, sums and values, so the tile changes no bit.
 // Measured (Zen 5 core, f16 cache; 9 heads, 3 KV heads, d = 64; GFLOP/s with AVX-512, before tiles): 128 tokens at 0:
 // 153 (58-62), at 768: 195 (71-92); one token at 1023: 187 (77-95). AVX2: 87 (46-54), 102 (57-76), 82 (69-77).
 // Zen 4 core, peak 117.5, AVX-512, tiles of 6 queries (of 12): 256 tokens at 0: 89 (84), at 768: 96 (90).
@@ -13,22 +14,23 @@
 namespace tandem::host {
 namespace {
 
-constexpr int kSplit = 256;  // kAttentionSplit, and kCachePage: a split lies in one page
-// The blocks of keys that are read at once are as many streams of 2 KiB, too short for a processor to foresee: what is
-// read next is asked for beforehand. Bytes ahead in the values. Measured (Xeon with AVX-512, one token at 4,000 of 30
-// layers' caches in memory, 9 heads, 3 KV heads, d = 64): 13.9 GB/s, 10.6 without; plain reads 17.4.
+constexpr int kSplit = 256;  // = kAttentionSplit = kCachePage: a split lies in one page
+// How far ahead the values are prefetched, in bytes. The blocks of keys that are read at once form as many streams of 2
+// KiB. These are too short for a processor to foresee, so the loops prefetch what they read next. Measured (Xeon with
+// AVX-512, one token at 4,000 of 30 layers' caches in memory, 9 heads, 3 KV heads, d = 64): 13.9 GB/s, 10.6 without;
+// plain reads 17.4.
 constexpr int64_t kValuesAhead = 2048;
-constexpr int kSecondCache = 2;  // of __builtin_prefetch
+constexpr int kSecondCache = 2;  // locality argument of __builtin_prefetch: into the second cache
 
-// Queries of a tile, and what is in registers beside T of them: blocks of 16 positions, or vectors of a value row. At
-// least 8 chains where the registers allow it, which hides the latency of two fma a cycle; a divisor of 4, since the
-// capacity is a multiple of 64. A query's element is fetched for each step, and a key for each block: six queries and
-// four blocks need ten for 24 products, twelve and two 14.
+// The most queries of a tile, and at_once(T): the blocks of 16 positions, or vectors of a value row, that are in
+// registers beside T queries. There are at least 8 chains if the registers allow it, which hides the latency of two fma
+// a cycle. at_once(T) divides 4, since the capacity is a multiple of 64. Each step loads an element for each query and
+// a key for each block. So six queries and four blocks need ten loads for 24 products; twelve and two need 14.
 #if defined(__AVX512F__)
 constexpr int kAttendTile = 12, kFastTile = 6;
 constexpr int at_once(int T) { return T <= 6 ? 4 : 2; }
 #elif defined(__AVX2__)
-constexpr int kAttendTile = 6, kFastTile = 6;  // 12 of 16 registers, a vector being two of them
+constexpr int kAttendTile = 6, kFastTile = 6;  // 12 of 16 registers; a vector is two registers
 constexpr int at_once(int T) { return T == 1 ? 4 : T == 2 ? 2 : 1; }
 #else
 constexpr int kAttendTile = 2, kFastTile = 2;  // a vector is four registers
@@ -45,17 +47,18 @@ LANES_INLINE Lanes load_values(const Element* from, int64_t left) {
   return load_cache(lanes);
 }
 
-// The tile's keys or values from place `first` of a page on.
+// Start of the page of the tile's keys or values that holds place `first`.
 template <typename Element>
 LANES_INLINE const Element* in_page(const void* base, size_t page_bytes, const AttendArgs& args, int64_t first) {
   const auto page = static_cast<size_t>(args.pages[first / kSplit]);
   return reinterpret_cast<const Element*>(static_cast<const char*>(base) + page * page_bytes);
 }
 
+// The place of a position in its sequence.
 LANES_INLINE int64_t place_at(const AttendArgs& args, int64_t position) {
   return position < args.tree_begin ? position : args.path[position - args.tree_begin];
 }
-// Where a position's values lie, and its keys, of which element d is d * 16 behind the first.
+// The addresses of a position's values and of its keys. Element d of the keys lies d * 16 behind the first one.
 template <typename Element>
 LANES_INLINE const Element* values_at(const AttendArgs& args, int64_t position) {
   const int64_t place = place_at(args, position);
@@ -68,19 +71,19 @@ LANES_INLINE const Element* keys_at(const AttendArgs& args, int64_t position) {
          place % 16;
 }
 
-// What the splits so far gave for each query.
+// The state of a tile of T queries: the results of the splits so far.
 template <int T>
 struct Tile {
-  alignas(64) float p[T][kSplit];  // scores, then weights of a split
+  alignas(64) float p[T][kSplit];  // scores, then weights, of the current split
   alignas(64) float values[T][kMaxHeadDimV];
   float top[T], sum[T];
-  float keep[T], take[T];    // how a split joins the others
-  int64_t common, furthest;  // the smallest and the largest of the last positions
-  int64_t earliest, latest;  // the smallest and the largest of the first ones
+  float keep[T], take[T];    // factors of the results so far and of the new split
+  int64_t common, furthest;  // the smallest and the largest of the queries' last positions
+  int64_t earliest, latest;  // the smallest and the largest of the queries' first positions
 };
 
-// The keys of blocks that follow each other in memory: element d of the 16 positions of block j. Meanwhile the values
-// of these positions, as many bytes mostly, come into the second cache.
+// The keys of blocks that follow each other in memory: element d of the 16 positions of block j. While it loads keys,
+// it prefetches the values of these positions into the second cache; mostly they are as many bytes.
 template <int B, typename Element>
 struct BlocksInTurn {
   const Element *keys, *values;
@@ -95,7 +98,7 @@ struct BlocksInTurn {
   }
 };
 
-// The same of one block whose positions lie anywhere.
+// The keys of one block whose positions lie at any places.
 template <typename Element>
 struct BlockOfPlaces {
   const Element* keys[16];
@@ -106,7 +109,8 @@ struct BlockOfPlaces {
   }
 };
 
-// Scores of B blocks go to p, -inf at positions that a query does not see.
+// Writes the scores of B blocks to p, and -inf at positions that a query does not see. When every query sees all
+// positions, the fast path needs no comparisons.
 template <int T, int B, typename Keys>
 void score_blocks(const AttendArgs& args, const Keys& keys, int64_t first, int64_t block, Lanes* tops, Tile<T>& tile) {
   const int64_t dim = args.head_dim;
@@ -123,7 +127,7 @@ void score_blocks(const AttendArgs& args, const Keys& keys, int64_t first, int64
       for (int i = 0; i < T; ++i) scores[i][j] = fma(all(args.q[i][d]), k, scores[i][j]);
     }
   }
-  if (first >= tile.latest && block + 16 * B - 1 <= tile.common) {  // every query sees all of them
+  if (first >= tile.latest && block + 16 * B - 1 <= tile.common) {  // every query sees all positions
 #pragma GCC unroll 4
     for (int j = 0; j < B; ++j) {
 #pragma GCC unroll 12
@@ -151,6 +155,7 @@ void score_blocks(const AttendArgs& args, const Keys& keys, int64_t first, int64
   }
 }
 
+// The scores of B blocks that lie in a row in one page.
 template <int T, int B, typename Element>
 void score_in_turn(const AttendArgs& args, const Element* page, int64_t first, int64_t block, Lanes* tops,
                    Tile<T>& tile) {
@@ -159,8 +164,8 @@ void score_in_turn(const AttendArgs& args, const Element* page, int64_t first, i
   score_blocks<T, B>(args, keys, first, block, tops, tile);
 }
 
-// Caps the scores of one query at the first `count` positions of a split, but leaves those that it does not see, and
-// gives the largest. It is a pass of its own, so that models without a cap do not pay for it.
+// Caps the scores of one query at the first `count` positions of a split and returns the largest. Scores of unseen
+// positions stay -inf. This is a separate pass, so models without a cap do not pay for it.
 LANES_INLINE Lanes cap_scores(float* scores, int64_t count, float cap) {
   const Lanes unseen = all(-__builtin_inff());
   Lanes top = unseen;
@@ -172,11 +177,12 @@ LANES_INLINE Lanes cap_scores(float* scores, int64_t count, float cap) {
   return top;
 }
 
-// The largest score of each query at the positions [first, end).
+// Finds the largest score of each query at the positions [first, end). Positions below a tree's begin are read in
+// blocks; those of a tree are collected from their places.
 template <int T, typename Element>
 void score_split(const AttendArgs& args, int64_t first, int64_t end, float* largest, Tile<T>& tile) {
   constexpr int B = at_once(T);
-  constexpr int kRest = T > 4 ? 1 : B;  // few queries alone are too few chains: blocks that none sees cost nothing then
+  constexpr int kRest = T > 4 ? 1 : B;  // few queries have too few chains: blocks that no query sees cost nothing then
   const auto* page = in_page<Element>(args.k, args.k_page_bytes, args, first);
   Lanes tops[T];
   for (Lanes& top : tops) top = all(-__builtin_inff());
@@ -199,8 +205,8 @@ void score_split(const AttendArgs& args, int64_t first, int64_t end, float* larg
   }
 }
 
-// Scores become weights; `count` positions. A query whose last position lies before the split finds all of them -inf:
-// its weights are 0 and keep is 1.
+// Turns the scores at `count` positions into weights. A query whose last position lies before the split finds only
+// -inf. Then its weights are 0 and keep is 1.
 template <int T>
 void weigh(const float* largest, int64_t count, Tile<T>& tile) {
   const float lowest = -__builtin_inff();
@@ -228,7 +234,8 @@ void weigh(const float* largest, int64_t count, Tile<T>& tile) {
   }
 }
 
-// values = keep * values + take * (p . V) for W vectors of the value row from column c on, or the short last one.
+// values = keep * values + take * (p . V), for W vectors of the value row from column c on, or for the short last
+// vector. The rows that all queries see come first and share their loads. The remaining rows are added query by query.
 template <int T, int W, bool part, typename Element>
 void add_columns(const AttendArgs& args, int64_t first, int64_t end, int64_t c, Tile<T>& tile) {
   const int64_t width = args.head_dim_v, shared_end = tile.common + 1 < end ? tile.common + 1 : end;
@@ -238,7 +245,7 @@ void add_columns(const AttendArgs& args, int64_t first, int64_t end, int64_t c, 
   for (int i = 0; i < T; ++i)
 #pragma GCC unroll 4
     for (int j = 0; j < W; ++j) acc[i][j] = all(0.0f);
-  // What lies before a query's first position has the weight 0.
+  // Positions before a query's first position have the weight 0.
   int64_t n = tile.earliest > first ? tile.earliest : first;
   row += (n - first) * width;
   const auto add_row = [&](const Element* values) __attribute__((always_inline)) {
@@ -250,7 +257,7 @@ void add_columns(const AttendArgs& args, int64_t first, int64_t end, int64_t c, 
     }
   };
   const int64_t straight_end = args.tree_begin < shared_end ? args.tree_begin : shared_end;
-  // The keys of the next split, or of the next tile, come meanwhile.
+  // Meanwhile the keys of the next split, or of the next tile, are prefetched.
   const auto* next_keys = first + kSplit <= tile.furthest
                               ? in_page<Element>(args.k, args.k_page_bytes, args, first + kSplit)
                               : static_cast<const Element*>(args.next_keys);
@@ -265,8 +272,10 @@ void add_columns(const AttendArgs& args, int64_t first, int64_t end, int64_t c, 
     }
     add_row(row);
   }
-  for (; n < shared_end; ++n) add_row(values_at<Element>(args, n) + c);  // of a tree: its queries see the same
-  // Only some queries see these; the others must not even multiply by zero, as the cache may hold anything.
+  // In a tree: the queries of a tile see the same positions.
+  for (; n < shared_end; ++n) add_row(values_at<Element>(args, n) + c);
+  // Only some queries see these positions. The others must not even multiply by zero, because the cache may hold
+  // anything there.
   for (; n < end; ++n, row += width) {
 #pragma GCC unroll 12
     for (int i = 0; i < T; ++i) {
@@ -287,6 +296,7 @@ void add_columns(const AttendArgs& args, int64_t first, int64_t end, int64_t c, 
   }
 }
 
+// Goes through the value columns with W vectors at once, then with half as many, down to the short last vector.
 template <int T, int W, typename Element>
 void add_values(const AttendArgs& args, int64_t first, int64_t end, int64_t c, Tile<T>& tile) {
   for (; c + 16 * W <= args.head_dim_v; c += 16 * W) add_columns<T, W, false, Element>(args, first, end, c, tile);
@@ -321,6 +331,7 @@ void finish(const AttendArgs& args, const Tile<T>& tile) {
     }
 }
 
+// Adds one split: scores, weights, values.
 template <int T, typename Element>
 void add_split(const AttendArgs& args, int64_t first, Tile<T>& tile) {
   const int64_t end = tile.furthest + 1 < first + kSplit ? tile.furthest + 1 : first + kSplit;
@@ -340,6 +351,8 @@ void store_record(const AttendArgs& args, int64_t split, const Tile<T>& tile) {
   }
 }
 
+// Without keep_splits, all splits are merged in ascending order into y. With it, each split of the share is computed
+// alone and written to its record.
 template <int T, typename Element>
 void attend_tile(const AttendArgs& args, bool keep_splits) {
   Tile<T> tile;
@@ -350,13 +363,14 @@ void attend_tile(const AttendArgs& args, bool keep_splits) {
     return finish(args, tile);
   }
   for (int64_t split = args.split_begin; split < args.split_end && split * kSplit <= tile.furthest; ++split) {
-    if ((split + 1) * kSplit <= tile.earliest) continue;  // the merge does not look at it
+    if ((split + 1) * kSplit <= tile.earliest) continue;  // the merge skips this split
     start(args, tile);
     add_split<T, Element>(args, split * kSplit, tile);
     store_record(args, split, tile);
   }
 }
 
+// Chooses the instance for the tile's number of queries and the cache's type.
 template <int T = 1>
 void attend_queries(const AttendArgs& args, bool keep_splits) {
   if (args.queries == T)
@@ -367,7 +381,8 @@ void attend_queries(const AttendArgs& args, bool keep_splits) {
 void attend(const AttendArgs& args) { attend_queries(args, false); }
 void attend_splits(const AttendArgs& args) { attend_queries(args, true); }
 
-// As a tile joins its splits: the query's values, and its sum at the end.
+// Merges the records of one query in the way in which a tile adds its splits: first the values, then the division by
+// the sum.
 void merge_splits(const MergeArgs& args) {
   const float lowest = -__builtin_inff();
   const int64_t width = args.head_dim_v;

@@ -1,5 +1,5 @@
-// Loops of a mixture of experts: who goes to which expert, and the sum of what they found. Every sum is one chain in
-// ascending order of the experts, so nothing depends on how wide a vector is.
+// Loops for a mixture of experts: the routing of tokens to experts, and the sum of the experts' results. Every sum is
+// one chain in ascending order of the experts, so nothing depends on the width of a vector.
 #pragma once
 
 #include "engine/device/host/loops_lanes.h"
@@ -16,7 +16,8 @@ LANES_INLINE float exp_of(float x) {
 LANES_INLINE float sigmoid(float x) { return 1.0f / (1.0f + exp_of(-x)); }
 LANES_INLINE float key_of(float score) { return score == score ? score : -__builtin_inff(); }  // NaN is the lowest
 
-// Scores in falling order, of equals the lowest index first: a place in this order, and whether expert e is behind it.
+// A place in the order of falling scores; of equal scores, the lowest index comes first. is_behind(): expert e
+// comes later.
 struct Picked {
   float key;
   int64_t at;
@@ -25,6 +26,7 @@ LANES_INLINE bool is_behind(float key, int64_t e, Picked last) {
   return key < last.key || (key == last.key && e > last.at);
 }
 
+// The first expert behind `last` in the order of scores.
 LANES_INLINE Picked next_pick(const RouteArgs& args, Picked last) {
   Picked next{0, -1};
   for (int64_t e = 0; e < args.E; ++e) {
@@ -40,7 +42,7 @@ LANES_INLINE float sum_of_exp(const RouteArgs& args, float top) {
   return sum;
 }
 
-// Of what is behind `last`, the first of which is `pick`: the sum over what lies near it.
+// The sum over the experts behind `last` that are near `pick`, the first one of them.
 LANES_INLINE float sparse_sum(const RouteArgs& args, Picked last, Picked pick) {
   float sum = 0;
   for (int64_t e = 0; e < args.E; ++e) {
@@ -51,6 +53,8 @@ LANES_INLINE float sparse_sum(const RouteArgs& args, Picked last, Picked pick) {
   return sum;
 }
 
+// Picks k experts one after the other in falling order of scores and inserts each into the results, which ascend by
+// expert. The weights are scaled at the end.
 void route(const RouteArgs& args) {
   Picked last{__builtin_inff(), -1};
   float top = 0, sum = 0;
@@ -82,7 +86,7 @@ void route(const RouteArgs& args) {
   }
 }
 
-// What was found for choice c; null: it was dropped.
+// The result for choice c; nullptr: it was dropped.
 LANES_INLINE const float* found_by(const ExpertSumArgs& args, int64_t c) {
   const int64_t row = args.row_of ? args.row_of[c] : kElsewhere;
   if (row == kDropped) return nullptr;

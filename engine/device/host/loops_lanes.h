@@ -1,9 +1,10 @@
-// 16 lanes of f32 and what the contract does with them. Internal to the loops files: everything is static and inlined.
+// 16 lanes of f32 and the operations that the contract needs on them. Internal to the loops files: everything is static
+// and inlined.
 //
-// The lanes are as many of the compilers' vectors as the machine's registers need: those carry +, *, / and comparisons
-// everywhere, and only fma and the conversions of halves and bytes name instructions. (One 64-byte vector type for all
-// machines is 100 times slower with AVX2: gcc 12 keeps vectors wider than a register in memory and takes them apart
-// into scalars.)
+// The lanes are made of as many compiler vectors as the machine's registers need. Compiler vectors have +, *, / and
+// comparisons on every machine. Only fma and the conversions of halves and bytes name instructions. (One 64-byte vector
+// type for all machines is 100 times slower with AVX2. gcc 12 keeps vectors wider than a register in memory and takes
+// them apart into scalars.)
 #pragma once
 
 #include <cstdint>
@@ -44,7 +45,7 @@ LANES_INLINE Lanes load(const float* from) {
   return v;
 }
 LANES_INLINE void store(float* to, Lanes v) { EACH_PART std::memcpy(to + kPartLanes * i, &v.p[i], sizeof(Part)); }
-// Subtracting 0 keeps -0 (adding it does not) and is no instruction but the broadcast.
+// Subtracting 0 keeps -0 (adding it does not), and the broadcast is the only instruction.
 LANES_INLINE Lanes all(float value) {
   Lanes v;
   EACH_PART v.p[i] = value - Part{};
@@ -202,13 +203,13 @@ LANES_INLINE Words load_words(const uint8_t* from) {
   EACH_PART std::memcpy(&words.p[i], from + 4 * kPartLanes * i, sizeof(WordPart));
   return words;
 }
-// The four bits of each word from bit `shift` on.
+// The four bits of each word, from bit `shift` on, as floats.
 LANES_INLINE Lanes nibbles(Words words, int shift) {
   EACH_PART words.p[i] = words.p[i] >> shift & 15;
   return to_float(words);
 }
 
-// The first `count` (< 16) values; the other lanes are `fill`, and memory past the count is not touched.
+// The first `count` (< 16) values. The other lanes are `fill`, and memory behind `count` values is not touched.
 LANES_INLINE Lanes load_part(const float* from, int64_t count, float fill) {
   float lanes[16];
   for (int64_t n = 0; n < 16; ++n) lanes[n] = n < count ? from[n] : fill;
@@ -220,8 +221,8 @@ LANES_INLINE void store_part(float* to, Lanes v, int64_t count) {
   for (int64_t n = 0; n < count; ++n) to[n] = lanes[n];
 }
 
-// The trees of the bit rules: halves folded onto each other, 16 -> 8 -> 4 -> 2 -> 1.
-// In vectors of 4, which every machine has.
+// The trees of the bit rules: halves are folded onto each other, 16 -> 8 -> 4 -> 2 -> 1. They use vectors of 4, which
+// every machine has.
 typedef float Quarter __attribute__((vector_size(16)));
 LANES_INLINE float sum_lanes(Lanes v) {
   Quarter q[4];
@@ -230,7 +231,7 @@ LANES_INLINE float sum_lanes(Lanes v) {
   return (sums[0] + sums[2]) + (sums[1] + sums[3]);
 }
 LANES_INLINE Lanes larger(Lanes a, Lanes b) { return select(b > a, b, a); }
-LANES_INLINE float largest_lane(Lanes v) {  // which of two equal zeros it is matters to no use
+LANES_INLINE float largest_lane(Lanes v) {  // no use depends on which of two equal zeros this returns
   Quarter q[4];
   std::memcpy(q, &v, sizeof v);
   const Quarter a = q[2] > q[0] ? q[2] : q[0], b = q[3] > q[1] ? q[3] : q[1], tops = b > a ? b : a;
@@ -238,8 +239,8 @@ LANES_INLINE float largest_lane(Lanes v) {  // which of two equal zeros it is ma
   return odd > even ? odd : even;
 }
 
-// e^x by the written-out polynomial of docs/numbers.md: x = n ln 2 + r in two parts, e^r = 1 + r + r^2 P(r), n into the
-// exponent.
+// e^x by the polynomial that docs/numbers.md writes out, for x <= 0: x = n ln 2 + r in two parts, e^r = 1 + r + r^2
+// P(r). n is added to the exponent.
 LANES_INLINE Lanes exp_of_none_above_0(Lanes x) {
   const Lanes magic = all(12582912.0f);  // 1.5 * 2^23: adding it leaves the nearest integer in the low bits
   const Lanes shifted = fma(x, all(1.44269504f), magic);

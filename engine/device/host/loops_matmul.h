@@ -1,5 +1,5 @@
-// The matmul chain over one panel: a tile of 32 columns is decoded once, then every token's sums take it in, four
-// vectors of rows and several tokens at a time. The sums rest in memory between tiles; that changes no bit.
+// The matmul chain over one panel. A tile of 32 columns is decoded once and then added to the sums of all tokens, for
+// four vectors of rows and several tokens at a time. Between tiles the sums are in memory, which changes no bit.
 #pragma once
 
 #include "engine/device/host/loops_lanes.h"
@@ -9,12 +9,12 @@ namespace {
 
 constexpr int kRows = 64, kTile = 32, kVectors = kRows / 16;
 
-// Scale and minimum of one group of a tile, decoded for all rows.
+// Scale and minimum of one group of a tile, decoded for all 64 rows.
 struct TileGroup {
   alignas(64) float scale[kRows], min[kRows];
 };
 
-// header: the super block's halves, or null. groups: of a tile, 1 or 2.
+// header: the super block's halves, or null. groups: groups in a tile, 1 or 2. g: the group to read.
 LANES_INLINE void read_group(const PackedFormat& format, const uint8_t* header, const uint8_t* tile, int groups, int g,
                              TileGroup& to) {
   const bool with_min = format.min == MinKind::explicit_;
@@ -58,15 +58,16 @@ LANES_INLINE void decode_i8(const uint8_t* quants, const TileGroup* groups, int 
   }
 }
 
-// Walks over the tiles of a panel and decodes them one after the other.
+// The position of a walk over the tiles of a panel.
 struct TileReader {
   const PackedFormat& format;
-  const uint8_t* at;      // next tile
-  const uint8_t* header;  // of the super block, with ScaleKind::super
+  const uint8_t* at;      // the next tile
+  const uint8_t* header;  // header of the super block, with ScaleKind::super
   size_t tile_size, header_size, quant_size;
 };
 
-// Columns [k0, k0 + count) of all rows: [count][64]. f32 panels are used where they lie.
+// Returns columns [k0, k0 + count) of all rows: [count][64]. It decodes them into w, except f32 panels, which are used
+// in place.
 LANES_INLINE const float* next_tile(TileReader& self, int64_t k0, int count, float* w) {
   const PackedFormat& format = self.format;
   if (format.kind == PackedKind::f32) return reinterpret_cast<const float*>(self.at) + k0 * kRows;
@@ -92,7 +93,7 @@ LANES_INLINE const float* next_tile(TileReader& self, int64_t k0, int count, flo
   return w;
 }
 
-// sums[t, r] takes in `count` columns, for `tokens` tokens and `vectors` vectors of rows held in registers.
+// Adds `count` columns to sums[t, r], for `tokens` tokens and `vectors` vectors of rows, which are held in registers.
 template <int tokens, int vectors>
 LANES_INLINE void take_in(const float* w, int count, const float* x, int64_t x_stride, float* sums) {
   Lanes acc[tokens][vectors];
@@ -117,10 +118,11 @@ LANES_INLINE void take_in(const float* w, int count, const float* x, int64_t x_s
 #if defined(__AVX512F__)
 constexpr int kTokens = 6, kRegisterVectors = 4;  // 24 of 32 registers
 #else
-constexpr int kTokens = 2, kRegisterVectors = 2;  // 8 of 16, a vector being two of them
+constexpr int kTokens = 2, kRegisterVectors = 2;  // 8 of 16; a vector is two registers
 #endif
 
-// The same for so many tokens, at most `most`, together: one alone is too few chains to hide the latency of fma.
+// The same for the remaining tokens, at most `most`, together. A single token has too few chains to hide the latency
+// of fma.
 template <int most>
 LANES_INLINE void take_in_rest(int tokens, const float* w, int count, const float* x, int64_t x_stride, float* sums) {
   if (tokens == most) return take_in<most, kRegisterVectors>(w, count, x, x_stride, sums);

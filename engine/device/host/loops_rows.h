@@ -1,5 +1,5 @@
 // Loops over one row: norm, rotation, activation, softmax. Sums are 16 lane sums (lane i takes elements i, i + 16, ...)
-// and sum_lanes(); a last part of fewer than 16 elements counts as filled up with zeros.
+// and then sum_lanes(). A last part of fewer than 16 elements counts as filled up with zeros.
 #pragma once
 
 #include "engine/device/host/loops_lanes.h"
@@ -12,10 +12,12 @@ LANES_INLINE Lanes load_upto(const float* p, int64_t left, float fill) {
 }
 LANES_INLINE void store_upto(float* p, Lanes v, int64_t left) { left >= 16 ? store(p, v) : store_part(p, v, left); }
 
+// The first pass adds the residual and sums the squares. A centred norm sums the values first and the squares in a
+// second pass. The last pass writes y.
 void rms_norm(const NormArgs& given) {
-  const NormArgs args = given;  // a store to y could change what the reference names: it would be read again each time
+  const NormArgs args = given;  // a copy: through a reference, a store to y would force its fields to be read again
   const int64_t width = args.width;
-  Lanes sums = all(0.0f);  // of squares; of values where the mean is wanted first
+  Lanes sums = all(0.0f);  // sums of squares; for a centred norm, sums of values first
   for (int64_t i = 0; i < width; i += 16) {
     Lanes v = load_upto(args.x + i, width - i, 0);
     if (args.add) {
@@ -46,7 +48,7 @@ void rms_norm(const NormArgs& given) {
   }
 }
 
-// A pair (a, b) becomes (fma(a, cos, -(b sin)), fma(a, sin, b cos)).
+// Rotates a pair (a, b) to (fma(a, cos, -(b sin)), fma(a, sin, b cos)).
 void rope_neighbours(const RopeArgs& args) {
   for (int64_t h = 0; h < args.heads; ++h) {
     float* x = args.x + h * args.head_dim;
@@ -58,7 +60,7 @@ void rope_neighbours(const RopeArgs& args) {
   }
 }
 
-// 16 pairs of every head at once: the table's pairs are taken apart once for all heads.
+// Rotates 16 pairs of every head at once. The table's pairs of cos and sin are separated once for all heads.
 void rope_halves(const RopeArgs& args) {
   const int64_t pairs = args.rot_dim / 2;
   for (int64_t j = 0; j < pairs; j += 16) {
@@ -80,7 +82,7 @@ void rope_halves(const RopeArgs& args) {
 
 void rope(const RopeArgs& args) { args.interleaved ? rope_neighbours(args) : rope_halves(args); }
 
-// By tanh, as 1 + tanh(u) = 2 / (1 + exp(-2 u)).
+// 2 u of GELU's tanh form, for 1 + tanh(u) = 2 / (1 + exp(-2 u)).
 LANES_INLINE Lanes slope_of_gelu(Lanes g) { return fma(all(0.044715f), g * g * g, g) * all(1.5957691216f); }
 
 void glu(const GluArgs& given) {

@@ -18,7 +18,7 @@ float result(double value, bool round_f16) {
   return round_f16 ? round_to_f16(rounded) : rounded;
 }
 
-// The row that a product sums up: its values, or what their 8-bit codes stand for.
+// The row of x in a product: its values, or the values that its 8-bit codes stand for.
 std::vector<double> operand_row(const float* x, int64_t columns, bool act_i8) {
   if (!act_i8) return {x, x + columns};
   std::vector<ActBlock> blocks(static_cast<size_t>(columns / kActGroup));
@@ -117,7 +117,7 @@ void reference(const Rope& op) {
 
 namespace {
 
-// What a query found at some positions: values are sums of exp(score - top) * v.
+// The attention of a query to some positions. values are sums of exp(score - top) * v.
 struct Found {
   double top = -std::numeric_limits<double>::infinity(), sum = 0;
   std::vector<double> values;  // [head_dim_v]
@@ -153,14 +153,16 @@ float* record_of(const Attention& op, int64_t s, int64_t head, int64_t split) {
   return op.scratch.as<float>() + ((s * op.heads + head) * splits + split) * (2 + op.cache.head_dim_v);
 }
 
+// Computes the splits of a share for one query and writes a record for each. The share depends on the segment's
+// last token.
 void keep_splits(const Attention& op, int64_t s, int64_t head, int64_t count) {
-  int64_t last = s;  // of the segment
+  int64_t last = s;  // the last token of the segment
   while (last + 1 < op.S && segment_of(op.segments, last + 1) == segment_of(op.segments, s)) ++last;
   const SplitRange splits = splits_of(op, op.positions.as<int32_t>()[last]);
   for (int64_t split = splits.begin; split < splits.end && split * kAttentionSplit < count; ++split) {
     const int64_t begin = split * kAttentionSplit;
     const int64_t first = std::max(begin, first_seen(op.window, count - 1));
-    if (first >= begin + kAttentionSplit) continue;  // the merge does not look at it
+    if (first >= begin + kAttentionSplit) continue;  // the merge skips this split
     const Found found = attend(op, s, head, first, std::min(begin + kAttentionSplit, count));
     float* record = record_of(op, s, head, split);
     record[0] = static_cast<float>(found.top);
@@ -169,6 +171,7 @@ void keep_splits(const Attention& op, int64_t s, int64_t head, int64_t count) {
   }
 }
 
+// Merges the records of all splits that the query sees: the overall maximum first, then the sums relative to it.
 Found merge(const Attention& op, int64_t s, int64_t head, int64_t count) {
   const int64_t splits = (count + kAttentionSplit - 1) / kAttentionSplit;
   Found all;
@@ -244,7 +247,7 @@ std::vector<int32_t> ranked(const std::vector<double>& keys) {
   return order;
 }
 
-// Of the expert at `rank`: a softmax over itself and those behind it that are near.
+// The weight of the expert at `rank`: a softmax over itself and the experts behind it that are near.
 double sparse_weight(const std::vector<double>& keys, const std::vector<int32_t>& order, size_t rank) {
   const double best = keys[order[rank]];
   double sum = 0;
@@ -258,6 +261,7 @@ double sparse_weight(const std::vector<double>& keys, const std::vector<int32_t>
 
 }  // namespace
 
+// Ranks the experts of each token, weighs the first k by the gating, and writes them in ascending order of expert.
 void reference(const Route& op) {
   for (int64_t s = 0; s < op.S; ++s) {
     std::vector<double> keys(static_cast<size_t>(op.E));
@@ -268,7 +272,7 @@ void reference(const Route& op) {
     const std::vector<int32_t> order = ranked(keys);
     double sum = 0;
     for (const double key : keys) sum += std::exp(key - keys[order[0]]);
-    std::map<int32_t, double> chosen;  // ascends by expert
+    std::map<int32_t, double> chosen;  // ascending by expert
     for (int64_t i = 0; i < op.k; ++i) {
       const double key = keys[order[i]];
       chosen[order[i]] = op.gating == Gating::softmax   ? std::exp(key - keys[order[0]]) / sum

@@ -11,7 +11,7 @@ Workers::Workers(int threads, const std::vector<int>& cores) {
         pin_this_thread(cores);
         serve(thread);
       });
-  } catch (...) {  // the system refuses one: those that run end first
+  } catch (...) {  // the system refused a thread: stop those that run
     stop();
     throw;
   }

@@ -10,18 +10,17 @@
 
 namespace tandem::host {
 
-// Contract: run() is called from one thread, which takes part; it returns when all parts are done. Parts must not
-// throw.
+// Contract: one thread calls run() and takes part in it. run() returns when all parts have ended. Parts must not throw.
 class Workers {
  public:
-  // cores: where the threads may run; empty: as the creating thread.
+  // cores: where the threads may run; empty: where the creating thread may.
   Workers(int threads, const std::vector<int>& cores);
   ~Workers();
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
   int threads() const { return static_cast<int>(threads_.size()) + 1; }
-  // part(begin, end, thread) over [0, count), cut into one run of neighbours per thread.
+  // Calls part(begin, end, thread) over [0, count). Each thread gets one run of consecutive numbers.
   void run(int64_t count, const std::function<void(int64_t begin, int64_t end, int thread)>& part);
 
  private:
