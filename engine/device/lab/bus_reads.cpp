@@ -1,4 +1,4 @@
-// How long a device's read of the host's memory takes: a round trip across the bus (engine/device/lab/litmus.h).
+// Measures the time of a device's read of the host's memory: a round trip across the bus (engine/device/lab/litmus.h).
 #include <algorithm>
 #include <memory>
 
@@ -13,8 +13,8 @@ namespace {
 using std::chrono::milliseconds;
 constexpr milliseconds kEndDeadline{20000};
 constexpr uint32_t kFewReads = 64, kManyReads = 2048;
-// Lines of the chain. A step is odd, so the chain passes every line before it comes back; and it is long, so no
-// neighbour is fetched beforehand.
+// The lines of the chain. The step is odd, so the chain passes every line before it comes back. The step is long, so no
+// neighbour is prefetched.
 constexpr uint32_t kLines = 8192, kStep = 2731;
 static_assert((litmus::kFirstInstanceLine + kLines) * litmus::kLineWords * sizeof(uint32_t) <= litmus::kBytes);
 
@@ -25,7 +25,7 @@ void make_chain(uint32_t* words) {
     words[line_number(place) * litmus::kLineWords] = line_number(place + kStep);
 }
 
-// Seconds of a launch that reads so many lines of the chain, from `place` on.
+// Seconds of a launch that reads `reads` lines of the chain, from `place` on.
 double launch_seconds(LitmusAgent& device, const sync::Slot& memory, uint32_t place, uint32_t reads) {
   uint32_t& result = memory.as<uint32_t>()[litmus::result_word(0, 0)];
   result = 0;
@@ -40,14 +40,16 @@ double launch_seconds(LitmusAgent& device, const sync::Slot& memory, uint32_t pl
 
 }  // namespace
 
+// A launch of many reads minus one of few reads leaves the time of the reads alone. Every launch begins at a new place
+// of the chain.
 std::vector<double> dependent_read_seconds(LitmusAgent& device, int rounds, milliseconds time) {
-  auto pool = std::make_unique<sync::Pool>();  // of this alone: no device has seen its memory
+  auto pool = std::make_unique<sync::Pool>();  // for this measurement alone: no device has seen its memory
   const sync::Slot& memory = pool->acquire(litmus::kBytes, sync::SlotUse::flags, "a chain of reads");
   make_chain(memory.as<uint32_t>());
   std::vector<double> seconds;
   uint32_t place = 0;
   try {
-    launch_seconds(device, memory, place, kFewReads);  // the first launch of a kernel takes longer
+    launch_seconds(device, memory, place, kFewReads);  // not counted: the first launch of a kernel takes longer
     const auto end = Clock::now() + time;
     do {
       const double few = launch_seconds(device, memory, place += kStep, kFewReads);
@@ -55,7 +57,7 @@ std::vector<double> dependent_read_seconds(LitmusAgent& device, int rounds, mill
       seconds.push_back(std::max(0.0, many - few) / (kManyReads - kFewReads));
     } while (static_cast<int>(seconds.size()) < rounds && Clock::now() < end);
   } catch (...) {
-    static_cast<void>(pool.release());  // a kernel that did not end may yet write: the memory stays
+    static_cast<void>(pool.release());  // a kernel that did not end may still write: the memory is never freed
     throw;
   }
   device.release_memory();

@@ -1,8 +1,8 @@
-// What is measured and tested of a device beside running programs on it: when its operators ran, what waiting for it
-// costs, in which order others see its writes. Running needs none of it (engine/device/device.h).
+// A device's interface for measurements and tests: when its operators ran, what waiting for it costs, and in which
+// order others see its writes. Running programs needs none of it (engine/device/device.h).
 //
-// Contract: obtained from its device (lab_of(), engine/device/device.h), with which it ends. Threads: the
-// orchestrator's.
+// Contract: a device returns its lab (lab_of(), engine/device/device.h), which lives as long as the device. Threads:
+// the orchestrator's.
 #pragma once
 
 #include <memory>
@@ -17,35 +17,35 @@ namespace tandem {
 
 class Program;
 
-// Work on the wall clock. A device that can tell operators apart gives a span for each thing it launched of them,
-// another one for the whole program.
+// A span of work on the wall clock. A device that can tell operators apart gives a span for each launch of an operator.
+// Other devices give one span for the whole program.
 struct DeviceSpan {
   const Program* program = nullptr;
   double start_seconds = 0, end_seconds = 0;  // steady clock
   int op = -1;                                // index of the operator in the program; -1: the whole program
-  bool alone = false;  // launched by itself only because it was measured: otherwise it is a part of a larger launch
+  bool alone = false;  // launched by itself only because spans are recorded; otherwise it is part of a larger launch
 };
 
 class DeviceLab {
  public:
   virtual ~DeviceLab() = default;
-  // Recording is off at first. It may take some time from what is measured.
+  // Recording is off at first. It may slow the measured work.
   virtual void record_spans(bool on) = 0;
-  // Spans measured since the last call, in order of execution; nothing of a device that cannot measure.
+  // Spans measured since the last call, in order of execution; empty for a device that cannot measure.
   virtual std::vector<DeviceSpan> take_spans() = 0;
-  // A waiting policy by itself, with steps of about work_seconds, to measure what waiting costs. Nothing else may be
-  // launched while it lives. Error with the reason when the policy is unknown or switched off here.
+  // Runs a waiting policy by itself, with steps of about work_seconds, to measure the cost of waiting. Nothing else may
+  // be launched while the probe lives. Error with the reason when the policy is unknown or switched off here.
   virtual std::unique_ptr<SyncProbe> sync_probe(sync::Policy policy, double work_seconds) = 0;
-  // A launch and its end, both through the driver, with steps of about work_seconds: for devices on which no policy can
-  // be measured alone. A step's line is the device's own memory; reading it back is in no time. The rest as
-  // sync_probe().
+  // Measures a launch and its end through the driver, with steps of about work_seconds, for devices on which no policy
+  // can be measured alone. A step's line is in the device's own memory, and reading it back does not count as time.
+  // Otherwise as sync_probe().
   virtual std::unique_ptr<SyncProbe> launch_probe(double work_seconds) = 0;
-  // A side of memory-ordering litmus tests on this device. Nothing else may be launched while it lives. Error with the
-  // reason when its memory is not the host's.
+  // Runs a side of memory-ordering litmus tests on this device. Nothing else may be launched while the agent lives.
+  // Error with the reason when the device's memory is not the host's.
   virtual std::unique_ptr<LitmusAgent> litmus_agent() = 0;
 };
 
-// Error: its memory is not the host's, so it can be no side of a litmus test.
+// Throws Error: the device's memory is not the host's, so it cannot be a side of a litmus test.
 [[noreturn]] void refuse_litmus(const DeviceInfo& info);
 
 }  // namespace tandem

@@ -10,13 +10,15 @@
 namespace tandem {
 namespace {
 
-constexpr std::chrono::milliseconds kLaunchDeadline{20000};  // a launch takes some milliseconds; a core may be taken
+// A launch takes some milliseconds; another process may hold a core.
+constexpr std::chrono::milliseconds kLaunchDeadline{20000};
 
 bool broken(LitmusTest test) { return static_cast<uint32_t>(test) >= litmus::kBroken; }
 LitmusTest kind(LitmusTest test) {
   return broken(test) ? static_cast<LitmusTest>(static_cast<uint32_t>(test) - litmus::kBroken) : test;
 }
 
+// All outcomes of a test, in the order of outcome().
 std::vector<LitmusOutcome> outcomes_of(LitmusTest test) {
   switch (kind(test)) {
     case LitmusTest::message_passing:
@@ -57,13 +59,14 @@ size_t outcome(LitmusTest test, uint32_t left, uint32_t right, const uint32_t* i
   }
 }
 
-// A side that did not end may yet write: its memory stays until the process ends. Called from the orchestrator's
-// thread.
+// Keeps the memory until the process ends, because a side that did not end may still write. The orchestrator's thread
+// calls this.
 void abandon(std::unique_ptr<sync::Pool> pool) {
   static auto& kept = *new std::vector<std::unique_ptr<sync::Pool>>;
   kept.push_back(std::move(pool));
 }
 
+// Starts both sides and waits for both. If the second one cannot start, the first one must end before the error leaves.
 void run_launch(LitmusAgent& a, LitmusAgent& b, LitmusWalk walk) {
   walk.side = 0;
   walk.looks = a.looks();
@@ -110,9 +113,11 @@ const std::vector<LitmusTest>& litmus_tests() {
   return tests;
 }
 
+// Repeats launches until a limit is reached. After each launch both sides are idle, and the results of all instances
+// are counted.
 LitmusCounts run_litmus(LitmusAgent& a, LitmusAgent& b, LitmusTest test, uint64_t iterations, LitmusLimits limits) {
   TANDEM_CHECK(&a != &b, "two sides of a litmus test need two agents: " + a.name());
-  auto pool = std::make_unique<sync::Pool>();  // of this test alone: no device has seen its memory
+  auto pool = std::make_unique<sync::Pool>();  // for this test alone: no device has seen its memory
   sync::Slot& memory = pool->acquire(litmus::kBytes, sync::SlotUse::flags, "litmus memory");
   const uint32_t* words = memory.as<uint32_t>();
   LitmusCounts counts;
@@ -123,7 +128,8 @@ LitmusCounts run_litmus(LitmusAgent& a, LitmusAgent& b, LitmusTest test, uint64_
   const auto begin = Clock::now();
   for (; counts.together < iterations && counts.launches < limits.launches && Clock::now() - begin < limits.time;
        ++walk.round) {
-    if (kind(test) == LitmusTest::false_sharing) std::memset(memory.data(), 0, memory.size_bytes());  // nobody runs
+    // No side runs now.
+    if (kind(test) == LitmusTest::false_sharing) std::memset(memory.data(), 0, memory.size_bytes());
     walk.seed = litmus::mixed(walk.round);
     try {
       run_launch(a, b, walk);

@@ -1,4 +1,4 @@
-// Sides of litmus tests on threads of this process: their own, and those that devices work on.
+// The sides of litmus tests on threads of this process: on their own threads, and on those of devices.
 #include <atomic>
 #include <memory>
 #include <utility>
@@ -15,14 +15,15 @@ using Word = std::atomic_ref<uint32_t>;
 constexpr auto kAcquire = std::memory_order_acquire, kRelease = std::memory_order_release,
                kRelaxed = std::memory_order_relaxed;
 
-// Looks at a word of its own that never has this value: some nanoseconds each.
+// Waits by looks at the side's own word, which never has this value. A look takes some nanoseconds.
 void pause_looks(uint32_t& mine, uint32_t looks) {
   for (uint32_t i = 0; i < looks; ++i)
     if (Word(mine).load(kAcquire) == 0xffffffffu) return;
 }
 
-// kernels/litmus.cl in C++. Data that the flag publishes are plain accesses, as a step's results are, so that a thread
-// sanitizer judges the flag's order too; only where a test races on purpose are they relaxed atomics.
+// The same as kernels/litmus.cl, in C++. Data that the flag publishes is accessed plainly, as a step's results are, so
+// that a thread sanitizer checks the flag's order too. Only data on which a test races on purpose is accessed by
+// relaxed atomics.
 class Side {
  public:
   explicit Side(const LitmusWalk& walk)
@@ -44,6 +45,7 @@ class Side {
   }
 
  private:
+  // Runs one instance: meets the other side, pauses for a random time, then does this side's part of the test.
   uint32_t instance(uint32_t i) {
     here_ = round_ * (kLitmusInstances + 1) + i;
     uint32_t* const at = words_ + instance_word(kind_, i);
@@ -62,7 +64,7 @@ class Side {
     return met | (side_ == 0 ? left(at, lines) : right(at, lines));
   }
 
-  // Until the other side is here too, as long as looks are left.
+  // Waits until the other side is here too, as long as looks remain.
   uint32_t meet() {
     Word(mine_).store(here_, kRelease);
     for (; looks_ > 0; --looks_) {
@@ -94,6 +96,7 @@ class Side {
     return 0;
   }
 
+  // Reads the flag, and in "many lines" waits for it. When it is new, counts the lines of data that are still old.
   uint32_t right(uint32_t* at, uint32_t lines) {
     Word flag(at[0]);
     uint32_t result = flag.load(kAcquire) == round_ ? kFlagNew : 0;
@@ -104,7 +107,7 @@ class Side {
       if (flag.load(kAcquire) == round_) {
         result |= kFlagNew | kCameWhileWaiting;
       } else if (gone) {
-        return result | kNeverCame;  // it was stored before that
+        return result | kNeverCame;  // the left side stores the flag before it goes on
       }
     }
     if (!(result & kFlagNew)) return result;
@@ -121,7 +124,7 @@ class Side {
   LitmusTest kind_ = LitmusTest::message_passing;
 };
 
-// Reads as many lines as there are looks; each line names the next one.
+// Reads `looks` lines; each line names the next one.
 void read_chain(const LitmusWalk& walk) {
   uint32_t* const words = walk.memory->as<uint32_t>();
   uint32_t line = walk.round;
@@ -143,12 +146,12 @@ void walk_on_thread(const LitmusWalk& walk) {
 
 namespace {
 
-constexpr uint32_t kLooks = 1 << 21;  // some milliseconds: the other side's core may be taken for a time slice
+constexpr uint32_t kLooks = 1 << 21;  // some milliseconds: the other side's core may be busy for a time slice
 
 class WorkerAgent final : public LitmusAgent {
  public:
   WorkerAgent(std::string name, sync::Worker& thread) : name_(std::move(name)), thread_(thread) {}
-  // On a thread of its own.
+  // On its own thread.
   WorkerAgent(std::string name, std::unique_ptr<sync::Worker> own)
       : name_(std::move(name)), own_(std::move(own)), thread_(*own_) {}
   const std::string& name() const override { return name_; }

@@ -16,7 +16,7 @@ namespace {
 using std::chrono::milliseconds;
 constexpr milliseconds kFirstStep{5000};  // the first launch of a kernel may compile it
 
-// The words of a flag line behind its own four (stepped_probe.h).
+// The words of a flag line behind its own four words (stepped_probe.h).
 struct ProbeResult {
   uint32_t value, count;
   uint64_t begin_cycles, end_cycles;
@@ -36,14 +36,14 @@ void write_result(const sync::Flag& done, const ProbeResult& result) {
 double seconds_per_cycle() {
   static const double seconds = [] {
     const sync::ClockTie before = sync::tie_clocks();
-    std::this_thread::sleep_for(milliseconds(2));  // 50 ns of error in the ties are 25 millionths of it
+    std::this_thread::sleep_for(milliseconds(2));  // the ties' error of 50 ns is 25 millionths of this
     const sync::ClockTie after = sync::tie_clocks();
     return (after.seconds - before.seconds) / static_cast<double>(after.cycles - before.cycles);
   }();
   return seconds;
 }
 
-// The cycle counter takes half as long to read as the steady clock.
+// Reads the cycle counter if possible, because it takes half as long to read as the steady clock.
 uint64_t ticks() {
   if (sync::cycle_counter_usable()) return sync::read_cycles();
   return static_cast<uint64_t>(std::chrono::nanoseconds(Clock::now().time_since_epoch()).count());
@@ -51,7 +51,8 @@ uint64_t ticks() {
 
 }  // namespace
 
-// A multiplication, an addition, a shift and an exclusive or, each waiting for the one before: it has no closed form.
+// A multiplication, an addition, a shift and an exclusive or, each waiting for the one before it. The chain has no
+// closed form.
 uint32_t probe_chain(uint32_t seed, uint64_t iterations) {
   uint32_t x = seed;
   for (uint64_t i = 0; i < iterations; ++i) {
@@ -105,6 +106,8 @@ sync::WaitReport SteppedProbe::wait(double predicted_seconds, milliseconds deadl
   return finish_step(seen_ + 1, seen_ + 1, predicted_seconds, deadline);
 }
 
+// Hands all steps over at once if the policy can do that. Otherwise it starts each step after the end of the one
+// before it.
 void SteppedProbe::chain(int steps, milliseconds deadline) {
   if (steps <= 0) return;
   if (armed_ == started_ && started_ == seen_) {
@@ -157,6 +160,8 @@ sync::WaitReport SteppedProbe::await(uint32_t step, const sync::WaitContext& con
   return waiter_->wait(done_, step, context);
 }
 
+// Compares the epoch, the number of steps and the computed value with the expected ones. Then it converts the
+// step's times.
 void SteppedProbe::check_result(uint32_t first, uint32_t last) {
   const ProbeResult result = read_result(done_);
   const uint32_t epoch = done_.epoch(), steps = last - first + 1;
@@ -180,8 +185,8 @@ void SteppedProbe::check_result(uint32_t first, uint32_t last) {
   times_ = {seconds(handed_over_), seconds(result.begin_cycles), seconds(result.end_cycles), seconds(seen_end_)};
 }
 
-// Nothing of the earlier steps may run any more; the flag is lifted to where the numbers go on, and what the device
-// counted meanwhile is the new base.
+// After abandon() nothing of the earlier steps runs any more. The flag is raised to the number from which the next
+// steps go on, and the device's count becomes the new base.
 void SteppedProbe::give_up(uint32_t step, const std::string& why) {
   abandon();
   armed_ = started_ = seen_ = std::max({armed_, started_, step, done_.epoch()});
@@ -209,7 +214,8 @@ void SteppedProbe::prepare(double work_seconds) {
   calibrate(work_seconds);
 }
 
-// A step's times must lie between a look at the counter before its start and one after its end.
+// Whether the device's counter agrees with the host's: a step's times must lie between a read of the counter before its
+// start and one after its end.
 bool SteppedProbe::clocks_compare() {
   work_.timed = true;
   bool compare = true;
@@ -240,13 +246,13 @@ double SteppedProbe::least_seconds(uint64_t iterations) {
   return least;
 }
 
-// The hand-over is in both times, so their difference is work alone. From one moment to the next the hand-over differs
-// by more than a short step takes, so links are counted in steps that are longer than that; a second round at the
-// number found corrects what an interruption spoilt in the first.
+// Finds the number of links for steps of work_seconds. The hand-over is in both measured times, so their difference is
+// the work alone. The hand-over varies by more than a short step takes, so links are measured in steps of at least a
+// millisecond. A second round at the found number corrects the error of an interruption in the first.
 void SteppedProbe::calibrate(double work_seconds) {
   uint64_t iterations = 0;
   if (work_seconds > 0) {
-    constexpr double kFirstGuess = 1.5e-9;  // seconds a link takes on a processor of 4 GHz
+    constexpr double kFirstGuess = 1.5e-9;  // seconds of a link on a processor of 4 GHz
     constexpr double kLong = 1e-3;
     const double measured_seconds = std::max(work_seconds, kLong);
     const double handover = least_seconds(0);

@@ -15,8 +15,9 @@ namespace {
 
 using std::chrono::milliseconds;
 constexpr milliseconds kDrain{10000};
-constexpr uint32_t kLooksInTurn = 32;  // at a word, before the core is offered to others
+constexpr uint32_t kLooksInTurn = 32;  // looks at a word before the core is offered to other threads
 
+// The policies that only queue a step: the policy differs in how the host waits.
 class ThreadProbe : public SteppedProbe {
  public:
   ThreadProbe(std::string device, sync::Policy policy, sync::Worker& thread)
@@ -28,12 +29,13 @@ class ThreadProbe : public SteppedProbe {
     thread_.push([this, step, work = work()] { run_probe_step(done(), step, work); });
   }
   void abandon() noexcept override { drain(); }
-  // Every job ends by itself within less; when its thread got no core for so long, there is nothing left to wait for.
+  // Every job ends by itself in less time. If its thread gets no core for this long, waiting longer does not help.
   void drain() { TANDEM_CHECK(thread_.drain(kDrain), "the thread of " + this->device() + " does not answer"); }
 
   sync::Worker& thread_;
 };
 
+// The policy "gate": a step is queued ahead, and the device's thread sleeps on the flag `go_` until the host raises it.
 class ThreadGateProbe final : public ThreadProbe {
  public:
   ThreadGateProbe(std::string device, sync::Worker& thread)
@@ -60,7 +62,7 @@ class ThreadGateProbe final : public ThreadProbe {
     constexpr milliseconds kBound{5000}, kSlice{50};
     const auto begin = Clock::now();
     while (!go_.reached(first) && !go_.failed() && Clock::now() - begin < kBound) go_.sleep_until(first, kSlice);
-    if (!go_.reached(first)) return;  // given up: wait() says so
+    if (!go_.reached(first)) return;  // the probe gave up; wait() reports it
     for (uint32_t step = first; step != last + 1; ++step) run_probe_step(done(), step, work);
   }
   void open_for_good() {
@@ -71,6 +73,7 @@ class ThreadGateProbe final : public ThreadProbe {
   sync::Flag go_;
 };
 
+// The policy "doorbell": a resident job polls the flag `bell_` and runs the steps up to its epoch.
 class ThreadDoorbellProbe final : public ThreadProbe {
  public:
   ThreadDoorbellProbe(std::string device, sync::Worker& thread)
@@ -82,19 +85,20 @@ class ThreadDoorbellProbe final : public ThreadProbe {
   void begin(uint32_t step) override {
     rung_ = work();
     bell_.raise(step);
-    make_resident();  // it may have ended since arm()
+    make_resident();  // the resident job may have ended since arm()
   }
   bool begin_chain(uint32_t, uint32_t last) override {
     begin(last);
     return true;
   }
-  // The thread may share the host's core (two cores: the NPU and the orchestrator do): who polls gives it away.
+  // The thread may share the host's core, as the NPU and the orchestrator do on two cores. So each of them yields the
+  // core while it polls.
   sync::WaitReport await(uint32_t step, const sync::WaitContext& context) override {
     const auto begin = Clock::now();
     for (uint32_t look = 1; !done().reached(step); ++look) {
       if (look % kLooksInTurn != 0) continue;
       sched_yield();
-      if (Clock::now() - begin > context.deadline) return ThreadProbe::await(step, context);  // which says so
+      if (Clock::now() - begin > context.deadline) return ThreadProbe::await(step, context);  // it reports the deadline
     }
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     return {seconds, seconds};
@@ -105,7 +109,7 @@ class ThreadDoorbellProbe final : public ThreadProbe {
   }
 
  private:
-  // Crosswise with serve()'s end: either it saw the bell, or this sees that it has gone.
+  // This crosses the end of serve(): either serve() sees the bell, or this function sees that serve() has ended.
   void make_resident() {
     if (resident().load(std::memory_order_seq_cst) != 0) return;
     resident().store(1, std::memory_order_seq_cst);
@@ -117,16 +121,18 @@ class ThreadDoorbellProbe final : public ThreadProbe {
   }
   std::atomic<uint32_t>& resident() { return bell_.line().arrivals; }
 
+  // Polls the bell and runs the steps up to its epoch. It ends after kThreadDoorbellIdle without a step. It first marks
+  // itself as gone and then looks at the bell once more, so that no ring is lost.
   void serve() {
     uint32_t step = done().epoch();
     auto idle_since = Clock::now();
     for (uint32_t look = 1; !bell_.failed(); ++look) {
       if (static_cast<int32_t>(bell_.epoch() - step) > 0) {
-        const ProbeWork work = rung_;  // published by the bell
+        const ProbeWork work = rung_;  // the bell's epoch publishes it
         for (const uint32_t wanted = bell_.epoch(); step != wanted;) run_probe_step(done(), ++step, work);
         idle_since = Clock::now();
       } else if (look % kLooksInTurn == 0) {
-        sched_yield();  // the host may need this core to ring
+        sched_yield();  // the host may need this core to ring the bell
         if (Clock::now() - idle_since < kThreadDoorbellIdle) continue;
         resident().store(0, std::memory_order_seq_cst);
         if (bell_.line().epoch.load(std::memory_order_seq_cst) == step) return;
@@ -137,7 +143,7 @@ class ThreadDoorbellProbe final : public ThreadProbe {
   }
 
   sync::Flag bell_;
-  ProbeWork rung_;  // written before the bell is raised, read after it was seen
+  ProbeWork rung_;  // written before the bell is raised, read after its epoch was seen
 };
 
 }  // namespace

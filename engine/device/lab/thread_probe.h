@@ -1,10 +1,10 @@
 // The probes of a device that works on a thread of this process (engine/device/thread_device.h).
 //
-// Contract: as SyncProbe. What the policies are here: with "blocking" and "event" the host sleeps on the flag's futex
-// (event looks for a moment first), with "spin" and "predict" it polls; a step is queued, which wakes the thread. With
-// "gate" the step is queued ahead and its thread sleeps on a flag that the host raises. With "doorbell" the thread
-// stays awake and polls a word, giving its core away between looks, until kThreadDoorbellIdle has passed without a
-// step.
+// Contract: as SyncProbe. With "blocking" and "event", the host sleeps on the flag's futex (event looks for a moment
+// first). With "spin" and "predict", the host polls. In all four, a step is queued, which wakes the thread. With
+// "gate", the step is queued ahead, and its thread sleeps on a flag that the host raises. With "doorbell", the thread
+// stays awake and polls a word, and it yields its core between looks. It ends when kThreadDoorbellIdle has passed
+// without a step.
 #pragma once
 
 #include <chrono>
@@ -25,7 +25,8 @@ constexpr std::chrono::milliseconds kThreadDoorbellIdle{100};
 std::unique_ptr<SyncProbe> make_thread_probe(std::string device, sync::Worker& thread, sync::Policy policy,
                                              double work_seconds);
 
-// The device's start-up test: steps with every policy, each bounded; what was measured or why not.
+// The device's start-up test: one step with every policy, each with a bound. The result says what was measured, or why
+// the policy failed.
 std::vector<PolicyTest> test_thread_policies(const std::string& device, sync::Worker& thread);
 
 }  // namespace tandem

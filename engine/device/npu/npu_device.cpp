@@ -15,6 +15,7 @@ namespace tandem {
 
 namespace {
 
+// The cores of the array's team; the first core belongs to the device's thread.
 std::vector<int> all_but_first(const std::vector<int>& cores) {
   return cores.empty() ? std::vector<int>() : std::vector<int>(cores.begin() + 1, cores.end());
 }
@@ -38,6 +39,7 @@ class NpuProcessor final : public Processor {
   NpuArray array_;
 };
 
+// The chip's modelled cost: the sum over the products, and one launch for all of them.
 Cost NpuProcessor::estimate(std::span<const Operator> operators) const {
   Cost cost;
   for (const Operator& op : operators) {

@@ -10,6 +10,7 @@ namespace tandem {
 
 namespace {
 
+// The call of the emulator for a matmul, with the addresses of its operands.
 npu_emu::MatmulCall bind(const Operator& op, const MatMul& matmul) {
   if (!matmul.w.data || !matmul.x || !matmul.y) {
     throw Error("an operand has no memory", op.name, "a shape-only model can be planned but not run");
@@ -29,7 +30,8 @@ npu_emu::MatmulCall bind(const Operator& op, const MatMul& matmul) {
   return call;
 }
 
-// Queries, keys and values, or gate and up, read the same input: it is laid out once.
+// Whether the step can use the activations of the step before it, which are then laid out only once. Queries, keys and
+// values read the same input, and so do gate and up. The earlier product must not have written into it.
 bool same_activations(const npu_emu::MatmulCall& before, const npu_emu::MatmulCall& now) {
   if (before.x != now.x || before.x_stride != now.x_stride || before.tokens != now.tokens ||
       before.columns != now.columns || before.act_i8 != now.act_i8)
@@ -58,6 +60,7 @@ NpuProgram::NpuProgram(const npu_emu::NpuParams& params, std::span<const Operato
   graph_ = npu_emu::compile(params, name, std::move(products));
 }
 
+// Lays out the activations when they are new. Then every thread of the team multiplies its part of the rows.
 void NpuProgram::run(const std::function<void()>& ended) {
   const int parts = array_.team.size();
   array_.sums.resize(static_cast<size_t>(parts));

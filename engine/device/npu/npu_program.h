@@ -1,4 +1,4 @@
-// A compiled graph bound to its memory: what the NPU's thread runs for one launch.
+// A compiled graph that is bound to its memory. The NPU's thread runs it for one launch.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace tandem {
 
-// What all programs of an NPU compute with, one at a time: its cores, and their memory between products.
+// The resources that all programs of an NPU share, one program at a time: its cores, and their memory between products.
 struct NpuArray {
   npu_emu::Team team;
   npu_emu::AlignedFloats activations{};
@@ -30,7 +30,7 @@ class NpuProgram final : public ThreadWork {
  private:
   struct Step {
     npu_emu::MatmulCall call;
-    bool same_activations = false;  // as the step before, which did not overwrite them
+    bool same_activations = false;  // the same as in the step before, which did not overwrite them
   };
   NpuArray& array_;
   npu_emu::CompiledGraph graph_;

@@ -1,4 +1,4 @@
-// What the NPU takes and why it refuses the rest, which falls back to other devices (N6).
+// The operators that the NPU takes, and the reasons why it refuses others, which fall back to other devices (N6).
 #pragma once
 
 #include <string>
