@@ -30,6 +30,7 @@ std::vector<int> cores_of_this_thread() {
   return cores;
 }
 
+// Core 0 stands for a set that the system does not say.
 const std::vector<int>& usable_cores() {
   static const std::vector<int> cores = [] {
     const std::vector<int> found = cores_of_this_thread();
@@ -50,6 +51,7 @@ int pin_thread(std::thread& thread, std::span<const int> cores) {
   return pthread_setaffinity_np(thread.native_handle(), sizeof mask, &mask);
 }
 
+// Does nothing when the former cores cannot be read, since they could not be restored.
 OnCores::OnCores(std::span<const int> cores) {
   CPU_ZERO(&before_);
   if (cores.empty() || sched_getaffinity(0, sizeof before_, &before_) != 0) return;

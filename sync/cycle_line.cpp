@@ -7,6 +7,8 @@
 
 namespace tandem::sync {
 
+// A tie that would make the line fall is moved onto the line's continuation. With a single tie there is no line to
+// continue, so such a tie is dropped.
 void CycleLine::extend(const ClockTie& later) {
   if (!ties_.empty() && later.cycles <= ties_.back().cycles) return;
   ClockTie next = later;
@@ -14,6 +16,7 @@ void CycleLine::extend(const ClockTie& later) {
   if (ties_.empty() || next.seconds > ties_.back().seconds) ties_.push_back(next);
 }
 
+// Takes the two ties around the value, or the two outermost ones on its side.
 double CycleLine::seconds(uint64_t cycles) const {
   TANDEM_CHECK(!ties_.empty(), "a line through no tie");
   if (ties_.size() == 1) return ties_.front().seconds;

@@ -72,6 +72,7 @@ void Flag::sleep_until(uint32_t epoch, std::chrono::microseconds duration) const
 
 bool Flag::failed() const { return line().failure.load(std::memory_order_acquire) != 0; }
 
+// The failure's message; for a failure that a kernel set, a text by the value of the failure word.
 std::string Flag::failure() const {
   if (!failed()) return "";
   std::lock_guard lock(bank_->mutex_);

@@ -33,6 +33,7 @@ nlohmann::json parse_json(std::string_view text) {
   return nlohmann::json::parse(text, nullptr, false);
 }
 
+// Checks the kind and the size of the file before it reads a byte.
 std::string read_json_file(const std::string& path, const std::string& what) {
   std::error_code ignored;
   if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored)) {

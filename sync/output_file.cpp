@@ -196,6 +196,7 @@ void OutputFile::open_beside(bool is_new, mode_t mode, uid_t user, gid_t group) 
   if (!kept) way_ = Way::copy;
 }
 
+// Throws the Error for an error number of the system, with a hint for the usual ones.
 void OutputFile::fail(int reason) const {
   const char* hint = "Check the folder and the space on the disk";
   if (reason == EISDIR) hint = "It is a folder; name a file";
@@ -232,6 +233,7 @@ void OutputFile::put(std::span<const std::byte> bytes) {
   }
 }
 
+// Waits until the stream takes bytes and calls while_unread_ about ten times a second.
 void OutputFile::wait_for_reader() {
   const double since = now_seconds();
   pollfd ready{file_, POLLOUT, 0};
@@ -251,6 +253,8 @@ void OutputFile::commit() {
   if (!temporary_.empty()) copy_into_place();
 }
 
+// Overwrites the file itself with the bytes of the temporary, piece by piece. It closes both files before it reports
+// an error.
 void OutputFile::copy_into_place() {
   const int from = ::open(temporary_.c_str(), O_RDONLY | O_CLOEXEC);
   file_ = ::open(path_.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);

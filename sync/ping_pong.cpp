@@ -102,6 +102,7 @@ std::vector<double> play(int second_core, int rounds, Clock::duration budget) {
   return seconds;
 }
 
+// The median; for an even count, the upper one of the two middle values.
 double middle(std::vector<double> values) {
   const auto half = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), half, values.end());
@@ -110,6 +111,7 @@ double middle(std::vector<double> values) {
 
 }  // namespace
 
+// Plays both ways of waiting with half of the budget each, and returns the times of the one with the smaller median.
 std::vector<double> ping_pong(int first_core, int second_core, int rounds, std::chrono::milliseconds budget) {
   TANDEM_CHECK(first_core != second_core, "a core cannot hand a word to itself");
   TANDEM_CHECK(rounds > 0, "a ping-pong has rounds");

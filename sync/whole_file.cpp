@@ -26,6 +26,7 @@ WholeFile::~WholeFile() {
   std::remove(temporary_.c_str());  // after commit() the file has another name and stays
 }
 
+// Reads errno first, because removing the temporary may change it.
 void WholeFile::fail() const {
   const std::string reason = std::strerror(errno);
   std::remove(temporary_.c_str());

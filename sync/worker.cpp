@@ -10,6 +10,7 @@
 namespace tandem::sync {
 namespace {
 
+// Pins the thread, or throws an Error that names the cores and the system's reason.
 void tie(std::thread& thread, const std::vector<int>& cores) {
   const int code = pin_thread(thread, cores);
   if (code == 0) return;
@@ -59,6 +60,7 @@ bool Worker::drain(std::chrono::milliseconds deadline) {
   return emptied_.wait_for(lock, deadline, [&] { return jobs_.empty() && !busy_; });
 }
 
+// Runs jobs and turns of `idle` until stop() was called and neither has more to do.
 void Worker::work() {
   std::unique_lock lock(mutex_);
   while (true) {

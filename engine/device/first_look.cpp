@@ -56,6 +56,7 @@ class Look {
 
  private:
   PackedMatrix matrix() const { return {packed_format(StorageType::q4_0), kLookWidth, kLookWidth, {}}; }
+  // The products read one row of `values_` and write the other in turn, so each waits for the one before it.
   std::vector<Operator> products() const {
     std::vector<Operator> all;
     for (int i = 0; i < kLookProducts; ++i) {
@@ -82,6 +83,7 @@ class Look {
 
 }  // namespace
 
+// The first run is not counted. Then it repeats until kLookSeconds have passed, and at least once.
 double first_look_seconds(Device& device, sync::Pool& pool) {
   Look look(device, pool);
   look.run();

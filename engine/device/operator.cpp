@@ -50,6 +50,7 @@ Region region_of(const auto& view) {
   return {view.place->advanced(view.skip_bytes), view.rows, view.width_bytes, view.pitch_bytes};
 }
 
+// The regions whose use includes `use`; `update` counts as both a read and a write.
 std::vector<Region> regions(const Operator& op, Use use) {
   std::vector<Region> all;
   visit_views(op, {}, [&](const auto& view) {
@@ -58,6 +59,7 @@ std::vector<Region> regions(const Operator& op, Use use) {
   return all;
 }
 
+// Error when the region has no memory or ends behind its slot. Empty regions are always fine.
 void check(const Operator& op, const Region& region) {
   if (region.rows == 0 || region.width_bytes == 0) return;
   const auto on = [&op] { return op.name + " (" + kind_name(op) + ")"; };
@@ -121,6 +123,7 @@ void check_regions(const Operator& op) {
   for_each_region(op, [&op](const Region& region, bool, bool) { check(op, region); });
 }
 
+// Adds up what every view says it moves, by the role of the data.
 Work work(const Operator& op, Past past) {
   Work sum;
   sum.flops = flops_of(op, past);

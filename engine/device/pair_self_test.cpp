@@ -109,6 +109,7 @@ class PairTrial {
   bool adds_[3] = {};  // by the row that is written: whether the operator adds
 };
 
+// Turns every failure into a verdict with its reason, except a stop by the user.
 PairTest test_direction(Device& from, Device& to, sync::Pool& pool, std::chrono::milliseconds bound) {
   PairTest test{from.info().id, to.info().id, false, ""};
   try {

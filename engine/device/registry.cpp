@@ -22,6 +22,7 @@ constexpr const char* kCopies = "copies";
 
 constexpr proof::Api kApis[] = {proof::Api::opencl, proof::Api::vulkan};
 
+// Kinds that add_device_factory() added. A function-local static, so that static initialisers may add kinds.
 std::vector<DeviceFactory>& added_factories() {
   static std::vector<DeviceFactory> added;
   return added;
@@ -59,6 +60,7 @@ std::vector<std::string> available(const std::function<bool(const DeviceFactory&
   return gpus;
 }
 
+// A hint for errors: the available devices, and the unusable ones of the interface that `id` names.
 std::string what_there_is(std::string_view id) {
   std::string hint = "available: " + joined(available_devices());
   for (const proof::Api api : kApis) {
@@ -90,6 +92,7 @@ Named find(std::string_view text) {
   return {*std::move(factory), *std::move(id)};
 }
 
+// Whether the id has "copies=1". Error when the value is neither 0 nor 1.
 bool copies_asked_for(const DeviceId& id) {
   const auto found = id.parameters.find(kCopies);
   if (found == id.parameters.end() || found->second == "0") return false;
@@ -99,6 +102,7 @@ bool copies_asked_for(const DeviceId& id) {
 
 }  // namespace
 
+// The fields of a row are those of DeviceFactory, in their order. GPUs come first, and added kinds come last.
 std::vector<DeviceFactory> device_factories() {
   std::vector<DeviceFactory> all = {
       {"opencl",
@@ -160,6 +164,7 @@ std::vector<KnownGpu> known_gpus() {
   return all;
 }
 
+// If the first available GPU is none of the known real ones (a CPU device, for example), it stays the choice.
 std::string best_gpu() {
   const std::string first = first_device(DeviceKind::gpu);
   const std::vector<KnownGpu> known = first.empty() ? std::vector<KnownGpu>() : known_gpus();
@@ -172,6 +177,7 @@ bool may_have_card() {
          std::ranges::any_of(added_factories(), [](const DeviceFactory& each) { return each.known != nullptr; });
 }
 
+// A card counts as discrete when any interface to it says so.
 std::optional<KnownGpu> default_card() {
   const std::vector<KnownGpu> known = known_gpus();
   if (known.empty()) return std::nullopt;

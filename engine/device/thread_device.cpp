@@ -12,6 +12,7 @@
 namespace tandem {
 namespace {
 
+// Work that calls a function for each operator in turn. An error names the operator that failed.
 class OneByOne final : public ThreadWork {
  public:
   OneByOne(std::span<const Operator> operators, std::function<void(const Operator&)> run)
@@ -77,6 +78,7 @@ ThreadDevice::ThreadDevice(DeviceInfo info, std::unique_ptr<Processor> processor
   info_.policies = other.info_.policies;
 }
 
+// Jobs that are still queued see the failure and fail their flags. waits_.close() ends a wait in progress.
 ThreadDevice::~ThreadDevice() {
   failure_.keep("the device was closed");
   waits_.close();
@@ -105,6 +107,7 @@ Cost ThreadDevice::estimate(std::span<const Operator> operators) const {
   return processor_->estimate(operators);
 }
 
+// Error when a program belongs to another thread: launch() casts programs without a check.
 void ThreadDevice::require_own(std::span<const PlannedLaunch> launches) const {
   for (const PlannedLaunch& planned : launches) {
     const auto* program = dynamic_cast<const ThreadProgram*>(planned.program);
@@ -148,6 +151,7 @@ void ThreadDevice::execute(ThreadProgram& program, const PlannedLaunch& planned,
   broken.empty() ? planned.signal.flag.raise(planned.signal.epoch + base) : planned.signal.flag.fail(broken);
 }
 
+// While spans are recorded, an operator's span begins at the end of the one before it.
 void ThreadDevice::run(const ThreadProgram& program) {
   if (!recording_) return program.work->run({});
   std::vector<DeviceSpan> measured;

@@ -26,6 +26,7 @@ uint64_t fnv1a(std::span<const char> bytes, uint64_t seed) {
   return hash;
 }
 
+// A folder in the place of the file is renamed to NAME.damaged-PID. Any failure becomes the returned text.
 std::string replace_file(const std::string& path, std::initializer_list<std::span<const char>> parts) noexcept {
   try {
     std::filesystem::create_directories(std::filesystem::path(path).parent_path());
@@ -71,6 +72,7 @@ int keep_newest(const std::string& folder, uint64_t most_bytes, const std::strin
   return removed;
 }
 
+// The time of the last write serves as the time of the last use.
 void mark_as_used(const std::string& path) noexcept {
   namespace fs = std::filesystem;
   std::error_code error;

@@ -16,6 +16,7 @@ std::string describe(const MatMul& op) {
          "] " + to_string(op.w.format);
 }
 
+// Error when shapes, the row range or strides do not fit.
 void validate(const MatMul& op) {
   auto require = [&](bool holds, const char* what) {
     if (!holds) throw Error(std::string("malformed operator: ") + what, describe(op));
@@ -43,6 +44,7 @@ MatMul rebased(const MatMul& op, int64_t begin, int64_t end) {
   return part;
 }
 
+// Tokens [begin, end) of the operator.
 MatMul tokens_of(const MatMul& op, int64_t begin, int64_t end) {
   MatMul part = op;
   part.S = end - begin;
@@ -87,6 +89,7 @@ std::vector<MatMul> within_reach(const MatMul& op, const LoweringContext& contex
   return parts;
 }
 
+// Few tokens (up to kFewTokens) get a kernel with their number as a constant; more tokens get a matrix product.
 KernelLaunch lower_simd(const MatMul& op, const LoweringContext& context) {
   KernelLaunch launch;
   launch.source = in_family(matmul_stem(op.w.format.kind), KernelFamily::simd);
@@ -116,6 +119,7 @@ KernelLaunch lower_simd(const MatMul& op, const LoweringContext& context) {
 
 }  // namespace
 
+// Lowers each part that the arguments reach: by 8-bit activations, for a list's kernel, or by the family of kernels.
 std::vector<KernelLaunch> lower_matmul(const MatMul& op, const LoweringContext& context) {
   validate(op);
   if (op.S == 0 || op.row_begin == op.row_end) return {};

@@ -25,6 +25,8 @@ size_t partial_sums_bytes(int64_t tokens) {
   return static_cast<size_t>(tokens) * (kWideGroup + kPanelRows) * sizeof(float);
 }
 
+// With few tokens, a group has a work-item for each row of a panel and each run of K. With more, it has 16 x
+// 16 work-items.
 KernelLaunch lower_matmul_simt(const MatMul& op, const LoweringContext& context) {
   require_matmul_groups(context);
   const bool few = op.S <= kFewTokens;

@@ -27,6 +27,7 @@ std::vector<KernelLaunch> lower_route(const Route& op, const LoweringContext& co
                  2 * kSparseMixerJitter};
   const bool simt = context.family == KernelFamily::simt;
   launch.local = {simt ? kWorkGroup : 1, 1, 1};
+  // A group of a shader takes 64 tokens in both families; OpenCL's simd work-item takes one.
   const int64_t tokens_of_group = simt || context.shaders ? kWorkGroup : 1;
   launch.global = {ceil_div(op.S, tokens_of_group) * launch.local[0], 1, 1};
   return only(std::move(launch));

@@ -37,6 +37,7 @@ bool rounded_once(std::span<const float> cases, std::span<const float> out) {
   return true;
 }
 
+// Some chosen pairs, among them very small and very large quotients. The others are random, from 2^-60 to 2^61.
 std::vector<float> quotient_cases() {
   constexpr size_t kCases = 512;
   std::mt19937 random(11);
@@ -56,6 +57,7 @@ bool divided_exactly(std::span<const float> cases, std::span<const float> out) {
   return true;
 }
 
+// The first three pairs combine the extreme signed bytes -128, 127 and -127; the others are random.
 std::vector<uint32_t> packed_dot_cases() {
   std::vector<uint32_t> cases = {0x80808080U, 0x80808080U, 0x80808080U, 0x7f7f7f7fU, 0x7f7f7f7fU, 0x81818181U};
   std::mt19937 random(7);
@@ -74,6 +76,7 @@ bool dot_is_exact(std::span<const uint32_t> cases, std::span<const int32_t> out)
   return true;
 }
 
+// A wish for copies and a precaution come before the proof, which then does not run.
 void settle_zero_copy(DeviceInfo& info, bool force_copies, const Precautions& precautions,
                       const std::function<Proof()>& prove) {
   const auto copies =

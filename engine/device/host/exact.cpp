@@ -38,6 +38,7 @@ void check_places(const Operand& positions, const Segments& segments, const KvCa
   }
 }
 
+// Token ids are data, so they are checked here and not in prepare().
 void run_embed(const Embed& op) {
   const auto* ids = op.ids.as<int32_t>();
   for (int64_t s = 0; s < op.S; ++s) {
@@ -93,6 +94,7 @@ void run_argmax(const ArgMax& op) {
   }
 }
 
+// A partial sort by falling value, of equal values by rising index.
 void run_top_k(const TopK& op) {
   TANDEM_CHECK(op.k >= 1 && op.k <= op.width, "top-k of a row");
   std::vector<int32_t> order(static_cast<size_t>(op.width));
@@ -219,6 +221,7 @@ void run_expert_slots(const ExpertSlots& op) {
   lists.finish();
 }
 
+// Choice c belongs to token c / k, so its row of x is that of this token.
 void run_gather_rows(const GatherRows& op) {
   for (int64_t r = 0; r < op.rows; ++r) {
     const int32_t choice = op.choice_of.as<int32_t>()[r];

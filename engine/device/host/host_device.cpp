@@ -57,11 +57,13 @@ class HostProcessor final : public Processor {
   host::Workers workers_;
 };
 
+// volatile keeps the compiler from computing the result itself.
 bool fuses_multiply_add() {
   volatile float third = 1.0f / 3.0f;  // 3 * (1/3) - 1 is zero when the product is rounded before the addition
   return __builtin_fmaf(third, 3.0f, -1.0f) != 0;
 }
 
+// The reference does not claim a fused fma, because its sums in double precision give other bits.
 DeviceInfo describe(HostArithmetic arithmetic, int threads, const std::vector<int>& cores,
                     const host::HostLoops& loops) {
   const bool reference = arithmetic == HostArithmetic::reference;
@@ -82,6 +84,7 @@ DeviceInfo describe(HostArithmetic arithmetic, int threads, const std::vector<in
 
 DeviceCount host_device_count() { return {1, 0}; }
 
+// Takes a thread for each given core, or for each core of the machine; at most 16 threads.
 std::unique_ptr<Device> open_host_device(int, const DeviceOptions& options) {
   const size_t given = options.gpu_cores.size() + options.npu_cores.size();
   const size_t threads = given > 0 ? given : std::max(1u, std::thread::hardware_concurrency());

@@ -36,10 +36,12 @@ double dot(std::span<const float> w, std::span<const double> x) {
                             [](float a, double b) { return static_cast<double>(a) * b; });
 }
 
+// An element of the cache, as a number.
 double cache_value(const Operand& operand, KvType type, int64_t index) {
   return type == KvType::f16 ? half_to_float(operand.as<uint16_t>()[index]) : operand.as<float>()[index];
 }
 
+// Operators that have no rounding to choose go to exact.cpp, all others to the overloads of reference().
 struct Reference {
   template <typename Op>
   void operator()(const Op& op) const {
@@ -61,6 +63,7 @@ struct Reference {
 
 void run_reference(const Operator& op) { std::visit(Reference{}, op.body); }
 
+// Decodes each row of the weight once and multiplies it with every token's row.
 void reference(const MatMul& op) {
   std::vector<float> w(static_cast<size_t>(op.K));
   std::vector<std::vector<double>> x;
@@ -72,6 +75,7 @@ void reference(const MatMul& op) {
   }
 }
 
+// The residual addition is rounded to f32 and written to x; the sums use the rounded values.
 void reference(const RmsNorm& op) {
   const auto width = static_cast<double>(op.width);
   for (int64_t s = 0; s < op.S; ++s)
@@ -123,6 +127,7 @@ struct Found {
   std::vector<double> values;  // [head_dim_v]
 };
 
+// Attention of one query to the positions [begin, end) of its sequence, by two passes: all scores, then all values.
 Found attend(const Attention& op, int64_t s, int64_t head, int64_t begin, int64_t end) {
   const KvCache& cache = op.cache;
   const int64_t kv = head / (op.heads / cache.kv_heads);
@@ -148,6 +153,7 @@ Found attend(const Attention& op, int64_t s, int64_t head, int64_t begin, int64_
   return found;
 }
 
+// A record holds a split's maximum, sum and values: [S * heads][splits][2 + head_dim_v], as in contract.cpp.
 float* record_of(const Attention& op, int64_t s, int64_t head, int64_t split) {
   const int64_t splits = pages_of(op.cache.capacity);
   return op.scratch.as<float>() + ((s * op.heads + head) * splits + split) * (2 + op.cache.head_dim_v);
@@ -292,6 +298,7 @@ void reference(const Route& op) {
   }
 }
 
+// Goes through the matrices and decodes a row only when a choice uses the matrix.
 void reference(const GroupedMatMul& op) {
   const ChoicesByExpert by = choices_by_expert(op.ids, op.S * op.slots, op.w.count);
   std::vector<float> w(static_cast<size_t>(op.w.columns));
@@ -309,6 +316,7 @@ void reference(const GroupedMatMul& op) {
   }
 }
 
+// A choice comes from x, from the buffers of static graphs, or was dropped (engine/device/operators/expert_sum.h).
 void reference(const ExpertSum& op) {
   for (int64_t s = 0; s < op.S; ++s)
     for (int64_t i = 0; i < op.width; ++i) {

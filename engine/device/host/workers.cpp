@@ -28,6 +28,7 @@ void Workers::stop() {
   for (std::thread& thread : threads_) thread.join();
 }
 
+// Publishes the work under a new generation number, takes share 0 on the calling thread and waits for the others.
 void Workers::run(int64_t count, const std::function<void(int64_t, int64_t, int)>& part) {
   if (threads_.empty() || count <= 1) return part(0, count, 0);
   {
@@ -43,6 +44,7 @@ void Workers::run(int64_t count, const std::function<void(int64_t, int64_t, int)
   done_.wait(lock, [this] { return busy_ == 0; });
 }
 
+// Sleeps until there is a generation that this thread has not seen, runs its share and reports its end.
 void Workers::serve(int thread) {
   uint64_t seen = 0;
   std::unique_lock lock(mutex_);
@@ -57,6 +59,7 @@ void Workers::serve(int thread) {
   }
 }
 
+// Shares are runs of consecutive numbers whose lengths differ by at most one.
 void Workers::run_share(int thread) const {
   const int64_t begin = count_ * thread / threads(), end = count_ * (thread + 1) / threads();
   if (begin < end) (*part_)(begin, end, thread);

@@ -13,6 +13,7 @@ namespace {
 // A launch takes some milliseconds; another process may hold a core.
 constexpr std::chrono::milliseconds kLaunchDeadline{20000};
 
+// Broken tests have the number of their test plus litmus::kBroken.
 bool broken(LitmusTest test) { return static_cast<uint32_t>(test) >= litmus::kBroken; }
 LitmusTest kind(LitmusTest test) {
   return broken(test) ? static_cast<LitmusTest>(static_cast<uint32_t>(test) - litmus::kBroken) : test;

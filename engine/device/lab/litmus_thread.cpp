@@ -74,12 +74,14 @@ class Side {
     return 0;
   }
 
+  // The word of a line of data; it moves through the line from one line to the next.
   static uint32_t& datum(uint32_t* at, uint32_t line) { return at[(1 + line) * kLineWords + line % kLineWords]; }
   bool racy() const { return broken_ || kind_ == LitmusTest::message_passing; }
   bool is_new(uint32_t* at, uint32_t line) const {
     return (racy() ? Word(datum(at, line)).load(kRelaxed) : datum(at, line)) == round_;
   }
 
+  // Writes the data and then the flag. A broken test raises the flag first and pauses.
   uint32_t left(uint32_t* at, uint32_t lines) {
     if (broken_) {
       Word(at[0]).store(round_, kRelease);

@@ -33,6 +33,7 @@ void write_result(const sync::Flag& done, const ProbeResult& result) {
   std::memcpy(reinterpret_cast<std::byte*>(&done.line()) + kResultOffset, &result, sizeof result);
 }
 
+// Measured once for the process, from two ties that lie 2 ms apart.
 double seconds_per_cycle() {
   static const double seconds = [] {
     const sync::ClockTie before = sync::tie_clocks();
@@ -81,6 +82,7 @@ SteppedProbe::SteppedProbe(std::string device, sync::Policy policy, bool has_cyc
       waiter_(sync::make_waiter(policy)),
       comparable_(has_cycles && sync::cycle_counter_usable()) {}
 
+// Does nothing when the next step is already armed.
 void SteppedProbe::arm() {
   if (armed_ != started_) return;
   try {
@@ -131,6 +133,7 @@ void SteppedProbe::chain(int steps, milliseconds deadline) {
   }
 }
 
+// Waits for step `last`, brings its line to the host and checks it. Any failure gives the steps up and throws.
 sync::WaitReport SteppedProbe::finish_step(uint32_t first, uint32_t last, double predicted, milliseconds deadline) {
   sync::WaitContext context;
   context.step = name_;
@@ -204,6 +207,7 @@ double SteppedProbe::round_trip_seconds() const {
 
 std::optional<StepTimes> SteppedProbe::last_step() const { return times_; }
 
+// Two steps show that the policy works; the first one may compile a kernel.
 void SteppedProbe::prepare(double work_seconds) {
   if (sync::cycle_counter_usable()) tick_seconds_ = seconds_per_cycle();
   for (int i = 0; i < 2; ++i) {
@@ -232,6 +236,7 @@ bool SteppedProbe::clocks_compare() {
   return compare;
 }
 
+// The least time of five steps with this many links, from start() to the return of wait().
 double SteppedProbe::least_seconds(uint64_t iterations) {
   work_.iterations = iterations;
   chain_value_ = probe_chain(kProbeSeed, iterations);

@@ -115,10 +115,12 @@ class ThreadDoorbellProbe final : public ThreadProbe {
     resident().store(1, std::memory_order_seq_cst);
     thread_.push([this] { serve(); });
   }
+  // Ends the resident job. The flag's failure also ends waits on it.
   void stop() {
     bell_.fail("the probe stops its thread");
     drain();
   }
+  // 1: the resident job runs or is queued. The bell's line holds it in its word `arrivals`.
   std::atomic<uint32_t>& resident() { return bell_.line().arrivals; }
 
   // Polls the bell and runs the steps up to its epoch. It ends after kThreadDoorbellIdle without a step. It first marks
@@ -162,6 +164,7 @@ std::unique_ptr<SyncProbe> make_thread_probe(std::string device, sync::Worker& t
   return made;
 }
 
+// A policy passes when one step without work ends within 2 s.
 std::vector<PolicyTest> test_thread_policies(const std::string& device, sync::Worker& thread) {
   std::vector<PolicyTest> tests;
   for (const sync::Policy policy : sync::kPolicies) {

@@ -61,6 +61,7 @@ npu_emu::NpuParams params_of(const DeviceParameters& parameters) {
   return file == parameters.end() ? npu_emu::NpuParams() : npu_emu::load_params(file->second);
 }
 
+// The description of the device: the chip's numbers from `params`, and the memory of this machine.
 DeviceInfo describe(const npu_emu::NpuParams& params, int index, const std::vector<int>& cores) {
   const npu_emu::FastKernels& kernels = npu_emu::best_kernels();
   DeviceInfo info;
@@ -84,6 +85,7 @@ DeviceInfo describe(const npu_emu::NpuParams& params, int index, const std::vect
 
 DeviceCount npu_device_count() { return {1, 0}; }
 
+// The device is a ThreadDevice whose processor is the emulator; its thread takes the first NPU core.
 std::unique_ptr<Device> open_npu_device(int index, const DeviceOptions& options) {
   if (index < 0 || index >= npu_device_count().all) {
     throw Error("no such NPU", "npu:" + std::to_string(index), "there is one emulated NPU: npu:0");

@@ -44,6 +44,7 @@ bool same_activations(const npu_emu::MatmulCall& before, const npu_emu::MatmulCa
 
 }  // namespace
 
+// Binds every matmul to its memory, and compiles all of them into one graph with the name of the first.
 NpuProgram::NpuProgram(const npu_emu::NpuParams& params, std::span<const Operator> operators, NpuArray& array)
     : array_(array) {
   std::vector<npu_emu::GraphProduct> products;

@@ -13,6 +13,7 @@ struct TokenRange {
   int64_t begin = 0, end = 0;
 };
 
+// begins counts tokens of the batch; the result is cut to the operator's S tokens.
 TokenRange tokens_of(const Segments& segments, int64_t S, int64_t segment) {
   if (segments.count == 1) return {0, S};
   const auto* begins = segments.begins.as<const int32_t>();
