@@ -1,7 +1,6 @@
 // The pool of shared buffers that every processor maps once (H7, H10).
 //
 // Contract
-//   Ownership: the pool owns all memory; a Slot& stays valid, at the same address, until the pool is destroyed.
 //   Ownership: the pool owns all memory. A Slot& stays valid, at the same address, until the pool is destroyed.
 //   release() makes a slot available for reuse. Its memory stays mapped, so a device that imported it stays correct.
 //   Devices drop their imports before the pool is destroyed (the pool outlives every device).

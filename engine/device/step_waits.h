@@ -1,6 +1,6 @@
-// The way in which a device's thread waits for the flags of a step, and the error of a device that took too long.
+// The waits of a device's thread for the flags of a step, and the error of a device that took too long.
 //
-// Every device with such a thread waits in this way.
+// Every device with a thread of its own waits in this way.
 //
 // Contract: that thread calls wait(), any thread calls close(). wait() throws Error when a flag fails or its
 // deadline passes; the error names step, flag and device. It also throws Error after close(), whichever flag the

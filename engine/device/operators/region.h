@@ -1,5 +1,5 @@
-// A region: the memory that an operator touches in one operand, `rows` runs of width_bytes, pitch_bytes apart (rows =
-// 1: one run).
+// A region: the memory that an operator touches in one operand. It has `rows` runs of width_bytes, pitch_bytes apart;
+// with rows = 1 it is one run.
 #pragma once
 
 #include <cstddef>
