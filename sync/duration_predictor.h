@@ -1,5 +1,4 @@
-// A running prediction of how long a kernel takes (H7): kernels of one operator and shape take the same time in
-// every layer.
+// A running prediction of a kernel's time (H7): kernels of one operator and shape take the same time in each layer.
 //
 // Contract: one object for each (program, shape), used by one thread at a time. It estimates the least time. The first
 // sample (hidden compile) is not used.

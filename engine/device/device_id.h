@@ -1,5 +1,6 @@
-// The name of a device on the command line and in tests: "opencl:1", "npu" (the first one),
-// "host", "slow:0?delay_us=100&name=value".
+// The name of a device on the command line and in tests.
+//
+// Examples: "opencl:1", "npu" (the first one), "host", "slow:0?delay_us=100&name=value".
 #pragma once
 
 #include <optional>

@@ -1,5 +1,7 @@
-// Helpers that the lowering of several operators shares: checked narrowing of sizes, file stems, build options, cuts of
-// a row, and the limits of a device's loops and arguments.
+// Helpers that the lowering of several operators shares.
+//
+// They cover the checked narrowing of sizes, file stems, build options, cuts of a row, and the limits of a device's
+// loops and arguments.
 #pragma once
 
 #include <algorithm>

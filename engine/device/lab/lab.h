@@ -1,5 +1,7 @@
-// A device's interface for measurements and tests: when its operators ran, what waiting for it costs, and in which
-// order others see its writes. Running programs needs none of it (engine/device/device.h).
+// A device's interface for measurements and tests.
+//
+// It shows when the device's operators ran, what waiting for it costs, and in which order others see its writes.
+// Running programs needs none of it (engine/device/device.h).
 //
 // Contract: a device returns its lab (lab_of(), engine/device/device.h), which lives as long as the device. Threads:
 // the orchestrator's.

@@ -1,7 +1,7 @@
-// Litmus tests of memory ordering: two processors run a few lines each on one memory, many times, and every outcome
-// is counted.
+// Litmus tests of memory ordering between two processors.
 //
-// The counts show that the order which flags rely on (sync/flag.h) holds between each pair of processors.
+// Both run a few lines each on one memory, many times, and every outcome is counted. The counts show that the order
+// which flags rely on (sync/flag.h) holds between each pair of processors.
 //
 // Tests ("a" runs the left side, "b" the right one; R: the round's number, old: a smaller one)
 //   message passing   left: data = R, flag = R (release); right: reads flag (acquire), then data. Forbidden: the flag

@@ -1,5 +1,6 @@
-// The common part of all devices' probes: it numbers steps, checks their results, and sees their end by a flag and a
-// waiting policy.
+// The common part of the probes of all devices.
+//
+// It numbers steps, checks their results, and sees their end by a flag and a waiting policy.
 //
 // Contract
 //   A step s computes the chain (probe_chain) of `iterations` links. It writes value = chain + s, count = count + 1 and

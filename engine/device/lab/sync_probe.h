@@ -1,5 +1,6 @@
-// A probe runs one waiting policy of one device by itself: the host starts a step and learns of its end. It measures
-// the cost of waiting and serves the self-tests.
+// A probe of one waiting policy of one device.
+//
+// The host starts a step and learns of its end. Probes measure the cost of waiting and serve the self-tests.
 //
 // Contract
 //   Policies (H7, docs/sync.md):
