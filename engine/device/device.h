@@ -54,7 +54,7 @@ PlannedLaunch counted_from(uint32_t base, PlannedLaunch planned);
 // shares it with the launches that have not ended.
 class LaunchSequence {
  public:
-  // Whatever a device has built from the launches, for sequences that are launched again and again.
+  // Data that a device has built from the launches, for sequences that are launched again and again.
   struct Built {
     virtual ~Built() = default;
   };

@@ -16,8 +16,8 @@ uint64_t fnv1a(std::span<const char> bytes, uint64_t seed = 0xcbf29ce484222325u)
 // Returns the reason of a failure, or "".
 std::string replace_file(const std::string& path, std::initializer_list<std::span<const char>> parts) noexcept;
 
-// Removes files of the folder until the rest has at most `most_bytes`. It begins with those that were written or
-// marked_as_used() longest ago. Only files whose names end with `suffix` count. Returns how many it removed.
+// Removes files of the folder until the rest has at most `most_bytes`. It begins with those whose last write or
+// mark_as_used() was longest ago. Only files whose names end with `suffix` count. Returns how many it removed.
 int keep_newest(const std::string& folder, uint64_t most_bytes, const std::string& suffix = "") noexcept;
 void mark_as_used(const std::string& path) noexcept;  // writes at most once a day
 

@@ -1,5 +1,5 @@
-// The matmul chain over one panel. A tile of 32 columns is decoded once and then added to the sums of all tokens, for
-// four vectors of rows and several tokens at a time. Between tiles the sums are in memory, which changes no bit.
+// The matmul chain over one panel. A tile of 32 columns is decoded once and then added to the sums of all tokens. This
+// takes four vectors of rows and several tokens at a time. Between tiles the sums are in memory, which changes no bit.
 #pragma once
 
 #include "engine/device/host/loops_lanes.h"
