@@ -4,6 +4,7 @@
 
 namespace tandem::proof {
 
+// Reads until standard output ends or the child is silent for too long. end() then kills a silent child.
 ChildEnd run_child(const ChildTask& task, const std::function<void(const std::string&)>& on_line) {
   ChildProcess child(task, false);
   LongWait wait(task.waits_for);

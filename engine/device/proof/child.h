@@ -1,11 +1,14 @@
-// A child process that may die or hang: its report, its last words, and how it ended.
+// Runs a child process that may die or hang, and reports its output, its last words and how it ended.
 //
 // Contract
-//   The program is started with posix_spawn: nothing of this process, its threads or its locks, is alive in the child,
-//   whatever libraries are loaded here. Each line of its standard output goes to on_line; nothing is heard for
-//   `silence`: it is killed, with everything it has started. Standard input is empty, and of the files that this
-//   process has open the child gets none. Threads: the caller's, which waits; a wait of more than a second is said
-//   (waits_for), and where the user asks to stop, the child is ended and Interrupted is thrown.
+//   The program is started with posix_spawn, so the child inherits no thread and no lock of this process or its
+//   libraries.
+//   Each line of its standard output goes to on_line. A child that writes no line for `silence` is killed, with every
+//   process of its group.
+//   Its standard input is empty, and it inherits no file that this process has open. Error when the program cannot
+//   be started.
+//   Threads: run_child() blocks the calling thread until the child has ended. After a second it announces its wait
+//   (waits_for). If the user asks to stop, it kills the child and throws Interrupted.
 #pragma once
 
 #include <chrono>
@@ -17,19 +20,19 @@
 namespace tandem::proof {
 
 struct ChildEnd {
-  bool well = false;       // it ended by itself with status 0
-  bool by_others = false;  // a signal that people and systems send (SIGKILL for want of memory, SIGTERM, ...)
-  bool starved = false;    // it gave no sign, and stood ready for a core for much of that time, or was stopped
-  int status = -1;         // with which it ended by itself
+  bool well = false;       // the child exited with status 0
+  bool by_others = false;  // killed by a signal that users and systems send (SIGKILL for want of memory, SIGTERM, ...)
+  bool starved = false;    // silent while one of its threads waited for a core or the disk, or was stopped
+  int status = -1;         // its exit status; -1: a signal ended it
   std::string how;         // "was ended by SIGABRT (Aborted)", "ended with status 3", "gave no sign for 60 s"
-  std::string last_words;  // its last line on standard error
+  std::string last_words;  // its last line on standard error that is not blank
   std::string in_one() const { return last_words.empty() ? how : how + ": " + last_words; }
 };
 
 struct ChildTask {
   std::string program;
   std::vector<std::string> arguments;
-  std::vector<std::pair<std::string, std::string>> environment;  // names and values in the place of this process's own
+  std::vector<std::pair<std::string, std::string>> environment;  // names and values that replace this process's own
   std::chrono::seconds silence{60};
   std::string waits_for = "a child process";
 };

@@ -24,15 +24,15 @@ namespace tandem::proof {
 namespace {
 
 constexpr size_t kMostLastWords = 300;
-constexpr std::chrono::microseconds kPause{20000};  // at most, while a child is about to end
+constexpr std::chrono::microseconds kPause{20000};  // longest pause between looks at a child that is about to end
 
 void close_file(int& file) {
   if (file >= 0) close(file);
   file = -1;
 }
 
-// Both ends close themselves in whatever this process starts meanwhile. A socket, for writing to one that nobody reads
-// is an error where a pipe sends a signal.
+// Two connected sockets. Both are CLOEXEC: no program that this process starts meanwhile inherits them. Writing to a
+// socket without a reader can be an error (MSG_NOSIGNAL), while writing to such a pipe raises a signal.
 struct Ends {
   Ends() { TANDEM_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, both.data()) == 0, std::strerror(errno)); }
   ~Ends() {
@@ -44,6 +44,7 @@ struct Ends {
   std::array<int, 2> both{-1, -1};
 };
 
+// The variables of this process, with those in `replaced` set instead of or besides them.
 std::vector<std::string> environment_with(const std::vector<std::pair<std::string, std::string>>& replaced) {
   std::vector<std::string> all;
   for (char** entry = environ; *entry; ++entry) {
@@ -55,6 +56,7 @@ std::vector<std::string> environment_with(const std::vector<std::pair<std::strin
   return all;
 }
 
+// Starts the task's program with these standard files; -1: /dev/null. Error with the system's reason.
 pid_t start(const ChildTask& task, int input, int output, int errors) {
   pid_t child = -1;
   const int failed =
@@ -63,11 +65,13 @@ pid_t start(const ChildTask& task, int input, int output, int errors) {
   return child;
 }
 
+// Signals that users and the system send. A driver that crashes raises others (SIGSEGV, SIGABRT, ...).
 bool often_sent_by_others(int signal) {
   const int usual[] = {SIGKILL, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGPIPE};
   return std::ranges::count(usual, signal) > 0;
 }
 
+// Puts the status that waitpid() gave into words.
 ChildEnd describe(int status) {
   ChildEnd end;
   if (WIFSIGNALED(status)) {
@@ -83,19 +87,21 @@ ChildEnd describe(int status) {
   return end;
 }
 
-// Whether a thread of the process would go on if it got a core, or the disk's answer, and has stood ready for that
-// long; or somebody has stopped it.
+// Whether the child was silent for want of the machine. One of its threads waits for the disk (D) or is stopped (T, t).
+// Or a thread is ready to run (R) and has waited for a core for longer than a third of `silence`.
 bool is_starved(pid_t process, std::chrono::seconds silence) {
   std::error_code ignored;
   for (const auto& thread :
        std::filesystem::directory_iterator("/proc/" + std::to_string(process) + "/task", ignored)) {
     int64_t ran_ns = 0, waited_ns = 0;
     std::string name, state;
+    // Nanoseconds on a core, and nanoseconds of waiting for one, since the thread began.
     std::ifstream(thread.path() / "schedstat") >> ran_ns >> waited_ns;
     std::ifstream stat(thread.path() / "stat");
     std::getline(stat, name, ')');  // "NUMBER (NAME) STATE ..."
     stat >> state;
-    // A third of the time is more than what two busy neighbours take of a core in turns.
+    // A spinning thread that shares two cores with two busy neighbours waits a third of the time. Only more than
+    // that counts.
     if (state == "D" || state == "T" || state == "t" ||
         (state == "R" && 3 * std::chrono::nanoseconds(waited_ns) > silence))
       return true;
@@ -132,6 +138,7 @@ ChildProcess::~ChildProcess() {
   for (int* file : {&input_, &output_, &errors_}) close_file(*file);
 }
 
+// Keeps the last line that is not blank, cut to kMostLastWords bytes.
 void ChildProcess::hear_words() {
   const auto word = [&](const std::string& line) {
     if (line.find_first_not_of(" \t\r") != std::string::npos) last_words_ = line.substr(0, kMostLastWords);
@@ -139,7 +146,8 @@ void ChildProcess::hear_words() {
   if (!words_.read_from(errors_, word)) words_.finish(word), close_file(errors_);
 }
 
-// What it has started may keep its standard error open for longer than itself: the report alone ends with it.
+// Only the end of standard output counts as the end of the child's report. Processes that the child has started may
+// keep its standard error open for longer.
 bool ChildProcess::listen(const std::function<void(const std::string&)>& on_line) {
   const auto line = [&](const std::string& text) {
     is_heard();
@@ -152,6 +160,7 @@ bool ChildProcess::listen(const std::function<void(const std::string&)>& on_line
   return output_ >= 0;
 }
 
+// Sends without blocking, so that a child that hangs, and a user who asks to stop, are noticed between two attempts.
 bool ChildProcess::write(std::string_view bytes, LongWait& wait) {
   while (!bytes.empty() && input_ >= 0) {
     const ssize_t sent = send(input_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -172,7 +181,7 @@ bool ChildProcess::has_ended() const {
   return waitid(P_PID, static_cast<id_t>(process_), &ended, WEXITED | WNOWAIT | WNOHANG) == 0 && ended.si_pid != 0;
 }
 
-// What it has left behind is ended first: its number is still taken then.
+// Kills the group before the child is reaped: until then no other process can get its number.
 int ChildProcess::kill_and_reap() {
   kill(-process_, SIGKILL);
   int status = 0;
@@ -182,6 +191,8 @@ int ChildProcess::kill_and_reap() {
   return status;
 }
 
+// Waits with growing pauses until the child has ended or is silent for too long. Then kills its group and reads what is
+// left of its standard error. A silent child is described by its silence, since the SIGKILL was this process's own.
 ChildEnd ChildProcess::end(LongWait& wait) {
   bool silent = is_silent();
   for (auto pause = std::chrono::microseconds(100); !silent && !has_ended(); pause = std::min(2 * pause, kPause)) {

@@ -1,7 +1,8 @@
-// A child process with pipes to it: what run_child() and Conversation are made of.
+// A child process with pipes to it, the common part of run_child() and Conversation.
 //
-// Contract: started with posix_spawn in a process group of its own, with no file of this process but its standard ones,
-// no blocked signal and no handler. Ended, with everything that it has started, when this is destroyed. Threads: one.
+// Contract: the child is started with posix_spawn in a process group of its own. It has no open file of this process
+// except its standard ones, no blocked signal and no signal handler. The destructor kills the child and every process
+// of its group. Threads: one.
 #pragma once
 
 #include <sys/types.h>
@@ -19,19 +20,20 @@
 
 namespace tandem::proof {
 
-// Takes lines out of what arrives in pieces.
+// Cuts a stream that arrives in pieces into lines.
 class Lines {
  public:
-  // False at the end of the stream.
+  // False: the stream has ended.
   bool read_from(int file, const std::function<void(const std::string&)>& on_line);
+  // Passes on the text behind the last line break.
   void finish(const std::function<void(const std::string&)>& on_line);
 
  private:
   std::string rest_;
 };
 
-// How long nothing was heard, counted by looks. One that comes late counts as a second: this process was stopped
-// meanwhile (Ctrl-Z, a debugger, a machine that sleeps), and could not hear what was said.
+// How long the child has been silent, summed over the times between two looks. A longer time counts as one second. In
+// it, this process was stopped (Ctrl-Z, a debugger, a machine that sleeps) and could not hear the child.
 class Quiet {
  public:
   void look(Clock::time_point now) {
@@ -48,25 +50,27 @@ class Quiet {
 
 class ChildProcess {
  public:
-  // asked: a pipe leads to its standard input, which is empty else. Error when it cannot be started.
+  // asked: a pipe leads to the child's standard input. Otherwise that input is empty. Error when the child cannot
+  // be started.
   ChildProcess(const ChildTask& task, bool asked);
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
-  // Waits for a moment, and reads what has come. False: its standard output has ended.
+  // Waits at most kLookEvery and reads what has arrived. False: the child's standard output has ended.
   bool listen(const std::function<void(const std::string&)>& on_line);
-  // False: it reads no more. Interrupted by the wait.
+  // False: the child reads no more, or is silent for too long. Throws Interrupted if the user asks to stop.
   bool write(std::string_view bytes, LongWait& wait);
   void close_input();
-  // Nothing was heard of it for as long as its task allows.
+  // The child has been silent for longer than its task allows.
   bool is_silent() {
     quiet_.look(Clock::now());
     return quiet_.time() > silence_;
   }
   void is_heard() { quiet_.end(Clock::now()); }
 
-  // Waits for its end, or ends it where it is silent, and describes that. Interrupted by the wait.
+  // Waits for the child's end, kills it if it is silent for too long, and describes how it ended. Throws Interrupted if
+  // the user asks to stop.
   ChildEnd end(LongWait& wait);
 
  private:

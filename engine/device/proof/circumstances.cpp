@@ -20,11 +20,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A compiler and the libraries that it loads want this much, and so does a small model.
+// With less memory than this, a compiler and its libraries cannot work, and neither can a small model.
 constexpr uint64_t kLittleMemory = uint64_t{256} << 20;
-constexpr uint64_t kMostThatIsALimit = uint64_t{1} << 40;  // of address space: nothing here wants more
+constexpr uint64_t kMostThatIsALimit = uint64_t{1} << 40;  // bytes; a larger limit counts as none
 
-// PoCL, lavapipe and the libraries that they load were seen to fail or to abort with less (docs/drivers.md).
+// PoCL, lavapipe and their libraries were seen to fail or to abort with less (docs/drivers.md).
 struct MemoryLimit {
   __rlimit_resource which;
   const char* name;
@@ -33,24 +33,26 @@ struct MemoryLimit {
 constexpr MemoryLimit kMemoryLimits[] = {{RLIMIT_AS, "ulimit -v", uint64_t{640} << 20},
                                          {RLIMIT_DATA, "ulimit -d", uint64_t{256} << 20}};
 
-// In a control group they are killed without a word with less: they were seen to write 25 to 40 MB.
+// With less in a control group, drivers are killed without a message. They were seen to write 25 to 40 MB.
 constexpr uint64_t kLeastOfDriversInGroups = uint64_t{48} << 20;
 
 std::string mebibytes(uint64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
 
+// Nothing: the limit is infinite, or the system does not say.
 std::optional<uint64_t> limit_of(__rlimit_resource which) {
   rlimit limit{};
   if (getrlimit(which, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
   return limit.rlim_cur;
 }
 
+// Whether `words` contains `text`, in any case of letters.
 bool says(const std::string& words, const char* text) {
   const auto same = [](char a, char b) { return std::tolower(a) == std::tolower(b); };
   const std::string_view wanted = text;
   return std::search(words.begin(), words.end(), wanted.begin(), wanted.end(), same) != words.end();
 }
 
-// What the system's own messages stand for, in whatever a driver prints at its end.
+// Recognises the system's own messages in the last words of a driver, and says which shortage they stand for.
 Want want_by(const std::string& words) {
   for (const char* text : {"no space left", "disk quota exceeded", "file too large"})
     if (says(words, text)) return {"a file could not be written (" + words + ")", "Free some space on the disk"};
@@ -64,6 +66,8 @@ Want want_by(const std::string& words) {
   return {};
 }
 
+// Limits of this process that make drivers fail: few files or processes, short files, little processor time,
+// small stacks.
 Want want_of_limits() {
   const std::array<std::pair<std::optional<uint64_t>, const char*>, 2> small = {
       {{limit_of(RLIMIT_NOFILE), "open files (ulimit -n)"}, {limit_of(RLIMIT_NPROC), "processes (ulimit -u)"}}};
@@ -109,6 +113,7 @@ Want want_of_driver_memory() {
   return {};
 }
 
+// Looks first at how the child ended, then at folders, memory and limits, and last at the child's last words.
 Want want_behind(const ChildEnd& end, const std::vector<std::string>& folders) {
   if (end.well) return {};
   if (end.starved) return {"the machine was too busy to run it, or it was stopped", "Wait until less is going on"};
@@ -135,6 +140,7 @@ std::string circumstances(const std::vector<std::string>& folders) {
   return line.str();
 }
 
+// The order in which PoCL itself looks for its folder.
 std::string pocl_folder() {
   if (const char* own = std::getenv("POCL_CACHE_DIR"); own && *own) return own;
   const char* cache = std::getenv("XDG_CACHE_HOME");

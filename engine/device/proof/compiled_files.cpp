@@ -25,6 +25,7 @@ constexpr const char* kFormat = "tandem compiled files 1";
 constexpr const char* kAside = ".damaged-";
 constexpr std::chrono::seconds kLookedLately{2};
 
+// The record's first line holds the format and a hash of the rest, which shows damage.
 std::string first_line(std::string_view rest) { return fmt::format("{} {:016x}", kFormat, mixed(rest)); }
 
 std::string on_one_line(std::string text) {
@@ -33,15 +34,16 @@ std::string on_one_line(std::string text) {
   return text;
 }
 
-// PoCL touches this one whenever it takes a program.
+// PoCL touches this file whenever it loads a program.
 bool only_touched(const fs::path& path) { return path.filename() == "last_accessed"; }
-// Those that somebody is writing: they get another name, or go.
+// Files that are being written. They will get another name, or be removed.
 bool is_temporary(const fs::path& path) {
   const std::string name = path.filename().string();
   return name.starts_with("tempfile") || name.starts_with(".");
 }
 
-// Changes with everything that may be done to a file. The time of the last change of the inode cannot be set back.
+// A text that changes with everything that may be done to a file. It holds the inode's last change (ctime), which no
+// program can set back.
 std::string stamp_of(const std::string& path) {
   struct stat found {};
   if (lstat(path.c_str(), &found) != 0) return "";
@@ -51,6 +53,7 @@ std::string stamp_of(const std::string& path) {
          std::to_string(found.st_ctim.tv_nsec) + " " + std::to_string(found.st_ino);
 }
 
+// All files below the folder, by their paths within it, with their stamps.
 std::map<std::string, std::string> files_in(const std::string& folder) {
   std::map<std::string, std::string> all;
   std::error_code failed;
@@ -66,7 +69,7 @@ std::map<std::string, std::string> files_in(const std::string& folder) {
 class RecordLock {
  public:
   explicit RecordLock(const std::string& path) : file_(open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600)) {
-    if (file_ >= 0) flock(file_, LOCK_EX);  // for as long as a small file is read and written
+    if (file_ >= 0) flock(file_, LOCK_EX);  // held while a small file is read and written
   }
   ~RecordLock() {
     if (file_ >= 0) close(file_);
@@ -80,6 +83,7 @@ class RecordLock {
 
 }  // namespace
 
+// Multiplies and shifts each word of eight bytes into the hash. The length of the text is a part of it.
 uint64_t mixed(std::string_view text, uint64_t seed) {
   uint64_t hash = seed ^ (text.size() * 0x9e3779b97f4a7c15u);
   const auto take = [&](uint64_t word) {
@@ -104,7 +108,7 @@ CompiledFiles::CompiledFiles(std::string record, std::string folder)
 }
 
 void CompiledFiles::take_record() {
-  taken_ = stamp_of(record_);  // one that is written meanwhile is read next time
+  taken_ = stamp_of(record_);  // if it is written between here and read(), the next look finds another stamp
   known_ = read();
   looked_.reset();
 }
@@ -113,7 +117,8 @@ void CompiledFiles::take_newer_record() {
   if (!record_.empty() && stamp_of(record_) != taken_) take_record();
 }
 
-// Lines behind a first one with their hash: "k KEY", "d KEY TIME HOW" and "f STAMP<tab>PATH".
+// Reads the lines behind the first one: "k KEY", "d KEY TIME HOW" and "f STAMP<tab>PATH". Keys are hexadecimal. A
+// record with another hash, or with a line of another form, counts as empty.
 CompiledFiles::Known CompiledFiles::read() const {
   Known known;
   try {
@@ -142,6 +147,7 @@ CompiledFiles::Known CompiledFiles::read() const {
   }
 }
 
+// Paths with a line break have no place in the record, so such files are not watched.
 void CompiledFiles::write(const Known& known) const {
   std::string rest;
   for (const uint64_t key : known.keys) rest += fmt::format("k {:x}\n", key);
@@ -154,6 +160,7 @@ void CompiledFiles::write(const Known& known) const {
     say_not_kept("what is known of compiled programs", why);
 }
 
+// A record without files and keys holds only while the driver's folder is empty or missing.
 bool CompiledFiles::holds(const Known& known) const {
   for (const auto& [path, stamp] : known.files)
     if (stamp_of(folder_ + path) != stamp) return false;
@@ -167,6 +174,7 @@ bool CompiledFiles::unchanged() {
   return hold_still();
 }
 
+// A look that is less than two seconds old still counts.
 bool CompiledFiles::hold_still() {
   if (!looked_ || Clock::now() - *looked_ > kLookedLately) {
     unchanged_ = holds(known_);
@@ -186,6 +194,7 @@ bool CompiledFiles::knows(uint64_t key) {
   return known_.keys.contains(key) && hold_still();
 }
 
+// A death that lies in the future does not count: the clock was set back.
 std::optional<std::string> CompiledFiles::fatal(uint64_t key) {
   const std::lock_guard lock(mutex_);
   take_newer_record();
@@ -196,6 +205,8 @@ std::optional<std::string> CompiledFiles::fatal(uint64_t key) {
   return found->second.how;
 }
 
+// Reads the record again under its lock, so that nothing is lost that other processes have added. Keys are dropped if
+// files have changed. Then applies the change, and writes the record.
 template <typename Change>
 void CompiledFiles::change(const Change& change) {
   try {
@@ -228,6 +239,7 @@ void CompiledFiles::add_fatal(uint64_t key, const std::string& how) {
   change([&](Known& known) { known.fatal[key] = {static_cast<int64_t>(std::time(nullptr)), how}; });
 }
 
+// Renaming is atomic, so other processes see the old folder or none. At most one folder that was set aside is kept.
 std::string CompiledFiles::set_aside() {
   std::error_code failed;
   if (folder_.empty() || !fs::exists(folder_, failed) || fs::is_empty(folder_, failed)) return "";

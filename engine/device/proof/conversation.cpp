@@ -11,13 +11,13 @@
 namespace tandem::proof {
 namespace {
 
-constexpr std::chrono::seconds kFarewell{10};
+constexpr std::chrono::seconds kFarewell{10};  // for a child that ends by itself
 
 }  // namespace
 
 Conversation::Conversation(ChildTask task) : task_(std::move(task)), wait_(task_.waits_for) {}
 
-// It has its record to write, and then ends: nobody waits for that for long.
+// The child writes its record and then ends. The destructor waits for that, but not for long.
 Conversation::~Conversation() {
   if (!child_) return;
   try {
@@ -26,18 +26,20 @@ Conversation::~Conversation() {
     while (child_->listen([](const std::string&) {}) && Clock::now() - begin < kFarewell) {
     }
   } catch (const std::exception&) {
-    // Its memory ran out, or ours; it is ended below.
+    // This process or the child has no memory left. The child is killed below.
   }
 }
 
 Conversation::Answer Conversation::ask(std::string_view question) {
-  // One that had nothing to do may have gone meanwhile.
+  // A child without questions ends by itself after a while (job_server.h). Its next question goes to a new child, once.
   for (bool again = child_ != nullptr;; again = false) {
     Answer answer = ask_once(question);
     if (answer.given || !answer.end.well || !again) return answer;
   }
 }
 
+// Sends the question and reads until a line arrives, the child ends, or it is silent for too long. A child that gives
+// no answer is ended, so the next question starts a new one.
 Conversation::Answer Conversation::ask_once(std::string_view question) {
   if (!child_) child_ = std::make_unique<ChildProcess>(task_, true);
   try {

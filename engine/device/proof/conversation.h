@@ -1,9 +1,9 @@
-// A child process that does one piece of work after the other for this one, and may die of any.
+// A child process that does one piece of work after another for this process, and may die of any of them.
 //
-// Contract: started as run_child() starts one (child.h), with a pipe to its standard input: each question is its
-// length, eight bytes, and so many bytes; each answer is a line. A child that ends by itself with status 0 between two
-// questions is no failure: it is started anew for the next one. Threads: one. Interrupted where the user asks to stop;
-// the child is ended then, as it is by the destructor.
+// Contract: the child is started as run_child() starts one (child.h), with a pipe to its standard input. A question is
+// its length (eight bytes) and its bytes, and an answer is one line. A child that exits with status 0 between two
+// questions has not failed: the next question starts a new one. Threads: one. If the user asks to stop, the child is
+// killed and Interrupted is thrown.
 #pragma once
 
 #include <memory>
@@ -20,25 +20,25 @@ class ChildProcess;
 class Conversation {
  public:
   explicit Conversation(ChildTask task);
-  ~Conversation();  // closes its input, and lets it end by itself
+  ~Conversation();  // closes the child's input, waits up to ten seconds for its end, then kills it
   Conversation(const Conversation&) = delete;
   Conversation& operator=(const Conversation&) = delete;
 
   struct Answer {
     bool given = false;
     std::string line;
-    ChildEnd end;  // where none was given: how the child ended
+    ChildEnd end;  // how the child ended, if it gave no answer
   };
-  // Error where no child can be started.
+  // Error when no child can be started.
   Answer ask(std::string_view question);
-  void end();  // at once
+  void end();  // kills the child at once
 
  private:
   Answer ask_once(std::string_view question);
 
   const ChildTask task_;
   std::unique_ptr<ChildProcess> child_;
-  LongWait wait_;  // of all questions together
+  LongWait wait_;  // counts the waits of all questions together
 };
 
 }  // namespace tandem::proof

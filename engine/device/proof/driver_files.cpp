@@ -27,11 +27,13 @@ std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
 }
+// An empty variable counts as not set.
 std::string variable_or(const char* name, const std::string& otherwise) {
   const std::string value = variable(name);
   return value.empty() ? otherwise : value;
 }
 
+// The parts between colons; empty parts are dropped.
 std::vector<std::string> split(const std::string& list) {
   std::vector<std::string> parts;
   for (size_t begin = 0; begin <= list.size();) {
@@ -42,6 +44,7 @@ std::vector<std::string> split(const std::string& list) {
   return parts;
 }
 
+// Appends the files with this extension to `found`, in the order of their names.
 void add_files(const fs::path& folder, const char* extension, std::vector<std::string>& found) {
   std::error_code ignored;
   std::vector<std::string> here;
@@ -52,7 +55,7 @@ void add_files(const fs::path& folder, const char* extension, std::vector<std::s
   found.insert(found.end(), here.begin(), here.end());
 }
 
-// OCL_ICD_FILENAMES names libraries, without manifests; Khronos's loader takes them first.
+// OCL_ICD_FILENAMES names libraries without manifests. Khronos's loader loads them first.
 std::vector<std::string> opencl_manifests() {
   std::vector<std::string> found = split(variable("OCL_ICD_FILENAMES"));
   const std::string place = variable_or("OCL_ICD_VENDORS", variable_or("OPENCL_VENDOR_PATH", "/etc/OpenCL/vendors"));
@@ -60,11 +63,13 @@ std::vector<std::string> opencl_manifests() {
   if (fs::is_directory(place, ignored)) {
     add_files(place, ".icd", found);
   } else {
-    found.push_back(place);  // one manifest or library; the loader judges it
+    found.push_back(place);  // the place is one manifest or library, and the loader judges it
   }
   return found;
 }
 
+// VK_DRIVER_FILES (older name: VK_ICD_FILENAMES) replaces the search in folders; VK_ADD_DRIVER_FILES comes in front
+// of either.
 std::vector<std::string> vulkan_manifests() {
   const std::string named = variable_or("VK_DRIVER_FILES", variable("VK_ICD_FILENAMES"));
   std::vector<std::string> found = split(variable("VK_ADD_DRIVER_FILES"));
@@ -85,14 +90,14 @@ std::vector<std::string> vulkan_manifests() {
 std::optional<std::string> content_of(const std::string& path) {
   try {
     return read_file_if_there(path);
-  } catch (const Error&) {  // a folder of that name, or a device
+  } catch (const Error&) {  // the path is a folder or a device
     return std::nullopt;
   }
 }
 
 bool is_library(Api api, const std::string& manifest) { return api == Api::opencl && !manifest.ends_with(".icd"); }
 
-// The library a manifest names, as the loader is given it.
+// The library that a manifest names, as the text that the loader opens. "": the manifest is damaged.
 std::string library_of(Api api, const std::string& manifest) {
   if (is_library(api, manifest)) return manifest;
   const std::string content = content_of(manifest).value_or("");
@@ -104,8 +109,9 @@ std::string library_of(Api api, const std::string& manifest) {
   return beside ? (fs::path(manifest).parent_path() / library).string() : library;
 }
 
-// Read by loaders and drivers, or by the dynamic linker. How many threads a driver takes does not change what it can
-// do. Nor do the lists of the other interface's drivers, which this process may have set itself.
+// Whether loaders, drivers or the dynamic linker read the variable of this entry. Variables that set a driver's number
+// of threads do not count, since they do not change what it can do. The lists of the other interface's drivers do not
+// count either: this process may have set them itself.
 bool read_by_drivers(Api api, std::string_view entry) {
   static constexpr std::string_view kLists[] = {"OCL_ICD_VENDORS=", "OCL_ICD_FILENAMES=", "OPENCL_VENDOR_PATH=",
                                                 "VK_DRIVER_FILES=", "VK_ICD_FILENAMES=",  "VK_ADD_DRIVER_FILES="};
@@ -120,7 +126,7 @@ bool read_by_drivers(Api api, std::string_view entry) {
   return !others_list && std::ranges::none_of(kSet, begins) && std::ranges::any_of(kRead, begins);
 }
 
-// The nodes that kernels offer their GPUs by: a device that is plugged in, or given to a container, is seen here.
+// The device nodes through which kernels offer GPUs. They show a device that was plugged in or passed to a container.
 std::string device_nodes() {
   static constexpr std::string_view kNodes[] = {"nvidia", "kfd", "dxg", "mali", "kgsl", "pvr"};
   std::vector<std::string> found;
@@ -138,12 +144,13 @@ std::string device_nodes() {
   return text + "\n";
 }
 
-// "0000:03:00.0", of what a node's link in sysfs leads to.
+// The PCI address of a device ("0000:03:00.0"): the name of the folder to which the node's link in sysfs leads.
 std::string pci_of(const fs::path& device) {
   std::error_code ignored;
   return fs::read_symlink(device, ignored).filename().string();
 }
 
+// By PCI vendor: NVIDIA (0x10de), AMD (0x1002), and Intel (0x8086) unless it is on the bus of integrated GPUs.
 bool is_node_of_a_card(const fs::path& sysfs) {
   const std::string vendor = content_of((sysfs / "device/vendor").string()).value_or("").substr(0, 6);
   constexpr std::string_view kOwnBusOfIntel = "0000:00:";
@@ -159,7 +166,7 @@ bool may_have_card(const std::string& root) {
     const std::string name = entry.path().filename().string();
     if (name.starts_with("nvidia") && name.size() > 6 && (std::isdigit(name[6]) != 0 || name == "nvidiactl"))
       return true;
-    if (name == "dxg") return true;  // a GPU of the machine that this one is a guest of
+    if (name == "dxg") return true;  // a GPU of the host that this virtual machine runs on
   }
   for (const auto& entry : fs::directory_iterator(root + "/dev/dri", ignored)) {
     const std::string name = entry.path().filename().string();
@@ -177,6 +184,8 @@ std::string stamp(const std::string& path) {
 
 std::vector<std::string> manifests(Api api) { return api == Api::opencl ? opencl_manifests() : vulkan_manifests(); }
 
+// One line for each thing that counts. The file of the verdict holds this text, and the name of the record holds
+// its hash.
 std::string fingerprint(Api api, const std::vector<std::string>& manifests) {
   std::vector<std::string> variables;
   for (char** entry = environ; *entry; ++entry) {
@@ -192,7 +201,8 @@ std::string fingerprint(Api api, const std::vector<std::string>& manifests) {
     text += stamp(manifest);
     const std::string library = library_of(api, manifest);
     if (library.starts_with('/')) {
-      text += stamp(library) + stamp(fs::path(library).parent_path().string());  // with what it brings along
+      // The folder's stamp changes with the libraries that lie beside this one.
+      text += stamp(library) + stamp(fs::path(library).parent_path().string());
     } else if (!library.empty()) {
       for (const std::string& folder : split(variable("LD_LIBRARY_PATH"))) text += stamp(folder + "/" + library);
     }
@@ -200,18 +210,20 @@ std::string fingerprint(Api api, const std::vector<std::string>& manifests) {
   return text;
 }
 
+// Vulkan's variables take lists of manifests. OpenCL's loader reads a folder in the order of names. So manifests are
+// copied there under rising numbers, and each library gets a manifest with its path.
 Environment only(Api api, const std::vector<std::string>& manifests, const std::string& folder) {
   if (api == Api::vulkan) {
     std::string list;
     for (const std::string& manifest : manifests) list += (list.empty() ? "" : ":") + manifest;
-    if (list.empty()) list = "/nonexistent";  // an empty list is no list
+    if (list.empty()) list = "/nonexistent";  // the loader would ignore an empty list
     return {{"VK_DRIVER_FILES", list}, {"VK_ICD_FILENAMES", list}, {"VK_ADD_DRIVER_FILES", ""}};
   }
   std::error_code failed;
   fs::remove_all(folder, failed);
   fs::create_directories(folder, failed);
   for (size_t i = 0; i < manifests.size() && !failed; ++i) {
-    const std::string number = folder + "/" + std::to_string(1000 + i) + ".icd";  // the order stays
+    const std::string number = folder + "/" + std::to_string(1000 + i) + ".icd";  // four digits keep the order
     if (is_library(api, manifests[i])) {
       std::ofstream(number) << manifests[i] << "\n";
     } else {

@@ -1,15 +1,15 @@
-// What the loaders of OpenCL and Vulkan would load, found out without loading it.
+// Finds out which drivers the loaders of OpenCL and Vulkan would load, without loading them.
 //
-// Contract: manifests() follows the loaders' documented search (OCL_ICD_FILENAMES, OCL_ICD_VENDORS,
-// OPENCL_VENDOR_PATH, /etc/OpenCL/vendors; VK_DRIVER_FILES, VK_ICD_FILENAMES, the XDG folders), in the order of names.
-// OCL_ICD_FILENAMES names libraries: such an entry is a library in the place of a manifest. fingerprint() changes with
-// everything that may change what a driver does at start:
-//   the variables that drivers and loaders read;
-//   the manifests, the libraries they name, and the files beside these;
-//   the kernel's release, and its nodes of GPUs;
-//   the system's list of libraries, which the installation of a package rewrites.
-// It is read from the file system in well under a millisecond.
-// Threads: any, while nobody writes the environment.
+// Contract: manifests() follows the loaders' documented search, in the order of names. It reads OCL_ICD_FILENAMES,
+// OCL_ICD_VENDORS, OPENCL_VENDOR_PATH and /etc/OpenCL/vendors for OpenCL. It reads VK_DRIVER_FILES, VK_ICD_FILENAMES,
+// VK_ADD_DRIVER_FILES and the XDG folders for Vulkan. An entry of OCL_ICD_FILENAMES is a library and stands in the
+// result instead of a manifest.
+//   fingerprint() changes with everything that may change what a driver does at start:
+//   - the variables that drivers and loaders read;
+//   - the manifests, the libraries that they name, and the folders of these libraries;
+//   - the kernel's release, and its device nodes of GPUs;
+//   - the system's list of libraries, which the installation of a package rewrites.
+//   All is read from the file system in well under a millisecond. Threads: any, while no thread writes the environment.
 #pragma once
 
 #include <string>
@@ -23,17 +23,17 @@ namespace tandem::proof {
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
 std::vector<std::string> manifests(Api api);
-std::string stamp(const std::string& path);  // a line that changes with the file: its size, times and number
+std::string stamp(const std::string& path);  // one line: path, size, time and inode number of the file
 std::string fingerprint(Api api, const std::vector<std::string>& manifests);
 
-// Whether the kernel offers a GPU that may be a card with memory of its own: nodes of NVIDIA's driver, or a render node
-// of NVIDIA's, of AMD's, or of Intel's beyond the bus that its processors' own GPUs are on. A few looks at the file
-// system, and no driver is loaded: where there is none, nobody need wait for what drivers say. root: in the place of
-// "/" (tests).
+// Whether the kernel offers a GPU that may be a card with memory of its own. It looks for nodes of NVIDIA's driver, for
+// the node of a virtual machine's GPU, and for render nodes of NVIDIA and AMD. Intel's render nodes count only beyond
+// the bus of its integrated GPUs. The function reads a few files and loads no driver. If there is no card, the caller
+// need not wait for the drivers' answers. root: replaces "/" (tests).
 bool may_have_card(const std::string& root = "");
 
-// Variables that make the loader see these drivers alone. OpenCL's takes a folder: `folder` is made, with copies of
-// the manifests and with manifests for libraries. Error when it cannot be.
+// Variables that make the loader see these drivers alone. OpenCL's variable names a folder: `folder` is created, with
+// copies of the manifests and with new manifests for libraries. Error when it cannot be written.
 Environment only(Api api, const std::vector<std::string>& manifests, const std::string& folder);
 
 }  // namespace tandem::proof

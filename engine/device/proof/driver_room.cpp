@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Why PoCL cannot work in the folder; empty: it can.
+// Why PoCL cannot work in the folder; "": it can.
 std::string why_not(const std::string& folder) {
   if (const Want want = want_of_room(folder)) return want.what;
   struct statvfs found {};
@@ -27,13 +27,15 @@ std::string why_not(const std::string& folder) {
   return "";
 }
 
-// Nobody else can write to it: others may make a folder of that name first.
+// Whether the folder belongs to this user and no other user may enter it. All users share the folder for temporary
+// files, so another user may have made one of this name.
 bool is_ours_alone(const std::string& folder) {
   struct stat found {};
   return lstat(folder.c_str(), &found) == 0 && S_ISDIR(found.st_mode) && found.st_uid == geteuid() &&
          (found.st_mode & 077) == 0;
 }
 
+// Replaces PoCL's folder only if it is unusable and the folder for temporary files is better.
 void look_for_room() {
   const std::string why = why_not(pocl_folder());
   if (why.empty()) return;
@@ -41,7 +43,7 @@ void look_for_room() {
   const std::string own = (fs::temp_directory_path(failed) / ("tandem-" + std::to_string(geteuid()))).string();
   mkdir(own.c_str(), 0700);
   const std::string instead = own + "/pocl";
-  if (!is_ours_alone(own) || !why_not(instead).empty()) return;  // its devices are tried, and the reason is found there
+  if (!is_ours_alone(own) || !why_not(instead).empty()) return;  // trying PoCL's devices then finds the reason
   setenv("POCL_CACHE_DIR", instead.c_str(), 1);
   say_not_kept("what PoCL compiles (it goes to " + instead + " meanwhile)", why);
 }

@@ -1,9 +1,12 @@
-// A place for what PoCL compiles. It has no device where it cannot write, and ends the process when it cannot go on
-// writing, or cannot run what it has written.
+// Gives PoCL a folder for what it compiles.
+//
+// PoCL offers no device if it cannot write there. It ends the process if the disk fills up, or if compiled files there
+// cannot be run.
 //
 // Contract: PoCL's own folder (proof/circumstances.h) may be read-only, full, another user's, or on a disk mounted with
-// noexec. POCL_CACHE_DIR then leads this process and its children to a folder among the temporary files. A warning says
-// so once. Call it before the first OpenCL call; it changes the environment. It costs 0.1 ms, once.
+// noexec. POCL_CACHE_DIR then leads this process and its children to a folder among the temporary files, and one
+// warning says so. Call it before the first OpenCL call, because it changes the environment. Only the first call does
+// anything; it takes 0.1 ms.
 #pragma once
 
 namespace tandem::proof {

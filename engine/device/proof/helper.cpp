@@ -12,6 +12,8 @@ namespace tandem::proof {
 namespace fs = std::filesystem;
 
 std::string find_helper() {
+  // The variable decides, even if it is empty: the helper sets it to "" for itself, so that no child tries drivers
+  // in turn.
   if (const char* named = std::getenv("TANDEM_PROVER")) return named;
   std::error_code ignored;
   const fs::path beside = fs::read_symlink("/proc/self/exe", ignored).parent_path() / kHelperName;

@@ -13,9 +13,11 @@ namespace tandem::proof {
 namespace {
 
 using nlohmann::json;
-constexpr int kIdle_ms = 10000, kPause_ms = 1000;    // writing the record takes milliseconds for many files
-constexpr uint64_t kMostBytes = uint64_t{64} << 20;  // of one question
+// Keys are written in a pause between questions, because writing takes milliseconds if there are many files.
+constexpr int kIdle_ms = 10000, kPause_ms = 1000;
+constexpr uint64_t kMostBytes = uint64_t{64} << 20;  // largest question
 
+// False: the input has ended, or reading fails.
 bool read_all(char* into, size_t bytes) {
   while (bytes > 0) {
     const ssize_t got = read(STDIN_FILENO, into, bytes);
@@ -26,7 +28,7 @@ bool read_all(char* into, size_t bytes) {
   return true;
 }
 
-// Nothing: there is no more, or nobody has asked for so long.
+// Nothing: the input has ended, no question came within wait_ms, or the question is too long.
 std::optional<std::string> next_question(int wait_ms) {
   pollfd input{STDIN_FILENO, POLLIN, 0};
   uint64_t bytes = 0;
@@ -37,19 +39,21 @@ std::optional<std::string> next_question(int wait_ms) {
   return question;
 }
 
-// A compiler does not look at its input: when the other side goes, so does this process.
+// This process does not read its input while a compiler works. So a thread watches the other side, and ends this
+// process when it has gone.
 void end_with_the_other_side() {
   std::thread([] {
     pollfd input{STDIN_FILENO, POLLRDHUP, 0};
     while (poll(&input, 1, -1) < 0) {
     }
-    std::this_thread::sleep_for(std::chrono::seconds(1));  // to write down what went well
+    std::this_thread::sleep_for(std::chrono::seconds(1));  // time to write what ran well into the record
     _exit(0);
   }).detach();
 }
 
 }  // namespace
 
+// New keys are collected while questions come in quick succession. The first second without a question writes them.
 void serve_jobs(CompiledFiles& files, const std::function<Performed(const std::string&)>& perform,
                 const std::function<void(const std::string&)>& answer) {
   end_with_the_other_side();

@@ -12,7 +12,8 @@
 namespace tandem::proof {
 namespace {
 
-// A matmul of a slow compiler takes 10 s on a core of its own.
+// Compiling a matmul takes a slow compiler 10 s on a core of its own. So a child may be silent for five times the
+// usual limit.
 constexpr int kSilences = 5;
 
 }  // namespace
@@ -26,6 +27,8 @@ JobTrials::JobTrials(Api api, std::string id, bool keeps, Arguments arguments)
 
 bool JobTrials::knows(uint64_t key) const { return !tries() || known_.contains(key) || files()->knows(key); }
 
+// Asks a child until the job is known to run well, or is known to be fatal. The loop repeats once at most, after PoCL's
+// files were made anew. An error in the answer is the driver's own, and this process will get it too.
 void JobTrials::require(uint64_t key, const std::string& object, std::string_view question) {
   if (!tries()) return;
   const auto refuse = [&](const std::string& how) {
@@ -65,7 +68,7 @@ Conversation::Answer JobTrials::ask(std::string_view question) {
   return child_->ask(question);
 }
 
-// Only once: a child that dies with files which this version of the driver made a moment ago dies of the program.
+// Does so only once. A child that dies with files which this version of the driver has just made dies of the program.
 bool JobTrials::made_anew(const ChildEnd& end) {
   if (!keeps_ || std::exchange(made_anew_, true)) return false;
   const std::string name = files()->set_aside();

@@ -1,5 +1,5 @@
-// Lets a child process do first what a driver's compiler does for the first time. So no compiler, and no file that a
-// driver has kept, ends this process.
+// Lets a child process compile and load first what a driver has not compiled yet. So neither a compiler nor a damaged
+// file of a driver ends this process.
 //
 // Contract
 //   A job is bytes that the child understands, and a key. Jobs of one key make a driver compile, or load, the same.
@@ -25,7 +25,7 @@
 
 namespace tandem::proof {
 
-// A process dies that builds this program or launches it. Another form of it may be sound.
+// A process that builds or launches this program dies. Another form of the program may work.
 class FatalProgram : public Error {
  public:
   using Error::Error;
@@ -34,13 +34,14 @@ class FatalProgram : public Error {
 
 class JobTrials {
  public:
-  // id: of the device. arguments: of the helper program. keeps: it is PoCL's, whose files may be made anew.
+  // id: the device's, "opencl:0". arguments: command line of the helper program. keeps: the driver is PoCL, whose files
+  // may be made anew.
   using Arguments = std::function<std::vector<std::string>(const CompiledFiles&)>;
   JobTrials(Api api, std::string id, bool keeps, Arguments arguments);
 
   bool tries() const { return !helper_.empty(); }
-  bool knows(uint64_t key) const;  // that require() would return at once
-  // The driver's own files have the program or kernel of this key: it was compiled before.
+  bool knows(uint64_t key) const;  // require() would return at once
+  // Whether the driver's own files hold the program or kernel of this key, because it was compiled before.
   bool kept_by_driver(uint64_t key) const { return keeps_ && tries() && knows(key); }
   void require(uint64_t key, const std::string& object, std::string_view question);
   void add(uint64_t key) { known_.insert(key); }
@@ -56,7 +57,7 @@ class JobTrials {
   const std::string id_, helper_;
   const Arguments arguments_;
   bool keeps_ = false, made_anew_ = false;
-  std::unordered_set<uint64_t> known_;  // that went well since this began
+  std::unordered_set<uint64_t> known_;  // keys that have run well since this object was made
   std::unique_ptr<Conversation> child_;
 };
 

@@ -1,7 +1,10 @@
-// The lists of drivers and layers in the environment, kept whole while a loader reads them.
+// Restores the environment's lists of drivers and layers after a loader has read them.
 //
-// Khronos's OpenCL loader writes an end into OCL_ICD_FILENAMES and OPENCL_LAYERS behind each entry that it reads. It
-// does so in the environment itself, so a child process would find the first entry only.
+// Khronos's OpenCL loader ends OCL_ICD_FILENAMES and OPENCL_LAYERS behind each entry that it reads. It writes into the
+// environment itself, so a child process would find the first entry only.
+//
+// Contract: the constructor copies the variables, and the destructor sets those that have changed. Threads: no other
+// thread may use the environment while the object lives.
 #pragma once
 
 #include <string>
@@ -10,7 +13,7 @@
 
 namespace tandem::proof {
 
-// The destructor puts back what the variables held. Threads: nobody else may use the environment meanwhile.
+// Lives around the loader's first call.
 class KeptLists {
  public:
   KeptLists();

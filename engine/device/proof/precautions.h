@@ -1,5 +1,7 @@
-// What is known of a driver's temper when one of its devices is opened: steps that are not to be taken, because taking
-// them has ended a process before (proof.h).
+// Steps of opening a device that must be left out: a process that took them has died, or has found something missing
+// (proof.h).
+//
+// Contract: copied by value. Functions that are not set do nothing. Threads: the one that opens the device.
 #pragma once
 
 #include <functional>
@@ -11,19 +13,20 @@
 
 namespace tandem {
 
-// A device that reports no error and computes wrong values: it will do so the next time as well.
+// A device that reports no error and computes wrong values. It would do so the next time as well.
 class UnfitDevice : public Error {
  public:
   using Error::Error;
 };
 
 struct Precautions {
-  std::map<std::string, std::string> spared;                   // step, and what became of the process that took it
-  std::function<void(const std::string& step)> before_step{};  // told of every step that is about to be taken
-  // Told of a step that has shown something to be missing, so that nobody takes it again.
+  std::map<std::string, std::string> spared;  // step, and why: a process died of it, or it lacks something
+  // Gets every step before it is taken, and "built KEY" for each program that was built (opencl/program_cache.h).
+  std::function<void(const std::string& step)> before_step{};
+  // Gets a step that has shown something to be missing, so that later processes leave it out.
   std::function<void(const std::string& step, const std::string& why)> on_lack{};
 
-  // Why `step` is not to be taken; nothing: it may be, and before_step has been told.
+  // The reason why `step` must be left out. Nothing: the caller takes it now, and before_step has been called.
   std::optional<std::string> against(const std::string& step) const {
     if (const auto found = spared.find(step); found != spared.end()) return found->second;
     if (before_step) before_step(step);
@@ -32,9 +35,9 @@ struct Precautions {
   void lacks(const std::string& step, const std::string& why) const {
     if (on_lack) on_lack(step, why);
   }
-  // Somebody watches every step: this is the process that may die, and what is only tried out is tried here.
+  // A parent process watches every step. This is the child that may die, so pure experiments are made here.
   bool watched() const { return before_step != nullptr; }
-  // A step without which there is no device.
+  // Announces a step without which there is no device.
   void take(const std::string& step) const {
     if (before_step) before_step(step);
   }

@@ -32,7 +32,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Held by the process that tries, so that others wait for its verdict. Without a folder there is nothing to wait for.
+// Held by the process that tries drivers, while other processes wait for its verdict. Without a folder for the file, no
+// process waits.
 class Lock {
  public:
   explicit Lock(const std::string& path) {
@@ -55,6 +56,7 @@ class Lock {
   int file_ = -1;
 };
 
+// The verdict on disk, if there is one that still holds.
 std::optional<Verdict> kept(const std::string& path, const std::string& fingerprint) {
   try {
     const auto text = path.empty() ? std::nullopt : read_file_if_there(path);
@@ -62,11 +64,11 @@ std::optional<Verdict> kept(const std::string& path, const std::string& fingerpr
     if (found) found->kept_in = path;
     return found;
   } catch (const Error&) {
-    return std::nullopt;  // a folder of that name, or nobody may read it
+    return std::nullopt;  // the path is a folder, or may not be read
   }
 }
 
-// The file of these drivers and this environment; a new version of a driver replaces it.
+// The file for these drivers and this helper. A new version of a driver replaces its content.
 std::string file_for(Api api, const std::vector<std::string>& manifests, const std::string& helper) {
   const std::string folder = gpu::default_cache_folder();
   if (folder.empty()) return "";
@@ -75,7 +77,7 @@ std::string file_for(Api api, const std::vector<std::string>& manifests, const s
   return fmt::format("{}/drivers/{}-{:016x}.json", folder, name_of(api), gpu::fnv1a(key));
 }
 
-// Of these drivers as they are now.
+// The record of compiled files (compiled_files.h) for exactly this state of the drivers.
 std::string record_for(Api api, const std::string& verdict_file, const std::string& fingerprint) {
   if (verdict_file.empty()) return "";
   const fs::path path = verdict_file;
@@ -83,7 +85,8 @@ std::string record_for(Api api, const std::string& verdict_file, const std::stri
   return fmt::format("{}/compiled-{}{:016x}", path.parent_path().string(), interface, mixed(fingerprint));
 }
 
-// Names that all devices have been opened: with one worker PoCL's devices run other kernels than with several.
+// The key which says that all devices have been opened. PoCL's devices run other kernels with one worker than with
+// several, so the number of workers is part of it.
 uint64_t opening_key() {
   const char* workers = std::getenv("POCL_MAX_PTHREAD_COUNT");
   return mixed(workers && std::string_view(workers) == "1" ? "opened, one worker" : "opened, several workers");
@@ -91,7 +94,7 @@ uint64_t opening_key() {
 
 uint64_t left_out_key(size_t device) { return mixed(fmt::format("device {} is left out", device)); }
 
-// For lists of drivers; this process's own.
+// For lists of drivers. Each process has its own folder.
 std::string scratch_folder(Api api) {
   return fmt::format("{}/tandem-{}-{}", fs::temp_directory_path().string(), name_of(api), getpid());
 }
@@ -103,6 +106,8 @@ void keep(Api api, Verdict& verdict, const std::string& fingerprint, const std::
   verdict.kept_in = why.empty() ? path : "";
 }
 
+// Tries the drivers and keeps the verdict, unless the machine lacked something. Failures of this process itself, such
+// as a helper that cannot be started, give a verdict that knows nothing.
 Verdict try_and_keep(Api api, const std::vector<std::string>& manifests, const std::string& fingerprint,
                      const std::string& path, const std::string& helper, CompiledFiles* compiled) {
   spdlog::info("trying the {} drivers in a child process (once for each version of them)", name_of(api));
@@ -124,6 +129,7 @@ Verdict try_and_keep(Api api, const std::vector<std::string>& manifests, const s
   }
 }
 
+// The verdict if the machine has too little memory even for loading drivers.
 Verdict nothing_loaded(const Want& want) {
   Verdict verdict;
   verdict.tried = true;
@@ -133,7 +139,7 @@ Verdict nothing_loaded(const Want& want) {
   return verdict;
 }
 
-// One process's view of one interface.
+// One interface's drivers, as this process knows them.
 class Interface {
  public:
   explicit Interface(Api api) : api_(api) {}
@@ -144,12 +150,16 @@ class Interface {
   Interface(const Interface&) = delete;
   Interface& operator=(const Interface&) = delete;
 
+  // Gives the verdict that is known, or reads it from its file, or lets children find it out. anew: nothing is known.
+  // For OpenCL the first verdict stays. Vulkan's loader looks for drivers for every instance, so their files are
+  // compared again each time, unless drivers are hidden. Drivers are tried with the user's own lists; afterwards the
+  // fatal ones are hidden.
   Verdict verdict(bool anew) {
     const std::lock_guard lock(mutex_);
     if (const Want want = want_of_driver_memory()) return nothing_loaded(want);
-    // Once it is loaded, OpenCL's loader keeps the drivers it has found.
+    // Once OpenCL's loader is loaded, it keeps the drivers that it has found.
     if (known_ && !anew && (api_ == Api::opencl || hidden_is_set())) return *known_;
-    if (hidden_is_set()) show();  // what is tried are the drivers that the user has
+    if (hidden_is_set()) show();  // tries the drivers that the user's environment names
     const std::string helper = find_helper();
     if (helper.empty()) {
       Verdict unknown;
@@ -176,6 +186,7 @@ class Interface {
     if (known_) add_left_out(*known_);
   }
 
+  // The answer for a process that may not have asked for a verdict yet.
   bool compiled_unchanged() {
     const std::string helper = find_helper();
     const std::lock_guard lock(mutex_);
@@ -191,7 +202,7 @@ class Interface {
   }
 
  private:
-  // Another helper proves other things.
+  // The helper is part of it, since another helper proves other things.
   std::string fingerprint_of(const std::vector<std::string>& manifests, const std::string& helper) const {
     return fingerprint(api_, manifests) + stamp(helper);
   }
@@ -201,6 +212,9 @@ class Interface {
                                            api_ == Api::opencl ? pocl_folder() : "");
   }
 
+  // Reads the kept verdict, first without the lock and then with it, because another process may have written it
+  // meanwhile. Otherwise tries the drivers under the lock. A kept verdict does not count if PoCL's files have changed
+  // since devices were opened with them.
   Verdict make(const std::string& helper, bool anew) {
     const std::string path = file_for(api_, manifests_, helper);
     if (manifests_.empty()) {
@@ -226,6 +240,7 @@ class Interface {
     return found;
   }
 
+  // Adds devices that were left out after they had been opened; the record of compiled files names them.
   void add_left_out(Verdict& verdict) {
     if (!compiled_) return;
     for (size_t i = 0; i < verdict.devices.size(); ++i) {
@@ -235,7 +250,7 @@ class Interface {
     }
   }
 
-  // The loader is given the drivers that survive, for as long as this process lives.
+  // Sets the loader's variables so that it sees the surviving drivers alone, for as long as this process lives.
   void hide() {
     try {
       list_folder_ = scratch_folder(api_);
@@ -250,6 +265,7 @@ class Interface {
       spdlog::warn("a driver that ends processes could not be hidden: {}", error.what());
     }
   }
+  // Restores the variables that hide() has set.
   void show() {
     for (size_t i = 0; i < hidden_.size(); ++i) {
       if (before_[i]) {
@@ -260,6 +276,7 @@ class Interface {
     }
     hidden_.clear();
   }
+  // Whether the variables stand as hide() has set them. The user of the library may have changed them.
   bool hidden_is_set() const {
     if (hidden_.empty()) return false;
     for (const auto& [name, value] : hidden_) {
@@ -275,18 +292,18 @@ class Interface {
   std::vector<std::string> manifests_;
   std::string fingerprint_;
   std::shared_ptr<CompiledFiles> compiled_;
-  Environment hidden_;                              // set in this process
-  std::vector<std::optional<std::string>> before_;  // what stood there
+  Environment hidden_;                              // variables that hide() has set in this process
+  std::vector<std::optional<std::string>> before_;  // values that stood there before
   std::string list_folder_;
 };
 
-// Drivers belong to the process, and so does what is known of them.
+// Drivers are loaded once for the whole process, and so is what is known about them.
 Interface& interface(Api api) {
   static Interface opencl(Api::opencl), vulkan(Api::vulkan);
   return api == Api::opencl ? opencl : vulkan;
 }
 
-// Where something went wrong. file: that says so.
+// Advice to the user about a failure. file: holds that failure.
 std::string what_to_do(const Verdict& verdict, const std::string& file) {
   if (!verdict.wanting.empty())
     return "That says nothing about the driver, and it is tried again next time. " + verdict.remedy +
@@ -301,7 +318,7 @@ const std::string& file_about(const Verdict& verdict, const DeviceVerdict& devic
   return device.left_out_in.empty() ? verdict.kept_in : device.left_out_in;
 }
 
-// For lists of what cannot be used.
+// The text for lists of what cannot be used.
 std::string reason_and_file(const std::string& problem, const Verdict& verdict, const std::string& file) {
   if (!verdict.wanting.empty()) return problem + "; it is tried again next time";
   return file.empty() ? problem : problem + " (kept for a day in " + file + ")";
@@ -331,6 +348,7 @@ void leave_out(Api api, int index, const std::string& problem) noexcept {
 
 Verdict verdict(Api api) { return interface(api).verdict(false); }
 
+// If a new trial finds other devices again, nothing is known: child and parent see different drivers.
 Verdict verdict_about(Api api, const std::vector<Identity>& found) {
   Verdict known = verdict(api);
   if (!known.tried || is_about(known, found)) return known;
@@ -342,6 +360,7 @@ Verdict verdict_about(Api api, const std::vector<Identity>& found) {
   return unknown;
 }
 
+// A verdict that knows nothing spares the device no step.
 Precautions require_usable(Api api, int index, const std::vector<Identity>& found) {
   const Verdict known = verdict_about(api, found);
   if (!known.tried || index < 0 || static_cast<size_t>(index) >= known.devices.size()) return {};
@@ -369,6 +388,7 @@ std::vector<Unusable> unusable(Api api) {
   return all;
 }
 
+// Facts that only a trial finds (Seen) are empty if nothing was tried.
 std::vector<KnownGpu> known_gpus(Api api, const std::function<std::vector<Identity>()>& list) {
   const Verdict known = verdict(api);
   std::vector<DeviceVerdict> devices = known.devices;

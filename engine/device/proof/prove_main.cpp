@@ -1,12 +1,19 @@
-// tandem-prove INTERFACE FIRST SPARED: opens the devices of an interface, so that a driver which cannot bear it ends
-// this process and no other (proof.h). FIRST: the device to begin with, or "list" to open none. SPARED: what to spare
-// each device, a JSON array.
+// tandem-prove INTERFACE FIRST SPARED: opens the devices of an interface, so that a driver which crashes ends this
+// process and no other (proof.h). FIRST is the device to begin with, or "list" to open none. SPARED is a JSON array
+// with the steps that each device is spared.
 //
-// Contract: writes a JSON object a line on standard output, each before what it announces: {"device": {...}} of every
-// device, {"listed"}, {"opens": index}, {"step": text}, {"lacks": step, "why": text}, {"unfit": reason}, {"built":
-// key} of a program that was built, {"seen": {...}} of a GPU that is open (verdict_json.h), and {"through"} at the end.
-// A device that reports an error has survived: whoever opens it next is told the same. Ends with the process that
-// started it.
+// Contract: writes JSON objects on standard output, one a line, each before what it announces (verdict_json.h):
+//   {"device": {...}}             a device that was found.
+//   {"listed"}                    no more devices follow.
+//   {"opens": index}              this device is opened next.
+//   {"step": text}                this step of opening it comes next.
+//   {"lacks": step, "why": text}  the step has shown that something is missing.
+//   {"unfit": reason}             the device computes wrong values.
+//   {"built": key}                a program was built.
+//   {"seen": {...}}               facts about a GPU that is open.
+//   {"through"}                   the end of the report.
+//   A device that reports an error has survived, and the process that opens it next gets the same error.
+//   This process ends with the process that started it.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -36,8 +43,8 @@ namespace {
 using nlohmann::json;
 using namespace tandem;
 
-// Standard output is the report's alone: what a driver prints there goes to standard error, and a program that it
-// starts does not hold the report open.
+// Writes the report. It alone has the standard output: text that a driver prints there goes to standard error. The file
+// is CLOEXEC, so no program that a driver starts keeps the report open.
 class Report {
  public:
   Report() : file_(fdopen(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3), "w")) {
@@ -52,7 +59,7 @@ class Report {
   FILE* file_;
 };
 
-// 0: there is none to be had.
+// Seconds of the first look (first_look.h); 0: it is spared or has failed.
 double look_at(Device& device, sync::Pool& pool, const Precautions& precautions) {
   if (precautions.against("first look")) return 0;
   try {
@@ -69,12 +76,14 @@ proof::Seen seen_of(Device& device, sync::Pool& pool, const Precautions& precaut
           info.compute_units, look_at(device, pool, precautions)};
 }
 
+// Opens and closes one device, and reports its steps. Errors that the driver reports go to standard error: the device
+// has survived them.
 void open_one(const std::string& id, const proof::Identity& identity, std::map<std::string, std::string> spared,
               Report& report) {
   DeviceOptions options;
   options.precautions.spared = std::move(spared);
   options.precautions.before_step = [&](const std::string& step) {
-    constexpr std::string_view kBuilt = "built ";  // a key (opencl/program_cache.h), and no step
+    constexpr std::string_view kBuilt = "built ";  // a key (opencl/program_cache.h), not a step
     step.starts_with(kBuilt) ? report.say({{"built", std::stoull(step.substr(kBuilt.size()))}})
                              : report.say({{"step", step}});
   };
@@ -94,6 +103,7 @@ void open_one(const std::string& id, const proof::Identity& identity, std::map<s
   }
 }
 
+// Reports all devices, then opens them one after the other from `first` on.
 int prove(const std::string& interface, const std::string& first, const json& spared) {
   Report report;
   const auto devices = interface == "opencl" ? opencl_identities() : vulkan_identities();
@@ -109,8 +119,8 @@ int prove(const std::string& interface, const std::string& first, const json& sp
   return 0;
 }
 
-// A child of JobTrials; answers on standard output. tandem-prove programs INDEX NAME FOLDER RECORD
-// DRIVER_FOLDER: serve_programs(). tandem-prove pipelines INDEX NAME RECORD: serve_pipelines().
+// A child of JobTrials, which answers questions on standard output. Command lines: tandem-prove programs INDEX NAME
+// FOLDER RECORD DRIVER_FOLDER (serve_programs()), or tandem-prove pipelines INDEX NAME RECORD (serve_pipelines()).
 int serve(char** argv) {
   Report report;
   const auto answer = [&](const std::string& line) { report.say_line(line); };
@@ -127,15 +137,15 @@ int serve(char** argv) {
   service.driver_folder = argv[6];
   serve_programs(service, answer);
   std::fflush(nullptr);
-  _exit(0);  // a driver's last handlers have nothing to add
+  _exit(0);  // skips the exit handlers of drivers, which add nothing here
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   const rlimit none{0, 0};
-  setrlimit(RLIMIT_CORE, &none);  // a crash here is an answer, and nothing to be looked into
-  signal(SIGXFSZ, SIG_IGN);       // a file beyond a limit is an error of the call that writes it
+  setrlimit(RLIMIT_CORE, &none);  // a crash is an expected answer, so it leaves no core file
+  signal(SIGXFSZ, SIG_IGN);       // writing beyond a file size limit becomes an error of that call
   setenv("TANDEM_PROVER", "", 1);
   const std::string_view task = argc > 1 ? argv[1] : "";
   if ((argc == 7 && task == "programs") || (argc == 5 && task == "pipelines")) {

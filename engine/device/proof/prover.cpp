@@ -20,29 +20,30 @@ namespace {
 
 using nlohmann::json;
 constexpr const char* kPocl = "Portable Computing Language";
-// PoCL 5.0 and 6.0 die at this step, whatever files they have kept and however much room there is (docs/drivers.md).
+// PoCL 5.0 and 6.0 die at this step, even with new files and enough room (docs/drivers.md).
 constexpr const char* kKeptAssembly = "kept assembly";
 
-// What one child said until it ended (prove_main.cpp writes it).
+// The report of one child until it ended (prove_main.cpp writes it). Lines that are no JSON are ignored.
 struct Report {
   bool listed = false, through = false;
   std::vector<Identity> devices;
-  std::map<size_t, std::string> unfit;                         // devices that compute wrong values, and how
-  std::map<size_t, std::map<std::string, std::string>> lacks;  // steps that showed something to be missing
+  std::map<size_t, std::string> unfit;                         // devices that compute wrong values, and the reason
+  std::map<size_t, std::map<std::string, std::string>> lacks;  // steps that showed that something is missing
   std::map<size_t, Seen> seen;
   std::vector<uint64_t> built;  // keys of programs
-  int at = -1;                  // the device it was opening
-  std::string step;             // and what it was about to do
+  int at = -1;                  // device that it was opening
+  std::string step;             // step that it was about to take
 
   void take(const std::string& line) {
     try {
       understand(json::parse(line));
     } catch (const json::exception&) {
-      return;  // a driver that writes where it should not
+      return;  // a line that a driver has written
     }
   }
 
  private:
+  // Facts about a device belong to the one that was announced last ("opens").
   void understand(const json& said) {
     if (!said.is_object()) return;
     if (said.contains("device")) devices.push_back(identity_from(said["device"]));
@@ -63,6 +64,7 @@ std::string spared_as_json(const std::vector<DeviceVerdict>& devices) {
   return all.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
+// The trials of one interface's drivers, and the verdict that grows from them.
 class Trials {
  public:
   Trials(Api api, const Prover& prover) : api_(api), prover_(prover) {
@@ -71,7 +73,9 @@ class Trials {
     verdict_.moment = circumstances(written_folders());
   }
 
-  // Opens all devices of the drivers that the environment names; false: listing them is fatal, `end()` says how.
+  // Opens all devices of the drivers that the environment names. Each child begins at the device at which the last one
+  // died, and spares it the fatal step. A device that cannot do without the step is unusable, and the child begins
+  // behind it. False: listing the devices is fatal, and end_ says how.
   bool open_all(const Environment& environment) {
     std::vector<DeviceVerdict>& devices = verdict_.devices;
     devices.clear();
@@ -105,7 +109,8 @@ class Trials {
     }
   }
 
-  // Adds drivers one by one and leaves out those with which devices cannot be listed.
+  // Adds drivers one by one and leaves out those with which devices cannot be listed. Then opens the devices of
+  // the others.
   void leave_out_fatal(const std::vector<std::string>& manifests) {
     std::vector<std::string> usable;
     for (const std::string& manifest : manifests) {
@@ -123,7 +128,7 @@ class Trials {
   Verdict result() && { return std::move(verdict_); }
 
  private:
-  // first: the device to begin with; nothing: devices are listed only.
+  // Runs one child and notes why it ended. first: the device to begin with; nothing: devices are listed only.
   Report run(const Environment& drivers, std::optional<size_t> first) {
     Environment environment = drivers;
     environment.emplace_back("TANDEM_PROVER", "");  // the child is the one that tries
@@ -141,7 +146,8 @@ class Trials {
     if (want_) verdict_.wanting = want_.what, verdict_.remedy = want_.remedy;
     return report;
   }
-  // A child that dies of PoCL may have died of a file that PoCL has kept: it begins without any.
+  // A child that dies of PoCL may have died of a file that PoCL has kept. Once, its files are set aside, and the next
+  // child begins without any. True: that was done.
   bool made_anew(const Report& report) {
     if (prover_.compiled == nullptr || want_ || report.step == kKeptAssembly || std::exchange(made_anew_, true))
       return false;
@@ -161,13 +167,14 @@ class Trials {
   Api api_;
   const Prover& prover_;
   Verdict verdict_;
-  ChildEnd end_;  // of the last child
-  Want want_;     // and what it lacked
+  ChildEnd end_;  // how the last child ended
+  Want want_;     // what the machine lacked at that end
   bool made_anew_ = false;
 };
 
 }  // namespace
 
+// A device needs one policy, the blocking one. All other policies can be spared.
 bool may_be_spared(const std::string& step) {
   static const char* const kSpared[] = {"prefetch",      "zero copy",   "gates",        "stamps",
                                         "vpdpbusd",      "vpmaddubsw",  "dot products", "kept pipelines",

@@ -17,7 +17,7 @@
 namespace tandem::proof {
 namespace {
 
-// What this process has said: it is said once, whichever part of it finds out first.
+// The reason that this process has warned of. All parts of the program share it, so there is one warning.
 struct Said {
   std::mutex mutex;
   std::string why;
@@ -27,7 +27,7 @@ Said& said() {
   return one;
 }
 
-// False: errno says why. A write may end early, and the next one then says why.
+// False: errno holds the reason. A write may be cut short, and the next write then fails with the reason.
 bool wrote_all(int file, std::span<const char> bytes) {
   while (!bytes.empty()) {
     const ssize_t wrote = write(file, bytes.data(), bytes.size());
@@ -39,6 +39,7 @@ bool wrote_all(int file, std::span<const char> bytes) {
 
 }  // namespace
 
+// Reads the free space first. Then writes a page and removes it, which shows whether the folder takes files at all.
 std::string why_not_kept(const std::string& folder) noexcept {
   try {
     std::error_code failed;
@@ -72,7 +73,7 @@ void say_not_kept(const std::string& what, const std::string& why) noexcept {
     spdlog::log(first ? spdlog::level::warn : spdlog::level::info, "{} cannot be kept for the next start: {}", what,
                 why);
   } catch (const std::exception&) {
-    // Nothing is said where there is no memory for a sentence.
+    // There is no memory for a sentence, so none is logged.
   }
 }
 

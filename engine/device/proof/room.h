@@ -1,6 +1,7 @@
-// Whether anything can be kept for the next start, and that it cannot, said once.
+// Finds out whether files can be kept for the next start, and warns once if they cannot.
 //
-// Threads: any. Nothing here throws.
+// Contract: folders are paths. A reason is a text for the user; "" means that there is none. Threads: any. Nothing
+// here throws.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +9,17 @@
 
 namespace tandem::proof {
 
-// Why nothing can be kept in the folder, with its name and the system's reason: it is read-only, or somebody else's, or
-// has less than kLeastRoom left. "": it can. Makes the folder, and writes and removes a small file there.
+// Why nothing can be kept in the folder: its name and the system's reason. It may be read-only, belong to another
+// user, or have less than kLeastRoom left. "": files can be kept. Creates the folder, and writes and removes a small
+// file there.
 std::string why_not_kept(const std::string& folder) noexcept;
 inline constexpr uint64_t kLeastRoom = uint64_t{4} << 20;  // what is compiled for one model takes 1 to 20 MB
 
-// Of the user's cache folder, or that there is none.
+// The same for the user's cache folder, or that the user has none.
 std::string why_nothing_is_kept() noexcept;
 
-// `what` could not be kept: a warning, once in a process. What else cannot be kept after it is logged as information.
+// Logs that `what` could not be kept. The first call of a process logs a warning, all later calls log information.
 void say_not_kept(const std::string& what, const std::string& why) noexcept;
-std::string not_kept() noexcept;  // the first reason that was said; "": everything was kept
+std::string not_kept() noexcept;  // reason of the first call of say_not_kept(); "": there was no call
 
 }  // namespace tandem::proof

@@ -19,6 +19,8 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 
 }  // namespace
 
+// Everything is said in file actions and attributes of posix_spawn, so no code of this process runs in the child. Files
+// that libraries have opened without CLOEXEC are closed by their numbers.
 int spawn(const Spawned& wanted, pid_t& child) {
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
@@ -41,7 +43,7 @@ int spawn(const Spawned& wanted, pid_t& child) {
   posix_spawnattr_setflags(&attributes, static_cast<short>(apart | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
   std::vector<std::string> arguments = wanted.arguments;
   arguments.insert(arguments.begin(), wanted.program);
-  const OnCores whole(usable_cores());  // a child has the cores of the thread that starts it
+  const OnCores whole(usable_cores());  // a child inherits the cores of the thread that starts it
   const int error = posix_spawn(&child, wanted.program.c_str(), &files, &attributes, pointers(arguments).data(),
                                 pointers(wanted.environment).data());
   posix_spawnattr_destroy(&attributes);

@@ -28,6 +28,7 @@ json to_json(const Verdict& verdict) {
           {"tried_at", verdict.tried_at}};
 }
 
+// Throws an exception of the JSON library if a part is missing or has another type.
 Verdict from_json(const json& found) {
   Verdict verdict;
   verdict.tried = true;
@@ -41,13 +42,15 @@ Verdict from_json(const json& found) {
   return verdict;
 }
 
-// What a driver says about itself, and its last words, may be no UTF-8.
+// A driver's name and its last words may be no UTF-8. Bytes that are none are replaced.
 std::string text_of(const json& value, int indent = -1) {
   return value.dump(indent, ' ', false, json::error_handler_t::replace);
 }
 
 }  // namespace
 
+// A spared step is a failure only if a process died of it. A driver that lacks something will lack it at the next
+// trial too.
 bool Verdict::all_well() const {
   return drivers.empty() && std::ranges::all_of(devices, [](const DeviceVerdict& one) {
            return one.problem.empty() && std::ranges::none_of(one.spared, [](const auto& step) {
@@ -58,6 +61,7 @@ bool Verdict::all_well() const {
 
 const char* name_of(Api api) { return api == Api::opencl ? "opencl" : "vulkan"; }
 
+// The checksum is over the text as a reader will parse it, so bytes that are no UTF-8 are replaced first.
 std::string to_text(const Verdict& verdict, const std::string& fingerprint) {
   const json said = json::parse(text_of(to_json(verdict)));
   return text_of(

@@ -1,6 +1,7 @@
-// Facts about a device, as JSON: between the child that tries drivers and this process, and on disk.
+// Converts facts about a device to JSON and back. The child that tries drivers sends them, and the verdict's file
+// holds them.
 //
-// All functions are pure; what cannot be read is an exception of the JSON library.
+// Contract: all functions are pure. JSON of another form throws an exception of the JSON library.
 #pragma once
 
 #include <nlohmann/json.hpp>
