@@ -9,9 +9,9 @@
 namespace tandem::opencl {
 namespace {
 
-// cl_nv_device_attribute_query, of which Debian's headers have a part.
+// Queries of cl_nv_device_attribute_query. Debian's headers have only some of them.
 constexpr cl_device_info kPciBusNv = 0x4008, kPciSlotNv = 0x4009, kPciDomainNv = 0x400A;
-// cl_amd_device_attribute_query: a type, 17 unused bytes, bus, device and function.
+// The answer of cl_amd_device_attribute_query: a type, 17 unused bytes, bus, device and function.
 constexpr cl_uint kTopologyOfPci = 1;
 struct Topology {
   cl_uint type = 0;
@@ -20,6 +20,7 @@ struct Topology {
 };
 static_assert(sizeof(Topology) == 24);
 
+// Nothing: the driver does not know the query, or its answer has another size.
 template <typename T>
 std::optional<T> ask(const cl::Device& device, cl_device_info what) {
   T value{};
@@ -31,7 +32,7 @@ std::optional<T> ask(const cl::Device& device, cl_device_info what) {
 std::string nvidia_pci(const cl::Device& device) {
   const auto bus = ask<cl_uint>(device, kPciBusNv), slot = ask<cl_uint>(device, kPciSlotNv);
   if (!bus || !slot) return "";
-  // A slot is five bits of the device and three of the function.
+  // NVIDIA's slot holds the device in its upper five bits and the function in its lower three.
   return pci_text(ask<cl_uint>(device, kPciDomainNv).value_or(0), *bus, *slot >> 3, *slot & 7);
 }
 
@@ -44,6 +45,7 @@ std::string amd_pci(const cl::Device& device) {
 
 bool is_cpu(const cl::Device& device) { return (device.getInfo<CL_DEVICE_TYPE>() & CL_DEVICE_TYPE_CPU) != 0; }
 
+// Standard extensions come first, and the vendors' own queries fill in a missing PCI address.
 CardName card_of(const cl::Device& device) {
   const std::string extensions = device.getInfo<CL_DEVICE_EXTENSIONS>();
   const auto has = [&](const char* name) { return extensions.find(name) != std::string::npos; };

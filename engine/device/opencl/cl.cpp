@@ -5,6 +5,7 @@
 namespace tandem::opencl {
 namespace {
 
+// A code and its name. Code -1001 belongs to the loader (cl_khr_icd), not to OpenCL itself.
 struct Code {
   cl_int value;
   const char* name;
@@ -57,6 +58,7 @@ constexpr Code kCodes[] = {
 };
 #undef TANDEM_CL_CODE
 
+// Advice to the user about a code; "": there is none.
 const char* hint(cl_int code) {
   switch (code) {
     case -1001:
@@ -81,6 +83,7 @@ std::string code_name(cl_int code) {
   return "code " + std::to_string(code);
 }
 
+// Builds the error's text only if there is an error.
 void check(cl_int code, const char* call, const std::string& object) {
   if (code == CL_SUCCESS) return;
   throw Error(std::string(call) + " failed with " + code_name(code), object, hint(code));

@@ -9,6 +9,8 @@
 
 namespace tandem::opencl {
 
+// The report's second time is the part in which the core was polled. A negative state is the error code of the event's
+// command. The state is read before the deadline is checked, so a late wait still finds an event that has ended.
 sync::WaitReport wait_for_event(const cl::Event& event, std::chrono::milliseconds deadline, const std::string& object) {
   constexpr std::chrono::microseconds kPolled{500}, kBetweenLooks{50};
   const auto seconds = [](Clock::duration time) { return std::chrono::duration<double>(time).count(); };

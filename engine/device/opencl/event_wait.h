@@ -1,4 +1,6 @@
-// Waiting for an OpenCL event with a deadline, which the API has not.
+// Waits for an OpenCL event with a deadline, which the API itself does not offer.
+//
+// Contract: Error when the event ends with a failure or the deadline passes. Threads: any.
 #pragma once
 
 #include <chrono>
@@ -9,8 +11,7 @@
 
 namespace tandem::opencl {
 
-// Polls closely, letting others have the core, then more and more seldom. Error when the event ends with a failure or
-// the deadline passes.
+// Looks at the event all the time for half a millisecond, yielding the core between looks. Later it looks every 50 us.
 sync::WaitReport wait_for_event(const cl::Event& event, std::chrono::milliseconds deadline, const std::string& object);
 
 }  // namespace tandem::opencl

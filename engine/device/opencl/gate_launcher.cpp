@@ -6,6 +6,7 @@
 namespace tandem::opencl {
 namespace {
 
+// Compares in a way that survives the wrap of epochs.
 bool at_least(uint32_t epoch, uint32_t wanted) { return static_cast<int32_t>(epoch - wanted) >= 0; }
 
 }  // namespace
@@ -15,15 +16,17 @@ GateLauncher::GateLauncher(cl::CommandQueue queue, Gates& gates, SpanRecorder& s
 
 GateLauncher::~GateLauncher() {
   gates_.cancel();
-  queue_.finish();  // a destructor cannot report; the gates are bounded in any case
+  queue_.finish();  // gates are bounded, so this ends; a destructor cannot report errors
 }
 
 void GateLauncher::enqueue(const Prepared& program, std::span<const sync::WaitFor> waits, const sync::Signal& signal) {
-  // A poisoned device skips the work, but the signal still goes through the queue, so that flags fail in order.
+  // Queues a gate for each flag that is not known to be up, then the kernels, then the signal. A flag that this queue
+  // raises earlier needs no gate, because the queue is in order. After a failure the work is skipped, but signals still
+  // go through the queue, so that flags fail in order.
   if (!gates_.poisoned() && stored_failure_.empty()) {
     for (const sync::WaitFor& wait : waits) {
       const auto own = raised_here_.find(&wait.flag.line());
-      if (own != raised_here_.end() && at_least(own->second.epoch, wait.epoch)) continue;  // earlier in this very queue
+      if (own != raised_here_.end() && at_least(own->second.epoch, wait.epoch)) continue;  // this queue raises it
       if (wait.flag.reached(wait.epoch) && !wait.flag.failed()) continue;
       gates_.enqueue_wait(queue_, wait);
     }
@@ -38,7 +41,7 @@ void GateLauncher::enqueue(const Prepared& program, std::span<const sync::WaitFo
 
 void GateLauncher::batch(bool open) {
   batching_ = open;
-  if (!open) queue_.flush();  // a failure shows in finish(), which cannot be left out
+  if (!open) queue_.flush();  // finish() always follows, and reports a failure
 }
 
 void GateLauncher::launch(std::shared_ptr<Prepared> program, std::span<const sync::WaitFor> waits,
@@ -52,10 +55,11 @@ void GateLauncher::launch(std::shared_ptr<Prepared> program, std::span<const syn
 
 void GateLauncher::reject(const std::string& step, const std::string& reason, const sync::Signal& signal) {
   if (stored_failure_.empty()) stored_failure_ = "step '" + step + "': " + reason;
-  gates_.cancel();  // what is queued already passes the failure on
+  gates_.cancel();  // queued gates pass the failure on
   if (signal.flag) signal.flag.fail(stored_failure_);
 }
 
+// A marker's event can be waited for with a deadline; clFinish() cannot.
 void GateLauncher::wait_until_idle(std::chrono::milliseconds deadline) {
   cl::Event marker;
   check(queue_.enqueueMarkerWithWaitList(nullptr, &marker), "clEnqueueMarkerWithWaitList", id_);
@@ -63,9 +67,10 @@ void GateLauncher::wait_until_idle(std::chrono::milliseconds deadline) {
   wait_for_event(marker, deadline, id_);
 }
 
+// Clears the failure and throws it. A device that has failed once can be used again.
 void GateLauncher::fail(const std::string& failure) {
   for (const auto& [line, signal] : raised_here_) {
-    if (signal.flag.failed()) signal.flag.fail(failure);  // the kernel set the word; the message is the host's to add
+    if (signal.flag.failed()) signal.flag.fail(failure);  // the kernel has set the word, and the host adds the message
   }
   raised_here_.clear();
   gates_.reset();

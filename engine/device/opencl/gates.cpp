@@ -10,14 +10,17 @@
 namespace tandem::opencl {
 namespace {
 
+// Word 0 of the state line, as kernels/flags.cl writes it.
 enum FailureCode : uint32_t { kNone = 0, kFlagFailed = 1, kTimeOut = 2, kCancelled = 3 };
 
-constexpr uint32_t kOfList = 0x80000000;  // kernels/list.cl: what follows is a wait's number in its list
+constexpr uint32_t kOfList = 0x80000000;  // kernels/list.cl: the lower bits are a wait's number in its list
 
-// The first words of the state line have the layout of a flag line (arrivals: the list that runs): only sync/ knows
-// atomics, so its type is borrowed.
+// The state line's first words have the layout of a flag line; its arrivals word is the serial number of the list that
+// runs. Only sync/ knows atomics, so the line borrows the type of a flag line.
 sync::FlagLine& line_of(const sync::Slot& state) { return *state.as<sync::FlagLine>(); }
 
+// Arguments of both kernels, in kernels/gate.cl: 0 and 1 the flag, 2 the epoch, 3 and 4 the state line. The gate's are
+// also 5, its serial number, and 6, its number of looks.
 void set_gate_buffer(cl::Kernel& kernel, cl_uint index, const cl::Buffer& buffer, cl_ulong offset) {
   const cl_mem memory = buffer();
   set_arg(kernel, index, memory, "gate.cl");
@@ -31,6 +34,8 @@ void enqueue_single(const cl::CommandQueue& queue, const cl::Kernel& kernel, con
 
 }  // namespace
 
+// Tries kernels with C11 atomics first. A compiler that lacks them builds the kernels with a fence and an atomic
+// exchange; the self-test then shows whether these suffice.
 Gates::Gates(ProgramCache& programs, SlotMemory& memory, sync::Pool& pool, bool c11_atomics)
     : memory_(memory),
       state_(pool.acquire(sizeof(sync::FlagLine), sync::SlotUse::flags, "gate state")),
@@ -41,7 +46,7 @@ Gates::Gates(ProgramCache& programs, SlotMemory& memory, sync::Pool& pool, bool 
   try {
     if (c11_atomics) gate_ = programs.kernel("gate", "gate", options);
   } catch (const Error&) {
-    c11_atomics = false;  // a compiler of OpenCL C 1.2: the kept reason is what is used instead
+    c11_atomics = false;  // an OpenCL C 1.2 compiler; orders() says what is used instead
   }
   if (!c11_atomics) {
     options.clear();
@@ -58,15 +63,15 @@ cl_ulong Gates::spins() const {
   return static_cast<cl_ulong>(std::max(1.0, seconds / look_seconds_));
 }
 
-// The least of a few rounds: a look that seems to take longer than it does would shorten every bound.
+// Takes the least time of a few rounds. A look that seems to take longer than it does would shorten every bound.
 void Gates::calibrate(const cl::CommandQueue& queue) {
   constexpr cl_ulong kLooks = 1 << 16;
   constexpr int kRounds = 5;
-  set_gate_buffer(gate_, 0, state_buffer_, sizeof(sync::FlagLine));  // a line of zeros that nobody raises
+  set_gate_buffer(gate_, 0, state_buffer_, sizeof(sync::FlagLine));  // a line of zeros that no kernel raises
   set_arg(gate_, 2, cl_uint{1}, "gate.cl");
   set_arg(gate_, 5, cl_uint{0}, "gate.cl");
   double least = std::numeric_limits<double>::infinity();
-  for (int round = 0; round <= kRounds; ++round) {  // the first one compiles
+  for (int round = 0; round <= kRounds; ++round) {  // the first round compiles
     reset();
     set_arg(gate_, 6, round == 0 ? cl_ulong{1} : kLooks, "gate.cl");
     const auto begin = Clock::now();
@@ -109,6 +114,7 @@ void Gates::enqueue_signal(const cl::CommandQueue& queue, const sync::Signal& si
 
 bool Gates::poisoned() const { return line_of(state_).epoch.load(std::memory_order_acquire) != kNone; }
 
+// Reads the code and the serial number that the failed kernel has written.
 std::string Gates::failure() const {
   const uint32_t code = line_of(state_).epoch.load(std::memory_order_acquire);
   if (code == kNone) return "";
@@ -119,7 +125,8 @@ std::string Gates::failure() const {
   return what + ": flag '" + *gate.flag + "', wanted epoch " + std::to_string(gate.epoch);
 }
 
-// Without a flag: so much was launched since that the name is forgotten.
+// The wait that failed, of a gate or of a list. Its flag is nullptr if so much was launched since that the name
+// is forgotten.
 Gates::Gate Gates::failed_gate() const {
   const sync::FlagLine& line = line_of(state_);
   const uint32_t serial = line.failure.load(std::memory_order_relaxed);
@@ -136,6 +143,7 @@ void Gates::reset() {
   line_of(state_).epoch.store(kNone, std::memory_order_release);
 }
 
+// Keeps a failure that is already there, since it is the first one.
 void Gates::cancel() {
   uint32_t none = kNone;
   line_of(state_).epoch.compare_exchange_strong(none, kCancelled);

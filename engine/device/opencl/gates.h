@@ -1,8 +1,9 @@
-// The kernels that wait for and raise flags inside the queue (kernels/gate.cl), and the state line they share.
+// Gates: kernels that wait for flags and raise them inside a command queue (kernels/gate.cl), and the state line that
+// they share.
 //
-// Contract: every gate's spin ends: after the flag, after a failure, after cancel(), or after the bound. Threads: one,
-// but cancel() and poisoned() from any. The state line lies in memory of the device object itself, in place (only used
-// where sharing is proven).
+// Contract: a gate spins until its flag is raised, a failure occurs, cancel() is called, or its bound passes. The state
+// line lies in a slot of the device object's pool. Kernels use it in place, so gates need memory that is proven to be
+// shared. Threads: one; cancel() and poisoned() may be called by any.
 #pragma once
 
 #include <array>
@@ -20,29 +21,30 @@ namespace tandem::opencl {
 
 class Gates {
  public:
-  // c11_atomics: false leaves them out where the compiler has them (tests).
+  // c11_atomics: false builds the kernels without C11 atomics, even with a compiler that supports them (tests).
   Gates(ProgramCache& programs, SlotMemory& memory, sync::Pool& pool, bool c11_atomics = true);
 
-  // Measures how long one look at a flag takes, with a gate that must time out. Error when it does not.
+  // Measures how long one look at a flag takes, by a gate that must time out. Error when it does not.
   void calibrate(const cl::CommandQueue& queue);
   void set_bound(std::chrono::milliseconds bound) { bound_ = bound; }
 
   void enqueue_wait(const cl::CommandQueue& queue, const sync::WaitFor& wait);
   void enqueue_signal(const cl::CommandQueue& queue, const sync::Signal& signal);
 
-  uint32_t remember(const sync::WaitFor& wait);  // a serial number, by which failure() finds its flag's name again
-  // What failure() will say of the list launched with this serial number, and base, when one of its waits fails.
+  uint32_t remember(const sync::WaitFor& wait);  // serial number by which failure() finds the flag's name
+  // Remembers a list that is launched with this serial number and base, so that failure() can name a wait of it
+  // that failed.
   void remember(uint32_t serial, std::shared_ptr<const ProgramList> list, uint32_t base);
-  cl_ulong spins() const;  // looks at a flag within the bound
+  cl_ulong spins() const;  // number of looks at a flag that fit the bound
   const sync::Slot& state() const { return state_; }
   const std::string& build_options() const { return options_; }
 
   bool poisoned() const;        // a gate has failed since the last reset()
-  std::string failure() const;  // which one and why; "" when none
-  void reset();                 // while the queue is idle
-  void cancel();                // running and queued gates end at once, as failures
+  std::string failure() const;  // flag and reason of the failed gate; "": none has failed
+  void reset();                 // forgets the failure; call it while the queue is idle
+  void cancel();                // ends running and queued gates at once, with a failure
   double look_seconds() const { return look_seconds_; }
-  const std::string& orders() const { return orders_; }  // which atomics the kernels were built with
+  const std::string& orders() const { return orders_; }  // the atomics with which the kernels were built
 
  private:
   struct Gate {
@@ -53,7 +55,7 @@ class Gates {
     uint32_t serial = 0, base = 0;
     std::shared_ptr<const ProgramList> list;
   };
-  // Gates and lists in flight whose waits are known by name in an error message.
+  // How many gates and lists are remembered for error messages. Older ones are forgotten.
   static constexpr size_t kRemembered = 4096, kRememberedLists = 16;
   Gate failed_gate() const;
 
@@ -62,7 +64,7 @@ class Gates {
   cl::Buffer state_buffer_;
   cl::Kernel gate_, signal_;
   std::string id_, orders_, options_;
-  std::chrono::milliseconds bound_{10000};  // while the device is tested; then as DeviceOptions::wait_deadline
+  std::chrono::milliseconds bound_{10000};  // during the device's tests; later DeviceOptions::wait_deadline
   double look_seconds_ = 5e-9;
   uint32_t serial_ = 0;
   std::array<Gate, kRemembered> gates_;         // ring by serial

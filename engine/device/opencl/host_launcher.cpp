@@ -14,6 +14,7 @@ HostLauncher::HostLauncher(cl::CommandQueue queue, SlotMemory& memory, SpanRecor
       id_(std::move(id)),
       waits_(id_, sync_policy, wait_deadline) {}
 
+// Closing the waits ends a wait of the thread, which then runs through the rest of its jobs without work.
 HostLauncher::~HostLauncher() {
   failure_.keep("the device was closed");
   waits_.close();
@@ -31,6 +32,7 @@ void HostLauncher::finish(std::chrono::milliseconds deadline) {
   if (const std::string failure = failure_.take(); !failure.empty()) throw Error("a program failed", id_, failure);
 }
 
+// Runs on the thread. Behind a failure a job does no work, and only fails its flag.
 void HostLauncher::run(const Job& job) {
   std::string failure = failure_.message();
   {
@@ -46,6 +48,7 @@ void HostLauncher::run(const Job& job) {
   if (!failure.empty() && job.signal.flag) job.signal.flag.fail(failure);
 }
 
+// If memory is not shared, copies surround the kernels in the same in-order queue. clFinish() covers them all.
 void HostLauncher::execute_kernels(Prepared& program) {
   if (!memory_.shared()) {
     for (const Region& region : program.copied.weights) memory_.upload_once(queue_, region);
@@ -58,6 +61,7 @@ void HostLauncher::execute_kernels(Prepared& program) {
   check(queue_.finish(), "clFinish", program.name + " on " + id_);
 }
 
+// The flag is raised only after clFinish(), so all results are visible to other devices.
 void HostLauncher::execute(const Job& job) {
   waits_.wait(job.program->name, job.waits, 0, job.program->flag_waits);
   execute_kernels(*job.program);

@@ -1,6 +1,9 @@
-// The launcher that works everywhere: a thread of the device waits for flags on the host, queues the program, waits for
-// it, raises the flag. Used with --sync blocking, where memory is not shared, and where gate kernels do not pass the
-// start-up test.
+// The launcher that works everywhere: a thread of the device waits for flags, queues a program, waits for it, and
+// raises its flag.
+//
+// It is used with --sync blocking, if memory is not shared, and if gate kernels do not pass the start-up test.
+//
+// Contract: as Launcher. Ownership: borrows the memory and the recorder.
 #pragma once
 
 #include <memory>
@@ -19,9 +22,9 @@ class HostLauncher final : public Launcher {
  public:
   HostLauncher(cl::CommandQueue queue, SlotMemory& memory, SpanRecorder& spans, std::string id,
                sync::Policy sync_policy, std::chrono::milliseconds wait_deadline);
-  ~HostLauncher() override;  // programs that have not started fail their flags, the one that waits for others' too
+  ~HostLauncher() override;  // programs that have not started, or still wait for flags, fail their own flags
   void launch(std::shared_ptr<Prepared> program, std::span<const sync::WaitFor> waits, sync::Signal signal) override;
-  void batch(bool) override {}  // its thread enqueues one program at a time
+  void batch(bool) override {}  // the thread queues one program at a time
   void finish(std::chrono::milliseconds deadline) override;
 
  private:
@@ -40,7 +43,7 @@ class HostLauncher final : public Launcher {
   std::string id_;
   StepWaits waits_;
   sync::FirstFailure failure_;
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards running_
   std::string running_;
   sync::Worker thread_;  // last: it uses everything above
 };

@@ -6,9 +6,9 @@
 namespace tandem::opencl {
 namespace {
 
-constexpr uint32_t kPosted = 0xffffffff;  // kernels/list.cl
+constexpr uint32_t kPosted = 0xffffffff;  // ALL_POSTED in kernels/list.cl
 
-// The bell's words from the fourth on.
+// The words 4 to 7 of the bell's line, as kernels/list.cl reads them.
 struct PostedList {
   uint32_t base, serial;
   uint64_t address;
@@ -22,7 +22,9 @@ ListDoorbell::ListDoorbell(sync::Pool& pool, double look_seconds)
       idle_looks_(static_cast<uint64_t>(std::max(64.0, std::chrono::duration<double>(kStays).count() / look_seconds))) {
 }
 
-// Only this thread posts, so nobody reads the words until the exchange has published them.
+// Writes the list, then exchanges word 0 from the kernel's serial number to kPosted. The kernel leaves by exchanging
+// the same word, so exactly one of the two succeeds. Only this thread posts, so no kernel reads the words before the
+// exchange has published them.
 bool ListDoorbell::post(const List& list) {
   uint32_t accepting = resident_;
   if (accepting == 0 || line().epoch.load(std::memory_order_acquire) != accepting) return false;
@@ -31,6 +33,7 @@ bool ListDoorbell::post(const List& list) {
   return line().epoch.compare_exchange_strong(accepting, kPosted, std::memory_order_seq_cst);
 }
 
+// Word 1 of the line is the last kernel that is to go.
 void ListDoorbell::dismiss() {
   if (resident_ == 0) return;
   line().failure.store(resident_, std::memory_order_release);

@@ -10,7 +10,7 @@
 namespace tandem::opencl {
 namespace {
 
-// Arguments of the list kernel (kernels/list.cl). A buffer is two: its base and an offset, here 0.
+// Numbers of the list kernel's arguments (kernels/list.cl). A buffer takes two, its base and an offset; offsets are 0.
 enum ListArgument : cl_uint {
   kAddress = 0,
   kBase,
@@ -23,7 +23,8 @@ enum ListArgument : cl_uint {
   kStamps
 };
 
-// A list that ends at once, in the order of list.cl's arguments.
+// The job that launches a list of nothing (END alone) in a child process. Arguments are in the order
+// of kernels/list.cl.
 ProgramJob job_of_nothing(cl_ulong spins) {
   enum Buffer : uint32_t { kList, kDoneLine, kDeviceState, kBellRing, kBuffers };
   const auto bytes_of = [](const auto& value) {
@@ -71,6 +72,8 @@ ListLauncher::ListLauncher(cl::CommandQueue queue, Gates& gates, SpanRecorder& s
 
 ListLauncher::~ListLauncher() { doorbell_.dismiss(); }
 
+// Programs of a batch are collected and become one list. Any other program follows what was collected, kernel
+// by kernel.
 void ListLauncher::launch(std::shared_ptr<Prepared> program, std::span<const sync::WaitFor> waits,
                           sync::Signal signal) {
   if (program->listed && takes_lists() && (batching_ || list_single_programs_)) {
@@ -95,7 +98,8 @@ std::shared_ptr<const ProgramList> ListLauncher::make_list(std::span<const Liste
   return std::make_shared<const ProgramList>(launches, pool_);
 }
 
-// PoCL compiles a kernel a second time at its first launch, for its grid: here that is one on a list of nothing.
+// PoCL compiles a kernel a second time at its first launch, for its grid. So the kernel is launched here on an
+// empty list.
 void ListLauncher::compile(const ProgramList& list) {
   const std::vector<uint64_t>& variants = set_for(list.variants());
   if (kernels_.contains(variants)) return;
@@ -127,6 +131,8 @@ void ListLauncher::submit_batch() {
   submit(make_list(std::exchange(batch_, {})), 0);
 }
 
+// Hands the list to the resident kernel, or launches it. If that fails, the flags of the list fail too. Otherwise the
+// gate launcher learns which flags the queue will raise, so later programs need no gates for them.
 void ListLauncher::submit(std::shared_ptr<const ProgramList> list, uint32_t base) {
   const uint32_t serial = keep(list);
   gates_.remember(serial, list, base);
@@ -140,7 +146,8 @@ void ListLauncher::submit(std::shared_ptr<const ProgramList> list, uint32_t base
   for (const sync::Signal& signal : list->last_signals()) gate_launcher_.will_raise({signal.flag, signal.epoch + base});
 }
 
-// To a kernel that knows all the list's variants.
+// Only a kernel that knows all the list's variants can take the list. Recorded lists are never posted, because the
+// resident kernel does not stamp.
 bool ListLauncher::post(const ProgramList& list, uint32_t base, uint32_t serial) {
   if (!stays_ || spans_.recording() || !std::ranges::includes(resident_variants_, list.variants())) return false;
   const bool taken = doorbell_.post({list.address(), base, serial});
@@ -148,7 +155,7 @@ bool ListLauncher::post(const ProgramList& list, uint32_t base, uint32_t serial)
   return taken;
 }
 
-// Until the device has done it. Serials are never 0.
+// Keeps the list until the device has done it, and releases those that it has done. Serial numbers begin at 1.
 uint32_t ListLauncher::keep(std::shared_ptr<const ProgramList> list) {
   const uint32_t done = done_.as<sync::FlagLine>()->epoch.load(std::memory_order_acquire);
   while (!in_flight_.empty() && static_cast<int32_t>(done - in_flight_.front().first) >= 0) in_flight_.pop_front();
@@ -156,6 +163,7 @@ uint32_t ListLauncher::keep(std::shared_ptr<const ProgramList> list) {
   return serial_;
 }
 
+// Reuses memory for stamps that the recorder no longer holds.
 std::shared_ptr<StampedList> ListLauncher::free_stamps(const ProgramList& list) {
   const size_t bytes = StampedList::bytes_for(list);
   const auto free = std::ranges::find_if(
@@ -165,12 +173,14 @@ std::shared_ptr<StampedList> ListLauncher::free_stamps(const ProgramList& list) 
   return stamps_.emplace_back(std::make_shared<StampedList>(slot));
 }
 
+// The first known set that has all these variants; without one, these variants become a set.
 const std::vector<uint64_t>& ListLauncher::set_for(const std::vector<uint64_t>& variants) {
   const auto whole = [&](const std::vector<uint64_t>& set) { return std::ranges::includes(set, variants); };
   const auto known = std::ranges::find_if(sets_, whole);
   return known != sets_.end() ? *known : sets_.emplace_back(variants);
 }
 
+// Arguments that never change are set once, when the kernel is built.
 cl::Kernel& ListLauncher::kernel_for(const std::vector<uint64_t>& variants) {
   const auto known = kernels_.find(variants);
   if (known != kernels_.end()) return known->second;
@@ -190,6 +200,7 @@ void ListLauncher::set_buffer(cl::Kernel& kernel, cl_uint index, const sync::Slo
   set_arg(kernel, index + 1, cl_ulong{0}, "list.cl");
 }
 
+// A resident kernel occupies the only worker, so it is sent away first. A kernel that stamps does not stay.
 void ListLauncher::enqueue(const std::shared_ptr<const ProgramList>& list, uint32_t base, uint32_t serial) {
   doorbell_.dismiss();
   const std::shared_ptr<StampedList> stamps = spans_.recording() ? free_stamps(*list) : nullptr;

@@ -1,15 +1,18 @@
-// The launcher of passes of one token, or a few, on a CPU device: a whole run of programs, waits and signals is one
-// launch of the list kernel (kernels/list.cl). Everything else goes through the gate launcher, in the same in-order
-// queue.
+// The launcher of passes of one token or a few on a CPU device. One launch of the list kernel (kernels/list.cl) runs a
+// whole series of programs, waits and signals.
 //
-// Contract: as Launcher. A run that is launched again and again is made a list once (make_list) and handed over with a
-// base for its epochs; a batch becomes a list of its own. The first list with kernels that no list had before compiles
-// a list kernel for its set (seconds; what is compiled is kept on disk), and lists with some of them take that one too:
-// so whoever makes the list of a whole model first compiles once. While spans are recorded, that kernel stamps the
-// parts of its lists (list_stamps.h); where the device cannot, programs are launched kernel by kernel, because time can
-// only be read between launches then. So is a program launched outside a batch, for it would gain nothing. Kernel
-// objects of such programs are made by their first launch. With a doorbell (--sync doorbell) the list kernel stays for
-// a while after a list and takes the next one from shared memory; anything else that is launched sends it away first.
+// Everything else goes through the gate launcher, in the same in-order queue.
+//
+// Contract: as Launcher. A series that is launched again and again becomes a list once (make_list), and each launch has
+// a base for its epochs. A batch becomes a list of its own.
+//   The first list with new kernels compiles a list kernel for its set, which takes seconds; the result is kept on
+//   disk. Lists with a part of the set use the same list kernel. So it pays to make the list of a whole model first.
+//   While spans are recorded, that kernel stamps the parts of its lists (list_stamps.h). If the device cannot stamp,
+//   programs are launched kernel by kernel, because time can only be read between launches then.
+//   A program launched outside a batch is launched kernel by kernel too, because a list would gain nothing. The kernel
+//   objects of such programs are made by their first launch.
+//   With a doorbell (--sync doorbell) the list kernel stays for a while after a list and takes the next one from shared
+//   memory. Any other launch sends it away first.
 #pragma once
 
 #include <deque>
@@ -37,11 +40,12 @@ class ListLauncher final : public Launcher {
                bool stays, bool can_stamp);
   ~ListLauncher() override;
   void launch(std::shared_ptr<Prepared> program, std::span<const sync::WaitFor> waits, sync::Signal signal) override;
-  // nullptr: not all of these programs can be listed.
+  // nullptr: some of these programs cannot be listed.
   std::shared_ptr<const ProgramList> make_list(std::span<const ListedLaunch> launches) const;
-  // Now, not with its first launch. Where the driver's compiler does not survive it, there are no lists from then on.
+  // Compiles the list's kernel now, and not at the list's first launch. If the driver's compiler does not survive that,
+  // all programs are launched one by one from then on.
   void compile(const ProgramList& list);
-  // False: lists cannot be recorded here, and it is asked for; launch the programs one by one.
+  // False: spans are recorded and the device cannot stamp lists. The caller launches the programs one by one.
   bool launch(const std::shared_ptr<const ProgramList>& list, uint32_t base);
   void batch(bool open) override;
   void finish(std::chrono::milliseconds deadline) override;
@@ -70,16 +74,16 @@ class ListLauncher final : public Launcher {
   Preparer& preparer_;
   ListVariants& variants_;
   std::string id_;
-  sync::Slot& done_;                                  // serial of the last list that has ended: they end in order
-  std::vector<std::shared_ptr<StampedList>> stamps_;  // those that the recorder does not hold are free
-  std::deque<std::pair<uint32_t, std::shared_ptr<const ProgramList>>> in_flight_;  // by serial
-  GateLauncher gate_launcher_;              // its destructor ends the queue, and everything above is in use until then
-  std::deque<std::vector<uint64_t>> sets_;  // of variants, rising, none within another before it
-  std::map<std::vector<uint64_t>, cl::Kernel> kernels_;  // by the variants they know
+  sync::Slot& done_;  // serial number of the last list that has ended; lists end in order
+  std::vector<std::shared_ptr<StampedList>> stamps_;  // a place is free if only this vector holds it
+  std::deque<std::pair<uint32_t, std::shared_ptr<const ProgramList>>> in_flight_;  // by serial number
+  GateLauncher gate_launcher_;              // its destructor finishes the queue, which uses all members above
+  std::deque<std::vector<uint64_t>> sets_;  // variants in rising order; no set is part of an earlier one
+  std::map<std::vector<uint64_t>, cl::Kernel> kernels_;  // by the set of variants that each one knows
   ListDoorbell doorbell_;
   bool list_single_programs_, stays_, can_stamp_;
-  bool lists_are_fatal_ = false;             // to whoever compiles one: programs are launched one by one
-  std::vector<uint64_t> resident_variants_;  // that the kernel launched last knows
+  bool lists_are_fatal_ = false;             // compiling a list kernel ends a process, so there are no lists
+  std::vector<uint64_t> resident_variants_;  // variants that the kernel launched last knows
   std::vector<ListedLaunch> batch_;          // not submitted yet
   bool batching_ = false;
   uint32_t serial_ = 0, posted_ = 0;

@@ -13,7 +13,7 @@
 namespace tandem::opencl {
 namespace {
 
-// Instead of a variant (kernels/list.cl).
+// Words that stand in place of a variant (kernels/list.cl).
 constexpr uint64_t kSignal = ~uint64_t{2}, kWait = ~uint64_t{1}, kEnd = ~uint64_t{0};
 
 uint64_t address_of(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
@@ -26,7 +26,7 @@ std::string name_at(std::string_view line, size_t begin) {
   return std::string(line.substr(begin, end - begin));
 }
 
-// The identifier right before the first '(' of a definition's first line.
+// The identifier right before the first '(' of a definition's first line; "": there is none.
 std::string function_name(std::string_view line) {
   const size_t open = line.find('(');
   if (open == std::string_view::npos) return "";
@@ -39,6 +39,7 @@ void add_once(std::vector<std::string>& names, const std::string& name) {
   if (!name.empty() && std::ranges::find(names, name) == names.end()) names.push_back(name);
 }
 
+// Makes kernels inlined functions whose first argument is the work-item's place, which get_global_id() reads.
 std::string with_work_item(std::string text) {
   constexpr std::string_view kKernel = "__kernel void ";
   for (size_t at = text.find(kKernel); at != std::string::npos; at = text.find(kKernel, at + 1)) {
@@ -55,6 +56,7 @@ bool can_be_listed(const KernelLaunch& launch, int64_t most_tokens) {
   return launch.tokens <= most_tokens && launch.local == std::array<size_t, 3>{1, 1, 1};
 }
 
+// Relies on the layout of kernels/: definitions begin at the start of a line, and a struct's name follows its brace.
 DefinedNames defined_names(const std::string& source) {
   DefinedNames names;
   std::istringstream lines(source);
@@ -71,14 +73,16 @@ uint64_t ListVariants::number_of(const KernelLaunch& launch) {
   for (const Arg& arg : launch.args) variant.kinds.push_back(arg.index());
   std::string text = variant.source + "|" + variant.options + "|" + variant.kernel;
   for (size_t kind : variant.kinds) text += "|" + std::to_string(kind);
-  uint64_t number = gpu::fnv1a(text) >> 16;  // kSignal and its like are larger
+  uint64_t number = gpu::fnv1a(text) >> 16;  // smaller than kSignal, kWait and kEnd
   while (variants_.try_emplace(number, variant).first->second != variant) ++number;
   return number;
 }
 
+// For each variant: defines its options and new names, puts its source there, and undefines all of it again. Then CASES
+// gets one call for each variant.
 std::string ListVariants::source(std::span<const uint64_t> chosen) const {
   std::string text = "#define get_global_id(d) work_item[d]\n#define get_global_size(d) work_item[3 + (d)]\n";
-  // No function has local memory of its own, and a work-item of a list is alone in its group.
+  // Functions of a list have no local memory of their own, and a work-item is alone in its group.
   text += "#define __local\n#undef VARIANT\n";
   for (uint64_t number : chosen) {
     const Variant& variant = variants_.at(number);
@@ -98,6 +102,8 @@ std::string ListVariants::source(std::span<const uint64_t> chosen) const {
   return text + "\n";
 }
 
+// The case of one variant: loops over the grid in the record and passes its words as arguments. A buffer takes two
+// words, its address and its offset; every other argument takes one.
 std::string ListVariants::call(const Variant& variant, uint64_t number) {
   std::string arguments = "work_item";
   size_t word = 0;
@@ -121,6 +127,7 @@ std::string ListVariants::call(const Variant& variant, uint64_t number) {
          variant.kernel + "_v" + std::to_string(number) + "(" + arguments + "); break;";
 }
 
+// Layout (kernels/list.cl): variant, three global sizes, words to the next record, arguments.
 void append_record(const KernelLaunch& launch, uint64_t variant, std::vector<uint64_t>& records) {
   const size_t begin = records.size();
   records.insert(records.end(), {variant, launch.global[0], launch.global[1], launch.global[2], 0});

@@ -20,17 +20,18 @@ uint64_t StampedList::stamp(size_t index) const {
   return std::atomic_ref(slot_->as<uint64_t>()[index]).load(std::memory_order_acquire);
 }
 
-// A list raises its last flag before its done word: whoever waited for the flag finds all stamps written, but perhaps
-// not the word. After a failure stamps are left out, and the word says so.
+// A list raises its last flag before it writes its done word. A thread that waited for the flag finds all stamps, but
+// perhaps not the word. After a failure the stamps of records are left out, and the word shows the end.
 bool StampedList::ended() const {
   if (stamp(list_->parts().size()) != 0) return true;
   return static_cast<int32_t>(done_->epoch.load(std::memory_order_acquire) - serial_) >= 0;
 }
 
+// Each part lasts from the stamp in front of it to its own. Waits have stamps too, but no spans.
 std::vector<DeviceSpan> StampedList::spans(const sync::CycleLine& clock) const {
   const std::span<const ListPart> parts = list_->parts();
   std::vector<DeviceSpan> spans;
-  if (stamp(parts.size()) == 0) return spans;  // the device had failed: what it wrote is out of step with the parts
+  if (stamp(parts.size()) == 0) return spans;  // after a failure stamps do not fit the parts
   uint64_t begin = stamp(0);
   for (size_t i = 0; i < parts.size(); ++i) {
     const uint64_t end = stamp(i + 1);
@@ -40,6 +41,7 @@ std::vector<DeviceSpan> StampedList::spans(const sync::CycleLine& clock) const {
   return spans;
 }
 
+// The kernel's two stamps must lie in order between two reads of the host.
 bool cycle_stamps_proven(ProgramCache& programs, const cl::CommandQueue& queue) {
   if (!sync::cycle_counter_usable()) return false;
   const std::string object = "cycle counter test on " + programs.handle().id;
@@ -61,7 +63,7 @@ bool cycle_stamps_proven(ProgramCache& programs, const cl::CommandQueue& queue) 
     check(queue.enqueueReadBuffer(buffer, CL_TRUE, 0, sizeof stamps, stamps), "clEnqueueReadBuffer", object);
     return before < stamps[0] && stamps[0] <= stamps[1] && stamps[1] < after;
   } catch (const Error&) {
-    return false;  // spans come from single launches then, and say so (DeviceSpan::alone)
+    return false;  // spans come from single launches then (DeviceSpan::alone)
   }
 }
 

@@ -7,15 +7,16 @@
 namespace tandem::opencl {
 namespace {
 
-// With the atomics that the gates are built with.
+// Builds the kernel with the atomics that gates are built with.
 cl::Kernel build(ProgramCache& programs) {
   try {
     return programs.kernel("litmus", "litmus", "-cl-std=CL3.0 -DC11_ATOMICS");
-  } catch (const Error&) {  // a compiler of OpenCL C 1.2
+  } catch (const Error&) {  // an OpenCL C 1.2 compiler
     return programs.kernel("litmus", "litmus", "");
   }
 }
 
+// Launches the kernel on a queue of its own and waits for its event.
 class OpenclAgent final : public LitmusAgent {
  public:
   OpenclAgent(ProgramCache& programs, uint64_t max_allocation_bytes)
@@ -27,10 +28,12 @@ class OpenclAgent final : public LitmusAgent {
   ~OpenclAgent() override { queue_.finish(); }
 
   const std::string& name() const override { return handle_.id; }
-  uint32_t looks() const override { return 1 << 21; }  // some milliseconds
+  uint32_t looks() const override { return 1 << 21; }  // takes some milliseconds
+  // One work-item walks the whole test. Memory is imported at the first walk and stays until release_memory().
   void start(const LitmusWalk& walk) override {
     if (!memory_) memory_ = std::make_unique<SlotMemory>(handle_, true, max_allocation_bytes_);
     const cl_mem buffer = memory_->buffer(*walk.memory)();
+    // Arguments in the order of kernels/litmus.cl; the memory takes two.
     set(0, buffer);
     set(1, cl_ulong{0});
     set(2, static_cast<cl_uint>(walk.test));

@@ -1,7 +1,7 @@
-// An OpenCL device as a side of litmus tests (engine/device/lab/litmus.h), with kernels/litmus.cl.
+// An OpenCL device as one side of litmus tests (engine/device/lab/litmus.h), by kernels/litmus.cl.
 //
-// Contract: as LitmusAgent. Memory must be shared (prove_zero_copy). The agent has a queue of its own: two agents of
-// one device run at once where the device runs two queues at once (PoCL with two workers).
+// Contract: as LitmusAgent. Memory must be shared (prove_zero_copy). The agent has its own queue. So two agents of one
+// device run at once if the device runs two queues at once (PoCL with two workers).
 #pragma once
 
 #include <memory>

@@ -11,6 +11,8 @@ using Coordinates = std::array<cl::size_type, 3>;
 
 }  // namespace
 
+// Imports the slot at its first use. Slot ids are never reused, but addresses are, so imports that overlap the slot's
+// memory are dropped first.
 cl::Buffer SlotMemory::buffer(const sync::Slot& slot) {
   std::lock_guard lock(mutex_);
   const auto found = imports_.find(slot.id());
@@ -22,7 +24,7 @@ cl::Buffer SlotMemory::buffer(const sync::Slot& slot) {
         "a slot is larger than the device's largest buffer of " + std::to_string(max_allocation_bytes_) + " bytes",
         object, "Cut the tensor into shards, or use another device");
   }
-  // A pool that is gone may have left imports of memory which the system has since given to this slot.
+  // A pool that no longer exists may have left imports of memory that the system has since given to this slot.
   std::erase_if(imports_, [&](const auto& entry) {
     const Import& old = entry.second;
     return old.begin < slot.data() + slot.size_bytes() && slot.data() < old.begin + old.bytes;
@@ -41,8 +43,9 @@ cl::Buffer SlotMemory::buffer(const sync::Slot& slot) {
   return buffer;
 }
 
-// Rectangles go as one command where the API can say them: a row that starts in one pitch and ends in the next it
-// cannot. The last row goes by itself: NVIDIA's driver wants the whole of its pitch to lie in the buffer.
+// Copies all rows but the last by one command, if the API can describe them as a rectangle. It cannot describe a row
+// that starts in one pitch and ends in the next. The last row is a command of its own: NVIDIA's driver wants its whole
+// pitch to lie in the buffer.
 template <typename OneRow, typename AllRows>
 void SlotMemory::copy(const Region& region, OneRow one_row, AllRows all_rows) {
   const size_t offset = region.at.offset_bytes, pitch = region.pitch_bytes;
@@ -55,6 +58,7 @@ void SlotMemory::copy(const Region& region, OneRow one_row, AllRows all_rows) {
   for (int64_t row = 0; row < region.rows; ++row) one_row(offset + row * pitch, region.width_bytes);
 }
 
+// The slot's number of acquisitions shows whether it was filled anew since the last upload.
 void SlotMemory::upload_once(const cl::CommandQueue& queue, const Region& weights) {
   const uint64_t id = weights.at.slot->id(), acquired = weights.at.slot->times_acquired();
   {

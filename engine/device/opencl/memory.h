@@ -1,11 +1,12 @@
-// How the slots of the pool become OpenCL buffers: in place, or as copies with explicit transfers.
+// Turns slots of the pool into OpenCL buffers: in place, or as copies with explicit transfers.
 //
 // Contract
-//   buffer() imports a slot at its first use and keeps it until the memory is destroyed. Shared: CL_MEM_USE_HOST_PTR
-//   over the whole slot, used only after the start-up test has shown that kernels and host see each other's stores. Not
-//   shared: a device buffer, zeroed; upload() and download() copy regions through an in-order queue, upload_once() the
-//   whole slot of weights, once for all programs. Threads: buffer() from one thread; the others from one thread at a
-//   time, on slots that were imported before.
+//   buffer() imports a slot at its first use and keeps the buffer until this object is destroyed.
+//   Shared: the buffer covers the whole slot (CL_MEM_USE_HOST_PTR). This is used only after the start-up test has shown
+//   that kernels and host see each other's stores.
+//   Not shared: the buffer is the device's own, zeroed. upload() and download() copy regions through an in-order queue.
+//   upload_once() copies a whole slot of weights, once for all programs.
+//   Threads: buffer() from one thread. The others from one thread at a time, on slots that were imported before.
 //   Failure: Error when a slot is larger than the device allows for one buffer.
 #pragma once
 
@@ -27,16 +28,16 @@ class SlotMemory {
   bool shared() const { return shared_; }
   cl::Buffer buffer(const sync::Slot& slot);
   void upload(const cl::CommandQueue& queue,
-              const Region& region);  // does not block; the host memory must stay as it is
+              const Region& region);  // does not block; the slot must not change until the copy has ended
   void upload_once(const cl::CommandQueue& queue, const Region& weights);
-  void download(const cl::CommandQueue& queue, const Region& region);  // complete when the queue is
+  void download(const cl::CommandQueue& queue, const Region& region);  // complete when the queue has finished
 
  private:
   struct Import {
     cl::Buffer buffer;
     const std::byte* begin = nullptr;
     size_t bytes = 0;
-    uint64_t uploaded = 0;  // of weights: at which acquisition of the slot
+    uint64_t uploaded = 0;  // for weights: Slot::times_acquired() at the upload; 0: none yet
   };
   template <typename OneRow, typename AllRows>
   void copy(const Region& region, OneRow one_row, AllRows all_rows);
@@ -44,7 +45,7 @@ class SlotMemory {
   Handle handle_;
   bool shared_;
   uint64_t max_allocation_bytes_;
-  std::mutex mutex_;  // guards imports_: the submitting thread looks up what the preparing thread imports
+  std::mutex mutex_;  // guards imports_, which the submitting thread reads and the preparing thread fills
   std::map<uint64_t, Import> imports_;  // by slot id
 };
 

@@ -38,13 +38,15 @@ class OpenclProgram final : public Program {
   std::shared_ptr<Prepared> prepared_;  // shared with launches in flight
 };
 
-// A sequence that goes to the device as one list; nothing: its programs do one by one.
+// The part that build() makes of a repeated sequence. list: launches it as a whole; nullptr: its programs are launched
+// one by one.
 struct Listed final : LaunchSequence::Built {
   explicit Listed(std::shared_ptr<const ProgramList> made) : list(std::move(made)) {}
   const std::shared_ptr<const ProgramList> list;
 };
 
-// precautions: gets what is known of the device's driver beside.
+// Finds the device and makes its context. precautions: gets the steps that its driver must be spared, besides those
+// it holds.
 Handle open_handle(int index, Precautions& precautions) {
   const std::string id = "opencl:" + std::to_string(index);
   const std::vector<FoundDevice> found = find_devices();
@@ -69,6 +71,7 @@ KernelFamily family_of(const cl::Device& device, std::optional<KernelFamily> wan
   return wanted.value_or(is_cpu(device) ? KernelFamily::simd : KernelFamily::simt);
 }
 
+// The facts that the driver reports. Facts that must be proven are added by prove().
 DeviceInfo describe(const Handle& handle, const DeviceOptions& options) {
   const cl::Device& device = handle.device;
   DeviceInfo info;
@@ -81,8 +84,8 @@ DeviceInfo describe(const Handle& handle, const DeviceOptions& options) {
   info.memory_bytes = static_cast<int64_t>(device.getInfo<CL_DEVICE_GLOBAL_MEM_SIZE>());
   info.max_allocation_bytes = static_cast<int64_t>(device.getInfo<CL_DEVICE_MAX_MEM_ALLOC_SIZE>());
   info.compute_units = static_cast<int>(device.getInfo<CL_DEVICE_MAX_COMPUTE_UNITS>());
-  if (is_cpu(device)) {  // PoCL pins worker i to core i
-    // Others may run on any core there is; rusticl counts more units than there are cores.
+  if (is_cpu(device)) {  // on PoCL worker i runs on core i
+    // Other drivers may use any core. rusticl counts more units than there are cores.
     info.cores.resize(
         std::min<size_t>(static_cast<size_t>(info.compute_units), std::max(1u, std::thread::hardware_concurrency())));
     std::iota(info.cores.begin(), info.cores.end(), 0);
@@ -106,7 +109,7 @@ LoweringContext lowering_context(const Handle& handle, const DeviceInfo& info) {
 
 cl::CommandQueue make_queue(const Handle& handle) {
   cl_int code = CL_SUCCESS;
-  // Profiling is always allowed for: time stamps cost nothing that shows, and spans may be asked for at any time.
+  // Profiling is always on. Time stamps cost nothing measurable, and spans may be asked for at any time.
   cl::CommandQueue queue(handle.context, handle.device, CL_QUEUE_PROFILING_ENABLE, &code);
   check(code, "clCreateCommandQueue", handle.id);
   return queue;
@@ -117,8 +120,8 @@ bool passed(const DeviceInfo& info, sync::Policy policy) {
                              [&](const PolicyTest& test) { return test.policy == policy && test.passed; });
 }
 
-// A pass is handed over by a doorbell where one launch of the list kernel is the whole pass. Why this device has no
-// such launches; empty: it has.
+// Why this device launches no lists; "": it does. A doorbell can hand over a pass only if one launch of the list kernel
+// is the whole pass.
 std::string reason_without_lists(const DeviceInfo& info, bool cpu, bool gates) {
   if (!cpu) return "it is no CPU device";
   if (!gates) return "they also need gates";
@@ -127,6 +130,7 @@ std::string reason_without_lists(const DeviceInfo& info, bool cpu, bool gates) {
   return "";
 }
 
+// The error for --sync doorbell: the self-test's reason, or why there are no lists, and the policies that work here.
 Error no_doorbell(const DeviceInfo& info, const std::string& without_lists) {
   std::string passed_ones;
   for (const PolicyTest& test : info.policies) {
@@ -140,9 +144,12 @@ Error no_doorbell(const DeviceInfo& info, const std::string& without_lists) {
                    (info.compute_units > 1 ? ". PoCL has a single worker with --threads 2" : ""));
 }
 
-// The parts, in the order they need each other.
+// The parts are members in the order in which they need each other.
 class OpenclDevice final : public Device, private DeviceLab {
  public:
+  // Proves what the device can do, then picks its way of launching: lists (one CPU worker, simd kernels, gates), gates,
+  // or a host thread. Each step that may be fatal is announced to the precautions. Instructions for byte products are
+  // tried before the first program is prepared.
   OpenclDevice(int index, Handle opened, const DeviceOptions& options, const Tuning& tuning)
       : programs_(open_programs(opened, ProgramFiles(options.program_folder, opened.device), options.on_long_work,
                                 options.precautions)),
@@ -153,8 +160,8 @@ class OpenclDevice final : public Device, private DeviceLab {
     const bool cpu = is_cpu(handle_.device);
     prove(options, tuning);
     const bool use_gates = gates_ && options.sync_policy != sync::Policy::blocking && passed(info_, sync::Policy::gate);
-    // With one worker a pass of a few tokens is one launch of the list kernel; several workers share each kernel's
-    // work-groups instead.
+    // With one worker, a pass of a few tokens is one launch of the list kernel. Several workers share the work-groups
+    // of each kernel instead.
     const std::string without_lists = reason_without_lists(info_, cpu, use_gates);
     const bool use_lists = without_lists.empty();
     const bool stays = options.sync_policy == sync::Policy::doorbell && passed(info_, sync::Policy::doorbell);
@@ -171,7 +178,7 @@ class OpenclDevice final : public Device, private DeviceLab {
     settle_keeping(programs_, context.byte_products, options.precautions);
     if (info_.family == KernelFamily::simt && !options.precautions.against("dot products")) {
       context.packed_dot = prove_packed_dot(programs_, queue_);
-      // So that a compiler which prints what it does not know prints it in the child process alone.
+      // The child process reports the lack, so that only there the compiler prints its complaints.
       if (!context.packed_dot) options.precautions.lacks("dot products", "they do not compile, or are not exact");
     }
     if (use_lists) context.listed_tokens = info_.listed_tokens = options.listed_tokens;
@@ -212,7 +219,7 @@ class OpenclDevice final : public Device, private DeviceLab {
   std::unique_ptr<const LaunchSequence::Built> build(std::span<const PlannedLaunch> launches) override;
 
   void record_spans(bool on) override {
-    preparer_->bind_all(on && !lists_stamp_);  // recorded programs are launched kernel by kernel then
+    preparer_->bind_all(on && !lists_stamp_);  // recorded programs are then launched kernel by kernel
     on ? spans_.start(queue_) : spans_.stop();
   }
   std::vector<DeviceSpan> take_spans() override { return spans_.take(); }
@@ -241,18 +248,19 @@ class OpenclDevice final : public Device, private DeviceLab {
   std::unique_ptr<SlotMemory> memory_;
   std::unique_ptr<Gates> gates_;  // only where memory is shared
   ListVariants variants_;
-  bool lists_stamp_ = false;  // while spans are recorded
+  bool lists_stamp_ = false;  // lists stamp their parts while spans are recorded
   std::unique_ptr<Preparer> preparer_;
-  std::unique_ptr<Launcher> launcher_;  // dies before what it uses
-  ListLauncher* lists_ = nullptr;       // the launcher, where it takes lists
+  std::unique_ptr<Launcher> launcher_;  // is destroyed before the parts it uses
+  ListLauncher* lists_ = nullptr;       // launcher_, if it takes lists; otherwise nullptr
   gpu::Roofline roofline_;
 };
 
-// What the device shows at start, and what stands on it.
+// Tests what later parts rely on: shared memory, complete loops, exact arithmetic, and each way of waiting. Steps are
+// announced before they are taken. Gates are made only if memory is shared.
 void OpenclDevice::prove(const DeviceOptions& options, const Tuning& tuning) {
   const Precautions& precautions = options.precautions;
   gpu::settle_zero_copy(info_, options.force_copies, precautions, [&] { return prove_zero_copy(programs_, queue_); });
-  // Where memory is shared, weights are used in place, on a card as well.
+  // If memory is shared, weights are used in place, even on a card.
   info_.own_memory = !info_.zero_copy && !handle_.device.getInfo<CL_DEVICE_HOST_UNIFIED_MEMORY>();
   precautions.take("count loops");
   if (const uint32_t budget = find_loop_budget(programs_, queue_)) {
@@ -280,6 +288,7 @@ void OpenclDevice::prove(const DeviceOptions& options, const Tuning& tuning) {
   info_.policies = test_policies(programs_, queue_, gates_.get(), without_gates, pool_, info_, precautions);
 }
 
+// Compiles the list's kernel now, so that the first launch of the sequence does not wait for it.
 std::unique_ptr<const LaunchSequence::Built> OpenclDevice::build(std::span<const PlannedLaunch> launches) {
   if (lists_ == nullptr) return std::make_unique<Listed>(nullptr);
   std::vector<ListedLaunch> listed;
@@ -290,7 +299,8 @@ std::unique_ptr<const LaunchSequence::Built> OpenclDevice::build(std::span<const
   return std::make_unique<Listed>(std::move(list));
 }
 
-// What is launched by itself gains nothing by being held back for others.
+// Launches the list if there is one. Otherwise programs are launched as a batch, with epochs counted from the base. A
+// single program gains nothing from a batch that holds it back.
 void OpenclDevice::launch(std::shared_ptr<const LaunchSequence> sequence, uint32_t base) {
   const auto* listed = static_cast<const Listed*>(sequence->built());
   if (listed && listed->list && lists_->launch(listed->list, base)) return;
@@ -303,6 +313,7 @@ void OpenclDevice::launch(std::shared_ptr<const LaunchSequence> sequence, uint32
   if (several) launcher_->batch(false);
 }
 
+// Checks the operator's features, and that each slot fits the device's largest buffer.
 Support OpenclDevice::supports(const Operator& op) const {
   if (Support features = gpu::supports_features(op); !features.yes) return features;
   if (const auto* top = std::get_if<TopK>(&op.body); top && top->k > 64) return {false, "top-k of more than 64"};
@@ -311,7 +322,7 @@ Support OpenclDevice::supports(const Operator& op) const {
     const bool fits = !region.at || region.at.slot->size_bytes() <= static_cast<size_t>(info_.max_allocation_bytes);
     if (!fits) too_large = region.at.slot;
   };
-  for_each_region(op, std::ref(look));  // planners ask this of every operator of a plan: nothing is allocated
+  for_each_region(op, std::ref(look));  // planners ask this for every operator, so nothing is allocated
   if (too_large == nullptr) return {};
   return {false, "slot '" + too_large->label() + "' is larger than the device's largest buffer of " +
                      std::to_string(info_.max_allocation_bytes) + " bytes"};

@@ -1,8 +1,8 @@
 // Any OpenCL 1.2 device as a Device: PoCL on CPU cores, or a real GPU.
 //
-// Contract: engine/device/device.h. What was proven at start is in info(): zero copy, fused fma, waiting policies.
-//   Where zero copy does not hold, weights are uploaded before a program's first launch and every launch copies the
-//   regions it reads and writes. Slots of SlotUse::device_local are never copied.
+// Contract: engine/device/device.h. info() says what was proven at start: zero copy, fused fma, waiting policies.
+//   Without zero copy, weights are uploaded before a program's first launch, and every launch copies the regions that
+//   it reads and writes. Slots of SlotUse::device_local are never copied.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@
 namespace tandem {
 
 DeviceCount opencl_device_count();                 // none without a driver; never throws
-std::vector<proof::Identity> opencl_identities();  // of opencl:0, opencl:1, ...; never throws
+std::vector<proof::Identity> opencl_identities();  // the devices opencl:0, opencl:1, ...; never throws
 std::vector<KnownGpu> known_opencl_gpus();         // as DeviceFactory::known
 void configure_opencl(const DeviceOptions& options);
 std::unique_ptr<Device> open_opencl_device(int index, const DeviceOptions& options);

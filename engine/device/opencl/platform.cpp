@@ -22,21 +22,22 @@ void configure_process(size_t workers) {
   std::call_once(once, [workers] {
     const size_t half = std::max<size_t>(1, std::thread::hardware_concurrency() / 2);
     setenv("POCL_MAX_PTHREAD_COUNT", std::to_string(workers ? workers : half).c_str(), 0);
-    // Worker i is pinned to core i; PoCL ends the process where there is no such core.
+    // Worker i is pinned to core i. PoCL ends the process if there is no such core.
     if (std::strtoul(getenv("POCL_MAX_PTHREAD_COUNT"), nullptr, 10) <= std::thread::hardware_concurrency())
       setenv("POCL_AFFINITY", "1", 0);
     setenv("POCL_SIGFPE_HANDLER", "0", 0);
   });
 }
 
+// The order of calls matters: variables are set and fatal drivers are hidden before the loader is used.
 std::vector<FoundDevice> find_devices() {
   configure_process(0);
   proof::make_room_for_pocl();
-  // Hides drivers that would end this process from the loader.
+  // The verdict hides drivers from the loader that would end this process.
   if (!proof::verdict(proof::Api::opencl).may_load) return {};
   std::vector<cl::Platform> platforms;
   const cl_int code = [&] {
-    const proof::KeptLists kept;  // for child processes
+    const proof::KeptLists kept;  // the loader cuts lists that child processes need
     return cl::Platform::get(&platforms);
   }();
   if (code == -1001) return {};  // no driver is registered with the loader
@@ -78,6 +79,7 @@ std::vector<proof::Identity> opencl_identities() {
   }
 }
 
+// Lists the devices, which loads their drivers.
 DeviceCount opencl_device_count() {
   try {
     const auto found = opencl::find_devices();
@@ -87,7 +89,7 @@ DeviceCount opencl_device_count() {
   } catch (const Interrupted&) {
     throw;
   } catch (const std::exception&) {
-    return {};  // a broken driver: opening a device says why
+    return {};  // the driver is broken; opening a device says why
   }
 }
 

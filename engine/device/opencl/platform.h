@@ -1,4 +1,6 @@
-// Finding OpenCL devices, and what must be set before the first OpenCL call of the process.
+// Finds OpenCL devices, and sets what must be set before the first OpenCL call of the process.
+//
+// Contract: the functions may change the environment, so no other thread may use it meanwhile.
 #pragma once
 
 #include <cstddef>
@@ -14,17 +16,17 @@ struct FoundDevice {
   cl::Device device;
 };
 
-// PoCL reads its environment once, at the first OpenCL call. Sets, where the user has not: the number of its worker
-// threads (0: half of the cores), worker i pinned to core i (POCL_AFFINITY), and no SIGFPE handler. Calls after the
-// first one change nothing.
+// Sets variables for PoCL that the user has not set; PoCL reads them once, at the first OpenCL call. They are the
+// number of its workers (0: half of the cores), the pinning of worker i to core i (POCL_AFFINITY), and no SIGFPE
+// handler. Only the first call has an effect.
 void configure_process(size_t workers);
 
-// How devices are told apart from those that were tried.
+// Describes each device in its driver's words, for the comparison with the devices that were tried.
 std::vector<proof::Identity> identities(const std::vector<FoundDevice>& found);
 
-// Over all platforms, in the order that opencl:N counts: GPUs and accelerators first, then CPUs. Empty without a
-// driver. The first call has the drivers tried in a child process, where that was not done before
-// (engine/device/proof/).
+// All devices of all platforms, in the order that opencl:N counts: GPUs and accelerators first, then
+// CPUs. Empty without a driver. The first call lets a child process try the drivers, if that was not done
+// before (engine/device/proof/).
 std::vector<FoundDevice> find_devices();
 
 }  // namespace tandem::opencl

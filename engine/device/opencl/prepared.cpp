@@ -12,12 +12,13 @@
 namespace tandem::opencl {
 namespace {
 
+// A buffer over zeroed pages, in place of a slot.
 struct Shadow {
   std::unique_ptr<ShadowPages> pages;
   cl::Buffer buffer;
 };
 
-// For errors alone: making it takes longer than binding an argument.
+// The object of an error. It is made for errors only, because making it takes longer than binding an argument.
 std::string object_name(const KernelLaunch& launch, const std::string& program, const std::string& device) {
   return program + " (" + launch.kernel + ") on " + device;
 }
@@ -29,12 +30,13 @@ cl_int enqueue(const cl::CommandQueue& queue, const cl::Kernel& kernel, const Ke
                                     event);
 }
 
-// On memory of zeros, as warm_up() does it here.
+// The launch as a job for a child, on zeroed memory, as warm_up() does it here. Each slot becomes one buffer of its
+// size, and absent operands share a buffer of 4096 bytes.
 ProgramJob job_of(const KernelLaunch& launch) {
   ProgramJob job;
   job.kernel = launch.kernel;
   for (size_t d = 0; d < 3; ++d) job.global[d] = launch.global[d], job.local[d] = launch.local[d];
-  std::map<uint64_t, uint32_t> numbers;  // of slots
+  std::map<uint64_t, uint32_t> numbers;  // buffer numbers by slot id
   const auto number_of = [&](uint64_t slot, uint64_t bytes) {
     const auto [at, is_new] = numbers.try_emplace(slot, static_cast<uint32_t>(job.buffers.size()));
     if (is_new) job.buffers.push_back(bytes);
@@ -55,7 +57,7 @@ ProgramJob job_of(const KernelLaunch& launch) {
   return job;
 }
 
-// The text that lowering adds to a kernel's options; "" for plain C.
+// The text that lowering adds to a kernel's options; "" if kernels are plain C.
 std::string option_of(gpu::ByteProducts how) {
   const std::string option = gpu::byte_products_option(how);
   return option.empty() ? "" : " " + option;
@@ -78,6 +80,8 @@ Preparer::Preparer(ProgramCache& programs, SlotMemory& memory, sync::Pool& own_p
   check(code, "clCreateBuffer", "the dummy argument on " + programs.handle().id);
 }
 
+// Sets all arguments of a kernel object. A buffer takes two: the memory object and an offset in bytes. buffer_of: maps
+// slots to buffers, real or shadow ones.
 LentKernel Preparer::bind_one(const KernelLaunch& launch, const std::string& program,
                               const std::function<cl::Buffer(const sync::Slot&)>& buffer_of) {
   LentKernel kernel = programs_.lend(launch.source, launch.kernel, launch.options);
@@ -103,14 +107,14 @@ LentKernel Preparer::bind_one(const KernelLaunch& launch, const std::string& pro
   return kernel;
 }
 
-// PoCL compiles a kernel a second time at the first launch of each (kernel, local size) variant, 40 to 200 ms in the
-// worker thread, which looks like a hung step and ruins the first prediction. Here that launch happens on shadow
-// memory: zero weights, ids and positions, and writes that nobody sees.
+// PoCL compiles a kernel a second time at the first launch of each (kernel, local size) variant. The compiler takes 40
+// to 200 ms in the worker thread, which looks like a hung step and ruins the first prediction. So the first launch
+// happens here, on shadow memory. Weights, ids and positions are zero there, and no program reads what it writes.
 void Preparer::warm_up(const KernelLaunch& launch, const LentKernel& made, const std::string& program,
                        bool launched_here) {
   const Variant variant{made.home(), launch.local, many_groups(launch.global, launch.local)};
   if (warmed_.contains(variant)) return;
-  programs_.try_launch(launch.source, launch.options, [&] { return job_of(launch); });  // throws where it is fatal
+  programs_.try_launch(launch.source, launch.options, [&] { return job_of(launch); });  // may throw FatalProgram
   warmed_.insert(variant);
   if (!launched_here) return;
   std::map<uint64_t, Shadow> shadows;
@@ -135,7 +139,7 @@ void Preparer::warm_up(const KernelLaunch& launch, const LentKernel& made, const
   check(queue.finish(), "clFinish", object);
 }
 
-// All ways of multiplying bytes have the same sums.
+// All ways of multiplying bytes give the same sums. So a kernel without instructions by name can replace any other.
 bool Preparer::take_simpler_kernel(KernelLaunch& launch, const std::string& because) {
   const size_t at = byte_products_.empty() ? std::string::npos : launch.options.find(byte_products_);
   if (at == std::string::npos) return false;
@@ -145,6 +149,8 @@ bool Preparer::take_simpler_kernel(KernelLaunch& launch, const std::string& beca
   return true;
 }
 
+// Lowers each operator to launches and drops launches with empty grids. If all launches can be listed, the program gets
+// records. Its kernel objects are then made only when they are needed; otherwise they are made now.
 std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators) {
   auto prepared = std::make_shared<Prepared>();
   prepared->launches.reserve(operators.size());
@@ -189,6 +195,7 @@ void Preparer::bind_all(bool on) {
   }
 }
 
+// The kernels are set only when all of them are made, so a failure leaves the program unbound.
 void Preparer::bind(Prepared& prepared, bool warm) {
   if (prepared.kernels.size() == prepared.launches.size()) return;
   std::vector<LentKernel> kernels;

@@ -10,7 +10,7 @@
 namespace tandem::opencl {
 namespace {
 
-constexpr const char* kOfNibbles = " -DBITS=4";  // what products_probe.cl adds
+constexpr const char* kOfNibbles = " -DBITS=4";  // options of products_probe.cl: bits of a code
 constexpr const char* kOfBytes = " -DBITS=8";
 
 cl::Buffer buffer_of(ProgramCache& programs, size_t bytes, void* from, const std::string& object) {
@@ -21,7 +21,7 @@ cl::Buffer buffer_of(ProgramCache& programs, size_t bytes, void* from, const std
   return buffer;
 }
 
-// kernel(words, sums) by `items` work-items.
+// Runs kernel(words, sums) with this number of work-items and reads the sums back.
 void run_probe(cl::Kernel& kernel, size_t items, std::span<const uint32_t> words, std::span<int32_t> sums,
                ProgramCache& programs, const cl::CommandQueue& queue, const std::string& object) {
   const cl::Buffer from = buffer_of(programs, words.size_bytes(), const_cast<uint32_t*>(words.data()), object);
@@ -39,7 +39,8 @@ void run_probe(cl::Kernel& kernel, size_t items, std::span<const uint32_t> words
   check(queue.enqueueReadBuffer(to, CL_TRUE, 0, sums.size_bytes(), sums.data()), "clEnqueueReadBuffer", object);
 }
 
-// Of eight words of codes, a group, as products_probe.cl adds them: at both ends of what a code may be.
+// Whether products_probe.cl adds correctly. It adds a group, which is eight words of codes, and starts at -7. The codes
+// and the signed bytes lie at both ends of their ranges and between. code_bits: the bits of a word that codes use.
 bool adds_rightly(const std::string& options, uint32_t code_bits, ProgramCache& programs,
                   const cl::CommandQueue& queue) {
   const std::string object = "test of byte products on " + programs.handle().id;
@@ -60,6 +61,7 @@ bool adds_rightly(const std::string& options, uint32_t code_bits, ProgramCache& 
 
 }  // namespace
 
+// Processors other than x86-64 have plain C alone.
 std::vector<gpu::ByteProducts> host_byte_products() {
   std::vector<gpu::ByteProducts> all;
 #if defined(__x86_64__)
@@ -74,12 +76,12 @@ std::vector<gpu::ByteProducts> host_byte_products() {
 bool products_proven(gpu::ByteProducts how, ProgramCache& programs, const cl::CommandQueue& queue) {
   const std::string named = gpu::byte_products_option(how);
   try {
-    // Four products at once are added in one way, whatever the codes.
+    // vpdpbusd adds four products at once, in the same way for all codes, so the test with bytes is enough.
     const bool nibbles =
         how == gpu::ByteProducts::vpdpbusd || adds_rightly(named + kOfNibbles, 0x0f0f0f0fU, programs, queue);
     return nibbles && adds_rightly(named + kOfBytes, 0xffffffffU, programs, queue);
   } catch (const Error&) {
-    return false;  // the compiler does not know it; another one has the same sums
+    return false;  // the compiler lacks the instruction; other ways give the same sums
   }
 }
 
@@ -93,6 +95,8 @@ gpu::ByteProducts best_byte_products(ProgramCache& programs, const cl::CommandQu
   return gpu::ByteProducts::plain;
 }
 
+// Some drivers die when they are asked for a compiled program, or for one with inline assembly. Then such programs are
+// not asked for.
 void settle_keeping(ProgramCache& programs, gpu::ByteProducts how, const Precautions& precautions) {
   if (precautions.against("kept programs")) return programs.keep(Keeps::none);
   if (precautions.watched()) programs.ask_for_compiled("probe", "");
@@ -112,7 +116,7 @@ bool prove_packed_dot(ProgramCache& programs, const cl::CommandQueue& queue) {
     run_probe(kernel, sums.size(), words, sums, programs, queue, "test of dot products on " + programs.handle().id);
     return gpu::dot_is_exact(words, sums);
   } catch (const Error&) {
-    return false;  // not of bytes packed in words, maybe; kernels multiply one by one then
+    return false;  // the extension may not include packed bytes; kernels then multiply one by one
   }
 }
 

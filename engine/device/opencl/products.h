@@ -1,5 +1,9 @@
-// By which instruction simd kernels may add products of bytes (AVX-512 VNNI, AVX2): what a CPU driver says of its
-// device does not tell (PoCL's code for a Xeon is that of its predecessors), so it is tried.
+// Finds out with which instruction simd kernels may add products of bytes (AVX-512 VNNI, AVX2).
+//
+// A CPU driver's answers do not say that: PoCL's code for a Xeon is that of its predecessors. So each instruction
+// is tried.
+//
+// Contract: each test builds a kernel, launches it and checks its sums. Threads: one.
 #pragma once
 
 #include <vector>
@@ -10,21 +14,21 @@
 
 namespace tandem::opencl {
 
-// What this processor has, which a CPU device's kernels run on: best first, plain C last.
+// The instructions of this processor, on which a CPU device's kernels run: best first, plain C last.
 std::vector<gpu::ByteProducts> host_byte_products();
-// Kernels by it were built, and what they add is right.
+// Whether kernels with this instruction can be built and add correctly.
 bool products_proven(gpu::ByteProducts how, ProgramCache& programs, const cl::CommandQueue& queue);
-// The first of those that this processor has which is proven, and whose step ("vpdpbusd", "vpmaddubsw") is not to be
-// spared.
+// The best instruction of this processor that is proven. Instructions whose step ("vpdpbusd", "vpmaddubsw") must be
+// spared are not tried.
 gpu::ByteProducts best_byte_products(ProgramCache& programs, const cl::CommandQueue& queue,
                                      const Precautions& precautions);
 
-// Has the cache keep what the driver can be asked for: all programs, or those without inline assembly, which `how`
-// stands for, or none (steps "kept programs" and "kept assembly"). A watched process asks; others go by what became of
-// it.
+// Decides which programs the cache may keep: all, or those without inline assembly, or none (steps "kept programs" and
+// "kept assembly"). Kernels contain inline assembly unless `how` is plain. A watched process asks the driver for a
+// compiled program; other processes rely on the result.
 void settle_keeping(ProgramCache& programs, gpu::ByteProducts how, const Precautions& precautions);
 
-// Sums by cl_khr_integer_dot_product are exact, where the device has it.
+// Whether the device has cl_khr_integer_dot_product and its sums are exact.
 bool prove_packed_dot(ProgramCache& programs, const cl::CommandQueue& queue);
 
 }  // namespace tandem::opencl

@@ -13,8 +13,10 @@
 namespace tandem::opencl {
 namespace {
 
+// Set by an exit handler; see ~ProgramCache().
 std::atomic<bool> process_ends = false;
 
+// Appends an embedded source, with each include replaced by that source. Error when there is no such source.
 void append_expanded(std::string_view stem, std::string& out) {
   constexpr std::string_view kInclude = "#include \"";
   const auto source = kernel_source(stem);
@@ -36,12 +38,12 @@ void append_expanded(std::string_view stem, std::string& out) {
   }
 }
 
-// Work-items of the simd family hold vectors of their own, and each is a work-group. Compilers for CPUs that would put
-// 16 of them side by side are told not to: of Q4_1's matmul_gemm Intel's made a second form that never ran, with 1,440
-// scatters, in two thirds of the 10 s it took.
+// A work-item of the simd family holds vectors of its own and is a work-group. This hint keeps compilers for CPUs from
+// putting 16 of them side by side. Without it Intel's compiler made a second form of Q4_1's matmul_gemm that never ran.
+// The second form had 1,440 scatters and took two thirds of the compiler's 10 s.
 constexpr std::string_view kVectorsAlready = "#define __kernel __attribute__((vec_type_hint(float16))) __kernel\n";
 
-// The driver's form of a program; empty where it gives none.
+// The driver's compiled form of a program; empty: the driver gives none.
 std::vector<unsigned char> compiled(const cl::Program& program) {
   std::vector<std::vector<unsigned char>> binaries;
   if (program.getInfo(CL_PROGRAM_BINARIES, &binaries) != CL_SUCCESS || binaries.size() != 1) return {};
@@ -69,7 +71,7 @@ std::string expand_source(std::string_view stem) {
 }
 
 std::string ProgramCache::all_options(const std::string& options) const {
-  // The oldest language version every driver has, unless the variant asks for another one.
+  // Every driver has OpenCL C 1.2. A variant may ask for another version.
   const std::string standard = options.find("-cl-std=") == std::string::npos ? "-cl-std=CL1.2 " : "";
   return standard + handle_.build_options + " " + options;
 }
@@ -81,8 +83,9 @@ const ProgramCache::Built& ProgramCache::program(const std::string& source, cons
   return programs_.emplace(key, build(assemble_source(source), object, options)).first->second;
 }
 
-// When the process is ending, a compiler loaded with the driver may have been taken down before whoever owns this: then
-// nothing is kept. The handler is registered after the driver was loaded, so it runs before the driver's own.
+// While the process ends, the driver's compiler may have been taken down before the owner of this cache. Then
+// nothing is kept. The handler that notices the end is registered after the driver was loaded, so it runs before the
+// driver's own.
 ProgramCache::~ProgramCache() {
   if (process_ends) return;
   if (!trials_) return;  // moved from
@@ -106,6 +109,7 @@ void ProgramCache::ask_for_compiled(const std::string& source, const std::string
   compiled(program(source, options).program);
 }
 
+// Nothing: there is no file, or the driver refuses it. The program is then built from source.
 std::optional<cl::Program> ProgramCache::kept(const std::string& text, const std::string& options) {
   const auto binary = files_.load(text, options);
   if (!binary) return std::nullopt;
@@ -118,6 +122,8 @@ std::optional<cl::Program> ProgramCache::kept(const std::string& text, const std
   return program;
 }
 
+// Takes the kept form, if there is one. Otherwise a child builds the program, and this process builds it from source. A
+// driver with a cache of its own loads then what it has compiled in the child.
 ProgramCache::Built ProgramCache::build(const std::string& text, const std::string& object,
                                         const std::string& own_options) {
   const std::string options = all_options(own_options);
@@ -150,6 +156,7 @@ ProgramCache::Built ProgramCache::build(const std::string& text, const std::stri
   return {program, false, key};
 }
 
+// The key is compared before the source is put together, because that is the fast and usual case.
 void ProgramCache::try_launch(const std::string& source, const std::string& options,
                               const std::function<ProgramJob()>& complete) {
   if (!trials_->tries()) return;
@@ -189,6 +196,7 @@ void FreeKernels::put(cl::Kernel kernel) {
   kernels_.push_back(std::move(kernel));
 }
 
+// Prefers an object that came back from an earlier program.
 LentKernel ProgramCache::lend(const std::string& source, const std::string& kernel, const std::string& options) {
   auto found = free_.find(std::array<std::string_view, 3>{source, kernel, options});
   if (found == free_.end())

@@ -1,12 +1,13 @@
-// Builds kernel sources, once per (source, options), or takes what an earlier run kept of them.
+// Builds programs from kernel sources, once for each (source, options), or loads what an earlier run has compiled.
 //
-// Contract: kernel() gives a new kernel object of a cached program, lend() one that may have been lent before, with
-//   arguments of then; Error with the compiler's log when the build fails.
-//   A child process builds each program first, where it is not known to survive that (program_trials.h).
-//   What was built from its source is kept when the cache is destroyed (PoCL compiles each of its kernels once more for
-//   that: 10 to 18 s in all on a slow machine), but not while the process ends, and no more than keep() allows.
-//   on_long_work is told before the first build of what no file has, and before keeping.
-//   Threads: one; lent kernels may be dropped by any. Ownership: keeps every program until it is destroyed.
+// Contract: kernel() makes a new kernel object of a cached program. lend() returns one that may have been used before
+// and still has its old arguments. Error with the compiler's log when the build fails.
+//   A child process builds each program first, unless the build is known to go well (program_trials.h).
+//   The destructor keeps the compiled form of programs that were built from source, as far as keep() allows. PoCL
+//   compiles each of their kernels once more for that: 10 to 18 s in all on a slow machine. Nothing is kept while the
+//   process ends.
+//   on_long_work is called before the first build of a program that no file holds, and before keeping.
+//   Threads: one; lent kernels may be dropped by any. Ownership: the cache keeps every program until it is destroyed.
 #pragma once
 
 #include <algorithm>
@@ -28,14 +29,14 @@
 
 namespace tandem::opencl {
 
-// common.cl, then the source, with every line `#include "stem.cl"` replaced by that file: there are no files at run
-// time.
+// The text of common.cl and then the source. Each line `#include "stem.cl"` is replaced by that file, since there are
+// no files at run time.
 std::string assemble_source(std::string_view stem);
 
-// The source alone, its includes replaced.
+// The source alone, with its includes replaced.
 std::string expand_source(std::string_view stem);
 
-// Kernel objects of one kernel that nobody uses.
+// Kernel objects of one kernel that no program uses now. Threads: any.
 class FreeKernels {
  public:
   std::optional<cl::Kernel> take();
@@ -46,8 +47,9 @@ class FreeKernels {
   std::vector<cl::Kernel> kernels_;
 };
 
-// A kernel object that the next one who needs such a kernel takes over: PoCL looks through all kernels of a program to
-// drop one of them, which was a quarter of the time that a prompt of a new length took to get ready.
+// A kernel object that returns to its home when it is destroyed. The next program that needs such a kernel gets it from
+// there. PoCL searches all kernels of a program to release one of them. This search took a quarter of the time in which
+// a prompt of a new length got ready.
 class LentKernel {
  public:
   LentKernel(cl::Kernel kernel, std::shared_ptr<FreeKernels> home)
@@ -67,18 +69,18 @@ class LentKernel {
   std::shared_ptr<FreeKernels> home_;
 };
 
-// Compares arrays of strings with such of views, so that looking one up copies no text.
+// Compares arrays of strings with arrays of views, so that a search copies no text.
 struct LessText {
   using is_transparent = void;
   bool operator()(const auto& a, const auto& b) const { return std::ranges::lexicographical_compare(a, b); }
 };
 
-// Which programs a driver may be asked for in their compiled form.
-enum class Keeps { all, no_assembly, none };  // no_assembly: none whose source has inline assembly
+// Programs that the driver may be asked for in their compiled form. no_assembly: only those without inline assembly.
+enum class Keeps { all, no_assembly, none };
 
 class ProgramCache {
  public:
-  // tell: is told "built KEY" of every program that was built from its source; nullptr: nobody is.
+  // tell: gets "built KEY" for every program that was built from source; nullptr: it is not called.
   explicit ProgramCache(Handle handle, ProgramFiles files = {}, OnLongWork on_long_work = {},
                         std::function<void(const std::string&)> tell = nullptr)
       : handle_(std::move(handle)),
@@ -92,23 +94,24 @@ class ProgramCache {
   ProgramCache& operator=(const ProgramCache&) = delete;
   cl::Kernel kernel(const std::string& source, const std::string& kernel, const std::string& options);
   LentKernel lend(const std::string& source, const std::string& kernel, const std::string& options);
-  // A kernel of `stem`.cl behind common.cl and generated text; not cached. trial: its arguments and its grid for a
-  // first launch.
+  // A kernel of `stem`.cl, with common.cl and generated text in front. It is not cached. trial: arguments and grid of
+  // its first launch in a child.
   cl::Kernel generated_kernel(const std::string& stem, const std::string& generated, const std::string& options,
                               ProgramJob trial);
   const Handle& handle() const { return handle_; }
-  // Before the first launch of a kernel of such a program: the launch is tried in a child where that is wanted.
-  // `complete` fills in all but the program.
+  // Call it before the first launch of a kernel of this program: a child tries the launch, if that is necessary.
+  // complete: makes the job, all but its program.
   void try_launch(const std::string& source, const std::string& options, const std::function<ProgramJob()>& complete);
   void keep(Keeps which) { keeps_ = which; }
-  // Asks for the compiled form of such a program, as is done when it is kept. What the driver does then is the answer.
+  // Asks the driver for the compiled form of a program, as keeping it does. Some drivers end the process at that, so a
+  // child calls this first.
   void ask_for_compiled(const std::string& source, const std::string& options);
 
  private:
   struct Built {
     cl::Program program;
-    bool kept = false;  // from its file
-    uint64_t key = 0;   // of its build (program_job.h)
+    bool kept = false;  // built from its kept form, not from source
+    uint64_t key = 0;   // key of its build (program_job.h)
   };
   Built build(const std::string& text, const std::string& object, const std::string& options);
   std::optional<cl::Program> kept(const std::string& text, const std::string& options);

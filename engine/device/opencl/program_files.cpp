@@ -10,6 +10,7 @@
 namespace tandem::opencl {
 namespace {
 
+// Two different seeds, so that name and header hold two independent hashes of the same things.
 constexpr uint64_t kNameSeed = 0xcbf29ce484222325u, kHeaderSeed = 0x9e3779b97f4a7c15u;
 
 struct Header {
@@ -29,6 +30,8 @@ std::string info(const cl::Device& device, cl_device_info what) {
 
 }  // namespace
 
+// Names and versions of the device and its driver are part of every file's name. So a new driver finds no file of an
+// old one.
 ProgramFiles::ProgramFiles(std::string folder, const cl::Device& device) : folder_(std::move(folder)) {
   for (const cl_device_info what : {CL_DEVICE_NAME, CL_DEVICE_VENDOR, CL_DEVICE_VERSION, CL_DRIVER_VERSION})
     compiler_ += info(device, what);
@@ -38,10 +41,13 @@ uint64_t ProgramFiles::key(uint64_t seed, const std::string& text, const std::st
   return gpu::fnv1a(text, gpu::fnv1a(options + "|", gpu::fnv1a(compiler_, seed)));
 }
 
+// All programs of all devices lie in one folder.
 std::string ProgramFiles::path(const std::string& text, const std::string& options) const {
   return fmt::format("{}/opencl/{:016x}.program", folder_, key(kNameSeed, text, options));
 }
 
+// The header must fit in every part before the driver gets the data, because drivers may crash on damaged data. A file
+// that was used stays longer than others when files are removed (gpu/kept_file.h).
 std::optional<std::vector<unsigned char>> ProgramFiles::load(const std::string& text,
                                                              const std::string& options) const noexcept {
   if (!kept()) return std::nullopt;

@@ -8,6 +8,7 @@
 namespace tandem::opencl {
 namespace {
 
+// Numbers are eight bytes; a text is its length and its bytes.
 class JobWriter {
  public:
   void number(uint64_t value) { out_.append(reinterpret_cast<const char*>(&value), sizeof value); }
@@ -21,7 +22,8 @@ class JobWriter {
   std::string out_;
 };
 
-// After a number or a text that is not there all are 0 and empty, and good() is false.
+// Reads what JobWriter has written. After the first thing that is missing, good() is false and all values are 0
+// or empty.
 class JobReader {
  public:
   explicit JobReader(std::string_view rest) : rest_(rest) {}
@@ -32,7 +34,7 @@ class JobReader {
     return value;
   }
   std::string text() { return std::string(some(number())); }
-  // Of things that take eight bytes each at least.
+  // A number of things that take at least eight bytes each. A number beyond the bytes that are left is damage.
   uint64_t count() {
     const uint64_t value = number();
     good_ = good_ && value <= rest_.size() / 8;
@@ -65,6 +67,7 @@ uint64_t key_of(const std::string& device, const ProgramText& program) {
   return proof::mixed(program.options, proof::mixed(program.text, proof::mixed(device, program.kept ? 1 : 0)));
 }
 
+// A driver compiles a kernel for its work-group size and for the size class of its grid, so both are part of the key.
 uint64_t key_of(uint64_t program, const ProgramJob& job) {
   if (job.task == ProgramJob::Task::build) return program;
   uint64_t key = proof::mixed(job.kernel, program ^ static_cast<uint64_t>(job.task));
@@ -73,6 +76,7 @@ uint64_t key_of(uint64_t program, const ProgramJob& job) {
   return key;
 }
 
+// An argument begins with the index of its kind in JobArgument.
 std::string write_job(const ProgramJob& job) {
   JobWriter out;
   out.number(static_cast<uint64_t>(job.task));
@@ -94,6 +98,8 @@ std::string write_job(const ProgramJob& job) {
   return out.take();
 }
 
+// Reads the parts in the order of write_job(). Then checks everything that launching would rely on: buffer numbers,
+// work-group sizes above 0, a known task, and no bytes left over.
 std::optional<ProgramJob> read_job(std::string_view bytes) {
   JobReader in(bytes);
   ProgramJob job;

@@ -1,7 +1,8 @@
-// A program to be built, and a kernel of it to be launched once on memory of zeros: what a child process does before
-// this one does it (program_trials.h). Plain values that travel between the two.
+// The description of a trial: a program to build, and a kernel to launch once on zeroed memory. A child process does it
+// before this process does it (program_trials.h).
 //
-// All functions are pure. read_job() gives nothing for bytes that are no job.
+// Contract: plain values that travel between the two processes as bytes. All functions are pure. read_job() returns
+// nothing for bytes that are no job.
 #pragma once
 
 #include <array>
@@ -15,13 +16,13 @@
 namespace tandem::opencl {
 
 struct ProgramText {
-  std::string text, options;  // all of them, as clBuildProgram takes them
-  bool kept = false;          // built from what ProgramFiles has of it, and not from its source
+  std::string text, options;  // source, and all options as clBuildProgram takes them
+  bool kept = false;          // built from the form that ProgramFiles holds, and not from source
 };
 
-// An argument of a kernel: a buffer, the address of one's memory, or plain bytes.
+// An argument of a kernel: a buffer, the address of a buffer's memory, or plain bytes.
 struct JobBuffer {
-  uint32_t number = 0;  // in ProgramJob::buffers
+  uint32_t number = 0;  // index in ProgramJob::buffers
 };
 struct JobAddress {
   uint32_t number = 0;
@@ -35,15 +36,15 @@ struct ProgramJob {
   std::string kernel;
   std::array<uint64_t, 3> global{1, 1, 1}, local{1, 1, 1};
   std::vector<uint64_t> buffers;  // their sizes in bytes
-  uint64_t first_word = 0;        // of the first buffer; all else is 0
+  uint64_t first_word = 0;        // first 8 bytes of the first buffer; all else is 0
   std::vector<JobArgument> arguments;
 };
 
-// A driver compiles one form of a kernel for its work-group, and another where a grid has more than 65535 groups
-// (PoCL).
+// For each dimension of a grid: whether it has more than 65535 work-groups. PoCL compiles another form of a kernel for
+// such grids.
 std::array<bool, 3> many_groups(const std::array<uint64_t, 3>& global, const std::array<uint64_t, 3>& local);
 
-// Names what is tried of a device ("opencl:0"): jobs with one key make a driver compile, or load, the same. That of a
+// A name for a trial on a device ("opencl:0"): jobs with one key make a driver compile, or load, the same. The key of a
 // program is the key of its build.
 uint64_t key_of(const std::string& device, const ProgramText& program);
 uint64_t key_of(uint64_t program, const ProgramJob& job);

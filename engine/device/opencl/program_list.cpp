@@ -8,6 +8,7 @@
 namespace tandem::opencl {
 namespace {
 
+// Keeps one signal for each flag: the last one.
 void raise_last(const sync::Signal& signal, std::vector<sync::Signal>& signals) {
   const auto known = std::ranges::find_if(
       signals, [&](const sync::Signal& other) { return &other.flag.line() == &signal.flag.line(); });
@@ -16,6 +17,8 @@ void raise_last(const sync::Signal& signal, std::vector<sync::Signal>& signals) 
 
 }  // namespace
 
+// Writes waits, records and signals one after the other, as 64-bit words. The words go into memory of the pool, where
+// the device reads them in place.
 ProgramList::ProgramList(std::span<const ListedLaunch> launches, sync::Pool& pool) : pool_(pool) {
   if (!launches.empty()) name_ = launches.front().program->name;
   std::vector<uint64_t> words;

@@ -1,11 +1,13 @@
-// A list of programs, waits and signals in memory that the list kernel reads (kernels/list.cl): a pass of a few
+// A list of programs, waits and signals in memory that the list kernel reads (kernels/list.cl). It is a pass of a few
 // tokens, built when its plan is prepared and launched for every token.
 //
 // Contract
-//   A list never changes once it is made, so it can be launched again while an earlier launch still runs, and what runs
-//   is always what was prepared. What differs between launches comes with them: the base that epochs count from, here;
-//   positions and ids, in the memory that records name by address. Ownership: borrows the pool and the flags; keeps no
-//   program, since records hold addresses of slots. Whoever launches it keeps it until the device has done it.
+//   A list never changes once it is made. So it can be launched again while an earlier launch still runs, and every
+//   launch runs what was prepared.
+//   Two things differ between launches. The base of epochs comes with the launch. Positions and ids lie in memory that
+//   records name by its address.
+//   Ownership: borrows the pool and the flags. Keeps no program, since records hold addresses of slots. The launcher
+//   keeps the list until the device has done it.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +23,14 @@
 
 namespace tandem::opencl {
 
-// One program of a list; epochs count from a launch's base.
+// One program of a list. Its epochs count from a launch's base.
 struct ListedLaunch {
-  std::shared_ptr<const Prepared> program;  // with records
+  std::shared_ptr<const Prepared> program;  // has records
   std::vector<sync::WaitFor> waits;
   sync::Signal signal;
 };
 
-// What a list does, in order, as far as its time shows: a wait (no program), or one record of a program.
+// One part of a list whose time can be measured: a wait (no program), or one record of a program.
 struct ListPart {
   const Program* program = nullptr;  // identity in DeviceSpan; never dereferenced
   int op = 0;
@@ -41,8 +43,8 @@ class ProgramList {
   ProgramList(const ProgramList&) = delete;
   ProgramList& operator=(const ProgramList&) = delete;
 
-  uint64_t address() const;                                            // of its first record
-  const std::string& name() const { return name_; }                    // of its first program, for errors
+  uint64_t address() const;                                            // address of its first record
+  const std::string& name() const { return name_; }                    // name of its first program, for errors
   const std::vector<uint64_t>& variants() const { return variants_; }  // rising
   std::span<const ListPart> parts() const { return parts_; }
   std::span<const sync::WaitFor> waits() const { return waits_; }          // by their number in the list

@@ -19,6 +19,7 @@ namespace tandem {
 namespace opencl {
 namespace {
 
+// Opens the device by itself, without its tests: a context and one in-order queue are enough for jobs.
 class ProgramServer {
  public:
   ProgramServer(const ProgramService& service, const FoundDevice& found)
@@ -34,7 +35,7 @@ class ProgramServer {
     check(code, "clCreateCommandQueue", id_);
   }
 
-  // The keys of what went well. Error for what the driver reports.
+  // Returns the keys of jobs that went well. Error for what the driver reports.
   std::vector<uint64_t> perform(const ProgramJob& job) {
     if (job.task == ProgramJob::Task::keep) return keep(job);
     const cl::Program& program = built(job.program);
@@ -44,6 +45,7 @@ class ProgramServer {
   }
 
  private:
+  // Builds each program once in this process, from its kept form or from source, and creates all its kernels.
   const cl::Program& built(const ProgramText& wanted) {
     ProgramJob build;
     build.program = wanted;
@@ -65,7 +67,8 @@ class ProgramServer {
     return programs_.emplace(key, program).first->second;
   }
 
-  // By one work-group where that makes the driver compile the same.
+  // Launches on zeroed memory. One work-group in each dimension is enough, unless the grid has so many groups that the
+  // driver compiles another form (many_groups()).
   void launch(const cl::Program& program, const ProgramJob& job) {
     cl_int code = CL_SUCCESS;
     cl::Kernel kernel(program, job.kernel.c_str(), &code);
@@ -102,7 +105,8 @@ class ProgramServer {
     check(queue_.finish(), "clFinish", job.kernel);
   }
 
-  // Asks for the driver's form of the program, and tries all that was tried of its source on that form.
+  // Asks the driver for the program's compiled form and saves it. Then repeats all jobs that went well with the source
+  // on the saved form, so that this form is known to go well too.
   std::vector<uint64_t> keep(const ProgramJob& job) {
     const cl::Program& program = built(job.program);
     std::vector<std::vector<unsigned char>> binaries;
@@ -134,12 +138,13 @@ class ProgramServer {
   cl::Context context_;
   cl::CommandQueue queue_;
   std::map<uint64_t, cl::Program> programs_;
-  std::vector<ProgramJob> jobs_;  // that went well, of this process
+  std::vector<ProgramJob> jobs_;  // jobs that went well in this process
 };
 
 }  // namespace
 }  // namespace opencl
 
+// A device with another number or name ends this process with OtherDevice, before any job is done.
 void serve_programs(const ProgramService& service, const std::function<void(const std::string&)>& answer) {
   using namespace opencl;
   const std::vector<FoundDevice> found = find_devices();

@@ -1,7 +1,7 @@
-// The child process of ProgramTrials: builds programs, launches kernels, keeps compiled programs.
+// The child process of ProgramTrials: builds programs, launches kernels, and keeps compiled programs.
 //
-// Contract: serve_jobs() (proof/job_server.h) with jobs of program_job.h. proof::OtherDevice where the device of this
-// number has another name.
+// Contract: serves jobs of program_job.h by serve_jobs() (proof/job_server.h). Throws proof::OtherDevice if the device
+// of this number has another name.
 #pragma once
 
 #include <functional>
@@ -11,8 +11,8 @@ namespace tandem {
 
 struct ProgramService {
   int device = 0;              // opencl:N
-  std::string name;            // as the driver says
-  std::string program_folder;  // of compiled programs; empty: none are kept
+  std::string name;            // the device's name, as the driver says
+  std::string program_folder;  // folder of compiled programs; "": none are kept
   std::string record, driver_folder;
 };
 void serve_programs(const ProgramService& service, const std::function<void(const std::string&)>& answer);

@@ -11,6 +11,7 @@
 namespace tandem::opencl {
 namespace {
 
+// The object of errors, and of the warning that a kernel is fatal.
 std::string what_is_tried(const ProgramJob& job, const std::string& id) {
   if (job.task == ProgramJob::Task::launch) return job.kernel + " (" + job.program.options + ") on " + id;
   return "a program (" + job.program.options + ") on " + id;
@@ -22,6 +23,7 @@ bool is_pocl(const Handle& handle) {
 
 }  // namespace
 
+// JobTrials may set files aside for PoCL alone.
 ProgramTrials::ProgramTrials(const Handle& handle, std::string folder)
     : id_(handle.id),
       trials_(proof::Api::opencl, id_, is_pocl(handle),
@@ -35,6 +37,8 @@ void ProgramTrials::require(const ProgramJob& job) {
   if (!trials_.knows(key)) trials_.require(key, what_is_tried(job, id_), write_job(job));
 }
 
+// One question for each program. A child that dies of a program loses that program alone: the next question starts a
+// new child. Keys in the answers are known to go well from now on.
 void ProgramTrials::keep(const std::vector<ProgramText>& programs) noexcept {
   try {
     for (const ProgramText& program : programs) {

@@ -38,7 +38,8 @@ sync::WaitContext bounded(const char* step) {
   return context;
 }
 
-// A kernel's store of a flag is seen by a polling host, with no map and no finish.
+// The host sees a flag that a kernel has raised, without map and finish. Returns the note of the test; throws if the
+// host does not see it.
 std::string flag_reaches_host(sync::Policy policy, const cl::CommandQueue& queue, Gates& gates, const sync::Flag& flag,
                               uint32_t epoch) {
   gates.enqueue_signal(queue, {flag, epoch});
@@ -49,7 +50,8 @@ std::string flag_reaches_host(sync::Policy policy, const cl::CommandQueue& queue
   return "a kernel's flag was seen after " + microseconds_since(begin);
 }
 
-// A queued gate holds the queue until the host raises its flag, and then lets it go.
+// A queued gate holds the queue until the host raises its flag, and then opens. The host looks after 2 ms whether the
+// gate has opened too early.
 std::string gate_opens(const cl::CommandQueue& queue, Gates& gates, const sync::Flag& in, const sync::Flag& out) {
   gates.set_bound(kBound);
   gates.enqueue_wait(queue, {in, 1});
@@ -65,7 +67,7 @@ std::string gate_opens(const cl::CommandQueue& queue, Gates& gates, const sync::
   return "opened " + time + " after the host's store; " + gates.orders();
 }
 
-// The driver's event of a command is seen to end, within a bound.
+// The host sees the driver's event of a command end within the bound.
 std::string event_ends(const cl::CommandQueue& queue) {
   cl::Event marker;
   check(queue.enqueueMarkerWithWaitList(nullptr, &marker), "clEnqueueMarkerWithWaitList", "self-test");
@@ -75,7 +77,7 @@ std::string event_ends(const cl::CommandQueue& queue) {
   return "an event's end was seen after " + microseconds_since(begin);
 }
 
-// A resident kernel takes steps from shared memory, ends when it is told to, and comes back.
+// A resident kernel takes a step from shared memory and ends when the host stops it.
 std::string doorbell_answers(ProgramCache& programs, uint64_t max_allocation_bytes) {
   const auto probe = make_sync_probe(programs, max_allocation_bytes, sync::Policy::doorbell, 0);
   probe->arm();
@@ -85,7 +87,7 @@ std::string doorbell_answers(ProgramCache& programs, uint64_t max_allocation_byt
   return "a resident kernel answered after " + microseconds_since(begin);
 }
 
-// A kernel of probe.cl by `items` work-items, from values to values.
+// Runs a kernel of probe.cl with this number of work-items, from `in` to `out`, through buffers of the device.
 void run_floats(ProgramCache& programs, const cl::CommandQueue& queue, const char* name, std::span<const float> in,
                 std::span<float> out, size_t items) {
   const std::string object = std::string(name) + " on " + programs.handle().id;
@@ -105,17 +107,19 @@ void run_floats(ProgramCache& programs, const cl::CommandQueue& queue, const cha
 }  // namespace
 
 std::string options_of_every_program(const cl::Device& device) {
-  // PoCL 5.0 prints how many warnings there were. Quotients and roots are the contract's where the device can round
-  // them once (docs/numbers.md); OpenCL allows for an error of 2.5 units otherwise.
+  // -w, because PoCL 5.0 prints how many warnings there were. Quotients and roots follow the contract if the device can
+  // round them once (docs/numbers.md). Otherwise OpenCL allows an error of 2.5 units.
   const bool rounds_once = device.getInfo<CL_DEVICE_SINGLE_FP_CONFIG>() & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT;
   return std::string("-w") + (rounds_once ? " -cl-fp32-correctly-rounded-divide-sqrt" : "");
 }
 
 int64_t vector_registers(const cl::Device& device) {
-  // 32 registers of 16 floats; or 16 of 8, or 32 of 4.
+  // AVX-512 has 32 registers of 16 floats. Otherwise the device is taken to have 16 of 8 floats or 32 of 4.
   return device.getInfo<CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT>() >= 16 ? 32 : 8;
 }
 
+// Builds the probe with the prefetch builtin, and without it if that fails. The cache that has built the probe is used
+// from then on.
 ProgramCache open_programs(Handle handle, const ProgramFiles& files, const OnLongWork& on_long_work,
                            const Precautions& precautions) {
   const std::string always = options_of_every_program(handle.device);
@@ -129,15 +133,17 @@ ProgramCache open_programs(Handle handle, const ProgramFiles& files, const OnLon
   try {
     if (!precautions.against("prefetch")) return with(" -DHAS_PREFETCH");
   } catch (const Error&) {
-    refused = true;  // the compiler has no such builtin; if anything else is wrong, the build without it says so
+    refused = true;  // the compiler lacks the builtin; any other fault shows in the build without it
   }
   precautions.take("build the probe");
   ProgramCache programs = with("");
-  // NVIDIA's compiler prints that there was an error: the next process does not try.
+  // NVIDIA's compiler prints an error message, so the next process does not try.
   if (refused) precautions.lacks("prefetch", "the compiler has no such builtin");
   return programs;
 }
 
+// Imports a slot, checks the pointer of a map, then lets the kernel increment a word twice. The host writes the word
+// after the import and without a map, so only shared memory passes it on.
 Proof prove_zero_copy(ProgramCache& programs, const cl::CommandQueue& queue) {
   const std::string object = "zero-copy test on " + programs.handle().id;
   sync::Pool pool;
@@ -158,7 +164,7 @@ Proof prove_zero_copy(ProgramCache& programs, const cl::CommandQueue& queue) {
     set_buffer(kernel, 0, buffer, object);
     volatile uint32_t* word = slot.as<uint32_t>();
     for (uint32_t value : {41u, 1000u}) {
-      *word = value;  // after the import, with no map: only shared memory shows it to the kernel
+      *word = value;  // after the import and without a map
       run_single(queue, kernel, 1, object);
       if (*word != value + 1) return {false, "a kernel and the host do not see each other's stores without a map"};
     }
@@ -182,6 +188,7 @@ bool prove_quotients(ProgramCache& programs, const cl::CommandQueue& queue) {
   return gpu::divided_exactly(in, out);
 }
 
+// llvmpipe, for one, ends loops after 65,535 iterations without a word (docs/drivers.md).
 uint32_t find_loop_budget(ProgramCache& programs, const cl::CommandQueue& queue) {
   constexpr cl_uint kWanted = 70000;
   const std::string object = "loop test on " + programs.handle().id;
@@ -197,6 +204,9 @@ uint32_t find_loop_budget(ProgramCache& programs, const cl::CommandQueue& queue)
   return count == kWanted ? 0 : count;
 }
 
+// Without gates, only the driver's own ways are tested, and flags are the host thread's. With gates, flags that kernels
+// raise are tested too. Gates and doorbells hold a core, so they need a second one on a CPU device. A gate that fails
+// is cancelled, so that the queue is idle again.
 std::vector<PolicyTest> test_policies(ProgramCache& programs, const cl::CommandQueue& queue, Gates* gates,
                                       const std::string& without_gates, sync::Pool& pool, const DeviceInfo& info,
                                       const Precautions& precautions) {

@@ -1,4 +1,7 @@
-// What a device must show at start before anything relies on it. Every test is bounded in time.
+// Tests that a device must pass at start before anything relies on it.
+//
+// Contract: every test is bounded in time. Threads: one. A test that may have two outcomes returns them; Error when the
+// driver fails otherwise.
 #pragma once
 
 #include <string>
@@ -12,30 +15,30 @@
 
 namespace tandem::opencl {
 
-// The build options that every program of such a device has, whatever its compiler knows.
+// Build options of every program on this device that do not depend on its compiler.
 std::string options_of_every_program(const cl::Device& device);
-// How often 16 floats fit its vector registers.
+// How many vectors of 16 floats fit the device's vector registers.
 int64_t vector_registers(const cl::Device& device);
 
-// Finds the options every program of the device gets (the prefetch builtin, where the compiler has it), and keeps what
-// was built to find them. Error with the build log when not even the plain probe builds.
+// Finds the options of every program on the device (the prefetch builtin, if the compiler has it). Keeps the programs
+// that were built for that. Error with the build log if not even the plain probe builds.
 ProgramCache open_programs(Handle handle, const ProgramFiles& files, const OnLongWork& on_long_work,
                            const Precautions& precautions);
 
 using gpu::Proof;
-// Kernel and host see each other's stores in one allocation, without map or copy, and a map gives the host's own
-// pointer.
+// Whether kernel and host see each other's stores in one allocation without map or copy, and a map returns the host's
+// own pointer.
 Proof prove_zero_copy(ProgramCache& programs, const cl::CommandQueue& queue);
-// fma rounds once: cases in which multiply-then-add gives other bits.
+// Whether fma rounds once, by cases in which multiplying and then adding gives other bits.
 bool prove_fused_fma(ProgramCache& programs, const cl::CommandQueue& queue);
-// Quotients and roots are rounded once.
+// Whether quotients and roots are rounded once.
 bool prove_quotients(ProgramCache& programs, const cl::CommandQueue& queue);
 
-// Iterations after which the driver ends a work-item's loops; 0: it does not.
+// Number of iterations after which the driver ends the loops of a work-item; 0: it does not end them.
 uint32_t find_loop_budget(ProgramCache& programs, const cl::CommandQueue& queue);
 
-// Every policy (docs/sync.md). gates: nullptr where memory is not shared; on a CPU device with one core only nothing
-// may spin beside the host. without_gates: why there are none.
+// Tests every policy (docs/sync.md). gates: nullptr if memory is not shared, or if the step must be spared;
+// without_gates says why. On a CPU device with one core nothing may spin beside the host.
 std::vector<PolicyTest> test_policies(ProgramCache& programs, const cl::CommandQueue& queue, Gates* gates,
                                       const std::string& without_gates, sync::Pool& pool, const DeviceInfo& info,
                                       const Precautions& precautions);

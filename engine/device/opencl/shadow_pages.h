@@ -1,5 +1,7 @@
-// Memory that nobody else sees, for kernels that are launched only to be compiled: pages are zero until written, and
-// reading takes no memory.
+// Zeroed memory that no other code uses, for kernels that are launched only to be compiled.
+//
+// Contract: pages are zero until they are written, and reading them takes no memory. Error when the system refuses the
+// mapping. Ownership: the object owns its pages. Threads: any.
 #pragma once
 
 #include <sys/mman.h>

@@ -8,9 +8,11 @@
 namespace tandem::opencl {
 namespace {
 
-// Clocks drift by some 10 us of a second; to tie them takes a third of a millisecond.
+// A tie of two clocks is used for a second. Clocks drift apart by some 10 us a second, and tying them takes a third of
+// a millisecond.
 constexpr double kTieLasts = 1;
-// The driver's clock and the processor's counter are each tied to the steady clock within a microsecond or so.
+// The driver's clock and the processor's counter are each tied to the steady clock within about a microsecond. Spans of
+// the two may therefore overlap by less than this.
 constexpr double kTiesDiffer = 5e-6;
 
 double profiled_seconds(const cl::Event& event, cl_profiling_info what, const std::string& object) {
@@ -37,8 +39,9 @@ void SpanRecorder::start(const cl::CommandQueue& queue) {
   on_ = true;
 }
 
-// A marker is stamped when it is queued, between two looks at the steady clock; the closest of a few tries counts.
-// Intel's runtime stamps kernels then, and markers when they are submitted only: their time of queueing is 0.
+// Queues a marker between two looks at the steady clock and reads its time of queueing. The closest of five tries
+// counts. Intel's runtime stamps markers only when they are submitted, so their time of queueing is 0. Then the time of
+// submission counts.
 void SpanRecorder::tie(const cl::CommandQueue& queue) {
   double best = 1e9, offset = 0;
   for (int i = 0; i < 5; ++i) {
@@ -74,7 +77,7 @@ bool SpanRecorder::recording() const {
 }
 
 void SpanRecorder::add(const Prepared& program, std::vector<cl::Event> events) {
-  const bool alone = program.listed;  // else it is a part of a list
+  const bool alone = program.listed;  // otherwise it would be part of a list
   std::lock_guard lock(mutex_);
   for (size_t i = 0; i < events.size(); ++i) {
     pending_.push_back({{program.owner, 0, 0, program.operator_of[i], alone}, std::move(events[i]), nullptr});
@@ -92,8 +95,8 @@ void SpanRecorder::take_event(const Pending& pending, std::vector<DeviceSpan>& s
   span.end_seconds = profiled_seconds(pending.event, CL_PROFILING_COMMAND_END, id_) + offset_seconds_;
 }
 
-// The queue is in order: a span that seems to begin just before the end of its predecessor was stamped by the other
-// clock, and begins at that end. Larger overlaps stay, so that they are seen.
+// The queue is in order. A span that seems to begin just before its predecessor's end was stamped by the other clock.
+// It is made to begin at that end. Larger overlaps stay, so that they are seen.
 void SpanRecorder::keep_order(std::vector<DeviceSpan>& spans) {
   for (DeviceSpan& span : spans) {
     const double early = last_end_seconds_ - span.start_seconds;
@@ -105,6 +108,8 @@ void SpanRecorder::keep_order(std::vector<DeviceSpan>& spans) {
   }
 }
 
+// Reads pending work in order up to the first that has not ended. Each list extends the line of its clock with a
+// new tie.
 std::vector<DeviceSpan> SpanRecorder::take() {
   std::lock_guard lock(mutex_);
   const auto ended = [](const Pending& p) { return p.list ? p.list->ended() : has_ended(p.event); };

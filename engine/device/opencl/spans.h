@@ -1,7 +1,8 @@
-// Measures how long each kernel of a program ran, by the queue's profiling events or by a list's
-// stamps, on the steady clock.
+// Measures when each kernel of a program ran on the steady clock, by the queue's profiling events or by a
+// list's stamps.
 //
-// Contract: off until start(); while off nothing is asked of the queue. Threads: all calls are thread-safe.
+// Contract: recording is off until start(). While it is off, the queue is asked for nothing. Threads: all calls
+// are thread-safe.
 #pragma once
 
 #include <memory>
@@ -22,17 +23,17 @@ class SpanRecorder {
   void start(const cl::CommandQueue& queue);  // the queue should be idle
   void stop();
   bool recording() const;
-  void add(const Prepared& program, std::vector<cl::Event> events);  // one event a kernel
-  void add(std::shared_ptr<const StampedList> list);                 // given back once its spans were taken
-  std::vector<DeviceSpan> take();                                    // those that have ended
+  void add(const Prepared& program, std::vector<cl::Event> events);  // one event for each kernel
+  void add(std::shared_ptr<const StampedList> list);                 // released when take() has read its spans
+  std::vector<DeviceSpan> take();                                    // spans that have ended, in order
 
  private:
   struct Pending {
-    DeviceSpan span;  // without its times
+    DeviceSpan span;  // its times are not known yet
     cl::Event event;
-    std::shared_ptr<const StampedList> list;  // instead of both
+    std::shared_ptr<const StampedList> list;  // instead of span and event
   };
-  void tie(const cl::CommandQueue& queue);  // the device's clock to the steady one
+  void tie(const cl::CommandQueue& queue);  // ties the device's clock to the steady clock
   void take_event(const Pending& pending, std::vector<DeviceSpan>& spans) const;
   void keep_order(std::vector<DeviceSpan>& spans);
 
@@ -41,12 +42,12 @@ class SpanRecorder {
   bool on_ = false;
   double offset_seconds_ = 0;  // steady clock minus device clock, as it was at tied_at_
   double tied_at_ = -1e9;
-  double last_end_seconds_ = 0;   // of the spans that were taken
+  double last_end_seconds_ = 0;   // end of the last span that was taken
   sync::CycleLine stamps_clock_;  // one for all lists of a recording, so that their spans keep their order
   std::vector<Pending> pending_;
 };
 
-// Queues the program's kernels, measured where recording is on.
+// Queues the program's kernels, with events if recording is on.
 void enqueue_measured(const cl::CommandQueue& queue, const Prepared& program, SpanRecorder& spans);
 
 }  // namespace tandem::opencl

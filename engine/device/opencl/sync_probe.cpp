@@ -18,7 +18,7 @@
 namespace tandem::opencl {
 namespace {
 
-// What the kernels of doorbell.cl are built with: the gates' atomics, and the cycle counter where there is one.
+// Build options of the kernels in doorbell.cl: the gates' atomics, and the cycle counter if the processor has one.
 struct BuildOptions {
   std::string text;
   bool has_cycles = false;
@@ -29,7 +29,7 @@ BuildOptions probe_options(ProgramCache& programs) {
       programs.kernel("doorbell", "probe_step", options);
       return true;
     } catch (const Error&) {
-      return false;  // tried next: without; what is wrong with the plain source is thrown by its user
+      return false;  // the next options are tried; a fault of the plain source shows when it is used
     }
   };
   const bool cpu = is_cpu(programs.handle().device);
@@ -38,9 +38,10 @@ BuildOptions probe_options(ProgramCache& programs) {
   return {builds(c11) ? c11 : "", false};
 }
 
+// The common part of all probes: a queue, memory, and the kernel of one step (probe_step).
 class OpenclProbe : public SteppedProbe {
  public:
-  // shared: kernels write the host's line; else a buffer of the device takes its place.
+  // shared: kernels write the host's line. Otherwise a buffer of the device takes its place.
   OpenclProbe(ProgramCache& programs, const BuildOptions& options, uint64_t max_allocation_bytes, sync::Policy policy,
               bool shared = true)
       : SteppedProbe(programs.handle().id, policy, options.has_cycles && shared),
@@ -58,7 +59,7 @@ class OpenclProbe : public SteppedProbe {
     enqueue_step(step, nullptr, nullptr);
     flush();
   }
-  void abandon() noexcept override { queue_.finish(); }  // its kernels all end
+  void abandon() noexcept override { queue_.finish(); }  // all its kernels end by themselves
 
   void set_line(cl::Kernel& kernel, cl_uint index, const sync::Flag& flag) {
     const cl_mem buffer = memory_.buffer(flag.slot())();
@@ -82,18 +83,19 @@ class OpenclProbe : public SteppedProbe {
   cl::Kernel step_;
 };
 
-// The flag is raised by the kernel and waited for by the host's waiter of that name.
+// The kernel raises the flag, and the host's waiter of the policy waits for it.
 class FlagProbe final : public OpenclProbe {
  public:
   using OpenclProbe::OpenclProbe;
 };
 
+// The host blocks in clFinish().
 class BlockingProbe final : public OpenclProbe {
  public:
   using OpenclProbe::OpenclProbe;
 
  protected:
-  // clFinish knows no deadline; the queue holds nothing but steps, which end by themselves.
+  // clFinish() has no deadline. The queue holds nothing but steps, which end by themselves.
   sync::WaitReport await(uint32_t step, const sync::WaitContext& context) override {
     sync::WaitContext blocked = context;
     blocked.block = [this](std::chrono::milliseconds) { check(queue_.finish(), "clFinish", device()); };
@@ -101,6 +103,7 @@ class BlockingProbe final : public OpenclProbe {
   }
 };
 
+// The host polls the event of a step. Steps of a chain wait for each other's events on the device.
 class EventProbe final : public OpenclProbe {
  public:
   using OpenclProbe::OpenclProbe;
@@ -137,7 +140,8 @@ class EventProbe final : public OpenclProbe {
   cl::Event last_;
 };
 
-// The line is a buffer of the device: the kernel's release is nothing that the host could wait for.
+// The line is a buffer of the device, so the host cannot wait for its flag. clFinish() ends the step, and fetch() reads
+// the line.
 class LaunchProbe final : public OpenclProbe {
  public:
   LaunchProbe(ProgramCache& programs, const BuildOptions& options, uint64_t max_allocation_bytes)
@@ -162,6 +166,7 @@ class LaunchProbe final : public OpenclProbe {
   }
 };
 
+// A step is queued ahead behind a gate, in one kernel (gated_step). Starting the step means raising the gate's flag.
 class GateProbe final : public OpenclProbe {
  public:
   GateProbe(ProgramCache& programs, const BuildOptions& options, uint64_t max_allocation_bytes)
@@ -187,6 +192,7 @@ class GateProbe final : public OpenclProbe {
     flush();
   }
   void begin(uint32_t step) override { go_.raise(step); }
+  // Queues the whole chain behind one gate, and then opens the gate.
   bool begin_chain(uint32_t first, uint32_t last) override {
     enqueue_gated(first);
     for (uint32_t step = first + 1; step != last + 1; ++step) enqueue_step(step, nullptr, nullptr);
@@ -206,6 +212,8 @@ class GateProbe final : public OpenclProbe {
   }
 
  private:
+  // Arguments in the order of gated_step in kernels/doorbell.cl. Arguments that never change are set by
+  // the constructor.
   void enqueue_gated(uint32_t step) {
     set_arg(gated_, 4, cl_uint{gates_.remember({go_, step})}, "doorbell.cl");
     set_arg(gated_, 5, gates_.spins(), "doorbell.cl");
@@ -220,6 +228,7 @@ class GateProbe final : public OpenclProbe {
   cl::Kernel gated_;
 };
 
+// A resident kernel takes steps from its bell's line. Starting a step means ringing the bell.
 class DoorbellProbe final : public OpenclProbe {
  public:
   DoorbellProbe(ProgramCache& programs, const BuildOptions& options, uint64_t max_allocation_bytes)
@@ -237,6 +246,7 @@ class DoorbellProbe final : public OpenclProbe {
  protected:
   void queue_ahead(uint32_t) override { make_resident(); }
   void begin(uint32_t step) override { ring(step); }
+  // Rings for the last step; the resident kernel runs all steps up to it.
   bool begin_chain(uint32_t, uint32_t last) override {
     make_resident();
     ring(last);
@@ -245,7 +255,7 @@ class DoorbellProbe final : public OpenclProbe {
   void abandon() noexcept override { stop(); }
 
  private:
-  // A look at the bell: the least of a few kernels that nobody rings.
+  // Seconds of one look at the bell: the least of a few launches of the kernel that no ring interrupts.
   double look_seconds() {
     constexpr cl_ulong kLooks = 1 << 13;
     constexpr int kRounds = 4;
@@ -256,30 +266,34 @@ class DoorbellProbe final : public OpenclProbe {
       enqueue(resident_, nullptr, nullptr);
       check(queue_.finish(), "clFinish", device());
       const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-      if (round > 0) least = std::min(least, seconds);  // the first one compiles
+      if (round > 0) least = std::min(least, seconds);  // the first launch compiles
     }
     return least / kLooks;
   }
-  struct BellWords {  // of the bell's line, from word 4 on (kernels/doorbell.cl)
+  struct BellWords {  // words 4 to 7 of the bell's line (kernels/doorbell.cl)
     uint32_t timed, unused;
     uint64_t iterations;
   };
   void ring(uint32_t step) {
     auto& words = *reinterpret_cast<BellWords*>(bell_.line().unused);
-    // Only what changed: the kernel looks at this line all the time, and every store fetches it back.
+    // Writes the words only if they have changed. The kernel looks at this line all the time, so every store must fetch
+    // it back.
     if (words.timed != work().timed || words.iterations != work().iterations)
       words = {work().timed, 0, work().iterations};
     bell_.raise(step);
     make_resident();  // it may have ended since arm()
   }
-  // Crosswise with the kernel's end (kernels/doorbell.cl): either it saw the bell, or this sees that it has gone.
+  // Launches the kernel if it has gone. The kernel clears `resident` and then looks at the bell; the host
+  // rings and then looks at `resident`. So either the kernel saw the bell, or the host sees that it has
+  // gone (kernels/doorbell.cl).
   void make_resident() {
     std::atomic<uint32_t>& resident = bell_.line().arrivals;
     if (resident.load(std::memory_order_seq_cst) != 0) return;
-    resident.store(1, std::memory_order_seq_cst);  // it starts later; nobody need queue a second one until then
+    resident.store(1, std::memory_order_seq_cst);  // it starts later; until then no second one is needed
     enqueue(resident_, nullptr, nullptr);
     flush();
   }
+  // A failed flag ends the kernel. Afterwards the bell is as it was before.
   void stop() {
     bell_.fail("the probe stops its kernel");
     queue_.finish();
@@ -287,13 +301,14 @@ class DoorbellProbe final : public OpenclProbe {
     bell_.clear_failure();
   }
 
-  sync::Flag apart_;  // processors fetch lines in pairs: done and bell are not in one
+  sync::Flag apart_;  // an unused line: processors fetch lines in pairs, so done and bell lie apart
   sync::Flag bell_;
   cl::Kernel resident_;
 };
 
 }  // namespace
 
+// prepare() runs steps, so a policy that does not work here throws its reason.
 std::unique_ptr<SyncProbe> make_sync_probe(ProgramCache& programs, uint64_t max_allocation_bytes, sync::Policy policy,
                                            double work_seconds) {
   const BuildOptions options = probe_options(programs);
