@@ -188,8 +188,9 @@ bool prove_quotients(ProgramCache& programs, const cl::CommandQueue& queue) {
   return gpu::divided_exactly(in, out);
 }
 
-// llvmpipe, for one, ends loops after 65,535 iterations without a word (docs/drivers.md).
+// The kernel counts its iterations. A driver may end loops early and report nothing (docs/drivers.md).
 uint32_t find_loop_budget(ProgramCache& programs, const cl::CommandQueue& queue) {
+  // More than the 65,535 iterations after which llvmpipe ends loops.
   constexpr cl_uint kWanted = 70000;
   const std::string object = "loop test on " + programs.handle().id;
   cl_int code = CL_SUCCESS;

@@ -7,10 +7,10 @@
 namespace tandem::vulkan {
 namespace {
 
-// Enough work-groups for a small GPU.
+// Taken if the driver does not say: enough work-groups for a small GPU.
 constexpr int kGuessedUnits = 16;
 
-// Properties that an extension adds; those of a device that has it.
+// Reads the properties that an extension adds. The device must have the extension.
 template <typename T>
 T ask(VkPhysicalDevice device, VkStructureType type) {
   T told = typed<T>(type);
@@ -19,6 +19,7 @@ T ask(VkPhysicalDevice device, VkStructureType type) {
   return told;
 }
 
+// Larger answers are cut, so that the number fits an int.
 int counted(uint64_t units) { return static_cast<int>(std::min<uint64_t>(units, 1 << 20)); }
 
 }  // namespace
@@ -38,7 +39,7 @@ std::set<std::string> extensions_of(VkPhysicalDevice device, const std::string& 
 CardName card_of(VkPhysicalDevice device) {
   CardName card;
   const auto id =
-      ask<VkPhysicalDeviceIDProperties>(device, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES);  // of Vulkan 1.1
+      ask<VkPhysicalDeviceIDProperties>(device, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES);  // core in Vulkan 1.1
   std::array<uint8_t, VK_UUID_SIZE> uuid{};
   std::copy(std::begin(id.deviceUUID), std::end(id.deviceUUID), uuid.begin());
   card.uuid = uuid_text(uuid);
@@ -56,6 +57,7 @@ bool is_discrete(VkPhysicalDevice device) {
   return properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
 }
 
+// Vulkan itself does not count compute units, but extensions of vendors do. The first extension with an answer counts.
 ComputeUnits compute_units_of(VkPhysicalDevice device) {
   const std::set<std::string> has = extensions_of(device, "a Vulkan device");
   ComputeUnits units;

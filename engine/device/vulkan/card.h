@@ -1,4 +1,6 @@
-// Which card a Vulkan device is, and how many compute units it has: both stand in properties of extensions.
+// Finds out which card a Vulkan device is, and how many compute units it has. Properties of extensions hold both.
+//
+// Contract: asks the driver at every call. Threads: any.
 #pragma once
 
 #include <set>
@@ -15,8 +17,8 @@ bool is_discrete(VkPhysicalDevice device);
 
 struct ComputeUnits {
   int count = 0;
-  std::string note;  // whose word it is; a guess where the driver does not say
+  std::string note;  // the extension that says so, or that it is a guess
 };
-ComputeUnits compute_units_of(VkPhysicalDevice device);  // of a real GPU
+ComputeUnits compute_units_of(VkPhysicalDevice device);  // for a real GPU
 
 }  // namespace tandem::vulkan

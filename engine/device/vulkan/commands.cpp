@@ -24,6 +24,8 @@ VkCommandBuffer allocate_commands(const Handle& handle, VkCommandPool pool, cons
   return commands;
 }
 
+// Makes a pool, a command buffer and a fence for this one submission. After a time-out it waits until the device is
+// idle, because the pool may not be destroyed earlier.
 void run_now(Handle& handle, const std::string& object, std::chrono::milliseconds deadline,
              const std::function<void(VkCommandBuffer)>& record) {
   const OwnedCommandPool pool = make_command_pool(handle, object);
@@ -39,7 +41,7 @@ void run_now(Handle& handle, const std::string& object, std::chrono::millisecond
   handle.submit({{&commands, 1}}, fence.get(), object);
   const auto nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(deadline).count();
   const VkResult code = vkWaitForFences(handle.device(), 1, &fence.get(), VK_TRUE, static_cast<uint64_t>(nanoseconds));
-  if (code == VK_TIMEOUT) vkDeviceWaitIdle(handle.device());  // what is recorded must outlive its execution
+  if (code == VK_TIMEOUT) vkDeviceWaitIdle(handle.device());  // recorded commands must outlive their execution
   check(code, "vkWaitForFences", object);
 }
 

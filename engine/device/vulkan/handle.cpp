@@ -11,7 +11,7 @@
 namespace tandem::vulkan {
 namespace {
 
-// A queue family that computes; one without graphics is the GPU's own compute engine.
+// The queue family for computing. A family without graphics is preferred, because it is the GPU's own compute engine.
 uint32_t find_queue_family(VkPhysicalDevice device, const std::string& id, uint32_t* timestamp_bits) {
   uint32_t count = 0;
   vkGetPhysicalDeviceQueueFamilyProperties(device, &count, nullptr);
@@ -27,7 +27,7 @@ uint32_t find_queue_family(VkPhysicalDevice device, const std::string& id, uint3
   return static_cast<uint32_t>(found);
 }
 
-// The driver can compare the device's clock with the one that steady_clock counts.
+// Whether the driver can compare the device's clock with the clock that steady_clock counts.
 bool clocks_comparable(VkInstance instance, VkPhysicalDevice device) {
   const auto domains = reinterpret_cast<PFN_vkGetPhysicalDeviceCalibrateableTimeDomainsEXT>(
       vkGetInstanceProcAddr(instance, "vkGetPhysicalDeviceCalibrateableTimeDomainsEXT"));
@@ -39,6 +39,7 @@ bool clocks_comparable(VkInstance instance, VkPhysicalDevice device) {
          std::ranges::count(found, VK_TIME_DOMAIN_CLOCK_MONOTONIC_EXT) > 0;
 }
 
+// imports: the driver has VK_EXT_external_memory_host, so its alignment may be asked for.
 Limits limits_of(VkPhysicalDevice device, bool imports) {
   auto host = typed<VkPhysicalDeviceExternalMemoryHostPropertiesEXT>(
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT);
@@ -62,9 +63,11 @@ Limits limits_of(VkPhysicalDevice device, bool imports) {
 
 }  // namespace
 
+// Finds the device, asks whether it must be spared steps, reads its limits and extensions, and opens it. Functions of
+// extensions are looked up last, since they belong to the device.
 Handle::Handle(int index, const std::vector<int>& cores, Messages* messages, bool older_calls)
     : id_("vulkan:" + std::to_string(index)) {
-  const OnCores pinned(cores);  // a CPU driver's threads start here and inherit it
+  const OnCores pinned(cores);  // a CPU driver starts its threads here, and they inherit the cores
   instance_ = std::make_unique<Instance>(messages);
   const std::vector<VkPhysicalDevice> found = find_devices(*instance_);
   if (found.empty()) {
@@ -104,6 +107,7 @@ Handle::Handle(int index, const std::vector<int>& cores, Messages* messages, boo
   }
 }
 
+// Opens the device with one queue. Features of optional extensions are chained only if the device has the extension.
 void Handle::open(const std::vector<const char*>& extensions, bool synchronization2) {
   queue_family_ = find_queue_family(physical_, id_, &limits_.timestamp_bits);
   const float priority = 1;
@@ -113,10 +117,11 @@ void Handle::open(const std::vector<const char*>& extensions, bool synchronizati
   queue.pQueuePriorities = &priority;
   auto newer =
       typed<VkPhysicalDeviceSynchronization2Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SYNCHRONIZATION_2_FEATURES);
-  newer.synchronization2 = VK_TRUE;  // a driver that lists the extension has the feature
+  newer.synchronization2 = VK_TRUE;  // every driver that lists the extension has the feature
   auto dot = typed<VkPhysicalDeviceShaderIntegerDotProductFeatures>(
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES, synchronization2 ? &newer : nullptr);
   dot.shaderIntegerDotProduct = VK_TRUE;
+  // The chain of features: Vulkan 1.2, then dot products, then synchronization2. Missing ones are left out.
   void* optional = integer_dot_ ? static_cast<void*>(&dot) : synchronization2 ? &newer : nullptr;
   auto features =
       typed<VkPhysicalDeviceVulkan12Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES, optional);

@@ -13,8 +13,9 @@ bool any_overlap(const std::vector<Region>& some, const std::vector<Region>& oth
   });
 }
 
-// Arguments of one operator's launches say where they begin, not how far they reach: two in one slot may meet, but for
-// results that begin apart, which are the parts of one that was cut.
+// Arguments of one operator's launches say where they begin, but not how far they reach. So two arguments in one slot
+// may overlap, and count if one of them writes. Two results that begin apart are parts of one result that was cut, and
+// do not overlap.
 bool may_meet(const gpu::BufferArg& first, const gpu::BufferArg& second) {
   if (!first.at || first.at.slot != second.at.slot) return false;
   if (first.writes && second.writes) return first.at.offset_bytes == second.at.offset_bytes;
@@ -36,12 +37,15 @@ bool Hazards::meet(const Regions& first, const Regions& second) {
          any_overlap(first.reads, second.writes);
 }
 
+// The operator before this one counts only if it was launched since the last barrier.
 void Hazards::begin(const Operator& op) {
   if (!bound_.empty()) open_.push_back(std::move(current_));
   bound_.clear();
   current_ = {reads(op), writes(op)};
 }
 
+// Compares the launch with everything since the last barrier: the device's own memory, regions of earlier operators,
+// and arguments of this operator's earlier launches. A barrier clears all three. Then the launch itself is added.
 bool Hazards::needs_barrier(const gpu::KernelLaunch& launch) {
   const std::vector<gpu::BufferArg> buffers = buffers_of(launch);
   const bool writes_own =

@@ -1,11 +1,13 @@
-// Which launches of a program need a barrier in front.
+// Finds out which launches of a program need a barrier in front of them.
 //
-// Contract: two launches need one between them only where the second reads or overwrites what the first wrote, or
-// overwrites what it reads. Between operators that is judged by the regions they name (reads(), writes()), so that
-// launches that write disjoint columns of one matrix run side by side; between launches of one operator by their
-// arguments; memory of the device's own is one place for all of them. A barrier closes everything in front of it. In
-// doubt there is one. Launches come in the order of execution; the first one never needs a barrier: submissions end
-// with one. No device is needed. Threads: one.
+// Contract: two launches need a barrier between them if the second one reads or overwrites what the first one wrote.
+// They also need one if the second one overwrites what the first one reads.
+//   Between operators the regions that they name decide (reads(), writes()). So launches that write disjoint
+//   columns of one matrix run side by side. Between launches of one operator their arguments decide. The device's
+//   own memory counts as one place. A barrier closes everything in front of it. If a hazard cannot be excluded,
+//   there is a barrier.
+//   Launches come in the order of execution. The first one never needs a barrier, because submissions end with one. No
+//   device is needed. Threads: one.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +20,7 @@ namespace tandem::vulkan {
 
 class Hazards {
  public:
-  void begin(const Operator& op);  // the launches that follow are its
+  void begin(const Operator& op);  // the launches that follow belong to this operator
   bool needs_barrier(const gpu::KernelLaunch& launch);
 
  private:
@@ -27,10 +29,10 @@ class Hazards {
   };
   static bool meet(const Regions& first, const Regions& second);
 
-  Regions current_;                    // of the operator whose launches these are
-  std::vector<Regions> open_;          // of earlier operators, launched since the last barrier
-  std::vector<gpu::BufferArg> bound_;  // by the current operator's launches since the last barrier
-  // What launches of any operator did with memory of the device's own since the last barrier.
+  Regions current_;                    // regions of the operator whose launches come now
+  std::vector<Regions> open_;          // regions of earlier operators that were launched since the last barrier
+  std::vector<gpu::BufferArg> bound_;  // arguments of the current operator's launches since the last barrier
+  // How launches of all operators have used the device's own memory since the last barrier.
   enum class Own : uint8_t { untouched, read, written } own_ = Own::untouched;
 };
 

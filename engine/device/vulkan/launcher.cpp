@@ -20,6 +20,7 @@ Launcher::Launcher(Handle& handle, SlotMemory& memory, LauncherOptions options)
       waits_(handle.id(), options_.sync_policy, options_.wait_deadline),
       thread_({}, [this] { return end_one(); }) {}
 
+// Closing the waits ends a wait of the thread. The thread then ends what is in flight, and fails the rest.
 Launcher::~Launcher() {
   failure_.keep("the device was closed");
   waits_.close();
@@ -50,7 +51,8 @@ std::vector<DeviceSpan> Launcher::take_spans() {
   return std::exchange(spans_, {});
 }
 
-// Behind a failure, or what it cannot follow at once, a program waits until everything in front of it has ended.
+// A program that cannot follow the programs in flight waits until enough of them have ended. Behind a failure it waits
+// for all of them, and then fails as well.
 void Launcher::run(Job job) {
   while (!flying_.empty() && (failure_.any() || !can_follow(job))) end_oldest();
   if (const std::string broken = failure_.message(); !broken.empty()) return give_up(job, broken);
@@ -66,7 +68,8 @@ bool Launcher::end_one() {
   return !flying_.empty();
 }
 
-// Copies are made by this thread before and after a program, so programs that need them go one by one.
+// This thread copies before and after a program if memory is not shared, so such programs run one by one. Otherwise
+// each flag must be up, or a program in flight must raise it.
 bool Launcher::can_follow(const Job& job) const {
   constexpr size_t kMostFlying = 64;
   if (!memory_.shared() || flying_.size() >= kMostFlying) return false;
@@ -85,10 +88,11 @@ void Launcher::give_up(const Job& job, const std::string& why) {
   failure_.keep(why);
 }
 
+// Waits for the flags, uploads weights that have changed, fills the staging buffer, and submits.
 void Launcher::start(Job job) {
   const std::string object = "program '" + job.program->name + "' on " + handle_.id();
   try {
-    // Where something flies they are up, or will be before this program's turn.
+    // With programs in flight, can_follow() has shown that the flags are up, or will be before this program's turn.
     if (flying_.empty()) waits_.wait(job.program->name, job.waits, 0, job.program->flag_waits);
     Prepared& program = *job.program;
     for (const WeightsCopy& weights : program.weights)
@@ -100,6 +104,8 @@ void Launcher::start(Job job) {
   }
 }
 
+// The end of a submission shows at a fence ("blocking") or at the timeline's next value. While spans are recorded, time
+// stamps surround the program's commands.
 void Launcher::submit(Flying flying, const std::string& object) {
   if (options_.sync_policy == sync::Policy::blocking) {
     const auto info = typed<VkFenceCreateInfo>(VK_STRUCTURE_TYPE_FENCE_CREATE_INFO);
@@ -116,12 +122,14 @@ void Launcher::submit(Flying flying, const std::string& object) {
   flying_.push_back(std::move(flying));
 }
 
+// Waits for the oldest program in flight, then raises its flag, or fails it. Records its time for the next prediction
+// and for spans. If an earlier program has failed, its failure is passed on.
 void Launcher::end_oldest() {
   Flying& oldest = flying_.front();
   std::string failure = failure_.message();
   bool overslept = false;
   try {
-    // Behind a failure nothing counts any more, but what is recorded must outlive its execution.
+    // Behind a failure the result does not count, but the recorded commands must outlive their execution.
     overslept = wait_for_end(oldest, failure.empty() ? options_.wait_deadline : std::chrono::seconds(1));
     if (!memory_.shared() && failure.empty()) oldest.job.program->empty_staging();
   } catch (const std::exception& error) {
@@ -133,7 +141,7 @@ void Launcher::end_oldest() {
   Flying done = std::move(flying_.front());
   flying_.pop_front();
   const double now = now_seconds();
-  if (!flying_.empty()) flying_.front().start_seconds = now;  // its turn has just come
+  if (!flying_.empty()) flying_.front().start_seconds = now;  // it starts now at the latest
   Stamps::Times times{done.start_seconds, now};
   if (done.stamps) {
     if (failure.empty()) times = stamps_.read(*done.stamps).value_or(times);
@@ -152,19 +160,20 @@ void Launcher::end_oldest() {
   running_ = flying_.empty() ? "" : flying_.front().job.program->name;
 }
 
-// A program that has missed the deadline may still run. Others learn of it at once, but it is let go only when it has
-// ended, or has had as long as any wait may last.
+// A program that has missed the deadline may still run. Its flag fails at once. But its commands are released only when
+// it has ended, or has had as long as any wait may last.
 void Launcher::outlive(Flying& late, const std::string& failure) {
   failure_.keep(failure);
   if (late.job.signal.flag) late.job.signal.flag.fail(failure);
   late.job.signal = {};
   try {
     wait_for_end(late, sync::kWaitDeadline);
-  } catch (const std::exception&) {  // it has been told
+  } catch (const std::exception&) {  // its flag has failed already
   }
 }
 
-// Sleeps the predicted time, polls for a moment, then sleeps in the driver.
+// With "blocking" it waits for the fence. With "predict" it first sleeps for the predicted time. Then it polls for
+// kPollSeconds, and at last it sleeps in the driver.
 bool Launcher::wait_for_end(const Flying& oldest, std::chrono::milliseconds deadline) {
   const std::string object = "program '" + oldest.job.program->name + "' on " + handle_.id();
   if (oldest.fence) {
@@ -177,7 +186,7 @@ bool Launcher::wait_for_end(const Flying& oldest, std::chrono::milliseconds dead
   }
   auto ended = [&] { return timeline_.reached(oldest.value, object); };
   if (options_.sync_policy == sync::Policy::predict) {
-    // As sync::PredictWaiter: a sleep ends 15 to 25 us late, and below 100 us it costs more than it saves.
+    // Like sync::PredictWaiter: a sleep ends 15 to 25 us late, and below 100 us it costs more than it saves.
     const double rest = oldest.job.program->duration.predict_after(now_seconds() - oldest.start_seconds);
     if (rest > 100e-6) {
       std::this_thread::sleep_for(std::chrono::duration<double>(std::min(rest - 50e-6, 1.0)));

@@ -1,13 +1,14 @@
-// Runs programs in the order of the calls: a thread of the device waits for flags, submits, learns the end and raises
-// the flag.
+// Runs programs in the order of the calls. A thread of the device waits for flags, submits a program, waits for its end
+// and raises its flag.
 //
 // Contract
-//   Programs that are launched together are queued before the first of them starts: queueing many steps does not
-//   compete with running them for a core. launch() never blocks and never throws. A failure goes to the signal's flag,
-//   makes later launches fail without running, and is thrown and cleared by the next finish(). Threads: launch() and
-//   finish() from one thread. A program that waits only for flags which are up, or which programs in front of it in
-//   this queue will raise, is submitted behind them without a turn through the host: barriers on the device keep the
-//   order.
+//   Programs that are launched together are queued before the first of them starts. So queueing many steps does not
+//   compete for a core with running them.
+//   launch() never blocks and never throws. A failure goes to the signal's flag, makes later launches fail without
+//   running, and is thrown and cleared by the next finish().
+//   Some programs wait only for flags that are up, or that earlier programs of this queue will raise. They are
+//   submitted behind those programs at once, and barriers on the device keep the order.
+//   Threads: launch() and finish() from one thread.
 #pragma once
 
 #include <chrono>
@@ -32,7 +33,7 @@ namespace tandem::vulkan {
 
 struct LauncherOptions {
   sync::Policy sync_policy = sync::Policy::predict;
-  std::chrono::milliseconds wait_deadline = sync::kWaitDeadline;  // for flags of others, and for a submitted program
+  std::chrono::milliseconds wait_deadline = sync::kWaitDeadline;  // for a wait for flags, and for a submitted program
 };
 
 class Launcher {
@@ -43,27 +44,28 @@ class Launcher {
     sync::Signal signal;
   };
   Launcher(Handle& handle, SlotMemory& memory, LauncherOptions options);
-  ~Launcher();  // programs that have not started fail their flags, the one that waits for others' flags too
+  ~Launcher();  // programs that have not started, or still wait for flags, fail their own flags
   void launch(std::vector<Job> jobs);
   void finish(std::chrono::milliseconds deadline);
   void record_spans(bool on);
   std::vector<DeviceSpan> take_spans();
 
  private:
-  struct Flying {  // submitted, not known to have ended
+  struct Flying {  // a program that was submitted and is not known to have ended
     Job job;
-    uint64_t value = 0;  // of the timeline at its end
-    OwnedFence fence;    // "blocking" only
+    uint64_t value = 0;  // value of the timeline at its end
+    OwnedFence fence;    // with --sync blocking only
     double start_seconds = 0;
     std::optional<Stamps::Place> stamps;
   };
   void run(Job job);
-  bool end_one();                         // of those that fly; whether more do
-  bool can_follow(const Job& job) const;  // without a turn through the host
+  bool end_one();                         // ends the oldest program in flight; true: there are more
+  bool can_follow(const Job& job) const;  // whether it can be submitted behind the programs in flight
   void start(Job job);
   void end_oldest();
   void submit(Flying flying, const std::string& object);
-  bool wait_for_end(const Flying& oldest, std::chrono::milliseconds deadline);  // true: it may have ended earlier
+  // True: the host overslept, so the program may have ended earlier.
+  bool wait_for_end(const Flying& oldest, std::chrono::milliseconds deadline);
   void give_up(const Job& job, const std::string& why);
   void outlive(Flying& late, const std::string& failure);
 
@@ -73,7 +75,7 @@ class Launcher {
   Timeline timeline_;
   Stamps stamps_;
   StepWaits waits_;
-  std::deque<Flying> flying_;  // of the launcher's thread
+  std::deque<Flying> flying_;  // used by the launcher's thread alone
 
   sync::FirstFailure failure_;
 

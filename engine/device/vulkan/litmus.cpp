@@ -8,6 +8,7 @@
 namespace tandem::vulkan {
 namespace {
 
+// A walk as a launch, from which Pipelines makes the pipeline.
 gpu::KernelLaunch launch_of(const LitmusWalk& walk) {
   gpu::KernelLaunch launch;
   launch.source = launch.kernel = "litmus";
@@ -15,6 +16,8 @@ gpu::KernelLaunch launch_of(const LitmusWalk& walk) {
   return launch;
 }
 
+// One descriptor set, one command buffer that is recorded anew for each walk, and one fence. Memory is imported when a
+// walk names another slot.
 class VulkanAgent final : public LitmusAgent {
  public:
   VulkanAgent(Handle& handle, Pipelines& pipelines)
@@ -39,7 +42,7 @@ class VulkanAgent final : public LitmusAgent {
     fence_ = make<OwnedFence>(vkCreateFence, handle_.device(), fence, "vkCreateFence", object_);
   }
   ~VulkanAgent() override {
-    if (running_) vkDeviceWaitIdle(handle_.device());  // its looks are bounded
+    if (running_) vkDeviceWaitIdle(handle_.device());  // the shader's looks are bounded, so this ends
   }
 
   const std::string& name() const override { return handle_.id(); }
@@ -64,6 +67,7 @@ class VulkanAgent final : public LitmusAgent {
   }
 
  private:
+  // Replaces the imported memory, and points the descriptor set to it.
   void import(const sync::Slot& slot) {
     release_memory();
     memory_ = import_host(handle_, slot.data(), slot.size_bytes(), object_);
@@ -77,6 +81,7 @@ class VulkanAgent final : public LitmusAgent {
     vkUpdateDescriptorSets(handle_.device(), 1, &write, 0, nullptr);
   }
 
+  // Push constants: the buffer's offset in words, then the arguments of launch_of().
   void record(const LitmusWalk& walk) {
     const uint32_t push[] = {0, static_cast<uint32_t>(walk.test), walk.side, walk.round, walk.looks, walk.seed};
     auto begin = typed<VkCommandBufferBeginInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO);
@@ -96,10 +101,10 @@ class VulkanAgent final : public LitmusAgent {
   OwnedDescriptorPool descriptors_;
   OwnedCommandPool pool_;
   OwnedFence fence_;
-  VkDescriptorSet set_ = VK_NULL_HANDLE;       // of the pool
-  VkCommandBuffer commands_ = VK_NULL_HANDLE;  // of the pool
+  VkDescriptorSet set_ = VK_NULL_HANDLE;       // allocated from descriptors_
+  VkCommandBuffer commands_ = VK_NULL_HANDLE;  // allocated from pool_
   Allocation memory_;
-  const sync::Slot* imported_ = nullptr;  // only compared
+  const sync::Slot* imported_ = nullptr;  // compared only, never read
   bool running_ = false;
 };
 

@@ -1,7 +1,7 @@
-// A Vulkan device as a side of litmus tests (engine/device/lab/litmus.h), with shaders/litmus.comp.
+// A Vulkan device as one side of litmus tests (engine/device/lab/litmus.h), by shaders/litmus.comp.
 //
 // Contract: as LitmusAgent. Memory must be shared (prove_zero_copy). Vulkan promises that host and shader see each
-// other's stores at submissions and fences only; what is shown here is what the driver does while a shader runs.
+// other's stores at submissions and fences only. These tests show what the driver does while a shader runs.
 #pragma once
 
 #include <memory>

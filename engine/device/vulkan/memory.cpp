@@ -6,6 +6,7 @@
 namespace tandem::vulkan {
 namespace {
 
+// Shaders may use every buffer, and copies may read and write it.
 constexpr VkBufferUsageFlags kUsage =
     VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
 
@@ -28,6 +29,7 @@ OwnedMemory allocate(const Handle& handle, uint64_t bytes, uint32_t type, const 
   return make<OwnedMemory>(vkAllocateMemory, handle.device(), info, "vkAllocateMemory", object);
 }
 
+// A buffer with memory of its own, of a kind that has these properties.
 Allocation allocate_kind(const Handle& handle, uint64_t bytes, VkMemoryPropertyFlags properties,
                          const std::string& object) {
   Allocation made;
@@ -54,10 +56,11 @@ Allocation allocate_staging(const Handle& handle, uint64_t bytes, const std::str
   return made;
 }
 
+// The buffer's requirements and the pointer's own decide together on the type of memory.
 Allocation import_host(const Handle& handle, void* data, uint64_t bytes, const std::string& object) {
   const uint64_t alignment = handle.limits().import_alignment;
   if (alignment == 0) throw Error("the driver has no VK_EXT_external_memory_host", object);
-  // lavapipe, for one, does not check these itself.
+  // Some drivers do not check the alignment themselves; lavapipe is one.
   if (reinterpret_cast<uintptr_t>(data) % alignment != 0 || bytes % alignment != 0) {
     throw Error("host memory can be imported in multiples of " + std::to_string(alignment) + " bytes only", object);
   }
@@ -75,7 +78,7 @@ Allocation import_host(const Handle& handle, void* data, uint64_t bytes, const s
   auto import = typed<VkImportMemoryHostPointerInfoEXT>(VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT);
   import.handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT;
   import.pHostPointer = data;
-  // Coherent: nothing is flushed or invalidated anywhere in this runtime.
+  // The memory is coherent, because no part of this runtime flushes or invalidates memory.
   const uint32_t type =
       handle.memory_type(needs.memoryTypeBits & pointer.memoryTypeBits, VK_MEMORY_PROPERTY_HOST_COHERENT_BIT);
   made.memory = allocate(handle, bytes, type, &import, object);
@@ -92,7 +95,7 @@ Allocation allocate_zeroed(Handle& handle, uint64_t bytes, const std::string& ob
   return made;
 }
 
-// Nothing when the device has no room and may do without.
+// Memory on the device. If it is optional, a device without room gives nothing.
 std::optional<Allocation> allocate_own(const Handle& handle, uint64_t bytes, bool optional, const std::string& object) {
   try {
     return allocate_device(handle, bytes, object);
@@ -112,12 +115,14 @@ std::optional<WeightsCopy> SlotMemory::copy_of(const sync::Slot& weights) {
   return WeightsCopy{&weights, one.allocation.buffer.get(), one.filled};
 }
 
+// Weights get memory on the device if they should and if there is room. All other slots are imported in place, or
+// copied if memory is not shared.
 SlotMemory::Import& SlotMemory::import(const sync::Slot& slot) {
   const auto found = imports_.find(slot.id());
   if (found != imports_.end()) return found->second;
   const std::string object =
       "slot '" + slot.label() + "' (" + std::to_string(slot.size_bytes()) + " bytes) on " + handle_.id();
-  // A pool that is gone may have left imports of memory which the system has since given to this slot.
+  // A pool that no longer exists may have left imports of memory that the system has since given to this slot.
   std::erase_if(imports_, [&](const auto& entry) {
     const Import& old = entry.second;
     return old.begin < slot.data() + slot.size_bytes() && slot.data() < old.begin + old.bytes;

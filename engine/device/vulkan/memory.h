@@ -1,12 +1,14 @@
-// How the slots of the pool become Vulkan buffers: in place, or as copies with explicit transfers.
+// Turns slots of the pool into Vulkan buffers: in place, or as copies with explicit transfers.
 //
 // Contract
-//   buffer() imports a slot at its first use and keeps it until the memory is destroyed, which is before the pool is.
-//   Shared: VK_EXT_external_memory_host over the whole slot, used only after the start-up test has shown that shaders
-//   and host see each other's stores. Not shared: a device buffer, zeroed; what is copied goes through staging buffers
-//   (prepared.h). Weights are a device buffer on a graphics card with memory of its own too, whatever is shared, as
-//   long as that memory suffices: every pass reads them, and the bus to the host is many times slower. Threads: one.
-//   Failure: Error when a slot is larger than the device allows for one allocation.
+//   buffer() imports a slot at its first use and keeps the buffer until this object is destroyed, which is before the
+//   pool is.
+//   Shared: the buffer covers the whole slot (VK_EXT_external_memory_host). This is used only after the start-up test
+//   has shown that shaders and host see each other's stores.
+//   Not shared: the buffer is the device's own, zeroed. Copies go through staging buffers (prepared.h).
+//   A graphics card with memory of its own holds weights there, even if memory is shared, as long as its memory
+//   suffices. Every pass reads them, and the bus to the host is many times slower.
+//   Threads: one. Failure: Error when a slot is larger than the device allows for one allocation.
 #pragma once
 
 #include <cstdint>
@@ -28,30 +30,30 @@ struct Allocation {
 
 Allocation allocate_device(const Handle& handle, uint64_t bytes, const std::string& object);
 Allocation allocate_staging(const Handle& handle, uint64_t bytes, const std::string& object);  // mapped and coherent
-// Memory of the host as a buffer; Error when the pointer or the size do not have the device's alignment.
+// A buffer over the host's memory. Error if the pointer or the size lacks the device's alignment.
 Allocation import_host(const Handle& handle, void* data, uint64_t bytes, const std::string& object);
 
-// A slot of weights of which the device has a copy of its own.
+// A slot of weights with a copy in the device's own memory.
 struct WeightsCopy {
   const sync::Slot* slot = nullptr;
   VkBuffer buffer = VK_NULL_HANDLE;
-  std::shared_ptr<uint64_t> filled;  // at which acquisition of the slot, by upload(); of the launcher's thread
+  std::shared_ptr<uint64_t> filled;  // Slot::times_acquired() at the last upload(); used by the launcher's thread
 };
 
 class SlotMemory {
  public:
-  // own_weights: also where memory is shared.
+  // own_weights: weights have copies of their own even if memory is shared.
   SlotMemory(Handle& handle, bool shared, bool own_weights)
       : handle_(handle), shared_(shared), own_weights_(own_weights || !shared) {}
   bool shared() const { return shared_; }
   bool own_weights() const { return own_weights_; }
   VkBuffer buffer(const sync::Slot& slot);
-  std::optional<WeightsCopy> copy_of(const sync::Slot& weights);  // nothing: it is used in place
+  std::optional<WeightsCopy> copy_of(const sync::Slot& weights);  // nothing: the slot is used in place
 
  private:
   struct Import {
     Allocation allocation;
-    std::shared_ptr<uint64_t> filled;  // of weights that are copied
+    std::shared_ptr<uint64_t> filled;  // set for weights that are copied
     const std::byte* begin = nullptr;
     size_t bytes = 0;
   };

@@ -1,6 +1,6 @@
-// What the validation layers say about this project's use of Vulkan.
+// Collects the validation layers' messages about this project's use of Vulkan.
 //
-// Contract: thread-safe; the owner outlives the instance that reports here.
+// Contract: all calls are thread-safe. The owner keeps the object alive longer than the instance that reports to it.
 #pragma once
 
 #include <mutex>

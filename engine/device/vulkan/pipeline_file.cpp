@@ -14,6 +14,7 @@
 namespace tandem::vulkan {
 namespace {
 
+// The file begins with this. It has no padding, so headers can be compared as bytes.
 struct Header {
   char magic[8] = {'T', 'N', 'D', 'M', 'P', 'I', 'P', 'E'};
   uint32_t version = 1, header_bytes = sizeof(Header);
@@ -29,7 +30,7 @@ std::string hex(const std::array<uint8_t, VK_UUID_SIZE>& uuid) {
   return text;
 }
 
-// The same device and driver, but this program or the driver is newer or older: what every update brings.
+// Whether the file is of the same device and driver, and only versions or shaders differ, as after every update.
 bool only_updated(const std::string& content, const PipelineKey& key) {
   if (content.size() < sizeof(Header)) return false;
   Header header;
@@ -40,7 +41,8 @@ bool only_updated(const std::string& content, const PipelineKey& key) {
   return std::memcmp(&header.key, &key, sizeof key) == 0;
 }
 
-// Why the file's content is not to be used; empty: it is.
+// Why the file's content must not be used; "": it may. Every part of the header must fit before the driver gets
+// the data.
 std::string refusal(const std::string& content, const PipelineKey& key) {
   if (content.size() < sizeof(Header)) return "it is cut off";
   Header header;
@@ -78,6 +80,7 @@ PipelineFile::PipelineFile(const std::string& folder, const PipelineKey& key) : 
   if (!folder.empty()) path_ = folder + "/vulkan-" + hex(key.device) + "-" + hex(key.driver) + ".pipelines";
 }
 
+// An absent file is no event. Any other reason is logged.
 std::optional<std::vector<char>> PipelineFile::load() const noexcept {
   try {
     const auto content = path_.empty() ? std::nullopt : read_file_if_there(path_);

@@ -1,12 +1,14 @@
 // The driver's compiled pipelines on disk, so that the next start need not compile them.
 //
 // Contract
-//   A file belongs to one device and driver (its name says which) and to one set of shaders; its header repeats all of
-//   it, with the length and a checksum of what follows. load() gives the driver's data, or nothing: a file that is
-//   absent, cut off, damaged, or of another driver or other shaders is left alone, with a log line saying why, and is
-//   never an error (after an update of program or driver it is a quiet one). save() replaces the file whole or not at
-//   all (a temporary beside it, renamed); a folder that cannot be written is a log line too. Threads: one; processes:
-//   any number, the last to save wins.
+//   A file belongs to one device and driver, which its name says, and to one set of shaders. Its header repeats all of
+//   them, with the length and a checksum of the content.
+//   load() returns the driver's data, or nothing. A file that is absent, cut off or damaged is left alone, and so is
+//   one of another driver or other shaders. None of these is an error. The log says why, as a warning, or as
+//   information after an update of the program or the driver.
+//   save() replaces the file whole or not at all: it writes a temporary file beside it and renames that. A folder that
+//   cannot be written is logged.
+//   Threads: one; processes: any number, the last to save wins.
 #pragma once
 
 #include <array>
@@ -19,7 +21,7 @@
 
 namespace tandem::vulkan {
 
-// All that compiled pipelines depend on.
+// Everything on which compiled pipelines depend.
 struct PipelineKey {
   std::array<uint8_t, VK_UUID_SIZE> device{}, driver{}, cache{};  // deviceUUID, driverUUID, pipelineCacheUUID
   uint32_t vendor_id = 0, device_id = 0, driver_version = 0, driver_kind = 0;
@@ -29,11 +31,11 @@ PipelineKey pipeline_key(VkPhysicalDevice device);
 
 class PipelineFile {
  public:
-  // folder: empty for no file at all.
+  // folder: "" means that nothing is kept.
   PipelineFile(const std::string& folder, const PipelineKey& key);
   std::optional<std::vector<char>> load() const noexcept;
   void save(const std::vector<char>& data) const noexcept;
-  const std::string& path() const { return path_; }  // empty: none
+  const std::string& path() const { return path_; }  // "": nothing is kept
 
  private:
   std::string path_;

@@ -11,6 +11,7 @@ namespace {
 using nlohmann::json;
 constexpr char kBuffer = 'b', kWord = 'w';
 
+// One letter for each argument.
 std::string kinds_of(const std::vector<gpu::Arg>& args) {
   std::string kinds;
   for (const gpu::Arg& arg : args) kinds += std::holds_alternative<gpu::BufferArg>(arg) ? kBuffer : kWord;
@@ -19,6 +20,7 @@ std::string kinds_of(const std::vector<gpu::Arg>& args) {
 
 }  // namespace
 
+// The shaders' own hash is part of the key, since a job names them only.
 uint64_t key_of(const std::string& device, const PipelineJob& job) {
   return proof::mixed(write_job(job), proof::mixed(device, shaders_hash()));
 }
@@ -34,6 +36,7 @@ std::string write_job(const PipelineJob& job) {
       .dump();
 }
 
+// The grid is one work-group, which is enough to make a driver compile.
 std::optional<PipelineJob> read_job(std::string_view bytes) {
   const json all = json::parse(bytes, nullptr, false);
   if (!all.is_object()) return std::nullopt;

@@ -1,7 +1,8 @@
-// A pipeline to be made, and dispatched once where the driver compiles then: what a child process does before this one
-// does it (pipelines.h). Plain values that travel between the two.
+// The description of a trial: a pipeline to make, and to dispatch once if the driver compiles at the first dispatch. A
+// child process does it before this process does it (pipelines.h).
 //
-// All functions are pure. read_job() gives nothing for bytes that are no job.
+// Contract: plain values that travel between the two processes as bytes. All functions are pure. read_job() returns
+// nothing for bytes that are no job.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +15,11 @@
 namespace tandem::vulkan {
 
 struct PipelineJob {
-  gpu::KernelLaunch launch;  // of its arguments only the kinds count: all buffers are absent, all words are 0
+  gpu::KernelLaunch launch;  // only the kinds of its arguments count: buffers are absent and words are 0
   bool corrects_quotients = false;
 };
 
-// Names what is tried of a device ("vulkan:0"): jobs with one key make a driver compile, or load, the same.
+// A name for a trial on a device ("vulkan:0"): jobs with one key make a driver compile, or load, the same.
 uint64_t key_of(const std::string& device, const PipelineJob& job);
 
 std::string write_job(const PipelineJob& job);

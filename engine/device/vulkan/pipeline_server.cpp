@@ -13,6 +13,8 @@ namespace tandem {
 namespace vulkan {
 namespace {
 
+// Opens the device by itself, without its tests. It keeps no pipeline file and imports no memory, since jobs have
+// no operands.
 class PipelineServer {
  public:
   explicit PipelineServer(const PipelineService& service)
@@ -27,6 +29,7 @@ class PipelineServer {
     return handle;
   }
 
+  // Does the job and returns its key. The first job that corrects quotients makes all later pipelines do so.
   uint64_t perform(const PipelineJob& job) {
     if (job.corrects_quotients && !std::exchange(corrects_, true)) pipelines_.correct_quotients();
     preparer_.compile(job.launch);

@@ -19,7 +19,8 @@ struct Specialisation {
   std::vector<uint32_t> words;
 };
 
-// Constants that only some shaders have are set in those.
+// Sets the specialisation constants that the options name. CORRECTED is set for those shaders that have it, if
+// quotients are to be corrected.
 Specialisation specialise(const ShaderFacts& facts, std::string options, bool corrects_quotients,
                           const std::string& object) {
   if (corrects_quotients && facts.constants.contains("CORRECTED")) options += " -DCORRECTED=1";
@@ -35,6 +36,8 @@ Specialisation specialise(const ShaderFacts& facts, std::string options, bool co
   return made;
 }
 
+// Compares the shader with its launch before the driver does: buffers, push constants, and the size of a work-group.
+// Error names the first difference.
 void check_arguments(const ShaderFacts& facts, const gpu::KernelLaunch& launch, const Limits& limits,
                      const std::string& object) {
   auto expect = [&](bool holds, const std::string& what) {
@@ -72,10 +75,11 @@ Pipelines::Pipelines(const Handle& handle, PipelineFile file) : handle_(handle),
   cache_ = make<OwnedPipelineCache>(vkCreatePipelineCache, handle.device(), info, "vkCreatePipelineCache", handle.id());
 }
 
+// Saves the driver's cache if it has grown since it was loaded. Errors only mean that the next start compiles again.
 Pipelines::~Pipelines() {
   size_t bytes = 0;
   if (vkGetPipelineCacheData(handle_.device(), cache_.get(), &bytes, nullptr) != VK_SUCCESS || bytes <= loaded_bytes_)
-    return;  // nothing new
+    return;  // nothing is new
   std::vector<char> data(bytes);
   if (vkGetPipelineCacheData(handle_.device(), cache_.get(), &bytes, data.data()) != VK_SUCCESS) return;
   data.resize(bytes);
@@ -96,6 +100,7 @@ void Pipelines::try_first() {
       });
 }
 
+// A pipeline that is not known yet goes to the child first, if try_first() was called.
 Pipeline& Pipelines::of(const gpu::KernelLaunch& launch, const std::string& object) {
   const auto key = std::make_tuple(launch.source, launch.kernel, launch.options);
   if (const auto found = pipelines_.find(key); found != pipelines_.end()) return found->second;
@@ -107,6 +112,8 @@ Pipeline& Pipelines::of(const gpu::KernelLaunch& launch, const std::string& obje
   return pipelines_.emplace(key, build(launch, object)).first->second;
 }
 
+// Makes the pipeline and its two layouts. The descriptor set has a storage buffer for each buffer argument, and the
+// push constants have a word for each argument.
 Pipeline Pipelines::build(const gpu::KernelLaunch& launch, const std::string& object) {
   const auto words = shader_code(launch.source, launch.kernel);
   if (!words) {

@@ -1,8 +1,8 @@
-// Shaders become pipelines, once per (source, kernel, options).
+// Makes pipelines from shaders, once for each (source, kernel, options).
 //
-// Contract: options are the macros of a KernelLaunch; each is the specialisation constant of that name. Error when
-// there is no such shader, when it has no such constant, or when it binds other arguments than the launch has. Threads:
-// one. Ownership: keeps every pipeline until it is destroyed.
+// Contract: options are the macros of a KernelLaunch, and each one sets the specialisation constant of its name. Error
+// when there is no such shader, when it has no such constant, or when it binds other arguments than the launch has.
+// Threads: one. Ownership: keeps every pipeline until it is destroyed.
 #pragma once
 
 #include <map>
@@ -22,20 +22,21 @@ struct Pipeline {
   OwnedSetLayout set_layout;
   OwnedPipelineLayout layout;
   OwnedPipeline pipeline;
-  bool warm = false;  // it has been dispatched: a driver that compiles at the first dispatch has done so
+  bool warm = false;  // it was dispatched, so a driver that compiles at the first dispatch has done so
 };
 
 class Pipelines {
  public:
   Pipelines(const Handle& handle, PipelineFile file);
-  ~Pipelines();  // keeps what the driver compiled in the file
+  ~Pipelines();  // writes the pipelines that the driver has compiled to the file
   Pipelines(const Pipelines&) = delete;
   Pipelines& operator=(const Pipelines&) = delete;
   Pipeline& of(const gpu::KernelLaunch& launch, const std::string& object);
-  // From now on shaders correct the driver's quotients and roots (shaders/quotient.glsl); before any other pipeline.
+  // From now on shaders correct the driver's quotients and roots (shaders/quotient.glsl). Pipelines made before
+  // are dropped.
   void correct_quotients();
-  // From now on a child process makes each new pipeline first, so that of() throws FatalProgram where a driver does not
-  // survive it (proof/job_trials.h).
+  // From now on a child process makes each new pipeline first. If a driver does not survive that, of() throws
+  // FatalProgram (proof/job_trials.h).
   void try_first();
 
  private:
@@ -46,10 +47,10 @@ class Pipelines {
   PipelineFile file_;
   size_t loaded_bytes_ = 0;
   OwnedPipelineCache cache_;
-  std::unique_ptr<proof::JobTrials> trials_;  // from try_first() on
+  std::unique_ptr<proof::JobTrials> trials_;  // set by try_first()
   std::map<std::tuple<std::string, std::string, std::string>, Pipeline> pipelines_;
 };
 
-size_t buffer_count(const gpu::KernelLaunch& launch);  // of its arguments
+size_t buffer_count(const gpu::KernelLaunch& launch);  // number of buffers among its arguments
 
 }  // namespace tandem::vulkan

@@ -23,8 +23,8 @@ namespace {
 
 constexpr const char* kValidationLayer = "VK_LAYER_KHRONOS_validation";
 
-// Later editions of Vulkan forbid the host to set an event that submitted commands wait for. The gate
-// does so; whether a driver can do it is tried when a device is opened (self_test.cpp).
+// Later editions of Vulkan forbid the host to set an event that submitted commands wait for, and the gate does so. The
+// self-test shows whether a driver can do it (self_test.cpp).
 bool is_about_the_gate(const VkDebugUtilsMessengerCallbackDataEXT& data) {
   return data.pMessageIdName && std::string_view(data.pMessageIdName) == "VUID-vkSetEvent-event-09543";
 }
@@ -35,6 +35,7 @@ VKAPI_ATTR VkBool32 VKAPI_CALL receive(VkDebugUtilsMessageSeverityFlagBitsEXT, V
   return VK_FALSE;
 }
 
+// Asks for warnings and errors of validation and performance.
 VkDebugUtilsMessengerCreateInfoEXT messenger_info(Messages* messages) {
   auto info = typed<VkDebugUtilsMessengerCreateInfoEXT>(VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT);
   info.messageSeverity =
@@ -45,6 +46,7 @@ VkDebugUtilsMessengerCreateInfoEXT messenger_info(Messages* messages) {
   return info;
 }
 
+// Vulkan 1.2 with timeline semaphores.
 bool usable(VkPhysicalDevice device) {
   VkPhysicalDeviceProperties properties;
   vkGetPhysicalDeviceProperties(device, &properties);
@@ -65,8 +67,8 @@ bool is_cpu(VkPhysicalDevice device) {
 
 namespace {
 
-// With its last instance the loader unloads a driver, and NVIDIA's (580.159) cannot be loaded any more in a process
-// that has done so some forty times. So the first instance to go, if it is a plain one, stays.
+// The loader unloads a driver with its last instance. NVIDIA's driver (580.159) cannot be loaded any more in a process
+// that has done so some forty times. So the first instance without a messenger is never destroyed.
 bool keep_drivers_loaded(VkInstance instance, VkDebugUtilsMessengerEXT messenger) {
   static std::atomic<VkInstance> kept = VK_NULL_HANDLE;
   VkInstance none = VK_NULL_HANDLE;
@@ -75,9 +77,11 @@ bool keep_drivers_loaded(VkInstance instance, VkDebugUtilsMessengerEXT messenger
 
 }  // namespace
 
+// Lets the drivers be tried first. With `messages` it enables the validation layer, and a messenger for the instance's
+// own creation as well as for later calls.
 Instance::Instance(Messages* messages) {
   configure_process(0);
-  // Hides drivers that would end this process from the loader.
+  // The verdict hides drivers from the loader that would end this process.
   const proof::Verdict known = proof::verdict(proof::Api::vulkan);
   if (!known.may_load) throw Error("no Vulkan driver is loaded", known.wanting, known.remedy);
   auto application = typed<VkApplicationInfo>(VK_STRUCTURE_TYPE_APPLICATION_INFO);
@@ -97,7 +101,7 @@ Instance::Instance(Messages* messages) {
     info.enabledExtensionCount = 2;
     info.ppEnabledLayerNames = layers;
     info.ppEnabledExtensionNames = extensions;
-    info.pNext = &features;  // and the messenger: of the creation itself
+    info.pNext = &features;  // the chain also holds the messenger for vkCreateInstance() itself
   }
   check(vkCreateInstance(&info, nullptr, &instance_), "vkCreateInstance", "the Vulkan loader");
   if (!messages) return;
@@ -133,6 +137,7 @@ void configure_process(size_t workers) {
   std::call_once(once, [workers] {
     const size_t half = std::max<size_t>(1, std::thread::hardware_concurrency() / 2);
     const size_t wanted = workers ? workers : half;
+    // lavapipe's 0 means that the queue's own thread computes.
     setenv("LP_NUM_THREADS", std::to_string(wanted == 1 ? 0 : wanted).c_str(), 0);
   });
 }
@@ -182,8 +187,8 @@ std::vector<proof::Identity> vulkan_identities() {
   }
 }
 
-// What was tried says it without a driver being loaded, which would cost every start 16 ms where another interface's
-// device is used.
+// The verdict has the answer without loading a driver. Loading one would cost every start 16 ms, even if another
+// interface's device is used.
 DeviceCount vulkan_device_count() {
   const proof::Verdict known = proof::verdict(proof::Api::vulkan);
   if (known.tried && !known.devices.empty()) {
@@ -199,7 +204,7 @@ DeviceCount vulkan_device_count() {
   } catch (const Interrupted&) {
     throw;
   } catch (const std::exception&) {
-    return {};  // no driver, or a broken one: opening a device says why
+    return {};  // there is no driver, or a broken one; opening a device says why
   }
 }
 

@@ -1,4 +1,6 @@
-// Finding Vulkan devices, and what must be set before a driver starts.
+// Finds Vulkan devices, and sets what must be set before a driver starts.
+//
+// Contract: the functions may change the environment, so no other thread may use it meanwhile.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +13,15 @@
 
 namespace tandem::vulkan {
 
-// Messages of the validation layers, warnings and errors only.
+// Receives warnings and errors of the validation layers (messages.h).
 class Messages;
 
-// The loader's instance. Ownership: devices opened through it are destroyed before it. Before the first one the drivers
-// are tried in a child process, where that was not done before (engine/device/proof/).
+// The loader's instance. Ownership: devices that are opened through it are destroyed before it. Before the first
+// instance a child process tries the drivers, if that was not done before (engine/device/proof/).
 class Instance {
  public:
-  // messages: switches the validation layers on, that of synchronization included, and receives what they say; Error
-  // where they are not installed.
+  // messages: switches the validation layers on, with their checks of synchronization, and receives their texts. Error
+  // if they are not installed.
   explicit Instance(Messages* messages);
   ~Instance();
   Instance(const Instance&) = delete;
@@ -32,16 +34,18 @@ class Instance {
 };
 bool validation_layers_present();
 
-// lavapipe reads the number of its threads when the driver starts. Sets, where the user has not, LP_NUM_THREADS:
-// workers (0: half of the cores), where one means that the queue's own thread computes, which saves a hand-over.
+// Sets LP_NUM_THREADS if the user has not set it; lavapipe reads it when the driver starts. workers: number of threads
+// (0: half of the cores). With one worker the queue's own thread computes, which saves a hand-over. Only the first call
+// has an effect.
 void configure_process(size_t workers);
-int cpu_workers();  // how many threads of a CPU driver compute, by LP_NUM_THREADS
+int cpu_workers();  // number of threads of a CPU driver that compute, by LP_NUM_THREADS
 
 // Devices that can be used (Vulkan 1.2, timeline semaphores, a compute queue), in the order that vulkan:N counts: real
 // GPUs first, then CPUs. Empty without a driver.
 std::vector<VkPhysicalDevice> find_devices(const Instance& instance);
 
-// How devices are told apart from those that were tried in a child process (engine/device/proof/).
+// Describes each device in its driver's words, for the comparison with the devices that were tried in a child
+// process (engine/device/proof/).
 std::vector<proof::Identity> identities(const std::vector<VkPhysicalDevice>& found);
 
 }  // namespace tandem::vulkan

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::chrono::seconds kCopyDeadline{60}, kWarmUpDeadline{60};
 
-// Where a region's rows lie in the slot; `staged` is where they lie in the staging buffer.
+// One copy for each row of a region, between the slot and the staging buffer.
 std::vector<VkBufferCopy> copies(const Staged& staged, bool upload) {
   const Region& region = staged.region;
   std::vector<VkBufferCopy> rows;
@@ -26,6 +26,7 @@ std::vector<VkBufferCopy> copies(const Staged& staged, bool upload) {
   return rows;
 }
 
+// The 32 bits of an argument, as shaders read it. Error if a number does not fit.
 uint32_t push_word(const gpu::Arg& arg, const std::string& object) {
   if (const auto* value = std::get_if<int32_t>(&arg)) return std::bit_cast<uint32_t>(*value);
   if (const auto* value = std::get_if<uint32_t>(&arg)) return *value;
@@ -36,6 +37,7 @@ uint32_t push_word(const gpu::Arg& arg, const std::string& object) {
   return static_cast<uint32_t>(wide);
 }
 
+// Number of work-groups in each dimension. Error if the device does not allow so many.
 std::array<uint32_t, 3> groups_of(const gpu::KernelLaunch& launch, const Limits& limits, const std::string& object) {
   std::array<uint32_t, 3> groups{};
   for (size_t d = 0; d < 3; ++d) {
@@ -50,6 +52,7 @@ std::array<uint32_t, 3> groups_of(const gpu::KernelLaunch& launch, const Limits&
   return groups;
 }
 
+// Calls copy(address in the slot, address in the staging buffer, bytes) for each row.
 template <typename Copy>
 void for_rows(const Staged& staged, const Allocation& staging, const Copy& copy) {
   const Region& region = staged.region;
@@ -71,6 +74,7 @@ void Prepared::empty_staging() const {
     for_rows(staged, staging, [](std::byte* slot, std::byte* copy, size_t bytes) { std::memcpy(slot, copy, bytes); });
 }
 
+// A launch with everything that recording it needs.
 struct Preparer::Bound {
   Pipeline* pipeline = nullptr;
   VkDescriptorSet set = VK_NULL_HANDLE;
@@ -97,6 +101,7 @@ Preparer::Preparer(std::shared_ptr<Handle> handle, Pipelines& pipelines, SlotMem
       context_(context),
       dummy_(allocate_device(handle_, 4096, "the dummy argument on " + handle_.id())) {}
 
+// One pool for all descriptor sets of a program: one set for each launch.
 OwnedDescriptorPool Preparer::make_descriptors(std::span<const gpu::KernelLaunch> launches, const std::string& object) {
   size_t buffers = 0;
   for (const gpu::KernelLaunch& launch : launches) buffers += buffer_count(launch);
@@ -119,8 +124,9 @@ VkDescriptorSet Preparer::make_set(VkDescriptorPool pool, const Pipeline& pipeli
   return set;
 }
 
-// A binding starts at its slot's start. Where the slot is longer than a binding may be, it starts at the operand, down
-// to the alignment of bindings, and reaches as far as it may.
+// Makes the launch's pipeline, its descriptor set, and its push constants. They have one word for each argument: a
+// buffer's offset in words, or the argument itself. A binding starts where its slot starts, if it may be as long as the
+// slot. Otherwise it starts near the operand, at a multiple of the required alignment, and is as long as allowed.
 Preparer::Bound Preparer::bind(const gpu::KernelLaunch& launch, VkDescriptorPool pool, const std::string& object) {
   const Limits& limits = handle_.limits();
   Bound bound;
@@ -162,6 +168,8 @@ Preparer::Bound Preparer::bind(const gpu::KernelLaunch& launch, VkDescriptorPool
   return bound;
 }
 
+// Lowers all operators and decides on barriers. Makes copies of weights and a staging buffer if they are needed. Then
+// binds every launch and records the command buffer. Launches with empty grids are dropped.
 std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators) {
   auto prepared = std::make_shared<Prepared>();
   prepared->handle = shared_handle_;
@@ -169,7 +177,7 @@ std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators)
   if (operators.size() > 1) prepared->name += " .. " + operators.back().name;
   const std::string object = prepared->name + " on " + handle_.id();
   std::vector<gpu::KernelLaunch> launches;
-  std::vector<bool> barriers;  // in front of them
+  std::vector<bool> barriers;  // whether launch i needs one in front
   Hazards hazards;
   for (const Operator& op : operators) {
     hazards.begin(op);
@@ -206,6 +214,7 @@ void Preparer::compile(const gpu::KernelLaunch& launch) {
   if (handle_.cpu()) warm_up({&bound, 1}, object);
 }
 
+// Notes each slot of weights once, if the device has a copy of its own.
 void Preparer::copy_weights(const gpu::CopiedRegions& regions, Prepared& prepared) {
   std::set<const sync::Slot*> seen;
   for (const Region& region : regions.weights) {
@@ -214,6 +223,7 @@ void Preparer::copy_weights(const gpu::CopiedRegions& regions, Prepared& prepare
   }
 }
 
+// Gives each region to be copied a place in one staging buffer, uploads first.
 void Preparer::stage(const gpu::CopiedRegions& regions, Prepared& prepared) {
   uint64_t bytes = 0;
   auto place = [&](const std::vector<Region>& from, std::vector<Staged>& to) {
@@ -227,6 +237,8 @@ void Preparer::stage(const gpu::CopiedRegions& regions, Prepared& prepared) {
   prepared.staging = allocate_staging(handle_, std::max<uint64_t>(bytes, 4), "staging of " + prepared.name);
 }
 
+// Order of the commands: uploads, launches with their barriers, downloads, and a last barrier. Copies from the staging
+// buffer are ordered among themselves only if their regions overlap.
 void Preparer::record(Prepared& prepared, std::span<const Bound> launches) {
   const std::string object = prepared.name + " on " + handle_.id();
   prepared.pool = make_command_pool(handle_, object);
@@ -242,7 +254,7 @@ void Preparer::record(Prepared& prepared, std::span<const Bound> launches) {
   };
   const Synchronization& order = handle_.synchronization();
   const Actors actors = memory_.shared() ? kShaders : kShaders | kTransfers;
-  std::vector<Region> unordered;  // filled since the last barrier: operators' places overlap, and writes have an order
+  std::vector<Region> unordered;  // regions filled since the last barrier; overlapping ones need an order
   for (const Staged& staged : prepared.uploads) {
     const auto overlapped = [&](const Region& region) { return overlaps(region, staged.region); };
     if (std::ranges::any_of(unordered, overlapped)) {
@@ -259,12 +271,13 @@ void Preparer::record(Prepared& prepared, std::span<const Bound> launches) {
   }
   if (!prepared.downloads.empty()) order.barrier(commands, actors, kTransfers);
   for (const Staged& staged : prepared.downloads) copy(staged, false);
-  order.barrier(commands, actors, actors | kHost);  // also for what is submitted next
+  order.barrier(commands, actors, actors | kHost);  // covers later submissions too
   check(vkEndCommandBuffer(commands), "vkEndCommandBuffer", object);
 }
 
-// lavapipe compiles a pipeline at its first dispatch, 15 to 220 ms on the queue's thread, which looks like a hung step
-// and ruins the first prediction. A dispatch of no work-groups is enough for it, and touches nothing.
+// lavapipe compiles a pipeline at its first dispatch. The compiler takes 15 to 220 ms on the queue's thread, which
+// looks like a hung step and ruins the first prediction. A dispatch of no work-groups makes it compile, and touches
+// no memory.
 void Preparer::warm_up(std::span<Bound> launches, const std::string& object) {
   std::vector<Bound*> cold;
   for (Bound& launch : launches) {
@@ -275,11 +288,12 @@ void Preparer::warm_up(std::span<Bound> launches, const std::string& object) {
   run_now(handle_, "warming up " + object, kWarmUpDeadline, [&](VkCommandBuffer commands) {
     for (const Bound* launch : cold) {
       launch->record(commands, {0, 1, 1});
-      full_barrier(handle_, commands);  // the validation layers take it for a launch
+      full_barrier(handle_, commands);  // the validation layers count it as a launch
     }
   });
 }
 
+// Copies 16 MiB at a time, so that the staging buffer stays small.
 void upload(Handle& handle, const WeightsCopy& weights) {
   constexpr uint64_t kPiece = uint64_t{16} << 20;
   const std::string object = "slot '" + weights.slot->label() + "' on " + handle.id();
@@ -294,7 +308,7 @@ void upload(Handle& handle, const WeightsCopy& weights) {
       full_barrier(handle, commands);
     });
   }
-  *weights.filled = weights.slot->times_acquired();  // only now: after a failure the next launch tries again
+  *weights.filled = weights.slot->times_acquired();  // set last, so that the next launch tries again after a failure
 }
 
 }  // namespace tandem::vulkan

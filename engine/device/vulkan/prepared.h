@@ -1,9 +1,8 @@
-// A program with everything bound: descriptor sets and a command buffer recorded once, and the regions to copy where
-// memory is not shared.
+// A program that is ready to launch: descriptor sets, a command buffer that is recorded once, and the regions to copy.
 //
-// Contract: commands may be submitted again and again, also while an earlier submission runs; submissions to one queue
-// take effect in their order. Not shared: the command buffer itself copies from and to the staging buffer, which the
-// launcher fills before and empties after.
+// Contract: the commands may be submitted again and again, also while an earlier submission runs. Submissions to one
+// queue take effect in their order. If memory is not shared, the command buffer copies between slots and the staging
+// buffer. The launcher fills the staging buffer before a launch and empties it afterwards.
 #pragma once
 
 #include <memory>
@@ -23,22 +22,23 @@
 
 namespace tandem::vulkan {
 
-// A region and where its rows lie, one after the other, in the staging buffer.
+// A region and its place in the staging buffer, where its rows lie one after the other.
 struct Staged {
   Region region;
   uint64_t at = 0;
 };
 
 struct Prepared {
-  std::shared_ptr<Handle> handle;  // shared: a program may outlive its device, and what follows needs the API's one
-  std::string name;                // first operator's (.. last's)
+  // Shared, because a program may outlive its device, and destroying its objects needs the handle.
+  std::shared_ptr<Handle> handle;
+  std::string name;  // first operator's (.. last's)
   OwnedDescriptorPool descriptors;
   OwnedCommandPool pool;
-  VkCommandBuffer commands = VK_NULL_HANDLE;  // of the pool
-  std::vector<WeightsCopy> weights;           // uploaded before they are read for the first time
-  std::vector<Staged> uploads, downloads;     // around every launch (memory not shared)
+  VkCommandBuffer commands = VK_NULL_HANDLE;  // allocated from `pool`
+  std::vector<WeightsCopy> weights;           // uploaded before a launch reads them for the first time
+  std::vector<Staged> uploads, downloads;     // copied around every launch if memory is not shared
   Allocation staging;
-  sync::DurationPredictor duration, flag_waits;  // of the launcher's thread
+  sync::DurationPredictor duration, flag_waits;  // used by the launcher's thread
   const Program* owner = nullptr;                // identity in DeviceSpan; never dereferenced
 
   void fill_staging() const;   // from the slots
@@ -47,11 +47,11 @@ struct Prepared {
 
 class Preparer {
  public:
-  // own_pool: for memory of the device's own.
+  // own_pool: for the device's own memory.
   Preparer(std::shared_ptr<Handle> handle, Pipelines& pipelines, SlotMemory& memory, sync::Pool& own_pool,
            gpu::LoweringContext context);
   std::shared_ptr<Prepared> prepare(std::span<const Operator> operators);
-  // Has the driver compile what a launch needs. The launch has no operands.
+  // Makes the driver compile everything that a launch needs. The launch has no operands.
   void compile(const gpu::KernelLaunch& launch);
   const gpu::LoweringContext& context() const { return context_; }
 
@@ -74,7 +74,7 @@ class Preparer {
   Allocation dummy_;  // bound for absent operands
 };
 
-// Fills the device's copy of weights, which the host has written by now, through pieces of a staging buffer.
+// Fills the device's copy of weights through pieces of a staging buffer. The host must have written the slot before.
 void upload(Handle& handle, const WeightsCopy& weights);
 
 }  // namespace tandem::vulkan

@@ -16,7 +16,8 @@ namespace {
 using gpu::microseconds_since, gpu::test_policy;
 constexpr std::chrono::milliseconds kBound{5000};  // generous: the first dispatch of a shader may compile it
 
-// One dispatch of a kernel of probe.comp on whole buffers.
+// Dispatches a kernel of probe.comp once, on whole buffers. values: further arguments. Push constants are the buffers'
+// offsets, all 0, and then the values.
 void run_probe(Handle& handle, Pipelines& pipelines, const char* kernel, std::span<const VkBuffer> buffers,
                std::span<const uint32_t> values, uint32_t groups) {
   const std::string object = std::string(kernel) + " on " + handle.id();
@@ -60,7 +61,8 @@ void run_probe(Handle& handle, Pipelines& pipelines, const char* kernel, std::sp
   });
 }
 
-// What a kernel of probe.comp makes of `in` by `cases` invocations, `each` results a case.
+// Results of a kernel of probe.comp for `in`. It runs one work-group for each of `cases`, and each case has
+// `each` results.
 template <typename Out, typename In>
 std::vector<Out> computed(Handle& handle, Pipelines& pipelines, const char* kernel, const std::vector<In>& in,
                           size_t cases, size_t each) {
@@ -75,6 +77,7 @@ std::vector<Out> computed(Handle& handle, Pipelines& pipelines, const char* kern
   return out;
 }
 
+// Why the doorbell policy is not tested on this device.
 std::string no_doorbell(const Handle& handle, int64_t loop_budget) {
   if (loop_budget > 0) {
     return "no shader can stay: the driver ends an invocation's loops after " + std::to_string(loop_budget) +
@@ -86,6 +89,7 @@ std::string no_doorbell(const Handle& handle, int64_t loop_budget) {
 
 }  // namespace
 
+// Imports a slot, then lets the shader increment words twice that the host has written after the import.
 Proof prove_zero_copy(Handle& handle, Pipelines& pipelines) {
   constexpr uint32_t kWords = 1024;
   sync::Pool pool;
@@ -124,11 +128,12 @@ bool prove_packed_dot(Handle& handle, Pipelines& pipelines) {
   try {
     return gpu::dot_is_exact(in, computed<int32_t>(handle, pipelines, "probe_dot", in, in.size() / 2, 1));
   } catch (const Error&) {
-    return false;  // shaders multiply one by one then, with the same sums
+    return false;  // shaders then multiply one by one, with the same sums
   }
 }
 
 int64_t find_loop_budget(Handle& handle, Pipelines& pipelines) {
+  // More than the 65,535 iterations after which lavapipe ends loops.
   constexpr uint32_t kWanted = 70000;
   const Allocation counted = allocate_staging(handle, sizeof(uint32_t), "loop test on " + handle.id());
   const uint32_t values[] = {kWanted};
@@ -138,6 +143,8 @@ int64_t find_loop_budget(Handle& handle, Pipelines& pipelines) {
   return count == kWanted ? 0 : count;
 }
 
+// Without shared memory only the fence is tested, and flags are the host thread's. Otherwise a probe of each policy
+// runs one step.
 std::vector<PolicyTest> test_policies(Handle& handle, Pipelines& pipelines, bool shared, int64_t loop_budget,
                                       const Precautions& precautions) {
   std::vector<PolicyTest> tests;

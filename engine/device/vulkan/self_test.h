@@ -1,4 +1,7 @@
-// What a device must show at start before anything relies on it. Every test is bounded in time.
+// Tests that a device must pass at start before anything relies on it.
+//
+// Contract: every test is bounded in time. Threads: one. A test that may have two outcomes returns them; Error when the
+// driver fails otherwise.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +15,19 @@
 namespace tandem::vulkan {
 
 using gpu::Proof;
-// Shader and host see each other's stores in one allocation.
+// Whether shader and host see each other's stores in one allocation.
 Proof prove_zero_copy(Handle& handle, Pipelines& pipelines);
-// fma rounds once: cases in which multiply-then-add gives other bits.
+// Whether fma rounds once, by cases in which multiplying and then adding gives other bits.
 bool prove_fused_fma(Handle& handle, Pipelines& pipelines);
-bool prove_quotients(Handle& handle, Pipelines& pipelines);  // and roots are rounded once
-// Sums of four products of bytes are exact, at both ends of what a byte may be; where the device has them at all.
+bool prove_quotients(Handle& handle, Pipelines& pipelines);  // whether quotients and roots are rounded once
+// Whether sums of four products of bytes are exact, at both ends of what a byte may be. False if the device lacks them.
 bool prove_packed_dot(Handle& handle, Pipelines& pipelines);
-// How many loop iterations an invocation may run; 0: as many as it likes. lavapipe ends them after 65,535, silently.
+// Number of loop iterations that an invocation may run; 0: any number. lavapipe ends loops after 65,535
+// iterations, silently.
 int64_t find_loop_budget(Handle& handle, Pipelines& pipelines);
 
-// Every policy (docs/sync.md). shared: memory is imported; otherwise flags are the host thread's.
-// loop_budget: find_loop_budget().
+// Tests every policy (docs/sync.md). shared: memory is imported; otherwise flags are the host thread's. loop_budget:
+// result of find_loop_budget().
 std::vector<PolicyTest> test_policies(Handle& handle, Pipelines& pipelines, bool shared, int64_t loop_budget,
                                       const Precautions& precautions);
 

@@ -11,6 +11,7 @@
 namespace tandem::vulkan {
 namespace {
 
+// Numbers of the instructions that count here.
 enum Op : uint32_t {
   kName = 5,
   kExecutionMode = 16,
@@ -35,6 +36,7 @@ enum Word : uint32_t {
   kStoragePushConstant = 9,
 };
 
+// A text of SPIR-V: four bytes a word, the lowest first, up to a zero byte.
 std::string text_at(std::span<const uint32_t> words) {
   std::string text;
   for (const uint32_t word : words) {
@@ -47,16 +49,17 @@ std::string text_at(std::span<const uint32_t> words) {
   return text;
 }
 
-// What single instructions say, before names, types and decorations are brought together.
+// Facts of single instructions, by result id, before names, types and decorations are brought together.
 struct Collected {
   std::map<uint32_t, std::string> names;
   std::map<uint32_t, uint32_t> spec_ids;
   std::map<uint32_t, ConstantType> types, constants;
-  std::map<uint32_t, uint32_t> struct_words;  // of members with offsets
+  std::map<uint32_t, uint32_t> struct_words;  // words up to the last member of a struct, by the struct's id
   std::set<uint32_t> push_structs, group_sizes;
   bool sized_by_constant = false;
 };
 
+// Notes what one instruction says. Ids are numbers, and an instruction may name an id before it is defined.
 void collect(uint32_t op, std::span<const uint32_t> args, Collected& all, ShaderFacts& facts) {
   auto is = [&](uint32_t wanted, size_t least) { return op == wanted && args.size() >= least; };
   if (is(kName, 2)) all.names[args[0]] = text_at(args.subspan(1));
@@ -85,6 +88,7 @@ std::optional<Value> parsed(const std::string& text) {
 
 }  // namespace
 
+// Walks through all instructions, whose first word holds their length and number. Then joins the facts by id.
 ShaderFacts read_facts(std::span<const uint32_t> words, const std::string& object) {
   constexpr size_t kHeaderWords = 5;
   if (words.size() < kHeaderWords || words[0] != kMagic) throw Error("this is no SPIR-V module", object);
@@ -104,6 +108,7 @@ ShaderFacts read_facts(std::span<const uint32_t> words, const std::string& objec
   return facts;
 }
 
+// An empty macro means 1. An integer may be given as int32 or uint32.
 uint32_t constant_word(ConstantType type, const std::string& text, const std::string& object) {
   if (text.empty()) return type == ConstantType::real ? std::bit_cast<uint32_t>(1.0f) : 1;
   if (type == ConstantType::real) {

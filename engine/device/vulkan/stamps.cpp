@@ -11,11 +11,12 @@ namespace tandem::vulkan {
 namespace {
 
 constexpr uint32_t kPlaces = 64;
-constexpr uint32_t kCalibration = 2 * kPlaces;  // the last query
+constexpr uint32_t kCalibration = 2 * kPlaces;  // index of the last query
 constexpr std::chrono::seconds kBound{5};
 
 }  // namespace
 
+// Records two command buffers for each place: one resets the queries and stamps the begin, the other stamps the end.
 void Stamps::record_places() {
   const std::string object = "timestamps on " + handle_.id();
   auto info = typed<VkQueryPoolCreateInfo>(VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO);
@@ -38,6 +39,7 @@ void Stamps::record_places() {
   }
 }
 
+// Submits one timestamp and waits for it.
 uint64_t Stamps::stamp_now() {
   const std::string object = "timestamps on " + handle_.id();
   run_now(handle_, object, kBound, [this](VkCommandBuffer commands) {
@@ -51,8 +53,8 @@ uint64_t Stamps::stamp_now() {
   return ticks;
 }
 
-// Ties the device's counter to the host's clock at one moment. Where the driver reads both at once it is asked to; else
-// a stamp is made between two readings of the clock, and of several tries the one with the narrowest readings counts.
+// Ties the device's counter to the host's clock at one moment. A driver that can read both at once is asked to.
+// Otherwise a stamp is made between two readings of the host's clock, and the try with the closest readings counts.
 void Stamps::calibrate() {
   if (handle_.limits().timestamp_bits == 0) return;
   std::lock_guard lock(mutex_);
@@ -91,7 +93,7 @@ std::optional<Stamps::Place> Stamps::take() {
   return Place{before_[index], after_[index], index};
 }
 
-// A counter of few bits wraps; what is read lies shortly after the last reading.
+// A counter of few bits wraps. The value lies shortly before or after the last reading, so the shorter way counts.
 double Stamps::seconds_of(uint64_t ticks) const {
   const uint32_t bits = handle_.limits().timestamp_bits;
   const uint64_t mask = bits >= 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
@@ -100,6 +102,7 @@ double Stamps::seconds_of(uint64_t ticks) const {
   return forward <= back ? seconds_ + static_cast<double>(forward) * unit : seconds_ - static_cast<double>(back) * unit;
 }
 
+// Each reading becomes the new tie, so that a wrapping counter is never far from its tie.
 std::optional<Stamps::Times> Stamps::read(const Place& place) {
   uint64_t ticks[2] = {0, 0};
   const VkResult code = vkGetQueryPoolResults(handle_.device(), queries_.get(), 2 * place.index, 2, sizeof ticks, ticks,

@@ -1,9 +1,11 @@
-// When programs ran, by the queue's timestamps, on the steady clock.
+// Measures when programs ran, by the queue's timestamps, on the steady clock.
 //
-// Contract: a program that is to be measured takes a place; the place's commands are submitted around the program's,
-// and read() gives its times once it has ended. A queue without timestamps has no places: its times are the host's.
-//   Threads: calibrate() with the queue idle, by any thread; the rest by the submitting thread.
-// Source: VK_EXT_calibrated_timestamps where the driver has it; else a timestamp between two looks at the host's clock.
+// Contract: a program that is to be measured takes a place. The place's commands are submitted around the
+// program's, and read() gives its times once it has ended. A queue without timestamps has no places, and the host
+// measures the times.
+//   Threads: calibrate() by any thread, with the queue idle. The rest by the submitting thread.
+// Source: VK_EXT_calibrated_timestamps if the driver has it; otherwise a timestamp between two looks at the
+// host's clock.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +29,7 @@ class Stamps {
 
   explicit Stamps(Handle& handle) : handle_(handle) {}
   void calibrate();
-  std::optional<Place> take();  // nothing: no timestamps, or every place is in use
+  std::optional<Place> take();  // nothing: there are no timestamps, or every place is in use
   std::optional<Times> read(const Place& place);
   void give_back(const Place& place) { free_.push_back(place.index); }
 
@@ -37,13 +39,13 @@ class Stamps {
   double seconds_of(uint64_t ticks) const;
 
   Handle& handle_;
-  OwnedQueryPool queries_;  // two a place, one more for calibration
+  OwnedQueryPool queries_;  // two for each place, and one for calibration
   OwnedCommandPool pool_;
   std::vector<VkCommandBuffer> before_, after_;
   std::vector<uint32_t> free_;
   std::mutex mutex_;  // guards what follows
   bool calibrated_ = false;
-  uint64_t ticks_ = 0;  // of the device's clock, when the host's showed seconds_
+  uint64_t ticks_ = 0;  // the device's clock when the host's showed seconds_
   double seconds_ = 0;
 };
 

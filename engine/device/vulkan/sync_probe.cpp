@@ -22,15 +22,17 @@ namespace {
 using std::chrono::milliseconds;
 using OwnedEvent = Owned<VkEvent, vkDestroyEvent>;
 
-constexpr milliseconds kIdle{20000};  // all steps end by themselves, once their gates are open
+constexpr milliseconds kIdle{20000};  // steps end by themselves once their gates are open
 
 uint64_t nanoseconds(milliseconds time) {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
 }
 
+// The common part of all probes: a ring of submissions, each with a command buffer, a fence and an event as its gate.
+// The ring bounds the number of submissions in flight, so each entry is reused only after its end.
 class VulkanProbe : public SteppedProbe {
  public:
-  // shared: shaders write the host's line; else mapped memory of the device takes its place.
+  // shared: shaders write the host's line. Otherwise mapped memory of the device takes its place.
   VulkanProbe(Handle& handle, Pipelines& pipelines, sync::Policy policy, bool shared = true)
       : SteppedProbe(handle.id(), policy, false),
         handle_(handle),
@@ -60,16 +62,17 @@ class VulkanProbe : public SteppedProbe {
     VkCommandBuffer commands = VK_NULL_HANDLE;
     OwnedFence fence;
     OwnedEvent gate;
-    uint64_t value = 0;  // of the timeline at its end
+    uint64_t value = 0;  // value of the timeline at its end
   };
 
   void begin(uint32_t step) override { submit(step, step, false); }
   void abandon() noexcept override { drain(); }
 
-  // Records and submits steps [first, last], each behind the one before it.
+  // Records and submits steps [first, last], each behind the one before it. gated: the first step waits for the
+  // gate's event.
   void submit(uint32_t first, uint32_t last, bool gated) {
     Submission& next = ring_[(submitted() + 1) % ring_.size()];
-    wait_for_end(next);  // its commands may still be running, although their flag was seen
+    wait_for_end(next);  // its commands may still run, although the host has seen their flag
     next.value = 0;
     check(vkResetFences(handle_.device(), 1, &next.fence.get()), "vkResetFences", object_);
     check(vkResetEvent(handle_.device(), next.gate.get()), "vkResetEvent", object_);
@@ -80,6 +83,7 @@ class VulkanProbe : public SteppedProbe {
     vkCmdBindDescriptorSets(next.commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline_.layout.get(), 0, 1, &set_, 0,
                             nullptr);
     if (gated) {
+      // The event also makes the host's writes visible to the shader.
       auto barrier = typed<VkMemoryBarrier>(VK_STRUCTURE_TYPE_MEMORY_BARRIER);
       barrier.srcAccessMask = VK_ACCESS_HOST_WRITE_BIT;
       barrier.dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
@@ -98,14 +102,13 @@ class VulkanProbe : public SteppedProbe {
   Submission& newest() { return ring_[submitted() % ring_.size()]; }
   bool reached(uint64_t value) const { return timeline_.reached(value, object_); }
   void wait_for(uint64_t value, milliseconds deadline) const { timeline_.wait(value, deadline, object_); }
-  // The fence follows the semaphore; neither may be touched before it has been signalled.
+  // The fence follows the semaphore. Neither may be touched before it is signalled.
   void wait_for_end(const Submission& submission) const {
-    if (submission.value == 0) return;  // never used
+    if (submission.value == 0) return;  // the entry was never used
     check(vkWaitForFences(handle_.device(), 1, &submission.fence.get(), VK_TRUE, nanoseconds(kIdle)), "vkWaitForFences",
           object_);
   }
-  // Every gate is opened, so everything submitted ends. Never throws: what a lost device makes of it shows in the next
-  // step.
+  // Opens every gate, so everything submitted ends. Never throws: if the device is lost, the next step shows it.
   void drain() noexcept {
     for (Submission& each : ring_) vkSetEvent(handle_.device(), each.gate.get());
     try {
@@ -115,7 +118,7 @@ class VulkanProbe : public SteppedProbe {
     }
   }
 
-  const std::byte* mapped_line() const { return line_.data + done().offset_bytes(); }  // of lines that are not shared
+  const std::byte* mapped_line() const { return line_.data + done().offset_bytes(); }  // for lines that are not shared
 
   Handle& handle_;
   std::string object_;
@@ -149,7 +152,7 @@ class VulkanProbe : public SteppedProbe {
     vkUpdateDescriptorSets(handle_.device(), 1, &write, 0, nullptr);
   }
 
-  // A chain longer than an invocation may loop is cut into dispatches.
+  // Cuts a chain into dispatches, because a driver may limit the loops of an invocation (shaders/limits.h).
   void record_step(VkCommandBuffer commands, uint32_t step) {
     uint64_t left = work().iterations;
     bool first = true;
@@ -168,16 +171,18 @@ class VulkanProbe : public SteppedProbe {
   Allocation line_;
   Timeline timeline_;
   OwnedDescriptorPool descriptors_;
-  VkDescriptorSet set_ = VK_NULL_HANDLE;  // of the pool
+  VkDescriptorSet set_ = VK_NULL_HANDLE;  // allocated from the pool
   OwnedCommandPool pool_;
   std::array<Submission, 8> ring_;
 };
 
+// The shader raises the flag, and the host's waiter of the policy waits for it.
 class FlagProbe final : public VulkanProbe {
  public:
   using VulkanProbe::VulkanProbe;
 };
 
+// The host waits for the submission's fence.
 class FenceProbe final : public VulkanProbe {
  public:
   using VulkanProbe::VulkanProbe;
@@ -192,6 +197,7 @@ class FenceProbe final : public VulkanProbe {
   }
 };
 
+// Like FenceProbe, but the line is the device's, so fetch() reads it afterwards.
 class LaunchProbe final : public VulkanProbe {
  public:
   LaunchProbe(Handle& handle, Pipelines& pipelines) : VulkanProbe(handle, pipelines, sync::Policy::blocking, false) {}
@@ -210,6 +216,7 @@ class LaunchProbe final : public VulkanProbe {
   }
 };
 
+// The host polls the timeline for 200 us, then sleeps until it reaches the step's value.
 class TimelineProbe final : public VulkanProbe {
  public:
   using VulkanProbe::VulkanProbe;
@@ -232,6 +239,7 @@ class TimelineProbe final : public VulkanProbe {
   }
 };
 
+// A step is submitted ahead behind its gate. Starting the step means setting the gate's event.
 class EventGateProbe final : public VulkanProbe {
  public:
   using VulkanProbe::VulkanProbe;

@@ -7,6 +7,7 @@
 namespace tandem::vulkan {
 namespace {
 
+// The calls of Vulkan 1.0, with the timeline's value in an extra structure.
 class Older final : public Synchronization {
  public:
   const char* submit_call() const override { return "vkQueueSubmit"; }
@@ -26,6 +27,7 @@ class Older final : public Synchronization {
     values.signalSemaphoreValueCount = 1;
     values.pSignalSemaphoreValues = &submission.value;
     const bool counts = submission.timeline != VK_NULL_HANDLE;
+    // Without a timeline the structure with its value is left out.
     auto info = typed<VkSubmitInfo>(VK_STRUCTURE_TYPE_SUBMIT_INFO, counts ? &values : nullptr);
     info.commandBufferCount = static_cast<uint32_t>(submission.commands.size());
     info.pCommandBuffers = submission.commands.data();
@@ -44,6 +46,7 @@ class Older final : public Synchronization {
   }
 };
 
+// The calls of VK_KHR_synchronization2, whose functions come from the device.
 class Extended final : public Synchronization {
  public:
   explicit Extended(VkDevice device)
@@ -77,6 +80,7 @@ class Extended final : public Synchronization {
     auto signal = typed<VkSemaphoreSubmitInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO);
     signal.semaphore = submission.timeline;
     signal.value = submission.value;
+    // The signal follows the last barrier, which names shaders or transfers.
     signal.stageMask = stages(kShaders | kTransfers);
     auto info = typed<VkSubmitInfo2>(VK_STRUCTURE_TYPE_SUBMIT_INFO_2);
     info.commandBufferInfoCount = static_cast<uint32_t>(commands.size());

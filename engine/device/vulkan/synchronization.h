@@ -1,8 +1,9 @@
-// What waits for what, said in either of Vulkan's two ways: by VK_KHR_synchronization2 (core in Vulkan 1.3, whose
-// drivers list it still), which names exactly the stages and accesses that count, or by the calls of Vulkan 1.0.
+// Barriers and submissions, in either of Vulkan's two ways. VK_KHR_synchronization2 names exactly the stages and
+// accesses that count; drivers of Vulkan 1.3 have it in the core and still list it. The other way is the calls of
+// Vulkan 1.0.
 //
-// Contract: both order the same; callers do not know which one they have. Threads: barrier() and submit() as the
-// command buffer's and the queue's: the caller's business.
+// Contract: both ways give the same order, and callers do not know which one they have. Threads: a command buffer and a
+// queue belong to one thread at a time, which the caller ensures.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +14,15 @@
 
 namespace tandem::vulkan {
 
-// Who touches memory: bits.
+// The parts of the machine that touch memory, as bits. Transfers are copies and fills.
 using Actors = uint32_t;
-inline constexpr Actors kShaders = 1, kTransfers = 2, kHost = 4;  // transfers: copies and fills
+inline constexpr Actors kShaders = 1, kTransfers = 2, kHost = 4;
 
-// Command buffers and what the queue does at their end.
+// Command buffers, and the signal that the queue gives at their end.
 struct Submission {
   std::span<const VkCommandBuffer> commands;
-  // Counts to `value` behind the last barrier; or none. That barrier names shaders or transfers beside the host: the
-  // host cannot be what a signal follows.
+  // Counts to `value` behind the last barrier; VK_NULL_HANDLE: no signal. The last barrier must name shaders or
+  // transfers besides the host, since a signal cannot follow the host.
   VkSemaphore timeline = VK_NULL_HANDLE;
   uint64_t value = 0;
 };
@@ -29,11 +30,12 @@ struct Submission {
 class Synchronization {
  public:
   virtual ~Synchronization() = default;
-  virtual const char* submit_call() const = 0;  // for errors, and to say which way it is
-  // What `before` has written so far is visible to `after`, which touches nothing that `before` is still busy with;
-  // also across submissions to one queue. The host, only in `after`, reads.
+  virtual const char* submit_call() const = 0;  // for errors, and to show which way is used
+  // Makes everything that `before` has written so far visible to `after`. `after` touches nothing that `before` still
+  // uses. The order also holds across submissions to one queue. The host can only be in `after`, and reads.
   virtual void barrier(VkCommandBuffer commands, Actors before, Actors after) const = 0;
-  virtual VkResult submit(VkQueue queue, const Submission& submission, VkFence fence) const = 0;  // fence: or none
+  // fence: may be VK_NULL_HANDLE.
+  virtual VkResult submit(VkQueue queue, const Submission& submission, VkFence fence) const = 0;
 };
 
 // extended: the device was made with VK_KHR_synchronization2.

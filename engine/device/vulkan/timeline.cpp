@@ -5,6 +5,7 @@
 namespace tandem::vulkan {
 namespace {
 
+// Longest wait of the destructor for work that has ended.
 constexpr std::chrono::milliseconds kEnds{20000};
 
 OwnedSemaphore make_semaphore(const Handle& handle) {
@@ -19,7 +20,7 @@ OwnedSemaphore make_semaphore(const Handle& handle) {
 Timeline::Timeline(const Handle& handle) : handle_(handle), semaphore_(make_semaphore(handle)) {}
 
 Timeline::~Timeline() {
-  if (last_ > 0) wait(last_, kEnds);  // a destructor cannot report: a lost device shows elsewhere
+  if (last_ > 0) wait(last_, kEnds);  // errors are ignored: a lost device shows elsewhere
 }
 
 bool Timeline::reached(uint64_t value, const std::string& object) const {

@@ -5,6 +5,7 @@
 namespace tandem::vulkan {
 namespace {
 
+// A code and its name.
 struct Code {
   VkResult value;
   const char* name;
@@ -33,6 +34,7 @@ constexpr Code kCodes[] = {
 };
 #undef TANDEM_VK_CODE
 
+// Advice to the user about a code; "": there is none.
 const char* hint(VkResult code) {
   switch (code) {
     case VK_ERROR_INCOMPATIBLE_DRIVER:

@@ -1,6 +1,7 @@
-// Vulkan's C interface as this project uses it: the one check every call goes through, and owners of its objects.
+// Vulkan's C interface as this project uses it: the check() that every call goes through, and owners of
+// Vulkan's objects.
 //
-// Contract: check() throws tandem::Error naming the call, the code and the object. Owned<> destroys its object with the
+// Contract: check() throws tandem::Error with the call, the code and the object. Owned<> destroys its object with the
 // device it was made on, which must still exist.
 #pragma once
 
@@ -14,12 +15,12 @@ namespace tandem::vulkan {
 std::string code_name(VkResult code);  // "VK_ERROR_DEVICE_LOST"; unknown ones as "code -123"
 void check(VkResult code, const char* call, const std::string& object);
 
-// A structure of Vulkan's, everything else zero.
+// A Vulkan structure with its type and its chain; all other members are zero.
 template <typename Structure>
 Structure typed(VkStructureType type, const void* next = nullptr) {
   Structure made{};
   made.sType = type;
-  made.pNext = const_cast<void*>(next);  // some are const, some are not; Vulkan does not write through the former
+  made.pNext = const_cast<void*>(next);  // some chains are const and some are not; Vulkan does not write to const ones
   return made;
 }
 
@@ -58,7 +59,7 @@ using OwnedSemaphore = Owned<VkSemaphore, vkDestroySemaphore>;
 using OwnedFence = Owned<VkFence, vkDestroyFence>;
 using OwnedQueryPool = Owned<VkQueryPool, vkDestroyQueryPool>;
 
-// make<OwnedFence>(vkCreateFence, device, info, "vkCreateFence", object)
+// Creates an object and its owner: make<OwnedFence>(vkCreateFence, device, info, "vkCreateFence", object).
 template <typename Owner, typename Object, typename Info>
 Owner make(VkResult (*create)(VkDevice, const Info*, const VkAllocationCallbacks*, Object*), VkDevice device,
            const Info& info, const char* call, const std::string& object) {

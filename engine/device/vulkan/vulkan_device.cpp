@@ -33,6 +33,7 @@ KernelFamily family_of(const Handle& handle, std::optional<KernelFamily> wanted)
   return wanted.value_or(handle.cpu() ? KernelFamily::simd : KernelFamily::simt);
 }
 
+// The largest heap that is local to the device.
 int64_t memory_bytes(VkPhysicalDevice device) {
   VkPhysicalDeviceMemoryProperties memory;
   vkGetPhysicalDeviceMemoryProperties(device, &memory);
@@ -44,6 +45,7 @@ int64_t memory_bytes(VkPhysicalDevice device) {
   return most;
 }
 
+// The facts that the driver reports. Facts that must be proven are added by the constructor.
 DeviceInfo describe(const Handle& handle, const DeviceOptions& options) {
   auto driver = typed<VkPhysicalDeviceDriverProperties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES);
   auto properties = typed<VkPhysicalDeviceProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &driver);
@@ -58,6 +60,7 @@ DeviceInfo describe(const Handle& handle, const DeviceOptions& options) {
   info.own_memory = handle.discrete();
   info.max_allocation_bytes = static_cast<int64_t>(handle.limits().max_allocation);
   if (handle.cpu()) {
+    // A CPU driver computes on threads of the host.
     info.compute_units = cpu_workers();
     info.cores = options.gpu_cores;
     return info;
@@ -79,20 +82,22 @@ gpu::LoweringContext lowering_context(const Handle& handle, const DeviceInfo& in
   context.local_memory_bytes = limits.max_shared_bytes;
   context.max_work_group = limits.max_invocations;
   context.loop_budget = loop_budget;
-  // A binding may have to start before its operand, at the alignment of bindings.
+  // A binding may have to start before its operand, at a multiple of the required alignment.
   context.max_buffer_bytes = static_cast<int64_t>(limits.max_buffer_range - limits.offset_alignment);
   return context;
 }
 
-// How far beyond its first byte a region reaches.
+// Number of bytes from a region's first byte to its last.
 uint64_t reach_bytes(const Region& region) {
   if (!region.at || region.rows == 0) return 0;
   return static_cast<uint64_t>(region.rows - 1) * region.pitch_bytes + region.width_bytes;
 }
 
-// The parts, in the order they need each other.
+// The parts are members in the order in which they need each other.
 class VulkanDevice final : public Device, private DeviceLab {
  public:
+  // Proves what the device can do, then makes its memory, preparer and launcher. Each step that may be fatal is
+  // announced to the precautions. From then on a child process makes each new pipeline first.
   VulkanDevice(int index, const DeviceOptions& options, const Tuning& tuning)
       : index_(index),
         shared_handle_(std::make_shared<Handle>(index, options.gpu_cores, tuning.messages, tuning.older_calls)),
@@ -100,6 +105,7 @@ class VulkanDevice final : public Device, private DeviceLab {
         pipelines_(handle_, PipelineFile(tuning.cache_folder.value_or(gpu::default_cache_folder()),
                                          pipeline_key(handle_.physical()))),
         info_(describe(handle_, options)) {
+    // Steps to be spared come from the caller and from the trial of the driver.
     Precautions precautions = options.precautions;
     precautions.spared.insert(handle_.known().spared.begin(), handle_.known().spared.end());
     gpu::settle_zero_copy(info_, options.force_copies, precautions,
@@ -120,7 +126,7 @@ class VulkanDevice final : public Device, private DeviceLab {
     launching.wait_deadline = options.wait_deadline;
     launcher_ = std::make_unique<Launcher>(handle_, *memory_, launching);
     roofline_ = gpu::roofline(handle_.cpu(), info_.compute_units, 0);
-    pipelines_.try_first();  // those so far were made when the device was proven (proof/proof.h)
+    pipelines_.try_first();  // the pipelines so far were made while the device was tried (proof/proof.h)
   }
 
   const DeviceInfo& info() const override { return info_; }
@@ -139,7 +145,7 @@ class VulkanDevice final : public Device, private DeviceLab {
   DeviceLab& lab() override { return *this; }
 
  private:
-  // The driver's own quotients and roots, or corrected ones, are rounded once.
+  // Whether quotients and roots are rounded once, by the driver or with the shaders' correction.
   bool settle_quotients(const Precautions& precautions) {
     precautions.take("quotients");
     if (prove_quotients(handle_, pipelines_)) return true;
@@ -165,17 +171,18 @@ class VulkanDevice final : public Device, private DeviceLab {
   }
 
   const int index_;
-  std::shared_ptr<Handle> shared_handle_;  // with programs
+  std::shared_ptr<Handle> shared_handle_;  // shared with programs
   Handle& handle_;
   Pipelines pipelines_;
-  sync::Pool pool_;  // memory of the device itself; it outlives what imported it
+  sync::Pool pool_;  // memory of the device itself; it outlives its imports
   DeviceInfo info_;
   std::unique_ptr<SlotMemory> memory_;
   std::unique_ptr<Preparer> preparer_;
-  std::unique_ptr<Launcher> launcher_;  // dies before what it uses
+  std::unique_ptr<Launcher> launcher_;  // is destroyed before the parts it uses
   gpu::Roofline roofline_;
 };
 
+// Gives the whole sequence to the launcher as one job list, with epochs counted from the base.
 void VulkanDevice::launch(std::shared_ptr<const LaunchSequence> sequence, uint32_t base) {
   std::vector<Launcher::Job> jobs;
   for (const PlannedLaunch& planned : sequence->launches()) {
@@ -186,6 +193,8 @@ void VulkanDevice::launch(std::shared_ptr<const LaunchSequence> sequence, uint32
   launcher_->launch(std::move(jobs));
 }
 
+// Checks features, the sizes of slots and operands, and then whether the operator can be lowered. Weights may be larger
+// than a binding, because lowering cuts them.
 Support VulkanDevice::supports(const Operator& op) const {
   if (Support features = gpu::supports_features(op); !features.yes) return features;
   const auto most_bytes = static_cast<uint64_t>(preparer_->context().max_buffer_bytes);

@@ -1,4 +1,6 @@
-// What tests and benches may change or look at in a Vulkan device; nothing else includes this.
+// Switches and facts of a Vulkan device for tests and benches. No other code includes this.
+//
+// Contract: open_device_tuned() is open_vulkan_device() with switches. Threads: the device's.
 #pragma once
 
 #include <memory>
@@ -11,15 +13,15 @@
 namespace tandem::vulkan {
 
 struct Tuning {
-  std::optional<std::string> cache_folder;  // of compiled pipelines; nothing: the user's, empty: none is kept
-  std::optional<bool> own_weights;          // as on a card with memory of its own, or not
-  bool older_calls = false;                 // submissions and barriers as on a device without VK_KHR_synchronization2
-  // Switches the validation layers on, that of synchronization included, and takes what they say, warnings and errors,
-  // until the device is closed; Error where they are not installed.
+  std::optional<std::string> cache_folder;  // folder of compiled pipelines; nothing: the user's; "": none is kept
+  std::optional<bool> own_weights;          // weights are copied as on a card with memory of its own, or not
+  bool older_calls = false;                 // uses the calls of Vulkan 1.0
+  // Switches the validation layers on, with their checks of synchronization, and receives their warnings and errors
+  // until the device is closed. Error if they are not installed.
   Messages* messages = nullptr;
 };
 std::unique_ptr<Device> open_device_tuned(int index, const DeviceOptions& options, const Tuning& tuning);
 
-bool validation_layers_present();  // tests run with them where they are installed (Tuning::messages)
+bool validation_layers_present();  // tests use them if they are installed (Tuning::messages)
 
 }  // namespace tandem::vulkan
