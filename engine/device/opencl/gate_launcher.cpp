@@ -53,6 +53,7 @@ void GateLauncher::launch(std::shared_ptr<Prepared> program, std::span<const syn
   }
 }
 
+// Keeps the first failure. No signal was queued for this launch, so the host fails its flag.
 void GateLauncher::reject(const std::string& step, const std::string& reason, const sync::Signal& signal) {
   if (stored_failure_.empty()) stored_failure_ = "step '" + step + "': " + reason;
   gates_.cancel();  // queued gates pass the failure on
@@ -78,6 +79,7 @@ void GateLauncher::fail(const std::string& failure) {
   throw Error("a program failed", id_, failure);
 }
 
+// A launch that could not be queued has cancelled the gates. So its failure says more than the gates' own.
 void GateLauncher::finish(std::chrono::milliseconds deadline) {
   wait_until_idle(deadline);
   const std::string failure = stored_failure_.empty() ? gates_.failure() : stored_failure_;

@@ -67,7 +67,8 @@ cl_ulong Gates::spins() const {
 void Gates::calibrate(const cl::CommandQueue& queue) {
   constexpr cl_ulong kLooks = 1 << 16;
   constexpr int kRounds = 5;
-  set_gate_buffer(gate_, 0, state_buffer_, sizeof(sync::FlagLine));  // a line of zeros that no kernel raises
+  // The flag to wait for is the slot's second line: zeros, which no kernel raises.
+  set_gate_buffer(gate_, 0, state_buffer_, sizeof(sync::FlagLine));
   set_arg(gate_, 2, cl_uint{1}, "gate.cl");
   set_arg(gate_, 5, cl_uint{0}, "gate.cl");
   double least = std::numeric_limits<double>::infinity();
@@ -87,6 +88,7 @@ void Gates::calibrate(const cl::CommandQueue& queue) {
   reset();
 }
 
+// Serial numbers stay below kOfList, whose bit marks the waits of lists.
 uint32_t Gates::remember(const sync::WaitFor& wait) {
   serial_ = (serial_ + 1) % kOfList;
   gates_[serial_ % kRemembered] = {&wait.flag.name(), wait.epoch};

@@ -115,6 +115,7 @@ void ListLauncher::compile(const ProgramList& list) {
   }
   set_arg(*kernel, kIdleLooks, cl_ulong{0}, "list.cl");
   set_arg(*kernel, kStamps, cl_ulong{0}, "list.cl");
+  // The empty list has the last serial number, so the done word stays true.
   enqueue(*kernel, nothing.address(), 0, serial_);
   check(queue_.finish(), "clFinish", "list.cl on " + id_);
 }
@@ -126,6 +127,7 @@ bool ListLauncher::launch(const std::shared_ptr<const ProgramList>& list, uint32
   return true;
 }
 
+// The epochs of a batch are final, so its base is 0.
 void ListLauncher::submit_batch() {
   if (batch_.empty()) return;
   submit(make_list(std::exchange(batch_, {})), 0);

@@ -68,6 +68,7 @@ DefinedNames defined_names(const std::string& source) {
   return names;
 }
 
+// Two variants with one hash are unlikely; the later one takes the next number.
 uint64_t ListVariants::number_of(const KernelLaunch& launch) {
   Variant variant{launch.source, launch.options, launch.kernel, {}};
   for (const Arg& arg : launch.args) variant.kinds.push_back(arg.index());
@@ -79,7 +80,7 @@ uint64_t ListVariants::number_of(const KernelLaunch& launch) {
 }
 
 // For each variant: defines its options and new names, puts its source there, and undefines all of it again. Then CASES
-// gets one call for each variant.
+// gets one call for each variant. Example: rms_norm_simd of variant 7 becomes rms_norm_simd_v7.
 std::string ListVariants::source(std::span<const uint64_t> chosen) const {
   std::string text = "#define get_global_id(d) work_item[d]\n#define get_global_size(d) work_item[3 + (d)]\n";
   // Functions of a list have no local memory of their own, and a work-item is alone in its group.

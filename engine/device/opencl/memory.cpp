@@ -34,6 +34,7 @@ cl::Buffer SlotMemory::buffer(const sync::Slot& slot) {
   cl::Buffer buffer(handle_.context, flags, slot.size_bytes(), shared_ ? slot.data() : nullptr, &code);
   check(code, "clCreateBuffer", object);
   if (!shared_) {
+    // Slots start zeroed, and so must their buffers.
     cl::CommandQueue queue(handle_.context, handle_.device, 0, &code);
     check(code, "clCreateCommandQueue", object);
     check(queue.enqueueFillBuffer(buffer, cl_uint{0}, 0, slot.size_bytes()), "clEnqueueFillBuffer", object);

@@ -172,6 +172,7 @@ class OpenclDevice final : public Device, private DeviceLab {
     lists_stamp_ = use_lists && tuning.lists_may_stamp && !options.precautions.against("stamps") &&
                    cycle_stamps_proven(programs_, queue_);
     options.precautions.take("prepare to run programs");
+    // A caller that asks for the doorbell gets it or an error, and no other policy.
     if (options.sync_policy == sync::Policy::doorbell && !(use_lists && stays)) throw no_doorbell(info_, without_lists);
     LoweringContext context = lowering_context(handle_, info_);
     if (cpu) context.byte_products = best_byte_products(programs_, queue_, options.precautions);

@@ -211,6 +211,7 @@ void Preparer::bind(Prepared& prepared, bool warm) {
   prepared.kernels = std::move(kernels);
 }
 
+// Tries simpler kernels until the driver's compiler survives one, or none is left.
 LentKernel Preparer::bind_in_any_form(KernelLaunch& launch, const std::string& program, bool launched_here) {
   for (;;) {
     try {

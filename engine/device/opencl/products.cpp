@@ -47,6 +47,7 @@ bool adds_rightly(const std::string& options, uint32_t code_bits, ProgramCache& 
   cl::Kernel kernel = programs.kernel("products_probe", "products_probe", options);
   std::array<uint32_t, 17> words{};
   for (uint32_t i = 0; i < 16; ++i) words[i] = (0xff80017fU + i * 0x01010101U) & code_bits;
+  // The first row has the largest codes.
   words[0] = code_bits;
   words[16] = 0x7f817f7fU;
   std::array<int32_t, 16> expected{}, sums{};

@@ -91,6 +91,8 @@ ProgramCache::~ProgramCache() {
   if (!trials_) return;  // moved from
   std::erase_if(unkept_, [&](const Unkept& one) { return !may_be_kept(one.text, keeps_); });
   if (!unkept_.empty() && on_long_work_) on_long_work_("keeping the compiled kernels for the next start");
+  // The child asks the driver for the compiled forms, because some drivers die of that. Without a child this
+  // process asks.
   if (trials_->tries()) {
     std::vector<ProgramText> texts;
     for (Unkept& one : unkept_) texts.push_back({std::move(one.text), std::move(one.options)});
@@ -168,6 +170,7 @@ void ProgramCache::try_launch(const std::string& source, const std::string& opti
   trials_->require(job);
 }
 
+// Builds the program and lets a child launch the kernel once, before the kernel object is made here.
 cl::Kernel ProgramCache::generated_kernel(const std::string& stem, const std::string& generated,
                                           const std::string& options, ProgramJob trial) {
   const std::string object = stem + ".cl (generated) on " + handle_.id;

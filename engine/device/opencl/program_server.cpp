@@ -77,6 +77,7 @@ class ProgramServer {
     std::vector<cl::Buffer> buffers;
     for (const uint64_t bytes : job.buffers) {
       pages.push_back(std::make_unique<ShadowPages>(bytes));
+      // A list begins with its first record, so an empty list must begin with END (list_launcher.cpp).
       if (pages.size() == 1 && bytes >= sizeof job.first_word && job.first_word != 0)
         std::memcpy(pages.back()->data(), &job.first_word, sizeof job.first_word);
       buffers.emplace_back(context_, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, bytes, pages.back()->data(), &code);

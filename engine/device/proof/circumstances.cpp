@@ -88,6 +88,7 @@ Want want_of_room(const std::string& folder) {
   return {why, "Free some space there, or set XDG_CACHE_HOME to another folder"};
 }
 
+// Limits of this process come first, then the memory that its control group or the machine has left.
 Want want_of_memory() {
   for (const MemoryLimit& one : kMemoryLimits) {
     if (const auto limit = limit_of(one.which); limit && *limit < kMostThatIsALimit)

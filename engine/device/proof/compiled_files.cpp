@@ -113,6 +113,7 @@ void CompiledFiles::take_record() {
   looked_.reset();
 }
 
+// The stamp of the record itself shows whether another process has replaced it.
 void CompiledFiles::take_newer_record() {
   if (!record_.empty() && stamp_of(record_) != taken_) take_record();
 }
@@ -188,6 +189,7 @@ void CompiledFiles::look_again() {
   take_record();
 }
 
+// A key that is not known may stand in a newer record. A known key counts only while all files are as they were.
 bool CompiledFiles::knows(uint64_t key) {
   const std::lock_guard lock(mutex_);
   if (!known_.keys.contains(key)) take_newer_record();

@@ -4,10 +4,10 @@
 // OCL_ICD_VENDORS, OPENCL_VENDOR_PATH and /etc/OpenCL/vendors for OpenCL. It reads VK_DRIVER_FILES, VK_ICD_FILENAMES,
 // VK_ADD_DRIVER_FILES and the XDG folders for Vulkan. An entry of OCL_ICD_FILENAMES is a library and stands in the
 // result instead of a manifest.
-//   fingerprint() changes with everything that may change what a driver does at start:
-//   - the variables that drivers and loaders read;
-//   - the manifests, the libraries that they name, and the folders of these libraries;
-//   - the kernel's release, and its device nodes of GPUs;
+//   fingerprint() changes with everything that may change what a driver does at start. It covers:
+//   - the variables that drivers and loaders read.
+//   - the manifests, the libraries that they name, and the folders of these libraries.
+//   - the kernel's release, and its device nodes of GPUs.
 //   - the system's list of libraries, which the installation of a package rewrites.
 //   All is read from the file system in well under a millisecond. Threads: any, while no thread writes the environment.
 #pragma once

@@ -55,6 +55,7 @@ void JobTrials::require(uint64_t key, const std::string& object, std::string_vie
   }
 }
 
+// One child serves all questions. TANDEM_PROVER is empty for it, so that it starts no child itself.
 Conversation::Answer JobTrials::ask(std::string_view question) {
   if (!child_) {
     ChildTask task{helper_,

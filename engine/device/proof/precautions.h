@@ -1,5 +1,5 @@
-// Steps of opening a device that must be left out: a process that took them has died, or has found something missing
-// (proof.h).
+// Steps of opening a device that must be left out (proof.h): a process that took them has died, or has found something
+// to be missing.
 //
 // Contract: copied by value. Functions that are not set do nothing. Threads: the one that opens the device.
 #pragma once

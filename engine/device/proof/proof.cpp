@@ -68,6 +68,10 @@ std::optional<Verdict> kept(const std::string& path, const std::string& fingerpr
   }
 }
 
+// Files in the cache folder, for each set of drivers and each interface: drivers/opencl-HASH.json holds the verdict,
+// and drivers/compiled-HASH the record of compiled files. Each has a lock beside it (.lock). The verdict's name stays
+// when a driver changes, because it hashes paths only. The record's name changes, because it hashes the drivers' state.
+
 // The file for these drivers and this helper. A new version of a driver replaces its content.
 std::string file_for(Api api, const std::vector<std::string>& manifests, const std::string& helper) {
   const std::string folder = gpu::default_cache_folder();

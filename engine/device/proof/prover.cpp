@@ -65,6 +65,9 @@ std::string spared_as_json(const std::vector<DeviceVerdict>& devices) {
 }
 
 // The trials of one interface's drivers, and the verdict that grows from them.
+//
+// Example: a child dies at the step "gates" of device 1. The next child begins at device 1 and is spared "gates". If it
+// dies at "open", which cannot be spared, device 1 is unusable, and the third child begins at device 2.
 class Trials {
  public:
   Trials(Api api, const Prover& prover) : api_(api), prover_(prover) {

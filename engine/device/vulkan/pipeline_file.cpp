@@ -35,6 +35,7 @@ bool only_updated(const std::string& content, const PipelineKey& key) {
   if (content.size() < sizeof(Header)) return false;
   Header header;
   std::memcpy(&header, content.data(), sizeof header);
+  // Takes over the fields that an update changes. All others must be equal.
   header.key.driver_version = key.driver_version;
   header.key.cache = key.cache;
   header.key.shaders = key.shaders;

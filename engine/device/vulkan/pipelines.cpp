@@ -91,6 +91,7 @@ void Pipelines::correct_quotients() {
   corrects_quotients_ = true;
 }
 
+// The child learns the device's number and name, so that it does not test another device (pipeline_server.h).
 void Pipelines::try_first() {
   const std::string id = handle_.id();
   trials_ = std::make_unique<proof::JobTrials>(

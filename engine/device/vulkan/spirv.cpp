@@ -56,6 +56,7 @@ struct Collected {
   std::map<uint32_t, ConstantType> types, constants;
   std::map<uint32_t, uint32_t> struct_words;  // words up to the last member of a struct, by the struct's id
   std::set<uint32_t> push_structs, group_sizes;
+  // A work-group's size that specialisation constants make up.
   bool sized_by_constant = false;
 };
 

@@ -159,6 +159,7 @@ class VulkanProbe : public SteppedProbe {
     do {
       const uint64_t links = std::min<uint64_t>(left, TANDEM_PROBE_LINKS);
       left -= links;
+      // In the order of shaders/sync_probe.comp: line, step, links, whether the chain begins, whether it ends.
       const uint32_t push[] = {static_cast<uint32_t>(done().offset_bytes() / sizeof(uint32_t)), step,
                                static_cast<uint32_t>(links), std::exchange(first, false), left == 0};
       vkCmdPushConstants(commands, pipeline_.layout.get(), VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof push, push);
