@@ -83,7 +83,6 @@ std::string code_name(cl_int code) {
   return "code " + std::to_string(code);
 }
 
-// Builds the error's text only if there is an error.
 void check(cl_int code, const char* call, const std::string& object) {
   if (code == CL_SUCCESS) return;
   throw Error(std::string(call) + " failed with " + code_name(code), object, hint(code));

@@ -110,6 +110,7 @@ std::string ListVariants::call(const Variant& variant, uint64_t number) {
   size_t word = 0;
   for (size_t kind : variant.kinds) {
     const std::string value = "a[" + std::to_string(word++) + "]";
+    // A kind is the index of its type in Arg.
     const Arg sample[] = {BufferArg{}, int32_t{}, uint32_t{}, uint64_t{}, 0.0f};
     if (kind == sample[0].index()) {
       arguments += ", (__global uchar *)(size_t)" + value + ", a[" + std::to_string(word++) + "]";
@@ -146,6 +147,7 @@ void append_record(const KernelLaunch& launch, uint64_t variant, std::vector<uin
       records.push_back(std::get<uint64_t>(arg));
     }
   }
+  // The length of the record is known only now.
   records[begin + 4] = records.size() - begin;
 }
 

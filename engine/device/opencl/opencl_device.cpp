@@ -67,6 +67,7 @@ Handle open_handle(int index, Precautions& precautions) {
   return handle;
 }
 
+// CPUs run simd kernels and GPUs run simt kernels, unless a test wants others.
 KernelFamily family_of(const cl::Device& device, std::optional<KernelFamily> wanted) {
   return wanted.value_or(is_cpu(device) ? KernelFamily::simd : KernelFamily::simt);
 }
@@ -159,6 +160,7 @@ class OpenclDevice final : public Device, private DeviceLab {
         info_(describe(handle_, options)) {
     const bool cpu = is_cpu(handle_.device);
     prove(options, tuning);
+    // Gates exist only if memory is shared. --sync blocking does without them.
     const bool use_gates = gates_ && options.sync_policy != sync::Policy::blocking && passed(info_, sync::Policy::gate);
     // With one worker, a pass of a few tokens is one launch of the list kernel. Several workers share the work-groups
     // of each kernel instead.
@@ -169,6 +171,7 @@ class OpenclDevice final : public Device, private DeviceLab {
       if (test.policy == sync::Policy::doorbell && test.passed && !use_lists)
         test.reason += ", but runs cannot wait by it: " + without_lists;
     }
+    // The cycle counter is tried only if lists will use it.
     lists_stamp_ = use_lists && tuning.lists_may_stamp && !options.precautions.against("stamps") &&
                    cycle_stamps_proven(programs_, queue_);
     options.precautions.take("prepare to run programs");
@@ -332,6 +335,7 @@ Support OpenclDevice::supports(const Operator& op) const {
 }  // namespace
 
 std::unique_ptr<Device> open_device_tuned(int index, const DeviceOptions& options, const Tuning& tuning) {
+  // The environment must be set before the first OpenCL call.
   configure_process(options.gpu_cores.size());
   DeviceOptions careful = options;
   Handle handle = open_handle(index, careful.precautions);

@@ -21,6 +21,7 @@ void configure_process(size_t workers) {
   static std::once_flag once;
   std::call_once(once, [workers] {
     const size_t half = std::max<size_t>(1, std::thread::hardware_concurrency() / 2);
+    // The last argument 0 keeps the user's own value.
     setenv("POCL_MAX_PTHREAD_COUNT", std::to_string(workers ? workers : half).c_str(), 0);
     // Worker i is pinned to core i. PoCL ends the process if there is no such core.
     if (std::strtoul(getenv("POCL_MAX_PTHREAD_COUNT"), nullptr, 10) <= std::thread::hardware_concurrency())

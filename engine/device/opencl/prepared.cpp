@@ -144,6 +144,7 @@ bool Preparer::take_simpler_kernel(KernelLaunch& launch, const std::string& beca
   const size_t at = byte_products_.empty() ? std::string::npos : launch.options.find(byte_products_);
   if (at == std::string::npos) return false;
   launch.options.erase(at, byte_products_.size());
+  // From now on lowering uses kernels in plain C for all programs.
   if (std::exchange(context_.byte_products, gpu::ByteProducts::plain) != gpu::ByteProducts::plain)
     spdlog::warn("{} multiplies bytes without instructions by name: {}", programs_.handle().id, because);
   return true;
@@ -159,6 +160,7 @@ std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators)
   if (!operators.empty()) prepared->name = operators.front().name;
   if (operators.size() > 1) prepared->name += " .. " + operators.back().name;
   for (size_t i = 0; i < operators.size(); ++i) {
+    // Collects the regions of all operators: they are copied around a launch, weights only once.
     if (!memory_.shared()) gpu::collect_regions(operators[i], prepared->copied);
     std::vector<KernelLaunch> launches = gpu::lower(operators[i], context_);
     scratch_.give_to(launches);
@@ -181,6 +183,7 @@ std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators)
   if (!prepared->listed || bind_all_) {
     bind(*prepared, true);
   } else {
+    // Weak references: a program may be gone before bind_all() is called.
     std::erase_if(unbound_, [](const std::weak_ptr<Prepared>& known) { return known.expired(); });
     unbound_.push_back(prepared);
   }

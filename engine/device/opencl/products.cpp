@@ -52,6 +52,7 @@ bool adds_rightly(const std::string& options, uint32_t code_bits, ProgramCache& 
   words[16] = 0x7f817f7fU;
   std::array<int32_t, 16> expected{}, sums{};
   for (size_t i = 0; i < expected.size(); ++i) {
+    // Codes are unsigned and the other bytes are signed.
     for (int byte = 0; byte < 32; byte += 8)
       expected[i] += static_cast<int32_t>(words[i] >> byte & 255U) * static_cast<int8_t>(words[16] >> byte & 255U);
     expected[i] = 8 * expected[i] - 7;

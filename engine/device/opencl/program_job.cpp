@@ -121,6 +121,7 @@ std::optional<ProgramJob> read_job(std::string_view bytes) {
     if (kind == 2) argument = in.text();
     if (kind > 2) return std::nullopt;
   }
+  // Every argument must name a buffer that exists.
   const auto known = [&](const JobArgument& argument) {
     if (const auto* buffer = std::get_if<JobBuffer>(&argument)) return buffer->number < job.buffers.size();
     if (const auto* address = std::get_if<JobAddress>(&argument)) return address->number < job.buffers.size();

@@ -40,6 +40,7 @@ class ProgramServer {
     if (job.task == ProgramJob::Task::keep) return keep(job);
     const cl::Program& program = built(job.program);
     if (job.task == ProgramJob::Task::launch) launch(program, job);
+    // keep() will repeat the job on the kept form of its program.
     jobs_.push_back(job);
     return {key_of(id_, job)};
   }
@@ -55,6 +56,7 @@ class ProgramServer {
     cl::Program program;
     if (wanted.kept) {
       const auto binary = files_.load(wanted.text, wanted.options);
+      // The file was there when the other process asked (ProgramCache::kept).
       if (!binary) throw Error("the compiled program is not there any more", id_);
       program = cl::Program(context_, {device_}, {*binary}, nullptr, &code);
     } else {
@@ -89,6 +91,7 @@ class ProgramServer {
         const cl_mem memory = buffers[buffer->number]();
         code = kernel.setArg(index++, sizeof memory, &memory);
       } else if (const auto* address = std::get_if<JobAddress>(&argument)) {
+        // The list kernel gets the host's address of its list as a number.
         const auto value = reinterpret_cast<uintptr_t>(pages[address->number]->data());
         code = kernel.setArg(index++, sizeof value, &value);
       } else {
@@ -112,6 +115,7 @@ class ProgramServer {
     const cl::Program& program = built(job.program);
     std::vector<std::vector<unsigned char>> binaries;
     check(program.getInfo(CL_PROGRAM_BINARIES, &binaries), "clGetProgramInfo", id_);
+    // A driver without a compiled form is no error: nothing is kept.
     if (binaries.size() != 1 || binaries.front().empty()) return {};
     if (const std::string why = files_.save(job.program.text, job.program.options, binaries.front()); !why.empty())
       throw proof::Unwritten(why);

@@ -162,6 +162,7 @@ Proof prove_zero_copy(ProgramCache& programs, const cl::CommandQueue& queue) {
     if (!in_place) return {false, "a map gives another pointer than the host's"};
     cl::Kernel kernel = programs.kernel("probe", "probe_increment", "");
     set_buffer(kernel, 0, buffer, object);
+    // Two different values, so that a copy made at the import does not pass.
     volatile uint32_t* word = slot.as<uint32_t>();
     for (uint32_t value : {41u, 1000u}) {
       *word = value;  // after the import and without a map

@@ -125,6 +125,7 @@ class EventProbe final : public OpenclProbe {
     return true;
   }
   sync::WaitReport await(uint32_t step, const sync::WaitContext& context) override {
+    // abandon() has dropped the event.
     if (last_() == nullptr) throw Error("a step was never started", std::string(context.step));
     const sync::WaitReport report = wait_for_event(last_, context.deadline, device());
     last_ = cl::Event();
@@ -146,6 +147,7 @@ class LaunchProbe final : public OpenclProbe {
  public:
   LaunchProbe(ProgramCache& programs, const BuildOptions& options, uint64_t max_allocation_bytes)
       : OpenclProbe(programs, options, max_allocation_bytes, sync::Policy::blocking, false) {
+    // The line starts zeroed, as the host's does.
     const cl_uchar nothing = 0;
     check(queue_.enqueueFillBuffer(memory_.buffer(done().slot()), nothing, 0, done().slot().size_bytes()),
           "clEnqueueFillBuffer", "a step's line on " + device());
@@ -175,6 +177,7 @@ class GateProbe final : public OpenclProbe {
         gates_(programs, memory_, pool()),
         gated_(programs.kernel("doorbell", "gated_step", options.text)) {
     gates_.calibrate(queue_);
+    // Arguments that are the same for every step.
     set_line(gated_, 0, go_);
     const cl_mem state = memory_.buffer(gates_.state())();
     set_arg(gated_, 2, state, "doorbell.cl");

@@ -126,6 +126,7 @@ Want want_behind(const ChildEnd& end, const std::vector<std::string>& folders) {
   return want_by(end.last_words);
 }
 
+// Facts that the system does not say are left out.
 std::string circumstances(const std::vector<std::string>& folders) {
   std::ostringstream line;
   if (const auto room = memory_room()) line << mebibytes(room->bytes) << " of memory available";

@@ -66,6 +66,7 @@ std::map<std::string, std::string> files_in(const std::string& folder) {
   return all;
 }
 
+// Held while a process reads and rewrites the record. If the file cannot be opened, there is no lock.
 class RecordLock {
  public:
   explicit RecordLock(const std::string& path) : file_(open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600)) {
@@ -218,6 +219,7 @@ void CompiledFiles::change(const Change& change) {
     std::optional<RecordLock> record_lock;
     if (!record_.empty()) record_lock.emplace(record_ + ".lock");
     Known known = record_.empty() ? known_ : read();
+    // Deaths stay known, since they are about the driver and not about its files.
     if (!holds(known)) known.keys.clear(), known.files.clear();
     change(known);
     if (!record_.empty()) write(known);
@@ -251,6 +253,7 @@ std::string CompiledFiles::set_aside() {
   std::strftime(when, sizeof when, "%Y%m%d-%H%M%S", localtime_r(&now, &parts));
   for (const auto& entry : fs::directory_iterator(fs::path(folder_).parent_path(), failed))
     if (entry.path().string().starts_with(folder_ + kAside)) fs::remove_all(entry.path(), failed);  // one is enough
+  // Example: kcache.damaged-20261126-101500-4711.
   const std::string name = folder_ + kAside + when + "-" + std::to_string(getpid());
   fs::rename(folder_, name, failed);
   if (failed) return "";

@@ -12,6 +12,7 @@ namespace tandem::vulkan {
 namespace {
 
 // The queue family for computing. A family without graphics is preferred, because it is the GPU's own compute engine.
+// Sets timestamp_bits to that family's.
 uint32_t find_queue_family(VkPhysicalDevice device, const std::string& id, uint32_t* timestamp_bits) {
   uint32_t count = 0;
   vkGetPhysicalDeviceQueueFamilyProperties(device, &count, nullptr);
@@ -85,6 +86,8 @@ Handle::Handle(int index, const std::vector<int>& cores, Messages* messages, boo
   cpu_ = properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
   discrete_ = properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
   const std::set<std::string> known = extensions_of(physical_, id_);
+  // These extensions are optional. Without them memory is copied, clocks are tied by stamped submissions, and the calls
+  // of Vulkan 1.0 are used.
   const bool imports = known.contains(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
   const bool clocks =
       known.contains(VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME) && clocks_comparable(instance_->get(), physical_);

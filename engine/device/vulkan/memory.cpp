@@ -88,6 +88,7 @@ Allocation import_host(const Handle& handle, void* data, uint64_t bytes, const s
 
 namespace {
 
+// Slots start zeroed, and so must their buffers.
 Allocation allocate_zeroed(Handle& handle, uint64_t bytes, const std::string& object) {
   Allocation made = allocate_device(handle, bytes, object);
   run_now(handle, object, std::chrono::seconds(60),

@@ -88,6 +88,7 @@ std::optional<std::vector<char>> PipelineFile::load() const noexcept {
     if (!content) return std::nullopt;
     const std::string why = refusal(*content, key_);
     if (why.empty()) return std::vector<char>(content->begin() + sizeof(Header), content->end());
+    // Every update of the driver or the program leads here, so that is not worth a warning.
     const auto level = why == kOther && only_updated(*content, key_) ? spdlog::level::info : spdlog::level::warn;
     spdlog::log(level, "the Vulkan pipeline cache is ignored and will be made anew: {}: {}", path_, why);
   } catch (const std::exception& error) {

@@ -54,6 +54,7 @@ void check_arguments(const ShaderFacts& facts, const gpu::KernelLaunch& launch, 
   const auto [x, y, z] = facts.local_size;
   expect(uint64_t{x} * y * z <= limits.max_invocations,
          "the device's work-groups have " + std::to_string(limits.max_invocations) + " invocations");
+  // A launch of single invocations accepts any work-group size of the shader.
   const bool sized = launch.local[0] * launch.local[1] * launch.local[2] > 1;
   expect(!sized || (x == launch.local[0] && y == launch.local[1] && z == launch.local[2]),
          "its work-group is " + std::to_string(x) + " x " + std::to_string(y) + " x " + std::to_string(z));
@@ -103,6 +104,7 @@ void Pipelines::try_first() {
 
 // A pipeline that is not known yet goes to the child first, if try_first() was called.
 Pipeline& Pipelines::of(const gpu::KernelLaunch& launch, const std::string& object) {
+  // A pipeline depends neither on the launch's grid nor on the values of its arguments.
   const auto key = std::make_tuple(launch.source, launch.kernel, launch.options);
   if (const auto found = pipelines_.find(key); found != pipelines_.end()) return found->second;
   if (trials_) {

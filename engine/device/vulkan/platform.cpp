@@ -29,6 +29,7 @@ bool is_about_the_gate(const VkDebugUtilsMessengerCallbackDataEXT& data) {
   return data.pMessageIdName && std::string_view(data.pMessageIdName) == "VUID-vkSetEvent-event-09543";
 }
 
+// The layers call this from any thread. VK_FALSE lets the call that caused the message go on.
 VKAPI_ATTR VkBool32 VKAPI_CALL receive(VkDebugUtilsMessageSeverityFlagBitsEXT, VkDebugUtilsMessageTypeFlagsEXT,
                                        const VkDebugUtilsMessengerCallbackDataEXT* data, void* messages) {
   if (!is_about_the_gate(*data)) static_cast<Messages*>(messages)->add(data->pMessage);
@@ -142,6 +143,7 @@ void configure_process(size_t workers) {
   });
 }
 
+// LP_NUM_THREADS of 0 stands for one thread, the queue's own.
 int cpu_workers() {
   const char* threads = getenv("LP_NUM_THREADS");
   return threads ? std::max(1, atoi(threads)) : static_cast<int>(std::thread::hardware_concurrency());
@@ -155,10 +157,12 @@ std::vector<VkPhysicalDevice> find_devices(const Instance& instance) {
     check(vkEnumeratePhysicalDevices(instance.get(), &count, devices.data()), "vkEnumeratePhysicalDevices",
           "the Vulkan loader");
   std::erase_if(devices, [](VkPhysicalDevice device) { return !usable(device); });
+  // Keeps the loader's order among GPUs and among CPUs.
   std::stable_partition(devices.begin(), devices.end(), [](VkPhysicalDevice device) { return !is_cpu(device); });
   return devices;
 }
 
+// The driver's version is part of the identity, so that an update leads to a new trial.
 std::vector<proof::Identity> identities(const std::vector<VkPhysicalDevice>& found) {
   std::vector<proof::Identity> all;
   for (const VkPhysicalDevice device : found) {

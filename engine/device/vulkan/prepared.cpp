@@ -142,6 +142,7 @@ Preparer::Bound Preparer::bind(const gpu::KernelLaunch& launch, VkDescriptorPool
       bound.push.push_back(push_word(arg, object));
       continue;
     }
+    // An absent operand binds the dummy buffer, which the shader does not read.
     VkDescriptorBufferInfo info{dummy_.buffer.get(), 0, VK_WHOLE_SIZE};
     uint64_t offset = 0;
     if (operand->at) {
@@ -253,6 +254,7 @@ void Preparer::record(Prepared& prepared, std::span<const Bound> launches) {
                     rows.data());
   };
   const Synchronization& order = handle_.synchronization();
+  // Copies take part in the order only if memory is not shared.
   const Actors actors = memory_.shared() ? kShaders : kShaders | kTransfers;
   std::vector<Region> unordered;  // regions filled since the last barrier; overlapping ones need an order
   for (const Staged& staged : prepared.uploads) {
@@ -279,6 +281,7 @@ void Preparer::record(Prepared& prepared, std::span<const Bound> launches) {
 // looks like a hung step and ruins the first prediction. A dispatch of no work-groups makes it compile, and touches
 // no memory.
 void Preparer::warm_up(std::span<Bound> launches, const std::string& object) {
+  // A pipeline that several launches share is dispatched once.
   std::vector<Bound*> cold;
   for (Bound& launch : launches) {
     if (!launch.pipeline->warm) cold.push_back(&launch);

@@ -96,6 +96,7 @@ Proof prove_zero_copy(Handle& handle, Pipelines& pipelines) {
   sync::Slot& slot = pool.acquire(kWords * sizeof(uint32_t), sync::SlotUse::activations, "zero-copy test");
   try {
     const Allocation import = import_host(handle, slot.data(), slot.size_bytes(), "zero-copy test on " + handle.id());
+    // Two rounds with different values, so that a copy made at the import does not pass.
     for (uint32_t round = 0; round < 2; ++round) {
       for (uint32_t i = 0; i < kWords; ++i) slot.as<uint32_t>()[i] = 1000 * round + i;
       run_probe(handle, pipelines, "probe_increment", {&import.buffer.get(), 1}, {}, kWords);

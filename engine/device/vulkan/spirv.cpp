@@ -60,7 +60,9 @@ struct Collected {
   bool sized_by_constant = false;
 };
 
-// Notes what one instruction says. Ids are numbers, and an instruction may name an id before it is defined.
+// Notes what one instruction says. Ids are numbers, and an instruction may name an id before it is defined. args begin
+// behind the instruction's first word. Types and decorations name their own id first; constants name their type first
+// and their own id second.
 void collect(uint32_t op, std::span<const uint32_t> args, Collected& all, ShaderFacts& facts) {
   auto is = [&](uint32_t wanted, size_t least) { return op == wanted && args.size() >= least; };
   if (is(kName, 2)) all.names[args[0]] = text_at(args.subspan(1));

@@ -10,6 +10,7 @@
 namespace tandem::vulkan {
 namespace {
 
+// At most so many programs in flight are measured.
 constexpr uint32_t kPlaces = 64;
 constexpr uint32_t kCalibration = 2 * kPlaces;  // index of the last query
 constexpr std::chrono::seconds kBound{5};
@@ -107,6 +108,7 @@ std::optional<Stamps::Times> Stamps::read(const Place& place) {
   uint64_t ticks[2] = {0, 0};
   const VkResult code = vkGetQueryPoolResults(handle_.device(), queries_.get(), 2 * place.index, 2, sizeof ticks, ticks,
                                               sizeof ticks[0], VK_QUERY_RESULT_64_BIT);
+  // Stamps that are not written yet give nothing.
   if (code != VK_SUCCESS) return std::nullopt;
   std::lock_guard lock(mutex_);
   const Times times{seconds_of(ticks[0]), seconds_of(ticks[1])};

@@ -71,6 +71,7 @@ class VulkanProbe : public SteppedProbe {
   // Records and submits steps [first, last], each behind the one before it. gated: the first step waits for the
   // gate's event.
   void submit(uint32_t first, uint32_t last, bool gated) {
+    // The entry that was used longest ago.
     Submission& next = ring_[(submitted() + 1) % ring_.size()];
     wait_for_end(next);  // its commands may still run, although the host has seen their flag
     next.value = 0;
@@ -131,6 +132,7 @@ class VulkanProbe : public SteppedProbe {
     return launch;
   }
 
+  // The set names the line's whole buffer; steps find their line by a push constant.
   void make_set() {
     const VkDescriptorPoolSize size{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1};
     auto pool = typed<VkDescriptorPoolCreateInfo>(VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO);
@@ -193,6 +195,7 @@ class FenceProbe final : public VulkanProbe {
     const auto begin = Clock::now();
     check(vkWaitForFences(handle_.device(), 1, &newest().fence.get(), VK_TRUE, nanoseconds(context.deadline)),
           "vkWaitForFences", object_);
+    // The fence follows the step, so the flag must be up.
     if (!done().reached(step)) throw Error("a step was never started", std::string(context.step));
     return {std::chrono::duration<double>(Clock::now() - begin).count(), 0};
   }

@@ -29,6 +29,7 @@ class VulkanProgram final : public Program {
   std::shared_ptr<Prepared> prepared_;  // shared with launches in flight
 };
 
+// CPUs run simd shaders and GPUs run simt shaders, unless a test wants others.
 KernelFamily family_of(const Handle& handle, std::optional<KernelFamily> wanted) {
   return wanted.value_or(handle.cpu() ? KernelFamily::simd : KernelFamily::simt);
 }
@@ -135,6 +136,7 @@ class VulkanDevice final : public Device, private DeviceLab {
     try {
       return std::make_unique<VulkanProgram>(preparer_->prepare(operators));
     } catch (const proof::FatalProgram& fatal) {
+      // Later processes leave the device out as well.
       proof::leave_out(proof::Api::vulkan, index_, fatal.reason());
       throw;
     }
@@ -213,6 +215,7 @@ Support VulkanDevice::supports(const Operator& op) const {
     }
   }
   try {
+    // Throws if a size exceeds what the driver's loop budget allows (shaders/limits.h), or if an argument is too large.
     gpu::lower(op, preparer_->context());
   } catch (const Error& error) {
     return {false, error.what()};
@@ -223,6 +226,7 @@ Support VulkanDevice::supports(const Operator& op) const {
 }  // namespace
 
 std::unique_ptr<Device> open_device_tuned(int index, const DeviceOptions& options, const Tuning& tuning) {
+  // The number of lavapipe's threads must be set before its driver starts.
   configure_process(options.gpu_cores.size());
   return std::make_unique<VulkanDevice>(index, options, tuning);
 }
