@@ -25,7 +25,8 @@ void add_span(const Span& span, DeviceTimes& times) {
   ++line.launches;
 }
 
-// What lies between a device's spans of a pass, and before and behind them.
+// Seconds of the pass in which the device has no span: between its spans, before the first and after the last.
+// Overlapping spans count once.
 double gaps(std::vector<const Span*> spans, const Span& pass) {
   std::ranges::sort(spans, {}, &Span::start_seconds);
   double sum = 0, covered = pass.start_seconds;
@@ -36,6 +37,8 @@ double gaps(std::vector<const Span*> spans, const Span& pass) {
   return sum + std::max(0.0, pass.end_seconds - covered);
 }
 
+// Adds the spans of one pass to their devices' lines. Every device gets the gaps of this pass, one without spans
+// the whole pass.
 void add_pass_times(std::span<const Span> spans, const Span& pass, Devices& devices) {
   std::map<std::string, std::vector<const Span*>> of;
   for (const Span& span : spans) {
@@ -46,6 +49,7 @@ void add_pass_times(std::span<const Span> spans, const Span& pass, Devices& devi
   for (auto& [device, times] : devices) times.idle.seconds += gaps(of[device], pass);
 }
 
+// Moves a device's lines to the result: kinds by falling time, then waits, then idle time.
 void add_lines(const std::string& device, DeviceTimes times, std::vector<BreakdownLine>& lines) {
   const size_t begin = lines.size();
   for (auto& [kind, line] : times.kinds) {
@@ -61,7 +65,7 @@ void add_lines(const std::string& device, DeviceTimes times, std::vector<Breakdo
   for (size_t i = begin; i < lines.size(); ++i) lines[i].device = device;
 }
 
-// Every device of any pass, so that one which a pass leaves out is idle in it.
+// Every device of any pass, so that a pass without spans of a device counts as idle time there.
 Devices all_devices(const std::vector<Span>& spans) {
   Devices devices;
   for (const Span& span : spans) {
@@ -95,6 +99,7 @@ std::vector<std::string> Breakdown::complaints(double tolerance) const {
   return found;
 }
 
+// A pass's own span comes after the spans of its operators, so the spans since the last pass belong to it.
 Breakdown break_down(const Timeline& timeline) {
   const std::vector<Span>& spans = timeline.spans();
   Breakdown result;

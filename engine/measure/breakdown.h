@@ -1,9 +1,9 @@
-// Where the time of recorded passes went: on every device by kind of operator, waiting for other devices, and the rest.
+// Splits the time of recorded passes: on each device by kind of operator, waits for other devices, and the rest.
 //
-// Contract: pure, from a timeline's measured spans (engine/run/timeline_pass.h); what is modelled does not count. Times
-// are wall clock. The rest of a device, idle or launching, is the gaps between its spans, not a difference: so the
-// lines of a device add up to the wall clock only where its spans neither overlap nor leave their pass, and
-// complaints() says where they do not.
+// Contract: pure, from a timeline's measured spans (engine/run/timeline_pass.h). Modelled spans do not count. Times are
+// wall clock. The rest of a device (idle or launching) is the sum of the gaps between its spans, not a difference. So
+// the lines of a device add up to the wall clock only if its spans neither overlap nor leave their pass. complaints()
+// names the devices for which this fails.
 #pragma once
 
 #include <cstdint>
@@ -27,10 +27,10 @@ struct Breakdown {
   double wall_seconds = 0;  // of all passes
   int64_t passes = 0;
   std::vector<BreakdownLine> lines;  // device by device: kinds by falling time, then waits, then idle
-  bool alone = false;                // some was launched by itself that otherwise is a part of a larger launch
+  bool alone = false;                // some operator was launched by itself that is otherwise part of a larger launch
 
   double sum_of(const std::string& device) const;  // seconds of its lines
-  // Of each device whose lines miss the wall clock by more than `tolerance` of it: its name and the gap.
+  // One text for each device whose lines miss the wall clock by more than `tolerance` of it: its name and the gap.
   std::vector<std::string> complaints(double tolerance = 0.03) const;
 };
 

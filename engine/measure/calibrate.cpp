@@ -16,13 +16,15 @@ namespace {
 constexpr int kSamples = 15;
 constexpr int kGpu = 0, kNpu = 1;
 
+// A single-token operator other than matmul and attention: its time is about that of a launch.
 bool is_small(const ProfileRow& row) { return row.S == 1 && row.matmul.S == 0 && !row.attention; }
 
 struct CutMatMul {
   Operator gpu, npu;
 };
 
-// Those of a pass that both devices run, but for single tokens among many (the output's).
+// Cuts the matmuls of a pass that both devices support. Matmuls with fewer tokens than the pass are left out (the
+// output's, of one token among many).
 std::vector<CutMatMul> cut_matmuls(const Device& gpu, const Device& npu, std::span<const Operator> pass) {
   const int64_t tokens = tokens_of(pass.front());
   std::vector<CutMatMul> cut;
@@ -50,9 +52,10 @@ double weight_bytes_of(const std::vector<Operator>& operators) {
   return bytes;
 }
 
-// What a hand-over between GPU and NPU costs, by a difference: the parts of all cut products run once in turn, each
-// side waiting for the other, and once side by side without waits. The norms that make the sides wait are taken off
-// too, as what a list of twice as many takes longer than a list of them.
+// Measures what a hand-over between GPU and NPU costs, as a difference of two runs. In one, the parts of all cut
+// products run in turn, each side waiting for the other. In the other they run side by side without waits.
+// The first run also has one norm per matmul, which makes the sides wait. Its time is subtracted: it is the difference
+// between a list of 2 n norms and one of n.
 class Chain {
  public:
   Chain(Executor& executor, Device& gpu, Device& npu, std::span<const Operator> pass)
@@ -68,7 +71,7 @@ class Chain {
       on_npu.push_back(matmul.npu);
       const int first = static_cast<int>(in_turn.steps.size());
       in_turn.steps.push_back({kGpu, {norm}, {}, true});
-      if (first > 0) in_turn.steps.back().waits = {first - 2};  // the NPU's part before
+      if (first > 0) in_turn.steps.back().waits = {first - 2};  // the NPU's part of the matmul before
       in_turn.steps.push_back({kNpu, {matmul.npu}, {first}, true});
       in_turn.steps.push_back({kGpu, {matmul.gpu}, {}, true});
     }
@@ -81,6 +84,7 @@ class Chain {
       norms_.push_back(executor.prepare({"measure", {gpu_}, {{kGpu, std::vector(times, norm), {}, true}}, {}}));
   }
 
+  // In every sample the four plans run after each other, so that a slow phase of the machine meets all of them.
   CutChain measure() {
     for (PreparedPlan* plan : {in_turn_.get(), beside_.get(), norms_[0].get(), norms_[1].get()})
       executor_.run(*plan);  // compiles
@@ -100,7 +104,8 @@ class Chain {
   }
 
  private:
-  static double seconds_or(double whole, double own) { return own > 0 ? own : whole; }  // where nothing is recorded
+  // a device without recorded spans counts with the whole run
+  static double seconds_or(double whole, double own) { return own > 0 ? own : whole; }
 
   double recorded(Timeline& timeline) {
     Timeline* const before = executor_.record(&timeline);
@@ -114,7 +119,7 @@ class Chain {
   size_t count_ = 0;
   double gpu_bytes_ = 0, npu_bytes_ = 0;
   std::unique_ptr<PreparedPlan> in_turn_, beside_;
-  std::vector<std::unique_ptr<PreparedPlan>> norms_;  // so many as matmuls, and twice as many
+  std::vector<std::unique_ptr<PreparedPlan>> norms_;  // n and 2 n norms for n matmuls
 };
 
 }  // namespace

@@ -8,7 +8,7 @@
 namespace tandem {
 namespace {
 
-// No last-level cache is larger, and reading it takes some ten milliseconds.
+// Larger than any last-level cache. Reading so many bytes takes some ten milliseconds.
 constexpr double kMostBytes = 256e6;
 
 }  // namespace

@@ -32,6 +32,7 @@ double interpolate_tokens(std::span<const int64_t> sizes, int64_t S, const std::
   return at_low + (at_high - at_low) * static_cast<double>(S - low) / static_cast<double>(high - low);
 }
 
+// Takes whole shapes, so that no token count of a held-out shape helps the prediction.
 Halves halves_by_shape(std::span<const MeasuredPoint> points) {
   std::map<std::tuple<std::string, int64_t, int64_t>, std::vector<MeasuredPoint>> shapes;
   for (const MeasuredPoint& measured : points)
@@ -53,6 +54,7 @@ PredictionErrors errors_of(const MatMulPrediction& prediction, std::span<const M
   return summed_up(std::move(errors));
 }
 
+// First collects the standard sizes of each shape, then interpolates every other size between them.
 PredictionErrors errors_between_sizes(std::span<const MeasuredPoint> points) {
   std::map<MatMulPoint, std::map<int64_t, double>> by_shape;  // at standard sizes; the key's tokens are 0
   const auto shape_of_point = [](MatMulPoint point) {

@@ -14,20 +14,20 @@ namespace {
 
 // A sample of about two milliseconds at 25 GB/s.
 constexpr double kBytesPerSample = 48e6;
-// A single operator that takes longer than this is sampled less often.
+// A sample that takes longer than this many seconds is taken only kFewSamples times.
 constexpr double kLongSample = 20e-3;
 constexpr int kFewSamples = 3;
-// The other device's work, as a multiple of what is timed: it goes on when the timed part has ended, also on a device
-// of half the speed.
+// The other device's work, as a multiple of one sample. It must last until the timed part has ended, even where the
+// timed device has half the speed.
 constexpr double kLongerBeside = 2.5;
 
-// At more tokens a matmul is bound by arithmetic: each token weighs like a quarter of a reading of the weights.
+// With more tokens arithmetic dominates: each token counts as a quarter of one reading of the weights.
 int64_t operators_per_sample(const MatMulPoint& point, const Effort& effort) {
   const double each = weight_bytes(point) * std::max(1.0, static_cast<double>(point.S) / 4);
   return std::clamp(static_cast<int64_t>(kBytesPerSample / each) + 1, int64_t{1}, effort.most_operators);
 }
 
-// Every slice of point.rows rows of every matrix.
+// Every slice of point.rows rows of every matrix of the shape.
 std::vector<MatMul> slices(const MatMulPoint& point, SameMatMuls same) {
   std::vector<MatMul> all;
   for (MatMul op : same) {
@@ -66,6 +66,9 @@ int64_t most_tokens(const MatMul& op) {
   return std::min(rows(op.x, op.x_stride, op.K), rows(op.y, op.y_stride, op.row_end));
 }
 
+// Few tokens: one cold run over different slices. Otherwise samples follow each other through all slices, and one
+// prepared plan per sample continues where the plan before ended. When one sample already covers all slices, a single
+// plan is repeated.
 MeasuredSeconds MatMulTimer::alone(Device& device, const MatMulPoint& point, SameMatMuls same) const {
   check_point(point, same);
   const std::vector<MatMul> all = slices(point, same);
@@ -92,6 +95,8 @@ MeasuredSeconds MatMulTimer::alone(Device& device, const MatMulPoint& point, Sam
   return spread_of(std::move(seconds));
 }
 
+// Two steps without dependencies run side by side, one for each device. Only the spans of `device` are timed, and
+// kLongerBeside keeps the other device busy for all of them.
 MeasuredSeconds MatMulTimer::beside(Device& device, const MatMulPoint& point, SameMatMuls same, Device& other,
                                     SameMatMuls others) const {
   check_point(point, same);
@@ -111,6 +116,8 @@ MeasuredSeconds MatMulTimer::beside(Device& device, const MatMulPoint& point, Sa
   return cold(device, same, *prepared, count);
 }
 
+// Times one prepared plan several times. Before each run the rest of the pass is read, so that its own weights are
+// in no cache.
 MeasuredSeconds MatMulTimer::cold(Device& device, SameMatMuls same, PreparedPlan& timed, int64_t count) const {
   ColdRun run(executor, device, rest_of_pass(device, pass, &same.front()));
   run.seconds(timed);  // compiles

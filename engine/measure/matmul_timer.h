@@ -1,11 +1,11 @@
-// Times matmuls by running them: the real-execution half of the profiler (H8). Keeps nothing; engine/measure/measure.h
-// does.
+// Times matmuls by running them: the real-execution half of the profiler (H8). It keeps no results
+// (engine/measure/measure.h does).
 //
-// How: a sample is a run of operators of one point, long enough that launching and waking stay below a few per cent.
-// Every operator of it takes other weights (all matrices of the shape in turn, and all row slices of each), so that
-// they come from memory, as in a pass; each sample goes on where the one before ended. With few tokens, where reading
-// weights is what takes the time, each matrix is used once, and the rest of the pass is read before
-// (engine/measure/cold_run.h). What compiles and warms up runs before the first one that counts.
+// How: a sample is a run of many operators of one point. It is so long that launching and waking stay below a few per
+// cent. Each operator in it uses other weights: all matrices of the shape in turn, and all row slices of each. Weights
+// so come from memory, as in a pass. Each sample begins where the one before ended.
+// With few tokens reading weights dominates. Then each matrix is used once, and the rest of the pass is read before
+// (engine/measure/cold_run.h). Compilation and warm-up happen before the first sample that counts.
 //
 // Contract: the operators' own buffers are used and overwritten. One thread, the executor's.
 #pragma once
@@ -19,28 +19,29 @@
 
 namespace tandem {
 
-// Most tokens that the buffers of an operator hold from where it begins; 0: it has none (shape-only models).
+// The number of tokens for which x and y have room from the operator's offset on. 0: the operator has no buffers
+// (models of shapes only).
 int64_t most_tokens(const MatMul& op);
 
 // Operators of one shape; not empty.
 using SameMatMuls = std::span<const MatMul>;
 
-// How much is run for one point: a planner at work wants an answer soon, a profile takes its time.
+// How much is run for one point. The default is for callers that wait for an answer; a profile uses kThorough.
 struct Effort {
   int samples = 5;
-  int64_t most_operators = 256;  // in a sample; of small matrices, fewer than fill it
+  int64_t most_operators = 256;  // in a sample; small matrices would need more to fill it
 };
 inline constexpr Effort kThorough{7, 1024};
 
 struct MatMulTimer {
   Executor& executor;
   Effort effort{};
-  std::span<const Operator> pass{};  // all its operators, for few tokens; empty: weights come as they are
+  std::span<const Operator> pass{};  // all its operators, for points of few tokens; empty: caches may hold weights
 
-  // Seconds of one operator of the point; point.S is at most most_tokens(), point.rows at most those of `same`.
+  // Seconds of one operator of the point. point.S is at most most_tokens(), point.rows at most the rows of `same`.
   MeasuredSeconds alone(Device& device, const MatMulPoint& point, SameMatMuls same) const;
-  // The same while another device multiplies too: by the weights of `others`, with as many tokens, from before the
-  // first operator begins until after the last one has ended. `others` write to another buffer than `same`.
+  // The same while `other` multiplies too: it uses the weights of `others` with as many tokens. It begins before the
+  // first timed operator and ends after the last one. `others` write to another buffer than `same`.
   MeasuredSeconds beside(Device& device, const MatMulPoint& point, SameMatMuls same, Device& other,
                          SameMatMuls others) const;
 

@@ -15,13 +15,14 @@
 namespace tandem {
 namespace {
 
+// Seconds of a sample, and how often an operator runs in one at most.
 constexpr double kOtherSampleSeconds = 1e-3;
 constexpr int64_t kMostRepeats = 64;
-// A point that looks slowed is measured again so often, with such pauses.
+// A point that looks slowed is measured again at most kMostAgain times, each time after kPause.
 constexpr int kMostAgain = 4;
 constexpr std::chrono::milliseconds kPause{100};
 
-// What the time of an operator that is no matmul depends on.
+// Everything that the time of an operator other than a matmul depends on, as text.
 std::string shape_text(const Operator& op) {
   const Work each = work(op);
   std::string text = std::string(kind_name(op)) + " S" + std::to_string(tokens_of(op)) + " flops " +
@@ -42,12 +43,14 @@ bool share_a_core(const DeviceInfo& a, const DeviceInfo& b) {
   return std::ranges::any_of(a.cores, [&](int core) { return std::ranges::count(b.cores, core) > 0; });
 }
 
+// Least stored seconds of the point at S tokens; absent where nothing is stored.
 std::optional<double> least_of(const DiskCache& cache, const DeviceInfo& device, MatMulPoint point, int64_t S) {
   point.S = S;
   const auto seconds = stored_seconds(cache, key_of(device, point));
   return seconds ? std::optional(seconds->least) : std::nullopt;
 }
 
+// Compares a point that is bound by arithmetic with the stored times at half and at twice its tokens.
 bool looks_slowed(const DiskCache& cache, const DeviceInfo& device, const MatMulPoint& point) {
   if (point.S <= kMemoryBoundTokens) return false;
   const auto own = least_of(cache, device, point, point.S);
@@ -55,7 +58,7 @@ bool looks_slowed(const DiskCache& cache, const DeviceInfo& device, const MatMul
                                      least_of(cache, device, point, point.S * 2));
 }
 
-// Measuring is no part of what a user records.
+// Stops recording while it lives: users record passes, not measurements.
 class Unrecorded {
  public:
   explicit Unrecorded(Executor& executor) : executor_(executor), before_(executor.record(nullptr)) {}
@@ -68,7 +71,9 @@ class Unrecorded {
   Timeline* before_;
 };
 
-// Those of the pass that are like it (norms of all layers, attention over all caches), one after another.
+// Times one operator of few tokens. First the rest of the pass is read. Then all operators of the pass with its kind
+// and shape run once, one after another (norms of all layers, attention over all caches). So their weights and caches
+// come from memory. Returns seconds of one operator.
 MeasuredSeconds in_pass(Executor& executor, Device& device, const Operator& op, std::span<const Operator> pass,
                         const Effort& effort) {
   std::vector<Operator> alike;
@@ -86,6 +91,8 @@ MeasuredSeconds in_pass(Executor& executor, Device& device, const Operator& op, 
 
 }  // namespace
 
+// Measures the point and keeps the least time ever seen. The result may show that this point, or its stored neighbours
+// at half or twice the tokens, were measured on a slowed machine. These are measured again.
 MeasuredSeconds Measurer::matmul(Device& device, const MatMulPoint& point, SameMatMuls same,
                                  std::span<const Operator> pass, const Beside& beside, const Effort& effort) {
   const std::string key = key_of(device.info(), point);
@@ -100,7 +107,7 @@ MeasuredSeconds Measurer::matmul(Device& device, const MatMulPoint& point, SameM
     if (!before || seconds.least < before->least) store_point(cache, device.info(), at, seconds);
   };
   measure(point);
-  // What this point shows to be slowed is measured again: itself, or what was measured before it.
+  // A slowed point among the three is measured again.
   for (const int64_t S : {point.S, point.S / 2, 2 * point.S}) {
     MatMulPoint at = point;
     at.S = S;
@@ -117,6 +124,8 @@ std::string Measurer::other_key(const Device& device, const Operator& op) {
   return measurement_key(device.info()) + "|" + shape_text(op);
 }
 
+// Few tokens with a pass: see in_pass(). Otherwise one operator is repeated until a sample takes kOtherSampleSeconds,
+// and a sample's time is divided by the repetitions.
 MeasuredSeconds Measurer::other(Device& device, const Operator& op, std::span<const Operator> pass,
                                 const Effort& effort) {
   if (std::holds_alternative<KvAppend>(op.body)) return {};

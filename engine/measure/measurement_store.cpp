@@ -9,7 +9,7 @@ nlohmann::json to_json(const MeasuredSeconds& seconds) {
   return {{"median", seconds.median}, {"least", seconds.least}, {"most", seconds.most}, {"samples", seconds.samples}};
 }
 
-// What is not as it is written here is as good as not measured: the file may have been damaged, or edited.
+// A value of another form counts as not measured (0): the file may have been damaged, or edited.
 double number_in(const nlohmann::json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_number() ? found->get<double>() : 0;
@@ -22,13 +22,14 @@ int64_t count_in(const nlohmann::json& object, const char* key) {
 }
 
 std::optional<MeasuredSeconds> seconds_from(const nlohmann::json& value) {
-  if (value.is_number() && value > 0) return MeasuredSeconds{value, value, value, 1};  // as older versions kept it
+  if (value.is_number() && value > 0) return MeasuredSeconds{value, value, value, 1};  // the form of older versions
   if (!value.is_object()) return std::nullopt;
   const MeasuredSeconds seconds{number_in(value, "median"), number_in(value, "least"), number_in(value, "most"),
                                 static_cast<int>(count_in(value, "samples"))};
   return seconds.least > 0 ? std::optional(seconds) : std::nullopt;
 }
 
+// Absent unless every field has a plausible value: counts from 1 on and a format that exists.
 std::optional<MatMulPoint> point_from(const nlohmann::json& value) {
   const auto format = value.find("format"), both = value.find("both");
   if (format == value.end() || !format->is_string()) return std::nullopt;

@@ -1,8 +1,7 @@
-// Measured points on disk: how a point and its time become an entry of the cache, and come back, all of one device at
-// once to learn from.
+// Keeps measured points on disk: turns a point and its time into an entry of the disk cache, and back.
 //
-// Contract: an entry is kept under measurement_key(device) and the point's text, and says in its value what it is. What
-// does not read as a point (older versions kept plain numbers) is passed over.
+// Contract: an entry's key is measurement_key(device) and the point's text. Its value repeats what the point is. An
+// entry that does not read as a point is skipped (older versions kept plain numbers).
 #pragma once
 
 #include <optional>
@@ -21,8 +20,8 @@ void store_seconds(DiskCache& cache, const std::string& key, const MeasuredSecon
 
 std::string key_of(const DeviceInfo& device, const MatMulPoint& point);
 void store_point(DiskCache& cache, const DeviceInfo& device, const MatMulPoint& point, const MeasuredSeconds& seconds);
-// All matmuls measured on a device, with their least times, in the order of their keys: what tests, and the fuzzing of
-// damaged files, see of the store as a whole. The program asks for one point at a time.
+// All matmuls measured on a device, with their least times, in the order of their keys. Tests and the fuzzing of
+// damaged files read the store as a whole with it. The program asks for one point at a time.
 std::vector<MeasuredPoint> stored_points(const DiskCache& cache, const DeviceInfo& device);
 
 }  // namespace tandem

@@ -11,11 +11,11 @@
 namespace tandem {
 namespace {
 
-// What one span, or several of one name, tell the time of.
+// The unit of comparison: one operator, neighbours of one name, or a whole step.
 struct Item {
   std::string name, step, kind, shape;
   double predicted_seconds = 0;
-  std::vector<double> measured_seconds;  // of each run
+  std::vector<double> measured_seconds;  // one for each run
 };
 
 std::string shape_of_operator(const Operator& op) {
@@ -25,6 +25,7 @@ std::string shape_of_operator(const Operator& op) {
   return text;
 }
 
+// The operators of one device in the plan's order. Neighbours of one name become one item.
 std::vector<Item> items_of(const Plan& plan, const Prediction& prediction, int device) {
   std::vector<Item> items;
   for (size_t s = 0; s < plan.steps.size(); ++s) {
@@ -44,7 +45,7 @@ std::vector<Item> items_of(const Plan& plan, const Prediction& prediction, int d
   return items;
 }
 
-// Neighbours of one step as one item.
+// Joins the items of each step into one.
 std::vector<Item> by_step(const std::vector<Item>& items) {
   std::vector<Item> steps;
   for (const Item& item : items) {
@@ -64,7 +65,8 @@ bool is_work(const Span& span, const std::string& device) {
   return span.device == device && !span.modelled && span.kind != SpanKind::wait;
 }
 
-// Spans come in the plan's order: each belongs to the next item of its name.
+// Adds the times of one run. Spans come in the plan's order, so a span belongs to the current item or to the next one
+// of its name. Spans of no item are ignored.
 void add_run(std::vector<Item>& items, const Timeline& run, const std::string& device) {
   size_t next = 0, current = items.size();
   for (const Span& span : run.spans()) {
@@ -80,6 +82,7 @@ void add_run(std::vector<Item>& items, const Timeline& run, const std::string& d
   }
 }
 
+// Whether the device recorded whole steps instead of single operators.
 bool times_steps(std::span<const Timeline> runs, const std::string& device) {
   return std::ranges::any_of(runs, [&](const Timeline& run) {
     return std::ranges::any_of(
@@ -89,6 +92,8 @@ bool times_steps(std::span<const Timeline> runs, const std::string& device) {
 
 }  // namespace
 
+// For each device: predicted items, then the times of every run added to them, then one row for each kind and shape. A
+// row has medians over its items, and an item's time is its median over the runs.
 std::vector<CheckedOperator> check_predictions(const Plan& plan, const Prediction& prediction,
                                                std::span<const Timeline> runs) {
   std::vector<CheckedOperator> rows;

@@ -1,9 +1,9 @@
-// Predicted against measured: what a plan's operators were predicted to take (H8, engine/plan/prediction/predict.h)
-// beside what recorded runs of it measured, by kind, shape and device.
+// Compares the predicted times of a plan's operators with their times in recorded runs, by kind, shape and device
+// (H8, engine/plan/prediction/predict.h).
 //
-// Contract: pure. A device that measures whole steps is compared step by step; neighbours of one name on one device
-// (parts of one matmul) are compared as one. What has no prediction (writing to the KV cache) is left out, as are
-// operators that a run has no span of.
+// Contract: pure. A device that measures only whole steps is compared step by step. Neighbours of one name on one
+// device (parts of one matmul) are compared as one. Operators without a prediction (writing to the KV cache) and
+// operators without a span are left out.
 #pragma once
 
 #include <span>
@@ -18,8 +18,8 @@ namespace tandem {
 
 struct CheckedOperator {
   std::string device, kind, shape;                     // "npu:0", "matmul", "256 tokens, K 576, rows 1536"
-  int64_t count = 0;                                   // operators of the plan that are alike
-  double predicted_seconds = 0, measured_seconds = 0;  // of one; medians over all of them, and over the runs
+  int64_t count = 0;                                   // operators of the plan with this kind and shape
+  double predicted_seconds = 0, measured_seconds = 0;  // of one operator; medians over all of them, and over the runs
   double error() const { return (predicted_seconds - measured_seconds) / measured_seconds; }
 };
 

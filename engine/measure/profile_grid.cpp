@@ -8,10 +8,12 @@
 namespace tandem {
 namespace {
 
+// Token sizes of the NPU's graphs, and the sizes halfway between two of them.
 constexpr int64_t kGraphTokens[] = {1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 128, 256, 512, 1024};
 constexpr int64_t kBetweenTokens[] = {12, 24, 48, 96, 192, 384, 768};
 constexpr int64_t kQuickTokens[] = {1, 8, 32, 128};
 
+// Memory-bound powers of two; quick: one token only.
 bool measured_beside(int64_t S, bool quick) {
   return S == 1 || (!quick && S <= kMemoryBoundTokens && (S & (S - 1)) == 0);
 }

@@ -14,7 +14,7 @@ std::string shape_of_weights(const MatMulPoint& point) {
   return point.format + " K" + std::to_string(point.K) + " rows " + std::to_string(point.rows);
 }
 
-// Where an operator looks up its tokens' positions; absent: nowhere.
+// The operand that holds the positions of an operator's tokens; absent for operators without positions.
 Operand positions_of(const Operator& op) {
   if (const auto* attention = std::get_if<Attention>(&op.body)) return attention->positions;
   if (const auto* rope = std::get_if<Rope>(&op.body)) return rope->positions;
@@ -27,8 +27,8 @@ void set_positions(const Operator& op, int64_t past) {
   for (int64_t s = 0; s < tokens_of(op); ++s) positions.as<int32_t>()[s] = static_cast<int32_t>(past + s);
 }
 
-// Every page of the caches that a pass reads. One that was never written is the system's one page of zeros, which stays
-// in the nearest cache: attention over such pages reads no memory.
+// Writes every page of the caches that a pass reads. Pages that were never written are all the system's one page of
+// zeros, which stays in the nearest cache. Attention over them would read no memory.
 void touch_caches(std::span<const Operator> pass) {
   for (const Operator& op : pass) {
     const auto* attention = std::get_if<Attention>(&op.body);
@@ -59,13 +59,14 @@ std::vector<MeasuredPoint> matmul_points(std::span<const ProfileRow> rows, const
   return points;
 }
 
+// The tasks of a device and a shape of weights share one list of matrices. A task owns what it is timed on by shared
+// pointers, because `operators` may be gone when it runs.
 std::vector<ProfileTask> matmul_tasks(const Measurer& measurer, std::span<const std::unique_ptr<Device>> devices,
                                       std::span<const Operator> operators, const ProfileOptions& options) {
-  // The tasks share what they are timed on: they outlive `operators`.
   const auto matrices = std::make_shared<const std::vector<std::vector<MatMul>>>(by_matrix(operators));
   const auto pass = std::make_shared<const std::vector<Operator>>(operators.begin(), operators.end());
   std::vector<ProfileTask> tasks;
-  std::set<std::string> seen;  // slices of two matrices may be of one shape
+  std::set<std::string> seen;  // slices of two matrices may have one shape
   for (const auto& device : devices) {
     for (const std::vector<MatMul>& same : *matrices) {
       if (!device->supports({"", same.front()}).yes) continue;
@@ -88,6 +89,7 @@ std::vector<ProfileTask> matmul_tasks(const Measurer& measurer, std::span<const 
   return tasks;
 }
 
+// Positions are set twice: for the row, whose work depends on them, and again when the task runs.
 std::vector<ProfileTask> other_tasks(const Measurer& measurer, std::span<const std::unique_ptr<Device>> devices,
                                      std::span<const Operator> operators, int64_t past, const ProfileOptions& options) {
   const auto pass = std::make_shared<const std::vector<Operator>>(operators.begin(), operators.end());
@@ -107,6 +109,8 @@ std::vector<ProfileTask> other_tasks(const Measurer& measurer, std::span<const s
   return tasks;
 }
 
+// Skips known points unless run.again asks for all. The cache is saved after every measured point, so an interruption
+// loses none of them.
 Profile run_profile(std::span<const ProfileTask> tasks, DiskCache& cache, const ProfileRun& run) {
   Profile profile;
   for (const ProfileTask& task : tasks) {

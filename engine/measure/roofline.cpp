@@ -7,7 +7,7 @@
 namespace tandem {
 namespace {
 
-// Where the pass's own positions begin: its first token is some operator's first.
+// Smallest offset of any attention's `positions`: there the positions of the pass begin, with its first token.
 size_t first_positions_byte(std::span<const Step> steps) {
   size_t first = SIZE_MAX;
   for (const Step& step : steps) {
@@ -19,7 +19,8 @@ size_t first_positions_byte(std::span<const Step> steps) {
   return first;
 }
 
-// Where the operator's first token stands, in a pass whose first is at `first_position`.
+// Position of the operator's first token, in a pass whose first token is at `first_position`. The distance of its
+// `positions` from `first_byte` is the number of tokens before it.
 int64_t past_of(const Operator& op, int64_t first_position, size_t first_byte) {
   const auto* attention = std::get_if<Attention>(&op.body);
   if (attention == nullptr) return first_position;

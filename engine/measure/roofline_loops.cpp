@@ -1,9 +1,9 @@
-// Highway compiles this file once for each instruction set; roofline_loops() takes the best one that is here.
+// Highway compiles this file once for each instruction set. roofline_loops() picks the best one that the processor has.
 #include "engine/measure/roofline_loops.h"
 
 #include <numeric>
 
-// Arrays of vectors need vectors whose size the compiler knows.
+// Arrays of vectors need vectors of a size that the compiler knows.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/measure/roofline_loops.cpp"
@@ -22,18 +22,18 @@ namespace hn = hwy::HWY_NAMESPACE;
 #define TANDEM_UNROLL _Pragma("GCC unroll 32")
 #endif
 
-// Latency times throughput is 8 on the x86 cores of today (4 cycles, two a cycle) and up to 16 on Arm's; with two
-// constants 12 chains fit into the 16 registers of AVX2.
+// Latency times throughput is 8 on today's x86 cores (4 cycles, two a cycle) and up to 16 on Arm cores. With two
+// constants, 12 chains fit into the 16 registers of AVX2.
 constexpr int kChains = HWY_ARCH_ARM ? 20 : 12;
 // Independent sums: additions must not wait for each other while lines arrive.
 constexpr int kSums = 4;
-// 8 KiB ahead, as the loops that stream weights fetch (npu_emu/fast_simd.cpp).
+// 8 KiB ahead, the same distance as in the loops that stream weights (npu_emu/fast_simd.cpp).
 constexpr int64_t kPrefetchWords = 2048;
 
 float fma(int64_t rounds) {
   const hn::ScalableTag<float> d;
   using Vec = hn::Vec<decltype(d)>;
-  const Vec factor = hn::Set(d, 0.5f), addend = hn::Set(d, 1.0f);  // towards 2: no denormals, no overflow
+  const Vec factor = hn::Set(d, 0.5f), addend = hn::Set(d, 1.0f);  // converges to 2: no denormals, no overflow
   Vec chain[kChains];
   TANDEM_UNROLL
   for (int i = 0; i < kChains; ++i) chain[i] = hn::Set(d, static_cast<float>(i));

@@ -1,6 +1,7 @@
-// The two loops whose speed is a core's roof, for the best instruction set of this processor.
+// The two loops whose speed is a core's roof, in the best instruction set of this processor.
 //
-// Contract: thread-safe. Each returns a value that depends on all it did, so that none of it can be left out.
+// Contract: thread-safe. Each loop returns a value that depends on all its steps, so that the compiler can remove
+// none of them.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@ namespace tandem {
 
 struct RooflineLoops {
   const char* instruction_set;  // "AVX3", "AVX2", "SSE4" ...: Highway's name
-  bool fused;                   // false: there is no fused multiply-add, a multiplication and an addition stand for it
+  bool fused;                   // false: there is no fused multiply-add; each step is a multiplication and an addition
   int64_t flops_per_round;
   float (*fma)(int64_t rounds);  // independent chains of multiply-adds, all in registers
   // Sums `count` words, a multiple of kReadWords; `words` is 64-byte aligned.

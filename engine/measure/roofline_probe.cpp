@@ -23,11 +23,11 @@ namespace {
 
 constexpr double kSeconds = 0.2;
 constexpr size_t kLeastBytes = size_t{256} << 20, kTimesCache = 4;
-constexpr int64_t kFmaRounds = 20000;              // some 50 us between two looks at the clock
+constexpr int64_t kFmaRounds = 20000;              // some 50 us between two readings of the clock
 constexpr int64_t kInt8Rounds = 20000;             // 60 us of AVX-512 VNNI, 600 of tiles
 constexpr int64_t kBlockWords = 256 * kReadWords;  // 1 MiB
 
-// What the last-level cache holds, by the system's own tables; 0 where there are none.
+// Bytes of the largest cache in the system's own tables; 0 without such tables.
 size_t last_level_cache_bytes() {
   size_t largest = 0;
   for (int index = 0; index < 8; ++index) {
@@ -38,15 +38,17 @@ size_t last_level_cache_bytes() {
   return largest;
 }
 
-// Work a second of all cores together. block(thread) does a piece of work on its thread and says how much it was.
+// Work a second of all cores together. work(thread, block) does one piece of work on its thread and returns its amount.
+// All threads start their clocks together, after a first piece that warms their cores up. Each counts until kSeconds
+// have passed.
 double rate(std::span<const int> cores, const std::function<double(size_t thread, int64_t block)>& work) {
   std::vector<double> rates(cores.size());
   std::atomic<size_t> ready = 0;
-  std::vector<std::jthread> threads;  // where the system refuses one, the others are asked to stop
+  std::vector<std::jthread> threads;  // if one cannot start, the others are asked to stop
   for (size_t t = 0; t < cores.size(); ++t) {
     threads.emplace_back([&, t](const std::stop_token& stop) {
       pin_this_thread(cores.subspan(t, 1));
-      work(t, 0);  // wakes the core up, maps what is read
+      work(t, 0);  // wakes the core up and maps the pages that it reads
       ++ready;
       while (ready < cores.size() && !stop.stop_requested()) std::this_thread::yield();
       const double start = now_seconds();
@@ -75,7 +77,7 @@ double fma_gflops(std::span<const int> cores) {
   return flops * 1e-9;
 }
 
-// Multiply and add count as two, as of floats. The loops are those that the host and the NPU multiply with.
+// Multiply and add count as two, as for floats. The loops are the ones that the host and the NPU multiply with.
 double int8_gops(std::span<const int> cores) {
   const ActLoops& loops = best_act_loops();
   std::vector<int64_t> kept(cores.size());
@@ -88,7 +90,8 @@ double int8_gops(std::span<const int> cores) {
   return 2 * products * 1e-9;
 }
 
-// Each thread reads a part of its own over and over: a part is read again only after all of it went through the caches.
+// Each thread reads a part of its own over and over. It reads a block again only after the whole part went
+// through the caches.
 double read_gbps(std::span<const int> cores, std::span<const uint32_t> buffer) {
   const RooflineLoops& loops = roofline_loops();
   const int64_t blocks = static_cast<int64_t>(buffer.size()) / kBlockWords / static_cast<int64_t>(cores.size());
@@ -119,7 +122,7 @@ RooflineProbe::RooflineProbe(std::vector<int> cores) : cores_(std::move(cores)) 
   if (mapped == MAP_FAILED)
     throw Error("no memory for the buffer that --roofline reads", std::to_string(bytes) + " bytes",
                 "Close other programs");
-  madvise(mapped, bytes, MADV_HUGEPAGE);  // a wish, as for the weights
+  madvise(mapped, bytes, MADV_HUGEPAGE);  // advice only, as for the weights
   words_ = bytes / sizeof(uint32_t);
   buffer_ = static_cast<uint32_t*>(mapped);
   std::fill_n(buffer_, words_, 1u);

@@ -1,10 +1,10 @@
-// Measures what cores can do at most: multiply-adds a second, of f32 and where asked of 8-bit integers, and bytes a
-// second read from memory.
+// Measures what cores can do at most: f32 multiply-adds a second, bytes a second read from memory, and on request 8-bit
+// integer multiply-adds.
 //
-// Contract: measure() keeps every named core busy for some 0.2 s a figure (0.8 s in all, 1.2 s with integers) with
-// threads of its own, so nothing else should run; figures are wall-clock rates. The buffer is several times the
-// last-level cache, 256 MiB at least, and written before it is first read. Error when there is no memory for it.
-// Threads: one at a time. Ownership: the buffer.
+// Contract: measure() keeps every core of the list busy for some 0.2 s a figure, with threads of its own. It takes 0.8
+// s in all, 1.2 s with integers, and nothing else should run meanwhile. Figures are wall-clock rates. The buffer is
+// several times as large as the last-level cache, at least 256 MiB, and is written before it is first read. Error when
+// there is no memory for it. Threads: one at a time. Ownership: the buffer.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ class RooflineProbe {
   uint32_t* buffer_ = nullptr;  // [words_], pages of its own
 };
 
-// "32768K" -> bytes; 0 when it is no size. As Linux writes cache sizes.
+// Bytes of a cache size as Linux writes it: "32768K" -> 33554432. 0 for any other text.
 size_t cache_size_of(const std::string& text);
 
 }  // namespace tandem
