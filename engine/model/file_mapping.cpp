@@ -51,7 +51,7 @@ void throw_file_changed(const std::string& path) {
 }
 
 FileMapping FileMapping::open(const std::string& path) {
-  // Not blocking: opening a named pipe that nobody writes to would wait for ever.
+  // Non-blocking, because opening a named pipe without a writer would wait for ever.
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) {
     throw Error(std::string("cannot open the file: ") + std::strerror(errno), path,
@@ -89,6 +89,7 @@ FileMapping& FileMapping::operator=(FileMapping&& other) noexcept {
 }
 
 FileMapping::~FileMapping() {
+  // The guard ends before its pages are unmapped.
   guard_ = FileGuard();
   if (base_ != nullptr) ::munmap(const_cast<std::byte*>(base_), size_bytes_);
 }
@@ -96,19 +97,19 @@ FileMapping::~FileMapping() {
 void FileMapping::require_unchanged() const {
   if (guard_.lost()) throw_file_changed(path_);
   struct stat status {};
-  if (::stat(path_.c_str(), &status) != 0) return;  // its name is gone, and its bytes are there
+  if (::stat(path_.c_str(), &status) != 0) return;  // the name is gone, but the bytes are still there
   const FileStamp now = stamp_of(status);
   if (now.device != stamp_.device || now.inode != stamp_.inode) return;
   if (now.bytes != stamp_.bytes || now.modified_ns != stamp_.modified_ns) throw_file_changed(path_);
 }
 
-// Hints: a system that ignores or refuses them reads the same bytes, only slower, so their result is not checked.
+// Only hints. A system that ignores or refuses them reads the same bytes, only slower, so the results are not checked.
 void FileMapping::expect_sequential_reads() const {
   ::madvise(const_cast<std::byte*>(base_), size_bytes_, MADV_SEQUENTIAL);
 }
 
-// A read maps the pages around it too, where they are in the page cache: 64 KB, or all of a large folio, which is at
-// most 2 MiB and lies at a multiple of its size. Without dropping those as well a fifth of a model file stayed in
+// A read also maps the pages around it that are in the page cache: 64 KB, or a whole large folio. A folio is at most 2
+// MiB and lies at a multiple of its size. So they are dropped too. Otherwise a fifth of a model file stayed in
 // memory, in pieces between what two threads had dropped.
 void FileMapping::drop_pages(std::span<const std::byte> range) const {
   constexpr size_t kLargestFolio = size_t{2} << 20;

@@ -1,8 +1,9 @@
 // A regular file, mapped read-only into memory.
 //
-// Contract: open() is an Error for whatever is no readable, non-empty regular file. Owns the mapping; movable. The file
-// may change while it is mapped: then other bytes are read, zeros where pages are gone (sync/file_guard.h), and
-// require_unchanged() throws from then on. A caller asks before it hands on what was computed from the bytes.
+// Contract: open() throws an Error unless the path is a readable, non-empty regular file. Owns the mapping; movable.
+// The file may change while it is mapped. Then reads return other bytes, and zeros where pages are gone
+// (sync/file_guard.h). require_unchanged() throws from then on. Callers check it before they pass on results that come
+// from the bytes.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,7 @@ struct stat;
 
 namespace tandem {
 
-// Tells one state of a file from another: it changes with every write to it.
+// One state of a file: every write changes it.
 struct FileStamp {
   uint64_t device = 0, inode = 0, bytes = 0;
   int64_t modified_ns = 0, changed_ns = 0;  // of the content; of the content, its mode or its names; since 1970
@@ -36,13 +37,13 @@ class FileMapping {
 
   std::span<const std::byte> bytes() const { return {base_, size_bytes_}; }
   const FileStamp& stamp() const { return stamp_; }  // of the file when it was opened
-  // Error where the file was written to or cut since it was opened, or a page could not be read. A file that was
-  // renamed or replaced by another one of its name has not changed.
+  // Error if the file was written to or cut since it was opened, or if a page could not be read. Renaming the file, or
+  // replacing it by another one of its name, is no change.
   void require_unchanged() const;
   bool contains(const std::byte* place) const { return place >= base_ && place < base_ + size_bytes_; }
   void expect_sequential_reads() const;
-  // Takes every page that holds one of `range` (inside the mapping) out of the process, and those around it that the
-  // system has mapped with them; a later read maps them again.
+  // Removes the pages of `range` (inside the mapping) from the process, and the pages around it that the system has
+  // mapped with them. A later read maps them again.
   void drop_pages(std::span<const std::byte> range) const;
 
  private:

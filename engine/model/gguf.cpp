@@ -47,7 +47,7 @@ std::string describe(const GgufValue& value) {
   return std::string("array of ") + to_string(value.element);
 }
 
-// Any integer type fits either an int64 or, u64 only, a uint64.
+// Every integer type of the format fits into an int64, or, u64 only, into a uint64.
 struct Integer {
   bool negative = false;
   uint64_t bits = 0;  // two's complement when negative
@@ -96,6 +96,8 @@ void GgufFile::State::index_tensors() {
   for (const GgufTensor& tensor : contents.tensors) by_name.emplace(tensor.name, &tensor);
 }
 
+// Maps the file and its parts, then reads them. If the file changed meanwhile, "changed" is a better reason than the
+// damage that the reader found.
 GgufFile GgufFile::open(const std::string& path) {
   auto state = std::make_unique<State>();
   state->path = path;
@@ -108,7 +110,7 @@ GgufFile GgufFile::open(const std::string& path) {
                          return state->parts.emplace_back(FileMapping::open(part)).bytes();
                        });
   } catch (const Error&) {
-    state->require_unchanged();  // the better reason
+    state->require_unchanged();  // a change is the better reason
     throw;
   }
   state->require_unchanged();
@@ -138,6 +140,7 @@ const std::string& GgufFile::path() const { return state_->path; }
 uint64_t GgufFile::file_bytes() const { return state_->file_bytes; }
 uint32_t GgufFile::version() const { return state_->contents.version; }
 
+// The hashes run through all parts in order. In each part the header ends where the first tensor's data begins.
 std::optional<GgufIdentity> GgufFile::identity() const {
   if (state_->parts.empty()) return std::nullopt;
   GgufIdentity identity{.file_bytes = state_->file_bytes};
@@ -206,7 +209,8 @@ std::optional<std::vector<std::string_view>> GgufFile::get_strings(std::string_v
   const std::byte* place = value->payload;
   const std::byte* const end = value->stored.data() + value->stored.size();
   for (uint64_t i = 0; i < value->count; ++i) {
-    // They were checked when the file was opened. One that was written over since then may have any length here.
+    // The strings were checked when the file was opened. A file that was overwritten since then may have any
+    // length here.
     const auto room = static_cast<uint64_t>(end - place);
     if (room < sizeof(uint64_t) || load_value<uint64_t>(place) > room - sizeof(uint64_t)) {
       state_->require_unchanged();

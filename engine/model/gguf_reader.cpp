@@ -11,7 +11,7 @@
 
 namespace tandem {
 
-// GGUF is little-endian; so is every machine this engine is built for.
+// GGUF is little-endian, and so is every machine that this engine is built for.
 static_assert(std::endian::native == std::endian::little);
 
 template <typename T>
@@ -54,13 +54,14 @@ constexpr uint64_t kMaxTensorNameBytes = 64;
 constexpr uint64_t kDefaultAlignment = 32;
 constexpr uint64_t kMaxAlignment = uint64_t{1} << 20;
 constexpr int kMaxArrayDepth = 4;
-// The smallest table entries: key length, one key byte, type, one value byte; name length, one name byte, dimension
-// count, one dimension, type, offset.
+// Sizes of the smallest table entries. Metadata: key length, one key byte, type, one value byte. Tensor: name length,
+// one name byte, dimension count, one dimension, type, offset.
 constexpr uint64_t kMinEntryBytes = 8 + 1 + 4 + 1;
 constexpr uint64_t kMinTensorInfoBytes = 8 + 1 + 4 + 8 + 4 + 8;
 constexpr int64_t kMaxElements =
     std::numeric_limits<int64_t>::max() / 16;  // of a tensor: its bytes then fit 63 bits too
 
+// At most 80 characters, with '?' for unprintable ones: names from a damaged file must not break an error text.
 std::string in_quotes(std::string_view text) {
   std::string result = "'";
   for (char c : text.substr(0, 80)) result += c >= 0x20 && c < 0x7f ? c : '?';
@@ -71,7 +72,7 @@ bool printable(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7f; });
 }
 
-// A place in the bytes and the name of what is being read there.
+// A position in the bytes. Reading moves it; reading past the end is an Error that names the field.
 class Cursor {
  public:
   Cursor(std::span<const std::byte> bytes, const std::string& name) : bytes_(bytes), name_(name) {}
@@ -128,6 +129,7 @@ GgufType read_type(Cursor& cursor, const std::string& field) {
 
 void skip_value(Cursor& cursor, GgufType type, const std::string& field, int depth);
 
+// Refuses a count before anything is allocated for it: so many entries must fit into the rest of the file.
 void check_count(const Cursor& cursor, uint64_t count, uint64_t min_bytes_each, const std::string& field) {
   if (count > cursor.left() / min_bytes_each) {
     cursor.fail(field, std::to_string(count) + " entries, expected at most the " +
@@ -135,6 +137,8 @@ void check_count(const Cursor& cursor, uint64_t count, uint64_t min_bytes_each, 
   }
 }
 
+// Checks the elements and moves past them. Strings and nested arrays are walked one by one, other types are
+// skipped at once.
 void skip_elements(Cursor& cursor, GgufType element, uint64_t count, const std::string& field, int depth) {
   if (element == GgufType::string) {
     check_count(cursor, count, sizeof(uint64_t), field);
@@ -163,6 +167,7 @@ void skip_value(Cursor& cursor, GgufType type, const std::string& field, int dep
   skip_elements(cursor, element, count, field, depth);
 }
 
+// For an array a second cursor reads ahead to its first element, while `cursor` checks and skips the whole value.
 GgufValue read_value(Cursor& cursor, const std::string& field) {
   GgufValue value;
   value.type = read_type(cursor, field + ": type");
@@ -209,6 +214,8 @@ uint64_t read_alignment(const Cursor& cursor, const GgufContents& contents) {
   return alignment;
 }
 
+// Error for a type that this engine does not read. The text names the type by its published name, and what replaced a
+// withdrawn one.
 StorageType read_storage_type(Cursor& cursor, const std::string& field) {
   const uint32_t number = cursor.read<uint32_t>(field);
   if (const auto type = storage_type_from_number(number)) return *type;
@@ -279,6 +286,7 @@ TensorInfo read_tensor_info(Cursor& cursor, uint64_t index, uint64_t alignment) 
   return info;
 }
 
+// Error if the data of two tensors overlap. Sorted by offset, it is enough to compare neighbours.
 void check_overlap(const Cursor& cursor, const std::vector<TensorInfo>& infos) {
   std::vector<const TensorInfo*> ordered;
   for (const TensorInfo& info : infos) ordered.push_back(&info);
@@ -293,6 +301,8 @@ void check_overlap(const Cursor& cursor, const std::vector<TensorInfo>& infos) {
   }
 }
 
+// Reads the tensor table, then turns offsets into addresses. The data section begins at the next multiple of the
+// alignment after the table. A tensor must lie inside it and overlap no other one.
 void read_tensors(Cursor& cursor, uint64_t count, GgufContents& contents) {
   check_count(cursor, count, kMinTensorInfoBytes, "header field 'tensor_count'");
   const uint64_t alignment = read_alignment(cursor, contents);
@@ -321,6 +331,7 @@ void read_tensors(Cursor& cursor, uint64_t count, GgufContents& contents) {
   for (TensorInfo& info : infos) contents.tensors.push_back(std::move(info.tensor));
 }
 
+// A version whose low half is zero is a small number in the other byte order.
 void check_version(const Cursor& cursor, uint32_t version) {
   if (version == 2 || version == 3) return;
   const bool swapped = (version & 0xffff) == 0 && version != 0;

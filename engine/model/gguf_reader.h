@@ -1,8 +1,8 @@
 // Reads and checks the header of one GGUF file: metadata, tensor table, and where each tensor's bytes lie.
 //
-// Contract: a pure function of the bytes. Every count and length is compared with the bytes that are left before
-// anything is allocated or skipped for it, so the work is linear in the size of the file. Keys, values and tensor data
-// are views into `bytes`. Error: names the file, the field, what was found and what was expected.
+// Contract: a pure function of the bytes. Every count and length is compared with the remaining bytes before memory is
+// allocated or bytes are skipped. So the work is linear in the size of the file. Keys, values and tensor data are views
+// into `bytes`. Error: names the file, the field, what was found and what was expected.
 #pragma once
 
 #include <cstddef>
@@ -22,10 +22,10 @@ enum class GgufType : uint32_t { u8, i8, u16, i16, u32, i32, f32, boolean, strin
 
 struct GgufValue {
   GgufType type = GgufType::u8;
-  GgufType element = GgufType::u8;     // of an array
+  GgufType element = GgufType::u8;     // of an array's elements
   uint64_t count = 1;                  // elements of an array
   const std::byte* payload = nullptr;  // the value, the string's length, or the array's first element
-  std::span<const std::byte> stored;   // all bytes behind the type: an array's element type and count too
+  std::span<const std::byte> stored;   // all bytes after the type; for an array also its element type and count
 };
 
 struct GgufContents {

@@ -12,6 +12,7 @@ namespace {
 
 constexpr uint64_t kMaxParts = 99999;  // five digits in the name
 
+// A metadata value of one of these integer types. Absent without the key; Error for a negative number or another type.
 std::optional<uint64_t> whole_number(const GgufContents& contents, std::string_view key, const std::string& path) {
   const auto entry = contents.values.find(key);
   if (entry == contents.values.end()) return std::nullopt;
@@ -51,7 +52,7 @@ std::string part_suffix(uint64_t index, uint64_t count) {
   return suffix;
 }
 
-// What precedes the suffix; the parts must keep the names they were made with, or the others cannot be found.
+// The path before the suffix. The parts must keep their published names, or the other parts cannot be found.
 std::string part_stem(const std::string& path, uint64_t index, uint64_t count) {
   const std::string suffix = part_suffix(index, count);
   if (!path.ends_with(suffix)) {
@@ -61,6 +62,7 @@ std::string part_stem(const std::string& path, uint64_t index, uint64_t count) {
   return path.substr(0, path.size() - suffix.size());
 }
 
+// Error if the part's metadata has another number or another count of parts than its name.
 void check_part(const GgufContents& part, const std::string& path, uint64_t index, uint64_t count) {
   const auto number = whole_number(part, "split.no", path);
   if (number != index) {
@@ -98,6 +100,8 @@ std::vector<std::string> split_part_names(const std::string& path) {
   return names;
 }
 
+// Accepts only the first part. Names of the other parts follow from its path, and the sum of tensors is compared with
+// the metadata.
 void append_split_parts(const std::string& path, GgufContents& contents, const OpenPart& open) {
   const uint64_t count = split_count(contents, path);
   if (count <= 1) return;

@@ -1,4 +1,4 @@
-// Models that are split into files NAME-00001-of-0000N.gguf: the first part holds the metadata, every part holds some
+// Models that are split into files NAME-00001-of-0000N.gguf. The first part holds the metadata, every part holds some
 // of the tensors.
 #pragma once
 
@@ -14,18 +14,20 @@
 
 namespace tandem {
 
-// How many parts the file says its model has; 1 when it says nothing.
+// Number of parts that the file's metadata states; 1 when it states none.
 uint64_t split_count(const GgufContents& contents, const std::string& path);
 
-// The names of all parts of the split model that a file of this name is a part of; empty: it is named as a whole one.
+// Names of all parts of the split model to which a file of this name belongs. Empty if it has the name of a
+// whole model.
 std::vector<std::string> split_part_names(const std::string& path);
 
-// The bytes of the part at a path, which stay where they are as long as the contents are used; nullopt: no such file.
+// Returns the bytes of the part at a path; nullopt: no such file. The bytes must stay valid as long as the
+// contents are used.
 using OpenPart = std::function<std::optional<std::span<const std::byte>>(const std::string& path)>;
 
 // Opens the other parts of the split model whose first part is `path`, and adds their tensors. Does nothing for a whole
-// file. Error: `path` is not the first part, a part is missing or is not the one its name says, a tensor is in two
-// parts, tensors are missing.
+// file. Error: `path` is not the first part, or a part is missing or differs from its name. Error too: a tensor is in
+// two parts, or tensors are missing.
 void append_split_parts(const std::string& path, GgufContents& contents, const OpenPart& open);
 
 }  // namespace tandem

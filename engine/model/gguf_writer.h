@@ -1,8 +1,8 @@
 // Writes GGUF files, key by key and tensor by tensor.
 //
 // Contract: the same calls give the same bytes on every machine. Nothing is checked, so that tests can write broken
-// files too. Everything is kept in memory until it is asked for; of a file too large for that, header() is asked for
-// alone, and the tensors' bytes are written behind it. One thread.
+// files too. Everything stays in memory. For a file too large for that, the caller writes header() first and the
+// tensors' bytes after it. One thread.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace tandem {
 
-// Bytes that grow at the end.
+// A growing list of bytes.
 class ByteSink {
  public:
   template <typename T>
@@ -83,8 +83,8 @@ class GgufWriter {
     return *this;
   }
 
-  // Both replace a tensor of the same name. Without data: its bytes come behind header(), in the order of the tensors,
-  // each at a multiple of `alignment`.
+  // Adds a tensor, or replaces the one of the same name. Without data, the caller writes its bytes after header(): in
+  // the order of the tensors, each at a multiple of `alignment`.
   GgufWriter& tensor(const std::string& name, std::vector<int64_t> shape, StorageType type,
                      std::vector<std::byte> data) {
     const size_t bytes = data.size();
@@ -95,14 +95,14 @@ class GgufWriter {
     for (size_t i = 1; i < shape.size(); ++i) bytes *= static_cast<size_t>(shape[i]);
     return add({name, std::move(shape), type, {}, bytes});
   }
-  // For tests, which write what they spoil or take apart: a file less one of its tensors.
+  // For tests that write damaged or incomplete files: removes one tensor.
   GgufWriter& remove_tensor(const std::string& name) {
     std::erase_if(tensors_, [&](const Tensor& tensor) { return tensor.name == name; });
     return *this;
   }
 
   uint64_t aligned(uint64_t offset) const { return (offset + alignment - 1) / alignment * alignment; }
-  // Keys, names and offsets; the bytes of the first tensor follow.
+  // Keys, names and offsets. The bytes of the first tensor follow.
   std::vector<std::byte> header() const {
     ByteSink sink;
     sink.put<uint32_t>(0x46554747).put(version).put<uint64_t>(tensors_.size()).put<uint64_t>(entries_.size());
@@ -118,7 +118,7 @@ class GgufWriter {
     if (!tensors_.empty()) sink.pad_to(alignment);
     return sink.bytes();
   }
-  // The whole file, of tensors with data.
+  // The whole file. Every tensor must have data.
   std::vector<std::byte> bytes() const {
     ByteSink data;
     for (const Tensor& tensor : tensors_) data.pad_to(alignment).put_bytes(tensor.data);

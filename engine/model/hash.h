@@ -1,4 +1,4 @@
-// A hash that notices damage and tells files apart; no protection against anybody who wants two to be equal.
+// A hash that notices damage and tells files apart. It does not resist anyone who constructs two files with one hash.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,8 @@
 
 namespace tandem {
 
-// Eight bytes at a time, so that a header with a large vocabulary costs less than a millisecond. The length counts too.
+// Takes eight bytes at a time, so that a header with a large vocabulary costs less than a millisecond. The
+// length counts too.
 inline uint64_t hash_bytes(std::span<const std::byte> bytes, uint64_t seed = 0) {
   constexpr uint64_t kOdd = 0x9e3779b97f4a7c15;
   uint64_t hash = (seed ^ bytes.size()) * kOdd;
@@ -21,7 +22,7 @@ inline uint64_t hash_bytes(std::span<const std::byte> bytes, uint64_t seed = 0) 
   return hash;
 }
 
-// As fast as memory is read: four hashes side by side. A change of any one byte always gives another hash.
+// Runs as fast as memory is read: four hashes side by side. A change of any single byte always changes the hash.
 inline uint64_t hash_much(std::span<const std::byte> bytes, uint64_t seed = 0) {
   constexpr uint64_t kOdd = 0x9e3779b97f4a7c15;
   constexpr size_t kLanes = 4, kStep = kLanes * sizeof(uint64_t);
@@ -38,7 +39,7 @@ inline uint64_t hash_much(std::span<const std::byte> bytes, uint64_t seed = 0) {
   return hash_bytes(bytes.subspan(at), hash_bytes(std::as_bytes(std::span(lanes)), bytes.size()));
 }
 
-// A hash of some 64 blocks that are spread over the bytes. The first and the last are among them.
+// A hash of some 64 blocks spread over the bytes. The first and the last block are among them.
 inline uint64_t hash_sampled(std::span<const std::byte> bytes, uint64_t seed = 0) {
   constexpr size_t kBlocks = 64, kBlockBytes = 4096;
   if (bytes.size() <= kBlocks * kBlockBytes) return hash_bytes(bytes, seed);

@@ -1,4 +1,4 @@
-// Names of tensors and operators say which layer they belong to: "blk.3.attn_q" (GGUF's convention).
+// Splits names of tensors and operators into layer and rest: "blk.3.attn_q" (GGUF's convention).
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace tandem {
 
-// "blk.3.attn_q": 3. Nothing for what belongs to no layer: "output_norm".
+// "blk.3.attn_q": 3. Absent for names outside the layers: "output_norm".
 std::optional<int64_t> layer_of(std::string_view name);
 
-// "attn_q"; the whole name of what belongs to no layer. A view into `name`.
+// "blk.3.attn_q": "attn_q". Names outside the layers are returned whole. A view into `name`.
 std::string_view name_in_layer(std::string_view name);
 
 }  // namespace tandem

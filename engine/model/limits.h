@@ -1,5 +1,5 @@
 // Upper bounds of a model's dimensions, far above any published model. They keep products of two dimensions inside 64
-// bits and refuse a damaged file before anything is allocated for it.
+// bits. They also refuse a damaged file before memory is allocated for it.
 #pragma once
 
 #include <cstdint>

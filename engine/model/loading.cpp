@@ -13,14 +13,14 @@
 #include "engine/model/weights.h"
 #include "sync/error.h"
 
-// Loading: the architecture's specification says what a model is made of; every item gets a place in a slot, in the
-// order in which a token uses it (one slot for the embedding, one for each layer, one for the output), and then all
-// matrices are packed in parallel.
+// The architecture's specification lists the parts of a model. Every item gets a place in a slot, in the order in which
+// a token uses it. There is one slot for the embedding, one for each layer and one for the output. Then all matrices
+// are packed in parallel.
 namespace tandem {
 namespace {
 
-constexpr size_t kItemAlignment =
-    64;  // of a matrix or vector in its slot: a cache line, and what PackedMatrix promises
+// Alignment of a matrix or vector in its slot: a cache line, as PackedMatrix promises.
+constexpr size_t kItemAlignment = 64;
 
 size_t aligned(size_t bytes) { return (bytes + kItemAlignment - 1) / kItemAlignment * kItemAlignment; }
 
@@ -30,7 +30,7 @@ std::string shape_text(const std::vector<int64_t>& shape) {
   return text + "]";
 }
 
-// Trailing dimensions of 1 mean nothing.
+// The shape without trailing dimensions of 1, which mean nothing.
 std::vector<int64_t> significant(std::vector<int64_t> shape) {
   while (shape.size() > 1 && shape.back() == 1) shape.pop_back();
   return shape;
@@ -45,7 +45,7 @@ const GgufTensor& require_shaped(const GgufFile& file, const std::string& name, 
   return tensor;
 }
 
-// All rows of a tensor whose rows have so many values.
+// All rows of a tensor, each of `columns` values.
 SourceRows rows_of(const GgufTensor& tensor, int64_t columns) {
   return {&tensor, 0, static_cast<int64_t>(tensor.bytes / row_bytes(tensor.type, columns))};
 }
@@ -53,10 +53,12 @@ SourceRows rows_of(const GgufTensor& tensor, int64_t columns) {
 // One item of a slot: a vector, a matrix of several tensors, or a stack of matrices.
 struct Item {
   size_t bytes = 0;
-  Operand* place = nullptr;                // where the model keeps it
-  std::function<void(PackingList&)> list;  // adds it, once it has its place
+  Operand* place = nullptr;                // the model's field that receives its place
+  std::function<void(PackingList&)> list;  // adds it to the packing list, once it has a place
 };
 
+// Lists the items of a model slot by slot, checks their tensors, and gives them places. add() does one item each: it
+// only remembers addresses in the model, so the model's fields must not move afterwards.
 class Loader {
  public:
   Loader(const GgufFile& file, sync::Pool& pool) : file_(file), pool_(pool), packing_(file) {}
@@ -69,8 +71,9 @@ class Loader {
     item(matrix, {rows_of(tensor, spec.columns)});
   }
 
+  // Neighbours of one packed format become one matrix; a change of format begins another part.
   void add(const GroupSpec& spec, MatrixGroup& group) {
-    std::vector<std::vector<SourceRows>> sources;  // of each part
+    std::vector<std::vector<SourceRows>> sources;  // one list for each part
     for (const MatrixSpec& weight : spec.weights) {
       const GgufTensor& tensor = known(weight.name, {weight.columns, weight.rows});
       const PackedFormat format = packed_format(tensor.type);
@@ -87,13 +90,14 @@ class Loader {
     vector(spec.biases, group.bias);
   }
 
+  // The same for stacks: a part's matrix i consists of the rows of all its weights for expert or head i.
   void add(const StackSpec& spec, MatrixStack& stack) {
-    std::vector<std::vector<Stacked>> sources;  // of each part
+    std::vector<std::vector<Stacked>> sources;  // one list for each part
     stack.count = spec.count;
     for (const StackedSpec& weight : spec.weights) {
       Stacked stacked = stacked_tensors(weight, spec.count);
       const PackedFormat format = packed_format(stacked.packed_type());
-      // A transposed matrix is packed by itself.
+      // A transposed matrix is packed on its own.
       const bool below = !stack.parts.empty() && stack.parts.back().stack.format == format && !weight.transposed &&
                          !sources.back().back().spec->transposed;
       if (!below) {
@@ -108,11 +112,11 @@ class Loader {
     for (size_t i = 0; i < stack.parts.size(); ++i) item(stack.parts[i].stack, sources[i]);
   }
 
-  // The items listed since the last call share a slot.
+  // The items since the last call share a slot.
   void end_slot(std::string label) { slots_.push_back({std::move(label), std::exchange(items_, {})}); }
 
-  // Gives every item its place in slots of the pool's memory, to be packed there. After everything has been checked, so
-  // that a bad file costs no memory.
+  // Gives every item its place in new slots of the pool, where it is packed later. Called after everything has been
+  // checked, so that a bad file costs no memory.
   std::vector<sync::Slot*> place_all() {
     std::vector<sync::Slot*> slots;
     for (const SlotPlan& plan : slots_) {
@@ -123,7 +127,7 @@ class Loader {
     return slots;
   }
 
-  // The same in slots that hold the packed weights already.
+  // The same with slots that already hold the packed weights.
   std::vector<sync::Slot*> place_all(PackedFile& packed, PackedUse use) {
     std::vector<std::string> labels;
     for (const SlotPlan& plan : slots_) labels.push_back(plan.label);
@@ -140,13 +144,14 @@ class Loader {
 
   PackingList& packing() { return packing_; }
 
-  // A tensor that nobody asked for would be left out of the computation.
+  // Error for a tensor that the architecture does not list: the computation would ignore it.
   void refuse_unknown_tensors(const ModelConfig& config) const {
     const std::string& architecture = config.architecture;
     const RopeConfig& rope = config.rope;
     const bool two_factors = !rope.long_factors.empty(), factors = !two_factors && !rope.frequency_factors.empty();
     for (const GgufTensor& tensor : file_.tensors()) {
-      // Redundant: frequency factors are already in the configuration, old files repeat the rotation's own table.
+      // Redundant tensors. The configuration already has the frequency factors, and old files repeat the
+      // rotation's own table.
       if (factors && tensor.name == kRopeFactors) continue;
       if (two_factors && (tensor.name == kShortRopeFactors || tensor.name == kLongRopeFactors)) continue;
       if (tensor.name.ends_with(".attn_rot_embd.weight") || tensor.name.ends_with(".attn_rot_embd")) continue;
@@ -177,7 +182,7 @@ class Loader {
     }
   }
 
-  // The tensors of a StackedSpec: one, or one for each of the stack's matrices. (The spec must live as long as this.)
+  // The tensors of a StackedSpec: one for all matrices, or one for each matrix. Borrows the spec.
   struct Stacked {
     const StackedSpec* spec = nullptr;
     std::vector<const GgufTensor*> tensors;
@@ -186,7 +191,7 @@ class Loader {
       const StorageType type = tensors[0]->type;
       return spec->transposed ? transposed_type(type) : type;
     }
-    // The rows of matrix i.
+    // The rows of matrix i. In a tensor for all matrices they begin after the i matrices before it.
     SourceRows rows(int64_t i) const {
       const bool whole = tensors.size() == 1;
       return {tensors[whole ? 0 : static_cast<size_t>(i)], (whole ? i * spec->file_pitch() : 0) + spec->rows_begin,
@@ -199,6 +204,7 @@ class Loader {
                       [&matrix, sources = std::move(sources)](PackingList& list) { list.add(matrix, sources); }});
   }
 
+  // The item adds every matrix of the stack to the packing list by itself.
   void item(PackedStack& stack, std::vector<Stacked> sources) {
     items_.push_back({stack.bytes(), &stack.data, [&stack, sources = std::move(sources)](PackingList& list) {
                         for (int64_t i = 0; i < stack.count; ++i) {
@@ -213,6 +219,7 @@ class Loader {
                       }});
   }
 
+  // Several vectors, one behind the other, as one item. Names may be empty: the architecture has no such vector.
   void vector(const std::vector<VectorSpec>& specs, Operand& place) {
     std::vector<const GgufTensor*> sources;
     size_t bytes = 0;
@@ -231,6 +238,8 @@ class Loader {
                       [&place, sources = std::move(sources)](PackingList& list) { list.add_vector(place, sources); }});
   }
 
+  // Files store a stack in three ways. There is one tensor for each matrix, or one tensor of three dimensions, or one
+  // of two dimensions with the matrices below each other.
   Stacked stacked_tensors(const StackedSpec& spec, int64_t count) {
     if (file_.find(spec.name) == nullptr && !spec.prefix.empty() && file_.find(spec.prefix + "0.weight") != nullptr)
       return one_for_each(spec, count);
@@ -265,13 +274,14 @@ class Loader {
   const GgufFile& file_;
   sync::Pool& pool_;
   PackingList packing_;
-  std::vector<Item> items_;  // of the slot that is being listed
+  std::vector<Item> items_;  // of the current slot
   std::vector<SlotPlan> slots_;
   std::set<std::string> names_;
 };
 
 }  // namespace
 
+// State of a loading. The threads pack jobs of loader_'s list; everything else happens on the owner's thread.
 class ModelLoading::State {
  public:
   State(const GgufFile& file, sync::Pool& pool, int64_t most_layers) : file_(file), loader_(file, pool) {
@@ -307,7 +317,7 @@ class ModelLoading::State {
     loader_.packing().finish(threads, progress);
     threads_.clear();
     if (problem_) std::rethrow_exception(problem_);
-    file_.drop_all_pages();  // those of the metadata are left
+    file_.drop_all_pages();  // drops the pages of the metadata, the last ones
     return std::move(model_);
   }
 
@@ -322,18 +332,20 @@ class ModelLoading::State {
   void placed(std::vector<sync::Slot*> slots);
 
   const GgufFile& file_;
-  ModelSpec spec_;  // borrowed by the loader
+  ModelSpec spec_;  // the loader borrows it
   Loader loader_;
   Model model_;
   bool placed_ = false;
-  std::exception_ptr problem_;  // the first thread's, read when it has been joined
+  std::exception_ptr problem_;  // the first thread's; read after it has been joined
   std::vector<std::jthread> threads_;
 };
 
+// Lists all items in the order of the slots, and checks every tensor's shape on the way. With fewer layers than the
+// file has, the other layers' tensors are not unknown, so that check is left out.
 void ModelLoading::State::list(int64_t most_layers) {
   const Architecture& architecture = find_architecture(file_);
   ModelConfig& config = model_.config = read_config(file_);
-  // A small file may claim thousands of layers: that is seen before all of their tensors' names are made up.
+  // A small file may claim thousands of layers. This check comes before names are made for all of their tensors.
   if (static_cast<uint64_t>(config.layers) > file_.tensors().size()) {
     throw Error("the file has fewer tensors than layers: expected at least one for each of the " +
                     std::to_string(config.layers) + " layers, found " + std::to_string(file_.tensors().size()),
@@ -346,7 +358,7 @@ void ModelLoading::State::list(int64_t most_layers) {
   ModelWeights& weights = model_.weights;
   loader_.add(spec.embedding, weights.embedding);
   loader_.end_slot("embedding");
-  weights.layers.resize(spec.layers.size());  // before any place in it is remembered
+  weights.layers.resize(spec.layers.size());  // before items point into it
   for (size_t i = 0; i < spec.layers.size(); ++i) {
     each_part([this](const auto& from, auto& to) { loader_.add(from, to); }, spec.layers[i], weights.layers[i]);
     loader_.end_slot("layer " + std::to_string(i));
@@ -364,6 +376,7 @@ void ModelLoading::State::place() {
   placed(loader_.place_all());
 }
 
+// Keeps the slots. A tied output is the embedding's matrix again.
 void ModelLoading::State::placed(std::vector<sync::Slot*> slots) {
   ModelWeights& weights = model_.weights;
   weights.slots = std::move(slots);
@@ -382,7 +395,7 @@ void ModelLoading::take(PackedFile& packed, PackedUse use) {
   try {
     state_->take(packed, use);
   } catch (const Error&) {
-    packed.require_unchanged();  // the better reason
+    packed.require_unchanged();  // a change is the better reason
     throw;
   }
 }

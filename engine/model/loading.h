@@ -1,10 +1,10 @@
-// The loading of a model's weights, in steps, so that other things can be done beside the packing.
+// Loads a model's weights in steps, so that callers can do other work while the weights are packed.
 //
-// Contract: the constructor reads the configuration and checks the whole file, and takes no memory of the pool. Then
-// start() gives every weight its place and packs on threads of its own, and finish() packs with as many threads as it
-// is told, waits and hands the model over. Errors: those of load_model(). Dropped before finish(), it stops the
-// packing; the places stay the pool's. Threads: one, the owner's. Borrows file and pool. After take() there is nothing
-// to pack.
+// Contract: the constructor reads the configuration and checks the whole file; it takes no memory of the pool. start()
+// gives every weight its place and packs on threads of its own. finish() packs with as many threads as the caller
+// names, waits, and returns the model. take() replaces the packing.
+// Errors: those of load_model(). An object that is destroyed before finish() stops the packing; the slots stay in the
+// pool. Threads: one, the owner's. Borrows file and pool.
 #pragma once
 
 #include <functional>
@@ -22,24 +22,24 @@ enum class PackedUse { mapped, read };  // PackedFile::map() or read()
 
 class ModelLoading {
  public:
-  // most_layers: of the model's first layers; 0: all. (A few of them are a model that says nothing, on which the same
-  // kernels run.)
+  // most_layers: how many of the first layers are loaded; 0: all. A model of a few layers computes nothing meaningful,
+  // but it runs the same kernels.
   ModelLoading(const GgufFile& file, sync::Pool& pool, int64_t most_layers = 0);
   ~ModelLoading();
   ModelLoading(const ModelLoading&) = delete;
   ModelLoading& operator=(const ModelLoading&) = delete;
 
   const ModelConfig& config() const;
-  // Packs on so many threads from now on, none is allowed; the first one calls `before` before it packs, whose
-  // exception finish() throws.
+  // Gives the weights their places and packs on `threads` threads from now on; 0 is allowed. The first thread calls
+  // `before` before it packs. finish() throws an exception of `before`.
   void start(int threads, std::function<void()> before = {});
-  // More threads pack from now on, so that there are this many with those of start().
+  // Adds packing threads until there are `threads`, those of start() included.
   void widen(int threads);
-  // Of the slots that hold the packed weights, in their order; known before they have places.
+  // Sizes of the slots for the packed weights, in their order. They are known before the slots exist.
   std::vector<size_t> slot_bytes() const;
-  // The weights' places are in this file of packed ones, whose slots have slot_bytes(); not after start().
+  // Uses the slots of a packed file, whose sizes are slot_bytes(), instead of packing. Not after start().
   void take(PackedFile& packed, PackedUse use);
-  // To be called once.
+  // Called once.
   Model finish(int threads, const LoadProgress& progress = {});
 
  private:
@@ -47,8 +47,8 @@ class ModelLoading {
   std::unique_ptr<State> state_;
 };
 
-// All of it at once: packs every weight of the file into pool slots with `threads` threads. Error: a missing or
-// misshapen tensor, an unknown architecture.
+// Loads at once: packs every weight of the file into pool slots with `threads` threads. Error: a missing or misshapen
+// tensor, an unknown architecture.
 Model load_model(const GgufFile& file, sync::Pool& pool, int threads, const LoadProgress& progress = {});
 
 }  // namespace tandem

@@ -21,10 +21,12 @@ constexpr uint64_t kPackedMagic = 0x4b4341504d444e54;  // "TNDMPACK"
 constexpr uint64_t kVersion = 2;                       // of this file's layout
 constexpr size_t kPageBytes = 4096;
 
+// The size with the zeros that fill the last page.
 size_t whole_pages(size_t bytes) { return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes; }
 
 constexpr size_t kSampledPages = 64;
 
+// 11 fixed words: the 9 before the lengths of the slots, and the two hashes after them.
 size_t header_bytes(size_t slots) { return whole_pages((11 + slots) * sizeof(uint64_t)); }
 
 uint64_t bytes_of_slots(std::span<const size_t> slot_bytes) {
@@ -33,14 +35,15 @@ uint64_t bytes_of_slots(std::span<const size_t> slot_bytes) {
   return sum;
 }
 
-// Calls take(offset) for some pages of so many bytes, spread evenly, the first and the last among them.
+// Calls take(offset) for at most kSampledPages pages of `bytes`, evenly spread. The first and the last page
+// are among them.
 template <typename Take>
 void for_each_sampled_page(uint64_t bytes, const Take& take) {
   const uint64_t pages = bytes / kPageBytes, taken = std::min<uint64_t>(pages, kSampledPages);
   for (uint64_t i = 0; i < taken; ++i) take((taken > 1 ? (pages - 1) * i / (taken - 1) : 0) * kPageBytes);
 }
 
-// Every slot is whole pages, so a page of the file is a page of one slot.
+// Every slot consists of whole pages, so a page of the file lies in one slot.
 uint64_t hash_of_slots(std::span<const sync::Slot* const> slots) {
   uint64_t bytes = 0, hash = 0, begin = 0;
   for (const sync::Slot* slot : slots) bytes += slot->size_bytes();
@@ -52,6 +55,7 @@ uint64_t hash_of_slots(std::span<const sync::Slot* const> slots) {
   return hash;
 }
 
+// The header's words in the order of the layout. The last word is a hash of all words before it.
 std::vector<std::byte> header_of(const GgufIdentity& model, std::span<const size_t> slot_bytes, uint64_t slots_hash) {
   const uint64_t file_bytes = header_bytes(slot_bytes.size()) + bytes_of_slots(slot_bytes);
   std::vector<uint64_t> words = {kPackedMagic,      kVersion << 32 | kPackingVersion,
@@ -67,10 +71,10 @@ std::vector<std::byte> header_of(const GgufIdentity& model, std::span<const size
   return bytes;
 }
 
-// Where the header has the slots' hash.
+// Byte offset of the slots' hash in the header.
 size_t place_of_hash(size_t slots) { return (9 + slots) * sizeof(uint64_t); }
 
-// Reads so many bytes, or says why not.
+// Reads exactly `bytes` bytes. Returns the reason if it cannot, and "" on success.
 std::string read_at(int file, std::byte* to, size_t bytes, uint64_t offset) {
   for (size_t done = 0; done < bytes;) {
     const ssize_t got = ::pread(file, to + done, bytes - done, static_cast<off_t>(offset + done));
@@ -97,6 +101,7 @@ std::vector<std::byte> PackedFile::header(const GgufIdentity& model, std::span<c
   return header_of(model, slot_bytes, hash_of_slots(slots));
 }
 
+// Only a regular file is read. O_NONBLOCK: opening a pipe without a writer would wait.
 std::optional<PackedFile> PackedFile::open(const std::string& path, const GgufIdentity& model,
                                            std::span<const size_t> slot_bytes, std::string& why) {
   why.clear();
@@ -117,7 +122,8 @@ std::optional<PackedFile> PackedFile::open(const std::string& path, const GgufId
   return file;
 }
 
-// Why it is no packed file of this model; "": it is one.
+// The reason why the file is no packed file of this model; "": it is one. Compares the header with the expected one,
+// then the length, then the hash of the sampled pages.
 std::string PackedFile::damage(const GgufIdentity& model) const {
   const size_t head = header_bytes(slot_bytes_.size());
   std::vector<std::byte> found(head);
@@ -166,6 +172,7 @@ void PackedFile::require_unchanged() const {
   if (now.bytes != stamp_.bytes || now.modified_ns != stamp_.modified_ns) throw_file_changed(path_);
 }
 
+// Offset, size and label of each slot in the file, computed from the sizes alone.
 std::vector<sync::FilePart> PackedFile::parts(std::span<const std::string> labels) const {
   TANDEM_CHECK(labels.size() == slot_bytes_.size(), "a label for every slot of a packed file");
   std::vector<sync::FilePart> parts;
@@ -179,7 +186,7 @@ std::vector<sync::FilePart> PackedFile::parts(std::span<const std::string> label
 
 std::vector<sync::Slot*> PackedFile::map(sync::Pool& pool, std::span<const std::string> labels) {
   std::vector<sync::Slot*> slots = pool.map_file(file_, parts(labels), sync::SlotUse::weights);
-  if (!slots.empty())  // they lie side by side
+  if (!slots.empty())  // the slots are adjacent in memory
     guard_ = FileGuard({slots.front()->data(), slots.back()->data() + slots.back()->size_bytes()}, true);
   return slots;
 }

@@ -10,10 +10,10 @@
 namespace tandem {
 namespace {
 
-// Of packed bytes in one job: large against the cost of handing it out, small against a model.
+// Packed bytes in one job: large compared with the cost of starting a job, small compared with a model.
 constexpr size_t kJobBytes = size_t{1} << 20;
 
-// [columns, rows] to [rows, columns].
+// Turns [columns, rows] into [rows, columns].
 template <typename T>
 std::vector<T> transposed(const T* from, int64_t rows, int64_t columns) {
   std::vector<T> to(static_cast<size_t>(rows * columns));
@@ -28,10 +28,11 @@ void pack_turned(StorageType type, const T* values, const PackedMatrix& matrix) 
   pack_rows(type, turned.data(), matrix.columns, 0, matrix.rows, matrix.data.as<std::byte>());
 }
 
+// Packs a matrix whose columns are the rows of the file. Halves stay halves; other types are decoded to f32 first.
 void pack_transposed(StorageType type, const std::byte* source, const PackedMatrix& matrix) {
   const size_t row_values = static_cast<size_t>(matrix.rows), count = row_values * static_cast<size_t>(matrix.columns);
   if (transposed_type(type) != StorageType::f32) {
-    std::vector<uint16_t> halves(count);  // the file's may lie at any byte
+    std::vector<uint16_t> halves(count);  // the file's values may be unaligned
     std::memcpy(halves.data(), source, count * sizeof(uint16_t));
     return pack_turned(type, halves.data(), matrix);
   }
@@ -52,6 +53,8 @@ void PackingList::add_job(Job job) {
   jobs_.push_back(std::move(job));
 }
 
+// Cuts the matrix into jobs of whole panels. The sources lie below each other in the matrix, so a job collects a piece
+// of each source that reaches into its rows [begin, end).
 void PackingList::add(const PackedMatrix& matrix, const std::vector<SourceRows>& sources) {
   const int64_t panels = panel_count(matrix.rows);
   const int64_t job_panels =
@@ -60,7 +63,7 @@ void PackingList::add(const PackedMatrix& matrix, const std::vector<SourceRows>&
     const int64_t begin = panel * kPanelRows;
     const int64_t end = std::min(matrix.rows, (panel + job_panels) * kPanelRows);
     Job job{matrix, {}, {}, {}};
-    int64_t first = 0;  // the destination row of the source's first row
+    int64_t first = 0;  // the matrix row of the source's first row
     for (const SourceRows& source : sources) {
       const int64_t last = first + source.count;
       const int64_t from = std::max(begin, first), to = std::min(end, last);
@@ -88,9 +91,10 @@ void PackingList::add_vector(const Operand& place, std::vector<const GgufTensor*
   add_job(std::move(job));
 }
 
+// Packs the vector or the pieces of one job, then drops the pages of the file that the pieces were read from.
 void PackingList::pack(const Job& job) const {
-  // A vector's pages go with those of the matrices around it: dropping them here would take pages of two mebibytes
-  // that other threads are reading.
+  // A vector's pages are dropped together with those of the matrices around it. Dropping them here would remove pages
+  // of two mebibytes that other threads are reading.
   for (float* out = job.values.empty() ? nullptr : job.vector.as<float>(); const GgufTensor* tensor : job.values) {
     decode_row(tensor->type, tensor->data, out, tensor->shape[0]);
     out += tensor->shape[0];
@@ -107,6 +111,7 @@ void PackingList::pack(const Job& job) const {
   }
 }
 
+// A failure ends this thread's loop and, through failure_, every other thread's. finish() sees it by changed_.
 void PackingList::work() noexcept {
   std::unique_lock lock(mutex_);
   ++working_;
@@ -133,19 +138,21 @@ void PackingList::stop() {
   next_ = jobs_.size();
 }
 
+// Adds workers until `threads` are working, then reports progress until all jobs have ended or one failed. The lock is
+// released while progress() runs.
 void PackingList::finish(int threads, const LoadProgress& progress) {
-  std::vector<std::jthread> workers;  // joined without the lock
+  std::vector<std::jthread> workers;  // joined after the lock is released
   std::unique_lock lock(mutex_);
   for (int i = std::clamp(threads, 1, 256) - working_; i > 0; --i) workers.emplace_back([this] { work(); });
-  // Workers may be done before this thread first looks: what they did is reported all the same. A worker that has not
-  // begun yet finds nothing left, or does what is left before it ends.
+  // Workers may finish before this thread first looks; their work is reported all the same. A worker that starts late
+  // runs the remaining jobs, or ends at once.
   const auto ended = [&] { return working_ == 0 && (failure_ || next_ == jobs_.size()); };
   for (uint64_t reported = 0; !ended() || (reported != done_bytes_ && !failure_);) {
     changed_.wait(lock, [&] { return ended() || done_bytes_ != reported; });
     reported = done_bytes_;
     if (progress && !failure_) {
       lock.unlock();
-      std::exception_ptr problem;  // thrown on, it ends the loading
+      std::exception_ptr problem;  // an exception of progress() ends the loading
       try {
         progress(reported, total_bytes_);
       } catch (...) {

@@ -1,9 +1,10 @@
 // Copies tensors of a file into packed matrices and vectors, on several threads.
 //
-// Contract: add() and add_vector() list what is to be packed; then any number of threads may call work(), at any time,
-// and finish() starts more of them and waits until everything is packed. A job is a run of whole panels, so no two
-// threads write the same panel, and is small enough that only little of the file is in memory at any time: its pages
-// are dropped as soon as it is packed. The first failure stops the others and is thrown by finish(). Borrows the file.
+// Contract: add() and add_vector() list the tensors to pack. After that any number of threads may call work(), at any
+// time. finish() starts more of them and waits until everything is packed. A job is a run of whole panels, so no two
+// threads write the same panel. Jobs are small, and the pages of the file are dropped as soon as a job has packed them.
+// So only little of the file is in memory at any time. The first failure stops the other threads, and finish() throws
+// it. Borrows the file.
 #pragma once
 
 #include <condition_variable>
@@ -17,13 +18,14 @@
 
 namespace tandem {
 
-// Rows of a tensor of the file.
+// Some rows of a tensor of the file.
 struct SourceRows {
   const GgufTensor* tensor = nullptr;
   int64_t begin = 0, count = 0;
 };
 
-// The type that values of a type are packed as when their matrix is transposed, whose rows have no blocks of the file.
+// The type as which a transposed matrix is packed. Its rows do not consist of the file's blocks, so block
+// types become f32.
 StorageType transposed_type(StorageType type);
 
 class PackingList {
@@ -32,19 +34,20 @@ class PackingList {
   PackingList(const PackingList&) = delete;
   PackingList& operator=(const PackingList&) = delete;
 
-  // These rows one below the other are the matrix.
+  // The matrix consists of these rows, one source below the other.
   void add(const PackedMatrix& matrix, const std::vector<SourceRows>& sources);
-  // They are its columns, and there is one row of them for each. The matrix is of the source's transposed_type().
+  // The source's rows are the matrix's columns: one source row for each column. The matrix has the
+  // source's transposed_type().
   void add_transposed(const PackedMatrix& matrix, const SourceRows& source);
-  // The tensors' values one behind the other are the vector of f32.
+  // The f32 vector consists of the tensors' values, one tensor after the other.
   void add_vector(const Operand& place, std::vector<const GgufTensor*> sources);
 
-  // Takes jobs until none is left. Throws nothing.
+  // Runs jobs until none is left. Throws nothing.
   void work() noexcept;
-  // Nobody takes a job any more; those that were begun are ended.
+  // No thread begins another job. Jobs that have begun are finished.
   void stop();
-  // Waits for all jobs, with so many threads in all. done and total count bytes of the file; progress is called on the
-  // calling thread, which packs nothing itself.
+  // Waits for all jobs, with `threads` workers in all. done and total count bytes of the file. progress is called on
+  // the calling thread, which packs nothing itself.
   void finish(int threads, const LoadProgress& progress);
 
  private:
@@ -55,10 +58,10 @@ class PackingList {
   struct Job {
     PackedMatrix matrix;
     std::vector<Piece> pieces;
-    Operand vector;  // with `values`, and no pieces
+    Operand vector;  // only with `values` and without pieces
     std::vector<const GgufTensor*> values;
     uint64_t bytes = 0;       // of the file
-    bool transposed = false;  // the one piece is
+    bool transposed = false;  // the job's single piece is transposed
   };
   void pack(const Job& job) const;
   void add_job(Job job);
@@ -69,7 +72,7 @@ class PackingList {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  // Under the mutex.
+  // Guarded by the mutex.
   size_t next_ = 0;
   uint64_t done_bytes_ = 0;
   int working_ = 0;  // threads inside work()

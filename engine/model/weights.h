@@ -1,7 +1,7 @@
 // A model's weights, packed into the shared pool.
 //
-// Matmuls that read the same input write one output buffer; a MatrixGroup is the list of packed matrices that does it,
-// one where all its parts have the same packed format (q, k and v of most files), else one per format change.
+// Matmuls that read the same input write into one output buffer. A MatrixGroup is the list of their packed matrices. It
+// has one matrix where all parts have the same packed format (q, k and v of most files), else one per change of format.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace tandem {
 
 struct MatrixPart {
   PackedMatrix matrix;       // [rows, K]
-  int64_t column_begin = 0;  // where its rows go in the output buffer
+  int64_t column_begin = 0;  // first column of the output buffer that its rows write
 };
 
 struct MatrixGroup {
@@ -29,15 +29,15 @@ struct MatrixGroup {
   size_t bytes() const;
 };
 
-// As a group, of matrices for each expert or head: part p of all of them lies in one PackedStack.
+// Like a MatrixGroup, with matrices for each expert or head: part p of all of them lies in one PackedStack.
 struct StackPart {
   PackedStack stack;
-  int64_t column_begin = 0;  // where its rows go in a slot of the output
+  int64_t column_begin = 0;  // first column of an output slot that its rows write
 };
 
 struct MatrixStack {
   std::vector<StackPart> parts;
-  int64_t count = 0;              // of experts, of heads
+  int64_t count = 0;              // number of experts or heads
   int64_t rows = 0, columns = 0;  // N in total, K, of each
   size_t bytes() const;
 };
@@ -51,7 +51,7 @@ struct ModelWeights {
   Operand output_norm_bias;        // f32 [H], or absent
   MatrixGroup output;              // [vocabulary, H]; the embedding's bytes again when tied
   size_t bytes = 0;                // packed, in the pool
-  std::vector<sync::Slot*> slots;  // that hold all of it: embedding, layers, output; the pool's until released
+  std::vector<sync::Slot*> slots;  // embedding, layers, output; the pool owns them until they are released
 };
 
 struct Model {
@@ -59,14 +59,14 @@ struct Model {
   ModelWeights weights;
 };
 
-// Of every matrix that a device which rounds weights may be given, in the order of the layers; formats repeat. Routers
-// are none of them (MatMul::decides), nor the stacks of latent attention: such a device multiplies no stacks, and only
-// experts are taken out of theirs.
+// Formats of every matrix that may run on a device that rounds weights, in the order of the layers; formats repeat.
+// Routers are left out (MatMul::decides). So are the stacks of latent attention: such a device multiplies no stacks,
+// and only experts are taken out of theirs.
 std::vector<PackedFormat> matrix_formats(const ModelWeights& weights);
 
 // done and total in bytes of the file; called from the loading thread.
 using LoadProgress = std::function<void(uint64_t done, uint64_t total)>;
 
-ModelConfig read_config(const GgufFile& file);  // the shapes alone
+ModelConfig read_config(const GgufFile& file);  // without loading weights
 
 }  // namespace tandem
