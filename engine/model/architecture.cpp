@@ -10,7 +10,7 @@
 
 namespace tandem {
 
-// Every architecture by the name of its file.
+// Every architecture, by the name of its file.
 #define TANDEM_ARCHITECTURES(EACH) \
   EACH(deepseek)                   \
   EACH(deepseek2)                  \
@@ -63,6 +63,8 @@ ModelSpec model_spec(const Architecture& architecture, const ModelConfig& config
   return spec;
 }
 
+// The order matters. Common keys give the numbers, and describe() adds what the architecture fixes. Only then can
+// require_known_keys() compare values with what is computed.
 ModelConfig read_config(const GgufFile& file) {
   const Architecture& architecture = find_architecture(file);
   ModelConfig config = read_common_keys(file, architecture.keys);

@@ -1,8 +1,8 @@
-// What Tandem knows about model architectures: how each reads its keys, and which tensors it is made of.
+// Describes model architectures: how each reads its keys, and which tensors a model of it has.
 //
-// Contract: an Architecture is one file (architectures/NAME.cpp) and its name in one list (architecture.cpp); its
-// functions are pure. The loader packs what ModelSpec names, in that order, and refuses a file with a tensor that it
-// does not name, because the model would compute something else.
+// Contract: an Architecture is one file (architectures/NAME.cpp) and its name in one list (architecture.cpp). Its
+// functions are pure. The loader packs the tensors that ModelSpec names, in that order. It refuses a file with any
+// other tensor, because the model would compute something else.
 #pragma once
 
 #include <cstdint>
@@ -32,15 +32,15 @@ struct GroupSpec {
   std::vector<VectorSpec> biases;   // none, or one for each weight
 };
 
-// Matrices of which a tensor has one for each expert or head, below each other or along a third dimension.
+// Matrices for experts or heads that share one tensor: below each other, or along a third dimension.
 struct StackedSpec {
   std::string name;
-  int64_t rows = 0, columns = 0;  // N and K of each, as they are multiplied with
-  // Files of an older layout have a tensor for each, PREFIX0.weight and so on; empty: none do.
+  int64_t rows = 0, columns = 0;  // N and K of each matrix, as it is multiplied
+  // Files of an older layout have one tensor for each: PREFIX0.weight and so on. Empty: there is no such layout.
   std::string prefix = {};
-  int64_t pitch = 0;       // rows that each has in the file; 0: those of the matrix and no others
-  int64_t rows_begin = 0;  // the first of the matrix among them
-  // They lie in the file as [K, N]; they are packed as F32, or F16 and BF16 where they are that.
+  int64_t pitch = 0;       // rows of each expert or head in the file; 0: those of the matrix and no others
+  int64_t rows_begin = 0;  // the matrix's first row among them
+  // The file stores the matrices as [K, N]. They are packed as F16 or BF16 if the file has that type, else as F32.
   bool transposed = false;
 
   int64_t file_columns() const { return transposed ? rows : columns; }
@@ -49,7 +49,7 @@ struct StackedSpec {
 };
 
 struct StackSpec {
-  int64_t count = 0;                 // of experts, of heads
+  int64_t count = 0;                 // number of experts or heads
   std::vector<StackedSpec> weights;  // one below the other
 };
 
@@ -64,16 +64,16 @@ struct ModelSpec {
 
 struct Architecture {
   const char* name;
-  // Keys of the file beyond those that all architectures have, which this one computes with. Others that mean a
+  // Keys that this architecture computes with, beyond those that all architectures have. Other keys that mean a
   // computation are refused. "expert_count" stands for all keys of experts, "attention.kv_lora_rank" for those of
   // latent attention.
   std::span<const char* const> keys;
-  // What follows from the architecture, once the numbers are known, whether they come from a file or from a shape.
+  // Sets what follows from the architecture. Called when the numbers are known, from a file or from a shape.
   void (*describe)(ModelConfig& config);
   LayerSpec (*layer)(const ModelConfig& config, int64_t index);
-  // What only a file's tensors say; may be nullptr.
+  // Reads what only the file's tensors say; may be nullptr.
   void (*read)(const GgufFile& file, ModelConfig& config);
-  // Every model of it is a mixture of experts, has latent attention.
+  // True if every model of it is a mixture of experts, or has latent attention.
   bool has_experts = false, has_latent = false;
 
   bool knows(std::string_view key) const;
@@ -81,7 +81,7 @@ struct Architecture {
 
 std::span<const Architecture* const> architectures();
 const Architecture& architecture_named(const std::string& name, const std::string& where);  // Error: not supported
-// The architecture that the file names; Error listing the supported ones.
+// The architecture that the file names. Error if it is not supported; the text lists the supported ones.
 const Architecture& find_architecture(const GgufFile& file);
 ModelSpec model_spec(const Architecture& architecture, const ModelConfig& config);
 

@@ -18,6 +18,7 @@ namespace {
 constexpr int64_t kMaxHeads = 4096;
 constexpr int64_t kMaxHeadDim = 4096;
 
+// Files may leave out the heads' widths. Then the embedding length is divided evenly among the heads.
 void read_heads(const ConfigKeys& keys, ModelConfig& config) {
   config.heads = keys.require_size("attention.head_count", kMaxHeads);
   config.kv_heads = keys.size("attention.head_count_kv", kMaxHeads).value_or(config.heads);
@@ -41,6 +42,8 @@ void read_heads(const ConfigKeys& keys, ModelConfig& config) {
   }
 }
 
+// The vocabulary's size is a key in some files. In others it follows from the embedding's rows, or from the tokenizer's
+// list. Without a tensor for the output the embedding is used again.
 void read_vocabulary(const GgufFile& file, const ConfigKeys& keys, ModelConfig& config) {
   const GgufTensor* embedding = file.find("token_embd.weight");
   const auto tokens = file.array_length("tokenizer.ggml.tokens");
@@ -58,7 +61,7 @@ void read_vocabulary(const GgufFile& file, const ConfigKeys& keys, ModelConfig& 
   config.tied_output = file.find("output.weight") == nullptr;
 }
 
-// A factor that is 1, or `otherwise`, where the key is absent or 0.
+// A factor. 1, or `otherwise`, if the key is absent or 0.
 float factor(const ConfigKeys& keys, const char* key, float otherwise = 1.0f) {
   const double value = keys.number(key).value_or(0.0);
   if (value == 0.0) return otherwise;
@@ -66,7 +69,7 @@ float factor(const ConfigKeys& keys, const char* key, float otherwise = 1.0f) {
   return static_cast<float>(value);
 }
 
-// Files that have none leave it to the architecture.
+// A file without these keys leaves the caps to the architecture.
 constexpr const char *kAttentionCap = "attn_logit_softcapping", *kLogitCap = "final_logit_softcapping";
 
 float cap(const ConfigKeys& keys, const char* key) {
@@ -79,7 +82,7 @@ float cap(const ConfigKeys& keys, const char* key) {
 void read_scales(const ConfigKeys& keys, const std::function<bool(std::string_view)>& is_known, ModelConfig& config) {
   if (is_known("embedding_scale")) config.embedding_scale = factor(keys, "embedding_scale");
   if (is_known("residual_scale")) config.residual_scale = factor(keys, "residual_scale");
-  if (is_known("logit_scale")) config.logit_scale = 1.0f / factor(keys, "logit_scale");  // files have the divisor
+  if (is_known("logit_scale")) config.logit_scale = 1.0f / factor(keys, "logit_scale");  // the file stores the divisor
   if (is_known(kAttentionCap)) config.attention_cap = cap(keys, kAttentionCap);
   if (is_known(kLogitCap)) config.logit_cap = cap(keys, kLogitCap);
   if (is_known("attention.scale")) config.given_attention_scale = factor(keys, "attention.scale", 0.0f);
@@ -87,7 +90,7 @@ void read_scales(const ConfigKeys& keys, const std::function<bool(std::string_vi
 
 void read_window(const ConfigKeys& keys, ModelConfig& config) {
   const double window = keys.number("attention.sliding_window").value_or(0.0);
-  if (window <= 0) return;  // how converters write "none"
+  if (window <= 0) return;  // converters write 0 for "none"
   config.window = keys.require_size("attention.sliding_window", kMaxContext);
   if (const auto base = keys.number("rope.freq_base_swa")) {
     config.window_rope = RopeConfig{};
@@ -95,7 +98,8 @@ void read_window(const ConfigKeys& keys, ModelConfig& config) {
   }
 }
 
-// Of an architecture without windows: require_known_keys() refuses one that the trained context needs.
+// For an architecture without windows: keeps the smallest window as the longest possible context. require_known_keys()
+// refuses one that the trained context needs.
 void read_window_beyond(const ConfigKeys& keys, ModelConfig& config) {
   for (const double window : keys.numbers("attention.sliding_window")) {
     if (!(window > 0) || window > kMaxContext) continue;
@@ -104,7 +108,7 @@ void read_window_beyond(const ConfigKeys& keys, ModelConfig& config) {
   }
 }
 
-// Some files of architectures with LayerNorms have only RMSNorm's key, whose number is the same.
+// Some files of architectures with LayerNorms have only RMSNorm's key, which states the same number.
 constexpr const char *kLayerNorm = "attention.layer_norm_epsilon", *kRmsNorm = "attention.layer_norm_rms_epsilon";
 
 float epsilon(const ConfigKeys& keys, const char* key) {

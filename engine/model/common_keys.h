@@ -1,4 +1,4 @@
-// The keys of a file's configuration that all architectures have.
+// Reads the keys of a file's configuration that all architectures have.
 #pragma once
 
 #include <span>
@@ -8,8 +8,8 @@
 
 namespace tandem {
 
-// And of `known` those that the file has. Error: a key is missing, out of range or contradicts another, or asks for a
-// computation that is not known.
+// Reads them, and the keys of `known` that the file has. Error: a key is missing, out of range or contradicts another
+// key, or it asks for an unknown computation.
 ModelConfig read_common_keys(const GgufFile& file, std::span<const char* const> known);
 
 }  // namespace tandem

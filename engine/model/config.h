@@ -1,5 +1,5 @@
-// The shapes and constants of a decoder model: all that graph, planner and model clock need (a shape-only model is just
-// this).
+// The shapes and constants of a decoder model. Graph, planner and model clock need nothing else; a model of shapes only
+// consists of this.
 #pragma once
 
 #include <cmath>
@@ -15,44 +15,45 @@ namespace tandem {
 
 enum class RopeScaling : uint8_t { none, linear, yarn, frequency_factors };
 
-// How positions turn q and k.
+// How RoPE rotates q and k by their position.
 struct RopeConfig {
-  bool halves = false;  // pairs (i, i + dim / 2), else neighbours
-  int64_t dim = 0;      // of each head's values the first that are turned; 0: none
+  bool halves = false;  // rotates pairs (i, i + dim / 2); false: pairs of neighbours
+  int64_t dim = 0;      // how many of each head's first values are rotated; 0: none
   float base = 10000.0f;
   RopeScaling scaling = RopeScaling::none;
   float scale_factor = 1.0f;
   int64_t original_context = 0;
   float attention_factor = 1.0f;
   float yarn_beta_fast = 32.0f, yarn_beta_slow = 1.0f;
-  bool yarn_magnitude = true;            // YaRN's 0.1 ln(s) + 1 is on cos and sin
-  float yarn_log_multiplier = 0.0f;      // what some have in its place: (1 + this * ln(s))^2 on the scores
+  bool yarn_magnitude = true;            // YaRN's factor 0.1 ln(s) + 1 applies to cos and sin
+  float yarn_log_multiplier = 0.0f;      // some models instead multiply the scores by (1 + this * ln(s))^2
   std::vector<float> frequency_factors;  // [dim / 2] or empty
-  std::vector<float> long_factors;       // those of more than original_context positions; empty: the same
+  std::vector<float> long_factors;       // used above original_context positions; empty: frequency_factors
   bool operator==(const RopeConfig&) const = default;
 };
 
-// A mixture of experts in the place of a feed-forward network.
+// A mixture of experts that replaces a feed-forward network.
 struct ExpertsConfig {
   int64_t count = 0, used = 0;      // E, k
-  int64_t feed_forward = 0;         // I of each
-  int64_t shared_feed_forward = 0;  // I of the shared experts, which every token goes to; 0: none
-  bool shared_gate = false;         // these are multiplied with a sigmoid
-  int64_t dense_layers = 0;         // the first ones have a feed-forward network all the same
+  int64_t feed_forward = 0;         // I of each expert
+  int64_t shared_feed_forward = 0;  // I of the shared experts, which every token uses; 0: none
+  bool shared_gate = false;         // their result is multiplied by a sigmoid
+  int64_t dense_layers = 0;         // so many first layers have a feed-forward network instead
   Gating gating = Gating::softmax;
-  bool normalised = false;  // the weights of a token add up to 1
+  bool normalised = false;  // a token's weights are scaled to add up to 1
   float scale = 1.0f;       // on the weights
   bool operator==(const ExpertsConfig&) const = default;
 };
 
-// Multi-head latent attention (DeepSeek-AI 2024, arXiv:2405.04434): keys and values of all heads are made of one latent
-// of `rank` values and a rotated key of `rope` values that the heads share. That is what the cache keeps: one head of
-// rank + rope values, whose first `rank` are its value. Queries are brought to the latents, and not the keys to them.
+// Multi-head latent attention (DeepSeek-AI 2024, arXiv:2405.04434). Keys and values of all heads are computed from one
+// latent of `rank` values and a rotated key of `rope` values that the heads share. The cache keeps just these: one
+// head of rank + rope values, whose first `rank` are its value. Queries are transformed into the latent space; keys
+// stay latents.
 struct LatentConfig {
   int64_t rank = 0;
-  int64_t nope = 0, rope = 0;  // of a query, values that positions do not turn and values that they do
-  int64_t value = 0;           // of a head's value
-  bool apart = false;          // the file has the matrices of keys and of values in tensors of their own
+  int64_t nope = 0, rope = 0;  // values of a query without and with rotation
+  int64_t value = 0;           // values of a head's value
+  bool apart = false;          // the file has separate tensors for the matrices of keys and of values
   bool operator==(const LatentConfig&) const = default;
 };
 
@@ -69,42 +70,42 @@ struct ModelConfig {
   int64_t context_length = 0;  // trained
   float norm_eps = 1e-5f;
   RopeConfig rope;
-  // Attention to a window: a token of such a layer sees the last `window` positions, itself included.
+  // Attention to a window: a token sees the last `window` positions, itself included.
   int64_t window = 0;                     // 0: no layer has one
-  std::vector<bool> has_window;           // [layers]; empty: all have it, if there is a window
-  std::optional<RopeConfig> window_rope;  // of those layers, where it is another one
-  int64_t widest_context = 0;             // a longer one would need a window that is not computed; 0: none would
-  // What a layer has
+  std::vector<bool> has_window;           // [layers]; empty: if there is a window, all layers have it
+  std::optional<RopeConfig> window_rope;  // rotation of the layers with a window, if it differs
+  int64_t widest_context = 0;             // a longer context needs a window, which is not computed; 0: no limit
+  // Parts of a layer.
   bool qkv_bias = false;
-  bool output_bias = false;  // of attention
+  bool output_bias = false;  // of attention's output
   bool logits_bias = false;
   bool qk_norm = false;        // RMSNorm per head on q and k
-  bool qk_norm_whole = false;  // that norm is one of all heads together
-  bool layer_norm = false;     // LayerNorm with a bias in the place of RMSNorm, outside of heads
+  bool qk_norm_whole = false;  // one norm over all heads together instead
+  bool layer_norm = false;     // LayerNorm with a bias instead of RMSNorm, outside of heads
   bool post_norms = false;     // RMSNorm on what a block adds to the residual stream
   std::optional<ExpertsConfig> experts;
-  std::optional<LatentConfig> latent;  // then kv_heads, head_dim and head_dim_v are those of what the cache keeps
+  std::optional<LatentConfig> latent;  // then kv_heads, head_dim and head_dim_v describe what the cache keeps
   Activation activation = Activation::silu;
   bool tied_output = false;
   // Factors: on the embeddings, on what a block adds to the residual stream, on the logits.
   float embedding_scale = 1.0f, residual_scale = 1.0f, logit_scale = 1.0f;
-  float given_attention_scale = 0.0f;  // 0: that of head_dim
-  // Soft caps of attention's scores and of the logits: x becomes cap * tanh(x / cap). 0: none.
+  float given_attention_scale = 0.0f;  // 0: 1 / sqrt(head_dim)
+  // Soft caps on attention's scores and on the logits: x becomes cap * tanh(x / cap). 0: none.
   float attention_cap = 0.0f, logit_cap = 0.0f;
 
   // Factor on the scores before the softmax.
   float attention_scale() const {
     return given_attention_scale != 0.0f ? given_attention_scale : 1.0f / std::sqrt(static_cast<float>(head_dim));
   }
-  // Positions that a token of the layer sees at most; 0: all.
+  // Number of positions that a token of the layer sees at most; 0: all.
   int64_t window_of(int64_t layer) const {
     return has_window.empty() || has_window[static_cast<size_t>(layer)] ? window : 0;
   }
   bool has_experts(int64_t layer) const { return experts && layer >= experts->dense_layers; }
-  // Of the row that the first projection of a layer makes: queries, then keys and values, or what those are made of.
+  // Widths of the row that a layer's first projection computes: queries, then keys and values, or their latent.
   int64_t query_width() const { return latent ? heads * (latent->nope + latent->rope) : q_width(); }
   int64_t projected_width() const { return latent ? query_width() + head_dim : qkv_width(); }
-  int64_t attended_width() const { return heads * (latent ? latent->value : head_dim_v); }  // into attention_output
+  int64_t attended_width() const { return heads * (latent ? latent->value : head_dim_v); }  // input of attention_output
   int64_t q_width() const { return heads * head_dim; }
   int64_t k_width() const { return kv_heads * head_dim; }
   int64_t v_width() const { return kv_heads * head_dim_v; }

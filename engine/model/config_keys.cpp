@@ -21,6 +21,7 @@ void ConfigKeys::fail(const char* key, const std::string& problem, const std::st
               hint);
 }
 
+// Every number, bool, and array of these as doubles. Texts and nested arrays are an Error.
 std::vector<double> ConfigKeys::numbers(const char* key) const {
   const std::string name = full(key), type = file_.type_of(name);
   if (type.empty()) return {};
@@ -42,6 +43,7 @@ std::vector<double> ConfigKeys::numbers(const char* key) const {
   return {ints.begin(), ints.end()};
 }
 
+// Error if an array has another length than the model has layers.
 void ConfigKeys::require_one_a_layer(const char* key, size_t values, const std::string& what) const {
   const std::string name = full("block_count");
   const auto layers = file_.array_length(name) ? std::nullopt : file_.get_uint(name);
@@ -50,6 +52,7 @@ void ConfigKeys::require_one_a_layer(const char* key, size_t values, const std::
                   std::to_string(*layers) + " layers");
 }
 
+// The one value that all entries of the array have.
 template <typename Value>
 Value ConfigKeys::same_value(const char* key, const std::vector<Value>& all, const std::string& what) const {
   if (all.empty()) fail(key, "found an empty array, expected one " + what + " for all layers");
@@ -71,7 +74,7 @@ Value ConfigKeys::same_value(const char* key, const std::vector<Value>& all, con
        "models whose layers differ in shape are not supported");
 }
 
-// Of an array; nothing where there is none.
+// The value of an array whose entries are equal; absent if the key has no array.
 std::optional<double> ConfigKeys::same_of_all(const char* key) const {
   if (!file_.array_length(full(key))) return std::nullopt;
   return same_value(key, numbers(key), "number");

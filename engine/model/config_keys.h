@@ -1,7 +1,7 @@
-// The metadata keys of one architecture ("llama.block_count" ...), read with their ranges checked.
+// Reads metadata keys of one architecture ("llama.block_count" ...) and checks their ranges.
 //
-// Contract: keys are named without the architecture's prefix. Every Error names file and key, what was found and what
-// was expected.
+// Contract: callers name keys without the architecture's prefix. Every Error names the file and the key, what was found
+// and what was expected.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ class ConfigKeys {
   // Borrows the file.
   ConfigKeys(const GgufFile& file, std::string prefix) : file_(file), prefix_(std::move(prefix)) {}
 
-  // An array with a value for each layer is that value, where all are equal; an Error says where they differ, or that
-  // they are not as many as the layers.
+  // Instead of one value, a key may have an array with one value for each layer. It counts as that value if all are
+  // equal. Otherwise an Error says where they differ, or that their number is not the number of layers.
 
   // A count or width, 1 to `max`.
   std::optional<int64_t> size(const char* key, int64_t max) const;
@@ -30,7 +30,7 @@ class ConfigKeys {
   double require_number(const char* key) const;
   std::optional<std::string> text(const char* key) const;
   std::optional<bool> flag(const char* key) const;
-  // Of a number or a bool (0, 1), or an array of them, all; empty where the key is absent.
+  // All values of a number, a bool (0, 1) or an array of them; empty if the key is absent.
   std::vector<double> numbers(const char* key) const;
   [[noreturn]] void fail(const char* key, const std::string& problem, const std::string& hint = "") const;
 
@@ -45,7 +45,7 @@ class ConfigKeys {
   std::string prefix_;
 };
 
-// The shortest text that no other number has.
+// The shortest text that reads back as exactly this number.
 std::string printed(double value);
 
 }  // namespace tandem

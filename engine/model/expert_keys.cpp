@@ -12,7 +12,7 @@ std::string range(int64_t found, const std::string& expected) {
   return "found " + std::to_string(found) + ", expected " + expected;
 }
 
-// The number of the file format; 0: it does not say.
+// Gating by its number in the file format; absent if the file does not state it.
 std::optional<Gating> gating(const ConfigKeys& keys) {
   constexpr int64_t kSoftmax = 1, kSigmoid = 2;
   switch (keys.count("expert_gating_func", int64_t{1} << 30)) {
@@ -27,7 +27,7 @@ std::optional<Gating> gating(const ConfigKeys& keys) {
   }
 }
 
-// The experts that every token goes to, as wide as they are together.
+// Width of the experts that every token uses, all of them together.
 int64_t shared_width(const ConfigKeys& keys, const ExpertsConfig& experts) {
   if (const int64_t width = keys.count("expert_shared_feed_forward_length", kMaxWidth); width > 0) return width;
   const int64_t width = keys.count("expert_shared_count", kMostExperts) * experts.feed_forward;
@@ -38,7 +38,7 @@ int64_t shared_width(const ConfigKeys& keys, const ExpertsConfig& experts) {
 
 float scale(const ConfigKeys& keys) {
   const double value = keys.number("expert_weights_scale").value_or(0.0);
-  if (value == 0.0) return 1.0f;  // how converters write "none"
+  if (value == 0.0) return 1.0f;  // converters write 0 for "none"
   if (!(value > 0.0 && value < 1e6))
     keys.fail("expert_weights_scale", "found " + std::to_string(value) + ", expected 0 to 1e6");
   return static_cast<float>(value);

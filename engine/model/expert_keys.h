@@ -1,4 +1,4 @@
-// How files describe a mixture of experts: how many there are, how wide they are and how tokens are sent to them.
+// Reads how a file describes a mixture of experts: their number, their width and how tokens are sent to them.
 #pragma once
 
 #include "engine/model/config.h"
@@ -9,9 +9,10 @@ namespace tandem {
 // Upper bounds far above any published model.
 inline constexpr int64_t kMostExperts = 4096, kMostExpertsUsed = 64;
 
-// The experts' keys; `config` has layers and widths already. Nothing, where the file says of no experts.
+// Reads the experts' keys. `config` has layers and widths already. Does nothing if the file has no experts.
 void read_experts(const ConfigKeys& keys, ModelConfig& config);
-// Error: the file says of its experts' weights what the architecture, which has described `config` by now, does not do.
+// Checks the keys about the experts' weights after the architecture has described `config`. Error: the file asks for
+// weights that the architecture does not compute.
 void check_expert_weights(const ConfigKeys& keys, const ModelConfig& config);
 
 }  // namespace tandem

@@ -32,11 +32,12 @@ constexpr const char* kRead[] = {"block_count",
                                  "rope.scaling.yarn_beta_slow",
                                  "rope.scaling.yarn_ext_factor"};
 
-// These keys say how a file was made, or what another use of the model does with its hidden states.
+// Keys about how a file was made, or about other uses of the model's hidden states.
 constexpr const char* kNoComputation[] = {"attention.layer_norm_epsilon", "classifier.output_labels", "pooling_type",
                                           "rope.scaling.finetuned", "tensor_data_layout"};
 
-// Read where their first one is declared. Elsewhere, and where that is 0, the others say nothing.
+// Read by architectures that declare the first key of the list. For others, or if that key is 0, the rest
+// has no meaning.
 constexpr const char* kOfExperts[] = {"expert_count",
                                       "expert_used_count",
                                       "expert_feed_forward_length",
@@ -51,7 +52,7 @@ constexpr const char* kOfExperts[] = {"expert_count",
 constexpr const char* kOfLatents[] = {"attention.kv_lora_rank", "attention.key_length_mla",
                                       "attention.value_length_mla"};
 
-// A key that may say what is computed anyway. 0, or false, is how converters write "none".
+// A key whose value may state what is computed anyway. Converters write 0 or false for "none".
 struct Known {
   const char* key;
   double (*computed)(const ModelConfig& config);
@@ -63,6 +64,7 @@ double always_one(const ModelConfig&) { return 1; }
 double window_base(const ModelConfig& config) { return (config.window_rope ? *config.window_rope : config.rope).base; }
 double experts_each(const ModelConfig& config) { return config.experts && config.experts->dense_layers == 0 ? 1 : 0; }
 
+// Each key with the value that this engine computes with, given the configuration.
 constexpr Known kComputed[] = {
     {"attention.causal", always_one, false},
     {"attention.scale", [](const ModelConfig& config) { return static_cast<double>(config.attention_scale()); }},
@@ -86,7 +88,7 @@ constexpr Known kComputed[] = {
     {"interleave_moe_layer_step", experts_each},
 };
 
-// Computations that no architecture here has.
+// Keys of computations that no architecture here has. Only 0 is accepted.
 constexpr const char* kNotComputed[] = {"activation_sparsity_scale",
                                         "attention.clamp_kqv",
                                         "attention.group_norm_groups",
@@ -122,7 +124,7 @@ bool is_among(std::span<const char* const> keys, std::string_view key) {
   return std::ranges::find(keys, key) != keys.end();
 }
 
-// " in layer 2", where a key says something else of other layers. NaN is the same as NaN here.
+// " in layer 2" if the key's values differ between layers, else "". NaN counts as equal to NaN.
 std::string in_layer(const std::vector<double>& values, size_t layer) {
   const auto is_first = [&](double value) {
     return value == values.front() || (std::isnan(value) && std::isnan(values.front()));
@@ -130,6 +132,7 @@ std::string in_layer(const std::vector<double>& values, size_t layer) {
   return std::ranges::all_of(values, is_first) ? "" : " in layer " + std::to_string(layer);
 }
 
+// Checks one key after the other. The lists are searched from "always fine" to "only with one value".
 class KnownKeys {
  public:
   KnownKeys(const GgufFile& file, const ModelConfig& config, std::span<const char* const> declared)
@@ -173,13 +176,14 @@ class KnownKeys {
     const std::vector<double> windows = keys_.numbers(key.c_str());
     for (size_t layer = 0; layer < windows.size(); ++layer) {
       const bool is_wide = windows[layer] <= 0 || windows[layer] >= static_cast<double>(config_.context_length);
-      if (!is_wide)  // NaN is neither
+      if (!is_wide)  // NaN is refused
         keys_.fail(key.c_str(), "attention to a window of the context is not supported: found " +
                                     printed(windows[layer]) + in_layer(windows, layer));
     }
   }
 
-  // One number n: of n layers all but the last have the window. Several: whether each layer has it.
+  // One number n: of every n layers, all but the last have the window. Several numbers: each tells whether its
+  // layer has it.
   void require_pattern(const std::string& key) const {
     if (config_.window == 0) return;
     const std::vector<double> pattern = keys_.numbers(key.c_str());

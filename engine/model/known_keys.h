@@ -1,9 +1,9 @@
-// Which metadata keys of its architecture a file may have: a key that is not known might change what is computed, so it
+// Decides which metadata keys of its architecture a file may have. An unknown key might change the computation, so it
 // is refused by its name.
 //
-// A key is good where it is read (by every architecture, or by those that declare it: Architecture::keys), where it
-// carries no computation, or where its value says what is computed anyway ("causal": true). Keys before which another
-// word than the architecture stands (general, tokenizer, split, quantize, ...) are none of the computation's.
+// A key is accepted in three cases. It is read: by every architecture, or by those that declare it
+// (Architecture::keys). It carries no computation. Or its value states what is computed anyway ("causal": true). Keys
+// with another prefix than the architecture (general, tokenizer, split, quantize, ...) do not concern the computation.
 #pragma once
 
 #include <span>
@@ -13,8 +13,8 @@
 
 namespace tandem {
 
-// `config` is described by now; `declared` are the architecture's keys. Error: a key is not good, with what was found
-// and expected.
+// Called after the architecture has described `config`. `declared` are the architecture's keys. Error: a key is not
+// accepted; the text says what was found and expected.
 void require_known_keys(const GgufFile& file, const ModelConfig& config, std::span<const char* const> declared);
 
 }  // namespace tandem

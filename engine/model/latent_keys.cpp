@@ -7,7 +7,8 @@ namespace {
 
 constexpr int64_t kMaxLatentWidth = 4096;  // of a head and of what the cache keeps
 
-// Files whose cache keeps latents say the heads' own widths in keys with another ending, older ones in the common keys.
+// Newer files, whose cache keeps latents, store the heads' own widths in keys with another ending. Older files store
+// them in the common keys.
 int64_t head_width(const ConfigKeys& keys, const char* key, const char* of_latents) {
   const auto width = keys.size(of_latents, kMaxLatentWidth);
   return width ? *width : keys.require_size(key, kMaxLatentWidth);

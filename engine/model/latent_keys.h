@@ -1,4 +1,4 @@
-// How files describe latent attention.
+// Reads how a file describes latent attention.
 #pragma once
 
 #include "engine/model/config.h"
@@ -6,11 +6,11 @@
 
 namespace tandem {
 
-// Its keys; `config` has heads and rotation already, of which they change what the cache keeps. Error: a layout with
-// latents of the queries too.
+// Reads its keys. `config` has heads and rotation already; this changes them to what the cache keeps. Error: the layout
+// has latents of the queries too.
 void read_latent(const ConfigKeys& keys, ModelConfig& config);
 
-// What follows for heads and rotation: the cache keeps one head of latents and rotated keys.
+// Sets heads and rotation to what follows from latents: the cache keeps one head of latents and rotated keys.
 void set_latent(const LatentConfig& latent, ModelConfig& config);
 
 }  // namespace tandem

@@ -15,8 +15,7 @@ namespace {
 
 constexpr size_t kChunkBytes = size_t{1} << 20;
 
-// Architectures of dense models, and those of mixtures that differ by nothing but their experts, whose weights add up
-// to 1.
+// Architectures of dense models and of mixtures that differ only in their experts. The experts' weights add up to 1.
 struct Family {
   const char *dense, *mixture;
 };
@@ -35,6 +34,7 @@ std::string mixture_of(const ModelConfig& config, const std::string& path) {
 
 std::string layer_tensor(int64_t layer, const char* name) { return "blk." + std::to_string(layer) + "." + name; }
 
+// Passes the bytes on in chunks.
 void hand_over(std::span<const std::byte> bytes, const std::function<void(std::span<const std::byte>)>& take) {
   for (size_t at = 0; at < bytes.size(); at += kChunkBytes)
     take(bytes.subspan(at, std::min(kChunkBytes, bytes.size() - at)));
@@ -73,7 +73,8 @@ void MoeConversion::check_numbers() const {
     throw Error("a token cannot go to so many experts: " + found + "1 to " + std::to_string(most), file_.path());
 }
 
-// That the tensors are there, and that an expert's columns of down are whole blocks.
+// Checks that the tensors exist with the right shapes, and that an expert's columns of down are whole blocks. The error
+// lists numbers of experts that work.
 void MoeConversion::check_blocks() const {
   const int64_t H = config_.hidden, I = config_.feed_forward;
   int64_t block = 1;
@@ -102,6 +103,7 @@ void MoeConversion::check_blocks() const {
               others.empty() ? "Experts of this model can be cloned only" : "Numbers of experts that work: " + others);
 }
 
+// Copies all keys under the mixture's architecture, less those about split files, and adds the experts' keys.
 void MoeConversion::add_keys() {
   const std::string from = config_.architecture + ".", to = architecture_ + ".";
   writer_.alignment = file_.get_uint("general.alignment").value_or(writer_.alignment);
@@ -112,7 +114,7 @@ void MoeConversion::add_keys() {
                 {value.bytes.begin(), value.bytes.end()});
   }
   writer_.set("general.architecture", architecture_);
-  // Readers of `llama` take the first of the two for an expert's width, those of `qwen3moe` the second.
+  // Readers of `llama` take an expert's width from the first of the two keys, readers of `qwen3moe` from the second.
   for (const char* key : {"feed_forward_length", "expert_feed_forward_length"})
     writer_.set(to + key, static_cast<uint32_t>(width_));
   writer_.set(to + "expert_count", static_cast<uint32_t>(shape_.experts));
@@ -147,7 +149,7 @@ void MoeConversion::add_experts(const GgufTensor& tensor, int64_t layer, const s
   std::vector<int64_t> shape = tensor.shape;
   shape[down ? 0 : 1] = width_;
   shape.push_back(E);
-  // The rows of one expert behind those of another are the rows as they are.
+  // Split rows need no work: the experts' rows one behind the other are the rows of the dense tensor.
   const Form form = !split ? Form::each_expert : down ? Form::columns : Form::copied;
   const uint64_t bytes = split ? tensor.bytes : tensor.bytes * static_cast<uint64_t>(E);
   const std::string stem = name.substr(0, name.find('.'));
@@ -185,7 +187,8 @@ void MoeConversion::write_tensor(const Tensor& tensor, const Take& take) const {
   file_.drop_pages(bytes);
 }
 
-// Of each expert in turn, its columns of all rows, times k.
+// Writes down's columns for each expert in turn, over all rows, multiplied by k. Works in chunks of rows, so that
+// memory stays small.
 void MoeConversion::write_columns(const GgufTensor& down, const Take& take) const {
   const size_t row = row_bytes(down.type, down.shape[0]), part = row_bytes(down.type, width_);
   const size_t rows = static_cast<size_t>(down.shape[1]), rows_at_once = std::max<size_t>(1, kChunkBytes / part);

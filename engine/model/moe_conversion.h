@@ -1,14 +1,14 @@
-// A dense model's file made into that of a mixture of experts: real weights to try experts with, where no trained
-// mixture is at hand.
+// Turns a dense model's file into a mixture of experts. It gives real weights to test experts with, when no trained
+// mixture is available.
 //
 // Contract: each layer's feed-forward network, gate [I, H], up [I, H] and down [H, I], becomes E experts and a router
-// f32 [E, H]; a token goes to k of them, with weights that add up to 1.
-//   split: expert e has rows e I/E to (e + 1) I/E of gate and up, and those columns of down times k. With all experts
-//     active and equal weights the sum is the dense model's.
-//   cloned: every expert is the whole network: whatever the router says, the sum is the dense model's.
-// All else is the dense file's, byte for byte, keys and tensors; a split model's parts become one file. Storage types
-// stay, and nothing is decoded: down is multiplied by its blocks' scales (engine/tensor/block_scales.h).
-// Borrows the file, which outlives it. One thread.
+// f32 [E, H]. A token uses k of them, with weights that add up to 1.
+//   split: expert e has rows e I/E to (e + 1) I/E of gate and up, and the same columns of down, times k. With all
+//     experts active and equal weights, the sum is the dense model's.
+//   cloned: every expert is the whole network. The sum is always the dense model's, whatever the router chooses.
+// All other keys and tensors are copied byte for byte; the parts of a split model become one file. Storage types stay,
+// and nothing is decoded: down is multiplied through its blocks' scales (engine/tensor/block_scales.h). Borrows the
+// file, which must outlive it. One thread.
 #pragma once
 
 #include <cstddef>
@@ -33,28 +33,30 @@ struct MoeShape {
 
 class MoeConversion {
  public:
-  // Error: an architecture that has no such mixture, a model that has experts, numbers that do not fit each other or
-  // the blocks of down's rows (naming the E that would), a file without the tensors of a feed-forward network.
+  // Error: the architecture has no such mixture, or the model has experts already. Error too: the numbers do not fit
+  // each other or the blocks of down's rows (the text names the E that fit). Error too: the file lacks tensors of a
+  // feed-forward network.
   MoeConversion(const GgufFile& dense, const MoeShape& shape);
 
-  // rows: f32 [E, H]. A layer without one has zeros: every expert has the same score, and a token goes to the first k.
+  // rows: f32 [E, H]. A layer without a router has zeros: every expert has the same score, and a token uses
+  // the first k.
   void set_router(int64_t layer, std::vector<float> rows);
 
   const ModelConfig& dense() const { return config_; }
-  const std::string& architecture() const { return architecture_; }  // of the mixture
+  const std::string& architecture() const { return architecture_; }  // the mixture's
   int64_t width() const { return width_; }                           // of an expert: I / E, or I
-  // Whether k times down is no power of two, so that what its blocks are multiplied by is rounded, by at most 2^-11 of
-  // it (BF16: 2^-8).
+  // True if the scales of down are rounded because k is no power of two. The error is at most 2^-11 of a scale
+  // (BF16: 2^-8).
   bool rounds() const;
   uint64_t file_bytes() const;
 
-  // Hands the file over from its first byte to its last, at most about a mebibyte at a time. What `take` throws ends
-  // it. Error: a scale of down times k is more than its storage type holds.
+  // Passes the file to `take` from its first byte to its last, at most about a mebibyte at a time. An exception of
+  // `take` ends it. Error: a scale of down times k exceeds its storage type.
   void write(const std::function<void(std::span<const std::byte>)>& take) const;
 
  private:
   enum class Form { copied, each_expert, columns, router };
-  // Of the new file.
+  // A tensor of the new file.
   struct Tensor {
     const GgufTensor* from = nullptr;  // nullptr: a router
     Form form = Form::copied;

@@ -1,4 +1,4 @@
-// The shapes of published models, from their configuration files.
+// The shapes of published models, taken from their configuration files.
 #include "engine/model/shapes.h"
 
 namespace tandem {
@@ -27,8 +27,8 @@ constexpr PublishedShape kPublished[] = {
     {"qwen2.5-1.5b", "qwen2", 28, 1536, 8960, 12, 2, 128, 151936, 32768, 1000000, true, true},
     {"qwen2.5-7b", "qwen2", 28, 3584, 18944, 28, 4, 128, 152064, 32768, 1000000, false, true},
     {"qwen3-0.6b", "qwen3", 28, 1024, 3072, 16, 8, 128, 151936, 40960, 1000000, true, false, true},
-    // and of mixtures of experts: count, used, I of each, I of the shared ones, dense layers;
-    // of latent attention: rank, values that positions do not turn and values that they do, values of a head
+    // Mixtures of experts add: count, used, I of each, I of the shared ones, dense layers.
+    // Latent attention adds: rank, values without rotation, values with rotation, values of a head.
     mixture({"mixtral-8x7b", "llama", 32, 4096, 14336, 32, 8, 128, 32000, 32768, 1000000}, {8, 2, 14336}),
     mixture({"phi-3.5-moe", "phimoe", 32, 4096, 6400, 32, 8, 128, 32064, 131072, 10000, false, true}, {16, 2, 6400}),
     mixture({"phi-tiny-moe", "phimoe", 32, 4096, 448, 16, 4, 128, 32064, 4096, 10000, false, true}, {16, 2, 448}),

@@ -28,6 +28,7 @@ void fill(std::span<std::byte> bytes, std::mt19937_64& random) {
   }
 }
 
+// Writes the same scale and minimum into every block.
 void set_scales(std::span<std::byte> blocks, size_t block_bytes, const BlockScales& at, float scale, float minimum) {
   for (size_t begin = 0; begin < blocks.size(); begin += block_bytes) {
     put_half(blocks.data() + begin, at.scale, scale);
@@ -47,7 +48,9 @@ Moments moments_of(std::span<const float> values) {
   return moments;
 }
 
-// Scale and minimum with which random codes of a type have the mean 0, where it has minima, and the deviation 1.
+// Scale and minimum for which random codes of a type have deviation 1, and mean 0 if the type has minima. Decoded
+// values are linear in scale and minimum, so their moments with each of the two alone give both. A fixed seed makes the
+// result the same everywhere.
 struct Normal {
   float scale = 0, minimum = 0;
 };
@@ -68,7 +71,7 @@ Normal normal_of(const BlockScales& at) {
   return {static_cast<float>(1 / deviation), static_cast<float>(minimum / deviation)};
 }
 
-// Uniform values; the generator's top 24 bits, because the standard's distributions differ between libraries.
+// Uniform values from the generator's top 24 bits. The standard library's distributions differ between implementations.
 void fill_floats(std::span<std::byte> bytes, StorageType type, float mean, float deviation, std::mt19937_64& random) {
   const float amplitude = deviation * std::sqrt(3.0f);
   const size_t size = info(type).block_bytes;
@@ -79,6 +82,7 @@ void fill_floats(std::span<std::byte> bytes, StorageType type, float mean, float
   }
 }
 
+// The wanted type, or else Q8_0 or F16, whose blocks divide the row.
 StorageType type_for(StorageType wanted, int64_t columns) {
   for (const StorageType type : {wanted, StorageType::q8_0})
     if (columns % info(type).block_values == 0) return type;
@@ -106,7 +110,7 @@ void set_rotation(GgufWriter& writer, const std::string& prefix, const ModelConf
   writer.set(prefix + "rope.scaling.yarn_beta_slow", config.rope.yarn_beta_slow);
 }
 
-// Keys that only some architectures have, of those that this one declares.
+// Keys that only some architectures have. Only those that this architecture declares are written.
 void set_variants(GgufWriter& writer, const std::string& prefix, const ModelConfig& config) {
   const std::span<const char* const> known = architecture_named(config.architecture, config.name).keys;
   const auto set = [&](std::string_view key, auto value) {
@@ -136,7 +140,7 @@ void set_experts(GgufWriter& writer, const std::string& prefix, const ExpertsCon
   if (experts.gating == Gating::sigmoid) writer.set(prefix + "expert_gating_func", uint32_t{2});
 }
 
-// In the place of what the cache keeps the heads' own widths.
+// Overwrites the widths that the cache keeps with the heads' own widths.
 void set_latent_keys(GgufWriter& writer, const std::string& prefix, const LatentConfig& latent) {
   const int64_t key = latent.nope + latent.rope;
   writer.set(prefix + "attention.kv_lora_rank", static_cast<uint32_t>(latent.rank));
@@ -144,6 +148,7 @@ void set_latent_keys(GgufWriter& writer, const std::string& prefix, const Latent
   writer.set(prefix + "attention.value_length", static_cast<uint32_t>(latent.value));
 }
 
+// Everything of the file but the tensors: the configuration's keys and the vocabulary.
 GgufWriter keys_of(const ModelConfig& config) {
   GgufWriter writer;
   const std::string prefix = config.architecture + ".";
@@ -172,6 +177,8 @@ GgufWriter keys_of(const ModelConfig& config) {
 
 }  // namespace
 
+// Pieces come in the order of the header's comment, until there are `size` of them. Scores fall, so that earlier pieces
+// merge first.
 MadeUpVocabulary made_up_vocabulary(int64_t size) {
   MadeUpVocabulary vocabulary;
   const auto add = [&](const std::string& token, float score, int32_t type) {
@@ -229,7 +236,8 @@ void RandomModel::add_values(const std::string& name, const std::vector<float>& 
     tensors_.push_back({name, static_cast<int64_t>(values.size()), 1, StorageType::f32, 0, 0, values});
 }
 
-// Two stacks may be of one tensor. One of parts is a matrix, as files have it.
+// Two stacks may share one tensor, which is then added once. A stack that is a part of its tensor becomes one matrix,
+// as files have it.
 void RandomModel::add_stack(const StackSpec& stack, StorageType type) {
   for (const StackedSpec& one : stack.weights) {
     if (std::ranges::find(tensors_, one.name, &Tensor::name) != tensors_.end()) continue;
@@ -239,6 +247,7 @@ void RandomModel::add_stack(const StackSpec& stack, StorageType type) {
   }
 }
 
+// All tensors that the architecture names. Norms are near 1, biases near 0.
 void RandomModel::add_tensors(const ModelConfig& config, StorageType type) {
   const ModelSpec spec = model_spec(architecture_named(config.architecture, config.name), config);
   const auto norm = [&](const VectorSpec& one) { add_vector(one.name, one.length, 1, kNormDeviation); };
@@ -250,7 +259,7 @@ void RandomModel::add_tensors(const ModelConfig& config, StorageType type) {
   const auto stack = [&](const StackSpec& one) { add_stack(one, type); };
   add_matrix(spec.embedding.name, spec.embedding.columns, spec.embedding.rows, type);
   for (const LayerSpec& layer : spec.layers) {
-    const GroupSpec* router = &layer.router;  // files of every type have it as it was trained
+    const GroupSpec* router = &layer.router;  // F32 in files of every type
     const auto matrices = [&](const GroupSpec& one) { group(one, &one == router ? StorageType::f32 : type); };
     const auto vectors = [&](const VectorSpec& one) {
       &one == &layer.attention_norm_bias || &one == &layer.ffn_norm_bias ? bias(one) : norm(one);
@@ -277,6 +286,8 @@ uint64_t RandomModel::file_bytes() const {
   return bytes;
 }
 
+// Streams the tensors in the order of the header. One generator runs through the whole file, so the bytes depend only
+// on shape, type and seed. Block types get random codes first and then their scales.
 void RandomModel::write(const std::function<void(std::span<const std::byte>)>& take) const {
   const std::vector<std::byte> header = writer_.header();
   take(header);

@@ -1,9 +1,9 @@
-// Models with made-up weights: a published model's shape as a GGUF file, so that its speed and memory can be measured
-// without its weights.
+// Makes models with random weights: a published model's shape as a GGUF file. Speed and memory can be measured with it,
+// without the published weights.
 //
-// Contract: the same shape, type and seed give the same bytes on every machine. Every matrix has random codes, and
-// scales with which a row times a vector of ones' size has about one's size: activations neither vanish nor overflow,
-// and no weight is zero more often than another. Text that such a model writes means nothing.
+// Contract: the same shape, type and seed give the same bytes on every machine. Every matrix has random codes. Its
+// scales make the product of a row with a vector of values near one about one. So activations neither vanish nor
+// overflow, and no weight is zero more often than another. Text that such a model writes means nothing.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@
 
 namespace tandem {
 
-// The pieces of a SentencePiece vocabulary: <unk> <s> </s>, 256 bytes, letters, a few merges, then fillers.
+// The tokens of a SentencePiece vocabulary: <unk> <s> </s>, 256 bytes, a few merges, a blank, letters, then fillers.
 struct MadeUpVocabulary {
   std::vector<std::string> tokens;
   std::vector<float> scores;
@@ -30,7 +30,7 @@ MadeUpVocabulary made_up_vocabulary(int64_t size);
 
 class RandomModel {
  public:
-  // type: of the matrices; norms, biases and routers are F32. Where a matrix's rows are no whole blocks of it, the
+  // type: of the matrices; norms, biases and routers are F32. If a matrix's rows are no whole blocks of `type`, the
   // matrix is Q8_0 or F16, and replaced() names it.
   RandomModel(const ModelConfig& config, StorageType type, uint64_t seed);
 
@@ -38,8 +38,8 @@ class RandomModel {
   uint64_t file_bytes() const;
   const std::vector<std::string>& replaced() const { return replaced_; }  // "token_embd.weight: Q8_0"
 
-  // Hands the file over from its first byte to its last, at most about a mebibyte at a time. What `take` throws ends
-  // it.
+  // Passes the file to `take` from its first byte to its last, at most about a mebibyte at a time. An exception of
+  // `take` ends it.
   void write(const std::function<void(std::span<const std::byte>)>& take) const;
 
  private:
@@ -48,8 +48,8 @@ class RandomModel {
     int64_t columns = 0, rows = 1;
     StorageType type = StorageType::f32;
     float mean = 0, deviation = 0;   // of its values
-    std::vector<float> values = {};  // F32: these, not made-up ones
-    int64_t count = 1;               // of such matrices, one behind the other
+    std::vector<float> values = {};  // F32: these values instead of random ones
+    int64_t count = 1;               // matrices of this shape, one behind the other
     uint64_t bytes() const;
   };
   void add_matrix(const std::string& name, int64_t columns, int64_t rows, StorageType type, int64_t count = 1);

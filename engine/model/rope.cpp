@@ -8,9 +8,9 @@ namespace tandem {
 namespace {
 
 // YaRN (Peng et al., 2023), "NTK-by-parts": pair i turns original_context * theta_i / (2 pi) times over the trained
-// context. Pairs with more than beta_fast turns keep their frequency, pairs with fewer than beta_slow are slowed by the
-// factor, a ramp joins them. Solving turns(i) = beta for i gives the two ends, which the published code rounds outwards
-// to whole pairs.
+// context. Pairs with more than beta_fast turns keep their frequency. Pairs with fewer than beta_slow turns are slowed
+// by the factor, and a ramp joins the two. Solving turns(i) = beta for i gives the ramp's ends. The published code
+// rounds them outwards to whole pairs.
 double pair_with_turns(const RopeConfig& rope, double turns) {
   const double context = static_cast<double>(rope.original_context);
   return static_cast<double>(rope.dim) * std::log(context / (turns * 2.0 * std::numbers::pi)) /
@@ -19,7 +19,7 @@ double pair_with_turns(const RopeConfig& rope, double turns) {
 
 struct Ramp {
   double low, high;
-  // 0 up to low, 1 from high on.
+  // 0 up to low, 1 from high on, linear between them.
   double at(double i) const { return std::clamp((i - low) / std::max(high - low, 0.001), 0.0, 1.0); }
 };
 

@@ -1,5 +1,4 @@
-// The rotation table of RoPE: cos and sin for every position, with every scaling the architectures need already
-// applied.
+// The rotation table of RoPE: cos and sin for every position. It includes every scaling that the architectures need.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +8,11 @@
 
 namespace tandem {
 
-// theta_i of pair i at position 1, after frequency factors, linear scaling or YaRN; [rope_dim / 2], double precision.
+// theta_i of pair i at position 1, after frequency factors, linear scaling or YaRN. [rope_dim / 2], double precision.
 std::vector<double> rope_frequencies(const RopeConfig& rope);
-// Factor on cos and sin: the file's attention factor (1 in most files), and YaRN's 0.1 ln(s) + 1.
+// Factor on cos and sin: the file's attention factor (1 in most files), times YaRN's 0.1 ln(s) + 1.
 double rope_magnitude(const RopeConfig& rope);
-// [positions, rope_dim / 2, 2]: cos, sin; with the long factors where there are more positions than the original
-// context.
+// Fills [positions, rope_dim / 2, 2]: cos, sin. Uses the long factors for more positions than the original context.
 void fill_rope_table(const RopeConfig& rope, int64_t positions, float* table);
 
 }  // namespace tandem

@@ -10,9 +10,9 @@
 namespace tandem {
 namespace {
 
-constexpr double kMaxFactor = 1e6;  // of any scaling; published models stay below 100
+constexpr double kMaxFactor = 1e6;  // largest factor of any scaling; published models stay below 100
 
-// Within [low, high], or the fallback when the key is absent.
+// The key's value within [low, high], or the fallback if the key is absent.
 double ranged(const ConfigKeys& keys, const char* key, double fallback, double low, double high) {
   const double value = keys.number(key).value_or(fallback);
   if (!(value >= low && value <= high)) {
@@ -22,11 +22,12 @@ double ranged(const ConfigKeys& keys, const char* key, double fallback, double l
   return value;
 }
 
+// Sets the kind of scaling and its factor. yarn_ext_factor must state the extrapolation that the kind implies.
 void read_scaling(const ConfigKeys& keys, ModelConfig& config) {
-  // Older files say only scale_linear; a factor without a type means linear as well.
+  // Older files have only scale_linear. A factor without a type means linear, too.
   const double legacy = ranged(keys, "rope.scale_linear", 1.0, 0.0, kMaxFactor);
   double factor = ranged(keys, "rope.scaling.factor", legacy, 0.0, kMaxFactor);
-  if (factor == 0.0) factor = 1.0;  // how converters write "no scaling"
+  if (factor == 0.0) factor = 1.0;  // converters write 0 for "no scaling"
   const std::string type = keys.text("rope.scaling.type").value_or("linear");
   const double mix = keys.number("rope.scaling.yarn_ext_factor").value_or(-1.0);
   if (mix >= 0.0 && mix != (type == "yarn" ? 1.0 : 0.0)) {
@@ -48,7 +49,7 @@ void read_scaling(const ConfigKeys& keys, ModelConfig& config) {
   config.rope.scale_factor = static_cast<float>(factor);
 }
 
-// Of the tensor, one for each pair of values that are turned; empty: the file has none.
+// Factors of the tensor, one for each rotated pair of values. Empty if the file does not have it.
 std::vector<float> factors(const GgufFile& file, const std::string& name, const RopeConfig& rope) {
   const GgufTensor* tensor = file.find(name);
   if (tensor == nullptr) return {};
@@ -67,6 +68,7 @@ std::vector<float> factors(const GgufFile& file, const std::string& name, const 
   return factors;
 }
 
+// Factors alone are a scaling of their own kind. With linear scaling or YaRN they apply in addition.
 void take_factors(RopeConfig& rope) {
   if (!rope.frequency_factors.empty() && rope.scaling == RopeScaling::none)
     rope.scaling = RopeScaling::frequency_factors;

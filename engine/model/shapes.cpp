@@ -21,7 +21,7 @@ using Json = nlohmann::json;
 constexpr int kSchema = 1;
 constexpr int64_t kMaxShapeHeadDim = 2048;
 
-// Reads keys of one JSON object; what was never asked for is unknown.
+// Reads keys of one JSON object. finish() refuses the keys that were never read.
 class Keys {
  public:
   Keys(const Json& json, const std::string& source) : json_(json), source_(source) {}
@@ -46,7 +46,8 @@ class Keys {
     }
     return value->get<float>();
   }
-  int64_t optional_count(const char* key, int64_t largest) { return find(key) ? count(key, largest) : 0; }  // else 0
+  // 0 if absent
+  int64_t optional_count(const char* key, int64_t largest) { return find(key) ? count(key, largest) : 0; }
   bool flag(const char* key) {
     const Json* value = find(key);
     if (value != nullptr && !value->is_boolean()) fail(key, "true or false");
@@ -75,7 +76,7 @@ class Keys {
   std::vector<std::string> asked_;
 };
 
-// That the architecture has these parts, and all that it must have.
+// Error unless the architecture can have these parts, and the shape has all parts that it must have.
 void check_parts(const Architecture& architecture, const ModelConfig& config, const std::string& source) {
   const auto check = [&](const char* key, const char* parts, bool given, bool always, bool known) {
     if (given == always || (given && known)) return;
@@ -88,7 +89,7 @@ void check_parts(const Architecture& architecture, const ModelConfig& config, co
         architecture.knows("attention.kv_lora_rank"));
 }
 
-// What a shape leaves to its architecture.
+// Fills in what a shape leaves to its architecture.
 void describe(ModelConfig& config, const std::string& source) {
   const Architecture& architecture = architecture_named(config.architecture, source);
   check_parts(architecture, config, source);
@@ -131,7 +132,8 @@ ModelConfig config_of(const PublishedShape& shape) {
   return config;
 }
 
-// Matrices one below the other that read the same input.
+// A group of matrices that read the same input, one below the other. All have one format, so they are one part
+// unless `separate`.
 MatrixGroup group_of(const PackedFormat& format, const GroupSpec& spec, bool separate) {
   MatrixGroup group;
   for (const MatrixSpec& weight : spec.weights) {
@@ -143,7 +145,7 @@ MatrixGroup group_of(const PackedFormat& format, const GroupSpec& spec, bool sep
   return group;
 }
 
-// The same of each expert or head. A transposed matrix has no blocks of the file, so it is as wide as a float.
+// The same for each expert or head. A transposed matrix has no blocks of the file, so it is as wide as f32.
 MatrixStack stack_of(const PackedFormat& format, const StackSpec& spec, bool separate) {
   MatrixStack stack;
   stack.count = spec.count;
@@ -159,11 +161,11 @@ MatrixStack stack_of(const PackedFormat& format, const StackSpec& spec, bool sep
   return stack;
 }
 
-// Nothing, where no key says of experts.
+// Absent if the shape has no experts.
 std::optional<ExpertsConfig> parse_experts(Keys& keys, const ModelConfig& config) {
   ExpertsConfig experts;
   experts.count = keys.optional_count("experts", kMostExperts);
-  if (experts.count == 0) return std::nullopt;  // the other keys are then unknown
+  if (experts.count == 0) return std::nullopt;  // the other keys are unknown then
   experts.used = keys.count("experts_used", std::min(experts.count, kMostExpertsUsed));
   experts.feed_forward = keys.count("expert_feed_forward", kMaxWidth, config.feed_forward);
   experts.shared_feed_forward = keys.optional_count("shared_feed_forward", kMaxWidth);
@@ -185,6 +187,8 @@ std::optional<LatentConfig> parse_latent(Keys& keys) {
 
 }  // namespace
 
+// Reads every key once, each with its range, then refuses the rest. Order matters only for defaults that follow
+// from other keys.
 ModelConfig parse_shape(std::string_view text, const std::string& source) {
   const Json json = parse_json(text);
   if (!json.is_object()) {
@@ -230,6 +234,7 @@ ModelConfig model_shape(const std::string& name_or_path) {
   throw Error("unknown model shape", name_or_path, "Use a .gguf or .json file, or one of: " + names);
 }
 
+// Builds the weights part by part from the specification, as the loader does, and adds their sizes up.
 Model shape_only_model(const ModelConfig& c, const PackedFormat& format, bool separate) {
   const ModelSpec spec = model_spec(architecture_named(c.architecture, c.name), c);
   Model model{c, {}};

@@ -1,14 +1,14 @@
-// Models as shapes alone: enough to build a decoder's operators, to plan them and to run the plan on a model clock,
-// without a weight in memory.
+// Models as shapes only. They are enough to build a decoder's operators, to plan them and to run the plan on a model
+// clock. No weights are in memory.
 //
 // Contract: a shape comes from the table of published models by name, from a JSON file, or from the header of a GGUF
-// file. In the JSON, `schema` (1), `layers`, `hidden`, `feed_forward`, `heads` and `vocabulary` are required;
-// `name`, `architecture`, `kv_heads` (= heads), `head_dim` (= hidden / heads), `context_length`, `rope_base`,
-// `tied_output`, `qkv_bias`, `qk_norm` and `sliding_window` have defaults; `architecture` is one that files have. Of a
-// mixture of experts `experts` and `experts_used` are required; `expert_feed_forward` (= feed_forward),
-// `shared_feed_forward`, `dense_layers` and `expert_scale` have defaults. Of latent attention `kv_lora_rank`,
-// `nope_dim`, `rope_dim` and `value_dim` are. An unknown key, a wrong type, a value out of range, or parts that the
-// architecture has not or cannot do without, is an Error naming file and key.
+// file. Required JSON keys: `schema` (1), `layers`, `hidden`, `feed_forward`, `heads` and `vocabulary`. Keys with
+// defaults: `name`, `architecture` (a name as in GGUF files), `kv_heads` (= heads), `head_dim` (= hidden / heads),
+// `context_length` and `rope_base`. Also with defaults: `tied_output`, `qkv_bias`, `qk_norm` and `sliding_window`. A
+// mixture of experts requires `experts` and `experts_used`. Its keys with defaults: `expert_feed_forward` (=
+// feed_forward), `shared_feed_forward`, `dense_layers` and `expert_scale`. Latent attention requires `kv_lora_rank`,
+// `nope_dim`, `rope_dim` and `value_dim`. Error, naming file and key: an unknown key, a wrong type, or a value out of
+// range. Error too: parts that the architecture does not have, and missing parts that it must have.
 #pragma once
 
 #include <span>
@@ -33,17 +33,17 @@ struct PublishedShape {
   int64_t layers, hidden, feed_forward, heads, kv_heads, head_dim, vocabulary, context_length;
   float rope_base;
   bool tied_output = false, qkv_bias = false, qk_norm = false;
-  PublishedExperts experts = {};  // a count of 0: none
-  PublishedLatent latent = {};    // a rank of 0: none
+  PublishedExperts experts = {};  // count 0: none
+  PublishedLatent latent = {};    // rank 0: none
 };
 std::span<const PublishedShape> published_shapes();
 
-// A published model's name, or the path of a .json or .gguf file.
+// The shape of a published model by its name, or of a .json or .gguf file by its path.
 ModelConfig model_shape(const std::string& name_or_path);
 ModelConfig parse_shape(std::string_view json, const std::string& source);
 
-// Weights without bytes: formats, rows and columns are right, every Operand is absent. separate: q, k, v, gate and up
-// are matrices of their own, so that each becomes a matmul of its own, as engines run them that do not join them.
+// A model without weight bytes. Formats, rows and columns are right, and every Operand is absent. separate: q, k, v,
+// gate and up are separate matrices with a matmul each. Engines that do not join them run them so.
 Model shape_only_model(const ModelConfig& config, const PackedFormat& format, bool separate = false);
 
 }  // namespace tandem

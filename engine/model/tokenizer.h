@@ -1,8 +1,7 @@
-// Text to token ids and back, from the vocabulary in a GGUF file.
+// Turns text into token ids and back, with the vocabulary of a GGUF file.
 //
-// Contract: make_tokenizer() throws an Error that lists what is supported when the model or pre-tokenizer is unknown.
-// encode() takes any bytes (invalid UTF-8 too). decode(encode(text)) gives the text back. Thread-safe after
-// construction.
+// Contract: make_tokenizer() throws an Error if the model or the pre-tokenizer is unknown; it lists the supported ones.
+// encode() takes any bytes, invalid UTF-8 too. decode(encode(text)) is the text again. Thread-safe after construction.
 #pragma once
 
 #include <cstdint>
@@ -17,25 +16,25 @@
 namespace tandem {
 
 struct EncodeOptions {
-  bool add_bos_eos = true;    // as the file's add_bos_token / add_eos_token say
-  bool parse_special = true;  // special tokens in the text become their ids; else they are plain text
+  bool add_bos_eos = true;    // as the file's add_bos_token and add_eos_token say
+  bool parse_special = true;  // special tokens in the text become their ids; false: they are plain text
 };
 
-// A stretch of a text.
+// One of the parts that a text consists of.
 struct TextPart {
   std::string text;
-  bool parse_special = false;  // as of EncodeOptions
+  bool parse_special = false;  // see EncodeOptions
 };
 
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
   virtual std::vector<int32_t> encode(std::string_view text, const EncodeOptions& options) const = 0;
-  // One text of several parts. Plain text goes on from part to part: only special tokens divide it. The start token
-  // that the file asks for comes first, unless the text begins with it; no end token follows.
+  // One text of several parts. Plain text continues from part to part; only special tokens divide it. The start token
+  // comes first if the file asks for it and the text does not begin with it. No end token follows.
   virtual std::vector<int32_t> encode(std::span<const TextPart> parts) const = 0;
-  // The bytes of one token, as they appear in text; special tokens: their text when `special`, else nothing. May be
-  // part of a character.
+  // The bytes of one token in a text; they may be part of a character. Special tokens: their text if `special`,
+  // else nothing.
   virtual std::string piece(int32_t id, bool special) const = 0;
   virtual std::string decode(std::span<const int32_t> ids, bool special) const = 0;
 
