@@ -104,7 +104,7 @@ class Chain {
   }
 
  private:
-  // a device without recorded spans counts with the whole run
+  // A device without recorded spans counts with the whole run.
   static double seconds_or(double whole, double own) { return own > 0 ? own : whole; }
 
   double recorded(Timeline& timeline) {

@@ -46,7 +46,7 @@ class Keys {
     }
     return value->get<float>();
   }
-  // 0 if absent
+  // 0 if the key is absent.
   int64_t optional_count(const char* key, int64_t largest) { return find(key) ? count(key, largest) : 0; }
   bool flag(const char* key) {
     const Json* value = find(key);

@@ -1,5 +1,5 @@
-// DeepSeek-MoE (the 16B model): the first layers are dense, and in the others a token goes to shared experts beside
-// those that the router chooses. The converter reorders the rows of q and k, so the rotation turns neighbouring values.
+// DeepSeek-MoE (the 16B model). The first layers are dense. In the others every token uses shared experts besides those
+// that the router chooses. The converter reorders the rows of q and k, so the rotation pairs neighbouring values.
 #include "engine/model/architectures/dense.h"
 
 namespace tandem {

@@ -1,6 +1,7 @@
-// DeepSeek-V2-Lite: latent attention, and experts as DeepSeek-MoE has them. Its rotation turns neighbouring values and
-// leaves out YaRN's magnitude, which stands on the scores of attention. Files have the matrices that make keys and
-// values of a latent in one tensor, head by head, or the keys' ones, transposed, and the values' ones in two.
+// DeepSeek-V2-Lite: latent attention, and experts as in DeepSeek-MoE. Its rotation pairs neighbouring values. YaRN's
+// magnitude applies to the attention scores instead of cos and sin.
+// Files store the matrices that turn a latent into keys and values in one of two ways. Either one tensor has both, head
+// by head. Or there are two tensors: one for the keys, transposed, and one for the values.
 #include <cmath>
 
 #include "engine/model/architectures/dense.h"
@@ -41,6 +42,7 @@ LayerSpec layer(const ModelConfig& config, int64_t index) {
   return layer;
 }
 
+// Which of the two ways the file uses.
 void read(const GgufFile& file, ModelConfig& config) {
   config.latent->apart = file.find("blk.0.attn_kv_b.weight") == nullptr;
 }

@@ -4,7 +4,7 @@ namespace tandem {
 
 namespace {
 
-// A mixture of experts in the place of the feed-forward network, as all architectures' files name its parts.
+// Replaces the feed-forward network by a mixture of experts. All architectures use these names for its parts.
 void add_experts(const ModelConfig& config, const std::string& prefix, LayerSpec& layer) {
   const ExpertsConfig& experts = *config.experts;
   const int64_t H = config.hidden, I = experts.feed_forward, shared = experts.shared_feed_forward;
@@ -29,6 +29,7 @@ void read_attention_biases(const GgufFile& file, ModelConfig& config) {
   config.output_bias = file.find("blk.0.attn_output.bias") != nullptr;
 }
 
+// Lists the tensors of a layer by the names that all converters use. Flags of the configuration add the optional ones.
 LayerSpec dense_layer(const ModelConfig& config, int64_t index) {
   const std::string prefix = "blk." + std::to_string(index) + ".";
   const int64_t H = config.hidden, I = config.feed_forward;

@@ -1,6 +1,6 @@
-// Gemma 2: every other layer attends to a window, scores and logits are capped softly, and what a block adds to the
-// residual stream is normed; the gate is a GELU and the embeddings are scaled. The converter has added the 1 that the
-// published norms add to their weights.
+// Gemma 2: every other layer attends to a window. Scores and logits have soft caps. A block's result is normed before
+// it is added to the residual stream. The gate is a GELU, and the embeddings are scaled. The converter has already
+// added the 1 that the published norms add to their weights.
 #include <cmath>
 
 #include "engine/model/architectures/dense.h"
@@ -9,9 +9,10 @@ namespace tandem {
 namespace {
 
 constexpr const char* kKeys[] = {"attention.sliding_window", "attn_logit_softcapping", "final_logit_softcapping"};
-constexpr float kAttentionCap = 50.0f, kLogitCap = 30.0f;  // of all published sizes; some files leave them out
-constexpr int64_t kWindow = 4096;                          // likewise
-constexpr int64_t kLayersOf27B = 46;  // whose queries are scaled by hidden / heads, not by their width
+// Values of all published sizes. Some files leave them out.
+constexpr float kAttentionCap = 50.0f, kLogitCap = 30.0f;
+constexpr int64_t kWindow = 4096;     // likewise
+constexpr int64_t kLayersOf27B = 46;  // this size scales queries by hidden / heads instead of their width
 
 void describe(ModelConfig& config) {
   config.rope.halves = config.post_norms = true;

@@ -1,6 +1,6 @@
-// Gemma 3: of six layers five attend to a window, with a rotation of their own; every head of q and k is normed, and so
-// is what a block adds to the residual stream; the gate is a GELU and the embeddings are scaled. The converter has
-// added the 1 that the published norms add to their weights.
+// Gemma 3: of six layers five attend to a window, with a rotation of their own. Every head of q and k is normed. A
+// block's result is normed before it is added to the residual stream. The gate is a GELU, and the embeddings are
+// scaled. The converter has already added the 1 that the published norms add to their weights.
 #include <cmath>
 
 #include "engine/model/architectures/dense.h"
@@ -9,9 +9,9 @@ namespace tandem {
 namespace {
 
 constexpr const char* kKeys[] = {"attention.sliding_window", "rope.freq_base_swa"};
-constexpr int64_t kPeriod = 6;  // the last layer of each period sees everything
+constexpr int64_t kPeriod = 6;  // the last layer of each period sees all positions
 constexpr float kWindowBase = 10000.0f;
-constexpr int64_t kLayersOf27B = 62;  // whose queries are scaled by hidden / heads, not by their width
+constexpr int64_t kLayersOf27B = 62;  // this size scales queries by hidden / heads instead of their width
 
 void describe(ModelConfig& config) {
   config.rope.halves = config.qk_norm = config.post_norms = true;

@@ -1,5 +1,4 @@
-// Granite 3: a Llama whose embeddings, attention scores, residual branches and logits are scaled by numbers of its
-// file.
+// Granite 3: a Llama that scales embeddings, attention scores, residual branches and logits by numbers from the file.
 #include "engine/model/architectures/dense.h"
 
 namespace tandem {

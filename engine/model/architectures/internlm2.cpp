@@ -1,4 +1,4 @@
-// InternLM2: a Llama whose files keep q, k and v apart, with the same reordered rows of q and k.
+// InternLM2: a Llama whose files store q, k and v apart. The converter reorders the rows of q and k as for Llama.
 #include "engine/model/architectures/dense.h"
 
 namespace tandem {

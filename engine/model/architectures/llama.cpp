@@ -1,6 +1,6 @@
-// Llama 1 to 3, Mistral, SmolLM2 and others that publish under this name, and Mixtral, whose experts' weights are a
-// softmax over the scores of the chosen. The converter reorders the rows of q and k, so the rotation turns neighbouring
-// values. Llama 3.1 and later bring their long-context scaling as a tensor of frequency factors.
+// Llama 1 to 3, Mistral, SmolLM2 and others that publish under this name. Mixtral, too: the weights of its experts are
+// a softmax over the scores of the chosen ones. The converter reorders the rows of q and k, so the rotation pairs
+// neighbouring values. Llama 3.1 and later store their long-context scaling as a tensor of frequency factors.
 #include "engine/model/architectures/dense.h"
 #include "engine/model/config_keys.h"
 #include "engine/model/rope_keys.h"

@@ -1,4 +1,4 @@
-// OLMoE: experts whose weights do not add up to 1; q and k are normed over all heads together.
+// OLMoE: the weights of a token's experts do not add up to 1. One norm of q and one of k cover all heads together.
 #include "engine/model/architectures/dense.h"
 
 namespace tandem {

@@ -1,4 +1,4 @@
-// Phi-3: q, k and v are one tensor, gate and up another; some sizes attend to a window.
+// Phi-3: one tensor holds q, k and v, another gate and up. Some sizes attend to a window.
 #include "engine/model/architectures/dense.h"
 
 namespace tandem {

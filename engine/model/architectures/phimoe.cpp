@@ -1,5 +1,5 @@
-// Phi-3.5-MoE and Phi-tiny-MoE: LayerNorms with biases, biases of all projections of attention and of the logits, and
-// experts that a sparse mixer weighs. Contexts longer than the original one have frequency factors of their own.
+// Phi-3.5-MoE and Phi-tiny-MoE. Norms are LayerNorms with biases. The projections of attention and the logits have
+// biases too. A sparse mixer weighs the experts. Contexts beyond the original length have their own frequency factors.
 #include "engine/model/architectures/dense.h"
 #include "engine/model/rope_keys.h"
 
@@ -14,7 +14,7 @@ void describe(ModelConfig& config) {
   config.qkv_bias = config.output_bias = true;
   config.logits_bias = !config.tied_output;
   config.experts->gating = Gating::sparse_mixer;
-  if (config.window >= config.context_length) config.window = 0;  // how the longest of them says "none"
+  if (config.window >= config.context_length) config.window = 0;  // the model with the longest context writes "none" so
 }
 
 void read(const GgufFile& file, ModelConfig& config) {

@@ -1,4 +1,4 @@
-// Qwen2 and Qwen2.5: biases on q, k and v; the rotation turns value i with value i + rope.dim / 2.
+// Qwen2 and Qwen2.5: biases on q, k and v. The rotation pairs value i with value i + rope.dim / 2.
 #include "engine/model/architectures/dense.h"
 
 namespace tandem {

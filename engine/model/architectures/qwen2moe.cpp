@@ -1,5 +1,5 @@
-// Qwen1.5-MoE and Qwen2-MoE: Qwen2 with experts whose weights do not add up to 1, and a shared expert that is
-// multiplied with a sigmoid of a score of its own.
+// Qwen1.5-MoE and Qwen2-MoE: Qwen2 with experts whose weights do not add up to 1. A shared expert is multiplied by a
+// sigmoid of its own score.
 #include "engine/model/architectures/dense.h"
 
 namespace tandem {

@@ -1,4 +1,4 @@
-// Qwen3: an RMSNorm on every head of q and k before the rotation, heads whose width is not hidden / heads, no biases.
+// Qwen3: an RMSNorm on every head of q and k before the rotation. A head's width need not be hidden / heads. No biases.
 #include "engine/model/architectures/dense.h"
 
 namespace tandem {

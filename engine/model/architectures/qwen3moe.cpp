@@ -1,4 +1,4 @@
-// Qwen3-MoE: Qwen3 with experts, whose weights add up to 1, and none that is shared.
+// Qwen3-MoE: Qwen3 with experts whose weights add up to 1. No expert is shared.
 #include "engine/model/architectures/dense.h"
 
 namespace tandem {

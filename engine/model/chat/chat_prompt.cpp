@@ -20,7 +20,7 @@ bool take(std::string_view& text, std::string_view beginning) {
 }
 void skip_blanks(std::string_view& text) { text.remove_prefix(std::min(text.find_first_not_of(" \n"), text.size())); }
 
-// In front of what the user says: [start token] [system message] the beginning of the user's turn.
+// Whether the text before the user's is: [start token] [system message] the beginning of the user's turn.
 bool begins_chatml(std::string_view text, const std::string& bos) {
   if (!bos.empty() && bos != kStart) take(text, bos);
   skip_blanks(text);
@@ -33,7 +33,7 @@ bool begins_chatml(std::string_view text, const std::string& bos) {
   return text == kUser;
 }
 
-// Behind it: the turn's end and the beginning of the answer, which may hold the beginning of a thought.
+// Whether the text after the user's is the turn's end and the beginning of the answer. A thought may begin there too.
 bool ends_chatml(std::string_view text) {
   if (!take(text, kEnd)) return false;
   skip_blanks(text);
@@ -45,6 +45,8 @@ std::string text_of(const Tokenizer& tokenizer, int32_t id) { return id < 0 ? ""
 
 }  // namespace
 
+// Renders the template with the user's text, then checks the rendering. ChatML leaves three stretches: the template's,
+// the user's (perhaps with blanks cut off), the template's.
 ChatPrompt user_turn(const std::string& chat_template, const Tokenizer& tokenizer, const std::string& text) {
   const TemplateInput input{text, text_of(tokenizer, tokenizer.bos()), text_of(tokenizer, tokenizer.eos())};
   MarkedText rendered;
@@ -55,7 +57,7 @@ ChatPrompt user_turn(const std::string& chat_template, const Tokenizer& tokenize
   }
   auto& parts = rendered.stretches;
   const bool is_chatml = parts.size() == 3 && !parts[0].of_user && parts[1].of_user &&
-                         text.find(parts[1].text) != std::string::npos &&  // once, though its blanks may be cut off
+                         text.find(parts[1].text) != std::string::npos &&  // once; its blanks may be cut off
                          begins_chatml(parts[0].text, input.bos_token) && ends_chatml(parts[2].text);
   if (!is_chatml) return {{}, "its form is another than ChatML's"};
   ChatPrompt prompt;

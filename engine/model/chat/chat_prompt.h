@@ -1,9 +1,10 @@
-// A prompt as a user's turn by a model's own chat template, where that renders ChatML.
+// Makes a prompt of a user's text with the model's own chat template, if that renders ChatML.
 //
-// ChatML: turns of `<|im_start|>ROLE`, a newline, what is said, and `<|im_end|>`. A template is recognised by what it
-// renders for one user's message: perhaps a start token, perhaps a system message of its own, the user's turn, and the
-// beginning of the assistant's.
-// Contract: the parts joined are the template's rendering. Only the template's parts may hold special tokens. Pure.
+// ChatML consists of turns: `<|im_start|>ROLE`, a newline, the text, and `<|im_end|>`. A template is recognised by its
+// rendering of one user message. This may begin with a start token and a system message. Then come the user's turn and
+// the beginning of the assistant's turn.
+// Contract: all parts together are the template's rendering. Only the template's own parts may hold special
+// tokens. Pure.
 #pragma once
 
 #include <string>
@@ -16,8 +17,8 @@ namespace tandem {
 inline constexpr const char* kChatMlEnd = "<|im_end|>";
 
 struct ChatPrompt {
-  std::vector<TextPart> parts;  // empty where the template is no ChatML
-  std::string why_not;          // for people: "it uses `raise_exception()`"
+  std::vector<TextPart> parts;  // empty if the template does not render ChatML
+  std::string why_not;          // the reason, for people: "it uses `raise_exception()`"
   bool known() const { return !parts.empty(); }
 };
 

@@ -1,4 +1,5 @@
-// Text that remembers which stretches a user wrote and which a template wrote: only a template's hold special tokens.
+// Text that remembers who wrote which stretch: the user or the template. Only the template's stretches may hold
+// special tokens.
 #pragma once
 
 #include <string>
@@ -12,7 +13,7 @@ struct MarkedText {
     std::string text;
     bool of_user = false;
   };
-  std::vector<Stretch> stretches;  // neighbours differ; a user's empty text is a stretch too
+  std::vector<Stretch> stretches;  // neighbours have different authors; a user's empty text is a stretch too
 
   MarkedText() = default;
   explicit MarkedText(std::string text, bool of_user = false) {

@@ -9,14 +9,14 @@ namespace {
 using Token = TemplateToken;
 
 constexpr std::string_view kBlanks = " \t\r\n\v\f";
-// Longer marks first.
+// Longer marks first, because the first match counts.
 constexpr std::string_view kMarks[] = {"==", "!=", "<=", ">=", "//", "**", "+", "-", "~", "*", "/", "%", "<",
                                        ">",  "=",  "(",  ")",  "[",  "]",  "{", "}", ".", ",", ":", "|"};
 
 bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// The value of a backslash and this character in a text.
+// The character that a backslash and `c` mean in a quoted text.
 std::string escaped(char c) {
   switch (c) {
     case 'n':
@@ -34,11 +34,12 @@ std::string escaped(char c) {
   }
 }
 
+// Splits the inside of a block into tokens.
 class Lexer {
  public:
   Lexer(std::string_view source, size_t at) : source_(source), at_(at) {}
 
-  // The tokens, and the place behind `end`; a mark of white space before it is `strips`.
+  // Returns the tokens before `end`, and moves behind it. `strips` becomes the white-space mark before `end`, or 0.
   std::vector<Token> until(std::string_view end, char& strips) {
     std::vector<Token> tokens;
     for (;;) {
@@ -90,7 +91,7 @@ class Lexer {
   size_t at_;
 };
 
-// Blanks between the beginning of the line and a block go; `text` may begin within a line.
+// Removes the blanks between the beginning of a line and a block. `text` may begin within a line.
 void strip_line_start(std::string& text, bool begins_line) {
   const size_t newline = text.rfind('\n');
   if (newline == std::string::npos && !begins_line) return;
@@ -98,7 +99,7 @@ void strip_line_start(std::string& text, bool begins_line) {
   if (text.find_first_not_of(" \t", line) == std::string::npos) text.resize(line);
 }
 
-// The next `{{`, `{%` or `{#`.
+// Position of the next `{{`, `{%` or `{#`.
 size_t find_open(std::string_view source, size_t at) {
   for (; (at = source.find('{', at)) != std::string_view::npos; ++at)
     if (at + 1 < source.size() && std::string_view("{%#").find(source[at + 1]) != std::string_view::npos) break;
@@ -107,6 +108,8 @@ size_t find_open(std::string_view source, size_t at) {
 
 }  // namespace
 
+// Each round takes the text up to the next block, then the block. The white space before it depends on its opening
+// mark, the white space behind it on its closing mark. Comments leave nothing but these effects.
 std::vector<TemplateBlock> template_blocks(std::string_view source) {
   if (source.ends_with('\n')) source.remove_suffix(1);
   std::vector<TemplateBlock> blocks;

@@ -1,7 +1,7 @@
-// A chat template cut into text, `{{ outputs }}` and `{% statements %}`, and these into tokens.
+// Splits a chat template into text, `{{ outputs }}` and `{% statements %}`, and splits the latter two into tokens.
 //
-// Contract: white space is taken away as Transformers asks of Jinja: trim_blocks, lstrip_blocks, the marks `-` and `+`,
-// and one newline at the end. Comments are gone. TemplateRefused where the text is no such template. Pure.
+// Contract: white space is removed as Transformers configures Jinja: trim_blocks, lstrip_blocks, the marks `-` and `+`,
+// and one newline at the end. Comments are dropped. TemplateRefused if the text is no such template. Pure.
 #pragma once
 
 #include <exception>
@@ -12,7 +12,7 @@
 
 namespace tandem {
 
-// A template uses something that is not computed here; what() says what.
+// A template uses something that is not implemented here; what() names it.
 class TemplateRefused : public std::exception {
  public:
   explicit TemplateRefused(std::string what) : what_(std::move(what)) {}
@@ -24,13 +24,13 @@ class TemplateRefused : public std::exception {
 
 struct TemplateToken {
   enum class Kind { name, text, number, mark } kind = Kind::mark;
-  std::string text;  // of a text: its value
+  std::string text;  // for a text: its value
 };
 
 struct TemplateBlock {
   enum class Kind { text, output, statement } kind = Kind::text;
-  std::string text;                   // of a text
-  std::vector<TemplateToken> tokens;  // of the others; a statement has at least one
+  std::string text;                   // for a text
+  std::vector<TemplateToken> tokens;  // for the others; a statement has at least one
 
   bool is(std::string_view statement) const {
     return kind == Kind::statement && tokens.front().kind == TemplateToken::Kind::name &&

@@ -10,7 +10,7 @@ namespace {
 
 using Kind = TemplateToken::Kind;
 
-constexpr int kMostNested = 64;  // parentheses, lists and arguments
+constexpr int kMostNested = 64;  // depth of parentheses, lists and arguments
 
 }  // namespace
 
@@ -40,7 +40,7 @@ std::string TemplateExpressions::name() {
   return tokens_[at_++].text;
 }
 
-// a if condition else b
+// `a if condition else b`. Both sides are parsed; an unknown condition makes the result unknown.
 TemplateValue TemplateExpressions::next() {
   if (++depth_ > kMostNested) throw TemplateRefused("a deep expression");
   TemplateValue value = either();
@@ -55,6 +55,7 @@ TemplateValue TemplateExpressions::next() {
   return value;
 }
 
+// `a or b`, and below `a and b`: the first value decides, as in Python. An unknown one stays.
 TemplateValue TemplateExpressions::either() {
   TemplateValue value = both();
   while (take("or")) {
@@ -84,6 +85,7 @@ TemplateValue TemplateExpressions::negation() {
   return turns ? once : negated(once);
 }
 
+// One comparison. Jinja allows chains, as Python does; their result is unknown here.
 TemplateValue TemplateExpressions::comparison() {
   TemplateValue value = sum();
   for (int count = 0;; ++count) {
@@ -116,7 +118,7 @@ TemplateValue TemplateExpressions::sum() {
   return value;
 }
 
-// a ~ b: joined as texts.
+// `a ~ b`: joined as texts.
 TemplateValue TemplateExpressions::joined_text() {
   TemplateValue value = product();
   while (take("~")) {
@@ -139,6 +141,7 @@ TemplateValue TemplateExpressions::signed_value() {
   return added({int64_t{0}}, followed(primary()), true);
 }
 
+// A parenthesis, list, text, number, constant, function or variable. Adjacent texts are joined.
 TemplateValue TemplateExpressions::primary() {
   if (take("(")) {
     TemplateValue value = next();
@@ -175,7 +178,7 @@ TemplateValue TemplateExpressions::list() {
   return {std::move(values)};
 }
 
-// Members, subscripts, calls, filters and tests behind a value.
+// Members, subscripts, calls, filters and tests after a value, from left to right.
 TemplateValue TemplateExpressions::followed(TemplateValue value) {
   for (;;) {
     if (take(".")) {
@@ -204,7 +207,7 @@ TemplateValue TemplateExpressions::member(const TemplateValue& value, const std:
   return found == (*fields)->end() ? TemplateValue{} : found->second;
 }
 
-// value[index], value['name'], value[::-1], value[from:]
+// `value[index]`, `value['name']`, `value[::-1]`, `value[from:]`. Other slices are unknown.
 TemplateValue TemplateExpressions::subscript(const TemplateValue& value) {
   const auto* list = value.as<TemplateList>();
   std::optional<TemplateValue> parts[3];
@@ -259,7 +262,8 @@ TemplateExpressions::Arguments TemplateExpressions::arguments() {
   return all;
 }
 
-// A function, where `self` is undefined, or a method.
+// Calls a function (if `self` is undefined) or a method. Only `namespace`, `get` and tests or stripping of texts
+// are implemented.
 TemplateValue TemplateExpressions::called(const TemplateValue& self, const std::string& name) {
   const Arguments given = arguments();
   const TemplateValue not_built = unknown("`" + name + "()`");
@@ -282,6 +286,7 @@ TemplateValue TemplateExpressions::called(const TemplateValue& self, const std::
   return not_built;
 }
 
+// `value|filter`. Only a few filters are implemented, all without arguments but `default`.
 TemplateValue TemplateExpressions::filtered(const TemplateValue& value) {
   const std::string filter = name();
   const Arguments given = is_next("(") ? arguments() : Arguments{};

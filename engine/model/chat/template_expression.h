@@ -1,7 +1,7 @@
-// Computes the expressions of a chat template, as far as ChatML templates use them for one user's turn.
+// Evaluates the expressions of a chat template, as far as ChatML templates need them for one user turn.
 //
-// Contract: grammar and precedence are Jinja's; tests, filters and methods that are not built here give Unknown, and
-// what is no expression of that grammar is TemplateRefused. One thread.
+// Contract: grammar and precedence are Jinja's. Tests, filters and methods that are not implemented here give Unknown.
+// TemplateRefused for tokens outside that grammar. One thread.
 #pragma once
 
 #include <cstddef>
@@ -17,28 +17,28 @@
 
 namespace tandem {
 
-// Names and their values; a loop has a scope of its own.
+// Variables and their values. Each loop has its own scope.
 class TemplateScopes {
  public:
   TemplateScopes() : scopes_(1) {}
   void enter() { scopes_.emplace_back(); }
   void leave() { scopes_.pop_back(); }
   void set(const std::string& name, TemplateValue value) { scopes_.back()[name] = std::move(value); }
-  TemplateValue get(const std::string& name) const;  // Undefined where nobody has set it
+  TemplateValue get(const std::string& name) const;  // Undefined if no scope has it
 
  private:
   std::vector<std::map<std::string, TemplateValue>> scopes_;
 };
 
-// Reads one expression behind another of a block's tokens.
+// Evaluates the expressions among a block's tokens, one after the other.
 class TemplateExpressions {
  public:
   TemplateExpressions(std::span<const TemplateToken> tokens, const TemplateScopes& scopes)
       : tokens_(tokens), scopes_(scopes) {}
 
-  TemplateValue next();  // an expression
+  TemplateValue next();  // the next expression's value
   bool at_end() const { return at_ == tokens_.size(); }
-  bool take(std::string_view mark_or_word);  // the next token, where it is this one
+  bool take(std::string_view mark_or_word);  // moves past the next token if it is this one
   void require(std::string_view mark_or_word);
   std::string name();
 

@@ -12,7 +12,7 @@
 namespace tandem {
 namespace {
 
-constexpr int kMostSteps = 20000;  // blocks that are run
+constexpr int kMostSteps = 20000;  // blocks that may run
 constexpr int kMostNestedBlocks = 100;
 constexpr size_t kMostOutputBytes = size_t{1} << 24;
 
@@ -21,6 +21,7 @@ using Fields = std::map<std::string, TemplateValue>;
 TemplateValue text_value(const std::string& text, bool of_user = false) { return {MarkedText(text, of_user)}; }
 TemplateValue list_of(TemplateValue one) { return {std::make_shared<std::vector<TemplateValue>>(1, std::move(one))}; }
 
+// Whether the block opens a nested part that an `end...` closes.
 bool opens(const TemplateBlock& block) {
   if (block.is("set"))  // {% set name %}text{% endset %}
     return std::ranges::none_of(block.tokens, [](const TemplateToken& token) { return token.text == "="; });
@@ -31,6 +32,8 @@ bool closes(const TemplateBlock& block) {
          !block.is("endgeneration");
 }
 
+// Runs the blocks in order, and jumps over the branches that do not apply. Names of Jinja's functions have the
+// value Unknown.
 class Rendering {
  public:
   Rendering(std::vector<TemplateBlock> blocks, const TemplateInput& input) : blocks_(std::move(blocks)) {
@@ -49,7 +52,7 @@ class Rendering {
   }
 
  private:
-  // The next block of the same depth, from the one behind `at` on, that divides or ends what begins at `at`.
+  // Index of the block that ends the part beginning at `at`: `else`, `elif` or `end...` of the same depth.
   size_t next_part(size_t at) const {
     int depth = 0;
     for (size_t i = at + 1; i < blocks_.size(); ++i) {
@@ -59,6 +62,7 @@ class Rendering {
     }
     throw TemplateRefused("a statement without its end");
   }
+  // Index of the block that closes the statement at `at`.
   size_t end_of(size_t at) const {
     do at = next_part(at);
     while (!closes(blocks_[at]));
@@ -90,7 +94,7 @@ class Rendering {
     return value;
   }
 
-  // Runs a statement; the block where it ends.
+  // Runs a statement. Returns the block where it ends.
   size_t state(size_t at) {
     const TemplateBlock& block = blocks_[at];
     if (block.is("if")) return run_if(at);
@@ -104,7 +108,7 @@ class Rendering {
     return at;
   }
 
-  TemplateExpressions inner(const TemplateBlock& block) {  // behind the statement's name
+  TemplateExpressions inner(const TemplateBlock& block) {  // the expressions after the statement's name
     return {std::span(block.tokens).subspan(1), scopes_};
   }
 
@@ -123,6 +127,7 @@ class Rendering {
     }
   }
 
+  // Runs the body once for each value, each time in a new scope. An empty list runs the part after `else`.
   size_t run_for(size_t at) {
     const size_t end = end_of(at), body_end = next_part(at);
     TemplateExpressions head = inner(blocks_[at]);
@@ -144,6 +149,7 @@ class Rendering {
     return end;
   }
 
+  // Jinja's `loop` variable for value i.
   static TemplateValue loop(const std::vector<TemplateValue>& values, size_t i) {
     const auto at = static_cast<int64_t>(i), count = std::ssize(values);
     Fields fields = {{"index", {at + 1}},
@@ -158,6 +164,7 @@ class Rendering {
     return {std::make_shared<Fields>(std::move(fields))};
   }
 
+  // `set name = value` or `set name.field = value`.
   void set(const TemplateBlock& block) {
     TemplateExpressions parts = inner(block);
     const std::string name = parts.name();

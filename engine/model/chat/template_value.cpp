@@ -9,9 +9,9 @@
 namespace tandem {
 namespace {
 
-constexpr size_t kMostBytes = size_t{1} << 22;  // of a text that is made here
+constexpr size_t kMostBytes = size_t{1} << 22;  // of a text that a template builds
 
-// The first unknown of these; nothing: all are known.
+// The first unknown operand; absent if both are known.
 std::optional<TemplateValue> unknown_among(const TemplateValue& a, const TemplateValue& b) {
   if (a.as<Unknown>()) return a;
   if (b.as<Unknown>()) return b;
@@ -120,6 +120,7 @@ TemplateValue joined(const TemplateValue& a, const TemplateValue& b) {
   return join_texts({printed(a)}, {printed(b)});
 }
 
+// Strips stretch by stretch, as long as a stretch vanishes completely. A user's stretch stays even if it is empty.
 MarkedText stripped(MarkedText text, std::string_view which, bool left, bool right) {
   auto& stretches = text.stretches;
   const auto strip = [&which](MarkedText::Stretch& stretch, bool from_left) {
@@ -147,7 +148,7 @@ std::optional<int64_t> length_of(const TemplateValue& value) {
   if (const auto* fields = value.as<TemplateFields>()) return std::ssize(**fields);
   const auto* text = value.as<MarkedText>();
   if (!text) return std::nullopt;
-  return std::ranges::count_if(text->plain(), [](char c) { return (c & 0xC0) != 0x80; });  // characters of UTF-8
+  return std::ranges::count_if(text->plain(), [](char c) { return (c & 0xC0) != 0x80; });  // counts UTF-8 characters
 }
 
 }  // namespace tandem

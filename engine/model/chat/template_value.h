@@ -1,8 +1,8 @@
 // A value of a chat template.
 //
-// Contract: Unknown is what a template computes by means that are not built here. Whatever is made of it is unknown
-// too, so it matters only where it would be printed or decide something. Lists and fields are shared by the values that
-// name them, as in Jinja: `set ns.found = true` is seen by everybody who has ns.
+// Contract: Unknown is the result of anything that is not implemented here. Whatever is computed from it is Unknown
+// too. It matters only when a template prints it or branches on it. Several values may share a list or fields, as in
+// Jinja: `set ns.found = true` is seen through every name of ns.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace tandem {
 
 struct TemplateValue;
 struct Unknown {
-  std::string what;  // for people: what is not built
+  std::string what;  // for people: what is not implemented
 };
 struct Undefined {};
 struct None {};
@@ -38,14 +38,14 @@ struct TemplateValue {
 
 TemplateValue unknown(std::string what);
 
-// Nothing: unknown.
+// Absent: unknown.
 std::optional<bool> truth(const TemplateValue& value);
-// The same. TemplateRefused where it is unknown.
+// The same, but TemplateRefused if the value is unknown.
 bool is_true(const TemplateValue& value);
-// As it is printed. TemplateRefused where it is unknown, or printed otherwise than as a text or a number.
+// The value as Jinja prints it. TemplateRefused if it is unknown, or is neither a text nor a number.
 MarkedText printed(const TemplateValue& value);
 
-// Jinja's operators. Unknown where an operand is, or where they are not built for such operands.
+// Jinja's operators. Unknown if an operand is, or if the operator is not implemented for such operands.
 TemplateValue negated(const TemplateValue& value);
 TemplateValue equal(const TemplateValue& a, const TemplateValue& b);
 TemplateValue contains(const TemplateValue& whole, const TemplateValue& part);
@@ -55,8 +55,8 @@ TemplateValue multiplied(const TemplateValue& a, const TemplateValue& b, std::st
 TemplateValue joined(const TemplateValue& a, const TemplateValue& b);                             // ~
 
 inline constexpr std::string_view kTemplateBlanks = " \t\n\r\v\f";
-// Characters of `which` go from the beginning, the end, or both.
+// Removes characters of `which` at the beginning, the end, or both.
 MarkedText stripped(MarkedText text, std::string_view which, bool left, bool right);
-std::optional<int64_t> length_of(const TemplateValue& value);  // of a list, fields, or a text's characters
+std::optional<int64_t> length_of(const TemplateValue& value);  // of a list, fields, or a text in characters
 
 }  // namespace tandem

@@ -15,14 +15,15 @@ uint64_t pair_key(int32_t left, int32_t right) {
   return static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right);
 }
 
-// Symbols by their texts, while the model is made. Places in a row, and the hash beside each: of 150,000 look-ups a
-// vocabulary asks for, hardly one reads a text that is not the wanted one (14 ms in a table of nodes).
+// Maps texts to symbols while the model is built. Open addressing, with a part of the hash beside each entry. A
+// vocabulary makes 150,000 look-ups, and hardly one of them reads a text other than the wanted one (14 ms in a
+// table of nodes).
 class SymbolTable {
  public:
   explicit SymbolTable(const Vocabulary& vocabulary)
       : vocabulary_(vocabulary), places_(std::bit_ceil(2 * (vocabulary.texts.size() + 256))) {}
 
-  // The symbol of the text; where it has none, this one from now on. true: it had none.
+  // Returns the text's symbol; true: the text was new, and `symbol` is its symbol from now on.
   std::pair<int32_t*, bool> insert(std::string_view text, int32_t symbol) {
     if (2 * taken_ >= places_.size()) grow();
     Place& place = find(text);
@@ -38,7 +39,7 @@ class SymbolTable {
     uint32_t tag = 0;
     int32_t symbol = -1;
   };
-  // The text's place, or the free one where it would go, with its tag.
+  // The text's place, or the free place where it belongs, which already has its tag then.
   Place& find(std::string_view text) {
     const size_t hash = std::hash<std::string_view>{}(text), mask = places_.size() - 1;
     const auto tag = static_cast<uint32_t>(hash >> 32);
@@ -60,43 +61,45 @@ class SymbolTable {
   }
 
   const Vocabulary& vocabulary_;
-  std::vector<Place> places_;  // 2^n, at most half of them taken
+  std::vector<Place> places_;  // 2^n places, at most half full
   size_t taken_ = 0;
-  std::vector<std::string> others_;  // texts of the symbols behind the vocabulary's
+  std::vector<std::string> others_;  // texts of the symbols after the vocabulary's
 };
 
 }  // namespace
 
-// A stretch of the word in a doubly linked list; symbol -1: merged into its left neighbour.
+// A part of the word, in a doubly linked list. symbol -1: merged into its left neighbour.
 struct BpeModel::Piece {
   int32_t symbol;
   uint32_t size;           // bytes
   int32_t previous, next;  // -1: none
 };
 
+// A possible merge of two neighbours.
 struct BpeModel::Candidate {
   int32_t rank;
   int32_t left, right;
-  int32_t left_symbol, right_symbol;  // when pushed: differ when one of the two has changed since
+  int32_t left_symbol, right_symbol;  // when pushed; if one has changed since, the candidate is stale
   int32_t symbol;
 
-  // For a heap whose front has the lowest rank; of equal ones the leftmost.
+  // Orders a heap whose front has the lowest rank; among equals, the leftmost.
   bool operator<(const Candidate& other) const {
     return rank > other.rank || (rank == other.rank && left > other.left);
   }
 };
 
-// Reused from word to word: most words are short, and allocating would cost more than merging.
+// Reused from word to word. Most words are short, and allocating would cost more than merging.
 struct BpeModel::Scratch {
   std::vector<Piece> pieces;
   std::vector<Candidate> heap;
 };
 
+// Gives every text a symbol, then turns the merges into a table from pairs of symbols to their rank and result.
 BpeModel::BpeModel(const Vocabulary& vocabulary)
     : vocabulary_(vocabulary), pre_tokenizer_(find_pre_tokenizer(vocabulary.pre_tokenizer, vocabulary.file)) {
   SymbolTable symbols(vocabulary);
   for (int32_t id = 0; id < vocabulary.size(); ++id) {
-    // Where two tokens have one text, the plain one is what merges make.
+    // If two tokens have one text, merges give the plain one.
     const auto [symbol, is_new] = symbols.insert(vocabulary.texts[id], id);
     if (!is_new && (token_of(id) >= 0 || token_of(*symbol) < 0)) *symbol = id;
   }
@@ -125,7 +128,7 @@ BpeModel::BpeModel(const Vocabulary& vocabulary)
   }
   Scratch scratch;
   std::vector<int32_t> ids;
-  encode_word("\xEF\xBF\xBD", scratch, ids);  // the list is empty so far: a byte that is missing here leaves nothing
+  encode_word("\xEF\xBF\xBD", scratch, ids);  // replacement_ is still empty: a missing byte adds nothing
   replacement_ = ids;
 }
 
@@ -144,8 +147,8 @@ size_t BpeModel::place_of(uint64_t pair) const {
 
 int32_t BpeModel::token_of(int32_t symbol) const {
   if (symbol >= vocabulary_.size()) return -1;
-  // Special and user-defined tokens are texts as they are, not byte-mapped ones: the splitter finds them, merges do
-  // not.
+  // Texts of special and user-defined tokens are stored as they are, not byte-mapped. The splitter finds them;
+  // merges must not.
   return vocabulary_.is_special(symbol) || vocabulary_.kinds[symbol] == TokenKind::user_defined ? -1 : symbol;
 }
 
@@ -156,6 +159,8 @@ void BpeModel::encode(std::string_view text, bool /*at_start*/, std::vector<int3
   }
 }
 
+// Begins with one piece for each byte. Repeatedly merges the pair with the lowest rank, whose candidates are in a heap.
+// A merge leaves stale candidates in the heap; their symbols no longer match, and they are skipped.
 void BpeModel::encode_word(std::string_view word, Scratch& scratch, std::vector<int32_t>& ids) const {
   if (!whole_words_.empty()) {
     if (const auto whole = whole_words_.find(std::string(word)); whole != whole_words_.end()) {

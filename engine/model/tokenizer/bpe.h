@@ -1,8 +1,8 @@
-// Byte-level BPE (tokenizer.ggml.model = gpt2): inside a pre-tokenizer's piece the adjacent pair with the lowest merge
+// Byte-level BPE (tokenizer.ggml.model = gpt2). Inside a pre-tokenizer's piece, the adjacent pair with the lowest merge
 // rank merges first.
 //
-// Contract: any bytes encode, and decode to themselves. A byte that the vocabulary has no token for (some leave out
-// those that valid UTF-8 never holds) becomes U+FFFD. Refers to the vocabulary. Thread-safe.
+// Contract: any bytes can be encoded, and decode to themselves. Some vocabularies leave out bytes that valid UTF-8
+// never holds. A byte without a token becomes U+FFFD. Refers to the vocabulary. Thread-safe.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ class BpeModel : public TextModel {
   std::string bytes(int32_t id) const override;
 
  private:
-  // Symbols are the vocabulary's entries (the symbol is the id) and, after them, texts that only merges name.
+  // Symbols are the vocabulary's entries (the symbol is the id) and, after them, texts that occur only in merges.
   struct Merge {
     uint64_t pair = kNoPair;  // left and right symbol
     int32_t rank = 0;
@@ -34,7 +34,7 @@ class BpeModel : public TextModel {
   struct Candidate;
   struct Scratch;
 
-  // Where the pair is in the table, or where it would go.
+  // Index of the pair in the table, or of the free place where it belongs.
   size_t place_of(uint64_t pair) const;
   const Merge* find_merge(int32_t left, int32_t right) const;
   int32_t token_of(int32_t symbol) const;  // -1: not the symbol of a plain token
@@ -44,8 +44,8 @@ class BpeModel : public TextModel {
   const Vocabulary& vocabulary_;
   PreTokenizer pre_tokenizer_;
   std::array<int32_t, 256> byte_symbols_;
-  std::vector<Merge> merges_;  // a table of 2^n places, at most half of them taken; a pair is at its hash or behind it
-  std::unordered_map<std::string, int32_t> whole_words_;  // by their bytes, where merges are ignored for them
+  std::vector<Merge> merges_;  // table of 2^n places, at most half full; a pair is at its hash or behind it
+  std::unordered_map<std::string, int32_t> whole_words_;  // bytes of a word to its token, if words ignore merges
   std::vector<int32_t> replacement_;                      // the ids of U+FFFD
 };
 

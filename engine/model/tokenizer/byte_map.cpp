@@ -8,7 +8,7 @@ namespace tandem::byte_map {
 
 namespace {
 
-constexpr int kHighest = 0x100 + 68;  // one past the last stand-in
+constexpr int kHighest = 0x100 + 68;  // one past the last character of the table
 
 struct Table {
   std::array<std::string, 256> characters;

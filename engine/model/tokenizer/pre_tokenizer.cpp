@@ -7,8 +7,9 @@ namespace tandem {
 
 namespace {
 
-// Every pattern takes time linear in the text: a run of characters is walked once for each alternative, never once for
-// each start. That needs care where a pattern does not match at every place, as DeepSeek LLM's blanks at the end show.
+// Every pattern takes time linear in the text: it walks a run of characters once for each alternative, never once
+// for each start. A pattern that does not match everywhere needs care for that: see DeepSeek LLM's blanks at the
+// end of a text.
 
 const std::string kGpt2 = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
@@ -18,7 +19,7 @@ const std::string kLlama3 =
 const std::string kQwen2 =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
-// Words that are cut where capitals begin; `behind` is what may follow one.
+// Words that are cut where capitals begin. `behind` is a pattern for what may follow a word.
 std::string words_by_capitals(const std::string& behind) {
   const std::string before = R"([^\r\n\p{L}\p{N}]?)", upper = R"([\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}])",
                     lower = R"([\p{Ll}\p{Lm}\p{Lo}\p{M}])";
@@ -35,13 +36,13 @@ const std::string kYoutu = words_by_capitals(kContraction) + R"(|\p{N})" + kSymb
 const std::string kSeedCoder =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}\r\n]+|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
-// Symbols, some of which begin a word of ASCII letters.
+// Symbols. Some of them may begin a word of ASCII letters.
 const std::string kDeepSeekV3 =
     R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+|)"
     R"( ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
-// Han characters are runs of their own, and no part of any word. Published with an intersection of classes, which this
-// library writes as a look ahead at each character.
+// Runs of Han characters are pieces of their own and never part of a word. The published pattern intersects classes.
+// PCRE2 needs a look-ahead at each character for that.
 const std::string kKimi =
     R"(\p{Han}+|)"
     R"([^\r\n\p{L}\p{N}]?(?:(?!\p{Han})[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}])*(?:(?!\p{Han})[\p{Ll}\p{Lm}\p{Lo}\p{M}])+)"
@@ -50,8 +51,8 @@ const std::string kKimi =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
     R"(\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
-// The letters with case, as DeepSeek LLM lists them (code points: many look alike, and an editor may normalise them
-// away).
+// The letters with case, as DeepSeek LLM lists them. They are code points here, because many look alike and an editor
+// may normalise them.
 const std::string kCasedLetters =
     R"(\x{41}-\x{5A}\x{61}-\x{7A}\x{B5}\x{C0}-\x{D6}\x{D8}-\x{F6}\x{F8}-\x{1BA}\x{1BC}-\x{1BF})"
     R"(\x{1C4}-\x{293}\x{295}-\x{2AF}\x{370}-\x{373}\x{376}\x{377}\x{37B}-\x{37D}\x{37F}\x{386})"
@@ -70,6 +71,7 @@ const std::string kCasedLetters =
 
 const std::string kCjk = R"([\x{4E00}-\x{9FA5}\x{0800}-\x{4E00}\x{AC00}-\x{D7FF}]+)";
 
+// Each entry: names, patterns, ignore_merges, adds_bos.
 const std::vector<PreTokenizerSpec>& table() {
   static const std::vector<PreTokenizerSpec> specs = {
       {{"default"}, {R"([\p{P}\$\+<=>\^~\|]+)", kGpt2, R"(\p{N}+)", "[0-9][0-9][0-9]"}},
@@ -84,8 +86,8 @@ const std::vector<PreTokenizerSpec>& table() {
       {{"deepseek-llm"},
        {R"([\r\n])", R"(\s?[)" + kCasedLetters + "]+",
         R"(\s?[!-/:-~\x{FF01}-\x{FF0F}\x{FF1A}-\x{FF5E}\x{2018}-\x{201F}\x{3000}-\x{3002}]+)",
-        // Published as \s+$. The first match of that begins where the run of blanks begins; saying so keeps long runs
-        // linear.
+        // Published as \s+$. Its first match begins where the run of blanks begins. The look-behind states this, which
+        // keeps long runs linear.
         R"((?<!\s)\s++$)", kCjk, R"(\p{N}+)"}},
       {{"deepseek-coder"}, {R"([\r\n])", R"(\s?\p{L}+)", R"(\s?\p{P}+)", kCjk, R"(\p{N})"}},
       {{"deepseek-v3", "joyai-llm"},
@@ -127,8 +129,8 @@ PreTokenizer::PreTokenizer(const PreTokenizerSpec& spec) {
 
 std::vector<TextSpan> PreTokenizer::cut(std::string_view text) const {
   if (text.empty()) return {};
-  // U+0001 is to these patterns what U+FFFD is: no letter, no number, no punctuation, no white space. Being one byte it
-  // keeps offsets.
+  // These patterns treat U+0001 like U+FFFD: no letter, no number, no punctuation, no white space. It has one byte, so
+  // offsets stay the same.
   const std::string readable = utf8::masked(text, '\x01');
   std::vector<TextSpan> pieces = {{0, text.size()}};
   for (const Regex& pattern : patterns_) pieces = pattern.cut(readable, pieces);

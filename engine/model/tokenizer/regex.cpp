@@ -23,6 +23,7 @@ struct Free {
   }
 };
 
+// Replaces \s and \S by the characters of Unicode's White_Space, inside and outside of classes.
 std::string with_white_space(std::string_view pattern) {
   std::string result;
   bool in_class = false;
@@ -75,15 +76,17 @@ Regex::Regex(const std::string& pattern) : code_(std::make_unique<Code>()) {
   if (!code_->compiled) {
     throw Error("cannot compile a pre-tokenizer pattern", pattern, message_of(error) + " at " + std::to_string(at));
   }
-  // Without JIT on this processor the interpreter does the same, slower; so its result is not an error.
+  // Without JIT on this processor the interpreter gives the same results, only slower. So its failure is no error.
   pcre2_jit_compile(code_->compiled.get(), PCRE2_JIT_COMPLETE);
-  // The patterns are linear on any text (see the table), so the limit that guards against runaway patterns would only
-  // hurt long texts.
+  // The patterns are linear on any text (see the table). The limits against runaway patterns would only fail
+  // on long texts.
   code_->context.reset(pcre2_match_context_create(nullptr));
   pcre2_set_match_limit(code_->context.get(), std::numeric_limits<uint32_t>::max());
   pcre2_set_heap_limit(code_->context.get(), std::numeric_limits<uint32_t>::max());
 }
 
+// Matches from left to right. A match is a piece, and so is the text since the match before. If JIT's stack is too
+// small for a long match, the interpreter tries again.
 std::vector<TextSpan> Regex::cut(std::string_view text, const std::vector<TextSpan>& pieces) const {
   const std::unique_ptr<pcre2_match_data, Free<pcre2_match_data_free>> data(pcre2_match_data_create(1, nullptr));
   if (!data) throw Error("out of memory", "pre-tokenizer pattern " + code_->pattern);
@@ -94,7 +97,7 @@ std::vector<TextSpan> Regex::cut(std::string_view text, const std::vector<TextSp
   for (const TextSpan& piece : pieces) {
     const auto* subject = reinterpret_cast<PCRE2_SPTR>(text.data() + piece.begin);
     const size_t length = piece.end - piece.begin;
-    size_t done = 0;  // everything before it is in `result`
+    size_t done = 0;  // the piece's bytes before it are in `result`
     for (size_t from = 0; from < length;) {
       const auto match = [&](uint32_t options) {
         return pcre2_match(code_->compiled.get(), subject, length, from, PCRE2_NO_UTF_CHECK | options, data.get(),
@@ -105,7 +108,7 @@ std::vector<TextSpan> Regex::cut(std::string_view text, const std::vector<TextSp
       if (count == PCRE2_ERROR_NOMATCH) break;
       if (count < 0) throw Error("pre-tokenizing failed: " + message_of(count), "pattern " + code_->pattern);
       const size_t begin = found[0], end = found[1];
-      if (end <= begin) {  // an empty match cuts nothing
+      if (end <= begin) {  // an empty match cuts nothing; step over one character
         from = begin < length ? begin + utf8::step(text.substr(piece.begin + begin)).length : length;
         continue;
       }

@@ -1,8 +1,8 @@
-// One compiled pattern that cuts text into pieces.
+// A compiled pattern that cuts text into pieces.
 //
-// Contract: PCRE2 with UTF and UCP. \s means Unicode's White_Space property (PCRE2's own also holds U+180E). Every
-// match is a piece and every stretch between matches is a piece. A piece is a text of its own: look-ahead and
-// look-behind do not see past its ends. Thread-safe after construction.
+// Contract: PCRE2 with UTF and UCP. \s means Unicode's White_Space property (PCRE2's own \s also holds U+180E). Every
+// match is a piece, and so is every stretch between matches. Look-ahead and look-behind do not see past the ends of a
+// piece. Thread-safe after construction.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace tandem {
 
-// The bytes [begin, end) of a text.
+// Bytes [begin, end) of a text.
 struct TextSpan {
   size_t begin, end;
   bool operator==(const TextSpan&) const = default;
@@ -24,7 +24,7 @@ class Regex {
   Regex(Regex&&) noexcept;
   ~Regex();
 
-  // Cuts each of `pieces` further. `text` is valid UTF-8, and no piece ends inside a character.
+  // Cuts each piece of `pieces` further. `text` is valid UTF-8, and no piece ends inside a character.
   std::vector<TextSpan> cut(std::string_view text, const std::vector<TextSpan>& pieces) const;
 
  private:

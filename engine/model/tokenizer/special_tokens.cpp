@@ -9,6 +9,7 @@ namespace tandem {
 SpecialTokens::SpecialTokens(const Vocabulary& vocabulary)
     : user_defined_(build(vocabulary, false)), all_(build(vocabulary, true)) {}
 
+// Groups the tokens by length, longest first.
 SpecialTokens::Levels SpecialTokens::build(const Vocabulary& vocabulary, bool with_control) {
   std::map<size_t, Level, std::greater<>> by_length;
   for (int32_t id = 0; id < vocabulary.size(); ++id) {
@@ -25,6 +26,7 @@ SpecialTokens::Levels SpecialTokens::build(const Vocabulary& vocabulary, bool wi
   return levels;
 }
 
+// Cuts a plain text at every token of one length, from left to right.
 void SpecialTokens::split_level(const Level& level, std::string_view text, std::vector<Fragment>& fragments) {
   size_t done = 0;
   for (size_t at = 0; at + level.length <= text.size();) {

@@ -1,8 +1,8 @@
-// Finds the tokens that stand for themselves in text: control tokens and added (user-defined) ones.
+// Finds tokens that stand for themselves in text: control tokens and added (user-defined) ones.
 //
-// Contract: longer tokens are found first, wherever they are; tokens of one length from left to right. User-defined
-// tokens are always found, control and unknown ones only on request. Refers to the vocabulary, which must outlive it.
-// Thread-safe.
+// Contract: longer tokens are found first, wherever they are. Tokens of one length are found from left to right.
+// User-defined tokens are always found, control and unknown tokens only on request. Refers to the vocabulary, which
+// must outlive it. Thread-safe.
 #pragma once
 
 #include <array>
@@ -28,11 +28,11 @@ class SpecialTokens {
   std::vector<Fragment> split(std::string_view text, bool parse_special) const;
 
  private:
-  // All tokens of one length: one pass over the text finds any of them.
+  // All tokens of one length. One pass over the text finds any of them.
   struct Level {
     size_t length;
     std::unordered_map<std::string_view, int32_t> ids;
-    std::array<bool, 256> begins{};  // the first bytes
+    std::array<bool, 256> begins{};  // first bytes of the tokens
   };
   using Levels = std::vector<Level>;  // longest first
   static Levels build(const Vocabulary& vocabulary, bool with_control);

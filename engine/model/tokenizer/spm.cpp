@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kBlank = "\xE2\x96\x81";  // U+2581
 
-// One blank for a run of blanks, none at the ends.
+// Turns each run of blanks into one, and removes blanks at the ends.
 std::string without_extra_blanks(std::string_view text) {
   std::string result;
   for (const char c : text) {
@@ -31,7 +31,7 @@ std::string replaced(std::string_view text, std::string_view from, std::string_v
   return result;
 }
 
-// The length of the first word: blanks and what follows up to the next blank.
+// Length of the first word: its blanks and the characters up to the next blank.
 size_t word_length(std::string_view text) {
   size_t at = 0;
   while (text.substr(at).starts_with(kBlank)) at += kBlank.size();
@@ -40,7 +40,7 @@ size_t word_length(std::string_view text) {
 
 }  // namespace
 
-// A stretch of the word in a doubly linked list; `size` 0: merged into its left neighbour.
+// A part of the word, in a doubly linked list. `size` 0: merged into its left neighbour.
 struct SpmModel::Piece {
   const char* begin;
   size_t size;
@@ -48,12 +48,13 @@ struct SpmModel::Piece {
   std::string_view text() const { return {begin, size}; }
 };
 
+// A possible merge of two neighbours.
 struct SpmModel::Candidate {
   float score;
   int64_t left, right;
-  size_t size;  // of both together when pushed: differs when one of them has changed since
+  size_t size;  // of both together when pushed; if one has changed since, the candidate is stale
 
-  // For a heap whose front has the highest score; of equal ones the leftmost.
+  // Orders a heap whose front has the highest score; among equals, the leftmost.
   bool operator<(const Candidate& other) const {
     return score < other.score || (score == other.score && left > other.left);
   }
@@ -67,7 +68,7 @@ struct SpmModel::Scratch {
 
 SpmModel::SpmModel(const Vocabulary& vocabulary) : vocabulary_(vocabulary) {
   for (int32_t id = 0; id < vocabulary.size(); ++id) {
-    // Text never merges into the others: "<s>" or "<0x0A>" written by a user is text.
+    // Text never merges into tokens of other kinds: "<s>" or "<0x0A>" written by a user is plain text.
     if (vocabulary.kinds[id] != TokenKind::normal && vocabulary.kinds[id] != TokenKind::unused) continue;
     const std::string_view text = vocabulary.texts[id];
     ids_[text] = id;
@@ -82,6 +83,7 @@ int32_t SpmModel::find(std::string_view text) const {
   return at == ids_.end() ? -1 : at->second;
 }
 
+// A character that is no token: its bytes, if all have tokens, else one unknown token for the whole run.
 void SpmModel::append_unmerged(std::string_view character, bool& after_unknown, std::vector<int32_t>& ids) const {
   bool bytes = true;
   for (const char c : character) bytes = bytes && vocabulary_.byte_ids[static_cast<uint8_t>(c)] >= 0;
@@ -93,6 +95,8 @@ void SpmModel::append_unmerged(std::string_view character, bool& after_unknown, 
   after_unknown = !bytes;
 }
 
+// Begins with one piece for each character. Repeatedly merges the pair whose union is the token of the highest score,
+// as in BpeModel::encode_word().
 void SpmModel::merge(std::string_view word, Scratch& scratch) const {
   std::vector<Piece>& pieces = scratch.pieces;
   std::vector<Candidate>& heap = scratch.heap;
@@ -160,7 +164,8 @@ void SpmModel::encode(std::string_view text, bool at_start, std::vector<int32_t>
 std::string SpmModel::bytes(int32_t id) const {
   const std::string& text = vocabulary_.texts[id];
   if (vocabulary_.kinds[id] == TokenKind::byte) {
-    return std::string(1, static_cast<char>(std::stoi(text.substr(3, 2), nullptr, 16)));  // <0x0A>, checked at load
+    // The form <0x0A> was checked when the vocabulary was loaded.
+    return std::string(1, static_cast<char>(std::stoi(text.substr(3, 2), nullptr, 16)));
   }
   return replaced(text, kBlank, " ");
 }

@@ -1,8 +1,8 @@
-// SentencePiece BPE (tokenizer.ggml.model = llama): the adjacent pair whose union has the highest score merges first.
+// SentencePiece BPE (tokenizer.ggml.model = llama). The adjacent pair whose union has the highest score merges first.
 //
-// Contract: blanks are U+2581 inside; characters the vocabulary lacks become byte tokens, or one unknown token for a
-// run of them where the bytes are missing too. A literal U+2581 in text therefore decodes to a blank. Refers to the
-// vocabulary. Thread-safe.
+// Contract: blanks are U+2581 internally, so a literal U+2581 in text decodes to a blank. Characters outside the
+// vocabulary become byte tokens. A run of characters whose byte tokens are missing too becomes one unknown token.
+// Refers to the vocabulary. Thread-safe.
 #pragma once
 
 #include <string_view>
@@ -31,7 +31,7 @@ class SpmModel : public TextModel {
   const Vocabulary& vocabulary_;
   std::unordered_map<std::string_view, int32_t> ids_;
   size_t longest_ = 0;           // bytes
-  bool words_are_apart_ = true;  // no token goes past the end of a word, so each word merges on its own
+  bool words_are_apart_ = true;  // no token reaches past the end of a word, so each word merges on its own
 };
 
 }  // namespace tandem

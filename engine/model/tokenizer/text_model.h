@@ -1,4 +1,4 @@
-// What differs between tokenizer models: plain text to ids, and a plain token's bytes.
+// The part of a tokenizer that differs between models: plain text to ids, and a plain token to bytes.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,10 @@ namespace tandem {
 class TextModel {
  public:
   virtual ~TextModel() = default;
-  // Appends the ids of `text`, which holds no special tokens. `at_start`: nothing or a special token stands before it.
+  // Appends the ids of `text`, which holds no special tokens. `at_start`: `text` is at the beginning or follows a
+  // special token.
   virtual void encode(std::string_view text, bool at_start, std::vector<int32_t>& ids) const = 0;
-  // The bytes that a token which is neither special nor user-defined stands for.
+  // The bytes that a token stands for, if it is neither special nor user-defined.
   virtual std::string bytes(int32_t id) const = 0;
 };
 

@@ -16,7 +16,7 @@ class GgufTokenizer : public Tokenizer {
  public:
   explicit GgufTokenizer(Vocabulary vocabulary)
       : vocabulary_(std::move(vocabulary)), special_tokens_(vocabulary_), model_(make_model(vocabulary_)) {
-    vocabulary_.merges = {};  // the model has them by symbols, which takes half as much
+    vocabulary_.merges = {};  // the model keeps merges as symbols, in half the memory
   }
 
   std::vector<int32_t> encode(std::string_view text, const EncodeOptions& options) const override {
@@ -27,9 +27,10 @@ class GgufTokenizer : public Tokenizer {
     return ids;
   }
 
+  // Collects plain text across parts until a special token, so that a part's border does not cut a word.
   std::vector<int32_t> encode(std::span<const TextPart> parts) const override {
     std::vector<int32_t> ids;
-    std::string plain;  // since the last special token
+    std::string plain;  // text since the last special token
     bool at_start = true;
     const auto encode_plain = [&] {
       if (!plain.empty()) at_start = encode(special_tokens_.split(plain, false), at_start, ids);
@@ -65,7 +66,7 @@ class GgufTokenizer : public Tokenizer {
 
   std::string decode(std::span<const int32_t> ids, bool special) const override {
     std::string text;
-    bool at_start = true;  // where encode() adds the blank that is taken away here
+    bool at_start = true;  // encode() adds a blank there, which is removed again
     for (const int32_t id : ids) {
       const std::string whole = piece(id, special);
       std::string_view bytes = whole;
@@ -92,7 +93,7 @@ class GgufTokenizer : public Tokenizer {
     return std::make_unique<BpeModel>(vocabulary);
   }
 
-  // Whether what follows begins as a text does: behind a token that stands for itself.
+  // Returns whether the next text counts as a beginning: it does after a token that stands for itself.
   bool encode(const std::vector<Fragment>& fragments, bool at_start, std::vector<int32_t>& ids) const {
     for (const Fragment& fragment : fragments) {
       if (fragment.id >= 0) {
@@ -111,7 +112,7 @@ class GgufTokenizer : public Tokenizer {
                 "ids go from 0 to " + std::to_string(vocabulary_.size() - 1));
   }
 
-  // The two below refer to the vocabulary.
+  // The two members below refer to the vocabulary.
   Vocabulary vocabulary_;
   const SpecialTokens special_tokens_;
   const std::unique_ptr<TextModel> model_;

@@ -15,7 +15,7 @@ Step step(std::string_view bytes) {
   if (lead < 0x80) return {1, Kind::character};
   if (lead < 0xC2 || lead > 0xF4) return {1, Kind::invalid};
   const size_t length = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-  // The second byte's range keeps out overlong forms (E0, F0), surrogates (ED) and what lies above U+10FFFF (F4).
+  // The second byte's range excludes overlong forms (E0, F0), surrogates (ED) and code points above U+10FFFF (F4).
   uint8_t low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
   uint8_t high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
   for (size_t i = 1; i < length; ++i) {
@@ -66,8 +66,8 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
-// Moves the whole characters of `pending` into the result; what stays is an unfinished one. Bytes of no character
-// become U+FFFD, one for each longest broken part, wherever the pushes were cut.
+// Moves the whole characters of `pending` into the result; an unfinished one stays. Invalid bytes become U+FFFD, one
+// for each longest broken part. The result does not depend on where the pushes were cut.
 std::string take_whole(std::string& pending) {
   std::string whole;
   size_t at = 0;

@@ -1,6 +1,6 @@
-// Reading UTF-8 that may be broken.
+// Reads UTF-8 that may be broken.
 //
-// Contract: strict (no overlong forms, no surrogates, nothing above U+10FFFF); never reads past the end of the view.
+// Contract: strict: no overlong forms, no surrogates, nothing above U+10FFFF. Never reads past the end of the view.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@ namespace tandem::utf8 {
 
 enum class Kind { character, invalid, unfinished };
 
-// The first character of `bytes` (not empty): its length in bytes. invalid: the longest part that no character can
-// start with, at least one byte. unfinished: `bytes` ends inside a character that is right so far.
+// The first character of `bytes` (not empty), with its length in bytes. invalid: the longest part that begins no
+// character, at least one byte. unfinished: `bytes` ends inside a character that is valid so far.
 struct Step {
   size_t length;
   Kind kind;
@@ -23,15 +23,16 @@ Step step(std::string_view bytes);
 char32_t code_point(std::string_view character);
 void append(std::string& text, char32_t code_point);
 
-// A copy of the same length in which every byte that belongs to no character is `stand_in`.
+// A copy of the same length, in which every byte outside a character is `stand_in`.
 std::string masked(std::string_view bytes, char stand_in);
 
 }  // namespace tandem::utf8
 
 namespace tandem {
 
-// Text of tokens that come one by one: passes on only whole UTF-8 characters: bytes of an unfinished one wait for the
-// rest. flush() gives what is left, invalid bytes replaced by U+FFFD.
+// Collects the text of tokens that come one by one, and passes on only whole UTF-8 characters. The bytes of an
+// unfinished character wait for the rest. Invalid bytes become U+FFFD; flush() replaces an unfinished character in
+// the same way.
 class Utf8Stream {
  public:
   std::string push(std::string_view bytes);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "tokenizer.ggml.";
 
-// Texts that end a turn or a document in the published chat formats. Files often name only one of theirs by id.
+// Texts that end a turn or a document in the published chat formats. Files often name only one of their own by id.
 constexpr std::string_view kEndTexts[] = {
     "<|eot_id|>",
     "<|eom_id|>",
@@ -80,7 +80,7 @@ void read_tokens(const GgufFile& file, Vocabulary& vocabulary) {
       fail(vocabulary, "token_type",
            "token " + std::to_string(id) + " has type " + std::to_string(kind) + ", not 0 to 6");
     }
-    if (kind != 0) vocabulary.kinds[id] = static_cast<TokenKind>(kind);  // 0: undefined, like normal
+    if (kind != 0) vocabulary.kinds[id] = static_cast<TokenKind>(kind);  // 0: undefined, treated as normal
   }
 }
 
@@ -94,7 +94,7 @@ void read_scores(const GgufFile& file, Vocabulary& vocabulary) {
   vocabulary.scores = *scores;
 }
 
-// <0x00> to <0xFF>
+// The byte of a text "<0x00>" to "<0xFF>"; absent for other texts.
 std::optional<uint8_t> byte_of(std::string_view text) {
   if (text.size() != 6 || !text.starts_with("<0x") || text.back() != '>') return std::nullopt;
   unsigned value = 0;
@@ -117,6 +117,7 @@ void read_byte_tokens(Vocabulary& vocabulary) {
   }
 }
 
+// Each merge is two parts with one blank between them. Its index is its rank.
 void read_merges(const GgufFile& file, Vocabulary& vocabulary) {
   const auto merges = file.get_strings(key_of("merges"));
   if (!merges) fail(vocabulary, "merges", "a gpt2 vocabulary needs merges");
@@ -133,6 +134,7 @@ void read_merges(const GgufFile& file, Vocabulary& vocabulary) {
   }
 }
 
+// The id of a special token. Without the key it is `otherwise`, or -1 if there is no such token.
 int32_t read_id(const GgufFile& file, const Vocabulary& vocabulary, std::string_view key, int32_t otherwise) {
   const std::optional<uint64_t> id = file.get_uint(key_of(key));
   if (!id) return otherwise < vocabulary.size() ? otherwise : -1;
@@ -144,7 +146,7 @@ int32_t read_id(const GgufFile& file, const Vocabulary& vocabulary, std::string_
 }
 
 void read_ids(const GgufFile& file, Vocabulary& vocabulary) {
-  const bool spm = vocabulary.model == TokenizerModel::spm;  // its ids have defaults
+  const bool spm = vocabulary.model == TokenizerModel::spm;  // llama's ids have defaults
   vocabulary.bos = read_id(file, vocabulary, "bos_token_id", spm ? 1 : -1);
   vocabulary.eos = read_id(file, vocabulary, "eos_token_id", spm ? 2 : -1);
   vocabulary.unknown = read_id(file, vocabulary, "unknown_token_id", spm ? 0 : -1);
@@ -154,14 +156,14 @@ void read_ids(const GgufFile& file, Vocabulary& vocabulary) {
   }
 }
 
-// A known end text is an end, and a control token even where the file calls it something else: its text is never
-// output.
+// Adds every known end text to the ends. It becomes a control token even if the file gives it another type, because its
+// text is never output.
 void find_ends_by_text(Vocabulary& vocabulary) {
   const auto id_of = [&](std::string_view text) {
     const auto at = std::find(vocabulary.texts.begin(), vocabulary.texts.end(), text);
     return at == vocabulary.texts.end() ? -1 : static_cast<int32_t>(at - vocabulary.texts.begin());
   };
-  // With these two, <|end|> closes one message of several in a turn.
+  // If both of these exist, <|end|> closes only one of several messages in a turn.
   const bool several_messages = id_of("<|return|>") >= 0 && id_of("<|call|>") >= 0;
   for (const std::string_view text : kEndTexts) {
     const int32_t id = id_of(text);
@@ -179,6 +181,8 @@ bool read_add(const GgufFile& file, const Vocabulary& vocabulary, std::string_vi
 
 }  // namespace
 
+// The order matters: kinds and scores are checked against the texts, ids against their number, and the added tokens
+// against the ids.
 Vocabulary load_vocabulary(const GgufFile& file) {
   Vocabulary vocabulary;
   vocabulary.file = file.path();

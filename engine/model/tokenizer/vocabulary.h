@@ -1,8 +1,8 @@
-// The vocabulary of a GGUF file: token texts, kinds, scores, merges and the conventions around them, checked.
+// The vocabulary of a GGUF file, checked: token texts, kinds, scores, merges and the conventions around them.
 //
-// Contract: load_vocabulary() throws an Error naming file and key for anything a tokenizer could stumble over later:
-// arrays that are missing or differ in length, ids out of range, malformed merges or byte tokens. Owns its strings; the
-// file may be closed afterwards.
+// Contract: load_vocabulary() throws an Error, naming file and key, for anything that could break a tokenizer later.
+// Such are arrays that are missing or differ in length, ids out of range, and malformed merges or byte tokens. Owns its
+// strings, so the file may be closed afterwards.
 #pragma once
 
 #include <array>
@@ -29,18 +29,18 @@ struct Vocabulary {
   std::vector<std::string> texts;                           // [V] as in the file
   std::vector<TokenKind> kinds;                             // [V]
   std::vector<float> scores;                                // [V] spm only
-  std::vector<std::pair<std::string, std::string>> merges;  // bpe only, best first; for making the model
-  std::array<int32_t, 256> byte_ids;                        // spm only: the <0x..> tokens; -1: none
+  std::vector<std::pair<std::string, std::string>> merges;  // bpe only, best first; only until the model is built
+  std::array<int32_t, 256> byte_ids;                        // spm only: ids of the <0x..> tokens; -1: none
 
   int32_t bos = -1, eos = -1, unknown = -1;  // -1: none
-  std::unordered_set<int32_t> ends;          // generation stops at these
+  std::unordered_set<int32_t> ends;          // generation stops at these ids
   bool add_bos = false, add_eos = false;
   bool add_space_prefix = false;          // spm only
   bool remove_extra_whitespaces = false;  // spm only
 
   int64_t size() const { return static_cast<int64_t>(texts.size()); }
   bool is_special(int32_t id) const { return kinds[id] == TokenKind::control; }
-  // Its text is the file's, as it is, and only the special token splitter finds it.
+  // Its text appears in text as it is, and only the splitter of special tokens finds it.
   bool stands_alone(int32_t id) const {
     return is_special(id) || kinds[id] == TokenKind::unknown || kinds[id] == TokenKind::user_defined;
   }
