@@ -14,6 +14,7 @@ using OrderedJson = nlohmann::ordered_json;
 constexpr int kSchema = 1;
 constexpr int64_t kMost = int64_t{1} << 40;  // keeps products of two counts inside 64 bits
 
+// Reads and checks the JSON form. Every failure names the key and what was expected.
 class CalibrationReader {
  public:
   CalibrationReader(const nlohmann::json& json, const std::string& source) : json_(json), source_(source) {}

@@ -13,7 +13,7 @@ int64_t rounded_up(double tokens, int64_t step) {
   return std::max<int64_t>(1, static_cast<int64_t>(std::ceil(tokens / static_cast<double>(step)))) * step;
 }
 
-// The smallest of tiers[begin ..] that covers the load, or the largest of them.
+// The smallest of tiers[begin ..] that covers the load. If none does, the largest of them.
 int64_t covering(const std::array<int64_t, 3>& tiers, size_t begin, double load) {
   for (size_t t = tiers.size(); t-- > begin;) {
     if (static_cast<double>(tiers[t]) >= load) return tiers[t];
@@ -33,6 +33,7 @@ std::array<int64_t, 3> tier_capacities(int64_t E, int64_t k, int64_t B, const Ti
   return tiers;
 }
 
+// Rule `quartile` gives the largest tier by rank and chooses the others among the two smaller tiers by load.
 std::vector<int64_t> expert_capacities(std::span<const double> expected_loads, int64_t k, int64_t B,
                                        const TierOptions& options) {
   const size_t E = expected_loads.size();

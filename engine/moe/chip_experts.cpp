@@ -10,7 +10,7 @@ double weight_seconds(const ChipExperts& chip, const ExpertSize& size) {
   return static_cast<double>(size.weight_bytes()) / chip.weight_bytes_per_second;
 }
 
-// Everything of a graph but its launch. N8: rows beyond the full rate take longer.
+// Everything of a graph except its launch. N8: rows beyond the full rate take longer.
 double work_seconds(const ChipExperts& chip, const ExpertSize& size, int64_t experts, int64_t rows) {
   const double beyond = static_cast<double>(std::max<int64_t>(0, rows - chip.full_rate_rows)) * chip.beyond_rate_share;
   const double each = weight_seconds(chip, size) + (static_cast<double>(rows) + beyond) * size.row_flops() / chip.flops;
@@ -42,6 +42,7 @@ double cpu_seconds(const ChipExperts& chip, const ExpertSize& size, int64_t expe
   return static_cast<double>(experts) * weight_seconds(chip, size) + tokens * size.row_flops() / chip.cpu_flops;
 }
 
+// A full round has the speed of all queues, the last round that of its graphs.
 double together_gain(const ChipExperts& chip, int64_t graphs) {
   const auto speed = [&](int64_t beside) { return 1 + static_cast<double>(beside - 1) * chip.queue_gain; };
   const int64_t whole_rounds = graphs / chip.queues, left = graphs % chip.queues;
@@ -50,6 +51,7 @@ double together_gain(const ChipExperts& chip, int64_t graphs) {
   return rounds > 0 ? static_cast<double>(graphs) / rounds : 1;
 }
 
+// Together, only graphs at the full rate run faster. Wider graphs take as long as alone.
 double graphs_seconds(const ChipExperts& chip, const ExpertSize& size, std::span<const ExpertGroup> groups,
                       GraphOrder order) {
   const auto seconds = [&](const ExpertGroup& group) {

@@ -9,6 +9,7 @@
 
 namespace tandem {
 
+// Tiers run from the largest to the smallest. Inside a tier the order of popularity stays.
 std::vector<ExpertGroup> expert_groups(std::span<const int64_t> capacities, std::span<const int64_t> popularity,
                                        int64_t expert_bytes, const GroupOptions& options) {
   TANDEM_CHECK(capacities.size() == popularity.size() && expert_bytes > 0, "groups of experts");

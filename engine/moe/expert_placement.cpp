@@ -10,6 +10,7 @@
 namespace tandem {
 namespace {
 
+// B rounded up to a multiple of `step`.
 int64_t whole_chunk(int64_t B, int64_t step) { return (B + step - 1) / step * step; }
 
 std::vector<int64_t> capacities_of(std::span<const double> loads, int64_t k, int64_t B, const ExpertRules& rules) {
@@ -85,9 +86,9 @@ std::vector<double> expected_loads(std::span<const int64_t> counts, int64_t k, i
   return loads;
 }
 
-// In three steps: each expert gets a capacity by how popular it is, experts of one capacity are put together into
-// groups, and of the groups those stay on the NPU that the rules choose. An expected load beyond a capacity, and all
-// that goes to the other groups, is computed elsewhere.
+// Works in three steps. Each expert gets a capacity by its popularity. Experts of one capacity form groups. The
+// rules choose the groups that stay on the NPU. Loads beyond a capacity, and all loads of the other groups, are
+// computed elsewhere.
 ExpertPlacement place_experts(std::span<const double> loads, int64_t k, int64_t B, int64_t expert_bytes,
                               const ExpertRules& rules, const ResidencyCosts& costs) {
   TANDEM_CHECK(!loads.empty() && k > 0 && B > 0, "experts of nothing");

@@ -11,7 +11,7 @@ namespace {
 
 bool attention_on_npu(ExpertEngine engine) { return engine != ExpertEngine::cpu && engine != ExpertEngine::naive; }
 
-// N10: what was computed is known; the energy follows from how long which processor worked.
+// N10: the energy follows from how long each processor worked.
 void add_joules(const ChipExperts& chip, ExpertTimes& times) {
   times.cpu_joules = chip.cpu_watts * times.cpu_seconds;
   times.communication_joules = chip.communication_watts * times.seconds();
@@ -31,7 +31,7 @@ ExpertTimes attention_times(const ChipExperts& chip, const MixtureShape& shape, 
   return times;
 }
 
-// What the CPU computes: groups elsewhere, and experts that are too large for a graph.
+// Time of the CPU for groups elsewhere and for experts that are too large for a graph.
 double elsewhere_seconds(const ChipExperts& chip, const MixtureShape& shape, std::span<const double> loads,
                          const ExpertPlacement& placement) {
   double tokens = 0;
@@ -58,7 +58,7 @@ ExpertRules paper_rules(const ChipExperts& chip) {
   ExpertRules rules;
   rules.residency = ResidencyRule::faster;
   rules.overflow = Overflow::drop;
-  rules.tiers.multiples = {2, 1, 1};  // 1.25 rows for a choice at k = 2, as Table 3 has in three of four rows
+  rules.tiers.multiples = {2, 1, 1};  // 1.25 rows per choice at k = 2, as in three of four rows of Table 3
   rules.groups.largest_graph_bytes = chip.graph_bytes;
   return rules;
 }
@@ -90,6 +90,7 @@ ExpertTimes& ExpertTimes::operator+=(const ExpertTimes& other) {
   return *this;
 }
 
+// NPU and CPU work side by side, so the later of both counts. Launches and waits also take a share of the CPU.
 ExpertTimes expert_times(const ChipExperts& chip, const MixtureShape& shape, ExpertEngine engine,
                          std::span<const double> loads, const ExpertPlacement& placement) {
   ExpertTimes times;
@@ -112,6 +113,7 @@ ExpertTimes expert_times(const ChipExperts& chip, const MixtureShape& shape, Exp
   return times;
 }
 
+// All chunks of a layer cost the same, because each expects the same loads.
 ExpertTimes prefill_times(const ChipExperts& chip, const MixtureShape& shape, ExpertEngine engine, int64_t P, int64_t C,
                           std::span<const std::vector<double>> shares, const ExpertRules& rules) {
   TANDEM_CHECK(P > 0 && C > 0 && std::cmp_equal(shares.size(), shape.layers), "a prompt of nothing");

@@ -1,9 +1,8 @@
-// How long a prompt takes in the layers of a mixture of experts, on a chip whose NPU takes experts in static graphs,
-// and what that costs in energy and in time of the CPU: the paper's engine, what it is compared with, and its ablation
-// (N5, N9, N10). Everything is modelled.
+// Models the prefill of a mixture of experts on a chip whose NPU runs experts in static graphs: time, energy and CPU
+// time. It covers the paper's engine, the engines that the paper compares with, and its ablation (N5, N9, N10).
 //
-// Contract: pure functions. Source: NPUMoE (arXiv:2604.18788), sections 5.3 to 5.8. As in the paper's times to the
-// first token, a layer is its attention and its experts; router, gather and scatter count as time of the CPU alone.
+// Contract: pure functions. Source: NPUMoE (arXiv:2604.18788), sections 5.3 to 5.8. A layer is its attention and its
+// experts, as in the paper's times to the first token. Router, gather and scatter count only as CPU time.
 #pragma once
 
 #include <array>
@@ -20,10 +19,10 @@ namespace tandem {
 
 enum class ExpertEngine : uint8_t {
   cpu,         // everything on the CPU
-  naive,       // attention on the CPU; experts as in `base`, and every launch waits
+  naive,       // attention on the CPU; experts as in `base`, but every launch waits
   anemll,      // attention on the NPU, experts on the CPU
-  ours,        // attention and resident groups on the NPU, other groups beside them on the CPU ("all")
-  base,        // ablation: as ours, each expert a graph of one shape
+  ours,        // attention and resident groups on the NPU, other groups meanwhile on the CPU ("all")
+  base,        // ablation: like ours, but each expert is a graph of one shape
   tiers,       // + T
   tier_groups  // + T + G
 };
@@ -33,17 +32,17 @@ inline constexpr std::array kExpertEngines{ExpertEngine::cpu,        ExpertEngin
 std::string_view name_of(ExpertEngine engine);
 bool experts_on_npu(ExpertEngine engine);
 
-// N4 of the paper: resident where a group is faster on the NPU; what has no room there is dropped (N7).
-// Two tiers: 4 and 2 times B/E at k = 2.
+// N4 as in the paper: a group is resident if it is faster on the NPU. Choices beyond a capacity are dropped (N7). Two
+// tiers: 4 and 2 times B/E at k = 2.
 ExpertRules paper_rules(const ChipExperts& chip);
 ExpertRules engine_rules(ExpertEngine engine, const ExpertRules& rules);
 
-// Seconds that processors work; joules. Sums over layers and chunks, or of one of them.
+// Seconds that processors work, and joules. A sum over layers and chunks, or the times of one of them.
 struct ExpertTimes {
   double attention_seconds = 0;  // wall
   double expert_seconds = 0;     // wall
-  double dispatch_seconds = 0;   // of these: launches, and what waits at each
-  double cpu_seconds = 0;        // the CPU is busy, as a time of all the cores that compute experts
+  double dispatch_seconds = 0;   // part of expert_seconds: launches and the waits at each
+  double cpu_seconds = 0;        // the CPU is busy, counted in time of all cores that compute experts
   double npu_joules = 0, cpu_joules = 0, communication_joules = 0;
   int64_t launches = 0, slots = 0;
   double seconds() const { return attention_seconds + expert_seconds; }
@@ -51,12 +50,13 @@ struct ExpertTimes {
   ExpertTimes& operator+=(const ExpertTimes& other);
 };
 
-// The experts of one layer and one chunk. loads: tokens expected at each expert, [E]; placement: of engine_rules.
+// Times of the experts of one layer and one chunk. loads: tokens expected at each expert, [E]. placement:
+// by engine_rules().
 ExpertTimes expert_times(const ChipExperts& chip, const MixtureShape& shape, ExpertEngine engine,
                          std::span<const double> loads, const ExpertPlacement& placement);
 
-// A prompt of P tokens in chunks of C, the last one filled up. shares: [layers][E], of each layer's choices the share
-// that goes to each expert.
+// Times of a prompt of P tokens in chunks of C; the last chunk is padded. shares: [layers][E], the share of each
+// layer's choices that goes to each expert.
 ExpertTimes prefill_times(const ChipExperts& chip, const MixtureShape& shape, ExpertEngine engine, int64_t P, int64_t C,
                           std::span<const std::vector<double>> shares, const ExpertRules& rules);
 

@@ -7,7 +7,7 @@
 namespace tandem {
 namespace {
 
-// Of a row's scores over the experts.
+// Variance of a row's scores over the experts.
 double variance(std::span<const float> row, const std::vector<float>& centres) {
   const size_t H = row.size(), E = centres.size() / H;
   double sum = 0, squares = 0;
@@ -29,7 +29,7 @@ std::vector<float> router_of(std::span<const float> inputs, int64_t H, int64_t E
   for (size_t at = 0; at < inputs.size(); at += width) total += variance(inputs.subspan(at, width), router);
   const double deviation =
       std::sqrt(std::max(0.0, total * static_cast<double>(H) / static_cast<double>(inputs.size())));
-  // Below that the scores differ by rounding alone.
+  // Below this deviation, scores differ only by rounding.
   constexpr double kLeast = 1e-6;
   const double temperature = deviation > kLeast ? 1 / deviation : 0;
   for (float& value : router) value = static_cast<float>(temperature * value);

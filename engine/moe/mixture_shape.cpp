@@ -21,7 +21,7 @@ MixtureShape mixture_shape(const ModelConfig& config) {
   shape.shared_feed_forward = experts.shared_feed_forward;
   shape.projection_weights = config.hidden * (config.projected_width() + config.attended_width());
   shape.product_width = config.q_width() + config.heads * config.head_dim_v;
-  if (const auto& latent = config.latent) {  // queries go into the latents, and what is attended to comes out of them
+  if (const auto& latent = config.latent) {  // queries go into the latent space, and results come out of it
     shape.projection_weights += config.heads * latent->rank * (latent->nope + latent->value);
     shape.product_width = config.heads * (latent->rank + latent->rope + latent->rank);
   }

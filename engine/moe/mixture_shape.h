@@ -1,4 +1,4 @@
-// The layers of a mixture of experts as their times need them: sizes, without weights.
+// The layers of a mixture of experts, as its times need them: sizes without weights.
 //
 // Contract: a plain value, and pure functions. Widths in elements.
 #pragma once
@@ -11,14 +11,14 @@
 namespace tandem {
 
 struct MixtureShape {
-  int64_t layers = 0;               // that have experts
+  int64_t layers = 0;               // number of layers with experts
   int64_t experts = 0, used = 0;    // E, k
-  ExpertSize expert;                // of each
-  int64_t shared_feed_forward = 0;  // I of the shared experts, which are computed where the attention is; 0: none
-  int64_t projection_weights = 0;   // of an attention's matrices
-  int64_t product_width = 0;        // of all heads: a query's values and those that a value adds to, together
+  ExpertSize expert;                // size of each expert
+  int64_t shared_feed_forward = 0;  // I of the shared experts, which run on the processor of the attention; 0: none
+  int64_t projection_weights = 0;   // elements of attention's matrices
+  int64_t product_width = 0;        // for all heads together: values of a query plus values of its result
 
-  // Operations of one layer's attention and shared experts for a prompt of P tokens, each of which sees half of the
+  // Operations of one layer's attention and shared experts for a prompt of P tokens. A token sees half of the
   // prompt on average.
   double attention_flops(int64_t P) const;
 };

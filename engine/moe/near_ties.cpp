@@ -11,7 +11,7 @@
 namespace tandem {
 namespace {
 
-// In round r of a sparse mixer everything not yet picked is compared with the best of it.
+// Distance from a sparse mixer's bound. In round r every score not yet picked is compared with the best of them.
 double distance_from_bound(std::span<const double> falling, int64_t k) {
   constexpr double kBound = 2 * static_cast<double>(kSparseMixerJitter);
   double least = std::numeric_limits<double>::infinity();

@@ -1,5 +1,5 @@
-// How near a router came to another decision. Where it is nearer than rounding reaches, two ways of computing a model
-// may send a token to different experts, and its logits then differ by more than rounding: that is to be told.
+// Measures how close a router came to another choice. Below the effect of rounding, two ways of computing a model may
+// send a token to different experts. Their logits then differ by more than rounding. Callers report such cases.
 //
 // Contract: pure functions.
 #pragma once
@@ -11,23 +11,24 @@
 
 namespace tandem {
 
-// Of one token's scores [E]: the distance from the least of the k chosen to the best that is not (infinite where all
-// are chosen). A sparse mixer also decides, for each that is left, whether it is near the best one: there the least
-// distance from that bound counts too, as a score.
+// The margin of one token's scores [E]: the least chosen score less the best one not chosen (infinite if all are
+// chosen). A sparse mixer also compares every remaining score with a bound below the best one. For it, the least
+// distance from that bound counts as well.
 double router_margin(std::span<const float> scores, int64_t k, Gating gating);
 
-// A margin that f16 operands may turn: a product is off by 2^-11 of itself at most, a score of about 1 is a sum of many
-// such errors of either sign. The tests of a trained model compare logits up to the first choice that is nearer.
+// A margin that f16 operands may reverse. A product is off by at most 2^-11 of itself, and a score of about 1 is a
+// sum of many such errors of either sign. Tests of a trained model compare logits up to the first choice with a
+// smaller margin.
 inline constexpr double kNearTie = 0.002;
 
-// What became of many decisions.
+// Statistics of many decisions.
 struct RouterMargins {
   int64_t decisions = 0, near_ties = 0;
-  double smallest = 0;  // of all, where there was any
+  double smallest = 0;  // over all decisions, if there are any
   void add(double margin);
 };
 
-// Of each token of a layer; scores: [tokens, stride], the first E of each row.
+// Adds the margin of each token of a layer. scores: [tokens, stride]; the first E of each row count.
 void add_margins(RouterMargins& margins, std::span<const float> scores, int64_t stride, int64_t E, int64_t k,
                  Gating gating);
 

@@ -7,7 +7,8 @@
 namespace tandem {
 namespace {
 
-// Seconds of a group: on the NPU, of its tokens on the other processor, and of these those that it would take away.
+// Seconds of a group: on the NPU, for all its tokens on the other processor, and for the tokens that leave
+// that processor.
 struct Moved {
   double npu = 0, whole = 0, other = 0;
 };
@@ -27,6 +28,8 @@ Moved moved_by(const ExpertGroup& group, std::span<const double> loads, const Re
 
 }  // namespace
 
+// Greedy: groups in the order of relief of the other processor for a second of the NPU. A group is taken if the later
+// of both then ends sooner.
 std::vector<bool> balanced_groups(std::span<const ExpertGroup> groups, std::span<const double> loads,
                                   const ResidencyCosts& costs, int64_t most_groups) {
   std::vector<Moved> moved;
@@ -54,7 +57,7 @@ std::vector<bool> balanced_groups(std::span<const ExpertGroup> groups, std::span
 
 std::vector<bool> resident_groups(std::span<const ExpertGroup> groups, std::span<const double> loads,
                                   const ResidencyCosts& costs, int64_t most_groups) {
-  std::vector<std::pair<double, size_t>> gains;  // seconds, and of which group
+  std::vector<std::pair<double, size_t>> gains;  // seconds, and index of the group
   for (size_t g = 0; g < groups.size(); ++g) {
     const Moved moved = moved_by(groups[g], loads, costs);
     const double gain = moved.whole - moved.npu;

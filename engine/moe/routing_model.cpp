@@ -12,13 +12,13 @@
 namespace tandem {
 namespace {
 
-// Normal and uniform numbers that are the same everywhere: mt19937_64 is specified to the bit, the distributions of the
-// standard library are not.
+// Normal and uniform numbers that are the same everywhere. mt19937_64 is specified exactly; the standard library's
+// distributions are not.
 class Draw {
  public:
   explicit Draw(uint64_t seed) : bits_(seed) {}
   double uniform() { return (static_cast<double>(bits_() >> 11) + 0.5) * 0x1p-53; }  // above 0, below 1
-  double normal() {                                                                  // Box and Muller
+  double normal() {                                                                  // Box-Muller transform
     const double radius = std::sqrt(-2 * std::log(uniform()));
     return radius * std::cos(2 * std::numbers::pi * uniform());
   }
@@ -33,7 +33,7 @@ std::vector<double> popularities(const RoutingModel& model, int64_t E, Draw& dra
   return of_experts;
 }
 
-// One token: k different experts, each in proportion to its weight among those that are left.
+// One token's k different experts, each in proportion to its weight among those not yet chosen.
 void choose(std::vector<double> weights, int64_t k, Draw& draw, ExpertCounts& counts) {
   for (int64_t choice = 0; choice < k; ++choice) {
     const size_t expert = weighted_pick(weights, draw.uniform() * std::reduce(weights.begin(), weights.end()));

@@ -20,6 +20,7 @@ using Json = nlohmann::json;
 
 constexpr int64_t kMostExperts = 4096, kMostLayers = 4096;
 
+// Reads line by line. The meta line comes first, because it gives the number of layers, of experts and of ids.
 class TraceReader {
  public:
   explicit TraceReader(const std::string& source) : source_(source) {}
@@ -142,7 +143,7 @@ void write_routing_trace(const RoutingTrace& trace, std::ostream& lines) {
 
 std::vector<RoutingCounts> counts_by_sequence(const RoutingTrace& trace) {
   std::vector<RoutingCounts> counts;
-  std::map<int64_t, size_t> place_of;  // of a sequence, in counts
+  std::map<int64_t, size_t> place_of;  // index in `counts` of each sequence
   for (const TracedToken& token : trace.tokens) {
     const auto [at, is_new] = place_of.try_emplace(token.sequence, counts.size());
     if (is_new) counts.push_back(empty_counts(trace.experts, trace.used, trace.layers));

@@ -1,9 +1,9 @@
-// Recorded routing: which experts each token of each layer went to, as a file of lines (N1).
+// Recorded routing: the experts of each token in each layer, as a file of lines (N1).
 //
-// Contract: the first line is an object of type "meta" with `model`, `experts` (E), `top_k` (k), `moe_layers` (their
-// numbers), `sequences` and `tokens_per_sequence`; every other line is a token: `seq`, `pos`, and for each layer of
-// moe_layers k ids in `experts` and, where they are known, their weights in `weights`. Other keys are left alone. A
-// wrong line is an Error that names it. This is the form in which the FLAME-MoE traces are kept.
+// Contract: the first line is an object of type "meta". It has `model`, `experts` (E), `top_k` (k), `moe_layers` (their
+// numbers), `sequences` and `tokens_per_sequence`. Every other line is a token: `seq`, `pos`, and `experts` with k ids
+// for each layer of moe_layers. `weights` has their weights, if they are known. Other keys are ignored. A wrong line is
+// an Error that names it. The FLAME-MoE traces have this form.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace tandem {
 struct TracedToken {
   int64_t sequence = 0, position = 0;
   std::vector<std::vector<int32_t>> experts;  // [layers][k]
-  std::vector<std::vector<float>> weights;    // as `experts`, or empty
+  std::vector<std::vector<float>> weights;    // in the form of `experts`, or empty
   bool operator==(const TracedToken&) const = default;
 };
 
@@ -30,9 +30,9 @@ struct RoutingTrace {
 };
 
 RoutingTrace read_routing_trace(const std::string& path);
-RoutingTrace parse_routing_trace(std::istream& lines, const std::string& source);  // source: what errors name
+RoutingTrace parse_routing_trace(std::istream& lines, const std::string& source);  // source: the name in errors
 void write_routing_trace(const RoutingTrace& trace, std::ostream& lines);
 
-std::vector<RoutingCounts> counts_by_sequence(const RoutingTrace& trace);  // in the order in which they begin
+std::vector<RoutingCounts> counts_by_sequence(const RoutingTrace& trace);  // in the order of their first tokens
 
 }  // namespace tandem

@@ -11,7 +11,7 @@
 namespace tandem {
 namespace {
 
-// Makes a vector one of length 1; zeros stay zeros.
+// Scales a vector to length 1; zeros stay zeros.
 void normalise(std::span<const double> vector, float* out) {
   double squares = 0;
   for (const double value : vector) squares += value * value;
@@ -40,7 +40,7 @@ class KMeans {
       if (moved) move_centres();
       ++groups_.rounds;
     }
-    if (moved) assign();  // to the centres as they are now
+    if (moved) assign();  // by the final centres
     return std::move(groups_);
   }
 
@@ -48,6 +48,7 @@ class KMeans {
   const float* direction(size_t n) const { return directions_.data() + n * H_; }
   float* centre(size_t e) { return groups_.centres.data() + e * H_; }
 
+  // k-means++: draws each start with a chance in proportion to the distance from the nearest start before.
   void choose_starts(uint64_t seed) {
     std::mt19937_64 random(seed);
     std::vector<double> distances(N_, 1);  // 1 - cosine, to the nearest start
@@ -63,14 +64,15 @@ class KMeans {
     }
   }
 
-  // Top bits of `random`: the standard's distributions differ between libraries.
+  // Uses the top bits of `random`: the standard's distributions differ between libraries.
   static size_t draw(const std::vector<double>& weights, uint64_t random) {
     double total = 0;
     for (const double weight : weights) total += weight;
     return weighted_pick(weights, total * static_cast<double>(random >> 11) * 0x1p-53);
   }
 
-  // Whether any row changed its group. All centres' sums of a row grow side by side: one loop over vectors of centres.
+  // Returns whether any row changed its group. The inner loop runs over all centres of one column, so that it
+  // is vectorised.
   bool assign() {
     std::vector<float> columns(H_ * E_);  // [H, E]
     for (size_t e = 0; e < E_; ++e)
@@ -91,6 +93,7 @@ class KMeans {
     return moved;
   }
 
+  // Each centre becomes the direction of its rows' sum.
   void move_centres() {
     std::vector<double> sums(E_ * H_);
     std::vector<bool> has_rows(E_);

@@ -1,4 +1,4 @@
-// Picks one of several things, each with a chance in proportion to its weight.
+// Picks one of several items, each with a chance in proportion to its weight.
 //
 // Contract: a pure function.
 #pragma once
@@ -8,8 +8,8 @@
 
 namespace tandem {
 
-// The one in whose part of the weights' sum `at` lies, 0 <= at < sum. None without weight is picked, where there is any
-// with; of what rounding leaves over the last one gets the rest.
+// The item in whose part of the weights' sum `at` lies; 0 <= at < sum. An item of weight 0 is picked only if all are 0.
+// If rounding leaves a rest of `at`, the last item with weight is picked.
 inline size_t weighted_pick(std::span<const double> weights, double at) {
   size_t picked = 0;
   for (size_t i = 0; i < weights.size() && at >= 0; ++i) {
