@@ -1,8 +1,8 @@
-// A command of the program: its name, what it does, and how it adds its flags.
+// A command of the program: its name, its purpose, and a function that declares its flags.
 //
-// Contract: add() declares the sub-command's flags and a callback that sets `action`; the action runs after the whole
-// command line has been accepted, returns the exit status, and throws tandem::Error. Flags live as long as the CLI::App
-// (shared by its callback).
+// Contract: add() declares the sub-command's flags and a callback that sets `action`. The action runs after the whole
+// command line has been accepted. It returns the exit status and may throw tandem::Error. Flags live as long as the
+// CLI::App, whose callback shares them.
 #pragma once
 
 #include <functional>

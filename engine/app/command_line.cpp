@@ -55,7 +55,8 @@ void add_npu(CLI::App& app, Action& action) {
 }
 #endif
 
-// Whether the user asked for machine-readable output, also when the command line could not be understood.
+// Whether the user asked for machine-readable output. It must be known even if the command line could not
+// be understood.
 bool asks_for_json(int argc, const char* const* argv) {
   const bool may_name_a_form = argc > 1 && std::string_view(argv[1]) == "bench";  // elsewhere --output is a file
   for (int i = 1; i < argc; ++i) {
@@ -68,9 +69,9 @@ bool asks_for_json(int argc, const char* const* argv) {
   return false;
 }
 
-// Only the named command's flags are declared: those of all together take the parser longer than all else until the
-// action, and what the environment says for one command is no business of another. Null: only their list may be asked
-// for. WrongUsage: a word that is none, or a flag before the command.
+// The command that the arguments name. Only its flags are declared then: declaring the flags of all commands takes the
+// parser longer than all else until the action. Variables of the environment for other commands also have no effect.
+// Null: only the list of commands may be asked for. WrongUsage: an unknown word, or a flag before the command.
 const Command* named_command(const std::vector<std::string>& arguments) {
   std::vector<std::string> names;
   const std::vector<std::string> words = leading_words(arguments);
@@ -86,7 +87,7 @@ const Command* named_command(const std::vector<std::string>& arguments) {
                    no_such_command("", names));
 }
 
-// Of a command that has commands of its own, the next word names one.
+// For a command with sub-commands: the next word must name one of them.
 void require_known_subcommand(const CLI::App& declared, const std::vector<std::string>& arguments) {
   std::vector<std::string> names;
   for (const CLI::App* each : declared.get_subcommands([](const CLI::App*) { return true; }))
@@ -98,14 +99,14 @@ void require_known_subcommand(const CLI::App& declared, const std::vector<std::s
   throw WrongUsage(no_such_command(words.size() > 1 ? words[0] + " " + words[1] : "", names));
 }
 
-// A flag that the command does not have is named before a flag that is missing: it may be that one, misspelt.
+// An unknown flag is reported before a missing one: it may be the missing flag, misspelt.
 std::string refusal_of(const CLI::ParseError& error, const CLI::App* declared) {
   const bool is_incomplete = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
   if (!is_incomplete || declared == nullptr || declared->remaining_size() == 0) return error.what();
   return CLI::ExtrasError(declared->get_name(), declared->remaining()).what();
 }
 
-// Where a value that the parser refuses is not on the command line: " (from TANDEM_DEVICE)".
+// " (from TANDEM_DEVICE)" if the refused value comes from the environment.
 std::string place_of(const std::string& refusal, const CLI::App& declared) {
   for (const CLI::Option* option : declared.get_options()) {
     if (refusal.starts_with(option->get_name() + ":") && option->count() > 0 && !is_given(*option))
@@ -114,6 +115,7 @@ std::string place_of(const std::string& refusal, const CLI::App& declared) {
   return "";
 }
 
+// Runs the action and turns every exception into a report and an exit status.
 int act(const Action& action, bool json) {
   try {
     return action();
@@ -164,6 +166,7 @@ std::span<const Command> commands() {
   return table;
 }
 
+// Declares the named command, parses the arguments, then runs the checks that need several flags together.
 Request parse_command_line(int argc, const char* const* argv) {
   CLI::App app(kDescription, "tandem");
   app.footer(kFooter);
@@ -182,7 +185,7 @@ Request parse_command_line(int argc, const char* const* argv) {
       chosen = declared;
       require_known_subcommand(*declared, arguments);
     }
-    std::ranges::reverse(arguments);  // as the parser takes them
+    std::ranges::reverse(arguments);  // the order that the parser expects
     app.parse(std::move(arguments));
     take_dropped_variables(app);
   } catch (const CLI::ParseError& error) {
@@ -206,6 +209,8 @@ Request parse_command_line(int argc, const char* const* argv) {
   return request;
 }
 
+// Reading the command line is part of act(), so that its errors are reported in the same way. Standard output is
+// checked at the end: a full disk may show only when it is flushed.
 int run_program(int argc, const char* const* argv) {
   const auto work = [&] {
     const Request request = parse_command_line(argc, argv);

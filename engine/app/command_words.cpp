@@ -9,6 +9,7 @@ std::vector<std::string> leading_words(std::span<const std::string> arguments) {
   return {arguments.begin(), end};
 }
 
+// `help` words at the beginning are removed and --help is appended; a `help` at the end of the words is replaced.
 std::vector<std::string> spelled_out(int argc, const char* const* argv) {
   std::vector<std::string> arguments;
   for (int i = 1; i < argc; ++i) arguments.emplace_back(std::string(argv[i]) == "-np" ? "--parallel" : argv[i]);

@@ -20,7 +20,7 @@ namespace tandem::app {
 
 namespace {
 
-// `--plan list` is an answer of its own: it ends the program like --help, whatever else is on the command line.
+// `--plan list` is answered at once. It ends the program like --help, whatever else is on the command line.
 void explain_plans(const std::string& plan) {
   if (plan != "list") return;
   for (const Strategy& strategy : strategies()) std::printf("%-10s %s\n", strategy.name, strategy.explains);
@@ -38,8 +38,8 @@ void add_model_flag(CLI::App& app, CommonFlags& flags) {
 }
 
 void add_text_flags(CLI::App& app, CommonFlags& flags, bool several) {
-  // Not as an option group: that is a command without a name to the parser, which an empty argument then calls, for
-  // ever.
+  // Not an option group: the parser treats a group as a command without a name, and an empty argument would call
+  // it for ever.
   app.add_option_function<std::string>(
       "-p,--prompt",
       [&flags](const std::string& text) {
@@ -131,7 +131,8 @@ void add_cache_type_flag(CLI::App& app, CommonFlags& flags) {
 
 namespace {
 
-// Of NPUMoE's plans (docs/npumoe.md); each rule that the paper leaves open, with its part's id.
+// Flags of NPUMoE's plans (docs/npumoe.md). They set the rules that the paper leaves open; each text names
+// the part's id.
 void add_expert_flags(CLI::App& app, CommonFlags& flags) {
   ExpertRules& rules = flags.experts;
   reads_file(app.add_option(
@@ -221,7 +222,7 @@ void add_engine_flags(CLI::App& app, CommonFlags& flags) {
 
 void add_output_flags(CLI::App& app, CommonFlags& flags) {
   app.add_flag("--json", flags.json, "one JSON object on standard output instead of text");
-  // What is counted takes no value: the parser would hand it to std::stoll, whose exception is none of its own.
+  // Counted flags take no value: the parser would pass it to std::stoll, whose exception it does not handle.
   app.add_flag_function(
          "-v,--verbose", [&flags](int64_t times) { flags.verbosity = static_cast<int>(times); },
          "say more; twice: still more")
@@ -250,6 +251,7 @@ void add_compile_flag(CLI::App& app, CommonFlags& flags) {
       ->capture_default_str();
 }
 
+// Values come from the parsed options, so one check serves every command with these flags.
 void require_lists_fit(const CLI::App& command) {
   const auto values = [&](const char* flag) {
     const CLI::Option* found = command.get_option_no_throw(flag);

@@ -1,7 +1,7 @@
-// The flags that commands share, as plain values with their defaults, and the functions that declare them in groups.
+// The flags that commands share, as plain values with their defaults. Functions declare them in groups.
 //
-// Contract: what is out of range never reaches a command: the command line is refused with exit status 2. A flag
-// without a value here ("" or 0 or -1, as said beside it) leaves the choice to the engine.
+// Contract: a command never sees values out of range; the command line is refused with exit status 2. An unset flag (""
+// or 0 or -1, see its comment) leaves the choice to the engine.
 #pragma once
 
 #include <cstdint>
@@ -33,31 +33,31 @@ struct CommonFlags {
   std::vector<std::string> stop;
   bool ignore_eos = false;
   bool no_special = false;           // special tokens in the text are plain text
-  bool chat = false;                 // the text is a user's turn (`run`)
+  bool chat = false;                 // the text is a user's turn (only `run`)
   std::vector<std::string> devices;  // ids; empty: the best GPU and the NPU
   bool strict_device = false;
   std::string plan = "auto";
-  std::vector<double> split;  // shares of rows, one a device, or the NPU's alone; empty: measured
+  std::vector<double> split;  // shares of rows, one per device, or the NPU's alone; empty: measured
   std::string act;            // "", "f32", "f16", "i8"
   std::string cache_type = "f16";
-  int64_t chunk = 0;        // prefill piece; 0: the engine's choice
-  ExpertRules experts;      // of plans that put experts on the NPU
+  int64_t chunk = 0;        // prefill tokens at once; 0: the engine's choice
+  ExpertRules experts;      // for plans that put experts on the NPU
   std::string calibration;  // file of calibrate-moe; "": experts are counted while the model runs
   std::string sync = "predict";
-  double deadline_seconds = 120;  // of every wait
+  double deadline_seconds = 120;  // limit of every wait
   std::string submit = "ahead";
   std::string compile = "background";  // or "now"
   bool pack_cache = false;             // keeps packed weights on disk
-  std::string soc;                     // chip whose model clock is reported too; "": none
+  std::string soc;                     // also report the model clock of this chip; "": none
   std::string trace;                   // Perfetto file; "": none
-  std::string save_state, load_state;  // of `run`
+  std::string save_state, load_state;  // only for `run`
   bool json = false;
   int verbosity = 0;  // -q: -1, -v: 1, -vv: 2
 
   bool quiet() const { return verbosity < 0; }
 };
 
-// Those of a command, and its own.
+// The common flags and those of one command.
 template <typename Own>
 struct FlagsWith {
   CommonFlags common;
@@ -65,23 +65,23 @@ struct FlagsWith {
 };
 
 void add_model_flag(CLI::App& app, CommonFlags& flags);  // -m, required
-// -p or -f, several of them where a command can do with that; --no-special
+// -p or -f (several files if the command allows it); --no-special
 void add_text_flags(CLI::App& app, CommonFlags& flags, bool several = false);
-void require_one_text(const CLI::App& app);                  // of -p, -f (and --ids): wrong usage otherwise
+void require_one_text(const CLI::App& app);                  // exactly one of -p, -f (and --ids), else wrong usage
 void add_sampling_flags(CLI::App& app, CommonFlags& flags);  // -n -s --temp ... --stop
 void add_device_flag(CLI::App& app, CommonFlags& flags);     // --device
 void add_plan_flag(CLI::App& app, CommonFlags& flags, const std::string& explains);  // --plan
 void add_engine_flags(CLI::App& app, CommonFlags& flags);     // -c -t --device --plan --act ... --trace
-void add_cache_type_flag(CLI::App& app, CommonFlags& flags);  // --cache-type; one of the engine's
-void add_act_flags(CLI::App& app, CommonFlags& flags);        // --act, --fast; of the engine's
+void add_cache_type_flag(CLI::App& app, CommonFlags& flags);  // --cache-type, also a part of the engine flags
+void add_act_flags(CLI::App& app, CommonFlags& flags);        // --act, --fast, also a part of the engine flags
 void add_compile_flag(CLI::App& app, CommonFlags& flags);     // --compile
 void add_output_flags(CLI::App& app, CommonFlags& flags);     // --json -v -q
 
-// WrongUsage if values of a list do not go together: shares that are not all, capacities that do not fall. Runs after
-// the parser.
+// Runs after the parser. WrongUsage if the values of a list contradict each other: shares that do not add up to 1,
+// capacities that do not fall.
 void require_lists_fit(const CLI::App& command);
 
-// The log level that -v and -q ask for; TANDEM_LOG wins.
+// Sets the log level by -v and -q. TANDEM_LOG takes precedence.
 void apply_verbosity(const CommonFlags& flags);
 
 }  // namespace tandem::app

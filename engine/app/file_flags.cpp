@@ -27,13 +27,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Type names of options. They mark what files_of() looks for.
 constexpr const char *kRead = "FILE", *kReadOrNamed = "NAME|FILE", *kWritten = "OUTFILE";
 
 struct NamedFile {
   std::string flag, path;
 };
 
-// Which file a path leads to. A name that is new: its folder, and its name there.
+// The file to which a path leads. For a file that does not exist yet: its folder, and its name there.
 struct FileIdentity {
   dev_t device = 0;
   ino_t inode = 0;
@@ -41,8 +42,9 @@ struct FileIdentity {
   bool operator==(const FileIdentity&) const = default;
 };
 
+// Absent for character devices.
 std::optional<FileIdentity> identity_of(const struct stat& status, const std::string& new_name) {
-  // Whatever is written to one twice is in nobody's way, and reading from one takes nothing from it.
+  // Several outputs may write to one without harm, and reading from one takes nothing from it.
   if (S_ISCHR(status.st_mode)) return std::nullopt;
   return FileIdentity{status.st_dev, status.st_ino, new_name};
 }
@@ -63,7 +65,7 @@ std::optional<FileIdentity> identity_of_output(const std::string& path) {
 
 bool is_model(const std::string& flag) { return flag == "--model" || flag == "--shape"; }
 
-// The files behind a flag's value.
+// The files that a flag's value names: also the parts of a split model and a device's parameters.
 std::vector<std::string> files_of(const std::string& flag, const std::string& value) {
   if (flag == "--device") {  // npu:0?params=FILE
     constexpr std::string_view kParameters = "?params=";
@@ -76,11 +78,12 @@ std::vector<std::string> files_of(const std::string& flag, const std::string& va
   return files;
 }
 
+// All files that the command line names, either those that are written or those that are read.
 std::vector<NamedFile> files_of(const CLI::App& command, bool written) {
   std::vector<NamedFile> files;
   for (const CLI::Option* option : command.get_options()) {
     const std::string type = option->get_type_name(), flag = option->get_name();
-    const std::string kind = type.substr(0, type.find(':'));  // behind it stands what its checks are called
+    const std::string kind = type.substr(0, type.find(':'));  // after the colon come names of its checks
     const bool reads = kind == kRead || kind == kReadOrNamed || flag == "--device";
     if (written ? kind != kWritten : !reads) continue;
     for (const std::string& value : option->results())
@@ -91,7 +94,7 @@ std::vector<NamedFile> files_of(const CLI::App& command, bool written) {
 
 std::string is_a_name(const std::string& path) { return path.empty() ? "a file needs a name" : ""; }
 
-// The flag as it is best written: -o, --trace.
+// The flag in its shortest spelling: -o, --trace.
 std::string spelling(const CLI::App& command, const std::string& flag) {
   const auto& short_names = command.get_option(flag)->get_snames();
   return short_names.empty() ? flag : "-" + short_names.front();
@@ -104,6 +107,7 @@ std::string what_it_is(const NamedFile& input, const std::string& output) {
   return whole ? "the file to write is the model itself" : "the file to write is a part of the model";
 }
 
+// Error if the output is one of the packed files in the cache folder.
 void refuse_packed_weights(const NamedFile& output, const FileIdentity& identity, const std::string& advice) {
   const std::string cache = gpu::default_cache_folder();
   std::error_code ignored;
@@ -133,6 +137,7 @@ void require_devices_apart(const CLI::App& command) {
   }
 }
 
+// Compares each output with all inputs, with the outputs before it, and with the packed files of the cache.
 void require_files_apart(const CLI::App& command) {
   const std::vector<NamedFile> outputs = files_of(command, true);
   if (outputs.empty()) return;

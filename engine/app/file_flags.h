@@ -1,11 +1,12 @@
-// Flags whose value names a file: which are read, which are written, and the check that no output is an input.
+// Flags whose value names a file. They state which files are read and written, so that no output can
+// overwrite an input.
 // Contract: every such flag is declared through reads_file() or writes_file(). require_files_apart() runs after the
 // command line has been accepted and before the command's action. It compares files by device and inode, through links.
-// Three things are an Error:
+// Three cases are an Error:
 //   an output that another flag reads: the model, a part of a split one, a text, token ids, a profile, standard input;
 //   an output that holds packed weights of Tandem's cache;
 //   two outputs that are one file. Devices such as /dev/null may be named twice.
-// An output may be the state that --load-state reads: it has been read whole when --save-state replaces it.
+// An output may be the state that --load-state reads: that file has been read completely when --save-state replaces it.
 #pragma once
 
 #include <string>
@@ -19,19 +20,19 @@ class Option;
 
 namespace tandem::app {
 
-// names_too: the value may also be a name that the program knows; "--soc snapdragon-8gen3".
+// names_too: the value may also be a name that the program knows: "--soc snapdragon-8gen3".
 CLI::Option* reads_file(CLI::Option* flag, bool names_too = false);
 CLI::Option* writes_file(CLI::Option* flag);
 
 void require_files_apart(const CLI::App& command);
-// WrongUsage if --device names one twice. Runs after the parser, like require_files_apart().
+// WrongUsage if --device names a device twice. Runs after the parser, like require_files_apart().
 void require_devices_apart(const CLI::App& command);
 
-// Whether an output of the command is standard output.
+// Whether the command writes an output to standard output.
 bool writes_to_stdout(const CLI::App& command);
 
-// For an OutputFile of this path: after a second it says on standard error that somebody must read what is written, and
-// it ends the wait when the program is interrupted.
+// For an OutputFile of this path. After a second it says on standard error that another program must read the output.
+// It ends the wait when the program is interrupted.
 WhileUnread while_unread(const std::string& path);
 
 }  // namespace tandem::app

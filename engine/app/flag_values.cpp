@@ -15,9 +15,11 @@
 namespace tandem::app {
 namespace {
 
-// Of what a user wrote as much as a message can hold.
+// The user's text in quotes, cut to the length that a message can hold.
 std::string as_written(const std::string& text) { return "'" + text.substr(0, 80) + "'"; }
 
+// The reason why the text names no possible device; "": it names one. Prefix and parameters are compared with
+// the factories.
 std::string problem_of_device(const std::string& text) {
   const auto id = parse_device_id(text);
   if (!id) return as_written(text) + " is no device id (opencl:0, vulkan:0, npu:0, npu:0?params=FILE, host)";
@@ -75,7 +77,7 @@ CLI::Validator device_id() {
 
 CLI::Validator plan_name() {
   return accepted_by("", [](const std::string& name) {
-    if (name != "list") chosen_strategy(name);  // which ends the program with an answer of its own
+    if (name != "list") chosen_strategy(name);  // `list` ends the program with an answer of its own
   });
 }
 
@@ -114,11 +116,12 @@ CLI::Option* add_threads_flag(CLI::App& app, int& threads) {
       ->capture_default_str();
 }
 
+// The parser does not say where a value comes from. A value that equals the variable counts as coming from it.
 bool is_given(const CLI::Option& option) {
   if (option.count() == 0) return false;
   const char* environment = option.get_envname().empty() ? nullptr : std::getenv(option.get_envname().c_str());
   if (environment == nullptr) return true;
-  std::string results;  // of a list that was split
+  std::string results;  // a list that was split
   for (const std::string& one : option.results())
     results += (results.empty() ? "" : std::string(1, option.get_delimiter())) + one;
   return results != environment;

@@ -1,6 +1,6 @@
-// What the values of flags may be: numbers in a range, one of several names, names of what the program knows.
+// Checks values of flags: numbers in a range, one of several names, and names that the program knows.
 //
-// Contract: a refusal is wrong usage; its message quotes what was found and says what is expected, in printable text.
+// Contract: a refusal is wrong usage. Its message quotes the value and says what is expected, in printable text.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -13,15 +13,15 @@
 
 namespace tandem::app {
 
-// For transform(): the text becomes plain decimal digits, since the parser would read leading zeros as octal.
+// For transform(). The text becomes plain decimal digits, because the parser would read leading zeros as octal.
 CLI::Validator whole(const WholeRange& range);
-// The others are for check(). NaN is in no range.
+// The others are for check(). NaN is outside every range.
 CLI::Validator finite_range(double low, double high);
-// What an Error of `judge` says is the refusal.
+// Refuses values for which `judge` throws an Error; its text is the refusal.
 CLI::Validator accepted_by(std::string kind, std::function<void(const std::string&)> judge);
-CLI::Validator device_id();  // of a kind that there is; whether the device is there is found out when it is opened
+CLI::Validator device_id();  // its kind must exist; whether the device exists is only known when it is opened
 CLI::Validator plan_name();
-// A name that is known, or a file by its ending; what is wrong with the file is found when it is read.
+// A known name, or a file, which is recognised by its ending. The file's content is checked when it is read.
 CLI::Validator chip_or_file();
 CLI::Validator shape_or_file();
 CLI::Validator storage_type();
@@ -29,7 +29,7 @@ CLI::Validator storage_type();
 CLI::Option* add_seed_flag(CLI::App& app, Seed& seed, const std::string& explains);  // -s, --seed
 CLI::Option* add_threads_flag(CLI::App& app, int& threads);                          // -t, --threads
 
-// A flag that takes one of several names, each of which stands for a value of `field`.
+// A flag that takes one of several names. Each name stands for a value of `field`.
 template <typename Value>
 CLI::Option* add_named(CLI::App& app, const std::string& flag, Value& field,
                        const std::vector<std::pair<std::string, Value>>& values, const std::string& explains) {
@@ -46,10 +46,11 @@ CLI::Option* add_named(CLI::App& app, const std::string& flag, Value& field,
   return app.add_option_function<std::string>(flag, take, explains)->check(CLI::IsMember(names))->default_str(usual);
 }
 
-bool is_given(const CLI::Option& option);  // on the command line; what the environment says is not
+bool is_given(const CLI::Option& option);  // on the command line; a value from the environment does not count
 
-// After parsing: gives flags the values of their variables (envname()) that the parser has dropped. CLI11 from 2.4 on
-// drops what a check refuses, and it checks a list before it is split. ParseError where a check refuses a value.
+// Called after parsing. Gives flags the values of their variables (envname()) that the parser has dropped. CLI11
+// from 2.4 on drops a value that a check refuses, and it checks a list before splitting it. ParseError if a check
+// refuses a value.
 void take_dropped_variables(CLI::App& parsed);
 
 }  // namespace tandem::app

@@ -17,7 +17,7 @@ InputFile::InputFile(const std::string& path)
   std::error_code ignored;
   if (is_own_ && std::filesystem::is_directory(path, ignored))
     throw Error("cannot read the file", path, "It is a folder; name a file");
-  // Without O_NONBLOCK, opening a FIFO waits for its writer and cannot be interrupted.
+  // Opening a FIFO without O_NONBLOCK waits for its writer and cannot be interrupted.
   descriptor_ = is_own_ ? ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK) : STDIN_FILENO;
   if (descriptor_ < 0) fail();
   wait_.pause();
@@ -34,6 +34,7 @@ bool InputFile::has_something() {
   return ::poll(&ready, 1, 0) != 0;
 }
 
+// Waits in short steps, so that an interrupt is noticed and a long wait is reported.
 void InputFile::await() {
   wait_.begin();
   pollfd ready{descriptor_, POLLIN, 0};

@@ -1,5 +1,5 @@
-// A file, a FIFO or standard input that is read piece by piece. No wait for its writer is deaf to Ctrl-C and TERM, and
-// one of more than a second is said (sync/long_wait.h).
+// A file, a FIFO or standard input that is read piece by piece. Waits for its writer react to Ctrl-C and TERM. A wait
+// of more than a second is reported (sync/long_wait.h).
 //
 // Contract: Error when the file is a folder, or cannot be opened or read. Interrupted when the user asked to stop while
 // there was nothing to read. Threads: one at a time.
@@ -15,14 +15,14 @@ namespace tandem::app {
 
 class InputFile {
  public:
-  explicit InputFile(const std::string& path);  // "-": standard input. A FIFO need not have a writer yet
+  explicit InputFile(const std::string& path);  // "-": standard input. A FIFO may have no writer yet
   ~InputFile();
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
 
   const std::string& name() const { return name_; }  // the path, or "standard input"
-  bool has_something();                              // read() would not wait: bytes are there, or the end
-  size_t read(std::span<char> room);                 // waits for at least one byte; 0: the end
+  bool has_something();               // whether read() returns at once: bytes are there, or the end is reached
+  size_t read(std::span<char> room);  // waits for at least one byte; 0: the end
 
  private:
   void await();

@@ -10,7 +10,7 @@ namespace tandem::app {
 
 namespace {
 
-// A handler may write nothing but this type, and main's loops only read it.
+// A signal handler may write only this type. Other code only reads it.
 volatile sig_atomic_t asked_to_stop = 0;
 
 extern "C" void on_signal(int) {
@@ -27,7 +27,7 @@ void watch_for_interrupt() {
   action.sa_flags = SA_RESTART;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
-  signal(SIGXFSZ, SIG_IGN);  // a file beyond `ulimit -f` is an error of the call that writes it
+  signal(SIGXFSZ, SIG_IGN);  // writing beyond `ulimit -f` then is an error of the call
   stop_waits_when(interrupted);
 }
 

@@ -7,6 +7,8 @@
 
 namespace tandem::app {
 
+// Returns lines from the buffer, and reads more when it has no complete line. `searched` keeps long lines from being
+// searched again and again.
 LineReader::Found LineReader::next(std::string& line, bool may_wait) {
   size_t searched = 0;
   for (;;) {
@@ -29,7 +31,7 @@ LineReader::Found LineReader::next(std::string& line, bool may_wait) {
   return Found::line;
 }
 
-// False: there is nothing yet, and nobody waits for it.
+// False: there is nothing to read yet, and the caller does not want to wait.
 bool LineReader::read_more(bool may_wait) {
   if (!may_wait && !file_.has_something()) return false;
   std::array<char, 1 << 16> piece{};

@@ -1,4 +1,4 @@
-// Lines of a file or of standard input, as they come.
+// Reads lines of a file or of standard input, as they come.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ class LineReader {
   explicit LineReader(const std::string& path) : file_(path) {}
 
   enum class Found { line, none_yet, end };
-  // The next line, without its end. may_wait: until there is one, or Ctrl-C; otherwise there may be none yet. A last
-  // line may lack its end. Error when it cannot be read.
+  // The next line, without its end. may_wait: waits for a line, until Ctrl-C. Otherwise it may return none_yet. The
+  // last line may lack its newline. Error when the file cannot be read.
   Found next(std::string& line, bool may_wait);
 
  private:

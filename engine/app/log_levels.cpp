@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kLevels[] = {"trace", "debug", "info", "warn", "warning", "error", "err", "critical", "off"};
 
-// As the library reads it: in any case, between blanks.
+// The text as the library reads it: case and surrounding blanks do not matter.
 std::string trimmed_lower(std::string text) {
   const auto blank = [](unsigned char c) { return std::isspace(c) != 0; };
   text.erase(text.begin(), std::ranges::find_if_not(text, blank));
@@ -29,7 +29,7 @@ std::string trimmed_lower(std::string text) {
 }  // namespace
 
 std::string problem_of_log_levels(const std::string& text) {
-  std::istringstream parts(text.ends_with(',') ? text + "," : text);  // an empty last part is a part
+  std::istringstream parts(text.ends_with(',') ? text + "," : text);  // the text after a last comma is a part too
   for (std::string part; std::getline(parts, part, ',');) {
     const std::string level = trimmed_lower(part.substr(part.find('=') + 1));
     const bool has_name = part.find('=') == std::string::npos || !trimmed_lower(part.substr(0, part.find('='))).empty();

@@ -9,7 +9,7 @@
 #include "engine/app/scarcity.h"
 #include "engine/app/standard_streams.h"
 
-// The standard's, and what was refused is known afterwards. Sanitizers have their own.
+// Like the standard's operator new, but it records what was refused. Sanitizers have their own.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 void* operator new(std::size_t bytes) {
   while (true) {
@@ -28,7 +28,7 @@ void operator delete(void* place, std::size_t) noexcept { std::free(place); }
 
 int main(int argc, char** argv) {
   using namespace tandem::app;
-  std::signal(SIGXFSZ, SIG_IGN);  // a file beyond `ulimit -f` is an error of the call that writes it, help texts' too
+  std::signal(SIGXFSZ, SIG_IGN);  // writing beyond `ulimit -f` then is an error of the call, also for help texts
   fill_closed_streams();
   try {
     return with_stack_room([&] { return run_program(argc, argv); });

@@ -8,7 +8,7 @@
 namespace tandem::app {
 namespace {
 
-// All of the text, as a number that the type holds.
+// The whole text as a number that fits the type.
 template <typename Number>
 std::optional<Number> all_digits(std::string_view text) {
   Number value{};
@@ -38,7 +38,7 @@ std::optional<double> read_number(std::string_view text, double least, double mo
 
 std::optional<Seed> read_seed(std::string_view text) {
   if (text == "-1") return Seed{std::random_device()(), true};
-  if (text == "-0") return Seed{0, false};  // as JSON has it
+  if (text == "-0") return Seed{0, false};  // JSON may write 0 so
   const auto value = all_digits<uint64_t>(text);
   return value ? std::optional(Seed{*value, false}) : std::nullopt;
 }

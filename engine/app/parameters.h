@@ -1,8 +1,8 @@
-// The numbers that a user gives a command: one range and one reader of each, wherever it comes from: a flag, the
-// environment, or a line of JSON.
+// Numbers that a user passes to a command. Each has one range and one reader, whether it comes from a flag, the
+// environment or a line of JSON.
 //
-// Contract: readers are pure but for a drawn seed. They take the text of a number, whole, and without blanks, a plus or
-// hexadecimal digits.
+// Contract: readers are pure, except for a drawn seed. They take the whole text of a number, without blanks, a plus
+// sign or hexadecimal digits.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct WholeRange {
 std::optional<int64_t> read_whole(std::string_view text, const WholeRange& range);
 std::string to_string(const WholeRange& range);  // "a whole number from 0 to 4096"
 
-// A decimal number, with a fraction or an exponent: "0.5", "1e-3". Neither an infinity nor "nan" is one.
+// A decimal number, with a fraction or an exponent: "0.5", "1e-3". Infinities and "nan" are refused.
 std::optional<double> read_number(std::string_view text, double least, double most);
 
 inline constexpr int64_t kMostTokens = std::numeric_limits<int32_t>::max();
@@ -33,15 +33,15 @@ inline constexpr WholeRange kParallelRange{1, kMostSequences};
 
 struct Seed {
   uint64_t value = 0;
-  bool is_drawn = false;  // nobody named it: a user who wants the same again has to be told
+  bool is_drawn = false;  // the user did not choose it, so it must be shown for a second equal run
 };
 inline constexpr const char* kSeedRange = "a whole number from 0 to 18446744073709551615, or -1 for a random one";
 std::optional<Seed> read_seed(std::string_view text);
-// "seed 7 (drawn: --seed 7 gives the same again)"; "" where it was named.
+// "seed 7 (drawn: --seed 7 gives the same again)"; "" if the user chose it.
 std::string describe_drawn(const Seed& seed);
 
-// A count or a number of bytes with the unit that leaves digits before the point: "1.24 B", "134.5 M", "260 K", "87".
-// Units of a thousand: K, M, B (or G, for bytes), T.
+// A count or a number of bytes in the unit that leaves digits before the point: "1.24 B", "134.5 M", "260 K", "87".
+// Units are thousands: K, M, B (or G, for bytes), T.
 std::string in_thousands(double count, const char* billions = "B");
 
 }  // namespace tandem::app

@@ -36,6 +36,7 @@ std::string Progress::line(const std::string& label, ProgressUnit unit, uint64_t
   return (label + " [" + bar + tail).substr(0, 79);
 }
 
+// Draws at most every kBetweenDraws. A complete bar is wiped.
 void Progress::update(uint64_t done, uint64_t total) {
   if (!shown_) return;
   if (done >= total) {

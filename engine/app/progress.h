@@ -1,7 +1,7 @@
 // A progress bar on stderr, drawn only when that is a terminal.
 //
-// Contract: update() may be called as often as wanted, from one thread; it draws at most twenty times a second. The bar
-// is wiped when it is complete, by clear(), and by the destructor, so that what is printed next begins on a clean line.
+// Contract: update() may be called often, from one thread; it draws at most twenty times a second. The bar is wiped
+// when it is complete, by clear() and by the destructor, so that the next text begins on a clean line.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ enum class ProgressUnit { bytes, tokens, points };
 
 class Progress {
  public:
-  // shown: false when the user wants quiet, or stderr is no terminal.
+  // shown: false if the user wants quiet, or if stderr is no terminal.
   Progress(std::string label, ProgressUnit unit, bool shown = stderr_is_terminal());
   ~Progress() { clear(); }
   Progress(const Progress&) = delete;

@@ -23,23 +23,24 @@
 namespace tandem::app {
 namespace {
 
-// Process-wide, as the handlers that read it are.
+// Process-wide, because the signal handlers that read them are.
 std::atomic<size_t> refused_bytes{0};
-std::atomic<uint64_t> room_of_groups{UINT64_MAX};  // when a control group had too little; the maximum: none had
+// Room of a control group when it was too little; UINT64_MAX: it never was.
+std::atomic<uint64_t> room_of_groups{UINT64_MAX};
 std::atomic<bool> answers_in_json{false};
 std::atomic<bool> is_ending{false};
 
 constexpr double kMega = 1e-6;
-// A driver that dies with less than this left of the address space, or with this much refused, dies of that.
+// A driver that dies while less than this of the address space is left, or after memory was refused, died of that.
 constexpr size_t kLittleLeft = size_t{512} << 20;
 
-// With less than this of the address space, drivers were seen to fail.
+// With a smaller limit of the address space than this, drivers were seen to fail.
 constexpr size_t kEnoughForDrivers = size_t{2} << 30;
 
 constexpr const char* kMemoryAdvice = "Take a smaller model or a smaller --ctx-size, or allow more memory";
 constexpr const char* kThreadsAdvice = "Allow more processes (ulimit -u) or more memory (ulimit -v, ulimit -d)";
 
-// Text without allocation.
+// Builds text without allocating.
 class Text {
  public:
   const char* c_str() const { return text_.data(); }
@@ -56,7 +57,7 @@ class Text {
   size_t length_ = 0;
 };
 
-// The process's memory by the system's own count, from statm: bytes of one of its columns.
+// Memory of the process by the system's own count: one column of /proc/self/statm, in bytes.
 size_t counted_bytes(int column) {
   std::array<char, 128> text{};
   const int file = ::open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
@@ -84,7 +85,7 @@ Limit limit_by(__rlimit_resource which, const char* name, const char* what, int 
   return found;
 }
 
-// The limit that leaves least.
+// The limit with the least memory left.
 Limit memory_limit() {
   const Limit addresses = limit_by(RLIMIT_AS, "ulimit -v", "mapped", 0);
   const Limit data = limit_by(RLIMIT_DATA, "ulimit -d", "of data", 5);
@@ -118,8 +119,9 @@ void say(int file, const char* text) {
   }
 }
 
+// Writes the report with system calls alone, because it may run inside a signal handler, and ends the process.
 [[noreturn]] void end_with(const char* what, const char* on, const char* hint) {
-  if (is_ending.exchange(true)) ::pause();  // another thread has begun, and ends the process
+  if (is_ending.exchange(true)) ::pause();  // another thread has begun to end the process
   Text message;
   message.add("%s: %s. %s", what, on, hint);
   say(STDERR_FILENO, "tandem: ");
@@ -164,12 +166,12 @@ void add_threads(Text& text) {
     text.add(", %llu processes that ulimit -u allows", static_cast<unsigned long long>(limit.rlim_cur));
 }
 
-// Threads are refused for want of memory for their stacks, or of processes.
+// Threads are refused because of memory for their stacks, or because of the number of processes.
 const char* no_thread() {
   return memory_limit().bytes > 0 ? "out of memory: a thread could not be started" : "a thread could not be started";
 }
 
-// An exception that nobody has caught: of a thread, of a destructor.
+// Handles an exception that nothing has caught, from a thread or a destructor.
 [[noreturn]] void on_terminate() {
   const std::exception_ptr current = std::current_exception();
   if (current) {
@@ -197,7 +199,7 @@ void end_as_before(int signal) {
   ::sigaction(signal, &standard, nullptr);
 }
 
-// Libraries give up by abort() when memory is refused, and some use the null pointer that they were given.
+// When memory is refused, libraries give up with abort(), and some use the null pointer that they received.
 extern "C" void on_giving_up(int signal, siginfo_t* info, void*) {
   constexpr uintptr_t kNullPages = 1 << 16;
   const bool is_null = signal == SIGSEGV && reinterpret_cast<uintptr_t>(info->si_addr) < kNullPages;
@@ -208,7 +210,7 @@ extern "C" void on_giving_up(int signal, siginfo_t* info, void*) {
 
 void watch(int signal) {
   struct sigaction now {};
-  if (::sigaction(signal, nullptr, &now) != 0 || now.sa_handler != SIG_DFL) return;  // a sanitizer's
+  if (::sigaction(signal, nullptr, &now) != 0 || now.sa_handler != SIG_DFL) return;  // a sanitizer's handler stays
   struct sigaction own {};
   own.sa_sigaction = on_giving_up;
   own.sa_flags = SA_SIGINFO | SA_ONSTACK;
@@ -225,7 +227,7 @@ bool is_too_much_for_groups(size_t bytes) noexcept try {
   if (!room || bytes <= room->bytes) return false;
   room_of_groups = room->bytes;
   return true;
-} catch (...) {  // the system's files could not be read for want of memory
+} catch (...) {  // reading the system's files failed for lack of memory
   return false;
 }
 
@@ -247,6 +249,7 @@ void watch_for_scarcity(bool json) {
   watch(SIGSEGV);
 }
 
+// Scarcity has three signs: bad_alloc, a thread that could not start, and any other Error while memory is short.
 std::optional<Error> scarcity_behind(const std::exception& caught) {
   Text on;
   if (dynamic_cast<const std::bad_alloc*>(&caught) != nullptr) {
@@ -257,7 +260,7 @@ std::optional<Error> scarcity_behind(const std::exception& caught) {
     add_threads(on);
     return Error(no_thread(), on.c_str(), kThreadsAdvice);
   }
-  // A driver's own code for it may be any.
+  // A driver may report scarcity with any code of its own.
   const auto* error = dynamic_cast<const Error*>(&caught);
   if (error == nullptr || !is_short_of_memory()) return std::nullopt;
   add_memory(on);

@@ -1,4 +1,4 @@
-// Room on stacks: `ulimit -s` may leave less than parsers, drivers and compilers take.
+// Ensures room on stacks: `ulimit -s` may leave less than parsers, drivers and compilers need.
 #include <pthread.h>
 #include <sys/resource.h>
 
@@ -12,9 +12,9 @@
 namespace tandem::app {
 namespace {
 
-// A process has as much where nobody has set a limit.
+// The size that a process has without a limit.
 constexpr rlim_t kStackRoom = rlim_t{8} << 20;
-// A limit from here on is left as it is.
+// A limit of at least this much is left as it is.
 constexpr rlim_t kEnough = rlim_t{1} << 20;
 
 struct OnOwnStack {
@@ -43,6 +43,7 @@ void give_threads_room() {
 
 }  // namespace
 
+// Raises the limit if the system allows it. Otherwise work() runs on a thread whose stack has the right size.
 int with_stack_room(const std::function<int()>& work) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= kEnough) return work();

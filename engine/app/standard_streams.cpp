@@ -11,7 +11,7 @@ void fill_closed_streams() noexcept {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(stream, F_GETFD) >= 0) continue;
     const int opened = ::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
-    if (opened >= 0 && opened != stream) ::close(opened);  // the lowest number that is free is this stream's
+    if (opened >= 0 && opened != stream) ::close(opened);  // the lowest free number is this stream's
   }
 }
 

@@ -11,8 +11,8 @@ namespace tandem::app {
 
 namespace {
 
-// Far above what a context holds or a measurement takes; without a bound, what never ends would be read until memory
-// does.
+// Far more than a context holds or a measurement takes. Without a bound, an endless input would be read until
+// memory is full.
 constexpr size_t kMostTextBytes = size_t{256} << 20, kPieceBytes = size_t{1} << 20;
 
 }  // namespace
@@ -20,7 +20,7 @@ constexpr size_t kMostTextBytes = size_t{256} << 20, kPieceBytes = size_t{1} << 
 std::string read_file(const std::string& path) {
   InputFile in(path);
   std::string text;
-  std::vector<char> piece(kPieceBytes);  // a pipe fills a small part of it
+  std::vector<char> piece(kPieceBytes);  // a pipe fills only a small part of it
   while (const size_t count = in.read(piece)) {
     text.append(piece.data(), count);
     if (text.size() > kMostTextBytes)
@@ -37,7 +37,7 @@ std::vector<Window> windows_of_text(const Tokenizer& tokenizer, const std::strin
   plain.add_bos_eos = false;
   plain.parse_special = false;
   const std::vector<int32_t> ids = tokenizer.encode(text, plain);
-  const std::vector<int32_t> empty = tokenizer.encode("", {});  // what every text begins with
+  const std::vector<int32_t> empty = tokenizer.encode("", {});  // the beginning of every text
   const size_t each = static_cast<size_t>(length) - std::min(empty.size(), static_cast<size_t>(length) - 1);
   std::vector<Window> windows;
   for (size_t begin = 0; begin < ids.size(); begin += each) {

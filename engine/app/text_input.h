@@ -1,5 +1,5 @@
-// Where a command's text comes from: -p, or a file, byte for byte (a trailing newline stays; "-" is standard input),
-// and long ones as windows that are read one by one and know nothing of each other.
+// Reads a command's text from -p, or from a file, byte for byte (a trailing newline stays; "-" is standard input). Long
+// texts are cut into windows that are read independently.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@ namespace tandem::app {
 
 struct TextFlags {
   std::string prompt;  // -p
-  std::string file;    // -f; of several the last one
+  std::string file;    // -f; the last one if there are several
   std::vector<std::string> files;
   bool has_prompt = false, has_file = false;
 };
 
-std::string read_file(const std::string& path);  // as InputFile reads it; Error when it is longer than 256 MiB
-std::string input_text(const TextFlags& flags);  // exactly one of -p and -f was given (the command line sees to it)
+std::string read_file(const std::string& path);  // through InputFile; Error above 256 MiB
+std::string input_text(const TextFlags& flags);  // the command line ensures that there is exactly one of -p and -f
 
 using Window = std::vector<int32_t>;  // token ids
 
-// Windows of at most `length` tokens, each of which begins as the model wants a text to begin; special tokens in the
-// text are plain text. An empty text has none.
+// Windows of at most `length` tokens. Each begins with the tokens that the model wants at the beginning of a text.
+// Special tokens in the text are plain text. An empty text has no windows.
 std::vector<Window> windows_of_text(const Tokenizer& tokenizer, const std::string& text, int64_t length);
 
 }  // namespace tandem::app

@@ -41,7 +41,7 @@ const char* class_of(const Span& span) {
   }
 }
 
-// The devices' own measured time within the interval, in the order of their starts.
+// Measured spans of the devices that reach into the interval, in the order of their starts.
 std::vector<Span> spans_in(const Timeline& timeline, const Interval& within) {
   std::vector<Span> spans;
   for (const Span& span : timeline.spans()) {
@@ -68,7 +68,7 @@ Interval last_pass(const Timeline& timeline) {
   throw Error("nothing was recorded that could be drawn", "the picture of a pass", "Run at least one token");
 }
 
-// Where the layers in the middle of the pass begin and end.
+// From the begin to the end of the two layers in the middle of the pass.
 Interval two_layers(const std::vector<Span>& spans) {
   int64_t layers = 0;
   for (const Span& span : spans) layers = std::max(layers, layer_of(span.name).value_or(-1) + 1);
@@ -83,7 +83,7 @@ Interval two_layers(const std::vector<Span>& spans) {
   return both;
 }
 
-// 1, 2 or 5 times a power of ten, so that there are about eight ticks.
+// 1, 2 or 5 times a power of ten, for about eight ticks.
 double tick_of(double seconds) {
   const double rough = seconds / 8, power = std::pow(10, std::floor(std::log10(rough)));
   for (const double step : {1.0, 2.0, 5.0}) {
@@ -98,6 +98,7 @@ std::string milliseconds(double seconds) {
   return text;
 }
 
+// A row of bars for each device over one interval, with a title and a time axis.
 class Strip {
  public:
   Strip(SvgDrawing& drawing, const Interval& shown, const std::vector<std::string>& devices, double top)
@@ -160,6 +161,7 @@ void draw_legend(SvgDrawing& drawing, double y) {
 
 }  // namespace
 
+// The second strip is left out if the two layers would fill more than half of the first one.
 std::string trace_picture(const Timeline& timeline) {
   const Interval pass = last_pass(timeline);
   const std::vector<Span> spans = spans_in(timeline, pass);

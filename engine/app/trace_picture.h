@@ -1,9 +1,9 @@
-// The last recorded pass as a picture: what every device did and when, as SVG that stands alone.
+// Draws the last recorded pass: what every device did and when, as a stand-alone SVG.
 //
-// Two strips: the whole pass, and two of its layers, drawn larger. Each device is a row of bars, a bar a span: matmuls,
-// attention, everything else, and waiting for another device.
+// There are two strips: the whole pass, and two of its layers, enlarged. Each device is a row of bars, one bar per
+// span. Bars show matmuls, attention, everything else, and waits for another device.
 //
-// Contract: pure. Error when the timeline has no pass. Colours suit light and dark pages.
+// Contract: pure. Error when the timeline has no pass. The colours suit light and dark pages.
 #pragma once
 
 #include <string>
