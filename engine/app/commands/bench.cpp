@@ -21,9 +21,9 @@
 namespace tandem::app {
 namespace {
 
-constexpr int64_t kLeastContext = 64;  // what is verified before it is timed fits in
+constexpr int64_t kLeastContext = 64;  // room for the tokens that are verified before timing
 
-// Seconds of the row's test once.
+// Seconds of running the row's test once.
 double time_once(Engine& engine, const BenchRow& row) {
   fill_context(engine, row.n_depth);
   const auto ids = some_tokens(engine.config().vocabulary, row.n_depth, row.n_depth + row.tokens());
@@ -36,13 +36,13 @@ double time_once(Engine& engine, const BenchRow& row) {
   return seconds;
 }
 
-// One token behind the row's context: what something else drove out of the caches comes back.
+// Runs one token after the row's context. It brings weights back into caches from which other work has evicted them.
 void warm_up(Engine& engine, const BenchRow& row) {
   fill_context(engine, row.n_depth);
   engine.extend(some_tokens(engine.config().vocabulary, row.n_depth, row.n_depth + 1));
 }
 
-// Recording changes how some devices are launched, so it has a warm-up of its own.
+// Recording changes how some devices are launched, so the recorded run has its own warm-up.
 Breakdown record_once(Engine& engine, const BenchRow& row) {
   Timeline warming, timeline;
   engine.machine().record(&warming);
@@ -53,6 +53,7 @@ Breakdown record_once(Engine& engine, const BenchRow& row) {
   return break_down(timeline);
 }
 
+// Measures the peaks before each repetition, so that peaks and rate belong to the same minute.
 void time_row(Engine& engine, BenchRow& row, int repetitions, BenchRoofline* roofline) {
   time_once(engine, row);  // compiles, fills caches
   engine.forget_plans_ran();
@@ -70,6 +71,7 @@ void time_row(Engine& engine, BenchRow& row, int repetitions, BenchRoofline* roo
 
 }  // namespace
 
+// Verifies all rows first, then times them, then prints. The context is as large as the deepest row needs.
 int bench_command(const CommonFlags& flags, const BenchFlags& bench) {
   apply_verbosity(flags);
   std::vector<BenchRow> rows = bench_rows(bench);

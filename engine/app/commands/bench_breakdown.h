@@ -1,6 +1,6 @@
-// --breakdown of `tandem bench`: where a row's time went, by device and kind of operator (engine/measure/breakdown.h).
+// --breakdown of `tandem bench`: splits a row's time by device and kind of operator (engine/measure/breakdown.h).
 //
-// Contract: one more repetition is recorded for it; it counts for nothing else. All times are measured.
+// Contract: one more repetition is recorded for the breakdown. It counts for nothing else. All times are measured.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,7 +9,7 @@
 
 namespace tandem::app {
 
-void print_breakdown(const BenchRow& row);  // a table with its caption; without a breakdown nothing
+void print_breakdown(const BenchRow& row);  // a table with its caption; prints nothing without a breakdown
 void add_breakdown(nlohmann::json& object, const BenchRow& row);
 
 }  // namespace tandem::app

@@ -30,7 +30,7 @@ struct Row {
   int64_t tokens() const { return width * (prompt + generated); }
 };
 
-// As many texts as a row has; text i begins at token 1000 i of one that never ends.
+// The texts of a row, one for each unit of its width. Text i begins at token 1000 i of one endless text.
 class Texts {
  public:
   Texts(Engine& engine, int64_t width, int64_t length) : engine_(engine) {
@@ -40,8 +40,8 @@ class Texts {
     }
   }
 
-  // Everything up to `end` of each text, in passes that are as full as they can be. Logits of the last tokens, in the
-  // order of the texts where all of them end in one pass.
+  // Reads each text up to `end`, in passes that are as full as possible. Returns the last tokens' logits; if all texts
+  // end in one pass, in the order of the texts.
   std::span<const float> read_to(int64_t end) {
     std::span<const float> logits;
     for (;;) {
@@ -69,7 +69,7 @@ class Texts {
   std::vector<Sequence> sequences_;
 };
 
-// Short prompts and single tokens behind them, written together; and each text by itself, in the engine's own context.
+// Writes short prompts and single tokens after them together, then each text alone, in the engine's own context.
 Verification verify_width(Engine& engine, int64_t width) {
   constexpr int64_t kPrompt = 5, kSingle = 2;
   const auto V = static_cast<size_t>(engine.config().vocabulary);
@@ -93,6 +93,7 @@ Verification verify_width(Engine& engine, int64_t width) {
   return verification;
 }
 
+// Times prompts and generated tokens apart. counts: false for a warm-up, whose times are dropped.
 void time_once(Engine& engine, Row& row, bool counts) {
   Texts texts(engine, row.width, row.prompt + row.generated);
   const double start = now_seconds();
@@ -164,6 +165,7 @@ void print_csv(const nlohmann::json& rows) {
 
 }  // namespace
 
+// Has the steps of bench_command(): verify, warm up, time, print. Each figure is a median over the repetitions.
 int bench_parallel_command(const CommonFlags& flags, const BenchFlags& bench) {
   apply_verbosity(flags);
   std::vector<Row> rows = rows_of(bench);

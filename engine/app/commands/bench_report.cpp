@@ -21,6 +21,7 @@ struct ModelFacts {
   double size_bytes = 0, parameters = 0;
 };
 
+// The type is the one with most bytes in the file.
 ModelFacts facts_of(const Engine& engine) {
   ModelFacts facts;
   std::map<std::string, double> bytes_of;

@@ -1,6 +1,6 @@
-// What `tandem bench` prints of its rows: a table with llama-bench's columns, CSV, JSON.
+// Prints the rows of `tandem bench`: a table with llama-bench's columns, CSV or JSON.
 //
-// Contract: all but print_verified() writes to standard output; all times are measured ones.
+// Contract: everything except print_verified() goes to standard output. All times are measured.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -14,9 +14,9 @@ namespace tandem::app {
 
 // An array of objects with llama-bench's names.
 nlohmann::json bench_json(const std::vector<BenchRow>& rows, const CommonFlags& flags, const Engine& engine);
-void print_bench_csv(const nlohmann::json& array);  // of bench_json()
+void print_bench_csv(const nlohmann::json& array);  // array: from bench_json()
 void print_bench_table(const std::vector<BenchRow>& rows, const Engine& engine);
-// What was compared before timing, and how; to standard error.
+// Prints to standard error how the logits were compared before timing.
 void print_verified(const std::vector<BenchRow>& rows, const Engine& engine);
 
 }  // namespace tandem::app

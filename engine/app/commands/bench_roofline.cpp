@@ -11,6 +11,7 @@
 namespace tandem::app {
 namespace {
 
+// Host cores on which any device computes; those of the GPU if no device names its cores.
 std::vector<int> used_cores(const Engine& engine) {
   std::set<int> cores;
   for (const DeviceInfo* device : engine.machine().infos()) cores.insert(device->cores.begin(), device->cores.end());
@@ -39,6 +40,7 @@ std::string percent(double share) {
 
 }  // namespace
 
+// A prompt is read in chunks, of which only the last has logits. Generated tokens are single passes.
 std::vector<BenchPass> passes_of(const BenchRow& row, int64_t chunk) {
   std::vector<BenchPass> passes;
   const int64_t piece = row.n_gen == 0 ? chunk : 1;
@@ -57,7 +59,8 @@ RowRoofline BenchRoofline::take(const BenchRow& row) {
   RowRoofline roofline;
   const std::vector<BenchPass> passes = passes_of(row, engine_.chunk());
   for (auto pass = passes.rbegin(); pass != passes.rend(); ++pass) {
-    engine_.rewind(pass->first_position);  // a plan may depend on what is in the context; backwards, it holds enough
+    // A plan may depend on the context's length; backwards, the context is always long enough.
+    engine_.rewind(pass->first_position);
     const Work work = useful_work(engine_.plan_for(pass->batch).steps, pass->first_position);
     roofline.work.flops += work.flops;
     roofline.work.bytes += work.bytes;
@@ -67,7 +70,7 @@ RowRoofline BenchRoofline::take(const BenchRow& row) {
   return roofline;
 }
 
-// With 8-bit activations the share of f32's peak may be above 1, and this is the roof.
+// With 8-bit activations the share of the f32 peak may exceed 1. The int8 peak is the roof then.
 void BenchRoofline::print_int8_peaks(const std::vector<BenchRow>& rows) const {
   if (engine_.act() != ActType::i8) return;
   std::printf("\n| test | GOP/s | int8 peak, 1 core | all cores | share |\n| ---: | ---: | ---: | ---: | ---: |\n");
@@ -122,7 +125,7 @@ void add_roofline(nlohmann::json& object, const BenchRow& row) {
   object["fma_instruction_set"] = roofline_loops().instruction_set;
   object["dram_share"] = is_roof ? nlohmann::json(of.read_share) : nullptr;
   object["fma_share"] = is_roof ? nlohmann::json(of.fma_share) : nullptr;
-  if (peaks.int8_all_gops == 0) return;  // f32 products alone
+  if (peaks.int8_all_gops == 0) return;  // the row used f32 products only
   object["int8_peak_gops"] = peaks.int8_all_gops;
   object["int8_peak_one_core_gops"] = peaks.int8_one_gops;
   object["int8_instruction_set"] = best_act_loops().name;

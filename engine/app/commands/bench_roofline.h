@@ -1,8 +1,8 @@
-// --roofline of `tandem bench`: how a row's rate stands against what the cores can do, measured in the same minute.
+// --roofline of `tandem bench`: compares a row's rate with what the cores can do, measured in the same minute.
 //
-// Contract: nothing here is modelled; rates are the row's mean ones. Work is counted from the plans as they ran
-// (engine/measure/roofline.h). The cores are those that the engine's devices compute on. Where a device computes on
-// none of them (a real GPU), the cores' peaks are no roof of the row, and there are no shares.
+// Contract: nothing here is modelled; rates are the row's means. Work is counted from the plans that ran
+// (engine/measure/roofline.h). The cores are those on which the engine's devices compute. A device that computes on
+// none of them (a real GPU) has another roof; then there are no shares.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -16,7 +16,7 @@
 
 namespace tandem::app {
 
-// A pass as Engine::extend() makes it.
+// A pass of Engine::extend().
 struct BenchPass {
   Batch batch;
   int64_t first_position = 0;
@@ -29,7 +29,7 @@ class BenchRoofline {
   explicit BenchRoofline(Engine& engine);
 
   void measure_peaks() { measured_.push_back(probe_.measure(engine_.act() == ActType::i8)); }
-  // What the row did and the medians of the peaks that were measured since the row before.
+  // The row's work, and the medians of the peaks measured since the row before.
   RowRoofline take(const BenchRow& row);
   void print_table(const std::vector<BenchRow>& rows) const;
 
@@ -38,11 +38,11 @@ class BenchRoofline {
 
   Engine& engine_;
   RooflineProbe probe_;
-  std::string elsewhere_;  // devices that compute on no known core
+  std::string elsewhere_;  // devices that compute on no host core
   std::vector<CorePeaks> measured_;
 };
 
-// Adds a row's figures to its JSON object; without them nothing.
+// Adds a row's figures to its JSON object, if the row has any.
 void add_roofline(nlohmann::json& object, const BenchRow& row);
 
 }  // namespace tandem::app

@@ -1,4 +1,4 @@
-// One test of `tandem bench` and what was measured of it. Plain values.
+// One test of `tandem bench` and its measurements. Plain values.
 #pragma once
 
 #include <cstdint>
@@ -14,28 +14,28 @@
 
 namespace tandem::app {
 
-// With --roofline.
+// Figures of --roofline.
 struct RowRoofline {
   Work work;             // of one repetition
   CorePeaks peaks;       // measured between the repetitions
-  bool is_roof = false;  // everything was computed on the cores whose peaks these are
+  bool is_roof = false;  // all work ran on the cores whose peaks these are
 };
 
 struct BenchRow {
   int64_t n_prompt = 0, n_gen = 0;  // one of them is 0
-  int64_t n_depth = 0;              // tokens in the context before
-  std::vector<double> seconds;      // of each repetition
+  int64_t n_depth = 0;              // tokens in the context before the test
+  std::vector<double> seconds;      // one for each repetition
   std::optional<RowRoofline> roofline;
-  std::optional<Breakdown> breakdown;  // of one more repetition, recorded
-  Verification verification{};         // before it was timed
-  std::vector<PlanRan> plans{};        // that were timed
+  std::optional<Breakdown> breakdown;  // from one more repetition, which was recorded
+  Verification verification{};         // result of the comparison before timing
+  std::vector<PlanRan> plans{};        // plans that ran while the row was timed
 
   int64_t tokens() const { return n_prompt + n_gen; }
   std::string test() const;           // as llama-bench names it: "pp512", "tg128 @ d1024"
   std::vector<double> rates() const;  // tokens per second
 };
 
-// Every test at every depth, prompts first, in llama-bench's order. Error when there is none.
+// Every test at every depth, prompts first, in llama-bench's order. Error when there is no test.
 std::vector<BenchRow> bench_rows(const BenchFlags& flags);
 
 struct MeanAndSpread {

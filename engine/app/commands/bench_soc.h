@@ -1,5 +1,4 @@
-// The tests of `tandem bench` on the model clock of a chip (--soc): a table of their own, and a member of each JSON
-// object.
+// The tests of `tandem bench` on a chip's model clock (--soc): a separate table, and a member of each JSON object.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -30,7 +30,7 @@
 namespace tandem::app {
 namespace {
 
-// Of a model's decode step: the best GPU and the NPU, as everywhere; the host where there is neither.
+// Devices of a model's decode step: the best GPU and the NPU, as in other commands. The host if there is neither.
 std::vector<std::string> default_devices() {
   std::vector<std::string> chosen;
   const std::vector<std::string> available = available_devices();
@@ -40,8 +40,8 @@ std::vector<std::string> default_devices() {
   return chosen;
 }
 
-// The decode step's plan. The engine is closed again before anything is measured, and the orchestrator's core is given
-// back: its threads would hold the cores that are measured.
+// The decode step's plan. The engine is closed before anything is measured, because its threads would occupy the
+// measured cores. This thread may use every core again.
 Plan decode_plan(const CommonFlags& flags) {
   std::optional<Plan> plan;
   {
@@ -53,6 +53,7 @@ Plan decode_plan(const CommonFlags& flags) {
   return *plan;
 }
 
+// Each length of work counts once, in rising order. Devices use the same cores as in other commands.
 sync_lab::LabOptions lab_options(const CommonFlags& flags, const BenchSyncFlags& bench) {
   sync_lab::LabOptions options;
   options.devices = flags.devices;
@@ -95,7 +96,7 @@ void require_figures(const sync_lab::LabResult& result, bool named) {
 }
 
 double parse_duration(const std::string& text) {
-  const size_t digits = text.find_last_of("0123456789.") + 1;  // 0 where there is none
+  const size_t digits = text.find_last_of("0123456789.") + 1;  // 0 if there is no digit
   const std::string unit = text.substr(digits);
   const double scale = unit.empty() || unit == "us" ? 1e-6 : unit == "ms" ? 1e-3 : unit == "s" ? 1 : 0;
   const auto number = scale > 0 ? read_number(text.substr(0, digits), 0, 1 / scale) : std::nullopt;
@@ -104,6 +105,8 @@ double parse_duration(const std::string& text) {
   return *number * scale;
 }
 
+// The plan is made before anything is measured, because opening an engine uses the cores. The report is written even if
+// some device has no figures; the error comes last.
 int bench_sync_command(const CommonFlags& given, const BenchSyncFlags& bench) {
   apply_verbosity(given);
   CommonFlags flags = given;
@@ -120,7 +123,7 @@ int bench_sync_command(const CommonFlags& given, const BenchSyncFlags& bench) {
   std::optional<Plan> plan;
   if (!flags.model.empty()) plan = decode_plan(flags);
   sync_lab::LabResult result = sync_lab::run_sync_lab(options);
-  if (plan) {  // named by its file alone: reports are passed on, and where it lies is nobody else's concern
+  if (plan) {  // the file's name only: reports are passed on, and the folder is private
     const std::string name = std::filesystem::path(flags.model).filename().string();
     result.decode = sync_lab::decode_meaning(name, *plan, result);
   }

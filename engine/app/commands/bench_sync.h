@@ -13,19 +13,19 @@ namespace tandem::app {
 
 struct BenchSyncFlags {
   std::vector<std::string> policies;                                    // empty: all
-  std::vector<std::string> sizes{"0", "10us", "100us", "1ms", "10ms"};  // of a step's work
-  int rounds = 0;                                                       // of each row; 0: by the length of its steps
+  std::vector<std::string> sizes{"0", "10us", "100us", "1ms", "10ms"};  // lengths of a step's work
+  int rounds = 0;  // steps of each row; 0: depends on the length of its steps
   bool quick = false;
   std::string html;             // report file; "": none
-  bool litmus = false;          // memory ordering instead of waiting
+  bool litmus = false;          // test memory ordering instead of waiting
   uint64_t iterations = 10000;  // of each litmus test
-  bool chooses_plan = false;    // nobody named one: tensor, where there is a GPU beside an NPU
+  bool chooses_plan = false;    // the user named no plan: tensor, if there are a GPU and an NPU
 };
 
-// "250us", "1.5ms", "1s", "40" (microseconds) to seconds. Error when it is none of these, or above a second.
+// Seconds of "250us", "1.5ms", "1s" or "40" (microseconds). Error for any other text, and above a second.
 double parse_duration(const std::string& text);
 
-// Error where the report has no figure: of one of the devices that were named, or of any device that is here.
+// Error if figures are missing. named: any of the devices that the user named has none. Otherwise: no device has one.
 void require_figures(const sync_lab::LabResult& result, bool named);
 
 int bench_sync_command(const CommonFlags& flags, const BenchSyncFlags& bench);

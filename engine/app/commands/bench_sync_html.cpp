@@ -9,7 +9,7 @@ namespace {
 
 using namespace sync_lab;
 
-// The colours are told apart by readers who do not see all of them (Okabe and Ito's set), and labels stand beside them.
+// Readers who do not see all colours can still tell these apart (Okabe and Ito's set). Labels stand beside them.
 constexpr const char* kStyle = R"css(
 :root { color-scheme: light dark; --page: #fcfcfa; --ink: #1d1f21; --soft: #5c6166; --rule: #dcdcd6; --grid: #e6e6e0;
   --good: #1a7f4b; --bad: #b3261e;
@@ -53,7 +53,7 @@ std::string list_of(const std::vector<int>& cores) {
   return text.empty() ? "unknown" : text;
 }
 
-// The one figure that chart, table and target of the device use.
+// The limit of a device. Its chart, table and target use this one figure.
 std::string limit_text(const CacheLine& line) {
   return "a cache line between core " + list_of(line.cores) + " takes " + microseconds(line.round_trip.middle) +
          " µs there and back (mean of the middle half of " + std::to_string(line.round_trip.count) + ")";
@@ -77,6 +77,7 @@ std::string facts(const LabResult& result) {
   return paragraph(text, "facts");
 }
 
+// One row of the table. A row that was not measured has its reason in place of the figures.
 std::string row_of(const SyncRow& row, const DeviceResult& device, bool first) {
   std::string html = std::string("<tr") + (first ? " class=\"first\"" : "") + ">" +
                      cell(work_name(row.work_seconds) + (row.spinners > 0 ? ", crowded" : ""), "words") +
@@ -122,6 +123,7 @@ std::string figure(const std::string& title, const std::string& drawing, const s
          "</figcaption></figure>\n";
 }
 
+// Everything about one device: limit, three charts, the table.
 std::string section(const DeviceResult& device) {
   std::string html = "<h2>" + escape_markup(device.id) + "</h2>\n" + paragraph(device.name + ", " + device.driver);
   if (!device.problem.empty()) return html + paragraph("cannot be used: " + device.problem, "warning");

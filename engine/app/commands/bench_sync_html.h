@@ -1,5 +1,5 @@
-// The laboratory's result as one page: plots, tables, what they mean. It needs nothing else (style and drawings are in
-// it, no scripts, no addresses) and follows the reader's choice of light or dark. Pure.
+// The laboratory's result as one HTML page: plots, tables and what they mean. The page is self-contained: style and
+// drawings are inside, without scripts or addresses. It follows the reader's choice of light or dark. Pure.
 #pragma once
 
 #include <string>

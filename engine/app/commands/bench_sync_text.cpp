@@ -29,6 +29,7 @@ struct Column {
   std::string (*cell)(const SyncRow& row, const DeviceResult& device);
 };
 
+// The table's columns in order. An absent figure is an empty cell.
 const Column kColumns[] = {
     {"steps", 6, [](const SyncRow& row, const DeviceResult&) { return std::to_string(row.round_trip.count); }},
     {"min", 9, [](const SyncRow& row, const DeviceResult&) { return microseconds(row.round_trip.min); }},
@@ -76,7 +77,7 @@ std::string line_of(const SyncRow& row, const DeviceResult& device) {
   return text + "\n";
 }
 
-// Of the device's own figures only: which the ratios below refer to, and which its target was judged by.
+// The limit of the device itself. The ratios refer to it, and its target was judged by it.
 std::string limit_text(const DeviceResult& device) {
   if (device.bus)
     return "  limit: a read of the host's memory across the bus, " + microseconds(device.bus->round_trip.middle) +

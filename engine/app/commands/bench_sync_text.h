@@ -7,9 +7,10 @@
 
 namespace tandem::app {
 
-// Microseconds with three digits that count: "0.0934", "12.3", "1046".
+// Microseconds with three digits after the point below 1, two below 10, one below 100, else none: "0.093",
+// "12.3", "1046".
 std::string microseconds(double seconds);
-// With so many digits behind the point.
+// The value with `digits` digits after the point.
 std::string number(double value, int digits);
 // "empty", "10 us", "1 ms"
 std::string work_name(double seconds);

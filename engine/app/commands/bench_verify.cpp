@@ -12,14 +12,15 @@
 namespace tandem::app {
 namespace {
 
-// Few: the host's plain loops are slow, and they read a large model from memory once a pass.
+// Few tokens, because the host's plain loops are slow. They read a large model from memory once a pass.
 constexpr int64_t kPromptTokens = 6, kSingleTokens = 2;
-// Of a row that is run once more.
+// Tokens in a piece when a row runs a second time.
 constexpr int64_t kPiece = 32;
 
 std::string name_of(const Engine& engine) { return engine.machine().device_names() + ", plan " + engine.plan_asked(); }
 
-// "" where passes of these lengths keep the contract from the engine's position on.
+// The reason why passes of these lengths, from the engine's position on, may differ from the contract; "":
+// they keep it.
 std::string why_tolerance(Engine& engine, std::initializer_list<int64_t> lengths) {
   for (const int64_t S : lengths) {
     const auto reason =
@@ -29,7 +30,7 @@ std::string why_tolerance(Engine& engine, std::initializer_list<int64_t> lengths
   return "";
 }
 
-// Logits behind tokens first .. first + count, in pieces; valid until the engine's next pass.
+// Logits after tokens [first, first + count), read in pieces. Valid until the engine's next pass.
 std::span<const float> logits_behind(Engine& engine, int64_t first, int64_t count, int64_t piece) {
   fill_context(engine, first);
   const auto ids = some_tokens(engine.config().vocabulary, first, first + count);
@@ -61,6 +62,7 @@ void fill_context(Engine& engine, int64_t depth) {
     engine.rewind(depth);
 }
 
+// Opens a second engine with the host's plain loops, and reads the same tokens with both.
 Verification verify_against_host(const CommonFlags& flags, Engine& engine) {
   CommonFlags plain = flags;
   plain.plan = "host-only";
@@ -84,6 +86,8 @@ Verification verify_against_host(const CommonFlags& flags, Engine& engine) {
   return verification;
 }
 
+// A prompt is read again in pieces of kPiece tokens, a short one token by token. Single tokens are read again in
+// pieces of kPiece.
 Verification verify_row(Engine& engine, const BenchRow& row, const Verification& with_host) {
   Verification verification = with_host;
   const int64_t timed = row.n_gen == 0 ? row.n_prompt : 1,

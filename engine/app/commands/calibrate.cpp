@@ -23,10 +23,10 @@
 namespace tandem::app {
 namespace {
 
-// Several tokens, few enough that what waiting costs stands out.
+// Several tokens, but few enough that the cost of waiting stands out.
 constexpr int64_t kTokensOfAPrompt = 16;
 
-// A virtual machine's cores change their speed with what their neighbours do, for seconds at a time.
+// A virtual machine's cores change their speed for seconds at a time, depending on other machines.
 constexpr int kRounds = 3;
 
 constexpr const char* kShown[] = {"memory.shared_bytes_per_second",
@@ -49,7 +49,7 @@ std::string today() {
   return text;
 }
 
-// What can be known to fail fails before anything is measured.
+// Errors that are known in advance come before anything is measured.
 void require_folder_of(const std::string& path) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   std::error_code ignored;
@@ -57,7 +57,7 @@ void require_folder_of(const std::string& path) {
     throw Error("cannot write the profile", path, "There is no folder " + folder.string());
 }
 
-// The first NPU, or the first device that is none.
+// The first NPU, or the first device that is no NPU.
 Device& first_device(const Engine& engine, bool npu) {
   for (const auto& device : engine.machine().devices())
     if ((device->info().kind == DeviceKind::npu) == npu) return *device;
@@ -65,7 +65,7 @@ Device& first_device(const Engine& engine, bool npu) {
               engine.machine().device_names(), "Name both with --device");
 }
 
-// Everything once, whatever is known already; nothing where it was interrupted.
+// Measures everything once, even known points. Absent if it was interrupted.
 std::optional<MachineMeasurements> measured_round(const CommonFlags& flags, Engine& engine, Device& gpu, Device& npu,
                                                   int64_t& points) {
   DiskCache scratch("");
@@ -86,11 +86,12 @@ std::optional<MachineMeasurements> measured_round(const CommonFlags& flags, Engi
 
 }  // namespace
 
+// Several rounds are averaged. A note warns if other processes used the cores meanwhile.
 int calibrate_command(const CommonFlags& flags, const CalibrateFlags& calibrate) {
   apply_verbosity(flags);
   require_folder_of(calibrate.output);
   const auto engine = open_for_profile(flags, true);
-  print_notes(flags, *engine, 1);  // the texts are none of the user's
+  print_notes(flags, *engine, 1);  // notes about texts do not apply here
   Device &gpu = first_device(*engine, false), &npu = first_device(*engine, true);
   const ContentionWatch watch;
   std::vector<MachineMeasurements> rounds;

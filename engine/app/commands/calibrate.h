@@ -1,4 +1,4 @@
-// `tandem calibrate`: this machine as a processor profile, for the model clock (docs/model_clock.md).
+// `tandem calibrate`: writes a processor profile of this machine for the model clock (docs/model_clock.md).
 #pragma once
 
 #include <string>

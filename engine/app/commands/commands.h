@@ -1,6 +1,6 @@
-// What the commands of the table (engine/app/command_line.cpp) add to the command line: each is in the file of its
-// name, and what the commands that run a model add in session_commands.cpp. Others, which tests or commands call, have
-// headers.
+// Functions that add the commands of the table (engine/app/command_line.cpp) to the command line. Each is in the file
+// of its name; those of commands that run a model are in session_commands.cpp. Commands that tests or other commands
+// call have their own headers.
 #pragma once
 
 #include "engine/app/command.h"

@@ -48,13 +48,13 @@ const char* name_of(KernelFamily family) {
   return "none";
 }
 
-// What the report says of one id: the device, or why it could not be opened.
+// The report on one id: the device, or the reason why it could not be opened.
 struct Finding {
   std::string id;
-  std::unique_ptr<Device> device;  // kept open, to be tested together with the others
+  std::unique_ptr<Device> device;  // stays open, to be tested together with the others
   std::optional<DeviceInfo> info;
   std::string problem;
-  std::string name;  // of what could not be opened, where it is known
+  std::string name;  // name of a device that could not be opened, if known
 };
 
 Finding look_at(const std::string& id, const DeviceOptions& options) {
@@ -135,16 +135,17 @@ void print(const Finding& finding) {
   }
 }
 
-// Interfaces to one card, two by two: the first of each is the one that texts use.
+// Two interfaces to one card. Texts use the first one.
 struct OneCard {
   std::string used, other, why;
 };
 
+// Takes the interfaces card by card, and pairs the best interface of each card with its others.
 std::vector<OneCard> find_one_card(const std::vector<Finding>& findings) {
   const auto is_open = [&](const KnownGpu& gpu) {
     return std::ranges::any_of(findings, [&](const Finding& one) { return one.id == gpu.id && one.info; });
   };
-  // Drivers are not asked about cards where there are no two.
+  // With fewer than two open GPUs, drivers are not asked about cards.
   const auto has_card = [](const Finding& one) {
     return one.info && one.info->kind == DeviceKind::gpu && one.info->cores.empty();
   };
@@ -163,6 +164,7 @@ std::vector<OneCard> find_one_card(const std::vector<Finding>& findings) {
 
 json to_json(const OneCard& one) { return {{"used", one.used}, {"other", one.other}, {"why", one.why}}; }
 
+// Tests hand-overs between every two open devices.
 std::vector<PairTest> test_pairs(const std::vector<Finding>& findings, sync::Pool& pool) {
   std::vector<PairTest> tests;
   for (size_t a = 0; a < findings.size(); ++a) {
@@ -174,7 +176,7 @@ std::vector<PairTest> test_pairs(const std::vector<Finding>& findings, sync::Poo
   return tests;
 }
 
-// Every device that is here: those that can be opened, and those whose drivers are known to end the process.
+// Every device of this machine: those that can be opened, and those whose drivers are known to end the process.
 std::vector<Finding> look_at_all(const DeviceOptions& options) {
   std::vector<Finding> findings;
   for (const std::string& id : available_devices()) findings.push_back(look_at(id, options));
@@ -186,7 +188,8 @@ json to_json(const PairTest& test) {
   return {{"from", test.from}, {"to", test.to}, {"passed", test.passed}, {"reason", test.reason}};
 }
 
-// A device that --device left out is not missing; one that was looked at and could not be opened is.
+// Error if REQUIRE_... asks for a device that is missing. A device that --device left out is not missing. A device that
+// was tried and could not be opened is.
 void require(const char* variable, const std::string& prefix, const std::vector<Finding>& findings) {
   const char* value = std::getenv(variable);
   const std::string text = value == nullptr ? "" : value;
@@ -206,6 +209,7 @@ void require(const char* variable, const std::string& prefix, const std::vector<
               problems + "Install its driver; `./dev setup` installs PoCL for OpenCL");
 }
 
+// Opens every device, tests each pair, and reports as JSON or text.
 int devices_command(const CommonFlags& flags) {
   apply_verbosity(flags);
   const CoreLayout layout = lay_out_cores(usable_cores(), flags.threads);
@@ -213,7 +217,7 @@ int devices_command(const CommonFlags& flags) {
   options.gpu_cores = layout.gpu;
   options.npu_cores = layout.npu;
   configure_drivers(options);
-  sync::Pool pool;  // outlives the devices, which import it
+  sync::Pool pool;  // outlives the devices, which import its memory
   std::vector<Finding> findings;
   if (flags.devices.empty()) findings = look_at_all(options);
   for (const std::string& id : flags.devices) findings.push_back(look_at(id, options));
@@ -252,7 +256,8 @@ int devices_command(const CommonFlags& flags) {
     std::cout << "cores: " << to_string(layout) << "\n";
   }
   if (const std::string note = scarcity_of_drivers(); !note.empty()) std::cerr << "note: " << note << "\n";
-  // A device that was asked for by name and cannot be used is a failure; one that was merely found is a report.
+  // A device that the user named and that cannot be used is a failure. A device that was only found is part
+  // of the report.
   for (const Finding& finding : findings) {
     if (!finding.info && !flags.devices.empty()) return kFailed;
   }

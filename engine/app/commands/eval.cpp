@@ -33,7 +33,7 @@ std::vector<int32_t> tokens_of(const CommonFlags& flags, const EvalFlags& eval) 
   return ids;
 }
 
-// The same pieces on the chip of --soc.
+// Time and energy of the same pieces on the chip of --soc.
 SocClock::Figures figures(const SocClock& clock, int64_t count, int64_t chunk) {
   SocClock::Figures sum;
   for (int64_t first = 0; first < count; first += chunk) {
@@ -62,6 +62,8 @@ void print_on_chip(const SocClock& clock, int64_t count, int64_t chunk) {
 
 }  // namespace
 
+// Runs one pass over all tokens in pieces of `chunk`. After each piece its logits are written and scored; that time is
+// subtracted from the reported time.
 int eval_command(const CommonFlags& flags, const EvalFlags& eval) {
   apply_verbosity(flags);
   const std::vector<int32_t> ids = tokens_of(flags, eval);
@@ -88,7 +90,7 @@ int eval_command(const CommonFlags& flags, const EvalFlags& eval) {
   const auto V = static_cast<size_t>(engine->config().vocabulary);
   const double start = now_seconds();
   RouterMargins margins;
-  double judging = 0;  // writing and summing up is not evaluating
+  double judging = 0;  // seconds for writing and scoring, which is not evaluating
   engine->extend_all(ids, [&](int64_t first, std::span<const float> logits) {
     const double begin = now_seconds();
     engine->require_finite(logits, first);

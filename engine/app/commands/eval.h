@@ -1,4 +1,4 @@
-// `tandem eval`: one forward pass over given tokens; writes their logits, or the perplexity.
+// `tandem eval`: one forward pass over the user's tokens. It writes their logits or the perplexity.
 #pragma once
 
 #include <string>

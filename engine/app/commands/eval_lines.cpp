@@ -26,9 +26,11 @@ struct LineText {
   std::vector<int32_t> ids;
   Sequence sequence;
   LogLikelihood likelihood{};
-  std::optional<int64_t> not_finite{};  // the first token whose logits are not
+  std::optional<int64_t> not_finite{};  // first token whose logits are not finite
 };
 
+// Evaluates many texts at once. Each pass takes tokens of the texts that began first, and new texts begin
+// as others end.
 class Evaluation {
  public:
   Evaluation(const CommonFlags& flags, const ManyPrompts& many, Engine& engine)
@@ -67,7 +69,7 @@ class Evaluation {
     }
   }
 
-  // As many tokens of those that came first as a pass takes; all get logits.
+  // Takes as many tokens as fit in a pass, from the texts that began first. All tokens get logits.
   void pass() {
     std::vector<Engine::Extension> extensions;
     int64_t room = engine_.chunk();
@@ -85,13 +87,14 @@ class Evaluation {
       if (texts_[i].sequence.position() == std::ssize(texts_[i].ids)) end(i);
   }
 
-  // Before another pass runs: where such numbers begin is found by running this one again.
+  // Must run before the next pass: the begin of such numbers is found by running this pass again.
   void fail_not_finite() {
     for (const LineText& text : texts_)
       if (text.not_finite) answers_.fail(text.asked, std::make_exception_ptr(engine_.not_finite(*text.not_finite)));
     std::erase_if(texts_, [](const LineText& text) { return text.not_finite.has_value(); });
   }
 
+  // Scores the `count` tokens of this pass against the tokens that follow them. Returns the logits of the next text.
   std::span<const float> take(LineText& text, int64_t count, std::span<const float> logits) {
     const auto V = static_cast<size_t>(engine_.config().vocabulary);
     for (int64_t at = text.sequence.position() - count; at < text.sequence.position(); ++at) {

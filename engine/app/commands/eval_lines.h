@@ -1,4 +1,4 @@
-// `tandem eval` of many texts: pieces of several of them share passes.
+// `tandem eval` of many texts. Pieces of several texts share passes.
 #pragma once
 
 #include "engine/app/commands/many_prompts.h"
@@ -6,9 +6,9 @@
 
 namespace tandem::app {
 
-// Of each text {"line" or "file", "n_tokens", "perplexity", "mean_nll", "nll_tokens"}, in order or as they end. One
-// that is broken, or longer than the context, is answered with an error, and the rest goes on; the status is kFailed
-// then.
+// Prints for each text {"line" or "file", "n_tokens", "perplexity", "mean_nll", "nll_tokens"}, in order or as they
+// end. A broken text, or one longer than the context, is answered with an error. The others continue, and the
+// status is kFailed.
 int eval_many_command(const CommonFlags& flags, const ManyPrompts& many);
 
 }  // namespace tandem::app

@@ -33,7 +33,7 @@ struct Text {
   std::vector<Window> windows;
 };
 
-// A FIFO is read as texts are: its writer may be waited for.
+// A FIFO is read like a text, because its writer may have to be waited for.
 RoutingTrace routing_of(const std::string& path) {
   if (path != "-" && std::filesystem::is_regular_file(path)) return read_routing_trace(path);
   std::istringstream lines(read_file(path));
@@ -50,8 +50,8 @@ std::vector<Window> windows_of_ids(const std::string& path, int64_t vocabulary) 
   return windows;
 }
 
-// One device computes everything, with f32 activations and cache: what is counted is the model's, and not a rounding's.
-// That is the first GPU of those named, or the host: an NPU multiplies 16-bit floats.
+// One device computes everything, with f32 activations and cache. So the counts are the model's, without the effect of
+// rounding. The device is the first GPU that the user named, or the host: an NPU multiplies 16-bit floats.
 CommonFlags exact_flags(const CommonFlags& flags) {
   CommonFlags exact = flags;
   exact.act = exact.cache_type = "f32";
@@ -68,7 +68,7 @@ CommonFlags exact_flags(const CommonFlags& flags) {
   return exact;
 }
 
-// An engine and what it is to read. Files of ids are read first: they say how long a window may be.
+// An engine and the texts that it will read. Files of ids are read first, because they determine the longest window.
 struct Session {
   std::unique_ptr<Engine> engine;
   std::vector<Text> texts;
@@ -96,16 +96,17 @@ Session open_with_experts(const CommonFlags& flags, const ExpertUseFlags& own) {
   return session;
 }
 
-// Calls each(first, layers) for every pass over a window: where its tokens from `first` on went.
+// Calls each(first, layers) for every pass over a window. layers: the routing of its tokens from `first` on.
 void read_window(Engine& engine, const Window& window,
                  const std::function<void(int64_t first, const std::vector<RoutedLayer>& layers)>& each) {
   engine.rewind(0);
   engine.extend_all(window, [&](int64_t first, std::span<const float> logits) {
-    engine.require_finite(logits, first);  // the router would choose any expert
+    engine.require_finite(logits, first);  // otherwise the router would choose any expert
     each(first, engine.routing());
   });
 }
 
+// Progress over all tokens of all windows.
 class Reading {
  public:
   Reading(const CommonFlags& flags, const std::vector<Text>& texts)
@@ -121,16 +122,16 @@ class Reading {
   uint64_t done_ = 0, total_ = 0;
 };
 
-// What was counted: of each window of each text, or of each sequence of each file of recorded routing.
+// Counts for each window of each text, or for each sequence of each file of recorded routing.
 struct CountedText {
-  std::string name;  // its file
+  std::string name;  // name of its file
   std::vector<RoutingCounts> windows;
 };
 struct Counted {
   std::string model;
-  RoutingCounts none;  // of this model, nothing counted
+  RoutingCounts none;  // the shape of the counts, all zero
   std::vector<CountedText> texts;
-  RouterMargins margins;  // of a model that ran
+  RouterMargins margins;  // only for a model that ran
 };
 
 std::vector<CountedText> count_windows(const CommonFlags& flags, Engine& engine, const std::vector<Text>& texts,
@@ -162,7 +163,7 @@ Counted count_texts(const CommonFlags& flags, const ExpertUseFlags& own) {
   return counted;
 }
 
-// Error where the files are of different models.
+// Error if the files are of different models.
 Counted count_recorded(const std::vector<std::string>& paths) {
   Counted counted;
   for (const std::string& path : paths) {
@@ -183,7 +184,7 @@ RoutingCounts total_of(const std::vector<RoutingCounts>& windows, RoutingCounts 
   return total;
 }
 
-// N1: how well half of a text's windows foretell the others, and one text another.
+// N1: how well half of a text's windows predict the other half, and how well one text predicts another.
 nlohmann::json overlaps(const Counted& counted) {
   const std::vector<CountedText>& texts = counted.texts;
   std::vector<RoutingCounts> wholes;
