@@ -15,7 +15,7 @@
 namespace tandem::app {
 namespace {
 
-// 0.95 and not the float's 0.949999988: what a user gave comes back as it was written.
+// The decimal that the user wrote: 0.95 and not the float's 0.949999988.
 double decimal(float value) {
   char text[32];
   const auto [end, error] = std::to_chars(std::begin(text), std::end(text), value);

@@ -30,7 +30,7 @@ struct TypeCount {
   StorageType type = StorageType::f32;
   int64_t tensors = 0, parameters = 0;
   size_t bytes = 0;
-  std::optional<GgufTensor> matrix;  // the largest one: what a device is asked about
+  std::optional<GgufTensor> matrix;  // the largest matrix of the type; devices are asked about it
 };
 
 int64_t elements(const GgufTensor& tensor) {
@@ -39,6 +39,7 @@ int64_t elements(const GgufTensor& tensor) {
   return product;
 }
 
+// Counts tensors by their type, those with most bytes first.
 std::vector<TypeCount> count_types(const GgufFile& file) {
   std::map<StorageType, TypeCount> counts;
   for (const GgufTensor& tensor : file.tensors()) {
@@ -68,7 +69,7 @@ const char* name_of(Gating gating) {
   TANDEM_CHECK(false, "a gating without a name");
 }
 
-// What only some models have.
+// Shapes that only some models have.
 void add_parts(json& shapes, const ModelConfig& config) {
   if (config.experts) {
     const ExpertsConfig& experts = *config.experts;
@@ -146,6 +147,7 @@ json placement(const std::vector<TypeCount>& types, const std::vector<std::strin
   return rows;
 }
 
+// Prints the JSON report as text, so that both forms have the same facts.
 void print(const json& report) {
   auto text = [&](const char* key) { return printable_text(report.value(key, std::string())); };
   std::cout << text("model") << "\n"

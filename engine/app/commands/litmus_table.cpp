@@ -26,11 +26,11 @@ struct LitmusRow {
   std::string problem;  // why it could not run; "": it did
 };
 
-// Devices stay open until the last row. A device that meets itself is opened twice, where that gives it a second queue.
+// Devices stay open until the last row. A device that meets itself is opened twice if that gives it a second queue.
 class Sides {
  public:
   explicit Sides(const DeviceOptions& options) : options_(options) {
-    options_.npu_cores.clear();  // whoever is not tied to a core finds the one that the other side leaves
+    options_.npu_cores.clear();  // a device without a fixed core takes one that the other side leaves free
   }
   std::unique_ptr<LitmusAgent> agent(const std::string& id, bool again) {
     if (id == kHostThread) return make_thread_litmus_agent(id, {});
@@ -89,9 +89,11 @@ void print(const LitmusRow& row) {
 
 }  // namespace
 
+// Every pair runs every test in both roles. A pair that cannot run has the reason as its row.
 int litmus_command(const CommonFlags& flags, const DeviceOptions& options, uint64_t iterations) {
   std::vector<std::string> sides = flags.devices.empty() ? available_devices() : flags.devices;
-  std::erase_if(sides, [](const std::string& id) { return device_kind(id) == DeviceKind::host; });  // host threads
+  // Host threads stand for the host device.
+  std::erase_if(sides, [](const std::string& id) { return device_kind(id) == DeviceKind::host; });
   sides.insert(sides.begin(), kHostThread);
   Sides opened(options);
   std::vector<LitmusRow> rows;

@@ -37,12 +37,12 @@ struct MakeMoeFlags {
   int64_t experts = 0, used = 2;   // E, k
   std::string kind = "split";      // or "cloned"
   std::string router = "kmeans";   // or "even"
-  std::vector<std::string> texts;  // -f, that kmeans reads; none: a built-in one
+  std::vector<std::string> texts;  // -f: texts that kmeans reads; empty: a built-in one
   Seed seed{1};                    // of kmeans
   std::string output;              // path
 };
 
-// Of several kinds, so that there are directions to find.
+// Text of several kinds, so that its vectors have several directions.
 constexpr const char* kSampleText =
     R"(The river rises in the hills and runs for two hundred miles to the sea. In spring the snow melts, the water is high, and boats can go as far as the old bridge.
 
@@ -66,14 +66,14 @@ The court held that the contract was not valid, because neither party had signed
 )";
 
 constexpr int64_t kWindow = 256;     // tokens
-constexpr size_t kMostWindows = 16;  // 4,096 tokens: enough for groups, seconds of a small model
+constexpr size_t kMostWindows = 16;  // 4,096 tokens: enough for groups, and only seconds on a small model
 
 struct CalibrationText {
   std::vector<Window> windows;
   size_t tokens = 0;
 };
 
-// Of a long text, windows that are spread evenly over it.
+// Takes at most kMostWindows windows, evenly spread over a long text.
 CalibrationText text_to_read(const GgufFile& file, const ModelConfig& config, const MakeMoeFlags& own) {
   const auto tokenizer = make_tokenizer(file);
   const int64_t length = config.context_length > 1 ? std::min(kWindow, config.context_length) : kWindow;
@@ -105,6 +105,8 @@ Model load(const CommonFlags& flags, const GgufFile& file, sync::Pool& pool) {
                     [&](uint64_t done, uint64_t total) { progress.update(done, total); });
 }
 
+// Runs the dense model on the host over the text, and makes each layer's router from the inputs of its
+// feed-forward network.
 void make_routers(const CommonFlags& flags, const MakeMoeFlags& own, const GgufFile& file, const CalibrationText& text,
                   MoeConversion& conversion) {
   sync::Pool pool;
@@ -165,7 +167,7 @@ int make_moe_command(const CommonFlags& flags, const MakeMoeFlags& own) {
     }
     write(flags, file, conversion, own.output);
   } catch (const Error&) {
-    file.require_unchanged();  // the better reason: the system refuses to write what has gone from the source
+    file.require_unchanged();  // the better reason: writing fails too when the source's bytes are gone
     throw;
   }
   if (flags.json) {

@@ -28,6 +28,7 @@ struct MakeRandomFlags {
   Seed seed{1};
 };
 
+// Writes the file in pieces. It gets its name only when it is complete.
 void write(const RandomModel& model, const std::string& path, bool quiet) {
   Progress progress("writing", ProgressUnit::bytes, !quiet && Progress::stderr_is_terminal());
   OutputFile file(path, while_unread(path));

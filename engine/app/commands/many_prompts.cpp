@@ -16,7 +16,8 @@ constexpr const char* kExample = R"(A line is {"prompt": "text"}, with "n_predic
 
 [[noreturn]] void refuse(const std::string& what) { throw Error("this line is no prompt", what, kExample); }
 
-// As the flag of that name reads its text: an integer that JSON's own numbers do not hold is a fraction by now.
+// The text as the flag of that name would read it. An integer too large for JSON's own numbers has become a fraction by
+// now, and is refused.
 std::string number_text(const nlohmann::json& value) { return value.is_number_integer() ? value.dump() : ""; }
 
 int64_t predict_of(const nlohmann::json& value) {
@@ -38,6 +39,7 @@ std::string describe(const nlohmann::json& name, const ManyPrompts& many) {
   return "line " + std::to_string(name.at("line").get<int64_t>()) + " of " + many.lines;
 }
 
+// The parser's callback finds keys that occur twice, which the parsed object would not show.
 PromptLine parse_prompt_line(std::string_view text) {
   std::set<std::string> keys;
   std::string twice;
@@ -71,6 +73,7 @@ Prompts::Prompts(const ManyPrompts& many) : files_(many.files) {
   if (files_.empty()) lines_.emplace(many.lines);
 }
 
+// Blank lines are skipped, but they count for the line's number.
 LineReader::Found Prompts::next(Asked& asked, bool may_wait) {
   using enum LineReader::Found;
   if (!lines_) {
@@ -104,6 +107,7 @@ PromptLine Prompts::parse(const Asked& asked) {
   return {read_file(asked.name.at("file")), {}, {}};
 }
 
+// Answers that come too early wait in a map for those before them.
 void Answers::add(const Prompts::Asked& asked, nlohmann::json answer) {
   answer.update(asked.name);
   if (many_.unordered) return print_json(answer);

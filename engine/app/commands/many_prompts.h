@@ -1,5 +1,5 @@
-// Commands with many texts (`run`, `eval`): an object a line (--jsonl FILE), or a file each (-f, several times), and an
-// object on a line of its own back for each.
+// Many texts for one command (`run`, `eval`): one object per line (--jsonl FILE), or one file each (several -f). The
+// command prints one object per text, each on its own line.
 #pragma once
 
 #include <cstdint>
@@ -19,25 +19,25 @@ namespace tandem::app {
 
 struct ManyPrompts {
   std::string lines;               // --jsonl
-  std::vector<std::string> files;  // -f, where there are several
+  std::vector<std::string> files;  // -f, if there are several
   int64_t parallel = 8;            // texts at a time
-  bool unordered = false;          // answers as they end
+  bool unordered = false;          // print answers as they end
   bool is_given() const { return !lines.empty() || !files.empty(); }
 };
 
-// For people: "line 3 of prompts.jsonl", "story.txt"; name as of Prompts::Asked
+// For people: "line 3 of prompts.jsonl", "story.txt". name: from Prompts::Asked.
 std::string describe(const nlohmann::json& name, const ManyPrompts& many);
 
-// {"prompt": "text", "n_predict": 32, "seed": 7}; the last two are optional, with the ranges of -n and --seed.
+// {"prompt": "text", "n_predict": 32, "seed": 7}. The last two are optional, with the ranges of -n and --seed.
 struct PromptLine {
   std::string prompt;
   std::optional<int64_t> predict;
   std::optional<Seed> seed;
 };
-// Error where it is no such object, or has other keys.
+// Error if the text is no such object, or has other keys.
 PromptLine parse_prompt_line(std::string_view text);
 
-// What is asked, one after another.
+// The texts, one after another.
 class Prompts {
  public:
   explicit Prompts(const ManyPrompts& many);
@@ -45,10 +45,10 @@ class Prompts {
   struct Asked {
     int64_t number = 0;   // counts from 0
     nlohmann::json name;  // {"line": 3}, {"file": "story.txt"}
-    std::string text;     // of the line; nothing of a file, which parse() reads
+    std::string text;     // of the line; empty for a file, which parse() reads
   };
-  // Begins what is asked while fewer than `width` are in work; waits for the next one only where none is. False: there
-  // will be no more.
+  // Begins texts while fewer than `width` are in work. Waits for the next text only if none is in work. False: no more
+  // texts will come.
   bool fill(int64_t width, const std::function<int64_t()>& in_work, const std::function<void(const Asked&)>& begin);
   static PromptLine parse(const Asked& asked);  // Error: a broken line, a file that cannot be read
 
@@ -59,12 +59,13 @@ class Prompts {
   int64_t asked_ = 0, line_ = 0;
 };
 
-// Prints answers in the order of what was asked, or as they come.
+// Prints answers in the order of the texts, or as they end.
 class Answers {
  public:
   explicit Answers(const ManyPrompts& many) : many_(many) {}
   void add(const Prompts::Asked& asked, nlohmann::json answer);
-  // {"line" or "file", "error"}, and a line on standard error. `why` is an Error, or bad_alloc; others are thrown.
+  // Prints {"line" or "file", "error"}, and a line on standard error. `why` is an Error or bad_alloc; other exceptions
+  // are thrown on.
   void fail(const Prompts::Asked& asked, const std::exception_ptr& why);
   int64_t failed() const { return failed_; }
 

@@ -27,10 +27,10 @@ using namespace npu_emu;
 
 constexpr PackedFormat kInt4{PackedKind::i4, ScaleKind::half, MinKind::explicit_, 32, 0};
 
-// What one run gave: the array's result and the same in double precision.
+// The results of one run: the array's, and the same product in double precision.
 struct Outcome {
-  std::vector<float> y;       // of the stepped array where asked, else of the fast path
-  std::vector<double> plain;  // the plain loop over the operands that the cells see
+  std::vector<float> y;       // of the stepped array with --stepped, else of the fast path
+  std::vector<double> plain;  // of a plain loop over the operands that the cells see
   double weight_bytes = 0;
   std::optional<bool> bit_equal;  // stepped against fast
 };
@@ -39,7 +39,7 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-// The plain loop: no blocking, no folds, double precision.
+// A plain loop: no blocking, no folds, double precision.
 template <typename T>
 std::vector<double> plain_product(const ProductShape& shape, const std::vector<T>& x, const std::vector<T>& w) {
   std::vector<double> columns(static_cast<size_t>(shape.k * shape.n)), y(static_cast<size_t>(shape.m * shape.n));
@@ -57,8 +57,8 @@ std::vector<double> plain_product(const ProductShape& shape, const std::vector<T
   return y;
 }
 
-// Valid panels of the format: halves for fp16, random codes with scales and minima for int4. Weights shrink with
-// sqrt(K), as a trained model's do, so that results stay near 1 at any depth.
+// Random valid panels of the format: halves for fp16; codes with scales and minima for int4. Weights shrink with
+// sqrt(K), as in a trained model, so that results stay near 1 at any depth.
 std::vector<std::byte> random_panels(const PackedFormat& format, int64_t rows, int64_t columns,
                                      std::mt19937_64& random) {
   const float size = 1 / std::sqrt(static_cast<float>(columns));
@@ -107,6 +107,7 @@ std::vector<typename Mac::Sum> step_through(const NpuParams& params, const Produ
   return y;
 }
 
+// Multiplies random floats on the fast path and, with --stepped, cell by cell. Both must have the same bits.
 Outcome float_product(const NpuParams& params, const ProductShape& shape, const PackedFormat& format,
                       const NpuGemmFlags& flags) {
   std::mt19937_64 random(flags.seed.value);
@@ -132,7 +133,7 @@ Outcome int8_product(const NpuParams& params, const ProductShape& shape, const N
   std::vector<int8_t> x(static_cast<size_t>(shape.m * shape.k)), w(static_cast<size_t>(shape.n * shape.k));
   for (int8_t& value : x) value = static_cast<int8_t>(random());
   for (int8_t& value : w) value = static_cast<int8_t>(random());
-  // One scale a column brings codes back to [-1, 1].
+  // One scale for all columns maps products of codes back to [-1, 1].
   const std::vector<float> scale(static_cast<size_t>(shape.n), 1.0f / (128 * 128));
   Outcome outcome;
   outcome.weight_bytes = static_cast<double>(w.size());
@@ -165,7 +166,7 @@ NpuParams chip(const NpuGemmFlags& flags) {
   return params;
 }
 
-// Combinations that no single flag can rule out; still the caller's mistake.
+// Refuses combinations that no single flag can rule out. They count as wrong usage.
 void check_usage(const NpuGemmFlags& flags) {
   constexpr int64_t kMostElements = int64_t{1} << 28;
   for (const auto& [a, b] : {std::pair(flags.m, flags.k), {flags.n, flags.k}, {flags.m, flags.n}}) {

@@ -1,4 +1,4 @@
-// `tandem npu gemm`: one matrix product on the emulated array, with its cycles and a checked result.
+// `tandem npu gemm`: runs one matrix product on the emulated array, and reports its cycles and a checked result.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 namespace tandem::app {
 
 struct NpuGemmFlags {
-  int64_t rows = 0, cols = 0;  // 0: as the parameter file (built in: 64 x 64)
-  std::string dataflow;        // "": as the parameter file (built in: ws)
+  int64_t rows = 0, cols = 0;  // 0: from the parameter file (built in: 64 x 64)
+  std::string dataflow;        // "": from the parameter file (built in: ws)
   int64_t m = 0, k = 0, n = 0;
   std::string format = "fp16";
   std::string params;

@@ -33,7 +33,7 @@ std::optional<ActType> act_of(const CommonFlags& flags) {
   return std::nullopt;
 }
 
-// An NPU alone runs no whole model: where nobody named a plan, the host is opened beside it.
+// An NPU alone runs no whole model. Without a plan of the user's, the host is opened too.
 std::vector<std::string> devices_to_open(const CommonFlags& flags) {
   std::vector<std::string> devices = flags.devices;
   const auto is_npu = [](const std::string& id) { return device_kind(id) == DeviceKind::npu; };
@@ -45,6 +45,8 @@ std::vector<std::string> devices_to_open(const CommonFlags& flags) {
   return devices;
 }
 
+// Translates flags and needs into options of the engine. A flag takes precedence over the command's needs, except for
+// the context.
 std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds& needs) {
   Progress progress("loading", ProgressUnit::bytes, !flags.quiet() && Progress::stderr_is_terminal());
   EngineOptions options;
@@ -77,7 +79,7 @@ std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds&
   options.load_progress = [&](uint64_t done, uint64_t total) { progress.update(done, total); };
   const bool says_so = !flags.quiet() && Progress::stderr_is_terminal();
   options.on_long_work = [says_so](const std::string& what) {
-    std::cout.flush();  // results do not wait for what is kept behind them
+    std::cout.flush();  // earlier results must be visible during long work
     if (says_so) std::fprintf(stderr, "%s ...\n", what.c_str());
   };
   auto engine = Engine::open(options);

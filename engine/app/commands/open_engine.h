@@ -1,4 +1,4 @@
-// Opens the engine a command asks for with its flags: load progress, notes, trace.
+// Opens the engine that a command's flags describe: load progress, notes, trace.
 #pragma once
 
 #include <memory>
@@ -13,26 +13,26 @@
 namespace tandem::app {
 
 struct EngineNeeds {
-  int64_t context = 0;  // 0: the flags' or the model's
-  int64_t chunk = 0;    // 0: the flags' or the engine's
+  int64_t context = 0;  // 0: from the flags or the model
+  int64_t chunk = 0;    // 0: from the flags or the engine
   int64_t outputs = 1;
   int64_t sequences = 0;        // texts that share passes
-  bool may_join_later = false;  // a GPU whose kernels are not compiled yet (--compile background)
-  TextAsked first_text = {};    // then: what will be asked for
-  std::string program = {};     // `tandem`, which compiles them; empty: this process runs it
+  bool may_join_later = false;  // a GPU may join later if its kernels are not compiled yet (--compile background)
+  TextAsked first_text = {};    // for that case: the size of the first text
+  std::string program = {};     // the `tandem` program that compiles the kernels; empty: the program of this process
 };
 
 KvType kv_type_of(const CommonFlags& flags);              // --cache-type
-std::optional<ActType> act_of(const CommonFlags& flags);  // --act or --fast; nothing: the engine's choice
+std::optional<ActType> act_of(const CommonFlags& flags);  // --act or --fast; absent: the engine chooses
 std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds& needs);
 
-// Says on stderr what is not as a user might expect: fallbacks, stand-ins, more tokens than the model was trained for.
-// Nothing with -q. tokens: of the longest text; 0: as many as the context holds.
+// Prints notes to stderr about what a user might not expect: fallbacks, substitutes, more tokens than the model was
+// trained for. Prints nothing with -q. tokens: length of the longest text; 0: as many as the context holds.
 void print_notes(const CommonFlags& flags, const Engine& engine, int64_t tokens = 0);
-// "" where the model was trained for so many tokens, or does not say.
+// "" if the model was trained for so many tokens, or if its file does not say.
 std::string note_on_length(const ModelConfig& config, int64_t tokens);
 
-// Records a command's spans for --trace, and writes the file in finish(); nothing without the flag.
+// Records a command's spans for --trace, and writes the file in finish(). Does nothing without the flag.
 class TraceFile {
  public:
   TraceFile(const CommonFlags& flags, Engine& engine);
@@ -48,14 +48,14 @@ class TraceFile {
   Timeline timeline_;
 };
 
-// N10: what became of the experts' rows on the NPU since the engine was opened; null: no expert was there.
+// N10: how the experts' rows on the NPU were used since the engine was opened. null: no expert ran there.
 nlohmann::json experts_json(const Engine& engine);
-void print_experts(const CommonFlags& flags, const Engine& engine);  // likewise, a line on stderr or none
+void print_experts(const CommonFlags& flags, const Engine& engine);  // the same as a line on stderr, or nothing
 
-// {"same_on_every_plan": bool, "reasons": [...]}: whether the run's bits are those of every other plan, or why not.
+// {"same_on_every_plan": bool, "reasons": [...]}: whether every other plan gives the same bits, or why not.
 nlohmann::json bits_json(const Engine& engine);
 
-// The file that this process runs: absolute; "" where the system does not say.
+// Absolute path of the program that this process runs; "" if the system does not tell it.
 std::string own_program();
 
 }  // namespace tandem::app

@@ -19,13 +19,14 @@
 namespace tandem::app {
 namespace {
 
+// The phase's plan, with predicted times for its steps.
 PhaseReport explain(Engine& engine, const std::string& phase, const Batch& batch, int64_t position) {
   PhaseReport report{phase, batch.S, position, engine.plan_for(batch, position), {}, {}};
   report.predicted = predict(report.plan, engine.costs_for(batch, position));
   return report;
 }
 
-// Says what is done where that takes longer than a second, and ends at Ctrl-C.
+// Reports progress once planning takes longer than a second, and ends it at Ctrl-C.
 class Planning {
  public:
   Planning(const CommonFlags& flags, int64_t tokens)
@@ -49,7 +50,7 @@ class Planning {
   bool is_said_ = false;
 };
 
-// The pieces of the prompt as they would run, and the token after them.
+// Plans the prompt's pieces as they would run, and one token after them.
 PlanReport on_this_machine(const CommonFlags& flags, const PlanFlags& plan) {
   const auto engine = open_engine(flags, {std::max(flags.ctx_size, plan.prompt + 1), 0, 1});
   print_notes(flags, *engine, std::max(flags.ctx_size, plan.prompt));
@@ -76,14 +77,15 @@ StorageType weights_of(const CommonFlags& flags, const PlanFlags& plan) {
   return plan.shape.empty() ? usual_type(GgufFile::open(flags.model)) : StorageType::q4_0;
 }
 
-// Published figures are of whole prompts. The scratch of attention grows with the square of a prompt that is not cut.
+// Published figures are for whole prompts. The scratch memory of attention grows with the square of an uncut prompt, so
+// longer ones are cut.
 constexpr int64_t kLongestWhole = 4096, kPiece = 512;
 int64_t tokens_at_once(const CommonFlags& flags, int64_t prompt) {
   if (flags.chunk > 0) return flags.chunk;
   return prompt <= kLongestWhole ? prompt : kPiece;
 }
 
-// The prompt in pieces, and the token after it.
+// Plans the prompt in pieces and one token after it, on the model clock of a chip.
 PlanReport on_a_chip(const CommonFlags& flags, const PlanFlags& plan) {
   const int64_t chunk = tokens_at_once(flags, plan.prompt);
   const std::string name = plan.shape.empty() ? flags.model : plan.shape;
@@ -119,6 +121,7 @@ PlanReport on_a_chip(const CommonFlags& flags, const PlanFlags& plan) {
   return report;
 }
 
+// Notes about flags that have no effect on the chosen clock.
 void print_idle_flags(const CommonFlags& flags, const PlanFlags& plan) {
   if (flags.quiet()) return;
   for (const std::string& name : plan.idle_flags) {

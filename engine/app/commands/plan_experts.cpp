@@ -17,7 +17,7 @@ using nlohmann::json;
 double in_ms(double seconds) { return seconds * 1e3; }
 double mib(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
-// A few layers stand for all of them, and a few chunks for the text that is read: drawing takes a moment.
+// A few layers stand for all, and a few chunks for the whole text, because drawing takes time.
 constexpr int64_t kDrawnLayers = 8, kPlanned = 4, kUnseen = 4;
 
 struct Drawn {
@@ -25,6 +25,7 @@ struct Drawn {
   std::vector<RoutingCounts> unseen;
 };
 
+// Draws chunks to plan on, and others to judge the plan by.
 Drawn drawn_for(const MixtureShape& shape, int64_t chunk) {
   const int64_t layers = std::min(shape.layers, kDrawnLayers);
   std::vector<RoutingCounts> chunks = drawn_chunks({}, shape.experts, shape.used, layers, chunk, kPlanned + kUnseen);
@@ -33,7 +34,7 @@ Drawn drawn_for(const MixtureShape& shape, int64_t chunk) {
   return drawn;
 }
 
-// A chunk that is what was counted: nothing is known of others.
+// The counts themselves, scaled to a chunk, stand for the unseen chunk: nothing else is known.
 Drawn counted_in(const Calibration& calibration, const MixtureShape& shape, int64_t chunk) {
   const RoutingCounts& counts = calibration.counts;
   require_experts(counts, shape.experts, shape.used, "a calibration of '" + calibration.model + "'");
@@ -90,6 +91,8 @@ json to_json(const EngineFigures& figures) {
 
 }  // namespace
 
+// Plans the first layer in detail for the table. The engines' times sum over all layers, which repeat those that
+// have counts.
 ExpertsReport plan_experts(const SocProfile& profile, const ModelConfig& config, int64_t prompt, int64_t chunk,
                            const std::optional<Calibration>& calibration) {
   ExpertsReport report;

@@ -17,10 +17,10 @@ double ms(double seconds) { return seconds * 1e3; }
 struct Line {
   std::string name, device;
   int64_t operators = 0;
-  double seconds = 0;  // of all of them
+  double seconds = 0;  // sum over all of them
 };
 
-// One line for each operator (whatever its layer) and device, in the order of the computation.
+// One line per operator name (of all layers) and device, in the order of the computation.
 std::vector<Line> lines_of(const PhaseReport& phase) {
   std::vector<Line> lines;
   std::map<std::pair<std::string, std::string>, size_t> index;
@@ -73,7 +73,7 @@ json groups_json(const std::vector<ExpertGroup>& groups) {
   return array;
 }
 
-// NPUMoE: of each layer, which experts live on the NPU.
+// NPUMoE: the experts of each layer that live on the NPU.
 json to_json(const PlannedExperts& planned) {
   return {{"layer", planned.layer},
           {"npu", groups_json(planned.placement.resident)},
@@ -81,7 +81,7 @@ json to_json(const PlannedExperts& planned) {
           {"expected_elsewhere_share", planned.placement.expected_elsewhere}};
 }
 
-// "4 x 64, 8 x 32": experts and rows of each.
+// "4 x 64, 8 x 32": experts and the rows of each.
 std::string groups_text(const std::vector<ExpertGroup>& groups) {
   std::string text;
   for (const ExpertGroup& group : groups)
@@ -186,11 +186,12 @@ void print(const PhaseReport& phase) {
 
 }  // namespace
 
+// A step lasts from the begin of its first span to the end of its last one.
 Prediction prediction_of(const Plan& plan, const ModelRun& run) {
   Prediction prediction;
   prediction.seconds = run.seconds;
   prediction.steps.resize(plan.steps.size());
-  for (const ModelSpan& span : run.spans) {  // of a step in the order of its operators
+  for (const ModelSpan& span : run.spans) {  // a step's spans come in the order of its operators
     PredictedStep& step = prediction.steps[static_cast<size_t>(span.step)];
     if (step.operator_seconds.empty()) step.start_seconds = span.start_seconds;
     step.end_seconds = span.end_seconds;

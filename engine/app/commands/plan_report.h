@@ -1,6 +1,6 @@
-// What `tandem plan` tells: which operator runs where, for how long, and why.
+// The report of `tandem plan`: which operator runs where, for how long, and why.
 //
-// Contract: plain values and pure functions over them. Seconds are all of one clock, which the report names.
+// Contract: plain values and pure functions over them. All seconds are of one clock, which the report names.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -17,13 +17,13 @@ namespace tandem::app {
 
 struct PhaseReport {
   std::string phase;            // "prefill", "decode"
-  int64_t S = 0, position = 0;  // tokens, and where they begin
+  int64_t S = 0, position = 0;  // tokens, and the position of the first
   Plan plan;
   Prediction predicted;         // of the plan's steps
   std::optional<ModelRun> run;  // on a model clock: energy, crossings, compiling
 };
 
-// As the engine was opened.
+// How the engine was opened.
 struct OpenedAs {
   std::string devices, act;
   int64_t context = 0, chunk = 0;  // tokens
@@ -33,13 +33,13 @@ struct OpenedAs {
 struct PlanReport {
   std::string model;
   std::string clock;  // "measured on this machine", "modelled: snapdragon-8gen3"
-  std::string asked;  // the plan; what was taken is in the phases
+  std::string asked;  // the plan of --plan; the phases have the plans that were taken
   std::vector<PhaseReport> phases;
-  std::optional<OpenedAs> opened{};        // what runs it on this machine
-  std::optional<ExpertsReport> experts{};  // of a mixture on a model clock
+  std::optional<OpenedAs> opened{};        // the engine on this machine; absent on a model clock
+  std::optional<ExpertsReport> experts{};  // for a mixture of experts on a model clock
 };
 
-// A run on the model clock as a prediction of its plan's steps.
+// Turns a run on the model clock into a prediction of its plan's steps.
 Prediction prediction_of(const Plan& plan, const ModelRun& run);
 
 nlohmann::json to_json(const PlanReport& report);

@@ -16,7 +16,7 @@
 namespace tandem::app {
 namespace {
 
-// Tokens that get logits: so many rows of its matmul can be measured.
+// Tokens with logits: the output's matmul can be measured up to so many rows of tokens.
 constexpr int64_t kOutputs = 32;
 constexpr int64_t kOtherTokens[] = {1, 8, 64, 256, 1024}, kQuickOtherTokens[] = {1, 128};
 constexpr int64_t kDepths[] = {0, 256, 1024}, kQuickDepths[] = {0, 256};
@@ -30,6 +30,8 @@ bool asked_for(const CommonFlags& flags, const std::string& device) {
 
 }  // namespace
 
+// The plan is one that the named devices can run. It does not matter for measurements, which place each
+// operator themselves.
 std::unique_ptr<Engine> open_for_profile(const CommonFlags& flags, bool quick) {
   const int64_t chunk = flags.chunk > 0 ? flags.chunk : quick ? 128 : 1024;
   const int64_t context = chunk + (quick ? kQuickDepths[1] : kDepths[2]);
@@ -45,12 +47,14 @@ std::unique_ptr<Engine> open_for_profile(const CommonFlags& flags, bool quick) {
   return open_engine(own, {context, chunk, std::min(chunk, kOutputs)});
 }
 
+// Matmuls come from a decode pass, whose buffers hold a whole chunk. Other operators are measured with several numbers
+// of tokens, each after several depths.
 std::vector<ProfileTask> profile_tasks(Engine& engine, const Measurer& measurer, bool quick) {
   const ProfileOptions options{quick};
   const Batch decode{1, 1};
   std::vector<ProfileTask> tasks =
       matmul_tasks(measurer, engine.machine().devices(), engine.operators_for(decode), options);
-  // Buffers are whole pages: they may hold more tokens than were asked for.
+  // Buffers are whole pages, so they may hold more tokens than the chunk.
   std::erase_if(tasks, [&](const ProfileTask& task) { return task.row.S > engine.chunk(); });
   std::set<std::string> seen;  // the last norm has one token in every pass
   const auto append = [&](std::vector<ProfileTask> more) {

@@ -54,6 +54,7 @@ nlohmann::json to_json(const ProfileRow& row) {
 
 }  // namespace
 
+// Predicts each device's matmuls from half of its shapes and judges by the other half.
 ProfileReport report_on(const Profile& profile, const std::vector<const DeviceInfo*>& devices) {
   ProfileReport report{profile, {}, {}};
   for (const DeviceInfo* device : devices) {
@@ -61,7 +62,7 @@ ProfileReport report_on(const Profile& profile, const std::vector<const DeviceIn
     if (points.empty()) continue;
     try {
       report.predictions.push_back(predict(*device, points));
-    } catch (const Error& error) {  // half of the shapes may be too few to learn from
+    } catch (const Error& error) {  // half of the shapes may be too few for a fit
       report.notes.push_back(device->id + ": " + error.what());
     }
   }

@@ -1,4 +1,5 @@
-// What `tandem profile` prints: a table of measured times, and how well prediction mode does. As text and as JSON.
+// Prints the result of `tandem profile` as text and as JSON: a table of measured times, and the quality of
+// prediction mode.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -16,15 +17,15 @@ namespace tandem::app {
 struct DevicePrediction {
   std::string device;
   size_t learnt_points = 0, learnt_shapes = 0, held_out_shapes = 0;
-  PredictionErrors held_out;  // by shape
-  PredictionErrors between;   // interpolated between measured token sizes, on all shapes
+  PredictionErrors held_out;  // by shape: shapes that were held out
+  PredictionErrors between;   // token sizes between measured ones, on all shapes
   std::string learnt;         // MatMulPrediction::describe()
 };
 
 struct ProfileReport {
   Profile profile;
-  std::vector<DevicePrediction> predictions;  // of devices with enough shapes
-  std::vector<std::string> notes;             // why a device has none
+  std::vector<DevicePrediction> predictions;  // for devices with enough shapes
+  std::vector<std::string> notes;             // reasons why a device has none
 };
 ProfileReport report_on(const Profile& profile, const std::vector<const DeviceInfo*>& devices);
 

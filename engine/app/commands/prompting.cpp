@@ -34,6 +34,7 @@ std::string why_empty(StopReason reason, bool is_chat, bool knows_template) {
 
 }  // namespace
 
+// Tries the template on a short text once. If it does not render ChatML, why_not_ keeps the reason.
 Prompting::Prompting(const CommonFlags& flags, const LoadedModel& model)
     : flags_(flags), tokenizer_(model.tokenizer()) {
   const std::string type = model.file().type_of(kTemplateKey);
@@ -67,7 +68,7 @@ std::vector<int32_t> Prompting::turn_ids(const std::string& text) const {
 
 GenerateOptions Prompting::options() const {
   GenerateOptions options = generate_options(flags_);
-  // A vocabulary without that token has its characters written.
+  // A vocabulary without that token writes its characters as text, so they become a stop text.
   const std::vector<int32_t> end = tokenizer_.encode(kChatMlEnd, {.add_bos_eos = false, .parse_special = true});
   const bool is_token = end.size() == 1 && tokenizer_.is_end(end.front());
   if (is_chat() && !is_token && !options.ignore_end) options.stop.emplace_back(kChatMlEnd);

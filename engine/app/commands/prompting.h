@@ -1,7 +1,7 @@
-// How a command makes a prompt of a text: as it stands, to be continued, or as a user's turn (--chat).
+// Makes a prompt of a text: as it is, to be continued, or as a user's turn (--chat).
 //
-// Contract: a model whose chat template is not known has its texts continued, which print_note() says. Refers to the
-// flags and to the model, which must outlive it. Thread-safe.
+// Contract: a model with an unknown chat template continues texts; print_note() says so. Refers to the flags and to the
+// model, which must outlive it. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@ class Prompting {
   Prompting(const CommonFlags& flags, const LoadedModel& model);
 
   bool is_chat() const { return flags_.chat && knows_template(); }
-  void print_note() const;  // on stderr, where --chat cannot be followed; nothing with -q
+  void print_note() const;  // to stderr, if --chat has no effect; nothing with -q
 
-  // Never empty: a text without tokens is the model's start token, and an Error where it has none.
+  // The prompt's tokens; never empty. A text without tokens becomes the model's start token; Error if it has none.
   std::vector<int32_t> ids(const std::string& text) const;
-  // The flags of the sampler, interrupted by Ctrl-C; an answer ends where its turn does.
+  // The sampler's options. Ctrl-C interrupts the generation. An answer ends with its turn.
   GenerateOptions options() const;
-  // Says on stderr, behind `name` where that is something, why a result has no text. Nothing where it has some. With
-  // -q it says so only of a model that ended the text by itself: all else is what the user did.
+  // Says on stderr, after `name` if there is one, why a result has no text. Says nothing if it has text. With -q it
+  // speaks only of a model that ended the text by itself; other reasons are the user's own choice.
   void explain_empty(const Generation& result, const std::string& name) const;
 
  private:

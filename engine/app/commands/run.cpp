@@ -24,7 +24,7 @@
 namespace tandem::app {
 namespace {
 
-// The same prompt and tokens on the chip of --soc.
+// Times of the same prompt and tokens on the chip of --soc.
 struct OnChip {
   std::string soc, plan;
   SocClock::Figures prompt, predicted;
@@ -71,17 +71,18 @@ void print_summary(const Generation& g, const Engine& engine) {
                engine.machine().device_names().c_str(), engine.plan_name().c_str());
 }
 
-// The text's length before there is a tokenizer: about four bytes are a token.
+// Estimates the text's length before there is a tokenizer: a token has about four bytes.
 TextAsked asked_of(const CommonFlags& flags) {
   constexpr uint64_t kBytesOfToken = 4;
   uint64_t bytes = flags.text.prompt.size();
-  std::error_code unknown;  // of what is no plain file
+  std::error_code unknown;  // set for anything but a plain file
   if (flags.text.has_file)
     if (const auto size = std::filesystem::file_size(flags.text.file, unknown); !unknown) bytes = size;
   return {static_cast<int64_t>(bytes / kBytesOfToken), flags.predict};
 }
 
-// Takes up the saved text as far as the prompt begins with it. The last token of the prompt is run in any case.
+// Restores the saved text as far as the prompt begins with it. The prompt's last token always runs, because it gives
+// the logits. Returns the number of restored tokens.
 int64_t keep_of_saved(const CommonFlags& flags, std::span<const int32_t> prompt, Engine& engine) {
   const std::vector<int32_t> saved = engine.load_state(flags.load_state);
   const auto kept = std::ranges::mismatch(saved, prompt.first(prompt.size() - 1)).in1 - saved.begin();
@@ -92,7 +93,7 @@ int64_t keep_of_saved(const CommonFlags& flags, std::span<const int32_t> prompt,
   return kept;
 }
 
-// The tokens that were run: the last one that was generated was not.
+// Saves the tokens that have run. The last generated token has not.
 void save_text(const CommonFlags& flags, std::span<const int32_t> prompt, const Generation& result,
                const Engine& engine) {
   std::vector<int32_t> ids(prompt.begin(), prompt.end());
@@ -103,6 +104,8 @@ void save_text(const CommonFlags& flags, std::span<const int32_t> prompt, const 
 
 }  // namespace
 
+// Opens the engine, makes or restores the beginning of the text, generates, and reports. The generated text alone goes
+// to standard output.
 int run_command(const CommonFlags& flags) {
   apply_verbosity(flags);
   const auto engine = open_engine(flags, {.may_join_later = true, .first_text = asked_of(flags)});
@@ -118,7 +121,7 @@ int run_command(const CommonFlags& flags) {
   const bool to_terminal = isatty(STDOUT_FILENO);
   if (!flags.json) {
     options.on_text = [](std::string_view piece) { std::cout << piece << std::flush; };
-    // A reader wants to see what is being continued or answered; the output itself is the generated text alone.
+    // A reader wants to see the text that is continued or answered. Standard output has the generated text alone.
     if (to_terminal && !flags.quiet())
       options.on_ready = [&] { std::cerr << text << (prompting.is_chat() ? "\n\n" : "") << std::flush; };
   }
@@ -140,7 +143,7 @@ int run_command(const CommonFlags& flags) {
     std::cout << '\n' << std::flush;
   }
   if (!flags.quiet() && !flags.json) {
-    if (!to_terminal) std::fputc('\n', stderr);  // both may end in one log
+    if (!to_terminal) std::fputc('\n', stderr);  // both streams may end in one log
     print_summary(result, *engine);
     print_experts(flags, *engine);
     if (const GraphCompiles& compiled = engine->online_compiles(); compiled.graphs > 0) {

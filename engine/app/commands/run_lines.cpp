@@ -24,7 +24,7 @@ struct Sums {
   bool stopped = false;
 };
 
-// Reads prompts as far as there is room for them, and answers them.
+// Reads prompts while there is room for them, and answers them.
 class Asking {
  public:
   Asking(const CommonFlags& flags, const ManyPrompts& many, Engine& engine)
@@ -79,6 +79,7 @@ class Asking {
     }
   }
 
+  // Prints one finished generation and adds it to the sums.
   void answer(const Prompts::Asked& asked, const std::vector<int32_t>& prompt, const SamplerOptions& sampler,
               const Generation& result) {
     answers_.add(asked, generation_json(result, prompt, prompting_.is_chat(), sampler, engine_));

@@ -1,4 +1,4 @@
-// `tandem run` with many prompts: they share passes and common beginnings (engine/run/batcher.h).
+// `tandem run` with many prompts. They share passes and common prefixes (engine/run/batcher.h).
 #pragma once
 
 #include "engine/app/commands/many_prompts.h"
@@ -6,9 +6,9 @@
 
 namespace tandem::app {
 
-// Answers come in the order of the prompts, each as soon as it and those before it are there; a line of standard input
-// is answered before the next one is there. A prompt that is broken, or cannot be run, is answered with
-// {"line" or "file", "error"}, and the rest goes on; the status is kFailed then.
+// Answers come in the order of the prompts, each as soon as it and all before it are finished. A line of standard input
+// is answered even if the next line has not come yet. A prompt that is broken or cannot run is answered with {"line" or
+// "file", "error"}. The others continue, and the status is kFailed.
 int run_many_command(const CommonFlags& flags, const ManyPrompts& many);
 
 }  // namespace tandem::app

@@ -24,7 +24,7 @@ namespace tandem::app {
 
 namespace {
 
-// Owns a command's flags for as long as its CLI::App lives.
+// Flags of commands that take many texts.
 void add_many_flags(CLI::App& app, ManyPrompts& many, const std::string& explains) {
   reads_file(app.add_option("--jsonl", many.lines, explains));
   app.add_option("--parallel", many.parallel, "of several texts: how many at a time (also -np)")
@@ -33,7 +33,7 @@ void add_many_flags(CLI::App& app, ManyPrompts& many, const std::string& explain
   app.add_flag("--unordered", many.unordered, "of several texts: answer each when it has ended, not in order");
 }
 
-// Several files are many texts.
+// Several -f are many texts.
 void take_files(const CommonFlags& flags, ManyPrompts& many) {
   if (flags.text.files.size() < 2) return;
   if (!flags.soc.empty()) throw CLI::ExcludesError("--soc", "several --file");
@@ -47,7 +47,7 @@ bool measures_nothing(const BenchFlags& bench) {
   return none(bench.n_prompt) && none(bench.n_gen);
 }
 
-// A pass takes a token of every text.
+// A pass takes one token of every text, so a chunk must have room for all of them.
 void require_room_for_all(const CommonFlags& flags, const BenchFlags& bench) {
   if (bench.parallel.empty() || flags.chunk == 0) return;
   const int64_t most = *std::ranges::max_element(bench.parallel);
@@ -178,8 +178,8 @@ void add_bench(CLI::App& app, Action& action) {
   });
 }
 
-// Flags of a measured plan on a chip's clock, and of a chip's clock without a chip; on it those of experts too where
-// the plan puts none on the NPU.
+// Flags of the user that have no effect. With --soc: those of a measured plan, and those of experts if the plan puts
+// none on the NPU. Without --soc: those of a chip's clock.
 std::vector<std::string> idle_flags(const CLI::App& app, const CommonFlags& flags) {
   static const char* const kMeasured[] = {"--ctx-size", "--threads", "--device", "--strict-device", "--split",
                                           "--act",      "--sync",    "--submit", "--cache-type"};
@@ -196,7 +196,7 @@ std::vector<std::string> idle_flags(const CLI::App& app, const CommonFlags& flag
   }
   std::vector<std::string> given;
   for (const std::string name : names) {
-    if (name == "--act" && flags.act == to_string(ActType::i8)) continue;  // the clock knows it
+    if (name == "--act" && flags.act == to_string(ActType::i8)) continue;  // this value has an effect on the clock
     const CLI::Option* option = app.get_option(name);
     if (is_given(*option)) given.emplace_back(name);
   }
@@ -222,7 +222,7 @@ void add_plan(CLI::App& app, Action& action) {
                "copies and blocking waits in place of fast synchronisation, with --soc");
   app.add_flag("--beside-load", flags->own.load, "beside a program that renders, with --soc");
   add_engine_flags(app, flags->common);
-  app.remove_option(app.get_option("--trace"));  // nothing runs that could be traced
+  app.remove_option(app.get_option("--trace"));  // nothing runs, so there is nothing to trace
   add_output_flags(app, flags->common);
   app.callback([flags, &app, &action] {
     if (flags->common.model.empty() && flags->own.shape.empty()) throw CLI::RequiredError("--model or --shape");

@@ -40,7 +40,7 @@ SocClock::SocClock(const SocRequest& request)
     : profile_(soc_profile(request.soc)),
       strategy_(request.plan == "auto" ? "tensor" : request.plan),
       model_(shape_model(request, profile_, strategy_)) {
-  pass(1, {});  // a plan that this chip cannot run is found out before anything else is done
+  pass(1, {});  // a plan that this chip cannot run is an Error now
 }
 
 SocClock::Figures SocClock::prompt(int64_t S, int64_t position) const {

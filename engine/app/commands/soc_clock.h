@@ -1,4 +1,4 @@
-// A chip's model clock for a command: the profile of --soc, a model as shapes, the plan asked for. All modelled.
+// A chip's model clock for a command: the profile of --soc, a model as shapes, and a plan. All times are modelled.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct SocRequest {
   std::string soc;    // name or file
   std::string shape;  // published model, .json or .gguf file
   StorageType weights = StorageType::q4_0;
-  std::string plan = "auto";  // auto: tensor, which contains the others
+  std::string plan = "auto";  // auto: tensor, whose choices include the others
   int64_t tokens = 1;         // most tokens of a pass
   int64_t positions = 1;      // most tokens in the context
   // For plans that put experts on the NPU.
@@ -25,9 +25,9 @@ struct SocRequest {
   std::optional<RoutingCounts> counts{};
   ActType act = ActType::f16;
 };
-// What was counted of experts, by --calibration; absent: the flag was not given.
+// The counts of experts from --calibration; absent without the flag.
 std::optional<Calibration> calibration_of(const CommonFlags& flags);
-// Of the flags --soc, --plan, --act, --calibration and --moe-*.
+// The request that the flags --soc, --plan, --act, --calibration and --moe-* describe.
 SocRequest soc_request(const CommonFlags& flags, std::string shape, StorageType weights, int64_t tokens,
                        int64_t positions);
 
@@ -41,8 +41,8 @@ class SocClock {
   ModelledPass pass(int64_t S, const ClockOptions& options) const {
     return model_.pass(profile_, strategy_, S, options);
   }
-  // Seconds and joules of S tokens behind `position` others in one pass, and of `count` single tokens in turn, each as
-  // the one in their middle.
+  // Seconds and joules. prompt(): S tokens in one pass, after `position` others. tokens(): `count` single tokens in
+  // turn, each priced like the one in the middle.
   struct Figures {
     double seconds = 0, joules = 0;
   };
@@ -55,6 +55,6 @@ class SocClock {
   ShapeModel model_;
 };
 
-StorageType usual_type(const GgufFile& file);  // of most bytes of its matrices
+StorageType usual_type(const GgufFile& file);  // the type with most bytes among the file's matrices
 
 }  // namespace tandem::app

@@ -24,7 +24,7 @@ const char* name_of(TextAnchor anchor) {
   return anchor == TextAnchor::start ? "start" : anchor == TextAnchor::middle ? "middle" : "end";
 }
 
-// Bytes of the well-formed UTF-8 sequence that begins here; 0: there is none, or XML has no such character.
+// Length in bytes of the valid UTF-8 sequence that begins here. 0: there is none, or XML does not allow the character.
 size_t sequence_length(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
   const uint8_t first = byte(0);

@@ -15,6 +15,7 @@ using namespace sync_lab;
 
 constexpr double kWidth = 720, kLeft = 84, kRight = 40, kTop = 16, kBottom = 52;
 
+// Rows to draw: measured, and without crowded cores.
 std::vector<const SyncRow*> measured(const DeviceResult& device) {
   std::vector<const SyncRow*> rows;
   for (const SyncRow& row : device.rows) {
@@ -67,7 +68,7 @@ std::string told(const SyncRow& row) {
          microseconds(row.cpu_thread_seconds) + " us";
 }
 
-// Labels beside points, moved apart so that none covers another.
+// Labels beside points, moved apart so that they do not overlap.
 class Labels {
  public:
   void add(double x, double y, std::string words, std::string css_class) {
@@ -110,6 +111,7 @@ double telling_work(const DeviceResult& device) {
   return best;
 }
 
+// One row per policy: a line from the least to the 99th percentile, a box up to the 90th, a dot at the median.
 std::string latency_chart(const DeviceResult& device) {
   const std::vector<const SyncRow*> all = measured(device);
   if (all.empty()) return "";
@@ -146,6 +148,7 @@ std::string latency_chart(const DeviceResult& device) {
   return std::move(drawing).finish();
 }
 
+// Processor times below 0.1 us are drawn at 0.1 us.
 std::string cpu_chart(const DeviceResult& device, double work_seconds) {
   const std::vector<const SyncRow*> rows = measured(device, work_seconds);
   if (rows.empty()) return "";
@@ -171,14 +174,14 @@ std::string cpu_chart(const DeviceResult& device, double work_seconds) {
   return std::move(drawing).finish();
 }
 
+// Lengths of work are evenly spaced, as one of them may be zero. Each policy is a line through its medians.
 std::string overhead_chart(const DeviceResult& device) {
   const std::vector<const SyncRow*> rows = measured(device);
   if (rows.empty()) return "";
   constexpr double kHeight = 340, kForLabels = 80;
   const double bottom = kHeight - kBottom, right = kWidth - kRight - kForLabels;
   std::vector<double> lengths, added;
-  std::map<std::pair<sync::Policy, bool>, std::vector<const SyncRow*>>
-      by_policy;  // and whether it is none, but a launch
+  std::map<std::pair<sync::Policy, bool>, std::vector<const SyncRow*>> by_policy;  // true: a launch, not a policy
   for (const SyncRow* row : rows) {
     lengths.push_back(row->work_seconds);
     added.push_back(row->overhead.p50);

@@ -1,4 +1,4 @@
-// The plots of the synchronisation report, as SVG. Pure; a plot of nothing is "".
+// The plots of the synchronisation report, as SVG. Pure; a plot without data is "".
 #pragma once
 
 #include <string>
@@ -8,18 +8,19 @@
 
 namespace tandem::app {
 
-// The style class of a policy's colour, "policy-spin".
+// The style class of a policy's colour: "policy-spin".
 std::string policy_class(sync::Policy policy);
 
-// Round trips of the shortest steps, one line a policy, logarithmic: least to 99 of 100, and the median; the cache
-// line's round trip as a rule.
+// Round trips of the shortest steps, on a logarithmic axis, one line per policy: from the least to the 99th percentile,
+// and the median. The round trip of the cache line (or of a card's bus) is a vertical rule.
 std::string latency_chart(const sync_lab::DeviceResult& device);
-// What a policy adds to a step of this length against the processor time it burns meanwhile, both logarithmic.
+// The time that a policy adds to a step of this length, against the processor time that it burns. Both axes
+// are logarithmic.
 std::string cpu_chart(const sync_lab::DeviceResult& device, double work_seconds);
-// What a policy adds, by the length of the step.
+// The time that a policy adds, by the length of the step.
 std::string overhead_chart(const sync_lab::DeviceResult& device);
 
-// The length that cpu_chart() is best drawn for: the measured one nearest a millisecond.
+// The length of work for which cpu_chart() says most: the measured one nearest to a millisecond.
 double telling_work(const sync_lab::DeviceResult& device);
 
 }  // namespace tandem::app

@@ -15,7 +15,7 @@ struct TokenizeFlags {
 void add_tokenize(CLI::App& app, Action& action);
 int tokenize_command(const TokenizeFlags& flags);
 
-// Ids separated by white space; Error naming the first thing that is no id of the vocabulary.
+// Reads ids separated by white space. Error, naming the first word that is no id of the vocabulary.
 std::vector<int32_t> parse_ids(const std::string& text, int64_t vocabulary);
 
 }  // namespace tandem::app

@@ -12,8 +12,8 @@
 namespace tandem::app {
 namespace {
 
-// Of the largest logit. Norms and softmax may round differently on each device; f16 activations then move whole f16
-// steps (2^-11), which add up over layers.
+// Tolerance as a share of the largest logit. Norms and softmax may round differently on each device. With f16
+// activations this shifts values by whole f16 steps (2^-11), which add up over layers.
 constexpr double kTolerance = 0.02;
 
 std::string number(double value) {

@@ -25,7 +25,7 @@ struct WarmFlags {
   bool background = false;
 };
 
-// Of compiled OpenCL programs: those of some twenty storage types and shapes of heads.
+// Limit for kept OpenCL programs: those of some twenty storage types and shapes of heads.
 constexpr uint64_t kMostBytes = uint64_t{256} << 20;
 
 Error not_all_kept(const std::string& why) {
@@ -33,11 +33,13 @@ Error not_all_kept(const std::string& why) {
                "Free some space there, or name another folder by XDG_CACHE_HOME");
 }
 
+// Compiles the kernels for one text first, then those for many texts. Each set is marked when it is complete, so that
+// waiting processes may use it. With --background another process that already compiles ends this one.
 int warm_command(const CommonFlags& flags, const WarmFlags& own) {
   apply_verbosity(flags);
   const double start = now_seconds();
-  if (own.background) give_way_to_others();  // before drivers are tried: limits of the caller's are not theirs
-  // The default of texts: a card works without the NPU, which rounds to f16.
+  if (own.background) give_way_to_others();  // before drivers are tried: it also raises the caller's limits
+  // The default for texts: a GPU card works without the NPU, so nothing rounds to f16.
   const ActType act = act_of(flags).value_or(default_card() ? ActType::f32 : ActType::f16);
   std::string mark, mark_of_many;
   {
@@ -53,7 +55,7 @@ int warm_command(const CommonFlags& flags, const WarmFlags& own) {
     throw Error("nothing that is compiled could be kept", why,
                 "Name a folder with room that can be written by XDG_CACHE_HOME");
   const std::string gpu = best_gpu();
-  // One text may take its kernels as soon as they are there.
+  // A process with one text may load its kernels as soon as they exist.
   for (const bool many : {false, true}) {
     if (!gpu.empty()) {
       Progress progress(many ? "compiling for many texts" : "compiling", ProgressUnit::points,
@@ -67,7 +69,7 @@ int warm_command(const CommonFlags& flags, const WarmFlags& own) {
       many ? warm_kernels_of_many(*engine, tell) : warm_kernels(*engine, tell);
       if (interrupted()) return kInterrupted;
     }
-    // Another set's programs may have gone: it is looked at anew when it is next needed.
+    // Programs of another set may have been evicted. Its mark goes, so it is checked again when it is next needed.
     if (gpu::keep_newest(gpu::default_cache_folder() + "/opencl", kMostBytes) > 0) one.unmark_all();
     one.mark();
     if (many) of_many.mark();
