@@ -10,7 +10,7 @@
 namespace tandem {
 namespace {
 
-// Of the networks that every token goes through.
+// Widest I of the feed-forward networks that every token uses; 0 if there is none.
 int64_t widest_feed_forward(const ModelConfig& c) {
   if (!c.experts) return c.feed_forward;
   return std::max(c.experts->dense_layers > 0 ? c.feed_forward : 0, c.experts->shared_feed_forward);
@@ -18,6 +18,8 @@ int64_t widest_feed_forward(const ModelConfig& c) {
 
 }  // namespace
 
+// Takes a slot for each buffer, in the order of a pass. Without a pool all operands stay empty. Tables of rotations and
+// the first positions are written at once.
 Activations::Activations(const ModelConfig& c, const ActivationSizes& s, sync::Pool* pool) : sizes(s), pool_(pool) {
   TANDEM_CHECK(s.tokens > 0 && s.outputs >= 0 && s.positions > 0 && s.positions % 64 == 0, "activation sizes");
   const auto floats = [this](int64_t rows, int64_t width, const char* label) {
@@ -130,6 +132,7 @@ size_t Activations::bytes() const {
   return sum;
 }
 
+// One sequence has its pages in the order of the cache.
 void write_positions(const Activations& activations, int64_t first, int64_t count) {
   for (int64_t s = 0; s < count; ++s) activations.positions.as<int32_t>()[s] = static_cast<int32_t>(first + s);
   auto* pages = activations.segments.pages.as<int32_t>();
@@ -138,6 +141,7 @@ void write_positions(const Activations& activations, int64_t first, int64_t coun
 
 namespace {
 
+// Writes the first position of the token's path, then the path; kNoTree for a token outside a tree.
 void write_path(const Segments& segments, int64_t segment, const TokenRun& run) {
   TANDEM_CHECK(std::ssize(run.path) <= segments.depth && (run.path.empty() || run.tokens == 1), "a path of a tree");
   if (segments.depth == 0) return;
@@ -148,6 +152,7 @@ void write_path(const Segments& segments, int64_t segment, const TokenRun& run) 
 
 }  // namespace
 
+// Runs follow each other without gaps. Segments without a run are empty: they begin where the tokens end.
 void write_runs(const Activations& activations, std::span<const TokenRun> runs, int64_t segments) {
   TANDEM_CHECK(std::ssize(runs) <= segments && segments <= activations.sizes.segments, "segments of a pass");
   auto* position = activations.positions.as<int32_t>();

@@ -1,7 +1,7 @@
-// The buffers a decoder pass works in: one set, reused from layer to layer (H10), and the KV cache.
+// The buffers of a decoder pass, one set that every layer reuses (H10), and the KV cache.
 //
-// Ownership: slots belong to the pool; Activations gives them back when it dies. Without a pool (shape-only models)
-// every Operand is empty and only shapes are right.
+// Ownership: slots belong to the pool; Activations releases them in its destructor. Without a pool (models of shapes
+// only) every Operand is empty, and only shapes are right.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,18 @@ namespace tandem {
 struct ActivationSizes {
   int64_t tokens = 1;      // most tokens of one pass
   int64_t outputs = 1;     // most tokens of one pass that get logits
-  int64_t positions = 64;  // of one sequence, a multiple of 64
-  int64_t context = 64;    // of them usable: what was asked for
+  int64_t positions = 64;  // of one sequence; a multiple of 64
+  int64_t context = 64;    // usable positions among them, as requested
   KvType kv_type = KvType::f16;
-  // Tokens that a buffer holds, more where a graph pads; 0: tokens, outputs.
+  // Tokens that a buffer holds; more than `tokens` and `outputs` if a graph pads. 0: as many as these.
   int64_t rows = 0, output_rows = 0;
-  int64_t segments = 1;     // most sequences' runs of tokens in one pass
-  int64_t tree_depth = 0;   // positions that a tree of drafts may go on for; 0: there are none
-  int64_t pages = 0;        // of the KV cache, kCachePage positions each; 0: those of `positions`
-  int64_t expert_rows = 0;  // of experts on an NPU: rows of their static graphs; 0: there are none
+  int64_t segments = 1;     // most runs of tokens, each of one sequence, in one pass
+  int64_t tree_depth = 0;   // most positions that a tree of drafts adds; 0: no trees
+  int64_t pages = 0;        // pages of the KV cache, kCachePage positions each; 0: those of `positions`
+  int64_t expert_rows = 0;  // rows of the static graphs of experts on an NPU; 0: no such graphs
 };
 
-// What static graphs of experts work in, reused from layer to layer.
+// Buffers of the static graphs of experts, reused from layer to layer.
 struct ExpertRowBuffers {
   Operand choice_of;  // int32 [expert_rows]
   Operand row_of;     // int32 [rows, k]
@@ -38,9 +38,9 @@ struct ExpertRowBuffers {
   Operand found;      // [expert_rows, H]
 };
 
-// Where the tokens of a pass go in one layer.
+// The routing of a pass's tokens in one layer.
 struct LayerRouting {
-  int64_t width = 0;  // of scores: E, and one more where the shared experts have a gate, which stands behind them
+  int64_t width = 0;  // of scores: E, plus one after them if the shared experts have a gate
   Operand scores;     // f32 [rows, width]
   Operand ids;        // int32 [rows, k], ascending
   Operand weights;    // f32 [rows, k]
@@ -55,34 +55,34 @@ class Activations {
 
   const ActivationSizes sizes;
   Operand ids, positions;    // int32 [tokens]
-  Segments segments;         // of sizes.segments
+  Segments segments;         // room for sizes.segments
   Operand hidden;            // [rows, H], the residual stream
   Operand normed;            // [rows, H], a matmul's input
   Operand qkv;               // [rows, projected_width]
-  Operand latent_queries;    // [rows, heads * head_dim], of latent attention
+  Operand latent_queries;    // [rows, heads * head_dim], only for latent attention
   Operand attended;          // [rows, heads * head_dim_v]
-  Operand values;            // [rows, attended_width], of latent attention: made of what was attended to
-  Operand projected;         // [rows, H], what attention or the feed-forward network adds to the residual stream
+  Operand values;            // [rows, attended_width], only for latent attention: values from attended latents
+  Operand projected;         // [rows, H], result of attention or the feed-forward network for the residual stream
   Operand gate_up;           // [rows, 2 I]
   Operand activated;         // [rows, I]
-  Operand shared;            // [rows, H], what the shared experts found
+  Operand shared;            // [rows, H], result of the shared experts
   Operand expert_lists;      // int32 [rows, expert_list_words]
-  Operand expert_gate_up;    // [rows * k, 2 I] of an expert
+  Operand expert_gate_up;    // [rows * k, 2 I] of each expert
   Operand expert_activated;  // [rows * k, I]
   Operand expert_found;      // [rows * k, H]
   ExpertRowBuffers expert_rows;
   Operand logits;               // [output_rows, vocabulary]
   Operand rope_table;           // [positions, rope.dim / 2, 2]
-  Operand window_rope_table;    // that of layers with a window, where it is another one
+  Operand window_rope_table;    // the table of layers with a window, if their rotation differs
   Operand scratch;              // for attention split over the cache
   std::vector<KvCache> caches;  // one per layer
-  // One per layer, empty where it has no experts: kept until the next pass, so that it can be looked at.
+  // One per layer, empty for layers without experts. It stays until the next pass, so that callers can read it.
   std::vector<LayerRouting> routing;
 
-  // Of a batch that has so many, with trees of drafts or without.
+  // Segments of a batch with `count` segments, with or without trees of drafts.
   Segments segments_of(int64_t count, bool trees) const;
 
-  size_t bytes() const;  // of all buffers but the caches and the rotation's table (H10)
+  size_t bytes() const;  // of all buffers except the caches and the rotation's table (H10)
 
  private:
   Operand take(size_t bytes, sync::SlotUse use, std::string label);
@@ -90,19 +90,19 @@ class Activations {
   std::vector<sync::Slot*> slots_;
 };
 
-// Positions first, first + 1, ... of a pass of `count` tokens of one sequence, which has the cache's first pages.
+// Writes positions first, first + 1, ... for a pass of `count` tokens of one sequence that has the cache's first pages.
 void write_positions(const Activations& activations, int64_t first, int64_t count);
 
 // A run of tokens of one sequence.
 struct TokenRun {
   int64_t tokens = 0, first_position = 0;
-  std::span<const int32_t> pages;  // as many as its places need
-  // Of one token of a tree: where the tokens of the tree lie that it goes on from, and where it lies itself, which are
-  // the last positions up to its own. Otherwise none: places are positions.
+  std::span<const int32_t> pages;  // enough for its places
+  // Only for one token of a tree of drafts: the places of its ancestors in the tree, and its own place. They are the
+  // last positions up to its own. Otherwise empty: places equal positions.
   std::vector<int32_t> path{};
 };
-// Positions of a pass, and where its runs begin, have their pages and their paths, for a batch of `segments`, which may
-// be more than there are runs.
+// Writes for a batch of `segments` segments: the positions of a pass, and where its runs begin, with their pages and
+// paths. There may be more segments than runs.
 void write_runs(const Activations& activations, std::span<const TokenRun> runs, int64_t segments);
 
 }  // namespace tandem

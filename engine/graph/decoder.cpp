@@ -13,8 +13,8 @@ namespace {
 // Appends operators for one pass; each method is one part of a layer.
 class Builder {
  public:
-  // Up to here experts are found token by token: few tokens seldom share one, and a list of who shares which costs
-  // more.
+  // Up to so many tokens, experts are found token by token. Few tokens seldom share an expert, and a list of tokens per
+  // expert would cost more.
   static constexpr int64_t kTokensWithoutLists = 4;
 
   Builder(const Model& model, const Activations& buffers, const Batch& batch, const GraphOptions& options)
@@ -39,7 +39,7 @@ class Builder {
   }
 
  private:
-  // q, k and v of every token, and the cache filled.
+  // Computes q, k and v of every token, and fills the cache.
   void project(const LayerWeights& layer, const KvCache& cache, bool has_residual) {
     norm("attn_norm", layer.attention_norm, layer.attention_norm_bias, has_residual);
     matmul("attn_qkv", layer.qkv, b_.normed, S_, b_.qkv);
@@ -56,7 +56,7 @@ class Builder {
       norm_in_place("attn_k_norm", k, stride, whole ? 1 : c_.kv_heads, whole ? c_.k_width() : c_.head_dim,
                     layer.k_norm);
     }
-    // q and k lie side by side with heads of one size: one rotation for both.
+    // q and k lie side by side with heads of one size, so one rotation does both.
     if (c_.rope.dim > 0) {
       const bool is_other = window_ > 0 && c_.window_rope;
       const RopeConfig& rope = is_other ? *c_.window_rope : c_.rope;
@@ -67,8 +67,8 @@ class Builder {
     add("kv_append", KvAppend{S, k, v, stride, stride, b_.positions, cache, segments()});
   }
 
-  // Of latent attention: a row is all heads' queries, then the latent, then the key that positions turn. The last two
-  // lie side by side, as the cache keeps them.
+  // For latent attention. A row has all heads' queries, then the latent, then the rotated key. The last two lie side by
+  // side, as in the cache.
   void keep_latents(const LayerWeights& layer, const KvCache& cache) {
     const LatentConfig& latent = *c_.latent;
     const int64_t stride = c_.projected_width(), at = c_.query_width();
@@ -84,8 +84,8 @@ class Builder {
 
   Segments segments() const { return b_.segments_of(batch_.segments, batch_.trees); }
 
-  // What is left of the last layer, once the cache has every token, goes into the logits alone. The residual stream,
-  // q and positions keep their places; everything that follows is written from row 0 on.
+  // Once the cache has every token, only tokens with logits continue in the last layer. The residual stream, q and
+  // positions stay where they are. Everything after that is written from row 0 on.
   void drop_tokens_without_logits() {
     first_ = batch_.S - batch_.outputs;
     S_ = batch_.outputs;
@@ -114,8 +114,8 @@ class Builder {
     if (c_.post_norms) post_norm("attn_post_norm", layer.attention_post_norm);
   }
 
-  // The product of a query and a key made of a latent is that of the query, brought to the latents, and the latent:
-  // each head's is multiplied with what would have made its keys, and the part that positions turn comes behind it.
+  // A key is a matrix times a latent. So query times key equals the query times that matrix, times the latent. Each
+  // head's query is multiplied by the head's matrix, and its rotated part is appended.
   Operand queries_for_latents(const LayerWeights& layer) {
     const LatentConfig& latent = *c_.latent;
     const int64_t each = latent.nope + latent.rope, stride = c_.projected_width();
@@ -126,6 +126,7 @@ class Builder {
     return b_.latent_queries;
   }
 
+  // Turns attended latents into values, head by head. Stacks do not round their result, so a copy does.
   void values_of_latents(const LayerWeights& layer) {
     const int64_t width = c_.attended_width();
     stacked("attn_v_b", layer.value_up, {c_.heads}, {b_.attended, c_.heads * c_.head_dim_v, c_.head_dim_v},
@@ -142,7 +143,7 @@ class Builder {
     if (c_.post_norms) post_norm("ffn_post_norm", layer.ffn_post_norm);
   }
 
-  // A feed-forward network that every token goes through; `suffix` to the operators' names.
+  // A feed-forward network that every token uses. `suffix` is added to the operators' names.
   void dense(const std::string& suffix, const LayerWeights& layer, int64_t I, const Operand& y) {
     matmul("ffn_gate_up" + suffix, layer.gate_up, b_.normed, S_, b_.gate_up);
     glu(suffix, {S_, I, b_.gate_up, column(b_.gate_up, I), 2 * I, 2 * I, b_.activated, I});
@@ -155,7 +156,7 @@ class Builder {
     add(op.kind() + suffix, op);
   }
 
-  // Every token goes to its own k experts: each of these choices has a row of its own until they are added up.
+  // Every token uses its own k experts. Each of these choices has its own row until the rows are added up.
   void experts(const LayerWeights& layer) {
     const ExpertsConfig& e = *c_.experts;
     const int64_t k = e.used, I = e.feed_forward, H = c_.hidden;
@@ -182,6 +183,7 @@ class Builder {
     add("expert_sum", sum);
   }
 
+  // Norm and logits of the last tokens. The norm adds the last block's result first.
   void output() {
     RmsNorm op = norm_of(w_.output_norm, w_.output_norm_bias);
     op.S = batch_.outputs;
@@ -209,19 +211,19 @@ class Builder {
     return op;
   }
 
-  // The norm before a block; it first adds what the block before produced to the residual stream.
+  // The norm before a block. First it adds the result of the block before to the residual stream.
   void norm(const char* name, const Operand& weight, const Operand& bias, bool has_residual) {
     RmsNorm op = norm_of(weight, bias);
     if (has_residual) op.add = b_.projected;
     add(name, op);
   }
 
-  // The norm behind a block, before what it produced is added.
+  // The norm after a block, before its result is added to the residual stream.
   void post_norm(const char* name, const Operand& weight) {
     norm_in_place(name, b_.projected, c_.hidden, 1, c_.hidden, weight);
   }
 
-  // Of `groups` groups of `width` values in every row.
+  // Norms `groups` groups of `width` values in every row.
   void norm_in_place(const char* name, const Operand& x, int64_t stride, int64_t groups, int64_t width,
                      const Operand& weight) {
     RmsNorm op;
@@ -235,18 +237,19 @@ class Builder {
     add(name, op);
   }
 
-  // What each token's slots are multiplied with: its experts, or all of the stack's matrices in turn.
+  // The matrices for each token's slots: its experts, or all matrices of the stack in turn.
   struct Choices {
     int64_t slots = 0;
     bool routed = false;
     Operand ids{}, lists{};
   };
-  // Where the slots lie: slot i of token s at s * stride + i * slot.
+  // Addresses of the slots: slot i of token s lies at s * stride + i * slot.
   struct Slots {
     Operand at;
     int64_t stride = 0, slot = 0;
   };
 
+  // One operator for each part of the stack. Names have a number if there are several parts.
   void stacked(const std::string& name, const MatrixStack& stack, const Choices& choices, const Slots& x,
                const Slots& y) {
     for (size_t i = 0; i < stack.parts.size(); ++i) {
@@ -283,7 +286,7 @@ class Builder {
     }
   }
 
-  // Whether there is one, the configuration says: a model of shapes alone has none of its operands.
+  // The configuration says whether there is a bias: in a model of shapes only, its operands are empty.
   void add_bias(const std::string& name, const MatrixGroup& group, int64_t S, const Operand& y) {
     add(name + ".bias", Bias{S, group.rows, y, group.rows, group.bias});
   }
@@ -304,8 +307,8 @@ class Builder {
   const Activations& b_;
   const Batch& batch_;
   const GraphOptions& options_;
-  int64_t window_ = 0;     // of the layer at work
-  int64_t S_, first_ = 0;  // the tokens at work: S_, from the batch's token first_ on
+  int64_t window_ = 0;     // window of the current layer
+  int64_t S_, first_ = 0;  // the current tokens: S_ of them, from the batch's token first_ on
   int64_t layer_ = -1;
   std::string prefix_;
   std::vector<Operator> operators_;

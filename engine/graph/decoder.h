@@ -1,9 +1,9 @@
-// The decoder as a list of operators in the order of the computation. Which device runs what is not its business.
+// Builds the decoder as a list of operators, in the order of the computation. It does not decide which
+// device runs what.
 //
-// Every matmul's input is written with `round_f16` where the numeric contract asks for f16 activations (--act f16), so
-// that each device that takes part multiplies the same numbers. With --act i8 matmuls of integer weights say `act_i8`,
-// and make those numbers themselves. The residual stream stays f32.
-// In the last layer tokens without logits end in the cache: nothing reads what would follow.
+// With --act f16 every matmul's input is written with `round_f16`, so that all devices multiply the same numbers. With
+// --act i8 matmuls of integer weights have `act_i8` and quantise their input themselves. The residual stream stays f32.
+// In the last layer tokens without logits end once they are in the cache, because nothing reads their results.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +19,15 @@ namespace tandem {
 struct Batch {
   int64_t S = 1;         // tokens of this pass
   int64_t outputs = 1;   // the last `outputs` of them get logits; 0: only the cache is filled
-  int64_t segments = 1;  // most runs of tokens of one sequence; their begins and pages are in Activations
-  bool trees = false;    // some of them may be tokens of trees of drafts, whose paths are there too
+  int64_t segments = 1;  // most runs of tokens of one sequence; Activations has their begins and pages
+  bool trees = false;    // tokens may belong to trees of drafts; Activations has their paths
   bool operator==(const Batch&) const = default;
 };
 
 struct GraphOptions {
   bool round_f16 = false;
-  bool act_i8 = false;       // products with integer weights are of 8-bit activations; a router's are not
-  bool every_token = false;  // runs all tokens through the last layer too, as published figures count a model's work
+  bool act_i8 = false;       // products with integer weights use 8-bit activations, except for routers
+  bool every_token = false;  // runs all tokens through the last layer too; published figures count a model's work so
 };
 
 constexpr GraphOptions graph_options(ActType act) {

@@ -24,13 +24,14 @@ CacheLine line_of(std::vector<int> cores, const std::vector<double>& before, con
   return line;
 }
 
+// Tries several times. A reading with few round trips means that another thread had one of the cores.
 std::vector<double> LineMeter::read() const {
   constexpr int kRounds = 2000, kAttempts = 4;
   constexpr std::chrono::milliseconds kBudget{40};
   if (cores_.empty()) return {};
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     std::vector<double> times = sync::ping_pong(cores_[0], cores_[1], kRounds, kBudget);
-    if (2 * times.size() >= kRounds) return times;  // else one of the cores was taken
+    if (2 * times.size() >= kRounds) return times;  // otherwise one of the cores was in use
   }
   return {};
 }

@@ -1,8 +1,8 @@
-// Measures what handing a cache line to and fro takes between the waiter's core and one that a device works on, before
-// and after the row that is judged by it.
+// Measures how long a cache line takes between the waiter's core and a core of the device, there and back. It measures
+// before and after the row that is judged by this time.
 //
-// Contract: a reading takes some milliseconds and pins the calling thread meanwhile. A reading that got no quiet moment
-// leaves no limit but a reason. Threads: one.
+// Contract: a reading takes some milliseconds and pins the calling thread meanwhile. If a reading finds no quiet
+// moment, there is no limit, but a reason. Threads: one.
 #pragma once
 
 #include <optional>
@@ -13,9 +13,9 @@
 
 namespace tandem::sync_lab {
 
-// The waiter's core and another one of the device's; empty where no line changes hands. Pure.
+// The waiter's core and another core of the device; empty if there is no other core. Pure.
 std::vector<int> line_cores(int waiter_core, const std::vector<int>& device_cores);
-// Of two readings: round trips in seconds. Pure; neither may be empty.
+// Joins two readings, each of round trips in seconds. Pure; neither may be empty.
 CacheLine line_of(std::vector<int> cores, const std::vector<double>& before, const std::vector<double>& after);
 
 class LineMeter {
@@ -26,7 +26,7 @@ class LineMeter {
   void into(DeviceResult& result) const;
 
  private:
-  std::vector<double> read() const;  // empty: none
+  std::vector<double> read() const;  // empty: no quiet moment was found
   std::vector<int> cores_;
   std::vector<double> before_, after_;
 };

@@ -9,7 +9,7 @@
 namespace tandem::sync_lab {
 namespace {
 
-// Some microseconds of a chain that no compiler shortens.
+// A few microseconds of a dependent chain that no compiler shortens.
 uint32_t compute(uint32_t x) {
   for (int i = 0; i < 2000; ++i) {
     x = x * 747796405u + 2891336453u;
@@ -25,6 +25,7 @@ void keep(uint32_t value) {
 
 }  // namespace
 
+// The constructor waits until the thread runs on its core. Only then does the thread begin to count.
 Neighbour::Neighbour(int core) {
   std::binary_semaphore computes(0);
   thread_ = std::jthread([this, core, &computes](const std::stop_token& stop) {

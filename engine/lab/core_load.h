@@ -1,8 +1,8 @@
-// Load that a measurement puts on chosen cores: a neighbour that computes and counts how far it gets, threads that only
-// spin.
+// Puts load on chosen cores for a measurement: a neighbour that computes and counts its rounds, and threads
+// that only spin.
 //
-// Contract: threads end with the object that started them, at the latest some microseconds after. Where the system
-// refuses to pin, threads run where it puts them. Threads: each object belongs to one thread.
+// Contract: threads end with the object that started them, at the latest some microseconds later. If the system refuses
+// to pin them, they run on any core. Threads: each object belongs to one thread.
 #pragma once
 
 #include <thread>
@@ -13,8 +13,8 @@ namespace tandem::sync_lab {
 // A thread that computes on one core.
 class Neighbour {
  public:
-  explicit Neighbour(int core);  // returns when it computes
-  // Ends it. Rounds of its loop a second of wall time.
+  explicit Neighbour(int core);  // returns once it computes
+  // Ends the thread. Returns the rounds of its loop per second of wall time.
   double stop();
 
  private:
@@ -22,7 +22,7 @@ class Neighbour {
   std::jthread thread_;
 };
 
-// One thread on each of the cores that does nothing but hold it.
+// Keeps each of the cores busy with a thread that only spins.
 class Spinners {
  public:
   explicit Spinners(const std::vector<int>& cores);

@@ -7,6 +7,7 @@
 namespace tandem::sync_lab {
 namespace {
 
+// Waits of each device in one decode step.
 std::vector<int> waits_of(const Plan& plan) {
   std::vector<int> waits(plan.devices.size(), 0);
   std::vector<bool> used(plan.devices.size(), false);
@@ -14,7 +15,7 @@ std::vector<int> waits_of(const Plan& plan) {
     waits[static_cast<size_t>(step.device)] += static_cast<int>(step.waits.size());
     used[static_cast<size_t>(step.device)] = true;
   }
-  for (size_t i = 0; i < waits.size(); ++i) waits[i] += used[i] ? 1 : 0;  // the host's, for its end
+  for (size_t i = 0; i < waits.size(); ++i) waits[i] += used[i] ? 1 : 0;  // the host's wait for its end
   return waits;
 }
 
@@ -26,6 +27,8 @@ double shortest_work(const DeviceResult& device) {
 
 }  // namespace
 
+// For each device: the saving of every measured policy against "blocking", with the shortest steps. Devices without
+// such figures become notes.
 DecodeMeaning decode_meaning(const std::string& model, const Plan& plan, const LabResult& result) {
   DecodeMeaning meaning;
   meaning.model = model;

@@ -1,8 +1,8 @@
-// What waiting costs a decode step: the waits that its plan has, times what a policy was measured to save.
+// Computes what waiting costs a decode step: the waits of its plan, times the measured saving of a policy per wait.
 //
-// Contract: pure. A wait counts for the device that waits: a step that waits for another device's step, and the host's
-// wait for the last step of each device (counted for that device). A policy saves, per wait, the difference of its
-// median overhead of an empty step (the shortest measured) to that of "blocking" on that device.
+// Contract: pure. A wait counts for the device that waits. Waits are a step that waits for another device's step, and
+// the host's wait for the last step of each device (counted for that device). A policy's saving per wait is the median
+// overhead of "blocking" less its own, on the same device, for an empty step (the shortest measured).
 #pragma once
 
 #include <string>

@@ -22,7 +22,7 @@ std::string processor_name() {
   return "unknown processor";
 }
 
-// The coarse clock moves once a tick.
+// The coarse clock advances once a tick.
 double ticks_per_second() {
   timespec tick{};
   if (clock_getres(CLOCK_MONOTONIC_COARSE, &tick) != 0) return 0;
@@ -51,7 +51,7 @@ MachineFacts read_machine_facts() {
   return facts;
 }
 
-// A run by itself keeps about one core busy, so the load before it is what tells.
+// A run alone keeps about one core busy, so only the load before it is meaningful.
 bool MachineFacts::quiet() const {
   constexpr double kIdle = 0.5;
   return !load_average.empty() && load_average[0] < kIdle;

@@ -19,12 +19,13 @@
 namespace tandem::sync_lab {
 namespace {
 
-// What one pass over the steps collects.
+// Samples of one pass over the steps.
 struct Samples {
   std::vector<double> round_trip, overhead, to_device, to_host, work;
   double cpu_thread = 0, cpu_process = 0;  // sums
 };
 
+// Measures one row: several passes with rests between the steps, then runs of steps without rests, then a neighbour.
 class Row {
  public:
   Row(SyncProbe& probe, const RowRequest& request, SyncRow& row)
@@ -35,8 +36,8 @@ class Row {
 
   void measure() {
     warm_up();
-    // Reading the processor time and the steps' clock takes as long as an empty step: each has a pass of its own there,
-    // and rides along where steps compute.
+    // Reading the processor time and the steps' clock takes as long as an empty step. So empty steps have a separate
+    // pass for each. Steps that compute do both in one pass.
     const bool computes = request_.work_seconds > 0;
     Samples samples = pass(computes, computes);
     if (!computes) {
@@ -66,7 +67,7 @@ class Row {
     for (int i = 0; i < 5; ++i) step();
   }
 
-  // One step, its prediction and what it teaches; returns its round trip.
+  // Runs one step with a predicted duration, and updates the predictor. Returns the round trip.
   double step() {
     const double begin = now_seconds();
     probe_.start();
@@ -80,12 +81,14 @@ class Row {
     ++row_.verified_steps;
   }
 
+  // Keeps this core busy for the pause.
   void rest() const {
     const double end = now_seconds() + std::chrono::duration<double>(request_.pause).count();
     while (now_seconds() < end) {
     }
   }
 
+  // Runs the steps of one pass. timed: with the device's clock. counted: with processor times.
   Samples pass(bool timed, bool counted) {
     Samples samples;
     probe_.time_steps(timed);
@@ -106,7 +109,7 @@ class Row {
         samples.cpu_process += process_cpu_seconds() - process;
       }
       learn(report, seen - begin);
-      // Without what writing times down and checking values take.
+      // Excludes the time for recording times and checking values.
       samples.round_trip.push_back(probe_.round_trip_seconds());
       if (const std::optional<StepTimes> times = probe_.last_step()) {
         samples.to_device.push_back(times->begin_seconds - times->handed_over_seconds);
@@ -121,7 +124,8 @@ class Row {
     return samples;
   }
 
-  // Steps a second, the median of a few runs of about request_.chain_seconds. `run` runs that many and counts them.
+  // Steps per second: the median of a few runs of about request_.chain_seconds. `run` runs so many steps and
+  // counts them.
   double rate_of(const std::function<void(int steps)>& run) {
     constexpr int kLongest = 1000, kShortest = 3, kRuns = 3;
     const double step_seconds = std::max(row_.round_trip.p50, 1e-6);
@@ -136,14 +140,14 @@ class Row {
     return median(rates);
   }
 
-  // A ring, a gate or a launch for each step, as soon as the host knows of the end of the one before.
+  // A ring, a gate or a launch for each step, as soon as the host has seen the end of the step before.
   double one_by_one() {
     return rate_of([this](int steps) {
       for (int i = 0; i < steps; ++i) step();
     });
   }
 
-  // One signal for all of them: with "doorbell" and "gate" the device goes on by itself from step to step.
+  // One signal for all steps. With "doorbell" and "gate" the device continues from step to step by itself.
   double chain() {
     return rate_of([this](int steps) {
       probe_.chain(steps, request_.deadline);
@@ -151,6 +155,7 @@ class Row {
     });
   }
 
+  // Share of its speed that a neighbour on the waiter's core loses while steps run, compared with a sleeping waiter.
   double slow_a_neighbour_down() {
     const auto speed_while = [&](const auto& act) {
       Neighbour neighbour(request_.waiter_core);
@@ -167,7 +172,7 @@ class Row {
     return 1 - beside / alone;
   }
 
-  static constexpr int kFewest = 5;  // steps of a pass, however slow
+  static constexpr int kFewest = 5;  // least steps of a pass, even if it takes longer
 
   SyncProbe& probe_;
   const RowRequest& request_;
@@ -178,6 +183,7 @@ class Row {
 
 }  // namespace
 
+// The number of rounds that fit into kPassSeconds, within limits. A hand-over is assumed to take kHandOver.
 int default_rounds(double work_seconds, bool quick) {
   constexpr double kPassSeconds = 0.25, kHandOver = 150e-6;
   constexpr int kMost = 1000, kFewest = 20, kQuick = 20;
@@ -196,7 +202,7 @@ SyncRow row_for(const RowRequest& request) {
   return row;
 }
 
-// "" where the policy can be measured by itself.
+// The reason why the policy cannot be measured by itself; "": it can.
 std::string why_not_alone(const DeviceInfo& info, sync::Policy policy) {
   try {
     require_policy(info, policy);
@@ -207,6 +213,7 @@ std::string why_not_alone(const DeviceInfo& info, sync::Policy policy) {
   return "its kernels raise no flags that the host sees: " + info.zero_copy_note;
 }
 
+// Measures the row. An Error of the probe becomes a failed row with its reason.
 void measure(SyncRow& row, const RowRequest& request, const std::function<std::unique_ptr<SyncProbe>()>& make) {
   try {
     const std::unique_ptr<SyncProbe> probe = make();

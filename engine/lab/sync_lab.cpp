@@ -30,6 +30,7 @@ std::string text_of(double seconds) {
 
 std::vector<sync::Policy> all_policies() { return {std::begin(sync::kPolicies), std::end(sync::kPolicies)}; }
 
+// Measures device after device, then adds warnings and targets to the result.
 class Lab {
  public:
   explicit Lab(const LabOptions& options)
@@ -50,6 +51,8 @@ class Lab {
   }
 
  private:
+  // Opens the device, pins this thread to the waiter's core, and measures the rows. The last rows have a spinning
+  // thread on every core.
   DeviceResult measure_device(const std::string& id) {
     DeviceResult result;
     result.id = id;
@@ -69,7 +72,8 @@ class Lab {
     const int cores[] = {result.waiter_core};
     const OnCores pinned(cores);
     LineMeter line(line_cores(result.waiter_core, result.cores));
-    // Lengths outside, policies inside: what is compared is measured side by side.
+    // The outer loop is over lengths and the inner one over policies, so that compared rows are measured shortly
+    // after each other.
     if (result.own_memory) measure_bus(*device, result);
     for (const double work : options_.work_seconds) {
       bool all = true;
@@ -97,7 +101,7 @@ class Lab {
     return result;
   }
 
-  // Whose row the cache line is measured beside: the one that is judged by it.
+  // The policy whose row is judged by the cache line, which is measured around that row.
   sync::Policy judged_policy() const {
     const auto doorbell = std::ranges::find(policies_, sync::Policy::doorbell);
     return doorbell == policies_.end() ? policies_.front() : *doorbell;
@@ -118,9 +122,9 @@ class Lab {
     return request;
   }
 
-  // Long enough to lose the core in, short enough for many steps.
+  // The measured length nearest to 100 us: long enough to lose the core meanwhile, short enough for many steps.
   double crowded_work() const {
-    static constexpr double kWanted = 100e-6, kEmpty = 1e-6;  // what an empty step counts as
+    static constexpr double kWanted = 100e-6, kEmpty = 1e-6;  // length that an empty step counts as
     return *std::ranges::min_element(options_.work_seconds, {},
                                      [](double work) { return std::abs(std::log(std::max(work, kEmpty) / kWanted)); });
   }
@@ -130,7 +134,7 @@ class Lab {
     if (options_.progress) options_.progress(id + ", " + policy + ", steps of " + text_of(work) + how);
   }
 
-  // It is measured just before a card's empty steps.
+  // Measures the bus just before a card's empty steps.
   void measure_bus(Device& device, DeviceResult& result) const {
     constexpr int kRounds = 50, kQuickRounds = 10;
     if (options_.check) options_.check();
@@ -147,6 +151,7 @@ class Lab {
     result.no_limit = "it is a card behind a bus, which no cache line crosses";
   }
 
+  // Warns of everything that makes figures of this run less reliable.
   std::vector<std::string> warnings() const {
     std::vector<std::string> texts;
     if (!result_.machine.quiet())

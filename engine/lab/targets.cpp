@@ -11,11 +11,12 @@
 namespace tandem::sync_lab {
 namespace {
 
+// Bounds of the targets. Ratios have no unit.
 constexpr double kBusRatio = 1.2, kDoorbellRatio = 1.2, kGateSeconds = 1e-6, kAgainstBlocking = 50,
                  kPredictOverhead = 1.05, kPredictCpu = 0.35;
 
 struct Finding {
-  std::optional<double> figure;  // absent: the rows are there, but do not tell; the note says why
+  std::optional<double> figure;  // absent: the rows exist but give no figure; the note says why
   std::string note;
 };
 using Look = std::function<std::optional<Finding>(const DeviceResult&)>;
@@ -35,6 +36,7 @@ const SyncRow* row_of(const DeviceResult& device, sync::Policy policy, double wo
   return nullptr;
 }
 
+// Takes the first device for which `look` finds the rows.
 Target target(const LabResult& result, Target wanted, const Look& look) {
   for (const DeviceResult& device : result.devices) {
     if (const std::optional<Finding> finding = look(device)) {
@@ -67,7 +69,7 @@ std::optional<Finding> gate_time(const DeviceResult& device) {
   return Finding{row->round_trip.p50 * 1e6, "gate opened to the empty step's flag"};
 }
 
-// This one judges a card in place of the two above: host and card are on different sides of a bus.
+// For a card this replaces the two judgements above, because host and card are on different sides of a bus.
 std::optional<Finding> gate_against_bus(const DeviceResult& device) {
   const SyncRow* row = row_of(device, sync::Policy::gate, 0);
   if (!row || !device.bus || device.bus->round_trip.p50 <= 0) return {};
@@ -92,8 +94,8 @@ std::optional<std::pair<const SyncRow*, const SyncRow*>> predict_and_spin(const 
   return std::pair{predict, spin};
 }
 
-// What waiting adds, without the work: of a step of 1 ms the work is nearly all, and a ratio of whole steps says 1.00
-// for twice the overhead.
+// Compares what waiting adds, without the work. The work is nearly all of a step of 1 ms, so a ratio of whole steps
+// would be 1.00 even for twice the overhead.
 std::optional<Finding> predict_overhead(const DeviceResult& device) {
   const auto rows = predict_and_spin(device);
   if (!rows || rows->second->overhead.p50 <= 0) return {};

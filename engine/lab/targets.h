@@ -1,5 +1,5 @@
-// What the project wants of its waiting policies, judged by the figures of one run. A missed target is a finding, not a
-// failure.
+// The project's targets for its waiting policies, judged by the figures of one run. A missed target is a finding,
+// not a failure.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace tandem::sync_lab {
 
-// Pure. Of the first device whose rows hold what a target needs; where none does, the target has no figure and says
-// why.
+// Pure. A target takes its figure from the first device that has the rows it needs. Without such a device the target
+// has no figure and says why.
 std::vector<Target> judge(const LabResult& result);
 
 }  // namespace tandem::sync_lab

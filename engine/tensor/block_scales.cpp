@@ -15,7 +15,7 @@ constexpr BlockScales kBlockScales[] = {
     {StorageType::q5_k, 0, 2}, {StorageType::q6_k, 208},    {StorageType::iq4_nl, 0}, {StorageType::iq4_xs, 0},
 };
 
-// Multiplies the number at a place that is stored as Stored. False: it is finite no longer.
+// Multiplies the stored number at `place`. False: a finite number became infinite.
 template <typename Stored, float (*widen)(Stored), Stored (*narrow)(float)>
 bool multiply(std::byte* place, float factor) {
   Stored stored;
@@ -42,6 +42,7 @@ const BlockScales* block_scales(StorageType type) {
   return found == std::end(kBlockScales) ? nullptr : found;
 }
 
+// Only halves are multiplied: all values of a block are linear in them.
 bool multiply_blocks(StorageType type, std::span<std::byte> blocks, float factor) {
   const BlockScales* scales = block_scales(type);
   bool finite = true;

@@ -1,4 +1,4 @@
-// Where the blocks of a quantised type keep their scales, and products of whole blocks with a number.
+// Finds the scales in blocks of quantised types, and multiplies whole blocks by a number.
 //
 // Contract: pure functions.
 #pragma once
@@ -11,19 +11,19 @@
 
 namespace tandem {
 
-// Bytes from a block's start at which its halves lie. All its other bytes are codes, or integers that the halves are
-// multiplied with, and may have any value.
+// Byte offsets of a block's halves from its start. All its other bytes are codes, or integers that the halves are
+// multiplied by, and may have any value.
 struct BlockScales {
   StorageType type;
   size_t scale;
   std::optional<size_t> minimum = {};
 };
 
-const BlockScales* block_scales(StorageType type);  // nullptr: each value stands by itself (F32, F16, BF16)
+const BlockScales* block_scales(StorageType type);  // nullptr: values without blocks (F32, F16, BF16)
 
-// Multiplies all values of whole blocks in their place: a quantised block's halves, or else each value. That is exact
-// where the factor is a power of two from 1 on; else what is multiplied is rounded once, to its own format. False: a
-// number that was finite would be so no longer, and the blocks are of no use.
+// Multiplies all values of whole blocks in place: a quantised block's halves, or else each value. The result is exact
+// if the factor is a power of two from 1 on. Otherwise each multiplied number is rounded once, to its own format.
+// False: a finite number became infinite, so the blocks are useless.
 bool multiply_blocks(StorageType type, std::span<std::byte> blocks, float factor);
 
 }  // namespace tandem

@@ -3,7 +3,7 @@
 
 namespace tandem::blocks {
 
-// Value v of a half of 128: bits 2j of byte l, where v = 32 j + l. Q3_K's 2-bit values lie the same way.
+// Value v of a half of 128 is in bits 2j of byte l, with v = 32 j + l. Q3_K's 2-bit values have the same order.
 void decode_q2_k(const uint8_t* block, float* out) {
   const uint8_t *scales = block, *values = block + 16;
   const float d = half_to_float(read_u16(block + 80)), dmin = half_to_float(read_u16(block + 82));
@@ -15,6 +15,7 @@ void decode_q2_k(const uint8_t* block, float* out) {
   }
 }
 
+// An absent high bit subtracts 4.
 void decode_q3_k(const uint8_t* block, float* out) {
   const uint8_t *high = block, *values = block + 32, *scales = block + 96;
   const float d = half_to_float(read_u16(block + 108));
@@ -40,6 +41,7 @@ void decode_q4_k(const uint8_t* block, float* out) {
   }
 }
 
+// The high bit of group g is bit g of high byte l.
 void decode_q5_k(const uint8_t* block, float* out) {
   const float d = half_to_float(read_u16(block)), dmin = half_to_float(read_u16(block + 2));
   const uint8_t *high = block + 16, *values = block + 48;
@@ -54,7 +56,7 @@ void decode_q5_k(const uint8_t* block, float* out) {
   }
 }
 
-// Value v of a half of 128: quarter j = v / 32 takes nibble j / 2 of byte 32 (j % 2) + l, and bits 2j of high byte l.
+// Value v of a half of 128: quarter j = v / 32 uses nibble j / 2 of byte 32 (j % 2) + l, and bits 2j of high byte l.
 void decode_q6_k(const uint8_t* block, float* out) {
   const float d = half_to_float(read_u16(block + 208));
   for (int v = 0; v < 256; ++v) {

@@ -30,6 +30,7 @@ void decode_q5_0(const uint8_t* block, float* out) {
   }
 }
 
+// The high bits of values j and j + 16 are bits j and j + 16 of one word.
 void decode_q5_1(const uint8_t* block, float* out) {
   const float d = half_to_float(read_u16(block)), m = half_to_float(read_u16(block + 2));
   const uint32_t high = read_u32(block + 4);

@@ -1,4 +1,4 @@
-// Where an operator reads or writes: a place in a slot of the shared pool. A plain, borrowed value.
+// A place in a slot of the shared pool that an operator reads or writes. A plain value; borrows the slot.
 #pragma once
 
 #include <cstddef>

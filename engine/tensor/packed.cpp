@@ -9,21 +9,22 @@
 #include "engine/tensor/unpack.h"
 #include "sync/error.h"
 
-// Panels are filled tile by tile: the rows of a tile are taken apart into one small buffer and transposed; of a part of
-// a panel the columns of the rows at hand are copied to their place, so that neighbouring rows stay untouched.
+// Panels are filled tile by tile: the rows of a tile are split into one small buffer and transposed. If only some rows
+// of a panel are packed, their columns are copied one by one, so that the other rows stay untouched.
 namespace tandem {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "blocks and panels are little-endian");
 
-// The rows of one panel that are packed now: source rows lie `stride` bytes apart and become rows [first, first +
-// count).
+// The rows of one panel that are packed now. Source rows lie `stride` bytes apart and become rows [first,
+// first + count).
 struct Rows {
   const uint8_t* source;
   size_t stride;
   int first, count;
 };
 
+// The split blocks of one block column, for all rows of a panel.
 struct alignas(64) Integers {
   uint8_t q[kPanelRows][kSuperColumns];
   uint16_t scale[kPanelRows], min[kPanelRows];
@@ -31,7 +32,7 @@ struct alignas(64) Integers {
   uint8_t mins[16][kPanelRows];
 };
 
-// Quants of one tile: columns [column, column + 32) of every row in `from`.
+// Writes the codes of one tile: columns [column, column + 32) of every row in `from`.
 void write_quants(const PackedFormat& format, const Integers& from, int column, const Rows& rows, uint8_t* quants) {
   const bool nibbles = format.kind == PackedKind::i4;
   const int lines = nibbles ? 16 : 32;  // of 64 bytes
@@ -50,12 +51,15 @@ void write_quants(const PackedFormat& format, const Integers& from, int column, 
   }
 }
 
+// Writes one value for each row, and moves on to the next line of the panel.
 template <typename T>
 void write_line(const T* line, const Rows& rows, uint8_t*& to) {
   std::memcpy(to + rows.first * sizeof(T), line + rows.first, rows.count * sizeof(T));
   to += kPanelRows * sizeof(T);
 }
 
+// Packs any block type: splits one block of every row, then writes the block's tiles. Scales of super blocks come once
+// before their tiles, other scales with each tile.
 void pack_blocks(StorageType type, const PackedFormat& format, int64_t columns, const Rows& rows, uint8_t* panel) {
   const StorageTypeInfo& block = info(type);
   const blocks::Unpacker unpack = blocks::unpacker(type);
@@ -94,7 +98,7 @@ void pack_blocks(StorageType type, const PackedFormat& format, int64_t columns, 
   }
 }
 
-// Whole panels of the types whose blocks hold the packed codes as they are, or nibbles: nothing is taken apart first.
+// Whole panels of types whose blocks hold the packed codes as they are, or nibbles. No block is split first.
 template <int kScales, bool kNibbles>
 void pack_plain_blocks(int64_t columns, const Rows& rows, uint8_t* panel) {
   constexpr size_t kHeader = kScales * sizeof(uint16_t), kBlock = kHeader + (kNibbles ? 16 : 32);
@@ -119,7 +123,7 @@ void pack_plain_blocks(int64_t columns, const Rows& rows, uint8_t* panel) {
 
 using PanelPacker = void (*)(int64_t columns, const Rows& rows, uint8_t* panel);
 
-// Of a whole panel; nullptr: there is no shorter way than pack_blocks().
+// A packer for whole panels; nullptr: only pack_blocks() can do it.
 PanelPacker whole_panel_packer(StorageType type) {
   switch (type) {
     case StorageType::q4_0:
@@ -133,6 +137,7 @@ PanelPacker whole_panel_packer(StorageType type) {
   }
 }
 
+// Transposes values in blocks of one cache line of every row.
 template <typename T>
 void pack_dense(int64_t columns, const Rows& rows, uint8_t* panel) {
   T* out = reinterpret_cast<T*>(panel);
@@ -185,6 +190,7 @@ PackedFormat packed_format(StorageType type) {
   throw Error("unknown storage type", "type number " + std::to_string(static_cast<uint32_t>(type)));
 }
 
+// Goes panel by panel. A whole panel takes the shorter way if its type has one.
 void pack_rows(StorageType type, const void* source, int64_t columns, int64_t row_begin, int64_t row_count,
                std::byte* panels) {
   const PackedFormat format = packed_format(type);

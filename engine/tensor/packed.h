@@ -1,4 +1,4 @@
-// Packing: which packed format (packed/format.h) a storage type becomes at load, without losing a bit, and how.
+// Packing at load: the packed format (packed/format.h) of each storage type, and the conversion, which loses no bit.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace tandem {
 
 PackedFormat packed_format(StorageType type);  // the one format a storage type is packed to
 
-// A packed weight [N, K] lying in a pool slot. A plain value; borrows the slot. slot == nullptr: shape only.
+// A packed weight [N, K] in a pool slot. A plain value; borrows the slot. slot == nullptr: shape only.
 struct PackedMatrix {
   PackedFormat format;
   int64_t rows = 0;     // N
@@ -23,19 +23,19 @@ struct PackedMatrix {
   bool operator==(const PackedMatrix&) const = default;
 };
 
-// `count` packed weights [N, K] of one shape, one behind the other: the experts of a layer, the heads of a projection.
-// matrix(i) is a view, so that an expert is a weight like any other. A stack may be some panels of each matrix of a
-// larger one.
+// `count` packed weights [N, K] of one shape, one behind the other: the experts of a layer, or the heads of a
+// projection. matrix(i) is a view, so an expert is a weight like any other. A stack may consist of some panels of each
+// matrix of a larger one.
 struct PackedStack {
   PackedFormat format;
   int64_t count = 0;
   int64_t rows = 0, columns = 0;  // N and K of each
   Operand data;                   // panel 0 of matrix 0; 64-byte aligned
-  int64_t pitch_rows = 0;         // of each matrix in memory, of which these are `rows`; 0: no others
-  size_t matrix_bytes() const {
-    return packed_bytes(format, pitch_rows > 0 ? pitch_rows : rows, columns);
-  }                       // to the next
-  size_t bytes() const {  // from the first to the last
+  int64_t pitch_rows = 0;         // rows of each matrix in memory, of which this stack has `rows`; 0: `rows`
+  // Distance from one matrix to the next.
+  size_t matrix_bytes() const { return packed_bytes(format, pitch_rows > 0 ? pitch_rows : rows, columns); }
+  // From the first matrix to the end of the last.
+  size_t bytes() const {
     return count == 0 ? 0 : static_cast<size_t>(count - 1) * matrix_bytes() + packed_bytes(format, rows, columns);
   }
   PackedMatrix matrix(int64_t i) const {
@@ -44,9 +44,9 @@ struct PackedStack {
   bool operator==(const PackedStack&) const = default;
 };
 
-// Packs rows [row_begin, row_begin + row_count) of the destination: source row i (storage type `type`, `columns`
-// values) goes to destination row row_begin + i. `panels` is the first byte of panel 0. Rows nobody packs stay as they
-// are (zero in a fresh slot). Different row ranges may be packed by different threads when no panel is shared.
+// Packs rows [row_begin, row_begin + row_count) of the destination. Source row i (storage type `type`, `columns`
+// values) becomes destination row row_begin + i. `panels` is the first byte of panel 0. Other rows stay as they are
+// (zero in a fresh slot). Several threads may pack different row ranges if they share no panel.
 void pack_rows(StorageType type, const void* source, int64_t columns, int64_t row_begin, int64_t row_count,
                std::byte* panels);
 

@@ -1,5 +1,5 @@
-// The names of all storage types that the GGUF format has numbers for. An error names the type of a file that Tandem
-// cannot compute with.
+// Names of all storage types that have numbers in the GGUF format. Errors use them for types that Tandem cannot
+// compute with.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace tandem {
 struct PublishedType {
   uint32_t number;
   const char* name;               // as the format writes it: "MXFP4"
-  const char* instead = nullptr;  // of a type that was withdrawn: the one to use
+  const char* instead = nullptr;  // for a withdrawn type: its replacement
 };
 
 std::span<const PublishedType> published_types();           // in the order of their numbers

@@ -1,8 +1,8 @@
-// Codes of 64 rows turned into the lines of a tile, 16 bytes at a time. Internal to engine/tensor.
+// Transposes codes of 64 rows into the lines of a tile, 16 bytes at a time. Internal to engine/tensor.
 //
-// Plain vectors of 16 bytes, which every processor has (SSE2, NEON), and interleaving is all that is done to them: the
-// compiler makes an instruction of each call. With these a core packs as fast as it reads; taking 8 x 8 bytes apart in
-// 64-bit words it packed 1.6 GB of Q4_0 a second.
+// It uses plain vectors of 16 bytes, which every processor has (SSE2, NEON), and only interleaves them. The compiler
+// makes one instruction of each call. So a core packs as fast as it reads. A version that took 8 x 8 bytes apart in
+// 64-bit words packed 1.6 GB of Q4_0 a second.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ inline Words16 high_pairs(Bytes16 a, Bytes16 b) {
   return __builtin_shufflevector((Words16)a, (Words16)b, 4, 12, 5, 13, 6, 14, 7, 15);
 }
 
-// Sixteen vectors become their columns: the same perfect shuffle four times.
+// Replaces sixteen vectors by their columns, with the same perfect shuffle four times.
 inline void transpose_16x16(Bytes16 (&m)[16]) {
   for (int round = 0; round < 4; ++round) {
     Bytes16 next[16];
@@ -48,7 +48,7 @@ inline void transpose_16x16(Bytes16 (&m)[16]) {
   }
 }
 
-// i8: row(r) points to the 32 codes of row r; line k of 64 bytes is column k.
+// i8: row(r) points to the 32 codes of row r. Line k of 64 bytes is column k.
 template <typename Row>
 void write_i8_lines(const Row& row, uint8_t* quants) {
   for (int column = 0; column < kTileColumns; column += 16) {
@@ -61,12 +61,12 @@ void write_i8_lines(const Row& row, uint8_t* quants) {
   }
 }
 
-// i4: row(r) gives the sixteen bytes of row r, each with two codes: byte 2i is line i, byte 2i + 1 line i + 8. A word
-// of a line is rows j, j + 16, j + 32 and j + 48.
+// i4: row(r) returns the sixteen bytes of row r, each with two codes. Byte 2i belongs to line i, byte 2i + 1 to line i
+// + 8. A word of a line consists of rows j, j + 16, j + 32 and j + 48.
 template <typename Row>
 void write_i4_lines(const Row& row, uint8_t* quants) {
   for (int j = 0; j < 16; j += 4) {
-    Words32 words[4][4];  // [line / 4][row - j], as the bytes stand
+    Words32 words[4][4];  // [line / 4][row - j], in the order of the bytes
     for (int i = 0; i < 4; ++i) {
       const Bytes16 a = row(j + i), b = row(j + i + 16), c = row(j + i + 32), d = row(j + i + 48);
       const Bytes16 ab_low = low_bytes(a, b), ab_high = high_bytes(a, b);
@@ -91,8 +91,8 @@ void write_i4_lines(const Row& row, uint8_t* quants) {
   }
 }
 
-// Nibbles as the 32-column blocks of a file hold them, columns 0 to 15 low and 16 to 31 high, as write_i4_lines() takes
-// them: neighbouring columns in one byte.
+// Rearranges the nibbles of a file's 32-column block for write_i4_lines(): neighbouring columns in one byte. In the
+// file, columns 0 to 15 are low halves and 16 to 31 high halves.
 inline Bytes16 pair_file_nibbles(Bytes16 bytes) {
   const Words16 w = (Words16)bytes;
   const Words16 low = (w & 0x000f) | ((w >> 4) & 0x00f0);   // columns 2i and 2i + 1
@@ -100,7 +100,7 @@ inline Bytes16 pair_file_nibbles(Bytes16 bytes) {
   return (Bytes16)(low | high);
 }
 
-// The same of 32 codes in bytes of their own.
+// The same for 32 codes that have a byte each.
 inline Bytes16 pair_codes(const uint8_t* q) {
   const Words16 low = (Words16)load_bytes16(q), high = (Words16)load_bytes16(q + 16);
   return (Bytes16)((low & 0x000f) | ((low >> 4) & 0x00f0) | ((high << 8) & 0x0f00) | ((high << 4) & 0xf000));

@@ -33,18 +33,18 @@ enum class StorageType : uint32_t {
 
 struct StorageTypeInfo {
   StorageType type;
-  const char* name;       // as the field writes it: "Q4_K"
+  const char* name;       // the usual spelling: "Q4_K"
   uint32_t block_values;  // values in one block
   uint32_t block_bytes;
 };
 
 std::span<const StorageTypeInfo> storage_types();  // all supported ones
 std::optional<StorageType> storage_type_from_number(uint32_t gguf_number);
-StorageType storage_type_named(std::string_view name);  // "Q4_0", whatever the case; Error when unknown
+StorageType storage_type_named(std::string_view name);  // "Q4_0", in any case of letters; Error when unknown
 const StorageTypeInfo& info(StorageType type);
 size_t row_bytes(StorageType type, int64_t values);  // values: a multiple of block_values, else Error
 
-// Decodes one row of `values` values to f32, by the type's published formula (the reference of everything else).
+// Decodes one row of `values` values to f32 by the type's published formula. It is the reference for everything else.
 void decode_row(StorageType type, const void* blocks, float* out, int64_t values);
 
 }  // namespace tandem

@@ -4,14 +4,14 @@
 namespace tandem::blocks {
 namespace {
 
-// 64 bytes of 2-bit values: value 128 h + 32 j + l is bits 2j of byte 32 h + l.
+// 64 bytes of 2-bit values: value 128 h + 32 j + l is in bits 2j of byte 32 h + l.
 void split_pairs_of_bits(const uint8_t* values, uint8_t* q) {
   for (int h = 0; h < 2; ++h)
     for (int j = 0; j < 4; ++j)
       for (int l = 0; l < 32; ++l) q[128 * h + 32 * j + l] = values[32 * h + l] >> 2 * j & 3;
 }
 
-// 128 bytes: value 64 g + l is the low, 64 g + 32 + l the high half of byte 32 g + l.
+// 128 bytes of nibbles: value 64 g + l is the low half of byte 32 g + l, and value 64 g + 32 + l its high half.
 void split_runs_of_nibbles(const uint8_t* values, uint8_t* q) {
   for (int g = 0; g < 4; ++g) {
     for (int l = 0; l < 32; ++l) q[64 * g + l] = values[32 * g + l] & 15;
@@ -19,6 +19,7 @@ void split_runs_of_nibbles(const uint8_t* values, uint8_t* q) {
   }
 }
 
+// Halves, scales and minima of Q4_K and Q5_K.
 void read_k4_header(const uint8_t* block, Unpacked& to) {
   to.scale = read_u16(block);
   to.min = read_u16(block + 2);
@@ -41,7 +42,7 @@ void unpack_q2_k(const uint8_t* block, Unpacked& to) {
   to.min = read_u16(block + 82);
 }
 
-// q is 0..7 with the high bit in place; the zero point 4 takes its absence into account.
+// q is the low bits plus 4 times the high bit, 0..7. The format's zero point 4 makes it -4..3.
 void unpack_q3_k(const uint8_t* block, Unpacked& to) {
   split_pairs_of_bits(block + 32, to.q);
   for (int g = 0; g < 8; ++g)
