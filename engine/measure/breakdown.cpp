@@ -87,7 +87,7 @@ double Breakdown::sum_of(const std::string& device) const {
 std::vector<std::string> Breakdown::complaints(double tolerance) const {
   std::vector<std::string> found;
   for (const BreakdownLine& line : lines) {
-    if (line.what != kIdle) continue;  // one a device
+    if (line.what != kIdle) continue;  // each device has one idle line
     const double gap = sum_of(line.device) - wall_seconds;
     if (std::abs(gap) <= tolerance * wall_seconds) continue;
     char text[160];

@@ -58,6 +58,9 @@ double weight_bytes_of(const std::vector<Operator>& operators) {
 // between a list of 2 n norms and one of n.
 class Chain {
  public:
+  // Prepares four plans. in_turn_ has three steps per matmul: norm (GPU), the NPU's part, the GPU's part. The norm
+  // waits for the NPU's part before it, and the NPU's part waits for the norm. beside_ has both lists without waits,
+  // and norms_ has the norms alone.
   Chain(Executor& executor, Device& gpu, Device& npu, std::span<const Operator> pass)
       : executor_(executor), gpu_(gpu.info().id), npu_(npu.info().id) {
     const std::vector<CutMatMul> cut = cut_matmuls(gpu, npu, pass);
@@ -124,6 +127,7 @@ class Chain {
 
 }  // namespace
 
+// The least time of each row counts, because other processes only ever add time.
 MachineMeasurements measurements_of(std::span<const ProfileRow> rows, const std::string& gpu, const std::string& npu) {
   MachineMeasurements measured;
   measured.gpu = matmul_points(rows, gpu);

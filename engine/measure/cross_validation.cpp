@@ -48,6 +48,7 @@ Halves halves_by_shape(std::span<const MeasuredPoint> points) {
   return halves;
 }
 
+// Relative errors, so that small and large operators count alike.
 PredictionErrors errors_of(const MatMulPrediction& prediction, std::span<const MeasuredPoint> points) {
   std::vector<double> errors;
   for (const auto& [point, seconds] : points) errors.push_back(std::abs(prediction.seconds(point) - seconds) / seconds);

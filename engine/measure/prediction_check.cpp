@@ -120,6 +120,7 @@ std::vector<CheckedOperator> check_predictions(const Plan& plan, const Predictio
   return rows;
 }
 
+// A row of many alike operators counts as often as they occur in the plan.
 double median_error(std::span<const CheckedOperator> rows) {
   std::vector<double> errors;
   for (const CheckedOperator& row : rows)

@@ -55,6 +55,7 @@ std::vector<int64_t> grid_tokens(int64_t most, DeviceKind kind, bool quick) {
 std::vector<int64_t> grid_rows(int64_t rows, bool quick) {
   std::set<int64_t, std::greater<>> parts{rows};
   for (int64_t part = 2; part <= (quick ? 2 : 8); part *= 2) {
+    // A part is rounded down to whole panels; a matrix with too few panels has fewer parts.
     const int64_t panels = panel_count(rows) / part;
     if (panels > 0) parts.insert(panels * kPanelRows);
   }

@@ -30,6 +30,7 @@ constexpr int kSums = 4;
 // 8 KiB ahead, the same distance as in the loops that stream weights (npu_emu/fast_simd.cpp).
 constexpr int64_t kPrefetchWords = 2048;
 
+// The chains are independent, so their latency is hidden. No value leaves the registers before the end.
 float fma(int64_t rounds) {
   const hn::ScalableTag<float> d;
   using Vec = hn::Vec<decltype(d)>;
@@ -47,6 +48,7 @@ float fma(int64_t rounds) {
   return hn::GetLane(hn::SumOfLanes(d, sum));
 }
 
+// Sums the words into independent sums. Every line is prefetched once, kPrefetchWords ahead of its use.
 uint32_t read(const uint32_t* HWY_RESTRICT words, int64_t count) {
   const hn::ScalableTag<uint32_t> d;
   using Vec = hn::Vec<decltype(d)>;

@@ -66,6 +66,8 @@ double rate(std::span<const int> cores, const std::function<double(size_t thread
   return sum;
 }
 
+// f32 multiply-adds a second of the cores together, in GFLOP/s. The loops' results are checked, so that they
+// count as used.
 double fma_gflops(std::span<const int> cores) {
   const RooflineLoops& loops = roofline_loops();
   std::vector<float> kept(cores.size());
@@ -130,6 +132,7 @@ RooflineProbe::RooflineProbe(std::vector<int> cores) : cores_(std::move(cores)) 
 
 RooflineProbe::~RooflineProbe() { munmap(buffer_, buffer_bytes()); }
 
+// First one core alone, then all cores. With a single core both figures are the same.
 CorePeaks RooflineProbe::measure(bool with_integers) {
   const std::span<const int> all(cores_), one = all.first(1);
   const std::span<const uint32_t> buffer(buffer_, words_);

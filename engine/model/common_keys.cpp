@@ -72,6 +72,7 @@ float factor(const ConfigKeys& keys, const char* key, float otherwise = 1.0f) {
 // A file without these keys leaves the caps to the architecture.
 constexpr const char *kAttentionCap = "attn_logit_softcapping", *kLogitCap = "final_logit_softcapping";
 
+// A soft cap; 0 if the key is absent. A file may not state 0 itself.
 float cap(const ConfigKeys& keys, const char* key) {
   const auto value = keys.number(key);
   if (!value) return 0.0f;
@@ -88,6 +89,7 @@ void read_scales(const ConfigKeys& keys, const std::function<bool(std::string_vi
   if (is_known("attention.scale")) config.given_attention_scale = factor(keys, "attention.scale", 0.0f);
 }
 
+// The window, and the base of a rotation that only its layers have.
 void read_window(const ConfigKeys& keys, ModelConfig& config) {
   const double window = keys.number("attention.sliding_window").value_or(0.0);
   if (window <= 0) return;  // converters write 0 for "none"
@@ -120,6 +122,8 @@ float epsilon(const ConfigKeys& keys, const char* key) {
 
 }  // namespace
 
+// Layers and widths come first, because the other keys' ranges depend on them. An architecture with LayerNorms reads
+// LayerNorm's epsilon if the file has it.
 ModelConfig read_common_keys(const GgufFile& file, std::span<const char* const> known) {
   const auto is_known = [known](std::string_view key) { return std::ranges::find(known, key) != known.end(); };
   ModelConfig config;

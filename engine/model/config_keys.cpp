@@ -80,6 +80,7 @@ std::optional<double> ConfigKeys::same_of_all(const char* key) const {
   return same_value(key, numbers(key), "number");
 }
 
+// An array of equal values may hold floats, so it must be a whole number too. A single value is an unsigned integer.
 std::optional<int64_t> ConfigKeys::size(const char* key, int64_t max) const {
   const std::string expected = ", expected 1 to " + std::to_string(max);
   if (const auto same = same_of_all(key)) {
@@ -93,6 +94,7 @@ std::optional<int64_t> ConfigKeys::size(const char* key, int64_t max) const {
   return static_cast<int64_t>(*value);
 }
 
+// A missing key gets GgufFile's own Error.
 int64_t ConfigKeys::require_size(const char* key, int64_t max) const {
   if (!file_.has(full(key))) file_.require_uint(full(key));
   return *size(key, max);

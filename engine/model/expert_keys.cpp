@@ -46,6 +46,7 @@ float scale(const ConfigKeys& keys) {
 
 }  // namespace
 
+// Reads the keys in the order in which their ranges depend on each other. Choosing experts in groups is refused.
 void read_experts(const ConfigKeys& keys, ModelConfig& config) {
   ExpertsConfig experts;
   experts.count = keys.count("expert_count", kMostExperts);

@@ -53,6 +53,7 @@ struct Integer {
   uint64_t bits = 0;  // two's complement when negative
 };
 
+// The integer at `place`; absent for types that are no integers.
 std::optional<Integer> load_integer(GgufType type, const std::byte* place) {
   const auto from_signed = [](int64_t v) { return Integer{v < 0, static_cast<uint64_t>(v)}; };
   switch (type) {
@@ -119,6 +120,7 @@ GgufFile GgufFile::open(const std::string& path) {
   return GgufFile(std::move(state));
 }
 
+// Memory has no other parts beside it, so a part of a split model is refused.
 GgufFile GgufFile::parse(std::span<const std::byte> bytes, const std::string& name) {
   auto state = std::make_unique<State>();
   state->path = name;
@@ -174,6 +176,7 @@ std::optional<uint64_t> GgufFile::get_uint(std::string_view key) const {
   return integer->bits;
 }
 
+// Integers count as numbers, too.
 std::optional<double> GgufFile::get_float(std::string_view key) const {
   const GgufValue* value = state_->value(key);
   if (value == nullptr) return std::nullopt;
@@ -236,6 +239,7 @@ std::optional<std::vector<float>> GgufFile::get_floats(std::string_view key) con
   return floats;
 }
 
+// Every integer type is read through load_integer(), then checked against 32 bits.
 std::optional<std::vector<int32_t>> GgufFile::get_ints(std::string_view key) const {
   constexpr const char* kExpected = "array of integers";
   const GgufValue* value = state_->array(key, kExpected);

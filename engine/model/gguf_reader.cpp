@@ -183,6 +183,7 @@ GgufValue read_value(Cursor& cursor, const std::string& field) {
   return value;
 }
 
+// Keys become views into the file. A key may occur only once.
 void read_metadata(Cursor& cursor, uint64_t count, GgufContents& contents) {
   check_count(cursor, count, kMinEntryBytes, "header field 'metadata_kv_count'");
   for (uint64_t i = 0; i < count; ++i) {
@@ -199,6 +200,7 @@ void read_metadata(Cursor& cursor, uint64_t count, GgufContents& contents) {
   }
 }
 
+// The alignment of the tensor data: a power of two, at least 8.
 uint64_t read_alignment(const Cursor& cursor, const GgufContents& contents) {
   const auto entry = contents.values.find("general.alignment");
   if (entry == contents.values.end()) return kDefaultAlignment;
@@ -233,6 +235,7 @@ StorageType read_storage_type(Cursor& cursor, const std::string& field) {
               "use a file with one of the supported types");
 }
 
+// Each dimension is compared with the values that are still allowed, so the product cannot overflow.
 std::vector<int64_t> read_shape(Cursor& cursor, const std::string& field) {
   const uint32_t dimensions = cursor.read<uint32_t>(field);
   if (dimensions < 1 || dimensions > 4) {
@@ -257,6 +260,8 @@ struct TensorInfo {
   uint64_t offset = 0;  // in the data section
 };
 
+// One entry of the table: name, shape, type, offset. Rows must consist of whole blocks, and the offset must be aligned.
+// The data's place is checked later, when the section's begin is known.
 TensorInfo read_tensor_info(Cursor& cursor, uint64_t index, uint64_t alignment) {
   const std::string at = "tensor " + std::to_string(index);
   const std::string_view name = cursor.read_string(at + ": name");
@@ -344,6 +349,8 @@ void check_version(const Cursor& cursor, uint32_t version) {
 
 }  // namespace
 
+// The header has magic, version, and both counts. The metadata comes before the tensor table, because it may set the
+// alignment of the tensor data.
 GgufContents read_gguf(std::span<const std::byte> bytes, const std::string& name) {
   Cursor cursor(bytes, name);
   if (bytes.empty()) cursor.fail("header", "the file is empty", "download it again");

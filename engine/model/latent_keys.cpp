@@ -24,6 +24,7 @@ void set_latent(const LatentConfig& latent, ModelConfig& config) {
   config.rope.dim = latent.rope;
 }
 
+// A head's query has nope + rope values; the file states the sum and `rope`.
 void read_latent(const ConfigKeys& keys, ModelConfig& config) {
   if (keys.count("attention.q_lora_rank", kMaxLatentWidth) > 0) {
     keys.fail("attention.q_lora_rank", "latents of the queries are not supported",

@@ -63,6 +63,7 @@ bool MoeConversion::rounds() const {
   return shape_.kind == ExpertKind::split && !std::has_single_bit(static_cast<uint64_t>(shape_.used));
 }
 
+// E and k must be possible for a reader: 2 to kMostExperts, and 1 to the smaller of E and kMostExpertsUsed.
 void MoeConversion::check_numbers() const {
   const std::string found = "found " + std::to_string(shape_.experts) + " of which a token goes to " +
                             std::to_string(shape_.used) + ", expected ";
@@ -138,6 +139,7 @@ void MoeConversion::add(const std::string& name, const std::vector<int64_t>& sha
   tensors_.push_back(tensor);
 }
 
+// Adds the tensor's counterpart for all experts. The router is added together with the gate.
 void MoeConversion::add_experts(const GgufTensor& tensor, int64_t layer, const std::string& name) {
   const int64_t E = shape_.experts;
   const bool split = shape_.kind == ExpertKind::split;
@@ -162,6 +164,7 @@ uint64_t MoeConversion::file_bytes() const {
   return bytes;
 }
 
+// Zeros fill the gap before each tensor up to its aligned offset.
 void MoeConversion::write(const Take& take) const {
   const std::vector<std::byte> header = writer_.header();
   hand_over(header, take);

@@ -89,6 +89,7 @@ StorageType type_for(StorageType wanted, int64_t columns) {
   return StorageType::f16;
 }
 
+// Writes the keys that read_rope() reads; keys of a scaling only if the model has that scaling.
 void set_rotation(GgufWriter& writer, const std::string& prefix, const ModelConfig& config) {
   writer.set(prefix + "rope.dimension_count", static_cast<uint32_t>(config.rope.dim));
   writer.set(prefix + "rope.freq_base", config.rope.base);
@@ -127,6 +128,7 @@ void set_variants(GgufWriter& writer, const std::string& prefix, const ModelConf
   if (config.window_rope) set("rope.freq_base_swa", config.window_rope->base);
 }
 
+// Keys with their default value are left out.
 void set_experts(GgufWriter& writer, const std::string& prefix, const ExpertsConfig& experts) {
   const std::pair<const char*, int64_t> sizes[] = {{"expert_count", experts.count},
                                                    {"expert_used_count", experts.used},

@@ -31,6 +31,7 @@ Ramp yarn_ramp(const RopeConfig& rope) {
 
 }  // namespace
 
+// theta_i = base^(-2 i / dim), then divided by frequency factors, by the linear factor, or partly by YaRN's.
 std::vector<double> rope_frequencies(const RopeConfig& rope) {
   const bool yarn = rope.scaling == RopeScaling::yarn;
   const bool linear = rope.scaling == RopeScaling::linear;

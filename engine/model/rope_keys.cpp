@@ -76,6 +76,7 @@ void take_factors(RopeConfig& rope) {
 
 }  // namespace
 
+// Without keys the rotation covers whole heads with base 10000, and the original context is the trained one.
 void read_rope(const ConfigKeys& keys, ModelConfig& config) {
   config.rope.dim = keys.size("rope.dimension_count", config.head_dim).value_or(config.head_dim);
   if (config.rope.dim % 2 != 0) {

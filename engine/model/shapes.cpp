@@ -109,6 +109,7 @@ ExpertsConfig experts_of(const PublishedExperts& published) {
   return experts;
 }
 
+// Copies the table's row. The rest follows from the architecture.
 ModelConfig config_of(const PublishedShape& shape) {
   ModelConfig config;
   config.architecture = shape.architecture;

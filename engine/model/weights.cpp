@@ -14,6 +14,7 @@ size_t MatrixStack::bytes() const {
   return total;
 }
 
+// Routers and the stacks of latent attention are recognised by their address in the layer.
 std::vector<PackedFormat> matrix_formats(const ModelWeights& weights) {
   std::vector<PackedFormat> formats;
   const auto add = [&formats](const MatrixGroup& group) {

@@ -12,6 +12,7 @@ namespace {
 constexpr const char* kKeys[] = {"expert_count", "attention.kv_lora_rank", "attention.q_lora_rank",
                                  "rope.scaling.yarn_log_multiplier"};
 
+// The attention scale belongs to the heads' own width, not to what the cache keeps. YaRN's magnitude enters it squared.
 void describe(ModelConfig& config) {
   config.rope.halves = false;
   config.rope.yarn_magnitude = false;
@@ -20,6 +21,8 @@ void describe(ModelConfig& config) {
   config.given_attention_scale = m * m / std::sqrt(static_cast<float>(config.latent->nope + config.latent->rope));
 }
 
+// A dense layer's lists, with the first projection and the two stacks of latent attention in place. In the joint tensor
+// each head has nope rows for keys (transposed), then value rows.
 LayerSpec layer(const ModelConfig& config, int64_t index) {
   const std::string prefix = "blk." + std::to_string(index) + ".";
   const LatentConfig& latent = *config.latent;

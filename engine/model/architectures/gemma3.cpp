@@ -13,6 +13,7 @@ constexpr int64_t kPeriod = 6;  // the last layer of each period sees all positi
 constexpr float kWindowBase = 10000.0f;
 constexpr int64_t kLayersOf27B = 62;  // this size scales queries by hidden / heads instead of their width
 
+// Layers with a window rotate with their own base and without scaling.
 void describe(ModelConfig& config) {
   config.rope.halves = config.qk_norm = config.post_norms = true;
   config.activation = Activation::gelu_tanh;

@@ -76,6 +76,7 @@ TemplateValue TemplateExpressions::both() {
   return value;
 }
 
+// An even number of `not` makes a truth value of any value.
 TemplateValue TemplateExpressions::negation() {
   bool turns = false, any = false;
   for (; take("not"); any = true) turns = !turns;
@@ -199,6 +200,7 @@ TemplateValue TemplateExpressions::followed(TemplateValue value) {
   }
 }
 
+// A missing field is Undefined, as in Jinja. Other values have no fields, so the result is unknown.
 TemplateValue TemplateExpressions::member(const TemplateValue& value, const std::string& name) {
   if (value.as<Unknown>()) return value;
   const auto* fields = value.as<TemplateFields>();
@@ -244,6 +246,7 @@ TemplateValue TemplateExpressions::subscript(const TemplateValue& value) {
   return place >= 0 && place < std::ssize(**list) ? (**list)[static_cast<size_t>(place)] : TemplateValue{};
 }
 
+// Reads `(value, name=value, ...)`. A name followed by a single `=` is a named argument.
 TemplateExpressions::Arguments TemplateExpressions::arguments() {
   Arguments all;
   require("(");
@@ -308,6 +311,7 @@ TemplateValue TemplateExpressions::filtered(const TemplateValue& value) {
   return unknown("the filter `" + filter + "`");
 }
 
+// `value is test`, or `value is not test`. A test that is not implemented is refused.
 TemplateValue TemplateExpressions::tested(const TemplateValue& value) {
   const bool turned = take("not");
   const std::string test = name();

@@ -112,6 +112,7 @@ class Rendering {
     return {std::span(block.tokens).subspan(1), scopes_};
   }
 
+  // Runs the first branch whose condition holds; `else` always holds.
   size_t run_if(size_t at) {
     const size_t end = end_of(at);
     for (;;) {

@@ -18,6 +18,7 @@ std::optional<TemplateValue> unknown_among(const TemplateValue& a, const Templat
   return std::nullopt;
 }
 
+// The limit stops templates that double a text again and again.
 TemplateValue join_texts(const TemplateValue& a, const TemplateValue& b) {
   const auto *left = a.as<MarkedText>(), *right = b.as<MarkedText>();
   if (left->bytes() + right->bytes() > kMostBytes) throw TemplateRefused("a text that grows without end");
@@ -53,6 +54,7 @@ MarkedText printed(const TemplateValue& value) {
   throw TemplateRefused("the output of what is no text");
 }
 
+// Values of different types are unequal. Lists and fields are not compared.
 TemplateValue equal(const TemplateValue& a, const TemplateValue& b) {
   if (auto missing = unknown_among(a, b)) return *missing;
   if (a.of.index() != b.of.index()) return {false};
@@ -68,6 +70,7 @@ TemplateValue negated(const TemplateValue& value) {
   return known ? TemplateValue{!*known} : value;
 }
 
+// `part in whole`: a part of a text, a field's name, or an element of a list.
 TemplateValue contains(const TemplateValue& whole, const TemplateValue& part) {
   if (auto missing = unknown_among(whole, part)) return *missing;
   const auto* text = part.as<MarkedText>();
@@ -104,6 +107,7 @@ TemplateValue added(const TemplateValue& a, const TemplateValue& b, bool minus) 
   return overflows ? unknown("a large number") : TemplateValue{result};
 }
 
+// Only for numbers from 0 on: for negative ones Python rounds `//` and `%` differently from C++.
 TemplateValue multiplied(const TemplateValue& a, const TemplateValue& b, std::string_view mark) {
   if (auto missing = unknown_among(a, b)) return *missing;
   const auto *left = a.as<int64_t>(), *right = b.as<int64_t>();

@@ -10,6 +10,7 @@ namespace {
 
 constexpr int kHighest = 0x100 + 68;  // one past the last character of the table
 
+// Both directions of the map. Bytes that are not printable get the characters from U+0100 on, in order.
 struct Table {
   std::array<std::string, 256> characters;
   std::array<int, kHighest> bytes;
@@ -35,6 +36,7 @@ const Table& table() {
 
 const std::string& character_of(uint8_t byte) { return table().characters[byte]; }
 
+// Invalid UTF-8 is copied too, so an entry never loses bytes.
 std::string bytes_of(std::string_view entry) {
   std::string bytes;
   while (!entry.empty()) {

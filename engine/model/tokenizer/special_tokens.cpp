@@ -46,6 +46,7 @@ void SpecialTokens::split_level(const Level& level, std::string_view text, std::
   if (done < text.size()) fragments.push_back({text.substr(done)});
 }
 
+// Each length cuts only the plain text that longer tokens have left.
 std::vector<Fragment> SpecialTokens::split(std::string_view text, bool parse_special) const {
   std::vector<Fragment> fragments;
   if (!text.empty()) fragments.push_back({text});

@@ -136,6 +136,8 @@ void SpmModel::merge(std::string_view word, Scratch& scratch) const {
   }
 }
 
+// Prepares the blanks as the file asks. Then it merges word by word, or the whole text at once if tokens
+// reach past words.
 void SpmModel::encode(std::string_view text, bool at_start, std::vector<int32_t>& ids) const {
   std::string prepared = vocabulary_.remove_extra_whitespaces ? without_extra_blanks(text) : std::string(text);
   if (prepared.empty()) return;

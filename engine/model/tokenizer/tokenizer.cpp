@@ -57,6 +57,7 @@ class GgufTokenizer : public Tokenizer {
     return ids;
   }
 
+  // User-defined and unknown tokens show their text as it is in the file.
   std::string piece(int32_t id, bool special) const override {
     check(id);
     if (vocabulary_.is_special(id)) return special ? vocabulary_.texts[id] : std::string();
@@ -64,6 +65,7 @@ class GgufTokenizer : public Tokenizer {
     return model_->bytes(id);
   }
 
+  // Joins the tokens' bytes. The blank that encode() adds at a beginning is removed again.
   std::string decode(std::span<const int32_t> ids, bool special) const override {
     std::string text;
     bool at_start = true;  // encode() adds a blank there, which is removed again

@@ -10,6 +10,7 @@ uint8_t byte_at(std::string_view bytes, size_t i) { return static_cast<uint8_t>(
 
 }  // namespace
 
+// The lead byte gives the length. Only the second byte has a special range; later ones are 80 to BF.
 Step step(std::string_view bytes) {
   const uint8_t lead = byte_at(bytes, 0);
   if (lead < 0x80) return {1, Kind::character};
@@ -48,6 +49,7 @@ void append(std::string& text, char32_t code_point) {
   }
 }
 
+// Offsets stay the same, because every invalid byte is replaced by one byte.
 std::string masked(std::string_view bytes, char stand_in) {
   std::string copy(bytes);
   for (size_t at = 0; at < bytes.size();) {

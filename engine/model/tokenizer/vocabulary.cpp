@@ -62,6 +62,7 @@ void check_length(const Vocabulary& vocabulary, std::string_view key, size_t len
   }
 }
 
+// Texts and kinds. Without kinds every token is normal.
 void read_tokens(const GgufFile& file, Vocabulary& vocabulary) {
   const auto texts = file.get_strings(key_of("tokens"));
   if (!texts || texts->empty()) fail(vocabulary, "tokens", "the vocabulary has no tokens");
@@ -145,6 +146,7 @@ int32_t read_id(const GgufFile& file, const Vocabulary& vocabulary, std::string_
   return static_cast<int32_t>(*id);
 }
 
+// Ids of the special tokens, and the ends that the file names by id.
 void read_ids(const GgufFile& file, Vocabulary& vocabulary) {
   const bool spm = vocabulary.model == TokenizerModel::spm;  // llama's ids have defaults
   vocabulary.bos = read_id(file, vocabulary, "bos_token_id", spm ? 1 : -1);
@@ -173,6 +175,7 @@ void find_ends_by_text(Vocabulary& vocabulary) {
   }
 }
 
+// Whether a token is added at the begin or end of a text. A file may not ask for a token that it does not name.
 bool read_add(const GgufFile& file, const Vocabulary& vocabulary, std::string_view key, int32_t id, bool otherwise) {
   const std::optional<bool> add = file.get_bool(key_of(key));
   if (add.value_or(false) && id < 0) fail(vocabulary, key, "the file asks for a token that it does not name");
