@@ -142,6 +142,7 @@ int act(const Action& action, bool json) {
 
 }  // namespace
 
+// Every command of the program, in the order of its help text.
 std::span<const Command> commands() {
   static const Command table[] = {
       {"run", "let the model continue a text", add_run},

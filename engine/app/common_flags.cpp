@@ -170,6 +170,7 @@ void add_expert_flags(CLI::App& app, CommonFlags& flags) {
 
 }  // namespace
 
+// Flags of every command that opens an engine to compute.
 void add_engine_flags(CLI::App& app, CommonFlags& flags) {
   app.add_option("-c,--ctx-size", flags.ctx_size, "tokens the context holds; 0: as trained, at most 4096")
       ->transform(whole(kTokensRange))

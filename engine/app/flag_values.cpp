@@ -59,6 +59,7 @@ CLI::Validator finite_range(double low, double high) {
           "", "finite range"};
 }
 
+// Turns a function that throws into a validator of the parser.
 CLI::Validator accepted_by(std::string kind, std::function<void(const std::string&)> judge) {
   return {[judge = std::move(judge)](const std::string& text) -> std::string {
             try {
@@ -127,6 +128,7 @@ bool is_given(const CLI::Option& option) {
   return results != environment;
 }
 
+// Only options without a result are looked at, so the command line takes precedence. Sub-commands follow.
 void take_dropped_variables(CLI::App& parsed) {
   for (CLI::Option* option : parsed.get_options()) {
     if (option->count() > 0 || option->get_envname().empty()) continue;

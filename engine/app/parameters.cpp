@@ -43,6 +43,7 @@ std::optional<Seed> read_seed(std::string_view text) {
   return value ? std::optional(Seed{*value, false}) : std::nullopt;
 }
 
+// Three digits that count. Rounding limits (999.5, 99.95, 9.995) prevent a result such as "1000 K".
 std::string in_thousands(double count, const char* billions) {
   const char* const units[] = {"", " K", " M", " ", " T"};
   size_t unit = 0;

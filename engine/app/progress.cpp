@@ -18,6 +18,7 @@ Progress::Progress(std::string label, ProgressUnit unit, bool shown)
 
 bool Progress::stderr_is_terminal() { return isatty(STDERR_FILENO) == 1; }
 
+// Bytes are shown in megabytes, tokens and points as counts. The line is cut so that it fits 80 columns.
 std::string Progress::line(const std::string& label, ProgressUnit unit, uint64_t done, uint64_t total) {
   const double share = total == 0 ? 1.0 : std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
   const int filled = static_cast<int>(share * kBarWidth);

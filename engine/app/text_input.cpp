@@ -32,6 +32,8 @@ std::string read_file(const std::string& path) {
 
 std::string input_text(const TextFlags& flags) { return flags.has_file ? read_file(flags.file) : flags.prompt; }
 
+// The text is encoded once and then cut. Each window keeps room for the tokens of a text's beginning, but takes at
+// least one of the text.
 std::vector<Window> windows_of_text(const Tokenizer& tokenizer, const std::string& text, int64_t length) {
   EncodeOptions plain;
   plain.add_bos_eos = false;

@@ -52,6 +52,7 @@ std::vector<Span> spans_in(const Timeline& timeline, const Interval& within) {
   return spans;
 }
 
+// Devices in falling order of their ids, which puts a GPU above the NPU and the host.
 std::vector<std::string> devices_of(const std::vector<Span>& spans) {
   std::vector<std::string> devices;
   for (const Span& span : spans) {

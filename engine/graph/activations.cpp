@@ -98,6 +98,7 @@ Segments Activations::segments_of(int64_t count, bool trees) const {
   return some;
 }
 
+// Every buffer of a pass. Buffers that the model does not need are absent and count nothing.
 size_t Activations::bytes() const {
   size_t sum = 0;
   for (const Operand& buffer : {ids,

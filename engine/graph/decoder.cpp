@@ -20,6 +20,8 @@ class Builder {
   Builder(const Model& model, const Activations& buffers, const Batch& batch, const GraphOptions& options)
       : c_(model.config), w_(model.weights), b_(buffers), batch_(batch), options_(options), S_(batch.S) {}
 
+  // Layer by layer: projections and cache, attention, feed-forward network. In the last layer tokens without logits are
+  // dropped after the cache is filled.
   std::vector<Operator> build() {
     add("token_embd", Embed{batch_.S, c_.hidden, w_.embedding, b_.ids, b_.hidden, c_.embedding_scale});
     for (size_t layer = 0; layer < w_.layers.size(); ++layer) {
@@ -47,6 +49,7 @@ class Builder {
     c_.latent ? keep_latents(layer, cache) : keep_keys_and_values(layer, cache);
   }
 
+  // Norms and rotates q and k in place, then appends k and v to the cache.
   void keep_keys_and_values(const LayerWeights& layer, const KvCache& cache) {
     const int64_t S = S_, q_width = c_.q_width(), qk_width = q_width + c_.k_width(), stride = c_.qkv_width();
     const Operand q = b_.qkv, k = column(b_.qkv, q_width), v = column(b_.qkv, qk_width);
@@ -91,6 +94,8 @@ class Builder {
     S_ = batch_.outputs;
   }
 
+  // Attention of the current tokens over the cache, and its output projection. Latent attention has one more product
+  // before it and one after it.
   void attention(const LayerWeights& layer, const KvCache& cache) {
     Attention op;
     op.S = S_;
@@ -267,6 +272,8 @@ class Builder {
     }
   }
 
+  // One operator for each matrix of the group; each writes its columns of y. decides: a router's product, whose input
+  // is not quantised.
   void matmul(const std::string& name, const MatrixGroup& group, const Operand& x, int64_t S, const Operand& y,
               bool decides = false) {
     for (size_t i = 0; i < group.parts.size(); ++i) {

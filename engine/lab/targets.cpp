@@ -114,6 +114,7 @@ std::optional<Finding> predict_cpu(const DeviceResult& device) {
 
 }  // namespace
 
+// The target of the bus is judged only if some device is a card.
 std::vector<Target> judge(const LabResult& result) {
   const auto at_most = [](std::string name, double bound, std::string unit) {
     Target wanted;

@@ -19,6 +19,7 @@ class CalibrationReader {
  public:
   CalibrationReader(const nlohmann::json& json, const std::string& source) : json_(json), source_(source) {}
 
+  // The numbers of experts and tokens come first, because every layer's counts must add up to their product.
   Calibration read() const {
     if (!json_.is_object() || whole(json_, "schema", 1, kMost) != kSchema) fail("schema", "1");
     Calibration calibration;
@@ -51,6 +52,8 @@ class CalibrationReader {
     if (!fits) fail(key, "a whole number from " + std::to_string(least) + " to " + std::to_string(most));
     return value->get<int64_t>();
   }
+  // A layer's counts. Each token chooses k different experts, so no count exceeds the tokens, and all together
+  // are tokens * k.
   ExpertCounts counts_of(const nlohmann::json& layer, const RoutingCounts& counts) const {
     const std::string expected = "counts of " + std::to_string(counts.experts) + " experts that add up to " +
                                  std::to_string(counts.tokens * counts.used);

@@ -38,6 +38,7 @@ double graph_joules(const ChipExperts& chip, const ExpertSize& size, int64_t exp
   return chip.launch_joules + static_cast<double>(experts) * each;
 }
 
+// The CPU reads every expert's weights once, then computes the tokens' rows.
 double cpu_seconds(const ChipExperts& chip, const ExpertSize& size, int64_t experts, double tokens) {
   return static_cast<double>(experts) * weight_seconds(chip, size) + tokens * size.row_flops() / chip.cpu_flops;
 }
@@ -64,6 +65,7 @@ double graphs_seconds(const ChipExperts& chip, const ExpertSize& size, std::span
                   [&](const ExpertGroup& group) { return seconds(group) / (at_full_rate(chip, group) ? gain : 1); });
 }
 
+// Running together needs the same work, but the static power is drawn for a shorter time.
 double graphs_joules(const ChipExperts& chip, const ExpertSize& size, std::span<const ExpertGroup> groups,
                      GraphOrder order) {
   const double joules = sum_over(
@@ -73,6 +75,7 @@ double graphs_joules(const ChipExperts& chip, const ExpertSize& size, std::span<
   return joules - chip.static_watts * saved;
 }
 
+// The launch is separate from npu_seconds, because residency adds it for each group.
 ResidencyCosts residency_costs(const ChipExperts& chip, const ExpertSize& size) {
   return {chip.launch_seconds,
           [chip, size](int64_t slots, int64_t experts) {

@@ -13,6 +13,7 @@ namespace {
 // B rounded up to a multiple of `step`.
 int64_t whole_chunk(int64_t B, int64_t step) { return (B + step - 1) / step * step; }
 
+// Rows of each expert under the rule for room.
 std::vector<int64_t> capacities_of(std::span<const double> loads, int64_t k, int64_t B, const ExpertRules& rules) {
   if (rules.room == ExpertRoom::tiers) return expert_capacities(loads, k, B, rules.tiers);
   const auto E = static_cast<int64_t>(loads.size());
@@ -78,6 +79,7 @@ int64_t ExpertPlacement::slots() const {
                                [](const ExpertGroup& group) { return group.rows(); });
 }
 
+// Without counts every expert is expected to get the mean load k * B / E.
 std::vector<double> expected_loads(std::span<const int64_t> counts, int64_t k, int64_t B) {
   std::vector<double> loads(counts.size(), static_cast<double>(k * B) / static_cast<double>(counts.size()));
   const int64_t tokens = std::reduce(counts.begin(), counts.end()) / k;
@@ -115,6 +117,7 @@ ExpertPlacement place_experts(std::span<const double> loads, int64_t k, int64_t 
   return placement;
 }
 
+// No tier is larger than the first, so this bound holds for every placement.
 int64_t most_slots(int64_t E, int64_t k, int64_t B, const ExpertRules& rules) {
   const int64_t each = rules.room == ExpertRoom::whole_chunk ? whole_chunk(B, rules.tiers.step)
                                                              : tier_capacities(E, k, B, rules.tiers).front();

@@ -17,6 +17,8 @@ void add_joules(const ChipExperts& chip, ExpertTimes& times) {
   times.communication_joules = chip.communication_watts * times.seconds();
 }
 
+// Attention and shared experts of one layer for the whole prompt. The host's own work counts as CPU time wherever
+// attention runs.
 ExpertTimes attention_times(const ChipExperts& chip, const MixtureShape& shape, ExpertEngine engine, int64_t P) {
   ExpertTimes times;
   const double flops = shape.attention_flops(P);

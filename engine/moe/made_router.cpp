@@ -22,6 +22,7 @@ double variance(std::span<const float> row, const std::vector<float>& centres) {
 
 }  // namespace
 
+// Scales the centres so that the root mean square deviation of a token's scores is 1.
 std::vector<float> router_of(std::span<const float> inputs, int64_t H, int64_t E, uint64_t seed) {
   std::vector<float> router = group_directions(inputs, H, E, seed).centres;
   const auto width = static_cast<size_t>(H);

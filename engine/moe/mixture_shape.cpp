@@ -4,6 +4,8 @@
 
 namespace tandem {
 
+// Each token multiplies with the projections and shared experts once, and on average with half of the prompt's
+// keys and values.
 double MixtureShape::attention_flops(int64_t P) const {
   const int64_t weights = projection_weights + 3 * expert.hidden * shared_feed_forward;
   const double products = static_cast<double>(product_width) * static_cast<double>(P) / 2;

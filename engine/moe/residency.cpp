@@ -13,6 +13,7 @@ struct Moved {
   double npu = 0, whole = 0, other = 0;
 };
 
+// Tokens beyond a capacity stay with the other processor, so they are not taken from it.
 Moved moved_by(const ExpertGroup& group, std::span<const double> loads, const ResidencyCosts& costs) {
   const auto size = static_cast<int64_t>(group.experts.size());
   double tokens = 0, overflow = 0;

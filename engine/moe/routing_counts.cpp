@@ -32,6 +32,7 @@ void require_experts(const RoutingCounts& counts, int64_t E, int64_t k, const st
               "They are of " + text(counts.used, counts.experts) + " experts, those of the model are " + text(k, E));
 }
 
+// Adds counts of the same layers and experts.
 RoutingCounts sum_of(const RoutingCounts& a, const RoutingCounts& b) {
   if (a.experts != b.experts || a.used != b.used || a.layers != b.layers)
     throw Error("counts of two models cannot be added",
@@ -44,6 +45,7 @@ RoutingCounts sum_of(const RoutingCounts& a, const RoutingCounts& b) {
   return sum;
 }
 
+// The largest count over the mean count.
 double imbalance(std::span<const int64_t> counts) {
   const auto total = static_cast<double>(std::reduce(counts.begin(), counts.end()));
   if (total == 0) return 0;
@@ -59,6 +61,7 @@ std::vector<int64_t> by_popularity(std::span<const int64_t> counts) {
   return experts;
 }
 
+// Compares the heads of the two orders of popularity.
 double overlap(std::span<const int64_t> a, std::span<const int64_t> b, int64_t K) {
   TANDEM_CHECK(K > 0 && a.size() == b.size() && std::cmp_less_equal(K, a.size()), "Overlap@K of two counts");
   auto top_a = by_popularity(a), top_b = by_popularity(b);
@@ -68,6 +71,7 @@ double overlap(std::span<const int64_t> a, std::span<const int64_t> b, int64_t K
   return static_cast<double>(shared) / static_cast<double>(K);
 }
 
+// A median over the layers, so that a few odd layers do not decide.
 double overlap_on(const RoutingCounts& calibration, std::span<const RoutingCounts> prompts, int64_t K) {
   if (prompts.empty()) return 0;
   std::vector<double> of_layers;

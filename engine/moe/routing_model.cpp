@@ -50,6 +50,7 @@ std::vector<int64_t> numbered(int64_t layers) {
 
 }  // namespace
 
+// A layer's popularities are drawn once. Each chunk then shakes them a little before its tokens choose.
 std::vector<RoutingCounts> drawn_chunks(const RoutingModel& model, int64_t E, int64_t k, int64_t layers, int64_t B,
                                         int64_t chunks) {
   Draw draw(model.seed);
@@ -69,6 +70,7 @@ std::vector<RoutingCounts> drawn_chunks(const RoutingModel& model, int64_t E, in
   return drawn;
 }
 
+// Places the experts by the first counts, then fills the places with the choices of the other chunks.
 RoomUse room_use(const RoutingCounts& planned_on, const std::vector<RoutingCounts>& chunks, int64_t expert_bytes,
                  ExpertRules rules) {
   TANDEM_CHECK(!chunks.empty(), "rooms for no chunk");

@@ -67,6 +67,7 @@ class TraceReader {
     has_meta_ = true;
   }
 
+  // A token's experts must exist and differ. Weights are optional.
   void read_token(const Json& json) {
     const std::string used = std::to_string(trace_.used);
     TracedToken token;
@@ -86,6 +87,7 @@ class TraceReader {
     trace_.tokens.push_back(std::move(token));
   }
 
+  // One row of k values for each layer; `fits` checks each value.
   template <typename T, typename Fits>
   std::vector<std::vector<T>> rows(const Json& json, const char* key, const std::string& what, const Fits& fits) const {
     const auto value = json.find(key);
@@ -118,6 +120,7 @@ RoutingTrace read_routing_trace(const std::string& path) {
   return parse_routing_trace(file, path);
 }
 
+// The meta line counts the sequences and the longest of them, so all tokens are looked at first.
 void write_routing_trace(const RoutingTrace& trace, std::ostream& lines) {
   std::set<int64_t> sequences;
   int64_t longest = 0;

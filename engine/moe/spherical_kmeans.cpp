@@ -32,6 +32,7 @@ class KMeans {
     groups_.group_of.assign(N_, -1);
   }
 
+  // Alternates between assigning rows and moving centres until no row changes its group.
   DirectionGroups run(uint64_t seed) {
     choose_starts(seed);
     bool moved = true;

@@ -154,6 +154,7 @@ void pack_dense(int64_t columns, const Rows& rows, uint8_t* panel) {
 
 }  // namespace
 
+// Fields: kind, kind of scale, kind of minimum, columns of a group, zero point.
 PackedFormat packed_format(StorageType type) {
   using enum StorageType;
   constexpr auto half = ScaleKind::half, super = ScaleKind::super;

@@ -24,6 +24,7 @@ constexpr StorageTypeInfo kTypes[] = {
 
 using BlockDecoder = void (*)(const uint8_t* block, float* out);
 
+// nullptr for types without blocks.
 BlockDecoder block_decoder(StorageType type) {
   switch (type) {
     case StorageType::q4_0:
@@ -68,6 +69,7 @@ std::optional<StorageType> storage_type_from_number(uint32_t gguf_number) {
   return std::nullopt;
 }
 
+// A published name that Tandem does not support gets another Error than an unknown name.
 StorageType storage_type_named(std::string_view name) {
   std::string upper(name);
   std::ranges::transform(upper, upper.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
@@ -95,6 +97,7 @@ size_t row_bytes(StorageType type, int64_t values) {
   return static_cast<size_t>(values) / entry.block_values * entry.block_bytes;
 }
 
+// Types without blocks are widened value by value; the others are decoded block by block.
 void decode_row(StorageType type, const void* source, float* out, int64_t values) {
   const size_t bytes = row_bytes(type, values);
   const auto* block = static_cast<const uint8_t*>(source);

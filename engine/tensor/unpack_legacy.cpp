@@ -6,11 +6,13 @@
 namespace tandem::blocks {
 namespace {
 
+// Byte j has value j in its low half and value j + 16 in its high half.
 void split_nibbles(const uint8_t* pairs, uint8_t* q) {
   for (int j = 0; j < 16; ++j) q[j] = pairs[j] & 15;
   for (int j = 0; j < 16; ++j) q[j + 16] = pairs[j] >> 4;
 }
 
+// Bit j of `high` is bit 4 of value j.
 void add_high_bits(uint32_t high, uint8_t* q) {
   for (int j = 0; j < 32; ++j) q[j] |= static_cast<uint8_t>((high >> j & 1) << 4);
 }

@@ -41,11 +41,13 @@ ModelFacts facts_of(const Engine& engine) {
   return facts;
 }
 
+// Number of cores that the engine may use.
 int threads(const CommonFlags& flags) {
   const int all = static_cast<int>(usable_cores().size());
   return flags.threads > 0 ? std::min(flags.threads, all) : all;
 }
 
+// Names are llama-bench's if it has the figure. The others are Tandem's own.
 nlohmann::json to_json(const BenchRow& row, const ModelFacts& facts, const CommonFlags& flags, const Engine& engine) {
   std::vector<double> nanoseconds;
   for (double s : row.seconds) nanoseconds.push_back(s * 1e9);

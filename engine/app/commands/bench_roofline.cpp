@@ -27,6 +27,7 @@ std::string devices_elsewhere(const Engine& engine) {
   return names;
 }
 
+// Shares at the row's mean rate.
 RooflineShares shares_of(const BenchRow& row) {
   const double seconds = static_cast<double>(row.tokens()) / mean_and_spread(row.rates()).mean;
   return against(row.roofline->peaks, row.roofline->work, seconds);
@@ -55,6 +56,7 @@ std::vector<BenchPass> passes_of(const BenchRow& row, int64_t chunk) {
 BenchRoofline::BenchRoofline(Engine& engine)
     : engine_(engine), probe_(used_cores(engine)), elsewhere_(devices_elsewhere(engine)) {}
 
+// Sums the work of the plans that the engine takes for the row's passes.
 RowRoofline BenchRoofline::take(const BenchRow& row) {
   RowRoofline roofline;
   const std::vector<BenchPass> passes = passes_of(row, engine_.chunk());
@@ -110,6 +112,7 @@ void BenchRoofline::print_table(const std::vector<BenchRow>& rows) const {
     std::printf("%s computes on none of these cores: their peaks are not its roof.\n", elsewhere_.c_str());
 }
 
+// Shares are null if the peaks are no roof of the row.
 void add_roofline(nlohmann::json& object, const BenchRow& row) {
   if (!row.roofline) return;
   const RooflineShares of = shares_of(row);

@@ -95,6 +95,7 @@ void require_figures(const sync_lab::LabResult& result, bool named) {
   if (!named) throw Error("no device could be measured", "bench-sync", why.empty() ? "There is none" : why);
 }
 
+// Splits digits from the unit; without a unit the number is in microseconds.
 double parse_duration(const std::string& text) {
   const size_t digits = text.find_last_of("0123456789.") + 1;  // 0 if there is no digit
   const std::string unit = text.substr(digits);

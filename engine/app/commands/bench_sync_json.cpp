@@ -26,6 +26,7 @@ json optional_number(const std::optional<double>& value, double scale = 1) {
   return value ? json(*value * scale) : json();
 }
 
+// A row that was not measured has its status and reason, but no figures.
 json to_json(const SyncRow& row, const DeviceResult& device) {
   json object = {{"policy", name_of(row)},      {"work_us", row.work_seconds * kMicro},
                  {"spinners", row.spinners},    {"status", name_of(row.status)},

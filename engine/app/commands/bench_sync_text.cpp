@@ -92,6 +92,7 @@ std::string limit_text(const DeviceResult& device) {
          microseconds(line.after_seconds) + " after the row that is judged by it)\n";
 }
 
+// The rows of one device in groups of one length of work, the crowded ones last.
 void put_device(std::ostream& out, const DeviceResult& device) {
   out << "\n" << device.id << "  " << device.name << "\n";
   if (!device.problem.empty()) {
@@ -167,6 +168,7 @@ std::string work_name(double seconds) {
   return text;
 }
 
+// Facts first, then one table per device, the key to the columns, and the targets last.
 std::string sync_text(const LabResult& result) {
   std::ostringstream out;
   const MachineFacts& machine = result.machine;

@@ -29,6 +29,7 @@ constexpr int64_t kTokensOfAPrompt = 16;
 // A virtual machine's cores change their speed for seconds at a time, depending on other machines.
 constexpr int kRounds = 3;
 
+// Keys of the profile that the command prints.
 constexpr const char* kShown[] = {"memory.shared_bytes_per_second",
                                   "gpu.flops",
                                   "gpu.attention_flops",

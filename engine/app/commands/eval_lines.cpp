@@ -58,6 +58,7 @@ class Evaluation {
   }
 
  private:
+  // A text that cannot be read, is too short or too long becomes an answer with its error.
   void begin(const Prompts::Asked& asked) {
     try {
       std::vector<int32_t> ids = prompt_ids(flags_, Prompts::parse(asked).prompt, engine_.tokenizer());
@@ -133,6 +134,7 @@ class Evaluation {
 
 }  // namespace
 
+// Every token of a pass may need logits, so the engine has room for as many outputs as tokens.
 int eval_many_command(const CommonFlags& flags, const ManyPrompts& many) {
   apply_verbosity(flags);
   EngineNeeds needs;

@@ -74,6 +74,7 @@ struct Session {
   std::vector<Text> texts;
 };
 
+// The context holds the longest window, and every token gets logits so that they can be checked.
 Session open_with_experts(const CommonFlags& flags, const ExpertUseFlags& own) {
   const ModelConfig config = read_config(GgufFile::open(flags.model));
   if (!config.experts)
@@ -134,6 +135,7 @@ struct Counted {
   RouterMargins margins;  // only for a model that ran
 };
 
+// Counts each window by itself, because overlaps between windows are reported too.
 std::vector<CountedText> count_windows(const CommonFlags& flags, Engine& engine, const std::vector<Text>& texts,
                                        RouterMargins& margins) {
   Reading reading(flags, texts);
@@ -281,6 +283,7 @@ void add_trace_moe(CLI::App& app, Action& action) {
   });
 }
 
+// The calibration sums over all texts; the overlaps compare them with each other.
 int calibrate_moe_command(const CommonFlags& flags, const ExpertUseFlags& own) {
   apply_verbosity(flags);
   const Counted counted = own.recorded.empty() ? count_texts(flags, own) : count_recorded(own.recorded);
@@ -301,6 +304,7 @@ int calibrate_moe_command(const CommonFlags& flags, const ExpertUseFlags& own) {
   return kDone;
 }
 
+// Each window is a sequence of the trace. A pass's routing is copied before the next pass overwrites it.
 int trace_moe_command(const CommonFlags& flags, const ExpertUseFlags& own) {
   apply_verbosity(flags);
   const auto [engine, texts] = open_with_experts(flags, own);

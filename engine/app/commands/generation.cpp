@@ -33,6 +33,7 @@ std::vector<int32_t> prompt_ids(const CommonFlags& flags, const std::string& tex
   return ids;
 }
 
+// Copies the sampler's flags one by one.
 GenerateOptions generate_options(const CommonFlags& flags) {
   GenerateOptions options;
   options.predict = flags.predict;
@@ -56,6 +57,7 @@ int64_t decoded_tokens(const Generation& g) { return std::max<int64_t>(0, static
 
 double per_second(int64_t tokens, double seconds) { return seconds > 0 ? static_cast<double>(tokens) / seconds : 0; }
 
+// The text, what is needed to generate it again, and times and sizes.
 nlohmann::json generation_json(const Generation& g, std::span<const int32_t> prompt, bool is_chat,
                                const SamplerOptions& sampler, const Engine& engine) {
   return {{"text", g.text},

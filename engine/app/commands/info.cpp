@@ -174,6 +174,7 @@ void print(const json& report) {
   if (report.contains("note")) std::cout << "  note          " << text("note") << "\n";
 }
 
+// Reads the header only. A file without tensors is a vocabulary, so nothing is asked about devices.
 int info_command(const CommonFlags& flags) {
   apply_verbosity(flags);
   const GgufFile file = GgufFile::open(flags.model);

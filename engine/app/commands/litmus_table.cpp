@@ -32,6 +32,7 @@ class Sides {
   explicit Sides(const DeviceOptions& options) : options_(options) {
     options_.npu_cores.clear();  // a device without a fixed core takes one that the other side leaves free
   }
+  // An agent on the device. again: for the second side of a pair of the device with itself.
   std::unique_ptr<LitmusAgent> agent(const std::string& id, bool again) {
     if (id == kHostThread) return make_thread_litmus_agent(id, {});
     const bool shared = device_factory(id).shares_workers;

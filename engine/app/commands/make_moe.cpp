@@ -130,6 +130,7 @@ void make_routers(const CommonFlags& flags, const MakeMoeFlags& own, const GgufF
   read_ffn_inputs(model, *device, pool, text.windows, sinks);
 }
 
+// Writes the file in pieces. It is committed only if the source has not changed meanwhile.
 void write(const CommonFlags& flags, const GgufFile& model, const MoeConversion& conversion, const std::string& path) {
   Progress progress("writing", ProgressUnit::bytes, shows_progress(flags));
   OutputFile file(path, while_unread(path));
@@ -155,6 +156,7 @@ void print_summary(const MakeMoeFlags& own, const MoeConversion& conversion, siz
   }
 }
 
+// Reads the text and makes the routers if they are wanted, then writes the file.
 int make_moe_command(const CommonFlags& flags, const MakeMoeFlags& own) {
   apply_verbosity(flags);
   const GgufFile file = GgufFile::open(flags.model);

@@ -91,6 +91,7 @@ LineReader::Found Prompts::next(Asked& asked, bool may_wait) {
   return line;
 }
 
+// A text is waited for only if no other text could run meanwhile.
 bool Prompts::fill(int64_t width, const std::function<int64_t()>& in_work,
                    const std::function<void(const Asked&)>& begin) {
   while (in_work() < width) {

@@ -98,6 +98,7 @@ std::vector<float> decode_panels(const PackedFormat& format, const std::vector<s
   return w;
 }
 
+// Runs the product cell by cell.
 template <typename Mac>
 std::vector<typename Mac::Sum> step_through(const NpuParams& params, const ProductShape& shape,
                                             const std::vector<typename Mac::Operand>& x,
@@ -128,6 +129,7 @@ Outcome float_product(const NpuParams& params, const ProductShape& shape, const 
   return outcome;
 }
 
+// Multiplies random 8-bit integers. The array sums in int32, and one scale per column turns sums into floats.
 Outcome int8_product(const NpuParams& params, const ProductShape& shape, const NpuGemmFlags& flags) {
   std::mt19937_64 random(flags.seed.value);
   std::vector<int8_t> x(static_cast<size_t>(shape.m * shape.k)), w(static_cast<size_t>(shape.n * shape.k));
@@ -158,6 +160,7 @@ double max_abs_error(const Outcome& outcome) {
   return largest;
 }
 
+// Parameters of the file or the built-in ones, overridden by the flags.
 NpuParams chip(const NpuGemmFlags& flags) {
   NpuParams params = flags.params.empty() ? NpuParams() : load_params(flags.params);
   if (flags.rows > 0) params.array.rows = flags.rows;
@@ -187,6 +190,7 @@ void check_usage(const NpuGemmFlags& flags) {
     throw CLI::ValidationError("--stepped", "too large to move cell by cell; take a smaller product or leave it out");
 }
 
+// Cycles are counted, times and energies are modelled, and the error is computed from the result.
 nlohmann::ordered_json report(const NpuParams& params, const ProductShape& shape, NumberFormat format,
                               const Outcome& outcome) {
   const ProductCost cost = product_cost(params, shape, format, outcome.weight_bytes);

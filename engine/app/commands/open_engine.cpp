@@ -94,6 +94,7 @@ std::string note_on_length(const ModelConfig& config, int64_t tokens) {
          " that the model was trained for: behind those its text may make no sense";
 }
 
+// The engine's own notes, then those on the length of the context.
 void print_notes(const CommonFlags& flags, const Engine& engine, int64_t tokens) {
   if (flags.quiet()) return;
   std::vector<std::string> notes = engine.diagnostics();

@@ -54,6 +54,7 @@ std::vector<double> shares_of(const RoutingCounts& counts, size_t layer) {
   return shares;
 }
 
+// The costs of one group on either processor, wherever it lives.
 PlannedGroup planned(const ChipExperts& chip, const MixtureShape& shape, const ExpertGroup& group,
                      const std::vector<double>& loads, bool resident) {
   PlannedGroup line;

@@ -98,6 +98,8 @@ void print_experts(const std::vector<PlannedExperts>& experts) {
                 100 * planned.placement.expected_elsewhere);
 }
 
+// Every step with its operators, the decisions behind the plan, and the busy times. The last five keys exist only on a
+// model clock.
 json to_json(const PhaseReport& phase) {
   json steps = json::array();
   for (size_t i = 0; i < phase.plan.steps.size(); ++i) {
@@ -157,6 +159,7 @@ void print_decision(const Decided& decided) {
   }
 }
 
+// A table of operators, then each decision with its candidates, then the sums.
 void print(const PhaseReport& phase) {
   std::printf("\n## %s: %lld token%s at position %lld, plan %s\n\n", phase.phase.c_str(),
               static_cast<long long>(phase.S), phase.S == 1 ? "" : "s", static_cast<long long>(phase.position),

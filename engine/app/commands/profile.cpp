@@ -87,6 +87,7 @@ Profile measure_points(const CommonFlags& flags, std::span<const ProfileTask> ta
   return profile;
 }
 
+// All points of the model are listed first. Points of devices that the user did not name are dropped.
 int profile_command(const CommonFlags& flags, const ProfileFlags& profile) {
   apply_verbosity(flags);
   const auto engine = open_for_profile(flags, profile.quick);

@@ -69,6 +69,7 @@ ProfileReport report_on(const Profile& profile, const std::vector<const DeviceIn
   return report;
 }
 
+// A table of all rows, then how well half of each device's shapes predicts the other half.
 void print_profile(const ProfileReport& report) {
   std::printf("All times measured (wall clock), one operator; spread: highest less lowest sample, of the median.\n\n");
   std::printf("| operator | shape | device | tokens | other side | median us | spread | GFLOP/s | GB/s |\n");

@@ -12,6 +12,7 @@ namespace {
 
 constexpr const char* kTemplateKey = "tokenizer.chat_template";
 
+// The reason in a user's words, with the flag that changes it.
 std::string why_empty(StopReason reason, bool is_chat, bool knows_template) {
   switch (reason) {
     case StopReason::end_of_text:

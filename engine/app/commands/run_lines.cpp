@@ -63,6 +63,7 @@ class Asking {
   }
 
  private:
+  // A line may override --predict and --seed. Errors of one prompt become its answer.
   void ask(const Prompts::Asked& asked) {
     try {
       const PromptLine line = Prompts::parse(asked);
@@ -101,6 +102,7 @@ class Asking {
 
 }  // namespace
 
+// Opens the engine for as many sequences as texts at a time, answers all prompts, and prints a summary.
 int run_many_command(const CommonFlags& flags, const ManyPrompts& many) {
   apply_verbosity(flags);
   EngineNeeds needs;

@@ -122,6 +122,7 @@ void add_eval(CLI::App& app, Action& action) {
   });
 }
 
+// Many texts at once have their own table, so --parallel excludes the flags that its table lacks.
 void add_bench(CLI::App& app, Action& action) {
   auto flags = std::make_shared<FlagsWith<BenchFlags>>();
   add_model_flag(app, flags->common);
@@ -203,6 +204,7 @@ std::vector<std::string> idle_flags(const CLI::App& app, const CommonFlags& flag
   return given;
 }
 
+// A plan on this machine needs a model file. A plan on a chip's clock also accepts shapes.
 void add_plan(CLI::App& app, Action& action) {
   auto flags = std::make_shared<FlagsWith<PlanFlags>>();
   add_model_flag(app, flags->common);

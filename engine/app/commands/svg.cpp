@@ -43,6 +43,7 @@ size_t sequence_length(std::string_view text) {
 
 }  // namespace
 
+// Goes character by character. An invalid byte becomes U+FFFD and is skipped alone.
 std::string escape_markup(std::string_view text) {
   std::string out;
   while (!text.empty()) {
@@ -65,6 +66,7 @@ std::string escape_markup(std::string_view text) {
   return out;
 }
 
+// Values that are not positive or not finite do not count. Without any value the axis is 1 to 10.
 LogAxis LogAxis::around(const std::vector<double>& values, double from, double to) {
   double low = 0, high = 0;
   for (const double value : values) {

@@ -30,6 +30,7 @@ std::vector<const SyncRow*> measured(const DeviceResult& device, double work_sec
   return rows;
 }
 
+// A time in whole units, without trailing zeros: "10 µs".
 std::string label_of(double seconds) {
   if (seconds >= 1) return std::to_string(static_cast<int>(seconds)) + " s";
   const auto digits = [](double value) {
@@ -99,6 +100,7 @@ class Labels {
 
 std::string policy_class(sync::Policy policy) { return "policy-" + name_of(policy); }
 
+// Distances are ratios, so they are compared on a logarithmic scale.
 double telling_work(const DeviceResult& device) {
   constexpr double kWanted = 1e-3;
   double best = 0, distance = -1;

@@ -34,6 +34,7 @@ std::vector<int32_t> parse_ids(const std::string& text, int64_t vocabulary) {
   return ids;
 }
 
+// Checks the model file again after its vocabulary has been used.
 int tokenize_command(const TokenizeFlags& flags) {
   apply_verbosity(flags.common);
   const std::string text = input_text(flags.common.text);
