@@ -15,7 +15,7 @@ double number_in(const nlohmann::json& object, const char* key) {
   return found != object.end() && found->is_number() ? found->get<double>() : 0;
 }
 
-// 1 to 2^30, so that the product of two of them fits an int64; else 0.
+// A count from 1 to 2^30, so that the product of two counts fits an int64; 0 for any other value.
 int64_t count_in(const nlohmann::json& object, const char* key) {
   const double number = number_in(object, key);
   return number >= 1 && number <= 0x1p30 ? static_cast<int64_t>(number) : 0;

@@ -11,7 +11,7 @@
 
 namespace tandem {
 
-PackedFormat packed_format(StorageType type);  // the one format a storage type is packed to
+PackedFormat packed_format(StorageType type);  // the one format that the type is packed to
 
 // A packed weight [N, K] in a pool slot. A plain value; borrows the slot. slot == nullptr: shape only.
 struct PackedMatrix {

@@ -32,7 +32,7 @@ struct OpenedAs {
 
 struct PlanReport {
   std::string model;
-  std::string clock;  // "measured on this machine", "modelled: snapdragon-8gen3"
+  std::string clock;  // "predicted from what was measured on this machine", "modelled: snapdragon-8gen3"
   std::string asked;  // the plan of --plan; the phases have the plans that were taken
   std::vector<PhaseReport> phases;
   std::optional<OpenedAs> opened{};        // the engine on this machine; absent on a model clock
