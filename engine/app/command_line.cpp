@@ -199,6 +199,7 @@ Request parse_command_line(int argc, const char* const* argv) {
     return {{}, kWrongUsage};
   }
   Request request;
+  // The command and its sub-command, if it has one.
   for (const CLI::App* command = app.get_subcommands().front(); command != nullptr;) {
     require_devices_apart(*command);
     require_lists_fit(*command);

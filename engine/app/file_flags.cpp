@@ -57,6 +57,7 @@ std::optional<FileIdentity> identity_of_input(const std::string& path) {
 
 std::optional<FileIdentity> identity_of_output(const std::string& path) {
   struct stat status {};
+  // The file exists: its own identity. Otherwise the folder's identity and the new name stand for it.
   if (::stat(path.c_str(), &status) == 0) return identity_of(status, "");
   const fs::path target = followed_path(path);
   const std::string folder = target.parent_path().empty() ? "." : target.parent_path().string();

@@ -205,6 +205,7 @@ extern "C" void on_giving_up(int signal, siginfo_t* info, void*) {
   const bool is_null = signal == SIGSEGV && reinterpret_cast<uintptr_t>(info->si_addr) < kNullPages;
   if ((signal == SIGABRT || is_null) && is_short_of_memory()) end_for_memory("a library or a driver");
   end_as_before(signal);
+  // A crash repeats by itself when the handler returns. abort() needs the signal again.
   if (signal == SIGABRT) ::raise(signal);
 }
 

@@ -33,6 +33,7 @@ Activations::Activations(const ModelConfig& c, const ActivationSizes& s, sync::P
   segments.pages = floats(s.segments, pages_of(s.positions), "pages of segments");
   segments.depth = s.tree_depth;
   if (s.tree_depth > 0) segments.paths = floats(s.segments, 1 + s.tree_depth, "paths of trees");
+  // Positions and pages are valid from the start.
   if (pool_) write_positions(*this, 0, 1);
   hidden = floats(rows, c.hidden, "hidden");
   normed = floats(rows, c.hidden, "normed");
@@ -94,6 +95,7 @@ Activations::~Activations() {
 Segments Activations::segments_of(int64_t count, bool trees) const {
   Segments some = segments;
   some.count = count;
+  // Operators read paths only if there are trees.
   if (!trees) some.depth = 0, some.paths = {};
   return some;
 }
@@ -165,6 +167,7 @@ void write_runs(const Activations& activations, std::span<const TokenRun> runs, 
     if (i >= std::ssize(runs)) continue;
     const TokenRun& run = runs[static_cast<size_t>(i)];
     TANDEM_CHECK(token + run.tokens <= activations.sizes.tokens, "tokens of a pass");
+    // Number of cache places that the run needs.
     const int64_t places = run.path.empty() ? run.first_position + run.tokens : run.path.back() + 1;
     TANDEM_CHECK(pages_of(places) <= std::min(std::ssize(run.pages), pages_each), "pages of a sequence");
     write_path(activations.segments, i, run);

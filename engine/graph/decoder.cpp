@@ -81,6 +81,7 @@ class Builder {
                        stride, b_.positions, b_.rope_table, b_.sizes.positions});
     add("rope_k", Rope{S_, 1, latent.rope, latent.rope, layout, column(b_.qkv, at + latent.rank), stride, b_.positions,
                        b_.rope_table, b_.sizes.positions});
+    // Keys and values are the same numbers: the cache keeps the latent and the rotated key as one head.
     const Operand kept = column(b_.qkv, at);
     add("kv_append", KvAppend{S_, kept, kept, stride, stride, b_.positions, cache, segments()});
   }
@@ -172,6 +173,7 @@ class Builder {
     add("route",
         Route{S_, e.count, k, routing.scores, width, routing.ids, routing.weights, e.gating, e.normalised, e.scale});
     if (S_ > kTokensWithoutLists) add("expert_lists", ExpertLists{S_, e.count, k, routing.ids, b_.expert_lists});
+    // Every token uses the shared experts, so they are a dense network.
     if (e.shared_feed_forward > 0) dense("_shexp", layer, e.shared_feed_forward, b_.shared);
     stacked("ffn_gate_up_exps", layer.expert_gate_up, choices, {b_.normed, H, 0},
             {b_.expert_gate_up, k * 2 * I, 2 * I});
@@ -192,6 +194,7 @@ class Builder {
   void output() {
     RmsNorm op = norm_of(w_.output_norm, w_.output_norm_bias);
     op.S = batch_.outputs;
+    // The residual stream keeps its rows, but the last block has written from row 0 on if tokens were dropped.
     op.x = column(b_.hidden, (batch_.S - op.S) * c_.hidden);
     op.add = column(b_.projected, (S_ - op.S) * c_.hidden);
     add("output_norm", op);

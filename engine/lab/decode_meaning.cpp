@@ -19,6 +19,7 @@ std::vector<int> waits_of(const Plan& plan) {
   return waits;
 }
 
+// Shortest measured length of work, which stands for an empty step.
 double shortest_work(const DeviceResult& device) {
   double least = std::numeric_limits<double>::infinity();
   for (const SyncRow& row : device.rows) least = std::min(least, row.work_seconds);

@@ -13,6 +13,7 @@
 namespace tandem::sync_lab {
 namespace {
 
+// The first "model name" in /proc/cpuinfo.
 std::string processor_name() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {

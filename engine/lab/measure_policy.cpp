@@ -101,6 +101,7 @@ class Row {
       const double process = counted ? process_cpu_seconds() : 0;
       const double begin = now_seconds();
       probe_.start();
+      // Only the waiting counts for the thread, not the hand-over in start().
       const double thread = counted ? thread_cpu_seconds() : 0;
       const sync::WaitReport report = probe_.wait(predicted, request_.deadline);
       const double seen = now_seconds();
@@ -111,6 +112,7 @@ class Row {
       learn(report, seen - begin);
       // Excludes the time for recording times and checking values.
       samples.round_trip.push_back(probe_.round_trip_seconds());
+      // With the device's own times the overhead is exact. Otherwise the requested work stands for the real one.
       if (const std::optional<StepTimes> times = probe_.last_step()) {
         samples.to_device.push_back(times->begin_seconds - times->handed_over_seconds);
         samples.to_host.push_back(times->seen_seconds - times->end_seconds);
@@ -157,6 +159,7 @@ class Row {
 
   // Share of its speed that a neighbour on the waiter's core loses while steps run, compared with a sleeping waiter.
   double slow_a_neighbour_down() {
+    // Rounds per second of the neighbour while `act` runs again and again.
     const auto speed_while = [&](const auto& act) {
       Neighbour neighbour(request_.waiter_core);
       const double end = now_seconds() + request_.neighbour_seconds;

@@ -40,6 +40,7 @@ bool LabResult::lost_steps() const {
   });
 }
 
+// Rows with crowded cores and launches are not looked at.
 const SyncRow* LabResult::find(const std::string& device, sync::Policy policy, double work_seconds) const {
   for (const DeviceResult& candidate : devices) {
     if (candidate.id != device) continue;

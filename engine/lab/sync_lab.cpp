@@ -70,6 +70,7 @@ class Lab {
     result.waiter_core = waiter_core(options_.layout, usable_, result.cores);
     result.shares_core = contains(result.cores, result.waiter_core);
     const int cores[] = {result.waiter_core};
+    // The thread gets its own cores back when `pinned` goes.
     const OnCores pinned(cores);
     LineMeter line(line_cores(result.waiter_core, result.cores));
     // The outer loop is over lengths and the inner one over policies, so that compared rows are measured shortly
@@ -107,6 +108,7 @@ class Lab {
     return doorbell == policies_.end() ? policies_.front() : *doorbell;
   }
 
+  // Lengths of passes and runs; --quick uses short ones.
   RowRequest request(const DeviceResult& device, sync::Policy policy, double work) const {
     constexpr double kNeighbour = 0.08, kQuickNeighbour = 0.01, kRow = 0.6, kQuickRow = 0.1, kChain = 0.03,
                      kQuickChain = 0.005;
@@ -170,6 +172,7 @@ class Lab {
                         " there and back: probably they are two threads of one core, where no line has to travel and "
                         "the instructions of both sides count; ratios to this limit are not those between cores");
       }
+      // Only polling policies count here, so blocking and event are left out.
       double least = 0, worst = 0;
       for (const SyncRow& row : device.rows) {
         if (row.status != RowStatus::measured || row.policy == sync::Policy::blocking ||

@@ -49,6 +49,7 @@ Target target(const LabResult& result, Target wanted, const Look& look) {
   return wanted;
 }
 
+// An empty step needs two transfers of a cache line at least: the ring and the flag.
 std::optional<Finding> doorbell_against_limit(const DeviceResult& device) {
   const SyncRow* row = row_of(device, sync::Policy::doorbell, 0);
   if (!row || !device.limit || device.own_memory) return {};
@@ -86,6 +87,7 @@ std::optional<Finding> doorbell_against_blocking(const DeviceResult& device) {
                  "empty step " + us(blocking->round_trip.p50) + " against " + us(doorbell->round_trip.p50)};
 }
 
+// Rows of both policies at the length at which they are judged.
 std::optional<std::pair<const SyncRow*, const SyncRow*>> predict_and_spin(const DeviceResult& device) {
   constexpr double kJudgedAt = 1e-3;
   const SyncRow *predict = row_of(device, sync::Policy::predict, kJudgedAt),

@@ -17,6 +17,7 @@ double seconds_on(const Timeline& timeline, const std::string& device) {
   double begin = 0, end = 0;
   for (const Span& span : timeline.spans()) {
     if (span.device != device || span.modelled || span.kind == SpanKind::wait) continue;
+    // `end` is 0 until the first span.
     begin = end == 0 ? span.start_seconds : std::min(begin, span.start_seconds);
     end = std::max(end, span.end_seconds);
   }

@@ -104,6 +104,7 @@ MeasuredSeconds Measurer::matmul(Device& device, const MatMulPoint& point, SameM
     const MeasuredSeconds seconds =
         at.both ? timer.beside(device, at, same, *beside.device, beside.matmuls) : timer.alone(device, at, same);
     const auto before = stored_seconds(cache, key_of(device.info(), at));
+    // A repeated measurement may only lower the stored time.
     if (!before || seconds.least < before->least) store_point(cache, device.info(), at, seconds);
   };
   measure(point);

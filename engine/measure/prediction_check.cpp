@@ -71,6 +71,7 @@ void add_run(std::vector<Item>& items, const Timeline& run, const std::string& d
   size_t next = 0, current = items.size();
   for (const Span& span : run.spans()) {
     if (!is_work(span, device)) continue;
+    // A new name: search for its item behind the last one that matched.
     if (current == items.size() || items[current].name != span.name) {
       current = next;
       while (current < items.size() && items[current].name != span.name) ++current;

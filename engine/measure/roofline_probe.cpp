@@ -96,6 +96,7 @@ double int8_gops(std::span<const int> cores) {
 // through the caches.
 double read_gbps(std::span<const int> cores, std::span<const uint32_t> buffer) {
   const RooflineLoops& loops = roofline_loops();
+  // Blocks in each thread's part.
   const int64_t blocks = static_cast<int64_t>(buffer.size()) / kBlockWords / static_cast<int64_t>(cores.size());
   std::vector<uint32_t> kept(cores.size());
   const double bytes = rate(cores, [&](size_t thread, int64_t block) {

@@ -319,6 +319,7 @@ void read_tensors(Cursor& cursor, uint64_t count, GgufContents& contents) {
       cursor.fail("tensor " + in_quotes(infos.back().tensor.name), "a duplicate tensor name, expected every name once");
     }
   }
+  // A file without tensors has no data section, so it needs no padding either.
   if (infos.empty()) return;
   cursor.skip((alignment - cursor.position() % alignment) % alignment, "padding before the tensor data");
   for (TensorInfo& info : infos) {

@@ -158,6 +158,7 @@ class KnownKeys {
     const std::vector<double> values = keys_.numbers(key.c_str());
     for (size_t layer = 0; layer < values.size(); ++layer) {
       const double value = values[layer];
+      // Equal within a relative tolerance of 1e-5.
       if (std::abs(value - computed) <= 1e-5 * std::abs(computed) || (may_be_none && value == 0)) continue;
       keys_.fail(key.c_str(),
                  "this variant of the architecture is not supported: found " + printed(value) +

@@ -202,6 +202,7 @@ void MoeConversion::write_columns(const GgufTensor& down, const Take& take) cons
       chunk.resize((end - begin) * part);
       for (size_t n = begin; n < end; ++n)
         std::copy_n(down.data + n * row + e * part, part, chunk.data() + (n - begin) * part);
+      // Each of k experts has weight 1/k, so its part of down is multiplied by k.
       if (!multiply_blocks(down.type, chunk, static_cast<float>(shape_.used))) {
         throw Error("a scale times " + std::to_string(shape_.used) + " is more than " + info(down.type).name + " holds",
                     file_.path() + ": tensor '" + down.name + "'", "Send a token to fewer experts");

@@ -130,6 +130,7 @@ std::string PackedFile::damage(const GgufIdentity& model) const {
   if (std::string why = read_at(file_, found.data(), head, 0); !why.empty()) return why;
   uint64_t slots_hash = 0;
   std::memcpy(&slots_hash, found.data() + place_of_hash(slot_bytes_.size()), sizeof slots_hash);
+  // The expected header contains the hash found in the file, so only the other words are compared here.
   if (found != header_of(model, slot_bytes_, slots_hash)) return "it is damaged, or of another version or model";
   const uint64_t bytes = bytes_of_slots(slot_bytes_);
   if (stamp_.bytes != head + bytes) return "it has another length than it says";

@@ -57,6 +57,7 @@ void PackingList::add_job(Job job) {
 // of each source that reaches into its rows [begin, end).
 void PackingList::add(const PackedMatrix& matrix, const std::vector<SourceRows>& sources) {
   const int64_t panels = panel_count(matrix.rows);
+  // At least one panel, however large it is.
   const int64_t job_panels =
       std::max<int64_t>(1, static_cast<int64_t>(kJobBytes / panel_bytes(matrix.format, matrix.columns)));
   for (int64_t panel = 0; panel < panels; panel += job_panels) {

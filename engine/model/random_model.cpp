@@ -66,6 +66,7 @@ Normal normal_of(const BlockScales& at) {
     decode_row(at.type, blocks.data(), values.data(), static_cast<int64_t>(values.size()));
     return moments_of(values);
   };
+  // The minimum that cancels the mean of the scaled codes.
   const double minimum = at.minimum ? -moments(1, 0).mean / moments(0, 1).mean : 0;
   const double deviation = moments(1, static_cast<float>(minimum)).deviation;
   return {static_cast<float>(1 / deviation), static_cast<float>(minimum / deviation)};
@@ -243,6 +244,7 @@ void RandomModel::add_values(const std::string& name, const std::vector<float>& 
 void RandomModel::add_stack(const StackSpec& stack, StorageType type) {
   for (const StackedSpec& one : stack.weights) {
     if (std::ranges::find(tensors_, one.name, &Tensor::name) != tensors_.end()) continue;
+    // The tensor has more rows for each head than this stack uses.
     const bool parts = one.file_pitch() != one.file_rows();
     add_matrix(one.name, one.file_columns(), parts ? stack.count * one.file_pitch() : one.file_rows(), type,
                parts ? 1 : stack.count);

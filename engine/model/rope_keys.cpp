@@ -29,6 +29,7 @@ void read_scaling(const ConfigKeys& keys, ModelConfig& config) {
   double factor = ranged(keys, "rope.scaling.factor", legacy, 0.0, kMaxFactor);
   if (factor == 0.0) factor = 1.0;  // converters write 0 for "no scaling"
   const std::string type = keys.text("rope.scaling.type").value_or("linear");
+  // Below 0: the file leaves the mix to the kind of scaling.
   const double mix = keys.number("rope.scaling.yarn_ext_factor").value_or(-1.0);
   if (mix >= 0.0 && mix != (type == "yarn" ? 1.0 : 0.0)) {
     keys.fail("rope.scaling.yarn_ext_factor",

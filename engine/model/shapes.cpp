@@ -34,6 +34,7 @@ class Keys {
     if (value == nullptr && otherwise) return *otherwise;
     const std::string expected = "a whole number from 1 to " + std::to_string(largest);
     if (value == nullptr || !value->is_number_integer()) fail(key, expected);
+    // Large unsigned numbers would become negative as int64.
     const bool fits = !value->is_number_unsigned() || value->get<uint64_t>() <= static_cast<uint64_t>(largest);
     if (!fits || value->get<int64_t>() < 1) fail(key, expected);
     return value->get<int64_t>();

@@ -105,6 +105,7 @@ ExpertTimes expert_times(const ChipExperts& chip, const MixtureShape& shape, Exp
     const double npu = graphs_seconds(chip, shape.expert, placement.resident, GraphOrder::serial) + launches * sync;
     const double cpu = elsewhere_seconds(chip, shape, loads, placement);
     times.expert_seconds = std::max(npu, cpu);
+    // The CPU cannot be busy for longer than the experts take.
     times.cpu_seconds = std::min(times.expert_seconds, cpu + times.dispatch_seconds * chip.host_core_share);
     times.npu_joules = graphs_joules(chip, shape.expert, placement.resident, GraphOrder::serial);
   } else {

@@ -32,6 +32,7 @@ double router_margin(std::span<const float> scores, int64_t k, Gating gating) {
   std::ranges::sort(falling, std::greater<>{});
   const auto chosen = static_cast<size_t>(k);
   double margin = std::numeric_limits<double>::infinity();
+  // The distance between the last chosen score and the first one that is not chosen.
   if (chosen < falling.size()) margin = falling[chosen - 1] - falling[chosen];
   if (gating == Gating::sparse_mixer) margin = std::min(margin, distance_from_bound(falling, k));
   return margin;

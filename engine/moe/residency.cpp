@@ -42,6 +42,7 @@ std::vector<bool> balanced_groups(std::span<const ExpertGroup> groups, std::span
   std::vector<size_t> order(groups.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::stable_sort(
+      // Compares the ratios other / npu without a division.
       order, [&](size_t a, size_t b) { return moved[a].other * moved[b].npu > moved[b].other * moved[a].npu; });
   std::vector<bool> resident(groups.size(), false);
   for (const size_t g : order) {

@@ -74,6 +74,7 @@ std::vector<RoutingCounts> drawn_chunks(const RoutingModel& model, int64_t E, in
 RoomUse room_use(const RoutingCounts& planned_on, const std::vector<RoutingCounts>& chunks, int64_t expert_bytes,
                  ExpertRules rules) {
   TANDEM_CHECK(!chunks.empty(), "rooms for no chunk");
+  // Room is judged for all experts, so every group counts as resident.
   rules.residency = ResidencyRule::all;
   SlotUse sum;
   for (size_t l = 0; l < planned_on.counts.size(); ++l) {

@@ -75,6 +75,7 @@ class KMeans {
   // Returns whether any row changed its group. The inner loop runs over all centres of one column, so that it
   // is vectorised.
   bool assign() {
+    // Transposed centres: the inner loop then reads neighbouring values.
     std::vector<float> columns(H_ * E_);  // [H, E]
     for (size_t e = 0; e < E_; ++e)
       for (size_t h = 0; h < H_; ++h) columns[h * E_ + e] = centre(e)[h];

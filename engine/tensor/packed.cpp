@@ -37,6 +37,7 @@ void write_quants(const PackedFormat& format, const Integers& from, int column, 
   const bool nibbles = format.kind == PackedKind::i4;
   const int lines = nibbles ? 16 : 32;  // of 64 bytes
   alignas(64) uint8_t all[32 * kPanelRows];
+  // A whole panel is written in place. Otherwise only the packed rows are copied from a full tile.
   uint8_t* const line = rows.count == kPanelRows ? quants : all;
   if (nibbles)
     write_i4_lines([&](int r) { return pair_codes(from.q[r] + column); }, line);
@@ -84,6 +85,7 @@ void pack_blocks(StorageType type, const PackedFormat& format, int64_t columns, 
       write_line(integers.scale, rows, panel);
       if (with_min) write_line(integers.min, rows, panel);
     }
+    // A super block has several tiles.
     for (int tile = 0; tile < block_columns / kTileColumns; ++tile) {
       if (format.scale == ScaleKind::half) {
         write_line(integers.scale, rows, panel);
@@ -200,6 +202,7 @@ void pack_rows(StorageType type, const void* source, int64_t columns, int64_t ro
   const auto* bytes = static_cast<const uint8_t*>(source);
   const PanelPacker pack_whole = whole_panel_packer(type);
   for (int64_t row = row_begin, end = row_begin + row_count; row < end;) {
+    // The rows up to the next panel's begin.
     const int64_t next = std::min(end, (row / kPanelRows + 1) * kPanelRows);
     const Rows rows{bytes + (row - row_begin) * stride, stride, static_cast<int>(row % kPanelRows),
                     static_cast<int>(next - row)};

@@ -78,6 +78,7 @@ StorageType storage_type_named(std::string_view name) {
     if (upper == entry.name) return entry.type;
     names += (names.empty() ? "" : ", ") + std::string(entry.name);
   }
+  // The two errors differ: the type exists elsewhere, or the name is wrong.
   const auto published = std::ranges::find(published_types(), upper, &PublishedType::name);
   throw Error(published == published_types().end() ? "unknown storage type" : "this storage type is not supported",
               std::string(name), "Use one of: " + names);

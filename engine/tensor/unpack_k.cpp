@@ -32,6 +32,7 @@ void read_k4_header(const uint8_t* block, Unpacked& to) {
 
 }  // namespace
 
+// Each byte of the first 16 has a scale in its low half and a minimum in its high half.
 void unpack_q2_k(const uint8_t* block, Unpacked& to) {
   for (int j = 0; j < 16; ++j) {
     to.scales[j] = static_cast<int8_t>(block[j] & 15);
@@ -56,6 +57,7 @@ void unpack_q4_k(const uint8_t* block, Unpacked& to) {
   split_runs_of_nibbles(block + 16, to.q);
 }
 
+// The high bit of group g is bit g of byte 16 + l.
 void unpack_q5_k(const uint8_t* block, Unpacked& to) {
   read_k4_header(block, to);
   split_runs_of_nibbles(block + 48, to.q);
@@ -63,6 +65,7 @@ void unpack_q5_k(const uint8_t* block, Unpacked& to) {
     for (int l = 0; l < 32; ++l) to.q[32 * g + l] |= static_cast<uint8_t>((block[16 + l] >> g & 1) << 4);
 }
 
+// q becomes signed here (-32..31), because the packed format has no zero point for 8-bit codes.
 void unpack_q6_k(const uint8_t* block, Unpacked& to) {
   for (int h = 0; h < 2; ++h)
     for (int j = 0; j < 4; ++j)

@@ -28,6 +28,7 @@ void unpack_q4_1(const uint8_t* block, Unpacked& to) {
   split_nibbles(block + 4, to.q);
 }
 
+// q becomes signed here (-16..15), because the packed format has no zero point for 8-bit codes.
 void unpack_q5_0(const uint8_t* block, Unpacked& to) {
   to.scale = read_u16(block);
   split_nibbles(block + 6, to.q);
@@ -47,6 +48,7 @@ void unpack_q8_0(const uint8_t* block, Unpacked& to) {
   std::memcpy(to.q, block + 2, 32);
 }
 
+// The packed format stores the code book's values, not the indices.
 void unpack_iq4_nl(const uint8_t* block, Unpacked& to) {
   to.scale = read_u16(block);
   split_nibbles(block + 2, to.q);

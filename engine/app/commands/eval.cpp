@@ -97,6 +97,7 @@ int eval_command(const CommonFlags& flags, const EvalFlags& eval) {
     if (logits_file) logits_file->write(std::as_bytes(logits));
     if (eval.perplexity) {
       for (size_t s = 0; s * V < logits.size(); ++s) {
+        // Logits of a token predict the next one; the last token predicts nothing that is known.
         const size_t next = static_cast<size_t>(first) + s + 1;
         if (next >= ids.size()) break;
         likelihood.negative_log_sum += negative_log_likelihood(logits.subspan(s * V, V), ids[next]);

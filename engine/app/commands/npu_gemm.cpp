@@ -77,6 +77,7 @@ std::vector<std::byte> random_panels(const PackedFormat& format, int64_t rows, i
     std::byte* base = panels.data() + static_cast<size_t>(panel) * bytes;
     for (int64_t tile = 0; tile < columns / kTileColumns; ++tile) {
       const TileView view = tile_view(format, base, tile);
+      // tile_view() returns a constant pointer, so the place is computed again from the panel's begin.
       std::byte* scales = base + (reinterpret_cast<const std::byte*>(view.scale) - base);
       for (int64_t i = 0; i < 2 * kPanelRows; ++i) {  // scales, then minima: w within +-2/sqrt(K)
         const uint16_t half = float_to_half((i < kPanelRows ? 0.125f : -0.9375f) * std::abs(uniform(random)));

@@ -124,6 +124,7 @@ ExpertsReport plan_experts(const SocProfile& profile, const ModelConfig& config,
   report.dropped = use.dropped;
   std::vector<std::vector<double>> shares;
   for (int64_t l = 0; l < shape.layers; ++l)
+    // Layers without counts of their own repeat those that have some.
     shares.push_back(shares_of(drawn.planned, static_cast<size_t>(l) % drawn.planned.counts.size()));
   for (const ExpertEngine engine : kExpertEngines)
     report.engines.push_back(

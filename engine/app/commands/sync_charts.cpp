@@ -80,6 +80,7 @@ class Labels {
     std::ranges::sort(all_, {}, &Label::y);
     for (size_t i = 0; i < all_.size(); ++i) {
       for (size_t j = 0; j < i; ++j) {
+        // Labels are sorted by y, so moving one down keeps the order.
         if (std::abs(all_[i].x - all_[j].x) < kNear && all_[i].y - all_[j].y < kApart) all_[i].y = all_[j].y + kApart;
       }
       const bool to_the_left = all_[i].x > kWidth - kRight - 70;

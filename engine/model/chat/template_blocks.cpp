@@ -123,6 +123,8 @@ std::vector<TemplateBlock> template_blocks(std::string_view source) {
     }
     const char kind = source[open + 1];
     const char mark = open + 2 < source.size() ? source[open + 2] : '\0';
+    // `-` removes all blanks before the block. Without a mark, a statement or comment removes those at the beginning
+    // of its line.
     if (mark == '-')
       text.erase(text.find_last_not_of(kBlanks) + 1);
     else if (mark != '+' && kind != '{')
@@ -144,6 +146,7 @@ std::vector<TemplateBlock> template_blocks(std::string_view source) {
       blocks.push_back(
           {kind == '%' ? TemplateBlock::Kind::statement : TemplateBlock::Kind::output, "", std::move(tokens)});
     }
+    // `-` removes all blanks after the block. Without a mark, a statement or comment removes one newline.
     if (strips == '-')
       at = std::min(source.find_first_not_of(kBlanks, at), source.size());
     else if (strips != '+' && kind != '{' && source.substr(at).starts_with('\n'))

@@ -89,6 +89,7 @@ TemplateValue TemplateExpressions::negation() {
 // One comparison. Jinja allows chains, as Python does; their result is unknown here.
 TemplateValue TemplateExpressions::comparison() {
   TemplateValue value = sum();
+  // `count` comparisons have been read so far.
   for (int count = 0;; ++count) {
     const size_t begin = at_;
     TemplateValue result;
@@ -228,6 +229,7 @@ TemplateValue TemplateExpressions::subscript(const TemplateValue& value) {
     const auto number = [&](size_t i) { return parts[i] ? parts[i]->as<int64_t>() : nullptr; };
     if (parts[1] || (parts[0] && !number(0)) || (parts[2] && !number(2))) return unknown("a slice");
     const int64_t step = parts[2] ? *number(2) : 1, from = parts[0] ? *number(0) : 0;
+    // Two slices are implemented: the reversed list, and the list from an index on.
     if (step == -1 && !parts[0]) {
       std::ranges::reverse(*some);
     } else if (step == 1 && from >= 0) {

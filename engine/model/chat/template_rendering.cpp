@@ -146,6 +146,7 @@ class Rendering {
       run(at + 1, body_end);
       scopes_.leave();
     }
+    // The part after `else`.
     if (values.empty() && body_end != end) run(body_end + 1, end);
     return end;
   }

@@ -192,6 +192,7 @@ void BpeModel::encode_word(std::string_view word, Scratch& scratch, std::vector<
     heap.pop_back();
     Piece& left = pieces[best.left];
     Piece& right = pieces[best.right];
+    // Stale: a merge has changed one of the two since.
     if (left.symbol != best.left_symbol || right.symbol != best.right_symbol) continue;
     left.symbol = best.symbol;
     left.size += right.size;

@@ -42,6 +42,7 @@ std::string with_white_space(std::string_view pattern) {
       }
       continue;
     }
+    // Patterns of the table do not nest classes.
     if (c == '[') in_class = true;
     if (c == ']') in_class = false;
     result += c;

@@ -126,6 +126,7 @@ void SpmModel::merge(std::string_view word, Scratch& scratch) const {
     heap.pop_back();
     Piece& left = pieces[best.left];
     Piece& right = pieces[best.right];
+    // Stale: a merge has changed one of the two since.
     if (left.size == 0 || right.size == 0 || left.size + right.size != best.size) continue;
     left.size = best.size;
     right.size = 0;

@@ -52,6 +52,7 @@ class GgufTokenizer : public Tokenizer {
       }
     }
     encode_plain();
+    // A chat template may write the start token itself.
     const bool begins_so = !ids.empty() && ids.front() == vocabulary_.bos;
     if (vocabulary_.add_bos && !begins_so) ids.insert(ids.begin(), vocabulary_.bos);
     return ids;

@@ -14,6 +14,7 @@ uint8_t byte_at(std::string_view bytes, size_t i) { return static_cast<uint8_t>(
 Step step(std::string_view bytes) {
   const uint8_t lead = byte_at(bytes, 0);
   if (lead < 0x80) return {1, Kind::character};
+  // C0 and C1 would begin overlong forms, F5 and above lie beyond U+10FFFF.
   if (lead < 0xC2 || lead > 0xF4) return {1, Kind::invalid};
   const size_t length = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
   // The second byte's range excludes overlong forms (E0, F0), surrogates (ED) and code points above U+10FFFF (F4).
