@@ -1,8 +1,10 @@
-// Codes of activations: rows of f32 values become groups of 32 codes with a scale (act_i8.cl has their layout).
+// Quantises activations: rows of f32 values become groups of 32 codes with a scale (act_i8.cl has their layout).
 //
-// Layout: x f32, row `slot` of token s at s*x_stride + slot*x_slot; codes: row s*slots + slot, K / 32 groups of 12 words.
-// Work: dimension 0 is the token, dimension 1 the slot, of which there are `slots`; local size 1.
-// Limits: K is a multiple of 32. Values go through an integer where they are rounded, by a sum that is exact below 2^22.
+// Layout: x f32, row `slot` of token s at s*x_stride + slot*x_slot. codes: row s*slots + slot has K / 32 groups of
+//   12 words.
+// Work: dimension 0 is the token, dimension 1 the slot (0 .. slots-1); local size 1.
+// Limits: K is a multiple of 32. The kernel rounds a value by adding 1.5 * 2^23 (12582912) and reading the low bits;
+//   this is exact below 2^22.
 #include "act_i8.cl"
 
 INLINE int largest_of(const int16 v) {

@@ -1,4 +1,4 @@
-// Codes of activations for GPUs: as act_i8_simd.cl.
+// Quantises activations on GPUs. Layout and limits are those of act_i8_simd.cl.
 //
 // Work: dimension 0 is the group of 32 columns, dimension 1 the token, dimension 2 the slot; local size 64.
 #include "act_i8.cl"

@@ -1,8 +1,9 @@
-// Index of the largest value of each row, the lowest index of equals.
+// Finds the index of the largest value of each row; among equal values, the lowest index.
 //
 // Layout: x f32 at s*x_stride + i; ids int32 [S].
-// Work: one work-item (local size 1) per row. Each of 16 lanes keeps the first index of its largest value; the lanes are merged last.
-// Limits: any width >= 1; NaN is never the largest, a row of NaN gives 0.
+// Work: one work-item (local size 1) per row. Each of 16 lanes keeps the first index of its largest value; the kernel
+//   merges the lanes at the end.
+// Limits: any width >= 1. NaN is never the largest; a row of NaN gives 0.
 
 __kernel void argmax_simd(BUFFER(x), BUFFER(ids), const int width, const int x_stride) {
   const size_t s = get_global_id(0);
@@ -34,5 +35,5 @@ __kernel void argmax_simd(BUFFER(x), BUFFER(ids), const int width, const int x_s
       top_at = i;
     }
   }
-  AT(int, ids)[s] = top_at == INT_MAX ? 0 : top_at;  // nothing above -inf: the first of equals
+  AT(int, ids)[s] = top_at == INT_MAX ? 0 : top_at;  // no value is above -inf: the first of equal values
 }

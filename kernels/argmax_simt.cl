@@ -1,9 +1,9 @@
-// Index of the largest value of each row, the lowest index of equals.
+// Finds the index of the largest value of each row; among equal values, the lowest index.
 //
 // Layout: x f32 at s*x_stride + i; ids int32 [S].
-// Work: one work-group of 64 per row. Each work-item keeps the first index of its largest value; then the largest of all by a tree, and
-//   the lowest index among the work-items that have it.
-// Limits: any width >= 1; NaN is never the largest, a row of NaN gives 0.
+// Work: one work-group of 64 per row. Each work-item keeps the first index of its largest value. A tree then finds the
+//   largest value of all, and an atomic minimum the lowest index among the work-items that hold it.
+// Limits: any width >= 1. NaN is never the largest; a row of NaN gives 0.
 
 __kernel void argmax_simt(BUFFER(x), BUFFER(ids), const int width, const int x_stride) {
   __local float lanes[64];
@@ -23,5 +23,5 @@ __kernel void argmax_simt(BUFFER(x), BUFFER(ids), const int width, const int x_s
   const float top = group_largest(lanes, best);  // its barriers also order the start value of `lowest`
   if (best == top) atomic_min(&lowest, best_at);
   barrier(CLK_LOCAL_MEM_FENCE);
-  if (lane == 0) AT(int, ids)[s] = lowest == INT_MAX ? 0 : lowest;  // nothing above -inf: the first of equals
+  if (lane == 0) AT(int, ids)[s] = lowest == INT_MAX ? 0 : lowest;  // no value is above -inf: the first of equal values
 }

@@ -1,11 +1,14 @@
-// Sums of products of four unsigned codes of weights and four signed ones of a token, for 16 rows at a time. Not a source of its own; included.
+// Multiplies unsigned weight codes by a token's signed codes, four at a time, for 16 rows at once, and accumulates the
+// products. Other kernels include this file; it is never built alone.
 //
-// Contract: exact, for groups of at most 32 columns; codes below 16 with BITS 4. What the codes' being unsigned adds is in `start`, the same at both
-//   ends of a sum.
-// Layout: a word has four codes of a row, or of a token. Variants, of which the host has proven the one that it names:
-//   HAS_VPDPBUSD    AVX-512 VNNI: four products are added at once.
-//   HAS_VPMADDUBSW  AVX2: two are, in 16 bits, which saturate at 32,767. Two nibbles of 15 and codes of 127 make 3,810, and a group has eight
-//                   such pairs: 30,480. So bytes go as two nibbles each.
+// Contract: exact for groups of at most 32 columns; with BITS 4 all codes are below 16. `start` corrects for the offset
+//   of the unsigned codes; the caller passes the same value to start_products() and all_products().
+// Layout: a word holds four codes of a row, or four codes of a token.
+// Variants: the host names one, and only after a test has proven it.
+//   HAS_VPDPBUSD    AVX-512 VNNI: one instruction adds four products.
+//   HAS_VPMADDUBSW  AVX2: one instruction adds two products in 16 bits, which saturate at 32,767. Two nibbles of 15 and
+//                   codes of 127 make 3,810. A group has eight such pairs, which make 30,480; so a byte is split into
+//                   two nibbles.
 //   none            plain C.
 #if defined(HAS_VPDPBUSD)
 #define Sum int16
@@ -18,7 +21,7 @@ INLINE int16 all_products(const Sum *sum, const int start) { return *sum; }
 
 #elif defined(HAS_VPMADDUBSW)
 typedef struct {
-  short16 low[2];  // of eight rows each, a pair of columns beside the other
+  short16 low[2];  // eight rows each; two neighbouring lanes hold the two pairs of columns of a row
 #if BITS == 8
   short16 high[2];
 #endif

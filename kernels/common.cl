@@ -1,20 +1,22 @@
-// Put in front of every kernel source: buffer arguments, half conversion, and the contract's rules.
+// The text in front of every kernel source: buffer arguments, half conversion, and the rules of the numeric contract.
 //
-// Limits: OpenCL C 1.2, no cl_khr_fp16 arithmetic, no sub-groups. Never built with -cl-fast-relaxed-math or -cl-mad-enable:
-// every fma of the numeric contract (docs/numbers.md) is written out, and nothing else may be contracted.
+// Limits: OpenCL C 1.2, no cl_khr_fp16 arithmetic, no sub-groups. The options -cl-fast-relaxed-math and -cl-mad-enable
+//   are never used. Every fma of the numeric contract (docs/numbers.md) is written out, and the compiler must contract
+//   nothing else.
 #pragma OPENCL FP_CONTRACT OFF
 
-// Behind the names of functions that macros make: where several variants stand in one source, a list's, it sets them apart.
+// Suffix of function names that macros generate. A list's source holds several variants, and sets it to tell
+// them apart.
 #define VARIANT
 
 // Helpers are forced inline: a C99 `inline` function that is not inlined has no definition to link to.
 #define INLINE static inline __attribute__((always_inline))
 
-// A buffer argument is a base pointer and a byte offset; AT() is the typed pointer.
+// A buffer argument is a base pointer and a byte offset; AT() gives the typed pointer.
 #define BUFFER(name) __global uchar *name##_base, const ulong name##_offset
 #define AT(type, name) ((__global type *)(name##_base + name##_offset))
 
-// Rounds to f16 (nearest even) and back: how --act f16 stores activations.
+// Rounds to f16 (to nearest, ties to even) and back, because --act f16 stores activations so.
 INLINE float round_f16(float x) {
   ushort h;
   vstore_half_rte(x, 0, (__private half *)&h);
@@ -26,7 +28,8 @@ INLINE float16 round_f16x16(float16 x) {
   return vload_half16(0, (__private half *)h);
 }
 
-// Trees over the 16 lanes of a vector: the halves are folded onto each other, 16 -> 8 -> 4 -> 2 -> 1. Sums are part of the bit rules.
+// Trees over the 16 lanes of a vector. Each step folds one half onto the other, 16 -> 8 -> 4 -> 2 -> 1. The order of
+// sums is part of the bit rules.
 INLINE float sum_lanes(const float16 v) {
   const float8 a = v.lo + v.hi;
   const float4 b = a.lo + a.hi;
@@ -42,7 +45,8 @@ INLINE float largest_lane(const float16 v) {
   return larger(c.lo, c.hi);
 }
 
-// Stores 16 floats wherever a float may stand, as vstore16 does, of which PoCL 3.1 makes three stores. `space` is the pointer's.
+// Stores 16 floats at any address that is aligned for a float, as vstore16 does. PoCL 3.1 compiles vstore16 to three
+// stores. `space` is the pointer's address space.
 #ifdef __clang__
 typedef float16 float16_anywhere __attribute__((aligned(4)));
 #define STORE16(space, v, p) (*(space float16_anywhere *)(p) = (v))
@@ -50,13 +54,13 @@ typedef float16 float16_anywhere __attribute__((aligned(4)));
 #define STORE16(space, v, p) vstore16(v, 0, p)
 #endif
 
-// 16 words from wherever a byte may stand; vload16 wants them where a word may.
+// 16 words at any byte address; vload16 requires the alignment of a word.
 #ifdef __clang__
 typedef uint16 uint16_anywhere __attribute__((aligned(1)));
 #endif
 
-// Loads 16 halves as floats from wherever a half may stand; of vload_half16 PoCL 3.1 makes two conversions and an insertion, and aligned
-// loads. `space` is the pointer's.
+// Loads 16 halves as floats from any address that is aligned for a half. PoCL 3.1 compiles vload_half16 to two
+// conversions and an insertion, with aligned loads. `space` is the pointer's address space.
 #if defined(__clang__) && defined(__AVX512F__)
 typedef short16 short16_anywhere __attribute__((aligned(2)));
 #define LOAD_HALF16(space, p) \
@@ -65,7 +69,7 @@ typedef short16 short16_anywhere __attribute__((aligned(2)));
 #define LOAD_HALF16(space, p) vload_half16(0, (space const half *)(p))
 #endif
 
-// The first `count` (< 16) of 16 values; the other lanes are `fill`, and memory past the count is not touched.
+// The first `count` (< 16) of 16 values. The other lanes are `fill`, and the function touches no memory past the count.
 INLINE float16 load_part(__global const float *p, const int count, const float fill) {
   float lanes[16];
   for (int i = 0; i < 16; ++i) lanes[i] = i < count ? p[i] : fill;
@@ -85,11 +89,12 @@ INLINE void store_rows(const float16 v, __global float *y, const int rows) {
     store_part(v, y, rows);
 }
 
-// e^x, the one definition that softmax, attention and SwiGLU share; the scalar and the vector form give the same bits.
-//   x = n ln 2 + r with n the nearest integer (taken from the low bits of x / ln 2 + 1.5 * 2^23) and ln 2 in two parts (Cody and
-//   Waite); e^r = 1 + r + r^2 P(r), P of degree 5, |r| <= ln 2 / 2; n is added to the exponent field.
-// Below -87.33 (the smallest normal number) it is 0, above 88.7228 infinity. At most 1 ulp off in between (measured over a sweep of all
-// exponents), e^0 is exactly 1.
+// e^x: softmax, attention and SwiGLU share this definition, and the scalar and the vector form give the same bits.
+//   x = n ln 2 + r. n is the nearest integer, from the low bits of x / ln 2 + 1.5 * 2^23; ln 2 is in two parts (Cody
+//   and Waite).
+//   e^r = 1 + r + r^2 P(r), with P of degree 5 and |r| <= ln 2 / 2. Then n is added to the exponent field.
+// The result is 0 below -87.33 (the smallest normal number) and infinity above 88.7228. In between the error is at most
+// 1 ulp (measured over a sweep of all exponents), and e^0 is exactly 1.
 #define EXP_OF_NONE_ABOVE_0(FLOAT, INT, x)                                                                         \
   const FLOAT shifted = fma(x, (FLOAT)(1.44269504f), (FLOAT)(12582912.0f));                                        \
   const FLOAT n = shifted - (FLOAT)(12582912.0f);                                                                  \
@@ -112,8 +117,9 @@ INLINE float16 exp16(const float16 x) { return x > 88.7228f ? (float16)(INFINITY
 INLINE float soft_cap1(const float x, const float cap) { return cap * (1.0f - 2.0f / (1.0f + exp1(x / cap * 2.0f))); }
 INLINE float16 soft_cap16(const float16 x, const float cap) { return cap * (1.0f - 2.0f / (1.0f + exp16(x / cap * 2.0f))); }
 
-// Trees over the 64 work-items of a group (simt family): 32 + 32, 16 + 16, ... Every work-item gets the result; all of them must call it.
-// `lanes` holds 64 values and may be used again at once.
+// Trees over the 64 work-items of a group (simt family): 32 + 32, 16 + 16, ... Every work-item must call them, and
+// every one receives the result.
+// `lanes` holds 64 values; the caller may reuse it at once.
 #define GROUP_TREE(name, combine)                                                   \
   INLINE float name(__local float *lanes, const float value) {                      \
     const int lane = get_local_id(0);                                               \
@@ -131,10 +137,11 @@ INLINE float plus(const float a, const float b) { return a + b; }
 GROUP_TREE(group_sum, plus)
 GROUP_TREE(group_largest, larger)
 
-// A hint to fetch the cache line at `bytes` after `pointer`; nothing where the compiler has no such builtin (the device tries it at start).
+// Prefetches the cache line at `bytes` after `pointer`. The macro is empty where the compiler lacks the builtin (the
+// device tries it at start).
 #ifdef HAS_PREFETCH
 #define PREFETCH(pointer, bytes) __builtin_prefetch((__private const void *)((size_t)(pointer) + (bytes)))
-#define PREFETCH_FAR(pointer, bytes) __builtin_prefetch((__private const void *)((size_t)(pointer) + (bytes)), 0, 2)  // into the second cache
+#define PREFETCH_FAR(pointer, bytes) __builtin_prefetch((__private const void *)((size_t)(pointer) + (bytes)), 0, 2)  // into the L2 cache
 #else
 #define PREFETCH(pointer, bytes)
 #define PREFETCH_FAR(pointer, bytes)

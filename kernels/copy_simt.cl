@@ -1,9 +1,10 @@
-// y[s, g, :] = x[s, g, :]: groups of values that lie together in rows of x and of y. -DROUND_F16=1 rounds them.
-//   -DIN_PLACE=1: where they stand, in y.
+// Copies groups of values, y[s, g, :] = x[s, g, :]; the values of a group are contiguous in rows of x and of y.
+//   -DROUND_F16=1 rounds them to f16. -DIN_PLACE=1 reads them from y itself.
 //
 // Layout: x f32 at s*x_stride + g*x_group + i; y f32 at s*y_stride + g*y_group + i.
-// Work: one work-item per element: dimension 0 is i (rounded up to groups of 64), dimension 1 the token, dimension 2 the group. `chunk` is 1.
-// Limits: any width; x and y do not meet.
+// Work: one work-item per element. Dimension 0 is i (rounded up to groups of 64), dimension 1 the token, dimension 2
+//   the group. `chunk` is 1.
+// Limits: any width; x and y do not overlap.
 #ifndef ROUND_F16
 #define ROUND_F16 0
 #endif

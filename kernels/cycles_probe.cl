@@ -1,6 +1,7 @@
-// What a device proves before list kernels stamp their times: that it builds the counter's instruction, and that the counter is the host's.
+// A device runs this test before list kernels stamp their times. It shows that the compiler builds the counter's
+// instruction, and that the device reads the host's counter.
 //
-// Layout: out: ulong [2], two stamps, one behind the other. Work mapping: one work-item.
+// Layout: out: ulong [2], two consecutive stamps. Work mapping: one work-item.
 #include "cycles.cl"
 
 __kernel void cycles_probe(BUFFER(out)) {

@@ -1,17 +1,21 @@
-// What waiting costs, by itself: a step whose length is given and whose result is checked, launched like any kernel (probe_step) or taken
-// from shared memory by a kernel that stays on the device (doorbell).
+// Measures the cost of waiting. A step does a chosen amount of work, and the host checks its result. The host launches
+// it like any kernel (probe_step), or a resident kernel takes it from shared memory (doorbell).
 //
-// Layout: lines of 16 words. done (engine/device/lab/stepped_probe.h): 0 epoch, 4 value, 5 count of steps, 6-7 begin, 8-9 end, in cycles. bell:
-//   0 the step wanted, 1 stop, 2 resident (1: a doorbell kernel serves this bell), 4 timed, 6-7 iterations of a step.
-// Orders: flags.cl. Everything a step writes lies in the flag's own line, so that one line changes hands. The resident word and the bell are
-//   looked at crosswise (the kernel clears resident, then looks at the bell again; the host rings, then looks at resident), so both
-//   sides use exchanges, which are ordered with everything before and after on every memory model that has them.
+// Layout: lines of 16 words.
+//   done (engine/device/lab/stepped_probe.h)  0 epoch, 4 value, 5 count of steps, 6-7 begin, 8-9 end, in cycles
+//   bell                                      0 the step wanted, 1 stop, 2 resident (1: a doorbell kernel serves this
+//                                             bell), 4 timed, 6-7 iterations of a step
+// Orders: flags.cl. A step writes only to the flag's own line, so that one line changes hands.
+//   The kernel clears `resident` and then looks at the bell again; the host rings and then looks at `resident`. Each
+//   side writes one word and reads the other's, so both use exchanges. An exchange is ordered with everything before
+//   and after it in every memory model that offers exchanges.
 // Work mapping: one work-item.
-// Limits: the doorbell ends after idle_looks looks at a bell that nobody rings. HAS_CYCLES: the compiler has the processor's cycle counter.
+// Limits: the doorbell ends after idle_looks looks at a bell that does not ring. HAS_CYCLES: the compiler can read the
+//   processor's cycle counter.
 #include "flags.cl"
 
 #ifdef HAS_CYCLES
-// Not before what was computed, not after what comes: the counter alone is no fence.
+// The fences keep the reading after earlier work and before later work; the counter alone does not order them.
 INLINE ulong cycles(void) {
   __builtin_ia32_lfence();
   const ulong now = __builtin_readcyclecounter();
@@ -35,7 +39,8 @@ INLINE uint exchange(volatile __global uint *p, uint value) {
 #define EXCHANGE(p, value) exchange(p, value)
 #endif
 
-// `count` is what line[5] will hold: the caller knows it, so that the line need not be read while the host looks at it.
+// `count` is the new value of line[5]. The caller counts, so that the kernel need not read the line while the host
+// looks at it.
 INLINE void run_step(volatile __global uint *line, const uint step, const uint count, const ulong iterations, const uint timed) {
   volatile __global ulong *times = (volatile __global ulong *)(line + 6);
   const ulong begin = timed ? cycles() : 0;
@@ -46,7 +51,7 @@ INLINE void run_step(volatile __global uint *line, const uint step, const uint c
   }
   if (timed) {
     times[0] = begin;
-    line[4] = x + step;  // volatile: the chain is behind us
+    line[4] = x + step;  // volatile: the chain is complete here
     times[1] = cycles();
   }
   line[4] = x + step;
@@ -58,8 +63,9 @@ __kernel void probe_step(BUFFER(done), const uint step, const ulong iterations, 
   run_step(AT(volatile uint, done), step, AT(volatile uint, done)[5] + 1, iterations, timed);
 }
 
-// A step behind its gate in one kernel, as the list kernel has it: starting a queued kernel costs as much again as the gate.
-// What it reads of the done line it reads before it waits.
+// A step behind its gate in one kernel, as in the list kernel: starting a second queued kernel costs as much as the
+// gate itself.
+// The kernel reads the done line before it waits.
 __kernel void gated_step(BUFFER(go), BUFFER(state), const uint serial, const ulong spins, BUFFER(done), const uint step, const ulong iterations,
                          const uint timed) {
   const uint count = AT(volatile uint, done)[5] + 1;
@@ -67,8 +73,9 @@ __kernel void gated_step(BUFFER(go), BUFFER(state), const uint serial, const ulo
   if (LOAD_ACQUIRE(AT(volatile uint, state)) == 0) run_step(AT(volatile uint, done), step, count, iterations, timed);
 }
 
-// Between looks at the bell, every fourth time: looks without it hold the line up on its way (a quarter of the round trip between distant
-// cores, measured), looks that all have it see the bell late (half as much again between near ones).
+// A pause between looks at the bell, every fourth time. Looks without a pause delay the line on its way, by a quarter
+// of the round trip between distant cores (measured). With a pause after each look the kernel sees the bell late, by
+// half the round trip between near cores.
 #ifdef __has_builtin
 #if __has_builtin(__builtin_ia32_pause)
 #define PAUSE() __builtin_ia32_pause()

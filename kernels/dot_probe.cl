@@ -1,4 +1,5 @@
-// What a device proves before its simt kernels add four products of bytes by cl_khr_integer_dot_product: that the sums are exact.
+// A device runs this test before its simt kernels use cl_khr_integer_dot_product. It shows that sums of four products
+// of bytes are exact.
 //
 // Layout: words: uint [n][2], four signed bytes each; out: int [n]. Work mapping: one work-item per case. Limits: none.
 __kernel void dot_probe(BUFFER(words), BUFFER(out)) {

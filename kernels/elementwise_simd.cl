@@ -1,9 +1,11 @@
-// Element by element in place: the residual connection (add_simd), a bias vector (bias_simd), a factor (scale_simd: x = factor * x, and with a
-//   cap above 0 cap * tanh(x / cap) of that, by tanh(u) = 1 - 2 / (1 + exp(2 u))).
+// Element-wise operators in place: the residual connection (add_simd), a bias vector (bias_simd), a
+// factor (scale_simd).
+//   scale_simd computes x = factor * x. With a cap above 0 it then applies cap * tanh(x /
+//   cap), by tanh(u) = 1 - 2 / (1 + exp(2 u)).
 //
 // Layout: x f32 at s*x_stride + i; y f32 at s*y_stride + i; bias f32 [width].
 // Work: dimension 0 is a run of `chunk` elements of a row, dimension 1 the token; local size 1.
-// Limits: any width; chunk a multiple of 16.
+// Limits: any width; chunk is a multiple of 16.
 
 INLINE void add_run(__global float *x, __global const float *y, const int count) {
   int i = 0;

@@ -1,17 +1,20 @@
-// y[s, :] = scale * w[ids[s], :] decoded: the embedding lookup, one source for both families and every packed format.
+// The embedding lookup, y[s, :] = scale * decoded w[ids[s], :]. One source serves both families and every
+// packed format.
 //
-// Layout: packed/format.h; y f32 [S, H] dense; ids int32 [S]. Options: KIND 0 f32, 1 f16, 2 bf16, 3 i4, 4 i8, and GROUP, SUPER,
-//   MIN_KIND, ZERO_POINT as in packed_simd.cl.
-// Work mapping: work-item (i, s) decodes `columns` columns of token s from column i * columns on: 64 on a CPU device, 1 on a GPU.
-// Limits: w holds rows row_begin .. row_end of a table of `vocabulary` rows; ids of other rows are left to other launches. An id outside
-//   the vocabulary gives a row of NaN and reads nothing; the launch with row 0 writes it.
+// Layout: w as in packed/format.h; y f32 [S, H] dense; ids int32 [S].
+// Options: KIND is 0 f32, 1 f16, 2 bf16, 3 i4, 4 i8. GROUP, SUPER, MIN_KIND and ZERO_POINT are those of packed_simd.cl.
+// Work mapping: work-item (i, s) decodes `columns` columns of token s, from column i * columns on: 64 columns on a CPU
+//   device, 1 on a GPU.
+// Limits: w holds rows row_begin .. row_end of a table of `vocabulary` rows. Other launches write the tokens whose id
+//   lies outside these rows. An id outside the vocabulary gives a row of NaN and reads nothing; the launch that holds
+//   row 0 writes it.
 #if KIND >= 3
 #define QUANT_BYTES (KIND == 3 ? 1024 : 2048)
 #define GROUPS (32 / GROUP)
 #define ENTRY_BYTES (SUPER ? 1 : 2)
 #define SCALE_BYTES (GROUPS * 64 * ENTRY_BYTES)
 #define HEADER_BYTES (SUPER ? (MIN_KIND == 2 ? 256 : 128) : 0)
-#define TILES (SUPER ? 8 : 1)  // behind one header
+#define TILES (SUPER ? 8 : 1)  // tiles behind one header
 #define TILE_BYTES (SCALE_BYTES * (MIN_KIND == 2 ? 2 : 1) + QUANT_BYTES)
 #endif
 

@@ -1,9 +1,12 @@
-// Who goes to which expert: the lists of engine/device/operators/expert_lists.h, a counting sort.
+// Builds the lists of tokens by expert (engine/device/operators/expert_lists.h) with a counting sort.
 //
-// Layout: ids int32 [S, k]; lists int32: [0] A, [1, 1 + A) the experts that somebody chose, [1 + E, 1 + E + A + 1) where each one's choices
-//   begin and the last one's end, [2 + 2 E, 2 + 2 E + S k) the choices.
-// Work: one work-item. Until they say where choices begin, the words of all E experts count them; the choices are placed from the last one
-//   to the first, so that afterwards each expert's word says where its choices begin.
+// Layout: ids int32 [S, k]; lists int32:
+//   [0]                       A, the number of experts that have a choice.
+//   [1, 1 + A)                these experts, ascending.
+//   [1 + E, 1 + E + A + 1)    where each expert's choices begin, and where the last one's end.
+//   [2 + 2 E, 2 + 2 E + S k)  the choices.
+// Work: one work-item. It first counts the choices of all E experts in the words that later hold where choices begin.
+//   It then places the choices from the last to the first, so that each expert's word ends as the begin of its choices.
 // Limits: ids in [0, E).
 
 __kernel void expert_lists_simd(BUFFER(ids), BUFFER(lists), const int count, const int E) {
@@ -14,7 +17,7 @@ __kernel void expert_lists_simd(BUFFER(ids), BUFFER(lists), const int count, con
   for (int e = 0, end = 0; e < E; ++e) begins[e] = end += begins[e];
   for (int c = count - 1; c >= 0; --c) choices[--begins[ids[c]]] = c;
   int active = 0;
-  for (int e = 0; e < E; ++e) {  // active <= e: words are read before they are overwritten
+  for (int e = 0; e < E; ++e) {  // active <= e: each word is read before it is overwritten
     const int begin = begins[e], end = e + 1 < E ? begins[e + 1] : count;
     if (begin == end) continue;
     lists[1 + active] = e;

@@ -1,12 +1,16 @@
-// Who goes to which expert: the lists of engine/device/operators/expert_lists.h, a counting sort.
+// Builds the lists of tokens by expert (engine/device/operators/expert_lists.h) with a counting sort.
 //
-// Layout: ids int32 [S, k]; lists int32: [0] A, [1, 1 + A) the experts that somebody chose, [1 + E, 1 + E + A + 1) where each one's choices
-//   begin and the last one's end, [2 + 2 E, 2 + 2 E + S k) the choices.
-// Work: one work-group of 64. Work-item w owns the experts w, w + 64, ...: 64 experts at a time it looks through all ids for its own, first to
-//   count them, then to write where they stand. The order is that of the choices, so nothing depends on who is faster.
+// Layout: ids int32 [S, k]; lists int32:
+//   [0]                       A, the number of experts that have a choice.
+//   [1, 1 + A)                these experts, ascending.
+//   [1 + E, 1 + E + A + 1)    where each expert's choices begin, and where the last one's end.
+//   [2 + 2 E, 2 + 2 E + S k)  the choices.
+// Work: one work-group of 64. Work-item w owns the experts w, w + 64, ... For each 64 experts it reads all ids twice:
+//   first it counts its own expert's choices, then it writes their numbers. The order is that of the choices, so the
+//   result does not depend on timing.
 // Limits: none beyond ids in [0, E).
 
-// How many of the work-items before this one have something, and how much they have together.
+// Sums over the work-items before this one: x counts those whose expert has choices, y counts the choices.
 INLINE int2 sum_before(__local int2 *lanes, const int lane) {
   int2 sum = 0;
   for (int i = 0; i < lane; ++i) sum += lanes[i];
@@ -14,11 +18,11 @@ INLINE int2 sum_before(__local int2 *lanes, const int lane) {
 }
 
 __kernel void expert_lists_simt(BUFFER(ids), BUFFER(lists), const int count, const int E) {
-  __local int2 lanes[64];  // of each work-item: 1 if somebody chose its expert, and how many did
+  __local int2 lanes[64];  // per work-item: 1 if its expert has choices, and their number
   const int lane = get_local_id(0);
   __global const int *ids = AT(const int, ids);
   __global int *lists = AT(int, lists), *begins = lists + 1 + E, *choices = lists + 2 + 2 * E;
-  int2 before = 0;  // all of the experts before these 64
+  int2 before = 0;  // sums over all experts before these 64
   for (int first = 0; first < E; first += 64) {
     const int e = first + lane;
     int own = 0;

@@ -1,6 +1,7 @@
-// The steps of expert_sum_{simd,simt}.cl, for a value or a vector of them. Not a source of its own; included.
+// Steps of expert_sum_{simd,simt}.cl, for a value or a vector. Other kernels include this file; it is never
+// built alone.
 //
-// Options: SHARED 0 none, 1 added, 2 through its gate.
+// Options: SHARED is 0 for no shared expert, 1 to add its result, 2 to scale it by its gate.
 #ifndef SHARED
 #define SHARED 0
 #endif

@@ -1,5 +1,6 @@
-// Fetching weights ahead in the simd matmuls: of few tokens (option TOKENS) a line for each line that is read, since they stream the weights
-// once; those of many tokens fetch in shares of their own. Not a source of its own; included where the options are known (common.cl is not).
+// Prefetches weights in the simd matmuls. Kernels for few tokens (option TOKENS) stream the weights once, so they
+// prefetch one line for each line that they read. Kernels for many tokens prefetch shares on their own.
+// Kernels include this file after their options are defined (common.cl comes before them); it is never built alone.
 #ifdef TOKENS
 #define PREFETCH_STREAM(pointer, bytes) PREFETCH(pointer, bytes)
 #else

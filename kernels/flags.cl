@@ -1,12 +1,17 @@
-// Waiting for flags and raising them inside kernels (H7): the part that gate.cl and list.cl share. Not a source of its own; included.
+// Waits for flags and raises them inside kernels (H7): the part that gate.cl and list.cl share. Other kernels include
+// this file; it is never built alone.
 //
-// Layout: a flag line is 16 words, 0: epoch, 1: failure (sync/flag.h; 2: raised twice or by a wrong epoch). device is a state line of the device, 0: failure code (0 none, 1 a flag
-//   failed, 2 a wait's time ran out, 3 cancelled by the host), 1: serial number of the wait that failed, 2: of the list that runs (list.cl).
-// Orders: the acquire load pairs with Flag::raise() or with another device's raise_flag; the release store pairs with Flag::epoch().
-//   A failure passes through: a wait that fails poisons the device's state, every later wait returns at once, and every later signal sets
-//   its flag's failure word instead of the epoch, so that nobody hangs.
-// Limits: a wait is bounded by `spins` looks (the device measures how long a look takes). With C11_ATOMICS the orders are the language's;
-//   without (OpenCL C 1.2) a fence and an atomic exchange are the best there is, and the device's start-up test decides.
+// Layout: lines of 16 words.
+//   flag line (sync/flag.h)   0 epoch, 1 failure (2: raised twice or by a wrong epoch).
+//   state line of the device  0 failure code (0 none, 1 a flag failed, 2 a wait ran out of time, 3 the host cancelled);
+//                             1 serial number of the wait that failed; 2 serial number of the list that runs (list.cl).
+// Orders: the acquire load pairs with Flag::raise() or with another device's raise_flag; the release store pairs
+//   with Flag::epoch().
+//   A failure propagates. A wait that fails poisons the device's state, and every later wait returns at once. Every
+//   later signal sets its flag's failure word instead of the epoch, so that no waiter hangs.
+// Limits: a wait takes at most `spins` looks (the device measures how long a look takes). With C11_ATOMICS the language
+//   defines the orders. OpenCL C 1.2 offers nothing better than a fence and an atomic exchange; there the device's
+//   start-up test decides.
 #ifdef C11_ATOMICS
 #define LOAD_ACQUIRE(p) \
   atomic_load_explicit((__global atomic_uint *)(p), memory_order_acquire, memory_scope_device)
@@ -48,7 +53,8 @@ INLINE void wait_for_flag(volatile __global uint *line, const uint epoch, volati
   }
 }
 
-// The flag's last epoch is this signaller's own store: an epoch that is not above it was raised twice or by the wrong step (failure 2).
+// Only this signaller stores the flag's epoch. An epoch that is not above the last one was raised twice or by the wrong
+// step (failure 2).
 INLINE void raise_flag(volatile __global uint *line, const uint epoch, volatile __global uint *device) {
   if (LOAD_ACQUIRE(device) != 0) {
     STORE_RELEASE(line + 1, 1);

@@ -1,4 +1,5 @@
-// Waiting for and raising flags inside an in-order queue: the queue is filled ahead, and only these kernels look at flags.
+// Waits for and raises flags inside an in-order queue. The host fills the queue ahead, and only these kernels look
+// at flags.
 //
 // Layout, orders, limits: flags.cl. Work mapping: one work-item.
 #include "flags.cl"

@@ -1,9 +1,10 @@
 // The gated activation of a feed-forward block: y = gate / (1 + exp(-t)) * up (Shazeer 2020, arXiv:2002.05202).
-//   SwiGLU: t = gate. -DACTIVATION=1, GEGLU by tanh: t = 2 sqrt(2 / pi) * (gate + 0.044715 gate^3), as 1 + tanh(u) = 2 / (1 + exp(-2 u)).
+//   SwiGLU: t = gate. GEGLU by tanh (-DACTIVATION=1): t = 2 sqrt(2 / pi) * (gate + 0.044715 gate^3),
+//   since 1 + tanh(u) = 2 / (1 + exp(-2 u)).
 //
 // Layout: gate, up, y f32 at s*stride + i.
-// Work: one work-item per element: dimension 0 is i (rounded up to groups of 64), dimension 1 the token. `chunk` is 1.
-// Limits: any width; y may be gate or up. exp is exp1 of common.cl; -DROUND_F16=1 rounds y.
+// Work: one work-item per element. Dimension 0 is i (rounded up to groups of 64), dimension 1 the token. `chunk` is 1.
+// Limits: any width; y may be gate or up. exp is exp1 of common.cl; -DROUND_F16=1 rounds y to f16.
 #ifndef ROUND_F16
 #define ROUND_F16 0
 #endif

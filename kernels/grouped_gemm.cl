@@ -1,15 +1,17 @@
-// The arguments of grouped_gemm in the simt family, and which tokens of which matrix a work-group multiplies. Not a source of its own; included.
+// The arguments of grouped_gemm in the simt family, and the tokens and the matrix of each work-group. Other kernels
+// include this file; it is never built alone.
 //
-// Layout: rows of x stand at s*x_stride + slot*x_slot and of y at s*y_stride + slot*y_slot; matrix m starts at m * matrix_bytes.
-// Work: dimension 1 counts the tiles of 64 choices of all experts that `lists` name (engine/device/operators/expert_lists.h), one expert's
-//   behind the other's, and groups past the last one have nothing to do; without lists (-DHAS_LISTS=0) it is a tile of 64 tokens, and
-//   dimension 2 the slot and its matrix.
+// Layout: rows of x start at s*x_stride + slot*x_slot; rows of y start at s*y_stride + slot*y_slot. Matrix m starts
+//   at m * matrix_bytes.
+// Work: dimension 1 counts tiles of 64 choices over all experts in `lists` (engine/device/operators/expert_lists.h),
+//   expert after expert. Groups past the last tile have no work. Without lists (-DHAS_LISTS=0) dimension 1 is a tile of
+//   64 tokens, and dimension 2 is the slot and its matrix.
 #define GROUPED_GEMM_ARGUMENTS                                                                                                           \
   BUFFER(w), BUFFER(x), BUFFER(y), BUFFER(lists), const ulong panel_bytes, const ulong matrix_bytes, const int K, const int row_end,    \
       const int count, const int slots, const int x_stride, const int x_slot, const int y_stride, const int y_slot,                    \
       const int tokens_in_all
 
-// The tile's number among its expert's, and the expert's number in the lists; behind the last one the number is -1.
+// The tile's number within its expert, and the expert's place in the lists. Past the last tile both are -1.
 INLINE int2 expert_of(__global const int *begins, const int active, int tile) {
   for (int i = 0; i < active; ++i) {
     const int tiles = (begins[i + 1] - begins[i] + 63) / 64;
@@ -19,10 +21,10 @@ INLINE int2 expert_of(__global const int *begins, const int active, int tile) {
   return -1;
 }
 
-// Tokens, or choices in the lists, from `first` to `end`, of which the work-group has 64 at most. x_places and y_places, of 64, become where
-// their rows stand. All of the group must call it.
+// A range of tokens, or of choices in the lists, from `first` to `end`; the work-group takes at most 64 of them.
+// x_places and y_places (64 each) receive the offsets of their rows. All work-items of the group must call it.
 typedef struct {
-  int matrix, first, end;  // matrix -1: nothing to do
+  int matrix, first, end;  // matrix -1: no work
 } Choices;
 
 INLINE Choices find_choices(__global const int *lists, const int count, const int slots, const int tokens_in_all, const int x_stride,

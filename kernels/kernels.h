@@ -1,8 +1,8 @@
 // The OpenCL sources of this folder, embedded into the binary at build time.
 //
-// Contract: kernel_source("gate") is the text of kernels/gate.cl as it was at build time, without kernels/common.cl in
-// front and with its own `#include "stem.cl"` lines still in it (the OpenCL device puts both in). Nothing when there is
-// no such file: this floor knows no errors, its user says what was wanted.
+// Contract: kernel_source("gate") is the text of kernels/gate.cl at build time. It lacks kernels/common.cl in front,
+//   and its own `#include "stem.cl"` lines are still in it; the OpenCL device puts both in. The result is empty when
+//   there is no such file. This floor has no error type, so the caller reports the failure.
 #pragma once
 
 #include <optional>

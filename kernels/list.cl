@@ -1,20 +1,30 @@
-// One kernel that works through a list of whole programs: what a pass of a few tokens is on a CPU device, where launching an operator costs
-// more than many of them take (1 to 2 us of 4 to 20, measured on PoCL).
+// Executes a list of whole programs in one kernel. A pass of a few tokens runs so on a CPU device. Launching an
+// operator there costs more than many operators take (1 to 2 us of 4 to 20, measured on PoCL).
 //
-// Layout: one run of 64-bit words. A record is {variant, global size 0, 1, 2, words to the next record, arguments...}. A buffer argument is
-//   a base address and a byte offset, every other one its bits in one word. In place of a variant: WAIT {.., flag line, epoch, number}, SIGNAL
-//   {.., flag line, epoch}, both five words long, END. Addresses are the host's: only for devices whose memory is the host's own (proven at
-//   start). The list is only read: epochs in it count from `base`, so one list serves every pass.
-// Work mapping: one work-item does everything, work-items of a kernel in ascending order; so nothing needs a barrier.
-// Residence: with idle_looks > 0 the kernel stays for so many looks at its bell after its list (engine/device/opencl/list_doorbell.h). bell, 16
-//   words: 0 who accepts (0: nobody, a kernel's own serial: that kernel, ALL_POSTED: a list was posted and not yet taken), 1 the last kernel
-//   that is to go, 4 base, 5 serial, 6-7 address, of the posted list. The host posts and the kernel leaves by exchanging word 0
-//   from the kernel's serial: exactly one of them succeeds, so a list is never lost and never run twice.
-// Stamps (where STAMPS is defined, and `stamps`, the address of their first word, is not 0): cycle counts at the start, behind every wait and
-//   behind every record of a variant, one 64-bit word each, in this order; for a list that is measured (engine/device/opencl/list_stamps.h).
-//   It must not stay then.
-// Limits: CASES, which calls the variants, is generated (engine/device/opencl/list_source.h) and put in front, with their sources. done is
-//   set to `serial` behind the last record; a failed wait is told by OF_LIST and its number, in a device's state whose word 2 is the serial.
+// Layout: one run of 64-bit words, a sequence of records: {variant, global size 0, 1, 2, words to the next
+//   record, arguments...}.
+//   A buffer argument is a base address and a byte offset; every other argument is its bits in one word.
+//   Three records have a marker in place of a variant: WAIT {.., flag line, epoch, number} and SIGNAL {.., flag line,
+//   epoch}, five words each, and END.
+//   Addresses are the host's, so lists are only for devices that share the host's memory (proven at start).
+//   The kernel only reads the list. Its epochs count from `base`, so one list serves every pass.
+// Work mapping: one work-item executes everything, and runs the work-items of a kernel in ascending order. So no
+//   barrier is needed.
+// Residence: with idle_looks > 0 the kernel stays after its list, for idle_looks looks at its
+//   bell (engine/device/opencl/list_doorbell.h).
+//   bell is 16 words. Word 0 says who accepts a list. 0 means no kernel, a kernel's own serial means that kernel, and
+//   ALL_POSTED means that a posted list waits.
+//   Word 1 is the last kernel that must leave. Words 4, 5 and 6-7 are base, serial and address of the posted list.
+//   The host posts and the kernel leaves by exchanging word 0 from the kernel's serial. Exactly one of them succeeds,
+//   so a list is never lost and never runs twice.
+// Stamps: where STAMPS is defined and `stamps` is not 0, the kernel writes cycle counts from address `stamps` on, one
+//   64-bit word each. It stamps its start, then the end of every wait and of every record of a variant, in this
+//   order. The host asks for stamps when it measures a list (engine/device/opencl/list_stamps.h); such a kernel must
+//   not stay resident.
+// Limits: CASES calls the variants. The host generates it (engine/device/opencl/list_source.h) and puts it in front,
+//   with their sources.
+//   The kernel sets `done` to `serial` after the last record. A failed wait reports OF_LIST and its number, in a device
+//   state whose word 2 is the serial.
 #include "flags.cl"
 
 #define END 0xffffffffffffffffUL
@@ -30,7 +40,8 @@
 #define STAMP(at)
 #endif
 
-// Records of the same few operators lie megabytes of weights apart in time: they have left the caches when their turn comes again.
+// Megabytes of weights pass through the caches between two runs of the same record, so the records are no longer
+// cached. They are prefetched.
 #define FETCH_RECORDS(at) \
   PREFETCH(at, 512);      \
   PREFETCH(at, 576);      \
@@ -53,7 +64,7 @@ INLINE void run_list(__global const ulong *at, const uint base, const uint seria
       continue;
     } else {
       __global const ulong *a = at + 5;
-      size_t work_item[6] = {0, 0, 0, at[1], at[2], at[3]};  // its place, and how many there are
+      size_t work_item[6] = {0, 0, 0, at[1], at[2], at[3]};  // its global id, then the global size
       switch (at[0]) {
         CASES
         default: break;
@@ -70,7 +81,8 @@ INLINE bool leave(volatile __global uint *bell, const uint self) {
   return atomic_cmpxchg(bell, self, 0u) == self;
 }
 
-// True: a list was posted. False: nobody posted one for idle_looks, or this kernel was told to go; nobody can post to it any more.
+// True: the host posted a list. False: idle_looks passed without one, or the host asked this kernel to leave; no list
+// can arrive any more.
 INLINE bool stay(volatile __global uint *bell, const uint self, const ulong idle_looks) {
   if (idle_looks == 0) return false;
   STORE_RELEASE(bell, self);

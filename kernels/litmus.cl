@@ -1,12 +1,22 @@
-// One side of a launch of memory-ordering litmus tests (engine/device/lab/litmus.h says what they are and what they forbid).
+// One side of a launch of memory-ordering litmus tests (engine/device/lab/litmus.h defines them and the results that
+// they forbid).
 //
-// Layout, in lines of 16 words: 0, 1: how far the left and the right side are; 2-9 and 10-17: a result word per instance, left and right; from 18
-//   on the instances, each of 1 + 64 lines (many lines) or 2 lines. An instance: word 0 of line 0 is the flag (or x); the data (or y) is in the
-//   lines behind it, word l % 16 of line 1 + l; false sharing uses words 0 and 1 of line 0.
-// Result: bit 0: flag (or the other side's word) new, 1: data new, 2: the other side was seen at this instance, 3: the flag came while it was
-//   waited for, 4: the left side went on and the flag was still old; from bit 16: lines that were old.
-// Orders: flags.cl. Data are plain volatile accesses, as a step's results are.
-// Work mapping: one work-item. Limits: `looks` bounds everything that waits. engine/device/lab/litmus_thread.cpp and shaders/litmus.comp are the same.
+// Layout: lines of 16 words.
+//   lines 0 and 1          how far the left and the right side are.
+//   lines 2-9 and 10-17    a result word per instance, left and right.
+//   lines from 18 on       the instances, each of 1 + 64 lines (many lines) or 2 lines.
+//   In an instance, word 0 of line 0 is the flag (or x). The data (or y) is in the lines behind it, word l % 16 of line
+//   1 + l. False sharing uses words 0 and 1 of line 0.
+// Result: bits of a result word.
+//   bit 0        the flag (or the other side's word) is new.
+//   bit 1        the data is new.
+//   bit 2        this side saw the other one at this instance.
+//   bit 3        the flag arrived while this side waited for it.
+//   bit 4        the left side went on while the flag was still old.
+//   from bit 16  the number of lines that were old.
+// Orders: flags.cl. Data are plain volatile accesses, like the results of a step.
+// Work mapping: one work-item. Limits: `looks` bounds all waiting. engine/device/lab/litmus_thread.cpp and
+//   shaders/litmus.comp do the same.
 #include "flags.cl"
 
 #define INSTANCES 128u
@@ -28,7 +38,7 @@ INLINE uint mixed(uint x) {
   return x ^ (x >> 13);
 }
 
-// Looks at a word of its own that never has this value: some nanoseconds each.
+// Delays by looks at a word of this side that never has this value; a look takes some nanoseconds.
 INLINE void pause_looks(volatile __global uint *mine, const uint looks) {
   for (uint i = 0; i < looks; ++i)
     if (LOAD_ACQUIRE(mine) == 0xffffffffu) return;
@@ -54,7 +64,7 @@ INLINE uint right_side(const uint test, volatile __global uint *flag, volatile _
   uint result = LOAD_ACQUIRE(flag) == round;
   while (!(result & 1) && *looks > 0) {
     --*looks;
-    const uint gone = (int)(LOAD_ACQUIRE(theirs) - here) > 0;  // its flag was stored before that
+    const uint gone = (int)(LOAD_ACQUIRE(theirs) - here) > 0;  // the left side stored its flag before it went on
     if (LOAD_ACQUIRE(flag) == round) {
       result |= 1 | 1 << 3;
     } else if (gone) {
@@ -73,7 +83,8 @@ __kernel void litmus(BUFFER(memory), const uint kind, const uint side, const uin
   volatile __global uint *const results = words + (2 + side * 8) * LINE;
   const uint broken = kind >= BROKEN, test = broken ? kind - BROKEN : kind;
   const uint stride = test == MANY_LINES ? 65 : 2;
-  if (kind == DEPENDENT_READS) {  // each of the line that the last one named
+  if (kind == DEPENDENT_READS) {  // each read is of the line that the read before it named
+
     uint line = round;
     for (; looks > 0; --looks) line = words[line * LINE];
     results[0] = line;
