@@ -1,27 +1,33 @@
-// Causal attention over the cache of one layer, or over the last `window` positions, with grouped query heads: softmax(scale * q k^T) v
-//   without an S x S buffer.
+// Causal attention over the cache of one layer, or over its last `window` positions, with grouped query heads.
+//   Computes softmax(scale * q k^T) v without an S x S buffer.
 //
-// Idea: the online softmax of Milakov and Gimelshein (2018, arXiv:1805.02867) over splits of the cache, as in FlashAttention (Dao et al.
-//   2022, arXiv:2205.14135) and its split-cache decoding; a tile of queries shares every load of K and V.
+// Idea: the online softmax of Milakov and Gimelshein (2018, arXiv:1805.02867) over splits of the cache, as in
+//   FlashAttention (Dao et al. 2022, arXiv:2205.14135) and its split-cache decoding. All queries of a tile share every
+//   load of K and V.
 // Layout: q f32 at s*q_stride + head*HEAD_DIM + i; y f32 at s*y_stride + head*HEAD_DIM_V + i.
-//   cache_k [kv_heads][page_count][SPLIT/16][HEAD_DIM][16], cache_v [kv_heads][page_count][SPLIT][HEAD_DIM_V], f16 with -DKV_F16=1, else f32.
-//   pages int32 [segments][pages_each]: places from i * SPLIT on of a segment lie in page pages[segment][i]; a position's place is itself, but
-//   for -DTREES=1 (segments.cl, paths.cl).
+//   cache_k [kv_heads][page_count][SPLIT/16][HEAD_DIM][16], cache_v [kv_heads][page_count][SPLIT][HEAD_DIM_V]; both are
+//   f16 with -DKV_F16=1, else f32.
+//   pages int32 [segments][pages_each]: page pages[segment][i] holds the places from i * SPLIT on of a segment. A
+//   position's place is the position itself, except with -DTREES=1 (segments.cl, paths.cl).
 //   scratch f32 [S*heads][pages_each][2 + HEAD_DIM_V]: maximum, sum and unscaled values of each split.
-// Work (local size 1):
-//   attention_simd        dimension 0 is a tile of TILE queries of KV head (dimension 1), all of one segment: one token's group of heads in decode,
-//                         tokens and heads together in prefill.
-//   attention_split_simd  the same, dimension 2 is the split; its results go to scratch. Splits of the share [share_begin, share_end) alone, in
-//                         SHARES of those that the segment's last token sees: others may be another device's.
+// Work: local size 1.
+//   attention_simd        dimension 0 is a tile of TILE queries of one segment, dimension 1 the KV head. A tile holds
+//                         one token's group of heads in decode, and tokens and heads together in prefill.
+//   attention_split_simd  the same, and dimension 2 is the split; its results go to scratch. It computes only the
+//                         splits of the share [share_begin, share_end), in units of 1/SHARES of the splits that the
+//                         segment's last token sees. Another device may compute the rest.
 //   attention_merge_simd  dimension 0 is token*heads + head: merges the splits of scratch.
-// Order, the same for both ways and every tile: the cache is cut into splits of SPLIT absolute positions. In a split a score is one fma
-//   chain over i = 0 .. HEAD_DIM-1, then times scale, and where soft_cap is above 0 it is capped by it; the maximum is exact; exp is exp16
-//   of common.cl; their sum is 16 lane sums (lane = position % 16) and the tree of sum_lanes; a value element is one fma chain over
-//   ascending positions. Splits are merged in ascending order by merge(). What lies beyond a token's position adds an exact zero or is not
-//   touched, so neither the tile nor S matters.
-// Limits: HEAD_DIM, HEAD_DIM_V >= 1; the caches 64-byte aligned; TILE 1..8; positions[s] < pages_each * SPLIT.
-// Measured (PoCL 3.1, one worker of a Zen 4 core whose peak is 117.5 GFLOP/s, f16 cache, launch included, medians; 9 heads, 3 KV heads, d = 64),
-//   tiles of six (of eight): 256 tokens at 0: 86 (76), at 768: 96 (88). One token at 4,000: 136 us, as before.
+// Order, the same for both ways and every tile: the cache is cut into splits of SPLIT absolute positions.
+//   In a split a score is one fma chain over i = 0 .. HEAD_DIM-1, then times scale; a soft_cap above 0 then caps it.
+//   The maximum is exact.
+//   exp is exp16 of common.cl. Its sum is 16 lane sums (lane = position % 16) and the tree of sum_lanes.
+//   A value element is one fma chain over ascending positions. merge() merges splits in ascending order.
+//   Positions after a token's own add an exact zero or are not read, so neither the tile nor S changes a bit.
+// Limits: HEAD_DIM, HEAD_DIM_V >= 1; the caches are 64-byte aligned; TILE 1..8; positions[s] < pages_each * SPLIT.
+// Measured: PoCL 3.1, one worker of a Zen 4 core whose peak is 117.5 GFLOP/s, f16 cache, launch included, medians; 9
+//   heads, 3 KV heads, d = 64.
+//   Tiles of six (of eight): 256 tokens at position 0 reach 86 (76) GFLOP/s, at position 768 they reach 96 (88). One
+//   token at 4,000 takes 136 us with either.
 #ifndef HEAD_DIM
 #define HEAD_DIM 64
 #endif
@@ -37,7 +43,7 @@
 #ifndef SPLIT  // kAttentionSplit
 #define SPLIT 256
 #endif
-#ifndef SHARES  // kAttentionShares: what share_begin and share_end count in
+#ifndef SHARES  // kAttentionShares: the unit of share_begin and share_end
 #define SHARES 16
 #endif
 #ifndef ROUND_F16
@@ -57,14 +63,16 @@
 #endif
 
 #include "registers_simd.cl"
-// Accumulators of the two inner loops: enough chains to hide the latency of fma. A step fetches a query's element for each row of them and
-// converts a key for each column: 24 of six queries and four blocks reach the multiply-add peak of a Zen 4 core, 16 of eight and two 86 % of it,
-// since loads count there (engine/device/processor.h); where conversions count, eight and two are better.
+// Accumulators of the two inner loops: enough chains to hide the latency of fma. In each step a query's element is
+// loaded for each row of accumulators, and a key is converted for each column. 24 accumulators (six queries, four
+// blocks) reach the multiply-add peak of a Zen 4 core; 16 (eight queries, two blocks) reach 86 % of it.
+// Loads are the limit there (engine/device/processor.h). On processors where conversions are the limit, eight queries
+// and two blocks are better.
 #ifndef CHAINS
 #define CHAINS (REGISTERS >= 32 ? 16 : 6)
 #endif
 #define K_BLOCKS (TILE * 4 <= CHAINS ? 4 : TILE * 2 <= CHAINS ? 2 : 1)  // blocks of 16 positions at once
-#define REST_BLOCKS (TILE > 4 ? 1 : K_BLOCKS)                           // fewer at the end, where they still are enough chains
+#define REST_BLOCKS (TILE > 4 ? 1 : K_BLOCKS)                           // fewer at the end, if the chains still suffice
 #define VECTORS ((HEAD_DIM_V + 15) / 16)
 #if TILE * 4 <= CHAINS && VECTORS % 4 == 0
 #define V_VECTORS 4  // vectors of a value row at once
@@ -75,8 +83,8 @@
 #endif
 #define RECORD (2 + HEAD_DIM_V)
 
-// Vector `c` of a value row; the last one may be short. PoCL compiles vload_half16 to aligned loads, so a row that is not a multiple of 32
-// bytes goes through an aligned copy.
+// Vector `c` of a value row; the last one may be short. PoCL compiles vload_half16 to aligned loads, so a row that is
+// not a multiple of 32 bytes goes through an aligned copy.
 INLINE float16 load_values(__global const ELEMENT *row, const int c) {
 #if HEAD_DIM_V % 16 && KV_F16
   ushort lanes[16] __attribute__((aligned(64)));
@@ -105,16 +113,16 @@ INLINE void store_values(const float16 v, __global float *row, const int c) {
 #include "softmax_merge.cl"
 #include "visible.cl"
 
-// A tile of queries and what the splits so far gave for each.
+// A tile of queries and, for each query, the results of the splits so far.
 typedef struct {
   float q[TILE][HEAD_DIM];
   int first[TILE];  // the first position that the query sees
-  int last[TILE];   // its own, the last one that it sees
-  int common;       // the smallest and the largest of the last ones
-  int furthest;
-  int earliest;     // the smallest and the largest of the first ones
-  int latest;
-  bool is_empty;    // no split so far, and nothing in values
+  int last[TILE];   // the query's own position, the last one that it sees
+  int common;       // the smallest of `last`
+  int furthest;     // the largest of `last`
+  int earliest;     // the smallest of `first`
+  int latest;       // the largest of `first`
+  bool is_empty;    // no split so far; `values` holds nothing
   float top[TILE], sum[TILE];
   float values[TILE][VECTORS * 16];
 #if TREES
@@ -122,8 +130,8 @@ typedef struct {
 #endif
 } Tile;
 
-// Caps the scores of one query in `blocks` blocks, but leaves those that it does not see, and gives the largest. It is a pass of its own, so
-// that models without a cap do not pay for it.
+// Caps the scores of one query in `blocks` blocks, leaves unseen positions at -inf, and returns the largest score of
+// each lane. This is a pass of its own, so that models without a cap do not pay for it.
 INLINE float16 cap_scores(float *scores, const int blocks, const float soft_cap) {
   float16 top = -INFINITY;
   for (int b = 0; b < blocks; ++b) {
@@ -137,15 +145,16 @@ INLINE float16 cap_scores(float *scores, const int blocks, const float soft_cap)
 
 #define LANES ((int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15))
 
-// The scores of query i at 16 positions, scaled, and -inf where it does not see one, of a split that begins at `first`.
+// The scaled scores of query i at 16 positions of a split that begins at `first`; -inf at positions that the query does
+// not see.
 INLINE float16 seen_scores(const Tile *t, const int i, const float16 products, const int16 position, const int first, const float scale) {
   int16 unseen = position > (int16)(t->last[i]);
-  if (first < t->latest) unseen |= position < (int16)(t->first[i]);  // not where all see the whole split from its beginning
+  if (first < t->latest) unseen |= position < (int16)(t->first[i]);  // skipped where every query sees the split's beginning
   return unseen ? (float16)(-INFINITY) : products * scale;
 }
 
-// The scores of `blocks` blocks of 16 positions from block b of a split on, and the largest of each lane. The values of these positions, and
-// the keys behind them, come meanwhile.
+// Computes the scores of `blocks` blocks of 16 positions from block b of a split on, and the largest score of each
+// lane. It also prefetches the values of these positions and the keys after them.
 INLINE void score_blocks(const Tile *t, float p[TILE][SPLIT], float16 tops[TILE], __global const ELEMENT *k, __global const ELEMENT *v,
                          const int b, const int blocks, const int first, const float scale) {
   __global const ELEMENT *block = k + (size_t)b * HEAD_DIM * 16;
@@ -189,8 +198,8 @@ INLINE void score_blocks(const Tile *t, float p[TILE][SPLIT], float16 tops[TILE]
   }
 }
 
-// Adds the positions [first, first + SPLIT) to the tile, whose keys and values begin at k and v. What is read next, from next_k on, comes
-// meanwhile, as far as it is as long as the values here.
+// Adds the positions [first, first + SPLIT) to the tile; their keys and values begin at k and v. While it reads values
+// it prefetches the keys from next_k on, for as many positions.
 INLINE void attend_split(Tile *t, __global const ELEMENT *k, __global const ELEMENT *v, __global const ELEMENT *next_k, const int first,
                          const float scale, const float soft_cap) {
   float p[TILE][SPLIT];  // scores, then weights
@@ -200,7 +209,7 @@ INLINE void attend_split(Tile *t, __global const ELEMENT *k, __global const ELEM
   float16 tops[TILE];
 #pragma unroll
   for (int i = 0; i < TILE; ++i) tops[i] = -INFINITY;
-#if TREES  // blocks that hold positions of a tree are read position by position
+#if TREES  // blocks with positions of a tree are read position by position
   const int straight = HAS_TREE_BEFORE(end) ? max(0, t->path.at[0] - first) / (16 * REST_BLOCKS) * REST_BLOCKS : blocks;
 #else
   const int straight = blocks;
@@ -234,7 +243,7 @@ INLINE void attend_split(Tile *t, __global const ELEMENT *k, __global const ELEM
     for (int i = 0; i < TILE; ++i) tops[i] = cap_scores(p[i], blocks, soft_cap);
   }
   float split_sums[TILE];
-  float keep_and_take[16] __attribute__((aligned(64))) = {0};  // how much of the splits before and of this one is kept (softmax_merge.cl)
+  float keep_and_take[16] __attribute__((aligned(64))) = {0};  // the factors of the earlier splits and of this one (softmax_merge.cl)
   float *keep = keep_and_take, *take = keep_and_take + 8;
   for (int i = 0; i < TILE; ++i) {
     const float top = largest_lane(tops[i]), next_top = larger(t->top[i], top);
@@ -261,7 +270,7 @@ INLINE void attend_split(Tile *t, __global const ELEMENT *k, __global const ELEM
 #pragma unroll
       for (int j = 0; j < V_VECTORS; ++j) acc[i][j] = 0.0f;
     }
-    int n = max(first, t->earliest);  // before a query's first position its weight is 0
+    int n = max(first, t->earliest);  // the weight of positions before a query's first one is 0
     for (; n < shared_end; ++n) {
       __global const ELEMENT *row = VALUES_AT(n);
       float16 values[V_VECTORS];
@@ -276,7 +285,7 @@ INLINE void attend_split(Tile *t, __global const ELEMENT *k, __global const ELEM
         for (int j = 0; j < V_VECTORS; ++j) acc[i][j] = fma((float16)(p[i][n - first]), values[j], acc[i][j]);
       }
     }
-    for (; n < end; ++n) {  // only some queries see these: the others must not even multiply by zero (the cache may hold anything)
+    for (; n < end; ++n) {  // only some queries see these; the others must not even multiply by zero (the cache may hold anything)
       __global const ELEMENT *row = VALUES_AT(n);
 #pragma unroll
       for (int i = 0; i < TILE; ++i) {
@@ -299,7 +308,7 @@ INLINE void attend_split(Tile *t, __global const ELEMENT *k, __global const ELEM
   t->is_empty = false;
 }
 
-// Loads the tile's queries; a last tile that is not full repeats its last query, which is not stored again.
+// Loads the tile's queries. A last tile that is not full repeats its last query; the repeats are not stored.
 INLINE void load_tile(Tile *t, __global const float *q, __global const int *positions, const Queries queries, const int kv_head,
                       const int group, const int q_stride, const int window) {
   t->is_empty = true;
@@ -329,13 +338,13 @@ INLINE void store_result(const float16 values, const float sum, __global float *
 #endif
 }
 
-// The KV head's keys or values of the split that begins at position `first` of the segment.
+// The KV head's keys or values in the split that begins at position `first` of the segment.
 #define CACHE_OF(name, width, first)                                                                                          \
   (AT(const ELEMENT, name) +                                                                                                  \
    ((size_t)kv_head * page_count + AT(const int, pages)[queries.segment * pages_each + (first) / SPLIT]) * SPLIT * (width))
 
-// Where the keys lie that are read after a tile's last split, as a page of the cache: of the next segment's tile, or where there is one
-// segment, of the next KV head.
+// The page of the cache with the keys that are read after a tile's last split. They belong to the next segment's tile,
+// or to the next KV head if there is only one segment.
 INLINE size_t page_behind(const int tile, const Queries queries, const int kv_head, __global const int *begins, __global const int *pages,
                           const int segments, const int first_token, const int S, const int group, const int pages_each,
                           const int page_count) {
@@ -381,7 +390,7 @@ __kernel void attention_split_simd(BUFFER(q), BUFFER(positions), BUFFER(begins),
   Tile t;
   FOLLOW_PATH(t);
   load_tile(&t, AT(const float, q), AT(const int, positions), queries, kv_head, group, q_stride, window);
-  if (split * SPLIT > t.furthest || (split + 1) * SPLIT <= t.earliest) return;  // the merge does not look at it
+  if (split * SPLIT > t.furthest || (split + 1) * SPLIT <= t.earliest) return;  // the merge does not read this split
   attend_split(&t, CACHE_OF(cache_k, HEAD_DIM, split * SPLIT), CACHE_OF(cache_v, HEAD_DIM_V, split * SPLIT),
                CACHE_OF(cache_k, HEAD_DIM, split * SPLIT), split * SPLIT, scale,
                soft_cap);

@@ -1,21 +1,27 @@
-// Causal attention over the cache of one layer, or over the last `window` positions, with grouped query heads: softmax(scale * q k^T) v
-//   without an S x S buffer.
+// Causal attention over the cache of one layer, or over its last `window` positions, with grouped query heads.
+//   Computes softmax(scale * q k^T) v without an S x S buffer.
 //
-// Idea: the online softmax of Milakov and Gimelshein (2018, arXiv:1805.02867) over splits of the cache, as in FlashAttention (Dao et al.
-//   2022, arXiv:2205.14135) and its split-cache decoding; a tile of queries shares every load of K and V.
+// Idea: the online softmax of Milakov and Gimelshein (2018, arXiv:1805.02867) over splits of the cache, as in
+//   FlashAttention (Dao et al. 2022, arXiv:2205.14135) and its split-cache decoding. All queries of a tile share every
+//   load of K and V.
 // Layout: q f32 at s*q_stride + head*HEAD_DIM + i; y f32 at s*y_stride + head*HEAD_DIM_V + i.
-//   cache_k [kv_heads][page_count][SPLIT/16][HEAD_DIM][16], cache_v [kv_heads][page_count][SPLIT][HEAD_DIM_V], f16 with -DKV_F16=1, else f32.
-//   pages int32 [segments][pages_each]: places from i * SPLIT on of a segment lie in page pages[segment][i]; a position's place is itself, but
-//   for -DTREES=1 (segments.cl, paths.cl).
+//   cache_k [kv_heads][page_count][SPLIT/16][HEAD_DIM][16], cache_v [kv_heads][page_count][SPLIT][HEAD_DIM_V]; both are
+//   f16 with -DKV_F16=1, else f32.
+//   pages int32 [segments][pages_each]: page pages[segment][i] holds the places from i * SPLIT on of a segment. A
+//   position's place is the position itself, except with -DTREES=1 (segments.cl, paths.cl).
 //   scratch f32 [S*heads][pages_each][2 + HEAD_DIM_V]: maximum, sum and unscaled values of each split.
-// Work (groups of 64): attention_simt, attention_split_simt and attention_merge_simt map groups as attention_simd.cl maps work-items.
-//   In a group a work-item takes positions lane, lane + 64, ... of the split for the scores (neighbours read neighbouring K lanes) and the
-//   value elements lane, lane + 64, ... for the weighted sum (neighbours read neighbouring V elements).
-// Order, the same for both ways and every tile: the cache is cut into splits of SPLIT absolute positions. In a split a score is one fma
-//   chain over i = 0 .. HEAD_DIM-1, then times scale, and where soft_cap is above 0 it is capped by it; the maximum is exact; exp is exp1
-//   of common.cl; their sum is 64 lane sums and the tree of group_sum; a value element is one fma chain over ascending positions. Splits
-//   are merged in ascending order by merge().
-// Limits: HEAD_DIM, HEAD_DIM_V >= 1; TILE 1..8; positions[s] < pages_each * SPLIT; local memory TILE * (SPLIT + HEAD_DIM) * 4 + 256 bytes.
+// Work: groups of 64. attention_simt, attention_split_simt and attention_merge_simt map groups as attention_simd.cl
+//   maps work-items.
+//   For the scores a work-item takes the positions lane, lane + 64, ... of the split; neighbours read neighbouring
+//   K lanes.
+//   For the weighted sum it takes the value elements lane, lane + 64, ...; neighbours read neighbouring V elements.
+// Order, the same for both ways and every tile: the cache is cut into splits of SPLIT absolute positions.
+//   In a split a score is one fma chain over i = 0 .. HEAD_DIM-1, then times scale; a soft_cap above 0 then caps it.
+//   The maximum is exact.
+//   exp is exp1 of common.cl. Its sum is 64 lane sums and the tree of group_sum.
+//   A value element is one fma chain over ascending positions. merge() merges splits in ascending order.
+// Limits: HEAD_DIM, HEAD_DIM_V >= 1; TILE 1..8; positions[s] < pages_each * SPLIT; local memory TILE * (SPLIT +
+//   HEAD_DIM) * 4 + 256 bytes.
 #ifndef HEAD_DIM
 #define HEAD_DIM 64
 #endif
@@ -53,12 +59,12 @@
 #include "softmax_merge.cl"
 #include "visible.cl"
 
-// What the splits so far gave for each query of the tile; `values` are this work-item's elements.
+// For each query of the tile, the results of the splits so far; `values` are this work-item's elements.
 typedef struct {
   int first[TILE];  // the first position that the query sees
-  int last[TILE];   // its own, the last one that it sees
-  int furthest;     // the largest of the last ones
-  int earliest;     // the smallest of the first ones
+  int last[TILE];   // the query's own position, the last one that it sees
+  int furthest;     // the largest of `last`
+  int earliest;     // the smallest of `first`
   float top[TILE], sum[TILE];
   float values[TILE][VALUES];
 #if TREES
@@ -66,7 +72,7 @@ typedef struct {
 #endif
 } Tile;
 
-// Adds the positions [first, first + SPLIT) to the tile, whose keys and values begin at k and v.
+// Adds the positions [first, first + SPLIT) to the tile; their keys and values begin at k and v.
 INLINE void attend_split(Tile *t, __local float *lanes, __local const float *q, __local float *p, __global const ELEMENT *k,
                          __global const ELEMENT *v, const int first, const float scale, const float soft_cap) {
   const int lane = get_local_id(0);
@@ -86,7 +92,7 @@ INLINE void attend_split(Tile *t, __local float *lanes, __local const float *q, 
 
   float keep[TILE], take[TILE];
   for (int i = 0; i < TILE; ++i) {  // a work-item reads back only the scores it wrote
-    if (soft_cap > 0.0f) {  // what is not seen stays -INFINITY
+    if (soft_cap > 0.0f) {  // unseen positions stay at -INFINITY
       for (int n = lane; n < SPLIT; n += 64) {
         const float score = p[i * SPLIT + n];
         if (score > -INFINITY) p[i * SPLIT + n] = soft_cap1(score, soft_cap);
@@ -115,10 +121,10 @@ INLINE void attend_split(Tile *t, __local float *lanes, __local const float *q, 
     if (d >= HEAD_DIM_V) break;
     float acc[TILE];
     for (int i = 0; i < TILE; ++i) acc[i] = 0.0f;
-    for (int n = max(first, t->earliest); n < end; ++n) {  // before a query's first position its weight is 0
+    for (int n = max(first, t->earliest); n < end; ++n) {  // the weight of positions before a query's first one is 0
       const float element = LOAD1(VALUES_AT(n) + d);
       for (int i = 0; i < TILE; ++i) {
-        // A query must not even multiply by zero what it does not see: the cache may hold anything there.
+        // A query must not even multiply an unseen position by zero: the cache may hold anything there.
         if (n <= t->last[i]) acc[i] = fma(p[i * SPLIT + n - first], element, acc[i]);
       }
     }
@@ -127,7 +133,7 @@ INLINE void attend_split(Tile *t, __local float *lanes, __local const float *q, 
   barrier(CLK_LOCAL_MEM_FENCE);  // the next split writes p
 }
 
-// Loads the tile's queries; a last tile that is not full repeats its last query, which is not stored again.
+// Loads the tile's queries. A last tile that is not full repeats its last query; the repeats are not stored.
 INLINE void load_tile(Tile *t, __local float *to, __global const float *q, __global const int *positions,
                       const Queries queries, const int kv_head, const int group, const int q_stride, const int window) {
   t->furthest = 0;
@@ -155,7 +161,7 @@ INLINE float result(const float value, const float sum) {
 #endif
 }
 
-// The KV head's keys or values of the split that begins at position `first` of the segment.
+// The KV head's keys or values in the split that begins at position `first` of the segment.
 #define CACHE_OF(name, width, first)                                                                                          \
   (AT(const ELEMENT, name) +                                                                                                  \
    ((size_t)kv_head * page_count + AT(const int, pages)[queries.segment * pages_each + (first) / SPLIT]) * SPLIT * (width))
@@ -167,7 +173,7 @@ __kernel void attention_simt(BUFFER(q), BUFFER(y), BUFFER(positions), BUFFER(beg
   __local float lanes[64], q_tile[TILE * HEAD_DIM], p[TILE * SPLIT];
   const int kv_head = get_group_id(1);
   const Queries queries = queries_of(get_group_id(0), TILE, AT(const int, begins), segments, first_token, S, group);
-  if (queries.segment < 0) return;  // as the whole group does
+  if (queries.segment < 0) return;  // the whole group returns
   Tile t;
   FOLLOW_PATH(t);
   load_tile(&t, q_tile, AT(const float, q), AT(const int, positions), queries, kv_head, group, q_stride, window);
@@ -188,7 +194,7 @@ __kernel void attention_split_simt(BUFFER(q), BUFFER(positions), BUFFER(begins),
                                    const float soft_cap, const int share_begin, const int share_end, const int window) {
   __local float lanes[64], q_tile[TILE * HEAD_DIM], p[TILE * SPLIT];
   const Queries queries = queries_of(get_group_id(0), TILE, AT(const int, begins), segments, first_token, S, group);
-  if (queries.segment < 0) return;  // as the whole group does
+  if (queries.segment < 0) return;  // the whole group returns
   const int last = AT(const int, positions)[queries.token + (queries.queries - 1) / group];
   if (!is_in_share(last, get_group_id(2), share_begin, share_end)) return;
   const int kv_head = get_group_id(1), split = get_group_id(2);
@@ -196,7 +202,8 @@ __kernel void attention_split_simt(BUFFER(q), BUFFER(positions), BUFFER(begins),
   Tile t;
   FOLLOW_PATH(t);
   load_tile(&t, q_tile, AT(const float, q), AT(const int, positions), queries, kv_head, group, q_stride, window);
-  // A split that the tile does not see runs over nothing (barriers must be met by all) and the merge does not look at it.
+  // The group runs a split that the tile does not see over no positions, since all must meet the barriers. The merge
+  // does not read it.
   attend_split(&t, lanes, q_tile, p, CACHE_OF(cache_k, HEAD_DIM, split * SPLIT), CACHE_OF(cache_v, HEAD_DIM_V, split * SPLIT),
                split * SPLIT, scale, soft_cap);
   for (int i = 0; i < TILE && queries.first + i < queries.queries; ++i) {

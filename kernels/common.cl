@@ -81,7 +81,7 @@ INLINE void store_part(const float16 v, __global float *p, const int count) {
   for (int i = 0; i < count; ++i) p[i] = lanes[i];
 }
 
-// Rows that do not fill a vector: only the last ones of a matrix.
+// Stores a vector of rows. The last rows of a matrix may fill only a part of a vector.
 INLINE void store_rows(const float16 v, __global float *y, const int rows) {
   if (rows >= 16)
     STORE16(__global, v, y);

@@ -2,7 +2,8 @@
 // k-1, from 0 on.
 //   The shared expert's result follows: fma(sigmoid(gate), shared, sum), or sum + shared without a gate.
 //
-// Layout: x f32 [S, k, width]; weights f32 [S, k]; shared, y f32 [S, width]; gate f32 at s*gate_stride. Option SHARED: expert_sum.cl.
+// Layout: x f32 [S, k, width]; weights f32 [S, k]; shared, y f32 [S, width]; gate f32 at s*gate_stride. Option
+//   SHARED: expert_sum.cl.
 // Work: dimension 0 is a run of `chunk` elements of a row, dimension 1 the token; local size 1.
 // Limits: any width; chunk is a multiple of 16.
 #include "expert_sum.cl"

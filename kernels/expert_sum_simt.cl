@@ -2,7 +2,9 @@
 // k-1, from 0 on.
 //   The shared expert's result follows: fma(sigmoid(gate), shared, sum), or sum + shared without a gate.
 //
-// Layout: x f32 [S, k, width]; weights f32 [S, k]; shared, y f32 [S, width]; gate f32 at s*gate_stride. Option SHARED: expert_sum.cl.
+// Layout: x f32 [S, k, width]; weights f32 [S, k]; shared, y f32 [S, width]; gate f32 at s*gate_stride. Option
+//   SHARED: expert_sum.cl.
+
 // Work: one work-item per element. Dimension 0 is the column (rounded up to groups of 64), dimension 1 the token.
 //   `chunk` is 1.
 // Limits: any width.

@@ -1,11 +1,14 @@
-// Writes the keys and values of S tokens to their sequences' places in the cache of one layer, rounded to the cache's type.
+// Writes the keys and values of S tokens to their sequences' places in the cache of one layer, rounded to the
+// cache's type.
 //
-// Layout: k, v f32 at s*stride + h*width + i. Cache elements are f16 (nearest even) with -DKV_F16=1, else f32:
-//   cache_k [kv_heads][page_count][PAGE/16][head_dim][16]: place p of a page is lane p % 16 of block p / 16
+// Layout: k, v f32 at s*stride + h*width + i. Cache elements are f16 (to nearest, ties to even) with -DKV_F16=1,
+//   else f32.
+//   cache_k [kv_heads][page_count][PAGE/16][head_dim][16]: place p of a page is lane p % 16 of block p / 16.
 //   cache_v [kv_heads][page_count][PAGE][head_dim_v]
-//   pages int32 [segments][pages_each]: places from i * PAGE on of a segment lie in page pages[segment][i]; a position's place is itself, but
-//   for -DTREES=1 (segments.cl).
-// Work: one work-item per element: dimension 0 is i (rounded up to groups of 64), 1 the token, 2 the KV head.
+//   pages int32 [segments][pages_each]: page pages[segment][i] holds the places from i * PAGE on of a segment. A
+//   position's place is the position itself, except with -DTREES=1 (segments.cl).
+// Work: one work-item per element. Dimension 0 is i (rounded up to groups of 64), dimension 1 the token, dimension 2
+//   the KV head.
 // Limits: positions[s] < pages_each * PAGE.
 #ifndef KV_F16
 #define KV_F16 1

@@ -1,14 +1,19 @@
-// y[s, n] = sum over k of w[n, k] * x[s, k] with codes of activations (act_i8.cl) and packed weights, for CPU devices (simd family).
+// y[s, n] = sum over k of w[n, k] * x[s, k], for CPU devices (simd family). The activations are codes (act_i8.cl), the
+// weights packed.
 //
-// Contract (docs/numbers.md): the products of a group of GROUP columns are added up exactly, as integers; then acc = fma(sum, scale of weights *
-//   scale of activations, acc), and with a minimum acc = fma(minimum, scale of activations * sum of their codes, acc), ascending by group.
-// Layout: codes of weights as in matmul_i4_simd.cl (BITS 4) and matmul_i8_simd.cl (BITS 8), scales as in packed_simd.cl; here both are
-//   brought into words of four neighbouring codes of a row, unsigned. y f32 with y_stride, unaligned. Rows of x are counted in words.
-// Work mapping, local size 1, no barriers; a work-item has 64 rows:
-//   matmul_few, grouped_few (option TOKENS = 1..3): as in matmul_simd.cl, the sums in registers, the words made as they are read.
-//   matmul_gemm, grouped_gemm: 8 tiles of 32 columns are decoded to local memory, three tokens at a time pass over it; between tiles their
-//     results wait in y.
-// Limits: K is a multiple of 32 (of 256 with SUPER). gemm: 24 KiB of local memory. Rows from row_end on are padding and never written.
+// Contract (docs/numbers.md): integers add up the products of a group of GROUP columns exactly. Then acc = fma(sum,
+// scale of weights * scale of activations, acc). A minimum adds acc = fma(minimum, scale of activations * sum of their
+// codes, acc). Groups are in ascending order.
+// Layout: codes of weights as in matmul_i4_simd.cl (BITS 4) and matmul_i8_simd.cl (BITS 8), scales as in
+//   packed_simd.cl. The kernel brings both kinds of codes into words of four neighbouring codes of a row, unsigned. y
+//   f32 with y_stride, unaligned. Strides of x count words.
+// Work mapping: local size 1, no barriers; a work-item has 64 rows.
+//   matmul_few, grouped_few (option TOKENS = 1..3): as in matmul_simd.cl. The sums are in registers, and words are
+//   built as they are read.
+//   matmul_gemm, grouped_gemm: decode 8 tiles of 32 columns to local memory and pass three tokens at a time over them.
+//   Between chunks of tiles y holds the results.
+// Limits: K is a multiple of 32 (of 256 with SUPER). gemm: 24 KiB of local memory. Rows from row_end on are padding and
+//   are never written.
 #include "act_i8.cl"
 #if BITS == 4
 #define QUANT_BYTES 1024
@@ -26,7 +31,7 @@
 #define TILE_BYTES (SCALE_BYTES * (MIN_KIND == 2 ? 2 : 1) + QUANT_BYTES)
 #define QUADS 8            // words of four columns in a tile
 #define GROUP_QUADS (QUADS / GROUPS)
-#define BIAS ((MIN_KIND == 1 ? ZERO_POINT : 0) + (BITS == 4 ? 0 : 128))  // of unsigned codes
+#define BIAS ((MIN_KIND == 1 ? ZERO_POINT : 0) + (BITS == 4 ? 0 : 128))  // the offset of unsigned codes
 #define AHEAD_BYTES 8192
 
 #include "byte_products.cl"
@@ -64,11 +69,12 @@ INLINE float16 minimum_of(const Tile *t, const int g, const int b) {
 #endif
 }
 
-// a where the mask has ones, else b.
+// Takes bits of a where the mask has ones, else bits of b.
 INLINE uint16 either(const uint mask, const uint16 a, const uint16 b) { return (a & mask) | (b & ~mask); }
 
-// What brings four bytes of a row together leaves 8-bit codes of row 4 j + b in lane j of block b: in few tokens' sums rows stand in this
-// order, scales follow it, and results go back; where words are kept, 8-bit codes are brought to their rows one by one.
+// bring_together() leaves 8-bit codes of row 4 j + b in lane j of block b. Sums of few tokens keep this order: scales
+// follow it, and the results go back to the order of rows. matmul_gemm keeps its words, so there 8-bit codes are
+// brought to their rows one by one.
 #if BITS == 8 && defined(TOKENS)
 #define OTHER_ORDER 1
 #else
@@ -94,7 +100,8 @@ INLINE void order_again(float16 *v) {
 #endif
 }
 
-// Four words of bytes of rows j, j + 16, j + 32, j + 48 become four blocks of 16 rows with four neighbouring bytes each.
+// Turns four words with bytes of rows j, j + 16, j + 32, j + 48 into four blocks of 16 rows with four neighbouring
+// bytes each.
 INLINE void bring_together(const uint16 v0, const uint16 v1, const uint16 v2, const uint16 v3, uint16 *to) {
   const uint16 a = either(0x00ff00ffu, v0, v1 << 8), b = either(0x00ff00ffu, v0 >> 8, v1);
   const uint16 c = either(0x00ff00ffu, v2, v3 << 8), d = either(0x00ff00ffu, v2 >> 8, v3);
@@ -104,8 +111,9 @@ INLINE void bring_together(const uint16 v0, const uint16 v1, const uint16 v2, co
   to[3] = either(0x0000ffffu, b >> 16, d);
 }
 
-// matmul_gemm fetches what comes next in shares, one for each group of tokens: decoding alone would wait for a burst of it. Few tokens read on and on,
-// which a processor may foresee better by itself (-DFETCHES_FEW=0, engine/device/processor.h).
+// matmul_gemm prefetches the next bytes in shares, one for each group of tokens; a single burst would stall the
+// decoding. Kernels for few tokens read one long run, and a processor may prefetch that better by itself
+// (-DFETCHES_FEW=0, engine/device/processor.h).
 #ifndef FETCHES_FEW
 #define FETCHES_FEW 1
 #endif
@@ -247,11 +255,11 @@ INLINE float16 load_rows(__global const float *y, int rows) {
   return vload16(0, lanes);
 }
 
-// Of a chunk: words [tile][quad][block], scales and minima [tile][group][block].
+// A decoded chunk: words [tile][quad][block], scales and minima [tile][group][block].
 typedef struct {
   __local uint16 *words;
   __local float16 *scales, *lows;
-  __global const uchar *ahead;  // fetched while tokens pass, `share` bytes a tile
+  __global const uchar *ahead;  // prefetched while tokens pass, `share` bytes a tile
   int share;
 } Chunk;
 
@@ -284,7 +292,8 @@ INLINE void decode_chunk(__global const uchar *panel, const int first, const int
 #define NAME_IN(name, tokens, variant) NAME_OF(name, tokens, variant)
 #define OF(name, tokens) NAME_IN(name, tokens, VARIANT)
 
-// T tokens, whose rows of words and of results begin at x[t] and y[t]; BLOCKS blocks of 16 rows at a time.
+// Passes T tokens over a chunk, BLOCKS blocks of 16 rows at a time; x[t] and y[t] point to their rows of words and
+// of results.
 #define DEFINE_TOKENS(T)                                                                                                      \
   INLINE void OF(tokens, T)(const Chunk *chunk, const int tiles, __global const uint *const *x, __global float *const *y,     \
                          const int first, const int rows) {                                                                   \
@@ -347,7 +356,8 @@ DEFINE_TOKENS(2)
 #endif
 DEFINE_TOKENS(1)
 
-// Of so many tokens as are left: GROUP_TOKENS, or what is left of them; of four, two, for one alone takes nearly as long.
+// How many of the remaining tokens pass together: at most GROUP_TOKENS. If four remain, two pass, because one alone
+// takes nearly as long as two.
 INLINE int tokens_of(const int left) { return GROUP_TOKENS == 3 && left == 4 ? 2 : min(GROUP_TOKENS, left); }
 
 INLINE void pass_tokens(const Chunk *chunk, const int tiles, __global const uint *const *x, __global float *const *y, const int first,
@@ -366,7 +376,7 @@ INLINE void pass_tokens(const Chunk *chunk, const int tiles, __global const uint
   Chunk chunk = {words, scales, lows, 0, 0}
 
 #ifdef GROUPED
-// The choices [begin, end) of a list, or the slots `matrix` of the tokens [begin, end).
+// Computes the choices [begin, end) of a list, or slot `matrix` of the tokens [begin, end).
 __kernel void grouped_gemm(BUFFER(w), BUFFER(x), BUFFER(y), BUFFER(lists), const ulong panel_bytes, const ulong matrix_bytes, const int K,
                            const int row_end, const int count, const int slots, const int x_stride, const int x_slot, const int y_stride,
                            const int y_slot, const int S) {
@@ -415,7 +425,7 @@ __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byt
   for (int tile = 0; tile < K / 32; tile += CHUNK_TILES) {
     const int tiles = min(CHUNK_TILES, K / 32 - tile);
     decode_chunk(panel, tile, tiles, &chunk);
-    chunk.ahead = panel + (size_t)tile_bytes * (tile + tiles);  // behind a panel stands the next one
+    chunk.ahead = panel + (size_t)tile_bytes * (tile + tiles);  // the next panel follows this one
     chunk.share = tile_bytes * CHUNK_TILES / tiles / groups;
     __global const uint *a = AT(const uint, x) + tile * ACT_WORDS;
     __global float *out = AT(float, y) + row;

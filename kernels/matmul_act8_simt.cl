@@ -1,17 +1,22 @@
-// y[s, n] = sum over k of w[n, k] * x[s, k] with codes of activations (act_i8.cl) and packed weights, for GPUs (simt family).
+// y[s, n] = sum over k of w[n, k] * x[s, k], for GPUs (simt family). The activations are codes (act_i8.cl), the
+// weights packed.
 //
-// Contract: as in matmul_act8_simd.cl. The sums of a group's products are whole numbers, so anybody may make them; one work-item has a row's
-//   and a token's whole chain over the groups. So its bits are those of every other device.
-// Layout: as in matmul_i4_simt.cl (BITS 4) and matmul_i8_simt.cl (BITS 8), scales as in packed_tiles.cl. Rows of x are counted in words.
-// Work mapping, as in matmul_simt.cl:
-//   matmul_few (option TOKENS = S, 4 at most): a group of 64 x AT_ONCE per panel. In each round work-item (r, p) makes the sums of row r in the
-//     p-th of AT_ONCE tiles; then work-item (r, t) goes on with the chain of token t. -DWIDE=1: 16 tiles at once.
-//   matmul_gemm: a group of 256 per 64 rows (dimension 0) and 64 tokens (dimension 1), a tile of each in local memory; work-item (tx, ty) of
-//     16 x 16 has rows tx, tx+16, tx+32, tx+48 of tokens 4 ty .. 4 ty + 3.
-//   -DGROUPED=1: grouped_few, one token (TOKENS = 1) and slot each (grouped_few.cl), and grouped_gemm (grouped_gemm.cl).
+// Contract: as in matmul_act8_simd.cl. The sum of a group's products is a whole number, so any work-item may compute
+//   it. One work-item computes a row's and a token's whole chain over the groups, so the bits are those of every
+//   other device.
+// Layout: weights as in matmul_i4_simt.cl (BITS 4) and matmul_i8_simt.cl (BITS 8), scales as in packed_tiles.cl.
+//   Strides of x count words.
+// Work mapping: as in matmul_simt.cl.
+//   matmul_few (option TOKENS = S, at most 4): a group of 64 x AT_ONCE per panel. In each round work-item (r, p)
+//   computes the sums of row r in the p-th of AT_ONCE tiles. Work-item (r, t) then continues the chain of token t.
+//   -DWIDE=1: 16 tiles at once.
+//   matmul_gemm: a group of 256 per 64 rows (dimension 0) and 64 tokens (dimension 1), with a tile of each in local
+//   memory. Work-item (tx, ty) of 16 x 16 computes rows tx, tx+16, tx+32, tx+48 of tokens 4 ty .. 4 ty + 3.
+//   -DGROUPED=1: grouped_few, one token (TOKENS = 1) and slot each (grouped_few.cl), and
+//   grouped_gemm (grouped_gemm.cl).
 //   HAS_PACKED_DOT: the device adds four products of bytes at once (cl_khr_integer_dot_product); the sums are the same.
-// Limits: groups of 256 (wide: 1,024); local memory: few 256 bytes * AT_ONCE * GROUPS * (TOKENS + 2), gemm 6 KiB (7 grouped). K is a
-//   multiple of 32 (of 256 with SUPER). Rows from row_end on are padding and never written.
+// Limits: groups of 256 (wide: 1,024). Local memory: few 256 bytes * AT_ONCE * GROUPS * (TOKENS + 2), gemm 6 KiB (7
+//   grouped). K is a multiple of 32 (of 256 with SUPER). Rows from row_end on are padding and are never written.
 #if BITS == 4
 #define QUANT_BYTES 1024
 #else
@@ -22,8 +27,8 @@
 #define ZERO (MIN_KIND == 1 ? ZERO_POINT : 0)
 #define WORDS_OF_GROUP (8 / GROUPS)
 
-// Words 2 m and 2 m + 1 of row r, in the order of those of activations: codes as they are stored. A zero point may take one out of a byte, so
-// it is taken off a whole sum.
+// Words 2 m and 2 m + 1 of row r, in the order of the words of activations. The codes stay as they are stored: a code
+// minus its zero point may not fit a byte, so the zero point is subtracted from a whole sum.
 INLINE uint2 weight_words(__global const uchar *quants, const int m, const int r) {
   uint2 words = 0;
   for (int i = 0; i < 4; ++i) {
@@ -45,12 +50,12 @@ INLINE int code_of(const uint word, const int i) { return (int)(char)(word >> 8 
   (code_of(a, 0) * code_of(b, 0) + code_of(a, 1) * code_of(b, 1) + code_of(a, 2) * code_of(b, 2) + code_of(a, 3) * code_of(b, 3))
 #endif
 
-// The sum of a token's codes in group g of a tile, of which `of` are the words.
+// The sum of a token's codes in group g of a tile; `of` points to the token's words.
 INLINE int sum_of_codes(__global const uint *of, const int g) {
   return GROUPS == 1 ? (int)of[ACT_SUMS] + (int)of[ACT_SUMS + 1] : (int)of[ACT_SUMS + g];
 }
 
-// The chain's step: a group's sum, scale and minimum of a row, and scale and sum of codes of a token.
+// One step of the chain: a row's sum of products, scale and minimum in a group, and a token's scale and sum of codes.
 INLINE float add_group(float acc, const int sum, const float scale, const float low, const float of_x, const int codes) {
   acc = fma((float)sum, scale * of_x, acc);
   return MIN_KIND == 2 ? fma(low, of_x * (float)codes, acc) : acc;
@@ -84,7 +89,7 @@ __kernel __attribute__((reqd_work_group_size(64, AT_ONCE, 1))) void matmul_few(B
   const int first_row = row_begin + (int)get_group_id(0) * 64, row = first_row + r, tiles = K / 32;
   __global const uchar *panel = PANELS + (first_row / 64) * panel_bytes;
   __global const uint *x = (__global const uint *)(FIRST_X);
-  float acc = 0.0f;  // of token `lane`
+  float acc = 0.0f;  // the chain of token `lane`
   for (int first = 0; first < tiles; first += AT_ONCE) {
     if (first + lane < tiles) {
       const PackedTile tile = tile_at(panel, first + lane);
@@ -128,12 +133,12 @@ __kernel __attribute__((reqd_work_group_size(64, AT_ONCE, 1))) void matmul_few(B
 }
 
 #else
-#define PITCH 9  // of a token's words in local memory: one more than 8, so that tokens lie in different banks
+#define PITCH 9  // words of a token in local memory: one more than 8, so that tokens lie in different banks
 
 #ifdef GROUPED
 #include "grouped_gemm.cl"
 __kernel void grouped_gemm(GROUPED_GEMM_ARGUMENTS) {
-  __local long x_places[64], y_places[64];  // of the tile's rows
+  __local long x_places[64], y_places[64];  // offsets of the tile's rows
   const Choices choices = CHOICES;
   if (choices.matrix < 0) return;
   const int first_row = (int)get_group_id(0) * 64, first_token = choices.first, S = choices.end;
@@ -168,7 +173,7 @@ __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byt
       const int token = first_token + i / 8;
       tokens[i / 8 * PITCH + i % 8] = token < S ? x[X_ROW(token) + n * ACT_WORDS + i % 8] : 0;
     }
-    const int own = id - 128;  // those who have no scale of a row
+    const int own = id - 128;  // work-items that load no row's scale
     if (own >= 0 && own < 64 && first_token + own < S) {
       __global const uint *of = x + X_ROW(first_token + own) + n * ACT_WORDS;
       token_scales[own] = as_float(of[ACT_SCALE]);

@@ -1,7 +1,7 @@
 // y[s, n] = sum over k of w[n, k] * x[s, k] with f32, f16 or bf16 packed weights, for CPU devices (simd family).
 //
 // Layout: element (row r of the panel, column k) at index k*64 + r. Options: ELEMENT 0 f32, 1 f16, 2 bf16.
-// Work mapping and limits: matmul_simd.cl. Any K, odd ones too.
+// Work mapping and limits: matmul_simd.cl. K is any number, also odd.
 #define RUN 32
 #if ELEMENT == 0
 #define ELEMENT_BYTES 4
@@ -11,12 +11,12 @@
 #define RUN_REGISTERS 0
 #include "registers_simd.cl"
 #include "fetch_simd.cl"
-// A column is one or two lines for each work-item's 32 rows; gemm fetches its own.
+// A column is one or two cache lines for each work-item's 32 rows. matmul_gemm prefetches only its own lines.
 #define FETCH_STEP (ELEMENT_BYTES == 2 ? 128 : 64)
 #define FETCH_OFFSET(lane) (ELEMENT_BYTES == 2 ? (lane)*2 : 0)
 
-// One conversion in place of three is faster where tokens share it (64 tokens of F16 on an Intel core: 125 GFLOP/s, 121 without), and
-// slower where memory is the limit (one token: 12.8 GB/s, 15.9 without).
+// One conversion in place of three is faster where tokens share it (64 tokens of F16 on an Intel core: 125 GFLOP/s, 121
+// without). It is slower where memory is the limit (one token: 12.8 GB/s, 15.9 without).
 #ifdef TOKENS
 #define HALVES(at) vload_half16(0, (__global const half *)(at))
 #else

@@ -1,16 +1,20 @@
 // y[s, n] = sum over k of w[n, k] * x[s, k] with 4-bit packed weights, for CPU devices (simd family).
 //
-// Layout: quants of a tile: byte (k/2)*64 + r%16*4 + r/16 holds q(k) in the low and q(k+1) in the high nibble; the rest in packed_simd.cl.
-//   So byte r/16 of 16 words is 16 rows: their codes are masked where they stand and converted as q * 2^(8 * byte), which the scale
-//   takes back; fma(q, scale, low) rounds as written. The odd columns' codes are shifted down first: the topmost would be the sign.
+// Layout: byte (k/2)*64 + r%16*4 + r/16 of a tile's quants holds q(k) in the low and q(k+1) in the high nibble;
+//   packed_simd.cl has the rest.
+//   So byte r/16 of 16 words holds 16 rows. The kernel masks their codes in place and converts them as q * 2^(8 *
+//   byte); the scale takes the power back. fma(q, scale, low) rounds as written. It shifts the odd columns' codes down
+//   first, because the topmost bit would be the sign.
 // Work mapping and limits: matmul_simd.cl. K is a multiple of 32 (of 256 with SUPER).
 #define QUANT_BYTES 1024
 #define SCALE_OF_ROWS(lane) as_float((127 - (lane) / 16 * 8) << 23)
 
-// With AVX-512 a code becomes a float by one operation where it stands at bit 16 or 12 of its word: behind the exponent of 128 or 2048 it
-// is 128 + q or 2048 + q. Then fma(128 + q, scale, low - 128 scale) rounds the same number as fma(q, scale, low), if low - 128 scale is
-// exact. It is for a zero point, an f16 times at most 12 bits; and where, with E the exponent field of an f16 and E that of |scale|,
-// |min|'s is E - 1 to E + 11, for all rows of a run: both are multiples of 2^(E - 26) below 2^(E - 2), 24 bits.
+// With AVX-512 one operation turns a code into a float if the code is at bit 16 or 12 of its word. Behind the exponent
+// of 128 or 2048 it reads as 128 + q or 2048 + q. Then fma(128 + q, scale, low - 128 scale) rounds the same number as
+// fma(q, scale, low), if low - 128 scale is exact.
+// With a zero point it is exact: low - 128 scale is an f16 times at most 12 bits. With explicit minima let E be the
+// exponent field of |scale|, an f16. It is exact if the exponent field of |min| is E - 1 to E + 11, for all rows of a
+// run: both terms are multiples of 2^(E - 26) below 2^(E - 2), 24 bits.
 #ifdef __clang__
 INLINE ushort16 larger_part(const ushort16 a, const ushort16 b) { return a > b ? a - b : (ushort16)(0); }  // one saturating subtraction
 
@@ -59,7 +63,8 @@ INLINE Offsets with_offsets(const Run *r) {
   return o;
 }
 
-// Words that begin up to two bytes early have their codes that many bytes higher: the load shifts. Before the quants lie scales.
+// A load that begins up to two bytes earlier has the codes as many bytes higher, so the load does the shift. The bytes
+// in front of the quants are scales.
 INLINE void load_pair_by_offsets(const Offsets *o, int pair, float16 *first, float16 *second) {
   __global const uchar *at = o->quants + pair * 64;
   PREFETCH_STREAM(at, 8192);

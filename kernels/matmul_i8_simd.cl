@@ -1,6 +1,6 @@
 // y[s, n] = sum over k of w[n, k] * x[s, k] with 8-bit packed weights, for CPU devices (simd family).
 //
-// Layout: quants of a tile: int8 at k*64 + r; the rest in packed_simd.cl.
+// Layout: the quants of a tile are int8 at k*64 + r; packed_simd.cl has the rest.
 // Work mapping and limits: matmul_simd.cl. K is a multiple of 32 (of 256 with SUPER).
 #define QUANT_BYTES 2048
 #define SCALE_OF_ROWS(lane) 1.0f

@@ -1,27 +1,33 @@
-// The matmul kernels of the simd family, over load_run(), load_pair() and RUN of a weight format. Not a source of its own; included.
+// The matmul kernels of the simd family, on top of load_run(), load_pair() and RUN of a weight format. Other kernels
+// include this file; it is never built alone.
 //
-// Contract (docs/numbers.md): acc = fma(w, a, acc), k ascending, one chain per output element. All variants give the same bits: speed comes
-//   from many rows (lanes) and tokens (registers) at once.
-// Layout: x f32 [S, K] with x_stride, y f32 [S, N] with y_stride, both unaligned (vload/vstore only). panel p of w starts at p * panel_bytes.
-// Work mapping, local size 1, no barriers:
-//   matmul_few (option TOKENS = 1..8, BLOCKS = 4 or 2): work-item u computes rows row_begin + u*16*BLOCKS and the next, TOKENS tokens; the
-//     weights are decoded once, the sums stay in registers. TOKENS = 1 is the GEMV.
-//   matmul_gemm (no TOKENS, BLOCKS = 2): work-item u owns 32 rows and all S tokens. It decodes 256 columns to a local f32
-//     panel and passes the tokens over it, a group at a time whose sums stay in registers; between panels they wait in y.
-//     The first group goes run by run with the decoding, which the multiply-adds of one run hide for the next. Each
-//     group fetches a share of the bytes that come next: F16 from memory 195 GFLOP/s without, 218 with.
-//     A group is 8 tokens x 32 rows, or 6 x 16 (AVX2): each half of the panel then stays in L1 while all tokens pass.
-//   Of a stack of matrices (-DGROUPED=1, engine/device/operators/grouped_matmul.h), each of whose rows of x stands at s*x_stride + slot*x_slot
-//     and of y at s*y_stride + slot*y_slot; matrix m starts at m * matrix_bytes:
-//   grouped_few: work-item (u, slot, t) computes ROWS rows of this slot of TOKENS tokens from t*TOKENS on, by matrix ids[s*slots + slot], or by
-//     matrix `slot` (-DHAS_IDS=0).
-//   grouped_gemm: work-item (u, i) owns 32 rows of a matrix: of the i-th that `lists` name, and passes over it the choices listed there, or of
-//     matrix i, and slot i of all S tokens (-DHAS_LISTS=0). No group goes along with the decoding, as there may be one row alone.
-// Limits: rows from row_end on are padding and never written. matmul_gemm: S >= 8. gemm: 32 KiB of local memory.
+// Contract (docs/numbers.md): acc = fma(w, a, acc), k ascending, one chain per output element. All variants give the
+// same bits. Speed comes from many rows (lanes) and many tokens (registers) at once.
+// Layout: x f32 [S, K] with x_stride, y f32 [S, N] with y_stride, both unaligned (vload/vstore only). Panel p of w
+//   starts at p * panel_bytes.
+// Work mapping: local size 1, no barriers.
+//   matmul_few (option TOKENS = 1..8, BLOCKS = 4 or 2): work-item u computes 16*BLOCKS rows from row_begin +
+//   u*16*BLOCKS on, for TOKENS tokens. It decodes the weights once, and the sums stay in registers. TOKENS = 1 is
+//   the GEMV.
+//   matmul_gemm (no TOKENS, BLOCKS = 2): work-item u owns 32 rows and all S tokens. It decodes 256 columns to a local
+//   f32 panel and passes the tokens over it, a group at a time. A group's sums stay in registers; between panels y
+//   holds them.
+//     The first group alternates with the decoding, run by run: the multiply-adds of one run hide the decoding of the
+//     next. Each group prefetches a share of the next bytes: F16 from memory reaches 195 GFLOP/s without, 218 with.
+//     A group is 8 tokens x 32 rows, or 6 x 16 (AVX2), so that each half of the panel stays in L1 while all
+//     tokens pass.
+//   -DGROUPED=1 (engine/device/operators/grouped_matmul.h) multiplies with a stack of matrices. Rows of x start at
+//   s*x_stride + slot*x_slot, rows of y at s*y_stride + slot*y_slot. Matrix m starts at m * matrix_bytes.
+//   grouped_few: work-item (u, slot, t) computes ROWS rows of this slot for TOKENS tokens from t*TOKENS on. It
+//   multiplies with matrix ids[s*slots + slot], or with matrix `slot` (-DHAS_IDS=0).
+//   grouped_gemm: work-item (u, i) owns 32 rows of the i-th matrix that `lists` name, and passes the listed choices
+//   over it. With -DHAS_LISTS=0 it owns rows of matrix i and passes slot i of all S tokens. No group alternates with
+//   the decoding, because there may be only one token.
+// Limits: rows from row_end on are padding and are never written. matmul_gemm: S >= 8. gemm: 32 KiB of local memory.
 #define ROWS (BLOCKS * 16)
 
 #ifdef TOKENS
-// Adds two columns of AT_ONCE blocks from `part` on.
+// Adds two columns to the sums of AT_ONCE blocks from `part` on.
 INLINE void add_pair(float16 sum[TOKENS][BLOCKS], const int part, const float16 *first, const float16 *second,
                      __global const float *at, const int x_stride) {
 #pragma unroll
@@ -47,7 +53,7 @@ __kernel void matmul_few(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byte
 #define FIRST_X AT(const float, x)
 #define FIRST_Y AT(float, y)
 #endif
-  const int lane = BLOCKS == 4 ? 0 : row % 64;  // the first of a panel, and known to be
+  const int lane = BLOCKS == 4 ? 0 : row % 64;  // with 4 blocks the compiler knows that it is 0
   __global const uchar *panel = PANELS + (row / 64) * panel_bytes;
   __global const float *a = FIRST_X;
   float16 sum[TOKENS][BLOCKS];
@@ -103,10 +109,10 @@ __kernel void matmul_few(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byte
 #define GROUP_TOKENS 8
 #else
 #define PART 1
-#define FIRST 4  // with GROUP_TOKENS leaves nothing of 64 or 256 tokens, and fours of 128
+#define FIRST 4  // then GROUP_TOKENS each: 64 and 256 tokens leave no remainder, 128 leave four
 #define GROUP_TOKENS 6
 #endif
-#define PANEL_AT(k, b) ((b) / PART * (CHUNK * PART) + (k)*PART + (b) % PART)  // of the decoded panel
+#define PANEL_AT(k, b) ((b) / PART * (CHUNK * PART) + (k)*PART + (b) % PART)  // an index into the decoded panel
 
 INLINE float16 load_rows(__global const float *y, int rows) {
   if (rows >= 16) return vload16(0, y);
@@ -115,7 +121,7 @@ INLINE float16 load_rows(__global const float *y, int rows) {
   return vload16(0, lanes);
 }
 
-// Where the rows of y of a group's tokens lie: a stride apart, or each at a place of its own.
+// The offsets of the rows of y of a group's tokens: a multiple of the stride, or one entry per row.
 #ifdef GROUPED
 #define ROWS_OF_Y const long *y_places
 #define Y_ROWS y_places
@@ -130,7 +136,7 @@ INLINE float16 load_rows(__global const float *y, int rows) {
 #define NAME_IN(name, tokens, variant) NAME_OF(name, tokens, variant)
 #define OF(name, tokens) NAME_IN(name, tokens, VARIANT)
 
-// The sums of T tokens x PART blocks over columns [begin, end) of the decoded panel.
+// Defines the functions that sum T tokens x PART blocks over columns [begin, end) of the decoded panel.
 #define DEFINE_SUMS(T)                                                                                                 \
   INLINE void OF(begin, T)(float16 sum[T][PART], __global const float *y, int first, ROWS_OF_Y, int rows) {            \
     _Pragma("unroll") for (int t = 0; t < T; ++t)                                                                      \
@@ -169,7 +175,7 @@ DEFINE_SUMS(4)
 DEFINE_SUMS(2)
 DEFINE_SUMS(1)
 
-// Decodes `columns` columns of a run to the panel, from where `decoded` points on, and fetches `share` bytes from `ahead` on.
+// Decodes `columns` columns of a run to the panel, at `decoded`, and prefetches `share` bytes from `ahead` on.
 INLINE void decode_run(const Run *r, int columns, __local float16 *decoded, __global const uchar *ahead, int share) {
   for (int pair = 0; pair < columns / 2; ++pair) {
     PREFETCH(ahead, 2 * pair * share / RUN);
@@ -189,14 +195,14 @@ INLINE void decode_run(const Run *r, int columns, __local float16 *decoded, __gl
 }
 
 #ifdef GROUPED
-// The choices [begin, end) of a list, or the slots `matrix` of the tokens [begin, end).
+// The choices [begin, end) of a list, or slot `matrix` of the tokens [begin, end).
 typedef struct {
   long matrix;
   int begin, end;
   __global const int *choices;
 } Group;
 
-// Of the i-th matrix that is wanted; none is wanted where begin == end.
+// The group of the i-th matrix in the lists; begin == end if no token chose it.
 INLINE Group group_of(__global const int *lists, const int i, const int count, const int S) {
 #if HAS_LISTS
   __global const int *begins = lists + 1 + count;
@@ -207,7 +213,7 @@ INLINE Group group_of(__global const int *lists, const int i, const int count, c
   return group;
 }
 
-// Where the rows of T choices from number `at` on stand in x and in y.
+// The strides that locate() needs. It gives the offsets in x and in y of T choices' rows, from choice number `at` on.
 typedef struct {
   int slots, x_stride, x_slot, y_stride, y_slot;
 } Strides;
@@ -226,7 +232,7 @@ INLINE void locate(const Group *group, const int at, const int T, const Strides 
   }
 }
 
-// Passes T choices from number s on over half of a panel.
+// Passes T choices from number s on over a part of a panel.
 #define PASS(T)                                                                                           \
   {                                                                                                       \
     long x_places[T], y_places[T];                                                                        \
@@ -246,7 +252,7 @@ __kernel void grouped_gemm(BUFFER(w), BUFFER(x), BUFFER(y), BUFFER(lists), const
   const Group group = group_of(AT(const int, lists), i, count, S);
   const Strides strides = {slots, x_stride, x_slot, y_stride, y_slot};
   __global const uchar *first_panel = AT(const uchar, w) + group.matrix * matrix_bytes + row / 64 * panel_bytes;
-  const int share = (int)(panel_bytes * RUN / K);  // of a run: the next columns are fetched while these are decoded
+  const int share = (int)(panel_bytes * RUN / K);  // the bytes of a run: decoding a run prefetches one of the next columns
   for (int k0 = 0; k0 < K; k0 += CHUNK) {
     const int columns = min(CHUNK, K - k0);
     __global const float *a = AT(const float, x) + k0;
@@ -276,15 +282,16 @@ __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byt
   const int row = row_begin + (int)get_global_id(0) * ROWS;
   const int rows = row_end - row;
   const long xs = x_stride, ys = y_stride;
-  // Where the tokens' rows begin, as far as the compiler knows anywhere: from one stride it makes chains of additions,
-  // one for each load, which take the multiply-adds' ports (Intel: 9 % of the time).
+  // Offsets of the tokens' rows; volatile hides from the compiler that they are multiples of one stride. From one
+  // stride it makes chains of additions, one for each load, and these take the multiply-adds' ports (Intel: 9 % of
+  // the time).
   volatile long stride = x_stride;
   long token[8];
   for (int t = 0; t < 8; ++t) token[t] = t * stride;
-  const int passes = 1 + (S - FIRST) / GROUP_TOKENS * (BLOCKS / PART);  // over a panel, those of a whole group
+  const int passes = 1 + (S - FIRST) / GROUP_TOKENS * (BLOCKS / PART);  // passes over a panel: the first group's, then whole groups'
   for (int k0 = 0; k0 < K; k0 += CHUNK) {
     const int columns = min(CHUNK, K - k0);
-    // What comes next: the columns that follow, or the first ones of the next work-item's rows.
+    // The bytes that are read next: the columns that follow, or the first columns of the next work-item's rows.
     const int next_row = k0 + columns < K ? row : row + ROWS, next_k = k0 + columns < K ? k0 + columns : 0;
     __global const uchar *ahead = AT(const uchar, w) + next_row / 64 * panel_bytes + panel_bytes * next_k / K +
                                   FETCH_OFFSET(next_row % 64);

@@ -1,20 +1,26 @@
-// The matmul kernels of the simt family, over load_columns() of a weight format. Not a source of its own; included.
+// The matmul kernels of the simt family, on top of load_columns() of a weight format. Other kernels include this file;
+// it is never built alone.
 //
-// Contract: K is cut into tiles of 32 columns and the tiles into PARTS runs, run p from tile tiles*p/PARTS on. A run is one ascending chain
-//   acc = fma(w, a, acc); the runs are added in ascending order. Both kernels do exactly this, so S and the tile of rows do not matter.
-//   (The simd family has one chain over all of K: it and this one agree within a tolerance only.)
+// Contract: K is cut into tiles of 32 columns and the tiles into PARTS runs; run p begins at tile tiles*p/PARTS. A run
+//   is one ascending chain acc = fma(w, a, acc), and the runs are added in ascending order. Both kernels follow this
+//   exactly, so S and the tile of rows do not change a bit.
+//   The simd family has one chain over all of K, so the two families agree only within a tolerance.
 // Layout: x f32 [S, K] with x_stride, y f32 [S, N] with y_stride. Panel p of w (64 rows) starts at p * panel_bytes.
 // Work mapping:
-//   matmul_few (option TOKENS = S): a group of 64 x AT_ONCE per panel; work-item (r, p) is row r and runs p, p + AT_ONCE ... TOKENS = 1 is the GEMV.
-//     -DWIDE=1: all runs at once, where the device has groups of 1,024: a few panels alone keep no large GPU busy.
-//   matmul_gemm: a group of 256 per 64 rows (dimension 0) and 64 tokens (dimension 1). It decodes a tile of 64 rows x 32 columns and one
-//     of 64 tokens x 32 columns to local memory; work-item (tx, ty) of 16 x 16 sums rows tx, tx+16, tx+32, tx+48 of tokens 4 ty .. 4 ty + 3.
-//   Of a stack of matrices (-DGROUPED=1, engine/device/operators/grouped_matmul.h), each of whose rows of x stands at s*x_stride + slot*x_slot
-//     and of y at s*y_stride + slot*y_slot; matrix m starts at m * matrix_bytes:
-//   grouped_few: dimension 1 is the slot, dimension 2 counts the tokens, TOKENS at a time; the matrix is ids[s*slots + slot], or the slot's
-//     (-DHAS_IDS=0).
-//   grouped_gemm: matmul_gemm of the choices of grouped_gemm.cl.
-// Limits: groups of 256 (wide: 1,024); local memory 1.25 KiB * TOKENS (few), 4.25 (wide) and 17 KiB (gemm; 18 grouped). Rows from row_end on are padding and never written.
+//   matmul_few (option TOKENS = S): a group of 64 x AT_ONCE per panel. Work-item (r, p) computes row r and runs p, p +
+//   AT_ONCE, ... TOKENS = 1 is the GEMV.
+//     -DWIDE=1 computes all runs at once, on devices with groups of 1,024, because a few panels alone do not fill a
+//     large GPU.
+//   matmul_gemm: a group of 256 per 64 rows (dimension 0) and 64 tokens (dimension 1). It decodes a tile of 64 rows x
+//   32 columns and one of 64 tokens x 32 columns to local memory. Work-item (tx, ty) of 16 x 16 sums rows tx, tx+16,
+//   tx+32, tx+48 of tokens 4 ty .. 4 ty + 3.
+//   -DGROUPED=1 (engine/device/operators/grouped_matmul.h) multiplies with a stack of matrices. Rows of x start at
+//   s*x_stride + slot*x_slot, rows of y at s*y_stride + slot*y_slot. Matrix m starts at m * matrix_bytes.
+//   grouped_few: dimension 1 is the slot, and dimension 2 counts the tokens, TOKENS at a time. The matrix is
+//   ids[s*slots + slot], or matrix `slot` (-DHAS_IDS=0).
+//   grouped_gemm: matmul_gemm for the choices of grouped_gemm.cl.
+// Limits: groups of 256 (wide: 1,024). Local memory: few 1.25 KiB * TOKENS (wide 4.25 KiB * TOKENS), gemm 17 KiB (18
+//   grouped). Rows from row_end on are padding and are never written.
 #define PARTS 16
 #ifdef WIDE
 #define AT_ONCE 16
@@ -68,12 +74,12 @@ __kernel __attribute__((reqd_work_group_size(64, AT_ONCE, 1))) void matmul_few(B
 }
 
 #else
-#define PITCH 33  // of a token's columns in local memory: one more than 32, so that 16 tokens lie in different banks
+#define PITCH 33  // columns of a token in local memory: one more than 32, so that 16 tokens lie in different banks
 
 #ifdef GROUPED
 #include "grouped_gemm.cl"
 __kernel void grouped_gemm(GROUPED_GEMM_ARGUMENTS) {
-  __local long x_places[64], y_places[64];  // of the tile's rows
+  __local long x_places[64], y_places[64];  // offsets of the tile's rows
   const Choices choices = CHOICES;
   if (choices.matrix < 0) return;
   const int first_row = (int)get_group_id(0) * 64, first_token = choices.first, S = choices.end;
@@ -96,7 +102,7 @@ __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byt
   }
   int part = 0;
   for (int tile = 0; tile < tiles; ++tile) {
-    // The run that this tile is part of; empty ones are passed over, as they add nothing.
+    // The run that this tile belongs to. Empty runs add nothing and are skipped.
     const int current = ((tile + 1) * PARTS - 1) / tiles;
     if (current != part) {
       for (int t = 0; t < 4; ++t) {

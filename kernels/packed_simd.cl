@@ -1,10 +1,14 @@
-// Decoding packed weights 16 rows at a time: the part that the simd kernels of i4 and i8 share. Not a source of its own; included.
+// Decodes packed weights 16 rows at a time; the simd kernels of i4 and i8 share it. Other kernels include this file; it
+// is never built alone.
 //
-// Layout (packed/format.h): a panel is 64 rows. SUPER == 0: tile = [half scale[G][64]] [half min[G][64] if explicit] [quants];
-//   SUPER == 1: 8 tiles behind a header [half d[64]] [half dmin[64] if explicit], tile = [int8 sc[G][64]] [uint8 m[G][64]] [quants];
-//   G = 32 / GROUP. Options: GROUP 32|16, SUPER 0|1, MIN_KIND 0 none, 1 zero point, 2 explicit, ZERO_POINT, QUANT_BYTES of one tile.
-// A run is GROUP columns that share their scales. AT_ONCE blocks of 16 rows are decoded at a time, from row `lane` of the panel.
-//   SCALE_OF_ROWS(lane), of the including file, is what their scales are multiplied by, an exact power of two.
+// Layout (packed/format.h): a panel is 64 rows, and G = 32 / GROUP.
+//   SUPER == 0: tile = [half scale[G][64]] [half min[G][64] if explicit] [quants].
+//   SUPER == 1: 8 tiles behind a header [half d[64]] [half dmin[64] if explicit]; tile = [int8 sc[G][64]] [uint8
+//   m[G][64]] [quants].
+// Options: GROUP 32|16, SUPER 0|1, MIN_KIND 0 none, 1 zero point, 2 explicit; ZERO_POINT; QUANT_BYTES of one tile.
+// A run is GROUP columns that share their scales. The kernel decodes AT_ONCE blocks of 16 rows at a time, from row
+// `lane` of the panel on. The including file defines SCALE_OF_ROWS(lane), an exact power of two that multiplies
+// their scales.
 #define RUN GROUP
 #define RUNS_PER_TILE (32 / GROUP)
 #if SUPER
@@ -27,8 +31,8 @@
 #define FETCH_STEP 64
 #define FETCH_OFFSET(lane) 0  // a line holds all 64 rows
 
-// Where registers are few the compiler keeps these, which are read once a vector, in favour of a sum, whose chain then goes through memory
-// (AVX2, Q4_1, one token: 93 us, 80 without). As volatile they cannot take its place.
+// With few registers the compiler would keep `low` in a register, although it is read only once a vector, and spill a
+// sum. The sum's chain then goes through memory (AVX2, Q4_1, one token: 93 us, 80 without). volatile prevents this.
 #if defined(TOKENS) && REGISTERS < 32
 #define LOW_IN_MEMORY volatile
 #else
@@ -36,8 +40,8 @@
 #endif
 typedef struct {
   float16 scale[AT_ONCE];
-  LOW_IN_MEMORY float16 low[AT_ONCE];  // what fma adds; unused with MIN_KIND 0
-  __global const uchar *quants;  // of all 64 rows where they are words
+  LOW_IN_MEMORY float16 low[AT_ONCE];  // fma adds it; unused with MIN_KIND 0
+  __global const uchar *quants;  // where they are words, those of all 64 rows
   int lane;
 #ifdef OFFSETS
   bool takes_offsets;  // matmul_i4_simd.cl

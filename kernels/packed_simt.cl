@@ -1,6 +1,7 @@
-// Decoding packed weights column by column: the part that the simt kernels of i4 and i8 share. Not a source of its own; included.
+// Decodes packed weights column by column; the simt kernels of i4 and i8 share it. Other kernels include this file; it
+// is never built alone.
 //
-// Layout and options: packed_tiles.cl; from the including file QUANT(quants, column, r).
+// Layout and options: packed_tiles.cl. The including file defines QUANT(quants, column, r).
 #include "packed_tiles.cl"
 
 // Row r of the panel, columns k .. k+7 (k a multiple of 8, so they share a scale).

@@ -1,16 +1,19 @@
-// Where the tiles of a packed panel lie and what scales a row has there: what simt kernels of f32 and of 8-bit activations share. Not a source
-// of its own; included.
+// Finds the tiles of a packed panel and the scales of a row there; simt kernels of f32 and of 8-bit activations share
+// it. Other kernels include this file; it is never built alone.
 //
-// Layout (packed/format.h): a panel is 64 rows. SUPER == 0: tile = [half scale[G][64]] [half min[G][64] if explicit] [quants];
-//   SUPER == 1: 8 tiles behind a header [half d[64]] [half dmin[64] if explicit], tile = [int8 sc[G][64]] [uint8 m[G][64]] [quants];
-//   G = 32 / GROUP. Options: GROUP 32|16, SUPER 0|1, MIN_KIND 0 none, 1 zero point, 2 explicit, ZERO_POINT; from the including file:
-//   QUANT_BYTES of one tile. Entry g * 64 + r of its scales is that of row r and group g. Neighbouring work-items take neighbouring rows:
+// Layout (packed/format.h): a panel is 64 rows, and G = 32 / GROUP.
+//   SUPER == 0: tile = [half scale[G][64]] [half min[G][64] if explicit] [quants].
+//   SUPER == 1: 8 tiles behind a header [half d[64]] [half dmin[64] if explicit]; tile = [int8 sc[G][64]] [uint8
+//   m[G][64]] [quants].
+//   Entry g * 64 + r of the scales belongs to row r and group g. Neighbouring work-items take neighbouring rows, so
 //   every load is coalesced.
+// Options: GROUP 32|16, SUPER 0|1, MIN_KIND 0 none, 1 zero point, 2 explicit; ZERO_POINT. The including file defines
+//   QUANT_BYTES of one tile.
 #define GROUPS (32 / GROUP)
 #if SUPER
 #define SCALE_BYTES (GROUPS * 64)
 #define HEADER_BYTES (MIN_KIND == 2 ? 256 : 128)
-#define TILES 8  // behind one header
+#define TILES 8  // tiles behind one header
 #else
 #define SCALE_BYTES (GROUPS * 128)
 #define HEADER_BYTES 0
@@ -38,7 +41,7 @@ INLINE float scale_of(const PackedTile tile, const int entry) {
 #endif
 }
 
-// What fma adds to a decoded value, or for a group of codes: MIN_KIND 2 alone.
+// The number that fma adds to a decoded value, or for a group of codes; only with MIN_KIND 2.
 INLINE float minimum_of(const PackedTile tile, const int entry) {
 #if SUPER
   return -(vload_half(64 + entry % 64, (__global const half *)tile.header) * (float)(tile.scales + SCALE_BYTES)[entry]);

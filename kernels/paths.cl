@@ -1,14 +1,16 @@
-// Where attention finds the keys and values of a position in a batch with trees of drafts, which kernels with -DTREES=1 are for
-// (engine/device/operators/segments.h); others find a split's in one page, at its positions.
-// Not a source of its own; included behind segments.cl, with HEAD_DIM, HEAD_DIM_V, SPLIT and ELEMENT.
+// Finds the keys and values of a position in a batch with trees of drafts (engine/device/operators/segments.h); only
+// kernels with -DTREES=1 need it.
+// Other kernels find those of a split in one page, at its positions. Kernels include this file after segments.cl, with
+// HEAD_DIM, HEAD_DIM_V, SPLIT and ELEMENT defined; it is never built alone.
 //
-// A tile has a path: that of its segment. Only the tiles of one token's queries have one that is not straight. KEY_AT(n) is element 0 of position
-// n's key and VALUES_AT(n) its row of values, in a split that begins at `first`, with keys at k and values at v, for the tile t.
+// A tile follows the path of its segment. Only tiles of one token's queries have a path that is not straight. KEY_AT(n)
+// is element 0 of position n's key, and VALUES_AT(n) is its row of values. Both hold for tile t in a split that begins
+// at `first`, with keys at k and values at v.
 #if TREES
 typedef struct {
   __global const int *at;     // a row of paths
-  __global const int *pages;  // of the segment
-  __global const ELEMENT *keys, *values;  // of the KV head, page 0
+  __global const int *pages;  // the segment's pages
+  __global const ELEMENT *keys, *values;  // page 0 of the KV head
 } Path;
 
 INLINE size_t cell_on(const Path *path, const int position) {

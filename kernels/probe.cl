@@ -1,7 +1,8 @@
-// What the device proves at start: that it builds and runs a kernel, sees host memory in place, fuses fma, rounds quotients and roots
-// once, and runs loops to their end.
+// Kernels of the device's start-up test. They show that the device builds and runs a kernel and sees host memory in
+// place. They also show that it fuses fma, rounds quotients and roots once, and runs loops to their end.
 //
-// Layout: in, out: f32 [n][3] and f32 [n], of quotients f32 [n][2] both. Work mapping: one work-item per element. Limits: none.
+// Layout: probe_fma: in f32 [n][3], out f32 [n]; probe_quotient: in and out f32 [n][2]. Work mapping: one work-item per
+//   element. Limits: none.
 __kernel void probe_fma(BUFFER(in), BUFFER(out)) {
   const int i = get_global_id(0);
   __global const float *v = AT(const float, in) + 3 * i;
@@ -15,14 +16,14 @@ __kernel void probe_quotient(BUFFER(in), BUFFER(out)) {
   AT(float, out)[2 * i + 1] = sqrt(v[0]);
 }
 
-// Counts its own iterations: some drivers end loops early, and say nothing.
+// Counts its own iterations, because some drivers end loops early without an error.
 __kernel void probe_loop(BUFFER(counted), const uint wanted) {
   uint count = 0;
   for (uint i = 0; i < wanted; ++i) count += (i ^ count) < 0xffffffffu ? 1 : 2;
   *AT(uint, counted) = count;
 }
 
-// Adds one to a word, so that the host can see whether its own store arrived and the kernel's came back.
+// Adds one to a word. The host then sees whether its own store arrived and whether the kernel's store came back.
 __kernel void probe_increment(BUFFER(word)) {
   __global uint *p = AT(uint, word);
   PREFETCH(p, 64);

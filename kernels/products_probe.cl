@@ -1,8 +1,9 @@
-// What a device proves before its kernels name an instruction for products of bytes (byte_products.cl): that it builds it, and that it adds
-// exactly.
+// A device runs this test before its kernels name an instruction for products of bytes (byte_products.cl). It shows
+// that the compiler builds the instruction and that the instruction adds exactly.
 //
-// Layout: words: uint [17], 16 words of four unsigned codes (BITS 4: below 16) and one of signed ones; out: int [16]. Work mapping: one work-item,
-// which adds the products of 8 words, as a group has, to -7.
+// Layout: words: uint [17], 16 words of four unsigned codes (BITS 4: below 16) and one word of signed codes; out:
+//   int [16].
+// Work mapping: one work-item. It adds the products of 8 words, as many as a group has, to -7.
 #include "byte_products.cl"
 __kernel void products_probe(BUFFER(words), BUFFER(out)) {
   const uint16 codes = vload16(0, AT(const uint, words));

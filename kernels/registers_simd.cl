@@ -1,8 +1,11 @@
-// How much of a simd kernel's work is in registers at a time. Not a source of its own; included where the options are known.
+// Says how much of a simd kernel's work is in registers at a time. Kernels include this file after their options are
+// defined; it is never built alone.
 //
-// Options: REGISTERS, how many float16 the processor's vector registers hold (AVX-512 32, AVX2 8). With TOKENS, before it is included:
-//   RUN_REGISTERS, float16 of scales and minima that each block of 16 rows needs.
-// SUMS: float16 of sums beside operands. AT_ONCE: of a work-item's BLOCKS, those that share a pass over a run of columns.
+// Options: REGISTERS is the number of float16 that the processor's vector registers hold (AVX-512 32, AVX2 8). With
+//   TOKENS the kernel also defines RUN_REGISTERS before it includes this file: the float16 of scales and minima that
+//   each block of 16 rows needs.
+// SUMS is the number of float16 sums that fit beside the operands. AT_ONCE is the number of a work-item's BLOCKS that
+// share a pass over a run of columns.
 #ifndef REGISTERS
 #define REGISTERS 32
 #endif

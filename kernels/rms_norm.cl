@@ -1,8 +1,9 @@
-// What rms_norm_{simd,simt}.cl have in common: their variants by -D, and the three steps in which these differ, for a value or a vector.
+// Variants (by -D) and the three differing steps of rms_norm_{simd,simt}.cl, for a value or a vector. Other kernels
+// include this file; it is never built alone.
 //
-//   ADD_UP     what the first loop sums up: values where the mean is wanted first, otherwise their squares
-//   OF_VALUE   what is scaled: the value, less the mean where that is taken off
-//   WITH_BIAS  the last product, with the bias
+//   ADD_UP     a step of the first loop: it sums values if the mean is subtracted, otherwise squares.
+//   OF_VALUE   the number that is scaled: the value, minus the mean with CENTRED.
+//   WITH_BIAS  the last product, plus the bias.
 #ifndef HAS_ADD
 #define HAS_ADD 0
 #endif
@@ -16,7 +17,7 @@
 #define HAS_BIAS 0
 #endif
 
-// NaN where the squares overflow: results of zero would hide it.
+// NaN if the squares overflow: results of zero would hide the overflow.
 INLINE float inverse_root(const float mean_square) {
   return mean_square > FLT_MAX ? NAN : 1.0f / sqrt(mean_square);
 }

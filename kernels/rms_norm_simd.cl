@@ -1,12 +1,16 @@
-// Root-mean-square norm over the last axis, with the residual addition in front of it (Zhang and Sennrich 2019, arXiv:1910.07467).
+// Root-mean-square norm over the last axis, with the residual addition in front of it (Zhang and Sennrich
+// 2019, arXiv:1910.07467).
 //
-//   v = x[s, g, :] (+ add_scale * add[s, g, :] by fma, written back to x);  y = v * (1 / sqrt(mean(v^2) + eps)) * (weight + unit)
-// CENTRED = 1 takes v - mean(v) for v (LayerNorm: Ba et al. 2016, arXiv:1607.06450); HAS_BIAS = 1 adds a bias, by fma with the last product.
+//   v = x[s, g, :] (+ add_scale * add[s, g, :] by fma, written back to x);
+//   y = v * (1 / sqrt(mean(v^2) + eps)) * (weight + unit).
+// CENTRED = 1 uses v - mean(v) in place of v (LayerNorm: Ba et al. 2016, arXiv:1607.06450). HAS_BIAS = 1 adds a bias,
+// by fma with the last product.
 // Layout: x, y, add f32 at s*stride + g*width + i; weight, bias f32 [width].
 // Work: one work-item (local size 1) per token (dimension 0) and group (dimension 1).
-// Order: 16 lane sums, lane i takes elements i, i+16, ...: of squares by fma, of values (for the mean) by addition; then the tree of
-//   sum_lanes. A last part of fewer than 16 elements counts as filled up with zeros, or with the mean where it is taken off.
-// Limits: any width >= 1; y may be x. -DHAS_ADD=1 reads add, -DROUND_F16=1 rounds y (never the residual stream x).
+// Order: 16 lane sums; lane i takes elements i, i+16, ... Squares are summed by fma, values (for the mean) by addition;
+//   then follows the tree of sum_lanes. A last part of fewer than 16 elements is filled with zeros, or with the mean if
+//   that is subtracted.
+// Limits: any width >= 1; y may be x. -DHAS_ADD=1 reads add. -DROUND_F16=1 rounds y, but never the residual stream x.
 #include "rms_norm.cl"
 
 __kernel void rms_norm_simd(BUFFER(x), BUFFER(y), BUFFER(add), BUFFER(weight), BUFFER(bias), const int width,
@@ -22,7 +26,7 @@ __kernel void rms_norm_simd(BUFFER(x), BUFFER(y), BUFFER(add), BUFFER(weight), B
   __global const float *add = AT(const float, add) + s * add_stride + g * width;
 #endif
 
-  float16 sums = 0.0f;  // of squares; of values where the mean is wanted first
+  float16 sums = 0.0f;  // sums of squares; of values if the mean is needed first
   for (int i = 0; i < whole; i += 16) {
     float16 v = vload16(0, x + i);
 #if HAS_ADD

@@ -1,12 +1,15 @@
-// Root-mean-square norm over the last axis, with the residual addition in front of it (Zhang and Sennrich 2019, arXiv:1910.07467).
+// Root-mean-square norm over the last axis, with the residual addition in front of it (Zhang and Sennrich
+// 2019, arXiv:1910.07467).
 //
-//   v = x[s, g, :] (+ add_scale * add[s, g, :] by fma, written back to x);  y = v * (1 / sqrt(mean(v^2) + eps)) * (weight + unit)
-// CENTRED = 1 takes v - mean(v) for v (LayerNorm: Ba et al. 2016, arXiv:1607.06450); HAS_BIAS = 1 adds a bias, by fma with the last product.
+//   v = x[s, g, :] (+ add_scale * add[s, g, :] by fma, written back to x);
+//   y = v * (1 / sqrt(mean(v^2) + eps)) * (weight + unit).
+// CENTRED = 1 uses v - mean(v) in place of v (LayerNorm: Ba et al. 2016, arXiv:1607.06450). HAS_BIAS = 1 adds a bias,
+// by fma with the last product.
 // Layout: x, y, add f32 at s*stride + g*width + i; weight, bias f32 [width].
 // Work: one work-group of 64 per token (dimension 0) and group (dimension 1); neighbours take neighbouring elements.
-// Order: 64 lane sums, lane i takes elements i, i+64, ...: of squares by fma, of values (for the mean) by addition; then the tree of
-//   group_sum.
-// Limits: any width >= 1; y may be x. -DHAS_ADD=1 reads add, -DROUND_F16=1 rounds y (never the residual stream x).
+// Order: 64 lane sums; lane i takes elements i, i+64, ... Squares are summed by fma, values (for the mean) by addition;
+//   then follows the tree of group_sum.
+// Limits: any width >= 1; y may be x. -DHAS_ADD=1 reads add. -DROUND_F16=1 rounds y, but never the residual stream x.
 #include "rms_norm.cl"
 
 __kernel void rms_norm_simt(BUFFER(x), BUFFER(y), BUFFER(add), BUFFER(weight), BUFFER(bias), const int width,
@@ -19,7 +22,7 @@ __kernel void rms_norm_simt(BUFFER(x), BUFFER(y), BUFFER(add), BUFFER(weight), B
   __global float *y = AT(float, y) + s * y_stride + g * width;
   __global const float *weight = AT(const float, weight), *bias = AT(const float, bias);
 
-  float sum = 0.0f;  // of squares; of values where the mean is wanted first
+  float sum = 0.0f;  // a sum of squares; of values if the mean is needed first
   for (int i = lane; i < width; i += 64) {
     float v = x[i];
 #if HAS_ADD
@@ -31,7 +34,7 @@ __kernel void rms_norm_simt(BUFFER(x), BUFFER(y), BUFFER(add), BUFFER(weight), B
 #if CENTRED
   const float mean = group_sum(lanes, sum) / (float)width;
   sum = 0.0f;
-  for (int i = lane; i < width; i += 64) {  // the elements this work-item wrote itself, as below
+  for (int i = lane; i < width; i += 64) {  // a work-item reads only elements that it wrote itself, also below
     const float v = x[i] - mean;
     sum = fma(v, v, sum);
   }

@@ -1,12 +1,13 @@
-// Who is asked for a token: of each row of scores the k experts with the largest, in ascending order of their index, and their weights.
-//   One source for both families.
+// Routes each token to its experts: from each row of scores it takes the k largest. It writes their experts in
+// ascending order of index, and their weights. One source serves both families.
 //
-// Layout: x f32 at s*x_stride + e; ids int32 [S, k]; weights f32 [S, k]. Options: GATING 0 softmax, 1 sigmoid, 2 sparse mixer (Liu et al. 2023,
-//   arXiv:2310.00811), NORMALISED.
-// Order of experts: by key falling, of equals by index rising; the key is the score, -inf for NaN. Round r picks the first expert behind the
-//   one picked before, so nothing has to be marked; and who was picked is who does not stand behind the last one.
-// Weights, every sum ascending by expert (docs/numbers.md): exp is exp1 of common.cl.
-// A NaN among a token's scores makes all its weights NaN (0x7fc00000): the fault shows in the results.
+// Layout: x f32 at s*x_stride + e; ids int32 [S, k]; weights f32 [S, k].
+// Options: GATING 0 softmax, 1 sigmoid, 2 sparse mixer (Liu et al. 2023, arXiv:2310.00811); NORMALISED.
+// Order of experts: by falling key, equal keys by rising index. The key is the score, or -inf for NaN. Round r picks
+// the first expert after the one picked before, so no mark is needed. At the end, an expert is picked unless it comes
+// after the last one.
+// Weights: every sum is ascending by expert (docs/numbers.md); exp is exp1 of common.cl. A NaN among a token's scores
+// makes all its weights NaN (0x7fc00000), so the fault shows in the results.
 // Work: one work-item per token (local size 1, or groups of 64 on a GPU).
 // Limits: 1 <= k <= E.
 #ifndef GATING
@@ -18,12 +19,12 @@
 
 INLINE float score_key(const float score) { return isnan(score) ? -INFINITY : score; }
 
-// Whether expert e stands behind another in the order.
+// True if expert e comes after the other expert in the order.
 INLINE bool comes_behind(const float key, const int e, const float other, const int other_at) {
   return key < other || (key == other && e > other_at);
 }
 
-// The first expert behind (key, at).
+// The first expert after (key, at) in the order.
 INLINE int first_behind(__global const float *x, const int E, const float key, const int at) {
   int best_at = -1;
   float best = 0.0f;
@@ -37,8 +38,8 @@ INLINE int first_behind(__global const float *x, const int E, const float key, c
   return best_at;
 }
 
-// What divides the weights: of a softmax the sum over all experts, of a sparse mixer over those near the one that was picked, which is
-// `at` with `key`, and not picked before it. `limit` is 2 * kSparseMixerJitter.
+// The divisor of a weight. A softmax sums over all experts. A sparse mixer sums over the experts that are near the
+// picked one (index `at`, score `key`) and were not picked before it. `limit` is 2 * kSparseMixerJitter.
 INLINE float gating_sum(__global const float *x, const int E, const float key, const int at, const float limit) {
   float sum = 0.0f;
   for (int e = 0; e < E; ++e) {

@@ -1,20 +1,22 @@
-// Which tokens of a batch belong to one sequence (engine/device/operators/segments.h), as kernels/attention and kernels/kv_append see it; shaders/attention.glsl and shaders/kv_append.glsl say it too.
-// Not a source of its own; included.
+// Says which tokens of a batch belong to one sequence (engine/device/operators/segments.h). The kernels of attention
+// and kv_append include this file; shaders/attention.glsl and shaders/kv_append.glsl have the same rules.
 //
-// begins int32 [count + 1]: segment i has the batch's tokens begins[i] .. begins[i + 1] - 1, and row i of the table of pages. With one segment all S
-// tokens are its own, and begins is not read. Token 0 of the launch is the batch's first_token.
-// paths int32 [count, 1 + depth], read with -DTREES=1 alone: a row is a position and the places of the positions from there on; below it places
-// are positions.
+// Layout: begins int32 [count + 1]. Segment i has the batch's tokens begins[i] .. begins[i + 1] - 1, and row i of the
+//   table of pages.
+//   One segment has all S tokens, and begins is not read. Token 0 of the launch is the batch's first_token.
+//   paths int32 [count, 1 + depth], read only with -DTREES=1: a row is a position, then the places of the positions
+//   from there on. Before that position, places are positions.
 #ifndef TREES  // whether the batch has trees of drafts
 #define TREES 0
 #endif
 
-// A tile of queries of one segment. They are numbered token * group + head in the group, from the segment's first token in the launch on.
+// A tile of queries of one segment. A query's number is token * group + head in the group; tokens count from the
+// segment's first token in the launch.
 typedef struct {
-  int segment;  // -1: there are fewer tiles
+  int segment;  // -1: no such tile
   int token;    // the segment's first token in the launch
-  int queries;  // of all its tokens in the launch
-  int first;    // query of the tile
+  int queries;  // the number of queries of all the segment's tokens in the launch
+  int first;    // the tile's first query
 } Queries;
 
 INLINE Queries queries_of(const int tile, const int size, __global const int *begins, const int count, const int first_token, const int S,
@@ -38,7 +40,7 @@ INLINE int segment_of(const int s, __global const int *begins, const int count, 
   return segment;
 }
 
-// The place of a position of the segment that has this row of paths.
+// The place of a position, for a segment with this row of paths.
 INLINE int place_of(const int position, __global const int *path) {
 #if TREES
   return position < path[0] ? position : path[1 + position - path[0]];

@@ -1,6 +1,8 @@
-// Joining the parts of an online softmax: what both attention kernels share. Not a source of its own; included.
+// Joins the parts of an online softmax; both attention kernels share it. Other kernels include this file; it is never
+// built alone.
 //
-// How much of the old and of the new part is kept when a split with maximum `next` joins a running maximum `top`.
+// A split with maximum `next` joins a running maximum `top`: `keep` is the factor of the old part, `take` that of the
+// new one.
 typedef struct {
   float top, keep, take;
 } Merge;
@@ -13,8 +15,8 @@ INLINE Merge merge(const float top, const float next) {
   return m;
 }
 
-// Whether `split` is of the share [share_begin, share_end) in SHARES of the splits that a segment sees whose last token is at `last`
-// (splits_of() of engine/device/operators/attention.h).
+// True if `split` is in the share [share_begin, share_end), in units of 1/SHARES of the segment's splits. The segment's
+// splits are those that its last token, at position `last`, sees (splits_of() of engine/device/operators/attention.h).
 INLINE bool is_in_share(const int last, const int split, const int share_begin, const int share_end) {
   const int splits = last / SPLIT + 1;
   return split >= splits * share_begin / SHARES && split < splits * share_end / SHARES;

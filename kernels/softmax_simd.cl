@@ -2,9 +2,9 @@
 //
 // Layout: x f32 at s*x_stride + i.
 // Work: one work-item (local size 1) per row, three passes over it.
-// Order: the sum is 16 lane sums (lane i takes elements i, i+16, ...), then the tree of sum_lanes; a last part of fewer than 16 elements
-//   counts as filled up with zeros. exp is exp16 of common.cl.
-// Limits: any width >= 1; a row of nothing but -inf gives NaN, as the formula does.
+// Order: the sum is 16 lane sums (lane i takes elements i, i+16, ...), then the tree of sum_lanes. A last part of fewer
+//   than 16 elements is filled with zeros. exp is exp16 of common.cl.
+// Limits: any width >= 1. A row in which all values are -inf gives NaN, as the formula does.
 
 __kernel void softmax_simd(BUFFER(x), const int width, const int x_stride) {
   __global float *x = AT(float, x) + get_global_id(0) * x_stride;

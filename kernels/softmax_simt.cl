@@ -2,8 +2,9 @@
 //
 // Layout: x f32 at s*x_stride + i.
 // Work: one work-group of 64 per row; neighbours take neighbouring elements.
-// Order: the sum is 64 lane sums (lane i takes elements i, i+64, ...), then the tree of group_sum. exp is exp1 of common.cl.
-// Limits: any width >= 1; a row of nothing but -inf gives NaN, as the formula does.
+// Order: the sum is 64 lane sums (lane i takes elements i, i+64, ...), then the tree of group_sum. exp is exp1
+//   of common.cl.
+// Limits: any width >= 1. A row in which all values are -inf gives NaN, as the formula does.
 
 __kernel void softmax_simt(BUFFER(x), const int width, const int x_stride) {
   __local float lanes[64];

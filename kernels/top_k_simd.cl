@@ -1,8 +1,9 @@
-// The k largest values of each row with their indices, falling; of equals the lowest index first.
+// Finds the k largest values of each row and their indices, in falling order; among equal values the lowest index
+// comes first.
 //
 // Layout: x f32 at s*x_stride + i; ids int32 [S, k]; values f32 [S, k].
-// Work: one work-item (local size 1) per row. The k best so far are a sorted list in private memory; runs of 64 values whose largest
-//   is not above the k-th best are passed over without looking at single values.
+// Work: one work-item (local size 1) per row. It keeps the k best values so far in a sorted list in private memory. It
+//   skips a run of 64 values whose largest is not above the k-th best, without looking at single values.
 // Limits: 1 <= k <= 64, k <= width; NaN sorts as -inf.
 
 __kernel void top_k_simd(BUFFER(x), BUFFER(ids), BUFFER(values), const int width, const int k, const int x_stride) {

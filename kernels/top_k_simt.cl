@@ -1,8 +1,10 @@
-// The k largest values of each row with their indices, falling; of equals the lowest index first.
+// Finds the k largest values of each row and their indices, in falling order; among equal values the lowest index
+// comes first.
 //
 // Layout: x f32 at s*x_stride + i; ids int32 [S, k]; values f32 [S, k].
-// Work: one work-group of 64 per row and k rounds over it. A round finds the largest value, and its lowest index, among the elements
-//   that come after the one found before (smaller, or equal with a higher index), so nothing is marked or removed.
+// Work: one work-group of 64 per row, in k rounds over it. A round finds the largest value and its lowest index. It
+//   looks only at elements that come after the one found before: smaller, or equal with a higher index. So nothing is
+//   marked or removed.
 // Limits: 1 <= k <= 64, k <= width; NaN sorts as -inf.
 
 __kernel void top_k_simt(BUFFER(x), BUFFER(ids), BUFFER(values), const int width, const int k, const int x_stride) {
