@@ -1,8 +1,11 @@
-// Codes of activations: rows of f32 values become groups of 32 codes with a scale (act_i8.glsl has their layout). One shader for both families.
+// Quantises activations: rows of f32 values become groups of 32 codes with a scale (act_i8.glsl has their layout). One
+// shader serves both families.
 //
-// Layout: x f32, row `slot` of token s at s*x_stride + slot*x_slot; codes: row s*slots + slot, K / 32 groups of 12 words.
+// Layout: x f32, row `slot` of token s at s*x_stride + slot*x_slot. codes: row s*slots + slot has K / 32 groups of
+//   12 words.
 // Work: dimension 0 is the group of columns, dimension 1 the token, dimension 2 the slot; groups of 64.
-// Limits: K is a multiple of 32. Values are rounded by a sum that is exact below 2^22.
+// Limits: K is a multiple of 32. The shader rounds a value by adding 1.5 * 2^23 (12582912) and reading the low bits;
+//   this is exact below 2^22.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"

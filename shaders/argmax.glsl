@@ -28,5 +28,5 @@ void main() {
   barrier();
   if (best == largest) atomicMin(lowest, best_at);
   barrier();
-  if (lane == 0) ids[ids_offset + s] = lowest == NO_INDEX ? 0 : lowest;  // nothing above -inf: the first of equals
+  if (lane == 0) ids[ids_offset + s] = lowest == NO_INDEX ? 0 : lowest;  // no value is above -inf: the first of equals
 }

@@ -1,9 +1,10 @@
-// Index of the largest value of each row, the lowest index of equals.
+// Finds the index of the largest value of each row; among equal values, the lowest index.
 //
 // Layout: x f32 at s*x_stride + i; ids int32 [S].
-// Work: one work-group of 64 per row. Each invocation keeps the first index of its largest value; then the largest of all, and the lowest
-//   index among the invocations that have it, by atomics in shared memory.
-// Limits: any width >= 1, where the driver counts loops up to TANDEM_MAX_ROW; NaN is never the largest, a row of NaN gives 0.
+// Work: one work-group of 64 per row. Each invocation keeps the first index of its largest value. Atomics in shared
+//   memory then find the largest value of all, and the lowest index among the invocations that hold it.
+// Limits: any width >= 1; up to TANDEM_MAX_ROW on drivers that count loops. NaN is never the largest; a row of NaN
+//   gives 0.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define LANES 64

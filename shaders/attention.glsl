@@ -1,10 +1,12 @@
 // The body of attention_{simd,simt}.comp.
 //
-// Work: LANES invocations share a tile of TILE queries of one KV head. In a split an invocation takes pairs of neighbouring positions for the
-//   scores (one word of an f16 cache_k is both), positions lane, lane + LANES, ... for the softmax, and pairs of neighbouring value elements
-//   for the weighted sum (one word of an f16 cache_v, if rows are whole words). Queries, scores and sums lie in shared memory:
-//   4 * (TILE * (HEAD_DIM + SPLIT + HEAD_DIM_V) + 6 * MAX_TILE + LANES) bytes.
-// The eight accumulators of a pair are written out, not looped over: an array would leave the registers.
+// Work: LANES invocations share a tile of TILE queries of one KV head. In a split an invocation takes:
+//   for the scores        pairs of neighbouring positions (one word of an f16 cache_k holds both).
+//   for the softmax       positions lane, lane + LANES, ...
+//   for the weighted sum  pairs of neighbouring value elements (one word of an f16 cache_v, if rows are whole words).
+// Queries, scores and sums are in shared memory: 4 * (TILE * (HEAD_DIM + SPLIT + HEAD_DIM_V) + 6 * MAX_TILE +
+// LANES) bytes.
+// The eight accumulators of a pair are written out instead of looped over: an array would not stay in registers.
 layout(local_size_x = LANES) in;
 layout(constant_id = 0) const int HEAD_DIM = 64;
 layout(constant_id = 1) const int HEAD_DIM_V = 64;
@@ -85,15 +87,16 @@ void main() {
 }
 
 #else
-// begins int32 [segments + 1]: segment i has the batch's tokens begins[i] .. begins[i + 1] - 1, and row i of the table of pages
-//   (engine/device/operators/segments.h). With one segment all S tokens are its own, and begins is not read. Token 0 of the launch is the batch's
-//   first_token.
-// A tile of queries of one segment. They are numbered token * group + head in the group, from the segment's first token in the launch on.
+// begins int32 [segments + 1]: segment i has the batch's tokens begins[i] .. begins[i + 1] - 1, and row i of the table
+// of pages (engine/device/operators/segments.h). One segment has all S tokens, and begins is not read. Token 0 of the
+// launch is the batch's first_token.
+// A tile of queries of one segment. A query's number is token * group + head in the group; tokens count from the
+// segment's first token in the launch.
 struct Queries {
-  int segment;  // -1: there are fewer tiles
+  int segment;  // -1: no such tile
   int token;    // the segment's first token in the launch
-  int queries;  // of all its tokens in the launch
-  int first;    // query of the tile
+  int queries;  // the number of queries of all the segment's tokens in the launch
+  int first;    // the tile's first query
 };
 
 Queries queries_of(const int tile, const int size) {
@@ -112,7 +115,7 @@ Queries queries_of(const int tile, const int size) {
 
 shared float q_tile[TILE * HEAD_DIM];
 shared float weights[TILE * SPLIT];  // scores, then weights
-// What the splits so far gave for each query of the tile, and how the last one joined.
+// For each query of the tile, the results of the splits so far and the factors that joined the last one.
 shared float values[TILE * HEAD_DIM_V];
 shared float tops[MAX_TILE], sums[MAX_TILE], keeps[MAX_TILE], takes[MAX_TILE];
 shared int firsts[MAX_TILE], lasts[MAX_TILE];  // the first position that the query sees, and its own, the last one
@@ -130,18 +133,18 @@ float load_value(const uint at) {
   if (KV_F16 == 0) return uintBitsToFloat(cache_v[cache_v_offset + at]);
   return unpackHalf2x16(cache_v[cache_v_offset + at / 2u] >> 16u * (at % 2u)).x;
 }
-// Elements d and d + 1 of a value row; 0 for the one after its end. Rows of odd length start at odd halves.
+// Elements d and d + 1 of a value row; 0 past its end. Rows of odd length may start at an odd half of a word.
 vec2 load_values(const uint row, const int d) {
   if (HEAD_DIM_V % 2 == 0) return LOAD_EVEN(cache_v, row + uint(d));
   return vec2(load_value(row + uint(d)), d + 1 < HEAD_DIM_V ? load_value(row + uint(d + 1)) : 0.0);
 }
 
-// Where the text of a tile lies: rows of paths, of pages and of the KV head's page 0.
+// The place of a tile's text: its row of paths, its row of pages, and the KV head's page 0.
 struct Text {
   uint path, pages, head;
 };
 
-// The KV head's place `place` of the text, as a row of the cache.
+// Place `place` of the text for this KV head, as a row of the cache.
 uint cache_row(const Text text, const int place) {
   return text.head + uint(pages[text.pages + uint(place / SPLIT)] * SPLIT + place % SPLIT);
 }
@@ -154,13 +157,14 @@ float load_key(const uint at) {
   if (KV_F16 == 0) return uintBitsToFloat(cache_k[cache_k_offset + at]);
   return unpackHalf2x16(cache_k[cache_k_offset + at / 2u] >> 16u * (at % 2u)).x;
 }
-// The first value of position n, of a split that begins at `first` and whose values begin at `rows`.
+// The first value of position n, in a split that begins at `first` and whose values begin at `rows`.
 uint values_of(const Text text, const uint rows, const int first, const int n) {
   if (TREES == 0 || n < paths[text.path]) return rows + uint((n - first) * HEAD_DIM_V);
   return cache_row(text, PLACE_OF(n, text.path)) * uint(HEAD_DIM_V);
 }
 
-// Scores of the positions [first, first + SPLIT), -inf from `end` on and at positions that a query does not see.
+// Computes the scores of the positions [first, first + SPLIT); -inf from `end` on and at positions that a query does
+// not see.
 void score_split(const Text text, const uint keys, const int first, const int end) {
   // trips <= MAX_SPLIT / 2 / LANES
   for (int at = 2 * int(gl_LocalInvocationID.x); at < SPLIT; at += 2 * LANES) {
@@ -192,10 +196,10 @@ void score_split(const Text text, const uint keys, const int first, const int en
   }
 }
 
-// Makes weights of the scores of query i, and joins their maximum and sum to what the splits before gave.
+// Turns the scores of query i into weights, and joins their maximum and sum to those of the earlier splits.
 void weigh_split(const int i) {
   const int lane = int(gl_LocalInvocationID.x);
-  // What is not seen stays -INFINITY. Without a cap the loop ends at once, where lavapipe would run both sides of an `if`.
+  // Unseen positions stay at -INFINITY. Without a cap the loop ends at once; lavapipe would run both sides of an `if`.
   // trips <= MAX_SPLIT / LANES
   for (int at = soft_cap > 0.0 ? lane : SPLIT; at < SPLIT; at += LANES) {
     const float score = weights[i * SPLIT + at];
@@ -224,9 +228,9 @@ void weigh_split(const int i) {
   }
 }
 
-// The weighted sums of values over [first, end); from `shared_end` on only some queries see a position. The others must not even multiply by
-// zero what they do not see: the cache may hold anything there.
-// Before a query's first position its weight is 0; `begin` is where the first of them starts to see.
+// Adds up the weighted values over [begin, end) of a split that begins at `first`. From `shared_end` on only some
+// queries see a position. The others must not even multiply it by zero: the cache may hold anything there.
+// The weight of a position before a query's first one is 0; `begin` is the earliest first position of the tile.
 void add_values(const Text text, const uint rows, const int first, const int begin, const int shared_end, const int end) {
   // trips <= (TANDEM_MAX_HEAD_DIM / 2 + LANES - 1) / LANES
   for (int d = 2 * int(gl_LocalInvocationID.x); d < HEAD_DIM_V; d += 2 * LANES) {
@@ -258,8 +262,8 @@ void add_values(const Text text, const uint rows, const int first, const int beg
   }
 }
 
-// Adds the positions [first, first + SPLIT) to the tile. `earliest`: the smallest of its first positions; `nearest` and `furthest`: the smallest
-// and the largest of its last ones.
+// Adds the positions [first, first + SPLIT) to the tile. `earliest` is the smallest first position of its queries;
+// `nearest` and `furthest` are the smallest and the largest last one.
 void attend_split(const Text text, const int first, const int earliest, const int nearest, const int furthest) {
   const int end = min(first + SPLIT, furthest + 1);
   const uint row = cache_row(text, first);
@@ -272,7 +276,7 @@ void attend_split(const Text text, const int first, const int earliest, const in
   barrier();  // the next split writes weights
 }
 
-// The tile's query i. A last tile that is not full repeats its last query, which is not stored again.
+// The tile's query i. A last tile that is not full repeats its last query; the repeats are not stored.
 int query_of(const Queries queries, const int i) { return min(queries.first + i, queries.queries - 1); }
 bool is_stored(const Queries queries, const int i) { return queries.first + i < queries.queries; }
 
@@ -311,7 +315,7 @@ void main() {
 
 #ifdef SPLIT_KERNEL
   const int heads = int(gl_NumWorkGroups.y) * group;
-  if (part * SPLIT > furthest || (part + 1) * SPLIT <= earliest) return;  // the merge does not look at it
+  if (part * SPLIT > furthest || (part + 1) * SPLIT <= earliest) return;  // the merge does not read this split
   attend_split(text, part * SPLIT, earliest, nearest, furthest);
   // trips <= MAX_TILE
   for (int i = 0; i < TILE; ++i) {

@@ -1,10 +1,13 @@
-// Element by element in place: the residual connection (add_simd), a bias vector (bias_simd), a factor (scale_simd: x = factor * x, and with a
-//   cap above 0 cap * tanh(x / cap) of that, by tanh(u) = 1 - 2 / (1 + exp(2 u))).
+// Element-wise operators in place: the residual connection (add_simd), a bias vector (bias_simd), a
+// factor (scale_simd).
+//   scale_simd computes x = factor * x. With a cap above 0 it then applies cap * tanh(x /
+//   cap), by tanh(u) = 1 - 2 / (1 + exp(2 u)).
 // kernels: add_simd bias_simd scale_simd
 //
 // Layout: x f32 at s*x_stride + i; y f32 at s*y_stride + i; bias f32 [width].
-// Work: a work-group of 16 is a run of `chunk` elements of a row (dimension 0) of one token (dimension 1); its invocations take every 16th.
-// Limits: chunk a multiple of 16; on lavapipe at most TANDEM_MAX_CHUNK of them.
+// Work: a work-group of 16 is a run of `chunk` elements of a row (dimension 0) of one token (dimension 1). Its
+//   invocations take every 16th element.
+// Limits: chunk is a multiple of 16, on lavapipe at most TANDEM_MAX_CHUNK.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define LANES 16

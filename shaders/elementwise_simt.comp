@@ -1,9 +1,11 @@
-// Element by element in place: the residual connection (add_simt), a bias vector (bias_simt), a factor (scale_simt: x = factor * x, and with a
-//   cap above 0 cap * tanh(x / cap) of that, by tanh(u) = 1 - 2 / (1 + exp(2 u))).
+// Element-wise operators in place: the residual connection (add_simt), a bias vector (bias_simt), a
+// factor (scale_simt).
+//   scale_simt computes x = factor * x. With a cap above 0 it then applies cap * tanh(x /
+//   cap), by tanh(u) = 1 - 2 / (1 + exp(2 u)).
 // kernels: add_simt bias_simt scale_simt
 //
 // Layout: x f32 at s*x_stride + i; y f32 at s*y_stride + i; bias f32 [width].
-// Work: one invocation per element: dimension 0 is i in groups of 64, dimension 1 the token. `chunk` is 1.
+// Work: one invocation per element. Dimension 0 is i in groups of 64, dimension 1 the token. `chunk` is 1.
 // Limits: any width.
 #version 450
 #extension GL_GOOGLE_include_directive : require

@@ -1,10 +1,13 @@
-// y[s, :] = scale * w[ids[s], :] decoded: the embedding lookup, one shader for both families and every packed format.
+// The embedding lookup, y[s, :] = scale * decoded w[ids[s], :]. One shader serves both families and every
+// packed format.
 //
-// Layout: packed/format.h; y f32 [S, H] dense; ids int32 [S]. Constants: KIND 0 f32, 1 f16, 2 bf16, 3 i4, 4 i8, and GROUP, SUPER,
-//   MIN_KIND, ZERO_POINT as in packed_simt.glsl.
-// Work mapping: invocation i of group (g, s) decodes column 64 g + i of token s; `columns`, those of an OpenCL work-item, is not needed.
-// Limits: w holds rows row_begin .. row_end of a table of `vocabulary` rows; ids of other rows are left to other launches. An id outside
-//   the vocabulary gives a row of NaN and reads nothing; the launch with row 0 writes it.
+// Layout: w as in packed/format.h; y f32 [S, H] dense; ids int32 [S].
+// Constants: KIND is 0 f32, 1 f16, 2 bf16, 3 i4, 4 i8. GROUP, SUPER, MIN_KIND and ZERO_POINT are those
+// of packed_tiles.glsl.
+// Work mapping: invocation i of group (g, s) decodes column 64 g + i of token s. Only OpenCL work-items use `columns`.
+// Limits: w holds rows row_begin .. row_end of a table of `vocabulary` rows. Other launches write the tokens whose id
+//   lies outside these rows. An id outside the vocabulary gives a row of NaN and reads nothing; the launch that holds
+//   row 0 writes it.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
@@ -27,7 +30,7 @@ layout(push_constant) uniform Args {
 };
 
 #define GROUPS uint(32 / GROUP)
-#define TILES (SUPER == 1 ? 8u : 1u)  // behind one header
+#define TILES (SUPER == 1 ? 8u : 1u)  // tiles behind one header
 #define SCALE_WORDS (SUPER == 1 ? GROUPS * 16u : GROUPS * 32u)
 #define HEADER_WORDS (SUPER == 0 ? 0u : MIN_KIND == 2 ? 64u : 32u)
 #define TILE_WORDS (SCALE_WORDS * (MIN_KIND == 2 ? 2u : 1u) + (KIND == 3 ? 256u : 512u))

@@ -1,17 +1,18 @@
 // The body of expert_lists_{simd,simt}.comp: a counting sort.
 //
-// Work: one work-group of 64. Invocation w counts the choices w, w + 64, ...; the first one adds the counts up. Then the choices are placed 64 at a
-//   time: a choice stands behind those of its expert that were placed before and those of the invocations before its own. The order is that of
-//   the choices, so nothing depends on who is faster.
-// Limits: ids in [0, E), E <= TANDEM_MAX_EXPERTS; at most TANDEM_MAX_CHOICES choices where the driver counts loops.
+// Work: one work-group of 64. Invocation w counts the choices w, w + 64, ...; the first invocation adds the counts up.
+//   The group then places the choices, 64 at a time. A choice comes after its expert's choices that were placed
+//   before, and after those of invocations before its own. The order is that of the choices, so the result does not
+//   depend on timing.
+// Limits: ids in [0, E), E <= TANDEM_MAX_EXPERTS; at most TANDEM_MAX_CHOICES choices on drivers that count loops.
 layout(local_size_x = 64) in;
 
 BUFFER(0, int, ids);
 BUFFER(1, int, lists);
 layout(push_constant) uniform Args { uint ids_offset, lists_offset; int count, E; };
 
-shared int next[TANDEM_MAX_EXPERTS];  // of each expert: how many choices, then where the next one stands
-shared int experts[64];               // that the 64 choices at hand are of
+shared int next[TANDEM_MAX_EXPERTS];  // per expert: first the number of its choices, then the place of its next one
+shared int experts[64];               // the experts of the 64 choices at hand
 
 void main() {
   const int lane = int(gl_LocalInvocationID.x);

@@ -1,13 +1,14 @@
-// What a work-group of matmul_gemm and grouped_gemm has in the simt family: 64 rows of a panel and 64 tokens. Not a shader of its own; included behind
-// matmul_args.glsl. Nothing in the kernels of few tokens.
+// The tile of a work-group of matmul_gemm and grouped_gemm in the simt family: 64 rows of a panel and 64 tokens. Other
+// shaders include this file after matmul_args.glsl; it is never built alone. It is empty in the kernels of few tokens.
 //
-// Work mapping: a group of 256; invocation (tx, ty) of 16 x 16 has rows tx, tx+16, tx+32, tx+48 of tokens 4 ty .. 4 ty + 3.
+// Work mapping: a group of 256. Invocation (tx, ty) of 16 x 16 has rows tx, tx+16, tx+32, tx+48 of tokens 4 ty .. 4 ty
+//   + 3.
 #ifndef FEW
 layout(local_size_x = 256) in;
-#define EACH_TOKEN(DO) DO(0) DO(1) DO(2) DO(3)  // of an invocation's four
+#define EACH_TOKEN(DO) DO(0) DO(1) DO(2) DO(3)  // an invocation's four tokens
 
 #ifdef GROUPED
-shared uint x_places[64], y_places[64];  // of the tile's tokens
+shared uint x_places[64], y_places[64];  // offsets of the rows of the tile's tokens
 #define OPERAND(token) x_places[(token) - uint(work_begin)]
 #define RESULT(token) y_places[(token) - uint(work_begin)]
 #define END uint(work_end)
@@ -17,7 +18,8 @@ shared uint x_places[64], y_places[64];  // of the tile's tokens
 #define END uint(S)
 #endif
 
-// The first of the group's tokens; from END on there are none. All of the group must call it, before anything is asked of a token.
+// Returns the first of the group's tokens; its tokens end before END. All invocations of the group must call it before
+// they use OPERAND or RESULT.
 uint find_tokens(uint id) {
 #ifdef GROUPED
   find_work(64);
@@ -33,7 +35,7 @@ uint find_tokens(uint id) {
 #endif
 }
 
-// An invocation's four rows of a token, from `row` on.
+// Stores an invocation's four rows of a token, from `row` on.
 void store_rows(vec4 value, uint token, uint row) {
   const uint at = RESULT(token) + row, rows = uint(row_end);
   if (row < rows) y[at] = value.x;

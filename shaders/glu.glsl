@@ -1,5 +1,6 @@
 // The body of glu_{simd,simt}.comp: y = gate / (1 + exp(-t)) * up (Shazeer 2020, arXiv:2002.05202).
-//   SwiGLU: t = gate. ACTIVATION = 1, GEGLU by tanh: t = 2 sqrt(2 / pi) * (gate + 0.044715 gate^3), as 1 + tanh(u) = 2 / (1 + exp(-2 u)).
+//   SwiGLU: t = gate. GEGLU by tanh (ACTIVATION = 1): t = 2 sqrt(2 / pi) * (gate + 0.044715 gate^3),
+//   since 1 + tanh(u) = 2 / (1 + exp(-2 u)).
 layout(local_size_x = LANES) in;
 layout(constant_id = 0) const int ROUND_F16 = 0;
 layout(constant_id = 1) const int ACTIVATION = 0;  // engine/tensor/activation.h

@@ -1,8 +1,10 @@
-// The gated activation of a feed-forward block: y = activation(gate) * up, the activations as in glu.glsl.
+// The gated activation of a feed-forward block: y = activation(gate) * up. glu.glsl has the activations.
 //
 // Layout: gate, up, y f32 at s*stride + i.
-// Work: a work-group of 16 is a run of `chunk` elements of a row (dimension 0) of one token (dimension 1); its invocations take every 16th.
-// Limits: chunk a multiple of 16; on lavapipe at most TANDEM_MAX_CHUNK of them; y may be gate or up. ROUND_F16 rounds y.
+// Work: a work-group of 16 is a run of `chunk` elements of a row (dimension 0) of one token (dimension 1). Its
+//   invocations take every 16th element.
+// Limits: chunk is a multiple of 16, on lavapipe at most TANDEM_MAX_CHUNK; y may be gate or up. ROUND_F16 rounds y
+//   to f16.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define LANES 16

@@ -1,8 +1,8 @@
-// The gated activation of a feed-forward block: y = activation(gate) * up, the activations as in glu.glsl.
+// The gated activation of a feed-forward block: y = activation(gate) * up. glu.glsl has the activations.
 //
 // Layout: gate, up, y f32 at s*stride + i.
-// Work: one invocation per element: dimension 0 is i in groups of 64, dimension 1 the token. `chunk` is 1.
-// Limits: any width; y may be gate or up. ROUND_F16 rounds y.
+// Work: one invocation per element. Dimension 0 is i in groups of 64, dimension 1 the token. `chunk` is 1.
+// Limits: any width; y may be gate or up. ROUND_F16 rounds y to f16.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define LANES 64

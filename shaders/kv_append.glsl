@@ -1,8 +1,10 @@
 // The body of kv_append_{simd,simt}.comp: element i of one token and KV head.
 //
-// Two f16 elements share a word: of cache_k neighbouring positions, which other invocations of the launch may write; of cache_v neighbouring
-// elements, and with an odd head_dim_v the ends of neighbouring positions. Words with two writers are written by two atomics, which clear
-// and set the writer's half and leave the other half alone: no order of the writers changes the result.
+// Two f16 elements share a word. In cache_k they are neighbouring positions, and other invocations of the launch may
+// write the other one. In cache_v they are neighbouring elements, and with an odd head_dim_v also the ends of
+// neighbouring positions.
+// A word with two writers is written by two atomics, which clear and set the writer's half and leave the other half
+// alone. So the order of the writers does not change the result.
 layout(local_size_x = LANES) in;
 layout(constant_id = 0) const int KV_F16 = 1;
 layout(constant_id = 1) const int TREES = 0;  // whether the batch has trees of drafts
@@ -20,9 +22,9 @@ layout(push_constant) uniform Args {
   int k_stride, v_stride, head_dim, head_dim_v, segments, first_token, depth, pages_each, page_count;
 };
 
-// begins int32 [segments + 1]: segment i has the batch's tokens begins[i] .. begins[i + 1] - 1, and row i of the table of pages
-//   (engine/device/operators/segments.h). With one segment all S tokens are its own, and begins is not read. Token 0 of the launch is the batch's
-//   first_token.
+// begins int32 [segments + 1]: segment i has the batch's tokens begins[i] .. begins[i + 1] - 1, and row i of the table
+// of pages (engine/device/operators/segments.h). One segment has all S tokens, and begins is not read. Token 0 of the
+// launch is the batch's first_token.
 // The segment of the launch's token s.
 int segment_of(const int s) {
   int segment = 0;

@@ -1,10 +1,13 @@
-// One side of a launch of memory-ordering litmus tests; kernels/litmus.cl, step by step, which has the layout and what results mean.
+// One side of a launch of memory-ordering litmus tests. It follows kernels/litmus.cl step by step, which has the layout
+// and the meaning of results.
 //
-// Orders: device-scope atomics, acquire and release over buffer memory; data are volatile, coherent accesses. Vulkan promises that the host and a
-//   running shader see each other's stores at submissions only: what the tests show is the driver's.
-// Work mapping: the first of 8 invocations. lavapipe runs 8 at once whatever the work-group's size, and a loop goes on until all of them leave it:
-//   one that is outside the work-group sees zeros, so it would wait in vain and count against the loop limit. Behind an `if` it does not run.
-// Limits: `looks` bounds everything that waits.
+// Orders: device-scope atomics, acquire and release over buffer memory; data are volatile, coherent accesses. Vulkan
+//   promises only at submissions that the host and a running shader see each other's stores. So the tests show what the
+//   driver does.
+// Work mapping: the first of 8 invocations. lavapipe runs 8 at once whatever the work-group's size, and a loop goes on
+//   until all of them leave it. An invocation outside the work-group reads zeros, so its wait would never end and would
+//   count against the loop limit. Behind an `if` it does not run.
+// Limits: `looks` bounds all waiting.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_memory_scope_semantics : require
@@ -75,7 +78,7 @@ void walk() {
         // trips <= 1   from the same store of looks, counted above
         while ((result & 1u) == 0u && left > 0u) {
           --left;
-          const bool gone = int(LOAD_ACQUIRE(theirs) - here) > 0;  // its flag was stored before that
+          const bool gone = int(LOAD_ACQUIRE(theirs) - here) > 0;  // the left side stored its flag before it went on
           if (LOAD_ACQUIRE(at) == round) {
             result |= 1u | 8u;
           } else if (gone) {

@@ -1,14 +1,18 @@
-// y[s, n] = sum over k of w[n, k] * x[s, k] with codes of activations (act_i8.glsl) and packed weights (simd family).
+// y[s, n] = sum over k of w[n, k] * x[s, k] (simd family). The activations are codes (act_i8.glsl), the weights packed.
 // kernels: matmul_gemm grouped_few matmul_gemm_dot grouped_few_dot
 //
-// Contract (docs/numbers.md): the products of a group of GROUP columns are added up exactly, as integers; then acc = fma(sum, scale of weights *
-//   scale of activations, acc), and with a minimum acc = fma(minimum, scale of activations * sum of their codes, acc), ascending by group.
-//   An invocation has whole chains, so S, slices and families do not matter.
-// Layout: w as in matmul_i4_simt.comp (BITS 4) and matmul_i8_simt.comp (BITS 8), scales as in packed_tiles.glsl. Rows of x are counted in words.
-// Work mapping: a group of 64 is a panel, an invocation a row. matmul_gemm: dimension 1 is a tile of TOKENS <= 4 tokens of S. grouped_few: one
-//   token (TOKENS = 1) and slot each (matmul_args.glsl).
-//   _dot: where the device adds four products of bytes at once (VK_KHR_shader_integer_dot_product); the sums are the same.
-// Limits: K is a multiple of 32 (of 256 with SUPER), at most TANDEM_MAX_K where the driver counts loops; tokens are written out for that reason.
+// Contract (docs/numbers.md): integers add up the products of a group of GROUP columns exactly. Then acc = fma(sum,
+// scale of weights * scale of activations, acc). A minimum adds acc = fma(minimum, scale of activations * sum of their
+// codes, acc). Groups are in ascending order.
+//   An invocation computes whole chains, so S, slices and families do not change a bit.
+// Layout: w as in matmul_i4_simt.comp (BITS 4) and matmul_i8_simt.comp (BITS 8), scales as in packed_tiles.glsl.
+//   Strides of x count words.
+// Work mapping: a group of 64 is a panel, an invocation a row. matmul_gemm: dimension 1 is a tile of TOKENS <= 4 tokens
+//   of S. grouped_few: one token (TOKENS = 1) and slot each (matmul_args.glsl).
+//   _dot: for devices that add four products of bytes at once (VK_KHR_shader_integer_dot_product); the sums are
+//   the same.
+// Limits: K is a multiple of 32 (of 256 with SUPER), at most TANDEM_MAX_K on drivers that count loops. For the same
+//   reason tokens are written out.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #ifdef KERNEL_matmul_gemm_dot
@@ -57,7 +61,8 @@ int weight_code(uint quants, uint column, uint r) {
 #endif
 #define CODES_OF(t) (GROUP == 32 ? int(x[a##t + ACT_SUMS]) + int(x[a##t + ACT_SUMS + 1u]) : int(x[a##t + ACT_SUMS + g]))
 #ifdef PACKED_DOT
-// Codes as they are stored: a zero point may take them out of a byte, so it is taken off the whole sum.
+// The code as it is stored: a code minus its zero point may not fit a byte, so the zero point is subtracted from the
+// whole sum.
 uint weight_byte(uint quants, uint column, uint r) {
   if (BITS == 4) return (w[quants + column / 2u * 16u + r % 16u] >> (8u * (r / 16u) + 4u * (column % 2u))) & 15u;
   return (w[quants + column * 16u + r / 4u] >> (8u * (r % 4u))) & 255u;

@@ -1,18 +1,24 @@
-// y[s, n] = sum over k of w[n, k] * x[s, k] with codes of activations (act_i8.glsl) and packed weights, for GPUs (simt family).
+// y[s, n] = sum over k of w[n, k] * x[s, k], for GPUs (simt family). The activations are codes (act_i8.glsl), the
+// weights packed.
 // kernels: matmul_few matmul_few_wide matmul_gemm grouped_few grouped_few_wide grouped_gemm matmul_few_dot matmul_few_wide_dot matmul_gemm_dot grouped_few_dot grouped_few_wide_dot grouped_gemm_dot
 //
-// Contract: as in matmul_act8_simd.comp. The sums of a group's products are whole numbers, so anybody may make them; one invocation has a row's and
-//   a token's whole chain over the groups. So its bits are those of every other device.
-// Layout: w as in matmul_i4_simt.comp (BITS 4) and matmul_i8_simt.comp (BITS 8), scales as in packed_tiles.glsl. Rows of x are counted in words.
-// Work mapping, as in matmul_simt.glsl:
-//   matmul_few (constant TOKENS = S, 4 at most): a group of 64 x AT_ONCE per panel. In each round invocation (r, p) makes the sums of row r in the
-//     p-th of AT_ONCE tiles; then invocation (r, t) goes on with the chain of token t. matmul_few_wide: 16 tiles at once.
-//   matmul_gemm: a group of 256 per 64 rows (dimension 0) and 64 tokens (dimension 1), a tile of each in shared memory; invocation (tx, ty) of
-//     16 x 16 has rows tx, tx+16, tx+32, tx+48 of tokens 4 ty .. 4 ty + 3.
+// Contract: as in matmul_act8_simd.comp. The sum of a group's products is a whole number, so any invocation may
+//   compute it. One invocation computes a row's and a token's whole chain over the groups, so the bits are those of
+//   every other device.
+// Layout: w as in matmul_i4_simt.comp (BITS 4) and matmul_i8_simt.comp (BITS 8), scales as in packed_tiles.glsl.
+//   Strides of x count words.
+// Work mapping: as in matmul_simt.glsl.
+//   matmul_few (constant TOKENS = S, at most 4): a group of 64 x AT_ONCE per panel. In each round invocation (r, p)
+//   computes the sums of row r in the p-th of AT_ONCE tiles. Invocation (r, t) then continues the chain of token t.
+//   matmul_few_wide: 16 tiles at once.
+//   matmul_gemm: a group of 256 per 64 rows (dimension 0) and 64 tokens (dimension 1), with a tile of each in shared
+//   memory. Invocation (tx, ty) of 16 x 16 has rows tx, tx+16, tx+32, tx+48 of tokens 4 ty .. 4 ty + 3.
 //   grouped_few: one token (TOKENS = 1) and slot each; grouped_few_wide, grouped_gemm: matmul_args.glsl.
-//   _dot: where the device adds four products of bytes at once (VK_KHR_shader_integer_dot_product); the sums are the same.
-// Limits: groups of 256 (wide: 1,024); shared memory: few 256 bytes * AT_ONCE * GROUPS * (TOKENS + 2), gemm 6 KiB (6.5 grouped). K is a multiple of
-//   32 (of 256 with SUPER), at most TANDEM_MAX_K where the driver counts loops. Rows from row_end on are padding and never written.
+//   _dot: for devices that add four products of bytes at once (VK_KHR_shader_integer_dot_product); the sums are
+//   the same.
+// Limits: groups of 256 (wide: 1,024). Shared memory: few 256 bytes * AT_ONCE * GROUPS * (TOKENS + 2), gemm 6 KiB (6.5
+//   grouped). K is a multiple of 32 (of 256 with SUPER), at most TANDEM_MAX_K on drivers that count loops. Rows from
+//   row_end on are padding and are never written.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #if defined(KERNEL_matmul_few_dot)
@@ -52,8 +58,8 @@ BUFFER(0, uint, w);
 #define ZERO (MIN_KIND == 1 ? ZERO_POINT : 0)
 #define WORDS_OF_GROUP (8u / GROUPS)
 
-// Words 2 m and 2 m + 1 of row r, in the order of those of activations: codes as they are stored. A zero point may take one out of a byte, so it
-// is taken off a whole sum.
+// Words 2 m and 2 m + 1 of row r, in the order of the words of activations. The codes stay as they are stored: a code
+// minus its zero point may not fit a byte, so the zero point is subtracted from a whole sum.
 uvec2 weight_words(uint quants, uint m, uint r) {
   uvec2 words = uvec2(0u);
   for (uint i = 0u; i < 4u; ++i) {
@@ -77,13 +83,13 @@ int DOT(uint a, uint b) {
 }
 #endif
 
-// The sum of a token's codes in group g of a tile, whose words begin at `of`.
+// The sum of a token's codes in group g of a tile; the token's words begin at `of`.
 int sum_of_codes(uint of, uint g) {
   return GROUP == 32 ? int(x[of + ACT_SUMS]) + int(x[of + ACT_SUMS + 1u]) : int(x[of + ACT_SUMS + g]);
 }
 
-// The chain's step: a group's sum, scale and minimum of a row, and scale and sum of codes of a token. No function, of whose `precise` results in
-// loops glslang does not find the end.
+// One step of the chain: a row's sum of products, scale and minimum in a group, and a token's scale and sum of codes.
+// It is a macro, because glslang does not end on a function whose `precise` results are used in loops.
 #define ADD_GROUP(acc, sum, scale, low, of_x, codes)      \
   {                                                       \
     precise const float both = (scale) * (of_x);          \
@@ -104,7 +110,7 @@ layout(local_size_x = 64, local_size_y = AT_ONCE) in;
 layout(constant_id = 10) const int TOKENS = 1;
 const int GROUPS_AT_ONCE = AT_ONCE * (32 / GROUP);
 shared int sums[GROUPS_AT_ONCE * TOKENS * 64];
-shared float scales[(MIN_KIND == 2 ? 2 : 1) * GROUPS_AT_ONCE * 64];  // and the minima behind them
+shared float scales[(MIN_KIND == 2 ? 2 : 1) * GROUPS_AT_ONCE * 64];  // the minima follow the scales
 #define LOW(at) scales[uint(GROUPS_AT_ONCE) * 64u + (at)]
 #ifdef GROUPED
 #define FIRST_X X_ROW(work_begin)
@@ -130,7 +136,7 @@ void main() {
 #endif
   const uint panel = PANELS + first_row / 64u * (panel_bytes / 4u);
   const uint first_x = FIRST_X;
-  precise float acc = 0.0;  // of token `lane`
+  precise float acc = 0.0;  // the chain of token `lane`
   // trips <= TANDEM_MAX_K / 128   rounds of 4 tiles
   for (uint first = 0u; first < tiles; first += uint(AT_ONCE)) {
     if (first + lane < tiles) {
@@ -171,7 +177,7 @@ void main() {
 }
 
 #else
-#define PITCH 9u  // of a token's words in shared memory: one more than 8, so that tokens lie in different banks
+#define PITCH 9u  // words of a token in shared memory: one more than 8, so that tokens lie in different banks
 shared uint weights[8 * 64], tokens[64 * 9];
 shared float scales[2 * 64], lows[2 * 64], token_scales[64];
 shared int token_sums[2 * 64];
@@ -198,7 +204,7 @@ void main() {
   const uint id = gl_LocalInvocationID.x, tx = id % 16u, ty = id / 16u;
   const uint first_row = uint(row_begin) + gl_WorkGroupID.x * 64u;
   const uint first_token = find_tokens(id);
-  if (first_token >= END) return;  // all of the group
+  if (first_token >= END) return;  // the whole group returns
   const uint panel = PANELS + first_row / 64u * (panel_bytes / 4u);
   EACH_TOKEN(START)
   // trips <= TANDEM_MAX_K / 32
@@ -218,7 +224,7 @@ void main() {
       if (token < END) word = x[OPERAND(token) + n * ACT_WORDS + at % 8u];
       tokens[at / 8u * PITCH + at % 8u] = word;
     }
-    const uint own = id - 128u;  // those who have no scale of a row
+    const uint own = id - 128u;  // invocations that load no row's scale
     if (id >= 128u && own < 64u && first_token + own < END) {
       const uint of = OPERAND(first_token + own) + n * ACT_WORDS;
       token_scales[own] = uintBitsToFloat(x[of + ACT_SCALE]);

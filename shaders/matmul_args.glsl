@@ -1,11 +1,13 @@
-// The arguments of every matmul shader; the weights w are binding 0 and declared with their format.
+// The arguments of every matmul shader. The weights w are binding 0; each format declares them.
 //
-// Grouped kernels multiply slots of tokens with matrices of a stack (engine/device/operators/grouped_matmul.h): the row of slot i of token s
-// stands at s*x_stride + i*x_slot in x, and at s*y_stride + i*y_slot in y; matrix m starts at m * matrix_bytes.
-//   grouped_few: dimension 1 is the slot, dimension 2 counts the tokens, TOKENS at a time; the matrix is ids[s*slots + slot], or the slot's
-//     where HAS_IDS is 0.
-//   grouped_gemm: dimension 1 counts the tiles of choices of all experts that `lists` name, one expert's behind the other's, and groups past
-//     the last one have nothing to do. Where HAS_LISTS is 0 dimension 1 is a tile of tokens, dimension 2 the slot and its matrix.
+// Grouped kernels multiply slots of tokens with matrices of a stack (engine/device/operators/grouped_matmul.h). The row
+// of slot i of token s starts at s*x_stride + i*x_slot in x. In y it starts at s*y_stride + i*y_slot. Matrix m starts
+// at m * matrix_bytes.
+//   grouped_few: dimension 1 is the slot, and dimension 2 counts the tokens, TOKENS at a time. The matrix is
+//   ids[s*slots + slot], or the slot's if HAS_IDS is 0.
+//   grouped_gemm: dimension 1 counts tiles of choices over all experts in `lists`, expert after expert. Groups past
+//   the last tile have no work. If HAS_LISTS is 0, dimension 1 is a tile of tokens, and dimension 2 is the slot and
+//   its matrix.
 #ifdef X_ARE_WORDS  // codes of activations
 BUFFER(1, uint, x);
 #else
@@ -39,7 +41,7 @@ layout(push_constant) uniform Args {
 };
 #endif
 const int row_begin = 0;
-int work_matrix = 0;  // of this group
+int work_matrix = 0;  // the group's matrix
 int work_begin = 0, work_end = 0;  // its tokens, or its choices in the list
 
 #ifdef FEW
@@ -47,7 +49,7 @@ uint row_of(const int token, const int stride, const int slot_stride) {
   return uint(token) * uint(stride) + gl_WorkGroupID.y * uint(slot_stride);
 }
 
-// What this group is to do: TOKENS tokens.
+// Finds this group's work: TOKENS tokens.
 void find_work(const int tokens) {
   work_begin = int(gl_WorkGroupID.z) * tokens;
   work_end = work_begin + tokens;
@@ -65,7 +67,7 @@ uint row_of(const int token, const int stride, const int slot_stride) {
   return s * uint(stride) + slot * uint(slot_stride);
 }
 
-// What this group is to do: a tile of at most `size` tokens or choices. Nothing where the beginning is the end.
+// Finds this group's work: a tile of at most `size` tokens or choices. There is none if work_begin == work_end.
 void find_work(const int size) {
   int tile = int(gl_WorkGroupID.y);
   if (HAS_LISTS == 0) {

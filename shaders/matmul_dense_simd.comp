@@ -2,7 +2,7 @@
 // kernels: matmul_few matmul_gemm grouped_few grouped_gemm
 //
 // Layout: element (row r of the panel, column k) at index k*64 + r. Constants: ELEMENT 0 f32, 1 f16, 2 bf16.
-// Work mapping and limits: matmul_simd.glsl. Any K, odd ones too.
+// Work mapping and limits: matmul_simd.glsl. K is any number, also odd.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"

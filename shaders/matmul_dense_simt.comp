@@ -2,7 +2,7 @@
 // kernels: matmul_few matmul_few_wide matmul_gemm grouped_few grouped_few_wide grouped_gemm
 //
 // Layout: element (row r of the panel, column k) at index k*64 + r. Constants: ELEMENT 0 f32, 1 f16, 2 bf16.
-// Work mapping and limits: matmul_simt.glsl. Any K, odd ones too: columns past K count as zero.
+// Work mapping and limits: matmul_simt.glsl. K is any number, also odd: columns past K count as zero.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"

@@ -1,7 +1,8 @@
 // y[s, n] = sum over k of w[n, k] * x[s, k] with 4-bit packed weights, for GPUs (simt family).
 // kernels: matmul_few matmul_few_wide matmul_gemm grouped_few grouped_few_wide grouped_gemm
 //
-// Layout: quants of a tile: byte (k/2)*64 + r%16*4 + r/16 holds q(k) in the low and q(k+1) in the high nibble; the rest in packed_tiles.glsl.
+// Layout: byte (k/2)*64 + r%16*4 + r/16 of a tile's quants holds q(k) in the low and q(k+1) in the high nibble;
+//   packed_tiles.glsl has the rest.
 // Work mapping and limits: matmul_simt.glsl. K is a multiple of 32 (of 256 with SUPER).
 #version 450
 #extension GL_GOOGLE_include_directive : require

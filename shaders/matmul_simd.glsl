@@ -1,18 +1,21 @@
-// The matmul kernels of the simd family, over load_run(), load_pair() and RUN of a weight format. Not a shader of its own; included.
+// The matmul kernels of the simd family, on top of load_run(), load_pair() and RUN of a weight format. Other shaders
+// include this file; it is never built alone.
 //
-// Contract (docs/numbers.md): acc = fma(w, a, acc), k ascending, one chain per output element. All variants give the same bits: speed comes
-//   from many rows (lanes) and tokens (registers) at once.
-// Layout: x f32 [S, K] with x_stride, y f32 [S, N] with y_stride. panel p of w (64 rows) starts at p * panel_bytes.
-// Work mapping, no shared memory, no barriers: a group of 8 invocations is 64 rows (BLOCKS = 4) or 32 (BLOCKS = 2). Invocation i owns rows
-//   4 i .. 4 i + 3 of the group and, of 64, rows 32 + 4 i .. as well: neighbours read neighbouring words, of 8 bits
-//   or more a weight whole ones.
-//   The more rows and tokens an invocation owns, the better: lavapipe gathers every load lane by lane, also where all lanes load the same x,
-//   in about 30 cycles (8 x 8 sums are 1.7 times as fast as 4 x 8 with 4-bit weights; measured).
-//   matmul_few (constant TOKENS = 1..8): TOKENS tokens; the weights are decoded once, the sums stay in registers. TOKENS = 1 is the GEMV.
+// Contract (docs/numbers.md): acc = fma(w, a, acc), k ascending, one chain per output element. All variants give the
+// same bits. Speed comes from many rows (lanes) and many tokens (registers) at once.
+// Layout: x f32 [S, K] with x_stride, y f32 [S, N] with y_stride. Panel p of w (64 rows) starts at p * panel_bytes.
+// Work mapping: no shared memory, no barriers. A group of 8 invocations is 64 rows (BLOCKS = 4) or 32 (BLOCKS = 2).
+//   Invocation i owns rows 4 i .. 4 i + 3 of the group and, with 64 rows, also rows 32 + 4 i .. 35 + 4 i. So neighbours
+//   read neighbouring words; with 8 bits or more a weight they read whole words.
+//   The more rows and tokens an invocation owns, the better. lavapipe gathers every load lane by lane in about 30
+//   cycles, even if all lanes load the same x. With 4-bit weights 8 x 8 sums are 1.7 times as fast as 4 x 8 (measured).
+//   matmul_few (constant TOKENS = 1..8): TOKENS tokens. It decodes the weights once, and the sums stay in registers.
+//   TOKENS = 1 is the GEMV.
 //   matmul_gemm: tile t of 8 tokens belongs to the groups y of the grid with t % (groups along y) == y.
-//   grouped_few, grouped_gemm: the same of a stack of matrices, in tiles of 8 (matmul_args.glsl).
-// Limits: rows from row_end on are padding and never written. K <= TANDEM_MAX_K and one tile a group where the driver counts loops
-//   (engine/device/gpu/lower_matmul.cpp). The tokens are written out below, not looped over, for the same reason.
+//   grouped_few, grouped_gemm: the same with a stack of matrices, in tiles of 8 (matmul_args.glsl).
+// Limits: rows from row_end on are padding and are never written. On drivers that count loops K <= TANDEM_MAX_K, and a
+//   group has one tile (engine/device/gpu/lower_matmul.cpp). For the same reason the tokens are written out below
+//   instead of looped over.
 layout(local_size_x = 8) in;
 #ifdef FEW
 layout(constant_id = 11) const int TOKENS = 1;
@@ -21,7 +24,7 @@ layout(constant_id = 11) const int TOKENS = 1;
 #endif
 
 #define EACH_TOKEN(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
-// Tokens past the last one of a tile read its last one and are not stored.
+// Tokens past the last one of a tile read the last one's row and are not stored.
 #ifdef GROUPED
 #define LOCATE(t) const uint a##t = X_ROW(token + min(t, tokens - 1));
 #define RESULT(t) Y_ROW(token + t) + uint(row)
@@ -57,7 +60,7 @@ void store_rows(vec4 value, uint at, int rows) {
   if (rows > 3) y[at + 3u] = value.w;
 }
 
-// Four rows from `row` on, and of 64 four from row + 32 on, of `tokens` tokens from `token` on.
+// Computes four rows from `row` on, with 64 rows also four from row + 32 on, for `tokens` tokens from `token` on.
 void multiply(int row, int token, int tokens) {
 #ifndef GROUPED
   const uint first_x = x_offset + uint(token) * uint(x_stride), first_y = y_offset + uint(token) * uint(y_stride) + uint(row);

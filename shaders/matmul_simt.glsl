@@ -1,18 +1,22 @@
-// The matmul kernels of the simt family, over load_columns() of a weight format. Not a shader of its own; included.
+// The matmul kernels of the simt family, on top of load_columns() of a weight format. Other shaders include this file;
+// it is never built alone.
 //
-// Contract: K is cut into tiles of 32 columns and the tiles into PARTS runs, run p from tile tiles*p/PARTS on. A run is one ascending chain
-//   acc = fma(w, a, acc); the runs are added in ascending order. Both kernels do exactly this, so S and the tile of rows do not matter.
-//   (The simd family has one chain over all of K: it and this one agree within a tolerance only.)
+// Contract: K is cut into tiles of 32 columns and the tiles into PARTS runs; run p begins at tile tiles*p/PARTS. A run
+//   is one ascending chain acc = fma(w, a, acc), and the runs are added in ascending order. Both kernels follow this
+//   exactly, so S and the tile of rows do not change a bit.
+//   The simd family has one chain over all of K, so the two families agree only within a tolerance.
 // Layout: x f32 [S, K] with x_stride, y f32 [S, N] with y_stride. Panel p of w (64 rows) starts at p * panel_bytes.
 // Work mapping:
-//   matmul_few (constant TOKENS = S): a group of 64 x AT_ONCE per panel; invocation (r, p) is row r and runs p, p + AT_ONCE ... TOKENS = 1 is the
-//     GEMV. matmul_few_wide: all runs at once, where the device has groups of 1,024: a few panels alone keep no large GPU busy.
-//   matmul_gemm: a group of 256 per 64 rows (dimension 0) and 64 tokens (dimension 1). It decodes a tile of 64 rows x 32 columns and one
-//     of 64 tokens x 32 columns to shared memory; invocation (tx, ty) of 16 x 16 sums rows tx, tx+16, tx+32, tx+48 of tokens
-//     4 ty .. 4 ty + 3.
-//   grouped_few, grouped_few_wide, grouped_gemm: the same of a stack of matrices, in tiles of 64 (matmul_args.glsl).
-// Limits: groups of 256 (wide: 1,024); shared memory 1.25 KiB * TOKENS (few), 4.25 (wide) and 17 KiB (gemm). Rows from row_end on are padding and never written.
-//   K <= TANDEM_MAX_K where the driver counts loops. Tokens and rows are written out, not looped over, for the same reason.
+//   matmul_few (constant TOKENS = S): a group of 64 x AT_ONCE per panel. Invocation (r, p) computes row r and runs p, p
+//   + AT_ONCE, ... TOKENS = 1 is the GEMV. matmul_few_wide computes all runs at once, on devices with groups of 1,024,
+//   because a few panels alone do not fill a large GPU.
+//   matmul_gemm: a group of 256 per 64 rows (dimension 0) and 64 tokens (dimension 1). It decodes a tile of 64 rows x
+//   32 columns and one of 64 tokens x 32 columns to shared memory. Invocation (tx, ty) of 16 x 16 sums rows tx, tx+16,
+//   tx+32, tx+48 of tokens 4 ty .. 4 ty + 3.
+//   grouped_few, grouped_few_wide, grouped_gemm: the same with a stack of matrices, in tiles of 64 (matmul_args.glsl).
+// Limits: groups of 256 (wide: 1,024). Shared memory: few 1.25 KiB * TOKENS (wide 4.25 KiB * TOKENS), gemm 17 KiB. Rows
+//   from row_end on are padding and are never written. On drivers that count loops K <= TANDEM_MAX_K. For the same
+//   reason tokens and rows are written out instead of looped over.
 #define PARTS 16u
 
 #ifdef FEW
@@ -77,7 +81,7 @@ void main() {
 }
 
 #else
-#define PITCH 33u  // of a token's columns in shared memory: one more than 32, so that 16 tokens lie in different banks
+#define PITCH 33u  // columns of a token in shared memory: one more than 32, so that 16 tokens lie in different banks
 shared float weights[32 * 64], tokens[64 * 33];
 #define START(t) precise vec4 total##t = vec4(0.0), run##t = vec4(0.0);
 #define END_RUN(t)  \
@@ -92,14 +96,14 @@ void main() {
   const uint id = gl_LocalInvocationID.x, tx = id % 16u, ty = id / 16u;
   const uint first_row = uint(row_begin) + gl_WorkGroupID.x * 64u;
   const uint first_token = find_tokens(id);
-  if (first_token >= END) return;  // all of the group
+  if (first_token >= END) return;  // the whole group returns
   const uint panel = PANELS + first_row / 64u * (panel_bytes / 4u);
   const uint tiles = (uint(K) + 31u) / 32u;
   EACH_TOKEN(START)
   uint part = 0u;
   // trips <= TANDEM_MAX_K / 32
   for (uint tile = 0u; tile < tiles; ++tile) {
-    // The run that this tile is part of; empty ones are passed over, as they add nothing.
+    // The run that this tile belongs to. Empty runs add nothing and are skipped.
     const uint current = ((tile + 1u) * PARTS - 1u) / tiles;
     if (current != part) {
       EACH_TOKEN(END_RUN)

@@ -1,9 +1,13 @@
-// Decoding packed weights eight rows at a time: the part that the simd shaders of i4 and i8 share. Not a shader of its own; included.
+// Decodes packed weights eight rows at a time; the simd shaders of i4 and i8 share it. Other shaders include this file;
+// it is never built alone.
 //
-// Layout (packed/format.h): a panel is 64 rows. SUPER == 0: tile = [half scale[G][64]] [half min[G][64] if explicit] [quants];
-//   SUPER == 1: 8 tiles behind a header [half d[64]] [half dmin[64] if explicit], tile = [int8 sc[G][64]] [uint8 m[G][64]] [quants];
-//   G = 32 / GROUP. Constants: GROUP 32|16, SUPER 0|1, MIN_KIND 0 none, 1 zero point, 2 explicit, ZERO_POINT; from the including file:
-//   QUANT_WORDS of one tile. Everything is counted in words of four bytes, and `row` is a multiple of 4, so four rows are whole words.
+// Layout (packed/format.h): a panel is 64 rows, and G = 32 / GROUP.
+//   SUPER == 0: tile = [half scale[G][64]] [half min[G][64] if explicit] [quants].
+//   SUPER == 1: 8 tiles behind a header [half d[64]] [half dmin[64] if explicit]; tile = [int8 sc[G][64]] [uint8
+//   m[G][64]] [quants].
+//   All counts are in words of four bytes. `row` is a multiple of 4, so four rows are whole words.
+// Constants: GROUP 32|16, SUPER 0|1, MIN_KIND 0 none, 1 zero point, 2 explicit; ZERO_POINT. The including file defines
+// QUANT_WORDS of one tile.
 // A run is GROUP columns that share their scales. The eight rows are two blocks of four, 32 rows apart.
 layout(constant_id = 0) const int GROUP = 32;
 layout(constant_id = 1) const int SUPER = 0;
@@ -12,8 +16,8 @@ layout(constant_id = 3) const int ZERO_POINT = 0;
 layout(constant_id = 4) const int BLOCKS = 4;
 
 #define RUN GROUP
-#define MIN_RUN 16  // the shortest
-#define MAX_RUN 32  // the longest
+#define MIN_RUN 16  // the shortest run
+#define MAX_RUN 32  // the longest run
 #define GROUPS (32 / GROUP)
 #define SCALE_WORDS (SUPER == 1 ? GROUPS * 16 : GROUPS * 32)
 #define HEADER_WORDS (SUPER == 0 ? 0 : MIN_KIND == 2 ? 64 : 32)
@@ -21,8 +25,8 @@ layout(constant_id = 4) const int BLOCKS = 4;
 
 struct Run {
   vec4 scale[2];
-  vec4 low[2];  // what fma adds; unused with MIN_KIND 0
-  uint quants;  // of all 64 rows
+  vec4 low[2];  // fma adds it; unused with MIN_KIND 0
+  uint quants;  // the first word, for all 64 rows
   uint row;
 };
 
@@ -30,7 +34,8 @@ vec4 four_halves(uint at) { return vec4(unpackHalf2x16(w[at]), unpackHalf2x16(w[
 vec4 four_bytes(uint word) { return vec4(uvec4(word, word >> 8, word >> 16, word >> 24) & 255u); }
 vec4 four_signed_bytes(uint word) { return vec4(ivec4(uvec4(word << 24, word << 16, word << 8, word)) >> 24); }
 
-// Four rows from `row` on; `header` and `at` are where their super block (if there is one) and their tile start.
+// Loads the scales and minima of four rows from `row` on. `header` and `at` are where their super block (if there is
+// one) and their tile start.
 void load_scales(uint header, uint at, uint part, uint row, out vec4 of_rows, out vec4 added) {
   precise vec4 scale, low = vec4(0.0);
   if (SUPER == 1) {
@@ -47,7 +52,7 @@ void load_scales(uint header, uint at, uint part, uint row, out vec4 of_rows, ou
   added = low;
 }
 
-// Rows row .. row + 3 and row + 32 .. row + 35 of the panel that starts at word `panel`.
+// Loads the run of rows row .. row + 3 and row + 32 .. row + 35 of the panel that starts at word `panel`.
 Run load_run(uint panel, int run, uint row) {
   Run r;
   const uint tile = uint(run / GROUPS), part = uint(run % GROUPS);

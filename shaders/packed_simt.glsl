@@ -1,7 +1,7 @@
-// Decoding packed weights column by column: the part that the simt shaders of i4 and i8 share. Not a shader of its own; included behind
-// packed_tiles.glsl, which says the layout.
+// Decodes packed weights column by column; the simt shaders of i4 and i8 share it. Other shaders include this file
+// after packed_tiles.glsl, which has the layout; it is never built alone.
 //
-// From the including file: QUANT(quants, column, r).
+// The including file defines QUANT(quants, column, r).
 
 // Row r of the panel that starts at word `panel`, columns k .. k+7 (k a multiple of 8, so they share a scale).
 void load_columns(uint panel, uint r, uint k, uint K, out float columns[8]) {

@@ -1,5 +1,5 @@
-// Where a position of a segment lies, as kernels/segments.cl says it too.
-// paths int32 [segments, 1 + depth], read where TREES is 1 alone: a row, which begins at element `row`, is a position and the places of the
-// positions from there on; below it places are positions.
+// Finds the place of a position of a segment; kernels/segments.cl has the same rule.
+// paths int32 [segments, 1 + depth], read only if TREES is 1. A row begins at element `row`. It is a position, then the
+// places of the positions from there on. Before that position, places are positions.
 #define PLACE_OF(position, row) \
   (TREES == 0 || (position) < paths[row] ? (position) : paths[(row) + 1u + uint((position) - paths[row])])

@@ -1,10 +1,10 @@
-// What a device must show at start: shared memory (probe_increment), fused multiply-add (probe_fma), quotients and roots (probe_quotient), how
-// many loop iterations an invocation may run (probe_loop), and where the driver says that it adds four products of bytes at once, that it does
-// (probe_dot).
+// Kernels of a device's start-up test. They show shared memory (probe_increment), fused multiply-add (probe_fma), and
+// quotients and roots (probe_quotient). probe_loop shows the number of loop iterations that an invocation may run. If
+// the driver says that it adds four products of bytes at once, probe_dot shows that it does.
 // kernels: probe_increment probe_fma probe_quotient probe_loop probe_dot
 //
-// Layout: probe_increment x uint [n]; probe_fma in f32 [n, 3], out f32 [n]; probe_quotient in f32 [n, 2], out f32 [n, 2];
-//   probe_loop out uint [1]; probe_dot words uint [n, 2], out int [n].
+// Layout: probe_increment x uint [n]; probe_fma in f32 [n, 3], out f32 [n]; probe_quotient in f32 [n, 2], out f32 [n,
+//   2]; probe_loop out uint [1]; probe_dot words uint [n, 2], out int [n].
 // Work: one invocation per element.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -57,7 +57,7 @@ void main() {
 #endif
 
 #ifdef KERNEL_probe_loop
-// Finds out whether the driver ends loops early, so it must loop further than any shader may; every trip is counted.
+// Finds out whether the driver ends loops early, so it must loop further than any shader may. It counts every trip.
 BUFFER(0, uint, counted);
 layout(push_constant) uniform Args { uint counted_offset; uint wanted; };
 void main() {

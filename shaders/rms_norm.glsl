@@ -22,7 +22,7 @@ void main() {
   const uint xs = x_offset + s * uint(x_stride) + group, ys = y_offset + s * uint(y_stride) + group;
   const uint adds = add_offset + s * uint(add_stride) + group;
 
-  precise float sum = 0.0;  // of squares; of values where the mean is wanted first
+  precise float sum = 0.0;  // a sum of squares; of values if the mean is needed first
   // trips <= TANDEM_MAX_ROW / LANES
   for (int i = lane; i < width; i += LANES) {
     precise float v = x[xs + uint(i)];
@@ -48,7 +48,7 @@ void main() {
   }
   const float squares = tree_sum(sum);
   precise const float mean_square = quotient(squares, float(width)) + eps;
-  // NaN where the squares overflow: results of zero would hide it.
+  // NaN if the squares overflow: results of zero would hide the overflow.
   precise const float inverse =
       mean_square > 3.40282347e38 ? uintBitsToFloat(0x7fc00000u) : quotient(1.0, root(mean_square));
   // trips <= TANDEM_MAX_ROW / LANES

@@ -1,13 +1,16 @@
-// Root-mean-square norm over the last axis, with the residual addition in front of it (Zhang and Sennrich 2019, arXiv:1910.07467).
+// Root-mean-square norm over the last axis, with the residual addition in front of it (Zhang and Sennrich
+// 2019, arXiv:1910.07467).
 //
-//   v = x[s, g, :] (+ add_scale * add[s, g, :] by fma, written back to x);  y = v * (1 / sqrt(mean(v^2) + eps)) * (weight + unit)
-// CENTRED = 1 takes v - mean(v) for v (LayerNorm: Ba et al. 2016, arXiv:1607.06450); HAS_BIAS = 1 adds a bias, by fma with the last product.
+//   v = x[s, g, :] (+ add_scale * add[s, g, :] by fma, written back to x);
+//   y = v * (1 / sqrt(mean(v^2) + eps)) * (weight + unit).
+// CENTRED = 1 uses v - mean(v) in place of v (LayerNorm: Ba et al. 2016, arXiv:1607.06450). HAS_BIAS = 1 adds a bias,
+// by fma with the last product.
 // Layout: x, y, add f32 at s*stride + g*width + i; weight, bias f32 [width].
 // Work: one work-group of 16 per token (dimension 0) and group (dimension 1); neighbours take neighbouring elements.
-// Order: 16 lane sums, lane i takes elements i, i+16, ...: of squares by fma, of values (for the mean) by addition; then the tree of
-//   trees.glsl.
-// Limits: any width >= 1, where the driver counts loops up to TANDEM_MAX_ROW; y may be x. HAS_ADD = 1 reads add, ROUND_F16 = 1 rounds y (never
-//   the residual stream x).
+// Order: 16 lane sums; lane i takes elements i, i+16, ... Squares are summed by fma, values (for the mean) by addition;
+//   then follows the tree of trees.glsl.
+// Limits: any width >= 1, up to TANDEM_MAX_ROW on drivers that count loops; y may be x. HAS_ADD = 1 reads add.
+//   ROUND_F16 = 1 rounds y, but never the residual stream x.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define LANES 16

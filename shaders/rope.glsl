@@ -10,7 +10,7 @@ layout(push_constant) uniform Args {
   int heads, head_dim, rot_dim, x_stride;
 };
 
-// Pair n of the token's heads * rot_dim/2.
+// Rotates pair n of the token's heads * rot_dim/2 pairs.
 void turn(const uint s, const int n) {
   const int pairs = rot_dim / 2, h = n / pairs, j = n % pairs;
   const uint angle = table_offset + uint(positions[positions_offset + s]) * uint(rot_dim) + uint(2 * j);

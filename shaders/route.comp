@@ -1,14 +1,15 @@
-// Who is asked for a token: of each row of scores the k experts with the largest, in ascending order of their index, and their weights.
-//   One shader for both families.
+// Routes each token to its experts: from each row of scores it takes the k largest. It writes their experts in
+// ascending order of index, and their weights. One shader serves both families.
 //
-// Layout: x f32 at s*x_stride + e; ids int32 [S, k]; weights f32 [S, k]. Constants: GATING 0 softmax, 1 sigmoid, 2 sparse mixer (Liu et al.
-//   2023, arXiv:2310.00811), NORMALISED.
-// Order of experts: by key falling, of equals by index rising; the key is the score, -inf for NaN. Round r picks the first expert behind the
-//   one picked before, so nothing has to be marked; and who was picked is who does not stand behind the last one.
-// Weights, every sum ascending by expert (docs/numbers.md): exp is exp1 of exp.glsl.
-// A NaN among a token's scores makes all its weights NaN (0x7fc00000): the fault shows in the results.
+// Layout: x f32 at s*x_stride + e; ids int32 [S, k]; weights f32 [S, k].
+// Constants: GATING 0 softmax, 1 sigmoid, 2 sparse mixer (Liu et al. 2023, arXiv:2310.00811); NORMALISED.
+// Order of experts: by falling key, equal keys by rising index. The key is the score, or -inf for NaN. Round r picks
+// the first expert after the one picked before, so no mark is needed. At the end, an expert is picked unless it comes
+// after the last one.
+// Weights: every sum is ascending by expert (docs/numbers.md); exp is exp1 of exp.glsl. A NaN among a token's scores
+// makes all its weights NaN (0x7fc00000), so the fault shows in the results.
 // Work: one invocation per token.
-// Limits: 1 <= k <= E; where the driver counts loops E <= TANDEM_MAX_EXPERTS and k <= TANDEM_MAX_CHOICES_OF_TOKEN.
+// Limits: 1 <= k <= E; on drivers that count loops E <= TANDEM_MAX_EXPERTS and k <= TANDEM_MAX_CHOICES_OF_TOKEN.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
@@ -30,16 +31,16 @@ layout(push_constant) uniform Args {
   float scale, limit;
 };
 
-// Of an expert's score; order is by sort_key(), which compares alike on every driver.
+// The key of an expert's score. The order is by sort_key(), which compares alike on every driver.
 float key_of(const uint bits) { return is_nan(bits) ? -INFINITY : uintBitsToFloat(bits); }
 
-// Whether expert e stands behind another in the order.
+// True if expert e comes after the other expert in the order.
 bool comes_behind(const int key, const int e, const int other, const int other_at) {
   return key < other || (key == other && e > other_at);
 }
 
-// What divides the weights: of a softmax the sum over all experts, of a sparse mixer over those near the one that was picked, which is
-// `at` with `key`, and not picked before it.
+// The divisor of a weight. A softmax sums over all experts. A sparse mixer sums over the experts that are near the
+// picked one (index `at`, score `key`) and were not picked before it.
 float gating_sum(const uint row, const float key, const int order, const int at) {
   precise float sum = 0.0;
   // trips <= TANDEM_MAX_EXPERTS

@@ -1,5 +1,5 @@
-// How element-wise shaders share rows out (gpu::cut_rows): simd work-groups take runs of `chunk` elements, lane by lane; simt invocations take the
-// one element that is theirs. LANES is the work-group's size.
+// How element-wise shaders divide rows (gpu::cut_rows). A simd work-group takes a run of `chunk` elements, lane by
+// lane; a simt invocation takes its one element. LANES is the work-group's size.
 int run_begin(const int chunk) {
 #if LANES == 16
   return int(gl_WorkGroupID.x) * chunk + int(gl_LocalInvocationID.x);

@@ -1,5 +1,5 @@
-// Joining the parts of an online softmax: how much of the old and of the new part is kept when a split with maximum `next` joins a running
-// maximum `top`.
+// Joins the parts of an online softmax. A split with maximum `next` joins a running maximum `top`: `keep` is the factor
+// of the old part, `take` that of the new one.
 struct Merge {
   float top, keep, take;
 };
@@ -14,8 +14,8 @@ Merge merge(const float top, const float next) {
   return m;
 }
 
-// The sum of a running part and the next. A function of its own: glslangValidator 11 does not end on `precise` results that go back into the
-// array they came from.
+// Adds the next part to a running part. It is a function of its own, because glslangValidator 11 does not end on
+// `precise` results that go back into the array they came from.
 float join(const float part, const float take, const float running, const float keep) {
   precise const float joined = fma(part, take, running * keep);
   return joined;

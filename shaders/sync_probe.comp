@@ -1,9 +1,10 @@
-// A step of a waiting policy's probe: the work and the flag of kernels/doorbell.cl (probe_step), in pieces, since lavapipe ends an invocation's loops
-// after 65,535 iterations.
+// A step of a waiting policy's probe: the work and the flag of kernels/doorbell.cl (probe_step). It runs in pieces,
+// since lavapipe ends an invocation's loops after 65,535 iterations.
 //
 // Layout: line (engine/device/lab/stepped_probe.h), 16 words: 0 epoch, 4 value, 5 count of steps, 12 the chain so far.
-// Orders: everything a step writes lies in the flag's own line; the epoch is stored with release order behind it.
-// Work mapping: one invocation. Limits: links <= TANDEM_PROBE_LINKS a dispatch; `first` starts the chain, `last` raises the flag.
+// Orders: a step writes only to the flag's own line; it stores the epoch last, with release order.
+// Work mapping: one invocation. Limits: links <= TANDEM_PROBE_LINKS a dispatch. `first` starts the chain, `last` raises
+//   the flag.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_memory_scope_semantics : require

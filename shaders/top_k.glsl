@@ -1,9 +1,10 @@
 // The body of top_k_{simd,simt}.comp.
 //
-// Work: one work-group of 64 per row. Invocation w owns the elements i with i % 64 == w and holds the first of them in falling order (equals
-//   by rising index) that is not yet taken. A round takes the first of the 64 and all invocations together look through its owner's
-//   elements for the next one: every element is read once, and 1/64 of them again a round.
-// Limits: 1 <= k <= 64, k <= width, where the driver counts loops width <= TANDEM_MAX_ROW; NaN sorts as -inf.
+// Work: one work-group of 64 per row. Invocation w owns the elements i with i % 64 == w. It holds the first of them in
+//   falling order (equals by rising index) that no round has taken yet. A round takes the first of the 64 held
+//   elements. All invocations together then search its owner's elements for the next one. So every element is read
+//   once, and 1/64 of them again in each round.
+// Limits: 1 <= k <= 64, k <= width, and width <= TANDEM_MAX_ROW on drivers that count loops; NaN sorts as -inf.
 #define LANES 64
 #define MAX_TOP_K 64
 layout(local_size_x = LANES) in;
@@ -18,7 +19,7 @@ shared int largest, lowest, next_largest, next_lowest;
 void main() {
   const int lane = int(gl_LocalInvocationID.x);
   const uint s = gl_WorkGroupID.x, xs = x_offset + s * uint(x_stride);
-  int best = LOWEST_KEY, best_at = NO_INDEX;  // NO_INDEX: none is left
+  int best = LOWEST_KEY, best_at = NO_INDEX;  // NO_INDEX: this invocation's elements are used up
   // trips <= TANDEM_MAX_ROW / LANES
   for (int i = lane; i < width; i += LANES) {
     const int key = sort_key(x[xs + uint(i)]);

@@ -1,4 +1,5 @@
-// The k largest values of each row with their indices, falling; of equals the lowest index first.
+// Finds the k largest values of each row and their indices, in falling order; among equal values the lowest index
+// comes first.
 //
 // Layout: x f32 at s*x_stride + i; ids int32 [S, k]; values f32 [S, k].
 // Work and limits: top_k.glsl. Comparing rounds nothing, so both families are the same shader.

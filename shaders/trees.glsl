@@ -1,5 +1,6 @@
-// Trees over the LANES invocations of a work-group: the halves are folded onto each other, LANES / 2 -> ... -> 1, as sum_lanes (16) and
-// group_sum (64) of kernels/common.cl do. Sums are part of the bit rules. Every invocation gets the result; all of them must call it.
+// Trees over the LANES invocations of a work-group. Each step folds one half onto the other, LANES / 2 -> ... -> 1, as
+// sum_lanes (16) and group_sum (64) of kernels/common.cl do. The order of sums is part of the bit rules. Every
+// invocation must call them, and every one receives the result.
 shared float tree_lanes[LANES];
 
 float larger(const float a, const float b) { return b > a ? b : a; }
@@ -16,7 +17,7 @@ float tree_sum(const float value) {
     barrier();
   }
   const float result = tree_lanes[0];
-  barrier();  // it may be used again at once
+  barrier();  // the caller may reuse tree_lanes at once
   return result;
 }
 

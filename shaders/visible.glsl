@@ -1,3 +1,3 @@
-// Which positions a token of attention sees, as kernels/visible.cl says it too: those from FIRST_SEEN to the token's own, `last`.
-// window: how many at most; one that is larger than every position is no window.
+// A token of attention sees the positions from FIRST_SEEN to its own, `last`; kernels/visible.cl has the same rule.
+// window: the largest number of positions that it sees. A window larger than every position has no effect.
 #define FIRST_SEEN(last, window) max(0, (last) - (window) + 1)
