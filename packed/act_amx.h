@@ -1,9 +1,8 @@
-// Sums of sixteen tokens at a time by tiles (AMX), for packed/act_simd.h, which includes this where its file is
-// compiled for them.
+// Sums of sixteen tokens at a time by AMX tiles. packed/act_simd.h includes this file where it is compiled for them.
 //
-// A product of tiles is exact sums of 16 tokens and 16 rows over a group: of the chunk's words as they lie, and of the
-// tokens' codes as they lie. It leaves the tiles through memory, twice as much as one group needs, so that the next
-// group's products are under way while this one's sums are scaled.
+// A product of tiles is the exact sums of 16 tokens and 16 rows over a group. It reads the chunk's words and the
+// tokens' codes in place. The sums leave the tiles through memory, with room for two groups. So the next group's
+// products run while this group's sums are scaled.
 #pragma once
 
 namespace tandem {
@@ -11,7 +10,7 @@ namespace {
 
 constexpr int kTileTokens = 16, kTileRows = 16, kRowTiles = kRows / kTileRows;
 
-// Tiles 0 to 3 are sums, 4 the tokens' codes, 5 and 6 the weights'.
+// Tiles 0 to 3 hold sums, tile 4 the tokens' codes, tiles 5 and 6 the weights.
 struct alignas(64) TileConfig {
   uint8_t palette, start_row, reserved[14];
   uint16_t column_bytes[16];
@@ -22,13 +21,15 @@ template <int kOfGroup>
 constexpr TileConfig kTileConfig = {
     1, 0, {}, {64, 64, 64, 64, 4 * kOfGroup, 64, 64}, {16, 16, 16, 16, 16, kOfGroup, kOfGroup}};
 
-// The compiler does not know what tiles read and write (gcc 12).
+// A compiler barrier, because gcc 12 does not know what tile instructions read and write.
 ACT_INLINE void settle_memory() { __asm__ volatile("" ::: "memory"); }
 
 struct TileSums {
   alignas(64) int32_t of[kRowTiles][kTileTokens][kTileRows];
 };
 
+// Sums of one group for 16 tokens and all 64 rows, into `to`. The four products alternate between two weight tiles, so
+// that a load runs beside a product.
 template <int kGroups>
 ACT_INLINE void multiply_tiles(const Chunk& chunk, int group, const ActBlock* x, int64_t x_stride, TileSums& to) {
   constexpr int kOfGroup = kQuads / kGroups;
@@ -55,6 +56,7 @@ ACT_INLINE void multiply_tiles(const Chunk& chunk, int group, const ActBlock* x,
   settle_memory();
 }
 
+// Scales one group's sums and adds them to `sums` [token][row], after the correction for unsigned codes.
 template <bool kFourBits, bool kWithMin, int kGroups>
 ACT_INLINE void scale_tiles(const RowScales& scales, int g, int bias, const ActBlock* x, int64_t x_stride,
                             const TileSums& found, float* sums) {
@@ -82,6 +84,8 @@ ACT_INLINE void scale_tiles(const RowScales& scales, int g, int bias, const ActB
   }
 }
 
+// Accumulates whole batches of 16 tokens over `tiles` tiles, and returns the number of tokens that it did. While one
+// group's sums are scaled, the next group's products already run.
 template <bool kFourBits, bool kWithMin, int kGroups>
 ACT_INLINE int64_t take_in_many(const Chunk& chunk, int tiles, int bias, const ActBlock* x, int64_t x_stride,
                                 int64_t tokens, float* sums) {
@@ -103,7 +107,7 @@ ACT_INLINE int64_t take_in_many(const Chunk& chunk, int tiles, int bias, const A
   return s;
 }
 
-constexpr int64_t kPeakProducts = 4 * int64_t{kTileTokens} * kTileRows * 32;  // of four tiles of sums
+constexpr int64_t kPeakProducts = 4 * int64_t{kTileTokens} * kTileRows * 32;  // a round is four tiles of sums
 
 int64_t peak(int64_t rounds) {
   alignas(64) int8_t x[kTileTokens * 64], codes[kQuads * kTileRows * 4];

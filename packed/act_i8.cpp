@@ -10,10 +10,10 @@
 namespace tandem {
 namespace {
 
-// Bits without the sign: as integers they are ordered as the magnitudes are, then infinity, then NaNs.
+// The bits without the sign. Read as integers, they have the order of the magnitudes, then infinity, then NaNs.
 int32_t magnitude_bits(float value) { return std::bit_cast<int32_t>(value) & 0x7fffffff; }
 
-// The nearest integer, of two the even one, of a value within +-2^22: the sum's low bits are the integer.
+// The nearest integer (ties to even) of a value within +-2^22: the low bits of the sum are the integer.
 int32_t nearest(float value) { return std::bit_cast<int32_t>(value + 12582912.0F) - 0x4b400000; }
 
 ActBlock quantised(const float* x) {

@@ -1,8 +1,9 @@
-// Activations of 8 bits (--act i8): groups of 32 neighbouring values of a row become integers and one f32 scale, by
-// rules that are stated to the bit (docs/numbers.md). What is multiplied with packed weights is then exact within a
-// group.
+// Activations of 8 bits (--act i8): each group of 32 neighbouring values of a row becomes 32 integers and one
+// f32 scale.
+// The rules are exact to the bit (docs/numbers.md), so products with packed weights are exact within a group.
 //
-// Contract: pure functions over the caller's memory. They are the plain definition that every faster path equals.
+// Contract: pure functions over the caller's memory. They are the plain definition, and every faster path gives the
+//   same bits.
 #pragma once
 
 #include <cstddef>
@@ -12,26 +13,26 @@
 
 namespace tandem {
 
-inline constexpr int64_t kActGroup = 32;  // columns that share a scale, as many as a tile of weights has
+inline constexpr int64_t kActGroup = 32;  // columns that share a scale; a tile of weights has as many
 
-// A group as the processor's loops read it. Byte 8 m + 4 h + i holds column 8 m + 2 i + h: four neighbouring bytes are
-// what the low (h = 0) or the high (h = 1) nibbles of four neighbouring bytes of 4-bit codes are multiplied with.
+// A group in the order in which the processor's loops read it. Byte 8 m + 4 h + i holds column 8 m + 2 i + h. Four
+// neighbouring bytes multiply the low (h = 0) or the high (h = 1) nibbles of four neighbouring bytes of 4-bit codes.
 struct ActBlock {
   int8_t codes[kActGroup];  // -127..127
-  float scale;              // a value is code * scale; NaN where a value of the group is no finite number
-  int32_t sums[2];          // of the codes of columns 0..15, and 16..31
-  int32_t unused;           // a multiple of 16 bytes
+  float scale;              // a value is code * scale; NaN if any value of the group is infinite or NaN
+  int32_t sums[2];          // sums of the codes of columns 0..15, and 16..31
+  int32_t unused;           // pads the block to a multiple of 16 bytes
 };
 static_assert(sizeof(ActBlock) == 48);
 constexpr int64_t act_code_at(int64_t column) { return column / 8 * 8 + column % 2 * 4 + column % 8 / 2; }
 
-// Groups whose largest magnitude is below this count as zeros: the reciprocal of a scale is a normal number.
+// A group whose largest magnitude is below this counts as zeros, so that the reciprocal of a scale is a normal number.
 inline constexpr float kSmallestActMagnitude = 0x1p-100F;
 
-// `columns`, a multiple of 32, values of one row to columns / 32 blocks.
+// Quantises `columns` values of one row, a multiple of 32, to columns / 32 blocks.
 void quantise_act(const float* x, int64_t columns, ActBlock* to);
 
-// Why a row of weights cannot be multiplied with such activations; nullptr: it can. Dense weights have no integers.
+// The reason why a row of weights cannot multiply such activations; nullptr if it can. Dense weights have no integers.
 const char* misfit_act_i8(const PackedFormat& format);
 
 // The product of row `row` of a panel and the blocks of one token.

@@ -17,7 +17,7 @@ namespace tandem {
 namespace {
 
 #if defined(__x86_64__)
-// Compilers have no name for it yet. Its registers are those of AVX2.
+// CPUID tells, because compilers have no name for AVX-VNNI yet. Its registers are those of AVX2.
 bool has_avx_vnni() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & (1U << 4)) != 0;
@@ -25,7 +25,7 @@ bool has_avx_vnni() {
 #endif
 
 #if defined(__x86_64__)
-// Tiles are 8 KiB of registers that a process has to ask the system for.
+// Tiles are 8 KiB of registers, and a process must ask the operating system for them.
 bool may_use_amx() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   constexpr unsigned kTile = 1U << 24, kInt8 = 1U << 25;

@@ -1,4 +1,4 @@
-// The tables that packed/act_loops.cpp chooses from; nothing else includes this but the files that fill them.
+// The tables that packed/act_loops.cpp chooses from. Only that file and the files that fill them include this one.
 #pragma once
 
 #include "packed/act_loops.h"

@@ -1,9 +1,9 @@
-// The loops for 8-bit activations on Arm processors with dot products of bytes (sdot). Everything here is static:
-// nothing may be shared with files that are compiled for fewer instructions.
+// The loops for 8-bit activations on Arm processors with dot products of bytes (sdot). Everything here is static,
+// because files that are compiled for fewer instructions must not share it.
 //
 // A tile is decoded to words of four neighbouring codes of a row, by the store that interleaves four vectors. Rows then
-// stand as their bytes do: of 4-bit codes row 16 b + j is the one at 4 j + b, 8-bit ones are in order. Scales and sums
-// follow until the results leave.
+// have the order of their bytes: with 4-bit codes row 16 b + j is at place 4 j + b, and 8-bit codes are in order.
+// Scales and sums follow this order until the results leave.
 #include <arm_neon.h>
 
 #include <cstring>
@@ -15,7 +15,7 @@
 namespace tandem {
 namespace {
 
-constexpr int kRows = 64, kQuads = 8, kLanes = 4, kVectors = 2, kTokens = 4;  // 8 sums, 8 chains of 32 registers
+constexpr int kRows = 64, kQuads = 8, kLanes = 4, kVectors = 2, kTokens = 4;  // 8 sums and 8 chains in 32 registers
 
 struct RowScales {
   alignas(16) float scale[kRows], min[kRows];
@@ -77,7 +77,7 @@ ACT_INLINE void read_codes(const uint8_t* from, int8_t (*to)[kRows * 4]) {
     }
 }
 
-// sums[t, place] takes in a tile.
+// Adds a tile to sums[t, place].
 template <bool kWithMin, int kGroups, int tokens>
 ACT_INLINE void take_in(const Tile& tile, int zero_point, const ActBlock* x, int64_t x_stride, float* sums) {
   constexpr int kOfGroup = kQuads / kGroups;
@@ -172,7 +172,7 @@ void multiply_panel(const ActPanel& args) {
   args.format->kind == PackedKind::i4 ? multiply<true>(args) : multiply<false>(args);
 }
 
-constexpr int kPeakChains = 16;  // latency 4, four a cycle
+constexpr int kPeakChains = 16;  // latency 4, four instructions a cycle
 
 int64_t peak(int64_t rounds) {
   const int8x16_t codes = vdupq_n_s8(3), x = vdupq_n_s8(2);

@@ -1,4 +1,4 @@
-// The loops for any processor: a tile's codes are unpacked once, then every token's sums take them in, row beside row.
+// The loops for any processor: they unpack a tile's codes once, then add them to every token's sums, row beside row.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -11,7 +11,7 @@ namespace tandem {
 namespace {
 
 struct PlainTile {
-  int16_t codes[kTileColumns][kPanelRows];  // the zero point taken off
+  int16_t codes[kTileColumns][kPanelRows];  // minus the zero point
   Affine affine[2][kPanelRows];
 };
 
@@ -60,7 +60,7 @@ int64_t peak(int64_t rounds) {
   int32_t sums[kPeakRows] = {};
   std::fill_n(codes, kPeakRows, int16_t{3});
   for (int64_t round = 0; round < rounds; ++round) {
-    __asm__("" : "+m"(codes));  // or a multiplication would do for all rounds
+    __asm__("" : "+m"(codes));  // without it the compiler would replace all rounds by one multiplication
     for (int64_t r = 0; r < kPeakRows; ++r) sums[r] += codes[r] * 2;
   }
   return std::accumulate(sums, sums + kPeakRows, int64_t{0});

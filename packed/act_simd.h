@@ -1,10 +1,11 @@
-// One variant of the loops for 8-bit activations on x86; the including file says its table's name and is compiled for
-// its instructions. Everything here is static: nothing may be shared with files that are compiled for fewer.
+// One variant of the loops for 8-bit activations on x86. The including file defines its table's name and is compiled
+// for its instructions. Everything here is static, because files that are compiled for fewer instructions must not
+// share it.
 //
-// Some tiles of a panel, eight mostly, are decoded at a time, to four codes of a row in each word, as the products want
-// them. Rows then stand in another order, which their scales and sums follow until the results leave: of row' = 16 i +
-// 4 l + b, it is row 16 b + 4 l + i of 4-bit codes (three unpacks bring bytes of one word together) and 16 l + 4 i + b
-// of 8-bit ones.
+// The loops decode some tiles of a panel at a time, mostly eight. Each word then holds four codes of a row, as the
+// products need them. This changes the order of rows, and their scales and sums follow it until the results leave.
+// Place 16 i + 4 l + b holds row 16 b + 4 l + i with 4-bit codes, because three unpacks bring bytes of one word
+// together. With 8-bit codes it holds row 16 l + 4 i + b.
 #pragma once
 
 #include <immintrin.h>
@@ -23,7 +24,7 @@ constexpr int kRows = 64, kQuads = 8;
 #if defined(__AVX512VNNI__)
 typedef __m512i Ints;
 typedef __m512 Floats;
-constexpr int kLanes = 16, kVectors = 4, kTokens = 3;  // 12 sums, 12 chains of 32 registers
+constexpr int kLanes = 16, kVectors = 4, kTokens = 3;  // 12 sums and 12 chains in 32 registers
 ACT_INLINE Ints load_ints(const void* from) { return _mm512_loadu_si512(from); }
 ACT_INLINE void store_ints(void* to, Ints v) { _mm512_storeu_si512(to, v); }
 ACT_INLINE Ints all_words(int32_t word) { return _mm512_set1_epi32(word); }
@@ -73,7 +74,7 @@ constexpr int kTokens = 2;
 #endif
 #endif
 
-// Four codes of a token for all lanes; by themselves, or as 16-bit numbers, the even and the odd ones.
+// Four codes of a token in all lanes: as bytes, or as 16-bit numbers, the even and the odd ones apart.
 struct Fours {
   Ints even, odd;
 };
@@ -82,7 +83,7 @@ struct Fours {
 template <bool kFourBits>
 struct GroupSum {
 #if ACT_HAS_DOT
-  // codes are unsigned; what that adds is in `start`.
+  // The codes are unsigned; `start` corrects a sum for the offset.
   static constexpr int kPlanes = 1, kTogether = kTokens;
   static constexpr bool kWide = false;
   Ints sum;
@@ -90,13 +91,14 @@ struct GroupSum {
   ACT_INLINE void take_in(GroupSum& self, Ints codes, Ints, Fours x) { self.sum = dot(self.sum, codes, x.even); }
   ACT_INLINE Ints ended(const GroupSum& self, Ints) { return self.sum; }
 #else
-  // Products of unsigned and signed bytes are added in pairs, in 16 bits, which saturate: two nibbles of 15 and codes
-  // of 127 make 3,810, and a group has at most eight such pairs in a lane: 30,480. Two of 8 bits and codes of 127 are
-  // too much for that, so those are multiplied as 16-bit numbers, of which pairs are added in 32 bits: a plane has the
-  // even bytes, another one the odd ones. Nothing may be computed ahead of its sum: 16 registers leave room for 6 sums.
+  // Products of unsigned and signed bytes are added in pairs, in 16 bits, which saturate. Two nibbles of 15 and codes
+  // of 127 make 3,810. A group has at most eight such pairs in a lane, which make 30,480.
+  // With 8-bit codes a pair would be too large. So they are multiplied as 16-bit numbers, and pairs are added in 32
+  // bits. One plane has the even bytes, another one the odd ones. The empty assembly keeps products from being computed
+  // ahead of their sums: 16 registers leave room for 6 sums.
   static constexpr int kPlanes = kFourBits ? 1 : 2, kTogether = 3;
   static constexpr bool kWide = !kFourBits;
-  Ints sum;  // 4-bit codes: of pairs, in 16 bits
+  Ints sum;  // with 4-bit codes: sums of pairs, in 16 bits
   ACT_INLINE GroupSum begun(Ints) { return {_mm256_setzero_si256()}; }
   ACT_INLINE void take_in(GroupSum& self, Ints codes, Ints odd, Fours x) {
     self.sum = kFourBits ? _mm256_add_epi16(self.sum, _mm256_maddubs_epi16(codes, x.even))
@@ -119,7 +121,7 @@ ACT_INLINE Fours widened(Ints bytes) {
 #endif
 template <bool kFourBits>
 constexpr int kPlanes = GroupSum<kFourBits>::kPlanes;
-constexpr int kChunkPlanes = 8;  // 16 KiB: half of the smallest first cache
+constexpr int kChunkPlanes = 8;  // 16 KiB: half of the smallest L1 cache
 template <bool kFourBits>
 constexpr int kChunkTiles = kChunkPlanes / kPlanes<kFourBits>;
 
@@ -127,11 +129,12 @@ struct RowScales {
   alignas(64) float scale[kRows], min[kRows];
 };
 struct Chunk {
-  alignas(64) uint8_t codes[kChunkPlanes][kQuads][kRows * 4];  // of a tile, a plane or two
+  alignas(64) uint8_t codes[kChunkPlanes][kQuads][kRows * 4];  // a tile has one plane or two
   RowScales groups[2 * kChunkPlanes];
 };
 
-// to[row'] = values of rows, four neighbouring ones at a time. The order is its own inverse.
+// Writes to[place] = the value of the row at that place, four neighbouring rows at a time. The order is its
+// own inverse.
 template <bool kFourBits, typename Four>
 ACT_INLINE void reorder(const Four& four_of, float* to) {
   for (int l = 0; l < 4; ++l) {
@@ -179,7 +182,7 @@ ACT_INLINE void read_scales(const PackedFormat& format, const TileView& view, in
   if (with_min) reorder<kFourBits>(min_of, to.min);
 }
 
-// Four vectors of bytes to four vectors of words with a byte of each.
+// Turns four vectors of bytes into four vectors of words that have one byte of each.
 ACT_INLINE void bring_together(Ints v[4]) {
   const Ints a = low_bytes(v[0], v[1]), b = high_bytes(v[0], v[1]), c = low_bytes(v[2], v[3]),
              d = high_bytes(v[2], v[3]);
@@ -189,7 +192,7 @@ ACT_INLINE void bring_together(Ints v[4]) {
   v[3] = high_pairs(b, d);
 }
 
-constexpr int kWidth = static_cast<int>(sizeof(Ints)), kParts = kRows / kWidth;  // of 64 bytes
+constexpr int kWidth = static_cast<int>(sizeof(Ints)), kParts = kRows / kWidth;  // vectors in 64 bytes
 
 ACT_INLINE void read_four_bits(const uint8_t* from, uint8_t (*to)[kRows * 4]) {
   for (int m = 0; m < 4; ++m)
@@ -204,7 +207,7 @@ ACT_INLINE void read_four_bits(const uint8_t* from, uint8_t (*to)[kRows * 4]) {
     }
 }
 
-// Signed codes become unsigned ones, 128 more, or two planes of 16-bit ones without the zero point.
+// Makes signed codes unsigned by adding 128, or makes two planes of 16-bit codes minus the zero point.
 ACT_INLINE void read_eight_bits(const uint8_t* from, [[maybe_unused]] int zero_point, uint8_t (*to)[kRows * 4]) {
   for (int quad = 0; quad < kQuads; ++quad)
     for (int part = 0; part < kParts; ++part) {
@@ -229,8 +232,8 @@ ACT_INLINE void read_eight_bits(const uint8_t* from, [[maybe_unused]] int zero_p
 
 constexpr int kAheadBytes = 8192, kScaleBytes = 256;
 
-// Into the second cache: the first one is full of the chunk, and would lose it or what is fetched. The bytes in front
-// of the codes too, for tiles follow each other.
+// Prefetches to the L2 cache: the chunk fills L1, and a prefetch would evict it or be evicted. It includes the scales
+// in front of the codes, since tiles follow each other.
 template <bool kFourBits>
 ACT_INLINE void fetch_ahead(const uint8_t* codes) {
   constexpr int kBytes = kFourBits ? 1024 : 2048, kSecondCache = 2;
@@ -250,7 +253,7 @@ ACT_INLINE void read_tile(const PackedFormat& format, const std::byte* panel, in
     read_eight_bits(view.codes, format.zero_point, to.codes[at * kPlanes<false>]);
 }
 
-// What the codes' being unsigned takes off a sum, for each unit of the activations' codes.
+// The offset of unsigned codes: the number that a sum loses for each unit of the activations' codes.
 template <bool kFourBits>
 ACT_INLINE int bias_of(const PackedFormat& format) {
   if (GroupSum<kFourBits>::kWide) return 0;
@@ -272,7 +275,7 @@ ACT_INLINE void widen(const ActBlock* x, int64_t x_stride, int tiles, Wide& to) 
 }
 #endif
 
-// sums[t, row'] takes in `tiles` tiles of a chunk, kVectors vectors of rows in registers at a time.
+// Adds `tiles` tiles of a chunk to sums[t, place], with kVectors vectors of rows in registers at a time.
 template <bool kFourBits, bool kWithMin, int kGroups, int tokens>
 ACT_INLINE void take_in(const Chunk& chunk, int tiles, int bias, const ActBlock* x, int64_t x_stride, float* sums) {
   constexpr int kOfGroup = kQuads / kGroups;
@@ -343,7 +346,7 @@ ACT_INLINE void take_in(const Chunk& chunk, int tiles, int bias, const ActBlock*
 }
 
 #if !defined(__AMX_INT8__)
-// How many of the tokens a faster way than take_in() took in.
+// Returns the number of tokens that a faster way than take_in() has accumulated; none here.
 template <bool kFourBits, bool kWithMin, int kGroups>
 ACT_INLINE int64_t take_in_many(const Chunk&, int, int, const ActBlock*, int64_t, int64_t, float*) {
   return 0;
@@ -356,8 +359,8 @@ namespace tandem {
 namespace {
 #endif
 
-// Of so many tokens as are left, `most` or what is left of them; of four, two and two, where three is the most: one
-// alone takes nearly as long.
+// How many of the remaining tokens pass together: at most `most`. If four remain and `most` is three, two pass, because
+// one token alone takes nearly as long.
 ACT_INLINE int64_t tokens_at_once(int64_t left, int most) {
   return most == 3 && left == 4 ? 2 : left < most ? left : most;
 }
@@ -381,7 +384,7 @@ ACT_INLINE void take_in_all(const Chunk& chunk, int tiles, int bias, const ActBl
 }
 
 #if defined(__AVX512VNNI__)
-// As reorder() above, in registers.
+// Does the same as reorder() above, in registers.
 template <bool kFourBits>
 ACT_INLINE void reorder(Floats v[4]) {
   if (kFourBits) {  // four by four words of each quarter
@@ -405,7 +408,7 @@ ACT_INLINE Floats halves_of(const uint16_t* from) {
 }
 ACT_INLINE __m128i sixteen_bytes(const void* from) { return _mm_loadu_si128(static_cast<const __m128i*>(from)); }
 
-// What read_scales() writes, in registers.
+// Computes the numbers that read_scales() writes, in registers.
 template <bool kFourBits, bool kWithMin>
 ACT_INLINE void scales_of(const PackedFormat& format, const TileView& view, int g, Floats scale[4], Floats min[4]) {
   const int first = g * kRows;
@@ -429,8 +432,8 @@ ACT_INLINE void scales_of(const PackedFormat& format, const TileView& view, int 
   if (kWithMin) reorder<kFourBits>(min);
 }
 
-// Up to three tokens: codes stay in registers, and a tile is multiplied as it comes. 12 sums, 12 chains of 32
-// registers.
+// Multiplies up to three tokens. Codes stay in registers, and a tile is multiplied as it is read. It needs 12 sums and
+// 12 chains in 32 registers.
 template <bool kFourBits, bool kWithMin, int kGroups, int tokens>
 ACT_INLINE void multiply_few(const ActPanel& args, int64_t first) {
   const PackedFormat& format = *args.format;
@@ -492,7 +495,7 @@ ACT_INLINE void multiply_few(const ActPanel& args, int64_t first) {
   }
 #pragma GCC unroll 3
   for (int t = 0; t < tokens; ++t) {
-    reorder<kFourBits>(acc[t]);  // back: the order is its own inverse
+    reorder<kFourBits>(acc[t]);  // back to the order of rows: it is its own inverse
     float* y = args.y + (first + t) * args.y_stride;
     float in_order[kRows];
     float* to = args.rows == kRows ? y : in_order;
@@ -512,7 +515,8 @@ void multiply_in_registers(const ActPanel& args) {
   }
 }
 
-// Tokens that are multiplied so; with more of them, or with matrix units, a chunk that is unpacked once is as fast.
+// The most tokens that are multiplied in registers. For more, or with matrix units, a chunk that is unpacked once is
+// as fast.
 #if defined(__AMX_INT8__)
 constexpr int64_t kMostInRegisters = 1;
 #else
@@ -520,6 +524,8 @@ constexpr int64_t kMostInRegisters = 9;
 #endif
 #endif
 
+// Multiplies a panel with all tokens. Few tokens run in registers where the instructions allow it. More tokens share
+// chunks of unpacked tiles: sums are in args.sums, and leave in the order of rows at the end.
 template <bool kFourBits>
 void multiply(const ActPanel& args) {
   const PackedFormat& format = *args.format;
@@ -561,10 +567,10 @@ void multiply(const ActPanel& args) {
 }
 
 #if !defined(__AMX_INT8__)
-// Latency times throughput is 10 at most (5 cycles, two a cycle). Pairs are added to their sums in one cycle.
+// Latency times throughput is at most 10 (5 cycles, two a cycle). Pairs are added to their sums in one cycle.
 constexpr int kPeakChains = ACT_HAS_DOT ? 12 : 6;
 constexpr int64_t kPeakProducts = int64_t{kPeakChains} * static_cast<int64_t>(sizeof(Ints));
-// A chain of 16-bit sums holds so many rounds: each adds 2 * 3 * 2.
+// A chain of 16-bit sums can hold this many rounds; each round adds 2 * 3 * 2.
 constexpr int64_t kRoundsInShorts = 2048;
 
 ACT_INLINE int64_t sum_of_all(Ints v) {
@@ -586,7 +592,7 @@ int64_t peak(int64_t rounds) {
     for (int64_t round = 0; round < now; ++round) {
 #pragma GCC unroll 12
       for (int i = 0; i < kPeakChains; ++i) {
-        __asm__("" : "+v"(x));  // or one product would do for all of them
+        __asm__("" : "+v"(x));  // without it the compiler would compute one product for all chains
         GroupSum<true>::take_in(chains[i], codes, codes, {x, x});
       }
     }
@@ -601,7 +607,7 @@ void multiply_panel(const ActPanel& args) {
   args.format->kind == PackedKind::i4 ? multiply<true>(args) : multiply<false>(args);
 }
 
-// Eight values of a group at a time; the rules are those of packed/act_i8.cpp.
+// The quantiser works on eight values of a group at a time; its rules are those of packed/act_i8.cpp.
 ACT_INLINE int32_t largest_word(__m256i v) {
   __m128i four = _mm_max_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
   four = _mm_max_epi32(four, _mm_shuffle_epi32(four, 0x4e));
@@ -639,7 +645,8 @@ void quantise(const float* x, int64_t columns, ActBlock* to) {
     to->sums[0] = sum_of_words(_mm256_add_epi32(words[0], words[1]));
     to->sums[1] = sum_of_words(_mm256_add_epi32(words[2], words[3]));
     to->unused = 0;
-    // Packing goes by halves of 128 bits: words 0..3 of the four vectors, then words 4..7.
+    // Packing works on halves of 128 bits: words 0..3 of the four vectors, then words 4..7.
+
     const __m256i bytes =
         _mm256_packs_epi16(_mm256_packs_epi32(words[0], words[1]), _mm256_packs_epi32(words[2], words[3]));
     const __m256i in_order = _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));

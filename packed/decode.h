@@ -1,5 +1,5 @@
-// The value of a packed weight, by the numeric contract's formula (packed/format.h): the plain definition that every
-// faster path equals bit for bit.
+// The value of a packed weight, by the formula of the numeric contract (packed/format.h). This is the plain definition,
+// and every faster path gives the same bits.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,12 @@
 
 namespace tandem {
 
-// What the columns of one group share in one row: a weight is fma(code, scale, minimum), or code * scale.
+// The numbers that the columns of one group share in one row. A weight is fma(code, scale, minimum), or code * scale.
 struct Affine {
   float scale = 0, minimum = 0;
 };
 Affine affine_of(const PackedFormat& format, const TileView& view, int64_t group, int64_t row);
-// The integer of column k (0..31) of a tile, in front of any zero point.
+// The integer of column k (0..31) of a tile, before a zero point is subtracted.
 int code_of(const PackedFormat& format, const TileView& view, int64_t k, int64_t row);
 
 // Weight (row, column) of one panel; row counts from the panel's first.

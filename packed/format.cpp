@@ -68,8 +68,9 @@ size_t packed_bytes(const PackedFormat& format, int64_t rows, int64_t columns) {
   return static_cast<size_t>(panel_count(rows)) * panel_bytes(format, columns);
 }
 
-// A tile is the scales of its columns, their minima if it has any, and its codes. Super blocks put a header in front of
-// every kSuperTiles tiles, with the scales that the tiles' own ones are multiples of: it shifts all tiles behind it.
+// A tile is the scales of its columns, their minima if the format has any, and its codes. A super block puts a header
+// in front of every kSuperTiles tiles. It holds the scales that the tiles' own scales are multiples of, and it shifts
+// all tiles behind it.
 TileView tile_view(const PackedFormat& format, const std::byte* panel, int64_t tile) {
   const TileSizes sizes = tile_sizes(format);
   TileView view;

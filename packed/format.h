@@ -1,30 +1,30 @@
-// Packed weights: the few formats that every kernel reads, the GPU's and the NPU's, byte by byte.
+// Packed weights: the few formats that all kernels of the GPU and the NPU read, byte by byte.
 //
-// A weight W[N, K] is cut into panels of 64 rows (the last one padded). A panel is one contiguous run of bytes, so a
-// row-cut at a multiple of 64 is a contiguous region, and the GPU and the NPU read the same bytes.
+// A weight W[N, K] is cut into panels of 64 rows (the last one padded). A panel is one contiguous run of bytes. So rows
+// cut at a multiple of 64 are a contiguous region, and the GPU and the NPU read the same bytes.
 //
-// The decoded value that the numeric contract names is (all in f32):
-//   dense          w = value (f16 and bf16 converted exactly)
-//   MinKind::none        w = q * scale
-//   MinKind::zero_point  w = fma(q, scale, -(zero_point * scale))
-//   MinKind::explicit_   w = fma(q, scale, min)
+// The numeric contract defines the decoded value, all in f32:
+//   dense                w = value (f16 and bf16 are converted exactly).
+//   MinKind::none        w = q * scale.
+//   MinKind::zero_point  w = fma(q, scale, -(zero_point * scale)).
+//   MinKind::explicit_   w = fma(q, scale, min).
 //
 // Panel layout, r = row in the panel (0..63), k = column:
 //   f32/f16/bf16   element (r, k) at index k*64 + r.
 //   i4/i8          K is a multiple of 32; the panel is a sequence of tiles of 64 rows x 32 columns.
-//     ScaleKind::half: tile = [half scale[G][64]] [half min[G][64] if explicit_] [quants], G = 32 / group (1 or 2)
+//     ScaleKind::half: tile = [half scale[G][64]] [half min[G][64] if explicit_] [quants], G = 32 / group (1 or 2).
 //     ScaleKind::super: K is a multiple of 256; 8 tiles share a header:
-//            super block = [half d[64]] [half dmin[64] if explicit_] then 8 x tile,
-//            tile = [int8 sc[G][64]] [uint8 m[G][64] if explicit_] [quants]
-//            scale = float(d) * float(sc)        (exact in f32)
-//            min   = -(float(dmin) * float(m))   (exact in f32)
+//            super block = [half d[64]] [half dmin[64] if explicit_] then 8 x tile.
+//            tile = [int8 sc[G][64]] [uint8 m[G][64] if explicit_] [quants].
+//            scale = float(d) * float(sc)        (exact in f32).
+//            min   = -(float(dmin) * float(m))   (exact in f32).
 //     quants i4: byte (k/2)*64 + i4_byte(r) holds q(k) in the low and q(k+1) in the high nibble (k even): 1024 bytes; q
-//            is 0..15. Of 16 words of 32 bits, word j is rows j, j + 16, j + 32 and j + 48: a vector of words, masked
-//            where the codes stand, is a vector of neighbouring rows.
-//     quants i8: int8 at k*64 + r: 2048 bytes; q is signed
+//            is 0..15. In 16 words of 32 bits, word j holds rows j, j + 16, j + 32 and j + 48. So a vector of words,
+//            masked at one byte, is a vector of neighbouring rows.
+//     quants i8: int8 at k*64 + r: 2048 bytes; q is signed.
 //
-// Contract: plain values and pure functions. What knows where weights come from (engine/tensor/packed.h) and what
-// multiplies them stand above.
+// Contract: plain values and pure functions. Higher floors know the source of weights (engine/tensor/packed.h) and
+//   multiply them.
 #pragma once
 
 #include <cstddef>
@@ -33,8 +33,8 @@
 
 namespace tandem {
 
-// Of the layouts above, and of which storage type becomes which: raised with every change, because files that programs
-// have kept (engine/model/packed_file.h) hold them.
+// Version of the layouts above and of the format that each storage type becomes. Every change raises it, because files
+// that programs have kept (engine/model/packed_file.h) hold packed bytes.
 inline constexpr uint32_t kPackingVersion = 1;
 
 inline constexpr int64_t kPanelRows = 64;
@@ -51,7 +51,7 @@ struct PackedFormat {
   ScaleKind scale = ScaleKind::none;
   MinKind min = MinKind::none;
   int group = 0;       // columns that share a scale: 32 or 16; 0 for dense
-  int zero_point = 0;  // with MinKind::zero_point
+  int zero_point = 0;  // only with MinKind::zero_point
 
   bool dense() const { return scale == ScaleKind::none; }
   int groups() const { return group == 16 ? 2 : 1; }  // of a tile; a division would cost as much as 20 columns
@@ -63,7 +63,7 @@ struct PackedFormat {
 std::string to_string(
     const PackedFormat& format);  // "i4.g32.half.zero8", "i8.g16.super", "f16": also the kernels' build key
 
-// Why rows of so many columns do not fit the format, or nullptr when they do.
+// The reason why rows of so many columns do not fit the format; nullptr if they fit.
 const char* misfit(const PackedFormat& format, int64_t columns);
 
 // Sizes in bytes of the layout above.
@@ -73,8 +73,8 @@ size_t panel_bytes(const PackedFormat& format, int64_t columns);  // Error at a 
 inline int64_t panel_count(int64_t rows) { return (rows + kPanelRows - 1) / kPanelRows; }
 size_t packed_bytes(const PackedFormat& format, int64_t rows, int64_t columns);
 
-// Where the parts of one tile of 32 columns lie. scale and minimum are halves (ScaleKind::half) or d and dmin (super);
-// what the format does not have is nullptr or must not be read.
+// Pointers to the parts of one tile of 32 columns. scale and minimum are halves (ScaleKind::half) or d and dmin
+// (super). A part that the format lacks is nullptr or must not be read.
 struct TileView {
   const uint16_t* scale = nullptr;
   const uint16_t* minimum = nullptr;

@@ -27,7 +27,7 @@ uint16_t float_to_half(float value) {
   const uint32_t magnitude = bits & 0x7fffffff;
   if (magnitude > 0x7f800000) return static_cast<uint16_t>(sign | 0x7e00 | (magnitude >> 13 & 0x3ff));
   if (magnitude >= 0x477ff000)
-    return sign | 0x7c00;        // 65520 is halfway to the first value that is not there, and rounds up
+    return sign | 0x7c00;        // 65520 is halfway to the first value that a half cannot hold, and rounds up
   if (magnitude < 0x38800000) {  // below 2^-14: the step of the result is 2^-24
     const float scaled = std::bit_cast<float>(magnitude) + 0.5f;  // an ulp of [0.5, 1) is 2^-24: the sum rounds to even
     return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(scaled) - 0x3f000000));

@@ -1,5 +1,5 @@
-// IEEE half and bfloat16 <-> float in software: exact, round to nearest even; NaNs become quiet, as the hardware makes
-// them.
+// IEEE half and bfloat16 <-> float in software: exact, rounded to nearest, ties to even. NaNs become quiet, as
+// in hardware.
 #pragma once
 
 #include <cstdint>
