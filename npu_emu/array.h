@@ -1,12 +1,12 @@
-// The array's geometry: R x C cells, the three dataflows, and how a matrix product is folded onto the cells.
+// The array's geometry: R x C cells, three dataflows, and the folding of a matrix product onto the cells.
 //
-// Contract: plain values and pure functions. A product is Y[M, N] = X[M, K] * W[N, K]^T, M tokens.
+// Contract: plain values and pure functions. A product is Y[M, N] = X[M, K] * W[N, K]^T, with M tokens.
 //   dataflow             cells hold           rows are   columns are   streams past
-//   weight_stationary    W, one tile a fold   K          N             M tokens
-//   output_stationary    Y, one tile a fold   M          N             K
-//   input_stationary     X, one tile a fold   K          M             N weight rows
-// A fold is one filling of the array. Folds run one after another: the folds of one column range first, k ascending, so
-// that a tile's partial sums enter it from the tile before.
+//   weight_stationary    W, one tile a fold   K          N             M tokens.
+//   output_stationary    Y, one tile a fold   M          N             K.
+//   input_stationary     X, one tile a fold   K          M             N weight rows.
+// A fold is one filling of the array. Folds run one after another. The folds of one column range come first, k
+// ascending, so that a tile's partial sums enter it from the tile before.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct ProductShape {
   bool operator==(const ProductShape&) const = default;
 };
 
-// What lies along the array's rows and columns and what streams past them, in elements of the product.
+// The extents along the array's rows and columns and of the operand that streams past them, in elements of the product.
 struct Mapping {
   int64_t along_rows = 0, along_cols = 0, streamed = 0;
   int64_t row_folds = 0, col_folds = 0;

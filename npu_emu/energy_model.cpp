@@ -12,11 +12,12 @@ double sram_traffic_bytes(const ArrayShape& array, Dataflow dataflow, const Prod
   const double streamed = static_cast<double>(mapping.streamed);
   const double row_folds = static_cast<double>(mapping.row_folds), col_folds = static_cast<double>(mapping.col_folds);
   if (dataflow == Dataflow::output_stationary) {
-    // Both operands stream, each once for every fold across the other's side; a sum leaves once.
+    // Both operands stream, each once for every fold across the other's side. A sum leaves once.
     return operand * streamed * (rows * col_folds + cols * row_folds) + sum * rows * cols;
   }
-  // The stationary operand enters once, the streamed one once a column fold, sums go in and out at every row fold but
-  // the first.
+  // The stationary operand enters once, and the streamed one once a column fold. Sums enter and leave at every
+  // row fold;
+  // nothing enters at the first.
   return operand * (rows * cols + streamed * rows * col_folds) + sum * streamed * cols * (2 * row_folds - 1);
 }
 

@@ -1,8 +1,8 @@
 // Time and energy of one product on the chip, on the model clock: computed from parameters, never measured.
 //
-// Contract: pure functions. Time is the larger of the array's cycles and the memory's transfer (weights, inputs and
-// outputs once each: loads are double buffered behind the array). Energy adds up multiply-adds, SRAM and DRAM traffic
-// and static power over that time.
+// Contract: pure functions. Time is the larger of the array's cycles and the memory's transfer. Weights, inputs and
+//   outputs move once each, because loads are double buffered behind the array. Energy adds up multiply-adds, SRAM and
+//   DRAM traffic, and static power over that time.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,12 @@ struct ProductCost {
   double joules = 0;
 };
 
-// weight_bytes: of the packed weights read; activations move as f32, 4 bytes each.
+// weight_bytes: bytes of the packed weights that are read; activations move as f32, 4 bytes each.
 ProductCost product_cost(const NpuParams& params, const ProductShape& product, NumberFormat format,
                          double weight_bytes);
 
-// Traffic between the array and its SRAM for ws: inputs once a column fold (2 bytes), weights once (2 bytes),
-// partial sums written and read back between row folds (4 bytes); the other dataflows accordingly.
+// Traffic between the array and its SRAM. For ws, inputs move once a column fold (2 bytes) and weights once (2 bytes);
+// partial sums are written and read back between row folds (4 bytes). The other dataflows follow the same rules.
 double sram_traffic_bytes(const ArrayShape& array, Dataflow dataflow, const ProductShape& product, NumberFormat format);
 
 }  // namespace tandem::npu_emu

@@ -7,7 +7,7 @@
 namespace tandem::npu_emu {
 
 void check_int8_depth(int64_t k) {
-  // The largest product is 128 * 128 = 2^14; 2^31 / 2^14 = 131,072 of them would not fit.
+  // The largest product is 128 * 128 = 2^14; a sum of 2^31 / 2^14 = 131,072 of them would overflow.
   constexpr int64_t kDeepest = (int64_t{1} << 17) - 1;
   if (k > kDeepest) {
     throw Error("an int8 product is too deep for int32 sums", "K " + std::to_string(k),

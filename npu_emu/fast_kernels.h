@@ -18,24 +18,24 @@ inline constexpr int64_t kResidentColumns =
 inline constexpr int64_t kTokenBlock = 8;  // activations are padded to whole blocks of tokens
 inline constexpr int64_t kGemvTokens = 4;  // most tokens that read packed weights directly (4 x 4 zmm accumulators)
 
-// What a residency keeps in the array: columns [column, column + count) of a panel, count <= 64, column a multiple
-// of 64.
+// The part of a panel that a residency keeps in the array: columns [column, column + count), count <= 64, column a
+// multiple of 64.
 struct ResidentTile {
   const PackedFormat& format;
   const std::byte* panel;
   int64_t column, count;
-  const std::byte* ahead;  // bytes that are wanted next: fetched while this tile multiplies, never read
+  const std::byte* ahead;  // bytes that are needed next: prefetched while this tile multiplies, never read
   uint64_t ahead_bytes;
 };
 
-// Where the partial sums of a residency enter and leave: acc[blocks*8][64], or y itself where their chains end, so that
-// nothing has to be copied.
+// The place of a residency's partial sums: they enter and leave in acc[blocks*8][64]. Where the chains end they leave
+// straight to y, so that nothing is copied.
 struct TileSums {
   float* acc = nullptr;
-  bool fresh = false;  // nothing enters: the chains begin at zero
+  bool fresh = false;  // the chains begin at zero, and no sums enter
   float* y = nullptr;  // row 0 of the panel; any alignment
   int64_t y_stride = 0;
-  int64_t y_tokens = 0;  // so many tokens leave to y
+  int64_t y_tokens = 0;  // the sums of this many tokens leave to y
 
   float* leave(int64_t token) const { return token < y_tokens ? y + token * y_stride : acc + token * kPanelRows; }
 };
@@ -43,9 +43,10 @@ struct TileSums {
 struct FastKernels {
   const char* name;  // "avx512", "avx2", "plain"
 
-  // One residency: decodes the weights to tile[64][64], scratch, and streams x[blocks][8][64] past them.
+  // One residency: decodes the weights to the scratch tile[64][64], and streams x[blocks][8][64] past them.
   void (*multiply_tile)(const ResidentTile& weights, const float* x, int64_t blocks, const TileSums& sums, float* tile);
-  // A whole panel against 1..4 tokens, weights read packed: acc[tokens][64] = chain over all K from zero.
+  // Multiplies a whole panel with 1..4 tokens and reads the weights packed: acc[tokens][64] = chain over all K
+  // from zero.
   void (*gemv_panel)(const PackedFormat& format, const std::byte* panel, int64_t columns, const float* x,
                      int64_t x_stride, int64_t tokens, float* acc);
   // out[i] = in[i] rounded to f16.

@@ -38,8 +38,9 @@ float* AlignedFloats::reserve(int64_t count) {
 FastMatmul::FastMatmul(const FastKernels& kernels)
     : kernels_(&kernels), act_(&kernels == &best_kernels() ? &best_act_loops() : &plain_act_loops()) {}
 
-// Few tokens: dense rows [S][K]. Many: [K/64][S/8][8][64], so that the slice of one tile is contiguous. Token rows past
-// S are zero, columns past K are never read into a result.
+// Layout of activations: few tokens are dense rows [S][K]. Many tokens are [K/64][S/8][8][64], so that the slice of one
+// tile is contiguous. Token rows past S are zero; no result depends on columns past K. With act_i8 the layout is [S][K
+// / 32] blocks of codes.
 void FastMatmul::prepare_activations(const MatmulCall& call, AlignedFloats& activations) const {
   const int64_t S = call.tokens, K = call.columns;
   if (call.act_i8) {
@@ -94,6 +95,8 @@ void FastMatmul::gemv(const MatmulCall& call, const float* x, AlignedFloats& sum
   }
 }
 
+// Goes through the panels, each in chunks of tokens. A chunk passes all tiles of the panel before the next chunk
+// begins, so its partial sums stay in L2. The last tile's sums go straight to y if the panel has all 64 rows.
 void FastMatmul::gemm(const MatmulCall& call, const float* x, AlignedFloats& sums, int64_t first_panel,
                       int64_t last_panel) const {
   const auto bytes = static_cast<int64_t>(panel_bytes(call.format, call.columns));

@@ -2,12 +2,14 @@
 // and registers.
 //
 // Contract
-//   Numbers: equal to the stepped simulation bit for bit, for every token count, slice and thread count (each output is
-//   one chain). One token up to kGemvTokens reads the packed weights directly; more tokens decode a 64 x 64 tile once
-//   per residency, and all tokens stream past it. Only rows [row_begin, row_end) of y are written. row_begin is a
-//   multiple of 64. Ownership: borrows all memory of the call; Scratch belongs to the caller and is reused between
-//   calls, one per command in flight. Threads: prepare_activations() first, by one thread; then multiply() with part =
-//   0 .. parts-1, each by any thread.
+//   Numbers: equal to the stepped simulation bit for bit, for every token count, slice and thread count, because each
+//   output is one chain. Calls of up to kGemvTokens tokens read the packed weights directly. With more tokens a 64 x 64
+//   tile is decoded once per residency, and all tokens stream past it. Only rows [row_begin, row_end) of y are written.
+//   row_begin is a multiple of 64.
+//   Ownership: borrows all memory of the call. The AlignedFloats belong to the caller, who reuses them between calls,
+//   one set per command in flight.
+//   Threads: one thread calls prepare_activations() first. Then any thread calls multiply() for each part = 0
+//   .. parts-1.
 #pragma once
 
 #include <cstddef>
@@ -21,14 +23,14 @@ namespace tandem::npu_emu {
 
 struct MatmulCall {
   int64_t tokens = 0, columns = 0;     // S, K
-  int64_t row_begin = 0, row_end = 0;  // of W and y
+  int64_t row_begin = 0, row_end = 0;  // rows of W, columns of y
   PackedFormat format{PackedKind::f16};
   const std::byte* panels = nullptr;  // panel 0 of W
   const float* x = nullptr;           // [S, K], stride x_stride
   int64_t x_stride = 0;
   float* y = nullptr;  // [S, N] column 0, stride y_stride
   int64_t y_stride = 0;
-  bool act_i8 = false;  // the array's INT8 mode: 8-bit codes of x, sums of a group exact (packed/act_i8.h)
+  bool act_i8 = false;  // the array's INT8 mode: 8-bit codes of x, exact sums of a group (packed/act_i8.h)
 };
 
 // A growing, 64-byte aligned run of floats.
@@ -50,7 +52,7 @@ class FastMatmul {
   explicit FastMatmul(const FastKernels& kernels = best_kernels());
   const char* name() const { return kernels_->name; }
 
-  // Rounds the activations to f16, or makes codes of them, and lays them out as the array's input buffers read them.
+  // Rounds the activations to f16, or quantises them, and lays them out as the array's input buffers read them.
   void prepare_activations(const MatmulCall& call, AlignedFloats& activations) const;
   // Computes the panels of one part; `sums` is this thread's own scratch.
   void multiply(const MatmulCall& call, const AlignedFloats& activations, AlignedFloats& sums, int part,
@@ -63,10 +65,10 @@ class FastMatmul {
                 int64_t last_panel) const;
 
   const FastKernels* kernels_;
-  const ActLoops* act_;  // beside them
+  const ActLoops* act_;  // for act_i8; the best or the plain loops, as kernels_
 };
 
-// One thread, start to end.
+// Runs the whole product on one thread.
 void fast_matmul(const MatmulCall& call, const FastKernels& kernels = best_kernels());
 
 }  // namespace tandem::npu_emu

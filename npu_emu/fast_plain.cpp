@@ -1,4 +1,5 @@
-// The fast path's loops for processors without AVX2 or AVX-512: the definition itself, std::fma element by element.
+// The fast path's loops for processors without AVX2 or AVX-512. They are the definition itself: std::fma, element
+// by element.
 #include <algorithm>
 #include <cmath>
 

@@ -1,8 +1,8 @@
 // The fast path's loops for AVX-512 and AVX2. Highway compiles this file once for each instruction set.
 //
-// Numbers behind the shape (feasibility: Zen 5, one core): 64 x 64 tiles with 8 tokens x 2 zmm reach 1.0-1.1 x
-// OpenBLAS, 32 x 32 tiles 0.8-0.9; packed 4-bit weights stream at 24-28 GB/s with 64 rows in flight and a prefetch 8-16
-// KiB ahead (without: a third less).
+// Figures behind the shape (feasibility study: Zen 5, one core): 64 x 64 tiles with 8 tokens x 2 zmm reach 1.0-1.1 x
+// OpenBLAS, 32 x 32 tiles 0.8-0.9. Packed 4-bit weights stream at 24-28 GB/s with 64 rows in flight and a prefetch 8-16
+// KiB ahead; without it they lose a third.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "npu_emu/fast_simd.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep

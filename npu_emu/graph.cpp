@@ -40,6 +40,8 @@ std::string refusal(const NpuParams& params, const GraphProduct& product) {
   return "";
 }
 
+// Checks each product, then adds up the modelled costs of compiling and of one run. A graph above the memory limit is
+// refused as a whole, even if each product fits.
 CompiledGraph compile(const NpuParams& params, std::string name, std::vector<GraphProduct> products) {
   CompiledGraph graph;
   graph.name = std::move(name);

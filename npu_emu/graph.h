@@ -1,9 +1,9 @@
-// The graph compiler: a list of matrix products of fixed shape becomes something the queue can run again and again.
+// The graph compiler: turns a list of matrix products of fixed shape into a graph that the queue can run many times.
 //
 // Contract
-//   Static shapes only: an extent that is not positive is refused, so is one above the sequencer's limit and a graph
-//   above the memory limit, with a tandem::Error naming graph and product. Compiling takes no real time worth speaking
-//   of; what it would take on the chip is computed and kept in compile_seconds (it grows with the tensors' sizes).
+//   Static shapes only. An extent that is not positive or above the sequencer's limit is refused, and so is a graph
+//   above the memory limit. The tandem::Error names graph and product. Compiling takes hardly any real time. The time
+//   that it would take on the chip is computed and kept in compile_seconds; it grows with the tensors' sizes.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ struct GraphProduct {
   std::string name;
   int64_t tokens = 0, rows = 0, columns = 0;  // S, output rows, K
   PackedFormat format{PackedKind::f16};
-  bool act_i8 = false;  // W8A8, or W4A8 by the weights' codes
+  bool act_i8 = false;  // W8A8, or W4A8, depending on the weights' codes
 
   ProductShape shape() const { return {tokens, columns, rows}; }
   NumberFormat number_format() const {
@@ -33,11 +33,11 @@ struct CompiledGraph {
   std::vector<GraphProduct> products;
   std::vector<ProductCost> costs;
   double compile_seconds = 0;                 // modelled
-  double seconds = 0, joules = 0, bytes = 0;  // modelled, of one run
+  double seconds = 0, joules = 0, bytes = 0;  // modelled, for one run
   int64_t cycles = 0;
 };
 
-// Why the chip cannot take this product; empty when it can.
+// The reason why the chip cannot run this product; empty if it can.
 std::string refusal(const NpuParams& params, const GraphProduct& product);
 
 CompiledGraph compile(const NpuParams& params, std::string name, std::vector<GraphProduct> products);

@@ -12,7 +12,7 @@ int64_t divided_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
 
 }  // namespace
 
-// The streamed extent moves along the array's rows, so it is rounded to them.
+// The streamed extent moves along the array's rows, so it is rounded up to them.
 ProductShape whole_tiles(const ArrayShape& array, Dataflow dataflow, const ProductShape& product) {
   const bool input = dataflow == Dataflow::input_stationary;
   return {rounded_up(product.m, input ? array.cols : array.rows), rounded_up(product.k, array.rows),

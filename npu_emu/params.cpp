@@ -12,17 +12,17 @@ namespace tandem::npu_emu {
 
 namespace {
 
-using Json = nlohmann::ordered_json;  // as it is written: in the order of the table
+using Json = nlohmann::ordered_json;  // keeps the keys in the order of the table
 
-// One key of the file: where its value lives and what it may be.
+// One key of the file: how to read and write its value, and which values are allowed.
 struct Key {
   const char* section;  // "" : top level
   const char* name;
   std::function<Json(const NpuParams&)> get;
-  std::function<const char*(NpuParams&, const nlohmann::json&)> set;  // what was expected instead, or nullptr
+  std::function<const char*(NpuParams&, const nlohmann::json&)> set;  // returns what was expected, or nullptr
 };
 
-// 1e15 bounds what any physical value here can be, and keeps products of two of them finite.
+// No physical value here is above 1e15; the bound keeps products of two of them finite.
 constexpr double kLargest = 1e15;
 
 template <typename Access>

@@ -7,9 +7,10 @@
 
 namespace tandem::npu_emu {
 
-// A case where rounding the product first gives another result. Products of two halves are exact in f32, so the weight
-// has to be a decoded one: w = fma(1, 1, 2^-20) = 1 + 2^-20 times a = 1 + 2^-10 onto the sum -(1 + 2^-10) that the
-// first column leaves is 2^-20 + 2^-30 when fused; rounded to 24 bits first, the product loses the 2^-30.
+// A case in which rounding the product first gives another result. Products of two halves are exact in f32, so the
+// weight must be a decoded one: w = fma(1, 1, 2^-20) = 1 + 2^-20. The first column leaves the sum -(1 + 2^-10), and
+// the activation is a = 1 + 2^-10. Fused, the result is 2^-20 + 2^-30; a product that is first rounded to 24 bits
+// loses the 2^-30.
 bool fma_is_fused(const npu_emu::FastKernels& kernels) {
   constexpr PackedFormat kFormat{PackedKind::i4, ScaleKind::half, MinKind::explicit_, 16, 0};
   std::vector<uint16_t> panel(panel_bytes(kFormat, kTileColumns) / 2);

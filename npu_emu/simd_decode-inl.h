@@ -1,8 +1,8 @@
-// Vector forms of the weight loader: packed weights to f32, for the instruction set that fast_simd.cpp is being
+// Vector forms of the weight loader: decode packed weights to f32, for the instruction set that fast_simd.cpp is being
 // compiled for.
 //
-// Contract: decode_codes() and decode_dense() hand every column to a callable, ascending, as kRowVectors vectors of
-// rows; bits as cell_weight(). With kAhead they fetch the packed bytes that follow.
+// Contract: decode_codes() and decode_dense() pass every column to a callable, ascending, as kRowVectors vectors of
+//   rows. The bits are those of cell_weight(). With kAhead they prefetch the packed bytes that follow.
 #if defined(TANDEM_NPU_EMU_SIMD_DECODE_INL_H_) == defined(HWY_TARGET_TOGGLE)  // once for each instruction set
 #ifdef TANDEM_NPU_EMU_SIMD_DECODE_INL_H_
 #undef TANDEM_NPU_EMU_SIMD_DECODE_INL_H_
@@ -24,7 +24,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace tandem::npu_emu {
 namespace HWY_NAMESPACE {
-// The sets below AVX2 have no fused multiply-add, which the contract needs; they use the plain loops.
+// The instruction sets below AVX2 lack the fused multiply-add that the contract needs; they use the plain loops.
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
 namespace {
 
@@ -34,7 +34,7 @@ using I = hn::Rebind<int32_t, F>;
 using Half = hn::Rebind<hwy::float16_t, F>;
 using Vec = hn::Vec<F>;
 constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(F()));
-constexpr int64_t kAheadBytes = 12 * 1024;  // packed bytes fetched ahead of their use
+constexpr int64_t kAheadBytes = 12 * 1024;  // packed bytes are prefetched this far ahead of their use
 
 HWY_INLINE Vec load_half(const uint16_t* from) {
   return hn::PromoteTo(F(), hn::LoadU(Half(), reinterpret_cast<const hwy::float16_t*>(from)));
@@ -82,11 +82,11 @@ HWY_INLINE Vec apply(Vec q, Vec scale, Vec minimum) {
   return hn::Mul(q, scale);
 }
 
-// Codes of 4 bits lie four to a word, those of 16 rows in a byte each (i4_byte): a vector of words is loaded, and the
-// codes of a byte are masked where they stand and converted as q * 2^(8 byte), which the scale takes back: powers of
-// two are exact, so fma(q, scale, min) rounds as written. The odd columns' codes are shifted down first: the topmost
-// would be the sign.
-constexpr int64_t kWordRows = 16;  // rows of one byte of the words
+// A word has four bytes of 4-bit codes; the same byte of 16 words holds the codes of 16 rows (i4_byte). A vector of
+// words is loaded. The codes of one byte are masked in place and converted as q * 2^(8 byte); the scale takes the power
+// back. Powers of two are exact, so fma(q, scale, min) rounds as written. The odd columns' codes are shifted down
+// first, because the topmost bit would be the sign.
+constexpr int64_t kWordRows = 16;  // rows in one byte of the words
 
 HWY_INLINE hn::Vec<I> load_words(const uint8_t* codes, int64_t row) {
   return hn::LoadU(I(), reinterpret_cast<const int32_t*>(codes) + row % kWordRows);
@@ -96,7 +96,7 @@ HWY_INLINE hn::Vec<I> odd_columns(hn::Vec<I> words) {
 }
 HWY_INLINE Vec of_byte(int64_t byte) { return hn::Set(F(), 1.0f / static_cast<float>(1 << 8 * byte)); }
 
-// Calls use(k, w) for the columns k of a tile of codes, ascending; w[v] are its rows from row + v * kLanes on.
+// Calls use(k, w) for the columns k of a tile of codes, ascending; w[v] is its rows from row + v * kLanes on.
 template <int kRowVectors, bool kAhead, bool kI4, bool kWithMin, typename Use>
 HWY_INLINE void decode_codes(const PackedFormat& format, const TileView& view, int64_t row, const Use& use) {
   for (int64_t group = 0; group < format.groups(); ++group) {
@@ -168,7 +168,7 @@ HWY_INLINE void decode_dense(const std::byte* panel, int64_t column, int64_t cou
   }
 }
 
-// Chooses the decoder once per call of `body`, so that the loops inside are free of branches.
+// Chooses the decoder once per call of `body`, so that the inner loops have no branches.
 template <typename Body>
 HWY_INLINE void with_codes(const PackedFormat& format, const Body& body) {
   const bool with_min = format.min != MinKind::none;

@@ -1,7 +1,8 @@
-// A tile of packed weights against blocks of 8 tokens, for the instruction set that fast_simd.cpp is being compiled
-// for.
+// Multiplies a tile of packed weights with blocks of 8 tokens, for the instruction set that fast_simd.cpp is being
+// compiled for.
 //
-// Contract: multiply_tile() as FastKernels says. The first tokens multiply while the weights are decoded; the others
+// Contract: multiply_tile() as in FastKernels. The first tokens multiply while the weights are decoded; the others find
+//   them decoded in L1.
 // find them decoded in L1.
 #if defined(TANDEM_NPU_EMU_SIMD_GEMM_INL_H_) == defined(HWY_TARGET_TOGGLE)  // once for each instruction set
 #ifdef TANDEM_NPU_EMU_SIMD_GEMM_INL_H_
@@ -18,13 +19,13 @@ namespace HWY_NAMESPACE {
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
 namespace {
 
-// The register block: kT tokens x kV vectors of rows, 16 to 24 sums of AVX-512's 32 registers, 8 to 12 of
+// The register block: kT tokens x kV vectors of rows. It has 16 to 24 sums in AVX-512's 32 registers, 8 to 12 in
 // AVX2's 16.
 template <int kT, int kV>
 struct BlockSums {
   Vec acc[kT][kV];
 
-  // Fetches the next group's sums too, which lie in L2 at hundreds of tokens (512 tokens: 0.80 of the peak without,
+  // Also prefetches the next group's sums, which are in L2 at hundreds of tokens (512 tokens: 0.80 of the peak without,
   // 0.86 with).
   HWY_INLINE void begin(const float* from, bool fresh) {
     TANDEM_UNROLL
@@ -59,21 +60,21 @@ constexpr int kFirstTokens = HWY_TARGET == HWY_AVX3 ? 8 : 4;
 constexpr int kFirstVectors = 2;
 constexpr int64_t kFirstRows = kFirstVectors * kLanes;
 
-// The first tokens: every vector of weights is multiplied as it is decoded, and kept in the tile. Loads, conversions
-// and stores run on ports that the multiply-adds leave free; a decoding loop of its own took 5 % of the time.
+// The first tokens: every vector of weights is multiplied as it is decoded, and stored in the tile. Loads, conversions
+// and stores run on ports that the multiply-adds leave free. A separate decoding loop took 5 % of the time.
 struct FirstTokens {
   using Sums = BlockSums<kFirstTokens, kFirstVectors>;
   const ResidentTile& weights;
-  uint64_t share;  // bytes of weights.ahead that are fetched here
+  uint64_t share;  // bytes of weights.ahead that are prefetched here
   const float* HWY_RESTRICT x;
   const TileSums& partial;
   float* HWY_RESTRICT tile;
 
   template <bool kI4, bool kWithMin>
   void operator()() const {
-    const PackedFormat format = weights.format;  // of its own: no store can change it
+    const PackedFormat format = weights.format;  // a copy: the compiler knows that no store can change it
     const int64_t count = weights.count;
-    TileView views[kResidentColumns / kTileColumns];  // before the loop, which has no register to spare around a call
+    TileView views[kResidentColumns / kTileColumns];  // filled before the loop: it has no register to spare for a call
     for (int64_t k = 0; k < count; k += kTileColumns)
       views[k / kTileColumns] = tile_view(format, weights.panel, (weights.column + k) / kTileColumns);
     for (int64_t row = 0; row < kPanelRows; row += kFirstRows) {
@@ -102,7 +103,7 @@ struct FirstTokens {
 
   HWY_INLINE void use(Sums& sums, int64_t k, int64_t row, const Vec (&w)[kFirstVectors]) const {
     const auto weight =
-        static_cast<uint64_t>(row * kResidentColumns + k * kFirstRows);  // of the tile's kPanelRows x 64
+        static_cast<uint64_t>(row * kResidentColumns + k * kFirstRows);  // position among the tile's kPanelRows x 64
     __builtin_prefetch(weights.ahead + weight * share / (kPanelRows * kResidentColumns));
     TANDEM_UNROLL
     for (int v = 0; v < kFirstVectors; ++v) hn::Store(w[v], F(), tile + k * kPanelRows + row + v * kLanes);
@@ -110,13 +111,13 @@ struct FirstTokens {
   }
 };
 
-// Groups of the tokens that follow: as many of six as leave only fours. With AVX-512 six tokens x 64 rows load ten
-// vectors for 24 multiply-adds, eight x 32 rows ten for 16, which an Intel core feels: 0.87 and 0.80 of its peak from
-// L1. With AVX2 six x 16 load eight for 12, four x 16 six for 8.
+// Sizes of the groups of later tokens: sixes, as many as leave a rest of whole fours. With AVX-512 six tokens x 64 rows
+// load ten vectors for 24 multiply-adds, and eight x 32 rows load ten for 16. An Intel core then reaches 0.87 and 0.80
+// of its peak from L1. With AVX2 six x 16 load eight for 12, and four x 16 load six for 8.
 constexpr int kWide = 6, kNarrow = 4;
 constexpr int kStreamVectors = HWY_TARGET == HWY_AVX3 ? 4 : 2;
 
-// kT tokens, from `token` on, past the decoded tile.
+// Streams kT tokens, from `token` on, past the decoded tile.
 template <int kT>
 HWY_INLINE void stream_tokens(const float* HWY_RESTRICT tile, int64_t count, const float* HWY_RESTRICT x,
                               const TileSums& partial, int64_t token) {
@@ -136,8 +137,8 @@ HWY_INLINE void stream_tokens(const float* HWY_RESTRICT tile, int64_t count, con
 
 int64_t group_of(int64_t left) { return left % kNarrow == 0 && left % kWide != 0 ? kNarrow : kWide; }
 
-// Bytes wanted next are fetched in equal shares, one for each group of tokens: a burst of them would stand in the way
-// of this tile's own loads.
+// Prefetches the next bytes in equal shares, one for each group of tokens: a single burst would delay this tile's
+// own loads.
 void multiply_tile(const ResidentTile& weights, const float* x, int64_t blocks, const TileSums& sums, float* tile) {
   const int64_t tokens = blocks * kTokenBlock;
   const auto fetched = [&](int64_t count) {

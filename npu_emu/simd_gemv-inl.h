@@ -1,7 +1,8 @@
-// A panel of packed weights against 1 to 4 tokens, for the instruction set that fast_simd.cpp is being compiled for.
+// Multiplies a panel of packed weights with 1 to 4 tokens, for the instruction set that fast_simd.cpp is being
+// compiled for.
 //
-// Contract: gemv_panel() as FastKernels says. Sums of a tile stay in registers; between tiles they lie in the caller's
-// scratch.
+// Contract: gemv_panel() as in FastKernels. Sums of a tile stay in registers; between tiles they are in the
+//   caller's scratch.
 #if defined(TANDEM_NPU_EMU_SIMD_GEMV_INL_H_) == defined(HWY_TARGET_TOGGLE)  // once for each instruction set
 #ifdef TANDEM_NPU_EMU_SIMD_GEMV_INL_H_
 #undef TANDEM_NPU_EMU_SIMD_GEMV_INL_H_
@@ -21,8 +22,8 @@ constexpr int kVectors = 4;                    // accumulators of one token: 64 
 constexpr int64_t kChunk = kVectors * kLanes;  // rows handled together
 constexpr int64_t kChunks = kPanelRows / kChunk;
 
-// The running sums of `kCount` tokens x kChunk rows, vectors of them kApart rows apart; kept in registers while a run
-// of columns streams past.
+// The running sums of `kCount` tokens x kChunk rows; vectors of rows are kApart rows apart. They stay in registers
+// while a run of columns streams past.
 template <int kCount, int64_t kApart = kLanes>
 struct Sums {
   Vec acc[kCount][kVectors];
@@ -60,13 +61,12 @@ struct GemvArguments {
   float* acc;
 };
 
-// Four bits a weight, straight from memory: the hottest loop of decoding. A vector of words is kVectors vectors of
-// rows, one for each byte. That leaves two cheap operations a weight beside the two multiply-adds, on pipes of their
-// own.
+// Weights of four bits, straight from memory: the hottest loop of decode steps. A vector of words is kVectors vectors
+// of rows, one for each byte. So a weight costs two cheap operations beside the two multiply-adds, on other pipes.
 static_assert(kVectors * kWordRows == kPanelRows);
 template <int kCount>
 using WordSums = Sums<kCount, kWordRows>;
-using WordAffine = Affine<kVectors>;  // the scales times of_byte()
+using WordAffine = Affine<kVectors>;  // its scales are multiplied by of_byte()
 
 #if HWY_TARGET == HWY_AVX2
 struct NibbleMasks {
@@ -78,8 +78,8 @@ struct NibbleMasks {
 };
 #endif
 
-// The mask of byte `v`'s low nibble. From memory with AVX2: its registers are taken, and gcc would build the masks anew
-// for every group.
+// The mask of byte `v`'s low nibble. With AVX2 it comes from memory: all registers are in use, and gcc would build the
+// masks anew for every group.
 HWY_INLINE auto nibble_mask(int v) {
 #if HWY_TARGET == HWY_AVX2
   static constexpr NibbleMasks kMasks;
@@ -89,7 +89,7 @@ HWY_INLINE auto nibble_mask(int v) {
 #endif
 }
 
-// One column of a vector of words.
+// Adds one column of a vector of words.
 template <int kCount, bool kWithMin>
 HWY_INLINE void add_column(hn::Vec<I> words, const WordAffine& affine, const float* x, int64_t x_stride,
                            WordSums<kCount>& sums) {
@@ -101,14 +101,15 @@ HWY_INLINE void add_column(hn::Vec<I> words, const WordAffine& affine, const flo
 }
 
 #if HWY_TARGET == HWY_AVX3
-// A code becomes a float by one operation where it stands at bit 16 or 12 of its word: behind the exponent of 128 or
-// 2048 it is 128 + q or 2048 + q. Then fma(128 + q, scale, min - 128 scale) rounds the same number as fma(q, scale,
-// min), if min - 128 scale is exact.
+// One operation turns a code into a float if the code is at bit 16 or 12 of its word. Behind the exponent of 128 or
+// 2048 it reads as 128 + q or 2048 + q. Then fma(128 + q, scale, min - 128 scale) rounds the same number as fma(q,
+// scale, min), if min - 128 scale is exact.
 constexpr int32_t kAt16 = 15 << 16, kAt12 = 15 << 12;
 constexpr int32_t k128 = 0x43000000, k2048 = 0x45000000;  // as f32
 
-// Whether min - 128 scale and min - 2048 scale are exact for all rows of a group. With E the exponent field of an f16
-// and |min|'s from E - 1 to E + 11, where E is |scale|'s, both are multiples of 2^(E - 26) below 2^(E - 2): 24 bits.
+// True if min - 128 scale and min - 2048 scale are exact for all rows of a group. Let E be the exponent field of
+// |scale|, an f16. They are exact if that of |min| is E - 1 to E + 11: both terms are multiples of 2^(E - 26) below
+// 2^(E - 2), 24 bits.
 HWY_INLINE bool takes_offsets(const PackedFormat& format, const TileView& view, int64_t group) {
   if (format.scale != ScaleKind::half) return false;
   if (format.min == MinKind::zero_point) return true;  // an f16 times at most 12 bits
@@ -143,8 +144,8 @@ HWY_INLINE Vec offset_code(hn::Vec<I> words, int32_t mask, int32_t offset) {
   return hn::BitCast(F(), hn::Or(hn::And(words, hn::Set(I(), mask)), hn::Set(I(), offset)));
 }
 
-// Two columns of all rows. Words that begin up to two bytes early have their codes that many bytes higher: the load
-// shifts. What lies before a tile's codes are its scales.
+// Adds two columns of all rows. A load that begins up to two bytes earlier has the codes as many bytes higher, so the
+// load does the shift. The bytes in front of a tile's codes are its scales.
 template <int kCount>
 HWY_INLINE void add_pair(const uint8_t* codes, const OffsetAffine& affine, const float* x, int64_t x_stride,
                          WordSums<kCount>& sums) {
@@ -161,7 +162,7 @@ HWY_INLINE void add_pair(const uint8_t* codes, const OffsetAffine& affine, const
 }
 #endif
 
-// One group of columns of the rows of word `row` and the next.
+// Adds one group of columns to the sums of the rows in the words from `row` on.
 template <int kCount, bool kWithMin>
 HWY_INLINE void gemv_i4_group(const GemvArguments& g, const TileView& view, int64_t group, const float* x, int64_t row,
                               WordSums<kCount>& sums) {
@@ -184,7 +185,7 @@ HWY_INLINE void gemv_i4_group(const GemvArguments& g, const TileView& view, int6
   TANDEM_UNROLL
   for (int v = 0; v < kVectors; ++v) affine.scale[v] = hn::Mul(affine.scale[v], of_byte(v));
   for (int64_t pair = 0; pair < pairs; pair += kChunks) {
-    prefetch(codes + row / kLanes * kPanelRows);  // each of the chunks fetches its share of the lines
+    prefetch(codes + row / kLanes * kPanelRows);  // each chunk prefetches its share of the lines
     TANDEM_UNROLL
     for (int64_t i = 0; i < kChunks; ++i, codes += kPanelRows, x += 2) {
       const auto words = load_words(codes, row);

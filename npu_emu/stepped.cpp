@@ -22,7 +22,7 @@ int64_t SteppedArray<Mac>::run() {
   return cycles_;
 }
 
-// Row folds run innermost: partial sums enter a tile from the tile before.
+// Row folds run innermost, so that partial sums enter a tile from the tile before.
 template <typename Mac>
 void SteppedArray<Mac>::begin_fold() {
   row_base_ = fold_ % mapping_.row_folds * array_.rows;
@@ -47,7 +47,7 @@ void SteppedArray<Mac>::step() {
   if (fold_ != fold && !done()) begin_fold();
 }
 
-// The tile moves down a row and its next row enters at the top, the bottom row first.
+// The tile moves down by one row, and its next row enters at the top. The bottom row enters first.
 template <typename Mac>
 void SteppedArray<Mac>::load_row(int64_t cycle) {
   for (int64_t row = array_.rows - 1; row > 0; --row)
@@ -56,13 +56,13 @@ void SteppedArray<Mac>::load_row(int64_t cycle) {
     at(0, col).held = stationary(row_base_ + array_.rows - 1 - cycle, col_base_ + col);
 }
 
-// Cells are visited from the last to the first, so that each still finds what its neighbours held in the cycle before.
+// Visits the cells from the last to the first, so that each still finds its neighbours' values of the cycle before.
 template <typename Mac>
 void SteppedArray<Mac>::step_stationary(int64_t cycle) {
   for (int64_t row = array_.rows - 1; row >= 0; --row) {
     for (int64_t col = array_.cols - 1; col >= 0; --col) {
       Cell& cell = at(row, col);
-      // Skew: row r is fed r cycles, column c c cycles later.
+      // Skew: row r receives its operands r cycles later, column c receives them c cycles later.
       cell.right = col > 0 ? at(row, col - 1).right : streamed(cycle - row, row_base_ + row);
       if (row > 0) {
         cell.sum = at(row - 1, col).sum;

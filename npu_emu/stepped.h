@@ -1,10 +1,13 @@
-// The array cycle by cycle and cell by cell: values move one cell a cycle, nothing is computed ahead of its operands.
+// Simulates the array cycle by cycle and cell by cell. Values move one cell a cycle, and no cell computes before its
+// operands arrive.
 //
 // Contract
 //   Function: the same bits as the fast path, in every dataflow (acc = fma(w, a, acc), k ascending, one chain; int32
-//   sums are exact). Timing: step() runs one cycle; done() turns true in the cycle in which the last wave leaves the
-//   array, found by watching the cells, not by a formula; cycles() then is one more than count_cycles().cycles ("last
-//   index"). The caller owns operands and results, all dense row-major: x[M][K], w[N][K], y[M][N]. y doubles as the
+//   sums are exact).
+//   Timing: step() runs one cycle. done() turns true in the cycle in which the last wave leaves the array. The
+//   simulation finds it by watching the cells, not by a formula. cycles() then is one more than count_cycles().cycles
+//   ("last index").
+//   Ownership: the caller owns operands and results, all dense row-major: x[M][K], w[N][K], y[M][N]. y is also the
 //   partial-sum memory. Meant for small sizes: a cycle costs R x C cell updates. One thread.
 #pragma once
 
@@ -42,8 +45,8 @@ class SteppedArray {
   using Operand = typename Mac::Operand;
   using Sum = typename Mac::Sum;
 
-  // An operand travelling through the array. `index` says which one it is: the streamed element of ws and is, the k of
-  // os. A wave also passes cells outside the product; there it is present but not useful.
+  // An operand that travels through the array. `index` is the streamed element with ws and is, and k with os. A wave
+  // also passes cells outside the product; there the operand is present but not useful.
   struct Moving {
     Operand value{};
     int64_t index = -1;
@@ -52,9 +55,9 @@ class SteppedArray {
   };
   struct Cell {
     Moving held;   // ws, is: the stationary operand
-    Moving right;  // on its way to the next column
-    Moving down;   // os: on its way to the next row
-    Sum sum{};     // ws, is: on its way down; os: stays
+    Moving right;  // the operand that moves to the next column
+    Moving down;   // os: the operand that moves to the next row
+    Sum sum{};     // ws, is: moves down; os: stays
     int64_t sum_index = -1;
   };
 
@@ -62,10 +65,10 @@ class SteppedArray {
 
   bool done() const { return fold_ == mapping_.folds(); }
   void step();
-  int64_t run();  // steps to the end; the cycles it took
+  int64_t run();  // steps to the end; returns the number of cycles
 
   int64_t cycles() const { return cycles_; }
-  int64_t multiply_adds() const { return multiply_adds_; }  // useful ones
+  int64_t multiply_adds() const { return multiply_adds_; }  // counts useful ones only
   int64_t fold() const { return fold_; }
   const Cell& cell(int64_t row, int64_t col) const { return cells_[static_cast<size_t>(row * array_.cols + col)]; }
 

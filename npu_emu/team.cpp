@@ -11,10 +11,10 @@ namespace tandem::npu_emu {
 
 namespace {
 
-// Longer than the gap between two operators of a decode step, shorter than what a user would notice as load.
+// Longer than the gap between two operators of a decode step, and so short that a user does not notice the load.
 constexpr std::chrono::microseconds kSpin{200};
 
-// Polls until `ready` or the time is over; gives the core away now and then, in case the other side needs it.
+// Polls until `ready` or until the time is over. It yields the core at times, in case the other side needs it.
 template <typename Ready>
 bool spin_until(const Ready& ready, std::chrono::microseconds limit) {
   const auto end = Clock::now() + limit;

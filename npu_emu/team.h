@@ -1,11 +1,11 @@
-// A few threads that share one command: the queue's worker leads, helpers on further cores take parts.
+// A few threads that share one command: the queue's worker leads, and helpers on further cores take parts.
 //
 // Contract
-//   run() hands part 0 to the caller and parts 1 .. size()-1 to the helpers, and returns when all are done; the first
-//   exception of a part is thrown again. One caller at a time. Everything written before run() is seen by every part,
-//   everything a part wrote is seen after run(). A helper without work spins for a moment (decode hands out work every
-//   few microseconds, a wake-up takes 20) and then sleeps. A core that cannot be used is a tandem::Error of the
-//   constructor.
+//   run() gives part 0 to the caller and parts 1 .. size()-1 to the helpers, and returns when all are done. It rethrows
+//   the first exception of a part. One caller at a time. Every part sees everything written before run(), and
+//   everything a part wrote is visible after run().
+//   A helper without work spins for a moment (decode starts work every few microseconds, and a wake-up takes 20) and
+//   then sleeps. A core that cannot be used is a tandem::Error of the constructor.
 #pragma once
 
 #include <condition_variable>
@@ -20,7 +20,7 @@
 
 namespace tandem::npu_emu {
 
-// Ties a thread to a core; Error naming the core when the system refuses.
+// Pins a thread to a core; throws an Error that names the core if the system refuses.
 void tie_to_core(std::thread& thread, int core);
 
 class Team {
@@ -48,7 +48,8 @@ class Team {
   sync::FlagBank bank_;
   sync::Flag started_;
   uint32_t epoch_ = 0;
-  const std::function<void(int)>* work_ = nullptr;  // published by started_; nullptr: end
+  const std::function<void(int)>* work_ = nullptr;  // published by started_; nullptr ends the helpers
+
   std::mutex mutex_;
   std::condition_variable wake_;
   int sleeping_ = 0;
