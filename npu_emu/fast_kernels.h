@@ -28,7 +28,7 @@ struct ResidentTile {
   uint64_t ahead_bytes;
 };
 
-// The place of a residency's partial sums: they enter and leave in acc[blocks*8][64]. Where the chains end they leave
+// The place of a residency's partial sums: they enter and leave in acc[blocks*8][64]. Finished chains leave
 // straight to y, so that nothing is copied.
 struct TileSums {
   float* acc = nullptr;

@@ -6,13 +6,12 @@
 //   whole tiles    every extent is rounded up to the array's sides before anything is counted. So all extents below a
 //                  side cost the same (stage performance).
 //   shared folds   `arrays` equal arrays take the folds in turn: the slowest one has ceil(folds / arrays) of them.
-//   blocks         only a block of whole array columns of the stationary operand [K, C] fits on chip. The
-//                  streamed operand
-//                  passes once for every block. A longer K leaves fewer columns in a block, so the other operand
-//                  streams more often (shape-sensitive performance).
-//   slow fill      each tile of the stationary operand is filled into the cells once, at `fill_bytes_per_second`,
-//                  and no
-//                  other work hides that. A large stationary operand beside a short stream is slow (order-sensitive).
+//   blocks         only a block of whole array columns of the stationary operand [K, C] fits on chip. The streamed
+//                  operand passes once for every block. A longer K leaves fewer columns in a block, so the other
+//                  operand streams more often (shape-sensitive performance).
+//   slow fill      each tile of the stationary operand is filled into the cells once, at `fill_bytes_per_second`, and
+//                  no other work hides that. A large stationary operand beside a short stream is slow
+//                  (order-sensitive).
 //
 // Contract: pure functions on the model clock; seconds = max(array, stream) + fill. Input- and weight-stationary only.
 #pragma once

@@ -2,9 +2,9 @@
 //
 // Contract: pure functions, no state. This is the one definition of what each format computes:
 //   fp16        both operands are halves, products and sums f32: acc = fma(w, a, acc), k ascending.
-//   int8        both operands are int8 (4-bit codes fit), sums int32 (exact). A scale per column is applied when
-//               the sum
-//               leaves the array; with grouped weights and activations at the end of each group (packed/act_i8.h).
+//   int8        both operands are int8 (4-bit codes fit), sums int32 (exact). A scale per column is applied when the
+//               sum leaves the array; with grouped weights and activations at the end of each group
+//               (packed/act_i8.h).
 //   int4_fp16   activations are halves. The tile's edge decodes a 4-bit (or 8-bit) code of a weight to f32 as
 //               fma(q, scale, min); the rest is as with fp16.
 #pragma once
