@@ -1,9 +1,9 @@
 // How fast are the host's loops for 8-bit activations (packed/act_loops.h) by instruction set and packed format?
 //
-// Prints GB/s of packed weights for --tokens tokens (1: what a text is written with) by one thread, on the last core it
-// may use: weights from the second cache, and cold ones, of which there are 400 MB in huge pages where the system gives
-// them; what memory gives is told by `tandem bench --roofline`. Of those from the cache also multiply-adds. Each loop
-// is verified against the plain definition, bit for bit, before it is timed; the best of five rounds.
+// Prints GB/s of packed weights for --tokens tokens (1, as in generation) on one thread, pinned to the last core that
+// it may use. It times weights from the L2 cache, and cold weights: 400 MB, in huge pages where the system gives them.
+// `tandem bench --roofline` measures the memory itself. For weights from the cache it also prints multiply-adds. Each
+// loop is verified against the plain definition, bit for bit, before it is timed. The best of five rounds counts.
 //
 // Usage: act_loops [--tokens N] [--columns K]
 #include "packed/act_loops.h"
@@ -72,7 +72,7 @@ struct Product {
   }
 };
 
-// GB/s of `panels` panels, so often that about as many bytes are read as there are cold ones.
+// Returns GB/s of `panels` panels, repeated until about as many bytes are read as there are cold ones.
 double rate(Product& product, const ActLoops& loops, const std::byte* weights, size_t bytes, size_t panels) {
   const size_t times = std::max<size_t>(1, kColdBytes / (bytes * panels));
   double best = 0;
@@ -115,7 +115,7 @@ int main(int count, char** arguments) {
     const size_t bytes = panel_bytes(named.format, columns);
     Product product(named.format, tokens, columns);
     for (const ActLoops* loops : all_act_loops()) {
-      if (loops == &plain_act_loops() && all_act_loops().size() > 1) continue;  // slow, and not what a machine uses
+      if (loops == &plain_act_loops() && all_act_loops().size() > 1) continue;  // slow, and this machine never uses it
       if (!product.right(*loops, weights.get())) {
         std::fprintf(stderr, "error: %s of %s gives other bits than the plain definition\n", loops->name, named.name);
         return 1;

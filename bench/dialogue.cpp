@@ -1,12 +1,12 @@
-// Question: how long does a dialogue take in one process, where each turn finds the text so far in the cache?
+// Question: how long does a dialogue take in one process, if each turn finds the earlier text in the cache?
 //
 //   dialogue -m MODEL --answers 16,16,... [--ctx-size N] [--tandem PROGRAM] < TURNS
 //
-// Standard input has a turn in each line; after it so many tokens are generated, greedily and past the model's end
-// token, as --answers says for this turn. The engine is opened as `tandem run` opens it; kernels that are not compiled
-// yet are compiled by PROGRAM in the background, or here when there is none. Standard output is the answers
-// alone, as they come; standard error says at the end how many tokens there were. bench/first_contact plays the same
-// turns with its peer's interactive mode.
+// Each line of standard input is a turn. After it the program generates as many tokens as --answers says for this turn,
+// greedily and past the model's end token. It opens the engine as `tandem run` does. PROGRAM compiles missing kernels
+// in the background; without it this process compiles them. Standard output has only the answers, as they are
+// generated; standard error has the number of tokens at the end. bench/first_contact plays the same turns with its
+// peer's interactive mode.
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <cstdio>
@@ -32,7 +32,7 @@ int run(const Options& options) {
   needs.may_join_later = !options.tandem.empty();
   needs.program = options.tandem;
   const auto engine = tandem::app::open_engine(options.flags, needs);
-  std::vector<int32_t> pending;  // the last token of an answer: its logits were never needed
+  std::vector<int32_t> pending;  // the last token of an answer: its logits were not needed
   int64_t read = 0, generated = 0;
   for (size_t turn = 0; turn < options.answers.size(); ++turn) {
     std::string line;

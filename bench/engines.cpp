@@ -63,7 +63,7 @@ void verify_equal(std::span<const std::unique_ptr<Engine>> engines, std::span<co
   for (const auto& engine : engines) {
     engine->rewind(0);
     engine->extend(ids);
-    const auto logits = engine->extend(ids.first(1));  // a prompt and a single token
+    const auto logits = engine->extend(ids.first(1));  // checks a prompt and a single token
     if (first.empty()) {
       first.assign(logits.begin(), logits.end());
     } else if (std::memcmp(first.data(), logits.data(), logits.size_bytes()) != 0) {
@@ -87,7 +87,7 @@ void add_flags(CLI::App& app, EngineBenchOptions& options) {
 
 int bench_main(CLI::App& app, int argc, char** argv, const std::function<int()>& run) {
   CLI11_PARSE(app, argc, argv);
-  // As the program itself: standard output is the result's alone.
+  // Standard output has only the result, as in the program itself.
   spdlog::set_default_logger(spdlog::stderr_color_mt("bench"));
   spdlog::set_level(spdlog::level::warn);
   if (const char* levels = std::getenv("TANDEM_LOG")) spdlog::cfg::helpers::load_levels(levels);

@@ -1,4 +1,4 @@
-// What the bench programs that time whole engines share: the model, its tokens, one pass, and the check that comes
+// Common parts of the bench programs that time whole engines: the model, its tokens, one pass, and the check that comes
 // before any timing.
 #pragma once
 
@@ -17,27 +17,27 @@ class App;
 
 namespace tandem::bench {
 
-std::string default_model();  // TANDEM_MODEL, else the one that `./dev run` fetched
+std::string default_model();  // TANDEM_MODEL, else the model that `./dev run` fetched
 void require_model(const std::string& path);
 std::vector<int32_t> some_ids(int64_t vocabulary, int64_t count);
 
 double time_prompt(Engine& engine, std::span<const int32_t> ids);  // seconds, from an empty context
-// Seconds of a token behind the first `context` ids: the mean of the ids after them, one at a time.
+// Seconds of one token after the first `context` ids: the mean over the remaining ids, one at a time.
 double time_decode(Engine& engine, std::span<const int32_t> ids, int64_t context);
 
-// Calls run(i, counts) for each i of `count` in turn, `rounds` times and once before, which does not count; each round
-// begins with another one.
+// Calls run(i, counts) for each i < count in turn, in `rounds` rounds that count after one that does not. Each round
+// begins with another i.
 void take_turns(size_t count, int rounds, const std::function<void(size_t i, bool counts)>& run);
 
-// Error unless all engines give the same bits after these ids and one token more.
+// Error unless all engines give the same bits after these ids and after one more token.
 void verify_equal(std::span<const std::unique_ptr<Engine>> engines, std::span<const int32_t> ids);
 
-// What the programs that time prompts of several lengths are told.
+// Options of the programs that time prompts of several lengths.
 struct EngineBenchOptions {
   std::string model = default_model();
   std::vector<int64_t> lengths;      // tokens of the prompts
   std::vector<std::string> devices;  // ids; empty: the engine's choice
-  int64_t chunk = 0;                 // tokens that are computed at once
+  int64_t chunk = 0;                 // the most tokens of a pass
   int rounds = 1;
   bool json = false;
 };

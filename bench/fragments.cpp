@@ -1,10 +1,10 @@
-// Question: what does a pass that is cut into fragments cost beyond one that is a single plan, and how much of that is
+// Question: what does a pass that is cut into fragments cost beyond a single plan, and how much of that is
 // the decision?
 //
-// A pass of a model as it would run is cut at the ends of layers into chains of 2, 4, 8 ... fragments. Between two of
-// them a decision reads what the former left in shared memory (the residual stream, as a router's scores would be read)
-// and picks the next from those that are prepared. The logits of every chain are compared with those of the whole plan
-// before anything is timed; then rounds of all of them alternate, and medians count.
+// The bench cuts a model's usual pass at the ends of layers into chains of 2, 4, 8 ... fragments. Between two fragments
+// a decision reads values that the former left in shared memory: the residual stream, as a router would read its
+// scores. It then picks the next fragment from the prepared ones. Before anything is timed, the logits of every chain
+// are compared with those of the whole plan. Then rounds of all chains alternate, and medians count.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -39,13 +39,13 @@ struct Options : bench::EngineBenchOptions {
   std::string trace;
 };
 
-// The layer that an operator belongs to; what is before the first is 0, what is behind the last one is `layers`.
+// The layer that an operator belongs to: 0 before the first layer, and `layers` after the last one.
 int64_t layer_of(const std::string& name, int64_t layers, int64_t before) {
   if (!name.starts_with("blk.")) return before == 0 ? 0 : layers;
   return std::stoll(name.substr(4));
 }
 
-// The plan's operators on its devices, by fragments of about equally many layers.
+// Cuts the plan's operators, with their devices, into fragments of about equally many layers.
 std::vector<Plan> cut(const Plan& whole, int64_t layers, int64_t fragments) {
   std::vector<std::vector<tandem::Placed>> parts(static_cast<size_t>(fragments));
   int64_t layer = 0;
@@ -61,21 +61,22 @@ std::vector<Plan> cut(const Plan& whole, int64_t layers, int64_t fragments) {
   return plans;
 }
 
-// One chain of so many fragments, and what its rounds took.
+// One chain of `fragments` fragments, and the times of its rounds.
 struct Way {
   int64_t fragments;
   std::unique_ptr<Chain<int64_t>> chain;
-  std::vector<double> seconds, deciding;  // of a pass
+  std::vector<double> seconds, deciding;  // seconds of a pass, and of its decisions
 };
 
 class FragmentBench {
  public:
+  // Fills the context, prepares the chains, and verifies each of them: its logits must equal those of the whole plan.
   FragmentBench(Engine& engine, int64_t tokens) : tokens(tokens) {
     engine.rewind(0);
     const auto ids = bench::some_ids(engine.config().vocabulary, kPast + tokens);
     engine.extend(std::span(ids).first(kPast));
     const auto last = std::span(ids).subspan(kPast);
-    engine.extend(last);  // its plan, its tokens and positions in their buffers
+    engine.extend(last);  // makes the plan, and fills its buffers with tokens and positions
     engine.rewind(kPast);
     const Plan whole = engine.plan_for({tokens, 1});
     plan = whole.name;
@@ -104,7 +105,7 @@ class FragmentBench {
     }
   }
 
-  // The decision's inputs are values that the fragment has just written.
+  // Runs a chain. The decision reads values that the fragment has just written.
   tandem::ChainRun run(Way& way) const {
     const auto* hidden = residual_.as<const float>();
     return way.chain->run(0, [&](int64_t ended) -> std::optional<int64_t> {
@@ -123,7 +124,7 @@ class FragmentBench {
       way.deciding.push_back(ran.deciding);
     });
   }
-  // The chain of most fragments.
+  // Records a run of the chain with the most fragments.
   void write_trace(Engine& engine, const std::string& path) {
     tandem::Timeline timeline;
     engine.machine().record(&timeline);
@@ -169,7 +170,7 @@ int run(const Options& options) {
   engine_options.devices = options.devices;
   engine_options.plan = options.plan;
   engine_options.context = kPast + longest;
-  engine_options.chunk = std::max(kPast, longest);  // one pass each
+  engine_options.chunk = std::max(kPast, longest);  // a prompt is one pass
   const auto engine = Engine::open(engine_options);
   if (!options.json) {
     std::printf("%s behind %lld tokens on %s; %d rounds, medians, all times measured (wall clock)\n\n",
@@ -199,7 +200,7 @@ int main(int argc, char** argv) {
   options.lengths = {1, 64};
   options.rounds = 40;
   bench::add_flags(app, options);
-  app.remove_option(app.get_option("--chunk"));  // a pass is not cut by tokens
+  app.remove_option(app.get_option("--chunk"));  // a pass is not cut by tokens here
   app.add_option("--plan", options.plan, "as tandem's --plan")->capture_default_str();
   app.add_option("--trace", options.trace,
                  "write a pass of the last length in the most fragments to this file, for Perfetto");

@@ -1,8 +1,8 @@
 // Question: which plan is the fastest for which prompt on this machine's wall clock, and does `tensor` always find it?
 //
-// One engine for each plan on one model, in one process. For every length all of them must first give the same bits;
-// then rounds of all plans alternate, each round beginning with another one. A plan's rate is the median over rounds;
-// what `tensor` loses to the best other plan is the median of the ratios within a round.
+// The bench opens one engine for each plan on one model, in one process. For every length all of them must first give
+// the same bits. Then rounds of all plans alternate, and each round begins with another one. A plan's rate is the
+// median over rounds. The loss of `tensor` against the best other plan is the median of the ratios within a round.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -27,7 +27,7 @@ namespace bench = tandem::bench;
 constexpr const char* kTensor = "tensor";
 constexpr int64_t kDecodeContext = 64, kDecodeTokens = 32;
 
-// All that run on a GPU and an NPU; `tensor`, which is compared with each of the others, last.
+// All plans that run on a GPU and an NPU. `tensor`, which is compared with each of the others, comes last.
 std::vector<std::string> all_plans() {
   std::vector<std::string> plans;
   for (const tandem::Strategy& strategy : tandem::strategies_for_any_model()) {
@@ -60,8 +60,8 @@ double time_once(Engine& engine, const Test& test, const std::vector<int32_t>& i
 }
 
 struct Verdict {
-  size_t best = 0;   // of the other plans
-  double ratio = 0;  // tensor's seconds / the best other's, median of the rounds
+  size_t best = 0;   // the fastest of the other plans
+  double ratio = 0;  // tensor's seconds / the best other plan's, median over the rounds
 };
 
 Verdict judge(const Test& test, const std::vector<std::string>& plans) {

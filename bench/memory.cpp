@@ -1,14 +1,16 @@
-// Question: how much memory does a run take beyond what it cannot do without, the weights and the cache it has filled?
+// Question: how much memory does a run take beyond what it needs, the weights and the cache that it has filled?
 //
 //   memory [MODEL...] [--tokens N] [--json]
 //
-// Each run is a process of its own, with a context of 2,048 of which it fills `tokens` positions: one with the NPU
-// alone, where no driver is loaded, and one with GPU and NPU (`sequence`), after one that does not count and leaves
-// compiled programs in the user's cache, as any first run does. Judged is the peak without the GPU's driver, which is
-// named apart: with PoCL that is a compiler. Its libraries are what was mapped since the engine was opened, taken off
-// all through the run: a driver that starts while the last weights are packed has more of them in memory at that moment
-// than at the end, where they are listed. Its heap is what the run has more in memory of no file, at the end, than the
-// one without a GPU. Bytes are the kernel's, of this very run.
+// Each run is a process of its own, with a context of 2,048 positions of which it fills `tokens`. One run uses the NPU
+// alone and loads no driver. Another uses GPU and NPU (`sequence`). A GPU run before it does not count: it leaves
+// compiled programs in the user's cache, as any first run does.
+// The bench judges the peak without the GPU's driver, and lists the driver apart, because with PoCL it is a compiler.
+// The driver's libraries are the files that were mapped since the engine was opened. They are subtracted all through
+// the run. A driver that starts while the last weights are packed has more of them in memory then than at the end, when
+// they are listed.
+// The driver's heap is the memory without a file, at the end, that the run has beyond the one without a GPU. The kernel
+// counts the bytes, in this very run.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -43,12 +45,12 @@ constexpr int64_t kContext = 2048;
 
 struct Options {
   std::vector<std::string> models;
-  int64_t tokens = 20;  // positions that are filled: a short prompt and some answer
+  int64_t tokens = 20;  // positions to fill: a short prompt and a part of an answer
   bool json = false;
-  std::string child;  // the plan that this process runs; "": it starts the others
+  std::string child;  // the plan that this process runs; "": this process starts the others
 };
 
-// Keys and values of the positions that were filled, as 16-bit floats.
+// Bytes of keys and values of the filled positions, as 16-bit floats.
 size_t touched_cache_bytes(const tandem::ModelConfig& config, int64_t positions) {
   return static_cast<size_t>(config.layers * (config.k_width() + config.v_width()) * positions * 2);
 }
@@ -58,7 +60,7 @@ std::vector<bench::Mapping> mappings_now() {
   return bench::read_mappings(smaps);
 }
 
-// Looks again and again at what is in memory, from where it is made on.
+// Samples the memory of this process every millisecond, from its construction on.
 class Watch {
  public:
   Watch(std::string model, std::set<std::string> files_before)
@@ -68,8 +70,7 @@ class Watch {
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
           }
         }) {}
-  // The most that was in memory at once but for drivers' libraries; the peak where the system does not tell of
-  // mappings.
+  // The most memory at once without drivers' libraries. It is the peak if the system does not list mappings.
   size_t most_without_drivers() {
     thread_.request_stop();
     thread_.join();
@@ -138,7 +139,7 @@ json in_a_process(const std::string& plan, const std::string& model, int64_t tok
   return json::parse(output);
 }
 
-// What is wanted, set beside the run: ratios to weights and touched cache.
+// Adds the judged figures to a run: ratios to weights and touched cache.
 void judge(json& run, const json& without_gpu) {
   const double needed = run["weight_bytes"].get<double>() + run["cache_bytes"].get<double>();
   const double peak = run["peak_bytes"].get<double>();
@@ -159,7 +160,7 @@ bool has_gpu() {
 std::vector<json> measure(const std::string& model, int64_t tokens, bool gpu) {
   std::vector<json> runs = {in_a_process("npu-only", model, tokens)};
   if (gpu) {
-    in_a_process("sequence", model, tokens);  // compiles
+    in_a_process("sequence", model, tokens);  // compiles the kernels
     runs.push_back(in_a_process("sequence", model, tokens));
   }
   for (json& run : runs) {

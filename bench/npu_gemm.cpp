@@ -1,9 +1,9 @@
-// How fast is the emulated array's functional path, against OpenBLAS on one core and against the memory's read rate?
+// How fast is the emulated array's functional path, compared with OpenBLAS on one core and with the memory's read rate?
 //
 // Prefill: GFLOP/s at 64 x 64 tiles over fp16 weights, beside OpenBLAS sgemm of the same shape in the same rounds.
 // Decode: GB/s of packed 4-bit weights (one token, weights colder than the caches). Results are verified before
-// anything is timed. Measured. OpenBLAS must be told what this processor is: OPENBLAS_CORETYPE=SkylakeX on AVX-512
-// machines; the program sets it for itself.
+// anything is timed. All figures are measured. OpenBLAS must know the processor: OPENBLAS_CORETYPE=SkylakeX on AVX-512
+// machines, which the program sets for itself.
 #include <time.h>
 #include <unistd.h>
 
@@ -29,8 +29,8 @@ namespace {
 
 using namespace tandem;
 using namespace npu_emu;
-// The thread's own CPU time: both sides are one busy thread, and a machine shared with others takes the core away at
-// times.
+// CPU time of this thread. Both sides are one busy thread, and on a shared machine other processes take the core
+// at times.
 double now() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -56,7 +56,7 @@ std::vector<float> random_floats(size_t count, uint32_t seed) {
   return values;
 }
 
-// Random bytes make valid codes; scales and minima get small values.
+// Fills panels with random bytes, which are valid codes; scales and minima get small values.
 std::vector<std::byte> random_codes(const PackedFormat& format, int64_t rows, int64_t columns) {
   const size_t bytes = panel_bytes(format, columns);
   std::vector<std::byte> panels(bytes * static_cast<size_t>(panel_count(rows)));
@@ -72,7 +72,7 @@ std::vector<std::byte> random_codes(const PackedFormat& format, int64_t rows, in
   return panels;
 }
 
-// Row n of the definition: one chain.
+// Row n by the definition: one chain.
 float expected(const MatmulCall& call, int64_t token, int64_t row) {
   const std::byte* panel = call.panels + static_cast<size_t>(row / kPanelRows) * panel_bytes(call.format, call.columns);
   float acc = 0;
@@ -188,7 +188,7 @@ nlohmann::json decode(const char* name, PackedKind kind, const Shape& shape, int
 
 int main(int argc, char** argv) {
   if (std::getenv("OPENBLAS_CORETYPE") == nullptr) {
-    // Read by the library's constructor, before main: set it and start again.
+    // The library's constructor reads these before main, so the program sets them and starts itself again.
     __builtin_cpu_init();
     setenv("OPENBLAS_CORETYPE", __builtin_cpu_supports("avx512f") ? "SkylakeX" : "Haswell", 1);
     setenv("OPENBLAS_NUM_THREADS", "1", 1);
@@ -201,7 +201,7 @@ int main(int argc, char** argv) {
   for (const Shape& shape :
        {Shape{32, 1536, 576}, Shape{256, 1536, 576}, Shape{256, 4096, 4096}, Shape{512, 2048, 2048}})
     table.push_back(prefill(shape, shape.rows * shape.columns > (1 << 22) ? 9 : 31));
-  // 70 MB and more: past any cache of this kind of machine. 0.5 MB: stays in L2, shows what the arithmetic allows.
+  // 70 MB and more exceed any cache of such a machine. 0.5 MB stays in L2 and shows the limit of the arithmetic.
   for (const int64_t tokens : {1, 2, 4, 8})
     table.push_back(decode("decode i4", PackedKind::i4, {tokens, 49152, 2304}, 9));
   table.push_back(decode("decode i8", PackedKind::i8, {1, 49152, 2304}, 9));

@@ -1,10 +1,10 @@
-// Question: what do NPUMoE's parts bring on this machine's wall clock, beside its baselines (N9, N10)?
+// Question: what do NPUMoE's parts gain on this machine's wall clock, compared with its baselines (N9, N10)?
 //
-// One engine for each plan on one mixture of experts, in one process, on the first tokens of a text. For every length
-// all plans must first give the same bits (those that drop tokens are left out of that, and are judged by their
-// perplexity); then rounds of all plans alternate, each round beginning with another one. Rates are medians over
-// rounds. What an engine counted, and what its NPU was busy, is of one pass more. Energy is modelled, in a table of its
-// own.
+// The bench opens one engine for each plan on one mixture of experts, in one process, and uses the first tokens of a
+// text. For every length all plans must first give the same bits. Plans that drop tokens are exempt and are judged by
+// their perplexity. Then rounds of all plans alternate, and each round begins with another one. Rates are medians
+// over rounds. One more pass gives an engine's counts and its NPU's busy time. Energy is modelled and has a table of
+// its own.
 
 #include <time.h>
 
@@ -33,8 +33,8 @@ using tandem::ExpertTotals;
 using tandem::Overflow;
 namespace bench = tandem::bench;
 
-// What is compared: a plan, and whether tokens beyond an expert's room are dropped. A GPU and an NPU have a core each
-// here: a CPU that is to stand beside them as one processor has one too.
+// One side of the comparison: a plan, and whether tokens beyond an expert's room are dropped. GPU and NPU have one core
+// each here, so a CPU that stands for one processor beside them also has one.
 struct Variant {
   std::string plan;
   Overflow overflow = Overflow::spill;
@@ -74,9 +74,9 @@ struct Measured {
   std::vector<double> seconds, cpu_seconds;  // per round
   ExpertTotals experts;                      // of one pass
   double npu_busy = 0;                       // share of that pass
-  double modelled_joules = 0;                // of all devices, as their drivers' models have it
+  double modelled_joules = 0;                // of all devices, by their drivers' models
   double perplexity = 0;
-  int64_t same_choices = 0;  // of the most likely next token, beside the first variant's
+  int64_t same_choices = 0;  // tokens whose most likely next token equals the first variant's
 };
 
 struct Test {
@@ -100,7 +100,7 @@ double modelled_joules(const Engine& engine, const tandem::Plan& plan) {
   return joules;
 }
 
-// One recorded pass: what became of the experts, and how long the NPU was at work.
+// Records one pass: what became of the experts' choices, and how long the NPU worked.
 void look_at(Engine& engine, std::span<const int32_t> ids, Measured& measured) {
   const ExpertTotals before = engine.expert_use().totals();
   tandem::Timeline timeline;
@@ -190,7 +190,7 @@ size_t index_of(const std::string& plan) {
   return static_cast<size_t>(std::ranges::find(kVariants, plan, &Variant::name) - kVariants.begin());
 }
 
-// How many times as long one takes as another: the median of the ratios within a round.
+// How many times as long `a` takes as `b`: the median of the ratios within a round.
 double ratio(const Measured& a, const Measured& b) {
   std::vector<double> ratios;
   for (size_t r = 0; r < a.seconds.size(); ++r) ratios.push_back(a.seconds[r] / b.seconds[r]);

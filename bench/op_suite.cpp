@@ -1,12 +1,13 @@
-// How many operator tests a second does a headless machine get through, and how many does a peer's suite on the same
-// driver?
+// How many operator tests a second does a headless machine run, and how many does a peer's suite run on the
+// same driver?
 //
-// Runs the cases of the conformance suite (every operator, format and odd shape) on each target, each one built,
-// computed by the reference in double precision, computed by the device, and compared: a case counts only when it is
-// right. Prints a table and, with --json, rows. The peer is llama.cpp's test-backend-ops: --peer PATH runs it on the
-// same Vulkan driver, whole or --peer-ops one by one, for --peer-seconds at most each, and counts the cases it calls
-// OK. It leaves CPU drivers out unless GGML_VK_VISIBLE_DEVICES=0 is set. Wall-clock time; run it twice, the first run
-// fills the drivers' caches.
+// Runs the cases of the conformance suite (every operator, format and odd shape) on each target. Each case is built,
+// computed by the reference in double precision, computed by the device, and compared. A case counts only if it is
+// right. Prints a table and, with --json, rows.
+// The peer is llama.cpp's test-backend-ops. --peer PATH runs it on the same Vulkan driver, as a whole or with
+// --peer-ops one operator at a time. Each run takes --peer-seconds at most, and the cases that it calls OK count. The
+// peer leaves CPU drivers out unless GGML_VK_VISIBLE_DEVICES=0 is set. Times are wall-clock. Run the bench twice: the
+// first run fills the drivers' caches.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 

@@ -1,10 +1,10 @@
 // How fast is the matmul of an OpenCL device, by format, shape and number of tokens?
 //
 // Prints a table and one JSON line a row: GB/s of packed weights (few tokens) and GFLOP/s (many). Each shape is
-// verified against a host loop before it is timed. Weights are cold: copies that exceed the last cache are used in
-// turn. Judge single worker figures by the DRAM read rate and the fma peak of one core; the host thread stays off the
-// worker's core. With --act i8 the activations are 8 bits wide (packed/act_i8.h).
-// --spare leaves out an instruction for products of bytes: vpdpbusd, and vpmaddubsw beside it.
+// verified against a host loop before it is timed. Weights are cold: the bench uses copies in turn, which together
+// exceed the last cache. Judge figures of a single worker by the DRAM read rate and the fma peak of one core. The host
+// thread stays off the worker's core. With --act i8 the activations have 8 bits (packed/act_i8.h).
+// --spare leaves out an instruction for products of bytes: vpdpbusd, or both vpdpbusd and vpmaddubsw.
 // Usage: opencl_matmul [--device N] [--quick] [--type Q4_1] [--tokens S] [--act f32|i8] [--spare NAME]...
 #include <time.h>
 
@@ -32,8 +32,8 @@ struct Shape {
   StorageType type;
 };
 
-// Random rows in the storage type: f16 scales are made small so that nothing overflows, and the least weight of a block
-// of Q4_1 is as far below zero as the largest is above, as quantisers make it (its kernels look at that).
+// Random rows in the storage type. Their f16 scales are small, so that nothing overflows. In a block of Q4_1 the least
+// weight is as far below zero as the largest is above. Quantisers make it so, and its kernels check that.
 std::vector<std::byte> random_rows(const Shape& shape, std::mt19937& random) {
   const size_t bytes = row_bytes(shape.type, shape.columns) * shape.rows;
   const StorageTypeInfo& type = info(shape.type);
@@ -58,7 +58,7 @@ std::vector<std::byte> random_rows(const Shape& shape, std::mt19937& random) {
   return rows;
 }
 
-// Of all threads: on a machine that others load, nearer to the truth than wall time.
+// CPU time of all threads. On a machine with other load it is nearer to the truth than wall time.
 double process_cpu_seconds() {
   timespec now{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
@@ -164,7 +164,7 @@ int run(int argc, char** argv) {
     if (std::string(argv[i]) == "--type" && i + 1 < argc) only_type = argv[++i];
     if (std::string(argv[i]) == "--tokens" && i + 1 < argc) only_tokens = std::atoi(argv[++i]);
   }
-  pin_this_thread({{1}});  // best effort: a machine with one core has no other place
+  pin_this_thread({{1}});  // may fail: a machine with one core has no other place
   const auto device = open_opencl_device(index, options);
   std::printf("%s %s, %d compute units, measured\n", device->info().id.c_str(), device->info().name.c_str(),
               device->info().compute_units);
@@ -188,7 +188,7 @@ int run(int argc, char** argv) {
   int failures = 0;
   for (const Shape& shape : shapes) {
     for (int64_t S : tokens) {
-      if (shape.rows > 10000 && S > 64) continue;  // only the last tokens of a prompt need logits
+      if (shape.rows > 10000 && S > 64) continue;  // many rows are logits, which only the last tokens of a prompt need
       if (act_i8 && shape.type == StorageType::f16) continue;
       failures += bench(*device, shape, S, act_i8);
     }

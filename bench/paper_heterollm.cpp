@@ -1,4 +1,4 @@
-// Question: how near does the model clock come to the numbers that the HeteroLLM paper prints?
+// Question: how near does the model clock come to the printed numbers of the HeteroLLM paper?
 //
 //   paper-heterollm [--soc NAME|FILE.json] [--json FILE] [--html FILE]
 //   paper-heterollm --calibrate [--soc NAME|FILE.json] [-o FILE.json]   fit the profile's constants anew

@@ -1,12 +1,12 @@
-// Question: do operators take as long on this machine's wall clock as the planner was told they would?
+// Question: do operators take as long on this machine's wall clock as the planner predicts?
 //
-// For prompts of some lengths and for single tokens: the plan as it runs, with the predicted seconds of its operators
-// (H8: what was measured of them alone, or lies between), against recorded passes of that very plan. The bar: a median
-// error of 15 % over kinds, shapes and devices.
+// The bench takes prompts of some lengths, and single tokens. It compares the plan that runs, with the predicted
+// seconds of its operators, with recorded passes of that very plan. A prediction comes from measurements of the
+// operator alone, or lies between two of them (H8). The bar: a median error of 15 % over kinds, shapes and devices.
 //
-// With --soc FILE (`tandem calibrate`): also, how far the model clock with that profile is from the wall clock of the
-// same strategy on the same operators. The bar: 20 % of each pass. The strategy is run as its solver says, without
-// trying others, as the model clock has it.
+// With --soc FILE (`tandem calibrate`) it also compares that profile's model clock with the wall clock, for the same
+// strategy on the same operators. The bar: 20 % of each pass. The strategy runs as its solver says, without trial
+// passes, since the model clock has none.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -47,9 +47,9 @@ constexpr int64_t kDecodeContext = 64;
 struct Test {
   std::string name;
   std::string plan;
-  double predicted_seconds = 0, measured_seconds = 0;  // of the pass
+  double predicted_seconds = 0, measured_seconds = 0;  // of one pass
   std::vector<CheckedOperator> rows;
-  std::optional<double> modelled_seconds = {};  // of the pass
+  std::optional<double> modelled_seconds = {};  // of one pass
   double modelled_error() const { return *modelled_seconds / measured_seconds - 1; }
 };
 
@@ -62,10 +62,10 @@ double modelled_seconds(const Engine& engine, int64_t tokens, const tandem::SocP
       .run.seconds;
 }
 
-// Passes of a few milliseconds are repeated for so long: what else the machine does then hits few of them.
+// Short passes are repeated for this long, so that other work of the machine disturbs only a few of them.
 constexpr double kLeastSeconds = 0.25;
 
-// One pass of `tokens` at the engine's position, again and again.
+// Runs one pass at the engine's position many times, timed and recorded in turn, and compares it with the prediction.
 Test check(Engine& engine, std::string name, const std::vector<int32_t>& ids, int rounds) {
   const int64_t position = engine.position();
   const Batch batch{static_cast<int64_t>(ids.size()), 1};
@@ -87,7 +87,7 @@ Test check(Engine& engine, std::string name, const std::vector<int32_t>& ids, in
     engine.machine().record(nullptr);
     engine.rewind(position);
   }
-  runs.erase(runs.begin());  // it warmed up what recording needs
+  runs.erase(runs.begin());  // the first recording warmed up
   return {std::move(name), plan.name, prediction.seconds, tandem::median(std::move(seconds)),
           tandem::check_predictions(plan, prediction, runs)};
 }

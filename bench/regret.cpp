@@ -1,19 +1,21 @@
-// Question: how much longer do a user's passes take than by the best plan for each length, which nobody knows
-// beforehand?
+// Question: how much longer do a user's passes take than with the best plan for each length, which is
+// unknown beforehand?
 //
 //   regret [-m MODEL]... [--large] [--passes N] [--seed N] [--neighbour] [--json]
 //
-// An engine with plan `auto` and nothing measured yet plays passes of random lengths and depths; what it takes is timed
-// with choosing and preparing. Beside each pass the engines of all named plans run the same one, some times, with rates
-// learnt: hindsight is the plan with the least sum, over all passes of a length, of what preparing it took and the
-// median of its runs. It is charged the mean of its runs: a player's single run meets hiccups as often, and a median of
-// three leaves them out; a column of its own charges medians. Of plans that are equally fast hindsight takes the one
-// whose runs happened to be quick, which nobody can know; another column has each run charged to the plan that is the
-// best by the other runs. Who names a plan has to prepare it too, so that the ratio says what choosing costs; a third
-// column sets the same against plans that were all prepared. There are as many players as repetitions, each with a file
-// of measurements of its own; the ratio is their median.
-// Before a model is timed, all plans' logits are compared with the host's plain loops, and during it a tenth of the
-// players' with a plan's. Compiled programs are those of the user's cache, unless --empty-programs.
+// A player is an engine with plan `auto` and no measurements. It plays passes of random lengths and depths; its time
+// includes choosing and preparing plans. Beside each pass the engines of all named plans run the same pass several
+// times, with learnt rates.
+// Hindsight is the plan with the least sum over all passes of a length. The sum adds up the time to prepare the plan
+// and the median of its runs. Hindsight is charged the mean of its runs, because a player's single run meets hiccups as
+// often; a median of three leaves them out. A column of its own charges medians.
+// Among equally fast plans hindsight takes the one whose runs happened to be quick, which is luck. Another column
+// charges each run to the plan that is the best by the other runs.
+// A user who names a plan must prepare it too, so the ratio says what choosing costs. A third column compares with
+// plans that were all prepared beforehand. There are as many players as repetitions, each with its own file of
+// measurements; the ratio is their median.
+// Before a model is timed, all plans' logits are compared with the host's plain loops. Later a tenth of the players'
+// logits are compared with a plan's. Compiled programs come from the user's cache, unless --empty-programs.
 //
 // --neighbour: on every core another process computes for one second of three.
 #include <stdlib.h>
@@ -102,9 +104,9 @@ struct ModelReport {
   std::string name;
   bench::Game game;
   std::vector<Regret> all, first;                  // by player
-  std::vector<Regret> all_medians, first_medians;  // the same, with medians charged
+  std::vector<Regret> all_medians, first_medians;  // the same, but medians are charged
   std::vector<Regret> all_held_out, first_held_out;
-  size_t median_player = 0;  // the one whose ratio is the median
+  size_t median_player = 0;  // the player whose ratio is the median
 };
 
 std::vector<double> ratios(const std::vector<Regret>& regrets) {
@@ -261,7 +263,7 @@ json to_json(const ModelReport& report) {
           {"passes", passes}};
 }
 
-// Status 1 when a target is missed, as bench/peers has it.
+// Returns status 1 if a target is missed, as bench/peers does.
 int report(const Options& options, const std::vector<ModelReport>& reports) {
   if (options.json) {
     json models = json::array();
@@ -291,7 +293,7 @@ int report(const Options& options, const std::vector<ModelReport>& reports) {
 }
 
 int run(Options options) {
-  // Before anything has threads: it forks.
+  // The neighbour forks, so it must start before this process has threads.
   std::optional<bench::Neighbour> neighbour;
   if (options.neighbour) neighbour.emplace(static_cast<int>(tandem::usable_cores().size()), bench::ComesAndGoes{});
   const ScratchFolder scratch;

@@ -11,7 +11,7 @@ std::vector<Mapping> read_mappings(std::istream& smaps) {
   for (std::string line; std::getline(smaps, line);) {
     size_t begin = 0, end = 0, kib = 0;
     int name_at = 0;
-    // "7f00-7f10 r--p 00000000 fd:00 123   /lib/x.so": the name may be missing, and may hold blanks.
+    // "7f00-7f10 r--p 00000000 fd:00 123   /lib/x.so": the name may be missing, and may contain blanks.
     if (std::sscanf(line.c_str(), "%zx-%zx %*4s %*x %*x:%*x %*u %n", &begin, &end, &name_at) == 2 && name_at > 0) {
       found.push_back({line.substr(static_cast<size_t>(name_at)), 0});
     } else if (!found.empty() && std::sscanf(line.c_str(), "Rss: %zu kB", &kib) == 1) {

@@ -1,8 +1,8 @@
-// Question: is cutting every matmul between GPU and NPU faster than either of them alone, on this machine's wall clock?
+// Question: on this machine's wall clock, is cutting every matmul between GPU and NPU faster than either of them alone?
 //
-// Three engines on one model in one process: gpu-only (its cores alone), npu-only (matmuls on the NPU), tensor (H2/H6).
-// First their logits must be equal bit for bit; then rounds of all three alternate, and the median of the ratios within
-// a round is what counts: absolute times of a shared machine move by a factor of two.
+// The bench runs three engines on one model in one process: gpu-only (its cores alone), npu-only (matmuls on the NPU),
+// tensor (H2/H6). First their logits must be equal bit for bit. Then rounds of all three alternate. The median of the
+// ratios within a round counts, because absolute times of a shared machine vary by a factor of two.
 
 #include <algorithm>
 #include <cstdio>
@@ -53,7 +53,7 @@ struct Phase {
   double tokens;
   double (*time)(Engine&, const std::vector<int32_t>&);
   std::vector<double> seconds[3];  // per plan, per round
-  std::vector<double> ratios;      // per round: better of the first two / tensor
+  std::vector<double> ratios;      // per round: the better of the first two / tensor
 };
 
 int run(const Options& options) {
@@ -69,7 +69,7 @@ int run(const Options& options) {
     for (Phase& phase : phases) {
       double seconds[3];
       for (int i = 0; i < 3; ++i) {
-        const int e = (i + std::max(round, 0)) % 3;  // no plan always comes first
+        const int e = (i + std::max(round, 0)) % 3;  // each round begins with another plan
         seconds[e] = phase.time(*engines[static_cast<size_t>(e)], ids);
       }
       if (round < 0) continue;

@@ -1,7 +1,7 @@
-// The results of a paper's rows as a table, as JSON and as a page.
+// The results of a paper's rows as a table, as JSON and as an HTML page.
 //
-// Contract: pure text. Held-out rows and all others are never in one table: judged rows come first, then calibration
-// rows with their residuals, then what is not judged, with the reason.
+// Contract: pure text, except that write_report() writes a file. Held-out rows never share a table with others. Judged
+//   rows come first, then calibration rows with their residuals, then the rows that are not judged, with the reason.
 #pragma once
 
 #include <string>
@@ -13,21 +13,21 @@ namespace tandem::paper {
 
 inline constexpr int kReportSchema = 1;
 
-// What a report says of itself.
+// The texts with which a report describes itself.
 struct Heading {
   std::string paper;       // "HeteroLLM"
   std::string bench;       // "paper-heterollm"
-  std::string profile;     // its name
+  std::string profile;     // the profile's name
   std::string bars;        // "ratios 10 %, absolute values 15 %"
-  std::string between;     // what a row between 10 and 15 % means: "absolute values alone pass there"
-  std::string not_judged;  // which rows are not: "inputs, other engines (one rate each), ..."
+  std::string between;     // the meaning of a row between 10 and 15 %: "absolute values alone pass there"
+  std::string not_judged;  // the rows that are not judged: "inputs, other engines (one rate each), ..."
 };
 
 std::string text_report(const std::vector<Result>& results, const Heading& heading);
 std::string json_report(const std::vector<Result>& results, const Heading& heading);
 std::string html_report(const std::vector<Result>& results, const Heading& heading);  // self-contained
 
-// A constant that was fitted, the number that it was fitted to, and what is left.
+// A fitted constant, the number that it was fitted to, and the modelled value that remains.
 struct Residual {
   std::string key, from;
   double value = 0, printed = 0, modelled = 0;
@@ -35,10 +35,10 @@ struct Residual {
 };
 std::string text_of(const std::vector<Residual>& residuals);
 
-// Error unless it could be written; nothing without a path.
+// Error if the file cannot be written; does nothing without a path.
 void write_report(const std::string& path, const std::string& text);
 
-// For a table: "0.633", "1092", "0.5 .. 1.5", "-" where nothing is printed.
+// Texts for a table: "0.633", "1092", "0.5 .. 1.5"; "-" if no number is printed.
 std::string printed_text(const Printed& row);
 std::string value_text(double value);
 std::string percent_text(double fraction);  // "+4.1 %"

@@ -10,7 +10,7 @@ using app::escape_markup;
 using app::SvgDrawing;
 using app::TextAnchor;
 
-// Shapes say what colours say: a filled dot meets its bar, a hollow one does not.
+// Shapes carry the same meaning as colours: a filled dot meets its bar, a hollow one does not.
 constexpr const char* kStyle = R"css(
 :root { color-scheme: light dark; --page: #fcfcfa; --ink: #1d1f21; --soft: #5c6166; --rule: #dcdcd6; --band: #e3efe8;
   --good: #0072b2; --bad: #c94f00; }
@@ -35,7 +35,7 @@ std::string percent(double fraction) {
   return (fraction > 0 && text != "0" ? "+" : "") + text + " %";
 }
 
-// Errors of the judged rows on one axis; what lies outside is drawn at its end.
+// Errors of the judged rows on one axis; errors outside the axis are drawn at its end.
 class ErrorPlot {
  public:
   explicit ErrorPlot(std::vector<const Result*> results) : results_(std::move(results)) {}
@@ -71,7 +71,7 @@ class ErrorPlot {
   std::vector<const Result*> results_;
 };
 
-// Printed against modelled, both on logarithmic axes; equal values lie on the diagonal.
+// Printed against modelled values, both on logarithmic axes; equal values lie on the diagonal.
 std::string scatter(const std::vector<const Result*>& results) {
   constexpr double kSide = 460, kEdge = 52, kMargin = 24;
   std::vector<double> values;

@@ -68,7 +68,7 @@ nlohmann::ordered_json json_of(const Result& result) {
 
 std::string value_text(double value) {
   char text[32];
-  // Four digits; whole thousands of tokens or tokens a second are no place for an exponent.
+  // Four digits. Whole thousands of tokens, or of tokens a second, are printed without an exponent.
   std::snprintf(text, sizeof text, value >= 1e3 && value < 1e6 ? "%.0f" : "%.4g", value);
   return text;
 }

@@ -1,7 +1,7 @@
-// One printed number of a paper, what a model says to the same setting, and the verdict.
+// One printed number of a paper, the modelled value for the same setting, and the verdict.
 //
 // Contract: a row's use is fixed before anything is modelled. Calibration rows fix constants and are no evidence.
-// Held-out rows are judged; nothing was fitted to their numbers. `Lab` is what a paper's rows ask for modelled values.
+//   Held-out rows are judged, and nothing is fitted to their numbers. A paper's rows ask its `Lab` for modelled values.
 #pragma once
 
 #include <cmath>
@@ -16,23 +16,23 @@ namespace tandem::paper {
 enum class Use : uint8_t {
   held_out,     // predicted, and judged
   calibration,  // fixes a constant
-  shared,       // has a part in a number or a rule that was read from the paper: predicted, not judged
-  input,        // stands in the profile as it is printed
-  conflict,     // contradicts another printed number; predicted, not judged
-  cannot_miss,  // held out, but computed so that only the printed value can come out: predicted, not judged
+  shared,       // contributes to a number or a rule that was read from the paper: predicted, not judged
+  input,        // stands in the profile as printed
+  conflict,     // contradicts another printed number: predicted, not judged
+  cannot_miss,  // held out, but computed so that only the printed value can result: predicted, not judged
   derived,      // arithmetic on other rows: predicted, not judged
   peer,         // another engine, of which the model knows one rate: predicted, not judged
-  cited,        // of another paper
+  cited,        // from another paper
   unpredicted,  // no number is printed, or it is not modelled
 };
 
 enum class Kind : uint8_t {
-  ratio,     // of two variants
-  absolute,  // of a unit
+  ratio,     // between two variants
+  absolute,  // with a unit
   exact,     // a worked example of a plan
 };
 
-// The largest error of a row that meets its bar.
+// The largest error with which a row meets its bar.
 struct Bars {
   double ratio = 0.10, absolute = 0.15;
   bool grade_misses = false;  // whether a verdict says how far a miss is
@@ -42,15 +42,15 @@ struct Printed {
   std::string id;                            // "HF17"
   std::string what;                          // "Hetero-layer over PPL, Llama-8B, 256 tokens"
   std::string unit;                          // "x", "tok/s", ...
-  double printed_low = 0, printed_high = 0;  // equal but for ranges
+  double printed_low = 0, printed_high = 0;  // equal, except for ranges
   Use use = Use::held_out;
   Kind kind = Kind::ratio;
-  std::string note;  // how it was read, why it misses, where it comes from
+  std::string note;  // how it was read, why it misses, or its source
 };
 
 template <typename Lab>
 struct RowFor {
-  std::string id, what, unit;  // of these and of the next line `Printed` says what they are
+  std::string id, what, unit;  // these and the next line have the meaning of the same members of `Printed`
   double printed_low = 0, printed_high = 0;
   Use use = Use::held_out;
   Kind kind = Kind::ratio;
@@ -64,8 +64,8 @@ enum class Verdict : uint8_t {
   exact,
   within_10,
   within_15,
-  within_25,   // a miss, where misses are graded
-  right_side,  // so is this: a ratio that is farther off, but above or below 1 as the printed one
+  within_25,   // a miss, if misses are graded
+  right_side,  // also a miss: a ratio that is farther off, but on the printed side of 1
   miss,
   not_judged
 };
@@ -75,12 +75,12 @@ const char* to_string(Use use);
 struct Result {
   Printed row;
   std::optional<double> modelled;
-  double error = 0;  // modelled / printed - 1; of a range: from its nearer end, 0 inside
+  double error = 0;  // modelled / printed - 1; for a range from its nearer end, 0 inside
   Verdict verdict = Verdict::not_judged;
-  bool met = false;  // the bar of its kind
+  bool met = false;  // meets the bar of its kind
 };
 
-// A printed 0 allows nothing but 0: the error is then what is modelled.
+// A printed 0 allows only 0: the error is then the modelled value.
 double error_of(double modelled, double low, double high);
 Verdict verdict_of(double error, Kind kind);
 Verdict graded(Verdict verdict, const Printed& row, double modelled, double error);
@@ -94,8 +94,8 @@ Result judge(const RowFor<Lab>& row, Lab& lab, const Bars& bars = {}) {
 
 struct Summary {
   int judged = 0, met = 0, exact = 0, within_10 = 0, within_15 = 0, missed = 0;
-  int within_25 = 0, right_side = 0;  // of the missed, where they are graded
-  int cannot_miss = 0;                // rows that look like evidence and are none; in no other count
+  int within_25 = 0, right_side = 0;  // parts of the missed rows, if they are graded
+  int cannot_miss = 0;                // rows that look like evidence and are none; they are in no other count
 };
 Summary summarize(const std::vector<Result>& results);
 

@@ -16,7 +16,7 @@ Fit gpu_rate_fit() {
           kPplSpeed256, [](Lab& lab) { return lab.tokens_per_second(prefill(kL8, 256, kPpl)); }};
 }
 
-// The NPU's constants, for one capacity.
+// The fits of the NPU's constants, for one capacity.
 std::vector<Fit> npu_fits() {
   return {
       {"npu.stream_bytes_per_second", "HF42, HF52: Hetero-layer, Llama-8B, 256 tokens, 190.5 tok/s", 1e9, 1e12,
@@ -30,7 +30,7 @@ std::vector<Fit> npu_fits() {
   };
 }
 
-// Reached by the capacity alone.
+// The fit that only the capacity can meet.
 Fit capacity_fit() {
   return {"npu.stationary_bytes",
           "HF7: FFN-down's share of prefill, Llama-8B, 256 tokens, 0.48 (`nearly half`)",
@@ -75,7 +75,7 @@ void apply(SocProfile& profile, Decoders& decoders, const Fit& fit) {
   set_number(profile, fit.key, paper::bisect(tried, fit.least, fit.most, fit.printed), fit.from);
 }
 
-// Each fit moves the others' numbers a little; the last digit of a launch stands still after a dozen rounds.
+// Each fit moves the others' numbers a little. After a dozen rounds even the last digit of a launch no longer changes.
 constexpr int kCoarseRounds = 4, kFineRounds = 16;
 
 void apply_all(SocProfile& profile, Decoders& decoders, const std::vector<Fit>& fits, int rounds) {
@@ -113,7 +113,7 @@ void fit_capacity(SocProfile& profile, Decoders& decoders, const Capacities& cap
   profile.sources["npu.stationary_bytes"] = capacity_fit().from;
 }
 
-// compile = graphs * per graph + elements * per element, for 135 and for 1000 tokens: two equations.
+// compile = graphs * per graph + elements * per element, for 135 and for 1000 tokens: two equations with two unknowns.
 void fit_compile_line(SocProfile& profile, Decoders& decoders) {
   const auto parts = [&](int64_t tokens, bool graphs) {
     SocProfile unit = profile;
@@ -137,8 +137,8 @@ Busy busy_shares(SocProfile profile, Decoders& decoders, const char* plan) {
   return {run.devices[0].busy_seconds / run.seconds, run.devices[1].busy_seconds / run.seconds};
 }
 
-// watts = base + gpu * share + npu * share for three plans: least squares of the relative errors over watts of 0 and
-// more, by a search over the two processors' watts; the base is then the mean of what is left.
+// watts = base + gpu * share + npu * share for three plans. It is a least-squares fit of the relative errors, with
+// watts >= 0. A search runs over the two processors' watts; the base is then the weighted mean of the rest.
 void fit_power(SocProfile& profile, Decoders& decoders) {
   const std::array<Busy, 3> shares = {busy_shares(profile, decoders, kLayer), busy_shares(profile, decoders, kTensor),
                                       busy_shares(profile, decoders, kPpl)};
@@ -210,7 +210,7 @@ Calibration calibrate(const SocProfile& start, Decoders& decoders, const Capacit
   SocProfile profile = start;
   std::vector<Fit> rates = {gpu_rate_fit()};
   for (const auto& more : {decode_fits(), npu_fits()}) rates.insert(rates.end(), more.begin(), more.end());
-  // The capacity is chosen twice: the first time with other constants still far off.
+  // The capacity is chosen twice, because the other constants are still far off the first time.
   for (int pass = 0; pass < 2; ++pass) {
     apply_all(profile, decoders, rates, kCoarseRounds);
     fit_capacity(profile, decoders, capacities, says);

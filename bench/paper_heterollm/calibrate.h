@@ -1,10 +1,10 @@
-// Fits the constants of a processor profile to the paper's calibration rows, one constant to one number, in an order
-// in which each depends little on the later ones, round after round until they stand still.
+// Fits the constants of a processor profile to the paper's calibration rows, one constant to one number. The order is
+// such that each constant depends little on the later ones; rounds repeat until the constants no longer change.
 //
-// Contract: reads nothing but the calibration rows' printed numbers (quantities.h names them). Every fit is a bisection
-// of one constant on the model clock, kept within bounds; a number that the bounds do not reach leaves a residual. The
-// on-chip capacity is the one constant without a number of its own: it is the one of a fixed list with the least sum of
-// squared relative residuals; of equals the smallest.
+// Contract: reads only the printed numbers of the calibration rows (quantities.h names them). Every fit is a bisection
+//   of one constant on the model clock, within bounds. A number that the bounds do not reach leaves a residual. Only
+//   the on-chip capacity has no number of its own. It is the entry of a fixed list with the least sum of squared
+//   relative residuals; among equal sums the smallest capacity.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@
 namespace tandem::paper_heterollm {
 
 struct Fit {
-  std::string key;   // of the profile
+  std::string key;   // in the profile
   std::string from;  // rows and setting
   double least = 0, most = 0;
   double printed = 0;
@@ -35,7 +35,7 @@ struct Calibration {
 struct Capacities {
   int64_t least_bytes = 512 << 10, most_bytes = 8 << 20;
 };
-// `says` hears of every capacity that was tried.
+// `says` is called for every capacity that is tried.
 Calibration calibrate(const SocProfile& start, Decoders& decoders, const Capacities& capacities,
                       const std::function<void(const std::string&)>& says);
 

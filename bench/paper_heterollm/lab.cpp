@@ -11,10 +11,10 @@
 namespace tandem::paper_heterollm {
 namespace {
 
-// Whether the plan would be another one with other costs.
+// True if other costs could give another plan.
 bool depends_on_costs(const Setting& setting, const std::vector<DeviceTraits>& devices) {
   if (!find_strategy(setting.plan).weighs) return false;
-  // With a graph of its very size, layer has nothing to weigh.
+  // If there is a graph of exactly this size, `layer` has nothing to weigh.
   const std::vector<int64_t>& sizes = devices.back().graph_tokens;
   return setting.plan != "layer" || !std::ranges::binary_search(sizes, setting.tokens);
 }

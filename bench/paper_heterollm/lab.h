@@ -1,8 +1,9 @@
-// The paper's settings on the model clock: which model, how many tokens, which plan, and what comes out.
+// The paper's settings on the model clock: the model, the number of tokens, the plan, and the result.
 //
-// Contract: everything is modelled. Models are shapes (engine/model/shapes.h), q, k, v, gate and up matmuls of their
-// own as the paper's engine has them, 4-bit weights. Plans are made by the strategies that make real ones, from the
-// profile's costs with fast synchronisation: without it, the same plan runs and pays more (H7). Not thread-safe.
+// Contract: everything is modelled. Models are shapes (engine/model/shapes.h) with 4-bit weights. q, k, v, gate and
+//   up are separate matmuls, as in the paper's engine. The strategies of real plans make these plans, from the
+//   profile's costs with fast synchronisation. Without fast synchronisation the same plan runs and costs more (H7).
+//   Not thread-safe.
 #pragma once
 
 #include <compare>
@@ -17,7 +18,7 @@
 
 namespace tandem::paper_heterollm {
 
-// The paper's models, by the published shapes that fit them.
+// The paper's models, by the published shapes that match them.
 inline constexpr const char* kL8 = "llama-3-8b";
 inline constexpr const char* kL7 = "llama-2-7b";
 inline constexpr const char* kL3 = "llama-3.2-3b";
@@ -34,13 +35,13 @@ struct Setting {
   auto operator<=>(const Setting&) const = default;
 };
 Setting prefill(const char* model, int64_t tokens, const char* plan);
-Setting decode(const char* model, const char* plan);  // one token behind a prompt of 256
+Setting decode(const char* model, const char* plan);  // one token after a prompt of 256
 
-// Operators of the models, and plans that depend on no cost: what does not change with a profile.
+// Operators of the models, and plans that depend on no cost: the parts that do not change with a profile.
 class Decoders {
  public:
   const std::vector<Operator>& operators(const Setting& setting);
-  // nullptr: the plan depends on the profile's costs.
+  // nullptr if the plan depends on the profile's costs.
   const Plan* plan(const Setting& setting, const std::vector<DeviceTraits>& devices, Dominant dominant);
 
  private:
@@ -53,7 +54,7 @@ class Decoders {
   std::map<std::tuple<std::string, int64_t, std::string, bool>, Plan> plans_;
 };
 
-double block_weights(const char* model);  // of the matmuls of all layers
+double block_weights(const char* model);  // weights of the matmuls of all layers
 double head_weights(const char* model);
 
 class Lab {
@@ -62,7 +63,7 @@ class Lab {
 
   const SocProfile& profile() const { return profile_; }
   const ModelRun& run(const Setting& setting);
-  double seconds(const Setting& setting);  // of the run, compiling counted in
+  double seconds(const Setting& setting);  // of the run, including compilation
   double tokens_per_second(const Setting& setting) { return static_cast<double>(setting.tokens) / seconds(setting); }
 
  private:

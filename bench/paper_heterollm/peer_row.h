@@ -1,5 +1,5 @@
-// Rows that set HeteroLLM against another engine, of which the model knows one rate of prefill and one bandwidth of
-// decoding.
+// Rows that compare HeteroLLM with another engine. The model knows one prefill rate and one decode bandwidth of
+// that engine.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace tandem::paper_heterollm {
 inline constexpr const char* kSlowPeers =
     "one rate per engine, from 256 tokens: at other lengths the printed ones differ";
 
-// The setting's speed over the engine's; a calibration row fixes what is known of the engine.
+// The setting's speed divided by the engine's; a calibration row fixes the known rates of the engine.
 Row against_peer(const char* id, const std::string& what, double printed, Use use, PeerEngine (*engine)(),
                  const Setting& setting);
 

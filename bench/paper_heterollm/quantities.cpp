@@ -17,10 +17,11 @@ MatMul matmul(int64_t S, int64_t K, int64_t N) {
   return op;
 }
 
-// From a speed-up of Hetero-layer at 256 tokens (HF17) and one of Hetero-tensor at decoding (HF37), both on Llama-8B.
+// Derives an engine's rates from two speed-ups on Llama-8B: Hetero-layer at 256 tokens (HF17) and Hetero-tensor at
+// decode (HF37).
 PeerEngine peer(double layer_over_it, double tensor_over_it) {
   const double weights = block_weights(kL8);
-  // 4-bit weights; the scales are a part of neither side.
+  // Weights have 4 bits; neither side counts the scales.
   return {2 * weights * kLayerSpeed256 / layer_over_it,
           (weights + head_weights(kL8)) / 2 * kTensorDecode / tensor_over_it};
 }

@@ -1,11 +1,11 @@
-// The quantities that rows compare and calibration fits, each from the model clock.
+// The quantities that rows compare and that calibration fits, all from the model clock.
 #pragma once
 
 #include "bench/paper_heterollm/lab.h"
 
 namespace tandem::paper_heterollm {
 
-// The plans by the paper's names.
+// The plans that correspond to the paper's names.
 inline constexpr const char* kPpl = "gpu-only";   // PPL-OpenCL, which HeteroLLM extends
 inline constexpr const char* kLayer = "layer";    // Hetero-layer
 inline constexpr const char* kTensor = "tensor";  // Hetero-tensor
@@ -17,16 +17,16 @@ double npu_rate(const Lab& lab, int64_t S, int64_t K, int64_t N);           // w
 double npu_rate_reversed(const Lab& lab, int64_t S, int64_t K, int64_t N);  // weights stationary
 double best_npu_rate(const Lab& lab);  // over tokens and sides in powers of 2, up to 1024 and 16384
 
-// Of the matmuls' and everything else's time, what FFN-down takes.
+// The share of FFN-down in the time of the matmuls and of everything else.
 double ffn_down_share(const ModelRun& run);
 
-// a over b, of seconds.
+// The seconds of `slower` divided by those of `faster`.
 double speed_up(Lab& lab, const Setting& faster, const Setting& slower);
 Setting with(Setting setting, SyncCost sync);
 Setting beside_game(Setting setting);
 Setting with_int8(Setting setting);
 
-// Another engine, as one rate of prefill and one bandwidth of decoding (from the paper's numbers of Llama-8B).
+// Another engine, as one prefill rate and one decode bandwidth (from the paper's numbers of Llama-8B).
 struct PeerEngine {
   double flops = 0, bytes_per_second = 0;
 };
@@ -36,7 +36,7 @@ PeerEngine mnn();
 PeerEngine llama_cpp();
 PeerEngine mlc();
 
-// Printed speeds that follow from the paper's own ratios.
+// Speeds that follow from the paper's own printed ratios.
 inline constexpr double kTensorSpeed256 = 236.92;                                   // HF42, Llama-8B, 256 tokens
 inline constexpr double kLayerSpeed256 = kTensorSpeed256 / 1.244;                   // HF52: 190.5
 inline constexpr double kPplSpeed256 = kLayerSpeed256 / 2.99;                       // HF17: 63.7

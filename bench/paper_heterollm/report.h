@@ -1,4 +1,4 @@
-// What the report of the HeteroLLM rows says of itself (bench/paper/report.h).
+// The heading of the report of the HeteroLLM rows (bench/paper/report.h).
 #pragma once
 
 #include "bench/paper/report.h"

@@ -1,7 +1,7 @@
 // The rows of the HeteroLLM paper on the model clock.
 //
-// Contract: bench/paper/row.h. Where one number to fit was computed from two printed ones (Hetero-layer's speed =
-// HF42 / HF52), one of the two stays held out and the other is `shared`: the two together test one thing.
+// Contract: bench/paper/row.h. Some numbers to fit were computed from two printed ones (Hetero-layer's speed = HF42 /
+//   HF52). One of the two stays held out and the other is `shared`, so that the two together test one thing.
 #pragma once
 
 #include <vector>
@@ -18,7 +18,7 @@ using paper::Use;
 using paper::Verdict;
 using Row = paper::RowFor<Lab>;
 
-// Every row of the paper, in its order; rows of several numbers are several rows of one id.
+// Every row of the paper, in its order. A row of several numbers becomes several rows with one id.
 std::vector<Row> all_rows();
 void add_processor_rows(std::vector<Row>& rows);  // HF1 to HF13
 void add_plan_rows(std::vector<Row>& rows);       // HF14 to HF16

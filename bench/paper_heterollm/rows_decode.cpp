@@ -1,4 +1,4 @@
-// HF36 to HF40: decoding, one token behind a prompt of 256.
+// HF36 to HF40: decode, one token after a prompt of 256.
 #include <algorithm>
 
 #include "bench/paper_heterollm/peer_row.h"
@@ -41,7 +41,7 @@ void add_decode_rows(std::vector<Row>& rows) {
   rows.push_back(
       {"HF40", "Hetero-layer decoding over PPL, Llama-8B", "x", 1, 1, Use::cannot_miss, Kind::ratio,
        [](Lab& lab) {
-         // It takes the better processor as a whole.
+         // It uses the better processor for everything.
          const double layer = std::min(lab.seconds(decode(kL8, kLayer)), lab.seconds(decode(kL8, kPpl)));
          return lab.seconds(decode(kL8, kPpl)) / layer;
        },

@@ -5,8 +5,8 @@
 namespace tandem::paper_heterollm {
 namespace {
 
-// Hetero-layer's and Hetero-tensor's watts differ by 0.52, PPL's and Hetero-layer's by 2.1: were the GPU busy all the
-// time, as it is under the solver's plan, Hetero-tensor would draw about as much as PPL.
+// The watts of Hetero-layer and Hetero-tensor differ by 0.52, those of PPL and Hetero-layer by 2.1. The solver's plan
+// keeps the GPU busy all the time; if that were so on the phone, Hetero-tensor would draw about as much as PPL.
 constexpr const char* kBusyGpu =
     "the solver's plan keeps the GPU busy nearly all the time; the printed watts and slowdown leave room for a third "
     "at most";

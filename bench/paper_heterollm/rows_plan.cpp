@@ -1,7 +1,7 @@
-// HF14 to HF16: worked examples of cuts. HF14's value is the size that padding takes. HF15 and HF16 say that the
-// printed cut is one of the candidates: the number of tokens on the NPU is that of the printed cut, or 0. They are
-// looked up by the printed answer and so are not judged; the solver's tests give the rates at which each of them is
-// chosen.
+// HF14 to HF16: worked examples of cuts. HF14's value is the size that padding chooses. HF15 and HF16 say that the
+// printed cut is one of the candidates: their value is the printed cut's number of tokens on the NPU, or 0. The rows
+// look the cut up by the printed answer, so they are not judged. The solver's tests have the rates at which each cut
+// is chosen.
 #include <algorithm>
 
 #include "bench/paper_heterollm/row.h"
@@ -12,11 +12,11 @@ namespace {
 
 constexpr const char* kLookedUp =
     "cannot miss: looked up among the candidates by the printed cut; which one is taken depends on the rates";
-constexpr int64_t kRows = 4096;  // of the weights; the examples cut tokens alone
+constexpr int64_t kRows = 4096;  // rows of the weights; the examples cut only tokens
 
 CutLimits limits_of(std::vector<int64_t> sizes) { return {std::move(sizes), 256, 32}; }
 
-// Tokens on the NPU of the candidate whose NPU graphs are these and whose GPU part has these tokens; 0: there is none.
+// Tokens on the NPU of the candidate with these NPU graphs and this many GPU tokens; 0 if there is none.
 double npu_tokens(const std::vector<Cut>& candidates, const std::vector<int64_t>& graphs, int64_t gpu_tokens) {
   for (const Cut& cut : candidates) {
     std::vector<int64_t> on_npu;

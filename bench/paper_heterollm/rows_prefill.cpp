@@ -17,7 +17,7 @@ double speed(Lab& lab, const char* model, int64_t S, const char* plan) {
   return lab.tokens_per_second(prefill(model, S, plan));
 }
 
-// The extreme of Hetero-layer over the four other engines.
+// The largest or the smallest ratio of Hetero-layer to the four other engines.
 double layer_over_peers(Lab& lab, int64_t S, bool largest) {
   const double layer = speed(lab, kL8, S, kLayer);
   std::vector<double> ratios = {layer / speed(lab, kL8, S, kPpl)};

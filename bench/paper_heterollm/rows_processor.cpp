@@ -1,4 +1,4 @@
-// HF1 to HF13: what one processor does (H13).
+// HF1 to HF13: the behaviour of one processor (H13).
 #include <algorithm>
 
 #include "bench/paper_heterollm/quantities.h"
@@ -9,8 +9,8 @@ namespace {
 
 constexpr double kTera = 1e12;
 
-// The largest time of a matmul with every side below 32 over the smallest one; two tokens and more, because a single
-// one takes the graph of decoding.
+// The largest time of a matmul with every side below 32, divided by the smallest one. It uses two tokens and more,
+// because a single token takes the decode graph.
 double stage_ratio(Lab& lab) {
   std::vector<double> seconds;
   for (const int64_t S : {2, 7, 31})

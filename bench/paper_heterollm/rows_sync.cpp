@@ -1,4 +1,4 @@
-// HF41 to HF46: with fast synchronisation over without it (H7).
+// HF41 to HF46: the gain of fast synchronisation (H7).
 #include <initializer_list>
 
 #include "bench/paper_heterollm/quantities.h"
@@ -21,8 +21,9 @@ struct Printed {
 };
 
 constexpr const char* kModelNote = "two crossings for each matmul on the NPU, not fitted";
-// 214.8 ms more a token on Llama-8B (HF45) are 14 times 0.48 ms a layer; 1.43 ms a layer on Llama-3B and 0.98 ms on
-// InternLM (HF46) are 3 and 2 times that, as many as the plans have calls there.
+// 214.8 ms more a token on Llama-8B (HF45) are 14 times 0.48 ms a layer. On Llama-3B and InternLM (HF46) 1.43 ms and
+// 0.98 ms a layer are 3 and 2 times that, as many as the plans have calls there.
+
 constexpr const char* kDecodeNote =
     "HF45 needs 14 crossings a layer, HF46 one for each of the plan's calls: no single rule gives both";
 

@@ -22,7 +22,7 @@ std::optional<double> seconds_of(const HindsightPass& pass, const std::string& p
   return found->second.ready_seconds + seconds_of_runs(found->second.run_seconds, charged);
 }
 
-// The same times without each plan's run of this number; a plan that has no other keeps it.
+// The same times without run number `run` of each plan. A plan that has no other run keeps it.
 std::vector<HindsightPass> without_run(std::span<const HindsightPass> hindsight, size_t run) {
   std::vector<HindsightPass> others(hindsight.begin(), hindsight.end());
   for (HindsightPass& pass : others) {
@@ -34,7 +34,7 @@ std::vector<HindsightPass> without_run(std::span<const HindsightPass> hindsight,
   return others;
 }
 
-// What a pass is charged: preparing the best plan, and a run of it.
+// The charge for a pass: preparing the best plan, and one run of it.
 struct ChargedRun {
   double ready_seconds = 0, run_seconds = 0;
 };
@@ -46,7 +46,7 @@ size_t most_runs(std::span<const HindsightPass> hindsight) {
   return most;
 }
 
-// For each pass what hindsight is charged: the average of the entries.
+// For each pass, the entries whose average hindsight is charged.
 std::vector<std::vector<ChargedRun>> charges(std::span<const Pass> passes, std::span<const HindsightPass> hindsight,
                                              Charged charged) {
   std::vector<std::vector<ChargedRun>> list(passes.size());

@@ -14,7 +14,7 @@
 namespace tandem::bench {
 namespace {
 
-// All of them look at one clock, so that they are busy at the same time.
+// All processes use one clock, so that they are busy at the same time.
 [[noreturn]] void come_and_go(ComesAndGoes rhythm, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const double period = rhythm.busy_seconds + rhythm.idle_seconds;

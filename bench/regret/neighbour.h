@@ -1,7 +1,7 @@
-// Other programs that come and go: processes that compute on every core for a while, and then sleep for a while.
+// Simulates other programs that come and go: processes that compute on every core for a while, then sleep for a while.
 //
-// Contract: made before this process has threads, since it forks. The processes end with this object, and with this
-// process however that ends. Ownership: owns them.
+// Contract: construct it before this process has threads, since it forks. The processes end with this object, and with
+//   this process however that ends. Ownership: owns the processes.
 #pragma once
 
 #include <sys/types.h>

@@ -6,12 +6,12 @@
 namespace tandem::bench {
 namespace {
 
-// SplitMix64: the standard library's distributions differ between machines.
+// SplitMix64, because the distributions of the standard library differ between machines.
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
   double below_one() { return static_cast<double>(next() >> 11) * 0x1p-53; }
-  int64_t up_to(int64_t most) {  // 0 to most
+  int64_t up_to(int64_t most) {  // a number from 0 to most
     return std::min(most, static_cast<int64_t>(below_one() * static_cast<double>(most + 1)));
   }
   bool coin() { return (next() >> 63) != 0; }
@@ -38,7 +38,7 @@ std::vector<Pass> random_passes(const PassRequest& request) {
   Random random(request.seed);
   const int64_t longest = std::min(request.longest, request.context);
   std::vector<Pass> passes;
-  int64_t end = 0;  // of the text so far
+  int64_t end = 0;  // the end of the text so far
   while (static_cast<int64_t>(passes.size()) < request.count) {
     const int64_t tokens = random_length(random, longest);
     const int64_t deepest = std::min(end, request.context - tokens);

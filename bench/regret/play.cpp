@@ -22,15 +22,15 @@ namespace {
 constexpr const char* kReference = "host-only";
 constexpr int64_t kWarmUpLengths[] = {1, 1, 1, 1, 1, 1, 1, 1, 2, 4, 8, 16, 32, 64, 128, 192, 256};
 constexpr int kVerifyEvery = 10;
-// A plan this much slower than another one at the same pass is not the best one there, whatever a repetition says.
+// A plan that is this much slower than another one at the same pass is not the best there, whatever a repetition says.
 constexpr double kHopeless = 2;
 
-// An engine in a text whose token at each position is always the same: what lies behind a position never changes, so
-// that every engine's logits for a pass are the same, however it got there.
+// An engine in a text with a fixed token at each position. The text before a position never changes, so every engine
+// has the same logits for a pass, however it got there.
 struct Seat {
   std::string plan;
   std::unique_ptr<Engine> engine;
-  bool left = false;  // hopeless at every length
+  bool left = false;  // too slow at every length
 
   void go_to(int64_t position) {
     if (position < engine->position()) engine->rewind(position);
@@ -60,7 +60,7 @@ class Table {
     if (!same_bits_) game_.notes.push_back("plans may give other bits on these devices: nothing was verified");
   }
 
-  // Fills contexts, lets rates be learnt and programs be compiled, and compares logits.
+  // Fills contexts, learns rates, compiles programs, and compares logits.
   void warm_up() {
     std::vector<std::vector<double>> seconds(named_.size());
     std::vector<Pass> passes;
@@ -93,6 +93,7 @@ class Table {
     game_.played.resize(players_.size());
   }
 
+  // Runs one pass by every player and every named plan, in turns: each round and each pass begins with another plan.
   void play_pass(const Pass& pass, size_t number) {
     HindsightPass samples;
     for (int round = 0; round < options_.repetitions; ++round) {
@@ -113,7 +114,7 @@ class Table {
     options.plan = plan;
     options.act = options_.act;
     options.context = options_.passes.context;
-    options.plan_hooks.tries_plans = false;  // where the plan is named
+    options.plan_hooks.tries_plans = false;  // only for named plans
     options.measurements = "";
     options.program_folder = gpu::default_cache_folder();
     return options;
@@ -149,7 +150,7 @@ class Table {
       if (median(own.run_seconds) > kHopeless * least) return;
     }
     const PlayedPass timed = time(seat, pass);
-    if (own.run_seconds.empty()) own.ready_seconds = timed.ready_seconds;  // later it is prepared
+    if (own.run_seconds.empty()) own.ready_seconds = timed.ready_seconds;  // later runs find it prepared
     own.run_seconds.push_back(timed.run_seconds);
   }
 

@@ -1,9 +1,9 @@
-// Plays passes on engines that choose their plans, and beside each of them on engines whose plan is given: in turns, so
-// that a slow minute of the machine meets all of them.
+// Plays passes on engines that choose their plans, and beside each of them on engines with a named plan. They take
+// turns, so that a slow minute of the machine affects all of them.
 //
-// Contract: what is returned has one entry for each pass. An Error where an engine's logits have other bits than the
-// host's plain loops, unless the devices do not promise equal bits (Engine::other_bits). Threads: the caller's, which
-// the engines pin.
+// Contract: the results have one entry for each pass. Error if an engine's logits have other bits than the host's
+//   plain loops, unless the devices do not promise equal bits (Engine::other_bits). Threads: the caller's, which the
+//   engines pin.
 #pragma once
 
 #include <cstdint>
@@ -19,24 +19,24 @@ namespace tandem::bench {
 struct PlayOptions {
   std::string model;
   std::vector<std::string> devices;  // ids; empty: the engine's choice
-  std::vector<std::string> plans;    // that hindsight may take
+  std::vector<std::string> plans;    // plans that hindsight may take
   PassRequest passes;
-  int repetitions = 3;          // of each plan, and as many players: each has an empty file of measurements
+  int repetitions = 3;          // runs of each plan, and number of players; each has an empty file of measurements
   ActType act = ActType::f16;   // activations of all engines
   bool empty_programs = false;  // players find no compiled programs either
-  std::string scratch;          // folder for what players keep
+  std::string scratch;          // folder for the players' files
 };
 
 struct Game {
   std::vector<Pass> passes;
   std::vector<std::vector<PlayedPass>> played;  // by player
   std::vector<HindsightPass> hindsight;
-  std::vector<std::string> notes;  // what was left out and why
+  std::vector<std::string> notes;  // what was left out, and why
   int64_t verified = 0;            // passes of players whose logits were compared
-  bool contended = false;          // other programs had the cores
+  bool contended = false;          // other programs used the cores
 };
 
-// progress: told of each pass that is done.
+// progress: called after each pass.
 Game play(const PlayOptions& options, const std::function<void(size_t done)>& progress);
 
 }  // namespace tandem::bench
