@@ -1,11 +1,11 @@
-// Question: how near does the model clock come to the numbers that the NPUMoE paper prints?
+// Question: how near does the model clock come to the printed numbers of the NPUMoE paper?
 //
 //   paper-npumoe [--soc NAME|FILE.json] [--json FILE] [--html FILE]
 //   paper-npumoe --calibrate [--soc NAME|FILE.json] [-o FILE.json]   fit the constants anew
 //
-// Every row is one printed number, the same setting on the model clock, the error and the verdict (docs/npumoe.md).
-// Nothing here is measured. The exit status says whether everything could be computed, not how many rows meet their
-// bar.
+// Every row is one printed number, the same setting on the model clock, the error and the verdict
+// (docs/npumoe.md). Nothing here is measured. The exit status says whether everything could be computed, not how
+// many rows meet their bar.
 #include <cstdio>
 #include <string>
 #include <vector>

@@ -1,8 +1,8 @@
 """Measures Tandem on a machine with a graphics card, beside llama.cpp, within a given time.
 
-Writes to the folder --out: card.md (the table), card.json (all rows and steps), devices.json, sync-*.json, log.txt (all that the
-commands printed) and peer-build.log. They are complete after every step, whatever ends the run. Exit 0: the run came to
-its end; rows without a figure say why. 1: nothing could be measured."""
+Writes to the folder --out: card.md (the table), card.json (all rows and steps), devices.json, sync-*.json,
+log.txt (the output of all commands) and peer-build.log. They are complete after every step, however the run ends.
+Exit 0: the run came to its end; rows without a figure say why. 1: nothing could be measured."""
 
 import argparse
 import datetime
@@ -20,20 +20,21 @@ import table
 from commands import Failed, Log, run as run_command
 from records import Records, Row, StepRecord
 
-ENDING_SECONDS = 5  # kept for ending what runs and for the report
+ENDING_SECONDS = 5  # reserved for ending running commands and for the report
 HELPER_SECONDS = 20
-# Of all time. Timed steps wait for llama.cpp's build until the first; from the second on they wait again, until the third.
+# Shares of all time. Timed steps wait for llama.cpp's build until the first share; from the second on they wait again,
+# until the third.
 SHARES_OF_THE_BUILD = (0.42, 0.6, 0.75)
 
 
 def about(folder):
-    """What was packed: the program's commit and the peer's version."""
+    """The contents of the package: the program's commit and the peer's version."""
     with open(os.path.join(folder, "about.json"), encoding="utf-8") as file:
         return json.load(file)
 
 
 class Run:
-    """What the steps share."""
+    """The state that the steps share."""
 
     def __init__(self, options, folder):
         self.options = options
@@ -50,7 +51,7 @@ class Run:
         self.base_env = dict(os.environ)
         self.env = machine.environment(folder, self.scratch)
         self.log = Log(os.path.join(self.out, "log.txt"))
-        self.gpus = ["vulkan:0", "opencl:0"]  # until the devices are known
+        self.gpus = ["vulkan:0", "opencl:0"]  # assumed until the devices are known
         self.host_logits = {}
         self.peer, self.no_peer, self.peer_build = None, "", os.path.join(self.scratch, "peer-build")
         self.records = Records(self.out, {"date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"), **about(folder)})
@@ -59,7 +60,7 @@ class Run:
         self.step_end = self.end
 
     def left(self):
-        """Seconds that the step in progress may still take."""
+        """Seconds that are left to the step in progress."""
         return min(self.step_end, self.end) - time.monotonic()
 
     def command(self, command, limit=None, env=None):
@@ -76,7 +77,7 @@ def missing_rows(records, owes, status, reason):
 
 
 def be_alone(run):
-    """Nothing of ours runs beside what is timed: llama.cpp's build stands still, and helpers of an earlier text have ended."""
+    """Makes sure that none of our programs runs beside a timed one: llama.cpp's build stops, and helpers have ended."""
     if run.peer:
         run.peer.pause()
     if not machine.wait_until_quiet(run.programs, min(HELPER_SECONDS, run.end - time.monotonic())):
@@ -84,7 +85,7 @@ def be_alone(run):
 
 
 def perform(run, step):
-    """One step, whatever happens in it; its rows and its record are written."""
+    """Runs one step, catches whatever happens in it, and writes its rows and its record."""
     began = time.monotonic() - run.started
     left = run.end - time.monotonic()
     if left < step.least:
@@ -101,7 +102,7 @@ def perform(run, step):
             status, reason = "failed", str(failure)
         except (KeyboardInterrupt, SystemExit):
             raise
-        except Exception as error:  # a report that has another form than expected must not end the run
+        except Exception as error:  # a report of an unexpected form must not end the run
             status, reason = "failed", f"{type(error).__name__}: {error}"
         finally:
             if step.alone and run.peer:
@@ -114,7 +115,7 @@ def perform(run, step):
 
 
 def wait_for_build(run, until):
-    """Waits for llama.cpp's build until so many seconds after the start."""
+    """Waits for llama.cpp's build, at most until `until` seconds after the start."""
     if run.peer and run.peer.status() is None:
         run.peer.resume()
         began = time.monotonic() - run.started
@@ -137,7 +138,8 @@ def perform_all(run):
 
 
 def perform_timed(run, waiting):
-    """llama.cpp's steps take their turn when it is built. The others wait for that twice, each time up to a share of all time."""
+    """Runs the timed steps. llama.cpp's steps run in their turn as soon as it is built. The others wait for the build
+    twice, each time up to a share of all time."""
     shares = [share * run.options.seconds for share in SHARES_OF_THE_BUILD]
     wait_for_build(run, shares[0])
     later = []

@@ -1,4 +1,4 @@
-"""Runs one command within a time limit, keeps what it printed, and ends whatever it has started."""
+"""Runs one command within a time limit, keeps its output, and ends every process that it started."""
 
 import os
 import signal
@@ -7,28 +7,28 @@ import tempfile
 import time
 from dataclasses import dataclass
 
-GRACE_SECONDS = 3  # between the request to end and the end by force
-KEPT_BYTES = 256 * 1024  # of each stream of a command, in the log
+GRACE_SECONDS = 3  # from the request to end to the end by force
+KEPT_BYTES = 256 * 1024  # of each output stream of a command, kept in the log
 
 
 class Failed(Exception):
-    """A step did not give its figure; the message is the reason that the report shows."""
+    """A step gave no figure; the message is the reason in the report."""
 
 
 class OutOfTime(Failed):
-    """The step's time was over before the command could end; that says nothing about the command."""
+    """The step's time was over before the command could end, which says nothing about the command."""
 
 
 @dataclass
 class Finished:
-    status: int  # below 0: the signal that ended it
+    status: int  # below 0: the signal that ended the command
     seconds: float  # of the whole process
     timed_out: bool
     output: str
     messages: str
 
     def reason(self):
-        """Why it gave no figure: the limit, the signal or status, and the last words."""
+        """Why there is no figure: the limit, the signal or the status, and the last words."""
         words = [line for line in self.messages.strip().splitlines() if line.strip()]
         last = f": {words[-1][:300]}" if words else ""
         if self.timed_out:
@@ -39,7 +39,7 @@ class Finished:
 
 
 class Log:
-    """One text file of everything that commands print; it is complete after every command."""
+    """A text file with the output of all commands; it is complete after every command."""
 
     def __init__(self, path):
         self._path = path
@@ -55,7 +55,7 @@ class Log:
 
 
 def end_group(process):
-    """Ends the process and all that it started: they are a process group of their own."""
+    """Ends the process and everything that it started: they are a process group of their own."""
     for number, patience in ((signal.SIGCONT, 0), (signal.SIGTERM, GRACE_SECONDS), (signal.SIGKILL, GRACE_SECONDS)):
         try:
             os.killpg(process.pid, number)
@@ -71,7 +71,7 @@ def end_group(process):
 
 
 def run(command, limit, log, env=None, title=None):
-    """Waits at most `limit` seconds. Never raises for what the command does; a program that is not there is status 127."""
+    """Waits at most `limit` seconds. Never raises, whatever the command does; a missing program is status 127."""
     title = title or " ".join(command)
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as messages:
         started = time.monotonic()
@@ -99,7 +99,7 @@ def run(command, limit, log, env=None, title=None):
 
 
 class Background:
-    """A command that runs beside the steps. It stands still while something is timed."""
+    """A command that runs beside the steps. It pauses while a step is timed."""
 
     def __init__(self, command, log_path, env=None):
         self._log = open(log_path, "wb")

@@ -1,7 +1,8 @@
-"""Logits of the packed models beside golden ones, and beside the same in other pieces and on the host.
+"""Compares logits of the packed models with golden ones, with those of other chunks, and with the host's.
 
-With f32 activations and cache, logits are promised to be within 2e-3 of the golden ones. Pieces of a prompt have the same
-bits on one device whatever their lengths. Bits of the host are promised where the program says so."""
+With f32 activations and cache, the program promises logits within 2e-3 of the golden ones. On one device, chunks of a
+prompt have the same bits whatever their lengths. The program says where the
+host's bits are promised."""
 
 import array
 import json
@@ -12,7 +13,7 @@ from commands import Failed, OutOfTime
 from records import Row
 
 PROMISED = 2e-3
-MIXED_TOKENS = 129  # of the 1,200 of the mixed models: what a tenth of the time shows
+MIXED_TOKENS = 129  # of the mixed models' 1,200 tokens, for a tenth of the time
 
 
 @dataclass
@@ -20,14 +21,14 @@ class Case:
     name: str
     model: str
     ids: list
-    positions: list  # of the golden rows; empty: all
+    positions: list  # positions of the golden rows; empty: all
     golden: str
     quantised: bool = False
 
 
 @dataclass
 class Tally:
-    """What was found on one interface. Lists hold the names of cases."""
+    """The findings on one interface. Lists hold the names of cases."""
 
     done: int = 0
     wrong: list = field(default_factory=list)
@@ -45,7 +46,7 @@ def _read(path):
 
 
 def cases(data):
-    """In order of worth: what compiles soon, then all storage types, then one architecture after another."""
+    """All cases, the most useful first: quick to compile, then all storage types, then all architectures."""
     found, stored = [], []
     mixed = os.path.join(data, "mixed-models")
     golden = _read(os.path.join(mixed, "golden.json"))
@@ -75,7 +76,7 @@ def floats(path):
 
 
 def largest_difference(logits, golden, width, positions):
-    """Of the golden rows at `positions` (empty: all). Infinite where sizes do not fit or a value is no number."""
+    """The largest difference to the golden rows at `positions` (empty: all); infinite for other sizes or NaN."""
     if not positions and len(logits) != len(golden):
         return float("inf")
     rows = positions or range(len(golden) // width)
@@ -92,8 +93,8 @@ def largest_difference(logits, golden, width, positions):
 
 
 def check(case, device, evaluate, tally):
-    """Adds one case. evaluate(case, plan, device, act, chunk) gives (logits, width, promised) or raises Failed; chunk 0: whole.
-    promised: the program says that every plan has these bits."""
+    """Adds one case. evaluate(case, plan, device, act, chunk) gives (logits, width, promised) or raises Failed.
+    Chunk 0 is the whole prompt. promised: the program says that every plan has these bits."""
     try:
         whole, width, promised = evaluate(case, "gpu-only", device, "f32", 0)
         difference = largest_difference(whole, floats(case.golden), width, case.positions)
@@ -129,7 +130,7 @@ def compare_with_host(case, device, act, evaluate, tally, known=None):
 
 
 def rows(tally, who, expected, why_short):
-    """Rows of the report (records.Row). expected: how many cases there are; why_short: why not all were run, or ""."""
+    """Rows of the report (records.Row). expected: the number of cases; why_short: why some were not run, or ""."""
     short = f"; {tally.done} of {expected} cases: {why_short}" if tally.done + len(tally.failed) < expected else ""
     good = tally.done - len(tally.wrong)
     problems = tally.wrong + tally.failed

@@ -1,7 +1,7 @@
-"""What the machine has, and the environment in which the program finds the card's drivers there.
+"""Describes the machine, and makes the environment in which the program finds the card's drivers there.
 
-The program's own libraries are in the packed folder. Loaders, and libraries that a driver may need on a machine without a
-display, are in the folder "spare": each is used only where the machine has none of that name."""
+The program's own libraries are in the packed folder. The folder "spare" has loaders, and libraries that a driver may
+need on a machine without a display. Each is used only if the machine has none of that name."""
 
 import glob
 import json
@@ -18,7 +18,7 @@ DRIVER_LIBRARIES = ("usr/local/nvidia/lib64", "usr/local/nvidia/lib", "usr/lib64
 
 
 def names_in_cache():
-    """{name: path} of the libraries that the loader of programs finds by itself."""
+    """{name: path} of the libraries that the dynamic loader finds by itself."""
     program = shutil.which("ldconfig", path="/sbin:/usr/sbin:" + os.environ.get("PATH", ""))
     found = {}
     if program:
@@ -34,7 +34,7 @@ def _files(root, folders, pattern):
 
 
 def environment(folder, scratch, cache=None, root="/", base=None):
-    """The variables of a run. cache: {name: path} of known libraries; root: where the machine's files are (for tests)."""
+    """The variables of a run. cache: {name: path} of known libraries; root: the machine's files (for tests)."""
     env = dict(os.environ if base is None else base)
     known = dict(names_in_cache() if cache is None else cache)
     drivers = [os.path.join(root, path) for path in DRIVER_LIBRARIES if os.path.isdir(os.path.join(root, path))]
@@ -59,7 +59,7 @@ def environment(folder, scratch, cache=None, root="/", base=None):
 
 
 def with_cache(env, folder):
-    """The same, with a folder of its own for whatever the program and the drivers keep."""
+    """The same variables, with a folder of its own for everything that the program and the drivers keep."""
     os.makedirs(folder, exist_ok=True)
     return {**env, "HOME": folder, "XDG_CACHE_HOME": os.path.join(folder, "cache"), "CUDA_CACHE_PATH": os.path.join(folder, "cuda"),
             "__GL_SHADER_DISK_CACHE_PATH": folder, "POCL_CACHE_DIR": os.path.join(folder, "pocl")}
@@ -94,7 +94,8 @@ def _opencl(root, scratch, known, env):
 
 
 def programs(packed, scratch):
-    """The folder of the program and its helper. Files that came without their permissions, or to a disk that allows none, are copied."""
+    """The folder of the program and its helper. If a file lacks its execute permission, because that was lost or the
+    disk allows none, the folder is copied to `scratch`."""
     copied = os.path.join(scratch, "bin")
     if all(os.access(os.path.join(packed, name), os.X_OK) for name in os.listdir(packed)):
         return packed
@@ -105,7 +106,7 @@ def programs(packed, scratch):
 
 
 def wait_until_quiet(folder, seconds):
-    """Until no program of the folder runs any more: a text leaves a helper behind, which compiles. False: one still does."""
+    """Waits until no program of the folder runs (a text leaves a helper that compiles). False: one still does."""
     end = time.monotonic() + seconds
     while programs_running(folder):
         if time.monotonic() > end:
@@ -119,7 +120,7 @@ def programs_running(folder):
     for link in glob.glob("/proc/[0-9]*/exe"):
         try:
             path = os.readlink(link)
-        except OSError:  # it has ended, or is somebody else's
+        except OSError:  # it has ended, or belongs to another user
             continue
         if path.startswith(os.path.abspath(folder) + os.sep):
             found.append(path)
@@ -127,5 +128,5 @@ def programs_running(folder):
 
 
 def nvcc():
-    """Where CUDA's compiler is; "" where there is none."""
+    """The path of CUDA's compiler; "" if there is none."""
     return shutil.which("nvcc") or next(iter(sorted(glob.glob("/usr/local/cuda*/bin/nvcc"))), "")

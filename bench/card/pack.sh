@@ -1,20 +1,20 @@
-# Packs what measures this tree on a machine with a graphics card and nothing else: ./dev card. Sourced by ./dev, whose say,
-# die and build it uses.
+# Packs the programs that measure this tree on a machine with a graphics card and nothing else: ./dev card. ./dev
+# sources this file, which uses its functions say, die and build.
 
 card_most_bytes=$((55 * 1024 * 1024))
 
-# What a bare machine has anyway, or what must be its own: a driver may need a newer one than ours.
+# Libraries that a bare machine has anyway, or that must be its own: a driver may need a newer one than ours.
 card_is_of_the_system() {
   case $1 in
     libc.so.* | libm.so.* | libdl.so.* | librt.so.* | libpthread.so.* | ld-linux* | linux-vdso* | libstdc++.so.* | libgcc_s.so.*) return 0 ;;
   esac
   return 1
 }
-# Loaders, and what a card's driver wants on a machine without a display: used only where the machine has none.
-# NVIDIA's Vulkan driver shows no device without libEGL.
+# Loaders, and libraries that a card's driver needs on a machine without a display. They are used only where the machine
+# has none. NVIDIA's Vulkan driver shows no device without libEGL.
 card_spares=(libOpenCL.so.1 libvulkan.so.1 libGLdispatch.so.0 libEGL.so.1 libGLX.so.0 libGL.so.1 libOpenGL.so.0 libGLESv2.so.2 libX11.so.6 libXext.so.6 libxcb.so.1 libXau.so.6 libXdmcp.so.6 libbsd.so.0 libmd.so.0)
 
-# card_libraries PROGRAM...: "NAME PATH" of each library that they need, the system's left out.
+# card_libraries PROGRAM...: prints "NAME PATH" of each library that they need, except the system's.
 card_libraries() {
   ldd "$@" | sed -n 's/^\s*\(\S*\) => \(\/\S*\) .*/\1 \2/p' | sort -u | while read -r name path; do
     card_is_of_the_system "$name" || printf '%s %s\n' "$name" "$path"
@@ -27,7 +27,7 @@ card_is_spare() {
   return 1
 }
 
-# What is packed into is emptied: a folder that is not there, an empty one, or one that ./dev card has made before.
+# Packing empties its folder. So the folder must be missing, empty, or made by ./dev card before.
 card_may_empty() {
   local folder=$1
   [ ! -L "$folder" ] || die "$folder is a link; name the folder itself"
@@ -37,7 +37,7 @@ card_may_empty() {
   fi
 }
 
-# card_pack FOLDER BUILD: the program of that build, its libraries, models with golden logits, and the steps.
+# card_pack FOLDER BUILD: packs the program of that build, its libraries, models with golden logits, and the steps.
 card_pack() {
   local folder=$1 build=$2 name path spare
   for name in tandem tandem-prove; do [ -x "$build/$name" ] || die "$build/$name is not there; ./dev build release tandem makes it"; done
@@ -60,7 +60,7 @@ card_pack() {
   cp -r "$root/tests/data/tiny-models/." "$folder/data/tiny-models/"
 }
 
-# card_peer FOLDER SOURCE: llama.cpp without what its CUDA build of llama-bench does not read.
+# card_peer FOLDER SOURCE: packs llama.cpp, without the files that its CUDA build of llama-bench does not read.
 card_peer() {
   local folder=$1 source=$2 left_out=() part
   for part in "$source"/ggml/src/ggml-*/ "$source"/ggml/src/ggml-cpu/arch/*/ "$source"/ggml/src/ggml-cpu/{spacemit,kleidiai}/; do
@@ -70,7 +70,8 @@ card_peer() {
     ./tools/llama-bench ./tools/batched-bench) || die "llama.cpp's source could not be packed from $source"
 }
 
-# Where llama.cpp's source is: TANDEM_PEER_SOURCE, or what ./bench/peers/llama_cpp.sh has fetched; nothing where it is not.
+# Prints the place of llama.cpp's source: TANDEM_PEER_SOURCE, or the tree that ./bench/peers/llama_cpp.sh has fetched.
+# Prints nothing if there is none.
 card_peer_source() {
   local fetched
   fetched=$("$root/bench/peers/llama_cpp.sh" where)
@@ -93,7 +94,7 @@ card() {
       *) say "dev: ./dev card does not know '$1'"; exit 2 ;;
     esac
   done
-  card_may_empty "$folder"  # said before minutes of building
+  card_may_empty "$folder"  # checked before minutes of building
   setup
   build release tandem tandem_prove
   [ -z "$fetch" ] || "$root/bench/peers/llama_cpp.sh" source >/dev/null || die "llama.cpp's source could not be fetched"

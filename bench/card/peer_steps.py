@@ -1,4 +1,4 @@
-"""llama.cpp for the same card: built beside the first steps, timed alone."""
+"""llama.cpp for the same card: built beside the first steps, but timed alone."""
 
 import json
 import os
@@ -21,7 +21,8 @@ def compilers_at_once(cores, memory_kib):
 
 
 def start_build(run):
-    """Unpacks and compiles in the background; run.peer is None where that cannot be, with the reason in run.no_peer."""
+    """Unpacks and compiles in the background. If that is impossible, it raises Failed, and
+    run.no_peer has the reason."""
     archive = os.path.join(run.folder, "peer", "llama.cpp.tar.gz")
     run.no_peer = ""
     if run.options.peer_programs:
@@ -39,7 +40,7 @@ def start_build(run):
     source = os.path.join(run.scratch, "peer")
     shutil.copytree(os.path.join(run.folder, "peer"), source, dirs_exist_ok=True)
     with tarfile.open(archive) as tar:
-        tar.extractall(os.path.join(source, "llama.cpp"))  # our own archive
+        tar.extractall(os.path.join(source, "llama.cpp"))  # safe: ./dev card packed this archive
     with open("/proc/meminfo", encoding="ascii") as file:
         memory_kib = next(int(line.split()[1]) for line in file if line.startswith("MemAvailable"))
     jobs = compilers_at_once(len(os.sched_getaffinity(0)), memory_kib)
@@ -57,7 +58,7 @@ def _shell(words):
 
 
 def program(run, name):
-    """The path of a built program; Failed with the reason where there is none."""
+    """The path of a built program; Failed with the reason if there is none."""
     if run.options.peer_programs:
         return os.path.join(run.options.peer_programs, name)
     if run.no_peer:

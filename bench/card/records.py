@@ -1,4 +1,4 @@
-"""What a run found: rows, facts and steps. They are written after every step, so that a run that is cut off leaves them."""
+"""The results of a run: rows, facts and steps. Every step writes them, so an interrupted run leaves them."""
 
 import json
 import os
@@ -9,12 +9,12 @@ SCHEMA = 1
 
 @dataclass
 class Row:
-    """One figure, or why there is none."""
+    """One figure, or the reason why there is none."""
 
     section: str  # correct, first text, speed, waiting
     who: str  # the program and its devices
     what: str
-    value: object  # a number with `unit`, or words
+    value: object  # a number with `unit`, or a text
     status: str = "ok"  # ok, failed, left out
     reason: str = ""
     unit: str = ""
@@ -42,7 +42,7 @@ class Records:
                 "steps": [asdict(step) for step in self.steps]}
 
     def write(self, table):
-        """card.json and card.md, each whole or as it was before. table: makes the text out of as_dict()."""
+        """Writes card.json and card.md; each is whole, or as it was before. table: makes the text from as_dict()."""
         known = self.as_dict()
         for name, text in (("card.json", json.dumps(known, indent=1) + "\n"), ("card.md", table(known))):
             path = os.path.join(self.folder, name)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Measures what ./dev card packed, on a machine with a graphics card and nothing else: bash, Python 3 and the card's
-# driver. CMake and nvcc are used where they are there, for llama.cpp. `run.sh --help` lists the flags.
+# Measures the package of ./dev card on a machine with a graphics card and nothing else: bash, Python 3 and the card's
+# driver. llama.cpp also needs CMake and nvcc; without them it is left out. `run.sh --help` lists the flags.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -1,4 +1,4 @@
-"""What is run, in order of worth: each step has its own limit, and says which rows it owes when it fails."""
+"""The steps, the most useful first. Each has its own limit, and names the rows that it owes when it fails."""
 
 from dataclasses import dataclass, field
 
@@ -17,7 +17,7 @@ class Sizes:
     text_tokens: int = 128
     repetitions: int = 3
     sync_rounds: int = 300
-    golden_cases: int = 100  # all
+    golden_cases: int = 100  # more than there are
 
 
 SMALL = Sizes((32, 64), 8, 64, (2, 4), 8, 4, 8, 1, 20, 4)
@@ -26,11 +26,11 @@ SMALL = Sizes((32, 64), 8, 64, (2, 4), 8, 4, 8, 1, 20, 4)
 @dataclass
 class Step:
     name: str
-    act: object  # act(run), adds rows to run.records; raises Failed
+    act: object  # act(run) adds rows to run.records; raises Failed
     limit: float  # seconds
-    least: float = 3  # with less left it is left out
+    least: float = 3  # with fewer seconds left, the step is left out
     owes: list = field(default_factory=list)  # (section, who, what) of the rows that it should give
-    alone: bool = True  # it is timed: nothing else runs
+    alone: bool = True  # it is timed, so nothing else runs
     needs_peer: bool = False
 
 
@@ -49,7 +49,7 @@ def correctness(run):
 
 
 def timed(run):
-    """The steps whose figures are times. The model must be there."""
+    """The steps whose figures are times. The model file must exist."""
     sizes, gpus = run.sizes, run.gpus
     speeds = tandem_steps.speed_names(sizes)
     many = tandem_steps.many_names(sizes)
@@ -69,7 +69,7 @@ def timed(run):
         return Step(name, lambda run: tandem_steps.first_texts(run, who, flags), 100, 8,
                     [("first text", f"{who}, {turn}", "writing, tokens/s") for turn in tandem_steps.TURNS])
 
-    only = ["--plan", "gpu-only"]  # on the default device: what plan auto must not fall behind
+    only = ["--plan", "gpu-only"]  # on the default device: plan auto must not be slower
     steps = [
         first_texts("first texts", "default devices", []),
         first_texts("first texts, gpu-only", "gpu-only", only),

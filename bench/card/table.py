@@ -1,4 +1,4 @@
-"""The report of a run as Markdown: made of nothing but card.json, which `table.py card.json` reads again."""
+"""The report of a run as Markdown, made only from card.json; `table.py card.json` makes it again."""
 
 import json
 import sys
@@ -23,7 +23,7 @@ def _words(text):
 
 
 def _grid(rows, corner):
-    """A row for each `who`, a column for each `what`, both in the order in which they came."""
+    """A row for each `who` and a column for each `what`, both in order of appearance."""
     who, what, cells = [], [], {}
     for row in rows:
         if row["who"] not in who:
@@ -47,7 +47,7 @@ SECTIONS = (("correct", "Correct", "interface"), ("first text", "The first texts
 
 
 def _reasons(known):
-    """A line for each reason, with all that it is the reason for. A step is named where no row has its reason."""
+    """A line for each reason, with everything that it explains. A step is named only if no row has its reason."""
     whats = {}
     for row in known["rows"]:
         if row["status"] != "ok":

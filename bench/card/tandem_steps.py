@@ -1,4 +1,4 @@
-"""The steps that run the program itself."""
+"""The steps that run Tandem itself."""
 
 import json
 import os
@@ -10,14 +10,14 @@ import machine as machine_facts
 from commands import Failed, OutOfTime
 from records import Row
 
-WAYS = ("blocking", "event", "spin", "predict", "gate", "doorbell", "launch+finish")  # of handing over and waiting
+WAYS = ("blocking", "event", "spin", "predict", "gate", "doorbell", "launch+finish")  # ways to start work and to wait
 TURNS = ("first time", "second time", "third time")
 PROMPT = ("Once upon a time there was a small village at the foot of a mountain, and the people who lived there told each other a story every "
           "evening before they went to sleep.")
 
 
 def parsed(finished, what):
-    """The JSON that a command printed; Failed with its reason where it ended otherwise."""
+    """The JSON that a command printed; Failed with its reason if it ended otherwise."""
     if finished.status != 0 or finished.timed_out:
         raise Failed(finished.reason())
     try:
@@ -39,7 +39,7 @@ def plans(ran):
 
 
 def machine(run):
-    """What the system says of itself; whatever is not there is left out."""
+    """The facts that the system reports about itself; missing ones are left out."""
     facts = run.records.facts
     facts["system"] = platform.platform()
     facts["cores"] = str(len(os.sched_getaffinity(0)))
@@ -63,7 +63,7 @@ def machine(run):
 
 
 def first_of_each_interface(report):
-    """The GPUs to measure, Vulkan's first: one of each interface, a card with memory of its own before others."""
+    """The GPUs to measure, Vulkan's first: one of each interface, preferably a card with memory of its own."""
     found = []
     for interface in ("vulkan", "opencl"):
         usable = [one for one in report["devices"] if one["id"].startswith(interface + ":") and "error" not in one]
@@ -93,7 +93,7 @@ def devices(run):
 
 
 def explain_missing(run):
-    """Where Vulkan shows no device, the loader says why, in the log."""
+    """If Vulkan shows no device, the log says why, by the loader's own messages."""
     if not any(gpu.startswith("vulkan") for gpu in run.gpus):
         env = machine_facts.with_cache({**run.env, "VK_LOADER_DEBUG": "error,warn,driver"}, os.path.join(run.scratch, "vulkan-loader"))
         run.command([run.tandem, "devices"], 20, env)
@@ -102,7 +102,7 @@ def explain_missing(run):
 def make_model(run):
     asked = [run.tandem, "make-random", "--shape", run.shape, "--type", run.type, "-o", run.model + ".new", "--json"]
     made = parsed(run.command(asked), "make-random")
-    os.replace(run.model + ".new", run.model)  # its name may hold nothing but a whole model
+    os.replace(run.model + ".new", run.model)  # this name belongs only to a whole model
     run.records.facts["model"] = f"{made['shape']}, {made['type']}, random weights, {made['bytes'] / 1e9:.2f} GB"
 
 
@@ -139,7 +139,7 @@ def golden_logits(run, device):
 
 
 def first_texts(run, who, flags):
-    """Three runs after each other, the first with nothing compiled or measured before."""
+    """Three runs after each other; the first one finds nothing compiled and nothing measured."""
     env = machine_facts.with_cache(run.env, os.path.join(run.scratch, "fresh-" + str(len(run.records.steps))))
     command = [run.tandem, "run", "-m", run.model, "-p", PROMPT, "-n", str(run.sizes.text_tokens), "--ignore-eos", "--temp", "0", "--json", *flags]
     for name in TURNS:
@@ -161,7 +161,7 @@ def speed_names(sizes):
 
 
 def speed_rows(who, array, explained=""):
-    """Of tandem bench's and llama-bench's JSON, which have the same names; in the order of the table's columns."""
+    """Rows from the JSON of tandem bench or llama-bench, which use the same names, in the order of the columns."""
     array = sorted(array, key=lambda one: (one["n_depth"], one["n_prompt"] == 0, one["n_prompt"]))
     rows = []
     for one in array:
@@ -172,7 +172,7 @@ def speed_rows(who, array, explained=""):
 
 
 def bench(run, who, flags):
-    """Each depth is a program of its own: what the first one found stays when the second one fails."""
+    """Runs a program for each depth, so that the first one's figures stay if the second one fails."""
     for depth in (0, run.sizes.depth):
         bench_at(run, who, flags, depth)
 
@@ -208,7 +208,7 @@ def many_texts(run, who, flags):
 
 
 def waiting_rows(device, report):
-    """Of empty steps, a row for each policy, and what else the report names."""
+    """Rows of empty steps, one for each policy, and of the other figures in the report."""
     found = []
     for one in report["devices"]:
         if one["problem"]:
@@ -238,7 +238,7 @@ def waiting(run, device):
 
 
 def breakdown(run, device):
-    """Where a token's time goes: a table for people, in the log."""
+    """Logs a table, for people, of the parts of a token's time."""
     finished = run.command([run.tandem, "bench", "-m", run.model, "--device", device, "--plan", "gpu-only", "-p", "0", "-n", str(run.sizes.tokens),
                             "-r", "1", "--breakdown"])
     if finished.status != 0:

@@ -11,7 +11,7 @@
 namespace tandem::paper_npumoe {
 namespace {
 
-// Table 5, per slot; slots are 16 * C.
+// Table 5 prints values per slot; there are 16 * C slots.
 constexpr double kSlots32 = 16 * 32, kSlots64 = 16 * 64, kSlots128 = 16 * 128, kSlots256 = 16 * 256;
 
 double four_digits(double value) {
@@ -52,7 +52,7 @@ class Calibrator {
     residuals_.push_back({"experts." + key, from, number_of(profile_, "experts." + key), printed, modelled});
   }
 
-  // 1 x 32, 8 x 32 and 8 x 128 in turn have 16, 2 and 2 launches and 512, 512 and 2048 rows: three equations.
+  // 1 x 32, 8 x 32 and 8 x 128 in turn have 16, 2 and 2 launches and 512, 512 and 2048 rows. These are three equations.
   void fit_groups() {
     const double one = 0.31e-3 * kSlots32, eight = 0.26e-3 * kSlots32, large = 0.14e-3 * kSlots128;
     const double launch = (one - eight) / 14, row = (large - eight) / (kSlots128 - kSlots32);
@@ -69,7 +69,7 @@ class Calibrator {
     keep("beyond_rate_share", "NF47: 8 x 256 in turn", 0.16, table5({8, 256}, ms_per_slot));
   }
 
-  // Two graphs fix what a second queue adds, sixteen how many queues there are.
+  // Two graphs fix the gain of a second queue, and sixteen graphs fix the number of queues.
   void fit_queues() {
     const double gain = table5({8, 64}, ms_per_slot) / 0.11;
     set("queue_gain", gain - 1, "NF46 (Table 5): 8 x 64 together, 0.11 ms a slot");
@@ -85,7 +85,7 @@ class Calibrator {
     keep("queues", "NF44: 1 x 32 together", 0.13, table5({1, 32, GraphOrder::together}, ms_per_slot));
   }
 
-  // The same three equations in joules; then what the shorter time of 8 x 64 together saves.
+  // Solves the same three equations in joules. Then the time that 8 x 64 saves together gives the static watts.
   void fit_group_energy() {
     const double one = 1.43e-3 * kSlots32, eight = 1.16e-3 * kSlots32, large = 0.96e-3 * kSlots128;
     const double launch = (one - eight) / 14, row = (large - eight) / (kSlots128 - kSlots32);
@@ -105,7 +105,7 @@ class Calibrator {
 
   void fit_cpu() {
     const auto ffn = [](Lab& lab) { return ffn_ms_of_a_layer(lab, ExpertEngine::cpu); };
-    // What is not the weights of 16 experts in four chunks is arithmetic on the rows.
+    // The CPU's time is the weights of 16 experts in four chunks, and arithmetic on the rows.
     const double weights_ms =
         64e3 * static_cast<double>(phi_.expert.weight_bytes()) / profile_.experts.weight_bytes_per_second;
     const double rows_ms = modelled(ffn) - weights_ms;
@@ -115,7 +115,7 @@ class Calibrator {
   }
 
   void fit_attention() {
-    const auto seconds = [](Lab& lab) {  // of a layer's attention, so that experts have 86 %
+    const auto seconds = [](Lab& lab) {  // seconds of a layer's attention if experts have 86 %
       return lab.prefill(kTable4, ExpertEngine::ours).expert_seconds /
              static_cast<double>(lab.routing(kPhi).shape.layers) * 0.14 / 0.86;
     };
@@ -127,7 +127,7 @@ class Calibrator {
          profile_.experts.cpu_attention_flops / profile_.experts.attention_flops);
   }
 
-  // Sixteen launches for each of four chunks.
+  // The naive engine launches sixteen times for each of four chunks.
   void fit_naive() {
     const auto ffn = [](Lab& lab) { return ffn_ms_of_a_layer(lab, ExpertEngine::naive); };
     const double rest_ms = 3369.86 - (modelled(ffn) - 64e3 * profile_.experts.naive_sync_seconds);

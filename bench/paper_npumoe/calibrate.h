@@ -1,8 +1,8 @@
 // Fits the constants of a profile's experts section, and those of the drawn routing, to the paper's calibration rows.
 //
-// Contract: reads nothing but the numbers of calibration rows. Each constant is solved for in turn, from one number or
-// as many as there are constants, in an order in which none depends on a later one; the routing's two are the best of a
-// grid by the sum of squared relative errors of two numbers.
+// Contract: reads only the numbers of calibration rows. It solves for the constants in turn, in an order in which none
+//   depends on a later one. A step uses one number, or as many as it has constants. The two constants of the routing
+//   are the best of a grid, by the sum of squared relative errors of two numbers.
 #pragma once
 
 #include <vector>
@@ -18,7 +18,8 @@ struct Calibration {
 };
 Calibration calibrate(const SocProfile& start, Traffic& traffic);
 
-// The pair of sigmas nearest to what NF31 says is dropped and to NF53's Overlap@4, on a grid of 0.1 and 0.05.
+// The pair of sigmas that comes nearest to NF31's share of dropped choices and to NF53's Overlap@4, on a grid of 0.1
+// and 0.05.
 RoutingModel calibrated_routing(const ChipExperts& chip);
 
 }  // namespace tandem::paper_npumoe

@@ -1,7 +1,7 @@
-// The NPUMoE paper's settings on the model clock: which model, engine, prompt and chunk, and what comes out.
+// The NPUMoE paper's settings on the model clock: the model, the engine, the prompt and the chunk, and the result.
 //
-// Contract: everything is modelled. Models are shapes (engine/model/shapes.h), their routing is drawn
-// (engine/moe/routing_model.h): rooms are planned on one set of chunks and judged on another one. Not thread-safe.
+// Contract: everything is modelled. Models are shapes (engine/model/shapes.h). Their routing is drawn at random
+//   (engine/moe/routing_model.h): rooms are planned on one set of chunks and judged on another. Not thread-safe.
 #pragma once
 
 #include <map>
@@ -24,15 +24,15 @@ struct Setting {
   int64_t prompt = 0, chunk = 0;  // P, C
   auto operator<=>(const Setting&) const = default;
 };
-// The four settings that the paper prints numbers of.
+// The four settings with printed numbers.
 std::vector<Setting> printed_settings(const char* model);
 
-// The routing of a model: planned on some chunks, judged on others, all of B = 256 tokens.
+// The routing of a model, planned on some chunks and judged on others; each chunk has B = 256 tokens.
 struct Routing {
   MixtureShape shape;
-  RoutingCounts planned;                            // sum of chunks
-  std::vector<RoutingCounts> unseen;                // other chunks
-  std::vector<std::vector<double>> shares() const;  // [layers][E], as planned
+  RoutingCounts planned;                            // sum over the planning chunks
+  std::vector<RoutingCounts> unseen;                // the other chunks
+  std::vector<std::vector<double>> shares() const;  // [layers][E], from the planning chunks
 };
 Routing drawn_routing(const std::string& model, const RoutingModel& drawn);
 
@@ -50,7 +50,7 @@ class Traffic {
 
 class Lab {
  public:
-  // Error: the profile has no experts section. `traffic` must outlive the lab.
+  // Error if the profile has no experts section. `traffic` must outlive the lab.
   Lab(SocProfile profile, Traffic& traffic);
 
   const SocProfile& profile() const { return profile_; }

@@ -21,7 +21,7 @@ std::vector<ExpertGroup> table5_groups(const GroupRow& row, int64_t E) {
 
 using Total = double (*)(const ChipExperts&, const ExpertSize&, std::span<const ExpertGroup>, GraphOrder);
 
-// Thousandths of the unit, for one slot.
+// The total for one slot, in thousandths of its unit.
 double per_slot(const Lab& lab, const GroupRow& row, Total total) {
   const MixtureShape shape = mixture_shape(model_shape(kPhi));
   const auto slots = static_cast<double>(shape.experts * row.C);

@@ -1,7 +1,7 @@
 // The rows of the NPUMoE paper on the model clock.
 //
-// Contract: bench/paper/row.h. Rows of several numbers are several rows of one id; of a range that many settings make,
-// the least and the largest are rows of their own.
+// Contract: bench/paper/row.h. A row of several numbers becomes several rows with one id. If many settings make a
+//   range, its smallest and its largest value are rows of their own.
 #pragma once
 
 #include <vector>
@@ -16,7 +16,7 @@ using paper::Result;
 using paper::Use;
 using Row = paper::RowFor<Lab>;
 
-// Ratios and absolute values alike.
+// The bars of ratios and of absolute values are equal.
 inline constexpr paper::Bars kBars{0.15, 0.15, true};
 
 std::vector<Row> all_rows();                    // in the paper's order
@@ -29,15 +29,15 @@ void add_block_rows(std::vector<Row>& rows);    // NF38 to NF42: Table 4
 void add_group_rows(std::vector<Row>& rows);    // NF43 to NF49: Table 5
 void add_variant_rows(std::vector<Row>& rows);  // NF50 to NF59: ablation, overlap, GPU, Qwen3
 
-// What several files of rows say.
+// A text that several files of rows use.
 inline std::string setting_text(const Setting& setting) {
   return "P " + std::to_string(setting.prompt) + ", C " + std::to_string(setting.chunk);
 }
-// A printed number without anything to predict, with the reason.
+// A printed number that the model does not predict, with the reason.
 inline Row not_predicted(const char* id, const char* what, const char* unit, double low, double high, const char* why) {
   return {id, what, unit, low, high, Use::unpredicted, Kind::absolute, {}, why};
 }
-// How the others compare with ours in one setting: over the CPU, the naive engine and ANEMLL.
+// The gains of our engine in one setting: over the CPU, the naive engine and ANEMLL.
 struct ThreeGains {
   const char* id;
   Setting setting;
@@ -45,7 +45,7 @@ struct ThreeGains {
 };
 void add_three_gains(std::vector<Row>& rows, const char* what, const ThreeGains& printed, What quantity, Use use,
                      const char* note);
-// The two ends of a range over several settings and baselines.
+// The two ends of a range of gains over several settings and baselines.
 struct GainRange {
   const char* id;
   std::string what;

@@ -24,7 +24,7 @@ struct UseAndNote {
   const char* note;
 };
 
-// Fixed beforehand: what calibrate.cpp reads, and what a rule was read from.
+// Use and note of a number, fixed beforehand: some numbers calibrate (calibrate.cpp), and from some a rule was read.
 UseAndNote use_of(const Line& line, GraphOrder order, bool energy) {
   const auto is = [&](int64_t G, int64_t C) { return line.G == G && line.C == C; };
   if (order == GraphOrder::serial) {
@@ -51,7 +51,7 @@ void add_line(std::vector<Row>& rows, const Line& line, GraphOrder order, bool e
                   [row, energy](Lab& lab) { return energy ? mj_per_slot(lab, row) : ms_per_slot(lab, row); }, note});
 }
 
-// Table 5 in words: how much better `to` is than `from`.
+// A statement of Table 5's text: how much better `to` is than `from`.
 Row in_words(const char* id, const GroupRow& from, const GroupRow& to, double printed) {
   const auto name = [](const GroupRow& row) {
     return std::to_string(row.G) + " x " + std::to_string(row.C) + (row.order == GraphOrder::serial ? "" : " together");

@@ -6,7 +6,7 @@
 namespace tandem::paper_npumoe {
 namespace {
 
-// 1: ours is the fastest and the naive engine the slowest.
+// 1 if our engine is the fastest and the naive engine the slowest.
 double in_order(Lab& lab, const Setting& setting) {
   const auto seconds = [&](ExpertEngine engine) { return lab.prefill(setting, engine).seconds(); };
   const double ours = seconds(ExpertEngine::ours), naive = seconds(ExpertEngine::naive);
@@ -14,7 +14,7 @@ double in_order(Lab& lab, const Setting& setting) {
   return ours < std::min(cpu, anemll) && std::max(cpu, anemll) < naive ? 1 : 0;
 }
 
-// 1: from the first setting to the second the gain over the baseline goes the printed way.
+// 1 if the gain over the baseline changes in the printed direction from the first setting to the second.
 double goes(Lab& lab, ExpertEngine baseline, const Setting& from, const Setting& to, bool up) {
   return (gain(lab, to, baseline, What::latency) > gain(lab, from, baseline, What::latency)) == up ? 1 : 0;
 }

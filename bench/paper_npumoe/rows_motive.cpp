@@ -1,4 +1,4 @@
-// NF1 to NF10: what the paper starts from, its worked examples, and its headlines.
+// NF1 to NF10: the paper's motive, its worked examples, and its headlines.
 #include <array>
 
 #include "bench/paper_npumoe/row.h"
@@ -7,7 +7,7 @@
 namespace tandem::paper_npumoe {
 namespace {
 
-// NF5: of the naive engine's block, software included, what launching and waiting take.
+// NF5: the share of launching and waiting in the naive engine's block, software included.
 double dispatch_share(Lab& lab) {
   const ExpertTimes& times = lab.prefill(kTable4, ExpertEngine::naive);
   const auto layers = static_cast<double>(lab.routing(kPhi).shape.layers);

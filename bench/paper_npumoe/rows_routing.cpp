@@ -1,10 +1,10 @@
-// NF31 to NF37: what is dropped and what is padded.
+// NF31 to NF37: dropped choices and padding.
 #include "bench/paper_npumoe/row.h"
 
 namespace tandem::paper_npumoe {
 namespace {
 
-// Rows for each choice are the rooms' own, so what is dropped says what is padded.
+// The share of padded rows for a share of dropped choices; the rooms give the number of rows for each choice.
 double padded_given(Lab& lab, double dropped) { return 1 - (1 - dropped) / room_of(lab).slots_per_choice; }
 
 struct Text {
@@ -12,7 +12,7 @@ struct Text {
   double dropped, padded, f16, ours;
 };
 
-// Of the experts' time in graphs: all rows over those that hold a token, launches and weights included.
+// The experts' time in graphs, divided by the time without padded rows. Both include launches and weights.
 double padding_time(Lab& lab) {
   const ExpertTimes& times = lab.prefill(kTable4, ExpertEngine::ours);
   const MixtureShape& shape = lab.routing(kPhi).shape;

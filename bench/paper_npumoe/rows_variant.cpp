@@ -36,7 +36,7 @@ Row calls(ExpertEngine engine) {
           ""};
 }
 
-// Of Qwen3, whose P and C are not printed.
+// A row of Qwen3, whose P and C are not printed.
 Row qwen(const char* id, const std::string& what, double printed, Use use, double (*modelled)(Lab&, const Setting&),
          const char* note) {
   return {id,          "Qwen3, " + what,
