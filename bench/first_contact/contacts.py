@@ -1,4 +1,4 @@
-"""Both programs as first_contact.py calls them, and what it checks of every run before a time counts."""
+"""Calls both programs for first_contact.py, and checks every run before its time counts."""
 
 import os
 import re
@@ -8,7 +8,7 @@ import launches
 import programs
 from processes import Failed
 
-CONTEXT = 4096  # positions, of both: the peer's own choice is what the model was trained with, gigabytes for some
+CONTEXT = 4096  # positions, for both; the peer's default is the model's trained context, gigabytes for some models
 PROSE = ("The river ran past the mill and under the old bridge, where the children of the village came to swim in the "
          "long evenings of summer. Nobody knew who had built it, or why its stones were of another colour than those "
          "of the houses, but everybody had a story about it. ")
@@ -19,14 +19,14 @@ TURNS = (
     "What do they eat for dinner?", "Is there a train to the next city?", "How long does it take?",
     "What would a visitor want to see?", "Are there any festivals?", "Which one is the best?",
     "When does it begin?", "What do they sing?", "Do you know the words?", "Thank you, and good night.")
-TURN_TOKENS = 40  # of a turn's line and its answer together, as the peer's interactive mode counts
-# What its interactive mode says at its end.
+TURN_TOKENS = 40  # tokens of a turn's line and its answer together, as the peer's interactive mode counts
+# Lines that the interactive mode prints at its end.
 _PEER_READ = re.compile(r"prompt eval time =.*/\s*(\d+) tokens")
 _PEER_RUNS = re.compile(r"eval time =.*/\s*(\d+) runs")
 
 
 def peer_dialogue_tokens(messages):
-    """(read, generated) by the peer's own figures: the last token of an answer is read with the next turn."""
+    """(read, generated) by the peer's own figures; it reads the last token of an answer with the next turn."""
     read, runs = _PEER_READ.search(messages), _PEER_RUNS.search(messages)
     if not read or not runs:
         raise Failed("llama-completion did not say how many tokens it had")
@@ -39,7 +39,7 @@ class Contacts:
     def __init__(self, peer, tandem, dialogue, timeout):
         self._peer, self._tandem, self._dialogue, self._timeout = peer, tandem, dialogue, timeout
         self._texts = {}  # by model, prompt and count
-        self._counts = {}  # of tokens, by model and prompt
+        self._counts = {}  # numbers of tokens, by model and prompt
 
     def tandem(self, model, prompt, count, cache):
         launch = self._launch(model, self._tandem.completion(model, prompt, count, "--ctx-size", str(CONTEXT)), cache)
@@ -64,7 +64,7 @@ class Contacts:
         command = self._peer.completion(model, TURNS[0], TURN_TOKENS, "-c", str(CONTEXT), "--no-display-prompt",
                                         "--interactive", "--simple-io")
         launch = self._launch(model, command, lines="".join(turn + "\n" for turn in TURNS[1:]))
-        # Every token but the last of all is computed once; each turn's line and answer are TURN_TOKENS.
+        # Every token except the very last one is computed once; each turn's line and answer are TURN_TOKENS.
         wanted = self.tokens(model, TURNS[0]) + len(TURNS) * TURN_TOKENS - 1
         if abs(peer_dialogue_tokens(launch.messages) - wanted) > len(TURNS):
             raise Failed(f"llama-completion had {peer_dialogue_tokens(launch.messages)} tokens, not {wanted}")
@@ -76,7 +76,7 @@ class Contacts:
         return self._counts[model, prompt]
 
     def prompt_of(self, model, length):
-        """A text of so many tokens, or of nearly so many: not every row of tokens comes back from its text."""
+        """A text of about `length` tokens, because not every row of tokens comes back from its text."""
         added = self.tokens(model, PROSE) - len(self._ids(model, PROSE, special=False))
         ids = self._ids(model, PROSE * (2 + length // 40), special=False)[:max(1, length - added)]
         return self._tool([self._tandem.path, "tokenize", "-m", model, "--decode", "-p", " ".join(ids)])
@@ -85,7 +85,7 @@ class Contacts:
         return os.path.basename(model).rsplit(".", 2)[1]
 
     def _answers(self, model):
-        """The peer takes a line's tokens off those of its answer, but for the first one."""
+        """Tokens of each answer. The peer subtracts a line's tokens from its answer's, except for the first one."""
         lengths = [len(self._ids(model, turn, special=False)) for turn in TURNS[1:]]
         return [TURN_TOKENS, *(TURN_TOKENS - length for length in lengths)]
 
@@ -101,7 +101,7 @@ class Contacts:
         return result.stdout
 
     def make_random(self, shape, type_name):
-        """A model file of random weights, kept for the next time."""
+        """Makes a model file of random weights, and keeps it for the next time."""
         path = os.path.join(programs.made_models(), f"{shape}-random.{type_name}.gguf")
         if not os.path.isfile(path):
             os.makedirs(os.path.dirname(path), exist_ok=True)

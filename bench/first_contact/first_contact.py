@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """How long does a user wait for the first token, when machine, model, length or depth are new to Tandem?
 
-Whole commands beside llama.cpp's, in turns, each with folders for what programs keep of its own. Exit status: 0 every
-target is met, 1 one is missed or the work failed, 2 wrong usage, 130 interrupted."""
+Runs whole commands, in turns with llama.cpp's. Each program keeps its files in a folder of its own.
+Exit status: 0 every target is met, 1 one is missed or the work failed, 2 wrong usage, 130 interrupted."""
 
 import argparse
 import dataclasses
@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 
-sys.dont_write_bytecode = True  # leaves nothing beside the sources
+sys.dont_write_bytecode = True  # leaves no files beside the sources
 sys.path.append(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "peers"))
 
 import contacts  # noqa: E402
@@ -27,15 +27,15 @@ from lines import Samples  # noqa: E402
 SCHEMA = 1
 ROWS = ("never-run", "new-length", "new-model", "new-depth", "dialogue")
 PROMPT = "Once upon a time"
-TOKENS = 16  # generated where the first one is what is timed
-TEXT_TOKENS = 64  # where the text's speed is
-KNOWN_LENGTHS = (20, 90, 300, 700)  # prompts that a machine has seen which knows a model
-DEPTHS = (1300, 2100, 3000)  # prompts far longer than these
+TOKENS = 16  # tokens to generate in runs that time the first token
+TEXT_TOKENS = 64  # tokens to generate in runs that time the text's speed
+KNOWN_LENGTHS = (20, 90, 300, 700)  # prompt lengths that a machine has run if it knows a model
+DEPTHS = (1300, 2100, 3000)  # prompts far longer than the known ones
 LARGE_SHAPE, NEW_SHAPE = "llama-3.2-1b", "smollm2-360m"
 LARGE_TYPE = "Q4_0"
 
-START_LATER_SECONDS = 0.5  # after the peer, where nothing is known yet
-TEXT_SPEED = Target(0.5)  # of the steady speed
+START_LATER_SECONDS = 0.5  # allowed after the peer's first token, on a machine that knows nothing yet
+TEXT_SPEED = Target(0.5)  # share of the steady speed
 AS_WARM = Target(1.1, at_least=False)
 AS_THE_PEER = Target(1.0, at_least=False)
 DIALOGUE = Target(0.7, at_least=False)
@@ -65,7 +65,7 @@ def argument_parser():
 
 
 def parse_arguments(argv):
-    """Ends with status 2 when something is wrong with them."""
+    """Ends with status 2 if an argument is wrong."""
     parser = argument_parser()
     options = parser.parse_args(argv)
     try:
@@ -104,15 +104,15 @@ def _complaint(options):
 
 
 class FirstContact:
-    """All rows; each gives lines of the table."""
+    """All rows of the table; each gives one or more lines."""
 
     def __init__(self, options, both, caches):
         self._options, self._both, self._caches = options, both, caches
-        self._knowing = {}  # folders of machines that know a model, by model
-        self.details = []  # tables by title, of single lengths and depths
+        self._knowing = {}  # cache folders of machines that know a model, by model
+        self.details = []  # tables of single lengths and depths, by title
 
     def rows(self, row, model):
-        """Lines of one row; what fails is a line that has missed its target."""
+        """Lines of one row; a row that fails gives a line that has missed its target."""
         name = os.path.basename(model).removesuffix(".gguf")
         try:
             return {"never-run": self._never_run, "new-length": self._new_length, "new-model": self._new_model,
@@ -177,7 +177,7 @@ class FirstContact:
             "new": lambda: self._once(lambda cache: self._both.tandem_dialogue(model, cache), self._caches.empty()),
             "warm": lambda: self._both.tandem_dialogue(model, warm),
             "peer": lambda: self._both.peer_dialogue(model)})
-        # To the last token: what goes on behind the text keeps no user waiting, but the next command perhaps.
+        # Times end at the last token. Work after the text keeps no user waiting, but perhaps the next command.
         text = Samples(*([one.last_seconds for one in launches_of[who]] for who in ("new", "warm", "peer")))
         whole = Samples(*([one.total_seconds for one in launches_of[who]] for who in ("new", "warm", "peer")))
         what = f"{name}: dialogue of {len(contacts.TURNS)} turns, cold"
@@ -185,7 +185,7 @@ class FirstContact:
                 lines.ratio_line("the same to the last token", text, "peer", None)]
 
     def _starts(self, model, prompt, knowing):
-        """Start to first token on a machine to which this prompt is new, on one that has run it, and by the peer."""
+        """Start to first token: on a machine that has not run this prompt, on one that has, and by the peer."""
         warm = self._caches.copy(knowing)
         for _ in range(2):
             self._both.tandem(model, prompt, TOKENS, warm)
@@ -208,7 +208,7 @@ class FirstContact:
             self._caches.drop(cache)
 
     def _warm(self, model, prompts, count):
-        """A folder of a machine that has run these prompts of the model, twice each, and has compiled its kernels."""
+        """A cache folder of a machine that has run these prompts twice each and has compiled the model's kernels."""
         folder = self._caches.empty()
         for _ in range(2):
             for prompt in prompts:
@@ -250,7 +250,7 @@ def measure(options):
             for model in models:
                 say(f"{row}: {os.path.basename(model)}")
                 found = contact.rows(row, model)
-                say("\n".join(lines.table(found)[2:]))  # it takes minutes, and may be interrupted
+                say("\n".join(lines.table(found)[2:]))  # a run takes minutes, and may be interrupted
                 all_lines += found
     busy = load.cores()
     header = [
@@ -277,7 +277,7 @@ def measure(options):
 
 def main(argv):
     options = parse_arguments(argv)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # unwinds, so no program is left running
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # unwinds, so that every program ends
     try:
         return measure(options)
     except processes.Failed as failure:

@@ -1,4 +1,4 @@
-"""Runs a program as a user would and says when its first and its last words came."""
+"""Runs a program as a user would, and times its first and its last output."""
 
 import os
 import shutil
@@ -12,28 +12,28 @@ from dataclasses import dataclass
 import processes
 from processes import Failed
 
-_OWN_SETTINGS = ("TANDEM_DEVICE", "TANDEM_LOG", "TANDEM_MODEL")  # a user's choices are not what is measured
+_OWN_SETTINGS = ("TANDEM_DEVICE", "TANDEM_LOG", "TANDEM_MODEL")  # a user's settings must not change the measurement
 
 
 @dataclass
 class Launch:
     first_seconds: float  # from before the start of the process to its first byte on standard output
-    last_seconds: float  # the same to the last bytes
-    total_seconds: float  # to after its end
+    last_seconds: float  # the same, up to the last bytes
+    total_seconds: float  # the same, up to its end
     output: str
     messages: str
 
     def text_rate(self, tokens):
-        """Tokens a second from the first one on, where the output was so many."""
+        """Tokens a second from the first one on, for an output of `tokens` tokens."""
         return (tokens - 1) / max(self.last_seconds - self.first_seconds, 1e-6)
 
 
 class Caches:
-    """Folders that programs keep things in between runs, below one temporary folder that goes away in the end.
+    """Folders in which programs keep files between runs. They are in one temporary folder, which is removed at the end.
 
-    Programs see the one that they are given under the same path as all others: a machine's paths do not change, and
-    what is known of a driver is known for the variables that it reads. A program may leave another one behind that
-    goes on with such a folder: compilers of kernels do. Who measures the next thing waits for it, or ends it."""
+    Programs see every such folder under the same path. A machine's paths do not change, and Tandem's knowledge of a
+    driver is tied to the variables that the driver reads. A program may leave another one behind that still uses a
+    folder, for example a compiler of kernels. The next measurement waits for it, or ends it."""
 
     def __init__(self):
         self._root = tempfile.mkdtemp(prefix="tandem-first-contact-")
@@ -62,7 +62,7 @@ class Caches:
 
     @staticmethod
     def settle(folder, timeout_seconds):
-        """Until nobody works with the folder any more."""
+        """Waits until no process uses the folder any more."""
         if not _wait_for_none(folder, timeout_seconds):
             raise Failed(f"a program that was left behind goes on after {timeout_seconds} s")
 
@@ -72,7 +72,7 @@ def _path_of_all(folder):
 
 
 def _shown_as_machine(folder):
-    """The path that every folder beside this one is shown under, and now this one."""
+    """The one path under which all folders beside this one are shown; from now on it shows this folder."""
     link = _path_of_all(folder)
     if os.path.islink(link) and os.readlink(link) == folder:
         return link
@@ -84,7 +84,7 @@ def _shown_as_machine(folder):
 
 
 def _processes_with(folder):
-    """Those whose folder for what they keep is this one, or lies in it."""
+    """Ids of the processes whose cache folder is this one, or lies in it."""
     link = _path_of_all(folder)
     names = [f"XDG_CACHE_HOME={folder}/"]
     if os.path.islink(link) and os.readlink(link) == folder:
@@ -94,7 +94,7 @@ def _processes_with(folder):
         try:
             with open(f"/proc/{name}/environ", "rb") as file:
                 values = file.read().split(b"\0")
-        except OSError:  # it has ended, or is somebody else's
+        except OSError:  # it has ended, or belongs to another user
             continue
         caches = [value.decode(errors="replace") + "/" for value in values if value.startswith(b"XDG_CACHE_HOME=")]
         if any(cache.startswith(name) for cache in caches for name in names):
@@ -121,7 +121,7 @@ def _wait_for_none(folder, timeout_seconds):
 
 
 def environment(cache=None, base=None):
-    """Where a program keeps things: the program itself, the compilers of PoCL and Mesa. None: as the user has it."""
+    """The environment in which the program and the compilers of PoCL and Mesa keep files in `cache`; None: the user's own."""
     values = {name: value for name, value in (os.environ if base is None else base).items()
               if name not in _OWN_SETTINGS}
     if cache:
@@ -131,14 +131,14 @@ def environment(cache=None, base=None):
 
 
 def bring_into_memory(path):
-    """Reads a file once: a machine may have given up its pages since, and disks are not what is compared."""
+    """Reads a file once, because its pages may have left memory, and the comparison is not about disks."""
     with open(path, "rb", buffering=0) as file:
         while file.read(1 << 22):
             pass
 
 
 def launch(command, cache=None, lines="", timeout_seconds=600, model=None):
-    """Runs `command` after a pause, with `lines` as its input; its output is read as it comes."""
+    """Runs `command` after a pause, with `lines` as its input, and reads its output as it comes."""
     time.sleep(processes.PAUSE_SECONDS)
     if model:
         bring_into_memory(model)
@@ -154,7 +154,7 @@ def launch(command, cache=None, lines="", timeout_seconds=600, model=None):
         try:
             pieces = _read(process.stdout, started)
             process.wait()
-        except BaseException:  # interrupted: leave no program behind
+        except BaseException:  # interrupted: end the program first
             process.kill()
             process.wait()
             raise

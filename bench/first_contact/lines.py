@@ -1,4 +1,4 @@
-"""What first_contact.py measures and how it is judged: samples taken in turns, lines of the table. No processes."""
+"""Samples of first_contact.py, taken in turns, and how they are judged: lines of the table. Starts no processes."""
 
 import random
 from dataclasses import dataclass, field
@@ -11,20 +11,20 @@ LENGTHS = (3, 1000)
 
 
 def random_lengths(count, seed):
-    """Different prompt lengths, rising."""
+    """Different prompt lengths, in rising order."""
     return sorted(random.Random(seed).sample(range(LENGTHS[0], LENGTHS[1] + 1), count))
 
 
 @dataclass
 class Samples:
-    """Samples of the same thing, by who: "new" and "warm" of Tandem, "peer". Those of one index are of one round."""
+    """Samples of one quantity: "new" and "warm" are Tandem's, "peer" the peer's. Equal indices are of one round."""
 
     new: list = field(default_factory=list)
     warm: list = field(default_factory=list)
     peer: list = field(default_factory=list)
 
     def ratio(self, beside):
-        """The median over rounds of new / beside: a round's samples share a minute of the machine."""
+        """The median over rounds of new / beside; samples of a round share the same minute of the machine."""
         return median(a / b for a, b in zip(self.new, getattr(self, beside)))
 
     def difference(self, beside):
@@ -32,7 +32,7 @@ class Samples:
 
 
 def in_turns(rounds, measures):
-    """{who: [samples]} of {who: function}: each round begins with another one."""
+    """{who: [samples]} from {who: function}; each round begins with another one."""
     samples = {who: [] for who in measures}
     order = list(measures)
     for number in range(rounds):
@@ -44,14 +44,14 @@ def in_turns(rounds, measures):
 
 @dataclass
 class Line:
-    """One line of the table. Values are medians in `unit`, None where there is none."""
+    """One line of the table. Values are medians in `unit`; None: there is no value."""
 
     name: str
     unit: str = "s"
     new: float = None
     warm: float = None
     peer: float = None
-    judged: str = ""  # what is judged, in words with its value: "1.03 x warm"
+    judged: str = ""  # the judged figure as a text, with its value: "1.03 x warm"
     value: float = None
     target: str = "–"
     verdict: str = NO_TARGET
@@ -63,7 +63,7 @@ def _medians(samples):
 
 
 def ratio_line(name, samples, beside, target, unit="s"):
-    """Judged by new / beside; `target` may be None."""
+    """A line that is judged by new / beside; `target` may be None."""
     value = samples.ratio(beside)
     named = "the peer" if beside == "peer" else "warm"
     return Line(name, unit, **_medians(samples), judged=f"{value:.3f} x {named}", value=value,
@@ -71,7 +71,7 @@ def ratio_line(name, samples, beside, target, unit="s"):
 
 
 def difference_line(name, samples, beside, most_seconds):
-    """Judged by new - beside."""
+    """A line that is judged by new - beside."""
     value = samples.difference(beside)
     named = "the peer" if beside == "peer" else "warm"
     return Line(name, "s", **_medians(samples), judged=f"{named} {value:+.3f} s", value=value,
@@ -79,8 +79,8 @@ def difference_line(name, samples, beside, most_seconds):
 
 
 def worst_line(name, all_samples, beside, target):
-    """Judged by the worst of many ratios, each of its own prompt: every one has to meet the target. The values are sums
-    over all of them."""
+    """A line that is judged by the worst of many ratios, each of its own prompt, so every ratio must meet the target.
+    The values are sums over all of them."""
     ratios = [samples.ratio(beside) for samples in all_samples]
     worst = max(ratios) if not target.at_least else min(ratios)
     good = sum(target.met_by(ratio) for ratio in ratios)
@@ -92,7 +92,7 @@ def worst_line(name, all_samples, beside, target):
 
 
 def failed_line(name, problem):
-    """What failed has missed its target: nothing passes without having run."""
+    """A failed row has missed its target: no row passes without having run."""
     return Line(name, verdict=MISSED, problem=problem)
 
 

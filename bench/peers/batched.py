@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Many texts at once: `tandem bench -np` beside llama-batched-bench, in turns on the same cores.
+"""Many texts at once: `tandem bench -np` and llama-batched-bench, in turns on the same cores.
 
-For each width B: B prompts of PP tokens are read, then TG tokens of each are written, one of every text a pass. Tandem
-compares the logits of each text with those of the text alone before it times a width. Times are measured (wall clock).
+For each width B, both read B prompts of PP tokens. Then they write TG tokens of each text, one of every text a pass.
+Before Tandem times a width, it compares the logits of each text with those of the text alone. Times are measured
+(wall clock).
 """
 
 import argparse
@@ -11,7 +12,7 @@ import os
 import sys
 from statistics import median
 
-sys.dont_write_bytecode = True  # leaves nothing beside the sources
+sys.dont_write_bytecode = True  # leaves no files beside the sources
 
 import figures  # noqa: E402
 import processes  # noqa: E402
@@ -21,7 +22,7 @@ from processes import Failed  # noqa: E402
 
 
 def rows_in(output):
-    """{width: (tokens/s of reading, tokens/s of writing, of both)} out of JSON: an array, or an object a line."""
+    """{width: (reading, writing, both, in tokens/s)} from JSON: an array, or one object a line."""
     text = output.strip()
     try:
         lines = [line for line in text.splitlines() if line.startswith("{")]
@@ -32,7 +33,7 @@ def rows_in(output):
 
 
 def table(samples, widths):
-    """Lines of Markdown: medians of both programs and of their ratios, taken within each round."""
+    """Lines of Markdown: medians of both programs, and of their ratios within each round."""
     lines = ["| texts at once | reading: Tandem t/s | llama.cpp t/s | ratio | writing: Tandem t/s | llama.cpp t/s | ratio | "
              "Tandem beside one text |", "| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
     for width in widths:
@@ -72,7 +73,7 @@ def main():
     theirs = ["-c", str(context), "-b", "2048", "-ub", "512", "-npp", str(given.prompt), "-ntg", str(given.generate), "-npl",
               given.parallel, "--output-format", "jsonl"]
     samples = []
-    for number in range(given.rounds + 1):  # the first one of both fills caches on disk and in memory
+    for number in range(given.rounds + 1):  # the first round of both fills caches on disk and in memory
         pair = (rows_in(processes.run(ours, given.timeout).output), rows_in(peer.batched(given.model, *theirs)))
         print(f"round {number} of {given.rounds}", file=sys.stderr)
         if number > 0:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """How much faster or slower is Tandem than llama.cpp on the same files and the same cores?
 
-Runs both alternately and prints the ratios, start-up, memory and the share of the machine's limits, each with its
-target. Exit status: 0 every judged target is met, 1 one is missed or the work failed, 2 wrong usage,
+Runs both in turns. Prints the ratios, start-up, memory and the share of the machine's limits, each with its target.
+Exit status: 0 every judged target is met, 1 one is missed or the work failed, 2 wrong usage,
 130 interrupted."""
 
 import argparse
@@ -12,7 +12,7 @@ import signal
 import sys
 from statistics import median
 
-sys.dont_write_bytecode = True  # leaves nothing beside the sources
+sys.dont_write_bytecode = True  # leaves no files beside the sources
 
 import figures  # noqa: E402
 import processes  # noqa: E402
@@ -29,7 +29,7 @@ MEGA = 1e6
 
 
 class WrongUsage(Exception):
-    """What the command line asks for is not there."""
+    """Something that the command line names does not exist."""
 
 
 def say(text):
@@ -61,7 +61,7 @@ def argument_parser():
 
 
 def parse_arguments(argv):
-    """Ends with status 2 when something is wrong with them."""
+    """Ends with status 2 if an argument is wrong."""
     parser = argument_parser()
     options = parser.parse_args(argv)
     tests = options.tests or (NEIGHBOUR_TESTS if options.neighbour else QUICK_TESTS if options.quick else TESTS)
@@ -98,14 +98,14 @@ def _complaint(options):
 
 
 class Comparison:
-    """Both programs and what to measure; one call of measure_type() per model file."""
+    """Both programs and the tests to measure; call measure_type() once per model file."""
 
     def __init__(self, options, peer, tandem):
         self._options, self._peer, self._tandem = options, peer, tandem
         self._cores = len(options.cores)
 
     def handshake_us(self):
-        """None where no ratio depends on it, or where it could not be read."""
+        """The handshake time; None if no ratio depends on it or if it could not be read."""
         if self._cores != figures.JUDGED_CORES:
             return None
         try:
@@ -143,7 +143,7 @@ class Comparison:
                 continue
             measurements.append((result, *self._of_both(self._rate, model, test)))
         for number in self._rounds(one, measurements):
-            # In the middle of the pairs: the limits are those of the minutes in which the speeds were measured.
+            # Halfway through the pairs: the limits belong to the minutes in which the speeds were measured.
             if number == (self._options.pairs + 1) // 2 and "limits" in self._options.parts:
                 self._measure_limits(one, model)
 
@@ -165,7 +165,7 @@ class Comparison:
             say(failure)
 
     def _measure_start(self, one, model):
-        filled = []  # positions of the cache, by each run of Tandem
+        filled = []  # filled positions of the cache, one entry for each run of Tandem
         first = Result("start to first token", "s", target=self._start_target())
         sixteenth = Result("start to 16 tokens", "s")
         memory = Result("peak memory, 16 tokens", "MB")
@@ -201,13 +201,13 @@ class Comparison:
 
     @staticmethod
     def _memory_share(needed_bytes, memory):
-        """Without a target: the peak of a process counts the GPU's driver, which `./dev bench memory` names apart."""
+        """It has no target: a process's peak includes the GPU's driver, which `./dev bench memory` lists apart."""
         return figures.Share("Tandem's peak, the driver in it, of weights + touched cache",
                              median(memory.pairs.tandem), needed_bytes / MEGA, "MB", None)
 
 
 def chosen_types(options, files):
-    """{type: file} to measure."""
+    """The {type: file} to measure."""
     wanted = options.types or list(files)[: 1 if options.quick else None]
     for name in wanted:
         if name not in files:
@@ -239,15 +239,15 @@ def compare(options):
     handshake_us = comparison.handshake_us()
     for type_name, model in types.items():
         one = comparison.measure_type(type_name, model, handshake_us)
-        handshake_us = one.handshake_us[1]  # what ends one type begins the next
+        handshake_us = one.handshake_us[1]  # the reading after one type is the reading before the next
         report.types.append(one)
-        keep(options, report)  # it takes minutes, and may be interrupted
+        keep(options, report)  # a run takes minutes, and may be interrupted
     return report
 
 
 def main(argv):
     options = parse_arguments(argv)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # unwinds, so no program is left running
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # unwinds, so that every program ends
     try:
         report = compare(options)
     except WrongUsage as error:

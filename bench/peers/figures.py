@@ -1,10 +1,10 @@
-"""What compare.py measures and how it is judged: tests, targets, pairs of samples, verdicts. No processes."""
+"""Tests, targets, pairs of samples and verdicts of compare.py. Starts no processes."""
 
 import re
 from dataclasses import dataclass, field
 from statistics import median
 
-# Flag handshakes measured on virtual machines of Zen 5: 0.070-0.075 us where both virtual cores are threads of one
+# Flag handshakes on virtual machines of Zen 5 (measured): 0.070-0.075 us if both virtual cores are threads of one
 # physical core, 0.080 us and more between two.
 ONE_CORE_BELOW_US = 0.078
 
@@ -31,7 +31,7 @@ class Test:
 
 
 def parse_test(text):
-    """'pp256', 'tg64' or 'tg32@d1024'; ValueError for anything else."""
+    """Parses 'pp256', 'tg64' or 'tg32@d1024'; ValueError for anything else."""
     match = re.fullmatch(r"(pp|tg)([1-9]\d*)(?:@d(\d+))?", text.strip())
     if not match:
         raise ValueError(f"not a test: '{text}' (pp256, tg64, tg32@d1024)")
@@ -47,7 +47,7 @@ def parse_list(text, parse_one=str):
 
 
 def parse_cores(text):
-    """'0', '0,1' or '0-3', as taskset -c takes them."""
+    """Parses '0', '0,1' or '0-3', as taskset -c does."""
     cores = set()
     for part in text.split(","):
         match = re.fullmatch(r"(\d+)(?:-(\d+))?", part.strip())
@@ -71,29 +71,30 @@ class Target:
         return f"{'≥' if self.at_least else '≤'} {self.bound:g}"
 
 
-# Tandem's tokens/s over the peer's, on two cores.
+# Tandem's tokens/s divided by the peer's, on two cores.
 SPEED_TARGETS = {
     "Q4_1": {"tg64": 2.1, "pp256": 4.0},
     "Q4_0": {"tg64": 1.7, "pp256": 1.15},
     "Q8_0": {"tg64": 1.6, "pp256": 1.8},
     "F16": {"tg64": 1.25, "pp256": 1.5},
 }
-# The same with 8-bit activations, as the peer's are: on machines with AVX-512 VNNI or AVX-VNNI. F16 weights have none.
+# The same with 8-bit activations, which the peer always uses: on machines with AVX-512 VNNI or AVX-VNNI. F16 weights
+# have none.
 INT8_SPEED_TARGETS = {
     "Q4_1": {"tg64": 2.5, "pp256": 6.0},
     "Q4_0": {"tg64": 2.2, "pp256": 2.2},
     "Q8_0": {"tg64": 2.2, "pp256": 2.5},
 }
-NOT_BELOW_THE_PEER = ("pp512", "pp1024", "tg32@d1024")  # of every type of the table above
+NOT_BELOW_THE_PEER = ("pp512", "pp1024", "tg32@d1024")  # for every type of SPEED_TARGETS
 NEIGHBOUR_TESTS = ("pp256", "tg64")
 NEIGHBOUR_TARGET = Target(0.9)
-START_TARGET = Target(1.0, at_least=False)  # Tandem's seconds from start to first token over the peer's
-SHARE_TARGET = Target(0.85)  # of the machine's limit in the same minute
-JUDGED_CORES = 2  # the targets were set for this many
+START_TARGET = Target(1.0, at_least=False)  # Tandem's seconds from start to first token, divided by the peer's
+SHARE_TARGET = Target(0.85)  # share of the machine's limit in the same minute
+JUDGED_CORES = 2  # the targets are for this number of cores
 
 
 def speed_target(type_name, test_name, cores, neighbour=False, act=None):
-    """None where nobody set one."""
+    """The target; None if there is none."""
     targets = INT8_SPEED_TARGETS if act == "i8" else SPEED_TARGETS
     if cores != JUDGED_CORES or type_name not in targets:
         return None
@@ -107,7 +108,7 @@ def speed_target(type_name, test_name, cores, neighbour=False, act=None):
 
 @dataclass
 class Pairs:
-    """Samples of both programs; those of one index were measured one right after the other. The warm-up is apart."""
+    """Samples of both programs. Equal indices were measured right after each other. The warm-up is kept apart."""
 
     peer: list = field(default_factory=list)
     tandem: list = field(default_factory=list)
@@ -126,26 +127,26 @@ class Pairs:
 
     @property
     def ratio(self):
-        """The median of the pairs' ratios. The machine's speed drifts over minutes, and a pair drifts together: the
-        ratio of the two medians would compare different minutes."""
+        """The median of the pairs' ratios. The machine's speed drifts over minutes, and both samples of a pair drift
+        together. The ratio of the two medians would compare different minutes."""
         return median(self.ratios)
 
 
 @dataclass
 class Result:
-    """A line of the report: what was measured, its samples, and what is asked of the median ratio."""
+    """A line of the report: the measured quantity, its samples, and the target of the median ratio."""
 
     name: str
     unit: str
     pairs: Pairs = field(default_factory=Pairs)
     target: Target = None
     verdict: str = NO_TARGET
-    problem: str = ""  # why there are no samples, or not all
+    problem: str = ""  # the reason why samples are missing
 
 
 @dataclass
 class Share:
-    """How much of a limit was reached: `value` of `limit`, both in `unit`, judged by their quotient."""
+    """The reached share of a limit: `value` of `limit`, both in `unit`, judged by their quotient."""
 
     name: str
     value: float
@@ -168,9 +169,9 @@ def judge(value, target, not_judged=""):
 
 
 def judge_result(result, not_judged=""):
-    """Sets the verdict. What failed has missed its target: nothing passes without having run."""
+    """Sets the verdict. A failed result has missed its target: no result passes without having run."""
     if result.verdict.startswith(NOT_JUDGED):
-        return  # left out from the start
+        return  # the caller has left it out
     if result.problem:
         result.verdict = f"{MISSED}, it failed"
     else:
@@ -178,8 +179,8 @@ def judge_result(result, not_judged=""):
 
 
 def why_not_judged(before_us, after_us, cores):
-    """What keeps ratios of two cores from being judged, '' if nothing does, by the handshakes (None: there was no
-    reading) before and after the measurement: a hypervisor moves virtual cores within minutes."""
+    """The reason why ratios of two cores cannot be judged, '' if there is none. It follows from the handshakes before
+    and after the measurement (None: no reading), because a hypervisor moves virtual cores within minutes."""
     if cores != JUDGED_CORES:
         return ""
     if before_us is None or after_us is None:
@@ -191,8 +192,8 @@ def why_not_judged(before_us, after_us, cores):
 
 
 def kv_cache_bytes(shapes, positions, element_bytes=2):
-    """Keys and values of so many tokens; `shapes` as `tandem info --json` prints them. A cache that is larger than what
-    was put into it takes no memory."""
+    """Bytes of keys and values of `positions` tokens; `shapes` is as `tandem info --json` prints it. The unused part
+    of a larger cache takes no memory."""
     return 2 * shapes["layers"] * shapes["kv_heads"] * shapes["head_dim"] * positions * element_bytes
 
 

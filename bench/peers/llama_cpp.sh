@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds the peer, llama.cpp, for bench/peers/compare.py, and makes the variants of a model with its quantiser.
-# Its source comes from PyPI (the tree inside llama-cpp-python's source distribution); everything is kept in
-# ${XDG_CACHE_HOME:-~/.cache}/tandem/peers, nothing in this repository.
+# Builds the peer, llama.cpp, for bench/peers/compare.py, and makes variants of a model with its quantiser. The source
+# comes from PyPI: it is the tree inside llama-cpp-python's source distribution. All files are kept in
+# ${XDG_CACHE_HOME:-~/.cache}/tandem/peers, none in this repository.
 set -euo pipefail
 
 version=0.3.36
@@ -28,15 +28,15 @@ fetch() {
   [ -d "$source" ] && return
   mkdir -p "$cache"
   local archive=$cache/llama_cpp_python-$version.tar.gz
-  # Only the archive is wanted, and pip builds no module of it, but asks its build system for its name first.
+  # Only the archive is needed. pip builds no module of it, but first asks its build system for its name.
   python3 -m pip download -q --no-deps --no-binary :all: -d "$cache" "llama-cpp-python==$version" \
     >&2 || [ -f "$archive" ] || die "pip could not fetch llama-cpp-python $version"
   printf '%s  %s\n' "$sha256" "$archive" | sha256sum --check --quiet >&2 || die "not the expected archive: $archive"
   tar -xzf "$archive" -C "$cache"
 }
 
-# Debian 12's GCC drops stores to a tile configuration (GCC bug 114098), and llama.cpp dies of it where a processor has
-# AMX. Succeeds if a program built with these flags, one with a configuration of its own, lives.
+# Debian 12's GCC drops stores to a tile configuration (GCC bug 114098), and llama.cpp then crashes on processors with
+# AMX. This succeeds if a program that is built with these flags, and has a tile configuration of its own, survives.
 can_configure_tiles() {
   local folder result=0
   folder=$(mktemp -d)

@@ -1,4 +1,4 @@
-"""Runs programs one after another and says how long each took and how much memory it held."""
+"""Runs programs one after another, and reports the time and the peak memory of each."""
 
 import os
 import subprocess
@@ -9,14 +9,14 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-# Threads of the process before may still be leaving, and its pages being freed.
+# Threads of the previous process may still be ending, and its pages may still be being freed.
 PAUSE_SECONDS = 0.3
 
 
 class Failed(Exception):
-    """A program failed, ran into its time limit, or printed something else than expected.
+    """A program failed, reached its time limit, or printed something unexpected.
 
-    `what` goes into reports; `details`, the program's own words, may name files and are for the terminal only."""
+    `what` goes into reports. `details`, the program's own words, may name files and are only for the terminal."""
 
     def __init__(self, what, details=""):
         super().__init__(what + (f":\n{details}" if details else ""))
@@ -41,7 +41,7 @@ def _last_lines(text, count=8):
 
 
 def run(command, timeout_seconds=600):
-    """Runs `command` without input, after a pause. Output goes to files: a pipe that nobody reads would hold it up."""
+    """Runs `command` without input, after a pause. Output goes to files, because an unread pipe would block it."""
     time.sleep(PAUSE_SECONDS)
     name = os.path.basename(command[0])
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as messages:
@@ -51,7 +51,7 @@ def run(command, timeout_seconds=600):
         killer.start()
         try:
             _, status, usage = os.wait4(process.pid, 0)
-        except BaseException:  # interrupted: leave no program behind
+        except BaseException:  # interrupted: end the program first
             process.kill()
             process.wait()
             raise
@@ -66,16 +66,16 @@ def run(command, timeout_seconds=600):
 
 
 def busy_seconds(stat_text, ticks_per_second):
-    """Processor time that /proc/stat says was spent on anything, over all cores: user, nice, system, irq, softirq."""
+    """Busy processor time in /proc/stat, over all cores: user, nice, system, irq, softirq."""
     fields = [int(number) for number in stat_text.split("\n", 1)[0].split()[1:]]
     return (sum(fields[:3]) + sum(fields[5:7])) / ticks_per_second
 
 
 class OtherLoad:
-    """How many cores other processes kept busy since this was made, on average. None where there is no /proc/stat.
+    """The number of cores that other processes kept busy since its construction, on average. None without /proc/stat.
 
-    The peer's threads spin for each other, so a neighbour slows it far more than by the time it takes: a ratio
-    measured beside one says little about a quiet machine."""
+    The peer's threads spin for each other, so a busy neighbour slows them by far more than the time that it takes. A
+    ratio that is measured beside one says little about a quiet machine."""
 
     def __init__(self):
         self._begin = self._reading()
@@ -108,7 +108,7 @@ while os.getppid() == parent:
 
 @contextmanager
 def busy_neighbour(wanted=True):
-    """One process that computes all the time, bound to no core even if this one is."""
+    """Runs one process that computes all the time. It is bound to no core, even if this process is."""
     if not wanted:
         yield
         return
@@ -122,10 +122,10 @@ def busy_neighbour(wanted=True):
 
 def in_rounds(pair_count, measurements):
     """Measures every Result once as a warm-up and then pair_count times: A B, B A, A B ... `measurements` are
-    (result, measure_peer, measure_tandem); yields the number of each finished round, 0 for the warm-up.
+    (result, measure_peer, measure_tandem). Yields the number of each finished round, 0 for the warm-up.
 
-    All results take turns within a round, so that a slow minute of the machine meets each of them, and not one alone.
-    A program that fails ends its own result, not the others."""
+    All results take turns within a round, so that a slow minute of the machine affects all of them alike. A program
+    that fails ends its own result, not the others."""
     for number in range(pair_count + 1):
         for result, *both in measurements:
             if result.problem:

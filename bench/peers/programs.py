@@ -1,4 +1,4 @@
-"""The two programs that compare.py compares: how each is called, and what of its output is a figure."""
+"""The two programs that compare.py compares: how to call each, and how to find the figures in its output."""
 
 import glob
 import json
@@ -13,7 +13,7 @@ from processes import Failed
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _ROOT = os.path.dirname(os.path.dirname(_HERE))
-_SHARE_REPETITIONS = 5  # the limits are measured between them; one reading alone may meet a disturbance
+_SHARE_REPETITIONS = 5  # limits are measured between them; a single reading may meet a disturbance
 _LLAMA_CPP = os.path.join(_HERE, "llama_cpp.sh")
 
 
@@ -25,17 +25,17 @@ def _parsed(text, program):
 
 
 def rate_in(output, test, program):
-    """The tokens/s of `test` in what `llama-bench -o json` or `tandem bench -o json` printed."""
+    """The tokens/s of `test` in the output of `llama-bench -o json` or `tandem bench -o json`."""
     for row in _parsed(output, program):
-        # Without a depth there may be no key for it.
+        # A row without a depth may lack the key.
         if (row["n_prompt"], row["n_gen"], row.get("n_depth", 0)) == (test.n_prompt, test.n_gen, test.depth):
             return float(row["avg_ts"])
     raise Failed(f"{program} printed no row for {test.name}")
 
 
 def shares_in(output, target):
-    """Out of `tandem bench --roofline -o json`: decode's share of the DRAM read rate, prefill's of the FMA peak, or of
-    the peak of 8-bit integers, which has no target of a whole pass."""
+    """Shares from `tandem bench --roofline -o json`: decode's share of the DRAM read rate, and prefill's of the FMA
+    peak or of the peak of 8-bit integers. A whole pass has no target for the latter."""
     shares = []
     for row in _parsed(output, "tandem"):
         if row["n_gen"] > 0:
@@ -49,7 +49,7 @@ def shares_in(output, target):
             raise Failed(f"tandem bench --roofline printed no {keys[0]} or no {keys[1]} for {name}")
         wanted = None if unit == "GOP/s" else target
         share = figures.Share(name, value, limit, unit, wanted)
-        # A device that computes on none of the measured cores has no share: null there.
+        # A device that computes on none of the measured cores has no share; its JSON has null.
         elsewhere = any(key in row and row[key] is None for key in ("dram_share", "fma_share"))
         share.verdict = figures.judge(share.quotient, wanted, figures.OTHER_LIMIT if elsewhere else "")
         shares.append(share)
@@ -57,7 +57,7 @@ def shares_in(output, target):
 
 
 def positions_in(messages):
-    """How many positions of the cache a run filled, by what `tandem run` says at its end."""
+    """The number of positions of the cache that a run filled, from the last lines of `tandem run`."""
     found = re.search(r"^prompt (\d+) tokens?,.*generated (\d+) tokens?,", messages, re.MULTILINE)
     if not found:
         raise Failed("tandem run did not say how many tokens it had")
@@ -65,10 +65,10 @@ def positions_in(messages):
 
 
 def handshake_in(output):
-    """Microseconds of a flag handshake in what `tandem bench-sync --json` printed: the round trip of a cache line
-    between two threads (there and back, not one way), mean of the middle half; None if it was not measured.
+    """Microseconds of a flag handshake from `tandem bench-sync --json`: the round trip of a cache line between two
+    threads (there and back, not one way), as the mean of the middle half. None: it was not measured.
 
-    The clock ticks in 10 ns steps there, so a median would jump over the bound; reading the clock is part of it."""
+    The clock ticks in steps of 10 ns there, so a median would jump over the bound. Reading the clock is included."""
     limit = _parsed(output, "tandem bench-sync")["devices"][0]["limit"]
     return limit["round_trip"]["middle_us"] if limit else None
 
@@ -95,20 +95,20 @@ class Peer:
         return rate_in(self._run("llama-bench", model, *_bench_arguments(test)).output, test, "llama-bench")
 
     def batched(self, model, *arguments):
-        """What llama-batched-bench prints."""
+        """The output of llama-batched-bench."""
         return self._run("llama-batched-bench", model, *arguments).output
 
     def complete(self, model, prompt, count, *more):
         return processes.run(self.completion(model, prompt, count, *more), self._timeout)
 
     def completion(self, model, prompt, count, *more):
-        """The command. Without --no-conversation it would wait for a user's next line."""
+        """The command line. Without --no-conversation the program would wait for a user's next line."""
         return [os.path.join(self._folder, "llama-completion"), "-m", model, "-t", str(self._cores), "-p", prompt,
                 "-n", str(count), "--temp", "0", "--ignore-eos", "--no-conversation", *more]
 
 
 class Tandem:
-    """The program under test, with the defaults a user gets, but for the activations that are named."""
+    """The program under test, with a user's defaults, except for named activations."""
 
     def __init__(self, path, timeout, act=None):
         self.path, self._timeout = path, timeout
@@ -130,12 +130,12 @@ class Tandem:
         return processes.run(self.completion(model, prompt, count, *more), self._timeout)
 
     def completion(self, model, prompt, count, *more):
-        """The command."""
+        """The command line."""
         return [self.path, "run", "-m", model, "-p", prompt, "-n", str(count), "--temp", "0", "--ignore-eos",
                 *self._act, *more]
 
     def shares(self, model, prefill, decode):
-        """Of both tests, each without a depth."""
+        """The shares of both tests, each without a depth."""
         output = self._run("bench", "-m", model, "-p", str(prefill.n_prompt), "-n", str(decode.n_gen),
                            "-r", str(_SHARE_REPETITIONS), "--roofline", "-o", "json", *self._act).output
         return shares_in(output, figures.SHARE_TARGET)
@@ -147,12 +147,12 @@ class Tandem:
         return figures.kv_cache_bytes(self._info(model)["shapes"], positions)
 
     def weight_bytes(self, model):
-        """Packed weights are as large as in the file, but for rows that are filled up to a panel of 64."""
+        """Packed weights are as large as in the file, except for rows that pad a panel of 64."""
         return sum(storage["bytes"] for storage in self._info(model)["storage"])
 
     def handshake_us(self, readings=5):
-        """The median of a few readings (0.2 s each): single ones differ by a fifth. The step that bench-sync has to
-        measure beside it is the shortest there is."""
+        """The median of a few readings (0.2 s each), because single ones differ by a fifth. bench-sync must measure a
+        step beside it; this is the shortest one."""
         command = ["bench-sync", "--json", "--quick", "--device", "npu:0", "--policies", "blocking", "--sizes", "0"]
         values = [handshake_in(self._run(*command).output) for _ in range(readings)]
         values = [value for value in values if value is not None]
@@ -167,12 +167,12 @@ def _ask_llama_cpp(*arguments):
 
 
 def variants(model):
-    """{type: file} of the model itself and what the peer's quantiser makes of it."""
+    """{type: file} of the model itself and of the variants that the peer's quantiser makes."""
     return dict(line.split(" ", 1) for line in _ask_llama_cpp("variants", model).splitlines())
 
 
 def find_tandem(given):
-    """`given`, else the build that `./dev build` linked last, else the newest one. None: there is none."""
+    """`given`, else the build that `./dev build` linked last, else the newest one. None if there is no build."""
     if given:
         return given
     linked = os.path.join(_ROOT, "build", "tandem")
@@ -185,11 +185,11 @@ def _cache():
 
 
 def made_models():
-    """The folder of model files that are made to be measured."""
+    """The folder of model files that are made for measurements."""
     return os.path.join(_cache(), "tandem", "peers", "models")
 
 
 def default_model():
-    """The one `./dev run` fetches."""
+    """The model that `./dev run` fetches."""
     name = "SmolLM2-135M-Instruct.Q4_1.gguf"
     return os.environ.get("TANDEM_MODEL") or os.path.join(_cache(), "tandem", "models", name)

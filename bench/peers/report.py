@@ -1,4 +1,4 @@
-"""What compare.py found, as Markdown and as JSON. Neither holds a path of the machine."""
+"""The report of compare.py as Markdown and as JSON. Neither contains a path of the machine."""
 
 import dataclasses
 import os
@@ -35,7 +35,7 @@ def _processor():
 
 @dataclass
 class TypeReport:
-    """One model file. The handshakes are those before and after its measurements, None where there was no reading."""
+    """One model file. The handshakes are from before and after its measurements; None: no reading."""
 
     type_name: str
     file_name: str
@@ -44,9 +44,9 @@ class TypeReport:
     start: list = field(default_factory=list)  # of Result
     shares: list = field(default_factory=list)  # of Share
     left_out: list = field(default_factory=list)  # sentences
-    failures: list = field(default_factory=list)  # sentences; each is a target that was missed
+    failures: list = field(default_factory=list)  # sentences; each is a missed target
     handshake_us: tuple = (None, None)
-    other_load_cores: float = None  # what other processes kept busy meanwhile, the wanted neighbour included
+    other_load_cores: float = None  # cores that other processes kept busy meanwhile, the wanted neighbour included
 
     def verdicts(self):
         lines = [*self.speed, *self.start, *self.shares]
@@ -65,7 +65,7 @@ class Report:
         return figures.count_verdicts(verdict for one in self.types for verdict in one.verdicts())
 
     def disturbed(self, one):
-        """Whether something unwanted ran beside. The peer loses more by it than Tandem: ratios come out too high."""
+        """True if unwanted load ran beside it. The peer loses more by it than Tandem, so ratios come out too high."""
         load = one.other_load_cores
         return not self.settings["neighbour"] and load is not None and load >= QUIET_BELOW_CORES
 
@@ -113,7 +113,8 @@ def _handshake_text(reading):
 
 
 def _conditions(one, report, cores):
-    """Whether the machine was what the ratios take it for."""
+    """Sentences on whether the machine was as the ratios assume."""
+
     sentences = [_placement(one, cores)] if cores == figures.JUDGED_CORES else []
     if one.other_load_cores is not None:
         warning = ": **not a quiet machine, measure again**" if report.disturbed(one) else ""
