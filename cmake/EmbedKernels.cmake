@@ -1,5 +1,5 @@
-# Writes OUTPUT, a C++ file with the text of every FILES entry (separated by '|') in one table. Run with cmake -P.
-# A raw string literal may hold 64 KiB on some compilers; the sources are far smaller.
+# Writes OUTPUT, a C++ file with one table of the texts of all FILES (separated by '|'). Run with cmake -P. Some
+# compilers limit a raw string literal to 64 KiB; the sources are far smaller.
 string(REPLACE "|" ";" files "${FILES}")
 set(table "#include \"kernels/embedded.h\"\n\nnamespace tandem {\nnamespace {\nconstexpr EmbeddedKernel kKernels[] = {\n")
 foreach(file IN LISTS files)

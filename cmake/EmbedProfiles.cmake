@@ -1,4 +1,5 @@
-# Writes OUTPUT, a C++ file with the text of every processor profile in FILES (separated by '|') in one table. Run with cmake -P.
+# Writes OUTPUT, a C++ file with one table of the texts of all processor profiles in FILES (separated by '|'). Run with
+# cmake -P.
 string(REPLACE "|" ";" files "${FILES}")
 set(table "#include \"engine/plan/model_clock/profiles/embedded.h\"\n\nnamespace tandem {\nnamespace {\nconstexpr EmbeddedProfile kProfiles[] = {\n")
 foreach(file IN LISTS files)

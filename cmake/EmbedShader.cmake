@@ -1,5 +1,5 @@
-# Compiles FILE, a GLSL compute shader, once per kernel it lists, checks the result, and writes OUTPUT, a C++ file with the SPIR-V words.
-# Run with cmake -P; GLSLANG and SPIRV_VAL are the programs.
+# Compiles FILE, a GLSL compute shader, once for each kernel that it lists, and checks the result. Writes OUTPUT, a C++
+# file with the SPIR-V words. Run with cmake -P; GLSLANG and SPIRV_VAL are the programs.
 get_filename_component(stem "${FILE}" NAME_WE)
 file(STRINGS "${FILE}" listed REGEX "^// kernels: ")
 if(listed)
@@ -17,7 +17,8 @@ foreach(kernel IN LISTS kernels)
   if(listed)
     set(macro "-DKERNEL_${kernel}")
   endif()
-  # glslang 12 may never end where `precise` values depend on themselves through a loop and a function; it takes memory all the while.
+  # glslang 12 may never end, and allocates more and more memory, if `precise` values depend on themselves through a
+  # loop and a function. The timeout stops it.
   execute_process(COMMAND "${GLSLANG}" -V --target-env vulkan1.2 ${macro} -o "${binary}" "${FILE}" TIMEOUT 600
     RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT status EQUAL 0)

@@ -1,7 +1,8 @@
-# `cmake --install`: the program, the headers under include/tandem with their paths, the libraries, and a CMake package, so that
+# `cmake --install` installs the program, the headers under include/tandem with their paths, the libraries, and a CMake
+# package. Then
 #   find_package(tandem REQUIRED)
 #   target_link_libraries(mine PRIVATE tandem::engine)
-# gives `#include "engine/run/engine.h"`.
+# allow `#include "engine/run/engine.h"`.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 

@@ -1,4 +1,4 @@
-# The libraries the project stands on, all of them Debian 12 packages (./dev setup installs them).
+# The libraries that the project needs; all are Debian 12 packages (./dev setup installs them).
 find_package(Threads REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(Eigen3 REQUIRED)

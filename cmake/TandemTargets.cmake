@@ -1,11 +1,11 @@
-# Compile options every target shares, and the two helpers that make a folder a target.
+# Compile options of all targets, and the two functions that turn a folder into a target.
 
 add_library(tandem_options INTERFACE)
 target_compile_options(tandem_options INTERFACE
   -Wall -Wextra
-  -ffp-contract=off)  # the numeric contract writes every fma explicitly; the compiler may not add its own
-# Warnings are errors with the compilers that the tests are built with, Debian 12's. Others find other things, or see some where there are none (g++ 13
-# an uninitialised std::map), and nobody's build ends for that.
+  -ffp-contract=off)  # the numeric contract writes every fma explicitly; the compiler may add none
+# Warnings are errors with the compilers that build the tests: those of Debian 12. Other compilers warn of other things,
+# or without cause (g++ 13 of an uninitialised std::map). Such a warning must not end a user's build.
 set(known_compiler OFF)
 if((CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION MATCHES "^12\\.") OR
    (CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION MATCHES "^14\\."))
@@ -16,15 +16,15 @@ if(TANDEM_WARNINGS_ARE_ERRORS)
   target_compile_options(tandem_options INTERFACE -Werror)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-  # Debian's clang 14 reads gcc 12's headers, some of which trip this one.
+  # Debian's clang 14 reads gcc 12's headers, some of which trigger this warning.
   target_compile_options(tandem_options INTERFACE -Wno-unknown-warning-option)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  # g++ 12 sees overlapping copies in `"literal" + std::string` at -O2 and above where there are none (GCC bug 105651).
+  # g++ 12 wrongly reports overlapping copies in `"literal" + std::string` at -O2 and above (GCC bug 105651).
   target_compile_options(tandem_options INTERFACE -Wno-restrict)
 endif()
 if(TANDEM_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # With sanitizers g++ 12 finds uninitialised values in its own <regex>, and copies out of bounds in strings, that are not there.
+  # With sanitizers g++ 12 wrongly reports uninitialised values in its own <regex>, and copies out of bounds in strings.
   target_compile_options(tandem_options INTERFACE -Wno-maybe-uninitialized -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
 endif()
 if(TANDEM_SANITIZE)
@@ -32,8 +32,9 @@ if(TANDEM_SANITIZE)
   target_link_options(tandem_options INTERFACE -fsanitize=${TANDEM_SANITIZE})
 endif()
 
-# The headers of the standard library that most files include are read once for all of them where libraries are compiled with -O1: at -O3
-# g++ 12 then finds copies out of bounds in strings where there are none. A file still includes what it uses: the release build sees to it.
+# Precompiles the standard headers that most files include, where libraries are compiled with -O1. At -O3 g++ 12 would
+# then wrongly report copies out of bounds in strings. A file still includes what it uses; the debug build checks it,
+# which compiles each file alone.
 if(TANDEM_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set(TANDEM_HEADERS_READ_ONCE ON)
   file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/no_library.cpp" CONTENT "")
@@ -44,8 +45,9 @@ if(TANDEM_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     <optional> <set> <span> <string> <thread> <utility> <variant> <vector>)
 endif()
 
-# tandem_library(NAME SOURCES ... LINK ...): one static library per folder, includes written from the root of the tree.
-# FILE_BY_FILE: its sources are never compiled together (CMAKE_UNITY_BUILD): loops that are timed, so that none changes with its neighbours.
+# tandem_library(NAME SOURCES ... LINK ...): one static library per folder; includes start at the root of the tree.
+# FILE_BY_FILE keeps its sources out of CMAKE_UNITY_BUILD. It is for timed loops, whose code must not change with
+# their neighbours.
 function(tandem_library name)
   cmake_parse_arguments(arg "FILE_BY_FILE" "" "SOURCES;LINK;PRIVATE_LINK" ${ARGN})
   add_library(${name} STATIC ${arg_SOURCES})
@@ -60,13 +62,14 @@ function(tandem_library name)
   endif()
 endfunction()
 
-# What is not run long enough for -O3 to pay: tests and the program's commands compile in two thirds of the time this way.
+# For code that does not run long enough for -O3 to pay: tests and the program's commands. They compile in two thirds of
+# the time.
 set(TANDEM_COMPILES_FAST "$<$<CONFIG:Release>:-O1>")
 
-# tandem_test(NAME SOURCES ... LINK ... LABELS ... LOCK name TIMEOUT seconds): one GoogleTest program; every TEST becomes a ctest case called
-# FOLDER/Topic.says_what_holds, so that `./dev test engine/model` runs a folder. The target tests_in_FOLDER (engine_model) builds one folder's
-# programs and those of its sub-folders. Tests labelled gpu, opencl or npu use cores as devices, so they run one at a time, as do tests of
-# one LOCK name.
+# tandem_test(NAME SOURCES ... LINK ... LABELS ... LOCK name TIMEOUT seconds): one GoogleTest program. Every TEST
+# becomes a ctest case called FOLDER/Topic.says_what_holds, so that `./dev test engine/model` runs a folder. The target
+# tests_in_FOLDER (engine_model) builds the programs of a folder and its sub-folders. Tests labelled gpu, opencl or npu
+# use cores as devices, so they run one at a time. Tests with the same LOCK name also run one at a time.
 function(tandem_test name)
   cmake_parse_arguments(arg "" "TIMEOUT;LOCK" "SOURCES;LINK;LABELS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
@@ -74,12 +77,13 @@ function(tandem_test name)
   target_link_libraries(${name} PRIVATE ${arg_LINK} tandem_options tandem_test_support GTest::gmock GTest::gtest_main)
   target_compile_options(${name} PRIVATE ${TANDEM_COMPILES_FAST})
   target_precompile_headers(${name} REUSE_FROM tandem_test_headers)
-  # Tries drivers for whatever opens a device. What can open none is built without all of them: in minutes, under a sanitizer.
+  # Programs that open a device need tandem_prove, which tries drivers. Others build without the device libraries, in
+  # minutes under a sanitizer.
   if(NOT arg_LINK MATCHES "^(tandem_(sync|packed|tensor|model|tokenizer|chat|npu_emu)|fuzz_model)(;(nlohmann_json::nlohmann_json|Threads::Threads))*$")
     add_dependencies(${name} tandem_prove)
   endif()
   if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 600)  # a guard against hangs; shared machines are slow at times
+    set(arg_TIMEOUT 600)  # seconds; a guard against hangs, since shared machines are slow at times
   endif()
   set(properties TIMEOUT ${arg_TIMEOUT})
   if(TANDEM_SANITIZE)
@@ -89,8 +93,8 @@ function(tandem_test name)
       list(APPEND properties ENVIRONMENT "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/tsan.supp")
     else()
       list(APPEND properties ENVIRONMENT "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/lsan.supp")
-      # Without it g++ 12's LeakSanitizer takes the variables that a loaded library has for each thread to lie where they do not, and crashes
-      # when a program ends.
+      # Without this option g++ 12's LeakSanitizer assumes a wrong place for the thread-local variables of a loaded
+      # library, and crashes when a program ends.
       list(APPEND properties ENVIRONMENT_MODIFICATION "ASAN_OPTIONS=path_list_append:intercept_tls_get_addr=0")
       target_sources(${name} PRIVATE "${PROJECT_SOURCE_DIR}/cmake/keep_loaded.cpp")
     endif()
@@ -99,11 +103,11 @@ function(tandem_test name)
   if(NOT lock AND arg_LABELS MATCHES "gpu|opencl|npu")
     set(lock devices)
   endif()
-  if(lock)  # begun first: what runs one at a time would else be left at the end, with a core idle
+  if(lock)  # started first: tests that run one at a time would else remain at the end, with a core idle
     list(APPEND properties RESOURCE_LOCK ${lock} COST 1000)
   endif()
   if(arg_LABELS)
-    list(GET arg_LABELS 0 label)  # a list does not survive gtest_discover_tests; the folder in the name says the rest
+    list(GET arg_LABELS 0 label)  # gtest_discover_tests breaks lists; the folder in the name says the rest
     list(APPEND properties LABELS ${label})
   endif()
   file(RELATIVE_PATH folder "${PROJECT_SOURCE_DIR}/tests" "${CMAKE_CURRENT_SOURCE_DIR}")

@@ -1,3 +1,3 @@
-// Linked into tests under AddressSanitizer: libraries that were loaded stay loaded. The Vulkan loader unloads a driver
-// with its last instance, and a leak of the driver's own can then no longer be told from ours (cmake/lsan.supp).
+// Linked into tests under AddressSanitizer: loaded libraries stay loaded. The Vulkan loader unloads a driver with its
+// last instance. Leaks of the driver would then look like our own (cmake/lsan.supp).
 extern "C" int dlclose(void*) { return 0; }

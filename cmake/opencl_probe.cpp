@@ -1,4 +1,5 @@
-// Exit status 0 when some OpenCL device on this machine builds and runs a kernel; `./dev setup` compiles and runs this.
+// Exits with status 0 if an OpenCL device on this machine builds and runs a kernel; `./dev setup` compiles and
+// runs this.
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 

@@ -1,5 +1,5 @@
-// Exit status 0 when some Vulkan 1.2 device on this machine runs a command buffer; with the argument "validation", when
-// the validation layers are installed. `./dev setup` compiles and runs this.
+// Exits with status 0 if a Vulkan 1.2 device on this machine runs a command buffer. With the argument "validation" it
+// exits with 0 if the validation layers are installed. `./dev setup` compiles and runs this.
 #include <vulkan/vulkan.h>
 
 #include <cstdio>
@@ -19,7 +19,7 @@ VkInstance open_instance() {
   return vkCreateInstance(&info, nullptr, &instance) == VK_SUCCESS ? instance : VK_NULL_HANDLE;
 }
 
-// An empty submission that ends. The process is about to end too, so nothing is destroyed.
+// Runs an empty submission to its end. The process is about to end too, so nothing is destroyed.
 bool runs_commands(VkPhysicalDevice physical) {
   VkPhysicalDeviceProperties properties;
   vkGetPhysicalDeviceProperties(physical, &properties);

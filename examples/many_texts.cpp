@@ -1,4 +1,4 @@
-// Many texts that share passes: the model's weights are read once for all of them.
+// Many texts share passes: each pass reads the model's weights once for all of them.
 //   many_texts MODEL.gguf "Once upon a time" "The sea" ...
 #include <iostream>
 

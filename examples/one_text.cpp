@@ -1,4 +1,4 @@
-// One text: a prompt in, a continuation out.
+// One text: continues a prompt.
 //   one_text MODEL.gguf "Once upon a time"
 #include <iostream>
 

@@ -1,4 +1,4 @@
-// Sequences by hand: two texts in one pass, one of which begins as the other does.
+// Sequences without a batcher: two texts in one pass, with a common beginning.
 //   sequences MODEL.gguf
 #include <iostream>
 #include <vector>
@@ -13,7 +13,7 @@ int main(int, char** argv) {
   const std::vector<int32_t> ids = engine->tokenizer().encode("Once upon a time there was a", {});
   tandem::Sequence text = engine->new_sequence();
   engine->extend(std::vector<tandem::Engine::Extension>{{&text, ids, 0}});
-  tandem::Sequence other = engine->fork(text, text.position() - 1);  // shares what they have in common
+  tandem::Sequence other = engine->fork(text, text.position() - 1);  // shares the common positions
   const std::vector<int32_t> dog = engine->tokenizer().encode(" dog", {.add_bos_eos = false});
   const auto logits = engine->extend(std::vector<tandem::Engine::Extension>{{&text, dog}, {&other, dog}});
   std::cout << logits.size() / static_cast<size_t>(engine->config().vocabulary) << " texts have logits\n";

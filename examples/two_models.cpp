@@ -1,4 +1,4 @@
-// Two models on one machine: they share its devices and memory.
+// Two models on one machine share its devices and memory.
 //   two_models FIRST.gguf SECOND.gguf "Once upon a time"
 #include <iostream>
 

@@ -1,4 +1,5 @@
-// Two threads of a program, each with a text of its own, on one model.
+// Two threads of a program write a text each, on one model.
+
 //   two_threads MODEL.gguf "Once upon a time" "The sea"
 #include <iostream>
 #include <thread>
