@@ -17,7 +17,7 @@ class Sizes:
     text_tokens: int = 128
     repetitions: int = 3
     sync_rounds: int = 300
-    golden_cases: int = 100  # more than there are
+    golden_cases: int = 100  # all of them
 
 
 SMALL = Sizes((32, 64), 8, 64, (2, 4), 8, 4, 8, 1, 20, 4)
