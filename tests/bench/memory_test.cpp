@@ -1,4 +1,5 @@
-// What a run takes beyond its weights and the cache it filled, where no driver is in the process: bytes, not times.
+// The memory that a run takes beyond its weights and the cache it filled, without a driver in the process. The tests
+// compare bytes, not times.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -49,7 +50,7 @@ std::filesystem::path default_model() {
   return folder / "tandem" / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf";
 }
 
-// 97 MB of weights and cache: program, tokenizer, activations and what is left of the file may be 29 MB.
+// Weights and cache take 97 MB. The program, the tokenizer, activations and the rest of the file may take 29 MB.
 TEST(Memory, of_a_run_without_a_driver_peaks_at_1_3_times_weights_and_touched_cache) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "skipped: sanitizers keep memory of their own";

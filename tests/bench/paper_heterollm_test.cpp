@@ -67,7 +67,7 @@ TEST(paper_heterollm, every_printed_number_has_a_row_in_the_papers_order) {
   EXPECT_EQ(*numbers.rbegin(), 55);
 }
 
-// A number that was fitted, or that a fitted one was computed from, is no evidence.
+// A number is no evidence if it was fitted, or if a fitted number was computed from it.
 TEST(paper_heterollm, held_out_rows_and_calibration_rows_share_no_number) {
   std::set<std::string> fitted;
   for (const Row& row : all_rows())
@@ -77,7 +77,7 @@ TEST(paper_heterollm, held_out_rows_and_calibration_rows_share_no_number) {
     if (row.use != Use::held_out) continue;
     ++held_out;
     EXPECT_FALSE(fitted.contains(row.id + " " + row.what)) << row.what;
-    // What calibrate.cpp reads; of HF42 and HF52 the second one stays held out.
+    // These are the numbers that calibrate.cpp reads. The second numbers of HF42 and HF52 stay held out.
     for (const double number : {kTensorSpeed256, kTensorSpeed1024, kTensorDecode, kLayerWatts, 2.99, 25.1, 34.5, 1.234,
                                 1.232, 0.633, 0.4084, 0.346, 2.05, 6.0, 0.48, 0.9043}) {
       EXPECT_NE(row.printed_low, number) << row.id << " is a number that calibration reads";
@@ -86,8 +86,8 @@ TEST(paper_heterollm, held_out_rows_and_calibration_rows_share_no_number) {
   EXPECT_GE(held_out, 40);
 }
 
-// HF15 and HF16 look for the printed cut among candidates, HF40 takes the better of two plans, one of which is the
-// printed answer: such a row agrees whatever the clock says, so it counts neither as met nor as missed.
+// HF15 and HF16 look for the printed cut among candidates. HF40 takes the better of two plans, and one of them is the
+// printed answer. Such a row agrees whatever the clock says, so it counts neither as met nor as missed.
 TEST(paper_heterollm, rows_that_cannot_miss_are_shown_with_their_reason_and_not_judged) {
   Decoders decoders;
   Lab lab(soc_profile(kProfile), decoders);
@@ -144,8 +144,8 @@ TEST(paper_heterollm, other_engines_have_their_printed_speed_where_their_rate_co
   EXPECT_NEAR(decode_speed(llama_cpp(), kL8), kTensorDecode / 2.53, 1e-9);
 }
 
-// From constants that are all off by a half or more, calibration finds those that the built-in profile has. Fewer
-// capacities than the command tries, to be quick: the neighbours of the best one.
+// Calibration starts from constants that are all off by a half or more, and finds those of the built-in profile. To be
+// quick, the test tries fewer capacities than the command: the best one and its neighbours.
 TEST(paper_heterollm, calibration_reproduces_the_built_in_profile_from_a_coarse_start) {
   const SocProfile committed = soc_profile(kProfile);
   SocProfile start = committed;

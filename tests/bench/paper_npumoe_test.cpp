@@ -48,7 +48,7 @@ TEST(paper_npumoe, every_printed_number_has_a_row_in_the_papers_order) {
   EXPECT_EQ(*numbers.rbegin(), 59);
 }
 
-// What calibrate.cpp reads is no evidence.
+// A number that calibrate.cpp reads is no evidence.
 TEST(paper_npumoe, held_out_rows_and_calibration_rows_share_no_number) {
   std::set<std::string> fitted;
   for (const Row& row : all_rows())
@@ -113,7 +113,7 @@ TEST(paper_npumoe, misses_are_graded) {
   EXPECT_FALSE(paper::judged({"X", "a row", "x", 2, 2, Use::held_out, Kind::ratio, ""}, 2.5, bars).met);
 }
 
-// Calibration from constants that are off finds those of the built-in profile.
+// Calibration starts from constants that are off, and finds those of the built-in profile.
 TEST(paper_npumoe, calibration_reproduces_the_built_in_profile) {
   const SocProfile committed = soc_profile(kProfile);
   SocProfile start = committed;
@@ -163,7 +163,7 @@ TEST(paper_options, are_files_a_profile_and_a_switch) {
   EXPECT_FALSE(paper::parse_options({"--nothing", "a"}, "e"));
 }
 
-// The program as it is called: status, text and files.
+// The program as a shell calls it: status, text and files.
 struct Ended {
   int status = 0;
   std::string out;

@@ -1,4 +1,4 @@
-// `tandem bench-sync`: what it prints, its JSON, its page, its statuses. No time is judged.
+// `tandem bench-sync`: its text, its JSON, its page, its statuses. The tests judge no time.
 #include "engine/app/commands/bench_sync.h"
 
 #include <gmock/gmock.h>
@@ -39,8 +39,8 @@ using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Where a text of elements stops being well-formed; "": nowhere. Enough of XML for pages that we write ourselves: every
-// element ends in its order, attributes are quoted, and no bare & or < stands in the text.
+// The place where a text of elements stops being well-formed, or "" if it is well-formed. The check covers the XML of
+// our own pages: elements end in order, attributes are quoted, and the text holds no bare & or <.
 std::string first_fault(const std::string& page) {
   std::vector<std::string> open;
   size_t at = page.find('\n') + 1;  // behind the doctype
@@ -153,7 +153,7 @@ TEST(BenchSync, report_without_a_figure_is_an_error_with_the_reasons) {
   none.id = "vulkan:0";
   none.problem = "its driver crashed";
   result.devices.push_back(none);
-  EXPECT_NO_THROW(app::require_figures(result, false));  // what is merely here need not work
+  EXPECT_NO_THROW(app::require_figures(result, false));  // a device that was not named may fail
   EXPECT_THROW(app::require_figures(result, true), Error);
   for (sync_lab::SyncRow& row : result.devices[0].rows) {
     row.status = sync_lab::RowStatus::off;
@@ -179,11 +179,11 @@ TEST(BenchSync, text_shows_the_rows_the_reasons_and_the_targets) {
     EXPECT_THAT(text, HasSubstr(part));
 }
 
-// 0.17 us, a figure that no row has: facts, chart, table, target and JSON must not show three different ones.
+// The figure 0.17 us is in no row. Facts, chart, table, target and JSON must all show this figure.
 TEST(BenchSync, shows_one_cache_line_of_a_device_everywhere) {
   sync_lab::LabResult result = lab_result();
   sync_lab::CacheLine& line = *result.devices[0].limit;
-  line.round_trip = {1000, 0.013e-6, 0.31e-6, 0.4e-6, 0.5e-6, 9e-6, 0.17e-6};  // the median is none of its business
+  line.round_trip = {1000, 0.013e-6, 0.31e-6, 0.4e-6, 0.5e-6, 9e-6, 0.17e-6};  // the median, 0.31 us, is not shown
   line.before_seconds = 0.169e-6;
   line.after_seconds = 0.171e-6;
   result.targets = sync_lab::judge(result);
@@ -207,7 +207,7 @@ TEST(BenchSync, page_is_well_formed_and_needs_nothing_else) {
   EXPECT_EQ(first_fault(page), "");
   for (const char* outside : {"http:", "https:", "//", "<script", "<link", "<img", "@import", "url("})
     EXPECT_THAT(page, Not(HasSubstr(outside)));
-  // Three drawings of the one device.
+  // The page has three drawings of the one device.
   size_t drawings = 0;
   for (size_t at = page.find("<svg"); at != std::string::npos; at = page.find("<svg", at + 1)) ++drawings;
   EXPECT_EQ(drawings, 3u);
@@ -278,7 +278,7 @@ TEST(BenchSync, quick_run_on_the_host_writes_rows_and_the_page) {
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   const json report = json::parse(outcome.out);
   ASSERT_EQ(report["devices"].size(), 1u);
-  ASSERT_EQ(report["devices"][0]["rows"].size(), 9u);  // two lengths and once among spinners
+  ASSERT_EQ(report["devices"][0]["rows"].size(), 9u);  // two lengths, and one length among spinning threads
   int measured = 0;
   for (const json& row : report["devices"][0]["rows"]) {
     EXPECT_THAT(row["status"].get<std::string>(), AnyOf("measured", "off"));
@@ -296,7 +296,7 @@ TEST(BenchSync, quick_run_on_the_host_writes_rows_and_the_page) {
   EXPECT_EQ(first_fault(text.str()), "");
 }
 
-// In a process of its own: the flag that Ctrl-C sets is never taken back.
+// The test forks, because the flag that Ctrl-C sets is never cleared.
 TEST(BenchSync, ctrl_c_ends_the_run_with_status_130_and_no_page) {
   const testing::ScratchFolder folder;
   const std::string page = folder.file("page.html");
@@ -304,7 +304,7 @@ TEST(BenchSync, ctrl_c_ends_the_run_with_status_130_and_no_page) {
   ASSERT_GE(child, 0);
   if (child == 0) {
     const char* argv[] = {"tandem", "bench-sync", "--device", "host", "-q", "--html", page.c_str()};
-    alarm(60);  // a run that does not end is a failure, not a hang
+    alarm(60);  // a run that does not end fails instead of hanging
     std::thread([] {
       usleep(300'000);
       kill(getpid(), SIGINT);

@@ -1,4 +1,4 @@
-// `tandem bench`: which tests it runs and what it prints of them. No time is judged.
+// `tandem bench`: which tests it runs and what it prints about them. The tests judge no time.
 #include "engine/app/commands/bench.h"
 
 #include <gmock/gmock.h>
@@ -49,7 +49,7 @@ TEST(BenchRows, cannot_be_none) {
 
 TEST(BenchRows, turn_seconds_into_rates_with_their_mean_and_spread) {
   BenchRow row{0, 8, 100, {2, 4}, {}, {}};
-  EXPECT_THAT(row.rates(), ElementsAre(4.0, 2.0));  // what was in the context before does not count
+  EXPECT_THAT(row.rates(), ElementsAre(4.0, 2.0));  // tokens that were in the context before do not count
   const auto [mean, deviation] = app::mean_and_spread(row.rates());
   EXPECT_DOUBLE_EQ(mean, 3);
   EXPECT_DOUBLE_EQ(deviation, std::sqrt(2.0));  // (1 + 1) / (2 - 1)
@@ -88,7 +88,7 @@ TEST(BenchBreakdown, says_what_is_special_about_its_times_and_nothing_otherwise)
   EXPECT_THAT(printed(breakdown), HasSubstr("Notice: the lines of gpu add up to 950.000 ms, 50.000 ms less"));
 }
 
-// The program on a random model of two layers that the test writes itself; its context holds 128 tokens.
+// Runs the program on a random model of two layers that the test writes itself. The model's context holds 128 tokens.
 class BenchProgram : public ::testing::Test {
  protected:
   BenchProgram() { testing::write_file(path_, testing::write_gguf(testing::TinyModel{})); }
@@ -118,7 +118,7 @@ TEST_F(BenchProgram, times_every_test_at_every_depth) {
   }
 }
 
-// Twelve times eight tokens would not fit into its context one behind the other.
+// Twelve times eight tokens one behind the other do not fit into its context.
 TEST_F(BenchProgram, begins_every_repetition_at_its_depth) {
   const Outcome outcome = bench({"-p", "8", "-n", "0", "-r", "12", "--json"});
   EXPECT_EQ(outcome.status, 0) << outcome.err << outcome.out;
@@ -135,15 +135,16 @@ TEST_F(BenchProgram, compares_each_test_with_what_the_cores_can_do) {
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   const json rows = json::parse(outcome.out);
   ASSERT_EQ(rows.size(), 2u);
-  // The tiny model: 2 layers; q, k and v of 64 x (64 + 2 x 32), attention's output 64 x 64, gate and up 64 x 192, down
-  // 96 x 64 -> 30720 weights a layer; the output matrix 64 x 320. Rows come in panels of 64, which all of these fill.
+  // The tiny model has 2 layers: q, k and v are 64 x (64 + 2 x 32), attention's output is 64 x 64, gate and up are 64 x
+  // 192, down is 96 x 64. A layer has 30720 weights. The output matrix is 64 x 320. Rows come in panels of 64, and all
+  // of these matrices fill theirs.
   constexpr double kLayers = 2, kLayerWeights = 64 * 128 + 64 * 64 + 64 * 192 + 96 * 64, kOutputWeights = 64 * 320;
-  // In the last layer four tokens have q, k and v, and only the one with logits goes on.
+  // The last layer computes q, k and v for four tokens, and everything else for the one token with logits.
   constexpr double kQkvWeights = 64 * 128, kLastLayer = 4 * kQkvWeights + (kLayerWeights - kQkvWeights);
-  // 4 heads of 16: 4 x 16 x 4 flops a position; tokens see 6, 7, 8 and 9 positions.
+  // 4 heads of 16 make 4 x 16 x 4 flops a position. Tokens see 6, 7, 8 and 9 positions.
   EXPECT_EQ(rows[0].at("flops"), 2 * (4 * kLayerWeights + kLastLayer + kOutputWeights) + 256 * (6 + 7 + 8 + 9 + 9));
   EXPECT_EQ(rows[1].at("flops"), 2 * (kLayers * kLayerWeights + kOutputWeights) + kLayers * 256 * 6);
-  // f32 weights; keys and values of 2 x 16 in f16 at 6 positions; one row of the embedding.
+  // The bytes are f32 weights, keys and values of 2 x 16 in f16 at 6 positions, and one row of the embedding.
   EXPECT_EQ(rows[1].at("bytes_per_token"), 4 * (kLayers * kLayerWeights + kOutputWeights) + kLayers * 6 * 128 + 256);
   for (const json& row : rows) {
     for (const char* key : {"gbps", "dram_read_gbps", "dram_read_one_thread_gbps", "gflops", "fma_peak_gflops",
@@ -180,13 +181,14 @@ TEST_F(BenchProgram, says_where_the_time_of_each_test_went) {
       sum += line.at("ms").get<double>();
     }
     EXPECT_NEAR(sum, breakdown.at("wall_ms").get<double>(), 0.03 * breakdown.at("wall_ms").get<double>());
-    // Two layers of four matrices each, and the output matrix.
+    // A pass runs two layers of four matrices each, and the output matrix.
     EXPECT_EQ(lines.at("matmul").at("launches"), 9 * passes);
     EXPECT_EQ(lines.at("attention").at("launches"), 2 * passes);
     EXPECT_EQ(lines.at("embed").at("launches"), passes);
     EXPECT_EQ(lines.at("waits for others").at("ms"), 0) << "there is nobody else";
   }
-  // 4 heads x 4 x 16 flops a position; tokens see 3 to 10 positions, and in the last layer only the last one looks.
+  // 4 heads x 4 x 16 flops a position. Tokens see 3 to 10 positions, and the last layer runs attention for the last
+  // token only.
   for (const json& line : rows[0].at("breakdown").at("lines")) {
     if (line.at("what") != "attention") continue;
     EXPECT_EQ(line.at("flops"), 256 * (3 + 4 + 5 + 6 + 7 + 8 + 9 + 10 + 10));

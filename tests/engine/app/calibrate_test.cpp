@@ -1,4 +1,4 @@
-// `tandem calibrate` on a random model that the test writes itself, on the host and the NPU. No time is judged.
+// `tandem calibrate` on a random model that the test writes itself, on the host and the NPU. The tests judge no time.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

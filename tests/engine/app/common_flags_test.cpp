@@ -1,4 +1,4 @@
-// The shared flags: what they set, and what is refused.
+// The shared flags: the values that they set, and what they refuse.
 #include "engine/app/common_flags.h"
 
 #include <gmock/gmock.h>
@@ -106,7 +106,7 @@ TEST(CommonFlags, accept_values_at_the_edges_of_their_ranges) {
   EXPECT_TRUE(accepts("--device", "host"));
   EXPECT_TRUE(accepts("--device", "opencl:0?copies=1,npu:0?params=a/b.json"));
   EXPECT_TRUE(accepts("--seed", "18446744073709551615"));
-  EXPECT_TRUE(accepts("--seed", "-1"));  // a random one
+  EXPECT_TRUE(accepts("--seed", "-1"));  // -1 asks for a random seed
 }
 
 TEST(CommonFlags, refuse_what_is_out_of_range_or_no_value) {

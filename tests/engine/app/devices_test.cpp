@@ -1,4 +1,4 @@
-// `tandem devices`: the report, and devices that are required or named.
+// `tandem devices`: its report, required devices and named devices.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -64,11 +64,11 @@ TEST(DevicesCommand, is_content_with_a_required_device_that_it_was_not_asked_to_
 TEST(DevicesCommand, fails_for_a_named_device_that_is_not_there) {
   Outcome outcome = tandem_program({"devices", "--device", "opencl:99"});
   EXPECT_EQ(outcome.status, 1);
-  // With REQUIRE_OPENCL=1 that one is missing is all there is to say.
+  // With REQUIRE_OPENCL=1 the answer may only say that the required device is missing.
   EXPECT_THAT(outcome.out + outcome.err, AnyOf(HasSubstr("cannot be used"), HasSubstr("REQUIRE_OPENCL")));
 }
 
-// The loader reads both names of its list of drivers anew for every instance.
+// The loader reads both variables with its list of drivers again for every instance.
 class NoVulkanDriver {
  public:
   NoVulkanDriver() {

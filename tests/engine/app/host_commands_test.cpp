@@ -1,4 +1,4 @@
-// `run` and `eval` on the host's plain loops and a random model: what they print is what the engine computes.
+// `run` and `eval` on the host's plain loops and a random model: they print what the engine computes.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -84,7 +84,7 @@ TEST_F(HostCommands, eval_judges_each_token_by_the_logits_of_the_one_before) {
       ++expected.tokens;
     }
   });
-  // Pieces of three tokens: the last logits of one judge the first token of the next.
+  // In pieces of three tokens the last logits of one piece judge the first token of the next.
   for (const char* chunk : {"64", "3"}) {
     const json eval = command("eval", {"--perplexity", "--chunk", chunk});
     EXPECT_DOUBLE_EQ(eval.at("perplexity"), expected.perplexity()) << "in pieces of " << chunk;

@@ -1,4 +1,4 @@
-// Arguments, and files that arguments name, which would bring down a program that trusts them.
+// Arguments, and files named by arguments, that would crash a program which trusts them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

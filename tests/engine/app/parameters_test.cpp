@@ -1,4 +1,4 @@
-// The one reader of each number that a user gives, at the edges of its range.
+// The one reader for each number that a user passes, at the edges of its range.
 #include "engine/app/parameters.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,5 @@
-// `tandem plan`, and what --soc adds to other commands. Times are of the model clock or only compared with themselves.
+// `tandem plan`, and what --soc adds to other commands. Times come from the model clock or are only compared with
+// each other.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +30,7 @@ json phases_of(std::vector<std::string> arguments) {
   return outcome.status == 0 ? json::parse(outcome.out) : json{{"phases", json::array()}};
 }
 
-// Every output row of every token is computed once, whoever computes it.
+// Expects that exactly one part computes each output row of each token.
 void expect_covered(const json& matmul) {
   std::map<std::pair<int64_t, int64_t>, int> seen;  // corners of each part's area
   int64_t area = 0;
@@ -126,7 +127,7 @@ class PlanOfAFile : public ::testing::Test {
 TEST_F(PlanOfAFile, tells_pieces_and_tokens_as_they_would_run_here) {
   const json report =
       phases_of({"-m", path_, "--prompt", "40", "--chunk", "32", "--device", "npu:0,host", "--plan", "layer"});
-  // Two pieces of the prompt, cut where this machine is predicted to end first, and one token more.
+  // The prompt is cut into two pieces where this machine is predicted to end first. One more token follows.
   ASSERT_EQ(report.at("phases").size(), 3u);
   const int64_t first = report.at("phases")[0].at("tokens"), second = report.at("phases")[1].at("tokens");
   EXPECT_EQ(report.at("phases")[1].at("position"), first);

@@ -1,4 +1,4 @@
-// `tandem profile` on a random model that the test writes itself. No time is judged.
+// `tandem profile` on a random model that the test writes itself. The tests judge no time.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ class ProfileProgram : public ::testing::Test {
     model.type = StorageType::f16;
     testing::write_file(path_, testing::write_gguf(model));
     if (const char* cache = std::getenv("XDG_CACHE_HOME")) cache_before_ = cache;
-    setenv("XDG_CACHE_HOME", folder_.path().c_str(), 1);  // the test's own measurements
+    setenv("XDG_CACHE_HOME", folder_.path().c_str(), 1);  // the test keeps its own measurements
   }
   ~ProfileProgram() override {
     cache_before_.empty() ? unsetenv("XDG_CACHE_HOME") : setenv("XDG_CACHE_HOME", cache_before_.c_str(), 1);

@@ -1,4 +1,4 @@
-// Runs the `tandem` program inside the test, as a shell would: arguments in, status, stdout and stderr out.
+// Runs the `tandem` program inside the test process, like a shell: arguments in, status, stdout and stderr out.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Want of memory, of threads and of stack is named, and room is made where it can be.
+// A lack of memory, of threads or of stack is named, and the program makes room where it can.
 #include "engine/app/scarcity.h"
 
 #include <gmock/gmock.h>
@@ -30,7 +30,7 @@ TEST(Scarcity, is_told_apart_from_other_failures) {
   EXPECT_FALSE(scarcity_behind(Error("no tensor", "m.gguf")));
 }
 
-// Runs work() in a process of its own; what it ends with, as a shell tells it.
+// Runs work() in a child process. Returns its status as a shell reports it.
 int status_of(const auto& work) {
   const pid_t child = fork();
   if (child == 0) _exit(work());
@@ -39,7 +39,7 @@ int status_of(const auto& work) {
   return WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
 }
 
-// Takes four megabytes of stack.
+// Uses 4 KiB of stack for each level: four megabytes for kDeep levels.
 __attribute__((noinline)) int deep(int levels) {
   volatile char room[4096];
   room[0] = static_cast<char>(levels);

@@ -25,7 +25,7 @@ size_t count(const std::string& text, const std::string& what) {
   return found;
 }
 
-// A pass of 10 ms with four layers; the NPU waits once.
+// A pass of 10 ms with four layers. The NPU waits once.
 Timeline four_layers() {
   Timeline timeline;
   timeline.add(span("opencl:0", "token_embd", SpanKind::other_operator, 1.0, 1.001));
@@ -51,7 +51,7 @@ TEST(TracePicture, has_a_bar_for_every_span_of_the_pass_and_again_for_two_layers
   EXPECT_EQ(count(svg, "class=\"wait\"><title>before blk.0.attn_qkv"), 1u);
 }
 
-// The strip is 860 wide and stands for 10 ms; the first operator takes a tenth of it.
+// The strip is 860 wide and covers 10 ms. The first operator takes a tenth of it.
 TEST(TracePicture, draws_to_scale) {
   EXPECT_THAT(
       trace_picture(four_layers()),

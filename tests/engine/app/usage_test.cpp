@@ -1,4 +1,4 @@
-// Every flag of every command: what its help shows, and that a value which is none is wrong usage.
+// Every flag of every command: its help, and the status 2 for a value that it cannot take.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-// "run", "npu gemm": the words of each command that has flags, with those flags.
+// All commands, and the flags of each by the command's words ("run", "npu gemm").
 struct Declared {
   std::unique_ptr<CLI::App> app = std::make_unique<CLI::App>();
   app::Action action{};
@@ -38,7 +38,7 @@ Declared declare_all() {
   return all;
 }
 
-// Any text is a value of these: paths, which are found missing when they are opened, and texts.
+// These flags accept any text: texts, and paths, which are found missing only when they are opened.
 const std::set<std::string> kFree = {"--model",      "--prompt",     "--file",        "--ids",    "--jsonl",
                                      "--save-state", "--load-state", "--calibration", "--stop",   "--trace",
                                      "--logits",     "--output",     "--html",        "--routing"};
@@ -86,7 +86,7 @@ TEST(Usage, of_bytes_that_are_no_text_shows_text) {
   EXPECT_EQ(utf8::masked(outcome.err, '\x01'), outcome.err);
 }
 
-// A variable of the shell that is not set makes such a name.
+// An unset variable of the shell makes such a name.
 TEST(Usage, an_empty_name_of_a_file_is_status_2_and_names_the_flag) {
   const Declared all = declare_all();
   size_t tried = 0;

@@ -1,4 +1,4 @@
-// What `tandem bench` accepts before it times anything: one wrong bit is enough, where bits can be asked for.
+// The check that `tandem bench` runs before it times anything. One wrong bit fails it if equal bits are required.
 #include "engine/app/commands/verification.h"
 
 #include <gmock/gmock.h>
@@ -60,7 +60,7 @@ TEST(Verification, allows_a_tolerance_where_there_is_a_reason_for_it_and_no_more
     verification.compare(kLogits, got);
     return verification;
   };
-  // 2 % of the largest logit, 40.
+  // The tolerance is 2 % of the largest logit, 40.
   EXPECT_DOUBLE_EQ(with(0).allowed(), 0.8);
   EXPECT_TRUE(with(0.75f).holds());
   EXPECT_TRUE(with(-0.75f).holds());

@@ -1,4 +1,4 @@
-// One row to which a bias is added, over and over: weights whose values can be seen in the result.
+// A row to which an operator adds a bias. The row's values show which weights the device used.
 #pragma once
 
 #include <algorithm>

@@ -10,7 +10,7 @@
 namespace tandem::testing {
 namespace {
 
-// Products of 8-bit activations as the contract states them.
+// Computes products of 8-bit activations as the contract states them.
 void run_stated_groups(const MatMul& op) {
   std::vector<ActBlock> codes(static_cast<size_t>(op.K / kActGroup));
   for (int64_t s = 0; s < op.S; ++s) {
@@ -22,7 +22,7 @@ void run_stated_groups(const MatMul& op) {
   }
 }
 
-// The chain as the contract states it, with the library's fma and the plain decoder.
+// Computes the chain as the contract states it, with the library's fma and the plain decoder.
 void run_stated_chain(const MatMul& op) {
   if (op.act_i8) return run_stated_groups(op);
   std::vector<float> w(static_cast<size_t>(op.K));
@@ -38,15 +38,15 @@ void run_stated_chain(const MatMul& op) {
 
 class Bits : public OnTarget {
  protected:
-  // Why results need not have the bits of other devices; empty: they must.
+  // The reason why results may differ from those of other devices. An empty string means that bits must be equal.
   std::string own_bits() const {
     if (!GetParam().same_bits) return "this family may split the chain";
     if (!bench_.device->info().fused_fma) return "this driver's fma rounds twice";
     return "";
   }
 
-  // Builds the case, runs `operators` of it as one program, and returns it; nothing when the device does not support
-  // it.
+  // Builds the case, runs `operators` of it as one program, and returns it. Returns nothing if the device does not
+  // support it.
   template <typename Cut>
   std::optional<BuiltCase> run(const OpCase& op_case, const Cut& cut) {
     BuiltCase built = op_case.build(new_memory());
@@ -58,8 +58,8 @@ class Bits : public OnTarget {
     return built;
   }
 
-  // Bits of a product of several tokens that another test shows to be those of each token alone: all cases have the
-  // stated chain, and products with stacks have the bits of a matmul of each choice.
+  // Whether another test shows that the bits of several tokens are those of each token alone. All cases have the stated
+  // chain, and products with stacks have the bits of a matmul for each choice.
   bool has_each_tokens_bits(const OpCase& op_case) const {
     const bool is_chain = own_bits().empty() && (op_case.f16_exact || !bench_.device->info().rounds_to_f16);
     return op_case.name.starts_with("grouped_matmul") || (is_chain && op_case.name.starts_with("matmul"));
@@ -68,7 +68,7 @@ class Bits : public OnTarget {
 
 std::vector<Operator> whole(const Operator& op) { return {op}; }
 
-// The type of a cache changes how keys and values are loaded: of f32 the usual head is cut.
+// The type of a cache changes how keys and values are loaded. Among f32 cases only the usual head is cut here.
 bool is_cut_as_f16_is(const OpCase& op_case) {
   return op_case.name.starts_with("attention f32") && op_case.name.find(" dim=64/64") == std::string::npos;
 }
@@ -81,7 +81,7 @@ std::vector<Operator> in_chunks(const Operator& op, int64_t chunk) {
   return parts;
 }
 
-// Each choice as a plain matmul with its matrix.
+// Turns each choice into a plain matmul with its matrix.
 std::vector<Operator> in_matmuls(const Operator& op) {
   const auto& grouped = std::get<GroupedMatMul>(op.body);
   std::vector<Operator> parts;
@@ -114,7 +114,7 @@ std::vector<Operator> in_heads(const Operator& op) {
   return parts;
 }
 
-// The first head whole; of the others the splits in three shares, the last one first.
+// The first head stays whole. The splits of the other heads are cut into three shares, with the last share first.
 std::vector<Operator> in_shares(const Operator& op) {
   const auto& attention = std::get<Attention>(op.body);
   std::vector<Operator> parts{{op.name, slice_heads(attention, 0, 1)}};
@@ -137,7 +137,7 @@ TEST_P(Bits, matmul_is_the_stated_chain) {
   const bool f16_operands = bench_.device->info().rounds_to_f16;
   int compared = 0;
   for (const OpCase& op_case : telling(GetParam(), with_act_i8())) {
-    if (f16_operands && !op_case.f16_exact) continue;  // f32 and bf16 weights are rounded there
+    if (f16_operands && !op_case.f16_exact) continue;  // f16 operands round f32 and bf16 weights
     SCOPED_TRACE(op_case.name);
     forget();
     const BuiltCase stated = op_case.build(new_memory());
@@ -175,7 +175,7 @@ TEST_P(Bits, grouped_matmul_gives_the_bits_of_a_matmul_of_each_choice) {
   EXPECT_GT(compared, 0);
 }
 
-// One of each variant that a mixture of experts has for one token; of the packed formats one of each kind.
+// One case for each variant that a mixture of experts has for one token, and one for each kind of packed format.
 std::vector<OpCase> experts_of_one_token() {
   std::vector<OpCase> chosen;
   std::set<PackedKind> seen;
@@ -190,7 +190,7 @@ std::vector<OpCase> experts_of_one_token() {
   return chosen;
 }
 
-// Devices that run one-token programs from a list have their kernels in another form there.
+// Devices that run one-token programs from a list compile their kernels in another form there.
 TEST_P(Bits, experts_of_one_token_give_equal_bits_in_one_sequence) {
   if (bench_.device->info().kind == DeviceKind::npu) GTEST_SKIP() << "skipped: an NPU runs no experts of tokens";
   const std::vector<OpCase> cases = experts_of_one_token();
@@ -223,7 +223,7 @@ TEST_P(Bits, attention_gives_equal_bits_by_heads_and_by_shares_of_its_splits) {
     const auto together = run(op_case, whole);
     if (!together) continue;
     for (const auto& cut : {in_heads, in_shares}) {
-      // Every variant is two more kernels to compile: one split alone says little.
+      // Every variant compiles two more kernels. A cache of one split alone shows little.
       if (cut == in_shares && std::get<Attention>(together->op.body).cache.capacity <= kAttentionSplit) continue;
       const auto parts = run(op_case, cut);
       ASSERT_TRUE(parts.has_value()) << "a part is not supported where the whole is";
@@ -260,12 +260,12 @@ TEST_P(Bits, every_operator_gives_equal_bits_in_chunks_of_one_token_and_of_sever
     const auto together = run(op_case, whole);
     if (!together) continue;
     const int64_t S = tokens_of(together->op);
-    if (std::holds_alternative<ExpertLists>(together->op.body)) continue;  // a list is of all its tokens
-    // Seven is no size of any tile. A matmul has a kernel to compile for each number of few tokens: chunks of eight
-    // need two of them, a full tile and a rest of one. Other numbers have cases of their own.
+    if (std::holds_alternative<ExpertLists>(together->op.body)) continue;  // a list holds all its tokens
+    // Seven is no tile size. A matmul compiles a kernel for each small number of tokens. Chunks of eight need two
+    // kernels, one for a full tile and one for a rest of one token. Other numbers have cases of their own.
     const int64_t several = std::holds_alternative<MatMul>(together->op.body) ? 8 : 7;
     for (int64_t chunk : {int64_t{1}, several}) {
-      if (chunk == 1 && S > 9) continue;  // dozens of launches that say nothing new
+      if (chunk == 1 && S > 9) continue;  // dozens of launches would show nothing new
       const auto cut = run(op_case, [chunk](const Operator& op) { return in_chunks(op, chunk); });
       if (!cut) continue;
       ASSERT_TRUE(same_bits(*together, *cut)) << "in chunks of " << chunk;

@@ -1,5 +1,5 @@
-// What is read of a card's drivers: their answers are made up here, by functions of the two interfaces that stand in
-// the place of the loaders'.
+// How the engine reads a card's drivers. Functions of the two interfaces stand in for the loaders' and return
+// made-up answers.
 #include "engine/device/opencl/card.h"
 
 #include <CL/cl.h>

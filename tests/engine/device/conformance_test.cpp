@@ -64,7 +64,7 @@ class Conformance : public OnTarget {
   int run_ = 0, unsupported_ = 0;
 };
 
-// A feature without a case would be listed by devices and computed by nobody.
+// Devices would list a feature without a case, and no test would compute it.
 TEST(Features, have_a_case_each) {
   Features seen;
   sync::Pool pool;

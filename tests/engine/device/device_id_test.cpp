@@ -1,4 +1,4 @@
-// How devices are named, and what those that are registered beside the engine's own get from it.
+// Names of devices and their parameters, also for devices that are registered beside the engine's own.
 #include "engine/device/device_id.h"
 
 #include <gmock/gmock.h>

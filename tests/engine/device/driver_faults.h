@@ -1,4 +1,4 @@
-// Kernels that a driver is known to compile wrongly (docs/drivers.md): tests leave them out with the reason.
+// Kernels that some drivers compile wrongly (docs/drivers.md). Tests leave them out and give the reason.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 
 namespace tandem::testing {
 
-// Why tests leave the family out with this driver (DeviceInfo::driver); "": they do not.
+// The reason why tests leave out the family on this driver (DeviceInfo::driver), or "".
 inline std::string miscompiled_by(std::string_view driver, std::string_view family) {
   constexpr std::string_view kPocl = "Portable Computing Language ";
   if (family != "simt" || !driver.starts_with(kPocl)) return "";
@@ -22,7 +22,7 @@ inline std::string miscompiled_by(std::string_view driver, std::string_view fami
   return "PoCL 5 and later compile some kernels with barriers wrongly (docs/drivers.md)";
 }
 
-// The same for a device by its id, which is opened once in a process. "" where there is no such device.
+// The same for a device by its id, which is opened once in a process. Returns "" if there is no such device.
 inline std::string miscompiled_on(const std::string& id, std::string_view family) {
   if (family != "simt" || !id.starts_with("opencl")) return "";
   static std::map<std::string, std::string> drivers;
@@ -37,7 +37,7 @@ inline std::string miscompiled_on(const std::string& id, std::string_view family
 
 }  // namespace tandem::testing
 
-// Leaves the test or its SetUp, whatever is required: the fault is not Tandem's.
+// Leaves the test or its SetUp, also if the device is required: the fault is not Tandem's.
 #define SKIP_WHERE_MISCOMPILED(id, family)                                                         \
   if (const std::string fault = ::tandem::testing::miscompiled_on((id), (family)); !fault.empty()) \
   GTEST_SKIP() << "skipped: " << fault

@@ -1,4 +1,4 @@
-// `tandem bench -np`: many texts at once. No time is judged.
+// `tandem bench -np`: many texts at once. The tests judge no time.
 #include <sstream>
 
 #include "tests/engine/app/commands/whole.h"

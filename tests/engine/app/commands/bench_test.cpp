@@ -1,4 +1,4 @@
-// `tandem bench` as a whole: every flag, by what it does to the rows. No time is judged.
+// `tandem bench` as a whole program: each flag by its effect on the rows. The tests judge no time.
 #include <cmath>
 
 #include "tests/engine/app/commands/trace.h"
@@ -27,7 +27,7 @@ TEST_F(Bench, times_each_prompt_and_generation_at_each_depth) {
     EXPECT_EQ(row.at("n_gen"), expected[i][1]);
     EXPECT_EQ(row.at("n_depth"), expected[i][2]);
     ASSERT_EQ(row.at("samples_ns").size(), 3u);
-    // The mean and its spread are those of the samples; a rate is tokens over time.
+    // The mean and the deviation are those of the samples. A rate is tokens over time.
     const int tokens = expected[i][0] + expected[i][1];
     double mean = 0, squares = 0;
     for (size_t s = 0; s < 3; ++s) {
@@ -47,7 +47,7 @@ TEST_F(Bench, times_each_prompt_and_generation_at_each_depth) {
   }
 }
 
-// All of these devices keep the numeric contract, where what goes into a matrix fits f16.
+// All of these devices keep the numeric contract if the inputs of matrices fit f16.
 TEST_F(Bench, verifies_bits_where_the_contract_holds_and_says_why_where_it_does_not) {
   for (const json& row : rows({"-p", "8", "-n", "2", "--plan", "layer", "--act", "f16"})) {
     EXPECT_EQ(row.at("verified"), "bits");

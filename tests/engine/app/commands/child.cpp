@@ -46,7 +46,7 @@ std::vector<std::string> environment_of_child(const ChildSettings& settings) {
   values["XDG_CACHE_HOME"] = shared_cache();
   values["TANDEM_COMPILE"] = "now";
   for (const auto& [name, value] : settings.environment) values[name] = value;
-  // Kernels that another test has compiled already are not compiled again for the programs that children share.
+  // Children that share a cache use the kernels that PoCL compiled for other tests.
   if (const std::string pocl = cache_of_pocl(); values["XDG_CACHE_HOME"] == shared_cache() && !pocl.empty())
     values.emplace("POCL_CACHE_DIR", pocl);
   std::vector<std::string> list;
@@ -66,7 +66,7 @@ void close_once(int& fd) {
   fd = -1;
 }
 
-// Reads what is there; closes the end of a stream that has ended.
+// Reads the bytes that are there, and closes a stream that has ended.
 void read_some(int& fd, std::string& into) {
   char buffer[65536];
   const ssize_t count = read(fd, buffer, sizeof(buffer));
@@ -76,7 +76,7 @@ void read_some(int& fd, std::string& into) {
     close_once(fd);
 }
 
-// A busy machine lets the program wait for processes that try drivers, and the program says so.
+// On a busy machine the program waits for processes that try drivers, and prints lines about it. They are dropped here.
 std::string without_waits(const std::string& text) {
   std::istringstream lines(text);
   std::string rest;
@@ -104,7 +104,7 @@ std::string shared_cache() {
 
 Child::Child(std::vector<std::string> arguments, const ChildSettings& settings)
     : deadline_(std::chrono::steady_clock::now() + kLongest) {
-  signal(SIGPIPE, SIG_IGN);  // a child that ends before it has read everything is not our end
+  signal(SIGPIPE, SIG_IGN);  // a child that ends before it has read everything does not end the test
   const char* program = TANDEM_PROGRAM;
   arguments.insert(arguments.begin(), TANDEM_PROGRAM);
   if (!settings.limits.empty() || settings.closes_output) {
@@ -162,7 +162,7 @@ Child::~Child() {
 
 bool Child::collect(int milliseconds) {
   if (out_fd_ < 0 && err_fd_ < 0) return false;
-  pollfd watched[] = {{out_fd_, POLLIN, 0}, {err_fd_, POLLIN, 0}};  // poll() passes over negative ones
+  pollfd watched[] = {{out_fd_, POLLIN, 0}, {err_fd_, POLLIN, 0}};  // poll() ignores negative descriptors
   if (poll(watched, 2, milliseconds) > 0) {
     if (watched[0].revents) read_some(out_fd_, out_);
     if (watched[1].revents) read_some(err_fd_, err_);

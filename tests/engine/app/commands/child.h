@@ -1,11 +1,11 @@
-// The program `tandem` as a child process, as a shell runs it: arguments, environment and input in; status, standard
-// output and standard error out, apart from each other. The child can be watched while it runs, and interrupted at a
-// moment that was seen.
+// The program `tandem` as a child process, as a shell runs it. Arguments, environment and input go in; status, standard
+// output and standard error come out separately. A test can watch the child while it runs, and interrupt it at a moment
+// that the test has seen.
 //
-// Contract: the child inherits the environment but for Tandem's own variables, and keeps compiled kernels and
-// measurements in a folder of the build tree, which the tests of all runs share: compiling is most of a short run. It
-// compiles what is missing before it writes (TANDEM_COMPILE=now), unless the settings say otherwise. It
-// may last five minutes; one that is still alive then, or when its Child dies, is killed. One thread.
+// Contract: the child inherits the environment except the variables TANDEM_* and REQUIRE_*. It keeps compiled kernels
+// and measurements in a folder of the build tree, which the tests of all runs share: compiling is most of a short run.
+// It compiles missing kernels before it writes (TANDEM_COMPILE=now), unless the settings say otherwise. A child is
+// killed if it still runs after five minutes, or when its Child object is destroyed. One thread.
 #pragma once
 
 #include <signal.h>
@@ -19,16 +19,16 @@
 namespace tandem::testing {
 
 struct Ended {
-  int status = -1;  // as a shell tells it: the exit status, 128 + N where signal N ended it
+  int status = -1;  // as a shell reports it: the exit status, or 128 + N if signal N ended it
   std::string out, err;
 };
 
 struct ChildSettings {
-  std::map<std::string, std::string> environment{};  // what is set beside or in place of what is inherited
-  std::string input{};                               // standard input, to its end
-  bool keeps_input_open = false;                     // until close_input()
-  std::string limits{};                              // as the shell's ulimit takes them: "-v 60000"
-  bool closes_output = false;                        // as `>&-` does
+  std::map<std::string, std::string> environment{};  // variables that are set beside or in place of inherited ones
+  std::string input{};                               // all of standard input
+  bool keeps_input_open = false;                     // until close_input() is called
+  std::string limits{};                              // options of the shell's ulimit: "-v 60000"
+  bool closes_output = false;                        // like `>&-`
 };
 
 class Child {
@@ -38,15 +38,15 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  // Collects output until `seen` holds; false where the child ended, or time was over, before that.
+  // Collects output until `seen` holds. Returns false if the child ends, or its time is over, before that.
   bool wait_until(const std::function<bool()>& seen);
   const std::string& out() const { return out_; }
   const std::string& err() const { return err_; }
-  bool has_open(const std::string& path) const;  // maps this file now
-  // Returns when the child has begun to read: the pipe holds all but the last byte.
+  bool has_open(const std::string& path) const;  // whether the child maps this file now
+  // Returns when the child has begun to read: then the pipe holds all bytes but the last one.
   void write_until_read(const std::string& text);
   void close_input();
-  void interrupt(int signal = SIGINT) const;  // as Ctrl-C
+  void interrupt(int signal = SIGINT) const;  // like Ctrl-C
   Ended wait();
 
  private:
@@ -59,14 +59,14 @@ class Child {
   std::chrono::steady_clock::time_point deadline_;
 };
 
-// From start to end.
+// Runs the program from start to end.
 Ended tandem(std::vector<std::string> arguments, const ChildSettings& settings = {});
 
 std::string path_of_tandem();  // the program itself, for shells
 
-// The folder that children keep things in: XDG_CACHE_HOME.
+// The folder in which children keep their files (XDG_CACHE_HOME).
 std::string shared_cache();
-// The folder in which PoCL keeps what this process compiles. Children that share a cache keep theirs there, too.
+// The folder in which PoCL keeps kernels that this process compiles. Children that share a cache use it, too.
 std::string cache_of_pocl();
 
 }  // namespace tandem::testing

@@ -1,11 +1,11 @@
-// How whole commands fail: status 1 for work that failed, 2 for wrong usage, one paragraph on standard error, an object
-// on standard output with --json, and no file.
+// How whole commands fail: status 1 for failed work, 2 for wrong usage. They print one paragraph on standard error,
+// print an object on standard output with --json, and write no file.
 #include "tests/engine/app/commands/whole.h"
 
 namespace tandem::testing {
 namespace {
 
-// "tandem: WHAT: ON. WHAT TO DO" and nothing else.
+// Expects "tandem: WHAT: ON. WHAT TO DO" and nothing else.
 void expect_one_paragraph(const Ended& ended) {
   EXPECT_THAT(ended.err, StartsWith("tandem: "));
   EXPECT_EQ(std::ranges::count(ended.err, '\n'), 1) << ended.err;
@@ -26,7 +26,7 @@ TEST(Failures, of_every_command_that_takes_a_model_name_the_file) {
       EXPECT_EQ(plain.status, 1) << command[0];
       EXPECT_THAT(plain.out, IsEmpty()) << command[0];
       EXPECT_THAT(plain.err, HasSubstr(model));
-      if (command[0] != "bench-sync") expect_one_paragraph(plain);  // it says what it measures, too
+      if (command[0] != "bench-sync") expect_one_paragraph(plain);  // it also prints what it measures
       EXPECT_EQ(with_json.status, 1) << command[0];
       const json error = json::parse(with_json.out).at("error");
       EXPECT_THAT(error.at("message"), HasSubstr(model)) << command[0];

@@ -1,5 +1,5 @@
-// `tandem eval`: logits against golden ones, perplexity against its definition, and flags that may or must not change a
-// bit.
+// `tandem eval`: logits against golden ones, perplexity against its definition, and flags that may or must not change
+// a bit.
 #include <bit>
 #include <cmath>
 #include <sstream>
@@ -12,7 +12,7 @@ namespace {
 
 class Eval : public ::testing::Test {
  protected:
-  // The golden ids of "lily" through the given flags.
+  // Evaluates the golden ids of "lily" with the given flags.
   json eval(const Arguments& more, const ChildSettings& settings = {}) const {
     return json_of(Arguments{"eval", "-m", stories(), "--ids", ids_, "--logits", folder_.file("logits")} + more,
                    settings);
@@ -52,8 +52,8 @@ TEST_F(Eval, writes_the_golden_logits_of_given_ids) {
   EXPECT_EQ(answer.at("clock"), "measured");
   EXPECT_GT(answer.at("eval_ms").get<double>(), 0);
   const auto expected = floats_of(golden_logits(golden_));
-  // Both are f32 sums of at most 172 terms in 5 layers: roundings of 2^-24 of logits below 20, each passed on by the
-  // layers after it; the whole-model tests allow the same.
+  // Both are f32 sums of at most 172 terms in 5 layers. A rounding is 2^-24 of logits below 20, and later layers pass
+  // it on. The whole-model tests allow the same.
   EXPECT_LE(largest_difference(floats_of(folder_.file("logits")), expected), 2e-3);
   EXPECT_THAT(folder_.names(), ElementsAre("ids", "logits")) << "no file beside them";
 }
@@ -68,7 +68,7 @@ TEST_F(Eval, gives_text_from_a_flag_a_file_or_standard_input_the_same_tokens) {
   EXPECT_TRUE(same_bits(from({"-p", text}), expected));
   EXPECT_TRUE(same_bits(from({"-f", folder_.write("text", text)}), expected));
   EXPECT_TRUE(same_bits(from({"-f", "-"}, {.input = text}), expected));
-  // "</s>" is one token, or four characters and more.
+  // "</s>" is one token, or at least four tokens, one for each character.
   EXPECT_LT(from({"-p", "Once</s>"}).size(), from({"-p", "Once</s>", "--no-special"}).size());
 }
 
@@ -88,7 +88,7 @@ TEST_F(Eval, reports_the_perplexity_that_its_logits_say) {
   EXPECT_EQ(answer.at("nll_tokens"), ids.size() - 1) << "nothing predicts the first token";
   EXPECT_NEAR(answer.at("mean_nll"), mean, 1e-9);
   EXPECT_NEAR(answer.at("perplexity"), std::exp(mean), 1e-8);
-  EXPECT_NEAR(answer.at("mean_nll"), golden_.at("prompt_mean_nll"), 1e-3);  // by the reference's own sum
+  EXPECT_NEAR(answer.at("mean_nll"), golden_.at("prompt_mean_nll"), 1e-3);  // by the sum that the reference reports
 
   const Ended text = tandem(Arguments{"eval", "-m", stories(), "--ids", ids_, "--perplexity"} + on_host());
   EXPECT_THAT(text.out, ::testing::StartsWith("perplexity "));
@@ -99,7 +99,7 @@ TEST_F(Eval, reports_the_perplexity_that_its_logits_say) {
   EXPECT_THAT(quiet.err, IsEmpty());
 }
 
-// The numeric contract, through the command line.
+// Checks the numeric contract through the command line.
 TEST_F(Eval, gives_the_same_bits_however_work_is_cut_and_waited_for) {
   const std::vector<float> expected = logits({"--device", "host", "--plan", "host-only", "--act", "f16"});
   for (const Arguments& same :
@@ -123,14 +123,14 @@ TEST_F(Eval, rounds_activations_and_cache_only_where_it_is_told_to) {
   EXPECT_FALSE(same_bits(act, exact));
   EXPECT_FALSE(same_bits(cache, exact));
   EXPECT_FALSE(same_bits(cache, act));
-  // Steps of f16 are 2^13 times those of f32: what is rounded to it is much farther from the golden logits.
+  // Steps of f16 are 2^13 times those of f32. So rounding to f16 moves logits much farther from the golden ones.
   const auto expected = floats_of(golden_logits(golden_));
   const double distance = largest_difference(exact, expected);
   EXPECT_GT(largest_difference(act, expected), 10 * distance);
   EXPECT_GT(largest_difference(cache, expected), 10 * distance);
 }
 
-// Beside weights without integers (this model's are F16) --act i8 changes nothing, and that is said.
+// This model's weights are F16. --act i8 needs integer weights, so it changes nothing here, and the command says so.
 TEST_F(Eval, takes_8_bit_activations_where_weights_are_integers) {
   const Ended told = tandem(Arguments{"eval", "-m", stories(), "--ids", ids_, "--perplexity", "--device", "host",
                                       "--plan", "host-only", "--act", "i8"});
@@ -244,7 +244,8 @@ TEST_F(Eval, maps_the_packed_weights_that_a_first_run_has_kept) {
   EXPECT_THAT(said, HasSubstr("made anew"));
 }
 
-// Texts that share passes have the perplexity that each has alone, bit for bit: each is longer than a piece here.
+// Several texts share passes here, and each is longer than a piece. Each has the perplexity that it has alone, bit
+// for bit.
 TEST_F(Eval, of_many_texts_gives_the_perplexity_of_each) {
   const std::vector<std::string> texts = {golden("lily").at("prompt"), golden("story").at("prompt"), "The dog ran."};
   std::vector<json> alone;

@@ -1,5 +1,5 @@
-// No flag without a test: what `--help` lists must be written in the tests of its command. That the tests check an
-// effect is for their readers to see; that a new flag has none is seen here.
+// Every flag that `--help` lists must appear in the tests of its command. The check finds flags without a test; it does
+// not judge whether a test checks the flag's effect.
 #include <regex>
 #include <set>
 
@@ -29,7 +29,7 @@ const std::map<std::string, std::vector<std::string>> kTestsOf = {
     {"npu gemm", {"measuring"}},
 };
 
-// The first words of lines that begin with two blanks: "  -m,--model TEXT ..." in a list of flags.
+// The flags in a help text. Their lines begin with two blanks: " -m,--model TEXT ...".
 std::vector<std::set<std::string>> flags_of(const std::string& help) {
   static const std::regex line("^ +(-[A-Za-z]|--[a-z-]+)(,(--[a-z-]+))?( .*)?$");
   std::vector<std::set<std::string>> flags;
@@ -43,7 +43,7 @@ std::vector<std::set<std::string>> flags_of(const std::string& help) {
   return flags;
 }
 
-// The tests' texts without their comments. json_of() adds --json.
+// The code of the tests without comments. A test that calls json_of() uses --json.
 std::string tests_of(const std::vector<std::string>& files) {
   std::string code;
   for (const std::string& file : files) {

@@ -1,5 +1,5 @@
-// `tandem calibrate-moe` and `tandem trace-moe` as a whole: what is counted and recorded of a small made-up mixture of
-// experts, and what is refused.
+// `tandem calibrate-moe` and `tandem trace-moe` as whole programs: what they count and record of a small made-up
+// mixture of experts, and what they refuse.
 #include <cmath>
 #include <numeric>
 #include <set>
@@ -15,7 +15,7 @@ class ExpertUse : public ::testing::Test {
   const std::string model_ = toy_mixture(folder_, 2, 128);
 };
 
-// Of every layer: all choices of the tokens that were read.
+// Expects that each layer counts all choices of the tokens that were read.
 void expect_whole_counts(const json& calibration, int64_t tokens) {
   EXPECT_EQ(calibration.at("tokens"), tokens);
   ASSERT_EQ(calibration.at("layers").size(), 2u);
@@ -37,7 +37,7 @@ TEST_F(ExpertUse, is_counted_window_by_window) {
   expect_whole_counts(kept, 8);
   EXPECT_EQ(kept.at("model"), "toy, random weights");
   EXPECT_EQ(answer.at("router").at("decisions"), 16);  // 8 tokens in 2 layers
-  // A window knows nothing of the one before it: alone they give the same counts.
+  // A window does not depend on the one before it: each window alone has the same counts.
   const auto first = json_of({"calibrate-moe", "-m", model_, "--ids", folder_.write("a", "5 6 7 8 9"), "-o",
                               folder_.file("a.json"), "--device", "host"});
   const auto second = json_of({"calibrate-moe", "-m", model_, "--ids", folder_.write("b", "10 11 12"), "-o",
@@ -58,7 +58,7 @@ TEST_F(ExpertUse, of_texts_is_compared) {
                                folder_.file("c.json"), "--device", "host"});
   std::set<std::string> judged;
   for (const json& row : answer.at("overlap")) {
-    EXPECT_EQ(row.at("k"), 4);  // 8 of 8 experts say nothing
+    EXPECT_EQ(row.at("k"), 4);  // counting 8 of 8 experts would show nothing
     EXPECT_GE(row.at("overlap").get<double>(), 0.0);
     EXPECT_LE(row.at("overlap").get<double>(), 1.0);
     judged.insert(row.at("calibrated_on").get<std::string>() + " " + row.at("judged_on").get<std::string>());
@@ -87,7 +87,7 @@ TEST_F(ExpertUse, is_recorded_token_by_token) {
     places.emplace_back(token.at("seq"), token.at("pos"));
     for (const json& weights : token.at("weights"))
       EXPECT_NEAR(weights.at(0).get<double>() + weights.at(1).get<double>(), 1.0,
-                  1e-5);  // this architecture's are normed
+                  1e-5);  // this architecture normalises the weights of the chosen experts
   }
   EXPECT_EQ(places, (std::vector<std::pair<int, int>>{{0, 0}, {0, 1}, {0, 2}, {1, 0}, {1, 1}}));
   EXPECT_EQ(json_of({"trace-moe", "-m", model_, "-f", folder_.write("t", "abc"), "--window", "16", "-t", "1", "-q",
@@ -96,7 +96,7 @@ TEST_F(ExpertUse, is_recorded_token_by_token) {
             1);
 }
 
-// Nobody asked for a plan: whatever devices are named, one of them computes, and the counts are the same.
+// These commands take no plan. One of the named devices computes, and the counts are the same on all of them.
 TEST_F(ExpertUse, is_counted_and_recorded_on_whatever_devices_are_named) {
   const std::string ids = folder_.write("ids", "5 6 7 8 9\n10 11 12\n");
   const auto counted = [&](const std::string& devices, const char* command, const std::string& out) {
@@ -115,7 +115,7 @@ TEST_F(ExpertUse, is_counted_and_recorded_on_whatever_devices_are_named) {
   }
 }
 
-// What a model's run gives and what its recorded routing gives is one calibration; a chip's plan is made of either.
+// A run of the model and its recorded routing produce the same calibration. A chip's plan takes either.
 TEST_F(ExpertUse, of_recorded_routing_is_that_of_the_run) {
   const std::string ids = folder_.write("ids", "5 6 7 8\n9 10 11\n12 13\n"), trace = folder_.file("trace.jsonl");
   ASSERT_EQ(tandem({"trace-moe", "-m", model_, "--ids", ids, "-o", trace, "--device", "host", "-q"}).status, 0);
@@ -156,7 +156,7 @@ TEST_F(ExpertUse, refuses_what_it_cannot_count) {
   EXPECT_FALSE(std::filesystem::exists(out));
 }
 
-// `eval` says how near the routers came to other choices.
+// `eval` reports how close the routers came to other choices.
 TEST_F(ExpertUse, of_an_evaluation_is_judged) {
   const json answer = json_of(Arguments{"eval", "-m", model_, "--ids", folder_.write("ids", "5 6 7")} + on_host());
   EXPECT_EQ(answer.at("router").at("decisions"), 6);

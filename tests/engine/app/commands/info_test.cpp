@@ -17,7 +17,8 @@ TEST(Info, tells_shapes_types_and_sizes_of_the_file_and_what_each_device_takes) 
   EXPECT_EQ(shapes.at("feed_forward"), 172);
   EXPECT_EQ(shapes.at("vocabulary"), 512);
   EXPECT_EQ(shapes.at("context_length"), 512);
-  // Two matrices of 512 x 64; a layer's are 64 x (64 + 32 + 32 + 64) and 3 x 64 x 172; 11 norms of 64.
+  // The model has two matrices of 512 x 64, five layers of 64 x (64 + 32 + 32 + 64) and 3 x 64 x 172, and 11 norms
+  // of 64.
   const int64_t matrices = 2 * 512 * 64 + 5 * (64 * 192 + 3 * 64 * 172), norms = 11 * 64;
   EXPECT_EQ(report.at("parameters"), matrices + norms);
   std::map<std::string, int64_t> bytes_of;

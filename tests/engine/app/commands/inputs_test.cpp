@@ -14,7 +14,7 @@ namespace {
 class Inputs : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_EQ(mkfifo(fifo_.c_str(), 0600), 0); }
-  // Commands that read this input.
+  // Commands that read `input`.
   static std::vector<Arguments> readers(const std::string& input) {
     const Arguments model = {"-m", stories()}, text = {"-n", "2"};
     return {Arguments{"run", "-f", input} + model + text + on_host(),

@@ -1,4 +1,4 @@
-// Ctrl-C while a command is at work: status 130, what was done so far, and no half-written file.
+// Ctrl-C while a command works: it ends with status 130, prints what it has, and leaves no half-written file.
 #include "tests/engine/app/commands/whole.h"
 
 namespace tandem::testing {
@@ -12,7 +12,7 @@ class Interrupt : public ::testing::Test {
 };
 
 TEST_F(Interrupt, of_run_leaves_the_text_so_far) {
-  // Long enough that nobody would wait for its end.
+  // The text is too long for any test to wait for its end.
   Child child(Arguments{"run", "-m", stories(), "-p", "Once upon a time", "-n", "-1", "-c", "20000", "--ignore-eos"} +
               on_host());
   ASSERT_TRUE(child.wait_until([&] { return child.out().size() > 20; })) << child.err();
@@ -29,7 +29,7 @@ TEST_F(Interrupt, of_run_gives_whole_json) {
   Child child(Arguments{"run", "-m", stories(), "-f", "-", "--chunk", "32", "-c", "8192", "--json"} + on_host(),
               {.keeps_input_open = true});
   child.write_until_read("Once upon a time");
-  child.interrupt();  // it reads its prompt now, and meets this between the prompt's pieces
+  child.interrupt();  // the command reads its prompt now, and sees the interrupt between two pieces of the prompt
   child.close_input();
   const Ended ended = child.wait();
   EXPECT_EQ(ended.status, kInterrupted) << ended.err;
@@ -50,7 +50,7 @@ TEST_F(Interrupt, of_eval_leaves_no_logits) {
   EXPECT_THAT(folder_.names(), IsEmpty());
 }
 
-// Once the model's file is open, signals are watched for, and the work lies ahead.
+// When a command has opened the model's file, it watches for signals, and its work is still ahead.
 TEST_F(Interrupt, of_bench_profile_and_calibrate_leaves_no_file) {
   const std::string never = folder_.file("never.json");
   for (const Arguments& arguments :

@@ -1,4 +1,4 @@
-// `tandem make-moe` as a whole: mixtures made of a small trained model, which other commands run.
+// `tandem make-moe` as a whole program: mixtures of experts made of a small trained model, which other commands run.
 #include <filesystem>
 #include <numeric>
 
@@ -10,7 +10,7 @@ namespace {
 class MakeMoe : public ::testing::Test {
  protected:
   std::string file(const std::string& name) const { return folder_.file(name); }
-  // Windows enough for a router and for counting.
+  // The text has enough windows for a router and for counting.
   std::string text() const {
     std::string words;
     for (int i = 0; i < 60; ++i)
@@ -20,7 +20,7 @@ class MakeMoe : public ::testing::Test {
   json counts_of(const std::string& model, const std::string& read) const {
     return json_of({"calibrate-moe", "-m", model, "-f", read, "-o", file("counts.json"), "--device", "host"});
   }
-  // What the model writes behind a prompt whose continuation by the dense model is known.
+  // The text that the model writes behind a prompt whose continuation by the dense model is known.
   static std::string story_of(const std::string& model) {
     const json known = golden("story");
     const std::string count = std::to_string(known.at("greedy_ids").size());
@@ -31,7 +31,7 @@ class MakeMoe : public ::testing::Test {
   const Folder folder_;
 };
 
-// 172 rows: 4 experts of 43. In F16 times 4 is exact, so only the order of sums differs.
+// 4 experts of 43 rows make up the 172 rows. Times 4 is exact in F16, so only the order of sums differs.
 TEST_F(MakeMoe, splits_a_model_that_writes_the_same_with_all_experts_active) {
   const std::string made = file("split.gguf");
   const json answer = json_of({"make-moe", "-m", stories(), "--experts", "4", "--used", "4", "--kind", "split",
@@ -58,7 +58,8 @@ TEST_F(MakeMoe, clones_a_model_that_writes_the_same_whatever_its_routers_say) {
   EXPECT_EQ(story_of(made), golden("story").at("greedy_text").get<std::string>());
 }
 
-// Each token goes to experts of its own, some of which are busier than others; of an even router all go to the first.
+// The text's router sends tokens to many experts, and some are busier than others. An even router sends all tokens to
+// the first two experts.
 TEST_F(MakeMoe, sends_tokens_where_the_text_says) {
   const std::string read = text(), made = file("kmeans.gguf"), even = file("even.gguf");
   const json answer = json_of({"make-moe", "-m", stories(), "--experts", "43", "-f", read, "-o", made});

@@ -1,4 +1,4 @@
-// `tandem make-random` as a whole: files that other commands run.
+// `tandem make-random` as a whole program: it writes files that other commands run.
 #include <filesystem>
 
 #include "tests/engine/app/commands/whole.h"
@@ -8,7 +8,7 @@ namespace {
 
 class MakeRandom : public ::testing::Test {
  protected:
-  // A shape of a few kilobytes.
+  // The shape of a model of a few kilobytes.
   std::string shape() const {
     return folder_.write("shape.json",
                          R"({"schema": 1, "name": "toy", "layers": 2, "hidden": 64, "feed_forward": 96, "heads": 2,
@@ -30,7 +30,7 @@ TEST_F(MakeRandom, writes_a_file_that_other_commands_take) {
   EXPECT_EQ(answer.at("ids").size(), 5u);
 }
 
-// Five layers of six see a window; a text longer than that is written by the plan that would be taken.
+// Five of six layers see a window. The run writes a text that is longer than the window.
 TEST_F(MakeRandom, writes_models_whose_layers_differ) {
   const std::string file = folder_.file("windows.gguf");
   const std::string windows = folder_.write(

@@ -1,4 +1,5 @@
-// Commands that measure, as whole programs: `profile`, `calibrate`, `bench-sync`, `npu gemm`. No time is judged.
+// The commands that measure, as whole programs: `profile`, `calibrate`, `bench-sync`, `npu gemm`. The tests judge
+// no time.
 #include <set>
 
 #include "tests/engine/app/commands/whole.h"
@@ -9,7 +10,7 @@ namespace {
 class Measuring : public ::testing::Test {
  protected:
   const Folder folder_;
-  // What is measured is kept in a folder of the test's own, empty at first.
+  // The test keeps its measurements in a folder of its own, which is empty at first.
   const ChildSettings own_cache_{.environment = {{"XDG_CACHE_HOME", folder_.file("cache")}}};
 };
 
@@ -115,7 +116,7 @@ TEST_F(Measuring, npu_gemm_counts_cycles_and_checks_its_result) {
   const auto gemm = [](const Arguments& more) {
     return json_of(Arguments{"npu", "gemm", "--rows", "8", "--cols", "8", "-M", "9", "-K", "64", "-N", "17"} + more);
   };
-  // 8 x 3 folds of 8 + 9 + 7 + 7 cycles, less one.
+  // 8 x 3 folds take 8 + 9 + 7 + 7 cycles each, less one in all.
   const json ws = gemm({"--dataflow", "ws"});
   EXPECT_EQ(ws.at("folds"), 8 * 3);
   EXPECT_EQ(ws.at("cycles"), 8 * 3 * (8 + 9 + 7 + 7) - 1);

@@ -1,11 +1,11 @@
-// Whole commands that put experts on the NPU: exact whatever the flags say, but for those that drop tokens; what each
-// flag does; what is refused.
+// Whole commands that put experts on the NPU. Results are exact with all flags, except those that drop tokens. The
+// tests check what each flag does, and what is refused.
 #include "tests/engine/app/commands/whole.h"
 
 namespace tandem::testing {
 namespace {
 
-// Eight experts, two of a token; the host gathers and adds beside the NPU.
+// The model has eight experts, and each token goes to two. The host gathers and adds beside the NPU.
 class MoePlans : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -14,7 +14,7 @@ class MoePlans : public ::testing::Test {
     ids_ = folder_.write("ids", ids);
   }
 
-  // What `eval` says of all tokens in one pass, and their logits.
+  // The answer of `eval` for all tokens in one pass, and their logits.
   struct Evaluated {
     json answer;
     std::string logits;
@@ -53,8 +53,8 @@ TEST_F(MoePlans, give_the_same_logits_whatever_is_where) {
   EXPECT_TRUE(evaluate(kAll + Arguments{"--chunk", "48"}).logits == alone.logits);
 }
 
-// N2 and N3: the mean load is 32, so that tiers have 64, 32 and 16 rows; the first two experts of equal loads are the
-// popular quarter.
+// Source: N2 and N3. The mean load is 32, so the tiers have 64, 32 and 16 rows. The first two experts of equal loads
+// are the popular quarter.
 TEST_F(MoePlans, have_the_rows_and_graphs_that_flags_ask_for) {
   const auto experts = [&](const Arguments& flags) { return evaluate(kAll + flags).answer.at("experts"); };
   const json usual = experts({});
@@ -75,7 +75,7 @@ TEST_F(MoePlans, that_drop_tokens_say_so) {
   const Evaluated exact = evaluate(tight), dropped = evaluate(tight + Arguments{"--overflow", "drop"});
   EXPECT_GT(exact.answer.at("experts").at("spilled_share"), 0);
   EXPECT_TRUE(exact.answer.at("bits").at("same_on_every_plan"));
-  // What is left out in a layer changes where tokens go in the next one.
+  // Tokens that one layer drops change the routing in the next layer.
   EXPECT_GT(dropped.answer.at("experts").at("dropped_share"), 0);
   EXPECT_EQ(dropped.answer.at("experts").at("spilled_share"), 0);
   EXPECT_FALSE(dropped.answer.at("bits").at("same_on_every_plan"));
@@ -93,7 +93,7 @@ TEST_F(MoePlans, follow_a_calibration) {
       evaluate(kAll + Arguments{"--calibration", calibration, "--moe-tier-rule", "covering", "--moe-tiers", "4,1,0.5"})
           .answer.at("experts");
   EXPECT_EQ(experts.at("spilled_share"), 0) << "loads are known, and a tier covers each";
-  // Of its 128 tokens each expert's are known: tiers of 128, 32 and 16 rows.
+  // The calibration counted each expert's share of the 128 tokens. The tiers have 128, 32 and 16 rows.
   int64_t slots = 0;
   for (const json& layer : counted.at("layers"))
     for (const int64_t count : layer.at("counts").get<std::vector<int64_t>>())
@@ -102,7 +102,7 @@ TEST_F(MoePlans, follow_a_calibration) {
 }
 
 TEST_F(MoePlans, are_known_to_plan_and_bench) {
-  // The first prompt of a model: loads are taken to be equal, 16 at each expert.
+  // A model's first prompt assumes equal loads, 16 tokens for each expert.
   const json plan = json_of({"plan", "-m", model_, "--prompt", "64", "--device", "npu:0,host", "--plan", "npumoe-tg",
                              "--moe-group", "4", "--chunk", "64"});
   const json& layers = plan.at("phases").at(0).at("experts");
@@ -118,7 +118,8 @@ TEST_F(MoePlans, are_known_to_plan_and_bench) {
   EXPECT_EQ(rows.at(0).at("verified"), "bits");
 }
 
-// Every token goes to the first expert, or to all of them: in both cases the copies give what the dense model gives.
+// Every token goes to the first expert, or to all experts. In both cases the copies compute what the dense
+// model computes.
 TEST_F(MoePlans, of_the_most_uneven_and_the_most_even_routing_are_exact) {
   const std::string made = folder_.file("made.gguf");
   const Evaluated dense = evaluate(stories(), {"--device", "host", "--plan", "host-only"});

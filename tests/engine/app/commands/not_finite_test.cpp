@@ -1,4 +1,5 @@
-// Models that give no numbers, and texts that give nothing to score: every command says so, and reports no figure.
+// Models whose logits are not finite, and texts without a token to score. Every command reports the fault, and
+// no figure.
 #include <limits>
 
 #include "tests/engine/app/commands/whole.h"
@@ -7,7 +8,7 @@
 namespace tandem::testing {
 namespace {
 
-// "z" and what else an embedding of a damaged row stands for has no numbers; with all, every token.
+// Token "z" has an embedding row of `value`, so its logits are not finite. With `all` every token has such a row.
 std::string damaged_model(const Folder& folder, bool all, float value = std::numeric_limits<float>::quiet_NaN()) {
   const TinyModel tiny;
   GgufWriter writer = tiny_writer(tiny);
@@ -26,7 +27,7 @@ std::string damaged_model(const Folder& folder, bool all, float value = std::num
 constexpr const char* kWhat = "the logits are not finite at token ";
 
 TEST(NotFiniteLogits, end_every_command_that_would_tell_of_them) {
-  // Of 1e30 the square overflows.
+  // The square of 1e30 overflows.
   const std::vector<std::pair<float, std::string>> values = {{std::numeric_limits<float>::quiet_NaN(), "token_embd"},
                                                              {std::numeric_limits<float>::infinity(), "token_embd"},
                                                              {1e30f, "layer 0, attn_norm"}};

@@ -1,4 +1,5 @@
-// Outputs of every command keep what they are given, and are never inputs.
+// Every command keeps the link, the mode and the kind of an output's file. It refuses an output that is also an input,
+// except a state that it replaces.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -19,7 +20,7 @@ constexpr const char* kToy = R"({"schema": 1, "name": "toy", "layers": 2, "hidde
 // A command up to the name of its output.
 struct Writer {
   Arguments command;
-  std::string begins;  // what the output begins with; "": anything
+  std::string begins;  // the beginning of the output; "" allows any
   bool holds_times = false;
 };
 
@@ -75,12 +76,13 @@ TEST_F(Outputs, of_every_command_go_where_a_link_leads_with_the_mode_that_was_th
 TEST_F(Outputs, of_every_command_go_into_a_fifo_and_to_standard_output) {
   const std::string fifo = folder_.file("fifo");
   ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
-  fs::create_symlink("/proc/self/fd/1", folder_.file("stdout"));  // as /dev/stdout, which nobody may lose
+  fs::create_symlink("/proc/self/fd/1", folder_.file("stdout"));  // like /dev/stdout, which the command must
+                                                                  // not replace
   for (const Writer& writer : writers()) {
     std::string read;
     std::thread reader([&] { read = content_of(fifo); });
     const Ended ended = tandem(writer.command + Arguments{fifo});
-    if (ended.status != 0) close(open(fifo.c_str(), O_WRONLY | O_NONBLOCK));  // the reader ends
+    if (ended.status != 0) close(open(fifo.c_str(), O_WRONLY | O_NONBLOCK));  // ends the reader
     reader.join();
     EXPECT_EQ(ended.status, 0) << ended.err;
     EXPECT_TRUE(fs::is_fifo(fifo));
@@ -94,7 +96,7 @@ TEST_F(Outputs, of_every_command_go_into_a_fifo_and_to_standard_output) {
   }
 }
 
-// The lowest free descriptor is taken by the next file that is opened.
+// The next file that is opened takes the lowest free descriptor, here that of standard output.
 TEST_F(Outputs, of_a_program_without_standard_output_go_into_no_other_file) {
   const Writer writer = writers().front();
   const std::string state = folder_.file("state"), other = folder_.file("other");
@@ -106,7 +108,7 @@ TEST_F(Outputs, of_a_program_without_standard_output_go_into_no_other_file) {
 }
 
 TEST_F(Outputs, to_a_device_that_is_full_fail_and_leave_it) {
-  const std::string full = folder_.file("full");  // a node of our own
+  const std::string full = folder_.file("full");  // a device node of the test's own
   if (mknod(full.c_str(), S_IFCHR | 0666, makedev(1, 7)) != 0)
     GTEST_SKIP() << "skipped: this user may make no device nodes";
   if (std::ofstream(full).fail()) GTEST_SKIP() << "skipped: devices cannot be used in this folder";

@@ -1,4 +1,4 @@
-// `tandem plan` as a whole: on this machine's measurements and on a chip's clock.
+// `tandem plan` as a whole program: on this machine's measurements and on a chip's clock.
 #include <map>
 #include <set>
 
@@ -47,8 +47,8 @@ TEST(PlanOfAShape, plans_a_long_prompt_in_pieces_and_a_short_one_whole) {
   EXPECT_EQ(pieces.at("phases").size(), 21u) << "20 pieces, the last one of 272 tokens, and a single token";
 }
 
-// The strategy that was chosen is told beside the asked one, as `run` does. Which one is the fastest differs from run
-// to run, so what was learnt is replaced.
+// The report names the chosen strategy beside the requested one, as `run` does. The fastest strategy differs between
+// runs, so the test replaces the learnt rates.
 TEST_F(PlanHere, names_what_would_run_where_tensor_is_asked_for) {
   const ChildSettings own_cache{.environment = {{"XDG_CACHE_HOME", folder_.file("")}}};
   json_of({"run", "-m", stories(), "--device", "npu:0,host", "-p", "Once", "-n", "6"}, own_cache);
@@ -117,7 +117,8 @@ TEST(PlanOnAChip, follows_its_flags_without_a_model_file) {
   EXPECT_THAT(tandem(base + Arguments{"--fast"}).err, IsEmpty());
   EXPECT_THAT(tandem(base + Arguments{"--act", "f32"}).err, HasSubstr("note: --act says nothing with --soc"));
   EXPECT_EQ(phase({"--weights", "F16"}).at("matmuls").at(0).at("format"), "f16");
-  // This chip's profile fixes the bits of a weight, as its paper does; one that does not takes the format's.
+  // This chip's profile fixes the bits of a weight, as its paper does. A profile that fixes none takes the bits of
+  // the format.
   const Folder folder;
   json profile = json::parse(content_of(source_tree() / "engine/plan/model_clock/profiles/snapdragon-8gen3.json"));
   profile["weight_bits"]["value"] = 0;
@@ -137,7 +138,7 @@ TEST(PlanOnAChip, follows_its_flags_without_a_model_file) {
   EXPECT_THAT(missing.err, StartsWith("tandem: wrong usage"));
 }
 
-// What cannot have an effect is told, on either clock, and is no part of the answer.
+// On either clock the command names the flags that cannot have an effect, in notes on standard error.
 TEST(PlanOnAChip, says_which_flags_say_nothing) {
   const Arguments base = {"plan", "--shape", "llama-3-8b", "--soc", "snapdragon-8gen3", "--prompt", "64"};
   const Ended idle = tandem(base + Arguments{"--split", "0.5", "--device", "npu:0", "--weights", "F16"});
@@ -209,8 +210,8 @@ TEST(PlanOfExperts, says_so_where_the_chip_is_not_known_to_have_them) {
   EXPECT_FALSE(json_of({"plan", "--shape", "llama-3-8b", "--prompt", "64", "--soc", "m2-ultra"}).contains("experts"));
 }
 
-// Sixteen layers; 64 experts of which a token goes to 8, so that 256 tokens are 32 at each, and the tiers 64, 32
-// and 32.
+// The model has sixteen layers with 64 experts each, and a token goes to 8. So 256 tokens are 32 at each expert, and
+// the tiers are 64, 32 and 32.
 TEST(PlanOfExperts, puts_them_on_the_npu_of_a_phone_by_strategies) {
   const Arguments base = {"plan", "--shape", "olmoe-1b-7b", "--soc", "snapdragon-8gen3", "--prompt", "256", "--plan"};
   const auto prompt = [&](const Arguments& more) { return json_of(base + more).at("phases").at(0); };
@@ -224,7 +225,7 @@ TEST(PlanOfExperts, puts_them_on_the_npu_of_a_phone_by_strategies) {
     }
     return by_tokens;
   };
-  constexpr int64_t kLayers = 16, kProducts = 3;  // gate, up and down are matrices of their own on this chip
+  constexpr int64_t kLayers = 16, kProducts = 3;  // gate, up and down are separate matrices on this chip
   const json all = prompt({"npumoe", "--moe-residency", "all"});
   ASSERT_EQ(all.at("experts").size(), size_t{kLayers});
   EXPECT_EQ(graphs(all), (std::map<int64_t, int64_t>{{64, kLayers * kProducts * 16}, {32, kLayers * kProducts * 48}}));

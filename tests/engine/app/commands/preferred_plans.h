@@ -1,5 +1,5 @@
-// Makes the engine take a plan: as if every other one had been seen to take far longer than predicted
-// (engine/run/machine_rates.h).
+// Makes the engine choose a certain plan. The kept rates say that every other plan took far longer than
+// predicted (engine/run/machine_rates.h).
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,9 +12,10 @@
 
 namespace tandem::testing {
 
-// kept: what a run with these devices has kept. of_phase: the plan of passes of "single", "few" and "many" tokens.
+// kept: the measurements that a run with these devices has kept. of_phase: the plan for passes of "single", "few" and
+// "many" tokens.
 inline void prefer(json& kept, const std::map<std::string, std::string>& of_phase) {
-  constexpr double kFar = 5, kOften = 12;  // of the logarithm; times seen
+  constexpr double kFar = 5, kOften = 12;  // a logarithm; a number of observations
   int found = 0;
   for (auto& [key, value] : kept["values"].items()) {
     if (!key.starts_with("passes ")) continue;

@@ -1,4 +1,4 @@
-// `tandem run --chat`: a prompt is a user's turn of the model's template; and why a result has no text.
+// `tandem run --chat`: a prompt is a user's turn in the model's template. Some tests check why a result has no text.
 #include "tests/engine/app/commands/whole.h"
 #include "tests/support/gguf_writer.h"
 
@@ -14,7 +14,7 @@ constexpr const char* kChatMl =
 constexpr const char* kOther = "[INST] {{ messages[0]['content'] }} [/INST]";
 constexpr const char* kSystem = "<|im_start|>system\nin the<|im_end|>\n";
 
-// A model that writes the token `always`, whatever is asked. end: the text and kind of the token kEnd.
+// A model that always writes the token `always`. end: the text and kind of the token kEnd.
 std::string model(const Folder& folder, const std::string& chat_template, int always = kEnd,
                   const std::string& end = "<|im_end|>", int end_kind = 3) {
   const TinyModel tiny;
@@ -26,7 +26,7 @@ std::string model(const Folder& folder, const std::string& chat_template, int al
   vocabulary.types[kEnd] = end_kind;
   writer.set("tokenizer.ggml.tokens", vocabulary.tokens).set("tokenizer.ggml.token_type", vocabulary.types);
   if (!chat_template.empty()) writer.set("tokenizer.chat_template", chat_template);
-  // The first value of every activation is large, and one row of the output looks at it alone.
+  // The first value of every activation is large, and one row of the output reads only that value.
   const auto rows = static_cast<size_t>(tiny.vocabulary), width = static_cast<size_t>(tiny.hidden);
   std::vector<float> embedding(rows * width, 0.01f), output(rows * width, 0.0f);
   for (size_t row = 0; row < rows; ++row) embedding[row * width] = 10;
@@ -79,7 +79,7 @@ TEST(RunChat, ends_an_answer_at_the_end_of_the_turn_which_is_not_printed) {
   EXPECT_EQ(ended.status, 0);
   EXPECT_THAT(ended.out, IsEmpty());
   EXPECT_THAT(ended.err, HasSubstr("stopped: eos"));
-  // A vocabulary without that token: its characters end the answer.
+  // If the vocabulary lacks that token, its characters end the answer.
   const json spelt = json_of(run(model(folder, kChatMl, kEnd, "he<|im_end|>he", 1), {"--chat", "-p", "the"}));
   EXPECT_EQ(spelt.at("text"), "he");
   EXPECT_EQ(spelt.at("stop_reason"), "stop");
@@ -135,7 +135,7 @@ TEST(RunChat, serves_lines_and_files_and_saved_states) {
   EXPECT_EQ(again.at("timings").at("kept_tokens"), expected.at("prompt_ids").size() - 1);
 }
 
-// The default model, whose template has a system message of its own.
+// The template of the default model has its own system message.
 TEST(RunChat, lets_the_default_model_answer) {
   const auto path = default_model();
   if (!path) SKIP_FOR_WANT_OF(data, kNoDefaultModel);

@@ -8,14 +8,14 @@
 namespace tandem::testing {
 namespace {
 
-// Greedy tokens behind a short prompt, all with f16 activations.
+// Arguments that generate greedy tokens behind a short prompt, all with f16 activations.
 Arguments run_on(const std::string& devices, const std::string& plan, const Arguments& more = {}) {
   return Arguments{"run",    "-m", stories(), "-p", "Once upon a time", "-n", "6", "--device", devices,
                    "--plan", plan, "--act",   "f16"} +
          more;
 }
 
-// On the NPU and, for the rest, the host's loops: no driver, nothing to compile.
+// The NPU, and the host's loops for all other operators: the run needs no driver and compiles nothing.
 constexpr const char* kNpuAndHost = "npu:0,host";
 
 class RunDevices : public ::testing::Test {
@@ -35,10 +35,10 @@ TEST_F(RunDevices, take_the_plan_and_the_devices_that_are_named) {
   for (std::string line; std::getline(lines, line);) plans.insert(line.substr(0, line.find(' ')));
   EXPECT_EQ(plans.size(), 20u);
   for (const std::string& plan : plans) {
-    if (plan.find("moe") != std::string::npos) continue;  // what they are for is tested in moe_plans_test.cpp
+    if (plan.find("moe") != std::string::npos) continue;  // moe_plans_test.cpp tests them
     const auto own = devices_of.find(plan);
     const std::string devices = own == devices_of.end() ? "opencl:0,npu:0" : own->second;
-    // A named share keeps `tensor` from standing back.
+    // With a named share `tensor` does not give way to a faster plan.
     const bool cuts = plan == "tensor" || plan == "rows" || plan == "staggered";
     const json answer = json_of(run_on(devices, plan, cuts ? Arguments{"--split", "0.5"} : Arguments{}));
     EXPECT_EQ(answer.at("ids"), expected) << plan;
@@ -51,7 +51,8 @@ TEST_F(RunDevices, take_the_plan_and_the_devices_that_are_named) {
   }
 }
 
-// A run of a pass that takes far longer than a millisecond, and less than ten minutes: 6 * 10^9 operations.
+// The arguments of a run with one pass of 6 * 10^9 operations. The pass takes far longer than a millisecond, and less
+// than ten minutes.
 Arguments long_pass(const Folder& folder) {
   const std::string shape = folder.write(
       "shape.json", R"({"schema": 1, "architecture": "llama", "layers": 2, "hidden": 512, "feed_forward": 2048,
@@ -71,7 +72,7 @@ TEST_F(RunDevices, end_with_an_error_where_a_wait_passes_the_deadline) {
   EXPECT_EQ(tandem(run, {.environment = {{"TANDEM_DEADLINE", "0.001"}}}).status, 1);
 }
 
-// The plan `tensor` stands back where another one is predicted to be faster: here, because the test says so.
+// The plan `tensor` gives way to a plan that is predicted to be faster. Here the test writes the prediction.
 TEST_F(RunDevices, name_the_plan_that_was_taken_where_another_was_asked_for) {
   const ChildSettings own_cache{.environment = {{"XDG_CACHE_HOME", folder_.file("cache")}}};
   json_of(run_on(kNpuAndHost, "tensor"), own_cache);
@@ -89,7 +90,7 @@ TEST_F(RunDevices, name_the_plan_that_was_taken_where_another_was_asked_for) {
   EXPECT_THAT(text.err, HasSubstr("plan tensor: prefill rows, decode layer"));
 }
 
-// Of the flops of all matrices, by device, as the trace tells them.
+// The NPU's share of the flops of the matrices, according to the trace.
 TEST_F(RunDevices, share_rows_as_the_split_says) {
   const auto npu_share = [&](const std::string& split) {
     const std::string path = folder_.file("trace.json");
@@ -108,7 +109,7 @@ TEST_F(RunDevices, share_rows_as_the_split_says) {
   };
   EXPECT_EQ(npu_share("0"), 0);
   EXPECT_EQ(npu_share("1"), 1);
-  // Whole panels of 64 rows: 1 of 2 and 3 of 6, of which the last one has 24 rows.
+  // The NPU takes whole panels of 64 rows: 1 of 2 and 3 of 6. The last of the 6 panels has 24 rows.
   EXPECT_NEAR(npu_share("0.5"), (64 + 152) / (128.0 + 344.0), 0.1);
 }
 
@@ -146,7 +147,7 @@ TEST_F(RunDevices, keep_keys_and_values_in_the_asked_type) {
   const auto cache_bytes = [](const std::string& type) {
     return json_of(run_on("host", "host-only", {"--cache-type", type, "-c", "64"})).at("memory").at("cache_bytes");
   };
-  // 5 layers, keys and values of 4 heads of 8, 64 positions.
+  // The cache has 5 layers, keys and values of 4 heads of 8, and 64 positions.
   EXPECT_EQ(cache_bytes("f32"), 5 * 2 * 4 * 8 * 64 * 4);
   EXPECT_EQ(cache_bytes("f16"), 5 * 2 * 4 * 8 * 64 * 2);
 }
@@ -158,7 +159,7 @@ TEST_F(RunDevices, say_that_waits_are_blocking_on_one_core) {
 }
 
 TEST_F(RunDevices, are_named_where_one_cannot_be_used) {
-  // A number that no device has, and a kind that there is not.
+  // "opencl:99" has a number that no device has. "abacus" is no kind of device.
   for (const auto& [device, status] : {std::pair("opencl:99", 1), {"abacus:0", 2}}) {
     const Ended ended = tandem({"run", "-m", stories(), "-p", "x", "--plan", "gpu-only", "--json", "--device", device});
     EXPECT_EQ(ended.status, status);
@@ -167,7 +168,7 @@ TEST_F(RunDevices, are_named_where_one_cannot_be_used) {
   }
 }
 
-// Nobody named a plan: the one that is chosen runs on the device that is named, and on the host beside it.
+// The command names no plan. The chosen plan runs on the named device, and on the host beside it.
 TEST_F(RunDevices, are_joined_by_the_host_where_an_npu_is_named_alone) {
   const Ended npu = tandem({"run", "-m", stories(), "-p", "Once", "-n", "3", "--device", "npu:0"});
   EXPECT_EQ(npu.status, 0) << npu.err;
@@ -176,7 +177,7 @@ TEST_F(RunDevices, are_joined_by_the_host_where_an_npu_is_named_alone) {
   EXPECT_EQ(tandem({"run", "-m", stories(), "-p", "x", "--device", "npu:0", "--strict-device"}).status, 1);
 }
 
-// The chip's times are those that `tandem plan` gives for the same prompt.
+// The chip's times are those that `tandem plan` reports for the same prompt.
 TEST_F(RunDevices, report_a_chips_clock_beside_their_own) {
   const json answer = json_of(run_on(kNpuAndHost, "layer", {"--soc", "snapdragon-8gen3"}));
   const json& chip = answer.at("model_clock");
@@ -193,7 +194,7 @@ TEST_F(RunDevices, report_a_chips_clock_beside_their_own) {
   EXPECT_THAT(cannot.out, IsEmpty()) << "found out before anything is generated";
 }
 
-// {devices, what they are}
+// The parameter is a list of devices.
 class RunTraces : public ::testing::TestWithParam<const char*> {
  protected:
   const Folder folder_;
@@ -215,9 +216,11 @@ TEST_P(RunTraces, hold_every_operator_in_spans_that_do_not_overlap_and_fit_the_w
   std::map<std::string, int> seen;
   std::set<std::string> at_work;
   for (const auto& [track, spans] : trace) {
-    if (devices.find(track) == std::string::npos) continue;  // waits, passes, the NPU's model clock
+    if (devices.find(track) == std::string::npos)
+      continue;  // the track of waits, of passes or of the NPU's
+                 // model clock
     at_work.insert(track);
-    EXPECT_LE(overlap_us(spans), 1e-3) << track;  // times are printed with so many digits
+    EXPECT_LE(overlap_us(spans), 1e-3) << track;  // the number of printed digits limits how exact times are
     EXPECT_LE(sum_us(spans), sum_us(passes)) << track;
     for (const TraceSpan& span : spans) {
       EXPECT_GE(span.end_us, span.start_us);
@@ -227,7 +230,7 @@ TEST_P(RunTraces, hold_every_operator_in_spans_that_do_not_overlap_and_fit_the_w
   EXPECT_EQ(at_work.size(), 2u);
   const json plan = json_of({"plan", "-m", stories(), "--prompt", "5", "--plan", "layer", "--device", devices});
   for (const json& step : plan.at("phases").at(1).at("steps")) {
-    // By its operators, or as a whole where the device times whole steps.
+    // The trace has a span for each operator, or one for the step if the device times whole steps.
     const std::string begin = step.at("operators").front().at("name"), end = step.at("operators").back().at("name");
     const bool whole = seen.contains(begin + " .. " + end);
     EXPECT_TRUE(!whole || seen[begin + " .. " + end] >= 5) << begin;
@@ -253,7 +256,7 @@ TEST_P(RunGpu, writes_the_same_text_however_steps_are_submitted) {
     EXPECT_EQ(json_of(run_on(both_, "layer", {"--submit", submit})).at("ids"), expected) << submit;
 }
 
-// What a driver still computes when the deadline has passed ends before its memory goes.
+// The program waits for the driver's work to end before it frees memory, also when the deadline has passed.
 TEST_P(RunGpu, ends_with_an_error_where_a_program_takes_longer_than_the_deadline) {
   const Folder folder;
   const Arguments run = long_pass(folder) + Arguments{"--device", gpu_, "--plan", "gpu-only"};
@@ -267,7 +270,7 @@ TEST_P(RunGpu, ends_with_an_error_where_a_program_takes_longer_than_the_deadline
   }
 }
 
-// A policy that passed its self-test runs, with the same text; one that did not is an error with its reason.
+// A policy that passed its self-test runs with the same text. A policy that failed ends the run with the reason.
 TEST_P(RunGpu, waits_as_it_is_told_or_says_why_it_cannot) {
   std::map<std::string, std::string> switched_off;
   const json report = json_of({"devices", "--device", both_});

@@ -1,4 +1,4 @@
-// `tandem run --jsonl`: many prompts of one file, each answered as if it had been asked alone.
+// `tandem run --jsonl`: many prompts of one file. Each has the answer that it has alone.
 #include <sstream>
 
 #include "tests/engine/app/commands/whole.h"
@@ -17,7 +17,7 @@ std::vector<json> answers_in(const std::string& out) {
 
 class RunLines : public ::testing::Test {
  protected:
-  // The ids of one prompt, asked alone.
+  // The ids of the answer to one prompt alone.
   static json alone(const std::string& prompt, const Arguments& more) {
     return json_of(Arguments{"run", "-m", stories(), "-p", prompt} + more).at("ids");
   }
@@ -27,8 +27,8 @@ class RunLines : public ::testing::Test {
   const Folder folder_;
 };
 
-// Prompts that have nothing in common, that begin alike, that are the beginning of the one before, and that are the
-// same again: all with the tokens of a run of their own.
+// The prompts have nothing in common, begin alike, are the beginning of the one before, or repeat. All have the tokens
+// that a run of their own produces.
 void expect_answers_of_runs_alone(const Folder& folder, const Arguments& how) {
   const std::string story = golden("story").at("prompt"), lily = golden("lily").at("prompt");
   const std::vector<std::string> prompts = {
@@ -146,7 +146,7 @@ TEST_F(RunLines, from_standard_input_are_answered_before_the_next_one_is_there) 
   EXPECT_EQ(answers_in(ended.out).size(), 2u);
 }
 
-// A long text and short ones behind it: with two at a time the short ones end first.
+// A long text stands before short ones. With two texts at a time the short ones end first.
 TEST_F(RunLines, are_answered_in_their_order_or_as_they_end) {
   const std::string prompt = golden("lily").at("prompt");
   std::string content = as_line({{"prompt", prompt}, {"n_predict", 30}});

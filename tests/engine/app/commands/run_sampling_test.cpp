@@ -1,4 +1,4 @@
-// The sampler's flags through `tandem run`: which tokens may be drawn is computed here from the golden logits.
+// The sampler's flags through `tandem run`. The test computes from the golden logits which tokens may be drawn.
 #include <cmath>
 #include <numeric>
 #include <set>
@@ -17,7 +17,7 @@ class RunSampling : public ::testing::Test {
   Ids ids(const std::string& prompt, const Arguments& more) const {
     return json_of(Arguments{"run", "-m", stories(), "-p", golden(prompt).at("prompt")} + on_host() + more).at("ids");
   }
-  // First tokens behind the prompt "lily" under several seeds.
+  // The first tokens behind the prompt "lily" with several seeds.
   std::set<int> drawn(const Arguments& more) const {
     std::set<int> seen;
     for (const char* seed : {"1", "2", "3", "4", "5", "6", "7", "8"})
@@ -26,7 +26,7 @@ class RunSampling : public ::testing::Test {
   }
 };
 
-// Of the token behind the prompt "lily" at temperature 1, most likely first.
+// {probability, id} of the tokens behind the prompt "lily" at temperature 1, most likely first.
 std::vector<std::pair<double, int>> probabilities() {
   const json entry = golden("lily");
   const auto vocabulary = entry.at("logits_shape").at(1).get<size_t>();
@@ -51,7 +51,7 @@ TEST_F(RunSampling, draws_only_tokens_that_top_k_top_p_and_min_p_leave) {
   double sum = 0;
   for (const auto& [probability, id] : likely) {
     if (two.size() < 2) two.insert(id);
-    if (sum < 0.35) mass.insert(id);  // the fewest that have it together
+    if (sum < 0.35) mass.insert(id);  // the smallest set of tokens with that mass
     sum += probability;
     if (probability >= 0.6 * likely.front().first) share.insert(id);
   }
@@ -80,7 +80,7 @@ TEST_F(RunSampling, is_greedy_where_one_token_is_left_at_any_temperature) {
   EXPECT_EQ(hot({"--top-k", "0", "--top-p", "0.000001", "--min-p", "0"}), greedy);
   EXPECT_EQ(hot({"--top-k", "0", "--top-p", "1", "--min-p", "1"}), greedy);
   EXPECT_EQ(ids("story", {"-n", "12", "--temp", "0", "-s", "3"}), greedy);
-  // Colder is nearer to it.
+  // A low temperature is close to greedy.
   EXPECT_EQ(ids("story", Arguments{"-n", "12", "--temp", "0.01", "-s", "3"} + kNothingLeftOut), greedy);
 }
 
@@ -120,7 +120,7 @@ TEST_F(RunSampling, tells_a_drawn_seed_in_the_last_line_and_no_other) {
   EXPECT_THAT(tandem(run + Arguments{"-s", "7"}).err, Not(HasSubstr("seed")));
 }
 
-// Every token is the best one once those of the last 64 tokens are less likely, by the logits that `eval` gives.
+// Every token is the best one after the penalty on the last 64 tokens, by the logits that `eval` writes.
 TEST_F(RunSampling, makes_recent_tokens_less_likely_as_the_penalty_says) {
   constexpr float kPenalty = 1.6f;
   const Folder folder;

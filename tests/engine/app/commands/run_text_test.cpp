@@ -1,4 +1,4 @@
-// `tandem run` as a user starts it: the text, its JSON, where the prompt comes from, where generation ends.
+// `tandem run` as a user starts it: its text, its JSON, the sources of the prompt, the ends of generation.
 #include "tests/engine/app/commands/whole.h"
 
 namespace tandem::testing {
@@ -42,12 +42,12 @@ TEST_F(RunText, comes_as_json_with_what_the_interface_promises) {
     EXPECT_EQ(timings.at("clock"), "measured");
     EXPECT_EQ(timings.at("prompt_tokens"), prompt_tokens);
     EXPECT_EQ(timings.at("predicted_tokens"), n);
-    // A rate is what its tokens and its time say; the first token came with the prompt.
+    // A rate is tokens over time. The first token came with the prompt.
     EXPECT_NEAR(timings.at("prompt_per_second").get<double>() * timings.at("prompt_ms").get<double>() * 1e-3,
                 static_cast<double>(prompt_tokens), 1e-6 * static_cast<double>(prompt_tokens));
     EXPECT_NEAR(timings.at("predicted_per_second").get<double>() * timings.at("predicted_ms").get<double>() * 1e-3,
                 static_cast<double>(n - 1), 1e-6 * static_cast<double>(n));
-    // The passes that ran: the prompt, and all tokens but the last one.
+    // The passes are the prompt, and each token except the last one.
     const json passes = json::array({{{"tokens", prompt_tokens}, {"plan", "host-only"}, {"passes", 1}},
                                      {{"tokens", 1}, {"plan", "host-only"}, {"passes", n - 1}}});
     EXPECT_EQ(answer.at("plan_ran"), passes);
@@ -116,7 +116,7 @@ TEST_F(RunText, ends_before_a_stop_string_the_earliest_of_several) {
 }
 
 TEST_F(RunText, ends_with_the_end_token_unless_told_to_go_on) {
-  // The same model, but that its sixth greedy token is the end.
+  // The same model, except that its sixth greedy token is the end token.
   const std::vector<int> greedy = golden("story").at("greedy_ids");
   const auto first = static_cast<size_t>(std::ranges::find(greedy, greedy[5]) - greedy.begin());
   std::string file = content_of(stories());
@@ -166,7 +166,7 @@ TEST_F(RunText, takes_model_and_devices_from_the_environment_where_no_flag_says_
   EXPECT_THAT(refused.err, HasSubstr("/nowhere.gguf"));
 }
 
-// What measurements were kept cannot be read: that is told to those who ask for more than warnings.
+// The kept measurements cannot be read. The program reports it only at log levels above warnings.
 TEST_F(RunText, is_told_about_as_the_log_level_asks) {
   const Folder cache;
   const auto says = [&](const Arguments& more, std::map<std::string, std::string> environment = {}) {
@@ -185,7 +185,7 @@ TEST_F(RunText, is_told_about_as_the_log_level_asks) {
   EXPECT_FALSE(says({"-v"}, {{"TANDEM_LOG", "error"}})) << "the environment wins";
 }
 
-// The model was trained with 512 tokens.
+// The model's training used 512 tokens.
 TEST(LongerThanTrained, is_noted_by_every_command_that_holds_so_much) {
   const Folder folder;
   std::string ids;

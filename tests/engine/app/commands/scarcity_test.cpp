@@ -1,4 +1,4 @@
-// Commands under limits of memory, threads and stack: they work, or they end with status 1 and say what is wanting.
+// Commands under limits of memory, threads and stack. They work, or they end with status 1 and name the limit.
 #include <sys/wait.h>
 
 #include <cstdlib>
@@ -34,7 +34,7 @@ std::vector<Arguments> commands(const Folder& folder) {
           {"make-moe", "-m", stories(), "--experts", "2", "-o", folder.file("moe.gguf"), "-q"}};
 }
 
-// Whether the command failed. It ends by itself, and one that fails or lists devices says which limit it met.
+// Whether the command failed. No signal may end it. A command that fails or lists devices must name the limit.
 bool names_the_limit(const Arguments& command, const ChildSettings& settings) {
   SCOPED_TRACE("ulimit " + settings.limits + ", " + ::testing::PrintToString(command));
   const Ended ended = tandem(command, settings);
@@ -61,7 +61,7 @@ TEST(ScarceMemory, is_named_by_every_command_and_ends_none_by_a_signal) {
   EXPECT_GT(failed, 0) << "no limit was small enough to show anything";
 }
 
-// PoCL aborts where it finds less data memory than it wants.
+// PoCL aborts if it finds too little data memory.
 TEST(ScarceMemory, of_data_ends_no_command_by_a_signal) {
   if (kSanitized) GTEST_SKIP() << "skipped: sanitizers have data of their own";
   const Folder folder;
@@ -107,7 +107,7 @@ TEST(ScarceFiles, end_no_command_by_a_signal_and_an_output_is_an_error) {
   EXPECT_FALSE(std::filesystem::exists(state) || std::filesystem::exists(logits));
 }
 
-// A help text that is appended to a file of the longest allowed length.
+// The help text is appended to a file that already has the largest allowed size.
 TEST(ScarceFiles, end_a_help_text_with_an_error) {
   const Folder folder;
   const std::string file = folder.write("help", std::string(4096, ' '));

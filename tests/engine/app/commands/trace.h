@@ -1,4 +1,4 @@
-// A trace as --trace writes it, read back.
+// Reads a trace that --trace wrote.
 #pragma once
 
 #include <algorithm>
@@ -41,7 +41,7 @@ inline double sum_us(const std::vector<TraceSpan>& spans) {
   return sum;
 }
 
-// By how much spans of one track overlap at most.
+// The largest overlap of two spans of one track.
 inline double overlap_us(const std::vector<TraceSpan>& spans) {
   double most = 0, end = 0;
   for (const TraceSpan& span : spans) {

@@ -1,5 +1,5 @@
-// `tandem warm` and `tandem run --compile`: kernels that are compiled ahead of time, and a text that does not wait for
-// them.
+// `tandem warm` and `tandem run --compile`: kernels that are compiled ahead of time, and a first text that does not
+// wait for kernels.
 #include <chrono>
 #include <thread>
 
@@ -13,7 +13,8 @@ class Warm : public ::testing::Test {
   Arguments write(const Arguments& more = {}) const {
     return Arguments{"run", "-m", stories(), "-p", golden("story").at("prompt").get<std::string>(), "-n", "8"} + more;
   }
-  // This machine has never run the program. Marks say so; kernels that the driver has compiled before do not count.
+  // A machine on which the program has never run. The marks in its cache say so; kernels that the driver has kept do
+  // not count.
   ChildSettings new_machine() const {
     return {.environment = {{"XDG_CACHE_HOME", folder_.file("cache")},
                             {"TANDEM_COMPILE", "background"},
@@ -36,7 +37,7 @@ class Warm : public ::testing::Test {
     EXPECT_EQ(later.at("device"), "opencl:0,npu:0,host");
     EXPECT_EQ(later.at("text"), first.out.substr(0, first.out.rfind('\n')));
     EXPECT_THAT(tandem(run, new_machine()).err, Not(HasSubstr("background")));
-    await_marks(marked + 2);  // of many texts: the other process has ended before the folder goes
+    await_marks(marked + 2);  // for many texts: the other process ends before the folder is removed
   }
   void await_marks(int64_t count) const {
     for (int tenths = 0; tenths < 9000 && marks() < count; ++tenths)
@@ -46,14 +47,15 @@ class Warm : public ::testing::Test {
   const Folder folder_;
 };
 
-// The first text is written by the NPU and the host; when another process has compiled the GPU's kernels, texts are the
-// same, and the GPU takes part from the start.
+// The NPU and the host write the first text. After another process has compiled the GPU's kernels, texts are the same,
+// and the GPU takes part from the start.
 TEST_F(Warm, a_first_text_does_not_wait_for_kernels_and_is_the_same_as_later_ones) {
   NEED_DEVICE("opencl:0");
   expect_a_first_text_like_later_ones(write());
 }
 
-// Those of 8-bit activations are other kernels: nobody waits for them either, whatever is compiled already.
+// 8-bit activations have kernels of their own. A first text does not wait for these either, whatever is
+// compiled already.
 TEST_F(Warm, a_first_text_with_8_bit_activations_does_not_wait_for_their_kernels) {
   NEED_DEVICE("opencl:0");
   const std::string shape = folder_.write(

@@ -1,4 +1,4 @@
-// What tests of whole commands share: the model they run, what is known of it, and how answers are read.
+// Shared parts of the tests of whole commands: the model they run, its known results, and readers of answers.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@
 
 namespace tandem::testing {
 
-// The words of all tests of whole commands.
+// Names that all tests of whole commands use.
 using ::nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -38,7 +38,7 @@ inline Arguments operator+(Arguments left, const Arguments& right) {
   return left;
 }
 
-// Skips, or fails where the environment says that the device must be there.
+// Skips the test if the device is missing. Fails it if the environment requires the device.
 #define NEED_DEVICE(id)                                                             \
   do {                                                                              \
     const std::string wanted = (id);                                                \
@@ -46,7 +46,7 @@ inline Arguments operator+(Arguments left, const Arguments& right) {
     SKIP_OR_FAIL(::tandem::test::needs_of(wanted), "there is no device " + wanted); \
   } while (false)
 
-// A trained model of 260 thousand parameters, its golden texts and logits.
+// A trained model of 260 thousand parameters, with golden texts and logits.
 inline std::string stories() { return repository_data("tiny-models/stories260K-F16.gguf"); }
 
 // {"prompt", "prompt_ids", "greedy_ids", "greedy_text", "logits_file"} of the prompt "story", "lily" or "dialog".
@@ -75,12 +75,12 @@ inline std::vector<float> floats_of(const std::string& path) {
   return values;
 }
 
-// Everything on the host's own loops, in f32: what the golden texts were made with.
+// Everything runs on the host's own loops in f32. The golden texts were made this way.
 inline Arguments on_host() {
   return {"--device", "host", "--plan", "host-only", "--act", "f32", "--cache-type", "f32"};
 }
 
-// The one JSON value that a command prints; the command succeeds.
+// Returns the one JSON value that a command prints. Expects that the command succeeds.
 inline nlohmann::json json_of(Arguments arguments, const ChildSettings& settings = {}) {
   arguments.push_back("--json");
   const Ended ended = tandem(arguments, settings);
@@ -88,7 +88,7 @@ inline nlohmann::json json_of(Arguments arguments, const ChildSettings& settings
   return nlohmann::json::parse(ended.out, nullptr, false);
 }
 
-// A folder of the test's own, with what commands have written into it.
+// A folder of the test's own, for files that commands read and write.
 class Folder {
  public:
   std::string file(const std::string& name) const { return folder_.file(name); }
@@ -108,7 +108,7 @@ class Folder {
   const testing::ScratchFolder folder_;
 };
 
-// A made-up mixture of experts: eight, two of a token. Its file, in the folder.
+// Writes a made-up mixture of eight experts, two for each token, into the folder. Returns the file's path.
 inline std::string toy_mixture(const Folder& folder, int layers, int context) {
   const std::string shape = folder.write(
       "shape.json", R"({"schema": 1, "name": "toy", "architecture": "qwen3moe", "layers": )" + std::to_string(layers) +

@@ -1,4 +1,4 @@
-// `tandem npu gemm`: its figures, its check, and what it calls wrong usage.
+// `tandem npu gemm`: its figures, its check, and what it rejects as wrong usage.
 #include "engine/app/commands/npu_gemm.h"
 
 #include <gmock/gmock.h>
@@ -25,12 +25,12 @@ TEST(NpuGemm, prints_the_figures_of_a_product_as_json) {
       {"--rows", "8", "--cols", "8", "--dataflow", "ws", "-M", "33", "-K", "65", "-N", "97", "--stepped", "--json"}));
   ASSERT_EQ(0, run.status) << run.err;
   const nlohmann::json json = nlohmann::json::parse(run.out);
-  // 9 x 13 folds of 8 + 33 + 7 + 7 cycles, less one.
+  // 9 x 13 folds take 8 + 33 + 7 + 7 cycles each, less one in all.
   EXPECT_EQ(6434, json["cycles"]);
   EXPECT_EQ(117, json["folds"]);
   EXPECT_DOUBLE_EQ(33.0 * 65 * 97 / (64 * 6434), json["utilization"].get<double>());
   EXPECT_EQ(true, json["bit_equal"]);
-  // An f32 chain of 65 products below 1/sqrt(65) each: 65 roundings of sums below 8 at most.
+  // The result is an f32 chain of 65 products below 1/sqrt(65) each. It has at most 65 roundings of sums below 8.
   EXPECT_LT(json["max_abs_error"].get<double>(), 65 * 8 * 0x1p-24);
   EXPECT_GT(json["max_abs_error"].get<double>(), 0);
 }
@@ -50,7 +50,7 @@ TEST(NpuGemm, checks_every_format_and_dataflow_stepped_against_fast) {
 TEST(NpuGemm, tells_a_person_the_same) {
   const Outcome run = tandem_program(gemm({"--rows", "32", "--cols", "32", "-M", "7", "-K", "32", "-N", "32"}));
   ASSERT_EQ(0, run.status) << run.err;
-  // One fold: 32 + 7 + 31 + 31 cycles, less one.
+  // One fold takes 32 + 7 + 31 + 31 cycles, less one.
   EXPECT_THAT(run.out, HasSubstr("100 in 1 folds"));
   EXPECT_THAT(run.out, HasSubstr("max abs error"));
 }
